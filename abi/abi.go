@@ -1,0 +1,115 @@
+// Package abi is the contract between the host and a guest, version 1: names, numbers, status codes. Both sides compile
+// it; it imports nothing. README.md in this folder specifies every function; abitest is the conformance suite.
+package abi
+
+// Version is the major version; it is in the name of the import module, so that a guest of another major version does
+// not link, and can be told from its bytes before compiling.
+const Version = 1
+
+// Names of import modules and exports.
+const (
+	Module         = "taskrt_v1"
+	ModulePrefix   = "taskrt_v"   // any taskrt_vN: names another major version in refusals
+	ModuleReserved = "taskrt_sys" // for code that the host injects; a guest that imports it is refused
+	ExportReserved = "__taskrt_"  // prefix of exports that a guest may not have
+
+	ExportMemory     = "memory"
+	ExportRun        = "taskrt_run"      // (index i32) -> i32
+	ExportDescribe   = "taskrt_describe" // () -> (), optional
+	ExportInitialize = "_initialize"     // () -> (), optional
+	ExportStart      = "_start"          // command modules (SPEC B5; a later step)
+
+	SectionManifest = "taskrt.manifest" // custom section
+)
+
+// Names of the functions imported from Module.
+const (
+	FuncLen     = "len"     // (ch i32) -> i32
+	FuncRead    = "read"    // (ch i32, ptr i32, off i32, n i32) -> i32
+	FuncWrite   = "write"   // (ch i32, ptr i32, n i32) -> i32
+	FuncLog     = "log"     // (level i32, ptr i32, n i32)
+	FuncBeat    = "beat"    // (done i64, total i64) -> i32
+	FuncSignals = "signals" // () -> i32
+	FuncClock   = "clock"   // (id i32) -> i64
+	FuncCall    = "call"    // (op i32, ptr i32, n i32) -> i32
+)
+
+// Channel numbers an input or output stream of bytes.
+type Channel int32
+
+// Channels in (len, read) and out (write).
+const (
+	Params     Channel = 0
+	Info       Channel = 1 // JSON, see README.md
+	Checkpoint Channel = 2 // the last one stored; ENOENT if none
+	Response   Channel = 3 // of the last call
+	Config     Channel = 4
+
+	Result      Channel = 16
+	ErrorDetail Channel = 17 // text, or JSON {"code","message","details"}
+	Progress    Channel = 18 // a note, replaces the last one
+	Manifest    Channel = 19 // only inside taskrt_describe
+	NextTime    Channel = 20 // unix ms, decimal text; with outcome 0, 1 or 4
+)
+
+// Outcome is what taskrt_run returns.
+type Outcome int32
+
+// Outcomes; anything else is NO_RESULT (SPEC T7).
+const (
+	OutcomeOK        Outcome = 0
+	OutcomeRetryable Outcome = 1
+	OutcomePermanent Outcome = 2
+	OutcomeCancelled Outcome = 3
+	OutcomeYield     Outcome = 4 // run me again (SPEC R5)
+)
+
+// Errno is a negative status of a host function. A pointer outside memory is no status: it traps.
+type Errno int32
+
+// Statuses.
+const (
+	ENOSYS    Errno = -1
+	EINVAL    Errno = -2
+	E2BIG     Errno = -3
+	ENOENT    Errno = -4
+	EAGAIN    Errno = -5
+	EDENIED   Errno = -6
+	ECONFLICT Errno = -7
+)
+
+// Signals is a set of bits from beat and signals.
+type Signals int32
+
+// Signal bits.
+const (
+	SignalCancel       Signals = 1
+	SignalLeaseLost    Signals = 2
+	SignalDraining     Signals = 4 // checkpoint and yield
+	SignalDeadlineNear Signals = 8
+)
+
+// Clock IDs.
+const (
+	ClockWall      = 0 // ms since the Unix epoch
+	ClockDeadline  = 1 // ms left until the attempt's deadline
+	ClockMonotonic = 2 // ns
+)
+
+// Op is a request through call.
+type Op int32
+
+// Ops. A host that does not know one answers ENOSYS; an SDK of tomorrow runs on a host of today.
+const (
+	OpCheckpointSave Op = 1 // payload: the checkpoint; durable when it returns ≥ 0
+	OpRandom         Op = 6 // payload: u32 little-endian n ≤ 65536; response: n bytes
+)
+
+// Log levels.
+const (
+	LogTrace = 0
+	LogDebug = 1
+	LogInfo  = 2
+	LogWarn  = 3
+	LogError = 4
+)

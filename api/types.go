@@ -1,0 +1,249 @@
+package api
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// Task is a task record as JSON (SPEC section 3, H2). Times are RFC 3339 with milliseconds, UTC.
+type Task struct {
+	Namespace string `json:"namespace"`
+	ID        string `json:"id"`
+	Behavior  string `json:"behavior"`
+	Version   string `json:"version,omitempty"`
+	Status    string `json:"status"` // CREATED, RUNNING, SUCCESS, FAILURE
+	Final     bool   `json:"final"`
+
+	Params       json.RawMessage `json:"params,omitempty"`
+	ParamsBase64 []byte          `json:"params_base64,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty"` // "null" for a SUCCESS without one
+	ResultBase64 []byte          `json:"result_base64,omitempty"`
+	Error        *TaskError      `json:"error,omitempty"`
+
+	NotBefore *Time `json:"not_before,omitempty"`
+	Deadline  *Time `json:"deadline,omitempty"`
+
+	Attempt   int64 `json:"attempt"`
+	Failures  int64 `json:"failures"`
+	LostCount int64 `json:"lost_count"`
+
+	Lease            *Lease          `json:"lease,omitempty"`
+	Progress         json.RawMessage `json:"progress,omitempty"`
+	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
+	CheckpointBase64 []byte          `json:"checkpoint_base64,omitempty"`
+	Resubmit         *ResubmitFlag   `json:"resubmit,omitempty"`
+	CancelRequested  bool            `json:"cancel_requested,omitempty"`
+
+	Rev        uint64 `json:"rev"`
+	CreatedAt  Time   `json:"created_at"`
+	StartedAt  *Time  `json:"started_at,omitempty"`
+	FinishedAt *Time  `json:"finished_at,omitempty"`
+
+	History   []Attempt         `json:"history"`
+	Parent    string            `json:"parent,omitempty"`
+	Partition string            `json:"partition,omitempty"`
+	Labels    map[string]string `json:"labels"`
+	Priority  int               `json:"priority"`
+}
+
+// TaskError is the error of a FAILURE (SPEC T5).
+type TaskError struct {
+	Code      string          `json:"code"`
+	Message   string          `json:"message"`
+	Retryable bool            `json:"retryable"`
+	Details   json.RawMessage `json:"details,omitempty"`
+}
+
+// Lease is the current lease of a RUNNING task. The times are estimates by this node's wall clock.
+type Lease struct {
+	Token            uint64 `json:"token"`
+	Worker           string `json:"worker"`
+	Node             string `json:"node,omitempty"`
+	LostNotBefore    *Time  `json:"lost_not_before,omitempty"`
+	RecheckNotBefore *Time  `json:"recheck_not_before,omitempty"`
+}
+
+// ResubmitFlag says that the task will be due again when its run ends (SPEC I3).
+type ResubmitFlag struct {
+	NotBefore Time `json:"not_before"`
+}
+
+// Attempt is one entry of history, oldest first, at most 5.
+type Attempt struct {
+	Attempt    int64  `json:"attempt"`
+	Token      uint64 `json:"token"`
+	Worker     string `json:"worker"`
+	Node       string `json:"node,omitempty"`
+	StartedAt  Time   `json:"started_at"`
+	FinishedAt *Time  `json:"finished_at,omitempty"`
+	Outcome    string `json:"outcome"`
+}
+
+// Time marshals as RFC 3339 with milliseconds in UTC (SPEC H2).
+type Time struct{ time.Time }
+
+// Duration marshals Go style: "30s" (SPEC H2).
+type Duration time.Duration
+
+// SubmitRequest is the body of POST /v1/tasks (SPEC H1, R1, I1, I3). Unknown fields are refused.
+type SubmitRequest struct {
+	Namespace    string            `json:"namespace,omitempty"`
+	Behavior     string            `json:"behavior"`
+	ID           string            `json:"id,omitempty"`
+	Params       json.RawMessage   `json:"params,omitempty"`
+	ParamsBase64 []byte            `json:"params_base64,omitempty"`
+	IfExists     string            `json:"if_exists,omitempty"` // join, fail, rerun, resubmit
+	NotBefore    *Time             `json:"not_before,omitempty"`
+	Delay        *Duration         `json:"delay,omitempty"`
+	Deadline     *Time             `json:"deadline,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Priority     *int              `json:"priority,omitempty"`
+}
+
+// SubmitReply answers one submit (SPEC I4): outcome is created, existing, existing_other_params or updated.
+type SubmitReply struct {
+	Task    *Task  `json:"task"`
+	Outcome string `json:"outcome"`
+}
+
+// SubmitResult is one answer of a batch, in order: a reply or an error.
+type SubmitResult struct {
+	*SubmitReply
+	Error *Error `json:"error,omitempty"`
+}
+
+// GetOptions are the query parameters of GET /v1/tasks/{id} (SPEC W1, W4).
+type GetOptions struct {
+	Wait     time.Duration // 0: do not wait
+	Until    string        // final (default), running, waiting, success, failure, rev:N, attempt:N
+	Since    uint64        // success, failure: an outcome at rev > Since; 0: from now
+	Stale    bool          // consistency=stale
+	MinIndex uint64
+}
+
+// ListRequest are the query parameters of GET /v1/tasks (SPEC H1).
+type ListRequest struct {
+	Namespace string
+	Status    string
+	Behavior  string
+	Parent    string
+	Label     string     // name=value
+	NotBefore *time.Time // tasks whose not_before is at or before it
+	Limit     int        // default 100, at most 1,000
+	Cursor    string
+	Stale     bool
+	MinIndex  uint64
+}
+
+// ListReply is a page of tasks in order of creation.
+type ListReply struct {
+	Tasks  []*Task `json:"tasks"`
+	Cursor string  `json:"cursor,omitempty"`
+}
+
+// CancelReply answers a cancel: Told (202) means that the worker is being told, else it is done (200).
+type CancelReply struct {
+	Task *Task `json:"task"`
+	Told bool  `json:"-"`
+}
+
+// LogReply is the log of a task's attempts, oldest first.
+type LogReply struct {
+	Attempts []AttemptLog `json:"attempts"`
+}
+
+// AttemptLog is what one attempt wrote, bounded by limits.log_bytes. Logs live on nodes' disks, not in the log of Raft:
+// those of a lost node are lost.
+type AttemptLog struct {
+	Attempt int64  `json:"attempt"`
+	Token   uint64 `json:"token"`
+	Text    string `json:"text"`
+}
+
+// PushRequest is POST /v1/modules.
+type PushRequest struct {
+	Namespace string
+	Name      string          // behavior name for a module without a manifest
+	Manifest  json.RawMessage // given manifest; wins over the module's own
+	Wasm      io.Reader
+	Size      int64 // -1: unknown
+}
+
+// Module is an uploaded module.
+type Module struct {
+	Digest    string           `json:"digest"`
+	Version   string           `json:"version"`
+	Size      int64            `json:"size"`
+	Behaviors []ModuleBehavior `json:"behaviors"`
+}
+
+// ModuleBehavior is one behavior that a module holds.
+type ModuleBehavior struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Active  bool   `json:"active"`
+}
+
+// Behavior is a line of GET /v1/behaviors.
+type Behavior struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"` // wasm
+	Paused  bool   `json:"paused"`
+}
+
+// BehaviorDetail is GET /v1/behaviors/{name}.
+type BehaviorDetail struct {
+	Behavior
+	Module   string            `json:"module"`
+	Manifest json.RawMessage   `json:"manifest"` // the behavior's entry, defaults filled in
+	Versions []BehaviorVersion `json:"versions"` // newest first
+}
+
+// BehaviorVersion is one kept version.
+type BehaviorVersion struct {
+	Version     string `json:"version"`
+	Module      string `json:"module"`
+	Active      bool   `json:"active"`
+	ActivatedAt Time   `json:"activated_at"`
+}
+
+// Cluster is GET /v1/cluster.
+type Cluster struct {
+	Leader  string   `json:"leader"` // "" if none is known
+	Nodes   []Node   `json:"nodes"`
+	Workers []Worker `json:"workers"`
+	Tasks   Totals   `json:"tasks"`
+}
+
+// Node is one member. A member that does not answer has Reachable false and only what others know of it.
+type Node struct {
+	ID           string `json:"id"`
+	HTTP         string `json:"http"`
+	Raft         string `json:"raft"` // node-to-node address; workers' streams go there too
+	Role         string `json:"role"` // leader, follower, candidate, nonvoter, unreachable
+	Reachable    bool   `json:"reachable"`
+	Term         uint64 `json:"term"`
+	AppliedIndex uint64 `json:"applied_index"`
+	Digest       string `json:"digest"` // "index:hex"
+	Version      string `json:"version"`
+}
+
+// Worker is one live session.
+type Worker struct {
+	ID      string `json:"id"`
+	Node    string `json:"node,omitempty"`
+	Session uint64 `json:"session"`
+	Slots   int64  `json:"slots"`
+	Running int64  `json:"running"`
+}
+
+// Totals count the tasks of all namespaces.
+type Totals struct {
+	Created  int64 `json:"created"`
+	Running  int64 `json:"running"`
+	Retrying int64 `json:"retrying"`
+	Success  int64 `json:"success"`
+	Failure  int64 `json:"failure"`
+}

@@ -1,0 +1,122 @@
+package task
+
+// Code says why a command was refused; "" is success. The api package maps codes to HTTP statuses, one table.
+type Code string
+
+// The codes of rejections (SPEC L3, L6, L8, I3, I5, N1, H4).
+const (
+	OK                Code = ""
+	NamespaceNotFound Code = "namespace_not_found"
+	BehaviorNotFound  Code = "behavior_not_found"
+	TaskNotFound      Code = "task_not_found"
+	AlreadyExists     Code = "already_exists"
+	OtherBehavior     Code = "other_behavior"
+	Cancelling        Code = "cancelling"
+	NotCancellable    Code = "not_cancellable" // cancel of a final task that was not cancelled
+	Halt              Code = "halt"            // the token is not the task's current one
+	WorkerInUse       Code = "worker_in_use"
+	SessionNotFound   Code = "session_not_found" // ended or never was
+	NotEligible       Code = "not_eligible"      // Assign: no longer due, or another rev
+	NoFreeSlot        Code = "no_free_slot"
+	ModuleMissing     Code = "module_missing" // no version to run
+	InvalidCommand    Code = "invalid_command"
+	OriginForgotten   Code = "origin_forgotten" // SPEC H4: the machine no longer knows this proposer's answers
+)
+
+// SubmitOutcome is the answer to a submit (SPEC I4).
+type SubmitOutcome uint8
+
+// Values of SubmitOutcome; 0 for results of other commands.
+const (
+	SubmitCreated SubmitOutcome = iota + 1
+	SubmitExisting
+	SubmitExistingOtherParams
+	SubmitUpdated
+)
+
+func (o SubmitOutcome) String() string {
+	switch o {
+	case SubmitCreated:
+		return "created"
+	case SubmitExisting:
+		return "existing"
+	case SubmitExistingOtherParams:
+		return "existing_other_params"
+	case SubmitUpdated:
+		return "updated"
+	}
+	return ""
+}
+
+// Result is the machine's answer to one command, the same on every replica. A rejection is a Result, never a Go error.
+type Result struct {
+	Code    Code   `cbor:"1,keyasint,omitempty"`
+	Message string `cbor:"2,keyasint,omitempty"`
+	Field   string `cbor:"3,keyasint,omitempty"` // the field of the request that is wrong, if one is
+
+	Task     *Task         `cbor:"4,keyasint,omitempty"` // the record after the command (nil after Remove)
+	Outcome  SubmitOutcome `cbor:"5,keyasint,omitempty"`
+	Told     bool          `cbor:"6,keyasint,omitempty"` // Cancel: the task runs and its worker is being told (202)
+	Repeated bool          `cbor:"7,keyasint,omitempty"` // Finish: this very finish was applied before
+
+	Session  *Session  `cbor:"8,keyasint,omitempty"`
+	Behavior *Behavior `cbor:"9,keyasint,omitempty"` // Activate: not set; see Changed
+	Changed  bool      `cbor:"10,keyasint,omitempty"`
+
+	Index uint64 `cbor:"11,keyasint,omitempty"` // log index at which the command was applied
+}
+
+// Origin makes a command safe to send again (SPEC H4): the machine remembers its answers to (Process, Seq) for every
+// Seq ≥ Lowest and answers a repeat from memory. A zero Origin asks for no such care.
+// A process that the machine does not know is accepted only with Lowest == 1; otherwise OriginForgotten.
+type Origin struct {
+	Process uint64 `cbor:"1,keyasint,omitempty"` // random, one per proposing process
+	Seq     uint64 `cbor:"2,keyasint,omitempty"` // 1, 2, 3, … within the process
+	Lowest  uint64 `cbor:"3,keyasint,omitempty"` // lowest Seq whose answer the process has not received yet
+}
+
+// Proposal is a command and where it came from.
+type Proposal struct {
+	Origin  Origin
+	Command Command
+}
+
+// Header stands before the commands of one log entry, stamped by the leader (SPEC C3).
+type Header struct {
+	Index    uint64 // of the log entry; not encoded, the log knows it
+	Term     uint64 // of the log entry; not encoded
+	Now      Time
+	LeaseNow LeaseTime
+}
+
+// EventKind says what happened.
+type EventKind uint8
+
+// Kinds of events. Task is the record after the change (before it, for TaskRemoved).
+const (
+	TaskChanged     EventKind = iota + 1
+	TaskRemoved               // SPEC L9; Lease is set if it was running: its worker must be told to halt
+	TaskAssigned              // to Lease.Session: push it
+	TaskCancelling            // Lease's worker must be told to cancel
+	LeaseEnded                // a lease ended other than by its worker's own report: tell it to halt
+	SessionOpened             //
+	SessionEnded              // closed, expired or replaced
+	BehaviorChanged           //
+)
+
+// Event drives waiters, the console and the leader loop (ARCHITECTURE section 1). Events of one entry are in the
+// order in which things happened.
+type Event struct {
+	Kind     EventKind
+	Index    uint64
+	Task     *Task
+	Lease    *Lease
+	Session  *Session
+	Behavior *Behavior
+}
+
+// Digest is the running digest of the state at an index (SPEC C4): equal logs give equal digests.
+type Digest struct {
+	Index uint64 `cbor:"1,keyasint"`
+	Sum   uint64 `cbor:"2,keyasint"`
+}

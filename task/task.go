@@ -1,0 +1,178 @@
+package task
+
+import "slices"
+
+// Time is an instant of the log's wall clock (SPEC C3 `now`): Unix milliseconds. 0 means "none".
+type Time int64
+
+// LeaseTime is an instant of the log's lease clock (SPEC C3 `lease_now`): milliseconds that advance only with a
+// leader's monotonic clock. It has no epoch; only differences mean something. Never mix it with Time.
+type LeaseTime int64
+
+// Millis is a length of time in milliseconds.
+type Millis int64
+
+// DefaultNamespace is the namespace that exists from the start; SystemNamespace holds built-in behaviors' tasks.
+const (
+	DefaultNamespace = "default"
+	SystemNamespace  = "_system"
+)
+
+// Key names one task.
+type Key struct {
+	Namespace string `cbor:"1,keyasint"`
+	ID        string `cbor:"2,keyasint"`
+}
+
+// Status of a task (SPEC T1).
+type Status uint8
+
+// The four statuses. CREATED waits and has no outcome in this cycle, RUNNING is leased.
+const (
+	Created Status = iota + 1
+	Running
+	Success
+	Failure
+)
+
+func (s Status) String() string {
+	switch s {
+	case Created:
+		return "CREATED"
+	case Running:
+		return "RUNNING"
+	case Success:
+		return "SUCCESS"
+	case Failure:
+		return "FAILURE"
+	}
+	return "INVALID"
+}
+
+// Encoding tells what the bytes of a Payload are.
+type Encoding uint8
+
+// None is the absent payload, JSON a valid JSON text, Bytes anything else (`…_base64` in the API).
+const (
+	None Encoding = iota
+	JSON
+	Bytes
+)
+
+// Payload is params, result, progress, checkpoint or error details. Data is never mutated after it was set.
+type Payload struct {
+	Encoding Encoding `cbor:"1,keyasint,omitempty"`
+	Data     []byte   `cbor:"2,keyasint,omitempty"`
+}
+
+// Equal reports whether both payloads have the same encoding and bytes.
+func (p Payload) Equal(q Payload) bool {
+	return p.Encoding == q.Encoding && slices.Equal(p.Data, q.Data)
+}
+
+// Error codes of the host (SPEC T5). Guests may give their own, [a-z0-9_.-]{1,64}.
+const (
+	CodeCancelled        = "CANCELLED"
+	CodeHandlerError     = "HANDLER_ERROR"
+	CodeTrap             = "TRAP"
+	CodeTimeout          = "TIMEOUT"
+	CodeOutOfMemory      = "OUT_OF_MEMORY"
+	CodeOutOfFuel        = "OUT_OF_FUEL"
+	CodeNoResult         = "NO_RESULT"
+	CodeLostTooOften     = "LOST_TOO_OFTEN"
+	CodeDeadlineExceeded = "DEADLINE_EXCEEDED"
+	CodeCompletionFailed = "COMPLETION_FAILED"
+)
+
+// Error is the outcome of a failed run.
+type Error struct {
+	Code      string  `cbor:"1,keyasint"`
+	Message   string  `cbor:"2,keyasint,omitempty"`
+	Retryable bool    `cbor:"3,keyasint,omitempty"`
+	Details   Payload `cbor:"4,keyasint,omitempty"`
+}
+
+// Lease is the right of one worker to run one attempt (SPEC L1-L3).
+type Lease struct {
+	Token   uint64 `cbor:"1,keyasint"` // strictly larger for every later lease of the cluster
+	Session uint64 `cbor:"2,keyasint"` // the session that keeps it alive
+	Seq     uint64 `cbor:"3,keyasint"` // number of the assignment within the session, 1, 2, …
+	Worker  string `cbor:"4,keyasint"`
+	Node    string `cbor:"5,keyasint,omitempty"` // node the worker belongs to; "" for a separate worker process
+	Report  uint64 `cbor:"6,keyasint,omitempty"` // highest report seq applied under this token (SPEC L3)
+}
+
+// Attempt is one entry of a task's history.
+type Attempt struct {
+	Number     int64  `cbor:"1,keyasint"`
+	Token      uint64 `cbor:"2,keyasint"`
+	Worker     string `cbor:"3,keyasint"`
+	Node       string `cbor:"4,keyasint,omitempty"`
+	StartedAt  Time   `cbor:"5,keyasint"`
+	FinishedAt Time   `cbor:"6,keyasint,omitempty"`
+	Outcome    string `cbor:"7,keyasint"` // "SUCCESS", an error code, "LOST", "GIVEN_BACK", "SNOOZED"
+}
+
+// Ended remembers the last ended lease and the finish that ended it, so that the same finish sent again can be
+// answered "repeated" (SPEC L3) until a later lease is given.
+type Ended struct {
+	Token  uint64 `cbor:"1,keyasint"`
+	Finish uint64 `cbor:"2,keyasint,omitempty"` // hash of the finish; 0 when the lease did not end by a finish
+}
+
+// Label is one name=value of a task; a task's labels are sorted by name.
+type Label struct {
+	Name  string `cbor:"1,keyasint"`
+	Value string `cbor:"2,keyasint"`
+}
+
+// MaxHistory is how many attempts a record keeps (SPEC section 3).
+const MaxHistory = 5
+
+// Task is one record (SPEC section 3). Task values are immutable: the machine replaces them, readers may keep them.
+type Task struct {
+	Namespace string `cbor:"1,keyasint"`
+	ID        string `cbor:"2,keyasint"`
+	Behavior  string `cbor:"3,keyasint"`
+	Version   string `cbor:"4,keyasint,omitempty"` // pinned version (SPEC B2); "" = the active one at the next lease
+	Status    Status `cbor:"5,keyasint"`
+
+	Params     Payload `cbor:"6,keyasint,omitempty"`
+	Result     Payload `cbor:"7,keyasint,omitempty"`
+	Error      *Error  `cbor:"8,keyasint,omitempty"`
+	Progress   Payload `cbor:"9,keyasint,omitempty"`
+	Checkpoint Payload `cbor:"10,keyasint,omitempty"`
+
+	NotBefore Time `cbor:"11,keyasint,omitempty"` // 0: none, the task will not run again by itself
+	Deadline  Time `cbor:"12,keyasint,omitempty"`
+
+	Attempt   int64 `cbor:"13,keyasint,omitempty"` // +1 at every lease, never back (SPEC T8)
+	Failures  int64 `cbor:"14,keyasint,omitempty"` // failed runs since the last success, retry, rerun or resubmit
+	LostCount int64 `cbor:"15,keyasint,omitempty"` // losses since the last outcome or durable checkpoint
+
+	Lease *Lease `cbor:"16,keyasint,omitempty"`
+	Ended *Ended `cbor:"17,keyasint,omitempty"`
+
+	Resubmit   Time   `cbor:"18,keyasint,omitempty"` // resubmit flag with its time (SPEC I3); 0: not set
+	CancelCode string `cbor:"19,keyasint,omitempty"` // "" unless cancel was requested; CANCELLED or DEADLINE_EXCEEDED
+
+	Rev        uint64 `cbor:"20,keyasint"`
+	CreatedRev uint64 `cbor:"21,keyasint"`
+	CreatedAt  Time   `cbor:"22,keyasint"`
+	StartedAt  Time   `cbor:"23,keyasint,omitempty"`
+	FinishedAt Time   `cbor:"24,keyasint,omitempty"`
+
+	History   []Attempt `cbor:"25,keyasint,omitempty"`
+	Parent    string    `cbor:"26,keyasint,omitempty"`
+	Partition string    `cbor:"27,keyasint,omitempty"`
+	Labels    []Label   `cbor:"28,keyasint,omitempty"`
+	Priority  int8      `cbor:"29,keyasint"` // 0..9, default 4 (SPEC T4)
+}
+
+// Key returns the name of the task.
+func (t *Task) Key() Key { return Key{t.Namespace, t.ID} }
+
+// Final reports whether the task has an outcome and will not run again by itself (SPEC T2).
+func (t *Task) Final() bool {
+	return (t.Status == Success || t.Status == Failure) && t.NotBefore == 0
+}

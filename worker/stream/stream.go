@@ -1,0 +1,134 @@
+// Package stream is the wire format between a worker and the leader's hub: length-prefixed CBOR frames over one
+// connection that the worker opened (mux.Stream). Reports are numbered and answered; everything a new leader needs to
+// go on is in the worker's Hello.
+package stream
+
+import (
+	"github.com/taskrt/taskrt/task"
+)
+
+// MaxFrame bounds a frame in bytes: a batch of assignments with inline params and checkpoints must fit.
+const MaxFrame = 16 << 20
+
+// Frame is one message; exactly one field is set. Integer keys are part of the wire format: never reuse one.
+type Frame struct {
+	// worker to leader
+	Hello   *Hello   `cbor:"1,keyasint,omitempty"`
+	Renew   *Renew   `cbor:"2,keyasint,omitempty"`
+	Reports []Report `cbor:"3,keyasint,omitempty"`
+	Ready   []string `cbor:"4,keyasint,omitempty"` // digests of modules compiled here, cumulative
+	Credits *Credits `cbor:"5,keyasint,omitempty"`
+	Logs    []Log    `cbor:"6,keyasint,omitempty"`
+	Bye     *Bye     `cbor:"7,keyasint,omitempty"`
+
+	// leader to worker
+	Welcome  *Welcome     `cbor:"16,keyasint,omitempty"`
+	Refused  *Refused     `cbor:"17,keyasint,omitempty"`
+	Renewed  *Renewed     `cbor:"18,keyasint,omitempty"`
+	Acks     []Ack        `cbor:"19,keyasint,omitempty"`
+	Assign   []Assignment `cbor:"20,keyasint,omitempty"`
+	Cancel   []uint64     `cbor:"21,keyasint,omitempty"` // tokens whose task is being cancelled
+	Halt     []uint64     `cbor:"22,keyasint,omitempty"` // tokens that are dead: stop at once, report nothing
+	Prepare  []Module     `cbor:"23,keyasint,omitempty"` // modules to fetch and compile ahead of use
+	Goodbye  *Goodbye     `cbor:"24,keyasint,omitempty"` // answer to Bye
+	NotFound bool         `cbor:"25,keyasint,omitempty"` // the session has ended: stop all guests, then say Hello anew
+}
+
+// Hello opens a stream. Session 0 opens a new session; else the worker goes on with one it still holds: the leader
+// renews it, pushes again every lease that is not in Held, and halts every token in Held that is not current.
+type Hello struct {
+	Worker  string   `cbor:"1,keyasint"`
+	Node    string   `cbor:"2,keyasint,omitempty"` // "" for a separate process
+	Slots   int64    `cbor:"3,keyasint"`
+	Proof   []byte   `cbor:"4,keyasint"` // SHA-256 over the secret in the worker's directory (SPEC L6)
+	Session uint64   `cbor:"5,keyasint,omitempty"`
+	Acked   uint64   `cbor:"6,keyasint,omitempty"`
+	Held    []uint64 `cbor:"7,keyasint,omitempty"` // tokens running here or with an unanswered report
+	Ready   []string `cbor:"8,keyasint,omitempty"`
+	Credits int64    `cbor:"9,keyasint"`
+	ABI     []int    `cbor:"10,keyasint"`
+}
+
+// Welcome answers Hello. The session's margin counts from before Hello was sent (SPEC L5).
+type Welcome struct {
+	Session uint64      `cbor:"1,keyasint"`
+	TTL     task.Millis `cbor:"2,keyasint"`
+	Resumed bool        `cbor:"3,keyasint,omitempty"`
+	Leader  string      `cbor:"4,keyasint"` // node ID
+}
+
+// Refused ends a stream that cannot be. Code is one of task's (worker_in_use, session_not_found) or "not_leader".
+type Refused struct {
+	Code    string `cbor:"1,keyasint"`
+	Message string `cbor:"2,keyasint,omitempty"`
+	Leader  string `cbor:"3,keyasint,omitempty"` // not_leader: node-to-node address of the leader, if known
+}
+
+// NotLeader is Refused.Code of a node that does not lead.
+const NotLeader = "not_leader"
+
+// Renew keeps the session alive, every third of its TTL. Held is for the fallback of halts (SPEC L8).
+type Renew struct {
+	N     uint64   `cbor:"1,keyasint"`
+	Acked uint64   `cbor:"2,keyasint,omitempty"`
+	Held  []uint64 `cbor:"3,keyasint,omitempty"`
+}
+
+// Renewed answers Renew N once the renewal is committed.
+type Renewed struct {
+	N      uint64   `cbor:"1,keyasint"`
+	Halt   []uint64 `cbor:"2,keyasint,omitempty"`
+	Cancel []uint64 `cbor:"3,keyasint,omitempty"`
+}
+
+// Credits says how many more assignments the worker takes: Free counts from assignment number Seq (the last one it
+// has seen), so that what is under way is never counted twice.
+type Credits struct {
+	Seq  uint64 `cbor:"1,keyasint"`
+	Free int64  `cbor:"2,keyasint"`
+}
+
+// Assignment is one lease to run. Task is the record as leased (RUNNING).
+type Assignment struct {
+	Task   *task.Task  `cbor:"1,keyasint"`
+	Policy task.Policy `cbor:"2,keyasint"`
+	Module Module      `cbor:"3,keyasint"`
+}
+
+// Module names a wasm file.
+type Module struct {
+	Digest string `cbor:"1,keyasint"`
+	Size   int64  `cbor:"2,keyasint"`
+}
+
+// Report is one report under a token; exactly one of the pointers is set. ID numbers reports of one stream for Acks.
+type Report struct {
+	ID       uint64         `cbor:"1,keyasint"`
+	Finish   *task.Finish   `cbor:"2,keyasint,omitempty"`
+	Beat     *task.Beat     `cbor:"3,keyasint,omitempty"`
+	Snooze   *task.Snooze   `cbor:"4,keyasint,omitempty"`
+	GiveBack *task.GiveBack `cbor:"5,keyasint,omitempty"`
+}
+
+// Ack answers one Report once it is committed or refused. Retry: nothing was decided, send it again.
+type Ack struct {
+	ID       uint64    `cbor:"1,keyasint"`
+	Code     task.Code `cbor:"2,keyasint,omitempty"`
+	Message  string    `cbor:"3,keyasint,omitempty"`
+	Retry    bool      `cbor:"4,keyasint,omitempty"`
+	Repeated bool      `cbor:"5,keyasint,omitempty"`
+}
+
+// Log is a piece of an attempt's log, in order; Data holds whole lines where possible.
+type Log struct {
+	Key     task.Key `cbor:"1,keyasint"`
+	Token   uint64   `cbor:"2,keyasint"`
+	Attempt int64    `cbor:"3,keyasint"`
+	Data    []byte   `cbor:"4,keyasint"`
+}
+
+// Bye asks for a clean end of the session: all its runs are given back (SPEC R3).
+type Bye struct{}
+
+// Goodbye says that the session is closed.
+type Goodbye struct{}
