@@ -1,0 +1,65 @@
+# `make` prints its targets. Every target works from a fresh clone on a machine with Go (see .ci/run for the rest).
+SHELL := /bin/bash
+GO ?= go
+TAGS := urfave_cli_no_docs
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+BENCHTIME ?= 1s
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race short sim mutants soak bench check fmt vet lint tidy wasm wasm-check clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/taskrt
+	CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/taskrt ./cmd/taskrt
+
+demo: build ## three processes, a wasm plugin, two kill -9, one outcome
+	$(GO) run ./internal/demo -taskrt bin/taskrt
+
+test: ## all tests
+	$(GO) test -tags $(TAGS) -timeout 15m ./...
+
+race: ## all tests, with the race detector
+	$(GO) test -tags $(TAGS) -race -timeout 30m ./...
+
+short: ## tests without real processes
+	$(GO) test -tags $(TAGS) -short ./...
+
+sim: ## the state machine against a naive model: make sim SEED=1 STEPS=20000 SEEDS=8
+	$(GO) test ./internal/sim -run '^TestSim$$' -count 1 -v -sim.seed=$(or $(SEED),1) -sim.steps=$(or $(STEPS),20000) -sim.seeds=$(or $(SEEDS),8) -timeout 60m
+
+mutants: ## sabotage the code line by line; a named test must see each one
+	$(GO) run ./internal/mutants $(MUTANTS)
+
+soak: ## clusters under random faults for long: make soak N=200 SEED=1
+	$(GO) test ./internal/clustertest -run '^TestSchedules$$' -count 1 -v -schedules=$(or $(N),200) -seed=$(or $(SEED),1) -timeout 120m
+
+bench: ## the benchmarks behind docs/performance.md
+	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime
+
+check: fmt vet lint tidy wasm-check ## format, vet, lint, tidy, committed wasm, clean tree
+
+fmt: ## fail on files that gofmt would change
+	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$out" ]; then echo "gofmt:"; echo "$$out"; exit 1; fi
+
+vet:
+	$(GO) vet -tags $(TAGS) ./...
+
+lint: ## golangci-lint, pinned
+	$(GO) run $(GOLANGCI) run --build-tags $(TAGS) ./...
+
+tidy: ## fail unless go.mod and go.sum are tidy
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+wasm: ## rebuild testdata/wasm from its sources
+	$(GO) run ./testdata/wasm/build
+
+wasm-check: ## fail unless testdata/wasm is what its sources give
+	$(GO) run ./testdata/wasm/build -check
+
+clean: ## remove what builds made
+	rm -rf bin dist
