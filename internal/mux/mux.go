@@ -24,7 +24,7 @@ const (
 
 // Network is what components listen and dial with. Mux implements it over TCP, internal/memnet in memory.
 type Network interface {
-	// Listen returns the listener of one protocol; each can be taken once.
+	// Listen returns the listener of one protocol: the same one at every call.
 	Listen(Protocol) net.Listener
 	// Dial connects to a peer's port and announces the protocol.
 	Dial(ctx context.Context, addr string, p Protocol) (net.Conn, error)
