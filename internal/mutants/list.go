@@ -1,0 +1,4 @@
+package main
+
+// mutants is the list; keep one line of reason each.
+var mutants = []mutant{}
