@@ -1,0 +1,129 @@
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// HeaderSize is the length prefix of a frame: uint32, big-endian, the bytes that follow.
+const HeaderSize = 4
+
+// What can be wrong with a frame. All but ErrUnknownFrame end the connection.
+var (
+	ErrFrameTooLarge = errors.New("stream: frame too large")
+	ErrBadFrame      = errors.New("stream: bad frame")
+	ErrUnknownFrame  = errors.New("stream: frame of an unknown kind") // from a newer peer; Recv skips it
+)
+
+// codec holds the modes of the CBOR library; building them is pure, so every Conn has its own.
+type codec struct {
+	enc cbor.EncMode
+	dec cbor.DecMode
+}
+
+// newCodec builds the modes. Unknown fields are ignored so that peers of neighbouring versions understand each other
+// (SPEC C4); everything that a well-behaved peer never sends is refused.
+func newCodec() (codec, error) {
+	enc, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		return codec{}, fmt.Errorf("stream: encoder: %w", err)
+	}
+	dec, err := cbor.DecOptions{
+		DupMapKey:   cbor.DupMapKeyEnforcedAPF,
+		IndefLength: cbor.IndefLengthForbidden,
+		TagsMd:      cbor.TagsForbidden,
+	}.DecMode()
+	if err != nil {
+		return codec{}, fmt.Errorf("stream: decoder: %w", err)
+	}
+	return codec{enc: enc, dec: dec}, nil
+}
+
+// append appends f with its header to buf, as several frames if one would pass max: lists are halved until each part
+// fits. ErrFrameTooLarge, and buf unchanged, if a single element does not.
+func (c codec) append(buf []byte, f Frame, max int) ([]byte, error) {
+	body, err := c.enc.Marshal(f)
+	if err != nil {
+		return buf, fmt.Errorf("%w: %w", ErrBadFrame, err)
+	}
+	if len(body) <= max {
+		buf = binary.BigEndian.AppendUint32(buf, uint32(len(body)))
+		return append(buf, body...), nil
+	}
+	a, b, ok := split(f)
+	if !ok {
+		return buf, fmt.Errorf("%w: %d bytes, limit %d", ErrFrameTooLarge, len(body), max)
+	}
+	n := len(buf)
+	for _, part := range []Frame{a, b} {
+		if buf, err = c.append(buf, part, max); err != nil {
+			return buf[:n], err
+		}
+	}
+	return buf, nil
+}
+
+// decode reads the body of one frame.
+func (c codec) decode(body []byte) (Frame, error) {
+	var f Frame
+	if err := c.dec.Unmarshal(body, &f); err != nil {
+		return Frame{}, fmt.Errorf("%w: %w", ErrBadFrame, err)
+	}
+	switch n := fields(f); n {
+	case 0:
+		return Frame{}, ErrUnknownFrame
+	case 1:
+		return f, nil
+	default:
+		return Frame{}, fmt.Errorf("%w: %d kinds in one", ErrBadFrame, n)
+	}
+}
+
+// split halves the one list of a frame. The halves are sent in order, so that the receiver cannot tell.
+func split(f Frame) (a, b Frame, ok bool) {
+	switch {
+	case len(f.Reports) > 1:
+		a.Reports, b.Reports = halves(f.Reports)
+	case len(f.Ready) > 1:
+		a.Ready, b.Ready = halves(f.Ready)
+	case len(f.Logs) > 1:
+		a.Logs, b.Logs = halves(f.Logs)
+	case len(f.Acks) > 1:
+		a.Acks, b.Acks = halves(f.Acks)
+	case len(f.Assign) > 1:
+		a.Assign, b.Assign = halves(f.Assign)
+	case len(f.Cancel) > 1:
+		a.Cancel, b.Cancel = halves(f.Cancel)
+	case len(f.Halt) > 1:
+		a.Halt, b.Halt = halves(f.Halt)
+	case len(f.Prepare) > 1:
+		a.Prepare, b.Prepare = halves(f.Prepare)
+	default:
+		return f, Frame{}, false
+	}
+	return a, b, true
+}
+
+func halves[T any](s []T) (a, b []T) { return s[:len(s)/2], s[len(s)/2:] }
+
+// fields counts the kinds that are set.
+func fields(f Frame) int {
+	n := 0
+	for _, v := range reflect.ValueOf(f).Fields() {
+		switch v.Kind() {
+		case reflect.Slice:
+			if v.Len() > 0 {
+				n++
+			}
+		default:
+			if !v.IsZero() {
+				n++
+			}
+		}
+	}
+	return n
+}
