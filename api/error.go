@@ -1,11 +1,15 @@
 package api
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
 
 // Error is an error of the service: RFC 9457 problem+json on the wire (SPEC H3). Code is stable.
 type Error struct {
 	Code    string `json:"code"`
-	Status  int    `json:"status"` // HTTP status; from the table in this package
+	Status  int    `json:"status"` // HTTP status; from the table in this file
 	Title   string `json:"title,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	Field   string `json:"field,omitempty"`       // the field of the request that is wrong
@@ -14,8 +18,108 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Field != "" {
+	switch {
+	case e.Field != "":
 		return fmt.Sprintf("%s: %s: %s", e.Code, e.Field, e.Detail)
+	case e.Detail != "":
+		return fmt.Sprintf("%s: %s", e.Code, e.Detail)
 	}
-	return fmt.Sprintf("%s: %s", e.Code, e.Detail)
+	return e.Code
+}
+
+// The codes that the API itself gives. Those of the state machine (task.Code) and of uploads (runtime.UploadError)
+// travel under their own names; the table below knows the status of each.
+const (
+	CodeBadRequest       = "bad_request"
+	CodeInvalidJSON      = "invalid_json"
+	CodeUnknownField     = "unknown_field"
+	CodeInvalidField     = "invalid_field"
+	CodeNotFound         = "not_found"
+	CodeTaskNotFound     = "task_not_found"
+	CodeBehaviorNotFound = "behavior_not_found"
+	CodeModuleNotFound   = "module_not_found"
+	CodeRemoved          = "removed"
+	CodeMethodNotAllowed = "method_not_allowed"
+	CodeTooLarge         = "too_large"
+	CodeUnsupportedMedia = "unsupported_media_type"
+	CodeInvalidParams    = "invalid_params"
+	CodeParamsSchema     = "params_schema"
+	CodeOverloaded       = "overloaded"
+	CodeInternal         = "internal"
+	CodeNoLeader         = "no_leader"
+	CodeOutcomeUnknown   = "outcome_unknown"
+	CodeNotReady         = "not_ready"
+)
+
+// statusOf is the one table from code to HTTP status (SPEC H3). A code that is not in it is an internal error, unless
+// whoever made the Error set a Status: upload codes come from package runtime and are all 422.
+func statusOf(code string) int {
+	switch code {
+	case CodeBadRequest, CodeInvalidJSON, CodeUnknownField, CodeInvalidField, "invalid_command":
+		return http.StatusBadRequest
+	case CodeNotFound, CodeTaskNotFound, CodeBehaviorNotFound, CodeModuleNotFound, CodeRemoved,
+		"namespace_not_found", "session_not_found":
+		return http.StatusNotFound
+	case CodeMethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case "already_exists", "other_behavior", "cancelling", "not_cancellable", "halt", "worker_in_use",
+		"not_eligible", "no_free_slot", "module_missing", "namespace_inactive":
+		return http.StatusConflict
+	case CodeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case CodeUnsupportedMedia:
+		return http.StatusUnsupportedMediaType
+	case CodeInvalidParams, CodeParamsSchema:
+		return http.StatusUnprocessableEntity
+	case CodeOverloaded:
+		return http.StatusTooManyRequests
+	case CodeNoLeader, CodeOutcomeUnknown, CodeNotReady, "origin_forgotten":
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// overloadedRetryMS is what Retry-After says when nobody said otherwise.
+const overloadedRetryMS = 1000
+
+// NewError makes an error of a known code; the status comes from the table.
+func NewError(code, format string, args ...any) *Error {
+	e := &Error{Code: code, Status: statusOf(code), Detail: fmt.Sprintf(format, args...)}
+	e.Title = http.StatusText(e.Status)
+	if code == CodeOverloaded {
+		e.RetryMS = overloadedRetryMS
+	}
+	return e
+}
+
+// FieldError makes an error that names the field of the request that is wrong.
+func FieldError(code, field, format string, args ...any) *Error {
+	e := NewError(code, format, args...)
+	e.Field = field
+	return e
+}
+
+// LimitError says that field is larger than limit: too_large, 413.
+func LimitError(field string, limit int64, format string, args ...any) *Error {
+	e := FieldError(CodeTooLarge, field, format, args...)
+	e.Limit = limit
+	return e
+}
+
+// UploadError makes a 422 with a code of package runtime (SPEC B2).
+func UploadError(code, field, message string) *Error {
+	e := &Error{Code: code, Status: http.StatusUnprocessableEntity, Detail: message, Field: field}
+	if code == CodeTooLarge {
+		e.Status = statusOf(code)
+	}
+	e.Title = http.StatusText(e.Status)
+	return e
+}
+
+// CodeOf returns the code of the *Error in err's chain, "" if there is none.
+func CodeOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
 }

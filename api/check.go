@@ -1,0 +1,225 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of names and labels. IDs are SPEC I1, behaviors SPEC B1; the others are the API's own.
+const (
+	MinName       = 3
+	MaxName       = 128
+	MaxNamespace  = 64
+	MaxLabels     = 64
+	MaxLabelName  = 128
+	MaxLabelValue = 256
+	MaxPriority   = 9
+)
+
+// DefaultNamespace is where a request without a namespace goes (SPEC H1).
+const DefaultNamespace = "default"
+
+// Check tells what is wrong with the request by itself, and brings it into the one form that a Service works with:
+// namespace filled in, params without insignificant white space. Checking twice does no harm. What only the behavior or
+// the state can tell (schema, the behavior's own limit, if the ID is taken) is not looked at. The result is an *Error.
+func (r *SubmitRequest) Check() error {
+	var err *Error
+	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+		return err
+	}
+	if err := CheckBehaviorName("behavior", r.Behavior); err != nil {
+		return err
+	}
+	if r.ID != "" {
+		if err := CheckID(r.ID); err != nil {
+			return err
+		}
+	}
+	if err := r.checkParams(); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"", "join", "fail", "rerun", "resubmit"}, r.IfExists) {
+		return FieldError(CodeInvalidField, "if_exists", "must be join, fail, rerun or resubmit")
+	}
+	if r.NotBefore != nil && r.Delay != nil {
+		return FieldError(CodeInvalidField, "delay", "give either not_before or delay")
+	}
+	if r.Delay != nil && *r.Delay < 0 {
+		return FieldError(CodeInvalidField, "delay", "must not be negative")
+	}
+	if r.Priority != nil && (*r.Priority < 0 || *r.Priority > MaxPriority) {
+		e := FieldError(CodeInvalidField, "priority", "must be 0 to %d", MaxPriority)
+		e.Limit = MaxPriority
+		return e
+	}
+	if err := checkLabels(r.Labels); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (r *SubmitRequest) checkParams() *Error {
+	if r.Params != nil && r.ParamsBase64 != nil {
+		return FieldError(CodeInvalidField, "params_base64", "give either params or params_base64")
+	}
+	if n := len(r.ParamsBase64); n > MaxInline {
+		return LimitError("params_base64", MaxInline, "%d bytes, at most %d", n, MaxInline)
+	}
+	if r.Params == nil {
+		return nil
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, r.Params); err != nil {
+		return FieldError(CodeInvalidField, "params", "not JSON: %v", err)
+	}
+	if n := compact.Len(); n > MaxInline {
+		return LimitError("params", MaxInline, "%d bytes, at most %d", n, MaxInline)
+	}
+	r.Params = compact.Bytes()
+	return nil
+}
+
+// checkNamespace returns the namespace with the default filled in.
+func checkNamespace(ns string) (string, *Error) {
+	if ns == "" {
+		return DefaultNamespace, nil
+	}
+	if len(ns) > MaxNamespace || !only(ns, isIDByte) {
+		e := FieldError(CodeInvalidField, "namespace", "must be 1 to %d of A-Z a-z 0-9 . _ : -", MaxNamespace)
+		e.Limit = MaxNamespace
+		return ns, e
+	}
+	return ns, nil
+}
+
+// CheckID checks a task's ID (SPEC I1); nil or an *Error.
+func CheckID(id string) error {
+	if len(id) < MinName || len(id) > MaxName || !only(id, isIDByte) {
+		e := FieldError(CodeInvalidField, "id", "must be %d to %d of A-Z a-z 0-9 . _ : -", MinName, MaxName)
+		e.Limit = MaxName
+		return e
+	}
+	return nil
+}
+
+// CheckBehaviorName checks a behavior's name (SPEC B1) that stands in field; nil or an *Error.
+func CheckBehaviorName(field, name string) error {
+	if name == "" {
+		return FieldError(CodeInvalidField, field, "is required")
+	}
+	if len(name) < MinName || len(name) > MaxName || !only(name, isBehaviorByte) {
+		e := FieldError(CodeInvalidField, field, "must be %d to %d of a-z 0-9 . _ -", MinName, MaxName)
+		e.Limit = MaxName
+		return e
+	}
+	return nil
+}
+
+func checkLabels(labels map[string]string) *Error {
+	if len(labels) > MaxLabels {
+		return LimitError("labels", MaxLabels, "%d labels, at most %d", len(labels), MaxLabels)
+	}
+	for name, value := range labels {
+		if name == "" || len(name) > MaxLabelName || strings.Contains(name, "=") || !utf8.ValidString(name) {
+			e := FieldError(CodeInvalidField, "labels", "a name must be 1 to %d bytes without \"=\"", MaxLabelName)
+			e.Limit = MaxLabelName
+			return e
+		}
+		if len(value) > MaxLabelValue || !utf8.ValidString(value) {
+			return LimitError("labels."+name, MaxLabelValue, "%d bytes, at most %d", len(value), MaxLabelValue)
+		}
+	}
+	return nil
+}
+
+func only(s string, ok func(byte) bool) bool {
+	for i := range len(s) {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isIDByte(c byte) bool { return isBehaviorByte(c) || c == ':' || 'A' <= c && c <= 'Z' }
+
+func isBehaviorByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
+// Until is the parsed form of GetOptions.Until (SPEC W1).
+type Until struct {
+	Kind string // final, running, waiting, success, failure, rev, attempt
+	N    uint64 // rev:N, attempt:N
+}
+
+// ParseUntil parses GetOptions.Until; "" means final. The error is an *Error.
+func ParseUntil(s string) (Until, error) {
+	switch kind, number, has := strings.Cut(s, ":"); kind {
+	case "":
+		return Until{Kind: "final"}, nil
+	case "final", "running", "waiting", "success", "failure":
+		if !has {
+			return Until{Kind: kind}, nil
+		}
+	case "rev", "attempt":
+		n, err := strconv.ParseUint(number, 10, 63)
+		if err == nil {
+			return Until{Kind: kind, N: n}, nil
+		}
+	}
+	return Until{}, FieldError(CodeInvalidField, "until",
+		"must be final, running, waiting, success, failure, rev:N or attempt:N")
+}
+
+// Check tells what is wrong with the options; nil or an *Error.
+func (o GetOptions) Check() error {
+	if _, err := ParseUntil(o.Until); err != nil {
+		return err
+	}
+	if o.Wait < 0 || o.Wait > MaxWait*time.Second {
+		e := FieldError(CodeInvalidField, "wait", "must be 0s to %v; ask again for a longer one", MaxWait*time.Second)
+		e.Limit = MaxWait
+		return e
+	}
+	return nil
+}
+
+// DefaultListLimit is how many tasks a page has when the caller does not say.
+const DefaultListLimit = 100
+
+// Check tells what is wrong with the filters, and fills in the namespace and the limit; nil or an *Error.
+func (r *ListRequest) Check() error {
+	var err *Error
+	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"", "CREATED", "RUNNING", "SUCCESS", "FAILURE"}, r.Status) {
+		return FieldError(CodeInvalidField, "status", "must be CREATED, RUNNING, SUCCESS or FAILURE")
+	}
+	if name, _, has := strings.Cut(r.Label, "="); r.Label != "" && (!has || name == "") {
+		return FieldError(CodeInvalidField, "label", "must be name=value")
+	}
+	if r.Limit == 0 {
+		r.Limit = DefaultListLimit
+	}
+	if r.Limit < 0 || r.Limit > MaxListLimit {
+		e := FieldError(CodeInvalidField, "limit", "must be 1 to %d", MaxListLimit)
+		e.Limit = MaxListLimit
+		return e
+	}
+	return nil
+}
+
+// CheckBatch refuses a batch that is too long; nil or an *Error.
+func CheckBatch(rs []SubmitRequest) error {
+	if len(rs) > MaxBatch {
+		return LimitError("tasks", MaxBatch, "%d tasks, at most %d", len(rs), MaxBatch)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"sync"
+)
+
+// Meta is what belongs to an answer but not to its value. A caller that wants it puts one into the context with
+// WithMeta; a Service fills in what it knows. It is one way for the handler (header Taskrt-Index), for the client (which
+// reads that header back) and for a node called in-process.
+type Meta struct {
+	mu    sync.Mutex
+	index uint64
+	body  []byte
+}
+
+type metaKey struct{}
+
+// WithMeta returns a context whose calls fill in the Meta.
+func WithMeta(ctx context.Context) (context.Context, *Meta) {
+	m := &Meta{}
+	return context.WithValue(ctx, metaKey{}, m), m
+}
+
+// SetIndex tells the caller the log index at which an answer was true (SPEC W4, header Taskrt-Index). The highest wins.
+func SetIndex(ctx context.Context, index uint64) {
+	if m, ok := ctx.Value(metaKey{}).(*Meta); ok {
+		m.mu.Lock()
+		m.index = max(m.index, index)
+		m.mu.Unlock()
+	}
+}
+
+func setBody(ctx context.Context, body []byte) {
+	if m, ok := ctx.Value(metaKey{}).(*Meta); ok {
+		m.mu.Lock()
+		m.body = body
+		m.mu.Unlock()
+	}
+}
+
+// Index returns the log index of the answer, 0 if none is known.
+func (m *Meta) Index() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.index
+}
+
+// Body returns the last JSON answer, byte for byte as the server sent it; nil in-process. Not to be changed.
+func (m *Meta) Body() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.body
+}

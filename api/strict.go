@@ -1,0 +1,238 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxDepth bounds how deep a JSON body may nest: everything that walks params later (schema, canonical form) recurses.
+const MaxDepth = 256
+
+// decodeStrict decodes one JSON object into the struct that dst points to (SPEC H2). Against encoding/json alone it
+// also refuses, naming the field: unknown names (exact case), names given twice, invalid UTF-8, more than one value,
+// too deep nesting. Inside json.RawMessage fields duplicates and lone surrogates pass: whether they matter depends on
+// the behavior (SPEC I2).
+func decodeStrict(body []byte, dst any) *Error {
+	if err := checkJSON(body); err != nil {
+		return err
+	}
+	return decodeObject(body, dst, "")
+}
+
+// checkJSON reports whether body is one valid JSON text that the functions below may walk without looking back.
+func checkJSON(body []byte) *Error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return NewError(CodeInvalidJSON, "the body is empty")
+	}
+	if !utf8.Valid(body) {
+		return NewError(CodeInvalidJSON, "the body is not valid UTF-8")
+	}
+	if tooDeep(body) {
+		e := NewError(CodeInvalidJSON, "nested deeper than %d levels", MaxDepth)
+		e.Limit = MaxDepth
+		return e
+	}
+	if json.Valid(body) {
+		return nil
+	}
+	var v json.RawMessage
+	err := json.Unmarshal(body, &v)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		line, column := position(body, syntax.Offset)
+		return NewError(CodeInvalidJSON, "line %d, column %d: %s", line, column, syntax.Error())
+	}
+	return NewError(CodeInvalidJSON, "%v", err)
+}
+
+// tooDeep counts brackets outside strings; it runs before anything that recurses.
+func tooDeep(b []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+func position(b []byte, offset int64) (line, column int64) {
+	head := b[:min(max(offset-1, 0), int64(len(b)))]
+	line = int64(bytes.Count(head, []byte("\n"))) + 1
+	column = int64(len(head)-bytes.LastIndexByte(head, '\n')-1) + 1
+	return line, column
+}
+
+// decodeObject decodes the object in valid JSON b into the struct at dst; path names it in errors.
+func decodeObject(b []byte, dst any, path string) *Error {
+	v := reflect.ValueOf(dst).Elem()
+	fields := fieldsOf(v.Type())
+	seen := make(map[string]bool, len(fields))
+	return eachMember(b, path, func(name string, value []byte) *Error {
+		at := join(path, name)
+		i, known := fields[name]
+		if !known {
+			return FieldError(CodeUnknownField, at, "there is no such field")
+		}
+		if seen[name] {
+			return FieldError(CodeInvalidJSON, at, "the field is given twice")
+		}
+		seen[name] = true
+		if err := json.Unmarshal(value, v.Field(i).Addr().Interface()); err != nil {
+			return FieldError(CodeInvalidField, at, "%s", describe(err))
+		}
+		if v.Field(i).Kind() == reflect.Map && !v.Field(i).IsNil() {
+			return refuseTwice(value, at)
+		}
+		return nil
+	})
+}
+
+// refuseTwice refuses an object with a name given twice: a map would silently keep the last.
+func refuseTwice(b []byte, path string) *Error {
+	seen := map[string]bool{}
+	return eachMember(b, path, func(name string, _ []byte) *Error {
+		if seen[name] {
+			return FieldError(CodeInvalidJSON, join(path, name), "the field is given twice")
+		}
+		seen[name] = true
+		return nil
+	})
+}
+
+// describe says what is wrong with a value in the words of JSON rather than of Go.
+func describe(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	want := wrong.Type.String()
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint64:
+		want = "an integer"
+	case reflect.Map, reflect.Struct:
+		want = "an object"
+	case reflect.Slice:
+		want = "a list"
+	}
+	return fmt.Sprintf("must be %s, not %s", want, wrong.Value)
+}
+
+// eachMember calls f with every name and raw value of the object in valid JSON b, in order.
+func eachMember(b []byte, path string, f func(name string, value []byte) *Error) *Error {
+	b = bytes.TrimSpace(b)
+	if b[0] != '{' {
+		if path == "" {
+			return NewError(CodeInvalidJSON, "the body must be an object")
+		}
+		return FieldError(CodeInvalidField, path, "must be an object")
+	}
+	for i := skipSpace(b, 1); b[i] != '}'; {
+		end := valueEnd(b, i)
+		var name string
+		if err := json.Unmarshal(b[i:end], &name); err != nil {
+			return FieldError(CodeInvalidJSON, path, "%v", err)
+		}
+		i = skipSpace(b, end) // at ':'
+		i = skipSpace(b, i+1) // at the value
+		end = valueEnd(b, i)
+		if err := f(name, b[i:end]); err != nil {
+			return err
+		}
+		i = skipSpace(b, end)
+		if b[i] == ',' {
+			i = skipSpace(b, i+1)
+		}
+	}
+	return nil
+}
+
+// eachElement calls f with every raw value of the list in valid JSON b, in order, until f returns false.
+func eachElement(b []byte, f func(i int, value []byte) bool) {
+	for i, n := skipSpace(b, 1), 0; b[i] != ']'; n++ {
+		end := valueEnd(b, i)
+		if !f(n, b[i:end]) {
+			return
+		}
+		i = skipSpace(b, end)
+		if b[i] == ',' {
+			i = skipSpace(b, i+1)
+		}
+	}
+}
+
+func skipSpace(b []byte, i int) int {
+	for b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r' {
+		i++
+	}
+	return i
+}
+
+// valueEnd returns where the value that starts at i ends. b is valid JSON, so brackets match and strings are closed.
+func valueEnd(b []byte, i int) int {
+	depth := 0
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 { // the end of what holds this number or word
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+// fieldsOf returns the index of each field by its JSON name.
+func fieldsOf(t reflect.Type) map[string]int {
+	fields := make(map[string]int, t.NumField())
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields[name] = i
+		}
+	}
+	return fields
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
