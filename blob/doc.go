@@ -1,12 +1,7 @@
 // Package blob keeps content-addressed files on a node's disk and fetches what it lacks from peers by digest, verified.
 // Modules live here; large payloads will. Bytes never enter the Raft log (SPEC B3, ARCHITECTURE section 2).
 //
-// TO BE IMPLEMENTED by the owner of node; signatures are the contract:
-//
-//	func Open(Config{Dir, Net mux.Network, Logger}) (*Store, error)
-//	func (*Store) Serve() / Close()                                   // answers peers on mux.Blob: get, put, has
-//	func (*Store) Put(ctx, data []byte) (digest string, err error)    // local: temp file, fsync, rename, fsync dir
-//	func (*Store) PutAll(ctx, data []byte, peers []string, need int) (digest string, err error) // durable on ≥ need nodes, self included
-//	func (*Store) Get(ctx, digest string, peers []string) ([]byte, error) // local, else from peers; verified; kept
-//	func (*Store) Has(digest string) bool
+// A file is named by the lower-case hex SHA-256 of its bytes and lies in a folder named by the first two digits. It is
+// written to a temporary file, synced, renamed, and its folder synced, so that a name that exists has its bytes. Reading
+// checks them all the same: a file that a disk has torn is removed and fetched again, never handed out or served.
 package blob

@@ -125,6 +125,7 @@ type Log struct {
 	Token   uint64   `cbor:"2,keyasint"`
 	Attempt int64    `cbor:"3,keyasint"`
 	Data    []byte   `cbor:"4,keyasint"`
+	Offset  int64    `cbor:"5,keyasint,omitempty"` // bytes that the attempt logged before Data: pieces kept by several nodes fit together
 }
 
 // Bye asks for a clean end of the session: all its runs are given back (SPEC R3).
