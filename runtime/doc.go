@@ -38,7 +38,7 @@
 //		Code string          // SPEC T5 code when Failed: HANDLER_ERROR, TRAP, TIMEOUT, OUT_OF_MEMORY, NO_RESULT, OUT_OF_FUEL or the guest's own
 //		Class Class          // which policy decides retryability: Guest (Retryable), Trap, Timeout, Exhausted
 //		Retryable bool; Message string; Details []byte
-//		Result []byte; HasResult bool; NextTime int64 (unix ms, 0 none); 
+//		Result []byte; HasResult bool; NextTime int64 (unix ms, 0 none);
 //		Started, Ended int64 // CLOCK_BOOTTIME ns stamps taken around guest execution (proof of L1 in tests)
 //		PeakMemory int64; Stderr []byte
 //	}

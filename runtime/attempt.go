@@ -1,0 +1,134 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/taskrt/taskrt/abi"
+)
+
+// Attempt is what one run of a behavior is given. The byte slices are only read, and must not change during the run.
+type Attempt struct {
+	Behavior   int32  // index of the behavior in its module's manifest: the argument of taskrt_run
+	Params     []byte // channel 0
+	Info       []byte // channel 1, JSON of abi.TaskInfo; nil reads as {}
+	Checkpoint []byte // channel 2; nil: none
+	Config     []byte // channel 4; nil: none
+
+	// Limits; a zero takes the default of a manifest that says nothing (DefaultLimits, DefaultRunTimeout).
+	MemoryBytes     int64
+	ResultBytes     int64
+	CheckpointBytes int64
+	LogBytes        int64
+	RunTimeout      time.Duration // SPEC L7
+	// HeartbeatTimeout kills a guest that does not call beat for so long (SPEC L7); 0: no such limit. Time that the
+	// host takes inside call does not count.
+	HeartbeatTimeout time.Duration
+	// ResultRequired turns "ok without a result" into NO_RESULT (SPEC T7).
+	ResultRequired bool
+}
+
+// Host is what an attempt needs of the world outside. All methods are called on the goroutine of Run, one at a time; the
+// slices are the host's to keep.
+type Host interface {
+	// Beat takes a heartbeat with progress (total 0: unknown) and the latest progress note (nil: none was written yet).
+	// It must not block.
+	Beat(done, total int64, note []byte) abi.Signals
+	// Signals must not block. SignalDeadlineNear is added by this package.
+	Signals() abi.Signals
+	// Checkpoint returns once data is durable. ErrLeaseLost answers the guest ECONFLICT, ErrDenied EDENIED, any other error
+	// EAGAIN. It must return soon after ctx is done.
+	Checkpoint(ctx context.Context, data []byte) error
+	// Log takes one message or line, level as in package abi; already bounded by Attempt.LogBytes.
+	Log(level int, msg []byte)
+}
+
+// Errors for Host.Checkpoint.
+var (
+	ErrLeaseLost = errors.New("runtime: the lease is lost")
+	ErrDenied    = errors.New("runtime: not allowed")
+)
+
+// Causes for cancelling the context of a run. A context may be cancelled with any cause; those that are, or wrap,
+// ErrKilledTimeout or context.DeadlineExceeded end the run as a TIMEOUT, all others as Killed with that Cause.
+var (
+	ErrKilledTimeout = errors.New("runtime: killed: out of time")
+	ErrKilledCancel  = errors.New("runtime: killed: cancelled, and the grace is over")
+	ErrKilledLease   = errors.New("runtime: killed: the lease is lost or about to be")
+	ErrKilledStop    = errors.New("runtime: killed: the worker stops")
+)
+
+// Kind says how a run ended.
+type Kind uint8
+
+// Succeeded, Failed, Cancelled and Yielded are outcomes; Killed is none: the context of the run was cancelled.
+const (
+	Succeeded Kind = iota + 1
+	Failed
+	Cancelled // the guest acknowledged the cancel signal
+	Yielded   // "run me again" (SPEC R5)
+	Killed
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Succeeded:
+		return "succeeded"
+	case Failed:
+		return "failed"
+	case Cancelled:
+		return "cancelled"
+	case Yielded:
+		return "yielded"
+	case Killed:
+		return "killed"
+	}
+	return "invalid"
+}
+
+// Class says who decides whether a failure is retryable (SPEC R2).
+type Class uint8
+
+// ClassGuest: Outcome.Retryable does. The others: the behavior's on_trap, on_timeout and on_exhausted do.
+const (
+	ClassGuest Class = iota + 1
+	ClassTrap
+	ClassTimeout
+	ClassExhausted
+)
+
+// Codes of Outcome.Code that this package gives (SPEC T5).
+const (
+	CodeHandlerError = "HANDLER_ERROR"
+	CodeTrap         = "TRAP"
+	CodeTimeout      = "TIMEOUT"
+	CodeOutOfMemory  = "OUT_OF_MEMORY"
+	CodeNoResult     = "NO_RESULT"
+)
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Kind Kind
+	// Of a failure. Code is one of the constants above or the guest's own, [a-z0-9_.-]{1,64}.
+	Code      string
+	Class     Class
+	Retryable bool   // means something iff Class is ClassGuest
+	Message   string // valid UTF-8
+	Details   []byte // JSON: the guest's own, or {"stderr","trace"} of a trap; nil: none
+	// Cause is why a Killed run was killed: context.Cause of its context.
+	Cause error
+
+	Result    []byte // of a success, and of a failure with NextTime
+	HasResult bool   // false: nothing was written
+	NextTime  int64  // Unix ms, 0: none (SPEC R4, R5)
+
+	// CLOCK_BOOTTIME nanoseconds taken before the first and after the last instruction of the guest. Both 0: no guest
+	// code ran.
+	Started, Ended int64
+	PeakMemory     int64  // bytes
+	Stderr         []byte // the last bytes of standard error, at most StderrTail
+}
+
+// StderrTail is how much of a guest's standard error is kept with the outcome.
+const StderrTail = 4 << 10

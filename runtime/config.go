@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"time"
+)
+
+// Config of an Engine. The zero value works: every zero field gets its default in New.
+type Config struct {
+	// CacheDir keeps native code between processes; "" compiles anew in every process. It holds code that is executed,
+	// so it is created 0700 and must be private to this node. It may be deleted, or damaged, at any time.
+	CacheDir string
+	// MaxModuleBytes bounds an uploaded file (SPEC B2); default 32 MiB.
+	MaxModuleBytes int64
+	// CompileWorkers is how many modules are compiled at the same time; default half of the CPUs, at least 1, so that
+	// compiling leaves room for the node's other work.
+	CompileWorkers int
+	// MemoryBudget bounds the linear memory of all guests of this engine together, in bytes; default 2 GiB. An attempt
+	// waits until its initial memory fits; a grow that does not fit is refused.
+	MemoryBudget int64
+	// Logger; default slog.Default.
+	Logger *slog.Logger
+
+	// Clock gives guests their wall clock and monotonic clock, and the engine its timeouts' start; default time.Now.
+	Clock func() time.Time
+	// Boottime stamps the begin and end of guest execution; default the function Boottime of this package.
+	Boottime func() time.Duration
+	// Rand is the guests' randomness; default crypto/rand. A deterministic reader makes guests deterministic.
+	Rand io.Reader
+	// OnRun, if set, is told of every attempt after no guest code of it runs any more, on the goroutine of Run: the proof
+	// for SPEC L1 in tests, also of attempts whose outcome nobody reads.
+	OnRun func(Span)
+}
+
+// Span is the time in which guest code of one attempt may have run: CLOCK_BOOTTIME nanoseconds.
+type Span struct {
+	Digest         string
+	Behavior       int32
+	Info           []byte // Attempt.Info
+	Started, Ended int64
+}
+
+// Defaults of Config.
+const (
+	DefaultMaxModuleBytes = 32 << 20
+	DefaultMemoryBudget   = 2 << 30
+)
+
+func (c Config) withDefaults() Config {
+	if c.MaxModuleBytes == 0 {
+		c.MaxModuleBytes = DefaultMaxModuleBytes
+	}
+	if c.CompileWorkers == 0 {
+		c.CompileWorkers = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	if c.MemoryBudget == 0 {
+		c.MemoryBudget = DefaultMemoryBudget
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Boottime == nil {
+		c.Boottime = Boottime
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	return c
+}
+
+// Validate reports the first field that makes no sense.
+func (c Config) Validate() error {
+	switch {
+	case c.MaxModuleBytes < 0:
+		return fmt.Errorf("runtime: MaxModuleBytes is negative: %d", c.MaxModuleBytes)
+	case c.CompileWorkers < 0:
+		return fmt.Errorf("runtime: CompileWorkers is negative: %d", c.CompileWorkers)
+	case c.MemoryBudget < 0:
+		return fmt.Errorf("runtime: MemoryBudget is negative: %d", c.MemoryBudget)
+	}
+	return nil
+}

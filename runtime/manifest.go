@@ -1,0 +1,110 @@
+package runtime
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ManifestSchema is the version of the manifest's JSON.
+const ManifestSchema = 1
+
+// Manifest describes the behaviors of a module (SPEC B1). A nil or empty field was not given; Behavior.Settings fills
+// in the defaults. Its JSON is canonical: fields in a fixed order, what was not given left out.
+type Manifest struct {
+	Schema    int        `json:"schema"`
+	Behaviors []Behavior `json:"behaviors"` // taskrt_run gets the index
+	Requires  []string   `json:"requires,omitempty"`
+}
+
+// Behavior is one behavior of a manifest.
+type Behavior struct {
+	Name             string          `json:"name"`
+	Description      string          `json:"description,omitempty"`
+	ID               *ID             `json:"id,omitempty"`
+	Retry            *Retry          `json:"retry,omitempty"`
+	RunTimeout       *Duration       `json:"run_timeout,omitempty"`
+	HeartbeatTimeout *Duration       `json:"heartbeat_timeout,omitempty"`
+	CancelGrace      *Duration       `json:"cancel_grace,omitempty"`
+	Limits           *Limits         `json:"limits,omitempty"`
+	OnTrap           string          `json:"on_trap,omitempty"` // "retry" or "fail"
+	OnTimeout        string          `json:"on_timeout,omitempty"`
+	OnExhausted      string          `json:"on_exhausted,omitempty"`
+	MaxLost          *int64          `json:"max_lost,omitempty"` // SPEC R3
+	Retention        *Retention      `json:"retention,omitempty"`
+	Result           string          `json:"result,omitempty"` // "optional" or "required"
+	ParamsSchema     json.RawMessage `json:"params_schema,omitempty"`
+	ResultSchema     json.RawMessage `json:"result_schema,omitempty"`
+}
+
+// ID says how the ID of a task is chosen (SPEC I1, I2).
+type ID struct {
+	Strategy string   `json:"strategy,omitempty"` // "random", "params" or "caller"
+	From     []string `json:"from,omitempty"`     // JSON pointers into params, with "params" only
+}
+
+// Retry is the retry policy (SPEC R2).
+type Retry struct {
+	MaxAttempts           *int64    `json:"max_attempts,omitempty"` // 1: no retry, 0: no limit
+	InitialInterval       *Duration `json:"initial_interval,omitempty"`
+	MultiplierThousandths *int64    `json:"multiplier_thousandths,omitempty"`
+	MaxInterval           *Duration `json:"max_interval,omitempty"`
+	JitterPercent         *int64    `json:"jitter_percent,omitempty"`
+}
+
+// Limits of an attempt and of payloads, in bytes.
+type Limits struct {
+	MemoryBytes     *int64 `json:"memory_bytes,omitempty"`
+	ParamsBytes     *int64 `json:"params_bytes,omitempty"`
+	ResultBytes     *int64 `json:"result_bytes,omitempty"`
+	CheckpointBytes *int64 `json:"checkpoint_bytes,omitempty"`
+	LogBytes        *int64 `json:"log_bytes,omitempty"`
+}
+
+// Retention says how long final tasks are kept (SPEC T9).
+type Retention struct {
+	Success *Duration `json:"success,omitempty"`
+	Failure *Duration `json:"failure,omitempty"`
+}
+
+// Duration is written Go style in JSON ("1m30s"); whole milliseconds.
+type Duration time.Duration
+
+// MarshalJSON writes "1m30s".
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// Settings is a behavior with every default filled in: plain values, for whoever turns them into a policy.
+type Settings struct {
+	Name        string
+	Description string
+	Index       int32
+
+	IDStrategy string // "random", "params" or "caller"
+	IDFrom     []string
+
+	MaxAttempts           int64
+	InitialInterval       time.Duration
+	MultiplierThousandths int64
+	MaxInterval           time.Duration
+	JitterPercent         int64
+
+	RunTimeout       time.Duration
+	HeartbeatTimeout time.Duration // 0: none
+	CancelGrace      time.Duration
+
+	MemoryBytes     int64
+	ParamsBytes     int64
+	ResultBytes     int64
+	CheckpointBytes int64
+	LogBytes        int64
+
+	OnTrap      string // "retry", "fail"; "": not given, the default of SPEC R2 holds
+	OnTimeout   string
+	OnExhausted string
+
+	MaxLost        int64
+	KeepSuccess    time.Duration
+	KeepFailure    time.Duration
+	ResultRequired bool
+	ParamsSchema   []byte // JSON Schema 2020-12; nil: none
+	ResultSchema   []byte
+}
