@@ -1,0 +1,76 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// indexHeader carries the log index of an answer (SPEC W4).
+const indexHeader = "Taskrt-Index"
+
+// writeTimeout bounds how long a client may take to read an answer, or one element of a long one.
+const writeTimeout = 60 * time.Second
+
+// answer writes a value with the index that the Service told.
+func (h *handler) answer(w http.ResponseWriter, status int, meta *Meta, v any) error {
+	setIndexHeader(w, meta)
+	h.write(w, status, "application/json", v)
+	return nil
+}
+
+func setIndexHeader(w http.ResponseWriter, meta *Meta) {
+	if i := meta.Index(); i > 0 {
+		w.Header().Set(indexHeader, strconv.FormatUint(i, 10))
+	}
+}
+
+func (h *handler) write(w http.ResponseWriter, status int, contentType string, v any) {
+	b := append(encode(v), '\n')
+	head(w, contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // the client has gone: nobody is there to be told
+}
+
+func head(w http.ResponseWriter, contentType string) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}
+
+// answerList writes {"name":[…]} element by element: ten thousand tasks with large results, which are in memory once as
+// the state, must not be there a second time as one text. after, if any, is `,"name":value` behind the list.
+func answerList[T any](w http.ResponseWriter, meta *Meta, name string, elements iter.Seq[T], after []byte) error {
+	setIndexHeader(w, meta)
+	head(w, "application/json")
+	w.WriteHeader(http.StatusOK)
+	conn := http.NewResponseController(w)
+	next := []byte(`{"` + name + `":[`)
+	for v := range elements {
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.Write(append(next, encode(v)...)); err != nil {
+			return nil // the client has gone
+		}
+		next = []byte{','}
+	}
+	if next[0] == ',' {
+		next = nil
+	}
+	_, _ = w.Write(append(append(append(next, ']'), after...), "}\n"...))
+	return nil
+}
+
+// encode is JSON as this API sends it: <, > and & as they are.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // a value of this package that does not marshal: a bug of the Service
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}

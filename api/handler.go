@@ -1,0 +1,209 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// HandlerConfig configures NewHandler.
+type HandlerConfig struct {
+	Logger *slog.Logger // where internal errors and panics go; default: slog.Default()
+	// BodyBytes bounds the request bodies held in memory at one time; a request over it is 429 (SPEC H3). Default 256 MiB.
+	BodyBytes int64
+	// Requests bounds the requests under way, long polls included; a request over it is 429. Default 20,000.
+	Requests int64
+	// BodyTimeout bounds how long a client may take to send a JSON body. Default 30 s; a module gets ten times that.
+	BodyTimeout time.Duration
+}
+
+// handler serves any Service over HTTP (SPEC section 11).
+type handler struct {
+	service  Service
+	config   HandlerConfig
+	log      *slog.Logger
+	bodies   *semaphore.Weighted
+	requests *semaphore.Weighted
+	routes   *http.ServeMux
+}
+
+// NewHandler serves s over HTTP.
+func NewHandler(s Service, c HandlerConfig) http.Handler {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.BodyBytes == 0 {
+		c.BodyBytes = 256 << 20
+	}
+	if c.Requests == 0 {
+		c.Requests = 20_000
+	}
+	if c.BodyTimeout == 0 {
+		c.BodyTimeout = 30 * time.Second
+	}
+	h := &handler{
+		service: s, config: c, log: c.Logger, routes: http.NewServeMux(),
+		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests),
+	}
+	for _, r := range h.table() {
+		h.routes.Handle(r.path, h.methods(r.methods))
+	}
+	return h
+}
+
+// action answers one request. An error is turned into a problem in one place.
+type action func(w http.ResponseWriter, r *http.Request) error
+
+// route is one path with an action per method.
+type route struct {
+	path    string
+	methods map[string]action
+}
+
+func (h *handler) table() []route {
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	return []route{
+		{"/v1/tasks", map[string]action{get: h.listTasks, post: h.submit}},
+		{"/v1/tasks/{id}", map[string]action{get: h.getTask, del: h.removeTask}},
+		{"/v1/tasks/{id}/cancel", map[string]action{post: h.cancelTask}},
+		{"/v1/tasks/{id}/log", map[string]action{get: h.taskLog}},
+		{"/v1/modules", map[string]action{get: h.listModules, post: h.push}},
+		{"/v1/modules/{digest}", map[string]action{get: h.getModule}},
+		{"/v1/behaviors", map[string]action{get: h.listBehaviors}},
+		{"/v1/behaviors/{name}", map[string]action{get: h.getBehavior}},
+		{"/v1/cluster", map[string]action{get: h.cluster}},
+		{"/healthz", map[string]action{get: h.healthz}},
+		{"/readyz", map[string]action{get: h.readyz}},
+	}
+}
+
+// methods dispatches by method. net/http could do it, but would answer 405 in plain text.
+func (h *handler) methods(actions map[string]action) http.Handler {
+	if a, ok := actions[http.MethodGet]; ok {
+		actions[http.MethodHead] = a
+	}
+	var allow []string
+	for m := range actions {
+		allow = append(allow, m)
+	}
+	slices.Sort(allow)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, ok := actions[r.Method]
+		if !ok {
+			w.Header().Set("Allow", strings.Join(allow, ", "))
+			h.problem(w, r, NewError(CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
+			return
+		}
+		if err := a(w, r); err != nil {
+			h.problem(w, r, err)
+		}
+	})
+}
+
+// ServeHTTP bounds what is under way, survives panics, and refuses paths that are not there as a problem.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	defer func() {
+		if p := recover(); p != nil {
+			h.panicked(rec, r, p)
+		}
+	}()
+	if !h.requests.TryAcquire(1) {
+		h.problem(rec, r, NewError(CodeOverloaded, "%d requests are under way", h.config.Requests))
+		return
+	}
+	defer h.requests.Release(1)
+	if r.Method != http.MethodPost && r.ContentLength != 0 {
+		// Nobody reads it, and a client that never ends it would hold the connection.
+		rec.Header().Set("Connection", "close")
+		h.problem(rec, r, NewError(CodeBadRequest, "%.20s takes no body", r.Method))
+		return
+	}
+	// The server's ReadTimeout must not end a long poll: bodies get their own deadline where they are read.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if _, pattern := h.routes.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || r.Method == http.MethodConnect {
+		h.problem(rec, r, NewError(CodeNotFound, "there is nothing at %.200s", r.URL.Path))
+		return
+	}
+	h.routes.ServeHTTP(rec, r)
+}
+
+func (h *handler) panicked(rec *recorder, r *http.Request, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	h.log.Error("panic while answering", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	if rec.wrote {
+		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+	}
+	h.problem(rec, r, NewError(CodeInternal, "the request failed inside the server; its log says why"))
+}
+
+// recorder remembers whether an answer has begun.
+type recorder struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (w *recorder) WriteHeader(status int) {
+	w.wrote = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	w.wrote = true
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// problem writes err as problem+json (SPEC H3).
+func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
+	e := h.asError(r, err)
+	if e.RetryMS > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryMS+999)/1000, 10))
+	}
+	h.write(w, e.Status, "application/problem+json", e)
+}
+
+// asError finds the *Error in err, complete. What is none is internal: logged here, not shown.
+func (h *handler) asError(r *http.Request, err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.complete()
+	}
+	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
+		// The client has gone, or the server is stopping: what was asked may still happen.
+		return NewError(CodeOutcomeUnknown, "the request was given up before its outcome was known")
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return NewError(CodeOutcomeUnknown, "the request took too long; its outcome is not known")
+	}
+	h.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	return NewError(CodeInternal, "the request failed inside the server; its log says why")
+}
+
+// complete fills in what the table knows, in a copy.
+func (e *Error) complete() *Error {
+	c := *e
+	if c.Status == 0 {
+		c.Status = statusOf(c.Code)
+	}
+	if c.Title == "" {
+		c.Title = http.StatusText(c.Status)
+	}
+	if c.Status == http.StatusTooManyRequests && c.RetryMS == 0 {
+		c.RetryMS = overloadedRetryMS
+	}
+	return &c
+}
+

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"mime/multipart"
+	"net/http"
+)
+
+// moduleAnswer is {"module": …}.
+type moduleAnswer struct {
+	Module *Module `json:"module"`
+}
+
+// modulesAnswer is {"modules": […]}.
+type modulesAnswer struct {
+	Modules []Module `json:"modules"`
+}
+
+// behaviorsAnswer is {"behaviors": […]}.
+type behaviorsAnswer struct {
+	Behaviors []Behavior `json:"behaviors"`
+}
+
+// behaviorAnswer is {"behavior": …}.
+type behaviorAnswer struct {
+	Behavior *BehaviorDetail `json:"behavior"`
+}
+
+// parts reads the parts of a multipart body that is in memory already.
+type parts struct{ r *multipart.Reader }
+
+func newParts(body []byte, boundary string) parts {
+	return parts{multipart.NewReader(bytes.NewReader(body), boundary)}
+}
+
+func (p parts) next() (name string, value []byte, err error) {
+	part, err := p.r.NextPart()
+	if err != nil {
+		return "", nil, err
+	}
+	value, err = io.ReadAll(part)
+	if value == nil {
+		value = []byte{}
+	}
+	return part.FormName(), value, err
+}
+
+func (h *handler) listModules(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.namespace()
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	modules, err := h.service.Modules(ctx, ns)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, modulesAnswer{notNil(modules)})
+}
+
+func (h *handler) getModule(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, digest := q.namespace(), r.PathValue("digest")
+	if len(digest) != 64 || !only(digest, isHexByte) {
+		q.fail(FieldError(CodeInvalidField, "digest", "must be 64 lower-case hexadecimal digits"))
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	m, err := h.service.Module(ctx, ns, digest)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, moduleAnswer{m})
+}
+
+func isHexByte(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }
+
+func (h *handler) listBehaviors(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.namespace()
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	behaviors, err := h.service.Behaviors(ctx, ns)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, behaviorsAnswer{notNil(behaviors)})
+}
+
+func (h *handler) getBehavior(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, name := q.namespace(), r.PathValue("name")
+	if err := CheckBehaviorName("name", name); err != nil {
+		return err
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	b, err := h.service.Behavior(ctx, ns, name)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, behaviorAnswer{b})
+}
+
+func (h *handler) cluster(w http.ResponseWriter, r *http.Request) error {
+	if err := queryOf(r).done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	c, err := h.service.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	shown := *c
+	shown.Nodes, shown.Workers = notNil(c.Nodes), notNil(c.Workers)
+	return h.answer(w, http.StatusOK, meta, shown)
+}
+
+// health is the answer of /healthz and /readyz.
+type health struct {
+	Status string `json:"status"`
+}
+
+// healthz says that the process answers, nothing more.
+func (h *handler) healthz(w http.ResponseWriter, r *http.Request) error {
+	return h.answer(w, http.StatusOK, &Meta{}, health{"ok"})
+}
+
+// readyz is SPEC H1: a leader is known, this node is caught up, its disk works.
+func (h *handler) readyz(w http.ResponseWriter, r *http.Request) error {
+	ctx, meta := WithMeta(r.Context())
+	if err := h.service.Ready(ctx); err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, health{"ready"})
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
