@@ -206,4 +206,3 @@ func (e *Error) complete() *Error {
 	}
 	return &c
 }
-

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -149,7 +150,15 @@ func (h *handler) getTask(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, meta := WithMeta(r.Context())
+	if o.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = untilStopping(ctx)
+		defer cancel()
+	}
 	t, err := h.service.Task(ctx, ns, id, o)
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,7 @@ const (
 // Serve serves h on ln until ctx ends; it then lets requests under way finish for a few seconds, long polls excepted,
 // which are ended at once: their clients ask another node. It closes ln and returns nil after a clean end.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
-	requests, endLongPolls := context.WithCancel(context.WithoutCancel(ctx))
-	defer endLongPolls()
+	requests := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, ctx)
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -39,7 +38,6 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 		return err
 	case <-ctx.Done():
 	}
-	endLongPolls()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := s.Shutdown(grace)
@@ -50,4 +48,19 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 		err = errors.Join(err, e)
 	}
 	return err
+}
+
+type stoppingKey struct{}
+
+// untilStopping returns a context for a long poll: it also ends when the server begins to stop.
+func untilStopping(ctx context.Context) (context.Context, context.CancelFunc) {
+	stopping, ok := ctx.Value(stoppingKey{}).(context.Context)
+	if !ok {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(stopping, func() {
+		cancel(NewError(CodeNotReady, "this node is stopping"))
+	})
+	return ctx, func() { stop(); cancel(nil) }
 }

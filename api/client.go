@@ -1,0 +1,247 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// CodeUnreachable is the code of a client that found no server to answer it. It never travels.
+const CodeUnreachable = "unreachable"
+
+// ClientConfig configures NewClient.
+type ClientConfig struct {
+	URLs []string // of the nodes, "http://127.0.0.1:7070"; tried in order, beginning with the one that answered last
+	// RetryFor bounds how long a request that certainly did nothing (no leader, overloaded, not ready) is sent again.
+	// Default 15 s: longer than an election.
+	RetryFor time.Duration
+	// AttemptTimeout bounds one exchange, besides the wait that it asks for. Default 15 s.
+	AttemptTimeout time.Duration
+	Transport      http.RoundTripper // default: an own one, without compression
+}
+
+// Client is a Service behind HTTP. It is safe for concurrent use.
+//
+// When a node cannot be reached or says that nothing happened, the next one is asked. When the outcome of a request is
+// unknown, because the connection broke after it was sent or a node says so, it is sent again only if doing it twice is
+// doing it once: reads, Cancel, Remove, Push, and a Submit that names its task and joins (SPEC I3, H4). Any other Submit
+// answers outcome_unknown; whoever must know gives the task an ID. The client draws no IDs itself: it cannot know
+// whether the behavior's are deterministic, and a random one would defeat that.
+type Client struct {
+	urls    []*url.URL
+	http    *http.Client
+	config  ClientConfig
+	current atomic.Int64 // index of the URL that answered last
+}
+
+var _ Service = (*Client)(nil)
+
+// NewClient makes a client; Close it.
+func NewClient(c ClientConfig) (*Client, error) {
+	if c.RetryFor == 0 {
+		c.RetryFor = 15 * time.Second
+	}
+	if c.AttemptTimeout == 0 {
+		c.AttemptTimeout = 15 * time.Second
+	}
+	if c.Transport == nil {
+		dialer := &net.Dialer{Timeout: 3 * time.Second}
+		c.Transport = &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
+			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
+		}
+	}
+	client := &Client{config: c, http: &http.Client{Transport: c.Transport}}
+	for _, s := range c.URLs {
+		u, err := parseServer(s)
+		if err != nil {
+			return nil, err
+		}
+		client.urls = append(client.urls, u)
+	}
+	if len(client.urls) == 0 {
+		return nil, errors.New("no server URL given")
+	}
+	return client, nil
+}
+
+// parseServer accepts a URL, or HOST:PORT for http.
+func parseServer(s string) (*url.URL, error) {
+	s = strings.TrimSpace(s)
+	if !strings.Contains(s, "://") {
+		s = "http://" + s
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, fmt.Errorf("server URL: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("%q is not a server URL: write it as in http://127.0.0.1:7070", s)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	return u, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// call is one request, to whichever node answers it.
+type call struct {
+	method, path string
+	query        url.Values
+	contentType  string
+	body         []byte
+	wait         time.Duration // how long the server may take by request
+	resend       bool          // may be sent again though it may have happened
+	patient      bool          // unreachable servers are worth waiting for: they were there a moment ago
+}
+
+// reply is an answer that is not an error.
+type reply struct {
+	status int
+	body   []byte
+	maybe  bool // an earlier send of the same call may have happened too
+}
+
+// verdict says what an exchange that did not succeed means.
+type verdict int
+
+const (
+	final   verdict = iota // the answer, good or bad
+	unsent                 // nobody was reached
+	nothing                // a node says that nothing happened
+	unknown                // it may have happened
+)
+
+// do sends a call until it has an answer, and decodes that into v unless v is nil.
+func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
+	started, pause, maybe := time.Now(), 50*time.Millisecond, false
+	for {
+		var last error
+		answered := k.patient
+		for range c.urls {
+			i := int(c.current.Load()) % len(c.urls)
+			r, verdict, err := c.exchange(ctx, c.urls[i], k)
+			if verdict == final {
+				if err != nil {
+					return &reply{maybe: maybe}, err
+				}
+				r.maybe = maybe
+				return r, decodeReply(r, v)
+			}
+			last = err
+			maybe = maybe || verdict == unknown
+			answered = answered || verdict != unsent
+			if ctx.Err() != nil || verdict == unknown && !k.resend {
+				return &reply{maybe: maybe}, outcome(ctx, maybe, last)
+			}
+			c.current.CompareAndSwap(int64(i), int64(i+1)%int64(len(c.urls)))
+		}
+		if !answered || time.Since(started)+pause > c.config.RetryFor+k.wait {
+			return &reply{maybe: maybe}, outcome(ctx, maybe, last)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// outcome words the error of a call that got no answer.
+func outcome(ctx context.Context, maybe bool, last error) error {
+	if maybe && CodeOf(last) != CodeOutcomeUnknown {
+		last = fmt.Errorf("%w: %w", NewError(CodeOutcomeUnknown, "the request was sent, but its answer did not arrive"), last)
+	}
+	if ctx.Err() != nil && !errors.Is(last, ctx.Err()) {
+		last = fmt.Errorf("%w (%w)", last, context.Cause(ctx))
+	}
+	return last
+}
+
+// exchange sends a call to one node.
+func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout+k.wait)
+	defer cancel()
+	sent := false
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	target := base.String() + k.path
+	if len(k.query) > 0 {
+		target += "?" + k.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(traced, k.method, target, bytes.NewReader(k.body))
+	if err != nil {
+		return nil, final, fmt.Errorf("make request: %w", err)
+	}
+	if k.contentType != "" {
+		req.Header.Set("Content-Type", k.contentType)
+	}
+	res, err := c.http.Do(req)
+	if err != nil && !sent {
+		return nil, unsent, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "no server answers at %s", base), err)
+	}
+	if err != nil {
+		return nil, unknown, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the connection to %s broke", base), err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, unknown, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the answer of %s broke off", base), err)
+	}
+	if i, err := strconv.ParseUint(res.Header.Get(indexHeader), 10, 64); err == nil {
+		SetIndex(ctx, i)
+	}
+	if res.StatusCode < 300 {
+		setBody(ctx, body)
+		return &reply{status: res.StatusCode, body: body}, final, nil
+	}
+	e := decodeProblem(res, body)
+	return nil, judge(e), e
+}
+
+// judge says what a problem means for sending again.
+func judge(e *Error) verdict {
+	switch e.Code {
+	case CodeNoLeader, CodeNotReady, CodeOverloaded:
+		return nothing
+	case CodeOutcomeUnknown:
+		return unknown
+	}
+	if e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout {
+		return unknown // a proxy in between
+	}
+	return final
+}
+
+// decodeProblem makes an *Error of an answer that is one; something in between may have answered in its own words.
+func decodeProblem(res *http.Response, body []byte) *Error {
+	e := &Error{}
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if media != "application/problem+json" || json.Unmarshal(body, e) != nil || e.Code == "" {
+		return &Error{Code: CodeInternal, Status: res.StatusCode, Title: http.StatusText(res.StatusCode), Detail: fmt.Sprintf("answer without a problem: %.200q", body)}
+	}
+	e.Status = res.StatusCode
+	return e
+}
+
+func decodeReply(r *reply, v any) error {
+	if v == nil {
+		return nil
+	}
+	if err := json.Unmarshal(r.body, v); err != nil {
+		return fmt.Errorf("%w: %w", NewError(CodeInternal, "the answer cannot be read"), err)
+	}
+	return nil
+}

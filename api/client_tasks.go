@@ -1,0 +1,340 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// pollSlice is how long one long poll of Client.Task lasts: short enough for proxies, and a node that died without a
+// word is noticed.
+const pollSlice = 60 * time.Second
+
+func inNamespace(namespace string) url.Values {
+	q := url.Values{}
+	if namespace != "" {
+		q.Set("namespace", namespace)
+	}
+	return q
+}
+
+func taskURL(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
+
+// Submit implements Service.
+func (c *Client) Submit(ctx context.Context, r SubmitRequest) (*SubmitReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	var answer SubmitReply
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", body: encode(r), resend: r.resendable(),
+	}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// resendable: a second submit joins the task of the first.
+func (r *SubmitRequest) resendable() bool {
+	return r.ID != "" && (r.IfExists == "" || r.IfExists == "join")
+}
+
+// batchBytes is how large a request of SubmitBatch gets before the next one begins; far enough below MaxBody that one
+// more item fits.
+const batchBytes = MaxBody - 1<<20
+
+// SubmitBatch implements Service. What does not fit into one body goes in several: a batch is not a transaction.
+func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitResult, error) {
+	if err := CheckBatch(rs); err != nil {
+		return nil, err
+	}
+	results := make([]SubmitResult, len(rs))
+	var body bytes.Buffer
+	var positions []int
+	resend := true
+	flush := func() error {
+		if len(positions) == 0 {
+			return nil
+		}
+		var answer struct {
+			Results []SubmitResult `json:"results"`
+		}
+		_, err := c.do(ctx, call{
+			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json",
+			body: append([]byte(`{"tasks":[`), append(bytes.Clone(body.Bytes()), "]}"...)...), resend: resend,
+		}, &answer)
+		if err == nil && len(answer.Results) != len(positions) {
+			err = NewError(CodeInternal, "%d answers to %d tasks", len(answer.Results), len(positions))
+		}
+		if err != nil {
+			return err
+		}
+		for i, at := range positions {
+			results[at] = answer.Results[i]
+		}
+		body.Reset()
+		positions, resend = nil, true
+		return nil
+	}
+	for i, r := range rs {
+		if err := r.Check(); err != nil {
+			results[i].Error, _ = errors.AsType[*Error](err)
+			continue
+		}
+		if len(positions) > 0 {
+			body.WriteByte(',')
+		}
+		body.Write(encode(r))
+		positions, resend = append(positions, i), resend && r.resendable()
+		if body.Len() > batchBytes {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// Task implements Service. A wait may be of any length: it is asked for in slices, of whichever node answers.
+func (c *Client) Task(ctx context.Context, namespace, id string, o GetOptions) (*Task, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	until, err := ParseUntil(o.Until)
+	if err != nil {
+		return nil, err
+	}
+	if o.Wait <= 0 {
+		return c.get(ctx, namespace, id, o, false)
+	}
+	end := time.Now().Add(o.Wait)
+	if (until.Kind == "success" || until.Kind == "failure") && o.Since == 0 {
+		// "From now" must not begin anew with every slice.
+		now := o
+		now.Wait = 0
+		t, err := c.get(ctx, namespace, id, now, false)
+		if err != nil || t.Final {
+			return t, err
+		}
+		o.Since = t.Rev
+	}
+	for patient := false; ; patient = true {
+		o.Wait = max(min(time.Until(end), pollSlice), 0)
+		began := time.Now()
+		t, err := c.get(ctx, namespace, id, o, patient)
+		if err != nil || t.Final {
+			return t, err
+		}
+		// An answer well before its time is what was waited for.
+		if time.Since(began) < o.Wait-o.Wait/50 || time.Until(end) <= 0 {
+			return t, nil
+		}
+	}
+}
+
+func (c *Client) get(ctx context.Context, namespace, id string, o GetOptions, patient bool) (*Task, error) {
+	q := inNamespace(namespace)
+	if o.Wait > 0 {
+		q.Set("wait", o.Wait.String())
+	}
+	if o.Until != "" {
+		q.Set("until", o.Until)
+	}
+	setNumber(q, "since", o.Since)
+	setReading(q, o.Stale, o.MinIndex)
+	var answer taskAnswer
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: taskURL(id), query: q, wait: o.Wait, resend: true, patient: patient,
+	}, &answer)
+	return answer.Task, err
+}
+
+func setNumber(q url.Values, name string, n uint64) {
+	if n > 0 {
+		q.Set(name, strconv.FormatUint(n, 10))
+	}
+}
+
+func setReading(q url.Values, stale bool, minIndex uint64) {
+	if stale {
+		q.Set("consistency", "stale")
+	}
+	setNumber(q, "min_index", minIndex)
+}
+
+// Tasks implements Service.
+func (c *Client) Tasks(ctx context.Context, r ListRequest) (*ListReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	q := inNamespace(r.Namespace)
+	for name, value := range map[string]string{
+		"status": r.Status, "behavior": r.Behavior, "parent": r.Parent, "label": r.Label, "cursor": r.Cursor,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if r.NotBefore != nil {
+		q.Set("not_before", Time{*r.NotBefore}.String())
+	}
+	q.Set("limit", strconv.Itoa(r.Limit))
+	setReading(q, r.Stale, r.MinIndex)
+	var answer ListReply
+	if err := c.read(ctx, "/v1/tasks", q, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Cancel implements Service.
+func (c *Client) Cancel(ctx context.Context, namespace, id string) (*CancelReply, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	var answer CancelReply
+	r, err := c.do(ctx, call{method: http.MethodPost, path: taskURL(id) + "/cancel", query: inNamespace(namespace), resend: true}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	answer.Told = r.status == http.StatusAccepted
+	return &answer, nil
+}
+
+// Remove implements Service.
+func (c *Client) Remove(ctx context.Context, namespace, id string) error {
+	if err := CheckID(id); err != nil {
+		return err
+	}
+	r, err := c.do(ctx, call{method: http.MethodDelete, path: taskURL(id), query: inNamespace(namespace), resend: true}, nil)
+	if r.maybe && CodeOf(err) == CodeTaskNotFound {
+		return nil // the first send has done it
+	}
+	return err
+}
+
+// Log implements Service.
+func (c *Client) Log(ctx context.Context, namespace, id string) (*LogReply, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	var answer LogReply
+	if err := c.read(ctx, taskURL(id)+"/log", inNamespace(namespace), &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Push implements Service. It reads the file into memory, so that it can be sent again.
+func (c *Client) Push(ctx context.Context, r PushRequest) (*Module, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	wasm, err := io.ReadAll(io.LimitReader(r.Wasm, MaxModule+1))
+	if err != nil {
+		return nil, fmt.Errorf("read module: %w", err)
+	}
+	if len(wasm) > MaxModule {
+		return nil, bodyTooLarge(MaxModule)
+	}
+	k := call{method: http.MethodPost, path: "/v1/modules", query: inNamespace(r.Namespace), contentType: "application/wasm", body: wasm, resend: true}
+	if r.Name != "" {
+		k.query.Set("name", r.Name)
+	}
+	if r.Manifest != nil {
+		if k.body, k.contentType, err = withManifest(wasm, r.Manifest); err != nil {
+			return nil, err
+		}
+	}
+	// Checking and compiling a module takes a while on a slow machine.
+	k.wait = time.Minute
+	var answer moduleAnswer
+	if _, err := c.do(ctx, k, &answer); err != nil {
+		return nil, err
+	}
+	return answer.Module, nil
+}
+
+// withManifest makes a multipart body: a manifest may be longer than a URL.
+func withManifest(wasm []byte, manifest json.RawMessage) (body []byte, contentType string, err error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, part := range []struct {
+		name string
+		data []byte
+	}{{"manifest", manifest}, {"module", wasm}} {
+		p, err := w.CreateFormFile(part.name, part.name)
+		if err != nil {
+			return nil, "", fmt.Errorf("make multipart body: %w", err)
+		}
+		if _, err := p.Write(part.data); err != nil {
+			return nil, "", fmt.Errorf("make multipart body: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, "", fmt.Errorf("make multipart body: %w", err)
+	}
+	return b.Bytes(), w.FormDataContentType(), nil
+}
+
+// Modules implements Service.
+func (c *Client) Modules(ctx context.Context, namespace string) ([]Module, error) {
+	var answer modulesAnswer
+	err := c.read(ctx, "/v1/modules", inNamespace(namespace), &answer)
+	return answer.Modules, err
+}
+
+// Module implements Service.
+func (c *Client) Module(ctx context.Context, namespace, digest string) (*Module, error) {
+	var answer moduleAnswer
+	err := c.read(ctx, "/v1/modules/"+url.PathEscape(digest), inNamespace(namespace), &answer)
+	return answer.Module, err
+}
+
+// Behaviors implements Service.
+func (c *Client) Behaviors(ctx context.Context, namespace string) ([]Behavior, error) {
+	var answer behaviorsAnswer
+	err := c.read(ctx, "/v1/behaviors", inNamespace(namespace), &answer)
+	return answer.Behaviors, err
+}
+
+// Behavior implements Service.
+func (c *Client) Behavior(ctx context.Context, namespace, name string) (*BehaviorDetail, error) {
+	if err := CheckBehaviorName("name", name); err != nil {
+		return nil, err
+	}
+	var answer behaviorAnswer
+	err := c.read(ctx, "/v1/behaviors/"+url.PathEscape(name), inNamespace(namespace), &answer)
+	return answer.Behavior, err
+}
+
+// Cluster implements Service.
+func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {
+	var answer Cluster
+	if err := c.read(ctx, "/v1/cluster", nil, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Ready implements Service: some node is ready.
+func (c *Client) Ready(ctx context.Context) error {
+	return c.read(ctx, "/readyz", nil, nil)
+}
+
+func (c *Client) read(ctx context.Context, path string, q url.Values, v any) error {
+	_, err := c.do(ctx, call{method: http.MethodGet, path: path, query: q, resend: true}, v)
+	return err
+}
