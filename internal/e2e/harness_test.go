@@ -1,0 +1,459 @@
+// Package e2e tests taskrt as its users meet it: real processes of the real binary, on loopback, with fsync, killed with
+// SIGKILL and SIGSTOP. Nothing here looks inside; HTTP and the command line are all it uses.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a condition may take on a loaded machine before the test gives up on it. It is not a claim about
+// speed: those are benchmarks.
+const patience = 90 * time.Second
+
+var binary string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("e2e: skipped by -short: needs real processes")
+		os.Exit(0)
+	}
+	dir, err := os.MkdirTemp("", "taskrt-e2e-bin")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "taskrt")
+	build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Printf("e2e: building taskrt: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// wasm is the path of a committed guest.
+func wasm(name string) string { return filepath.Join("..", "..", "testdata", "wasm", name+".wasm") }
+
+// process is one taskrt process and what is needed to start it again.
+type process struct {
+	t    *testing.T
+	id   string
+	args []string
+	dir  string
+	http string
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the current cmd has been waited for
+}
+
+func (p *process) start() {
+	p.t.Helper()
+	logFile, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.cmd = exec.Command(binary, p.args...)
+	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
+	// The child dies with the test, whatever way the test dies.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	logFile.Close()
+	gone := make(chan struct{})
+	p.gone = gone
+	go func(cmd *exec.Cmd) {
+		_ = cmd.Wait()
+		close(gone)
+	}(p.cmd)
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("%s: %v: %v", p.id, s, err)
+	}
+}
+
+// kill9 ends the process at once and waits until it is gone.
+func (p *process) kill9() {
+	p.t.Helper()
+	p.signal(syscall.SIGKILL)
+	<-p.gone
+}
+
+// terminate asks for a clean end and demands it.
+func (p *process) terminate() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.gone:
+	case <-time.After(patience):
+		p.t.Fatalf("%s does not end after SIGTERM; log:\n%s", p.id, p.log())
+	}
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.gone:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) log() string {
+	b, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+	if len(b) > 20_000 {
+		b = b[len(b)-20_000:]
+	}
+	return string(b)
+}
+
+// cluster is three server processes, and worker processes if a test adds some.
+type cluster struct {
+	t       *testing.T
+	nodes   []*process
+	workers []*process
+	http    *http.Client
+}
+
+// newCluster starts three nodes and waits until they have a leader. Extra flags go to every server.
+func newCluster(t *testing.T, extra ...string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, http: &http.Client{Timeout: patience}}
+	raft := []string{freeAddr(t), freeAddr(t), freeAddr(t)}
+	for i := range 3 {
+		id := fmt.Sprintf("n%d", i+1)
+		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t)}
+		p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", raft[i],
+			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--worker-slots", "8"}, extra...)
+		c.nodes = append(c.nodes, p)
+		p.start()
+	}
+	t.Cleanup(c.stop)
+	c.waitReady()
+	return c
+}
+
+// addWorker starts a separate worker process and waits until the cluster lists it.
+func (c *cluster) addWorker(id string, slots int) *process {
+	c.t.Helper()
+	p := &process{t: c.t, id: id, dir: c.t.TempDir()}
+	p.args = []string{"worker", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--join", strings.Join(c.urls(), ","), "--slots", fmt.Sprint(slots)}
+	p.start()
+	c.workers = append(c.workers, p)
+	c.eventually("worker "+id+" is listed", func() bool { return c.hasWorker(id) })
+	return p
+}
+
+func (c *cluster) hasWorker(id string) bool {
+	st, ok := c.status()
+	if !ok {
+		return false
+	}
+	for _, w := range st.Workers {
+		if w.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// stop kills what is left. It shows the logs of a failed test.
+func (c *cluster) stop() {
+	for _, p := range append(append([]*process{}, c.workers...), c.nodes...) {
+		if p.running() {
+			_ = p.cmd.Process.Kill()
+			<-p.gone
+		}
+		if c.t.Failed() {
+			c.t.Logf("log of %s:\n%s", p.id, p.log())
+		}
+	}
+}
+
+func (c *cluster) urls() []string {
+	var out []string
+	for _, p := range c.nodes {
+		out = append(out, "http://"+p.http)
+	}
+	return out
+}
+
+func (c *cluster) waitReady() {
+	c.t.Helper()
+	c.eventually("every node is ready", func() bool {
+		for _, p := range c.nodes {
+			if !p.running() {
+				c.t.Fatalf("%s has ended; log:\n%s", p.id, p.log())
+			}
+			resp, err := c.http.Get("http://" + p.http + "/readyz")
+			if err != nil {
+				return false
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// eventually polls a condition that only real processes can bring about.
+func (c *cluster) eventually(what string, ok func() bool) {
+	c.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("not within %v: %s", patience, what)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// task is the part of the record that the tests look at.
+type task struct {
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	Final     bool            `json:"final"`
+	Result    json.RawMessage `json:"result"`
+	Error     *problem        `json:"error"`
+	Attempt   int64           `json:"attempt"`
+	Failures  int64           `json:"failures"`
+	LostCount int64           `json:"lost_count"`
+	Rev       uint64          `json:"rev"`
+	Lease     *struct {
+		Token  uint64 `json:"token"`
+		Worker string `json:"worker"`
+		Node   string `json:"node"`
+	} `json:"lease"`
+	History []struct {
+		Attempt int64  `json:"attempt"`
+		Worker  string `json:"worker"`
+		Outcome string `json:"outcome"`
+	} `json:"history"`
+}
+
+type problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Detail  string `json:"detail"`
+	Field   string `json:"field"`
+}
+
+type status struct {
+	Leader string `json:"leader"`
+	Nodes  []struct {
+		ID           string `json:"id"`
+		Role         string `json:"role"`
+		Reachable    bool   `json:"reachable"`
+		AppliedIndex uint64 `json:"applied_index"`
+		Digest       string `json:"digest"`
+	} `json:"nodes"`
+	Workers []struct {
+		ID      string `json:"id"`
+		Running int64  `json:"running"`
+	} `json:"workers"`
+}
+
+// do sends one request to one node. It returns the status, 0 if there was no answer, and the body.
+func (c *cluster) do(ctx context.Context, node int, method, path string, body any) (int, []byte) {
+	var r io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			c.t.Error(err)
+			return 0, nil
+		}
+		r = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.nodes[node].http+path, r)
+	if err != nil {
+		c.t.Error(err)
+		return 0, nil
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return 0, nil
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, nil
+	}
+	return resp.StatusCode, data
+}
+
+func (c *cluster) status() (status, bool) {
+	for i := range c.nodes {
+		if !c.nodes[i].running() {
+			continue
+		}
+		code, data := c.do(c.t.Context(), i, "GET", "/v1/cluster", nil)
+		var st status
+		if code == http.StatusOK && json.Unmarshal(data, &st) == nil && st.Leader != "" {
+			return st, true
+		}
+	}
+	return status{}, false
+}
+
+// leader waits for a leader that runs, and returns its place among the nodes.
+func (c *cluster) leader() int {
+	c.t.Helper()
+	at := -1
+	c.eventually("there is a leader", func() bool {
+		st, ok := c.status()
+		if !ok {
+			return false
+		}
+		for i, p := range c.nodes {
+			if p.id == st.Leader && p.running() {
+				at = i
+			}
+		}
+		return at >= 0
+	})
+	return at
+}
+
+// push uploads a committed guest through a node.
+func (c *cluster) push(names ...string) {
+	c.t.Helper()
+	for _, name := range names {
+		out, err := exec.Command(binary, "push", wasm(name), "--server", strings.Join(c.urls(), ",")).CombinedOutput()
+		if err != nil {
+			c.t.Fatalf("push %s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// submit sends one submit and demands that it be accepted.
+func (c *cluster) submit(node int, body map[string]any) task {
+	c.t.Helper()
+	code, data := c.do(c.t.Context(), node, "POST", "/v1/tasks", body)
+	if code != http.StatusOK && code != http.StatusCreated {
+		c.t.Fatalf("submit %v: %d %s", body, code, data)
+	}
+	var r struct{ Task task }
+	if err := json.Unmarshal(data, &r); err != nil {
+		c.t.Fatal(err)
+	}
+	return r.Task
+}
+
+// get reads a task through a node that answers; it retries while the cluster has no leader.
+func (c *cluster) get(id, query string) task {
+	c.t.Helper()
+	var got task
+	c.eventually("task "+id+" can be read", func() bool {
+		for i, p := range c.nodes {
+			if !p.running() {
+				continue
+			}
+			code, data := c.do(c.t.Context(), i, "GET", "/v1/tasks/"+id+query, nil)
+			if code == http.StatusNotFound {
+				c.t.Fatalf("task %s: %s", id, data)
+			}
+			var r struct{ Task task }
+			if code == http.StatusOK && json.Unmarshal(data, &r) == nil {
+				got = r.Task
+				return true
+			}
+		}
+		return false
+	})
+	return got
+}
+
+// runningOn waits until the task runs and returns the worker.
+func (c *cluster) runningOn(id string) string {
+	c.t.Helper()
+	worker := ""
+	c.eventually("task "+id+" runs", func() bool {
+		got := c.get(id, "")
+		if got.Final {
+			c.t.Fatalf("task %s is final already: %+v", id, got)
+		}
+		if got.Lease != nil {
+			worker = got.Lease.Worker
+		}
+		return worker != ""
+	})
+	return worker
+}
+
+// final waits for the end of a task.
+func (c *cluster) final(id string) task {
+	c.t.Helper()
+	var got task
+	c.eventually("task "+id+" is final", func() bool {
+		got = c.get(id, "?wait=5s")
+		return got.Final
+	})
+	return got
+}
+
+func (c *cluster) process(id string) *process {
+	for _, p := range append(append([]*process{}, c.nodes...), c.workers...) {
+		if p.id == id {
+			return p
+		}
+	}
+	c.t.Fatalf("no process %q", id)
+	return nil
+}
+
+// digestsAgree waits until all nodes have applied the same index with the same digest.
+func (c *cluster) digestsAgree() {
+	c.t.Helper()
+	c.eventually("digests agree", func() bool {
+		st, ok := c.status()
+		if !ok || len(st.Nodes) != 3 {
+			return false
+		}
+		for _, n := range st.Nodes {
+			if !n.Reachable || n.Digest != st.Nodes[0].Digest {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// freeAddr finds a loopback port outside the range that the kernel gives to outgoing connections, so that no other
+// test's connection can take it before the process listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	for range 200 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		ln, err := net.Listen("tcp", addr)
+		if err == nil {
+			ln.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}

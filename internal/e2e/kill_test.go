@@ -1,0 +1,373 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// SPEC T6: all three nodes die at once; everything acknowledged survives and ends.
+func TestKillAllNodes(t *testing.T) {
+	c := newCluster(t)
+	c.push("echo")
+	acked := submitUntil(c, func(n int64) bool { return n >= 60 }, func() {
+		for _, p := range c.nodes {
+			p.signal(syscall.SIGKILL)
+		}
+		for _, p := range c.nodes {
+			<-p.gone
+		}
+	})
+	for _, p := range c.nodes {
+		p.start()
+	}
+	c.waitReady()
+	for _, id := range acked {
+		if got := c.final(id); got.Status != "SUCCESS" {
+			t.Errorf("task %s: %+v", id, got)
+		}
+	}
+	c.digestsAgree()
+}
+
+// submitUntil submits through all nodes from several callers until enough were acknowledged, then calls strike, and
+// returns the IDs that were acknowledged.
+func submitUntil(c *cluster, enough func(int64) bool, strike func()) []string {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	defer cancel()
+	var count atomic.Int64
+	var mu sync.Mutex
+	acked := map[string]bool{}
+	var wg sync.WaitGroup
+	struck := make(chan struct{})
+	for caller := range 6 {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprintf("s-%d-%d", caller, i)
+				code, _ := c.do(ctx, caller%3, "POST", "/v1/tasks", map[string]any{"behavior": "echo", "id": id, "params": map[string]int{"n": i}})
+				if code == http.StatusCreated {
+					mu.Lock()
+					acked[id] = true
+					mu.Unlock()
+					if enough(count.Add(1)) {
+						select {
+						case <-struck:
+							return
+						default:
+						}
+					}
+				}
+			}
+		})
+	}
+	c.eventually("enough submits were acknowledged", func() bool { return enough(count.Load()) })
+	strike()
+	close(struck)
+	cancel()
+	wg.Wait()
+	return slices.Collect(maps.Keys(acked))
+}
+
+// SPEC L6, R3: the process that runs a task is killed; the task ends elsewhere, once.
+func TestKillWorkerProcess(t *testing.T) {
+	c := newCluster(t, "--no-worker", "--session-ttl", "3s")
+	c.push("wait")
+	c.addWorker("w1", 4)
+	c.addWorker("w2", 4)
+	c.submit(0, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 8000}})
+	victim := c.runningOn("long")
+	c.process(victim).kill9()
+	got := c.final("long")
+	if got.Status != "SUCCESS" || got.Attempt != 2 {
+		t.Fatalf("%+v", got)
+	}
+	if h := got.History; len(h) != 2 || h[0].Worker != victim || h[0].Outcome != "LOST" || h[1].Worker == victim {
+		t.Fatalf("history: %+v", h)
+	}
+}
+
+// SPEC L6: a restarted process ends its former session at once. The TTL is so long that nothing else could explain it.
+func TestRestartedWorkerEndsItsFormerSession(t *testing.T) {
+	c := newCluster(t, "--no-worker", "--session-ttl", "10m")
+	c.push("wait")
+	w := c.addWorker("w1", 4)
+	c.submit(1, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 3000}})
+	c.runningOn("long")
+	w.kill9()
+	w.start()
+	if got := c.final("long"); got.Status != "SUCCESS" || got.Attempt != 2 {
+		t.Fatalf("%+v", got)
+	}
+}
+
+// SPEC L6: without the proof, the same worker ID is refused while the session lives.
+func TestWorkerInUse(t *testing.T) {
+	c := newCluster(t, "--no-worker", "--session-ttl", "10m")
+	c.addWorker("w1", 4)
+	twin := &process{t: t, id: "twin", dir: t.TempDir()}
+	twin.args = []string{"worker", "--id", "w1", "--dir", twin.dir + "/data", "--join", strings.Join(c.urls(), ",")}
+	twin.start()
+	c.workers = append(c.workers, twin)
+	c.eventually("the twin says that the worker ID is in use", func() bool { return strings.Contains(twin.log(), "worker_in_use") })
+}
+
+// The leader dies with work under way on itself and on others.
+func TestKillLeader(t *testing.T) {
+	c := newCluster(t, "--session-ttl", "3s")
+	c.push("wait")
+	ids := make([]string, 12)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("t-%d", i)
+		c.submit(i%3, map[string]any{"behavior": "wait", "id": ids[i], "params": map[string]int{"ms": 5000}})
+	}
+	for _, id := range ids {
+		c.runningOn(id)
+	}
+	leader := c.nodes[c.leader()]
+	leader.kill9()
+	for _, id := range ids {
+		got := c.final(id)
+		if got.Status != "SUCCESS" {
+			t.Errorf("%s: %+v", id, got)
+		}
+		for i, h := range got.History {
+			if last := i == len(got.History)-1; last != (h.Outcome == "SUCCESS") {
+				t.Errorf("%s: history %+v", id, got.History)
+			}
+			if h.Outcome == "LOST" && h.Worker != leader.id {
+				t.Errorf("%s: lost on %s, which lived", id, h.Worker)
+			}
+		}
+	}
+	leader.start()
+	c.waitReady()
+	c.digestsAgree()
+}
+
+// SPEC L5: a worker stopped past its session finds, when it goes on, that its guest must die and that its report is dead.
+func TestStoppedWorkerIsFenced(t *testing.T) {
+	c := newCluster(t, "--no-worker", "--session-ttl", "2s")
+	c.push("wait")
+	c.addWorker("w1", 4)
+	c.addWorker("w2", 4)
+	c.submit(2, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 6000}})
+	victim := c.process(c.runningOn("long"))
+	victim.signal(syscall.SIGSTOP)
+	got := c.final("long") // on the other one
+	if got.Status != "SUCCESS" || got.Attempt != 2 || got.History[1].Worker == victim.id {
+		t.Fatalf("%+v", got)
+	}
+	victim.signal(syscall.SIGCONT)
+	c.eventually("the stopped worker fenced itself", func() bool { return strings.Contains(victim.log(), "fenced") })
+	c.eventually("the stopped worker has a new session", func() bool { return c.hasWorker(victim.id) })
+	after := c.get("long", "")
+	if after.Rev != got.Rev || after.Attempt != 2 {
+		t.Fatalf("the late worker changed the record:\nbefore %+v\nafter  %+v", got, after)
+	}
+	// It is of use again.
+	c.process(otherWorker(victim.id)).kill9()
+	c.submit(0, map[string]any{"behavior": "wait", "id": "next", "params": map[string]int{"ms": 10}})
+	if next := c.final("next"); next.Status != "SUCCESS" || next.History[0].Worker != victim.id {
+		t.Fatalf("%+v", next)
+	}
+}
+
+func otherWorker(id string) string {
+	if id == "w1" {
+		return "w2"
+	}
+	return "w1"
+}
+
+// SPEC R3: a clean stop gives runs back at once; the session's TTL is too long to explain it otherwise.
+func TestCleanStopGivesBack(t *testing.T) {
+	c := newCluster(t, "--session-ttl", "10m")
+	c.push("wait")
+	c.submit(0, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 20000}})
+	victim := c.process(c.runningOn("long"))
+	victim.terminate()
+	c.eventually("the task runs elsewhere", func() bool {
+		got := c.get("long", "")
+		return got.Lease != nil && got.Lease.Worker != victim.id
+	})
+	got := c.get("long", "")
+	if got.LostCount != 0 || got.Failures != 0 {
+		t.Fatalf("a give-back was counted: %+v", got)
+	}
+}
+
+// SPEC I4: concurrent equal submits through all nodes create one task and one run.
+func TestEqualSubmits(t *testing.T) {
+	c := newCluster(t)
+	c.push("wordcount")
+	var wg sync.WaitGroup
+	var created atomic.Int64
+	ids := make([]string, 20)
+	for i := range ids {
+		wg.Go(func() {
+			code, data := c.do(t.Context(), i%3, "POST", "/v1/tasks", map[string]any{"behavior": "wordcount", "params": map[string]string{"text": "a b a"}})
+			var r struct {
+				Task    task
+				Outcome string
+			}
+			if err := json.Unmarshal(data, &r); err != nil || code/100 != 2 {
+				t.Errorf("submit %d: %d %s", i, code, data)
+			}
+			if r.Outcome == "created" {
+				created.Add(1)
+			}
+			ids[i] = r.Task.ID
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		if id != "mwx52adtsbsqawfl2qcezxjducfsrvww" {
+			t.Fatalf("ID %q, want that of SPEC I2", id)
+		}
+	}
+	got := c.final(ids[0])
+	var result struct {
+		Words map[string]int
+		Total int
+	}
+	if err := json.Unmarshal(got.Result, &result); err != nil || result.Total != 3 || result.Words["a"] != 2 || result.Words["b"] != 1 {
+		t.Fatalf("result %s: %v", got.Result, err)
+	}
+	if created.Load() != 1 || got.Attempt != 1 {
+		t.Fatalf("%d created, attempt %d; want one task and one run", created.Load(), got.Attempt)
+	}
+}
+
+// SPEC H4: the leader is killed while requests are in flight through the others, which send them again. Each has one
+// effect: a submit that must not meet an existing task never does, a remove that was applied is not answered 404.
+func TestResentCommandsHaveOneEffect(t *testing.T) {
+	c := newCluster(t)
+	c.push("echo")
+	leader := c.leader()
+	others := []int{(leader + 1) % 3, (leader + 2) % 3}
+	const n = 120
+	for i := range n {
+		c.submit(others[i%2], map[string]any{"behavior": "echo", "id": fmt.Sprintf("old-%d", i), "delay": "1h"})
+	}
+	type answer struct {
+		what, id string
+		code     int
+		body     []byte
+	}
+	answers := make(chan answer, 3*n)
+	var wg sync.WaitGroup
+	var done atomic.Int64
+	call := func(what, method, path, id string, body any, node int) {
+		wg.Go(func() {
+			code, data := c.do(t.Context(), node, method, path, body)
+			done.Add(1)
+			answers <- answer{what, id, code, data}
+		})
+	}
+	for i := range n {
+		id := fmt.Sprintf("new-%d", i)
+		call("submit", "POST", "/v1/tasks", id, map[string]any{"behavior": "echo", "id": id, "if_exists": "fail", "delay": "1h"}, others[i%2])
+		old := fmt.Sprintf("old-%d", i)
+		if i%2 == 0 {
+			call("cancel", "POST", "/v1/tasks/"+old+"/cancel", old, nil, others[i%2])
+		} else {
+			call("remove", "DELETE", "/v1/tasks/"+old, old, nil, others[i%2])
+		}
+		if i == n/2 {
+			c.nodes[leader].signal(syscall.SIGKILL)
+		}
+	}
+	wg.Wait()
+	close(answers)
+	<-c.nodes[leader].gone
+	unknown := 0
+	for a := range answers {
+		want := map[string]int{"submit": http.StatusCreated, "cancel": http.StatusOK, "remove": http.StatusNoContent}[a.what]
+		switch a.code {
+		case want:
+		case http.StatusServiceUnavailable:
+			unknown++
+		default:
+			t.Errorf("%s %s: %d %s", a.what, a.id, a.code, a.body)
+		}
+	}
+	if unknown > n {
+		t.Errorf("%d of %d requests had no known outcome", unknown, 2*n)
+	}
+	c.nodes[leader].start()
+	c.waitReady()
+	c.digestsAgree()
+}
+
+// The command line's exit codes and streams against a real cluster (SPEC section 12).
+func TestCommandLine(t *testing.T) {
+	c := newCluster(t)
+	c.push("flaky", "trap")
+	taskrt := func(want int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(binary, append(args, "--server", strings.Join(c.urls(), ","))...)
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err := cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != want {
+			t.Fatalf("taskrt %s: exit %d (%v), want %d\n%s%s", strings.Join(args, " "), code, err, want, out.String(), errs.String())
+		}
+		return out.String()
+	}
+	if got := taskrt(0, "submit", "flaky", "--params", `{"fail":2}`, "--wait"); !strings.Contains(got, `"attempts":3`) {
+		t.Errorf("result on stdout: %q", got)
+	}
+	taskrt(1, "submit", "trap", "--wait", "--id", "boom")
+	taskrt(5, "submit", "nobody")
+	taskrt(2, "submit", "flaky", "surplus")
+	taskrt(2, "submit", "flaky", "--no-such-flag")
+	taskrt(4, "submit", "flaky", "--delay", "1h", "--id", "later", "--wait", "--timeout", "200ms")
+	taskrt(0, "rm", "later")
+	taskrt(5, "get", "later")
+	var got struct{ Task task }
+	if err := json.Unmarshal([]byte(taskrt(0, "get", "boom", "-o", "json")), &got); err != nil || got.Task.Error == nil || got.Task.Error.Code != "TRAP" {
+		t.Errorf("get -o json: %v %+v", err, got)
+	}
+	cmd := exec.Command(binary, "list", "--server", "http://"+freeAddr(t))
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 3 {
+		t.Errorf("no cluster there: exit %d, want 3", code)
+	}
+}
+
+// A newcomer's plugin: primes resumes from its checkpoint on another node.
+func TestPrimesResumes(t *testing.T) {
+	c := newCluster(t, "--session-ttl", "2s")
+	c.push("primes")
+	c.submit(0, map[string]any{"behavior": "primes", "id": "p", "params": map[string]int{"limit": 1_000_000_000}})
+	victim := c.runningOn("p")
+	c.eventually("there is a checkpoint", func() bool {
+		code, data := c.do(t.Context(), 0, "GET", "/v1/tasks/p", nil)
+		return code == http.StatusOK && (strings.Contains(string(data), `"checkpoint`) || strings.Contains(string(data), `"final":true`))
+	})
+	c.process(victim).kill9()
+	deadline := time.Now().Add(2 * patience)
+	for {
+		got := c.get("p", "?wait=5s")
+		if got.Final {
+			if got.Status != "SUCCESS" || !strings.Contains(string(got.Result), "50847534") || got.Attempt < 2 {
+				t.Fatalf("%+v (result %s)", got, got.Result)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not final: %+v", got)
+		}
+	}
+}
