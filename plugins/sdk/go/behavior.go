@@ -1,0 +1,119 @@
+package sdk
+
+// A Behavior is a named definition of what tasks do: a policy and the function that does it (SPEC B1). Zero fields take
+// the host's default, which docs/write-a-plugin.md lists.
+type Behavior struct {
+	Name        string // 3..128 of [a-z0-9._-]; what `taskrt submit NAME` says
+	Description string
+	Run         func(*Context) error
+
+	ID               ID
+	Retry            Retry
+	RunTimeout       Duration // bounds one attempt; in whole milliseconds like all durations here
+	HeartbeatTimeout Duration // an attempt that does not call Heartbeat that long is killed; zero: none
+	CancelGrace      Duration // between the cancel signal and the kill
+	Limits           Limits
+
+	OnTrap      OnError // a run that trapped: a crash that was not a Go panic (those are errors, see Context)
+	OnTimeout   OnError // a run past RunTimeout or HeartbeatTimeout
+	OnExhausted OnError // a run out of memory
+
+	MaxLost int // how often the task's worker may die before the task fails with LOST_TOO_OFTEN (SPEC R3)
+
+	ResultRequired bool   // a success without SetResult is the failure NO_RESULT
+	ParamsSchema   string // JSON Schema 2020-12; a submit that does not match is refused
+	ResultSchema   string
+
+	KeepSuccess Duration // how long finished tasks are kept
+	KeepFailure Duration
+}
+
+// ID says how a task gets its ID when the caller gives none (SPEC I1, I2). The zero value draws a random one.
+type ID struct {
+	Strategy IDStrategy
+	From     []string // with IDParams: JSON pointers to the params that count; none: all of them
+}
+
+// IDStrategy is one of the three ways.
+type IDStrategy string
+
+// IDRandom draws a UUIDv7; IDParams hashes the params, so that equal submissions share one task; IDCaller refuses a
+// submit without an ID.
+const (
+	IDRandom IDStrategy = "random"
+	IDParams IDStrategy = "params"
+	IDCaller IDStrategy = "caller"
+)
+
+// Retry is the retry policy (SPEC R2): a retryable failure number n is followed by another attempt after
+// InitialInterval × (MultiplierThousandths/1000)^(n-1), at most MaxInterval, ± JitterPercent.
+type Retry struct {
+	MaxAttempts           int // zero: 1, no retry; Unlimited: no limit
+	InitialInterval       Duration
+	MultiplierThousandths int
+	MaxInterval           Duration
+	JitterPercent         int // zero: the default; NoJitter: none
+}
+
+// Values for fields of Retry whose zero value means the default.
+const (
+	Unlimited = -1
+	NoJitter  = -1
+)
+
+// Limits bound one attempt and what it reads and writes, in bytes.
+type Limits struct {
+	Memory     int64
+	Params     int64
+	Result     int64
+	Checkpoint int64
+	Log        int64
+}
+
+// OnError says whether a kind of failure is retried, within Retry.
+type OnError string
+
+// Retry or fail.
+const (
+	OnErrorRetry OnError = "retry"
+	OnErrorFail  OnError = "fail"
+)
+
+// registry holds the behaviors in order of registration: the index is the argument of taskrt_run.
+var registry []Behavior
+
+// Register makes a behavior part of the module. Call it in init, never later: main is not run in a guest, and the host
+// reads the list once, at upload. It panics on a bad or repeated name, so that such a module cannot be uploaded.
+func Register(b Behavior) {
+	if !validName(b.Name) {
+		panic("sdk.Register: a behavior's name is 3..128 of [a-z0-9._-], not " + quote(b.Name))
+	}
+	if b.Run == nil {
+		panic("sdk.Register: " + b.Name + " has no Run")
+	}
+	if _, ok := lookup(b.Name); ok {
+		panic("sdk.Register: " + b.Name + " is registered twice")
+	}
+	registry = append(registry, b)
+}
+
+func lookup(name string) (int32, bool) {
+	for i := range registry {
+		if registry[i].Name == name {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+func validName(s string) bool {
+	if len(s) < 3 || len(s) > 128 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}

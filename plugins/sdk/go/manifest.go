@@ -1,0 +1,146 @@
+package sdk
+
+import (
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
+	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
+)
+
+// describe answers the export taskrt_describe: it writes the manifest (SPEC B1).
+func describe(h host.Host) {
+	m := manifest(registry)
+	if n := h.Write(abi.Manifest, m); n < 0 {
+		panic("sdk: the manifest was refused: " + statusText(abi.Errno(n)))
+	}
+}
+
+// manifest is the JSON of SPEC B1. Fields at their zero value are left out: the host fills in its defaults.
+func manifest(behaviors []Behavior) []byte {
+	w := fields{buf: []byte(`{"schema":1,"behaviors":[`)}
+	for i := range behaviors {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.object(func() { w.behavior(&behaviors[i]) })
+	}
+	return append(w.buf, "]}"...)
+}
+
+// fields appends members to a JSON object, without those that are zero.
+type fields struct{ buf []byte }
+
+func (w *fields) behavior(b *Behavior) {
+	w.str("name", b.Name)
+	w.str("description", b.Description)
+	if b.ID.Strategy != "" || len(b.ID.From) > 0 {
+		w.member("id", func() { w.id(b.ID) })
+	}
+	if b.Retry != (Retry{}) {
+		w.member("retry", func() { w.retry(b.Retry) })
+	}
+	w.duration("run_timeout", b.RunTimeout)
+	w.duration("heartbeat_timeout", b.HeartbeatTimeout)
+	w.duration("cancel_grace", b.CancelGrace)
+	if b.Limits != (Limits{}) {
+		w.member("limits", func() {
+			w.integer("memory_bytes", b.Limits.Memory)
+			w.integer("params_bytes", b.Limits.Params)
+			w.integer("result_bytes", b.Limits.Result)
+			w.integer("checkpoint_bytes", b.Limits.Checkpoint)
+			w.integer("log_bytes", b.Limits.Log)
+		})
+	}
+	w.str("on_trap", string(b.OnTrap))
+	w.str("on_timeout", string(b.OnTimeout))
+	w.str("on_exhausted", string(b.OnExhausted))
+	w.integer("max_lost", int64(b.MaxLost))
+	if b.KeepSuccess != 0 || b.KeepFailure != 0 {
+		w.member("retention", func() {
+			w.duration("success", b.KeepSuccess)
+			w.duration("failure", b.KeepFailure)
+		})
+	}
+	if b.ResultRequired {
+		w.str("result", "required")
+	}
+	w.raw("params_schema", b.ParamsSchema)
+	w.raw("result_schema", b.ResultSchema)
+}
+
+func (w *fields) id(id ID) {
+	w.str("strategy", string(id.Strategy))
+	if len(id.From) == 0 {
+		return
+	}
+	w.name("from")
+	w.buf = append(w.buf, '[')
+	for i, p := range id.From {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.buf = tinyjson.AppendString(w.buf, p)
+	}
+	w.buf = append(w.buf, ']')
+}
+
+func (w *fields) retry(r Retry) {
+	if r.MaxAttempts == Unlimited {
+		w.zero("max_attempts")
+	} else {
+		w.integer("max_attempts", int64(r.MaxAttempts))
+	}
+	w.duration("initial_interval", r.InitialInterval)
+	w.integer("multiplier_thousandths", int64(r.MultiplierThousandths))
+	w.duration("max_interval", r.MaxInterval)
+	if r.JitterPercent == NoJitter {
+		w.zero("jitter_percent")
+	} else {
+		w.integer("jitter_percent", int64(r.JitterPercent))
+	}
+}
+
+func (w *fields) object(members func()) {
+	w.buf = append(w.buf, '{')
+	members()
+	w.buf = append(w.buf, '}')
+}
+
+func (w *fields) name(name string) { w.buf = tinyjson.AppendMember(w.buf, name) }
+
+func (w *fields) member(name string, members func()) {
+	w.name(name)
+	w.object(members)
+}
+
+func (w *fields) str(name, s string) {
+	if s != "" {
+		w.name(name)
+		w.buf = tinyjson.AppendString(w.buf, s)
+	}
+}
+
+func (w *fields) integer(name string, n int64) {
+	if n != 0 {
+		w.name(name)
+		w.buf = tinyjson.AppendInt(w.buf, n)
+	}
+}
+
+func (w *fields) zero(name string) {
+	w.name(name)
+	w.buf = append(w.buf, '0')
+}
+
+func (w *fields) duration(name string, d Duration) {
+	if d != 0 {
+		w.str(name, string(tinyjson.AppendInt(nil, d.Milliseconds()))+"ms")
+	}
+}
+
+// raw appends text that is JSON already. The host refuses a manifest that it makes invalid, and says where.
+func (w *fields) raw(name, text string) {
+	if text != "" {
+		w.name(name)
+		w.buf = append(w.buf, text...)
+	}
+}

@@ -1,0 +1,148 @@
+package sdktest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/taskrt/taskrt/abi"
+	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
+)
+
+func (a *attempt) Len(ch abi.Channel) int32 {
+	data, ok := a.in[ch]
+	if !ok {
+		return missing(ch)
+	}
+	return int32(len(data))
+}
+
+func (a *attempt) Read(ch abi.Channel, off int32, p []byte) int32 {
+	data, ok := a.in[ch]
+	if !ok {
+		return missing(ch)
+	}
+	if off < 0 {
+		return int32(abi.EINVAL)
+	}
+	return int32(copy(p, data[min(int(off), len(data)):]))
+}
+
+// missing is the status of an input channel that has nothing.
+func missing(ch abi.Channel) int32 {
+	if ch >= abi.Params && ch <= abi.Config {
+		return int32(abi.ENOENT)
+	}
+	return int32(abi.ENOSYS)
+}
+
+func (a *attempt) Write(ch abi.Channel, p []byte) int32 {
+	const maxDetail, maxNote, maxTime, maxManifest = 16 << 10, 4 << 10, 20, 1 << 20 // as package runtime has them
+	limit, replace := 0, false
+	switch ch {
+	case abi.Result:
+		limit = a.MaxResult
+	case abi.ErrorDetail:
+		limit = maxDetail
+	case abi.Progress:
+		limit, replace = maxNote, true
+	case abi.Manifest:
+		limit = maxManifest
+	case abi.NextTime:
+		limit = maxTime
+	default:
+		return int32(abi.ENOSYS)
+	}
+	old := a.out[ch]
+	if replace {
+		old = nil
+	}
+	if len(old)+len(p) > limit {
+		return int32(abi.E2BIG)
+	}
+	a.out[ch] = append(slices.Clip(old), p...)
+	if a.out[ch] == nil {
+		a.out[ch] = []byte{} // an empty write is a write
+	}
+	if ch == abi.Progress {
+		a.Notes = append(a.Notes, string(p))
+	}
+	return int32(len(p))
+}
+
+func (a *attempt) Log(level int32, msg []byte) {
+	a.Logs = append(a.Logs, Log{sdk.Level(level), string(msg)})
+}
+
+func (a *attempt) Beat(done, total int64) int32 {
+	a.Beats = append(a.Beats, Beat{done, total})
+	a.now = a.now.Add(a.BeatTakes)
+	if a.OnBeat != nil {
+		a.signals = a.OnBeat(len(a.Beats))
+	}
+	return int32(a.signals)
+}
+
+func (a *attempt) Signals() int32 { return int32(a.signals) }
+
+func (a *attempt) Clock(id int32) int64 {
+	switch id {
+	case abi.ClockWall:
+		return a.now.UnixMilli()
+	case abi.ClockDeadline:
+		return max(0, (a.Timeout - a.now.Sub(a.start)).Milliseconds())
+	case abi.ClockMonotonic:
+		return int64(a.now.Sub(time.Unix(0, 0)))
+	}
+	return int64(abi.ENOSYS)
+}
+
+func (a *attempt) Call(op abi.Op, payload []byte) int32 {
+	switch op {
+	case abi.OpCheckpointSave:
+		return a.save(bytes.Clone(payload))
+	case abi.OpRandom:
+		if len(payload) != 4 || binary.LittleEndian.Uint32(payload) > 65536 {
+			return int32(abi.EINVAL)
+		}
+		response := make([]byte, binary.LittleEndian.Uint32(payload))
+		_, _ = a.random.Read(response) // never fails
+		a.in[abi.Response] = response
+		return int32(len(response))
+	}
+	return int32(abi.ENOSYS)
+}
+
+// save answers a checkpoint as the host would: durable, or a status.
+func (a *attempt) save(data []byte) int32 {
+	if data == nil {
+		data = []byte{}
+	}
+	if a.OnSave != nil {
+		if err := a.OnSave(data); err != nil {
+			return int32(status(err))
+		}
+	}
+	a.Saved = append(a.Saved, data)
+	a.Checkpoint, a.in[abi.Checkpoint] = data, data
+	return 0
+}
+
+// status is the abi.Errno that the SDK turns into err.
+func status(err error) abi.Errno {
+	switch {
+	case errors.Is(err, sdk.ErrUnsupported):
+		return abi.ENOSYS
+	case errors.Is(err, sdk.ErrTooLarge):
+		return abi.E2BIG
+	case errors.Is(err, sdk.ErrUnavailable):
+		return abi.EAGAIN
+	case errors.Is(err, sdk.ErrDenied):
+		return abi.EDENIED
+	case errors.Is(err, sdk.ErrLeaseLost):
+		return abi.ECONFLICT
+	}
+	return abi.EINVAL
+}

@@ -1,0 +1,177 @@
+// Package sdktest runs a plugin's behaviors natively, against a host in memory: unit tests of plugins need no wasm, no
+// cluster, and a debugger works.
+//
+//	func TestGreet(t *testing.T) {
+//		r := sdktest.Run(t, "greet", &sdktest.Host{Params: []byte(`{"name":"Ada"}`)})
+//		if string(r.Result) != `"hello Ada"` {
+//			t.Fatal(r)
+//		}
+//	}
+//
+// What it cannot show is the sandbox: memory limits, timeouts, traps, fresh memory per attempt. `taskrt run FILE.wasm`
+// runs the real thing.
+package sdktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/taskrt/taskrt/abi"
+	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
+	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
+)
+
+// Host is what an attempt is given, and what it did: fields up to the blank line are set by the test, the others by Run.
+// The zero value is a first attempt without params. Run again with the same Host to simulate the next attempt: it sees
+// the last checkpoint saved.
+type Host struct {
+	Params     []byte // nil: null, as a submit without params
+	Checkpoint []byte // the last one saved; nil: none
+	Config     []byte
+	Info       abi.TaskInfo            // ID, Behavior, Attempt and the like are filled in if zero; Attempt rises with every Run
+	OnBeat     func(n int) sdk.Signals // what Heartbeat number n = 1, 2, … and Signals after it say; nil: nothing
+	OnSave     func(data []byte) error // refuses a checkpoint by one of the SDK's errors; nil: accepts
+	Now        time.Time               // the host's clock, which stands still; zero: 2000-01-01 UTC
+	BeatTakes  time.Duration           // how far a heartbeat moves the clock
+	Timeout    time.Duration           // from Now to the deadline; zero: an hour
+	MaxResult  int                     // bytes; zero: 64 KiB, as the host's default
+
+	Beats []Beat
+	Saved [][]byte
+	Notes []string
+	Logs  []Log
+}
+
+// Beat is one heartbeat.
+type Beat struct{ Done, Total int64 }
+
+// Log is one line of the log.
+type Log struct {
+	Level   sdk.Level
+	Message string
+}
+
+// Result is how an attempt ended.
+type Result struct {
+	Outcome abi.Outcome
+	Result  []byte // nil: none was set
+	Code    string // of a failure; "": HANDLER_ERROR
+	Message string
+	Details json.RawMessage
+	Next    sdk.Time // of Yield, RetryAt, RunAgain; 0: none
+}
+
+func (r Result) String() string {
+	names := map[abi.Outcome]string{abi.OutcomeOK: "ok", abi.OutcomeRetryable: "retryable", abi.OutcomePermanent: "permanent",
+		abi.OutcomeCancelled: "cancelled", abi.OutcomeYield: "yield"}
+	return fmt.Sprintf("%s, result %q, code %q, message %q, details %q, next %d", names[r.Outcome], r.Result, r.Code, r.Message, r.Details, r.Next)
+}
+
+// TB is the part of testing.TB that Run needs.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// Run runs one attempt of a registered behavior.
+func Run(t TB, behavior string, h *Host) Result {
+	t.Helper()
+	index, ok := host.Installed.Index(behavior)
+	if !ok {
+		t.Fatalf("sdktest: no behavior %q is registered", behavior)
+	}
+	if h.Info.Behavior == "" {
+		h.Info.Behavior = behavior
+	}
+	return RunIndex(t, index, h)
+}
+
+// RunIndex runs one attempt of the behavior with that place in the manifest.
+func RunIndex(t TB, index int32, h *Host) Result {
+	t.Helper()
+	a := newAttempt(h)
+	r := Result{Outcome: host.Installed.Run(a, index)}
+	h.Now = a.now
+	if out, ok := a.out[abi.Result]; ok {
+		r.Result = out
+	}
+	if at, ok := a.out[abi.NextTime]; ok {
+		ms, err := strconv.ParseInt(string(at), 10, 64)
+		if err != nil {
+			t.Fatalf("sdktest: the next time is no number: %v", err)
+		}
+		r.Next = sdk.Time(ms)
+	}
+	if detail, ok := a.out[abi.ErrorDetail]; ok {
+		var e struct {
+			Code    string          `json:"code"`
+			Message string          `json:"message"`
+			Details json.RawMessage `json:"details"`
+		}
+		if err := json.Unmarshal(detail, &e); err != nil {
+			t.Fatalf("sdktest: the error detail is no JSON: %v", err)
+		}
+		r.Code, r.Message, r.Details = e.Code, e.Message, e.Details
+	}
+	return r
+}
+
+// Manifest returns the manifest that the registered behaviors make.
+func Manifest() []byte {
+	a := newAttempt(&Host{})
+	host.Installed.Describe(a)
+	return a.out[abi.Manifest]
+}
+
+// attempt is host.Host for one run.
+type attempt struct {
+	*Host
+	in      map[abi.Channel][]byte
+	out     map[abi.Channel][]byte
+	signals sdk.Signals
+	start   time.Time
+	now     time.Time
+	random  *rand.ChaCha8
+}
+
+var _ host.Host = (*attempt)(nil)
+
+func newAttempt(h *Host) *attempt {
+	if h.Now.IsZero() {
+		h.Now = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if h.Timeout == 0 {
+		h.Timeout = time.Hour
+	}
+	if h.MaxResult == 0 {
+		h.MaxResult = 64 << 10
+	}
+	h.Info.Attempt++
+	info := h.Info
+	if info.Namespace == "" {
+		info.Namespace = "default"
+	}
+	if info.ID == "" {
+		info.ID = "test-task"
+	}
+	text, err := json.Marshal(info)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	a := &attempt{Host: h, out: map[abi.Channel][]byte{}, start: h.Now, now: h.Now,
+		random: rand.NewChaCha8([32]byte{byte(info.Attempt)})}
+	a.in = map[abi.Channel][]byte{abi.Params: h.Params, abi.Info: text}
+	if h.Params == nil {
+		a.in[abi.Params] = []byte("null")
+	}
+	if h.Checkpoint != nil {
+		a.in[abi.Checkpoint] = h.Checkpoint
+	}
+	if h.Config != nil {
+		a.in[abi.Config] = h.Config
+	}
+	return a
+}
