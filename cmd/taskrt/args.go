@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// errHelp is why `taskrt` alone, or a group of commands alone, prints its help and is bad usage all the same.
+var errNoCommand = errors.New("which command?")
+
+// arrange brings a command line into the only order that urfave/cli v2 reads wholly: it stops parsing flags at the first
+// positional argument and ignores the rest in silence. Here flags may stand anywhere, `--` ends them, `-` is an
+// argument or a value, and an unknown flag, a missing value, and a missing or surplus argument are errors. Flags that are
+// neither given nor in the environment are added from the --config file.
+func arrange(app *cli.App, args []string) ([]string, error) {
+	l := line{app: app, commands: app.Commands}
+	if err := l.read(args[1:]); err != nil {
+		return nil, &usageError{command: l.command, err: err}
+	}
+	if l.help {
+		return append(append([]string{args[0]}, l.path...), "--help"), nil
+	}
+	if l.command == nil || len(l.command.Subcommands) > 0 {
+		return nil, &usageError{command: l.command, err: errNoCommand}
+	}
+	if err := l.checkArguments(); err != nil {
+		return nil, &usageError{command: l.command, err: err}
+	}
+	if err := l.addConfig(); err != nil {
+		return nil, &usageError{command: l.command, err: err}
+	}
+	out := []string{args[0]}
+	out = append(out, l.flagsOf(app.Flags)...)
+	out = append(out, l.path...)
+	out = append(out, l.flagsOf(l.command.Flags)...)
+	out = append(out, "--")
+	return append(out, l.arguments...), nil
+}
+
+// line is a command line being read.
+type line struct {
+	app       *cli.App
+	commands  []*cli.Command // that may follow
+	command   *cli.Command   // found so far
+	path      []string       // its names
+	given     []givenFlag
+	arguments []string
+	help      bool
+}
+
+// givenFlag is one flag with its value.
+type givenFlag struct {
+	name  string // as written, without dashes
+	value string
+}
+
+func (l *line) read(args []string) error {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "--":
+			for _, rest := range args[i+1:] {
+				if err := l.word(rest); err != nil {
+					return err
+				}
+			}
+			return l.checkFlags()
+		case len(a) > 1 && a[0] == '-':
+			used, err := l.flag(a, args[i+1:])
+			if err != nil {
+				return err
+			}
+			i += used
+		default:
+			if err := l.word(a); err != nil {
+				return err
+			}
+		}
+	}
+	return l.checkFlags()
+}
+
+// word is a command's name or an argument.
+func (l *line) word(a string) error {
+	if l.command != nil && len(l.commands) == 0 {
+		l.arguments = append(l.arguments, a)
+		return nil
+	}
+	if a == "help" && l.command == nil && !l.help {
+		l.help = true
+		return nil
+	}
+	for _, c := range l.commands {
+		if c.HasName(a) {
+			l.command, l.commands = c, c.Subcommands
+			l.path = append(l.path, c.Name)
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no command %q", strings.Join(append(slices.Clone(l.path), a), " "))
+}
+
+// flag reads one flag, and its value from rest if it needs one; used is how many of rest it took.
+func (l *line) flag(a string, rest []string) (used int, err error) {
+	name, value, has := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a, "-"), "-"), "=")
+	if name == "help" || name == "h" {
+		l.help = true
+		return 0, nil
+	}
+	f := l.lookup(name)
+	if f == nil {
+		return 0, fmt.Errorf("there is no flag %s", strings.SplitN(a, "=", 2)[0])
+	}
+	if !has {
+		if takesValue(f) {
+			if len(rest) == 0 {
+				return 0, fmt.Errorf("flag %s needs a value", a)
+			}
+			value, used = rest[0], 1
+		} else {
+			value = "true"
+		}
+	}
+	l.given = append(l.given, givenFlag{name, value})
+	return used, nil
+}
+
+// lookup finds a flag of the command, or of any command while it is not known yet: a flag of one name takes a value in
+// all commands or in none (a test keeps that).
+func (l *line) lookup(name string) cli.Flag {
+	if f := findFlag(l.app.Flags, name); f != nil {
+		return f
+	}
+	if l.command != nil && len(l.commands) == 0 {
+		return findFlag(l.command.Flags, name)
+	}
+	var found cli.Flag
+	eachCommand(l.app.Commands, func(c *cli.Command) {
+		if f := findFlag(c.Flags, name); f != nil {
+			found = f
+		}
+	})
+	return found
+}
+
+// checkFlags refuses flags that stood before a command which does not have them.
+func (l *line) checkFlags() error {
+	if l.command == nil || len(l.commands) > 0 {
+		return nil
+	}
+	for _, g := range l.given {
+		if findFlag(l.app.Flags, g.name) == nil && findFlag(l.command.Flags, g.name) == nil {
+			return fmt.Errorf("%s has no flag --%s", l.command.Name, g.name)
+		}
+	}
+	return nil
+}
+
+// checkArguments compares the number of arguments with ArgsUsage: words in brackets are optional.
+func (l *line) checkArguments() error {
+	names := strings.Fields(l.command.ArgsUsage)
+	required := 0
+	for _, name := range names {
+		if name[0] != '[' {
+			required++
+		}
+	}
+	if len(l.arguments) < required {
+		return fmt.Errorf("%s is missing", names[len(l.arguments)])
+	}
+	if len(l.arguments) > len(names) {
+		return fmt.Errorf("unexpected argument %q", l.arguments[len(names)])
+	}
+	return nil
+}
+
+// flagsOf returns the given flags that are among these, each as one word.
+func (l *line) flagsOf(flags []cli.Flag) []string {
+	var out []string
+	for _, g := range l.given {
+		if f := findFlag(flags, g.name); f != nil {
+			out = append(out, "--"+f.Names()[0]+"="+g.value)
+		}
+	}
+	return out
+}
+
+// isGiven reports whether the flag stands on the command line.
+func (l *line) isGiven(f cli.Flag) bool {
+	return slices.ContainsFunc(l.given, func(g givenFlag) bool { return slices.Contains(f.Names(), g.name) })
+}
+
+// addConfig adds flags from the --config file.
+func (l *line) addConfig() error {
+	file := os.Getenv(envName("", "config"))
+	for _, g := range l.given {
+		if g.name == "config" {
+			file = g.value
+		}
+	}
+	if file == "" {
+		return nil
+	}
+	known := map[string]bool{}
+	collect := func(flags []cli.Flag) {
+		for _, f := range flags {
+			for _, v := range envVars(f) {
+				known[v] = true
+			}
+		}
+	}
+	collect(l.app.Flags)
+	eachCommand(l.app.Commands, func(c *cli.Command) { collect(c.Flags) })
+	values, err := readConfig(file, known)
+	if err != nil {
+		return err
+	}
+	for _, f := range slices.Concat(l.app.Flags, l.command.Flags) {
+		for _, v := range envVars(f) {
+			value, ok := values[v]
+			if _, inEnv := os.LookupEnv(v); ok && !inEnv && !l.isGiven(f) {
+				l.given = append(l.given, givenFlag{f.Names()[0], value})
+			}
+		}
+	}
+	return nil
+}
+
+func eachCommand(commands []*cli.Command, f func(*cli.Command)) {
+	for _, c := range commands {
+		f(c)
+		eachCommand(c.Subcommands, f)
+	}
+}
+
+func findFlag(flags []cli.Flag, name string) cli.Flag {
+	for _, f := range flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+func takesValue(f cli.Flag) bool {
+	d, ok := f.(cli.DocGenerationFlag)
+	return !ok || d.TakesValue()
+}
+
+func envVars(f cli.Flag) []string {
+	if d, ok := f.(cli.DocGenerationFlag); ok {
+		return d.GetEnvVars()
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// client is one connection to a cluster and how to print what it answers.
+type client struct {
+	*program
+	*api.Client
+
+	urls      []string
+	ctx       context.Context //nolint:containedctx // lives as long as one command
+	meta      *api.Meta
+	json      bool
+	namespace string
+}
+
+// client makes the client of a command and runs do with it.
+func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		asJSON, err := wantsJSON(c)
+		if err != nil {
+			return err
+		}
+		urls := strings.Split(c.String("server"), ",")
+		cl, err := api.NewClient(api.ClientConfig{URLs: urls})
+		if err != nil {
+			return usagef(c, "--server: %w", err)
+		}
+		defer cl.Close()
+		ctx, meta := api.WithMeta(c.Context)
+		return do(c, &client{program: p, Client: cl, urls: urls, ctx: ctx, meta: meta, json: asJSON, namespace: c.String("namespace")})
+	}
+}
+
+// print shows the last answer: its JSON as it came, or what table writes into columns.
+func (c *client) print(table func(w io.Writer)) error {
+	if c.json {
+		_, err := c.stdout.Write(c.meta.Body())
+		return err
+	}
+	return columns(c.stdout, table)
+}
+
+// columns aligns tab-separated columns.
+func columns(w io.Writer, table func(w io.Writer)) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	table(t)
+	return t.Flush()
+}
+
+// codeOf is the exit code of an error that carries none.
+func codeOf(ctx context.Context, err error) int {
+	switch api.CodeOf(err) {
+	case "":
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return exitInterrupted
+		}
+		return exitUsage // a file that cannot be read, and the like
+	case api.CodeUnreachable, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown:
+		if ctx.Err() != nil {
+			return exitInterrupted
+		}
+		return exitUnreachable
+	}
+	return exitRefused
+}
+
+// logger makes the log of a command that runs for long.
+func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+		return nil, usagef(c, "--log-level must be debug, info, warn or error, not %q", c.String("log-level"))
+	}
+	o := &slog.HandlerOptions{Level: level}
+	switch f := c.String("log-format"); f {
+	case "text":
+		return slog.New(slog.NewTextHandler(p.stderr, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(p.stderr, o)), nil
+	default:
+		return nil, usagef(c, "--log-format must be text or json, not %q", f)
+	}
+}
+
+// shortTime is a time for people: the API's, or "-".
+func shortTime(t *api.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.String()
+}
+
+// age is how long ago t was, for people.
+func age(t api.Time) string {
+	d := time.Since(t.Time)
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return d.Truncate(time.Second).String()
+	case d < time.Hour:
+		return d.Truncate(time.Minute).String()[:len(d.Truncate(time.Minute).String())-2]
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// short is the beginning of a digest.
+func short(digest string) string { return digest[:min(12, len(digest))] }

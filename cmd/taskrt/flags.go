@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// envName is the variable of a flag. Flags that say what one command does carry its name (TASKRT_SUBMIT_ID), so that
+// the environment of a server (TASKRT_ID) means nothing to a client in the same shell.
+func envName(command, flag string) string {
+	name := "TASKRT_"
+	if command != "" {
+		name += command + "_"
+	}
+	return strings.ToUpper(strings.ReplaceAll(name+flag, "-", "_"))
+}
+
+// The constructors of flags. command is "" for a flag that means the same in all commands that have it.
+
+func stringFlag(command, name, value, usage string, aliases ...string) cli.Flag {
+	return &cli.StringFlag{Name: name, Aliases: aliases, Value: value, Usage: usage, EnvVars: []string{envName(command, name)}}
+}
+
+func boolFlag(command, name, usage string) cli.Flag {
+	return &cli.BoolFlag{Name: name, Usage: usage, EnvVars: []string{envName(command, name)}}
+}
+
+func intFlag(command, name string, value int, usage string) cli.Flag {
+	return &cli.IntFlag{Name: name, Value: value, Usage: usage, EnvVars: []string{envName(command, name)}}
+}
+
+func listFlag(command, name, usage string) cli.Flag {
+	return &cli.StringSliceFlag{Name: name, Usage: usage, EnvVars: []string{envName(command, name)}}
+}
+
+// durationFlag is a string, so that the API's own parser and words judge it.
+func durationFlag(command, name, value, usage string) cli.Flag {
+	return stringFlag(command, name, value, usage+" (like 30s or 1h30m)")
+}
+
+// rootFlags are known to every command.
+func rootFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "config", Usage: "file of NAME=VALUE lines with TASKRT_… variables", EnvVars: []string{envName("", "config")}},
+		stringFlag("", "log-level", "info", "debug, info, warn or error"),
+		stringFlag("", "log-format", "text", "text or json; the log goes to standard error"),
+	}
+}
+
+// defaultServer is where `taskrt dev` serves.
+const defaultServer = "http://127.0.0.1:7070"
+
+// clientFlags are those of every command that talks to a cluster, and then more.
+func clientFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		stringFlag("", "server", defaultServer, "URL of a node; several, separated by commas, are tried in turn"),
+		stringFlag("", "namespace", api.DefaultNamespace, "scope of tasks and behaviors"),
+		outputFlag(),
+	}, more...)
+}
+
+func outputFlag() cli.Flag {
+	return stringFlag("", "output", "table", "table for people, json for programs: exactly the API's JSON", "o")
+}
+
+// durationOf parses a duration flag; 0 if it is empty.
+func durationOf(c *cli.Context, name string) (d api.Duration, err error) {
+	s := c.String(name)
+	if s == "" {
+		return 0, nil
+	}
+	v, err := api.ParseDuration(s)
+	if err != nil {
+		return 0, usagef(c, "--%s: %w", name, err)
+	}
+	return api.Duration(v), nil
+}
+
+// wantsJSON reads -o.
+func wantsJSON(c *cli.Context) (bool, error) {
+	switch o := c.String("output"); o {
+	case "table":
+		return false, nil
+	case "json":
+		return true, nil
+	default:
+		return false, usagef(c, "--output must be table or json, not %q", o)
+	}
+}
+
+// readConfig reads a file of NAME=VALUE lines: what systemd calls an EnvironmentFile. Empty lines and lines that begin
+// with # are skipped; a value may stand in double quotes. A name that no flag has is an error.
+func readConfig(file string, known map[string]bool) (map[string]string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	values := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(text, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || !known[name] {
+			return nil, fmt.Errorf("%s:%d: %q is not NAME=VALUE with the variable of a flag", file, n, name)
+		}
+		if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
+			value = value[1 : len(value)-1]
+		}
+		values[name] = value
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	return values, nil
+}

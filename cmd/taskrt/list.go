@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func (p *program) listCommand() *cli.Command {
+	const cmd = "list"
+	return &cli.Command{
+		Name: cmd, Usage: "list tasks in order of creation", Category: "tasks",
+		Flags: clientFlags(
+			stringFlag(cmd, "status", "", "CREATED, RUNNING, SUCCESS or FAILURE"),
+			stringFlag(cmd, "behavior", "", "of this behavior"),
+			stringFlag(cmd, "label", "", "NAME=VALUE"),
+			stringFlag(cmd, "parent", "", "of this operation"),
+			stringFlag(cmd, "not-before", "", "due at this time or earlier (RFC 3339)"),
+			intFlag(cmd, "limit", api.DefaultListLimit, "tasks on a page"),
+			stringFlag(cmd, "cursor", "", "where the page before ended"),
+		),
+		Action: p.client(list),
+	}
+}
+
+func list(c *cli.Context, cl *client) error {
+	r := api.ListRequest{
+		Namespace: cl.namespace, Status: c.String("status"), Behavior: c.String("behavior"), Label: c.String("label"),
+		Parent: c.String("parent"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
+	}
+	due, err := timeOf(c, "not-before")
+	if err != nil {
+		return err
+	}
+	if due != nil {
+		r.NotBefore = &due.Time
+	}
+	reply, err := cl.Tasks(cl.ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := cl.print(func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tBEHAVIOR\tSTATUS\tFINAL\tATTEMPT\tAGE")
+		for _, t := range reply.Tasks {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%d\t%s\n", t.ID, t.Behavior, t.Status, t.Final, t.Attempt, age(t.CreatedAt))
+		}
+	}); err != nil {
+		return err
+	}
+	if reply.Cursor != "" && !cl.json {
+		fmt.Fprintf(cl.stderr, "there are more: --cursor %s\n", reply.Cursor)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (p *program) logsCommand() *cli.Command {
+	return &cli.Command{
+		Name: "logs", Usage: "print what a task's attempts logged", ArgsUsage: "ID", Category: "tasks",
+		Flags: clientFlags(),
+		Action: p.client(func(c *cli.Context, cl *client) error {
+			reply, err := cl.Log(cl.ctx, cl.namespace, c.Args().First())
+			if err != nil {
+				return err
+			}
+			if cl.json {
+				return cl.print(nil)
+			}
+			for _, a := range reply.Attempts {
+				fmt.Fprintf(cl.stdout, "--- attempt %d\n", a.Attempt)
+				if _, err := io.WriteString(cl.stdout, endLine(a.Text)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+func endLine(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}

@@ -1,0 +1,160 @@
+// Command taskrt is the one binary of taskrt: cluster member, worker, and client. `taskrt help` lists the commands.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks for a clean stop; after it the default action is back, so that a second one ends the process.
+	context.AfterFunc(ctx, stop)
+	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// program is what every command is given.
+type program struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// run is the whole program; the result is the exit code (SPEC section 12).
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
+	app := p.app()
+	err := func() error {
+		ordered, err := arrange(app, args)
+		if err != nil {
+			return err
+		}
+		return app.RunContext(ctx, ordered)
+	}()
+	return p.report(ctx, err)
+}
+
+// app describes the command line. Flags and arguments are checked by arrange, which reads this description.
+func (p *program) app() *cli.App {
+	app := &cli.App{
+		Name:      "taskrt",
+		Usage:     "run tasks reliably on a small cluster, from one binary",
+		UsageText: "taskrt COMMAND [flags] [arguments]",
+		Description: "Every flag can also be given as a TASKRT_… variable, in the environment or in a file of NAME=VALUE lines\n" +
+			"named by --config. A flag wins over the environment, the environment over the file.\n\n" +
+			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server.",
+		Flags:                     rootFlags(),
+		Writer:                    p.stdout,
+		ErrWriter:                 p.stderr,
+		HideVersion:               true, // it is a command
+		HideHelpCommand:           true, // arrange turns `help X` into `X --help`
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {}, // the default calls os.Exit
+		OnUsageError:              onUsageError,
+		Commands: []*cli.Command{
+			p.pushCommand(), p.behaviorCommand(),
+			p.submitCommand(), p.getCommand(), p.listCommand(), p.waitCommand(), p.watchCommand(),
+			p.cancelCommand(), p.rmCommand(), p.logsCommand(),
+			p.clusterCommand(), p.versionCommand(),
+		},
+	}
+	prepare(app.Commands, app.Name)
+	return app
+}
+
+// prepare sets what is the same for all commands.
+func prepare(commands []*cli.Command, path string) {
+	for _, c := range commands {
+		name := path + " " + c.Name
+		c.HideHelpCommand = true // else `taskrt get help` would not get the task "help"
+		c.OnUsageError = onUsageError
+		c.UsageText = name + flagsWord + c.ArgsUsage
+		if len(c.Subcommands) > 0 {
+			c.UsageText = name + flagsWord + "COMMAND"
+		}
+		prepare(c.Subcommands, name)
+	}
+}
+
+// flagsWord stands in every command's UsageText behind its name.
+const flagsWord = " [flags] "
+
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	return &usageError{command: c.Command, err: err}
+}
+
+// Exit codes (SPEC section 12).
+const (
+	exitOK          = 0
+	exitTaskFailed  = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+	exitTimeout     = 4
+	exitRefused     = 5
+	exitInterrupted = 130 // as shells have it
+)
+
+// exitError ends the program with a code; a nil err prints nothing more.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	command *cli.Command // nil: none was found
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(c *cli.Context, format string, args ...any) error {
+	return &usageError{command: c.Command, err: fmt.Errorf(format, args...)}
+}
+
+// report prints an error and finds its exit code.
+func (p *program) report(ctx context.Context, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		if exit.err != nil {
+			fmt.Fprintln(p.stderr, "taskrt:", exit.err)
+		}
+		return exit.code
+	}
+	fmt.Fprintln(p.stderr, "taskrt:", err)
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		fmt.Fprintln(p.stderr, usage.hint())
+		return exitUsage
+	}
+	return codeOf(ctx, err)
+}
+
+func (e *usageError) hint() string {
+	if e.command == nil {
+		return "usage: taskrt COMMAND [flags] [arguments]; taskrt help lists the commands"
+	}
+	name, _, _ := strings.Cut(e.command.UsageText, flagsWord)
+	return fmt.Sprintf("usage: %s; %s --help says more", strings.TrimSpace(e.command.UsageText), name)
+}

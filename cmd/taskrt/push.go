@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func (p *program) pushCommand() *cli.Command {
+	const cmd = "push"
+	return &cli.Command{
+		Name: cmd, Usage: "upload a module and activate its behaviors", ArgsUsage: "FILE.wasm", Category: "behaviors",
+		Flags: clientFlags(
+			stringFlag(cmd, "name", "", "name of the behavior, for a module without a manifest"),
+			stringFlag(cmd, "manifest", "", "manifest FILE.json; wins over the module's own"),
+		),
+		Action: p.client(push),
+	}
+}
+
+func push(c *cli.Context, cl *client) error {
+	r := api.PushRequest{Namespace: cl.namespace, Name: c.String("name"), Size: -1}
+	if file := c.String("manifest"); file != "" {
+		var err error
+		if r.Manifest, err = os.ReadFile(file); err != nil {
+			return usagef(c, "--manifest: %w", err)
+		}
+	}
+	if name := c.Args().First(); name == "-" {
+		r.Wasm = cl.stdin
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return usagef(c, "%w", err)
+		}
+		defer f.Close()
+		r.Wasm = f
+	}
+	m, err := cl.Push(cl.ctx, r)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) {
+		fmt.Fprintln(w, "BEHAVIOR\tVERSION\tMODULE\tBYTES")
+		for _, b := range m.Behaviors {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", b.Name, short(b.Version), short(m.Digest), m.Size)
+		}
+	})
+}

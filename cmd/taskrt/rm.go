@@ -1,0 +1,13 @@
+package main
+
+import "github.com/urfave/cli/v2"
+
+func (p *program) rmCommand() *cli.Command {
+	return &cli.Command{
+		Name: "rm", Usage: "delete a task's record; one that runs is killed", ArgsUsage: "ID", Category: "tasks",
+		Flags: clientFlags(),
+		Action: p.client(func(c *cli.Context, cl *client) error {
+			return cl.Remove(cl.ctx, cl.namespace, c.Args().First())
+		}),
+	}
+}

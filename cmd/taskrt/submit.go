@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func (p *program) submitCommand() *cli.Command {
+	const cmd = "submit"
+	return &cli.Command{
+		Name: cmd, Usage: "create a task, or meet an existing one; prints its ID", ArgsUsage: "BEHAVIOR", Category: "tasks",
+		Flags: clientFlags(
+			stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input"),
+			stringFlag(cmd, "id", "", "the task's ID; without it the behavior decides"),
+			stringFlag(cmd, "if-exists", "", "join (default), fail, rerun or resubmit"),
+			durationFlag(cmd, "delay", "", "do not start before this has passed"),
+			stringFlag(cmd, "not-before", "", "do not start before this time (RFC 3339)"),
+			stringFlag(cmd, "deadline", "", "fail if not finished by this time (RFC 3339)"),
+			stringFlag(cmd, "priority", "", "0 to 9; default 4"),
+			listFlag(cmd, "label", "NAME=VALUE; may be given several times"),
+			boolFlag(cmd, "wait", "wait for the outcome: the result on standard output, an error on standard error"),
+			durationFlag(cmd, "timeout", "", "with --wait: give up after this"),
+		),
+		Action: p.client(submit),
+	}
+}
+
+func submit(c *cli.Context, cl *client) error {
+	req, err := submitRequest(c, cl)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("timeout") && !c.Bool("wait") {
+		return usagef(c, "--timeout needs --wait")
+	}
+	timeout, err := durationOf(c, "timeout")
+	if err != nil {
+		return err
+	}
+	reply, err := cl.Submit(cl.ctx, req)
+	if err != nil {
+		return err
+	}
+	if !c.Bool("wait") {
+		return cl.print(func(w io.Writer) { fmt.Fprintln(w, reply.Task.ID) })
+	}
+	return cl.await(reply.Task, timeout)
+}
+
+func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
+	req := api.SubmitRequest{
+		Namespace: cl.namespace, Behavior: c.Args().First(), ID: c.String("id"), IfExists: c.String("if-exists"),
+	}
+	params, err := readParams(c, cl.stdin)
+	if err != nil {
+		return req, err
+	}
+	req.Params = params
+	if c.String("delay") != "" {
+		d, err := durationOf(c, "delay")
+		if err != nil {
+			return req, err
+		}
+		req.Delay = &d
+	}
+	if req.NotBefore, err = timeOf(c, "not-before"); err != nil {
+		return req, err
+	}
+	if req.Deadline, err = timeOf(c, "deadline"); err != nil {
+		return req, err
+	}
+	if s := c.String("priority"); s != "" {
+		var n int
+		if err := json.Unmarshal([]byte(s), &n); err != nil {
+			return req, usagef(c, "--priority must be a number from 0 to 9, not %q", s)
+		}
+		req.Priority = &n
+	}
+	for _, l := range c.StringSlice("label") {
+		name, value, ok := strings.Cut(l, "=")
+		if !ok || name == "" {
+			return req, usagef(c, "--label must be NAME=VALUE, not %q", l)
+		}
+		if req.Labels == nil {
+			req.Labels = map[string]string{}
+		}
+		req.Labels[name] = value
+	}
+	return req, nil
+}
+
+// readParams reads --params: JSON, @FILE or - (standard input); nil if it is not given.
+func readParams(c *cli.Context, stdin io.Reader) (json.RawMessage, error) {
+	s := c.String("params")
+	text := []byte(s)
+	var err error
+	switch {
+	case s == "":
+		return nil, nil
+	case s == "-":
+		text, err = io.ReadAll(io.LimitReader(stdin, api.MaxBody))
+	case s[0] == '@':
+		text, err = os.ReadFile(s[1:])
+	}
+	if err != nil {
+		return nil, usagef(c, "--params: %w", err)
+	}
+	if !json.Valid(text) {
+		return nil, usagef(c, "--params is not JSON; strings need quotes inside the shell's: '\"text\"'")
+	}
+	return text, nil
+}
+
+func timeOf(c *cli.Context, name string) (*api.Time, error) {
+	s := c.String(name)
+	if s == "" {
+		return nil, nil
+	}
+	t, err := api.ParseTime(s)
+	if err != nil {
+		return nil, usagef(c, "--%s: %w", name, err)
+	}
+	return &t, nil
+}
