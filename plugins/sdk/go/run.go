@@ -105,7 +105,7 @@ func succeed(c *Context) abi.Outcome {
 	}
 	if n := c.h.Write(abi.Result, c.result); n < 0 {
 		what := "the result of " + strconv.Itoa(len(c.result)) + " bytes was refused: " + statusText(abi.Errno(n))
-		writeError(c.h, &Error{Code: "bad_result"}, what)
+		writeError(c.h, &Error{Code: "too_big"}, what)
 		return abi.OutcomePermanent
 	}
 	return abi.OutcomeOK

@@ -147,7 +147,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("a failure has no result: %v", got)
 	}
 	got = run(t, &sdktest.Host{MaxResult: 10}, func(c *sdk.Context) error { c.SetResult(make([]byte, 11)); return nil })
-	if got.Outcome != abi.OutcomePermanent || got.Code != "bad_result" || !strings.Contains(got.Message, "11 bytes") {
+	if got.Outcome != abi.OutcomePermanent || got.Code != "too_big" || !strings.Contains(got.Message, "11 bytes") {
 		t.Errorf("a result over the limit: %v", got)
 	}
 }

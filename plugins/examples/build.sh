@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Builds the examples' committed modules, testdata/wasm/{wordcount,primes,flaky}.wasm, reproducibly: the same Go version
+# gives the same bytes on every machine.
+#
+#   plugins/examples/build.sh            builds, writes the modules, their lines of SHA256SUMS, and GO_VERSION
+#   plugins/examples/build.sh --check    builds aside and compares; 1 if a committed module is not what its source gives.
+#                                        With another Go version than the recorded one it can only check the sums.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+names=(flaky primes wordcount)
+out=testdata/wasm
+here=$(go env GOVERSION)
+
+# Nothing of the caller's environment may get into the file.
+build() { # name directory
+	env -u GOFLAGS -u GOEXPERIMENT -u GOWASM GOWORK=off CGO_ENABLED=0 GOOS=wasip1 GOARCH=wasm \
+		go build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w' -o "$2/$1.wasm" "./plugins/examples/$1"
+}
+
+check() {
+	local tmp name failed=0 recorded
+	recorded=$(cat "$out/GO_VERSION")
+	(cd "$out" && sha256sum --quiet --check SHA256SUMS) || failed=1
+	if [[ $recorded != "$here" ]]; then
+		echo "build.sh: the modules were built by $recorded, this is $here: only their sums were checked" >&2
+		return "$failed"
+	fi
+	tmp=$(mktemp -d)
+	for name in "${names[@]}"; do
+		build "$name" "$tmp"
+		cmp "$tmp/$name.wasm" "$out/$name.wasm" || failed=1
+	done
+	rm -r "$tmp"
+	if [[ $failed != 0 ]]; then
+		echo "build.sh: committed modules differ from their source: run plugins/examples/build.sh" >&2
+	fi
+	return "$failed"
+}
+
+write() {
+	local name sums
+	mkdir -p "$out"
+	for name in "${names[@]}"; do
+		build "$name" "$out"
+		sums=$(grep -v " $name.wasm\$" "$out/SHA256SUMS" 2>/dev/null || true)
+		{ [[ -z $sums ]] || echo "$sums"; (cd "$out" && sha256sum "$name.wasm"); } | sort -k2 >"$out/SHA256SUMS.new"
+		mv "$out/SHA256SUMS.new" "$out/SHA256SUMS"
+	done
+	echo "$here" >"$out/GO_VERSION"
+}
+
+case "${1-}" in
+'') write ;;
+--check) check ;;
+*)
+	echo "usage: build.sh [--check]" >&2
+	exit 2
+	;;
+esac
