@@ -1,68 +1,238 @@
 package task
 
-// The exported surface of the machine. TO BE IMPLEMENTED by the task package's owner; signatures are the contract.
-//
-//	func NewMachine() *Machine
-//
-// One writer calls Apply; between Applies any number of readers may call the read methods. The machine does no locking.
-//
-//	func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event)   // one log entry; len(results)==len(ps)
-//
-// Panics (never a Result) on what cannot be: index not rising, unknown command type. The shell stops the node.
-//
-// Reads:
-//
-//	func (m *Machine) Index() uint64
-//	func (m *Machine) Now() Time
-//	func (m *Machine) LeaseNow() LeaseTime
-//	func (m *Machine) Digest() Digest
-//	func (m *Machine) Task(Key) *Task                       // nil: not there
-//	func (m *Machine) Tasks(Filter) (tasks []*Task, next string) // creation order; next is an opaque cursor, "" at the end
-//	func (m *Machine) NamespaceExists(ns string) bool
-//	func (m *Machine) Behavior(ns, name string) *Behavior
-//	func (m *Machine) Behaviors(ns string) []*Behavior      // by name
-//	func (m *Machine) Module(digest string) *Module
-//	func (m *Machine) Modules() []*Module                   // by digest
-//	func (m *Machine) Session(id uint64) *Session
-//	func (m *Machine) Sessions() []*Session                 // by ID
-//	func (m *Machine) Leases(session uint64) []*Task        // RUNNING tasks of the session, by Lease.Seq
-//	func (m *Machine) Counts() Counts                       // O(1) totals for status and metrics
-//
-// Planning (leader only; never mutates; SPEC L1, T4, L11):
-//
-//	func (m *Machine) Plan(free []Free, max int) []Assign
-//	func (m *Machine) NextTick() (wall Time, lease LeaseTime) // when a Tick would next do something, per clock; 0: never
-//
-// Snapshots (facts/raft.md 1.1, ARCHITECTURE 3.11, 4):
-//
-//	func (m *Machine) Freeze() *Frozen                      // O(1)-ish immutable version; safe to read from another goroutine
-//	func (f *Frozen) Records(yield func(Record) bool)       // header first; task/wire encodes them
-//	func Restore(iter.Seq2[Record, error]) (*Machine, error) // builds aside; verifies the digest
-//	func (m *Machine) Check() error                         // all invariants, SPEC T2 and the derived indexes; O(n)
-//
-// Ready is asked by Plan: may this session run this version now (its node has the module compiled, SPEC B3)?
+import "fmt"
 
-// Free is a worker that can take tasks now: a connected session with credits.
-type Free struct {
-	Session uint64
-	Slots   int                                // free slots, > 0
-	Ready   func(module string, v string) bool // nil: everything; module is a Module.Digest
+// Machine is the replicated state machine. One writer calls Apply; between two Applies any number of readers may call
+// the read methods, Plan, NextTick and Check. Freeze counts as a writer. The machine does no locking.
+//
+// Values that it hands out are immutable and may be kept.
+type Machine struct {
+	state
+
+	store     store
+	behaviors map[behaviorName]*behaviorRow
+	byName    []*behaviorRow // sorted by namespace and name
+	modules   map[string]*Module
+	sessions  map[uint64]*sessionRow
+	workers   map[string]*sessionRow // by Session.Worker
+	processes map[uint64]*process
+
+	// Derived: rebuilt by Restore, verified by Check.
+	future    heap[*row] // waiting, not_before > now; by not_before
+	lanes     []*lane    // lanes that hold a task, in no order
+	deadlines heap[*row] // waiting or running tasks whose deadline has not struck; by deadline
+	expiries  heap[*sessionRow]
+	finals    map[string]int64 // final tasks per namespace
+	counts    Counts
+
+	// Scratch of one Apply.
+	hashed     *Task // the task written last and its hash: its answer's hash needs it again
+	hashedSum  uint64
+	events     []Event
+	tickChange bool // something happened that a Tick is for
 }
 
-// Filter selects tasks for listing (SPEC H1). Zero fields select everything.
-type Filter struct {
-	Namespace string
-	Status    Status
-	Behavior  string
-	Parent    string
-	Label     Label  // Name "": any
-	DueBefore Time   // not_before ≤ this
-	Limit     int    // > 0
-	Cursor    string // from the previous page
+// state is what a snapshot's Head carries: the scalars of the machine.
+type state struct {
+	index, term uint64
+	now         Time
+	leaseNow    LeaseTime
+	rev         uint64 // of the last write of any record
+	token       uint64 // of the last lease
+	sessionID   uint64 // of the last session
+	sum         uint64 // over all records, see digest.go
+	before      uint64 // running digest before the last entry's scalars and sum were folded in
+	limits      Limit
 }
 
-// Counts are totals over all namespaces.
-type Counts struct {
-	Created, Running, Retrying, Success, Failure int64 // Retrying: outcome with not_before; the last two are final ones
-	Sessions, Behaviors, Modules                 int64
+// Limit bounds what the machine keeps. It is part of the state: it travels in snapshots, so that all replicas of a
+// cluster have the same, whatever their builds say.
+type Limit struct {
+	Finals       int64 `cbor:"1,keyasint"` // final tasks per namespace (SPEC T9)
+	Sweep        int64 `cbor:"2,keyasint"` // tasks that one Tick removes at most; the next Tick goes on
+	Processes    int64 `cbor:"3,keyasint"` // proposing processes whose answers are kept (SPEC H4)
+	Answers      int64 `cbor:"4,keyasint"` // answers kept per process
+	AnswerBytes  int64 `cbor:"5,keyasint"` // payload bytes of them per process
+	ProcessIdle  int64 `cbor:"6,keyasint"` // lease_now milliseconds after which an idle process is forgotten
+	StrikesATick int64 `cbor:"7,keyasint"` // deadlines that one Tick lets strike at most
+}
+
+// DefaultLimit returns the limits of a new cluster.
+func DefaultLimit() Limit {
+	return Limit{
+		Finals: 1_000_000, Sweep: 1_000, Processes: 1_024, Answers: 8_192, AnswerBytes: 32 << 20,
+		ProcessIdle: 3_600_000, StrikesATick: 10_000,
+	}
+}
+
+// Option changes what NewMachine starts from.
+type Option func(*state)
+
+// WithLimit is for tests that want to meet a limit soon; fields that are not positive keep their default. Every replica
+// of a cluster must start from the same.
+func WithLimit(l Limit) Option {
+	return func(s *state) {
+		for i, field := range s.limits.fields() {
+			if v := *l.fields()[i]; v > 0 {
+				*field = v
+			}
+		}
+	}
+}
+
+func (l *Limit) fields() []*int64 {
+	return []*int64{&l.Finals, &l.Sweep, &l.Processes, &l.Answers, &l.AnswerBytes, &l.ProcessIdle, &l.StrikesATick}
+}
+
+// NewMachine returns the state before the first log entry.
+func NewMachine(options ...Option) *Machine {
+	m := &Machine{
+		store:     newStore(),
+		behaviors: map[behaviorName]*behaviorRow{},
+		modules:   map[string]*Module{},
+		sessions:  map[uint64]*sessionRow{},
+		workers:   map[string]*sessionRow{},
+		processes: map[uint64]*process{},
+		finals:    map[string]int64{},
+	}
+	m.limits = DefaultLimit()
+	for _, o := range options {
+		o(&m.state)
+	}
+	return m
+}
+
+// Apply applies one log entry: len(results) == len(ps), and the events are in the order in which things happened.
+//
+// It panics on what cannot be: an index that does not rise, a term that falls, a nil command. The shell must stop the
+// node then; the state is no longer to be used (SPEC C4).
+func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
+	if h.Index <= m.index || h.Term < m.term {
+		panic(fmt.Sprintf("task: entry %d of term %d after entry %d of term %d", h.Index, h.Term, m.index, m.term))
+	}
+	m.before = m.digestSum()
+	m.tickChange = false
+	m.index = h.Index
+	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
+	if h.Term != m.term {
+		m.term = h.Term
+		m.extendSessions()
+	}
+	m.becomeEligible()
+
+	answers := newHasher(hashedEntry)
+	results := make([]Result, len(ps))
+	for i := range ps {
+		results[i] = m.propose(&ps[i])
+		answers.answered(&results[i])
+	}
+	answers.word(m.before)
+	m.before = answers.sum()
+	events := m.events
+	m.events = nil
+	return results, events
+}
+
+// run applies one command and stamps its Result.
+func (m *Machine) run(c Command) Result {
+	if c == nil {
+		panic(fmt.Sprintf("task: unknown command in entry %d", m.index))
+	}
+	r := c.apply(m)
+	r.Index = m.index
+	return r
+}
+
+// extendSessions gives every session a full TTL from this entry on: the first command of a term says how far the lease
+// clock of the new leader is, and nobody renewed while there was none (SPEC C3).
+func (m *Machine) extendSessions() {
+	for _, s := range m.sessionsByID() {
+		next := *s.session
+		next.Expires = later(m.leaseNow, next.TTL)
+		m.putSession(s, &next)
+	}
+}
+
+// becomeEligible moves tasks whose not_before has come into their lanes (SPEC T3).
+func (m *Machine) becomeEligible() {
+	for n := m.future.head(); n != nil && n.key <= int64(m.now); n = m.future.head() {
+		r := n.item
+		m.future.remove(&r.pos)
+		m.enterLane(r)
+		m.tickChange = true
+	}
+}
+
+// digestSum folds everything that is not in a record into the running digest.
+func (m *Machine) digestSum() uint64 {
+	h := newHasher(hashedEntry)
+	h.word(m.before)
+	h.word(m.index)
+	h.word(m.term)
+	h.int(int64(m.now))
+	h.int(int64(m.leaseNow))
+	h.word(m.rev)
+	h.word(m.token)
+	h.word(m.sessionID)
+	h.word(m.sum)
+	h.int(m.limits.Finals)
+	h.int(m.limits.Sweep)
+	h.int(m.limits.Processes)
+	h.int(m.limits.Answers)
+	h.int(m.limits.AnswerBytes)
+	h.int(m.limits.ProcessIdle)
+	h.int(m.limits.StrikesATick)
+	return h.sum()
+}
+
+func (m *Machine) emit(e Event) {
+	e.Index = m.index
+	m.events = append(m.events, e)
+}
+
+// add makes t a new record.
+func (m *Machine) add(b *behaviorRow, t *Task) {
+	m.rev++
+	t.Rev, t.CreatedRev = m.rev, m.rev
+	m.sum += m.hash(t)
+	r := &row{task: t, behavior: b}
+	m.store.add(r)
+	m.enqueue(r)
+	m.emit(Event{Kind: TaskChanged, Task: t})
+}
+
+// put replaces the record of r by t. What is taken from the sum is the hash of what is in memory now: a record damaged
+// since its last write shows here (SPEC C4).
+func (m *Machine) put(r *row, t *Task) {
+	m.rev++
+	t.Rev = m.rev
+	m.sum -= hashTask(r.task)
+	m.sum += m.hash(t)
+	m.dequeue(r)
+	m.store.replace(r, t)
+	m.enqueue(r)
+	m.emit(Event{Kind: TaskChanged, Task: t})
+}
+
+// drop deletes the record of r (SPEC L9).
+func (m *Machine) drop(r *row) {
+	m.sum -= hashTask(r.task)
+	m.dequeue(r)
+	m.store.remove(r)
+	m.emit(Event{Kind: TaskRemoved, Task: r.task, Lease: r.task.Lease})
+}
+
+// hash returns hashTask(t), remembering it.
+func (m *Machine) hash(t *Task) uint64 {
+	m.hashed, m.hashedSum = t, hashTask(t)
+	return m.hashedSum
+}
+
+// later returns t + d for any clock, without overflow.
+func later[T Time | LeaseTime](t T, d Millis) T {
+	const end = 1<<63 - 1
+	if d > 0 && int64(t) > end-int64(d) {
+		return end
+	}
+	return t + T(d)
 }

@@ -1,0 +1,136 @@
+package task
+
+import "slices"
+
+// Activate makes a module's behaviors active in one log entry (SPEC B2).
+type Activate struct {
+	Namespace string      `cbor:"1,keyasint"`
+	Module    Module      `cbor:"2,keyasint"`
+	Behaviors []Activated `cbor:"3,keyasint"`
+}
+
+// Activated is one behavior of an Activate.
+type Activated struct {
+	Name   string `cbor:"1,keyasint"`
+	Policy Policy `cbor:"2,keyasint"`
+}
+
+func (c Activate) apply(m *Machine) Result {
+	if r, ok := c.check(m); !ok {
+		return r
+	}
+	changed := false
+	for i := range c.Behaviors {
+		b := m.behaviorRow(c.Namespace, c.Behaviors[i].Name)
+		if b.behavior != nil && b.behavior.Active == c.Module.Version {
+			continue
+		}
+		m.activate(b, Version{
+			Version: c.Module.Version, Module: c.Module.Digest, Policy: c.Behaviors[i].Policy, ActivatedAt: m.now,
+		})
+		changed = true
+	}
+	if changed {
+		m.putModule(&c.Module)
+		m.dropModules()
+	}
+	return Result{Changed: changed}
+}
+
+func (c *Activate) check(m *Machine) (Result, bool) {
+	switch {
+	case !m.NamespaceExists(c.Namespace):
+		return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}, false
+	case c.Module.Digest == "" || c.Module.Version == "":
+		return invalid("module", "a module has a digest and a version"), false
+	case len(c.Behaviors) == 0:
+		return invalid("behaviors", "a module has at least one behavior"), false
+	}
+	names := make(map[string]bool, len(c.Behaviors))
+	for i := range c.Behaviors {
+		name := c.Behaviors[i].Name
+		if !ValidBehaviorName(name) {
+			return invalid("behaviors", "a behavior name is 3 to 128 characters of a-z 0-9 . _ -"), false
+		}
+		if names[name] {
+			return invalid("behaviors", "two behaviors have the same name"), false
+		}
+		names[name] = true
+	}
+	return Result{}, true
+}
+
+// activate makes v the active version of b. A version that is known becomes the newest again, with the policy that its
+// pinned tasks have. The last KeptVersions stay, and those that tasks are pinned to (SPEC B2).
+func (m *Machine) activate(b *behaviorRow, v Version) {
+	next := &Behavior{Namespace: b.namespace, Name: b.name, Active: v.Version}
+	if old := b.behavior; old != nil {
+		m.sum -= hashBehavior(old)
+		for i := range old.Versions {
+			if known := old.Versions[i]; known.Version == v.Version {
+				v.Policy = known.Policy
+			} else {
+				next.Versions = append(next.Versions, known)
+			}
+		}
+	} else {
+		m.counts.Behaviors++
+	}
+	next.Versions = append(next.Versions, v)
+	kept, surplus := next.Versions[:0], len(next.Versions)-KeptVersions
+	for i, v := range next.Versions {
+		if i >= surplus || b.pins[v.Version] > 0 {
+			kept = append(kept, v)
+		}
+	}
+	next.Versions = slices.Clip(kept)
+	m.rev++
+	next.Rev = m.rev
+	m.sum += hashBehavior(next)
+	b.behavior = next
+	m.emit(Event{Kind: BehaviorChanged, Behavior: next})
+}
+
+// putModule stores the module's record; of two uploads of one file with different manifests the later one describes it.
+func (m *Machine) putModule(x *Module) {
+	if old := m.modules[x.Digest]; old != nil {
+		m.sum -= hashModule(old)
+		m.counts.Modules--
+	}
+	module := *x
+	m.sum += hashModule(&module)
+	m.modules[x.Digest] = &module
+	m.counts.Modules++
+}
+
+// dropModules forgets the modules that no kept version needs.
+func (m *Machine) dropModules() {
+	needed := make(map[string]bool, len(m.modules))
+	for _, b := range m.byName {
+		if b.behavior == nil {
+			continue
+		}
+		for i := range b.behavior.Versions {
+			needed[b.behavior.Versions[i].Module] = true
+		}
+	}
+	for digest, x := range m.modules {
+		if !needed[digest] {
+			m.sum -= hashModule(x)
+			m.counts.Modules--
+			delete(m.modules, digest)
+		}
+	}
+}
+
+// version returns the version that a task pinned to v would run, or nil.
+func (m *Machine) version(b *behaviorRow, v string) *Version {
+	if b == nil || b.behavior == nil {
+		return nil
+	}
+	found, ok := b.behavior.Find(v)
+	if !ok {
+		return nil
+	}
+	return found
+}

@@ -1,0 +1,25 @@
+package task
+
+// Cancel asks that a task end as CANCELLED (SPEC L8).
+type Cancel struct {
+	Key Key `cbor:"1,keyasint"`
+}
+
+func (c Cancel) apply(m *Machine) Result {
+	r := m.store.get(c.Key)
+	if r == nil {
+		return refuse(TaskNotFound, "no task has this ID")
+	}
+	t := r.task
+	switch {
+	case t.CancelCode != "": // told before; a struck deadline stays the reason
+		return Result{Task: t, Told: true}
+	case t.Status == Running:
+		return Result{Task: m.cancelRunning(r, CodeCancelled), Told: true}
+	case !t.Final():
+		return Result{Task: m.cancelWaiting(r, CodeCancelled)}
+	case t.Error != nil && t.Error.Code == CodeCancelled:
+		return Result{Task: t}
+	}
+	return refuse(NotCancellable, "the task is final")
+}

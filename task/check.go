@@ -1,0 +1,270 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+)
+
+// check verifies SPEC T2 and what else is true of every record by itself.
+func (t *Task) check() error {
+	wrong := func(what string) error { return fmt.Errorf("task %s/%s (%s): %s", t.Namespace, t.ID, t.Status, what) }
+	outcome := t.Result.Encoding != None || t.Error != nil
+	switch {
+	case t.Status < Created || t.Status > Failure:
+		return wrong("unknown status")
+	case t.Status == Created && (t.NotBefore == 0 || outcome || t.Lease != nil):
+		return wrong("T2: CREATED has not_before and no result, error or lease")
+	case t.Status == Running && (t.StartedAt == 0 || t.Lease == nil || outcome || t.NotBefore != 0):
+		return wrong("T2: RUNNING has started_at and a lease, no result, error or not_before")
+	case t.Status == Success && (t.Error != nil || t.Lease != nil):
+		return wrong("T2: SUCCESS has no error and no lease")
+	case t.Status == Failure && (t.Error == nil || t.Lease != nil || t.Result.Encoding != None):
+		return wrong("T2: FAILURE has an error, no result and no lease")
+	case t.NotBefore < 0 || t.Deadline < 0 || t.Resubmit < 0:
+		return wrong("negative time")
+	case t.Status != Running && (t.Resubmit != 0 || t.CancelCode != ""):
+		return wrong("I3, L8: only a running task has a resubmit flag or is being cancelled")
+	case t.CancelCode != "" && t.Resubmit != 0:
+		return wrong("L8: a cancel clears the resubmit flag")
+	case t.CancelCode != "" && t.CancelCode != CodeCancelled && t.CancelCode != CodeDeadlineExceeded:
+		return wrong("unknown cancel code")
+	case t.Status == Running && t.Version == "":
+		return wrong("B2: RUNNING is pinned to a version")
+	case t.Status == Running && t.Ended != nil:
+		return wrong("L3: a lease clears the memory of the former one")
+	case len(t.History) > MaxHistory:
+		return wrong("history too long")
+	case t.CreatedRev == 0 || t.Rev < t.CreatedRev:
+		return wrong("rev before created rev")
+	case t.Attempt < 0 || t.Failures < 0 || t.LostCount < 0 || t.Failures > t.Attempt || t.LostCount > t.Attempt:
+		return wrong("T8: counts")
+	case t.Priority < 0 || t.Priority > 9:
+		return wrong("priority")
+	}
+	return nil
+}
+
+// checker compares what the machine holds with a recount.
+type checker struct {
+	m      *Machine
+	errs   []error
+	sum    uint64
+	counts Counts
+	finals map[string]int64
+	queued map[*heap[*row]]int
+	pins   map[*behaviorRow]map[string]int64
+	leases map[uint64]int
+	tokens map[uint64]bool
+}
+
+func (c *checker) expect(ok bool, format string, args ...any) {
+	if !ok && len(c.errs) < 20 {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+// Check verifies every invariant: SPEC T2 for each record, the sum of the digest, and every derived structure against
+// a recount. O(n): for tests and the simulator.
+func (m *Machine) Check() error {
+	c := checker{
+		m: m, finals: map[string]int64{}, queued: map[*heap[*row]]int{}, pins: map[*behaviorRow]map[string]int64{},
+		leases: map[uint64]int{}, tokens: map[uint64]bool{},
+	}
+	c.pages()
+	for t := range m.store.from(0) {
+		c.task(t)
+	}
+	c.behaviors()
+	c.sessions()
+	c.processes()
+	c.heaps()
+	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
+	c.expect(c.sum == m.sum, "the sum over the records is %x, recounted %x", m.sum, c.sum)
+	return errors.Join(c.errs...)
+}
+
+func (c *checker) pages() {
+	s, n, last := &c.m.store, 0, uint64(0)
+	c.expect(len(s.pages) == len(s.firsts), "%d pages, %d firsts", len(s.pages), len(s.firsts))
+	for i, p := range s.pages {
+		c.expect(p.n > 0 && s.firsts[i] == p.revs[0], "page %d is empty or misplaced", i)
+		n += p.n
+		for j, t := range p.tasks[:p.n] {
+			c.expect(t.CreatedRev == p.revs[j] && t.CreatedRev > last, "page %d slot %d: order", i, j)
+			last = t.CreatedRev
+		}
+		for _, t := range p.tasks[p.n:] {
+			c.expect(t == nil, "page %d holds a removed task", i)
+		}
+	}
+	ids := 0
+	for _, space := range s.spaces {
+		ids += len(space)
+	}
+	c.expect(n == s.n && n == ids, "%d tasks in pages, %d counted, %d IDs", n, s.n, ids)
+}
+
+func (c *checker) task(t *Task) {
+	m := c.m
+	if err := t.check(); err != nil {
+		c.expect(false, "%w", err)
+		return
+	}
+	c.sum += hashTask(t)
+	*c.counts.of(t)++
+	r := m.store.get(t.Key())
+	if r == nil || r.task != t {
+		c.expect(false, "%s/%s: the page and the index disagree", t.Namespace, t.ID)
+		return
+	}
+	c.expect(t.Rev <= m.rev, "%s: rev %d after %d", t.ID, t.Rev, m.rev)
+	c.expect(r.behavior == m.behaviors[behaviorName{t.Namespace, t.Behavior}], "%s: behavior row", t.ID)
+	c.expect((r.deadline != 0) == awaitsDeadline(t), "%s: deadline queue", t.ID)
+	if t.Version != "" {
+		if c.pins[r.behavior] == nil {
+			c.pins[r.behavior] = map[string]int64{}
+		}
+		c.pins[r.behavior][t.Version]++
+	}
+	if l := t.Lease; l != nil {
+		s := m.sessions[l.Session]
+		c.expect(s != nil && s.session.Worker == l.Worker && s.session.Node == l.Node && l.Seq <= s.session.Seq,
+			"%s: lease of session %d", t.ID, l.Session)
+		c.expect(!c.tokens[l.Token] && l.Token <= m.token && r.queue == nil, "%s: token %d", t.ID, l.Token)
+		c.tokens[l.Token] = true
+		c.leases[l.Session]++
+		return
+	}
+	c.queue(r)
+}
+
+// queue verifies that a task that does not run is in the one queue where it belongs.
+func (c *checker) queue(r *row) {
+	t := r.task
+	want, key := &c.m.future, int64(t.NotBefore)
+	switch {
+	case t.Final():
+		want, key = r.behavior.finalQueue(t.Status), int64(t.FinishedAt)
+		c.finals[t.Namespace]++
+	case t.NotBefore <= c.m.now:
+		l := r.behavior.lanes[t.Version]
+		if l == nil || r.lane != l {
+			c.expect(false, "%s: no lane", t.ID)
+			return
+		}
+		want, key = &l.queue, order(t)
+	}
+	c.expect(r.queue == want && (want == &c.m.future || t.Final()) == (r.lane == nil), "%s: wrong queue", t.ID)
+	if i := int(r.pos) - 1; i < 0 || i >= want.len() || want.nodes[i].item != r || want.nodes[i].key != key {
+		c.expect(false, "%s: position or order in its queue", t.ID)
+	}
+	c.queued[want]++
+}
+
+func (c *checker) behaviors() {
+	m := c.m
+	lanes := 0
+	c.expect(len(m.byName) == len(m.behaviors), "behaviors by name")
+	for i, b := range m.byName {
+		c.expect(m.behaviors[b.behaviorName] == b, "behavior %s", b.name)
+		c.expect(i == 0 || m.byName[i-1].namespace < b.namespace ||
+			m.byName[i-1].namespace == b.namespace && m.byName[i-1].name < b.name, "order of behaviors")
+		c.expect(len(b.pins) == len(c.pins[b]), "%s: pins", b.name)
+		for v, n := range c.pins[b] {
+			_, known := m.Behavior(b.namespace, b.name).Find(v)
+			c.expect(b.pins[v] == n && known, "B2: %s: %d tasks pinned to version %q, recounted %d", b.name, b.pins[v], v, n)
+		}
+		for v, l := range b.lanes {
+			c.expect(l.version == v && l.behavior == b && l.queue.len() == c.queued[&l.queue], "%s: lane %q", b.name, v)
+			if l.queue.len() > 0 {
+				lanes++
+				c.expect(l.index < len(m.lanes) && m.lanes[l.index] == l, "%s: lane %q is not listed", b.name, v)
+			}
+		}
+		c.expect(b.success.len() == c.queued[&b.success] && b.failure.len() == c.queued[&b.failure], "%s: final tasks", b.name)
+		if b.behavior == nil {
+			continue
+		}
+		c.sum += hashBehavior(b.behavior)
+		c.counts.Behaviors++
+		_, ok := b.behavior.Find("")
+		c.expect(ok, "B2: %s: the active version is not there", b.name)
+		for i := range b.behavior.Versions {
+			c.expect(m.modules[b.behavior.Versions[i].Module] != nil, "%s: a version's module is not there", b.name)
+		}
+	}
+	for _, x := range m.modules {
+		c.sum += hashModule(x)
+		c.counts.Modules++
+	}
+	c.expect(lanes == len(m.lanes), "%d lanes listed, %d hold tasks", len(m.lanes), lanes)
+	for ns, n := range m.finals {
+		c.expect(n == c.finals[ns], "%d final tasks in %s, recounted %d", n, ns, c.finals[ns])
+	}
+}
+
+func (c *checker) sessions() {
+	m := c.m
+	c.expect(len(m.workers) == len(m.sessions) && m.expiries.len() == len(m.sessions), "sessions")
+	for id, s := range m.sessions {
+		c.sum += hashSession(s.session)
+		c.counts.Sessions++
+		c.expect(s.session.ID == id && m.workers[s.session.Worker] == s && id <= m.sessionID, "session %d", id)
+		c.expect(len(s.leases) == c.leases[id] && int64(len(s.leases)) <= max(s.session.Slots, 0),
+			"session %d: %d leases, recounted %d, %d slots", id, len(s.leases), c.leases[id], s.session.Slots)
+		c.expect(s.session.Acked <= s.session.Seq, "session %d: acked", id)
+		for i, r := range s.leases {
+			l := r.task.Lease
+			c.expect(l != nil && l.Session == id && (i == 0 || s.leases[i-1].task.Lease.Seq < l.Seq), "session %d: lease %d", id, i)
+		}
+		i := int(s.expiry) - 1
+		c.expect(i >= 0 && i < m.expiries.len() && m.expiries.nodes[i].item == s &&
+			m.expiries.nodes[i].key == int64(s.session.Expires), "session %d: expiry", id)
+	}
+}
+
+func (c *checker) processes() {
+	for id, p := range c.m.processes {
+		c.sum += p.hash()
+		c.expect(p.id == id, "process %d", id)
+		bytes := int64(0)
+		for i, a := range p.answers {
+			again := (&Machine{}).answer(id, a.seq, a.result)
+			c.sum += again.hash
+			bytes += again.bytes
+			c.expect(again.hash == a.hash && a.seq >= p.lowest && (i == 0 || p.answers[i-1].seq < a.seq), "H4: answer %d of process %d", a.seq, id)
+		}
+		c.expect(bytes == p.bytes && int64(len(p.answers)) <= c.m.limits.Answers, "H4: answers of process %d", id)
+	}
+	c.expect(int64(len(c.m.processes)) <= c.m.limits.Processes, "H4: %d processes", len(c.m.processes))
+}
+
+// heaps verifies the heap order, which the positions rely on.
+func (c *checker) heaps() {
+	m := c.m
+	c.expect(m.future.len() == c.queued[&m.future], "%d tasks in the future, recounted %d", m.future.len(), c.queued[&m.future])
+	checkHeap(c, "future", &m.future)
+	checkHeap(c, "deadlines", &m.deadlines)
+	checkHeap(c, "expiries", &m.expiries)
+	for _, b := range m.byName {
+		checkHeap(c, "successes", &b.success)
+		checkHeap(c, "failures", &b.failure)
+		for _, l := range b.lanes {
+			checkHeap(c, "lane", &l.queue)
+		}
+	}
+	deadlines := 0
+	for t := range m.store.from(0) {
+		if awaitsDeadline(t) {
+			deadlines++
+		}
+	}
+	c.expect(deadlines == m.deadlines.len(), "%d deadlines, recounted %d", m.deadlines.len(), deadlines)
+}
+
+func checkHeap[T any](c *checker, name string, h *heap[T]) {
+	for i := range h.nodes {
+		c.expect(int(*h.nodes[i].pos) == i+1, "%s: node %d does not know its place", name, i)
+		c.expect(i == 0 || !h.nodes[i].less(&h.nodes[(i-1)/heapArity]), "%s: heap order at %d", name, i)
+	}
+}

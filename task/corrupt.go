@@ -1,0 +1,15 @@
+package task
+
+// CorruptForTest damages the record of k in memory, as a bad RAM cell would: the digest is not told. It is for fault
+// injection only: the tests of digests, here and in a whole cluster (SPEC C4), need a replica that is wrong on purpose.
+// It reports whether there was a record to damage.
+func (m *Machine) CorruptForTest(k Key) bool {
+	r := m.store.get(k)
+	if r == nil {
+		return false
+	}
+	n := *r.task
+	n.Attempt ^= 1 << 40
+	m.store.replace(r, &n)
+	return true
+}

@@ -1,0 +1,235 @@
+package task
+
+// The running digest (SPEC C4). Machine.sum is the sum, modulo 2^64, of a hash of every record's content; a write adds
+// the hash of the new content and takes away the hash of the content found in memory, computed then: a record that was
+// damaged in memory since its last write makes the sum differ from the other replicas' from that write on. After each
+// entry chain folds in the sum, the clocks, the counters and what was answered. The encoded form is not used: encoding
+// costs ten times as much, and a new version may encode the same record differently.
+
+// Kinds of hashed things. Part of the replicated contract.
+const (
+	hashedTask uint64 = iota + 1
+	hashedBehavior
+	hashedModule
+	hashedSession
+	hashedProcess
+	hashedAnswer
+	hashedEntry
+	hashedFinish
+)
+
+func (h *hasher) payload(p Payload) {
+	h.word(uint64(p.Encoding))
+	h.bytes(p.Data)
+}
+
+func (h *hasher) error(e *Error) {
+	h.bool(e != nil)
+	if e == nil {
+		return
+	}
+	h.str(e.Code)
+	h.str(e.Message)
+	h.bool(e.Retryable)
+	h.payload(e.Details)
+}
+
+func (h *hasher) lease(l *Lease) {
+	h.bool(l != nil)
+	if l == nil {
+		return
+	}
+	h.word(l.Token)
+	h.word(l.Session)
+	h.word(l.Seq)
+	h.str(l.Worker)
+	h.str(l.Node)
+	h.word(l.Report)
+}
+
+func (h *hasher) history(as []Attempt) {
+	h.word(uint64(len(as)))
+	for i := range as {
+		a := &as[i]
+		h.int(a.Number)
+		h.word(a.Token)
+		h.str(a.Worker)
+		h.str(a.Node)
+		h.int(int64(a.StartedAt))
+		h.int(int64(a.FinishedAt))
+		h.str(a.Outcome)
+	}
+}
+
+// hashTask hashes every field of t; a test walks the fields by reflection.
+func hashTask(t *Task) uint64 {
+	h := newHasher(hashedTask)
+	h.str(t.Namespace)
+	h.str(t.ID)
+	h.str(t.Behavior)
+	h.str(t.Version)
+	h.word(uint64(t.Status))
+	h.payload(t.Params)
+	h.payload(t.Result)
+	h.error(t.Error)
+	h.payload(t.Progress)
+	h.payload(t.Checkpoint)
+	h.int(int64(t.NotBefore))
+	h.int(int64(t.Deadline))
+	h.int(t.Attempt)
+	h.int(t.Failures)
+	h.int(t.LostCount)
+	h.lease(t.Lease)
+	h.bool(t.Ended != nil)
+	if t.Ended != nil {
+		h.word(t.Ended.Token)
+		h.word(t.Ended.Finish)
+	}
+	h.int(int64(t.Resubmit))
+	h.str(t.CancelCode)
+	h.word(t.Rev)
+	h.word(t.CreatedRev)
+	h.int(int64(t.CreatedAt))
+	h.int(int64(t.StartedAt))
+	h.int(int64(t.FinishedAt))
+	h.history(t.History)
+	h.str(t.Parent)
+	h.str(t.Partition)
+	h.word(uint64(len(t.Labels)))
+	for i := range t.Labels {
+		h.str(t.Labels[i].Name)
+		h.str(t.Labels[i].Value)
+	}
+	h.int(int64(t.Priority))
+	return h.sum()
+}
+
+func (h *hasher) policy(p *Policy) {
+	h.int(int64(p.Index))
+	h.str(p.Description)
+	h.word(uint64(p.IDStrategy))
+	h.word(uint64(len(p.IDFrom)))
+	for _, s := range p.IDFrom {
+		h.str(s)
+	}
+	h.int(p.Retry.MaxAttempts)
+	h.int(int64(p.Retry.InitialInterval))
+	h.int(p.Retry.MultiplierThousandth)
+	h.int(int64(p.Retry.MaxInterval))
+	h.int(p.Retry.JitterPercent)
+	h.int(int64(p.RunTimeout))
+	h.int(int64(p.HeartbeatTimeout))
+	h.int(int64(p.CancelGrace))
+	h.int(p.Limits.MemoryBytes)
+	h.int(p.Limits.Fuel)
+	h.int(p.Limits.ParamsBytes)
+	h.int(p.Limits.ResultBytes)
+	h.int(p.Limits.CheckpointBytes)
+	h.int(p.Limits.LogBytes)
+	h.word(uint64(p.OnTrap))
+	h.word(uint64(p.OnTimeout))
+	h.word(uint64(p.OnExhausted))
+	h.bool(p.ResultRequired)
+	h.int(p.MaxLost)
+	h.int(int64(p.KeepSuccess))
+	h.int(int64(p.KeepFailure))
+	h.bytes(p.ParamsSchema)
+	h.bytes(p.ResultSchema)
+}
+
+func hashBehavior(b *Behavior) uint64 {
+	h := newHasher(hashedBehavior)
+	h.str(b.Namespace)
+	h.str(b.Name)
+	h.str(b.Active)
+	h.word(uint64(len(b.Versions)))
+	for i := range b.Versions {
+		v := &b.Versions[i]
+		h.str(v.Version)
+		h.str(v.Module)
+		h.policy(&v.Policy)
+		h.int(int64(v.ActivatedAt))
+	}
+	h.word(b.Rev)
+	return h.sum()
+}
+
+func hashModule(x *Module) uint64 {
+	h := newHasher(hashedModule)
+	h.str(x.Digest)
+	h.int(x.Size)
+	h.bytes(x.Manifest)
+	h.str(x.Version)
+	return h.sum()
+}
+
+func hashSession(s *Session) uint64 {
+	h := newHasher(hashedSession)
+	h.word(s.ID)
+	h.str(s.Worker)
+	h.str(s.Node)
+	h.int(s.Slots)
+	h.int(int64(s.TTL))
+	h.int(int64(s.Expires))
+	h.bytes(s.Proof)
+	h.word(s.Seq)
+	h.word(s.Acked)
+	return h.sum()
+}
+
+func hashProcess(process, lowest uint64, used LeaseTime) uint64 {
+	h := newHasher(hashedProcess)
+	h.word(process)
+	h.word(lowest)
+	h.int(int64(used))
+	return h.sum()
+}
+
+// hashAnswer hashes a kept answer. taskHash is hashTask(r.Task), or 0 without a task: the caller often knows it.
+func hashAnswer(process, seq uint64, r *Result, taskHash uint64) uint64 {
+	h := newHasher(hashedAnswer)
+	h.word(process)
+	h.word(seq)
+	h.str(string(r.Code))
+	h.str(r.Message)
+	h.str(r.Field)
+	h.bool(r.Task != nil)
+	h.word(taskHash)
+	h.word(uint64(r.Outcome))
+	h.bool(r.Told)
+	h.bool(r.Repeated)
+	h.bool(r.Session != nil)
+	if r.Session != nil {
+		h.word(hashSession(r.Session))
+	}
+	h.bool(r.Behavior != nil)
+	if r.Behavior != nil {
+		h.word(hashBehavior(r.Behavior))
+	}
+	h.bool(r.Changed)
+	h.word(r.Index)
+	return h.sum()
+}
+
+// hashFinish identifies a finish, so that the same one sent again is known (SPEC L3). Never 0. The report's number is
+// left out: the same outcome of the same lease is the same finish.
+func hashFinish(c *Finish) uint64 {
+	h := newHasher(hashedFinish)
+	h.word(c.Token)
+	h.payload(c.Result)
+	h.error(c.Error)
+	return max(h.sum(), 1)
+}
+
+// answered folds into the entry's hash what one command was answered: enough to tell replicas apart that decided
+// differently, even where the decision wrote nothing.
+func (h *hasher) answered(r *Result) {
+	h.str(string(r.Code))
+	h.word(uint64(r.Outcome))
+	h.bool(r.Told)
+	h.bool(r.Repeated)
+	h.bool(r.Changed)
+	if r.Task != nil {
+		h.word(r.Task.Rev)
+	}
+}

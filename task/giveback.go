@@ -1,0 +1,15 @@
+package task
+
+// GiveBack returns an attempt that was not run to its end: due at once, counted nowhere (SPEC R3, T8).
+type GiveBack struct {
+	Key   Key    `cbor:"1,keyasint"`
+	Token uint64 `cbor:"2,keyasint"`
+}
+
+func (c GiveBack) apply(m *Machine) Result {
+	r := m.leased(c.Key, c.Token)
+	if r == nil {
+		return halt()
+	}
+	return Result{Task: m.release(r, outcomeGivenBack, m.now)}
+}

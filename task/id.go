@@ -1,0 +1,49 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+)
+
+// ValidID reports whether id can name a task: 3..128 characters of [A-Za-z0-9._:-] (SPEC I1).
+func ValidID(id string) bool {
+	return validName(id, func(c byte) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+			c == '.' || c == '_' || c == ':' || c == '-'
+	})
+}
+
+// ValidBehaviorName reports whether name can name a behavior: 3..128 characters of [a-z0-9._-] (SPEC B1).
+func ValidBehaviorName(name string) bool {
+	return validName(name, func(c byte) bool {
+		return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
+	})
+}
+
+func validName(s string, allowed func(byte) bool) bool {
+	if len(s) < 3 || len(s) > 128 {
+		return false
+	}
+	for i := range len(s) {
+		if !allowed(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// DeterministicID returns the ID of a task whose behavior derives it from the params (SPEC I2): lower-case base32
+// without padding of the first 20 bytes of SHA-256 over the three strings, each after its length as a big-endian
+// uint32. canonicalJSON is RFC 8785 canonical JSON: of the params, or of the array of the values that the manifest's
+// pointers pick.
+func DeterministicID(namespace, behavior string, canonicalJSON []byte) string {
+	var input []byte
+	for _, s := range [][]byte{[]byte(namespace), []byte(behavior), canonicalJSON} {
+		input = binary.BigEndian.AppendUint32(input, uint32(len(s)))
+		input = append(input, s...)
+	}
+	sum := sha256.Sum256(input)
+	encoding := base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+	return encoding.EncodeToString(sum[:20])
+}

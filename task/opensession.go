@@ -1,0 +1,37 @@
+package task
+
+import "slices"
+
+// OpenSession starts a session (SPEC L2, L6). A live session of the same Worker is ended at once, its runs lost, iff
+// Proof equals its proof; else the answer is worker_in_use.
+type OpenSession struct {
+	Worker string `cbor:"1,keyasint"`
+	Node   string `cbor:"2,keyasint,omitempty"`
+	Slots  int64  `cbor:"3,keyasint"`
+	TTL    Millis `cbor:"4,keyasint"`
+	Proof  []byte `cbor:"5,keyasint"`
+}
+
+func (c OpenSession) apply(m *Machine) Result {
+	switch {
+	case c.Worker == "":
+		return invalid("worker", "a worker needs an ID")
+	case c.Slots < 0:
+		return invalid("slots", "negative")
+	case c.TTL <= 0:
+		return invalid("ttl", "a session needs a TTL")
+	}
+	if former := m.workers[c.Worker]; former != nil {
+		if !slices.Equal(former.session.Proof, c.Proof) {
+			return refuse(WorkerInUse, "a live session of this worker ID exists, and this process has not proved that its holder is dead")
+		}
+		m.endSession(former, outcomeLost)
+	}
+	m.sessionID++
+	s := &Session{
+		ID: m.sessionID, Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL,
+		Expires: later(m.leaseNow, c.TTL), Proof: c.Proof,
+	}
+	m.addSession(s)
+	return Result{Session: s}
+}

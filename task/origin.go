@@ -1,0 +1,157 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+)
+
+// process is what the machine remembers of one proposing process, so that a command sent again is answered and not
+// applied again (SPEC H4). Everything in it is state: it is hashed and travels in snapshots.
+type process struct {
+	id      uint64
+	lowest  uint64    // answers below it are forgotten: acknowledged, or too many
+	used    LeaseTime // of its last command
+	answers []answer  // by seq; shared with Frozens: appended to and cut in front, never written in place
+	bytes   int64     // derived: payload bytes of answers
+}
+
+type answer struct {
+	seq    uint64
+	result *Result
+	hash   uint64
+	bytes  int64
+}
+
+func (p *process) hash() uint64 { return hashProcess(p.id, p.lowest, p.used) }
+
+func byAnswerSeq(a answer, seq uint64) int { return cmp.Compare(a.seq, seq) }
+
+// propose answers one proposal: from memory if it is a repeat, else by running its command.
+func (m *Machine) propose(p *Proposal) Result {
+	o := p.Origin
+	if o.Process == 0 {
+		return m.run(p.Command)
+	}
+	from := m.processes[o.Process]
+	switch {
+	case from == nil && o.Lowest != 1, from != nil && o.Seq < from.lowest, o.Seq < o.Lowest:
+		r := refuse(OriginForgotten, "the answers to this process are no longer known")
+		r.Index = m.index
+		return r
+	case from == nil:
+		from = m.meet(o.Process)
+	}
+	m.sum -= from.hash()
+	from.used = m.leaseNow
+	m.acknowledge(from, o.Lowest)
+	m.sum += from.hash()
+
+	i, ok := slices.BinarySearchFunc(from.answers, o.Seq, byAnswerSeq)
+	if ok {
+		return *from.answers[i].result
+	}
+	r := m.run(p.Command)
+	m.remember(from, o.Seq, r)
+	return r
+}
+
+// meet makes room for a new process: the one that has been silent longest is forgotten if there are too many.
+func (m *Machine) meet(id uint64) *process {
+	for int64(len(m.processes)) >= max(m.limits.Processes, 1) {
+		var oldest *process
+		for _, p := range m.processes {
+			if oldest == nil || p.used < oldest.used || p.used == oldest.used && p.id < oldest.id {
+				oldest = p
+			}
+		}
+		m.forget(oldest)
+	}
+	p := &process{id: id, lowest: 1, used: m.leaseNow}
+	m.sum += p.hash()
+	m.processes[id] = p
+	return p
+}
+
+// acknowledge forgets answers below lowest. The caller adjusts the sum for the process itself.
+func (m *Machine) acknowledge(p *process, lowest uint64) {
+	if lowest <= p.lowest {
+		return
+	}
+	p.lowest = lowest
+	i, _ := slices.BinarySearchFunc(p.answers, lowest, byAnswerSeq)
+	m.cut(p, i)
+}
+
+// cut drops the first n answers.
+func (m *Machine) cut(p *process, n int) {
+	for i := range p.answers[:n] {
+		m.sum -= p.answers[i].hash
+		p.bytes -= p.answers[i].bytes
+	}
+	p.answers = p.answers[n:]
+	switch {
+	case len(p.answers) == 0:
+		p.answers = nil
+	case n > 0 && len(p.answers) < cap(p.answers)/4: // let the array go, it holds the dropped ones alive
+		p.answers = slices.Clone(p.answers)
+	}
+}
+
+// remember keeps an answer. Past its limits a process loses its lowest ones: sending such a command again gets
+// OriginForgotten, which is an unknown outcome, never a second effect.
+func (m *Machine) remember(p *process, seq uint64, r Result) {
+	a := m.answer(p.id, seq, &r)
+	m.sum += a.hash
+	p.bytes += a.bytes
+	if n := len(p.answers); n == 0 || p.answers[n-1].seq < seq {
+		p.answers = append(p.answers, a)
+	} else { // overtaken: never write into an array that a Frozen may share
+		i, _ := slices.BinarySearchFunc(p.answers, seq, byAnswerSeq)
+		p.answers = slices.Insert(slices.Clone(p.answers), i, a)
+	}
+	surplus := 0
+	for bytes := p.bytes; surplus < len(p.answers)-1 &&
+		(int64(len(p.answers)-surplus) > m.limits.Answers || bytes > m.limits.AnswerBytes); surplus++ {
+		bytes -= p.answers[surplus].bytes
+	}
+	if surplus > 0 {
+		m.sum -= p.hash()
+		p.lowest = p.answers[surplus-1].seq + 1
+		m.sum += p.hash()
+		m.cut(p, surplus)
+	}
+}
+
+// answer returns r as it is kept.
+func (m *Machine) answer(process, seq uint64, r *Result) answer {
+	a := answer{seq: seq, result: r}
+	var taskHash uint64
+	if t := r.Task; t != nil {
+		if taskHash = m.hashedSum; t != m.hashed {
+			taskHash = hashTask(t)
+		}
+		a.bytes = int64(len(t.Params.Data) + len(t.Result.Data) + len(t.Progress.Data) + len(t.Checkpoint.Data))
+		if t.Error != nil {
+			a.bytes += int64(len(t.Error.Message) + len(t.Error.Details.Data))
+		}
+	}
+	a.hash = hashAnswer(process, seq, r, taskHash)
+	return a
+}
+
+func (m *Machine) forget(p *process) {
+	m.cut(p, len(p.answers))
+	m.sum -= p.hash()
+	delete(m.processes, p.id)
+}
+
+// forgetProcesses is the Tick's part: processes that have been silent for an hour of the lease clock are gone or have
+// nothing left to send again.
+func (m *Machine) forgetProcesses() {
+	for _, p := range m.processes {
+		if later(p.used, Millis(m.limits.ProcessIdle)) <= m.leaseNow {
+			m.forget(p)
+			m.tickChange = true
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package task
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Filter selects tasks for listing (SPEC H1). Zero fields select everything.
+type Filter struct {
+	Namespace string
+	Status    Status
+	Behavior  string
+	Parent    string
+	Label     Label  // Name "": any
+	DueBefore Time   // not_before ≤ this
+	Limit     int    // > 0
+	Cursor    string // from the previous page
+}
+
+// Counts are totals over all namespaces.
+type Counts struct {
+	Created, Running, Retrying, Success, Failure int64 // Retrying: outcome with not_before; the last two are final ones
+	Sessions, Behaviors, Modules                 int64
+}
+
+// Index returns the log index of the last entry applied.
+func (m *Machine) Index() uint64 { return m.index }
+
+// Now returns the wall clock of the log (SPEC C3).
+func (m *Machine) Now() Time { return m.now }
+
+// LeaseNow returns the lease clock of the log (SPEC C3).
+func (m *Machine) LeaseNow() LeaseTime { return m.leaseNow }
+
+// Digest returns the running digest (SPEC C4).
+func (m *Machine) Digest() Digest { return Digest{Index: m.index, Sum: m.digestSum()} }
+
+// Task returns a record, or nil.
+func (m *Machine) Task(k Key) *Task {
+	if r := m.store.get(k); r != nil {
+		return r.task
+	}
+	return nil
+}
+
+// Tasks returns a page of the tasks that f selects, in order of creation, and an opaque cursor for the next page, ""
+// at the end. Tasks created or removed between two pages neither repeat nor hide others. A cursor that is none of
+// Tasks' own starts from the beginning.
+func (m *Machine) Tasks(f Filter) (tasks []*Task, next string) {
+	after, err := strconv.ParseUint(f.Cursor, 36, 64)
+	if err != nil {
+		after = 0
+	}
+	for t := range m.store.from(after) {
+		if !f.matches(t) {
+			continue
+		}
+		if len(tasks) >= max(f.Limit, 1) {
+			return tasks, strconv.FormatUint(tasks[len(tasks)-1].CreatedRev, 36)
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, ""
+}
+
+func (f *Filter) matches(t *Task) bool {
+	return (f.Namespace == "" || f.Namespace == t.Namespace) &&
+		(f.Status == 0 || f.Status == t.Status) &&
+		(f.Behavior == "" || f.Behavior == t.Behavior) &&
+		(f.Parent == "" || f.Parent == t.Parent) &&
+		(f.DueBefore == 0 || t.NotBefore != 0 && t.NotBefore <= f.DueBefore) &&
+		(f.Label.Name == "" || slices.Contains(t.Labels, f.Label))
+}
+
+// NamespaceExists reports whether tasks can live in the namespace.
+func (m *Machine) NamespaceExists(ns string) bool {
+	_, ok := m.store.spaces[ns]
+	return ok
+}
+
+// Behavior returns a behavior with Pinned filled in, or nil.
+func (m *Machine) Behavior(ns, name string) *Behavior {
+	b := m.behaviors[behaviorName{ns, name}]
+	if b == nil {
+		return nil
+	}
+	return b.view()
+}
+
+// view returns the record with what is derived for its versions.
+func (b *behaviorRow) view() *Behavior {
+	if b.behavior == nil {
+		return nil
+	}
+	view := *b.behavior
+	view.Versions = slices.Clone(view.Versions)
+	for i := range view.Versions {
+		view.Versions[i].Pinned = b.pins[view.Versions[i].Version]
+	}
+	return &view
+}
+
+// Behaviors returns the behaviors of a namespace by name, with Pinned filled in.
+func (m *Machine) Behaviors(ns string) []*Behavior {
+	var found []*Behavior
+	for _, b := range m.byName {
+		if b.namespace == ns && b.behavior != nil {
+			found = append(found, b.view())
+		}
+	}
+	return found
+}
+
+// Version returns the version v of a behavior, the active one for "", or nil. It copies nothing, and Pinned is not
+// filled in.
+func (m *Machine) Version(ns, name, v string) *Version {
+	return m.version(m.behaviors[behaviorName{ns, name}], v)
+}
+
+// Module returns a module by digest, or nil.
+func (m *Machine) Module(digest string) *Module { return m.modules[digest] }
+
+// Modules returns all modules by digest.
+func (m *Machine) Modules() []*Module {
+	return sortedValues(m.modules, func(x *Module) string { return x.Digest })
+}
+
+// Session returns a live session with Running filled in, or nil.
+func (m *Machine) Session(id uint64) *Session {
+	s := m.sessions[id]
+	if s == nil {
+		return nil
+	}
+	return s.view()
+}
+
+func (s *sessionRow) view() *Session {
+	view := *s.session
+	view.Running = int64(len(s.leases))
+	return &view
+}
+
+// Sessions returns all live sessions by ID, with Running filled in.
+func (m *Machine) Sessions() []*Session {
+	rows := m.sessionsByID()
+	views := make([]*Session, len(rows))
+	for i, s := range rows {
+		views[i] = s.view()
+	}
+	return views
+}
+
+// Leases returns the running tasks of a session in the order in which they were assigned.
+func (m *Machine) Leases(session uint64) []*Task {
+	s := m.sessions[session]
+	if s == nil {
+		return nil
+	}
+	tasks := make([]*Task, len(s.leases))
+	for i, r := range s.leases {
+		tasks[i] = r.task
+	}
+	return tasks
+}
+
+// Counts returns totals, in O(1).
+func (m *Machine) Counts() Counts { return m.counts }

@@ -1,0 +1,132 @@
+package task
+
+// How runs end. Everything here makes a new record from a RUNNING one; put writes it.
+
+// Outcomes in a task's history that are not outcomes of the task.
+const (
+	outcomeSuccess   = "SUCCESS"
+	outcomeLost      = "LOST"
+	outcomeGivenBack = "GIVEN_BACK"
+	outcomeSnoozed   = "SNOOZED"
+)
+
+// leased returns the row of a task whose current lease is token's, or nil (SPEC L3).
+func (m *Machine) leased(k Key, token uint64) *row {
+	r := m.store.get(k)
+	if r == nil || r.task.Lease == nil || r.task.Lease.Token != token {
+		return nil
+	}
+	return r
+}
+
+// outdated reports whether a report's number says that it changes nothing: numbers of one token rise (SPEC L3).
+// A report without a number (0) claims no order.
+func outdated(t *Task, seq uint64) bool { return seq != 0 && seq <= t.Lease.Report }
+
+// halt answers a report whose token is not current.
+func halt() Result { return refuse(Halt, "the lease is not the task's current one") }
+
+// deadlinePassed reports whether the task can no longer end well (SPEC R1).
+func (m *Machine) deadlinePassed(t *Task) bool { return t.Deadline != 0 && t.Deadline <= m.now }
+
+// ended returns a copy of the running t without its lease. finish identifies the finish that ended it, or is 0.
+func (m *Machine) ended(t *Task, outcome string, finish uint64) *Task {
+	n := *t
+	kept := t.History
+	if len(kept) >= MaxHistory {
+		kept = kept[len(kept)-MaxHistory+1:]
+	}
+	n.History = make([]Attempt, 0, len(kept)+1)
+	n.History = append(append(n.History, kept...), Attempt{
+		Number: t.Attempt, Token: t.Lease.Token, Worker: t.Lease.Worker, Node: t.Lease.Node,
+		StartedAt: t.StartedAt, FinishedAt: m.now, Outcome: outcome,
+	})
+	n.Ended = &Ended{Token: t.Lease.Token, Finish: finish}
+	n.Lease = nil
+	n.CancelCode = ""
+	return &n
+}
+
+// release ends a run without an outcome: lost, given back or snoozed; it is due again at the time (SPEC T1, R3, R5).
+// Losses have a limit, and who was being cancelled ends here (SPEC L8).
+func (m *Machine) release(r *row, outcome string, at Time) *Task {
+	return m.releaseWith(r, outcome, at, nil)
+}
+
+func (m *Machine) releaseWith(r *row, outcome string, at Time, checkpoint *Payload) *Task {
+	t := r.task
+	n := m.ended(t, outcome, 0)
+	if checkpoint != nil {
+		n.Checkpoint, n.LostCount = *checkpoint, 0
+	}
+	if outcome == outcomeLost {
+		n.LostCount++
+	}
+	switch v := m.version(r.behavior, t.Version); {
+	case t.CancelCode != "":
+		m.fail(n, cancelError(t.CancelCode), 0)
+		n.Resubmit = 0
+	case outcome == outcomeLost && v != nil && v.Policy.MaxLost > 0 && n.LostCount >= v.Policy.MaxLost:
+		m.fail(n, &Error{Code: CodeLostTooOften, Message: "too many workers died while running it"}, 0)
+	default:
+		n.Status, n.NotBefore = Created, max(at, 1)
+	}
+	m.resubmitted(n)
+	m.put(r, n)
+	return n
+}
+
+// fail makes n a FAILURE, due again at retry or final for 0. It counts nothing but resets the losses (SPEC T8).
+func (m *Machine) fail(n *Task, e *Error, retry Time) {
+	n.Status, n.Error, n.Result = Failure, e, Payload{}
+	n.NotBefore, n.FinishedAt, n.LostCount = retry, m.now, 0
+}
+
+// resubmitted lets a resubmit flag take effect when a run has ended: due again at its time, or earlier if a retry or a
+// snooze says so (SPEC I3).
+func (m *Machine) resubmitted(n *Task) {
+	if n.Resubmit == 0 {
+		return
+	}
+	at := n.Resubmit
+	if n.NotBefore != 0 {
+		at = min(at, n.NotBefore)
+	}
+	n.Resubmit = 0
+	again(n, at, 0)
+}
+
+// again makes n due at a time in a new cycle (SPEC R1, T8, B2): status, result and error stay until the run starts.
+func again(n *Task, at, deadline Time) {
+	n.NotBefore, n.Deadline = at, deadline
+	n.Failures, n.Version, n.Checkpoint = 0, "", Payload{}
+}
+
+// cancelError is the error of a task that was cancelled or whose deadline passed (SPEC T5, R1).
+func cancelError(code string) *Error {
+	if code == CodeDeadlineExceeded {
+		return &Error{Code: code, Message: "not finished by its deadline"}
+	}
+	return &Error{Code: code, Message: "cancelled on request"}
+}
+
+// cancelWaiting ends a task that is not running and not final (SPEC T1, L8, R1).
+func (m *Machine) cancelWaiting(r *row, code string) *Task {
+	n := *r.task
+	if n.Status == Success {
+		n.NotBefore = 0
+	} else {
+		m.fail(&n, cancelError(code), 0)
+	}
+	m.put(r, &n)
+	return &n
+}
+
+// cancelRunning asks the worker of a running task to stop (SPEC L8, R1).
+func (m *Machine) cancelRunning(r *row, code string) *Task {
+	n := *r.task
+	n.CancelCode, n.Resubmit = code, 0
+	m.put(r, &n)
+	m.emit(Event{Kind: TaskCancelling, Task: &n, Lease: n.Lease})
+	return &n
+}

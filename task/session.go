@@ -1,0 +1,78 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+)
+
+// sessionRow is a session's record and the leases that it keeps alive.
+type sessionRow struct {
+	session *Session
+	leases  []*row // by Lease.Seq
+	expiry  heapPos
+}
+
+func bySeq(r *row, seq uint64) int { return cmp.Compare(r.task.Lease.Seq, seq) }
+
+// take adds a lease. A later assignment has a higher number, so this nearly always appends.
+func (s *sessionRow) take(r *row) {
+	i, _ := slices.BinarySearchFunc(s.leases, r.task.Lease.Seq, bySeq)
+	s.leases = slices.Insert(s.leases, i, r)
+}
+
+func (s *sessionRow) release(r *row) {
+	i, _ := slices.BinarySearchFunc(s.leases, r.task.Lease.Seq, bySeq)
+	s.leases = slices.Delete(s.leases, i, i+1)
+}
+
+// sessionsByID returns the rows in a deterministic order.
+func (m *Machine) sessionsByID() []*sessionRow {
+	rows := make([]*sessionRow, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		rows = append(rows, s)
+	}
+	slices.SortFunc(rows, func(a, b *sessionRow) int { return cmp.Compare(a.session.ID, b.session.ID) })
+	return rows
+}
+
+func (m *Machine) addSession(s *Session) *sessionRow {
+	r := &sessionRow{session: s}
+	m.sum += hashSession(s)
+	m.enterSession(r)
+	m.emit(Event{Kind: SessionOpened, Session: s})
+	return r
+}
+
+// enterSession enters a session into everything derived.
+func (m *Machine) enterSession(r *sessionRow) {
+	m.sessions[r.session.ID] = r
+	m.workers[r.session.Worker] = r
+	m.expiries.push(int64(r.session.Expires), r.session.ID, &r.expiry, r)
+	m.counts.Sessions++
+}
+
+func (m *Machine) putSession(r *sessionRow, s *Session) {
+	m.sum -= hashSession(r.session)
+	m.sum += hashSession(s)
+	if s.Expires != r.session.Expires {
+		m.expiries.remove(&r.expiry)
+		m.expiries.push(int64(s.Expires), s.ID, &r.expiry, r)
+	}
+	r.session = s
+}
+
+// endSession ends a session and all its leases, in the order in which they were given. The outcome of the attempts is
+// outcomeLost or outcomeGivenBack.
+func (m *Machine) endSession(s *sessionRow, outcome string) {
+	for _, r := range slices.Clone(s.leases) {
+		lease := r.task.Lease
+		m.release(r, outcome, m.now)
+		m.emit(Event{Kind: LeaseEnded, Task: r.task, Lease: lease})
+	}
+	m.sum -= hashSession(s.session)
+	m.expiries.remove(&s.expiry)
+	delete(m.sessions, s.session.ID)
+	delete(m.workers, s.session.Worker)
+	m.counts.Sessions--
+	m.emit(Event{Kind: SessionEnded, Session: s.session})
+}

@@ -1,0 +1,309 @@
+package task
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Record is one record of a snapshot: *Head, *Behavior, *Module, *Session, *Process, *Answer or *Task, in this order.
+type Record interface{ record() }
+
+func (*Head) record()     {}
+func (*Behavior) record() {}
+func (*Module) record()   {}
+func (*Session) record()  {}
+func (*Process) record()  {}
+func (*Answer) record()   {}
+func (*Task) record()     {}
+
+// Head stands first in a snapshot: the scalars of the machine, how many records of each kind follow, and the digest
+// (SPEC C4).
+type Head struct {
+	Index     uint64    `cbor:"1,keyasint"`
+	Term      uint64    `cbor:"2,keyasint"`
+	Now       Time      `cbor:"3,keyasint"`
+	LeaseNow  LeaseTime `cbor:"4,keyasint"`
+	Rev       uint64    `cbor:"5,keyasint"`
+	Token     uint64    `cbor:"6,keyasint"`
+	SessionID uint64    `cbor:"7,keyasint"`
+	Sum       uint64    `cbor:"8,keyasint"`  // over all records
+	Before    uint64    `cbor:"9,keyasint"`  // running digest before the scalars and Sum were folded in
+	Digest    uint64    `cbor:"10,keyasint"` // Digest.Sum at Index
+	Limit     Limit     `cbor:"11,keyasint"`
+
+	Behaviors int64 `cbor:"12,keyasint"`
+	Modules   int64 `cbor:"13,keyasint"`
+	Sessions  int64 `cbor:"14,keyasint"`
+	Processes int64 `cbor:"15,keyasint"`
+	Answers   int64 `cbor:"16,keyasint"`
+	Tasks     int64 `cbor:"17,keyasint"`
+}
+
+// Process is one proposing process whose answers are kept (SPEC H4).
+type Process struct {
+	Process uint64    `cbor:"1,keyasint"`
+	Lowest  uint64    `cbor:"2,keyasint"`
+	Used    LeaseTime `cbor:"3,keyasint"`
+}
+
+// Answer is one kept answer.
+type Answer struct {
+	Process uint64 `cbor:"1,keyasint"`
+	Seq     uint64 `cbor:"2,keyasint"`
+	Result  Result `cbor:"3,keyasint"`
+}
+
+// Frozen is the state at one index. It never changes and may be read from another goroutine while the machine goes on.
+type Frozen struct {
+	head      Head
+	behaviors []*Behavior
+	modules   []*Module
+	sessions  []*Session
+	processes []process
+	pages     []*page
+}
+
+// Freeze returns the state as it is now. It copies tables of pointers: to pages of tasks, to behaviors, modules,
+// sessions and processes; no records. It counts as a write: no Apply or read may run beside it.
+func (m *Machine) Freeze() *Frozen {
+	f := &Frozen{pages: m.store.freeze()}
+	for _, b := range m.byName {
+		if b.behavior != nil {
+			f.behaviors = append(f.behaviors, b.behavior)
+		}
+	}
+	f.modules = m.Modules()
+	for _, s := range m.sessionsByID() {
+		f.sessions = append(f.sessions, s.session)
+	}
+	answers := 0
+	for _, p := range sortedValues(m.processes, func(p *process) uint64 { return p.id }) {
+		f.processes = append(f.processes, *p)
+		answers += len(p.answers)
+	}
+	f.head = Head{
+		Index: m.index, Term: m.term, Now: m.now, LeaseNow: m.leaseNow, Rev: m.rev, Token: m.token,
+		SessionID: m.sessionID, Sum: m.sum, Before: m.before, Digest: m.digestSum(), Limit: m.limits,
+		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
+		Processes: int64(len(f.processes)), Answers: int64(answers), Tasks: int64(m.store.n),
+	}
+	return f
+}
+
+// Index returns the log index at which the state was frozen.
+func (f *Frozen) Index() uint64 { return f.head.Index }
+
+// Digest returns the digest of the frozen state.
+func (f *Frozen) Digest() Digest { return Digest{Index: f.head.Index, Sum: f.head.Digest} }
+
+// Records yields the snapshot's records, the Head first, in an order that is the same for equal states.
+func (f *Frozen) Records(yield func(Record) bool) {
+	head := f.head
+	if !yield(&head) || !yieldAll(f.behaviors, yield) || !yieldAll(f.modules, yield) || !yieldAll(f.sessions, yield) {
+		return
+	}
+	for i := range f.processes {
+		p := &f.processes[i]
+		if !yield(&Process{Process: p.id, Lowest: p.lowest, Used: p.used}) {
+			return
+		}
+	}
+	for i := range f.processes {
+		p := &f.processes[i]
+		for _, a := range p.answers {
+			if !yield(&Answer{Process: p.id, Seq: a.seq, Result: *a.result}) {
+				return
+			}
+		}
+	}
+	for _, p := range f.pages {
+		if !yieldAll(p.tasks[:p.n], yield) {
+			return
+		}
+	}
+}
+
+func yieldAll[R Record](rs []R, yield func(Record) bool) bool {
+	for _, r := range rs {
+		if !yield(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func sortedValues[K cmp.Ordered, V any](m map[K]V, key func(V) K) []V {
+	return slices.SortedFunc(maps.Values(m), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
+}
+
+// ErrBadSnapshot is what every error of Restore wraps that is not an error of its input.
+var ErrBadSnapshot = errors.New("task: bad snapshot")
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBadSnapshot, fmt.Sprintf(format, args...))
+}
+
+// Restore builds a machine from a snapshot's records. It hashes what it reads and refuses a snapshot whose content is
+// not what its digest says (SPEC C4). The caller swaps the machine in once Restore has returned.
+func Restore(records iter.Seq2[Record, error]) (*Machine, error) {
+	r := restorer{m: NewMachine()}
+	for record, err := range records {
+		if err == nil {
+			err = r.take(record)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r.finish()
+}
+
+// restorer collects records; everything derived is built when all are there and the digest is right.
+type restorer struct {
+	m       *Machine
+	head    *Head
+	answers int64
+	last    uint64 // CreatedRev of the last task
+	strings map[string]string
+}
+
+// same returns one copy for equal strings: names of namespaces, behaviors, versions and workers occur in every task.
+func (r *restorer) same(s string) string {
+	if known, ok := r.strings[s]; ok {
+		return known
+	}
+	if r.strings == nil {
+		r.strings = map[string]string{}
+	}
+	r.strings[s] = s
+	return s
+}
+
+func (r *restorer) take(record Record) error {
+	m := r.m
+	if h, ok := record.(*Head); ok != (r.head == nil) {
+		return bad("the head is not the first record, or there are two")
+	} else if ok {
+		r.head = h
+		m.state = state{
+			index: h.Index, term: h.Term, now: h.Now, leaseNow: h.LeaseNow, rev: h.Rev, token: h.Token,
+			sessionID: h.SessionID, before: h.Before, limits: h.Limit,
+		}
+		return nil
+	}
+	switch x := record.(type) {
+	case *Behavior:
+		b := m.behaviorRow(r.same(x.Namespace), x.Name)
+		if b.behavior != nil {
+			return bad("behavior %s/%s twice", x.Namespace, x.Name)
+		}
+		b.behavior = x
+		m.sum += hashBehavior(x)
+		m.counts.Behaviors++
+	case *Module:
+		if m.modules[x.Digest] != nil {
+			return bad("module %s twice", x.Digest)
+		}
+		m.modules[x.Digest] = x
+		m.sum += hashModule(x)
+		m.counts.Modules++
+	case *Session:
+		if m.sessions[x.ID] != nil || m.workers[x.Worker] != nil {
+			return bad("session %d twice", x.ID)
+		}
+		m.sum += hashSession(x)
+		m.enterSession(&sessionRow{session: x})
+	case *Process:
+		if m.processes[x.Process] != nil {
+			return bad("process %d twice", x.Process)
+		}
+		p := &process{id: x.Process, lowest: x.Lowest, used: x.Used}
+		m.processes[p.id] = p
+		m.sum += p.hash()
+	case *Answer:
+		return r.takeAnswer(x)
+	case *Task:
+		return r.takeTask(x)
+	default:
+		return bad("unknown record %T", record)
+	}
+	return nil
+}
+
+func (r *restorer) takeAnswer(x *Answer) error {
+	p := r.m.processes[x.Process]
+	if p == nil {
+		return bad("an answer to process %d, which is not there", x.Process)
+	}
+	if n := len(p.answers); x.Seq < p.lowest || n > 0 && p.answers[n-1].seq >= x.Seq {
+		return bad("answers to process %d out of order", x.Process)
+	}
+	a := r.m.answer(x.Process, x.Seq, &x.Result)
+	p.answers = append(p.answers, a)
+	p.bytes += a.bytes
+	r.m.sum += a.hash
+	r.answers++
+	return nil
+}
+
+func (r *restorer) takeTask(t *Task) error {
+	m := r.m
+	if t.CreatedRev <= r.last {
+		return bad("tasks out of order at %s/%s", t.Namespace, t.ID)
+	}
+	r.last = t.CreatedRev
+	if !m.NamespaceExists(t.Namespace) || m.store.get(t.Key()) != nil {
+		return bad("task %s/%s twice, or in an unknown namespace", t.Namespace, t.ID)
+	}
+	if err := t.check(); err != nil {
+		return bad("%v", err)
+	}
+	m.sum += hashTask(t)
+	t.Namespace, t.Behavior, t.Version = r.same(t.Namespace), r.same(t.Behavior), r.same(t.Version)
+	if l := t.Lease; l != nil {
+		l.Worker, l.Node = r.same(l.Worker), r.same(l.Node)
+	}
+	for i := range t.History {
+		a := &t.History[i]
+		a.Worker, a.Node, a.Outcome = r.same(a.Worker), r.same(a.Node), r.same(a.Outcome)
+	}
+	m.store.add(&row{task: t, behavior: m.behaviorRow(t.Namespace, t.Behavior)})
+	return nil
+}
+
+// finish verifies counts and digest and builds what is derived.
+func (r *restorer) finish() (*Machine, error) {
+	m, h := r.m, r.head
+	if h == nil {
+		return nil, bad("empty")
+	}
+	for _, c := range []struct {
+		kind       string
+		have, want int64
+	}{
+		{"behaviors", m.counts.Behaviors, h.Behaviors},
+		{"modules", m.counts.Modules, h.Modules},
+		{"sessions", m.counts.Sessions, h.Sessions},
+		{"processes", int64(len(m.processes)), h.Processes},
+		{"answers", r.answers, h.Answers},
+		{"tasks", int64(m.store.n), h.Tasks},
+	} {
+		if c.have != c.want {
+			return nil, bad("%d %s, the head says %d", c.have, c.kind, c.want)
+		}
+	}
+	if m.sum != h.Sum || m.digestSum() != h.Digest {
+		return nil, bad("the content does not have the digest that the head says, at index %d", h.Index)
+	}
+	for t := range m.store.from(0) {
+		if l := t.Lease; l != nil && m.sessions[l.Session] == nil {
+			return nil, bad("task %s/%s is leased to session %d, which is not there", t.Namespace, t.ID, l.Session)
+		}
+		m.enqueue(m.store.get(t.Key()))
+	}
+	return m, nil
+}

@@ -1,0 +1,28 @@
+package task
+
+// Snooze ends the attempt without an outcome: due again at At (SPEC R5).
+type Snooze struct {
+	Key        Key      `cbor:"1,keyasint"`
+	Token      uint64   `cbor:"2,keyasint"`
+	Seq        uint64   `cbor:"3,keyasint"`
+	At         Time     `cbor:"4,keyasint,omitempty"` // 0: now + 1 s
+	Checkpoint *Payload `cbor:"5,keyasint,omitempty"`
+}
+
+// snoozeDefault is how long a run that named no time sleeps (SPEC R5).
+const snoozeDefault Millis = 1_000
+
+func (c Snooze) apply(m *Machine) Result {
+	r := m.leased(c.Key, c.Token)
+	if r == nil {
+		return halt()
+	}
+	if outdated(r.task, c.Seq) {
+		return Result{Task: r.task}
+	}
+	at := c.At
+	if at <= 0 {
+		at = later(m.now, snoozeDefault)
+	}
+	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, c.Checkpoint)}
+}

@@ -1,0 +1,135 @@
+package task
+
+// IfExists says what a submit of an existing ID does (SPEC I3).
+type IfExists uint8
+
+// Join is the default.
+const (
+	Join IfExists = iota
+	Fail
+	Rerun
+	Resubmit
+)
+
+// Submit creates a task, or meets an existing one (SPEC I1-I5). The proposer has validated shapes and sizes and drawn
+// the ID; the machine checks what only the state can tell.
+type Submit struct {
+	Namespace string   `cbor:"1,keyasint"`
+	ID        string   `cbor:"2,keyasint"`
+	Behavior  string   `cbor:"3,keyasint"`
+	Params    Payload  `cbor:"4,keyasint,omitempty"`
+	IfExists  IfExists `cbor:"5,keyasint,omitempty"`
+	NotBefore Time     `cbor:"6,keyasint,omitempty"` // 0: now
+	Delay     Millis   `cbor:"7,keyasint,omitempty"` // added to now when NotBefore is 0
+	Deadline  Time     `cbor:"8,keyasint,omitempty"`
+	Labels    []Label  `cbor:"9,keyasint,omitempty"`
+	Priority  int8     `cbor:"10,keyasint"`
+	HasParams bool     `cbor:"11,keyasint,omitempty"` // resubmit: "the new params if given"
+}
+
+func (c Submit) apply(m *Machine) Result {
+	if r, ok := c.check(m); !ok {
+		return r
+	}
+	b := m.behaviors[behaviorName{c.Namespace, c.Behavior}]
+	if b == nil || b.behavior == nil {
+		return Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}
+	}
+	at := c.at(m.now)
+	r := m.store.get(Key{c.Namespace, c.ID})
+	if r == nil {
+		t := &Task{
+			Namespace: b.namespace, ID: c.ID, Behavior: b.name, Status: Created, Params: c.Params,
+			NotBefore: at, Deadline: c.Deadline, CreatedAt: m.now, Labels: c.Labels, Priority: c.Priority,
+		}
+		m.add(b, t)
+		return Result{Task: t, Outcome: SubmitCreated}
+	}
+	if r.behavior != b {
+		return Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior"}
+	}
+	switch {
+	case c.IfExists == Fail:
+		return Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists"}
+	case c.IfExists == Rerun && r.task.Final():
+		n := *r.task
+		again(&n, at, c.Deadline)
+		m.put(r, &n)
+		return Result{Task: &n, Outcome: SubmitUpdated}
+	case c.IfExists == Resubmit:
+		return c.resubmit(m, r, at)
+	}
+	return c.existing(r.task)
+}
+
+// check refuses what the state or the shape of the command rules out before the ID is looked at.
+func (c *Submit) check(m *Machine) (Result, bool) {
+	switch {
+	case !m.NamespaceExists(c.Namespace):
+		return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}, false
+	case !ValidID(c.ID):
+		return invalid("id", "an ID is 3 to 128 characters of A-Z a-z 0-9 . _ : -"), false
+	case c.Priority < 0 || c.Priority > 9:
+		return invalid("priority", "a priority is 0 to 9"), false
+	case c.IfExists > Resubmit:
+		return invalid("if_exists", "unknown value"), false
+	case c.NotBefore < 0 || c.Delay < 0 || c.Deadline < 0:
+		return invalid("not_before", "a time or delay is negative"), false
+	case c.Params.Encoding > Bytes:
+		return invalid("params", "unknown encoding"), false
+	}
+	for i := 1; i < len(c.Labels); i++ {
+		if c.Labels[i-1].Name >= c.Labels[i].Name {
+			return invalid("labels", "names must be unique, and sorted by the proposer"), false
+		}
+	}
+	return Result{}, true
+}
+
+// at returns the time before which the task must not start (SPEC R1). It is never 0, which would mean "none".
+func (c *Submit) at(now Time) Time {
+	if c.NotBefore != 0 {
+		return c.NotBefore
+	}
+	return max(later(now, c.Delay), 1)
+}
+
+// resubmit is SPEC I3's resubmit of an existing task.
+func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
+	t := r.task
+	n := *t
+	switch {
+	case t.CancelCode != "":
+		return refuse(Cancelling, "the task is being cancelled")
+	case t.Status == Running:
+		if t.Resubmit == at {
+			return c.existing(t)
+		}
+		n.Resubmit = at
+	case t.NotBefore != 0 && (t.NotBefore == at || t.NotBefore <= m.now && at <= m.now):
+		return c.existing(t)
+	default:
+		again(&n, at, c.Deadline)
+		if c.HasParams {
+			n.Params = c.Params
+		}
+	}
+	m.put(r, &n)
+	return Result{Task: &n, Outcome: SubmitUpdated}
+}
+
+// existing answers a submit that changed nothing (SPEC I4). A resubmit without params does not compare them.
+func (c *Submit) existing(t *Task) Result {
+	same := c.IfExists == Resubmit && !c.HasParams || sameParams(c.Params, t.Params)
+	if same {
+		return Result{Task: t, Outcome: SubmitExisting}
+	}
+	return Result{Task: t, Outcome: SubmitExistingOtherParams}
+}
+
+// sameParams compares params, of which the absent ones are null (SPEC I2).
+func sameParams(a, b Payload) bool { return a.Equal(b) || isNull(a) && isNull(b) }
+
+func isNull(p Payload) bool {
+	return p.Encoding == None || p.Encoding == JSON && string(p.Data) == "null"
+}

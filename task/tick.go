@@ -1,0 +1,32 @@
+package task
+
+// Tick lets time pass: sessions expire, deadlines strike, retention sweeps, due tasks become eligible. The leader
+// proposes it at NextTick. The clocks only advance with commands, and nothing expires but in a Tick (SPEC L4).
+type Tick struct{}
+
+// apply lets sessions expire first: a run that was lost and whose deadline is over ends by its deadline in the same
+// Tick. Deadlines and removals are bounded per Tick (Limit); what is left over is due at the next one, which NextTick
+// then asks for at once.
+func (c Tick) apply(m *Machine) Result {
+	for n := m.expiries.head(); n != nil && n.key <= int64(m.leaseNow); n = m.expiries.head() {
+		m.endSession(n.item, outcomeLost)
+		m.tickChange = true
+	}
+	for range m.limits.StrikesATick {
+		n := m.deadlines.head()
+		if n == nil || n.key > int64(m.now) {
+			break
+		}
+		if n.item.task.Status == Running {
+			m.cancelRunning(n.item, CodeDeadlineExceeded)
+		} else {
+			m.cancelWaiting(n.item, CodeDeadlineExceeded)
+		}
+		m.tickChange = true
+	}
+	m.sweep()
+	m.forgetProcesses()
+	changed := m.tickChange
+	m.tickChange = false
+	return Result{Changed: changed}
+}
