@@ -2,40 +2,250 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// Engine compiles and runs modules.
-type Engine struct{ cfg Config }
+// ErrClosed: the engine is closed.
+var ErrClosed = errors.New("runtime: the engine is closed")
 
-// Module is a compiled module, ready to run.
-type Module struct{}
+// Engine compiles and runs modules. All methods may be called from many goroutines.
+type Engine struct {
+	cfg       Config
+	allow     allowed
+	cache     *codeCache
+	memory    *budget
+	compiling chan struct{} // as many tokens as Config.CompileWorkers
 
-// Inspected is what an upload amounts to.
-type Inspected struct {
-	Digest       string // lower-case hex SHA-256 of the file
-	Size         int64
-	Manifest     Manifest
-	ManifestJSON []byte // canonical
-	Version      string // lower-case hex SHA-256 over digest and manifest (SPEC B2)
+	stop    context.Context // done: Close was called, with cause ErrClosed
+	doStop  context.CancelCauseFunc
+	running sync.WaitGroup // compilations and runs
+
+	mu      sync.Mutex
+	closed  bool
+	modules map[string]*entry // by digest
 }
 
-var errWIP = errors.New("runtime: being built")
-
-func New(cfg Config) (*Engine, error)             { return &Engine{cfg.withDefaults()}, cfg.Validate() }
-func (e *Engine) Close(ctx context.Context) error { return nil }
-func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name string) (*Inspected, error) {
-	return nil, errWIP
+// entry is one module that is being compiled, or is compiled. The engine's lock guards loaded and users.
+type entry struct {
+	done   chan struct{} // closed once mod or err is set
+	mod    *Module
+	err    error
+	loaded bool // kept until Drop
+	users  int  // Inspects and Runs
 }
+
+// New returns an engine. Close it.
+func New(cfg Config) (*Engine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg.withDefaults(), modules: make(map[string]*entry)}
+	e.memory = &budget{limit: e.cfg.MemoryBudget}
+	e.compiling = make(chan struct{}, e.cfg.CompileWorkers)
+	e.stop, e.doStop = context.WithCancelCause(context.Background())
+	var err error
+	if e.cache, err = openCodeCache(e.cfg.CacheDir, e.cfg.Logger); err != nil {
+		return nil, err
+	}
+	if e.allow, err = hostInterface(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// hostInterface lists what guests may import, WASI as the library has it.
+func hostInterface() (allowed, error) {
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	defer rt.Close(ctx)
+	wasi, err := wasi_snapshot_preview1.NewBuilder(rt).Compile(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %s: %w", wasiModule, err)
+	}
+	functions := make(map[string]wasmbin.FuncType)
+	for name, f := range wasi.ExportedFunctions() {
+		var t wasmbin.FuncType
+		for _, p := range f.ParamTypes() {
+			t.Params = append(t.Params, wasmbin.ValType(p))
+		}
+		for _, r := range f.ResultTypes() {
+			t.Results = append(t.Results, wasmbin.ValType(r))
+		}
+		functions[name] = t
+	}
+	return allowed{abi.Module: hostSignatures(), wasiModule: functions}, nil
+}
+
+// Close kills what runs, with cause ErrClosed, waits until no guest code runs, and frees everything. If ctx ends before
+// that, Close returns its error and what still runs keeps its memory. A second Close does nothing.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+	e.doStop(ErrClosed)
+
+	idle := make(chan struct{})
+	go func() {
+		e.running.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		return fmt.Errorf("runtime: close: guests still run: %w", context.Cause(ctx))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var errs []error
+	for _, x := range e.modules {
+		if x.mod != nil {
+			errs = append(errs, x.mod.close(ctx))
+		}
+	}
+	clear(e.modules)
+	return errors.Join(errs...)
+}
+
+// Digest returns the name of a file: lower-case hex SHA-256.
+func Digest(wasm []byte) string {
+	sum := sha256.Sum256(wasm)
+	return hex.EncodeToString(sum[:])
+}
+
+// Load compiles a module and keeps it ready until Drop. It is compiled once per digest, however many ask. The file is
+// checked as by Inspect, without its manifest and without running any of its code. Errors about the file are
+// *UploadError.
 func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module, error) {
-	return nil, errWIP
+	if got := Digest(wasm); got != digest {
+		return nil, fmt.Errorf("runtime: the file has digest %s, not %s", got, digest)
+	}
+	x, err := e.acquire(ctx, digest, wasm, true)
+	if err != nil {
+		return nil, err
+	}
+	e.release(x, digest)
+	return x.mod, nil
 }
-func (e *Engine) Module(digest string) (*Module, bool)                  { return nil, false }
-func (e *Engine) Drop(digest string)                                    {}
-func (m *Module) Run(ctx context.Context, a Attempt, host Host) Outcome { return Outcome{} }
 
-// ParseManifest decodes strictly.
-func ParseManifest(data []byte) (*Manifest, error) { return nil, errWIP }
+// Module returns a module that Load has made ready.
+func (e *Engine) Module(digest string) (*Module, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x, ok := e.modules[digest]
+	if !ok || !x.loaded || x.mod == nil {
+		return nil, false
+	}
+	return x.mod, true
+}
 
-// Settings returns all values of behavior i, defaults filled in.
-func (m *Manifest) Settings(i int) Settings { return Settings{} }
+// Drop forgets a module and its cached code. Attempts that run go on; a later Run of the same Module fails.
+func (e *Engine) Drop(digest string) {
+	e.mu.Lock()
+	if x, ok := e.modules[digest]; ok {
+		x.loaded = false
+		e.dropUnused(x, digest)
+	}
+	e.mu.Unlock()
+	e.cache.remove(digest)
+}
+
+// acquire returns the module's entry, compiled, with one more user.
+func (e *Engine) acquire(ctx context.Context, digest string, wasm []byte, load bool) (*entry, error) {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, ErrClosed
+	}
+	x, ok := e.modules[digest]
+	if !ok {
+		x = &entry{done: make(chan struct{})}
+		e.modules[digest] = x
+		e.running.Add(1)
+		go e.compile(x, digest, wasm)
+	}
+	x.users++
+	x.loaded = x.loaded || load
+	e.mu.Unlock()
+
+	select {
+	case <-x.done:
+	case <-ctx.Done(): // others may still wait for it; it goes on
+		e.release(x, digest)
+		return nil, context.Cause(ctx)
+	}
+	if x.err != nil {
+		e.release(x, digest)
+		return nil, x.err
+	}
+	return x, nil
+}
+
+func (e *Engine) release(x *entry, digest string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.users--
+	e.dropUnused(x, digest)
+}
+
+// dropUnused closes a module that nobody needs any more. The lock is held.
+func (e *Engine) dropUnused(x *entry, digest string) {
+	if x.users > 0 || x.loaded {
+		return
+	}
+	select {
+	case <-x.done:
+	default:
+		return // compile will come here
+	}
+	if e.modules[digest] == x {
+		delete(e.modules, digest)
+	}
+	if x.mod != nil {
+		if err := x.mod.close(context.Background()); err != nil {
+			e.cfg.Logger.Error("close module", "digest", digest, "err", err)
+		}
+		x.mod = nil
+	}
+}
+
+// compile fills x and wakes those who wait for it. A failure is forgotten at once, so that a later try may succeed.
+func (e *Engine) compile(x *entry, digest string, wasm []byte) {
+	defer e.running.Done()
+	mod, err := func() (*Module, error) {
+		select {
+		case e.compiling <- struct{}{}:
+			defer func() { <-e.compiling }()
+		case <-e.stop.Done():
+			return nil, ErrClosed
+		}
+		return e.newModule(digest, wasm)
+	}()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.mod, x.err = mod, err
+	if mod != nil {
+		mod.entry = x
+	}
+	close(x.done)
+	if err != nil {
+		x.loaded = false
+		if e.modules[digest] == x {
+			delete(e.modules, digest)
+		}
+	}
+	e.dropUnused(x, digest)
+}

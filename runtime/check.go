@@ -1,0 +1,172 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/wasmbin"
+)
+
+const wasiModule = "wasi_snapshot_preview1"
+
+// MaxMemoryBytes bounds what a manifest may ask for.
+const MaxMemoryBytes = 1 << 30
+
+// signature is the type of a function made of i32 (i) and i64 (I).
+func signature(params, results string) wasmbin.FuncType {
+	types := func(s string) []wasmbin.ValType {
+		ts := make([]wasmbin.ValType, len(s))
+		for i := range s {
+			ts[i] = wasmbin.I32
+			if s[i] == 'I' {
+				ts[i] = wasmbin.I64
+			}
+		}
+		return ts
+	}
+	return wasmbin.FuncType{Params: types(params), Results: types(results)}
+}
+
+// allowed is what a guest may import: module, then function, then its exact signature.
+type allowed map[string]map[string]wasmbin.FuncType
+
+func hostSignatures() map[string]wasmbin.FuncType {
+	sigs := make(map[string]wasmbin.FuncType)
+	for _, f := range hostFunctions {
+		sigs[f.name] = signature(f.params, f.results)
+	}
+	return sigs
+}
+
+// parse walks the sections and maps refusals.
+func parse(wasm []byte) (*wasmbin.Module, error) {
+	m, err := wasmbin.Parse(wasm)
+	var bad *wasmbin.Error
+	if errors.As(err, &bad) {
+		code := UploadCode(bad.Reason) // the reasons are our codes by the same names
+		return nil, &UploadError{
+			Code: code, Message: fmt.Sprintf("%s (at byte %d)", bad.Message, bad.Offset), Field: bad.Where, Limit: bad.Limit,
+		}
+	}
+	return m, err
+}
+
+// checkModule checks imports, exports and the memory of a parsed module against the ABI.
+func checkModule(m *wasmbin.Module, allow allowed) error {
+	for _, i := range m.Imports {
+		if err := checkImport(i, allow); err != nil {
+			return err
+		}
+	}
+	for _, e := range m.Exports {
+		if strings.HasPrefix(e.Name, abi.ExportReserved) {
+			return &UploadError{
+				Code: BadExport, Field: "export " + e.Name,
+				Message: fmt.Sprintf("export names beginning with %s are reserved", abi.ExportReserved),
+			}
+		}
+	}
+	if err := checkMemory(m); err != nil {
+		return err
+	}
+	return checkExports(m)
+}
+
+func checkImport(i wasmbin.Import, allow allowed) error {
+	field := "import " + i.Module + "." + i.Name
+	if version, ok := strings.CutPrefix(i.Module, abi.ModulePrefix); ok && i.Module != abi.Module && version != "" {
+		return &UploadError{
+			Code: ABIVersion, Field: field,
+			Message: fmt.Sprintf("the module needs ABI %s; this host speaks %s", i.Module, abi.Module),
+		}
+	}
+	functions, ok := allow[i.Module]
+	switch {
+	case i.Module == abi.ModuleReserved:
+		return &UploadError{Code: BadImport, Field: field, Message: "import module " + abi.ModuleReserved + " is reserved for the host"}
+	case !ok:
+		return &UploadError{
+			Code: BadImport, Field: field,
+			Message: fmt.Sprintf("unknown import module %q; there are %s and %s", i.Module, abi.Module, wasiModule),
+		}
+	case i.Kind != wasmbin.KindFunc:
+		return &UploadError{Code: BadImport, Field: field, Message: fmt.Sprintf("a %s cannot be imported, only functions", i.Kind)}
+	}
+	want, ok := functions[i.Name]
+	switch {
+	case !ok:
+		return &UploadError{Code: BadImport, Field: field, Message: fmt.Sprintf("%s has no function %q", i.Module, i.Name)}
+	case !i.Type.Equal(want):
+		return &UploadError{
+			Code: BadImport, Field: field,
+			Message: fmt.Sprintf("has signature %s, should be %s", i.Type, want),
+		}
+	}
+	return nil
+}
+
+func checkMemory(m *wasmbin.Module) error {
+	e, ok := m.Export(abi.ExportMemory)
+	switch {
+	case !ok:
+		return &UploadError{Code: MissingExport, Field: "export " + abi.ExportMemory, Message: "the module exports no memory by this name"}
+	case e.Kind != wasmbin.KindMemory:
+		return &UploadError{Code: MissingExport, Field: "export " + abi.ExportMemory, Message: fmt.Sprintf("this is a %s, not a memory", e.Kind)}
+	case len(m.Memories) != 1 || e.Index != 0:
+		return &UploadError{
+			Code: BadMemory, Field: "memory",
+			Message: fmt.Sprintf("the module has %d memories; it must have one", len(m.Memories)),
+		}
+	}
+	mem := m.Memories[0]
+	switch {
+	case mem.Shared:
+		return &UploadError{Code: BadMemory, Field: "memory", Message: "the memory is shared (threads), which is not supported"}
+	case mem.Is64:
+		return &UploadError{Code: BadMemory, Field: "memory", Message: "the memory is 64-bit, which is not supported"}
+	case mem.Min > MaxMemoryBytes/wasmbin.PageSize:
+		return memoryLimit("memory", mem.Min, MaxMemoryBytes)
+	}
+	return nil
+}
+
+func memoryLimit(field string, pages uint64, limit int64) error {
+	return &UploadError{
+		Code: MemoryLimit, Field: field, Limit: limit,
+		Message: fmt.Sprintf("the module's memory begins with %d pages (%d KiB), over the limit of %d KiB", pages, pages*64, limit>>10),
+	}
+}
+
+func checkExports(m *wasmbin.Module) error {
+	e, ok := m.Export(abi.ExportRun)
+	if !ok {
+		message := "the module has no " + abi.ExportRun + ": build it with a taskrt SDK"
+		if _, command := m.Export(abi.ExportStart); command {
+			message = "this is a WASI command (it has " + abi.ExportStart + "): commands are not supported yet; build a reactor with a taskrt SDK, which exports " + abi.ExportRun
+		}
+		return &UploadError{Code: MissingExport, Field: "export " + abi.ExportRun, Message: message}
+	}
+	if err := checkExport(e, signature("i", "i")); err != nil {
+		return err
+	}
+	for _, name := range []string{abi.ExportInitialize, abi.ExportDescribe} {
+		if e, ok := m.Export(name); ok {
+			if err := checkExport(e, signature("", "")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkExport(e wasmbin.Export, want wasmbin.FuncType) error {
+	switch {
+	case e.Kind != wasmbin.KindFunc:
+		return &UploadError{Code: BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("this is a %s, not a function", e.Kind)}
+	case !e.Type.Equal(want):
+		return &UploadError{Code: BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("has signature %s, should be %s", e.Type, want)}
+	}
+	return nil
+}

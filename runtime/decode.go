@@ -1,0 +1,280 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxDepth bounds the nesting of a manifest, schemas included.
+const maxDepth = 64
+
+// decodeJSON reads one JSON value into maps, slices, strings, json.Numbers and bools, refusing what encoding/json lets
+// pass: a key that stands twice, anything behind the value, endless nesting.
+func decodeJSON(data []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	v, err := decodeValue(dec, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, badManifest("", "there is more behind the JSON value")
+	}
+	return v, nil
+}
+
+func decodeValue(dec *json.Decoder, path string, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, badManifest(path, "nested deeper than %d levels", maxDepth)
+	}
+	tok, err := dec.Token()
+	if err != nil {
+		return nil, notJSON(path, dec, err)
+	}
+	switch tok {
+	case json.Delim('['):
+		list := []any{}
+		for dec.More() {
+			v, err := decodeValue(dec, fmt.Sprintf("%s[%d]", path, len(list)), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		if _, err := dec.Token(); err != nil {
+			return nil, notJSON(path, dec, err)
+		}
+		return list, nil
+	case json.Delim('{'):
+		return decodeObject(dec, path, depth)
+	}
+	return tok, nil
+}
+
+func decodeObject(dec *json.Decoder, path string, depth int) (any, error) {
+	object := map[string]any{}
+	for dec.More() {
+		tok, err := dec.Token()
+		if err != nil {
+			return nil, notJSON(path, dec, err)
+		}
+		key, ok := tok.(string)
+		if !ok {
+			return nil, badManifest(path, "an object's key is not a string")
+		}
+		at := under(path, key)
+		if _, twice := object[key]; twice {
+			return nil, badManifest(at, "stands twice")
+		}
+		if object[key], err = decodeValue(dec, at, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, notJSON(path, dec, err)
+	}
+	return object, nil
+}
+
+func under(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func notJSON(path string, dec *json.Decoder, err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return badManifest(path, "not valid JSON: it ends too early")
+	}
+	return badManifest(path, "not valid JSON at byte %d: %v", dec.InputOffset(), err)
+}
+
+func badManifest(field, format string, args ...any) *UploadError {
+	return &UploadError{Code: BadManifest, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// fields reads the members of one JSON object. The first error sticks.
+type fields struct {
+	path string
+	left map[string]any // not read yet
+	err  *error         // shared by all fields of a manifest
+}
+
+func (f *fields) fail(field, format string, args ...any) {
+	if *f.err == nil {
+		*f.err = badManifest(under(f.path, field), format, args...)
+	}
+}
+
+func objectOf(v any, path string, err *error) *fields {
+	f := &fields{path: path, err: err}
+	m, ok := v.(map[string]any)
+	if !ok && *err == nil {
+		*err = badManifest(path, "must be an object")
+	}
+	f.left = maps.Clone(m)
+	return f
+}
+
+func (f *fields) take(name string) (any, bool) {
+	v, ok := f.left[name]
+	delete(f.left, name)
+	return v, ok
+}
+
+// end refuses what nobody asked for.
+func (f *fields) end() {
+	for _, name := range slices.Sorted(maps.Keys(f.left)) {
+		if slices.Contains(laterFields[:], name) {
+			f.fail(name, "is not supported by this version of taskrt")
+		}
+		f.fail(name, "unknown field %q", name)
+	}
+}
+
+func (f *fields) object(name string) (*fields, bool) {
+	v, ok := f.take(name)
+	if !ok {
+		return nil, false
+	}
+	return objectOf(v, under(f.path, name), f.err), true
+}
+
+func (f *fields) list(name string, limit int) []any {
+	v, ok := f.take(name)
+	if !ok {
+		return nil
+	}
+	l, ok := v.([]any)
+	switch {
+	case !ok:
+		f.fail(name, "must be a list")
+	case len(l) > limit:
+		f.fail(name, "has %d elements, more than %d", len(l), limit)
+	}
+	return l
+}
+
+func (f *fields) strings(name string, limit int) []string {
+	var out []string
+	for i, v := range f.list(name, limit) {
+		s, ok := v.(string)
+		if !ok {
+			f.fail(fmt.Sprintf("%s[%d]", name, i), "must be a string")
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (f *fields) string(name string) (string, bool) {
+	v, ok := f.take(name)
+	if !ok {
+		return "", false
+	}
+	s, ok := v.(string)
+	if !ok {
+		f.fail(name, "must be a string")
+	}
+	return s, ok
+}
+
+// oneOf reads a string that must be one of some words.
+func (f *fields) oneOf(name string, words ...string) string {
+	s, ok := f.string(name)
+	if ok && !slices.Contains(words, s) {
+		f.fail(name, "must be one of %s, not %q", strings.Join(words, ", "), s)
+	}
+	return s
+}
+
+func (f *fields) number(name string, low, high int64) *int64 {
+	v, ok := f.take(name)
+	if !ok {
+		return nil
+	}
+	number, _ := v.(json.Number)
+	n, err := number.Int64()
+	switch {
+	case err != nil:
+		f.fail(name, "must be a whole number")
+	case n < low:
+		f.fail(name, "is %d, less than %d", n, low)
+	case n > high:
+		f.fail(name, "is %d, more than %d", n, high)
+		f.limit(high)
+	}
+	return &n
+}
+
+// limit names the limit that the error just made is about.
+func (f *fields) limit(n int64) {
+	if bad, ok := (*f.err).(*UploadError); ok && bad.Limit == 0 { //nolint:errorlint // made by fail, never wrapped
+		bad.Limit = n
+	}
+}
+
+func (f *fields) duration(name string, low, high time.Duration) *Duration {
+	s, ok := f.string(name)
+	if !ok {
+		return nil
+	}
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		f.fail(name, "must be a duration like \"1m30s\", not %q", s)
+	case d < low:
+		f.fail(name, "is %v, less than %v", d, low)
+	case d > high:
+		f.fail(name, "is %v, more than %v", d, high)
+		f.limit(high.Milliseconds())
+	case d%time.Millisecond != 0:
+		f.fail(name, "must be whole milliseconds, not %v", d)
+	}
+	return new(Duration(d))
+}
+
+// raw reads any JSON object or bool and returns its canonical text: no space, keys sorted, numbers as they were.
+func (f *fields) schema(name string, limit int) json.RawMessage {
+	v, ok := f.take(name)
+	if !ok {
+		return nil
+	}
+	text, err := compact(v)
+	switch {
+	case err != nil:
+		f.fail(name, "%v", err)
+	case len(text) > limit:
+		f.fail(name, "takes %d bytes, more than %d", len(text), limit)
+		f.limit(int64(limit))
+	default:
+		if err := checkSchema(text); err != nil {
+			f.fail(name, "is no JSON Schema (2020-12): %v", err)
+		}
+	}
+	return text
+}
+
+// compact writes JSON without space, keys of maps sorted, and <, >, & as they are.
+func compact(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+const (
+	maxCount    = math.MaxInt32
+	maxInterval = 365 * 24 * time.Hour
+)

@@ -1,0 +1,257 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/taskrt/taskrt/abi"
+)
+
+// phase says which part of a guest's life runs: it decides what host functions do (abi/README.md, "Phases").
+type phase uint8
+
+const (
+	phaseInit phase = iota // start section, _initialize: sees nothing of a task
+	phaseDescribe
+	phaseRun
+)
+
+// errKilled unwinds a guest whose context is done; why is the context's cause.
+var errKilled = errors.New("killed")
+
+// PointerError ends a guest that gave the host a pointer outside its memory.
+type PointerError struct {
+	Func       string
+	Ptr, Len   uint32
+	MemorySize uint32
+}
+
+func (e *PointerError) Error() string {
+	return fmt.Sprintf("%s: pointer %#x with length %d is outside the memory of %d bytes", e.Func, e.Ptr, e.Len, e.MemorySize)
+}
+
+// guest is the host's side of one instance while it works for one attempt. All but the atomics belongs to the goroutine
+// that runs the guest.
+type guest struct {
+	ctx     context.Context // done: the guest must end
+	cancel  context.CancelCauseFunc
+	phase   phase
+	attempt Attempt
+	host    Host
+	log     *attemptLog
+	stdout  *lineWriter
+	stderr  *lineWriter
+	clock   func() time.Time
+	rand    io.Reader
+	begin   time.Time // by clock
+	real    time.Time // by time.Now, which timers follow; clock may be anything
+
+	checkpoint []byte // nil: none
+	response   []byte // nil: none
+
+	result    []byte
+	hasResult bool
+	detail    []byte
+	note      []byte
+	nextTime  []byte
+	manifest  []byte
+
+	lastBeat atomic.Int64 // ns since real
+	inCall   atomic.Bool  // the host works on a call: no heartbeat is expected
+}
+
+func newGuest(cfg *Config, a Attempt, host Host) *guest {
+	log := &attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes}
+	return &guest{
+		attempt: a, host: host, log: log, checkpoint: a.Checkpoint,
+		stdout: &lineWriter{log: log, level: abi.LogInfo},
+		stderr: &lineWriter{log: log, level: abi.LogWarn, keep: StderrTail},
+		clock:  cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
+	}
+}
+
+// alive unwinds the guest if it must end. Every host function asks first, so that a guest that neither loops nor returns
+// is stopped at its next call.
+func (g *guest) alive() {
+	if g.ctx.Err() != nil {
+		panic(errKilled)
+	}
+}
+
+// elapsed is the time since the attempt began.
+func (g *guest) elapsed() time.Duration { return g.clock().Sub(g.begin) }
+
+// left is the time until the run timeout.
+func (g *guest) left() time.Duration { return max(0, g.attempt.RunTimeout-g.elapsed()) }
+
+// maxDeadlineNear bounds the time before the run timeout in which SignalDeadlineNear is set; else it is a tenth.
+const maxDeadlineNear = 30 * time.Second
+
+func (g *guest) signals(bits abi.Signals) abi.Signals {
+	if g.left() <= min(g.attempt.RunTimeout/10, maxDeadlineNear) {
+		bits |= abi.SignalDeadlineNear
+	}
+	return bits
+}
+
+// input returns the bytes of an input channel.
+func (g *guest) input(ch abi.Channel) ([]byte, abi.Errno) {
+	var data []byte
+	switch ch {
+	case abi.Params:
+		if g.phase == phaseRun {
+			return g.attempt.Params, 0
+		}
+	case abi.Info:
+		data = g.attempt.Info
+	case abi.Checkpoint:
+		data = g.checkpoint
+	case abi.Response:
+		data = g.response
+	case abi.Config:
+		data = g.attempt.Config
+	case abi.Result, abi.ErrorDetail, abi.Progress, abi.Manifest, abi.NextTime:
+		return nil, abi.EINVAL
+	default:
+		return nil, abi.ENOSYS
+	}
+	switch {
+	case g.phase != phaseRun:
+		return nil, abi.EDENIED
+	case data == nil:
+		return nil, abi.ENOENT
+	}
+	return data, 0
+}
+
+// output takes what a guest writes; data is a copy that the guest cannot change.
+func (g *guest) output(ch abi.Channel, data []byte) abi.Errno {
+	switch ch {
+	case abi.Params, abi.Info, abi.Checkpoint, abi.Response, abi.Config:
+		return abi.EINVAL
+	case abi.Result, abi.ErrorDetail, abi.Progress, abi.NextTime:
+		if g.phase != phaseRun {
+			return abi.EDENIED
+		}
+	case abi.Manifest:
+		if g.phase != phaseDescribe {
+			return abi.EDENIED
+		}
+	default:
+		return abi.ENOSYS
+	}
+	switch ch {
+	case abi.Result:
+		return appendWithin(&g.result, data, g.attempt.ResultBytes, &g.hasResult)
+	case abi.ErrorDetail:
+		return appendWithin(&g.detail, data, MaxErrorDetail, nil)
+	case abi.NextTime:
+		return appendWithin(&g.nextTime, data, MaxNextTime, nil)
+	case abi.Manifest:
+		return appendWithin(&g.manifest, data, MaxManifest, nil)
+	}
+	if len(data) > MaxNote {
+		return abi.E2BIG
+	}
+	g.note = data
+	return 0
+}
+
+// outputLimit is the most that one write to ch may add: more than that need not be copied to be refused.
+func (g *guest) outputLimit(ch abi.Channel) int64 {
+	if ch == abi.Result {
+		return g.attempt.ResultBytes
+	}
+	return MaxManifest
+}
+
+func appendWithin(to *[]byte, data []byte, limit int64, written *bool) abi.Errno {
+	if int64(len(*to))+int64(len(data)) > limit {
+		return abi.E2BIG
+	}
+	*to = append(*to, data...)
+	if written != nil {
+		*written = true
+	}
+	return 0
+}
+
+// call is a request to the host.
+func (g *guest) call(op abi.Op, payload []byte) abi.Errno {
+	g.response = nil
+	switch op {
+	case abi.OpCheckpointSave:
+		return g.saveCheckpoint(payload)
+	case abi.OpRandom:
+		if len(payload) != 4 {
+			return abi.EINVAL
+		}
+		n := uint32(payload[0]) | uint32(payload[1])<<8 | uint32(payload[2])<<16 | uint32(payload[3])<<24
+		if n > MaxRandom {
+			return abi.E2BIG
+		}
+		response := make([]byte, n)
+		if _, err := io.ReadFull(g.rand, response); err != nil {
+			panic(fmt.Errorf("read randomness: %w", err))
+		}
+		g.response = response
+		return abi.Errno(n)
+	}
+	return abi.ENOSYS
+}
+
+func (g *guest) saveCheckpoint(data []byte) abi.Errno {
+	if int64(len(data)) > g.attempt.CheckpointBytes {
+		return abi.E2BIG
+	}
+	g.inCall.Store(true)
+	err := g.host.Checkpoint(g.ctx, data)
+	g.beaten()
+	g.inCall.Store(false)
+	g.alive()
+	switch {
+	case err == nil:
+		g.checkpoint = data
+		g.response = []byte{}
+		return 0
+	case errors.Is(err, ErrLeaseLost):
+		return abi.ECONFLICT
+	case errors.Is(err, ErrDenied):
+		return abi.EDENIED
+	}
+	return abi.EAGAIN
+}
+
+func (g *guest) beaten() { g.lastBeat.Store(int64(time.Since(g.real))) }
+
+// sleep is the guest's sleep through WASI: it ends with the attempt.
+func (g *guest) sleep(ns int64) {
+	if ns <= 0 {
+		return
+	}
+	t := time.NewTimer(time.Duration(ns))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-g.ctx.Done():
+		panic(errKilled)
+	}
+}
+
+// Read is the guest's randomness through WASI, in pieces, so that a guest that asks for very much can be ended.
+func (g *guest) Read(p []byte) (int, error) {
+	const piece = 64 << 10
+	for done := 0; done < len(p); {
+		g.alive()
+		n, err := io.ReadFull(g.rand, p[done:min(len(p), done+piece)])
+		done += n
+		if err != nil {
+			return done, err
+		}
+	}
+	return len(p), nil
+}

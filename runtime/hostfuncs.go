@@ -1,0 +1,175 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/taskrt/taskrt/abi"
+)
+
+// hostFunction is one function of import module taskrt_v1. params and results are written i for i32, I for i64.
+type hostFunction struct {
+	name            string
+	params, results string
+	names           []string // of the params, for stack traces
+	call            func(g *guest, mem api.Memory, stack []uint64)
+}
+
+// hostFunctions is the whole of abi.Module (abi/README.md).
+var hostFunctions = []hostFunction{
+	{abi.FuncLen, "i", "i", []string{"ch"}, hostLen},
+	{abi.FuncRead, "iiii", "i", []string{"ch", "ptr", "off", "n"}, hostRead},
+	{abi.FuncWrite, "iii", "i", []string{"ch", "ptr", "n"}, hostWrite},
+	{abi.FuncLog, "iii", "", []string{"level", "ptr", "n"}, hostLog},
+	{abi.FuncBeat, "II", "i", []string{"done", "total"}, hostBeat},
+	{abi.FuncSignals, "", "i", nil, hostSignals},
+	{abi.FuncClock, "i", "I", []string{"id"}, hostClock},
+	{abi.FuncCall, "iii", "i", []string{"op", "ptr", "n"}, hostCall},
+}
+
+type guestKey struct{}
+
+func guestOf(ctx context.Context) *guest {
+	g, ok := ctx.Value(guestKey{}).(*guest)
+	if !ok {
+		panic("runtime: a guest is called without its context")
+	}
+	return g
+}
+
+// instantiateHost puts taskrt_v1 into a wazero runtime.
+func instantiateHost(ctx context.Context, rt wazero.Runtime) error {
+	b := rt.NewHostModuleBuilder(abi.Module)
+	for _, f := range hostFunctions {
+		call := f.call
+		b.NewFunctionBuilder().
+			WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
+				g := guestOf(ctx)
+				g.alive()
+				call(g, mod.Memory(), stack)
+			}), valueTypes(f.params), valueTypes(f.results)).
+			WithName(f.name).WithParameterNames(f.names...).
+			Export(f.name)
+	}
+	if _, err := b.Instantiate(ctx); err != nil {
+		return fmt.Errorf("runtime: host module %s: %w", abi.Module, err)
+	}
+	return nil
+}
+
+func valueTypes(s string) []api.ValueType {
+	ts := make([]api.ValueType, len(s))
+	for i := range s {
+		ts[i] = api.ValueTypeI32
+		if s[i] == 'I' {
+			ts[i] = api.ValueTypeI64
+		}
+	}
+	return ts
+}
+
+// view returns guest memory [ptr, ptr+n), or ends the guest. The view must not outlive the host call.
+func view(mem api.Memory, fn string, ptr, n uint32) []byte {
+	b, ok := mem.Read(ptr, n)
+	if !ok {
+		panic(&PointerError{Func: fn, Ptr: ptr, Len: n, MemorySize: mem.Size()})
+	}
+	return b
+}
+
+func status(e abi.Errno) uint64 { return uint64(uint32(e)) }
+
+func hostLen(g *guest, _ api.Memory, stack []uint64) {
+	data, errno := g.input(abi.Channel(int32(stack[0])))
+	if errno == 0 {
+		errno = abi.Errno(len(data))
+	}
+	stack[0] = status(errno)
+}
+
+func hostRead(g *guest, mem api.Memory, stack []uint64) {
+	to := view(mem, abi.FuncRead, uint32(stack[1]), uint32(stack[3]))
+	data, errno := g.input(abi.Channel(int32(stack[0])))
+	if off := uint32(stack[2]); errno == 0 && uint64(off) < uint64(len(data)) {
+		errno = abi.Errno(copy(to, data[off:]))
+	}
+	stack[0] = status(errno)
+}
+
+func hostWrite(g *guest, mem api.Memory, stack []uint64) {
+	ch := abi.Channel(int32(stack[0]))
+	from := view(mem, abi.FuncWrite, uint32(stack[1]), uint32(stack[2]))
+	n := abi.Errno(len(from))
+	if int64(len(from)) <= g.outputLimit(ch) {
+		from = bytes.Clone(from)
+	} // else it is refused, whatever the channel: no need to copy
+	if errno := g.output(ch, from); errno != 0 {
+		n = errno
+	}
+	stack[0] = status(n)
+}
+
+func hostLog(g *guest, mem api.Memory, stack []uint64) {
+	msg := view(mem, abi.FuncLog, uint32(stack[1]), uint32(stack[2]))
+	level := min(max(int(int32(stack[0])), abi.LogTrace), abi.LogError)
+	g.log.write(level, msg)
+}
+
+func hostBeat(g *guest, _ api.Memory, stack []uint64) {
+	done, total := int64(stack[0]), int64(stack[1])
+	switch {
+	case g.phase != phaseRun:
+		stack[0] = status(abi.EDENIED)
+	case done < 0 || total < 0:
+		stack[0] = status(abi.EINVAL)
+	default:
+		g.beaten()
+		stack[0] = uint64(uint32(g.signals(g.host.Beat(done, total, g.note))))
+	}
+}
+
+func hostSignals(g *guest, _ api.Memory, stack []uint64) {
+	if g.phase != phaseRun {
+		stack[0] = 0
+		return
+	}
+	stack[0] = uint64(uint32(g.signals(g.host.Signals())))
+}
+
+func hostClock(g *guest, _ api.Memory, stack []uint64) {
+	var v int64
+	switch id := int32(stack[0]); {
+	case id < abi.ClockWall || id > abi.ClockMonotonic:
+		v = int64(abi.ENOSYS)
+	case g.phase != phaseRun:
+		v = int64(abi.EDENIED)
+	case id == abi.ClockWall:
+		v = g.clock().UnixMilli()
+	case id == abi.ClockDeadline:
+		v = g.left().Milliseconds()
+	default:
+		v = int64(g.elapsed())
+	}
+	stack[0] = uint64(v)
+}
+
+func hostCall(g *guest, mem api.Memory, stack []uint64) {
+	payload := view(mem, abi.FuncCall, uint32(stack[1]), uint32(stack[2]))
+	op := abi.Op(int32(stack[0]))
+	switch {
+	case op != abi.OpCheckpointSave && op != abi.OpRandom:
+		g.response = nil
+		stack[0] = status(abi.ENOSYS)
+	case g.phase != phaseRun:
+		stack[0] = status(abi.EDENIED)
+	case int64(len(payload)) > g.attempt.CheckpointBytes && op == abi.OpCheckpointSave:
+		g.response = nil
+		stack[0] = status(abi.E2BIG)
+	default:
+		stack[0] = status(g.call(op, bytes.Clone(payload)))
+	}
+}

@@ -1,0 +1,231 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/taskrt/taskrt/abi"
+)
+
+// Inspected is what an upload amounts to.
+type Inspected struct {
+	Digest       string // lower-case hex SHA-256 of the file
+	Size         int64
+	Manifest     Manifest
+	ManifestJSON []byte // canonical
+	Version      string // lower-case hex SHA-256 over digest and manifest (SPEC B2)
+}
+
+// Limits of the sandbox in which guest code runs at upload.
+const (
+	describeTimeout = 10 * time.Second
+	describeLog     = 16 << 10
+)
+
+// Inspect checks a file, from cheap to dear, without keeping anything but cached code: size, header, sections, imports,
+// exports, manifest (given, else the module's custom section, else what taskrt_describe writes, else defaults with
+// name), capabilities, compilation, one trial instance. name names the one behavior of a module; a module of several
+// refuses it. What is wrong with the file is an *UploadError.
+func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name string) (*Inspected, error) {
+	if size := int64(len(wasm)); size > e.cfg.MaxModuleBytes {
+		return nil, tooLarge(size, e.cfg.MaxModuleBytes)
+	}
+	parsed, err := parse(wasm)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkModule(parsed, e.allow); err != nil {
+		return nil, err
+	}
+	manifest, err := givenManifest(given, parsed.Custom(abi.SectionManifest))
+	if err != nil {
+		return nil, err
+	}
+	if manifest != nil { // else it is looked for below: that needs the code
+		if err := manifest.named(name); err != nil {
+			return nil, err
+		}
+	}
+	in := &Inspected{Digest: Digest(wasm), Size: int64(len(wasm))}
+	x, err := e.acquire(ctx, in.Digest, wasm, false)
+	if err != nil {
+		return nil, err
+	}
+	defer e.release(x, in.Digest)
+	if manifest == nil {
+		if manifest, err = x.mod.describe(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if err := manifest.fits(x.mod.minMemory); err != nil {
+		return nil, err
+	}
+	if err := x.mod.trial(ctx, manifest); err != nil {
+		return nil, err
+	}
+	if in.ManifestJSON, err = manifest.Canonical(); err != nil {
+		return nil, fmt.Errorf("runtime: manifest: %w", err)
+	}
+	in.Manifest = *manifest
+	in.Version = Version(in.Digest, in.ManifestJSON)
+	return in, nil
+}
+
+// Version names a version of a module's behaviors (SPEC B2).
+func Version(digest string, manifestJSON []byte) string {
+	h := sha256.New()
+	h.Write([]byte(digest))
+	h.Write([]byte{'\n'})
+	h.Write(manifestJSON)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func tooLarge(size, limit int64) error {
+	return &UploadError{
+		Code: TooLarge, Limit: limit,
+		Message: fmt.Sprintf("the file has %d bytes, more than %d", size, limit),
+	}
+}
+
+// givenManifest returns the manifest given at upload, else the one in the module's custom section, else nil.
+func givenManifest(given *Manifest, sections [][]byte) (*Manifest, error) {
+	switch {
+	case given != nil:
+		text, err := given.Canonical()
+		if err != nil {
+			return nil, badManifest("", "%v", err)
+		}
+		return ParseManifest(text)
+	case len(sections) > 1:
+		return nil, badManifest("section "+abi.SectionManifest, "there are %d of them", len(sections))
+	case len(sections) == 1:
+		return ParseManifest(sections[0])
+	}
+	return nil, nil
+}
+
+// named gives the behavior of a manifest the name of the upload, if there is one.
+func (m *Manifest) named(name string) error {
+	switch {
+	case name == "" && m.Behaviors[0].Name == "":
+		return badManifest("behaviors[0].name", "the behavior has no name, and none was given at upload")
+	case name == "":
+		return nil
+	case len(m.Behaviors) > 1:
+		return badManifest("name", "a name was given at upload, but the module has %d behaviors with names of their own", len(m.Behaviors))
+	case !behaviorName.MatchString(name):
+		return badName("name", name)
+	}
+	m.Behaviors[0].Name = name
+	return nil
+}
+
+// fits checks every behavior's memory limit against the memory that the module begins with.
+func (m *Manifest) fits(minMemory int64) error {
+	for i := range m.Behaviors {
+		if s := m.Settings(i); minMemory > s.MemoryBytes {
+			return memoryLimit(fmt.Sprintf("behaviors[%d].limits.memory_bytes", i), uint64(minMemory)>>16, s.MemoryBytes)
+		}
+	}
+	return nil
+}
+
+// describe asks the module for its manifest; a module that has none gets defaults.
+func (m *Module) describe(ctx context.Context, name string) (*Manifest, error) {
+	manifest := &Manifest{Schema: ManifestSchema, Behaviors: []Behavior{{}}}
+	if _, ok := m.parsed.Export(abi.ExportDescribe); ok {
+		text, err := m.probe(ctx, DescribeFailed, max(DefaultMemoryBytes, m.minMemory), func(ctx context.Context, g *guest, i instance) error {
+			g.phase = phaseDescribe
+			return i.describe(ctx)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(text) > 0 {
+			if manifest, err = ParseManifest(text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return manifest, manifest.named(name)
+}
+
+// trial makes one instance with the smallest memory that any behavior has.
+func (m *Module) trial(ctx context.Context, manifest *Manifest) error {
+	memory := int64(MaxMemoryBytes)
+	for i := range manifest.Behaviors {
+		memory = min(memory, manifest.Settings(i).MemoryBytes)
+	}
+	_, err := m.probe(ctx, TrialFailed, memory, func(context.Context, *guest, instance) error { return nil })
+	return err
+}
+
+// probe runs guest code of an upload in a sandbox that is thrown away. It returns what was written to the manifest
+// channel.
+func (m *Module) probe(
+	ctx context.Context, code UploadCode, memory int64, f func(context.Context, *guest, instance) error,
+) ([]byte, error) {
+	a := Attempt{MemoryBytes: memory, LogBytes: describeLog, RunTimeout: describeTimeout}.withDefaults()
+	var g *guest
+	var out Outcome
+	if !m.use(func() {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(m.engine.stop, func() { cancel(ErrClosed) })()
+		limit := time.AfterFunc(describeTimeout, func() {
+			cancel(fmt.Errorf("%w: %v", ErrKilledTimeout, describeTimeout))
+		})
+		defer limit.Stop()
+		g = newGuest(&m.engine.cfg, a, discard{})
+		g.cancel = cancel
+		g.ctx = context.WithValue(ctx, guestKey{}, g)
+		out = m.probeIn(g, f)
+	}) {
+		return nil, ErrClosed
+	}
+	switch out.Kind {
+	case Succeeded:
+		return g.manifest, nil
+	case Killed:
+		return nil, out.Cause
+	}
+	what := "a trial instance"
+	if code == DescribeFailed {
+		what = abi.ExportDescribe
+	}
+	return nil, &UploadError{Code: code, Message: fmt.Sprintf("%s failed: %s: %s", what, out.Code, out.Message)}
+}
+
+func (m *Module) probeIn(g *guest, f func(context.Context, *guest, instance) error) Outcome {
+	mem, err := newLinearMemory(g.ctx, m.engine.memory, m.minMemory, g.attempt.MemoryBytes)
+	switch {
+	case err != nil && g.ctx.Err() != nil:
+		return g.killed("while it waited for memory")
+	case errors.Is(err, errOverBudget):
+		return g.outOfMemory(overBudget, err.Error())
+	case err != nil:
+		return Outcome{Kind: Killed, Cause: err}
+	}
+	defer mem.Free()
+	i, err := m.instances.get(g.ctx, g, mem)
+	if err != nil {
+		return g.ended(err, mem)
+	}
+	defer i.done(g.ctx)
+	if err := f(g.ctx, g, i); err != nil {
+		return g.ended(err, mem)
+	}
+	return Outcome{Kind: Succeeded}
+}
+
+// discard is the host of guest code that runs for no task.
+type discard struct{}
+
+func (discard) Beat(int64, int64, []byte) abi.Signals    { return 0 }
+func (discard) Signals() abi.Signals                     { return 0 }
+func (discard) Checkpoint(context.Context, []byte) error { return ErrDenied }
+func (discard) Log(int, []byte)                          {}

@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/taskrt/taskrt/abi"
+)
+
+// attemptLog bounds what one attempt logs: messages, standard output and standard error together. Every message counts
+// one byte more than its length, so that empty ones are bounded too.
+type attemptLog struct {
+	host        Host
+	limit, left int64
+	full        bool
+}
+
+// write takes one message. It keeps no reference to msg.
+func (l *attemptLog) write(level int, msg []byte) {
+	if l.full {
+		return
+	}
+	if int64(len(msg))+1 <= l.left {
+		l.left -= int64(len(msg)) + 1
+		l.host.Log(level, bytes.Clone(msg))
+		return
+	}
+	l.full = true
+	if l.left > 1 {
+		l.host.Log(level, bytes.Clone(msg[:min(int64(len(msg)), l.left-1)]))
+	}
+	l.host.Log(abi.LogWarn, fmt.Appendf(nil, "… log limit of %d bytes reached, the rest is dropped", l.limit))
+}
+
+// maxLine is where a line without end is cut into messages.
+const maxLine = 4 << 10
+
+// lineWriter makes log messages of the lines of standard output or error, and keeps the last bytes.
+type lineWriter struct {
+	log   *attemptLog
+	level int
+	line  []byte // not yet ended
+	keep  int
+	tail  []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	w.remember(p)
+	for len(p) > 0 && !w.log.full {
+		i := bytes.IndexByte(p[:min(len(p), maxLine-len(w.line))], '\n')
+		switch {
+		case i >= 0:
+			w.line = append(w.line, p[:i]...)
+			p = p[i+1:]
+		case len(w.line)+len(p) < maxLine:
+			w.line = append(w.line, p...)
+			return n, nil
+		default:
+			cut := maxLine - len(w.line)
+			w.line = append(w.line, p[:cut]...)
+			p = p[cut:]
+		}
+		w.log.write(w.level, w.line)
+		w.line = w.line[:0]
+	}
+	return n, nil
+}
+
+func (w *lineWriter) remember(p []byte) {
+	if w.keep == 0 {
+		return
+	}
+	if len(p) >= w.keep {
+		w.tail = append(w.tail[:0], p[len(p)-w.keep:]...)
+		return
+	}
+	w.tail = append(w.tail, p...)
+	if len(w.tail) > 2*w.keep {
+		w.tail = append(w.tail[:0], w.tail[len(w.tail)-w.keep:]...)
+	}
+}
+
+// last returns the last bytes written, at most keep.
+func (w *lineWriter) last() []byte { return w.tail[max(0, len(w.tail)-w.keep):] }
+
+// flush logs a last line without end.
+func (w *lineWriter) flush() {
+	if len(w.line) > 0 {
+		w.log.write(w.level, w.line)
+		w.line = w.line[:0]
+	}
+}

@@ -1,0 +1,164 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// errOverBudget: the engine cannot give a guest even its initial memory.
+var errOverBudget = errors.New("the host's memory budget for guests is too small")
+
+// budget is the memory that all guests of an engine share.
+type budget struct {
+	mu      sync.Mutex
+	limit   int64
+	used    int64
+	waiting []*admission // first come, first served, so that a big guest is not starved by small ones
+}
+
+// admission waits for n bytes. granted is closed under the budget's lock once they are charged to it.
+type admission struct {
+	n       int64
+	granted chan struct{}
+}
+
+// take charges n bytes if they fit now. Guests that run go before those that wait to begin: the latter only wait.
+func (b *budget) take(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.charge(n)
+}
+
+func (b *budget) charge(n int64) bool {
+	if b.used+n > b.limit {
+		return false
+	}
+	b.used += n
+	return true
+}
+
+// wait charges n bytes as soon as they fit, or returns the cause that ended ctx, or errOverBudget if they never will.
+func (b *budget) wait(ctx context.Context, n int64) error {
+	if n > b.limit {
+		return errOverBudget
+	}
+	b.mu.Lock()
+	if len(b.waiting) == 0 && b.charge(n) {
+		b.mu.Unlock()
+		return nil
+	}
+	a := &admission{n: n, granted: make(chan struct{})}
+	b.waiting = append(b.waiting, a)
+	b.mu.Unlock()
+
+	select {
+	case <-a.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-a.granted: // both at once: give it back
+		b.used -= n
+	default:
+		for i := range b.waiting {
+			if b.waiting[i] == a {
+				b.waiting = append(b.waiting[:i], b.waiting[i+1:]...)
+				break
+			}
+		}
+	}
+	b.admit()
+	return context.Cause(ctx)
+}
+
+// give returns n bytes.
+func (b *budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	b.admit()
+}
+
+func (b *budget) admit() {
+	for len(b.waiting) > 0 && b.charge(b.waiting[0].n) {
+		close(b.waiting[0].granted)
+		b.waiting = b.waiting[1:]
+	}
+}
+
+// refusal says why a grow was refused.
+type refusal uint8
+
+const (
+	notRefused refusal = iota
+	overLimit          // of the attempt
+	overBudget         // of the engine
+)
+
+// linearMemory is the memory of one instance. It reserves its limit once, off the Go heap where the system allows, so
+// that growing never copies; it charges the engine's budget for what is in use. wazero frees it only on some of the ways
+// on which an instance ends (not after a cancelled context met another end), so its owner calls Free as well.
+type linearMemory struct {
+	budget  *budget
+	limit   int64
+	charged int64
+	region  []byte
+	refused refusal
+	peak    int64
+}
+
+var (
+	_ experimental.LinearMemory    = (*linearMemory)(nil)
+	_ experimental.MemoryAllocator = (*linearMemory)(nil)
+)
+
+// newLinearMemory waits until initial bytes fit into the budget, and reserves limit bytes of address space.
+func newLinearMemory(ctx context.Context, b *budget, initial, limit int64) (*linearMemory, error) {
+	if err := b.wait(ctx, initial); err != nil {
+		return nil, err
+	}
+	region, err := reserve(int(limit))
+	if err != nil {
+		b.give(initial)
+		return nil, fmt.Errorf("%w: reserve %d bytes: %w", errOverBudget, limit, err)
+	}
+	return &linearMemory{budget: b, limit: limit, charged: initial, region: region}, nil
+}
+
+// Allocate is called by wazero once per instance.
+func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
+
+// Reallocate makes the memory size bytes long; nil refuses.
+func (m *linearMemory) Reallocate(size uint64) []byte {
+	if size > uint64(m.limit) {
+		m.refused = overLimit
+		return nil
+	}
+	if more := int64(size) - m.charged; more > 0 {
+		if !m.budget.take(more) {
+			m.refused = overBudget
+			return nil
+		}
+		m.charged += more
+	}
+	m.peak = max(m.peak, int64(size))
+	return m.region[:size:size]
+}
+
+// Free releases everything; a second call does nothing. Views of the memory are invalid afterwards.
+func (m *linearMemory) Free() {
+	if m.region != nil {
+		release(m.region)
+		m.region = nil
+	}
+	if m.charged > 0 {
+		m.budget.give(m.charged)
+		m.charged = 0
+	}
+}

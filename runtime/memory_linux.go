@@ -1,0 +1,14 @@
+package runtime
+
+import "golang.org/x/sys/unix"
+
+// reserve maps n bytes of zeros. Pages take up memory once they are touched.
+func reserve(n int) ([]byte, error) {
+	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+}
+
+func release(region []byte) {
+	if err := unix.Munmap(region); err != nil {
+		panic("runtime: munmap of our own mapping: " + err.Error())
+	}
+}

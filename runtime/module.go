@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/taskrt/taskrt/runtime/wasmbin"
+)
+
+// Module is a compiled module, ready to run. It has a wazero runtime of its own: unloading is closing it, and no guest
+// can name another's exports.
+type Module struct {
+	engine    *Engine
+	digest    string
+	parsed    *wasmbin.Module
+	minMemory int64 // bytes
+	rt        wazero.Runtime
+	instances instances
+	entry     *entry
+}
+
+// Digest returns the module's name.
+func (m *Module) Digest() string { return m.digest }
+
+// newModule checks and compiles a file. The caller bounds how many do so at a time.
+func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
+	if int64(len(wasm)) > e.cfg.MaxModuleBytes {
+		return nil, tooLarge(int64(len(wasm)), e.cfg.MaxModuleBytes)
+	}
+	parsed, err := parse(wasm)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkModule(parsed, e.allow); err != nil {
+		return nil, err
+	}
+	m := &Module{engine: e, digest: digest, parsed: parsed}
+	m.minMemory = int64(parsed.Memories[0].Min) * wasmbin.PageSize
+	code := parsed.BoundTables()
+	m.rt, m.instances, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, instances, error) {
+		return compile(cache, code)
+	})
+	if err != nil {
+		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
+	}
+	return m, nil
+}
+
+// compile makes a wazero runtime with the host's functions and one guest module. cache may be nil.
+func compile(cache wazero.CompilationCache, code []byte) (rt wazero.Runtime, made instances, err error) {
+	ctx := context.Background()
+	cfg := wazero.NewRuntimeConfig().
+		WithCloseOnContextDone(true). // the only way to end a computing guest until metering comes (DESIGN.md)
+		WithDebugInfoEnabled(false)   // DWARF: costs memory, and guests' traces have function names without it
+	if cache != nil {
+		cfg = cfg.WithCompilationCache(cache)
+	}
+	rt = wazero.NewRuntimeWithConfig(ctx, cfg)
+	defer func() {
+		// The compiler sees bytes of strangers: its bug must not be the node's end.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the compiler panicked: %v", p)
+		}
+		if err != nil {
+			err = errors.Join(err, rt.Close(ctx))
+		}
+	}()
+	compiled, err := rt.CompileModule(ctx, code)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := instantiateHost(ctx, rt); err != nil {
+		return nil, nil, err
+	}
+	if _, err := wasi_snapshot_preview1.NewBuilder(rt).Instantiate(ctx); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", wasiModule, err)
+	}
+	return rt, &freshInstances{rt: rt, compiled: compiled}, nil
+}
+
+func (m *Module) close(ctx context.Context) error { return m.rt.Close(ctx) }
+
+// use keeps the module open while f runs; false: it was dropped and closed, or the engine is closed.
+func (m *Module) use(f func()) bool {
+	e := m.engine
+	e.mu.Lock()
+	if e.closed || m.entry.mod != m {
+		e.mu.Unlock()
+		return false
+	}
+	m.entry.users++
+	e.running.Add(1)
+	e.mu.Unlock()
+	defer e.running.Done()
+	defer e.release(m.entry, m.digest)
+	f()
+	return true
+}

@@ -1,0 +1,240 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Limits of a manifest besides those of its numbers.
+const (
+	MaxBehaviors    = 100
+	MaxDescription  = 4 << 10
+	MaxPointers     = 32
+	MaxSchemaBytes  = 64 << 10
+	MaxInlineBytes  = 64 << 10 // params, result, checkpoint (SPEC H3)
+	MaxLogBytes     = 1 << 20
+	MaxRunTimeout   = 30 * 24 * time.Hour
+	MaxCancelGrace  = time.Hour
+	maxCapabilities = 100
+)
+
+// capabilities that this host has: what a manifest may require.
+var capabilities = [...]string{"checkpoint", "random"}
+
+// laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
+var laterFields = [...]string{
+	"repeat_every", "repeat_on", "fuel", "max_concurrent", "concurrency_key", "max_per_key", "key_order", "operation", "isolation",
+}
+
+var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
+
+// ParseManifest decodes and validates a manifest: unknown fields, numbers out of range and everything else that is wrong
+// is an *UploadError that names the field. A behavior without a name passes only in a manifest of one behavior: Inspect
+// takes the name given at upload.
+func ParseManifest(data []byte) (*Manifest, error) {
+	if len(data) > MaxManifest {
+		return nil, &UploadError{
+			Code: BadManifest, Limit: MaxManifest,
+			Message: fmt.Sprintf("takes %d bytes, more than %d", len(data), MaxManifest),
+		}
+	}
+	v, err := decodeJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	f := objectOf(v, "", &err)
+	m := &Manifest{Schema: ManifestSchema}
+	if n := f.number("schema", 1, maxCount); n != nil && *n != ManifestSchema {
+		f.fail("schema", "is %d; this host knows %d", *n, ManifestSchema)
+	}
+	m.Requires = f.strings("requires", maxCapabilities)
+	for i, b := range f.list("behaviors", MaxBehaviors) {
+		m.Behaviors = append(m.Behaviors, parseBehavior(objectOf(b, fmt.Sprintf("behaviors[%d]", i), &err)))
+	}
+	f.end()
+	if err == nil {
+		err = m.checkNames()
+	}
+	if err == nil {
+		err = m.checkCapabilities()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Manifest) checkNames() error {
+	if len(m.Behaviors) == 0 {
+		return badManifest("behaviors", "there is no behavior")
+	}
+	for i, b := range m.Behaviors {
+		field := fmt.Sprintf("behaviors[%d].name", i)
+		if b.Name == "" && len(m.Behaviors) == 1 {
+			continue
+		}
+		if !behaviorName.MatchString(b.Name) {
+			return badName(field, b.Name)
+		}
+		if j := slices.IndexFunc(m.Behaviors, func(o Behavior) bool { return o.Name == b.Name }); j < i {
+			return badManifest(field, "%q is the name of behaviors[%d] too", b.Name, j)
+		}
+	}
+	return nil
+}
+
+func badName(field, name string) error {
+	return badManifest(field, "a behavior's name is 3 to 128 characters of a-z, 0-9, '.', '_' and '-', not %q", name)
+}
+
+func (m *Manifest) checkCapabilities() error {
+	for i, c := range m.Requires {
+		if !slices.Contains(capabilities[:], c) {
+			return &UploadError{
+				Code: UnknownCapability, Field: fmt.Sprintf("requires[%d]", i),
+				Message: fmt.Sprintf("this host has no capability %q; it has %s", c, strings.Join(capabilities[:], ", ")),
+			}
+		}
+	}
+	return nil
+}
+
+func parseBehavior(f *fields) Behavior {
+	var b Behavior
+	b.Name, _ = f.string("name")
+	b.Description, _ = f.string("description")
+	if len(b.Description) > MaxDescription {
+		f.fail("description", "takes %d bytes, more than %d", len(b.Description), MaxDescription)
+		f.limit(MaxDescription)
+	}
+	if o, ok := f.object("id"); ok {
+		b.ID = parseID(o)
+	}
+	if o, ok := f.object("retry"); ok {
+		b.Retry = &Retry{
+			MaxAttempts:           o.number("max_attempts", 0, maxCount),
+			InitialInterval:       o.duration("initial_interval", 0, maxInterval),
+			MultiplierThousandths: o.number("multiplier_thousandths", 1000, 100_000),
+			MaxInterval:           o.duration("max_interval", 0, maxInterval),
+			JitterPercent:         o.number("jitter_percent", 0, 100),
+		}
+		o.end()
+	}
+	b.RunTimeout = f.duration("run_timeout", time.Millisecond, MaxRunTimeout)
+	b.HeartbeatTimeout = f.duration("heartbeat_timeout", 0, MaxRunTimeout)
+	b.CancelGrace = f.duration("cancel_grace", 0, MaxCancelGrace)
+	if o, ok := f.object("limits"); ok {
+		b.Limits = &Limits{
+			MemoryBytes:     o.number("memory_bytes", 64<<10, MaxMemoryBytes),
+			ParamsBytes:     o.number("params_bytes", 1, MaxInlineBytes),
+			ResultBytes:     o.number("result_bytes", 1, MaxInlineBytes),
+			CheckpointBytes: o.number("checkpoint_bytes", 1, MaxInlineBytes),
+			LogBytes:        o.number("log_bytes", 1, MaxLogBytes),
+		}
+		o.end()
+	}
+	b.OnTrap = f.oneOf("on_trap", "retry", "fail")
+	b.OnTimeout = f.oneOf("on_timeout", "retry", "fail")
+	b.OnExhausted = f.oneOf("on_exhausted", "retry", "fail")
+	b.MaxLost = f.number("max_lost", 1, maxCount)
+	if o, ok := f.object("retention"); ok {
+		b.Retention = &Retention{Success: o.duration("success", 0, 10*maxInterval), Failure: o.duration("failure", 0, 10*maxInterval)}
+		o.end()
+	}
+	b.Result = f.oneOf("result", "optional", "required")
+	b.ParamsSchema = f.schema("params_schema", MaxSchemaBytes)
+	b.ResultSchema = f.schema("result_schema", MaxSchemaBytes)
+	f.end()
+	return b
+}
+
+func parseID(f *fields) *ID {
+	id := &ID{Strategy: f.oneOf("strategy", "random", "params", "caller"), From: f.strings("from", MaxPointers)}
+	if len(id.From) > 0 && id.Strategy != "params" {
+		f.fail("from", "needs strategy \"params\"")
+	}
+	for i, p := range id.From {
+		if !isPointer(p) {
+			f.fail(fmt.Sprintf("from[%d]", i), "%q is no JSON pointer (RFC 6901): it must be empty or begin with /, and ~ must be ~0 or ~1", p)
+		}
+	}
+	f.end()
+	return id
+}
+
+func isPointer(p string) bool {
+	if p != "" && p[0] != '/' {
+		return false
+	}
+	for i := range len(p) {
+		if p[i] == '~' && (i+1 == len(p) || (p[i+1] != '0' && p[i+1] != '1')) {
+			return false
+		}
+	}
+	return true
+}
+
+// noFiles refuses a schema's references to anything outside itself: they would be read from this machine.
+type noFiles struct{}
+
+func (noFiles) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%s: a schema may refer only to itself: %w", url, fs.ErrPermission)
+}
+
+// checkSchema reports what is wrong with a JSON Schema.
+func checkSchema(text []byte) error {
+	_, err := CompileSchema(text)
+	var bad *jsonschema.SchemaValidationError
+	if errors.As(err, &bad) {
+		return bad.Err
+	}
+	return err
+}
+
+// CompileSchema makes a validator of a manifest's params_schema or result_schema (JSON Schema 2020-12). References may
+// stay within the schema only.
+func CompileSchema(text []byte) (*jsonschema.Schema, error) {
+	v, err := decodeJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	const name = "taskrt:///schema"
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noFiles{})
+	if err := c.AddResource(name, v); err != nil {
+		return nil, err
+	}
+	return c.Compile(name)
+}
+
+// UnmarshalJSON is as strict as ParseManifest.
+func (m *Manifest) UnmarshalJSON(data []byte) error {
+	parsed, err := ParseManifest(data)
+	if err == nil {
+		*m = *parsed
+	}
+	return err
+}
+
+// UnmarshalJSON reads "1m30s".
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var s string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	parsed, err := time.ParseDuration(s)
+	*d = Duration(parsed)
+	return err
+}
+
+// Canonical returns the manifest's JSON: the same for equal manifests.
+func (m *Manifest) Canonical() ([]byte, error) { return compact(m) }

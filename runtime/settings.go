@@ -1,0 +1,65 @@
+package runtime
+
+import (
+	"slices"
+	"time"
+)
+
+// Settings returns behavior i with every default filled in.
+func (m *Manifest) Settings(i int) Settings {
+	b := &m.Behaviors[i]
+	s := Settings{
+		Name: b.Name, Description: b.Description, Index: int32(i),
+		IDStrategy:       "random",
+		RunTimeout:       durationOr(b.RunTimeout, DefaultRunTimeout),
+		HeartbeatTimeout: durationOr(b.HeartbeatTimeout, 0),
+		CancelGrace:      durationOr(b.CancelGrace, DefaultCancelGrace),
+		OnTrap:           b.OnTrap, OnTimeout: b.OnTimeout, OnExhausted: b.OnExhausted,
+		MaxLost:        numberOr(b.MaxLost, DefaultMaxLost),
+		ResultRequired: b.Result == "required",
+		ParamsSchema:   slices.Clone(b.ParamsSchema), ResultSchema: slices.Clone(b.ResultSchema),
+	}
+	if b.ID != nil && b.ID.Strategy != "" {
+		s.IDStrategy, s.IDFrom = b.ID.Strategy, slices.Clone(b.ID.From)
+	}
+	r := orZero(b.Retry)
+	s.MaxAttempts = numberOr(r.MaxAttempts, DefaultMaxAttempts)
+	s.InitialInterval = durationOr(r.InitialInterval, DefaultInitialInterval)
+	s.MultiplierThousandths = numberOr(r.MultiplierThousandths, DefaultMultiplierThousandths)
+	s.MaxInterval = durationOr(r.MaxInterval, DefaultMaxInterval)
+	s.JitterPercent = numberOr(r.JitterPercent, DefaultJitterPercent)
+
+	l := orZero(b.Limits)
+	s.MemoryBytes = numberOr(l.MemoryBytes, DefaultMemoryBytes)
+	s.ParamsBytes = numberOr(l.ParamsBytes, DefaultParamsBytes)
+	s.ResultBytes = numberOr(l.ResultBytes, DefaultResultBytes)
+	s.CheckpointBytes = numberOr(l.CheckpointBytes, DefaultCheckpointBytes)
+	s.LogBytes = numberOr(l.LogBytes, DefaultLogBytes)
+
+	k := orZero(b.Retention)
+	s.KeepSuccess = durationOr(k.Success, DefaultKeepSuccess)
+	s.KeepFailure = durationOr(k.Failure, DefaultKeepFailure)
+	return s
+}
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func numberOr(p *int64, d int64) int64 {
+	if p == nil {
+		return d
+	}
+	return *p
+}
+
+func durationOr(p *Duration, d time.Duration) time.Duration {
+	if p == nil {
+		return d
+	}
+	return time.Duration(*p)
+}

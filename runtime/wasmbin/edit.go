@@ -1,0 +1,48 @@
+package wasmbin
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// AppendCustom returns wasm with a custom section added at its end.
+func AppendCustom(wasm []byte, name string, content []byte) []byte {
+	body := binary.AppendUvarint(nil, uint64(len(name)))
+	body = append(body, name...)
+	body = append(body, content...)
+	out := append(slices.Clone(wasm), sectionCustom)
+	out = binary.AppendUvarint(out, uint64(len(body)))
+	return append(out, body...)
+}
+
+// BoundTables returns the module's bytes with every table's maximum at most MaxTableElements: a guest could otherwise
+// grow a table in host memory without limit. Nothing else changes, so that offsets within functions stay.
+func (m *Module) BoundTables() []byte {
+	bounded := true
+	for _, t := range m.Tables {
+		bounded = bounded && t.HasMax && t.Max <= MaxTableElements
+	}
+	if bounded {
+		return m.data
+	}
+	i := slices.IndexFunc(m.Sections, func(s Section) bool { return s.ID == sectionTable })
+	s := m.Sections[i]
+	r := &reader{data: m.data[:s.End], pos: s.Start}
+	body := binary.AppendUvarint(nil, uint64(r.count("tables", MaxTables)))
+	for range m.Tables {
+		kind := m.data[r.pos]
+		t := r.table()
+		limit := uint64(MaxTableElements)
+		if t.HasMax {
+			limit = min(limit, t.Max)
+		}
+		body = append(body, kind, 1)
+		body = binary.AppendUvarint(body, t.Min)
+		body = binary.AppendUvarint(body, limit)
+	}
+	out := slices.Clone(m.data[:s.header])
+	out = append(out, sectionTable)
+	out = binary.AppendUvarint(out, uint64(len(body)))
+	out = append(out, body...)
+	return append(out, m.data[s.End:]...)
+}

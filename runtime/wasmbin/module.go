@@ -1,0 +1,164 @@
+package wasmbin
+
+import "strings"
+
+// ValType is the binary code of a value type.
+type ValType byte
+
+// Value types that signatures of taskrt use.
+const (
+	I32 ValType = 0x7f
+	I64 ValType = 0x7e
+)
+
+func (t ValType) String() string {
+	switch t {
+	case I32:
+		return "i32"
+	case I64:
+		return "i64"
+	case 0x7d:
+		return "f32"
+	case 0x7c:
+		return "f64"
+	case 0x7b:
+		return "v128"
+	case 0x70:
+		return "funcref"
+	case 0x6f:
+		return "externref"
+	}
+	return "unknown"
+}
+
+// FuncType is a signature.
+type FuncType struct{ Params, Results []ValType }
+
+// Equal reports whether both signatures are the same.
+func (t FuncType) Equal(u FuncType) bool {
+	return string(asBytes(t.Params)) == string(asBytes(u.Params)) && string(asBytes(t.Results)) == string(asBytes(u.Results))
+}
+
+func asBytes(ts []ValType) []byte {
+	b := make([]byte, len(ts))
+	for i, t := range ts {
+		b[i] = byte(t)
+	}
+	return b
+}
+
+func (t FuncType) String() string {
+	list := func(ts []ValType) string {
+		names := make([]string, len(ts))
+		for i, t := range ts {
+			names[i] = t.String()
+		}
+		return "(" + strings.Join(names, " ") + ")"
+	}
+	return list(t.Params) + " -> " + list(t.Results)
+}
+
+// Kind is the kind of an import or export.
+type Kind byte
+
+// Kinds.
+const (
+	KindFunc   Kind = 0
+	KindTable  Kind = 1
+	KindMemory Kind = 2
+	KindGlobal Kind = 3
+	KindTag    Kind = 4
+)
+
+func (k Kind) String() string {
+	if k <= KindTag {
+		return [...]string{"function", "table", "memory", "global", "tag"}[k]
+	}
+	return "unknown kind"
+}
+
+// Import is one import. Type is set for functions.
+type Import struct {
+	Module, Name string
+	Kind         Kind
+	Type         FuncType
+}
+
+// Export is one export. Type is set for functions.
+type Export struct {
+	Name  string
+	Kind  Kind
+	Index uint32
+	Type  FuncType
+}
+
+// Memory is a memory's limits, in pages of 64 KiB.
+type Memory struct {
+	Min, Max uint64
+	HasMax   bool
+	Shared   bool
+	Is64     bool
+}
+
+// PageSize is the size of a wasm page in bytes.
+const PageSize = 64 << 10
+
+// Table is a table's limits, in elements.
+type Table struct {
+	Min, Max uint64
+	HasMax   bool
+}
+
+// Section is a span of the file: the bytes behind a section's header.
+type Section struct {
+	ID         byte
+	Name       string // of a custom section
+	Start, End int    // of the content; of a custom section behind its name
+	header     int    // where the section's ID stands
+}
+
+// Module is what Parse found.
+type Module struct {
+	Imports  []Import
+	Exports  []Export
+	Memories []Memory // own ones; imported memories are in Imports
+	Tables   []Table
+	Sections []Section
+	HasStart bool // a start section: code that runs when the module is instantiated
+
+	types []FuncType
+	funcs []uint32 // type index of every function, imported ones first
+	data  []byte
+}
+
+// Custom returns the contents of the custom sections with that name.
+func (m *Module) Custom(name string) [][]byte {
+	var found [][]byte
+	for _, s := range m.Sections {
+		if s.ID == sectionCustom && s.Name == name {
+			found = append(found, m.data[s.Start:s.End:s.End])
+		}
+	}
+	return found
+}
+
+// Export returns the export with that name.
+func (m *Module) Export(name string) (Export, bool) {
+	for _, e := range m.Exports {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Export{}, false
+}
+
+// Functions returns the number of functions defined in the module.
+func (m *Module) Functions() int {
+	n := len(m.funcs)
+	for _, i := range m.Imports {
+		if i.Kind == KindFunc {
+			n--
+		}
+	}
+	return n
+}
