@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	goruntime "runtime"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Config of a Worker. ID, Dir, Dial, Modules and Runner must be set.
+type Config struct {
+	// ID names the worker in the cluster. One ID has at most one live session (SPEC L6).
+	ID string
+	// Node is the node that this worker is built into; "" for a separate process.
+	Node string
+	// Dir holds the lock and the secret that prove that a former process of this ID is dead (SPEC L6). Created 0700.
+	Dir string
+	// Slots is how many attempts run at the same time. Default: four per CPU. Guests compute, so more than the CPUs do not
+	// make them faster; but a guest that waits for a durable checkpoint leaves its core idle, and so does a slot between
+	// its report and the next assignment, which takes a commit. Four hide both for runs of a few milliseconds.
+	Slots int
+
+	Dial    Dialer
+	Modules Modules
+	Runner  Runner
+
+	// DrainTime is how long a shutdown waits for running attempts to end by themselves before it kills them; default 5 s.
+	DrainTime time.Duration
+	// CloseTime bounds each later step of a shutdown: guests dying, reports acknowledged, session closed; default 2 s.
+	CloseTime time.Duration
+	// PrepareWorkers is how many modules are fetched and compiled at the same time; default 2. The engine has its own,
+	// lower limit for compiling: the second one fetches meanwhile.
+	PrepareWorkers int
+
+	// Boottime reads CLOCK_BOOTTIME (SPEC L5); default runtime.Boottime.
+	Boottime func() time.Duration
+	// Now is the wall clock, for log lines only; default time.Now.
+	Now    func() time.Time
+	Logger *slog.Logger // default slog.Default
+
+	// OnRun, if set, is told when an attempt begins to execute (Ended is 0) and when it no longer executes. It is called on
+	// the attempt's goroutine and must not block for long.
+	OnRun func(Run)
+	// OnOverrun is called when a guest still executes at 85 % of the TTL and could not be stopped: another worker may be
+	// given its task soon. It must end the process; the default does, at once. Fail-stop keeps SPEC L1.
+	OnOverrun func(Overrun)
+}
+
+// Dialer connects to the leader's hub: mux.Stream of its node-to-node port.
+type Dialer interface {
+	// Dial connects to the node that seems to lead now. ctx bounds it.
+	Dial(ctx context.Context) (net.Conn, error)
+	// Redirect says where a node that does not lead saw the leader: its node-to-node address.
+	Redirect(addr string)
+}
+
+// Modules gets the bytes of modules (SPEC B3). The worker checks them against the digest, whoever they come from.
+type Modules interface {
+	Fetch(ctx context.Context, digest string, size int64) ([]byte, error)
+}
+
+// Runner compiles and runs modules; Engine makes one of a runtime.Engine.
+type Runner interface {
+	// Module returns a module that is compiled already.
+	Module(digest string) (Guest, bool)
+	Load(ctx context.Context, digest string, wasm []byte) (Guest, error)
+}
+
+// Guest is a compiled module: *runtime.Module.
+type Guest interface {
+	// Run returns when no guest code of the attempt runs any more, soon after ctx has ended.
+	Run(ctx context.Context, a runtime.Attempt, host runtime.Host) runtime.Outcome
+}
+
+// Engine runs guests on e.
+func Engine(e *runtime.Engine) Runner { return engine{e} }
+
+type engine struct{ e *runtime.Engine }
+
+var (
+	_ Runner = engine{}
+	_ Guest  = (*runtime.Module)(nil)
+)
+
+func (r engine) Module(digest string) (Guest, bool) {
+	m, ok := r.e.Module(digest)
+	if !ok {
+		return nil, false
+	}
+	return m, true
+}
+
+func (r engine) Load(ctx context.Context, digest string, wasm []byte) (Guest, error) {
+	m, err := r.e.Load(ctx, digest, wasm)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Run is one execution of guest code, as seen where it runs (proof of SPEC L1).
+type Run struct {
+	Key            task.Key
+	Token          uint64
+	Attempt        int64
+	Session        uint64
+	Started, Ended int64 // CLOCK_BOOTTIME ns; Ended is 0 while it executes
+}
+
+// Overrun describes guests that do not stop.
+type Overrun struct {
+	Session uint64
+	Tokens  []uint64
+	Late    time.Duration // since the moment at which none may execute any more
+}
+
+// exitOverrun is the exit status of a process that ends itself because a guest does not stop: EX_SOFTWARE.
+const exitOverrun = 70
+
+func (c Config) withDefaults() Config {
+	if c.Slots == 0 {
+		c.Slots = 4 * goruntime.NumCPU()
+	}
+	if c.DrainTime == 0 {
+		c.DrainTime = 5 * time.Second
+	}
+	if c.CloseTime == 0 {
+		c.CloseTime = 2 * time.Second
+	}
+	if c.PrepareWorkers == 0 {
+		c.PrepareWorkers = 2
+	}
+	if c.Boottime == nil {
+		c.Boottime = runtime.Boottime
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.OnRun == nil {
+		c.OnRun = func(Run) {}
+	}
+	if c.OnOverrun == nil {
+		c.OnOverrun = func(Overrun) { os.Exit(exitOverrun) }
+	}
+	return c
+}
+
+// Validate reports the first field that makes no sense.
+func (c Config) Validate() error {
+	switch {
+	case c.ID == "":
+		return errors.New("worker: ID is empty")
+	case c.Dir == "":
+		return errors.New("worker: Dir is empty")
+	case c.Dial == nil || c.Modules == nil || c.Runner == nil:
+		return errors.New("worker: Dial, Modules and Runner must be set")
+	case c.Slots < 0:
+		return fmt.Errorf("worker: Slots is negative: %d", c.Slots)
+	case c.DrainTime < 0 || c.CloseTime < 0:
+		return errors.New("worker: DrainTime and CloseTime must not be negative")
+	case c.PrepareWorkers < 0:
+		return fmt.Errorf("worker: PrepareWorkers is negative: %d", c.PrepareWorkers)
+	}
+	return nil
+}

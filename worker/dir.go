@@ -1,0 +1,113 @@
+package worker
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrDirInUse means that another live worker holds the directory.
+var ErrDirInUse = errors.New("worker: directory in use")
+
+// dir is the worker's directory. Who holds its lock and knows its secret may end a former session of the worker at
+// once: the process that opened it is dead, and its guests with it (SPEC L6).
+type dir struct {
+	lock  *os.File
+	proof []byte // SHA-256 over the secret: what the cluster knows
+}
+
+// openDir locks path and reads its secret, or draws one.
+func openDir(path string) (*dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if err := os.Chmod(path, 0o700); err != nil { // it may have existed: who reads the secret can end our session
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	// flock, not fcntl: it excludes another instance in this process too, and no close of another descriptor drops it.
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s: another worker process holds its lock", ErrDirInUse, path)
+		}
+		return nil, fmt.Errorf("worker: lock %s: %w", path, err)
+	}
+	secret, err := readSecret(path)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	proof := sha256.Sum256(secret)
+	return &dir{lock: lock, proof: proof[:]}, nil
+}
+
+// close releases the lock. A second close does nothing.
+func (d *dir) close() { d.lock.Close() }
+
+// secretBytes is the length of a secret.
+const secretBytes = 32
+
+func readSecret(path string) ([]byte, error) {
+	name := filepath.Join(path, "secret")
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return drawSecret(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(secret) != secretBytes {
+		return nil, fmt.Errorf("worker: %s is damaged; delete it, and a former session of this worker ends with its TTL", name)
+	}
+	return secret, nil
+}
+
+// drawSecret writes a new secret: complete or not at all, so that a crash leaves no damaged file.
+func drawSecret(name string) ([]byte, error) {
+	secret := make([]byte, secretBytes)
+	rand.Read(secret)
+	f, err := os.CreateTemp(filepath.Dir(name), "secret.*")
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(hex.EncodeToString(secret) + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("worker: write %s: %w", name, err)
+	}
+	return secret, nil
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

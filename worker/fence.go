@@ -1,0 +1,93 @@
+package worker
+
+import (
+	"sync"
+	"time"
+)
+
+// Margins of a session, in percent of its TTL, counted from before the sending of the last acknowledged Hello or Renew
+// (SPEC L5). The leader lets the session expire at 100 % of a TTL that began later: when it received that message.
+const (
+	stopPercent    = 70 // guests are stopped
+	overrunPercent = 85 // none executes any more
+	tickPercent    = 5  // how often the clock is looked at: a stop is noticed by 75 %, and 10 % remain for guests to die
+)
+
+// lateGrace is what guests get at least to die when the margin had already passed before it was noticed: the process
+// was suspended, and nothing but the rest can be kept short.
+const lateGrace = time.Second
+
+// fence says until when the session's guests may execute. It reads CLOCK_BOOTTIME, which goes on while the machine is
+// suspended, and once it has struck it never opens again: a late acknowledgement does not revive stopped guests.
+type fence struct {
+	boottime func() time.Duration
+	ttl      time.Duration
+
+	mu      sync.Mutex
+	granted time.Duration // boot time before the last acknowledged Hello or Renew was sent
+	struck  bool
+	overrun time.Duration // when struck: boot time from which no guest may execute
+}
+
+func newFence(boottime func() time.Duration, ttl, granted time.Duration) *fence {
+	return &fence{boottime: boottime, ttl: ttl, granted: granted}
+}
+
+func percent(d time.Duration, p int64) time.Duration { return d / 100 * time.Duration(p) }
+
+// ok reports whether guests may execute and act now.
+func (f *fence) ok() bool {
+	now := f.boottime()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.okLocked(now)
+}
+
+func (f *fence) okLocked(now time.Duration) bool {
+	if !f.struck && now >= f.granted+percent(f.ttl, stopPercent) {
+		f.strikeLocked(now)
+	}
+	return !f.struck
+}
+
+// extend moves the margin: a message sent at boot time sent was acknowledged. False if the fence has struck, or strikes
+// now because the acknowledgement came too late.
+func (f *fence) extend(sent time.Duration) bool {
+	now := f.boottime()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.okLocked(now) {
+		return false
+	}
+	f.granted = max(f.granted, sent)
+	return true
+}
+
+// strike ends the session's right to execute for another reason than time: it is known to be over.
+func (f *fence) strike() {
+	now := f.boottime()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.struck {
+		f.strikeLocked(now)
+	}
+}
+
+func (f *fence) strikeLocked(now time.Duration) {
+	f.struck = true
+	f.overrun = f.granted + percent(f.ttl, overrunPercent)
+	if now > f.granted+percent(f.ttl, stopPercent+2*tickPercent) {
+		f.overrun = now + max(percent(f.ttl, 2*tickPercent), lateGrace)
+	}
+}
+
+// late returns for how long no guest should have executed any more; 0 before that moment.
+func (f *fence) late() time.Duration {
+	now := f.boottime()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.struck {
+		return 0
+	}
+	return max(0, now-f.overrun)
+}

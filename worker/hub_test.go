@@ -1,0 +1,428 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ttl of the sessions of these tests: renewals every 3 s, guests stopped at 6.3 s, none executes at 7.65 s.
+const ttl = 9 * time.Second
+
+// clock is CLOCK_BOOTTIME in a bubble: it goes with the bubble's time, and can jump while all timers stand still.
+type clock struct {
+	start time.Time
+	jump  atomic.Int64
+}
+
+func (c *clock) now() time.Duration { return time.Since(c.start) + time.Duration(c.jump.Load()) }
+
+// got is a frame that the hub received.
+type got struct {
+	at time.Duration // since the start of the bubble, without jumps
+	stream.Frame
+}
+
+// hub is the leader's end of the stream, scripted by a test. By default it welcomes, answers renewals and acks reports.
+type hub struct {
+	t     *testing.T
+	start time.Time
+
+	mu       sync.Mutex
+	frames   []got
+	conn     *stream.Conn // the latest
+	dials    int
+	redirect []string
+	opened   uint64 // sessions
+	seq      uint64 // assignments
+
+	// behavior, under mu
+	down  bool                                        // dials fail
+	mute  bool                                        // dials work, nothing is answered
+	hello func(*stream.Hello) *stream.Frame           // nil or a nil frame: welcome
+	ack   func(stream.Report) (a stream.Ack, ok bool) // ok false: no answer; nil: ack
+	delay time.Duration                               // before a Welcome
+
+	wg sync.WaitGroup
+}
+
+func (h *hub) Dial(ctx context.Context) (net.Conn, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dials++
+	if h.down {
+		return nil, errors.New("hub is down")
+	}
+	a, b := net.Pipe()
+	conn, err := stream.New(b, stream.Options{})
+	if err != nil {
+		return nil, err
+	}
+	h.conn = conn
+	h.wg.Go(func() { h.serve(conn) })
+	return a, nil
+}
+
+func (h *hub) Redirect(addr string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.redirect = append(h.redirect, addr)
+}
+
+func (h *hub) serve(conn *stream.Conn) {
+	defer conn.Close()
+	for {
+		f, err := conn.Recv()
+		if err != nil {
+			return
+		}
+		h.mu.Lock()
+		h.frames = append(h.frames, got{time.Since(h.start), f})
+		mute, delay := h.mute, h.delay
+		h.mu.Unlock()
+		if mute {
+			continue
+		}
+		if f.Hello != nil {
+			time.Sleep(delay)
+		}
+		if answer := h.answer(f); answer != nil {
+			conn.Send(*answer)
+		}
+	}
+}
+
+func (h *hub) answer(f stream.Frame) *stream.Frame {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case f.Hello != nil:
+		if h.hello != nil {
+			if a := h.hello(f.Hello); a != nil {
+				return a
+			}
+		}
+		w := &stream.Welcome{Session: f.Hello.Session, TTL: task.Millis(ttl.Milliseconds()), Resumed: true, Leader: "n1"}
+		if f.Hello.Session == 0 {
+			h.opened++
+			h.seq = 0
+			w.Session, w.Resumed = h.opened, false
+		}
+		return &stream.Frame{Welcome: w}
+	case f.Renew != nil:
+		return &stream.Frame{Renewed: &stream.Renewed{N: f.Renew.N}}
+	case f.Reports != nil:
+		var acks []stream.Ack
+		for _, r := range f.Reports {
+			if h.ack == nil {
+				acks = append(acks, stream.Ack{ID: r.ID})
+			} else if a, ok := h.ack(r); ok {
+				a.ID = r.ID
+				acks = append(acks, a)
+			}
+		}
+		if acks != nil {
+			return &stream.Frame{Acks: acks}
+		}
+	case f.Bye != nil:
+		return &stream.Frame{Goodbye: &stream.Goodbye{}}
+	}
+	return nil
+}
+
+// set changes the hub's behavior.
+func (h *hub) set(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+// cut breaks the connection and refuses new ones.
+func (h *hub) cut() {
+	h.set(func() { h.down = true })
+	h.conn.Close()
+}
+
+func (h *hub) heal() { h.set(func() { h.down = false }) }
+
+func (h *hub) send(f stream.Frame) {
+	h.t.Helper()
+	if err := h.conn.Send(f); err != nil {
+		h.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// assign pushes a lease with this token; edit may change it.
+func (h *hub) assign(token uint64, edit ...func(*stream.Assignment)) {
+	h.t.Helper()
+	h.send(stream.Frame{Assign: []stream.Assignment{h.assignment(token, edit...)}})
+}
+
+func (h *hub) assignment(token uint64, edit ...func(*stream.Assignment)) stream.Assignment {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seq++
+	a := stream.Assignment{
+		Task: &task.Task{
+			Namespace: "default", ID: "task", Behavior: "b", Status: task.Running, Attempt: 1,
+			Lease: &task.Lease{Token: token, Session: h.opened, Seq: h.seq, Worker: "w1"},
+		},
+		Policy: task.DefaultPolicy(), Module: stream.Module{Digest: digest, Size: int64(len(wasm))},
+	}
+	for _, e := range edit {
+		e(&a)
+	}
+	return a
+}
+
+// all returns the frames of a kind so far.
+func all[T any](h *hub, pick func(stream.Frame) (T, bool)) (list []T, at []time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.frames {
+		if v, ok := pick(f.Frame); ok {
+			list, at = append(list, v), append(at, f.at)
+		}
+	}
+	return list, at
+}
+
+func (h *hub) hellos() ([]*stream.Hello, []time.Duration) {
+	return all(h, func(f stream.Frame) (*stream.Hello, bool) { return f.Hello, f.Hello != nil })
+}
+
+func (h *hub) renews() ([]*stream.Renew, []time.Duration) {
+	return all(h, func(f stream.Frame) (*stream.Renew, bool) { return f.Renew, f.Renew != nil })
+}
+
+func (h *hub) byes() int {
+	list, _ := all(h, func(f stream.Frame) (*stream.Bye, bool) { return f.Bye, f.Bye != nil })
+	return len(list)
+}
+
+func (h *hub) reports() (reps []stream.Report, at []time.Duration) {
+	lists, ats := all(h, func(f stream.Frame) ([]stream.Report, bool) { return f.Reports, f.Reports != nil })
+	for i, l := range lists {
+		for _, r := range l {
+			reps, at = append(reps, r), append(at, ats[i])
+		}
+	}
+	return reps, at
+}
+
+func (h *hub) lastCredits() int64 {
+	list, _ := all(h, func(f stream.Frame) (*stream.Credits, bool) { return f.Credits, f.Credits != nil })
+	if len(list) == 0 {
+		return -1
+	}
+	return list[len(list)-1].Free
+}
+
+func (h *hub) lastReady() []string {
+	list, _ := all(h, func(f stream.Frame) ([]string, bool) { return f.Ready, f.Ready != nil })
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+// finish returns the only finish so far.
+func (h *hub) finish() *task.Finish {
+	h.t.Helper()
+	reps, _ := h.reports()
+	var list []*task.Finish
+	for _, r := range reps {
+		if r.Finish != nil {
+			list = append(list, r.Finish)
+		}
+	}
+	if len(list) != 1 {
+		h.t.Fatalf("%d finishes: %+v", len(list), reps)
+	}
+	return list[0]
+}
+
+// wasm is the one module of these tests.
+var wasm = []byte("a module")
+
+var digest = func() string {
+	sum := sha256.Sum256(wasm)
+	return hex.EncodeToString(sum[:])
+}()
+
+// guest is a behavior in Go: it sleeps in the bubble's time, or waits for what its test sends.
+type guest func(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome
+
+func (g guest) Run(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome {
+	return g(ctx, a, h)
+}
+
+// lasts returns a guest that succeeds after d unless it is killed.
+func lasts(d time.Duration) guest {
+	return func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome {
+		if !sleep(ctx, d) {
+			return killed(ctx)
+		}
+		return runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte(`"done"`)}
+	}
+}
+
+func killed(ctx context.Context) runtime.Outcome {
+	return runtime.Outcome{Kind: runtime.Killed, Cause: context.Cause(ctx)}
+}
+
+// bench is a worker, its hub and what happened to guests.
+type bench struct {
+	*hub
+	clock  *clock
+	worker *Worker
+	stop   context.CancelFunc // begins the shutdown
+	ended  chan error         // Run's result
+	log    *bytes.Buffer      // read it only when the worker is idle
+
+	bmu      sync.Mutex
+	guest    guest
+	spans    []Run // ended ones
+	begun    int
+	overruns []Overrun
+	fetch    func(digest string) ([]byte, error)
+	loads    int
+}
+
+func (b *bench) Module(string) (Guest, bool) { return nil, false }
+
+func (b *bench) Load(context.Context, string, []byte) (Guest, error) {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	b.loads++
+	return guest(func(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome {
+		b.bmu.Lock()
+		g := b.guest
+		b.bmu.Unlock()
+		return g(ctx, a, h)
+	}), nil
+}
+
+func (b *bench) Fetch(_ context.Context, digest string, _ int64) ([]byte, error) {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	if b.fetch != nil {
+		return b.fetch(digest)
+	}
+	return wasm, nil
+}
+
+func (b *bench) ran(r Run) {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	if r.Ended == 0 {
+		b.begun++
+		return
+	}
+	b.spans = append(b.spans, r)
+}
+
+// span returns the only execution so far, which has ended.
+func (b *bench) span() Run {
+	b.t.Helper()
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	if b.begun != 1 || len(b.spans) != 1 {
+		b.t.Fatalf("%d begun, ended: %+v", b.begun, b.spans)
+	}
+	return b.spans[0]
+}
+
+func (b *bench) runs() (begun, ended int) {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	return b.begun, len(b.spans)
+}
+
+// syncBuffer makes a log that may be written from everywhere.
+type syncWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *syncWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}
+
+// inBubble runs f with a connected worker in a bubble. The worker is shut down after it.
+func inBubble(t *testing.T, g guest, f func(b *bench), edit ...func(*Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		b := &bench{
+			hub: &hub{t: t, start: start}, clock: &clock{start: start}, guest: g,
+			ended: make(chan error, 1), log: &bytes.Buffer{},
+		}
+		cfg := Config{
+			ID: "w1", Dir: t.TempDir(), Slots: 4, Dial: b.hub, Modules: b, Runner: b, Boottime: b.clock.now, OnRun: b.ran,
+			Logger: slog.New(slog.NewTextHandler(&syncWriter{w: b.log}, nil)),
+			OnOverrun: func(o Overrun) {
+				b.bmu.Lock()
+				defer b.bmu.Unlock()
+				b.overruns = append(b.overruns, o)
+			},
+		}
+		for _, e := range edit {
+			e(&cfg)
+		}
+		w, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.worker = w
+		ctx, stop := context.WithCancel(context.Background())
+		b.stop = stop
+		go func() { b.ended <- w.Run(ctx) }()
+		synctest.Wait()
+		f(b)
+		stop()
+		if err := <-b.ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if b.conn != nil {
+			b.conn.Close()
+		}
+		b.wg.Wait()
+		if t.Failed() {
+			t.Logf("log:\n%s", strings.TrimSpace(b.log.String()))
+		}
+	})
+}
+
+// at sleeps until a time since the start of the bubble, and until everything has settled.
+func (b *bench) at(d time.Duration) {
+	b.t.Helper()
+	left := d - time.Since(b.hub.start)
+	if left < 0 {
+		b.t.Fatalf("%v has passed", d)
+	}
+	time.Sleep(left)
+	synctest.Wait()
+}

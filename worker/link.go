@@ -1,0 +1,214 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// Timing of connections. A session is renewed every third of its TTL (SPEC L2); an answer that takes longer than a
+// sixth means that the other end hangs or is cut off, and leaves a fifth of the TTL, until guests are stopped at 70 %, to
+// find the leader.
+const (
+	renewFraction   = 3
+	answerFraction  = 6
+	backoffFraction = 20
+	firstBackoff    = 50 * time.Millisecond
+	lastBackoff     = time.Second
+	firstAnswer     = 2 * time.Second  // without a session
+	lastAnswer      = 10 * time.Second // patience doubles up to it: a loaded leader must be able to answer at last
+)
+
+// refusedError is a Refused frame.
+type refusedError struct{ stream.Refused }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("worker: refused: %s: %s", e.Code, e.Message)
+}
+
+// errNoAnswer ends a connection whose other end does not answer in time.
+var errNoAnswer = errors.New("worker: the leader does not answer")
+
+// dialer is the state of connecting, between one connection and the next.
+type dialer struct {
+	backoff  time.Duration
+	patience time.Duration
+	said     string // code of the refusal that was logged last
+}
+
+// loop holds a session and a connection for it until the worker has stopped.
+func (w *Worker) loop() {
+	var d dialer
+	for w.life.Err() == nil {
+		s := w.current()
+		if s != nil && s.ctx.Err() != nil {
+			// Only when no guest of the old session executes any more may the next one be opened (SPEC L5).
+			s.until(context.Background(), func() bool { return len(s.runs) == 0 })
+			w.setCurrent(nil)
+			continue
+		}
+		if s == nil && w.draining.Load() {
+			return
+		}
+		ctx := w.life
+		if s != nil {
+			ctx = s.ctx
+		}
+		conn, err := w.connect(ctx, &d, s)
+		if err == nil {
+			d = dialer{}
+			w.setConnected(true)
+			s = w.current()
+			err = s.serve(conn)
+			w.setConnected(false)
+		}
+		if conn != nil {
+			conn.Close()
+		}
+		w.failed(&d, s, err)
+		if !sleep(ctx, d.next(s)) {
+			continue
+		}
+	}
+}
+
+// next returns how long to wait before the next try: jittered, so that the workers of a lost leader do not come as one,
+// and short against the TTL while there is a session to keep.
+func (d *dialer) next(s *session) time.Duration {
+	last := lastBackoff
+	if s != nil {
+		last = min(last, max(s.ttl/backoffFraction, firstBackoff))
+	}
+	d.backoff = min(max(2*d.backoff, firstBackoff), last)
+	return d.backoff/2 + rand.N(d.backoff/2)
+}
+
+// failed draws the conclusions from a connection that ended or never was.
+func (w *Worker) failed(d *dialer, s *session, err error) {
+	var refused *refusedError
+	switch {
+	case !errors.As(err, &refused):
+		w.log.Debug("not connected", "error", err)
+		return
+	case refused.Code == stream.NotLeader:
+		if refused.Leader != "" {
+			w.cfg.Dial.Redirect(refused.Leader)
+		}
+		return
+	case refused.Code == string(task.SessionNotFound):
+		if s != nil {
+			s.lose(errSessionNotFound)
+		}
+		return
+	}
+	d.backoff = lastBackoff // nothing changes soon
+	if d.said == refused.Code {
+		return
+	}
+	d.said = refused.Code
+	if refused.Code == string(task.WorkerInUse) {
+		w.log.Warn("another live session has this worker ID; waiting until it ends (SPEC L6)", "message", refused.Message)
+		return
+	}
+	w.log.Error("the leader refuses this worker; trying again", "code", refused.Code, "message", refused.Message)
+}
+
+// connect dials and says Hello, for s or for a new session, and makes what it opened current.
+func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Conn, error) {
+	patience := firstAnswer
+	if s != nil {
+		patience = s.ttl / answerFraction
+	}
+	d.patience = min(max(2*d.patience, patience), max(patience, lastAnswer))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.patience, errNoAnswer)
+	defer cancel()
+	nc, err := w.cfg.Dial.Dial(ctx)
+	if err != nil {
+		d.patience = 0 // patience is for those who can be reached and are slow
+		return nil, err
+	}
+	conn, err := stream.New(nc, stream.Options{})
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	sent := w.cfg.Boottime()
+	welcome, err := w.hello(conn, s)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return conn, err
+	}
+	return conn, w.welcomed(s, welcome, sent)
+}
+
+// hello says who is there and waits for the answer.
+func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
+	h := &stream.Hello{
+		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Proof: w.dir.proof,
+		Ready: w.modules.digests(), Credits: int64(w.cfg.Slots), ABI: []int{abi.Version},
+	}
+	if w.draining.Load() {
+		h.Credits = 0
+	}
+	if s != nil {
+		s.mu.Lock()
+		h.Session, h.Acked, h.Held, h.Credits = s.id, s.acked, s.heldLocked(), s.freeLocked()
+		s.mu.Unlock()
+	}
+	if err := conn.Send(stream.Frame{Hello: h}); err != nil {
+		return nil, err
+	}
+	f, err := conn.Recv()
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Refused != nil:
+		return nil, &refusedError{*f.Refused}
+	case f.NotFound:
+		return nil, &refusedError{stream.Refused{Code: string(task.SessionNotFound)}}
+	case f.Welcome == nil:
+		return nil, fmt.Errorf("%w: no answer to Hello", stream.ErrBadFrame)
+	}
+	return f.Welcome, nil
+}
+
+// welcomed makes the session that a Welcome names the current one.
+func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duration) error {
+	if s != nil {
+		if welcome.Session != s.id {
+			s.lose(errSessionNotFound)
+			return errSessionNotFound
+		}
+		if !s.fence.extend(sent) {
+			s.lose(runtime.ErrKilledLease)
+			return runtime.ErrKilledLease
+		}
+		s.mu.Lock()
+		s.leader = welcome.Leader
+		s.reconnectedLocked()
+		s.mu.Unlock()
+		w.log.Info("session resumed", "session", s.id, "leader", welcome.Leader)
+		return nil
+	}
+	if welcome.TTL < minTTL {
+		return fmt.Errorf("%w: session TTL of %d ms", stream.ErrBadFrame, welcome.TTL)
+	}
+	s = newSession(w, w.life, welcome, sent)
+	w.setCurrent(s)
+	w.wg.Go(s.watch)
+	w.log.Info("session opened", "session", s.id, "leader", welcome.Leader, "ttl", s.ttl)
+	return nil
+}
+
+// minTTL is the shortest TTL, in ms, that a worker takes part in: below it, its margins are within scheduling noise.
+const minTTL task.Millis = 100

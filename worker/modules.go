@@ -1,0 +1,180 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// ErrDigest means that somebody sent other bytes than those that were asked for.
+var ErrDigest = errors.New("worker: module bytes do not have their digest")
+
+// Waits between tries to get a module.
+const (
+	assignmentTries = 3 // for one assignment, before it is given back
+	firstRetry      = 200 * time.Millisecond
+	lastRetry       = time.Minute // for modules to prepare; doubling from firstRetry
+)
+
+// modules fetches and compiles modules, each at most once at a time, ahead of use where the leader says so (SPEC B3).
+type modules struct {
+	w     *Worker
+	slots chan struct{} // bounds fetching and compiling
+
+	mu        sync.Mutex
+	ready     map[string]Guest
+	loading   map[string]*load
+	preparing map[string]bool // a goroutine keeps trying
+}
+
+// load is one try; result and err are set when done is closed.
+type load struct {
+	done  chan struct{}
+	guest Guest
+	err   error
+}
+
+func newModules(w *Worker) *modules {
+	return &modules{
+		w: w, slots: make(chan struct{}, w.cfg.PrepareWorkers),
+		ready: map[string]Guest{}, loading: map[string]*load{}, preparing: map[string]bool{},
+	}
+}
+
+// digests returns the modules that are compiled here.
+func (m *modules) digests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.ready))
+}
+
+// get returns a module for an assignment: usually it is ready. It gives up after a few tries; the module then is not
+// ready, the leader is told so, and the worker goes on trying on its own.
+func (m *modules) get(ctx context.Context, mod stream.Module) (Guest, error) {
+	wait := firstRetry
+	for try := 1; ; try++ {
+		guest, err := m.try(ctx, mod)
+		if err == nil || ctx.Err() != nil {
+			return guest, err
+		}
+		if try == assignmentTries {
+			m.prepare([]stream.Module{mod})
+			return nil, err
+		}
+		if !sleep(ctx, wait) {
+			return nil, context.Cause(ctx)
+		}
+		wait *= 2
+	}
+}
+
+// prepare gets modules in the background until each is ready or the worker stops.
+func (m *modules) prepare(mods []stream.Module) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, mod := range mods {
+		if m.preparing[mod.Digest] || m.ready[mod.Digest] != nil {
+			continue
+		}
+		m.preparing[mod.Digest] = true
+		m.w.wg.Go(func() { m.keepTrying(mod) })
+	}
+}
+
+func (m *modules) keepTrying(mod stream.Module) {
+	ctx := m.w.life
+	wait := firstRetry
+	for logged := ""; ; wait = min(2*wait, lastRetry) {
+		_, err := m.try(ctx, mod)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		if err.Error() != logged { // once per reason
+			logged = err.Error()
+			m.w.log.Warn("module cannot be prepared; trying again", "module", mod.Digest, "error", err)
+		}
+		if !sleep(ctx, wait) {
+			break
+		}
+	}
+	m.mu.Lock()
+	delete(m.preparing, mod.Digest)
+	m.mu.Unlock()
+}
+
+// try joins the try under way, or starts one. It is not the waiting caller's context that bounds the work: others may
+// wait for the same module.
+func (m *modules) try(ctx context.Context, mod stream.Module) (Guest, error) {
+	m.mu.Lock()
+	if guest, ok := m.ready[mod.Digest]; ok {
+		m.mu.Unlock()
+		return guest, nil
+	}
+	l := m.loading[mod.Digest]
+	if l == nil {
+		l = &load{done: make(chan struct{})}
+		m.loading[mod.Digest] = l
+		m.w.wg.Go(func() { m.run(l, mod) })
+	}
+	m.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.guest, l.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (m *modules) run(l *load, mod stream.Module) {
+	l.guest, l.err = m.load(m.w.life, mod)
+	m.mu.Lock()
+	delete(m.loading, mod.Digest)
+	if l.err == nil {
+		m.ready[mod.Digest] = l.guest
+	}
+	m.mu.Unlock()
+	close(l.done)
+	if s := m.w.current(); s != nil && l.err == nil {
+		s.nudge() // Ready
+	}
+}
+
+func (m *modules) load(ctx context.Context, mod stream.Module) (Guest, error) {
+	if guest, ok := m.w.cfg.Runner.Module(mod.Digest); ok {
+		return guest, nil
+	}
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	wasm, err := m.w.cfg.Modules.Fetch(ctx, mod.Digest, mod.Size)
+	if err != nil {
+		return nil, fmt.Errorf("worker: fetch module %s: %w", mod.Digest, err)
+	}
+	if sum := sha256.Sum256(wasm); hex.EncodeToString(sum[:]) != mod.Digest {
+		return nil, fmt.Errorf("%w: asked for %s, got %x (%d bytes)", ErrDigest, mod.Digest, sum, len(wasm))
+	}
+	return m.w.cfg.Runner.Load(ctx, mod.Digest, wasm)
+}
+
+// sleep waits for d and reports whether ctx still lives.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

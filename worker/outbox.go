@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// outbox keeps the reports of a session until they are answered. A stream that breaks loses nothing: what has no answer
+// is sent again on the next one, and the token and seq of a report make the second arrival harmless (SPEC L3).
+// Guarded by session.mu.
+type outbox struct {
+	next    uint64 // ID of the last report
+	entries []*entry
+}
+
+// entry is one report that waits for its answer.
+type entry struct {
+	rep  stream.Report
+	run  *run
+	kind reportKind
+	sent bool // on the present connection
+	held bool // nothing was decided; sent again a little later
+	// answered, if set, gets the answer: a guest waits for it. Capacity 1.
+	answered chan stream.Ack
+}
+
+// reportKind says what may happen to a report that nobody has answered.
+type reportKind uint8
+
+const (
+	progressBeat   reportKind = iota // superseded by any later report of its token
+	checkpointBeat                   // a guest waits for it
+	lastReport                       // ends the attempt
+	lastResort                       // says that the last report was refused
+)
+
+// retryDelay is when a report is sent again that the leader could not decide about (it lost a commit, say).
+const retryDelay = 100 * time.Millisecond
+
+// addLocked queues a report of r. The caller nudges.
+func (s *session) addLocked(r *run, kind reportKind, rep stream.Report) *entry {
+	s.out.next++
+	rep.ID = s.out.next
+	e := &entry{rep: rep, run: r, kind: kind}
+	if kind == checkpointBeat {
+		e.answered = make(chan stream.Ack, 1)
+	}
+	s.out.entries = append(s.out.entries, e)
+	return e
+}
+
+// takeLocked returns what is to be sent now. Reports of one token keep their order: behind one that is held, its later
+// ones wait.
+func (s *session) takeLocked() []stream.Report {
+	var reps []stream.Report
+	var held map[*run]bool
+	for _, e := range s.out.entries {
+		switch {
+		case e.held || held[e.run]:
+			if held == nil {
+				held = map[*run]bool{}
+			}
+			held[e.run] = true
+		case !e.sent:
+			e.sent = true
+			reps = append(reps, e.rep)
+		}
+	}
+	return reps
+}
+
+// reconnectedLocked marks everything unanswered as to be sent on the new connection.
+func (s *session) reconnectedLocked() {
+	for _, e := range s.out.entries {
+		e.sent, e.held = false, false
+	}
+	clear(s.renewals) // their answers went to the old connection
+}
+
+// dropLocked forgets all reports of r.
+func (s *session) dropLocked(r *run) {
+	s.out.entries = slices.DeleteFunc(s.out.entries, func(e *entry) bool { return e.run == r })
+}
+
+// ack handles the answer to a report.
+func (s *session) ack(a stream.Ack) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.out.entries, func(e *entry) bool { return e.rep.ID == a.ID })
+	if i < 0 {
+		return // answered before, or no longer wanted
+	}
+	e := s.out.entries[i]
+	if a.Retry {
+		s.retryLocked(e)
+		return
+	}
+	s.out.entries = slices.Delete(s.out.entries, i, i+1)
+	if a.Code == task.Halt || a.Code == task.TaskNotFound {
+		if e.answered != nil {
+			e.answered <- a
+		}
+		s.haltLocked(e.run)
+		return
+	}
+	if a.Code != task.OK {
+		s.w.log.Warn("report refused", "task", e.run.key, "token", e.run.token, "code", a.Code, "message", a.Message)
+	}
+	switch e.kind {
+	case progressBeat:
+		e.run.beating = false
+	case checkpointBeat:
+		e.answered <- a
+	case lastReport:
+		if a.Code != task.OK {
+			s.lastResortLocked(e.run, a)
+			return
+		}
+		s.forgetLocked(e.run)
+	case lastResort:
+		s.forgetLocked(e.run) // a renewal no longer names the token: the leader takes the lease back
+	}
+}
+
+// retryLocked sends a report again after a while, except progress that a later report makes pointless.
+func (s *session) retryLocked(e *entry) {
+	if e.kind == progressBeat && e.rep.Beat.Seq < e.run.seq {
+		e.run.beating = false
+		s.out.entries = slices.DeleteFunc(s.out.entries, func(x *entry) bool { return x == e })
+		return
+	}
+	e.sent, e.held = false, true
+	time.AfterFunc(retryDelay, func() {
+		s.mu.Lock()
+		e.held = false
+		s.mu.Unlock()
+		s.nudge()
+	})
+}
+
+// lastResortLocked ends an attempt whose outcome the cluster does not take, with a failure that says so: without it the
+// task would hang until its run timeout.
+func (s *session) lastResortLocked(r *run, a stream.Ack) {
+	r.seq++
+	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{
+		Key: r.key, Token: r.token, Seq: r.seq,
+		Error: &task.Error{Code: task.CodeHandlerError, Message: "the outcome was refused: " + string(a.Code) + " " + a.Message},
+	}})
+	s.nudge()
+}
+
+// forgetLocked is the end of a run: nothing of it is left to do or to say.
+func (s *session) forgetLocked(r *run) {
+	s.dropLocked(r)
+	delete(s.runs, r.token)
+	s.finished.add(r.token)
+	s.announceLocked()
+}
+
+// haltLocked: the token is dead (SPEC L3). The guest is stopped at once and nothing more is reported.
+func (s *session) haltLocked(r *run) {
+	if r.halted {
+		return
+	}
+	r.halted = true
+	r.kill(errHalted)
+	if r.phase == reporting {
+		s.forgetLocked(r)
+		return
+	}
+	s.dropLocked(r)
+}

@@ -1,0 +1,114 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// maxMessage bounds an error's message in bytes.
+const maxMessage = 4 << 10
+
+// outcome turns the end of a run into its last report. out is nil if no guest ran; cause is why the run was killed,
+// if it was. The caller has made sure that there is something to say (the session lives, no halt).
+func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
+	if out == nil {
+		out = &runtime.Outcome{Kind: runtime.Killed, Cause: cause}
+	}
+	switch out.Kind {
+	case runtime.Succeeded:
+		return r.succeeded(out)
+	case runtime.Failed:
+		return r.finish(task.Payload{}, r.failure(out))
+	case runtime.Cancelled:
+		return r.finish(task.Payload{}, cancelled(out.Message))
+	case runtime.Yielded:
+		return r.snooze(out)
+	case runtime.Killed:
+		if errors.Is(out.Cause, runtime.ErrKilledCancel) {
+			return r.finish(task.Payload{}, cancelled("did not end within the grace"))
+		}
+		return r.giveBack() // a shutdown, or nothing ran
+	default:
+		return r.finish(task.Payload{}, &task.Error{Code: task.CodeHandlerError, Message: "unknown outcome " + out.Kind.String()})
+	}
+}
+
+// succeeded: nothing written is null (SPEC T7). The runtime has kept the behavior's limit already; what no frame can
+// hold is refused here, whatever the behavior allows.
+func (r *run) succeeded(out *runtime.Outcome) stream.Report {
+	result := task.Payload{Encoding: task.JSON, Data: []byte("null")}
+	switch {
+	case !out.HasResult && r.a.Policy.ResultRequired:
+		return r.finish(task.Payload{}, &task.Error{Code: task.CodeNoResult, Message: "the behavior requires a result", Retryable: true})
+	case int64(len(out.Result)) > min(r.a.Policy.Limits.ResultBytes, maxPayload):
+		return r.finish(task.Payload{}, &task.Error{
+			Code:    task.CodeHandlerError,
+			Message: fmt.Sprintf("result of %d bytes, limit %d", len(out.Result), min(r.a.Policy.Limits.ResultBytes, maxPayload)),
+		})
+	case out.HasResult:
+		result = payload(out.Result)
+	}
+	return r.finish(result, nil)
+}
+
+func (r *run) finish(result task.Payload, err *task.Error) stream.Report {
+	return stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Result: result, Error: err}}
+}
+
+func (r *run) giveBack() stream.Report {
+	return stream.Report{GiveBack: &task.GiveBack{Key: r.key, Token: r.token}}
+}
+
+// snooze: a yield without a time while the worker drains is due at once, on another worker (SPEC R5).
+func (r *run) snooze(out *runtime.Outcome) stream.Report {
+	if out.NextTime <= 0 && r.s.w.draining.Load() {
+		return r.giveBack()
+	}
+	return stream.Report{Snooze: &task.Snooze{Key: r.key, Token: r.token, Seq: r.seq, At: task.Time(max(0, out.NextTime))}}
+}
+
+func cancelled(message string) *task.Error {
+	if message == "" {
+		message = "cancelled"
+	}
+	return &task.Error{Code: task.CodeCancelled, Message: clip(message)}
+}
+
+// failure is the error of a failed run; the behavior's policy decides about host errors (SPEC R2, T5).
+func (r *run) failure(out *runtime.Outcome) *task.Error {
+	p := r.a.Policy
+	e := &task.Error{Code: out.Code, Message: clip(out.Message), Retryable: out.Retryable}
+	if e.Code == "" {
+		e.Code = task.CodeHandlerError
+	}
+	switch out.Class {
+	case runtime.ClassTrap:
+		e.Retryable = p.OnTrap != task.OnErrorFail
+	case runtime.ClassTimeout:
+		e.Retryable = p.OnTimeout != task.OnErrorFail
+	case runtime.ClassExhausted:
+		e.Retryable = p.OnExhausted == task.OnErrorRetry
+	}
+	if len(out.Details) > 0 {
+		if int64(len(out.Details)) > min(p.Limits.ResultBytes, maxPayload) {
+			e.Message = clip(e.Message + " (details dropped: too large)")
+		} else {
+			e.Details = payload(out.Details)
+		}
+	}
+	return e
+}
+
+// clip bounds a text and makes it UTF-8: CBOR text that is not would be refused by the other end, and by every node's
+// log after it.
+func clip(s string) string {
+	if len(s) > maxMessage {
+		s = s[:maxMessage]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

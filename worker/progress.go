@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// progress is the latest heartbeat of a guest. Total 0: unknown.
+type progress struct {
+	done, total int64
+	note        string
+}
+
+// maxNote bounds a progress note in bytes: it is stored with every changed beat.
+const maxNote = 4 << 10
+
+// maxPayload bounds a payload of a report whatever the behavior's limits are: a frame must hold it.
+const maxPayload = stream.MaxFrame / 2
+
+// payload returns p as {"done","total","note"}: total is left out when unknown, a note that is JSON stays JSON.
+func (p progress) payload() *task.Payload {
+	doc := struct {
+		Done  int64           `json:"done"`
+		Total int64           `json:"total,omitempty"`
+		Note  json.RawMessage `json:"note,omitempty"`
+	}{Done: p.done, Total: p.total}
+	note := p.note
+	if len(note) > maxNote {
+		note = note[:maxNote]
+	}
+	if note != "" {
+		if raw := []byte(note); isJSON(raw) {
+			doc.Note = raw
+		} else {
+			doc.Note, _ = json.Marshal(strings.ToValidUTF8(note, "\uFFFD")) // a string always marshals
+		}
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic(err) // integers and valid JSON always marshal
+	}
+	return &task.Payload{Encoding: task.JSON, Data: b}
+}
+
+// takeProgress returns the progress if it has changed since the last call, else nil.
+func (r *run) takeProgress() *task.Payload {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.changed {
+		return nil
+	}
+	r.changed = false
+	return r.progress.payload()
+}
+
+// queueProgress queues the progress of every run whose progress changed: once per renewal, so that heartbeats cost the
+// cluster nothing in between (SPEC L2, W3).
+func (s *session) queueProgress() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, token := range s.heldLocked() {
+		r := s.runs[token]
+		if r.phase != executing || r.beating || r.halted {
+			continue
+		}
+		p := r.takeProgress()
+		if p == nil {
+			continue
+		}
+		r.seq++
+		r.beating = true
+		s.addLocked(r, progressBeat, stream.Report{
+			Beat: &task.Beat{Key: r.key, Token: r.token, Seq: r.seq, Progress: p},
+		})
+	}
+}
+
+// payload is data as JSON if it is JSON, else as bytes.
+func payload(data []byte) task.Payload {
+	if isJSON(data) {
+		return task.Payload{Encoding: task.JSON, Data: data}
+	}
+	return task.Payload{Encoding: task.Bytes, Data: data}
+}
+
+// isJSON: json.Valid alone takes strings that are not UTF-8, which no JSON text may hold (RFC 8259, 8.1).
+func isJSON(b []byte) bool { return utf8.Valid(b) && json.Valid(b) }

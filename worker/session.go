@@ -1,0 +1,209 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// session is one session of this worker and all that dies with it: its runs and their reports hang on it, so nothing of
+// a lost session can be said in the name of the next. It outlives connections.
+type session struct {
+	w     *Worker
+	id    uint64
+	ttl   time.Duration
+	fence *fence
+	ctx   context.Context // ends when the session is over; the cause says why
+	end   context.CancelCauseFunc
+	wake  chan struct{} // capacity 1: there is something to send
+
+	mu       sync.Mutex // never held while asking alive, which may take it
+	over     bool       // lose has run
+	bye      bool       // the worker wants to end it
+	leader   string
+	runs     map[uint64]*run // by token: guests, and what has an unanswered report
+	finished recent          // tokens that are done with: a late duplicate of their assignment runs nothing
+	acked    uint64          // number of the last assignment received
+	out      outbox
+	logs     []stream.Log // to send before the next reports
+	renewal  uint64       // number of the last Renew
+	renewals map[uint64]time.Duration
+	changed  chan struct{} // closed and replaced when runs, their phases or reports change
+}
+
+func newSession(w *Worker, parent context.Context, welcome *stream.Welcome, sent time.Duration) *session {
+	ttl := time.Duration(welcome.TTL) * time.Millisecond
+	s := &session{
+		w: w, id: welcome.Session, ttl: ttl, leader: welcome.Leader,
+		fence: newFence(w.cfg.Boottime, ttl, sent),
+		wake:  make(chan struct{}, 1),
+		runs:  map[uint64]*run{}, renewals: map[uint64]time.Duration{}, changed: make(chan struct{}),
+	}
+	s.ctx, s.end = context.WithCancelCause(parent)
+	return s
+}
+
+// alive reports whether the session's guests may execute and act now; if not, the session ends here (SPEC L5).
+// Everything with an effect outside asks first.
+func (s *session) alive() bool {
+	if s.fence.ok() && s.ctx.Err() == nil {
+		return true
+	}
+	s.lose(runtime.ErrKilledLease)
+	return false
+}
+
+// lose ends the session: stops all its guests, drops all its reports. Only the first call counts.
+func (s *session) lose(cause error) {
+	s.fence.strike()
+	s.end(cause)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	s.over = true
+	s.out, s.logs = outbox{}, nil
+	stopped := 0
+	for token, r := range s.runs {
+		if r.phase == reporting {
+			delete(s.runs, token)
+		} else {
+			stopped++
+		}
+	}
+	s.announceLocked()
+	s.w.log.Info("session over", "session", s.id, "cause", context.Cause(s.ctx), "stopped", stopped)
+}
+
+// watch looks at the clock until the session is over and none of its guests is left. A ticker that reads the clock, not
+// a timer set to the margin: timers stand still while the machine is suspended.
+func (s *session) watch() {
+	t := time.NewTicker(max(percent(s.ttl, tickPercent), time.Millisecond))
+	defer t.Stop()
+	for s.alive() {
+		select {
+		case <-t.C:
+		case <-s.ctx.Done():
+		}
+	}
+	told := false
+	for {
+		s.mu.Lock()
+		left, tokens, changed := len(s.runs), s.executingLocked(), s.changed
+		s.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		if late := s.fence.late(); late > 0 && len(tokens) > 0 && !told {
+			told = true
+			s.w.log.Error("guests execute past the session's margin and cannot be stopped: the process must end (SPEC L5)",
+				"session", s.id, "tokens", tokens, "late", late)
+			s.w.cfg.OnOverrun(Overrun{Session: s.id, Tokens: tokens, Late: late})
+		}
+		select {
+		case <-t.C:
+		case <-changed:
+		}
+	}
+}
+
+// executingLocked returns the tokens whose guest code runs now.
+func (s *session) executingLocked() []uint64 {
+	var tokens []uint64
+	for token, r := range s.runs {
+		if r.phase == executing {
+			tokens = append(tokens, token)
+		}
+	}
+	slices.Sort(tokens)
+	return tokens
+}
+
+// heldLocked returns the tokens running here or with an unanswered report.
+func (s *session) heldLocked() []uint64 {
+	held := make([]uint64, 0, len(s.runs))
+	for token := range s.runs {
+		held = append(held, token)
+	}
+	slices.Sort(held)
+	return held
+}
+
+// freeLocked returns how many more assignments there is a slot for. A run whose guest has ended holds none, although
+// its report may wait.
+func (s *session) freeLocked() int64 {
+	if s.w.draining.Load() {
+		return 0
+	}
+	free := s.w.cfg.Slots
+	for _, r := range s.runs {
+		if r.phase != reporting {
+			free--
+		}
+	}
+	return int64(max(0, free))
+}
+
+// until waits for a condition over the session's state, and reports whether it came true before ctx ended.
+func (s *session) until(ctx context.Context, cond func() bool) bool {
+	for {
+		s.mu.Lock()
+		ok, changed := cond(), s.changed
+		s.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (s *session) announceLocked() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// nudge makes the sender look for something to send.
+func (s *session) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// recent remembers the last tokens put into it. Duplicates arrive soon or never, so a bounded memory is enough.
+type recent struct {
+	set  map[uint64]struct{}
+	ring []uint64
+	next int
+}
+
+// recentTokens is how many finished tokens a session remembers.
+const recentTokens = 8192
+
+func (r *recent) add(token uint64) {
+	if r.set == nil {
+		r.set = map[uint64]struct{}{}
+	}
+	if len(r.ring) < recentTokens {
+		r.ring = append(r.ring, token)
+	} else {
+		delete(r.set, r.ring[r.next])
+		r.ring[r.next] = token
+		r.next = (r.next + 1) % recentTokens
+	}
+	r.set[token] = struct{}{}
+}
+
+func (r *recent) has(token uint64) bool {
+	_, ok := r.set[token]
+	return ok
+}
