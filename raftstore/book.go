@@ -1,0 +1,221 @@
+package raftstore
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// peer is what nodes tell each other about themselves.
+//
+// A node's identity is its ID and an instance: random, drawn with its directory. In raft's configuration the identity
+// stands where the library expects an address: addresses may change all at once (SPEC C1) without a log entry, and a
+// node that comes back under its ID with an empty directory is another server: it cannot vote, or acknowledge entries,
+// on the strength of what its predecessor had promised.
+type peer struct {
+	ID          string `cbor:"1,keyasint" json:"id"`
+	Instance    string `cbor:"2,keyasint" json:"instance"`
+	Addr        string `cbor:"3,keyasint" json:"addr"`
+	HTTP        string `cbor:"4,keyasint,omitempty" json:"http,omitempty"`
+	Incarnation uint64 `cbor:"5,keyasint" json:"incarnation"` // +1 at every start: the later address wins
+}
+
+func (p peer) identity() string { return p.ID + "/" + p.Instance }
+
+// idOf returns the node ID of an identity.
+func idOf(identity string) string {
+	id, _, _ := strings.Cut(identity, "/")
+	return id
+}
+
+// nodeFile is node.json.
+type nodeFile struct {
+	Version  int    `json:"version"`
+	Self     peer   `json:"self"`
+	Promised string `json:"promised,omitempty"` // ID of the node that may bootstrap a cluster with this one
+	Peers    []peer `json:"peers"`
+}
+
+// book is the addresses of the members by identity, kept in node.json.
+type book struct {
+	path string
+
+	mu       sync.Mutex
+	self     peer
+	promised string
+	peers    map[string]peer
+}
+
+// openBook reads or creates dir/node.json and counts one more start.
+func openBook(c *Config) (*book, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("raftstore: %w", err)
+	}
+	b := &book{path: filepath.Join(c.Dir, "node.json"), peers: map[string]peer{}}
+	var f nodeFile
+	data, err := os.ReadFile(b.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		var r [8]byte
+		_, _ = rand.Read(r[:]) // never fails (crypto/rand)
+		f.Self = peer{ID: c.ID, Instance: hex.EncodeToString(r[:])}
+	case err != nil:
+		return nil, fmt.Errorf("raftstore: %w", err)
+	default:
+		if err := json.Unmarshal(data, &f); err != nil {
+			return nil, fmt.Errorf("raftstore: %s: %w", b.path, err)
+		}
+		if f.Version != 1 {
+			return nil, fmt.Errorf("raftstore: %s has version %d, this build reads 1", b.path, f.Version)
+		}
+		if f.Self.ID != c.ID {
+			return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", c.Dir, f.Self.ID, c.ID)
+		}
+	}
+	b.self, b.promised = f.Self, f.Promised
+	b.self.Addr, b.self.HTTP = c.Addr, c.HTTP
+	b.self.Incarnation++
+	for _, p := range f.Peers {
+		b.peers[p.identity()] = p
+	}
+	b.peers[b.self.identity()] = b.self
+	return b, b.save()
+}
+
+// save writes node.json durably, under mu (or before the book is shared).
+func (b *book) save() error {
+	f := nodeFile{Version: 1, Self: b.self, Promised: b.promised}
+	for id, p := range b.peers {
+		if id != b.self.identity() {
+			f.Peers = append(f.Peers, p)
+		}
+	}
+	slices.SortFunc(f.Peers, func(a, b peer) int { return strings.Compare(a.identity(), b.identity()) })
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err == nil {
+		err = writeFile(b.path, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("raftstore: write %s: %w", b.path, err)
+	}
+	return nil
+}
+
+// writeFile replaces path durably.
+func writeFile(path string, data []byte) (err error) {
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// learn takes over what is newer and reports whether anything was. keep says which identities matter: all others of
+// the same ID as a newcomer are forgotten once they are not members.
+func (b *book) learn(ps ...peer) (changed bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range ps {
+		id := p.identity()
+		if id == b.self.identity() {
+			continue
+		}
+		if old, ok := b.peers[id]; ok && old.Incarnation >= p.Incarnation {
+			continue
+		}
+		b.peers[id] = p
+		changed = true
+	}
+	if changed {
+		err = b.save()
+	}
+	return changed, err
+}
+
+// retain forgets the peers that keep refuses.
+func (b *book) retain(keep func(peer) bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.peers)
+	for id, p := range b.peers {
+		if id != b.self.identity() && !keep(p) {
+			delete(b.peers, id)
+		}
+	}
+	if len(b.peers) == n {
+		return nil
+	}
+	return b.save()
+}
+
+// promise remembers who may bootstrap with this node; "" releases it. It fails when another has the promise.
+func (b *book) promise(id string) (ok bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if id != "" && b.promised != "" && b.promised != id {
+		return false, nil
+	}
+	if b.promised == id {
+		return true, nil
+	}
+	b.promised = id
+	return true, b.save()
+}
+
+func (b *book) promisedTo() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.promised
+}
+
+func (b *book) lookup(identity string) (peer, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, ok := b.peers[identity]
+	return p, ok
+}
+
+// all returns everybody known, this node included, by identity.
+func (b *book) all() []peer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ps []peer
+	for _, p := range b.peers {
+		ps = append(ps, p)
+	}
+	slices.SortFunc(ps, func(a, b peer) int { return strings.Compare(a.identity(), b.identity()) })
+	return ps
+}
+
+// me returns this node's own entry.
+func (b *book) me() peer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.self
+}

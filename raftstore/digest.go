@@ -1,0 +1,182 @@
+package raftstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Comparing digests (SPEC C4). Every second, if anything was applied since, the leader asks the members for the digest
+// of their last entry and looks its own up. When one differs it asks all for the digest at that index: who differs from
+// a majority of the voters stops. Digests are running ones: a difference never goes away again.
+
+const (
+	digestEvery  = time.Second
+	digestRounds = 5 // rounds without a majority before all stop: a node that is only slow may still decide it
+)
+
+type digestRequest struct {
+	At uint64 `cbor:"1,keyasint,omitempty"` // 0: the latest
+}
+
+type digestReply struct {
+	Found   bool        `cbor:"1,keyasint,omitempty"` // false: not applied yet, or no longer remembered
+	Digest  task.Digest `cbor:"2,keyasint"`
+	Applied uint64      `cbor:"3,keyasint"` // index up to which the log is applied
+	Stopped bool        `cbor:"4,keyasint,omitempty"`
+}
+
+func (s *Store) answerDigest(q digestRequest) digestReply {
+	a := digestReply{Applied: s.fsm.appliedIndex(), Stopped: s.failure() != nil}
+	if q.At == 0 {
+		a.Digest, a.Found = s.ring.latest(), true
+	} else {
+		a.Digest, a.Found = s.ring.at(q.At)
+	}
+	return a
+}
+
+// compareDigests runs on the leader.
+func (s *Store) compareDigests(ctx context.Context) {
+	tick := time.NewTicker(digestEvery)
+	defer tick.Stop()
+	var compared uint64 // index of the last comparison of all
+	undecided := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		latest := s.ring.latest()
+		if latest.Index == compared && undecided == 0 {
+			continue // idle: nothing is sent
+		}
+		differs, complete := s.findDifference(ctx)
+		if differs == 0 {
+			if complete {
+				compared = latest.Index
+			}
+			undecided = 0
+			continue
+		}
+		if undecided++; s.vote(ctx, differs, undecided >= digestRounds) {
+			return
+		}
+	}
+}
+
+// findDifference asks every other member for its latest digest. differs is an index at which one has another digest
+// than this node, 0 if there is none; complete: all were compared at this node's latest index or could not be asked.
+func (s *Store) findDifference(ctx context.Context) (differs uint64, complete bool) {
+	complete = true
+	for _, m := range s.servers() {
+		if string(m.Address) == s.identity {
+			continue
+		}
+		a, err := s.askDigest(ctx, string(m.Address), 0)
+		if err != nil || a.Stopped || a.Digest.Index == 0 {
+			continue // when it is back, entries follow and with them the next comparison
+		}
+		own, ok := s.ring.at(a.Digest.Index)
+		if !ok || own.Index < s.ring.latest().Index {
+			complete = false
+		}
+		if ok && own.Sum != a.Digest.Sum {
+			return own.Index, false
+		}
+	}
+	return 0, complete
+}
+
+func (s *Store) askDigest(ctx context.Context, identity string, at uint64) (digestReply, error) {
+	p, ok := s.book.lookup(identity)
+	if !ok {
+		return digestReply{}, fmt.Errorf("raftstore: no address known of %s", identity)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return request[digestReply](ctx, s.clients, p.Addr, identity, kindDigest, digestRequest{At: at})
+}
+
+// vote collects the digests at index and stops whoever differs from the majority. It reports whether it was decided.
+// last: without a majority, all stop.
+func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
+	own, ok := s.ring.at(index)
+	if !ok {
+		return false
+	}
+	sums := map[string]uint64{s.identity: own.Sum}
+	voters := 0
+	votes := map[uint64]int{}
+	for _, m := range s.servers() {
+		identity := string(m.Address)
+		if m.Suffrage == raft.Voter {
+			voters++
+		}
+		if identity != s.identity {
+			a, err := s.askDigest(ctx, identity, index)
+			if err != nil || !a.Found {
+				continue
+			}
+			sums[identity] = a.Digest.Sum
+		}
+		if m.Suffrage == raft.Voter {
+			votes[sums[identity]]++
+		}
+	}
+	var majority uint64
+	decided := false
+	for sum, n := range votes {
+		if 2*n > voters {
+			majority, decided = sum, true
+		}
+	}
+	if !decided && !last {
+		return false
+	}
+	s.log.Error("digests differ", "index", index, "digests", sums, "majority", decided)
+	for identity, sum := range sums {
+		if identity == s.identity || (decided && sum == majority) {
+			continue
+		}
+		d := task.Digest{Index: index, Sum: majority}
+		if !decided {
+			d.Index = 0 // nobody knows what is right: stop in any case
+		}
+		if p, ok := s.book.lookup(identity); ok {
+			if _, err := request[struct{}](ctx, s.clients, p.Addr, identity, kindDiverged, d); err != nil {
+				s.log.Error("cannot tell a node that it must stop", "node", identity, "err", err)
+			}
+		}
+	}
+	if decided && own.Sum == majority {
+		return false // go on comparing: the other may come back, or not have heard
+	}
+	if decided {
+		// The majority is healthy and can go on at once under another leader.
+		ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.ElectionTimeout)
+		defer cancel()
+		if err := s.Transfer(ctx); err != nil {
+			s.log.Warn("leadership transfer failed", "err", err)
+		}
+	}
+	s.fail(fmt.Errorf("%w: index %d, digest %016x", ErrDiverged, index, own.Sum))
+	return true
+}
+
+// toldDiverged is the leader's word that this node's state differs from the majority's at d.Index, or that nobody knows
+// (index 0). A node believes it only if it holds another digest itself.
+func (s *Store) toldDiverged(d task.Digest) {
+	if d.Index != 0 {
+		own, ok := s.ring.at(d.Index)
+		if !ok || own.Sum == d.Sum {
+			return
+		}
+	}
+	s.fail(fmt.Errorf("%w: index %d, digest %016x", ErrDiverged, d.Index, s.ring.latest().Sum))
+}

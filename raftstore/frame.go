@@ -1,0 +1,120 @@
+package raftstore
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// The node-to-node requests of the store travel in frames over mux.Propose:
+//
+//	length u32 (of what follows) | request id u64 | kind u8 | body
+//
+// all big-endian. A client numbers its requests; the answer carries the same id and a status in the place of the kind.
+// The first frame of a connection is the client's greeting (kindGreet), which is not answered. Bodies are CBOR.
+const (
+	frameHead = 4 + 8 + 1
+	maxFrame  = 64 << 20
+)
+
+var errFrameSize = errors.New("raftstore: frame of invalid size")
+
+type frame struct {
+	id   uint64
+	kind byte
+	body []byte
+}
+
+func readFrame(r *bufio.Reader) (frame, error) {
+	var h [frameHead]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return frame{}, err
+	}
+	n := binary.BigEndian.Uint32(h[:4])
+	if n < frameHead-4 || n > maxFrame {
+		return frame{}, fmt.Errorf("%w: %d", errFrameSize, n)
+	}
+	f := frame{id: binary.BigEndian.Uint64(h[4:12]), kind: h[12], body: make([]byte, n-(frameHead-4))}
+	_, err := io.ReadFull(r, f.body)
+	return f, err
+}
+
+// frameWriter writes frames to a connection without ever making the caller wait for the peer: what is queued is
+// written by one goroutine and flushed when the queue is empty. What can be queued is bounded by those who send: a
+// request waits for its answer, an answer for its request.
+type frameWriter struct {
+	conn    net.Conn
+	timeout time.Duration
+
+	mu     sync.Mutex
+	queue  []frame
+	closed bool
+	wake   chan struct{}
+}
+
+func newFrameWriter(c net.Conn, timeout time.Duration) *frameWriter {
+	return &frameWriter{conn: c, timeout: timeout, wake: make(chan struct{}, 1)}
+}
+
+// put queues f and reports whether the writer is open.
+func (w *frameWriter) put(f frame) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.queue = append(w.queue, f)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// close ends run and closes the connection.
+func (w *frameWriter) close() {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.wake)
+	}
+	w.mu.Unlock()
+	w.conn.Close()
+}
+
+func (w *frameWriter) run() {
+	defer w.close()
+	buf := bufio.NewWriterSize(w.conn, 64<<10)
+	for range w.wake {
+		for {
+			w.mu.Lock()
+			queue := w.queue
+			w.queue = nil
+			w.mu.Unlock()
+			if len(queue) == 0 {
+				break
+			}
+			_ = w.conn.SetWriteDeadline(time.Now().Add(w.timeout))
+			for _, f := range queue {
+				var h [frameHead]byte
+				binary.BigEndian.PutUint32(h[:4], uint32(len(f.body)+frameHead-4))
+				binary.BigEndian.PutUint64(h[4:12], f.id)
+				h[12] = f.kind
+				if _, err := buf.Write(h[:]); err != nil {
+					return
+				}
+				if _, err := buf.Write(f.body); err != nil {
+					return
+				}
+			}
+		}
+		if buf.Flush() != nil {
+			return
+		}
+	}
+}

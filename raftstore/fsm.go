@@ -1,0 +1,203 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
+)
+
+// fsm is raft's view of the machine. Apply, Snapshot, Restore and StoreConfiguration are called by raft's one FSM
+// goroutine; readers share the lock.
+type fsm struct {
+	fatal    func(error)
+	hub      *hub
+	ring     *digestRing
+	onConfig func() // the set of members changed; must not block
+	onBytes  func() // the log has grown; must not block
+	persist  persister
+
+	mu      sync.RWMutex
+	machine *task.Machine
+	applied uint64 // last entry of the log that is in the machine; configurations count, raft's own no-ops do not
+	stopped bool   // an entry could not be applied: none is from here on, and no snapshot is taken
+	waits   []wait
+
+	grown    logSize // since the last snapshot
+	lastSnap int64   // size of the last snapshot
+	restores int     // snapshots received from a leader since start
+}
+
+// logSize counts what was applied.
+type logSize struct {
+	entries int64
+	bytes   int64
+}
+
+type wait struct {
+	index uint64
+	done  chan struct{}
+}
+
+var (
+	_ raft.FSM                = (*fsm)(nil)
+	_ raft.ConfigurationStore = (*fsm)(nil)
+)
+
+var errStopped = errors.New("state machine has stopped")
+
+// Apply implements raft.FSM. What it returns goes to the batcher of the node that proposed the entry: []task.Result,
+// or an error if the machine has stopped. An entry that cannot be applied is not skipped: the machine stays as it was
+// before it, and the node stops (SPEC C4).
+func (f *fsm) Apply(l *raft.Log) any {
+	f.mu.RLock()
+	stopped := f.stopped
+	f.mu.RUnlock()
+	if stopped {
+		return errStopped
+	}
+	results, events, digest, err := f.apply(l)
+	if err != nil {
+		f.mu.Lock()
+		f.stopped = true
+		f.mu.Unlock()
+		f.fatal(fmt.Errorf("%w: index %d: %w", ErrBadEntry, l.Index, err))
+		return errStopped
+	}
+	f.ring.add(digest)
+	f.hub.publish(events)
+	f.onBytes()
+	return results
+}
+
+func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, digest task.Digest, err error) {
+	header, proposals, err := wire.DecodeEntry(l.Data)
+	if err != nil {
+		return nil, nil, digest, err
+	}
+	header.Index, header.Term = l.Index, l.Term
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer func() {
+		// The machine panics on what cannot be. Its state is then worth nothing: stopped is set under this same lock.
+		if p := recover(); p != nil {
+			f.stopped = true
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	results, events = f.machine.Apply(header, proposals)
+	if len(results) != len(proposals) {
+		panic(fmt.Sprintf("%d results for %d commands", len(results), len(proposals)))
+	}
+	f.grown.entries++
+	f.grown.bytes += int64(len(l.Data))
+	f.reached(l.Index)
+	return results, events, f.machine.Digest(), nil
+}
+
+// StoreConfiguration implements raft.ConfigurationStore: it lets applied pass over membership changes.
+func (f *fsm) StoreConfiguration(index uint64, _ raft.Configuration) {
+	f.mu.Lock()
+	f.reached(index)
+	f.mu.Unlock()
+	f.onConfig()
+}
+
+// reached wakes those who wait for index, under mu.
+func (f *fsm) reached(index uint64) {
+	f.applied = max(f.applied, index)
+	f.waits = slices.DeleteFunc(f.waits, func(w wait) bool {
+		if w.index > f.applied {
+			return false
+		}
+		close(w.done)
+		return true
+	})
+}
+
+// errEnded is the answer to a wait that the store's end cut short.
+var errEnded = errors.New("state machine has ended")
+
+// wait returns once index has been applied here; errEnded when one of the channels is closed.
+func (f *fsm) wait(ctx context.Context, index uint64, done, failed <-chan struct{}) error {
+	f.mu.Lock()
+	if f.applied >= index {
+		f.mu.Unlock()
+		return nil
+	}
+	w := wait{index, make(chan struct{})}
+	f.waits = append(f.waits, w)
+	f.mu.Unlock()
+	var err error
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-done:
+		err = errEnded
+	case <-failed:
+		err = errEnded
+	}
+	f.mu.Lock()
+	f.waits = slices.DeleteFunc(f.waits, func(x wait) bool { return x.done == w.done })
+	f.mu.Unlock()
+	return err
+}
+
+// read runs fn on the machine; Apply waits meanwhile.
+func (f *fsm) read(fn func(*task.Machine)) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	fn(f.machine)
+}
+
+func (f *fsm) appliedIndex() uint64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.applied
+}
+
+// Snapshot implements raft.FSM: it only takes an immutable version of the machine.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped {
+		return nil, errStopped
+	}
+	return &snapshot{frozen: f.machine.Freeze(), applied: f.applied, upTo: f.grown, fsm: f}, nil
+}
+
+// Restore implements raft.FSM: the new machine is built aside and takes the place of the old one at the end.
+func (f *fsm) Restore(r io.ReadCloser) error {
+	defer r.Close()
+	counted := &countingReader{r: r}
+	applied, machine, err := readSnapshot(counted)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	if f.stopped {
+		f.mu.Unlock()
+		return errStopped
+	}
+	if f.applied > 0 {
+		f.restores++
+	}
+	f.machine, f.applied = machine, 0
+	f.grown, f.lastSnap = logSize{}, counted.n
+	f.reached(applied)
+	f.mu.Unlock()
+	f.ring.reset(machine.Digest())
+	f.hub.cut(true)
+	f.onConfig()
+	return nil
+}

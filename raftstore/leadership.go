@@ -1,0 +1,265 @@
+package raftstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
+)
+
+// Leadership says whether this node leads, and in which term. Term changes with every gain: two gains in a row (the
+// loss between them was overtaken by the news of the second) are seen as such by their terms.
+type Leadership struct {
+	Leading bool
+	Term    uint64
+}
+
+// termState is one term of this node's leadership.
+type termState struct {
+	term  uint64
+	ready bool // under Store.leadMu: the state holds everything that former leaders committed
+}
+
+// leaderView is who leads, as this node knows.
+type leaderView struct {
+	identity string        // "": unknown
+	changed  chan struct{} // closed at the next news, also when the same node has become ready
+	gone     chan struct{} // closed when somebody else leads, or nobody
+}
+
+type leaderWatch struct {
+	mu   sync.Mutex
+	view leaderView
+}
+
+func newLeaderWatch() *leaderWatch {
+	return &leaderWatch{view: leaderView{changed: make(chan struct{}), gone: make(chan struct{})}}
+}
+
+func (w *leaderWatch) get() leaderView {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.view
+}
+
+// set notes who leads; again wakes the waiters although it is the same node.
+func (w *leaderWatch) set(identity string, again bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	same := w.view.identity == identity
+	if same && !again {
+		return
+	}
+	close(w.view.changed)
+	w.view.changed = make(chan struct{})
+	if !same {
+		close(w.view.gone)
+		w.view.identity, w.view.gone = identity, make(chan struct{})
+	}
+}
+
+// observeLeader follows raft's idea of who leads.
+func (s *Store) observeLeader(ctx context.Context) {
+	ch := make(chan raft.Observation, 16) // when full, one of the waiting ones will do
+	o := raft.NewObserver(ch, false, func(o *raft.Observation) bool {
+		switch o.Data.(type) {
+		case raft.LeaderObservation, raft.RaftState:
+			return true
+		}
+		return false
+	})
+	s.raft.RegisterObserver(o)
+	defer s.raft.DeregisterObserver(o)
+	for {
+		addr, _ := s.raft.LeaderWithID()
+		s.leader.set(string(addr), false)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ch:
+		}
+	}
+}
+
+// watchLeadership runs a term's work from each gain of leadership to its loss. It must never keep raft waiting, which
+// blocks on notify: hence it goes on reading until raft is down.
+func (s *Store) watchLeadership(ctx context.Context, notify <-chan bool) {
+	stop := func() {}
+	for closing := ctx.Done(); ; {
+		select {
+		case <-s.raftDown:
+			stop()
+			return
+		case <-closing:
+			closing = nil
+			stop()
+			stop = func() {}
+		case leading := <-notify:
+			stop() // also when two gains follow each other: lost and regained
+			stop = func() {}
+			if leading && closing != nil {
+				stop = s.startTerm(ctx)
+			}
+		}
+	}
+}
+
+// startTerm begins to lead; the function that it returns ends it.
+func (s *Store) startTerm(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &termState{term: s.raft.CurrentTerm()}
+	s.leadMu.Lock()
+	s.term = t
+	s.leadMu.Unlock()
+	s.batch.open(t)
+	s.wg.Go(func() {
+		if err := s.lead(ctx, t); err != nil && ctx.Err() == nil {
+			// Leading without being able to is worse than not leading (nomad #8470).
+			s.log.Warn("giving up leadership", "term", t.term, "err", err)
+			s.batch.close()
+			if err := s.raft.LeadershipTransfer().Error(); err != nil {
+				s.log.Warn("leadership transfer failed", "err", err)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		s.batch.close()
+		s.leadMu.Lock()
+		was := t.ready
+		t.ready = false
+		s.term = nil
+		s.leadMu.Unlock()
+		if was {
+			s.announce(Leadership{Term: t.term})
+		}
+	}
+}
+
+// lead is the work of one term. It returns nil when leadership was lost.
+func (s *Store) lead(ctx context.Context, t *termState) error {
+	// Everything that former leaders committed must be applied before this one stamps, plans or answers.
+	if err := s.raft.Barrier(0).Error(); err != nil {
+		return lostIsNil(err)
+	}
+	var stamp *stamper
+	s.fsm.read(func(m *task.Machine) { stamp = newStamper(s.cfg.Clock, m.Now(), m.LeaseNow()) })
+	// The first entry of the term is empty. It gives every session and lease a full TTL from here (SPEC C3), and makes
+	// CommitIndex one that every replica's machine reaches: the barrier and raft's no-op are invisible to it.
+	first, err := wire.EncodeEntry(stamp.header(), nil)
+	if err != nil {
+		return fmt.Errorf("raftstore: first entry: %w", err)
+	}
+	if err := s.applyEntry(first).Error(); err != nil {
+		return lostIsNil(err)
+	}
+	s.leadMu.Lock()
+	if s.term != t || ctx.Err() != nil {
+		s.leadMu.Unlock()
+		return nil
+	}
+	t.ready = true
+	s.leadMu.Unlock()
+	s.log.Info("leading", "term", t.term)
+	s.leader.set(s.identity, true)
+	s.announce(Leadership{Leading: true, Term: t.term})
+	s.wg.Go(func() { s.batch.run(ctx, stamp) })
+	s.wg.Go(func() { s.compareDigests(ctx) })
+	s.wg.Go(func() { s.promoteNonvoters(ctx) })
+	<-ctx.Done()
+	return nil
+}
+
+func lostIsNil(err error) error {
+	switch err {
+	case raft.ErrLeadershipLost, raft.ErrNotLeader, raft.ErrRaftShutdown, raft.ErrLeadershipTransferInProgress:
+		return nil
+	}
+	return err
+}
+
+func (s *Store) applyEntry(data []byte) raft.ApplyFuture { return s.raft.Apply(data, 0) }
+
+// leadingTerm returns the term that this node leads and is ready in; 0: none.
+func (s *Store) leadingTerm() uint64 {
+	s.leadMu.Lock()
+	defer s.leadMu.Unlock()
+	if s.term == nil || !s.term.ready {
+		return 0
+	}
+	return s.term.term
+}
+
+// Leadership returns a channel of this node's gains and losses, beginning with the state now. A gain is told once the
+// node is ready to lead: everything committed before is in its machine. Only the latest value is kept for a slow
+// reader. Close closes the channel. Each call returns another channel, kept until Close.
+func (s *Store) Leadership() <-chan Leadership {
+	c := make(chan Leadership, 1)
+	s.leadMu.Lock()
+	defer s.leadMu.Unlock()
+	if s.leadClosed {
+		close(c)
+		return c
+	}
+	c <- s.lastLeadership
+	s.leadSubs = append(s.leadSubs, c)
+	return c
+}
+
+func (s *Store) announce(l Leadership) {
+	s.leadMu.Lock()
+	defer s.leadMu.Unlock()
+	if s.leadClosed || (l.Leading && (s.term == nil || s.term.term != l.Term)) {
+		return // overtaken by the loss
+	}
+	s.lastLeadership = l
+	for _, c := range s.leadSubs {
+		select {
+		case <-c:
+		default:
+		}
+		c <- l // there is room: all senders hold leadMu
+	}
+}
+
+// Leader returns the ID and address of the leader, "" if unknown.
+func (s *Store) Leader() (id, addr string) {
+	v := s.leader.get()
+	if v.identity == "" {
+		return "", ""
+	}
+	p, _ := s.book.lookup(v.identity)
+	return idOf(v.identity), p.Addr
+}
+
+// Transfer hands leadership to the most current follower.
+func (s *Store) Transfer(ctx context.Context) error {
+	if s.leadingTerm() == 0 {
+		return ErrNotLeader
+	}
+	var err error
+	for range 3 {
+		done := make(chan error, 1)
+		f := s.raft.LeadershipTransfer()
+		go func() { done <- f.Error() }()
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			return fmt.Errorf("raftstore: transfer: %w", ctx.Err())
+		}
+		if err == nil || s.raft.State() != raft.Leader {
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("raftstore: transfer: %w", ctx.Err())
+		}
+	}
+	return fmt.Errorf("raftstore: transfer: %w", err)
+}

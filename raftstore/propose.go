@@ -1,0 +1,254 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
+)
+
+// Propose replicates commands from any node and returns one result per command, in order. Each command is applied
+// exactly once, whatever is resent on the way (SPEC H4). Commands of one call may end up in different log entries, and
+// among those of other callers; they are applied in the order given, but a call is not a transaction.
+//
+// Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrClosed: nothing was proposed. ErrOutcomeUnknown: some may have been,
+// or may still be. Errors that came with the end of ctx wrap its error too.
+func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
+	var results []task.Result
+	for len(cmds) > 0 {
+		n, err := chunk(cmds)
+		if err == nil {
+			var rs []task.Result
+			if rs, err = s.proposeChunk(ctx, cmds[:n], results != nil); err == nil {
+				if results == nil && n == len(cmds) {
+					return rs, nil
+				}
+				results, cmds = append(results, rs...), cmds[n:]
+				continue
+			}
+		}
+		if results != nil && !errors.Is(err, ErrOutcomeUnknown) {
+			return nil, fmt.Errorf("%w: some commands were applied: %w", ErrOutcomeUnknown, err)
+		}
+		return nil, err
+	}
+	return results, nil
+}
+
+// chunk returns how many commands go into one request: what fits into one log entry.
+func chunk(cmds []task.Command) (int, error) {
+	bytes := 0
+	for i, c := range cmds {
+		n := commandSize(c)
+		if n > maxCommandBytes {
+			return 0, fmt.Errorf("%w: about %d bytes", ErrTooLarge, n)
+		}
+		if bytes += n; i > 0 && (bytes > maxEntryBytes || i == maxCommands) {
+			return i, nil
+		}
+	}
+	return len(cmds), nil
+}
+
+// proposeChunk sends commands until there is an answer or ctx ends. patient: wait where ErrOverloaded would be returned.
+func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, patient bool) ([]task.Result, error) {
+	results := make([]task.Result, len(cmds))
+	todo := make([]int, len(cmds)) // indexes of cmds without an answer
+	for i := range todo {
+		todo[i] = i
+	}
+	for len(todo) > 0 {
+		these := make([]task.Command, len(todo))
+		for i, at := range todo {
+			these[i] = cmds[at]
+		}
+		x := s.origins.begin(len(these))
+		rs, resent, err := s.proposeNumbered(ctx, x, these, patient)
+		s.origins.end(x)
+		if err != nil {
+			return nil, err
+		}
+		var again []int
+		for i, r := range rs {
+			if r.Code == task.OriginForgotten {
+				again = append(again, todo[i])
+				continue
+			}
+			results[todo[i]] = r
+		}
+		if len(again) > 0 {
+			s.origins.forgotten(x.process)
+			if resent {
+				return nil, fmt.Errorf("%w: the answer is no longer kept", ErrOutcomeUnknown)
+			}
+			patient = patient || len(again) < len(todo)
+		}
+		todo = again
+	}
+	return results, nil
+}
+
+// proposeNumbered sends one run of commands, again and again. resent: the answer may be to a second sending.
+func (s *Store) proposeNumbered(ctx context.Context, x *numbered, cmds []task.Command, patient bool) (rs []task.Result, resent bool, err error) {
+	sent := false // an earlier attempt may have been proposed
+	var retry backoff
+	for {
+		leader := s.leader.get()
+		rs, err = s.attempt(ctx, leader, s.origins.proposals(x, cmds))
+		switch {
+		case err == nil:
+			return rs, sent, nil
+		case errors.Is(err, ErrOutcomeUnknown):
+			sent = true
+		case errors.Is(err, ErrTooLarge):
+			return nil, sent, err
+		case errors.Is(err, ErrOverloaded) && !sent && !patient:
+			return nil, sent, err
+		}
+		if ended := s.ended(ctx); ended != nil {
+			switch {
+			case sent:
+				return nil, sent, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ended)
+			case ctx.Err() != nil:
+				return nil, sent, fmt.Errorf("%w: %w", ErrNoLeader, ended)
+			}
+			return nil, sent, ended
+		}
+		retry.wait(ctx, s.done, leader.changed)
+	}
+}
+
+// ended says why it makes no sense to try again.
+func (s *Store) ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.failure(); err != nil {
+		return err
+	}
+	select {
+	case <-s.done:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// attempt sends commands once, to whoever leads. It is the only place of the product that forwards (ARCHITECTURE 2).
+func (s *Store) attempt(ctx context.Context, leader leaderView, ps []task.Proposal) ([]task.Result, error) {
+	switch {
+	case s.ended(ctx) != nil, leader.identity == "":
+		return nil, ErrNoLeader
+	case leader.identity == s.identity:
+		return s.proposeHere(ctx, ps)
+	}
+	body, err := wire.EncodeProposals(ps)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	b, err := s.callLeader(ctx, leader, kindPropose, body)
+	if err != nil {
+		return nil, callError(err)
+	}
+	rs, err := wire.DecodeResults(b)
+	if err != nil || len(rs) != len(ps) {
+		return nil, fmt.Errorf("%w: answer of the leader: %w", ErrOutcomeUnknown, err)
+	}
+	return rs, nil
+}
+
+// callLeader is clients.call that also ends when another node leads: a resend finds the answer there.
+func (s *Store) callLeader(ctx context.Context, leader leaderView, kind byte, body []byte) ([]byte, error) {
+	p, ok := s.book.lookup(leader.identity)
+	if !ok {
+		return nil, &notSentError{ErrNoLeader}
+	}
+	return s.clients.call(ctx, p.Addr, leader.identity, kind, body, leader.gone)
+}
+
+// callError classifies what came back from a forwarded proposal.
+func callError(err error) error {
+	var notSent *notSentError
+	var status *statusError
+	switch {
+	case errors.As(err, &notSent):
+		return fmt.Errorf("%w: %w", ErrNoLeader, err)
+	case errors.As(err, &status):
+		switch status.status {
+		case statusNotLeader:
+			return ErrNotLeader
+		case statusOverloaded:
+			return ErrOverloaded
+		case statusTooLarge, statusRefused:
+			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// proposeHere puts commands into this node's own queue.
+func (s *Store) proposeHere(ctx context.Context, ps []task.Proposal) ([]task.Result, error) {
+	done := make(chan struct{})
+	c := newCall(ps, func(*call) { close(done) })
+	if err := s.batch.submit(c); err != nil {
+		return nil, err
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+		if s.batch.withdraw(c) {
+			return nil, ErrNotLeader
+		}
+		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+	case <-s.done:
+		if s.batch.withdraw(c) {
+			return nil, ErrClosed
+		}
+		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.results, nil
+}
+
+// ProposeLocal proposes only if this node leads: for the leader's own loop, whose commands (Assign, Tick, RenewSession)
+// mean nothing once it is deposed. They carry no Origin and are not resent. They pass through the same queue as all
+// others, in order. Errors: ErrNotLeader, ErrOverloaded: nothing was proposed; ErrOutcomeUnknown.
+func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
+	if len(cmds) == 0 {
+		return nil, nil
+	}
+	if err := s.ended(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotLeader, err)
+	}
+	ps := make([]task.Proposal, len(cmds))
+	for i, c := range cmds {
+		ps[i].Command = c
+	}
+	return s.proposeHere(ctx, ps)
+}
+
+// backoff waits between attempts: longer each time, jittered, woken by a change of leader.
+type backoff struct{ next time.Duration }
+
+const (
+	backoffMin = 5 * time.Millisecond
+	backoffMax = 500 * time.Millisecond
+)
+
+func (b *backoff) wait(ctx context.Context, done <-chan struct{}, changed <-chan struct{}) {
+	b.next = min(max(2*b.next, backoffMin), backoffMax)
+	t := time.NewTimer(b.next/2 + rand.N(b.next/2))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-changed:
+	case <-done:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,177 @@
+package raftstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Read runs fn on this node's machine, which then holds at least everything that any Propose or Read of the cluster
+// had seen when Read was called (ReadIndex, SPEC W4). fn must be short and not block: Apply waits for it. It must not
+// keep the machine; values that it returns are immutable and may be kept. Without a leader Read waits for one until ctx
+// ends: ErrNoLeader then, wrapping ctx's error.
+func (s *Store) Read(ctx context.Context, fn func(*task.Machine)) error {
+	index, err := s.readIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.WaitIndex(ctx, index); err != nil {
+		return err
+	}
+	s.fsm.read(fn)
+	return nil
+}
+
+// Local runs fn on this node's machine as it is: possibly stale.
+func (s *Store) Local(fn func(*task.Machine)) { s.fsm.read(fn) }
+
+// WaitIndex returns once the log is applied here up to index.
+func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
+	if err := s.failure(); err != nil {
+		return err
+	}
+	switch err := s.fsm.wait(ctx, index, s.done, s.failed); {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil:
+		return cmp.Or(s.failure(), ErrClosed)
+	default:
+		return fmt.Errorf("raftstore: wait for index %d: %w", index, err)
+	}
+}
+
+// readIndex returns an index that covers everything acknowledged before the call. All who wait while a round is under
+// way share the next one.
+func (s *Store) readIndex(ctx context.Context) (uint64, error) {
+	var retry backoff
+	for {
+		leader := s.leader.get()
+		if err := s.ended(ctx); err != nil {
+			if ctx.Err() != nil {
+				return 0, fmt.Errorf("%w: %w", ErrNoLeader, err)
+			}
+			return 0, err
+		}
+		if leader.identity != "" {
+			index, err := s.reads.join(ctx, s.done)
+			if err == nil {
+				return index, nil
+			}
+		}
+		retry.wait(ctx, s.done, leader.changed)
+	}
+}
+
+// readRound asks once: here if this node leads, else the leader.
+func (s *Store) readRound(ctx context.Context) (uint64, error) {
+	leader := s.leader.get()
+	switch leader.identity {
+	case "":
+		return 0, ErrNoLeader
+	case s.identity:
+		return s.verifiedIndex()
+	}
+	b, err := s.callLeader(ctx, leader, kindReadIndex, nil)
+	if err != nil {
+		return 0, err
+	}
+	var r indexReply
+	if err := cbor.Unmarshal(b, &r); err != nil {
+		return 0, fmt.Errorf("raftstore: answer of the leader: %w", err)
+	}
+	return r.Index, nil
+}
+
+// readLocal answers another node's question: it joins the rounds of this one, if it leads.
+func (s *Store) readLocal(ctx context.Context) (uint64, error) {
+	if s.leadingTerm() == 0 {
+		return 0, ErrNotLeader
+	}
+	return s.reads.join(ctx, s.done)
+}
+
+// verifiedIndex is ReadIndex on the leader (facts 1.4): an entry of this term is applied (leadingTerm), the commit
+// index is taken, then a majority confirms that this node still leads, in the same term: without the comparison of
+// terms a node that lost and regained leadership meanwhile could confirm an index of before.
+func (s *Store) verifiedIndex() (uint64, error) {
+	term := s.leadingTerm()
+	if term == 0 || s.raft.CurrentTerm() != term {
+		return 0, ErrNotLeader
+	}
+	// raft leaves a question unanswered that it gets while it shuts down: halt waits for this lock.
+	s.verifying.Lock()
+	defer s.verifying.Unlock()
+	if s.failure() != nil {
+		return 0, ErrNotLeader
+	}
+	index := s.raft.CommitIndex()
+	if err := s.raft.VerifyLeader().Error(); err != nil {
+		return 0, err
+	}
+	if s.raft.CurrentTerm() != term {
+		return 0, ErrNotLeader
+	}
+	return index, nil
+}
+
+// readRounds lets many readers share one round.
+type readRounds struct {
+	mu      sync.Mutex
+	waiting []chan readAnswer
+	wake    chan struct{}
+}
+
+type readAnswer struct {
+	index uint64
+	err   error
+}
+
+func newReadRounds() *readRounds { return &readRounds{wake: make(chan struct{}, 1)} }
+
+// join waits for the outcome of a round that begins after the call.
+func (r *readRounds) join(ctx context.Context, done <-chan struct{}) (uint64, error) {
+	answer := make(chan readAnswer, 1)
+	r.mu.Lock()
+	r.waiting = append(r.waiting, answer)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case a := <-answer:
+		return a.index, a.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-done:
+		return 0, ErrClosed
+	}
+}
+
+// runReads runs one round after the other while anybody waits.
+func (s *Store) runReads(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.reads.wake:
+		}
+		s.reads.mu.Lock()
+		waiting := s.reads.waiting
+		s.reads.waiting = nil
+		s.reads.mu.Unlock()
+		if len(waiting) == 0 {
+			continue
+		}
+		var a readAnswer
+		a.index, a.err = s.readRound(ctx)
+		for _, w := range waiting {
+			w <- a
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package raftstore
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Role of a node.
+type Role string
+
+// The roles. A node that belongs to no cluster yet is Joining; Nonvoter follows without a vote, until it has caught up.
+const (
+	RoleLeader    Role = "leader"
+	RoleFollower  Role = "follower"
+	RoleCandidate Role = "candidate"
+	RoleNonvoter  Role = "nonvoter"
+	RoleJoining   Role = "joining"
+	RoleStopped   Role = "stopped"
+)
+
+// Member is one node of the cluster.
+type Member struct {
+	ID    string
+	Addr  string // node-to-node, "" if unknown
+	HTTP  string // advertised, "" if unknown
+	Voter bool
+}
+
+// Status is this node's view, for /v1/cluster and readiness. It is local: no peer is asked.
+type Status struct {
+	ID, Addr, HTTP string
+	Role           Role
+	Term           uint64
+	LeaderID       string // "" if unknown
+	LeaderAddr     string
+	Applied        uint64 // index up to which the log is in the machine
+	Commit         uint64
+	LastContact    time.Duration // since the leader was heard of; 0 on the leader, -1: never
+	Ready          bool          // a leader is known and in contact, this node has caught up and its disk works (SPEC H1 /readyz)
+	Members        []Member
+	Digest         task.Digest
+	Disk           DiskHealth
+	SnapshotsTaken int   // from a leader, since start: more than a few in minutes is raft #697
+	Err            error // why the node has stopped
+}
+
+// readyLag is how many entries a ready node may be behind what it knows to be committed.
+const readyLag = 256
+
+// Status returns this node's view of the cluster and of itself.
+func (s *Store) Status() Status {
+	me := s.book.me()
+	st := Status{
+		ID: me.ID, Addr: me.Addr, HTTP: me.HTTP,
+		Term: s.raft.CurrentTerm(), Commit: s.raft.CommitIndex(), LastContact: -1,
+		Disk: s.disk.Health(), Err: s.failure(),
+	}
+	st.LeaderID, st.LeaderAddr = s.Leader()
+	s.fsm.mu.RLock()
+	st.Applied, st.Digest, st.SnapshotsTaken = s.fsm.applied, s.fsm.machine.Digest(), s.fsm.restores
+	s.fsm.mu.RUnlock()
+	voter, member := false, false
+	for _, m := range s.servers() {
+		p, _ := s.book.lookup(string(m.Address))
+		st.Members = append(st.Members, Member{ID: string(m.ID), Addr: p.Addr, HTTP: p.HTTP, Voter: m.Suffrage == raft.Voter})
+		if string(m.Address) == s.identity {
+			member, voter = true, m.Suffrage == raft.Voter
+		}
+	}
+	state := s.raft.State()
+	if t := s.raft.LastContact(); state == raft.Leader {
+		st.LastContact = 0
+	} else if !t.IsZero() {
+		st.LastContact = time.Since(t)
+	}
+	switch {
+	case st.Err != nil:
+		st.Role = RoleStopped
+	case !member:
+		st.Role = RoleJoining
+	case state == raft.Leader:
+		st.Role = RoleLeader
+	case !voter:
+		st.Role = RoleNonvoter
+	case state == raft.Candidate:
+		st.Role = RoleCandidate
+	default:
+		st.Role = RoleFollower
+	}
+	inContact := st.LastContact >= 0 && st.LastContact < 3*s.cfg.ElectionTimeout
+	if state == raft.Leader {
+		inContact = s.leadingTerm() != 0
+	}
+	st.Ready = st.Err == nil && member && st.LeaderID != "" && inContact &&
+		st.Applied+readyLag >= st.Commit && st.Disk.Err == nil && st.Disk.Pending < s.cfg.DiskTimeout/4
+	return st
+}

@@ -1,0 +1,290 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Store is one node's replica of the machine.
+type Store struct {
+	cfg      Config
+	log      *slog.Logger
+	identity string
+
+	book      *book
+	disk      *disk
+	trans     transport
+	raft      *raft.Raft
+	fsm       *fsm
+	hub       *hub
+	ring      *digestRing
+	batch     *batcher
+	origins   *origins
+	leader    *leaderWatch
+	reads     *readRounds
+	clients   *clients
+	server    *server
+	grown     chan struct{} // the log has grown
+	unsettled chan struct{} // settle must look again
+	promote   chan struct{} // the configuration has changed
+
+	admitting sync.Mutex // one change of members at a time
+	verifying sync.Mutex // held while raft verifies leadership
+	contactMu sync.Mutex
+	contacts  map[string]*contact // by identity
+
+	leadMu         sync.Mutex
+	term           *termState // nil: not leading
+	lastLeadership Leadership
+	leadSubs       []chan Leadership
+	leadClosed     bool
+
+	failOnce sync.Once
+	failed   chan struct{} // closed when the node has stopped itself
+	failErr  error         // set before failed is closed
+
+	cancel   context.CancelFunc
+	done     chan struct{} // closed by Close: calls end
+	hurry    chan struct{} // closed by Close: snapshots are not slowed down
+	abort    chan struct{} // closed at the end of Close's patience: snapshots are given up
+	raftDown chan struct{} // closed when raft has shut down
+	wg       sync.WaitGroup
+	tail     sync.WaitGroup // goroutines that raft needs until it is down
+	close    sync.Once
+	closeErr error
+}
+
+// Open starts the node. It returns as soon as the local state is loaded; joining or founding a cluster, or finding its
+// peers again, goes on in the background.
+func Open(c Config) (*Store, error) {
+	cfg, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	book, err := openBook(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		cfg: cfg, identity: book.self.identity(), book: book,
+		log: cfg.Logger.With("node", cfg.ID), hub: newHub(), ring: newDigestRing(), origins: newOrigins(cfg.Clock),
+		leader: newLeaderWatch(), reads: newReadRounds(), contacts: map[string]*contact{},
+		grown: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1),
+		failed: make(chan struct{}), done: make(chan struct{}), hurry: make(chan struct{}),
+		abort: make(chan struct{}), raftDown: make(chan struct{}),
+	}
+	s.clients = newClients(&s.cfg, s.identity)
+	s.batch = newBatcher(&s.cfg, s, &s.wg)
+	s.fsm = &fsm{
+		fatal: s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
+		machine: task.NewMachine(), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
+	}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open starts everything that has to be stopped again.
+func (s *Store) open() (err error) {
+	if s.disk, err = openDisk(&s.cfg, s.fail); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			s.disk.Close()
+		}
+	}()
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(s.cfg.Dir, 2, hclogTo(s.log))
+	if err != nil {
+		return fmt.Errorf("raftstore: open snapshots: %w", err)
+	}
+	// Entries are groups of up to 512 KiB: a small cache holds what followers need.
+	cache, err := raft.NewLogCache(maxAppendEntries, s.disk)
+	if err != nil {
+		return fmt.Errorf("raftstore: log cache: %w", err)
+	}
+	s.trans = newTransport(&s.cfg, s.book)
+	notify := make(chan bool, 8)
+	s.raft, err = raft.NewRaft(s.cfg.raftConfig(notify), s.fsm, cache, s.disk, snaps, s.trans)
+	if err != nil {
+		s.trans.shut()
+		return fmt.Errorf("raftstore: start: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.tail.Go(func() { s.watchLeadership(ctx, notify) })
+	s.server = newServer(ctx, s, s.cfg.Net.Listen(mux.Propose))
+	s.wg.Go(s.server.run)
+	s.wg.Go(func() { s.observeLeader(ctx) })
+	s.wg.Go(func() { s.runReads(ctx) })
+	s.wg.Go(func() { s.snapshotWhenGrown(ctx) })
+	s.wg.Go(func() { s.settle(ctx) })
+	return nil
+}
+
+// Subscribe delivers the events of this node's machine from now on; buffer is how many entries' events the subscriber
+// may lag behind.
+func (s *Store) Subscribe(buffer int) *Subscription { return s.hub.subscribe(buffer) }
+
+// fail stops the node: it takes no part in the cluster from here on, and its owner is told. It may be called from any
+// goroutine, raft's own included, and does not block.
+func (s *Store) fail(err error) {
+	s.failOnce.Do(func() {
+		s.failErr = err
+		close(s.failed)
+		s.log.Error("this node stops", "err", err)
+		go func() {
+			s.halt()
+			s.cfg.OnFatal(err)
+		}()
+	})
+}
+
+// failure returns why the node has stopped, or nil.
+func (s *Store) failure() error {
+	select {
+	case <-s.failed:
+		return fmt.Errorf("%w: %w", ErrStopped, s.failErr)
+	default:
+		return nil
+	}
+}
+
+// halt takes the node out of the cluster without waiting for anything that may hang.
+func (s *Store) halt() {
+	if s.raft == nil {
+		return // it failed while it opened
+	}
+	s.batch.close()
+	// Let raft answer what it has been asked, if it still can.
+	for end := time.Now().Add(time.Second); time.Now().Before(end) && !s.verifying.TryLock(); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.raft.Shutdown()
+	s.trans.shut()
+}
+
+// Close ends the node. If it leads, it hands leadership over first, so that the cluster goes on within milliseconds; it
+// takes a snapshot if anything was applied since the last, so that the next start is quick. ctx bounds both. A second
+// Close waits for the first and returns its error.
+func (s *Store) Close(ctx context.Context) error {
+	s.close.Do(func() { s.closeErr = s.shut(ctx) })
+	return s.closeErr
+}
+
+// Patience for the steps of Close that may be left out.
+const (
+	transferPatience = 5 * time.Second
+	shutdownPatience = 10 * time.Second
+)
+
+func (s *Store) shut(ctx context.Context) error {
+	close(s.hurry)
+	stopAborting := context.AfterFunc(ctx, func() { close(s.abort) })
+	if s.failure() == nil {
+		s.handOver(ctx)
+	}
+	close(s.done)
+	if s.failure() == nil {
+		s.snapshotAtEnd(ctx)
+	}
+	s.cancel()
+	s.server.close()
+	s.clients.close()
+	s.batch.close()
+	var errs []error
+	// What waits for raft's answers must end before raft does: it does not answer afterwards. Nothing here waits for the
+	// network, only a disk that hangs can make it last.
+	if !waitFor(ctx, shutdownPatience, s.wg.Wait) {
+		errs = append(errs, errors.New("raftstore: close: requests to raft hang"))
+	}
+	if stopAborting() {
+		close(s.abort)
+	}
+	down := waitFor(ctx, shutdownPatience, func() { _ = s.raft.Shutdown().Error() })
+	close(s.raftDown)
+	s.tail.Wait()
+	s.trans.shut()
+	if down {
+		if err := s.disk.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("raftstore: close log: %w", err))
+		}
+	} else {
+		errs = append(errs, errors.New("raftstore: close: raft hangs"))
+	}
+	s.hub.cut(false)
+	s.leadMu.Lock()
+	s.leadClosed = true
+	for _, c := range s.leadSubs {
+		close(c)
+	}
+	s.leadSubs = nil
+	s.leadMu.Unlock()
+	return errors.Join(errs...)
+}
+
+// waitFor runs f, which takes no context, and waits for it as long as ctx allows, but at least for a moment.
+func waitFor(ctx context.Context, patience time.Duration, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		f()
+		close(done)
+	}()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+		// The caller is in a hurry; give what is only slow a last chance.
+		select {
+		case <-done:
+			return true
+		case <-time.After(min(patience, time.Second)):
+		}
+	}
+	return false
+}
+
+// handOver transfers leadership if this node leads others.
+func (s *Store) handOver(ctx context.Context) {
+	if s.raft.State() != raft.Leader {
+		return
+	}
+	others := false
+	for _, m := range s.servers() {
+		others = others || (m.Suffrage == raft.Voter && string(m.Address) != s.identity)
+	}
+	if !others {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, transferPatience)
+	defer cancel()
+	if err := s.Transfer(ctx); err != nil && !errors.Is(err, ErrNotLeader) {
+		s.log.Warn("leadership transfer failed", "err", err)
+	}
+}
+
+// snapshotAtEnd spares the next start the replay of the log.
+func (s *Store) snapshotAtEnd(ctx context.Context) {
+	s.fsm.mu.RLock()
+	grown := s.fsm.grown.entries > 0
+	s.fsm.mu.RUnlock()
+	if !grown || ctx.Err() != nil {
+		return
+	}
+	if err := s.snapshot(); err != nil {
+		s.log.Warn("no snapshot at the end", "err", err)
+	}
+}

@@ -1,0 +1,89 @@
+package raftstore
+
+import (
+	"sync"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Subscription delivers the events of this node's own machine, in order, one slice per log entry. A subscriber that
+// lags by more than its buffer is cut off: C is closed and Lagged true. The same happens when the machine is replaced
+// by a snapshot from the leader. The subscriber then subscribes again and reads the state.
+type Subscription struct {
+	C <-chan []task.Event
+
+	c      chan []task.Event
+	hub    *hub
+	lagged bool // under hub.mu
+	closed bool // under hub.mu
+}
+
+// Lagged reports whether events were missed. Ask after C was closed.
+func (s *Subscription) Lagged() bool {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return s.lagged
+}
+
+// Close ends the subscription: C is closed. A second Close does nothing.
+func (s *Subscription) Close() {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.hub.drop(s, false)
+}
+
+// hub hands events to subscribers without ever waiting for one.
+type hub struct {
+	mu     sync.Mutex
+	subs   map[*Subscription]struct{}
+	closed bool
+}
+
+func newHub() *hub { return &hub{subs: map[*Subscription]struct{}{}} }
+
+func (h *hub) subscribe(buffer int) *Subscription {
+	c := make(chan []task.Event, max(1, buffer))
+	s := &Subscription{C: c, c: c, hub: h}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subs[s] = struct{}{}
+	if h.closed {
+		h.drop(s, false)
+	}
+	return s
+}
+
+// drop ends s, under mu.
+func (h *hub) drop(s *Subscription, lagged bool) {
+	if s.closed {
+		return
+	}
+	s.closed, s.lagged = true, lagged
+	close(s.c)
+	delete(h.subs, s)
+}
+
+func (h *hub) publish(evs []task.Event) {
+	if len(evs) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.subs {
+		select {
+		case s.c <- evs:
+		default:
+			h.drop(s, true)
+		}
+	}
+}
+
+// cut ends all subscriptions: because events were missed, or for good.
+func (h *hub) cut(lagged bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = h.closed || !lagged
+	for s := range h.subs {
+		h.drop(s, lagged)
+	}
+}

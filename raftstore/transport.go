@@ -1,0 +1,229 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/internal/mux"
+)
+
+// transport is raft's NetworkTransport without the heartbeat fast path: heartbeats handled on the transport's own
+// goroutine let a deposed leader write its commands under a term that it does not lead (raft #695, facts 0.2). Without
+// a handler they go through raft's main loop, where every change of term then happens.
+type transport struct {
+	*raft.NetworkTransport
+	layer *streamLayer
+}
+
+var (
+	_ raft.Transport   = transport{}
+	_ raft.WithPreVote = transport{}
+	_ raft.WithClose   = transport{}
+)
+
+// SetHeartbeatHandler implements raft.Transport by ignoring the handler.
+func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+func newTransport(c *Config, b *book) transport {
+	layer := newStreamLayer(c, b)
+	return transport{layer: layer, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
+	})}
+}
+
+// shut closes everything, connections that were accepted included: the library leaves those open.
+func (t transport) shut() {
+	_ = t.NetworkTransport.Close()
+	t.NetworkTransport.CloseStreams()
+	t.layer.shut()
+}
+
+// handshakeTimeout bounds how long a new connection may take to say whom it is for.
+const handshakeTimeout = 5 * time.Second
+
+// streamLayer is raft's way to the network. To raft an address is an identity (see peer); the book knows where it
+// lives now. Each connection begins with the identity that it is meant for: after a change of addresses a request for
+// one node could reach another, whose answer raft would count as the first one's.
+type streamLayer struct {
+	ln   net.Listener
+	net  Network
+	book *book
+	self string
+
+	accepted chan net.Conn
+	done     chan struct{}
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	shutd bool
+}
+
+func newStreamLayer(c *Config, b *book) *streamLayer {
+	l := &streamLayer{
+		ln: c.Net.Listen(mux.Raft), net: c.Net, book: b, self: b.self.identity(),
+		accepted: make(chan net.Conn), done: make(chan struct{}), conns: map[net.Conn]struct{}{},
+	}
+	l.wg.Go(l.acceptAll)
+	return l
+}
+
+func (l *streamLayer) acceptAll() {
+	for {
+		c, err := l.ln.Accept()
+		if err != nil {
+			select {
+			case <-l.done:
+			default:
+				if !errors.Is(err, net.ErrClosed) {
+					select {
+					case <-l.done:
+					case <-time.After(50 * time.Millisecond):
+						continue
+					}
+				}
+			}
+			return
+		}
+		t, ok := l.track(c)
+		if !ok {
+			c.Close()
+			return
+		}
+		l.wg.Go(func() {
+			if err := l.greet(t); err != nil {
+				t.Close()
+				return
+			}
+			select {
+			case l.accepted <- t:
+			case <-l.done:
+				t.Close()
+			}
+		})
+	}
+}
+
+// greet reads whom an incoming connection is for.
+func (l *streamLayer) greet(c net.Conn) error {
+	_ = c.SetReadDeadline(time.Now().Add(handshakeTimeout))
+	var n [1]byte
+	if _, err := io.ReadFull(c, n[:]); err != nil {
+		return err
+	}
+	to := make([]byte, n[0])
+	if _, err := io.ReadFull(c, to); err != nil {
+		return err
+	}
+	if string(to) != l.self {
+		return fmt.Errorf("raftstore: connection for %q reached %q", to, l.self)
+	}
+	return c.SetReadDeadline(time.Time{})
+}
+
+// Dial implements raft.StreamLayer.
+func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	p, ok := l.book.lookup(string(identity))
+	if !ok {
+		return nil, fmt.Errorf("raftstore: no address known of %s", identity)
+	}
+	// A dial to a dead host must not keep a vote or a heartbeat waiting for the whole timeout.
+	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, 2*time.Second))
+	defer cancel()
+	go func() {
+		select {
+		case <-l.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	c, err := l.net.Dial(ctx, p.Addr, mux.Raft)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := l.track(c)
+	if !ok {
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	_ = t.SetWriteDeadline(time.Now().Add(timeout))
+	if _, err := t.Write(append([]byte{byte(len(identity))}, identity...)); err != nil {
+		t.Close()
+		return nil, err
+	}
+	_ = t.SetWriteDeadline(time.Time{})
+	return t, nil
+}
+
+// Accept implements net.Listener.
+func (l *streamLayer) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.accepted:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *streamLayer) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.shutd {
+		l.shutd = true
+		close(l.done)
+	}
+	return l.ln.Close()
+}
+
+// Addr implements net.Listener: to raft, its own address is its identity.
+func (l *streamLayer) Addr() net.Addr { return identityAddr(l.self) }
+
+type identityAddr string
+
+func (identityAddr) Network() string  { return "taskrt" }
+func (a identityAddr) String() string { return string(a) }
+
+func (l *streamLayer) shut() {
+	_ = l.Close()
+	l.mu.Lock()
+	for c := range l.conns {
+		c.Close()
+	}
+	l.mu.Unlock()
+	l.wg.Wait()
+}
+
+// track remembers c until it is closed.
+func (l *streamLayer) track(c net.Conn) (net.Conn, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shutd {
+		return nil, false
+	}
+	l.conns[c] = struct{}{}
+	return &trackedConn{Conn: c, layer: l}, true
+}
+
+type trackedConn struct {
+	net.Conn
+	layer *streamLayer
+	once  sync.Once
+}
+
+func (c *trackedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		c.layer.mu.Lock()
+		delete(c.layer.conns, c.Conn)
+		c.layer.mu.Unlock()
+	})
+	return err
+}
