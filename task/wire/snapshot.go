@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// A snapshot is the magic, a version byte, and records: a tag byte, the length of the body as a uvarint, the body in
+// CBOR. The last record has the tag 0 and no body, and nothing follows it.
+const (
+	snapshotMagic   = "taskrt-snapshot\n"
+	snapshotVersion = 1
+	maxRecord       = 64 << 20 // bytes; far above any record that the limits of the API allow
+)
+
+// Tags of records. Never reuse one.
+const (
+	tagEnd byte = iota
+	tagHead
+	tagBehavior
+	tagModule
+	tagSession
+	tagProcess
+	tagAnswer
+	tagTask
+)
+
+func tagOf(r task.Record) (byte, error) {
+	switch r.(type) {
+	case *task.Head:
+		return tagHead, nil
+	case *task.Behavior:
+		return tagBehavior, nil
+	case *task.Module:
+		return tagModule, nil
+	case *task.Session:
+		return tagSession, nil
+	case *task.Process:
+		return tagProcess, nil
+	case *task.Answer:
+		return tagAnswer, nil
+	case *task.Task:
+		return tagTask, nil
+	}
+	return 0, fmt.Errorf("wire: unknown record %T", r)
+}
+
+func decodeRecord(tag byte, body []byte) (task.Record, error) {
+	var r task.Record
+	switch tag {
+	case tagHead:
+		r = new(task.Head)
+	case tagBehavior:
+		r = new(task.Behavior)
+	case tagModule:
+		r = new(task.Module)
+	case tagSession:
+		r = new(task.Session)
+	case tagProcess:
+		r = new(task.Process)
+	case tagAnswer:
+		r = new(task.Answer)
+	case tagTask:
+		r = new(task.Task)
+	default:
+		return nil, fmt.Errorf("%w: snapshot record with the unknown tag %d", ErrMalformed, tag)
+	}
+	if err := cborModes.strict.Unmarshal(body, r); err != nil {
+		return nil, malformed(err)
+	}
+	return r, nil
+}
+
+// WriteSnapshot writes f. It may run beside Apply.
+func WriteSnapshot(w io.Writer, f *task.Frozen) error {
+	out := bufio.NewWriterSize(w, 256<<10)
+	out.WriteString(snapshotMagic) // a bufio.Writer keeps its first error until Flush
+	out.WriteByte(snapshotVersion)
+	var body bytes.Buffer
+	var length [binary.MaxVarintLen64]byte
+	for r := range f.Records {
+		tag, err := tagOf(r)
+		if err != nil {
+			return err
+		}
+		body.Reset()
+		if err := cborModes.enc.MarshalToBuffer(r, &body); err != nil {
+			return fmt.Errorf("wire: snapshot record %T: %w", r, err)
+		}
+		out.WriteByte(tag)
+		out.Write(length[:binary.PutUvarint(length[:], uint64(body.Len()))])
+		if _, err := out.Write(body.Bytes()); err != nil {
+			return fmt.Errorf("wire: snapshot: %w", err)
+		}
+	}
+	out.Write([]byte{tagEnd, 0})
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("wire: snapshot: %w", err)
+	}
+	return nil
+}
+
+// ReadSnapshot builds a machine from what WriteSnapshot wrote. It reads r to its end and refuses what is truncated, has
+// something behind its end, or does not have the digest that it names.
+func ReadSnapshot(r io.Reader) (*task.Machine, error) {
+	return task.Restore(records(bufio.NewReaderSize(r, 256<<10)))
+}
+
+// records yields the records of a snapshot, or an error as the last element.
+func records(r *bufio.Reader) iter.Seq2[task.Record, error] {
+	return func(yield func(task.Record, error) bool) {
+		if err := readMagic(r); err != nil {
+			yield(nil, err)
+			return
+		}
+		var body bytes.Buffer
+		for {
+			record, err := readRecord(r, &body)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func readMagic(r *bufio.Reader) error {
+	var start [len(snapshotMagic) + 1]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil {
+		return fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
+	}
+	if string(start[:len(snapshotMagic)]) != snapshotMagic {
+		return fmt.Errorf("%w: not a snapshot", ErrMalformed)
+	}
+	if v := start[len(snapshotMagic)]; v != snapshotVersion {
+		return fmt.Errorf("%w: snapshot format %d", ErrMalformed, v)
+	}
+	return nil
+}
+
+// readRecord returns io.EOF after the end record, if nothing is behind it.
+func readRecord(r *bufio.Reader, body *bytes.Buffer) (task.Record, error) {
+	tag, err := r.ReadByte()
+	if err != nil {
+		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
+	}
+	n, err := binary.ReadUvarint(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
+	}
+	if tag == tagEnd {
+		if n != 0 {
+			return nil, fmt.Errorf("%w: snapshot: end record with a body", ErrMalformed)
+		}
+		switch _, err := r.ReadByte(); {
+		case err == nil:
+			return nil, fmt.Errorf("%w: snapshot: something behind its end", ErrMalformed)
+		case !errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("wire: snapshot: %w", err)
+		}
+		return nil, io.EOF
+	}
+	if n > maxRecord {
+		return nil, fmt.Errorf("%w: snapshot: a record of %d bytes", ErrMalformed, n)
+	}
+	body.Reset()
+	if _, err := io.CopyN(body, r, int64(n)); err != nil { // grows with what is there, not with what is claimed
+		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
+	}
+	return decodeRecord(tag, body.Bytes())
+}
+
+// noEOF keeps a truncated snapshot from looking like one that has ended.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
