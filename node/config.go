@@ -1,0 +1,176 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// DefaultSessionTTL and MinSessionTTL bound how fast a lost worker is noticed (SPEC L2).
+const (
+	DefaultSessionTTL = 10 * time.Second
+	MinSessionTTL     = 2 * time.Second
+)
+
+// Config configures a Node. Zero values mean the defaults.
+type Config struct {
+	// ID is the identity of the node, and of its built-in worker (SPEC C1).
+	ID string
+	// Dir holds everything that the node keeps: raft.db, snapshots, blobs, logs, compiled modules, the worker's secret.
+	Dir string
+	// Addr is the node-to-node address that others can dial; HTTPAdvertise the HTTP address told to clients.
+	Addr          string
+	HTTPAdvertise string
+	// Join and BootstrapExpect are raftstore's: the same command line for first start, restart and rejoin (SPEC C1).
+	Join            []string
+	BootstrapExpect int
+	// Net listens on Addr and dials; the node takes its protocols from it and leaves closing it to its owner.
+	Net mux.Network
+
+	// Worker makes the node run tasks itself, with Slots at a time (0: worker's default).
+	Worker bool
+	Slots  int
+	// SessionTTL is given to sessions opened while this node leads; default 10 s, at least 2 s.
+	SessionTTL time.Duration
+	// DrainTime is how long running attempts may end by themselves at shutdown (0: worker's default).
+	DrainTime time.Duration
+
+	// LogBytes bounds the logs of attempts on this node's disk; default 256 MiB.
+	LogBytes int64
+	// Version is shown in the cluster's status.
+	Version string
+	Logger  *slog.Logger // default slog.Default
+
+	// OnFatal is told, beside Run's return, why the node must stop.
+	OnFatal func(error)
+
+	// Raft tunes the store: its timeouts and sizes are used, its identity, network and clock are not.
+	Raft raftstore.Config
+	// Runtime tunes the engine; CacheDir defaults to a folder of Dir.
+	Runtime runtime.Config
+
+	// Clock and Boottime are injected so that tests can move them; default the machine's.
+	Clock    raftstore.Clock
+	Boottime func() time.Duration
+	// OnRun is told when guest code begins and ends to execute here (proof of SPEC L1 in tests).
+	OnRun func(worker.Run)
+	// OnOverrun is worker.Config's: what to do when a guest cannot be stopped in time. Default: exit.
+	OnOverrun func(worker.Overrun)
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.SessionTTL == 0 {
+		c.SessionTTL = DefaultSessionTTL
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Clock == nil {
+		c.Clock = raftstore.SystemClock()
+	}
+	if c.Runtime.CacheDir == "" {
+		c.Runtime.CacheDir = filepath.Join(c.Dir, "wasm-cache")
+	}
+	c.Logger = c.Logger.With("node", c.ID)
+	return c, c.Validate()
+}
+
+// Validate reports the first field that makes no sense.
+func (c Config) Validate() error {
+	switch {
+	case c.ID == "":
+		return errors.New("node: ID is empty")
+	case c.Dir == "":
+		return errors.New("node: Dir is empty")
+	case c.Addr == "":
+		return errors.New("node: Addr is empty")
+	case c.Net == nil:
+		return errors.New("node: Net is missing")
+	case c.SessionTTL < MinSessionTTL:
+		return fmt.Errorf("node: SessionTTL %v is below %v", c.SessionTTL, MinSessionTTL)
+	case c.Slots < 0:
+		return fmt.Errorf("node: Slots is negative: %d", c.Slots)
+	case c.LogBytes < 0:
+		return fmt.Errorf("node: LogBytes is negative: %d", c.LogBytes)
+	}
+	return nil
+}
+
+func (c *Config) storeConfig(fatal func(error)) raftstore.Config {
+	s := c.Raft
+	s.ID, s.Dir, s.Addr, s.HTTP = c.ID, filepath.Join(c.Dir, "raft"), c.Addr, c.HTTPAdvertise
+	s.Join, s.BootstrapExpect, s.Net = c.Join, c.BootstrapExpect, c.Net
+	s.Clock, s.Logger, s.OnFatal = c.Clock, c.Logger, fatal
+	return s
+}
+
+func (c *Config) runtimeConfig() runtime.Config {
+	r := c.Runtime
+	if r.Logger == nil {
+		r.Logger = c.Logger
+	}
+	if r.Boottime == nil {
+		r.Boottime = c.Boottime
+	}
+	return r
+}
+
+func (c *Config) workerConfig(d worker.Dialer, m worker.Modules, r worker.Runner) worker.Config {
+	return worker.Config{
+		ID: c.ID, Node: c.ID, Dir: filepath.Join(c.Dir, "worker"), Slots: c.Slots,
+		Dial: d, Modules: m, Runner: r,
+		DrainTime: c.DrainTime, Boottime: c.Boottime, Now: c.Clock.Wall, Logger: c.Logger,
+		OnRun: c.OnRun, OnOverrun: c.OnOverrun,
+	}
+}
+
+// leaderDialer connects the built-in worker to whoever leads, this node included.
+type leaderDialer struct {
+	net    mux.Network
+	leader func() (id, addr string)
+
+	mu   sync.Mutex
+	told string // where a node that does not lead saw the leader; used once
+}
+
+var errNoLeader = errors.New("node: no leader is known")
+
+// Dial implements worker.Dialer.
+func (d *leaderDialer) Dial(ctx context.Context) (net.Conn, error) {
+	d.mu.Lock()
+	addr := d.told
+	d.told = ""
+	d.mu.Unlock()
+	if addr == "" {
+		_, addr = d.leader()
+	}
+	if addr == "" {
+		return nil, errNoLeader
+	}
+	return d.net.Dial(ctx, addr, mux.Stream)
+}
+
+// Redirect implements worker.Dialer.
+func (d *leaderDialer) Redirect(addr string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = addr
+}
+
+// blobModules gets the modules of the built-in worker from this node's files, else from the other members'.
+type blobModules struct{ n *Node }
+
+// Fetch implements worker.Modules.
+func (b blobModules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
+	return b.n.blobs.Get(ctx, digest, b.n.otherAddrs())
+}

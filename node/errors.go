@@ -1,0 +1,47 @@
+package node
+
+import (
+	"context"
+	"errors"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/task"
+)
+
+// storeError turns what the replicated store could not do into an answer of the API. sent tells whether a command was
+// on its way, so that a context that ended leaves its outcome unknown (SPEC H4).
+func storeError(err error, sent bool) error {
+	switch {
+	case err == nil:
+		return nil
+	case api.CodeOf(err) != "":
+		return err
+	case errors.Is(err, raftstore.ErrOverloaded):
+		return api.NewError(api.CodeOverloaded, "too much is waiting to be written; try again")
+	case errors.Is(err, raftstore.ErrNoLeader), errors.Is(err, raftstore.ErrNotLeader):
+		return api.NewError(api.CodeNoLeader, "the cluster has no leader now; nothing was done")
+	case errors.Is(err, raftstore.ErrOutcomeUnknown):
+		return api.NewError(api.CodeOutcomeUnknown, "it may or may not have been done; it is safe to send it again")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		if sent {
+			return api.NewError(api.CodeOutcomeUnknown, "it took too long: it may or may not have been done")
+		}
+		return api.NewError(api.CodeNoLeader, "it took too long to reach the leader")
+	}
+	return api.NewError(api.CodeInternal, "%v", err)
+}
+
+// resultError turns a rejection of the machine into an answer of the API; nil for success.
+func resultError(r *task.Result) *api.Error {
+	if r.Code == task.OK {
+		return nil
+	}
+	detail := r.Message
+	if detail == "" {
+		detail = string(r.Code)
+	}
+	e := api.NewError(string(r.Code), "%s", detail)
+	e.Field = r.Field
+	return e
+}

@@ -1,0 +1,205 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// leaderStore is what the hub and the leader loop use of raftstore.Store.
+type leaderStore interface {
+	ProposeLocal(context.Context, ...task.Command) ([]task.Result, error)
+	Local(func(*task.Machine))
+	Leader() (id, addr string)
+	// Stamps says what the leader would stamp on an entry now (SPEC C3); false on a node that does not lead.
+	Stamps() (task.Time, task.LeaseTime, bool)
+}
+
+// hubConfig is what a hub needs of its node.
+type hubConfig struct {
+	id        string        // node ID, told to workers
+	ttl       time.Duration // of the sessions that this leader opens
+	store     leaderStore
+	subscribe func() feed
+	clock     raftstore.Clock
+	logs      *logs.Store
+	logger    *slog.Logger
+}
+
+// hub is where workers' streams arrive. While this node leads, a term of it assigns tasks and carries reports; otherwise
+// a worker is told who leads. Nothing in it is needed by a successor: all is derived from the machine.
+type hub struct {
+	hubConfig
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	logCh  chan []stream.Log
+
+	mu   sync.Mutex
+	term *term // nil while this node does not lead
+}
+
+// logBacklog is how many frames of logs may wait for the disk. Beyond it they are dropped: a slow disk must not keep
+// renewals from being read.
+const logBacklog = 256
+
+func newHub(cfg hubConfig) *hub {
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &hub{hubConfig: cfg, ctx: ctx, cancel: cancel, logCh: make(chan []stream.Log, logBacklog)}
+	h.wg.Go(h.writeLogs)
+	return h
+}
+
+// close ends all streams and waits.
+func (h *hub) close() {
+	h.cancel()
+	h.wg.Wait()
+}
+
+// lead starts a term when this node gains leadership and ends it when it loses it, until the hub closes.
+func (h *hub) lead(leadership <-chan raftstore.Leadership) {
+	defer h.end()
+	for {
+		select {
+		case l, ok := <-leadership:
+			if !ok {
+				return
+			}
+			h.end() // lost and regained arrives as one value: what was learned in between may be stale
+			if l.Leading {
+				h.begin(l.Term)
+			}
+		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *hub) begin(number uint64) {
+	t := newTerm(h, number)
+	h.mu.Lock()
+	h.term = t
+	h.mu.Unlock()
+	h.logger.Info("leading", "term", number)
+}
+
+func (h *hub) end() {
+	h.mu.Lock()
+	t := h.term
+	h.term = nil
+	h.mu.Unlock()
+	if t != nil {
+		t.close()
+		h.logger.Info("no longer leading", "term", t.number)
+	}
+}
+
+func (h *hub) current() *term {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.term
+}
+
+// serve accepts streams until the hub closes.
+func (h *hub) serve(network mux.Network) error {
+	ln := network.Listen(mux.Stream)
+	stop := context.AfterFunc(h.ctx, func() { _ = ln.Close() })
+	defer stop()
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			if h.ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		h.wg.Go(func() { h.handle(nc) })
+	}
+}
+
+// helloTimeout bounds how long a new connection may take to say who it is; goodbyeTimeout how long a last frame may take.
+const (
+	helloTimeout   = 10 * time.Second
+	goodbyeTimeout = 2 * time.Second
+)
+
+func (h *hub) handle(nc net.Conn) {
+	conn, err := stream.New(nc, stream.Options{})
+	if err != nil {
+		h.logger.Error("cannot speak to a worker", "err", err)
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(h.ctx, func() { _ = nc.Close() })()
+	_ = nc.SetReadDeadline(time.Now().Add(helloTimeout))
+	f, err := conn.Recv()
+	if err != nil || f.Hello == nil {
+		h.logger.Debug("a stream did not begin with hello", "from", nc.RemoteAddr(), "err", err)
+		return
+	}
+	_ = nc.SetReadDeadline(time.Time{})
+	if t := h.current(); t != nil {
+		t.serve(conn, f.Hello)
+		return
+	}
+	h.refuseNotLeader(conn)
+}
+
+func (h *hub) refuseNotLeader(conn *stream.Conn) {
+	id, addr := h.store.Leader()
+	if id == h.id {
+		addr = "" // elected, but the hub is not there yet: try again
+	}
+	refuse(conn, stream.Refused{Code: stream.NotLeader, Message: "this node does not lead", Leader: addr})
+}
+
+func refuse(conn *stream.Conn, r stream.Refused) { lastFrame(conn, stream.Frame{Refused: &r}) }
+
+// lastFrame sends a frame after which the stream ends, and waits until it has left.
+func lastFrame(conn *stream.Conn, f stream.Frame) {
+	if err := conn.Send(f); err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+	defer cancel()
+	_ = conn.Flush(ctx) // the peer may be gone
+}
+
+// keepLogs hands pieces of logs to the disk without ever waiting for it.
+func (h *hub) keepLogs(ls []stream.Log) {
+	select {
+	case h.logCh <- ls:
+	default:
+		h.logger.Warn("dropped logs of attempts: the disk is too slow", "pieces", len(ls))
+	}
+}
+
+func (h *hub) writeLogs() {
+	for {
+		select {
+		case ls := <-h.logCh:
+			for _, l := range ls {
+				err := h.logs.Append(l.Key, l.Token, l.Attempt, logs.Piece{Offset: l.Offset, Data: l.Data})
+				if err != nil {
+					h.logger.Warn("cannot keep the log of an attempt", "task", l.Key.ID, "err", err)
+				}
+			}
+		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+// retriable tells whether a proposal that failed may be made again by this leader.
+func retriable(err error) bool { return errors.Is(err, raftstore.ErrOverloaded) }
+
+func tooLarge(err error) bool { return errors.Is(err, raftstore.ErrTooLarge) }

@@ -1,0 +1,496 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// loop is the leader's one decision maker: it pushes what was assigned, plans what can be, and lets time pass. It is
+// woken by events, credits and timers, never by polling; it waits for nothing but these. All its state belongs to its
+// goroutine; others reach it through do.
+type loop struct {
+	term    *term
+	calls   chan func()
+	streams map[uint64]*workerStream // by session
+
+	dirty    bool // something changed that may let a task be assigned
+	planning bool // an Assign proposal is under way: its result is what the next plan starts from
+	ticking  bool // a Tick is under way
+	timer    *time.Timer
+	due      time.Duration // monotonic time for which the timer is set; 0: not set
+	pauseTil time.Duration // monotonic time before which no Tick is proposed
+	stillTil time.Duration // a standstill was noticed: until then no Tick may expire sessions
+	held     bool          // the Tick that is due has been held back once
+}
+
+const (
+	maxAssign  = 1024                   // tasks assigned in one proposal
+	eventsAt   = 4096                   // entries that may wait for the loop before it is cut off and starts over
+	retryPause = 100 * time.Millisecond // before doing again what failed, or had no effect
+	// stall is how late a timer may fire before the loop suspects that the process stood still; holdTick is how long it
+	// then reads the streams before a Tick may expire sessions: renewals may have waited in socket buffers all the time.
+	stall    = 500 * time.Millisecond
+	holdTick = time.Second
+	// wallLook is how often the loop looks at the wall clock while something waits for it: a jump forward makes things
+	// due without any event (SPEC C3).
+	wallLook = time.Second
+)
+
+func newLoop(t *term) *loop {
+	return &loop{term: t, calls: make(chan func()), streams: map[uint64]*workerStream{}, dirty: true}
+}
+
+// do runs f in the loop's goroutine and waits for it; false if the term has ended.
+func (l *loop) do(f func()) bool {
+	done := make(chan struct{})
+	select {
+	case l.calls <- func() { defer close(done); f() }:
+		<-done
+		return true
+	case <-l.term.ctx.Done():
+		return false
+	}
+}
+
+func (l *loop) run() {
+	l.timer = time.NewTimer(time.Hour)
+	defer l.timer.Stop()
+	f := l.term.hub.subscribe()
+	defer func() { f.close() }()
+	for {
+		l.plan()
+		l.schedule()
+		select {
+		case evs, ok := <-f.C:
+			if ok {
+				l.handle(f, evs)
+				continue
+			}
+			if !f.lagged() {
+				return // the store has closed
+			}
+			f.close()
+			f = l.term.hub.subscribe()
+			l.resync()
+		case call := <-l.calls:
+			call()
+		case <-l.timer.C:
+			l.fired()
+		case <-l.term.ctx.Done():
+			return
+		}
+	}
+}
+
+// handle works through the events that are there, then looks up once what must be pushed.
+func (l *loop) handle(f feed, evs []task.Event) {
+	assigned := map[uint64][]*task.Task{}
+	for n := 0; ; n++ {
+		for i := range evs {
+			l.event(&evs[i], assigned)
+		}
+		if n >= eventsAt {
+			break
+		}
+		select {
+		case more, ok := <-f.C:
+			if ok {
+				evs = more
+				continue
+			}
+		default:
+		}
+		break
+	}
+	for session, ts := range assigned {
+		if w := l.streams[session]; w != nil {
+			l.push(w, ts)
+		}
+	}
+}
+
+func (l *loop) event(e *task.Event, assigned map[uint64][]*task.Task) {
+	var w *workerStream
+	if e.Lease != nil {
+		w = l.streams[e.Lease.Session]
+	} else if e.Task != nil && e.Task.Lease != nil {
+		w = l.streams[e.Task.Lease.Session]
+	}
+	switch e.Kind {
+	case task.TaskAssigned:
+		if w != nil {
+			assigned[w.session] = append(assigned[w.session], e.Task)
+		}
+		return
+	case task.TaskCancelling:
+		if w != nil && e.Lease != nil {
+			w.send(stream.Frame{Cancel: []uint64{e.Lease.Token}})
+		}
+		return
+	case task.TaskRemoved, task.LeaseEnded:
+		if w != nil && e.Lease != nil {
+			w.send(stream.Frame{Halt: []uint64{e.Lease.Token}})
+		}
+	case task.SessionEnded:
+		if e.Session != nil {
+			l.ended(e.Session.ID)
+		}
+	case task.BehaviorChanged:
+		l.prepareAll()
+	}
+	l.dirty = true
+}
+
+// ended closes the stream of a session that is over, after telling the worker.
+func (l *loop) ended(session uint64) {
+	w := l.streams[session]
+	if w == nil {
+		return
+	}
+	delete(l.streams, session)
+	if w.leaving {
+		return
+	}
+	l.term.hub.wg.Go(func() {
+		lastFrame(w.conn, stream.Frame{NotFound: true})
+		_ = w.conn.Close()
+	})
+}
+
+// attach takes in a stream: what the worker does not hold is pushed again, what it should not hold is halted (SPEC L2).
+func (l *loop) attach(w *workerStream, heldTokens []uint64) {
+	if old := l.streams[w.session]; old != nil {
+		_ = old.conn.Close()
+	}
+	held := make(map[uint64]bool, len(heldTokens))
+	for _, t := range heldTokens {
+		held[t] = true
+	}
+	var missing []*task.Task
+	var cancel, halt []uint64
+	alive := false
+	current := map[uint64]bool{}
+	l.term.hub.store.Local(func(m *task.Machine) {
+		s := m.Session(w.session)
+		if s == nil {
+			return
+		}
+		alive = true
+		w.pushed = s.Seq // what is assigned from now on comes as an event
+		for _, t := range m.Leases(w.session) {
+			current[t.Lease.Token] = true
+			if !held[t.Lease.Token] {
+				missing = append(missing, t)
+			} else if t.CancelCode != "" {
+				cancel = append(cancel, t.Lease.Token)
+			}
+		}
+	})
+	if !alive {
+		w.send(stream.Frame{NotFound: true})
+		return
+	}
+	for _, t := range heldTokens {
+		if !current[t] {
+			halt = append(halt, t)
+		}
+	}
+	l.streams[w.session] = w
+	l.dirty = true
+	if len(halt) > 0 {
+		w.send(stream.Frame{Halt: halt})
+	}
+	if len(cancel) > 0 {
+		w.send(stream.Frame{Cancel: cancel})
+	}
+	l.prepare(w)
+	l.sendAssign(w, missing)
+}
+
+func (l *loop) detach(w *workerStream) {
+	if l.streams[w.session] == w {
+		delete(l.streams, w.session)
+	}
+}
+
+func (l *loop) setReady(w *workerStream, digests []string) {
+	for _, d := range digests {
+		w.ready[d] = true
+	}
+	l.dirty = true
+}
+
+func (l *loop) setCredits(w *workerStream, c stream.Credits) {
+	w.credits = c
+	l.dirty = true
+}
+
+// push sends assignments that this stream has not carried yet.
+func (l *loop) push(w *workerStream, ts []*task.Task) {
+	if l.streams[w.session] != w {
+		return
+	}
+	fresh := ts[:0:0]
+	for _, t := range ts {
+		if t.Lease != nil && t.Lease.Seq > w.pushed {
+			w.pushed = t.Lease.Seq
+			fresh = append(fresh, t)
+		}
+	}
+	l.sendAssign(w, fresh)
+}
+
+// pushAgain sends assignments that the worker received and does not hold.
+func (l *loop) pushAgain(w *workerStream, ts []*task.Task) {
+	if l.streams[w.session] == w {
+		l.sendAssign(w, ts)
+	}
+}
+
+// sendAssign sends leases with the policy and the module of their pinned versions.
+func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
+	if len(ts) == 0 {
+		return
+	}
+	as := make([]stream.Assignment, 0, len(ts))
+	var cancel []uint64
+	l.term.hub.store.Local(func(m *task.Machine) {
+		for _, t := range ts {
+			b := m.Behavior(t.Namespace, t.Behavior)
+			if b == nil {
+				continue
+			}
+			v, ok := b.Find(t.Version)
+			if !ok {
+				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
+				continue
+			}
+			a := stream.Assignment{Task: t, Policy: v.Policy, Module: stream.Module{Digest: v.Module}}
+			if mod := m.Module(v.Module); mod != nil {
+				a.Module.Size = mod.Size
+			}
+			as = append(as, a)
+			if t.CancelCode != "" {
+				cancel = append(cancel, t.Lease.Token)
+			}
+		}
+	})
+	if len(as) > 0 {
+		w.send(stream.Frame{Assign: as})
+	}
+	if len(cancel) > 0 {
+		w.send(stream.Frame{Cancel: cancel})
+	}
+}
+
+// prepare tells a worker which modules it will need: those of active versions, and of versions that tasks are pinned to.
+func (l *loop) prepare(w *workerStream) {
+	var mods []stream.Module
+	l.term.hub.store.Local(func(m *task.Machine) {
+		seen := map[string]bool{}
+		for _, ns := range namespaces {
+			for _, b := range m.Behaviors(ns) {
+				for i := range b.Versions {
+					v := &b.Versions[i]
+					if (v.Version != b.Active && v.Pinned == 0) || w.ready[v.Module] || seen[v.Module] {
+						continue
+					}
+					seen[v.Module] = true
+					if mod := m.Module(v.Module); mod != nil {
+						mods = append(mods, stream.Module{Digest: mod.Digest, Size: mod.Size})
+					}
+				}
+			}
+		}
+	})
+	if len(mods) > 0 {
+		w.send(stream.Frame{Prepare: mods})
+	}
+}
+
+// namespaces are those that exist (SPEC N1).
+var namespaces = [...]string{task.DefaultNamespace, task.SystemNamespace}
+
+func (l *loop) prepareAll() {
+	for _, w := range l.streams {
+		l.prepare(w)
+	}
+}
+
+// resync starts over after events were missed: streams of sessions that are gone end, the others are shown everything.
+func (l *loop) resync() {
+	l.dirty = true
+	for id, w := range l.streams {
+		var ts []*task.Task
+		alive := false
+		l.term.hub.store.Local(func(m *task.Machine) {
+			if alive = m.Session(id) != nil; alive {
+				ts = m.Leases(id)
+			}
+		})
+		if !alive {
+			l.ended(id)
+			continue
+		}
+		var cancel []uint64
+		for _, t := range ts {
+			if t.CancelCode != "" {
+				cancel = append(cancel, t.Lease.Token)
+			}
+		}
+		l.push(w, ts)
+		if len(cancel) > 0 {
+			w.send(stream.Frame{Cancel: cancel})
+		}
+		l.prepare(w) // halts that were missed come with the next renewal
+	}
+}
+
+// plan proposes the assignments that are possible now.
+func (l *loop) plan() {
+	if !l.dirty || l.planning {
+		return
+	}
+	l.dirty = false
+	if len(l.streams) == 0 {
+		return
+	}
+	var assigns []task.Assign
+	l.term.hub.store.Local(func(m *task.Machine) {
+		if free := l.free(m); len(free) > 0 {
+			assigns = m.Plan(free, maxAssign)
+		}
+	})
+	if len(assigns) == 0 {
+		return
+	}
+	cmds := make([]task.Command, len(assigns))
+	for i, a := range assigns {
+		cmds[i] = a
+	}
+	l.planning = true
+	l.term.wg.Go(func() {
+		rs, err := l.term.hub.store.ProposeLocal(l.term.ctx, cmds...)
+		given := 0
+		for _, r := range rs {
+			if r.Code == task.OK {
+				given++
+			}
+		}
+		if given == 0 {
+			// Refused or failed as a whole: what made it so will be an event, but do not depend on that, nor spin.
+			sleep(l.term.ctx, retryPause)
+		}
+		if err != nil && l.term.ctx.Err() == nil {
+			l.term.hub.logger.Debug("assignments were not proposed", "err", err)
+		}
+		l.do(func() { l.planning, l.dirty = false, true })
+	})
+}
+
+// free lists the workers that can take tasks: connected, with credits that are not used up by what is under way.
+func (l *loop) free(m *task.Machine) []task.Free {
+	var free []task.Free
+	for id, w := range l.streams {
+		s := m.Session(id)
+		if s == nil || w.leaving {
+			continue
+		}
+		slots := w.credits.Free
+		if s.Seq > w.credits.Seq {
+			slots -= int64(s.Seq - w.credits.Seq)
+		}
+		if slots = min(slots, s.Slots-s.Running); slots > 0 {
+			free = append(free, task.Free{Session: id, Slots: int(slots), Ready: func(module, _ string) bool { return w.ready[module] }})
+		}
+	}
+	slices.SortFunc(free, func(a, b task.Free) int { return cmp.Compare(a.Session, b.Session) })
+	return free
+}
+
+// schedule sets the timer for the next Tick. Wall times are mapped by what the leader would stamp now, lease times by
+// the monotonic clock (SPEC C3).
+func (l *loop) schedule() {
+	mono := l.term.hub.clock.Mono()
+	if late := mono - l.due; l.due != 0 && late > stall {
+		l.stillTil = mono + holdTick
+		l.term.hub.logger.Warn("this process stood still", "late", late)
+	}
+	if l.ticking {
+		l.set(0)
+		return
+	}
+	var wall task.Time
+	var lease task.LeaseTime
+	l.term.hub.store.Local(func(m *task.Machine) { wall, lease = m.NextTick() })
+	now, leaseNow, ok := l.term.hub.store.Stamps()
+	if !ok || (wall == 0 && lease == 0) {
+		l.set(0)
+		return
+	}
+	wait := time.Duration(1<<63 - 1)
+	if wall != 0 {
+		wait = min(time.Duration(wall-now)*time.Millisecond, wallLook)
+	}
+	if lease != 0 {
+		wait = min(wait, time.Duration(lease-leaseNow)*time.Millisecond)
+	}
+	l.set(max(mono+max(wait, 0), l.pauseTil))
+}
+
+// set arms the timer for a monotonic time; 0 disarms it.
+func (l *loop) set(due time.Duration) {
+	if due == l.due {
+		return
+	}
+	l.due = due
+	l.timer.Stop()
+	if due != 0 {
+		l.timer.Reset(max(0, due-l.term.hub.clock.Mono()))
+	}
+}
+
+// fired proposes a Tick if one is due; the timer also fires to look at the wall clock.
+func (l *loop) fired() {
+	mono := l.term.hub.clock.Mono()
+	if l.due != 0 && mono-l.due > stall {
+		l.stillTil = mono + holdTick
+	}
+	l.due = 0
+	var wall task.Time
+	var lease task.LeaseTime
+	l.term.hub.store.Local(func(m *task.Machine) { wall, lease = m.NextTick() })
+	now, leaseNow, ok := l.term.hub.store.Stamps()
+	if !ok {
+		return
+	}
+	leaseDue := lease != 0 && lease <= leaseNow
+	if !leaseDue && (wall == 0 || wall > now) {
+		return
+	}
+	if leaseDue && mono < l.stillTil && !l.held {
+		l.held = true
+		l.pauseTil = l.stillTil
+		return
+	}
+	l.held = false
+	l.ticking = true
+	l.term.sessions.addTick(func(err error) {
+		l.do(func() { l.ticked(err, wall, lease) })
+	})
+}
+
+// ticked goes on after a Tick. One that failed, or left the same thing due, is not repeated at once.
+func (l *loop) ticked(err error, wall task.Time, lease task.LeaseTime) {
+	l.ticking, l.dirty = false, true
+	var w task.Time
+	var le task.LeaseTime
+	l.term.hub.store.Local(func(m *task.Machine) { w, le = m.NextTick() })
+	if err != nil || (w == wall && le == lease) {
+		l.pauseTil = l.term.hub.clock.Mono() + retryPause
+	}
+}

@@ -1,0 +1,226 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Push implements api.Service: check everything, store the file on a majority, activate in one log entry (SPEC B2).
+// When anything is wrong nothing changes; a file that nothing refers to is left to maintenance.
+func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
+	if r.Namespace == "" {
+		r.Namespace = task.DefaultNamespace
+	}
+	wasm, err := readModule(r)
+	if err != nil {
+		return nil, err
+	}
+	var given *runtime.Manifest
+	if len(r.Manifest) > 0 {
+		if given, err = runtime.ParseManifest(r.Manifest); err != nil {
+			return nil, uploadError(err)
+		}
+	}
+	in, err := n.engine.Inspect(ctx, wasm, given, r.Name)
+	if err != nil {
+		return nil, uploadError(err)
+	}
+	cmd := task.Activate{
+		Namespace: r.Namespace,
+		Module:    task.Module{Digest: in.Digest, Size: in.Size, Manifest: in.ManifestJSON, Version: in.Version},
+	}
+	for i := range in.Manifest.Behaviors {
+		s := in.Manifest.Settings(i)
+		if err := checkSchemas(s); err != nil {
+			return nil, err
+		}
+		cmd.Behaviors = append(cmd.Behaviors, task.Activated{Name: s.Name, Policy: policyOf(s)})
+	}
+	if err := n.keepModule(ctx, wasm); err != nil {
+		return nil, err
+	}
+	if _, err := n.proposeOne(ctx, cmd); err != nil {
+		return nil, err
+	}
+	reply := &api.Module{Digest: in.Digest, Version: in.Version, Size: in.Size, Behaviors: []api.ModuleBehavior{}}
+	for _, b := range cmd.Behaviors {
+		reply.Behaviors = append(reply.Behaviors, api.ModuleBehavior{Name: b.Name, Version: in.Version, Active: true})
+	}
+	return reply, nil
+}
+
+func readModule(r api.PushRequest) ([]byte, error) {
+	if r.Size > api.MaxModule {
+		return nil, api.LimitError("wasm", api.MaxModule, "%d bytes, at most %d", r.Size, api.MaxModule)
+	}
+	wasm, err := io.ReadAll(io.LimitReader(r.Wasm, api.MaxModule+1))
+	if api.CodeOf(err) != "" {
+		return nil, err
+	}
+	if err != nil {
+		return nil, api.NewError(api.CodeBadRequest, "reading the module: %v", err)
+	}
+	if len(wasm) > api.MaxModule {
+		return nil, api.LimitError("wasm", api.MaxModule, "at most %d bytes", api.MaxModule)
+	}
+	return wasm, nil
+}
+
+func uploadError(err error) error {
+	ue, ok := errors.AsType[*runtime.UploadError](err)
+	if !ok {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return api.NewError(api.CodeNotReady, "checking the module took too long")
+		}
+		return api.NewError(api.CodeInternal, "check the module: %v", err)
+	}
+	e := api.UploadError(string(ue.Code), ue.Field, ue.Message)
+	e.Limit = ue.Limit
+	return e
+}
+
+// checkSchemas refuses schemas that do not compile: a submit could never be checked against them.
+func checkSchemas(s runtime.Settings) error {
+	for field, schema := range map[string][]byte{"params_schema": s.ParamsSchema, "result_schema": s.ResultSchema} {
+		if len(schema) == 0 {
+			continue
+		}
+		if _, err := compileSchema(schema); err != nil {
+			return api.UploadError(string(runtime.BadManifest), s.Name+"."+field, err.Error())
+		}
+	}
+	return nil
+}
+
+// keepModule stores a file on a majority of the voters: a reference to it is committed only then (ARCHITECTURE
+// section 2).
+func (n *Node) keepModule(ctx context.Context, wasm []byte) error {
+	addrs, need := n.blobVoters()
+	_, err := n.blobs.PutAll(ctx, wasm, addrs, need)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, blob.ErrTooFew):
+		return api.NewError(api.CodeNotReady, "the module could not be stored on a majority of the nodes: %v", err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return api.NewError(api.CodeNotReady, "storing the module took too long")
+	}
+	return api.NewError(api.CodeInternal, "store the module: %v", err)
+}
+
+// Modules implements api.Service.
+func (n *Node) Modules(ctx context.Context, namespace string) ([]api.Module, error) {
+	out := []api.Module{}
+	err := n.readNamespace(ctx, &namespace, func(m *task.Machine) {
+		for _, mod := range m.Modules() {
+			if am := moduleOf(m, namespace, mod); len(am.Behaviors) > 0 {
+				out = append(out, am)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Module implements api.Service.
+func (n *Node) Module(ctx context.Context, namespace, digest string) (*api.Module, error) {
+	var out *api.Module
+	err := n.readNamespace(ctx, &namespace, func(m *task.Machine) {
+		if mod := m.Module(digest); mod != nil {
+			am := moduleOf(m, namespace, mod)
+			out = &am
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if out == nil || len(out.Behaviors) == 0 {
+		return nil, api.NewError(api.CodeModuleNotFound, "no module %.80s", digest)
+	}
+	return out, nil
+}
+
+// moduleOf lists the behaviors of a namespace that have a version in the module.
+func moduleOf(m *task.Machine, namespace string, mod *task.Module) api.Module {
+	am := api.Module{Digest: mod.Digest, Version: mod.Version, Size: mod.Size, Behaviors: []api.ModuleBehavior{}}
+	for _, b := range m.Behaviors(namespace) {
+		for _, v := range slices.Backward(b.Versions) {
+			if v.Module == mod.Digest {
+				am.Behaviors = append(am.Behaviors, api.ModuleBehavior{Name: b.Name, Version: v.Version, Active: v.Version == b.Active})
+			}
+		}
+	}
+	return am
+}
+
+// kindWasm is the kind of behaviors that a module implements; external ones have none (SPEC B7).
+const kindWasm = "wasm"
+
+// Behaviors implements api.Service.
+func (n *Node) Behaviors(ctx context.Context, namespace string) ([]api.Behavior, error) {
+	out := []api.Behavior{}
+	err := n.readNamespace(ctx, &namespace, func(m *task.Machine) {
+		for _, b := range m.Behaviors(namespace) {
+			out = append(out, api.Behavior{Name: b.Name, Version: b.Active, Kind: kindWasm})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Behavior implements api.Service.
+func (n *Node) Behavior(ctx context.Context, namespace, name string) (*api.BehaviorDetail, error) {
+	var b *task.Behavior
+	if err := n.readNamespace(ctx, &namespace, func(m *task.Machine) { b = m.Behavior(namespace, name) }); err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, api.NewError(api.CodeBehaviorNotFound, "no behavior %.130s", name)
+	}
+	d := &api.BehaviorDetail{
+		Behavior: api.Behavior{Name: b.Name, Version: b.Active, Kind: kindWasm},
+		Manifest: json.RawMessage("{}"), Versions: []api.BehaviorVersion{},
+	}
+	if v, ok := b.Find(""); ok {
+		manifest, err := manifestOf(b.Name, &v.Policy)
+		if err != nil {
+			return nil, api.NewError(api.CodeInternal, "show the manifest: %v", err)
+		}
+		d.Module, d.Manifest = v.Module, manifest
+	}
+	for _, v := range slices.Backward(b.Versions) {
+		d.Versions = append(d.Versions, api.BehaviorVersion{
+			Version: v.Version, Module: v.Module, Active: v.Version == b.Active, ActivatedAt: api.TimeOf(int64(v.ActivatedAt)),
+		})
+	}
+	return d, nil
+}
+
+// readNamespace reads linearizably in a namespace that must exist; "" becomes the default one.
+func (n *Node) readNamespace(ctx context.Context, namespace *string, fn func(*task.Machine)) error {
+	if *namespace == "" {
+		*namespace = task.DefaultNamespace
+	}
+	missing := false
+	err := n.read(ctx, readOptions{}, func(m *task.Machine) {
+		if missing = !m.NamespaceExists(*namespace); !missing {
+			fn(m)
+		}
+	})
+	if err == nil && missing {
+		err = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %.80s", *namespace)
+	}
+	return err
+}

@@ -1,0 +1,225 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker"
+)
+
+var _ api.Service = (*Node)(nil)
+
+// Node is one member of a cluster.
+type Node struct {
+	cfg     Config
+	store   *raftstore.Store
+	blobs   *blob.Store
+	logs    *logs.Store
+	engine  *runtime.Engine
+	schemas schemas
+	events  *dispatcher
+	peers   *peers
+	hub     *hub
+	worker  *worker.Worker
+
+	closing chan struct{} // closed when the node begins to stop: ends waits
+	fatal   chan struct{} // closed when the node must stop by itself
+
+	mu       sync.Mutex
+	err      error // why fatal was closed
+	closeErr error
+	once     sync.Once
+
+	workerCancel context.CancelFunc
+	workerDone   chan error
+	cancel       context.CancelFunc // ends the dispatcher
+	wg           sync.WaitGroup     // servers and the dispatcher
+}
+
+const (
+	readyTimeout     = time.Second
+	closeTimeout     = 10 * time.Second
+	subscribeEntries = 4096 // log entries' events that may wait for this node's dispatcher
+)
+
+// New opens a node's directory and starts it. When New returns, the node's Service works, as far as there is a leader.
+// Call Run, or Close.
+func New(cfg Config) (*Node, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, closing: make(chan struct{}), fatal: make(chan struct{})}
+	if err := n.open(); err != nil {
+		return nil, errors.Join(err, n.release())
+	}
+	if err := n.start(); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+// open opens what lies on disk.
+func (n *Node) open() error {
+	cfg := &n.cfg
+	var err error
+	if n.logs, err = logs.Open(filepath.Join(cfg.Dir, "logs"), cfg.LogBytes); err != nil {
+		return err
+	}
+	if n.blobs, err = blob.Open(blob.Config{Dir: filepath.Join(cfg.Dir, "blobs"), Net: cfg.Net, Logger: cfg.Logger}); err != nil {
+		return err
+	}
+	if n.engine, err = runtime.New(cfg.runtimeConfig()); err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	n.store, err = raftstore.Open(cfg.storeConfig(n.fail))
+	return err
+}
+
+// start starts the parts; none of them ends before Close.
+func (n *Node) start() error {
+	cfg := &n.cfg
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel = cancel
+	subscribe := func() feed {
+		s := n.store.Subscribe(subscribeEntries)
+		return feed{C: s.C, lagged: s.Lagged, close: s.Close}
+	}
+	n.events = newDispatcher(subscribe, n.store.Local, n.forget)
+	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer)
+	n.hub = newHub(hubConfig{
+		id: cfg.ID, ttl: cfg.SessionTTL, store: n.store, subscribe: subscribe, clock: cfg.Clock, logs: n.logs, logger: cfg.Logger,
+	})
+	n.wg.Go(func() { n.events.run(ctx) })
+	n.wg.Go(func() { n.hub.lead(n.store.Leadership()) })
+	n.serve("streams", func() error { return n.hub.serve(cfg.Net) })
+	n.serve("peers", n.peers.serve)
+	n.serve("blobs", func() error { return n.blobs.Serve(cfg.Net.Listen(mux.Blob)) })
+	if !cfg.Worker {
+		return nil
+	}
+	w, err := worker.New(cfg.workerConfig(&leaderDialer{net: cfg.Net, leader: n.store.Leader}, blobModules{n}, worker.Engine(n.engine)))
+	if err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	n.worker = w
+	wctx, wcancel := context.WithCancel(context.Background())
+	n.workerCancel, n.workerDone = wcancel, make(chan error, 1)
+	go func() { n.workerDone <- w.Run(wctx) }()
+	return nil
+}
+
+// serve runs one server; one that ends by itself stops the node, because half a node is worse than none.
+func (n *Node) serve(what string, run func() error) {
+	n.wg.Go(func() {
+		if err := run(); err != nil {
+			n.fail(fmt.Errorf("node: serve %s: %w", what, err))
+		}
+	})
+}
+
+// forget drops what this node keeps beside the log for a task that was removed.
+func (n *Node) forget(key task.Key) {
+	if err := n.logs.Remove(key); err != nil {
+		n.cfg.Logger.Warn("cannot remove the log of a removed task", "task", key.ID, "err", err)
+	}
+}
+
+// fail makes Run return err: the state differs from the majority's, the disk fails, a server ended.
+func (n *Node) fail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.err != nil {
+		return
+	}
+	n.err = err
+	n.cfg.Logger.Error("this node must stop", "err", err)
+	close(n.fatal)
+	if n.cfg.OnFatal != nil {
+		go n.cfg.OnFatal(err)
+	}
+}
+
+func (n *Node) failed() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.err
+}
+
+// Run waits until ctx ends, or the node must stop by itself, and closes it. The error is why it had to stop, or what went
+// wrong on the way down.
+func (n *Node) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-n.fatal:
+	}
+	err := n.Close()
+	return errors.Join(n.failed(), err)
+}
+
+// Close stops the node: its own worker gives back what it runs and ends its session, while the leader, perhaps this one,
+// can still hear it; then the streams of others end; then leadership is handed over. A second Close returns the error of
+// the first.
+func (n *Node) Close() error {
+	n.once.Do(func() {
+		close(n.closing)
+		n.closeErr = n.stop()
+	})
+	return n.closeErr
+}
+
+func (n *Node) stop() error {
+	var errs []error
+	if n.workerCancel != nil {
+		n.workerCancel()
+		if err := <-n.workerDone; err != nil {
+			errs = append(errs, fmt.Errorf("node: worker: %w", err))
+		}
+	}
+	n.hub.close()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := n.store.Close(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("node: %w", err))
+	}
+	n.peers.close()
+	n.cancel()
+	errs = append(errs, n.blobs.Close())
+	n.wg.Wait()
+	errs = append(errs, n.engine.Close(ctx))
+	return errors.Join(errs...)
+}
+
+// release undoes a half-finished open.
+func (n *Node) release() error {
+	var errs []error
+	if n.blobs != nil {
+		errs = append(errs, n.blobs.Close())
+	}
+	if n.engine != nil {
+		errs = append(errs, n.engine.Close(context.Background()))
+	}
+	return errors.Join(errs...)
+}
+
+// Worker describes the built-in worker; false if the node has none.
+func (n *Node) Worker() (worker.Status, bool) {
+	if n.worker == nil {
+		return worker.Status{}, false
+	}
+	return n.worker.Status(), true
+}
+
+// Store is the replicated store, for tests and for tools in the same process.
+func (n *Node) Store() *raftstore.Store { return n.store }

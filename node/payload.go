@@ -1,0 +1,129 @@
+package node
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// view turns records into what the API shows, as of one state of the machine.
+type view struct{ m *task.Machine } // m nil: without what only the state can tell
+
+// task converts a record (SPEC section 3, H2).
+func (v view) task(t *task.Task) *api.Task {
+	if t == nil {
+		return nil
+	}
+	a := &api.Task{
+		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Version: t.Version,
+		Status: t.Status.String(), Final: t.Final(),
+		NotBefore: timeOf(t.NotBefore), Deadline: timeOf(t.Deadline),
+		Attempt: t.Attempt, Failures: t.Failures, LostCount: t.LostCount,
+		CancelRequested: t.CancelCode != "" && t.Status == task.Running,
+		Rev:             t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
+		StartedAt: timeOf(t.StartedAt), FinishedAt: timeOf(t.FinishedAt),
+		Parent: t.Parent, Partition: t.Partition, Labels: map[string]string{}, Priority: int(t.Priority),
+		Lease: v.lease(t.Lease), History: make([]api.Attempt, len(t.History)),
+	}
+	a.Params, a.ParamsBase64 = split(t.Params)
+	a.Result, a.ResultBase64 = split(t.Result)
+	a.Progress, _ = split(t.Progress)
+	a.Checkpoint, a.CheckpointBase64 = split(t.Checkpoint)
+	if t.Status == task.Success && t.Result.Encoding == task.None {
+		a.Result = json.RawMessage("null") // SPEC T7
+	}
+	if t.Error != nil {
+		a.Error = &api.TaskError{Code: t.Error.Code, Message: t.Error.Message, Retryable: t.Error.Retryable}
+		a.Error.Details = asJSON(t.Error.Details)
+	}
+	if t.Resubmit != 0 {
+		a.Resubmit = &api.ResubmitFlag{NotBefore: api.TimeOf(int64(t.Resubmit))}
+	}
+	for i, h := range t.History {
+		a.History[i] = api.Attempt{
+			Attempt: h.Number, Token: h.Token, Worker: h.Worker, Node: h.Node,
+			StartedAt: api.TimeOf(int64(h.StartedAt)), FinishedAt: timeOf(h.FinishedAt), Outcome: h.Outcome,
+		}
+	}
+	for _, l := range t.Labels {
+		a.Labels[l.Name] = l.Value
+	}
+	return a
+}
+
+// recheckAfterMillis is how long after the end of a lease a look is worthwhile again: by then another worker runs the
+// task (SPEC L6).
+const recheckAfterMillis = 2000
+
+// lease estimates when the lease can be lost. The last log entry stamped both clocks at one moment; what is left of the
+// session on the lease clock is added to the wall clock of that moment. No clocks of two machines are compared.
+func (v view) lease(l *task.Lease) *api.Lease {
+	if l == nil {
+		return nil
+	}
+	a := &api.Lease{Token: l.Token, Worker: l.Worker, Node: l.Node}
+	if v.m == nil {
+		return a
+	}
+	if s := v.m.Session(l.Session); s != nil {
+		lost := int64(v.m.Now()) + int64(s.Expires-v.m.LeaseNow())
+		a.LostNotBefore = timeOf(task.Time(lost))
+		a.RecheckNotBefore = timeOf(task.Time(lost + recheckAfterMillis))
+	}
+	return a
+}
+
+func timeOf(t task.Time) *api.Time {
+	if t == 0 {
+		return nil
+	}
+	at := api.TimeOf(int64(t))
+	return &at
+}
+
+// split shows a payload as JSON or as bytes (SPEC T7).
+func split(p task.Payload) (json.RawMessage, []byte) {
+	switch p.Encoding {
+	case task.JSON:
+		return json.RawMessage(p.Data), nil
+	case task.Bytes:
+		return nil, p.Data
+	}
+	return nil, nil
+}
+
+// asJSON shows a payload where the API has room for JSON only: bytes become a base64 string.
+func asJSON(p task.Payload) json.RawMessage {
+	j, b := split(p)
+	if b != nil {
+		j, _ = json.Marshal(b) // a []byte always marshals
+	}
+	return j
+}
+
+// payloadOf takes params as the API brings them: at most one of the two is set.
+func payloadOf(j json.RawMessage, b []byte) task.Payload {
+	switch {
+	case j != nil:
+		return task.Payload{Encoding: task.JSON, Data: j}
+	case b != nil:
+		return task.Payload{Encoding: task.Bytes, Data: b}
+	}
+	return task.Payload{}
+}
+
+func labelsOf(m map[string]string) []task.Label {
+	ls := make([]task.Label, 0, len(m))
+	for name, value := range m {
+		ls = append(ls, task.Label{Name: name, Value: value})
+	}
+	slices.SortFunc(ls, func(a, b task.Label) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return ls
+}

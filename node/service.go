@@ -1,0 +1,226 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// readTimeout bounds how long a read waits for a leader, or for an index, before it says so.
+const readTimeout = 10 * time.Second
+
+// readOptions say how fresh a read must be (SPEC W4).
+type readOptions struct {
+	stale    bool
+	minIndex uint64
+}
+
+// read runs fn on the state of this node's machine once it is fresh enough. fn must be short and must not block.
+func (n *Node) read(ctx context.Context, o readOptions, fn func(*task.Machine)) error {
+	rctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if o.minIndex > 0 {
+		if err := n.store.WaitIndex(rctx, o.minIndex); err != nil {
+			return storeError(err, false)
+		}
+	}
+	noted := func(m *task.Machine) {
+		api.SetIndex(ctx, m.Index())
+		fn(m)
+	}
+	if o.stale {
+		n.store.Local(noted)
+		return nil
+	}
+	return storeError(n.store.Read(rctx, noted), false)
+}
+
+// proposeOne proposes a command and turns a rejection into an error.
+func (n *Node) proposeOne(ctx context.Context, cmd task.Command) (task.Result, error) {
+	rs, err := n.store.Propose(ctx, cmd)
+	if err != nil {
+		return task.Result{}, storeError(err, true)
+	}
+	api.SetIndex(ctx, rs[0].Index)
+	if e := resultError(&rs[0]); e != nil {
+		return task.Result{}, e
+	}
+	return rs[0], nil
+}
+
+func asError(err error) *api.Error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e
+	}
+	return api.NewError(api.CodeInternal, "%v", err)
+}
+
+// taskKey checks the two parts of a task's name.
+func taskKey(namespace, id string) (task.Key, error) {
+	if err := api.CheckID(id); err != nil {
+		return task.Key{}, err
+	}
+	if namespace == "" {
+		namespace = task.DefaultNamespace
+	}
+	return task.Key{Namespace: namespace, ID: id}, nil
+}
+
+func notFound(m *task.Machine, key task.Key) error {
+	if !m.NamespaceExists(key.Namespace) {
+		return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", key.Namespace)
+	}
+	return api.NewError(api.CodeTaskNotFound, "no task %s", key.ID)
+}
+
+// Task implements api.Service.
+func (n *Node) Task(ctx context.Context, namespace, id string, o api.GetOptions) (*api.Task, error) {
+	key, err := taskKey(namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if o.Wait > 0 {
+		return n.waitTask(ctx, key, o)
+	}
+	var t *api.Task
+	missing := error(nil)
+	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
+		if r := m.Task(key); r != nil {
+			t = view{m}.task(r)
+		} else {
+			missing = notFound(m, key)
+		}
+	})
+	return t, firstError(err, missing)
+}
+
+// waitTask answers as soon as the condition holds, else with the current state at the end of the wait (SPEC W1).
+func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*api.Task, error) {
+	until, err := api.ParseUntil(o.Until)
+	if err != nil {
+		return nil, err
+	}
+	w := n.events.wait(key, until, o.Since)
+	defer w.stop()
+	var now *task.Task
+	missing := error(nil)
+	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
+		if now = m.Task(key); now == nil {
+			missing = notFound(m, key)
+		}
+	})
+	if err != nil || missing != nil {
+		return nil, firstError(err, missing)
+	}
+	w.start(now)
+	timer := time.NewTimer(o.Wait)
+	defer timer.Stop()
+	select {
+	case <-w.done:
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, api.NewError(api.CodeNotReady, "the wait was ended: %v", context.Cause(ctx))
+	case <-n.closing:
+		return nil, api.NewError(api.CodeNotReady, "this node is stopping; ask another")
+	}
+	t, gone, over := w.outcome()
+	var reply *api.Task
+	n.store.Local(func(m *task.Machine) {
+		if !over {
+			if t = m.Task(key); t == nil {
+				gone = true
+			}
+		}
+		api.SetIndex(ctx, m.Index())
+		reply = view{m}.task(t)
+	})
+	if gone {
+		return nil, api.NewError(api.CodeRemoved, "task %s was removed", key.ID)
+	}
+	return reply, nil
+}
+
+// Tasks implements api.Service.
+func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	f := task.Filter{
+		Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor,
+		Status: statuses(r.Status),
+	}
+	if r.Label != "" {
+		f.Label.Name, f.Label.Value, _ = strings.Cut(r.Label, "=")
+	}
+	if r.NotBefore != nil {
+		f.DueBefore = task.Time(r.NotBefore.UnixMilli())
+	}
+	reply := &api.ListReply{Tasks: []*api.Task{}}
+	missing := error(nil)
+	err := n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
+		if !m.NamespaceExists(r.Namespace) {
+			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
+			return
+		}
+		ts, next := m.Tasks(f)
+		for _, t := range ts {
+			reply.Tasks = append(reply.Tasks, view{m}.task(t))
+		}
+		reply.Cursor = next
+	})
+	if err := firstError(err, missing); err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+func statuses(s string) task.Status {
+	for _, st := range []task.Status{task.Created, task.Running, task.Success, task.Failure} {
+		if st.String() == s {
+			return st
+		}
+	}
+	return 0
+}
+
+// Cancel implements api.Service.
+func (n *Node) Cancel(ctx context.Context, namespace, id string) (*api.CancelReply, error) {
+	key, err := taskKey(namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := n.proposeOne(ctx, task.Cancel{Key: key})
+	if err != nil {
+		return nil, err
+	}
+	reply := &api.CancelReply{Told: r.Told}
+	n.store.Local(func(m *task.Machine) { reply.Task = view{m}.task(r.Task) })
+	return reply, nil
+}
+
+// Remove implements api.Service.
+func (n *Node) Remove(ctx context.Context, namespace, id string) error {
+	key, err := taskKey(namespace, id)
+	if err != nil {
+		return err
+	}
+	_, err = n.proposeOne(ctx, task.Remove{Key: key})
+	return err
+}
+
+// firstError returns the first error that is not nil: api.Service hands out *api.Error values, not joined ones.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package node
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/gowebpki/jcs"
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// canonicalParams returns the JSON that a deterministic ID is computed from (SPEC I2): the canonical form (RFC 8785) of
+// the params, or of the array of the values that the JSON pointers pick. Anything that could mean two things is a 422.
+func canonicalParams(p task.Payload, pointers []string) ([]byte, error) {
+	data := []byte("null")
+	switch p.Encoding {
+	case task.JSON:
+		data = p.Data
+	case task.Bytes:
+		data = []byte(`"` + base64.StdEncoding.EncodeToString(p.Data) + `"`)
+	}
+	if err := checkNumbers(data); err != nil {
+		return nil, api.FieldError(api.CodeInvalidParams, "params", "%v", err)
+	}
+	canonical, err := jcs.Transform(data) // refuses duplicate keys, lone surrogates, invalid UTF-8
+	if err != nil {
+		return nil, api.FieldError(api.CodeInvalidParams, "params", "no ID can be computed: %v", err)
+	}
+	if len(pointers) == 0 {
+		return canonical, nil
+	}
+	picked := make([][]byte, len(pointers))
+	for i, ptr := range pointers {
+		if picked[i], err = pick(canonical, ptr); err != nil {
+			return nil, api.FieldError(api.CodeInvalidParams, "params"+ptr, "the behavior computes IDs from it: %v", err)
+		}
+	}
+	return jsonArray(picked), nil
+}
+
+func jsonArray(values [][]byte) []byte {
+	return append(append([]byte("["), bytes.Join(values, []byte(","))...), ']')
+}
+
+// pick returns the value at a JSON pointer (RFC 6901) of a canonical document, as it stands there.
+func pick(doc []byte, pointer string) ([]byte, error) {
+	if pointer == "" {
+		return doc, nil
+	}
+	if pointer[0] != '/' {
+		return nil, fmt.Errorf("%q is not a JSON pointer", pointer)
+	}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for _, token := range strings.Split(pointer[1:], "/") {
+		next, err := step(doc, unescape.Replace(token))
+		if err != nil {
+			return nil, err
+		}
+		doc = next
+	}
+	return doc, nil
+}
+
+var errNothingThere = errors.New("nothing is there")
+
+func step(doc []byte, token string) ([]byte, error) {
+	switch doc[0] {
+	case '{':
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(doc, &members); err != nil {
+			return nil, err
+		}
+		if v, ok := members[token]; ok {
+			return v, nil
+		}
+	case '[':
+		var elements []json.RawMessage
+		if err := json.Unmarshal(doc, &elements); err != nil {
+			return nil, err
+		}
+		i, err := strconv.ParseUint(token, 10, 31)
+		if err == nil && int(i) < len(elements) && token == strconv.FormatUint(i, 10) {
+			return elements[i], nil
+		}
+	}
+	return nil, errNothingThere
+}
+
+// checkNumbers refuses numbers that a double cannot carry: two of them would silently become one, and with it two tasks.
+func checkNumbers(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("not JSON: %w", err)
+		}
+		if n, ok := tok.(json.Number); ok && !exact(string(n)) {
+			return fmt.Errorf("the number %.40s does not fit an IEEE double", n)
+		}
+	}
+}
+
+// exact tells whether a JSON number survives the way through a double and back as the same decimal number: 0.1 does,
+// 9007199254740993 and 1e400 do not.
+func exact(s string) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return false
+	}
+	d1, e1 := decimal(s)
+	d2, e2 := decimal(strconv.FormatFloat(f, 'e', -1, 64))
+	return d1 == d2 && e1 == e2
+}
+
+// decimal normalises a JSON number without its sign to 0.DIGITS × 10^exp; zero is "", 0.
+func decimal(s string) (digits string, exp int64) {
+	s = strings.TrimPrefix(s, "-")
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		e, err := strconv.ParseInt(s[i+1:], 10, 64)
+		if err != nil {
+			return s, 0 // no double has such an exponent: differs from every normal form
+		}
+		exp, s = e, s[:i]
+	}
+	whole, frac, _ := strings.Cut(s, ".")
+	digits = whole + frac
+	exp += int64(len(whole))
+	n := len(digits)
+	digits = strings.TrimLeft(digits, "0")
+	exp -= int64(n - len(digits))
+	digits = strings.TrimRight(digits, "0")
+	if digits == "" {
+		return "", 0
+	}
+	return digits, exp
+}

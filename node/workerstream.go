@@ -1,0 +1,288 @@
+package node
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// workerStream is one worker's connection. Fields under "loop" belong to the leader loop's goroutine.
+type workerStream struct {
+	term    *term
+	conn    *stream.Conn
+	session uint64
+	reports *reportPump
+	log     *slog.Logger
+
+	// loop
+	pushed  uint64 // highest assignment number that was sent on this stream
+	credits stream.Credits
+	ready   map[string]bool // digests of modules that the worker has compiled
+	leaving bool            // it said Bye: the end of its session is its own wish
+}
+
+func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.Hello) *workerStream {
+	w := &workerStream{
+		term: t, conn: conn, session: session, log: t.hub.logger,
+		credits: stream.Credits{Seq: hello.Acked, Free: hello.Credits},
+		ready:   map[string]bool{},
+	}
+	for _, d := range hello.Ready {
+		w.ready[d] = true
+	}
+	w.reports = newReportPump(t, w.send)
+	return w
+}
+
+// send queues a frame; an error ends the stream by itself.
+func (w *workerStream) send(f stream.Frame) { _ = w.conn.Send(f) }
+
+// read handles the worker's frames until the stream ends. It never waits for a proposal: a renewal must be received as
+// soon as it is there (SPEC L4).
+func (w *workerStream) read() error {
+	for {
+		f, err := w.conn.Recv()
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.Renew != nil:
+			w.renew(f.Renew)
+		case len(f.Reports) > 0:
+			if !w.reports.add(f.Reports) {
+				return errTooManyReports
+			}
+		case len(f.Ready) > 0:
+			w.term.loop.do(func() { w.term.loop.setReady(w, f.Ready) })
+		case f.Credits != nil:
+			w.term.loop.do(func() { w.term.loop.setCredits(w, *f.Credits) })
+		case len(f.Logs) > 0:
+			w.term.hub.keepLogs(f.Logs)
+		case f.Bye != nil:
+			return w.bye()
+		default:
+			return errUnexpectedFrame
+		}
+	}
+}
+
+var (
+	errUnexpectedFrame = errors.New("a frame that workers do not send")
+	errTooManyReports  = errors.New("too many unanswered reports")
+)
+
+// renew proposes a renewal and answers it once it is committed, with what the worker should stop or cancel in case that
+// the push was lost (SPEC L2, L8).
+func (w *workerStream) renew(r *stream.Renew) {
+	w.term.sessions.add(task.RenewSession{Session: w.session, Acked: r.Acked}, func(res task.Result, err error) {
+		switch {
+		case err != nil:
+			// The term ends, or the outcome is unknown: an unanswered renewal extends nothing on the worker's side.
+		case res.Code != task.OK:
+			w.send(stream.Frame{NotFound: true})
+		default:
+			w.answerRenewal(r)
+		}
+	})
+}
+
+func (w *workerStream) answerRenewal(r *stream.Renew) {
+	answer := &stream.Renewed{N: r.N}
+	held := make(map[uint64]bool, len(r.Held))
+	for _, token := range r.Held {
+		held[token] = true
+	}
+	var lost []*task.Task
+	w.term.hub.store.Local(func(m *task.Machine) {
+		current := map[uint64]bool{}
+		for _, t := range m.Leases(w.session) {
+			current[t.Lease.Token] = true
+			switch {
+			case !held[t.Lease.Token] && t.Lease.Seq <= r.Acked:
+				lost = append(lost, t) // it was received and is not held: L2 "pushed again"
+			case held[t.Lease.Token] && t.CancelCode != "":
+				answer.Cancel = append(answer.Cancel, t.Lease.Token)
+			}
+		}
+		for _, token := range r.Held {
+			if !current[token] {
+				answer.Halt = append(answer.Halt, token)
+			}
+		}
+	})
+	w.send(stream.Frame{Renewed: answer})
+	if len(lost) > 0 {
+		w.log.Warn("worker lost assignments, pushing them again", "count", len(lost))
+		w.term.loop.do(func() { w.term.loop.pushAgain(w, lost) })
+	}
+}
+
+// bye ends the session as the worker wishes: its reports first, so that nothing it did is run again (SPEC R3).
+func (w *workerStream) bye() error {
+	t := w.term
+	w.reports.wait()
+	if !t.loop.do(func() { w.leaving = true }) {
+		return nil
+	}
+	r, err := t.sessions.do(t.ctx, task.CloseSession{Session: w.session})
+	if err != nil {
+		return err
+	}
+	if r.Code != task.OK && r.Code != task.SessionNotFound {
+		return errors.New(string(r.Code))
+	}
+	lastFrame(w.conn, stream.Frame{Goodbye: &stream.Goodbye{}})
+	return nil
+}
+
+// reportPump proposes a worker's reports in batches: those of one token in their order, different tokens side by side in
+// a bounded number of proposals.
+type reportPump struct {
+	term *term
+	send func(stream.Frame)
+
+	mu      sync.Mutex
+	idle    *sync.Cond
+	pending []stream.Report
+	busy    map[uint64]bool // tokens with a report under way
+	flying  int             // proposals under way
+}
+
+const (
+	maxReportBatch   = 1024
+	maxReportsFlying = 4
+	maxReports       = 1 << 17 // unanswered reports of one worker; no well-behaved one comes near
+)
+
+func newReportPump(t *term, send func(stream.Frame)) *reportPump {
+	p := &reportPump{term: t, send: send, busy: map[uint64]bool{}}
+	p.idle = sync.NewCond(&p.mu)
+	return p
+}
+
+// add queues reports; false if there are too many.
+func (p *reportPump) add(rs []stream.Report) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending)+len(rs) > maxReports {
+		return false
+	}
+	p.pending = append(p.pending, rs...)
+	p.startLocked()
+	return true
+}
+
+// wait waits until all reports are answered, or the term ends.
+func (p *reportPump) wait() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.pending) > 0 || p.flying > 0 {
+		p.idle.Wait()
+	}
+}
+
+// startLocked starts as many proposals as there are reports of tokens that have none under way.
+func (p *reportPump) startLocked() {
+	for p.flying < maxReportsFlying {
+		batch := p.takeLocked()
+		if len(batch) == 0 {
+			return
+		}
+		p.flying++
+		p.term.hub.wg.Go(func() {
+			p.send(stream.Frame{Acks: p.propose(batch)})
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			for _, r := range batch {
+				delete(p.busy, token(r))
+			}
+			p.flying--
+			p.startLocked()
+			p.idle.Broadcast()
+		})
+	}
+}
+
+// takeLocked takes the reports that may go now. Several of one token may travel in one batch, which keeps its order; one
+// whose token is busy, or stands behind such a one, stays.
+func (p *reportPump) takeLocked() []stream.Report {
+	var batch, rest []stream.Report
+	for _, r := range p.pending {
+		if len(batch) >= maxReportBatch || p.busy[token(r)] {
+			rest = append(rest, r)
+			continue
+		}
+		batch = append(batch, r)
+	}
+	for _, r := range batch {
+		p.busy[token(r)] = true
+	}
+	p.pending = rest
+	return batch
+}
+
+// propose proposes a batch and makes its acks.
+func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
+	acks := make([]stream.Ack, len(batch))
+	cmds := make([]task.Command, 0, len(batch))
+	var at []int
+	for i, r := range batch {
+		acks[i].ID = r.ID
+		if cmd := command(r); cmd != nil {
+			cmds, at = append(cmds, cmd), append(at, i)
+		} else {
+			acks[i].Code, acks[i].Message = task.InvalidCommand, "an empty report"
+		}
+	}
+	if len(cmds) == 0 {
+		return acks
+	}
+	rs, err := p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
+	for retriable(err) && sleep(p.term.ctx, overloadPause) {
+		rs, err = p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
+	}
+	for j, i := range at {
+		switch {
+		case err == nil:
+			acks[i].Code, acks[i].Message, acks[i].Repeated = rs[j].Code, rs[j].Message, rs[j].Repeated
+		case tooLarge(err) && len(cmds) == 1:
+			acks[i].Code, acks[i].Message = task.InvalidCommand, err.Error()
+		case tooLarge(err):
+			acks[i] = p.propose(batch[i : i+1])[0]
+		default:
+			acks[i].Retry = true
+		}
+	}
+	return acks
+}
+
+func token(r stream.Report) uint64 {
+	switch {
+	case r.Finish != nil:
+		return r.Finish.Token
+	case r.Beat != nil:
+		return r.Beat.Token
+	case r.Snooze != nil:
+		return r.Snooze.Token
+	case r.GiveBack != nil:
+		return r.GiveBack.Token
+	}
+	return 0
+}
+
+func command(r stream.Report) task.Command {
+	switch {
+	case r.Finish != nil:
+		return *r.Finish
+	case r.Beat != nil:
+		return *r.Beat
+	case r.Snooze != nil:
+		return *r.Snooze
+	case r.GiveBack != nil:
+		return *r.GiveBack
+	}
+	return nil
+}
