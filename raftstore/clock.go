@@ -1,12 +1,14 @@
 package raftstore
 
 import (
+	"sync"
 	"time"
 
 	"github.com/taskrt/taskrt/task"
 )
 
-// stamper makes the headers of one leadership term (SPEC C3). It is used by one goroutine.
+// stamper makes the headers of one leadership term (SPEC C3). One goroutine stamps entries; others may ask what it
+// would stamp now.
 //
 // Lease time advances by the monotonic clock alone. Now follows the wall clock and never goes back: while the wall
 // clock is behind, it advances by the monotonic clock.
@@ -14,8 +16,10 @@ type stamper struct {
 	clock Clock
 	lease task.LeaseTime // at base
 	base  time.Duration
-	now   int64 // last stamp, Unix ns
-	at    time.Duration
+
+	mu  sync.Mutex
+	now int64 // last stamp, Unix ns
+	at  time.Duration
 }
 
 // newStamper starts from the machine's clocks, once everything of former terms has been applied.
@@ -25,6 +29,8 @@ func newStamper(c Clock, now task.Time, lease task.LeaseTime) *stamper {
 }
 
 func (s *stamper) header() task.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	mono := s.clock.Mono()
 	wall := s.clock.Wall().UnixNano()
 	if wall >= s.now {

@@ -22,7 +22,8 @@ type Leadership struct {
 // termState is one term of this node's leadership.
 type termState struct {
 	term  uint64
-	ready bool // under Store.leadMu: the state holds everything that former leaders committed
+	ready bool     // under Store.leadMu: the state holds everything that former leaders committed
+	stamp *stamper // set before ready
 }
 
 // leaderView is who leads, as this node knows.
@@ -163,7 +164,7 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 		s.leadMu.Unlock()
 		return nil
 	}
-	t.ready = true
+	t.ready, t.stamp = true, stamp
 	s.leadMu.Unlock()
 	s.log.Info("leading", "term", t.term)
 	s.leader.set(s.identity, true)
@@ -193,6 +194,20 @@ func (s *Store) leadingTerm() uint64 {
 		return 0
 	}
 	return s.term.term
+}
+
+// Stamps returns what this node would stamp on a log entry now, so that its leader loop can tell how far off NextTick's
+// times are (SPEC C3); false if it does not lead.
+func (s *Store) Stamps() (task.Time, task.LeaseTime, bool) {
+	s.leadMu.Lock()
+	t := s.term
+	ready := t != nil && t.ready
+	s.leadMu.Unlock()
+	if !ready {
+		return 0, 0, false
+	}
+	h := t.stamp.header()
+	return h.Now, h.LeaseNow, true
 }
 
 // Leadership returns a channel of this node's gains and losses, beginning with the state now. A gain is told once the
