@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
+)
+
+// replica is one real machine. Replica 0 is fed directly; the others get each entry through its wire form.
+type replica struct {
+	number int
+	m      *task.Machine
+	frozen *task.Frozen
+	since  []entry // what was applied after frozen
+}
+
+type entry struct {
+	h  task.Header
+	ps []task.Proposal
+}
+
+func newReplica(number int) *replica { return &replica{number: number, m: task.NewMachine()} }
+
+func (r *replica) apply(h task.Header, ps []task.Proposal) ([]task.Result, []task.Event, error) {
+	if r.number > 0 {
+		b, err := wire.EncodeEntry(h, ps)
+		if err != nil {
+			return nil, nil, err
+		}
+		h2, ps2, err := wire.DecodeEntry(b)
+		if err != nil {
+			return nil, nil, err
+		}
+		h2.Index, h2.Term = h.Index, h.Term // the log knows them
+		h, ps = h2, ps2
+	}
+	if r.frozen != nil {
+		r.since = append(r.since, entry{h, ps})
+	}
+	rs, es := r.m.Apply(h, ps)
+	if len(rs) != len(ps) {
+		return nil, nil, fmt.Errorf("%d results for %d proposals", len(rs), len(ps))
+	}
+	return rs, es, r.m.Check()
+}
+
+// freeze takes a snapshot that is written only at thaw, when the machine has gone on.
+func (r *replica) freeze() { r.frozen, r.since = r.m.Freeze(), nil }
+
+// thaw restarts the replica from its snapshot and replays the log.
+func (r *replica) thaw() error {
+	if r.frozen == nil {
+		r.freeze()
+	}
+	var b bytes.Buffer
+	if err := wire.WriteSnapshot(&b, r.frozen); err != nil {
+		return err
+	}
+	m, err := wire.ReadSnapshot(&b)
+	if err != nil {
+		return err
+	}
+	if b.Len() != 0 {
+		return errors.New("bytes left after the snapshot")
+	}
+	if err := m.Check(); err != nil {
+		return fmt.Errorf("restored: %w", err)
+	}
+	for _, e := range r.since {
+		m.Apply(e.h, e.ps)
+	}
+	if got, want := m.Digest(), r.m.Digest(); got != want {
+		return fmt.Errorf("restored and replayed: digest %v, want %v", got, want)
+	}
+	r.m, r.frozen, r.since = m, nil, nil
+	return nil
+}
+
+// sameReplica compares digests, results and events of two replicas.
+func sameReplica(a, b *replica, ra, rb []task.Result, ea, eb []task.Event) error {
+	if a.m.Digest() != b.m.Digest() {
+		return fmt.Errorf("digests %v and %v", a.m.Digest(), b.m.Digest())
+	}
+	wa, err := wire.EncodeResults(ra)
+	if err != nil {
+		return err
+	}
+	wb, err := wire.EncodeResults(rb)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(wa, wb) {
+		return errors.New("results: " + diff("", ra, rb))
+	}
+	back, err := wire.DecodeResults(wa)
+	if err != nil {
+		return err
+	}
+	if d := diff("", ra, back); d != "" {
+		return errors.New("results after EncodeResults and DecodeResults: " + d)
+	}
+	if d := diff("", ea, eb); d != "" {
+		return errors.New("events: " + d)
+	}
+	return nil
+}
+
+func stack() string { return string(debug.Stack()) }
+
+// allTasks returns every record.
+func allTasks(m *task.Machine) []*task.Task {
+	var all []*task.Task
+	f := task.Filter{Limit: 7} // small: pages are tested, too
+	for {
+		ts, next := m.Tasks(f)
+		all = append(all, ts...)
+		if next == "" {
+			return all
+		}
+		f.Cursor = next
+	}
+}

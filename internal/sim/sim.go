@@ -1,0 +1,140 @@
+// Package sim is a seeded simulator of package task: it makes up log entries, feeds them to three replicas of the real
+// machine and to the naive model (package naive), and compares everything after each entry. A seed that fails is
+// shrunk to a short script that can be committed under testdata/ as a regression case. Tests only.
+//
+// Nothing here knows a machine's numbers by heart: operations name tokens, revs and sessions symbolically ("attempt 2
+// of t1", "the second session of w3"), so that a script keeps its meaning when steps are dropped from it, or when the
+// machine numbers things differently.
+package sim
+
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/internal/sim/naive"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Step is one log entry, and what happens to the replicas before it.
+type Step struct {
+	Term   uint64         `json:"term"`
+	Now    task.Time      `json:"now"`
+	Lease  task.LeaseTime `json:"lease"`
+	Freeze []int          `json:"freeze,omitempty"` // replicas that take a snapshot, not written yet
+	Thaw   []int          `json:"thaw,omitempty"`   // replicas that restart from their snapshot and replay the log since
+	Ops    []Op           `json:"-"`
+}
+
+// Failure is a difference or a broken invariant.
+type Failure struct {
+	Step int    // index of the step
+	What string // what differs
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("step %d: %s", f.Step, f.What) }
+
+// Options alter a run, for the tests of the simulator itself.
+type Options struct {
+	// Tamper may change what a replica gets to apply: a sabotage that the simulator must find.
+	Tamper func(replica int, r *Run, ps []task.Proposal) []task.Proposal
+}
+
+// Run is a running comparison.
+type Run struct {
+	opts     Options
+	model    *naive.Model
+	replicas [replicas]*replica
+	index    uint64
+	history  *history
+	symbols  *symbols
+}
+
+const replicas = 3
+
+// New starts a comparison from the empty state.
+func New(opts Options) *Run {
+	r := &Run{opts: opts, model: naive.New(), history: newHistory(), symbols: newSymbols()}
+	for i := range r.replicas {
+		r.replicas[i] = newReplica(i)
+	}
+	return r
+}
+
+// Replay runs steps from the empty state and returns the first failure, nil if there is none. A panic of the machine
+// is a failure too.
+func Replay(steps []Step, opts Options) *Failure {
+	r := New(opts)
+	for i, s := range steps {
+		if err := r.Step(s); err != nil {
+			return &Failure{i, err.Error()}
+		}
+	}
+	return nil
+}
+
+// Step applies one entry everywhere and compares.
+func (r *Run) Step(s Step) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, stack())
+		}
+	}()
+	r.index++
+	h := task.Header{Index: r.index, Term: s.Term, Now: s.Now, LeaseNow: s.Lease}
+	for _, i := range s.Freeze {
+		r.replicas[i].freeze()
+	}
+	for _, i := range s.Thaw {
+		if err := r.replicas[i].thaw(); err != nil {
+			return fmt.Errorf("replica %d: %w", i, err)
+		}
+	}
+	var ps []task.Proposal
+	for _, op := range s.Ops {
+		ps = append(ps, r.symbols.resolve(op))
+	}
+	var results []task.Result
+	var events []task.Event
+	for i, rep := range r.replicas {
+		mine := ps
+		if r.opts.Tamper != nil {
+			mine = r.opts.Tamper(i, r, append([]task.Proposal(nil), ps...))
+		}
+		rs, es, err := rep.apply(h, mine)
+		if err != nil {
+			return fmt.Errorf("replica %d: %w", i, err)
+		}
+		if i == 0 {
+			results, events = rs, es
+			continue
+		}
+		if err := sameReplica(r.replicas[0], rep, results, rs, events, es); err != nil {
+			return fmt.Errorf("replicas 0 and %d differ: %w", i, err)
+		}
+	}
+	want := r.model.Apply(h, ps, results)
+	if err := r.compare(ps, results, want, events); err != nil {
+		return err
+	}
+	if err := r.history.observe(r.replicas[0].m, ps, results); err != nil {
+		return err
+	}
+	r.symbols.observe(r.replicas[0].m)
+	return nil
+}
+
+// Machine returns the replica that is compared with the model.
+func (r *Run) Machine() *task.Machine { return r.replicas[0].m }
+
+// Explore makes up n entries from the seed and runs them until one fails. It returns the entries so far.
+func Explore(seed uint64, n int, opts Options) ([]Step, *Failure) {
+	g, r := newGenerator(seed), New(opts)
+	var steps []Step
+	for i := range n {
+		s := g.step(r)
+		steps = append(steps, s)
+		if err := r.Step(s); err != nil {
+			return steps, &Failure{i, err.Error()}
+		}
+	}
+	return steps, nil
+}

@@ -1,0 +1,160 @@
+package sim_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/sim"
+	"github.com/taskrt/taskrt/task"
+)
+
+var (
+	seed  = flag.Uint64("sim.seed", 0, "run this seed only (0: the usual ones)")
+	seeds = flag.Int("sim.seeds", 8, "how many seeds")
+	steps = flag.Int("sim.steps", 400, "entries per seed")
+)
+
+// TestSim compares three replicas with the model over random entries.
+//
+//	go test ./internal/sim -run TestSim -sim.seed=N -sim.steps=N -sim.seeds=N
+func TestSim(t *testing.T) {
+	first, n := uint64(1), *seeds
+	if *seed != 0 {
+		first, n = *seed, 1
+	}
+	for s := first; s < first+uint64(n); s++ {
+		run, failure := sim.Explore(s, *steps, sim.Options{})
+		if failure == nil {
+			continue
+		}
+		script, small := sim.Shrink(run, sim.Options{}, 20*time.Second)
+		t.Fatalf("seed %d fails at %v\n\nshrunk to %d entries: %v\n\nCommit this as internal/sim/testdata/NAME.txt:\n\n%s",
+			s, failure, len(script), small, sim.Format(script))
+	}
+}
+
+// TestScripts replays the regression cases.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
+			in, err := os.Open(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			run, err := sim.Parse(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failure := sim.Replay(run, sim.Options{}); failure != nil {
+				t.Fatal(failure)
+			}
+		})
+	}
+}
+
+// TestFindsSabotage: the simulator must notice a machine that is wrong, and hand out a script that shows it.
+func TestFindsSabotage(t *testing.T) {
+	all := func(f func(r *sim.Run, c task.Command) task.Command) sim.Options {
+		return sim.Options{Tamper: func(_ int, r *sim.Run, ps []task.Proposal) []task.Proposal {
+			for i := range ps {
+				ps[i].Command = f(r, ps[i].Command)
+			}
+			return ps
+		}}
+	}
+	for name, opts := range map[string]sim.Options{
+		"token not checked": all(func(r *sim.Run, c task.Command) task.Command {
+			if f, ok := c.(task.Finish); ok {
+				if t := r.Machine().Task(f.Key); t != nil && t.Lease != nil {
+					f.Token = t.Lease.Token
+				}
+				return f
+			}
+			return c
+		}),
+		"rev not checked": all(func(r *sim.Run, c task.Command) task.Command {
+			if a, ok := c.(task.Assign); ok {
+				if t := r.Machine().Task(a.Key); t != nil {
+					a.Rev = t.Rev
+				}
+				return a
+			}
+			return c
+		}),
+		"proof not checked": all(func(r *sim.Run, c task.Command) task.Command {
+			if o, ok := c.(task.OpenSession); ok {
+				for _, s := range r.Machine().Sessions() {
+					if s.Worker == o.Worker {
+						o.Proof = s.Proof
+					}
+				}
+				return o
+			}
+			return c
+		}),
+		"seq not checked": all(func(r *sim.Run, c task.Command) task.Command {
+			if b, ok := c.(task.Beat); ok {
+				b.Seq = 1 << 40
+				return b
+			}
+			return c
+		}),
+		"renewals lost": all(func(r *sim.Run, c task.Command) task.Command {
+			if _, ok := c.(task.RenewSession); ok {
+				return task.RenewSession{}
+			}
+			return c
+		}),
+		"resending not de-duplicated": {Tamper: func(_ int, _ *sim.Run, ps []task.Proposal) []task.Proposal {
+			for i := range ps {
+				ps[i].Origin = task.Origin{}
+			}
+			return ps
+		}},
+		"one replica loses a command": {Tamper: func(replica int, r *sim.Run, ps []task.Proposal) []task.Proposal {
+			for i := range ps {
+				if _, ok := ps[i].Command.(task.Beat); ok && replica == 2 {
+					ps[i].Command = task.Tick{}
+				}
+			}
+			return ps
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var run []sim.Step
+			var failure *sim.Failure
+			for s := uint64(1); s < 20 && failure == nil; s++ {
+				run, failure = sim.Explore(s, 300, opts)
+			}
+			if failure == nil {
+				t.Fatal("not found")
+			}
+			small, failure := sim.Shrink(run, opts, 5*time.Second)
+			script := sim.Format(small)
+			again, err := sim.Parse(strings.NewReader("# " + name + "\n" + script))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := sim.Replay(again, opts); f == nil || f.What != failure.What {
+				t.Fatalf("the printed script fails with %v, not with %v:\n%s", f, failure, script)
+			}
+			if f := sim.Replay(again, sim.Options{}); f != nil {
+				t.Fatalf("the script fails without the sabotage: %v\n%s", f, script)
+			}
+			if len(small) > 15 {
+				t.Errorf("shrunk from %d to %d entries only", len(run), len(small))
+			}
+			t.Logf("%v\n%s", failure, script)
+		})
+	}
+}
