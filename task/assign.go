@@ -9,18 +9,15 @@ type Assign struct {
 }
 
 func (c Assign) apply(m *Machine) Result {
-	r := m.store.get(c.Key)
-	if r == nil {
-		return refuse(TaskNotFound, "no task has this ID")
-	}
-	t := r.task
-	if t.Rev != c.Rev || !m.eligible(t) {
-		return refuse(NotEligible, "the task has changed or is not due")
-	}
 	s := m.sessions[c.Session]
 	if s == nil {
 		return refuse(SessionNotFound, "the session has ended")
 	}
+	r := m.store.get(c.Key)
+	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task) {
+		return refuse(NotEligible, "the task is gone, has changed or is not due")
+	}
+	t := r.task
 	if int64(len(s.leases)) >= s.session.Slots {
 		return refuse(NoFreeSlot, "the session runs as many tasks as it has slots")
 	}
@@ -34,11 +31,8 @@ func (c Assign) apply(m *Machine) Result {
 
 	m.token++
 	n := *t
-	if n.Version == "" { // a new cycle begins (SPEC B2)
-		n.Progress = Payload{}
-	}
-	n.Version, n.Status = v.Version, Running
-	n.Result, n.Error, n.Ended = Payload{}, nil, nil
+	n.Version, n.Status = v.Version, Running // pinned from here on (SPEC B2)
+	n.Result, n.Error, n.Progress, n.Ended = Payload{}, nil, Payload{}, nil
 	n.NotBefore, n.StartedAt, n.FinishedAt = 0, max(m.now, 1), 0
 	n.Attempt++
 	n.Lease = &Lease{Token: m.token, Session: session.ID, Seq: session.Seq, Worker: session.Worker, Node: session.Node}

@@ -21,5 +21,5 @@ func (c Cancel) apply(m *Machine) Result {
 	case t.Error != nil && t.Error.Code == CodeCancelled:
 		return Result{Task: t}
 	}
-	return refuse(NotCancellable, "the task is final")
+	return Result{Code: NotCancellable, Message: "the task is final", Task: t}
 }

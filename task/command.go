@@ -4,7 +4,8 @@ package task
 // A command carries no time: Header does (SPEC C3). The commands are the value types of this package; package wire
 // knows them all by number.
 type Command interface {
-	// apply decides and carries out the command. A refusal is a Result whose Code is not OK and changes nothing.
+	// apply decides and carries out the command. A refusal is a Result whose Code is not OK; it
+	// changes nothing (but see Finish.late).
 	apply(m *Machine) Result
 }
 

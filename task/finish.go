@@ -24,33 +24,35 @@ func (c Finish) apply(m *Machine) Result {
 	if outdated(t, c.Seq) {
 		return Result{Task: t}
 	}
-	cancel, late := t.CancelCode, m.deadlinePassed(t)
-	if cancel == "" && late {
-		cancel = CodeDeadlineExceeded
+	if m.deadlinePassed(t) {
+		return c.late(m, r)
 	}
 	var n *Task
-	message := ""
 	switch {
-	case cancel != "" && (c.Error != nil || late || cancel == CodeDeadlineExceeded):
-		// Being cancelled, whatever fails ends as cancelled (SPEC L8), and past the deadline a success is refused
-		// (SPEC R1). The run is over all the same: were the report itself refused, the lease would stay for ever.
-		if c.Error == nil {
-			message = "the result came too late and was refused"
-		}
-		n = m.ended(t, cancel, hashFinish(&c))
-		m.fail(n, cancelError(cancel), 0)
-		n.Resubmit = 0
-	case c.Error != nil:
-		n = c.failed(m, r)
-	default:
+	case c.Error == nil: // honoured also when being cancelled (SPEC L8)
 		n = m.ended(t, outcomeSuccess, hashFinish(&c))
 		n.Status, n.Result, n.Error = Success, c.Result, nil
 		n.FinishedAt, n.LostCount = m.now, 0
 		again(n, 0, 0)
+	case t.CancelCode != "":
+		n = m.ended(t, t.CancelCode, hashFinish(&c))
+		m.fail(n, cancelError(t.CancelCode), 0)
+	default:
+		n = c.failed(m, r)
 	}
 	m.resubmitted(n)
 	m.put(r, n)
-	return Result{Task: n, Message: message}
+	return Result{Task: n}
+}
+
+// late refuses a finish after the deadline (SPEC R1), whether or not a Tick has struck yet. It is the one refusal that
+// changes something: the run is over, and a lease that nobody reports on any more would be kept alive for ever.
+func (c *Finish) late(m *Machine, r *row) Result {
+	n := m.ended(r.task, CodeDeadlineExceeded, 0)
+	m.fail(n, cancelError(CodeDeadlineExceeded), 0)
+	n.Resubmit = 0
+	m.put(r, n)
+	return Result{Code: Halt, Message: "the deadline has passed: the outcome is refused", Task: n}
 }
 
 // failed returns the record after a run that failed: due again if the policy says so (SPEC R2).

@@ -1,5 +1,7 @@
 package task
 
+import "cmp"
+
 // How runs end. Everything here makes a new record from a RUNNING one; put writes it.
 
 // Outcomes in a task's history that are not outcomes of the task.
@@ -55,7 +57,7 @@ func (m *Machine) release(r *row, outcome string, at Time) *Task {
 
 func (m *Machine) releaseWith(r *row, outcome string, at Time, checkpoint *Payload) *Task {
 	t := r.task
-	n := m.ended(t, outcome, 0)
+	n := m.ended(t, cmp.Or(t.CancelCode, outcome), 0)
 	if checkpoint != nil {
 		n.Checkpoint, n.LostCount = *checkpoint, 0
 	}

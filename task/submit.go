@@ -46,11 +46,11 @@ func (c Submit) apply(m *Machine) Result {
 		return Result{Task: t, Outcome: SubmitCreated}
 	}
 	if r.behavior != b {
-		return Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior"}
+		return Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior", Task: r.task}
 	}
 	switch {
 	case c.IfExists == Fail:
-		return Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists"}
+		return Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists", Task: r.task}
 	case c.IfExists == Rerun && r.task.Final():
 		n := *r.task
 		again(&n, at, c.Deadline)
@@ -100,7 +100,7 @@ func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	n := *t
 	switch {
 	case t.CancelCode != "":
-		return refuse(Cancelling, "the task is being cancelled")
+		return Result{Code: Cancelling, Message: "the task is being cancelled", Task: t}
 	case t.Status == Running:
 		if t.Resubmit == at {
 			return c.existing(t)
