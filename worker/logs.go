@@ -21,7 +21,9 @@ const (
 type logBuffer struct {
 	limit int64 // bytes of the whole attempt, prefixes included
 	used  int64
+	taken int64 // bytes that take has removed: the offset of the next chunk
 	full  bool
+	sent  int64 // bytes taken so far: the offset of the next piece
 	buf   []byte
 }
 
@@ -59,20 +61,19 @@ func levelName(level int) string {
 	}
 }
 
-// take removes the next chunk of whole lines, at most logChunk where a line is not longer.
-func (l *logBuffer) take() []byte {
-	if len(l.buf) <= logChunk {
-		chunk := l.buf
-		l.buf = nil
-		return chunk
+// take removes the next chunk of whole lines, at most logChunk where a line is not longer, and says how many bytes were
+// taken before it.
+func (l *logBuffer) take() (chunk []byte, offset int64) {
+	n := len(l.buf)
+	if n > logChunk {
+		if n = bytes.LastIndexByte(l.buf[:logChunk], '\n') + 1; n == 0 {
+			n = logChunk
+		}
 	}
-	n := bytes.LastIndexByte(l.buf[:logChunk], '\n') + 1
-	if n == 0 {
-		n = logChunk
-	}
-	chunk := l.buf[:n:n]
+	chunk, offset = l.buf[:n:n], l.taken
 	l.buf = l.buf[n:]
-	return chunk
+	l.taken += int64(n)
+	return chunk, offset
 }
 
 // takeLog returns what waits, in chunks.
@@ -81,7 +82,8 @@ func (r *run) takeLog() []stream.Log {
 	defer r.mu.Unlock()
 	var logs []stream.Log
 	for len(r.log.buf) > 0 {
-		logs = append(logs, stream.Log{Key: r.key, Token: r.token, Attempt: r.a.Task.Attempt, Data: r.log.take()})
+		data, offset := r.log.take()
+		logs = append(logs, stream.Log{Key: r.key, Token: r.token, Attempt: r.a.Task.Attempt, Data: data, Offset: offset})
 	}
 	return logs
 }
