@@ -21,9 +21,10 @@ const (
 	answerFraction  = 6
 	backoffFraction = 20
 	firstBackoff    = 50 * time.Millisecond
-	lastBackoff     = time.Second
-	firstAnswer     = 2 * time.Second  // without a session
-	lastAnswer      = 10 * time.Second // patience doubles up to it: a loaded leader must be able to answer at last
+	lastBackoff     = 500 * time.Millisecond // a restarted worker must be back within 1 s (SPEC L6)
+	refusedBackoff  = time.Second            // nothing changes soon, and every Hello costs a log entry
+	firstAnswer     = 2 * time.Second        // without a session
+	lastAnswer      = 10 * time.Second       // patience doubles up to it: a loaded leader must be able to answer at last
 )
 
 // refusedError is a Refused frame.
@@ -86,6 +87,9 @@ func (d *dialer) next(s *session) time.Duration {
 	if s != nil {
 		last = min(last, max(s.ttl/backoffFraction, firstBackoff))
 	}
+	if d.said != "" {
+		d.backoff, last = refusedBackoff, refusedBackoff
+	}
 	d.backoff = min(max(2*d.backoff, firstBackoff), last)
 	return d.backoff/2 + rand.N(d.backoff/2)
 }
@@ -108,7 +112,6 @@ func (w *Worker) failed(d *dialer, s *session, err error) {
 		}
 		return
 	}
-	d.backoff = lastBackoff // nothing changes soon
 	if d.said == refused.Code {
 		return
 	}

@@ -304,7 +304,7 @@ func TestWorkerInUseIsWaitedFor(t *testing.T) {
 		if b.worker.Status().Session != 2 {
 			t.Errorf("status %+v", b.worker.Status())
 		}
-		if hellos, _ := b.hellos(); len(hellos) > 30 {
+		if hellos, _ := b.hellos(); len(hellos) > 22 {
 			t.Errorf("%d hellos in 10 s", len(hellos))
 		}
 		if n := strings.Count(b.log.String(), "has this worker ID"); n != 1 {

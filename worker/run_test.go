@@ -1,0 +1,544 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+func TestHaltStopsAndReportsNothing(t *testing.T) {
+	for name, halt := range map[string]func(*bench){
+		"pushed": func(b *bench) { b.send(stream.Frame{Halt: []uint64{7, 99}}) },
+		"with a renewal": func(b *bench) {
+			b.at(3 * time.Second)
+			b.send(stream.Frame{Renewed: &stream.Renewed{N: 77, Halt: []uint64{7}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, lasts(time.Minute), func(b *bench) {
+				b.assign(7)
+				b.at(time.Second)
+				halt(b)
+				b.at(4 * time.Second)
+				b.span()
+				if reps, _ := b.reports(); len(reps) != 0 {
+					t.Errorf("reports %+v", reps)
+				}
+				if st := b.worker.Status(); st.Session != 1 || len(st.Held) != 0 || b.lastCredits() != 4 {
+					t.Errorf("status %+v, credits %d", st, b.lastCredits())
+				}
+			})
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	// Each guest sees the signal by polling, as guests do.
+	polls := func(out runtime.Outcome, after time.Duration) guest {
+		return func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
+			for h.Signals()&abi.SignalCancel == 0 {
+				if !sleep(ctx, 100*time.Millisecond) {
+					return killed(ctx)
+				}
+			}
+			if !sleep(ctx, after) {
+				return killed(ctx)
+			}
+			return out
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		guest guest
+		at    time.Duration // of the finish; cancelled at 2 s, grace 5 s
+		code  string
+	}{
+		{"acknowledged", polls(runtime.Outcome{Kind: runtime.Cancelled}, 0), 2100 * time.Millisecond, task.CodeCancelled},
+		{"success in the grace", polls(runtime.Outcome{Kind: runtime.Succeeded}, time.Second), 3100 * time.Millisecond, ""},
+		{"failure in the grace", polls(runtime.Outcome{Kind: runtime.Failed, Code: "mine", Class: runtime.ClassGuest}, 0), 2100 * time.Millisecond, "mine"},
+		{"killed after the grace", polls(runtime.Outcome{Kind: runtime.Succeeded}, time.Minute), 7 * time.Second, task.CodeCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, c.guest, func(b *bench) {
+				b.assign(7)
+				b.at(2 * time.Second)
+				b.send(stream.Frame{Cancel: []uint64{7}})
+				b.at(4 * time.Second)
+				b.send(stream.Frame{Cancel: []uint64{7}}) // pushed again: starts no new grace
+				b.at(10 * time.Second)
+				f := b.finish()
+				if got := code(f); got != c.code {
+					t.Errorf("finished with %q, want %q", got, c.code)
+				}
+				if _, at := b.reports(); at[0] < c.at-100*time.Millisecond || at[0] > c.at+100*time.Millisecond {
+					t.Errorf("at %v, want %v", at[0], c.at)
+				}
+			})
+		})
+	}
+}
+
+func code(f *task.Finish) string {
+	if f.Error == nil {
+		return ""
+	}
+	return f.Error.Code
+}
+
+func TestCancelledBeforeItRan(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		b.bmu.Lock()
+		b.fetch = func(string) ([]byte, error) { return nil, errors.New("nobody has it") }
+		b.bmu.Unlock()
+		b.assign(7)
+		b.send(stream.Frame{Cancel: []uint64{7}})
+		b.at(100 * time.Millisecond)
+		if f := b.finish(); code(f) != task.CodeCancelled {
+			t.Errorf("finish %+v", f)
+		}
+		b.assign(8, func(a *stream.Assignment) { a.Task.CancelCode = task.CodeCancelled })
+		b.at(200 * time.Millisecond)
+		if reps, _ := b.reports(); len(reps) != 2 || reps[1].Finish == nil || code(reps[1].Finish) != task.CodeCancelled {
+			t.Errorf("reports %+v", reps)
+		}
+		if begun, _ := b.runs(); begun != 0 {
+			t.Errorf("%d ran", begun)
+		}
+	})
+}
+
+func TestDuplicateAssignments(t *testing.T) {
+	inBubble(t, lasts(2*time.Second), func(b *bench) {
+		a := b.assignment(7)
+		again := stream.Frame{Assign: []stream.Assignment{a, a}}
+		b.send(again)
+		b.at(time.Second)
+		b.send(again) // while it runs
+		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{}, false } })
+		b.at(3 * time.Second)
+		b.send(again) // while its report waits
+		b.send(stream.Frame{Acks: []stream.Ack{{ID: 1}}})
+		b.send(again) // when it is done
+		b.at(5 * time.Second)
+		b.span()
+		b.finish()
+		if st := b.worker.Status(); len(st.Held) != 0 {
+			t.Errorf("status %+v", st)
+		}
+	})
+}
+
+func TestReportsAreSentAgainUntilAnswered(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{}, false } })
+		b.assign(7)
+		b.at(2 * time.Second)
+		if st := b.worker.Status(); !reflect.DeepEqual(st.Held, []uint64{7}) || len(st.Executing) != 0 {
+			t.Errorf("status %+v", st)
+		}
+		b.conn.Close()
+		b.at(3 * time.Second)
+		hellos, _ := b.hellos()
+		if h := hellos[len(hellos)-1]; !reflect.DeepEqual(h.Held, []uint64{7}) || h.Credits != 4 {
+			t.Errorf("hello %+v", h)
+		}
+		// The leader cannot decide; then it can.
+		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{Retry: true}, true } })
+		b.conn.Close()
+		b.at(4 * time.Second)
+		b.set(func() { b.ack = nil })
+		b.at(5 * time.Second)
+		reps, _ := b.reports()
+		if len(reps) < 4 {
+			t.Fatalf("%d reports", len(reps))
+		}
+		for _, r := range reps {
+			if r.Finish == nil || r.Finish.Seq != 1 || r.Finish.Token != 7 {
+				t.Errorf("report %+v", r)
+			}
+		}
+		if st := b.worker.Status(); len(st.Held) != 0 {
+			t.Errorf("status %+v", st)
+		}
+		n := len(reps)
+		b.at(30 * time.Second)
+		if reps, _ := b.reports(); len(reps) != n {
+			t.Error("sent again after the answer")
+		}
+		b.span()
+	})
+}
+
+func TestReportsOfALostSessionAreDropped(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{}, false } })
+		b.assign(7)
+		b.at(2 * time.Second)
+		b.send(stream.Frame{NotFound: true})
+		b.at(5 * time.Second)
+		if reps, _ := b.reports(); len(reps) != 1 {
+			t.Errorf("reports %+v", reps)
+		}
+		if hellos, _ := b.hellos(); len(hellos) != 2 || hellos[1].Session != 0 || len(hellos[1].Held) != 0 {
+			t.Errorf("hellos %+v", hellos)
+		}
+	})
+}
+
+func TestRefusedOutcomeBecomesAFailure(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		b.set(func() {
+			b.ack = func(r stream.Report) (stream.Ack, bool) {
+				if r.Finish.Error == nil {
+					return stream.Ack{Code: task.InvalidCommand, Message: "too odd"}, true
+				}
+				return stream.Ack{}, true
+			}
+		})
+		b.assign(7)
+		b.at(3 * time.Second)
+		reps, _ := b.reports()
+		if len(reps) != 2 || code(reps[1].Finish) != task.CodeHandlerError || reps[1].Finish.Seq != 2 ||
+			!strings.Contains(reps[1].Finish.Error.Message, "too odd") {
+			t.Errorf("reports %+v", reps)
+		}
+		if st := b.worker.Status(); len(st.Held) != 0 {
+			t.Errorf("status %+v", st)
+		}
+	})
+}
+
+func TestCheckpointWaitsOverAReconnect(t *testing.T) {
+	result := make(chan error, 1)
+	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
+		h.Beat(3, 10, []byte(`{"step":"a"}`))
+		result <- h.Checkpoint(ctx, []byte("state"))
+		return runtime.Outcome{Kind: runtime.Succeeded}
+	}
+	inBubble(t, g, func(b *bench) {
+		result = make(chan error, 1)
+		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{}, false } })
+		b.assign(7)
+		b.at(time.Second)
+		b.cut()
+		b.at(3 * time.Second)
+		select {
+		case err := <-result:
+			t.Fatalf("returned %v without an answer", err)
+		default:
+		}
+		b.set(func() { b.ack, b.down = nil, false })
+		b.at(4 * time.Second)
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+		reps, _ := b.reports()
+		for _, r := range reps[:2] {
+			if r.Beat == nil || r.Beat.Seq != 1 || string(r.Beat.Checkpoint.Data) != "state" || r.Beat.Checkpoint.Encoding != task.Bytes ||
+				string(r.Beat.Progress.Data) != `{"done":3,"total":10,"note":{"step":"a"}}` || r.Beat.Progress.Encoding != task.JSON {
+				t.Errorf("report %+v", r.Beat)
+			}
+		}
+		if f := b.finish(); f.Seq != 2 || string(f.Result.Data) != "null" || f.Result.Encoding != task.JSON {
+			t.Errorf("finish %+v", f)
+		}
+	})
+}
+
+func TestCheckpointOfADeadToken(t *testing.T) {
+	for name, c := range map[string]struct {
+		ack  *stream.Ack
+		then func(*bench)
+		lost bool
+	}{
+		"halt":           {ack: &stream.Ack{Code: task.Halt}, lost: true},
+		"record gone":    {ack: &stream.Ack{Code: task.TaskNotFound}, lost: true},
+		"refused":        {ack: &stream.Ack{Code: task.InvalidCommand}},
+		"halt pushed":    {then: func(b *bench) { b.send(stream.Frame{Halt: []uint64{7}}) }, lost: true},
+		"session lost":   {then: func(b *bench) { b.send(stream.Frame{NotFound: true}) }, lost: true},
+		"margin reached": {then: func(b *bench) { b.cut(); b.at(8 * time.Second) }, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var result chan error
+			g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
+				result <- h.Checkpoint(ctx, []byte("{}"))
+				if h.Signals()&abi.SignalLeaseLost == 0 && c.lost {
+					t.Error("the guest is not told")
+				}
+				if ctx.Err() != nil {
+					return killed(ctx)
+				}
+				return runtime.Outcome{Kind: runtime.Succeeded}
+			}
+			inBubble(t, g, func(b *bench) {
+				result = make(chan error, 1)
+				b.set(func() {
+					b.ack = func(r stream.Report) (stream.Ack, bool) {
+						if r.Beat == nil {
+							return stream.Ack{}, true
+						}
+						if c.ack == nil {
+							return stream.Ack{}, false
+						}
+						return *c.ack, true
+					}
+				})
+				b.assign(7)
+				if c.then != nil {
+					c.then(b)
+				}
+				b.at(b.since() + time.Second)
+				if err := <-result; errors.Is(err, runtime.ErrLeaseLost) != c.lost || err == nil {
+					t.Errorf("checkpoint returned %v", err)
+				}
+				reps, _ := b.reports()
+				if last := reps[len(reps)-1]; (last.Finish == nil) != c.lost {
+					t.Errorf("last report %+v", last)
+				}
+			})
+		})
+	}
+}
+
+func (b *bench) since() time.Duration { return time.Since(b.hub.start) }
+
+func TestProgressTravelsWithRenewals(t *testing.T) {
+	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
+		for i := range 100 { // 5 s
+			h.Beat(int64(i), 100, []byte("not JSON \xff"))
+			if !sleep(ctx, 50*time.Millisecond) {
+				return killed(ctx)
+			}
+		}
+		sleep(ctx, 10*time.Second)
+		return runtime.Outcome{Kind: runtime.Succeeded}
+	}
+	inBubble(t, g, func(b *bench) {
+		b.assign(7)
+		b.at(14 * time.Second)
+		reps, at := b.reports()
+		if want := []time.Duration{3 * time.Second, 6 * time.Second}; !reflect.DeepEqual(at, want) {
+			t.Fatalf("beats at %v, want %v: nothing changed later", at, want)
+		}
+		if p := string(reps[1].Beat.Progress.Data); p != `{"done":99,"total":100,"note":"not JSON �"}` || reps[1].Beat.Checkpoint != nil {
+			t.Errorf("progress %s", p)
+		}
+		b.at(20 * time.Second)
+		if f := b.finish(); f.Seq != 3 {
+			t.Errorf("finish %+v", f)
+		}
+	})
+}
+
+// A progress report that the leader could not decide about is not sent again once something newer is under way.
+func TestStaleProgressIsNotRetried(t *testing.T) {
+	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
+		h.Beat(1, 0, nil)
+		sleep(ctx, 4*time.Second)
+		return runtime.Outcome{Kind: runtime.Succeeded}
+	}
+	inBubble(t, g, func(b *bench) {
+		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{}, false } })
+		b.assign(7)
+		b.at(5 * time.Second) // progress at 3 s, finish at 4 s, both unanswered
+		b.send(stream.Frame{Acks: []stream.Ack{{ID: 1, Retry: true}, {ID: 2, Retry: true}}})
+		b.at(6 * time.Second)
+		reps, _ := b.reports()
+		if len(reps) != 3 || reps[2].Finish == nil {
+			t.Errorf("reports %+v", reps)
+		}
+	})
+}
+
+func TestLogs(t *testing.T) {
+	line := strings.Repeat("x", 1000)
+	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
+		h.Log(abi.LogInfo, []byte("first\nsecond\n"))
+		sleep(ctx, 2500*time.Millisecond)
+		for range 60 {
+			h.Log(abi.LogWarn, []byte(line))
+		}
+		h.Log(abi.LogError, []byte("never kept"))
+		return runtime.Outcome{Kind: runtime.Succeeded}
+	}
+	inBubble(t, g, func(b *bench) {
+		b.assign(7, func(a *stream.Assignment) { a.Policy.Limits.LogBytes = 50_000 })
+		b.at(4 * time.Second)
+		var text bytes.Buffer
+		var first []time.Duration
+		b.hub.mu.Lock()
+		finished := false
+		for _, f := range b.frames {
+			finished = finished || len(f.Reports) > 0
+			for _, l := range f.Logs {
+				if finished {
+					t.Error("log after the finish")
+				}
+				if len(l.Data) > logChunk || l.Token != 7 || l.Attempt != 1 || l.Key.ID != "task" || l.Offset != int64(text.Len()) {
+					t.Errorf("piece of %d bytes: %+v", len(l.Data), l)
+				}
+				text.Write(l.Data)
+				first = append(first, f.at)
+			}
+		}
+		b.hub.mu.Unlock()
+		if len(first) < 3 || first[0] != time.Second {
+			t.Errorf("pieces at %v", first)
+		}
+		got := text.String()
+		if !strings.HasPrefix(got, "2000-01-01T00:00:00.000Z INFO first\n2000-01-01T00:00:00.000Z INFO second\n") {
+			t.Errorf("log begins %.100q", got)
+		}
+		if !strings.HasSuffix(got, logDropped) || len(got) > 50_000+len(logDropped) || strings.Contains(got, "never") {
+			t.Errorf("log of %d bytes ends %q", len(got), got[len(got)-100:])
+		}
+	})
+}
+
+func TestSlotsAndCredits(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		if b.lastCredits() != 4 {
+			t.Errorf("credits %d", b.lastCredits())
+		}
+		var as []stream.Assignment
+		for token := range uint64(6) { // more than there are credits for
+			as = append(as, b.assignment(token+1))
+		}
+		b.send(stream.Frame{Assign: as})
+		b.at(500 * time.Millisecond)
+		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 6 || b.lastCredits() != 0 {
+			t.Errorf("status %+v, credits %d", st, b.lastCredits())
+		}
+		b.at(3 * time.Second)
+		if begun, ended := b.runs(); begun != 6 || ended != 6 || b.lastCredits() != 4 {
+			t.Errorf("%d begun, %d ended, credits %d", begun, ended, b.lastCredits())
+		}
+	})
+}
+
+func TestAttempt(t *testing.T) {
+	var got runtime.Attempt
+	g := func(_ context.Context, a runtime.Attempt, _ runtime.Host) runtime.Outcome {
+		got = a
+		return runtime.Outcome{Kind: runtime.Succeeded}
+	}
+	inBubble(t, g, func(b *bench) {
+		b.assign(7, func(a *stream.Assignment) {
+			a.Task.Version, a.Task.Attempt, a.Task.Failures = "v", 3, 2
+			a.Task.Params = task.Payload{Encoding: task.JSON, Data: []byte("{}")}
+			a.Task.Checkpoint = task.Payload{Encoding: task.Bytes}
+			a.Task.Labels = []task.Label{{Name: "a", Value: "b"}}
+			a.Policy.Index, a.Policy.HeartbeatTimeout, a.Policy.ResultRequired = 2, 1500, true
+		})
+		b.at(time.Second)
+		l := task.DefaultPolicy().Limits
+		var info abi.TaskInfo
+		if err := json.Unmarshal(got.Info, &info); err != nil {
+			t.Fatal(err)
+		}
+		wantInfo := abi.TaskInfo{Namespace: "default", ID: "task", Behavior: "b", Version: "v", Attempt: 3, MaxAttempts: 1, Failures: 2, Token: 7, Worker: "w1", Labels: map[string]string{"a": "b"}}
+		if !reflect.DeepEqual(info, wantInfo) {
+			t.Errorf("info %+v", info)
+		}
+		got.Info = nil
+		want := runtime.Attempt{
+			Behavior: 2, Params: []byte("{}"), Checkpoint: []byte{}, MemoryBytes: l.MemoryBytes, ResultBytes: l.ResultBytes,
+			CheckpointBytes: l.CheckpointBytes, LogBytes: l.LogBytes, RunTimeout: time.Hour, HeartbeatTimeout: 1500 * time.Millisecond, ResultRequired: true,
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("attempt %+v\nwant    %+v", got, want)
+		}
+	})
+}
+
+func TestOutcomes(t *testing.T) {
+	p := task.DefaultPolicy()
+	fail, retry := p, p
+	fail.OnTrap, fail.OnTimeout, fail.OnExhausted = task.OnErrorFail, task.OnErrorFail, task.OnErrorFail
+	retry.OnTrap, retry.OnTimeout, retry.OnExhausted = task.OnErrorRetry, task.OnErrorRetry, task.OnErrorRetry
+	required := p
+	required.ResultRequired = true
+	failed := func(c runtime.Class) runtime.Outcome {
+		return runtime.Outcome{Kind: runtime.Failed, Code: "x", Class: c}
+	}
+	for _, c := range []struct {
+		name   string
+		policy task.Policy
+		out    runtime.Outcome
+		want   string
+	}{
+		{"json", p, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte(`{"a":1}`)}, `json {"a":1}`},
+		{"bytes", p, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte("{a")}, "bytes {a"},
+		{"json that is not UTF-8", p, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte("\"\xff\"")}, "bytes \"\xff\""},
+		{"empty", p, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true}, "bytes "},
+		{"nothing", p, runtime.Outcome{Kind: runtime.Succeeded}, "json null"},
+		{"nothing where required", required, runtime.Outcome{Kind: runtime.Succeeded}, "NO_RESULT retry"},
+		{"too large", p, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: make([]byte, p.Limits.ResultBytes+1)}, "HANDLER_ERROR"},
+		{"guest, final", p, failed(runtime.ClassGuest), "x"},
+		{"guest, retryable", p, runtime.Outcome{Kind: runtime.Failed, Class: runtime.ClassGuest, Retryable: true}, "HANDLER_ERROR retry"},
+		{"trap", p, failed(runtime.ClassTrap), "x retry"},
+		{"trap, fail", fail, failed(runtime.ClassTrap), "x"},
+		{"timeout", p, failed(runtime.ClassTimeout), "x retry"},
+		{"timeout, fail", fail, failed(runtime.ClassTimeout), "x"},
+		{"exhausted", p, failed(runtime.ClassExhausted), "x"},
+		{"exhausted, retry", retry, failed(runtime.ClassExhausted), "x retry"},
+		{"cancelled", p, runtime.Outcome{Kind: runtime.Cancelled}, "CANCELLED"},
+		{"killed by a cancel", p, runtime.Outcome{Kind: runtime.Killed, Cause: runtime.ErrKilledCancel}, "CANCELLED"},
+		{"killed by a stop", p, runtime.Outcome{Kind: runtime.Killed, Cause: runtime.ErrKilledStop}, "give back"},
+		{"yield", p, runtime.Outcome{Kind: runtime.Yielded}, "snooze 0"},
+		{"yield until", p, runtime.Outcome{Kind: runtime.Yielded, NextTime: 5}, "snooze 5"},
+		{"yield until before time", p, runtime.Outcome{Kind: runtime.Yielded, NextTime: -5}, "snooze 0"},
+		{"unknown", p, runtime.Outcome{}, "HANDLER_ERROR"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: c.policy}, token: 7, seq: 9}
+			if got := describe(r.outcome(&c.out, nil)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func describe(r stream.Report) string {
+	switch {
+	case r.GiveBack != nil:
+		return "give back"
+	case r.Snooze != nil:
+		return fmt.Sprintf("snooze %d", r.Snooze.At)
+	case r.Finish.Error == nil:
+		return map[task.Encoding]string{task.JSON: "json ", task.Bytes: "bytes "}[r.Finish.Result.Encoding] + string(r.Finish.Result.Data)
+	case r.Finish.Error.Retryable:
+		return r.Finish.Error.Code + " retry"
+	default:
+		return r.Finish.Error.Code
+	}
+}
+
+// Text that is not UTF-8 would be refused by the leader's decoder, and by every node's log after it.
+func TestErrorTextIsBoundedUTF8(t *testing.T) {
+	r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: task.DefaultPolicy()}}
+	out := &runtime.Outcome{Kind: runtime.Failed, Message: strings.Repeat("é", maxMessage) + "\xff", Details: []byte("d\xff")}
+	e := r.outcome(out, nil).Finish.Error
+	if !utf8.ValidString(e.Message) || len(e.Message) > maxMessage+2 {
+		t.Errorf("message of %d bytes, valid %v", len(e.Message), utf8.ValidString(e.Message))
+	}
+	if e.Details.Encoding != task.Bytes {
+		t.Errorf("details %+v", e.Details)
+	}
+	out.Details = make([]byte, task.DefaultPolicy().Limits.ResultBytes+1)
+	if e := r.outcome(out, nil).Finish.Error; e.Details.Encoding != task.None || !utf8.ValidString(e.Message) {
+		t.Errorf("details of %d bytes", len(e.Details.Data))
+	}
+}
