@@ -59,27 +59,27 @@ func compile(cache wazero.CompilationCache, code []byte) (rt wazero.Runtime, mad
 	if cache != nil {
 		cfg = cfg.WithCompilationCache(cache)
 	}
-	rt = wazero.NewRuntimeWithConfig(ctx, cfg)
+	fresh := wazero.NewRuntimeWithConfig(ctx, cfg)
 	defer func() {
 		// The compiler sees bytes of strangers: its bug must not be the node's end.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the compiler panicked: %v", p)
 		}
 		if err != nil {
-			err = errors.Join(err, rt.Close(ctx))
+			rt, made, err = nil, nil, errors.Join(err, fresh.Close(ctx))
 		}
 	}()
-	compiled, err := rt.CompileModule(ctx, code)
+	compiled, err := fresh.CompileModule(ctx, code)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := instantiateHost(ctx, rt); err != nil {
+	if err := instantiateHost(ctx, fresh); err != nil {
 		return nil, nil, err
 	}
-	if _, err := wasi_snapshot_preview1.NewBuilder(rt).Instantiate(ctx); err != nil {
+	if _, err := wasi_snapshot_preview1.NewBuilder(fresh).Instantiate(ctx); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", wasiModule, err)
 	}
-	return rt, &freshInstances{rt: rt, compiled: compiled}, nil
+	return fresh, &freshInstances{rt: fresh, compiled: compiled}, nil
 }
 
 func (m *Module) close(ctx context.Context) error { return m.rt.Close(ctx) }

@@ -73,7 +73,8 @@ func Parse(data []byte) (*Module, error) {
 	r := &reader{data: data, pos: 8, whole: true}
 	last := 0
 	for r.more() {
-		s := Section{header: r.pos, ID: r.byte()}
+		s := Section{header: r.pos}
+		s.ID = r.byte()
 		r.where = "section header"
 		if int(s.ID) < len(names) {
 			r.where = names[s.ID]

@@ -1,0 +1,138 @@
+package abitest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime"
+)
+
+// misuse loads the guest misuse; run runs its case n with params "hello".
+func misuse(t *testing.T) (run func(t *testing.T, n int32) (runtime.Outcome, *recorder)) {
+	t.Helper()
+	wasm, err := os.ReadFile(filepath.Join("..", "..", "testdata", "wasm", "misuse.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := runtime.New(runtime.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	module, err := engine.Load(t.Context(), runtime.Digest(wasm), wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T, n int32) (runtime.Outcome, *recorder) {
+		t.Helper()
+		host := &recorder{}
+		a := runtime.Attempt{Behavior: n, Params: []byte("hello"), ResultBytes: 100, CheckpointBytes: 100}
+		return module.Run(t.Context(), a, host), host
+	}
+}
+
+func TestMisuseAnswers(t *testing.T) {
+	run := misuse(t)
+	for _, tt := range []struct {
+		n    int32
+		what string
+		want int
+	}{
+		{10, "read of nothing at the end of memory", 0},
+		{11, "read far behind the end of the channel", 0},
+		{12, "read of more than there is", len("hello") - 2},
+
+		{20, "len of an unknown channel", int(abi.ENOSYS)},
+		{21, "len of a negative channel", int(abi.ENOSYS)},
+		{22, "len of an output channel", int(abi.EINVAL)},
+		{23, "len of the response before any call", int(abi.ENOENT)},
+		{24, "read of an output channel", int(abi.EINVAL)},
+		{25, "read of a checkpoint that is not there", int(abi.ENOENT)},
+		{26, "write to an input channel", int(abi.EINVAL)},
+		{27, "write to an unknown channel", int(abi.ENOSYS)},
+		{28, "write of a manifest while running", int(abi.EDENIED)},
+
+		{30, "result over the limit", int(abi.E2BIG)},
+		{31, "result far over the limit", int(abi.E2BIG)},
+		{32, "error detail over the limit", int(abi.E2BIG)},
+		{33, "note over the limit", int(abi.E2BIG)},
+		{34, "next time over the limit", int(abi.E2BIG)},
+		{35, "checkpoint over the limit", int(abi.E2BIG)},
+
+		{40, "negative progress", int(abi.EINVAL)},
+		{41, "negative total", int(abi.EINVAL)},
+		{42, "unknown clock", int(abi.ENOSYS)},
+		{43, "negative clock", int(abi.ENOSYS)},
+		{44, "unknown op", int(abi.ENOSYS)},
+		{45, "random with a short payload", int(abi.EINVAL)},
+		{46, "too much randomness", int(abi.E2BIG)},
+		{47, "response after a failed call", int(abi.ENOENT)},
+
+		{50, "len during start", int(abi.EDENIED)},
+		{51, "read during start", int(abi.EDENIED)},
+		{52, "write during start", int(abi.EDENIED)},
+		{53, "beat during start", int(abi.EDENIED)},
+		{54, "signals during start", 0},
+		{55, "clock during start", int(abi.EDENIED)},
+		{56, "call during start", int(abi.EDENIED)},
+		{57, "write during _initialize", int(abi.EDENIED)},
+
+		{60, "environment", 0},
+		{61, "arguments", 0},
+		{62, "preopened directory (EBADF)", 8},
+		{63, "standard input", 0},
+		{64, "growing a table without limit", -1},
+		{65, "growing over the module's own maximum", -1},
+	} {
+		t.Run(strings.ReplaceAll(tt.what, " ", "-"), func(t *testing.T) {
+			out, host := run(t, tt.n)
+			result(strconv.Itoa(tt.want))(t, out, host)
+			if len(host.saved) != 0 || len(host.beats) != 0 {
+				t.Errorf("the host heard %v %v", host.saved, host.beats)
+			}
+			if n := len(host.logs); n != 1 || host.logs[0] != "2 xyz" {
+				t.Errorf("log is %q, want what start logged", host.logs)
+			}
+		})
+	}
+}
+
+func TestMisusePointersTrap(t *testing.T) {
+	run := misuse(t)
+	for n, fn := range map[int32]string{0: "read", 1: "read", 2: "read", 3: "write", 4: "write", 5: "log", 6: "call", 7: "call"} {
+		out, host := run(t, n)
+		if out.Kind != runtime.Failed || out.Code != runtime.CodeTrap || out.Class != runtime.ClassTrap ||
+			!strings.HasPrefix(out.Message, fn+": pointer ") {
+			t.Errorf("case %d: got %s, want a trap in %s", n, describe(out), fn)
+		}
+		if len(host.saved) != 0 {
+			t.Errorf("case %d saved a checkpoint", n)
+		}
+	}
+}
+
+func TestMisuseLogLevels(t *testing.T) {
+	_, host := misuse(t)(t, 48)
+	same(t, "log", host.logs, []string{"2 xyz", "0 x", "4 y"})
+}
+
+func TestMisuseOutcomes(t *testing.T) {
+	run := misuse(t)
+	for _, n := range []int32{70, 71, 72} {
+		out, _ := run(t, n)
+		failure(false, runtime.CodeNoResult, "*")(t, out, nil)
+	}
+	out, _ := run(t, 73)
+	result("")(t, out, nil)
+	out, _ = run(t, 74)
+	failure(true, runtime.CodeHandlerError, "hello")(t, out, nil)
+}
