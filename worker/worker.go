@@ -111,6 +111,15 @@ func (w *Worker) shutdown() error {
 	return nil
 }
 
+// Kill stops all guests at once, drops what they would report and opens no further session: for an owner that must not
+// run anything any more. The leader learns nothing; the session is left to expire. Run still ends only with its context.
+func (w *Worker) Kill() {
+	w.draining.Store(true)
+	if s := w.current(); s != nil {
+		s.lose(errors.Join(errWorkerStopped, runtime.ErrKilledStop))
+	}
+}
+
 // tellAll sets a signal for all guests.
 func (s *session) tellAll(signal abi.Signals) {
 	s.mu.Lock()

@@ -1,0 +1,74 @@
+package worker
+
+import (
+	"testing"
+	"time"
+)
+
+// The margins are exact: one tick early would stop healthy guests, one late would let two workers run one task.
+func TestFence(t *testing.T) {
+	const ttl = 10 * time.Second
+	now := time.Duration(0)
+	boottime := func() time.Duration { return now }
+	step := func(f *fence, at time.Duration, want bool) {
+		t.Helper()
+		now = at
+		if got := f.ok(); got != want {
+			t.Errorf("at %v: ok %v", at, got)
+		}
+	}
+	f := newFence(boottime, ttl, 0)
+	step(f, 7*time.Second-1, true)
+	if !f.extend(3 * time.Second) {
+		t.Error("not extended")
+	}
+	f.extend(time.Second) // an older answer shortens nothing
+	step(f, 10*time.Second-1, true)
+	step(f, 10*time.Second, false)
+	if f.late() != 0 {
+		t.Error("late at once")
+	}
+	step(f, 11*time.Second, false)
+	if f.extend(11 * time.Second) {
+		t.Error("revived")
+	}
+	now = 3*time.Second + 85*ttl/100
+	if f.late() != 0 {
+		t.Error("late too early")
+	}
+	now++
+	if f.late() != 1 {
+		t.Errorf("late by %v", f.late())
+	}
+
+	f = newFence(boottime, ttl, 0)
+	now = 7 * time.Second
+	if f.extend(6 * time.Second) {
+		t.Error("extended by an answer that came too late")
+	}
+
+	// Noticed long after: guests get the usual time to die, counted from then.
+	f = newFence(boottime, ttl, 0)
+	step(f, time.Minute, false)
+	now += time.Second
+	if f.late() != 0 {
+		t.Error("late at once after a suspend")
+	}
+	now++
+	if f.late() != 1 {
+		t.Errorf("late by %v", f.late())
+	}
+}
+
+func TestRecentIsBounded(t *testing.T) {
+	var r recent
+	for token := range uint64(3 * recentTokens) {
+		r.add(token)
+	}
+	if len(r.set) != recentTokens || len(r.ring) != recentTokens {
+		t.Errorf("%d, %d", len(r.set), len(r.ring))
+	}
+	if !r.has(3*recentTokens-1) || !r.has(2*recentTokens) || r.has(2*recentTokens-1) {
+		t.Error("not the last ones")
+	}
+}
