@@ -221,5 +221,13 @@ func (n *Node) Worker() (worker.Status, bool) {
 	return n.worker.Status(), true
 }
 
+// KillGuests stops what the built-in worker executes at once and without a word to the leader, as the death of the
+// process would. Close must follow.
+func (n *Node) KillGuests() {
+	if n.worker != nil {
+		n.worker.Kill()
+	}
+}
+
 // Store is the replicated store, for tests and for tools in the same process.
 func (n *Node) Store() *raftstore.Store { return n.store }
