@@ -198,7 +198,7 @@ func (r *Run) checkPlan(free []task.Free, plan []task.Assign, limit int) error {
 		left[f.Session], ready[f.Session] = f.Slots, f.Ready
 	}
 	can := func(id uint64, t *task.Task) bool {
-		v := r.model.Version(t)
+		v := r.model.Version(t, t.Version)
 		return left[id] > 0 && (ready[id] == nil || ready[id](v.Module, v.Version))
 	}
 	given := len(plan)
@@ -234,7 +234,21 @@ func (r *Run) checkPlan(free []task.Free, plan []task.Assign, limit int) error {
 // compareNextTick checks the two times at which a Tick would next do something.
 func (r *Run) compareNextTick() error {
 	wall, lease := r.replicas[0].m.NextTick()
-	wantWall, wantLease := r.model.NextTick()
+	var wantWall task.Time
+	var wantLease task.LeaseTime
+	for _, t := range r.model.Tasks {
+		due, deadline, sweep := r.model.Times(t)
+		for _, at := range []task.Time{due, deadline, sweep} {
+			if at != 0 && (wantWall == 0 || at < wantWall) {
+				wantWall = at
+			}
+		}
+	}
+	for _, s := range r.model.Sessions {
+		if wantLease == 0 || s.Expires < wantLease {
+			wantLease = s.Expires
+		}
+	}
 	if wall != wantWall || lease != wantLease {
 		return fmt.Errorf("next tick at %d and %d, want %d and %d", wall, lease, wantWall, wantLease)
 	}

@@ -48,11 +48,14 @@ type Run struct {
 	symbols  *symbols
 }
 
-const replicas = 3
+const (
+	replicas    = 3
+	processIdle = 60_000 // short, so that processes are forgotten within a run
+)
 
 // New starts a comparison from the empty state.
 func New(opts Options) *Run {
-	r := &Run{opts: opts, model: naive.New(), history: newHistory(), symbols: newSymbols()}
+	r := &Run{opts: opts, model: naive.New(processIdle), history: newHistory(), symbols: newSymbols()}
 	for i := range r.replicas {
 		r.replicas[i] = newReplica(i)
 	}

@@ -2,107 +2,171 @@ package naive
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
 
+// unknownHash marks an Ended.Finish that is to be adopted.
+const unknownHash = 1
+
+func (m *Model) apply(c task.Command, got task.Result) task.Result {
+	switch c := c.(type) {
+	case task.Submit:
+		return m.submit(c, got)
+	case task.Assign:
+		return m.assign(c, got)
+	case task.Finish:
+		if old := m.Tasks[c.Key]; old != nil && old.Ended != nil && old.Ended.Token == c.Token && old.Ended.Finish != 0 && sameFinish(m.finishes[c.Key], c) {
+			r := m.answer(task.OK, c.Key, got)
+			r.Repeated = true
+			return r
+		}
+		return m.report(c.Key, c.Token, c.Seq, got, func(t *task.Task) task.Code { return m.finish(t, c) })
+	case task.Beat:
+		return m.report(c.Key, c.Token, c.Seq, got, func(t *task.Task) task.Code {
+			l := *t.Lease
+			if t.Lease = &l; c.Seq != 0 {
+				l.Report = c.Seq
+			}
+			if c.Progress != nil {
+				t.Progress = *c.Progress
+			}
+			if c.Checkpoint != nil {
+				t.Checkpoint, t.LostCount = *c.Checkpoint, 0
+			}
+			if c.Seq != 0 || c.Progress != nil || c.Checkpoint != nil {
+				m.write(t)
+			}
+			return task.OK
+		})
+	case task.Snooze:
+		return m.report(c.Key, c.Token, c.Seq, got, func(t *task.Task) task.Code {
+			if c.Checkpoint != nil {
+				t.Checkpoint, t.LostCount = *c.Checkpoint, 0
+			}
+			if c.At == 0 {
+				c.At = m.Now + 1000
+			}
+			m.waitAgain(t, "SNOOZED", c.At, c.At)
+			return task.OK
+		})
+	case task.GiveBack:
+		return m.report(c.Key, c.Token, 0, got, func(t *task.Task) task.Code { m.giveBack(t); return task.OK })
+	case task.Cancel:
+		return m.cancel(c, got)
+	case task.Remove:
+		if m.Tasks[c.Key] == nil {
+			return m.result(task.TaskNotFound)
+		}
+		m.remove(c.Key)
+		return m.result(task.OK)
+	case task.OpenSession:
+		return m.open(c, got)
+	case task.RenewSession:
+		if m.Sessions[c.Session] == nil {
+			return m.result(task.SessionNotFound)
+		}
+		n := *m.Sessions[c.Session]
+		n.Expires = max(n.Expires, m.LeaseNow+task.LeaseTime(n.TTL))
+		n.Acked = max(n.Acked, min(c.Acked, n.Seq))
+		m.Sessions[n.ID] = &n
+		return task.Result{Index: m.index, Session: &n}
+	case task.CloseSession:
+		if m.Sessions[c.Session] == nil {
+			return m.result(task.SessionNotFound)
+		}
+		m.endSession(c.Session, m.giveBack)
+		return m.result(task.OK)
+	case task.Activate:
+		return m.activate(c)
+	case task.Tick:
+		return m.tick()
+	}
+	panic("naive: unknown command")
+}
+
 // submit is I1-I5.
 func (m *Model) submit(c task.Submit, got task.Result) task.Result {
+	k := task.Key{Namespace: c.Namespace, ID: c.ID}
 	if c.Namespace != task.DefaultNamespace && c.Namespace != task.SystemNamespace {
 		return m.result(task.NamespaceNotFound)
 	}
 	if m.Behaviors[task.Key{Namespace: c.Namespace, ID: c.Behavior}] == nil {
 		return m.result(task.BehaviorNotFound)
 	}
-	at := c.NotBefore
+	at, old := c.NotBefore, m.Tasks[k]
 	if at == 0 {
 		at = m.Now + task.Time(c.Delay)
 	}
-	k := task.Key{Namespace: c.Namespace, ID: c.ID}
-	old := m.Tasks[k]
+	outcome := task.SubmitExisting
 	if old == nil {
+		outcome = task.SubmitCreated
 		m.write(&task.Task{
 			Namespace: c.Namespace, ID: c.ID, Behavior: c.Behavior, Status: task.Created, Params: c.Params,
 			NotBefore: at, Deadline: c.Deadline, CreatedAt: m.Now, Labels: c.Labels, Priority: c.Priority,
 		})
-		r := m.answer(task.OK, k, got)
-		r.Outcome = task.SubmitCreated
-		return r
-	}
-	t := *old
-	t.Rev = 0
-	met := task.SubmitExisting
-	if !same(c.Params, t.Params) {
-		met = task.SubmitExistingOtherParams
-	}
-	change := false
-	switch {
-	case t.Behavior != c.Behavior:
-		return m.answer(task.OtherBehavior, k, got)
-	case c.IfExists == task.Fail:
-		return m.answer(task.AlreadyExists, k, got)
-	case c.IfExists == task.Rerun && final(&t):
-		change = true
-		m.again(&t, at, c.Deadline)
-	case c.IfExists != task.Resubmit:
-	case t.CancelCode != "":
-		return m.answer(task.Cancelling, k, got)
-	case t.Status == task.Running:
-		change = t.Resubmit != at
-		t.Resubmit = at
-	case final(&t):
-		change = true
-		m.again(&t, at, c.Deadline)
-		if c.HasParams {
-			t.Params = c.Params
+	} else {
+		t := *old
+		switch resubmit := c.IfExists == task.Resubmit; {
+		case t.Behavior != c.Behavior:
+			return m.answer(task.OtherBehavior, k, got)
+		case c.IfExists == task.Fail:
+			return m.answer(task.AlreadyExists, k, got)
+		case resubmit && t.CancelCode != "":
+			return m.answer(task.Cancelling, k, got)
+		case resubmit && t.Status == task.Running && t.Resubmit != at:
+			t.Resubmit, outcome = at, task.SubmitUpdated
+		case resubmit && t.Status == task.Running:
+		case resubmit && !final(&t) && (t.NotBefore == at || t.NotBefore <= m.Now && at <= m.Now):
+		case resubmit, c.IfExists == task.Rerun && final(&t):
+			again(&t, at, c.Deadline)
+			if outcome = task.SubmitUpdated; resubmit && c.HasParams {
+				t.Params = c.Params
+			}
 		}
-	case t.NotBefore == at, t.NotBefore <= m.Now && at <= m.Now:
-	default:
-		change = true
-		t.NotBefore = at
-		if c.HasParams {
-			t.Params = c.Params
+		if outcome == task.SubmitUpdated {
+			m.write(&t)
+		} else if !same(null(c.Params), null(t.Params)) && (c.HasParams || c.IfExists != task.Resubmit) {
+			outcome = task.SubmitExistingOtherParams
 		}
-	}
-	if change {
-		met = task.SubmitUpdated
-		m.write(&t)
 	}
 	r := m.answer(task.OK, k, got)
-	r.Outcome = met
+	r.Outcome = outcome
 	return r
 }
 
-// again makes a task due for a new cycle: rerun and resubmit (T1, T8, B2, R1).
-func (m *Model) again(t *task.Task, at, deadline task.Time) {
-	t.NotBefore, t.Deadline = at, deadline
-	t.Failures, t.LostCount = 0, 0
-	t.Version, t.Checkpoint = "", task.Payload{}
+// null makes absent params what they mean (I2).
+func null(p task.Payload) task.Payload {
+	if p.Encoding == task.None {
+		return task.Payload{Encoding: task.JSON, Data: []byte("null")}
+	}
+	return p
+}
+
+// again makes a task due for a new cycle (T1, T8, B2, R1).
+func again(t *task.Task, at, deadline task.Time) {
+	t.NotBefore, t.Deadline, t.Failures, t.Version, t.Checkpoint = at, deadline, 0, "", task.Payload{}
 }
 
 // assign is L1, T3, B2.
 func (m *Model) assign(c task.Assign, got task.Result) task.Result {
-	s := m.Sessions[c.Session]
-	if s == nil {
+	old, s := m.Tasks[c.Key], m.Sessions[c.Session]
+	switch {
+	case s == nil:
 		return m.result(task.SessionNotFound)
-	}
-	old := m.Tasks[c.Key]
-	if old == nil || old.Rev == 0 || old.Rev != c.Rev || old.Status == task.Running || old.NotBefore == 0 || old.NotBefore > m.Now {
+	case old == nil || old.Rev != c.Rev || !m.due(old):
 		return m.result(task.NotEligible)
-	}
-	if int64(len(m.Leases(s.ID))) >= s.Slots {
+	case int64(len(m.Leases(s.ID))) >= s.Slots:
 		return m.result(task.NoFreeSlot)
-	}
-	v := m.version(old)
-	if v == nil {
+	case m.Version(old, old.Version) == nil:
 		return m.result(task.ModuleMissing)
 	}
-	n := *s
+	n, t := *s, *old
 	n.Seq++
 	m.Sessions[n.ID] = &n
-	t := *old
-	t.Status, t.Version = task.Running, v.Version
+	t.Status, t.Version = task.Running, m.Version(old, old.Version).Version
 	t.Result, t.Error, t.Progress, t.Ended = task.Payload{}, nil, task.Payload{}, nil
 	t.NotBefore, t.StartedAt, t.FinishedAt = 0, m.Now, 0
 	t.Attempt++
@@ -111,173 +175,135 @@ func (m *Model) assign(c task.Assign, got task.Result) task.Result {
 	return m.answer(task.OK, c.Key, got)
 }
 
-// finish is L3, R2, L8, I3.
-func (m *Model) finish(c task.Finish, got task.Result) task.Result {
-	t := m.leased(c.Key, c.Token)
-	if t == nil {
-		if old := m.Tasks[c.Key]; old != nil && old.Ended != nil && old.Ended.Token == c.Token && old.Ended.Finish != 0 && sameFinish(m.finishes[c.Key], c) {
-			r := m.answer(task.OK, c.Key, got)
-			r.Repeated = true
-			return r
-		}
+// report is L3: only the current token changes anything, and only with a seq that rises (0: not numbered).
+func (m *Model) report(k task.Key, token, seq uint64, got task.Result, change func(*task.Task) task.Code) task.Result {
+	old := m.Tasks[k]
+	if old == nil || old.Lease == nil || old.Lease.Token != token {
 		return m.result(task.Halt)
 	}
-	if c.Seq != 0 && c.Seq <= t.Lease.Report {
-		return m.answer(task.OK, c.Key, got)
+	code := task.OK
+	if seq == 0 || seq > old.Lease.Report {
+		t := *old
+		code = change(&t)
 	}
-	if t.Deadline != 0 && t.Deadline <= m.Now { // R1: refused, whether or not a Tick has struck yet
+	return m.answer(code, k, got)
+}
+
+// finish is R1, R2, L8, I3.
+func (m *Model) finish(t *task.Task, c task.Finish) task.Code {
+	if t.Deadline != 0 && t.Deadline <= m.Now { // refused, but the run is over
 		t.CancelCode = task.CodeDeadlineExceeded
-		m.cancelled(t)
-		m.write(t)
-		return m.result(task.Halt)
+		m.waitAgain(t, "", 0, 0)
+		return task.Halt
 	}
+	bounds := [2]task.Time{}
 	switch {
 	case c.Error == nil:
 		m.end(t, "SUCCESS")
-		t.Status, t.Result, t.FinishedAt = task.Success, c.Result, m.Now
-		t.Failures, t.LostCount, t.Deadline, t.Version, t.Checkpoint = 0, 0, 0, "", task.Payload{}
-		t.NotBefore, t.Resubmit, t.CancelCode = t.Resubmit, 0, ""
+		t.Status, t.Result, t.FinishedAt, t.LostCount, t.CancelCode = task.Success, c.Result, m.Now, 0, ""
+		again(t, 0, 0)
 	case t.CancelCode != "":
-		m.cancelled(t)
+		m.end(t, t.CancelCode)
+		m.failed(t, &task.Error{Code: t.CancelCode})
 	default:
 		m.end(t, c.Error.Code)
+		m.failed(t, c.Error)
 		t.Failures++
-		m.failed(t, c.Error, true)
+		if p := m.Version(t, t.Version).Policy.Retry; c.Error.Retryable && (p.MaxAttempts == 0 || t.Failures < p.MaxAttempts) {
+			d := min(p.InitialInterval, p.MaxInterval)
+			for range t.Failures - 1 {
+				d = min(d*task.Millis(p.MultiplierThousandth)/1000, p.MaxInterval)
+			}
+			bounds = [2]task.Time{m.Now + task.Time(d-d*task.Millis(p.JitterPercent)/100), m.Now + task.Time(d)}
+			if t.NotBefore = bounds[0]; t.Resubmit != 0 {
+				bounds = [2]task.Time{min(bounds[0], t.Resubmit), min(bounds[1], t.Resubmit)}
+			}
+		}
 	}
 	t.Ended.Finish = unknownHash
 	m.finishes[c.Key] = c
-	m.write(t)
-	return m.answer(task.OK, c.Key, got)
+	m.resubmitted(t, t.NotBefore)
+	if m.write(t); bounds[0] != 0 {
+		m.jitter[c.Key] = bounds
+	}
+	return task.OK
 }
 
-func sameFinish(a, b task.Finish) bool {
-	if (a.Error == nil) != (b.Error == nil) || a.Seq != b.Seq || a.Token != b.Token {
-		return false
-	}
-	if a.Error != nil {
-		return a.Error.Code == b.Error.Code && a.Error.Message == b.Error.Message && a.Error.Retryable == b.Error.Retryable && same(a.Error.Details, b.Error.Details)
-	}
-	return same(a.Result, b.Result)
+// failed gives t the outcome FAILURE, final as it stands.
+func (m *Model) failed(t *task.Task, e *task.Error) {
+	t.Status, t.Error, t.FinishedAt, t.LostCount, t.NotBefore, t.CancelCode = task.Failure, e, m.Now, 0, 0, ""
 }
 
-// failed gives t the outcome FAILURE and decides about a retry (R2) and a resubmit (I3).
-func (m *Model) failed(t *task.Task, e *task.Error, mayRetry bool) {
-	k := task.Key{Namespace: t.Namespace, ID: t.ID}
-	t.Status, t.Error, t.FinishedAt, t.LostCount = task.Failure, e, m.Now, 0
-	delete(m.jitter, k)
-	if v := m.version(t); mayRetry && v != nil && e.Retryable && (v.Policy.Retry.MaxAttempts == 0 || t.Failures < v.Policy.Retry.MaxAttempts) {
-		p := v.Policy.Retry
-		d := p.InitialInterval
-		for range t.Failures - 1 {
-			if d = d * task.Millis(p.MultiplierThousandth) / 1000; d >= p.MaxInterval {
-				break
-			}
+// resubmitted lets the resubmit flag take effect: due at its time, or at other (0: none) if that is earlier (I3).
+func (m *Model) resubmitted(t *task.Task, other task.Time) {
+	if at := t.Resubmit; at != 0 {
+		if other != 0 && other < at {
+			at = other
 		}
-		d = min(d, p.MaxInterval)
-		spread := d * task.Millis(p.JitterPercent) / 100
-		t.NotBefore = m.Now + task.Time(d)
-		lo, hi := m.Now+task.Time(d-spread), m.Now+task.Time(d+spread)
-		if t.Resubmit == 0 || t.Resubmit > lo {
-			m.jitter[k] = [2]task.Time{lo, hi}
-			if t.Resubmit != 0 {
-				m.jitter[k] = [2]task.Time{lo, min(hi, t.Resubmit)}
-			}
-		}
+		t.Resubmit = 0
+		again(t, at, 0)
 	}
-	if r := t.Resubmit; r != 0 {
-		if t.NotBefore == 0 || r < t.NotBefore {
-			t.NotBefore = r
-		}
-		m.resubmitted(t)
-	}
-}
-
-// resubmitted clears the flag and what a resubmit clears.
-func (m *Model) resubmitted(t *task.Task) {
-	at := t.NotBefore
-	m.again(t, at, 0)
-	t.Resubmit = 0
 }
 
 // end takes the lease from t and notes it in the history.
 func (m *Model) end(t *task.Task, outcome string) {
 	l := t.Lease
-	t.Ended = &task.Ended{Token: l.Token}
+	t.Lease, t.Ended = nil, &task.Ended{Token: l.Token}
 	t.History = append(slices.Clone(t.History), task.Attempt{
 		Number: t.Attempt, Token: l.Token, Worker: l.Worker, Node: l.Node, StartedAt: t.StartedAt, FinishedAt: m.Now, Outcome: outcome,
 	})
 	t.History = t.History[max(0, len(t.History)-5):]
-	t.Lease = nil
 }
 
-// cancelled ends a run, or a waiting task, with the code it was cancelled with (L8, R1).
-func (m *Model) cancelled(t *task.Task) {
-	if t.Lease != nil {
-		m.end(t, t.CancelCode)
-	}
-	m.failed(t, &task.Error{Code: t.CancelCode}, false)
-	t.CancelCode = ""
-}
-
-// waitAgain ends a run without an outcome: due again at a time, or cancelled if that was asked (L8, R5, I3).
-func (m *Model) waitAgain(t *task.Task, outcome string, at task.Time) {
+// waitAgain ends a run without an outcome: due at a time, or cancelled if that was asked (T1, L8, R5). wish is the
+// time that the run itself named, 0: none.
+func (m *Model) waitAgain(t *task.Task, outcome string, at, wish task.Time) {
 	if t.CancelCode != "" {
-		m.cancelled(t)
-		m.write(t)
+		m.end(t, t.CancelCode)
+		m.failed(t, &task.Error{Code: t.CancelCode})
+		t.Resubmit = 0
+	} else {
+		m.end(t, outcome)
+		t.Status, t.NotBefore = task.Created, at
+		m.resubmitted(t, wish)
+	}
+	m.write(t)
+}
+
+func (m *Model) giveBack(t *task.Task) { m.waitAgain(t, "GIVEN_BACK", m.Now, 0) }
+
+// lost is R3.
+func (m *Model) lost(t *task.Task) {
+	if t.LostCount++; t.CancelCode != "" || t.LostCount < m.Version(t, t.Version).Policy.MaxLost {
+		m.waitAgain(t, "LOST", m.Now, 0)
 		return
 	}
-	m.end(t, outcome)
-	t.Status, t.NotBefore = task.Created, at
-	if t.Resubmit != 0 {
-		t.NotBefore = min(at, t.Resubmit)
-		m.resubmitted(t)
-	}
+	m.end(t, "LOST")
+	m.failed(t, &task.Error{Code: task.CodeLostTooOften})
+	m.resubmitted(t, 0)
 	m.write(t)
-}
-
-// beat is L3, T8.
-func (m *Model) beat(c task.Beat, got task.Result) task.Result {
-	t := m.leased(c.Key, c.Token)
-	if t == nil {
-		return m.result(task.Halt)
-	}
-	if c.Seq != 0 && c.Seq <= t.Lease.Report {
-		return m.answer(task.OK, c.Key, got)
-	}
-	l := *t.Lease
-	l.Report = max(l.Report, c.Seq)
-	t.Lease = &l
-	if c.Progress != nil {
-		t.Progress = *c.Progress
-	}
-	if c.Checkpoint != nil {
-		t.Checkpoint, t.LostCount = *c.Checkpoint, 0
-	}
-	m.write(t)
-	return m.answer(task.OK, c.Key, got)
 }
 
 // cancel is L8.
 func (m *Model) cancel(c task.Cancel, got task.Result) task.Result {
-	old := m.Tasks[c.Key]
-	if old == nil {
+	t := m.Tasks[c.Key]
+	if t == nil {
 		return m.result(task.TaskNotFound)
 	}
-	if final(old) && (old.Status != task.Failure || old.Error.Code != task.CodeCancelled) {
+	if final(t) && (t.Status != task.Failure || t.Error.Code != task.CodeCancelled) {
 		return m.answer(task.NotCancellable, c.Key, got)
 	}
-	if !final(old) && old.CancelCode == "" {
-		t := *old
-		m.strike(&t, task.CodeCancelled)
-		m.write(&t)
+	if !final(t) && t.CancelCode == "" {
+		m.strike(t, task.CodeCancelled)
 	}
 	r := m.answer(task.OK, c.Key, got)
-	r.Told = m.Tasks[c.Key].Status == task.Running
+	r.Told = t.Status == task.Running
 	return r
 }
 
 // strike is a cancel or a deadline of a task that is not final.
-func (m *Model) strike(t *task.Task, code string) {
+func (m *Model) strike(old *task.Task, code string) {
+	t := *old
 	t.Resubmit = 0
 	switch t.Status {
 	case task.Running:
@@ -285,118 +311,102 @@ func (m *Model) strike(t *task.Task, code string) {
 	case task.Success:
 		t.NotBefore = 0
 	default:
-		t.NotBefore, t.CancelCode = 0, code
-		m.cancelled(t)
+		m.failed(&t, &task.Error{Code: code})
 	}
+	m.write(&t)
 }
 
-func (m *Model) remove(t *task.Task) {
-	if t.Lease != nil {
-		m.Halted[t.Lease.Token] = true
+func (m *Model) remove(k task.Key) {
+	if l := m.Tasks[k].Lease; l != nil {
+		m.Halted[l.Token] = true
 	}
-	delete(m.Tasks, task.Key{Namespace: t.Namespace, ID: t.ID})
+	delete(m.Tasks, k)
 }
 
 // open is L2, L5, L6.
 func (m *Model) open(c task.OpenSession, got task.Result) task.Result {
 	for _, s := range m.Sessions {
-		if s.Worker != c.Worker {
-			continue
-		}
-		if !bytes.Equal(s.Proof, c.Proof) {
+		if s.Worker == c.Worker && !bytes.Equal(s.Proof, c.Proof) {
 			return m.result(task.WorkerInUse)
+		} else if s.Worker == c.Worker {
+			m.endSession(s.ID, m.lost)
 		}
-		m.endSession(s, m.lost)
 	}
 	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
-	if got.Session != nil && !m.ids[got.Session.ID] {
+	if got.Session != nil && !m.used[1<<63|got.Session.ID] {
 		n.ID = got.Session.ID
 	}
-	m.ids[n.ID] = true
-	m.Sessions[n.ID] = &n
-	r := m.result(task.OK)
-	r.Session = &n
-	return r
+	m.used[1<<63|n.ID], m.Sessions[n.ID] = true, &n
+	return task.Result{Index: m.index, Session: &n}
 }
 
-// endSession ends a session; each of its runs goes by way of end.
-func (m *Model) endSession(s *task.Session, end func(*task.Task)) {
-	for _, t := range m.Leases(s.ID) {
+// endSession ends a session and each of its runs by the way given.
+func (m *Model) endSession(id uint64, way func(*task.Task)) {
+	for _, t := range m.Leases(id) {
 		m.Halted[t.Lease.Token] = true
 		n := *t
-		end(&n)
+		way(&n)
 	}
-	delete(m.Sessions, s.ID)
+	delete(m.Sessions, id)
 }
 
-func (m *Model) giveBack(t *task.Task) { m.waitAgain(t, "GIVEN_BACK", m.Now) }
-
-// lost is R3.
-func (m *Model) lost(t *task.Task) {
-	v := m.version(t)
-	if t.LostCount++; t.CancelCode == "" && v != nil && v.Policy.MaxLost > 0 && t.LostCount >= v.Policy.MaxLost {
-		m.end(t, "LOST")
-		m.failed(t, &task.Error{Code: task.CodeLostTooOften}, false)
-		m.write(t)
-		return
-	}
-	m.waitAgain(t, "LOST", m.Now)
-}
-
-// activate is B2.
+// activate is B2: the last 5 versions stay, and those that tasks are pinned to.
 func (m *Model) activate(c task.Activate) task.Result {
-	if c.Namespace != task.DefaultNamespace && c.Namespace != task.SystemNamespace {
-		return m.result(task.NamespaceNotFound)
-	}
-	r := m.result(task.OK)
-	m.Modules[c.Module.Digest] = &c.Module
+	changed, needed := false, map[string]bool{}
 	for _, a := range c.Behaviors {
 		k := task.Key{Namespace: c.Namespace, ID: a.Name}
-		b := task.Behavior{Namespace: c.Namespace, Name: a.Name}
-		if old := m.Behaviors[k]; old != nil {
-			b = *old
-		}
-		if b.Active == c.Module.Version {
+		b := task.Behavior{Namespace: c.Namespace, Name: a.Name, Active: c.Module.Version}
+		if old := m.Behaviors[k]; old != nil && old.Active == b.Active {
 			continue
+		} else if old != nil {
+			b.Versions = slices.DeleteFunc(slices.Clone(old.Versions), func(v task.Version) bool { return v.Version == b.Active })
 		}
-		b.Active, b.Rev, r.Changed = c.Module.Version, 0, true
-		if !slices.ContainsFunc(b.Versions, func(v task.Version) bool { return v.Version == b.Active }) {
-			b.Versions = append(slices.Clone(b.Versions), task.Version{Version: b.Active, Module: c.Module.Digest, Policy: a.Policy, ActivatedAt: m.Now})
+		b.Versions = append(b.Versions, task.Version{Version: b.Active, Module: c.Module.Digest, Policy: a.Policy, ActivatedAt: m.Now})
+		pinned := map[string]bool{}
+		for _, t := range m.Tasks {
+			pinned[t.Version] = pinned[t.Version] || t.Namespace == c.Namespace && t.Behavior == a.Name
 		}
-		m.Behaviors[k] = &b
+		for i := len(b.Versions) - 6; i >= 0; i-- {
+			if !pinned[b.Versions[i].Version] {
+				b.Versions = slices.Delete(b.Versions, i, i+1)
+			}
+		}
+		m.Behaviors[k], m.Modules[c.Module.Digest], changed = &b, &c.Module, true
 	}
-	return r
+	for _, b := range m.Behaviors {
+		for _, v := range b.Versions {
+			needed[v.Module] = true
+		}
+	}
+	maps.DeleteFunc(m.Modules, func(digest string, _ *task.Module) bool { return !needed[digest] })
+	return task.Result{Index: m.index, Changed: changed}
 }
 
-// tick is L4, R1, T9.
-func (m *Model) tick() {
+// tick is L4, R1, T9, H4.
+func (m *Model) tick() task.Result {
 	for _, s := range m.Sessions {
 		if s.Expires <= m.LeaseNow {
-			m.endSession(s, m.lost)
+			m.endSession(s.ID, m.lost)
+			m.struck = true
 		}
 	}
-	for _, t := range m.Tasks {
-		n := *t
-		switch {
-		case final(t):
-			if at := m.sweep(t); at != 0 && at <= m.Now {
-				m.remove(t)
-			}
-		case t.Deadline != 0 && t.Deadline <= m.Now && t.CancelCode == "":
-			m.strike(&n, task.CodeDeadlineExceeded)
-			m.write(&n)
+	for k, t := range m.Tasks {
+		if _, at, _ := m.Times(t); at != 0 && at <= m.Now {
+			m.strike(t, task.CodeDeadlineExceeded)
+			m.struck = true
+		}
+		if _, _, at := m.Times(m.Tasks[k]); at != 0 && at <= m.Now {
+			m.remove(k)
+			m.struck = true
 		}
 	}
-}
-
-// sweep returns when retention removes a final task; 0: never.
-func (m *Model) sweep(t *task.Task) task.Time {
-	v := m.version(t)
-	if v == nil {
-		return 0
+	for id, p := range m.processes {
+		if p.used+task.LeaseTime(m.idle) <= m.LeaseNow {
+			delete(m.processes, id)
+			m.struck = true
+		}
 	}
-	if t.Status == task.Success {
-		return t.FinishedAt + task.Time(v.Policy.KeepSuccess)
-	}
-	return t.FinishedAt + task.Time(v.Policy.KeepFailure)
+	r := task.Result{Index: m.index, Changed: m.struck}
+	m.struck = false
+	return r
 }
