@@ -16,7 +16,7 @@ import (
 
 // pollSlice is how long one long poll of Client.Task lasts: short enough for proxies, and a node that died without a
 // word is noticed.
-const pollSlice = 60 * time.Second
+const pollSlice = 20 * time.Second
 
 func inNamespace(namespace string) url.Values {
 	q := url.Values{}

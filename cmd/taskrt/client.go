@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -34,7 +33,10 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 		if err != nil {
 			return err
 		}
-		urls := strings.Split(c.String("server"), ",")
+		urls := splitList(c.String("server"))
+		if len(urls) == 0 { // an empty variable is none
+			urls = []string{defaultServer}
+		}
 		cl, err := api.NewClient(api.ClientConfig{URLs: urls})
 		if err != nil {
 			return usagef(c, "--server: %w", err)

@@ -1,0 +1,532 @@
+package apitest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Fake is a Service of one process without Raft, wasm or disk: a real task.Machine with a worker that knows the suite's
+// modules by their code. It is what package api tests itself with, and what a user of api.Client may test with.
+type Fake struct {
+	mu      sync.Mutex
+	machine *task.Machine
+	start   time.Time
+	index   uint64
+	session uint64
+	events  []task.Event
+	changed chan struct{} // closed and replaced at every entry
+	timer   *time.Timer
+	closed  bool
+	wasm    map[string][]byte // by digest
+}
+
+var _ api.Service = (*Fake)(nil)
+
+const (
+	fakeSlots = 4
+	fakeTTL   = 365 * 24 * 3600 * 1000
+)
+
+// NewFake makes one; Close it.
+func NewFake() *Fake {
+	f := &Fake{machine: task.NewMachine(), start: time.Now(), changed: make(chan struct{}), wasm: map[string][]byte{}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.session = f.apply(task.OpenSession{Worker: "fake", Node: "fake", Slots: fakeSlots, TTL: fakeTTL, Proof: []byte("fake")}).Session.ID
+	return f
+}
+
+// Close stops its timer.
+func (f *Fake) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+}
+
+// apply puts one command into the log. f.mu is held.
+func (f *Fake) apply(c task.Command) task.Result {
+	f.index++
+	results, events := f.machine.Apply(task.Header{
+		Index: f.index, Term: 1, Now: task.Time(time.Now().UnixMilli()), LeaseNow: task.LeaseTime(time.Since(f.start).Milliseconds()) + 1,
+	}, []task.Proposal{{Command: c}})
+	f.events = append(f.events, events...)
+	return results[0]
+}
+
+// propose applies a command of a user and lets the worker work. f.mu is held.
+func (f *Fake) propose(ctx context.Context, c task.Command) (task.Result, error) {
+	r := f.apply(c)
+	f.work()
+	close(f.changed)
+	f.changed = make(chan struct{})
+	f.arm()
+	if r.Code != task.OK {
+		e := api.NewError(string(r.Code), "%s", cmp.Or(r.Message, string(r.Code)))
+		e.Field = r.Field
+		return r, e
+	}
+	api.SetIndex(ctx, f.index)
+	return r, nil
+}
+
+// work assigns what is due and runs it; spinning tasks run until they are cancelled.
+func (f *Fake) work() {
+	for progress := true; progress; {
+		progress = false
+		free := fakeSlots - int(f.machine.Session(f.session).Running)
+		if free > 0 {
+			for _, a := range f.machine.Plan([]task.Free{{Session: f.session, Slots: free}}, free) {
+				progress = f.apply(a).Code == task.OK || progress
+			}
+		}
+		for _, t := range f.machine.Leases(f.session) {
+			if finish, ends := f.outcome(t); ends {
+				f.apply(finish)
+				progress = true
+			}
+		}
+	}
+}
+
+// outcome runs a task as its module's code would.
+func (f *Fake) outcome(t *task.Task) (task.Finish, bool) {
+	v, _ := f.machine.Behavior(t.Namespace, t.Behavior).Find(t.Version)
+	finish := task.Finish{Key: t.Key(), Token: t.Lease.Token, Seq: t.Lease.Report + 1}
+	switch wasm := f.wasm[v.Module]; {
+	case bytes.Contains(wasm, codeSpin):
+		if t.CancelCode == "" {
+			return finish, false
+		}
+		finish.Error = &task.Error{Code: task.CodeHandlerError, Message: "killed"}
+	case bytes.Contains(wasm, append(slices.Clone(codeFail), 0x0b)):
+		finish.Error = &task.Error{Code: task.CodeHandlerError, Message: "the guest failed"}
+	}
+	return finish, true
+}
+
+// arm sets the timer to the next time at which a Tick does something.
+func (f *Fake) arm() {
+	wall, _ := f.machine.NextTick()
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	if wall == 0 || f.closed {
+		return
+	}
+	f.timer = time.AfterFunc(max(time.Until(time.UnixMilli(int64(wall))), time.Millisecond), func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !f.closed {
+			_, _ = f.propose(context.Background(), task.Tick{})
+		}
+	})
+}
+
+// Submit implements api.Service.
+func (f *Fake) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.machine.NamespaceExists(r.Namespace) {
+		return nil, noNamespace(r.Namespace)
+	}
+	b := f.machine.Behavior(r.Namespace, r.Behavior)
+	if b == nil {
+		return nil, api.FieldError(api.CodeBehaviorNotFound, "behavior", "no behavior %s", r.Behavior)
+	}
+	v, _ := b.Find("")
+	c := task.Submit{
+		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior, Params: payload(r.Params, r.ParamsBase64), Priority: 4,
+		IfExists:  map[string]task.IfExists{"fail": task.Fail, "rerun": task.Rerun, "resubmit": task.Resubmit}[r.IfExists],
+		HasParams: r.Params != nil || r.ParamsBase64 != nil,
+	}
+	if r.NotBefore != nil {
+		c.NotBefore = task.Time(r.NotBefore.UnixMilli())
+	}
+	if r.Delay != nil {
+		c.Delay = task.Millis(time.Duration(*r.Delay).Milliseconds())
+	}
+	if r.Deadline != nil {
+		c.Deadline = task.Time(r.Deadline.UnixMilli())
+	}
+	if r.Priority != nil {
+		c.Priority = int8(*r.Priority)
+	}
+	for name, value := range r.Labels {
+		c.Labels = append(c.Labels, task.Label{Name: name, Value: value})
+	}
+	slices.SortFunc(c.Labels, func(a, b task.Label) int { return cmp.Compare(a.Name, b.Name) })
+	if c.ID == "" {
+		c.ID = drawID(&c, v.Policy.IDStrategy)
+	}
+	result, err := f.propose(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &api.SubmitReply{Task: show(result.Task), Outcome: result.Outcome.String()}, nil
+}
+
+// drawID is SPEC I1, I2 for the simple params of the suite, whose canonical form encoding/json makes.
+func drawID(c *task.Submit, strategy task.IDStrategy) string {
+	if strategy != task.IDParams {
+		return uuid.Must(uuid.NewV7()).String()
+	}
+	var v any
+	canonical := []byte("null")
+	if json.Unmarshal(c.Params.Data, &v) == nil {
+		canonical, _ = json.Marshal(v)
+	}
+	return task.DeterministicID(c.Namespace, c.Behavior, canonical)
+}
+
+// SubmitBatch implements api.Service.
+func (f *Fake) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
+	if err := api.CheckBatch(rs); err != nil {
+		return nil, err
+	}
+	results := make([]api.SubmitResult, len(rs))
+	for i, r := range rs {
+		reply, err := f.Submit(ctx, r)
+		results[i].SubmitReply = reply
+		results[i].Error, _ = errors.AsType[*api.Error](err)
+	}
+	return results, nil
+}
+
+// Task implements api.Service.
+func (f *Fake) Task(ctx context.Context, namespace, id string, o api.GetOptions) (*api.Task, error) {
+	if err := cmp.Or(api.CheckID(id), o.Check()); err != nil {
+		return nil, err
+	}
+	until, err := api.ParseUntil(o.Until)
+	if err != nil {
+		return nil, err
+	}
+	key := task.Key{Namespace: cmp.Or(namespace, api.DefaultNamespace), ID: id}
+	timeout := time.NewTimer(o.Wait)
+	defer timeout.Stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(key)
+	if err != nil {
+		return nil, err
+	}
+	since := o.Since
+	if since == 0 {
+		since = t.Rev
+	}
+	for seen := len(f.events); o.Wait > 0 && !met(until, t, since); {
+		changed := f.changed
+		f.mu.Unlock()
+		over, gone := false, error(nil)
+		select {
+		case <-changed:
+		case <-timeout.C:
+			over = true
+		case <-ctx.Done():
+			gone = ctx.Err()
+		}
+		f.mu.Lock()
+		if gone != nil {
+			return nil, gone
+		}
+		for ; seen < len(f.events); seen++ {
+			if e := &f.events[seen]; e.Task == nil || e.Task.Key() != key {
+				continue
+			} else if e.Kind == task.TaskRemoved {
+				return nil, api.NewError(api.CodeRemoved, "task %s was removed", id)
+			} else if t = e.Task; met(until, t, since) {
+				break
+			}
+		}
+		if over {
+			break
+		}
+	}
+	api.SetIndex(ctx, f.index)
+	return show(t), nil
+}
+
+// met is SPEC W1.
+func met(u api.Until, t *task.Task, since uint64) bool {
+	outcome := t.Status == task.Success || t.Status == task.Failure
+	switch {
+	case t.Final():
+		return true
+	case u.Kind == "running":
+		return t.Status == task.Running
+	case u.Kind == "waiting":
+		return t.Status != task.Running
+	case u.Kind == "success":
+		return t.Status == task.Success && t.Rev > since
+	case u.Kind == "failure":
+		return t.Status == task.Failure && t.Rev > since
+	case u.Kind == "rev":
+		return t.Rev >= u.N
+	case u.Kind == "attempt":
+		return t.Attempt > int64(u.N) || t.Attempt == int64(u.N) && (outcome || t.Status == task.Created)
+	}
+	return false
+}
+
+func (f *Fake) find(key task.Key) (*task.Task, error) {
+	if !f.machine.NamespaceExists(key.Namespace) {
+		return nil, noNamespace(key.Namespace)
+	}
+	if t := f.machine.Task(key); t != nil {
+		return t, nil
+	}
+	return nil, api.NewError(api.CodeTaskNotFound, "no task %s", key.ID)
+}
+
+func noNamespace(ns string) error {
+	return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", ns)
+}
+
+// Tasks implements api.Service.
+func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.machine.NamespaceExists(r.Namespace) {
+		return nil, noNamespace(r.Namespace)
+	}
+	filter := task.Filter{Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor}
+	for s := task.Created; s <= task.Failure; s++ {
+		if s.String() == r.Status {
+			filter.Status = s
+		}
+	}
+	filter.Label.Name, filter.Label.Value, _ = strings.Cut(r.Label, "=")
+	if r.NotBefore != nil {
+		filter.DueBefore = task.Time(r.NotBefore.UnixMilli())
+	}
+	tasks, next := f.machine.Tasks(filter)
+	reply := &api.ListReply{Tasks: []*api.Task{}, Cursor: next}
+	for _, t := range tasks {
+		reply.Tasks = append(reply.Tasks, show(t))
+	}
+	api.SetIndex(ctx, f.index)
+	return reply, nil
+}
+
+// Cancel implements api.Service.
+func (f *Fake) Cancel(ctx context.Context, namespace, id string) (*api.CancelReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key, err := f.key(namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.propose(ctx, task.Cancel{Key: key})
+	if err != nil {
+		return nil, err
+	}
+	return &api.CancelReply{Task: show(r.Task), Told: r.Told}, nil
+}
+
+func (f *Fake) key(namespace, id string) (task.Key, error) {
+	key := task.Key{Namespace: cmp.Or(namespace, api.DefaultNamespace), ID: id}
+	if err := api.CheckID(id); err != nil {
+		return key, err
+	}
+	_, err := f.find(key)
+	return key, err
+}
+
+// Remove implements api.Service.
+func (f *Fake) Remove(ctx context.Context, namespace, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key, err := f.key(namespace, id)
+	if err != nil {
+		return err
+	}
+	_, err = f.propose(ctx, task.Remove{Key: key})
+	return err
+}
+
+// Log implements api.Service: its guests log nothing.
+func (f *Fake) Log(_ context.Context, namespace, id string) (*api.LogReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.key(namespace, id); err != nil {
+		return nil, err
+	}
+	return &api.LogReply{Attempts: []api.AttemptLog{}}, nil
+}
+
+// Push implements api.Service. Of a manifest it knows names, ID strategies and cancel_grace.
+func (f *Fake) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
+	wasm, err := io.ReadAll(io.LimitReader(r.Wasm, api.MaxModule+1))
+	if err != nil {
+		return nil, api.NewError(api.CodeBadRequest, "reading the module: %v", err)
+	}
+	switch {
+	case len(wasm) > api.MaxModule:
+		return nil, api.LimitError("wasm", api.MaxModule, "at most %d bytes", api.MaxModule)
+	case !bytes.HasPrefix(wasm, []byte("\x00asm\x01\x00\x00\x00")):
+		return nil, api.UploadError("not_wasm", "", "the file is not a wasm module")
+	case !bytes.Contains(wasm, []byte("taskrt_run")):
+		return nil, api.UploadError("missing_export", "export taskrt_run", "the module has no taskrt_run")
+	}
+	manifest := fakeManifest{Behaviors: []fakeBehavior{{Name: r.Name}}}
+	if r.Manifest != nil {
+		dec := json.NewDecoder(bytes.NewReader(r.Manifest))
+		dec.DisallowUnknownFields()
+		manifest = fakeManifest{}
+		if err := dec.Decode(&manifest); err != nil {
+			return nil, api.UploadError("bad_manifest", "manifest", err.Error())
+		}
+	}
+	text, _ := json.Marshal(manifest)
+	c := task.Activate{
+		Namespace: cmp.Or(r.Namespace, api.DefaultNamespace),
+		Module:    task.Module{Digest: digest(wasm), Size: int64(len(wasm)), Manifest: text, Version: digest(append(text, digest(wasm)...))},
+	}
+	for _, b := range manifest.Behaviors {
+		policy := task.DefaultPolicy()
+		if b.ID.Strategy == "params" {
+			policy.IDStrategy = task.IDParams
+		}
+		if api.CheckBehaviorName("name", b.Name) != nil {
+			return nil, api.UploadError("bad_manifest", "name", "a behavior needs a name")
+		}
+		c.Behaviors = append(c.Behaviors, task.Activated{Name: b.Name, Policy: policy})
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wasm[c.Module.Digest] = wasm
+	if _, err := f.propose(ctx, c); err != nil {
+		return nil, err
+	}
+	m := f.module(c.Namespace, &c.Module)
+	return &m, nil
+}
+
+type fakeManifest struct {
+	Schema    int            `json:"schema"`
+	Behaviors []fakeBehavior `json:"behaviors"`
+}
+
+type fakeBehavior struct {
+	Name        string       `json:"name"`
+	CancelGrace api.Duration `json:"cancel_grace"`
+	ID          struct {
+		Strategy string `json:"strategy"`
+	} `json:"id"`
+}
+
+func (f *Fake) module(ns string, x *task.Module) api.Module {
+	m := api.Module{Digest: x.Digest, Version: x.Version, Size: x.Size, Behaviors: []api.ModuleBehavior{}}
+	for _, b := range f.machine.Behaviors(ns) {
+		for _, v := range slices.Backward(b.Versions) {
+			if v.Module == x.Digest {
+				m.Behaviors = append(m.Behaviors, api.ModuleBehavior{Name: b.Name, Version: v.Version, Active: v.Version == b.Active})
+			}
+		}
+	}
+	return m
+}
+
+// Modules implements api.Service.
+func (f *Fake) Modules(_ context.Context, namespace string) ([]api.Module, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ns := cmp.Or(namespace, api.DefaultNamespace)
+	if !f.machine.NamespaceExists(ns) {
+		return nil, noNamespace(ns)
+	}
+	modules := []api.Module{}
+	for _, m := range f.machine.Modules() {
+		modules = append(modules, f.module(ns, m))
+	}
+	return modules, nil
+}
+
+// Module implements api.Service.
+func (f *Fake) Module(ctx context.Context, namespace, digest string) (*api.Module, error) {
+	modules, err := f.Modules(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(modules, func(m api.Module) bool { return m.Digest == digest })
+	if i < 0 {
+		return nil, api.NewError(api.CodeModuleNotFound, "no module %.64s", digest)
+	}
+	return &modules[i], nil
+}
+
+// Behaviors implements api.Service.
+func (f *Fake) Behaviors(_ context.Context, namespace string) ([]api.Behavior, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ns := cmp.Or(namespace, api.DefaultNamespace)
+	if !f.machine.NamespaceExists(ns) {
+		return nil, noNamespace(ns)
+	}
+	behaviors := []api.Behavior{}
+	for _, b := range f.machine.Behaviors(ns) {
+		behaviors = append(behaviors, api.Behavior{Name: b.Name, Version: b.Active, Kind: "wasm"})
+	}
+	return behaviors, nil
+}
+
+// Behavior implements api.Service.
+func (f *Fake) Behavior(_ context.Context, namespace, name string) (*api.BehaviorDetail, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.machine.Behavior(cmp.Or(namespace, api.DefaultNamespace), name)
+	if b == nil {
+		return nil, api.NewError(api.CodeBehaviorNotFound, "no behavior %.128s", name)
+	}
+	d := &api.BehaviorDetail{
+		Behavior: api.Behavior{Name: b.Name, Version: b.Active, Kind: "wasm"}, Manifest: json.RawMessage(`{"name":` + strconv.Quote(name) + `}`),
+	}
+	for _, v := range slices.Backward(b.Versions) {
+		active := v.Version == b.Active
+		if active {
+			d.Module = v.Module
+		}
+		d.Versions = append(d.Versions, api.BehaviorVersion{Version: v.Version, Module: v.Module, Active: active, ActivatedAt: api.TimeOf(int64(v.ActivatedAt))})
+	}
+	return d, nil
+}
+
+// Cluster implements api.Service.
+func (f *Fake) Cluster(context.Context) (*api.Cluster, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.machine.Counts()
+	d := f.machine.Digest()
+	return &api.Cluster{
+		Leader:  "fake",
+		Nodes:   []api.Node{{ID: "fake", Role: "leader", Reachable: true, AppliedIndex: f.index, Digest: strconv.FormatUint(d.Index, 10) + ":" + strconv.FormatUint(d.Sum, 16)}},
+		Workers: []api.Worker{{ID: "fake", Node: "fake", Session: f.session, Slots: fakeSlots, Running: n.Running}},
+		Tasks:   api.Totals{Created: n.Created, Running: n.Running, Retrying: n.Retrying, Success: n.Success, Failure: n.Failure},
+	}, nil
+}
+
+// Ready implements api.Service.
+func (f *Fake) Ready(context.Context) error { return nil }

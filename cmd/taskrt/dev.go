@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (p *program) devCommand() *cli.Command {
+	const cmd = "dev"
+	return &cli.Command{
+		Name: cmd, Usage: "run a whole cluster in this process, to develop against", Category: "cluster",
+		Flags: []cli.Flag{
+			intFlag(cmd, "nodes", 3, "how many nodes"),
+			stringFlag(cmd, "dir", "", "directory to keep the cluster in; without it a temporary one, removed at the end"),
+			stringFlag(cmd, "http", "127.0.0.1:7070", "HOST:PORT of the first node, the others on the ports after it; port 0: free ones"),
+			intFlag("", "worker-slots", 0, "tasks that each node runs at the same time; default four per CPU"),
+			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
+			boolFlag("", "insecure", "allow an address that others can reach, without TLS and passwords"),
+		},
+		Action: p.dev,
+	}
+}
+
+const maxDevNodes = 9
+
+// devState is what DIR/dev.json keeps: the node-to-node addresses, so that a restart finds them again.
+type devState struct {
+	Raft []string `json:"raft"`
+}
+
+func (p *program) dev(c *cli.Context) error {
+	log, err := p.logger(c)
+	if err != nil {
+		return err
+	}
+	n := c.Int("nodes")
+	if n < 1 || n > maxDevNodes {
+		return usagef(c, "--nodes must be 1 to %d", maxDevNodes)
+	}
+	if err := checkLoopback("http", c.String("http"), c.Bool("insecure")); err != nil {
+		return usagef(c, "%w", err)
+	}
+	ttl, err := sessionTTL(c)
+	if err != nil {
+		return err
+	}
+	dir := c.String("dir")
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "taskrt-dev-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	addrs, err := devAddresses(dir, n)
+	if err != nil {
+		return usagef(c, "%w", err)
+	}
+	d := devCluster{log: log}
+	for i := range n {
+		http, err := nthAddress(c.String("http"), i)
+		if err != nil {
+			return usagef(c, "%w", err)
+		}
+		id := "n" + strconv.Itoa(i+1)
+		m, err := openMember(memberConfig{
+			id: id, dir: filepath.Join(dir, id), http: http, raft: addrs[i], join: addrs, expect: n,
+			worker: true, slots: c.Int("worker-slots"), ttl: ttl, log: log,
+		})
+		if err != nil {
+			return &exitError{exitServer, errors.Join(err, d.stop())}
+		}
+		d.add(c.Context, m)
+	}
+	return p.devRun(c.Context, &d)
+}
+
+// devRun prints the ready line when every node is, and waits for the end.
+func (p *program) devRun(ctx context.Context, d *devCluster) error {
+	if d.waitReady(ctx) {
+		fmt.Fprintf(p.stdout, "ready %s\n", d.members[0].url)
+		select {
+		case <-ctx.Done():
+		case <-d.failed:
+		}
+	}
+	if err := d.stop(); err != nil {
+		return &exitError{exitServer, err}
+	}
+	return nil
+}
+
+// devCluster is several members of one process.
+type devCluster struct {
+	log     *slog.Logger
+	members []*member
+	stops   []context.CancelFunc
+	wg      sync.WaitGroup
+	failed  chan struct{} // closed when a member ends by itself
+	once    sync.Once
+	mu      sync.Mutex
+	errs    []error
+}
+
+// add runs a member until stop.
+func (d *devCluster) add(ctx context.Context, m *member) {
+	if d.failed == nil {
+		d.failed = make(chan struct{})
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	d.members, d.stops = append(d.members, m), append(d.stops, stop)
+	d.wg.Go(func() {
+		err := m.run(ctx)
+		d.mu.Lock()
+		d.errs = append(d.errs, err)
+		d.mu.Unlock()
+		d.once.Do(func() { close(d.failed) })
+	})
+}
+
+// stop ends all members side by side: one after the other, the last ones would wait for a majority that is gone.
+func (d *devCluster) stop() error {
+	for _, stop := range d.stops {
+		stop()
+	}
+	d.wg.Wait()
+	return errors.Join(d.errs...)
+}
+
+// waitReady waits until every node is ready; false: ctx ended or a member did.
+func (d *devCluster) waitReady(ctx context.Context) bool {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ready := true
+		for _, m := range d.members {
+			ready = ready && m.node.Ready(ctx) == nil
+		}
+		if ready {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-d.failed:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+const freeAddress = "127.0.0.1:0"
+
+// devAddresses returns the node-to-node addresses of the cluster in dir: those of its last run, as far as they are free,
+// else new ones. A node's identity is its ID, so its address may change (SPEC C1).
+func devAddresses(dir string, n int) ([]string, error) {
+	file := filepath.Join(dir, "dev.json")
+	var state devState
+	b, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		state.Raft = make([]string, n)
+	case err != nil:
+		return nil, err
+	default:
+		if err := json.Unmarshal(b, &state); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	if len(state.Raft) != n {
+		return nil, fmt.Errorf("%s holds a cluster of %d nodes: give --nodes %d, or another --dir", dir, len(state.Raft), len(state.Raft))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	// All are held until all are found, so that no two get the same port.
+	for i, addr := range state.Raft {
+		if addr == "" {
+			addr = freeAddress
+		}
+		ln, err := net.Listen("tcp", addr)
+		if err != nil {
+			if ln, err = net.Listen("tcp", freeAddress); err != nil {
+				return nil, err
+			}
+		}
+		defer ln.Close()
+		state.Raft[i] = ln.Addr().String()
+	}
+	if b, err = json.Marshal(state); err != nil {
+		return nil, err
+	}
+	return state.Raft, os.WriteFile(file, append(b, '\n'), 0o600)
+}
+
+// nthAddress is addr with i added to its port; port 0 stays.
+func nthAddress(addr string, i int) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("--http: %q is not a port number", port)
+	}
+	if number > 0 {
+		number += uint64(i)
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(number, 10)), nil
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node"
+)
+
+// memberConfig is what one cluster member of this process is made of.
+type memberConfig struct {
+	id, dir    string
+	http, raft string // HOST:PORT to listen on
+	join       []string
+	expect     int
+	worker     bool
+	slots      int
+	ttl        time.Duration
+	log        *slog.Logger
+}
+
+// member is a node with its two ports.
+type member struct {
+	node *node.Node
+	port *mux.Mux
+	http net.Listener
+	url  string
+	log  *slog.Logger
+}
+
+// openMember listens and starts the node. run must be called.
+func openMember(c memberConfig) (*member, error) {
+	httpListener, err := net.Listen("tcp", c.http)
+	if err != nil {
+		return nil, fmt.Errorf("--http: %w", err)
+	}
+	raftListener, err := net.Listen("tcp", c.raft)
+	if err != nil {
+		httpListener.Close()
+		return nil, fmt.Errorf("--raft: %w", err)
+	}
+	m := &member{port: mux.New(raftListener), http: httpListener, log: c.log.With("node", c.id)}
+	m.url = "http://" + advertised(c.http, httpListener, c.raft)
+	m.node, err = node.New(node.Config{
+		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
+		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
+		Worker: c.worker, Slots: c.slots, SessionTTL: c.ttl, Version: buildVersion().Version, Logger: c.log,
+	})
+	if err != nil {
+		httpListener.Close()
+		return nil, errors.Join(err, m.port.Close())
+	}
+	return m, nil
+}
+
+// advertised is the address that others dial: as given, so that a name stays a name, but with the port that was found
+// for port 0, and with the host of the node-to-node address if HTTP listens on all interfaces.
+func advertised(given string, ln net.Listener, raft string) string {
+	host, _, err := net.SplitHostPort(given)
+	_, port, err2 := net.SplitHostPort(ln.Addr().String())
+	if err != nil || err2 != nil {
+		return ln.Addr().String()
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host, _, _ = net.SplitHostPort(raft)
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// run serves until ctx ends or the node must stop, then stops everything: HTTP first, so that nobody is left without an
+// answer, then the node, which needs the port to say goodbye.
+func (m *member) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopNode()
+
+	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	handler := api.NewHandler(m.node, api.HandlerConfig{Logger: m.log})
+	go func() { served <- m.serve(ctx, handler); stop() }()
+	go func() { ported <- m.port.Serve(); stop() }()
+	go func() { ran <- m.node.Run(nodeCtx); stop() }()
+
+	<-ctx.Done()
+	errs := []error{<-served}
+	stopNode()
+	errs = append(errs, <-ran, m.port.Close(), <-ported)
+	return errors.Join(errs...)
+}
+
+func (m *member) serve(ctx context.Context, h http.Handler) error {
+	if err := api.Serve(ctx, m.http, h, m.log); err != nil {
+		return fmt.Errorf("serve HTTP: %w", err)
+	}
+	return nil
+}
+
+// checkLoopback refuses an address that others can reach: there is no TLS and there are no tokens yet (SPEC C5).
+func checkLoopback(flag, addr string, insecure bool) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" {
+		return fmt.Errorf("--%s must be HOST:PORT, not %q", flag, addr)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || insecure {
+		return nil
+	}
+	return fmt.Errorf("--%s %s can be reached by others, and there is neither TLS nor a password: say --insecure if the network is yours alone", flag, addr)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/node"
+)
+
+func (p *program) serverCommand() *cli.Command {
+	return &cli.Command{
+		Name: "server", Usage: "run one node of a cluster; the same command line for first start, restart and rejoin", Category: "cluster",
+		Flags: []cli.Flag{
+			stringFlag("", "id", "", "the node's identity: unique in the cluster, the same for ever"),
+			stringFlag("", "dir", "", "directory for everything that it keeps"),
+			stringFlag("", "http", "127.0.0.1:7070", "HOST:PORT for clients"),
+			stringFlag("", "raft", "127.0.0.1:7170", "HOST:PORT for nodes and workers, as they can dial it"),
+			stringFlag("", "join", "", "HOST:PORT,… of nodes to join through: --raft addresses, the own one allowed"),
+			intFlag("", "bootstrap-expect", 0, "how many nodes form the cluster at its first start; without --join 1"),
+			boolFlag("", "no-worker", "run no tasks here"),
+			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
+			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
+			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
+		},
+		Action: p.server,
+	}
+}
+
+func (p *program) server(c *cli.Context) error {
+	log, err := p.logger(c)
+	if err != nil {
+		return err
+	}
+	config, err := serverConfig(c)
+	if err != nil {
+		return err
+	}
+	config.log = log
+	m, err := openMember(config)
+	if err != nil {
+		return &exitError{exitServer, err}
+	}
+	// At once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for this line.
+	fmt.Fprintf(p.stdout, "ready %s\n", m.url)
+	if err := m.run(c.Context); err != nil {
+		return &exitError{exitServer, err}
+	}
+	return nil
+}
+
+// exitServer is the exit code of a server or worker that could not start or had to stop.
+const exitServer = 1
+
+func serverConfig(c *cli.Context) (memberConfig, error) {
+	ttl, err := sessionTTL(c)
+	if err != nil {
+		return memberConfig{}, err
+	}
+	config := memberConfig{
+		id: c.String("id"), dir: c.String("dir"), http: c.String("http"), raft: c.String("raft"),
+		join: splitList(c.String("join")), expect: c.Int("bootstrap-expect"),
+		worker: !c.Bool("no-worker"), slots: c.Int("worker-slots"), ttl: ttl,
+	}
+	for _, required := range []string{"id", "dir"} {
+		if c.String(required) == "" {
+			return config, usagef(c, "--%s is required", required)
+		}
+	}
+	for _, flag := range []string{"http", "raft"} {
+		if err := checkLoopback(flag, c.String(flag), c.Bool("insecure")); err != nil {
+			return config, usagef(c, "%w", err)
+		}
+	}
+	if host, _, _ := net.SplitHostPort(config.raft); host == "" || host == "0.0.0.0" || host == "::" {
+		return config, usagef(c, "--raft must be an address that the others can dial, not %s", config.raft)
+	}
+	if config.slots < 0 || config.expect < 0 {
+		return config, usagef(c, "--worker-slots and --bootstrap-expect must not be negative")
+	}
+	if !c.IsSet("bootstrap-expect") && len(config.join) == 0 {
+		config.expect = 1
+	}
+	return config, nil
+}
+
+func sessionTTL(c *cli.Context) (time.Duration, error) {
+	d, err := durationOf(c, "session-ttl")
+	if err != nil {
+		return 0, err
+	}
+	if ttl := time.Duration(d); ttl >= node.MinSessionTTL {
+		return ttl, nil
+	}
+	return 0, usagef(c, "--session-ttl must be at least %v", node.MinSessionTTL)
+}
+
+// splitList splits at commas; empty parts are dropped.
+func splitList(s string) []string {
+	return slices.DeleteFunc(strings.Split(s, ","), func(part string) bool { return part == "" })
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+func (p *program) workerCommand() *cli.Command {
+	return &cli.Command{
+		Name: "worker", Usage: "run tasks in a process of their own", Category: "cluster",
+		Flags: []cli.Flag{
+			stringFlag("", "id", "", "the worker's identity: unique in the cluster, the same for ever"),
+			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
+			stringFlag("", "join", "", "HTTP URL,… of nodes"),
+			intFlag("", "slots", 0, "tasks to run at the same time; default four per CPU"),
+		},
+		Action: p.worker,
+	}
+}
+
+func (p *program) worker(c *cli.Context) error {
+	log, err := p.logger(c)
+	if err != nil {
+		return err
+	}
+	for _, required := range []string{"id", "dir", "join"} {
+		if c.String(required) == "" {
+			return usagef(c, "--%s is required", required)
+		}
+	}
+	if c.Int("slots") < 0 {
+		return usagef(c, "--slots must not be negative")
+	}
+	dir := c.String("dir")
+	nodes := &directory{urls: splitList(c.String("join"))}
+	if err := nodes.check(); err != nil {
+		return usagef(c, "--join: %w", err)
+	}
+	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Logger: log})
+	if err != nil {
+		return &exitError{exitServer, err}
+	}
+	defer engine.Close(context.WithoutCancel(c.Context))
+	modules := &fetcher{nodes: nodes}
+	w, err := worker.New(worker.Config{
+		ID: c.String("id"), Dir: filepath.Join(dir, "worker"), Slots: c.Int("slots"), Logger: log,
+		Dial: nodes, Modules: modules, Runner: worker.Engine(engine),
+	})
+	if err != nil {
+		return &exitError{exitServer, err}
+	}
+	// Only now that the worker holds the lock of the directory: opening the files clears away what another process writes.
+	modules.blobs, err = blob.Open(blob.Config{Dir: filepath.Join(dir, "blobs"), Net: mux.Dialer{}, Logger: log})
+	if err != nil {
+		return &exitError{exitServer, errors.Join(err, w.Close())}
+	}
+	defer modules.blobs.Close()
+	if err := w.Run(c.Context); err != nil {
+		return &exitError{exitServer, err}
+	}
+	return nil
+}
+
+// directory knows where the cluster's nodes are: it is told some URLs and learns the others from them, so that a worker
+// finds the cluster again after the nodes that it was told of have gone.
+type directory struct {
+	mu   sync.Mutex
+	urls []string // as given, then as learned
+	raft []string // node-to-node addresses
+	told string   // where a node that does not lead saw the leader; used once
+}
+
+var _ worker.Dialer = (*directory)(nil)
+
+func (d *directory) check() error {
+	c, err := d.client()
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+func (d *directory) client() (*api.Client, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// The worker tries again by itself, so one round is enough.
+	return api.NewClient(api.ClientConfig{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second})
+}
+
+// Dial implements worker.Dialer.
+func (d *directory) Dial(ctx context.Context) (net.Conn, error) {
+	d.mu.Lock()
+	addr := d.told
+	d.told = ""
+	d.mu.Unlock()
+	if addr == "" {
+		var err error
+		if addr, err = d.leader(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return mux.Dial(ctx, addr, mux.Stream)
+}
+
+// Redirect implements worker.Dialer.
+func (d *directory) Redirect(addr string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = addr
+}
+
+var errNoLeader = errors.New("the cluster has no leader now")
+
+// leader asks /v1/cluster for the leader's node-to-node address. A node that has lost contact may still name a former
+// leader; whoever is dialled and does not lead says so.
+func (d *directory) leader(ctx context.Context) (string, error) {
+	c, err := d.client()
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	cluster, err := c.Cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	d.learn(cluster)
+	for _, n := range cluster.Nodes {
+		if n.ID == cluster.Leader && n.Raft != "" {
+			return n.Raft, nil
+		}
+	}
+	return "", errNoLeader
+}
+
+func (d *directory) learn(c *api.Cluster) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.raft = nil
+	for _, n := range c.Nodes {
+		if n.Raft != "" {
+			d.raft = append(d.raft, n.Raft)
+		}
+		if strings.HasPrefix(n.HTTP, "http") && !slices.Contains(d.urls, n.HTTP) {
+			d.urls = append(d.urls, n.HTTP)
+		}
+	}
+}
+
+// fetcher gets modules from the nodes, once each.
+type fetcher struct {
+	blobs *blob.Store
+	nodes *directory
+}
+
+// Fetch implements worker.Modules.
+func (f *fetcher) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
+	f.nodes.mu.Lock()
+	peers := slices.Clone(f.nodes.raft)
+	f.nodes.mu.Unlock()
+	b, err := f.blobs.Get(ctx, digest, peers)
+	if err != nil {
+		return nil, fmt.Errorf("fetch module: %w", err)
+	}
+	return b, nil
+}
