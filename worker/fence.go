@@ -26,7 +26,7 @@ type fence struct {
 	mu      sync.Mutex
 	granted time.Duration // boot time before the last acknowledged Hello or Renew was sent
 	struck  bool
-	overrun time.Duration // when struck: boot time from which no guest may execute
+	overrun time.Duration // when struck: boot time from which on no guest may execute
 }
 
 func newFence(boottime func() time.Duration, ttl, granted time.Duration) *fence {
@@ -81,13 +81,10 @@ func (f *fence) strikeLocked(now time.Duration) {
 	}
 }
 
-// late returns for how long no guest should have executed any more; 0 before that moment.
-func (f *fence) late() time.Duration {
+// late reports whether no guest may execute any more, and since when.
+func (f *fence) late() (time.Duration, bool) {
 	now := f.boottime()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.struck {
-		return 0
-	}
-	return max(0, now-f.overrun)
+	return now - f.overrun, f.struck && now >= f.overrun
 }

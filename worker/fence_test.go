@@ -25,21 +25,21 @@ func TestFence(t *testing.T) {
 	f.extend(time.Second) // an older answer shortens nothing
 	step(f, 10*time.Second-1, true)
 	step(f, 10*time.Second, false)
-	if f.late() != 0 {
-		t.Error("late at once")
+	late := func(want bool) {
+		t.Helper()
+		if _, got := f.late(); got != want {
+			t.Errorf("at %v: late %v", now, got)
+		}
 	}
+	late(false)
 	step(f, 11*time.Second, false)
 	if f.extend(11 * time.Second) {
 		t.Error("revived")
 	}
-	now = 3*time.Second + 85*ttl/100
-	if f.late() != 0 {
-		t.Error("late too early")
-	}
+	now = 3*time.Second + 85*ttl/100 - 1
+	late(false)
 	now++
-	if f.late() != 1 {
-		t.Errorf("late by %v", f.late())
-	}
+	late(true)
 
 	f = newFence(boottime, ttl, 0)
 	now = 7 * time.Second
@@ -50,14 +50,10 @@ func TestFence(t *testing.T) {
 	// Noticed long after: guests get the usual time to die, counted from then.
 	f = newFence(boottime, ttl, 0)
 	step(f, time.Minute, false)
-	now += time.Second
-	if f.late() != 0 {
-		t.Error("late at once after a suspend")
-	}
+	now += time.Second - 1
+	late(false)
 	now++
-	if f.late() != 1 {
-		t.Errorf("late by %v", f.late())
-	}
+	late(true)
 }
 
 func TestRecentIsBounded(t *testing.T) {

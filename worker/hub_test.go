@@ -159,14 +159,21 @@ func (h *hub) set(f func()) {
 // cut breaks the connection and refuses new ones.
 func (h *hub) cut() {
 	h.set(func() { h.down = true })
-	h.conn.Close()
+	h.current().Close()
+}
+
+// current returns the latest connection.
+func (h *hub) current() *stream.Conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.conn
 }
 
 func (h *hub) heal() { h.set(func() { h.down = false }) }
 
 func (h *hub) send(f stream.Frame) {
 	h.t.Helper()
-	if err := h.conn.Send(f); err != nil {
+	if err := h.current().Send(f); err != nil {
 		h.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -236,6 +243,19 @@ func (h *hub) lastCredits() int64 {
 		return -1
 	}
 	return list[len(list)-1].Free
+}
+
+// sessions returns how many were opened.
+func (h *hub) sessions() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.opened
+}
+
+func (h *hub) redirects() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.redirect
 }
 
 func (h *hub) lastReady() []string {
@@ -353,6 +373,19 @@ func (b *bench) span() Run {
 	return b.spans[0]
 }
 
+// overran returns what OnOverrun was told.
+func (b *bench) overran() []Overrun {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	return b.overruns
+}
+
+func (b *bench) loaded() int {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	return b.loads
+}
+
 func (b *bench) runs() (begun, ended int) {
 	b.bmu.Lock()
 	defer b.bmu.Unlock()
@@ -406,8 +439,8 @@ func inBubble(t *testing.T, g guest, f func(b *bench), edit ...func(*Config)) {
 		if err := <-b.ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if b.conn != nil {
-			b.conn.Close()
+		if c := b.current(); c != nil {
+			c.Close()
 		}
 		b.wg.Wait()
 		if t.Failed() {

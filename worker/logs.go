@@ -23,7 +23,6 @@ type logBuffer struct {
 	used  int64
 	taken int64 // bytes that take has removed: the offset of the next chunk
 	full  bool
-	sent  int64 // bytes taken so far: the offset of the next piece
 	buf   []byte
 }
 
@@ -71,7 +70,9 @@ func (l *logBuffer) take() (chunk []byte, offset int64) {
 		}
 	}
 	chunk, offset = l.buf[:n:n], l.taken
-	l.buf = l.buf[n:]
+	if l.buf = l.buf[n:]; len(l.buf) == 0 {
+		l.buf = nil // an idle attempt keeps no memory
+	}
 	l.taken += int64(n)
 	return chunk, offset
 }

@@ -22,14 +22,14 @@ func TestPreparedModulesAreAnnounced(t *testing.T) {
 		b.send(prepare(digest, digest))
 		b.send(prepare(digest))
 		b.at(time.Millisecond)
-		if !reflect.DeepEqual(b.lastReady(), []string{digest}) || b.loads != 1 {
-			t.Errorf("ready %v, %d loads", b.lastReady(), b.loads)
+		if !reflect.DeepEqual(b.lastReady(), []string{digest}) || b.loaded() != 1 {
+			t.Errorf("ready %v, %d loads", b.lastReady(), b.loaded())
 		}
 		b.assign(7)
 		b.assign(8)
 		b.at(2 * time.Second)
-		if _, ended := b.runs(); ended != 2 || b.loads != 1 {
-			t.Errorf("%d ended, %d loads", ended, b.loads)
+		if _, ended := b.runs(); ended != 2 || b.loaded() != 1 {
+			t.Errorf("%d ended, %d loads", ended, b.loaded())
 		}
 	})
 }
@@ -73,8 +73,8 @@ func TestWrongBytesAreNotRun(t *testing.T) {
 		if reps, _ := b.reports(); len(reps) != 1 || reps[0].GiveBack == nil {
 			t.Errorf("reports %+v", reps)
 		}
-		if b.loads != 0 || len(b.lastReady()) != 0 {
-			t.Errorf("%d loads, ready %v", b.loads, b.lastReady())
+		if b.loaded() != 0 || len(b.lastReady()) != 0 {
+			t.Errorf("%d loads, ready %v", b.loaded(), b.lastReady())
 		}
 		if begun, _ := b.runs(); begun != 0 {
 			t.Errorf("%d ran", begun)

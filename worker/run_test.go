@@ -148,7 +148,7 @@ func TestReportsAreSentAgainUntilAnswered(t *testing.T) {
 		if st := b.worker.Status(); !reflect.DeepEqual(st.Held, []uint64{7}) || len(st.Executing) != 0 {
 			t.Errorf("status %+v", st)
 		}
-		b.conn.Close()
+		b.current().Close()
 		b.at(3 * time.Second)
 		hellos, _ := b.hellos()
 		if h := hellos[len(hellos)-1]; !reflect.DeepEqual(h.Held, []uint64{7}) || h.Credits != 4 {
@@ -156,7 +156,7 @@ func TestReportsAreSentAgainUntilAnswered(t *testing.T) {
 		}
 		// The leader cannot decide; then it can.
 		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{Retry: true}, true } })
-		b.conn.Close()
+		b.current().Close()
 		b.at(4 * time.Second)
 		b.set(func() { b.ack = nil })
 		b.at(5 * time.Second)

@@ -99,7 +99,7 @@ func (s *session) watch() {
 		if left == 0 {
 			return
 		}
-		if late := s.fence.late(); late > 0 && len(tokens) > 0 && !told {
+		if late, is := s.fence.late(); is && len(tokens) > 0 && !told {
 			told = true
 			s.w.log.Error("guests execute past the session's margin and cannot be stopped: the process must end (SPEC L5)",
 				"session", s.id, "tokens", tokens, "late", late)

@@ -92,14 +92,14 @@ func TestLongLossStopsGuestsInTheMargin(t *testing.T) {
 				t.Errorf("old session resumed at %v", at[i])
 			}
 		}
-		if b.opened != 2 {
-			t.Errorf("%d sessions opened", b.opened)
+		if b.sessions() != 2 {
+			t.Errorf("%d sessions opened", b.sessions())
 		}
 		if reps, _ := b.reports(); len(reps) != 0 {
 			t.Errorf("reports of a lost session: %+v", reps)
 		}
-		if len(b.overruns) != 0 {
-			t.Errorf("overruns %+v", b.overruns)
+		if len(b.overran()) != 0 {
+			t.Errorf("overruns %+v", b.overran())
 		}
 	})
 }
@@ -135,22 +135,22 @@ func TestGuestThatDoesNotStopIsAnOverrun(t *testing.T) {
 		b.heal()
 		b.set(func() { b.mute = true })
 		b.at(ttl*85/100 - time.Millisecond)
-		if len(b.overruns) != 0 {
-			t.Errorf("too early: %+v", b.overruns)
+		if len(b.overran()) != 0 {
+			t.Errorf("too early: %+v", b.overran())
 		}
 		b.at(ttl * 90 / 100)
-		if len(b.overruns) != 1 || !reflect.DeepEqual(b.overruns[0].Tokens, []uint64{7}) || b.overruns[0].Session != 1 {
-			t.Errorf("overruns %+v", b.overruns)
+		if len(b.overran()) != 1 || !reflect.DeepEqual(b.overran()[0].Tokens, []uint64{7}) || b.overran()[0].Session != 1 {
+			t.Errorf("overruns %+v", b.overran())
 		}
 		b.set(func() { b.mute = false })
 		b.at(20 * time.Second)
-		if b.opened != 1 {
+		if b.sessions() != 1 {
 			t.Error("a new session while a guest of the old one executes")
 		}
 		close(release)
 		b.at(25 * time.Second)
-		if b.opened != 2 {
-			t.Errorf("%d sessions", b.opened)
+		if b.sessions() != 2 {
+			t.Errorf("%d sessions", b.sessions())
 		}
 		if reps, _ := b.reports(); len(reps) != 0 {
 			t.Errorf("reports %+v", reps)
@@ -205,11 +205,11 @@ func TestBoottimeJumpFencesBeforeAnyHostCall(t *testing.T) {
 				if reps, _ := b.reports(); len(reps) != 0 {
 					t.Errorf("reports after the margin: %+v", reps)
 				}
-				if b.opened != 2 {
-					t.Errorf("%d sessions", b.opened)
+				if b.sessions() != 2 {
+					t.Errorf("%d sessions", b.sessions())
 				}
-				if len(b.overruns) != 0 {
-					t.Errorf("overruns %+v", b.overruns)
+				if len(b.overran()) != 0 {
+					t.Errorf("overruns %+v", b.overran())
 				}
 			})
 		})
@@ -261,7 +261,7 @@ func TestLeaderThatLostTheSession(t *testing.T) {
 					return &stream.Frame{Refused: &stream.Refused{Code: string(task.SessionNotFound)}}
 				}
 			})
-			b.conn.Close()
+			b.current().Close()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,8 +271,8 @@ func TestLeaderThatLostTheSession(t *testing.T) {
 				f(b)
 				b.at(2 * time.Second)
 				b.span()
-				if b.opened != 2 {
-					t.Errorf("%d sessions", b.opened)
+				if b.sessions() != 2 {
+					t.Errorf("%d sessions", b.sessions())
 				}
 				if reps, _ := b.reports(); len(reps) != 0 {
 					t.Errorf("reports %+v", reps)
@@ -323,10 +323,10 @@ func TestRedirect(t *testing.T) {
 				return &stream.Frame{Refused: &stream.Refused{Code: stream.NotLeader, Leader: "host:1"}}
 			}
 		})
-		b.conn.Close()
+		b.current().Close()
 		b.at(time.Second)
-		if !reflect.DeepEqual(b.redirect, []string{"host:1"}) || !b.worker.Status().Connected {
-			t.Errorf("redirected to %v, status %+v", b.redirect, b.worker.Status())
+		if !reflect.DeepEqual(b.redirects(), []string{"host:1"}) || !b.worker.Status().Connected {
+			t.Errorf("redirected to %v, status %+v", b.redirects(), b.worker.Status())
 		}
 	})
 }

@@ -72,7 +72,7 @@ func TestShutdownGivesBackWhatDoesNotEnd(t *testing.T) {
 		b.at(time.Second)
 		go func() {
 			time.Sleep(time.Second)
-			b.conn.Send(stream.Frame{Assign: []stream.Assignment{b.assignment(8)}}) // was under way
+			b.current().Send(stream.Frame{Assign: []stream.Assignment{b.assignment(8)}}) // was under way
 		}()
 		if d := b.shutdown(); d != 5*time.Second {
 			t.Errorf("took %v, the drain time is 5 s", d)
@@ -158,7 +158,7 @@ func TestCancelWhileDraining(t *testing.T) {
 		b.at(time.Second)
 		go func() {
 			time.Sleep(time.Second)
-			b.conn.Send(stream.Frame{Cancel: []uint64{7}})
+			b.current().Send(stream.Frame{Cancel: []uint64{7}})
 		}()
 		if d := b.shutdown(); d != 2*time.Second {
 			t.Errorf("took %v", d)
