@@ -6,6 +6,7 @@
 #   plugins/examples/build.sh --check    builds aside and compares; 1 if a committed module is not what its source gives.
 #                                        With another Go version than the recorded one it can only check the sums.
 set -euo pipefail
+export LC_ALL=C # the order of SHA256SUMS
 cd "$(dirname "$0")/../.."
 
 names=(flaky primes wordcount)

@@ -87,7 +87,7 @@ func TestProgress(t *testing.T) {
 func TestCancel(t *testing.T) {
 	h := &sdktest.Host{Params: params(limit), OnBeat: func(n int) sdk.Signals {
 		if n == 3 {
-			return sdk.Signals(abi.SignalCancel)
+			return sdk.SignalCancel
 		}
 		return 0
 	}}
@@ -98,7 +98,7 @@ func TestCancel(t *testing.T) {
 
 // TestDrainAndResume drains after every segment: many attempts, one right count.
 func TestDrainAndResume(t *testing.T) {
-	h := &sdktest.Host{Params: params(limit), OnBeat: func(int) sdk.Signals { return sdk.Signals(abi.SignalDraining) }}
+	h := &sdktest.Host{Params: params(limit), OnBeat: func(int) sdk.Signals { return sdk.SignalDraining }}
 	var r sdktest.Result
 	attempts := 0
 	for attempts = 1; attempts < 100; attempts++ {

@@ -17,7 +17,7 @@ type Context struct {
 	again  Time
 }
 
-// Params returns the task's params: JSON as submitted ("null" if there were none), or any bytes.
+// Params returns the task's params as submitted: JSON, or any bytes; empty if there were none.
 func (c *Context) Params() []byte {
 	if !c.read {
 		c.params, _ = readAll(c.h, abi.Params)
@@ -41,29 +41,38 @@ func (c *Context) Config() []byte {
 	return b
 }
 
-// RunAgain makes a success run again at the time (SPEC R4); the result stands until then.
+// RunAgain makes a success run again at the time (SPEC R4); the result stands until then. The ABI has it, clusters of
+// this version ignore it.
 func (c *Context) RunAgain(at Time) { c.again = at }
 
 // SetResult sets the result of the task, which counts if Run returns nil; the last call wins. Valid JSON becomes the
 // task's `result`, other bytes its `result_base64`. It must not be changed afterwards.
 func (c *Context) SetResult(result []byte) { c.result, c.given = result, true }
 
-// Signals is what the host asks of a running attempt.
+// Signals is what the host asks of a running attempt: a set of bits.
 type Signals abi.Signals
+
+// The bits, for tests; plugins use the methods.
+const (
+	SignalCancel       = Signals(abi.SignalCancel)
+	SignalLeaseLost    = Signals(abi.SignalLeaseLost)
+	SignalDraining     = Signals(abi.SignalDraining)
+	SignalDeadlineNear = Signals(abi.SignalDeadlineNear)
+)
 
 // Cancelled reports that the attempt should stop: the task is being cancelled, or the lease is lost.
 func (s Signals) Cancelled() bool {
-	return s&Signals(abi.SignalCancel|abi.SignalLeaseLost) != 0
+	return s&(SignalCancel|SignalLeaseLost) != 0
 }
 
 // LeaseLost reports that another attempt may be running: nothing that this one reports counts any more.
-func (s Signals) LeaseLost() bool { return s&Signals(abi.SignalLeaseLost) != 0 }
+func (s Signals) LeaseLost() bool { return s&SignalLeaseLost != 0 }
 
 // Draining reports that the node wants to stop: save a checkpoint and return Yield.
-func (s Signals) Draining() bool { return s&Signals(abi.SignalDraining) != 0 }
+func (s Signals) Draining() bool { return s&SignalDraining != 0 }
 
 // DeadlineNear reports that the attempt's time is nearly over.
-func (s Signals) DeadlineNear() bool { return s&Signals(abi.SignalDeadlineNear) != 0 }
+func (s Signals) DeadlineNear() bool { return s&SignalDeadlineNear != 0 }
 
 // Heartbeat says that the attempt makes progress: done of total, in any unit; total 0 if unknown. It costs well under a
 // microsecond (the host keeps the lease alive on its own schedule), so call it often.
@@ -91,7 +100,8 @@ func (c *Context) Checkpoint() ([]byte, bool) { return readAll(c.h, abi.Checkpoi
 
 // SaveCheckpoint stores data with the task; when it returns nil, a majority of the cluster has it on disk, and the next
 // attempt will find it wherever it runs. That costs a round of consensus: save every second or so, not in every step.
-// After ErrUnavailable (the cluster has no leader right now) go on and try again later; after ErrLeaseLost return.
+// After ErrUnavailable (there is no leader right now; it may or may not be stored) go on and save again later; after
+// ErrLeaseLost return.
 func (c *Context) SaveCheckpoint(data []byte) error {
 	if n := c.h.Call(abi.OpCheckpointSave, data); n < 0 {
 		return statusError(abi.Errno(n))
@@ -159,7 +169,7 @@ func readAll(h host.Host, ch abi.Channel) ([]byte, bool) {
 	for off := int32(0); off < n; {
 		got := h.Read(ch, off, buf[off:])
 		if got <= 0 {
-			return nil, false
+			panic("sdk: the host announced bytes that it does not give")
 		}
 		off += got
 	}

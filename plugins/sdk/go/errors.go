@@ -53,7 +53,8 @@ func message(err error, e *Error) string {
 	return err.Error()
 }
 
-// RetryAt makes err a retryable failure that says itself when the next attempt should come (SPEC R4).
+// RetryAt makes err a retryable failure that says itself when the next attempt should come (SPEC R4). The ABI has it,
+// clusters of this version take their time from the behavior's Retry all the same.
 func RetryAt(err error, at Time) error { return &later{err, at} }
 
 type later struct {

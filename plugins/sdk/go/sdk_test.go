@@ -188,8 +188,8 @@ func TestInput(t *testing.T) {
 		return nil
 	})
 	run(t, &sdktest.Host{}, func(c *sdk.Context) error {
-		if string(c.Params()) != "null" || c.Config() != nil || c.Info().Attempt != 1 {
-			t.Error("the zero Host is a first attempt with params null and no config")
+		if len(c.Params()) != 0 || c.Config() != nil || c.Info().Attempt != 1 {
+			t.Error("the zero Host is a first attempt without params and config")
 		}
 		return nil
 	})
@@ -197,7 +197,7 @@ func TestInput(t *testing.T) {
 
 func TestSignalsAndBeats(t *testing.T) {
 	h := &sdktest.Host{OnBeat: func(n int) sdk.Signals {
-		return []sdk.Signals{0, sdk.Signals(abi.SignalDraining), sdk.Signals(abi.SignalCancel), sdk.Signals(abi.SignalLeaseLost), sdk.Signals(abi.SignalDeadlineNear)}[n-1]
+		return []sdk.Signals{0, sdk.SignalDraining, sdk.SignalCancel, sdk.SignalLeaseLost, sdk.SignalDeadlineNear}[n-1]
 	}}
 	var seen []string
 	run(t, h, func(c *sdk.Context) error {

@@ -15,12 +15,14 @@ import (
 const CodeBadParams = "bad_params"
 
 // Handler makes a Behavior.Run of a function with typed params and result. Params that do not decode into P, also those
-// with fields that P does not have, fail the task for good with CodeBadParams.
+// with fields that P does not have, fail the task for good with CodeBadParams. A task without params gets the zero P.
 func Handler[P, R any](f func(*sdk.Context, P) (R, error)) func(*sdk.Context) error {
 	return func(c *sdk.Context) error {
 		var params P
-		if err := decode(c.Params(), &params); err != nil {
-			return sdk.Fail(CodeBadParams, err.Error())
+		if text := c.Params(); len(text) > 0 {
+			if err := decode(text, &params); err != nil {
+				return sdk.Fail(CodeBadParams, err.Error())
+			}
 		}
 		result, err := f(c, params)
 		if err != nil {

@@ -46,6 +46,7 @@ func init() {
 func TestHandler(t *testing.T) {
 	for in, want := range map[string]sdktest.Result{
 		`{"n":21}`:     {Outcome: abi.OutcomeOK, Result: []byte(`{"double":42}`)},
+		``:             {Outcome: abi.OutcomeOK, Result: []byte(`{"double":0}`)},
 		`null`:         {Outcome: abi.OutcomeOK, Result: []byte(`{"double":0}`)},
 		`{"n":-1}`:     {Outcome: abi.OutcomeRetryable, Message: "negative"},
 		`{"n":"x"}`:    {Outcome: abi.OutcomePermanent, Code: "bad_params"},

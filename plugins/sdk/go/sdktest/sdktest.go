@@ -28,7 +28,7 @@ import (
 // The zero value is a first attempt without params. Run again with the same Host to simulate the next attempt: it sees
 // the last checkpoint saved.
 type Host struct {
-	Params     []byte // nil: null, as a submit without params
+	Params     []byte
 	Checkpoint []byte // the last one saved; nil: none
 	Config     []byte
 	Info       abi.TaskInfo            // ID, Behavior, Attempt and the like are filled in if zero; Attempt rises with every Run
@@ -164,9 +164,6 @@ func newAttempt(h *Host) *attempt {
 	a := &attempt{Host: h, out: map[abi.Channel][]byte{}, start: h.Now, now: h.Now,
 		random: rand.NewChaCha8([32]byte{byte(info.Attempt)})}
 	a.in = map[abi.Channel][]byte{abi.Params: h.Params, abi.Info: text}
-	if h.Params == nil {
-		a.in[abi.Params] = []byte("null")
-	}
 	if h.Checkpoint != nil {
 		a.in[abi.Checkpoint] = h.Checkpoint
 	}

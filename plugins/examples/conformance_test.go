@@ -1,0 +1,28 @@
+package examples_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/taskrt/taskrt/abi/abitest"
+)
+
+// TestConformance builds the conformance guest from source and lets the suite of the ABI judge it: the proof of the Go SDK.
+func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a guest with the Go toolchain")
+	}
+	file := filepath.Join(t.TempDir(), "conformance.wasm")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", file, "./conformance")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wasm, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	abitest.Run(t, wasm)
+}
