@@ -479,18 +479,15 @@ func (l *loop) fired() {
 	}
 	l.held = false
 	l.ticking = true
-	l.term.sessions.addTick(func(err error) {
-		l.do(func() { l.ticked(err, wall, lease) })
+	l.term.sessions.addTick(func(r task.Result, err error) {
+		l.do(func() { l.ticked(r, err) })
 	})
 }
 
-// ticked goes on after a Tick. One that failed, or left the same thing due, is not repeated at once.
-func (l *loop) ticked(err error, wall task.Time, lease task.LeaseTime) {
+// ticked goes on after a Tick. One that failed or had no effect is not repeated at once.
+func (l *loop) ticked(r task.Result, err error) {
 	l.ticking, l.dirty = false, true
-	var w task.Time
-	var le task.LeaseTime
-	l.term.hub.store.Local(func(m *task.Machine) { w, le = m.NextTick() })
-	if err != nil || (w == wall && le == lease) {
+	if err != nil || !r.Changed {
 		l.pauseTil = l.term.hub.clock.Mono() + retryPause
 	}
 }

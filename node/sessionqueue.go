@@ -17,7 +17,7 @@ type sessionQueue struct {
 
 	mu    sync.Mutex
 	items []sessionItem
-	tick  func(error) // told when the Tick is applied; nil: none is asked for
+	tick  func(task.Result, error) // told when the Tick is applied; nil: none is asked for
 }
 
 type sessionItem struct {
@@ -54,7 +54,7 @@ func (q *sessionQueue) do(ctx context.Context, cmd task.Command) (task.Result, e
 }
 
 // addTick asks for a Tick behind everything that is queued when it is proposed.
-func (q *sessionQueue) addTick(done func(error)) {
+func (q *sessionQueue) addTick(done func(task.Result, error)) {
 	q.mu.Lock()
 	q.tick = done
 	q.mu.Unlock()
@@ -97,15 +97,14 @@ func (q *sessionQueue) run(ctx context.Context) {
 		for retriable(err) && sleep(ctx, overloadPause) {
 			rs, err = q.propose(ctx, cmds...) // dropping a renewal would cost a healthy worker its session
 		}
+		if err != nil {
+			rs = make([]task.Result, len(cmds))
+		}
 		for i, it := range items {
-			if err != nil {
-				it.done(task.Result{}, err)
-			} else {
-				it.done(rs[i], nil)
-			}
+			it.done(rs[i], err)
 		}
 		if tick != nil {
-			tick(err)
+			tick(rs[len(items)], err)
 		}
 	}
 }
