@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -49,7 +48,7 @@ type real struct {
 
 func startReal(t *testing.T) *real {
 	t.Helper()
-	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	logger := slog.New(slog.DiscardHandler)
 	e, err := runtime.New(runtime.Config{CacheDir: t.TempDir(), Logger: logger})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +81,7 @@ func startReal(t *testing.T) *real {
 			t.Errorf("Run: %v", err)
 		}
 		r.hub.current().Close()
-		r.hub.wg.Wait()
+		r.wg.Wait()
 		if err := e.Close(context.Background()); err != nil {
 			t.Error(err)
 		}

@@ -452,7 +452,7 @@ func inBubble(t *testing.T, g guest, f func(b *bench), edit ...func(*Config)) {
 // at sleeps until a time since the start of the bubble, and until everything has settled.
 func (b *bench) at(d time.Duration) {
 	b.t.Helper()
-	left := d - time.Since(b.hub.start)
+	left := d - time.Since(b.start)
 	if left < 0 {
 		b.t.Fatalf("%v has passed", d)
 	}

@@ -71,7 +71,7 @@ func (w *Worker) loop() {
 			w.setConnected(false)
 		}
 		if conn != nil {
-			conn.Close()
+			_ = conn.Close()
 		}
 		w.failed(&d, s, err)
 		if !sleep(ctx, d.next(s)) {
@@ -141,7 +141,7 @@ func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Co
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	sent := w.cfg.Boottime()
 	welcome, err := w.hello(conn, s)
@@ -206,7 +206,7 @@ func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duratio
 	if welcome.TTL < minTTL {
 		return fmt.Errorf("%w: session TTL of %d ms", stream.ErrBadFrame, welcome.TTL)
 	}
-	s = newSession(w, w.life, welcome, sent)
+	s = newSession(w.life, w, welcome, sent)
 	w.setCurrent(s)
 	w.wg.Go(s.watch)
 	w.log.Info("session opened", "session", s.id, "leader", welcome.Leader, "ttl", s.ttl)

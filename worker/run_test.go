@@ -312,7 +312,7 @@ func TestCheckpointOfADeadToken(t *testing.T) {
 	}
 }
 
-func (b *bench) since() time.Duration { return time.Since(b.hub.start) }
+func (b *bench) since() time.Duration { return time.Since(b.start) }
 
 func TestProgressTravelsWithRenewals(t *testing.T) {
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
@@ -378,7 +378,7 @@ func TestLogs(t *testing.T) {
 		b.at(4 * time.Second)
 		var text bytes.Buffer
 		var first []time.Duration
-		b.hub.mu.Lock()
+		b.mu.Lock()
 		finished := false
 		for _, f := range b.frames {
 			finished = finished || len(f.Reports) > 0
@@ -393,7 +393,7 @@ func TestLogs(t *testing.T) {
 				first = append(first, f.at)
 			}
 		}
-		b.hub.mu.Unlock()
+		b.mu.Unlock()
 		if len(first) < 3 || first[0] != time.Second {
 			t.Errorf("pieces at %v", first)
 		}

@@ -17,7 +17,7 @@ func (s *session) serve(conn *stream.Conn) error {
 		cancel(s.read(conn))
 	}()
 	err := s.write(ctx, conn)
-	conn.Close()
+	_ = conn.Close()
 	<-done
 	return err
 }

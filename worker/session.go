@@ -35,7 +35,7 @@ type session struct {
 	changed  chan struct{} // closed and replaced when runs, their phases or reports change
 }
 
-func newSession(w *Worker, parent context.Context, welcome *stream.Welcome, sent time.Duration) *session {
+func newSession(parent context.Context, w *Worker, welcome *stream.Welcome, sent time.Duration) *session {
 	ttl := time.Duration(welcome.TTL) * time.Millisecond
 	s := &session{
 		w: w, id: welcome.Session, ttl: ttl, leader: welcome.Leader,
