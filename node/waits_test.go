@@ -1,0 +1,200 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// script is a feed whose events a test sends.
+type script struct {
+	mu     sync.Mutex
+	feeds  []chan []task.Event
+	lagged bool
+}
+
+func (s *script) subscribe() feed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan []task.Event, 16)
+	s.feeds = append(s.feeds, c)
+	return feed{C: c, close: func() {}, lagged: func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.lagged
+	}}
+}
+
+func (s *script) send(evs ...task.Event) {
+	s.mu.Lock()
+	c := s.feeds[len(s.feeds)-1]
+	s.mu.Unlock()
+	c <- evs
+	synctest.Wait()
+}
+
+var key = task.Key{Namespace: "default", ID: "x01"}
+
+func rec(rev uint64, st task.Status, notBefore task.Time, attempt int64) *task.Task {
+	return &task.Task{Namespace: key.Namespace, ID: key.ID, Rev: rev, CreatedRev: 1, Status: st, NotBefore: notBefore, Attempt: attempt}
+}
+
+func changed(t *task.Task) task.Event { return task.Event{Kind: task.TaskChanged, Task: t} }
+
+func inDispatcher(t *testing.T, f func(d *dispatcher, s *script)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		m := task.NewMachine()
+		d := newDispatcher(s.subscribe, func(f func(*task.Machine)) { f(m) }, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { d.run(ctx) })
+		synctest.Wait()
+		f(d, s)
+		cancel()
+		wg.Wait()
+		if len(d.waiters) > 0 {
+			t.Errorf("left waiting: %v", d.waiters)
+		}
+	})
+}
+
+func ended(w *waiter) bool {
+	synctest.Wait()
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestWaitConditions(t *testing.T) {
+	waiting, running := rec(1, task.Created, 1, 0), rec(2, task.Running, 0, 1)
+	retry, again := rec(3, task.Failure, 9, 1), rec(4, task.Running, 0, 2)
+	repeat, moved := rec(5, task.Success, 9, 2), rec(6, task.Success, 10, 2)
+	third, failed := rec(7, task.Running, 0, 3), rec(8, task.Failure, 0, 3)
+	steps := []*task.Task{running, retry, again, repeat, moved, third, failed}
+	for _, c := range []struct {
+		until string
+		since uint64
+		start *task.Task
+		want  uint64 // rev that ends the wait; 0: the start does
+	}{
+		{"final", 0, waiting, 8},
+		{"", 0, waiting, 8},
+		{"running", 0, waiting, 2},
+		{"running", 0, running, 0},
+		{"running", 0, retry, 4},
+		{"waiting", 0, waiting, 0},
+		{"waiting", 0, running, 3},
+		{"failure", 0, waiting, 3},
+		{"failure", 0, retry, 8}, // from now: the one that is there does not count
+		{"failure", 2, retry, 0},
+		{"failure", 3, retry, 8},
+		{"success", 0, waiting, 5},
+		{"success", 0, repeat, 8}, // moving the next run is no new outcome; final ends it
+		{"success", 4, moved, 0},
+		{"rev:4", 0, waiting, 4},
+		{"rev:4", 0, moved, 0},
+		{"attempt:1", 0, waiting, 3},
+		{"attempt:2", 0, waiting, 5},
+		{"attempt:9", 0, waiting, 8},
+		{"final", 0, failed, 0},
+		{"running", 0, failed, 0},
+	} {
+		inDispatcher(t, func(d *dispatcher, s *script) {
+			until, err := api.ParseUntil(c.until)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := d.wait(key, until, c.since)
+			defer w.stop()
+			w.start(c.start)
+			var got uint64
+			for _, next := range steps {
+				if ended(w) {
+					break
+				}
+				if next.Rev > c.start.Rev {
+					got = next.Rev
+					s.send(changed(next))
+				}
+			}
+			if !ended(w) || got != c.want {
+				t.Errorf("until %q since %d from rev %d: ended at %d, want %d", c.until, c.since, c.start.Rev, got, c.want)
+			}
+		})
+	}
+}
+
+func TestEventsBetweenRegisteringAndReadingAreNotMissed(t *testing.T) {
+	inDispatcher(t, func(d *dispatcher, s *script) {
+		w := d.wait(key, api.Until{Kind: "running"}, 0)
+		defer w.stop()
+		s.send(changed(rec(5, task.Running, 0, 1)), changed(rec(6, task.Created, 7, 1)))
+		w.start(rec(4, task.Created, 1, 0))
+		if !ended(w) {
+			t.Error("the run was missed")
+		}
+		if got, _, _ := w.outcome(); got.Rev != 5 {
+			t.Errorf("rev %d", got.Rev)
+		}
+	})
+}
+
+func TestEventsFromBeforeTheReadDoNotCount(t *testing.T) {
+	inDispatcher(t, func(d *dispatcher, s *script) {
+		w := d.wait(key, api.Until{Kind: "running"}, 0)
+		defer w.stop()
+		s.send(changed(rec(2, task.Running, 0, 1)))
+		w.start(rec(4, task.Created, 1, 1))
+		s.send(changed(rec(3, task.Running, 0, 1)))
+		if ended(w) {
+			t.Error("ended by a state from before the request")
+		}
+	})
+}
+
+func TestRemovalEndsEveryWait(t *testing.T) {
+	removed := task.Event{Kind: task.TaskRemoved, Task: rec(2, task.Running, 0, 1)}
+	anew := rec(9, task.Created, 1, 0)
+	anew.CreatedRev = 9
+	for name, e := range map[string]task.Event{"removed": removed, "created anew": changed(anew)} {
+		inDispatcher(t, func(d *dispatcher, s *script) {
+			w := d.wait(key, api.Until{Kind: "final"}, 0)
+			defer w.stop()
+			w.start(rec(2, task.Running, 0, 1))
+			s.send(e)
+			if _, gone, over := w.outcome(); !gone || !over {
+				t.Errorf("%s: gone %v, over %v", name, gone, over)
+			}
+		})
+	}
+}
+
+func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
+	inDispatcher(t, func(d *dispatcher, s *script) {
+		w := d.wait(key, api.Until{Kind: "final"}, 0)
+		defer w.stop()
+		w.start(rec(2, task.Running, 0, 1))
+		s.mu.Lock()
+		s.lagged = true
+		close(s.feeds[0])
+		s.mu.Unlock()
+		// The machine of this test is empty: what the wait missed is the removal.
+		if !ended(w) {
+			t.Fatal("still waiting")
+		}
+		if _, gone, _ := w.outcome(); !gone {
+			t.Error("not gone")
+		}
+		if len(s.feeds) != 2 {
+			t.Errorf("%d subscriptions", len(s.feeds))
+		}
+	})
+}
