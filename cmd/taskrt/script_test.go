@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"taskrt": main})
+}
+
+// patience bounds every wait for a process of these tests.
+const patience = 2 * time.Minute
+
+// TestScripts runs testdata/script/*.txtar: every command of the binary as its users type it. Beside the commands of
+// testscript there are
+//
+//	start VAR taskrt ARG…   starts a server in the background; VAR is set to the URL of its ready line
+//	stop VAR [CODE]         interrupts it and waits for it to exit with CODE (default 0)
+//	exits CODE taskrt ARG…  runs a command that must exit with exactly this code
+func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("WASM", filepath.Join(root, "testdata", "wasm"))
+			e.Values[daemonsKey{}] = map[string]*daemon{}
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "cluster" {
+				return !testing.Short(), nil
+			}
+			return false, errors.New("unknown condition " + name)
+		},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"start": start, "stop": stop, "exits": exits},
+		RequireExplicitExec: true,
+	})
+}
+
+type daemonsKey struct{}
+
+// start runs a server in the background.
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: start VAR PROGRAM ARG…")
+	}
+	d, err := startDaemon(args[1:], ts.Getenv("WORK"), []string{"HOME=" + ts.Getenv("WORK"), "TMPDIR=" + ts.Getenv("TMPDIR")})
+	ts.Check(err)
+	ts.Defer(d.kill)
+	ts.Value(daemonsKey{}).(map[string]*daemon)[args[0]] = d
+	ts.Setenv(args[0], d.url)
+}
+
+// stop interrupts what start started.
+func stop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: stop VAR [CODE]")
+	}
+	want := 0
+	if len(args) == 2 {
+		want, _ = strconv.Atoi(args[1])
+	}
+	d := ts.Value(daemonsKey{}).(map[string]*daemon)[args[0]]
+	if d == nil {
+		ts.Fatalf("%s was not started", args[0])
+	}
+	if code := d.stop(); code != want {
+		ts.Fatalf("exit code %d, want %d; it said:\n%s", code, want, d.log())
+	}
+}
+
+// exits runs a command to its end.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// daemon is a taskrt process in the background.
+type daemon struct {
+	cmd    *exec.Cmd
+	url    string
+	stderr *os.File
+	exited chan struct{}
+}
+
+// startDaemon starts a server and waits for its ready line.
+func startDaemon(args []string, dir string, env []string) (*daemon, error) {
+	stderr, err := os.CreateTemp(dir, "stderr")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Stderr = dir, stderr
+	cmd.Env = append(os.Environ(), env...)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	d := &daemon{cmd: cmd, stderr: stderr, exited: make(chan struct{})}
+	ready := make(chan string, 1)
+	go func() {
+		r := bufio.NewReader(stdout)
+		line, _ := r.ReadString('\n')
+		ready <- strings.TrimSpace(line)
+		_, _ = io.Copy(io.Discard, r)
+		_ = cmd.Wait() // after the last byte, as StdoutPipe asks
+		close(d.exited)
+	}()
+	select {
+	case line := <-ready:
+		url, ok := strings.CutPrefix(line, "ready ")
+		if !ok {
+			d.kill()
+			return nil, errors.New("no ready line but " + strconv.Quote(line) + "; it said:\n" + d.log())
+		}
+		d.url = url
+		return d, nil
+	case <-time.After(patience):
+		d.kill()
+		return nil, errors.New("not ready in time; it said:\n" + d.log())
+	}
+}
+
+// stop interrupts the process and returns its exit code; -1 if it had to be killed.
+func (d *daemon) stop() int {
+	_ = d.cmd.Process.Signal(syscall.SIGINT)
+	select {
+	case <-d.exited:
+	case <-time.After(patience):
+		d.kill()
+		return -1
+	}
+	return d.cmd.ProcessState.ExitCode()
+}
+
+func (d *daemon) kill() {
+	_ = d.cmd.Process.Kill()
+	<-d.exited
+	_ = d.stderr.Close()
+}
+
+func (d *daemon) log() string {
+	b, _ := os.ReadFile(d.stderr.Name())
+	return string(b)
+}
