@@ -71,6 +71,9 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, checkpoint *Paylo
 	case outcome == outcomeLost && v != nil && v.Policy.MaxLost > 0 && n.LostCount >= v.Policy.MaxLost:
 		m.fail(n, &Error{Code: CodeLostTooOften, Message: "too many workers died while running it"}, 0)
 	default:
+		if n.Resubmit != 0 && outcome != outcomeSnoozed {
+			at = n.Resubmit // lost or given back: due "at that time", nobody asked for an earlier one (SPEC I3)
+		}
 		n.Status, n.NotBefore = Created, max(at, 1)
 	}
 	m.resubmitted(n)
