@@ -26,22 +26,26 @@ type Engine struct {
 	memory    *budget
 	compiling chan struct{} // as many tokens as Config.CompileWorkers
 
-	stop    context.Context // done: Close was called, with cause ErrClosed
-	doStop  context.CancelCauseFunc
-	running sync.WaitGroup // compilations and runs
+	stop   context.Context // done: Close was called, with cause ErrClosed
+	doStop context.CancelCauseFunc
 
+	// An engine may be shared by synctest bubbles, and by what is outside: hence a counter instead of a WaitGroup, and
+	// channels only for those that wait.
 	mu      sync.Mutex
-	closed  bool
 	modules map[string]*entry // by digest
+	active  int               // compilations and runs
+	closed  bool
+	idle    chan struct{} // made by Close, closed once nothing is active
 }
 
-// entry is one module that is being compiled, or is compiled. The engine's lock guards loaded and users.
+// entry is one module that is being compiled, or is compiled. The engine's lock guards all but done.
 type entry struct {
-	done   chan struct{} // closed once mod or err is set
+	done   chan struct{} // closed with ready
+	ready  bool          // mod or err is set
 	mod    *Module
 	err    error
 	loaded bool // kept until Drop
-	users  int  // Inspects and Runs
+	users  int  // Loads, Inspects and Runs
 }
 
 // New returns an engine. Close it.
@@ -95,14 +99,14 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	e.closed = true
+	e.idle = make(chan struct{})
+	idle := e.idle
+	if e.active == 0 {
+		close(idle)
+	}
 	e.mu.Unlock()
 	e.doStop(ErrClosed)
 
-	idle := make(chan struct{})
-	go func() {
-		e.running.Wait()
-		close(idle)
-	}()
 	select {
 	case <-idle:
 	case <-ctx.Done():
@@ -137,8 +141,9 @@ func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module,
 	if err != nil {
 		return nil, err
 	}
+	mod := x.mod // before a Drop may take it
 	e.release(x, digest)
-	return x.mod, nil
+	return mod, nil
 }
 
 // Module returns a module that Load has made ready.
@@ -174,20 +179,23 @@ func (e *Engine) acquire(ctx context.Context, digest string, wasm []byte, load b
 	if !ok {
 		x = &entry{done: make(chan struct{})}
 		e.modules[digest] = x
-		e.running.Add(1)
+		e.active++
 		go e.compile(x, digest, wasm)
 	}
 	x.users++
 	x.loaded = x.loaded || load
+	ready := x.ready
 	e.mu.Unlock()
 
-	select {
-	case <-x.done:
-	case <-ctx.Done(): // others may still wait for it; it goes on
-		e.release(x, digest)
-		return nil, context.Cause(ctx)
+	if !ready {
+		select {
+		case <-x.done:
+		case <-ctx.Done(): // others may still wait for it; it goes on
+			e.release(x, digest)
+			return nil, context.Cause(ctx)
+		}
 	}
-	if x.err != nil {
+	if x.err != nil { // set before done, never again
 		e.release(x, digest)
 		return nil, x.err
 	}
@@ -203,13 +211,8 @@ func (e *Engine) release(x *entry, digest string) {
 
 // dropUnused closes a module that nobody needs any more. The lock is held.
 func (e *Engine) dropUnused(x *entry, digest string) {
-	if x.users > 0 || x.loaded {
+	if x.users > 0 || x.loaded || !x.ready { // not ready: compile will come here
 		return
-	}
-	select {
-	case <-x.done:
-	default:
-		return // compile will come here
 	}
 	if e.modules[digest] == x {
 		delete(e.modules, digest)
@@ -224,7 +227,7 @@ func (e *Engine) dropUnused(x *entry, digest string) {
 
 // compile fills x and wakes those who wait for it. A failure is forgotten at once, so that a later try may succeed.
 func (e *Engine) compile(x *entry, digest string, wasm []byte) {
-	defer e.running.Done()
+	defer e.end()
 	mod, err := func() (*Module, error) {
 		select {
 		case e.compiling <- struct{}{}:
@@ -236,7 +239,7 @@ func (e *Engine) compile(x *entry, digest string, wasm []byte) {
 	}()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	x.mod, x.err = mod, err
+	x.mod, x.err, x.ready = mod, err, true
 	if mod != nil {
 		mod.entry = x
 	}
@@ -248,4 +251,13 @@ func (e *Engine) compile(x *entry, digest string, wasm []byte) {
 		}
 	}
 	e.dropUnused(x, digest)
+}
+
+// end is the end of something active.
+func (e *Engine) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.active--; e.active == 0 && e.closed {
+		close(e.idle)
+	}
 }

@@ -93,9 +93,9 @@ func (m *Module) use(f func()) bool {
 		return false
 	}
 	m.entry.users++
-	e.running.Add(1)
+	e.active++
 	e.mu.Unlock()
-	defer e.running.Done()
+	defer e.end()
 	defer e.release(m.entry, m.digest)
 	f()
 	return true

@@ -1,0 +1,191 @@
+package runtime
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+const fullManifest = `{
+ "schema": 1, "requires": ["checkpoint", "random"],
+ "behaviors": [
+  {"name": "wordcount", "description": "counts <words>",
+   "id": {"strategy": "params", "from": ["/text", ""]},
+   "retry": {"max_attempts": 5, "initial_interval": "1500ms", "multiplier_thousandths": 1500, "max_interval": "90s", "jitter_percent": 0},
+   "run_timeout": "1m", "heartbeat_timeout": "10s", "cancel_grace": "0s",
+   "limits": {"memory_bytes": 1048576, "params_bytes": 100, "result_bytes": 200, "checkpoint_bytes": 300, "log_bytes": 400},
+   "on_trap": "fail", "on_timeout": "retry", "on_exhausted": "retry", "max_lost": 3,
+   "retention": {"success": "1h", "failure": "0s"}, "result": "required",
+   "params_schema": {"type": "object", "properties": {"n": {"maximum": 9223372036854775807, "minimum": 1.0}}},
+   "result_schema": true},
+  {"name": "second"}]}`
+
+func TestManifestSettings(t *testing.T) {
+	m, err := ParseManifest([]byte(fullManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Settings{
+		Name: "wordcount", Description: "counts <words>", IDStrategy: "params", IDFrom: []string{"/text", ""},
+		MaxAttempts: 5, InitialInterval: 1500 * time.Millisecond, MultiplierThousandths: 1500, MaxInterval: 90 * time.Second,
+		RunTimeout: time.Minute, HeartbeatTimeout: 10 * time.Second,
+		MemoryBytes: 1 << 20, ParamsBytes: 100, ResultBytes: 200, CheckpointBytes: 300, LogBytes: 400,
+		OnTrap: "fail", OnTimeout: "retry", OnExhausted: "retry", MaxLost: 3, KeepSuccess: time.Hour, ResultRequired: true,
+		ParamsSchema: []byte(`{"properties":{"n":{"maximum":9223372036854775807,"minimum":1.0}},"type":"object"}`),
+		ResultSchema: []byte(`true`),
+	}
+	if got := m.Settings(0); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	want = Settings{
+		Name: "second", Index: 1, IDStrategy: "random",
+		MaxAttempts: 1, InitialInterval: time.Second, MultiplierThousandths: 2000, MaxInterval: time.Hour, JitterPercent: 10,
+		RunTimeout: time.Hour, CancelGrace: 5 * time.Second,
+		MemoryBytes: 64 << 20, ParamsBytes: 64 << 10, ResultBytes: 64 << 10, CheckpointBytes: 64 << 10, LogBytes: 64 << 10,
+		MaxLost: 10, KeepSuccess: 72 * time.Hour, KeepFailure: 336 * time.Hour,
+	}
+	if got := m.Settings(1); !reflect.DeepEqual(got, want) {
+		t.Errorf("defaults: got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestManifestCanonical(t *testing.T) {
+	m, err := ParseManifest([]byte(fullManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	canonical, err := m.Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(canonical); strings.ContainsAny(s, "\n\t") || !strings.Contains(s, `"initial_interval":"1.5s"`) ||
+		!strings.Contains(s, `counts <words>`) || !strings.HasSuffix(s, `{"name":"second"}],"requires":["checkpoint","random"]}`) {
+		t.Errorf("canonical: %s", s)
+	}
+	var again Manifest
+	if err := json.Unmarshal(canonical, &again); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(*m, again) {
+		t.Errorf("canonical JSON reads as another manifest: %+v", again)
+	}
+	// The order of fields, space and ways to write a duration make no difference.
+	other := `{"behaviors":[{"run_timeout":"60s","name":"abc","params_schema":{"b":1,"a":2}}]}`
+	same := `{"schema":1, "behaviors":[{"params_schema":{"a":2, "b":1}, "name":"abc","run_timeout":"1m0s"}]}`
+	if a, b := mustCanonical(t, other), mustCanonical(t, same); a != b {
+		t.Errorf("%s\n%s", a, b)
+	}
+}
+
+func mustCanonical(t *testing.T, text string) string {
+	t.Helper()
+	m, err := ParseManifest([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	canonical, err := m.Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(canonical)
+}
+
+func TestManifestRefuses(t *testing.T) {
+	behavior := func(fields string) string { return `{"behaviors":[{"name":"abc",` + fields + `}]}` }
+	for _, tt := range []struct {
+		name, text, field string
+		limit             int64
+	}{
+		{"nothing", ``, "", 0},
+		{"no object", `[]`, "", 0},
+		{"half", `{"behaviors":[{"name":"abc"}`, "behaviors", 0},
+		{"two values", `{"behaviors":[{"name":"abc"}]} {}`, "", 0},
+		{"no behaviors", `{}`, "behaviors", 0},
+		{"behaviors is no list", `{"behaviors":{}}`, "behaviors", 0},
+		{"a behavior is no object", `{"behaviors":["abc"]}`, "behaviors[0]", 0},
+		{"too many behaviors", `{"behaviors":[` + strings.Repeat(`{},`, MaxBehaviors) + `{}]}`, "behaviors", 0},
+		{"unknown field", `{"behaviours":[]}`, "behaviours", 0},
+		{"unknown field in a behavior", behavior(`"retries":1`), "behaviors[0].retries", 0},
+		{"unknown field in limits", behavior(`"limits":{"memory":1}`), "behaviors[0].limits.memory", 0},
+		{"field twice", behavior(`"name":"abd"`), "behaviors[0].name", 0},
+		{"field twice within a schema", behavior(`"params_schema":{"type":"object","type":"string"}`), "behaviors[0].params_schema.type", 0},
+		{"other schema", `{"schema":2,"behaviors":[{"name":"abc"}]}`, "schema", 0},
+		{"name too short", `{"behaviors":[{"name":"ab"}]}`, "behaviors[0].name", 0},
+		{"name with capitals", `{"behaviors":[{"name":"Abc"}]}`, "behaviors[0].name", 0},
+		{"name is a number", `{"behaviors":[{"name":5}]}`, "behaviors[0].name", 0},
+		{"two without names", `{"behaviors":[{},{}]}`, "behaviors[0].name", 0},
+		{"same name twice", `{"behaviors":[{"name":"abc"},{"name":"abd"},{"name":"abc"}]}`, "behaviors[2].name", 0},
+		{"duration is a number", behavior(`"run_timeout":5`), "behaviors[0].run_timeout", 0},
+		{"duration without unit", behavior(`"run_timeout":"5"`), "behaviors[0].run_timeout", 0},
+		{"duration of parts of milliseconds", behavior(`"run_timeout":"1500us"`), "behaviors[0].run_timeout", 0},
+		{"duration negative", behavior(`"cancel_grace":"-1s"`), "behaviors[0].cancel_grace", 0},
+		{"duration too long", behavior(`"cancel_grace":"61m"`), "behaviors[0].cancel_grace", 3600_000},
+		{"number is text", behavior(`"retry":{"max_attempts":"3"}`), "behaviors[0].retry.max_attempts", 0},
+		{"number is not whole", behavior(`"retry":{"max_attempts":1.5}`), "behaviors[0].retry.max_attempts", 0},
+		{"number too big", behavior(`"limits":{"memory_bytes":1073741825}`), "behaviors[0].limits.memory_bytes", 1 << 30},
+		{"number too small", behavior(`"retry":{"multiplier_thousandths":999}`), "behaviors[0].retry.multiplier_thousandths", 0},
+		{"result over inline", behavior(`"limits":{"result_bytes":65537}`), "behaviors[0].limits.result_bytes", 64 << 10},
+		{"on_trap", behavior(`"on_trap":"ignore"`), "behaviors[0].on_trap", 0},
+		{"id strategy", behavior(`"id":{"strategy":"hash"}`), "behaviors[0].id.strategy", 0},
+		{"id from without strategy", behavior(`"id":{"from":["/a"]}`), "behaviors[0].id.from", 0},
+		{"id from is no pointer", behavior(`"id":{"strategy":"params","from":["/a","b"]}`), "behaviors[0].id.from[1]", 0},
+		{"id from with a bad escape", behavior(`"id":{"strategy":"params","from":["/a~2"]}`), "behaviors[0].id.from[0]", 0},
+		{"null", behavior(`"retry":null`), "behaviors[0].retry", 0},
+		{"schema that is none", behavior(`"params_schema":{"type":"objekt"}`), "behaviors[0].params_schema", 0},
+		{"schema that reads a file", behavior(`"params_schema":{"$ref":"file:///etc/passwd"}`), "behaviors[0].params_schema", 0},
+		{"schema too long", behavior(`"params_schema":{"title":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`), "behaviors[0].params_schema", MaxSchemaBytes},
+		{"description too long", behavior(`"description":"` + strings.Repeat("x", MaxDescription+1) + `"`), "behaviors[0].description", MaxDescription},
+		{"not carried out yet", behavior(`"max_concurrent":3`), "behaviors[0].max_concurrent", 0},
+		{"not carried out yet: fuel", behavior(`"limits":{"fuel":3}`), "behaviors[0].limits.fuel", 0},
+		{"nested too deep", behavior(`"params_schema":` + strings.Repeat(`{"not":`, 70) + `true` + strings.Repeat(`}`, 70)), "*", 0},
+		{"too long", `{"behaviors":[{"name":"abc"}]` + strings.Repeat(" ", MaxManifest) + `}`, "", MaxManifest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParseManifest([]byte(tt.text))
+			bad := uploadError(t, err)
+			if bad.Code != BadManifest || (tt.field != "*" && bad.Field != tt.field) || bad.Limit != tt.limit {
+				t.Errorf("got %+v, want field %q, limit %d", bad, tt.field, tt.limit)
+			}
+			if bad.Message == "" {
+				t.Error("no message")
+			}
+		})
+	}
+}
+
+func TestVersionDependsOnBoth(t *testing.T) {
+	seen := map[string]bool{}
+	for _, digest := range []string{"aa", "ab"} {
+		for _, manifest := range []string{`{}`, `{"a":1}`} {
+			seen[Version(digest, []byte(manifest))] = true
+		}
+	}
+	if len(seen) != 4 || seen[""] {
+		t.Errorf("versions are %v", seen)
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add([]byte(fullManifest))
+	f.Add([]byte(`{"behaviors":[{"name":"abc","id":{"strategy":"params","from":["/a~1b"]}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := ParseManifest(text)
+		if err != nil {
+			uploadError(t, err)
+			return
+		}
+		canonical, err := m.Canonical()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseManifest(canonical)
+		if err != nil {
+			t.Fatalf("canonical form %s: %v", canonical, err)
+		}
+		if second, err := again.Canonical(); err != nil || string(second) != string(canonical) {
+			t.Fatalf("%s\n%s\n%v", canonical, second, err)
+		}
+	})
+}
