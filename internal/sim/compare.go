@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,10 +15,10 @@ import (
 func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task.Event) error {
 	for i := range ps {
 		if d := diff("", got[i], want[i]); d != "" {
-			return fmt.Errorf("result of %#v: %s", ps[i].Command, d)
+			return fmt.Errorf("result of %s: %s", describe(ps[i]), d)
 		}
 		if r.model.Refused != "" {
-			return fmt.Errorf("result of %#v: %s", ps[i].Command, r.model.Refused)
+			return fmt.Errorf("result of %s: %s", describe(ps[i]), r.model.Refused)
 		}
 	}
 	for _, check := range []func() error{
@@ -29,6 +30,14 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 		}
 	}
 	return nil
+}
+
+func describe(p task.Proposal) string {
+	j, err := json.Marshal(p.Command)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%T%s", p.Command, j)
 }
 
 func (r *Run) compareTasks() error {

@@ -197,12 +197,19 @@ func (g *generator) task(verb string) Op {
 
 func (g *generator) text(what string) *string {
 	s := fmt.Sprintf(`{%q:%d}`, what, g.rng.IntN(3))
+	if g.percent(10) {
+		s = "null"
+	}
 	return &s
 }
 
 func (g *generator) submit(r *Run) Op {
 	o := g.task("submit")
 	o.Behavior, o.If, o.Priority = pick(g, behaviors), task.IfExists(g.rng.IntN(4)), 4
+	if run := r.running(); len(run) > 0 && g.percent(10) { // while it runs: the flag of I3
+		t := pick(g, run)
+		o.NS, o.ID, o.If = shortNS(t.Namespace), t.ID, task.Resubmit
+	}
 	if t := r.model.Tasks[o.key()]; t != nil && g.percent(90) {
 		o.Behavior = t.Behavior
 	}
@@ -217,7 +224,7 @@ func (g *generator) submit(r *Run) Op {
 	}
 	switch g.rng.IntN(6) {
 	case 0:
-		o.At = g.wall + task.Time(g.rng.Int64N(3000)) - 1000
+		o.At = g.wall + task.Time(g.rng.Int64N(6000)) - 1000
 	case 1:
 		o.Delay = task.Millis(g.rng.Int64N(2000))
 	case 2:
@@ -275,6 +282,8 @@ func (g *generator) token(r *Run, verb string) Op {
 	o.Attempt = t.Attempt
 	if t.Lease != nil && g.percent(80) {
 		o.Report = t.Lease.Report + 1
+	} else if g.percent(20) {
+		o.Report = 0 // not numbered
 	}
 	switch n := g.rng.IntN(100); {
 	case n < 12 && t.Attempt > 0: // a token that has ended

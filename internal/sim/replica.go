@@ -23,7 +23,9 @@ type entry struct {
 	ps []task.Proposal
 }
 
-func newReplica(number int) *replica { return &replica{number: number, m: task.NewMachine(task.WithLimit(task.Limit{ProcessIdle: processIdle}))} }
+func newReplica(number int) *replica {
+	return &replica{number: number, m: task.NewMachine(task.WithLimit(task.Limit{ProcessIdle: processIdle}))}
+}
 
 func (r *replica) apply(h task.Header, ps []task.Proposal) ([]task.Result, []task.Event, error) {
 	if r.number > 0 {

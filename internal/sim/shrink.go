@@ -33,9 +33,7 @@ func Shrink(steps []Step, opts Options, limit time.Duration) ([]Step, *Failure) 
 			}
 		}
 		for i := len(steps) - 1; i >= 0 && time.Now().Before(end); i-- {
-			for _, smaller := range reductions(steps[min(i, len(steps)-1)]) {
-				candidate := slices.Clone(steps)
-				candidate[min(i, len(steps)-1)] = smaller
+			for _, candidate := range reductions(steps, min(i, len(steps)-1)) {
 				if try(candidate) {
 					changed = true
 					break
@@ -46,26 +44,48 @@ func Shrink(steps []Step, opts Options, limit time.Duration) ([]Step, *Failure) 
 	return steps, failure
 }
 
-// reductions returns simpler forms of a step.
-func reductions(s Step) []Step {
-	var out []Step
-	for i := range s.Ops {
-		n := s
-		n.Ops = slices.Delete(slices.Clone(s.Ops), i, i+1)
-		out = append(out, n)
+// reductions returns the run with simpler forms of step i.
+func reductions(steps []Step, i int) [][]Step {
+	var out [][]Step
+	with := func(change func(s *Step)) []Step {
+		candidate := slices.Clone(steps)
+		s := &candidate[i]
+		s.Ops = slices.Clone(s.Ops)
+		change(s)
+		out = append(out, candidate)
+		return candidate
 	}
-	if len(s.Freeze)+len(s.Thaw) > 0 {
-		n := s
-		n.Freeze, n.Thaw = nil, nil
-		out = append(out, n)
+	for j, o := range steps[i].Ops {
+		with(func(s *Step) { s.Ops = slices.Delete(s.Ops, j, j+1) })
+		if o.Verb == "open" || o.Verb == "assign" {
+			c := with(func(s *Step) { s.Ops = slices.Delete(s.Ops, j, j+1) })
+			renumber(c[i].Ops[j:], o)
+			for k := i + 1; k < len(c); k++ {
+				c[k].Ops = slices.Clone(c[k].Ops)
+				renumber(c[k].Ops, o)
+			}
+		}
 	}
-	for i, o := range s.Ops {
+	if len(steps[i].Freeze)+len(steps[i].Thaw) > 0 {
+		with(func(s *Step) { s.Freeze, s.Thaw = nil, nil })
+	}
+	for j, o := range steps[i].Ops {
 		if o.Process != 0 {
-			n := s
-			n.Ops = slices.Clone(s.Ops)
-			n.Ops[i].Process, n.Ops[i].Seq, n.Ops[i].Lowest = 0, 0, 0
-			out = append(out, n)
+			with(func(s *Step) { s.Ops[j].Process, s.Ops[j].Seq, s.Ops[j].Lowest = 0, 0, 0 })
 		}
 	}
 	return out
+}
+
+// renumber makes later operations name the same sessions and attempts when the one of gone does not come to be.
+func renumber(ops []Op, gone Op) {
+	for i := range ops {
+		o := &ops[i]
+		switch {
+		case gone.Verb == "open" && o.Worker == gone.Worker && o.Nth > 1:
+			o.Nth--
+		case gone.Verb == "assign" && (o.ID == gone.ID && o.Of == "" || o.Of == gone.ID) && o.Attempt > 1:
+			o.Attempt--
+		}
+	}
 }
