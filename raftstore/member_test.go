@@ -1,0 +1,250 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// TestBootstrapInAnyOrder: nodes start in any order, at any time, knowing all or only one of the others. One cluster
+// comes of it (SPEC C1).
+func TestBootstrapInAnyOrder(t *testing.T) {
+	all := []string{"n1:1", "n2:1", "n3:1"}
+	for _, tc := range []struct {
+		name  string
+		order []string
+		pause time.Duration
+		join  func(id string) []string
+	}{
+		{"together", []string{"n1", "n2", "n3"}, 0, func(string) []string { return all }},
+		{"backwards", []string{"n3", "n2", "n1"}, 10 * time.Second, func(string) []string { return all }},
+		{"one late", []string{"n2", "n3", "n1"}, time.Minute, func(string) []string { return all }},
+		{"all know n2 only", []string{"n1", "n3", "n2"}, time.Second, func(string) []string { return all[1:2] }},
+		{"chain", []string{"n1", "n2", "n3"}, time.Second, func(id string) []string {
+			return map[string][]string{"n1": nil, "n2": all[:1], "n3": all[1:2]}[id]
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				for i, id := range tc.order {
+					c.start(c.add(id, nil), 3, tc.join(id)...)
+					if i < 2 {
+						<-time.After(tc.pause)
+						for _, m := range c.nodes {
+							if m.store.hasState() {
+								t.Fatalf("%s founded a cluster of fewer than 3", m.id)
+							}
+						}
+					}
+				}
+				c.activate(c.nodes["n3"].store)
+				if d := c.agree(); d.Index == 0 {
+					t.Fatal("nothing applied")
+				}
+				for _, m := range c.nodes {
+					if n := len(m.store.Status().Members); n != 3 {
+						t.Fatalf("%s sees %d members", m.id, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTooManyFounders: five nodes that expect three, seeing each other only in part at first, make one cluster of five.
+func TestTooManyFounders(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		join := []string{"n1:1", "n2:1", "n3:1", "n4:1", "n5:1"}
+		// n1 n2 n3 and n3 n4 n5 can talk; the two groups share n3 only.
+		for _, a := range []string{"n1:1", "n2:1"} {
+			for _, b := range []string{"n4:1", "n5:1"} {
+				c.net.Cut(a, b)
+			}
+		}
+		for i := range 5 {
+			c.start(c.add(fmt.Sprintf("n%d", i+1), nil), 3, join...)
+		}
+		<-time.After(20 * time.Second)
+		c.net.HealAll()
+		c.await("five voters everywhere", func() bool {
+			for _, m := range c.nodes {
+				voters := 0
+				for _, x := range m.store.Status().Members {
+					if x.Voter {
+						voters++
+					}
+				}
+				if voters != 5 {
+					return false
+				}
+			}
+			return true
+		})
+		c.activate(c.nodes["n5"].store)
+		c.agree()
+	})
+}
+
+// TestJoin: a fourth node enters without a vote and is promoted when it has caught up (SPEC C2).
+func TestJoin(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := three(c, nil)
+		c.activate(ms[0].store)
+		c.propose(ms[0].store, submit("before", task.Fail))
+		m := c.add("n4", nil)
+		follower := c.followers(c.leader())[0]
+		s := c.start(m, 3, follower.addr)
+		if r := s.Status().Role; r != RoleJoining {
+			t.Fatalf("role %s at start", r)
+		}
+		c.await("entry", func() bool { return s.Status().Role == RoleNonvoter })
+		c.await("promotion", func() bool { st := s.Status(); return st.Ready && len(st.Members) == 4 && s.member() && st.Role == RoleFollower })
+		if !c.has(s, "before") {
+			t.Fatal("the newcomer lacks a task")
+		}
+		c.await("all know all addresses", func() bool {
+			for _, m := range c.nodes {
+				for _, x := range m.store.Status().Members {
+					if x.Addr == "" || x.HTTP == "" {
+						return false
+					}
+				}
+			}
+			return true
+		})
+		c.stop(m)
+		c.start(m, 3, follower.addr)
+		c.await("ready again", func() bool { return m.store.Status().Ready })
+		c.agree()
+	})
+}
+
+// TestAllAddressesChange at once, and each former address now belongs to another node (SPEC C1).
+func TestAllAddressesChange(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := three(c, nil)
+		c.activate(ms[0].store)
+		c.propose(ms[0].store, submit("before", task.Fail))
+		c.agree()
+		for _, m := range ms {
+			c.crash(m)
+		}
+		ms[0].addr, ms[1].addr, ms[2].addr = "n2:1", "n3:1", "n1:1"
+		for _, m := range ms {
+			c.start(m, 3, "n1:1", "n2:1", "n3:1")
+		}
+		if !c.has(ms[2].store, "before") {
+			t.Fatal("a task is gone")
+		}
+		c.propose(ms[1].store, submit("after", task.Fail))
+		c.agree()
+		for _, m := range ms {
+			c.crash(m)
+		}
+		for _, m := range ms {
+			m.addr = "new-" + m.id + ":1"
+		}
+		for _, m := range ms {
+			c.start(m, 3, "new-n1:1", "new-n2:1", "new-n3:1")
+		}
+		c.propose(ms[0].store, submit("again", task.Fail))
+		c.agree()
+		for _, m := range ms {
+			c.await(m.id+" knows the new addresses", func() bool {
+				for _, x := range m.store.Status().Members {
+					if x.Addr != "new-"+x.ID+":1" {
+						return false
+					}
+				}
+				return true
+			})
+		}
+	})
+}
+
+// TestOneMoves: a single node comes back elsewhere, with nothing but its directory: no join addresses.
+func TestOneMoves(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := three(c, nil)
+		c.activate(ms[0].store)
+		c.stop(ms[1])
+		ms[1].addr = "elsewhere:1"
+		c.start(ms[1], 0)
+		c.await("contact", func() bool { return ms[1].store.Status().Ready })
+		c.propose(ms[1].store, submit("abc", task.Fail))
+		c.agree()
+	})
+}
+
+// TestDuplicateID: a second node under a taken ID is told so and stops; the cluster does not care.
+func TestDuplicateID(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := three(c, nil)
+		c.activate(ms[0].store)
+		twin := c.add("twin", nil)
+		twin.id = "n2"
+		c.start(twin, 3, "n1:1", "n3:1")
+		err := <-twin.fatal
+		if !errors.Is(err, ErrDuplicateID) || !strings.Contains(err.Error(), `"n2"`) {
+			t.Fatal(err)
+		}
+		c.stop(twin)
+		delete(c.nodes, "twin")
+		c.propose(ms[1].store, submit("abc", task.Fail))
+		c.agree()
+	})
+}
+
+// TestEmptyDirectory: a node that lost its disk comes back under its ID as another server: nobody counts on what its
+// predecessor had promised or stored.
+func TestEmptyDirectory(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := three(c, nil)
+		c.activate(ms[0].store)
+		c.propose(ms[0].store, submit("before", task.Fail))
+		c.agree()
+		lost := c.followers(c.leader())[0]
+		former := lost.store.identity
+		c.crash(lost)
+		if err := os.RemoveAll(lost.dir); err != nil {
+			t.Fatal(err)
+		}
+		c.start(lost, 3, "n1:1", "n2:1", "n3:1")
+		c.await("replacement", func() bool { st := lost.store.Status(); return st.Ready && st.Role == RoleFollower })
+		if lost.store.identity == former {
+			t.Fatal("same identity with an empty directory")
+		}
+		if !c.has(lost.store, "before") {
+			t.Fatal("a task is gone")
+		}
+		c.agree()
+		for _, m := range ms {
+			if st := m.store.Status(); len(st.Members) != 3 {
+				t.Fatalf("%+v", st.Members)
+			}
+		}
+	})
+}
+
+// TestAlone: one node is a cluster.
+func TestAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		m := c.add("n1", nil)
+		c.start(m, 1, "n1:1")
+		c.leader()
+		c.activate(m.store)
+		c.stop(m)
+		c.start(m, 1, "n1:1")
+		c.leader()
+		c.propose(m.store, submit("abc", task.Fail))
+		info, err := os.Stat(m.dir)
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Fatalf("%v %v", info, err)
+		}
+	})
+}

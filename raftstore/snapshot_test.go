@@ -1,0 +1,159 @@
+package raftstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// small makes snapshots frequent and logs short.
+func small(cfg *Config) { cfg.SnapshotBytes, cfg.TrailingBytes = 16<<10, 1 }
+
+func fill(c *cluster, s *Store, prefix string, n int) {
+	c.t.Helper()
+	for i := range n {
+		x := submit(fmt.Sprintf("%s-%d", prefix, i), task.Fail)
+		x.Params = task.Payload{Encoding: task.JSON, Data: bytes.Repeat([]byte("7"), 200)}
+		c.propose(s, x)
+	}
+}
+
+// TestInstallSnapshot: a follower that is too far behind for the log gets the leader's snapshot. Its subscribers are cut
+// off, its readers read on.
+func TestInstallSnapshot(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, small)
+		leader := c.leader()
+		c.activate(leader.store)
+		behind := c.followers(leader)[0]
+		sub := behind.store.Subscribe(10000)
+		c.net.Isolate(behind.addr)
+		fill(c, leader.store, "while-away", 400)
+		first := uint64(0)
+		c.await("the log is compacted", func() bool {
+			first, _ = leader.store.disk.FirstIndex()
+			return first > behind.store.Status().Applied+1
+		})
+		c.net.Rejoin(behind.addr)
+		c.agree()
+		if n := behind.store.Status().SnapshotsTaken; n == 0 {
+			t.Fatal("caught up without a snapshot: the test shows nothing")
+		}
+		for range sub.C {
+		}
+		if !sub.Lagged() {
+			t.Fatal("a subscriber does not know that it missed events")
+		}
+		if !c.has(behind.store, "while-away-399") {
+			t.Fatal("a task is missing")
+		}
+		c.propose(behind.store, submit("after", task.Fail))
+		c.agree()
+	})
+}
+
+// TestRestartFromSnapshot: the state is the snapshot and the log behind it; the log does not grow for ever.
+func TestRestartFromSnapshot(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		m := c.add("n1", small)
+		s := c.start(m, 1)
+		c.leader()
+		c.activate(s)
+		fill(c, s, "task", 300)
+		before := s.Status().Digest
+		c.await("the log is compacted", func() bool {
+			first, _ := s.disk.FirstIndex()
+			last, _ := s.disk.LastIndex()
+			return last-first < 250
+		})
+		c.crash(m)
+		s = c.start(m, 1)
+		c.leader()
+		c.await("all is back", func() bool { return s.ring.latest().Index > before.Index })
+		if d, ok := s.ring.at(before.Index); !ok || d != before {
+			t.Fatalf("digest %v at the former end, was %v", d, before)
+		}
+		if !c.has(s, "task-299") || !c.has(s, "task-0") {
+			t.Fatal("a task is missing")
+		}
+	})
+}
+
+// TestSnapshotOfIdleCluster: also when only membership has changed since, and readers get on after it.
+func TestSnapshotOfIdleCluster(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, nil)
+		leader := c.leader()
+		c.activate(leader.store)
+		c.start(c.add("n4", nil), 3, leader.addr)
+		c.await("promotion", func() bool { return c.nodes["n4"].store.Status().Role == RoleFollower })
+		if err := leader.store.snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		c.crash(leader)
+		c.start(leader, 3, "n1:1", "n2:1", "n3:1")
+		if c.has(leader.store, "nothing") {
+			t.Fatal("?")
+		}
+		c.agree()
+	})
+}
+
+// TestBrokenSnapshot: a file that is not a snapshot, or of a later version, is refused and changes nothing.
+func TestBrokenSnapshot(t *testing.T) {
+	for _, b := range []string{"", "taskrt\x00", "garbage garbage garbage", "taskrt\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01", "taskrt\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01 no machine"} {
+		if _, _, err := readSnapshot(bytes.NewReader([]byte(b))); err == nil {
+			t.Errorf("%q was read", b)
+		}
+	}
+}
+
+// TestPersistRate: a snapshot is written at the rate that leaves the log room, and at full speed in a hurry.
+func TestPersistRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hurry, abort := make(chan struct{}), make(chan struct{})
+		write := func() (time.Duration, error) {
+			begun := time.Now()
+			w := persister{1000, hurry, abort}.limit(&bytes.Buffer{})
+			for range 10 {
+				if _, err := w.Write(make([]byte, 500)); err != nil {
+					return 0, err
+				}
+			}
+			return time.Since(begun), nil
+		}
+		if d, err := write(); err != nil || d != 5*time.Second {
+			t.Fatalf("5,000 bytes at 1,000/s took %v (%v)", d, err)
+		}
+		close(hurry)
+		if d, err := write(); err != nil || d != 0 {
+			t.Fatalf("in a hurry: %v (%v)", d, err)
+		}
+		close(abort)
+		if _, err := write(); !errors.Is(err, errAborted) {
+			t.Fatalf("given up: %v", err)
+		}
+	})
+}
+
+func TestTrailingLogs(t *testing.T) {
+	for _, tc := range []struct {
+		bytes int64
+		size  logSize
+		want  uint64
+	}{
+		{64 << 20, logSize{}, maxTrailing},
+		{64 << 20, logSize{entries: 100, bytes: 100 * 512 << 10}, 128},
+		{64 << 20, logSize{entries: 100, bytes: 100 * 300}, maxTrailing},
+		{1, logSize{entries: 100, bytes: 100 * 300}, minTrailing},
+	} {
+		if got := trailingLogs(tc.bytes, tc.size); got != tc.want {
+			t.Errorf("trailingLogs(%d, %+v) = %d, want %d", tc.bytes, tc.size, got, tc.want)
+		}
+	}
+}

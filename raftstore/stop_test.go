@@ -1,0 +1,277 @@
+package raftstore
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// corrupt damages a record in the memory of one node, then lets the log write it.
+func (c *cluster) corrupt(m *member, id string) {
+	c.t.Helper()
+	m.store.fsm.mu.Lock()
+	ok := m.store.fsm.machine.CorruptForTest(key(id))
+	m.store.fsm.mu.Unlock()
+	if !ok {
+		c.t.Fatal("nothing to corrupt")
+	}
+}
+
+// TestDivergedFollowerStops: exactly the node whose digest differs stops (SPEC C4).
+func TestDivergedFollowerStops(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, nil)
+		leader := c.leader()
+		c.activate(leader.store)
+		c.propose(leader.store, submit("victim", task.Fail))
+		c.agree()
+		bad := c.followers(leader)[1]
+		c.corrupt(bad, "victim")
+		c.propose(leader.store, task.Cancel{Key: key("victim")})
+		if err := <-bad.fatal; !errors.Is(err, ErrDiverged) {
+			t.Fatal(err)
+		}
+		if st := bad.store.Status(); st.Role != RoleStopped || st.Ready || !errors.Is(st.Err, ErrDiverged) {
+			t.Fatalf("%+v", st)
+		}
+		if _, err := bad.store.Propose(t.Context(), task.Tick{}); !errors.Is(err, ErrStopped) {
+			t.Fatalf("a stopped node proposes: %v", err)
+		}
+		if err := bad.store.Read(t.Context(), func(*task.Machine) {}); !errors.Is(err, ErrStopped) {
+			t.Fatalf("a stopped node reads: %v", err)
+		}
+		c.stop(bad)
+		<-time.After(20 * time.Second)
+		c.propose(c.leader().store, submit("after", task.Fail))
+		c.agree()
+		for _, m := range c.followers(bad) {
+			if err := m.store.failure(); err != nil {
+				t.Fatalf("%s stopped too: %v", m.id, err)
+			}
+		}
+	})
+}
+
+// TestDivergedLeaderStops: it hands over first, so that the cluster goes on at once.
+func TestDivergedLeaderStops(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, nil)
+		bad := c.leader()
+		c.activate(bad.store)
+		c.propose(bad.store, submit("victim", task.Fail))
+		c.corrupt(bad, "victim")
+		c.propose(bad.store, task.Cancel{Key: key("victim")})
+		if err := <-bad.fatal; !errors.Is(err, ErrDiverged) {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		c.propose(c.followers(bad)[0].store, submit("after", task.Fail))
+		if took := time.Since(begun); took > 500*time.Millisecond {
+			t.Fatalf("no write for %v after the leader stopped: leadership was not transferred", took)
+		}
+		c.stop(bad)
+		c.agree()
+	})
+}
+
+// TestNoMajorityStopsAll: three nodes, three digests.
+func TestNoMajorityStopsAll(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, nil)
+		leader := c.leader()
+		c.activate(leader.store)
+		c.propose(leader.store, submit("one", task.Fail), submit("two", task.Fail))
+		c.agree()
+		fs := c.followers(leader)
+		c.corrupt(fs[0], "one")
+		c.corrupt(fs[1], "two")
+		c.propose(leader.store, task.Cancel{Key: key("one")}, task.Cancel{Key: key("two")})
+		for _, m := range c.nodes {
+			if err := <-m.fatal; !errors.Is(err, ErrDiverged) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestUnknownCommandStops: an entry that this build cannot apply is not skipped, also not after a restart (SPEC C4).
+func TestUnknownCommandStops(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, nil)
+		leader := c.leader()
+		c.activate(leader.store)
+		before := c.agree()
+		_ = leader.store.applyEntry([]byte{1, 0x83, 1, 1, 1, 0x84, 0x18, 0xfe, 0, 0, 0, 0xa0}).Error()
+		// The last of the three may stay without anybody who could tell it that the entry is committed.
+		stop := func() {
+			stopped := 0
+			c.await("a majority stops", func() bool {
+				for _, m := range c.nodes {
+					select {
+					case err := <-m.fatal:
+						if !errors.Is(err, ErrBadEntry) {
+							t.Fatalf("%s: %v", m.id, err)
+						}
+						stopped++
+					default:
+					}
+				}
+				return stopped >= 2
+			})
+			for _, m := range c.nodes {
+				if d := m.store.Status().Digest; m.store.failure() != nil && d.Index > before.Index {
+					t.Fatalf("%s went on from %v to %v", m.id, before, d)
+				}
+				c.stop(m)
+			}
+		}
+		stop()
+		for _, m := range c.nodes {
+			c.start(m, 3, "n1:1", "n2:1", "n3:1")
+		}
+		stop()
+	})
+}
+
+// TestPanicInApplyStops: what the machine calls impossible stops the node and does not kill the process's other nodes.
+func TestPanicInApplyStops(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		m := c.add("n1", nil)
+		s := c.start(m, 1)
+		c.leader()
+		c.activate(s)
+		// The machine has seen a later entry than raft: it must refuse the next one.
+		s.fsm.mu.Lock()
+		s.fsm.machine.Apply(task.Header{Index: 1 << 40, Term: 1 << 40}, nil)
+		s.fsm.mu.Unlock()
+		if _, err := s.Propose(ctxFor(t, time.Minute), submit("abc", task.Fail)); err == nil {
+			t.Fatal("acknowledged")
+		}
+		if err := <-m.fatal; !errors.Is(err, ErrBadEntry) {
+			t.Fatal(err)
+		}
+	})
+}
+
+// faultyDisk fails or hangs on demand.
+type faultyDisk struct {
+	diskStore
+	fail  atomic.Bool
+	hang  atomic.Bool
+	hold  chan struct{} // closed: hanging writes go on
+	err   error
+	holds atomic.Int32
+}
+
+var errInjected = errors.New("injected: no space left on device")
+
+func (d *faultyDisk) StoreLogs(ls []*raft.Log) error {
+	if d.fail.Load() {
+		return errInjected
+	}
+	if d.hang.Load() {
+		d.holds.Add(1)
+		<-d.hold
+	}
+	return d.diskStore.StoreLogs(ls)
+}
+
+// withFaultyDisk gives each node a disk that the test can break.
+func withFaultyDisk(disks map[string]*faultyDisk) func(*Config) {
+	return func(cfg *Config) {
+		id := cfg.ID
+		cfg.wrapDisk = func(d diskStore) diskStore {
+			disks[id] = &faultyDisk{diskStore: d, hold: make(chan struct{})}
+			return disks[id]
+		}
+	}
+}
+
+// TestDiskErrorStops: a node notices its own disk; the others go on.
+func TestDiskErrorStops(t *testing.T) {
+	for _, leads := range []bool{false, true} {
+		bubble(t, func(t *testing.T, c *cluster) {
+			disks := map[string]*faultyDisk{}
+			three(c, withFaultyDisk(disks))
+			bad := c.leader()
+			c.activate(bad.store)
+			if !leads {
+				bad = c.followers(bad)[0]
+			}
+			disks[bad.id].fail.Store(true)
+			good := c.followers(bad)
+			c.propose(good[0].store, submit("abc", task.Fail))
+			if err := <-bad.fatal; !errors.Is(err, ErrDiskFailed) || !errors.Is(err, errInjected) {
+				t.Fatal(err)
+			}
+			if st := bad.store.Status(); !errors.Is(st.Disk.Err, errInjected) || st.Ready {
+				t.Fatalf("%+v", st)
+			}
+			c.propose(good[1].store, submit("def", task.Fail))
+			c.stop(bad)
+			c.agree()
+		})
+	}
+}
+
+// TestDiskStallStops: a leader whose disk hangs would keep its leadership; past DiskTimeout it stops instead.
+func TestDiskStallStops(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		disks := map[string]*faultyDisk{}
+		three(c, withFaultyDisk(disks))
+		bad := c.leader()
+		c.activate(bad.store)
+		disks[bad.id].hang.Store(true)
+		begun := time.Now()
+		c.propose(c.followers(bad)[0].store, submit("abc", task.Fail))
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Fatalf("the cluster stood still for %v", took)
+		}
+		if err := <-bad.fatal; !errors.Is(err, ErrDiskStalled) {
+			t.Fatal(err)
+		}
+		close(disks[bad.id].hold)
+		c.stop(bad)
+		c.agree()
+	})
+}
+
+// TestOverload: a full queue refuses at once instead of growing (SPEC H3), on the leader and through it.
+func TestOverload(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		disks := map[string]*faultyDisk{}
+		with := withFaultyDisk(disks)
+		three(c, func(cfg *Config) { with(cfg); cfg.QueueCommands = 100; cfg.DiskTimeout = time.Hour })
+		leader := c.leader()
+		c.activate(leader.store)
+		disks[leader.id].hang.Store(true)
+		answers := make(chan error, 200)
+		for _, id := range ids("in-flight", 200) {
+			go func() {
+				_, err := leader.store.Propose(ctxFor(t, 10*time.Minute), submit(id, task.Fail))
+				answers <- err
+			}()
+		}
+		refused := 0
+		for range 95 {
+			if err := <-answers; !errors.Is(err, ErrOverloaded) {
+				t.Fatalf("%v", err)
+			}
+			refused++
+		}
+		if _, err := leader.store.Propose(t.Context(), submit("more", task.Fail)); !errors.Is(err, ErrOverloaded) {
+			t.Fatalf("on the leader: %v", err)
+		}
+		close(disks[leader.id].hold)
+		for range 200 - refused {
+			if err := <-answers; err != nil && !errors.Is(err, ErrOverloaded) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
