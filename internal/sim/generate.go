@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -74,18 +76,18 @@ func (g *generator) advance() {
 	w, l := small(), int64(0)
 	l = w
 	switch n := g.rng.IntN(200); {
-	case n < 20:
-		w = 500 + g.rng.Int64N(5000)
+	case n < 12:
+		w = 500 + g.rng.Int64N(6000)
 		l = w
-	case n < 26: // the wall clock was set forward
+	case n < 18: // the wall clock was set forward
 		w = 3_600_000
-	case n < 32: // the wall clock was set back: the stamper holds it
+	case n < 24: // the wall clock was set back: the stamper holds it
 		w = 0
-	case n < 34: // retention
+	case n < 26: // retention
 		w = g.rng.Int64N(15 * 24 * 3_600_000)
-	case n < 40: // several entries at one time
+	case n < 32: // several entries at one time
 		w, l = 0, 0
-	case n < 44: // an election
+	case n < 36: // an election
 		g.term++
 		w = 1000 + g.rng.Int64N(20_000)
 		l = g.rng.Int64N(3000)
@@ -172,7 +174,7 @@ func (g *generator) command(r *Run) Op {
 	}{
 		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {5, g.snooze}, {3, g.giveBack}, {5, g.cancel},
 		{2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close},
-		{1, func(*Run) Op { return g.activate() }}, {10, func(*Run) Op { return Op{Verb: "tick"} }},
+		{2, func(*Run) Op { return g.activate() }}, {10, func(*Run) Op { return Op{Verb: "tick"} }},
 	}
 	total := 0
 	for _, w := range weights {
@@ -260,6 +262,9 @@ func (g *generator) assign(r *Run) Op {
 // session names one of the worker's sessions, mostly the last.
 func (g *generator) session(r *Run, o *Op) {
 	o.Worker = pick(g, workers)
+	if live := slices.Sorted(maps.Keys(r.model.Sessions)); len(live) > 0 && g.percent(80) {
+		o.Worker = r.model.Sessions[pick(g, live)].Worker
+	}
 	n := len(r.symbols.sessions[o.Worker])
 	if o.Nth = n; g.percent(10) {
 		o.Nth = g.rng.IntN(n + 2)
@@ -342,7 +347,7 @@ func (g *generator) open(r *Run) Op {
 	if g.percent(15) {
 		g.proofs[w]++ // a worker of the same name with another directory
 	}
-	o := Op{Verb: "open", Worker: w, Slots: 1 + g.rng.Int64N(4), TTL: task.Millis(2000 + 1000*g.rng.Int64N(5))}
+	o := Op{Verb: "open", Worker: w, Slots: 1 + g.rng.Int64N(4), TTL: task.Millis(2000 + 1000*g.rng.Int64N(9))}
 	o.Proof = fmt.Sprintf("%s/%d", w, g.proofs[w])
 	if g.percent(60) {
 		o.Node = "node-" + w[len(w)-1:]

@@ -1,14 +1,11 @@
 package sim
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Shrink drops entries and operations from a failing run as long as it still fails, greedily: large pieces first. It
-// stops after limit, or when nothing more can go.
-func Shrink(steps []Step, opts Options, limit time.Duration) ([]Step, *Failure) {
-	end := time.Now().Add(limit)
+// stops when nothing more can go, or after it has replayed so many entries in all: not after a time, so that it finds
+// the same script on a slow machine.
+func Shrink(steps []Step, opts Options, budget int) ([]Step, *Failure) {
 	failure := Replay(steps, opts)
 	if failure == nil {
 		return steps, nil
@@ -17,22 +14,22 @@ func Shrink(steps []Step, opts Options, limit time.Duration) ([]Step, *Failure) 
 	// try keeps candidate if it fails.
 	try := func(candidate []Step) bool {
 		f := Replay(candidate, opts)
-		if f != nil {
+		if budget -= len(candidate); f != nil {
 			steps, failure = candidate[:f.Step+1], f
 		}
 		return f != nil
 	}
-	for changed := true; changed && time.Now().Before(end); {
+	for changed := true; changed && budget > 0; {
 		changed = false
-		for size := max(1, len(steps)/2); size >= 1 && time.Now().Before(end); size /= 2 {
-			for at := len(steps); at > 0 && time.Now().Before(end); at -= size {
+		for size := max(1, len(steps)/2); size >= 1 && budget > 0; size /= 2 {
+			for at := len(steps); at > 0 && budget > 0; at -= size {
 				at = min(at, len(steps))
 				if try(slices.Delete(slices.Clone(steps), max(0, at-size), at)) {
 					changed = true
 				}
 			}
 		}
-		for i := len(steps) - 1; i >= 0 && time.Now().Before(end); i-- {
+		for i := len(steps) - 1; i >= 0 && budget > 0; i-- {
 			for _, candidate := range reductions(steps, min(i, len(steps)-1)) {
 				if try(candidate) {
 					changed = true

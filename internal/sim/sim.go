@@ -36,6 +36,8 @@ func (f *Failure) Error() string { return fmt.Sprintf("step %d: %s", f.Step, f.W
 type Options struct {
 	// Tamper may change what a replica gets to apply: a sabotage that the simulator must find.
 	Tamper func(replica int, r *Run, ps []task.Proposal) []task.Proposal
+	// Observe sees every entry that passed.
+	Observe func(r *Run, ps []task.Proposal, rs []task.Result)
 }
 
 // Run is a running comparison.
@@ -122,6 +124,9 @@ func (r *Run) Step(s Step) (err error) {
 		return err
 	}
 	r.symbols.observe(r.replicas[0].m)
+	if r.opts.Observe != nil {
+		r.opts.Observe(r, ps, results)
+	}
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/taskrt/taskrt/internal/sim"
 	"github.com/taskrt/taskrt/task"
@@ -31,7 +30,7 @@ func TestSim(t *testing.T) {
 		if failure == nil {
 			continue
 		}
-		script, small := sim.Shrink(run, sim.Options{}, 20*time.Second)
+		script, small := sim.Shrink(run, sim.Options{}, 200_000)
 		t.Fatalf("seed %d fails at %v\n\nshrunk to %d entries: %v\n\nCommit this as internal/sim/testdata/NAME.txt:\n\n%s",
 			s, failure, len(script), small, sim.Format(script))
 	}
@@ -139,7 +138,7 @@ func TestFindsSabotage(t *testing.T) {
 			if failure == nil {
 				t.Fatal("not found")
 			}
-			small, failure := sim.Shrink(run, opts, 5*time.Second)
+			small, failure := sim.Shrink(run, opts, 20_000)
 			script := sim.Format(small)
 			again, err := sim.Parse(strings.NewReader("# " + name + "\n" + script))
 			if err != nil {
@@ -151,7 +150,7 @@ func TestFindsSabotage(t *testing.T) {
 			if f := sim.Replay(again, sim.Options{}); f != nil {
 				t.Fatalf("the script fails without the sabotage: %v\n%s", f, script)
 			}
-			if len(small) > 15 {
+			if len(small) > 20 {
 				t.Errorf("shrunk from %d to %d entries only", len(run), len(small))
 			}
 			t.Logf("%v\n%s", failure, script)
