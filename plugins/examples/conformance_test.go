@@ -14,6 +14,7 @@ func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a guest with the Go toolchain")
 	}
+	slow(t)
 	file := filepath.Join(t.TempDir(), "conformance.wasm")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", file, "./conformance")
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")

@@ -22,6 +22,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const modules = "../../testdata/wasm"
 
+// race is set by the race detector, under which compiling a Go guest takes several times as long; package runtime has
+// its own race tests, with small guests. One Go guest is enough here.
+var race bool
+
+func slow(t *testing.T) {
+	t.Helper()
+	if race {
+		t.Skip("compiling a Go guest is slow under the race detector")
+	}
+}
+
 // read returns a committed module.
 func read(t *testing.T, name string) []byte {
 	t.Helper()
@@ -121,6 +132,7 @@ func TestSums(t *testing.T) {
 }
 
 func TestWordcount(t *testing.T) {
+	slow(t)
 	t.Parallel()
 	m := load(t, read(t, "wordcount"))
 	out := run(t, m, runtime.Attempt{Params: []byte(`{"text":"a b a"}`)}, abi.TaskInfo{}, &recorder{})
@@ -149,6 +161,7 @@ func TestFlaky(t *testing.T) {
 }
 
 func TestPrimes(t *testing.T) {
+	slow(t)
 	t.Parallel()
 	m := load(t, read(t, "primes"))
 	const want = `{"count":348513}`
