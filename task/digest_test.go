@@ -1,0 +1,334 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// leaves calls visit for every value in v that a snapshot encodes, with a function that changes it and one that
+// changes it back.
+func leaves(v reflect.Value, path string, visit func(path string, change, undo func())) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			old := reflect.New(v.Type()).Elem()
+			old.Set(v)
+			visit(path+" (gone)", func() { v.SetZero() }, func() { v.Set(old) })
+			leaves(v.Elem(), path, visit)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.Tag.Get("cbor") != "-" {
+				leaves(v.Field(i), path+"."+f.Name, visit)
+			}
+		}
+	case reflect.Slice:
+		old := reflect.New(v.Type()).Elem()
+		old.Set(v)
+		visit(path+" (length)", func() {
+			if old.Len() == 0 {
+				v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			} else {
+				v.Set(old.Slice(0, old.Len()-1))
+			}
+		}, func() { v.Set(old) })
+		for i := range v.Len() {
+			leaves(v.Index(i), fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	case reflect.String:
+		old := v.String()
+		visit(path, func() {
+			if old == "" {
+				v.SetString("x")
+			} else {
+				v.SetString(old[:len(old)-1] + string(rune(old[len(old)-1]^1)))
+			}
+		}, func() { v.SetString(old) })
+	case reflect.Bool:
+		visit(path, func() { v.SetBool(!v.Bool()) }, func() { v.SetBool(!v.Bool()) })
+	case reflect.Int8, reflect.Int32, reflect.Int64:
+		visit(path, func() { v.SetInt(v.Int() ^ 1) }, func() { v.SetInt(v.Int() ^ 1) })
+	case reflect.Uint8, reflect.Uint64:
+		visit(path, func() { v.SetUint(v.Uint() ^ 1) }, func() { v.SetUint(v.Uint() ^ 1) })
+	default:
+		panic("leaves: " + path + " is a " + v.Kind().String())
+	}
+}
+
+// fillAll sets every field.
+func fillAll(v reflect.Value, n *int64) {
+	*n++
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillAll(v.Elem(), n)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fillAll(v.Field(i), n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 11, 11))
+		for i := range v.Len() {
+			fillAll(v.Index(i), n)
+		}
+	case reflect.String:
+		v.SetString(strings.Repeat("x", int(*n%19)) + fmt.Sprint(*n))
+	case reflect.Bool:
+		v.SetBool(*n%2 == 0)
+	case reflect.Int8, reflect.Int32, reflect.Int64:
+		v.SetInt(*n % 100)
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint(uint64(*n % 100))
+	}
+}
+
+// TestEveryFieldIsHashed changes every field of every kind of record: its hash must change.
+func TestEveryFieldIsHashed(t *testing.T) {
+	var n int64
+	tsk, behavior, module, session := new(Task), new(Behavior), new(Module), new(Session)
+	proc, ans := new(Process), new(Answer)
+	for _, c := range []struct {
+		record any
+		hash   func() uint64
+	}{
+		{tsk, func() uint64 { return hashTask(tsk) }},
+		{behavior, func() uint64 { return hashBehavior(behavior) }},
+		{module, func() uint64 { return hashModule(module) }},
+		{session, func() uint64 { return hashSession(session) }},
+		{proc, func() uint64 { return hashProcess(proc.Process, proc.Lowest, proc.Used) }},
+		{ans, func() uint64 {
+			var taskHash uint64
+			if ans.Result.Task != nil {
+				taskHash = hashTask(ans.Result.Task)
+			}
+			return hashAnswer(ans.Process, ans.Seq, &ans.Result, taskHash)
+		}},
+	} {
+		fillAll(reflect.ValueOf(c.record).Elem(), &n)
+		before, seen := c.hash(), 0
+		leaves(reflect.ValueOf(c.record).Elem(), reflect.TypeOf(c.record).String(), func(path string, change, undo func()) {
+			change()
+			if c.hash() == before {
+				t.Errorf("%s may change without changing the hash", path)
+			}
+			undo()
+			seen++
+		})
+		if c.hash() != before {
+			t.Fatalf("%T was not put back", c.record)
+		}
+		t.Logf("%T: %d values", c.record, seen)
+	}
+}
+
+// TestEveryScalarIsInTheDigest changes what is in no record.
+func TestEveryScalarIsInTheDigest(t *testing.T) {
+	m := NewMachine()
+	before := m.digestSum()
+	for _, field := range []*uint64{&m.index, &m.term, &m.rev, &m.token, &m.sessionID, &m.sum, &m.before} {
+		*field ^= 1
+		if m.digestSum() == before {
+			t.Error("a counter is not in the digest")
+		}
+		*field ^= 1
+	}
+	m.now++
+	if m.digestSum() == before {
+		t.Error("now is not in the digest")
+	}
+	m.now--
+	m.leaseNow++
+	if m.digestSum() == before {
+		t.Error("lease_now is not in the digest")
+	}
+	m.leaseNow--
+	for i, l := range m.limits.fields() {
+		*l ^= 1
+		if m.digestSum() == before {
+			t.Errorf("limit %d is not in the digest", i)
+		}
+		*l ^= 1
+	}
+	if n := reflect.TypeFor[Limit]().NumField(); n != len(m.limits.fields()) {
+		t.Errorf("Limit has %d fields, fields() knows %d", n, len(m.limits.fields()))
+	}
+}
+
+func TestHashOfBytesAndStrings(t *testing.T) {
+	seen := map[uint64]string{}
+	for n := range 40 {
+		for _, s := range []string{strings.Repeat("\x00", n), strings.Repeat("a", n), strings.Repeat("a", n) + "b"} {
+			a, b := newHasher(1), newHasher(1)
+			a.str(s)
+			b.bytes([]byte(s))
+			if a.sum() != b.sum() {
+				t.Errorf("%q: string and bytes differ", s)
+			}
+			if other, ok := seen[a.sum()]; ok && other != s {
+				t.Errorf("%q and %q collide", s, other)
+			}
+			seen[a.sum()] = s
+		}
+	}
+	a, b := newHasher(1), newHasher(1)
+	a.bytes(nil)
+	b.bytes([]byte{})
+	if a.sum() != b.sum() {
+		t.Error("nil and empty differ")
+	}
+	// The definition is part of the replicated contract (SPEC C4): this value must never change.
+	h := newHasher(hashedTask)
+	h.str("taskrt, eight at a time")
+	h.int(-1)
+	if got, want := h.sum(), uint64(goldenHash); got != want {
+		t.Errorf("the hash is %#x, was %#x: replicas of both versions would stop", got, want)
+	}
+}
+
+// fixture is a machine with a record of every kind, and the log that leads there.
+func fixture() *Machine {
+	m := NewMachine()
+	policy := DefaultPolicy()
+	index := uint64(0)
+	apply := func(origin uint64, cs ...Command) {
+		index++
+		var ps []Proposal
+		for _, c := range cs {
+			p := Proposal{Command: c}
+			if origin != 0 {
+				p.Origin = Origin{Process: 5, Seq: origin, Lowest: 1}
+			}
+			ps = append(ps, p)
+		}
+		m.Apply(Header{Index: index, Term: 1, Now: 1000 + Time(index), LeaseNow: LeaseTime(index)}, ps)
+	}
+	submit := func(id string) Submit {
+		return Submit{
+			Namespace: DefaultNamespace, ID: id, Behavior: "echo", Priority: 4,
+			Params: Payload{JSON, []byte(`{"a":1}`)}, Labels: []Label{{"a", "b"}},
+		}
+	}
+	apply(1, Activate{Namespace: DefaultNamespace, Module: Module{Digest: "m", Version: "v", Manifest: []byte("{}")}, Behaviors: []Activated{{"echo", policy}}})
+	apply(2, OpenSession{Worker: "w1", Slots: 9, TTL: 10_000, Proof: []byte("p")})
+	for i, id := range []string{"waiting", "running", "success", "failure"} {
+		apply(uint64(3+i), submit(id))
+	}
+	assign := func(id string) {
+		k := Key{DefaultNamespace, id}
+		apply(0, Assign{Key: k, Rev: m.Task(k).Rev, Session: 1})
+	}
+	assign("running")
+	assign("success")
+	assign("failure")
+	apply(0, Beat{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 3, Progress: &Payload{JSON, []byte("1")}, Checkpoint: &Payload{Bytes, []byte("c")}})
+	apply(7, Finish{Key: Key{DefaultNamespace, "success"}, Token: 2, Result: Payload{JSON, []byte("2")}})
+	apply(8, Finish{Key: Key{DefaultNamespace, "failure"}, Token: 3, Error: &Error{Code: "X", Message: "m", Details: Payload{JSON, []byte("{}")}}})
+	return m
+}
+
+func restoreCopy(m *Machine) (*Machine, error) {
+	f := m.Freeze()
+	return Restore(func(yield func(Record, error) bool) {
+		f.Records(func(r Record) bool { return yield(r, nil) })
+	})
+}
+
+func TestFixture(t *testing.T) {
+	a, b := fixture(), fixture()
+	if a.Digest() != b.Digest() {
+		t.Fatal("the same log gives different digests")
+	}
+	if err := a.Check(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := restoreCopy(a)
+	if err != nil || c.Digest() != a.Digest() {
+		t.Fatalf("%v %v %v", err, c.Digest(), a.Digest())
+	}
+}
+
+// TestCorruptionShows damages every value of every record in memory, by reflection: a snapshot of such a machine is
+// refused, and for a task the digest differs from the other replicas' once the record is written again (SPEC C4).
+func TestCorruptionShows(t *testing.T) {
+	damage := func(pick func(*Machine) reflect.Value, check func(t *testing.T, m *Machine, path string)) {
+		collect := func(m *Machine) (paths []string, changes []func()) {
+			leaves(pick(m), "", func(path string, change, _ func()) {
+				paths, changes = append(paths, path), append(changes, change)
+			})
+			return paths, changes
+		}
+		paths, _ := collect(fixture())
+		for i, path := range paths {
+			m := fixture()
+			_, changes := collect(m)
+			changes[i]()
+			check(t, m, path)
+		}
+		if len(paths) < 3 {
+			t.Errorf("only %d values damaged", len(paths))
+		}
+	}
+	refused := func(t *testing.T, m *Machine, path string) {
+		if _, err := restoreCopy(m); !errors.Is(err, ErrBadSnapshot) {
+			t.Errorf("%s: restored although damaged: %v", path, err)
+		}
+	}
+	task := func(id string) func(m *Machine) reflect.Value {
+		return func(m *Machine) reflect.Value { return reflect.ValueOf(m.Task(Key{DefaultNamespace, id})).Elem() }
+	}
+	for _, id := range []string{"waiting", "running", "success", "failure"} {
+		damage(task(id), refused)
+	}
+	damage(func(m *Machine) reflect.Value {
+		return reflect.ValueOf(m.behaviors[behaviorName{DefaultNamespace, "echo"}].behavior).Elem()
+	}, refused)
+	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.modules["m"]).Elem() }, refused)
+	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.sessions[1].session).Elem() }, refused)
+	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.processes[5].answers[4].result).Elem() }, refused)
+
+	// Payload and outcome of the running task: damaged, then finished. Both replicas write the same outcome.
+	finish := []Proposal{{Command: Finish{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 9}}}
+	h := Header{Index: 100, Term: 1, Now: 5000}
+	good := fixture()
+	good.Apply(h, finish)
+	seen := 0
+	for _, field := range []string{"Params", "Progress", "Checkpoint", "Attempt", "Failures", "LostCount", "CreatedAt", "StartedAt", "Labels", "Priority", "Parent"} {
+		m := fixture()
+		var changes []func()
+		leaves(task("running")(m).FieldByName(field), field, func(_ string, change, _ func()) { changes = append(changes, change) })
+		changes[len(changes)-1]()
+		m.Apply(h, finish)
+		if m.Digest() == good.Digest() {
+			t.Errorf("%s: damaged and written again, and the digest is the same", field)
+		}
+		seen++
+	}
+	if seen < 10 {
+		t.Errorf("only %d fields", seen)
+	}
+}
+
+func TestCorruptForTest(t *testing.T) {
+	m, good := fixture(), fixture()
+	k := Key{DefaultNamespace, "waiting"}
+	if !m.CorruptForTest(k) || m.CorruptForTest(Key{DefaultNamespace, "nobody"}) {
+		t.Fatal("what was damaged?")
+	}
+	if m.Check() == nil {
+		t.Error("Check does not see the damage")
+	}
+	if m.Digest() != good.Digest() {
+		t.Error("the digest was told")
+	}
+	for _, x := range []*Machine{m, good} {
+		x.Apply(Header{Index: 100, Term: 1}, []Proposal{{Command: Cancel{Key: k}}})
+	}
+	if m.Digest() == good.Digest() {
+		t.Error("written again, and the digest is the same")
+	}
+}
+
+const goldenHash = 0x2ad47acb990330d9

@@ -1,0 +1,417 @@
+package task_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// rig is a machine with a log that writes itself.
+type rig struct {
+	t testing.TB
+	m *task.Machine
+	h task.Header
+}
+
+func newRig(t testing.TB, policy func(*task.Policy), options ...task.Option) *rig {
+	r := &rig{t: t, m: task.NewMachine(options...), h: task.Header{Term: 1, Now: 1_000_000, LeaseNow: 1}}
+	p := task.DefaultPolicy()
+	p.Retry.JitterPercent = 0
+	if policy != nil {
+		policy(&p)
+	}
+	r.must(task.Activate{
+		Namespace: task.DefaultNamespace, Module: task.Module{Digest: "module", Version: "v1"},
+		Behaviors: []task.Activated{{Name: "echo", Policy: p}},
+	})
+	r.must(task.OpenSession{Worker: "w1", Slots: 100, TTL: 10_000, Proof: []byte("p")})
+	return r
+}
+
+func (r *rig) propose(ps ...task.Proposal) ([]task.Result, []task.Event) {
+	r.t.Helper()
+	r.h.Index++
+	results, events := r.m.Apply(r.h, ps)
+	if err := r.m.Check(); err != nil {
+		r.t.Fatal(err)
+	}
+	return results, events
+}
+
+func (r *rig) apply(c task.Command) task.Result {
+	r.t.Helper()
+	results, _ := r.propose(task.Proposal{Command: c})
+	return results[0]
+}
+
+func (r *rig) must(c task.Command) task.Result {
+	r.t.Helper()
+	result := r.apply(c)
+	if result.Code != task.OK {
+		r.t.Fatalf("%T%+v: %s %s", c, c, result.Code, result.Message)
+	}
+	return result
+}
+
+func key(id string) task.Key { return task.Key{Namespace: task.DefaultNamespace, ID: id} }
+
+func submit(id string) task.Submit {
+	return task.Submit{Namespace: task.DefaultNamespace, ID: id, Behavior: "echo", Priority: 4}
+}
+
+func (r *rig) assign(id string) *task.Task {
+	r.t.Helper()
+	return r.must(task.Assign{Key: key(id), Rev: r.m.Task(key(id)).Rev, Session: 1}).Task
+}
+
+func (r *rig) finish(id string, e *task.Error) *task.Task {
+	r.t.Helper()
+	return r.must(task.Finish{Key: key(id), Token: r.m.Task(key(id)).Lease.Token, Error: e}).Task
+}
+
+// statuses makes a task in each state that SPEC T1 tells apart.
+var statuses = map[string]func(r *rig){
+	"CREATED": func(r *rig) { r.must(submit("one")) },
+	"CREATED future": func(r *rig) {
+		c := submit("one")
+		c.Delay = 60_000
+		r.must(c)
+	},
+	"RUNNING": func(r *rig) { r.must(submit("one")); r.assign("one") },
+	"RUNNING cancelled": func(r *rig) {
+		r.must(submit("one"))
+		r.assign("one")
+		r.must(task.Cancel{Key: key("one")})
+	},
+	"SUCCESS final": func(r *rig) { r.must(submit("one")); r.assign("one"); r.finish("one", nil) },
+	"SUCCESS due": func(r *rig) {
+		r.must(submit("one"))
+		r.assign("one")
+		c := submit("one")
+		c.IfExists = task.Resubmit
+		r.must(c)
+		r.finish("one", nil)
+	},
+	"FAILURE final": func(r *rig) { r.must(submit("one")); r.assign("one"); r.finish("one", &task.Error{Code: "X"}) },
+	"FAILURE due": func(r *rig) {
+		r.must(submit("one"))
+		r.assign("one")
+		r.finish("one", &task.Error{Code: "X", Retryable: true})
+		r.h.Now += 1000
+		r.must(task.Tick{})
+	},
+	"CANCELLED": func(r *rig) { r.must(submit("one")); r.must(task.Cancel{Key: key("one")}) },
+}
+
+// TestTransitions is the table of SPEC T1: what each command makes of a task in each state. "-" is a refusal, which
+// changes nothing; "=" an answer that changes nothing.
+func TestTransitions(t *testing.T) {
+	commands := map[string]func(x *task.Task) task.Command{
+		"assign":  func(x *task.Task) task.Command { return task.Assign{Key: key("one"), Rev: x.Rev, Session: 1} },
+		"succeed": func(x *task.Task) task.Command { return task.Finish{Key: key("one"), Token: token(x)} },
+		"fail": func(x *task.Task) task.Command {
+			return task.Finish{Key: key("one"), Token: token(x), Error: &task.Error{Code: "Y", Retryable: true}}
+		},
+		"snooze":   func(x *task.Task) task.Command { return task.Snooze{Key: key("one"), Token: token(x)} },
+		"giveback": func(x *task.Task) task.Command { return task.GiveBack{Key: key("one"), Token: token(x)} },
+		"cancel":   func(*task.Task) task.Command { return task.Cancel{Key: key("one")} },
+		"rerun": func(*task.Task) task.Command {
+			c := submit("one")
+			c.IfExists = task.Rerun
+			return c
+		},
+		"close": func(*task.Task) task.Command { return task.CloseSession{Session: 1} },
+	}
+	order := []string{"assign", "succeed", "fail", "snooze", "giveback", "cancel", "rerun", "close"}
+	want := map[string][]string{
+		"CREATED":           {"RUNNING", "-", "-", "-", "-", "FAILURE final", "=", "="},
+		"CREATED future":    {"-", "-", "-", "-", "-", "FAILURE final", "=", "="},
+		"RUNNING":           {"-", "SUCCESS final", "FAILURE due", "CREATED", "CREATED", "RUNNING", "=", "CREATED"},
+		"RUNNING cancelled": {"-", "SUCCESS final", "FAILURE final", "FAILURE final", "FAILURE final", "=", "=", "FAILURE final"},
+		"SUCCESS final":     {"-", "=", "-", "-", "-", "-", "SUCCESS due", "="},
+		"SUCCESS due":       {"RUNNING", "=", "-", "-", "-", "SUCCESS final", "=", "="},
+		"FAILURE final":     {"-", "-", "-", "-", "-", "-", "FAILURE due", "="},
+		"FAILURE due":       {"RUNNING", "-", "-", "-", "-", "FAILURE final", "=", "="},
+		"CANCELLED":         {"-", "-", "-", "-", "-", "=", "FAILURE due", "="},
+	}
+	for state, make := range statuses {
+		for i, name := range order {
+			t.Run(state+"/"+name, func(t *testing.T) {
+				r := newRig(t, func(p *task.Policy) { p.Retry.MaxAttempts = 3 })
+				make(r)
+				before := r.m.Task(key("one"))
+				result := r.apply(commands[name](before))
+				after := r.m.Task(key("one"))
+				got := after.Status.String()
+				switch {
+				case result.Code != task.OK:
+					got = "-"
+				case after == before:
+					got = "="
+				case after.Final():
+					got += " final"
+				case after.Status == task.Success || after.Status == task.Failure:
+					got += " due"
+				}
+				if got != want[state][i] {
+					t.Errorf("%s, want %s (%s %s)", got, want[state][i], result.Code, result.Message)
+				}
+				if result.Code != task.OK && after != before {
+					t.Error("refused, but the record changed")
+				}
+			})
+		}
+	}
+}
+
+func TestImpossibleEntriesPanic(t *testing.T) {
+	for name, f := range map[string]func(m *task.Machine){
+		"same index":  func(m *task.Machine) { m.Apply(task.Header{Index: 5, Term: 2}, nil) },
+		"lower index": func(m *task.Machine) { m.Apply(task.Header{Index: 4, Term: 2}, nil) },
+		"lower term":  func(m *task.Machine) { m.Apply(task.Header{Index: 6, Term: 1}, nil) },
+		"no command":  func(m *task.Machine) { m.Apply(task.Header{Index: 6, Term: 2}, make([]task.Proposal, 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := task.NewMachine()
+			m.Apply(task.Header{Index: 5, Term: 2}, nil)
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f(m)
+		})
+	}
+}
+
+func TestNothingPendingAsksForNoTick(t *testing.T) {
+	m := task.NewMachine()
+	if wall, lease := m.NextTick(); wall != 0 || lease != 0 {
+		t.Errorf("%d %d", wall, lease)
+	}
+	r := newRig(t, func(p *task.Policy) { p.KeepSuccess = 0 })
+	r.must(submit("one"))
+	r.assign("one")
+	r.finish("one", nil) // kept for ever
+	r.must(submit("two"))
+	r.must(task.CloseSession{Session: 1})
+	if wall, lease := r.m.NextTick(); wall != 0 || lease != 0 {
+		t.Errorf("a due task and a final one: %d %d", wall, lease)
+	}
+}
+
+func TestSweepIsBounded(t *testing.T) {
+	r := newRig(t, func(p *task.Policy) { p.KeepSuccess = 1000 }, task.WithLimit(task.Limit{Sweep: 3}))
+	for i := range 8 {
+		id := fmt.Sprintf("task-%d", i)
+		r.must(submit(id))
+		r.assign(id)
+		r.finish(id, nil)
+	}
+	r.h.Now += 1000
+	for _, left := range []int64{5, 2, 0} {
+		if wall, _ := r.m.NextTick(); wall == 0 || wall > r.h.Now {
+			t.Errorf("the next Tick is at %d, now is %d", wall, r.h.Now)
+		}
+		if r.must(task.Tick{}); r.m.Counts().Success != left {
+			t.Errorf("%d left, want %d", r.m.Counts().Success, left)
+		}
+	}
+	if r.must(task.Tick{}).Changed {
+		t.Error("the fourth Tick changed something")
+	}
+}
+
+func TestFinalTasksAreCapped(t *testing.T) {
+	r := newRig(t, nil, task.WithLimit(task.Limit{Finals: 3, Sweep: 2}))
+	for i := range 6 {
+		id := fmt.Sprintf("task-%d", i)
+		r.must(submit(id))
+		if i%2 == 0 {
+			r.must(task.Cancel{Key: key(id)})
+		} else {
+			r.assign(id)
+			r.finish(id, nil)
+		}
+		r.h.Now += 10
+	}
+	restored, err := restore(r.m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.m = restored // the cap is in the snapshot
+	if wall, _ := r.m.NextTick(); wall != r.m.Now() {
+		t.Errorf("the next Tick is at %d, want now", wall)
+	}
+	r.must(task.Tick{})
+	r.must(task.Tick{})
+	tasks, _ := r.m.Tasks(task.Filter{Limit: 10})
+	if len(tasks) != 3 || tasks[0].ID != "task-3" {
+		t.Errorf("%d kept, from %s: the oldest should have gone", len(tasks), tasks[0].ID)
+	}
+	if wall, _ := r.m.NextTick(); wall <= r.m.Now() {
+		t.Errorf("the next Tick is at %d, which has passed", wall)
+	}
+}
+
+func TestStrikesAreBounded(t *testing.T) {
+	r := newRig(t, nil, task.WithLimit(task.Limit{StrikesATick: 2}))
+	for i := range 5 {
+		c := submit(fmt.Sprintf("task-%d", i))
+		c.Deadline = r.h.Now + 10
+		r.must(c)
+	}
+	r.h.Now += 10
+	for _, left := range []int64{3, 1, 0} {
+		r.must(task.Tick{})
+		if r.m.Counts().Created != left {
+			t.Errorf("%d wait, want %d", r.m.Counts().Created, left)
+		}
+	}
+}
+
+// TestAnswersAreBounded is H4's bound: what a process did not acknowledge in time is answered "unknown", never twice
+// applied.
+func TestAnswersAreBounded(t *testing.T) {
+	r := newRig(t, nil, task.WithLimit(task.Limit{Answers: 3, Processes: 2}))
+	send := func(process, seq, lowest uint64, c task.Command) task.Result {
+		t.Helper()
+		results, _ := r.propose(task.Proposal{Origin: task.Origin{Process: process, Seq: seq, Lowest: lowest}, Command: c})
+		return results[0]
+	}
+	for seq := uint64(1); seq <= 5; seq++ {
+		send(7, seq, 1, submit(fmt.Sprintf("task-%d", seq)))
+		r.must(task.Remove{Key: key(fmt.Sprintf("task-%d", seq))})
+	}
+	for seq := uint64(1); seq <= 5; seq++ {
+		want := task.OK
+		if seq <= 2 {
+			want = task.OriginForgotten
+		}
+		if got := send(7, seq, 1, submit(fmt.Sprintf("task-%d", seq))); got.Code != want {
+			t.Errorf("seq %d: %q, want %q", seq, got.Code, want)
+		}
+	}
+	if n := r.m.Counts().Created; n != 0 {
+		t.Errorf("%d commands had a second effect", n)
+	}
+	// A third process displaces the one that was silent longest.
+	r.h.LeaseNow += 5
+	send(8, 1, 1, task.Tick{})
+	r.h.LeaseNow += 5
+	send(9, 1, 1, task.Tick{})
+	if got := send(7, 6, 3, task.Tick{}); got.Code != task.OriginForgotten {
+		t.Errorf("process 7: %q", got.Code)
+	}
+	if got := send(8, 2, 2, task.Tick{}); got.Code != task.OK {
+		t.Errorf("process 8: %q", got.Code)
+	}
+}
+
+func TestAnswersAreBoundedInBytes(t *testing.T) {
+	r := newRig(t, nil, task.WithLimit(task.Limit{AnswerBytes: 1000}))
+	for seq := uint64(1); seq <= 5; seq++ {
+		c := submit(fmt.Sprintf("task-%d", seq))
+		c.Params = task.Payload{Encoding: task.Bytes, Data: make([]byte, 400)}
+		p := task.Proposal{Origin: task.Origin{Process: 7, Seq: seq, Lowest: 1}, Command: c}
+		r.propose(p)
+		if results, events := r.propose(p); results[0].Code != task.OK || len(events) != 0 {
+			t.Errorf("seq %d sent again: %+v", seq, results[0])
+		}
+	}
+	results, _ := r.propose(task.Proposal{Origin: task.Origin{Process: 7, Seq: 3, Lowest: 1}, Command: task.Tick{}})
+	if results[0].Code != task.OriginForgotten {
+		t.Errorf("%q", results[0].Code)
+	}
+}
+
+// TestResendInOneEntry sends a command twice in the same entry, as a batcher may.
+func TestResendInOneEntry(t *testing.T) {
+	r := newRig(t, nil)
+	p := task.Proposal{Origin: task.Origin{Process: 7, Seq: 1, Lowest: 1}, Command: task.OpenSession{Worker: "x", TTL: 1000, Proof: []byte("x")}}
+	results, events := r.propose(p, p)
+	if results[0].Session.ID != results[1].Session.ID || len(events) != 1 {
+		t.Errorf("%+v %+v", results, events)
+	}
+}
+
+func TestDeterministicID(t *testing.T) {
+	got := task.DeterministicID("default", "wordcount", []byte(`{"text":"a b a"}`))
+	if want := "mwx52adtsbsqawfl2qcezxjducfsrvww"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if task.DeterministicID("a", "bc", []byte("1")) == task.DeterministicID("ab", "c", []byte("1")) {
+		t.Error("lengths are not in the hash")
+	}
+}
+
+func TestValidNames(t *testing.T) {
+	long := string(make([]byte, 0, 129))
+	for range 128 {
+		long += "x"
+	}
+	for s, want := range map[string][2]bool{
+		"":           {},
+		"ab":         {},
+		"abc":        {true, true},
+		"A.b_c:d-9":  {true, false},
+		"a.b_c-9":    {true, true},
+		"a/b":        {},
+		"a b":        {},
+		"äbc":        {},
+		long:         {true, true},
+		long + "x":   {},
+		"abc\n":      {},
+		"018f-4:_.Z": {true, false},
+	} {
+		if got := task.ValidID(s); got != want[0] {
+			t.Errorf("ValidID(%q) = %t", s, got)
+		}
+		if got := task.ValidBehaviorName(s); got != want[1] {
+			t.Errorf("ValidBehaviorName(%q) = %t", s, got)
+		}
+	}
+}
+
+func TestRetryInterval(t *testing.T) {
+	plain := task.Retry{InitialInterval: 1000, MultiplierThousandth: 2000, MaxInterval: 60_000}
+	for failures, want := range map[int64]task.Millis{1: 1000, 2: 2000, 3: 4000, 6: 32_000, 7: 60_000, 1 << 40: 60_000} {
+		if got := plain.Interval("id", 1, failures); got != want {
+			t.Errorf("after %d failures: %d, want %d", failures, got, want)
+		}
+	}
+	for _, r := range []task.Retry{
+		{}, {InitialInterval: -1, MaxInterval: -5, MultiplierThousandth: -3, JitterPercent: -1},
+		{InitialInterval: 1 << 62, MultiplierThousandth: 1 << 62, MaxInterval: 1<<63 - 1, JitterPercent: 1 << 40},
+		{InitialInterval: 7, MultiplierThousandth: 1, MaxInterval: 9},
+	} {
+		if got := r.Interval("id", 1, 1000); got < 0 || got > max(r.MaxInterval, 0) {
+			t.Errorf("%+v: %d", r, got)
+		}
+	}
+	jittered := plain
+	jittered.JitterPercent = 10
+	seen := map[task.Millis]bool{}
+	for attempt := range int64(200) {
+		got := jittered.Interval("some-id", attempt, 1)
+		if got < 900 || got > 1000 {
+			t.Fatalf("attempt %d: %d", attempt, got)
+		}
+		if got != jittered.Interval("some-id", attempt, 1) {
+			t.Fatal("not deterministic")
+		}
+		seen[got] = true
+	}
+	if len(seen) < 50 {
+		t.Errorf("only %d different waits of 101", len(seen))
+	}
+	// Part of the replicated contract: these must never change.
+	for i, want := range []task.Millis{goldenJitter0, goldenJitter1} {
+		if got := jittered.Interval("some-id", int64(i), 1); got != want {
+			t.Errorf("attempt %d: %d, was %d", i, got, want)
+		}
+	}
+}
+
+const goldenJitter0, goldenJitter1 = 972, 938

@@ -1,0 +1,321 @@
+package task
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// TestHeap compares the heap and its cursor with a sorted list.
+func TestHeap(t *testing.T) {
+	type item struct {
+		key int64
+		tie uint64
+		pos heapPos
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var h heap[*item]
+	var all []*item
+	for n := range 5000 {
+		if len(all) == 0 || random.IntN(100) < 55 {
+			x := &item{key: random.Int64N(50), tie: uint64(n)}
+			h.push(x.key, x.tie, &x.pos, x)
+			all = append(all, x)
+		} else {
+			i := random.IntN(len(all))
+			h.remove(&all[i].pos)
+			if all[i].pos != 0 {
+				t.Fatal("removed, but has a position")
+			}
+			all = slices.Delete(all, i, i+1)
+		}
+		if n%50 != 0 {
+			continue
+		}
+		sorted := slices.SortedFunc(slices.Values(all), func(a, b *item) int {
+			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.tie, b.tie))
+		})
+		c := h.cursor()
+		for i, want := range sorted {
+			if c.node() == nil || c.node().item != want {
+				t.Fatalf("step %d: item %d", n, i)
+			}
+			c.next()
+		}
+		if c.node() != nil || h.len() != len(all) {
+			t.Fatalf("step %d: more than there is", n)
+		}
+	}
+}
+
+// TestStore compares the store with a map and a list, and every frozen version with what it was when frozen.
+func TestStore(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	s := newStore()
+	var rows []*row // by creation
+	type version struct {
+		pages []*page
+		tasks []*Task
+	}
+	var versions []version
+	list := func(pages []*page) (tasks []*Task) {
+		for _, p := range pages {
+			tasks = append(tasks, p.tasks[:p.n]...)
+		}
+		return tasks
+	}
+	current := func() []*Task {
+		tasks := make([]*Task, len(rows))
+		for i, r := range rows {
+			tasks[i] = r.task
+		}
+		return tasks
+	}
+	for n := range 40_000 {
+		grow := 60
+		if n/5000%2 == 1 { // shrink in turn, so that pages merge
+			grow = 20
+		}
+		switch p := random.IntN(100); {
+		case p < grow || len(rows) == 0:
+			r := &row{task: &Task{Namespace: DefaultNamespace, ID: fmt.Sprint(n), CreatedRev: uint64(n + 1)}}
+			s.add(r)
+			rows = append(rows, r)
+		case p < grow+20:
+			r := rows[random.IntN(len(rows))]
+			clone := *r.task
+			clone.Rev++
+			s.replace(r, &clone)
+		default:
+			i := random.IntN(len(rows))
+			s.remove(rows[i])
+			rows = slices.Delete(rows, i, i+1)
+		}
+		if n%2000 == 0 {
+			versions = append(versions, version{s.freeze(), current()})
+		}
+	}
+	want := current()
+	if got := slices.Collect(s.from(0)); !slices.Equal(got, want) || s.n != len(want) {
+		t.Fatalf("%d tasks in order, want %d", len(got), len(want))
+	}
+	for i, r := range rows {
+		if s.get(r.task.Key()) != r {
+			t.Fatalf("%s is not found", r.task.ID)
+		}
+		if i%97 == 0 {
+			if got := slices.Collect(s.from(r.task.CreatedRev)); !slices.Equal(got, want[i+1:]) {
+				t.Fatalf("from %d: %d tasks, want %d", r.task.CreatedRev, len(got), len(want)-i-1)
+			}
+			if got := slices.Collect(s.from(r.task.CreatedRev - 1)); !slices.Equal(got, want[i:]) {
+				t.Fatalf("from before %d", r.task.CreatedRev)
+			}
+		}
+	}
+	for i, v := range versions {
+		if !slices.Equal(list(v.pages), v.tasks) {
+			t.Errorf("frozen version %d has changed", i)
+		}
+	}
+	if full := len(s.pages) * pageTasks; full > 5*s.n+2*pageTasks {
+		t.Errorf("%d pages for %d tasks", len(s.pages), s.n)
+	}
+}
+
+// TestFreezeBesideApply reads frozen versions in other goroutines while the machine goes on (the race detector looks
+// on), and restores each.
+func TestFreezeBesideApply(t *testing.T) {
+	m := fixture()
+	random := rand.New(rand.NewPCG(5, 6))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := range 3000 {
+		h := Header{Index: m.index + 1, Term: 1, Now: m.now + 1, LeaseNow: m.leaseNow}
+		k := Key{DefaultNamespace, fmt.Sprintf("task-%d", random.IntN(700))}
+		var c Command = Submit{Namespace: k.Namespace, ID: k.ID, Behavior: "echo", Priority: 4, IfExists: Rerun}
+		switch x := m.Task(k); {
+		case x != nil && x.Status == Running && random.IntN(2) == 0:
+			c = Finish{Key: k, Token: x.Lease.Token}
+		case x != nil && m.eligible(x):
+			c = Assign{Key: k, Rev: x.Rev, Session: 1}
+		case x != nil && random.IntN(3) == 0:
+			c = Remove{Key: k}
+		}
+		lowest := uint64(max(1, i-40))
+		m.Apply(h, []Proposal{{Command: c, Origin: Origin{Process: 77, Seq: uint64(i + 1), Lowest: lowest}}})
+		if i%200 != 0 {
+			continue
+		}
+		f, digest := m.Freeze(), m.Digest()
+		wg.Go(func() {
+			restored, err := Restore(func(yield func(Record, error) bool) {
+				f.Records(func(r Record) bool {
+					if x, ok := r.(*Task); ok { // Restore takes the records over: they must not be shared with m
+						clone := *x
+						clone.History = slices.Clone(x.History)
+						if x.Lease != nil {
+							lease := *x.Lease
+							clone.Lease = &lease
+						}
+						r = &clone
+					}
+					return yield(r, nil)
+				})
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if restored.Digest() != digest || f.Digest() != digest {
+				t.Errorf("digest %v, frozen at %v", restored.Digest(), digest)
+			}
+			if err := restored.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := m.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	records := func() []Record {
+		var rs []Record
+		for r := range fixture().Freeze().Records {
+			rs = append(rs, r)
+		}
+		return rs
+	}
+	failed := errors.New("disk")
+	restore := func(rs []Record, err error) error {
+		_, got := Restore(func(yield func(Record, error) bool) {
+			for _, r := range rs {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+			}
+		})
+		return got
+	}
+	if err := restore(records(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(records(), failed); !errors.Is(err, failed) {
+		t.Errorf("an error of the input: %v", err)
+	}
+	if err := restore(nil, nil); !errors.Is(err, ErrBadSnapshot) {
+		t.Errorf("empty: %v", err)
+	}
+	n := len(records())
+	for i := range n {
+		if err := restore(slices.Delete(records(), i, i+1), nil); !errors.Is(err, ErrBadSnapshot) {
+			t.Errorf("without record %d: %v", i, err)
+		}
+		rs := records()
+		if err := restore(slices.Insert(rs, i, rs[i]), nil); !errors.Is(err, ErrBadSnapshot) {
+			t.Errorf("record %d twice: %v", i, err)
+		}
+		if rs := records(); i > 0 {
+			rs[i], rs[i-1] = rs[i-1], rs[i]
+			if err := restore(rs, nil); err != nil && !errors.Is(err, ErrBadSnapshot) {
+				t.Errorf("records %d and %d swapped: %v", i-1, i, err)
+			}
+		}
+	}
+	for _, f := range []func(*Head){
+		func(h *Head) { h.Index++ }, func(h *Head) { h.Now++ }, func(h *Head) { h.Token++ }, func(h *Head) { h.Sum++ },
+		func(h *Head) { h.Before++ }, func(h *Head) { h.Digest++ }, func(h *Head) { h.Limit.Finals++ }, func(h *Head) { h.Tasks++ },
+	} {
+		rs := records()
+		f(rs[0].(*Head))
+		if err := restore(rs, nil); !errors.Is(err, ErrBadSnapshot) {
+			t.Errorf("%+v: %v", rs[0], err)
+		}
+	}
+}
+
+// TestPlan compares Plan with the plainest planner: sort all due tasks, give each to the best session that may run it.
+func TestPlan(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for round := range 60 {
+		m := NewMachine()
+		index := uint64(0)
+		apply := func(c Command) Result {
+			index++
+			rs, _ := m.Apply(Header{Index: index, Term: 1, Now: 1000 + Time(index), LeaseNow: 1}, []Proposal{{Command: c}})
+			return rs[0]
+		}
+		for i := range 4 {
+			apply(Activate{
+				Namespace: DefaultNamespace, Module: Module{Digest: fmt.Sprint("m", i), Version: "v"},
+				Behaviors: []Activated{{fmt.Sprint("behavior", i), DefaultPolicy()}},
+			})
+		}
+		var free []Free
+		for i := range 1 + random.IntN(4) {
+			id := apply(OpenSession{Worker: fmt.Sprint("w", i), Slots: int64(random.IntN(20)), TTL: 1e6}).Session.ID
+			f := Free{Session: id, Slots: random.IntN(12)}
+			if mask := random.IntN(16); mask != 0 {
+				f.Ready = func(module, _ string) bool { return mask>>(module[1]-'0')&1 == 1 }
+			}
+			free = append(free, f)
+		}
+		for i := range 200 {
+			apply(Submit{
+				Namespace: DefaultNamespace, ID: fmt.Sprint("task", i), Behavior: fmt.Sprint("behavior", random.IntN(4)),
+				Priority: int8(random.IntN(10)), Delay: Millis(random.IntN(2) * 100),
+			})
+		}
+		random.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+		n := random.IntN(60)
+		digest := m.Digest()
+		got, want := m.Plan(free, n), naivePlan(m, free, n)
+		if !slices.Equal(got, want) {
+			t.Fatalf("round %d:\ngot  %v\nwant %v", round, got, want)
+		}
+		if m.Digest() != digest || m.Check() != nil {
+			t.Fatal("Plan changed something")
+		}
+		for _, a := range got {
+			if r := apply(a); r.Code != OK {
+				t.Fatalf("round %d: %+v: %s", round, a, r.Code)
+			}
+		}
+	}
+}
+
+func naivePlan(m *Machine, free []Free, n int) (plan []Assign) {
+	due, _ := m.Tasks(Filter{Limit: 1 << 30, DueBefore: m.Now()})
+	slices.SortStableFunc(due, func(a, b *Task) int {
+		return cmp.Compare(a.NotBefore-60_000*Time(a.Priority), b.NotBefore-60_000*Time(b.Priority))
+	})
+	slots := map[uint64]int64{}
+	for _, f := range free {
+		slots[f.Session] = min(int64(f.Slots), m.Session(f.Session).Slots)
+	}
+	for _, x := range due {
+		best := uint64(0)
+		for _, f := range free {
+			v := m.Version(x.Namespace, x.Behavior, x.Version)
+			if len(plan) == n || slots[f.Session] == 0 || f.Ready != nil && !f.Ready(v.Module, v.Version) {
+				continue
+			}
+			if best == 0 || slots[f.Session] > slots[best] || slots[f.Session] == slots[best] && f.Session < best {
+				best = f.Session
+			}
+		}
+		if best != 0 {
+			slots[best]--
+			plan = append(plan, Assign{Key: x.Key(), Rev: x.Rev, Session: best})
+		}
+	}
+	return plan
+}

@@ -1,0 +1,214 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/iotest"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// machine returns a machine with a record of every kind.
+func machine(t testing.TB, tasks int) *task.Machine {
+	m := task.NewMachine()
+	index := uint64(0)
+	apply := func(c task.Command) task.Result {
+		index++
+		rs, _ := m.Apply(task.Header{Index: index, Term: 1, Now: 1000, LeaseNow: 1}, []task.Proposal{
+			{Command: c, Origin: task.Origin{Process: 7, Seq: index, Lowest: max(1, index-min(index, 5))}},
+		})
+		if rs[0].Code != task.OK {
+			t.Fatalf("%T: %s", c, rs[0].Code)
+		}
+		return rs[0]
+	}
+	policy := task.DefaultPolicy()
+	policy.IDFrom, policy.ParamsSchema = []string{"/a"}, []byte("{}")
+	apply(task.Activate{
+		Namespace: task.DefaultNamespace, Module: task.Module{Digest: "m", Version: "v", Manifest: []byte("{}"), Size: 3},
+		Behaviors: []task.Activated{{Name: "echo", Policy: policy}},
+	})
+	apply(task.OpenSession{Worker: "w", Node: "n", Slots: 1 << 20, TTL: 1e6, Proof: []byte("p")})
+	for i := range tasks {
+		k := task.Key{Namespace: task.DefaultNamespace, ID: fmt.Sprintf("task-%d", i)}
+		x := apply(task.Submit{
+			Namespace: k.Namespace, ID: k.ID, Behavior: "echo", Params: task.Payload{Encoding: task.JSON, Data: []byte("{}")},
+			Labels: []task.Label{{Name: "a", Value: "b\xff"}}, Deadline: 5000,
+		}).Task
+		if i%4 == 0 {
+			continue
+		}
+		l := apply(task.Assign{Key: k, Rev: x.Rev, Session: 1}).Task.Lease
+		switch i % 4 {
+		case 1:
+			apply(task.Beat{Key: k, Token: l.Token, Seq: 2, Progress: &task.Payload{Encoding: task.JSON, Data: []byte("1")}})
+		case 2:
+			apply(task.Finish{Key: k, Token: l.Token, Result: task.Payload{Encoding: task.Bytes, Data: []byte{0, 255}}})
+		case 3:
+			apply(task.Finish{Key: k, Token: l.Token, Error: &task.Error{Code: "X", Message: "\xff", Details: task.Payload{Encoding: task.JSON, Data: []byte("1")}}})
+		}
+	}
+	return m
+}
+
+func snapshot(t testing.TB, m *task.Machine) []byte {
+	var b bytes.Buffer
+	if err := WriteSnapshot(&b, m.Freeze()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestSnapshotRoundTrip(t *testing.T) {
+	m := machine(t, 300)
+	b := snapshot(t, m)
+	restored, err := ReadSnapshot(iotest.OneByteReader(bytes.NewReader(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if restored.Digest() != m.Digest() {
+		t.Errorf("digest %v, want %v", restored.Digest(), m.Digest())
+	}
+	if err := restored.Check(); err != nil {
+		t.Error(err)
+	}
+	if again := snapshot(t, restored); !bytes.Equal(again, b) {
+		t.Error("the snapshot of the restored machine is not the same bytes")
+	}
+	// A command sent again is answered from the snapshot's answers.
+	h := task.Header{Index: m.Index() + 1, Term: 1}
+	p := []task.Proposal{{Command: task.Tick{}, Origin: task.Origin{Process: 7, Seq: m.Index(), Lowest: 1}}}
+	a, _ := m.Apply(h, p)
+	c, _ := restored.Apply(h, p)
+	x, err := EncodeResults(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := EncodeResults(c)
+	if err != nil || !bytes.Equal(x, y) || a[0].Index != m.Index()-1 {
+		t.Errorf("answers differ after restoring: %v\n%+v\n%+v", err, a, c)
+	}
+}
+
+// TestDamagedSnapshot cuts, extends and damages a snapshot everywhere: always an error, never a panic.
+func TestDamagedSnapshot(t *testing.T) {
+	b := snapshot(t, machine(t, 5))
+	read := func(b []byte) error {
+		_, err := ReadSnapshot(bytes.NewReader(b))
+		return err
+	}
+	for n := range len(b) {
+		if err := read(b[:n]); !errors.Is(err, ErrMalformed) {
+			t.Fatalf("cut to %d of %d bytes: %v", n, len(b), err)
+		}
+		damaged := bytes.Clone(b)
+		damaged[n] ^= 1 << (n % 8)
+		if err := read(damaged); err == nil {
+			t.Errorf("byte %d of %d damaged: no error", n, len(b))
+		}
+	}
+	if err := read(append(bytes.Clone(b), 0)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("trailing byte: %v", err)
+	}
+	if err := read(append(bytes.Clone(b[:len(b)-2]), 99, 1, 0xa0, 0, 0)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("unknown tag: %v", err)
+	}
+	if err := read(append(bytes.Clone(b[:len(b)-2]), tagTask, 0, 0, 0)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("empty record: %v", err)
+	}
+	huge := append([]byte(snapshotMagic), snapshotVersion, tagTask, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f)
+	if err := read(huge); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a record of terabytes: %v", err)
+	}
+	newer := append([]byte(snapshotMagic), snapshotVersion+1)
+	if err := read(newer); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a newer format: %v", err)
+	}
+	failed := errors.New("disk")
+	if _, err := ReadSnapshot(iotest.ErrReader(failed)); !errors.Is(err, failed) {
+		t.Errorf("reading fails: %v", err)
+	}
+	if err := WriteSnapshot(failingWriter{failed}, machine(t, 5).Freeze()); !errors.Is(err, failed) {
+		t.Errorf("writing fails: %v", err)
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func FuzzReadSnapshot(f *testing.F) {
+	b := snapshot(f, machine(f, 4))
+	f.Add(b)
+	f.Add(b[:len(b)/2])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := ReadSnapshot(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		if err := m.Check(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkEncodeEntry(b *testing.B) {
+	ps := submits(256)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := EncodeEntry(task.Header{}, ps); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/256, "ns/command")
+}
+
+func BenchmarkDecodeEntry(b *testing.B) {
+	entry, err := EncodeEntry(task.Header{}, submits(256))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := DecodeEntry(entry); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/256, "ns/command")
+}
+
+func submits(n int) []task.Proposal {
+	var ps []task.Proposal
+	for i := range n {
+		ps = append(ps, task.Proposal{
+			Origin: task.Origin{Process: 1 << 60, Seq: uint64(i + 1), Lowest: 1},
+			Command: task.Submit{
+				Namespace: task.DefaultNamespace, ID: fmt.Sprintf("0190a0b0-0000-7000-8000-%012d", i), Behavior: "echo",
+				Params: task.Payload{Encoding: task.JSON, Data: make([]byte, 256)}, Priority: 4,
+			},
+		})
+	}
+	return ps
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	m := machine(b, 100_000)
+	data := snapshot(b, m)
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			snapshot(b, m)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/task")
+		b.ReportMetric(float64(len(data))/100_000, "bytes/task")
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := ReadSnapshot(bytes.NewReader(data)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/task")
+	})
+}
