@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -61,12 +62,23 @@ type cluster struct {
 // bubble runs f with a cluster of virtual time that is closed at the end.
 func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}}
 		defer c.close()
 		f(t, c)
 	})
+}
+
+// quickDir is a temporary directory in memory where there is one: what these tests are about does not depend on how long
+// the disk takes, and a sync of a busy disk stops virtual time.
+func quickDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "raftstore")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (c *cluster) close() {
@@ -277,3 +289,5 @@ func ids(prefix string, n int) (ids []string) {
 	}
 	return ids
 }
+
+func memnetNode() Network { return memnet.New().Node("n1:1") }

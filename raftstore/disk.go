@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
@@ -38,9 +39,17 @@ type disk struct {
 	writing map[*time.Timer]time.Time // writes in progress: when they began
 }
 
+// storeOptions: without a synced freelist an append stays cheap after a burst (0.33 ms against 6.7 ms at 0.5 M free
+// pages); the timeout turns a second process on the same directory into an error. Every write is synced (SPEC T6).
+func storeOptions(path string) raftboltdb.Options {
+	return raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
+		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, Timeout: 2 * time.Second,
+	}}
+}
+
 // openDisk opens dir/raft.db.
 func openDisk(c *Config, fatal func(error)) (*disk, error) {
-	bolt, err := raftboltdb.New(raftboltdb.Options{Path: filepath.Join(c.Dir, "raft.db"), BoltOptions: boltOptions()})
+	bolt, err := raftboltdb.New(storeOptions(filepath.Join(c.Dir, "raft.db")))
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%w: %s", errDirInUse, c.Dir)
 	}

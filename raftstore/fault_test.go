@@ -78,8 +78,8 @@ func TestPartitionedLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
 		c.activate(ms[0].store)
-		stop := load(c, ms, 4)
-		for range 5 {
+		stop := load(c, ms, 2)
+		for range 4 {
 			<-time.After(300 * time.Millisecond)
 			old := c.leader()
 			c.net.Isolate(old.addr)
@@ -89,7 +89,7 @@ func TestPartitionedLeader(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		acked := stop()
-		if acked < 1000 {
+		if acked < 300 {
 			t.Fatalf("only %d acknowledged: the test shows nothing", acked)
 		}
 		c.agree()
@@ -105,13 +105,13 @@ func TestLossyNetwork(t *testing.T) {
 		ms := three(c, nil)
 		c.activate(ms[0].store)
 		c.net.Lossy(7, 50)
-		stop := load(c, ms, 3)
-		<-time.After(20 * time.Second)
+		stop := load(c, ms, 2)
+		<-time.After(3 * time.Second)
 		c.net.Lossy(0, 0)
 		acked := stop()
 		c.agree()
 		c.count(ms[2].store, acked)
-		if acked < 300 {
+		if acked < 100 {
 			t.Fatalf("only %d acknowledged", acked)
 		}
 	})

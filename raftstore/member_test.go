@@ -103,7 +103,10 @@ func TestJoin(t *testing.T) {
 			t.Fatalf("role %s at start", r)
 		}
 		c.await("entry", func() bool { return s.Status().Role == RoleNonvoter })
-		c.await("promotion", func() bool { st := s.Status(); return st.Ready && len(st.Members) == 4 && s.member() && st.Role == RoleFollower })
+		c.await("promotion", func() bool {
+			st := s.Status()
+			return st.Ready && len(st.Members) == 4 && s.member() && st.Role == RoleFollower
+		})
 		if !c.has(s, "before") {
 			t.Fatal("the newcomer lacks a task")
 		}

@@ -1,0 +1,330 @@
+package raftstore
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// handClock is set by hand.
+type handClock struct {
+	wall time.Time
+	mono time.Duration
+}
+
+func (c *handClock) Wall() time.Time     { return c.wall }
+func (c *handClock) Mono() time.Duration { return c.mono }
+
+// TestStamper goes through the cases of SPEC C3.
+func TestStamper(t *testing.T) {
+	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
+	c := &handClock{wall: at(1_000_000), mono: 50 * time.Second}
+	s := newStamper(c, 900_000, 7_000)
+	step := func(wall int64, mono time.Duration, now task.Time, lease task.LeaseTime) {
+		t.Helper()
+		c.wall, c.mono = at(wall), c.mono+mono
+		if h := s.header(); h.Now != now || h.LeaseNow != lease {
+			t.Fatalf("wall %d: stamps %d, %d; want %d, %d", wall, h.Now, h.LeaseNow, now, lease)
+		}
+	}
+	step(1_000_000, 0, 1_000_000, 7_000)                     // ahead of the log: follow the wall clock
+	step(1_001_000, time.Second, 1_001_000, 8_000)           //
+	step(4_601_000, time.Second, 4_601_000, 9_000)           // an hour forward: due times see it, leases do not
+	step(1_002_000, time.Second, 4_602_000, 10_000)          // an hour back: now goes on by the monotonic clock
+	step(1_002_500, 500*time.Millisecond, 4_602_500, 10_500) //
+	step(4_602_400, 100*time.Millisecond, 4_602_600, 10_600) // still behind, by a little
+	step(4_700_000, time.Second, 4_700_000, 11_600)          // ahead again
+	step(4_700_000, 400*time.Microsecond, 4_700_000, 11_600) // fractions of a millisecond are not lost
+	step(4_600_000, 700*time.Microsecond, 4_700_000, 11_601)
+	step(4_600_000, 700*time.Microsecond, 4_700_001, 11_601)
+
+	behind := newStamper(&handClock{wall: at(5)}, 900_000, 0)
+	if h := behind.header(); h.Now != 900_000 {
+		t.Fatalf("now went back to %d with the new leader", h.Now)
+	}
+}
+
+// TestOrigins: numbers rise, lowest is the lowest that still waits, and a long silence brings a new identity.
+func TestOrigins(t *testing.T) {
+	c := &handClock{}
+	o := newOrigins(c)
+	cmds := []task.Command{task.Tick{}, task.Tick{}}
+	a, b := o.begin(2), o.begin(1)
+	ps := o.proposals(b, cmds[:1])
+	if got := ps[0].Origin; got.Process == 0 || got.Seq != 3 || got.Lowest != 1 {
+		t.Fatalf("%+v", got)
+	}
+	o.end(a)
+	if got := o.proposals(b, cmds[:1])[0].Origin; got.Seq != 3 || got.Lowest != 3 {
+		t.Fatalf("after an answer: %+v", got)
+	}
+	c.mono = 2 * idleProcess
+	d := o.begin(2)
+	if d.process != b.process {
+		t.Fatal("new identity while an answer is awaited")
+	}
+	o.end(b)
+	if got := o.proposals(d, cmds)[1].Origin; got.Seq != 5 || got.Lowest != 4 {
+		t.Fatalf("%+v", got)
+	}
+	o.end(d)
+	c.mono += idleProcess
+	if e := o.begin(1); e.process != d.process {
+		t.Fatal("new identity too early")
+	} else {
+		o.end(e)
+	}
+	c.mono += idleProcess + 1
+	e := o.begin(1)
+	if e.process == d.process || e.process.id == d.process.id || e.first != 1 {
+		t.Fatalf("same identity after a long silence: %+v", e)
+	}
+	o.forgotten(d.process)
+	if x := o.begin(1); x.process != e.process {
+		t.Fatal("an old identity's end ended the new one")
+	}
+	o.forgotten(e.process)
+	if x := o.begin(1); x.process == e.process {
+		t.Fatal("a forgotten identity goes on")
+	}
+}
+
+// TestForgottenOrigin: a process that the machine does not know any more starts anew, without its caller's noticing.
+func TestForgottenOrigin(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n1", nil), 1)
+		c.leader()
+		c.activate(s)
+		s.origins.cur = &process{id: 42, next: 100}
+		if rs := c.propose(s, submit("abc", task.Fail), submit("def", task.Fail)); rs[1].Task.ID != "def" {
+			t.Fatalf("%+v", rs)
+		}
+		if s.origins.cur.id == 42 {
+			t.Fatal("identity not renewed")
+		}
+	})
+}
+
+// TestChunks: a call of any size is cut into what fits into one entry.
+func TestChunks(t *testing.T) {
+	cmds := slices.Repeat([]task.Command{task.Tick{}}, 2500)
+	if n, err := chunk(cmds); err != nil || n != maxCommands {
+		t.Fatal(n, err)
+	}
+	large := task.Submit{Params: task.Payload{Data: make([]byte, 200<<10)}}
+	if n, err := chunk([]task.Command{large, large, large}); err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	large.Params.Data = make([]byte, maxCommandBytes)
+	if _, err := chunk([]task.Command{large}); !errors.Is(err, ErrTooLarge) {
+		t.Fatal(err)
+	}
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, nil)
+		f := c.followers(c.leader())[0]
+		c.activate(f.store)
+		var cmds []task.Command
+		names := ids("task", 2500)
+		for _, id := range names {
+			cmds = append(cmds, submit(id, task.Fail))
+		}
+		for i, r := range c.propose(f.store, cmds...) {
+			if r.Task.ID != names[i] {
+				t.Fatalf("result %d is of %s", i, r.Task.ID)
+			}
+		}
+	})
+}
+
+func TestDigestRing(t *testing.T) {
+	r := newDigestRing()
+	if _, ok := r.at(1); ok || r.latest() != (task.Digest{}) {
+		t.Fatal("an empty ring remembers")
+	}
+	for i := range uint64(ringSize + 100) {
+		r.add(task.Digest{Index: 2 * (i + 1), Sum: i}) // indexes have gaps
+	}
+	last := uint64(2 * (ringSize + 100))
+	for _, tc := range []struct {
+		index uint64
+		ok    bool
+	}{{last, true}, {last - 1, false}, {last - 2*(ringSize-1), true}, {last - 2*ringSize, false}, {last + 2, false}, {math.MaxUint64, false}} {
+		d, ok := r.at(tc.index)
+		if ok != tc.ok || (ok && (d.Index != tc.index || d.Sum != tc.index/2-1)) {
+			t.Errorf("at(%d) = %v, %v", tc.index, d, ok)
+		}
+	}
+	r.reset(task.Digest{Index: 7, Sum: 1})
+	if _, ok := r.at(last); ok || r.latest().Index != 7 {
+		t.Fatal("reset does not forget")
+	}
+}
+
+// recordedDisk notes which ranges are deleted in one transaction each.
+type recordedDisk struct {
+	diskStore
+	deleted [][2]uint64
+}
+
+func (d *recordedDisk) DeleteRange(a, b uint64) error {
+	d.deleted = append(d.deleted, [2]uint64{a, b})
+	return d.diskStore.DeleteRange(a, b)
+}
+
+// TestDeleteRange: bounded transactions, and never a hole in the log between two of them.
+func TestDeleteRange(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		first, last uint64
+		want        [][2]uint64
+	}{
+		{"prefix", 1, 2500, [][2]uint64{{1, 1000}, {1001, 2000}, {2001, 2500}}},
+		{"prefix from before the log", 0, 10, [][2]uint64{{1, 10}}},
+		{"suffix", 501, 3000, [][2]uint64{{2001, 3000}, {1001, 2000}, {501, 1000}}},
+		{"suffix beyond the log", 2990, 9000, [][2]uint64{{2990, 3000}}},
+		{"all", 1, 3000, [][2]uint64{{1, 1000}, {1001, 2000}, {2001, 3000}}},
+		{"nothing", 3001, 4000, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			rec := &recordedDisk{}
+			cfg := Config{Dir: t.TempDir(), DiskTimeout: time.Minute, wrapDisk: func(d diskStore) diskStore { rec.diskStore = d; return rec }}
+			d, err := openDisk(&cfg, func(err error) { t.Error(err) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			logs := make([]*raft.Log, 3000)
+			for i := range logs {
+				logs[i] = &raft.Log{Index: uint64(i + 1), Term: 1, Data: []byte("x")}
+			}
+			if err := d.StoreLogs(logs); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.DeleteRange(tc.first, tc.last); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(rec.deleted, tc.want) {
+				t.Fatalf("deleted %v, want %v", rec.deleted, tc.want)
+			}
+			if h := d.Health(); h.Writes != uint64(1+len(tc.want)) || h.Bytes != 3000 || h.Err != nil {
+				t.Fatalf("%+v", h)
+			}
+		})
+	}
+}
+
+// TestLaggingSubscriber is cut off and knows it; the others, and Apply, do not notice.
+func TestLaggingSubscriber(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n1", nil), 1)
+		c.leader()
+		c.activate(s)
+		slow, quick, gone := s.Subscribe(2), s.Subscribe(100), s.Subscribe(1)
+		gone.Close()
+		gone.Close()
+		for _, id := range ids("task", 5) {
+			c.propose(s, submit(id, task.Fail))
+		}
+		n := 0
+		for range slow.C {
+			n++
+		}
+		if n != 2 || !slow.Lagged() {
+			t.Fatalf("%d entries, lagged %v", n, slow.Lagged())
+		}
+		for i, id := range ids("task", 5) {
+			evs := <-quick.C
+			if len(evs) != 1 || evs[0].Kind != task.TaskChanged || evs[0].Task.ID != id {
+				t.Fatalf("entry %d: %+v", i, evs)
+			}
+		}
+		if _, open := <-gone.C; open || gone.Lagged() || quick.Lagged() {
+			t.Fatal("the others were cut off too")
+		}
+		quick.Close()
+	})
+}
+
+// TestLatestLeadershipWins: a reader that was away sees the last news only.
+func TestLatestLeadershipWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{}
+		c := s.Leadership()
+		s.term = &termState{term: 3}
+		s.announce(Leadership{true, 3})
+		s.announce(Leadership{Term: 3})
+		s.term = &termState{term: 5}
+		s.announce(Leadership{true, 5})
+		s.announce(Leadership{true, 4}) // late
+		if l := <-c; l != (Leadership{true, 5}) {
+			t.Fatalf("%+v", l)
+		}
+		if l := <-s.Leadership(); l != (Leadership{true, 5}) {
+			t.Fatalf("a new reader sees %+v", l)
+		}
+	})
+}
+
+// TestDurable: every write to the log is synced (SPEC T6), and the freelist is not written with it.
+func TestDurable(t *testing.T) {
+	o := storeOptions("raft.db")
+	if o.NoSync || o.BoltOptions.NoSync || o.BoltOptions.NoGrowSync || !o.BoltOptions.NoFreelistSync {
+		t.Fatalf("%+v %+v", o, o.BoltOptions)
+	}
+}
+
+// TestNoHeartbeatFastPath: heartbeats must pass through raft's main loop (raft #695).
+func TestNoHeartbeatFastPath(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n1", nil), 1)
+		var _ raft.Transport = s.trans
+		called := false
+		s.trans.SetHeartbeatHandler(func(raft.RPC) { called = true })
+		c.leader()
+		c.start(c.add("n2", nil), 0, "n1:1")
+		c.await("promotion", func() bool { return c.nodes["n2"].store.Status().Role == RoleFollower })
+		if err := s.Transfer(ctxFor(t, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(10 * time.Second)
+		if called {
+			t.Fatal("a heartbeat was handled on the transport's goroutine")
+		}
+	})
+}
+
+// TestConfig refuses what cannot work.
+func TestConfig(t *testing.T) {
+	ok := Config{ID: "n1", Dir: "x", Addr: "10.0.0.1:7000", Net: memnetNode()}
+	if _, err := ok.withDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"no ID":             func(c *Config) { c.ID = "" },
+		"ID with a slash":   func(c *Config) { c.ID = "a/b" },
+		"no directory":      func(c *Config) { c.Dir = "" },
+		"no address":        func(c *Config) { c.Addr = "" },
+		"any address":       func(c *Config) { c.Addr = "0.0.0.0:7000" },
+		"any v6 address":    func(c *Config) { c.Addr = "[::]:7000" },
+		"port only":         func(c *Config) { c.Addr = ":7000" },
+		"no network":        func(c *Config) { c.Net = nil },
+		"negative expect":   func(c *Config) { c.BootstrapExpect = -1 },
+		"quick heartbeats":  func(c *Config) { c.HeartbeatTimeout = 500 * time.Millisecond },
+		"long lease":        func(c *Config) { c.LeaderLeaseTimeout = 2 * time.Second },
+		"negative limit":    func(c *Config) { c.QueueBytes = -1 },
+		"negative patience": func(c *Config) { c.DiskTimeout = -1 },
+	} {
+		c := ok
+		change(&c)
+		if _, err := c.withDefaults(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
