@@ -3,7 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +15,7 @@ import (
 )
 
 // errHalted ends a run whose token is dead (SPEC L3). To the guest and the runtime it is a lost lease.
-var errHalted = errors.Join(errors.New("worker: the token is dead"), runtime.ErrKilledLease)
+var errHalted = fmt.Errorf("worker: the token is dead: %w", runtime.ErrKilledLease)
 
 // phase of a run. It only goes forward.
 type phase uint8

@@ -133,8 +133,15 @@ func TestShutdownWithAGuestThatDoesNotStop(t *testing.T) {
 		b.assign(7)
 		b.at(time.Second)
 		b.stop()
-		if err := <-b.ended; !errors.Is(err, ErrStuck) {
-			t.Errorf("Run: %v", err)
+		select {
+		case err := <-b.ended:
+			if !errors.Is(err, ErrStuck) {
+				t.Errorf("Run: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("Run waits for a guest that does not stop")
+			close(release)
+			return
 		}
 		if _, err := openDir(b.worker.cfg.Dir); !errors.Is(err, ErrDirInUse) {
 			t.Errorf("the directory was unlocked: %v", err)

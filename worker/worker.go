@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,7 @@ var ErrStuck = errors.New("worker: guests do not stop")
 var errWorkerStopped = errors.New("worker: stopped")
 
 // errSessionNotFound: the leader says that the session has ended.
-var errSessionNotFound = errors.Join(errors.New("worker: the leader does not know the session"), runtime.ErrKilledLease)
+var errSessionNotFound = fmt.Errorf("worker: the leader does not know the session: %w", runtime.ErrKilledLease)
 
 // errSessionClosed: our Bye was answered.
 var errSessionClosed = errors.New("worker: session closed")
@@ -70,7 +71,7 @@ func (w *Worker) Close() error {
 
 // Run works until ctx ends, then shuts down cleanly: it takes nothing new, tells its guests to drain, gives back what
 // they leave, and closes the session (SPEC R3). That takes no longer than DrainTime and three times CloseTime, leader or
-// no leader. The error is nil, or ErrStuck.
+// no leader, and what the Runner needs to finish a compilation that is under way. The error is nil, or ErrStuck.
 func (w *Worker) Run(ctx context.Context) error {
 	if !w.running.CompareAndSwap(false, true) {
 		return errors.New("worker: Run called twice, or after Close")
