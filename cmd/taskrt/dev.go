@@ -68,6 +68,7 @@ func (p *program) dev(c *cli.Context) error {
 		return usagef(c, "%w", err)
 	}
 	d := devCluster{log: log}
+	// The nodes share compiled modules: what the one that checks an upload has compiled, the others only load.
 	for i := range n {
 		http, err := nthAddress(c.String("http"), i)
 		if err != nil {
@@ -75,7 +76,7 @@ func (p *program) dev(c *cli.Context) error {
 		}
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
-			id: id, dir: filepath.Join(dir, id), http: http, raft: addrs[i], join: addrs, expect: n,
+			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], join: addrs, expect: n,
 			worker: true, slots: c.Int("worker-slots"), ttl: ttl, log: log,
 		})
 		if err != nil {

@@ -12,11 +12,13 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/runtime"
 )
 
 // memberConfig is what one cluster member of this process is made of.
 type memberConfig struct {
 	id, dir    string
+	cache      string // directory of compiled modules; "": one in dir
 	http, raft string // HOST:PORT to listen on
 	join       []string
 	expect     int
@@ -52,6 +54,7 @@ func openMember(c memberConfig) (*member, error) {
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
 		Worker: c.worker, Slots: c.slots, SessionTTL: c.ttl, Version: buildVersion().Version, Logger: c.log,
+		Runtime: runtime.Config{CacheDir: c.cache},
 	})
 	if err != nil {
 		httpListener.Close()

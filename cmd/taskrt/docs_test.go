@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDocs runs every command line of the documentation verbatim. The ```sh blocks of one page, in order, are one
+// script: bash -e in a copy of what the repository holds, taskrt on the PATH, TASKRT_SERVER naming a fresh `taskrt dev`
+// cluster. A block that needs another terminal or machine is marked ```sh no-test, and the page says why.
+func TestDocs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts clusters")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(pages, filepath.Join(root, "README.md"))
+	blocks := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script, n, err := shellBlocks(string(text))
+		if err != nil {
+			t.Errorf("%s: %v", page, err)
+		}
+		blocks += n
+		if n == 0 {
+			continue
+		}
+		t.Run(filepath.Base(page), func(t *testing.T) { runPage(t, root, script) })
+	}
+	if blocks == 0 {
+		t.Error("no page has a command line: is the marker of the blocks still ```sh ?")
+	}
+}
+
+// shellBlocks returns the ```sh blocks of a page as one script, and how many there are.
+func shellBlocks(page string) (script string, blocks int, err error) {
+	var b strings.Builder
+	in, skip := false, false
+	for i, line := range strings.Split(page, "\n") {
+		info, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && in:
+			in = false
+		case fence && skip:
+			skip = false
+		case fence && info == "sh":
+			in = true
+			blocks++
+			fmt.Fprintf(&b, ": line %d\n", i+1)
+		case fence && (strings.HasPrefix(info, "sh ") && info != "sh no-test"):
+			return "", 0, fmt.Errorf("line %d: unknown marker %q", i+1, line)
+		case fence && (info == "bash" || info == "shell" || info == "console"):
+			return "", 0, fmt.Errorf("line %d: %q is not run by any test; write ```sh", i+1, line)
+		case fence:
+			skip = true
+		case in:
+			b.WriteString(line + "\n")
+		}
+	}
+	if in || skip {
+		return "", 0, fmt.Errorf("a block is not closed")
+	}
+	return b.String(), blocks, nil
+}
+
+// runPage runs a script against a cluster of its own.
+func runPage(t *testing.T, root, script string) {
+	d := startDev(t)
+	dir := copyTree(t, root)
+	cmd := exec.CommandContext(t.Context(), "bash", "-exo", "pipefail", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir())
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v; the script said:\n%s", err, out.String())
+	}
+}
+
+// copyTree gives a page a repository that it may write to: the files that git knows or that are new, no others.
+func copyTree(t *testing.T, root string) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("bash", "-eo", "pipefail", "-c",
+		`git ls-files -z --cached --others --exclude-standard | while IFS= read -rd "" f; do if [ -e "$f" ]; then printf "%s\0" "$f"; fi; done | tar -c --null -T - | tar -x -C "$1"`, "copy", dir)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("copy the repository: %v\n%s", err, out)
+	}
+	return dir
+}
+
+func TestShellBlocks(t *testing.T) {
+	for _, c := range []struct {
+		name, page, script string
+		blocks             int
+		bad                bool
+	}{
+		{"none", "text\n```go\nx\n```\n", "", 0, false},
+		{"two", "```sh\na\nb\n```\ntext\n```sh\nc\n```", ": line 1\na\nb\n: line 6\nc\n", 2, false},
+		{"not tested", "```sh no-test\na\n```\n```\nb\n```\n", "", 0, false},
+		{"unknown marker", "```sh notest\na\n```\n", "", 0, true},
+		{"other shell", "```bash\na\n```\n", "", 0, true},
+		{"open", "```sh\na\n", "", 0, true},
+	} {
+		script, blocks, err := shellBlocks(c.page)
+		if script != c.script || blocks != c.blocks || (err != nil) != c.bad {
+			t.Errorf("%s: %q, %d, %v", c.name, script, blocks, err)
+		}
+	}
+}
