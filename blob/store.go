@@ -87,11 +87,11 @@ func Open(cfg Config) (*Store, error) {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	s.cancel() // before the listeners close: Serve tells by it why Accept fails
 	for ln := range s.lns {
 		_ = ln.Close()
 	}
 	s.mu.Unlock()
-	s.cancel()
 	s.wg.Wait()
 	return nil
 }
