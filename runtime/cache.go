@@ -85,7 +85,7 @@ func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, insta
 	}
 	c.remove(digest)
 
-	making, err := os.MkdirTemp(c.dir, makingPrefix)
+	making, err := c.begin()
 	if err != nil {
 		c.log.Warn("code cache is not writable", "err", err)
 		return f(nil)
@@ -99,6 +99,14 @@ func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, insta
 		c.log.Warn("compiled code is not cached", "digest", digest, "err", err)
 	}
 	return rt, made, nil
+}
+
+// begin makes a directory to compile into.
+func (c *codeCache) begin() (string, error) {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil { // somebody may have deleted it all
+		return "", err
+	}
+	return os.MkdirTemp(c.dir, makingPrefix)
 }
 
 // with calls f with a cache in dir. The cache holds the engine that holds the code: it is closed after the runtime.

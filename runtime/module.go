@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -42,7 +43,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	m.minMemory = int64(parsed.Memories[0].Min) * wasmbin.PageSize
 	code := parsed.BoundTables()
 	m.rt, m.instances, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, instances, error) {
-		return compile(cache, code)
+		return compile(cache, code, parsed)
 	})
 	if err != nil {
 		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
@@ -50,8 +51,8 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	return m, nil
 }
 
-// compile makes a wazero runtime with the host's functions and one guest module. cache may be nil.
-func compile(cache wazero.CompilationCache, code []byte) (rt wazero.Runtime, made instances, err error) {
+// compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.
+func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module) (rt wazero.Runtime, made instances, err error) {
 	ctx := context.Background()
 	cfg := wazero.NewRuntimeConfig().
 		WithCloseOnContextDone(true). // the only way to end a computing guest until metering comes (DESIGN.md)
@@ -73,11 +74,15 @@ func compile(cache wazero.CompilationCache, code []byte) (rt wazero.Runtime, mad
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := instantiateHost(ctx, fresh); err != nil {
-		return nil, nil, err
+	if parsed.ImportsFrom(abi.Module) {
+		if err := instantiateHost(ctx, fresh); err != nil {
+			return nil, nil, err
+		}
 	}
-	if _, err := wasi_snapshot_preview1.NewBuilder(fresh).Instantiate(ctx); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", wasiModule, err)
+	if parsed.ImportsFrom(wasiModule) {
+		if _, err := wasi_snapshot_preview1.NewBuilder(fresh).Instantiate(ctx); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", wasiModule, err)
+		}
 	}
 	return fresh, &freshInstances{rt: fresh, compiled: compiled}, nil
 }

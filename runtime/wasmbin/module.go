@@ -1,6 +1,9 @@
 package wasmbin
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ValType is the binary code of a value type.
 type ValType byte
@@ -140,6 +143,11 @@ func (m *Module) Custom(name string) [][]byte {
 		}
 	}
 	return found
+}
+
+// ImportsFrom reports whether anything is imported from a module.
+func (m *Module) ImportsFrom(module string) bool {
+	return slices.ContainsFunc(m.Imports, func(i Import) bool { return i.Module == module })
 }
 
 // Export returns the export with that name.
