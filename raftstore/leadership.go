@@ -115,10 +115,16 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &termState{term: s.raft.CurrentTerm()}
 	s.leadMu.Lock()
+	if s.closing { // elected on the way down: Close may already wait for wg
+		s.leadMu.Unlock()
+		return cancel
+	}
 	s.term = t
+	s.wg.Add(1)
 	s.leadMu.Unlock()
 	s.batch.open(t)
-	s.wg.Go(func() {
+	go func() {
+		defer s.wg.Done()
 		if err := s.lead(ctx, t); err != nil && ctx.Err() == nil {
 			// Leading without being able to is worse than not leading (nomad #8470).
 			s.log.Warn("giving up leadership", "term", t.term, "err", err)
@@ -127,7 +133,7 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 				s.log.Warn("leadership transfer failed", "err", err)
 			}
 		}
-	})
+	}()
 	return func() {
 		cancel()
 		s.batch.close()

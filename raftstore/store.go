@@ -47,6 +47,7 @@ type Store struct {
 	lastLeadership Leadership
 	leadSubs       []chan Leadership
 	leadClosed     bool
+	closing        bool // no term begins any more
 
 	failOnce sync.Once
 	failed   chan struct{} // closed when the node has stopped itself
@@ -198,6 +199,9 @@ func (s *Store) shut(ctx context.Context) error {
 	if s.failure() == nil {
 		s.snapshotAtEnd(ctx)
 	}
+	s.leadMu.Lock()
+	s.closing = true
+	s.leadMu.Unlock()
 	s.cancel()
 	s.server.close()
 	s.clients.close()
