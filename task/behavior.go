@@ -87,7 +87,7 @@ type Version struct {
 	Module      string `cbor:"2,keyasint"` // Module.Digest
 	Policy      Policy `cbor:"3,keyasint"`
 	ActivatedAt Time   `cbor:"4,keyasint"`
-	Pinned      int64  `cbor:"-"` // tasks pinned to it; derived
+	Pinned      int64  `cbor:"-"` // tasks pinned to it; derived: filled in by Machine.Behavior and Behaviors only
 }
 
 // KeptVersions is how many versions of a behavior are kept besides those that tasks are pinned to (SPEC B2).
@@ -126,5 +126,5 @@ type Session struct {
 	Proof   []byte    `cbor:"7,keyasint"`           // SPEC L6: hash of the secret kept in the worker's directory
 	Seq     uint64    `cbor:"8,keyasint,omitempty"` // number of the last assignment
 	Acked   uint64    `cbor:"9,keyasint,omitempty"` // last assignment that the worker said it received
-	Running int64     `cbor:"-"`                    // leases held; derived
+	Running int64     `cbor:"-"`                    // leases held; derived: filled in by Machine.Session and Sessions only
 }

@@ -92,7 +92,9 @@ type Header struct {
 // EventKind says what happened.
 type EventKind uint8
 
-// Kinds of events. Task is the record after the change (before it, for TaskRemoved).
+// Kinds of events. Task is the record after the change (before it, for TaskRemoved). Every version of a record is
+// announced by one TaskChanged, its end by one TaskRemoved; the other kinds come after it, in addition, and say what
+// somebody has to do.
 const (
 	TaskChanged     EventKind = iota + 1
 	TaskRemoved               // SPEC L9; Lease is set if it was running: its worker must be told to halt

@@ -140,8 +140,11 @@ func (s *script) entry(lines []string) error {
 				return err
 			}
 		}
-		if a.err != nil || len(a.named) > 0 {
-			return fmt.Errorf("arguments: %v %v", a.named, a.err)
+		if a.err != nil {
+			return a.err
+		}
+		if len(a.named) > 0 {
+			return fmt.Errorf("unknown arguments: %v", a.named)
 		}
 		ps = append(ps, p)
 	}

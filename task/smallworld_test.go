@@ -234,7 +234,7 @@ func allowed(a, b *task.Task, c task.Command, r task.Result, now task.Time) erro
 		switch {
 		case a == nil && b != nil && !submit, a == nil && b != nil && b.Status != task.Created:
 			return fmt.Errorf("appeared by %T", c)
-		case a != nil && !remove && !(tick && a.Final()):
+		case a != nil && !remove && (!tick || !a.Final()):
 			return fmt.Errorf("disappeared by %T", c)
 		}
 		return nil
@@ -245,8 +245,10 @@ func allowed(a, b *task.Task, c task.Command, r task.Result, now task.Time) erro
 		}
 		return nil
 	}
-	if _, finish := c.(task.Finish); r.Code != task.OK && !(finish && b.Error != nil && b.Error.Code == task.CodeDeadlineExceeded) {
-		return fmt.Errorf("changed by a refused command")
+	if r.Code != task.OK {
+		if _, finish := c.(task.Finish); !finish || b.Error == nil || b.Error.Code != task.CodeDeadlineExceeded {
+			return fmt.Errorf("changed by a refused command")
+		}
 	}
 	if b.Rev < a.Rev || b.CreatedRev != a.CreatedRev || b.Attempt < a.Attempt {
 		return fmt.Errorf("a number went back")

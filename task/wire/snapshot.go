@@ -81,10 +81,11 @@ func decodeRecord(tag byte, body []byte) (task.Record, error) {
 // WriteSnapshot writes f. It may run beside Apply.
 func WriteSnapshot(w io.Writer, f *task.Frozen) error {
 	out := bufio.NewWriterSize(w, 256<<10)
-	out.WriteString(snapshotMagic) // a bufio.Writer keeps its first error until Flush
-	out.WriteByte(snapshotVersion)
+	if _, err := out.Write(append([]byte(snapshotMagic), snapshotVersion)); err != nil {
+		return fmt.Errorf("wire: snapshot: %w", err)
+	}
 	var body bytes.Buffer
-	var length [binary.MaxVarintLen64]byte
+	var frame []byte
 	for r := range f.Records {
 		tag, err := tagOf(r)
 		if err != nil {
@@ -94,13 +95,14 @@ func WriteSnapshot(w io.Writer, f *task.Frozen) error {
 		if err := cborModes.enc.MarshalToBuffer(r, &body); err != nil {
 			return fmt.Errorf("wire: snapshot record %T: %w", r, err)
 		}
-		out.WriteByte(tag)
-		out.Write(length[:binary.PutUvarint(length[:], uint64(body.Len()))])
-		if _, err := out.Write(body.Bytes()); err != nil {
+		frame = append(binary.AppendUvarint(append(frame[:0], tag), uint64(body.Len())), body.Bytes()...)
+		if _, err := out.Write(frame); err != nil {
 			return fmt.Errorf("wire: snapshot: %w", err)
 		}
 	}
-	out.Write([]byte{tagEnd, 0})
+	if _, err := out.Write([]byte{tagEnd, 0}); err != nil {
+		return fmt.Errorf("wire: snapshot: %w", err)
+	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("wire: snapshot: %w", err)
 	}
