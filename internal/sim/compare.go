@@ -17,8 +17,8 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 		if d := diff("", got[i], want[i]); d != "" {
 			return fmt.Errorf("result of %s: %s", describe(ps[i]), d)
 		}
-		if r.model.Refused != "" {
-			return fmt.Errorf("result of %s: %s", describe(ps[i]), r.model.Refused)
+		if r.numbers.refused != "" {
+			return fmt.Errorf("result of %s: %s", describe(ps[i]), r.numbers.refused)
 		}
 	}
 	for _, check := range []func() error{
@@ -46,9 +46,9 @@ func (r *Run) compareTasks() error {
 	var want task.Counts
 	for _, t := range real {
 		k := task.Key{Namespace: t.Namespace, ID: t.ID}
-		r.model.Adopt(k, t)
-		if r.model.Refused != "" {
-			return fmt.Errorf("record %v: %s", k, r.model.Refused)
+		r.numbers.adopt(k, t)
+		if r.numbers.refused != "" {
+			return fmt.Errorf("record %v: %s", k, r.numbers.refused)
 		}
 		n := r.model.Tasks[k]
 		if n == nil {
@@ -137,7 +137,7 @@ func (r *Run) compareSessions() error {
 		return fmt.Errorf("%d sessions, want %d", len(real), len(r.model.Sessions))
 	}
 	for _, s := range real {
-		if d := diff("", s, r.model.Sessions[s.ID]); d != "" {
+		if d := diff("", *s, r.model.Sessions[s.ID]); d != "" {
 			return fmt.Errorf("session %d: %s", s.ID, d)
 		}
 		want := r.model.Leases(s.ID)
@@ -186,6 +186,21 @@ func (r *Run) free(kind int) []task.Free {
 	return free
 }
 
+// due returns the tasks that could run now, in the order of T4.
+func (r *Run) due() []*task.Task {
+	var due []*task.Task
+	for _, t := range r.model.Tasks {
+		if r.model.Due(t) && r.model.Version(t, t.Version) != nil {
+			due = append(due, t)
+		}
+	}
+	order := func(t *task.Task) int64 { return int64(t.NotBefore) - int64(t.Priority)*60_000 }
+	slices.SortFunc(due, func(a, b *task.Task) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.CreatedRev, b.CreatedRev))
+	})
+	return due
+}
+
 // comparePlan checks that Plan gives away due tasks in the order of T4, passing over only those that nobody can run.
 func (r *Run) comparePlan() error {
 	for kind := range 3 {
@@ -211,7 +226,7 @@ func (r *Run) checkPlan(free []task.Free, plan []task.Assign, limit int) error {
 		return left[id] > 0 && (ready[id] == nil || ready[id](v.Module, v.Version))
 	}
 	given := len(plan)
-	for _, t := range r.model.Due() {
+	for _, t := range r.due() {
 		if given-len(plan) == limit {
 			break
 		}
@@ -246,8 +261,11 @@ func (r *Run) compareNextTick() error {
 	var wantWall task.Time
 	var wantLease task.LeaseTime
 	for _, t := range r.model.Tasks {
-		due, deadline, sweep := r.model.Times(t)
-		for _, at := range []task.Time{due, deadline, sweep} {
+		deadline, sweep := r.model.Times(t)
+		for _, at := range []task.Time{t.NotBefore, deadline, sweep} {
+			if at == t.NotBefore && at != deadline && at <= r.model.Now {
+				continue // due already: no Tick needed
+			}
 			if at != 0 && (wantWall == 0 || at < wantWall) {
 				wantWall = at
 			}
@@ -321,7 +339,7 @@ func (r *Run) compareEvents(events []task.Event) error {
 		}
 	}
 	for id := range r.history.sessions {
-		if r.model.Sessions[id] == nil && !ended[id] {
+		if _, live := r.model.Sessions[id]; !live && !ended[id] {
 			return fmt.Errorf("no event for the end of session %d", id)
 		}
 	}

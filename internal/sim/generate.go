@@ -248,7 +248,7 @@ func (g *generator) submit(r *Run) Op {
 
 func (g *generator) assign(r *Run) Op {
 	o := g.task("assign")
-	if due := r.model.Due(); len(due) > 0 && g.percent(80) {
+	if due := r.due(); len(due) > 0 && g.percent(80) {
 		t := pick(g, due)
 		o.NS, o.ID = shortNS(t.Namespace), t.ID
 	}
@@ -358,7 +358,7 @@ func (g *generator) open(r *Run) Op {
 func (g *generator) renew(r *Run) Op {
 	o := Op{Verb: "renew"}
 	g.session(r, &o)
-	if s := r.model.Sessions[r.symbols.session(o)]; s != nil && s.Seq > 0 && g.percent(70) {
+	if s := r.model.Sessions[r.symbols.session(o)]; s.Seq > 0 && g.percent(70) {
 		o.Acked = 1 + g.rng.Uint64N(s.Seq)
 	}
 	return o

@@ -16,6 +16,8 @@ type history struct {
 	numbers  map[[2]uint64]uint64 // session and seq of an assignment → its token
 	topRev   uint64
 	topToken uint64
+
+	topSession uint64
 }
 
 // lease is who a token was given to.
@@ -26,7 +28,7 @@ type lease struct {
 }
 
 func newHistory() *history {
-	return &history{map[task.Key]*task.Task{}, map[uint64]bool{}, map[uint64]*task.Task{}, map[uint64]lease{}, map[[2]uint64]uint64{}, 0, 0}
+	return &history{map[task.Key]*task.Task{}, map[uint64]bool{}, map[uint64]*task.Task{}, map[uint64]lease{}, map[[2]uint64]uint64{}, 0, 0, 0}
 }
 
 func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result) error {
@@ -58,10 +60,16 @@ func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result)
 		return err
 	}
 	h.tasks, h.topRev, h.topToken = now, topRev, topToken
-	h.sessions = map[uint64]bool{}
+	live := map[uint64]bool{}
 	for _, s := range m.Sessions() {
-		h.sessions[s.ID] = true
+		if live[s.ID] = true; !h.sessions[s.ID] && s.ID <= h.topSession {
+			return fmt.Errorf("new session %d, but %d was given before", s.ID, h.topSession)
+		}
 	}
+	for id := range live {
+		h.topSession = max(h.topSession, id)
+	}
+	h.sessions = live
 	return nil
 }
 

@@ -44,6 +44,7 @@ type Options struct {
 type Run struct {
 	opts     Options
 	model    *naive.Model
+	numbers  *adopter
 	replicas [replicas]*replica
 	index    uint64
 	history  *history
@@ -58,6 +59,7 @@ const (
 // New starts a comparison from the empty state.
 func New(opts Options) *Run {
 	r := &Run{opts: opts, model: naive.New(processIdle), history: newHistory(), symbols: newSymbols()}
+	r.numbers = newAdopter(r.model)
 	for i := range r.replicas {
 		r.replicas[i] = newReplica(i)
 	}
@@ -116,6 +118,7 @@ func (r *Run) Step(s Step) (err error) {
 			return fmt.Errorf("replicas 0 and %d differ: %w", i, err)
 		}
 	}
+	r.numbers.next()
 	want := r.model.Apply(h, ps, results)
 	if err := r.compare(ps, results, want, events); err != nil {
 		return err

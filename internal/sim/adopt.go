@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"github.com/taskrt/taskrt/internal/sim/naive"
+	"github.com/taskrt/taskrt/task"
+)
+
+// adopter fills in the numbers that the SPEC leaves to the machine, if they keep its rules: revs and tokens rise and
+// are never used again, a retry comes within the bounds of its policy.
+type adopter struct {
+	model            *naive.Model
+	refused          string // why a number was wrong
+	revs             map[uint64]bool
+	topRev, topToken uint64 // topRev: of former entries
+}
+
+func newAdopter(m *naive.Model) *adopter {
+	a := &adopter{model: m, revs: map[uint64]bool{}}
+	m.Adopt = a.adopt
+	return a
+}
+
+// next is called before each entry.
+func (a *adopter) next() {
+	for r := range a.revs {
+		a.topRev = max(a.topRev, r)
+	}
+	clear(a.revs)
+}
+
+// adopt completes the model's record from the machine's.
+func (a *adopter) adopt(k task.Key, real *task.Task) {
+	if a.model.Tasks[k] == nil || real == nil {
+		return
+	}
+	n := *a.model.Tasks[k]
+	if n.CreatedRev == 0 {
+		n.CreatedRev = a.rev(real.CreatedRev, 0)
+	}
+	if n.Rev == 0 {
+		n.Rev = a.rev(real.Rev, n.CreatedRev)
+	}
+	if n.Lease != nil && n.Lease.Token == 0 && real.Lease != nil {
+		if real.Lease.Token <= a.topToken {
+			a.refused = "the token does not rise"
+		}
+		l := *n.Lease
+		l.Token, a.topToken, n.Lease = real.Lease.Token, real.Lease.Token, &l
+	}
+	if n.Ended != nil && n.Ended.Finish == naive.UnknownHash && real.Ended != nil && real.Ended.Finish != 0 {
+		n.Ended = &task.Ended{Token: n.Ended.Token, Finish: real.Ended.Finish}
+	}
+	if bounds, ok := a.model.Jitter[k]; ok {
+		delete(a.model.Jitter, k)
+		if real.NotBefore < bounds[0] || real.NotBefore > bounds[1] {
+			a.refused = "the retry is not within the bounds of its policy"
+		}
+		n.NotBefore = real.NotBefore
+	}
+	a.model.Tasks[k] = &n
+}
+
+// rev returns rev if no record ever had it; created is this record's own first.
+func (a *adopter) rev(rev, created uint64) uint64 {
+	if rev <= a.topRev || a.revs[rev] && rev != created {
+		a.refused = "the rev is not new"
+	}
+	a.revs[rev] = true
+	return rev
+}
