@@ -12,7 +12,7 @@ import (
 func policyOf(s runtime.Settings) task.Policy {
 	return task.Policy{
 		Index: s.Index, Description: s.Description,
-		IDStrategy: idStrategies[s.IDStrategy], IDFrom: s.IDFrom,
+		IDStrategy: idStrategy(s.IDStrategy), IDFrom: s.IDFrom,
 		Retry: task.Retry{
 			MaxAttempts: s.MaxAttempts, InitialInterval: millis(s.InitialInterval),
 			MultiplierThousandth: s.MultiplierThousandths, MaxInterval: millis(s.MaxInterval), JitterPercent: s.JitterPercent,
@@ -22,24 +22,48 @@ func policyOf(s runtime.Settings) task.Policy {
 			MemoryBytes: s.MemoryBytes, ParamsBytes: s.ParamsBytes, ResultBytes: s.ResultBytes,
 			CheckpointBytes: s.CheckpointBytes, LogBytes: s.LogBytes,
 		},
-		OnTrap: onErrors[s.OnTrap], OnTimeout: onErrors[s.OnTimeout], OnExhausted: onErrors[s.OnExhausted],
+		OnTrap: onError(s.OnTrap), OnTimeout: onError(s.OnTimeout), OnExhausted: onError(s.OnExhausted),
 		ResultRequired: s.ResultRequired, MaxLost: s.MaxLost,
 		KeepSuccess: millis(s.KeepSuccess), KeepFailure: millis(s.KeepFailure),
 		ParamsSchema: s.ParamsSchema, ResultSchema: s.ResultSchema,
 	}
 }
 
-// The words of the manifest; the zero value is the default of each.
-var (
-	idStrategies = map[string]task.IDStrategy{"random": task.IDRandom, "params": task.IDParams, "caller": task.IDCaller}
-	onErrors     = map[string]task.OnError{"retry": task.OnErrorRetry, "fail": task.OnErrorFail}
-)
+func idStrategy(word string) task.IDStrategy {
+	switch word {
+	case "params":
+		return task.IDParams
+	case "caller":
+		return task.IDCaller
+	}
+	return task.IDRandom
+}
+
+func idStrategyWord(s task.IDStrategy) string {
+	switch s {
+	case task.IDParams:
+		return "params"
+	case task.IDCaller:
+		return "caller"
+	}
+	return "random"
+}
+
+func onError(word string) task.OnError {
+	switch word {
+	case "retry":
+		return task.OnErrorRetry
+	case "fail":
+		return task.OnErrorFail
+	}
+	return task.OnErrorDefault
+}
 
 // manifestOf is the way back: a behavior's entry of the manifest with every default filled in, as the API shows it.
 func manifestOf(name string, p *task.Policy) (json.RawMessage, error) {
 	b := runtime.Behavior{
 		Name: name, Description: p.Description,
-		ID: &runtime.ID{Strategy: "random", From: p.IDFrom},
+		ID: &runtime.ID{Strategy: idStrategyWord(p.IDStrategy), From: p.IDFrom},
 		Retry: &runtime.Retry{
 			MaxAttempts: &p.Retry.MaxAttempts, InitialInterval: duration(p.Retry.InitialInterval),
 			MultiplierThousandths: &p.Retry.MultiplierThousandth, MaxInterval: duration(p.Retry.MaxInterval),
@@ -60,11 +84,6 @@ func manifestOf(name string, p *task.Policy) (json.RawMessage, error) {
 	}
 	if p.ResultRequired {
 		b.Result = "required"
-	}
-	for word, s := range idStrategies {
-		if s == p.IDStrategy {
-			b.ID.Strategy = word
-		}
 	}
 	return json.Marshal(b)
 }
