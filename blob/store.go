@@ -51,6 +51,7 @@ type Config struct {
 type Store struct {
 	cfg    Config
 	flight singleflight.Group
+	busy   chan struct{} // one element per request of a peer that is worked on
 
 	ctx    context.Context // ends with Close; fetches run under it, not under one caller's context
 	cancel context.CancelFunc
@@ -80,7 +81,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("blob: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Store{cfg: cfg, ctx: ctx, cancel: cancel, lns: map[net.Listener]struct{}{}}, nil
+	return &Store{cfg: cfg, ctx: ctx, cancel: cancel, busy: make(chan struct{}, maxBusy), lns: map[net.Listener]struct{}{}}, nil
 }
 
 // Close stops serving and fetching, and waits for both. A second Close does nothing more.

@@ -32,6 +32,9 @@ const (
 	statusFailed   byte = 3 // the peer's disk
 )
 
+// maxBusy is how many requests of peers are worked on at a time.
+const maxBusy = 8
+
 // idleTimeout ends a connection on which a peer asks nothing or stops in the middle.
 const idleTimeout = time.Minute
 
@@ -66,13 +69,27 @@ func (s *Store) serve(c net.Conn) {
 	r, w := bufio.NewReader(c), bufio.NewWriter(c)
 	for {
 		_ = c.SetDeadline(time.Now().Add(idleTimeout))
-		if err := s.answer(r, w); err != nil {
+		if _, err := r.Peek(1); err != nil {
 			return
 		}
-		if err := w.Flush(); err != nil {
+		if err := s.answerOne(r, w); err != nil {
 			return
 		}
 	}
+}
+
+// answerOne answers one request. Each holds a whole file in memory, so only a few are worked on at a time.
+func (s *Store) answerOne(r *bufio.Reader, w *bufio.Writer) error {
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+	if err := s.answer(r, w); err != nil {
+		return err
+	}
+	return w.Flush()
 }
 
 // answer reads one request and writes its answer. An error ends the connection.

@@ -152,6 +152,9 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	if !task.ValidCursor(r.Cursor) {
+		return nil, api.FieldError(api.CodeInvalidField, "cursor", "is not one that a list returned")
+	}
 	f := task.Filter{
 		Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor,
 		Status: statuses(r.Status),

@@ -59,6 +59,8 @@ func TestSubmitRefusals(t *testing.T) {
 			_, err := c.Node(0).Submit(t.Context(), x.r)
 			wantError(t, err, x.status, x.code, x.field)
 		}
+		_, err = c.Node(0).Tasks(t.Context(), api.ListRequest{Cursor: "no cursor!"})
+		wantError(t, err, 400, api.CodeInvalidField, "cursor")
 		l, err := c.Node(0).Tasks(t.Context(), api.ListRequest{})
 		if err != nil || len(l.Tasks) > 0 {
 			t.Errorf("something was stored: %v, %v", l, err)

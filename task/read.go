@@ -63,6 +63,12 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next string) {
 	return tasks, ""
 }
 
+// ValidCursor reports whether Tasks could have handed out the cursor. Tasks begins at the first task for one that is not.
+func ValidCursor(cursor string) bool {
+	_, err := strconv.ParseUint(cursor, 36, 64)
+	return cursor == "" || err == nil
+}
+
 func (f *Filter) matches(t *Task) bool {
 	return (f.Namespace == "" || f.Namespace == t.Namespace) &&
 		(f.Status == 0 || f.Status == t.Status) &&
