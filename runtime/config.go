@@ -29,7 +29,7 @@ type Config struct {
 	Clock func() time.Time
 	// Boottime stamps the begin and end of guest execution; default the function Boottime of this package.
 	Boottime func() time.Duration
-	// Rand is the guests' randomness; default crypto/rand. A deterministic reader makes guests deterministic.
+	// Rand is the guests' randomness, read by many goroutines; default crypto/rand.
 	Rand io.Reader
 	// OnRun, if set, is told of every attempt after no guest code of it runs any more, on the goroutine of Run: the proof
 	// for SPEC L1 in tests, also of attempts whose outcome nobody reads.
