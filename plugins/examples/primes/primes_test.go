@@ -100,8 +100,8 @@ func TestCancel(t *testing.T) {
 func TestDrainAndResume(t *testing.T) {
 	h := &sdktest.Host{Params: params(limit), OnBeat: func(int) sdk.Signals { return sdk.SignalDraining }}
 	var r sdktest.Result
-	attempts := 0
-	for attempts = 1; attempts < 100; attempts++ {
+	attempts := 1
+	for ; attempts < 100; attempts++ {
 		if r = sdktest.Run(t, "primes", h); r.Outcome != abi.OutcomeYield {
 			break
 		}

@@ -44,7 +44,7 @@ func (p progress) save(c *sdk.Context) error {
 	text := tinyjson.AppendInt(tinyjson.AppendMember([]byte{'{'}, "done"), int64(p.done))
 	text = tinyjson.AppendInt(tinyjson.AppendMember(text, "count"), p.count)
 	err := c.SaveCheckpoint(append(text, '}'))
-	if err == sdk.ErrUnavailable {
+	if err == sdk.ErrUnavailable { //nolint:errorlint // never wrapped, and package errors would be linked
 		c.Log(sdk.LevelWarn, "no checkpoint now: "+err.Error())
 		return nil
 	}

@@ -44,10 +44,10 @@ func Permanent(err error) error {
 
 // message is the text of err without the code that e, which is err or wrapped in it, would repeat.
 func message(err error, e *Error) string {
-	if l, ok := err.(*later); ok {
+	if l, ok := err.(*later); ok { //nolint:errorlint // err itself, not what it wraps
 		err = l.error
 	}
-	if err == error(e) {
+	if err == error(e) { //nolint:errorlint // err itself, not what it wraps
 		return e.Message
 	}
 	return err.Error()
@@ -115,7 +115,7 @@ func walk(err error, found func(error) bool) bool {
 		if found(err) {
 			return true
 		}
-		switch u := err.(type) {
+		switch u := err.(type) { //nolint:errorlint // this is the unwrapping
 		case interface{ Unwrap() error }:
 			err = u.Unwrap()
 		case interface{ Unwrap() []error }:
@@ -136,7 +136,7 @@ func walk(err error, found func(error) bool) bool {
 func find[E error](err error) (e E, ok bool) {
 	ok = walk(err, func(err error) bool {
 		var found bool
-		e, found = err.(E)
+		e, found = err.(E) //nolint:errorlint // one step of walk, which unwraps
 		return found
 	})
 	return e, ok

@@ -73,7 +73,7 @@ func finish(c *Context, err error) abi.Outcome {
 		writeTime(c.h, y.at)
 		return abi.OutcomeYield
 	}
-	if walk(err, func(err error) bool { return err == ErrCancelled }) {
+	if walk(err, func(err error) bool { return err == ErrCancelled }) { //nolint:errorlint // one step of walk, which unwraps
 		return abi.OutcomeCancelled
 	}
 	l, again := find[*later](err)

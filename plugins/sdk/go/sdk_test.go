@@ -113,7 +113,7 @@ func TestOutcomes(t *testing.T) {
 func TestPanicIsARetryableFailure(t *testing.T) {
 	for want, f := range map[string]func(*sdk.Context) error{
 		"panic: oh":                             func(*sdk.Context) error { panic("oh") },
-		"panic: assignment to entry in nil map": func(*sdk.Context) error { var m map[int]int; m[1] = 1; return nil },
+		"panic: assignment to entry in nil map": func(*sdk.Context) error { var m map[int]int; m[1] = 1; return nil }, //nolint:staticcheck // the panic is the point
 		"panic: 7":                              func(*sdk.Context) error { panic(7) },
 		"panic: a value of another type":        func(*sdk.Context) error { panic([]int{}) },
 	} {

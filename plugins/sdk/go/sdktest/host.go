@@ -40,7 +40,8 @@ func missing(ch abi.Channel) int32 {
 
 func (a *attempt) Write(ch abi.Channel, p []byte) int32 {
 	const maxDetail, maxNote, maxTime, maxManifest = 16 << 10, 4 << 10, 20, 1 << 20 // as package runtime has them
-	limit, replace := 0, false
+	var limit int
+	replace := false
 	switch ch {
 	case abi.Result:
 		limit = a.MaxResult

@@ -95,7 +95,7 @@ func (v Value) Int64() (int64, bool) {
 func split(text string) (digits []byte, exp int, negative bool) {
 	fraction := false
 	for i := range len(text) {
-		switch c := text[i]; {
+		switch c := text[i]; { //nolint:staticcheck // QF1002: reads like the parser's switches
 		case c == '-':
 			negative = true
 		case c == '.':
