@@ -49,7 +49,8 @@ func (m *Machine) ended(t *Task, outcome string, finish uint64) *Task {
 	return &n
 }
 
-// release ends a run without an outcome: lost, given back or snoozed; it is due again at the time (SPEC T1, R3, R5).
+// release ends a run without an outcome: lost, given back or snoozed; it is due again at the time, or at the time of its
+// resubmit flag (SPEC T1, R3, R5, I3).
 // Losses have a limit, and who was being cancelled ends here (SPEC L8).
 func (m *Machine) release(r *row, outcome string, at Time) *Task {
 	return m.releaseWith(r, outcome, at, nil)
