@@ -114,7 +114,7 @@ func (m *Machine) dropModules() {
 			needed[b.behavior.Versions[i].Module] = true
 		}
 	}
-	for digest, x := range m.modules {
+	for digest, x := range m.modules { // order-free: each module is decided alone, and the sum commutes
 		if !needed[digest] {
 			m.sum -= hashModule(x)
 			m.counts.Modules--

@@ -98,7 +98,7 @@ func (c *checker) pages() {
 		}
 	}
 	ids := 0
-	for _, space := range s.spaces {
+	for _, space := range s.spaces { // order-free: it only adds up
 		ids += len(space)
 	}
 	c.expect(n == s.n && n == ids, "%d tasks in pages, %d counted, %d IDs", n, s.n, ids)
@@ -170,11 +170,11 @@ func (c *checker) behaviors() {
 		c.expect(i == 0 || m.byName[i-1].namespace < b.namespace ||
 			m.byName[i-1].namespace == b.namespace && m.byName[i-1].name < b.name, "order of behaviors")
 		c.expect(len(b.pins) == len(c.pins[b]), "%s: pins", b.name)
-		for v, n := range c.pins[b] {
+		for v, n := range c.pins[b] { // order-free: any violation will do
 			_, known := m.Behavior(b.namespace, b.name).Find(v)
 			c.expect(b.pins[v] == n && known, "B2: %s: %d tasks pinned to version %q, recounted %d", b.name, b.pins[v], v, n)
 		}
-		for v, l := range b.lanes {
+		for v, l := range b.lanes { // order-free: any violation will do
 			c.expect(l.version == v && l.behavior == b && l.queue.len() == c.queued[&l.queue], "%s: lane %q", b.name, v)
 			if l.queue.len() > 0 {
 				lanes++
@@ -193,12 +193,12 @@ func (c *checker) behaviors() {
 			c.expect(m.modules[b.behavior.Versions[i].Module] != nil, "%s: a version's module is not there", b.name)
 		}
 	}
-	for _, x := range m.modules {
+	for _, x := range m.modules { // order-free: the sum commutes
 		c.sum += hashModule(x)
 		c.counts.Modules++
 	}
 	c.expect(lanes == len(m.lanes), "%d lanes listed, %d hold tasks", len(m.lanes), lanes)
-	for ns, n := range m.finals {
+	for ns, n := range m.finals { // order-free: any violation will do
 		c.expect(n == c.finals[ns], "%d final tasks in %s, recounted %d", n, ns, c.finals[ns])
 	}
 }
@@ -206,7 +206,7 @@ func (c *checker) behaviors() {
 func (c *checker) sessions() {
 	m := c.m
 	c.expect(len(m.workers) == len(m.sessions) && m.expiries.len() == len(m.sessions), "sessions")
-	for id, s := range m.sessions {
+	for id, s := range m.sessions { // order-free: any violation will do
 		c.sum += hashSession(s.session)
 		c.counts.Sessions++
 		c.expect(s.session.ID == id && m.workers[s.session.Worker] == s && id <= m.sessionID, "session %d", id)
@@ -224,7 +224,7 @@ func (c *checker) sessions() {
 }
 
 func (c *checker) processes() {
-	for id, p := range c.m.processes {
+	for id, p := range c.m.processes { // order-free: any violation will do
 		c.sum += p.hash()
 		c.expect(p.id == id, "process %d", id)
 		bytes := int64(0)
@@ -249,7 +249,7 @@ func (c *checker) heaps() {
 	for _, b := range m.byName {
 		checkHeap(c, "successes", &b.success)
 		checkHeap(c, "failures", &b.failure)
-		for _, l := range b.lanes {
+		for _, l := range b.lanes { // order-free: any violation will do
 			checkHeap(c, "lane", &l.queue)
 		}
 	}

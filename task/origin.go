@@ -59,7 +59,7 @@ func (m *Machine) propose(p *Proposal) Result {
 func (m *Machine) meet(id uint64) *process {
 	for int64(len(m.processes)) >= max(m.limits.Processes, 1) {
 		var oldest *process
-		for _, p := range m.processes {
+		for _, p := range m.processes { // order-free: the least by (used, id) is one
 			if oldest == nil || p.used < oldest.used || p.used == oldest.used && p.id < oldest.id {
 				oldest = p
 			}
@@ -148,7 +148,7 @@ func (m *Machine) forget(p *process) {
 // forgetProcesses is the Tick's part: processes that have been silent for an hour of the lease clock are gone or have
 // nothing left to send again.
 func (m *Machine) forgetProcesses() {
-	for _, p := range m.processes {
+	for _, p := range m.processes { // order-free: each is decided alone, and the sum commutes
 		if later(p.used, Millis(m.limits.ProcessIdle)) <= m.leaseNow {
 			m.forget(p)
 			m.tickChange = true

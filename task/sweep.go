@@ -67,7 +67,7 @@ func (m *Machine) nextSweep() Time {
 		next = sooner(next, b.keptUntil(Success))
 		next = sooner(next, b.keptUntil(Failure))
 	}
-	for _, n := range m.finals {
+	for _, n := range m.finals { // order-free: the sooner of times commutes
 		if n > m.limits.Finals {
 			next = sooner(next, max(m.now, 1))
 		}

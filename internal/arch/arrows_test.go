@@ -1,0 +1,163 @@
+package arch_test
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows are ARCHITECTURE.md section 1 as a table: package → what it may import from this module, outside of tests.
+// "..." stands for everything below it in the drawing. A new package needs a line here.
+var arrows = map[string][]string{
+	"abi":       {},
+	"api":       {"task"},
+	"blob":      {"internal/mux"},
+	"raftstore": {"task", "task/wire", "internal/mux"},
+	"runtime":   {"abi", "runtime/wasmbin"},
+	"task":      {},
+	"task/wire": {"task"},
+	"worker":    {"abi", "runtime", "task", "worker/stream"},
+	"node":      {"abi", "api", "blob", "node/logs", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
+	"cmd/taskrt": {
+		"abi", "api", "api/console", "blob", "node", "runtime", "worker", "internal/mux",
+	},
+
+	"api/console":     {},
+	"node/logs":       {"task"},
+	"runtime/wasmbin": {},
+	"worker/stream":   {"task"},
+	"internal/mux":    {},
+
+	"plugins/examples":          {},
+	"plugins/sdk/go":            {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
+	"plugins/sdk/go/tinyjson":   {},
+	"plugins/sdk/go/sdkjson":    {"plugins/sdk/go"},
+	"plugins/sdk/go/sdktest":    {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host"},
+	"plugins/sdk/go/internal/*": {"abi"},
+	"plugins/examples/*":        {"plugins/sdk/go", "plugins/sdk/go/tinyjson", "plugins/sdk/go/sdkjson"},
+
+	// Tests only; see testOnly.
+	"abi/abitest":          {"abi", "runtime"},
+	"api/apitest":          {"api", "task"},
+	"internal/arch":        {},
+	"internal/clustertest": {"..."},
+	"internal/e2e":         {},
+	"internal/memnet":      {"internal/mux"},
+	"internal/sim":         {"task", "task/wire", "internal/sim/naive"},
+	"internal/sim/naive":   {"task"},
+
+	// Programs of the house: they run the product from outside.
+	"internal/demo":       {},
+	"internal/mutants":    {},
+	"testdata/wasm/build": {"abi", "runtime/wasmbin"},
+}
+
+// testOnly are packages that no other package imports outside of its tests, except others of them.
+var testOnly = []string{
+	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/e2e", "internal/memnet", "internal/sim",
+	"internal/sim/naive", "plugins/sdk/go/sdktest",
+}
+
+// thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A
+// package without a line may import none.
+var thirdParty = map[string][]string{
+	"api":           {"golang.org/x/sync"},
+	"api/apitest":   {"github.com/google/uuid"},
+	"blob":          {"golang.org/x/sync"},
+	"cmd/taskrt":    {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
+	"node":          {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"},
+	"raftstore":     {"github.com/hashicorp/raft", "github.com/hashicorp/raft-boltdb/v2", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt", "github.com/fxamacker/cbor/v2"},
+	"runtime":       {"github.com/tetratelabs/wazero", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys"},
+	"task/wire":     {"github.com/fxamacker/cbor/v2"},
+	"worker":        {"golang.org/x/sys"},
+	"worker/stream": {"github.com/fxamacker/cbor/v2"},
+}
+
+// rule finds the line of a table for a package: its own, or that of a pattern.
+func rule(table map[string][]string, dir string) (allowed []string, ok bool) {
+	if allowed, ok = table[dir]; ok {
+		return allowed, true
+	}
+	for pattern, allowed := range table {
+		if match, err := path.Match(pattern, dir); err == nil && match {
+			return allowed, true
+		}
+	}
+	return nil, false
+}
+
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	for _, f := range load(t) {
+		allowed, known := rule(arrows, f.dir)
+		if !known {
+			t.Errorf("%s: package %s is not in the table: say what it may import", f.path, f.dir)
+			continue
+		}
+		if f.test {
+			continue
+		}
+		for _, p := range f.imports() {
+			to, inside := strings.CutPrefix(p, module+"/")
+			if !inside {
+				if first, _, _ := strings.Cut(p, "/"); strings.Contains(first, ".") && !allowsModule(thirdParty[f.dir], p) {
+					t.Errorf("%s imports %s, which %s has no need of by ARCHITECTURE section 1", f.path, p, f.dir)
+				}
+				continue
+			}
+			if to != f.dir && !slices.Contains(allowed, to) && !slices.Contains(allowed, "...") {
+				t.Errorf("%s: no arrow from %s to %s", f.path, f.dir, to)
+			}
+			if slices.Contains(testOnly, to) && !slices.Contains(testOnly, f.dir) {
+				t.Errorf("%s imports %s, which is for tests only", f.path, to)
+			}
+		}
+	}
+}
+
+func allowsModule(modules []string, p string) bool {
+	return slices.ContainsFunc(modules, func(m string) bool { return p == m || strings.HasPrefix(p, m+"/") })
+}
+
+// TestArrowsOfTests: tests may use more than the package itself, but the core's tests must not depend on what stands
+// on it.
+func TestArrowsOfTests(t *testing.T) {
+	t.Parallel()
+	above := []string{"node", "cmd/taskrt", "internal/clustertest"}
+	for _, f := range load(t) {
+		if !f.test || slices.Contains(above, f.dir) || slices.Contains(testOnly, f.dir) {
+			continue
+		}
+		for _, p := range f.imports() {
+			if to, ok := strings.CutPrefix(p, module+"/"); ok && slices.Contains(above[:2], to) {
+				t.Errorf("%s: a test of %s must not need %s", f.path, f.dir, to)
+			}
+		}
+	}
+}
+
+// TestNoCycleInTable: the table itself must be a hierarchy, or it says nothing.
+func TestNoCycleInTable(t *testing.T) {
+	t.Parallel()
+	state := map[string]int{}
+	var visit func(p string, trail []string)
+	visit = func(p string, trail []string) {
+		if state[p] == 1 {
+			t.Fatalf("cycle: %s", strings.Join(append(trail, p), " → "))
+		}
+		if state[p] == 2 {
+			return
+		}
+		state[p] = 1
+		for _, to := range arrows[p] {
+			if to != "..." {
+				visit(to, append(trail, p))
+			}
+		}
+		state[p] = 2
+	}
+	for p := range arrows {
+		visit(p, nil)
+	}
+}

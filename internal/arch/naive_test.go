@@ -1,0 +1,68 @@
+package arch_test
+
+import (
+	"go/importer"
+	"go/types"
+	"testing"
+)
+
+// moduleImporter imports packages of this module from the parsed files, others from the standard library's source.
+type moduleImporter struct {
+	t    *testing.T
+	std  types.Importer
+	done map[string]*types.Package
+}
+
+func (i *moduleImporter) Import(path string) (*types.Package, error) {
+	if p := i.done[path]; p != nil {
+		return p, nil
+	}
+	var files []*file
+	for _, f := range load(i.t) {
+		if module+"/"+f.dir == path && !f.test && f.built(i.t) {
+			files = append(files, f)
+		}
+	}
+	if len(files) == 0 {
+		return i.std.Import(path)
+	}
+	p := checkWith(i.t, files, i).pkg
+	i.done[path] = p
+	return p, nil
+}
+
+// TestNaiveSharesNoLogic: the naive model uses the types, constants and fields of package task, and none of its
+// functions, methods or variables. (A second model that calls the first would agree with it.)
+func TestNaiveSharesNoLogic(t *testing.T) {
+	t.Parallel()
+	var files []*file
+	for _, f := range load(t) {
+		if f.dir == "internal/sim/naive" && !f.test {
+			files = append(files, f)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatal("no naive model found")
+	}
+	imp := &moduleImporter{t, importer.ForCompiler(files[0].fset, "source", nil), map[string]*types.Package{}}
+	c := checkWith(t, files, imp)
+	n := 0
+	for id, obj := range c.info.Uses {
+		if obj.Pkg() == nil || obj.Pkg().Path() != module+"/task" {
+			continue
+		}
+		n++
+		switch obj := obj.(type) {
+		case *types.TypeName, *types.Const:
+		case *types.Var:
+			if !obj.IsField() {
+				t.Errorf("%s uses the variable task.%s", files[0].fset.Position(id.Pos()), obj.Name())
+			}
+		default:
+			t.Errorf("%s calls %s", files[0].fset.Position(id.Pos()), obj)
+		}
+	}
+	if n < 100 {
+		t.Fatalf("only %d uses of package task found: the check is broken", n)
+	}
+}
