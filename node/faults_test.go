@@ -74,7 +74,8 @@ func TestCleanShutdownGivesBackAtOnce(t *testing.T) {
 		c.WorkersReady(3)
 		leader := c.Leader()
 		for _, who := range []string{"follower", "leader"} {
-			victim, id := leader, ""
+			var victim int
+			var id string
 			if who == "follower" {
 				id, victim = runOn(t, c, "wait", `{"ms": 30000}`, leader)
 			} else {
