@@ -57,9 +57,11 @@ tidy: ## fail unless go.mod and go.sum are tidy
 
 wasm: ## rebuild testdata/wasm from its sources
 	$(GO) run ./testdata/wasm/build
+	plugins/examples/build.sh
 
 wasm-check: ## fail unless testdata/wasm is what its sources give
 	$(GO) run ./testdata/wasm/build -check
+	plugins/examples/build.sh --check
 
 clean: ## remove what builds made
 	rm -rf bin dist
