@@ -48,7 +48,7 @@ type batcher struct {
 	raft        interface{ applyEntry([]byte) raft.ApplyFuture }
 	maxCommands int // waiting
 	maxBytes    int
-	wg          *sync.WaitGroup // of the store: who waits for entries in flight
+	gate        *gate
 
 	mu       sync.Mutex
 	term     *termState // nil: not leading
@@ -59,8 +59,8 @@ type batcher struct {
 	wake     chan struct{}
 }
 
-func newBatcher(c *Config, r interface{ applyEntry([]byte) raft.ApplyFuture }, wg *sync.WaitGroup) *batcher {
-	return &batcher{raft: r, wg: wg, maxCommands: c.QueueCommands, maxBytes: c.QueueBytes, wake: make(chan struct{}, 1)}
+func newBatcher(c *Config, r interface{ applyEntry([]byte) raft.ApplyFuture }, g *gate) *batcher {
+	return &batcher{raft: r, gate: g, maxCommands: c.QueueCommands, maxBytes: c.QueueBytes, wake: make(chan struct{}, 1)}
 }
 
 // submit queues c. On an error c.notify is not called, and nothing was proposed.
@@ -224,8 +224,13 @@ func (b *batcher) send(h task.Header, e *entry) {
 		b.finish(e, nil, ErrTooLarge)
 		return
 	}
+	if !b.gate.enter() {
+		b.finish(e, nil, ErrNotLeader)
+		return
+	}
 	future := b.raft.applyEntry(data)
-	b.wg.Go(func() {
+	go func() {
+		defer b.gate.leave()
 		if err := future.Error(); err != nil {
 			b.finish(e, nil, classify(err))
 			return
@@ -236,7 +241,7 @@ func (b *batcher) send(h task.Header, e *entry) {
 			return
 		}
 		b.finish(e, results, nil)
-	})
+	}()
 }
 
 // finish gives the answers of one entry to its calls.

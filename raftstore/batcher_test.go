@@ -80,7 +80,7 @@ func inBatcher(t *testing.T, f func(t *testing.T, b batchTest)) {
 		cfg := Config{QueueCommands: 10_000, QueueBytes: 8 << 20}
 		var wg sync.WaitGroup
 		b := batchTest{raft: &heldRaft{}}
-		b.batcher = newBatcher(&cfg, b.raft, &wg)
+		b.batcher = newBatcher(&cfg, b.raft, &gate{})
 		ctx, cancel := context.WithCancel(t.Context())
 		b.open(&termState{term: 1})
 		wg.Go(func() { b.run(ctx, newStamper(SystemClock(), 0, 0)) })

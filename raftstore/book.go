@@ -40,7 +40,8 @@ func idOf(identity string) string {
 type nodeFile struct {
 	Version  int    `json:"version"`
 	Self     peer   `json:"self"`
-	Promised string `json:"promised,omitempty"` // ID of the node that may bootstrap a cluster with this one
+	Cluster  string `json:"cluster,omitempty"`  // drawn by the founder: tells clusters apart that meet by mistake
+	Promised string `json:"promised,omitempty"` // ID of the node that may found a cluster with this one
 	Peers    []peer `json:"peers"`
 }
 
@@ -50,6 +51,7 @@ type book struct {
 
 	mu       sync.Mutex
 	self     peer
+	cluster  string
 	promised string
 	peers    map[string]peer
 }
@@ -80,7 +82,7 @@ func openBook(c *Config) (*book, error) {
 			return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", c.Dir, f.Self.ID, c.ID)
 		}
 	}
-	b.self, b.promised = f.Self, f.Promised
+	b.self, b.cluster, b.promised = f.Self, f.Cluster, f.Promised
 	b.self.Addr, b.self.HTTP = c.Addr, c.HTTP
 	b.self.Incarnation++
 	for _, p := range f.Peers {
@@ -92,7 +94,7 @@ func openBook(c *Config) (*book, error) {
 
 // save writes node.json durably, under mu (or before the book is shared).
 func (b *book) save() error {
-	f := nodeFile{Version: 1, Self: b.self, Promised: b.promised}
+	f := nodeFile{Version: 1, Self: b.self, Cluster: b.cluster, Promised: b.promised}
 	for id, p := range b.peers {
 		if id != b.self.identity() {
 			f.Peers = append(f.Peers, p)
@@ -136,8 +138,7 @@ func writeFile(path string, data []byte) (err error) {
 	return d.Sync()
 }
 
-// learn takes over what is newer and reports whether anything was. keep says which identities matter: all others of
-// the same ID as a newcomer are forgotten once they are not members.
+// learn takes over what is newer and reports whether anything was.
 func (b *book) learn(ps ...peer) (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,18 +175,37 @@ func (b *book) retain(keep func(peer) bool) error {
 	return b.save()
 }
 
-// promise remembers who may bootstrap with this node; "" releases it. It fails when another has the promise.
-func (b *book) promise(id string) (ok bool, err error) {
+// promise remembers who may found which cluster with this node; "" releases it. It is not ok when another has the
+// promise.
+func (b *book) promise(id, cluster string) (ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if id != "" && b.promised != "" && b.promised != id {
 		return false, nil
 	}
-	if b.promised == id {
+	if b.promised == id && b.cluster == cluster {
 		return true, nil
 	}
-	b.promised = id
+	b.promised, b.cluster = id, cluster
 	return true, b.save()
+}
+
+// clusterID returns which cluster this node belongs to, or is about to.
+func (b *book) clusterID() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cluster
+}
+
+// adopt notes which cluster this node joins.
+func (b *book) adopt(cluster string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cluster == cluster {
+		return nil
+	}
+	b.cluster = cluster
+	return b.save()
 }
 
 func (b *book) promisedTo() string {

@@ -19,6 +19,7 @@ type promiseRequest struct {
 	Founder string   `cbor:"1,keyasint"` // identity
 	Set     []string `cbor:"2,keyasint"` // identities
 	Release bool     `cbor:"3,keyasint,omitempty"`
+	Cluster string   `cbor:"4,keyasint,omitempty"`
 }
 
 type promiseReply struct {
@@ -60,12 +61,13 @@ func (s *Store) maybeBootstrap(ctx context.Context) {
 func (s *Store) found(ctx context.Context, set []peer) error {
 	s.admitting.Lock()
 	defer s.admitting.Unlock()
-	if ok, err := s.book.promise(s.cfg.ID); err != nil {
+	cluster := fmt.Sprintf("%016x", randomID())
+	if ok, err := s.book.promise(s.cfg.ID, cluster); err != nil {
 		return err
 	} else if !ok {
 		return fmt.Errorf("promised to %s", s.book.promisedTo())
 	}
-	req := promiseRequest{Founder: s.identity}
+	req := promiseRequest{Founder: s.identity, Cluster: cluster}
 	var conf raft.Configuration
 	for _, p := range set {
 		req.Set = append(req.Set, p.identity())
@@ -86,13 +88,13 @@ func (s *Store) found(ctx context.Context, set []peer) error {
 				s.log.Debug("cannot release", "node", q.ID, "err", err)
 			}
 		}
-		if _, rerr := s.book.promise(""); rerr != nil {
+		if _, rerr := s.book.promise("", ""); rerr != nil {
 			return rerr
 		}
 		return err
 	}
 	s.log.Info("founding the cluster", "members", req.Set)
-	return s.raft.BootstrapCluster(conf).Error()
+	return s.gate.ask(func() raft.Future { return s.raft.BootstrapCluster(conf) })
 }
 
 // answerPromise is the other side.
@@ -100,7 +102,7 @@ func (s *Store) answerPromise(q promiseRequest) (promiseReply, error) {
 	founder := idOf(q.Founder)
 	if q.Release {
 		if s.book.promisedTo() == founder {
-			if _, err := s.book.promise(""); err != nil {
+			if _, err := s.book.promise("", ""); err != nil {
 				return promiseReply{}, err
 			}
 		}
@@ -113,7 +115,7 @@ func (s *Store) answerPromise(q promiseRequest) (promiseReply, error) {
 	case !slices.Contains(q.Set, s.identity):
 		return promiseReply{Why: "not in the set"}, nil
 	}
-	ok, err := s.book.promise(founder)
+	ok, err := s.book.promise(founder, q.Cluster)
 	if err != nil {
 		return promiseReply{}, err
 	}

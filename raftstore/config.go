@@ -128,11 +128,6 @@ func (c *Config) validate() error {
 	if c.BootstrapExpect < 0 {
 		return bad("BootstrapExpect", "negative")
 	}
-	if c.BootstrapExpect != 1 && len(c.Join) == 0 {
-		// A node that knows nobody and may not start alone could only wait for ever for others to find it. That is
-		// legal when its directory holds a cluster already, so it is not an error here.
-		c.Logger.Debug("no addresses to join through")
-	}
 	if c.HeartbeatTimeout < time.Second || c.ElectionTimeout < c.HeartbeatTimeout {
 		return bad("HeartbeatTimeout", "must be at least 1 s and at most ElectionTimeout")
 	}

@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -129,7 +130,7 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 			// Leading without being able to is worse than not leading (nomad #8470).
 			s.log.Warn("giving up leadership", "term", t.term, "err", err)
 			s.batch.close()
-			if err := s.raft.LeadershipTransfer().Error(); err != nil {
+			if err := s.gate.ask(s.raft.LeadershipTransfer); err != nil {
 				s.log.Warn("leadership transfer failed", "err", err)
 			}
 		}
@@ -151,7 +152,7 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 // lead is the work of one term. It returns nil when leadership was lost.
 func (s *Store) lead(ctx context.Context, t *termState) error {
 	// Everything that former leaders committed must be applied before this one stamps, plans or answers.
-	if err := s.raft.Barrier(0).Error(); err != nil {
+	if err := s.askInTerm(ctx, func() raft.Future { return s.raft.Barrier(0) }); err != nil {
 		return lostIsNil(err)
 	}
 	var stamp *stamper
@@ -162,7 +163,7 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 	if err != nil {
 		return fmt.Errorf("raftstore: first entry: %w", err)
 	}
-	if err := s.applyEntry(first).Error(); err != nil {
+	if err := s.askInTerm(ctx, func() raft.Future { return s.applyEntry(first) }); err != nil {
 		return lostIsNil(err)
 	}
 	s.leadMu.Lock()
@@ -182,9 +183,24 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 	return nil
 }
 
+// askInTerm asks again while a transfer of leadership, which may come to nothing, keeps raft from answering.
+func (s *Store) askInTerm(ctx context.Context, request func() raft.Future) error {
+	for {
+		err := s.gate.ask(request)
+		if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return raft.ErrLeadershipLost
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 func lostIsNil(err error) error {
 	switch err {
-	case raft.ErrLeadershipLost, raft.ErrNotLeader, raft.ErrRaftShutdown, raft.ErrLeadershipTransferInProgress:
+	case raft.ErrLeadershipLost, raft.ErrNotLeader, raft.ErrRaftShutdown:
 		return nil
 	}
 	return err
@@ -266,8 +282,7 @@ func (s *Store) Transfer(ctx context.Context) error {
 	var err error
 	for range 3 {
 		done := make(chan error, 1)
-		f := s.raft.LeadershipTransfer()
-		go func() { done <- f.Error() }()
+		go func() { done <- s.gate.ask(s.raft.LeadershipTransfer) }()
 		select {
 		case err = <-done:
 		case <-ctx.Done():

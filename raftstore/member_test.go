@@ -251,3 +251,33 @@ func TestAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestTwoClustersMeet by a wrong join address: they leave each other alone, although their nodes have the same IDs.
+func TestTwoClustersMeet(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := three(c, nil)
+		c.activate(ms[0].store)
+		c.agree()
+		other := c.add("other", nil)
+		other.id = "n3"
+		c.start(other, 1)
+		c.await("a leader of its own", func() bool { return other.store.leadingTerm() != 0 })
+		c.stop(other)
+		c.stop(ms[2])
+		c.start(other, 1, "n1:1", "n2:1")
+		c.start(ms[2], 3, "other:1")
+		c.await("contact", func() bool { return ms[2].store.Status().Ready && other.store.Status().Ready })
+		<-time.After(time.Minute)
+		for _, m := range c.nodes {
+			if err := m.store.failure(); err != nil {
+				t.Fatalf("%s: %v", m.addr, err)
+			}
+		}
+		if n, o := len(ms[0].store.Status().Members), len(other.store.Status().Members); n != 3 || o != 1 {
+			t.Fatalf("%d and %d members", n, o)
+		}
+		c.stop(other)
+		delete(c.nodes, "other")
+		c.agree()
+	})
+}

@@ -27,6 +27,8 @@ type hello struct {
 	Expect int    `cbor:"3,keyasint,omitempty"`
 	Known  []peer `cbor:"4,keyasint,omitempty"`
 	Join   bool   `cbor:"5,keyasint,omitempty"` // add me
+
+	Cluster string `cbor:"6,keyasint,omitempty"` // of a member
 }
 
 type helloReply struct {
@@ -135,6 +137,10 @@ func (s *Store) settleOnce(ctx context.Context) (progress bool) {
 			s.log.Debug("greeting failed", "addr", to.Addr, "node", to.ID, "err", err)
 			continue
 		}
+		if s.foreign(r.Hello) {
+			s.log.Warn("an address leads to another cluster", "addr", to.Addr, "node", r.Hello.Self.ID)
+			continue
+		}
 		if r.Duplicate != "" {
 			s.fail(fmt.Errorf("%w: %s", ErrDuplicateID, r.Duplicate))
 			return false
@@ -216,12 +222,25 @@ func (s *Store) greet(ctx context.Context, p peer, join bool) (helloReply, error
 }
 
 func (s *Store) hello() hello {
-	return hello{Self: s.book.me(), Member: s.hasState(), Expect: s.cfg.BootstrapExpect, Known: s.book.all()}
+	h := hello{Self: s.book.me(), Member: s.hasState(), Expect: s.cfg.BootstrapExpect, Known: s.book.all()}
+	if h.Member {
+		h.Cluster = s.book.clusterID()
+	}
+	return h
+}
+
+// foreign reports whether h is a member of another cluster than this node.
+func (s *Store) foreign(h hello) bool {
+	own := s.book.clusterID()
+	return h.Member && s.hasState() && h.Cluster != "" && own != "" && h.Cluster != own
 }
 
 // learn takes over what another node said. knows: it has heard our own hello.
 func (s *Store) learn(h hello, knows bool) (news bool) {
 	news, err := s.book.learn(append([]peer{h.Self}, h.Known...)...)
+	if err == nil && h.Member && h.Cluster != "" && (!s.hasState() || s.book.clusterID() == "") {
+		err = s.book.adopt(h.Cluster)
+	}
 	if err != nil {
 		s.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err))
 		return false
@@ -247,6 +266,11 @@ func (s *Store) answerHello(ctx context.Context, h hello) (helloReply, error) {
 	r := helloReply{}
 	if h.Self.identity() == s.identity {
 		r.Hello = s.hello()
+		return r, nil
+	}
+	if s.foreign(h) {
+		r.Hello = hello{Self: s.book.me(), Member: true, Cluster: s.book.clusterID()}
+		r.Error = "this is another cluster"
 		return r, nil
 	}
 	if h.Self.ID == s.cfg.ID {
@@ -297,11 +321,14 @@ func (s *Store) admit(ctx context.Context, p peer) error {
 			}
 		}
 		s.log.Warn("a node has come back with an empty directory: replacing it", "node", p.ID, "addr", p.Addr)
-		if err := s.raft.RemoveServer(id, 0, s.cfg.RPCTimeout/2).Error(); err != nil {
+		if err := s.gate.ask(func() raft.Future { return s.raft.RemoveServer(id, 0, s.cfg.RPCTimeout/2) }); err != nil {
 			return fmt.Errorf("raftstore: remove former %s: %w", p.ID, err)
 		}
 	}
-	if err := s.raft.AddNonvoter(id, raft.ServerAddress(p.identity()), 0, s.cfg.RPCTimeout/2).Error(); err != nil {
+	add := func() raft.Future {
+		return s.raft.AddNonvoter(id, raft.ServerAddress(p.identity()), 0, s.cfg.RPCTimeout/2)
+	}
+	if err := s.gate.ask(add); err != nil {
 		return fmt.Errorf("raftstore: add %s: %w", p.ID, err)
 	}
 	s.log.Info("node added", "node", p.ID, "addr", p.Addr)
@@ -335,7 +362,8 @@ func (s *Store) promoteNonvoters(ctx context.Context) {
 				continue
 			}
 			delete(good, identity)
-			if err := s.raft.AddVoter(m.ID, m.Address, 0, s.cfg.RPCTimeout/2).Error(); err != nil {
+			promote := func() raft.Future { return s.raft.AddVoter(m.ID, m.Address, 0, s.cfg.RPCTimeout/2) }
+			if err := s.gate.ask(promote); err != nil {
 				s.log.Warn("promotion failed", "node", m.ID, "err", err)
 				continue
 			}

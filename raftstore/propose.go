@@ -62,9 +62,12 @@ func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, patient b
 		todo[i] = i
 	}
 	for len(todo) > 0 {
-		these := make([]task.Command, len(todo))
-		for i, at := range todo {
-			these[i] = cmds[at]
+		these := cmds
+		if len(todo) < len(cmds) {
+			these = make([]task.Command, len(todo))
+			for i, at := range todo {
+				these[i] = cmds[at]
+			}
 		}
 		x := s.origins.begin(len(these))
 		rs, resent, err := s.proposeNumbered(ctx, x, these, patient)

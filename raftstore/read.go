@@ -103,14 +103,8 @@ func (s *Store) verifiedIndex() (uint64, error) {
 	if term == 0 || s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
-	// raft leaves a question unanswered that it gets while it shuts down: halt waits for this lock.
-	s.verifying.Lock()
-	defer s.verifying.Unlock()
-	if s.failure() != nil {
-		return 0, ErrNotLeader
-	}
 	index := s.raft.CommitIndex()
-	if err := s.raft.VerifyLeader().Error(); err != nil {
+	if err := s.gate.ask(s.raft.VerifyLeader); err != nil {
 		return 0, err
 	}
 	if s.raft.CurrentTerm() != term {

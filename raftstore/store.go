@@ -32,13 +32,13 @@ type Store struct {
 	leader    *leaderWatch
 	reads     *readRounds
 	clients   *clients
+	gate      gate // to raft
 	server    *server
 	grown     chan struct{} // the log has grown
 	unsettled chan struct{} // settle must look again
 	promote   chan struct{} // the configuration has changed
 
 	admitting sync.Mutex // one change of members at a time
-	verifying sync.Mutex // held while raft verifies leadership
 	contactMu sync.Mutex
 	contacts  map[string]*contact // by identity
 
@@ -53,6 +53,7 @@ type Store struct {
 	failed   chan struct{} // closed when the node has stopped itself
 	failErr  error         // set before failed is closed
 
+	opened   chan struct{} // closed when open is through
 	cancel   context.CancelFunc
 	done     chan struct{} // closed by Close: calls end
 	hurry    chan struct{} // closed by Close: snapshots are not slowed down
@@ -80,11 +81,11 @@ func Open(c Config) (*Store, error) {
 		log: cfg.Logger.With("node", cfg.ID), hub: newHub(), ring: newDigestRing(), origins: newOrigins(cfg.Clock),
 		leader: newLeaderWatch(), reads: newReadRounds(), contacts: map[string]*contact{},
 		grown: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1),
-		failed: make(chan struct{}), done: make(chan struct{}), hurry: make(chan struct{}),
+		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), hurry: make(chan struct{}),
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
 	}
 	s.clients = newClients(&s.cfg, s.identity)
-	s.batch = newBatcher(&s.cfg, s, &s.wg)
+	s.batch = newBatcher(&s.cfg, s, &s.gate)
 	s.fsm = &fsm{
 		fatal: s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
 		machine: task.NewMachine(), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
@@ -97,6 +98,7 @@ func Open(c Config) (*Store, error) {
 
 // open starts everything that has to be stopped again.
 func (s *Store) open() (err error) {
+	defer close(s.opened)
 	if s.disk, err = openDisk(&s.cfg, s.fail); err != nil {
 		return err
 	}
@@ -120,6 +122,18 @@ func (s *Store) open() (err error) {
 	if err != nil {
 		s.trans.shut()
 		return fmt.Errorf("raftstore: start: %w", err)
+	}
+	if servers := s.servers(); len(servers) > 0 {
+		// Forget who is no member any more: replaced instances, nodes of clusters met by mistake.
+		err = s.book.retain(func(p peer) bool {
+			m, ok := findServer(servers, p.ID)
+			return ok && string(m.Address) == p.identity()
+		})
+		if err != nil {
+			_ = s.raft.Shutdown().Error()
+			s.trans.shut()
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -163,14 +177,12 @@ func (s *Store) failure() error {
 
 // halt takes the node out of the cluster without waiting for anything that may hang.
 func (s *Store) halt() {
+	<-s.opened
 	if s.raft == nil {
-		return // it failed while it opened
+		return
 	}
 	s.batch.close()
-	// Let raft answer what it has been asked, if it still can.
-	for end := time.Now().Add(time.Second); time.Now().Before(end) && !s.verifying.TryLock(); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	s.gate.close(haltPatience)
 	s.raft.Shutdown()
 	s.trans.shut()
 }
@@ -183,8 +195,9 @@ func (s *Store) Close(ctx context.Context) error {
 	return s.closeErr
 }
 
-// Patience for the steps of Close that may be left out.
+// Patience for the steps of the end that may hang. A leader without followers knows it after its lease, half a second.
 const (
+	haltPatience     = 2 * time.Second
 	transferPatience = 5 * time.Second
 	shutdownPatience = 10 * time.Second
 )
@@ -207,9 +220,8 @@ func (s *Store) shut(ctx context.Context) error {
 	s.clients.close()
 	s.batch.close()
 	var errs []error
-	// What waits for raft's answers must end before raft does: it does not answer afterwards. Nothing here waits for the
-	// network, only a disk that hangs can make it last.
-	if !waitFor(ctx, shutdownPatience, s.wg.Wait) {
+	// Nothing here waits for the network, only a disk that hangs can make it last.
+	if !s.gate.close(shutdownPatience) || !waitFor(ctx, shutdownPatience, s.wg.Wait) {
 		errs = append(errs, errors.New("raftstore: close: requests to raft hang"))
 	}
 	if stopAborting() {

@@ -1,0 +1,59 @@
+package raftstore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// gate counts who waits for an answer of raft. Raft does not answer what is in its queues when it shuts down, so nothing
+// may wait there by then: closing the gate keeps newcomers out and waits for those inside.
+type gate struct {
+	mu   sync.Mutex
+	shut bool
+	wg   sync.WaitGroup
+}
+
+// enter reports whether raft may be asked; leave must follow.
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		return false
+	}
+	g.wg.Add(1)
+	return true
+}
+
+func (g *gate) leave() { g.wg.Done() }
+
+// ask waits for the answer to a request.
+func (g *gate) ask(request func() raft.Future) error {
+	if !g.enter() {
+		return raft.ErrRaftShutdown
+	}
+	defer g.leave()
+	return request().Error()
+}
+
+// close keeps newcomers out and waits for those inside, but not longer than patience: a disk that hangs may keep raft
+// from answering for ever.
+func (g *gate) close(patience time.Duration) bool {
+	g.mu.Lock()
+	g.shut = true
+	g.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		g.wg.Wait()
+		close(done)
+	}()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
