@@ -1,18 +1,19 @@
 package arch_test
 
 import (
-	"go/importer"
 	"go/types"
 	"testing"
 )
 
-// moduleImporter imports packages of this module from the parsed files, others from the standard library's source.
+// moduleImporter imports packages of this module from the parsed files.
 type moduleImporter struct {
 	t    *testing.T
-	std  types.Importer
 	done map[string]*types.Package
 }
 
+var _ types.Importer = (*moduleImporter)(nil)
+
+// Import implements types.Importer.
 func (i *moduleImporter) Import(path string) (*types.Package, error) {
 	if p := i.done[path]; p != nil {
 		return p, nil
@@ -24,9 +25,9 @@ func (i *moduleImporter) Import(path string) (*types.Package, error) {
 		}
 	}
 	if len(files) == 0 {
-		return i.std.Import(path)
+		return stdlib.Import(path)
 	}
-	p := checkWith(i.t, files, i).pkg
+	p := check(i.t, files, i).pkg
 	i.done[path] = p
 	return p, nil
 }
@@ -44,8 +45,7 @@ func TestNaiveSharesNoLogic(t *testing.T) {
 	if len(files) == 0 {
 		t.Fatal("no naive model found")
 	}
-	imp := &moduleImporter{t, importer.ForCompiler(files[0].fset, "source", nil), map[string]*types.Package{}}
-	c := checkWith(t, files, imp)
+	c := check(t, files, &moduleImporter{t, map[string]*types.Package{}})
 	n := 0
 	for id, obj := range c.info.Uses {
 		if obj.Pkg() == nil || obj.Pkg().Path() != module+"/task" {

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -30,7 +31,7 @@ func TestTaskIsPure(t *testing.T) {
 	if len(files) < 10 {
 		t.Fatalf("only %d files of package task found", len(files))
 	}
-	p := check(t, files)
+	p := check(t, files, stdlib)
 	for _, f := range files {
 		for _, complaint := range p.impure(f) {
 			t.Error(complaint)
@@ -44,14 +45,23 @@ type checked struct {
 	pkg  *types.Package
 }
 
-// check type-checks a package of this module that imports only the standard library, from source and in-process.
-func check(t *testing.T, files []*file) checked {
-	t.Helper()
-	fset := files[0].fset
-	return checkWith(t, files, importer.ForCompiler(fset, "source", nil))
+// stdlib imports the standard library from its source: the same packages for all tests, because that takes a while.
+var stdlib types.Importer = &stdImporter{imp: importer.ForCompiler(token.NewFileSet(), "source", nil)}
+
+type stdImporter struct {
+	mu  sync.Mutex // the importer of go/importer is for one goroutine
+	imp types.Importer
 }
 
-func checkWith(t *testing.T, files []*file, imp types.Importer) checked {
+// Import implements types.Importer.
+func (s *stdImporter) Import(path string) (*types.Package, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.imp.Import(path)
+}
+
+// check type-checks a package from source, in-process.
+func check(t *testing.T, files []*file, imp types.Importer) checked {
 	t.Helper()
 	var asts []*ast.File
 	for _, f := range files {
