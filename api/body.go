@@ -14,7 +14,6 @@ import (
 // called; a request over the budget is 429 before a byte is read.
 func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) (body []byte, release func(), err error) {
 	if r.ContentLength > limit {
-		w.Header().Set("Connection", "close")
 		return nil, nil, bodyTooLarge(limit)
 	}
 	weight := limit
@@ -22,7 +21,6 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 		weight = r.ContentLength
 	}
 	if !h.bodies.TryAcquire(weight) {
-		w.Header().Set("Connection", "close")
 		return nil, nil, NewError(CodeOverloaded, "too many bodies are being received")
 	}
 	release = func() { h.bodies.Release(weight) }
@@ -33,10 +31,11 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 		b.Grow(int(r.ContentLength) + bytes.MinRead) // no growing by doubling: what is held is what was accounted
 	}
 	_, err = b.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
-	_ = conn.SetReadDeadline(time.Time{})
 	if err == nil {
+		_ = conn.SetReadDeadline(time.Time{})
 		return b.Bytes(), release, nil
 	}
+	// The deadline stays: net/http reads on, so that the client gets to see the answer.
 	release()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, nil, bodyTooLarge(limit)
@@ -58,7 +57,6 @@ func (h *handler) readJSON(w http.ResponseWriter, r *http.Request) (body []byte,
 		media, params, err := mime.ParseMediaType(t)
 		charset := params["charset"]
 		if err != nil || media != "application/json" || charset != "" && !equalFold(charset, "utf-8") {
-			w.Header().Set("Connection", "close")
 			return nil, nil, unsupported(t, "application/json")
 		}
 	}
@@ -105,7 +103,6 @@ func (h *handler) push(w http.ResponseWriter, r *http.Request) error {
 	contentType := r.Header.Get("Content-Type")
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "application/wasm" && media != "multipart/form-data" {
-		w.Header().Set("Connection", "close")
 		return unsupported(contentType, "application/wasm or multipart/form-data")
 	}
 	limit := int64(MaxModule)

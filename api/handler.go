@@ -123,13 +123,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.requests.Release(1)
 	if r.Method != http.MethodPost && r.ContentLength != 0 {
-		// Nobody reads it, and a client that never ends it would hold the connection.
-		rec.Header().Set("Connection", "close")
 		h.problem(rec, r, NewError(CodeBadRequest, "%.20s takes no body", r.Method))
 		return
 	}
-	// The server's ReadTimeout must not end a long poll: bodies get their own deadline where they are read.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if r.ContentLength == 0 {
+		// The server's ReadTimeout must not end a long poll. A body that nobody reads keeps it, one that somebody reads
+		// gets its own.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
 	if _, pattern := h.routes.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || r.Method == http.MethodConnect {
 		h.problem(rec, r, NewError(CodeNotFound, "there is nothing at %.200s", r.URL.Path))
 		return

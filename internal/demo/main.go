@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -31,7 +32,11 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := run(ctx, *binary, *wasm, *keep); err != nil {
+	err := run(ctx, *binary, *wasm, *keep)
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo: FAILED:", err)
 		os.Exit(1) //nolint:gocritic // run has stopped everything
 	}
@@ -51,7 +56,7 @@ func run(ctx context.Context, binary, wasm string, keep bool) (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil {
+		if err != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
 			c.showLogs()
 		}
 		c.kill()
