@@ -17,12 +17,16 @@ func storeError(err error, sent bool) error {
 		return nil
 	case api.CodeOf(err) != "":
 		return err
+	case errors.Is(err, raftstore.ErrOutcomeUnknown): // first: it wraps what came in between, and that says "nothing"
+		return api.NewError(api.CodeOutcomeUnknown, "it may or may not have been done; it is safe to send it again")
 	case errors.Is(err, raftstore.ErrOverloaded):
 		return api.NewError(api.CodeOverloaded, "too much is waiting to be written; try again")
 	case errors.Is(err, raftstore.ErrNoLeader), errors.Is(err, raftstore.ErrNotLeader):
 		return api.NewError(api.CodeNoLeader, "the cluster has no leader now; nothing was done")
-	case errors.Is(err, raftstore.ErrOutcomeUnknown):
-		return api.NewError(api.CodeOutcomeUnknown, "it may or may not have been done; it is safe to send it again")
+	case errors.Is(err, raftstore.ErrClosed), errors.Is(err, raftstore.ErrStopped):
+		return api.NewError(api.CodeNotReady, "this node is stopping and nothing was done; ask another")
+	case errors.Is(err, raftstore.ErrTooLarge):
+		return api.NewError(api.CodeTooLarge, "it does not fit into an entry of the log")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		if sent {
 			return api.NewError(api.CodeOutcomeUnknown, "it took too long: it may or may not have been done")
