@@ -49,11 +49,13 @@ type Cluster struct {
 	Members []*Member
 	Runs    *Runs
 
-	t       *testing.T
-	o       Options
-	dir     string
-	start   time.Time
-	log     *logBuffer
+	t     *testing.T
+	o     Options
+	dir   string
+	start time.Time
+	log   *logBuffer
+
+	mu      sync.Mutex
 	workers []*Worker
 }
 
@@ -255,7 +257,10 @@ func (c *Cluster) Finish() {
 
 // Close stops everything. A second Close does nothing more.
 func (c *Cluster) Close() {
-	for _, w := range c.workers {
+	c.mu.Lock()
+	workers := c.workers
+	c.mu.Unlock()
+	for _, w := range workers {
 		w.Stop()
 	}
 	var wg sync.WaitGroup

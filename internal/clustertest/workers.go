@@ -55,6 +55,8 @@ func (c *Cluster) AddWorker(id string, slots int) *Worker {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
 	go func() { w.done <- w.w.Run(ctx) }()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.workers = append(c.workers, w)
 	return w
 }

@@ -1,0 +1,205 @@
+package clustertest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node"
+)
+
+// known is what the owner of a task may rely on, from the answers that it got.
+type known struct {
+	behavior, params string
+
+	accepted  bool // a submit was acknowledged
+	removed   bool // a remove was
+	cancels   int  // asked for, acknowledged or not
+	resubmits int  // asked for
+	reruns    int  // acknowledged with a new cycle
+	perhaps   int  // reruns whose outcome is unknown
+	final     *api.Task
+}
+
+// errUnknown is an answer that leaves open whether it was done (SPEC H4); errNothing one that says it was not.
+type verdict int
+
+const (
+	definite verdict = iota
+	unknown
+	nothing
+)
+
+func judge(err error) verdict {
+	switch api.CodeOf(err) {
+	case api.CodeOutcomeUnknown:
+		return unknown
+	case api.CodeNoLeader, api.CodeOverloaded, api.CodeNotReady:
+		return nothing
+	}
+	return definite
+}
+
+// call does f through nodes that are up until the answer is definite, and says if any answer before was not. Calls end
+// when the test gives up.
+func (r *runner) call(rng *rand.Rand, what string, f func(ctx context.Context, n *node.Node) error) (unsure int, err error) {
+	for {
+		i := rng.IntN(nodes)
+		n := r.c.Members[i].up()
+		if n == nil {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		patience := time.Second + time.Duration(rng.Int64N(int64(time.Minute)))
+		ctx, cancel := context.WithTimeout(r.c.t.Context(), patience)
+		err = f(ctx, n)
+		cancel()
+		v := judge(err)
+		r.note("%s through n%d: %v", what, i+1, err)
+		switch {
+		case v == definite:
+			return unsure, err
+		case v == unknown:
+			unsure++
+		}
+		if r.c.t.Context().Err() != nil {
+			return unsure, err
+		}
+		time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
+	}
+}
+
+// submit sends a submit until its answer is definite.
+func (r *runner) submit(rng *rand.Rand, q api.SubmitRequest) (reply *api.SubmitReply, unsure int, err error) {
+	what := fmt.Sprintf("submit %s %s if_exists=%s", q.Behavior, q.ID, q.IfExists)
+	unsure, err = r.call(rng, what, func(ctx context.Context, n *node.Node) error {
+		var err error
+		reply, err = n.Submit(ctx, q)
+		return err
+	})
+	return reply, unsure, err
+}
+
+// run lives the life of one task. It is the only one that touches it, so every answer can be told right or wrong.
+func (p program) run(r *runner) {
+	rng := rand.New(rand.NewPCG(p.seed, 3))
+	k := &known{behavior: p.behavior, params: p.params}
+	r.knows(p.id, k)
+	reply, unsure, err := r.submit(rng, p.request())
+	switch {
+	case err != nil && unsure > 0 && api.CodeOf(err) == "already_exists":
+	case err != nil:
+		// Among them already_exists without a former try: the product resent it and met itself (SPEC H4).
+		r.errorf("submit %s: %v", p.id, err)
+		return
+	case unsure == 0 && reply.Outcome != "created", reply.Outcome != "created" && reply.Outcome != "existing":
+		r.errorf("submit %s: outcome %s after %d unknown ones", p.id, reply.Outcome, unsure)
+	}
+	k.accepted = true
+	for _, s := range p.acts {
+		time.Sleep(s.after)
+		if !r.act(rng, p, k, s.what) {
+			return
+		}
+	}
+}
+
+// act does one thing with an accepted task, and reports whether the task is still there.
+func (r *runner) act(rng *rand.Rand, p program, k *known, what string) bool {
+	switch what {
+	case "await":
+		return r.await(rng, p.id, k)
+	case "cancel":
+		k.cancels++
+		_, err := r.call(rng, "cancel "+p.id, func(ctx context.Context, n *node.Node) error {
+			_, err := n.Cancel(ctx, "", p.id)
+			return err
+		})
+		if err != nil && api.CodeOf(err) != "not_cancellable" {
+			r.errorf("cancel %s: %v", p.id, err)
+		}
+	case "remove":
+		unsure, err := r.call(rng, "remove "+p.id, func(ctx context.Context, n *node.Node) error { return n.Remove(ctx, "", p.id) })
+		if err != nil && (unsure == 0 || api.CodeOf(err) != api.CodeTaskNotFound) {
+			r.errorf("remove %s: %v", p.id, err)
+		}
+		k.removed = true
+		return false
+	case "rerun", "resubmit":
+		q := p.request()
+		q.IfExists, q.Delay = what, nil
+		reply, unsure, err := r.submit(rng, q)
+		switch {
+		case err != nil && api.CodeOf(err) != "cancelling":
+			r.errorf("%s %s: %v", what, p.id, err)
+		case err == nil && reply.Outcome == "created":
+			r.errorf("%s %s: the task had disappeared", what, p.id)
+		case what == "resubmit":
+			k.resubmits++
+		case err == nil && reply.Outcome == "updated":
+			k.reruns++
+		}
+		k.perhaps += unsure
+		k.final = nil
+	}
+	return true
+}
+
+// await waits until the task is final: that is the outcome to stay (SPEC T1).
+func (r *runner) await(rng *rand.Rand, id string, k *known) bool {
+	for {
+		var got *api.Task
+		_, err := r.call(rng, "await "+id, func(ctx context.Context, n *node.Node) error {
+			var err error
+			got, err = n.Task(ctx, "", id, api.GetOptions{Wait: 20 * time.Second})
+			return err
+		})
+		if err != nil {
+			r.errorf("await %s: %v", id, err)
+			return false
+		}
+		if got.Final {
+			k.final = got
+			return true
+		}
+	}
+}
+
+// equalSubmits are one task, whoever comes first (SPEC I4).
+type equalSubmits struct {
+	n      int
+	params string
+	seed   uint64
+}
+
+func (e equalSubmits) run(r *runner) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	ids, outcomes, unsure := map[string]bool{}, map[string]int{}, 0
+	for i := range e.n {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(e.seed, uint64(i)))
+			time.Sleep(time.Duration(rng.Int64N(int64(200 * time.Millisecond))))
+			reply, u, err := r.submit(rng, api.SubmitRequest{Behavior: "equal", Params: []byte(e.params)})
+			mu.Lock()
+			defer mu.Unlock()
+			unsure += u
+			if err != nil {
+				r.errorf("equal submit of %s: %v", e.params, err)
+				return
+			}
+			ids[reply.Task.ID] = true
+			outcomes[reply.Outcome]++
+		})
+	}
+	wg.Wait()
+	if len(ids) != 1 || outcomes["created"] > 1 || outcomes["created"] == 0 && unsure == 0 || len(outcomes) > 2 {
+		r.errorf("equal submits of %s: IDs %v, outcomes %v, %d unknown (SPEC I4)", e.params, ids, outcomes, unsure)
+	}
+	for id := range ids {
+		r.knows(id, &known{behavior: "equal", params: e.params, accepted: true})
+	}
+}

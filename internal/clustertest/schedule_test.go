@@ -1,0 +1,201 @@
+package clustertest
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// schedule is what happens to a cluster, drawn from a seed. Its text is what a failure prints. What it does to "the
+// leader" is decided when it happens, and goroutines take turns as they like: the same seed gives the same schedule,
+// not the same run.
+type schedule struct {
+	seed    uint64
+	workers int // separate ones, besides those of the three nodes
+	events  []event
+}
+
+// event happens at a time after the start, in a goroutine of its own.
+type event struct {
+	at   time.Duration
+	text string
+	run  func(r *runner)
+}
+
+func (s *schedule) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d: 3 nodes, %d separate workers\n", s.seed, s.workers)
+	for _, e := range s.events {
+		fmt.Fprintf(&b, "%8.3fs %s\n", e.at.Seconds(), e.text)
+	}
+	return b.String()
+}
+
+const (
+	nodes    = 3
+	faultFor = 60 * time.Second // faults and submits begin within this time
+)
+
+func draw(seed uint64) *schedule {
+	g := &generator{s: &schedule{seed: seed}, rng: rand.New(rand.NewPCG(seed, 7))}
+	g.s.workers = g.rng.IntN(3)
+	for range 15 + g.rng.IntN(15) {
+		g.client()
+	}
+	for range 1 + g.rng.IntN(3) {
+		g.equals()
+	}
+	for range 3 + g.rng.IntN(6) {
+		g.fault()
+	}
+	slices.SortStableFunc(g.s.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	return g.s
+}
+
+type generator struct {
+	s     *schedule
+	rng   *rand.Rand
+	tasks int
+}
+
+func (g *generator) add(run func(r *runner), format string, args ...any) {
+	at := time.Duration(g.rng.Int64N(int64(faultFor))).Truncate(time.Millisecond)
+	g.s.events = append(g.s.events, event{at, fmt.Sprintf(format, args...), run})
+}
+
+// between draws a time.
+func (g *generator) between(low, high time.Duration) time.Duration {
+	return low + time.Duration(g.rng.Int64N(int64(high-low))).Truncate(time.Millisecond)
+}
+
+func (g *generator) pick(words ...string) string { return words[g.rng.IntN(len(words))] }
+
+// client adds the life of one task: a submit, and what its owner does with it later.
+func (g *generator) client() {
+	g.tasks++
+	p := program{
+		id: fmt.Sprintf("task-%02d", g.tasks), behavior: g.pick("echo", "wait", "wait", "wait", "fails"), seed: g.rng.Uint64(),
+		ifExists: g.pick("join", "fail", "fail"),
+	}
+	switch p.behavior {
+	case "echo":
+		p.params = fmt.Sprintf(`{"n":%d}`, g.tasks)
+	case "wait":
+		p.params = fmt.Sprint(g.rng.IntN(20_000))
+	case "fails":
+		p.params = fmt.Sprint(g.rng.IntN(6)) // from 4 on it fails for good
+	}
+	if g.rng.IntN(3) == 0 {
+		p.delay = g.between(0, 20*time.Second)
+	}
+	switch g.rng.IntN(8) {
+	case 0, 1:
+		p.acts = append(p.acts, act{g.between(0, 20*time.Second), "cancel"})
+	case 2:
+		p.acts = append(p.acts, act{g.between(0, 20*time.Second), "remove"})
+	case 3, 4:
+		for range 1 + g.rng.IntN(2) {
+			p.acts = append(p.acts, act{g.between(0, 5*time.Second), "await"}, act{g.between(0, 5*time.Second), "rerun"})
+		}
+	case 5:
+		p.acts = append(p.acts, act{g.between(0, 20*time.Second), "resubmit"})
+	case 6:
+		p.acts = append(p.acts, act{0, "await"}, act{g.between(0, 5*time.Second), "cancel"})
+	}
+	g.add(p.run, "%v", p)
+}
+
+// equals adds several equal submits at about the same time, of a behavior whose IDs come from the params (SPEC I4).
+func (g *generator) equals() {
+	g.tasks++
+	e := equalSubmits{n: 2 + g.rng.IntN(6), params: fmt.Sprintf(`{"equal":%d}`, g.tasks), seed: g.rng.Uint64()}
+	g.add(e.run, "%d equal submits of %s", e.n, e.params)
+}
+
+func (g *generator) fault() {
+	member, other := g.rng.IntN(nodes), 0
+	if other = g.rng.IntN(nodes - 1); other >= member {
+		other++
+	}
+	who := g.pick("leader", "n1", "n2", "n3", "w1", "w2")
+	whom := g.pick("leader", "n1", "n2", "n3")
+	d := g.between(100*time.Millisecond, 20*time.Second)
+	a, b := fmt.Sprintf("n%d", member+1), fmt.Sprintf("n%d", other+1)
+	if g.s.workers > 0 && g.rng.IntN(3) == 0 {
+		a = "w1"
+	}
+	switch g.rng.IntN(14) {
+	case 0, 1:
+		g.add(func(r *runner) { r.isolate(who, d) }, "isolate %s for %v", who, d)
+	case 2:
+		g.add(func(r *runner) { r.cut(a, b, d) }, "cut %s from %s for %v", a, b, d)
+	case 3:
+		g.add(func(r *runner) { r.cutOneWay(a, b, d) }, "cut from %s to %s, one way, for %v", a, b, d)
+	case 4:
+		g.add(func(r *runner) { r.cutOneWay(b, a, d) }, "cut from %s to %s, one way, for %v", b, a, d)
+	case 5:
+		by := g.between(time.Millisecond, 400*time.Millisecond)
+		g.add(func(r *runner) { r.delay(a, b, by, d) }, "delay between %s and %s by %v for %v", a, b, by, d)
+	case 6:
+		oneIn, seed := 10+g.rng.IntN(200), g.rng.Uint64()
+		g.add(func(r *runner) { r.lossy(seed, oneIn, d) }, "reset a connection at 1 in %d writes for %v", oneIn, d)
+	case 7:
+		g.add(func(r *runner) { r.reset(a, b) }, "reset what connects %s and %s", a, b)
+	case 8, 9:
+		g.add(func(r *runner) { r.kill(who, d) }, "kill %s, start it after %v", who, d)
+	case 10:
+		g.add(func(r *runner) { r.stop(who, d) }, "stop %s, start it after %v", who, d)
+	case 11:
+		jump := time.Hour
+		if g.rng.IntN(2) == 0 {
+			jump = -jump
+		}
+		g.add(func(r *runner) { r.jump(whom, jump) }, "the wall clock of %s jumps by %v", whom, jump)
+	case 12:
+		g.add(func(r *runner) { r.transfer() }, "the leader hands over")
+	case 13:
+		if g.rng.IntN(2) == 0 {
+			g.add(func(r *runner) { r.killAll(d) }, "kill all nodes, start them after %v", d)
+			return
+		}
+		g.add(func(r *runner) { r.transfer(); r.kill(whom, d) }, "the leader hands over and at once %s is killed, start it after %v", whom, d)
+	}
+}
+
+// program is the life of one task, from the owner's side.
+type program struct {
+	id, behavior, params, ifExists string
+	delay                          time.Duration
+	seed                           uint64
+	acts                           []act
+}
+
+type act struct {
+	after time.Duration
+	what  string // cancel, remove, rerun, resubmit; await: until it is final
+}
+
+func (p program) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "submit %s %s(%s) if_exists=%s", p.id, p.behavior, p.params, p.ifExists)
+	if p.delay > 0 {
+		fmt.Fprintf(&b, " delay %v", p.delay)
+	}
+	for _, s := range p.acts {
+		fmt.Fprintf(&b, ", %v later %s", s.after, s.what)
+	}
+	return b.String()
+}
+
+func (p program) request() api.SubmitRequest {
+	r := api.SubmitRequest{ID: p.id, Behavior: p.behavior, Params: []byte(p.params), IfExists: p.ifExists}
+	if p.delay > 0 {
+		r.Delay = new(api.Duration(p.delay))
+	}
+	return r
+}
