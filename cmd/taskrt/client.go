@@ -106,15 +106,16 @@ func shortTime(t *api.Time) string {
 }
 
 // age is how long ago t was, for people.
-func age(t api.Time) string {
-	d := time.Since(t.Time)
+func age(t api.Time) string { return since(time.Since(t.Time)) }
+
+func since(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return "now"
 	case d < time.Minute:
-		return d.Truncate(time.Second).String()
+		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
-		return d.Truncate(time.Minute).String()[:len(d.Truncate(time.Minute).String())-2]
+		return fmt.Sprintf("%dm", int(d.Minutes()))
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}

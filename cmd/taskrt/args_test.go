@@ -1,0 +1,120 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func testApp() *cli.App { return (&program{}).app() }
+
+func TestArrange(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want string // "": refused
+	}{
+		{"get abc", "taskrt get -- abc"},
+		{"get abc -o json", "taskrt get --output=json -- abc"},
+		{"get -o json abc", "taskrt get --output=json -- abc"},
+		{"-o json get abc", "taskrt get --output=json -- abc"},
+		{"get abc --output=json --server=x", "taskrt get --output=json --server=x -- abc"},
+		{"get -server x abc", "taskrt get --server=x -- abc"},
+		{"--log-level debug get abc --log-format json", "taskrt --log-level=debug --log-format=json get -- abc"},
+		{"submit b --params - --wait", "taskrt submit --params=- --wait=true -- b"},
+		{"submit --wait b --params -", "taskrt submit --wait=true --params=- -- b"},
+		{"submit --wait=false b", "taskrt submit --wait=false -- b"},
+		{"submit b --params -5", "taskrt submit --params=-5 -- b"},
+		{"submit b --params --wait", "taskrt submit --params=--wait -- b"},
+		{"submit b --label a=1 --label b=2=3", "taskrt submit --label=a=1 --label=b=2=3 -- b"},
+		{"push - --name x", "taskrt push --name=x -- -"},
+		{"get -- --abc", "taskrt get -- --abc"},
+		{"get -- -o", "taskrt get -- -o"},
+		{"behavior -o json show abc", "taskrt behavior show --output=json -- abc"},
+		{"behavior show abc --help", "taskrt behavior show --help"},
+		{"help", "taskrt --help"},
+		{"help behavior", "taskrt behavior --help"},
+		{"help behavior show", "taskrt behavior show --help"},
+		{"get help", "taskrt get -- help"},
+		{"-h", "taskrt --help"},
+		{"", ""},
+		{"behavior", ""},
+		{"nosuch", ""},
+		{"behavior nosuch", ""},
+		{"get", ""},
+		{"get a b", ""},
+		{"get a --nosuch", ""},
+		{"get a ---server x", ""},
+		{"get a --server", ""},
+		{"get a --wait", ""},
+		{"--wait get a", ""},
+		{"list a", ""},
+		{"list -- a", ""},
+		{"get -ojson a", ""},
+		{"cluster status extra", ""},
+	} {
+		got, err := arrange(testApp(), append([]string{"taskrt"}, strings.Fields(c.line)...))
+		if (err != nil) != (c.want == "") || err == nil && strings.Join(got, " ") != c.want {
+			t.Errorf("%q: %q, %v; want %q", c.line, got, err, c.want)
+		}
+	}
+}
+
+// arrange relies on it: a flag that stands before its command must be read without knowing the command.
+func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
+	takes := map[string]bool{}
+	variables := map[string]string{}
+	app := testApp()
+	check := func(where string, flags []cli.Flag) {
+		for _, f := range flags {
+			for _, name := range f.Names() {
+				if had, known := takes[name]; known && had != takesValue(f) {
+					t.Errorf("%s: --%s takes a value here and none elsewhere, or the other way round", where, name)
+				}
+				takes[name] = takesValue(f)
+			}
+			if len(envVars(f)) != 1 {
+				t.Errorf("%s: --%s has variables %q, want one", where, f.Names()[0], envVars(f))
+				continue
+			}
+			v := envVars(f)[0]
+			if other, known := variables[v]; known && other != f.Names()[0] {
+				t.Errorf("%s is the variable of --%s and --%s", v, other, f.Names()[0])
+			}
+			variables[v] = f.Names()[0]
+		}
+	}
+	check("taskrt", app.Flags)
+	eachCommand(app.Commands, func(c *cli.Command) {
+		check(c.Name, c.Flags)
+		if c.Usage == "" || c.UsageText == "" || len(c.Subcommands) == 0 && c.Action == nil {
+			t.Errorf("%s: no usage or no action", c.Name)
+		}
+	})
+}
+
+// Every command that issue 2 names is there.
+func TestCommands(t *testing.T) {
+	var names []string
+	eachCommand(testApp().Commands, func(c *cli.Command) { names = append(names, c.Name) })
+	for _, want := range strings.Fields("dev server worker run push behavior list show submit get list wait watch cancel rm logs cluster status version") {
+		if !slices.Contains(names, want) {
+			t.Errorf("no command %s in %q", want, names)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[string]string{"0s": "now", "59s": "59s", "61s": "1m", "59m59s": "59m", "60m": "1h", "47h59m": "47h", "72h": "3d"} {
+		parsed, err := api.ParseDuration(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := since(parsed); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
