@@ -3,13 +3,16 @@ package raftstore
 import (
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -327,4 +330,41 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+}
+
+// TestMisdirectedConnection: a connection for another node, or for a former instance of this one, is hung up on.
+func TestMisdirectedConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n1", nil), 1)
+		c.leader()
+		for to, welcome := range map[string]bool{s.identity: true, "n1/0123456789abcdef": false, "n2/0123456789abcdef": false, "": false} {
+			for _, p := range []mux.Protocol{mux.Raft, mux.Propose} {
+				if p == mux.Propose && to == "" {
+					continue // whoever lives here
+				}
+				conn, err := c.net.Node("stranger:1").Dial(t.Context(), "n1:1", p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p == mux.Raft {
+					_, err = conn.Write(append([]byte{byte(len(to))}, to...))
+				} else {
+					greet, _ := cbor.Marshal(greeting{From: "n9/1", To: to})
+					w := newFrameWriter(conn, time.Second)
+					w.put(frame{0, kindGreet, greet})
+					go w.run()
+					defer w.close()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+				_, err = conn.Read(make([]byte, 1))
+				if timedOut := errors.Is(err, os.ErrDeadlineExceeded); timedOut != welcome {
+					t.Errorf("protocol %d to %q: %v, welcome %v", p, to, err, welcome)
+				}
+				conn.Close()
+			}
+		}
+	})
 }

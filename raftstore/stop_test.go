@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -249,27 +250,36 @@ func TestOverload(t *testing.T) {
 		three(c, func(cfg *Config) { with(cfg); cfg.QueueCommands = 100; cfg.DiskTimeout = time.Hour })
 		leader := c.leader()
 		c.activate(leader.store)
-		disks[leader.id].hang.Store(true)
-		answers := make(chan error, 200)
-		for _, id := range ids("in-flight", 200) {
+		disk := disks[leader.id]
+		release := sync.OnceFunc(func() { close(disk.hold) })
+		defer release()
+		disk.hang.Store(true)
+		answers := make(chan error, 201)
+		put := func(id string) {
 			go func() {
 				_, err := leader.store.Propose(ctxFor(t, 10*time.Minute), submit(id, task.Fail))
 				answers <- err
 			}()
 		}
-		refused := 0
-		for range 95 {
+		put("in-flight")
+		c.await("a write in progress", func() bool { return disk.holds.Load() > 0 })
+		for _, id := range ids("waiting", 200) {
+			put(id)
+		}
+		for range 100 {
 			if err := <-answers; !errors.Is(err, ErrOverloaded) {
 				t.Fatalf("%v", err)
 			}
-			refused++
 		}
 		if _, err := leader.store.Propose(t.Context(), submit("more", task.Fail)); !errors.Is(err, ErrOverloaded) {
 			t.Fatalf("on the leader: %v", err)
 		}
-		close(disks[leader.id].hold)
-		for range 200 - refused {
-			if err := <-answers; err != nil && !errors.Is(err, ErrOverloaded) {
+		if _, err := c.followers(leader)[0].store.Propose(t.Context(), submit("more", task.Fail)); !errors.Is(err, ErrOverloaded) {
+			t.Fatalf("through a follower: %v", err)
+		}
+		release()
+		for range 101 {
+			if err := <-answers; err != nil {
 				t.Fatal(err)
 			}
 		}
