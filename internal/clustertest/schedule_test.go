@@ -50,7 +50,7 @@ func draw(seed uint64) *schedule {
 	for range 1 + g.rng.IntN(3) {
 		g.equals()
 	}
-	for range 3 + g.rng.IntN(6) {
+	for range 4 + g.rng.IntN(9) {
 		g.fault()
 	}
 	slices.SortStableFunc(g.s.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
@@ -122,8 +122,8 @@ func (g *generator) fault() {
 	if other = g.rng.IntN(nodes - 1); other >= member {
 		other++
 	}
-	who := g.pick("leader", "n1", "n2", "n3", "w1", "w2")
-	whom := g.pick("leader", "n1", "n2", "n3")
+	who := g.pick("leader", "leader", "n1", "n2", "n3", "w1", "w2")
+	whom := g.pick("leader", "leader", "n1", "n2", "n3")
 	d := g.between(100*time.Millisecond, 20*time.Second)
 	a, b := fmt.Sprintf("n%d", member+1), fmt.Sprintf("n%d", other+1)
 	if g.s.workers > 0 && g.rng.IntN(3) == 0 {

@@ -30,9 +30,16 @@ type Worker struct {
 // AddWorker starts a separate worker.
 func (c *Cluster) AddWorker(id string, slots int) *Worker {
 	c.t.Helper()
+	return c.AddWorkerAt(id, id, slots)
+}
+
+// AddWorkerAt starts a separate worker with an address, and so a directory, that is not its ID: somebody who claims to
+// be another.
+func (c *Cluster) AddWorkerAt(id, addr string, slots int) *Worker {
+	c.t.Helper()
 	log := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	w := &Worker{ID: id, Addr: id, c: c, done: make(chan error, 1)}
-	dir := filepath.Join(c.dir, "worker-"+id)
+	w := &Worker{ID: id, Addr: addr, c: c, done: make(chan error, 1)}
+	dir := filepath.Join(c.dir, "worker-"+addr)
 	var err error
 	w.engine, err = runtime.New(runtime.Config{
 		CacheDir: filepath.Join(dir, "wasm-cache"), CompileWorkers: 1, Logger: log, Boottime: c.Boottime, OnRun: c.Runs.span(id),
@@ -40,12 +47,12 @@ func (c *Cluster) AddWorker(id string, slots int) *Worker {
 	if err != nil {
 		c.t.Fatalf("worker %s: %v", id, err)
 	}
-	if w.blobs, err = blob.Open(blob.Config{Dir: filepath.Join(dir, "blobs"), Net: c.Net.Node(id), Logger: log}); err != nil {
+	if w.blobs, err = blob.Open(blob.Config{Dir: filepath.Join(dir, "blobs"), Net: c.Net.Node(addr), Logger: log}); err != nil {
 		c.t.Fatalf("worker %s: %v", id, err)
 	}
 	w.w, err = worker.New(worker.Config{
 		ID: id, Dir: filepath.Join(dir, "worker"), Slots: slots, DrainTime: c.o.DrainTime,
-		Dial: &dialer{c: c, net: c.Net.Node(id)}, Modules: modules{w}, Runner: worker.Engine(w.engine),
+		Dial: &dialer{c: c, net: c.Net.Node(addr)}, Modules: modules{w}, Runner: worker.Engine(w.engine),
 		Boottime: c.Boottime, Logger: log, OnRun: c.Runs.seen(id),
 		OnOverrun: func(o worker.Overrun) { c.t.Errorf("%s: guests could not be stopped: %+v", id, o) },
 	})
