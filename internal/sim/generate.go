@@ -48,7 +48,9 @@ func (g *generator) percent(n int) bool { return g.rng.IntN(100) < n }
 
 // step makes the next entry.
 func (g *generator) step(r *Run) Step {
-	g.advance()
+	if !g.percent(15) || !g.onTime(r) {
+		g.advance()
+	}
 	s := Step{Term: g.term, Now: g.wall, Lease: g.lease}
 	if g.percent(3) { // a header that goes back: the stamper never does that, the machine must not care
 		s.Now -= task.Time(g.rng.IntN(10_000))
@@ -94,6 +96,21 @@ func (g *generator) advance() {
 	}
 	g.wall += task.Time(w)
 	g.lease += task.LeaseTime(l)
+}
+
+// onTime moves the clocks to when the machine wants a Tick, or one millisecond before: where the borders are.
+func (g *generator) onTime(r *Run) bool {
+	wall, lease := r.Machine().NextTick()
+	early := g.rng.Int64N(2)
+	w, l := wall-task.Time(early), lease-task.LeaseTime(early)
+	moved := false
+	if w > g.wall && w < g.wall+20_000 {
+		g.wall, moved = w, true
+	}
+	if l > g.lease && l < g.lease+20_000 && (!moved || g.percent(50)) {
+		g.lease, moved = l, true
+	}
+	return moved
 }
 
 // ops makes one command, or the few that a leader's plan is.
@@ -172,7 +189,7 @@ func (g *generator) command(r *Run) Op {
 		n    int
 		make func(*Run) Op
 	}{
-		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {5, g.snooze}, {3, g.giveBack}, {5, g.cancel},
+		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {5, g.snooze}, {3, g.giveBack}, {6, g.cancel},
 		{2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close},
 		{2, func(*Run) Op { return g.activate() }}, {10, func(*Run) Op { return Op{Verb: "tick"} }},
 	}
@@ -208,7 +225,7 @@ func (g *generator) text(what string) *string {
 func (g *generator) submit(r *Run) Op {
 	o := g.task("submit")
 	o.Behavior, o.If, o.Priority = pick(g, behaviors), task.IfExists(g.rng.IntN(4)), 4
-	if run := r.running(); len(run) > 0 && g.percent(10) { // while it runs: the flag of I3
+	if run := r.running(); len(run) > 0 && g.percent(15) { // while it runs: the flag of I3
 		t := pick(g, run)
 		o.NS, o.ID, o.If = shortNS(t.Namespace), t.ID, task.Resubmit
 	}
@@ -239,6 +256,9 @@ func (g *generator) submit(r *Run) Op {
 	}
 	if g.percent(30) {
 		o.Priority = int8(g.rng.IntN(10))
+		if g.percent(30) { // nearly equal in the order of T4
+			o.At = g.wall - 700_000 + 60_000*task.Time(o.Priority) + task.Time(g.rng.Int64N(3))
+		}
 	}
 	if g.percent(20) {
 		o.Label = pick(g, behaviors)
@@ -339,7 +359,15 @@ func (g *generator) giveBack(r *Run) Op {
 	return o
 }
 
-func (g *generator) cancel(*Run) Op { return g.task("cancel") }
+func (g *generator) cancel(r *Run) Op {
+	o := g.task("cancel")
+	if run := r.running(); len(run) > 0 && g.percent(40) {
+		t := pick(g, run)
+		o.NS, o.ID = shortNS(t.Namespace), t.ID
+	}
+	return o
+}
+
 func (g *generator) remove(*Run) Op { return g.task("remove") }
 
 func (g *generator) open(r *Run) Op {

@@ -69,7 +69,7 @@ func TestReaches(t *testing.T) {
 			}
 		}
 	}}
-	for s := range uint64(8) {
+	for s := range uint64(10) {
 		if _, failure := sim.Explore(s+1, 400, opts); failure != nil {
 			t.Fatal(s+1, failure)
 		}
