@@ -145,12 +145,12 @@ func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 			maybe = maybe || verdict == unknown
 			answered = answered || verdict != unsent
 			if ctx.Err() != nil || verdict == unknown && !k.resend {
-				return &reply{maybe: maybe}, outcome(ctx, maybe, last)
+				return &reply{maybe: maybe}, k.outcome(ctx, maybe, last)
 			}
 			c.current.CompareAndSwap(int64(i), int64(i+1)%int64(len(c.urls)))
 		}
 		if !answered || time.Since(started)+pause > c.config.RetryFor+k.wait {
-			return &reply{maybe: maybe}, outcome(ctx, maybe, last)
+			return &reply{maybe: maybe}, k.outcome(ctx, maybe, last)
 		}
 		select {
 		case <-ctx.Done():
@@ -160,9 +160,9 @@ func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 	}
 }
 
-// outcome words the error of a call that got no answer.
-func outcome(ctx context.Context, maybe bool, last error) error {
-	if maybe && CodeOf(last) != CodeOutcomeUnknown {
+// outcome words the error of a call that got no answer; maybe: it may have happened.
+func (k *call) outcome(ctx context.Context, maybe bool, last error) error {
+	if maybe && k.method != http.MethodGet && CodeOf(last) != CodeOutcomeUnknown {
 		last = fmt.Errorf("%w: %w", NewError(CodeOutcomeUnknown, "the request was sent, but its answer did not arrive"), last)
 	}
 	if ctx.Err() != nil && !errors.Is(last, ctx.Err()) {

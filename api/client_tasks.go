@@ -18,6 +18,10 @@ import (
 // word is noticed.
 const pollSlice = 20 * time.Second
 
+// slowWait is added to the time that one exchange may take where the server has much to do: ten thousand tasks to store,
+// a module to compile.
+const slowWait = time.Minute
+
 func inNamespace(namespace string) url.Values {
 	q := url.Values{}
 	if namespace != "" {
@@ -71,6 +75,7 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitR
 		_, err := c.do(ctx, call{
 			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json",
 			body: append([]byte(`{"tasks":[`), append(bytes.Clone(body.Bytes()), "]}"...)...), resend: resend,
+			wait: slowWait,
 		}, &answer)
 		if err == nil && len(answer.Results) != len(positions) {
 			err = NewError(CodeInternal, "%d answers to %d tasks", len(answer.Results), len(positions))
@@ -258,8 +263,7 @@ func (c *Client) Push(ctx context.Context, r PushRequest) (*Module, error) {
 			return nil, err
 		}
 	}
-	// Checking and compiling a module takes a while on a slow machine.
-	k.wait = time.Minute
+	k.wait = slowWait
 	var answer moduleAnswer
 	if _, err := c.do(ctx, k, &answer); err != nil {
 		return nil, err

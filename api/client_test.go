@@ -277,13 +277,13 @@ func TestClientSplitsBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	rs := make([]api.SubmitRequest, 200)
+	rs := make([]api.SubmitRequest, 120)
 	params := []byte(`"` + strings.Repeat("x", api.MaxInline-2) + `"`)
 	for i := range rs {
 		rs[i] = api.SubmitRequest{Behavior: "apitest.ok", ID: fmt.Sprintf("split-%d", i), Params: params}
 	}
-	rs[150].Behavior = "nobody"
-	rs[151].ID = "!"
+	rs[15].Behavior = "nobody"
+	rs[118].ID = "!"
 	results, err := c.SubmitBatch(t.Context(), rs)
 	if err != nil {
 		t.Fatal(err)
@@ -291,9 +291,9 @@ func TestClientSplitsBatches(t *testing.T) {
 	for i, r := range results {
 		want := ""
 		switch i {
-		case 150:
+		case 15:
 			want = "behavior_not_found"
-		case 151:
+		case 118:
 			want = "invalid_field"
 		}
 		if want != "" {

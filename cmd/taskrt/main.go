@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
 )
 
 func main() {
@@ -144,12 +146,16 @@ func (p *program) report(ctx context.Context, err error) int {
 		}
 		return exit.code
 	}
+	code := codeOf(ctx, err)
+	if code == exitInterrupted && api.CodeOf(err) != api.CodeOutcomeUnknown {
+		err = errors.New("interrupted")
+	}
 	fmt.Fprintln(p.stderr, "taskrt:", err)
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		fmt.Fprintln(p.stderr, usage.hint())
 		return exitUsage
 	}
-	return codeOf(ctx, err)
+	return code
 }
 
 func (e *usageError) hint() string {

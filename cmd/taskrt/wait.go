@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -127,54 +124,4 @@ func state(t *api.Task) string {
 		s += ": " + t.Error.Code
 	}
 	return s
-}
-
-// showProgress keeps a line about the task on standard error while it is waited for, if that is a terminal. It does so
-// with long polls of its own; stop ends them and wipes the line.
-func (c *client) showProgress(t *api.Task) (stop func()) {
-	if !isTerminal(c.stderr) {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
-	done := make(chan struct{})
-	client, err := api.NewClient(api.ClientConfig{URLs: c.urls})
-	if err != nil {
-		cancel()
-		return func() {}
-	}
-	go func() {
-		defer close(done)
-		defer client.Close()
-		began := time.Now()
-		for !t.Final {
-			fmt.Fprintf(c.stderr, "\r\x1b[K%s  %s  %s", time.Since(began).Truncate(time.Second), state(t), clip(t.Progress, 60))
-			next, err := client.Task(ctx, t.Namespace, t.ID, api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", t.Rev+1)})
-			if err != nil {
-				return // the wait itself says what is wrong
-			}
-			t = next
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
-		fmt.Fprint(c.stderr, "\r\x1b[K")
-	}
-}
-
-func clip(b []byte, n int) string {
-	if len(b) > n {
-		return string(b[:n]) + "…"
-	}
-	return string(b)
-}
-
-// isTerminal reports whether w is a character device: a terminal, as far as a progress line needs to know.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }

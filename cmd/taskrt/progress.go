@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// showProgress keeps a line about the task on standard error while it is waited for, if that is a terminal. It does so
+// with long polls of its own; stop ends them and wipes the line.
+func (c *client) showProgress(t *api.Task) (stop func()) {
+	if !isTerminal(c.stderr) {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
+	done := make(chan struct{})
+	client, err := api.NewClient(api.ClientConfig{URLs: c.urls})
+	if err != nil {
+		cancel()
+		return func() {}
+	}
+	go func() {
+		defer close(done)
+		defer client.Close()
+		began := time.Now()
+		for !t.Final {
+			fmt.Fprintf(c.stderr, "\r\x1b[K%s  %s  %s", time.Since(began).Truncate(time.Second), state(t), progress(t.Progress))
+			next, err := client.Task(ctx, t.Namespace, t.ID, api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", t.Rev+1)})
+			if err != nil {
+				return // the wait itself says what is wrong
+			}
+			t = next
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		fmt.Fprint(c.stderr, "\r\x1b[K")
+	}
+}
+
+// barWidth is how many characters a progress bar has.
+const barWidth = 20
+
+// progress shows {"done":…,"total":…}, which guests' heartbeats make, as a bar, and anything else as it is.
+func progress(p json.RawMessage) string {
+	var at struct {
+		Done  int64 `json:"done"`
+		Total int64 `json:"total"`
+	}
+	if json.Unmarshal(p, &at) != nil || at.Total <= 0 || at.Done < 0 || at.Done > at.Total {
+		return clip(p, 60)
+	}
+	share := float64(at.Done) / float64(at.Total)
+	full := int(share * barWidth)
+	return fmt.Sprintf("[%s%s] %d %%", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(100*share))
+}
+
+func clip(b []byte, n int) string {
+	if len(b) > n {
+		return string(b[:n]) + "…"
+	}
+	return string(b)
+}
+
+// isTerminal reports whether w is a character device: a terminal, as far as a progress line needs to know.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
