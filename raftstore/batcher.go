@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -129,15 +130,20 @@ func (b *batcher) signal() {
 
 // open lets calls queue up for term. They are sent once run is called.
 func (b *batcher) open(term *termState) {
-	b.close()
+	b.close(nil)
 	b.mu.Lock()
 	b.term = term
 	b.mu.Unlock()
 }
 
-// close refuses further calls and answers those that wait: nothing of them was proposed in this term.
-func (b *batcher) close() {
+// close ends term, nil: whichever there is. It refuses further calls and answers those that wait: nothing of them was
+// proposed in this term.
+func (b *batcher) close(term *termState) {
 	b.mu.Lock()
+	if term != nil && b.term != term {
+		b.mu.Unlock()
+		return
+	}
 	b.term = nil
 	queue := b.queue
 	b.queue, b.commands, b.bytes = nil, 0, 0
@@ -277,7 +283,7 @@ func (b *batcher) answered(c *call, n int, err error) bool {
 	switch {
 	case first:
 		c.err = err
-	case c.err != err:
+	case !errors.Is(c.err, err):
 		c.err = ErrOutcomeUnknown
 	}
 	return c.left == 0

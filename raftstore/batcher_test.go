@@ -89,7 +89,7 @@ func inBatcher(t *testing.T, f func(t *testing.T, b batchTest)) {
 			b.raft.answer(nil)
 			synctest.Wait()
 		}
-		b.close()
+		b.close(nil)
 		cancel()
 		wg.Wait()
 	})
@@ -232,7 +232,7 @@ func TestQueueOfDeposedLeader(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		_, inFlight := b.put(t, 1, 0)
 		_, waiting := b.put(t, 3, 0)
-		b.close()
+		b.close(nil)
 		if c := <-waiting; !errors.Is(c.err, ErrNotLeader) {
 			t.Fatal(c.err)
 		}

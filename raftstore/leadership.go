@@ -129,7 +129,7 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 		if err := s.lead(ctx, t); err != nil && ctx.Err() == nil {
 			// Leading without being able to is worse than not leading (nomad #8470).
 			s.log.Warn("giving up leadership", "term", t.term, "err", err)
-			s.batch.close()
+			s.batch.close(t)
 			if err := s.gate.ask(s.raft.LeadershipTransfer); err != nil {
 				s.log.Warn("leadership transfer failed", "err", err)
 			}
@@ -137,7 +137,7 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 	}()
 	return func() {
 		cancel()
-		s.batch.close()
+		s.batch.close(t)
 		s.leadMu.Lock()
 		was := t.ready
 		t.ready = false
@@ -167,7 +167,7 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 		return lostIsNil(err)
 	}
 	s.leadMu.Lock()
-	if s.term != t || ctx.Err() != nil {
+	if s.term != t {
 		s.leadMu.Unlock()
 		return nil
 	}
@@ -199,9 +199,10 @@ func (s *Store) askInTerm(ctx context.Context, request func() raft.Future) error
 }
 
 func lostIsNil(err error) error {
-	switch err {
-	case raft.ErrLeadershipLost, raft.ErrNotLeader, raft.ErrRaftShutdown:
-		return nil
+	for _, lost := range []error{raft.ErrLeadershipLost, raft.ErrNotLeader, raft.ErrRaftShutdown} {
+		if errors.Is(err, lost) {
+			return nil
+		}
 	}
 	return err
 }

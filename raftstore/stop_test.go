@@ -165,7 +165,6 @@ type faultyDisk struct {
 	fail  atomic.Bool
 	hang  atomic.Bool
 	hold  chan struct{} // closed: hanging writes go on
-	err   error
 	holds atomic.Int32
 }
 

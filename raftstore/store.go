@@ -104,7 +104,7 @@ func (s *Store) open() (err error) {
 	}
 	defer func() {
 		if err != nil {
-			s.disk.Close()
+			_ = s.disk.Close()
 		}
 	}()
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(s.cfg.Dir, 2, hclogTo(s.log))
@@ -181,7 +181,7 @@ func (s *Store) halt() {
 	if s.raft == nil {
 		return
 	}
-	s.batch.close()
+	s.batch.close(nil)
 	s.gate.close(haltPatience)
 	s.raft.Shutdown()
 	s.trans.shut()
@@ -218,16 +218,20 @@ func (s *Store) shut(ctx context.Context) error {
 	s.cancel()
 	s.server.close()
 	s.clients.close()
-	s.batch.close()
+	s.batch.close(nil)
 	var errs []error
+	patience := shutdownPatience
+	if s.failure() != nil {
+		patience = haltPatience // its disk may hang: it has had its chance in halt
+	}
 	// Nothing here waits for the network, only a disk that hangs can make it last.
-	if !s.gate.close(shutdownPatience) || !waitFor(ctx, shutdownPatience, s.wg.Wait) {
+	if !s.gate.close(patience) || !waitFor(ctx, patience, s.wg.Wait) {
 		errs = append(errs, errors.New("raftstore: close: requests to raft hang"))
 	}
 	if stopAborting() {
 		close(s.abort)
 	}
-	down := waitFor(ctx, shutdownPatience, func() { _ = s.raft.Shutdown().Error() })
+	down := waitFor(ctx, patience, func() { _ = s.raft.Shutdown().Error() })
 	close(s.raftDown)
 	s.tail.Wait()
 	s.trans.shut()

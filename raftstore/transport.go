@@ -40,8 +40,8 @@ func newTransport(c *Config, b *book) transport {
 
 // shut closes everything, connections that were accepted included: the library leaves those open.
 func (t transport) shut() {
-	_ = t.NetworkTransport.Close()
-	t.NetworkTransport.CloseStreams()
+	_ = t.Close()
+	t.CloseStreams()
 	t.layer.shut()
 }
 
