@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/task"
 )
 
 // TestStoreErrors: who is told "nothing was done" may do it elsewhere, so that must be true (SPEC H4); and a node that
@@ -39,5 +41,16 @@ func TestStoreErrors(t *testing.T) {
 	}
 	if storeError(nil, true) != nil {
 		t.Error("an error for none")
+	}
+}
+
+// TestDelayRoundsUp: never started earlier than asked (SPEC R1), also where adding before dividing would wrap around.
+func TestDelayRoundsUp(t *testing.T) {
+	for d, want := range map[api.Duration]task.Millis{
+		0: 0, 1: 1, 999_999: 1, 1_000_000: 1, 1_000_001: 2, math.MaxInt64: math.MaxInt64/1_000_000 + 1,
+	} {
+		if got := delayMillis(d); got != want {
+			t.Errorf("%d ns: %d ms, want %d", d, got, want)
+		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 // Push implements api.Service: check everything, store the file on a majority, activate in one log entry (SPEC B2).
 // When anything is wrong nothing changes; a file that nothing refers to is left to maintenance.
 func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
-	if r.Namespace == "" {
-		r.Namespace = task.DefaultNamespace
+	if err := n.readNamespace(ctx, &r.Namespace, func(*task.Machine) {}); err != nil {
+		return nil, err
 	}
 	wasm, err := readModule(r)
 	if err != nil {

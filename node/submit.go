@@ -111,7 +111,13 @@ func (n *Node) prepare(ctx context.Context, r *api.SubmitRequest) (task.Submit, 
 }
 
 // delayMillis rounds up: a task never starts earlier than asked (SPEC R1).
-func delayMillis(d api.Duration) task.Millis { return task.Millis((int64(d) + 999_999) / 1_000_000) }
+func delayMillis(d api.Duration) task.Millis {
+	ms := task.Millis(d / 1_000_000)
+	if d%1_000_000 != 0 {
+		ms++
+	}
+	return ms
+}
 
 // drawID chooses the ID of a task whose submitter gave none, before it is proposed, so that sending again is the same.
 func drawID(cmd *task.Submit, p *task.Policy) (string, error) {
