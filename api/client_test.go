@@ -269,10 +269,32 @@ func TestClientWaitsInSlices(t *testing.T) {
 	})
 }
 
+// accepting is a Service that takes every batch, but for the behavior nobody.
+type accepting struct {
+	api.Service
+
+	calls *int
+}
+
+func (a accepting) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
+	*a.calls++
+	results := make([]api.SubmitResult, len(rs))
+	for i, r := range rs {
+		if r.Behavior == "nobody" {
+			results[i].Error = api.NewError(api.CodeBehaviorNotFound, "nobody")
+			continue
+		}
+		results[i].SubmitReply = &api.SubmitReply{Task: &api.Task{ID: r.ID, CreatedAt: api.TimeOf(1)}, Outcome: "created"}
+	}
+	return results, nil
+}
+
 // A batch that does not fit into one body goes in several, and comes back in order.
 func TestClientSplitsBatches(t *testing.T) {
-	s := newServer(t, api.HandlerConfig{})
-	c, err := api.NewClient(api.ClientConfig{URLs: []string{s.http.URL}})
+	calls := 0
+	h := httptest.NewServer(api.NewHandler(accepting{calls: &calls}, api.HandlerConfig{}))
+	t.Cleanup(h.Close)
+	c, err := api.NewClient(api.ClientConfig{URLs: []string{h.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,6 +309,9 @@ func TestClientSplitsBatches(t *testing.T) {
 	results, err := c.SubmitBatch(t.Context(), rs)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if calls < 2 {
+		t.Errorf("%d requests, want several", calls)
 	}
 	for i, r := range results {
 		want := ""
