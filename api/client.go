@@ -29,7 +29,10 @@ type ClientConfig struct {
 	RetryFor time.Duration
 	// AttemptTimeout bounds one exchange, besides the wait that it asks for. Default 15 s.
 	AttemptTimeout time.Duration
-	Transport      http.RoundTripper // default: an own one, without compression
+	// BatchBytes is how large the body of a SubmitBatch gets before the next one begins. Default 7 MiB: one more item
+	// still fits below MaxBody.
+	BatchBytes int
+	Transport  http.RoundTripper // default: an own one, without compression
 }
 
 // Client is a Service behind HTTP. It is safe for concurrent use.
@@ -55,6 +58,9 @@ func NewClient(c ClientConfig) (*Client, error) {
 	}
 	if c.AttemptTimeout == 0 {
 		c.AttemptTimeout = 15 * time.Second
+	}
+	if c.BatchBytes == 0 {
+		c.BatchBytes = MaxBody - 1<<20
 	}
 	if c.Transport == nil {
 		dialer := &net.Dialer{Timeout: 3 * time.Second}

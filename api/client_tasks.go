@@ -52,10 +52,6 @@ func (r *SubmitRequest) resendable() bool {
 	return r.ID != "" && (r.IfExists == "" || r.IfExists == "join")
 }
 
-// batchBytes is how large a request of SubmitBatch gets before the next one begins; far enough below MaxBody that one
-// more item fits.
-const batchBytes = MaxBody - 1<<20
-
 // SubmitBatch implements Service. What does not fit into one body goes in several: a batch is not a transaction.
 func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitResult, error) {
 	if err := CheckBatch(rs); err != nil {
@@ -100,7 +96,7 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitR
 		}
 		body.Write(encode(r))
 		positions, resend = append(positions, i), resend && r.resendable()
-		if body.Len() > batchBytes {
+		if body.Len() > c.config.BatchBytes {
 			if err := flush(); err != nil {
 				return nil, err
 			}

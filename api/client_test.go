@@ -294,13 +294,13 @@ func TestClientSplitsBatches(t *testing.T) {
 	calls := 0
 	h := httptest.NewServer(api.NewHandler(accepting{calls: &calls}, api.HandlerConfig{}))
 	t.Cleanup(h.Close)
-	c, err := api.NewClient(api.ClientConfig{URLs: []string{h.URL}})
+	c, err := api.NewClient(api.ClientConfig{URLs: []string{h.URL}, BatchBytes: 4000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
 	rs := make([]api.SubmitRequest, 120)
-	params := []byte(`"` + strings.Repeat("x", api.MaxInline-2) + `"`)
+	params := []byte(`"` + strings.Repeat("x", 100) + `"`)
 	for i := range rs {
 		rs[i] = api.SubmitRequest{Behavior: "apitest.ok", ID: fmt.Sprintf("split-%d", i), Params: params}
 	}
