@@ -25,6 +25,7 @@ type loop struct {
 	pauseTil time.Duration // monotonic time before which no Tick is proposed
 	stillTil time.Duration // a standstill was noticed: until then no Tick may expire sessions
 	held     bool          // the Tick that is due has been held back once
+	waits    task.Time     // NextTick's wall time as last seen: once the machine's clock is there, tasks may be due
 }
 
 const (
@@ -38,6 +39,8 @@ const (
 	// wallLook is how often the loop looks at the wall clock while something waits for it: a jump forward makes things
 	// due without any event (SPEC C3).
 	wallLook = time.Second
+	// farOff bounds every wait: times that callers chose are far beyond what a time.Duration holds.
+	farOff = time.Hour
 )
 
 func newLoop(t *term) *loop {
@@ -62,8 +65,8 @@ func (l *loop) run() {
 	f := l.term.hub.subscribe()
 	defer func() { f.close() }()
 	for {
-		l.plan()
 		l.schedule()
+		l.plan()
 		select {
 		case evs, ok := <-f.C:
 			if ok {
@@ -410,84 +413,4 @@ func (l *loop) free(m *task.Machine) []task.Free {
 	}
 	slices.SortFunc(free, func(a, b task.Free) int { return cmp.Compare(a.Session, b.Session) })
 	return free
-}
-
-// schedule sets the timer for the next Tick. Wall times are mapped by what the leader would stamp now, lease times by
-// the monotonic clock (SPEC C3).
-func (l *loop) schedule() {
-	mono := l.term.hub.clock.Mono()
-	if late := mono - l.due; l.due != 0 && late > stall {
-		l.stillTil = mono + holdTick
-		l.term.hub.logger.Warn("this process stood still", "late", late)
-	}
-	if l.ticking {
-		l.set(0)
-		return
-	}
-	var wall task.Time
-	var lease task.LeaseTime
-	l.term.hub.store.Local(func(m *task.Machine) { wall, lease = m.NextTick() })
-	now, leaseNow, ok := l.term.hub.store.Stamps()
-	if !ok || (wall == 0 && lease == 0) {
-		l.set(0)
-		return
-	}
-	wait := time.Duration(1<<63 - 1)
-	if wall != 0 {
-		wait = min(time.Duration(wall-now)*time.Millisecond, wallLook)
-	}
-	if lease != 0 {
-		wait = min(wait, time.Duration(lease-leaseNow)*time.Millisecond)
-	}
-	l.set(max(mono+max(wait, 0), l.pauseTil))
-}
-
-// set arms the timer for a monotonic time; 0 disarms it.
-func (l *loop) set(due time.Duration) {
-	if due == l.due {
-		return
-	}
-	l.due = due
-	l.timer.Stop()
-	if due != 0 {
-		l.timer.Reset(max(0, due-l.term.hub.clock.Mono()))
-	}
-}
-
-// fired proposes a Tick if one is due; the timer also fires to look at the wall clock.
-func (l *loop) fired() {
-	mono := l.term.hub.clock.Mono()
-	if l.due != 0 && mono-l.due > stall {
-		l.stillTil = mono + holdTick
-	}
-	l.due = 0
-	var wall task.Time
-	var lease task.LeaseTime
-	l.term.hub.store.Local(func(m *task.Machine) { wall, lease = m.NextTick() })
-	now, leaseNow, ok := l.term.hub.store.Stamps()
-	if !ok {
-		return
-	}
-	leaseDue := lease != 0 && lease <= leaseNow
-	if !leaseDue && (wall == 0 || wall > now) {
-		return
-	}
-	if leaseDue && mono < l.stillTil && !l.held {
-		l.held = true
-		l.pauseTil = l.stillTil
-		return
-	}
-	l.held = false
-	l.ticking = true
-	l.term.sessions.addTick(func(r task.Result, err error) {
-		l.do(func() { l.ticked(r, err) })
-	})
-}
-
-// ticked goes on after a Tick. One that failed or had no effect is not repeated at once.
-func (l *loop) ticked(r task.Result, err error) {
-	l.ticking, l.dirty = false, true
-	if err != nil || !r.Changed {
-		l.pauseTil = l.term.hub.clock.Mono() + retryPause
-	}
 }

@@ -3,12 +3,14 @@ package node
 import (
 	"context"
 	"log/slog"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
 )
 
 // leaderBed is a leader loop over a machine of one session, whose clock a test can move as a standstill of the process
@@ -19,7 +21,10 @@ type leaderBed struct {
 	index   uint64
 	start   time.Time
 	stood   time.Duration
+	jumped  time.Duration   // of the wall clock
 	ticks   []time.Duration // lease time of each Tick
+	given   []task.Result   // of Assigns
+	looks   int             // calls of Stamps
 }
 
 func (b *leaderBed) Mono() time.Duration {
@@ -29,13 +34,17 @@ func (b *leaderBed) Mono() time.Duration {
 }
 
 func (b *leaderBed) monoLocked() time.Duration { return time.Hour + time.Since(b.start) + b.stood }
+func (b *leaderBed) now() task.Time            { return task.Time(time.Now().Add(b.jumped).UnixMilli()) }
 func (b *leaderBed) Wall() time.Time           { return time.Now() }
 func (b *leaderBed) Leader() (id, addr string) { return "n1", "n1" }
 
 func (b *leaderBed) Stamps() (task.Time, task.LeaseTime, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return task.Time(time.Now().UnixMilli()), task.LeaseTime(b.monoLocked().Milliseconds()), true
+	if b.looks++; b.looks > 10_000 {
+		panic("the loop spins")
+	}
+	return b.now(), task.LeaseTime(b.monoLocked().Milliseconds()), true
 }
 
 func (b *leaderBed) Local(f func(*task.Machine)) {
@@ -55,8 +64,13 @@ func (b *leaderBed) ProposeLocal(_ context.Context, cmds ...task.Command) ([]tas
 		}
 	}
 	b.index++
-	h := task.Header{Index: b.index, Term: 1, Now: task.Time(time.Now().UnixMilli()), LeaseNow: task.LeaseTime(b.monoLocked().Milliseconds())}
+	h := task.Header{Index: b.index, Term: 1, Now: b.now(), LeaseNow: task.LeaseTime(b.monoLocked().Milliseconds())}
 	rs, _ := b.machine.Apply(h, ps)
+	for i, c := range cmds {
+		if _, ok := c.(task.Assign); ok {
+			b.given = append(b.given, rs[i])
+		}
+	}
 	return rs, nil
 }
 
@@ -150,4 +164,64 @@ func TestStandstillHoldsBackExpiry(t *testing.T) {
 			t.Error("held back for ever")
 		}
 	})
+}
+
+// withDelayed runs a term with a worker that is ready for a task that is due at a time.
+func withDelayed(t *testing.T, due func(now task.Time) task.Time, f func(t *testing.T, b *leaderBed, tm *term)) {
+	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
+		near, far := net.Pipe()
+		conn, err := stream.New(near, stream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		defer far.Close()
+		w := newWorkerStream(tm, conn, 1, &stream.Hello{Credits: 1, Ready: []string{"m"}})
+		_, err = b.ProposeLocal(t.Context(),
+			task.Activate{Namespace: "default", Module: task.Module{Digest: "m", Version: "v"}, Behaviors: []task.Activated{{Name: "b-1", Policy: task.DefaultPolicy()}}},
+			task.Submit{Namespace: "default", ID: "x01", Behavior: "b-1", NotBefore: due(b.now()), Priority: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.loop.do(func() { tm.loop.streams[1], tm.loop.dirty = w, true })
+		synctest.Wait()
+		if len(b.given) > 0 {
+			t.Fatalf("started too early: %v", b.given)
+		}
+		f(t, b, tm)
+	})
+}
+
+func TestTaskThatARenewalMadeDueIsFound(t *testing.T) {
+	withDelayed(t, func(now task.Time) task.Time { return now + 3_600_000 }, func(t *testing.T, b *leaderBed, tm *term) {
+		b.mu.Lock()
+		b.jumped = time.Hour
+		b.mu.Unlock()
+		// The first entry after the jump is a renewal: it tells of nothing, and leaves nothing for a Tick to do.
+		if _, err := tm.sessions.do(t.Context(), task.RenewSession{Session: 1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * wallLook)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.given) != 1 || b.given[0].Code != task.OK {
+			t.Errorf("assigned %v, want the one due task", b.given)
+		}
+	})
+}
+
+func TestTaskOfTheFarFutureCostsNothing(t *testing.T) {
+	for _, due := range []task.Time{1<<63 - 1, 253_402_300_799_000 /* the year 9999 */} {
+		withDelayed(t, func(task.Time) task.Time { return due }, func(t *testing.T, b *leaderBed, tm *term) {
+			for range 10 {
+				if _, err := tm.sessions.do(t.Context(), task.RenewSession{Session: 1}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+			}
+			if b.looks > 1_000 {
+				t.Errorf("looked at the clock %d times in 50 s", b.looks)
+			}
+		})
+	}
 }
