@@ -2,30 +2,29 @@ package arch_test
 
 import (
 	"go/ast"
+	"strings"
 	"testing"
 )
 
 // sleeps are the calls of time.Sleep in tests that may stay: "file:function". In a synctest bubble sleeping takes no
 // time and is how virtual time passes: function literals given to synctest.Test, or to a helper of the same package
-// that calls it, need no entry.
+// that gets there, need no entry.
 var sleeps = exceptions{
-	"internal/clustertest/ops.go:Cluster.Eventually":            "clusters live in a bubble: polls in virtual time",
-	"internal/clustertest/ops.go:Cluster.Sleep":                 "clusters live in a bubble: lets virtual time pass",
 	"worker/hub_test.go:hub.serve":                              "the hub lives in the test's bubble: a slow answer in virtual time",
 	"worker/hub_test.go:bench.at":                               "the bench is a bubble: goes to a point of virtual time",
 	"worker/session_test.go:TestLongLossStopsGuestsInTheMargin": "a guest that is slow to die, run in the bubble",
+}
+
+// bubblePackages are packages of which every test is a bubble; each of their tests must call synctest.Test or a helper.
+var bubblePackages = exceptions{
+	"internal/clustertest": "whole clusters in virtual time, and what drives them",
 }
 
 // TestNoSleep: a test that sleeps is slow, or flaky, or both.
 func TestNoSleep(t *testing.T) {
 	t.Parallel()
 	files := load(t)
-	helpers := map[string]bool{} // "dir:function" that call synctest.Test
-	inspectCalls(files, func(f *file, call *ast.CallExpr) {
-		if isCall(call, "synctest", "Test") {
-			helpers[f.dir+":"+f.enclosing(call)] = true
-		}
-	})
+	helpers := bubbleHelpers(files)
 	bubbles := map[*file][]ast.Expr{}
 	inspectCalls(files, func(f *file, call *ast.CallExpr) {
 		name, ok := call.Fun.(*ast.Ident)
@@ -39,7 +38,7 @@ func TestNoSleep(t *testing.T) {
 	})
 	seen := used{}
 	inspectCalls(files, func(f *file, call *ast.CallExpr) {
-		if !isCall(call, "time", "Sleep") || !f.test && f.dir != "internal/clustertest" {
+		if !isCall(call, "time", "Sleep") || !f.test && bubblePackages[f.dir] == "" || seen.allows(t, bubblePackages, f.dir) {
 			return
 		}
 		for _, b := range bubbles[f] {
@@ -52,6 +51,34 @@ func TestNoSleep(t *testing.T) {
 		}
 	})
 	seen.complain(t, sleeps)
+	seen.complain(t, bubblePackages)
+	for _, f := range files {
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if ok && f.test && bubblePackages[f.dir] != "" && isTest(fn) && !helpers[f.dir+":"+fn.Name.Name] {
+				t.Errorf("%s: %s is not a bubble, as all tests of the package should be", f.path, fn.Name.Name)
+			}
+		}
+	}
+}
+
+func isTest(fn *ast.FuncDecl) bool {
+	return fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") && fn.Name.Name != "TestMain"
+}
+
+// bubbleHelpers returns the functions ("dir:function") that call synctest.Test, or another of them.
+func bubbleHelpers(files []*file) map[string]bool {
+	helpers := map[string]bool{}
+	for n := -1; n < len(helpers); {
+		n = len(helpers)
+		inspectCalls(files, func(f *file, call *ast.CallExpr) {
+			name, ok := call.Fun.(*ast.Ident)
+			if isCall(call, "synctest", "Test") || ok && helpers[f.dir+":"+name.Name] {
+				helpers[f.dir+":"+f.enclosing(call)] = true
+			}
+		})
+	}
+	return helpers
 }
 
 func inspectCalls(files []*file, visit func(*file, *ast.CallExpr)) {

@@ -1,6 +1,7 @@
 package memnet
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -118,7 +119,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			}
 			if c.in.fin != nil && len(c.in.chunks) == 0 {
 				if next = c.in.finAt; !next.After(now) {
-					if c.in.fin == io.EOF {
+					if errors.Is(c.in.fin, io.EOF) {
 						return 0, io.EOF
 					}
 					return 0, c.opError("read", c.in.fin)

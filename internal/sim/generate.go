@@ -75,8 +75,8 @@ func (g *generator) step(r *Run) Step {
 // advance moves the stamper's clocks.
 func (g *generator) advance() {
 	small := func() int64 { return g.rng.Int64N(400) }
-	w, l := small(), int64(0)
-	l = w
+	w := small()
+	l := w
 	switch n := g.rng.IntN(200); {
 	case n < 12:
 		w = 500 + g.rng.Int64N(6000)

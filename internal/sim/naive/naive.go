@@ -32,10 +32,10 @@ type Model struct {
 	processes   map[uint64]*process
 }
 
-const UnknownHash = 1 // marks an Ended.Finish that is to be adopted
+// UnknownHash marks an Ended.Finish that is to be adopted.
+const UnknownHash = 1
 
-// process is a proposer that the machine knows (SPEC H4).
-type process struct {
+type process struct { // a proposer that the machine knows (SPEC H4)
 	lowest  uint64
 	used    task.LeaseTime
 	answers map[uint64]task.Result
@@ -412,13 +412,13 @@ func (m *Model) remove(k task.Key) task.Result {
 
 func (m *Model) open(c task.OpenSession, got task.Result) task.Result {
 	for _, s := range m.Sessions {
-		if s.Worker == c.Worker && string(s.Proof) != string(c.Proof) {
+		if s.Worker == c.Worker && (string(s.Proof) != string(c.Proof) || c.Hello != 0 && c.Hello <= s.Hello) {
 			return task.Result{Code: task.WorkerInUse}
 		} else if s.Worker == c.Worker {
 			m.endSession(s.ID, "LOST")
 		}
 	}
-	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
+	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Hello: c.Hello, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
 	if got.Session != nil {
 		n.ID = got.Session.ID // the machine's choice
 	}
