@@ -27,16 +27,26 @@ const DefaultNamespace = "default"
 // Check tells what is wrong with the request by itself, and brings it into the one form that a Service works with:
 // namespace filled in, params without insignificant white space. Checking twice does no harm. What only the behavior or
 // the state can tell (schema, the behavior's own limit, if the ID is taken) is not looked at. The result is an *Error.
-func (r *SubmitRequest) Check() error {
+func (r *SubmitRequest) Check() error { return r.check().orNil() }
+
+// orNil keeps a nil *Error from becoming an error that is not nil.
+func (e *Error) orNil() error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+func (r *SubmitRequest) check() *Error {
 	var err *Error
 	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
 		return err
 	}
-	if err := CheckBehaviorName("behavior", r.Behavior); err != nil {
+	if err := checkBehaviorName("behavior", r.Behavior); err != nil {
 		return err
 	}
 	if r.ID != "" {
-		if err := CheckID(r.ID); err != nil {
+		if err := checkID(r.ID); err != nil {
 			return err
 		}
 	}
@@ -57,10 +67,7 @@ func (r *SubmitRequest) Check() error {
 		e.Limit = MaxPriority
 		return e
 	}
-	if err := checkLabels(r.Labels); err != nil {
-		return err
-	}
-	return nil
+	return checkLabels(r.Labels)
 }
 
 func (r *SubmitRequest) checkParams() *Error {
@@ -98,7 +105,9 @@ func checkNamespace(ns string) (string, *Error) {
 }
 
 // CheckID checks a task's ID (SPEC I1); nil or an *Error.
-func CheckID(id string) error {
+func CheckID(id string) error { return checkID(id).orNil() }
+
+func checkID(id string) *Error {
 	if len(id) < MinName || len(id) > MaxName || !only(id, isIDByte) {
 		e := FieldError(CodeInvalidField, "id", "must be %d to %d of A-Z a-z 0-9 . _ : -", MinName, MaxName)
 		e.Limit = MaxName
@@ -108,7 +117,9 @@ func CheckID(id string) error {
 }
 
 // CheckBehaviorName checks a behavior's name (SPEC B1) that stands in field; nil or an *Error.
-func CheckBehaviorName(field, name string) error {
+func CheckBehaviorName(field, name string) error { return checkBehaviorName(field, name).orNil() }
+
+func checkBehaviorName(field, name string) *Error {
 	if name == "" {
 		return FieldError(CodeInvalidField, field, "is required")
 	}

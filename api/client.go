@@ -40,7 +40,8 @@ type ClientConfig struct {
 // When a node cannot be reached or says that nothing happened, the next one is asked. When the outcome of a request is
 // unknown, because the connection broke after it was sent or a node says so, it is sent again only if doing it twice is
 // doing it once: reads, Cancel, Remove, Push, and a Submit that names its task and joins (SPEC I3, H4). Any other Submit
-// answers outcome_unknown; whoever must know gives the task an ID. The client draws no IDs itself: it cannot know
+// answers outcome_unknown; whoever must know gives the task an ID. After a resend the outcome of a Submit may say
+// "existing" of a task that its first send created. The client draws no IDs itself: it cannot know
 // whether the behavior's are deterministic, and a random one would defeat that.
 type Client struct {
 	urls    []*url.URL

@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -52,60 +53,79 @@ func (r *SubmitRequest) resendable() bool {
 	return r.ID != "" && (r.IfExists == "" || r.IfExists == "join")
 }
 
-// SubmitBatch implements Service. What does not fit into one body goes in several: a batch is not a transaction.
+// SubmitBatch implements Service. What does not fit into one body goes in several: a batch is not a transaction. If one
+// of the later ones fails as a whole, its tasks and those after it have that error.
 func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitResult, error) {
 	if err := CheckBatch(rs); err != nil {
 		return nil, err
 	}
 	results := make([]SubmitResult, len(rs))
-	var body bytes.Buffer
-	var positions []int
-	resend := true
-	flush := func() error {
-		if len(positions) == 0 {
-			return nil
-		}
-		var answer struct {
-			Results []SubmitResult `json:"results"`
-		}
-		_, err := c.do(ctx, call{
-			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json",
-			body: append([]byte(`{"tasks":[`), append(bytes.Clone(body.Bytes()), "]}"...)...), resend: resend,
-			wait: slowWait,
-		}, &answer)
-		if err == nil && len(answer.Results) != len(positions) {
-			err = NewError(CodeInternal, "%d answers to %d tasks", len(answer.Results), len(positions))
-		}
-		if err != nil {
-			return err
-		}
-		for i, at := range positions {
-			results[at] = answer.Results[i]
-		}
-		body.Reset()
-		positions, resend = nil, true
-		return nil
-	}
-	for i, r := range rs {
-		if err := r.Check(); err != nil {
-			results[i].Error, _ = errors.AsType[*Error](err)
+	b, first := newBatch(), true
+	var failed error
+	for i := range rs {
+		r := rs[i]
+		if err := r.check(); err != nil {
+			results[i].Error = err
 			continue
 		}
-		if len(positions) > 0 {
-			body.WriteByte(',')
-		}
-		body.Write(encode(r))
-		positions, resend = append(positions, i), resend && r.resendable()
-		if body.Len() > c.config.BatchBytes {
-			if err := flush(); err != nil {
-				return nil, err
+		b.add(i, &r)
+		if b.size() > c.config.BatchBytes {
+			if failed = c.sendBatch(ctx, b, results, failed); failed != nil && first {
+				return nil, failed
 			}
+			b, first = newBatch(), false
 		}
 	}
-	if err := flush(); err != nil {
-		return nil, err
+	if failed = c.sendBatch(ctx, b, results, failed); failed != nil && first {
+		return nil, failed
 	}
 	return results, nil
+}
+
+// batch is one request of a SubmitBatch.
+type batch struct {
+	body      bytes.Buffer
+	positions []int // of its tasks among the results
+	resend    bool
+}
+
+func newBatch() *batch { return &batch{resend: true} }
+
+func (b *batch) size() int { return b.body.Len() }
+
+func (b *batch) add(position int, r *SubmitRequest) {
+	if len(b.positions) > 0 {
+		b.body.WriteByte(',')
+	}
+	b.body.Write(encode(r))
+	b.positions, b.resend = append(b.positions, position), b.resend && r.resendable()
+}
+
+// sendBatch fills in the results of b's tasks. After a failure nothing more is sent, and the error is theirs.
+func (c *Client) sendBatch(ctx context.Context, b *batch, results []SubmitResult, failed error) error {
+	if len(b.positions) == 0 {
+		return failed
+	}
+	var answer struct {
+		Results []SubmitResult `json:"results"`
+	}
+	if failed == nil {
+		_, failed = c.do(ctx, call{
+			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", wait: slowWait, resend: b.resend,
+			body: slices.Concat([]byte(`{"tasks":[`), b.body.Bytes(), []byte("]}")),
+		}, &answer)
+		if failed == nil && len(answer.Results) != len(b.positions) {
+			failed = NewError(CodeInternal, "%d answers to %d tasks", len(answer.Results), len(b.positions))
+		}
+	}
+	for i, at := range b.positions {
+		if failed == nil {
+			results[at] = answer.Results[i]
+		} else if results[at].Error, _ = errors.AsType[*Error](failed); results[at].Error == nil {
+			results[at].Error = NewError(CodeInternal, "%v", failed)
+		}
+	}
+	return failed
 }
 
 // Task implements Service. A wait may be of any length: it is asked for in slices, of whichever node answers.

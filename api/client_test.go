@@ -269,15 +269,45 @@ func TestClientWaitsInSlices(t *testing.T) {
 	})
 }
 
+// What was answered is kept when a later part of a batch fails.
+func TestClientBatchFailsInTheMiddle(t *testing.T) {
+	calls := 0
+	h := httptest.NewServer(api.NewHandler(accepting{calls: &calls, most: 2}, api.HandlerConfig{}))
+	t.Cleanup(h.Close)
+	c, err := api.NewClient(api.ClientConfig{URLs: []string{h.URL}, BatchBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	results, err := c.SubmitBatch(t.Context(), slices.Repeat([]api.SubmitRequest{{Behavior: "abc"}}, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if ok := r.Error == nil; ok != (i < 2) || !ok && r.Error.Code != "namespace_not_found" {
+			t.Errorf("result %d: %+v", i, r)
+		}
+	}
+	if calls != 3 {
+		t.Errorf("%d requests, want none after the one that failed", calls)
+	}
+	if _, err := c.SubmitBatch(t.Context(), []api.SubmitRequest{{Behavior: "abc"}, {Behavior: "abc"}}); api.CodeOf(err) != "namespace_not_found" {
+		t.Errorf("a batch that fails at once: %v", err)
+	}
+}
+
 // accepting is a Service that takes every batch, but for the behavior nobody.
 type accepting struct {
 	api.Service
 
 	calls *int
+	most  int // of calls that are accepted; 0: all
 }
 
 func (a accepting) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
-	*a.calls++
+	if *a.calls++; a.most > 0 && *a.calls > a.most {
+		return nil, api.NewError("namespace_not_found", "no longer")
+	}
 	results := make([]api.SubmitResult, len(rs))
 	for i, r := range rs {
 		if r.Behavior == "nobody" {

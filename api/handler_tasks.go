@@ -60,10 +60,8 @@ func decodeSubmit(b []byte, path, ns string) (SubmitRequest, *Error) {
 	if ns != "" && req.Namespace != ns {
 		return req, FieldError(CodeInvalidField, "namespace", "differs from the query parameter")
 	}
-	if err := req.Check(); err != nil {
-		return req, err.(*Error) //nolint:errorlint,forcetypeassert // Check says so
-	}
-	return req, nil
+	err := req.check() // it also brings req into its one form
+	return req, err
 }
 
 // submitBatch answers every item in order. Items that are wrong by themselves are answered here; the rest goes to the
@@ -129,8 +127,8 @@ func decodeItem(value []byte, ns string) (SubmitRequest, *Error) {
 // taskPath reads what every route of one task has: the ID of the path and the namespace.
 func taskPath(r *http.Request, q *query) (namespace, id string) {
 	id = r.PathValue("id")
-	if err := CheckID(id); err != nil {
-		q.fail(err.(*Error)) //nolint:errorlint,forcetypeassert // CheckID says so
+	if err := checkID(id); err != nil {
+		q.fail(err)
 	}
 	return q.namespace(), id
 }

@@ -142,7 +142,7 @@ func TestSubmitOverHTTP(t *testing.T) {
 	if a.status != 200 || !strings.Contains(a.body, `"outcome":"existing"`) {
 		t.Errorf("existing: %d %s", a.status, a.body)
 	}
-	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.http.URL+"/v1/tasks", strings.NewReader(`{"behavior":"apitest.ok"}`))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/v1/tasks", strings.NewReader(`{"behavior":"apitest.ok"}`))
 	if a := s.send(req); a.status != 201 {
 		t.Errorf("without Content-Type: %d %s", a.status, a.body)
 	}
@@ -169,7 +169,7 @@ func TestSubmitOverHTTP(t *testing.T) {
 	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=latin1", ";"} {
 		s.want(s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok"}`, "Content-Type", contentType), 415, "unsupported_media_type", "Content-Type")
 	}
-	chunked, _ := http.NewRequestWithContext(t.Context(), "POST", s.http.URL+"/v1/tasks", io.MultiReader(strings.NewReader(strings.Repeat(" ", api.MaxBody)), strings.NewReader("{}")))
+	chunked, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/v1/tasks", io.MultiReader(strings.NewReader(strings.Repeat(" ", api.MaxBody)), strings.NewReader("{}")))
 	s.want(s.send(chunked), 413, "too_large", "")
 }
 
@@ -323,7 +323,7 @@ func TestPushOverHTTP(t *testing.T) {
 	s.want(s.do("POST", "/v1/modules", wasm, "Content-Type", "application/octet-stream"), 415, "unsupported_media_type", "Content-Type")
 	s.want(s.do("POST", "/v1/modules?name=apitest.bad", "", "Content-Type", kind), 422, "not_wasm", "")
 	// 100 MiB are refused before they are read.
-	huge, _ := http.NewRequestWithContext(t.Context(), "POST", s.http.URL+"/v1/modules?name=apitest.bad", io.LimitReader(zeros{}, 100<<20))
+	huge, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/v1/modules?name=apitest.bad", io.LimitReader(zeros{}, 100<<20))
 	huge.ContentLength = 100 << 20
 	huge.Header.Set("Content-Type", kind)
 	s.want(s.send(huge), 413, "too_large", "")

@@ -20,7 +20,7 @@ type client struct {
 	*api.Client
 
 	urls      []string
-	ctx       context.Context //nolint:containedctx // lives as long as one command
+	ctx       context.Context // of one command
 	meta      *api.Meta
 	json      bool
 	namespace string

@@ -13,7 +13,7 @@ import (
 )
 
 // version is set by the linker of a release: -ldflags "-X main.version=v1.2.3 -X main.commit=…".
-var version, commit string //nolint:gochecknoglobals // the linker can set nothing else
+var version, commit string // the linker can set nothing else
 
 // versionInfo is what `taskrt version` prints.
 type versionInfo struct {

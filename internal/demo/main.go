@@ -38,7 +38,7 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo: FAILED:", err)
-		os.Exit(1) //nolint:gocritic // run has stopped everything
+		os.Exit(1) // run has stopped everything
 	}
 }
 

@@ -1,0 +1,78 @@
+package api_test
+
+import (
+	"bytes"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// TestLimitsAreExact: what is at a limit is accepted, one more is refused with the limit.
+func TestLimitsAreExact(t *testing.T) {
+	params := func(n int) api.SubmitRequest {
+		return api.SubmitRequest{Params: []byte(`"` + strings.Repeat("x", n-2) + `"`)}
+	}
+	id := func(n int) api.SubmitRequest { return api.SubmitRequest{ID: strings.Repeat("x", n)} }
+	priority := func(n int) api.SubmitRequest { return api.SubmitRequest{Priority: &n} }
+	for name, c := range map[string]struct {
+		r     api.SubmitRequest
+		field string // "": accepted
+	}{
+		"64 KiB of params": {params(api.MaxInline), ""}, "a byte more": {params(api.MaxInline + 1), "params"},
+		"64 KiB of bytes": {api.SubmitRequest{ParamsBase64: make([]byte, api.MaxInline)}, ""},
+		"and one more":    {api.SubmitRequest{ParamsBase64: make([]byte, api.MaxInline+1)}, "params_base64"},
+		"short ID":        {id(2), "id"}, "shortest ID": {id(3), ""}, "longest ID": {id(128), ""}, "long ID": {id(129), "id"},
+		"highest priority": {priority(9), ""}, "higher priority": {priority(10), "priority"}, "lowest priority": {priority(0), ""},
+		"lower priority": {priority(-1), "priority"},
+	} {
+		c.r.Behavior = "apitest.ok"
+		err := c.r.Check()
+		e, _ := err.(*api.Error)
+		if c.field == "" && err != nil || c.field != "" && (e == nil || e.Field != c.field || e.Limit == 0 && c.field != "priority") {
+			t.Errorf("%s: %v, want field %q", name, err, c.field)
+		}
+	}
+	if err := api.CheckBatch(make([]api.SubmitRequest, api.MaxBatch)); err != nil {
+		t.Errorf("10,000 tasks: %v", err)
+	}
+	if err := api.CheckBatch(make([]api.SubmitRequest, api.MaxBatch+1)); api.CodeOf(err) != api.CodeTooLarge {
+		t.Errorf("10,001 tasks: %v", err)
+	}
+}
+
+// TestModuleOfTheLimit: 32 MiB are looked at, a byte more is not, however it is sent (SPEC B2).
+func TestModuleOfTheLimit(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{})
+	zeros := make([]byte, api.MaxModule+1)
+	for size, want := range map[int]int{api.MaxModule: 422, api.MaxModule + 1: 413} {
+		if a := s.do("POST", "/v1/modules?name=apitest.big", string(zeros[:size]), "Content-Type", "application/wasm"); a.status != want {
+			t.Errorf("%d bytes: %d %s, want %d", size, a.status, a.body, want)
+		}
+		var b bytes.Buffer
+		w := multipart.NewWriter(&b)
+		p, _ := w.CreateFormField("module")
+		_, _ = p.Write(zeros[:size])
+		_ = w.Close()
+		if a := s.do("POST", "/v1/modules?name=apitest.big", b.String(), "Content-Type", w.FormDataContentType()); a.status != want {
+			t.Errorf("%d bytes in a part: %d %s, want %d", size, a.status, a.body, want)
+		}
+	}
+}
+
+// TestBodyOfUnknownLength counts with what it may hold, before a byte of it is read (SPEC H3).
+func TestBodyOfUnknownLength(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{BodyBytes: 1000})
+	send := func(body io.Reader) answer {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/v1/tasks", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.send(req)
+	}
+	s.want(send(io.MultiReader(strings.NewReader("{}"))), 429, "overloaded", "")
+	s.want(send(strings.NewReader("{}")), 400, "invalid_field", "behavior")
+}
