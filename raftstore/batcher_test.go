@@ -219,8 +219,14 @@ func TestWithdraw(t *testing.T) {
 		if !b.withdraw(waiting) || b.withdraw(waiting) {
 			t.Fatal("did not withdraw what waits exactly once")
 		}
-		b.raft.answer(nil)
-		synctest.Wait()
+		half, _ := b.put(t, maxCommands+1, 0) // one command is in no entry yet
+		if b.withdraw(half) {
+			t.Fatal("withdrew a call of which a part is in flight")
+		}
+		for len(b.raft.sizes()) > 0 {
+			b.raft.answer(nil)
+			synctest.Wait()
+		}
 		if s := b.raft.sizes(); len(s) > 0 || len(done) > 0 || b.commands != 0 || b.bytes != 0 {
 			t.Fatalf("withdrawn, yet %v is in flight, %d commands and %d bytes wait", s, b.commands, b.bytes)
 		}

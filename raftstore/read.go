@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -74,7 +75,7 @@ func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	case "":
 		return 0, ErrNoLeader
 	case s.identity:
-		return s.verifiedIndex()
+		return s.verifiedIndex(ctx)
 	}
 	b, err := s.callLeader(ctx, leader, kindReadIndex, nil)
 	if err != nil {
@@ -96,18 +97,55 @@ func (s *Store) readLocal(ctx context.Context) (uint64, error) {
 }
 
 // verifiedIndex is ReadIndex on the leader (facts 1.4): an entry of this term is applied (leadingTerm), the commit
-// index is taken, then a majority confirms that this node still leads, in the same term: without the comparison of
-// terms a node that lost and regained leadership meanwhile could confirm an index of before.
-func (s *Store) verifiedIndex() (uint64, error) {
+// index is taken, and only then a majority of the voters is asked for its term. If none of them has seen a later term
+// than this leader's, no later leader can have been elected before the question, hence none has committed anything.
+//
+// raft.VerifyLeader would not do: it counts the answer to a heartbeat that was sent before the question. A leader that
+// was stopped (SIGSTOP, a suspended VM) while such an answer waited in its socket confirms itself with it and reads a
+// state that its successors have long overtaken.
+func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	term := s.leadingTerm()
 	if term == 0 || s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
 	index := s.raft.CommitIndex()
-	if err := s.gate.ask(s.raft.VerifyLeader); err != nil {
-		return 0, err
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.ElectionTimeout)
+	defer cancel()
+	servers := s.servers()
+	voters, asked, agree := 0, 0, 0
+	terms := make(chan uint64, len(servers))
+	for _, m := range servers {
+		if m.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		identity := string(m.Address)
+		if identity == s.identity {
+			agree++
+			continue
+		}
+		p, ok := s.book.lookup(identity)
+		if !ok {
+			continue
+		}
+		asked++
+		go func() {
+			r, err := request[termReply](ctx, s.clients, p.Addr, identity, kindTerm, struct{}{})
+			if err != nil {
+				r.Term = 0
+			}
+			terms <- r.Term
+		}()
 	}
-	if s.raft.CurrentTerm() != term {
+	for ; 2*agree <= voters && asked > 0; asked-- {
+		switch t := <-terms; {
+		case t > term:
+			return 0, ErrNotLeader
+		case t > 0:
+			agree++
+		}
+	}
+	if 2*agree <= voters || s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
 	return index, nil

@@ -23,6 +23,7 @@ const (
 	kindDiverged  byte = 4 // task.Digest of the majority; no answer body
 	kindHello     byte = 5 // hello; helloReply
 	kindPromise   byte = 6 // promiseRequest; promiseReply
+	kindTerm      byte = 7 // empty; termReply
 )
 
 // Statuses of answers.

@@ -145,6 +145,11 @@ func statusOf(err error) byte {
 	return statusUnknown
 }
 
+// termReply is the highest term that the node has seen.
+type termReply struct {
+	Term uint64 `cbor:"1,keyasint"`
+}
+
 type indexReply struct {
 	Index uint64 `cbor:"1,keyasint"`
 }
@@ -166,6 +171,8 @@ func (s *Store) answer(ctx context.Context, from greeting, f frame) (byte, []byt
 		return handle(f, func(d task.Digest) (struct{}, error) { s.toldDiverged(d); return struct{}{}, nil })
 	case kindHello:
 		return handle(f, func(h hello) (helloReply, error) { return s.answerHello(ctx, h) })
+	case kindTerm:
+		return handle(f, func(struct{}) (termReply, error) { return termReply{s.raft.CurrentTerm()}, s.failure() })
 	case kindPromise:
 		return handle(f, func(q promiseRequest) (promiseReply, error) { return s.answerPromise(q) })
 	}
