@@ -44,14 +44,15 @@ const (
 func draw(seed uint64) *schedule {
 	g := &generator{s: &schedule{seed: seed}, rng: rand.New(rand.NewPCG(seed, 7))}
 	g.s.workers = g.rng.IntN(3)
-	for range 15 + g.rng.IntN(15) {
+	for range 4 + g.rng.IntN(9) {
+		g.fault()
+	}
+	g.near = slices.Clone(g.s.events)
+	for range 20 + g.rng.IntN(20) {
 		g.client()
 	}
 	for range 1 + g.rng.IntN(3) {
 		g.equals()
-	}
-	for range 4 + g.rng.IntN(9) {
-		g.fault()
 	}
 	slices.SortStableFunc(g.s.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	return g.s
@@ -61,10 +62,14 @@ type generator struct {
 	s     *schedule
 	rng   *rand.Rand
 	tasks int
+	near  []event // the faults: half of what clients do begins soon after one, where it meets most
 }
 
 func (g *generator) add(run func(r *runner), format string, args ...any) {
-	at := time.Duration(g.rng.Int64N(int64(faultFor))).Truncate(time.Millisecond)
+	at := g.between(0, faultFor)
+	if len(g.near) > 0 && g.rng.IntN(2) == 0 {
+		at = g.near[g.rng.IntN(len(g.near))].at + g.between(0, 2*time.Second)
+	}
 	g.s.events = append(g.s.events, event{at, fmt.Sprintf(format, args...), run})
 }
 
