@@ -225,3 +225,27 @@ func TestTaskOfTheFarFutureCostsNothing(t *testing.T) {
 		})
 	}
 }
+
+// A Hello that waited in the buffer of a connection that its worker has given up must not end the session that the
+// worker has opened since: its guests execute (SPEC L1, L6).
+func TestLateHelloEndsNothing(t *testing.T) {
+	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
+		tm.hub.ttl = 10 * time.Second
+		hello := func(n uint64) (*task.Session, error) {
+			return tm.admit(&stream.Hello{Worker: "w2", Slots: 1, Proof: []byte("p"), N: n})
+		}
+		s, err := hello(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late, err := hello(1); err == nil {
+			t.Errorf("the late Hello opened session %d", late.ID)
+		}
+		if b.machine.Session(s.ID) == nil {
+			t.Error("the late Hello ended the session")
+		}
+		if _, err := hello(3); err != nil {
+			t.Errorf("a restart: %v", err)
+		}
+	})
+}

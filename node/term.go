@@ -81,6 +81,7 @@ func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
 	}
 	var cmd task.Command = task.OpenSession{
 		Worker: hello.Worker, Node: hello.Node, Slots: hello.Slots, TTL: task.Millis(t.hub.ttl.Milliseconds()), Proof: hello.Proof,
+		Hello: hello.N,
 	}
 	if hello.Session != 0 {
 		var s *task.Session

@@ -122,9 +122,10 @@ type Session struct {
 	Node    string    `cbor:"3,keyasint,omitempty"`
 	Slots   int64     `cbor:"4,keyasint"`
 	TTL     Millis    `cbor:"5,keyasint"`
-	Expires LeaseTime `cbor:"6,keyasint"`           // lost at or after it, by a Tick only (SPEC L4)
-	Proof   []byte    `cbor:"7,keyasint"`           // SPEC L6: hash of the secret kept in the worker's directory
-	Seq     uint64    `cbor:"8,keyasint,omitempty"` // number of the last assignment
-	Acked   uint64    `cbor:"9,keyasint,omitempty"` // last assignment that the worker said it received
-	Running int64     `cbor:"-"`                    // leases held; derived: filled in by Machine.Session and Sessions only
+	Expires LeaseTime `cbor:"6,keyasint"`            // lost at or after it, by a Tick only (SPEC L4)
+	Proof   []byte    `cbor:"7,keyasint"`            // SPEC L6: hash of the secret kept in the worker's directory
+	Seq     uint64    `cbor:"8,keyasint,omitempty"`  // number of the last assignment
+	Acked   uint64    `cbor:"9,keyasint,omitempty"`  // last assignment that the worker said it received
+	Hello   uint64    `cbor:"10,keyasint,omitempty"` // OpenSession.Hello
+	Running int64     `cbor:"-"`                     // leases held; derived: filled in by Machine.Session and Sessions only
 }

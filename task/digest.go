@@ -174,6 +174,7 @@ func hashSession(s *Session) uint64 {
 	h.bytes(s.Proof)
 	h.word(s.Seq)
 	h.word(s.Acked)
+	h.word(s.Hello)
 	return h.sum()
 }
 

@@ -4,12 +4,17 @@ import "slices"
 
 // OpenSession starts a session (SPEC L2, L6). A live session of the same Worker is ended at once, its runs lost, iff
 // Proof equals its proof; else the answer is worker_in_use.
+//
+// The proof says that no guest of the live session executes any more. That holds only when the command was made after
+// that session was opened: one that was on its way meanwhile (in the buffer of a connection that the worker has given
+// up, say) would end the session that its own sender works in. Hello tells them apart.
 type OpenSession struct {
 	Worker string `cbor:"1,keyasint"`
 	Node   string `cbor:"2,keyasint,omitempty"`
 	Slots  int64  `cbor:"3,keyasint"`
 	TTL    Millis `cbor:"4,keyasint"`
 	Proof  []byte `cbor:"5,keyasint"`
+	Hello  uint64 `cbor:"6,keyasint,omitempty"` // rises with every opening that the holder of Proof asks for; 0: unknown
 }
 
 func (c OpenSession) apply(m *Machine) Result {
@@ -25,12 +30,15 @@ func (c OpenSession) apply(m *Machine) Result {
 		if !slices.Equal(former.session.Proof, c.Proof) {
 			return refuse(WorkerInUse, "a live session of this worker ID exists, and this process has not proved that its holder is dead")
 		}
+		if c.Hello != 0 && c.Hello <= former.session.Hello {
+			return refuse(WorkerInUse, "the worker has opened a session since it said this")
+		}
 		m.endSession(former, outcomeLost)
 	}
 	m.sessionID++
 	s := &Session{
 		ID: m.sessionID, Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL,
-		Expires: later(m.leaseNow, c.TTL), Proof: c.Proof,
+		Expires: later(m.leaseNow, c.TTL), Proof: c.Proof, Hello: c.Hello,
 	}
 	m.addSession(s)
 	return Result{Session: s}

@@ -347,7 +347,7 @@ func (s *script) command(a *args) task.Command {
 		worker := a.word(0)
 		return task.OpenSession{
 			Worker: worker, Node: a.text("node", ""), Slots: a.number("slots", 1), TTL: task.Millis(a.number("ttl", 10_000)),
-			Proof: []byte(a.text("proof", worker)),
+			Proof: []byte(a.text("proof", worker)), Hello: uint64(a.number("hello", 0)),
 		}
 	case "renew":
 		return task.RenewSession{Session: a.session(0), Acked: uint64(a.number("acked", 0))}

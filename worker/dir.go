@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -20,9 +21,13 @@ var ErrDirInUse = errors.New("worker: directory in use")
 // dir is the worker's directory. Who holds its lock and knows its secret may end a former session of the worker at
 // once: the process that opened it is dead, and its guests with it (SPEC L6).
 type dir struct {
-	lock  *os.File
-	proof []byte // SHA-256 over the secret: what the cluster knows
+	lock   *os.File
+	proof  []byte // SHA-256 over the secret: what the cluster knows
+	starts uint64 // how often a worker has taken the directory, this time included; from 1
 }
+
+// helloBits leaves room for the Hellos of one process between the numbers of two starts.
+const helloBits = 32
 
 // openDir locks path and reads its secret, or draws one.
 func openDir(path string) (*dir, error) {
@@ -49,8 +54,32 @@ func openDir(path string) (*dir, error) {
 		lock.Close()
 		return nil, err
 	}
+	starts, err := countStart(path)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
 	proof := sha256.Sum256(secret)
-	return &dir{lock: lock, proof: proof[:]}, nil
+	return &dir{lock: lock, proof: proof[:], starts: starts}, nil
+}
+
+// countStart counts one more start, durably: with it the Hellos of a worker are numbered over its restarts, so that a
+// late one of a former process cannot end the session of the present one (SPEC L6). Should the count be lost, Hellos
+// are refused until the former session has expired; nothing worse.
+func countStart(path string) (uint64, error) {
+	name := filepath.Join(path, "starts")
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("worker: %w", err)
+	}
+	var starts uint64
+	if err == nil {
+		if starts, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64-helloBits); err != nil {
+			return 0, fmt.Errorf("worker: %s is damaged; delete it, and a former session of this worker ends with its TTL", name)
+		}
+	}
+	starts++
+	return starts, writeFile(name, strconv.FormatUint(starts, 10)+"\n")
 }
 
 // close releases the lock. A second close does nothing.
@@ -79,12 +108,17 @@ func readSecret(path string) ([]byte, error) {
 func drawSecret(name string) ([]byte, error) {
 	secret := make([]byte, secretBytes)
 	rand.Read(secret)
-	f, err := os.CreateTemp(filepath.Dir(name), "secret.*")
+	return secret, writeFile(name, hex.EncodeToString(secret)+"\n")
+}
+
+// writeFile replaces a file durably: complete or not at all.
+func writeFile(name, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
+		return fmt.Errorf("worker: %w", err)
 	}
 	defer os.Remove(f.Name())
-	_, err = f.WriteString(hex.EncodeToString(secret) + "\n")
+	_, err = f.WriteString(text)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -98,9 +132,9 @@ func drawSecret(name string) ([]byte, error) {
 		err = syncDir(filepath.Dir(name))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("worker: write %s: %w", name, err)
+		return fmt.Errorf("worker: write %s: %w", name, err)
 	}
-	return secret, nil
+	return nil
 }
 
 func syncDir(path string) error {

@@ -29,6 +29,9 @@ func TestDirIsHeldByOne(t *testing.T) {
 	if !bytes.Equal(again.proof, d.proof) || len(d.proof) != 32 {
 		t.Errorf("the proof changed from %x to %x", d.proof, again.proof)
 	}
+	if d.starts != 1 || again.starts != 2 {
+		t.Errorf("starts are counted as %d, %d", d.starts, again.starts)
+	}
 }
 
 // TestDirIsHeldByOneProcess starts this test binary as the second process.
@@ -78,6 +81,16 @@ func TestDirIsPrivate(t *testing.T) {
 	}
 	if bytes.Contains(secret, d.proof) {
 		t.Error("the proof is the secret")
+	}
+}
+
+func TestDamagedCount(t *testing.T) {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "starts"), []byte("-1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openDir(path); err == nil || !strings.Contains(err.Error(), "starts") {
+		t.Errorf("got %v", err)
 	}
 }
 

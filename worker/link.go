@@ -159,6 +159,7 @@ func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
 	h := &stream.Hello{
 		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Proof: w.dir.proof,
 		Ready: w.modules.digests(), Credits: int64(w.cfg.Slots), ABI: []int{abi.Version},
+		N: w.hellos.Add(1),
 	}
 	if w.draining.Load() {
 		h.Credits = 0

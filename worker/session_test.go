@@ -249,6 +249,30 @@ func TestHungLeaderIsLeft(t *testing.T) {
 	})
 }
 
+// The number of a Hello rises, so that one that was held up is known from those that came after it (SPEC L6).
+func TestHellosAreNumbered(t *testing.T) {
+	inBubble(t, lasts(12*time.Second), func(b *bench) {
+		for i := range 3 {
+			b.at(time.Duration(i+1) * time.Second)
+			b.current().Close()
+		}
+		b.at(5 * time.Second)
+		b.send(stream.Frame{NotFound: true}) // and over sessions
+		b.at(8 * time.Second)
+		hellos, _ := b.hellos()
+		if len(hellos) < 5 {
+			t.Fatalf("%d hellos", len(hellos))
+		}
+		last := uint64(1) << helloBits
+		for i, h := range hellos {
+			if h.N <= last {
+				t.Errorf("hello %d has number %d after %d", i, h.N, last)
+			}
+			last = h.N
+		}
+	})
+}
+
 func TestLeaderThatLostTheSession(t *testing.T) {
 	for name, f := range map[string]func(*bench){
 		"pushed": func(b *bench) { b.send(stream.Frame{NotFound: true}) },

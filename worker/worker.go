@@ -35,6 +35,7 @@ type Worker struct {
 	slots    chan struct{} // one element per guest that may execute
 	draining atomic.Bool
 	running  atomic.Bool
+	hellos   atomic.Uint64   // number of the last Hello
 	life     context.Context // ends when the worker has stopped
 	end      context.CancelCauseFunc
 	wg       sync.WaitGroup // everything that this worker started
@@ -56,6 +57,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	w := &Worker{cfg: cfg, log: cfg.Logger.With("worker", cfg.ID), dir: d, slots: make(chan struct{}, cfg.Slots)}
 	w.life, w.end = context.WithCancelCause(context.Background())
+	w.hellos.Store(d.starts << helloBits)
 	w.modules = newModules(w)
 	return w, nil
 }

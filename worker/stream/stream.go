@@ -47,6 +47,7 @@ type Hello struct {
 	Ready   []string `cbor:"8,keyasint,omitempty"`
 	Credits int64    `cbor:"9,keyasint"`
 	ABI     []int    `cbor:"10,keyasint"`
+	N       uint64   `cbor:"11,keyasint,omitempty"` // rises with every Hello of the worker, over restarts: one that was held up opens nothing
 }
 
 // Welcome answers Hello. The session's margin counts from before Hello was sent (SPEC L5).
