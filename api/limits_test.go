@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -31,7 +32,7 @@ func TestLimitsAreExact(t *testing.T) {
 	} {
 		c.r.Behavior = "apitest.ok"
 		err := c.r.Check()
-		e, _ := err.(*api.Error)
+		e, _ := errors.AsType[*api.Error](err)
 		if c.field == "" && err != nil || c.field != "" && (e == nil || e.Field != c.field || e.Limit == 0 && c.field != "priority") {
 			t.Errorf("%s: %v, want field %q", name, err, c.field)
 		}
