@@ -110,8 +110,10 @@ func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*a
 	w := n.events.wait(key, until, o.Since)
 	defer w.stop()
 	var now *task.Task
+	var index uint64
 	missing := error(nil)
 	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
+		index = m.Index()
 		if now = m.Task(key); now == nil {
 			missing = notFound(m, key)
 		}
@@ -119,7 +121,7 @@ func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*a
 	if err != nil || missing != nil {
 		return nil, firstError(err, missing)
 	}
-	w.start(now)
+	w.start(now, index)
 	timer := time.NewTimer(o.Wait)
 	defer timer.Stop()
 	select {

@@ -95,13 +95,15 @@ func (d *dispatcher) recheck() {
 		return
 	}
 	now := make(map[*waiter]*task.Task, len(ws))
+	var index uint64
 	d.local(func(m *task.Machine) {
+		index = m.Index()
 		for w, key := range ws {
 			now[w] = m.Task(key)
 		}
 	})
 	for w, t := range now {
-		w.see(version{task: t, gone: t == nil})
+		w.see(version{task: t, gone: t == nil, index: index})
 	}
 }
 
@@ -127,8 +129,9 @@ func (d *dispatcher) wait(key task.Key, until api.Until, since uint64) *waiter {
 
 // version is one version of a record, as an event or a read shows it. gone: the record was removed.
 type version struct {
-	task *task.Task // nil when a read found nothing
-	gone bool
+	task  *task.Task // nil when a read found nothing
+	gone  bool
+	index uint64 // of the read that found nothing
 }
 
 // waiter waits for one task. Versions that arrive before start are kept, those that are older than the state that start
@@ -143,15 +146,16 @@ type waiter struct {
 	over    bool
 	early   []version
 	last    *task.Task
+	index   uint64 // of the read that start was given
 	gone    bool
 }
 
-// start begins the wait with the state that was read after registering.
-func (w *waiter) start(t *task.Task) {
+// start begins the wait with the state that was read after registering, at an index of the log.
+func (w *waiter) start(t *task.Task, index uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.started = true
-	w.last = t
+	w.last, w.index = t, index
 	if w.cond.first(t) {
 		w.endLocked()
 	}
@@ -174,9 +178,9 @@ func (w *waiter) see(v version) {
 func (w *waiter) takeLocked(v version) {
 	switch {
 	case w.over:
+	case v.task == nil && v.index < w.index:
+		// Nothing was found by a read from before start's: the record did not exist here yet.
 	case v.task == nil:
-		// A read found nothing. If it was made before the record existed here, an event will follow; but start was given
-		// a record that this node has applied, so it is gone.
 		w.gone = true
 		w.endLocked()
 	case v.task.CreatedRev < w.last.CreatedRev:

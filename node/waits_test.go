@@ -114,7 +114,7 @@ func TestWaitConditions(t *testing.T) {
 			}
 			w := d.wait(key, until, c.since)
 			defer w.stop()
-			w.start(c.start)
+			w.start(c.start, 0)
 			var got uint64
 			for _, next := range steps {
 				if ended(w) {
@@ -137,7 +137,7 @@ func TestEventsBetweenRegisteringAndReadingAreNotMissed(t *testing.T) {
 		w := d.wait(key, api.Until{Kind: "running"}, 0)
 		defer w.stop()
 		s.send(changed(rec(5, task.Running, 0, 1)), changed(rec(6, task.Created, 7, 1)))
-		w.start(rec(4, task.Created, 1, 0))
+		w.start(rec(4, task.Created, 1, 0), 0)
 		if !ended(w) {
 			t.Error("the run was missed")
 		}
@@ -152,7 +152,7 @@ func TestEventsFromBeforeTheReadDoNotCount(t *testing.T) {
 		w := d.wait(key, api.Until{Kind: "running"}, 0)
 		defer w.stop()
 		s.send(changed(rec(2, task.Running, 0, 1)))
-		w.start(rec(4, task.Created, 1, 1))
+		w.start(rec(4, task.Created, 1, 1), 0)
 		s.send(changed(rec(3, task.Running, 0, 1)))
 		if ended(w) {
 			t.Error("ended by a state from before the request")
@@ -168,7 +168,7 @@ func TestRemovalEndsEveryWait(t *testing.T) {
 		inDispatcher(t, func(d *dispatcher, s *script) {
 			w := d.wait(key, api.Until{Kind: "final"}, 0)
 			defer w.stop()
-			w.start(rec(2, task.Running, 0, 1))
+			w.start(rec(2, task.Running, 0, 1), 0)
 			s.send(e)
 			if _, gone, over := w.outcome(); !gone || !over {
 				t.Errorf("%s: gone %v, over %v", name, gone, over)
@@ -181,7 +181,7 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 	inDispatcher(t, func(d *dispatcher, s *script) {
 		w := d.wait(key, api.Until{Kind: "final"}, 0)
 		defer w.stop()
-		w.start(rec(2, task.Running, 0, 1))
+		w.start(rec(2, task.Running, 0, 1), 0)
 		s.mu.Lock()
 		s.lagged = true
 		close(s.feeds[0])
@@ -195,6 +195,24 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 		}
 		if len(s.feeds) != 2 {
 			t.Errorf("%d subscriptions", len(s.feeds))
+		}
+	})
+}
+
+// A node that has fallen behind subscribes again and looks at its old state, in which the record of a waiting request
+// does not exist yet.
+func TestRecordThatArrivesAfterTheRecheckIsNotRemoved(t *testing.T) {
+	inDispatcher(t, func(d *dispatcher, s *script) {
+		w := d.wait(key, api.Until{Kind: "final"}, 0)
+		defer w.stop()
+		s.mu.Lock()
+		s.lagged = true
+		close(s.feeds[0])
+		s.mu.Unlock()
+		synctest.Wait() // it found nothing, at index 0
+		w.start(rec(2, task.Created, 1, 0), 7)
+		if _, gone, over := w.outcome(); gone || over {
+			t.Errorf("gone %v, over %v", gone, over)
 		}
 	})
 }
