@@ -238,7 +238,11 @@ func TestQueueOfDeposedLeader(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		_, inFlight := b.put(t, 1, 0)
 		_, waiting := b.put(t, 3, 0)
-		b.close(nil)
+		b.close(&termState{term: 0}) // a late end of a former term
+		if len(waiting) > 0 {
+			t.Fatal("a former term's end closed this one's queue")
+		}
+		b.close(b.term)
 		if c := <-waiting; !errors.Is(c.err, ErrNotLeader) {
 			t.Fatal(c.err)
 		}

@@ -177,7 +177,10 @@ func TestOneMoves(t *testing.T) {
 		c.activate(ms[0].store)
 		c.stop(ms[1])
 		ms[1].addr = "elsewhere:1"
+		c.net.Isolate("elsewhere:1") // nobody hears of it at first
 		c.start(ms[1], 0)
+		<-time.After(20 * time.Second)
+		c.net.HealAll()
 		c.await("contact", func() bool { return ms[1].store.Status().Ready })
 		c.propose(ms[1].store, submit("abc", task.Fail))
 		c.agree()
