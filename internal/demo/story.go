@@ -300,7 +300,7 @@ func (s *story) verify(ctx context.Context) error {
 		if !t.Final || t.Status != "SUCCESS" {
 			return fmt.Errorf("%s is %s", id, t.Status)
 		}
-		s.say("  %-14s %s after %d attempts (%s)", id, t.Status, t.Attempt, t.account())
+		s.say("  %-14s %s; %s", id, t.Status, t.account())
 	}
 	return s.sameDigests(ctx)
 }
