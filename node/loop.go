@@ -131,11 +131,13 @@ func (l *loop) event(e *task.Event, assigned map[uint64][]*task.Task) {
 		return
 	case task.TaskCancelling:
 		if w != nil && e.Lease != nil {
+			l.pushFirst(w, assigned)
 			w.send(stream.Frame{Cancel: []uint64{e.Lease.Token}})
 		}
 		return
 	case task.TaskRemoved, task.LeaseEnded:
 		if w != nil && e.Lease != nil {
+			l.pushFirst(w, assigned)
 			w.send(stream.Frame{Halt: []uint64{e.Lease.Token}})
 		}
 	case task.SessionEnded:
@@ -146,6 +148,14 @@ func (l *loop) event(e *task.Event, assigned map[uint64][]*task.Task) {
 		l.prepareAll()
 	}
 	l.dirty = true
+}
+
+// pushFirst pushes what was assigned before a cancel or a halt: a worker ignores those of tokens that it does not know.
+func (l *loop) pushFirst(w *workerStream, assigned map[uint64][]*task.Task) {
+	if ts := assigned[w.session]; len(ts) > 0 {
+		delete(assigned, w.session)
+		l.push(w, ts)
+	}
 }
 
 // ended closes the stream of a session that is over, after telling the worker.

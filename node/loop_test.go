@@ -25,6 +25,7 @@ type leaderBed struct {
 	ticks   []time.Duration // lease time of each Tick
 	given   []task.Result   // of Assigns
 	looks   int             // calls of Stamps
+	feed    script          // events, as far as a test sends them
 }
 
 func (b *leaderBed) Mono() time.Duration {
@@ -95,7 +96,7 @@ func withLoop(t *testing.T, f func(t *testing.T, b *leaderBed, tm *term)) {
 		if _, err := b.ProposeLocal(t.Context(), task.OpenSession{Worker: "w1", Slots: 1, TTL: 10_000, Proof: []byte("p")}); err != nil {
 			t.Fatal(err)
 		}
-		h := newHub(hubConfig{id: "n1", store: b, subscribe: (&script{}).subscribe, clock: b, logger: slog.New(slog.DiscardHandler)})
+		h := newHub(hubConfig{id: "n1", store: b, subscribe: b.feed.subscribe, clock: b, logger: slog.New(slog.DiscardHandler)})
 		h.begin(1)
 		f(t, b, h.current())
 		h.end()
@@ -168,6 +169,11 @@ func TestStandstillHoldsBackExpiry(t *testing.T) {
 
 // withDelayed runs a term with a worker that is ready for a task that is due at a time.
 func withDelayed(t *testing.T, due func(now task.Time) task.Time, f func(t *testing.T, b *leaderBed, tm *term)) {
+	withWorker(t, due, func(t *testing.T, b *leaderBed, tm *term, _ net.Conn) { f(t, b, tm) })
+}
+
+// withWorker is withDelayed with the worker's end of the stream.
+func withWorker(t *testing.T, due func(now task.Time) task.Time, f func(t *testing.T, b *leaderBed, tm *term, far net.Conn)) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		near, far := net.Pipe()
 		conn, err := stream.New(near, stream.Options{})
@@ -188,8 +194,37 @@ func withDelayed(t *testing.T, due func(now task.Time) task.Time, f func(t *test
 		if len(b.given) > 0 {
 			t.Fatalf("started too early: %v", b.given)
 		}
-		f(t, b, tm)
+		f(t, b, tm, far)
 	})
+}
+
+// A worker ignores a cancel of a token that it does not know: the assignment goes first, also when the loop finds both
+// at once.
+func TestCancelFollowsItsAssignment(t *testing.T) {
+	for _, kind := range []task.EventKind{task.TaskCancelling, task.TaskRemoved} {
+		withWorker(t, func(now task.Time) task.Time { return now + 1000 }, func(t *testing.T, b *leaderBed, tm *term, far net.Conn) {
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			leases := b.machine.Leases(1)
+			if len(leases) != 1 {
+				t.Fatal("not assigned")
+			}
+			x := leases[0]
+			b.feed.send(task.Event{Kind: task.TaskAssigned, Task: x, Lease: x.Lease}, task.Event{Kind: kind, Task: x, Lease: x.Lease})
+			worker, err := stream.New(far, stream.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer worker.Close()
+			first, err := worker.Recv()
+			if err != nil || len(first.Assign) != 1 {
+				t.Fatalf("first frame %+v, %v", first, err)
+			}
+			if second, err := worker.Recv(); err != nil || len(second.Cancel)+len(second.Halt) != 1 {
+				t.Errorf("second frame %+v, %v", second, err)
+			}
+		})
+	}
 }
 
 func TestTaskThatARenewalMadeDueIsFound(t *testing.T) {
