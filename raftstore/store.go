@@ -231,10 +231,12 @@ func (s *Store) shut(ctx context.Context) error {
 	if stopAborting() {
 		close(s.abort)
 	}
-	down := waitFor(ctx, patience, func() { _ = s.raft.Shutdown().Error() })
+	// Raft waits for its requests to others, and those to a silent peer for their timeouts: the connections go first.
+	ending := s.raft.Shutdown()
+	s.trans.shut()
+	down := waitFor(ctx, patience, func() { _ = ending.Error() })
 	close(s.raftDown)
 	s.tail.Wait()
-	s.trans.shut()
 	if down {
 		if err := s.disk.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("raftstore: close log: %w", err))
