@@ -209,3 +209,18 @@ func TestConfigValidate(t *testing.T) {
 		}
 	}
 }
+
+// A compilation cannot be interrupted; a process that is told to stop during one still stops cleanly.
+func TestCloseDuringACompilation(t *testing.T) {
+	e, err := New(Config{CacheDir: t.TempDir(), CompileWorkers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.active++ // as acquire does, before it starts the compilation
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.Close(ctx); err != nil {
+		t.Errorf("Close during a compilation: %v", err)
+	}
+	e.end()
+}

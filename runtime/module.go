@@ -99,8 +99,14 @@ func (m *Module) use(f func()) bool {
 	}
 	m.entry.users++
 	e.active++
+	e.guests++
 	e.mu.Unlock()
 	defer e.end()
+	defer func() {
+		e.mu.Lock()
+		e.guests--
+		e.mu.Unlock()
+	}()
 	defer e.release(m.entry, m.digest)
 	f()
 	return true
