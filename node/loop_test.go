@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -281,6 +283,29 @@ func TestLateHelloEndsNothing(t *testing.T) {
 		}
 		if _, err := hello(3); err != nil {
 			t.Errorf("a restart: %v", err)
+		}
+	})
+}
+
+func TestHelloThatCannotBe(t *testing.T) {
+	long := strings.Repeat("x", maxHelloText+1)
+	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
+		index := b.index
+		for name, h := range map[string]stream.Hello{
+			"no worker":      {Slots: 1, Proof: []byte("p")},
+			"no proof":       {Worker: "w", Slots: 1},
+			"negative slots": {Worker: "w", Slots: -1, Proof: []byte("p")},
+			"long worker":    {Worker: long, Slots: 1, Proof: []byte("p")},
+			"long node":      {Worker: "w", Node: long, Slots: 1, Proof: []byte("p")},
+			"long proof":     {Worker: "w", Slots: 1, Proof: []byte(long)},
+		} {
+			var r *refusal
+			if _, err := tm.admit(&h); !errors.As(err, &r) || r.Code != string(task.InvalidCommand) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if b.index != index {
+			t.Error("a refused hello cost a log entry")
 		}
 	})
 }

@@ -68,6 +68,9 @@ func (t *term) serve(conn *stream.Conn, hello *stream.Hello) {
 	t.loop.do(func() { t.loop.detach(w) })
 }
 
+// maxHelloText bounds what a Hello puts into the log and into every record of an attempt.
+const maxHelloText = 256
+
 // refusal is a Hello that cannot be, as an error.
 type refusal stream.Refused
 
@@ -78,6 +81,9 @@ func (r *refusal) Error() string { return r.Code + ": " + r.Message }
 func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
 	if hello.Worker == "" || hello.Slots < 0 || len(hello.Proof) == 0 {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, slots or proof missing"}
+	}
+	if max(len(hello.Worker), len(hello.Node), len(hello.Proof)) > maxHelloText {
+		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, node or proof too long"}
 	}
 	var cmd task.Command = task.OpenSession{
 		Worker: hello.Worker, Node: hello.Node, Slots: hello.Slots, TTL: task.Millis(t.hub.ttl.Milliseconds()), Proof: hello.Proof,

@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -82,7 +83,8 @@ func (p *planner) addSessions(free []Free) (total int64) {
 	slices.SortStableFunc(p.sessions, func(a, b freeSession) int { return cmp.Compare(a.id, b.id) })
 	p.sessions = slices.CompactFunc(p.sessions, func(a, b freeSession) bool { return a.id == b.id })
 	for i := range p.sessions {
-		total += p.sessions[i].slots
+		slots := p.sessions[i].slots
+		total = min(total, math.MaxInt64-slots) + slots // workers say how many slots they have: two may say all
 	}
 	return total
 }

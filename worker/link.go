@@ -204,7 +204,7 @@ func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duratio
 		w.log.Info("session resumed", "session", s.id, "leader", welcome.Leader)
 		return nil
 	}
-	if welcome.TTL < minTTL {
+	if welcome.TTL < minTTL || welcome.TTL > maxTTL {
 		return fmt.Errorf("%w: session TTL of %d ms", stream.ErrBadFrame, welcome.TTL)
 	}
 	s = newSession(w.life, w, welcome, sent)
@@ -216,3 +216,6 @@ func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duratio
 
 // minTTL is the shortest TTL, in ms, that a worker takes part in: below it, its margins are within scheduling noise.
 const minTTL task.Millis = 100
+
+// maxTTL is far above any that makes sense, and far below what overflows a time.Duration.
+const maxTTL task.Millis = 7 * 24 * 3600 * 1000

@@ -311,6 +311,25 @@ func TestLeaderThatLostTheSession(t *testing.T) {
 	}
 }
 
+// A TTL that overflows a time.Duration is refused like one that is too short; no timer is made of it.
+func TestAbsurdTTLIsRefused(t *testing.T) {
+	for _, ttl := range []task.Millis{-1, 0, 1 << 62} {
+		inBubble(t, lasts(time.Second), func(b *bench) {
+			b.worker.current().lose(errors.New("test"))
+			b.set(func() {
+				b.hello = func(h *stream.Hello) *stream.Frame {
+					return &stream.Frame{Welcome: &stream.Welcome{Session: 2, TTL: ttl, Leader: "n1"}}
+				}
+			})
+			b.current().Close()
+			b.at(2 * time.Second)
+			if st := b.worker.Status(); st.Session != 0 {
+				t.Errorf("TTL %d: status %+v", ttl, st)
+			}
+		})
+	}
+}
+
 func TestWorkerInUseIsWaitedFor(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		b.cut()
