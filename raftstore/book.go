@@ -190,6 +190,18 @@ func (b *book) promise(id, cluster string) (ok bool, err error) {
 	return true, b.save()
 }
 
+// release takes a promise back. One of another attempt of the same founder stands: this release may have been on its way
+// for long, and the founder may have founded with what it was promised since.
+func (b *book) release(id, cluster string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.promised != id || b.cluster != cluster {
+		return nil
+	}
+	b.promised, b.cluster = "", ""
+	return b.save()
+}
+
 // clusterID returns which cluster this node belongs to, or is about to.
 func (b *book) clusterID() string {
 	b.mu.Lock()

@@ -101,12 +101,8 @@ func (s *Store) found(ctx context.Context, set []peer) error {
 func (s *Store) answerPromise(q promiseRequest) (promiseReply, error) {
 	founder := idOf(q.Founder)
 	if q.Release {
-		if s.book.promisedTo() == founder {
-			if _, err := s.book.promise("", ""); err != nil {
-				return promiseReply{}, err
-			}
-		}
-		return promiseReply{OK: true}, nil
+		err := s.book.release(founder, q.Cluster)
+		return promiseReply{OK: err == nil}, err
 	}
 	switch {
 	case s.hasState():

@@ -90,6 +90,34 @@ func TestTwoFounders(t *testing.T) {
 	})
 }
 
+// TestLateRelease: a founder takes back the promises of an attempt that failed; that must not undo what it was promised
+// in its next attempt, however late it arrives. Else the node could found a second cluster with others.
+func TestLateRelease(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n2", nil), 3, "n1:1")
+		q := promiseRequest{Founder: "n1/x", Set: []string{"n1/x", s.identity, "n3/z"}}
+		ask := func(founder, attempt string, release bool) bool {
+			q.Founder, q.Cluster, q.Release = founder, attempt, release
+			a, err := s.answerPromise(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a.OK
+		}
+		if !ask("n1/x", "first", false) || !ask("n1/x", "second", false) {
+			t.Fatal("no promise")
+		}
+		ask("n1/x", "first", true)
+		if ask("n0/y", "other", false) {
+			t.Fatal("promised to two founders")
+		}
+		ask("n1/x", "second", true)
+		if !ask("n0/y", "other", false) {
+			t.Fatal("not released")
+		}
+	})
+}
+
 // TestJoin: a fourth node enters without a vote and is promoted when it has caught up (SPEC C2).
 func TestJoin(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
