@@ -118,6 +118,30 @@ func TestReportsOfOneTokenKeepTheirOrder(t *testing.T) {
 	})
 }
 
+// What a worker says is JSON and is not would break every answer of the API that shows it.
+func TestUnsoundPayloadsAreRefused(t *testing.T) {
+	bad := task.Payload{Encoding: task.JSON, Data: []byte("{")}
+	good := task.Payload{Encoding: task.JSON, Data: []byte("{}")}
+	for i, r := range []stream.Report{
+		{Finish: &task.Finish{Result: bad}},
+		{Finish: &task.Finish{Error: &task.Error{Details: bad}}},
+		{Beat: &task.Beat{Progress: &bad, Checkpoint: &good}},
+		{Beat: &task.Beat{Progress: &good, Checkpoint: &bad}},
+		{Snooze: &task.Snooze{Checkpoint: &task.Payload{Encoding: 9}}},
+		{Finish: &task.Finish{Result: task.Payload{Data: []byte("1")}}},
+		{Finish: &task.Finish{Result: task.Payload{Encoding: task.JSON, Data: []byte("\"\xff\"")}}},
+	} {
+		p := &proposals{gate: make(chan error)}
+		pump := newReportPump(&term{hub: &hub{hubConfig: hubConfig{store: p}}, ctx: t.Context()}, func(stream.Frame) {})
+		if acks := pump.propose([]stream.Report{r}); acks[0].Code != task.InvalidCommand || len(p.batches) > 0 {
+			t.Errorf("%d: %+v", i, acks)
+		}
+	}
+	if !sound(stream.Report{Beat: &task.Beat{Progress: &good, Checkpoint: &task.Payload{Encoding: task.Bytes}}}) {
+		t.Error("refused what is sound")
+	}
+}
+
 func TestLateReportsAreAllAnsweredWhenTheTermEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &proposals{gate: make(chan error)}

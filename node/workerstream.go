@@ -1,9 +1,11 @@
 package node
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -231,10 +233,13 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	var at []int
 	for i, r := range batch {
 		acks[i].ID = r.ID
-		if cmd := command(r); cmd != nil {
-			cmds, at = append(cmds, cmd), append(at, i)
-		} else {
+		switch cmd := command(r); {
+		case cmd == nil:
 			acks[i].Code, acks[i].Message = task.InvalidCommand, "an empty report"
+		case !sound(r):
+			acks[i].Code, acks[i].Message = task.InvalidCommand, "a payload is not what it says"
+		default:
+			cmds, at = append(cmds, cmd), append(at, i)
 		}
 	}
 	if len(cmds) == 0 {
@@ -285,4 +290,32 @@ func command(r stream.Report) task.Command {
 		return *r.GiveBack
 	}
 	return nil
+}
+
+// sound reports whether all payloads of a report are what they say. One that is not, from a worker that is not ours,
+// would make every answer of the API unreadable that shows it.
+func sound(r stream.Report) bool {
+	ok := true
+	check := func(ps ...*task.Payload) {
+		for _, p := range ps {
+			switch {
+			case p == nil, p.Encoding == task.Bytes, p.Encoding == task.None && len(p.Data) == 0:
+			case p.Encoding == task.JSON && utf8.Valid(p.Data) && json.Valid(p.Data):
+			default:
+				ok = false
+			}
+		}
+	}
+	switch {
+	case r.Finish != nil:
+		check(&r.Finish.Result)
+		if r.Finish.Error != nil {
+			check(&r.Finish.Error.Details)
+		}
+	case r.Beat != nil:
+		check(r.Beat.Progress, r.Beat.Checkpoint)
+	case r.Snooze != nil:
+		check(r.Snooze.Checkpoint)
+	}
+	return ok
 }

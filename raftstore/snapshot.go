@@ -53,8 +53,9 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		return fmt.Errorf("raftstore: write snapshot: %w", err)
 	}
 	s.fsm.mu.Lock()
-	s.fsm.grown.entries -= s.upTo.entries
-	s.fsm.grown.bytes -= s.upTo.bytes
+	// A snapshot from the leader may have begun the count anew meanwhile.
+	s.fsm.grown.entries = max(0, s.fsm.grown.entries-s.upTo.entries)
+	s.fsm.grown.bytes = max(0, s.fsm.grown.bytes-s.upTo.bytes)
 	s.fsm.lastSnap = limited.n
 	s.fsm.mu.Unlock()
 	return nil
