@@ -16,7 +16,8 @@ import (
 // not the same run.
 type schedule struct {
 	seed    uint64
-	workers int // separate ones, besides those of the three nodes
+	workers int  // separate ones, besides those of the three nodes
+	compact bool // snapshots every few entries, and next to no log behind them: who was away gets a snapshot
 	events  []event
 }
 
@@ -29,7 +30,7 @@ type event struct {
 
 func (s *schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: 3 nodes, %d separate workers\n", s.seed, s.workers)
+	fmt.Fprintf(&b, "seed %d: 3 nodes, %d separate workers, many snapshots: %v\n", s.seed, s.workers, s.compact)
 	for _, e := range s.events {
 		fmt.Fprintf(&b, "%8.3fs %s\n", e.at.Seconds(), e.text)
 	}
@@ -43,7 +44,7 @@ const (
 
 func draw(seed uint64) *schedule {
 	g := &generator{s: &schedule{seed: seed}, rng: rand.New(rand.NewPCG(seed, 7))}
-	g.s.workers = g.rng.IntN(3)
+	g.s.workers, g.s.compact = g.rng.IntN(3), g.rng.IntN(2) == 0
 	for range 4 + g.rng.IntN(9) {
 		g.fault()
 	}
@@ -129,7 +130,7 @@ func (g *generator) fault() {
 	}
 	who := g.pick("leader", "leader", "n1", "n2", "n3", "w1", "w2")
 	whom := g.pick("leader", "leader", "n1", "n2", "n3")
-	d := g.between(100*time.Millisecond, 20*time.Second)
+	d := g.between(100*time.Millisecond, 30*time.Second)
 	a, b := fmt.Sprintf("n%d", member+1), fmt.Sprintf("n%d", other+1)
 	if g.s.workers > 0 && g.rng.IntN(3) == 0 {
 		a = "w1"

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -40,7 +41,11 @@ func (s *schedule) test(t *testing.T) {
 			t.Logf("the schedule that failed:\n%v\nwhat happened:\n%s", s, r.story())
 		}
 	})
-	c := New(t, nodes, Options{SessionTTL: 5 * time.Second, Slots: 3})
+	c := New(t, nodes, Options{SessionTTL: 5 * time.Second, Slots: 3, Configure: func(_ int, cfg *node.Config) {
+		if s.compact {
+			cfg.Raft.SnapshotBytes, cfg.Raft.TrailingBytes = 1, 1
+		}
+	}})
 	r.c = c
 	for _, m := range c.Members {
 		r.procs[m.ID] = &process{}
@@ -76,11 +81,13 @@ func (r *runner) count() {
 	r.c.Runs.mu.Lock()
 	executions := len(r.c.Runs.begun)
 	r.c.Runs.mu.Unlock()
-	term := uint64(0)
+	term, restored := uint64(0), 0
 	for _, i := range r.c.Up() {
-		term = max(term, r.c.Node(i).Store().Status().Term)
+		st := r.c.Node(i).Store().Status()
+		term, restored = max(term, st.Term), restored+st.SnapshotsTaken
 	}
-	r.c.t.Logf("%d tasks, %d attempts, %d executions, term %d, ends of attempts: %v", len(r.tasks), attempts, executions, term, outcomes)
+	r.c.t.Logf("%d tasks, %d attempts, %d executions, term %d, %d snapshots taken over, ends of attempts: %v",
+		len(r.tasks), attempts, executions, term, restored, outcomes)
 }
 
 // check compares what is there after all with what the owners of the tasks were told. before is the same some time
