@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -114,6 +116,42 @@ func TestReportsOfOneTokenKeepTheirOrder(t *testing.T) {
 		defer mu.Unlock()
 		if len(acks) != 5 || !acks[2].Retry || !acks[4].Retry || acks[1].Retry || acks[5].Code != task.InvalidCommand {
 			t.Errorf("acks %+v", acks)
+		}
+	})
+}
+
+func TestFloodOfRenewalsEndsTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &proposals{gate: make(chan error)} // nothing is ever answered
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		near, far := net.Pipe()
+		conn, err := stream.New(near, stream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		worker, err := stream.New(far, stream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer worker.Close()
+		tm := &term{hub: &hub{hubConfig: hubConfig{store: p}}, ctx: ctx, sessions: newSessionQueue(p.ProposeLocal)}
+		w := &workerStream{term: tm, conn: conn, session: 1}
+		ended := make(chan error, 1)
+		go func() { ended <- w.read() }()
+		for n := range uint64(maxRenewals) {
+			_ = worker.Send(stream.Frame{Renew: &stream.Renew{N: n}})
+		}
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			t.Fatalf("ended early: %v", err)
+		default:
+		}
+		_ = worker.Send(stream.Frame{Renew: &stream.Renew{}})
+		if err := <-ended; !errors.Is(err, errTooManyReports) {
+			t.Errorf("got %v", err)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/task"
@@ -18,6 +19,7 @@ type workerStream struct {
 	session uint64
 	reports *reportPump
 	log     *slog.Logger
+	renews  atomic.Int32 // renewals without an answer
 
 	// loop
 	pushed  uint64 // highest assignment number that was sent on this stream
@@ -52,6 +54,9 @@ func (w *workerStream) read() error {
 		}
 		switch {
 		case f.Renew != nil:
+			if w.renews.Add(1) > maxRenewals {
+				return errTooManyReports
+			}
 			w.renew(f.Renew)
 		case len(f.Reports) > 0:
 			if !w.reports.add(f.Reports) {
@@ -73,13 +78,17 @@ func (w *workerStream) read() error {
 
 var (
 	errUnexpectedFrame = errors.New("a frame that workers do not send")
-	errTooManyReports  = errors.New("too many unanswered reports")
+	errTooManyReports  = errors.New("too many unanswered reports or renewals")
 )
+
+// maxRenewals bounds the unanswered renewals of one stream. A worker leaves a leader that does not answer one.
+const maxRenewals = 16
 
 // renew proposes a renewal and answers it once it is committed, with what the worker should stop or cancel in case that
 // the push was lost (SPEC L2, L8).
 func (w *workerStream) renew(r *stream.Renew) {
 	w.term.sessions.add(task.RenewSession{Session: w.session, Acked: r.Acked}, func(res task.Result, err error) {
+		w.renews.Add(-1)
 		switch {
 		case err != nil:
 			// The term ends, or the outcome is unknown: an unanswered renewal extends nothing on the worker's side.
