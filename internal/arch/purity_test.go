@@ -14,7 +14,7 @@ import (
 // pureImports is all that package task may import: nothing that knows a clock, randomness, goroutines or the outside.
 var pureImports = []string{
 	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/base32", "encoding/binary", "encoding/hex", "errors",
-	"fmt", "iter", "maps", "math/bits", "slices", "sort", "strconv", "strings", "unicode/utf8",
+	"fmt", "iter", "maps", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode/utf8",
 }
 
 // orderFree marks a line that ranges over a map in whatever order, with the reason why that is no harm.
