@@ -84,6 +84,13 @@ func (b *leaderBed) ticked() []time.Duration {
 	return b.ticks
 }
 
+func (b *leaderBed) assigned() []task.Result {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.given
+}
+
 func (b *leaderBed) alive() bool {
 	synctest.Wait()
 	b.mu.Lock()
@@ -193,8 +200,8 @@ func withWorker(t *testing.T, due func(now task.Time) task.Time, f func(t *testi
 		}
 		tm.loop.do(func() { tm.loop.streams[1], tm.loop.dirty = w, true })
 		synctest.Wait()
-		if len(b.given) > 0 {
-			t.Fatalf("started too early: %v", b.given)
+		if given := b.assigned(); len(given) > 0 {
+			t.Fatalf("started too early: %v", given)
 		}
 		f(t, b, tm, far)
 	})
@@ -207,7 +214,8 @@ func TestCancelFollowsItsAssignment(t *testing.T) {
 		withWorker(t, func(now task.Time) task.Time { return now + 1000 }, func(t *testing.T, b *leaderBed, tm *term, far net.Conn) {
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			leases := b.machine.Leases(1)
+			var leases []*task.Task
+			b.Local(func(m *task.Machine) { leases = m.Leases(1) })
 			if len(leases) != 1 {
 				t.Fatal("not assigned")
 			}
@@ -239,10 +247,8 @@ func TestTaskThatARenewalMadeDueIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * wallLook)
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if len(b.given) != 1 || b.given[0].Code != task.OK {
-			t.Errorf("assigned %v, want the one due task", b.given)
+		if given := b.assigned(); len(given) != 1 || given[0].Code != task.OK {
+			t.Errorf("assigned %v, want the one due task", given)
 		}
 	})
 }
@@ -256,7 +262,8 @@ func TestTaskOfTheFarFutureCostsNothing(t *testing.T) {
 				}
 				time.Sleep(5 * time.Second)
 			}
-			synctest.Wait()
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			if b.looks > 1_000 {
 				t.Errorf("looked at the clock %d times in 50 s", b.looks)
 			}
@@ -279,9 +286,11 @@ func TestLateHelloEndsNothing(t *testing.T) {
 		if late, err := hello(1); err == nil {
 			t.Errorf("the late Hello opened session %d", late.ID)
 		}
-		if b.machine.Session(s.ID) == nil {
-			t.Error("the late Hello ended the session")
-		}
+		b.Local(func(m *task.Machine) {
+			if m.Session(s.ID) == nil {
+				t.Error("the late Hello ended the session")
+			}
+		})
 		if _, err := hello(3); err != nil {
 			t.Errorf("a restart: %v", err)
 		}
