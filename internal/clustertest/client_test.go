@@ -24,7 +24,7 @@ type known struct {
 	final     *api.Task
 }
 
-// errUnknown is an answer that leaves open whether it was done (SPEC H4); errNothing one that says it was not.
+// verdict is what an answer says about whether it was done: unknown leaves it open (SPEC H4), nothing says no.
 type verdict int
 
 const (
@@ -59,11 +59,12 @@ func (r *runner) call(rng *rand.Rand, what string, f func(ctx context.Context, n
 		cancel()
 		v := judge(err)
 		r.note("%s through n%d: %v", what, i+1, err)
-		switch {
-		case v == definite:
+		switch v {
+		case definite:
 			return unsure, err
-		case v == unknown:
+		case unknown:
 			unsure++
+		case nothing:
 		}
 		if r.c.t.Context().Err() != nil {
 			return unsure, err

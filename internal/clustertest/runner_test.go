@@ -19,7 +19,6 @@ type runner struct {
 	mu    sync.Mutex
 	tasks map[string]*known
 	trace []string
-	wrong bool
 }
 
 // process is one that can be killed. mu is held while it is down or on its way: faults that come meanwhile do nothing.

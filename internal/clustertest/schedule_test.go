@@ -124,10 +124,8 @@ func (g *generator) equals() {
 }
 
 func (g *generator) fault() {
-	member, other := g.rng.IntN(nodes), 0
-	if other = g.rng.IntN(nodes - 1); other >= member {
-		other++
-	}
+	member := g.rng.IntN(nodes)
+	other := (member + 1 + g.rng.IntN(nodes-1)) % nodes
 	who := g.pick("leader", "leader", "n1", "n2", "n3", "w1", "w2")
 	whom := g.pick("leader", "leader", "n1", "n2", "n3")
 	d := g.between(100*time.Millisecond, 30*time.Second)
