@@ -66,6 +66,9 @@ func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}}
 		defer c.close()
+		// Heartbeats keep virtual time going: a test that waits for what never happens would hang, and not tell where.
+		hung := time.AfterFunc(15*time.Minute, func() { panic("the test waits for something that does not happen") })
+		defer hung.Stop()
 		f(t, c)
 	})
 }
