@@ -1,45 +1,6 @@
 package main
 
-// mutants is the list; keep one line of reason each.
-var mutants = []mutant{
-	{Name: "worker-fence-off", File: "worker/fence.go", Old: "if !f.struck && now >= f.granted+percent(f.ttl, stopPercent) {", New: "if false {",
-		Pkg: "./worker", Run: "TestLongLossStopsGuestsInTheMargin", Why: "a worker cut off from the leader would run tasks that others run too (L5)"},
-	{Name: "worker-fence-a-tick-late", File: "worker/fence.go", Old: "if !f.struck && now >= f.granted+percent", New: "if !f.struck && now > f.granted+percent",
-		Pkg: "./worker", Run: "TestFence$", Why: "the margin is exact (L5)"},
-	{Name: "worker-fence-revives", File: "worker/fence.go", Old: "if !f.okLocked(now) {", New: "if f.struck = false; !f.okLocked(min(now, f.granted)) {",
-		Pkg: "./worker", Run: "TestLateAnswerDoesNotRevive|TestFence$", Why: "a late answer would revive guests that were stopped (L5)"},
-	{Name: "worker-margin-from-the-answer", File: "worker/link.go", Old: "return conn, w.welcomed(s, welcome, sent)", New: "return conn, w.welcomed(s, welcome, max(sent, w.cfg.Boottime()))",
-		Pkg: "./worker", Run: "TestMarginCountsFromTheQuestion", Why: "the margin counts from before sending (L5)"},
-	{Name: "worker-beat-not-fenced", File: "worker/host.go", Old: "if !h.s.alive() || h.ctx.Err() != nil &&", New: "if h.ctx.Err() != nil &&",
-		Pkg: "./worker", Run: "TestBoottimeJumpFencesBeforeAnyHostCall", Why: "after a suspend the first host call must see the fence (L5)"},
-	{Name: "worker-session-before-guests-end", File: "worker/link.go", Old: "s.until(context.Background(), func() bool { return len(s.runs) == 0 })", New: "",
-		Pkg: "./worker", Run: "TestLongLossStopsGuestsInTheMargin|TestGuestThatDoesNotStopIsAnOverrun", Why: "opening a session ends the old one: its guests must be dead (L1, L6)"},
-	{Name: "worker-overrun-ignored", File: "worker/session.go", Old: "s.w.cfg.OnOverrun(Overrun{Session: s.id, Tokens: tokens, Late: late})", New: "",
-		Pkg: "./worker", Run: "TestGuestThatDoesNotStopIsAnOverrun", Why: "a guest that cannot be stopped must end the process (L1)"},
-	{Name: "worker-duplicate-runs", File: "worker/run.go", Old: "if _, ok := s.runs[lease.Token]; ok || s.over || !alive || s.finished.has(lease.Token) {", New: "if s.over || !alive {",
-		Pkg: "./worker", Run: "TestDuplicateAssignments", Why: "an assignment pushed twice would run twice (L1)"},
-	{Name: "worker-finished-forgotten", File: "worker/run.go", Old: " || s.finished.has(lease.Token) {", New: " {",
-		Pkg: "./worker", Run: "TestDuplicateAssignments", Why: "a late duplicate of a finished assignment would run again (L1)"},
-	{Name: "worker-reports-not-resent", File: "worker/outbox.go", Old: "e.sent, e.held = false, false", New: "e.held = false",
-		Pkg: "./worker", Run: "TestReportsAreSentAgainUntilAnswered", Why: "an outcome lost with a connection would be lost for good"},
-	{Name: "worker-halted-reports", File: "worker/run.go", Old: "if !alive || s.over || r.halted {", New: "if !alive || s.over {",
-		Pkg: "./worker", Run: "TestHaltStopsAndReportsNothing", Why: "a dead token reports nothing (L3)"},
-	{Name: "worker-no-grace", File: "worker/run.go", Old: "r.grace = time.AfterFunc(grace,", New: "r.grace = time.AfterFunc(0*grace,",
-		Pkg: "./worker", Run: "TestCancel$", Why: "a cancelled run gets its grace (L8)"},
-	{Name: "worker-bye-while-executing", File: "worker/worker.go", Old: "return ErrStuck\n", New: "\n",
-		Pkg: "./worker", Run: "TestShutdownWithAGuestThatDoesNotStop", Why: "Bye gives tasks to others while they execute here (L1, R3)"},
-	{Name: "worker-dir-not-locked", File: "worker/dir.go", Old: "unix.LOCK_EX|unix.LOCK_NB", New: "unix.LOCK_SH|unix.LOCK_NB",
-		Pkg: "./worker", Run: "TestDirIsHeldByOne", Why: "two live processes would be one worker and end each other's sessions (L6)"},
-	{Name: "worker-digest-unchecked", File: "worker/modules.go", Old: "hex.EncodeToString(sum[:]) != mod.Digest {", New: "hex.EncodeToString(sum[:]) == \"\" {",
-		Pkg: "./worker", Run: "TestWrongBytesAreNotRun", Why: "another module than the one asked for would run (B3)"},
-	{Name: "worker-exhausted-retries", File: "worker/outcome.go", Old: "e.Retryable = p.OnExhausted == task.OnErrorRetry", New: "e.Retryable = p.OnExhausted != task.OnErrorFail",
-		Pkg: "./worker", Run: "TestOutcomes", Why: "on_exhausted fails by default (R2)"},
-	{Name: "worker-drain-not-told", File: "worker/worker.go", Old: "s.tellAll(abi.SignalDraining)", New: "_ = abi.SignalDraining",
-		Pkg: "./worker", Run: "TestShutdownLetsGuestsEnd", Why: "guests would lose what they could have saved (R3)"},
-	{Name: "worker-progress-always", File: "worker/progress.go", Old: "r.changed = false\n", New: "\n",
-		Pkg: "./worker", Run: "TestProgressTravelsWithRenewals", Why: "unchanged progress would be written on every renewal (W3)"},
-	{Name: "stream-max-frame", File: "worker/stream/conn.go", Old: "if n > c.opts.MaxFrame {", New: "if false {",
-		Pkg: "./worker/stream", Run: "TestRefusedBytes", Why: "a header could make a peer take any amount of memory"},
-	{Name: "stream-queue-unbounded", File: "worker/stream/conn.go", Old: "if len(c.pending)+c.flying > c.opts.QueueBytes {", New: "if false {",
-		Pkg: "./worker/stream", Run: "TestQueueIsBounded", Why: "a slow worker would fill the leader's memory"},
-}
+import "slices"
+
+// mutants is the list, in one file per part of the product; keep one line of reason each.
+var mutants = slices.Concat(taskMutants, storeMutants, nodeMutants, runtimeMutants, apiMutants, workerMutants)

@@ -8,16 +8,14 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,13 +29,11 @@ type mutant struct {
 	Real bool
 }
 
-// perMutant bounds one run; a sabotage that hangs the test is a failure of the test too, hence a kill.
-const perMutant = 4 * time.Minute
-
 func main() {
 	share := flag.Int("share", 1, "run only one mutant in `N`, picked by the commit")
 	run := flag.String("run", "", "only mutants whose name contains this `text`")
 	list := flag.Bool("list", false, "print the mutants")
+	jobs := flag.Int("j", runtime.NumCPU(), "how many to try at a time")
 	flag.Parse()
 	picked := pick(mutants, *share, *run)
 	if *list {
@@ -46,18 +42,8 @@ func main() {
 		}
 		return
 	}
-	survivors := 0
-	for i, m := range picked {
-		start := time.Now()
-		verdict, err := try(m)
-		fmt.Printf("%3d/%d %-34s %-8s %5.1fs  %s %s\n", i+1, len(picked), m.Name, verdict, time.Since(start).Seconds(), m.Pkg, m.Run)
-		if err != nil {
-			fmt.Printf("        %v\n", err)
-			survivors++
-		}
-	}
-	fmt.Printf("%d mutants, %d killed, %d survived\n", len(picked), len(picked)-survivors, survivors)
-	if survivors > 0 || len(picked) == 0 {
+	if err := tryAll(picked, *jobs); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -77,70 +63,49 @@ func pick(all []mutant, share int, text string) []mutant {
 	return out
 }
 
-// try runs the mutant's tests against the sabotaged file. Any error means that nobody noticed, or that the entry is stale.
-func try(m mutant) (string, error) {
-	src, err := os.ReadFile(m.File)
+// tryAll tries the mutants, jobs at a time, and prints a line for each.
+func tryAll(picked []mutant, jobs int) error {
+	r, err := newRunner()
 	if err != nil {
-		return "stale", err
+		return err
 	}
-	if n := strings.Count(string(src), m.Old); n != 1 {
-		return "stale", fmt.Errorf("%s: the text to replace occurs %d times, want once: %q", m.File, n, m.Old)
+	defer r.close()
+	begun := time.Now()
+	var mu sync.Mutex
+	done, survivors := 0, 0
+	next := make(chan mutant)
+	var wg sync.WaitGroup
+	for range max(jobs, 1) {
+		wg.Go(func() {
+			for m := range next {
+				start := time.Now()
+				by, err := r.try(m)
+				mu.Lock()
+				done++
+				verdict := "killed"
+				if err != nil {
+					verdict = "NOT KILLED"
+					survivors++
+				}
+				fmt.Printf("%3d/%d %-34s %-10s %5.1fs  %s %s\n", done, len(picked), m.Name, verdict, time.Since(start).Seconds(), m.Pkg, by)
+				if err != nil {
+					fmt.Printf("        %v\n", err)
+				}
+				mu.Unlock()
+			}
+		})
 	}
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return "error", err
+	for _, m := range picked {
+		next <- m
 	}
-	defer os.RemoveAll(dir)
-	overlay, err := writeOverlay(dir, m, string(src))
-	if err != nil {
-		return "error", err
-	}
-	bin := filepath.Join(dir, "test.bin")
-	if out, err := exec.Command("go", "test", "-tags", "urfave_cli_no_docs", "-overlay", overlay, "-c", "-o", bin, m.Pkg).CombinedOutput(); err != nil {
-		return "stale", fmt.Errorf("does not compile: %s", tail(out))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), perMutant)
-	defer cancel()
-	args := []string{"-test.run", m.Run, "-test.failfast"}
-	if !m.Real {
-		args = append(args, "-test.short")
-	}
-	cmd := exec.CommandContext(ctx, bin, args...)
-	cmd.Dir = m.Pkg
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
+	close(next)
+	wg.Wait()
+	fmt.Printf("%d mutants, %d killed, %d not, in %.0f s\n", len(picked), len(picked)-survivors, survivors, time.Since(begun).Seconds())
 	switch {
-	case err == nil && strings.Contains(string(out), "no tests to run"):
-		return "stale", fmt.Errorf("no test matches %s", m.Run)
-	case err == nil:
-		return "SURVIVED", fmt.Errorf("%s: the tests did not notice: %s", m.File, m.Why)
-	case errors.As(err, &exit):
-		return "killed", nil
+	case survivors > 0:
+		return fmt.Errorf("%d sabotages went unnoticed, or their entries are wrong", survivors)
+	case len(picked) == 0:
+		return fmt.Errorf("no mutant picked")
 	}
-	return "error", err
-}
-
-func writeOverlay(dir string, m mutant, src string) (string, error) {
-	abs, err := filepath.Abs(m.File)
-	if err != nil {
-		return "", err
-	}
-	changed := filepath.Join(dir, filepath.Base(m.File))
-	if err := os.WriteFile(changed, []byte(strings.Replace(src, m.Old, m.New, 1)), 0o600); err != nil {
-		return "", err
-	}
-	data, err := json.Marshal(map[string]any{"Replace": map[string]string{abs: changed}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, data, 0o600)
-}
-
-func tail(b []byte) string {
-	if len(b) > 2000 {
-		b = b[len(b)-2000:]
-	}
-	return string(b)
+	return nil
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEntries finds entries that went stale without running them: the text is no longer there, or the test is not.
+func TestEntries(t *testing.T) {
+	t.Chdir("../..")
+	names := map[string]bool{}
+	for _, m := range mutants {
+		if names[m.Name] {
+			t.Errorf("%s: twice", m.Name)
+		}
+		names[m.Name] = true
+		if m.Old == m.New || strings.Count(m.New, "\n") > strings.Count(m.Old, "\n") || m.Why == "" {
+			t.Errorf("%s: changes nothing, adds lines, or has no reason", m.Name)
+		}
+		if _, err := sabotage(m); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+		for name := range strings.SplitSeq(m.Run, "|") {
+			name, _, _ = strings.Cut(strings.TrimSuffix(name, "$"), "/")
+			if !hasTest(t, m.Pkg, name) {
+				t.Errorf("%s: %s has no test %s", m.Name, m.Pkg, name)
+			}
+		}
+	}
+}
+
+func hasTest(t *testing.T, pkg, name string) bool {
+	files, err := filepath.Glob(filepath.Join(pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(name) + `\(`)
+	for _, f := range files {
+		src, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if declared.Match(src) {
+			return true
+		}
+	}
+	return false
+}

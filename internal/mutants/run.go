@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// runner builds test binaries and runs them. A package's binary without sabotage is built once, and each named test is
+// run with it once: a test that is red anyway kills nothing.
+type runner struct {
+	dir string
+
+	mu    sync.Mutex
+	plain map[string]func() (string, error)        // package → its binary without sabotage
+	green map[string]func() (time.Duration, error) // tests → how long they take without sabotage
+}
+
+func newRunner() (*runner, error) {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return nil, err
+	}
+	return &runner{dir: dir, plain: map[string]func() (string, error){}, green: map[string]func() (time.Duration, error){}}, nil
+}
+
+func (r *runner) close() { _ = os.RemoveAll(r.dir) }
+
+// try runs the mutant's tests against the sabotaged file and says what noticed it. Any error means that nothing did, or
+// that the entry is stale.
+func (r *runner) try(m mutant) (by string, err error) {
+	src, err := sabotage(m)
+	if err != nil {
+		return "", err
+	}
+	took, err := r.baseline(m)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(r.dir, "mutant")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := writeOverlay(dir, m.File, src)
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "test.bin")
+	if err := build(m.Pkg, bin, "-overlay", overlay); err != nil {
+		return "", fmt.Errorf("stale: %w", err)
+	}
+	// A sabotage that hangs the test is a failure of the test too.
+	out, err := runTests(bin, m, 15*time.Second+10*took)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "", fmt.Errorf("%s: the tests %s did not notice: %s", m.File, m.Run, m.Why)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "hung", nil
+	case errors.As(err, &exit):
+		return noticed(out), nil
+	}
+	return "", err
+}
+
+// sabotage returns the changed source.
+func sabotage(m mutant) (string, error) {
+	src, err := os.ReadFile(m.File)
+	if err != nil {
+		return "", fmt.Errorf("stale: %w", err)
+	}
+	if n := strings.Count(string(src), m.Old); n != 1 {
+		return "", fmt.Errorf("stale: %s: the text to replace occurs %d times, want once: %q", m.File, n, m.Old)
+	}
+	return strings.Replace(string(src), m.Old, m.New, 1), nil
+}
+
+func writeOverlay(dir, file, src string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	changed := filepath.Join(dir, filepath.Base(file))
+	if err := os.WriteFile(changed, []byte(src), 0o600); err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(map[string]any{"Replace": map[string]string{abs: changed}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, data, 0o600)
+}
+
+// build makes a test binary; without symbols, because linking is most of the work.
+func build(pkg, bin string, args ...string) error {
+	args = append([]string{"test", "-c", "-vet=off", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", bin}, args...)
+	if out, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s does not compile: %s", pkg, tail(out))
+	}
+	return nil
+}
+
+// baseline runs the mutant's tests without the sabotage, once for all that name the same.
+func (r *runner) baseline(m mutant) (time.Duration, error) {
+	r.mu.Lock()
+	plain := r.plain[m.Pkg]
+	if plain == nil {
+		bin := filepath.Join(r.dir, fmt.Sprintf("plain%d.bin", len(r.plain)))
+		plain = sync.OnceValues(func() (string, error) { return bin, build(m.Pkg, bin) })
+		r.plain[m.Pkg] = plain
+	}
+	key := fmt.Sprint(m.Pkg, " ", m.Run, " ", m.Real)
+	green := r.green[key]
+	if green == nil {
+		green = sync.OnceValues(func() (time.Duration, error) {
+			bin, err := plain()
+			if err != nil {
+				return 0, err
+			}
+			begun := time.Now()
+			out, err := runTests(bin, m, 5*time.Minute)
+			switch {
+			case err != nil:
+				return 0, fmt.Errorf("%s %s is red without any sabotage: %w\n%s", m.Pkg, m.Run, err, tail(out))
+			case strings.Contains(string(out), "no tests to run"):
+				return 0, fmt.Errorf("stale: no test of %s matches %s", m.Pkg, m.Run)
+			}
+			return time.Since(begun), nil
+		})
+		r.green[key] = green
+	}
+	r.mu.Unlock()
+	return green()
+}
+
+// runTests runs the mutant's tests from a binary; context.DeadlineExceeded says that they did not end in time.
+func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	args := []string{"-test.run", m.Run, "-test.failfast"}
+	if !m.Real {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir = m.Pkg
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out, err
+}
+
+var failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+
+// noticed names the innermost test that failed, or how the binary ended.
+func noticed(out []byte) string {
+	if all := failed.FindAllSubmatch(out, -1); len(all) > 0 {
+		return string(all[len(all)-1][1])
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	return first
+}
+
+func tail(b []byte) string {
+	if len(b) > 2000 {
+		b = b[len(b)-2000:]
+	}
+	return string(b)
+}
