@@ -3,6 +3,7 @@ package runtime
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -91,7 +92,7 @@ func under(path, key string) string {
 }
 
 func notJSON(path string, dec *json.Decoder, err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return badManifest(path, "not valid JSON: it ends too early")
 	}
 	return badManifest(path, "not valid JSON at byte %d: %v", dec.InputOffset(), err)

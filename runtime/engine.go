@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// ErrClosed: the engine is closed.
+// ErrClosed is what a closed engine answers.
 var ErrClosed = errors.New("runtime: the engine is closed")
 
 // Engine compiles and runs modules. All methods may be called from many goroutines.
@@ -72,7 +72,7 @@ func New(cfg Config) (*Engine, error) {
 func hostInterface() (allowed, error) {
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
-	defer rt.Close(ctx)
+	defer func() { _ = rt.Close(ctx) }() // an interpreter with nothing in it
 	wasi, err := wasi_snapshot_preview1.NewBuilder(rt).Compile(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %s: %w", wasiModule, err)

@@ -90,16 +90,6 @@ func (r *reader) uleb(bits uint) uint64 {
 
 func (r *reader) u32() uint32 { return uint32(r.uleb(32)) }
 
-// skipLEB passes over a signed LEB128 number of at most ten bytes.
-func (r *reader) skipLEB() {
-	for range 10 {
-		if b := r.byte(); r.err != nil || b < 0x80 {
-			return
-		}
-	}
-	r.fail(Malformed, "a number is longer than 64 bits")
-}
-
 // name reads a length-prefixed UTF-8 string.
 func (r *reader) name() string {
 	b := r.bytes(uint64(r.u32()))
