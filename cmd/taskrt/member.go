@@ -13,6 +13,7 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
 )
 
 // memberConfig is what one cluster member of this process is made of.
@@ -25,6 +26,7 @@ type memberConfig struct {
 	worker     bool
 	slots      int
 	ttl        time.Duration
+	onRun      func(worker.Run) // nil: nobody wants to know
 	log        *slog.Logger
 }
 
@@ -54,7 +56,7 @@ func openMember(c memberConfig) (*member, error) {
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
 		Worker: c.worker, Slots: c.slots, SessionTTL: c.ttl, Version: buildVersion().Version, Logger: c.log,
-		Runtime: runtime.Config{CacheDir: c.cache},
+		Runtime: runtime.Config{CacheDir: c.cache}, OnRun: c.onRun,
 	})
 	if err != nil {
 		httpListener.Close()

@@ -25,6 +25,7 @@ func (p *program) serverCommand() *cli.Command {
 			boolFlag("", "no-worker", "run no tasks here"),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
+			runLogFlag(),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
 		},
 		Action: p.server,
@@ -41,6 +42,12 @@ func (p *program) server(c *cli.Context) error {
 		return err
 	}
 	config.log = log
+	runs, err := openRunLog(c, log)
+	if err != nil {
+		return usagef(c, "%w", err)
+	}
+	defer runs.Close()
+	config.onRun = runs.hook()
 	m, err := openMember(config)
 	if err != nil {
 		return &exitError{exitServer, err}

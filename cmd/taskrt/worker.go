@@ -28,6 +28,7 @@ func (p *program) workerCommand() *cli.Command {
 			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
 			stringFlag("", "join", "", "HTTP URL,… of nodes"),
 			intFlag("", "slots", 0, "tasks to run at the same time; default four per CPU"),
+			runLogFlag(),
 		},
 		Action: p.worker,
 	}
@@ -51,6 +52,11 @@ func (p *program) worker(c *cli.Context) error {
 	if err := nodes.check(); err != nil {
 		return usagef(c, "--join: %w", err)
 	}
+	runs, err := openRunLog(c, log)
+	if err != nil {
+		return usagef(c, "%w", err)
+	}
+	defer runs.Close()
 	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Logger: log})
 	if err != nil {
 		return &exitError{exitServer, err}
@@ -59,7 +65,7 @@ func (p *program) worker(c *cli.Context) error {
 	modules := &fetcher{nodes: nodes}
 	w, err := worker.New(worker.Config{
 		ID: c.String("id"), Dir: filepath.Join(dir, "worker"), Slots: c.Int("slots"), Logger: log,
-		Dial: nodes, Modules: modules, Runner: worker.Engine(engine),
+		Dial: nodes, Modules: modules, Runner: worker.Engine(engine), OnRun: runs.hook(),
 	})
 	if err != nil {
 		return &exitError{exitServer, err}

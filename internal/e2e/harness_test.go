@@ -60,6 +60,8 @@ type process struct {
 	http string
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when the current cmd has been waited for
+
+	deaths []int64 // CLOCK_BOOTTIME at which it was seen dead
 }
 
 func (p *process) start() {
@@ -68,7 +70,7 @@ func (p *process) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.cmd = exec.Command(binary, p.args...)
+	p.cmd = exec.Command(binary, append(p.args[:len(p.args):len(p.args)], "--run-log", filepath.Join(p.dir, "runs"))...)
 	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
 	// The child dies with the test, whatever way the test dies.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -95,7 +97,13 @@ func (p *process) signal(s os.Signal) {
 func (p *process) kill9() {
 	p.t.Helper()
 	p.signal(syscall.SIGKILL)
+	p.wait()
+}
+
+// wait waits until the process is gone.
+func (p *process) wait() {
 	<-p.gone
+	p.deaths = append(p.deaths, boottime(p.t))
 }
 
 // terminate asks for a clean end and demands it.
@@ -104,6 +112,7 @@ func (p *process) terminate() {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.gone:
+		p.wait()
 	case <-time.After(patience):
 		p.t.Fatalf("%s does not end after SIGTERM; log:\n%s", p.id, p.log())
 	}
@@ -132,6 +141,10 @@ type cluster struct {
 	nodes   []*process
 	workers []*process
 	http    *http.Client
+
+	// stopped: a process was stopped with SIGSTOP while a guest executed. Its stamps then span the time in which it stood
+	// still, so they say nothing about overlaps.
+	stopped bool
 }
 
 // newCluster starts three nodes and waits until they have a leader. Extra flags go to every server.
@@ -181,11 +194,14 @@ func (c *cluster) stop() {
 	for _, p := range append(append([]*process{}, c.workers...), c.nodes...) {
 		if p.running() {
 			_ = p.cmd.Process.Kill()
-			<-p.gone
+			p.wait()
 		}
 		if c.t.Failed() {
 			c.t.Logf("log of %s:\n%s", p.id, p.log())
 		}
+	}
+	if !c.stopped {
+		c.t.Logf("%d executions, no two of one task at the same moment", c.checkNoOverlap())
 	}
 }
 

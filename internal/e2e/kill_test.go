@@ -26,7 +26,7 @@ func TestKillAllNodes(t *testing.T) {
 			p.signal(syscall.SIGKILL)
 		}
 		for _, p := range c.nodes {
-			<-p.gone
+			p.wait()
 		}
 	})
 	for _, p := range c.nodes {
@@ -126,7 +126,9 @@ func TestWorkerInUse(t *testing.T) {
 	c.eventually("the twin says that the worker ID is in use", func() bool { return strings.Contains(twin.log(), "another live session has this worker ID") })
 }
 
-// The leader dies with work under way on itself and on others.
+// The leader dies with work under way on itself and on others. Whether the others' runs go on depends on how long the
+// election takes compared with 70 % of the TTL, which is short here: they may fence themselves. That a quick election
+// costs them nothing is shown in virtual time (internal/clustertest).
 func TestKillLeader(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--session-ttl", "3s")
@@ -150,9 +152,6 @@ func TestKillLeader(t *testing.T) {
 			if last := i == len(got.History)-1; last != (h.Outcome == "SUCCESS") {
 				t.Errorf("%s: history %+v", id, got.History)
 			}
-			if h.Outcome == "LOST" && h.Worker != leader.id {
-				t.Errorf("%s: lost on %s, which lived", id, h.Worker)
-			}
 		}
 	}
 	leader.start()
@@ -169,6 +168,7 @@ func TestStoppedWorkerIsFenced(t *testing.T) {
 	c.addWorker("w2", 4)
 	c.submit(2, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 6000}})
 	victim := c.process(c.runningOn("long"))
+	c.stopped = true
 	victim.signal(syscall.SIGSTOP)
 	got := c.final("long") // on the other one
 	if got.Status != "SUCCESS" || got.Attempt != 2 || got.History[1].Worker == victim.id {
@@ -301,7 +301,7 @@ func TestResentCommandsHaveOneEffect(t *testing.T) {
 	}
 	wg.Wait()
 	close(answers)
-	<-c.nodes[leader].gone
+	c.nodes[leader].wait()
 	unknown := 0
 	for a := range answers {
 		want := map[string]int{"submit": http.StatusCreated, "cancel": http.StatusOK, "remove": http.StatusNoContent}[a.what]

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/worker"
+)
+
+func runLogFlag() cli.Flag {
+	return stringFlag("", "run-log", "", "file to append a JSON line to when guest code begins and ends to execute, in ns of CLOCK_BOOTTIME")
+}
+
+// runLog writes down where and when guest code executes: what SPEC L1 promises can be checked over all processes of a
+// machine, from the stamps of those that run the guests.
+type runLog struct {
+	mu   sync.Mutex
+	file *os.File
+	log  *slog.Logger
+}
+
+// runLine is one line of the file.
+type runLine struct {
+	Namespace string `json:"namespace"`
+	Task      string `json:"task"`
+	Attempt   int64  `json:"attempt"`
+	Token     uint64 `json:"token"`
+	Begin     int64  `json:"begin_ns"`
+	End       int64  `json:"end_ns,omitempty"` // absent in the line that says that it begins
+}
+
+// openRunLog opens the file that the flag names. Without the flag it returns nil, which logs nothing.
+func openRunLog(c *cli.Context, log *slog.Logger) (*runLog, error) {
+	name := c.String("run-log")
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--run-log: %w", err)
+	}
+	return &runLog{file: f, log: log}, nil
+}
+
+// hook is the worker's OnRun.
+func (l *runLog) hook() func(worker.Run) {
+	if l == nil {
+		return nil
+	}
+	return func(r worker.Run) {
+		line, err := json.Marshal(runLine{
+			Namespace: r.Key.Namespace, Task: r.Key.ID, Attempt: r.Attempt, Token: r.Token, Begin: int64(r.Started), End: int64(r.Ended),
+		})
+		if err == nil {
+			l.mu.Lock()
+			_, err = l.file.Write(append(line, '\n'))
+			l.mu.Unlock()
+		}
+		if err != nil {
+			l.log.Error("cannot write the run log", "err", err)
+		}
+	}
+}
+
+func (l *runLog) Close() {
+	if l != nil {
+		l.file.Close()
+	}
+}
