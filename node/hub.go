@@ -89,7 +89,7 @@ func (h *hub) begin(number uint64) {
 	h.mu.Lock()
 	h.term = t
 	h.mu.Unlock()
-	h.logger.Info("leading", "term", number)
+	h.logger.Info("assigning", "term", number)
 }
 
 func (h *hub) end() {

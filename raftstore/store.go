@@ -78,7 +78,7 @@ func Open(c Config) (*Store, error) {
 	}
 	s := &Store{
 		cfg: cfg, identity: book.self.identity(), book: book,
-		log: cfg.Logger.With("node", cfg.ID), hub: newHub(), ring: newDigestRing(), origins: newOrigins(cfg.Clock),
+		log: cfg.Logger, hub: newHub(), ring: newDigestRing(), origins: newOrigins(cfg.Clock),
 		leader: newLeaderWatch(), reads: newReadRounds(), contacts: map[string]*contact{},
 		grown: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1),
 		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), hurry: make(chan struct{}),
