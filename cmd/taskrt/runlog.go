@@ -54,7 +54,7 @@ func (l *runLog) hook() func(worker.Run) {
 	}
 	return func(r worker.Run) {
 		line, err := json.Marshal(runLine{
-			Namespace: r.Key.Namespace, Task: r.Key.ID, Attempt: r.Attempt, Token: r.Token, Begin: int64(r.Started), End: int64(r.Ended),
+			Namespace: r.Key.Namespace, Task: r.Key.ID, Attempt: r.Attempt, Token: r.Token, Begin: r.Started, End: r.Ended,
 		})
 		if err == nil {
 			l.mu.Lock()
