@@ -82,9 +82,21 @@ func codeOf(ctx context.Context, err error) int {
 
 // logger makes the log of a command that runs for long.
 func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
+	return p.loggerFrom(c, c.String("log-level"))
+}
+
+// quietLogger is logger with a default that leaves the terminal to the command's own lines.
+func (p *program) quietLogger(c *cli.Context) (*slog.Logger, error) {
+	if c.IsSet("log-level") {
+		return p.logger(c)
+	}
+	return p.loggerFrom(c, slog.LevelError.String())
+}
+
+func (p *program) loggerFrom(c *cli.Context, name string) (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
-		return nil, usagef(c, "--log-level must be debug, info, warn or error, not %q", c.String("log-level"))
+	if err := level.UnmarshalText([]byte(name)); err != nil {
+		return nil, usagef(c, "--log-level must be debug, info, warn or error, not %q", name)
 	}
 	o := &slog.HandlerOptions{Level: level}
 	switch f := c.String("log-format"); f {

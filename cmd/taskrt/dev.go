@@ -41,7 +41,7 @@ type devState struct {
 }
 
 func (p *program) dev(c *cli.Context) error {
-	log, err := p.logger(c)
+	log, err := p.quietLogger(c)
 	if err != nil {
 		return err
 	}

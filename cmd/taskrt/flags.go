@@ -49,7 +49,7 @@ func durationFlag(command, name, value, usage string) cli.Flag {
 func rootFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "config", Usage: "file of NAME=VALUE lines with TASKRT_… variables", EnvVars: []string{envName("", "config")}},
-		stringFlag("", "log-level", "info", "debug, info, warn or error"),
+		stringFlag("", "log-level", "info", "debug, info, warn or error; dev says only errors unless told"),
 		stringFlag("", "log-format", "text", "text or json; the log goes to standard error"),
 	}
 }
