@@ -175,13 +175,9 @@ func (m *Machine) digestSum() uint64 {
 	h.word(m.token)
 	h.word(m.sessionID)
 	h.word(m.sum)
-	h.int(m.limits.Finals)
-	h.int(m.limits.Sweep)
-	h.int(m.limits.Processes)
-	h.int(m.limits.Answers)
-	h.int(m.limits.AnswerBytes)
-	h.int(m.limits.ProcessIdle)
-	h.int(m.limits.StrikesATick)
+	for _, limit := range m.limits.fields() {
+		h.int(*limit)
+	}
 	return h.sum()
 }
 
