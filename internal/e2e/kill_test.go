@@ -166,18 +166,22 @@ func TestStoppedWorkerIsFenced(t *testing.T) {
 	c.push("wait")
 	c.addWorker("w1", 4)
 	c.addWorker("w2", 4)
-	c.submit(2, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 6000}})
+	c.submit(2, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 20000}})
 	victim := c.process(c.runningOn("long"))
 	c.stopped = true
 	victim.signal(syscall.SIGSTOP)
-	got := c.final("long") // on the other one
-	if got.Status != "SUCCESS" || got.Attempt != 2 || got.History[1].Worker == victim.id {
-		t.Fatalf("%+v", got)
-	}
-	victim.signal(syscall.SIGCONT)
+	c.eventually("the other worker has the task", func() bool {
+		l := c.get("long", "").Lease
+		return l != nil && l.Worker != victim.id
+	})
+	victim.signal(syscall.SIGCONT) // its guest has most of its time before it: only the fence can end it
 	c.eventually("the stopped worker stopped its guest itself", func() bool {
 		return strings.Contains(victim.log(), "session over") && strings.Contains(victim.log(), "stopped=1")
 	})
+	got := c.final("long")
+	if got.Status != "SUCCESS" || got.Attempt != 2 || got.History[1].Worker == victim.id {
+		t.Fatalf("%+v", got)
+	}
 	c.eventually("the stopped worker has a new session", func() bool { return c.hasWorker(victim.id) })
 	after := c.get("long", "")
 	if after.Rev != got.Rev || after.Attempt != 2 {
