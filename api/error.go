@@ -15,6 +15,8 @@ type Error struct {
 	Field   string `json:"field,omitempty"`       // the field of the request that is wrong
 	Limit   int64  `json:"limit,omitempty"`       // the limit that was passed
 	RetryMS int64  `json:"retry_after,omitempty"` // ms; sent as Retry-After too
+
+	Reasons []Reason `json:"reasons,omitempty"` // conflict: every reason (SPEC X1)
 }
 
 func (e *Error) Error() string {
@@ -58,20 +60,22 @@ func statusOf(code string) int {
 	case CodeBadRequest, CodeInvalidJSON, CodeUnknownField, CodeInvalidField, "invalid_command":
 		return http.StatusBadRequest
 	case CodeNotFound, CodeTaskNotFound, CodeBehaviorNotFound, CodeModuleNotFound, CodeRemoved,
-		"namespace_not_found", "session_not_found":
+		"namespace_not_found", "session_not_found", "version_not_found", "member_not_found":
 		return http.StatusNotFound
 	case CodeMethodNotAllowed:
 		return http.StatusMethodNotAllowed
 	case "already_exists", "other_behavior", "cancelling", "not_cancellable", "halt", "worker_in_use",
-		"not_eligible", "no_free_slot", "module_missing", "namespace_inactive":
+		"not_eligible", "no_free_slot", "module_missing", "namespace_inactive",
+		"not_external", "other_kind", "behavior_changed", "behavior_paused", "worker_drained", "limit_reached", "not_final",
+		"conflict", "store_conflict":
 		return http.StatusConflict
 	case CodeTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case CodeUnsupportedMedia:
 		return http.StatusUnsupportedMediaType
-	case CodeInvalidParams, CodeParamsSchema:
+	case CodeInvalidParams, CodeParamsSchema, "idempotency_mismatch":
 		return http.StatusUnprocessableEntity
-	case CodeOverloaded:
+	case CodeOverloaded, "keys_exhausted":
 		return http.StatusTooManyRequests
 	case CodeNoLeader, CodeOutcomeUnknown, CodeNotReady, "origin_forgotten":
 		return http.StatusServiceUnavailable

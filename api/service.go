@@ -28,6 +28,45 @@ type Service interface {
 	Behaviors(ctx context.Context, namespace string) ([]Behavior, error)
 	Behavior(ctx context.Context, namespace, name string) (*BehaviorDetail, error)
 
+	// Retry makes a final task, or one that waits for its retry, due again (SPEC T1, B2).
+	Retry(ctx context.Context, r RetryRequest) (*Task, error)
+	// Resubmit is SPEC I3's resubmit of a task that exists (SPEC J5).
+	Resubmit(ctx context.Context, r ResubmitRequest) (*SubmitReply, error)
+	// WaitTasks waits for any or all of many tasks (SPEC W2).
+	WaitTasks(ctx context.Context, r WaitRequest) (*WaitReply, error)
+	// Txn changes several tasks or none (SPEC X1).
+	Txn(ctx context.Context, r TxnRequest) (*TxnReply, error)
+	// Events subscribes to changes (SPEC W3). The stream must be closed.
+	Events(ctx context.Context, r EventsRequest) (EventStream, error)
+
+	// PutBehavior defines an external behavior or changes its policy (SPEC B7, J1).
+	PutBehavior(ctx context.Context, r PutBehaviorRequest) (*PutBehaviorReply, error)
+	// DeleteBehavior takes a behavior away; its tasks wait for another of that name (SPEC B8).
+	DeleteBehavior(ctx context.Context, namespace, name string, purge bool) error
+	// ActivateVersion makes a kept version the active one (SPEC B2).
+	ActivateVersion(ctx context.Context, namespace, name, version string) (*BehaviorDetail, error)
+	// PauseBehavior stops or resumes the assignment of its tasks (SPEC L10).
+	PauseBehavior(ctx context.Context, namespace, name string, paused bool) (*BehaviorDetail, error)
+	// BehaviorStats counts its tasks (SPEC J7).
+	BehaviorStats(ctx context.Context, namespace, name string) (*BehaviorStats, error)
+
+	// Accept leases tasks of an external behavior, waiting for some if asked (SPEC J2).
+	Accept(ctx context.Context, r AcceptRequest) (*AcceptReply, error)
+	// Heartbeat keeps an external lease and stores progress and checkpoint (SPEC J3).
+	Heartbeat(ctx context.Context, r HeartbeatRequest) (*HeartbeatReply, error)
+	// Finish ends an external attempt with an outcome (SPEC J4).
+	Finish(ctx context.Context, r FinishRequest) (*FinishReply, error)
+	// FinishMany is Finish for up to MaxReports attempts, each with its own answer, in order (SPEC J4).
+	FinishMany(ctx context.Context, rs []FinishRequest) ([]FinishResult, error)
+	// Snooze ends an external attempt without an outcome (SPEC J4, R5).
+	Snooze(ctx context.Context, r SnoozeRequest) (*Task, error)
+
+	TaskStore
+
+	// Workers lists live sessions and programs that hold external leases (SPEC J7).
+	Workers(ctx context.Context) ([]Worker, error)
+	// Drain stops or resumes assignments to the workers of a node (SPEC L10).
+	Drain(ctx context.Context, node string, drain bool) (*Node, error)
 	// Cluster describes the members, the workers and the totals.
 	Cluster(ctx context.Context) (*Cluster, error)
 	// Ready says whether this node knows a leader and is caught up and its disk works; nil or an *Error (SPEC H1).
@@ -42,4 +81,23 @@ const (
 	MaxBatch     = 10_000   // tasks in one POST /v1/tasks
 	MaxListLimit = 1_000
 	MaxWait      = 5 * 60 // seconds of one ?wait=
+	MaxWaitIDs   = 1_000  // ids of one POST /v1/tasks:wait
+	MaxReports   = 1_000  // reports of one POST /v1/tasks:finish
+	MaxAccept    = 1_000  // tasks of one accept
+	MaxTxnParts  = 1_000  // parts of one POST /v1/txn, depends included
+	MaxTxnBytes  = 512 << 10
 )
+
+// TaskStore is the service's other half: records in free-form groups (SPEC X2).
+type TaskStore interface {
+	// StoreGroups names the groups that are not empty, sorted.
+	StoreGroups(ctx context.Context, namespace string) ([]string, error)
+	// StoreTasks returns records by ID, nil for one that is not there.
+	StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*StoreTask, error)
+	// StoreGroup lists a group by ID; limit 0: all; owned: those too that somebody owns now.
+	StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*StoreTask, error)
+	// StoreUpdate adds, changes and deletes records, all or nothing.
+	StoreUpdate(ctx context.Context, r StoreUpdateRequest) (*StoreReply, error)
+	// StoreClaim takes a random available record of a group.
+	StoreClaim(ctx context.Context, r StoreClaimRequest) (*StoreReply, error)
+}

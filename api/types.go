@@ -60,6 +60,8 @@ type Lease struct {
 	Token            uint64 `json:"token"`
 	Worker           string `json:"worker"`
 	Node             string `json:"node,omitempty"`
+	External         bool   `json:"external,omitempty"` // of section 8: its worker renews it itself
+	LeaseMS          int64  `json:"lease_ms,omitempty"` // external: what remains of it
 	LostNotBefore    *Time  `json:"lost_not_before,omitempty"`
 	RecheckNotBefore *Time  `json:"recheck_not_before,omitempty"`
 }
@@ -189,7 +191,7 @@ type ModuleBehavior struct {
 type Behavior struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	Kind    string `json:"kind"` // wasm
+	Kind    string `json:"kind"` // wasm, external
 	Paused  bool   `json:"paused"`
 }
 
@@ -228,15 +230,18 @@ type Node struct {
 	AppliedIndex uint64 `json:"applied_index"`
 	Digest       string `json:"digest"` // "index:hex"
 	Version      string `json:"version"`
+	Drained      bool   `json:"drained,omitempty"` // its workers get no new tasks (SPEC L10)
 }
 
-// Worker is one live session.
+// Worker is one live session, or a program that holds external leases.
 type Worker struct {
 	ID      string `json:"id"`
+	Kind    string `json:"kind"` // session, external
 	Node    string `json:"node,omitempty"`
-	Session uint64 `json:"session"`
-	Slots   int64  `json:"slots"`
+	Session uint64 `json:"session,omitempty"`
+	Slots   int64  `json:"slots,omitempty"`
 	Running int64  `json:"running"`
+	Drained bool   `json:"drained,omitempty"` // its node is drained
 }
 
 // Totals count the tasks of all namespaces.

@@ -6,6 +6,16 @@ type Assign struct {
 	Key     Key    `cbor:"1,keyasint"`
 	Rev     uint64 `cbor:"2,keyasint"`
 	Session uint64 `cbor:"3,keyasint"`
+
+	External *Acceptor `cbor:"4,keyasint,omitempty"` // instead of Session: an external lease (SPEC section 8)
+}
+
+// Acceptor is who takes an external lease (SPEC J2).
+type Acceptor struct {
+	Worker       string `cbor:"1,keyasint"`
+	Lease        Millis `cbor:"2,keyasint,omitempty"` // 0: the behavior's
+	MaxNotBefore Time   `cbor:"3,keyasint,omitempty"` // tasks due up to then may be taken early; 0: only due ones
+	Request      string `cbor:"4,keyasint,omitempty"` // the same request gets the same tasks
 }
 
 func (c Assign) apply(m *Machine) Result {

@@ -7,6 +7,9 @@ type Beat struct {
 	Seq        uint64   `cbor:"3,keyasint"`
 	Progress   *Payload `cbor:"4,keyasint,omitempty"`
 	Checkpoint *Payload `cbor:"5,keyasint,omitempty"`
+	Extend     Millis   `cbor:"6,keyasint,omitempty"` // external: the lease lasts this long from now on; 0: as long as before
+
+	External bool `cbor:"7,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
 }
 
 func (c Beat) apply(m *Machine) Result {

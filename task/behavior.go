@@ -60,6 +60,13 @@ type Policy struct {
 	KeepFailure      Millis     `cbor:"16,keyasint"`           // default 14 days
 	ParamsSchema     []byte     `cbor:"17,keyasint,omitempty"` // JSON Schema, checked before proposing
 	ResultSchema     []byte     `cbor:"18,keyasint,omitempty"`
+	RepeatEvery      Millis     `cbor:"19,keyasint,omitempty"` // SPEC R4; 0: no repeat
+	RepeatAny        bool       `cbor:"20,keyasint,omitempty"` // repeat after a final failure too
+	MaxConcurrent    int64      `cbor:"21,keyasint,omitempty"` // SPEC L11: running tasks in the cluster; 0: no limit
+	ConcurrencyKey   string     `cbor:"22,keyasint,omitempty"` // JSON pointer into params; "": none
+	MaxPerKey        int64      `cbor:"23,keyasint,omitempty"` // running tasks per key; 0: no limit
+	KeyStrict        bool       `cbor:"24,keyasint,omitempty"` // SPEC L11 key_order: strict
+	Lease            Millis     `cbor:"25,keyasint,omitempty"` // external behaviors: how long a lease lasts (SPEC L2)
 }
 
 // DefaultPolicy returns the policy of a behavior whose manifest says nothing (SPEC R2, R3, T9, L7, L8, H3).
@@ -84,7 +91,7 @@ type Module struct {
 // Version is one version of a behavior.
 type Version struct {
 	Version     string `cbor:"1,keyasint"`
-	Module      string `cbor:"2,keyasint"` // Module.Digest
+	Module      string `cbor:"2,keyasint"` // Module.Digest; "": external, no module runs it (SPEC B7)
 	Policy      Policy `cbor:"3,keyasint"`
 	ActivatedAt Time   `cbor:"4,keyasint"`
 	Pinned      int64  `cbor:"-"` // tasks pinned to it; derived: filled in by Machine.Behavior and Behaviors only
@@ -100,6 +107,10 @@ type Behavior struct {
 	Active    string    `cbor:"3,keyasint"` // a Version.Version
 	Versions  []Version `cbor:"4,keyasint"` // newest last
 	Rev       uint64    `cbor:"5,keyasint"`
+	External  bool      `cbor:"6,keyasint,omitempty"` // SPEC B7: programs accept its tasks over HTTP
+	Paused    bool      `cbor:"7,keyasint,omitempty"` // SPEC L10
+	Deleted   bool      `cbor:"8,keyasint,omitempty"` // SPEC B8: Active is "", reads do not show it, tasks wait
+	Purge     bool      `cbor:"9,keyasint,omitempty"` // deleted with ?purge=true: Ticks remove its tasks
 }
 
 // Find returns the version v, or the active one for "", and whether it is known.

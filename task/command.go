@@ -23,6 +23,15 @@ var (
 	_ Command = CloseSession{}
 	_ Command = Activate{}
 	_ Command = Tick{}
+	_ Command = RetryTask{}
+	_ Command = PutBehavior{}
+	_ Command = ActivateVersion{}
+	_ Command = DeleteBehavior{}
+	_ Command = PauseBehavior{}
+	_ Command = DrainNode{}
+	_ Command = Txn{}
+	_ Command = StoreUpdate{}
+	_ Command = StoreClaim{}
 )
 
 // refuse returns the Result of a command that changes nothing.

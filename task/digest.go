@@ -16,6 +16,9 @@ const (
 	hashedAnswer
 	hashedEntry
 	hashedFinish
+	hashedStoreRecord
+	hashedDrained
+	hashedClientKey
 )
 
 func (h *hasher) payload(p Payload) {
@@ -45,6 +48,11 @@ func (h *hasher) lease(l *Lease) {
 	h.str(l.Worker)
 	h.str(l.Node)
 	h.word(l.Report)
+	h.int(int64(l.Given))
+	h.int(int64(l.TTL))
+	h.int(int64(l.Expires))
+	h.str(l.Request)
+	h.int(int64(l.GraceEnd))
 }
 
 func (h *hasher) history(as []Attempt) {
@@ -101,6 +109,7 @@ func hashTask(t *Task) uint64 {
 		h.str(t.Labels[i].Value)
 	}
 	h.int(int64(t.Priority))
+	h.str(t.ConcurrencyKey)
 	return h.sum()
 }
 
@@ -135,6 +144,13 @@ func (h *hasher) policy(p *Policy) {
 	h.int(int64(p.KeepFailure))
 	h.bytes(p.ParamsSchema)
 	h.bytes(p.ResultSchema)
+	h.int(int64(p.RepeatEvery))
+	h.bool(p.RepeatAny)
+	h.int(p.MaxConcurrent)
+	h.str(p.ConcurrencyKey)
+	h.int(p.MaxPerKey)
+	h.bool(p.KeyStrict)
+	h.int(int64(p.Lease))
 }
 
 func hashBehavior(b *Behavior) uint64 {
@@ -151,6 +167,10 @@ func hashBehavior(b *Behavior) uint64 {
 		h.int(int64(v.ActivatedAt))
 	}
 	h.word(b.Rev)
+	h.bool(b.External)
+	h.bool(b.Paused)
+	h.bool(b.Deleted)
+	h.bool(b.Purge)
 	return h.sum()
 }
 
@@ -160,6 +180,17 @@ func hashModule(x *Module) uint64 {
 	h.int(x.Size)
 	h.bytes(x.Manifest)
 	h.str(x.Version)
+	return h.sum()
+}
+
+func hashStoreRecord(x *StoreRecord) uint64 {
+	h := newHasher(hashedStoreRecord)
+	h.word(x.ID)
+	h.str(x.Namespace)
+	h.str(x.Group)
+	h.int(x.Owner)
+	h.int(int64(x.Available))
+	h.str(x.Data)
 	return h.sum()
 }
 
@@ -209,6 +240,34 @@ func hashAnswer(process, seq uint64, r *Result, taskHash uint64) uint64 {
 	}
 	h.bool(r.Changed)
 	h.word(r.Index)
+	h.word(uint64(len(r.Tasks)))
+	for _, t := range r.Tasks {
+		h.bool(t != nil)
+		if t != nil {
+			h.word(hashTask(t))
+		}
+	}
+	h.word(uint64(len(r.Reasons)))
+	for i := range r.Reasons {
+		h.str(r.Reasons[i].Kind)
+		h.str(r.Reasons[i].ID)
+	}
+	h.word(uint64(len(r.Records)))
+	for _, x := range r.Records {
+		h.bool(x != nil)
+		if x != nil {
+			h.word(hashStoreRecord(x))
+		}
+	}
+	h.bool(r.Refusal != nil)
+	if r.Refusal != nil {
+		for _, ids := range [...][]uint64{r.Refusal.Changes, r.Refusal.Deletes, r.Refusal.Depends, r.Refusal.Owned} {
+			h.word(uint64(len(ids)))
+			for _, id := range ids {
+				h.word(id)
+			}
+		}
+	}
 	return h.sum()
 }
 
@@ -219,6 +278,7 @@ func hashFinish(c *Finish) uint64 {
 	h.word(c.Token)
 	h.payload(c.Result)
 	h.error(c.Error)
+	h.int(int64(c.Again))
 	return max(h.sum(), 1)
 }
 
@@ -233,4 +293,12 @@ func (h *hasher) answered(r *Result) {
 	if r.Task != nil {
 		h.word(r.Task.Rev)
 	}
+	for _, t := range r.Tasks {
+		h.word(t.Rev)
+	}
+	h.word(uint64(len(r.Reasons)))
+	for _, x := range r.Records {
+		h.word(x.ID)
+	}
+	h.bool(r.Refusal != nil)
 }

@@ -8,6 +8,9 @@ type Finish struct {
 	Seq    uint64  `cbor:"3,keyasint"`
 	Result Payload `cbor:"4,keyasint,omitempty"`
 	Error  *Error  `cbor:"5,keyasint,omitempty"`
+	Again  Time    `cbor:"6,keyasint,omitempty"` // SPEC R4: the run itself says when to run again; 0: no
+
+	External bool `cbor:"7,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
 }
 
 func (c Finish) apply(m *Machine) Result {

@@ -4,6 +4,8 @@ package task
 type GiveBack struct {
 	Key   Key    `cbor:"1,keyasint"`
 	Token uint64 `cbor:"2,keyasint"`
+
+	External bool `cbor:"3,keyasint,omitempty"` // from an accept whose answer could not be delivered (SPEC J2)
 }
 
 func (c GiveBack) apply(m *Machine) Result {

@@ -21,6 +21,19 @@ const (
 	ModuleMissing     Code = "module_missing" // no version to run
 	InvalidCommand    Code = "invalid_command"
 	OriginForgotten   Code = "origin_forgotten" // SPEC H4: the machine no longer knows this proposer's answers
+
+	NotExternal         Code = "not_external"         // the lease, or the behavior, is not one of section 8
+	OtherKind           Code = "other_kind"           // the behavior is external and should become a module's, or the other way round
+	VersionNotFound     Code = "version_not_found"    // no kept version of the behavior has this name
+	BehaviorWasChanged  Code = "behavior_changed"     // not the behavior that the proposer validated with: do it again
+	BehaviorPaused      Code = "behavior_paused"      // Assign: SPEC L10
+	WorkerDrained       Code = "worker_drained"       // Assign: SPEC L10
+	LimitReached        Code = "limit_reached"        // Assign: SPEC L11
+	NotFinal            Code = "not_final"            // retry of a task that runs or waits
+	Conflict            Code = "conflict"             // Txn: see Result.Reasons (SPEC X1)
+	IdempotencyMismatch Code = "idempotency_mismatch" // the key was used with another request (SPEC H4)
+	KeysExhausted       Code = "keys_exhausted"       // too many idempotency keys are kept: try again later
+	StoreConflict       Code = "store_conflict"       // StoreUpdate, StoreClaim: see Result.Refusal (SPEC X2)
 )
 
 // SubmitOutcome is the answer to a submit (SPEC I4).
@@ -64,7 +77,26 @@ type Result struct {
 	Changed  bool      `cbor:"10,keyasint,omitempty"`
 
 	Index uint64 `cbor:"11,keyasint,omitempty"` // log index at which the command was applied
+
+	Tasks   []*Task        `cbor:"12,keyasint,omitempty"` // Txn: lean records of submits, updates and finishes, in this order
+	Reasons []Reason       `cbor:"13,keyasint,omitempty"` // Txn: why not
+	Records []*StoreRecord `cbor:"14,keyasint,omitempty"` // StoreUpdate: adds, then changes; StoreClaim: none or one
+	Refusal *StoreRefusal  `cbor:"15,keyasint,omitempty"` // StoreUpdate, StoreClaim: why not
 }
+
+// Reason is one reason why a transaction was refused (SPEC X1).
+type Reason struct {
+	Kind string `cbor:"1,keyasint"` // missing, changed, leased, exists
+	ID   string `cbor:"2,keyasint"`
+}
+
+// The kinds of Reason.
+const (
+	ReasonMissing = "missing"
+	ReasonChanged = "changed"
+	ReasonLeased  = "leased"
+	ReasonExists  = "exists"
+)
 
 // Origin makes a command safe to send again (SPEC H4): the machine remembers its answers to (Process, Seq) for every
 // Seq ≥ Lowest and answers a repeat from memory. A zero Origin asks for no such care.
@@ -73,6 +105,10 @@ type Origin struct {
 	Process uint64 `cbor:"1,keyasint,omitempty"` // random, one per proposing process
 	Seq     uint64 `cbor:"2,keyasint,omitempty"` // 1, 2, 3, … within the process
 	Lowest  uint64 `cbor:"3,keyasint,omitempty"` // lowest Seq whose answer the process has not received yet
+
+	// Body, if not 0, makes this a client's idempotency key: Process is the hash of the key, Body of the request. The
+	// answers are kept for an hour, whoever proposes it again; another Body is refused.
+	Body uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Proposal is a command and where it came from.

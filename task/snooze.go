@@ -7,6 +7,8 @@ type Snooze struct {
 	Seq        uint64   `cbor:"3,keyasint"`
 	At         Time     `cbor:"4,keyasint,omitempty"` // 0: now + 1 s
 	Checkpoint *Payload `cbor:"5,keyasint,omitempty"`
+
+	External bool `cbor:"6,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
 }
 
 // snoozeDefault is how long a run that named no time sleeps (SPEC R5).

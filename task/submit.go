@@ -25,6 +25,13 @@ type Submit struct {
 	Labels    []Label  `cbor:"9,keyasint,omitempty"`
 	Priority  int8     `cbor:"10,keyasint"`
 	HasParams bool     `cbor:"11,keyasint,omitempty"` // resubmit: "the new params if given"
+
+	// BehaviorRev is the Rev of the behavior that the proposer validated with; if it has another one when the command is
+	// applied, the answer is behavior_changed and the proposer validates again. 0: not checked.
+	BehaviorRev    uint64 `cbor:"12,keyasint,omitempty"`
+	ConcurrencyKey string `cbor:"13,keyasint,omitempty"` // of Params (SPEC L11)
+	// Existing: only a task that exists is meant (POST …/resubmit); Behavior may be "". None: task_not_found.
+	Existing bool `cbor:"14,keyasint,omitempty"`
 }
 
 func (c Submit) apply(m *Machine) Result {

@@ -100,7 +100,18 @@ type Lease struct {
 	Worker  string `cbor:"4,keyasint"`
 	Node    string `cbor:"5,keyasint,omitempty"` // node the worker belongs to; "" for a separate worker process
 	Report  uint64 `cbor:"6,keyasint,omitempty"` // highest report seq applied under this token (SPEC L3)
+
+	Given LeaseTime `cbor:"7,keyasint,omitempty"` // when it was given: run_timeout counts from here (SPEC L7)
+
+	// The rest is set for external leases only, which no session keeps alive: Session and Seq are 0 then (SPEC L2).
+	TTL      Millis    `cbor:"8,keyasint,omitempty"`  // how long a heartbeat keeps it
+	Expires  LeaseTime `cbor:"9,keyasint,omitempty"`  // lost at or after it, by a Tick only; see Machine.leaseEnd
+	Request  string    `cbor:"10,keyasint,omitempty"` // the accept that it was given to (SPEC J2)
+	GraceEnd LeaseTime `cbor:"11,keyasint,omitempty"` // being cancelled: the token dies then (SPEC L8); 0: not
 }
+
+// External reports whether the lease is one of section 8: renewed by itself, not by a session.
+func (l *Lease) External() bool { return l.Session == 0 }
 
 // Attempt is one entry of a task's history.
 type Attempt struct {
@@ -167,6 +178,8 @@ type Task struct {
 	Partition string    `cbor:"27,keyasint,omitempty"`
 	Labels    []Label   `cbor:"28,keyasint,omitempty"`
 	Priority  int8      `cbor:"29,keyasint"` // 0..9, default 4 (SPEC T4)
+
+	ConcurrencyKey string `cbor:"30,keyasint,omitempty"` // SPEC L11; computed by the proposer when params are set
 }
 
 // Key returns the name of the task.

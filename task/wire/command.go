@@ -21,6 +21,15 @@ const (
 	kindCloseSession
 	kindActivate
 	kindTick
+	kindRetryTask
+	kindPutBehavior
+	kindActivateVersion
+	kindDeleteBehavior
+	kindPauseBehavior
+	kindDrainNode
+	kindTxn
+	kindStoreUpdate
+	kindStoreClaim
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -51,6 +60,24 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindActivate, nil
 	case task.Tick:
 		return kindTick, nil
+	case task.RetryTask:
+		return kindRetryTask, nil
+	case task.PutBehavior:
+		return kindPutBehavior, nil
+	case task.ActivateVersion:
+		return kindActivateVersion, nil
+	case task.DeleteBehavior:
+		return kindDeleteBehavior, nil
+	case task.PauseBehavior:
+		return kindPauseBehavior, nil
+	case task.DrainNode:
+		return kindDrainNode, nil
+	case task.Txn:
+		return kindTxn, nil
+	case task.StoreUpdate:
+		return kindStoreUpdate, nil
+	case task.StoreClaim:
+		return kindStoreClaim, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -83,6 +110,24 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.Activate](b)
 	case kindTick:
 		return decode[task.Tick](b)
+	case kindRetryTask:
+		return decode[task.RetryTask](b)
+	case kindPutBehavior:
+		return decode[task.PutBehavior](b)
+	case kindActivateVersion:
+		return decode[task.ActivateVersion](b)
+	case kindDeleteBehavior:
+		return decode[task.DeleteBehavior](b)
+	case kindPauseBehavior:
+		return decode[task.PauseBehavior](b)
+	case kindDrainNode:
+		return decode[task.DrainNode](b)
+	case kindTxn:
+		return decode[task.Txn](b)
+	case kindStoreUpdate:
+		return decode[task.StoreUpdate](b)
+	case kindStoreClaim:
+		return decode[task.StoreClaim](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }
@@ -108,6 +153,21 @@ func longest(c task.Command) int {
 			n = max(n, len(c.Behaviors[i].Policy.IDFrom))
 		}
 		return n
+	case task.PutBehavior:
+		return len(c.Policy.IDFrom)
+	case task.Txn:
+		n := max(len(c.Depends), len(c.Submits), len(c.Updates), len(c.Finishes), len(c.Deletes))
+		for i := range c.Submits {
+			n = max(n, len(c.Submits[i].Labels))
+		}
+		for i := range c.Updates {
+			n = max(n, len(c.Updates[i].Labels))
+		}
+		return n
+	case task.StoreUpdate:
+		return max(len(c.Adds), len(c.Changes), len(c.Deletes), len(c.Depends))
+	case task.StoreClaim:
+		return len(c.Depends)
 	}
 	return 0
 }

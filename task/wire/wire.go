@@ -100,6 +100,37 @@ type envelope struct {
 	Lowest  uint64
 }
 
+// keyedEnvelope is the envelope of a command that a client's idempotency key protects: one element more.
+type keyedEnvelope struct {
+	_       struct{} `cbor:",toarray"`
+	Kind    uint64
+	Process uint64
+	Seq     uint64
+	Lowest  uint64
+	Body    uint64
+}
+
+// keyedArray is the first byte of a keyedEnvelope: an array of five (RFC 8949, 3).
+const keyedArray = 0x85
+
+func encodeEnvelope(kind uint64, o task.Origin, b *bytes.Buffer) error {
+	if o.Body != 0 {
+		return cborModes.enc.MarshalToBuffer(keyedEnvelope{Kind: kind, Process: o.Process, Seq: o.Seq, Lowest: o.Lowest, Body: o.Body}, b)
+	}
+	return cborModes.enc.MarshalToBuffer(envelope{Kind: kind, Process: o.Process, Seq: o.Seq, Lowest: o.Lowest}, b)
+}
+
+func decodeEnvelope(b []byte) (kind uint64, o task.Origin, rest []byte, err error) {
+	if b[0] == keyedArray {
+		var e keyedEnvelope
+		rest, err = cborModes.strict.UnmarshalFirst(b, &e)
+		return e.Kind, task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest, Body: e.Body}, rest, err
+	}
+	var e envelope
+	rest, err = cborModes.strict.UnmarshalFirst(b, &e)
+	return e.Kind, task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest}, rest, err
+}
+
 // EncodeEntry encodes a log entry. Index and Term of the header are not encoded: the log knows them.
 func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 	var b bytes.Buffer
@@ -115,9 +146,7 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 		if n := longest(ps[i].Command); n > maxArray {
 			return nil, fmt.Errorf("wire: proposal %d: a list of %d elements is too long for the log", i, n)
 		}
-		o := ps[i].Origin
-		e := envelope{Kind: kind, Process: o.Process, Seq: o.Seq, Lowest: o.Lowest}
-		if err := cborModes.enc.MarshalToBuffer(e, &b); err != nil {
+		if err := encodeEnvelope(kind, ps[i].Origin, &b); err != nil {
 			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
 		}
 		if err := cborModes.enc.MarshalToBuffer(ps[i].Command, &b); err != nil {
@@ -146,16 +175,16 @@ func DecodeEntry(b []byte) (task.Header, []task.Proposal, error) {
 		if len(rest) == 0 {
 			return task.Header{}, nil, fmt.Errorf("%w: %d of %d proposals", ErrMalformed, len(ps), p.Count)
 		}
-		var e envelope
-		if rest, err = cborModes.strict.UnmarshalFirst(rest, &e); err != nil {
+		kind, origin, body, err := decodeEnvelope(rest)
+		if err != nil {
 			return task.Header{}, nil, malformed(err)
 		}
-		c, after, err := decodeCommand(e.Kind, rest)
+		c, after, err := decodeCommand(kind, body)
 		if err != nil {
 			return task.Header{}, nil, fmt.Errorf("proposal %d: %w", len(ps), err)
 		}
 		rest = after
-		ps = append(ps, task.Proposal{Origin: task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest}, Command: c})
+		ps = append(ps, task.Proposal{Origin: origin, Command: c})
 	}
 	if len(rest) > 0 {
 		return task.Header{}, nil, fmt.Errorf("%w: %d bytes after the last proposal", ErrMalformed, len(rest))

@@ -1,0 +1,281 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// RetryRequest is POST /v1/tasks/{id}/retry.
+type RetryRequest struct {
+	Namespace      string    `json:"-"`
+	ID             string    `json:"-"`
+	Version        string    `json:"version,omitempty"` // "active", or a kept version: re-pin (SPEC B2)
+	NotBefore      *Time     `json:"not_before,omitempty"`
+	Delay          *Duration `json:"delay,omitempty"`
+	Deadline       *Time     `json:"deadline,omitempty"`
+	KeepCheckpoint bool      `json:"keep_checkpoint,omitempty"` // with another version, which may not understand it
+}
+
+// ResubmitRequest is POST /v1/tasks/{id}/resubmit (SPEC J5, I3).
+type ResubmitRequest struct {
+	Namespace    string          `json:"-"`
+	ID           string          `json:"-"`
+	NotBefore    *Time           `json:"not_before,omitempty"`
+	Delay        *Duration       `json:"delay,omitempty"`
+	Deadline     *Time           `json:"deadline,omitempty"`
+	Params       json.RawMessage `json:"params,omitempty"`
+	ParamsBase64 []byte          `json:"params_base64,omitempty"`
+}
+
+// WaitRequest is POST /v1/tasks:wait (SPEC W2).
+type WaitRequest struct {
+	Namespace string    `json:"namespace,omitempty"`
+	IDs       []string  `json:"ids"`
+	Mode      string    `json:"mode,omitempty"`  // all (default), any
+	Until     string    `json:"until,omitempty"` // as GetOptions.Until
+	Since     uint64    `json:"since,omitempty"`
+	Timeout   *Duration `json:"timeout,omitempty"` // default and limit: MaxWait
+}
+
+// WaitReply has the tasks in the order of the ids as they are at the end of the wait, null for one that is not there
+// any more.
+type WaitReply struct {
+	Tasks    []*Task `json:"tasks"`
+	TimedOut bool    `json:"timed_out"`
+}
+
+// TxnRequest is POST /v1/txn (SPEC X1): at most MaxTxnParts parts and MaxTxnBytes.
+type TxnRequest struct {
+	Namespace string          `json:"namespace,omitempty"`
+	Depends   []TxnDepend     `json:"depends,omitempty"`
+	Submit    []SubmitRequest `json:"submit,omitempty"`
+	Update    []TxnUpdate     `json:"update,omitempty"`
+	Finish    []FinishRequest `json:"finish,omitempty"`
+	Delete    []TxnDelete     `json:"delete,omitempty"`
+}
+
+// TxnDepend must hold: the task exists, and has this rev, or this current token.
+type TxnDepend struct {
+	ID    string `json:"id"`
+	Rev   uint64 `json:"rev,omitempty"`
+	Token uint64 `json:"token,omitempty"`
+}
+
+// TxnUpdate changes a task that is not running; what is absent stays.
+type TxnUpdate struct {
+	ID           string            `json:"id"`
+	Rev          uint64            `json:"rev,omitempty"`
+	NotBefore    *Time             `json:"not_before,omitempty"`
+	Delay        *Duration         `json:"delay,omitempty"`
+	Deadline     *Time             `json:"deadline,omitempty"`
+	Priority     *int              `json:"priority,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Params       json.RawMessage   `json:"params,omitempty"`
+	ParamsBase64 []byte            `json:"params_base64,omitempty"`
+}
+
+// TxnDelete removes a task that is not running.
+type TxnDelete struct {
+	ID  string `json:"id"`
+	Rev uint64 `json:"rev,omitempty"`
+}
+
+// TxnReply has the records of submits, updates and finishes, in this order, without payloads that the transaction did
+// not set.
+type TxnReply struct {
+	Tasks []*Task `json:"tasks"`
+}
+
+// Reason is one reason why a transaction was refused: an element of Error.Reasons.
+type Reason struct {
+	Kind string `json:"kind"` // missing, changed, leased, exists
+	ID   string `json:"id"`
+}
+
+// EventsRequest is GET /v1/events (SPEC W3).
+type EventsRequest struct {
+	Namespace string
+	Behavior  string
+	IDs       []string // empty: all
+	Parent    string
+	Status    string
+	After     uint64 // Last-Event-ID: a rev; 0: from now on
+	HasAfter  bool
+}
+
+// Event is one event of the stream.
+type Event struct {
+	Kind string // task, progress, removed, reset
+	Rev  uint64 // the event's ID; 0: it has none
+	Data []byte // JSON: {"task":…} for task, {"namespace","id","attempt","progress"} for progress, {"namespace","id","rev"} for removed, {} for reset
+}
+
+// EventStream hands out events in order. Next blocks until there is one, ctx ends or the service stops.
+type EventStream interface {
+	Next(ctx context.Context) (Event, error)
+	Close()
+}
+
+// PutBehaviorRequest is PUT /v1/behaviors/{name} (SPEC J1). Policy is the body: {"kind":"external","lease":"10s",…} with
+// the policy fields of a manifest's behavior.
+type PutBehaviorRequest struct {
+	Namespace string
+	Name      string
+	Policy    json.RawMessage
+}
+
+// PutBehaviorReply says whether the behavior is new (201).
+type PutBehaviorReply struct {
+	Behavior *BehaviorDetail `json:"behavior"`
+	Created  bool            `json:"-"`
+}
+
+// BehaviorStats counts a behavior's tasks (SPEC J7).
+type BehaviorStats struct {
+	Due      int64 `json:"due"`              // waiting, could start now but for limits and workers
+	Delayed  int64 `json:"delayed"`          // waiting for their time, first runs and repeats
+	Running  int64 `json:"running"`          //
+	Retrying int64 `json:"retrying"`         // waiting for a retry, due or not; not counted in due and delayed
+	Oldest   *Time `json:"oldest,omitempty"` // not_before of the oldest due task
+}
+
+// AcceptRequest is POST /v1/behaviors/{name}/accept (SPEC J2).
+type AcceptRequest struct {
+	Namespace    string    `json:"-"`
+	Behavior     string    `json:"-"`
+	Worker       string    `json:"worker"`                   // 1..128 characters; who runs them, for people
+	Max          int       `json:"max,omitempty"`            // 1..MaxAccept, default 1
+	Wait         *Duration `json:"wait,omitempty"`           // 0 (default): do not wait; at most MaxWait
+	Lease        *Duration `json:"lease,omitempty"`          // 1s..1h; default: the behavior's
+	MaxNotBefore *Time     `json:"max_not_before,omitempty"` // take tasks due up to then
+	RequestID    string    `json:"request_id,omitempty"`     // 1..128 characters: a repeat gets the same tasks
+}
+
+// AcceptReply has the leased tasks; lease.token names the right to report.
+type AcceptReply struct {
+	Tasks []*Task `json:"tasks"`
+	// Undelivered gives the tasks back, counting nothing; called if the answer could not be written. Nil: nothing to do.
+	Undelivered func() `json:"-"`
+}
+
+// HeartbeatRequest is POST /v1/tasks/{id}/heartbeat (SPEC J3).
+type HeartbeatRequest struct {
+	Namespace        string          `json:"-"`
+	ID               string          `json:"-"`
+	Token            uint64          `json:"token"`
+	Seq              uint64          `json:"seq,omitempty"` // rising per token; a lower one changes nothing
+	Progress         json.RawMessage `json:"progress,omitempty"`
+	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
+	CheckpointBase64 []byte          `json:"checkpoint_base64,omitempty"`
+	Extend           *Duration       `json:"extend,omitempty"` // the lease lasts this long from now on: 1s..1h
+}
+
+// HeartbeatReply says what remains of the lease and what the worker should know.
+type HeartbeatReply struct {
+	LeaseMS       int64 `json:"lease_ms"`
+	LostNotBefore Time  `json:"lost_not_before"`
+	Resubmit      bool  `json:"resubmit"` // somebody asked for another run when this one ends
+	Cancel        bool  `json:"cancel"`   // stop: what is not finished soon becomes CANCELLED
+}
+
+// FinishRequest is POST /v1/tasks/{id}/finish (SPEC J4). With neither result nor error the last progress is the result.
+type FinishRequest struct {
+	Namespace    string          `json:"-"`
+	ID           string          `json:"id,omitempty"` // in a list of reports; else it stands in the path
+	Token        uint64          `json:"token"`
+	Seq          uint64          `json:"seq,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty"`
+	ResultBase64 []byte          `json:"result_base64,omitempty"`
+	Error        *ReportError    `json:"error,omitempty"`
+	AgainAt      *Time           `json:"again_at,omitempty"` // SPEC R4
+}
+
+// ReportError is the error of a failed run as its worker reports it.
+type ReportError struct {
+	Code      string          `json:"code,omitempty"` // [a-z0-9_.-]{1,64}, or one of the host's; default HANDLER_ERROR
+	Message   string          `json:"message,omitempty"`
+	Retryable *bool           `json:"retryable,omitempty"` // default true (SPEC T7)
+	Details   json.RawMessage `json:"details,omitempty"`
+}
+
+// FinishReply has the record after the finish.
+type FinishReply struct {
+	Task     *Task `json:"task"`
+	Repeated bool  `json:"repeated,omitempty"` // this very finish was applied before
+}
+
+// FinishResult is one answer of a bulk finish: a reply or an error.
+type FinishResult struct {
+	*FinishReply
+	Error *Error `json:"error,omitempty"`
+}
+
+// SnoozeRequest is POST /v1/tasks/{id}/snooze (SPEC J4, R5).
+type SnoozeRequest struct {
+	Namespace        string          `json:"-"`
+	ID               string          `json:"-"`
+	Token            uint64          `json:"token"`
+	Seq              uint64          `json:"seq,omitempty"`
+	AgainAt          *Time           `json:"again_at,omitempty"` // default: now + 1 s
+	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
+	CheckpointBase64 []byte          `json:"checkpoint_base64,omitempty"`
+}
+
+// StoreTask is one record of the TaskStore API, as its clients know it (SPEC X2). Timespec and Duration are the same
+// value: available time in Unix milliseconds.
+type StoreTask struct {
+	ID       uint64 `json:"id"`
+	Group    string `json:"group"`
+	Data     string `json:"data"`
+	Timespec int64  `json:"timespec"`
+	Duration int64  `json:"duration"`
+	OwnerID  int64  `json:"ownerid"`
+}
+
+// StoreUpdateRequest is POST /taskstore/update. Times are Unix ms; 0: now; negative: now plus the absolute value.
+type StoreUpdateRequest struct {
+	Namespace string
+	ClientID  int64
+	Adds      []StoreAdd
+	Updates   []StoreChange
+	Deletes   []uint64
+	Depends   []uint64
+}
+
+// StoreAdd is a new record.
+type StoreAdd struct {
+	Group    string
+	Data     string
+	Timespec int64
+}
+
+// StoreChange replaces a record.
+type StoreChange struct {
+	ID       uint64
+	Data     string
+	Timespec int64
+}
+
+// StoreClaimRequest is POST /taskstore/claim.
+type StoreClaimRequest struct {
+	Namespace string
+	ClientID  int64
+	Group     string
+	Duration  time.Duration
+	Depends   []uint64
+}
+
+// StoreReply has the new records, or why nothing happened.
+type StoreReply struct {
+	Tasks  []*StoreTask
+	Errors *StoreErrors
+}
+
+// StoreErrors lists the IDs that were missing, and those that another client owns.
+type StoreErrors struct {
+	Changes []uint64 `json:"changes"`
+	Deletes []uint64 `json:"deletes"`
+	Depends []uint64 `json:"depends"`
+	Owned   []uint64 `json:"owned"`
+}
