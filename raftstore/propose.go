@@ -18,12 +18,52 @@ import (
 // Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrClosed: nothing was proposed. ErrOutcomeUnknown: some may have been,
 // or may still be. Errors that came with the end of ctx wrap its error too.
 func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
+	return inChunks(cmds, func(cmds []task.Command, patient bool) ([]task.Result, error) {
+		return s.proposeChunk(ctx, cmds, patient)
+	})
+}
+
+// Key is a client's idempotency key (SPEC H4). The zero Key is none.
+type Key struct {
+	Process uint64 // hash of the key and of what it is scoped by
+	Body    uint64 // hash of the request; the same key with another one is refused by the machine
+}
+
+// ProposeKeyed is Propose for a request that its client may send again, through any node and for as long as the machine
+// keeps the key: what was applied is answered from memory then. A command is known by its place in cmds, so that all
+// proposals of one key must name the same commands in the same order. Sending again over a lost leader needs no care of
+// its own, the key is care enough. The results may have the codes task.IdempotencyMismatch and task.KeysExhausted: the
+// command was not applied. Errors as of Propose; after ErrOutcomeUnknown the client may send its request again.
+func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command) ([]task.Result, error) {
+	if key == (Key{}) {
+		return s.Propose(ctx, cmds...)
+	}
+	done := uint64(0)
+	return inChunks(cmds, func(cmds []task.Command, patient bool) ([]task.Result, error) {
+		rs, _, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return key.proposals(done, cmds) })
+		done += uint64(len(cmds))
+		return rs, err
+	})
+}
+
+// proposals builds what is sent for the commands after the first done ones.
+func (k Key) proposals(done uint64, cmds []task.Command) []task.Proposal {
+	ps := make([]task.Proposal, len(cmds))
+	for i, c := range cmds {
+		o := task.Origin{Process: k.Process, Seq: done + uint64(i) + 1, Lowest: 1, Body: max(k.Body, 1)}
+		ps[i] = task.Proposal{Origin: o, Command: c}
+	}
+	return ps
+}
+
+// inChunks proposes cmds in pieces that fit into one request. patient: some were applied before.
+func inChunks(cmds []task.Command, propose func(cmds []task.Command, patient bool) ([]task.Result, error)) ([]task.Result, error) {
 	var results []task.Result
 	for len(cmds) > 0 {
 		n, err := chunk(cmds)
 		if err == nil {
 			var rs []task.Result
-			if rs, err = s.proposeChunk(ctx, cmds[:n], results != nil); err == nil {
+			if rs, err = propose(cmds[:n], results != nil); err == nil {
 				if results == nil && n == len(cmds) {
 					return rs, nil
 				}
@@ -70,7 +110,7 @@ func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, patient b
 			}
 		}
 		x := s.origins.begin(len(these))
-		rs, resent, err := s.proposeNumbered(ctx, x, these, patient)
+		rs, resent, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return s.origins.proposals(x, these) })
 		s.origins.end(x)
 		if err != nil {
 			return nil, err
@@ -95,13 +135,14 @@ func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, patient b
 	return results, nil
 }
 
-// proposeNumbered sends one run of commands, again and again. resent: the answer may be to a second sending.
-func (s *Store) proposeNumbered(ctx context.Context, x *numbered, cmds []task.Command, patient bool) (rs []task.Result, resent bool, err error) {
+// proposeUntil sends one run of commands, again and again, until there is an answer. It builds them each time: the slice
+// sent before may still lie in a queue. resent: the answer may be to a second sending.
+func (s *Store) proposeUntil(ctx context.Context, patient bool, build func() []task.Proposal) (rs []task.Result, resent bool, err error) {
 	sent := false // an earlier attempt may have been proposed
 	var retry backoff
 	for {
 		leader := s.leader.get()
-		rs, err = s.attempt(ctx, leader, s.origins.proposals(x, cmds))
+		rs, err = s.attempt(ctx, leader, build())
 		switch {
 		case err == nil:
 			return rs, sent, nil
