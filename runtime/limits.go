@@ -13,6 +13,7 @@ const (
 	DefaultRunTimeout  = time.Hour
 	DefaultCancelGrace = 5 * time.Second
 	DefaultMaxLost     = 10
+	DefaultMaxPerKey   = 1 // with a concurrency_key
 	DefaultKeepSuccess = 3 * 24 * time.Hour
 	DefaultKeepFailure = 14 * 24 * time.Hour
 

@@ -25,11 +25,17 @@ type Behavior struct {
 	RunTimeout       *Duration       `json:"run_timeout,omitempty"`
 	HeartbeatTimeout *Duration       `json:"heartbeat_timeout,omitempty"`
 	CancelGrace      *Duration       `json:"cancel_grace,omitempty"`
+	RepeatEvery      *Duration       `json:"repeat_every,omitempty"` // SPEC R4
+	RepeatOn         string          `json:"repeat_on,omitempty"`    // "success" or "any"
 	Limits           *Limits         `json:"limits,omitempty"`
 	OnTrap           string          `json:"on_trap,omitempty"` // "retry" or "fail"
 	OnTimeout        string          `json:"on_timeout,omitempty"`
 	OnExhausted      string          `json:"on_exhausted,omitempty"`
-	MaxLost          *int64          `json:"max_lost,omitempty"` // SPEC R3
+	MaxLost          *int64          `json:"max_lost,omitempty"`        // SPEC R3
+	MaxConcurrent    *int64          `json:"max_concurrent,omitempty"`  // SPEC L11
+	ConcurrencyKey   string          `json:"concurrency_key,omitempty"` // JSON pointer into params
+	MaxPerKey        *int64          `json:"max_per_key,omitempty"`
+	KeyOrder         string          `json:"key_order,omitempty"` // "strict"
 	Retention        *Retention      `json:"retention,omitempty"`
 	Result           string          `json:"result,omitempty"` // "optional" or "required"
 	ParamsSchema     json.RawMessage `json:"params_schema,omitempty"`
@@ -90,6 +96,14 @@ type Settings struct {
 	RunTimeout       time.Duration
 	HeartbeatTimeout time.Duration // 0: none
 	CancelGrace      time.Duration
+	RepeatEvery      time.Duration // 0: no repeat
+	RepeatAny        bool          // after a final failure too
+	Lease            time.Duration // external behaviors only, else 0 (SPEC L2)
+
+	MaxConcurrent  int64  // 0: no limit
+	ConcurrencyKey string // JSON pointer into params; "": none
+	MaxPerKey      int64  // 0: no limit
+	KeyStrict      bool
 
 	MemoryBytes     int64
 	ParamsBytes     int64

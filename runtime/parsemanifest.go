@@ -23,6 +23,8 @@ const (
 	MaxLogBytes     = 1 << 20
 	MaxRunTimeout   = 30 * 24 * time.Hour
 	MaxCancelGrace  = time.Hour
+	MinRepeatEvery  = 100 * time.Millisecond
+	MaxPointerBytes = 1 << 10 // of concurrency_key and of each of id.from
 	maxCapabilities = 100
 )
 
@@ -31,7 +33,7 @@ var capabilities = [...]string{"checkpoint", "random"}
 
 // laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
 var laterFields = [...]string{
-	"repeat_every", "repeat_on", "fuel", "max_concurrent", "concurrency_key", "max_per_key", "key_order", "operation", "isolation",
+	"fuel", "operation", "isolation",
 }
 
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
@@ -131,6 +133,8 @@ func parseBehavior(f *fields) Behavior {
 	b.RunTimeout = f.duration("run_timeout", time.Millisecond, MaxRunTimeout)
 	b.HeartbeatTimeout = f.duration("heartbeat_timeout", 0, MaxRunTimeout)
 	b.CancelGrace = f.duration("cancel_grace", 0, MaxCancelGrace)
+	parseRepeat(f, &b)
+	parseConcurrency(f, &b)
 	if o, ok := f.object("limits"); ok {
 		b.Limits = &Limits{
 			MemoryBytes:     o.number("memory_bytes", 64<<10, MaxMemoryBytes),
@@ -156,15 +160,53 @@ func parseBehavior(f *fields) Behavior {
 	return b
 }
 
+func parseRepeat(f *fields, b *Behavior) {
+	b.RepeatEvery = f.duration("repeat_every", MinRepeatEvery, maxInterval)
+	if b.RepeatOn = f.oneOf("repeat_on", "success", "any"); b.RepeatOn != "" && b.RepeatEvery == nil {
+		f.fail("repeat_on", "needs repeat_every")
+	}
+}
+
+// parseConcurrency reads the limits of SPEC L11. The empty pointer is refused: it would be the whole of the params, which
+// is what deterministic IDs are for, and reads like "no key".
+func parseConcurrency(f *fields, b *Behavior) {
+	b.MaxConcurrent = f.number("max_concurrent", 1, maxCount)
+	pointer, ok := f.string("concurrency_key")
+	switch {
+	case ok && pointer == "":
+		f.fail("concurrency_key", "must not be empty; leave it out for no key")
+	case ok:
+		checkPointer(f, "concurrency_key", pointer)
+	}
+	b.ConcurrencyKey = pointer
+	b.MaxPerKey = f.number("max_per_key", 1, maxCount)
+	b.KeyOrder = f.oneOf("key_order", "strict")
+	switch {
+	case ok:
+	case b.MaxPerKey != nil:
+		f.fail("max_per_key", "needs concurrency_key")
+	case b.KeyOrder != "":
+		f.fail("key_order", "needs concurrency_key")
+	}
+}
+
+func checkPointer(f *fields, field, p string) {
+	if len(p) > MaxPointerBytes {
+		f.fail(field, "takes %d bytes, more than %d", len(p), MaxPointerBytes)
+		f.limit(MaxPointerBytes)
+	}
+	if !isPointer(p) {
+		f.fail(field, "%q is no JSON pointer (RFC 6901): it must be empty or begin with /, and ~ must be ~0 or ~1", p)
+	}
+}
+
 func parseID(f *fields) *ID {
 	id := &ID{Strategy: f.oneOf("strategy", "random", "params", "caller"), From: f.strings("from", MaxPointers)}
 	if len(id.From) > 0 && id.Strategy != "params" {
 		f.fail("from", "needs strategy \"params\"")
 	}
 	for i, p := range id.From {
-		if !isPointer(p) {
-			f.fail(fmt.Sprintf("from[%d]", i), "%q is no JSON pointer (RFC 6901): it must be empty or begin with /, and ~ must be ~0 or ~1", p)
-		}
+		checkPointer(f, fmt.Sprintf("from[%d]", i), p)
 	}
 	f.end()
 	return id

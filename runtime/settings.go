@@ -6,21 +6,28 @@ import (
 )
 
 // Settings returns behavior i with every default filled in.
-func (m *Manifest) Settings(i int) Settings {
-	b := &m.Behaviors[i]
+func (m *Manifest) Settings(i int) Settings { return m.Behaviors[i].settings(i) }
+
+func (b *Behavior) settings(i int) Settings {
 	s := Settings{
 		Name: b.Name, Description: b.Description, Index: int32(i),
 		IDStrategy:       "random",
 		RunTimeout:       durationOr(b.RunTimeout, DefaultRunTimeout),
 		HeartbeatTimeout: durationOr(b.HeartbeatTimeout, 0),
 		CancelGrace:      durationOr(b.CancelGrace, DefaultCancelGrace),
-		OnTrap:           b.OnTrap, OnTimeout: b.OnTimeout, OnExhausted: b.OnExhausted,
+		RepeatEvery:      durationOr(b.RepeatEvery, 0), RepeatAny: b.RepeatOn == "any",
+		MaxConcurrent: numberOr(b.MaxConcurrent, 0), ConcurrencyKey: b.ConcurrencyKey,
+		KeyStrict: b.KeyOrder == "strict",
+		OnTrap:    b.OnTrap, OnTimeout: b.OnTimeout, OnExhausted: b.OnExhausted,
 		MaxLost:        numberOr(b.MaxLost, DefaultMaxLost),
 		ResultRequired: b.Result == "required",
 		ParamsSchema:   slices.Clone(b.ParamsSchema), ResultSchema: slices.Clone(b.ResultSchema),
 	}
 	if b.ID != nil && b.ID.Strategy != "" {
 		s.IDStrategy, s.IDFrom = b.ID.Strategy, slices.Clone(b.ID.From)
+	}
+	if b.ConcurrencyKey != "" {
+		s.MaxPerKey = numberOr(b.MaxPerKey, DefaultMaxPerKey)
 	}
 	r := orZero(b.Retry)
 	s.MaxAttempts = numberOr(r.MaxAttempts, DefaultMaxAttempts)
