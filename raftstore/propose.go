@@ -31,26 +31,42 @@ type Key struct {
 
 // ProposeKeyed is Propose for a request that its client may send again, through any node and for as long as the machine
 // keeps the key: what was applied is answered from memory then. A command is known by its place in cmds, so that all
-// proposals of one key must name the same commands in the same order. Sending again over a lost leader needs no care of
+// proposals of one key must name the same commands in the same order; a nil one only keeps its place (a part of the
+// request that did not pass this time), and has a zero Result. Sending again over a lost leader needs no care of
 // its own, the key is care enough. The results may have the codes task.IdempotencyMismatch and task.KeysExhausted: the
 // command was not applied. Errors as of Propose; after ErrOutcomeUnknown the client may send its request again.
 func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command) ([]task.Result, error) {
 	if key == (Key{}) {
 		return s.Propose(ctx, cmds...)
 	}
-	done := uint64(0)
-	return inChunks(cmds, func(cmds []task.Command, patient bool) ([]task.Result, error) {
-		rs, _, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return key.proposals(done, cmds) })
-		done += uint64(len(cmds))
+	var these []task.Command
+	var places []int // of these in cmds
+	for i, c := range cmds {
+		if c != nil {
+			these, places = append(these, c), append(places, i)
+		}
+	}
+	next := places
+	rs, err := inChunks(these, func(these []task.Command, patient bool) ([]task.Result, error) {
+		rs, _, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return key.proposals(next, these) })
+		next = next[len(these):]
 		return rs, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]task.Result, len(cmds))
+	for i, r := range rs {
+		results[places[i]] = r
+	}
+	return results, nil
 }
 
-// proposals builds what is sent for the commands after the first done ones.
-func (k Key) proposals(done uint64, cmds []task.Command) []task.Proposal {
+// proposals builds what is sent for commands that stand at the first of the places.
+func (k Key) proposals(places []int, cmds []task.Command) []task.Proposal {
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
-		o := task.Origin{Process: k.Process, Seq: done + uint64(i) + 1, Lowest: 1, Body: max(k.Body, 1)}
+		o := task.Origin{Process: k.Process, Seq: uint64(places[i]) + 1, Lowest: 1, Body: max(k.Body, 1)}
 		ps[i] = task.Proposal{Origin: o, Command: c}
 	}
 	return ps
