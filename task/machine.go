@@ -182,7 +182,7 @@ func (m *Machine) digestSum() uint64 {
 }
 
 func (m *Machine) emit(e Event) {
-	e.Index = m.index
+	e.Index, e.Rev = m.index, m.rev
 	m.events = append(m.events, e)
 }
 
@@ -202,16 +202,19 @@ func (m *Machine) add(b *behaviorRow, t *Task) {
 func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
-	m.sum -= hashTask(r.task)
+	prev := r.task
+	m.sum -= hashTask(prev)
 	m.sum += m.hash(t)
 	m.dequeue(r)
 	m.store.replace(r, t)
 	m.enqueue(r)
-	m.emit(Event{Kind: TaskChanged, Task: t})
+	m.emit(Event{Kind: TaskChanged, Task: t, Prev: prev})
 }
 
-// drop deletes the record of r (SPEC L9).
+// drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that whoever watches can say up to where it
+// has seen everything (SPEC W3).
 func (m *Machine) drop(r *row) {
+	m.rev++
 	m.sum -= hashTask(r.task)
 	m.dequeue(r)
 	m.store.remove(r)

@@ -26,6 +26,9 @@ type Counts struct {
 // Index returns the log index of the last entry applied.
 func (m *Machine) Index() uint64 { return m.index }
 
+// Rev returns the last number that a change or removal of a record took (SPEC section 3).
+func (m *Machine) Rev() uint64 { return m.rev }
+
 // Now returns the wall clock of the log (SPEC C3).
 func (m *Machine) Now() Time { return m.now }
 

@@ -147,7 +147,9 @@ const (
 type Event struct {
 	Kind     EventKind
 	Index    uint64
+	Rev      uint64 // the state's rev after it: every TaskChanged and TaskRemoved has its own (SPEC W3)
 	Task     *Task
+	Prev     *Task // TaskChanged: the record before it; nil: it is new
 	Lease    *Lease
 	Session  *Session
 	Behavior *Behavior
