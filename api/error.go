@@ -9,7 +9,7 @@ import (
 // Error is an error of the service: RFC 9457 problem+json on the wire (SPEC H3). Code is stable.
 type Error struct {
 	Code    string `json:"code"`
-	Status  int    `json:"status"` // HTTP status; from the table in this file
+	Status  int    `json:"status"` // HTTP status; from the registry, codes
 	Title   string `json:"title,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	Field   string `json:"field,omitempty"`       // the field of the request that is wrong
@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 }
 
 // The codes that the API itself gives. Those of the state machine (task.Code) and of uploads (runtime.UploadError)
-// travel under their own names; the table below knows the status of each.
+// travel under their own names; the registry, codes, knows the status of each.
 const (
 	CodeBadRequest       = "bad_request"
 	CodeInvalidJSON      = "invalid_json"
@@ -51,42 +51,18 @@ const (
 	CodeNoLeader         = "no_leader"
 	CodeOutcomeUnknown   = "outcome_unknown"
 	CodeNotReady         = "not_ready"
-)
 
-// statusOf is the one table from code to HTTP status (SPEC H3). A code that is not in it is an internal error, unless
-// whoever made the Error set a Status: upload codes come from package runtime and are all 422.
-func statusOf(code string) int {
-	switch code {
-	case CodeBadRequest, CodeInvalidJSON, CodeUnknownField, CodeInvalidField, "invalid_command":
-		return http.StatusBadRequest
-	case CodeNotFound, CodeTaskNotFound, CodeBehaviorNotFound, CodeModuleNotFound, CodeRemoved,
-		"namespace_not_found", "session_not_found", "version_not_found", "member_not_found":
-		return http.StatusNotFound
-	case CodeMethodNotAllowed:
-		return http.StatusMethodNotAllowed
-	case "already_exists", "other_behavior", "cancelling", "not_cancellable", "halt", "worker_in_use",
-		"not_eligible", "no_free_slot", "module_missing", "namespace_inactive",
-		"not_external", "other_kind", "behavior_changed", "behavior_paused", "worker_drained", "limit_reached", "not_final",
-		"conflict", "store_conflict":
-		return http.StatusConflict
-	case CodeTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case CodeUnsupportedMedia:
-		return http.StatusUnsupportedMediaType
-	case CodeInvalidParams, CodeParamsSchema, "idempotency_mismatch":
-		return http.StatusUnprocessableEntity
-	case CodeOverloaded, "keys_exhausted":
-		return http.StatusTooManyRequests
-	case CodeNoLeader, CodeOutcomeUnknown, CodeNotReady, "origin_forgotten":
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
-}
+	CodeVersionNotFound     = "version_not_found"
+	CodeMemberNotFound      = "member_not_found"
+	CodeHalt                = "halt"
+	CodeConflict            = "conflict"
+	CodeIdempotencyMismatch = "idempotency_mismatch"
+)
 
 // overloadedRetryMS is what Retry-After says when nobody said otherwise.
 const overloadedRetryMS = 1000
 
-// NewError makes an error of a known code; the status comes from the table.
+// NewError makes an error of a known code; the status comes from the registry.
 func NewError(code, format string, args ...any) *Error {
 	e := &Error{Code: code, Status: statusOf(code), Detail: fmt.Sprintf(format, args...)}
 	e.Title = http.StatusText(e.Status)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -54,56 +55,38 @@ func NewHandler(s Service, c HandlerConfig) http.Handler {
 		service: s, config: c, log: c.Logger, routes: http.NewServeMux(),
 		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests),
 	}
-	for _, r := range h.table() {
-		h.routes.Handle(r.path, h.methods(r.methods))
+	for path, byMethod := range byPath(routes()) {
+		h.routes.Handle(path, h.methods(byMethod))
 	}
 	return h
 }
 
-// action answers one request. An error is turned into a problem in one place.
-type action func(w http.ResponseWriter, r *http.Request) error
-
-// route is one path with an action per method.
-type route struct {
-	path    string
-	methods map[string]action
-}
-
-func (h *handler) table() []route {
-	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
-	return []route{
-		{"/v1/tasks", map[string]action{get: h.listTasks, post: h.submit}},
-		{"/v1/tasks/{id}", map[string]action{get: h.getTask, del: h.removeTask}},
-		{"/v1/tasks/{id}/cancel", map[string]action{post: h.cancelTask}},
-		{"/v1/tasks/{id}/log", map[string]action{get: h.taskLog}},
-		{"/v1/modules", map[string]action{get: h.listModules, post: h.push}},
-		{"/v1/modules/{digest}", map[string]action{get: h.getModule}},
-		{"/v1/behaviors", map[string]action{get: h.listBehaviors}},
-		{"/v1/behaviors/{name}", map[string]action{get: h.getBehavior}},
-		{"/v1/cluster", map[string]action{get: h.cluster}},
-		{"/healthz", map[string]action{get: h.healthz}},
-		{"/readyz", map[string]action{get: h.readyz}},
+// byPath arranges a table of routes by path and method; HEAD is served as GET.
+func byPath(table []route) map[string]map[string]route {
+	paths := map[string]map[string]route{}
+	for _, r := range table {
+		if paths[r.path] == nil {
+			paths[r.path] = map[string]route{}
+		}
+		paths[r.path][r.method] = r
+		if r.method == http.MethodGet {
+			paths[r.path][http.MethodHead] = r
+		}
 	}
+	return paths
 }
 
 // methods dispatches by method. net/http could do it, but would answer 405 in plain text.
-func (h *handler) methods(actions map[string]action) http.Handler {
-	if a, ok := actions[http.MethodGet]; ok {
-		actions[http.MethodHead] = a
-	}
-	var allow []string
-	for m := range actions {
-		allow = append(allow, m)
-	}
-	slices.Sort(allow)
+func (h *handler) methods(byMethod map[string]route) http.Handler {
+	allow := slices.Sorted(maps.Keys(byMethod))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, ok := actions[r.Method]
+		found, ok := byMethod[r.Method]
 		if !ok {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
 			h.problem(w, r, NewError(CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
 			return
 		}
-		if err := a(w, r); err != nil {
+		if err := found.serve(h, w, withQuery(r, found.query)); err != nil {
 			h.problem(w, r, err)
 		}
 	})

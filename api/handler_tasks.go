@@ -7,6 +7,18 @@ import (
 	"slices"
 )
 
+// submitMany is the body of POST /v1/tasks that submits up to MaxBatch tasks. The namespace is that of tasks which name
+// none.
+type submitMany struct {
+	Namespace string          `json:"namespace,omitempty"`
+	Tasks     []SubmitRequest `json:"tasks"`
+}
+
+// submitResults answers submitMany: one result for each task, in order.
+type submitResults struct {
+	Results []SubmitResult `json:"results"`
+}
+
 // submit is POST /v1/tasks: one task, or a batch if the body has "tasks" (SPEC H1).
 func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
@@ -67,7 +79,7 @@ func decodeSubmit(b []byte, path, ns string) (SubmitRequest, *Error) {
 // submitBatch answers every item in order. Items that are wrong by themselves are answered here; the rest goes to the
 // Service in one call.
 func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, body []byte, ns string) error {
-	var envelope struct {
+	var envelope struct { // submitMany, whose tasks are decoded one by one
 		Namespace string          `json:"namespace"`
 		Tasks     json.RawMessage `json:"tasks"`
 	}

@@ -1,27 +1,61 @@
 package api
 
 import (
+	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
-// query is the query string of a request, strictly: what is not asked for by name is refused by done (SPEC H2).
+// query is the query string of a request, strictly: what is not in the table of routes is refused (SPEC H2). A handler
+// that asks for a parameter that the table does not have, or forgets one that it has, panics: the document would lie.
 type query struct {
 	values url.Values
-	known  []string
+	params []param
+	read   []string
 	err    *Error // the first that went wrong
 }
 
-func queryOf(r *http.Request) *query {
+type queryKey struct{}
+
+// withQuery reads the query string by the parameters that the route has.
+func withQuery(r *http.Request, params []param) *http.Request {
 	values, err := url.ParseQuery(r.URL.RawQuery)
-	q := &query{values: values}
+	q := &query{values: values, params: params}
 	if err != nil {
 		q.err = NewError(CodeBadRequest, "the query string cannot be read: %v", err)
 	}
-	return q
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		p, known := q.find(name)
+		switch {
+		case !known:
+			q.fail(FieldError(CodeUnknownField, name, "there is no such query parameter"))
+		case len(values[name]) > 1 && !p.repeat:
+			q.fail(FieldError(CodeInvalidField, name, "is given twice"))
+		case !allValid(values[name]):
+			q.fail(FieldError(CodeInvalidField, name, "is not valid UTF-8"))
+		}
+	}
+	return r.WithContext(context.WithValue(r.Context(), queryKey{}, q))
+}
+
+func allValid(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
+}
+
+// queryOf returns what withQuery read.
+func queryOf(r *http.Request) *query { return r.Context().Value(queryKey{}).(*query) }
+
+func (q *query) find(name string) (param, bool) {
+	i := slices.IndexFunc(q.params, func(p param) bool { return p.name == name })
+	if i < 0 {
+		return param{}, false
+	}
+	return q.params[i], true
 }
 
 func (q *query) fail(err *Error) {
@@ -30,13 +64,33 @@ func (q *query) fail(err *Error) {
 	}
 }
 
+// texts returns what is given for a parameter.
+func (q *query) texts(name string) []string {
+	if _, known := q.find(name); !known {
+		panic("the route's table has no query parameter " + name)
+	}
+	q.read = append(q.read, name)
+	return q.values[name]
+}
+
 // text returns a parameter, "" if it is not there.
 func (q *query) text(name string) string {
-	q.known = append(q.known, name)
-	if len(q.values[name]) > 1 {
-		q.fail(FieldError(CodeInvalidField, name, "is given twice"))
+	if given := q.texts(name); len(given) > 0 {
+		return given[0]
 	}
-	return q.values.Get(name)
+	return ""
+}
+
+// flag reads true or false; absent is false.
+func (q *query) flag(name string) bool {
+	switch q.text(name) {
+	case "", "false":
+		return false
+	case "true":
+		return true
+	}
+	q.fail(FieldError(CodeInvalidField, name, "must be true or false"))
+	return false
 }
 
 func (q *query) namespace() string {
@@ -95,15 +149,12 @@ func (q *query) stale() bool {
 	return false
 }
 
-// done returns the first error, or names a parameter that nobody asked for.
+// done returns the first error. It stands behind the last parameter.
 func (q *query) done() error {
-	for name := range q.values {
-		if !slices.Contains(q.known, name) {
-			q.fail(FieldError(CodeUnknownField, name, "there is no such query parameter"))
+	for _, p := range q.params {
+		if !slices.Contains(q.read, p.name) {
+			panic("the handler does not read the query parameter " + p.name)
 		}
 	}
-	if q.err != nil {
-		return q.err
-	}
-	return nil
+	return q.err.orNil()
 }

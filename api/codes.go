@@ -1,0 +1,104 @@
+package api
+
+import "net/http"
+
+// codeEntry is one line of the registry of error codes.
+type codeEntry struct {
+	code    string
+	status  int // HTTP
+	meaning string
+}
+
+// codes is the one table of error codes (SPEC H3): which HTTP status each has and what it means. The answers, the
+// OpenAPI document and its test all read it. Codes of the state machine (task.Code) and of uploads
+// (runtime.UploadError) travel under their own names.
+var codes = []codeEntry{
+	{CodeBadRequest, http.StatusBadRequest, "The request cannot be read."},
+	{CodeInvalidJSON, http.StatusBadRequest, "The body is not the JSON that is asked for."},
+	{CodeUnknownField, http.StatusBadRequest, "There is no such field or query parameter."},
+	{CodeInvalidField, http.StatusBadRequest, "A field or query parameter has a value that it cannot have."},
+	{"invalid_command", http.StatusBadRequest, "The state does not allow what a field asks for."},
+
+	{CodeNotFound, http.StatusNotFound, "There is nothing at this path."},
+	{CodeTaskNotFound, http.StatusNotFound, "There is no such task."},
+	{CodeBehaviorNotFound, http.StatusNotFound, "There is no such behavior."},
+	{CodeModuleNotFound, http.StatusNotFound, "There is no such module."},
+	{CodeVersionNotFound, http.StatusNotFound, "No kept version of the behavior has this name."},
+	{CodeMemberNotFound, http.StatusNotFound, "The cluster has no such member."},
+	{"namespace_not_found", http.StatusNotFound, "There is no such namespace."},
+	{"session_not_found", http.StatusNotFound, "The worker's session has ended."},
+	{CodeRemoved, http.StatusNotFound, "The task was removed while it was waited for."},
+
+	{CodeMethodNotAllowed, http.StatusMethodNotAllowed, "The path does not have this method."},
+
+	{"already_exists", http.StatusConflict, "The ID is taken, and if_exists is fail."},
+	{"other_behavior", http.StatusConflict, "The ID belongs to a task of another behavior."},
+	{"cancelling", http.StatusConflict, "The task is being cancelled."},
+	{"not_cancellable", http.StatusConflict, "The task has an outcome and was not cancelled."},
+	{"not_final", http.StatusConflict, "The task runs, or waits for its first run: there is nothing to retry."},
+	{CodeHalt, http.StatusConflict, "The token is not the task's current one: stop working on it."},
+	{"not_external", http.StatusConflict, "A node's worker runs the task, or the behavior has a module: nobody may report or accept over HTTP."},
+	{"other_kind", http.StatusConflict, "The behavior has a module and should become external, or the other way round."},
+	{"behavior_changed", http.StatusConflict, "The behavior changed while the request was looked at; send it again."},
+	{"behavior_paused", http.StatusConflict, "The behavior is paused."},
+	{"worker_drained", http.StatusConflict, "The worker's node is drained."},
+	{"worker_in_use", http.StatusConflict, "Another process is this worker."},
+	{"limit_reached", http.StatusConflict, "As many tasks run as the behavior allows."},
+	{"not_eligible", http.StatusConflict, "The task is not due, or has changed."},
+	{"no_free_slot", http.StatusConflict, "The worker has no free slot."},
+	{"module_missing", http.StatusConflict, "The behavior has no version to run."},
+	{"namespace_inactive", http.StatusConflict, "The namespace is not active."},
+	{CodeConflict, http.StatusConflict, "The transaction did not happen; reasons says why."},
+	{"store_conflict", http.StatusConflict, "Records are missing or owned by somebody else."},
+
+	{CodeTooLarge, http.StatusRequestEntityTooLarge, "The body or a field is larger than its limit."},
+	{CodeUnsupportedMedia, http.StatusUnsupportedMediaType, "The body has a media type that cannot be read here."},
+
+	{CodeInvalidParams, http.StatusUnprocessableEntity, "The params have no canonical form, or lack what the ID is made of."},
+	{CodeParamsSchema, http.StatusUnprocessableEntity, "The params do not match the behavior's schema."},
+	{CodeIdempotencyMismatch, http.StatusUnprocessableEntity, "The Idempotency-Key was used with another request."},
+	{"bad_manifest", http.StatusUnprocessableEntity, "The manifest, or the definition of an external behavior, is wrong."},
+	{"not_wasm", http.StatusUnprocessableEntity, "The file is not a wasm module."},
+	{"component_binary", http.StatusUnprocessableEntity, "The file is a wasm component; a core module is needed."},
+	{"truncated", http.StatusUnprocessableEntity, "The file ends in the middle of a section."},
+	{"malformed", http.StatusUnprocessableEntity, "The file is not a valid module."},
+	{"abi_version", http.StatusUnprocessableEntity, "The module was built for another version of the ABI."},
+	{"bad_import", http.StatusUnprocessableEntity, "The module imports what the host does not have."},
+	{"missing_export", http.StatusUnprocessableEntity, "The module does not export what it must."},
+	{"bad_export", http.StatusUnprocessableEntity, "The module exports something of the wrong kind or signature."},
+	{"bad_memory", http.StatusUnprocessableEntity, "The module's memory is of a kind that is not supported."},
+	{"memory_limit", http.StatusUnprocessableEntity, "The module needs more memory than the limit."},
+	{"too_complex", http.StatusUnprocessableEntity, "The module is larger or deeper than the host compiles."},
+	{"unknown_capability", http.StatusUnprocessableEntity, "The manifest requires a capability that does not exist."},
+	{"compile_failed", http.StatusUnprocessableEntity, "The module does not compile."},
+	{"describe_failed", http.StatusUnprocessableEntity, "The module's description of itself failed."},
+	{"trial_failed", http.StatusUnprocessableEntity, "A trial instance of the module failed."},
+
+	{CodeOverloaded, http.StatusTooManyRequests, "Too much is under way; send it again after Retry-After."},
+	{"keys_exhausted", http.StatusTooManyRequests, "Too many idempotency keys are kept; send it again later."},
+
+	{CodeInternal, http.StatusInternalServerError, "The request failed inside the server; its log says why."},
+
+	{CodeNoLeader, http.StatusServiceUnavailable, "The cluster has no leader now; nothing was done."},
+	{CodeNotReady, http.StatusServiceUnavailable, "This node does not serve now; nothing was done."},
+	{CodeOutcomeUnknown, http.StatusServiceUnavailable, "It may or may not have been done."},
+	{"origin_forgotten", http.StatusServiceUnavailable, "It may or may not have been done: the answer was kept for too short."},
+}
+
+// codeTable is codes by name.
+var codeTable = func() map[string]codeEntry {
+	m := make(map[string]codeEntry, len(codes))
+	for _, c := range codes {
+		m[c.code] = c
+	}
+	return m
+}()
+
+// statusOf returns the HTTP status of a code. One that is not in the registry is an internal error, unless whoever made
+// the Error set a Status.
+func statusOf(code string) int {
+	if c, ok := codeTable[code]; ok {
+		return c.status
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,73 @@
+package api
+
+import "net/http"
+
+// Codes that come together.
+var (
+	namespaceErrors = []string{"namespace_not_found"}
+	taskErrors      = []string{"namespace_not_found", CodeTaskNotFound}
+	behaviorErrors  = []string{"namespace_not_found", CodeBehaviorNotFound}
+	submitErrors    = []string{
+		"namespace_not_found", "namespace_inactive", CodeBehaviorNotFound, "already_exists", "other_behavior", "cancelling",
+		"behavior_changed", CodeInvalidParams, CodeParamsSchema,
+	}
+)
+
+// taskRoutes are those of tasks (SPEC H1).
+func taskRoutes() []route {
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	return []route{
+		{
+			method: get, path: "/v1/tasks", id: "listTasks", summary: "List tasks in order of creation.", serve: (*handler).listTasks,
+			query: []param{
+				namespaceParam,
+				{name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}},
+				{name: "behavior", doc: "The behavior's name."},
+				{name: "parent", doc: "ID of the operation that they belong to."},
+				{name: "label", doc: "name=value"},
+				{name: "not_before", kind: timeParam, doc: "Tasks due at or before it."},
+				{name: "limit", kind: numberParam, doc: "Tasks of a page: 1 to 1000, default 100."},
+				{name: "cursor", doc: "Of the page before."},
+				staleParam, minIndexParam,
+			},
+			answers: []success{ok(ListReply{})}, errors: namespaceErrors,
+		},
+		{
+			method: post, path: "/v1/tasks", id: "submit", summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
+			query: []param{namespaceParam}, body: asJSON(SubmitRequest{}, submitMany{}),
+			answers: []success{
+				{http.StatusCreated, "The task was created.", asJSON(SubmitReply{})},
+				{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(SubmitReply{}, submitResults{})},
+			},
+			errors: submitErrors,
+		},
+		{
+			method: get, path: "/v1/tasks/{id}", id: "getTask", summary: "Get a task, after waiting for a condition if asked.", serve: (*handler).getTask,
+			query: []param{
+				namespaceParam,
+				{name: "wait", kind: durationParam, doc: "Answer when the condition holds, or after this time with the state of then; at most 5m."},
+				{name: "until", doc: "final (default), running, waiting, success, failure, rev:N or attempt:N. A final state ends every wait."},
+				{name: "since", kind: numberParam, doc: "For success and failure: an outcome at a rev above it; default: the current one."},
+				staleParam, minIndexParam,
+			},
+			answers: []success{ok(taskAnswer{})}, errors: append([]string{CodeRemoved}, taskErrors...),
+		},
+		{
+			method: del, path: "/v1/tasks/{id}", id: "removeTask", summary: "Delete the record; a running worker is told to halt.", serve: (*handler).removeTask,
+			query: []param{namespaceParam}, answers: []success{noContent}, errors: taskErrors,
+		},
+		{
+			method: post, path: "/v1/tasks/{id}/cancel", id: "cancelTask", summary: "Ask that the task end as CANCELLED.", serve: (*handler).cancelTask,
+			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true,
+			answers: []success{
+				{http.StatusOK, "It is cancelled.", asJSON(CancelReply{})},
+				{http.StatusAccepted, "It runs; its worker is being told.", asJSON(CancelReply{})},
+			},
+			errors: append([]string{"not_cancellable"}, taskErrors...),
+		},
+		{
+			method: get, path: "/v1/tasks/{id}/log", id: "taskLog", summary: "What the attempts logged.", serve: (*handler).taskLog,
+			query: []param{namespaceParam}, answers: []success{ok(LogReply{})}, errors: taskErrors,
+		},
+	}
+}
