@@ -77,6 +77,7 @@ func (m *Machine) Check() error {
 	c.behaviors()
 	c.sessions()
 	c.processes()
+	c.keys()
 	c.heaps()
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
 	c.expect(c.sum == m.sum, "the sum over the records is %x, recounted %x", m.sum, c.sum)
@@ -237,6 +238,27 @@ func (c *checker) processes() {
 		c.expect(bytes == p.bytes && int64(len(p.answers)) <= c.m.limits.Answers, "H4: answers of process %d", id)
 	}
 	c.expect(int64(len(c.m.processes)) <= c.m.limits.Processes, "H4: %d processes", len(c.m.processes))
+}
+
+func (c *checker) keys() {
+	m, bytes, last := c.m, int64(0), int64(0)
+	for id, k := range m.keys { // order-free: it only adds up, and any violation will do
+		c.sum += k.hash()
+		c.expect(k.id == id && k.body != 0 && k.first <= m.leaseNow, "H4: key %d", id)
+		for i, a := range k.answers {
+			again := (&Machine{}).answer(k.hash(), a.seq, a.result)
+			c.sum += again.hash
+			bytes += answerOverhead + again.bytes
+			last = max(last, answerOverhead+again.bytes)
+			c.expect(again.hash == a.hash && (i == 0 || k.answers[i-1].seq < a.seq), "H4: answer %d of key %d", a.seq, id)
+		}
+		i := int(k.expiry) - 1
+		c.expect(i >= 0 && i < m.keyExpiries.len() && m.keyExpiries.nodes[i].item == k &&
+			m.keyExpiries.nodes[i].key == int64(later(k.first, Millis(m.limits.ProcessIdle))), "H4: expiry of key %d", id)
+	}
+	c.expect(int64(len(m.keys)) <= m.limits.Keys && len(m.keys) == m.keyExpiries.len(), "H4: %d keys", len(m.keys))
+	c.expect(bytes == m.keyBytes && bytes < m.limits.KeyBytes+last, "H4: %d bytes under keys, recounted %d", m.keyBytes, bytes)
+	checkHeap(c, "keys", &m.keyExpiries)
 }
 
 // heaps verifies the heap order, which the positions rely on.

@@ -217,10 +217,18 @@ func hashProcess(process, lowest uint64, used LeaseTime) uint64 {
 	return h.sum()
 }
 
-// hashAnswer hashes a kept answer. taskHash is hashTask(r.Task), or 0 without a task: the caller often knows it.
-func hashAnswer(process, seq uint64, r *Result, taskHash uint64) uint64 {
+func hashClientKey(id, body uint64, first LeaseTime) uint64 {
+	h := newHasher(hashedClientKey)
+	h.word(id)
+	h.word(body)
+	h.int(int64(first))
+	return h.sum()
+}
+
+// hashAnswer hashes a kept answer of a process, or under the hash of a client's key. taskHash is hashTask(r.Task), or 0 without a task: the caller often knows it.
+func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
 	h := newHasher(hashedAnswer)
-	h.word(process)
+	h.word(owner)
 	h.word(seq)
 	h.str(string(r.Code))
 	h.str(r.Message)

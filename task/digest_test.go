@@ -89,7 +89,7 @@ func fillAll(v reflect.Value, n *int64) {
 func TestEveryFieldIsHashed(t *testing.T) {
 	var n int64
 	tsk, behavior, module, session := new(Task), new(Behavior), new(Module), new(Session)
-	proc, ans := new(Process), new(Answer)
+	proc, ans, key := new(Process), new(Answer), new(ClientKey)
 	for _, c := range []struct {
 		record any
 		hash   func() uint64
@@ -104,8 +104,13 @@ func TestEveryFieldIsHashed(t *testing.T) {
 			if ans.Result.Task != nil {
 				taskHash = hashTask(ans.Result.Task)
 			}
-			return hashAnswer(ans.Process, ans.Seq, &ans.Result, taskHash)
+			owner := ans.Process
+			if ans.Keyed {
+				owner = hashClientKey(ans.Process, 1, 1)
+			}
+			return hashAnswer(owner, ans.Seq, &ans.Result, taskHash)
 		}},
+		{key, func() uint64 { return hashClientKey(key.Key, key.Body, key.First) }},
 	} {
 		fillAll(reflect.ValueOf(c.record).Elem(), &n)
 		before, seen := c.hash(), 0
@@ -224,6 +229,10 @@ func fixture() *Machine {
 	assign("success")
 	assign("failure")
 	apply(0, Beat{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 3, Progress: &Payload{JSON, []byte("1")}, Checkpoint: &Payload{Bytes, []byte("c")}})
+	index++
+	m.Apply(Header{Index: index, Term: 1, LeaseNow: LeaseTime(index)}, []Proposal{{
+		Origin: Origin{Process: 6, Seq: 1, Body: 9}, Command: Cancel{Key: Key{DefaultNamespace, "nobody"}},
+	}})
 	apply(7, Finish{Key: Key{DefaultNamespace, "success"}, Token: 2, Result: Payload{JSON, []byte("2")}})
 	apply(8, Finish{Key: Key{DefaultNamespace, "failure"}, Token: 3, Error: &Error{Code: "X", Message: "m", Details: Payload{JSON, []byte("{}")}}})
 	return m
@@ -288,6 +297,7 @@ func TestCorruptionShows(t *testing.T) {
 	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.modules["m"]).Elem() }, refused)
 	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.sessions[1].session).Elem() }, refused)
 	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.processes[5].answers[4].result).Elem() }, refused)
+	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.keys[6].answers[0].result).Elem() }, refused)
 
 	// Payload and outcome of the running task: damaged, then finished. Both replicas write the same outcome.
 	finish := []Proposal{{Command: Finish{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 9}}}

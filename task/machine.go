@@ -16,14 +16,19 @@ type Machine struct {
 	sessions  map[uint64]*sessionRow
 	workers   map[string]*sessionRow // by Session.Worker
 	processes map[uint64]*process
+	keys      map[uint64]*clientKey
 
 	// Derived: rebuilt by Restore, verified by Check.
 	future    heap[*row] // waiting, not_before > now; by not_before
 	lanes     []*lane    // lanes that hold a task, in no order
 	deadlines heap[*row] // waiting or running tasks whose deadline has not struck; by deadline
 	expiries  heap[*sessionRow]
-	finals    map[string]int64 // final tasks per namespace
-	counts    Counts
+
+	keyExpiries heap[*clientKey] // by when they are forgotten
+	keyBytes    int64            // of the answers kept under keys
+
+	finals map[string]int64 // final tasks per namespace
+	counts Counts
 
 	// Scratch of one Apply.
 	hashed     *Task // the task written last and its hash: its answer's hash needs it again
@@ -55,13 +60,15 @@ type Limit struct {
 	AnswerBytes  int64 `cbor:"5,keyasint"` // payload bytes of them per process
 	ProcessIdle  int64 `cbor:"6,keyasint"` // lease_now milliseconds after which an idle process is forgotten
 	StrikesATick int64 `cbor:"7,keyasint"` // deadlines that one Tick lets strike at most
+	Keys         int64 `cbor:"8,keyasint"` // idempotency keys that are remembered (SPEC H4)
+	KeyBytes     int64 `cbor:"9,keyasint"` // of all answers under them; the last one admitted may pass it
 }
 
 // DefaultLimit returns the limits of a new cluster.
 func DefaultLimit() Limit {
 	return Limit{
 		Finals: 1_000_000, Sweep: 1_000, Processes: 1_024, Answers: 8_192, AnswerBytes: 32 << 20,
-		ProcessIdle: 3_600_000, StrikesATick: 10_000,
+		ProcessIdle: 3_600_000, StrikesATick: 10_000, Keys: 10_000, KeyBytes: 64 << 20,
 	}
 }
 
@@ -81,7 +88,9 @@ func WithLimit(l Limit) Option {
 }
 
 func (l *Limit) fields() []*int64 {
-	return []*int64{&l.Finals, &l.Sweep, &l.Processes, &l.Answers, &l.AnswerBytes, &l.ProcessIdle, &l.StrikesATick}
+	return []*int64{
+		&l.Finals, &l.Sweep, &l.Processes, &l.Answers, &l.AnswerBytes, &l.ProcessIdle, &l.StrikesATick, &l.Keys, &l.KeyBytes,
+	}
 }
 
 // NewMachine returns the state before the first log entry.
@@ -93,6 +102,7 @@ func NewMachine(options ...Option) *Machine {
 		sessions:  map[uint64]*sessionRow{},
 		workers:   map[string]*sessionRow{},
 		processes: map[uint64]*process{},
+		keys:      map[uint64]*clientKey{},
 		finals:    map[string]int64{},
 	}
 	m.limits = DefaultLimit()

@@ -29,15 +29,16 @@ func byAnswerSeq(a answer, seq uint64) int { return cmp.Compare(a.seq, seq) }
 // propose answers one proposal: from memory if it is a repeat, else by running its command.
 func (m *Machine) propose(p *Proposal) Result {
 	o := p.Origin
+	if o.Body != 0 {
+		return m.proposeKeyed(p)
+	}
 	if o.Process == 0 {
 		return m.run(p.Command)
 	}
 	from := m.processes[o.Process]
 	switch {
 	case from == nil && o.Lowest != 1, from != nil && o.Seq < from.lowest, o.Seq < o.Lowest:
-		r := refuse(OriginForgotten, "the answers to this process are no longer known")
-		r.Index = m.index
-		return r
+		return m.stamped(refuse(OriginForgotten, "the answers to this process are no longer known"))
 	case from == nil:
 		from = m.meet(o.Process)
 	}
@@ -103,12 +104,7 @@ func (m *Machine) remember(p *process, seq uint64, r Result) {
 	a := m.answer(p.id, seq, &r)
 	m.sum += a.hash
 	p.bytes += a.bytes
-	if n := len(p.answers); n == 0 || p.answers[n-1].seq < seq {
-		p.answers = append(p.answers, a)
-	} else { // overtaken: never write into an array that a Frozen may share
-		i, _ := slices.BinarySearchFunc(p.answers, seq, byAnswerSeq)
-		p.answers = slices.Insert(slices.Clone(p.answers), i, a)
-	}
+	p.answers = insertAnswer(p.answers, a)
 	surplus := 0
 	for bytes := p.bytes; surplus < len(p.answers)-1 &&
 		(int64(len(p.answers)-surplus) > m.limits.Answers || bytes > m.limits.AnswerBytes); surplus++ {
@@ -122,21 +118,49 @@ func (m *Machine) remember(p *process, seq uint64, r Result) {
 	}
 }
 
-// answer returns r as it is kept.
-func (m *Machine) answer(process, seq uint64, r *Result) answer {
-	a := answer{seq: seq, result: r}
+// insertAnswer adds an answer to a list by seq, without writing into what a Frozen may share.
+func insertAnswer(answers []answer, a answer) []answer {
+	if n := len(answers); n == 0 || answers[n-1].seq < a.seq {
+		return append(answers, a)
+	}
+	i, _ := slices.BinarySearchFunc(answers, a.seq, byAnswerSeq) // overtaken
+	return slices.Insert(slices.Clone(answers), i, a)
+}
+
+// answer returns r as it is kept for owner: a process, or the hash of a client's key.
+func (m *Machine) answer(owner, seq uint64, r *Result) answer {
 	var taskHash uint64
 	if t := r.Task; t != nil {
 		if taskHash = m.hashedSum; t != m.hashed {
 			taskHash = hashTask(t)
 		}
-		a.bytes = int64(len(t.Params.Data) + len(t.Result.Data) + len(t.Progress.Data) + len(t.Checkpoint.Data))
-		if t.Error != nil {
-			a.bytes += int64(len(t.Error.Message) + len(t.Error.Details.Data))
+	}
+	return answer{seq: seq, result: r, hash: hashAnswer(owner, seq, r, taskHash), bytes: payloadBytes(r)}
+}
+
+// payloadBytes counts what can be large in an answer.
+func payloadBytes(r *Result) int64 {
+	n := taskBytes(r.Task)
+	for _, t := range r.Tasks {
+		n += taskBytes(t)
+	}
+	for _, x := range r.Records {
+		if x != nil {
+			n += int64(len(x.Data))
 		}
 	}
-	a.hash = hashAnswer(process, seq, r, taskHash)
-	return a
+	return n
+}
+
+func taskBytes(t *Task) int64 {
+	if t == nil {
+		return 0
+	}
+	n := len(t.Params.Data) + len(t.Result.Data) + len(t.Progress.Data) + len(t.Checkpoint.Data)
+	if t.Error != nil {
+		n += len(t.Error.Message) + len(t.Error.Details.Data)
+	}
+	return int64(n)
 }
 
 func (m *Machine) forget(p *process) {

@@ -172,5 +172,8 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if n := m.expiries.head(); n != nil {
 		lease = max(LeaseTime(n.key), 1)
 	}
+	if n := m.keyExpiries.head(); n != nil {
+		lease = sooner(lease, max(LeaseTime(n.key), 1))
+	}
 	return wall, lease
 }

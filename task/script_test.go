@@ -27,7 +27,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	cancel ID · remove ID · tick
 //	plan SESSION:SLOTS[:MODULE]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
 //
-// Any command takes origin=PROCESS/SEQ/LOWEST. Times are absolute, or relative to the clock with a leading "+". A token
+// Any command takes origin=PROCESS/SEQ/LOWEST, or key=KEY/SEQ/BODY for a client's key. Times are absolute, or relative to the clock with a leading "+". A token
 // or rev that is not given is the record's current one.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -137,6 +137,11 @@ func (s *script) entry(lines []string) error {
 		p := task.Proposal{Command: c}
 		if o := a.text("origin", ""); o != "" {
 			if _, err := fmt.Sscanf(o, "%d/%d/%d", &p.Origin.Process, &p.Origin.Seq, &p.Origin.Lowest); err != nil {
+				return err
+			}
+		}
+		if k := a.text("key", ""); k != "" {
+			if _, err := fmt.Sscanf(k, "%d/%d/%d", &p.Origin.Process, &p.Origin.Seq, &p.Origin.Body); err != nil {
 				return err
 			}
 		}

@@ -9,16 +9,17 @@ import (
 	"slices"
 )
 
-// Record is one record of a snapshot: *Head, *Behavior, *Module, *Session, *Process, *Answer or *Task, in this order.
+// Record is one record of a snapshot: *Head, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer or *Task, in this order.
 type Record interface{ record() }
 
-func (*Head) record()     {}
-func (*Behavior) record() {}
-func (*Module) record()   {}
-func (*Session) record()  {}
-func (*Process) record()  {}
-func (*Answer) record()   {}
-func (*Task) record()     {}
+func (*Head) record()      {}
+func (*Behavior) record()  {}
+func (*Module) record()    {}
+func (*Session) record()   {}
+func (*Process) record()   {}
+func (*ClientKey) record() {}
+func (*Answer) record()    {}
+func (*Task) record()      {}
 
 // Head stands first in a snapshot: the scalars of the machine, how many records of each kind follow, and the digest
 // (SPEC C4).
@@ -41,6 +42,7 @@ type Head struct {
 	Processes int64 `cbor:"15,keyasint"`
 	Answers   int64 `cbor:"16,keyasint"`
 	Tasks     int64 `cbor:"17,keyasint"`
+	Keys      int64 `cbor:"18,keyasint"`
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -50,11 +52,19 @@ type Process struct {
 	Used    LeaseTime `cbor:"3,keyasint"`
 }
 
+// ClientKey is one idempotency key under which answers are kept (SPEC H4).
+type ClientKey struct {
+	Key   uint64    `cbor:"1,keyasint"`
+	Body  uint64    `cbor:"2,keyasint"`
+	First LeaseTime `cbor:"3,keyasint"`
+}
+
 // Answer is one kept answer.
 type Answer struct {
-	Process uint64 `cbor:"1,keyasint"`
+	Process uint64 `cbor:"1,keyasint"` // or the ClientKey.Key
 	Seq     uint64 `cbor:"2,keyasint"`
 	Result  Result `cbor:"3,keyasint"`
+	Keyed   bool   `cbor:"4,keyasint,omitempty"` // kept under a client's key
 }
 
 // Frozen is the state at one index. It never changes and may be read from another goroutine while the machine goes on.
@@ -64,6 +74,7 @@ type Frozen struct {
 	modules   []*Module
 	sessions  []*Session
 	processes []process
+	keys      []clientKey
 	pages     []*page
 }
 
@@ -85,11 +96,15 @@ func (m *Machine) Freeze() *Frozen {
 		f.processes = append(f.processes, *p)
 		answers += len(p.answers)
 	}
+	for _, k := range sortedValues(m.keys, func(k *clientKey) uint64 { return k.id }) {
+		f.keys = append(f.keys, *k)
+		answers += len(k.answers)
+	}
 	f.head = Head{
 		Index: m.index, Term: m.term, Now: m.now, LeaseNow: m.leaseNow, Rev: m.rev, Token: m.token,
 		SessionID: m.sessionID, Sum: m.sum, Before: m.before, Digest: m.digestSum(), Limit: m.limits,
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
-		Processes: int64(len(f.processes)), Answers: int64(answers), Tasks: int64(m.store.n),
+		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.n),
 	}
 	return f
 }
@@ -112,19 +127,40 @@ func (f *Frozen) Records(yield func(Record) bool) {
 			return
 		}
 	}
-	for i := range f.processes {
-		p := &f.processes[i]
-		for _, a := range p.answers {
-			if !yield(&Answer{Process: p.id, Seq: a.seq, Result: *a.result}) {
-				return
-			}
+	for i := range f.keys {
+		k := &f.keys[i]
+		if !yield(&ClientKey{Key: k.id, Body: k.body, First: k.first}) {
+			return
 		}
+	}
+	if !f.yieldAnswers(yield) {
+		return
 	}
 	for _, p := range f.pages {
 		if !yieldAll(p.tasks[:p.n], yield) {
 			return
 		}
 	}
+}
+
+func (f *Frozen) yieldAnswers(yield func(Record) bool) bool {
+	for i := range f.processes {
+		p := &f.processes[i]
+		for _, a := range p.answers {
+			if !yield(&Answer{Process: p.id, Seq: a.seq, Result: *a.result}) {
+				return false
+			}
+		}
+	}
+	for i := range f.keys {
+		k := &f.keys[i]
+		for _, a := range k.answers {
+			if !yield(&Answer{Process: k.id, Seq: a.seq, Result: *a.result, Keyed: true}) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func yieldAll[R Record](rs []R, yield func(Record) bool) bool {
@@ -224,6 +260,13 @@ func (r *restorer) take(record Record) error {
 		p := &process{id: x.Process, lowest: x.Lowest, used: x.Used}
 		m.processes[p.id] = p
 		m.sum += p.hash()
+	case *ClientKey:
+		if m.keys[x.Key] != nil {
+			return bad("idempotency key %d twice", x.Key)
+		}
+		k := &clientKey{id: x.Key, body: x.Body, first: x.First}
+		m.sum += k.hash()
+		m.enterKey(k)
 	case *Answer:
 		return r.takeAnswer(x)
 	case *Task:
@@ -235,6 +278,10 @@ func (r *restorer) take(record Record) error {
 }
 
 func (r *restorer) takeAnswer(x *Answer) error {
+	r.answers++
+	if x.Keyed {
+		return r.takeKeyedAnswer(x)
+	}
 	p := r.m.processes[x.Process]
 	if p == nil {
 		return bad("an answer to process %d, which is not there", x.Process)
@@ -246,7 +293,18 @@ func (r *restorer) takeAnswer(x *Answer) error {
 	p.answers = append(p.answers, a)
 	p.bytes += a.bytes
 	r.m.sum += a.hash
-	r.answers++
+	return nil
+}
+
+func (r *restorer) takeKeyedAnswer(x *Answer) error {
+	k := r.m.keys[x.Process]
+	if k == nil {
+		return bad("an answer under idempotency key %d, which is not there", x.Process)
+	}
+	if n := len(k.answers); n > 0 && k.answers[n-1].seq >= x.Seq {
+		return bad("answers under idempotency key %d out of order", x.Process)
+	}
+	r.m.rememberKeyed(k, x.Seq, x.Result)
 	return nil
 }
 
@@ -289,6 +347,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"modules", m.counts.Modules, h.Modules},
 		{"sessions", m.counts.Sessions, h.Sessions},
 		{"processes", int64(len(m.processes)), h.Processes},
+		{"keys", int64(len(m.keys)), h.Keys},
 		{"answers", r.answers, h.Answers},
 		{"tasks", int64(m.store.n), h.Tasks},
 	} {

@@ -26,6 +26,7 @@ func (c Tick) apply(m *Machine) Result {
 	}
 	m.sweep()
 	m.forgetProcesses()
+	m.forgetKeys()
 	changed := m.tickChange
 	m.tickChange = false
 	return Result{Changed: changed}

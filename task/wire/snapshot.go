@@ -30,6 +30,7 @@ const (
 	tagProcess
 	tagAnswer
 	tagTask
+	tagClientKey
 )
 
 func tagOf(r task.Record) (byte, error) {
@@ -48,6 +49,8 @@ func tagOf(r task.Record) (byte, error) {
 		return tagAnswer, nil
 	case *task.Task:
 		return tagTask, nil
+	case *task.ClientKey:
+		return tagClientKey, nil
 	}
 	return 0, fmt.Errorf("wire: unknown record %T", r)
 }
@@ -69,6 +72,8 @@ func decodeRecord(tag byte, body []byte) (task.Record, error) {
 		r = new(task.Answer)
 	case tagTask:
 		r = new(task.Task)
+	case tagClientKey:
+		r = new(task.ClientKey)
 	default:
 		return nil, fmt.Errorf("%w: snapshot record with the unknown tag %d", ErrMalformed, tag)
 	}

@@ -30,6 +30,11 @@ func machine(t testing.TB, tasks int) *task.Machine {
 		Namespace: task.DefaultNamespace, Module: task.Module{Digest: "m", Version: "v", Manifest: []byte("{}"), Size: 3},
 		Behaviors: []task.Activated{{Name: "echo", Policy: policy}},
 	})
+	index++
+	m.Apply(task.Header{Index: index, Term: 1, Now: 1000, LeaseNow: 1}, []task.Proposal{
+		{Command: task.Tick{}, Origin: task.Origin{Process: 8, Seq: 1, Lowest: 1, Body: 9}},
+		{Command: task.Tick{}, Origin: task.Origin{Process: 8, Seq: 2, Lowest: 1, Body: 9}},
+	})
 	apply(task.OpenSession{Worker: "w", Node: "n", Slots: 1 << 20, TTL: 1e6, Proof: []byte("p")})
 	for i := range tasks {
 		k := task.Key{Namespace: task.DefaultNamespace, ID: fmt.Sprintf("task-%d", i)}

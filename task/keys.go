@@ -1,0 +1,84 @@
+package task
+
+import "slices"
+
+// clientKey is what the machine remembers of one Idempotency-Key of a client (SPEC H4): the answers to the commands of
+// its request, numbered by their place in it. Unlike a process's, they wait for no acknowledgement: they go when the key
+// is as old as Limit.ProcessIdle says. Everything but expiry is state: it is hashed and travels in snapshots.
+type clientKey struct {
+	id      uint64
+	body    uint64    // hash of the request that used it first
+	first   LeaseTime // when it did: the key is forgotten an hour of the lease clock later, used again or not
+	answers []answer  // by seq; shared with Frozens as a process's are
+	expiry  heapPos   // in Machine.keyExpiries
+}
+
+// answerOverhead is what an answer without payloads counts in Limit.KeyBytes: a batch under one key has thousands.
+const answerOverhead = 256
+
+func (k *clientKey) hash() uint64 { return hashClientKey(k.id, k.body, k.first) }
+
+// proposeKeyed answers one command of a request that carries an idempotency key. What is refused for want of room is not
+// applied and not remembered: the same request later goes on where this one was refused.
+func (m *Machine) proposeKeyed(p *Proposal) Result {
+	o := p.Origin
+	k := m.keys[o.Process]
+	if k != nil {
+		if k.body != o.Body {
+			return m.stamped(refuse(IdempotencyMismatch, "the idempotency key was used with another request"))
+		}
+		if i, ok := slices.BinarySearchFunc(k.answers, o.Seq, byAnswerSeq); ok {
+			return *k.answers[i].result
+		}
+	}
+	switch {
+	case k == nil && int64(len(m.keys)) >= m.limits.Keys, m.keyBytes >= m.limits.KeyBytes:
+		return m.stamped(refuse(KeysExhausted, "too many idempotency keys are remembered: try again later, or without one"))
+	case k == nil && o.Seq != 1: // the rest of a request whose beginning was forgotten on the way
+		return m.stamped(refuse(OriginForgotten, "the answers under this idempotency key are no longer known"))
+	case k == nil:
+		k = &clientKey{id: o.Process, body: o.Body, first: m.leaseNow}
+		m.sum += k.hash()
+		m.enterKey(k)
+	}
+	r := m.run(p.Command)
+	if r.Code != BehaviorWasChanged { // nothing happened: the proposer validates again and sends the same number
+		m.rememberKeyed(k, o.Seq, r)
+	}
+	return r
+}
+
+// stamped returns an answer that no command gave.
+func (m *Machine) stamped(r Result) Result {
+	r.Index = m.index
+	return r
+}
+
+// enterKey enters a key into everything derived.
+func (m *Machine) enterKey(k *clientKey) {
+	m.keys[k.id] = k
+	m.keyExpiries.push(int64(later(k.first, Millis(m.limits.ProcessIdle))), k.id, &k.expiry, k)
+}
+
+// rememberKeyed keeps an answer for as long as the key lives.
+func (m *Machine) rememberKeyed(k *clientKey, seq uint64, r Result) {
+	a := m.answer(k.hash(), seq, &r)
+	m.sum += a.hash
+	m.keyBytes += answerOverhead + a.bytes
+	k.answers = insertAnswer(k.answers, a)
+}
+
+// forgetKeys is the Tick's part: keys live for an hour of the lease clock from their first use.
+func (m *Machine) forgetKeys() {
+	for n := m.keyExpiries.head(); n != nil && n.key <= int64(m.leaseNow); n = m.keyExpiries.head() {
+		k := n.item
+		for i := range k.answers {
+			m.sum -= k.answers[i].hash
+			m.keyBytes -= answerOverhead + k.answers[i].bytes
+		}
+		m.sum -= k.hash()
+		m.keyExpiries.remove(&k.expiry)
+		delete(m.keys, k.id)
+		m.tickChange = true
+	}
+}
