@@ -275,6 +275,14 @@ func (s *Store) Leader() (id, addr string) {
 	return idOf(v.identity), p.Addr
 }
 
+// Follow returns the leader's address, "" if unknown, a channel that is closed when that node no longer leads, and one
+// that is closed at the next news of any kind, also when the same node has become ready to lead.
+func (s *Store) Follow() (addr string, gone, changed <-chan struct{}) {
+	v := s.leader.get()
+	p, _ := s.book.lookup(v.identity)
+	return p.Addr, v.gone, v.changed
+}
+
 // Transfer hands leadership to the most current follower.
 func (s *Store) Transfer(ctx context.Context) error {
 	if s.leadingTerm() == 0 {

@@ -20,6 +20,7 @@ const (
 	Stream  Protocol = 3 // worker: session streams
 	Blob    Protocol = 4 // blob: files by digest
 	Peer    Protocol = 5 // node: status and logs of one member
+	Accept  Protocol = 6 // node: accepts of external workers, on their way to the leader
 )
 
 // Network is what components listen and dial with. Mux implements it over TCP, internal/memnet in memory.
