@@ -23,6 +23,9 @@ func (c Assign) apply(m *Machine) Result {
 	if s == nil {
 		return refuse(SessionNotFound, "the session has ended")
 	}
+	if m.drained[s.session.Node] {
+		return refuse(WorkerDrained, "the session's node is being drained")
+	}
 	r := m.store.get(c.Key)
 	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task) {
 		return refuse(NotEligible, "the task is gone, has changed or is not due")

@@ -77,6 +77,9 @@ func (m *Machine) Check() error {
 	c.behaviors()
 	c.sessions()
 	c.processes()
+	for node := range m.drained { // order-free: the sum commutes
+		c.sum += hashDrained(node)
+	}
 	c.keys()
 	c.heaps()
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)

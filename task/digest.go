@@ -209,6 +209,12 @@ func hashSession(s *Session) uint64 {
 	return h.sum()
 }
 
+func hashDrained(node string) uint64 {
+	h := newHasher(hashedDrained)
+	h.str(node)
+	return h.sum()
+}
+
 func hashProcess(process, lowest uint64, used LeaseTime) uint64 {
 	h := newHasher(hashedProcess)
 	h.word(process)

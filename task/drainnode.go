@@ -6,4 +6,25 @@ type DrainNode struct {
 	Drain bool   `cbor:"2,keyasint,omitempty"`
 }
 
-func (c DrainNode) apply(m *Machine) Result { return invalid("drain", "not yet") }
+// maxDrained bounds the set of drained nodes; it is far above any cluster. A name stays in it until it is resumed,
+// whether or not a node of that name is there.
+const maxDrained = 1_000
+
+func (c DrainNode) apply(m *Machine) Result {
+	switch {
+	case c.Node == "":
+		return invalid("node", "a node has an ID")
+	case c.Drain == m.drained[c.Node]:
+		return Result{}
+	case !c.Drain:
+		m.sum -= hashDrained(c.Node)
+		delete(m.drained, c.Node)
+	case len(m.drained) >= maxDrained:
+		return invalid("node", "more than 1,000 nodes are drained")
+	default:
+		m.sum += hashDrained(c.Node)
+		m.drained[c.Node] = true
+	}
+	m.emit(Event{Kind: DrainChanged})
+	return Result{Changed: true}
+}

@@ -16,6 +16,7 @@ type Machine struct {
 	sessions  map[uint64]*sessionRow
 	workers   map[string]*sessionRow // by Session.Worker
 	processes map[uint64]*process
+	drained   map[string]bool // node IDs (SPEC L10)
 	keys      map[uint64]*clientKey
 
 	// Derived: rebuilt by Restore, verified by Check.
@@ -42,11 +43,12 @@ type state struct {
 	index, term uint64
 	now         Time
 	leaseNow    LeaseTime
-	rev         uint64 // of the last write of any record
-	token       uint64 // of the last lease
-	sessionID   uint64 // of the last session
-	sum         uint64 // over all records, see digest.go
-	before      uint64 // running digest before the last entry's scalars and sum were folded in
+	rev         uint64    // of the last write of any record
+	token       uint64    // of the last lease
+	sessionID   uint64    // of the last session
+	floor       LeaseTime // lease_now of the term's first entry: every lease has a full TTL from there (SPEC C3)
+	sum         uint64    // over all records, see digest.go
+	before      uint64    // running digest before the last entry's scalars and sum were folded in
 	limits      Limit
 }
 
@@ -102,6 +104,7 @@ func NewMachine(options ...Option) *Machine {
 		sessions:  map[uint64]*sessionRow{},
 		workers:   map[string]*sessionRow{},
 		processes: map[uint64]*process{},
+		drained:   map[string]bool{},
 		keys:      map[uint64]*clientKey{},
 		finals:    map[string]int64{},
 	}
@@ -126,6 +129,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
 	if h.Term != m.term {
 		m.term = h.Term
+		m.floor = m.leaseNow
 		m.extendSessions()
 	}
 	m.becomeEligible()
@@ -184,6 +188,7 @@ func (m *Machine) digestSum() uint64 {
 	h.word(m.rev)
 	h.word(m.token)
 	h.word(m.sessionID)
+	h.int(int64(m.floor))
 	h.word(m.sum)
 	for _, limit := range m.limits.fields() {
 		h.int(*limit)

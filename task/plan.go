@@ -6,11 +6,16 @@ import (
 	"slices"
 )
 
-// Free is a worker that can take tasks now: a connected session with credits.
+// Free is a worker that can take tasks now: a connected session with credits, or an acceptor that waits (SPEC J2).
 type Free struct {
 	Session uint64
 	Slots   int                                // free slots, > 0
 	Ready   func(module string, v string) bool // nil: everything; module is a Module.Digest
+
+	// The rest is set for an acceptor, and Session and Ready are not: it wants up to Slots tasks of one external behavior.
+	External            *Acceptor
+	Namespace, Behavior string
+	Order               uint64 // who waits longer has the lower one; unique
 }
 
 // planner is one call of Plan.
@@ -73,7 +78,7 @@ func (m *Machine) Plan(free []Free, max int) []Assign {
 func (p *planner) addSessions(free []Free) (total int64) {
 	for _, f := range free {
 		s := p.m.sessions[f.Session]
-		if s == nil {
+		if s == nil || p.m.drained[s.session.Node] {
 			continue
 		}
 		if slots := min(int64(f.Slots), s.session.Slots-int64(len(s.leases))); slots > 0 {

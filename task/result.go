@@ -107,7 +107,8 @@ type Origin struct {
 	Lowest  uint64 `cbor:"3,keyasint,omitempty"` // lowest Seq whose answer the process has not received yet
 
 	// Body, if not 0, makes this a client's idempotency key: Process is the hash of the key, Body of the request. The
-	// answers are kept for an hour, whoever proposes it again; another Body is refused.
+	// answers are kept for an hour, whoever proposes it again; another Body is refused. Seq is the place of the command in
+	// the request, and Lowest that of the first one proposed with it: an unknown key is not met in the middle.
 	Body uint64 `cbor:"4,keyasint,omitempty"`
 }
 
@@ -140,6 +141,7 @@ const (
 	SessionOpened             //
 	SessionEnded              // closed, expired or replaced
 	BehaviorChanged           //
+	DrainChanged              // SPEC L10: which nodes are drained; Task, Lease, Session and Behavior are nil
 )
 
 // Event drives waiters, the console and the leader loop (ARCHITECTURE section 1). Events of one entry are in the

@@ -43,6 +43,9 @@ type Head struct {
 	Answers   int64 `cbor:"16,keyasint"`
 	Tasks     int64 `cbor:"17,keyasint"`
 	Keys      int64 `cbor:"18,keyasint"`
+
+	Floor   LeaseTime `cbor:"19,keyasint,omitempty"` // lease_now of the first entry of the term (SPEC C3)
+	Drained []string  `cbor:"20,keyasint,omitempty"` // drained nodes by ID (SPEC L10)
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -105,6 +108,7 @@ func (m *Machine) Freeze() *Frozen {
 		SessionID: m.sessionID, Sum: m.sum, Before: m.before, Digest: m.digestSum(), Limit: m.limits,
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
 		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.n),
+		Floor: m.floor, Drained: m.DrainedNodes(),
 	}
 	return f
 }
@@ -227,7 +231,11 @@ func (r *restorer) take(record Record) error {
 		r.head = h
 		m.state = state{
 			index: h.Index, term: h.Term, now: h.Now, leaseNow: h.LeaseNow, rev: h.Rev, token: h.Token,
-			sessionID: h.SessionID, before: h.Before, limits: h.Limit,
+			sessionID: h.SessionID, before: h.Before, limits: h.Limit, floor: h.Floor,
+		}
+		for _, node := range h.Drained {
+			m.drained[node] = true
+			m.sum += hashDrained(node)
 		}
 		return nil
 	}
