@@ -33,6 +33,7 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 	_, err = b.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	if err == nil {
 		_ = conn.SetReadDeadline(time.Time{})
+		keyedOf(r.Context()).body = b.Bytes()
 		return b.Bytes(), release, nil
 	}
 	// The deadline stays: net/http reads on, so that the client gets to see the answer.

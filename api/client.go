@@ -40,7 +40,8 @@ type ClientConfig struct {
 // When a node cannot be reached or says that nothing happened, the next one is asked. When the outcome of a request is
 // unknown, because the connection broke after it was sent or a node says so, it is sent again only if doing it twice is
 // doing it once: reads, Cancel, Remove, Push, and a Submit that names its task and joins (SPEC I3, H4). Any other Submit
-// answers outcome_unknown; whoever must know gives the task an ID. After a resend the outcome of a Submit may say
+// answers outcome_unknown; whoever must know gives the task an ID, or the call a key: with WithIdempotencyKey everything is
+// sent again. After a resend the outcome of a Submit may say
 // "existing" of a task that its first send created. The client draws no IDs itself: it cannot know
 // whether the behavior's are deterministic, and a random one would defeat that.
 type Client struct {
@@ -111,6 +112,8 @@ type call struct {
 	contentType  string
 	body         []byte
 	wait         time.Duration // how long the server may take by request
+	key          string        // Idempotency-Key
+	part         string        // behind the key of the context: of what goes in several requests
 	resend       bool          // may be sent again though it may have happened
 	patient      bool          // unreachable servers are worth waiting for: they were there a moment ago
 }
@@ -135,6 +138,12 @@ const (
 // do sends a call until it has an answer, and decodes that into v unless v is nil.
 func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 	started, pause, maybe := time.Now(), 50*time.Millisecond, false
+	if key := idempotencyKey(ctx); key != "" && k.method != http.MethodGet {
+		if err := checkKey(key); err != nil {
+			return &reply{}, err
+		}
+		k.key, k.resend = key+k.part, true
+	}
 	for {
 		var last error
 		answered := k.patient
@@ -195,6 +204,9 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	if k.contentType != "" {
 		req.Header.Set("Content-Type", k.contentType)
 	}
+	if k.key != "" {
+		req.Header.Set(KeyHeader, k.key)
+	}
 	res, err := c.http.Do(req)
 	if err != nil && !sent {
 		return nil, unsent, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "no server answers at %s", base), err)
@@ -221,7 +233,7 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 // judge says what a problem means for sending again.
 func judge(e *Error) verdict {
 	switch e.Code {
-	case CodeNoLeader, CodeNotReady, CodeOverloaded:
+	case CodeNoLeader, CodeNotReady, CodeOverloaded, "keys_exhausted":
 		return nothing
 	case CodeOutcomeUnknown:
 		return unknown

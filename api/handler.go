@@ -86,7 +86,11 @@ func (h *handler) methods(byMethod map[string]route) http.Handler {
 			h.problem(w, r, NewError(CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
 			return
 		}
-		if err := found.serve(h, w, withQuery(r, found.query)); err != nil {
+		keyed, err := withKey(withQuery(r, found.query), &found)
+		if err == nil {
+			err = found.serve(h, w, keyed)
+		}
+		if err != nil {
 			h.problem(w, r, err)
 		}
 	})
