@@ -8,39 +8,11 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-func (n *Node) Retry(ctx context.Context, r api.RetryRequest) (*api.Task, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.SubmitReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
 func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply, error) {
 	return nil, api.NewError(api.CodeInternal, "being built")
 }
 
-func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
 func (n *Node) Events(ctx context.Context, r api.EventsRequest) (api.EventStream, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.PutBehaviorReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) DeleteBehavior(ctx context.Context, namespace, name string, purge bool) error {
-	return api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) ActivateVersion(ctx context.Context, namespace, name, version string) (*api.BehaviorDetail, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) PauseBehavior(ctx context.Context, namespace, name string, paused bool) (*api.BehaviorDetail, error) {
 	return nil, api.NewError(api.CodeInternal, "being built")
 }
 
@@ -89,9 +61,5 @@ func (n *Node) StoreClaim(ctx context.Context, r api.StoreClaimRequest) (*api.St
 }
 
 func (n *Node) Workers(ctx context.Context) ([]api.Worker, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) Drain(ctx context.Context, node string, drain bool) (*api.Node, error) {
 	return nil, api.NewError(api.CodeInternal, "being built")
 }

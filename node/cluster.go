@@ -39,8 +39,11 @@ func (n *Node) Cluster(ctx context.Context) (*api.Cluster, error) {
 	slices.SortFunc(c.Nodes, func(a, b api.Node) int { return cmp.Compare(a.ID, b.ID) })
 	n.store.Local(func(m *task.Machine) {
 		api.SetIndex(ctx, m.Index())
+		for i := range c.Nodes {
+			c.Nodes[i].Drained = m.Drained(c.Nodes[i].ID)
+		}
 		for _, s := range m.Sessions() {
-			c.Workers = append(c.Workers, api.Worker{ID: s.Worker, Node: s.Node, Session: s.ID, Slots: s.Slots, Running: s.Running})
+			c.Workers = append(c.Workers, sessionWorker(m, s))
 		}
 		k := m.Counts()
 		c.Tasks = api.Totals{Created: k.Created, Running: k.Running, Retrying: k.Retrying, Success: k.Success, Failure: k.Failure}

@@ -47,5 +47,8 @@ func resultError(r *task.Result) *api.Error {
 	}
 	e := api.NewError(string(r.Code), "%s", detail)
 	e.Field = r.Field
+	for _, why := range r.Reasons {
+		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
+	}
 	return e
 }

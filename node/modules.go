@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -161,51 +160,6 @@ func moduleOf(m *task.Machine, namespace string, mod *task.Module) api.Module {
 		}
 	}
 	return am
-}
-
-// kindWasm is the kind of behaviors that a module implements; external ones have none (SPEC B7).
-const kindWasm = "wasm"
-
-// Behaviors implements api.Service.
-func (n *Node) Behaviors(ctx context.Context, namespace string) ([]api.Behavior, error) {
-	out := []api.Behavior{}
-	err := n.readNamespace(ctx, &namespace, func(m *task.Machine) {
-		for _, b := range m.Behaviors(namespace) {
-			out = append(out, api.Behavior{Name: b.Name, Version: b.Active, Kind: kindWasm})
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// Behavior implements api.Service.
-func (n *Node) Behavior(ctx context.Context, namespace, name string) (*api.BehaviorDetail, error) {
-	var b *task.Behavior
-	if err := n.readNamespace(ctx, &namespace, func(m *task.Machine) { b = m.Behavior(namespace, name) }); err != nil {
-		return nil, err
-	}
-	if b == nil {
-		return nil, api.NewError(api.CodeBehaviorNotFound, "no behavior %.130s", name)
-	}
-	d := &api.BehaviorDetail{
-		Behavior: api.Behavior{Name: b.Name, Version: b.Active, Kind: kindWasm},
-		Manifest: json.RawMessage("{}"), Versions: []api.BehaviorVersion{},
-	}
-	if v, ok := b.Find(""); ok {
-		manifest, err := manifestOf(b.Name, &v.Policy)
-		if err != nil {
-			return nil, api.NewError(api.CodeInternal, "show the manifest: %v", err)
-		}
-		d.Module, d.Manifest = v.Module, manifest
-	}
-	for _, v := range slices.Backward(b.Versions) {
-		d.Versions = append(d.Versions, api.BehaviorVersion{
-			Version: v.Version, Module: v.Module, Active: v.Version == b.Active, ActivatedAt: api.TimeOf(int64(v.ActivatedAt)),
-		})
-	}
-	return d, nil
 }
 
 // readNamespace reads linearizably in a namespace that must exist; "" becomes the default one.

@@ -26,6 +26,9 @@ func policyOf(s runtime.Settings) task.Policy {
 		ResultRequired: s.ResultRequired, MaxLost: s.MaxLost,
 		KeepSuccess: millis(s.KeepSuccess), KeepFailure: millis(s.KeepFailure),
 		ParamsSchema: s.ParamsSchema, ResultSchema: s.ResultSchema,
+		RepeatEvery: millis(s.RepeatEvery), RepeatAny: s.RepeatAny,
+		MaxConcurrent: s.MaxConcurrent, ConcurrencyKey: s.ConcurrencyKey, MaxPerKey: s.MaxPerKey, KeyStrict: s.KeyStrict,
+		Lease: millis(s.Lease),
 	}
 }
 
@@ -59,8 +62,19 @@ func onError(word string) task.OnError {
 	return task.OnErrorDefault
 }
 
-// manifestOf is the way back: a behavior's entry of the manifest with every default filled in, as the API shows it.
-func manifestOf(name string, p *task.Policy) (json.RawMessage, error) {
+// manifestOf is the way back: a behavior's entry of the manifest with every default filled in, as the API shows it. What
+// it shows of an external behavior can be put again as it is.
+func manifestOf(name string, v *task.Version) (json.RawMessage, error) {
+	b := entryOf(name, &v.Policy)
+	if v.Module != "" {
+		return json.Marshal(b)
+	}
+	b.OnTrap, b.OnExhausted, b.HeartbeatTimeout = "", "", nil
+	b.Limits.MemoryBytes, b.Limits.LogBytes = nil, nil
+	return json.Marshal(runtime.External{Kind: kindExternal, Lease: duration(v.Policy.Lease), Behavior: b})
+}
+
+func entryOf(name string, p *task.Policy) runtime.Behavior {
 	b := runtime.Behavior{
 		Name: name, Description: p.Description,
 		ID: &runtime.ID{Strategy: idStrategyWord(p.IDStrategy), From: p.IDFrom},
@@ -69,7 +83,8 @@ func manifestOf(name string, p *task.Policy) (json.RawMessage, error) {
 			MultiplierThousandths: &p.Retry.MultiplierThousandth, MaxInterval: duration(p.Retry.MaxInterval),
 			JitterPercent: &p.Retry.JitterPercent,
 		},
-		RunTimeout: duration(p.RunTimeout), CancelGrace: duration(p.CancelGrace),
+		RunTimeout: duration(p.RunTimeout), HeartbeatTimeout: given(p.HeartbeatTimeout), CancelGrace: duration(p.CancelGrace),
+		RepeatEvery: given(p.RepeatEvery),
 		Limits: &runtime.Limits{
 			MemoryBytes: &p.Limits.MemoryBytes, ParamsBytes: &p.Limits.ParamsBytes, ResultBytes: &p.Limits.ResultBytes,
 			CheckpointBytes: &p.Limits.CheckpointBytes, LogBytes: &p.Limits.LogBytes,
@@ -77,15 +92,36 @@ func manifestOf(name string, p *task.Policy) (json.RawMessage, error) {
 		OnTrap: onErrorWord(p.OnTrap, "retry"), OnTimeout: onErrorWord(p.OnTimeout, "retry"),
 		OnExhausted: onErrorWord(p.OnExhausted, "fail"),
 		MaxLost:     &p.MaxLost, Retention: &runtime.Retention{Success: duration(p.KeepSuccess), Failure: duration(p.KeepFailure)},
-		Result: "optional", ParamsSchema: p.ParamsSchema, ResultSchema: p.ResultSchema,
-	}
-	if p.HeartbeatTimeout > 0 {
-		b.HeartbeatTimeout = duration(p.HeartbeatTimeout)
+		ConcurrencyKey: p.ConcurrencyKey,
+		Result:         "optional", ParamsSchema: p.ParamsSchema, ResultSchema: p.ResultSchema,
 	}
 	if p.ResultRequired {
 		b.Result = "required"
 	}
-	return json.Marshal(b)
+	switch {
+	case p.RepeatEvery > 0 && p.RepeatAny:
+		b.RepeatOn = "any"
+	case p.RepeatEvery > 0:
+		b.RepeatOn = "success"
+	}
+	if p.MaxConcurrent > 0 {
+		b.MaxConcurrent = &p.MaxConcurrent
+	}
+	if p.ConcurrencyKey != "" {
+		b.MaxPerKey = &p.MaxPerKey
+	}
+	if p.KeyStrict {
+		b.KeyOrder = "strict"
+	}
+	return b
+}
+
+// given is nil for what no manifest can say: a duration of nothing that means "none".
+func given(m task.Millis) *runtime.Duration {
+	if m == 0 {
+		return nil
+	}
+	return duration(m)
 }
 
 // onErrorWord names a choice; byDefault is what SPEC R2 says when the manifest says nothing.

@@ -39,19 +39,6 @@ func (n *Node) read(ctx context.Context, o readOptions, fn func(*task.Machine)) 
 	return storeError(n.store.Read(rctx, noted), false)
 }
 
-// proposeOne proposes a command and turns a rejection into an error.
-func (n *Node) proposeOne(ctx context.Context, cmd task.Command) (task.Result, error) {
-	rs, err := n.store.Propose(ctx, cmd)
-	if err != nil {
-		return task.Result{}, storeError(err, true)
-	}
-	api.SetIndex(ctx, rs[0].Index)
-	if e := resultError(&rs[0]); e != nil {
-		return task.Result{}, e
-	}
-	return rs[0], nil
-}
-
 func asError(err error) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/taskrt/taskrt/api"
@@ -10,60 +11,109 @@ import (
 
 // Submit implements api.Service.
 func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
-	cmd, err := n.prepare(ctx, &r)
+	res, err := n.proposeValid(ctx, func() (task.Command, error) { return n.prepare(ctx, &r) })
 	if err != nil {
 		return nil, err
 	}
-	res, err := n.proposeOne(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	var reply *api.SubmitReply
-	n.store.Local(func(m *task.Machine) { reply = submitReply(view{m}, &res) })
-	return reply, nil
+	return n.submitReply(&res), nil
 }
 
-// SubmitBatch implements api.Service: what is wrong with one task is its own answer, the others are submitted.
-func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
-	if err := api.CheckBatch(rs); err != nil {
-		return nil, err
-	}
-	out := make([]api.SubmitResult, len(rs))
-	var cmds []task.Command
-	var at []int // the request that each command comes from
-	for i := range rs {
-		cmd, err := n.prepare(ctx, &rs[i])
-		if err != nil {
-			if out[i].Error = asError(err); out[i].Error.Status >= 500 {
-				return nil, out[i].Error // nothing was proposed yet: the whole batch can be sent again
-			}
-			continue
-		}
-		cmds, at = append(cmds, cmd), append(at, i)
-	}
-	if len(cmds) == 0 {
-		return out, nil
-	}
-	results, err := n.store.Propose(ctx, cmds...)
-	if err != nil {
-		return nil, storeError(err, true)
-	}
-	n.store.Local(func(m *task.Machine) {
-		for j := range results {
-			r, i := &results[j], at[j]
-			api.SetIndex(ctx, r.Index)
-			if e := resultError(r); e != nil {
-				out[i].Error = e
-				continue
-			}
-			out[i].SubmitReply = submitReply(view{m}, r)
-		}
-	})
-	return out, nil
+func (n *Node) submitReply(r *task.Result) (reply *api.SubmitReply) {
+	n.store.Local(func(m *task.Machine) { reply = submitReply(view{m}, r) })
+	return reply
 }
 
 func submitReply(v view, r *task.Result) *api.SubmitReply {
 	return &api.SubmitReply{Task: v.task(r.Task), Outcome: r.Outcome.String()}
+}
+
+// SubmitBatch implements api.Service: what is wrong with one task is its own answer, the others are submitted. Those
+// whose behavior was changed under them are checked and proposed again, alone.
+func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
+	if err := api.CheckBatch(rs); err != nil {
+		return nil, err
+	}
+	b := batch{n: n, rs: rs, out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs))}
+	for i := range rs {
+		b.todo = append(b.todo, i)
+	}
+	for round := 0; len(b.todo) > 0; round++ {
+		err := error(errKeepsChanging())
+		if round < maxRounds {
+			err = b.round(ctx, round == 0)
+		}
+		switch {
+		case err != nil && round == 0:
+			return nil, err
+		case err != nil: // others of the batch were submitted: it has an answer
+			b.fail(asError(err))
+		}
+	}
+	return b.out, nil
+}
+
+// batch is a SubmitBatch under way.
+type batch struct {
+	n    *Node
+	rs   []api.SubmitRequest
+	out  []api.SubmitResult
+	cmds []task.Command // of this round, nil for what is answered; its place is what an idempotency key knows a task by
+	todo []int          // what has no answer yet
+}
+
+func (b *batch) fail(e *api.Error) {
+	for _, i := range b.todo {
+		b.out[i].Error = e
+	}
+	b.todo = nil
+}
+
+// round checks and proposes what has no answer. In the first one, what no task is to blame for is the batch's error:
+// nothing was done, all of it can be sent again.
+func (b *batch) round(ctx context.Context, first bool) error {
+	left := false
+	for _, i := range b.todo {
+		b.cmds[i] = nil
+		cmd, err := b.n.prepare(ctx, &b.rs[i])
+		if err != nil {
+			if b.out[i].Error = asError(err); first && b.out[i].Error.Status >= 500 {
+				return b.out[i].Error
+			}
+			continue
+		}
+		b.cmds[i], left = cmd, true
+	}
+	if !left {
+		b.todo = nil
+		return nil
+	}
+	results, err := b.n.propose(ctx, b.cmds...)
+	if err != nil {
+		b.todo = slices.DeleteFunc(b.todo, func(i int) bool { return b.cmds[i] == nil })
+		return err
+	}
+	var again []int
+	b.n.store.Local(func(m *task.Machine) {
+		for _, i := range b.todo {
+			switch r := &results[i]; {
+			case b.cmds[i] == nil:
+			case r.Code == task.BehaviorWasChanged:
+				again = append(again, i)
+				continue
+			case r.Code != task.OK:
+				b.out[i].Error = resultError(r)
+			default:
+				b.out[i].SubmitReply = submitReply(view{m}, r)
+			}
+			b.cmds[i] = nil
+		}
+	})
+	if b.todo = again; len(again) > 0 {
+		if err := b.n.catchUp(ctx); err != nil {
+			b.fail(asError(err))
+		}
+	}
+	return nil
 }
 
 // prepare checks a request against everything that can be known before proposing, and draws the ID (SPEC I1, I2).
@@ -79,35 +129,54 @@ func (n *Node) prepare(ctx context.Context, r *api.SubmitRequest) (task.Submit, 
 	if !ok {
 		return task.Submit{}, api.FieldError(api.CodeBehaviorNotFound, "behavior", "%s has no active version", r.Behavior)
 	}
-	cmd := task.Submit{
-		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior,
-		Params: payloadOf(r.Params, r.ParamsBase64), IfExists: ifExists(r.IfExists),
-		Labels: labelsOf(r.Labels), Priority: 4,
-		HasParams: r.Params != nil || r.ParamsBase64 != nil,
-	}
-	if size, limit := int64(len(cmd.Params.Data)), v.Policy.Limits.ParamsBytes; limit > 0 && size > limit {
-		return task.Submit{}, api.LimitError("params", limit, "%d bytes, behavior %s takes at most %d", size, r.Behavior, limit)
-	}
-	id := schemaID{r.Namespace, r.Behavior, v.Version}
-	if err := n.schemas.check(id, v.Policy.ParamsSchema, cmd.Params); err != nil {
+	cmd := submitOf(r)
+	cmd.BehaviorRev = b.Rev
+	if cmd.ConcurrencyKey, err = n.checkParams(b, v, cmd.Params); err != nil {
 		return task.Submit{}, err
-	}
-	if r.NotBefore != nil {
-		cmd.NotBefore = task.Time(r.NotBefore.UnixMilli())
-	}
-	if r.Delay != nil {
-		cmd.Delay = delayMillis(*r.Delay)
-	}
-	if r.Deadline != nil {
-		cmd.Deadline = task.Time(r.Deadline.UnixMilli())
-	}
-	if r.Priority != nil {
-		cmd.Priority = int8(*r.Priority)
 	}
 	if cmd.ID == "" {
 		cmd.ID, err = drawID(&cmd, &v.Policy)
 	}
 	return cmd, err
+}
+
+// submitOf is the command of a request that has been checked.
+func submitOf(r *api.SubmitRequest) task.Submit {
+	cmd := task.Submit{
+		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior,
+		Params: payloadOf(r.Params, r.ParamsBase64), IfExists: ifExists(r.IfExists),
+		Labels: labelsOf(r.Labels), Priority: 4,
+		HasParams: r.Params != nil || r.ParamsBase64 != nil,
+		NotBefore: timeValue(r.NotBefore), Deadline: timeValue(r.Deadline),
+	}
+	if r.Delay != nil {
+		cmd.Delay = delayMillis(*r.Delay)
+	}
+	if r.Priority != nil {
+		cmd.Priority = int8(*r.Priority)
+	}
+	return cmd
+}
+
+// checkParams checks params against the active version v of a behavior: its limit, its schema (SPEC B1). It returns their
+// concurrency key (SPEC L11).
+func (n *Node) checkParams(b *task.Behavior, v *task.Version, p task.Payload) (key string, err error) {
+	if size, limit := int64(len(p.Data)), v.Policy.Limits.ParamsBytes; limit > 0 && size > limit {
+		return "", api.LimitError("params", limit, "%d bytes, behavior %s takes at most %d", size, b.Name, limit)
+	}
+	id := schemaID{b.Namespace, b.Name, v.Version}
+	if err := n.schemas.check(id, v.Policy.ParamsSchema, p); err != nil {
+		return "", err
+	}
+	return concurrencyKey(&v.Policy, p)
+}
+
+// timeValue is 0 for no time.
+func timeValue(t *api.Time) task.Time {
+	if t == nil {
+		return 0
+	}
+	return task.Time(t.UnixMilli())
 }
 
 // delayMillis rounds up: a task never starts earlier than asked (SPEC R1).

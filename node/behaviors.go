@@ -1,0 +1,162 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Kinds of behaviors: those that a module implements, and external ones (SPEC B7).
+const (
+	kindWasm     = "wasm"
+	kindExternal = runtime.KindExternal
+)
+
+func behaviorOf(b *task.Behavior) api.Behavior {
+	a := api.Behavior{Name: b.Name, Version: b.Active, Kind: kindWasm, Paused: b.Paused}
+	if b.External {
+		a.Kind = kindExternal
+	}
+	return a
+}
+
+// detailOf is a behavior as the API shows it: the manifest's entry of the active version, and all versions, newest first.
+func detailOf(b *task.Behavior) (*api.BehaviorDetail, error) {
+	d := &api.BehaviorDetail{Behavior: behaviorOf(b), Manifest: json.RawMessage("{}"), Versions: []api.BehaviorVersion{}}
+	if v, ok := b.Find(""); ok {
+		manifest, err := manifestOf(b.Name, v)
+		if err != nil {
+			return nil, api.NewError(api.CodeInternal, "show the manifest: %v", err)
+		}
+		d.Module, d.Manifest = v.Module, manifest
+	}
+	for _, v := range slices.Backward(b.Versions) {
+		d.Versions = append(d.Versions, api.BehaviorVersion{
+			Version: v.Version, Module: v.Module, Active: v.Version == b.Active, ActivatedAt: api.TimeOf(int64(v.ActivatedAt)),
+		})
+	}
+	return d, nil
+}
+
+// Behaviors implements api.Service.
+func (n *Node) Behaviors(ctx context.Context, namespace string) ([]api.Behavior, error) {
+	out := []api.Behavior{}
+	err := n.readNamespace(ctx, &namespace, func(m *task.Machine) {
+		for _, b := range m.Behaviors(namespace) {
+			out = append(out, behaviorOf(b))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Behavior implements api.Service.
+func (n *Node) Behavior(ctx context.Context, namespace, name string) (*api.BehaviorDetail, error) {
+	var b *task.Behavior
+	if err := n.readNamespace(ctx, &namespace, func(m *task.Machine) { b = m.Behavior(namespace, name) }); err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, api.NewError(api.CodeBehaviorNotFound, "no behavior %.130s", name)
+	}
+	return detailOf(b)
+}
+
+// behaviorName checks the two parts of a behavior's name.
+func behaviorName(namespace, name string) (string, error) {
+	if namespace == "" {
+		namespace = task.DefaultNamespace
+	}
+	return namespace, api.CheckBehaviorName("name", name)
+}
+
+// PutBehavior implements api.Service. The version is a hash of the definition in its canonical form: the same definition
+// is the same version, and putting it again changes nothing (SPEC B2, J1).
+func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.PutBehaviorReply, error) {
+	namespace, err := behaviorName(r.Namespace, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	x, err := runtime.ParseExternal(r.Name, r.Policy)
+	if err != nil {
+		return nil, policyError(err)
+	}
+	settings := x.Settings()
+	if err := checkSchemas(settings); err != nil {
+		return nil, policyError(err)
+	}
+	canonical, err := x.Canonical()
+	if err != nil {
+		return nil, api.NewError(api.CodeInternal, "write the definition: %v", err)
+	}
+	sum := sha256.Sum256(append([]byte("external\x00"), canonical...))
+	res, err := n.proposeOne(ctx, task.PutBehavior{
+		Namespace: namespace, Name: r.Name, Version: hex.EncodeToString(sum[:]), Policy: policyOf(settings),
+	})
+	if err != nil {
+		return nil, err
+	}
+	d, err := detailOf(res.Behavior)
+	return &api.PutBehaviorReply{Behavior: d, Created: res.Outcome == task.SubmitCreated}, err
+}
+
+// policyError turns what is wrong with a definition into a 400 that names the field: it is a JSON body, no upload.
+func policyError(err error) error {
+	e := asError(uploadError(err))
+	if e.Code != string(runtime.BadManifest) {
+		return e
+	}
+	bad := api.FieldError(api.CodeInvalidField, e.Field, "%s", e.Detail)
+	bad.Limit = e.Limit
+	return bad
+}
+
+// DeleteBehavior implements api.Service (SPEC B8).
+func (n *Node) DeleteBehavior(ctx context.Context, namespace, name string, purge bool) error {
+	namespace, err := behaviorName(namespace, name)
+	if err != nil {
+		return err
+	}
+	_, err = n.proposeOne(ctx, task.DeleteBehavior{Namespace: namespace, Name: name, Purge: purge})
+	return err
+}
+
+// maxVersionName bounds the name of a version in a request: they are hex SHA-256.
+const maxVersionName = 64
+
+// ActivateVersion implements api.Service: rollback (SPEC B2).
+func (n *Node) ActivateVersion(ctx context.Context, namespace, name, version string) (*api.BehaviorDetail, error) {
+	namespace, err := behaviorName(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if version == "" || len(version) > maxVersionName {
+		return nil, api.FieldError(api.CodeInvalidField, "version", "must be 1 to %d characters", maxVersionName)
+	}
+	return n.changeBehavior(ctx, task.ActivateVersion{Namespace: namespace, Name: name, Version: version})
+}
+
+// PauseBehavior implements api.Service (SPEC L10).
+func (n *Node) PauseBehavior(ctx context.Context, namespace, name string, paused bool) (*api.BehaviorDetail, error) {
+	namespace, err := behaviorName(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return n.changeBehavior(ctx, task.PauseBehavior{Namespace: namespace, Name: name, Paused: paused})
+}
+
+func (n *Node) changeBehavior(ctx context.Context, cmd task.Command) (*api.BehaviorDetail, error) {
+	res, err := n.proposeOne(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return detailOf(res.Behavior)
+}

@@ -1,0 +1,93 @@
+package node
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/task"
+)
+
+// maxRounds bounds how often a request is validated again because the behavior was changed under it.
+const maxRounds = 10
+
+// propose replicates the commands of one request, under the client's idempotency key if there is one (SPEC H4). A nil
+// command only keeps its place: under a key, a command is known by its place in the request. Rejections are in the
+// results, whose order is that of cmds; the error is an *api.Error.
+func (n *Node) propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
+	var rs []task.Result
+	var err error
+	if once, ok := api.OnceOf(ctx); ok {
+		rs, err = n.store.ProposeKeyed(ctx, raftstore.Key{Process: once.Key, Body: once.Body}, cmds...)
+	} else {
+		rs, err = n.proposeDense(ctx, cmds)
+	}
+	if err != nil {
+		return nil, storeError(err, true)
+	}
+	for i := range rs {
+		api.SetIndex(ctx, rs[i].Index)
+	}
+	return rs, nil
+}
+
+// proposeDense proposes what is not nil.
+func (n *Node) proposeDense(ctx context.Context, cmds []task.Command) ([]task.Result, error) {
+	var these []task.Command
+	var at []int
+	for i, c := range cmds {
+		if c != nil {
+			these, at = append(these, c), append(at, i)
+		}
+	}
+	rs, err := n.store.Propose(ctx, these...)
+	if err != nil || len(these) == len(cmds) {
+		return rs, err
+	}
+	results := make([]task.Result, len(cmds))
+	for i := range rs {
+		results[at[i]] = rs[i]
+	}
+	return results, nil
+}
+
+// proposeOne proposes a command and turns a rejection into an error.
+func (n *Node) proposeOne(ctx context.Context, cmd task.Command) (task.Result, error) {
+	rs, err := n.propose(ctx, cmd)
+	if err != nil {
+		return task.Result{}, err
+	}
+	if e := resultError(&rs[0]); e != nil {
+		return task.Result{}, e
+	}
+	return rs[0], nil
+}
+
+// proposeValid proposes the command that validate makes of this node's state. If the behavior that it was checked against
+// has been changed by the time that it is applied, nothing was done: this node catches up, and it is made anew (SPEC B2:
+// a version becomes active at one point in the log, also for the checks of a submit).
+func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, error)) (task.Result, error) {
+	for range maxRounds {
+		cmd, err := validate()
+		if err != nil {
+			return task.Result{}, err
+		}
+		r, err := n.proposeOne(ctx, cmd)
+		if api.CodeOf(err) != string(task.BehaviorWasChanged) {
+			return r, err
+		}
+		if err := n.catchUp(ctx); err != nil {
+			return task.Result{}, err
+		}
+	}
+	return task.Result{}, errKeepsChanging()
+}
+
+func errKeepsChanging() error {
+	return api.NewError(api.CodeNotReady, "the behavior keeps changing; nothing was done; try again")
+}
+
+// catchUp brings this node's state to what the cluster had decided when it was called.
+func (n *Node) catchUp(ctx context.Context) error {
+	return n.read(ctx, readOptions{}, func(*task.Machine) {})
+}

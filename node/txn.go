@@ -1,0 +1,124 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Txn implements api.Service (SPEC X1). Every part is checked as the single request would be; what only the state can
+// tell is decided where the command is applied, all reasons at once.
+func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error) {
+	if err := checked(&r); err != nil {
+		return nil, err
+	}
+	res, err := n.proposeValid(ctx, func() (task.Command, error) { return n.txnOf(ctx, &r) })
+	if err != nil {
+		return nil, err
+	}
+	reply := &api.TxnReply{Tasks: make([]*api.Task, len(res.Tasks))}
+	n.store.Local(func(m *task.Machine) {
+		for i, t := range res.Tasks {
+			reply.Tasks[i] = view{m}.task(t)
+		}
+	})
+	return reply, nil
+}
+
+// txnOf is the command of a request that has been checked.
+func (n *Node) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, error) {
+	cmd := task.Txn{Namespace: r.Namespace}
+	for _, d := range r.Depends {
+		cmd.Depends = append(cmd.Depends, task.TxnDepend{ID: d.ID, Rev: d.Rev, Token: d.Token})
+	}
+	for i := range r.Submit {
+		s := r.Submit[i]
+		s.Namespace = r.Namespace
+		part, err := n.prepare(ctx, &s)
+		if err != nil {
+			return nil, partError("submit", i, err)
+		}
+		cmd.Submits = append(cmd.Submits, part)
+	}
+	for i := range r.Update {
+		part, err := n.txnUpdate(ctx, r.Namespace, &r.Update[i])
+		if err != nil {
+			return nil, partError("update", i, err)
+		}
+		cmd.Updates = append(cmd.Updates, part)
+	}
+	for i := range r.Finish {
+		f := r.Finish[i]
+		f.Namespace = r.Namespace
+		part, err := n.finishOf(ctx, &f)
+		if err != nil {
+			return nil, partError("finish", i, err)
+		}
+		cmd.Finishes = append(cmd.Finishes, part)
+	}
+	for _, d := range r.Delete {
+		cmd.Deletes = append(cmd.Deletes, task.TxnDelete{ID: d.ID, Rev: d.Rev})
+	}
+	return cmd, nil
+}
+
+// partError names the part of a transaction that an error is about.
+func partError(list string, i int, err error) error {
+	e := *asError(err)
+	at := fmt.Sprintf("%s[%d]", list, i)
+	if e.Field == "" {
+		e.Detail = at + ": " + e.Detail
+	} else {
+		e.Field = at + "." + e.Field
+	}
+	return &e
+}
+
+// noSuchTask stands for the rev of a behavior in an update whose task is not there: there was nothing to check its
+// params with. Should the task be there when the transaction is applied, it is checked and proposed again.
+const noSuchTask = math.MaxUint64
+
+func (n *Node) txnUpdate(ctx context.Context, namespace string, u *api.TxnUpdate) (task.TxnUpdate, error) {
+	c := task.TxnUpdate{ID: u.ID, Rev: u.Rev, Labels: labelsOf(u.Labels), HasLabels: u.Labels != nil}
+	if u.NotBefore != nil {
+		c.NotBefore = new(timeValue(u.NotBefore))
+	}
+	if u.Delay != nil {
+		c.Delay = new(delayMillis(*u.Delay))
+	}
+	if u.Deadline != nil {
+		c.Deadline = new(timeValue(u.Deadline))
+	}
+	if u.Priority != nil {
+		c.Priority = new(int8(*u.Priority))
+	}
+	if u.Params == nil && u.ParamsBase64 == nil {
+		return c, nil
+	}
+	c.Params = new(payloadOf(u.Params, u.ParamsBase64))
+	p, err := n.existingParams(ctx, task.Key{Namespace: namespace, ID: u.ID}, *c.Params)
+	switch api.CodeOf(err) {
+	case "":
+		c.BehaviorRev, c.ConcurrencyKey = p.rev, p.key
+		return c, err
+	case api.CodeTaskNotFound:
+		c.BehaviorRev = noSuchTask
+		return c, nil
+	}
+	return c, err
+}
+
+// finishOf is the command of a finish over HTTP.
+func (n *Node) finishOf(_ context.Context, r *api.FinishRequest) (task.Finish, error) {
+	c := task.Finish{
+		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq,
+		Result: payloadOf(r.Result, r.ResultBase64), Again: timeValue(r.AgainAt), External: true,
+	}
+	if e := r.Error; e != nil {
+		c.Error = &task.Error{Code: e.Code, Message: e.Message, Retryable: e.Retryable == nil || *e.Retryable, Details: payloadOf(e.Details, nil)}
+	}
+	return c, nil
+}
