@@ -48,7 +48,7 @@ func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command)
 	}
 	next := places
 	rs, err := inChunks(these, func(these []task.Command, patient bool) ([]task.Result, error) {
-		rs, _, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return key.proposals(next, these) })
+		rs, _, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return key.proposals(places[0], next, these) })
 		next = next[len(these):]
 		return rs, err
 	})
@@ -57,16 +57,20 @@ func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command)
 	}
 	results := make([]task.Result, len(cmds))
 	for i, r := range rs {
+		if r.Code == task.OriginForgotten { // the key was forgotten while the request was on its way
+			return nil, fmt.Errorf("%w: the answers are no longer kept", ErrOutcomeUnknown)
+		}
 		results[places[i]] = r
 	}
 	return results, nil
 }
 
-// proposals builds what is sent for commands that stand at the first of the places.
-func (k Key) proposals(places []int, cmds []task.Command) []task.Proposal {
+// proposals builds what is sent for commands that stand at the first of the places; lowest is the place of the request's
+// first command.
+func (k Key) proposals(lowest int, places []int, cmds []task.Command) []task.Proposal {
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
-		o := task.Origin{Process: k.Process, Seq: uint64(places[i]) + 1, Lowest: 1, Body: max(k.Body, 1)}
+		o := task.Origin{Process: k.Process, Seq: uint64(places[i]) + 1, Lowest: uint64(lowest) + 1, Body: max(k.Body, 1)}
 		ps[i] = task.Proposal{Origin: o, Command: c}
 	}
 	return ps

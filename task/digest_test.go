@@ -231,7 +231,7 @@ func fixture() *Machine {
 	apply(0, Beat{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 3, Progress: &Payload{JSON, []byte("1")}, Checkpoint: &Payload{Bytes, []byte("c")}})
 	index++
 	m.Apply(Header{Index: index, Term: 1, LeaseNow: LeaseTime(index)}, []Proposal{{
-		Origin: Origin{Process: 6, Seq: 1, Body: 9}, Command: Cancel{Key: Key{DefaultNamespace, "nobody"}},
+		Origin: Origin{Process: 6, Seq: 1, Lowest: 1, Body: 9}, Command: Cancel{Key: Key{DefaultNamespace, "nobody"}},
 	}})
 	apply(7, Finish{Key: Key{DefaultNamespace, "success"}, Token: 2, Result: Payload{JSON, []byte("2")}})
 	apply(8, Finish{Key: Key{DefaultNamespace, "failure"}, Token: 3, Error: &Error{Code: "X", Message: "m", Details: Payload{JSON, []byte("{}")}}})

@@ -34,7 +34,7 @@ func (m *Machine) proposeKeyed(p *Proposal) Result {
 	switch {
 	case k == nil && int64(len(m.keys)) >= m.limits.Keys, m.keyBytes >= m.limits.KeyBytes:
 		return m.stamped(refuse(KeysExhausted, "too many idempotency keys are remembered: try again later, or without one"))
-	case k == nil && o.Seq != 1: // the rest of a request whose beginning was forgotten on the way
+	case k == nil && o.Seq != o.Lowest: // the rest of a request whose beginning was forgotten on the way
 		return m.stamped(refuse(OriginForgotten, "the answers under this idempotency key are no longer known"))
 	case k == nil:
 		k = &clientKey{id: o.Process, body: o.Body, first: m.leaseNow}

@@ -141,6 +141,7 @@ func (s *script) entry(lines []string) error {
 			}
 		}
 		if k := a.text("key", ""); k != "" {
+			p.Origin.Lowest = 1
 			if _, err := fmt.Sscanf(k, "%d/%d/%d", &p.Origin.Process, &p.Origin.Seq, &p.Origin.Body); err != nil {
 				return err
 			}
