@@ -81,6 +81,7 @@ func (m *Machine) Check() error {
 		c.sum += hashDrained(node)
 	}
 	c.keys()
+	c.records()
 	c.heaps()
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
 	c.expect(c.sum == m.sum, "the sum over the records is %x, recounted %x", m.sum, c.sum)

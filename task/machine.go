@@ -1,6 +1,10 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/task/records"
+)
 
 // Machine is the replicated state machine. One writer calls Apply; between two Applies any number of readers may call
 // the read methods, Plan, NextTick and Check. Freeze counts as a writer. The machine does no locking.
@@ -18,6 +22,7 @@ type Machine struct {
 	processes map[uint64]*process
 	drained   map[string]bool // node IDs (SPEC L10)
 	keys      map[uint64]*clientKey
+	records   map[string]*records.Set // of the TaskStore API, by namespace
 
 	// Derived: rebuilt by Restore, verified by Check.
 	future    heap[*row] // waiting, not_before > now; by not_before
@@ -106,6 +111,7 @@ func NewMachine(options ...Option) *Machine {
 		processes: map[uint64]*process{},
 		drained:   map[string]bool{},
 		keys:      map[uint64]*clientKey{},
+		records:   map[string]*records.Set{},
 		finals:    map[string]int64{},
 	}
 	m.limits = DefaultLimit()

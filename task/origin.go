@@ -138,6 +138,9 @@ func (m *Machine) answer(owner, seq uint64, r *Result) answer {
 	return answer{seq: seq, result: r, hash: hashAnswer(owner, seq, r, taskHash), bytes: payloadBytes(r)}
 }
 
+// recordOverhead is about what a StoreRecord in an answer takes besides its texts: there may be thousands.
+const recordOverhead = 80
+
 // payloadBytes counts what can be large in an answer.
 func payloadBytes(r *Result) int64 {
 	n := taskBytes(r.Task)
@@ -146,7 +149,7 @@ func payloadBytes(r *Result) int64 {
 	}
 	for _, x := range r.Records {
 		if x != nil {
-			n += int64(len(x.Data))
+			n += recordOverhead + int64(len(x.Group)+len(x.Data))
 		}
 	}
 	return n

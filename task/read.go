@@ -21,6 +21,7 @@ type Filter struct {
 type Counts struct {
 	Created, Running, Retrying, Success, Failure int64 // Retrying: outcome with not_before; the last two are final ones
 	Sessions, Behaviors, Modules                 int64
+	Records                                      int64 // of the TaskStore API
 }
 
 // Index returns the log index of the last entry applied.

@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// Record is one record of a snapshot: *Head, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer or *Task, in this order.
+// Record is one record of a snapshot: *Head, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
+// *Task or *StoreRecord, in this order.
 type Record interface{ record() }
 
 func (*Head) record()      {}
@@ -43,6 +44,7 @@ type Head struct {
 	Answers   int64 `cbor:"16,keyasint"`
 	Tasks     int64 `cbor:"17,keyasint"`
 	Keys      int64 `cbor:"18,keyasint"`
+	Records   int64 `cbor:"22,keyasint,omitempty"` // StoreRecords
 
 	Floor   LeaseTime `cbor:"19,keyasint,omitempty"` // lease_now of the first entry of the term (SPEC C3)
 	Drained []string  `cbor:"20,keyasint,omitempty"` // drained nodes by ID (SPEC L10)
@@ -79,12 +81,13 @@ type Frozen struct {
 	processes []process
 	keys      []clientKey
 	pages     []*page
+	records   []frozenRecords
 }
 
-// Freeze returns the state as it is now. It copies tables of pointers: to pages of tasks, to behaviors, modules,
+// Freeze returns the state as it is now. It copies tables of pointers: to pages of tasks and records, to behaviors, modules,
 // sessions and processes; no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
-	f := &Frozen{pages: m.store.freeze()}
+	f := &Frozen{pages: m.store.freeze(), records: m.freezeRecords()}
 	for _, b := range m.byName {
 		if b.behavior != nil {
 			f.behaviors = append(f.behaviors, b.behavior)
@@ -108,7 +111,8 @@ func (m *Machine) Freeze() *Frozen {
 		SessionID: m.sessionID, Sum: m.sum, Before: m.before, Digest: m.digestSum(), Limit: m.limits,
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
 		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.n),
-		Floor: m.floor, Drained: m.DrainedNodes(),
+		Records: m.counts.Records,
+		Floor:   m.floor, Drained: m.DrainedNodes(),
 	}
 	return f
 }
@@ -145,6 +149,7 @@ func (f *Frozen) Records(yield func(Record) bool) {
 			return
 		}
 	}
+	f.yieldRecords(yield)
 }
 
 func (f *Frozen) yieldAnswers(yield func(Record) bool) bool {
@@ -204,11 +209,12 @@ func Restore(records iter.Seq2[Record, error]) (*Machine, error) {
 
 // restorer collects records; everything derived is built when all are there and the digest is right.
 type restorer struct {
-	m       *Machine
-	head    *Head
-	answers int64
-	last    uint64 // CreatedRev of the last task
-	strings map[string]string
+	m          *Machine
+	head       *Head
+	answers    int64
+	last       uint64 // CreatedRev of the last task
+	lastRecord StoreRecord
+	strings    map[string]string
 }
 
 // same returns one copy for equal strings: names of namespaces, behaviors, versions and workers occur in every task.
@@ -279,6 +285,8 @@ func (r *restorer) take(record Record) error {
 		return r.takeAnswer(x)
 	case *Task:
 		return r.takeTask(x)
+	case *StoreRecord:
+		return r.takeStoreRecord(x)
 	default:
 		return bad("unknown record %T", record)
 	}
@@ -358,6 +366,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"keys", int64(len(m.keys)), h.Keys},
 		{"answers", r.answers, h.Answers},
 		{"tasks", int64(m.store.n), h.Tasks},
+		{"records", m.counts.Records, h.Records},
 	} {
 		if c.have != c.want {
 			return nil, bad("%d %s, the head says %d", c.have, c.kind, c.want)

@@ -1,5 +1,11 @@
 package task
 
+import (
+	"math"
+
+	"github.com/taskrt/taskrt/task/records"
+)
+
 // StoreRecord is one record of the TaskStore API: a plain coordination task in a free-form group, beside the tasks and
 // invisible to them (SPEC X2). It is immutable: a change makes a new one with a new ID, which is a rev.
 type StoreRecord struct {
@@ -57,6 +63,133 @@ type StoreRefusal struct {
 	Owned   []uint64 `cbor:"4,keyasint,omitempty"`
 }
 
-func (c StoreUpdate) apply(m *Machine) Result { return invalid("update", "not yet") }
+func (c StoreUpdate) apply(m *Machine) Result {
+	if r := c.check(m); r.Code != OK {
+		return r
+	}
+	set := m.records[c.Namespace]
+	var no StoreRefusal
+	for _, x := range c.Changes {
+		m.mayWrite(set, x.ID, c.Client, &no.Changes, &no.Owned)
+	}
+	for _, id := range c.Deletes {
+		m.mayWrite(set, id, c.Client, &no.Deletes, &no.Owned)
+	}
+	no.Depends = missingRecords(set, c.Depends)
+	if len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
+		return no.result()
+	}
+	made := make([]*StoreRecord, 0, len(c.Adds)+len(c.Changes))
+	for _, x := range c.Adds {
+		made = append(made, m.addRecord(StoreRecord{
+			Namespace: c.Namespace, Group: x.Group, Owner: c.Client, Available: m.availableAt(x.Available), Data: x.Data,
+		}))
+	}
+	for _, x := range c.Changes {
+		old := m.dropRecord(c.Namespace, x.ID)
+		made = append(made, m.addRecord(StoreRecord{
+			Namespace: c.Namespace, Group: old.Group, Owner: c.Client, Available: m.availableAt(x.Available), Data: x.Data,
+		}))
+	}
+	for _, id := range c.Deletes {
+		m.dropRecord(c.Namespace, id)
+	}
+	return Result{Records: made}
+}
 
-func (c StoreClaim) apply(m *Machine) Result { return invalid("claim", "not yet") }
+// check refuses what no state could make possible.
+func (c *StoreUpdate) check(m *Machine) Result {
+	parts := len(c.Adds) + len(c.Changes) + len(c.Deletes)
+	switch {
+	case !m.NamespaceExists(c.Namespace):
+		return noNamespace()
+	case parts == 0:
+		return invalid("update", "it adds, changes and deletes nothing")
+	case parts+len(c.Depends) > MaxStoreParts:
+		return invalid("update", "too many parts")
+	}
+	for i := range c.Adds {
+		if c.Adds[i].Group == "" {
+			return invalid("adds", "a record needs a group")
+		}
+	}
+	seen := make(map[uint64]bool, len(c.Changes)+len(c.Deletes))
+	for i := range c.Changes {
+		if id := c.Changes[i].ID; seen[id] {
+			return invalid("updates", "an ID stands twice in updates and deletes")
+		} else {
+			seen[id] = true
+		}
+	}
+	for _, id := range c.Deletes {
+		if seen[id] {
+			return invalid("deletes", "an ID stands twice in updates and deletes")
+		}
+		seen[id] = true
+	}
+	return Result{}
+}
+
+// apply takes the k-th of the group's n available records by ID, k = Seed mod n: which one depends on the command, the
+// records and the time alone, so that a machine restored from a snapshot takes the same.
+func (c StoreClaim) apply(m *Machine) Result {
+	switch {
+	case !m.NamespaceExists(c.Namespace):
+		return noNamespace()
+	case c.Group == "":
+		return invalid("group", "is required")
+	case len(c.Depends) > MaxStoreParts:
+		return invalid("depends", "too many")
+	}
+	set := m.records[c.Namespace]
+	if missing := missingRecords(set, c.Depends); len(missing) > 0 {
+		return (&StoreRefusal{Depends: missing}).result()
+	}
+	if set == nil {
+		return Result{}
+	}
+	n := set.Available(c.Group, int64(m.now))
+	if n == 0 {
+		return Result{}
+	}
+	old := m.dropRecord(c.Namespace, set.Pick(c.Group, int(c.Seed%uint64(n))).ID)
+	return Result{Records: []*StoreRecord{m.addRecord(StoreRecord{
+		Namespace: c.Namespace, Group: old.Group, Owner: c.Client, Available: later(m.now, max(c.Duration, 0)), Data: old.Data,
+	})}}
+}
+
+func (no *StoreRefusal) result() Result {
+	return Result{Code: StoreConflict, Message: "records are missing, or owned by another client", Refusal: no}
+}
+
+func noNamespace() Result {
+	return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}
+}
+
+// mayWrite notes an ID that is missing, or whose record another client owns now.
+func (m *Machine) mayWrite(set *records.Set, id uint64, client int64, missing, owned *[]uint64) {
+	switch r, ok := getRecord(set, id); {
+	case !ok:
+		*missing = append(*missing, id)
+	case r.Available > int64(m.now) && r.Owner != client:
+		*owned = append(*owned, id)
+	}
+}
+
+func missingRecords(set *records.Set, ids []uint64) []uint64 {
+	var missing []uint64
+	for _, id := range ids {
+		if _, ok := getRecord(set, id); !ok {
+			missing = append(missing, id)
+		}
+	}
+	return missing
+}
+
+// availableAt resolves the time of an add or a change.
+func (m *Machine) availableAt(t Time) Time {
+	if t > 0 {
+		return t
+	}
+	return later(m.now, Millis(-max(t, math.MinInt64+1)))
+}

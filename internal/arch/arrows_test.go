@@ -15,7 +15,7 @@ var arrows = map[string][]string{
 	"blob":      {"internal/mux"},
 	"raftstore": {"task", "task/wire", "internal/mux"},
 	"runtime":   {"abi", "runtime/wasmbin"},
-	"task":      {},
+	"task":      {"task/records"},
 	"task/wire": {"task"},
 	"worker":    {"abi", "runtime", "task", "worker/stream"},
 	"node":      {"abi", "api", "blob", "node/logs", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 
 	"api/console":     {},
 	"node/logs":       {"task"},
+	"task/records":    {},
 	"runtime/wasmbin": {},
 	"worker/stream":   {"task"},
 	"internal/mux":    {},
@@ -43,6 +44,7 @@ var arrows = map[string][]string{
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/e2e":         {},
+	"internal/linear":      {},
 	"internal/memnet":      {"internal/mux"},
 	"internal/sim":         {"task", "task/wire", "internal/sim/naive"},
 	"internal/sim/naive":   {"task"},
@@ -55,7 +57,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/e2e", "internal/memnet", "internal/sim",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/e2e", "internal/linear", "internal/memnet", "internal/sim",
 	"internal/sim/naive", "plugins/sdk/go/sdktest",
 }
 

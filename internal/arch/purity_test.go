@@ -15,6 +15,7 @@ import (
 var pureImports = []string{
 	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/base32", "encoding/binary", "encoding/hex", "errors",
 	"fmt", "iter", "maps", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode/utf8",
+	module + "/task/records", // as pure: TestRecordsArePure
 }
 
 // orderFree marks a line that ranges over a map in whatever order, with the reason why that is no harm.
@@ -30,6 +31,26 @@ func TestTaskIsPure(t *testing.T) {
 	}
 	if len(files) < 10 {
 		t.Fatalf("only %d files of package task found", len(files))
+	}
+	p := check(t, files, &moduleImporter{t, map[string]*types.Package{}})
+	for _, f := range files {
+		for _, complaint := range p.impure(f) {
+			t.Error(complaint)
+		}
+	}
+}
+
+// TestRecordsArePure: package task keeps the records of the TaskStore API in it.
+func TestRecordsArePure(t *testing.T) {
+	t.Parallel()
+	var files []*file
+	for _, f := range load(t) {
+		if f.dir == "task/records" && !f.test {
+			files = append(files, f)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatal("no files of package records found")
 	}
 	p := check(t, files, stdlib)
 	for _, f := range files {

@@ -31,6 +31,7 @@ const (
 	tagAnswer
 	tagTask
 	tagClientKey
+	tagStoreRecord
 )
 
 func tagOf(r task.Record) (byte, error) {
@@ -51,6 +52,8 @@ func tagOf(r task.Record) (byte, error) {
 		return tagTask, nil
 	case *task.ClientKey:
 		return tagClientKey, nil
+	case *task.StoreRecord:
+		return tagStoreRecord, nil
 	}
 	return 0, fmt.Errorf("wire: unknown record %T", r)
 }
@@ -74,6 +77,8 @@ func decodeRecord(tag byte, body []byte) (task.Record, error) {
 		r = new(task.Task)
 	case tagClientKey:
 		r = new(task.ClientKey)
+	case tagStoreRecord:
+		r = new(task.StoreRecord)
 	default:
 		return nil, fmt.Errorf("%w: snapshot record with the unknown tag %d", ErrMalformed, tag)
 	}

@@ -97,7 +97,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshot cuts, extends and damages a snapshot everywhere: always an error, never a panic.
+// TestDamagedSnapshot cuts, extends and damages a snapshot everywhere: an error, never a panic or another machine.
 func TestDamagedSnapshot(t *testing.T) {
 	b := snapshot(t, machine(t, 5))
 	read := func(b []byte) error {
@@ -110,7 +110,8 @@ func TestDamagedSnapshot(t *testing.T) {
 		}
 		damaged := bytes.Clone(b)
 		damaged[n] ^= 1 << (n % 8)
-		if err := read(damaged); err == nil {
+		m, err := ReadSnapshot(bytes.NewReader(damaged))
+		if err == nil && !bytes.Equal(snapshot(t, m), b) { // it may become another encoding of the same: of an absent 0
 			t.Errorf("byte %d of %d damaged: no error", n, len(b))
 		}
 	}

@@ -1,0 +1,154 @@
+package task
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/taskrt/taskrt/task/records"
+)
+
+// This file is where package task meets package records, which keeps the records of the TaskStore API (SPEC X2).
+
+func (*StoreRecord) record() {}
+
+func storeRecord(namespace string, r records.Record) *StoreRecord {
+	return &StoreRecord{
+		ID: r.ID, Namespace: namespace, Group: r.Group, Owner: r.Owner, Available: Time(r.Available), Data: r.Data,
+	}
+}
+
+func getRecord(set *records.Set, id uint64) (records.Record, bool) {
+	if set == nil {
+		return records.Record{}, false
+	}
+	return set.Get(id)
+}
+
+// addRecord makes x a new record. Its ID is a rev: it rises and is never used again.
+func (m *Machine) addRecord(x StoreRecord) *StoreRecord {
+	m.rev++
+	x.ID = m.rev
+	m.enterRecord(&x)
+	return &x
+}
+
+func (m *Machine) enterRecord(x *StoreRecord) {
+	set := m.records[x.Namespace]
+	if set == nil {
+		set = records.New()
+		m.records[x.Namespace] = set
+	}
+	set.Add(records.Record{
+		ID: x.ID, Group: x.Group, Owner: x.Owner, Available: int64(x.Available), Data: x.Data,
+	}, int64(m.now))
+	m.sum += hashStoreRecord(x)
+	m.counts.Records++
+}
+
+// dropRecord deletes a record that is there and returns it. What is taken from the sum is the hash of what is in memory
+// now, as in Machine.put.
+func (m *Machine) dropRecord(namespace string, id uint64) *StoreRecord {
+	r, _ := m.records[namespace].Remove(id)
+	x := storeRecord(namespace, r)
+	m.sum -= hashStoreRecord(x)
+	m.counts.Records--
+	return x
+}
+
+// StoreRecord returns a record of the TaskStore API, or nil.
+func (m *Machine) StoreRecord(namespace string, id uint64) *StoreRecord {
+	if r, ok := getRecord(m.records[namespace], id); ok {
+		return storeRecord(namespace, r)
+	}
+	return nil
+}
+
+// StoreGroup returns records of a group by ID, at most limit if that is positive: those that are available at a time,
+// or all if owned.
+func (m *Machine) StoreGroup(namespace, group string, limit int, owned bool, at Time) []*StoreRecord {
+	set := m.records[namespace]
+	if set == nil {
+		return nil
+	}
+	var found []*StoreRecord
+	for r := range set.Group(group, owned, int64(at)) {
+		if found = append(found, storeRecord(namespace, r)); len(found) == limit {
+			break
+		}
+	}
+	return found
+}
+
+// StoreGroups returns the groups of a namespace that have records, sorted.
+func (m *Machine) StoreGroups(namespace string) []string {
+	if set := m.records[namespace]; set != nil {
+		return set.Groups()
+	}
+	return nil
+}
+
+// frozenRecords are the records of a namespace at one index.
+type frozenRecords struct {
+	namespace string
+	frozen    records.Frozen
+}
+
+func (m *Machine) freezeRecords() []frozenRecords {
+	var all []frozenRecords
+	for _, ns := range slices.Sorted(maps.Keys(m.records)) {
+		if set := m.records[ns]; set.Len() > 0 {
+			all = append(all, frozenRecords{ns, set.Freeze()})
+		}
+	}
+	return all
+}
+
+// yieldRecords yields the records by namespace and ID.
+func (f *Frozen) yieldRecords(yield func(Record) bool) bool {
+	for _, ns := range f.records {
+		for r := range ns.frozen.All {
+			if !yield(storeRecord(ns.namespace, r)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// takeStoreRecord is the restorer's part. What the head says of the clock has been read before.
+func (r *restorer) takeStoreRecord(x *StoreRecord) error {
+	m := r.m
+	last := r.lastRecord
+	switch {
+	case !m.NamespaceExists(x.Namespace):
+		return bad("record %d in the unknown namespace %s", x.ID, x.Namespace)
+	case x.Namespace < last.Namespace, x.Namespace == last.Namespace && x.ID <= last.ID:
+		return bad("records out of order at %s/%d", x.Namespace, x.ID)
+	case x.ID == 0 || x.ID > m.rev || x.Group == "":
+		return bad("record %s/%d has no group, or an ID that was not given", x.Namespace, x.ID)
+	}
+	x.Namespace = r.same(x.Namespace)
+	m.enterRecord(x)
+	r.lastRecord = *x
+	return nil
+}
+
+func (c *checker) records() {
+	m := c.m
+	for ns, set := range m.records { // order-free: the sum commutes, and any violation will do
+		c.expect(m.NamespaceExists(ns), "records in the unknown namespace %s", ns)
+		if err := set.Check(); err != nil {
+			c.errs = append(c.errs, fmt.Errorf("namespace %s: %w", ns, err))
+			continue
+		}
+		for _, group := range set.Groups() {
+			for r := range set.Group(group, true, 0) {
+				x := storeRecord(ns, r)
+				c.sum += hashStoreRecord(x)
+				c.counts.Records++
+				c.expect(x.ID <= m.rev && x.Group != "", "record %s/%d: ID or group", ns, x.ID)
+			}
+		}
+	}
+}
