@@ -9,7 +9,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak bench check fmt vet lint tidy wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear bench check fmt vet lint tidy wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ mutants: ## sabotage the code line by line; a named test must see each one
 
 soak: ## clusters under random faults for long: make soak N=200 SEED=1
 	$(GO) test ./internal/clustertest -run '^TestSchedules$$' -count 1 -v -schedules=$(or $(N),200) -seed=$(or $(SEED),1) -timeout 120m
+
+linear: ## is what callers of a struck cluster saw linearizable? make linear SEED=1 FOR=10m
+	$(GO) test ./internal/linear -run '^TestLinearizable$$' -count 1 -v -linear.seed=$(or $(SEED),1) -linear.for=$(or $(FOR),10m) -timeout 24h
 
 bench: ## the benchmarks behind docs/performance.md
 	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime

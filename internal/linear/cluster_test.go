@@ -1,0 +1,176 @@
+package linear
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long the cluster may take to become ready on a loaded machine.
+const patience = 90 * time.Second
+
+// cluster is three processes of one binary, one per host of the lab.
+type cluster struct {
+	t      *testing.T
+	lab    *lab
+	binary string
+	nodes  [hosts]*process
+	http   *http.Client
+}
+
+type process struct {
+	args []string
+	dir  string
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the current cmd has been waited for
+}
+
+func startCluster(t *testing.T, binary string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, lab: newLab(t), binary: binary, http: newHTTPClient()}
+	var raft []string
+	for i := range hosts {
+		raft = append(raft, c.lab.addr(i, 1))
+	}
+	for i := range hosts {
+		p := &process{dir: t.TempDir()}
+		p.args = []string{binary, "server", "--id", fmt.Sprintf("n%d", i+1), "--dir", filepath.Join(p.dir, "data"),
+			"--http", c.lab.addr(i, 0), "--raft", raft[i], "--join", strings.Join(raft, ","), "--bootstrap-expect", "3",
+			"--no-worker", "--insecure"}
+		c.nodes[i] = p
+		c.start(i)
+	}
+	t.Cleanup(c.stop)
+	c.waitReady()
+	return c
+}
+
+func (c *cluster) start(i int) {
+	p := c.nodes[i]
+	logFile, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	defer logFile.Close()
+	cmd := c.lab.command(i, p.args...)
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // the node dies with the test
+	if err := cmd.Start(); err != nil {
+		c.t.Error(err)
+		return
+	}
+	gone := make(chan struct{})
+	p.cmd, p.gone = cmd, gone
+	go func() {
+		_ = cmd.Wait()
+		close(gone)
+	}()
+}
+
+func (c *cluster) signal(i int, s os.Signal) { _ = c.nodes[i].cmd.Process.Signal(s) }
+
+// kill9 ends a node at once and waits until it is gone.
+func (c *cluster) kill9(i int) {
+	c.signal(i, syscall.SIGKILL)
+	<-c.nodes[i].gone
+}
+
+// stop ends everything. It shows the logs of a failed test.
+func (c *cluster) stop() {
+	c.http.CloseIdleConnections()
+	for i, p := range c.nodes {
+		c.kill9(i)
+		if c.t.Failed() {
+			b, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+			c.t.Logf("log of n%d:\n%s", i+1, b[max(0, len(b)-8000):])
+		}
+	}
+}
+
+func (c *cluster) waitReady() {
+	c.t.Helper()
+	c.eventually("every node is ready", func() bool {
+		for i := range hosts {
+			resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/readyz")
+			if err != nil {
+				return false
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// eventually polls a condition that only real processes can bring about.
+func (c *cluster) eventually(what string, ok func() bool) {
+	c.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		for i, p := range c.nodes {
+			select {
+			case <-p.gone:
+				c.t.Fatalf("n%d has ended while waiting that %s", i+1, what)
+			default:
+			}
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("not within %v: %s", patience, what)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// leader returns the place of the leader that some node knows, or -1.
+func (c *cluster) leader() int {
+	for i := range hosts {
+		resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/v1/cluster")
+		if err != nil {
+			continue
+		}
+		var st struct{ Leader string }
+		err = json.NewDecoder(resp.Body).Decode(&st)
+		resp.Body.Close()
+		if err == nil && len(st.Leader) == 2 {
+			return int(st.Leader[1] - '1')
+		}
+	}
+	return -1
+}
+
+// digestsAgree waits until all nodes have applied the same index with the same digest (SPEC C4).
+func (c *cluster) digestsAgree() {
+	c.t.Helper()
+	c.eventually("digests agree", func() bool {
+		resp, err := c.http.Get("http://" + c.lab.addr(0, 0) + "/v1/cluster")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		var st struct {
+			Nodes []struct {
+				Reachable bool
+				Digest    string
+			}
+		}
+		if json.NewDecoder(resp.Body).Decode(&st) != nil || len(st.Nodes) != hosts {
+			return false
+		}
+		for _, n := range st.Nodes {
+			if !n.Reachable || n.Digest == "" || n.Digest != st.Nodes[0].Digest {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,86 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"time"
+)
+
+// faults strikes the cluster, one fault after the other, until ctx ends; the cluster is whole again when it returns. The
+// seed decides which faults come in which order and for how long, not what they meet: these are real processes.
+func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
+	r := rand.New(rand.NewPCG(seed, 0xfa17))
+	for pause(ctx, time.Duration(500+r.IntN(2000))*time.Millisecond) {
+		victim := r.IntN(hosts)
+		if l := c.leader(); l >= 0 && r.IntN(2) == 0 {
+			victim = l
+		}
+		kinds := 3
+		if c.lab.partitions() {
+			kinds = 5
+		}
+		long := time.Duration(300+r.IntN(3500)) * time.Millisecond
+		what := ""
+		switch r.IntN(kinds) {
+		case 0:
+			what = "kill -9"
+			c.kill9(victim)
+			pause(ctx, long)
+			c.start(victim)
+		case 1:
+			what = "SIGSTOP"
+			c.signal(victim, syscall.SIGSTOP)
+			pause(ctx, long)
+			c.signal(victim, syscall.SIGCONT)
+		case 2:
+			if r.IntN(3) > 0 {
+				continue
+			}
+			what = "kill -9 of all"
+			for i := range hosts {
+				c.kill9(i)
+			}
+			for i := range hosts {
+				c.start(i)
+			}
+			pause(ctx, 2*time.Second)
+		case 3:
+			what = "isolation"
+			c.isolate(victim, c.lab.cut)
+			pause(ctx, long)
+			c.isolate(victim, c.lab.heal)
+		case 4:
+			what = "one-way cut"
+			other := (victim + 1 + r.IntN(hosts-1)) % hosts
+			c.lab.cut(victim, other)
+			pause(ctx, long)
+			c.lab.heal(victim, other)
+		}
+		struck = append(struck, fmt.Sprintf("%s n%d", what, victim+1))
+	}
+	return struck
+}
+
+// isolate cuts, or heals, every way between a node and the others. Clients still reach it.
+func (c *cluster) isolate(victim int, do func(from, to int)) {
+	for other := range hosts {
+		if other != victim {
+			do(victim, other)
+			do(other, victim)
+		}
+	}
+}
+
+// pause waits, and reports whether ctx still goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,184 @@
+// Package linear records what callers of a real three-process cluster see while its processes are killed, stopped and
+// cut off from each other, and lets porcupine search for an order in which a single machine could have answered so.
+// What had no answer is in the history as an operation that may take effect at any time, or never.
+package linear
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+var (
+	seed     = flag.Uint64("linear.seed", 1, "of the faults and the requests")
+	duration = flag.Duration("linear.for", 40*time.Second, "how long the cluster is struck")
+)
+
+// Sizes of a run. A history is short enough to be checked in moments and long enough to say something.
+const (
+	callers   = 6
+	cells     = 8 // at a time
+	enough    = 60
+	atMost    = 240
+	checkTime = 2 * time.Minute
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+func needsProcesses(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: needs real processes")
+	}
+}
+
+// buildBinary builds taskrt, with files replaced by an overlay if there is one.
+func buildBinary(t *testing.T, args ...string) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "taskrt")
+	args = append(append([]string{"build", "-tags", "urfave_cli_no_docs", "-o", bin}, args...), "github.com/taskrt/taskrt/cmd/taskrt")
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return bin
+}
+
+// cell is something that is checked by itself.
+type cell interface {
+	step(ctx context.Context, r *rand.Rand, client int)
+	hist() *history
+}
+
+// tally is what a run amounts to.
+type tally struct {
+	cells, ops, unknown, fewest int
+	struck                      []string
+}
+
+// run drives cells round after round until the time is over or a check fails; the error says which history cannot be.
+func run(t *testing.T, c *cluster, seed uint64, long time.Duration) (sum tally, violation error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	faults := make(chan []string, 1)
+	go func() { faults <- c.faults(ctx, seed) }()
+	defer func() {
+		cancel()
+		sum.struck = <-faults
+	}()
+	begun := time.Now()
+	for round := uint64(0); violation == nil && (round == 0 || time.Since(begun) < long); round++ {
+		r := rand.New(rand.NewPCG(seed, round))
+		group, err := openCells(ctx, c, r, round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drive(ctx, group, seed, round)
+		violation = sum.check(group)
+	}
+	return sum, violation
+}
+
+// openCells makes the cells of one round: half of them TaskStore groups, a quarter tasks whose leases expire.
+func openCells(ctx context.Context, c *cluster, r *rand.Rand, round uint64) ([]cell, error) {
+	var group []cell
+	start := time.Now()
+	for i := range cells {
+		name := fmt.Sprintf("lin-%d-%d", round, i)
+		if i%2 == 0 {
+			group = append(group, &storeCell{c: c, name: name, start: start})
+			continue
+		}
+		tc := &taskCell{c: c, name: name, short: i%4 == 1, start: start}
+		if err := tc.open(ctx, r); err != nil {
+			return nil, err
+		}
+		group = append(group, tc)
+	}
+	return group, nil
+}
+
+// drive lets the callers work until every cell has enough operations.
+func drive(ctx context.Context, group []cell, seed, round uint64) {
+	var wg sync.WaitGroup
+	for client := range callers {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed<<16+round, uint64(client)))
+			for {
+				var open []cell
+				short := false
+				for _, c := range group {
+					n := c.hist().size()
+					short = short || n < enough
+					if n < atMost {
+						open = append(open, c)
+					}
+				}
+				if !short || ctx.Err() != nil {
+					return
+				}
+				open[r.IntN(len(open))].step(ctx, r, client)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// check searches an order for every cell's history.
+func (sum *tally) check(group []cell) error {
+	for _, c := range group {
+		h := c.hist()
+		sum.cells++
+		sum.ops += len(h.ops)
+		sum.unknown += h.unknown
+		if sum.fewest == 0 || len(h.ops) < sum.fewest {
+			sum.fewest = len(h.ops)
+		}
+		model := storeModel
+		name := ""
+		switch c := c.(type) {
+		case *taskCell:
+			model, name = taskModel, c.name
+		case *storeCell:
+			name = c.name
+		}
+		switch verdict, info := porcupine.CheckOperationsVerbose(model.ToModel(), h.ops, checkTime); verdict {
+		case porcupine.Illegal:
+			file := filepath.Join(os.TempDir(), name+".html")
+			_ = porcupine.VisualizePath(model.ToModel(), info, file)
+			return fmt.Errorf("%s: no order of its %d operations explains what was answered; see %s", name, len(h.ops), file)
+		case porcupine.Unknown:
+			return fmt.Errorf("%s: no verdict about %d operations (%d unknown) within %v", name, len(h.ops), h.unknown, checkTime)
+		}
+	}
+	return nil
+}
+
+// TestLinearizable is the check itself: make linear SEED=1 FOR=10m.
+func TestLinearizable(t *testing.T) {
+	needsProcesses(t)
+	c := startCluster(t, buildBinary(t))
+	sum, violation := run(t, c, *seed, *duration)
+	t.Logf("seed %d: %d histories, %d operations, %d without an answer (%.1f %%), the shortest history has %d; %d faults: %s",
+		*seed, sum.cells, sum.ops, sum.unknown, 100*float64(sum.unknown)/float64(max(sum.ops, 1)), sum.fewest,
+		len(sum.struck), strings.Join(sum.struck, ", "))
+	if violation != nil {
+		t.Fatal(violation)
+	}
+	if sum.unknown*10 > sum.ops {
+		t.Errorf("%d of %d operations have no known outcome: more than a tenth says too little", sum.unknown, sum.ops)
+	}
+	c.waitReady()
+	c.digestsAgree()
+}

@@ -1,0 +1,246 @@
+package linear
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// The model of two tasks of one external behavior (SPEC sections 3, 4, 8, X1), with leases that time may end at any
+// moment, or never.
+
+type phase int
+
+const (
+	absent phase = iota
+	waiting
+	running
+	succeeded
+	cancelled
+)
+
+// taskState is what is true of one task.
+type taskState struct {
+	phase      phase
+	attempt    int64
+	token      uint64 // of the last lease; 0: none, or one that nobody was told
+	cancelling bool
+	result     string
+}
+
+// cellState is the state of a cell. It is comparable, which is how porcupine wants it.
+type cellState struct {
+	tasks [2]taskState
+	most  uint64 // the highest token that was seen: a later lease has a higher one
+}
+
+// taskInput is one request.
+type taskInput struct {
+	op     string // submit, accept, finish, get, cancel, remove, handover, guarded
+	short  bool   // leases of the cell expire by themselves
+	id     int    // 0 or 1: the task; handover finishes it and submits the other, guarded deletes the other
+	join   bool   // submit: if_exists=join, else fail
+	token  uint64 // finish, handover, guarded
+	result string
+}
+
+// taskOutput is one answer. code is "" for success, or the problem's, or reasons of a transaction, sorted.
+type taskOutput struct {
+	code     string
+	outcome  string // submit: created, existing
+	none     bool   // accept: no task
+	id       int    // accept
+	repeated bool   // finish
+	told     bool   // cancel: 202
+	state    taskState
+}
+
+var taskModel = porcupine.NondeterministicModel{
+	Init: func() []any { return []any{cellState{}} },
+	Step: func(state, input, output any) []any {
+		in := input.(taskInput)
+		out, answered := output.(taskOutput)
+		var next []any
+		for _, s := range state.(cellState).passed(in.short) {
+			for _, e := range s.effects(in) {
+				switch {
+				case !answered:
+					next = append(next, e.next)
+				case e.matches(in, out):
+					next = append(next, e.learn(in, out))
+				}
+			}
+			if !answered {
+				next = append(next, s) // it may also never happen
+			}
+		}
+		return next
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
+}
+
+// passed returns the states that time alone can make of s: leases that expired, cancels whose grace is over.
+func (s cellState) passed(short bool) []cellState {
+	states := []cellState{s}
+	for i := range s.tasks {
+		for _, from := range slices.Clone(states) {
+			t := from.tasks[i]
+			switch {
+			case t.phase != running:
+				continue
+			case t.cancelling:
+				t.phase, t.cancelling = cancelled, false
+			case short:
+				t.phase = waiting
+			default:
+				continue
+			}
+			from.tasks[i] = t
+			states = append(states, from)
+		}
+	}
+	return states
+}
+
+// effect is one way in which a request may go, with what must be answered then.
+type effect struct {
+	next cellState
+	out  taskOutput
+}
+
+func (s cellState) with(i int, t taskState) cellState {
+	s.tasks[i] = t
+	return s
+}
+
+// effects lists the ways. Only accept has more than one: which task, and none at all, which says nothing.
+func (s cellState) effects(in taskInput) []effect {
+	t, other := s.tasks[in.id], s.tasks[1-in.id]
+	same := func(out taskOutput) []effect { return []effect{{s, out}} }
+	switch in.op {
+	case "get":
+		if t.phase == absent {
+			return same(taskOutput{code: "task_not_found"})
+		}
+		return same(taskOutput{state: t})
+	case "submit":
+		switch {
+		case t.phase == absent:
+			return []effect{{s.with(in.id, taskState{phase: waiting}), taskOutput{outcome: "created"}}}
+		case in.join:
+			return same(taskOutput{outcome: "existing"})
+		}
+		return same(taskOutput{code: "already_exists"})
+	case "accept":
+		effects := same(taskOutput{none: true})
+		for i, t := range s.tasks {
+			if t.phase == waiting {
+				leased := taskState{phase: running, attempt: t.attempt + 1}
+				effects = append(effects, effect{s.with(i, leased), taskOutput{id: i, state: leased}})
+			}
+		}
+		return effects
+	case "finish":
+		switch {
+		case t.holds(in.token):
+			return []effect{{s.with(in.id, t.finished(in.result)), taskOutput{}}}
+		case t.phase == succeeded && t.token == in.token && t.result == in.result:
+			return same(taskOutput{repeated: true})
+		}
+		return same(taskOutput{code: "halt"})
+	case "cancel":
+		return s.cancel(in.id)
+	case "remove":
+		if t.phase == absent {
+			return same(taskOutput{code: "task_not_found"})
+		}
+		return []effect{{s.with(in.id, taskState{}), taskOutput{}}}
+	}
+	// The transactions.
+	var reasons []string
+	reason := func(bad bool, kind string, id int) {
+		if bad {
+			reasons = append(reasons, fmt.Sprintf("%s:%d", kind, id))
+		}
+	}
+	reason(t.phase == absent, "missing", in.id)
+	reason(t.phase != absent && !t.holds(in.token), "changed", in.id)
+	next := s
+	if in.op == "handover" { // finish id, submit the other
+		reason(other.phase != absent, "exists", 1-in.id)
+		next = s.with(in.id, t.finished(in.result)).with(1-in.id, taskState{phase: waiting})
+	} else { // guarded: id is leased by token, delete the other
+		reason(other.phase == absent, "missing", 1-in.id)
+		reason(other.phase == running, "leased", 1-in.id)
+		next = s.with(1-in.id, taskState{})
+	}
+	if len(reasons) > 0 {
+		slices.Sort(reasons)
+		return same(taskOutput{code: strings.Join(reasons, " ")})
+	}
+	return []effect{{next, taskOutput{}}}
+}
+
+func (s cellState) cancel(i int) []effect {
+	t := s.tasks[i]
+	switch t.phase {
+	case absent:
+		return []effect{{s, taskOutput{code: "task_not_found"}}}
+	case waiting:
+		t.phase = cancelled
+	case running:
+		t.cancelling = true
+		return []effect{{s.with(i, t), taskOutput{told: true}}}
+	case succeeded:
+		return []effect{{s, taskOutput{code: "not_cancellable"}}}
+	}
+	return []effect{{s.with(i, t), taskOutput{}}}
+}
+
+// holds tells whether token is the task's current one.
+func (t taskState) holds(token uint64) bool {
+	return t.phase == running && t.token == token && token != 0
+}
+
+func (t taskState) finished(result string) taskState {
+	t.phase, t.result, t.cancelling = succeeded, result, false
+	return t
+}
+
+// matches tells whether the answer is what this effect gives.
+func (e effect) matches(in taskInput, out taskOutput) bool {
+	want := e.out
+	switch in.op {
+	case "get":
+		if want.state.token == 0 && out.state.phase == running && out.state.token > e.next.most {
+			want.state.token = out.state.token // a lease whose token nobody was told
+		}
+		if want.state.phase != running { // the record does not show tokens that have ended
+			want.state.token = 0
+		}
+	case "accept":
+		if !out.none && out.state.token <= e.next.most {
+			return false
+		}
+		want.state.token = out.state.token
+	}
+	return want == out
+}
+
+// learn returns the state with what the answer tells about tokens.
+func (e effect) learn(in taskInput, out taskOutput) cellState {
+	next := e.next
+	i := in.id
+	switch {
+	case in.op == "accept" && !out.none:
+		i = out.id
+	case in.op == "get" && out.state.phase == running:
+	default:
+		return next
+	}
+	next.tasks[i].token = out.state.token
+	next.most = max(next.most, out.state.token)
+	return next
+}
