@@ -39,7 +39,7 @@ func (m *Machine) proposeKeyed(p *Proposal) Result {
 	case k == nil:
 		k = &clientKey{id: o.Process, body: o.Body, first: m.leaseNow}
 		m.sum += k.hash()
-		m.enterKey(k)
+		m.enterClientKey(k)
 	}
 	r := m.run(p.Command)
 	if r.Code != BehaviorWasChanged { // nothing happened: the proposer validates again and sends the same number
@@ -54,8 +54,8 @@ func (m *Machine) stamped(r Result) Result {
 	return r
 }
 
-// enterKey enters a key into everything derived.
-func (m *Machine) enterKey(k *clientKey) {
+// enterClientKey enters a key into everything derived.
+func (m *Machine) enterClientKey(k *clientKey) {
 	m.keys[k.id] = k
 	m.keyExpiries.push(int64(later(k.first, Millis(m.limits.ProcessIdle))), k.id, &k.expiry, k)
 }

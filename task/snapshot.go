@@ -280,7 +280,7 @@ func (r *restorer) take(record Record) error {
 		}
 		k := &clientKey{id: x.Key, body: x.Body, first: x.First}
 		m.sum += k.hash()
-		m.enterKey(k)
+		m.enterClientKey(k)
 	case *Answer:
 		return r.takeAnswer(x)
 	case *Task:
