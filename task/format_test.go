@@ -83,6 +83,7 @@ func formatResult(r task.Result) string {
 	if r.Session != nil {
 		f.add("session", fmt.Sprint(r.Session.ID))
 	}
+	f.addRecords(r)
 	f.add("index", r.Index)
 	code := string(r.Code)
 	if code == "" {

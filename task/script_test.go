@@ -24,7 +24,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	open WORKER [slots=N] [ttl=MS] [proof=P] · renew SESSION [acked=N] · close SESSION
 //	submit ID BEHAVIOR [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V]
 //	assign ID SESSION [rev=N] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
-//	cancel ID · remove ID · tick
+//	cancel ID · remove ID · tick · update, claim, records: see scriptstore_test.go
 //	plan SESSION:SLOTS[:MODULE]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
 //
 // Any command takes origin=PROCESS/SEQ/LOWEST, or key=KEY/SEQ/BODY for a client's key. Times are absolute, or relative to the clock with a leading "+". A token
@@ -345,6 +345,8 @@ func (s *script) command(a *args) task.Command {
 	case "giveback":
 		k := s.key(a)
 		return task.GiveBack{Key: k, Token: s.token(a, k)}
+	case "update", "claim":
+		return storeCommand(a)
 	case "cancel":
 		return task.Cancel{Key: s.key(a)}
 	case "remove":
@@ -448,6 +450,8 @@ func (s *script) look(a *args) bool {
 		for _, x := range s.m.Sessions() {
 			fmt.Fprintln(&s.out, formatSession(x), fmt.Sprintf("running=%d", x.Running))
 		}
+	case "records":
+		s.lookAtRecords(a)
 	case "counts":
 		fmt.Fprintf(&s.out, "%+v\n", s.m.Counts())
 	default:

@@ -52,6 +52,7 @@ func commands() []task.Command {
 		filled[task.Submit](), filled[task.Assign](), filled[task.Finish](), filled[task.Beat](), filled[task.Snooze](),
 		filled[task.GiveBack](), filled[task.Cancel](), filled[task.Remove](), filled[task.OpenSession](),
 		filled[task.RenewSession](), filled[task.CloseSession](), filled[task.Activate](), task.Tick{},
+		filled[task.StoreUpdate](), filled[task.StoreClaim](), task.StoreUpdate{}, task.StoreClaim{},
 		task.Submit{}, task.Assign{}, task.Finish{}, task.Beat{}, task.Snooze{}, task.GiveBack{}, task.Cancel{},
 		task.Remove{}, task.OpenSession{}, task.RenewSession{}, task.CloseSession{}, task.Activate{},
 	}
