@@ -54,7 +54,9 @@ func (t *term) serve(conn *stream.Conn, hello *stream.Hello) {
 	log = log.With("session", sess.ID)
 	log.Info("worker connected", "resumed", resumed, "slots", sess.Slots, "held", len(hello.Held))
 	ttl := sess.TTL
-	err = conn.Send(stream.Frame{Welcome: &stream.Welcome{Session: sess.ID, TTL: ttl, Resumed: resumed, Leader: t.hub.id}})
+	welcome := &stream.Welcome{Session: sess.ID, TTL: ttl, Resumed: resumed, Leader: t.hub.id}
+	t.hub.store.Local(func(m *task.Machine) { welcome.LeaseNow = m.LeaseNow() })
+	err = conn.Send(stream.Frame{Welcome: welcome})
 	if err != nil {
 		return
 	}

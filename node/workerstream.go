@@ -108,6 +108,7 @@ func (w *workerStream) answerRenewal(r *stream.Renew) {
 	}
 	var lost []*task.Task
 	w.term.hub.store.Local(func(m *task.Machine) {
+		answer.LeaseNow = m.LeaseNow()
 		current := map[uint64]bool{}
 		for _, t := range m.Leases(w.session) {
 			current[t.Lease.Token] = true

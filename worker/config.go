@@ -48,8 +48,8 @@ type Config struct {
 	// OnRun, if set, is told when an attempt begins to execute (Ended is 0) and when it no longer executes. It is called on
 	// the attempt's goroutine and must not block for long.
 	OnRun func(Run)
-	// OnOverrun is called when a guest still executes at 85 % of the TTL and could not be stopped: another worker may be
-	// given its task soon. It must end the process; the default does, at once. Fail-stop keeps SPEC L1.
+	// OnOverrun is called when a guest still executes at 85 % of the TTL, or near the time at which the leader ends its
+	// lease (SPEC L7), and could not be stopped: another worker may be given its task soon. It must end the process; the default does, at once. Fail-stop keeps SPEC L1.
 	OnOverrun func(Overrun)
 }
 

@@ -121,7 +121,7 @@ func (h *hub) answer(f stream.Frame) *stream.Frame {
 				return a
 			}
 		}
-		w := &stream.Welcome{Session: f.Hello.Session, TTL: task.Millis(ttl.Milliseconds()), Resumed: true, Leader: "n1"}
+		w := &stream.Welcome{Session: f.Hello.Session, TTL: task.Millis(ttl.Milliseconds()), Resumed: true, Leader: "n1", LeaseNow: h.leaseNow()}
 		if f.Hello.Session == 0 {
 			h.opened++
 			h.seq = 0
@@ -129,7 +129,7 @@ func (h *hub) answer(f stream.Frame) *stream.Frame {
 		}
 		return &stream.Frame{Welcome: w}
 	case f.Renew != nil:
-		return &stream.Frame{Renewed: &stream.Renewed{N: f.Renew.N}}
+		return &stream.Frame{Renewed: &stream.Renewed{N: f.Renew.N, LeaseNow: h.leaseNow()}}
 	case f.Reports != nil:
 		var acks []stream.Ack
 		for _, r := range f.Reports {
@@ -147,6 +147,11 @@ func (h *hub) answer(f stream.Frame) *stream.Frame {
 		return &stream.Frame{Goodbye: &stream.Goodbye{}}
 	}
 	return nil
+}
+
+// leaseNow is the leader's lease clock.
+func (h *hub) leaseNow() task.LeaseTime {
+	return task.LeaseTime(time.Since(h.start).Milliseconds()) + 1
 }
 
 // set changes the hub's behavior.

@@ -197,6 +197,7 @@ func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duratio
 			s.lose(runtime.ErrKilledLease)
 			return runtime.ErrKilledLease
 		}
+		s.clocked(sent, welcome.LeaseNow)
 		s.mu.Lock()
 		s.leader = welcome.Leader
 		s.reconnectedLocked()

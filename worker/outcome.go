@@ -23,7 +23,7 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	case runtime.Succeeded:
 		return r.succeeded(out)
 	case runtime.Failed:
-		return r.finish(task.Payload{}, r.failure(out))
+		return again(r.finish(task.Payload{}, r.failure(out)), out)
 	case runtime.Cancelled:
 		return r.finish(task.Payload{}, cancelled(out.Message))
 	case runtime.Yielded:
@@ -53,7 +53,13 @@ func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 	case out.HasResult:
 		result = payload(out.Result)
 	}
-	return r.finish(result, nil)
+	return again(r.finish(result, nil), out)
+}
+
+// again adds when the run itself wants the next one (SPEC R4): a success repeats then, a failure is tried again then.
+func again(rep stream.Report, out *runtime.Outcome) stream.Report {
+	rep.Finish.Again = task.Time(max(0, out.NextTime))
+	return rep
 }
 
 func (r *run) finish(result task.Payload, err *task.Error) stream.Report {

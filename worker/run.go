@@ -43,6 +43,7 @@ type run struct {
 	halted  bool
 	beating bool // a progress report is unanswered
 	grace   *time.Timer
+	overdue bool // OnOverrun was told of it (SPEC L7)
 
 	// guarded by mu: what the guest writes while it runs
 	mu       sync.Mutex

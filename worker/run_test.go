@@ -500,6 +500,9 @@ func TestOutcomes(t *testing.T) {
 		{"yield", p, runtime.Outcome{Kind: runtime.Yielded}, "snooze 0"},
 		{"yield until", p, runtime.Outcome{Kind: runtime.Yielded, NextTime: 5}, "snooze 5"},
 		{"yield until before time", p, runtime.Outcome{Kind: runtime.Yielded, NextTime: -5}, "snooze 0"},
+		{"success, again", p, runtime.Outcome{Kind: runtime.Succeeded, NextTime: 9}, "json null again 9"},
+		{"failure, again", p, runtime.Outcome{Kind: runtime.Failed, Code: "x", Retryable: true, NextTime: 9}, "x retry again 9"},
+		{"again before time", p, runtime.Outcome{Kind: runtime.Succeeded, NextTime: -9}, "json null"},
 		{"unknown", p, runtime.Outcome{}, "HANDLER_ERROR"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -517,6 +520,10 @@ func describe(r stream.Report) string {
 		return "give back"
 	case r.Snooze != nil:
 		return fmt.Sprintf("snooze %d", r.Snooze.At)
+	case r.Finish.Again != 0:
+		f := *r.Finish
+		f.Again = 0
+		return fmt.Sprintf("%s again %d", describe(stream.Report{Finish: &f}), r.Finish.Again)
 	case r.Finish.Error == nil:
 		return map[task.Encoding]string{task.JSON: "json ", task.Bytes: "bytes "}[r.Finish.Result.Encoding] + string(r.Finish.Result.Data)
 	case r.Finish.Error.Retryable:

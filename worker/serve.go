@@ -66,6 +66,7 @@ func (s *session) renewed(f *stream.Renewed) {
 	s.mu.Unlock()
 	if ok {
 		s.fence.extend(sent)
+		s.clocked(sent, f.LeaseNow)
 	}
 	if !s.alive() {
 		return

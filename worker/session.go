@@ -32,6 +32,7 @@ type session struct {
 	logs     []stream.Log // to send before the next reports
 	renewal  uint64       // number of the last Renew
 	renewals map[uint64]time.Duration
+	clock    leaseClock
 	changed  chan struct{} // closed and replaced when runs, their phases or reports change
 }
 
@@ -41,7 +42,7 @@ func newSession(parent context.Context, w *Worker, welcome *stream.Welcome, sent
 		w: w, id: welcome.Session, ttl: ttl, leader: welcome.Leader,
 		fence: newFence(w.cfg.Boottime, ttl, sent),
 		wake:  make(chan struct{}, 1),
-		runs:  map[uint64]*run{}, renewals: map[uint64]time.Duration{}, changed: make(chan struct{}),
+		runs:  map[uint64]*run{}, renewals: map[uint64]time.Duration{}, clock: leaseClock{sent, welcome.LeaseNow}, changed: make(chan struct{}),
 	}
 	s.ctx, s.end = context.WithCancelCause(parent)
 	return s
@@ -86,6 +87,7 @@ func (s *session) watch() {
 	t := time.NewTicker(max(percent(s.ttl, tickPercent), time.Millisecond))
 	defer t.Stop()
 	for s.alive() {
+		s.overdue()
 		select {
 		case <-t.C:
 		case <-s.ctx.Done():

@@ -56,6 +56,8 @@ type Welcome struct {
 	TTL     task.Millis `cbor:"2,keyasint"`
 	Resumed bool        `cbor:"3,keyasint,omitempty"`
 	Leader  string      `cbor:"4,keyasint"` // node ID
+
+	LeaseNow task.LeaseTime `cbor:"5,keyasint,omitempty"` // the lease clock, after what Hello asked for was committed
 }
 
 // Refused ends a stream that cannot be. Code is one of task's (worker_in_use, session_not_found) or "not_leader".
@@ -80,6 +82,8 @@ type Renewed struct {
 	N      uint64   `cbor:"1,keyasint"`
 	Halt   []uint64 `cbor:"2,keyasint,omitempty"`
 	Cancel []uint64 `cbor:"3,keyasint,omitempty"`
+
+	LeaseNow task.LeaseTime `cbor:"4,keyasint,omitempty"` // the lease clock, after the renewal was committed
 }
 
 // Credits says how many more assignments the worker takes: Free counts from assignment number Seq (the last one it
