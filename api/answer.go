@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"strconv"
@@ -42,9 +43,16 @@ func head(w http.ResponseWriter, contentType string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
-// answerList writes {"name":[…]} element by element: ten thousand tasks with large results, which are in memory once as
-// the state, must not be there a second time as one text. after, if any, is `,"name":value` behind the list.
+// answerList is writeList for whom it is all the same whether the client is still there.
 func answerList[T any](w http.ResponseWriter, meta *Meta, name string, elements iter.Seq[T], after []byte) error {
+	_ = writeList(w, meta, name, elements, after)
+	return nil
+}
+
+// writeList writes {"name":[…]} element by element: ten thousand tasks with large results, which are in memory once as
+// the state, must not be there a second time as one text. after, if any, is `,"name":value` behind the list. The error
+// says that the answer did not go out as a whole.
+func writeList[T any](w http.ResponseWriter, meta *Meta, name string, elements iter.Seq[T], after []byte) error {
 	setIndexHeader(w, meta)
 	head(w, "application/json")
 	w.WriteHeader(http.StatusOK)
@@ -53,14 +61,16 @@ func answerList[T any](w http.ResponseWriter, meta *Meta, name string, elements 
 	for v := range elements {
 		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(append(next, encode(v)...)); err != nil {
-			return nil // the client has gone
+			return fmt.Errorf("write answer: %w", err)
 		}
 		next = []byte{','}
 	}
 	if next[0] == ',' {
 		next = nil
 	}
-	_, _ = w.Write(append(append(append(next, ']'), after...), "}\n"...))
+	if _, err := w.Write(append(append(append(next, ']'), after...), "}\n"...)); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
 	return nil
 }
 

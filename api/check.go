@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,44 +48,25 @@ func (r *SubmitRequest) check() *Error {
 			return err
 		}
 	}
-	if err := r.checkParams(); err != nil {
+	if err := checkPayload("params", &r.Params, r.ParamsBase64); err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"", "join", "fail", "rerun", "resubmit"}, r.IfExists) {
 		return FieldError(CodeInvalidField, "if_exists", "must be join, fail, rerun or resubmit")
 	}
-	if r.NotBefore != nil && r.Delay != nil {
-		return FieldError(CodeInvalidField, "delay", "give either not_before or delay")
+	if err := checkTimes(r.NotBefore, r.Delay, r.Deadline); err != nil {
+		return err
 	}
-	if r.Delay != nil && *r.Delay < 0 {
-		return FieldError(CodeInvalidField, "delay", "must not be negative")
-	}
-	if r.Priority != nil && (*r.Priority < 0 || *r.Priority > MaxPriority) {
-		e := FieldError(CodeInvalidField, "priority", "must be 0 to %d", MaxPriority)
-		e.Limit = MaxPriority
-		return e
+	if err := checkPriority(r.Priority); err != nil {
+		return err
 	}
 	return checkLabels(r.Labels)
 }
 
-func (r *SubmitRequest) checkParams() *Error {
-	if r.Params != nil && r.ParamsBase64 != nil {
-		return FieldError(CodeInvalidField, "params_base64", "give either params or params_base64")
+func checkPriority(p *int) *Error {
+	if p != nil && (*p < 0 || *p > MaxPriority) {
+		return rangeError("priority", MaxPriority, "must be 0 to %d", MaxPriority)
 	}
-	if n := len(r.ParamsBase64); n > MaxInline {
-		return LimitError("params_base64", MaxInline, "%d bytes, at most %d", n, MaxInline)
-	}
-	if r.Params == nil {
-		return nil
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, r.Params); err != nil {
-		return FieldError(CodeInvalidField, "params", "not JSON: %v", err)
-	}
-	if n := compact.Len(); n > MaxInline {
-		return LimitError("params", MaxInline, "%d bytes, at most %d", n, MaxInline)
-	}
-	r.Params = compact.Bytes()
 	return nil
 }
 

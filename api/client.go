@@ -139,7 +139,7 @@ const (
 func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 	started, pause, maybe := time.Now(), 50*time.Millisecond, false
 	if key := idempotencyKey(ctx); key != "" && k.method != http.MethodGet {
-		if err := checkKey(key); err != nil {
+		if err := checkKey(key + k.part); err != nil {
 			return &reply{}, err
 		}
 		k.key, k.resend = key+k.part, true

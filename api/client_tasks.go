@@ -60,7 +60,7 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitR
 		return nil, err
 	}
 	results := make([]SubmitResult, len(rs))
-	b, first := newBatch(), true
+	b, first := newBatch(1), true
 	var failed error
 	for i := range rs {
 		r := rs[i]
@@ -73,7 +73,7 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitR
 			if failed = c.sendBatch(ctx, b, results, failed); failed != nil && first {
 				return nil, failed
 			}
-			b, first = newBatch(), false
+			b, first = newBatch(b.number+1), false
 		}
 	}
 	if failed = c.sendBatch(ctx, b, results, failed); failed != nil && first {
@@ -87,9 +87,10 @@ type batch struct {
 	body      bytes.Buffer
 	positions []int // of its tasks among the results
 	resend    bool
+	number    int // 1, 2, … within the call
 }
 
-func newBatch() *batch { return &batch{resend: true} }
+func newBatch(number int) *batch { return &batch{resend: true, number: number} }
 
 func (b *batch) size() int { return b.body.Len() }
 
@@ -111,7 +112,7 @@ func (c *Client) sendBatch(ctx context.Context, b *batch, results []SubmitResult
 	}
 	if failed == nil {
 		_, failed = c.do(ctx, call{
-			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", wait: slowWait, resend: b.resend,
+			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", wait: slowWait, resend: b.resend, part: partOf(b.number),
 			body: slices.Concat([]byte(`{"tasks":[`), b.body.Bytes(), []byte("]}")),
 		}, &answer)
 		if failed == nil && len(answer.Results) != len(b.positions) {

@@ -56,6 +56,7 @@ var codes = []codeEntry{
 
 	{CodeInvalidParams, http.StatusUnprocessableEntity, "The params have no canonical form, or lack what the ID is made of."},
 	{CodeParamsSchema, http.StatusUnprocessableEntity, "The params do not match the behavior's schema."},
+	{CodeResultSchema, http.StatusUnprocessableEntity, "The result does not match the behavior's schema; the attempt goes on."},
 	{CodeIdempotencyMismatch, http.StatusUnprocessableEntity, "The Idempotency-Key was used with another request."},
 	{"bad_manifest", http.StatusUnprocessableEntity, "The manifest, or the definition of an external behavior, is wrong."},
 	{"not_wasm", http.StatusUnprocessableEntity, "The file is not a wasm module."},

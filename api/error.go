@@ -46,6 +46,7 @@ const (
 	CodeUnsupportedMedia = "unsupported_media_type"
 	CodeInvalidParams    = "invalid_params"
 	CodeParamsSchema     = "params_schema"
+	CodeResultSchema     = "result_schema"
 	CodeOverloaded       = "overloaded"
 	CodeInternal         = "internal"
 	CodeNoLeader         = "no_leader"

@@ -63,8 +63,8 @@ func (h *handler) listModules(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) getModule(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	ns, digest := q.namespace(), r.PathValue("digest")
-	if len(digest) != 64 || !only(digest, isHexByte) {
-		q.fail(FieldError(CodeInvalidField, "digest", "must be 64 lower-case hexadecimal digits"))
+	if err := checkDigest("digest", digest); err != nil {
+		q.fail(err)
 	}
 	if err := q.done(); err != nil {
 		return err
@@ -95,10 +95,7 @@ func (h *handler) listBehaviors(w http.ResponseWriter, r *http.Request) error {
 
 func (h *handler) getBehavior(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	ns, name := q.namespace(), r.PathValue("name")
-	if err := CheckBehaviorName("name", name); err != nil {
-		return err
-	}
+	ns, name := ofBehavior(r, q)
 	if err := q.done(); err != nil {
 		return err
 	}

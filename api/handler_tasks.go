@@ -48,6 +48,7 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if bad != nil {
 		return bad
 	}
+	keyedOf(r.Context()).namespace = req.Namespace
 	ctx, meta := WithMeta(r.Context())
 	reply, err := h.service.Submit(ctx, req)
 	if err != nil {
@@ -86,13 +87,8 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, body []byt
 	if err := decodeObject(body, &envelope, ""); err != nil {
 		return err
 	}
-	if ns != "" && envelope.Namespace != "" && envelope.Namespace != ns {
-		return FieldError(CodeInvalidField, "namespace", "differs from the query parameter")
-	}
-	if ns == "" {
-		ns = envelope.Namespace
-	}
-	if _, err := checkNamespace(ns); err != nil {
+	ns, err := bodyNamespace(r, ns, envelope.Namespace)
+	if err != nil {
 		return err
 	}
 	if envelope.Tasks[0] != '[' {

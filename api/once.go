@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -112,4 +113,12 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 func idempotencyKey(ctx context.Context) string {
 	key, _ := ctx.Value(clientKey{}).(string)
 	return key
+}
+
+// partOf tells the keys of the bodies apart that one call takes.
+func partOf(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return "~" + strconv.Itoa(n)
 }

@@ -19,7 +19,7 @@ var uploadErrors = func() []string {
 
 // behaviorRoutes are those of modules and behaviors (SPEC H1).
 func behaviorRoutes() []route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return []route{
 		{
 			method: get, path: "/v1/modules", id: "listModules", summary: "List modules.", serve: (*handler).listModules,
@@ -49,6 +49,46 @@ func behaviorRoutes() []route {
 		{
 			method: get, path: "/v1/behaviors/{name}", id: "getBehavior", summary: "Get a behavior with its policy and kept versions.", serve: (*handler).getBehavior,
 			query: []param{namespaceParam}, answers: []success{ok(behaviorAnswer{})}, errors: behaviorErrors,
+		},
+		{
+			method: put, path: "/v1/behaviors/{name}", id: "putBehavior", serve: (*handler).putBehavior,
+			summary: "Define an external behavior, or change its policy: programs accept its tasks over HTTP.",
+			query:   []param{namespaceParam}, body: asJSON(ExternalBehavior{}),
+			answers: []success{ok(behaviorAnswer{}), {http.StatusCreated, "It is new.", asJSON(behaviorAnswer{})}},
+			errors:  []string{"namespace_not_found", "namespace_inactive", "other_kind", "bad_manifest"},
+		},
+		{
+			method: del, path: "/v1/behaviors/{name}", id: "deleteBehavior", serve: (*handler).deleteBehavior,
+			summary: "Take a behavior away: no new tasks, those that wait wait for one of that name.",
+			query:   []param{namespaceParam, {name: "purge", kind: boolParam, doc: "Remove its tasks too, bit by bit."}},
+			answers: []success{noContent}, errors: behaviorErrors,
+		},
+		{
+			method: get, path: "/v1/behaviors/{name}/versions", id: "listVersions", summary: "The kept versions, newest first.", serve: (*handler).listVersions,
+			query: []param{namespaceParam}, answers: []success{ok(versionsAnswer{})}, errors: behaviorErrors,
+		},
+		{
+			method: post, path: "/v1/behaviors/{name}/activate", id: "activateVersion", summary: "Make a kept version the active one.", serve: (*handler).activateVersion,
+			query: []param{namespaceParam}, body: asJSON(activateBody{}),
+			answers: []success{ok(behaviorAnswer{})}, errors: append([]string{CodeVersionNotFound, "other_kind"}, behaviorErrors...),
+		},
+		{
+			method: post, path: "/v1/behaviors/{name}/pause", id: "pauseBehavior", summary: "Start no more of its tasks; running ones go on.", serve: pauseBehavior(true),
+			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true, answers: []success{ok(behaviorAnswer{})}, errors: behaviorErrors,
+		},
+		{
+			method: post, path: "/v1/behaviors/{name}/resume", id: "resumeBehavior", summary: "Start its tasks again.", serve: pauseBehavior(false),
+			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true, answers: []success{ok(behaviorAnswer{})}, errors: behaviorErrors,
+		},
+		{
+			method: get, path: "/v1/behaviors/{name}/stats", id: "behaviorStats", summary: "Count its tasks.", serve: (*handler).behaviorStats,
+			query: []param{namespaceParam}, answers: []success{ok(BehaviorStats{})}, errors: behaviorErrors,
+		},
+		{
+			method: post, path: "/v1/behaviors/{name}/accept", id: "accept", serve: (*handler).accept,
+			summary: "Lease tasks of an external behavior, waiting for some if asked.",
+			query:   []param{namespaceParam}, body: asJSON(AcceptRequest{}),
+			answers: []success{ok(AcceptReply{})}, errors: append([]string{"not_external", "behavior_paused", "namespace_inactive"}, behaviorErrors...),
 		},
 	}
 }

@@ -4,7 +4,7 @@ import "net/http"
 
 // clusterRoutes are those of the cluster and of this node (SPEC H1).
 func clusterRoutes() []route {
-	const get = http.MethodGet
+	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
 			method: get, path: "/v1/cluster", id: "getCluster", summary: "Members, workers and totals.", serve: (*handler).cluster,
@@ -17,6 +17,21 @@ func clusterRoutes() []route {
 		{
 			method: get, path: "/readyz", id: "readyz", summary: "A leader is known, this node is caught up, its disk works.", serve: (*handler).readyz,
 			answers: []success{ok(health{})},
+		},
+		{
+			method: get, path: "/v1/cluster/members", id: "listMembers", summary: "The members.", serve: (*handler).listMembers,
+			answers: []success{ok(membersAnswer{})},
+		},
+		{
+			method: post, path: "/v1/cluster/members/{id}/drain", id: "drain", serve: (*handler).drain,
+			summary: "Give the workers of a node no more tasks, or give them tasks again; running ones go on.",
+			body:    asJSON(drainBody{}), bodyOptional: true,
+			answers: []success{ok(nodeAnswer{})}, errors: []string{CodeMemberNotFound},
+		},
+		{
+			method: get, path: "/v1/workers", id: "listWorkers", serve: (*handler).listWorkers,
+			summary: "The sessions of wasm workers, and the programs that hold external leases.",
+			answers: []success{ok(workersAnswer{})},
 		},
 	}
 }

@@ -13,6 +13,9 @@ var (
 	}
 )
 
+// reportErrors are the codes of reports of external workers. A task that is gone is halt too (SPEC L3).
+var reportErrors = []string{"namespace_not_found", CodeHalt, "not_external"}
+
 // taskRoutes are those of tasks (SPEC H1).
 func taskRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
@@ -68,6 +71,48 @@ func taskRoutes() []route {
 		{
 			method: get, path: "/v1/tasks/{id}/log", id: "taskLog", summary: "What the attempts logged.", serve: (*handler).taskLog,
 			query: []param{namespaceParam}, answers: []success{ok(LogReply{})}, errors: taskErrors,
+		},
+		{
+			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", serve: (*handler).retryTask,
+			summary: "Make a final task, or one that waits for its retry, due again; with a version: run by that one.",
+			query:   []param{namespaceParam}, body: asJSON(RetryRequest{}), bodyOptional: true,
+			answers: []success{ok(taskAnswer{})}, errors: append([]string{"not_final", "cancelling", CodeVersionNotFound, "behavior_changed"}, taskErrors...),
+		},
+		{
+			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", serve: (*handler).resubmitTask,
+			summary: "Ask for another run: at a time, or when the current one ends.",
+			query:   []param{namespaceParam}, body: asJSON(ResubmitRequest{}), bodyOptional: true,
+			answers: []success{ok(SubmitReply{})}, errors: append([]string{CodeTaskNotFound}, submitErrors...),
+		},
+		{
+			method: post, path: "/v1/tasks/{id}/heartbeat", id: "heartbeat", serve: (*handler).heartbeat,
+			summary: "Keep an external lease; store progress and a checkpoint.",
+			query:   []param{namespaceParam}, body: asJSON(HeartbeatRequest{}),
+			answers: []success{ok(HeartbeatReply{})}, errors: reportErrors,
+		},
+		{
+			method: post, path: "/v1/tasks/{id}/finish", id: "finishTask", serve: (*handler).finishTask,
+			summary: "End an external attempt with an outcome. The same finish again is answered as repeated.",
+			query:   []param{namespaceParam}, body: asJSON(FinishRequest{}),
+			answers: []success{ok(FinishReply{})}, errors: reportErrors,
+		},
+		{
+			method: post, path: "/v1/tasks/{id}/snooze", id: "snoozeTask", serve: (*handler).snoozeTask,
+			summary: "End an external attempt without an outcome: due again at a time.",
+			query:   []param{namespaceParam}, body: asJSON(SnoozeRequest{}),
+			answers: []success{ok(taskAnswer{})}, errors: reportErrors,
+		},
+		{
+			method: post, path: "/v1/tasks:finish", id: "finishMany", serve: (*handler).finishMany,
+			summary: "Finish many external attempts; each has its own answer.",
+			query:   []param{namespaceParam}, body: asJSON(reports{}),
+			answers: []success{ok(finishResults{})}, errors: reportErrors,
+		},
+		{
+			method: post, path: "/v1/txn", id: "txn", serve: (*handler).txn,
+			summary: "Submit, update, finish and delete tasks, all or nothing, if what it depends on holds.",
+			query:   []param{namespaceParam}, body: asJSON(TxnRequest{}),
+			answers: []success{ok(TxnReply{})}, errors: append([]string{CodeConflict}, submitErrors...),
 		},
 	}
 }

@@ -92,14 +92,54 @@ func decodeObject(b []byte, dst any, path string) *Error {
 			return FieldError(CodeInvalidJSON, at, "the field is given twice")
 		}
 		seen[name] = true
-		if err := json.Unmarshal(value, v.Field(i).Addr().Interface()); err != nil {
-			return FieldError(CodeInvalidField, at, "%s", describe(err))
-		}
-		if v.Field(i).Kind() == reflect.Map && !v.Field(i).IsNil() {
-			return refuseTwice(value, at)
-		}
-		return nil
+		return decodeField(value, v.Field(i), at)
 	})
+}
+
+// decodeField decodes the value of one field: objects of this package, and lists of them, as strictly as the whole.
+func decodeField(value []byte, field reflect.Value, at string) *Error {
+	if value[0] == '[' && isPart(field.Type(), reflect.Slice) {
+		return decodeParts(value, field, at)
+	}
+	if value[0] == '{' && isPart(field.Type(), reflect.Pointer) {
+		field.Set(reflect.New(field.Type().Elem()))
+		return decodeObject(value, field.Interface(), at)
+	}
+	if err := json.Unmarshal(value, field.Addr().Interface()); err != nil {
+		return FieldError(CodeInvalidField, at, "%s", describe(err))
+	}
+	if field.Kind() == reflect.Map && !field.IsNil() {
+		return refuseTwice(value, at)
+	}
+	return nil
+}
+
+// MaxParts bounds a list of objects in a body, before it takes memory: 8 MiB of `{},` would become much more. A batch
+// of tasks is counted by itself.
+const MaxParts = 1_000
+
+// decodeParts decodes a list of objects.
+func decodeParts(b []byte, list reflect.Value, at string) (bad *Error) {
+	n := 0
+	eachElement(b, func(i int, _ []byte) bool { n = i + 1; return n <= MaxParts })
+	if n > MaxParts {
+		return LimitError(at, MaxParts, "more than %d", MaxParts)
+	}
+	list.Set(reflect.MakeSlice(list.Type(), n, n))
+	eachElement(b, func(i int, value []byte) bool {
+		bad = decodeObject(value, list.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", at, i))
+		return bad == nil
+	})
+	return bad
+}
+
+// isPart reports whether t is a list of, or a pointer to, a struct that decodes field by field.
+func isPart(t reflect.Type, kind reflect.Kind) bool {
+	if t.Kind() != kind || t.Elem().Kind() != reflect.Struct {
+		return false
+	}
+	_, itself := reflect.New(t.Elem()).Interface().(json.Unmarshaler)
+	return !itself
 }
 
 // refuseTwice refuses an object with a name given twice: a map would silently keep the last.

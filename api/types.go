@@ -94,7 +94,7 @@ type SubmitRequest struct {
 	Behavior     string            `json:"behavior"`
 	ID           string            `json:"id,omitempty"`
 	Params       json.RawMessage   `json:"params,omitempty"`
-	ParamsBase64 []byte            `json:"params_base64,omitempty"`
+	ParamsBase64 []byte            `json:"params_base64,omitzero"`
 	IfExists     string            `json:"if_exists,omitempty"` // join, fail, rerun, resubmit
 	NotBefore    *Time             `json:"not_before,omitempty"`
 	Delay        *Duration         `json:"delay,omitempty"`

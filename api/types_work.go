@@ -25,7 +25,7 @@ type ResubmitRequest struct {
 	Delay        *Duration       `json:"delay,omitempty"`
 	Deadline     *Time           `json:"deadline,omitempty"`
 	Params       json.RawMessage `json:"params,omitempty"`
-	ParamsBase64 []byte          `json:"params_base64,omitempty"`
+	ParamsBase64 []byte          `json:"params_base64,omitzero"`
 }
 
 // WaitRequest is POST /v1/tasks:wait (SPEC W2).
@@ -70,9 +70,9 @@ type TxnUpdate struct {
 	Delay        *Duration         `json:"delay,omitempty"`
 	Deadline     *Time             `json:"deadline,omitempty"`
 	Priority     *int              `json:"priority,omitempty"`
-	Labels       map[string]string `json:"labels,omitempty"`
+	Labels       map[string]string `json:"labels,omitzero"` // {} takes all away
 	Params       json.RawMessage   `json:"params,omitempty"`
-	ParamsBase64 []byte            `json:"params_base64,omitempty"`
+	ParamsBase64 []byte            `json:"params_base64,omitzero"`
 }
 
 // TxnDelete removes a task that is not running.
@@ -167,7 +167,7 @@ type HeartbeatRequest struct {
 	Seq              uint64          `json:"seq,omitempty"` // rising per token; a lower one changes nothing
 	Progress         json.RawMessage `json:"progress,omitempty"`
 	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
-	CheckpointBase64 []byte          `json:"checkpoint_base64,omitempty"`
+	CheckpointBase64 []byte          `json:"checkpoint_base64,omitzero"`
 	Extend           *Duration       `json:"extend,omitempty"` // the lease lasts this long from now on: 1s..1h
 }
 
@@ -181,12 +181,12 @@ type HeartbeatReply struct {
 
 // FinishRequest is POST /v1/tasks/{id}/finish (SPEC J4). With neither result nor error the last progress is the result.
 type FinishRequest struct {
-	Namespace    string          `json:"-"`
+	Namespace    string          `json:"namespace,omitempty"`
 	ID           string          `json:"id,omitempty"` // in a list of reports; else it stands in the path
 	Token        uint64          `json:"token"`
 	Seq          uint64          `json:"seq,omitempty"`
 	Result       json.RawMessage `json:"result,omitempty"`
-	ResultBase64 []byte          `json:"result_base64,omitempty"`
+	ResultBase64 []byte          `json:"result_base64,omitzero"`
 	Error        *ReportError    `json:"error,omitempty"`
 	AgainAt      *Time           `json:"again_at,omitempty"` // SPEC R4
 }
@@ -219,7 +219,7 @@ type SnoozeRequest struct {
 	Seq              uint64          `json:"seq,omitempty"`
 	AgainAt          *Time           `json:"again_at,omitempty"` // default: now + 1 s
 	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
-	CheckpointBase64 []byte          `json:"checkpoint_base64,omitempty"`
+	CheckpointBase64 []byte          `json:"checkpoint_base64,omitzero"`
 }
 
 // StoreTask is one record of the TaskStore API, as its clients know it (SPEC X2). Timespec and Duration are the same

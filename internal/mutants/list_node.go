@@ -55,7 +55,7 @@ var nodeMutants = []mutant{
 	// Requests.
 	{Name: "node-batch-off-by-one", File: "api/check.go", Old: "if len(rs) > MaxBatch {", New: "if len(rs) > MaxBatch+1 {",
 		Pkg: "./node", Run: "TestBatchAnswersInOrder$", Why: "10,001 tasks in a batch are refused (H1)"},
-	{Name: "node-inline-off-by-one", File: "api/check.go", Old: "if n := len(r.ParamsBase64); n > MaxInline {", New: "if n := len(r.ParamsBase64); n > MaxInline+1 {",
+	{Name: "node-inline-off-by-one", File: "api/check_work.go", Old: "if n := len(raw); n > MaxInline {", New: "if n := len(raw); n > MaxInline+1 {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params are at most 64 KiB (H3)"},
 	{Name: "node-params-limit-ignored", File: "node/submit.go", Old: "limit > 0 && size > limit {", New: "limit < 0 && size > limit {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "a behavior's own limit counts (B1)"},

@@ -1,0 +1,283 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of what workers send (SPEC L2, J2, T5).
+const (
+	MinLease   = time.Second
+	MaxLease   = time.Hour
+	MaxWorker  = 128     // worker, request_id: bytes
+	MaxMessage = 4 << 10 // of an error: bytes
+	MaxCode    = 64      // of an error: characters
+)
+
+// hostCodes are codes of the host (SPEC T5) that a worker may report of a run; the others only the state machine gives.
+var hostCodes = []string{"HANDLER_ERROR", "TRAP", "TIMEOUT", "OUT_OF_MEMORY", "OUT_OF_FUEL", "NO_RESULT"}
+
+// Check tells what is wrong with the request by itself and fills in the namespace; nil or an *Error.
+func (r *RetryRequest) Check() error {
+	if err := checkTarget(&r.Namespace, r.ID); err != nil {
+		return err
+	}
+	if r.Version != "" && r.Version != "active" {
+		if err := checkDigest("version", r.Version); err != nil {
+			err.Detail += ", or active"
+			return err
+		}
+	}
+	return checkTimes(r.NotBefore, r.Delay, r.Deadline).orNil()
+}
+
+// Check tells what is wrong with the request by itself and brings it into its one form; nil or an *Error.
+func (r *ResubmitRequest) Check() error {
+	if err := checkTarget(&r.Namespace, r.ID); err != nil {
+		return err
+	}
+	if err := checkPayload("params", &r.Params, r.ParamsBase64); err != nil {
+		return err
+	}
+	return checkTimes(r.NotBefore, r.Delay, r.Deadline).orNil()
+}
+
+// Check tells what is wrong with the request by itself and fills in namespace and max; nil or an *Error.
+func (r *AcceptRequest) Check() error {
+	var err *Error
+	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+		return err
+	}
+	if err := checkBehaviorName("name", r.Behavior); err != nil {
+		return err
+	}
+	if err := checkWord("worker", r.Worker); err != nil {
+		return err
+	}
+	if r.RequestID != "" {
+		if err := checkWord("request_id", r.RequestID); err != nil {
+			return err
+		}
+	}
+	if r.Max == 0 {
+		r.Max = 1
+	}
+	if r.Max < 0 || r.Max > MaxAccept {
+		return rangeError("max", MaxAccept, "must be 1 to %d", MaxAccept)
+	}
+	if w := r.Wait; w != nil && (*w < 0 || *w > Duration(MaxWait*time.Second)) {
+		return rangeError("wait", MaxWait, "must be 0s to %v; ask again for a longer one", MaxWait*time.Second)
+	}
+	if err := checkLease("lease", r.Lease); err != nil {
+		return err
+	}
+	return checkTime("max_not_before", r.MaxNotBefore).orNil()
+}
+
+// Check tells what is wrong with the request by itself and brings it into its one form; nil or an *Error.
+func (r *HeartbeatRequest) Check() error {
+	if err := checkTarget(&r.Namespace, r.ID); err != nil {
+		return err
+	}
+	if err := checkToken(r.Token); err != nil {
+		return err
+	}
+	if err := checkPayload("progress", &r.Progress, nil); err != nil {
+		return err
+	}
+	if err := checkPayload("checkpoint", &r.Checkpoint, r.CheckpointBase64); err != nil {
+		return err
+	}
+	return checkLease("extend", r.Extend).orNil()
+}
+
+// Check tells what is wrong with the request by itself and brings it into its one form; nil or an *Error.
+func (r *FinishRequest) Check() error { return r.check().orNil() }
+
+func (r *FinishRequest) check() *Error {
+	if err := checkTarget(&r.Namespace, r.ID); err != nil {
+		return err
+	}
+	if err := checkToken(r.Token); err != nil {
+		return err
+	}
+	if err := checkPayload("result", &r.Result, r.ResultBase64); err != nil {
+		return err
+	}
+	if err := checkTime("again_at", r.AgainAt); err != nil {
+		return err
+	}
+	if r.Error == nil {
+		return nil
+	}
+	if r.Result != nil || r.ResultBase64 != nil {
+		return FieldError(CodeInvalidField, "error", "give either a result or an error")
+	}
+	if err := r.Error.check(); err != nil {
+		err.Field = join("error", err.Field)
+		return err
+	}
+	if r.AgainAt != nil && r.Error.Retryable != nil && !*r.Error.Retryable {
+		return FieldError(CodeInvalidField, "again_at", "an error that is not retryable is not tried again")
+	}
+	return nil
+}
+
+func (e *ReportError) check() *Error {
+	own := len(e.Code) <= MaxCode && only(e.Code, isBehaviorByte)
+	if !own && !slices.Contains(hostCodes, e.Code) {
+		return rangeError("code", MaxCode, "must be 1 to %d of a-z 0-9 . _ -, or one of %s", MaxCode, strings.Join(hostCodes, ", "))
+	}
+	if len(e.Message) > MaxMessage {
+		return LimitError("message", MaxMessage, "%d bytes, at most %d", len(e.Message), MaxMessage)
+	}
+	if !utf8.ValidString(e.Message) {
+		return FieldError(CodeInvalidField, "message", "is not valid UTF-8")
+	}
+	return checkPayload("details", &e.Details, nil)
+}
+
+// CheckReports refuses a bulk finish that is too long; nil or an *Error.
+func CheckReports(rs []FinishRequest) error {
+	if len(rs) > MaxReports {
+		return LimitError("reports", MaxReports, "%d reports, at most %d", len(rs), MaxReports)
+	}
+	return nil
+}
+
+// Check tells what is wrong with the request by itself and brings it into its one form; nil or an *Error.
+func (r *SnoozeRequest) Check() error {
+	if err := checkTarget(&r.Namespace, r.ID); err != nil {
+		return err
+	}
+	if err := checkToken(r.Token); err != nil {
+		return err
+	}
+	if err := checkPayload("checkpoint", &r.Checkpoint, r.CheckpointBase64); err != nil {
+		return err
+	}
+	return checkTime("again_at", r.AgainAt).orNil()
+}
+
+// Check tells what is wrong with the request by itself; the definition's content is the Service's matter. Nil or an
+// *Error.
+func (r *PutBehaviorRequest) Check() error {
+	var err *Error
+	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+		return err
+	}
+	if err := checkBehaviorName("name", r.Name); err != nil {
+		return err
+	}
+	if len(r.Policy) > MaxManifest {
+		return LimitError("", MaxManifest, "%d bytes, at most %d", len(r.Policy), MaxManifest)
+	}
+	if err := checkJSON(r.Policy); err != nil {
+		return err
+	}
+	if r.Policy = bytes.TrimSpace(r.Policy); r.Policy[0] != '{' {
+		return NewError(CodeInvalidJSON, "the body must be an object")
+	}
+	return nil
+}
+
+// CheckNode checks the ID of a member or worker; nil or an *Error.
+func CheckNode(id string) error { return checkWord("id", id).orNil() }
+
+// checkTarget checks the ID of a task, and the namespace, which it fills in.
+func checkTarget(namespace *string, id string) *Error {
+	ns, err := checkNamespace(*namespace)
+	if err != nil {
+		return err
+	}
+	*namespace = ns
+	return checkID(id)
+}
+
+func checkToken(token uint64) *Error {
+	if token == 0 {
+		return FieldError(CodeInvalidField, "token", "is required: the one of the lease")
+	}
+	return nil
+}
+
+// checkWord checks a name that people chose: of a worker, a request, a node.
+func checkWord(field, s string) *Error {
+	control := func(c rune) bool { return unicode.IsControl(c) }
+	if s == "" || len(s) > MaxWorker || !utf8.ValidString(s) || strings.ContainsFunc(s, control) {
+		return rangeError(field, MaxWorker, "must be 1 to %d bytes of UTF-8 without control characters", MaxWorker)
+	}
+	return nil
+}
+
+func checkDigest(field, s string) *Error {
+	if len(s) != 64 || !only(s, isHexByte) {
+		return FieldError(CodeInvalidField, field, "must be 64 lower-case hexadecimal digits")
+	}
+	return nil
+}
+
+func checkLease(field string, d *Duration) *Error {
+	if d != nil && (time.Duration(*d) < MinLease || time.Duration(*d) > MaxLease) {
+		return rangeError(field, int64(MaxLease.Seconds()), "must be %v to %v", MinLease, MaxLease)
+	}
+	return nil
+}
+
+// rangeError is invalid_field with the limit that the detail names.
+func rangeError(field string, limit int64, format string, args ...any) *Error {
+	e := FieldError(CodeInvalidField, field, format, args...)
+	e.Limit = limit
+	return e
+}
+
+// checkPayload checks what is given as JSON, which it compacts, or as bytes.
+func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
+	if *text != nil && raw != nil {
+		return FieldError(CodeInvalidField, field+"_base64", "give either %s or %s_base64", field, field)
+	}
+	if n := len(raw); n > MaxInline {
+		return LimitError(field+"_base64", MaxInline, "%d bytes, at most %d", n, MaxInline)
+	}
+	if *text == nil {
+		return nil
+	}
+	if !utf8.Valid(*text) || tooDeep(*text) {
+		return FieldError(CodeInvalidField, field, "not JSON: invalid UTF-8, or nested deeper than %d levels", MaxDepth)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, *text); err != nil {
+		return FieldError(CodeInvalidField, field, "not JSON: %v", err)
+	}
+	if n := compact.Len(); n > MaxInline {
+		return LimitError(field, MaxInline, "%d bytes, at most %d", n, MaxInline)
+	}
+	*text = compact.Bytes()
+	return nil
+}
+
+func checkTimes(notBefore *Time, delay *Duration, deadline *Time) *Error {
+	if notBefore != nil && delay != nil {
+		return FieldError(CodeInvalidField, "delay", "give either not_before or delay")
+	}
+	if delay != nil && *delay < 0 {
+		return FieldError(CodeInvalidField, "delay", "must not be negative")
+	}
+	if err := checkTime("not_before", notBefore); err != nil {
+		return err
+	}
+	return checkTime("deadline", deadline)
+}
+
+// checkTime refuses what the form of times on the wire cannot say; it matters for callers in-process.
+func checkTime(field string, t *Time) *Error {
+	if t != nil && (t.UnixMilli() <= 0 || t.UTC().Year() > 9999) {
+		return FieldError(CodeInvalidField, field, "is out of range: 1970 to 9999")
+	}
+	return nil
+}

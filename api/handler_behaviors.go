@@ -1,0 +1,211 @@
+package api
+
+import "net/http"
+
+// ofBehavior reads namespace and name of a route of one behavior.
+func ofBehavior(r *http.Request, q *query) (namespace, name string) {
+	name = r.PathValue("name")
+	if err := checkBehaviorName("name", name); err != nil {
+		q.fail(err)
+	}
+	return q.namespace(), name
+}
+
+// putBehavior is PUT /v1/behaviors/{name} (SPEC B7, J1): 201 if it is new.
+func (h *handler) putBehavior(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	var req PutBehaviorRequest
+	req.Namespace, req.Name = ofBehavior(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	body, release, err := h.readJSON(w, r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	req.Policy = body
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	reply, err := h.service.PutBehavior(ctx, req)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if reply.Created {
+		status = http.StatusCreated
+	}
+	return h.answer(w, status, meta, behaviorAnswer{reply.Behavior})
+}
+
+// deleteBehavior is DELETE /v1/behaviors/{name} (SPEC B8).
+func (h *handler) deleteBehavior(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, name := ofBehavior(r, q)
+	purge := q.flag("purge")
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	if err := h.service.DeleteBehavior(ctx, ns, name, purge); err != nil {
+		return err
+	}
+	setIndexHeader(w, meta)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// versionsAnswer is {"versions": […]}, newest first.
+type versionsAnswer struct {
+	Versions []BehaviorVersion `json:"versions"`
+}
+
+// listVersions is GET /v1/behaviors/{name}/versions (SPEC B2).
+func (h *handler) listVersions(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, name := ofBehavior(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	b, err := h.service.Behavior(ctx, ns, name)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, versionsAnswer{notNil(b.Versions)})
+}
+
+// activateBody is the body of POST /v1/behaviors/{name}/activate.
+type activateBody struct {
+	Version string `json:"version"` // one of …/versions
+}
+
+// activateVersion is POST /v1/behaviors/{name}/activate (SPEC B2).
+func (h *handler) activateVersion(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, name := ofBehavior(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	var body activateBody
+	release, err := h.readObject(w, r, &body, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := checkDigest("version", body.Version); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	b, err := h.service.ActivateVersion(ctx, ns, name, body.Version)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, behaviorAnswer{b})
+}
+
+// pauseBehavior is POST /v1/behaviors/{name}/pause and …/resume (SPEC L10).
+func pauseBehavior(paused bool) action {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
+		q := queryOf(r)
+		ns, name := ofBehavior(r, q)
+		if err := q.done(); err != nil {
+			return err
+		}
+		if err := h.noBody(w, r); err != nil {
+			return err
+		}
+		ctx, meta := WithMeta(r.Context())
+		b, err := h.service.PauseBehavior(ctx, ns, name, paused)
+		if err != nil {
+			return err
+		}
+		return h.answer(w, http.StatusOK, meta, behaviorAnswer{b})
+	}
+}
+
+// behaviorStats is GET /v1/behaviors/{name}/stats (SPEC J7).
+func (h *handler) behaviorStats(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, name := ofBehavior(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	stats, err := h.service.BehaviorStats(ctx, ns, name)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, stats)
+}
+
+// workersAnswer is {"workers": […]}.
+type workersAnswer struct {
+	Workers []Worker `json:"workers"`
+}
+
+// listWorkers is GET /v1/workers (SPEC J7).
+func (h *handler) listWorkers(w http.ResponseWriter, r *http.Request) error {
+	if err := queryOf(r).done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	workers, err := h.service.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, workersAnswer{notNil(workers)})
+}
+
+// membersAnswer is {"members": […]}.
+type membersAnswer struct {
+	Members []Node `json:"members"`
+}
+
+// listMembers is GET /v1/cluster/members.
+func (h *handler) listMembers(w http.ResponseWriter, r *http.Request) error {
+	if err := queryOf(r).done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	c, err := h.service.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, membersAnswer{notNil(c.Nodes)})
+}
+
+// drainBody is the body of POST /v1/cluster/members/{id}/drain.
+type drainBody struct {
+	Drain *bool `json:"drain,omitempty"` // default true; false: its workers get tasks again
+}
+
+// nodeAnswer is {"node": …}.
+type nodeAnswer struct {
+	Node *Node `json:"node"`
+}
+
+// drain is POST /v1/cluster/members/{id}/drain (SPEC L10).
+func (h *handler) drain(w http.ResponseWriter, r *http.Request) error {
+	if err := queryOf(r).done(); err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if err := CheckNode(id); err != nil {
+		return err
+	}
+	var body drainBody
+	release, err := h.readObject(w, r, &body, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, meta := WithMeta(r.Context())
+	n, err := h.service.Drain(ctx, id, body.Drain == nil || *body.Drain)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, nodeAnswer{n})
+}

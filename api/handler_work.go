@@ -1,0 +1,267 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// readObject decodes a JSON body into the struct at dst; with optional set it may also be absent.
+func (h *handler) readObject(w http.ResponseWriter, r *http.Request, dst any, optional bool) (release func(), err error) {
+	if optional && r.ContentLength == 0 {
+		return func() {}, nil
+	}
+	body, release, err := h.readJSON(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if optional && len(bytes.TrimSpace(body)) == 0 {
+		return release, nil
+	}
+	if bad := decodeStrict(body, dst); bad != nil {
+		release()
+		return nil, bad
+	}
+	return release, nil
+}
+
+// ofTask reads a request of one task: namespace and ID from the URL, what dst points to from the body.
+func (h *handler) ofTask(w http.ResponseWriter, r *http.Request, dst any, optional bool) (namespace, id string, release func(), err error) {
+	q := queryOf(r)
+	namespace, id = taskPath(r, q)
+	if err := q.done(); err != nil {
+		return "", "", nil, err
+	}
+	release, err = h.readObject(w, r, dst, optional)
+	return namespace, id, release, err
+}
+
+// retryTask is POST /v1/tasks/{id}/retry (SPEC T1, B2).
+func (h *handler) retryTask(w http.ResponseWriter, r *http.Request) error {
+	var req RetryRequest
+	ns, id, release, err := h.ofTask(w, r, &req, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	req.Namespace, req.ID = ns, id
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	t, err := h.service.Retry(ctx, req)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, taskAnswer{t})
+}
+
+// resubmitTask is POST /v1/tasks/{id}/resubmit (SPEC J5).
+func (h *handler) resubmitTask(w http.ResponseWriter, r *http.Request) error {
+	var req ResubmitRequest
+	ns, id, release, err := h.ofTask(w, r, &req, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	req.Namespace, req.ID = ns, id
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	reply, err := h.service.Resubmit(ctx, req)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, reply)
+}
+
+// heartbeat is POST /v1/tasks/{id}/heartbeat (SPEC J3).
+func (h *handler) heartbeat(w http.ResponseWriter, r *http.Request) error {
+	var req HeartbeatRequest
+	ns, id, release, err := h.ofTask(w, r, &req, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	req.Namespace, req.ID = ns, id
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	reply, err := h.service.Heartbeat(ctx, req)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, reply)
+}
+
+// finishTask is POST /v1/tasks/{id}/finish (SPEC J4).
+func (h *handler) finishTask(w http.ResponseWriter, r *http.Request) error {
+	var req FinishRequest
+	ns, id, release, err := h.ofTask(w, r, &req, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if req.ID != "" && req.ID != id {
+		return FieldError(CodeInvalidField, "id", "differs from the path's")
+	}
+	if err := sameNamespace(&req.Namespace, ns); err != nil {
+		return err
+	}
+	req.ID = id
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	reply, err := h.service.Finish(ctx, req)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, reply)
+}
+
+// reports is the body of POST /v1/tasks:finish: at most MaxReports reports, each with its id.
+type reports struct {
+	Namespace string          `json:"namespace,omitempty"` // of reports that name none
+	Reports   []FinishRequest `json:"reports"`
+}
+
+// finishResults answers reports: one result for each, in order.
+type finishResults struct {
+	Results []FinishResult `json:"results"`
+}
+
+// finishMany is POST /v1/tasks:finish (SPEC J4). Reports that are wrong by themselves are answered here; the rest goes to
+// the Service in one call.
+func (h *handler) finishMany(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.text("namespace")
+	if err := q.done(); err != nil {
+		return err
+	}
+	var body reports
+	release, err := h.readObject(w, r, &body, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if body.Reports == nil {
+		return FieldError(CodeInvalidField, "reports", "is required")
+	}
+	if ns, err = bodyNamespace(r, ns, body.Namespace); err != nil {
+		return err
+	}
+	results := make([]FinishResult, len(body.Reports))
+	requests, positions := make([]FinishRequest, 0, len(results)), make([]int, 0, len(results))
+	seen := map[[2]string]int{}
+	for i, f := range body.Reports {
+		if f.Namespace == "" {
+			f.Namespace = ns
+		}
+		if results[i].Error = checkReport(&f, i, seen); results[i].Error == nil {
+			requests, positions = append(requests, f), append(positions, i)
+		}
+	}
+	ctx, meta := WithMeta(r.Context())
+	if len(requests) > 0 {
+		answers, err := h.service.FinishMany(ctx, requests)
+		if err != nil {
+			return err
+		}
+		for i, at := range positions {
+			results[at] = answers[i]
+			if e := results[at].Error; e != nil {
+				results[at].Error = e.complete()
+			}
+		}
+	}
+	return answerList(w, meta, "results", slices.Values(results), nil)
+}
+
+// checkReport checks one report of many. A second one of a task is refused: which came first would be chance.
+func checkReport(f *FinishRequest, i int, seen map[[2]string]int) *Error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	key := [2]string{f.Namespace, f.ID}
+	if before, twice := seen[key]; twice {
+		return FieldError(CodeInvalidField, "id", "%s is also in %s", f.ID, fmt.Sprintf("reports[%d]", before))
+	}
+	seen[key] = i
+	return nil
+}
+
+// bodyNamespace returns the namespace of a request that may name it in the query string, in its body, or in both.
+func bodyNamespace(r *http.Request, query, body string) (string, error) {
+	if query != "" && body != "" && query != body {
+		return "", FieldError(CodeInvalidField, "namespace", "differs from the query parameter")
+	}
+	if query == "" {
+		query = body
+	}
+	ns, err := checkNamespace(query)
+	if err != nil {
+		return "", err
+	}
+	keyedOf(r.Context()).namespace = ns
+	return ns, nil
+}
+
+// snoozeTask is POST /v1/tasks/{id}/snooze (SPEC J4, R5).
+func (h *handler) snoozeTask(w http.ResponseWriter, r *http.Request) error {
+	var req SnoozeRequest
+	ns, id, release, err := h.ofTask(w, r, &req, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	req.Namespace, req.ID = ns, id
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	t, err := h.service.Snooze(ctx, req)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, taskAnswer{t})
+}
+
+// txn is POST /v1/txn (SPEC X1).
+func (h *handler) txn(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.text("namespace")
+	if err := q.done(); err != nil {
+		return err
+	}
+	if r.ContentLength > MaxTxnBytes {
+		return txnTooLarge(int(min(r.ContentLength, MaxBody)))
+	}
+	body, release, err := h.readJSON(w, r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if len(body) > MaxTxnBytes {
+		return txnTooLarge(len(body))
+	}
+	var req TxnRequest
+	if bad := decodeStrict(body, &req); bad != nil {
+		return bad
+	}
+	if req.Namespace, err = bodyNamespace(r, ns, req.Namespace); err != nil {
+		return err
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	reply, err := h.service.Txn(ctx, req)
+	if err != nil {
+		return err
+	}
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), nil)
+}

@@ -1,0 +1,57 @@
+package api
+
+import "encoding/json"
+
+// ExternalBehavior is the body of PUT /v1/behaviors/{name}: an external behavior (SPEC B7, J1), with the policy fields
+// of a manifest's behavior (SPEC B1). What is absent has its default. The Service decodes it; this type is for writing it.
+type ExternalBehavior struct {
+	Kind           string             `json:"kind"`                      // "external"
+	Lease          *Duration          `json:"lease,omitempty"`           // how long a lease lasts without a heartbeat: 1s to 1h, default 30s
+	Name           string             `json:"name,omitempty"`            // if given, that of the path
+	Description    string             `json:"description,omitempty"`     //
+	ID             *BehaviorID        `json:"id,omitempty"`              //
+	Retry          *BehaviorRetry     `json:"retry,omitempty"`           //
+	RunTimeout     *Duration          `json:"run_timeout,omitempty"`     // an attempt ends then in any case; default 1h
+	CancelGrace    *Duration          `json:"cancel_grace,omitempty"`    // how long a cancelled attempt may go on; default 5s
+	RepeatEvery    *Duration          `json:"repeat_every,omitempty"`    // due again so long after the end of a run; at least 100ms
+	RepeatOn       string             `json:"repeat_on,omitempty"`       // success (default), or any: after final failures too
+	Limits         *BehaviorLimits    `json:"limits,omitempty"`          //
+	OnTimeout      string             `json:"on_timeout,omitempty"`      // retry (default), fail
+	MaxLost        *int64             `json:"max_lost,omitempty"`        // losses of a cycle after which it fails; default 10
+	MaxConcurrent  *int64             `json:"max_concurrent,omitempty"`  // tasks that run at one time in the cluster; 0: no limit
+	ConcurrencyKey string             `json:"concurrency_key,omitempty"` // JSON pointer into params
+	MaxPerKey      *int64             `json:"max_per_key,omitempty"`     // tasks that run at one time with one key; 0: no limit
+	KeyOrder       string             `json:"key_order,omitempty"`       // strict: a task that waits for its retry holds its key
+	Retention      *BehaviorRetention `json:"retention,omitempty"`       //
+	Result         string             `json:"result,omitempty"`          // optional (default), required
+	ParamsSchema   json.RawMessage    `json:"params_schema,omitempty"`   // JSON Schema 2020-12; a submit must match
+	ResultSchema   json.RawMessage    `json:"result_schema,omitempty"`   // JSON Schema 2020-12; a result must match
+}
+
+// BehaviorID says how the ID of a task is chosen that gives none (SPEC I1, I2).
+type BehaviorID struct {
+	Strategy string   `json:"strategy,omitempty"` // random (default), params: a hash of them, caller: it must be given
+	From     []string `json:"from,omitempty"`     // with params: JSON pointers to what is hashed
+}
+
+// BehaviorRetry is the retry policy (SPEC R2).
+type BehaviorRetry struct {
+	MaxAttempts           *int64    `json:"max_attempts,omitempty"`           // 1 (default): no retry, 0: no limit
+	InitialInterval       *Duration `json:"initial_interval,omitempty"`       // default 1s
+	MultiplierThousandths *int64    `json:"multiplier_thousandths,omitempty"` // default 2000: each interval is twice the one before
+	MaxInterval           *Duration `json:"max_interval,omitempty"`           // default 1h
+	JitterPercent         *int64    `json:"jitter_percent,omitempty"`         // default 10
+}
+
+// BehaviorLimits bound payloads, in bytes.
+type BehaviorLimits struct {
+	ParamsBytes     *int64 `json:"params_bytes,omitempty"`
+	ResultBytes     *int64 `json:"result_bytes,omitempty"`
+	CheckpointBytes *int64 `json:"checkpoint_bytes,omitempty"`
+}
+
+// BehaviorRetention says how long final tasks are kept (SPEC T9).
+type BehaviorRetention struct {
+	Success *Duration `json:"success,omitempty"` // default 72h
+	Failure *Duration `json:"failure,omitempty"` // default 336h
+}
