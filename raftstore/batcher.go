@@ -329,6 +329,17 @@ func commandSize(c task.Command) int {
 			}
 		}
 		return n
+	case task.StoreUpdate:
+		n := base + len(c.Namespace) + 32*(len(c.Adds)+len(c.Changes)) + 9*(len(c.Deletes)+len(c.Depends))
+		for i := range c.Adds {
+			n += len(c.Adds[i].Group) + len(c.Adds[i].Data)
+		}
+		for i := range c.Changes {
+			n += len(c.Changes[i].Data)
+		}
+		return n
+	case task.StoreClaim:
+		return base + len(c.Namespace) + len(c.Group) + 9*len(c.Depends)
 	}
 	return 4 * base
 }
