@@ -14,6 +14,10 @@ type Behavior struct {
 	CancelGrace      Duration // between the cancel signal and the kill
 	Limits           Limits
 
+	RepeatEvery   Duration // after a success the task runs again this long after its end; zero: it does not (SPEC R4)
+	RepeatOnError bool     // with RepeatEvery: after a final failure too
+	Concurrency   Concurrency
+
 	OnTrap      OnError // a run that trapped: a crash that was not a Go panic (those are errors, see Context)
 	OnTimeout   OnError // a run past RunTimeout or HeartbeatTimeout
 	OnExhausted OnError // a run out of memory
@@ -68,6 +72,14 @@ type Limits struct {
 	Result     int64
 	Checkpoint int64
 	Log        int64
+}
+
+// Concurrency limits how many tasks of the behavior run at the same time, in the whole cluster (SPEC L11).
+type Concurrency struct {
+	Max    int    // zero: no limit
+	Key    string // JSON pointer into the params: tasks for which it finds the same share PerKey; empty: none
+	PerKey int    // tasks per key; zero: 1
+	Strict bool   // a task that waits for its retry keeps its place: with one per key, tasks run strictly in order
 }
 
 // OnError says whether a kind of failure is retried, within Retry.

@@ -41,8 +41,8 @@ func (c *Context) Config() []byte {
 	return b
 }
 
-// RunAgain makes a success run again at the time (SPEC R4); the result stands until then. The ABI has it, clusters of
-// this version ignore it.
+// RunAgain makes a success run again at the time, whatever Behavior.RepeatEvery says (SPEC R4); the result stands until
+// then.
 func (c *Context) RunAgain(at Time) { c.again = at }
 
 // SetResult sets the result of the task, which counts if Run returns nil; the last call wins. Valid JSON becomes the

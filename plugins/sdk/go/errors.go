@@ -53,8 +53,8 @@ func message(err error, e *Error) string {
 	return err.Error()
 }
 
-// RetryAt makes err a retryable failure that says itself when the next attempt should come (SPEC R4). The ABI has it,
-// clusters of this version take their time from the behavior's Retry all the same.
+// RetryAt makes err a retryable failure that says itself when the next attempt should come, whatever Behavior.Retry says
+// (SPEC R4). It counts as a failure.
 func RetryAt(err error, at Time) error { return &later{err, at} }
 
 type later struct {

@@ -41,6 +41,10 @@ func (w *fields) behavior(b *Behavior) {
 	w.duration("run_timeout", b.RunTimeout)
 	w.duration("heartbeat_timeout", b.HeartbeatTimeout)
 	w.duration("cancel_grace", b.CancelGrace)
+	w.duration("repeat_every", b.RepeatEvery)
+	if b.RepeatOnError {
+		w.str("repeat_on", "any")
+	}
 	if b.Limits != (Limits{}) {
 		w.member("limits", func() {
 			w.integer("memory_bytes", b.Limits.Memory)
@@ -54,6 +58,12 @@ func (w *fields) behavior(b *Behavior) {
 	w.str("on_timeout", string(b.OnTimeout))
 	w.str("on_exhausted", string(b.OnExhausted))
 	w.integer("max_lost", int64(b.MaxLost))
+	w.integer("max_concurrent", int64(b.Concurrency.Max))
+	w.str("concurrency_key", b.Concurrency.Key)
+	w.integer("max_per_key", int64(b.Concurrency.PerKey))
+	if b.Concurrency.Strict {
+		w.str("key_order", "strict")
+	}
 	if b.KeepSuccess != 0 || b.KeepFailure != 0 {
 		w.member("retention", func() {
 			w.duration("success", b.KeepSuccess)
