@@ -16,30 +16,6 @@ func (n *Node) Events(ctx context.Context, r api.EventsRequest) (api.EventStream
 	return nil, api.NewError(api.CodeInternal, "being built")
 }
 
-func (n *Node) BehaviorStats(ctx context.Context, namespace, name string) (*api.BehaviorStats, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.FinishResult, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
 func (n *Node) StoreGroups(ctx context.Context, namespace string) ([]string, error) {
 	return nil, api.NewError(api.CodeInternal, "being built")
 }
@@ -57,9 +33,5 @@ func (n *Node) StoreUpdate(ctx context.Context, r api.StoreUpdateRequest) (*api.
 }
 
 func (n *Node) StoreClaim(ctx context.Context, r api.StoreClaimRequest) (*api.StoreReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) Workers(ctx context.Context) ([]api.Worker, error) {
 	return nil, api.NewError(api.CodeInternal, "being built")
 }

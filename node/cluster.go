@@ -42,9 +42,7 @@ func (n *Node) Cluster(ctx context.Context) (*api.Cluster, error) {
 		for i := range c.Nodes {
 			c.Nodes[i].Drained = m.Drained(c.Nodes[i].ID)
 		}
-		for _, s := range m.Sessions() {
-			c.Workers = append(c.Workers, sessionWorker(m, s))
-		}
+		c.Workers = workersOf(m)
 		k := m.Counts()
 		c.Tasks = api.Totals{Created: k.Created, Running: k.Running, Retrying: k.Retrying, Success: k.Success, Failure: k.Failure}
 	})

@@ -42,11 +42,3 @@ func (n *Node) isMember(id string) bool {
 	}
 	return false
 }
-
-// sessionWorker is a worker with a session, as the API shows it.
-func sessionWorker(m *task.Machine, s *task.Session) api.Worker {
-	return api.Worker{
-		ID: s.Worker, Kind: "session", Node: s.Node, Session: s.ID, Slots: s.Slots, Running: s.Running,
-		Drained: s.Node != "" && m.Drained(s.Node),
-	}
-}

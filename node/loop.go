@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -13,9 +14,10 @@ import (
 // woken by events, credits and timers, never by polling; it waits for nothing but these. All its state belongs to its
 // goroutine; others reach it through do.
 type loop struct {
-	term    *term
-	calls   chan func()
-	streams map[uint64]*workerStream // by session
+	term      *term
+	calls     chan func()
+	streams   map[uint64]*workerStream // by session
+	acceptors *acceptors               // external workers that wait for tasks
 
 	dirty    bool // something changed that may let a task be assigned
 	planning bool // an Assign proposal is under way: its result is what the next plan starts from
@@ -44,7 +46,9 @@ const (
 )
 
 func newLoop(t *term) *loop {
-	return &loop{term: t, calls: make(chan func()), streams: map[uint64]*workerStream{}, dirty: true}
+	l := &loop{term: t, calls: make(chan func()), streams: map[uint64]*workerStream{}, dirty: true}
+	l.acceptors = &acceptors{loop: l, table: accept.NewTable()}
+	return l
 }
 
 // do runs f in the loop's goroutine and waits for it; false if the term has ended.
@@ -369,15 +373,16 @@ func (l *loop) plan() {
 		return
 	}
 	l.dirty = false
-	if len(l.streams) == 0 {
+	if len(l.streams) == 0 && l.acceptors.table.Len() == 0 {
 		return
 	}
 	var assigns []task.Assign
 	l.term.hub.store.Local(func(m *task.Machine) {
-		if free := l.free(m); len(free) > 0 {
+		if free := l.acceptors.table.Free(m, l.free(m), maxAssign); len(free) > 0 {
 			assigns = m.Plan(free, maxAssign)
 		}
 	})
+	l.acceptors.table.Planned(assigns, len(assigns) == maxAssign)
 	if len(assigns) == 0 {
 		return
 	}
@@ -401,7 +406,10 @@ func (l *loop) plan() {
 		if err != nil && l.term.ctx.Err() == nil {
 			l.term.hub.logger.Debug("assignments were not proposed", "err", err)
 		}
-		l.do(func() { l.planning, l.dirty = false, true })
+		l.do(func() {
+			l.planning, l.dirty = false, true
+			l.acceptors.landed(assigns, rs, err)
+		})
 	})
 }
 
@@ -410,7 +418,7 @@ func (l *loop) free(m *task.Machine) []task.Free {
 	var free []task.Free
 	for id, w := range l.streams {
 		s := m.Session(id)
-		if s == nil || w.leaving {
+		if s == nil || w.leaving || m.Drained(s.Node) {
 			continue
 		}
 		slots := w.credits.Free

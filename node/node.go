@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -31,6 +32,7 @@ type Node struct {
 	events  *dispatcher
 	peers   *peers
 	hub     *hub
+	accepts *accept.Client
 	worker  *worker.Worker
 
 	closing chan struct{} // closed when the node begins to stop: ends waits
@@ -101,9 +103,12 @@ func (n *Node) start() error {
 	n.hub = newHub(hubConfig{
 		id: cfg.ID, ttl: cfg.SessionTTL, store: n.store, subscribe: subscribe, clock: cfg.Clock, logs: n.logs, logger: cfg.Logger,
 	})
+	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.wg.Go(func() { n.events.run(ctx) })
+	n.wg.Go(func() { n.accepts.Run(ctx) })
 	n.wg.Go(func() { n.hub.lead(n.store.Leadership()) })
 	n.serve("streams", func() error { return n.hub.serve(cfg.Net) })
+	n.serve("accepts", func() error { return n.hub.serveAccepts(cfg.Net) })
 	n.serve("peers", n.peers.serve)
 	n.serve("blobs", func() error { return n.blobs.Serve(cfg.Net.Listen(mux.Blob)) })
 	if !cfg.Worker {
@@ -187,6 +192,9 @@ func (n *Node) stop() error {
 			errs = append(errs, fmt.Errorf("node: worker: %w", err))
 		}
 	}
+	actx, acancel := context.WithTimeout(context.Background(), settlePatience)
+	n.accepts.Settled(actx)
+	acancel()
 	n.hub.close()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ func (v view) task(t *task.Task) *api.Task {
 		Rev:             t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
 		StartedAt: timeOf(t.StartedAt), FinishedAt: timeOf(t.FinishedAt),
 		Parent: t.Parent, Partition: t.Partition, Labels: map[string]string{}, Priority: int(t.Priority),
-		Lease: v.lease(t.Lease), History: make([]api.Attempt, len(t.History)),
+		Lease: v.lease(t), History: make([]api.Attempt, len(t.History)),
 	}
 	a.Params, a.ParamsBase64 = split(t.Params)
 	a.Result, a.ResultBase64 = split(t.Result)
@@ -58,19 +58,30 @@ func (v view) task(t *task.Task) *api.Task {
 const recheckAfterMillis = 2000
 
 // lease estimates when the lease can be lost. The last log entry stamped both clocks at one moment; what is left of the
-// session on the lease clock is added to the wall clock of that moment. No clocks of two machines are compared.
-func (v view) lease(l *task.Lease) *api.Lease {
+// session, or of an external lease, on the lease clock is added to the wall clock of that moment. No clocks of two
+// machines are compared.
+func (v view) lease(t *task.Task) *api.Lease {
+	l := t.Lease
 	if l == nil {
 		return nil
 	}
-	a := &api.Lease{Token: l.Token, Worker: l.Worker, Node: l.Node}
+	a := &api.Lease{Token: l.Token, Worker: l.Worker, Node: l.Node, External: l.External()}
 	if v.m == nil {
 		return a
 	}
+	end := v.m.LeaseEnd(t)
 	if s := v.m.Session(l.Session); s != nil {
-		lost := int64(v.m.Now()) + int64(s.Expires-v.m.LeaseNow())
-		a.LostNotBefore = timeOf(task.Time(lost))
-		a.RecheckNotBefore = timeOf(task.Time(lost + recheckAfterMillis))
+		end = s.Expires
+	}
+	if end == 0 {
+		return a
+	}
+	left := int64(end - v.m.LeaseNow())
+	lost := int64(v.m.Now()) + left
+	a.LostNotBefore = timeOf(task.Time(lost))
+	a.RecheckNotBefore = timeOf(task.Time(lost + recheckAfterMillis))
+	if l.External() {
+		a.LeaseMS = max(left, 1) // over, but not taken away yet: a heartbeat still keeps it (SPEC L4)
 	}
 	return a
 }

@@ -21,37 +21,50 @@ type schemas struct {
 	byID map[schemaID]*jsonschema.Schema
 }
 
-type schemaID struct{ namespace, behavior, version string }
+// schemaID names one schema: of the params or the results of a behavior's version.
+type schemaID struct {
+	namespace, behavior, version string
+	results                      bool
+}
 
 const maxSchemas = 256
 
-// check validates params against the behavior's params_schema: nil, or a 422 that names the field (SPEC B1).
-// Params that are not JSON are checked as null, which is what an absent one is.
+// field is where the values stand that the schema is for, code what is wrong with one that does not match.
+func (id schemaID) field() (name, code string) {
+	if id.results {
+		return "result", api.CodeResultSchema
+	}
+	return "params", api.CodeParamsSchema
+}
+
+// check validates params or a result against the behavior's schema for them: nil, or a 422 that names the field (SPEC B1).
+// None is checked as null, which is what an absent value is.
 func (s *schemas) check(id schemaID, schema []byte, p task.Payload) error {
 	if len(schema) == 0 {
 		return nil
 	}
+	field, code := id.field()
 	compiled, err := s.compiled(id, schema)
 	if err != nil {
-		return api.NewError(api.CodeInternal, "the behavior's params_schema does not compile: %v", err)
+		return api.NewError(api.CodeInternal, "the behavior's %s_schema does not compile: %v", field, err)
 	}
 	if p.Encoding == task.Bytes {
-		return api.FieldError(api.CodeParamsSchema, "params_base64", "the behavior's params are JSON")
+		return api.FieldError(code, field+"_base64", "the behavior's %s must be JSON", field)
 	}
 	var value any
 	if p.Encoding == task.JSON {
 		if value, err = jsonschema.UnmarshalJSON(bytes.NewReader(p.Data)); err != nil {
-			return api.FieldError(api.CodeInvalidParams, "params", "not JSON: %v", err)
+			return api.FieldError(api.CodeInvalidParams, field, "not JSON: %v", err)
 		}
 	}
 	err = compiled.Validate(value)
 	if ve, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		at := deepest(ve)
-		return api.FieldError(api.CodeParamsSchema, fieldPath(at.InstanceLocation), "%s",
+		return api.FieldError(code, strings.Join(append([]string{field}, at.InstanceLocation...), "."), "%s",
 			at.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 	}
 	if err != nil {
-		return api.FieldError(api.CodeParamsSchema, "params", "%v", err)
+		return api.FieldError(code, field, "%v", err)
 	}
 	return nil
 }
@@ -62,10 +75,6 @@ func deepest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 		e = e.Causes[0]
 	}
 	return e
-}
-
-func fieldPath(location []string) string {
-	return strings.Join(append([]string{"params"}, location...), ".")
 }
 
 func (s *schemas) compiled(id schemaID, schema []byte) (*jsonschema.Schema, error) {

@@ -50,10 +50,11 @@ func (n *Node) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, erro
 		}
 		cmd.Updates = append(cmd.Updates, part)
 	}
+	check := reports{n: n}
 	for i := range r.Finish {
 		f := r.Finish[i]
 		f.Namespace = r.Namespace
-		part, err := n.finishOf(ctx, &f)
+		part, err := check.finishOf(ctx, &f)
 		if err != nil {
 			return nil, partError("finish", i, err)
 		}
@@ -109,16 +110,4 @@ func (n *Node) txnUpdate(ctx context.Context, namespace string, u *api.TxnUpdate
 		return c, nil
 	}
 	return c, err
-}
-
-// finishOf is the command of a finish over HTTP.
-func (n *Node) finishOf(_ context.Context, r *api.FinishRequest) (task.Finish, error) {
-	c := task.Finish{
-		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq,
-		Result: payloadOf(r.Result, r.ResultBase64), Again: timeValue(r.AgainAt), External: true,
-	}
-	if e := r.Error; e != nil {
-		c.Error = &task.Error{Code: e.Code, Message: e.Message, Retryable: e.Retryable == nil || *e.Retryable, Details: payloadOf(e.Details, nil)}
-	}
-	return c, nil
 }

@@ -18,12 +18,13 @@ var arrows = map[string][]string{
 	"task":      {"task/records"},
 	"task/wire": {"task"},
 	"worker":    {"abi", "runtime", "task", "worker/stream"},
-	"node":      {"abi", "api", "blob", "node/logs", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
+	"node":      {"abi", "api", "blob", "node/accept", "node/logs", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
 	"cmd/taskrt": {
 		"abi", "api", "api/console", "blob", "node", "runtime", "worker", "internal/mux",
 	},
 
 	"api/console":     {},
+	"node/accept":     {"task", "internal/mux"},
 	"node/logs":       {"task"},
 	"task/records":    {},
 	"runtime/wasmbin": {},

@@ -1,0 +1,125 @@
+package node
+
+import (
+	"context"
+	"net"
+
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/accept"
+	"github.com/taskrt/taskrt/task"
+)
+
+// acceptors is the loop as links of accepts reach it (SPEC J2): who waits is in the table, and only the loop touches it.
+type acceptors struct {
+	loop  *loop
+	table *accept.Table
+}
+
+var _ accept.Leader = (*acceptors)(nil)
+
+// with runs f in the loop, with the machine and the clocks of one moment.
+func (a *acceptors) with(f func(*task.Machine, accept.Clock)) bool {
+	return a.loop.do(func() { a.now(f) })
+}
+
+func (a *acceptors) now(f func(*task.Machine, accept.Clock)) {
+	clock := accept.Clock{Mono: a.loop.term.hub.clock.Mono()}
+	_, clock.Lease, _ = a.loop.term.hub.store.Stamps()
+	a.loop.term.hub.store.Local(func(m *task.Machine) { f(m, clock) })
+}
+
+// Ask implements accept.Leader.
+func (a *acceptors) Ask(q accept.Ask, to accept.Replier) bool {
+	return a.with(func(m *task.Machine, clock accept.Clock) {
+		a.table.Ask(m, clock, q, to)
+		a.loop.dirty = true
+	})
+}
+
+// Settle implements accept.Leader.
+func (a *acceptors) Settle(call uint64) bool {
+	return a.loop.do(func() {
+		a.table.Settle(call)
+		a.loop.dirty = true
+	})
+}
+
+// Abandon implements accept.Leader.
+func (a *acceptors) Abandon(ab accept.Abandon, to accept.Replier) bool {
+	return a.with(func(m *task.Machine, _ accept.Clock) {
+		if back, ok := a.table.Abandon(m, ab, to); ok {
+			a.giveBack(back)
+		}
+	})
+}
+
+// Drop implements accept.Leader.
+func (a *acceptors) Drop(calls []uint64, to accept.Replier) {
+	a.loop.do(func() { a.table.Drop(to, calls) })
+}
+
+// landed goes on after a proposal of assignments, of which some may be for those who wait here.
+func (a *acceptors) landed(assigns []task.Assign, rs []task.Result, err error) {
+	if err != nil && !retriable(err) {
+		a.table.Lost()
+		return
+	}
+	var backs []accept.Back
+	a.now(func(m *task.Machine, clock accept.Clock) { backs = a.table.Landed(m, clock, assigns, rs) })
+	for _, b := range backs {
+		a.giveBack(b)
+	}
+}
+
+// giveBack gives back leases whose acceptor is gone, counting nothing (SPEC J2). If this leader cannot, the node that
+// abandoned them tells the next one.
+func (a *acceptors) giveBack(b accept.Back) {
+	cmds := make([]task.Command, len(b.Tasks))
+	for i, t := range b.Tasks {
+		cmds[i] = task.GiveBack{Key: t.Key(), Token: t.Lease.Token, External: true}
+	}
+	t := a.loop.term
+	t.wg.Go(func() {
+		_, err := t.hub.store.ProposeLocal(t.ctx, cmds...)
+		for retriable(err) && sleep(t.ctx, overloadPause) {
+			_, err = t.hub.store.ProposeLocal(t.ctx, cmds...)
+		}
+		if err != nil {
+			a.loop.do(a.table.Lost)
+			return
+		}
+		a.with(func(m *task.Machine, clock accept.Clock) {
+			a.table.Returned(m, clock, b)
+			a.loop.dirty = true
+		})
+	})
+}
+
+// serveAccepts takes in links until the hub closes. A node that does not lead ends them at once: whoever asked looks for
+// the leader again.
+func (h *hub) serveAccepts(network mux.Network) error {
+	ln := network.Listen(mux.Accept)
+	stop := context.AfterFunc(h.ctx, func() { _ = ln.Close() })
+	defer stop()
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			if h.ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		h.wg.Go(func() {
+			defer nc.Close()
+			if t := h.current(); t != nil {
+				t.serveAccepts(nc)
+			}
+		})
+	}
+}
+
+func (t *term) serveAccepts(nc net.Conn) {
+	defer context.AfterFunc(t.ctx, func() { _ = nc.Close() })()
+	err := accept.Serve(nc, t.loop.acceptors)
+	t.hub.logger.Debug("link for accepts ended", "from", nc.RemoteAddr(), "err", err)
+}

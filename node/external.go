@@ -1,0 +1,241 @@
+package node
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// What external workers report (SPEC J3, J4). Any node takes it; the machine decides by the token (SPEC L3).
+
+// reports checks what workers report before it is proposed. One of it is for the reports of one request: the cluster is
+// asked once at most.
+type reports struct {
+	n     *Node
+	fresh bool // this node has caught up since the request came
+}
+
+// leased returns the task and its version if the token is its current one, as far as this node knows after asking the
+// cluster. Otherwise nothing is left to check: the machine answers, with halt or with what it answered before.
+func (c *reports) leased(ctx context.Context, key task.Key, token uint64) (t *task.Task, v *task.Version, err error) {
+	look := func(m *task.Machine) {
+		if t = m.Task(key); t == nil || t.Lease == nil || t.Lease.Token != token {
+			t = nil
+			return
+		}
+		v = m.Version(t.Namespace, t.Behavior, t.Version)
+	}
+	if c.n.store.Local(look); t == nil && !c.fresh {
+		err = c.n.read(ctx, readOptions{}, look)
+		c.fresh = err == nil
+	}
+	if v == nil {
+		t = nil
+	}
+	return t, v, err
+}
+
+// Heartbeat implements api.Service. What remains of the lease is told by this node's state, which has the heartbeat: no
+// clocks of two machines are compared.
+func (n *Node) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error) {
+	if err := checked(&r); err != nil {
+		return nil, err
+	}
+	cmd := task.Beat{Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, External: true}
+	if r.Progress != nil {
+		cmd.Progress = new(payloadOf(r.Progress, nil))
+	}
+	if r.Extend != nil {
+		cmd.Extend = delayMillis(*r.Extend)
+	}
+	var err error
+	if cmd.Checkpoint, err = (&reports{n: n}).checkpoint(ctx, cmd.Key, r.Token, r.Checkpoint, r.CheckpointBase64); err != nil {
+		return nil, err
+	}
+	res, err := n.proposeOne(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.catchUpTo(ctx, res.Index); err != nil {
+		return nil, err
+	}
+	reply := &api.HeartbeatReply{Resubmit: res.Task.Resubmit != 0, Cancel: res.Task.CancelCode != ""}
+	n.store.Local(func(m *task.Machine) {
+		if l := (view{m}).lease(res.Task); l != nil && l.LostNotBefore != nil {
+			reply.LeaseMS, reply.LostNotBefore = l.LeaseMS, *l.LostNotBefore
+		}
+	})
+	return reply, nil
+}
+
+// catchUpTo waits until this node has applied an index that the leader has.
+func (n *Node) catchUpTo(ctx context.Context, index uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return storeError(n.store.WaitIndex(ctx, index), true)
+}
+
+// checkpoint checks a checkpoint against the behavior's limit; nil for none.
+func (c *reports) checkpoint(ctx context.Context, key task.Key, token uint64, j []byte, b []byte) (*task.Payload, error) {
+	p := payloadOf(j, b)
+	if p.Encoding == task.None {
+		return nil, nil
+	}
+	t, v, err := c.leased(ctx, key, token)
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		if size, limit := int64(len(p.Data)), v.Policy.Limits.CheckpointBytes; limit > 0 && size > limit {
+			return nil, api.LimitError("checkpoint", limit, "%d bytes, behavior %s takes at most %d", size, t.Behavior, limit)
+		}
+	}
+	return &p, nil
+}
+
+// Finish implements api.Service.
+func (n *Node) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishReply, error) {
+	if err := checked(&r); err != nil {
+		return nil, err
+	}
+	cmd, err := (&reports{n: n}).finishOf(ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	res, err := n.proposeOne(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	var reply *api.FinishReply
+	n.store.Local(func(m *task.Machine) { reply = finishReply(view{m}, &res) })
+	return reply, nil
+}
+
+func finishReply(v view, r *task.Result) *api.FinishReply {
+	return &api.FinishReply{Task: v.task(r.Task), Repeated: r.Repeated}
+}
+
+// FinishMany implements api.Service: what is wrong with one report is its own answer, the others are reported.
+func (n *Node) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.FinishResult, error) {
+	if err := api.CheckReports(rs); err != nil {
+		return nil, err
+	}
+	out := make([]api.FinishResult, len(rs))
+	cmds := make([]task.Command, len(rs)) // nil: not proposed, but keeps its place
+	some, check := false, reports{n: n}
+	for i := range rs {
+		r := rs[i]
+		err := checked(&r)
+		if err == nil {
+			var cmd task.Finish
+			if cmd, err = check.finishOf(ctx, &r); err == nil {
+				cmds[i], some = cmd, true
+				continue
+			}
+		}
+		if out[i].Error = asError(err); out[i].Error.Status >= 500 {
+			return nil, out[i].Error // nothing was proposed yet: all of it can be sent again
+		}
+	}
+	if !some {
+		return out, nil
+	}
+	results, err := n.propose(ctx, cmds...)
+	if err != nil {
+		return nil, err
+	}
+	n.store.Local(func(m *task.Machine) {
+		for i := range results {
+			if cmds[i] == nil {
+				continue
+			}
+			if out[i].Error = resultError(&results[i]); out[i].Error == nil {
+				out[i].FinishReply = finishReply(view{m}, &results[i])
+			}
+		}
+	})
+	return out, nil
+}
+
+// finishOf is the command of a finish over HTTP. A result that the behavior does not take is refused, and the attempt
+// goes on.
+func (c *reports) finishOf(ctx context.Context, r *api.FinishRequest) (task.Finish, error) {
+	f := task.Finish{
+		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq,
+		Result: payloadOf(r.Result, r.ResultBase64), Again: timeValue(r.AgainAt), External: true,
+	}
+	if e := r.Error; e != nil {
+		f.Error = &task.Error{Code: e.Code, Message: e.Message, Retryable: e.Retryable == nil || *e.Retryable, Details: payloadOf(e.Details, nil)}
+	}
+	return f, c.checkFinish(ctx, &f)
+}
+
+// checkFinish checks an outcome against the limits and the schema of the version that runs. Without a result the last
+// progress is the result (SPEC J4), and is checked as that.
+func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
+	t, v, err := c.leased(ctx, f.Key, f.Token)
+	if t == nil || err != nil {
+		return err
+	}
+	p, id := &v.Policy, schemaID{namespace: t.Namespace, behavior: t.Behavior, version: v.Version, results: true}
+	tooLarge := func(field string, size int) error {
+		if limit := p.Limits.ResultBytes; limit > 0 && int64(size) > limit {
+			return api.LimitError(field, limit, "%d bytes, behavior %s takes at most %d", size, t.Behavior, limit)
+		}
+		return nil
+	}
+	if f.Error != nil {
+		return tooLarge("error.details", len(f.Error.Details.Data))
+	}
+	result := f.Result
+	if result.Encoding == task.None {
+		result = t.Progress
+	}
+	if result.Encoding == task.None && p.ResultRequired {
+		return api.FieldError(api.CodeResultSchema, "result", "behavior %s requires a result", t.Behavior)
+	}
+	if err := tooLarge("result", len(result.Data)); err != nil {
+		return err
+	}
+	return c.n.schemas.check(id, p.ResultSchema, result)
+}
+
+// Snooze implements api.Service.
+func (n *Node) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, error) {
+	if err := checked(&r); err != nil {
+		return nil, err
+	}
+	cmd := task.Snooze{
+		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, At: timeValue(r.AgainAt), External: true,
+	}
+	var err error
+	if cmd.Checkpoint, err = (&reports{n: n}).checkpoint(ctx, cmd.Key, r.Token, r.Checkpoint, r.CheckpointBase64); err != nil {
+		return nil, err
+	}
+	res, err := n.proposeOne(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	var t *api.Task
+	n.store.Local(func(m *task.Machine) { t = view{m}.task(res.Task) })
+	return t, nil
+}
+
+// BehaviorStats implements api.Service.
+func (n *Node) BehaviorStats(ctx context.Context, namespace, name string) (*api.BehaviorStats, error) {
+	var s task.BehaviorStats
+	known := false
+	err := n.readNamespace(ctx, &namespace, func(m *task.Machine) {
+		if known = m.Behavior(namespace, name) != nil; known {
+			s = m.BehaviorStats(namespace, name)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, api.NewError(api.CodeBehaviorNotFound, "no behavior %.130s", name)
+	}
+	return &api.BehaviorStats{Due: s.Due, Delayed: s.Delayed, Running: s.Running, Retrying: s.Retrying, Oldest: timeOf(s.Oldest)}, nil
+}
