@@ -65,7 +65,6 @@ func (c *Activate) check(m *Machine) (Result, bool) {
 func (m *Machine) activate(b *behaviorRow, v Version) {
 	next := &Behavior{Namespace: b.namespace, Name: b.name, Active: v.Version}
 	if old := b.behavior; old != nil {
-		m.sum -= hashBehavior(old)
 		for i := range old.Versions {
 			if known := old.Versions[i]; known.Version == v.Version {
 				v.Policy = known.Policy
@@ -73,8 +72,6 @@ func (m *Machine) activate(b *behaviorRow, v Version) {
 				next.Versions = append(next.Versions, known)
 			}
 		}
-	} else {
-		m.counts.Behaviors++
 	}
 	next.Versions = append(next.Versions, v)
 	kept, surplus := next.Versions[:0], len(next.Versions)-KeptVersions
@@ -84,10 +81,21 @@ func (m *Machine) activate(b *behaviorRow, v Version) {
 		}
 	}
 	next.Versions = slices.Clip(kept)
+	m.putBehavior(b, next)
+}
+
+// putBehavior makes next the record of b, and lets its tasks wait as it says.
+func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
+	if b.behavior != nil {
+		m.sum -= hashBehavior(b.behavior)
+	} else {
+		m.counts.Behaviors++
+	}
 	m.rev++
 	next.Rev = m.rev
 	m.sum += hashBehavior(next)
 	b.behavior = next
+	m.policyChanged(b)
 	m.emit(Event{Kind: BehaviorChanged, Behavior: next})
 }
 

@@ -1,7 +1,9 @@
 package task
 
-// Assign gives a due task to a session (SPEC L1). Refused unless the task still has this rev and is due, and the
-// session is alive and has a free slot. Plan makes them.
+import "cmp"
+
+// Assign gives a due task to a session, or to an external worker (SPEC L1). Refused unless the task still has this rev
+// and is due, and the session is alive and has a free slot. Plan makes them.
 type Assign struct {
 	Key     Key    `cbor:"1,keyasint"`
 	Rev     uint64 `cbor:"2,keyasint"`
@@ -19,6 +21,9 @@ type Acceptor struct {
 }
 
 func (c Assign) apply(m *Machine) Result {
+	if c.External != nil {
+		return c.external(m)
+	}
 	s := m.sessions[c.Session]
 	if s == nil {
 		return refuse(SessionNotFound, "the session has ended")
@@ -27,35 +32,89 @@ func (c Assign) apply(m *Machine) Result {
 		return refuse(WorkerDrained, "the session's node is being drained")
 	}
 	r := m.store.get(c.Key)
-	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task) {
+	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task, m.now) {
 		return refuse(NotEligible, "the task is gone, has changed or is not due")
 	}
-	t := r.task
 	if int64(len(s.leases)) >= s.session.Slots {
 		return refuse(NoFreeSlot, "the session runs as many tasks as it has slots")
 	}
-	v := m.version(r.behavior, t.Version)
+	v, refusal := m.permit(r)
 	if v == nil {
-		return refuse(ModuleMissing, "the behavior has no version to run")
+		return refusal
+	}
+	if v.Module == "" {
+		return refuse(ModuleMissing, "the behavior is external: no module runs it")
 	}
 	session := *s.session
 	session.Seq++
 	m.putSession(s, &session)
+	n := m.give(r, v, Lease{Session: session.ID, Seq: session.Seq, Worker: session.Worker, Node: session.Node})
+	m.emit(Event{Kind: TaskAssigned, Task: n, Lease: n.Lease, Session: s.session})
+	return Result{Task: n}
+}
 
+// external gives the task an external lease.
+func (c *Assign) external(m *Machine) Result {
+	a := c.External
+	switch {
+	case a.Worker == "":
+		return invalid("worker", "a worker needs a name")
+	case a.Lease != 0 && !validLease(a.Lease):
+		return invalid("lease", "a lease lasts 1s to 1h")
+	}
+	r := m.store.get(c.Key)
+	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task, max(m.now, a.MaxNotBefore)) {
+		return refuse(NotEligible, "the task is gone, has changed or is not due")
+	}
+	v, refusal := m.permit(r)
+	if v == nil {
+		return refusal
+	}
+	if v.Module != "" {
+		return refuse(NotExternal, "a module runs the behavior")
+	}
+	ttl := cmp.Or(a.Lease, v.Policy.Lease, defaultLease)
+	n := m.give(r, v, Lease{Worker: a.Worker, TTL: ttl, Expires: later(m.leaseNow, ttl), Request: a.Request})
+	m.emit(Event{Kind: TaskAssigned, Task: n, Lease: n.Lease})
+	return Result{Task: n}
+}
+
+// permit returns the version that a waiting task would run now; nil with the refusal if its behavior may not start it.
+func (m *Machine) permit(r *row) (*Version, Result) {
+	b := r.behavior
+	v := m.version(b, r.task.Version)
+	switch {
+	case b.behavior != nil && b.behavior.Paused && !b.behavior.Deleted:
+		return nil, refuse(BehaviorPaused, "the behavior is paused")
+	case v == nil || !b.limits.open:
+		return nil, refuse(ModuleMissing, "the behavior has no version to run")
+	case b.full():
+		return nil, refuse(LimitReached, "as many tasks of the behavior run as its max_concurrent allows")
+	case r.queue == &b.due && r.lane == nil, r.queue == &b.future && m.spare(r) <= 0:
+		return nil, refuse(LimitReached, "the slots of its concurrency key are taken, or meant for tasks before it")
+	}
+	return v, Result{}
+}
+
+// give makes r a running task under a lease, which is completed here.
+func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	m.token++
-	n := *t
+	l.Token, l.Given = m.token, m.leaseNow
+	n := *r.task
+	if n.Version == "" { // a cycle begins: what failed before it no longer counts (SPEC T8)
+		n.Failures = 0
+	}
 	n.Version, n.Status = v.Version, Running // pinned from here on (SPEC B2)
 	n.Result, n.Error, n.Progress, n.Ended = Payload{}, nil, Payload{}, nil
 	n.NotBefore, n.StartedAt, n.FinishedAt = 0, max(m.now, 1), 0
 	n.Attempt++
-	n.Lease = &Lease{Token: m.token, Session: session.ID, Seq: session.Seq, Worker: session.Worker, Node: session.Node}
+	n.Lease = &l
 	m.put(r, &n)
-	m.emit(Event{Kind: TaskAssigned, Task: &n, Lease: n.Lease, Session: s.session})
-	return Result{Task: &n}
+	return &n
 }
 
-// eligible reports whether t may be started now: SPEC T3, and not when its deadline is over and only a Tick is missing
-// that says so.
-func (m *Machine) eligible(t *Task) bool {
-	return t.Status != Running && t.NotBefore != 0 && t.NotBefore <= m.now && !m.deadlinePassed(t)
+// eligible reports whether t may be started if its time comes by until: SPEC T3, and not when its deadline is over and
+// only a Tick is missing that says so.
+func (m *Machine) eligible(t *Task, until Time) bool {
+	return t.Status != Running && t.NotBefore != 0 && t.NotBefore <= until && !m.deadlinePassed(t)
 }

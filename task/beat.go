@@ -1,6 +1,9 @@
 package task
 
-// Beat stores the latest progress and/or a durable checkpoint of a running attempt (SPEC L3, T8).
+import "cmp"
+
+// Beat stores the latest progress and/or a durable checkpoint of a running attempt (SPEC L3, T8), and renews the lease
+// if it is an external one (SPEC J3). When it does only that, the record gets no new rev and nobody is told.
 type Beat struct {
 	Key        Key      `cbor:"1,keyasint"`
 	Token      uint64   `cbor:"2,keyasint"`
@@ -13,19 +16,30 @@ type Beat struct {
 }
 
 func (c Beat) apply(m *Machine) Result {
-	r := m.leased(c.Key, c.Token)
+	if c.Extend != 0 && (!c.External || !validLease(c.Extend)) {
+		return invalid("extend", "an external lease is extended by 1s to 1h")
+	}
+	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
-		return halt()
+		return refusal
 	}
 	t := r.task
-	if outdated(t, c.Seq) || c.Seq == 0 && c.Progress == nil && c.Checkpoint == nil {
+	renewal := c.Seq == 0 && c.Progress == nil && c.Checkpoint == nil
+	if outdated(t, c.Seq) || renewal && !c.External {
 		return Result{Task: t}
 	}
-	n := *t
+	n, lease := *t, *t.Lease
+	n.Lease = &lease
+	if c.External {
+		lease.TTL = cmp.Or(c.Extend, lease.TTL)
+		lease.Expires = later(m.leaseNow, lease.TTL)
+	}
+	if renewal {
+		m.replace(r, &n)
+		return Result{Task: &n}
+	}
 	if c.Seq != 0 {
-		lease := *t.Lease
 		lease.Report = c.Seq
-		n.Lease = &lease
 	}
 	if c.Progress != nil {
 		n.Progress = *c.Progress

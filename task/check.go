@@ -28,6 +28,10 @@ func (t *Task) check() error {
 		return wrong("L8: a cancel clears the resubmit flag")
 	case t.CancelCode != "" && t.CancelCode != CodeCancelled && t.CancelCode != CodeDeadlineExceeded:
 		return wrong("unknown cancel code")
+	case t.Lease != nil && !t.Lease.valid():
+		return wrong("L2: a lease is a session's or an external one")
+	case t.Lease != nil && t.Lease.GraceEnd != 0 && t.CancelCode == "":
+		return wrong("L8: only a cancelled run has a grace")
 	case t.Status == Running && t.Version == "":
 		return wrong("B2: RUNNING is pinned to a version")
 	case t.Status == Running && t.Ended != nil:
@@ -44,6 +48,14 @@ func (t *Task) check() error {
 	return nil
 }
 
+// valid reports whether the fields fit the kind of the lease (SPEC L2).
+func (l *Lease) valid() bool {
+	if l.External() {
+		return l.Seq == 0 && l.Node == "" && l.Worker != "" && l.TTL > 0
+	}
+	return l.TTL == 0 && l.Expires == 0 && l.Request == "" && l.GraceEnd == 0
+}
+
 // checker compares what the machine holds with a recount.
 type checker struct {
 	m      *Machine
@@ -55,6 +67,12 @@ type checker struct {
 	pins   map[*behaviorRow]map[string]int64
 	leases map[uint64]int
 	tokens map[uint64]bool
+
+	behavior  map[*behaviorRow]*recount
+	lanes     int // that hold a task
+	ahead     int // behaviors with tasks in the future
+	acceptors map[string]int64
+	requests  int
 }
 
 func (c *checker) expect(ok bool, format string, args ...any) {
@@ -69,6 +87,7 @@ func (m *Machine) Check() error {
 	c := checker{
 		m: m, finals: map[string]int64{}, queued: map[*heap[*row]]int{}, pins: map[*behaviorRow]map[string]int64{},
 		leases: map[uint64]int{}, tokens: map[uint64]bool{},
+		behavior: map[*behaviorRow]*recount{}, acceptors: map[string]int64{},
 	}
 	c.pages()
 	for t := range m.store.from(0) {
@@ -76,6 +95,7 @@ func (m *Machine) Check() error {
 	}
 	c.behaviors()
 	c.sessions()
+	c.external()
 	c.processes()
 	for node := range m.drained { // order-free: the sum commutes
 		c.sum += hashDrained(node)
@@ -131,44 +151,14 @@ func (c *checker) task(t *Task) {
 		}
 		c.pins[r.behavior][t.Version]++
 	}
-	if l := t.Lease; l != nil {
-		s := m.sessions[l.Session]
-		c.expect(s != nil && s.session.Worker == l.Worker && s.session.Node == l.Node && l.Seq <= s.session.Seq,
-			"%s: lease of session %d", t.ID, l.Session)
-		c.expect(!c.tokens[l.Token] && l.Token <= m.token && r.queue == nil, "%s: token %d", t.ID, l.Token)
-		c.tokens[l.Token] = true
-		c.leases[l.Session]++
-		return
-	}
 	c.queue(r)
-}
-
-// queue verifies that a task that does not run is in the one queue where it belongs.
-func (c *checker) queue(r *row) {
-	t := r.task
-	want, key := &c.m.future, int64(t.NotBefore)
-	switch {
-	case t.Final():
-		want, key = r.behavior.finalQueue(t.Status), int64(t.FinishedAt)
-		c.finals[t.Namespace]++
-	case t.NotBefore <= c.m.now:
-		l := r.behavior.lanes[t.Version]
-		if l == nil || r.lane != l {
-			c.expect(false, "%s: no lane", t.ID)
-			return
-		}
-		want, key = &l.queue, order(t)
+	if t.Lease != nil {
+		c.lease(r)
 	}
-	c.expect(r.queue == want && (want == &c.m.future || t.Final()) == (r.lane == nil), "%s: wrong queue", t.ID)
-	if i := int(r.pos) - 1; i < 0 || i >= want.len() || want.nodes[i].item != r || want.nodes[i].key != key {
-		c.expect(false, "%s: position or order in its queue", t.ID)
-	}
-	c.queued[want]++
 }
 
 func (c *checker) behaviors() {
 	m := c.m
-	lanes := 0
 	c.expect(len(m.byName) == len(m.behaviors), "behaviors by name")
 	for i, b := range m.byName {
 		c.expect(m.behaviors[b.behaviorName] == b, "behavior %s", b.name)
@@ -176,33 +166,26 @@ func (c *checker) behaviors() {
 			m.byName[i-1].namespace == b.namespace && m.byName[i-1].name < b.name, "order of behaviors")
 		c.expect(len(b.pins) == len(c.pins[b]), "%s: pins", b.name)
 		for v, n := range c.pins[b] { // order-free: any violation will do
-			_, known := m.Behavior(b.namespace, b.name).Find(v)
-			c.expect(b.pins[v] == n && known, "B2: %s: %d tasks pinned to version %q, recounted %d", b.name, b.pins[v], v, n)
+			c.expect(b.pins[v] == n && m.version(b, v) != nil, "B2: %s: %d tasks pinned to version %q, recounted %d", b.name, b.pins[v], v, n)
 		}
-		for v, l := range b.lanes { // order-free: any violation will do
-			c.expect(l.version == v && l.behavior == b && l.queue.len() == c.queued[&l.queue], "%s: lane %q", b.name, v)
-			if l.queue.len() > 0 {
-				lanes++
-				c.expect(l.index < len(m.lanes) && m.lanes[l.index] == l, "%s: lane %q is not listed", b.name, v)
-			}
-		}
-		c.expect(b.success.len() == c.queued[&b.success] && b.failure.len() == c.queued[&b.failure], "%s: final tasks", b.name)
+		c.queues(b)
 		if b.behavior == nil {
 			continue
 		}
 		c.sum += hashBehavior(b.behavior)
 		c.counts.Behaviors++
 		_, ok := b.behavior.Find("")
-		c.expect(ok, "B2: %s: the active version is not there", b.name)
+		c.expect(ok != b.behavior.Deleted, "B2, B8: %s: the active version is not there", b.name)
 		for i := range b.behavior.Versions {
-			c.expect(m.modules[b.behavior.Versions[i].Module] != nil, "%s: a version's module is not there", b.name)
+			module := b.behavior.Versions[i].Module
+			c.expect(module == "" || m.modules[module] != nil, "%s: a version's module is not there", b.name)
 		}
 	}
 	for _, x := range m.modules { // order-free: the sum commutes
 		c.sum += hashModule(x)
 		c.counts.Modules++
 	}
-	c.expect(lanes == len(m.lanes), "%d lanes listed, %d hold tasks", len(m.lanes), lanes)
+	c.expect(c.lanes == len(m.lanes), "%d lanes listed, %d hold tasks", len(m.lanes), c.lanes)
 	for ns, n := range m.finals { // order-free: any violation will do
 		c.expect(n == c.finals[ns], "%d final tasks in %s, recounted %d", n, ns, c.finals[ns])
 	}
@@ -268,17 +251,8 @@ func (c *checker) keys() {
 // heaps verifies the heap order, which the positions rely on.
 func (c *checker) heaps() {
 	m := c.m
-	c.expect(m.future.len() == c.queued[&m.future], "%d tasks in the future, recounted %d", m.future.len(), c.queued[&m.future])
-	checkHeap(c, "future", &m.future)
 	checkHeap(c, "deadlines", &m.deadlines)
 	checkHeap(c, "expiries", &m.expiries)
-	for _, b := range m.byName {
-		checkHeap(c, "successes", &b.success)
-		checkHeap(c, "failures", &b.failure)
-		for _, l := range b.lanes { // order-free: any violation will do
-			checkHeap(c, "lane", &l.queue)
-		}
-	}
 	deadlines := 0
 	for t := range m.store.from(0) {
 		if awaitsDeadline(t) {

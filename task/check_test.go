@@ -13,7 +13,7 @@ func TestCheckSees(t *testing.T) {
 		"lane lost":       func(m *Machine) { m.lanes = nil },
 		"lane order":      func(m *Machine) { m.lanes[0].queue.nodes[0].key++ },
 		"not in the lane": func(m *Machine) { r := get(m, "waiting"); r.queue.remove(&r.pos) },
-		"wrong queue":     func(m *Machine) { r := get(m, "waiting"); r.queue = &m.future },
+		"wrong queue":     func(m *Machine) { r := get(m, "waiting"); r.queue = &r.behavior.future },
 		"final lost":      func(m *Machine) { r := get(m, "success"); r.queue.remove(&r.pos) },
 		"lease lost":      func(m *Machine) { m.sessions[1].leases = nil },
 		"too many leases": func(m *Machine) { m.sessions[1].session.Slots = 0 },

@@ -14,14 +14,14 @@ type Finish struct {
 }
 
 func (c Finish) apply(m *Machine) Result {
-	r := m.leased(c.Key, c.Token)
+	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
 		if r = m.store.get(c.Key); r != nil {
 			if e := r.task.Ended; e != nil && e.Token == c.Token && e.Finish == hashFinish(&c) {
 				return Result{Task: r.task, Repeated: true}
 			}
 		}
-		return halt()
+		return refusal
 	}
 	t := r.task
 	if outdated(t, c.Seq) {
@@ -35,6 +35,9 @@ func (c Finish) apply(m *Machine) Result {
 	case c.Error == nil: // honoured also when being cancelled (SPEC L8)
 		n = m.ended(t, outcomeSuccess, hashFinish(&c))
 		n.Status, n.Result, n.Error = Success, c.Result, nil
+		if c.External && c.Result.Encoding == None {
+			n.Result = t.Progress // SPEC J4
+		}
 		n.FinishedAt, n.LostCount = m.now, 0
 		again(n, 0, 0)
 	case t.CancelCode != "":

@@ -9,9 +9,9 @@ type GiveBack struct {
 }
 
 func (c GiveBack) apply(m *Machine) Result {
-	r := m.leased(c.Key, c.Token)
+	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
-		return halt()
+		return refusal
 	}
 	return Result{Task: m.release(r, outcomeGivenBack, m.now)}
 }

@@ -25,10 +25,14 @@ type Machine struct {
 	records   map[string]*records.Set // of the TaskStore API, by namespace
 
 	// Derived: rebuilt by Restore, verified by Check.
-	future    heap[*row] // waiting, not_before > now; by not_before
-	lanes     []*lane    // lanes that hold a task, in no order
-	deadlines heap[*row] // waiting or running tasks whose deadline has not struck; by deadline
+	futures   heap[*behaviorRow] // behaviors with tasks in future; by the head of it
+	lanes     []*lane            // lanes that hold a task, in no order
+	deadlines heap[*row]         // waiting or running tasks whose deadline has not struck; by deadline
 	expiries  heap[*sessionRow]
+	overruns  heap[*row]            // RUNNING tasks by when the leader ends the run at last (SPEC L7)
+	losses    heap[*row]            // RUNNING tasks with an external lease by when it ends
+	accepts   map[acceptName][]*row // RUNNING tasks by the accept request that they were given to, by token
+	acceptors map[string]int64      // external leases per worker
 
 	keyExpiries heap[*clientKey] // by when they are forgotten
 	keyBytes    int64            // of the answers kept under keys
@@ -112,6 +116,8 @@ func NewMachine(options ...Option) *Machine {
 		drained:   map[string]bool{},
 		keys:      map[uint64]*clientKey{},
 		records:   map[string]*records.Set{},
+		accepts:   map[acceptName][]*row{},
+		acceptors: map[string]int64{},
 		finals:    map[string]int64{},
 	}
 	m.limits = DefaultLimit()
@@ -137,6 +143,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		m.term = h.Term
 		m.floor = m.leaseNow
 		m.extendSessions()
+		m.extendLeases()
 	}
 	m.becomeEligible()
 
@@ -173,16 +180,6 @@ func (m *Machine) extendSessions() {
 	}
 }
 
-// becomeEligible moves tasks whose not_before has come into their lanes (SPEC T3).
-func (m *Machine) becomeEligible() {
-	for n := m.future.head(); n != nil && n.key <= int64(m.now); n = m.future.head() {
-		r := n.item
-		m.future.remove(&r.pos)
-		m.enterLane(r)
-		m.tickChange = true
-	}
-}
-
 // digestSum folds everything that is not in a record into the running digest.
 func (m *Machine) digestSum() uint64 {
 	h := newHasher(hashedEntry)
@@ -215,6 +212,7 @@ func (m *Machine) add(b *behaviorRow, t *Task) {
 	r := &row{task: t, behavior: b}
 	m.store.add(r)
 	m.enqueue(r)
+	m.settle(b, r.key)
 	m.emit(Event{Kind: TaskChanged, Task: t})
 }
 
@@ -224,12 +222,23 @@ func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
 	prev := r.task
-	m.sum -= hashTask(prev)
+	m.replace(r, t)
+	m.emit(Event{Kind: TaskChanged, Task: t, Prev: prev})
+}
+
+// replace is put without a rev and an event, for the one change of a record that is none to those who watch it: an
+// external lease that was only renewed (as renewing a session writes no task, SPEC L2).
+func (m *Machine) replace(r *row, t *Task) {
+	m.sum -= hashTask(r.task)
 	m.sum += m.hash(t)
+	key := r.key
 	m.dequeue(r)
 	m.store.replace(r, t)
 	m.enqueue(r)
-	m.emit(Event{Kind: TaskChanged, Task: t, Prev: prev})
+	if key != r.key {
+		m.settle(r.behavior, key)
+	}
+	m.settle(r.behavior, r.key)
 }
 
 // drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that whoever watches can say up to where it
@@ -237,7 +246,9 @@ func (m *Machine) put(r *row, t *Task) {
 func (m *Machine) drop(r *row) {
 	m.rev++
 	m.sum -= hashTask(r.task)
+	key := r.key
 	m.dequeue(r)
+	m.settle(r.behavior, key)
 	m.store.remove(r)
 	m.emit(Event{Kind: TaskRemoved, Task: r.task, Lease: r.task.Lease})
 }

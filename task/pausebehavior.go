@@ -7,4 +7,19 @@ type PauseBehavior struct {
 	Paused    bool   `cbor:"3,keyasint,omitempty"`
 }
 
-func (c PauseBehavior) apply(m *Machine) Result { return invalid("pause", "not yet") }
+func (c PauseBehavior) apply(m *Machine) Result {
+	if !m.NamespaceExists(c.Namespace) {
+		return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}
+	}
+	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
+	if b == nil || b.behavior == nil || b.behavior.Deleted {
+		return Result{Code: BehaviorNotFound, Field: "name", Message: "no behavior has this name"}
+	}
+	if b.behavior.Paused == c.Paused {
+		return Result{Behavior: b.behavior}
+	}
+	next := *b.behavior
+	next.Paused = c.Paused
+	m.putBehavior(b, &next)
+	return Result{Behavior: &next, Changed: true}
+}

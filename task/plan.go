@@ -21,8 +21,13 @@ type Free struct {
 // planner is one call of Plan.
 type planner struct {
 	m        *Machine
+	left     int64         // assignments that may still be made
 	sessions []freeSession // by ID
-	lanes    []*planLane   // a binary min-heap by current task
+	rings    []*ring       // acceptors per behavior, who waits longest first
+	ringOf   map[*behaviorRow]*ring
+	budgets  map[*behaviorRow]*int64 // what max_concurrent leaves, of behaviors that have one
+	lanes    []*planLane             // a binary min-heap by current task
+	plan     []Assign
 }
 
 type freeSession struct {
@@ -31,54 +36,76 @@ type freeSession struct {
 	ready func(module, v string) bool
 }
 
-// planLane is a lane that somebody free can run.
+// planLane is a lane that somebody free can run: sessions that are ready for its module, or acceptors.
 type planLane struct {
 	cursor heapCursor[*row]
-	ready  []int // indexes into planner.sessions
+	ready  []int  // indexes into planner.sessions
+	ring   *ring  // instead, for an external version
+	budget *int64 // nil: no max_concurrent
 }
 
-// Plan returns up to max assignments for the leader to propose, in T4 order, at most one per task and never more per
-// session than it has free slots (SPEC L1, T4). It changes nothing; Apply checks each of them again.
+// Plan returns up to max assignments for the leader to propose, at most one per task and never more per worker than it
+// has free slots (SPEC L1): due tasks in T4 order, then those that acceptors take before their time (SPEC J2). It
+// changes nothing; Apply checks each of them again, and accepts them all if nothing else comes between.
 //
-// Tasks are looked at lane by lane: a lane that no free session is ready for is skipped whole, so the cost grows with
-// the number of lanes, sessions and assignments, and not with the number of waiting tasks, blocked or not (SPEC L11).
-// A session that has more slots free goes first, which spreads work over the cluster; then the lower ID.
+// Tasks are looked at lane by lane: a lane that nobody free is ready for, or whose behavior may not start another task,
+// is skipped whole, and what a limit per key holds up is in no lane. So the cost grows with the number of lanes, workers
+// and assignments, and not with the number of waiting tasks, blocked or not (SPEC L11). A session that has more slots
+// free goes first, which spreads work over the cluster; then the lower ID. Acceptors take turns, see ring.
 func (m *Machine) Plan(free []Free, max int) []Assign {
 	p := planner{m: m}
 	total := p.addSessions(free)
-	if total = min(total, int64(max)); total <= 0 {
+	for _, slots := range p.addAcceptors(free) {
+		total = min(total, math.MaxInt64-slots) + slots // workers say how many slots they have: two may say all
+	}
+	if p.left = min(total, int64(max)); p.left <= 0 {
 		return nil
 	}
 	for _, l := range m.lanes {
 		p.addLane(l)
 	}
-	var plan []Assign
-	for int64(len(plan)) < total && len(p.lanes) > 0 {
-		l := p.lanes[0]
-		t := l.cursor.node().item.task
-		if m.eligible(t) {
-			s := p.choose(l)
-			if s == nil {
-				p.dropLane()
-				continue
-			}
-			s.slots--
-			plan = append(plan, Assign{Key: t.Key(), Rev: t.Rev, Session: s.id})
-		}
-		if l.cursor.next(); l.cursor.node() == nil {
-			p.dropLane()
-		} else {
-			p.down(0)
-		}
+	for p.left > 0 && len(p.lanes) > 0 {
+		p.step(p.lanes[0])
 	}
-	return plan
+	p.early()
+	return p.plan
+}
+
+// step looks at the first task of all lanes, which is l's, and moves on.
+func (p *planner) step(l *planLane) {
+	if l.budget != nil && *l.budget <= 0 {
+		p.dropLane()
+		return
+	}
+	if t := l.cursor.node().item.task; p.m.eligible(t, p.m.now) {
+		a := Assign{Key: t.Key(), Rev: t.Rev}
+		if !p.choose(l, &a) {
+			p.dropLane()
+			return
+		}
+		p.assign(a, l.budget)
+	}
+	if l.cursor.next(); l.cursor.node() == nil {
+		p.dropLane()
+	} else {
+		p.down(0)
+	}
+}
+
+func (p *planner) assign(a Assign, budget *int64) {
+	p.plan = append(p.plan, a)
+	p.left--
+	if budget != nil {
+		*budget--
+	}
 }
 
 // addSessions takes up the free sessions that the machine knows and returns how many slots they have.
 func (p *planner) addSessions(free []Free) (total int64) {
-	for _, f := range free {
+	for i := range free {
+		f := &free[i]
 		s := p.m.sessions[f.Session]
-		if s == nil || p.m.drained[s.session.Node] {
+		if f.External != nil || s == nil || p.m.drained[s.session.Node] {
 			continue
 		}
 		if slots := min(int64(f.Slots), s.session.Slots-int64(len(s.leases))); slots > 0 {
@@ -89,26 +116,37 @@ func (p *planner) addSessions(free []Free) (total int64) {
 	p.sessions = slices.CompactFunc(p.sessions, func(a, b freeSession) bool { return a.id == b.id })
 	for i := range p.sessions {
 		slots := p.sessions[i].slots
-		total = min(total, math.MaxInt64-slots) + slots // workers say how many slots they have: two may say all
+		total = min(total, math.MaxInt64-slots) + slots
 	}
 	return total
 }
 
-// addLane takes up a lane if its version is known and a free session is ready for it.
+// addLane takes up a lane if its behavior may start tasks, its version is known and somebody free can run it.
 func (p *planner) addLane(l *lane) {
-	v := p.m.version(l.behavior, l.version)
+	b := l.behavior
+	if !b.limits.open || b.full() {
+		return
+	}
+	v := p.m.version(b, l.version)
 	if v == nil {
 		return
 	}
 	pl := &planLane{}
-	for i := range p.sessions {
-		if ready := p.sessions[i].ready; ready == nil || ready(v.Module, v.Version) {
-			pl.ready = append(pl.ready, i)
+	if v.Module == "" {
+		if pl.ring = p.ringOf[b]; pl.ring == nil {
+			return
+		}
+	} else {
+		for i := range p.sessions {
+			if ready := p.sessions[i].ready; ready == nil || ready(v.Module, v.Version) {
+				pl.ready = append(pl.ready, i)
+			}
+		}
+		if len(pl.ready) == 0 {
+			return
 		}
 	}
-	if len(pl.ready) == 0 {
-		return
-	}
+	pl.budget = p.budget(b)
 	pl.cursor = l.queue.cursor()
 	p.lanes = append(p.lanes, pl)
 	for i := len(p.lanes) - 1; i > 0; { // sift up
@@ -121,15 +159,41 @@ func (p *planner) addLane(l *lane) {
 	}
 }
 
-// choose returns the session that the lane's next task goes to, or nil.
-func (p *planner) choose(l *planLane) *freeSession {
+// budget returns how many tasks of b may still start, shared by its lanes; nil for no limit.
+func (p *planner) budget(b *behaviorRow) *int64 {
+	if b.limits.concurrent <= 0 {
+		return nil
+	}
+	left := p.budgets[b]
+	if left == nil {
+		if p.budgets == nil {
+			p.budgets = map[*behaviorRow]*int64{}
+		}
+		left = new(int64)
+		*left = b.limits.concurrent - b.running
+		p.budgets[b] = left
+	}
+	return left
+}
+
+// choose fills in who the lane's next task goes to and reports whether there is somebody.
+func (p *planner) choose(l *planLane, a *Assign) bool {
+	if l.ring != nil {
+		a.External = l.ring.next()
+		return a.External != nil
+	}
 	var best *freeSession
 	for _, i := range l.ready {
 		if s := &p.sessions[i]; s.slots > 0 && (best == nil || s.slots > best.slots) {
 			best = s
 		}
 	}
-	return best
+	if best == nil {
+		return false
+	}
+	best.slots--
+	a.Session = best.id
+	return true
 }
 
 func (p *planner) less(a, b int) bool {
@@ -167,7 +231,7 @@ func (p *planner) down(i int) {
 // is overdue or has left something over. A Tick at these times always changes something, so that a leader that
 // proposes it then never spins.
 func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
-	if n := m.future.head(); n != nil {
+	if n := m.futures.head(); n != nil {
 		wall = Time(n.key)
 	}
 	if n := m.deadlines.head(); n != nil {
@@ -179,6 +243,11 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	}
 	if n := m.keyExpiries.head(); n != nil {
 		lease = sooner(lease, max(LeaseTime(n.key), 1))
+	}
+	for _, h := range [...]*heap[*row]{&m.losses, &m.overruns} {
+		if n := h.head(); n != nil {
+			lease = sooner(lease, max(LeaseTime(n.key), 1))
+		}
 	}
 	return wall, lease
 }

@@ -12,27 +12,27 @@ type behaviorName struct{ namespace, name string }
 type behaviorRow struct {
 	behaviorName
 	behavior *Behavior
-	lanes    map[string]*lane // by pinned version, "" for tasks that will take the active one
+
+	future   heap[*row] // waiting, not_before > now; by (not_before, created)
+	ahead    heapPos    // in Machine.futures, while future holds a task
+	retrying int64      // FAILUREs in future
+	due      heap[*row] // waiting, not_before ≤ now, blocked or not; by (not_before, created)
+	running  int64
 	success  heap[*row]       // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
-	failure  heap[*row]
+	failure  heap[*row]       //
 	pins     map[string]int64 // tasks per pinned version (SPEC B2)
+
+	limits allowance            // of the active version
+	lanes  map[string]*lane     // by pinned version, "" for tasks that will take the active one
+	keys   map[string]*keyQueue // by concurrency key, while there is a limit per key
 }
 
-// lane holds the eligible tasks of one behavior and one pinned version in T4 order. They are blocked or runnable
-// together, so that planning skips a lane whole.
-type lane struct {
-	behavior *behaviorRow
-	version  string
-	queue    heap[*row]
-	index    int // in Machine.lanes while not empty
-}
-
-// row returns the row of a behavior name, made on first use.
+// behaviorRow returns the row of a behavior name, made on first use.
 func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 	k := behaviorName{namespace, name}
 	b := m.behaviors[k]
 	if b == nil {
-		b = &behaviorRow{behaviorName: k, lanes: map[string]*lane{}, pins: map[string]int64{}}
+		b = &behaviorRow{behaviorName: k, lanes: map[string]*lane{}, keys: map[string]*keyQueue{}, pins: map[string]int64{}}
 		m.behaviors[k] = b
 		i, _ := slices.BinarySearchFunc(m.byName, k, func(b *behaviorRow, k behaviorName) int {
 			return cmp.Or(cmp.Compare(b.namespace, k.namespace), cmp.Compare(b.name, k.name))
@@ -53,52 +53,53 @@ func (b *behaviorRow) finalQueue(s Status) *heap[*row] {
 	return &b.failure
 }
 
-// enqueue enters the record of r into everything derived.
+// enqueue enters the record of r into everything derived. The caller settles its key then.
 func (m *Machine) enqueue(r *row) {
-	t := r.task
+	t, b := r.task, r.behavior
 	switch {
 	case t.Status == Running:
-		m.sessions[t.Lease.Session].take(r)
+		m.enterLease(r)
 	case t.NotBefore == 0:
-		r.queue = r.behavior.finalQueue(t.Status)
+		r.queue = b.finalQueue(t.Status)
 		r.queue.push(int64(t.FinishedAt), t.CreatedRev, &r.pos, r)
 		m.finals[t.Namespace]++
 	case t.NotBefore > m.now:
-		r.queue = &m.future
-		r.queue.push(int64(t.NotBefore), t.CreatedRev, &r.pos, r)
+		m.enterFuture(r)
 	default:
-		m.enterLane(r)
+		m.enterDue(r)
 	}
+	m.enterKey(r)
 	if awaitsDeadline(t) {
 		m.deadlines.push(int64(t.Deadline), t.CreatedRev, &r.deadline, r)
 	}
 	if t.Version != "" {
-		r.behavior.pins[t.Version]++
+		b.pins[t.Version]++
 	}
 	*m.counts.of(t)++
 }
 
-// dequeue takes the record of r out of everything derived.
+// dequeue takes the record of r out of everything derived. The caller settles the key that it had then.
 func (m *Machine) dequeue(r *row) {
-	t := r.task
-	if t.Status == Running {
-		m.sessions[t.Lease.Session].release(r)
-	} else {
+	t, b := r.task, r.behavior
+	m.leaveKey(r)
+	switch r.queue {
+	case &m.overruns:
+		m.leaveLease(r)
+	case &b.future:
+		m.leaveFuture(r)
+	case &b.due:
+		m.leaveDue(r)
+	default:
 		r.queue.remove(&r.pos)
-		if t.NotBefore == 0 {
-			m.finals[t.Namespace]--
-		}
+		m.finals[t.Namespace]--
 	}
-	if r.lane != nil && r.lane.queue.len() == 0 {
-		m.leaveLanes(r.lane)
-	}
-	r.queue, r.lane = nil, nil
+	r.queue, r.key = nil, nil
 	if r.deadline != 0 {
 		m.deadlines.remove(&r.deadline)
 	}
 	if t.Version != "" {
-		if r.behavior.pins[t.Version]--; r.behavior.pins[t.Version] == 0 {
-			delete(r.behavior.pins, t.Version)
+		if b.pins[t.Version]--; b.pins[t.Version] == 0 {
+			delete(b.pins, t.Version)
 		}
 	}
 	*m.counts.of(t)--
@@ -107,32 +108,86 @@ func (m *Machine) dequeue(r *row) {
 // awaitsDeadline reports whether a Tick must look at t when its deadline comes (SPEC R1).
 func awaitsDeadline(t *Task) bool { return t.Deadline != 0 && !t.Final() && t.CancelCode == "" }
 
-// enterLane puts an eligible task into its lane.
-func (m *Machine) enterLane(r *row) {
-	t := r.task
-	l := r.behavior.lanes[t.Version]
-	if l == nil {
-		l = &lane{behavior: r.behavior, version: t.Version}
-		r.behavior.lanes[t.Version] = l
+// enterFuture makes r wait for its time.
+func (m *Machine) enterFuture(r *row) {
+	b := r.behavior
+	r.queue = &b.future
+	b.future.push(int64(r.task.NotBefore), r.task.CreatedRev, &r.pos, r)
+	if r.task.Status == Failure {
+		b.retrying++
 	}
-	if l.queue.len() == 0 {
-		l.index = len(m.lanes)
-		m.lanes = append(m.lanes, l)
-	}
-	r.queue, r.lane = &l.queue, l
-	l.queue.push(order(t), t.CreatedRev, &r.pos, r)
+	m.lookAhead(b)
 }
 
-// leaveLanes forgets an empty lane: versions come and go.
-func (m *Machine) leaveLanes(l *lane) {
-	last := len(m.lanes) - 1
-	m.lanes[l.index] = m.lanes[last]
-	m.lanes[l.index].index = l.index
-	m.lanes[last] = nil
-	m.lanes = m.lanes[:last]
-	if l.version != "" {
-		delete(l.behavior.lanes, l.version)
+func (m *Machine) leaveFuture(r *row) {
+	b := r.behavior
+	b.future.remove(&r.pos)
+	if r.task.Status == Failure {
+		b.retrying--
 	}
+	m.lookAhead(b)
+}
+
+// lookAhead keeps b in Machine.futures by its next task.
+func (m *Machine) lookAhead(b *behaviorRow) {
+	n := b.future.head()
+	if b.ahead != 0 {
+		if at := &m.futures.nodes[b.ahead-1]; n != nil && at.key == n.key && at.tie == n.tie {
+			return
+		}
+		m.futures.remove(&b.ahead)
+	}
+	if n != nil {
+		m.futures.push(n.key, n.tie, &b.ahead, b)
+	}
+}
+
+// becomeEligible makes tasks due whose not_before has come (SPEC T3).
+func (m *Machine) becomeEligible() {
+	for n := m.futures.head(); n != nil && n.key <= int64(m.now); n = m.futures.head() {
+		r := n.item.future.head().item
+		m.leaveFuture(r)
+		m.enterDue(r)
+		m.settle(r.behavior, r.key)
+		m.tickChange = true
+	}
+}
+
+// enterDue makes r, whose time has come, wait for a worker.
+func (m *Machine) enterDue(r *row) {
+	r.queue = &r.behavior.due
+	r.queue.push(int64(r.task.NotBefore), r.task.CreatedRev, &r.pos, r)
+	m.enterTeam(r)
+}
+
+// enterTeam puts a due task into its lane, or behind its key if there is a limit per key.
+func (m *Machine) enterTeam(r *row) {
+	t, b := r.task, r.behavior
+	if !b.limits.keyed(t) {
+		m.enterLane(r)
+		return
+	}
+	if r.key == nil {
+		r.key = b.keyQueue(t.ConcurrencyKey)
+	}
+	r.key.team(b.limits.holds(t)).waiting.push(order(t), t.CreatedRev, &r.place, r)
+}
+
+func (m *Machine) leaveDue(r *row) {
+	r.behavior.due.remove(&r.pos)
+	m.leaveTeam(r)
+}
+
+// leaveTeam undoes enterTeam.
+func (m *Machine) leaveTeam(r *row) {
+	switch {
+	case r.lane == nil:
+		r.key.team(r.behavior.limits.holds(r.task)).waiting.remove(&r.place)
+		return
+	case r.key != nil:
+		r.key.team(r.behavior.limits.holds(r.task)).promoted.remove(&r.side)
+	}
+	m.leaveLane(r)
 }
 
 // of returns the total that t counts in.

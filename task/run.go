@@ -128,11 +128,25 @@ func (m *Machine) cancelWaiting(r *row, code string) *Task {
 	return &n
 }
 
-// cancelRunning asks the worker of a running task to stop (SPEC L8, R1).
+// cancelRunning asks the worker of a running task to stop (SPEC L8, R1). A session ends the run itself when the grace is
+// over and says so; an external lease dies then.
 func (m *Machine) cancelRunning(r *row, code string) *Task {
 	n := *r.task
 	n.CancelCode, n.Resubmit = code, 0
+	if n.Lease.External() {
+		lease := *n.Lease
+		lease.GraceEnd = max(later(m.leaseNow, m.cancelGrace(r)), 1)
+		n.Lease = &lease
+	}
 	m.put(r, &n)
 	m.emit(Event{Kind: TaskCancelling, Task: &n, Lease: n.Lease})
 	return &n
+}
+
+// cancelGrace returns how long a cancelled run of r may go on (SPEC L8).
+func (m *Machine) cancelGrace(r *row) Millis {
+	if v := m.version(r.behavior, r.task.Version); v != nil {
+		return max(v.Policy.CancelGrace, 0)
+	}
+	return 0
 }

@@ -252,6 +252,7 @@ func (r *restorer) take(record Record) error {
 			return bad("behavior %s/%s twice", x.Namespace, x.Name)
 		}
 		b.behavior = x
+		m.policyChanged(b)
 		m.sum += hashBehavior(x)
 		m.counts.Behaviors++
 	case *Module:
@@ -376,10 +377,12 @@ func (r *restorer) finish() (*Machine, error) {
 		return nil, bad("the content does not have the digest that the head says, at index %d", h.Index)
 	}
 	for t := range m.store.from(0) {
-		if l := t.Lease; l != nil && m.sessions[l.Session] == nil {
+		if l := t.Lease; l != nil && !l.External() && m.sessions[l.Session] == nil {
 			return nil, bad("task %s/%s is leased to session %d, which is not there", t.Namespace, t.ID, l.Session)
 		}
-		m.enqueue(m.store.get(t.Key()))
+		row := m.store.get(t.Key())
+		m.enqueue(row)
+		m.settle(row.behavior, row.key)
 	}
 	return m, nil
 }

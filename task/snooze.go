@@ -15,9 +15,9 @@ type Snooze struct {
 const snoozeDefault Millis = 1_000
 
 func (c Snooze) apply(m *Machine) Result {
-	r := m.leased(c.Key, c.Token)
+	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
-		return halt()
+		return refusal
 	}
 	if outdated(r.task, c.Seq) {
 		return Result{Task: r.task}

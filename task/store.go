@@ -25,9 +25,12 @@ type store struct {
 type row struct {
 	task     *Task
 	behavior *behaviorRow
-	queue    *heap[*row] // the queue that the task waits in: future, a lane, or final tasks; nil while RUNNING
-	lane     *lane       // set iff queue is a lane's
+	queue    *heap[*row] // the one it is in by time: its behavior's future, due or final tasks; Machine.overruns while RUNNING
+	lane     *lane       // set while it is due and may be assigned
+	key      *keyQueue   // set while a limit per key counts it
 	pos      heapPos     // in queue
+	place    heapPos     // due: in its lane, or waiting behind its key
+	side     heapPos     // due: in its key's promoted; RUNNING: in Machine.losses
 	deadline heapPos     // in Machine.deadlines
 }
 

@@ -140,7 +140,7 @@ func TestFreezeBesideApply(t *testing.T) {
 		switch x := m.Task(k); {
 		case x != nil && x.Status == Running && random.IntN(2) == 0:
 			c = Finish{Key: k, Token: x.Lease.Token}
-		case x != nil && m.eligible(x):
+		case x != nil && m.eligible(x, m.now):
 			c = Assign{Key: k, Rev: x.Rev, Session: 1}
 		case x != nil && random.IntN(3) == 0:
 			c = Remove{Key: k}

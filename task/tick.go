@@ -4,7 +4,7 @@ package task
 // proposes it at NextTick. The clocks only advance with commands, and nothing expires but in a Tick (SPEC L4).
 type Tick struct{}
 
-// apply lets sessions expire first: a run that was lost and whose deadline is over ends by its deadline in the same
+// apply lets sessions and leases end first: a run that was lost and whose deadline is over ends by its deadline in the same
 // Tick. Deadlines and removals are bounded per Tick (Limit); what is left over is due at the next one, which NextTick
 // then asks for at once.
 func (c Tick) apply(m *Machine) Result {
@@ -12,6 +12,7 @@ func (c Tick) apply(m *Machine) Result {
 		m.endSession(n.item, outcomeLost)
 		m.tickChange = true
 	}
+	m.endLeases()
 	for range m.limits.StrikesATick {
 		n := m.deadlines.head()
 		if n == nil || n.key > int64(m.now) {

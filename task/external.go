@@ -1,0 +1,124 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+)
+
+// External leases (SPEC section 8): no session keeps them alive, their workers renew each by itself over HTTP. They end
+// like everything that expires: by a Tick, on the lease clock (SPEC L4).
+
+const (
+	minLease     Millis = 1_000 // SPEC L2
+	maxLease     Millis = 3_600_000
+	defaultLease Millis = 30_000
+)
+
+// validLease reports whether a lease may be asked to last d.
+func validLease(d Millis) bool { return d >= minLease && d <= maxLease }
+
+// acceptName names what a repeated accept asks for (SPEC J2).
+type acceptName struct{ namespace, behavior, worker, request string }
+
+func acceptOf(t *Task) acceptName {
+	return acceptName{t.Namespace, t.Behavior, t.Lease.Worker, t.Lease.Request}
+}
+
+func byToken(r *row, token uint64) int { return cmp.Compare(r.task.Lease.Token, token) }
+
+// enterLease enters a running task into what ends its lease, and into what is derived for its worker.
+func (m *Machine) enterLease(r *row) {
+	t := r.task
+	l := t.Lease
+	r.behavior.running++
+	r.queue = &m.overruns
+	m.overruns.push(int64(m.overrunAt(r)), l.Token, &r.pos, r)
+	if !l.External() {
+		m.sessions[l.Session].take(r)
+		return
+	}
+	m.losses.push(int64(m.leaseEnd(l)), l.Token, &r.side, r)
+	m.acceptors[l.Worker]++
+	if l.Request != "" {
+		rows := m.accepts[acceptOf(t)]
+		i, _ := slices.BinarySearchFunc(rows, l.Token, byToken)
+		m.accepts[acceptOf(t)] = slices.Insert(rows, i, r)
+	}
+}
+
+func (m *Machine) leaveLease(r *row) {
+	t := r.task
+	l := t.Lease
+	r.behavior.running--
+	m.overruns.remove(&r.pos)
+	if !l.External() {
+		m.sessions[l.Session].release(r)
+		return
+	}
+	m.losses.remove(&r.side)
+	if m.acceptors[l.Worker]--; m.acceptors[l.Worker] == 0 {
+		delete(m.acceptors, l.Worker)
+	}
+	if l.Request != "" {
+		rows := m.accepts[acceptOf(t)]
+		i, _ := slices.BinarySearchFunc(rows, l.Token, byToken)
+		if rows = slices.Delete(rows, i, i+1); len(rows) == 0 {
+			delete(m.accepts, acceptOf(t))
+		} else {
+			m.accepts[acceptOf(t)] = rows
+		}
+	}
+}
+
+// leaseEnd returns when an external lease ends if nothing renews it. The first entry of a term gives it a full TTL
+// (SPEC C3) without writing a record; the grace of a cancelled run is not prolonged by anything (SPEC L8).
+func (m *Machine) leaseEnd(l *Lease) LeaseTime {
+	end := max(l.Expires, later(m.floor, l.TTL))
+	if l.GraceEnd != 0 {
+		end = min(end, l.GraceEnd)
+	}
+	return end
+}
+
+// extendLeases is extendSessions for external leases: the term's floor has moved, and all their ends with it.
+func (m *Machine) extendLeases() {
+	former := m.losses.nodes
+	m.losses.nodes = make([]heapNode[*row], 0, len(former))
+	for _, n := range former {
+		m.losses.push(int64(m.leaseEnd(n.item.task.Lease)), n.tie, &n.item.side, n.item)
+	}
+}
+
+// reported returns the row of a task whose current lease is token's, for a report that came over HTTP or not; nil with
+// the answer for any other (SPEC L3). Sessions report through their session, external workers by themselves: each would
+// else be able to end the other's runs by a mistake.
+func (m *Machine) reported(k Key, token uint64, external bool) (*row, Result) {
+	r := m.leased(k, token)
+	switch {
+	case r == nil || !external && r.task.Lease.External():
+		return nil, halt()
+	case external && !r.task.Lease.External():
+		return nil, refuse(NotExternal, "the lease belongs to a session")
+	}
+	return r, Result{}
+}
+
+// LeaseEnd returns the instant of the lease clock at which an external lease ends if nothing renews it: at or after it,
+// by a Tick only (SPEC L4). 0 for a task that has none.
+func (m *Machine) LeaseEnd(t *Task) LeaseTime {
+	if t.Lease == nil || !t.Lease.External() {
+		return 0
+	}
+	return m.leaseEnd(t.Lease)
+}
+
+// LeasesOf returns the running tasks that an accept request was given, in the order in which they were assigned: what a
+// repeated request_id is answered (SPEC J2). None for the empty request.
+func (m *Machine) LeasesOf(namespace, behavior, worker, request string) []*Task {
+	rows := m.accepts[acceptName{namespace, behavior, worker, request}]
+	tasks := make([]*Task, len(rows))
+	for i, r := range rows {
+		tasks[i] = r.task
+	}
+	return tasks
+}

@@ -1,0 +1,231 @@
+package task
+
+import "math"
+
+// Limits (SPEC L11): how many tasks of a behavior, and of a key of it, run at once in the cluster. The promise that
+// planning does not grow with what they block is kept by where tasks wait: a lane holds only tasks whose key has a slot
+// for them, and of every other key at most the tasks that its free slots are for are *promoted* into lanes.
+
+// allowance is what the active version of a behavior, and its operator, allow now.
+type allowance struct {
+	open       bool  // there is an active version, and no pause (SPEC L10, B8)
+	concurrent int64 // 0: no limit
+	perKey     int64 // 0: no limit
+	strict     bool
+}
+
+// allowance returns what is allowed for b now. It depends on the record alone.
+func (b *behaviorRow) allowance() allowance {
+	if b.behavior == nil || b.behavior.Deleted {
+		return allowance{}
+	}
+	v, ok := b.behavior.Find("")
+	if !ok {
+		return allowance{}
+	}
+	a := allowance{open: !b.behavior.Paused, concurrent: max(v.Policy.MaxConcurrent, 0), perKey: max(v.Policy.MaxPerKey, 0)}
+	a.strict = v.Policy.KeyStrict && a.perKey > 0
+	return a
+}
+
+// keyed reports whether a limit per key counts t.
+func (a *allowance) keyed(t *Task) bool { return a.perKey > 0 && t.ConcurrencyKey != "" }
+
+// holds reports whether t holds a slot of its key while it waits: with strict order, between its runs of one cycle.
+func (a *allowance) holds(t *Task) bool {
+	return a.strict && t.ConcurrencyKey != "" && t.Version != "" && t.Status != Running && !t.Final()
+}
+
+// full reports whether no further task of b may start.
+func (b *behaviorRow) full() bool { return b.limits.concurrent > 0 && b.running >= b.limits.concurrent }
+
+// keyQueue is one key of a behavior with a limit per key. It exists while a task of the key runs, is due or holds a slot.
+type keyQueue struct {
+	name    string
+	running int64
+	held    int64 // waiting tasks that hold a slot, due or not
+	holders team  // due tasks that hold a slot
+	others  team  // the other due tasks
+}
+
+// team holds due tasks that have a number of slots in common: the first in T4 order are promoted into their lanes, the
+// rest waits here.
+type team struct {
+	waiting  heap[*row] // in T4 order
+	promoted heap[*row] // in the reverse of it: the head is the first to step back
+}
+
+func (k *keyQueue) team(holds bool) *team {
+	if holds {
+		return &k.holders
+	}
+	return &k.others
+}
+
+func (k *keyQueue) empty() bool {
+	return k.running == 0 && k.held == 0 && k.others.len() == 0 && k.holders.len() == 0
+}
+
+func (t *team) len() int { return t.waiting.len() + t.promoted.len() }
+
+// slots returns how many due tasks of each team may be promoted. A holder needs no slot but the one that it holds; that
+// holders too are bounded matters when a limit was lowered, or made strict, over tasks that had run before.
+func (k *keyQueue) slots(perKey int64) (holders, others int64) {
+	free := max(perKey-k.running, 0)
+	return free, max(free-k.held, 0)
+}
+
+// keyQueue returns the queue of a key, made on first use.
+func (b *behaviorRow) keyQueue(name string) *keyQueue {
+	k := b.keys[name]
+	if k == nil {
+		k = &keyQueue{name: name}
+		b.keys[name] = k
+	}
+	return k
+}
+
+// enterKey counts r in its key if it runs or holds a slot.
+func (m *Machine) enterKey(r *row) {
+	b, t := r.behavior, r.task
+	running := t.Status == Running && b.limits.keyed(t)
+	holds := b.limits.holds(t)
+	if !running && !holds {
+		return
+	}
+	if r.key == nil {
+		r.key = b.keyQueue(t.ConcurrencyKey)
+	}
+	if running {
+		r.key.running++
+	} else {
+		r.key.held++
+	}
+}
+
+// leaveKey undoes enterKey.
+func (m *Machine) leaveKey(r *row) {
+	switch {
+	case r.key == nil:
+	case r.task.Status == Running:
+		r.key.running--
+	case r.behavior.limits.holds(r.task):
+		r.key.held--
+	}
+}
+
+// settle promotes the tasks of a key that its slots are for, and no others. It must follow every change of the key. Nil
+// is no key.
+func (m *Machine) settle(b *behaviorRow, k *keyQueue) {
+	if k == nil {
+		return
+	}
+	if k.empty() {
+		delete(b.keys, k.name)
+		return
+	}
+	holders, others := k.slots(b.limits.perKey)
+	m.fill(&k.holders, holders)
+	m.fill(&k.others, others)
+}
+
+func (m *Machine) fill(t *team, slots int64) {
+	for int64(t.promoted.len()) > slots {
+		m.demote(t)
+	}
+	for int64(t.promoted.len()) < slots && t.waiting.len() > 0 {
+		m.promote(t)
+	}
+	for t.waiting.len() > 0 && t.promoted.len() > 0 {
+		best, worst := t.waiting.head(), t.promoted.head()
+		if best.key > -worst.key || best.key == -worst.key && best.tie > ^worst.tie {
+			return
+		}
+		m.demote(t)
+		m.promote(t)
+	}
+}
+
+// promote moves the first task of the team that waits into its lane.
+func (m *Machine) promote(t *team) {
+	n := *t.waiting.head()
+	r := n.item
+	t.waiting.remove(&r.place)
+	t.promoted.push(-n.key, ^n.tie, &r.side, r)
+	m.enterLane(r)
+}
+
+// demote moves the last task of the team that is promoted back.
+func (m *Machine) demote(t *team) {
+	r := t.promoted.head().item
+	t.promoted.remove(&r.side)
+	m.leaveLane(r)
+	t.waiting.push(order(r.task), r.task.CreatedRev, &r.place, r)
+}
+
+// spare returns how many slots the key of r, which is not due yet, has beyond those that due tasks are promoted for.
+func (m *Machine) spare(r *row) int64 {
+	a := &r.behavior.limits
+	if !a.keyed(r.task) {
+		return math.MaxInt64
+	}
+	k := r.behavior.keys[r.task.ConcurrencyKey]
+	if k == nil {
+		return a.perKey
+	}
+	holders, others := k.slots(a.perKey)
+	if a.holds(r.task) {
+		return holders - int64(k.holders.promoted.len())
+	}
+	return others - int64(k.others.promoted.len())
+}
+
+// policyChanged must follow every change of a behavior's record: another active version, a pause, a deletion. When the
+// limit per key is another one, the behavior's queues are made anew, at a cost that grows with its waiting tasks and all
+// running ones.
+func (m *Machine) policyChanged(b *behaviorRow) {
+	next := b.allowance()
+	if next.perKey == b.limits.perKey && next.strict == b.limits.strict {
+		b.limits = next
+		return
+	}
+	rows := m.keyedRows(b)
+	for _, r := range rows {
+		m.leaveKey(r)
+		if r.queue == &b.due {
+			m.leaveTeam(r)
+		}
+		r.key = nil
+	}
+	b.limits = next
+	clear(b.keys)
+	for _, r := range rows {
+		if r.queue == &b.due {
+			m.enterTeam(r)
+		}
+		m.enterKey(r)
+	}
+	for _, r := range rows {
+		m.settle(b, r.key)
+	}
+}
+
+// keyedRows returns the rows of b that a limit per key may concern: due ones, running ones, and those that may hold a
+// slot before they are due.
+func (m *Machine) keyedRows(b *behaviorRow) []*row {
+	var rows []*row
+	for i := range b.due.nodes {
+		rows = append(rows, b.due.nodes[i].item)
+	}
+	for i := range b.future.nodes {
+		if r := b.future.nodes[i].item; r.task.Version != "" {
+			rows = append(rows, r)
+		}
+	}
+	for i := range m.overruns.nodes {
+		if r := m.overruns.nodes[i].item; r.behavior == b {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}

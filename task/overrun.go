@@ -1,0 +1,65 @@
+package task
+
+// L7's backstop: whoever has a lease ends its runs at run_timeout by itself. If that does not happen, because it hangs
+// or counts time wrongly, the leader ends the lease.
+
+// defaultRunTimeout is that of a policy which names none.
+const defaultRunTimeout Millis = 3_600_000
+
+// overrunAt returns when the leader ends the run of r at last.
+func (m *Machine) overrunAt(r *row) LeaseTime {
+	l := r.task.Lease
+	ttl := l.TTL
+	if s := m.sessions[l.Session]; s != nil {
+		ttl = s.session.TTL
+	}
+	timeout := defaultRunTimeout
+	if v := m.version(r.behavior, r.task.Version); v != nil && v.Policy.RunTimeout > 0 {
+		timeout = v.Policy.RunTimeout
+	}
+	return later(later(later(l.Given, timeout), m.cancelGrace(r)), ttl)
+}
+
+// endLeases is the Tick's part: external leases that have ended are lost, runs that last too long fail.
+func (m *Machine) endLeases() {
+	for range m.limits.StrikesATick {
+		n := m.losses.head()
+		if n == nil || n.key > int64(m.leaseNow) {
+			break
+		}
+		m.endLease(n.item, func(r *row) { m.release(r, outcomeLost, m.now) })
+	}
+	for range m.limits.StrikesATick {
+		n := m.overruns.head()
+		if n == nil || n.key > int64(m.leaseNow) {
+			break
+		}
+		m.endLease(n.item, m.timeOut)
+	}
+}
+
+// endLease ends a lease by something else than its worker's report, which must be told to halt.
+func (m *Machine) endLease(r *row, end func(*row)) {
+	lease := r.task.Lease
+	end(r)
+	m.emit(Event{Kind: LeaseEnded, Task: r.task, Lease: lease})
+	m.tickChange = true
+}
+
+// timeOut ends a run as failed, or as cancelled if that is what it was asked for.
+func (m *Machine) timeOut(r *row) {
+	t := r.task
+	if t.CancelCode != "" {
+		m.release(r, t.CancelCode, m.now)
+		return
+	}
+	v := m.version(r.behavior, t.Version)
+	c := Finish{Error: &Error{
+		Code: CodeTimeout, Message: "the leader ended a run that passed its run_timeout",
+		Retryable: v == nil || v.Policy.OnTimeout != OnErrorFail,
+	}}
+	n := c.failed(m, r)
+	n.Ended.Finish = 0 // nobody sent it
+	m.resubmitted(n)
+	m.put(r, n)
+}
