@@ -48,6 +48,7 @@ func (c Submit) apply(m *Machine) Result {
 		t := &Task{
 			Namespace: b.namespace, ID: c.ID, Behavior: b.name, Status: Created, Params: c.Params,
 			NotBefore: at, Deadline: c.Deadline, CreatedAt: m.now, Labels: c.Labels, Priority: c.Priority,
+			ConcurrencyKey: c.ConcurrencyKey,
 		}
 		m.add(b, t)
 		return Result{Task: t, Outcome: SubmitCreated}
@@ -118,7 +119,7 @@ func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	default:
 		again(&n, at, c.Deadline)
 		if c.HasParams {
-			n.Params = c.Params
+			n.Params, n.ConcurrencyKey = c.Params, c.ConcurrencyKey
 		}
 	}
 	m.put(r, &n)
