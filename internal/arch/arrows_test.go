@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	"task":      {"task/records"},
 	"task/wire": {"task"},
 	"worker":    {"abi", "runtime", "task", "worker/stream"},
-	"node":      {"abi", "api", "blob", "node/accept", "node/logs", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
+	"node":      {"abi", "api", "blob", "node/accept", "node/logs", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
 	"cmd/taskrt": {
 		"abi", "api", "api/console", "blob", "node", "runtime", "worker", "internal/mux",
 	},
@@ -26,6 +26,7 @@ var arrows = map[string][]string{
 	"api/console":     {},
 	"node/accept":     {"task", "internal/mux"},
 	"node/logs":       {"task"},
+	"node/watch":      {"task"},
 	"task/records":    {},
 	"runtime/wasmbin": {},
 	"worker/stream":   {"task"},

@@ -1,0 +1,157 @@
+package watch
+
+import (
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// progressEvery is how often the progress of one task is told at most (SPEC W3).
+const progressEvery = 250 * time.Millisecond
+
+// maxBeats bounds the tasks whose progress is told at one time; that of others waits for its next renewal.
+const maxBeats = 65_536
+
+// beats thins out progress: the first is told at once, the latest of the next 250 ms at their end. What is told stands
+// in the ring like any change; a subscriber that comes to it late skips what a later one has replaced.
+type beats struct {
+	tasks map[task.Key]*beat
+	queue []*beat // by when their pause ends
+	timer *time.Timer
+}
+
+// beat is the pause after progress of a task was told.
+type beat struct {
+	key     task.Key
+	token   uint64
+	told    task.Payload
+	attempt int64        // of what was told
+	waiting *task.Task   // the record of what came since; nil: nothing did
+	latest  task.Payload // what came
+	ends    time.Time
+}
+
+func newBeats() beats { return beats{tasks: map[task.Key]*beat{}} }
+
+func (b *beats) stop() {
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}
+
+// changed drops what waits of an attempt that is over: progress never comes after its end.
+func (b *beats) changed(t *task.Task) {
+	if x := b.tasks[t.Key()]; x != nil && (t.Lease == nil || t.Lease.Token != x.token) {
+		x.waiting = nil
+	}
+}
+
+func (b *beats) removed(k task.Key) {
+	if x := b.tasks[k]; x != nil {
+		x.waiting = nil
+	}
+}
+
+// Live is progress on its way to the log: a worker's latest, told ahead of the renewal that stores it.
+type Live struct {
+	Key      task.Key     `cbor:"1,keyasint" json:"key"`
+	Token    uint64       `cbor:"2,keyasint" json:"token"`
+	Progress task.Payload `cbor:"3,keyasint" json:"progress"`
+}
+
+// Live tells progress that is not in the log. What is not of a current lease is dropped.
+func (f *Feed) Live(ls []Live) {
+	if on, _ := f.Wanted(); !on {
+		return
+	}
+	records := make([]*task.Task, len(ls))
+	f.config.Local(func(m *task.Machine) {
+		for i := range ls {
+			if t := m.Task(ls[i].Key); t != nil && t.Lease != nil && t.Lease.Token == ls[i].Token {
+				records[i] = t
+			}
+		}
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var wake []*Sub
+	for i, t := range records {
+		if t != nil && f.beat(t, ls[i].Progress) {
+			wake = f.add(&entry{Change: Change{Kind: Progress, Rev: f.ring.top, Task: t, Progress: ls[i].Progress}}, wake)
+		}
+	}
+	nudge(wake)
+}
+
+// stored takes in a change of which only the progress is news.
+func (f *Feed) stored(e *task.Event, wake []*Sub) []*Sub {
+	told := f.beat(e.Task, e.Task.Progress)
+	return f.add(&entry{
+		Change: Change{Kind: Progress, Rev: e.Rev, Task: e.Task, Progress: e.Task.Progress}, stored: true, quiet: !told,
+	}, wake)
+}
+
+// beat notes the latest progress of a running task; true: tell it now.
+func (f *Feed) beat(t *task.Task, p task.Payload) bool {
+	b := &f.beats
+	if len(f.subs) == 0 || f.isClosed() {
+		return false
+	}
+	if x := b.tasks[t.Key()]; x != nil {
+		x.token, x.waiting, x.latest = t.Lease.Token, t, p
+		return false
+	}
+	if len(b.tasks) >= maxBeats {
+		return false
+	}
+	x := &beat{key: t.Key(), token: t.Lease.Token}
+	b.tasks[x.key] = x
+	f.pause(x, t, p)
+	return true
+}
+
+// pause begins the pause after p, which is being told.
+func (f *Feed) pause(x *beat, t *task.Task, p task.Payload) {
+	x.told, x.attempt, x.waiting, x.ends = p, t.Attempt, nil, time.Now().Add(progressEvery)
+	b := &f.beats
+	b.queue = append(b.queue, x)
+	if len(b.queue) == 1 {
+		f.arm()
+	}
+}
+
+func (f *Feed) arm() {
+	left := max(time.Until(f.beats.queue[0].ends), 0)
+	if f.beats.timer == nil {
+		f.beats.timer = time.AfterFunc(left, f.pausesEnd)
+		return
+	}
+	f.beats.timer.Reset(left)
+}
+
+// pausesEnd tells what came during the pauses that are over.
+func (f *Feed) pausesEnd() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isClosed() {
+		return
+	}
+	b := &f.beats
+	var wake []*Sub
+	for now := time.Now(); len(b.queue) > 0 && !b.queue[0].ends.After(now); {
+		x := b.queue[0]
+		b.queue[0] = nil
+		b.queue = b.queue[1:]
+		t, p := x.waiting, x.latest
+		if t == nil || p.Equal(x.told) && t.Attempt == x.attempt {
+			delete(b.tasks, x.key)
+			continue
+		}
+		f.pause(x, t, p)
+		wake = f.add(&entry{Change: Change{Kind: Progress, Rev: f.ring.top, Task: t, Progress: p}}, wake)
+	}
+	if len(b.queue) > 0 {
+		f.arm()
+	}
+	nudge(wake)
+}

@@ -1,0 +1,229 @@
+package watch
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Config of a Feed.
+type Config struct {
+	// Local runs a function on the node's machine, which holds still meanwhile; the function must be short.
+	Local func(func(*task.Machine))
+	// Encode makes the JSON of an event. It is called once per change, whoever many want it.
+	Encode func(*Change) []byte
+	// Entries and Bytes bound the ring; default 65,536 and 64 MiB. Records of old versions stay in memory as long as
+	// they are in it.
+	Entries, Bytes int
+	// Subscribers bounds the subscribers; default 20,000.
+	Subscribers int
+}
+
+// Feed is one node's recent changes and those who follow them.
+type Feed struct {
+	config Config
+
+	mu     sync.RWMutex // written by Ingest and the like; read by subscribers, each of which writes only its own place
+	ring   ring
+	index  index
+	subs   group
+	beats  beats
+	closed chan struct{}
+	wanted chan struct{} // closed and replaced when the first subscriber comes and when the last one goes
+}
+
+// Errors of Subscribe and Next.
+var (
+	ErrTooMany = errors.New("watch: too many subscribers")
+	ErrClosed  = errors.New("watch: closed")
+)
+
+// NewFeed makes a feed; Close it. Before the first Ingest call Restart.
+func NewFeed(c Config) *Feed {
+	if c.Entries == 0 {
+		c.Entries = 65_536
+	}
+	if c.Bytes == 0 {
+		c.Bytes = 64 << 20
+	}
+	if c.Subscribers == 0 {
+		c.Subscribers = 20_000
+	}
+	return &Feed{
+		config: c, ring: newRing(c.Entries, c.Bytes), index: newIndex(), subs: group{}, beats: newBeats(),
+		closed: make(chan struct{}), wanted: make(chan struct{}),
+	}
+}
+
+// Close ends all subscriptions. A second Close does nothing.
+func (f *Feed) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.isClosed() {
+		close(f.closed)
+		f.beats.stop()
+	}
+}
+
+func (f *Feed) isClosed() bool {
+	select {
+	case <-f.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Restart says that changes may have been missed: the next events are those after rev, the state's when it was read
+// after subscribing to them. All subscribers get Reset.
+func (f *Feed) Restart(rev uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ring.clear(rev)
+	f.beats.stop()
+	f.beats = newBeats()
+	for s := range f.subs {
+		s.lost = true
+		s.nudge()
+	}
+}
+
+// Ingest takes events in. Those of one call wake a subscriber at most once.
+func (f *Feed) Ingest(evs []task.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var wake []*Sub
+	for i := range evs {
+		e := &evs[i]
+		if e.Rev <= f.ring.floor && e.Task != nil {
+			continue // the state at Restart had it already
+		}
+		switch e.Kind {
+		case task.TaskChanged:
+			if onlyProgress(e.Prev, e.Task) {
+				wake = f.stored(e, wake)
+				continue
+			}
+			f.beats.changed(e.Task)
+			wake = f.add(&entry{Change: Change{Kind: Task, Rev: e.Rev, Task: e.Task}, outcome: Outcome(e.Prev, e.Task)}, wake)
+		case task.TaskRemoved:
+			f.beats.removed(e.Task.Key())
+			wake = f.add(&entry{Change: Change{Kind: Removed, Rev: e.Rev, Task: e.Task}}, wake)
+		}
+	}
+	nudge(wake)
+}
+
+// add puts a change into the ring and appends to wake whom it concerns and who has nothing to look at yet.
+func (f *Feed) add(e *entry, wake []*Sub) []*Sub {
+	n := f.ring.next
+	f.ring.add(e)
+	for _, g := range f.index.candidates(e.Task) {
+		for s := range g {
+			if !s.behind && s.wants(n, e) {
+				s.behind, s.from = true, n
+				wake = append(wake, s)
+			}
+		}
+	}
+	return wake
+}
+
+func nudge(subs []*Sub) {
+	for _, s := range subs {
+		s.nudge()
+	}
+}
+
+// Outcome reports whether the version t of a record, which replaced prev, gave it an outcome (SPEC T2): one that only
+// moves the next run of a task that waits after its outcome does not.
+func Outcome(prev, t *task.Task) bool {
+	if t.Status != task.Success && t.Status != task.Failure {
+		return false
+	}
+	return prev == nil || prev.Status == task.Running || prev.Status == task.Created ||
+		prev.Attempt != t.Attempt || prev.Status != t.Status || prev.Error != t.Error
+}
+
+// onlyProgress reports whether nothing but the progress of a running attempt is new, and what its lease counts.
+func onlyProgress(prev, t *task.Task) bool {
+	if prev == nil || prev.Status != task.Running || t.Status != task.Running ||
+		prev.Lease.Token != t.Lease.Token || prev.Progress.Equal(t.Progress) {
+		return false
+	}
+	same := *prev
+	same.Progress, same.Lease, same.Rev = t.Progress, t.Lease, t.Rev
+	return reflect.DeepEqual(&same, t)
+}
+
+// History looks for the first version of a task with a rev above since, up to now, that gave it an outcome that the
+// function wants. covered is false if the ring does not reach back to since: there may have been others.
+func (f *Feed) History(key task.Key, since uint64, want func(*task.Task) bool) (found *task.Task, covered bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for n := f.ring.after(since); n < f.ring.next; n++ {
+		if e := f.ring.at(n); e.outcome && e.Task.Key() == key && want(e.Task) {
+			return e.Task, since >= f.ring.floor
+		}
+	}
+	return nil, since >= f.ring.floor
+}
+
+// Wanted reports whether anybody is subscribed; the channel is closed when that changes.
+func (f *Feed) Wanted() (bool, <-chan struct{}) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.subs) > 0, f.wanted
+}
+
+// Subscribe follows the changes with a rev above after. If the ring no longer has all of them, or the state has not got
+// there (after is of another history), the subscriber begins with Reset. The caller has seen to it that this node's
+// machine is not merely late.
+func (f *Feed) Subscribe(filter Filter, after uint64) (*Sub, error) {
+	var rev uint64
+	f.config.Local(func(m *task.Machine) { rev = m.Rev() })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isClosed() {
+		return nil, ErrClosed
+	}
+	if len(f.subs) >= f.config.Subscribers {
+		return nil, ErrTooMany
+	}
+	s := &Sub{
+		feed: f, filter: filter, wake: make(chan struct{}, 1), after: after, position: after, born: f.ring.next,
+		lost: after < f.ring.floor || after > rev,
+	}
+	if !s.lost {
+		s.from = f.ring.after(after)
+		s.behind = s.from < f.ring.next
+	}
+	f.subs[s] = struct{}{}
+	f.index.add(s)
+	if len(f.subs) == 1 {
+		f.announce()
+	}
+	return s, nil
+}
+
+func (f *Feed) announce() {
+	close(f.wanted)
+	f.wanted = make(chan struct{})
+}
+
+func (f *Feed) unsubscribe(s *Sub) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.subs[s]; !ok {
+		return
+	}
+	delete(f.subs, s)
+	f.index.remove(s)
+	if len(f.subs) == 0 {
+		f.beats.stop()
+		f.beats = newBeats()
+		f.announce()
+	}
+}

@@ -1,0 +1,243 @@
+package watch
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Event is what a subscriber gets. Whoever comes back says the ID of the last event that had one, or 0 if there was a
+// Reset after it: between Reset and the last of the states that follow it there is nothing to go on from.
+type Event struct {
+	Kind Kind
+	ID   uint64 // the rev to go on from; 0: none
+	Data []byte // shared: not to be changed
+}
+
+// Sub is one subscription. Its methods are for one goroutine at a time.
+type Sub struct {
+	feed   *Feed
+	filter Filter
+	wake   chan struct{} // capacity 1: there may be something to look at
+	born   uint64        // number of the change after which it subscribed: older progress is of no interest
+	after  uint64        // only changes with a rev above it
+
+	// Guarded by feed.mu: written under its write lock, or by the subscriber under its read lock.
+	behind bool   // there are changes from number from on that it has not looked at
+	from   uint64 //
+	lost   bool   // changes were missed that are not in the ring
+
+	settle   uint64   // see states
+	ready    []*entry // taken from the ring, not handed out yet
+	states   *states  // not nil between Reset and the last state
+	position uint64   // see Position
+}
+
+// What a subscriber takes out of the ring at once is bounded: one that stops reading then holds only that.
+const (
+	maxReady      = 64
+	maxReadyBytes = 64 << 10
+	maxLook       = 4096 // changes looked at under one lock
+)
+
+func (s *Sub) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wants tells whether the change with number n is one for the subscriber.
+func (s *Sub) wants(n uint64, e *entry) bool {
+	switch {
+	case e.Kind != Progress:
+		if e.Rev <= s.after {
+			return false
+		}
+	case s.settles(e):
+	case n < s.born || e.quiet || e.stale.Load():
+		return false
+	}
+	return s.filter.matches(e.Task)
+}
+
+// settles: the record was not told among the states, because this change came first.
+func (s *Sub) settles(e *entry) bool { return e.stored && s.after < e.Rev && e.Rev <= s.settle }
+
+// Next returns the next event. It waits for one until ctx ends (ctx.Err()) or the feed closes (ErrClosed).
+func (s *Sub) Next(ctx context.Context) (Event, error) {
+	for {
+		if e, ok := s.Try(); ok {
+			return e, nil
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return Event{}, ctx.Err()
+		case <-s.feed.closed:
+			return Event{}, ErrClosed
+		}
+	}
+}
+
+// Try returns the next event if there is one.
+func (s *Sub) Try() (Event, bool) {
+	for {
+		if s.states != nil {
+			return s.nextState(), true
+		}
+		if len(s.ready) > 0 {
+			return s.take(), true
+		}
+		if !s.look() {
+			return Event{}, false
+		}
+	}
+}
+
+// take hands out the first change that is ready.
+func (s *Sub) take() Event {
+	e := s.ready[0]
+	s.ready[0] = nil
+	s.ready = s.ready[1:]
+	if len(s.ready) == 0 {
+		s.ready = nil
+	}
+	encode := s.feed.config.Encode
+	switch {
+	case s.settles(e):
+		return Event{Kind: Task, Data: encode(&Change{Kind: Task, Rev: e.Rev, Task: e.Task})}
+	case e.Kind == Progress:
+		return Event{Kind: Progress, Data: e.encoded(encode)}
+	case e.Rev <= s.settle:
+		return Event{Kind: e.Kind, Data: e.encoded(encode)}
+	}
+	s.position = e.Rev
+	return Event{Kind: e.Kind, ID: e.Rev, Data: e.encoded(encode)}
+}
+
+// look takes what concerns the subscriber out of the ring; false if there is nothing to look at.
+func (s *Sub) look() bool {
+	f := s.feed
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if s.behind && s.from < f.ring.first {
+		// Progress that is gone is no loss.
+		s.from, s.lost = f.ring.first, s.lost || s.position < f.ring.floor
+	}
+	if s.lost {
+		s.lost = false
+		s.behind, s.from = true, f.ring.next
+		s.after, s.position, s.settle = f.ring.top, 0, 0
+		s.states = newStates(s, f.ring.top)
+		return true
+	}
+	if !s.behind {
+		return false
+	}
+	size, n := 0, s.from
+	for end := min(f.ring.next, n+maxLook); n < end && len(s.ready) < maxReady && size < maxReadyBytes; n++ {
+		if e := f.ring.at(n); s.wants(n, e) {
+			s.ready = append(s.ready, e)
+			size += e.cost() - entryBytes
+		}
+	}
+	s.from = n
+	s.behind = n < f.ring.next
+	return len(s.ready) > 0 || s.behind
+}
+
+// Position is the rev to go on from elsewhere without missing or repeating anything: all changes up to it that the
+// subscriber asked for have been handed out.
+func (s *Sub) Position() uint64 {
+	if s.states != nil || len(s.ready) > 0 {
+		return s.position
+	}
+	s.feed.mu.RLock()
+	defer s.feed.mu.RUnlock()
+	if !s.behind && !s.lost && s.feed.ring.top >= s.settle {
+		s.position = max(s.position, s.feed.ring.top)
+	}
+	return s.position
+}
+
+// Close ends the subscription. A second Close does nothing.
+func (s *Sub) Close() { s.feed.unsubscribe(s) }
+
+// statesPage is how many records are looked at while the machine holds still.
+const statesPage = 256
+
+// states hands out the present state: Reset, then every record that matches and has not changed since the rev at which
+// the ring goes on. What has changed comes from there. So every record comes once, whatever happens meanwhile. A change
+// that would come as progress from there comes as a whole record instead if it kept the record from being told here:
+// that is so up to the rev settle.
+//
+// The last state has an ID, unless something is to be settled; then the first change after that.
+type states struct {
+	sub    *Sub
+	rev    uint64
+	begun  bool
+	cursor string
+	ids    []string // left to look up, if the filter names any
+	more   bool
+	page   []*task.Task
+}
+
+func newStates(s *Sub, rev uint64) *states {
+	return &states{sub: s, rev: rev, ids: s.filter.IDs, more: true}
+}
+
+// nextState returns Reset or the next state.
+func (s *Sub) nextState() Event {
+	st := s.states
+	var e Event
+	if !st.begun {
+		st.begun = true
+		e = Event{Kind: Reset, Data: s.feed.config.Encode(&Change{Kind: Reset})}
+	} else {
+		t := st.page[0]
+		st.page = st.page[1:]
+		e = Event{Kind: Task, Data: s.feed.config.Encode(&Change{Kind: Task, Rev: t.Rev, Task: t})}
+	}
+	for len(st.page) == 0 && st.more {
+		st.fill()
+	}
+	if len(st.page) == 0 { // it was the last
+		s.states = nil
+		if s.settle == 0 {
+			s.position, e.ID = st.rev, st.rev
+		}
+	}
+	return e
+}
+
+// fill reads one page.
+func (st *states) fill() {
+	f := &st.sub.filter
+	st.page = nil
+	st.sub.feed.config.Local(func(m *task.Machine) {
+		var found []*task.Task
+		if len(f.IDs) > 0 {
+			n := min(len(st.ids), statesPage)
+			for _, id := range st.ids[:n] {
+				if t := m.Task(task.Key{Namespace: f.Namespace, ID: id}); t != nil {
+					found = append(found, t)
+				}
+			}
+			st.ids = st.ids[n:]
+			st.more = len(st.ids) > 0
+		} else {
+			found, st.cursor = m.Tasks(task.Filter{Namespace: f.Namespace, Limit: statesPage, Cursor: st.cursor})
+			st.more = st.cursor != ""
+		}
+		for _, t := range found {
+			switch {
+			case !f.matches(t):
+			case t.Rev <= st.rev:
+				st.page = append(st.page, t)
+			default:
+				st.sub.settle = max(st.sub.settle, t.Rev)
+			}
+		}
+	})
+}
