@@ -22,7 +22,7 @@ func (c Activate) apply(m *Machine) Result {
 	changed := false
 	for i := range c.Behaviors {
 		b := m.behaviorRow(c.Namespace, c.Behaviors[i].Name)
-		if b.behavior != nil && b.behavior.Active == c.Module.Version {
+		if old := b.live(); old != nil && old.Active == c.Module.Version {
 			continue
 		}
 		m.activate(b, Version{
@@ -40,7 +40,7 @@ func (c Activate) apply(m *Machine) Result {
 func (c *Activate) check(m *Machine) (Result, bool) {
 	switch {
 	case !m.NamespaceExists(c.Namespace):
-		return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}, false
+		return noNamespace(), false
 	case c.Module.Digest == "" || c.Module.Version == "":
 		return invalid("module", "a module has a digest and a version"), false
 	case len(c.Behaviors) == 0:
@@ -56,15 +56,20 @@ func (c *Activate) check(m *Machine) (Result, bool) {
 			return invalid("behaviors", "two behaviors have the same name"), false
 		}
 		names[name] = true
+		if b := m.behaviors[behaviorName{c.Namespace, name}].live(); b != nil && b.External {
+			return otherKind("the behavior " + name + " is external: delete it first"), false
+		}
 	}
 	return Result{}, true
 }
 
 // activate makes v the active version of b. A version that is known becomes the newest again, with the policy that its
-// pinned tasks have. The last KeptVersions stay, and those that tasks are pinned to (SPEC B2).
+// pinned tasks have. The last KeptVersions stay, and those that tasks are pinned to (SPEC B2). A behavior that was
+// deleted is there again, and not paused (SPEC B8).
 func (m *Machine) activate(b *behaviorRow, v Version) {
-	next := &Behavior{Namespace: b.namespace, Name: b.name, Active: v.Version}
+	next := &Behavior{Active: v.Version, External: v.Module == ""}
 	if old := b.behavior; old != nil {
+		next.Paused = old.Paused && !old.Deleted
 		for i := range old.Versions {
 			if known := old.Versions[i]; known.Version == v.Version {
 				v.Policy = known.Policy
@@ -73,30 +78,19 @@ func (m *Machine) activate(b *behaviorRow, v Version) {
 			}
 		}
 	}
-	next.Versions = append(next.Versions, v)
-	kept, surplus := next.Versions[:0], len(next.Versions)-KeptVersions
-	for i, v := range next.Versions {
+	next.Versions = b.kept(append(next.Versions, v), KeptVersions)
+	m.putBehavior(b, next)
+}
+
+// kept returns the last n versions and those that tasks are pinned to.
+func (b *behaviorRow) kept(versions []Version, n int) []Version {
+	kept, surplus := versions[:0], len(versions)-n
+	for i, v := range versions {
 		if i >= surplus || b.pins[v.Version] > 0 {
 			kept = append(kept, v)
 		}
 	}
-	next.Versions = slices.Clip(kept)
-	m.putBehavior(b, next)
-}
-
-// putBehavior makes next the record of b, and lets its tasks wait as it says.
-func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
-	if b.behavior != nil {
-		m.sum -= hashBehavior(b.behavior)
-	} else {
-		m.counts.Behaviors++
-	}
-	m.rev++
-	next.Rev = m.rev
-	m.sum += hashBehavior(next)
-	b.behavior = next
-	m.policyChanged(b)
-	m.emit(Event{Kind: BehaviorChanged, Behavior: next})
+	return slices.Clip(kept)
 }
 
 // putModule stores the module's record; of two uploads of one file with different manifests the later one describes it.

@@ -7,4 +7,32 @@ type ActivateVersion struct {
 	Version   string `cbor:"3,keyasint"`
 }
 
-func (c ActivateVersion) apply(m *Machine) Result { return invalid("activate", "not yet") }
+func (c ActivateVersion) apply(m *Machine) Result {
+	if !m.NamespaceExists(c.Namespace) {
+		return noNamespace()
+	}
+	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
+	old := b.live()
+	if old == nil {
+		return noBehavior()
+	}
+	if old.Active == c.Version {
+		return Result{Behavior: old}
+	}
+	found, ok := old.Find(c.Version)
+	if !ok || c.Version == "" {
+		return noVersion()
+	}
+	if (found.Module == "") != old.External { // kept from before the name was deleted and taken for the other kind
+		return otherKind("the version is one of the other kind: it may finish its tasks, but not become active")
+	}
+	v := *found
+	v.ActivatedAt = m.now
+	m.activate(b, v)
+	m.dropModules()
+	return Result{Behavior: b.behavior, Changed: true}
+}
+
+func noVersion() Result {
+	return Result{Code: VersionNotFound, Field: "version", Message: "no kept version of the behavior has this name"}
+}

@@ -173,9 +173,13 @@ func (c *checker) behaviors() {
 			continue
 		}
 		c.sum += hashBehavior(b.behavior)
-		c.counts.Behaviors++
-		_, ok := b.behavior.Find("")
-		c.expect(ok != b.behavior.Deleted, "B2, B8: %s: the active version is not there", b.name)
+		if b.live() != nil {
+			c.counts.Behaviors++
+		}
+		v, ok := b.behavior.Find("")
+		c.expect(ok == !b.behavior.Deleted && (!ok || (v.Module == "") == b.behavior.External), "B2, B7: %s: the active version", b.name)
+		c.expect(!b.behavior.Deleted || b.behavior.Active == "" && !b.behavior.Paused, "B8: %s is half deleted", b.name)
+		c.expect(b.behavior.Deleted || !b.behavior.Purge, "B8: %s is purged but not deleted", b.name)
 		for i := range b.behavior.Versions {
 			module := b.behavior.Versions[i].Module
 			c.expect(module == "" || m.modules[module] != nil, "%s: a version's module is not there", b.name)

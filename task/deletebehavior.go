@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // DeleteBehavior takes a behavior away: its tasks wait for one of that name (SPEC B8, I5).
 type DeleteBehavior struct {
 	Namespace string `cbor:"1,keyasint"`
@@ -7,4 +9,19 @@ type DeleteBehavior struct {
 	Purge     bool   `cbor:"3,keyasint,omitempty"` // Ticks remove its waiting and final tasks
 }
 
-func (c DeleteBehavior) apply(m *Machine) Result { return invalid("delete", "not yet") }
+// apply keeps the record for the running tasks, which finish by their version's policy, and for those that are pinned.
+// Deleting again is refused, but for a purge of what was deleted without one.
+func (c DeleteBehavior) apply(m *Machine) Result {
+	if !m.NamespaceExists(c.Namespace) {
+		return noNamespace()
+	}
+	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
+	if b == nil || b.behavior == nil || b.behavior.Deleted && (b.behavior.Purge || !c.Purge) {
+		return noBehavior()
+	}
+	m.putBehavior(b, &Behavior{
+		External: b.behavior.External, Deleted: true, Purge: c.Purge, Versions: b.kept(slices.Clone(b.behavior.Versions), 0),
+	})
+	m.dropModules()
+	return Result{Changed: true}
+}

@@ -84,6 +84,9 @@ func formatResult(r task.Result) string {
 		f.add("session", fmt.Sprint(r.Session.ID))
 	}
 	f.addRecords(r)
+	if r.Behavior != nil {
+		f.add("behavior", fmt.Sprintf("%s@%s/%d", r.Behavior.Name, r.Behavior.Active, r.Behavior.Rev))
+	}
 	f.add("index", r.Index)
 	code := string(r.Code)
 	if code == "" {
@@ -110,9 +113,23 @@ func formatEvent(e task.Event) string {
 		f.add("session", e.Session.ID)
 	}
 	if e.Behavior != nil {
-		f.add("behavior", e.Behavior.Name+"@"+e.Behavior.Active)
+		f.add("behavior", e.Behavior.Name+"@"+e.Behavior.Active+formatFlags(e.Behavior))
 	}
 	return "event " + eventNames[e.Kind] + " " + f.b.String()
+}
+
+// formatFlags prints what is not usual about a behavior.
+func formatFlags(b *task.Behavior) string {
+	flags := ""
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"external", b.External}, {"paused", b.Paused}, {"deleted", b.Deleted}, {"purge", b.Purge}} {
+		if f.set {
+			flags += " " + f.name
+		}
+	}
+	return flags
 }
 
 // copyRecord returns a record that shares no memory with r, as if it had been encoded and decoded.

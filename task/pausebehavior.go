@@ -9,11 +9,11 @@ type PauseBehavior struct {
 
 func (c PauseBehavior) apply(m *Machine) Result {
 	if !m.NamespaceExists(c.Namespace) {
-		return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}
+		return noNamespace()
 	}
 	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
-	if b == nil || b.behavior == nil || b.behavior.Deleted {
-		return Result{Code: BehaviorNotFound, Field: "name", Message: "no behavior has this name"}
+	if b.live() == nil {
+		return noBehavior()
 	}
 	if b.behavior.Paused == c.Paused {
 		return Result{Behavior: b.behavior}

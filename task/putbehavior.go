@@ -8,4 +8,29 @@ type PutBehavior struct {
 	Policy    Policy `cbor:"4,keyasint"`
 }
 
-func (c PutBehavior) apply(m *Machine) Result { return invalid("put", "not yet") }
+// apply answers with an Outcome: created if no behavior had the name, updated, or existing if the same version was
+// active.
+func (c PutBehavior) apply(m *Machine) Result {
+	switch {
+	case !m.NamespaceExists(c.Namespace):
+		return noNamespace()
+	case !ValidBehaviorName(c.Name):
+		return invalid("name", "a behavior name is 3 to 128 characters of a-z 0-9 . _ -")
+	case c.Version == "":
+		return invalid("version", "a version has a name")
+	}
+	b := m.behaviorRow(c.Namespace, c.Name)
+	outcome := SubmitCreated
+	if old := b.live(); old != nil {
+		switch {
+		case !old.External:
+			return otherKind("the behavior is one of a module: delete it first")
+		case old.Active == c.Version:
+			return Result{Behavior: old, Outcome: SubmitExisting}
+		}
+		outcome = SubmitUpdated
+	}
+	m.activate(b, Version{Version: c.Version, Policy: c.Policy, ActivatedAt: m.now})
+	m.dropModules()
+	return Result{Behavior: b.behavior, Outcome: outcome, Changed: true}
+}

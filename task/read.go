@@ -88,7 +88,7 @@ func (m *Machine) NamespaceExists(ns string) bool {
 	return ok
 }
 
-// Behavior returns a behavior with Pinned filled in, or nil.
+// Behavior returns a behavior with Pinned filled in, or nil if there is none or it was deleted.
 func (m *Machine) Behavior(ns, name string) *Behavior {
 	b := m.behaviors[behaviorName{ns, name}]
 	if b == nil {
@@ -99,7 +99,7 @@ func (m *Machine) Behavior(ns, name string) *Behavior {
 
 // view returns the record with what is derived for its versions.
 func (b *behaviorRow) view() *Behavior {
-	if b.behavior == nil {
+	if b.live() == nil {
 		return nil
 	}
 	view := *b.behavior
@@ -114,7 +114,7 @@ func (b *behaviorRow) view() *Behavior {
 func (m *Machine) Behaviors(ns string) []*Behavior {
 	var found []*Behavior
 	for _, b := range m.byName {
-		if b.namespace == ns && b.behavior != nil {
+		if b.namespace == ns && b.live() != nil {
 			found = append(found, b.view())
 		}
 	}

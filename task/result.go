@@ -73,7 +73,7 @@ type Result struct {
 	Repeated bool          `cbor:"7,keyasint,omitempty"` // Finish: this very finish was applied before
 
 	Session  *Session  `cbor:"8,keyasint,omitempty"`
-	Behavior *Behavior `cbor:"9,keyasint,omitempty"` // Activate: not set; see Changed
+	Behavior *Behavior `cbor:"9,keyasint,omitempty"` // PutBehavior, ActivateVersion, PauseBehavior: after the command
 	Changed  bool      `cbor:"10,keyasint,omitempty"`
 
 	Index uint64 `cbor:"11,keyasint,omitempty"` // log index at which the command was applied

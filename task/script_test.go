@@ -20,7 +20,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 // entry the invariants are checked and the machine is restored from its own snapshot.
 //
 //	clock [now=+MS] [lease=+MS] [term=+1]        for the entries from here on
-//	activate NAME... version=V [module=M] [retry=N] [KEY=VALUE of a policy]
+//	activate NAME... version=V [module=M] [retry=N] [KEY=VALUE of a policy] · put NAME [version=V] [KEY=VALUE]
+//	rollback NAME version=V · delete NAME [purge=1]
 //	open WORKER [slots=N] [ttl=MS] [proof=P] · renew SESSION [acked=N] · close SESSION
 //	submit ID BEHAVIOR [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V]
 //	assign ID SESSION [rev=N] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
@@ -363,6 +364,8 @@ func (s *script) command(a *args) task.Command {
 		return task.CloseSession{Session: a.session(0)}
 	case "activate":
 		return a.activate()
+	case "put", "rollback", "delete":
+		return a.behavior()
 	case "tick":
 		return task.Tick{}
 	}
@@ -370,12 +373,7 @@ func (s *script) command(a *args) task.Command {
 }
 
 func (a *args) activate() task.Command {
-	p := task.DefaultPolicy()
-	p.Retry.MaxAttempts = a.number("retry", p.Retry.MaxAttempts)
-	p.Retry.JitterPercent = a.number("jitter", 0)
-	p.MaxLost = a.number("max_lost", p.MaxLost)
-	p.KeepSuccess = task.Millis(a.number("keep_success", int64(p.KeepSuccess)))
-	p.KeepFailure = task.Millis(a.number("keep_failure", int64(p.KeepFailure)))
+	p := a.policy()
 	v := a.text("version", "v1")
 	c := task.Activate{
 		Namespace: a.text("ns", task.DefaultNamespace),
@@ -437,7 +435,7 @@ func (s *script) look(a *args) bool {
 		}
 	case "behaviors":
 		for _, b := range s.m.Behaviors(task.DefaultNamespace) {
-			fmt.Fprintf(&s.out, "%s rev=%d active=%s:", b.Name, b.Rev, b.Active)
+			fmt.Fprintf(&s.out, "%s rev=%d active=%s%s:", b.Name, b.Rev, b.Active, formatFlags(b))
 			for _, v := range b.Versions {
 				fmt.Fprintf(&s.out, " %s(%s at=%d pinned=%d)", v.Version, v.Module, v.ActivatedAt, v.Pinned)
 			}

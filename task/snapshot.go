@@ -212,6 +212,7 @@ type restorer struct {
 	m          *Machine
 	head       *Head
 	answers    int64
+	behaviors  int64  // deleted ones, too
 	last       uint64 // CreatedRev of the last task
 	lastRecord StoreRecord
 	strings    map[string]string
@@ -254,7 +255,10 @@ func (r *restorer) take(record Record) error {
 		b.behavior = x
 		m.policyChanged(b)
 		m.sum += hashBehavior(x)
-		m.counts.Behaviors++
+		r.behaviors++
+		if b.live() != nil {
+			m.counts.Behaviors++
+		}
 	case *Module:
 		if m.modules[x.Digest] != nil {
 			return bad("module %s twice", x.Digest)
@@ -360,7 +364,7 @@ func (r *restorer) finish() (*Machine, error) {
 		kind       string
 		have, want int64
 	}{
-		{"behaviors", m.counts.Behaviors, h.Behaviors},
+		{"behaviors", r.behaviors, h.Behaviors},
 		{"modules", m.counts.Modules, h.Modules},
 		{"sessions", m.counts.Sessions, h.Sessions},
 		{"processes", int64(len(m.processes)), h.Processes},

@@ -39,8 +39,8 @@ func (c Submit) apply(m *Machine) Result {
 		return r
 	}
 	b := m.behaviors[behaviorName{c.Namespace, c.Behavior}]
-	if b == nil || b.behavior == nil {
-		return Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}
+	if b.live() == nil {
+		return noBehavior()
 	}
 	at := c.at(m.now)
 	r := m.store.get(Key{c.Namespace, c.ID})
@@ -74,7 +74,7 @@ func (c Submit) apply(m *Machine) Result {
 func (c *Submit) check(m *Machine) (Result, bool) {
 	switch {
 	case !m.NamespaceExists(c.Namespace):
-		return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}, false
+		return noNamespace(), false
 	case !ValidID(c.ID):
 		return invalid("id", "an ID is 3 to 128 characters of A-Z a-z 0-9 . _ : -"), false
 	case c.Priority < 0 || c.Priority > 9:

@@ -1,0 +1,36 @@
+package task_test
+
+import "github.com/taskrt/taskrt/task"
+
+// policy is the default one with what the line says.
+func (a *args) policy() task.Policy {
+	p := task.DefaultPolicy()
+	p.Retry.JitterPercent = 0
+	for name, field := range map[string]*int64{
+		"retry": &p.Retry.MaxAttempts, "jitter": &p.Retry.JitterPercent, "max_lost": &p.MaxLost,
+		"max_concurrent": &p.MaxConcurrent, "max_per_key": &p.MaxPerKey,
+	} {
+		*field = a.number(name, *field)
+	}
+	for name, field := range map[string]*task.Millis{
+		"keep_success": &p.KeepSuccess, "keep_failure": &p.KeepFailure, "repeat": &p.RepeatEvery,
+		"run_timeout": &p.RunTimeout, "grace": &p.CancelGrace, "lease": &p.Lease,
+	} {
+		*field = task.Millis(a.number(name, int64(*field)))
+	}
+	p.RepeatAny = a.number("repeat_any", 0) != 0
+	p.KeyStrict = a.number("strict", 0) != 0
+	return p
+}
+
+// behavior returns the commands about one behavior.
+func (a *args) behavior() task.Command {
+	ns, name := a.text("ns", task.DefaultNamespace), a.word(0)
+	switch a.verb {
+	case "put":
+		return task.PutBehavior{Namespace: ns, Name: name, Version: a.text("version", "e1"), Policy: a.policy()}
+	case "rollback":
+		return task.ActivateVersion{Namespace: ns, Name: name, Version: a.text("version", "")}
+	}
+	return task.DeleteBehavior{Namespace: ns, Name: name, Purge: a.number("purge", 0) != 0}
+}
