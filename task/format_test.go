@@ -40,7 +40,18 @@ func formatTask(t *task.Task) string {
 	f.add("attempt", t.Attempt)
 	f.add("failures", t.Failures)
 	f.add("lost", t.LostCount)
-	if l := t.Lease; l != nil {
+	if l := t.Lease; l != nil && l.External() {
+		var g fields
+		g.add("token", l.Token)
+		g.add("worker", l.Worker)
+		g.add("report", l.Report)
+		g.add("given", l.Given)
+		g.add("ttl", l.TTL)
+		g.add("expires", l.Expires)
+		g.add("request", l.Request)
+		g.add("grace", l.GraceEnd)
+		f.add("lease", "{"+g.b.String()+"}")
+	} else if l != nil {
 		f.add("lease", fmt.Sprintf("{token=%d session=%d seq=%d worker=%s report=%d}", l.Token, l.Session, l.Seq, l.Worker, l.Report))
 	}
 	if e := t.Ended; e != nil {
@@ -56,6 +67,7 @@ func formatTask(t *task.Task) string {
 	for _, l := range t.Labels {
 		f.add(l.Name, l.Value)
 	}
+	f.add("ckey", t.ConcurrencyKey)
 	if t.Priority != 4 {
 		f.add("priority", t.Priority)
 	}
@@ -99,6 +111,7 @@ var eventNames = map[task.EventKind]string{
 	task.TaskChanged: "changed", task.TaskRemoved: "removed", task.TaskAssigned: "assigned",
 	task.TaskCancelling: "cancelling", task.LeaseEnded: "lease ended", task.SessionOpened: "opened",
 	task.SessionEnded: "session ended", task.BehaviorChanged: "behavior",
+	task.DrainChanged: "drain",
 }
 
 func formatEvent(e task.Event) string {

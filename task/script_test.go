@@ -23,10 +23,11 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	activate NAME... version=V [module=M] [retry=N] [KEY=VALUE of a policy] · put NAME [version=V] [KEY=VALUE]
 //	rollback NAME version=V · delete NAME [purge=1]
 //	open WORKER [slots=N] [ttl=MS] [proof=P] · renew SESSION [acked=N] · close SESSION
-//	submit ID BEHAVIOR [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V]
+//	submit ID BEHAVIOR [ckey=K] [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V]
 //	assign ID SESSION [rev=N] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
 //	cancel ID · remove ID · tick · update, claim, records: see scriptstore_test.go
-//	plan SESSION:SLOTS[:MODULE]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
+//	plan SESSION:SLOTS[:MODULE]... [WORKER@BEHAVIOR:SLOTS[:MAX_NOT_BEFORE]]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
+//	stats BEHAVIOR · workers · accepted BEHAVIOR WORKER REQUEST
 //
 // Any command takes origin=PROCESS/SEQ/LOWEST, or key=KEY/SEQ/BODY for a client's key. Times are absolute, or relative to the clock with a leading "+". A token
 // or rev that is not given is the record's current one.
@@ -312,7 +313,7 @@ func (s *script) command(a *args) task.Command {
 		c := task.Submit{
 			Namespace: k.Namespace, ID: k.ID, Behavior: a.word(1), NotBefore: task.Time(a.time("not_before", now)),
 			Delay: task.Millis(a.number("delay", 0)), Deadline: task.Time(a.time("deadline", now)),
-			Priority: int8(a.number("priority", 4)),
+			Priority: int8(a.number("priority", 4)), ConcurrencyKey: a.text("ckey", ""),
 			IfExists: map[string]task.IfExists{"": task.Join, "fail": task.Fail, "rerun": task.Rerun, "resubmit": task.Resubmit}[a.text("if", "")],
 		}
 		if p := a.payload("params"); p != nil {
@@ -328,10 +329,14 @@ func (s *script) command(a *args) task.Command {
 		if t := s.m.Task(k); t != nil {
 			rev = int64(t.Rev)
 		}
-		return task.Assign{Key: k, Session: a.session(1), Rev: uint64(a.number("rev", rev))}
+		c := task.Assign{Key: k, Rev: uint64(a.number("rev", rev))}
+		if c.External = a.acceptor(now); c.External == nil {
+			c.Session = a.session(1)
+		}
+		return c
 	case "finish":
 		k := s.key(a)
-		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result")}
+		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k)}
 		if code := a.text("error", ""); code != "" {
 			code, permanent := strings.CutSuffix(code, "!")
 			c.Error = &task.Error{Code: code, Retryable: !permanent}
@@ -339,13 +344,15 @@ func (s *script) command(a *args) task.Command {
 		return c
 	case "beat":
 		k := s.key(a)
-		return task.Beat{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Progress: a.payload("progress"), Checkpoint: a.payload("checkpoint")}
+		return task.Beat{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Progress: a.payload("progress"), Checkpoint: a.payload("checkpoint"),
+			Extend: task.Millis(a.number("extend", 0)), External: s.http(a, k)}
 	case "snooze":
 		k := s.key(a)
-		return task.Snooze{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), At: task.Time(a.time("at", now)), Checkpoint: a.payload("checkpoint")}
+		return task.Snooze{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), At: task.Time(a.time("at", now)), Checkpoint: a.payload("checkpoint"),
+			External: s.http(a, k)}
 	case "giveback":
 		k := s.key(a)
-		return task.GiveBack{Key: k, Token: s.token(a, k)}
+		return task.GiveBack{Key: k, Token: s.token(a, k), External: s.http(a, k)}
 	case "update", "claim":
 		return storeCommand(a)
 	case "cancel":
@@ -369,7 +376,7 @@ func (s *script) command(a *args) task.Command {
 	case "tick":
 		return task.Tick{}
 	}
-	return nil
+	return s.workerCommand(a)
 }
 
 func (a *args) activate() task.Command {
@@ -396,7 +403,11 @@ func (s *script) look(a *args) bool {
 		s.h.Term += uint64(a.time("term", 0))
 	case "plan":
 		var free []task.Free
-		for _, w := range a.words {
+		for i, w := range a.words {
+			if strings.Contains(w, "@") {
+				free = append(free, a.free(w, i))
+				continue
+			}
 			parts := strings.Split(w, ":")
 			id, err := strconv.ParseUint(parts[0], 10, 64)
 			if err != nil {
@@ -412,7 +423,11 @@ func (s *script) look(a *args) bool {
 			free = append(free, f)
 		}
 		for _, p := range s.m.Plan(free, int(a.number("max", 100))) {
-			fmt.Fprintf(&s.out, "assign %s %d rev=%d\n", p.Key.ID, p.Session, p.Rev)
+			to := strconv.FormatUint(p.Session, 10)
+			if p.External != nil {
+				to = "worker=" + p.External.Worker
+			}
+			fmt.Fprintf(&s.out, "assign %s %s rev=%d\n", p.Key.ID, to, p.Rev)
 		}
 	case "next":
 		wall, lease := s.m.NextTick()
@@ -453,7 +468,7 @@ func (s *script) look(a *args) bool {
 	case "counts":
 		fmt.Fprintf(&s.out, "%+v\n", s.m.Counts())
 	default:
-		return false
+		return s.lookAtWorkers(a)
 	}
 	return true
 }

@@ -20,6 +20,9 @@ func (a *args) policy() task.Policy {
 	}
 	p.RepeatAny = a.number("repeat_any", 0) != 0
 	p.KeyStrict = a.number("strict", 0) != 0
+	if a.text("on_timeout", "") == "fail" {
+		p.OnTimeout = task.OnErrorFail
+	}
 	return p
 }
 
