@@ -248,7 +248,7 @@ func judge(e *Error) verdict {
 func decodeProblem(res *http.Response, body []byte) *Error {
 	e := &Error{}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if media != "application/problem+json" || json.Unmarshal(body, e) != nil || e.Code == "" {
+	if media != problemMedia || json.Unmarshal(body, e) != nil || e.Code == "" {
 		return &Error{Code: CodeInternal, Status: res.StatusCode, Title: http.StatusText(res.StatusCode), Detail: fmt.Sprintf("answer without a problem: %.200q", body)}
 	}
 	e.Status = res.StatusCode

@@ -9,7 +9,7 @@ import (
 // Error is an error of the service: RFC 9457 problem+json on the wire (SPEC H3). Code is stable.
 type Error struct {
 	Code    string `json:"code"`
-	Status  int    `json:"status"` // HTTP status; from the registry, codes
+	Status  int    `json:"status"` // HTTP status
 	Title   string `json:"title,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	Field   string `json:"field,omitempty"`       // the field of the request that is wrong

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -35,6 +37,7 @@ type handler struct {
 	bodies   *semaphore.Weighted
 	requests *semaphore.Weighted
 	routes   *http.ServeMux
+	openapi  func() json.RawMessage // the document; made once, when somebody wants it
 }
 
 // NewHandler serves s over HTTP.
@@ -55,6 +58,7 @@ func NewHandler(s Service, c HandlerConfig) http.Handler {
 		service: s, config: c, log: c.Logger, routes: http.NewServeMux(),
 		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests),
 	}
+	h.openapi = sync.OnceValue(func() json.RawMessage { return encode(documentOf(routes())) })
 	for path, byMethod := range byPath(routes()) {
 		h.routes.Handle(path, h.methods(byMethod))
 	}
@@ -161,7 +165,7 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if e.RetryMS > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryMS+999)/1000, 10))
 	}
-	h.write(w, e.Status, "application/problem+json", e)
+	h.write(w, e.Status, problemMedia, e)
 }
 
 // asError finds the *Error in err, complete. What is none is internal: logged here, not shown.

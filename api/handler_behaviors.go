@@ -57,11 +57,6 @@ func (h *handler) deleteBehavior(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// versionsAnswer is {"versions": […]}, newest first.
-type versionsAnswer struct {
-	Versions []BehaviorVersion `json:"versions"`
-}
-
 // listVersions is GET /v1/behaviors/{name}/versions (SPEC B2).
 func (h *handler) listVersions(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
@@ -75,11 +70,6 @@ func (h *handler) listVersions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return h.answer(w, http.StatusOK, meta, versionsAnswer{notNil(b.Versions)})
-}
-
-// activateBody is the body of POST /v1/behaviors/{name}/activate.
-type activateBody struct {
-	Version string `json:"version"` // one of …/versions
 }
 
 // activateVersion is POST /v1/behaviors/{name}/activate (SPEC B2).
@@ -141,11 +131,6 @@ func (h *handler) behaviorStats(w http.ResponseWriter, r *http.Request) error {
 	return h.answer(w, http.StatusOK, meta, stats)
 }
 
-// workersAnswer is {"workers": […]}.
-type workersAnswer struct {
-	Workers []Worker `json:"workers"`
-}
-
 // listWorkers is GET /v1/workers (SPEC J7).
 func (h *handler) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	if err := queryOf(r).done(); err != nil {
@@ -159,11 +144,6 @@ func (h *handler) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	return h.answer(w, http.StatusOK, meta, workersAnswer{notNil(workers)})
 }
 
-// membersAnswer is {"members": […]}.
-type membersAnswer struct {
-	Members []Node `json:"members"`
-}
-
 // listMembers is GET /v1/cluster/members.
 func (h *handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err := queryOf(r).done(); err != nil {
@@ -175,16 +155,6 @@ func (h *handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return h.answer(w, http.StatusOK, meta, membersAnswer{notNil(c.Nodes)})
-}
-
-// drainBody is the body of POST /v1/cluster/members/{id}/drain.
-type drainBody struct {
-	Drain *bool `json:"drain,omitempty"` // default true; false: its workers get tasks again
-}
-
-// nodeAnswer is {"node": …}.
-type nodeAnswer struct {
-	Node *Node `json:"node"`
 }
 
 // drain is POST /v1/cluster/members/{id}/drain (SPEC L10).

@@ -7,26 +7,6 @@ import (
 	"net/http"
 )
 
-// moduleAnswer is {"module": …}.
-type moduleAnswer struct {
-	Module *Module `json:"module"`
-}
-
-// modulesAnswer is {"modules": […]}.
-type modulesAnswer struct {
-	Modules []Module `json:"modules"`
-}
-
-// behaviorsAnswer is {"behaviors": […]}.
-type behaviorsAnswer struct {
-	Behaviors []Behavior `json:"behaviors"`
-}
-
-// behaviorAnswer is {"behavior": …}.
-type behaviorAnswer struct {
-	Behavior *BehaviorDetail `json:"behavior"`
-}
-
 // parts reads the parts of a multipart body that is in memory already.
 type parts struct{ r *multipart.Reader }
 
@@ -119,11 +99,6 @@ func (h *handler) cluster(w http.ResponseWriter, r *http.Request) error {
 	shown := *c
 	shown.Nodes, shown.Workers = notNil(c.Nodes), notNil(c.Workers)
 	return h.answer(w, http.StatusOK, meta, shown)
-}
-
-// health is the answer of /healthz and /readyz.
-type health struct {
-	Status string `json:"status"`
 }
 
 // healthz says that the process answers, nothing more.

@@ -7,18 +7,6 @@ import (
 	"slices"
 )
 
-// submitMany is the body of POST /v1/tasks that submits up to MaxBatch tasks. The namespace is that of tasks which name
-// none.
-type submitMany struct {
-	Namespace string          `json:"namespace,omitempty"`
-	Tasks     []SubmitRequest `json:"tasks"`
-}
-
-// submitResults answers submitMany: one result for each task, in order.
-type submitResults struct {
-	Results []SubmitResult `json:"results"`
-}
-
 // submit is POST /v1/tasks: one task, or a batch if the body has "tasks" (SPEC H1).
 func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
@@ -169,11 +157,6 @@ func (h *handler) getTask(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return h.answer(w, http.StatusOK, meta, taskAnswer{t})
-}
-
-// taskAnswer is {"task": …}.
-type taskAnswer struct {
-	Task *Task `json:"task"`
 }
 
 // listTasks is GET /v1/tasks (SPEC H1).

@@ -123,17 +123,6 @@ func (h *handler) finishTask(w http.ResponseWriter, r *http.Request) error {
 	return h.answer(w, http.StatusOK, meta, reply)
 }
 
-// reports is the body of POST /v1/tasks:finish: at most MaxReports reports, each with its id.
-type reports struct {
-	Namespace string          `json:"namespace,omitempty"` // of reports that name none
-	Reports   []FinishRequest `json:"reports"`
-}
-
-// finishResults answers reports: one result for each, in order.
-type finishResults struct {
-	Results []FinishResult `json:"results"`
-}
-
 // finishMany is POST /v1/tasks:finish (SPEC J4). Reports that are wrong by themselves are answered here; the rest goes to
 // the Service in one call.
 func (h *handler) finishMany(w http.ResponseWriter, r *http.Request) error {

@@ -33,5 +33,9 @@ func clusterRoutes() []route {
 			summary: "The sessions of wasm workers, and the programs that hold external leases.",
 			answers: []success{ok(workersAnswer{})},
 		},
+		{
+			method: get, path: "/openapi.json", id: "openapi", summary: "This document.", serve: (*handler).serveOpenAPI,
+			answers: []success{{http.StatusOK, "An OpenAPI 3.1 document.", []media{{name: jsonMedia, doc: "OpenAPI."}}}},
+		},
 	}
 }

@@ -41,11 +41,12 @@ type WaitRequest struct {
 // WaitReply has the tasks in the order of the ids as they are at the end of the wait, null for one that is not there
 // any more.
 type WaitReply struct {
-	Tasks    []*Task `json:"tasks"`
+	Tasks    []*Task `json:"tasks" null:"items"`
 	TimedOut bool    `json:"timed_out"`
 }
 
-// TxnRequest is POST /v1/txn (SPEC X1): at most MaxTxnParts parts and MaxTxnBytes.
+// TxnRequest is POST /v1/txn (SPEC X1): at most 1,000 parts (MaxTxnParts) and 512 KiB (MaxTxnBytes). A task may stand in
+// one of submit, update, finish and delete, once.
 type TxnRequest struct {
 	Namespace string          `json:"namespace,omitempty"`
 	Depends   []TxnDepend     `json:"depends,omitempty"`

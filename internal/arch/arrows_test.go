@@ -66,7 +66,7 @@ var testOnly = []string{
 // thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A
 // package without a line may import none.
 var thirdParty = map[string][]string{
-	"api":           {"golang.org/x/sync"},
+	"api":           {"golang.org/x/sync", "github.com/google/jsonschema-go"},
 	"api/apitest":   {"github.com/google/uuid"},
 	"blob":          {"golang.org/x/sync"},
 	"cmd/taskrt":    {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
