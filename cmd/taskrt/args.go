@@ -160,7 +160,8 @@ func (l *line) checkFlags() error {
 	return nil
 }
 
-// checkArguments compares the number of arguments with ArgsUsage: words in brackets are optional.
+// checkArguments compares the number of arguments with ArgsUsage: words in brackets are optional, a last word that ends
+// in … stands for any number.
 func (l *line) checkArguments() error {
 	names := strings.Fields(l.command.ArgsUsage)
 	required := 0
@@ -172,7 +173,7 @@ func (l *line) checkArguments() error {
 	if len(l.arguments) < required {
 		return fmt.Errorf("%s is missing", names[len(l.arguments)])
 	}
-	if len(l.arguments) > len(names) {
+	if more := len(names) > 0 && strings.HasSuffix(strings.TrimSuffix(names[len(names)-1], "]"), "…"); len(l.arguments) > len(names) && !more {
 		return fmt.Errorf("unexpected argument %q", l.arguments[len(names)])
 	}
 	return nil

@@ -44,6 +44,12 @@ func TestArrange(t *testing.T) {
 		{"behavior", ""},
 		{"nosuch", ""},
 		{"behavior nosuch", ""},
+		{"wait a b --any c", "taskrt wait --any=true -- a b c"},
+		{"wait", ""},
+		{"behavior rm abc --purge", "taskrt behavior rm --purge=true -- abc"},
+		{"behavior --purge rm abc", "taskrt behavior rm --purge=true -- abc"},
+		{"behavior activate abc", ""},
+		{"behavior activate abc 1 2", ""},
 		{"get", ""},
 		{"get a b", ""},
 		{"get a --nosuch", ""},
@@ -96,11 +102,11 @@ func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 	})
 }
 
-// Every command that issue 2 names is there.
+// Every command that the issues name so far is there.
 func TestCommands(t *testing.T) {
 	var names []string
 	eachCommand(testApp().Commands, func(c *cli.Command) { names = append(names, c.Name) })
-	for _, want := range strings.Fields("dev server worker run push behavior list show submit get list wait watch cancel rm logs cluster status version") {
+	for _, want := range strings.Fields("dev server worker run push behavior list show submit get list wait watch cancel retry resubmit rm logs cluster status version put stats activate pause resume drain undrain workers") {
 		if !slices.Contains(names, want) {
 			t.Errorf("no command %s in %q", want, names)
 		}

@@ -5,16 +5,37 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
 )
 
 func (p *program) behaviorCommand() *cli.Command {
+	const cmd = "behavior"
 	return &cli.Command{
-		Name: "behavior", Usage: "show behaviors", Category: "behaviors",
+		Name: cmd, Usage: "show and change behaviors", Category: "behaviors",
 		Subcommands: []*cli.Command{
 			{Name: "list", Usage: "list the behaviors", Flags: clientFlags(), Action: p.client(behaviorList)},
 			{Name: "show", Usage: "show a behavior, its policy and its versions", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(behaviorShow)},
+			{Name: "stats", Usage: "count the tasks of a behavior", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(behaviorStats)},
+			{
+				Name: "put", Usage: "define an external behavior: FILE (- for standard input) holds its policy as JSON", ArgsUsage: "NAME FILE",
+				Flags: clientFlags(), Action: p.client(behaviorPut),
+			},
+			{
+				Name: "activate", Usage: "go back, or forth, to a kept version", ArgsUsage: "NAME VERSION",
+				Flags: clientFlags(), Action: p.client(behaviorActivate),
+			},
+			{Name: "pause", Usage: "start no more of its tasks; those that run go on", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(behaviorPause)},
+			{Name: "resume", Usage: "start its tasks again", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(behaviorPause)},
+			{
+				Name: "rm", Usage: "take a behavior away; its tasks wait for one of that name", ArgsUsage: "NAME",
+				Flags:  clientFlags(boolFlag(cmd, "purge", "remove its tasks that do not run")),
+				Action: p.client(behaviorRemove),
+			},
 		},
 	}
 }
@@ -37,18 +58,96 @@ func behaviorShow(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
+	return cl.print(func(w io.Writer) { describeBehavior(w, b) })
+}
+
+func describeBehavior(w io.Writer, b *api.BehaviorDetail) {
+	fmt.Fprintf(w, "name\t%s\nkind\t%s\nversion\t%s\nmodule\t%s\npaused\t%v\n", b.Name, b.Kind, short(b.Version), orDash(short(b.Module)), b.Paused)
+	for _, v := range b.Versions {
+		active := ""
+		if v.Active {
+			active = ", active"
+		}
+		fmt.Fprintf(w, "kept\t%s of %s%s\n", short(v.Version), v.ActivatedAt, active)
+	}
+	var manifest bytes.Buffer
+	if json.Indent(&manifest, b.Manifest, "", "  ") == nil {
+		fmt.Fprintf(w, "manifest\t\n%s\n", manifest.String())
+	}
+}
+
+func behaviorStats(c *cli.Context, cl *client) error {
+	s, err := cl.BehaviorStats(cl.ctx, cl.namespace, c.Args().First())
+	if err != nil {
+		return err
+	}
 	return cl.print(func(w io.Writer) {
-		fmt.Fprintf(w, "name\t%s\nkind\t%s\nversion\t%s\nmodule\t%s\npaused\t%v\n", b.Name, b.Kind, short(b.Version), short(b.Module), b.Paused)
-		for _, v := range b.Versions {
-			active := ""
-			if v.Active {
-				active = ", active"
-			}
-			fmt.Fprintf(w, "kept\t%s of %s%s\n", short(v.Version), v.ActivatedAt, active)
-		}
-		var manifest bytes.Buffer
-		if json.Indent(&manifest, b.Manifest, "", "  ") == nil {
-			fmt.Fprintf(w, "manifest\t\n%s\n", manifest.String())
-		}
+		fmt.Fprintf(w, "due\t%d\ndelayed\t%d\nrunning\t%d\nretrying\t%d\noldest due\t%s\n", s.Due, s.Delayed, s.Running, s.Retrying, shortTime(s.Oldest))
 	})
+}
+
+func behaviorPut(c *cli.Context, cl *client) error {
+	var policy []byte
+	var err error
+	if file := c.Args().Get(1); file == "-" {
+		policy, err = io.ReadAll(io.LimitReader(cl.stdin, api.MaxBody))
+	} else {
+		policy, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return usagef(c, "FILE: %w", err)
+	}
+	if !json.Valid(policy) {
+		return usagef(c, "%s is not JSON", c.Args().Get(1))
+	}
+	reply, err := cl.PutBehavior(cl.ctx, api.PutBehaviorRequest{Namespace: cl.namespace, Name: c.Args().First(), Policy: policy})
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { describeBehavior(w, reply.Behavior) })
+}
+
+func behaviorActivate(c *cli.Context, cl *client) error {
+	name := c.Args().First()
+	version, err := cl.keptVersion(name, c.Args().Get(1))
+	if err != nil {
+		return err
+	}
+	b, err := cl.ActivateVersion(cl.ctx, cl.namespace, name, version)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { describeBehavior(w, b) })
+}
+
+// keptVersion completes the beginning of a version, as tables show it. What fits none, or several, is left to the server.
+func (c *client) keptVersion(behavior, given string) (string, error) {
+	b, err := c.Behavior(c.ctx, c.namespace, behavior)
+	if err != nil {
+		return "", err
+	}
+	found := given
+	for _, v := range b.Versions {
+		if !strings.HasPrefix(v.Version, given) {
+			continue
+		}
+		if found != given {
+			return "", fmt.Errorf("%q is the beginning of more than one version of %s", given, behavior)
+		}
+		found = v.Version
+	}
+	return found, nil
+}
+
+// behaviorPause is pause and resume.
+func behaviorPause(c *cli.Context, cl *client) error {
+	b, err := cl.PauseBehavior(cl.ctx, cl.namespace, c.Args().First(), c.Command.Name == "pause")
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { describeBehavior(w, b) })
+}
+
+func behaviorRemove(c *cli.Context, cl *client) error {
+	return cl.DeleteBehavior(cl.ctx, cl.namespace, c.Args().First(), c.Bool("purge"))
 }

@@ -11,9 +11,12 @@ import (
 
 func (p *program) clusterCommand() *cli.Command {
 	return &cli.Command{
-		Name: "cluster", Usage: "show the cluster", Category: "cluster",
+		Name: "cluster", Usage: "show the cluster, and drain its nodes", Category: "cluster",
 		Subcommands: []*cli.Command{
 			{Name: "status", Usage: "show nodes, workers and totals", Flags: clientFlags(), Action: p.client(clusterStatus)},
+			{Name: "workers", Usage: "show all workers, programs with external leases too", Flags: clientFlags(), Action: p.client(clusterWorkers)},
+			{Name: "drain", Usage: "give a node's worker nothing new; what runs there goes on", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
+			{Name: "undrain", Usage: "give a node's worker tasks again", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
 		},
 	}
 }
@@ -27,15 +30,45 @@ func clusterStatus(_ *cli.Context, cl *client) error {
 }
 
 func describeCluster(w io.Writer, s *api.Cluster) {
-	fmt.Fprintln(w, "NODE\tROLE\tHTTP\tRAFT\tAPPLIED\tDIGEST\tVERSION")
-	for _, n := range s.Nodes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", n.ID, n.Role, orDash(n.HTTP), n.Raft, n.AppliedIndex, orDash(n.Digest), orDash(n.Version))
-	}
-	fmt.Fprintln(w, "\nWORKER\tNODE\tSLOTS\tRUNNING")
-	for _, k := range s.Workers {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", k.ID, orDash(k.Node), k.Slots, k.Running)
-	}
+	describeNodes(w, s.Nodes)
+	fmt.Fprintln(w)
+	describeWorkers(w, s.Workers)
 	t := s.Tasks
 	fmt.Fprintf(w, "\nleader %s; tasks: %d created, %d running, %d retrying, %d succeeded, %d failed\n",
 		orDash(s.Leader), t.Created, t.Running, t.Retrying, t.Success, t.Failure)
+}
+
+func describeNodes(w io.Writer, nodes []api.Node) {
+	fmt.Fprintln(w, "NODE\tROLE\tHTTP\tRAFT\tAPPLIED\tDIGEST\tDRAINED\tVERSION")
+	for _, n := range nodes {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%v\t%s\n", n.ID, n.Role, orDash(n.HTTP), n.Raft, n.AppliedIndex, orDash(n.Digest), n.Drained, orDash(n.Version))
+	}
+}
+
+func describeWorkers(w io.Writer, workers []api.Worker) {
+	fmt.Fprintln(w, "WORKER\tKIND\tNODE\tSLOTS\tRUNNING\tDRAINED")
+	for _, k := range workers {
+		slots := "-"
+		if k.Slots > 0 {
+			slots = fmt.Sprint(k.Slots)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\n", k.ID, k.Kind, orDash(k.Node), slots, k.Running, k.Drained)
+	}
+}
+
+func clusterWorkers(_ *cli.Context, cl *client) error {
+	workers, err := cl.Workers(cl.ctx)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { describeWorkers(w, workers) })
+}
+
+// clusterDrain is drain and undrain.
+func clusterDrain(c *cli.Context, cl *client) error {
+	n, err := cl.Drain(cl.ctx, c.Args().First(), c.Command.Name == "drain")
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { describeNodes(w, []api.Node{*n}) })
 }

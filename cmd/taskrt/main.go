@@ -67,7 +67,7 @@ func (p *program) app() *cli.App {
 			p.devCommand(), p.serverCommand(), p.workerCommand(), p.runCommand(),
 			p.pushCommand(), p.behaviorCommand(),
 			p.submitCommand(), p.getCommand(), p.listCommand(), p.waitCommand(), p.watchCommand(),
-			p.cancelCommand(), p.rmCommand(), p.logsCommand(),
+			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),
 			p.clusterCommand(), p.versionCommand(),
 		},
 	}

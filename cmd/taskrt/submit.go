@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,18 +17,16 @@ func (p *program) submitCommand() *cli.Command {
 	const cmd = "submit"
 	return &cli.Command{
 		Name: cmd, Usage: "create a task, or meet an existing one; prints its ID", ArgsUsage: "BEHAVIOR", Category: "tasks",
-		Flags: clientFlags(
+		Flags: clientFlags(append(whenFlags(cmd, "start"),
 			stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input"),
 			stringFlag(cmd, "id", "", "the task's ID; without it the behavior decides"),
 			stringFlag(cmd, "if-exists", "", "join (default), fail, rerun or resubmit"),
-			durationFlag(cmd, "delay", "", "do not start before this has passed"),
-			stringFlag(cmd, "not-before", "", "do not start before this time (RFC 3339)"),
-			stringFlag(cmd, "deadline", "", "fail if not finished by this time (RFC 3339)"),
 			stringFlag(cmd, "priority", "", "0 to 9; default 4"),
 			listFlag(cmd, "label", "NAME=VALUE; may be given several times"),
+			keyFlag(),
 			boolFlag(cmd, "wait", "wait for the outcome: the result on standard output, an error on standard error"),
 			durationFlag(cmd, "timeout", "", "with --wait: give up after this"),
-		),
+		)...),
 		Action: p.client(submit),
 	}
 }
@@ -44,14 +43,52 @@ func submit(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	reply, err := cl.Submit(cl.ctx, req)
+	reply, err := cl.Submit(cl.keyed(c), req)
 	if err != nil {
 		return err
 	}
 	if !c.Bool("wait") {
 		return cl.print(func(w io.Writer) { fmt.Fprintln(w, reply.Task.ID) })
 	}
-	return cl.await(reply.Task, timeout)
+	return cl.awaitCycle(reply.Task, timeout)
+}
+
+// keyFlag makes a command safe to send again (SPEC H4).
+func keyFlag() cli.Flag {
+	return stringFlag("", "idempotency-key", "", "1 to 255 visible characters: the same command with the same key happens once, however often it is sent")
+}
+
+// keyed is the context of what happens once under --idempotency-key.
+func (c *client) keyed(flags *cli.Context) context.Context {
+	if key := flags.String("idempotency-key"); key != "" {
+		return api.WithIdempotencyKey(c.ctx, key)
+	}
+	return c.ctx
+}
+
+// whenFlags are those of timesOf.
+func whenFlags(cmd, what string) []cli.Flag {
+	return []cli.Flag{
+		durationFlag(cmd, "delay", "", "do not "+what+" before this has passed"),
+		stringFlag(cmd, "not-before", "", "do not "+what+" before this time (RFC 3339)"),
+		stringFlag(cmd, "deadline", "", "fail if not finished by this time (RFC 3339)"),
+	}
+}
+
+// timesOf reads --delay, --not-before and --deadline.
+func timesOf(c *cli.Context) (delay *api.Duration, notBefore, deadline *api.Time, err error) {
+	if c.String("delay") != "" {
+		d, err := durationOf(c, "delay")
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		delay = &d
+	}
+	if notBefore, err = timeOf(c, "not-before"); err != nil {
+		return nil, nil, nil, err
+	}
+	deadline, err = timeOf(c, "deadline")
+	return delay, notBefore, deadline, err
 }
 
 func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
@@ -63,17 +100,7 @@ func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
 		return req, err
 	}
 	req.Params = params
-	if c.String("delay") != "" {
-		d, err := durationOf(c, "delay")
-		if err != nil {
-			return req, err
-		}
-		req.Delay = &d
-	}
-	if req.NotBefore, err = timeOf(c, "not-before"); err != nil {
-		return req, err
-	}
-	if req.Deadline, err = timeOf(c, "deadline"); err != nil {
+	if req.Delay, req.NotBefore, req.Deadline, err = timesOf(c); err != nil {
 		return req, err
 	}
 	if s := c.String("priority"); s != "" {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -13,10 +15,11 @@ import (
 func (p *program) waitCommand() *cli.Command {
 	const cmd = "wait"
 	return &cli.Command{
-		Name: cmd, Usage: "wait for a task: its result on standard output, its error on standard error", ArgsUsage: "ID", Category: "tasks",
+		Name: cmd, Usage: "wait for a task: its result on standard output, its error on standard error; for several: a table", ArgsUsage: "ID…", Category: "tasks",
 		Flags: clientFlags(
 			durationFlag(cmd, "timeout", "", "give up after this"),
 			stringFlag(cmd, "until", "final", "final, running, waiting, success, failure, rev:N or attempt:N"),
+			boolFlag(cmd, "any", "of several tasks: wait for one, not for all"),
 		),
 		Action: p.client(wait),
 	}
@@ -30,6 +33,9 @@ func wait(c *cli.Context, cl *client) error {
 	if _, err := api.ParseUntil(c.String("until")); err != nil {
 		return usagef(c, "%w", err)
 	}
+	if c.NArg() > 1 {
+		return cl.awaitMany(c.Args().Slice(), c.String("until"), c.Bool("any"), timeout)
+	}
 	// The first look also says what to be waiting from, so that "success" means one that comes after this command.
 	t, err := cl.Task(cl.ctx, cl.namespace, c.Args().First(), api.GetOptions{})
 	if err != nil {
@@ -38,9 +44,13 @@ func wait(c *cli.Context, cl *client) error {
 	return cl.awaitUntil(t, c.String("until"), timeout)
 }
 
-// await waits for the outcome of t and prints it.
-func (c *client) await(t *api.Task, timeout api.Duration) error {
-	return c.awaitUntil(t, "final", timeout)
+// awaitCycle waits for the outcome of the cycle that t is in, as a submit has just answered, and prints it: a task that
+// repeats is never final, and a failure that will be retried is no outcome (SPEC W1).
+func (c *client) awaitCycle(t *api.Task, timeout api.Duration) error {
+	if t.Final {
+		return c.awaitUntil(t, "final", timeout)
+	}
+	return c.awaitUntil(t, "success", timeout)
 }
 
 // maxWait is "for ever".
@@ -65,7 +75,59 @@ func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) err
 		}
 		return &exitError{exitTimeout, fmt.Errorf("task %s: wait timed out after %v; it is %s", t.ID, time.Duration(timeout), state(t))}
 	}
-	return c.printOutcome(t)
+	return c.printOutcome(t, until == "success" || until == "failure")
+}
+
+// awaitMany waits for all of several tasks, or for any one, and prints where they are then. A task that failed is exit
+// code 1, one that is not there any more too.
+func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.Duration) error {
+	r := api.WaitRequest{Namespace: c.namespace, IDs: ids, Until: until, Mode: "all", Timeout: new(api.Duration(0))}
+	if anyOne {
+		r.Mode = "any"
+	}
+	reply, err := c.WaitTasks(c.ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, t := range reply.Tasks { // as wait does for one: an outcome is one that comes after this command
+		if t != nil {
+			r.Since = max(r.Since, t.Rev)
+		}
+	}
+	end := time.Now().Add(cmp.Or(time.Duration(timeout), maxWait))
+	for reply.TimedOut {
+		left := time.Until(end)
+		if left <= 0 {
+			break
+		}
+		r.Timeout = new(api.Duration(min(left, api.MaxWait*time.Second)))
+		if reply, err = c.WaitTasks(c.ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := c.print(func(w io.Writer) { describeWaited(w, ids, reply.Tasks) }); err != nil {
+		return err
+	}
+	if reply.TimedOut {
+		return &exitError{exitTimeout, fmt.Errorf("wait timed out after %v", time.Duration(timeout))}
+	}
+	for _, t := range reply.Tasks {
+		if t == nil || t.Final && t.Status == "FAILURE" {
+			return &exitError{code: exitTaskFailed}
+		}
+	}
+	return nil
+}
+
+func describeWaited(w io.Writer, ids []string, tasks []*api.Task) {
+	fmt.Fprintln(w, "ID\tFINAL\tSTATE")
+	for i, t := range tasks {
+		if t == nil {
+			fmt.Fprintf(w, "%s\ttrue\tremoved\n", ids[i])
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%v\t%s\n", t.ID, t.Final, state(t))
+	}
 }
 
 func (c *client) printJSON() error {
@@ -76,13 +138,14 @@ func (c *client) printJSON() error {
 	return err
 }
 
-// printOutcome prints the result, or the error; a failure is exit code 1.
-func (c *client) printOutcome(t *api.Task) error {
+// printOutcome prints the result, or the error; a failure is exit code 1. outcome: what was waited for is one, also if the
+// task runs again later.
+func (c *client) printOutcome(t *api.Task, outcome bool) error {
 	if err := c.printJSON(); err != nil {
 		return err
 	}
 	switch {
-	case !t.Final:
+	case !t.Final && (!outcome || t.Status != "SUCCESS" && t.Status != "FAILURE"):
 		if !c.json {
 			fmt.Fprintln(c.stdout, state(t))
 		}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func (p *program) retryCommand() *cli.Command {
+	const cmd = "retry"
+	return &cli.Command{
+		Name: cmd, Usage: "run a task again that has failed, on the version it is pinned to or another one", ArgsUsage: "ID", Category: "tasks",
+		Flags: clientFlags(append(whenFlags(cmd, "start"),
+			stringFlag(cmd, "version", "", "active, or a kept version of its behavior; without it the task keeps its own"),
+			boolFlag(cmd, "keep-checkpoint", "with another --version: let it go on from the old one's checkpoint"),
+			keyFlag(),
+		)...),
+		Action: p.client(retry),
+	}
+}
+
+func retry(c *cli.Context, cl *client) error {
+	r := api.RetryRequest{
+		Namespace: cl.namespace, ID: c.Args().First(), Version: c.String("version"), KeepCheckpoint: c.Bool("keep-checkpoint"),
+	}
+	var err error
+	if r.Delay, r.NotBefore, r.Deadline, err = timesOf(c); err != nil {
+		return err
+	}
+	t, err := cl.Retry(cl.keyed(c), r)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { fmt.Fprintln(w, state(t)) })
+}
+
+func (p *program) resubmitCommand() *cli.Command {
+	const cmd = "resubmit"
+	return &cli.Command{
+		Name: cmd, Usage: "make a task due again, whatever its state, with new params if given", ArgsUsage: "ID", Category: "tasks",
+		Flags: clientFlags(append(whenFlags(cmd, "start"),
+			stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input"),
+			keyFlag(),
+		)...),
+		Action: p.client(resubmit),
+	}
+}
+
+func resubmit(c *cli.Context, cl *client) error {
+	r := api.ResubmitRequest{Namespace: cl.namespace, ID: c.Args().First()}
+	var err error
+	if r.Params, err = readParams(c, cl.stdin); err != nil {
+		return err
+	}
+	if r.Delay, r.NotBefore, r.Deadline, err = timesOf(c); err != nil {
+		return err
+	}
+	reply, err := cl.Resubmit(cl.keyed(c), r)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", reply.Outcome, state(reply.Task)) })
+}
