@@ -8,7 +8,7 @@ type Cancel struct {
 func (c Cancel) apply(m *Machine) Result {
 	r := m.store.get(c.Key)
 	if r == nil {
-		return refuse(TaskNotFound, "no task has this ID")
+		return noTask()
 	}
 	t := r.task
 	switch {

@@ -32,14 +32,8 @@ func (c Finish) apply(m *Machine) Result {
 	}
 	var n *Task
 	switch {
-	case c.Error == nil: // honoured also when being cancelled (SPEC L8)
-		n = m.ended(t, outcomeSuccess, hashFinish(&c))
-		n.Status, n.Result, n.Error = Success, c.Result, nil
-		if c.External && c.Result.Encoding == None {
-			n.Result = t.Progress // SPEC J4
-		}
-		n.FinishedAt, n.LostCount = m.now, 0
-		again(n, 0, 0)
+	case c.Error == nil:
+		n = c.succeeded(m, r)
 	case t.CancelCode != "":
 		n = m.ended(t, t.CancelCode, hashFinish(&c))
 		m.fail(n, cancelError(t.CancelCode), 0)
@@ -49,6 +43,28 @@ func (c Finish) apply(m *Machine) Result {
 	m.resubmitted(n)
 	m.put(r, n)
 	return Result{Task: n}
+}
+
+// succeeded returns the record after a run that succeeded: due again if the run or the policy says so (SPEC R4). The
+// success of a run that is being cancelled is honoured (SPEC L8), but it is the last one: a cancelled task does not repeat.
+func (c *Finish) succeeded(m *Machine, r *row) *Task {
+	t := r.task
+	n := m.ended(t, outcomeSuccess, hashFinish(c))
+	n.Status, n.Result, n.Error = Success, c.Result, nil
+	if c.External && c.Result.Encoding == None {
+		n.Result = t.Progress // SPEC J4
+	}
+	n.FinishedAt, n.LostCount = m.now, 0
+	next := Time(0)
+	switch v := m.version(r.behavior, t.Version); {
+	case t.CancelCode != "":
+	case c.Again > 0:
+		next = c.Again
+	case v != nil:
+		next = v.Policy.repeatAt(m.now)
+	}
+	again(n, next, 0)
+	return n
 }
 
 // late refuses a finish after the deadline (SPEC R1), whether or not a Tick has struck yet. It is the one refusal that
@@ -61,7 +77,8 @@ func (c *Finish) late(m *Machine, r *row) Result {
 	return Result{Code: Halt, Message: "the deadline has passed: the outcome is refused", Task: n}
 }
 
-// failed returns the record after a run that failed: due again if the policy says so (SPEC R2).
+// failed returns the record after a run that failed: due again when the run said, or if the policy says so, as a retry
+// (SPEC R2, R4) or as the next repeat.
 func (c *Finish) failed(m *Machine, r *row) *Task {
 	t := r.task
 	e := *c.Error
@@ -70,12 +87,14 @@ func (c *Finish) failed(m *Machine, r *row) *Task {
 	}
 	n := m.ended(t, e.Code, hashFinish(c))
 	n.Failures++
-	retry := Time(0)
-	if v := m.version(r.behavior, t.Version); v != nil && e.Retryable {
+	v := m.version(r.behavior, t.Version)
+	retry := max(c.Again, 0)
+	if retry == 0 && v != nil && e.Retryable {
 		if p := v.Policy.Retry; p.MaxAttempts <= 0 || n.Failures < p.MaxAttempts {
 			retry = max(later(m.now, p.Interval(t.ID, t.Attempt, n.Failures)), 1)
 		}
 	}
 	m.fail(n, &e, retry)
+	m.repeatFailure(n, v)
 	return n
 }

@@ -99,6 +99,12 @@ func formatResult(r task.Result) string {
 	if r.Behavior != nil {
 		f.add("behavior", fmt.Sprintf("%s@%s/%d", r.Behavior.Name, r.Behavior.Active, r.Behavior.Rev))
 	}
+	for _, t := range r.Tasks {
+		f.add("made", fmt.Sprintf("%s/%d", t.ID, t.Rev))
+	}
+	for _, x := range r.Reasons {
+		f.add(x.Kind, x.ID)
+	}
 	f.add("index", r.Index)
 	code := string(r.Code)
 	if code == "" {

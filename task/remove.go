@@ -8,8 +8,10 @@ type Remove struct {
 func (c Remove) apply(m *Machine) Result {
 	r := m.store.get(c.Key)
 	if r == nil {
-		return refuse(TaskNotFound, "no task has this ID")
+		return noTask()
 	}
 	m.drop(r)
 	return Result{}
 }
+
+func noTask() Result { return refuse(TaskNotFound, "no task has this ID") }

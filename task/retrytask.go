@@ -13,4 +13,65 @@ type RetryTask struct {
 // VersionActive is RetryTask.Version for "whatever is active when it runs".
 const VersionActive = "active"
 
-func (c RetryTask) apply(m *Machine) Result { return invalid("retry", "not yet") }
+// apply goes on where the task stopped: unlike a rerun it keeps the pin and the checkpoint, so that what failed for a
+// reason outside can be taken up again. A task that waits without having failed is only pinned to another version.
+func (c RetryTask) apply(m *Machine) Result {
+	if c.NotBefore < 0 || c.Delay < 0 || c.Deadline < 0 {
+		return invalid("not_before", "a time or delay is negative")
+	}
+	r := m.store.get(c.Key)
+	if r == nil {
+		return noTask()
+	}
+	t := r.task
+	if t.Status == Running {
+		return Result{Code: NotFinal, Message: "the task is running", Task: t}
+	}
+	n := *t
+	if !c.pin(m, r, &n) {
+		return noVersion()
+	}
+	switch {
+	case t.Final() || t.Status == Failure:
+		n.NotBefore, n.Deadline, n.Failures = c.at(m.now), c.Deadline, 0
+	case c.Version == "":
+		return Result{Code: NotFinal, Message: "the task waits for its time and has not failed", Task: t}
+	default:
+		if c.NotBefore != 0 || c.Delay != 0 {
+			n.NotBefore = c.at(m.now)
+		}
+		if c.Deadline != 0 {
+			n.Deadline = c.Deadline
+		}
+	}
+	m.put(r, &n)
+	return Result{Task: &n}
+}
+
+// pin pins n to the version that is asked for, and reports whether it is known. A checkpoint belongs to the version that
+// wrote it.
+func (c *RetryTask) pin(m *Machine, r *row, n *Task) bool {
+	if c.Version == "" {
+		return true
+	}
+	version := ""
+	if c.Version != VersionActive {
+		if m.version(r.behavior, c.Version) == nil {
+			return false
+		}
+		version = c.Version
+	}
+	if version != n.Version && !c.KeepCheckpoint {
+		n.Checkpoint = Payload{}
+	}
+	n.Version = version
+	return true
+}
+
+// at returns the time before which the task must not start. It is never 0, which would mean "none".
+func (c *RetryTask) at(now Time) Time {
+	if c.NotBefore != 0 {
+		return c.NotBefore
+	}
+	return max(later(now, c.Delay), 1)
+}

@@ -71,6 +71,7 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, checkpoint *Paylo
 		n.Resubmit = 0
 	case outcome == outcomeLost && v != nil && v.Policy.MaxLost > 0 && n.LostCount >= v.Policy.MaxLost:
 		m.fail(n, &Error{Code: CodeLostTooOften, Message: "too many workers died while running it"}, 0)
+		m.repeatFailure(n, v)
 	default:
 		if n.Resubmit != 0 && outcome != outcomeSnoozed {
 			at = n.Resubmit // lost or given back: due "at that time", nobody asked for an earlier one (SPEC I3)
@@ -88,8 +89,29 @@ func (m *Machine) fail(n *Task, e *Error, retry Time) {
 	n.NotBefore, n.FinishedAt, n.LostCount = retry, m.now, 0
 }
 
-// resubmitted lets a resubmit flag take effect when a run has ended: due again at its time, or earlier if a retry or a
-// snooze says so (SPEC I3).
+// repeatFailure makes n, which failed under v, due again as a new cycle if it would be final and its behavior repeats
+// after any outcome (SPEC R4). What failed before still shows: the first lease of the cycle forgets it.
+func (m *Machine) repeatFailure(n *Task, v *Version) {
+	if n.NotBefore != 0 || v == nil || !v.Policy.RepeatAny {
+		return
+	}
+	if next := v.Policy.repeatAt(m.now); next != 0 {
+		failures := n.Failures
+		again(n, next, 0)
+		n.Failures = failures
+	}
+}
+
+// repeatAt returns when a task that ended now runs again by itself; 0: it does not (SPEC R4).
+func (p *Policy) repeatAt(now Time) Time {
+	if p.RepeatEvery <= 0 {
+		return 0
+	}
+	return max(later(now, p.RepeatEvery), 1)
+}
+
+// resubmitted lets a resubmit flag take effect when a run has ended: due again at its time, or earlier if a retry, a
+// repeat or a snooze says so (SPEC I3).
 func (m *Machine) resubmitted(n *Task) {
 	if n.Resubmit == 0 {
 		return

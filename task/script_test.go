@@ -21,7 +21,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //
 //	clock [now=+MS] [lease=+MS] [term=+1]        for the entries from here on
 //	activate NAME... version=V [module=M] [retry=N] [KEY=VALUE of a policy] · put NAME [version=V] [KEY=VALUE]
-//	rollback NAME version=V · delete NAME [purge=1]
+//	rollback NAME version=V · delete NAME [purge=1] · retry ID [version=V] [keep=1] [not_before=MS] [delay=MS] [deadline=MS]
+//	txn | depend ID [rev=N] [token=N] | submit … | update ID [KEY=VALUE] | finish … | delete ID [rev=N]
 //	open WORKER [slots=N] [ttl=MS] [proof=P] · renew SESSION [acked=N] · close SESSION
 //	submit ID BEHAVIOR [ckey=K] [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V]
 //	assign ID SESSION [rev=N] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
@@ -132,7 +133,7 @@ func (s *script) entry(lines []string) error {
 		if len(lines) == 1 && s.look(a) {
 			return a.err
 		}
-		c := s.command(a)
+		c := s.more(a, s.command(a))
 		if c == nil {
 			return fmt.Errorf("unknown command %q", a.verb)
 		}
@@ -203,12 +204,14 @@ func restore(m *task.Machine) (*task.Machine, error) {
 // args are the words of a line.
 type args struct {
 	verb  string
+	parts []*args // of a txn
 	words []string
 	named map[string]string
 	err   error
 }
 
 func parseArgs(line string) *args {
+	line, parts, more := strings.Cut(line, " | ")
 	fields := strings.Fields(line)
 	a := &args{verb: fields[0], named: map[string]string{}}
 	for _, f := range fields[1:] {
@@ -217,6 +220,10 @@ func parseArgs(line string) *args {
 		} else {
 			a.words = append(a.words, f)
 		}
+	}
+	if more {
+		part := parseArgs(parts)
+		a.parts, part.parts = append([]*args{part}, part.parts...), nil
 	}
 	return a
 }
@@ -371,8 +378,6 @@ func (s *script) command(a *args) task.Command {
 		return task.CloseSession{Session: a.session(0)}
 	case "activate":
 		return a.activate()
-	case "put", "rollback", "delete":
-		return a.behavior()
 	case "tick":
 		return task.Tick{}
 	}

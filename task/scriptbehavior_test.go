@@ -26,6 +26,29 @@ func (a *args) policy() task.Policy {
 	return p
 }
 
+// more returns what this file adds to the commands of a script: to c, or instead of none.
+func (s *script) more(a *args, c task.Command) task.Command {
+	now := int64(s.h.Now)
+	switch x := c.(type) {
+	case task.Submit:
+		x.BehaviorRev, x.Existing = uint64(a.number("behavior_rev", 0)), a.number("existing", 0) != 0
+		return x
+	case task.Finish:
+		x.Again = task.Time(a.time("again", now))
+		return x
+	}
+	switch a.verb {
+	case "put", "rollback", "delete":
+		return a.behavior()
+	case "retry":
+		return task.RetryTask{
+			Key: s.key(a), NotBefore: task.Time(a.time("not_before", now)), Delay: task.Millis(a.number("delay", 0)),
+			Deadline: task.Time(a.time("deadline", now)), Version: a.text("version", ""), KeepCheckpoint: a.number("keep", 0) != 0,
+		}
+	}
+	return c
+}
+
 // behavior returns the commands about one behavior.
 func (a *args) behavior() task.Command {
 	ns, name := a.text("ns", task.DefaultNamespace), a.word(0)

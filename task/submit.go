@@ -35,16 +35,13 @@ type Submit struct {
 }
 
 func (c Submit) apply(m *Machine) Result {
-	if r, ok := c.check(m); !ok {
-		return r
-	}
-	b := m.behaviors[behaviorName{c.Namespace, c.Behavior}]
-	if b.live() == nil {
-		return noBehavior()
+	b, r, refusal := c.meet(m)
+	if refusal.Code != OK {
+		return refusal
 	}
 	at := c.at(m.now)
-	r := m.store.get(Key{c.Namespace, c.ID})
-	if r == nil {
+	switch {
+	case r == nil:
 		t := &Task{
 			Namespace: b.namespace, ID: c.ID, Behavior: b.name, Status: Created, Params: c.Params,
 			NotBefore: at, Deadline: c.Deadline, CreatedAt: m.now, Labels: c.Labels, Priority: c.Priority,
@@ -52,13 +49,6 @@ func (c Submit) apply(m *Machine) Result {
 		}
 		m.add(b, t)
 		return Result{Task: t, Outcome: SubmitCreated}
-	}
-	if r.behavior != b {
-		return Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior", Task: r.task}
-	}
-	switch {
-	case c.IfExists == Fail:
-		return Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists", Task: r.task}
 	case c.IfExists == Rerun && r.task.Final():
 		n := *r.task
 		again(&n, at, c.Deadline)
@@ -68,6 +58,40 @@ func (c Submit) apply(m *Machine) Result {
 		return c.resubmit(m, r, at)
 	}
 	return c.existing(r.task)
+}
+
+// meet finds the behavior that is meant and the task with the ID, if there is one, or says why the submit is refused. It
+// changes nothing.
+func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
+	if r, ok := c.check(m); !ok {
+		return nil, nil, r
+	}
+	r := m.store.get(Key{c.Namespace, c.ID})
+	name := c.Behavior
+	if c.Existing {
+		if r == nil {
+			return nil, nil, noTask()
+		}
+		if name == "" {
+			name = r.task.Behavior
+		}
+	}
+	b := m.behaviors[behaviorName{c.Namespace, name}]
+	switch {
+	case b.live() == nil:
+		return nil, nil, noBehavior()
+	case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:
+		return nil, nil, refuse(BehaviorWasChanged, "the behavior is no longer the one that the request was checked with")
+	case r == nil:
+		return b, nil, Result{}
+	case r.behavior != b:
+		return nil, nil, Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior", Task: r.task}
+	case c.IfExists == Fail:
+		return nil, nil, Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists", Task: r.task}
+	case c.IfExists == Resubmit && r.task.CancelCode != "":
+		return nil, nil, Result{Code: Cancelling, Message: "the task is being cancelled", Task: r.task}
+	}
+	return b, r, Result{}
 }
 
 // check refuses what the state or the shape of the command rules out before the ID is looked at.
@@ -85,13 +109,24 @@ func (c *Submit) check(m *Machine) (Result, bool) {
 		return invalid("not_before", "a time or delay is negative"), false
 	case c.Params.Encoding > Bytes:
 		return invalid("params", "unknown encoding"), false
-	}
-	for i := 1; i < len(c.Labels); i++ {
-		if c.Labels[i-1].Name >= c.Labels[i].Name {
-			return invalid("labels", "names must be unique, and sorted by the proposer"), false
-		}
+	case len(c.ConcurrencyKey) > maxConcurrencyKey:
+		return invalid("concurrency_key", "a concurrency key is at most 257 bytes"), false
+	case !sortedLabels(c.Labels):
+		return invalid("labels", "names must be unique, and sorted by the proposer"), false
 	}
 	return Result{}, true
+}
+
+// maxConcurrencyKey is the length of the longest concurrency key: 256 bytes (SPEC L11) and the mark of a string.
+const maxConcurrencyKey = 257
+
+func sortedLabels(labels []Label) bool {
+	for i := 1; i < len(labels); i++ {
+		if labels[i-1].Name >= labels[i].Name {
+			return false
+		}
+	}
+	return true
 }
 
 // at returns the time before which the task must not start (SPEC R1). It is never 0, which would mean "none".
@@ -107,8 +142,6 @@ func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	t := r.task
 	n := *t
 	switch {
-	case t.CancelCode != "":
-		return Result{Code: Cancelling, Message: "the task is being cancelled", Task: t}
 	case t.Status == Running:
 		if t.Resubmit == at {
 			return c.existing(t)
