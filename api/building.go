@@ -13,23 +13,3 @@ func (c *Client) WaitTasks(ctx context.Context, r WaitRequest) (*WaitReply, erro
 func (c *Client) Events(ctx context.Context, r EventsRequest) (EventStream, error) {
 	return nil, NewError(CodeInternal, "being built")
 }
-
-func (c *Client) StoreGroups(ctx context.Context, namespace string) ([]string, error) {
-	return nil, NewError(CodeInternal, "being built")
-}
-
-func (c *Client) StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*StoreTask, error) {
-	return nil, NewError(CodeInternal, "being built")
-}
-
-func (c *Client) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*StoreTask, error) {
-	return nil, NewError(CodeInternal, "being built")
-}
-
-func (c *Client) StoreUpdate(ctx context.Context, r StoreUpdateRequest) (*StoreReply, error) {
-	return nil, NewError(CodeInternal, "being built")
-}
-
-func (c *Client) StoreClaim(ctx context.Context, r StoreClaimRequest) (*StoreReply, error) {
-	return nil, NewError(CodeInternal, "being built")
-}

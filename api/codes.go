@@ -19,6 +19,8 @@ var codes = []codeEntry{
 	{CodeInvalidField, http.StatusBadRequest, "A field or query parameter has a value that it cannot have."},
 	{"invalid_command", http.StatusBadRequest, "The state does not allow what a field asks for."},
 
+	{CodeCrossOrigin, http.StatusForbidden, "A browser says that a page of another site sent this."},
+
 	{CodeNotFound, http.StatusNotFound, "There is nothing at this path."},
 	{CodeTaskNotFound, http.StatusNotFound, "There is no such task."},
 	{CodeBehaviorNotFound, http.StatusNotFound, "There is no such behavior."},

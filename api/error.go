@@ -47,6 +47,7 @@ const (
 	CodeInvalidParams    = "invalid_params"
 	CodeParamsSchema     = "params_schema"
 	CodeResultSchema     = "result_schema"
+	CodeCrossOrigin      = "cross_origin"
 	CodeOverloaded       = "overloaded"
 	CodeInternal         = "internal"
 	CodeNoLeader         = "no_leader"

@@ -37,7 +37,8 @@ type handler struct {
 	bodies   *semaphore.Weighted
 	requests *semaphore.Weighted
 	routes   *http.ServeMux
-	openapi  func() json.RawMessage // the document; made once, when somebody wants it
+	store    map[string]http.Handler // below storePrefix, by the path of the table; see serveStore
+	openapi  func() json.RawMessage  // the document; made once, when somebody wants it
 }
 
 // NewHandler serves s over HTTP.
@@ -55,11 +56,15 @@ func NewHandler(s Service, c HandlerConfig) http.Handler {
 		c.BodyTimeout = 30 * time.Second
 	}
 	h := &handler{
-		service: s, config: c, log: c.Logger, routes: http.NewServeMux(),
+		service: s, config: c, log: c.Logger, routes: http.NewServeMux(), store: map[string]http.Handler{},
 		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests),
 	}
 	h.openapi = sync.OnceValue(func() json.RawMessage { return encode(documentOf(routes())) })
 	for path, byMethod := range byPath(routes()) {
+		if strings.HasPrefix(path, storePrefix) {
+			h.store[path] = h.methods(byMethod)
+			continue
+		}
 		h.routes.Handle(path, h.methods(byMethod))
 	}
 	return h
@@ -122,6 +127,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// gets its own.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
+	if strings.HasPrefix(r.URL.Path, storePrefix) {
+		h.serveStore(rec, r)
+		return
+	}
 	if _, pattern := h.routes.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || r.Method == http.MethodConnect {
 		h.problem(rec, r, NewError(CodeNotFound, "there is nothing at %.200s", r.URL.Path))
 		return
@@ -164,6 +173,10 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	e := h.asError(r, err)
 	if e.RetryMS > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryMS+999)/1000, 10))
+	}
+	if strings.HasPrefix(r.URL.Path, storePrefix) {
+		h.write(w, e.Status, problemMedia, newStoreProblem(e))
+		return
 	}
 	h.write(w, e.Status, problemMedia, e)
 }

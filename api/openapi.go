@@ -96,6 +96,7 @@ var wildcard = regexp.MustCompile(`\{([a-z]+)(\.\.\.)?\}`)
 var pathParams = map[string]string{
 	"id":     "The task's ID; of a member, its node ID.",
 	"ids":    "IDs, separated by commas.",
+	"group":  "The group's name: the rest of the path.",
 	"name":   "The name.",
 	"digest": "SHA-256 of the file, 64 lower-case hexadecimal digits.",
 }

@@ -51,7 +51,14 @@ func (s *schemas) of(v any, request bool) *jsonschema.Schema {
 }
 
 func (s *schemas) reference(t reflect.Type, request bool) *jsonschema.Schema {
-	if t.Name() == "" {
+	switch {
+	case t.Kind() == reflect.Slice:
+		return &jsonschema.Schema{Type: "array", Items: s.reference(t.Elem(), request)}
+	case t.Kind() == reflect.Pointer: // in a list: may be null
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s.reference(t.Elem(), request), {Type: "null"}}}
+	case t.Kind() == reflect.String:
+		return &jsonschema.Schema{Type: "string"}
+	case t.Name() == "":
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: noOther()}
 	}
 	s.add(t, request)

@@ -15,23 +15,3 @@ func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply
 func (n *Node) Events(ctx context.Context, r api.EventsRequest) (api.EventStream, error) {
 	return nil, api.NewError(api.CodeInternal, "being built")
 }
-
-func (n *Node) StoreGroups(ctx context.Context, namespace string) ([]string, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*api.StoreTask, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*api.StoreTask, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) StoreUpdate(ctx context.Context, r api.StoreUpdateRequest) (*api.StoreReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (n *Node) StoreClaim(ctx context.Context, r api.StoreClaimRequest) (*api.StoreReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}

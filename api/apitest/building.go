@@ -68,26 +68,6 @@ func (f *Fake) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, erro
 	return nil, api.NewError(api.CodeInternal, "being built")
 }
 
-func (f *Fake) StoreGroups(ctx context.Context, namespace string) ([]string, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (f *Fake) StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*api.StoreTask, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (f *Fake) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*api.StoreTask, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (f *Fake) StoreUpdate(ctx context.Context, r api.StoreUpdateRequest) (*api.StoreReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
-func (f *Fake) StoreClaim(ctx context.Context, r api.StoreClaimRequest) (*api.StoreReply, error) {
-	return nil, api.NewError(api.CodeInternal, "being built")
-}
-
 func (f *Fake) Workers(ctx context.Context) ([]api.Worker, error) {
 	return nil, api.NewError(api.CodeInternal, "being built")
 }

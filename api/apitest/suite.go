@@ -58,6 +58,10 @@ func Run(t *testing.T, start func(t *testing.T) api.Service) {
 		{"Bytes", (*suite).bytes},
 		{"Index", (*suite).index},
 		{"Cluster", (*suite).cluster},
+		{"TaskStore", (*suite).taskStore},
+		{"TaskStoreClaims", (*suite).taskStoreClaims},
+		{"TaskStoreRefused", (*suite).taskStoreRefused},
+		{"TaskStoreContention", (*suite).taskStoreContention},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)

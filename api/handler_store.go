@@ -1,0 +1,327 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// storeProblem is a problem as clients of the TaskStore API understand it too.
+type storeProblem struct {
+	*Error
+	Errors []string `json:"errors"`
+}
+
+func newStoreProblem(e *Error) storeProblem { return storeProblem{e, []string{e.Error()}} }
+
+// serveStore dispatches below /taskstore/. It is done by hand because the name of a group is the rest of the path: "//",
+// "." or a slash at the end are part of it, which net/http would clean away.
+func (h *handler) serveStore(w http.ResponseWriter, r *http.Request) {
+	kind, rest, more := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), storePrefix), "/")
+	value, err := url.PathUnescape(rest)
+	pattern, name := storePrefix+kind, ""
+	switch {
+	case kind == "group" && more:
+		name = "group"
+	case kind == "task":
+		name = "id"
+	case kind == "tasks":
+		name = "ids"
+	}
+	if name != "" {
+		pattern += "/{" + name + "}"
+		r.SetPathValue(name, value)
+	}
+	found, known := h.store[pattern]
+	if !known || err != nil || name == "" && more {
+		h.problem(w, r, NewError(CodeNotFound, "there is nothing at %.200s", r.URL.Path))
+		return
+	}
+	found.ServeHTTP(w, r)
+}
+
+// storeGroups is GET /taskstore/groups.
+func (h *handler) storeGroups(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.namespace()
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	names, err := h.service.StoreGroups(ctx, ns)
+	if err != nil {
+		return err
+	}
+	storeList(w, meta, names)
+	return nil
+}
+
+// storeGroup is GET /taskstore/group/{group}.
+func (h *handler) storeGroup(w http.ResponseWriter, r *http.Request) error {
+	q, group := queryOf(r), r.PathValue("group")
+	ns, limit, owned := q.namespace(), q.text("limit"), q.text("owned")
+	most := 0
+	if limit != "" {
+		n, err := strconv.Atoi(limit)
+		if err != nil {
+			q.fail(FieldError(CodeInvalidField, "limit", "must be a whole number"))
+		}
+		most = max(n, 0)
+	}
+	all := false
+	switch strings.ToLower(owned) {
+	case "", "0", "no", "false":
+	case "1", "yes", "true":
+		all = true
+	default:
+		q.fail(FieldError(CodeInvalidField, "owned", "must be 0, 1, no, yes, false or true"))
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := CheckStoreGroup(&ns, group); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	tasks, err := h.service.StoreGroup(ctx, ns, group, most, all)
+	if err != nil {
+		return err
+	}
+	storeList(w, meta, tasks)
+	return nil
+}
+
+// storeTask is GET /taskstore/task/{id}.
+func (h *handler) storeTask(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.namespace()
+	if err := q.done(); err != nil {
+		return err
+	}
+	id, bad := parseStoreID("id", r.PathValue("id"))
+	if bad != nil {
+		return bad
+	}
+	ctx, meta := WithMeta(r.Context())
+	tasks, err := h.service.StoreTasks(ctx, ns, []uint64{id})
+	switch {
+	case err != nil:
+		return err
+	case tasks[0] == nil:
+		return NewError(CodeTaskNotFound, "no task %d", id)
+	}
+	return h.answer(w, http.StatusOK, meta, tasks[0])
+}
+
+// storeTasks is GET /taskstore/tasks/{ids}.
+func (h *handler) storeTasks(w http.ResponseWriter, r *http.Request) error {
+	q, list := queryOf(r), r.PathValue("ids")
+	ns := q.namespace()
+	if err := q.done(); err != nil {
+		return err
+	}
+	var ids []uint64
+	if list != "" {
+		if n := strings.Count(list, ",") + 1; n > MaxStoreParts {
+			return LimitError("ids", MaxStoreParts, "%d IDs, at most %d", n, MaxStoreParts)
+		}
+		for part := range strings.SplitSeq(list, ",") {
+			id, bad := parseStoreID("ids", part)
+			if bad != nil {
+				return bad
+			}
+			ids = append(ids, id)
+		}
+	}
+	ctx, meta := WithMeta(r.Context())
+	tasks, err := h.service.StoreTasks(ctx, ns, ids)
+	if err != nil {
+		return err
+	}
+	storeList(w, meta, tasks)
+	return nil
+}
+
+func parseStoreID(field, s string) (uint64, *Error) {
+	id, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || s[0] == '+' {
+		return 0, FieldError(CodeInvalidField, field, "%.40q is not the ID of a task: only digits", s)
+	}
+	return id, nil
+}
+
+// storeUpdate is POST /taskstore/update.
+func (h *handler) storeUpdate(w http.ResponseWriter, r *http.Request) error {
+	var body storeUpdateBody
+	ns, release, err := h.readStore(w, r, &body)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if body.ClientID == nil {
+		return FieldError(CodeInvalidField, "clientid", "is required")
+	}
+	req := StoreUpdateRequest{Namespace: ns, ClientID: *body.ClientID, Deletes: body.Deletes, Depends: body.Depends}
+	for _, x := range body.Adds {
+		req.Adds = append(req.Adds, StoreAdd{x.Group, x.Data, timespec(x.Timespec, x.Duration)})
+	}
+	for _, x := range body.Updates {
+		req.Updates = append(req.Updates, StoreChange{x.ID, x.Data, timespec(x.Timespec, x.Duration)})
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	reply, err := h.service.StoreUpdate(ctx, req)
+	return h.answerStore(w, meta, reply, err)
+}
+
+// timespec is the value of the two fields that mean the same.
+func timespec(timespec, duration *int64) int64 {
+	switch {
+	case timespec != nil:
+		return *timespec
+	case duration != nil:
+		return *duration
+	}
+	return 0
+}
+
+// storeClaim is POST /taskstore/claim.
+func (h *handler) storeClaim(w http.ResponseWriter, r *http.Request) error {
+	var body storeClaimBody
+	ns, release, err := h.readStore(w, r, &body)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if body.ClientID == nil {
+		return FieldError(CodeInvalidField, "clientid", "is required")
+	}
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	if body.Duration > most {
+		e := FieldError(CodeInvalidField, "duration", "%d ms, at most %d", body.Duration, most)
+		e.Limit = most
+		return e
+	}
+	req := StoreClaimRequest{
+		Namespace: ns, ClientID: *body.ClientID, Group: body.Group,
+		Duration: time.Duration(max(body.Duration, 0)) * time.Millisecond, Depends: body.Depends,
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	reply, err := h.service.StoreClaim(ctx, req)
+	return h.answerStore(w, meta, reply, err)
+}
+
+// readStore reads a body as existing clients send it, whatever they call its type. What keeps the pages of other sites
+// out is that browsers say where a request comes from.
+func (h *handler) readStore(w http.ResponseWriter, r *http.Request, dst any) (namespace string, release func(), err error) {
+	q := queryOf(r)
+	namespace = q.namespace()
+	if err := q.done(); err != nil {
+		return "", nil, err
+	}
+	if err := new(http.CrossOriginProtection).Check(r); err != nil {
+		return "", nil, NewError(CodeCrossOrigin, "a page of another site must not do this: %v", err)
+	}
+	body, release, err := h.readBody(w, r, MaxBody, h.config.BodyTimeout)
+	if err != nil {
+		return "", nil, err
+	}
+	if bad := decodeLenient(body, dst); bad != nil {
+		release()
+		return "", nil, bad
+	}
+	return namespace, release, nil
+}
+
+// decodeLenient decodes one JSON object into the struct that dst points to: names in any case, unknown ones ignored, the
+// last of equal ones counts. Lists are counted before they take memory.
+func decodeLenient(body []byte, dst any) *Error {
+	if err := checkJSON(body); err != nil {
+		return err
+	}
+	v := reflect.ValueOf(dst).Elem()
+	fields := fieldsOf(v.Type())
+	return eachMember(body, "", func(name string, value []byte) *Error {
+		i, known := fields[strings.ToLower(name)]
+		if !known {
+			return nil
+		}
+		name, field := strings.ToLower(name), v.Field(i)
+		if field.Kind() == reflect.Slice && value[0] == '[' {
+			n := 0
+			eachElement(value, func(i int, _ []byte) bool { n = i + 1; return n <= MaxStoreParts })
+			if n > MaxStoreParts {
+				return LimitError(name, MaxStoreParts, "more than %d", MaxStoreParts)
+			}
+		}
+		field.SetZero()
+		if err := json.Unmarshal(value, field.Addr().Interface()); err != nil {
+			return FieldError(CodeInvalidField, name, "%s", describe(err))
+		}
+		return nil
+	})
+}
+
+func (h *handler) answerStore(w http.ResponseWriter, meta *Meta, reply *StoreReply, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case reply.Errors != nil:
+		e := reply.Errors.complete()
+		return h.answer(w, http.StatusOK, meta, storeErrorsAnswer{e.texts(), e})
+	case reply.Tasks == nil:
+		reply = &StoreReply{Tasks: []*StoreTask{}}
+	}
+	return h.answer(w, http.StatusOK, meta, storeTasksAnswer{reply.Tasks})
+}
+
+// complete has [] for the lists that are empty.
+func (e *StoreErrors) complete() *StoreErrors {
+	list := func(ids []uint64) []uint64 { return append([]uint64{}, ids...) }
+	return &StoreErrors{Changes: list(e.Changes), Deletes: list(e.Deletes), Depends: list(e.Depends), Owned: list(e.Owned)}
+}
+
+// texts says the same in words.
+func (e *StoreErrors) texts() []string {
+	var all []string
+	say := func(ids []uint64, format string) {
+		for _, id := range ids {
+			all = append(all, fmt.Sprintf(format, id))
+		}
+	}
+	say(e.Changes, "task %d is to be updated, but is not there")
+	say(e.Deletes, "task %d is to be deleted, but is not there")
+	say(e.Depends, "task %d is depended on, but is not there")
+	say(e.Owned, "task %d is owned by another client")
+	return all
+}
+
+// storeList writes a list element by element: a group has no bound.
+func storeList[T any](w http.ResponseWriter, meta *Meta, elements []T) {
+	setIndexHeader(w, meta)
+	head(w, jsonMedia)
+	conn := http.NewResponseController(w)
+	next := []byte{'['}
+	for _, v := range elements {
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.Write(append(next, encode(v)...)); err != nil {
+			return // the client has gone
+		}
+		next = []byte{','}
+	}
+	if next[0] == ',' {
+		next = nil
+	}
+	_, _ = w.Write(append(next, "]\n"...))
+}
