@@ -18,6 +18,8 @@ type world struct {
 	steps []step
 	seen  map[string]int // state: depth that was left when it was explored
 	nodes int
+
+	rival, both int // see TestSmallWorldExternal
 }
 
 // step is one log entry; the command may depend on the record, as a worker's reports do.
@@ -157,6 +159,7 @@ func (w *world) explore(log []entry, m *task.Machine, depth int) {
 		if err := allowed(before, live.Task(worldKey), e.c, results[0], live.Now()); err != nil {
 			w.t.Fatalf("%s: %v\nbefore %+v\nafter  %+v", w.story(path), err, before, live.Task(worldKey))
 		}
+		w.count(live)
 		w.explore(path, live, depth-1)
 	}
 }
@@ -221,6 +224,17 @@ func describe(m *task.Machine) string {
 	for _, s := range m.Sessions() {
 		fmt.Fprintln(&b, formatSession(s))
 	}
+	for _, x := range m.Behaviors(task.DefaultNamespace) {
+		fmt.Fprintln(&b, x.Name, x.Paused)
+	}
+	for _, t := range []*task.Task{m.Task(worldKey), m.Task(rivalKey)} {
+		if t != nil && t.Key() == rivalKey {
+			fmt.Fprintln(&b, formatTask(t))
+		}
+		if t != nil {
+			fmt.Fprintln(&b, m.LeaseEnd(t))
+		}
+	}
 	return b.String()
 }
 
@@ -240,6 +254,11 @@ func allowed(a, b *task.Task, c task.Command, r task.Result, now task.Time) erro
 		return nil
 	}
 	if a.Rev == b.Rev {
+		if beat, ok := c.(task.Beat); ok && beat.External && a.Lease != nil && b.Lease != nil { // a renewal
+			renewed, lease := *b, *b.Lease
+			renewed.Lease, lease.TTL, lease.Expires = &lease, a.Lease.TTL, a.Lease.Expires
+			b = &renewed
+		}
 		if !reflect.DeepEqual(a, b) {
 			return fmt.Errorf("changed without a new rev")
 		}
@@ -260,7 +279,9 @@ func allowed(a, b *task.Task, c task.Command, r task.Result, now task.Time) erro
 		return fmt.Errorf("L1: the lease went over without an end")
 	}
 	if b.Status == task.Running && a.Status != task.Running {
-		if a.NotBefore > now || b.Attempt != a.Attempt+1 || a.Ended != nil && b.Lease.Token <= a.Ended.Token {
+		assign, _ := c.(task.Assign)
+		early := assign.External != nil && a.NotBefore <= assign.External.MaxNotBefore // SPEC J2
+		if a.NotBefore > now && !early || b.Attempt != a.Attempt+1 || a.Ended != nil && b.Lease.Token <= a.Ended.Token {
 			return fmt.Errorf("T3, T8, L1: started early, uncounted or with an old token")
 		}
 	}
