@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -61,29 +60,50 @@ func (f *Fake) Close() {
 }
 
 // apply puts one command into the log. f.mu is held.
-func (f *Fake) apply(c task.Command) task.Result {
+func (f *Fake) apply(c task.Command) task.Result { return f.applyOnce(c, task.Origin{}) }
+
+func (f *Fake) applyOnce(c task.Command, o task.Origin) task.Result {
 	f.index++
 	results, events := f.machine.Apply(task.Header{
 		Index: f.index, Term: 1, Now: task.Time(time.Now().UnixMilli()), LeaseNow: task.LeaseTime(time.Since(f.start).Milliseconds()) + 1,
-	}, []task.Proposal{{Command: c}})
+	}, []task.Proposal{{Origin: o, Command: c}})
 	f.events = append(f.events, events...)
 	return results[0]
 }
 
 // propose applies a command of a user and lets the worker work. f.mu is held.
 func (f *Fake) propose(ctx context.Context, c task.Command) (task.Result, error) {
-	r := f.apply(c)
+	r := f.applyOnce(c, originOf(ctx))
 	f.work()
-	close(f.changed)
-	f.changed = make(chan struct{})
-	f.arm()
+	f.announce()
 	if r.Code != task.OK {
-		e := api.NewError(string(r.Code), "%s", cmp.Or(r.Message, string(r.Code)))
-		e.Field = r.Field
-		return r, e
+		return r, refusal(&r)
 	}
 	api.SetIndex(ctx, f.index)
 	return r, nil
+}
+
+// refusal is the error of a command that was refused.
+func refusal(r *task.Result) *api.Error {
+	e := api.FieldError(string(r.Code), r.Field, "%s", cmp.Or(r.Message, string(r.Code)))
+	for _, why := range r.Reasons {
+		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
+	}
+	return e
+}
+
+// part numbers the commands of one request, which an idempotency key tells apart (SPEC H4).
+type part struct{}
+
+func withPart(ctx context.Context, i int) context.Context { return context.WithValue(ctx, part{}, i) }
+
+func originOf(ctx context.Context) task.Origin {
+	once, ok := api.OnceOf(ctx)
+	if !ok {
+		return task.Origin{}
+	}
+	i, _ := ctx.Value(part{}).(int)
+	return task.Origin{Process: once.Key, Body: once.Body, Seq: uint64(i) + 1, Lowest: 1}
 }
 
 // work assigns what is due and runs it; spinning tasks run until they are cancelled.
@@ -123,14 +143,18 @@ func (f *Fake) outcome(t *task.Task) (task.Finish, bool) {
 
 // arm sets the timer to the next time at which a Tick does something.
 func (f *Fake) arm() {
-	wall, _ := f.machine.NextTick()
+	wall, lease := f.machine.NextTick()
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	if wall == 0 || f.closed {
+	if wall == 0 && lease == 0 || f.closed {
 		return
 	}
-	f.timer = time.AfterFunc(max(time.Until(time.UnixMilli(int64(wall))), time.Millisecond), func() {
+	pause := time.Until(time.UnixMilli(int64(wall)))
+	if left := time.Until(f.start.Add(time.Duration(lease) * time.Millisecond)); wall == 0 || lease != 0 && left < pause {
+		pause = left
+	}
+	f.timer = time.AfterFunc(max(pause, time.Millisecond), func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if !f.closed {
@@ -146,43 +170,63 @@ func (f *Fake) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.machine.NamespaceExists(r.Namespace) {
-		return nil, noNamespace(r.Namespace)
-	}
-	b := f.machine.Behavior(r.Namespace, r.Behavior)
-	if b == nil {
-		return nil, api.FieldError(api.CodeBehaviorNotFound, "behavior", "no behavior %s", r.Behavior)
-	}
-	v, _ := b.Find("")
-	c := task.Submit{
-		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior, Params: payload(r.Params, r.ParamsBase64), Priority: 4,
-		IfExists:  map[string]task.IfExists{"fail": task.Fail, "rerun": task.Rerun, "resubmit": task.Resubmit}[r.IfExists],
-		HasParams: r.Params != nil || r.ParamsBase64 != nil,
-	}
-	if r.NotBefore != nil {
-		c.NotBefore = task.Time(r.NotBefore.UnixMilli())
-	}
-	if r.Delay != nil {
-		c.Delay = task.Millis(time.Duration(*r.Delay).Milliseconds())
-	}
-	if r.Deadline != nil {
-		c.Deadline = task.Time(r.Deadline.UnixMilli())
-	}
-	if r.Priority != nil {
-		c.Priority = int8(*r.Priority)
-	}
-	for name, value := range r.Labels {
-		c.Labels = append(c.Labels, task.Label{Name: name, Value: value})
-	}
-	slices.SortFunc(c.Labels, func(a, b task.Label) int { return cmp.Compare(a.Name, b.Name) })
-	if c.ID == "" {
-		c.ID = drawID(&c, v.Policy.IDStrategy)
+	c, err := f.submitOf(&r)
+	if err != nil {
+		return nil, err
 	}
 	result, err := f.propose(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return &api.SubmitReply{Task: show(result.Task), Outcome: result.Outcome.String()}, nil
+	return &api.SubmitReply{Task: f.show(result.Task), Outcome: result.Outcome.String()}, nil
+}
+
+// submitOf is the command of a request that has been checked. f.mu is held.
+func (f *Fake) submitOf(r *api.SubmitRequest) (c task.Submit, err error) {
+	if !f.machine.NamespaceExists(r.Namespace) {
+		return c, noNamespace(r.Namespace)
+	}
+	b := f.machine.Behavior(r.Namespace, r.Behavior)
+	if b == nil {
+		return c, api.FieldError(api.CodeBehaviorNotFound, "behavior", "no behavior %s", r.Behavior)
+	}
+	v, _ := b.Find("")
+	c = task.Submit{
+		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior, Params: payload(r.Params, r.ParamsBase64), Priority: 4,
+		IfExists:  map[string]task.IfExists{"fail": task.Fail, "rerun": task.Rerun, "resubmit": task.Resubmit}[r.IfExists],
+		HasParams: r.Params != nil || r.ParamsBase64 != nil, BehaviorRev: b.Rev,
+		NotBefore: timeOf(r.NotBefore), Delay: millisOf(r.Delay), Deadline: timeOf(r.Deadline), Labels: labelsOf(r.Labels),
+	}
+	if r.Priority != nil {
+		c.Priority = int8(*r.Priority)
+	}
+	c.ConcurrencyKey = keyOf(&v.Policy, c.Params)
+	if c.ID == "" {
+		c.ID = drawID(&c, v.Policy.IDStrategy)
+	}
+	return c, nil
+}
+
+func timeOf(t *api.Time) task.Time {
+	if t == nil {
+		return 0
+	}
+	return task.Time(t.UnixMilli())
+}
+
+func millisOf(d *api.Duration) task.Millis {
+	if d == nil {
+		return 0
+	}
+	return task.Millis(time.Duration(*d).Milliseconds())
+}
+
+func labelsOf(m map[string]string) (labels []task.Label) {
+	for name, value := range m {
+		labels = append(labels, task.Label{Name: name, Value: value})
+	}
+	slices.SortFunc(labels, func(a, b task.Label) int { return cmp.Compare(a.Name, b.Name) })
+	return labels
 }
 
 // drawID is SPEC I1, I2 for the simple params of the suite, whose canonical form encoding/json makes.
@@ -205,7 +249,7 @@ func (f *Fake) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 	}
 	results := make([]api.SubmitResult, len(rs))
 	for i, r := range rs {
-		reply, err := f.Submit(ctx, r)
+		reply, err := f.Submit(withPart(ctx, i), r)
 		results[i].SubmitReply = reply
 		results[i].Error, _ = errors.AsType[*api.Error](err)
 	}
@@ -263,7 +307,7 @@ func (f *Fake) Task(ctx context.Context, namespace, id string, o api.GetOptions)
 		}
 	}
 	api.SetIndex(ctx, f.index)
-	return show(t), nil
+	return f.show(t), nil
 }
 
 // met is SPEC W1.
@@ -325,7 +369,7 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	tasks, next := f.machine.Tasks(filter)
 	reply := &api.ListReply{Tasks: []*api.Task{}, Cursor: next}
 	for _, t := range tasks {
-		reply.Tasks = append(reply.Tasks, show(t))
+		reply.Tasks = append(reply.Tasks, f.show(t))
 	}
 	api.SetIndex(ctx, f.index)
 	return reply, nil
@@ -343,7 +387,7 @@ func (f *Fake) Cancel(ctx context.Context, namespace, id string) (*api.CancelRep
 	if err != nil {
 		return nil, err
 	}
-	return &api.CancelReply{Task: show(r.Task), Told: r.Told}, nil
+	return &api.CancelReply{Task: f.show(r.Task), Told: r.Told}, nil
 }
 
 func (f *Fake) key(namespace, id string) (task.Key, error) {
@@ -477,56 +521,3 @@ func (f *Fake) Module(ctx context.Context, namespace, digest string) (*api.Modul
 	}
 	return &modules[i], nil
 }
-
-// Behaviors implements api.Service.
-func (f *Fake) Behaviors(_ context.Context, namespace string) ([]api.Behavior, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	ns := cmp.Or(namespace, api.DefaultNamespace)
-	if !f.machine.NamespaceExists(ns) {
-		return nil, noNamespace(ns)
-	}
-	behaviors := []api.Behavior{}
-	for _, b := range f.machine.Behaviors(ns) {
-		behaviors = append(behaviors, api.Behavior{Name: b.Name, Version: b.Active, Kind: "wasm"})
-	}
-	return behaviors, nil
-}
-
-// Behavior implements api.Service.
-func (f *Fake) Behavior(_ context.Context, namespace, name string) (*api.BehaviorDetail, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b := f.machine.Behavior(cmp.Or(namespace, api.DefaultNamespace), name)
-	if b == nil {
-		return nil, api.NewError(api.CodeBehaviorNotFound, "no behavior %.128s", name)
-	}
-	d := &api.BehaviorDetail{
-		Behavior: api.Behavior{Name: b.Name, Version: b.Active, Kind: "wasm"}, Manifest: json.RawMessage(`{"name":` + strconv.Quote(name) + `}`),
-	}
-	for _, v := range slices.Backward(b.Versions) {
-		active := v.Version == b.Active
-		if active {
-			d.Module = v.Module
-		}
-		d.Versions = append(d.Versions, api.BehaviorVersion{Version: v.Version, Module: v.Module, Active: active, ActivatedAt: api.TimeOf(int64(v.ActivatedAt))})
-	}
-	return d, nil
-}
-
-// Cluster implements api.Service.
-func (f *Fake) Cluster(context.Context) (*api.Cluster, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := f.machine.Counts()
-	d := f.machine.Digest()
-	return &api.Cluster{
-		Leader:  "fake",
-		Nodes:   []api.Node{{ID: "fake", Role: "leader", Reachable: true, AppliedIndex: f.index, Digest: strconv.FormatUint(d.Index, 10) + ":" + strconv.FormatUint(d.Sum, 16)}},
-		Workers: []api.Worker{{ID: "fake", Node: "fake", Session: f.session, Slots: fakeSlots, Running: n.Running}},
-		Tasks:   api.Totals{Created: n.Created, Running: n.Running, Retrying: n.Retrying, Success: n.Success, Failure: n.Failure},
-	}, nil
-}
-
-// Ready implements api.Service.
-func (f *Fake) Ready(context.Context) error { return nil }

@@ -7,30 +7,24 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// show turns a record into what the API shows.
-func show(t *task.Task) *api.Task {
+// show turns a record into what the API shows. f.mu is held.
+func (f *Fake) show(t *task.Task) *api.Task {
 	a := &api.Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Version: t.Version, Status: t.Status.String(), Final: t.Final(),
 		NotBefore: showTime(t.NotBefore), Deadline: showTime(t.Deadline), Attempt: t.Attempt, Failures: t.Failures, LostCount: t.LostCount,
-		CancelRequested: t.CancelCode != "", Rev: t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
-		StartedAt: showTime(t.StartedAt), FinishedAt: showTime(t.FinishedAt),
+		CancelRequested: t.CancelCode != "" && t.Status == task.Running, Rev: t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
+		StartedAt: showTime(t.StartedAt), FinishedAt: showTime(t.FinishedAt), Lease: f.showLease(t),
 		History: []api.Attempt{}, Labels: map[string]string{}, Priority: int(t.Priority),
 	}
-	if t.Lease != nil {
-		a.Lease = &api.Lease{Token: t.Lease.Token, Worker: t.Lease.Worker, Node: t.Lease.Node}
-	}
-	switch t.Params.Encoding {
-	case task.JSON:
-		a.Params = t.Params.Data
-	case task.Bytes:
-		a.ParamsBase64 = t.Params.Data
-	case task.None:
-	}
-	if t.Status == task.Success {
+	a.Params, a.ParamsBase64 = split(t.Params)
+	a.Result, a.ResultBase64 = split(t.Result)
+	a.Progress, _ = split(t.Progress)
+	a.Checkpoint, a.CheckpointBase64 = split(t.Checkpoint)
+	if t.Status == task.Success && t.Result.Encoding == task.None {
 		a.Result = json.RawMessage("null")
 	}
 	if t.Error != nil {
-		a.Error = &api.TaskError{Code: t.Error.Code, Message: t.Error.Message, Retryable: t.Error.Retryable}
+		a.Error = &api.TaskError{Code: t.Error.Code, Message: t.Error.Message, Retryable: t.Error.Retryable, Details: t.Error.Details.Data}
 	}
 	if t.Resubmit != 0 {
 		a.Resubmit = &api.ResubmitFlag{NotBefore: api.TimeOf(int64(t.Resubmit))}
@@ -45,6 +39,29 @@ func show(t *task.Task) *api.Task {
 		a.Labels[l.Name] = l.Value
 	}
 	return a
+}
+
+func (f *Fake) showLease(t *task.Task) *api.Lease {
+	if t.Lease == nil {
+		return nil
+	}
+	a := &api.Lease{Token: t.Lease.Token, Worker: t.Lease.Worker, Node: t.Lease.Node, External: t.Lease.External()}
+	if end := f.machine.LeaseEnd(t); end != 0 {
+		a.LeaseMS = max(int64(end-f.machine.LeaseNow()), 1)
+		a.LostNotBefore = showTime(f.machine.Now() + task.Time(a.LeaseMS))
+	}
+	return a
+}
+
+func split(p task.Payload) (text json.RawMessage, raw []byte) {
+	switch p.Encoding {
+	case task.JSON:
+		return p.Data, nil
+	case task.Bytes:
+		return nil, p.Data
+	case task.None:
+	}
+	return nil, nil
 }
 
 func showTime(t task.Time) *api.Time {
