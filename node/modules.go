@@ -46,7 +46,8 @@ func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 	if err := n.keepModule(ctx, wasm); err != nil {
 		return nil, err
 	}
-	if _, err := n.proposeOne(ctx, cmd); err != nil {
+	// Pushing the same again is a no-op, under whatever key.
+	if _, err := n.proposeUnkeyed(ctx, cmd); err != nil {
 		return nil, err
 	}
 	reply := &api.Module{Digest: in.Digest, Version: in.Version, Size: in.Size, Behaviors: []api.ModuleBehavior{}}

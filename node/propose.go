@@ -57,10 +57,24 @@ func (n *Node) proposeOne(ctx context.Context, cmd task.Command) (task.Result, e
 	if err != nil {
 		return task.Result{}, err
 	}
-	if e := resultError(&rs[0]); e != nil {
+	return only(&rs[0])
+}
+
+// proposeUnkeyed is proposeOne for what does no harm when it is done twice, and whose body is no part of the key.
+func (n *Node) proposeUnkeyed(ctx context.Context, cmd task.Command) (task.Result, error) {
+	rs, err := n.store.Propose(ctx, cmd)
+	if err != nil {
+		return task.Result{}, storeError(err, true)
+	}
+	api.SetIndex(ctx, rs[0].Index)
+	return only(&rs[0])
+}
+
+func only(r *task.Result) (task.Result, error) {
+	if e := resultError(r); e != nil {
 		return task.Result{}, e
 	}
-	return rs[0], nil
+	return *r, nil
 }
 
 // proposeValid proposes the command that validate makes of this node's state. If the behavior that it was checked against
