@@ -31,9 +31,9 @@ func (c Assign) apply(m *Machine) Result {
 	if m.drained[s.session.Node] {
 		return refuse(WorkerDrained, "the session's node is being drained")
 	}
-	r := m.store.get(c.Key)
-	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task, m.now) {
-		return refuse(NotEligible, "the task is gone, has changed or is not due")
+	r := c.waiting(m, m.now)
+	if r == nil {
+		return notEligible()
 	}
 	if int64(len(s.leases)) >= s.session.Slots {
 		return refuse(NoFreeSlot, "the session runs as many tasks as it has slots")
@@ -62,9 +62,9 @@ func (c *Assign) external(m *Machine) Result {
 	case a.Lease != 0 && !validLease(a.Lease):
 		return invalid("lease", "a lease lasts 1s to 1h")
 	}
-	r := m.store.get(c.Key)
-	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task, max(m.now, a.MaxNotBefore)) {
-		return refuse(NotEligible, "the task is gone, has changed or is not due")
+	r := c.waiting(m, max(m.now, a.MaxNotBefore))
+	if r == nil {
+		return notEligible()
 	}
 	v, refusal := m.permit(r)
 	if v == nil {
@@ -78,6 +78,17 @@ func (c *Assign) external(m *Machine) Result {
 	m.emit(Event{Kind: TaskAssigned, Task: n, Lease: n.Lease})
 	return Result{Task: n}
 }
+
+// waiting returns the row of the task if it has this rev and its time comes by until, or nil.
+func (c *Assign) waiting(m *Machine, until Time) *row {
+	r := m.store.get(c.Key)
+	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task, until) {
+		return nil
+	}
+	return r
+}
+
+func notEligible() Result { return refuse(NotEligible, "the task is gone, has changed or is not due") }
 
 // permit returns the version that a waiting task would run now; nil with the refusal if its behavior may not start it.
 func (m *Machine) permit(r *row) (*Version, Result) {

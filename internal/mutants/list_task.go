@@ -9,7 +9,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "tokens fence: each lease has a larger one"},
 	{Name: "task-assign-of-another-rev", File: "task/assign.go", Old: "r == nil || r.task.Rev != c.Rev || ", New: "r == nil || ",
 		Pkg: "./task", Run: "TestScripts$", Why: "an assignment planned for another version of the record would be given (L1)"},
-	{Name: "task-assign-not-due", File: "task/assign.go", Old: " || !m.eligible(r.task) {", New: " {",
+	{Name: "task-assign-not-due", File: "task/assign.go", Old: " || !m.eligible(r.task, until) {", New: " {",
 		Pkg: "./task", Run: "TestTransitions$", Why: "a task would start before its time, or twice (T3)"},
 	{Name: "task-slots-off-by-one", File: "task/assign.go", Old: ">= s.session.Slots {", New: "> s.session.Slots {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a worker would get more than it has slots"},
