@@ -1,0 +1,60 @@
+package main
+
+// limitMutants sabotage limits, external leases, pauses and plans of package task.
+var limitMutants = []mutant{
+	// Limits (L11).
+	{Name: "task-max-concurrent-off-by-one", File: "task/limits.go", Old: "b.running >= b.limits.concurrent", New: "b.running > b.limits.concurrent",
+		Pkg: "./task", Run: "TestScripts$", Why: "one task too many of a behavior would run (L11)"},
+	{Name: "task-plan-over-max-concurrent", File: "task/plan.go", Old: "\t\t*budget--\n", New: "",
+		Pkg: "./task", Run: "TestScripts$", Why: "plans would be refused in part, and planned again at once (L11)"},
+	{Name: "task-key-slots-off-by-one", File: "task/limits.go", Old: "free := max(perKey-k.running, 0)", New: "free := max(perKey-k.running, 1)",
+		Pkg: "./task", Run: "TestScripts$", Why: "one task too many of a key would run (L11)"},
+	{Name: "task-key-not-held", File: "task/limits.go", Old: "return free, max(free-k.held, 0)", New: "return free, free",
+		Pkg: "./task", Run: "TestScripts$", Why: "with strict order a retry would be overtaken (L11)"},
+	{Name: "task-key-always-held", File: "task/limits.go", Old: "a.strict = v.Policy.KeyStrict && a.perKey > 0", New: "a.strict = a.perKey > 0",
+		Pkg: "./task", Run: "TestScripts$", Why: "a task that waits for its retry would block its key (L11)"},
+	{Name: "task-key-order-of-arrival", File: "task/limits.go", Old: "if best.key > -worst.key || ", New: "if best.key > -worst.key || best.key < -worst.key || ",
+		Pkg: "./task", Run: "TestScripts$", Why: "the first of a key in T4 order would wait for a later one"},
+	{Name: "task-limits-of-the-former-version", File: "task/limits.go", Old: "\tb.limits = next\n\tclear(b.keys)\n", New: "\tclear(b.keys)\n",
+		Pkg: "./task", Run: "TestScripts$", Why: "a new limit would not hold for the tasks that are there (L11)"},
+	{Name: "task-key-of-the-removed-kept", File: "task/machine.go", Old: "\tm.dequeue(r)\n\tm.settle(r.behavior, key)\n\tm.store.remove(r)\n", New: "\tm.dequeue(r)\n\tm.store.remove(r)\n",
+		Pkg: "./task", Run: "TestScripts$", Why: "a removed task would keep its key for ever (L11)"},
+	{Name: "task-early-over-the-key", File: "task/assign.go", Old: ", r.queue == &b.future && m.spare(r) <= 0:", New: ":",
+		Pkg: "./task", Run: "TestScripts$", Why: "a task taken early would break the limit of its key (L11, J2)"},
+	{Name: "task-plan-early-twice-of-a-key", File: "task/planaccept.go", Old: "\t\t\ttaken[k]++\n", New: "",
+		Pkg: "./task", Run: "TestScripts$", Why: "two tasks of a key would be planned for its one slot (L11, J2)"},
+
+	// Pauses and drained nodes (L10).
+	{Name: "task-pause-not-planned", File: "task/plan.go", Old: "if !b.limits.open || b.full() {", New: "if b.full() {",
+		Pkg: "./task", Run: "TestScripts$", Why: "the leader would propose refused assignments for ever"},
+	{Name: "task-pause-ignored", File: "task/limits.go", Old: "open: !b.behavior.Paused,", New: "open: true,",
+		Pkg: "./task", Run: "TestScripts$", Why: "a paused behavior's tasks would be planned (L10)"},
+	{Name: "task-drain-ignored", File: "task/assign.go", Old: "if m.drained[s.session.Node] {", New: "if m.drained[\"\"] {",
+		Pkg: "./task", Run: "TestScripts$", Why: "a drained node would get tasks (L10)"},
+	{Name: "task-drain-lost-in-snapshots", File: "task/snapshot.go", Old: "\t\t\tm.drained[node] = true\n", New: "",
+		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would plan for drained ones"},
+
+	// External leases (section 8).
+	{Name: "task-lease-ends-early", File: "task/overrun.go", Old: "n := m.losses.head()\n\t\tif n == nil || n.key > int64(m.leaseNow)", New: "n := m.losses.head()\n\t\tif n == nil || n.key-1 > int64(m.leaseNow)",
+		Pkg: "./task", Run: "TestScripts$", Why: "a lease would end while its worker may still renew it (L4)"},
+	{Name: "task-lease-term-extends-nothing", File: "task/machine.go", Old: "\t\tm.extendLeases()\n", New: "",
+		Pkg: "./task", Run: "TestScripts$", Why: "an election would cost external workers their leases (C3)"},
+	{Name: "task-floor-not-kept", File: "task/snapshot.go", Old: ", floor: h.Floor,", New: ",",
+		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would end leases earlier than the others (C3, C4)"},
+	{Name: "task-grace-prolonged", File: "task/external.go", Old: "end = min(end, l.GraceEnd)", New: "_ = end",
+		Pkg: "./task", Run: "TestScripts$", Why: "a worker that renews would never be cancelled (L8)"},
+	{Name: "task-renewal-writes", File: "task/beat.go", Old: "\t\tm.replace(r, &n)\n", New: "\t\tm.put(r, &n)\n",
+		Pkg: "./task", Run: "TestScripts$", Why: "every heartbeat would wake everybody who watches (L2)"},
+	{Name: "task-report-from-anywhere", File: "task/external.go", Old: "case external && !r.task.Lease.External():", New: "case external && r.task.Lease == nil:",
+		Pkg: "./task", Run: "TestScripts$", Why: "an HTTP client could end a session's run"},
+	{Name: "task-progress-is-no-result", File: "task/finish.go", Old: "if c.External && c.Result.Encoding == None {", New: "if c.External && c.Result.Encoding == JSON {",
+		Pkg: "./task", Run: "TestScripts$", Why: "the last progress is the result of an external run without one (J4)"},
+	{Name: "task-acceptor-keeps-its-turn", File: "task/planaccept.go", Old: "\tr.seats = r.seats[1:]\n\tif s.slots--; s.slots > 0 {\n\t\tr.seats = append(r.seats, s)\n\t}\n", New: "\tif r.seats[0].slots--; r.seats[0].slots <= 0 {\n\t\tr.seats = r.seats[1:]\n\t}\n",
+		Pkg: "./task", Run: "TestScripts$", Why: "one acceptor would get everything while others wait"},
+
+	// L7's backstop.
+	{Name: "task-overrun-never", File: "task/overrun.go", Old: "\t\tm.endLease(n.item, m.timeOut)\n", New: "\t\tbreak\n",
+		Pkg: "./task", Run: "TestScripts$", Why: "a run whose worker hangs but renews would last for ever (L7)"},
+	{Name: "task-overrun-not-retried", File: "task/overrun.go", Old: "v.Policy.OnTimeout != OnErrorFail", New: "v.Policy.OnTimeout == OnErrorRetry",
+		Pkg: "./task", Run: "TestScripts$", Why: "on_timeout defaults to retry (R2)"},
+}
