@@ -150,6 +150,11 @@ func TestEveryScalarIsInTheDigest(t *testing.T) {
 		t.Error("lease_now is not in the digest")
 	}
 	m.leaseNow--
+	m.floor++
+	if m.digestSum() == before {
+		t.Error("the floor of leases is not in the digest")
+	}
+	m.floor--
 	for i, l := range m.limits.fields() {
 		*l ^= 1
 		if m.digestSum() == before {
