@@ -20,7 +20,7 @@ const settlePatience = 2 * time.Second
 // Accept implements api.Service (SPEC J2). The leader coordinates: it knows who waits in the whole cluster, and leases are
 // given in one way only. This node brings the question to it, and asks the next one if it dies.
 func (n *Node) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {
-	if err := checked(&r); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	b, err := n.behavior(ctx, r.Namespace, r.Behavior)

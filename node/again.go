@@ -13,7 +13,7 @@ func (n *Node) Retry(ctx context.Context, r api.RetryRequest) (*api.Task, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := checked(&r); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	cmd := task.RetryTask{
@@ -36,7 +36,7 @@ func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 	if err != nil {
 		return nil, err
 	}
-	if err := checked(&r); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	asked := api.SubmitRequest{
@@ -101,12 +101,4 @@ func (n *Node) existing(ctx context.Context, key task.Key) (*task.Task, error) {
 		}
 	})
 	return t, firstError(err, missing)
-}
-
-// checked is for requests whose Check is being written.
-func checked(r any) error {
-	if c, ok := r.(interface{ Check() error }); ok {
-		return c.Check()
-	}
-	return nil
 }

@@ -81,8 +81,7 @@ func behaviorName(namespace, name string) (string, error) {
 // PutBehavior implements api.Service. The version is a hash of the definition in its canonical form: the same definition
 // is the same version, and putting it again changes nothing (SPEC B2, J1).
 func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.PutBehaviorReply, error) {
-	namespace, err := behaviorName(r.Namespace, r.Name)
-	if err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	x, err := runtime.ParseExternal(r.Name, r.Policy)
@@ -99,7 +98,7 @@ func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.
 	}
 	sum := sha256.Sum256(append([]byte("external\x00"), canonical...))
 	res, err := n.proposeOne(ctx, task.PutBehavior{
-		Namespace: namespace, Name: r.Name, Version: hex.EncodeToString(sum[:]), Policy: policyOf(settings),
+		Namespace: r.Namespace, Name: r.Name, Version: hex.EncodeToString(sum[:]), Policy: policyOf(settings),
 	})
 	if err != nil {
 		return nil, err

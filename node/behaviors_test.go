@@ -108,7 +108,7 @@ func TestBehaviorRefusals(t *testing.T) {
 			{"mail", `{"kind":"external","limits":{"fuel":1}}`, 400, api.CodeInvalidField, "limits.fuel"},
 			{"mail", `{"kind":"external","leese":"2s"}`, 400, api.CodeInvalidField, "leese"},
 			{"mail", `{"kind":"external","params_schema":{"type":"objekt"}}`, 400, api.CodeInvalidField, "params_schema"},
-			{"mail", `{"kind":`, 400, api.CodeInvalidField, "kind"},
+			{"mail", `{"kind":`, 400, api.CodeInvalidJSON, ""},
 			{"No", `{"kind":"external"}`, 400, api.CodeInvalidField, "name"},
 		} {
 			_, err := put(t, c, 0, x.name, x.policy)

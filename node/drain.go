@@ -10,6 +10,9 @@ import (
 // Drain implements api.Service: the workers of a member get nothing new, what they run goes on (SPEC L10). It is in the
 // replicated state: no leader forgets it, and a restart of the member does not end it.
 func (n *Node) Drain(ctx context.Context, id string, drain bool) (*api.Node, error) {
+	if err := api.CheckNode(id); err != nil {
+		return nil, err
+	}
 	if !n.isMember(id) { // this node may be behind: only what is committed makes it a 404
 		if err := n.catchUp(ctx); err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ func (c *reports) leased(ctx context.Context, key task.Key, token uint64) (t *ta
 // Heartbeat implements api.Service. What remains of the lease is told by this node's state, which has the heartbeat: no
 // clocks of two machines are compared.
 func (n *Node) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error) {
-	if err := checked(&r); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	cmd := task.Beat{Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, External: true}
@@ -96,7 +96,7 @@ func (c *reports) checkpoint(ctx context.Context, key task.Key, token uint64, j 
 
 // Finish implements api.Service.
 func (n *Node) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishReply, error) {
-	if err := checked(&r); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	cmd, err := (&reports{n: n}).finishOf(ctx, &r)
@@ -126,7 +126,7 @@ func (n *Node) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.Fi
 	some, check := false, reports{n: n}
 	for i := range rs {
 		r := rs[i]
-		err := checked(&r)
+		err := r.Check()
 		if err == nil {
 			var cmd task.Finish
 			if cmd, err = check.finishOf(ctx, &r); err == nil {
@@ -203,7 +203,7 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 
 // Snooze implements api.Service.
 func (n *Node) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, error) {
-	if err := checked(&r); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	cmd := task.Snooze{

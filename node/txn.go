@@ -12,7 +12,7 @@ import (
 // Txn implements api.Service (SPEC X1). Every part is checked as the single request would be; what only the state can
 // tell is decided where the command is applied, all reasons at once.
 func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error) {
-	if err := checked(&r); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) { return n.txnOf(ctx, &r) })

@@ -120,21 +120,24 @@ func behaviorActivate(c *cli.Context, cl *client) error {
 	return cl.print(func(w io.Writer) { describeBehavior(w, b) })
 }
 
-// keptVersion completes the beginning of a version, as tables show it. What fits none, or several, is left to the server.
+// keptVersion completes the beginning of a version, as tables show it.
 func (c *client) keptVersion(behavior, given string) (string, error) {
 	b, err := c.Behavior(c.ctx, c.namespace, behavior)
 	if err != nil {
 		return "", err
 	}
-	found := given
+	found := ""
 	for _, v := range b.Versions {
-		if !strings.HasPrefix(v.Version, given) {
-			continue
+		switch {
+		case !strings.HasPrefix(v.Version, given):
+		case found != "":
+			return "", &exitError{exitRefused, fmt.Errorf("%q is the beginning of more than one version of %s", given, behavior)}
+		default:
+			found = v.Version
 		}
-		if found != given {
-			return "", fmt.Errorf("%q is the beginning of more than one version of %s", given, behavior)
-		}
-		found = v.Version
+	}
+	if found == "" {
+		return "", &exitError{exitRefused, fmt.Errorf("version_not_found: %s keeps no version %s", behavior, given)}
 	}
 	return found, nil
 }

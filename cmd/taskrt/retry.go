@@ -30,6 +30,15 @@ func retry(c *cli.Context, cl *client) error {
 	if r.Delay, r.NotBefore, r.Deadline, err = timesOf(c); err != nil {
 		return err
 	}
+	if r.Version != "" && r.Version != "active" {
+		t, err := cl.Task(cl.ctx, cl.namespace, r.ID, api.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if r.Version, err = cl.keptVersion(t.Behavior, r.Version); err != nil {
+			return err
+		}
+	}
 	t, err := cl.Retry(cl.keyed(c), r)
 	if err != nil {
 		return err
