@@ -122,6 +122,16 @@ type history struct {
 	mu      sync.Mutex
 	ops     []porcupine.Operation
 	unknown int
+	wrong   error // an answer that no rule allows, whatever the order
+}
+
+// refute notes an answer that no rule allows.
+func (h *history) refute(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.wrong == nil {
+		h.wrong = fmt.Errorf(format, args...)
+	}
 }
 
 // forever is when an operation without an answer returns: it may take effect at any time from its call on.

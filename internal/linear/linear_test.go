@@ -153,6 +153,9 @@ func (sum *tally) check(group []cell) error {
 		case *storeCell:
 			name = c.name
 		}
+		if h.wrong != nil {
+			return fmt.Errorf("%s: %w", name, h.wrong)
+		}
 		switch verdict, info := porcupine.CheckOperationsVerbose(model.ToModel(), h.ops, checkTime); verdict {
 		case porcupine.Illegal:
 			file := filepath.Join(os.TempDir(), name+".html")

@@ -112,7 +112,8 @@ func (s *storeCell) do(ctx context.Context, r *rand.Rand, in storeInput) (storeO
 		return storeOutput{}, v
 	}
 	if a.status != 200 {
-		panic(fmt.Sprintf("%s %v: %d %s", path, body, a.status, a.body))
+		s.history.refute("%s %v: %d %s", path, body, a.status, a.body)
+		return storeOutput{}, unknown
 	}
 	reply := decode[struct {
 		Tasks []*wireTask
