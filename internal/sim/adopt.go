@@ -17,6 +17,7 @@ type adopter struct {
 func newAdopter(m *naive.Model) *adopter {
 	a := &adopter{model: m, revs: map[uint64]bool{}}
 	m.Adopt = a.adopt
+	m.Fresh = func(id uint64) uint64 { return a.rev(id, 0) }
 	return a
 }
 

@@ -1,10 +1,7 @@
 package sim
 
 import (
-	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -20,7 +17,9 @@ type generator struct {
 	sent    []Op // what may be sent again
 	late    []Op // what is on its way
 	modules int
-	proofs  map[string]int // the number of each worker's directory: a new one has a new secret
+	proofs  map[string]int    // the number of each worker's directory: a new one has a new secret
+	hellos  map[string]uint64 // per proof: the number of the last opening
+	records int               // of the TaskStore: their data is unique, so that a claim shows what it took
 }
 
 // client is a proposing process (SPEC H4).
@@ -30,12 +29,14 @@ func newGenerator(seed uint64) *generator {
 	return &generator{
 		rng: rand.New(rand.NewPCG(seed, 0)), wall: 1_700_000_000_000, lease: 1000, term: 1,
 		clients: []*client{{process: 1}, {process: 2}, {process: 3}}, proofs: map[string]int{},
+		hellos: map[string]uint64{},
 	}
 }
 
 var (
 	ids        = []string{"task-0", "task-1", "task-2", "task-3", "task-4", "task-5", "task-6", "task-7", "task-8", "task-9"}
-	behaviors  = []string{"alpha", "beta", "gamma"}
+	behaviors  = []string{"alpha", "beta", "gamma"} // of modules, mostly
+	externals  = []string{"delta", "epsilon"}       // mostly
 	workers    = []string{"worker-0", "worker-1", "worker-2", "worker-3"}
 	errorCodes = []string{
 		task.CodeHandlerError, task.CodeTrap, task.CodeTimeout, task.CodeOutOfMemory, task.CodeOutOfFuel, task.CodeCancelled, "mine",
@@ -146,6 +147,18 @@ func (g *generator) ops(r *Run) []Op {
 
 // origin gives o a fresh origin.
 func (g *generator) origin(o Op) Op {
+	if landed["keys"] && g.percent(15) { // an Idempotency-Key: few, some with another request
+		o.Process, o.Body, o.Seq, o.Lowest = 500+g.rng.Uint64N(10), 1, 1, 1
+		if g.percent(15) {
+			o.Body = 2
+		}
+		if g.percent(15) { // a later command of the request, or the first of its second part
+			o.Seq = 2
+			o.Lowest += g.rng.Uint64N(2)
+		}
+		return o
+	}
+	o.Body = 0
 	if g.percent(1) { // a process that the machine does not know, or no longer
 		o.Process, o.Seq, o.Lowest = 100+g.rng.Uint64N(5), 1+g.rng.Uint64N(3), 1+g.rng.Uint64N(3)
 		return o
@@ -167,7 +180,11 @@ func (g *generator) plan(r *Run) []Op {
 	var ops []Op
 	for _, a := range r.replicas[0].m.Plan(r.free(g.rng.IntN(3)), 1+g.rng.IntN(5)) {
 		o := Op{Verb: "assign", NS: shortNS(a.Key.Namespace), ID: a.Key.ID}
-		o.Worker, o.Nth = r.symbols.name(a.Session)
+		if e := a.External; e != nil {
+			o.External, o.Worker, o.Lease, o.At, o.Request = true, e.Worker, e.Lease, e.MaxNotBefore, e.Request
+		} else {
+			o.Worker, o.Nth = r.symbols.name(a.Session)
+		}
 		ops = append(ops, o)
 	}
 	return ops
@@ -178,255 +195,4 @@ func shortNS(ns string) string {
 		return ""
 	}
 	return ns
-}
-
-// command makes one command.
-func (g *generator) command(r *Run) Op {
-	if len(r.model.Behaviors) < 2 && g.percent(50) {
-		return g.activate()
-	}
-	weights := []struct {
-		n    int
-		make func(*Run) Op
-	}{
-		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {5, g.snooze}, {3, g.giveBack}, {6, g.cancel},
-		{2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close},
-		{2, func(*Run) Op { return g.activate() }}, {10, func(*Run) Op { return Op{Verb: "tick"} }},
-	}
-	total := 0
-	for _, w := range weights {
-		total += w.n
-	}
-	n := g.rng.IntN(total)
-	for _, w := range weights {
-		if n -= w.n; n < 0 {
-			return w.make(r)
-		}
-	}
-	panic("unreachable")
-}
-
-func (g *generator) task(verb string) Op {
-	o := Op{Verb: verb, ID: pick(g, ids)}
-	if g.percent(5) {
-		o.NS = task.SystemNamespace
-	}
-	return o
-}
-
-func (g *generator) text(what string) *string {
-	s := fmt.Sprintf(`{%q:%d}`, what, g.rng.IntN(3))
-	if g.percent(10) {
-		s = "null"
-	}
-	return &s
-}
-
-func (g *generator) submit(r *Run) Op {
-	o := g.task("submit")
-	o.Behavior, o.If, o.Priority = pick(g, behaviors), task.IfExists(g.rng.IntN(4)), 4
-	if run := r.running(); len(run) > 0 && g.percent(15) { // while it runs: the flag of I3
-		t := pick(g, run)
-		o.NS, o.ID, o.If = shortNS(t.Namespace), t.ID, task.Resubmit
-	}
-	if t := r.model.Tasks[o.key()]; t != nil && g.percent(90) {
-		o.Behavior = t.Behavior
-	}
-	if g.percent(2) {
-		o.Behavior = "nobody"
-	}
-	if g.percent(1) {
-		o.NS = "no-namespace"
-	}
-	if g.percent(60) {
-		o.Params = g.text("p")
-	}
-	switch g.rng.IntN(6) {
-	case 0:
-		o.At = g.wall + task.Time(g.rng.Int64N(6000)) - 1000
-	case 1:
-		o.Delay = task.Millis(g.rng.Int64N(2000))
-	case 2:
-		if t := r.model.Tasks[o.key()]; t != nil {
-			o.At = t.NotBefore // exactly the same time
-		}
-	}
-	if g.percent(15) {
-		o.Deadline = g.wall + task.Time(g.rng.Int64N(8000))
-	}
-	if g.percent(30) {
-		o.Priority = int8(g.rng.IntN(10))
-		if g.percent(30) { // nearly equal in the order of T4
-			o.At = g.wall - 700_000 + 60_000*task.Time(o.Priority) + task.Time(g.rng.Int64N(3))
-		}
-	}
-	if g.percent(20) {
-		o.Label = pick(g, behaviors)
-	}
-	return o
-}
-
-func (g *generator) assign(r *Run) Op {
-	o := g.task("assign")
-	if due := r.due(); len(due) > 0 && g.percent(80) {
-		t := pick(g, due)
-		o.NS, o.ID = shortNS(t.Namespace), t.ID
-	}
-	if g.percent(10) {
-		o.Age = g.rng.IntN(3)
-	}
-	g.session(r, &o)
-	return o
-}
-
-// session names one of the worker's sessions, mostly the last.
-func (g *generator) session(r *Run, o *Op) {
-	o.Worker = pick(g, workers)
-	if live := slices.Sorted(maps.Keys(r.model.Sessions)); len(live) > 0 && g.percent(80) {
-		o.Worker = r.model.Sessions[pick(g, live)].Worker
-	}
-	n := len(r.symbols.sessions[o.Worker])
-	if o.Nth = n; g.percent(10) {
-		o.Nth = g.rng.IntN(n + 2)
-	}
-}
-
-// token names a token, mostly of a task that runs.
-func (g *generator) token(r *Run, verb string) Op {
-	o := g.task(verb)
-	if run := r.running(); len(run) > 0 && g.percent(85) {
-		t := pick(g, run)
-		o.NS, o.ID = shortNS(t.Namespace), t.ID
-	}
-	o.Report = 1 + g.rng.Uint64N(3)
-	t := r.model.Tasks[o.key()]
-	if t == nil {
-		o.Attempt = g.rng.Int64N(4)
-		return o
-	}
-	o.Attempt = t.Attempt
-	if t.Lease != nil && g.percent(80) {
-		o.Report = t.Lease.Report + 1
-	} else if g.percent(20) {
-		o.Report = 0 // not numbered
-	}
-	switch n := g.rng.IntN(100); {
-	case n < 12 && t.Attempt > 0: // a token that has ended
-		o.Attempt = g.rng.Int64N(t.Attempt + 1)
-	case n < 18:
-		o.Of = pick(g, ids)
-	}
-	return o
-}
-
-func (g *generator) finish(r *Run) Op {
-	o := g.token(r, "finish")
-	if g.percent(45) {
-		o.Error, o.Permanent = pick(g, errorCodes), g.percent(25)
-		return o
-	}
-	if g.percent(85) {
-		o.Result = g.text("r")
-	}
-	return o
-}
-
-func (g *generator) beat(r *Run) Op {
-	o := g.token(r, "beat")
-	if g.percent(70) {
-		o.Progress = g.text("g")
-	}
-	if g.percent(40) {
-		o.Checkpoint = g.text("c")
-	}
-	return o
-}
-
-func (g *generator) snooze(r *Run) Op {
-	o := g.token(r, "snooze")
-	if g.percent(50) {
-		o.At = g.wall + task.Time(g.rng.Int64N(4000)) - 500
-	}
-	if g.percent(30) {
-		o.Checkpoint = g.text("c")
-	}
-	return o
-}
-
-func (g *generator) giveBack(r *Run) Op {
-	o := g.token(r, "giveback")
-	o.Report = 0
-	return o
-}
-
-func (g *generator) cancel(r *Run) Op {
-	o := g.task("cancel")
-	if run := r.running(); len(run) > 0 && g.percent(40) {
-		t := pick(g, run)
-		o.NS, o.ID = shortNS(t.Namespace), t.ID
-	}
-	return o
-}
-
-func (g *generator) remove(*Run) Op { return g.task("remove") }
-
-func (g *generator) open(r *Run) Op {
-	w := pick(g, workers)
-	if g.percent(15) {
-		g.proofs[w]++ // a worker of the same name with another directory
-	}
-	o := Op{Verb: "open", Worker: w, Slots: 1 + g.rng.Int64N(4), TTL: task.Millis(2000 + 1000*g.rng.Int64N(9))}
-	o.Proof = fmt.Sprintf("%s/%d", w, g.proofs[w])
-	if g.percent(60) {
-		o.Node = "node-" + w[len(w)-1:]
-	}
-	return o
-}
-
-func (g *generator) renew(r *Run) Op {
-	o := Op{Verb: "renew"}
-	g.session(r, &o)
-	if s := r.model.Sessions[r.symbols.session(o)]; s.Seq > 0 && g.percent(70) {
-		o.Acked = 1 + g.rng.Uint64N(s.Seq)
-	}
-	return o
-}
-
-func (g *generator) close(r *Run) Op {
-	o := Op{Verb: "close"}
-	g.session(r, &o)
-	return o
-}
-
-func (g *generator) activate() Op {
-	o := Op{Verb: "activate"}
-	n := g.modules
-	if n > 0 && g.percent(35) { // the same again, or back to an older one
-		n = g.rng.IntN(n)
-	} else {
-		g.modules++
-	}
-	o.Module = fmt.Sprintf("m%d", n)
-	// What a module contains depends on its number alone: a version names one policy.
-	fixed := &generator{rng: rand.New(rand.NewPCG(uint64(n), 1))}
-	for i, b := range behaviors {
-		if fixed.percent(60) || n%len(behaviors) == i {
-			o.Behaviors = append(o.Behaviors, fixed.policy(b))
-		}
-	}
-	if n%7 == 6 {
-		o.NS = task.SystemNamespace
-	}
-	return o
-}
-
-func (g *generator) policy(name string) Policy {
-	return Policy{
-		Name: name, MaxAttempts: g.rng.Int64N(4), InitialInterval: pick(g, []task.Millis{0, 100, 1000}),
-		Multiplier: pick(g, []int64{1000, 1500, 2000}), MaxInterval: pick(g, []task.Millis{800, 3000, 3_600_000}),
-		Jitter: pick(g, []int64{0, 10, 50}), MaxLost: 1 + g.rng.Int64N(3),
-		KeepSuccess: pick(g, []task.Millis{5000, 3_600_000, 3 * 24 * 3_600_000}),
-		KeepFailure: pick(g, []task.Millis{5000, 3_600_000, 14 * 24 * 3_600_000}),
-		Required:    g.percent(20),
-	}
 }

@@ -18,6 +18,10 @@ type history struct {
 	topToken uint64
 
 	topSession uint64
+	topRecord  uint64 // of the TaskStore
+	records    map[uint64]*task.StoreRecord
+	busy       map[slot]int64      // running tasks per behavior (key "") and per concurrency key
+	policies   map[task.Key]uint64 // revs of behaviors: their limits may have changed with them
 }
 
 // lease is who a token was given to.
@@ -28,7 +32,10 @@ type lease struct {
 }
 
 func newHistory() *history {
-	return &history{map[task.Key]*task.Task{}, map[uint64]bool{}, map[uint64]*task.Task{}, map[uint64]lease{}, map[[2]uint64]uint64{}, 0, 0, 0}
+	return &history{
+		tasks: map[task.Key]*task.Task{}, sessions: map[uint64]bool{}, revs: map[uint64]*task.Task{}, tokens: map[uint64]lease{},
+		numbers: map[[2]uint64]uint64{}, busy: map[slot]int64{}, policies: map[task.Key]uint64{}, records: map[uint64]*task.StoreRecord{},
+	}
 }
 
 func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result) error {
@@ -38,7 +45,7 @@ func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result)
 		k := task.Key{Namespace: t.Namespace, ID: t.ID}
 		now[k] = t
 		if old, ok := h.revs[t.Rev]; ok {
-			if d := diff("", t, old); d != "" {
+			if d := diff("", withoutRenewal(t), withoutRenewal(old)); d != "" {
 				return fmt.Errorf("%v: rev %d named another state before: %s", k, t.Rev, d)
 			}
 		} else if t.Rev <= h.topRev {
@@ -56,8 +63,15 @@ func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result)
 			topToken = max(topToken, t.Lease.Token)
 		}
 	}
-	if err := h.finalsStay(now, ps, rs); err != nil {
-		return err
+	for _, check := range []func() error{
+		func() error { return h.finalsStay(now, ps, rs) },
+		func() error { return h.limitsHold(m, now) },
+		func() error { return h.keyInTurn(m, ps, rs) },
+		func() error { return h.recordsRise(m) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	h.tasks, h.topRev, h.topToken = now, topRev, topToken
 	live := map[uint64]bool{}
@@ -79,7 +93,7 @@ func (h *history) observeLease(m *task.Machine, t *task.Task) error {
 	if l == nil {
 		return nil
 	}
-	if m.Session(l.Session) == nil {
+	if l.Session != 0 && m.Session(l.Session) == nil {
 		return errors.New("leased to a session that has ended")
 	}
 	me := lease{task.Key{Namespace: t.Namespace, ID: t.ID}, t.CreatedRev, t.Attempt}
@@ -88,7 +102,9 @@ func (h *history) observeLease(m *task.Machine, t *task.Task) error {
 	} else if !ok && l.Token <= h.topToken {
 		return fmt.Errorf("new token %d, but %d was given before", l.Token, h.topToken)
 	}
-	h.tokens[l.Token] = me
+	if h.tokens[l.Token] = me; l.Session == 0 {
+		return nil
+	}
 	n := [2]uint64{l.Session, l.Seq}
 	if old, ok := h.numbers[n]; ok && old != l.Token {
 		return fmt.Errorf("assignment %d of session %d was another lease before", l.Seq, l.Session)
@@ -97,7 +113,18 @@ func (h *history) observeLease(m *task.Machine, t *task.Task) error {
 	return nil
 }
 
-// finalsStay checks that a final record changes only by rerun, resubmit, remove or retention.
+// withoutRenewal returns t without what a heartbeat alone changes.
+func withoutRenewal(t *task.Task) *task.Task {
+	if t.Lease == nil {
+		return t
+	}
+	n, l := *t, *t.Lease
+	l.TTL, l.Expires = 0, 0
+	n.Lease = &l
+	return &n
+}
+
+// finalsStay checks that a final record changes only by rerun, resubmit, retry, a transaction, remove, purge or retention.
 func (h *history) finalsStay(now map[task.Key]*task.Task, ps []task.Proposal, rs []task.Result) error {
 	may := map[task.Key]bool{}
 	tick := false
@@ -112,6 +139,15 @@ func (h *history) finalsStay(now map[task.Key]*task.Task, ps []task.Proposal, rs
 			}
 		case task.Remove:
 			may[c.Key] = true
+		case task.RetryTask:
+			may[c.Key] = true
+		case task.Txn:
+			for _, u := range c.Updates {
+				may[task.Key{Namespace: c.Namespace, ID: u.ID}] = true
+			}
+			for _, d := range c.Deletes {
+				may[task.Key{Namespace: c.Namespace, ID: d.ID}] = true
+			}
 		case task.Tick:
 			tick = true
 		}

@@ -24,6 +24,7 @@ func TestReaches(t *testing.T) {
 			if s, ok := p.Command.(task.Submit); ok && rs[i].Code == task.OK {
 				seen[fmt.Sprintf("submit %d %s", s.IfExists, rs[i].Outcome)]++
 			}
+			seeMore(seen, p, rs[i])
 			if rs[i].Repeated {
 				seen["repeated"]++
 			}
@@ -34,9 +35,13 @@ func TestReaches(t *testing.T) {
 				seen["answered from memory"]++
 			}
 		}
-		for _, x := range r.Machine().Sessions() {
-			for _, n := range r.Machine().Leases(x.ID) {
+		ts, _ := r.Machine().Tasks(task.Filter{Limit: 1000})
+		for _, n := range ts {
+			if n.Lease != nil {
 				seen["running"]++
+				if n.Lease.External() {
+					seen["running externally"]++
+				}
 				if n.Resubmit != 0 {
 					seen["running with the resubmit flag"]++
 				}
@@ -44,9 +49,6 @@ func TestReaches(t *testing.T) {
 					seen["running, to end as "+n.CancelCode]++
 				}
 			}
-		}
-		ts, _ := r.Machine().Tasks(task.Filter{Limit: 1000})
-		for _, n := range ts {
 			if n.Error != nil {
 				seen["error "+n.Error.Code]++
 			}
@@ -59,7 +61,7 @@ func TestReaches(t *testing.T) {
 			if len(n.History) == task.MaxHistory {
 				seen["full history"]++
 			}
-			if b := r.Machine().Behavior(n.Namespace, n.Behavior); n.Version != "" && b.Active != n.Version {
+			if b := r.Machine().Behavior(n.Namespace, n.Behavior); n.Version != "" && b != nil && b.Active != n.Version {
 				seen["pinned to an old version"]++
 			}
 		}
@@ -69,7 +71,7 @@ func TestReaches(t *testing.T) {
 			}
 		}
 	}}
-	for s := range uint64(10) {
+	for s := range uint64(14) {
 		if _, failure := sim.Explore(s+1, 400, opts); failure != nil {
 			t.Fatal(s+1, failure)
 		}
@@ -91,6 +93,21 @@ func TestReaches(t *testing.T) {
 		"attempt SUCCESS", "attempt LOST", "attempt GIVEN_BACK", "attempt SNOOZED", "attempt CANCELLED",
 		"attempt DEADLINE_EXCEEDED", "attempt HANDLER_ERROR", "full history", "pinned to an old version",
 		"version kept for its tasks",
+		"submit 3 existing only: ", "submit 3 existing only: task_not_found", "task.Submit behavior_changed",
+		"keyed ", "keyed idempotency_mismatch", "keyed keys_exhausted", "keyed origin_forgotten",
+		"external task.Assign ", "external task.Assign not_external", "external task.Assign limit_reached",
+		"external task.Assign invalid_command", "external task.Assign not_eligible", "external task.Assign behavior_paused",
+		"task.Assign limit_reached", "task.Assign worker_drained", "task.Assign behavior_paused", "task.Assign module_missing",
+		"external task.Beat ", "external task.Beat not_external", "external task.Beat invalid_command", "renewed only",
+		"external task.Finish ", "external task.Finish halt", "external task.Finish not_external", "external task.Snooze ",
+		"external task.GiveBack ", "finished with again", "failed with again", "running externally", "early",
+		"task.RetryTask ", "task.RetryTask not_final", "task.RetryTask task_not_found", "task.RetryTask version_not_found",
+		"task.PutBehavior ", "task.PutBehavior other_kind", "task.Activate other_kind",
+		"task.ActivateVersion ", "task.ActivateVersion behavior_not_found", "task.ActivateVersion version_not_found",
+		"task.DeleteBehavior ", "task.DeleteBehavior behavior_not_found", "task.PauseBehavior ", "task.PauseBehavior behavior_not_found",
+		"task.DrainNode ", "task.StoreUpdate ", "task.StoreUpdate store_conflict", "task.StoreUpdate invalid_command",
+		"task.StoreUpdate namespace_not_found", "refused by its owner", "claimed nothing", "claimed",
+		"task.StoreClaim store_conflict", "task.StoreClaim namespace_not_found", "error TIMEOUT", "attempt TIMEOUT",
 	}
 	for _, w := range want {
 		if seen[w] == 0 {
@@ -99,5 +116,59 @@ func TestReaches(t *testing.T) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%7d %s", seen[k], k)
+	}
+}
+
+// seeMore notes what only some commands have.
+func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
+	external := false
+	switch c := p.Command.(type) {
+	case task.Submit:
+		if c.Existing {
+			seen[fmt.Sprint("submit ", c.IfExists, " existing only: ", r.Code)]++
+		}
+	case task.Assign:
+		external = c.External != nil
+		if external && r.Code == task.OK && c.External.MaxNotBefore > 0 && r.Task.StartedAt < c.External.MaxNotBefore {
+			seen["early"]++
+		}
+	case task.Beat:
+		external = c.External
+		if external && r.Code == task.OK && c.Seq == 0 && c.Progress == nil && c.Checkpoint == nil {
+			seen["renewed only"]++
+		}
+	case task.Finish:
+		if external = c.External; c.Again != 0 && r.Code == task.OK {
+			seen[map[bool]string{true: "finished with again", false: "failed with again"}[c.Error == nil]]++
+		}
+	case task.Snooze:
+		external = c.External
+	case task.GiveBack:
+		external = c.External
+	case task.Txn:
+		for _, why := range r.Reasons {
+			seen["reason "+why.Kind]++
+		}
+		if r.Code == task.OK {
+			for part, n := range map[string]int{
+				"depends": len(c.Depends), "submits": len(c.Submits), "updates": len(c.Updates), "finishes": len(c.Finishes), "deletes": len(c.Deletes),
+			} {
+				seen["transaction "+part] += n
+			}
+		}
+	case task.StoreUpdate:
+		if r.Refusal != nil && len(r.Refusal.Owned) > 0 {
+			seen["refused by its owner"]++
+		}
+	case task.StoreClaim:
+		if r.Code == task.OK {
+			seen[map[bool]string{true: "claimed", false: "claimed nothing"}[len(r.Records) == 1]]++
+		}
+	}
+	if external {
+		seen[fmt.Sprintf("external %T %s", p.Command, r.Code)]++
+	}
+	if p.Origin.Body != 0 {
+		seen["keyed "+string(r.Code)]++
 	}
 }

@@ -24,7 +24,7 @@ type entry struct {
 }
 
 func newReplica(number int) *replica {
-	return &replica{number: number, m: task.NewMachine(task.WithLimit(task.Limit{ProcessIdle: processIdle}))}
+	return &replica{number: number, m: task.NewMachine(task.WithLimit(task.Limit{ProcessIdle: processIdle, Keys: clientKeys}))}
 }
 
 func (r *replica) apply(h task.Header, ps []task.Proposal) ([]task.Result, []task.Event, error) {
@@ -125,4 +125,18 @@ func allTasks(m *task.Machine) []*task.Task {
 		}
 		f.Cursor = next
 	}
+}
+
+// namespaces are all that there are.
+var namespaces = []string{task.DefaultNamespace, task.SystemNamespace}
+
+// allRecords returns every record of the TaskStore, by namespace, group and ID.
+func allRecords(m *task.Machine) []*task.StoreRecord {
+	var all []*task.StoreRecord
+	for _, ns := range namespaces {
+		for _, group := range m.StoreGroups(ns) {
+			all = append(all, m.StoreGroup(ns, group, 0, true, m.Now())...)
+		}
+	}
+	return all
 }

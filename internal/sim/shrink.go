@@ -67,8 +67,11 @@ func reductions(steps []Step, i int) [][]Step {
 		with(func(s *Step) { s.Freeze, s.Thaw = nil, nil })
 	}
 	for j, o := range steps[i].Ops {
+		for k := range o.Parts {
+			with(func(s *Step) { s.Ops[j].Parts = slices.Delete(slices.Clone(o.Parts), k, k+1) })
+		}
 		if o.Process != 0 {
-			with(func(s *Step) { s.Ops[j].Process, s.Ops[j].Seq, s.Ops[j].Lowest = 0, 0, 0 })
+			with(func(s *Step) { s.Ops[j].Process, s.Ops[j].Seq, s.Ops[j].Lowest, s.Ops[j].Body = 0, 0, 0, 0 })
 		}
 	}
 	return out

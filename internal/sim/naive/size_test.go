@@ -5,27 +5,50 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+)
+
+// The model covers all of SPEC sections 3, 4, 8 and 9, and the machine that it is the measure of has many times as many
+// lines. It was 500 lines as long as it was submits, runs and sessions; limits, external leases, behaviors' lives,
+// transactions and the TaskStore are a file each. Nobody can check a model at a glance that grows beyond this.
+const (
+	maxFile = 220
+	maxAll  = 1_450
 )
 
 // TestNaive: the model stays short, and imports nothing of this module but the contract that it models. That it calls
 // no function of package task is checked by internal/arch.
 func TestNaive(t *testing.T) {
-	b, err := os.ReadFile("naive.go")
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(b, []byte("\n")); n > 500 {
-		t.Errorf("%d lines: it must stay simple, at most 500", n)
-	}
-	f, err := parser.ParseFile(token.NewFileSet(), "naive.go", b, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range f.Imports {
-		if p := strings.Trim(i.Path.Value, `"`); strings.Contains(p, ".") && p != "github.com/taskrt/taskrt/task" {
-			t.Errorf("imports %s", p)
+	all := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
 		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := bytes.Count(b, []byte("\n"))
+		if all += n; n > maxFile {
+			t.Errorf("%s: %d lines: a topic must stay simple, at most %d", name, n, maxFile)
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, b, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			if p := strings.Trim(i.Path.Value, `"`); strings.Contains(p, ".") && p != "github.com/taskrt/taskrt/task" {
+				t.Errorf("%s imports %s", name, p)
+			}
+		}
+	}
+	if all > maxAll || all < 1_000 {
+		t.Errorf("%d lines in all: want 1,000 to %d", all, maxAll)
 	}
 }

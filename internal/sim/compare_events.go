@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
+)
+
+// compareNextTick checks the two times at which a Tick would next do something.
+func (r *Run) compareNextTick() error {
+	wall, lease := r.replicas[0].m.NextTick()
+	var wantWall task.Time
+	var wantLease task.LeaseTime
+	for _, t := range r.model.Tasks {
+		deadline, sweep := r.model.Times(t)
+		for _, at := range []task.Time{t.NotBefore, deadline, sweep} {
+			if at == t.NotBefore && at != deadline && at <= r.model.Now {
+				continue // due already: no Tick needed
+			}
+			if at != 0 && (wantWall == 0 || at < wantWall) {
+				wantWall = at
+			}
+		}
+	}
+	sooner := func(at task.LeaseTime) {
+		if at != 0 && (wantLease == 0 || at < wantLease) {
+			wantLease = at
+		}
+	}
+	for _, s := range r.model.Sessions {
+		sooner(s.Expires)
+	}
+	for _, t := range r.running() {
+		if t.Lease.Session == 0 {
+			sooner(r.model.LeaseEnd(t))
+		}
+		if landed["external"] {
+			sooner(r.model.Overrun(t))
+		}
+	}
+	sooner(r.model.KeyTimes())
+	overdue := wall != 0 && wall <= r.model.Now && wantWall != 0 && wantWall <= r.model.Now
+	if wall != wantWall && !overdue || lease != wantLease {
+		return fmt.Errorf("next tick at %d and %d, want %d and %d", wall, lease, wantWall, wantLease)
+	}
+	if r.index%8 != 0 {
+		return nil
+	}
+	for _, h := range []task.Header{{Now: wall}, {LeaseNow: lease}} {
+		if err := r.tickChanges(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tickChanges: a Tick at the time that NextTick names changes something, or a leader would propose it for ever.
+func (r *Run) tickChanges(h task.Header) error {
+	if h.Now == 0 && h.LeaseNow == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := wire.WriteSnapshot(&b, r.replicas[0].m.Freeze()); err != nil {
+		return err
+	}
+	m, err := wire.ReadSnapshot(&b)
+	if err != nil {
+		return err
+	}
+	h.Index, h.Term = r.index+1, r.model.Term()
+	if rs, _ := m.Apply(h, []task.Proposal{{Command: task.Tick{}}}); !rs[0].Changed {
+		return fmt.Errorf("a tick at %d and %d, as NextTick said, changes nothing", h.Now, h.LeaseNow)
+	}
+	return m.Check()
+}
+
+// compareEvents checks that what happened was told: to waiters by the last event of each record, to workers by the
+// tokens that must halt or cancel.
+func (r *Run) compareEvents(events []task.Event) error {
+	m := r.replicas[0].m
+	last := map[task.Key]task.Event{}
+	halted := map[uint64]bool{}
+	cancelling := map[uint64]bool{}
+	told := map[uint64]bool{}
+	opened, ended := map[uint64]bool{}, map[uint64]bool{}
+	for _, e := range events {
+		if e.Index != r.index {
+			return fmt.Errorf("event of index %d, want %d", e.Index, r.index)
+		}
+		if e.Kind == task.TaskChanged || e.Kind == task.TaskRemoved { // each once, and each knows its predecessor
+			if told[e.Rev] {
+				return fmt.Errorf("rev %d is announced twice", e.Rev)
+			}
+			told[e.Rev] = true
+			k := e.Task.Key()
+			was := r.history.tasks[k]
+			if n, ok := last[k]; ok && n.Kind == task.TaskRemoved {
+				was = nil
+			} else if ok {
+				was = n.Task
+			}
+			if e.Kind == task.TaskChanged && (e.Rev != e.Task.Rev || (was == nil) != (e.Prev == nil) || was != nil && was.Rev != e.Prev.Rev) {
+				return fmt.Errorf("event of rev %d: record %+v after %+v, want it after %+v", e.Rev, e.Task, e.Prev, was)
+			}
+		}
+		switch e.Kind {
+		case task.TaskChanged, task.TaskAssigned, task.TaskRemoved:
+			last[task.Key{Namespace: e.Task.Namespace, ID: e.Task.ID}] = e
+		case task.TaskCancelling:
+			cancelling[e.Lease.Token] = true
+		case task.LeaseEnded:
+			halted[e.Lease.Token] = true
+		case task.SessionOpened:
+			opened[e.Session.ID] = true
+		case task.SessionEnded:
+			ended[e.Session.ID] = true
+		}
+		if e.Kind == task.TaskRemoved && e.Lease != nil {
+			halted[e.Lease.Token] = true
+		}
+	}
+	before := r.history.tasks
+	for k, t := range r.model.Tasks {
+		if old := before[k]; old == nil || old.Rev != t.Rev {
+			e, ok := last[k]
+			if !ok {
+				return fmt.Errorf("no event for the change of %v", k)
+			}
+			if d := diff("", withoutRenewal(e.Task), withoutRenewal(m.Task(k))); d != "" {
+				return fmt.Errorf("last event of %v is not its last state: %s", k, d)
+			}
+		}
+		if old := before[k]; t.CancelCode != "" && (old == nil || old.CancelCode == "") && !cancelling[t.Lease.Token] {
+			return fmt.Errorf("nobody tells the worker of %v to cancel", k)
+		}
+	}
+	for k := range before {
+		if r.model.Tasks[k] == nil && last[k].Kind != task.TaskRemoved {
+			return fmt.Errorf("no event for the removal of %v", k)
+		}
+	}
+	if !maps.Equal(halted, r.model.Halted) {
+		return fmt.Errorf("tokens told to halt: %v, want %v", halted, r.model.Halted)
+	}
+	for id := range r.model.Sessions {
+		if !r.history.sessions[id] && !opened[id] {
+			return fmt.Errorf("no event for the new session %d", id)
+		}
+	}
+	for id := range r.history.sessions {
+		if _, live := r.model.Sessions[id]; !live && !ended[id] {
+			return fmt.Errorf("no event for the end of session %d", id)
+		}
+	}
+	return nil
+}

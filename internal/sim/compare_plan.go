@@ -1,0 +1,232 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/taskrt/taskrt/internal/sim/naive"
+	"github.com/taskrt/taskrt/task"
+)
+
+// free makes up what the leader knows of its workers; kind 0: all are connected and ready, 1: only one, 2: the modules
+// are not everywhere. With kinds 1 and 2 programs wait for the tasks of external behaviors, too.
+func (r *Run) free(kind int) []task.Free {
+	var free []task.Free
+	for _, id := range slices.Sorted(maps.Keys(r.model.Sessions)) {
+		slots := int(r.model.Sessions[id].Slots) - len(r.model.Leases(id))
+		if slots <= 0 || (kind == 1 && len(free) == 1) {
+			continue
+		}
+		f := task.Free{Session: id, Slots: slots}
+		if kind == 2 {
+			f.Ready = func(module, _ string) bool { return (uint64(len(module))+uint64(module[len(module)-1])+id)%2 == 0 }
+		}
+		free = append(free, f)
+	}
+	if kind == 0 || !landed["external"] {
+		return free
+	}
+	for i := range 5 {
+		a := &task.Acceptor{Worker: fmt.Sprintf("program-%d", i%2), Request: fmt.Sprintf("request-%d", i)}
+		if i >= 3 {
+			a.MaxNotBefore, a.Lease = r.model.Now+task.Time(1000*i), task.Millis(1000*i)
+		}
+		free = append(free, task.Free{
+			External: a, Slots: 1 + (i+kind)%3, Namespace: task.DefaultNamespace, Behavior: externals[i*kind%2], Order: uint64(10 - i),
+		})
+	}
+	return free
+}
+
+// due returns the tasks that could run now if somebody had room for them, in the order of T4.
+func (r *Run) due() []*task.Task {
+	return slices.DeleteFunc(r.waiting(0), func(t *task.Task) bool {
+		blocked, perhaps := r.model.KeyBlocked(t)
+		return blocked && !perhaps
+	})
+}
+
+// waiting returns the due tasks, and those that may run early, of behaviors that are not paused or deleted.
+func (r *Run) waiting(early task.Time) []*task.Task {
+	due := r.tasks(func(t *task.Task) bool {
+		b := r.model.Behavior(t)
+		return r.model.Due(t, early) && !b.Paused && !b.Deleted && r.model.Version(t, t.Version) != nil
+	})
+	slices.SortFunc(due, func(a, b *task.Task) int {
+		if naive.Before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return due
+}
+
+// comparePlan checks that Plan gives away due tasks in the order of T4, passing over only those that nobody can run.
+func (r *Run) comparePlan() error {
+	for kind := range 3 {
+		for _, limit := range []int{2, 1000} {
+			free := r.free(kind)
+			p := planCheck{r: r, free: free, left: make([]int, len(free)), room: map[task.Key]int64{}, limit: limit, planned: map[task.Key]bool{}, keys: map[slot]int64{}}
+			for i, f := range free {
+				p.left[i] = f.Slots
+			}
+			if err := p.check(r.replicas[0].m.Plan(free, limit)); err != nil {
+				return fmt.Errorf("plan of at most %d for %+v: %w", limit, free, err)
+			}
+		}
+	}
+	return nil
+}
+
+// planCheck follows one plan.
+type planCheck struct {
+	r     *Run
+	free  []task.Free
+	left  []int              // slots of each of free
+	room  map[task.Key]int64 // of behaviors with max_concurrent
+	limit int
+
+	planned map[task.Key]bool
+	keys    map[slot]int64 // how many of a key are planned
+}
+
+// slot names a concurrency key of a behavior.
+type slot struct{ namespace, behavior, key string }
+
+func slotOf(t *task.Task) slot { return slot{t.Namespace, t.Behavior, t.ConcurrencyKey} }
+
+// check: first the due tasks in the order of T4, then early ones by their time.
+func (p *planCheck) check(plan []task.Assign) error {
+	if len(plan) > p.limit {
+		return fmt.Errorf("%d assignments", len(plan))
+	}
+	full := len(plan) == p.limit
+	for _, t := range p.r.due() {
+		if len(plan) > 0 && plan[0].Key == t.Key() {
+			if err := p.take(plan[0], t); err != nil {
+				return err
+			}
+			plan = plan[1:]
+		} else if err := p.passedOver(t); err != nil && (!full || len(plan) > 0) {
+			return err
+		}
+	}
+	last := map[string]task.Time{} // by behavior: nobody accepts tasks of two
+	for _, a := range plan {
+		t := p.r.model.Tasks[a.Key]
+		if a.External == nil || t == nil || t.NotBefore <= p.r.model.Now {
+			return fmt.Errorf("%v is not due, not in order, or too much", a.Key)
+		}
+		if t.NotBefore < last[t.Behavior] {
+			return fmt.Errorf("%v early, after one of %d", a.Key, last[t.Behavior])
+		}
+		last[t.Behavior] = t.NotBefore
+		if blocked, perhaps := p.r.model.KeyBlocked(t); blocked && !perhaps {
+			return fmt.Errorf("%v early, which its key blocks", a.Key)
+		}
+		if err := p.take(a, t); err != nil {
+			return err
+		}
+	}
+	return p.earlyPassedOver(full)
+}
+
+// can reports whether the i-th of free could run t.
+func (p *planCheck) can(i int, t *task.Task) bool {
+	f, v := p.free[i], p.r.model.Version(t, t.Version)
+	if p.left[i] <= 0 {
+		return false
+	}
+	if a := f.External; a != nil {
+		return v.Module == "" && f.Namespace == t.Namespace && f.Behavior == t.Behavior && t.NotBefore <= max(p.r.model.Now, a.MaxNotBefore)
+	}
+	drained := p.r.model.Drained[p.r.model.Sessions[f.Session].Node]
+	return v.Module != "" && !drained && t.NotBefore <= p.r.model.Now && (f.Ready == nil || f.Ready(v.Module, v.Version))
+}
+
+// roomFor returns how many more tasks of t's behavior may run.
+func (p *planCheck) roomFor(t *task.Task) int64 {
+	k := task.Key{Namespace: t.Namespace, ID: t.Behavior}
+	if n, ok := p.room[k]; ok {
+		return n
+	}
+	limit := p.r.model.Version(t, "").Policy.MaxConcurrent
+	if limit == 0 {
+		limit = 1 << 40
+	}
+	running, _ := p.r.model.Busy(t)
+	p.room[k] = limit - running
+	return limit - running
+}
+
+func (p *planCheck) take(a task.Assign, t *task.Task) error {
+	i := slices.IndexFunc(p.free, func(f task.Free) bool { return f.Session == a.Session && f.External == a.External })
+	if a.Rev != t.Rev {
+		return fmt.Errorf("%v with rev %d, want %d", a.Key, a.Rev, t.Rev)
+	}
+	if i < 0 || !p.can(i, t) {
+		return fmt.Errorf("%v to session %d, acceptor %+v, which cannot run it", a.Key, a.Session, a.External)
+	}
+	if p.roomFor(t) <= 0 {
+		return fmt.Errorf("%v, of whose behavior no more may run", a.Key)
+	}
+	if next := p.next(t); a.External != nil && next != i {
+		return fmt.Errorf("%v to acceptor %+v, and it is the turn of %+v", a.Key, a.External, p.free[next].External)
+	}
+	_, running := p.r.model.Busy(t)
+	if limit := p.r.model.Version(t, "").Policy.MaxPerKey; limit > 0 && t.ConcurrencyKey != "" && running+p.keys[slotOf(t)] >= limit {
+		return fmt.Errorf("%v, of whose key no more may run", a.Key)
+	}
+	p.keys[slotOf(t)]++
+	p.left[i]--
+	p.planned[a.Key] = true
+	p.room[task.Key{Namespace: t.Namespace, ID: t.Behavior}]--
+	return nil
+}
+
+// next returns the acceptor whose turn it is: the one that got least, then who waits longest.
+func (p *planCheck) next(t *task.Task) int {
+	best := -1
+	got := func(i int) int { return p.free[i].Slots - p.left[i] }
+	for i, f := range p.free {
+		if f.External == nil || !p.can(i, t) {
+			continue
+		}
+		if best < 0 || cmp.Or(cmp.Compare(got(i), got(best)), cmp.Compare(f.Order, p.free[best].Order)) < 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+// passedOver returns an error if somebody could have run t.
+func (p *planCheck) passedOver(t *task.Task) error {
+	if _, perhaps := p.r.model.KeyBlocked(t); perhaps || p.roomFor(t) <= 0 {
+		return nil
+	}
+	for i, f := range p.free {
+		if p.can(i, t) {
+			return fmt.Errorf("passes over %v, which session %d, acceptor %+v could run", t.Key(), f.Session, f.External)
+		}
+	}
+	return nil
+}
+
+// earlyPassedOver: nobody who may take tasks early was left without one that is free. full: the plan is.
+func (p *planCheck) earlyPassedOver(full bool) error {
+	if full {
+		return nil
+	}
+	for _, t := range p.r.waiting(p.r.model.Now + 10_000) {
+		blocked, perhaps := p.r.model.KeyBlocked(t)
+		if t.NotBefore <= p.r.model.Now || blocked || perhaps || t.ConcurrencyKey != "" && p.keys[slotOf(t)] > 0 {
+			continue
+		}
+		if err := p.passedOver(t); err != nil && !p.planned[t.Key()] {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+func (g *generator) activate(r *Run) Op {
+	o := Op{Verb: "activate"}
+	n := g.number()
+	o.Module = fmt.Sprintf("m%d", n)
+	// What a module contains depends on its number alone: a version names one policy.
+	fixed := &generator{rng: rand.New(rand.NewPCG(uint64(n), 1))}
+	for i, b := range behaviors {
+		if fixed.percent(60) || n%len(behaviors) == i {
+			o.Behaviors = append(o.Behaviors, fixed.policy(b))
+		}
+	}
+	if landed["external"] && n%9 == 8 {
+		o.Behaviors = append(o.Behaviors, fixed.policy(pick(fixed, externals)))
+	}
+	if n%7 == 6 {
+		o.NS = task.SystemNamespace
+	}
+	return o
+}
+
+// number names a new version, or one that was.
+func (g *generator) number() int {
+	if g.modules > 0 && g.percent(35) {
+		return g.rng.IntN(g.modules)
+	}
+	g.modules++
+	return g.modules - 1
+}
+
+// put defines an external behavior.
+func (g *generator) put(*Run) Op {
+	n := g.number()
+	fixed := &generator{rng: rand.New(rand.NewPCG(uint64(n), 2))}
+	p := fixed.policy(pick(fixed, externals))
+	if n%9 == 7 {
+		p.Name = pick(fixed, behaviors)
+	}
+	p.Lease = pick(fixed, []task.Millis{0, 1000, 3000, 8000})
+	return Op{Verb: "put", Module: fmt.Sprintf("x%d", n), Behaviors: []Policy{p}}
+}
+
+// named names a behavior, mostly one that there is.
+func (g *generator) named(r *Run, verb string) Op {
+	o := Op{Verb: verb, Behavior: pick(g, behaviors)}
+	if landed["external"] && g.percent(40) {
+		o.Behavior = pick(g, externals)
+	}
+	if g.percent(5) {
+		o.NS = task.SystemNamespace
+	}
+	return o
+}
+
+func (g *generator) rollback(r *Run) Op {
+	o := g.named(r, "rollback")
+	o.Version = fmt.Sprintf("m%d", g.rng.IntN(g.modules+1))
+	if b := r.model.Behaviors[task.Key{Namespace: o.key().Namespace, ID: o.Behavior}]; b != nil && len(b.Versions) > 0 && g.percent(85) {
+		o.Version = pick(g, b.Versions).Version[len(versionPrefix):]
+	}
+	return o
+}
+
+func (g *generator) deleteBehavior(r *Run) Op {
+	o := g.named(r, "delete")
+	o.On = landed["purge"] && g.percent(40)
+	return o
+}
+
+func (g *generator) pause(r *Run) Op {
+	o := g.named(r, "pause")
+	o.On = g.percent(40)
+	return o
+}
+
+func (g *generator) policy(name string) Policy {
+	p := Policy{
+		Name: name, MaxAttempts: g.rng.Int64N(4), InitialInterval: pick(g, []task.Millis{0, 100, 1000}),
+		Multiplier: pick(g, []int64{1000, 1500, 2000}), MaxInterval: pick(g, []task.Millis{800, 3000, 3_600_000}),
+		Jitter: pick(g, []int64{0, 10, 50}), MaxLost: 1 + g.rng.Int64N(3),
+		KeepSuccess: pick(g, []task.Millis{5000, 3_600_000, 3 * 24 * 3_600_000}),
+		KeepFailure: pick(g, []task.Millis{5000, 3_600_000, 14 * 24 * 3_600_000}),
+		Required:    g.percent(20),
+		RunTimeout:  pick(g, []task.Millis{0, 0, 2000, 20_000}), FailOnTimeout: g.percent(30),
+		CancelGrace: pick(g, []task.Millis{0, 500, 3000}), RepeatEvery: pick(g, []task.Millis{0, 0, 500, 4000}), RepeatAny: g.percent(40),
+		MaxConcurrent: pick(g, []int64{0, 0, 1, 3}), MaxPerKey: pick(g, []int64{0, 1, 1, 2}), KeyStrict: g.percent(50),
+	}
+	if !landed["repeat"] {
+		p.RepeatEvery, p.RepeatAny = 0, false
+	}
+	if !landed["limits"] {
+		p.MaxConcurrent, p.MaxPerKey, p.KeyStrict = 0, 0, false
+	}
+	if !landed["external"] { // with it came the end of runs that take too long
+		p.RunTimeout = 0
+	}
+	return p
+}

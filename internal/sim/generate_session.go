@@ -1,0 +1,47 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+func (g *generator) open(r *Run) Op {
+	w := pick(g, workers)
+	if g.percent(15) {
+		g.proofs[w]++ // a worker of the same name with another directory
+	}
+	o := Op{Verb: "open", Worker: w, Slots: 1 + g.rng.Int64N(4), TTL: task.Millis(2000 + 1000*g.rng.Int64N(9))}
+	o.Proof = fmt.Sprintf("%s/%d", w, g.proofs[w])
+	if g.percent(70) {
+		g.hellos[o.Proof]++
+		o.Hello = g.hellos[o.Proof]
+		if g.percent(20) { // on its way since a former one
+			o.Hello = 1 + g.rng.Uint64N(o.Hello)
+		}
+	}
+	if g.percent(60) {
+		o.Node = "node-" + w[len(w)-1:]
+	}
+	return o
+}
+
+func (g *generator) renew(r *Run) Op {
+	o := Op{Verb: "renew"}
+	g.session(r, &o)
+	if s := r.model.Sessions[r.symbols.session(o)]; s.Seq > 0 && g.percent(70) {
+		o.Acked = 1 + g.rng.Uint64N(s.Seq)
+	}
+	return o
+}
+
+func (g *generator) close(r *Run) Op {
+	o := Op{Verb: "close"}
+	g.session(r, &o)
+	return o
+}
+
+// drain names nodes, also those that no worker has.
+func (g *generator) drain(*Run) Op {
+	return Op{Verb: "drain", Node: fmt.Sprintf("node-%d", g.rng.IntN(5)), On: g.percent(50)}
+}

@@ -1,0 +1,286 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// keys are concurrency keys.
+var keys = []string{"red", "blue"}
+
+// command makes one command.
+func (g *generator) command(r *Run) Op {
+	if len(r.model.Behaviors) < 2 && g.percent(50) {
+		return g.activate(r)
+	}
+	weights := []struct {
+		n       int
+		feature string
+		make    func(*Run) Op
+	}{
+		{24, "", g.submit}, {12, "", g.assign}, {18, "", g.finish}, {9, "", g.beat}, {5, "", g.snooze}, {3, "", g.giveBack},
+		{6, "", g.cancel}, {2, "", g.remove}, {7, "", g.open}, {10, "", g.renew}, {2, "", g.close}, {4, "", g.activate},
+		{10, "", func(*Run) Op { return Op{Verb: "tick"} }},
+		{5, "retry", g.retry}, {4, "external", g.put}, {2, "behaviors", g.rollback}, {2, "behaviors", g.deleteBehavior},
+		{3, "pause", g.pause}, {2, "drain", g.drain}, {8, "txn", g.txn}, {7, "store", g.storeUpdate}, {5, "store", g.claim},
+	}
+	total := 0
+	for i, w := range weights {
+		if w.feature != "" && !landed[w.feature] {
+			weights[i].n = 0
+		}
+		total += weights[i].n
+	}
+	n := g.rng.IntN(total)
+	for _, w := range weights {
+		if n -= w.n; n < 0 {
+			return w.make(r)
+		}
+	}
+	panic("unreachable")
+}
+
+func (g *generator) task(verb string) Op {
+	o := Op{Verb: verb, ID: pick(g, ids)}
+	if g.percent(5) {
+		o.NS = task.SystemNamespace
+	}
+	return o
+}
+
+func (g *generator) text(what string) *string {
+	s := fmt.Sprintf(`{%q:%d}`, what, g.rng.IntN(3))
+	if g.percent(10) {
+		s = "null"
+	}
+	return &s
+}
+
+func (g *generator) submit(r *Run) Op {
+	o := g.task("submit")
+	o.Behavior, o.If, o.Priority = pick(g, behaviors), task.IfExists(g.rng.IntN(4)), 4
+	if run := r.running(); len(run) > 0 && g.percent(15) { // while it runs: the flag of I3
+		t := pick(g, run)
+		o.NS, o.ID, o.If = shortNS(t.Namespace), t.ID, task.Resubmit
+	}
+	if landed["external"] && g.percent(30) {
+		o.Behavior = pick(g, externals)
+	}
+	if t := r.model.Tasks[o.key()]; t != nil && g.percent(90) {
+		o.Behavior = t.Behavior
+	}
+	if landed["limits"] && g.percent(70) {
+		o.Key = pick(g, keys)
+	}
+	if landed["existing"] && g.percent(25) {
+		o.Valid = 1 + g.rng.IntN(8)/7
+	}
+	if landed["existing"] && o.If == task.Resubmit && g.percent(20) {
+		if o.Existing = true; g.percent(70) {
+			o.Behavior, o.Valid = "", 0
+		}
+	}
+	if g.percent(2) {
+		o.Behavior = "nobody"
+	}
+	if g.percent(1) {
+		o.NS = "no-namespace"
+	}
+	if g.percent(60) {
+		o.Params = g.text("p")
+	}
+	switch g.rng.IntN(6) {
+	case 0:
+		o.At = g.wall + task.Time(g.rng.Int64N(6000)) - 1000
+	case 1:
+		o.Delay = task.Millis(g.rng.Int64N(2000))
+	case 2:
+		if t := r.model.Tasks[o.key()]; t != nil {
+			o.At = t.NotBefore // exactly the same time
+		}
+	}
+	if g.percent(15) {
+		o.Deadline = g.wall + task.Time(g.rng.Int64N(8000))
+	}
+	if g.percent(30) {
+		o.Priority = int8(g.rng.IntN(10))
+		if g.percent(30) { // nearly equal in the order of T4
+			o.At = g.wall - 700_000 + 60_000*task.Time(o.Priority) + task.Time(g.rng.Int64N(3))
+		}
+	}
+	if g.percent(20) {
+		o.Label = pick(g, behaviors)
+	}
+	return o
+}
+
+func (g *generator) assign(r *Run) Op {
+	o := g.task("assign")
+	if due := r.due(); len(due) > 0 && g.percent(80) {
+		t := pick(g, due)
+		o.NS, o.ID = shortNS(t.Namespace), t.ID
+	}
+	if g.percent(10) {
+		o.Age = g.rng.IntN(3)
+	}
+	t := r.model.Tasks[o.key()]
+	external := landed["external"] && t != nil && slices.Contains(externals, t.Behavior)
+	if external != g.percent(5) && landed["external"] {
+		g.acceptor(&o)
+		return o
+	}
+	g.session(r, &o)
+	return o
+}
+
+// acceptor makes o an assignment to a program that accepts tasks over HTTP.
+func (g *generator) acceptor(o *Op) {
+	o.External, o.Worker = true, pick(g, []string{"program-0", "program-1"})
+	if g.percent(50) {
+		o.Lease = task.Millis(1000 * (1 + g.rng.Int64N(5)))
+	}
+	if g.percent(5) {
+		o.Lease = pick(g, []task.Millis{999, 3_600_001})
+	}
+	if g.percent(30) {
+		o.At = g.wall + task.Time(g.rng.Int64N(3000)) - 500
+	}
+	if g.percent(50) {
+		o.Request = pick(g, []string{"request-0", "request-1", "request-2"})
+	}
+}
+
+// session names one of the worker's sessions, mostly the last.
+func (g *generator) session(r *Run, o *Op) {
+	o.Worker = pick(g, workers)
+	if live := slices.Sorted(maps.Keys(r.model.Sessions)); len(live) > 0 && g.percent(80) {
+		o.Worker = r.model.Sessions[pick(g, live)].Worker
+	}
+	n := len(r.symbols.sessions[o.Worker])
+	if o.Nth = n; g.percent(10) {
+		o.Nth = g.rng.IntN(n + 2)
+	}
+}
+
+// token names a token, mostly of a task that runs.
+func (g *generator) token(r *Run, verb string) Op {
+	o := g.task(verb)
+	if run := r.running(); len(run) > 0 && g.percent(85) {
+		t := pick(g, run)
+		o.NS, o.ID = shortNS(t.Namespace), t.ID
+	}
+	o.Report = 1 + g.rng.Uint64N(3)
+	t := r.model.Tasks[o.key()]
+	if t == nil {
+		o.Attempt = g.rng.Int64N(4)
+		return o
+	}
+	o.Attempt = t.Attempt
+	if t.Lease != nil && landed["external"] {
+		o.External = (t.Lease.Session == 0) != g.percent(4) // a report that came the wrong way
+	}
+	if t.Lease != nil && g.percent(80) {
+		o.Report = t.Lease.Report + 1
+	} else if g.percent(20) {
+		o.Report = 0 // not numbered
+	}
+	switch n := g.rng.IntN(100); {
+	case n < 12 && t.Attempt > 0: // a token that has ended
+		o.Attempt = g.rng.Int64N(t.Attempt + 1)
+	case n < 18:
+		o.Of = pick(g, ids)
+	}
+	return o
+}
+
+func (g *generator) finish(r *Run) Op {
+	o := g.token(r, "finish")
+	if g.percent(45) {
+		o.Error, o.Permanent = pick(g, errorCodes), g.percent(25)
+	} else if g.percent(85) {
+		o.Result = g.text("r")
+	}
+	if landed["again"] && !o.Permanent && g.percent(15) {
+		o.Again = g.wall + task.Time(g.rng.Int64N(3000)) - 500
+	}
+	return o
+}
+
+func (g *generator) beat(r *Run) Op {
+	o := g.token(r, "beat")
+	if g.percent(70) {
+		o.Progress = g.text("g")
+	}
+	if g.percent(40) {
+		o.Checkpoint = g.text("c")
+	}
+	if o.External && g.percent(30) {
+		o.Lease = task.Millis(1000 * (1 + g.rng.Int64N(8)))
+	}
+	if o.External && g.percent(6) {
+		o.Lease = pick(g, []task.Millis{-1, 999, 3_600_001})
+	}
+	if g.percent(40) { // only a renewal
+		o.Report, o.Progress, o.Checkpoint = 0, nil, nil
+	}
+	return o
+}
+
+func (g *generator) snooze(r *Run) Op {
+	o := g.token(r, "snooze")
+	if g.percent(50) {
+		o.At = g.wall + task.Time(g.rng.Int64N(4000)) - 500
+	}
+	if g.percent(30) {
+		o.Checkpoint = g.text("c")
+	}
+	return o
+}
+
+func (g *generator) giveBack(r *Run) Op {
+	o := g.token(r, "giveback")
+	o.Report = 0
+	return o
+}
+
+func (g *generator) cancel(r *Run) Op {
+	o := g.task("cancel")
+	if run := r.running(); len(run) > 0 && g.percent(40) {
+		t := pick(g, run)
+		o.NS, o.ID = shortNS(t.Namespace), t.ID
+	}
+	return o
+}
+
+func (g *generator) retry(r *Run) Op {
+	o := g.task("retry")
+	if failed := r.failed(); len(failed) > 0 && g.percent(70) {
+		t := pick(g, failed)
+		o.NS, o.ID = shortNS(t.Namespace), t.ID
+	}
+	switch g.rng.IntN(5) {
+	case 0:
+		o.At = g.wall + task.Time(g.rng.Int64N(3000)) - 500
+	case 1:
+		o.Delay = task.Millis(g.rng.Int64N(2000))
+	}
+	if g.percent(15) {
+		o.Deadline = g.wall + task.Time(g.rng.Int64N(8000))
+	}
+	if g.percent(50) {
+		o.Version, o.Keep = task.VersionActive, g.percent(30)
+		if t := r.model.Tasks[o.key()]; t != nil && g.percent(70) {
+			if b := r.model.Behavior(t); len(b.Versions) > 0 {
+				o.Version = pick(g, b.Versions).Version[len(versionPrefix):]
+			}
+		} else if g.percent(50) {
+			o.Version = fmt.Sprintf("m%d", g.rng.IntN(g.modules+1))
+		}
+	}
+	return o
+}
+
+func (g *generator) remove(*Run) Op { return g.task("remove") }

@@ -1,0 +1,199 @@
+package naive
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Due reports whether the task may run now (T3), and not too late for its deadline. early lets it start before its
+// time, up to early (J2); 0: it may not.
+func (m *Model) Due(t *task.Task, early task.Time) bool {
+	return t.Status != task.Running && t.NotBefore != 0 && t.NotBefore <= max(m.Now, early) && (t.Deadline == 0 || t.Deadline > m.Now)
+}
+
+// Leases returns the tasks that the session runs, in the order of their assignment.
+func (m *Model) Leases(session uint64) []*task.Task {
+	ts := m.ordered(func(t *task.Task) bool { return t.Lease != nil && t.Lease.Session == session })
+	slices.SortFunc(ts, func(a, b *task.Task) int { return cmp.Compare(a.Lease.Seq, b.Lease.Seq) })
+	return ts
+}
+
+// Refusals returns every reason why the assignment cannot be; perhaps: the machine may refuse it all the same.
+func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
+	because := func(yes bool, codes ...task.Code) {
+		if yes {
+			no = append(no, codes...)
+		}
+	}
+	early := task.Time(0)
+	if a := c.External; a != nil {
+		early = a.MaxNotBefore
+		because(a.Worker == "" || a.Lease != 0 && (a.Lease < 1000 || a.Lease > 3_600_000), task.InvalidCommand)
+	} else {
+		s, live := m.Sessions[c.Session]
+		because(!live, task.SessionNotFound)
+		because(live && int64(len(m.Leases(s.ID))) >= s.Slots, task.NoFreeSlot)
+		because(live && m.Drained[s.Node], task.WorkerDrained)
+	}
+	t := m.Tasks[c.Key]
+	if t == nil || t.Rev != c.Rev || !m.Due(t, early) {
+		return append(no, task.NotEligible), false
+	}
+	b, v := m.Behavior(t), m.Version(t, t.Version)
+	because(b.Paused, task.BehaviorPaused)
+	if because(b.Deleted || v == nil, task.ModuleMissing, task.BehaviorNotFound); len(no) > 0 {
+		return no, false
+	}
+	because(c.External != nil && v.Module != "", task.NotExternal)
+	because(c.External == nil && v.Module == "", task.OtherKind, task.ModuleMissing, task.NotExternal)
+	blocked, perhaps := m.Blocked(t)
+	because(blocked, task.LimitReached)
+	return no, perhaps
+}
+
+func (m *Model) assign(c task.Assign, got task.Result) task.Result {
+	no, perhaps := m.Refusals(c)
+	if len(no) > 0 {
+		return oneOf(got, no...)
+	} else if perhaps && got.Code == task.LimitReached {
+		return task.Result{Code: got.Code}
+	}
+	t := *m.Tasks[c.Key]
+	if t.Version == "" { // the first lease of a cycle
+		t.Failures = 0
+	}
+	v := m.Version(&t, t.Version)
+	t.Attempt++
+	t.Status, t.Version, t.NotBefore, t.StartedAt, t.FinishedAt = task.Running, v.Version, 0, m.Now, 0
+	t.Result, t.Error, t.Progress, t.Ended = task.Payload{}, nil, task.Payload{}, nil
+	if a := c.External; a != nil {
+		ttl := cmp.Or(a.Lease, v.Policy.Lease, 30_000)
+		t.Lease = &task.Lease{Worker: a.Worker, TTL: ttl, Expires: m.LeaseNow + task.LeaseTime(ttl), Request: a.Request}
+	} else {
+		s := m.Sessions[c.Session]
+		s.Seq++
+		m.Sessions[s.ID] = s
+		t.Lease = &task.Lease{Session: s.ID, Seq: s.Seq, Worker: s.Worker, Node: s.Node}
+	}
+	t.Lease.Given = m.LeaseNow
+	m.write(&t)
+	return m.answer(task.OK, c.Key, got)
+}
+
+// LeaseEnd returns when an external lease is over: a full TTL after the start of a term at least (C3), but never after
+// the grace of a cancel (L8).
+func (m *Model) LeaseEnd(t *task.Task) task.LeaseTime {
+	end := max(t.Lease.Expires, m.Floor+task.LeaseTime(t.Lease.TTL))
+	return min(end, cmp.Or(t.Lease.GraceEnd, end))
+}
+
+// Overrun returns when the leader ends the run by itself (L7).
+func (m *Model) Overrun(t *task.Task) task.LeaseTime {
+	p, ttl := m.Version(t, t.Version).Policy, t.Lease.TTL
+	if t.Lease.Session != 0 {
+		ttl = m.Sessions[t.Lease.Session].TTL
+	}
+	return t.Lease.Given + task.LeaseTime(cmp.Or(p.RunTimeout, 3_600_000)+p.CancelGrace+ttl)
+}
+
+func (m *Model) open(c task.OpenSession, got task.Result) task.Result {
+	for _, s := range m.Sessions {
+		if s.Worker == c.Worker && (string(s.Proof) != string(c.Proof) || c.Hello != 0 && c.Hello <= s.Hello) {
+			return task.Result{Code: task.WorkerInUse}
+		} else if s.Worker == c.Worker {
+			m.endSession(s.ID, "LOST")
+		}
+	}
+	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Hello: c.Hello, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
+	if got.Session != nil {
+		n.ID = got.Session.ID // the machine's choice
+	}
+	m.Sessions[n.ID] = n
+	return task.Result{Session: &n}
+}
+
+func (m *Model) renew(c task.RenewSession) task.Result {
+	s, ok := m.Sessions[c.Session]
+	if !ok {
+		return task.Result{Code: task.SessionNotFound}
+	}
+	s.Expires, s.Acked = max(s.Expires, m.LeaseNow+task.LeaseTime(s.TTL)), max(s.Acked, min(c.Acked, s.Seq))
+	m.Sessions[s.ID] = s
+	return task.Result{Session: &s}
+}
+
+func (m *Model) endSession(id uint64, outcome string) task.Result {
+	if _, ok := m.Sessions[id]; !ok {
+		return task.Result{Code: task.SessionNotFound}
+	}
+	for _, t := range m.Leases(id) {
+		m.Halted[t.Lease.Token] = true
+		n := *t
+		m.waitAgain(&n, outcome, m.Now, 0)
+	}
+	delete(m.Sessions, id)
+	return task.Result{}
+}
+
+func (m *Model) drain(c task.DrainNode) task.Result {
+	was := m.Drained[c.Node]
+	if delete(m.Drained, c.Node); c.Drain {
+		m.Drained[c.Node] = true
+	}
+	return task.Result{Changed: was != c.Drain}
+}
+
+// tick lets time pass: sessions first, then leases, runs that take too long, deadlines, retention.
+func (m *Model) tick() task.Result {
+	all := func(yes func(*task.Task) bool, do func(t task.Task)) {
+		for _, t := range m.ordered(yes) {
+			do(*t)
+			m.struck = true
+		}
+	}
+	for _, s := range m.Sessions {
+		if s.Expires <= m.LeaseNow {
+			m.endSession(s.ID, "LOST")
+			m.struck = true
+		}
+	}
+	all(func(t *task.Task) bool {
+		return t.Lease != nil && t.Lease.Session == 0 && m.LeaseEnd(t) <= m.LeaseNow
+	}, func(t task.Task) {
+		m.Halted[t.Lease.Token] = true
+		m.waitAgain(&t, "LOST", m.Now, 0)
+	})
+	all(func(t *task.Task) bool { return t.Lease != nil && m.Overrun(t) <= m.LeaseNow }, func(t task.Task) {
+		if m.Halted[t.Lease.Token] = true; t.CancelCode != "" {
+			m.waitAgain(&t, "", 0, 0)
+		} else {
+			retry := m.Version(&t, t.Version).Policy.OnTimeout != task.OnErrorFail
+			m.failure(&t, &task.Error{Code: task.CodeTimeout, Retryable: retry}, 0)
+		}
+	})
+	past := func(at task.Time) bool { return at != 0 && at <= m.Now }
+	all(func(t *task.Task) bool { at, _ := m.Times(t); return past(at) }, func(t task.Task) {
+		m.strike(&t, task.CodeDeadlineExceeded)
+	})
+	all(func(t *task.Task) bool { _, at := m.Times(t); return past(at) }, func(t task.Task) { m.remove(name(&t)) })
+	r := task.Result{Changed: m.forget() || m.struck}
+	m.struck = false
+	return r
+}
+
+// Times returns when the task's deadline strikes and when it is removed, by retention or because its behavior was
+// purged (R1, T9, B8); 0: never.
+func (m *Model) Times(t *task.Task) (deadline, sweep task.Time) {
+	if m.Behavior(t).Purge && t.Status != task.Running {
+		sweep = m.Now
+	} else if v := m.Version(t, ""); final(t) && v != nil {
+		keep := map[task.Status]task.Millis{task.Success: v.Policy.KeepSuccess, task.Failure: v.Policy.KeepFailure}
+		sweep = t.FinishedAt + task.Time(keep[t.Status])
+	}
+	if !final(t) && t.CancelCode == "" {
+		deadline = t.Deadline
+	}
+	return deadline, sweep
+}

@@ -1,0 +1,199 @@
+package naive
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// text identifies a finish without its seq: sent again, it may be numbered again (L3).
+func text(c task.Finish) string {
+	j, _ := json.Marshal([]any{c.Token, c.Result, c.Error, c.Again}) // plain values: no error
+	return string(j)
+}
+
+// report is L3: only the current token changes anything, and only with a seq that rises (0: not numbered). external
+// says that it came over HTTP, where only external leases are reported (section 8).
+func (m *Model) report(k task.Key, token, seq uint64, external bool, got task.Result, change func(*task.Task) task.Code) task.Result {
+	old := m.Tasks[k]
+	switch {
+	case old == nil || old.Lease == nil || old.Lease.Token != token:
+		return task.Result{Code: task.Halt}
+	case external && old.Lease.Session != 0:
+		return task.Result{Code: task.NotExternal}
+	case !external && old.Lease.Session == 0:
+		return task.Result{Code: task.Halt}
+	}
+	if t := *old; seq == 0 || seq > old.Lease.Report {
+		return m.answer(change(&t), k, got)
+	}
+	return m.answer(task.OK, k, got)
+}
+
+func (m *Model) beat(c task.Beat, got task.Result) task.Result {
+	if c.Extend != 0 && (c.Extend < 1000 || c.Extend > 3_600_000) {
+		return oneOf(got, task.InvalidCommand, task.Halt)
+	}
+	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code {
+		l := *t.Lease
+		l.Report, t.Lease = cmp.Or(c.Seq, l.Report), &l
+		if l.Session == 0 { // J3
+			l.TTL = cmp.Or(c.Extend, l.TTL)
+			l.Expires = m.LeaseNow + task.LeaseTime(l.TTL)
+		}
+		if c.Progress != nil {
+			t.Progress = *c.Progress
+		}
+		if c.Checkpoint != nil {
+			t.Checkpoint, t.LostCount = *c.Checkpoint, 0
+		}
+		if c.Seq != 0 || c.Progress != nil || c.Checkpoint != nil {
+			m.write(t)
+		} else { // a renewal is not a new version
+			m.Tasks[c.Key] = t
+		}
+		return task.OK
+	})
+}
+
+func (m *Model) snooze(c task.Snooze, got task.Result) task.Result {
+	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code {
+		if c.Checkpoint != nil {
+			t.Checkpoint, t.LostCount = *c.Checkpoint, 0
+		}
+		at := cmp.Or(c.At, m.Now+1000)
+		return m.waitAgain(t, "SNOOZED", at, at)
+	})
+}
+
+func (m *Model) finish(c task.Finish, got task.Result) task.Result {
+	if old := m.Tasks[c.Key]; old != nil && old.Ended != nil && old.Ended.Finish != 0 && m.finishes[c.Key] == text(c) {
+		r := m.answer(task.OK, c.Key, got)
+		r.Repeated = true
+		return r
+	}
+	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code { return m.outcome(t, c) })
+}
+
+// outcome ends a run by the worker's own finish.
+func (m *Model) outcome(t *task.Task, c task.Finish) task.Code {
+	if t.Deadline != 0 && t.Deadline <= m.Now { // refused, but the run is over
+		t.CancelCode = task.CodeDeadlineExceeded
+		m.waitAgain(t, "", 0, 0)
+		return task.Halt
+	}
+	said := text(c)
+	switch {
+	case c.Error == nil:
+		if c.Result.Encoding == task.None && t.Lease.Session == 0 { // J4
+			c.Result = t.Progress
+		}
+		at := m.repeat(t)
+		if c.Again != 0 {
+			at = c.Again
+		}
+		if t.CancelCode != "" { // honoured (L8), but it was told not to run any more
+			at = 0
+		}
+		m.end(t, "SUCCESS")
+		t.Status, t.Result, t.FinishedAt, t.LostCount, t.CancelCode = task.Success, c.Result, m.Now, 0, ""
+		again(t, at, 0)
+		resubmitted(t, at)
+		m.write(t)
+	case t.CancelCode != "":
+		m.waitAgain(t, "", 0, 0)
+	default:
+		m.failure(t, c.Error, c.Again)
+	}
+	t.Ended.Finish = UnknownHash
+	m.finishes[c.Key] = said
+	return task.OK
+}
+
+// repeat is R4: when a run that ends now is followed by another one of its behavior's own will; 0: never.
+func (m *Model) repeat(t *task.Task) task.Time {
+	if p := m.Version(t, t.Version).Policy; p.RepeatEvery > 0 {
+		return m.Now + task.Time(p.RepeatEvery)
+	}
+	return 0
+}
+
+// repeatFailed lets a final failure be followed by a new cycle, if the behavior says so (R4).
+func (m *Model) repeatFailed(t *task.Task) {
+	if at := m.repeat(t); at != 0 && m.Version(t, t.Version).Policy.RepeatAny {
+		failures := t.Failures
+		again(t, at, 0)
+		t.Failures = failures // the new cycle's first lease clears it
+	}
+}
+
+// failure ends a run that failed: retried at the time that it named itself, or by its policy (R2, R4).
+func (m *Model) failure(t *task.Task, e *task.Error, at task.Time) {
+	m.end(t, e.Code)
+	m.failed(t, e)
+	t.Failures++
+	bounds := [2]task.Time{}
+	p := m.Version(t, t.Version).Policy.Retry
+	switch {
+	case at != 0:
+		t.NotBefore = at
+	case e.Retryable && (p.MaxAttempts == 0 || t.Failures < p.MaxAttempts):
+		d := min(p.InitialInterval, p.MaxInterval)
+		for range t.Failures - 1 {
+			d = min(d*task.Millis(p.MultiplierThousandth)/1000, p.MaxInterval)
+		}
+		bounds = [2]task.Time{m.Now + task.Time(d-d*task.Millis(p.JitterPercent)/100), m.Now + task.Time(d)}
+		if t.NotBefore = bounds[0]; t.Resubmit != 0 {
+			bounds = [2]task.Time{min(bounds[0], t.Resubmit), min(bounds[1], t.Resubmit)}
+		}
+	default:
+		m.repeatFailed(t)
+	}
+	resubmitted(t, t.NotBefore)
+	if m.write(t); bounds[0] != 0 {
+		m.Jitter[name(t)] = bounds
+	}
+}
+
+// failed gives t the outcome FAILURE, final as it stands.
+func (m *Model) failed(t *task.Task, e *task.Error) {
+	t.Status, t.Error, t.FinishedAt, t.LostCount, t.NotBefore, t.CancelCode = task.Failure, e, m.Now, 0, 0, ""
+}
+
+// resubmitted lets the resubmit flag take effect: due at its time, or at other (0: none) if that is earlier (I3).
+func resubmitted(t *task.Task, other task.Time) {
+	if at := t.Resubmit; at != 0 {
+		t.Resubmit = 0
+		again(t, min(at, cmp.Or(other, at)), 0)
+	}
+}
+
+// end takes the lease from t and notes it in the history.
+func (m *Model) end(t *task.Task, outcome string) {
+	l := t.Lease
+	t.Lease, t.Ended = nil, &task.Ended{Token: l.Token}
+	t.History = append(slices.Clone(t.History), task.Attempt{
+		Number: t.Attempt, Token: l.Token, Worker: l.Worker, Node: l.Node, StartedAt: t.StartedAt, FinishedAt: m.Now, Outcome: outcome,
+	})
+	t.History = t.History[max(0, len(t.History)-5):]
+}
+
+// waitAgain ends a run without an outcome (T1, L8, R3, R5). wish is the time that the run itself named, 0: none.
+func (m *Model) waitAgain(t *task.Task, outcome string, at, wish task.Time) task.Code {
+	code := t.CancelCode
+	t.LostCount += map[string]int64{"LOST": 1}[outcome]
+	m.end(t, cmp.Or(code, outcome))
+	if t.Status, t.NotBefore = task.Created, at; code != "" {
+		m.failed(t, &task.Error{Code: code})
+		t.Resubmit = 0
+	} else if outcome == "LOST" && t.LostCount >= m.Version(t, t.Version).Policy.MaxLost {
+		m.failed(t, &task.Error{Code: task.CodeLostTooOften})
+		m.repeatFailed(t)
+		wish = t.NotBefore
+	}
+	resubmitted(t, wish)
+	m.write(t)
+	return task.OK
+}

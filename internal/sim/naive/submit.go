@@ -1,0 +1,162 @@
+package naive
+
+import (
+	"cmp"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// same compares params; absent ones are null (I2).
+func same(a, b task.Payload) bool {
+	null := func(p task.Payload) bool {
+		return p.Encoding == task.None || p.Encoding == task.JSON && string(p.Data) == "null"
+	}
+	return null(a) && null(b) || a.Encoding == b.Encoding && string(a.Data) == string(b.Data)
+}
+
+// refusal says why a submit cannot be looked at; OK if it can.
+func (m *Model) refusal(c task.Submit) task.Code {
+	b := m.Behaviors[task.Key{Namespace: c.Namespace, ID: c.Behavior}]
+	switch {
+	case !known(c.Namespace):
+		return task.NamespaceNotFound
+	case b == nil || b.Deleted:
+		return task.BehaviorNotFound
+	case c.BehaviorRev != 0 && c.BehaviorRev != b.Rev:
+		return task.BehaviorWasChanged
+	}
+	return task.OK
+}
+
+func (m *Model) submit(c task.Submit, got task.Result) task.Result {
+	k := task.Key{Namespace: c.Namespace, ID: c.ID}
+	at, old, outcome := cmp.Or(c.NotBefore, m.Now+task.Time(c.Delay)), m.Tasks[k], task.SubmitExisting
+	if c.Existing && old == nil {
+		return oneOf(got, task.TaskNotFound, cmp.Or(m.refusal(c), task.TaskNotFound))
+	} else if c.Existing && c.Behavior == "" {
+		c.Behavior = old.Behavior
+	}
+	if code := m.refusal(c); code != task.OK {
+		return task.Result{Code: code}
+	}
+	t := task.Task{
+		Namespace: c.Namespace, ID: c.ID, Behavior: c.Behavior, Status: task.Created, Params: c.Params, ConcurrencyKey: c.ConcurrencyKey,
+		NotBefore: at, Deadline: c.Deadline, CreatedAt: m.Now, Labels: c.Labels, Priority: c.Priority,
+	}
+	if old != nil {
+		t = *old
+	}
+	switch resubmit := c.IfExists == task.Resubmit; {
+	case old == nil:
+		outcome = task.SubmitCreated
+	case t.Behavior != c.Behavior:
+		return m.answer(task.OtherBehavior, k, got)
+	case c.IfExists == task.Fail:
+		return m.answer(task.AlreadyExists, k, got)
+	case resubmit && t.CancelCode != "":
+		return m.answer(task.Cancelling, k, got)
+	case resubmit && t.Status == task.Running && t.Resubmit != at:
+		t.Resubmit, outcome = at, task.SubmitUpdated
+	case resubmit && !final(&t) && (t.Status == task.Running || t.NotBefore == at || t.NotBefore <= m.Now && at <= m.Now):
+	case resubmit, c.IfExists == task.Rerun && final(&t):
+		again(&t, at, c.Deadline)
+		if outcome = task.SubmitUpdated; resubmit && c.HasParams {
+			t.Params, t.ConcurrencyKey = c.Params, c.ConcurrencyKey
+		}
+	}
+	if outcome != task.SubmitExisting {
+		m.write(&t)
+	} else if !same(c.Params, t.Params) && (c.HasParams || c.IfExists != task.Resubmit) {
+		outcome = task.SubmitExistingOtherParams
+	}
+	r := m.answer(task.OK, k, got)
+	r.Outcome = outcome
+	return r
+}
+
+// again makes a task due for a new cycle, or never if at is 0 (T1, T8, B2, R1).
+func again(t *task.Task, at, deadline task.Time) {
+	t.NotBefore, t.Deadline, t.Failures, t.Version, t.Checkpoint = at, deadline, 0, "", task.Payload{}
+}
+
+// retry is POST …/retry: an operator's second try, which keeps pin and checkpoint unless told otherwise.
+func (m *Model) retry(c task.RetryTask, got task.Result) task.Result {
+	old := m.Tasks[c.Key]
+	if old == nil {
+		return task.Result{Code: task.TaskNotFound}
+	}
+	t := *old
+	failed := final(&t) || t.Status == task.Failure // not a CREATED or a repeating SUCCESS: those only take a new pin
+	var no []task.Code
+	if c.Version != "" && c.Version != task.VersionActive && m.Version(&t, c.Version) == nil {
+		no = append(no, task.VersionNotFound)
+	}
+	if t.Status == task.Running || !failed && c.Version == "" {
+		no = append(no, task.NotFinal)
+	}
+	if len(no) > 0 {
+		r := oneOf(got, no...)
+		if got.Task != nil {
+			r.Task = old
+		}
+		return r
+	}
+	if at := cmp.Or(c.NotBefore, m.Now+task.Time(c.Delay)); failed {
+		t.NotBefore, t.Deadline, t.Failures = at, c.Deadline, 0
+	} else {
+		if c.NotBefore != 0 || c.Delay != 0 {
+			t.NotBefore = at
+		}
+		t.Deadline = cmp.Or(c.Deadline, t.Deadline)
+	}
+	if to := c.Version; to != "" {
+		if to == task.VersionActive {
+			to = ""
+		}
+		if to != t.Version && !c.KeepCheckpoint {
+			t.Checkpoint = task.Payload{}
+		}
+		t.Version = to
+	}
+	m.write(&t)
+	return m.answer(task.OK, c.Key, got)
+}
+
+func (m *Model) cancel(c task.Cancel, got task.Result) task.Result {
+	t := m.Tasks[c.Key]
+	if t == nil {
+		return task.Result{Code: task.TaskNotFound}
+	} else if final(t) && (t.Status != task.Failure || t.Error.Code != task.CodeCancelled) {
+		return m.answer(task.NotCancellable, c.Key, got)
+	} else if !final(t) && t.CancelCode == "" {
+		m.strike(t, task.CodeCancelled)
+	}
+	r := m.answer(task.OK, c.Key, got)
+	r.Told = t.Status == task.Running
+	return r
+}
+
+// strike is a cancel or a deadline of a task that is not final.
+func (m *Model) strike(old *task.Task, code string) {
+	t := *old
+	if t.Resubmit = 0; t.Status == task.Running {
+		t.CancelCode = code
+		if l := *t.Lease; l.Session == 0 {
+			l.GraceEnd, t.Lease = m.LeaseNow+task.LeaseTime(m.Version(&t, t.Version).Policy.CancelGrace), &l
+		}
+	} else if t.NotBefore = 0; t.Status != task.Success {
+		m.failed(&t, &task.Error{Code: code})
+	}
+	m.write(&t)
+}
+
+func (m *Model) remove(k task.Key) task.Result {
+	t := m.Tasks[k]
+	if t == nil {
+		return task.Result{Code: task.TaskNotFound}
+	} else if t.Lease != nil {
+		m.Halted[t.Lease.Token] = true
+	}
+	delete(m.Tasks, k)
+	return task.Result{}
+}

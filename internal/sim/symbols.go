@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// symbols resolves what operations name to the machine's numbers.
+type symbols struct {
+	tokens   map[task.Key]map[int64]uint64
+	revs     map[task.Key][]uint64
+	sessions map[string][]uint64
+	seen     map[uint64]bool
+
+	behaviors map[task.Key][]uint64 // revs
+	records   []uint64              // of the TaskStore, in the order of their IDs
+}
+
+func newSymbols() *symbols {
+	return &symbols{
+		tokens: map[task.Key]map[int64]uint64{}, revs: map[task.Key][]uint64{}, sessions: map[string][]uint64{},
+		seen: map[uint64]bool{}, behaviors: map[task.Key][]uint64{},
+	}
+}
+
+// observe learns the numbers of the machine's present state.
+func (s *symbols) observe(m *task.Machine) {
+	for _, t := range allTasks(m) {
+		k := task.Key{Namespace: t.Namespace, ID: t.ID}
+		if n := len(s.revs[k]); n == 0 || s.revs[k][n-1] != t.Rev {
+			s.revs[k] = append(s.revs[k], t.Rev)
+		}
+		if t.Lease != nil {
+			if s.tokens[k] == nil {
+				s.tokens[k] = map[int64]uint64{}
+			}
+			s.tokens[k][t.Attempt] = t.Lease.Token
+		}
+	}
+	for _, x := range m.Sessions() {
+		if !s.seen[x.ID] {
+			s.seen[x.ID] = true
+			s.sessions[x.Worker] = append(s.sessions[x.Worker], x.ID)
+		}
+	}
+	for _, ns := range namespaces {
+		for _, b := range m.Behaviors(ns) {
+			k := task.Key{Namespace: ns, ID: b.Name}
+			if n := len(s.behaviors[k]); n == 0 || s.behaviors[k][n-1] != b.Rev {
+				s.behaviors[k] = append(s.behaviors[k], b.Rev)
+			}
+		}
+	}
+	for _, x := range allRecords(m) {
+		if i, ok := slices.BinarySearch(s.records, x.ID); !ok {
+			s.records = slices.Insert(s.records, i, x.ID)
+		}
+	}
+}
+
+const never = 1 << 62 // a token, rev or session that no machine has given
+
+func (s *symbols) token(o Op) uint64 {
+	k := o.key()
+	if o.Of != "" {
+		k.ID = o.Of
+	}
+	if t, ok := s.tokens[k][o.Attempt]; ok {
+		return t
+	}
+	return never
+}
+
+func (s *symbols) rev(o Op) uint64 { return before(s.revs[o.key()], o.Age) }
+
+// before returns the last number but n, or one that never was.
+func before(of []uint64, n int) uint64 {
+	if n < len(of) {
+		return of[len(of)-1-n]
+	}
+	return never
+}
+
+// valid is a BehaviorRev.
+func (s *symbols) valid(o Op) uint64 {
+	if o.Valid == 0 {
+		return 0
+	}
+	return before(s.behaviors[task.Key{Namespace: o.key().Namespace, ID: o.Behavior}], o.Valid-1)
+}
+
+func (s *symbols) record(o Op) uint64 {
+	if o.Record >= 1 && o.Record <= len(s.records) {
+		return s.records[o.Record-1]
+	}
+	return never
+}
+
+func (s *symbols) session(o Op) uint64 {
+	if ids := s.sessions[o.Worker]; o.Nth >= 1 && o.Nth <= len(ids) {
+		return ids[o.Nth-1]
+	}
+	return never
+}
+
+// name is the inverse of session.
+func (s *symbols) name(session uint64) (worker string, nth int) {
+	for w, ids := range s.sessions {
+		if i := slices.Index(ids, session); i >= 0 {
+			return w, i + 1
+		}
+	}
+	return "", 0
+}
+
+func (o Op) key() task.Key {
+	if o.NS == "" {
+		return task.Key{Namespace: task.DefaultNamespace, ID: o.ID}
+	}
+	return task.Key{Namespace: o.NS, ID: o.ID}
+}
