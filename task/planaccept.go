@@ -19,14 +19,18 @@ type seat struct {
 }
 
 // addAcceptors takes up the acceptors whose behavior may start a task and has one waiting, and returns how many tasks
-// each of them wants. Those of other behaviors cost one look-up.
+// each of them wants. Those of other behaviors cost one look.
 func (p *planner) addAcceptors(free []Free) (wanted []int64) {
+	var name behaviorName
+	var b *behaviorRow // of that name: acceptors of one behavior often stand together
 	for i := range free {
 		f := &free[i]
 		if f.External == nil || f.Slots <= 0 {
 			continue
 		}
-		b := p.m.behaviors[behaviorName{f.Namespace, f.Behavior}]
+		if n := (behaviorName{f.Namespace, f.Behavior}); n != name {
+			name, b = n, p.m.behaviors[n]
+		}
 		if b == nil || !b.limits.open || b.full() || b.due.len()+b.future.len() == 0 {
 			continue
 		}
