@@ -17,7 +17,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "the first of a key in T4 order would wait for a later one"},
 	{Name: "task-limits-of-the-former-version", File: "task/limits.go", Old: "\tb.limits = next\n\tclear(b.keys)\n", New: "\tclear(b.keys)\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "a new limit would not hold for the tasks that are there (L11)"},
-	{Name: "task-key-of-the-removed-kept", File: "task/machine.go", Old: "\tm.dequeue(r)\n\tm.settle(r.behavior, key)\n\tm.store.remove(r)\n", New: "\tm.dequeue(r)\n\tm.store.remove(r)\n",
+	{Name: "task-key-of-the-removed-kept", File: "task/machine.go", Old: "\tm.dequeue(r)\n\tm.settle(r.behavior, key)\n\tm.store.remove(r)\n", New: "\tm.dequeue(r)\n\t_ = key\n\tm.store.remove(r)\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "a removed task would keep its key for ever (L11)"},
 	{Name: "task-early-over-the-key", File: "task/assign.go", Old: ", r.queue == &b.future && m.spare(r) <= 0:", New: ":",
 		Pkg: "./task", Run: "TestScripts$", Why: "a task taken early would break the limit of its key (L11, J2)"},
