@@ -32,6 +32,11 @@ func noBehavior() Result {
 	return Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}
 }
 
+// behaviorChanged answers a proposer that has validated with another record: it does so again (Submit.BehaviorRev).
+func behaviorChanged() Result {
+	return refuse(BehaviorWasChanged, "the behavior is no longer the one that the request was checked with")
+}
+
 func otherKind(message string) Result {
 	return Result{Code: OtherKind, Field: "behavior", Message: message}
 }

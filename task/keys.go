@@ -22,15 +22,10 @@ func (k *clientKey) hash() uint64 { return hashClientKey(k.id, k.body, k.first) 
 // applied and not remembered: the same request later goes on where this one was refused.
 func (m *Machine) proposeKeyed(p *Proposal) Result {
 	o := p.Origin
-	k := m.keys[o.Process]
-	if k != nil {
-		if k.body != o.Body {
-			return m.stamped(refuse(IdempotencyMismatch, "the idempotency key was used with another request"))
-		}
-		if i, ok := slices.BinarySearchFunc(k.answers, o.Seq, byAnswerSeq); ok {
-			return *k.answers[i].result
-		}
+	if r, ok := m.KeptAnswer(o.Process, o.Body, o.Seq); ok {
+		return r
 	}
+	k := m.keys[o.Process]
 	switch {
 	case k == nil && int64(len(m.keys)) >= m.limits.Keys, m.keyBytes >= m.limits.KeyBytes:
 		return m.stamped(refuse(KeysExhausted, "too many idempotency keys are remembered: try again later, or without one"))
@@ -46,6 +41,22 @@ func (m *Machine) proposeKeyed(p *Proposal) Result {
 		m.rememberKeyed(k, o.Seq, r)
 	}
 	return r
+}
+
+// KeptAnswer returns what a proposal under a client's key would be answered from memory: the kept answer, or the refusal of
+// another body. A request that was applied is answered by it although it would no longer be valid.
+func (m *Machine) KeptAnswer(key, body, seq uint64) (Result, bool) {
+	k := m.keys[key]
+	if k == nil {
+		return Result{}, false
+	}
+	if k.body != body {
+		return m.stamped(refuse(IdempotencyMismatch, "the idempotency key was used with another request")), true
+	}
+	if i, ok := slices.BinarySearchFunc(k.answers, seq, byAnswerSeq); ok {
+		return *k.answers[i].result, true
+	}
+	return Result{}, false
 }
 
 // stamped returns an answer that no command gave.

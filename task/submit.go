@@ -81,7 +81,7 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	case b.live() == nil:
 		return nil, nil, noBehavior()
 	case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:
-		return nil, nil, refuse(BehaviorWasChanged, "the behavior is no longer the one that the request was checked with")
+		return nil, nil, behaviorChanged()
 	case r == nil:
 		return b, nil, Result{}
 	case r.behavior != b:

@@ -1,5 +1,10 @@
 package task
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Txn changes several tasks of one namespace, all or nothing (SPEC X1).
 type Txn struct {
 	Namespace string      `cbor:"1,keyasint"`
@@ -41,4 +46,107 @@ type TxnDelete struct {
 	Rev uint64 `cbor:"2,keyasint,omitempty"` // 0: any
 }
 
-func (c Txn) apply(m *Machine) Result { return invalid("txn", "not yet") }
+// apply decides on the state before, all parts at once, and then carries the parts out by the code of the single
+// commands: none of them can be refused any more, because no two change the same task.
+func (c Txn) apply(m *Machine) Result {
+	c.place()
+	if r, ok := c.check(m); !ok {
+		return r
+	}
+	var made []*Task
+	for i := range c.Submits {
+		made = append(made, c.Submits[i].made(m.mustDo(c.Submits[i])))
+	}
+	for i := range c.Updates {
+		made = append(made, c.Updates[i].carryOut(m, m.store.get(Key{c.Namespace, c.Updates[i].ID})))
+	}
+	for i := range c.Finishes {
+		made = append(made, c.Finishes[i].made(m.mustDo(c.Finishes[i])))
+	}
+	for i := range c.Deletes {
+		m.mustDo(Remove{Key: Key{c.Namespace, c.Deletes[i].ID}})
+	}
+	return Result{Tasks: made}
+}
+
+// place puts the parts that are commands of their own into the transaction's namespace. The command may be shared.
+func (c *Txn) place() {
+	c.Submits, c.Finishes = slices.Clone(c.Submits), slices.Clone(c.Finishes)
+	for i := range c.Submits {
+		c.Submits[i].Namespace = c.Namespace
+	}
+	for i := range c.Finishes {
+		c.Finishes[i].Key.Namespace = c.Namespace
+	}
+}
+
+// mustDo carries out a part that was checked.
+func (m *Machine) mustDo(c Command) Result {
+	r := c.apply(m)
+	if r.Code != OK {
+		panic(fmt.Sprintf("task: a part of a transaction was checked and then refused, %s: %T%+v", r.Code, c, c))
+	}
+	return r
+}
+
+// made returns what the answer to a transaction says about a submit.
+func (c *Submit) made(r Result) *Task {
+	t := lean(r.Task)
+	if r.Outcome == SubmitCreated {
+		t.Params = r.Task.Params
+	}
+	return t
+}
+
+// made returns what the answer to a transaction says about a finish.
+func (c *Finish) made(r Result) *Task {
+	t := lean(r.Task)
+	if c.Result.Encoding != None {
+		t.Result = r.Task.Result
+	}
+	if c.Error != nil {
+		t.Error = r.Task.Error
+	}
+	return t
+}
+
+// carryOut writes the update and returns what the answer says about it.
+func (u *TxnUpdate) carryOut(m *Machine, r *row) *Task {
+	n := *r.task
+	switch {
+	case u.NotBefore != nil:
+		n.NotBefore = max(*u.NotBefore, 1)
+	case u.Delay != nil:
+		n.NotBefore = max(later(m.now, *u.Delay), 1)
+	}
+	if u.Deadline != nil {
+		n.Deadline = *u.Deadline
+	}
+	if u.Priority != nil {
+		n.Priority = *u.Priority
+	}
+	if u.HasLabels {
+		n.Labels = u.Labels
+	}
+	if u.Params != nil {
+		n.Params, n.ConcurrencyKey = *u.Params, u.ConcurrencyKey
+	}
+	m.put(r, &n)
+	t := lean(&n)
+	if u.Params != nil {
+		t.Params = n.Params
+	}
+	return t
+}
+
+// lean returns a copy of t without what can be large: a transaction of a thousand small parts has a small answer.
+func lean(t *Task) *Task {
+	n := *t
+	n.Params, n.Result, n.Progress, n.Checkpoint = Payload{}, Payload{}, Payload{}, Payload{}
+	if t.Error != nil && t.Error.Details.Encoding != None {
+		e := *t.Error
+		e.Details = Payload{}
+		n.Error = &e
+	}
+	return &n
+}

@@ -1,0 +1,181 @@
+package task
+
+// What a transaction depends on (SPEC X1). Nothing here changes anything.
+
+// check returns false with the answer if the transaction cannot happen: a mistake of its shape first, then all reasons
+// that its caller may do something about, then what the proposer must look at again.
+func (c *Txn) check(m *Machine) (Result, bool) {
+	if !m.NamespaceExists(c.Namespace) {
+		return noNamespace(), false
+	}
+	if r, ok := c.checkShape(m); !ok {
+		return r, false
+	}
+	k := txnChecker{m: m, namespace: c.Namespace}
+	for i := range c.Depends {
+		k.depend(&c.Depends[i])
+	}
+	for i := range c.Submits {
+		k.submit(&c.Submits[i])
+	}
+	for i := range c.Updates {
+		k.update(&c.Updates[i])
+	}
+	for i := range c.Finishes {
+		k.finish(&c.Finishes[i])
+	}
+	for i := range c.Deletes {
+		k.delete(&c.Deletes[i])
+	}
+	if len(k.reasons) > 0 {
+		return Result{Code: Conflict, Message: "the transaction did not happen: see the reasons", Reasons: k.reasons}, false
+	}
+	return k.other, k.other.Code == OK
+}
+
+// checkShape refuses what the proposer should have seen.
+func (c *Txn) checkShape(m *Machine) (Result, bool) {
+	if len(c.Depends)+len(c.Submits)+len(c.Updates)+len(c.Finishes)+len(c.Deletes) > MaxTxnParts {
+		return invalid("txn", "a transaction has at most 1000 parts"), false
+	}
+	for i := range c.Submits {
+		s := &c.Submits[i]
+		if s.IfExists > Fail || s.Existing {
+			return invalid("submit", "a submit in a transaction joins an existing task or fails"), false
+		}
+		if r, ok := s.check(m); !ok {
+			return r, false
+		}
+	}
+	for i := range c.Updates {
+		if r, ok := c.Updates[i].check(); !ok {
+			return r, false
+		}
+	}
+	if c.namesTwice() {
+		return invalid("txn", "a transaction changes a task only once"), false
+	}
+	return Result{}, true
+}
+
+// namesTwice reports whether two parts change the same task.
+func (c *Txn) namesTwice() bool {
+	seen := make(map[string]bool, len(c.Submits)+len(c.Updates)+len(c.Finishes)+len(c.Deletes))
+	twice := false
+	name := func(id string) {
+		twice = twice || seen[id]
+		seen[id] = true
+	}
+	for i := range c.Submits {
+		name(c.Submits[i].ID)
+	}
+	for i := range c.Updates {
+		name(c.Updates[i].ID)
+	}
+	for i := range c.Finishes {
+		name(c.Finishes[i].Key.ID)
+	}
+	for i := range c.Deletes {
+		name(c.Deletes[i].ID)
+	}
+	return twice
+}
+
+func (u *TxnUpdate) check() (Result, bool) {
+	switch {
+	case u.NotBefore != nil && *u.NotBefore < 0, u.Delay != nil && *u.Delay < 0, u.Deadline != nil && *u.Deadline < 0:
+		return invalid("not_before", "a time or delay is negative"), false
+	case u.Priority != nil && (*u.Priority < 0 || *u.Priority > 9):
+		return invalid("priority", "a priority is 0 to 9"), false
+	case u.Params != nil && u.Params.Encoding > Bytes:
+		return invalid("params", "unknown encoding"), false
+	case len(u.ConcurrencyKey) > maxConcurrencyKey:
+		return invalid("concurrency_key", "a concurrency key is at most 257 bytes"), false
+	case !sortedLabels(u.Labels):
+		return invalid("labels", "names must be unique, and sorted by the proposer"), false
+	}
+	return Result{}, true
+}
+
+// txnChecker collects why a transaction cannot happen: one reason per part at most.
+type txnChecker struct {
+	m         *Machine
+	namespace string
+	reasons   []Reason
+	other     Result // the first refusal that is no reason
+}
+
+func (k *txnChecker) because(kind, id string) { k.reasons = append(k.reasons, Reason{Kind: kind, ID: id}) }
+
+// task returns the task that a part names if it has the rev; nil with the reason noted if not. A rev of 0 is any.
+func (k *txnChecker) task(id string, rev uint64) *row {
+	r := k.m.store.get(Key{k.namespace, id})
+	switch {
+	case r == nil:
+		k.because(ReasonMissing, id)
+	case rev != 0 && r.task.Rev != rev:
+		k.because(ReasonChanged, id)
+	default:
+		return r
+	}
+	return nil
+}
+
+// idle is task for a part that a running task does not allow.
+func (k *txnChecker) idle(id string, rev uint64) *row {
+	if r := k.m.store.get(Key{k.namespace, id}); r != nil && r.task.Status == Running {
+		k.because(ReasonLeased, id)
+		return nil
+	}
+	return k.task(id, rev)
+}
+
+func (k *txnChecker) depend(d *TxnDepend) {
+	r := k.task(d.ID, d.Rev)
+	if r != nil && d.Token != 0 && (r.task.Lease == nil || r.task.Lease.Token != d.Token) {
+		k.because(ReasonChanged, d.ID)
+	}
+}
+
+func (k *txnChecker) submit(s *Submit) {
+	_, _, refusal := s.meet(k.m)
+	switch refusal.Code {
+	case OK:
+	case AlreadyExists, OtherBehavior:
+		k.because(ReasonExists, s.ID)
+	default:
+		k.refuse(refusal)
+	}
+}
+
+func (k *txnChecker) update(u *TxnUpdate) {
+	r := k.idle(u.ID, u.Rev)
+	if r == nil {
+		return
+	}
+	if r.task.Final() && (u.NotBefore != nil || u.Delay != nil || u.Params != nil) {
+		k.because(ReasonChanged, u.ID) // it will not run by itself: that is what retry and resubmit are for
+		return
+	}
+	if b := r.behavior.behavior; u.Params != nil && u.BehaviorRev != 0 && (b == nil || b.Rev != u.BehaviorRev) {
+		k.refuse(behaviorChanged())
+	}
+}
+
+func (k *txnChecker) finish(c *Finish) {
+	if k.task(c.Key.ID, 0) == nil {
+		return
+	}
+	r, _ := k.m.reported(c.Key, c.Token, c.External)
+	if r == nil || k.m.deadlinePassed(r.task) && !outdated(r.task, c.Seq) {
+		k.because(ReasonChanged, c.Key.ID)
+	}
+}
+
+func (k *txnChecker) delete(d *TxnDelete) { k.idle(d.ID, d.Rev) }
+
+func (k *txnChecker) refuse(r Result) {
+	if k.other.Code == OK {
+		k.other = r
+	}
+}
