@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // Retention (SPEC T9): final tasks go when they are older than the active policy of their behavior keeps them, and the
 // oldest go when a namespace has too many. Ages are compared when sweeping, not when a task ends: a new version of a
 // behavior changes the retention of the tasks that it finds.
@@ -24,7 +26,8 @@ func (b *behaviorRow) keptUntil(s Status) Time {
 	return max(later(Time(n.key), keep), 1)
 }
 
-// sweep removes at most limits.Sweep final tasks: behaviors by name, successes before failures, the oldest first.
+// sweep removes at most limits.Sweep tasks: final ones that are kept long enough, behaviors by name, successes before
+// failures, the oldest first; then what is to be purged; then final ones that are too many.
 func (m *Machine) sweep() {
 	budget := m.limits.Sweep
 	for _, b := range m.byName {
@@ -36,12 +39,48 @@ func (m *Machine) sweep() {
 			}
 		}
 	}
+	budget = m.purge(budget)
 	for _, namespace := range [...]string{SystemNamespace, DefaultNamespace} {
 		for ; m.finals[namespace] > m.limits.Finals && budget > 0; budget-- {
 			m.drop(m.oldestFinal(namespace))
 			m.tickChange = true
 		}
 	}
+}
+
+// purge removes up to budget tasks of behaviors that were deleted with their tasks (SPEC B8), and the versions that only
+// those needed. It returns what is left of the budget. Running tasks go when they have ended.
+func (m *Machine) purge(budget int64) int64 {
+	for _, b := range m.byName {
+		r := b.purgeable()
+		if r == nil || budget <= 0 {
+			continue
+		}
+		for ; r != nil && budget > 0; budget-- {
+			m.drop(r)
+			r = b.purgeable()
+		}
+		m.tickChange = true
+		next := *b.behavior
+		if next.Versions = b.kept(slices.Clone(next.Versions), 0); len(next.Versions) < len(b.behavior.Versions) {
+			m.putBehavior(b, &next)
+			m.dropModules()
+		}
+	}
+	return budget
+}
+
+// purgeable returns a task of b that is to be removed, or nil: of the final ones the oldest, then what is due first.
+func (b *behaviorRow) purgeable() *row {
+	if b.behavior == nil || !b.behavior.Purge {
+		return nil
+	}
+	for _, queue := range [...]*heap[*row]{&b.success, &b.failure, &b.due, &b.future} {
+		if n := queue.head(); n != nil {
+			return n.item
+		}
+	}
+	return nil
 }
 
 // oldestFinal returns the final task of the namespace that finished first.
@@ -66,6 +105,9 @@ func (m *Machine) nextSweep() Time {
 	for _, b := range m.byName {
 		next = sooner(next, b.keptUntil(Success))
 		next = sooner(next, b.keptUntil(Failure))
+		if b.purgeable() != nil {
+			next = sooner(next, max(m.now, 1))
+		}
 	}
 	for _, n := range m.finals { // order-free: the sooner of times commutes
 		if n > m.limits.Finals {
