@@ -144,8 +144,13 @@ func isBehaviorByte(c byte) bool {
 
 // Until is the parsed form of GetOptions.Until (SPEC W1).
 type Until struct {
-	Kind string // final, running, waiting, success, failure, rev, attempt
+	Kind string // final, running, waiting, success, failure, outcome, rev, attempt
 	N    uint64 // rev:N, attempt:N
+}
+
+// isOutcome reports whether it waits for an outcome after a rev.
+func (u Until) isOutcome() bool {
+	return u.Kind == "success" || u.Kind == "failure" || u.Kind == "outcome"
 }
 
 // ParseUntil parses GetOptions.Until; "" means final. The error is an *Error.
@@ -153,7 +158,7 @@ func ParseUntil(s string) (Until, error) {
 	switch kind, number, has := strings.Cut(s, ":"); kind {
 	case "":
 		return Until{Kind: "final"}, nil
-	case "final", "running", "waiting", "success", "failure":
+	case "final", "running", "waiting", "success", "failure", "outcome":
 		if !has {
 			return Until{Kind: kind}, nil
 		}
@@ -164,7 +169,7 @@ func ParseUntil(s string) (Until, error) {
 		}
 	}
 	return Until{}, FieldError(CodeInvalidField, "until",
-		"must be final, running, waiting, success, failure, rev:N or attempt:N")
+		"must be final, running, waiting, success, failure, outcome, rev:N or attempt:N")
 }
 
 // Check tells what is wrong with the options; nil or an *Error.

@@ -142,7 +142,7 @@ func (c *Client) Task(ctx context.Context, namespace, id string, o GetOptions) (
 		return c.get(ctx, namespace, id, o, false)
 	}
 	end := time.Now().Add(o.Wait)
-	if (until.Kind == "success" || until.Kind == "failure") && o.Since == 0 {
+	if until.isOutcome() && o.Since == 0 {
 		// "From now" must not begin anew with every slice.
 		now := o
 		now.Wait = 0

@@ -49,8 +49,8 @@ func taskRoutes() []route {
 			query: []param{
 				namespaceParam,
 				{name: "wait", kind: durationParam, doc: "Answer when the condition holds, or after this time with the state of then; at most 5m."},
-				{name: "until", doc: "final (default), running, waiting, success, failure, rev:N or attempt:N. A final state ends every wait."},
-				{name: "since", kind: numberParam, doc: "For success and failure: an outcome at a rev above it; default: the current one."},
+				{name: "until", doc: "final (default), running, waiting, success, failure, outcome (of a cycle: a success, or a failure that is not retried), rev:N or attempt:N. A final state ends every wait."},
+				{name: "since", kind: numberParam, doc: "For success, failure and outcome: one at a rev above it; default: the current one."},
 				staleParam, minIndexParam,
 			},
 			answers: []success{ok(taskAnswer{})}, errors: append([]string{CodeRemoved}, taskErrors...),

@@ -118,8 +118,8 @@ type SubmitResult struct {
 // GetOptions are the query parameters of GET /v1/tasks/{id} (SPEC W1, W4).
 type GetOptions struct {
 	Wait     time.Duration // 0: do not wait
-	Until    string        // final (default), running, waiting, success, failure, rev:N, attempt:N
-	Since    uint64        // success, failure: an outcome at rev > Since; 0: from now
+	Until    string        // final (default), running, waiting, success, failure, outcome (of a cycle), rev:N, attempt:N
+	Since    uint64        // success, failure, outcome: one at rev > Since; 0: from now
 	Stale    bool          // consistency=stale
 	MinIndex uint64
 }

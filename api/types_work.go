@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 )
@@ -26,23 +25,6 @@ type ResubmitRequest struct {
 	Deadline     *Time           `json:"deadline,omitempty"`
 	Params       json.RawMessage `json:"params,omitempty"`
 	ParamsBase64 []byte          `json:"params_base64,omitzero"`
-}
-
-// WaitRequest is POST /v1/tasks:wait (SPEC W2).
-type WaitRequest struct {
-	Namespace string    `json:"namespace,omitempty"`
-	IDs       []string  `json:"ids"`
-	Mode      string    `json:"mode,omitempty"`  // all (default), any
-	Until     string    `json:"until,omitempty"` // as GetOptions.Until
-	Since     uint64    `json:"since,omitempty"`
-	Timeout   *Duration `json:"timeout,omitempty"` // default and limit: MaxWait
-}
-
-// WaitReply has the tasks in the order of the ids as they are at the end of the wait, null for one that is not there
-// any more.
-type WaitReply struct {
-	Tasks    []*Task `json:"tasks" null:"items"`
-	TimedOut bool    `json:"timed_out"`
 }
 
 // TxnRequest is POST /v1/txn (SPEC X1): at most 1,000 parts (MaxTxnParts) and 512 KiB (MaxTxnBytes). A task may stand in
@@ -92,30 +74,6 @@ type TxnReply struct {
 type Reason struct {
 	Kind string `json:"kind"` // missing, changed, leased, exists
 	ID   string `json:"id"`
-}
-
-// EventsRequest is GET /v1/events (SPEC W3).
-type EventsRequest struct {
-	Namespace string
-	Behavior  string
-	IDs       []string // empty: all
-	Parent    string
-	Status    string
-	After     uint64 // Last-Event-ID: a rev; 0: from now on
-	HasAfter  bool
-}
-
-// Event is one event of the stream.
-type Event struct {
-	Kind string // task, progress, removed, reset
-	Rev  uint64 // the event's ID; 0: it has none
-	Data []byte // JSON: {"task":…} for task, {"namespace","id","attempt","progress"} for progress, {"namespace","id","rev"} for removed, {} for reset
-}
-
-// EventStream hands out events in order. Next blocks until there is one, ctx ends or the service stops.
-type EventStream interface {
-	Next(ctx context.Context) (Event, error)
-	Close()
 }
 
 // PutBehaviorRequest is PUT /v1/behaviors/{name} (SPEC J1). Policy is the body: {"kind":"external","lease":"10s",…} with

@@ -13,6 +13,7 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -30,6 +31,7 @@ type Node struct {
 	engine  *runtime.Engine
 	schemas schemas
 	events  *dispatcher
+	changes *watch.Feed
 	peers   *peers
 	hub     *hub
 	accepts *accept.Client
@@ -98,7 +100,8 @@ func (n *Node) start() error {
 		s := n.store.Subscribe(subscribeEntries)
 		return feed{C: s.C, lagged: s.Lagged, close: s.Close}
 	}
-	n.events = newDispatcher(subscribe, n.store.Local, n.forget)
+	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: encodeChange})
+	n.events = newDispatcher(subscribe, n.store.Local, n.forget, n.changes)
 	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer)
 	n.hub = newHub(hubConfig{
 		id: cfg.ID, ttl: cfg.SessionTTL, store: n.store, subscribe: subscribe, clock: cfg.Clock, logs: n.logs, logger: cfg.Logger,
@@ -186,6 +189,7 @@ func (n *Node) Close() error {
 
 func (n *Node) stop() error {
 	var errs []error
+	n.changes.Close()
 	if n.workerCancel != nil {
 		n.workerCancel()
 		if err := <-n.workerDone; err != nil {

@@ -88,54 +88,6 @@ func (n *Node) Task(ctx context.Context, namespace, id string, o api.GetOptions)
 	return t, firstError(err, missing)
 }
 
-// waitTask answers as soon as the condition holds, else with the current state at the end of the wait (SPEC W1).
-func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*api.Task, error) {
-	until, err := api.ParseUntil(o.Until)
-	if err != nil {
-		return nil, err
-	}
-	w := n.events.wait(key, until, o.Since)
-	defer w.stop()
-	var now *task.Task
-	var index uint64
-	missing := error(nil)
-	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
-		index = m.Index()
-		if now = m.Task(key); now == nil {
-			missing = notFound(m, key)
-		}
-	})
-	if err != nil || missing != nil {
-		return nil, firstError(err, missing)
-	}
-	w.start(now, index)
-	timer := time.NewTimer(o.Wait)
-	defer timer.Stop()
-	select {
-	case <-w.done:
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, api.NewError(api.CodeNotReady, "the wait was ended: %v", context.Cause(ctx))
-	case <-n.closing:
-		return nil, api.NewError(api.CodeNotReady, "this node is stopping; ask another")
-	}
-	t, gone, over := w.outcome()
-	var reply *api.Task
-	n.store.Local(func(m *task.Machine) {
-		if !over {
-			if t = m.Task(key); t == nil {
-				gone = true
-			}
-		}
-		api.SetIndex(ctx, m.Index())
-		reply = view{m}.task(t)
-	})
-	if gone {
-		return nil, api.NewError(api.CodeRemoved, "task %s was removed", key.ID)
-	}
-	return reply, nil
-}
-
 // Tasks implements api.Service.
 func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, error) {
 	if err := r.Check(); err != nil {

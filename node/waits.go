@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -17,24 +18,37 @@ type feed struct {
 
 // dispatcher hands this node's events to those who wait for a task (SPEC W1): one subscription for all of them, so
 // that waiting costs nothing per change of other tasks. Whoever waits registers first and reads the state afterwards:
-// no change falls between the two.
+// no change falls between the two. What changes reaches those who watch (SPEC W3) first: so a waiter finds in their
+// history whatever it was not dispatched itself.
 type dispatcher struct {
 	subscribe func() feed
 	local     func(func(*task.Machine))
 	removed   func(task.Key) // told of every removed task
+	changes   *watch.Feed
 
 	mu      sync.Mutex
-	waiters map[task.Key]map[*waiter]struct{}
+	waiters map[task.Key]*waiter // the first of a list
+	count   int
 }
 
-func newDispatcher(subscribe func() feed, local func(func(*task.Machine)), removed func(task.Key)) *dispatcher {
-	return &dispatcher{subscribe: subscribe, local: local, removed: removed, waiters: map[task.Key]map[*waiter]struct{}{}}
+const (
+	gatherEntries = 256     // log entries' events that are dispatched together at most
+	maxWaiters    = 1 << 20 // waited-for tasks of all requests under way
+)
+
+func newDispatcher(
+	subscribe func() feed, local func(func(*task.Machine)), removed func(task.Key), changes *watch.Feed,
+) *dispatcher {
+	return &dispatcher{subscribe: subscribe, local: local, removed: removed, changes: changes, waiters: map[task.Key]*waiter{}}
 }
 
 // run dispatches until ctx ends or the store closes.
 func (d *dispatcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		f := d.subscribe()
+		var rev uint64
+		d.local(func(m *task.Machine) { rev = m.Rev() })
+		d.changes.Restart(rev)
 		d.recheck()
 		d.drain(ctx, f)
 		again := f.lagged()
@@ -52,8 +66,13 @@ func (d *dispatcher) drain(ctx context.Context, f feed) {
 			if !ok {
 				return
 			}
+			evs, ok = gather(f, evs)
+			d.changes.Ingest(evs)
 			for i := range evs {
 				d.dispatch(&evs[i])
+			}
+			if !ok {
+				return
 			}
 		case <-ctx.Done():
 			return
@@ -61,8 +80,24 @@ func (d *dispatcher) drain(ctx context.Context, f feed) {
 	}
 }
 
+// gather appends what else is there: under load many entries then cost one wake-up of each watcher.
+func gather(f feed, evs []task.Event) (all []task.Event, open bool) {
+	for range gatherEntries {
+		select {
+		case more, ok := <-f.C:
+			if !ok {
+				return evs, false
+			}
+			evs = append(evs[:len(evs):len(evs)], more...) // the slice is shared with other subscribers
+		default:
+			return evs, true
+		}
+	}
+	return evs, true
+}
+
 func (d *dispatcher) dispatch(e *task.Event) {
-	if e.Task == nil {
+	if e.Task == nil || e.Kind != task.TaskChanged && e.Kind != task.TaskRemoved {
 		return
 	}
 	gone := e.Kind == task.TaskRemoved
@@ -72,190 +107,91 @@ func (d *dispatcher) dispatch(e *task.Event) {
 	}
 	d.mu.Lock()
 	var ws []*waiter
-	for w := range d.waiters[key] {
+	for w := d.waiters[key]; w != nil; w = w.next {
 		ws = append(ws, w)
 	}
 	d.mu.Unlock()
 	for _, w := range ws {
-		w.see(version{task: e.Task, gone: gone})
+		w.see(version{task: e.Task, prev: e.Prev, event: true, gone: gone})
 	}
 }
 
 // recheck shows the present state to everybody who waits: at a (re)subscription events may have been missed.
 func (d *dispatcher) recheck() {
+	var ws []*waiter
 	d.mu.Lock()
-	ws := map[*waiter]task.Key{}
-	for key, set := range d.waiters {
-		for w := range set {
-			ws[w] = key
+	for _, w := range d.waiters {
+		for ; w != nil; w = w.next {
+			ws = append(ws, w)
 		}
 	}
 	d.mu.Unlock()
 	if len(ws) == 0 {
 		return
 	}
-	now := make(map[*waiter]*task.Task, len(ws))
+	now := make([]*task.Task, len(ws))
 	var index uint64
 	d.local(func(m *task.Machine) {
 		index = m.Index()
-		for w, key := range ws {
-			now[w] = m.Task(key)
+		for i, w := range ws {
+			now[i] = m.Task(w.key)
 		}
 	})
-	for w, t := range now {
-		w.see(version{task: t, gone: t == nil, index: index})
+	for i, w := range ws {
+		w.see(version{task: now[i], gone: now[i] == nil, index: index})
 	}
 }
 
 // wait registers a waiter; its stop must be called.
 func (d *dispatcher) wait(key task.Key, until api.Until, since uint64) *waiter {
-	w := &waiter{cond: condition{until: until, since: since}, done: make(chan struct{})}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.waiters[key] == nil {
-		d.waiters[key] = map[*waiter]struct{}{}
-	}
-	d.waiters[key][w] = struct{}{}
-	w.stop = func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.waiters[key], w)
-		if len(d.waiters[key]) == 0 {
-			delete(d.waiters, key)
-		}
-	}
+	w := &waiter{key: key, cond: condition{until: until, since: since}, done: make(chan struct{})}
+	w.ended = func() { close(w.done) }
+	d.add(w)
 	return w
 }
 
-// version is one version of a record, as an event or a read shows it. gone: the record was removed.
-type version struct {
-	task  *task.Task // nil when a read found nothing
-	gone  bool
-	index uint64 // of the read that found nothing
-}
-
-// waiter waits for one task. Versions that arrive before start are kept, those that are older than the state that start
-// was given are dropped: a wait never answers with a state from before the request.
-type waiter struct {
-	stop func()
-	done chan struct{} // closed when the wait is over
-
-	mu      sync.Mutex
-	cond    condition
-	started bool
-	over    bool
-	early   []version
-	last    *task.Task
-	index   uint64 // of the read that start was given
-	gone    bool
-}
-
-// start begins the wait with the state that was read after registering, at an index of the log.
-func (w *waiter) start(t *task.Task, index uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.started = true
-	w.last, w.index = t, index
-	if w.cond.first(t) {
-		w.endLocked()
+// waitMany registers a waiter for each key; ended is called once for each that has ended. Nil if too many wait.
+func (d *dispatcher) waitMany(keys []task.Key, until api.Until, since uint64, ended func()) []*waiter {
+	d.mu.Lock()
+	room := d.count+len(keys) <= maxWaiters
+	d.mu.Unlock()
+	if !room {
+		return nil
 	}
-	for _, v := range w.early {
-		w.takeLocked(v)
+	ws := make([]*waiter, len(keys))
+	for i, key := range keys {
+		ws[i] = &waiter{key: key, cond: condition{until: until, since: since}, ended: ended}
+		d.add(ws[i])
 	}
-	w.early = nil
+	return ws
 }
 
-func (w *waiter) see(v version) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.started {
-		w.early = append(w.early, v)
-		return
+func (d *dispatcher) add(w *waiter) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w.dispatcher = d
+	if w.next = d.waiters[w.key]; w.next != nil {
+		w.next.prev = w
 	}
-	w.takeLocked(v)
+	d.waiters[w.key] = w
+	d.count++
 }
 
-func (w *waiter) takeLocked(v version) {
+// stop takes a waiter out.
+func (w *waiter) stop() {
+	d := w.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w.next != nil {
+		w.next.prev = w.prev
+	}
 	switch {
-	case w.over:
-	case v.task == nil && v.index < w.index:
-		// Nothing was found by a read from before start's: the record did not exist here yet.
-	case v.task == nil:
-		w.gone = true
-		w.endLocked()
-	case v.task.CreatedRev < w.last.CreatedRev:
-		// an earlier record of the same ID
-	case v.task.CreatedRev > w.last.CreatedRev, v.gone:
-		w.gone = true // and perhaps created anew, which is another task
-		w.endLocked()
-	case v.task.Rev > w.last.Rev:
-		prev := w.last
-		w.last = v.task
-		if w.cond.next(prev, v.task) {
-			w.endLocked()
-		}
+	case w.prev != nil:
+		w.prev.next = w.next
+	case w.next != nil:
+		d.waiters[w.key] = w.next
+	default:
+		delete(d.waiters, w.key)
 	}
-}
-
-func (w *waiter) endLocked() {
-	if !w.over {
-		w.over = true
-		close(w.done)
-	}
-}
-
-// outcome says how the wait ended: the version that ended it, or that the record was removed; over is false as long as
-// it goes on.
-func (w *waiter) outcome() (t *task.Task, gone, over bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.last, w.gone, w.over
-}
-
-// condition is what a wait waits for (SPEC W1). A final state ends every wait.
-type condition struct {
-	until api.Until
-	since uint64 // success, failure: an outcome at a rev above it; 0: from now
-}
-
-// first tells whether the state at the beginning ends the wait.
-func (c condition) first(t *task.Task) bool {
-	if c.holds(t) {
-		return true
-	}
-	return c.since > 0 && t.Rev > c.since && c.outcome(t)
-}
-
-// next tells whether a version that replaced prev ends the wait.
-func (c condition) next(prev, t *task.Task) bool {
-	if c.holds(t) {
-		return true
-	}
-	// A version that only moves the next run of a waiting task is no new outcome.
-	fresh := prev.Status == task.Running || prev.Status == task.Created || prev.Attempt != t.Attempt
-	return fresh && t.Rev > c.since && c.outcome(t)
-}
-
-// holds tells whether a version by itself ends the wait.
-func (c condition) holds(t *task.Task) bool {
-	if t.Final() {
-		return true
-	}
-	switch c.until.Kind {
-	case "running":
-		return t.Status == task.Running
-	case "waiting":
-		return t.Status != task.Running
-	case "rev":
-		return t.Rev >= c.until.N
-	case "attempt":
-		n := int64(c.until.N)
-		return t.Attempt > n || t.Attempt == n && t.Status != task.Running
-	}
-	return false
-}
-
-func (c condition) outcome(t *task.Task) bool {
-	return c.until.Kind == "success" && t.Status == task.Success ||
-		c.until.Kind == "failure" && t.Status == task.Failure
+	d.count--
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -43,13 +44,25 @@ func rec(rev uint64, st task.Status, notBefore task.Time, attempt int64) *task.T
 	return &task.Task{Namespace: key.Namespace, ID: key.ID, Rev: rev, CreatedRev: 1, Status: st, NotBefore: notBefore, Attempt: attempt}
 }
 
-func changed(t *task.Task) task.Event { return task.Event{Kind: task.TaskChanged, Task: t} }
+func changed(t *task.Task) task.Event {
+	return task.Event{Kind: task.TaskChanged, Task: t, Rev: t.Rev}
+}
+
+// replaced is a change of which the version before is known, as it is of all but the first.
+func replaced(prev, t *task.Task) task.Event {
+	e := changed(t)
+	e.Prev = prev
+	return e
+}
 
 func inDispatcher(t *testing.T, f func(d *dispatcher, s *script)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		m := task.NewMachine()
-		d := newDispatcher(s.subscribe, func(f func(*task.Machine)) { f(m) }, nil)
+		local := func(f func(*task.Machine)) { f(m) }
+		changes := watch.NewFeed(watch.Config{Local: local, Encode: encodeChange, Entries: 64})
+		defer changes.Close()
+		d := newDispatcher(s.subscribe, local, nil, changes)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { d.run(ctx) })
@@ -57,8 +70,8 @@ func inDispatcher(t *testing.T, f func(d *dispatcher, s *script)) {
 		f(d, s)
 		cancel()
 		wg.Wait()
-		if len(d.waiters) > 0 {
-			t.Errorf("left waiting: %v", d.waiters)
+		if len(d.waiters) > 0 || d.count != 0 {
+			t.Errorf("left waiting: %d, %v", d.count, d.waiters)
 		}
 	})
 }
@@ -78,7 +91,8 @@ func TestWaitConditions(t *testing.T) {
 	retry, again := rec(3, task.Failure, 9, 1), rec(4, task.Running, 0, 2)
 	repeat, moved := rec(5, task.Success, 9, 2), rec(6, task.Success, 10, 2)
 	third, failed := rec(7, task.Running, 0, 3), rec(8, task.Failure, 0, 3)
-	steps := []*task.Task{running, retry, again, repeat, moved, third, failed}
+	retry.Version, again.Version, third.Version = "v", "v", "v"
+	steps := []*task.Task{waiting, running, retry, again, repeat, moved, third, failed}
 	for _, c := range []struct {
 		until string
 		since uint64
@@ -99,6 +113,9 @@ func TestWaitConditions(t *testing.T) {
 		{"success", 0, waiting, 5},
 		{"success", 0, repeat, 8}, // moving the next run is no new outcome; final ends it
 		{"success", 4, moved, 0},
+		{"outcome", 0, waiting, 5}, // a failure that will be retried is none
+		{"outcome", 4, moved, 0},
+		{"outcome", 0, moved, 8},
 		{"rev:4", 0, waiting, 4},
 		{"rev:4", 0, moved, 0},
 		{"attempt:1", 0, waiting, 3},
@@ -112,6 +129,7 @@ func TestWaitConditions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			d.changes.Restart(c.start.Rev) // what was before is no longer known here
 			w := d.wait(key, until, c.since)
 			defer w.stop()
 			w.start(c.start, 0)
@@ -122,7 +140,7 @@ func TestWaitConditions(t *testing.T) {
 				}
 				if next.Rev > c.start.Rev {
 					got = next.Rev
-					s.send(changed(next))
+					s.send(replaced(steps[next.Rev-2], next))
 				}
 			}
 			if !ended(w) || got != c.want {
@@ -161,7 +179,7 @@ func TestEventsFromBeforeTheReadDoNotCount(t *testing.T) {
 }
 
 func TestRemovalEndsEveryWait(t *testing.T) {
-	removed := task.Event{Kind: task.TaskRemoved, Task: rec(2, task.Running, 0, 1)}
+	removed := task.Event{Kind: task.TaskRemoved, Task: rec(2, task.Running, 0, 1), Rev: 3}
 	anew := rec(9, task.Created, 1, 0)
 	anew.CreatedRev = 9
 	for name, e := range map[string]task.Event{"removed": removed, "created anew": changed(anew)} {

@@ -77,17 +77,19 @@ func (f *Feed) isClosed() bool {
 }
 
 // Restart says that changes may have been missed: the next events are those after rev, the state's when it was read
-// after subscribing to them. All subscribers get Reset.
+// after subscribing to them. Subscribers get Reset, but those that are known to have seen everything up to rev.
 func (f *Feed) Restart(rev uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for s := range f.subs {
+		if s.behind || max(s.after, f.ring.top) < rev {
+			s.lost = true
+			s.nudge()
+		}
+	}
 	f.ring.clear(rev)
 	f.beats.stop()
 	f.beats = newBeats()
-	for s := range f.subs {
-		s.lost = true
-		s.nudge()
-	}
 }
 
 // Ingest takes events in. Those of one call wake a subscriber at most once.
@@ -144,12 +146,13 @@ func Outcome(prev, t *task.Task) bool {
 		return false
 	}
 	return prev == nil || prev.Status == task.Running || prev.Status == task.Created ||
-		prev.Attempt != t.Attempt || prev.Status != t.Status || prev.Error != t.Error
+		prev.Attempt != t.Attempt || prev.Status != t.Status ||
+		prev.Error != nil && t.Error != nil && prev.Error.Code != t.Error.Code
 }
 
 // onlyProgress reports whether nothing but the progress of a running attempt is new, and what its lease counts.
 func onlyProgress(prev, t *task.Task) bool {
-	if prev == nil || prev.Status != task.Running || t.Status != task.Running ||
+	if prev == nil || prev.Lease == nil || t.Lease == nil ||
 		prev.Lease.Token != t.Lease.Token || prev.Progress.Equal(t.Progress) {
 		return false
 	}
@@ -178,9 +181,9 @@ func (f *Feed) Wanted() (bool, <-chan struct{}) {
 	return len(f.subs) > 0, f.wanted
 }
 
-// Subscribe follows the changes with a rev above after. If the ring no longer has all of them, or the state has not got
-// there (after is of another history), the subscriber begins with Reset. The caller has seen to it that this node's
-// machine is not merely late.
+// Subscribe follows the changes with a rev above after. If that is 0, or the ring no longer has all of them, or the state
+// has not got there (after is of another history), the subscriber begins with Reset. The caller has seen to it that this
+// node's machine is not merely late.
 func (f *Feed) Subscribe(filter Filter, after uint64) (*Sub, error) {
 	var rev uint64
 	f.config.Local(func(m *task.Machine) { rev = m.Rev() })
@@ -194,7 +197,7 @@ func (f *Feed) Subscribe(filter Filter, after uint64) (*Sub, error) {
 	}
 	s := &Sub{
 		feed: f, filter: filter, wake: make(chan struct{}, 1), after: after, position: after, born: f.ring.next,
-		lost: after < f.ring.floor || after > rev,
+		lost: after < f.ring.floor || after > rev || after == 0 && rev > 0,
 	}
 	if !s.lost {
 		s.from = f.ring.after(after)

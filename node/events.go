@@ -1,0 +1,105 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/watch"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Events implements api.Service (SPEC W3). A subscription without a rev to go on from begins with what changes after
+// everything that was acknowledged before. One with a rev needs no leader, unless this node has not got there: then it
+// waits until it has caught up. A rev that the cluster does not know is of another history: reset.
+func (n *Node) Events(ctx context.Context, r api.EventsRequest) (api.EventStream, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	after, missing := r.After, error(nil)
+	begin := func(m *task.Machine) {
+		if !m.NamespaceExists(r.Namespace) {
+			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
+		}
+		if !r.HasAfter {
+			after = m.Rev()
+		}
+	}
+	here := false
+	n.store.Local(func(m *task.Machine) { here = r.HasAfter && r.After <= m.Rev() })
+	if err := n.read(ctx, readOptions{stale: here}, begin); err != nil {
+		return nil, err
+	}
+	if missing != nil {
+		return nil, missing
+	}
+	sub, err := n.changes.Subscribe(watch.Filter{
+		Namespace: r.Namespace, IDs: r.IDs, Behavior: r.Behavior, Parent: r.Parent, Status: statuses(r.Status),
+	}, after)
+	switch {
+	case errors.Is(err, watch.ErrTooMany):
+		return nil, api.NewError(api.CodeOverloaded, "too many follow events on this node; ask another")
+	case err != nil:
+		return nil, api.NewError(api.CodeNotReady, "this node is stopping; ask another")
+	}
+	return &eventStream{sub}, nil
+}
+
+// eventStream is a subscription in the words of the API.
+type eventStream struct{ sub *watch.Sub }
+
+var eventKinds = map[watch.Kind]string{
+	watch.Task: api.EventTask, watch.Progress: api.EventProgress, watch.Removed: api.EventRemoved, watch.Reset: api.EventReset,
+}
+
+func shown(e watch.Event) api.Event {
+	return api.Event{Kind: eventKinds[e.Kind], Rev: e.ID, Data: e.Data}
+}
+
+// Next implements api.EventStream.
+func (s *eventStream) Next(ctx context.Context) (api.Event, error) {
+	e, err := s.sub.Next(ctx)
+	switch {
+	case errors.Is(err, watch.ErrClosed):
+		return api.Event{}, api.NewError(api.CodeNotReady, "this node is stopping; ask another")
+	case err != nil:
+		return api.Event{}, err
+	}
+	return shown(e), nil
+}
+
+// Try returns the next event if it is there: the HTTP handler writes several at once.
+func (s *eventStream) Try() (api.Event, bool) {
+	e, ok := s.sub.Try()
+	return shown(e), ok
+}
+
+// Position implements api.EventStream.
+func (s *eventStream) Position() uint64 { return s.sub.Position() }
+
+// Close implements api.EventStream.
+func (s *eventStream) Close() { s.sub.Close() }
+
+// encodeChange makes the JSON of an event. Estimates that age, such as when a lease can be lost, are not in it: it is
+// made once and told to whoever comes.
+func encodeChange(c *watch.Change) []byte {
+	var v any = struct{}{}
+	switch c.Kind {
+	case watch.Task:
+		v = api.TaskEvent{Task: view{}.task(c.Task)}
+	case watch.Progress:
+		v = api.ProgressEvent{Namespace: c.Task.Namespace, ID: c.Task.ID, Attempt: c.Task.Attempt, Progress: asJSON(c.Progress)}
+	case watch.Removed:
+		v = api.RemovedEvent{Namespace: c.Task.Namespace, ID: c.Task.ID, Rev: c.Rev}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("node: event of task %s: %v", c.Task.ID, err)) // payloads are checked when they come in
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}

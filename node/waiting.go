@@ -1,0 +1,141 @@
+package node
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// waitTask answers as soon as the condition holds, else with the current state at the end of the wait (SPEC W1).
+func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*api.Task, error) {
+	until, err := api.ParseUntil(o.Until)
+	if err != nil {
+		return nil, err
+	}
+	w := n.events.wait(key, until, o.Since)
+	defer w.stop()
+	var now *task.Task
+	var index uint64
+	missing := error(nil)
+	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
+		index = m.Index()
+		if now = m.Task(key); now == nil {
+			missing = notFound(m, key)
+		}
+	})
+	if err != nil || missing != nil {
+		return nil, firstError(err, missing)
+	}
+	w.start(now, index)
+	if _, err := n.pause(ctx, o.Wait, w.done); err != nil {
+		return nil, err
+	}
+	t, gone, over := w.outcome()
+	var reply *api.Task
+	n.store.Local(func(m *task.Machine) {
+		if !over {
+			if t = m.Task(key); t == nil {
+				gone = true
+			}
+		}
+		api.SetIndex(ctx, m.Index())
+		reply = view{m}.task(t)
+	})
+	if gone {
+		return nil, api.NewError(api.CodeRemoved, "task %s was removed", key.ID)
+	}
+	return reply, nil
+}
+
+// pause waits for done, at most for d: timedOut then.
+func (n *Node) pause(ctx context.Context, d time.Duration, done <-chan struct{}) (timedOut bool, err error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return false, nil
+	case <-timer.C:
+		return true, nil
+	case <-ctx.Done():
+		return false, api.NewError(api.CodeNotReady, "the wait was ended: %v", context.Cause(ctx))
+	case <-n.closing:
+		return false, api.NewError(api.CodeNotReady, "this node is stopping; ask another")
+	}
+}
+
+// WaitTasks implements api.Service (SPEC W2). A task that is removed meanwhile ends its wait like a final state.
+func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	until, err := api.ParseUntil(r.Until)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]task.Key, len(r.IDs))
+	for i, id := range r.IDs {
+		keys[i] = task.Key{Namespace: r.Namespace, ID: id}
+	}
+	enough := int64(1)
+	if r.Mode == "all" {
+		enough = int64(len(keys))
+	}
+	done := make(chan struct{})
+	var ended atomic.Int64
+	ws := n.events.waitMany(keys, until, r.Since, func() {
+		if ended.Add(1) == enough {
+			close(done)
+		}
+	})
+	if ws == nil {
+		return nil, api.NewError(api.CodeOverloaded, "more than %d tasks are waited for on this node", maxWaiters)
+	}
+	defer func() {
+		for _, w := range ws {
+			w.stop()
+		}
+	}()
+	if err := n.startAll(ctx, r, ws); err != nil {
+		return nil, err
+	}
+	timedOut, err := n.pause(ctx, time.Duration(*r.Timeout), done)
+	if err != nil {
+		return nil, err
+	}
+	reply := &api.WaitReply{Tasks: make([]*api.Task, len(ws)), TimedOut: timedOut && ended.Load() < enough}
+	n.store.Local(func(m *task.Machine) {
+		api.SetIndex(ctx, m.Index())
+		for i, w := range ws {
+			last, gone, _ := w.outcome()
+			if t := m.Task(w.key); !gone && t != nil && t.CreatedRev == last.CreatedRev {
+				reply.Tasks[i] = view{m}.task(t)
+			}
+		}
+	})
+	return reply, nil
+}
+
+// startAll starts the waiters with one read of the state.
+func (n *Node) startAll(ctx context.Context, r api.WaitRequest, ws []*waiter) error {
+	now := make([]*task.Task, len(ws))
+	var index uint64
+	missing := error(nil)
+	err := n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
+		index = m.Index()
+		for i, w := range ws {
+			if now[i] = m.Task(w.key); now[i] == nil {
+				missing = firstError(missing, notFound(m, w.key))
+			}
+		}
+	})
+	if err := firstError(err, missing); err != nil {
+		return err
+	}
+	for i, w := range ws {
+		w.start(now[i], index)
+	}
+	return nil
+}
