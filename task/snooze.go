@@ -5,7 +5,7 @@ type Snooze struct {
 	Key        Key      `cbor:"1,keyasint"`
 	Token      uint64   `cbor:"2,keyasint"`
 	Seq        uint64   `cbor:"3,keyasint"`
-	At         Time     `cbor:"4,keyasint,omitempty"` // 0: now + 1 s
+	At         Time     `cbor:"4,keyasint,omitempty"` // 0: now + 1 s, or at once if the node of its worker is drained
 	Checkpoint *Payload `cbor:"5,keyasint,omitempty"`
 
 	External bool `cbor:"6,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
@@ -25,6 +25,9 @@ func (c Snooze) apply(m *Machine) Result {
 	at := c.At
 	if at <= 0 {
 		at = later(m.now, snoozeDefault)
+		if m.drained[r.task.Lease.Node] {
+			at = m.now // somebody else can have it now
+		}
 	}
 	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, c.Checkpoint)}
 }
