@@ -13,6 +13,7 @@ var arrows = map[string][]string{
 	"abi":       {},
 	"api":       {"task"},
 	"blob":      {"internal/mux"},
+	"extworker": {"api"},
 	"raftstore": {"task", "task/wire", "internal/mux"},
 	"runtime":   {"abi", "runtime/wasmbin"},
 	"task":      {"task/records"},

@@ -10,6 +10,8 @@ import (
 // time and is how virtual time passes: function literals given to synctest.Test, or to a helper of the same package
 // that gets there, need no entry.
 var sleeps = exceptions{
+	"extworker/cluster_test.go:bench.after":                     "the bench is a bubble: goes to a point of virtual time",
+	"extworker/cluster_test.go:bench.ended":                     "the bench is a bubble: looks again a moment later",
 	"worker/hub_test.go:hub.serve":                              "the hub lives in the test's bubble: a slow answer in virtual time",
 	"worker/hub_test.go:bench.at":                               "the bench is a bubble: goes to a point of virtual time",
 	"worker/session_test.go:TestLongLossStopsGuestsInTheMargin": "a guest that is slow to die, run in the bubble",

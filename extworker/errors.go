@@ -1,0 +1,82 @@
+package extworker
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// failure is an error with what the cluster should make of it.
+type failure struct {
+	err       error
+	code      string
+	permanent bool
+	at        time.Time
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// snooze is no failure: another run is asked for.
+type snooze struct{ at time.Time }
+
+func (s *snooze) Error() string { return "extworker: snooze" }
+
+// Permanent marks an error that no retry can mend.
+func Permanent(err error) error { return &failure{err: err, permanent: true} }
+
+// Code gives an error a code of the program's own, [a-z0-9_.-]{1,64}, instead of HANDLER_ERROR (SPEC T5).
+func Code(err error, code string) error { return &failure{err: err, code: code} }
+
+// RetryAt says when to retry, whatever the behavior's policy says (SPEC R4).
+func RetryAt(err error, at time.Time) error { return &failure{err: err, at: at} }
+
+// Snooze ends the attempt without an outcome and asks for another one at a time, which counts nowhere (SPEC R5). The zero
+// time means in a second.
+func Snooze(at time.Time) error { return &snooze{at} }
+
+// maxMessage bounds what is sent of an error's text, in bytes.
+const maxMessage = api.MaxMessage
+
+// reportOf is the report of a failed attempt: what its errors say, the outermost first.
+func reportOf(err error) (e *api.ReportError, at time.Time) {
+	e = &api.ReportError{Message: clip(err.Error())}
+	for next := err; next != nil; {
+		f, ok := errors.AsType[*failure](next)
+		if !ok {
+			break
+		}
+		if e.Code == "" {
+			e.Code = f.code
+		}
+		if f.permanent {
+			e.Retryable = new(false)
+		}
+		if at.IsZero() {
+			at = f.at
+		}
+		next = f.err
+	}
+	if e.Retryable != nil {
+		at = time.Time{} // permanent: there is no next time
+	}
+	return e, at
+}
+
+// clip bounds a text and makes it UTF-8.
+func clip(s string) string {
+	if len(s) > maxMessage {
+		s = s[:maxMessage]
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+// passing tells whether an error may be gone when the call is made again: of the network, of a cluster without a leader
+// or with too much to do. Sending again is safe for every call of a worker (SPEC H4, L3).
+func passing(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return !ok || e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
+}

@@ -1,0 +1,125 @@
+package extworker
+
+import (
+	"context"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// finisher reports outcomes: one call at a time, and what ends during it goes together with the next.
+type finisher struct {
+	client Client
+	queue  chan finishing
+	end    context.Context // no call is made again after it
+}
+
+type finishing struct {
+	r    api.FinishRequest
+	done chan error
+}
+
+// How calls that may pass are made again, and how long one may take.
+const (
+	pauseMin    = 50 * time.Millisecond
+	pauseMax    = 2 * time.Second
+	callTimeout = 10 * time.Second
+	// insistFor is how long a report is made again: longer than an election takes. After it the lease runs out.
+	insistFor = time.Minute
+)
+
+// finish reports an outcome and returns once the cluster has taken it, or why it did not.
+func (f *finisher) finish(r api.FinishRequest) error {
+	x := finishing{r, make(chan error, 1)}
+	f.queue <- x
+	return <-x.done
+}
+
+// run reports until the queue is closed.
+func (f *finisher) run() {
+	for x := range f.queue {
+		xs := f.more([]finishing{x})
+		if len(xs) == 1 {
+			x.done <- insist(f.end, func(ctx context.Context) error {
+				_, err := f.client.Finish(ctx, x.r)
+				return err
+			})
+			continue
+		}
+		f.many(xs)
+	}
+}
+
+// more takes what is there.
+func (f *finisher) more(xs []finishing) []finishing {
+	for len(xs) < api.MaxReports {
+		select {
+		case x, ok := <-f.queue:
+			if !ok {
+				return xs
+			}
+			xs = append(xs, x)
+		default:
+			return xs
+		}
+	}
+	return xs
+}
+
+// many reports several outcomes at once; those whose own answer is one that may pass are sent again.
+func (f *finisher) many(xs []finishing) {
+	err := insist(f.end, func(ctx context.Context) error {
+		rs := make([]api.FinishRequest, len(xs))
+		for i := range xs {
+			rs[i] = xs[i].r
+		}
+		results, err := f.client.FinishMany(ctx, rs)
+		if err != nil {
+			return err
+		}
+		var left []finishing
+		for i, x := range xs {
+			switch {
+			case i >= len(results):
+				x.done <- api.NewError(api.CodeInternal, "no answer to the report")
+			case results[i].Error == nil:
+				x.done <- nil
+			case passing(results[i].Error):
+				left, err = append(left, x), results[i].Error
+			default:
+				x.done <- results[i].Error
+			}
+		}
+		xs = left
+		return err
+	})
+	for _, x := range xs {
+		x.done <- err
+	}
+}
+
+// insist makes a call again as long as its error is one that may pass, for insistFor and not after end.
+func insist(end context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(end, insistFor)
+	defer cancel()
+	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+		cctx, done := context.WithTimeout(ctx, callTimeout)
+		err := call(cctx)
+		done()
+		if err == nil || !passing(err) || !sleep(ctx, pause) {
+			return err
+		}
+	}
+}
+
+// sleep waits for d; false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

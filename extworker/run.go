@@ -1,0 +1,149 @@
+package extworker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// outcome is what a handler returned.
+type outcome struct {
+	result any
+	err    error
+}
+
+// run runs the handler for one leased task and reports what came out.
+func (w *Worker) run(parent context.Context, leased *api.Task) {
+	t := &Task{Task: leased, w: w, news: make(chan struct{}, 1)}
+	t.lease = time.Duration(leased.Lease.LeaseMS) * time.Millisecond
+	t.deadline = time.Now().Add(t.lease) // it was given before the answer was on its way; how long before, nobody can tell
+	var ctx context.Context
+	ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(parent))
+	defer t.cancel(nil)
+	t.calls, t.drop = context.WithCancelCause(context.WithoutCancel(parent))
+	defer t.drop(nil)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		t.keep()
+	}()
+	returned := make(chan outcome, 1)
+	w.handlers.Go(func() { returned <- w.handle(ctx, t) })
+	var out outcome
+	select {
+	case out = <-returned:
+	case <-w.kill:
+		t.cancel(ErrStopping)
+		timer := time.NewTimer(killTime)
+		select {
+		case out = <-returned:
+		case <-timer.C:
+			out.err = ErrStopping
+			w.stuck.Add(1)
+		}
+		timer.Stop()
+	}
+	cause := context.Cause(ctx)
+	t.drop(nil)
+	<-kept
+	if errors.Is(cause, ErrHalt) || out.err != nil && errors.Is(cause, ErrLost) {
+		w.cfg.Logger.Warn("dropped an attempt", "task", t.ID, "cause", cause, "err", out.err)
+		return
+	}
+	w.report(t, out, cause)
+}
+
+// handle calls the handler; a panic is an error of it.
+func (w *Worker) handle(ctx context.Context, t *Task) (out outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.cfg.Logger.Error("the handler panicked", "task", t.ID, "panic", p, "stack", string(debug.Stack()))
+			out = outcome{err: fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	out.result, out.err = w.cfg.Handler(ctx, t)
+	return out
+}
+
+// report says what came out, again and again until the cluster has taken it or refused it.
+func (w *Worker) report(t *Task, out outcome, cause error) {
+	t.mu.Lock()
+	t.seq++
+	seq, again, progress := t.seq, t.again, t.progress
+	t.mu.Unlock()
+	if s, ok := errors.AsType[*snooze](out.err); ok {
+		w.snooze(t, seq, s.at)
+		return
+	}
+	if out.err != nil && errors.Is(cause, ErrStopping) {
+		// Due at once: since a time of the cluster's own clock that has passed.
+		at := time.UnixMilli(1)
+		if t.StartedAt != nil {
+			at = t.StartedAt.Time
+		}
+		w.snooze(t, seq, at)
+		return
+	}
+	r := api.FinishRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq}
+	if out.err != nil {
+		r.Error, again = reportOf(out.err)
+	} else if err := setResult(&r, out.result, progress); err != nil {
+		r.Error, again = reportOf(Permanent(fmt.Errorf("the result: %w", err)))
+	}
+	if !again.IsZero() {
+		r.AgainAt = &api.Time{Time: again}
+	}
+	err := w.finisher.finish(r)
+	if err != nil && r.Error == nil && api.CodeOf(err) != api.CodeHalt {
+		// The result is not one that the behavior takes: that is the handler's failure.
+		w.cfg.Logger.Error("the result was refused", "task", t.ID, "err", err)
+		t.mu.Lock()
+		t.seq++
+		r.Seq = t.seq
+		t.mu.Unlock()
+		r.Result, r.ResultBase64, r.AgainAt = nil, nil, nil
+		r.Error, _ = reportOf(Permanent(fmt.Errorf("the result was refused: %w", err)))
+		err = w.finisher.finish(r)
+	}
+	if err != nil {
+		w.cfg.Logger.Warn("a report was refused", "task", t.ID, "err", err)
+	}
+}
+
+// setResult fills in what a handler returned; without a result, progress that was not sent yet.
+func setResult(r *api.FinishRequest, result any, progress json.RawMessage) error {
+	switch v := result.(type) {
+	case nil:
+		r.Result = progress
+	case json.RawMessage:
+		r.Result = v
+	case []byte:
+		r.ResultBase64 = append([]byte{}, v...) // not nil: no bytes are a result too
+	default:
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		r.Result = b
+	}
+	return nil
+}
+
+func (w *Worker) snooze(t *Task, seq uint64, at time.Time) {
+	r := api.SnoozeRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq}
+	if !at.IsZero() {
+		r.AgainAt = &api.Time{Time: at}
+	}
+	err := insist(w.finisher.end, func(ctx context.Context) error {
+		_, err := w.cfg.Client.Snooze(ctx, r)
+		return err
+	})
+	if err != nil {
+		w.cfg.Logger.Warn("a snooze was refused", "task", t.ID, "err", err)
+	}
+}
