@@ -1,0 +1,103 @@
+package raftstore
+
+import "github.com/taskrt/taskrt/task"
+
+// sizeBase is about what tags, numbers and the origin of a command take.
+const sizeBase = 64
+
+// commandSize estimates the encoded size of a command: exact where it can be large.
+func commandSize(c task.Command) int {
+	switch c := c.(type) {
+	case task.Submit:
+		return submitSize(&c)
+	case task.Finish:
+		return finishSize(&c)
+	case task.Beat:
+		return sizeBase + keySize(c.Key) + payloadSize(c.Progress, c.Checkpoint)
+	case task.Snooze:
+		return sizeBase + keySize(c.Key) + payloadSize(c.Checkpoint)
+	case task.Assign:
+		return sizeBase + keySize(c.Key)
+	case task.Activate:
+		n := sizeBase + len(c.Module.Manifest) + len(c.Module.Digest) + len(c.Module.Version)
+		for _, a := range c.Behaviors {
+			n += len(a.Name) + policySize(&a.Policy)
+		}
+		return n
+	case task.PutBehavior:
+		return sizeBase + len(c.Name) + len(c.Version) + policySize(&c.Policy)
+	case task.Txn:
+		return txnSize(&c)
+	case task.StoreUpdate:
+		n := sizeBase + len(c.Namespace) + 32*(len(c.Adds)+len(c.Changes)) + 9*(len(c.Deletes)+len(c.Depends))
+		for i := range c.Adds {
+			n += len(c.Adds[i].Group) + len(c.Adds[i].Data)
+		}
+		for i := range c.Changes {
+			n += len(c.Changes[i].Data)
+		}
+		return n
+	case task.StoreClaim:
+		return sizeBase + len(c.Namespace) + len(c.Group) + 9*len(c.Depends)
+	}
+	return 4 * sizeBase
+}
+
+func keySize(k task.Key) int { return len(k.Namespace) + len(k.ID) }
+
+func payloadSize(ps ...*task.Payload) (n int) {
+	for _, p := range ps {
+		if p != nil {
+			n += len(p.Data)
+		}
+	}
+	return n
+}
+
+func labelsSize(labels []task.Label) (n int) {
+	for _, l := range labels {
+		n += len(l.Name) + len(l.Value) + 4
+	}
+	return n
+}
+
+func submitSize(c *task.Submit) int {
+	return sizeBase + len(c.Namespace) + len(c.ID) + len(c.Behavior) + len(c.ConcurrencyKey) + payloadSize(&c.Params) + labelsSize(c.Labels)
+}
+
+func finishSize(c *task.Finish) int {
+	n := sizeBase + keySize(c.Key) + payloadSize(&c.Result)
+	if c.Error != nil {
+		n += len(c.Error.Code) + len(c.Error.Message) + payloadSize(&c.Error.Details)
+	}
+	return n
+}
+
+func policySize(p *task.Policy) int {
+	n := 256 + len(p.Description) + len(p.ParamsSchema) + len(p.ResultSchema) + len(p.ConcurrencyKey)
+	for _, pointer := range p.IDFrom {
+		n += len(pointer)
+	}
+	return n
+}
+
+func txnSize(c *task.Txn) int {
+	n := sizeBase + len(c.Namespace)
+	for i := range c.Depends {
+		n += sizeBase/2 + len(c.Depends[i].ID)
+	}
+	for i := range c.Submits {
+		n += submitSize(&c.Submits[i])
+	}
+	for i := range c.Updates {
+		u := &c.Updates[i]
+		n += sizeBase + len(u.ID) + len(u.ConcurrencyKey) + payloadSize(u.Params) + labelsSize(u.Labels)
+	}
+	for i := range c.Finishes {
+		n += finishSize(&c.Finishes[i])
+	}
+	for i := range c.Deletes {
+		n += sizeBase/2 + len(c.Deletes[i].ID)
+	}
+	return n
+}
