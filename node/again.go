@@ -43,11 +43,12 @@ func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 		Namespace: key.Namespace, ID: key.ID, IfExists: "resubmit",
 		NotBefore: r.NotBefore, Delay: r.Delay, Deadline: r.Deadline, Params: r.Params, ParamsBase64: r.ParamsBase64,
 	}
+	c := checks{n: n}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) {
 		cmd := submitOf(&asked)
 		cmd.Existing = true
 		if cmd.HasParams {
-			p, err := n.existingParams(ctx, key, cmd.Params)
+			p, err := c.existingParams(ctx, key, cmd.Params)
 			if err != nil {
 				return nil, err
 			}
@@ -70,35 +71,25 @@ type checkedParams struct {
 
 // existingParams checks new params of a task. Without them a behavior that is gone is no reason to refuse (SPEC I5);
 // with them it is: nobody can say whether they are right.
-func (n *Node) existingParams(ctx context.Context, key task.Key, p task.Payload) (checkedParams, error) {
-	t, err := n.existing(ctx, key)
-	if err != nil {
-		return checkedParams{}, err
-	}
-	b, err := n.behavior(ctx, key.Namespace, t.Behavior)
-	if err != nil {
-		return checkedParams{}, err
-	}
-	v, ok := b.Find("")
-	if !ok {
-		return checkedParams{}, api.NewError(api.CodeBehaviorNotFound, "%s has no active version", t.Behavior)
-	}
-	k, err := n.checkParams(b, v, p)
-	return checkedParams{b.Name, b.Rev, k}, err
-}
-
-// existing finds a task; only a linearizable read makes it a 404 (SPEC W4).
-func (n *Node) existing(ctx context.Context, key task.Key) (*task.Task, error) {
-	var t *task.Task
-	n.store.Local(func(m *task.Machine) { t = m.Task(key) })
-	if t != nil {
-		return t, nil
-	}
-	missing := error(nil)
-	err := n.read(ctx, readOptions{}, func(m *task.Machine) {
-		if t = m.Task(key); t == nil {
-			missing = notFound(m, key)
+func (c *checks) existingParams(ctx context.Context, key task.Key, p task.Payload) (checked checkedParams, err error) {
+	err = c.twice(ctx, func() error {
+		var t *task.Task
+		missing := error(nil)
+		c.n.store.Local(func(m *task.Machine) {
+			if t = m.Task(key); t == nil {
+				missing = notFound(m, key)
+			}
+		})
+		if t == nil {
+			return missing
 		}
+		b, v, err := c.n.active(key.Namespace, t.Behavior)
+		if err != nil {
+			return err
+		}
+		k, err := c.n.checkParams(b, v, p)
+		checked = checkedParams{b.Name, b.Rev, k}
+		return err
 	})
-	return t, firstError(err, missing)
+	return checked, err
 }

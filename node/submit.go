@@ -11,7 +11,8 @@ import (
 
 // Submit implements api.Service.
 func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
-	res, err := n.proposeValid(ctx, func() (task.Command, error) { return n.prepare(ctx, &r) })
+	c := checks{n: n}
+	res, err := n.proposeValid(ctx, func() (task.Command, error) { return c.prepare(ctx, &r) })
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 	if err := api.CheckBatch(rs); err != nil {
 		return nil, err
 	}
-	b := batch{n: n, rs: rs, out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs))}
+	b := batch{checks: checks{n: n}, rs: rs, out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs))}
 	for i := range rs {
 		b.todo = append(b.todo, i)
 	}
@@ -54,7 +55,7 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 
 // batch is a SubmitBatch under way.
 type batch struct {
-	n    *Node
+	checks
 	rs   []api.SubmitRequest
 	out  []api.SubmitResult
 	cmds []task.Command // of this round, nil for what is answered; its place is what an idempotency key knows a task by
@@ -74,7 +75,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 	left := false
 	for _, i := range b.todo {
 		b.cmds[i] = nil
-		cmd, err := b.n.prepare(ctx, &b.rs[i])
+		cmd, err := b.prepare(ctx, &b.rs[i])
 		if err != nil {
 			if b.out[i].Error = asError(err); first && b.out[i].Error.Status >= 500 {
 				return b.out[i].Error
@@ -116,18 +117,43 @@ func (b *batch) round(ctx context.Context, first bool) error {
 	return nil
 }
 
-// prepare checks a request against everything that can be known before proposing, and draws the ID (SPEC I1, I2).
-func (n *Node) prepare(ctx context.Context, r *api.SubmitRequest) (task.Submit, error) {
-	if err := r.Check(); err != nil {
-		return task.Submit{}, err
+// checks looks at the parts of one request before they are proposed. This node's state may be behind: a behavior, or a
+// version that takes other params, may have been activated through another node a moment ago. So what this state refuses
+// is looked at again after asking the cluster, once for all parts (SPEC W4).
+type checks struct {
+	n     *Node
+	fresh bool
+}
+
+func (c *checks) twice(ctx context.Context, check func() error) error {
+	err := check()
+	if err == nil || c.fresh {
+		return err
 	}
-	b, err := n.behavior(ctx, r.Namespace, r.Behavior)
+	if err := c.n.catchUp(ctx); err != nil {
+		return err
+	}
+	c.fresh = true
+	return check()
+}
+
+// prepare checks a request against everything that can be known before proposing, and draws the ID (SPEC I1, I2).
+func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Submit, err error) {
+	if err := r.Check(); err != nil {
+		return cmd, err
+	}
+	err = c.twice(ctx, func() (err error) {
+		cmd, err = c.n.submitNow(r)
+		return err
+	})
+	return cmd, err
+}
+
+// submitNow is the command of a request that is right by itself, by the state that this node has.
+func (n *Node) submitNow(r *api.SubmitRequest) (task.Submit, error) {
+	b, v, err := n.active(r.Namespace, r.Behavior)
 	if err != nil {
 		return task.Submit{}, err
-	}
-	v, ok := b.Find("")
-	if !ok {
-		return task.Submit{}, api.FieldError(api.CodeBehaviorNotFound, "behavior", "%s has no active version", r.Behavior)
 	}
 	cmd := submitOf(r)
 	cmd.BehaviorRev = b.Rev
@@ -219,25 +245,19 @@ func ifExists(s string) task.IfExists {
 	return task.Join
 }
 
-// behavior finds a behavior. One that this node does not know may have been pushed through another a moment ago: only a
-// linearizable read makes it a 404 (SPEC W4, I5).
-func (n *Node) behavior(ctx context.Context, namespace, name string) (*task.Behavior, error) {
-	var b *task.Behavior
-	n.store.Local(func(m *task.Machine) { b = m.Behavior(namespace, name) })
-	if b != nil {
-		return b, nil
-	}
+// active finds a behavior and its active version in this node's state.
+func (n *Node) active(namespace, name string) (b *task.Behavior, v *task.Version, err error) {
 	known := false
-	err := n.read(ctx, readOptions{}, func(m *task.Machine) {
-		b, known = m.Behavior(namespace, name), m.NamespaceExists(namespace)
-	})
+	n.store.Local(func(m *task.Machine) { b, known = m.Behavior(namespace, name), m.NamespaceExists(namespace) })
 	switch {
-	case err != nil:
-		return nil, err
 	case !known:
-		return nil, api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", namespace)
+		return nil, nil, api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", namespace)
 	case b == nil:
-		return nil, api.FieldError(api.CodeBehaviorNotFound, "behavior", "no behavior %s", name)
+		return nil, nil, api.FieldError(api.CodeBehaviorNotFound, "behavior", "no behavior %s", name)
 	}
-	return b, nil
+	v, ok := b.Find("")
+	if !ok {
+		return nil, nil, api.FieldError(api.CodeBehaviorNotFound, "behavior", "%s has no active version", name)
+	}
+	return b, v, nil
 }

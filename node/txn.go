@@ -15,7 +15,8 @@ func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error)
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	res, err := n.proposeValid(ctx, func() (task.Command, error) { return n.txnOf(ctx, &r) })
+	c := checks{n: n}
+	res, err := n.proposeValid(ctx, func() (task.Command, error) { return c.txnOf(ctx, &r) })
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error)
 }
 
 // txnOf is the command of a request that has been checked.
-func (n *Node) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, error) {
+func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, error) {
 	cmd := task.Txn{Namespace: r.Namespace}
 	for _, d := range r.Depends {
 		cmd.Depends = append(cmd.Depends, task.TxnDepend{ID: d.ID, Rev: d.Rev, Token: d.Token})
@@ -37,20 +38,20 @@ func (n *Node) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, erro
 	for i := range r.Submit {
 		s := r.Submit[i]
 		s.Namespace = r.Namespace
-		part, err := n.prepare(ctx, &s)
+		part, err := c.prepare(ctx, &s)
 		if err != nil {
 			return nil, partError("submit", i, err)
 		}
 		cmd.Submits = append(cmd.Submits, part)
 	}
 	for i := range r.Update {
-		part, err := n.txnUpdate(ctx, r.Namespace, &r.Update[i])
+		part, err := c.txnUpdate(ctx, r.Namespace, &r.Update[i])
 		if err != nil {
 			return nil, partError("update", i, err)
 		}
 		cmd.Updates = append(cmd.Updates, part)
 	}
-	check := reports{n: n}
+	check := reports{n: c.n}
 	for i := range r.Finish {
 		f := r.Finish[i]
 		f.Namespace = r.Namespace
@@ -82,32 +83,32 @@ func partError(list string, i int, err error) error {
 // params with. Should the task be there when the transaction is applied, it is checked and proposed again.
 const noSuchTask = math.MaxUint64
 
-func (n *Node) txnUpdate(ctx context.Context, namespace string, u *api.TxnUpdate) (task.TxnUpdate, error) {
-	c := task.TxnUpdate{ID: u.ID, Rev: u.Rev, Labels: labelsOf(u.Labels), HasLabels: u.Labels != nil}
+func (c *checks) txnUpdate(ctx context.Context, namespace string, u *api.TxnUpdate) (task.TxnUpdate, error) {
+	cmd := task.TxnUpdate{ID: u.ID, Rev: u.Rev, Labels: labelsOf(u.Labels), HasLabels: u.Labels != nil}
 	if u.NotBefore != nil {
-		c.NotBefore = new(timeValue(u.NotBefore))
+		cmd.NotBefore = new(timeValue(u.NotBefore))
 	}
 	if u.Delay != nil {
-		c.Delay = new(delayMillis(*u.Delay))
+		cmd.Delay = new(delayMillis(*u.Delay))
 	}
 	if u.Deadline != nil {
-		c.Deadline = new(timeValue(u.Deadline))
+		cmd.Deadline = new(timeValue(u.Deadline))
 	}
 	if u.Priority != nil {
-		c.Priority = new(int8(*u.Priority))
+		cmd.Priority = new(int8(*u.Priority))
 	}
 	if u.Params == nil && u.ParamsBase64 == nil {
-		return c, nil
+		return cmd, nil
 	}
-	c.Params = new(payloadOf(u.Params, u.ParamsBase64))
-	p, err := n.existingParams(ctx, task.Key{Namespace: namespace, ID: u.ID}, *c.Params)
+	cmd.Params = new(payloadOf(u.Params, u.ParamsBase64))
+	p, err := c.existingParams(ctx, task.Key{Namespace: namespace, ID: u.ID}, *cmd.Params)
 	switch api.CodeOf(err) {
 	case "":
-		c.BehaviorRev, c.ConcurrencyKey = p.rev, p.key
-		return c, err
+		cmd.BehaviorRev, cmd.ConcurrencyKey = p.rev, p.key
+		return cmd, err
 	case api.CodeTaskNotFound:
-		c.BehaviorRev = noSuchTask
-		return c, nil
+		cmd.BehaviorRev = noSuchTask
+		return cmd, nil
 	}
-	return c, err
+	return cmd, err
 }
