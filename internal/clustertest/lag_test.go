@@ -20,6 +20,14 @@ func TestChecksOfANodeThatIsBehind(t *testing.T) {
 		known := c.SubmitRequest(late, api.SubmitRequest{Behavior: "job", ID: "known", Params: []byte(`{"old":1}`), Delay: new(api.Duration(time.Hour))}).Task
 		c.Net.Delay(c.Members[leader].Addr, c.Members[late].Addr, 80*time.Millisecond)
 		n := c.Node(late)
+		// relapse makes the other params right again, lets n see that, and then activates a version that n does not see yet.
+		relapse := func(names [2]string, description string) {
+			v := pushAs(c, leader, "echo", schema(names[0]))
+			if d, err := n.Behavior(t.Context(), "", "job"); err != nil || d.Version != v {
+				t.Fatalf("%+v, %v", d, err)
+			}
+			pushAs(c, leader, "echo", schema(names[1])+`,"description":"`+description+`"`)
+		}
 		for round, names := range [][2]string{{"old", "new"}, {"new", "old"}} {
 			pushAs(c, leader, "echo", schema(names[1]))
 			was, is := []byte(`{"`+names[0]+`":1}`), []byte(`{"`+names[1]+`":1}`)
@@ -30,21 +38,18 @@ func TestChecksOfANodeThatIsBehind(t *testing.T) {
 			} else if reply.Outcome != "created" && round == 0 {
 				t.Errorf("outcome %s", reply.Outcome)
 			}
-			pushAs(c, leader, "echo", schema(names[0]))
-			pushAs(c, leader, "echo", schema(names[1])+`,"description":"again"`)
+			relapse(names, "again")
 			if reply, err := n.Submit(t.Context(), api.SubmitRequest{Behavior: "job", Params: was}); api.CodeOf(err) != api.CodeParamsSchema {
 				t.Errorf("round %d: what it does not take: %+v, %v", round, reply, err)
 			}
-			pushAs(c, leader, "echo", schema(names[0]))
-			pushAs(c, leader, "echo", schema(names[1])+`,"description":"and again"`)
+			relapse(names, "and again")
 			out, err := n.SubmitBatch(t.Context(), []api.SubmitRequest{
 				{Behavior: "job", ID: "batch-a", Params: was}, {Behavior: "job", ID: "batch-b", Params: is}, {Behavior: "nosuch"},
 			})
 			if err != nil || api.CodeOf(out[0].Error) != api.CodeParamsSchema || out[1].Error != nil || api.CodeOf(out[2].Error) != api.CodeBehaviorNotFound {
 				t.Errorf("round %d: batch: %+v, %v", round, out, err)
 			}
-			pushAs(c, leader, "echo", schema(names[0]))
-			pushAs(c, leader, "echo", schema(names[1])+`,"description":"and again and again"`)
+			relapse(names, "and again and again")
 			if reply, err := n.Resubmit(t.Context(), api.ResubmitRequest{ID: known.ID, Params: was}); api.CodeOf(err) != api.CodeParamsSchema {
 				t.Errorf("round %d: resubmit: %+v, %v", round, reply, err)
 			}
