@@ -324,6 +324,8 @@ func met(u api.Until, t *task.Task, since uint64) bool {
 		return t.Status == task.Success && t.Rev > since
 	case u.Kind == "failure":
 		return t.Status == task.Failure && t.Rev > since
+	case u.Kind == "outcome":
+		return outcome && t.Rev > since && (t.Status == task.Success || t.Version == "")
 	case u.Kind == "rev":
 		return t.Rev >= u.N
 	case u.Kind == "attempt":
