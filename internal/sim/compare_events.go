@@ -16,10 +16,11 @@ func (r *Run) compareNextTick() error {
 	var wantLease task.LeaseTime
 	for _, t := range r.model.Tasks {
 		deadline, sweep := r.model.Times(t)
-		for _, at := range []task.Time{t.NotBefore, deadline, sweep} {
-			if at == t.NotBefore && at != deadline && at <= r.model.Now {
-				continue // due already: no Tick needed
-			}
+		due := t.NotBefore
+		if due <= r.model.Now { // due already: no Tick needed
+			due = 0
+		}
+		for _, at := range []task.Time{due, deadline, sweep} {
 			if at != 0 && (wantWall == 0 || at < wantWall) {
 				wantWall = at
 			}
@@ -37,9 +38,7 @@ func (r *Run) compareNextTick() error {
 		if t.Lease.Session == 0 {
 			sooner(r.model.LeaseEnd(t))
 		}
-		if landed["external"] {
-			sooner(r.model.Overrun(t))
-		}
+		sooner(r.model.Overrun(t))
 	}
 	sooner(r.model.KeyTimes())
 	overdue := wall != 0 && wall <= r.model.Now && wantWall != 0 && wantWall <= r.model.Now

@@ -25,7 +25,7 @@ func (r *Run) free(kind int) []task.Free {
 		}
 		free = append(free, f)
 	}
-	if kind == 0 || !landed["external"] {
+	if kind == 0 {
 		return free
 	}
 	for i := range 5 {

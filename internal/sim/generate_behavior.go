@@ -18,7 +18,7 @@ func (g *generator) activate(r *Run) Op {
 			o.Behaviors = append(o.Behaviors, fixed.policy(b))
 		}
 	}
-	if landed["external"] && n%9 == 8 {
+	if n%9 == 8 {
 		o.Behaviors = append(o.Behaviors, fixed.policy(pick(fixed, externals)))
 	}
 	if n%7 == 6 {
@@ -51,7 +51,7 @@ func (g *generator) put(*Run) Op {
 // named names a behavior, mostly one that there is.
 func (g *generator) named(r *Run, verb string) Op {
 	o := Op{Verb: verb, Behavior: pick(g, behaviors)}
-	if landed["external"] && g.percent(40) {
+	if g.percent(40) {
 		o.Behavior = pick(g, externals)
 	}
 	if g.percent(5) {
@@ -71,7 +71,7 @@ func (g *generator) rollback(r *Run) Op {
 
 func (g *generator) deleteBehavior(r *Run) Op {
 	o := g.named(r, "delete")
-	o.On = landed["purge"] && g.percent(40)
+	o.On = g.percent(40)
 	return o
 }
 
@@ -92,15 +92,6 @@ func (g *generator) policy(name string) Policy {
 		RunTimeout:  pick(g, []task.Millis{0, 0, 2000, 20_000}), FailOnTimeout: g.percent(30),
 		CancelGrace: pick(g, []task.Millis{0, 500, 3000}), RepeatEvery: pick(g, []task.Millis{0, 0, 500, 4000}), RepeatAny: g.percent(40),
 		MaxConcurrent: pick(g, []int64{0, 0, 1, 3}), MaxPerKey: pick(g, []int64{0, 1, 1, 2}), KeyStrict: g.percent(50),
-	}
-	if !landed["repeat"] {
-		p.RepeatEvery, p.RepeatAny = 0, false
-	}
-	if !landed["limits"] {
-		p.MaxConcurrent, p.MaxPerKey, p.KeyStrict = 0, 0, false
-	}
-	if !landed["external"] { // with it came the end of runs that take too long
-		p.RunTimeout = 0
 	}
 	return p
 }

@@ -17,22 +17,18 @@ func (g *generator) command(r *Run) Op {
 		return g.activate(r)
 	}
 	weights := []struct {
-		n       int
-		feature string
-		make    func(*Run) Op
+		n    int
+		make func(*Run) Op
 	}{
-		{24, "", g.submit}, {12, "", g.assign}, {18, "", g.finish}, {9, "", g.beat}, {5, "", g.snooze}, {3, "", g.giveBack},
-		{6, "", g.cancel}, {2, "", g.remove}, {7, "", g.open}, {10, "", g.renew}, {2, "", g.close}, {4, "", g.activate},
-		{10, "", func(*Run) Op { return Op{Verb: "tick"} }},
-		{5, "retry", g.retry}, {4, "external", g.put}, {2, "behaviors", g.rollback}, {2, "behaviors", g.deleteBehavior},
-		{3, "pause", g.pause}, {2, "drain", g.drain}, {8, "txn", g.txn}, {7, "store", g.storeUpdate}, {5, "store", g.claim},
+		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {5, g.snooze}, {3, g.giveBack},
+		{6, g.cancel}, {2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close}, {4, g.activate},
+		{10, func(*Run) Op { return Op{Verb: "tick"} }},
+		{5, g.retry}, {4, g.put}, {2, g.rollback}, {2, g.deleteBehavior},
+		{3, g.pause}, {2, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
 	}
 	total := 0
-	for i, w := range weights {
-		if w.feature != "" && !landed[w.feature] {
-			weights[i].n = 0
-		}
-		total += weights[i].n
+	for _, w := range weights {
+		total += w.n
 	}
 	n := g.rng.IntN(total)
 	for _, w := range weights {
@@ -66,19 +62,19 @@ func (g *generator) submit(r *Run) Op {
 		t := pick(g, run)
 		o.NS, o.ID, o.If = shortNS(t.Namespace), t.ID, task.Resubmit
 	}
-	if landed["external"] && g.percent(30) {
+	if g.percent(30) {
 		o.Behavior = pick(g, externals)
 	}
 	if t := r.model.Tasks[o.key()]; t != nil && g.percent(90) {
 		o.Behavior = t.Behavior
 	}
-	if landed["limits"] && g.percent(70) {
+	if g.percent(70) {
 		o.Key = pick(g, keys)
 	}
-	if landed["existing"] && g.percent(25) {
+	if g.percent(25) {
 		o.Valid = 1 + g.rng.IntN(8)/7
 	}
-	if landed["existing"] && o.If == task.Resubmit && g.percent(20) {
+	if o.If == task.Resubmit && g.percent(20) {
 		if o.Existing = true; g.percent(70) {
 			o.Behavior, o.Valid = "", 0
 		}
@@ -127,8 +123,8 @@ func (g *generator) assign(r *Run) Op {
 		o.Age = g.rng.IntN(3)
 	}
 	t := r.model.Tasks[o.key()]
-	external := landed["external"] && t != nil && slices.Contains(externals, t.Behavior)
-	if external != g.percent(5) && landed["external"] {
+	external := t != nil && slices.Contains(externals, t.Behavior)
+	if external != g.percent(5) {
 		g.acceptor(&o)
 		return o
 	}
@@ -179,7 +175,7 @@ func (g *generator) token(r *Run, verb string) Op {
 		return o
 	}
 	o.Attempt = t.Attempt
-	if t.Lease != nil && landed["external"] {
+	if t.Lease != nil {
 		o.External = (t.Lease.Session == 0) != g.percent(4) // a report that came the wrong way
 	}
 	if t.Lease != nil && g.percent(80) {
@@ -203,7 +199,7 @@ func (g *generator) finish(r *Run) Op {
 	} else if g.percent(85) {
 		o.Result = g.text("r")
 	}
-	if landed["again"] && !o.Permanent && g.percent(15) {
+	if !o.Permanent && g.percent(15) {
 		o.Again = g.wall + task.Time(g.rng.Int64N(3000)) - 500
 	}
 	return o

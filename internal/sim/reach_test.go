@@ -55,6 +55,7 @@ func TestReaches(t *testing.T) {
 			if n.Status != task.Created && n.Status != task.Running {
 				seen[fmt.Sprint(n.Status, " final ", n.Final())]++
 			}
+			seeLimits(seen, r.Machine(), n)
 			for _, a := range n.History {
 				seen["attempt "+a.Outcome]++
 			}
@@ -108,6 +109,10 @@ func TestReaches(t *testing.T) {
 		"task.DrainNode ", "task.StoreUpdate ", "task.StoreUpdate store_conflict", "task.StoreUpdate invalid_command",
 		"task.StoreUpdate namespace_not_found", "refused by its owner", "claimed nothing", "claimed",
 		"task.StoreClaim store_conflict", "task.StoreClaim namespace_not_found", "error TIMEOUT", "attempt TIMEOUT",
+		"task.Txn ", "task.Txn conflict", "task.Txn invalid_command", "task.Txn namespace_not_found", "task.Txn behavior_not_found",
+		"task.Txn behavior_changed", "reason missing", "reason changed", "reason leased", "reason exists", "transaction depends",
+		"transaction submits", "transaction updates", "transaction finishes", "transaction deletes", "purged",
+		"waits for a repeat after a failure", "waits for a strict key", "runs with a limited key",
 	}
 	for _, w := range want {
 		if seen[w] == 0 {
@@ -156,6 +161,10 @@ func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
 				seen["transaction "+part] += n
 			}
 		}
+	case task.DeleteBehavior:
+		if c.Purge && r.Code == task.OK {
+			seen["purged"]++
+		}
 	case task.StoreUpdate:
 		if r.Refusal != nil && len(r.Refusal.Owned) > 0 {
 			seen["refused by its owner"]++
@@ -170,5 +179,26 @@ func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
 	}
 	if p.Origin.Body != 0 {
 		seen["keyed "+string(r.Code)]++
+	}
+}
+
+// seeLimits notes tasks that a limit or a repeat concerns, and those of a deleted behavior.
+func seeLimits(seen map[string]int, m *task.Machine, t *task.Task) {
+	v := m.Version(t.Namespace, t.Behavior, "")
+	if v == nil {
+		seen["of a deleted behavior"]++
+		return
+	}
+	p, waits := v.Policy, t.Lease == nil && t.NotBefore != 0
+	if p.RepeatAny && waits && t.Status == task.Failure && t.Version == "" {
+		seen["waits for a repeat after a failure"]++
+	}
+	if p.MaxPerKey > 0 && t.ConcurrencyKey != "" {
+		if t.Lease != nil {
+			seen["runs with a limited key"]++
+		}
+		if waits && p.KeyStrict && t.Version != "" {
+			seen["waits for a strict key"]++
+		}
 	}
 }

@@ -129,6 +129,17 @@ func (m *Model) deleteBehavior(k task.Key, purge bool) task.Result {
 	return task.Result{Changed: true}
 }
 
+// purged drops the versions that only t needed, which was removed, if its behavior is being purged.
+func (m *Model) purged(t *task.Task) {
+	k := task.Key{Namespace: t.Namespace, ID: t.Behavior}
+	b, pinned := *m.Behaviors[k], m.pinned(k)
+	if b.Purge {
+		b.Versions = slices.DeleteFunc(slices.Clone(b.Versions), func(v task.Version) bool { return !pinned[v.Version] })
+		m.Behaviors[k] = &b
+		m.dropModules()
+	}
+}
+
 func (m *Model) pause(k task.Key, paused bool) task.Result {
 	old := m.live(k)
 	if old == nil {

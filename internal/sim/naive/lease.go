@@ -49,7 +49,7 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	because(c.External != nil && v.Module != "", task.NotExternal)
 	because(c.External == nil && v.Module == "", task.OtherKind, task.ModuleMissing, task.NotExternal)
 	blocked, perhaps := m.Blocked(t)
-	because(blocked, task.LimitReached)
+	because(blocked || perhaps && len(no) > 0, task.LimitReached)
 	return no, perhaps
 }
 
@@ -177,7 +177,10 @@ func (m *Model) tick() task.Result {
 	all(func(t *task.Task) bool { at, _ := m.Times(t); return past(at) }, func(t task.Task) {
 		m.strike(&t, task.CodeDeadlineExceeded)
 	})
-	all(func(t *task.Task) bool { _, at := m.Times(t); return past(at) }, func(t task.Task) { m.remove(name(&t)) })
+	all(func(t *task.Task) bool { _, at := m.Times(t); return past(at) }, func(t task.Task) {
+		m.remove(name(&t))
+		m.purged(&t)
+	})
 	r := task.Result{Changed: m.forget() || m.struck}
 	m.struck = false
 	return r

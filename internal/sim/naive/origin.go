@@ -36,9 +36,7 @@ func (m *Model) propose(p task.Proposal, got task.Result) task.Result {
 	maps.DeleteFunc(pr.answers, func(seq uint64, _ task.Result) bool { return seq < pr.lowest })
 	if _, ok := pr.answers[o.Seq]; !ok {
 		r := m.apply(p.Command, got)
-		if r.Index = m.index; r.Code == task.BehaviorWasChanged { // the node validates and proposes again
-			return r
-		}
+		r.Index = m.index
 		pr.answers[o.Seq] = r
 	}
 	return pr.answers[o.Seq]

@@ -102,9 +102,8 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 	for _, s := range c.Submits {
 		s.Namespace = c.Namespace
 		if code := m.refusal(s); code != task.OK {
-			codes = append(codes, code)
-		}
-		if t := get(s.ID); t != nil {
+			codes = append(codes, code) // as for a submit alone, which does not come to look at the ID then
+		} else if t := get(s.ID); t != nil {
 			because(s.IfExists == task.Fail || t.Behavior != s.Behavior, task.ReasonExists, s.ID)
 		}
 	}
@@ -119,12 +118,8 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 	}
 	for _, f := range c.Finishes {
 		there(f.Key.ID, 0, func(t *task.Task) {
-			mine := t.Lease != nil && t.Lease.Token == f.Token
+			mine := t.Lease != nil && t.Lease.Token == f.Token && f.External == (t.Lease.Session == 0)
 			because(!mine || t.Deadline != 0 && t.Deadline <= m.Now, task.ReasonChanged, f.Key.ID)
-			if mine && f.External != (t.Lease.Session == 0) {
-				because(!f.External, task.ReasonChanged, f.Key.ID)
-				codes = append(codes, task.NotExternal)
-			}
 		})
 	}
 	for _, d := range c.Deletes {
