@@ -39,7 +39,7 @@ const (
 	EventProgress = "progress" // only its progress is new: ProgressEvent; at most every 250 ms for a task
 	EventRemoved  = "removed"  // RemovedEvent
 	// EventReset says that changes were missed: what is known of the tasks is void. Their present state follows as task
-	// events, of which only the last has a Rev.
+	// events, of which only the last has a Rev: what changes meanwhile counts among them.
 	EventReset = "reset"
 )
 

@@ -104,16 +104,20 @@ func (s *Sub) take() Event {
 		s.ready = nil
 	}
 	encode := s.feed.config.Encode
+	out := Event{Kind: e.Kind}
 	switch {
 	case s.settles(e):
-		return Event{Kind: Task, Data: encode(&Change{Kind: Task, Rev: e.Rev, Task: e.Task})}
+		out.Kind, out.Data = Task, encode(&Change{Kind: Task, Rev: e.Rev, Task: e.Task})
 	case e.Kind == Progress:
-		return Event{Kind: Progress, Data: e.encoded(encode)}
-	case e.Rev <= s.settle:
-		return Event{Kind: e.Kind, Data: e.encoded(encode)}
+		out.Data = e.encoded(encode)
+		return out
+	default:
+		out.Data = e.encoded(encode)
 	}
-	s.position = e.Rev
-	return Event{Kind: e.Kind, ID: e.Rev, Data: e.encoded(encode)}
+	if e.Rev >= s.settle {
+		out.ID, s.position = e.Rev, e.Rev
+	}
+	return out
 }
 
 // look takes what concerns the subscriber out of the ring; false if there is nothing to look at.
@@ -172,7 +176,7 @@ const statesPage = 256
 // that would come as progress from there comes as a whole record instead if it kept the record from being told here:
 // that is so up to the rev settle.
 //
-// The last state has an ID, unless something is to be settled; then the first change after that.
+// The last state has an ID, unless something is to be settled; then the change with that rev has, which does it.
 type states struct {
 	sub    *Sub
 	rev    uint64
