@@ -86,7 +86,7 @@ func (c *checker) queues(b *behaviorRow) {
 	n := c.of(b)
 	c.expect(b.limits == b.allowance(), "L11: %s: limits %+v, should be %+v", b.name, b.limits, b.allowance())
 	c.expect(b.running == n.running && b.retrying == n.retrying, "%s: running or retrying tasks", b.name)
-	for name, h := range map[string]*heap[*row]{"future": &b.future, "due": &b.due, "success": &b.success, "failure": &b.failure} {
+	for name, h := range map[string]*heap[*row]{"future": &b.future, "due": &b.due, "success": &b.success, "failure": &b.failure} { // order-free: any violation will do
 		c.expect(h.len() == c.queued[h], "%s: %s: %d queued, recounted %d", b.name, name, h.len(), c.queued[h])
 		checkHeap(c, name, h)
 	}
