@@ -113,6 +113,79 @@ func TestFindsSabotage(t *testing.T) {
 			}
 			return c
 		}),
+		"expectation of a transaction dropped": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.Txn); ok {
+				x.Depends = nil
+				return x
+			}
+			return c
+		}),
+		"transaction half applied": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.Txn); ok && len(x.Deletes) > 0 && len(x.Updates) > 0 {
+				x.Deletes = nil
+				return x
+			}
+			return c
+		}),
+		"concurrency key dropped": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.Submit); ok {
+				x.ConcurrencyKey = ""
+				return x
+			}
+			return c
+		}),
+		"external lease kept alive": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.Beat); ok && x.External {
+				x.Extend = 3_600_000
+				return x
+			}
+			return c
+		}),
+		"pause ignored": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.PauseBehavior); ok {
+				x.Paused = false
+				return x
+			}
+			return c
+		}),
+		"re-pin ignored": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.RetryTask); ok && x.Version != "" {
+				x.Version = task.VersionActive
+				return x
+			}
+			return c
+		}),
+		"late opening believed": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.OpenSession); ok {
+				x.Hello = 0
+				return x
+			}
+			return c
+		}),
+		"owner not checked": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.StoreUpdate); ok && len(x.Deletes) > 0 {
+				if rec := r.Machine().StoreRecord(x.Namespace, x.Deletes[0]); rec != nil {
+					x.Client = rec.Owner
+				}
+				return x
+			}
+			return c
+		}),
+		"a replica claims another record": {Tamper: func(replica int, _ *sim.Run, ps []task.Proposal) []task.Proposal {
+			for i := range ps {
+				if x, ok := ps[i].Command.(task.StoreClaim); ok && replica == 1 {
+					x.Seed++
+					ps[i].Command = x
+				}
+			}
+			return ps
+		}},
+		"body of a client's key not checked": {Tamper: func(_ int, _ *sim.Run, ps []task.Proposal) []task.Proposal {
+			for i := range ps {
+				ps[i].Origin.Body = min(ps[i].Origin.Body, 1)
+			}
+			return ps
+		}},
 		"resending not de-duplicated": {Tamper: func(_ int, _ *sim.Run, ps []task.Proposal) []task.Proposal {
 			for i := range ps {
 				ps[i].Origin = task.Origin{}
