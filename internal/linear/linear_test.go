@@ -21,7 +21,8 @@ import (
 
 var (
 	seed     = flag.Uint64("linear.seed", 1, "of the faults and the requests")
-	duration = flag.Duration("linear.for", 40*time.Second, "how long the cluster is struck")
+	duration = flag.Duration("linear.for", 15*time.Second, "how long the cluster is struck")
+	plant    = flag.Bool("linear.planted", false, "also find the planted bugs")
 )
 
 // Sizes of a run. A history is short enough to be checked in moments and long enough to say something.
