@@ -84,6 +84,9 @@ func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, 
 	for range maxRounds {
 		cmd, err := validate()
 		if err != nil {
+			if r, ok := n.kept(ctx, 0); ok {
+				return only(&r)
+			}
 			return task.Result{}, err
 		}
 		r, err := n.proposeOne(ctx, cmd)
@@ -95,6 +98,15 @@ func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, 
 		}
 	}
 	return task.Result{}, errKeepsChanging()
+}
+
+// kept returns what this node's state remembers of the command at a place of the request, under the client's key: what was
+// done is answered so although it would be refused now, because a behavior is gone or takes other params.
+func (n *Node) kept(ctx context.Context, place int) (r task.Result, ok bool) {
+	if once, keyed := api.OnceOf(ctx); keyed {
+		n.store.Local(func(m *task.Machine) { r, ok = m.KeptAnswer(once.Key, once.Body, uint64(place)+1) })
+	}
+	return r, ok
 }
 
 func errKeepsChanging() error {

@@ -77,6 +77,10 @@ func (b *batch) round(ctx context.Context, first bool) error {
 		b.cmds[i] = nil
 		cmd, err := b.prepare(ctx, &b.rs[i])
 		if err != nil {
+			if r, ok := b.n.kept(ctx, i); ok {
+				b.n.store.Local(func(m *task.Machine) { b.answer(view{m}, i, &r) })
+				continue
+			}
 			if b.out[i].Error = asError(err); first && b.out[i].Error.Status >= 500 {
 				return b.out[i].Error
 			}
@@ -101,10 +105,8 @@ func (b *batch) round(ctx context.Context, first bool) error {
 			case r.Code == task.BehaviorWasChanged:
 				again = append(again, i)
 				continue
-			case r.Code != task.OK:
-				b.out[i].Error = resultError(r)
 			default:
-				b.out[i].SubmitReply = submitReply(view{m}, r)
+				b.answer(view{m}, i, r)
 			}
 			b.cmds[i] = nil
 		}
@@ -115,6 +117,12 @@ func (b *batch) round(ctx context.Context, first bool) error {
 		}
 	}
 	return nil
+}
+
+func (b *batch) answer(v view, i int, r *task.Result) {
+	if b.out[i].Error = resultError(r); b.out[i].Error == nil {
+		b.out[i].SubmitReply = submitReply(v, r)
+	}
 }
 
 // checks looks at the parts of one request before they are proposed. This node's state may be behind: a behavior, or a

@@ -24,6 +24,9 @@ func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error)
 	n.store.Local(func(m *task.Machine) {
 		for i, t := range res.Tasks {
 			reply.Tasks[i] = view{m}.task(t)
+			if t.Result.Encoding == task.None {
+				reply.Tasks[i].Result = nil // the answer leaves out what the transaction did not set; that is no null
+			}
 		}
 	})
 	return reply, nil

@@ -46,7 +46,7 @@ func TestChecksOfANodeThatIsBehind(t *testing.T) {
 			out, err := n.SubmitBatch(t.Context(), []api.SubmitRequest{
 				{Behavior: "job", ID: "batch-a", Params: was}, {Behavior: "job", ID: "batch-b", Params: is}, {Behavior: "nosuch"},
 			})
-			if err != nil || api.CodeOf(out[0].Error) != api.CodeParamsSchema || out[1].Error != nil || api.CodeOf(out[2].Error) != api.CodeBehaviorNotFound {
+			if err != nil || out[0].Error == nil || out[2].Error == nil || api.CodeOf(out[0].Error) != api.CodeParamsSchema || out[1].Error != nil || api.CodeOf(out[2].Error) != api.CodeBehaviorNotFound {
 				t.Errorf("round %d: batch: %+v, %v", round, out, err)
 			}
 			relapse(names, "and again and again")

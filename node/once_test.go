@@ -1,0 +1,66 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/clustertest"
+)
+
+// What was done under a key is answered so again, by every node, also when it would be refused by now (SPEC H4).
+func TestIdempotencyKeys(t *testing.T) {
+	clustertest.Run(t, 3, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
+		if _, err := put(t, c, 0, "mail", `{"kind":"external"}`); err != nil {
+			t.Fatal(err)
+		}
+		ctx := api.WithOnce(t.Context(), api.Once{Key: 7, Body: 1})
+		first, err := c.Node(0).Submit(ctx, api.SubmitRequest{Behavior: "mail"})
+		if err != nil || first.Outcome != "created" {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		batch := []api.SubmitRequest{{Behavior: "late"}, {Behavior: "mail"}, {Behavior: "mail", ID: "third"}}
+		bctx := api.WithOnce(t.Context(), api.Once{Key: 8, Body: 1})
+		before, err := c.Node(1).SubmitBatch(bctx, batch)
+		if err != nil || before[0].Error == nil || before[1].Error != nil || before[2].Error != nil {
+			t.Fatalf("%+v, %v", before, err)
+		}
+
+		// The behavior is gone, the one that was missing is there, and the leader is another.
+		if err := c.Node(2).DeleteBehavior(t.Context(), "", "mail", false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := put(t, c, 0, "late", `{"kind":"external"}`); err != nil {
+			t.Fatal(err)
+		}
+		leader := c.Leader()
+		c.Kill(leader)
+		i := c.Leader(leader)
+		again, err := c.Node(i).Submit(ctx, api.SubmitRequest{Behavior: "mail"})
+		if err != nil || again.Task.ID != first.Task.ID || again.Outcome != "created" {
+			t.Errorf("%+v, %v; first it was %+v", again, err, first)
+		}
+		after, err := c.Node(i).SubmitBatch(bctx, batch)
+		if err != nil || after[0].Error != nil || after[0].Outcome != "created" || after[1].Error != nil || after[1].Task.ID != before[1].Task.ID ||
+			after[2].Outcome != "created" {
+			t.Errorf("%+v, %v; first it was %+v", after, err, before)
+		}
+		_, err = c.Node(i).Submit(api.WithOnce(t.Context(), api.Once{Key: 7, Body: 2}), api.SubmitRequest{Behavior: "mail"})
+		wantError(t, err, 422, "idempotency_mismatch", "")
+		_, err = c.Node(i).Submit(api.WithOnce(t.Context(), api.Once{Key: 8, Body: 2}), api.SubmitRequest{Behavior: "late"})
+		wantError(t, err, 422, "idempotency_mismatch", "")
+		_, err = c.Node(i).Submit(t.Context(), api.SubmitRequest{Behavior: "mail"})
+		wantError(t, err, 404, api.CodeBehaviorNotFound, "behavior")
+		l, err := c.Node(i).Tasks(t.Context(), api.ListRequest{})
+		if err != nil || len(l.Tasks) != 4 {
+			t.Errorf("%d tasks, %v", len(l.Tasks), err)
+		}
+
+		// After an hour the key is free again.
+		c.Sleep(61 * time.Minute)
+		fresh, err := c.Node(i).Submit(api.WithOnce(t.Context(), api.Once{Key: 7, Body: 2}), api.SubmitRequest{Behavior: "late"})
+		if err != nil || fresh.Outcome != "created" {
+			t.Errorf("%+v, %v", fresh, err)
+		}
+	})
+}
