@@ -95,6 +95,10 @@ func (h *handler) methods(byMethod map[string]route) http.Handler {
 			h.problem(w, r, NewError(CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
 			return
 		}
+		if found.body == nil && r.ContentLength != 0 {
+			h.problem(w, r, NewError(CodeBadRequest, "%.20s takes no body here", r.Method))
+			return
+		}
 		keyed, err := withKey(withQuery(r, found.query), &found)
 		if err == nil {
 			err = found.serve(h, w, keyed)
@@ -118,10 +122,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.requests.Release(1)
-	if r.Method != http.MethodPost && r.ContentLength != 0 {
-		h.problem(rec, r, NewError(CodeBadRequest, "%.20s takes no body", r.Method))
-		return
-	}
 	if r.ContentLength == 0 {
 		// The server's ReadTimeout must not end a long poll. A body that nobody reads keeps it, one that somebody reads
 		// gets its own.
