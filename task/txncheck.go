@@ -105,7 +105,9 @@ type txnChecker struct {
 	other     Result // the first refusal that is no reason
 }
 
-func (k *txnChecker) because(kind, id string) { k.reasons = append(k.reasons, Reason{Kind: kind, ID: id}) }
+func (k *txnChecker) because(kind, id string) {
+	k.reasons = append(k.reasons, Reason{Kind: kind, ID: id})
+}
 
 // task returns the task that a part names if it has the rev; nil with the reason noted if not. A rev of 0 is any.
 func (k *txnChecker) task(id string, rev uint64) *row {

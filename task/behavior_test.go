@@ -1,0 +1,122 @@
+package task_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// TestPinnedVersionsStay: whatever is activated, rolled back, deleted and taken up again, a version is there for as long
+// as a task is pinned to it, and its module too (SPEC B2). A retry by hand therefore never meets a version that is gone,
+// and runs the one that it is pinned to.
+func TestPinnedVersionsStay(t *testing.T) {
+	const ns, name = task.DefaultNamespace, "echo"
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		r := newRig(t, func(p *task.Policy) { p.KeepFailure = 0 })
+		pinned := map[string]string{}
+		for i := range 120 {
+			version := fmt.Sprintf("v%d", 2+random.IntN(30))
+			switch random.IntN(6) {
+			case 0, 1, 2:
+				r.apply(task.Activate{
+					Namespace: ns, Module: task.Module{Digest: "module-" + version, Version: version},
+					Behaviors: []task.Activated{{Name: name, Policy: task.DefaultPolicy()}},
+				})
+			case 3:
+				r.apply(task.ActivateVersion{Namespace: ns, Name: name, Version: version})
+			case 4:
+				r.apply(task.DeleteBehavior{Namespace: ns, Name: name})
+			case 5:
+				id := fmt.Sprintf("task-%d", i)
+				if r.apply(submit(id)).Code != task.OK {
+					continue // deleted
+				}
+				pinned[id] = r.assign(id).Version
+				r.finish(id, &task.Error{Code: "X"})
+			}
+			for id, v := range pinned {
+				found := r.m.Version(ns, name, v)
+				if x := r.m.Task(key(id)); x.Version != v || found == nil || r.m.Module(found.Module) == nil {
+					t.Fatalf("seed %d: %s is pinned to %s, which is %v", seed, id, v, found)
+				}
+			}
+		}
+		if len(pinned) < 3 {
+			continue
+		}
+		r.apply(task.Activate{
+			Namespace: ns, Module: task.Module{Digest: "last", Version: "last"},
+			Behaviors: []task.Activated{{Name: name, Policy: task.DefaultPolicy()}},
+		})
+		for id, v := range pinned {
+			r.must(task.RetryTask{Key: key(id)})
+			if got := r.assign(id); got.Version != v {
+				t.Errorf("seed %d: %s ran %s, was pinned to %s", seed, id, got.Version, v)
+			}
+		}
+	}
+}
+
+// TestKeptVersions counts: of versions that nobody is pinned to the last five activated stay.
+func TestKeptVersions(t *testing.T) {
+	r := newRig(t, nil)
+	for i := range 9 {
+		r.must(task.PutBehavior{Namespace: task.DefaultNamespace, Name: "ext", Version: fmt.Sprintf("e%d", i), Policy: task.DefaultPolicy()})
+	}
+	versions := r.m.Behavior(task.DefaultNamespace, "ext").Versions
+	if len(versions) != task.KeptVersions || versions[0].Version != "e4" || versions[4].Version != "e8" {
+		t.Errorf("%+v", versions)
+	}
+}
+
+// TestPurgeIsBounded: a Tick removes as many tasks as its limit says, and NextTick asks for the next one.
+func TestPurgeIsBounded(t *testing.T) {
+	r := newRig(t, nil, task.WithLimit(task.Limit{Sweep: 3}))
+	for i := range 8 {
+		c := submit(fmt.Sprintf("task-%d", i))
+		c.Delay = task.Millis(i % 3 * 5000)
+		r.must(c)
+	}
+	r.must(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo", Purge: true})
+	for _, left := range []int64{5, 2, 0} {
+		if wall, _ := r.m.NextTick(); wall != r.m.Now() {
+			t.Errorf("the next Tick is at %d, now is %d", wall, r.m.Now())
+		}
+		if r.must(task.Tick{}); r.m.Counts().Created != left {
+			t.Errorf("%d left, want %d", r.m.Counts().Created, left)
+		}
+	}
+	if r.must(task.Tick{}).Changed {
+		t.Error("the fourth Tick changed something")
+	}
+	if wall, _ := r.m.NextTick(); wall != 0 {
+		t.Errorf("the next Tick is at %d", wall)
+	}
+}
+
+// TestSubmitOfExisting: a resubmit that means an existing task need not know its behavior.
+func TestSubmitOfExisting(t *testing.T) {
+	r := newRig(t, nil)
+	c := task.Submit{Namespace: task.DefaultNamespace, ID: "one", IfExists: task.Resubmit, Existing: true, Delay: 50}
+	if got := r.apply(c); got.Code != task.TaskNotFound {
+		t.Errorf("%+v", got)
+	}
+	r.must(submit("one"))
+	if got := r.must(c); got.Outcome != task.SubmitUpdated || got.Task.NotBefore != r.h.Now+50 || got.Task.Behavior != "echo" {
+		t.Errorf("%+v", got)
+	}
+	r.must(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo"})
+	if got := r.apply(c); got.Code != task.BehaviorNotFound {
+		t.Errorf("of a deleted behavior: %+v", got)
+	}
+	long := submit("two")
+	for n, want := range map[int]task.Code{257: task.BehaviorNotFound, 258: task.InvalidCommand} {
+		long.ConcurrencyKey = string(make([]byte, n))
+		if got := r.apply(long); got.Code != want {
+			t.Errorf("a key of %d bytes: %s", n, got.Code)
+		}
+	}
+}
