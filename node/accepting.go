@@ -24,6 +24,9 @@ func (n *Node) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptRepl
 		return nil, err
 	}
 	b, err := n.behavior(ctx, r.Namespace, r.Behavior)
+	if api.CodeOf(err) == api.CodeBehaviorNotFound {
+		err = api.NewError(api.CodeBehaviorNotFound, "no behavior %s", r.Behavior) // it stands in the path, not in a field
+	}
 	if err != nil {
 		return nil, err
 	}
