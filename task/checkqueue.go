@@ -86,9 +86,9 @@ func (c *checker) queues(b *behaviorRow) {
 	n := c.of(b)
 	c.expect(b.limits == b.allowance(), "L11: %s: limits %+v, should be %+v", b.name, b.limits, b.allowance())
 	c.expect(b.running == n.running && b.retrying == n.retrying, "%s: running or retrying tasks", b.name)
-	for name, h := range map[string]*heap[*row]{"future": &b.future, "due": &b.due, "success": &b.success, "failure": &b.failure} { // order-free: any violation will do
-		c.expect(h.len() == c.queued[h], "%s: %s: %d queued, recounted %d", b.name, name, h.len(), c.queued[h])
-		checkHeap(c, name, h)
+	for _, h := range [...]*heap[*row]{&b.future, &b.due, &b.success, &b.failure} {
+		c.expect(h.len() == c.queued[h], "%s: %d queued, recounted %d", b.name, h.len(), c.queued[h])
+		checkHeap(c, b.name, h)
 	}
 	head := b.future.head()
 	c.expect((b.ahead != 0) == (head != nil), "%s: next task", b.name)

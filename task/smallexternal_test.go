@@ -13,7 +13,7 @@ var rivalKey = task.Key{Namespace: task.DefaultNamespace, ID: "rival"}
 // everything happens to, and a rival with the same key.
 func TestSmallWorldExternal(t *testing.T) {
 	w := &world{t: t, seen: map[string]int{}, steps: externalSteps()}
-	depth := smallWorldDepth
+	depth := smallWorldDepth - 1
 	if testing.Short() || raceEnabled {
 		depth--
 	}
