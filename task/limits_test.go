@@ -3,6 +3,7 @@ package task_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
@@ -150,6 +151,10 @@ func (c *crowd) limits() {
 	}
 	for _, name := range crowdBehaviors {
 		v := c.m.Version(task.DefaultNamespace, name, "")
+		if v == nil { // deleted: its limits are gone
+			c.lowered[name] = true
+			continue
+		}
 		over := false
 		if p := v.Policy; p.MaxConcurrent > 0 && running[name] > p.MaxConcurrent {
 			over = true
@@ -179,11 +184,11 @@ func (c *crowd) step() {
 	if t.Lease != nil {
 		token, over = t.Lease.Token, t.Lease.External()
 	}
-	switch c.rng.IntN(16) {
+	switch c.rng.IntN(17) {
 	case 0, 1, 2, 3:
 		if len(tasks) < 40 {
 			c.tasks++
-			c.must(task.Submit{
+			c.apply(task.Submit{
 				Namespace: task.DefaultNamespace, ID: fmt.Sprintf("task-%d", c.tasks), Behavior: crowdBehaviors[c.rng.IntN(4)],
 				Priority: int8(c.rng.IntN(10)), Delay: task.Millis(c.rng.IntN(2) * c.rng.IntN(100)),
 				ConcurrencyKey: []string{"", "a", "b"}[c.rng.IntN(3)],
@@ -202,20 +207,39 @@ func (c *crowd) step() {
 	case 10:
 		c.apply(task.Remove{Key: t.Key()})
 	case 11:
-		c.apply(task.RetryTask{Key: t.Key()})
+		c.apply(task.RetryTask{Key: t.Key(), Version: []string{"", task.VersionActive}[c.rng.IntN(2)]})
 	case 12:
-		if name := crowdBehaviors[c.rng.IntN(4)]; c.rng.IntN(4) == 0 {
+		switch name := crowdBehaviors[c.rng.IntN(4)]; c.rng.IntN(8) {
+		case 0:
+			c.apply(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: name})
+		case 1, 2, 3:
 			c.define(name)
-		} else {
-			c.must(task.PauseBehavior{Namespace: task.DefaultNamespace, Name: name, Paused: c.rng.IntN(3) == 0})
+		default:
+			c.apply(task.PauseBehavior{Namespace: task.DefaultNamespace, Name: name, Paused: c.rng.IntN(3) == 0})
 		}
 	case 13:
 		c.must(task.DrainNode{Node: fmt.Sprint("n", c.rng.IntN(3)), Drain: c.rng.IntN(3) == 0})
+	case 14:
+		c.h.Term++
+		c.restart()
 	default:
 		c.h.Now += task.Time(c.rng.IntN(50))
 		c.h.LeaseNow += task.LeaseTime(c.rng.IntN(900))
 		c.apply(task.Tick{})
 	}
+}
+
+// restart goes on with a machine restored from a snapshot, which must plan the same.
+func (c *crowd) restart() {
+	restored, err := restore(c.m)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	free := c.free()
+	if a, b := c.m.Plan(free, 100), restored.Plan(free, 100); !reflect.DeepEqual(a, b) {
+		c.t.Fatalf("after a restart %+v is planned, not %+v", b, a)
+	}
+	c.m = restored
 }
 
 // TestLimitsHold drives random crowds: after every step the derived queues are recounted, no limit is exceeded, and
