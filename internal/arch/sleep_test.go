@@ -12,6 +12,7 @@ import (
 var sleeps = exceptions{
 	"extworker/cluster_test.go:bench.after":                     "the bench is a bubble: goes to a point of virtual time",
 	"extworker/cluster_test.go:bench.ended":                     "the bench is a bubble: looks again a moment later",
+	"node/accept/client_test.go:links.lead":                     "in the test's bubble: lets the news of a leader arrive",
 	"worker/hub_test.go:hub.serve":                              "the hub lives in the test's bubble: a slow answer in virtual time",
 	"worker/hub_test.go:bench.at":                               "the bench is a bubble: goes to a point of virtual time",
 	"worker/session_test.go:TestLongLossStopsGuestsInTheMargin": "a guest that is slow to die, run in the bubble",
