@@ -15,10 +15,12 @@ import (
 // storeProblem is a problem as clients of the TaskStore API understand it too.
 type storeProblem struct {
 	*Error
-	Errors []string `json:"errors"`
+	storeProblemFields
 }
 
-func newStoreProblem(e *Error) storeProblem { return storeProblem{e, []string{e.Error()}} }
+func newStoreProblem(e *Error) storeProblem {
+	return storeProblem{e, storeProblemFields{[]string{e.Error()}}}
+}
 
 // serveStore dispatches below /taskstore/. It is done by hand because the name of a group is the rest of the path: "//",
 // "." or a slash at the end are part of it, which net/http would clean away.

@@ -126,7 +126,7 @@ func (s *schemas) operation(r *route) *operation {
 		}
 	}
 	for status, codes := range byStatus(r.errorsOf()) {
-		o.Responses[strconv.Itoa(status)] = s.problem(status, codes)
+		o.Responses[strconv.Itoa(status)] = s.problem(status, codes, r.problem)
 	}
 	return o
 }
@@ -190,19 +190,21 @@ func byStatus(names []string) map[int][]codeEntry {
 	return m
 }
 
-// problem describes the errors of one status: RFC 9457 with one of these codes.
-func (s *schemas) problem(status int, may []codeEntry) *response {
+// problem describes the errors of one status: RFC 9457 with one of these codes, and the fields of more.
+func (s *schemas) problem(status int, may []codeEntry, more any) *response {
 	var doc strings.Builder
 	code := &jsonschema.Schema{Type: "string"}
 	for _, c := range may {
 		fmt.Fprintf(&doc, "%s: %s\n", c.code, c.meaning)
 		code.Enum = append(code.Enum, c.code)
 	}
+	all := []*jsonschema.Schema{s.of(Error{}, false), {Properties: map[string]*jsonschema.Schema{"code": code}}}
+	if more != nil {
+		all = append(all, s.of(more, false))
+	}
 	res := &response{
 		Description: strings.TrimSpace(doc.String()),
-		Content: map[string]content{problemMedia: {&jsonschema.Schema{
-			AllOf: []*jsonschema.Schema{s.of(Error{}, false), {Properties: map[string]*jsonschema.Schema{"code": code}}},
-		}}},
+		Content:     map[string]content{problemMedia: {&jsonschema.Schema{AllOf: all}}},
 	}
 	if status == http.StatusTooManyRequests {
 		res.Headers = map[string]header{"Retry-After": {"Seconds.", &jsonschema.Schema{Type: "integer"}}}

@@ -17,6 +17,7 @@ type route struct {
 	bodyOptional bool
 	answers      []success
 	errors       []string // codes that it may answer besides those that every route may (errorsOf)
+	problem      any      // fields that its problems have besides those of Error
 	serve        action
 }
 

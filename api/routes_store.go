@@ -20,7 +20,7 @@ func storeRoutes() []route {
 	}
 	alias := groups
 	alias.path, alias.id, alias.summary = storePrefix+"group", "storeGroupsAlias", "The same as /taskstore/groups: what the original client asks for."
-	return []route{
+	table := []route{
 		groups, alias,
 		{
 			method: get, path: storePrefix + "group/{group}", id: "storeGroup", serve: (*handler).storeGroup,
@@ -49,4 +49,8 @@ func storeRoutes() []route {
 			errors: append([]string{CodeCrossOrigin}, namespaceErrors...),
 		},
 	}
+	for i := range table {
+		table[i].problem = storeProblemFields{}
+	}
+	return table
 }

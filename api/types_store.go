@@ -44,3 +44,8 @@ type storeErrorsAnswer struct {
 	Errors []string     `json:"errors"` // the same as texts
 	Error  *StoreErrors `json:"error"`
 }
+
+// storeProblemFields is what a problem below /taskstore has besides: the text that the original clients look for.
+type storeProblemFields struct {
+	Errors []string `json:"errors"`
+}
