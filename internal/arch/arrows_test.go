@@ -56,6 +56,9 @@ var arrows = map[string][]string{
 	"internal/demo":       {},
 	"internal/mutants":    {},
 	"testdata/wasm/build": {"abi", "runtime/wasmbin"},
+
+	// Programs to read: they know the product by its HTTP contract alone.
+	"examples/*": {},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
