@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -10,50 +13,135 @@ import (
 )
 
 func (p *program) watchCommand() *cli.Command {
+	const cmd = "watch"
 	return &cli.Command{
-		Name: "watch", Usage: "print every change of a task until it is final", ArgsUsage: "ID", Category: "tasks",
-		Flags:  clientFlags(),
+		Name: cmd, Usage: "print every change: of the tasks named, until all are final, or of all tasks that fit", ArgsUsage: "[ID…]", Category: "tasks",
+		Flags: clientFlags(
+			stringFlag(cmd, "behavior", "", "of this behavior"),
+			stringFlag(cmd, "status", "", "those after which the task is CREATED, RUNNING, SUCCESS or FAILURE"),
+			stringFlag(cmd, "parent", "", "of this operation"),
+		),
 		Action: p.client(watch),
 	}
 }
 
-// watch follows the rev of a task by long polls. States that follow each other faster than a poll may be skipped, the
-// last one never.
+// watch follows the events. No transition to a final state is missed (SPEC W3).
 func watch(c *cli.Context, cl *client) error {
-	var o api.GetOptions
-	for rev := uint64(0); ; {
-		t, err := cl.Task(cl.ctx, cl.namespace, c.Args().First(), o)
+	w := watching{client: cl, ids: c.Args().Slice(), left: map[string]bool{}}
+	r := api.EventsRequest{
+		Namespace: cl.namespace, IDs: w.ids, Behavior: c.String("behavior"), Status: c.String("status"), Parent: c.String("parent"),
+		HasAfter: len(w.ids) > 0, // begin with the present state; all of a cluster's tasks would be too much
+	}
+	if err := w.look(); err != nil {
+		return err
+	}
+	events, err := cl.Events(cl.ctx, r)
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	for {
+		e, err := events.Next(cl.ctx)
 		if err != nil {
 			return err
 		}
-		if t.Rev != rev {
-			if err := cl.printChange(t); err != nil {
-				return err
-			}
+		if err := w.event(&e); err != nil {
+			return err
 		}
-		if t.Final {
-			return failed(t)
+		if len(w.ids) > 0 && len(w.left) == 0 {
+			return w.outcome()
 		}
-		rev = t.Rev
-		o = api.GetOptions{Wait: maxWait, Until: fmt.Sprintf("rev:%d", rev+1)}
 	}
 }
 
-func (c *client) printChange(t *api.Task) error {
-	if c.json {
-		return c.printJSON()
+// watching is what is known of the tasks that were named.
+type watching struct {
+	*client
+	ids    []string
+	left   map[string]bool // not final
+	failed bool
+	resets int
+}
+
+// look finds out whether all tasks are there: of one that is not, no event would come.
+func (w *watching) look() error {
+	clear(w.left)
+	if len(w.ids) == 0 {
+		return nil
 	}
-	line := fmt.Sprintf("%s  rev %d  %s", api.Time{Time: time.Now()}, t.Rev, state(t))
-	if t.Progress != nil {
-		line += "  " + clip(t.Progress, 100)
+	_, err := w.WaitTasks(w.ctx, api.WaitRequest{Namespace: w.namespace, IDs: w.ids, Timeout: new(api.Duration(0))})
+	for _, id := range w.ids { // also of a final one, the state is to be printed
+		w.left[id] = true
 	}
-	_, err := fmt.Fprintln(c.stdout, line)
 	return err
 }
 
-// failed is exit code 1 without another word for a task that failed.
-func failed(t *api.Task) error {
-	if t.Status == "FAILURE" {
+func (w *watching) event(e *api.Event) error {
+	switch e.Kind {
+	case api.EventTask:
+		var t api.TaskEvent
+		if err := json.Unmarshal(e.Data, &t); err != nil {
+			return fmt.Errorf("an event that cannot be read: %w", err)
+		}
+		w.changed(t.Task)
+		line := fmt.Sprintf("rev %d  %s", t.Task.Rev, state(t.Task))
+		if t.Task.Progress != nil {
+			line += "  " + clip(t.Task.Progress, 100)
+		}
+		return w.line(e, t.Task.ID, line)
+	case api.EventProgress:
+		var p struct {
+			ID       string
+			Progress json.RawMessage
+		}
+		if err := json.Unmarshal(e.Data, &p); err != nil {
+			return fmt.Errorf("an event that cannot be read: %w", err)
+		}
+		return w.line(e, p.ID, "progress "+clip(p.Progress, 100))
+	case api.EventRemoved:
+		var r api.RemovedEvent
+		if err := json.Unmarshal(e.Data, &r); err != nil {
+			return fmt.Errorf("an event that cannot be read: %w", err)
+		}
+		delete(w.left, r.ID)
+		return w.line(e, r.ID, "removed")
+	case api.EventReset:
+		if w.resets++; w.resets == 1 && len(w.ids) > 0 {
+			return nil // it was asked for
+		}
+		fmt.Fprintln(w.stderr, "taskrt: changes were missed; the present states follow")
+		return w.look()
+	}
+	return nil
+}
+
+func (w *watching) changed(t *api.Task) {
+	switch {
+	case !slices.Contains(w.ids, t.ID):
+	case t.Final:
+		delete(w.left, t.ID)
+		w.failed = w.failed || t.Status == "FAILURE"
+	default:
+		w.left[t.ID] = true
+	}
+}
+
+// line prints an event: for programs its data as it came.
+func (w *watching) line(e *api.Event, id, text string) error {
+	if w.json {
+		_, err := fmt.Fprintf(w.stdout, "%s\n", bytes.TrimSpace(e.Data))
+		return err
+	}
+	if len(w.ids) != 1 {
+		text = id + "  " + text
+	}
+	_, err := fmt.Fprintf(w.stdout, "%s  %s\n", api.Time{Time: time.Now()}, text)
+	return err
+}
+
+// outcome is exit code 1 without another word if a task failed.
+func (w *watching) outcome() error {
+	if w.failed {
 		return &exitError{code: exitTaskFailed}
 	}
 	return nil
