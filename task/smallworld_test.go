@@ -225,7 +225,7 @@ func describe(m *task.Machine) string {
 		fmt.Fprintln(&b, formatSession(s))
 	}
 	for _, x := range m.Behaviors(task.DefaultNamespace) {
-		fmt.Fprintln(&b, x.Name, x.Paused)
+		fmt.Fprintln(&b, x.Name, x.Paused, x.Active, len(x.Versions))
 	}
 	for _, t := range []*task.Task{m.Task(worldKey), m.Task(rivalKey)} {
 		if t != nil && t.Key() == rivalKey {
