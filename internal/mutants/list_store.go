@@ -46,7 +46,7 @@ var storeMutants = []mutant{
 	// Proposing.
 	{Name: "store-answer-before-commit", File: "raftstore/batcher.go", Old: "future := b.raft.applyEntry(data)\n", New: "future := b.raft.applyEntry(data); if b.finish(e, make([]task.Result, len(e.proposals)), nil); data != nil { b.gate.leave(); return }\n",
 		Pkg: "./raftstore", Run: "TestGroupCommit$", Why: "what was acknowledged would not be durable (T6)"},
-	{Name: "store-resend-with-new-number", File: "raftstore/propose.go", Old: "rs, err = s.attempt(ctx, leader, s.origins.proposals(x, cmds))", New: "rs, err = s.attempt(ctx, leader, s.origins.proposals(s.origins.begin(len(cmds)), cmds))",
+	{Name: "store-resend-with-new-number", File: "raftstore/propose.go", Old: "return s.origins.proposals(x, these) })", New: "return s.origins.proposals(s.origins.begin(len(these)), these) })",
 		Pkg: "./raftstore", Run: "TestLostAnswer$", Why: "a command sent again would have a second effect (H4)"},
 	{Name: "store-unanswered-acknowledged", File: "raftstore/origin.go", Old: "lowest := x.process.open.Front().Value.(*numbered).first", New: "lowest := x.first",
 		Pkg: "./raftstore", Run: "TestOrigins$", Why: "the machine would forget an answer that somebody still waits for (H4)"},

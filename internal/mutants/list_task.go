@@ -77,7 +77,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a task that succeeded would never take the new version up (B2)"},
 	{Name: "task-checkpoint-kept-over-success", File: "task/run.go", Old: "n.Failures, n.Version, n.Checkpoint = 0, \"\", Payload{}", New: "n.Failures, n.Version = 0, \"\"",
 		Pkg: "./task", Run: "TestScripts$", Why: "a rerun would begin where the last run ended (B2)"},
-	{Name: "task-cancelled-retried", File: "task/finish.go", Old: "case t.CancelCode != \"\":", New: "case t.CancelCode == \"never\":",
+	{Name: "task-cancelled-retried", File: "task/finish.go", Old: "case t.CancelCode != \"\":\n\t\tn = m.ended", New: "case t.CancelCode == \"never\":\n\t\tn = m.ended",
 		Pkg: "./task", Run: "TestTransitions$", Why: "a cancelled run that fails becomes CANCELLED, not tried again (L8)"},
 	{Name: "task-success-in-grace-refused", File: "task/finish.go", Old: "case c.Error == nil:", New: "case c.Error == nil && t.CancelCode == \"\":",
 		Pkg: "./task", Run: "TestTransitions$", Why: "a success within the grace is honoured (L8)"},
@@ -91,7 +91,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestRetryInterval$", Why: "the jitter comes from ID and attempt (R2)"},
 
 	// Submit, order, planning, retention.
-	{Name: "task-other-behavior-joined", File: "task/submit.go", Old: "if r.behavior != b {", New: "if r.behavior == nil {",
+	{Name: "task-other-behavior-joined", File: "task/submit.go", Old: "case r.behavior != b:", New: "case r.behavior == nil:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a submit would be answered with another behavior's task (I3)"},
 	{Name: "task-order-reversed", File: "task/queue.go", Old: "return int64(t.NotBefore) - int64(t.Priority)*60_000", New: "return int64(t.Priority)*60_000 - int64(t.NotBefore)",
 		Pkg: "./task", Run: "TestPlan$", Why: "the oldest task goes first (T4)"},
