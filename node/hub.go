@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -33,6 +34,7 @@ type hubConfig struct {
 	clock     raftstore.Clock
 	logs      *logs.Store
 	logger    *slog.Logger
+	progress  func([]watch.Live) // told of progress that is not in the log; must not block
 }
 
 // hub is where workers' streams arrive. While this node leads, a term of it assigns tasks and carries reports; otherwise

@@ -102,12 +102,15 @@ func (n *Node) start() error {
 	}
 	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: encodeChange})
 	n.events = newDispatcher(subscribe, n.store.Local, n.forget, n.changes)
-	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer)
+	live := newLive(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
+	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)
 	n.hub = newHub(hubConfig{
 		id: cfg.ID, ttl: cfg.SessionTTL, store: n.store, subscribe: subscribe, clock: cfg.Clock, logs: n.logs, logger: cfg.Logger,
+		progress: live.publish,
 	})
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.wg.Go(func() { n.events.run(ctx) })
+	n.wg.Go(func() { live.run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
 	n.wg.Go(func() { n.hub.lead(n.store.Leadership()) })
 	n.serve("streams", func() error { return n.hub.serve(cfg.Net) })

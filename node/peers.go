@@ -20,7 +20,7 @@ import (
 // peerRequest is one question to another member, one JSON value per connection on mux.Peer; so is the answer.
 // Unknown fields are ignored on both sides: neighbouring versions must understand each other (SPEC C4).
 type peerRequest struct {
-	Op   string   `json:"op"` // status, logs
+	Op   string   `json:"op"` // status, logs, progress
 	Task task.Key `json:"task,omitzero"`
 }
 
@@ -31,8 +31,9 @@ type peerReply struct {
 }
 
 const (
-	opStatus = "status"
-	opLogs   = "logs"
+	opStatus   = "status"
+	opLogs     = "logs"
+	opProgress = "progress" // answered by frames until one side has enough; see live
 )
 
 const (
@@ -45,15 +46,16 @@ const (
 type peers struct {
 	net    mux.Network
 	answer func(peerRequest) peerReply
+	live   *live
 	logger *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
 
-func newPeers(network mux.Network, logger *slog.Logger, answer func(peerRequest) peerReply) *peers {
+func newPeers(network mux.Network, logger *slog.Logger, answer func(peerRequest) peerReply, live *live) *peers {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &peers{net: network, answer: answer, logger: logger, ctx: ctx, cancel: cancel}
+	return &peers{net: network, answer: answer, live: live, logger: logger, ctx: ctx, cancel: cancel}
 }
 
 func (p *peers) close() {
@@ -83,6 +85,13 @@ func (p *peers) handle(c net.Conn) {
 	var q peerRequest
 	if err := json.NewDecoder(io.LimitReader(c, maxPeerAsk)).Decode(&q); err != nil {
 		p.logger.Debug("bad question of a peer", "err", err)
+		return
+	}
+	if q.Op == opProgress {
+		_ = c.SetDeadline(time.Time{})
+		if err := p.live.serve(p.ctx, c); err != nil {
+			p.logger.Debug("a node no longer listens to progress", "err", err)
+		}
 		return
 	}
 	if err := json.NewEncoder(c).Encode(p.answer(q)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -68,12 +69,25 @@ func (w *workerStream) read() error {
 			w.term.loop.do(func() { w.term.loop.setCredits(w, *f.Credits) })
 		case len(f.Logs) > 0:
 			w.term.hub.keepLogs(f.Logs)
+		case len(f.Progress) > 0:
+			w.progress(f.Progress)
 		case f.Bye != nil:
 			return w.bye()
 		default:
 			return errUnexpectedFrame
 		}
 	}
+}
+
+// progress tells those who watch what is on its way to the log (SPEC W3).
+func (w *workerStream) progress(ps []stream.Progress) {
+	ls := make([]watch.Live, 0, len(ps))
+	for _, p := range ps {
+		if p.Progress.Encoding == task.JSON && soundPayload(&p.Progress) {
+			ls = append(ls, watch.Live{Key: p.Key, Session: w.session, Token: p.Token, Progress: p.Progress})
+		}
+	}
+	w.term.hub.progress(ls)
 }
 
 var (
@@ -308,12 +322,7 @@ func sound(r stream.Report) bool {
 	ok := true
 	check := func(ps ...*task.Payload) {
 		for _, p := range ps {
-			switch {
-			case p == nil, p.Encoding == task.Bytes, p.Encoding == task.None && len(p.Data) == 0:
-			case p.Encoding == task.JSON && utf8.Valid(p.Data) && json.Valid(p.Data):
-			default:
-				ok = false
-			}
+			ok = ok && soundPayload(p)
 		}
 	}
 	switch {
@@ -328,4 +337,12 @@ func sound(r stream.Report) bool {
 		check(r.Snooze.Checkpoint)
 	}
 	return ok
+}
+
+func soundPayload(p *task.Payload) bool {
+	switch {
+	case p == nil, p.Encoding == task.Bytes, p.Encoding == task.None && len(p.Data) == 0:
+		return true
+	}
+	return p.Encoding == task.JSON && utf8.Valid(p.Data) && json.Valid(p.Data)
 }

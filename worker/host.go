@@ -17,13 +17,18 @@ type host struct{ *run }
 
 var _ runtime.Host = host{}
 
-// Beat keeps progress in memory; it is stored with the next renewal (SPEC W3).
+// Beat keeps progress in memory; those who watch are told soon, and it is stored with the next renewal (SPEC W3).
 func (h host) Beat(done, total int64, note []byte) abi.Signals {
 	h.mu.Lock()
+	news := false
 	if p := (progress{done: done, total: total, note: string(note)}); p != h.progress {
-		h.progress, h.changed = p, true
+		news = !h.untold
+		h.progress, h.changed, h.untold = p, true, true
 	}
 	h.mu.Unlock()
+	if news {
+		h.s.nudgeLive()
+	}
 	return h.Signals()
 }
 

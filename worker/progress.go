@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/task"
@@ -55,6 +57,41 @@ func (r *run) takeProgress() *task.Payload {
 	}
 	r.changed = false
 	return r.progress.payload()
+}
+
+// liveEvery is how often the progress of running guests is told to those who watch, at most (SPEC W3).
+const liveEvery = 250 * time.Millisecond
+
+// nudgeLive makes the sender look for progress to tell.
+func (s *session) nudgeLive() {
+	select {
+	case s.live <- struct{}{}:
+	default:
+	}
+}
+
+// sendLive tells the progress that changed since it last did; told is false if there was none. It is not stored, nor
+// answered: a lost one is made up for by the next.
+func (s *session) sendLive(conn *stream.Conn) (told bool, err error) {
+	if !s.alive() {
+		return false, context.Cause(s.ctx)
+	}
+	var ps []stream.Progress
+	s.mu.Lock()
+	for _, token := range s.executingLocked() {
+		r := s.runs[token]
+		r.mu.Lock()
+		if r.untold {
+			r.untold = false
+			ps = append(ps, stream.Progress{Key: r.key, Token: r.token, Progress: *r.progress.payload()})
+		}
+		r.mu.Unlock()
+	}
+	s.mu.Unlock()
+	if len(ps) == 0 {
+		return false, nil
+	}
+	return true, conn.Send(stream.Frame{Progress: ps})
 }
 
 // queueProgress queues the progress of every run whose progress changed: once per renewal, so that heartbeats cost the

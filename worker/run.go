@@ -49,6 +49,7 @@ type run struct {
 	mu       sync.Mutex
 	progress progress
 	changed  bool // since progress was last queued
+	untold   bool // since progress was last told live
 	log      logBuffer
 }
 

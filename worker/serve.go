@@ -91,6 +91,9 @@ func (s *session) write(ctx context.Context, conn *stream.Conn) error {
 	answer := time.NewTimer(time.Hour)
 	answer.Stop()
 	defer answer.Stop()
+	pause := time.NewTimer(0) // after live progress: the session's is told together
+	defer pause.Stop()
+	pausing := true
 	var told said
 	s.nudge()
 	for {
@@ -113,6 +116,15 @@ func (s *session) write(ctx context.Context, conn *stream.Conn) error {
 			err = s.flush(conn, &told)
 		case <-s.wake:
 			err = s.flush(conn, &told)
+		case <-s.live:
+			if !pausing {
+				pausing = true
+				pause.Reset(0)
+			}
+		case <-pause.C:
+			if pausing, err = s.sendLive(conn); pausing {
+				pause.Reset(liveEvery)
+			}
 		}
 		if err != nil {
 			return err

@@ -20,6 +20,7 @@ type session struct {
 	ctx   context.Context // ends when the session is over; the cause says why
 	end   context.CancelCauseFunc
 	wake  chan struct{} // capacity 1: there is something to send
+	live  chan struct{} // capacity 1: a run has progress that was not told
 
 	mu       sync.Mutex // never held while asking alive, which may take it
 	over     bool       // lose has run
@@ -42,6 +43,7 @@ func newSession(parent context.Context, w *Worker, welcome *stream.Welcome, sent
 		w: w, id: welcome.Session, ttl: ttl, leader: welcome.Leader,
 		fence: newFence(w.cfg.Boottime, ttl, sent),
 		wake:  make(chan struct{}, 1),
+		live:  make(chan struct{}, 1),
 		runs:  map[uint64]*run{}, renewals: map[uint64]time.Duration{}, clock: leaseClock{sent, welcome.LeaseNow}, changed: make(chan struct{}),
 	}
 	s.ctx, s.end = context.WithCancelCause(parent)

@@ -54,9 +54,10 @@ func (b *beats) removed(k task.Key) {
 
 // Live is progress on its way to the log: a worker's latest, told ahead of the renewal that stores it.
 type Live struct {
-	Key      task.Key     `cbor:"1,keyasint" json:"key"`
-	Token    uint64       `cbor:"2,keyasint" json:"token"`
-	Progress task.Payload `cbor:"3,keyasint" json:"progress"`
+	Key      task.Key     `json:"key"`
+	Session  uint64       `json:"session"`
+	Token    uint64       `json:"token"`
+	Progress task.Payload `json:"progress"`
 }
 
 // Live tells progress that is not in the log. What is not of a current lease is dropped.
@@ -67,7 +68,8 @@ func (f *Feed) Live(ls []Live) {
 	records := make([]*task.Task, len(ls))
 	f.config.Local(func(m *task.Machine) {
 		for i := range ls {
-			if t := m.Task(ls[i].Key); t != nil && t.Lease != nil && t.Lease.Token == ls[i].Token {
+			t := m.Task(ls[i].Key)
+			if t != nil && t.Lease != nil && t.Lease.Token == ls[i].Token && t.Lease.Session == ls[i].Session {
 				records[i] = t
 			}
 		}

@@ -290,7 +290,7 @@ func TestProgressIsThinnedOut(t *testing.T) {
 		b.flush()
 		s := b.subscribe(Filter{}, b.m.Rev())
 		live := func(text string) {
-			b.feed.Live([]Live{{Key: task.Key{Namespace: "default", ID: "one"}, Token: token,
+			b.feed.Live([]Live{{Key: task.Key{Namespace: "default", ID: "one"}, Session: b.session, Token: token,
 				Progress: task.Payload{Encoding: task.JSON, Data: []byte(text)}}})
 		}
 		live(`1`)

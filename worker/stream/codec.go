@@ -92,6 +92,8 @@ func split(f Frame) (a, b Frame, ok bool) {
 		a.Ready, b.Ready = halves(f.Ready)
 	case len(f.Logs) > 1:
 		a.Logs, b.Logs = halves(f.Logs)
+	case len(f.Progress) > 1:
+		a.Progress, b.Progress = halves(f.Progress)
 	case len(f.Acks) > 1:
 		a.Acks, b.Acks = halves(f.Acks)
 	case len(f.Assign) > 1:

@@ -55,6 +55,7 @@ func samples() []Frame {
 		{Ready: []string{"d1", "d2"}},
 		{Credits: &Credits{Seq: 1, Free: 2}},
 		{Logs: []Log{{Key: key, Token: 7, Attempt: 1, Data: []byte("hi\n")}}},
+		{Progress: []Progress{{Key: key, Token: 7, Progress: task.Payload{Encoding: task.JSON, Data: []byte("1")}}}},
 		{Bye: &Bye{}},
 		{Welcome: &Welcome{Session: 5, TTL: 10_000, Resumed: true, Leader: "n1"}},
 		{Refused: &Refused{Code: NotLeader, Message: "no", Leader: "h:1"}},

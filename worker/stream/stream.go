@@ -21,6 +21,8 @@ type Frame struct {
 	Logs    []Log    `cbor:"6,keyasint,omitempty"`
 	Bye     *Bye     `cbor:"7,keyasint,omitempty"`
 
+	Progress []Progress `cbor:"8,keyasint,omitempty"` // not stored; see Progress
+
 	// leader to worker
 	Welcome  *Welcome     `cbor:"16,keyasint,omitempty"`
 	Refused  *Refused     `cbor:"17,keyasint,omitempty"`
@@ -131,6 +133,14 @@ type Log struct {
 	Attempt int64    `cbor:"3,keyasint"`
 	Data    []byte   `cbor:"4,keyasint"`
 	Offset  int64    `cbor:"5,keyasint,omitempty"` // bytes that the attempt logged before Data: pieces kept by several nodes fit together
+}
+
+// Progress is the latest progress of a run, on its way to those who watch: the next renewal stores it (SPEC W3). It is
+// sent at most every 250 ms, and not answered. A leader that does not know it skips the frame.
+type Progress struct {
+	Key      task.Key     `cbor:"1,keyasint"`
+	Token    uint64       `cbor:"2,keyasint"`
+	Progress task.Payload `cbor:"3,keyasint"`
 }
 
 // Bye asks for a clean end of the session: all its runs are given back (SPEC R3).

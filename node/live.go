@@ -1,0 +1,155 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/watch"
+)
+
+// live brings progress that is not in the log from the leader, who hears of it from the workers, to the nodes at which
+// somebody watches (SPEC W3). Nothing depends on it: what is lost on the way comes with the next renewal.
+type live struct {
+	net    mux.Network
+	feed   *watch.Feed
+	self   string                                           // this node's address
+	follow func() (addr string, gone, news <-chan struct{}) // raftstore.Store.Follow
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	peers map[chan []watch.Live]struct{} // nodes that listen
+}
+
+const (
+	liveBacklog = 64              // frames that wait for one node; what comes then is dropped
+	livePulse   = 3 * time.Second // an idle leader says that it is there
+	liveSilence = 10 * time.Second
+	livePause   = 250 * time.Millisecond // before the leader is asked again
+)
+
+// liveFrame is one frame from the leader: a JSON value. Unknown fields are ignored (SPEC C4).
+type liveFrame struct {
+	Live []watch.Live `json:"live,omitempty"`
+}
+
+func newLive(network mux.Network, feed *watch.Feed, self string, follow func() (string, <-chan struct{}, <-chan struct{}), logger *slog.Logger) *live {
+	return &live{net: network, feed: feed, self: self, follow: follow, logger: logger, peers: map[chan []watch.Live]struct{}{}}
+}
+
+// publish tells what workers said to this node, the leader. It never waits.
+func (l *live) publish(ls []watch.Live) {
+	l.feed.Live(ls)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.peers {
+		select {
+		case c <- ls:
+		default:
+		}
+	}
+}
+
+// serve tells one node until it goes away.
+func (l *live) serve(ctx context.Context, conn net.Conn) error {
+	frames := make(chan []watch.Live, liveBacklog)
+	l.mu.Lock()
+	l.peers[frames] = struct{}{}
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.peers, frames)
+	}()
+	enc := json.NewEncoder(conn)
+	pulse := time.NewTicker(livePulse)
+	defer pulse.Stop()
+	for {
+		var f liveFrame
+		select {
+		case f.Live = <-frames:
+		case <-pulse.C:
+		case <-ctx.Done():
+			return nil
+		}
+		_ = conn.SetWriteDeadline(time.Now().Add(liveSilence))
+		if err := enc.Encode(f); err != nil {
+			return err
+		}
+	}
+}
+
+// run listens to whoever leads, as long as somebody watches here and another node leads.
+func (l *live) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		on, wanted := l.feed.Wanted()
+		addr, gone, news := l.follow()
+		if on && addr != "" && addr != l.self {
+			if err := l.listen(ctx, addr, gone); err != nil && ctx.Err() == nil {
+				l.logger.Debug("no live progress from the leader", "leader", addr, "err", err)
+			}
+			sleep(ctx, livePause)
+			continue
+		}
+		select {
+		case <-wanted:
+		case <-news:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// listen takes what the leader tells until it no longer leads, or nobody watches here any more.
+func (l *live) listen(ctx context.Context, addr string, gone <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	dialing, stop := context.WithTimeout(ctx, peerTimeout)
+	defer stop()
+	conn, err := l.net.Dial(dialing, addr, mux.Peer)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		l.until(ctx, gone)
+		_ = conn.Close()
+	})
+	if err := json.NewEncoder(conn).Encode(peerRequest{Op: opProgress}); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(conn)
+	for {
+		var f liveFrame
+		_ = conn.SetReadDeadline(time.Now().Add(liveSilence))
+		if err := dec.Decode(&f); err != nil {
+			return err
+		}
+		if len(f.Live) > 0 {
+			l.feed.Live(f.Live)
+		}
+	}
+}
+
+// until returns when there is no more reason to listen.
+func (l *live) until(ctx context.Context, gone <-chan struct{}) {
+	for {
+		on, wanted := l.feed.Wanted()
+		if !on {
+			return
+		}
+		select {
+		case <-wanted:
+		case <-gone:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
