@@ -122,18 +122,19 @@ func TestTransitions(t *testing.T) {
 			return c
 		},
 		"close": func(*task.Task) task.Command { return task.CloseSession{Session: 1} },
+		"retry": func(*task.Task) task.Command { return task.RetryTask{Key: key("one")} },
 	}
-	order := []string{"assign", "succeed", "fail", "snooze", "giveback", "cancel", "rerun", "close"}
+	order := []string{"assign", "succeed", "fail", "snooze", "giveback", "cancel", "rerun", "close", "retry"}
 	want := map[string][]string{
-		"CREATED":           {"RUNNING", "-", "-", "-", "-", "FAILURE final", "=", "="},
-		"CREATED future":    {"-", "-", "-", "-", "-", "FAILURE final", "=", "="},
-		"RUNNING":           {"-", "SUCCESS final", "FAILURE due", "CREATED", "CREATED", "RUNNING", "=", "CREATED"},
-		"RUNNING cancelled": {"-", "SUCCESS final", "FAILURE final", "FAILURE final", "FAILURE final", "=", "=", "FAILURE final"},
-		"SUCCESS final":     {"-", "=", "-", "-", "-", "-", "SUCCESS due", "="},
-		"SUCCESS due":       {"RUNNING", "=", "-", "-", "-", "SUCCESS final", "=", "="},
-		"FAILURE final":     {"-", "-", "-", "-", "-", "-", "FAILURE due", "="},
-		"FAILURE due":       {"RUNNING", "-", "-", "-", "-", "FAILURE final", "=", "="},
-		"CANCELLED":         {"-", "-", "-", "-", "-", "=", "FAILURE due", "="},
+		"CREATED":           {"RUNNING", "-", "-", "-", "-", "FAILURE final", "=", "=", "-"},
+		"CREATED future":    {"-", "-", "-", "-", "-", "FAILURE final", "=", "=", "-"},
+		"RUNNING":           {"-", "SUCCESS final", "FAILURE due", "CREATED", "CREATED", "RUNNING", "=", "CREATED", "-"},
+		"RUNNING cancelled": {"-", "SUCCESS final", "FAILURE final", "FAILURE final", "FAILURE final", "=", "=", "FAILURE final", "-"},
+		"SUCCESS final":     {"-", "=", "-", "-", "-", "-", "SUCCESS due", "=", "SUCCESS due"},
+		"SUCCESS due":       {"RUNNING", "=", "-", "-", "-", "SUCCESS final", "=", "=", "-"},
+		"FAILURE final":     {"-", "-", "-", "-", "-", "-", "FAILURE due", "=", "FAILURE due"},
+		"FAILURE due":       {"RUNNING", "-", "-", "-", "-", "FAILURE final", "=", "=", "FAILURE due"},
+		"CANCELLED":         {"-", "-", "-", "-", "-", "=", "FAILURE due", "=", "FAILURE due"},
 	}
 	for state, make := range statuses {
 		for i, name := range order {
