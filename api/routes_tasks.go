@@ -16,6 +16,9 @@ var (
 // reportErrors are the codes of reports of external workers. A task that is gone is halt too (SPEC L3).
 var reportErrors = []string{"namespace_not_found", CodeHalt, "not_external"}
 
+// finishErrors are those of outcomes.
+var finishErrors = append([]string{CodeResultSchema}, reportErrors...)
+
 // taskRoutes are those of tasks (SPEC H1).
 func taskRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
@@ -94,7 +97,7 @@ func taskRoutes() []route {
 			method: post, path: "/v1/tasks/{id}/finish", id: "finishTask", serve: (*handler).finishTask,
 			summary: "End an external attempt with an outcome. The same finish again is answered as repeated.",
 			query:   []param{namespaceParam}, body: asJSON(FinishRequest{}),
-			answers: []success{ok(FinishReply{})}, errors: reportErrors,
+			answers: []success{ok(FinishReply{})}, errors: finishErrors,
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/snooze", id: "snoozeTask", serve: (*handler).snoozeTask,
@@ -106,13 +109,13 @@ func taskRoutes() []route {
 			method: post, path: "/v1/tasks:finish", id: "finishMany", serve: (*handler).finishMany,
 			summary: "Finish many external attempts; each has its own answer.",
 			query:   []param{namespaceParam}, body: asJSON(reports{}),
-			answers: []success{ok(finishResults{})}, errors: reportErrors,
+			answers: []success{ok(finishResults{})}, errors: finishErrors,
 		},
 		{
 			method: post, path: "/v1/txn", id: "txn", serve: (*handler).txn,
 			summary: "Submit, update, finish and delete tasks, all or nothing, if what it depends on holds.",
 			query:   []param{namespaceParam}, body: asJSON(TxnRequest{}),
-			answers: []success{ok(TxnReply{})}, errors: append([]string{CodeConflict}, submitErrors...),
+			answers: []success{ok(TxnReply{})}, errors: append([]string{CodeConflict, CodeResultSchema}, submitErrors...),
 		},
 	}
 }

@@ -11,20 +11,23 @@ import (
 	"github.com/taskrt/taskrt/api/apitest"
 )
 
-// TestConformance runs the suite of api.Service against a real cluster of three nodes, through all of them.
+// TestConformance runs the suite of api.Service against a real cluster of three nodes, through all of them, and holds
+// every answer against their OpenAPI document.
 func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
 	d := startDev(t)
+	document := apitest.NewDocument(t, d.url)
 	apitest.Run(t, func(t *testing.T) api.Service {
-		client, err := api.NewClient(api.ClientConfig{URLs: urlsOf(t, d)})
+		client, err := api.NewClient(api.ClientConfig{URLs: urlsOf(t, d), Transport: document})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(client.Close)
 		return client
 	})
+	document.Report(t, false)
 }
 
 // TestFollowersAnswer submits through one node and reads through another, linearizably.

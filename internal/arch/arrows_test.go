@@ -71,7 +71,7 @@ var testOnly = []string{
 // package without a line may import none.
 var thirdParty = map[string][]string{
 	"api":           {"golang.org/x/sync", "github.com/google/jsonschema-go"},
-	"api/apitest":   {"github.com/google/uuid"},
+	"api/apitest":   {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"blob":          {"golang.org/x/sync"},
 	"cmd/taskrt":    {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"node":          {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"},

@@ -1,0 +1,215 @@
+package apitest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Document is a RoundTripper that holds what passes against /openapi.json: every request that is accepted, and every answer
+// with its status, media type and fields. Fields that the document does not have are wrong too.
+type Document struct {
+	base       *http.Transport
+	operations []*documented
+
+	mu    sync.Mutex
+	wrong []string
+}
+
+// documented is one operation of the document.
+type documented struct {
+	method, name string
+	path         *regexp.Regexp
+	request      *jsonschema.Schema                    // of a JSON body; nil if it takes none
+	statuses     map[int]map[string]*jsonschema.Schema // by media type; nil: not JSON
+	met          bool
+}
+
+// NewDocument reads the document of the server at url.
+func NewDocument(t *testing.T, url string) *Document {
+	t.Helper()
+	c := &Document{base: http.DefaultTransport.(*http.Transport).Clone()}
+	t.Cleanup(c.base.CloseIdleConnections)
+	res, err := (&http.Client{Transport: c.base}).Get(url + "/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	v, err := jsonschema.UnmarshalJSON(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := v.(map[string]any)
+	for name, c := range doc["components"].(map[string]any)["schemas"].(map[string]any) {
+		if name != "Problem" && name != "StoreProblemFields" { // parts of problems, which are closed as a whole
+			closeObject(c)
+		}
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range doc["paths"].(map[string]any) {
+		for method, o := range methods.(map[string]any) {
+			c.operations = append(c.operations, newDocumented(t, compiler, path, method, o.(map[string]any)))
+		}
+	}
+	return c
+}
+
+// closeObject lets an object have no other fields than those that it is said to have.
+func closeObject(schema any) {
+	s, ok := schema.(map[string]any)
+	if !ok {
+		return
+	}
+	if _, object := s["properties"]; object {
+		s["additionalProperties"] = false
+	}
+	either, _ := s["oneOf"].([]any)
+	for _, e := range either {
+		closeObject(e)
+	}
+}
+
+func newDocumented(t *testing.T, compiler *jsonschema.Compiler, path, method string, o map[string]any) *documented {
+	t.Helper()
+	at := func(parts ...string) *jsonschema.Schema {
+		pointer := "openapi.json#/paths"
+		for _, p := range append([]string{path, method}, parts...) {
+			pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(p)
+		}
+		s, err := compiler.Compile(pointer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	segment := `[^/]+`
+	if strings.HasPrefix(path, "/taskstore/") {
+		segment = `.*` // the rest of the path
+	}
+	quoted := regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), segment)
+	d := &documented{
+		method: strings.ToUpper(method), name: o["operationId"].(string), path: regexp.MustCompile("^" + quoted + "$"),
+		statuses: map[int]map[string]*jsonschema.Schema{},
+	}
+	if body, ok := o["requestBody"].(map[string]any); ok && body["content"].(map[string]any)["application/json"] != nil {
+		d.request = at("requestBody", "content", "application/json", "schema")
+	}
+	for status, r := range o["responses"].(map[string]any) {
+		n := 0
+		if _, err := fmt.Sscan(status, &n); err != nil {
+			t.Fatal(err)
+		}
+		d.statuses[n] = map[string]*jsonschema.Schema{}
+		content, _ := r.(map[string]any)["content"].(map[string]any)
+		for media, form := range content {
+			d.statuses[n][media] = nil
+			if n >= 400 {
+				form.(map[string]any)["schema"].(map[string]any)["unevaluatedProperties"] = false
+			}
+			if strings.HasSuffix(media, "json") {
+				d.statuses[n][media] = at("responses", status, "content", media, "schema")
+			}
+		}
+	}
+	return d
+}
+
+func (c *Document) fail(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
+	var sent []byte
+	if req.Body != nil {
+		var err error
+		if sent, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		req.Body = io.NopCloser(bytes.NewReader(sent))
+	}
+	res, err := c.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(c.operations, func(d *documented) bool { return d.method == req.Method && d.path.MatchString(req.URL.Path) })
+	if i < 0 {
+		if res.StatusCode != 404 && res.StatusCode != 405 {
+			c.fail("%s %s is not in the document and answers %d", req.Method, req.URL.Path, res.StatusCode)
+		}
+		return res, nil
+	}
+	d := c.operations[i]
+	c.mu.Lock()
+	d.met = true
+	c.mu.Unlock()
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	contents, ok := d.statuses[res.StatusCode]
+	schema, known := contents[media]
+	switch {
+	case !ok:
+		c.fail("%s: answers %d", d.name, res.StatusCode)
+	case !known && (media != "" || len(contents) > 0):
+		c.fail("%s: answers %d as %q", d.name, res.StatusCode, media)
+	}
+	if d.request != nil && res.StatusCode < 300 && len(sent) > 0 {
+		if err := validate(d.request, sent); err != nil {
+			c.fail("%s: accepts %.300s: %v", d.name, sent, err)
+		}
+	}
+	if schema == nil {
+		return res, nil
+	}
+	got, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(got))
+	if err := validate(schema, got); err != nil {
+		c.fail("%s: answers %d %.300s: %v", d.name, res.StatusCode, got, err)
+	}
+	return res, nil
+}
+
+func validate(s *jsonschema.Schema, text []byte) error {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+// Report tells what was wrong, the same once; and, if all of them had to be met, which operations nothing met.
+func (c *Document) Report(t *testing.T, all bool) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.Sort(c.wrong)
+	for _, w := range slices.Compact(c.wrong) {
+		t.Error(w)
+	}
+	if !all {
+		return
+	}
+	for _, d := range c.operations {
+		if !d.met {
+			t.Errorf("%s: the suite does not meet it", d.name)
+		}
+	}
+}
