@@ -69,8 +69,7 @@ type checkedParams struct {
 	key      string // SPEC L11
 }
 
-// existingParams checks new params of a task. Without them a behavior that is gone is no reason to refuse (SPEC I5);
-// with them it is: nobody can say whether they are right.
+// existingParams checks new params of a task against its behavior.
 func (c *checks) existingParams(ctx context.Context, key task.Key, p task.Payload) (checked checkedParams, err error) {
 	err = c.twice(ctx, func() error {
 		var t *task.Task

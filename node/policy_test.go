@@ -19,3 +19,57 @@ func TestDefaultsAgree(t *testing.T) {
 		t.Errorf("a manifest that says nothing gives\n%+v\nthe state machine's default is\n%+v", got, want)
 	}
 }
+
+// What the API shows of a policy says the same as what was uploaded or put.
+func TestManifestOfIsTheWayBack(t *testing.T) {
+	const fields = `"name":"all","description":"d","id":{"strategy":"params","from":["/a"]},
+		"retry":{"max_attempts":0,"initial_interval":"2s","multiplier_thousandths":1500,"max_interval":"1m","jitter_percent":0},
+		"run_timeout":"1m","cancel_grace":"0s","repeat_every":"100ms","repeat_on":"any","on_timeout":"fail","max_lost":3,
+		"max_concurrent":7,"concurrency_key":"/k","max_per_key":2,"key_order":"strict",
+		"retention":{"success":"0s","failure":"1h"},"result":"required","params_schema":{"type":"object"},"result_schema":true`
+	for _, text := range []string{
+		`{"name":"all"}`,
+		`{"name":"all","repeat_every":"1s"}`,
+		`{` + fields + `,"heartbeat_timeout":"3s","on_trap":"fail","on_exhausted":"retry",
+			"limits":{"memory_bytes":65536,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4}}`,
+	} {
+		m, err := runtime.ParseManifest([]byte(`{"behaviors":[` + text + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := policyOf(m.Settings(0))
+		shown, err := manifestOf("all", &task.Version{Module: "digest", Policy: want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = runtime.ParseManifest([]byte(`{"behaviors":[` + string(shown) + `]}`)); err != nil {
+			t.Fatalf("%s: %v", shown, err)
+		}
+		got := policyOf(m.Settings(0))
+		// The defaults of the choices are spelt out.
+		if want.OnTrap == 0 {
+			want.OnTrap, want.OnExhausted = task.OnErrorRetry, task.OnErrorFail
+		}
+		if want.OnTimeout == 0 {
+			want.OnTimeout = task.OnErrorRetry
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\ngot  %+v\nwant %+v", shown, got, want)
+		}
+	}
+	x, err := runtime.ParseExternal("all", []byte(`{"kind":"external","lease":"7s",`+fields+`,"limits":{"params_bytes":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := policyOf(x.Settings())
+	shown, err := manifestOf("all", &task.Version{Policy: want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err = runtime.ParseExternal("all", shown); err != nil {
+		t.Fatalf("%s: %v", shown, err)
+	}
+	if got := policyOf(x.Settings()); !reflect.DeepEqual(got, want) || got.Lease != 7000 {
+		t.Errorf("%s\ngot  %+v\nwant %+v", shown, got, want)
+	}
+}
