@@ -8,9 +8,10 @@
 //		got := c.Final(2, id)
 //	})
 //
-// At the end of every run the package itself checks what must always hold: no two executions of one task overlapped in
-// time, by the stamps taken where guests run (SPEC L1), no node stopped by itself, the state machines' invariants hold,
-// and all nodes that are up agree, byte for byte (SPEC C4).
+// The package itself checks what must always hold. At every entry that a node applies: limits hold, leases are given only
+// where they may be, and all nodes tell the same (see Audit). At the end of every run: no two executions of one task
+// overlapped in time, by the stamps taken where guests run (SPEC L1), no node stopped by itself, the state machines'
+// invariants hold, and all nodes that are up agree, byte for byte (SPEC C4).
 //
 // Nothing in a bubble may compute for ever: the virtual clock stands still while a guest spins.
 package clustertest
@@ -49,6 +50,7 @@ type Cluster struct {
 	Net     *memnet.Net
 	Members []*Member
 	Runs    *Runs
+	Audit   *Audit
 
 	t     *testing.T
 	o     Options
@@ -95,7 +97,7 @@ func New(t *testing.T, n int, o Options) *Cluster {
 		o.Slots = 4
 	}
 	c := &Cluster{Net: memnet.New(), t: t, o: o, dir: quickDir(t), start: time.Now(), log: &logBuffer{}}
-	c.Runs = newRuns(t)
+	c.Runs, c.Audit = newRuns(t), newAudit(t)
 	t.Cleanup(func() {
 		c.Close()
 		if t.Failed() {
@@ -144,6 +146,9 @@ func (c *Cluster) Start(i int) {
 	n, err := node.New(m.config())
 	if err != nil {
 		c.t.Fatalf("start %s: %v", m.ID, err)
+	}
+	if !c.o.MayFail { // a broken node tells what it likes
+		c.Audit.follow(m.ID, n.Store())
 	}
 	m.mu.Lock()
 	m.node = n
@@ -292,6 +297,7 @@ func (c *Cluster) Close() {
 		})
 	}
 	wg.Wait()
+	c.Audit.wg.Wait()
 	c.Net.Close()
 }
 
