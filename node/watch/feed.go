@@ -82,7 +82,7 @@ func (f *Feed) Restart(rev uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.subs {
-		if s.behind || max(s.after, f.ring.top) < rev {
+		if !s.caughtUp() || max(s.after, f.ring.top) < rev {
 			s.lost = true
 			s.nudge()
 		}
@@ -127,6 +127,9 @@ func (f *Feed) add(e *entry, wake []*Sub) []*Sub {
 			if !s.behind && s.wants(n, e) {
 				s.behind, s.from = true, n
 				wake = append(wake, s)
+				if s.broad() {
+					delete(g, s)
+				}
 			}
 		}
 	}
@@ -204,7 +207,9 @@ func (f *Feed) Subscribe(filter Filter, after uint64) (*Sub, error) {
 		s.behind = s.from < f.ring.next
 	}
 	f.subs[s] = struct{}{}
-	f.index.add(s)
+	if !s.behind || !s.broad() {
+		f.index.add(s)
+	}
 	if len(f.subs) == 1 {
 		f.announce()
 	}

@@ -23,7 +23,7 @@ type Sub struct {
 	after  uint64        // only changes with a rev above it
 
 	// Guarded by feed.mu: written under its write lock, or by the subscriber under its read lock.
-	behind bool   // there are changes from number from on that it has not looked at
+	behind bool   // it has not looked at the changes from number from on, if there are any; else it waits to be woken
 	from   uint64 //
 	lost   bool   // changes were missed that are not in the ring
 
@@ -46,6 +46,12 @@ func (s *Sub) nudge() {
 	default:
 	}
 }
+
+// broad reports whether it stands in the index only while it waits.
+func (s *Sub) broad() bool { return len(s.filter.IDs) == 0 }
+
+// caughtUp reports whether there is nothing to look at. The feed is locked.
+func (s *Sub) caughtUp() bool { return !s.behind || s.from == s.feed.ring.next }
 
 // wants tells whether the change with number n is one for the subscriber.
 func (s *Sub) wants(n uint64, e *entry) bool {
@@ -120,8 +126,29 @@ func (s *Sub) take() Event {
 	return out
 }
 
-// look takes what concerns the subscriber out of the ring; false if there is nothing to look at.
+// look takes what concerns the subscriber out of the ring; false if there is nothing: it will be woken.
 func (s *Sub) look() bool {
+	for s.scan() {
+		if len(s.ready) > 0 || s.states != nil {
+			return true
+		}
+	}
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.lost || !s.caughtUp() {
+		return true
+	}
+	if !s.behind {
+		return false
+	}
+	s.behind = false
+	f.index.add(s)
+	return false
+}
+
+// scan looks at some of the changes that it has not looked at; false if there were none.
+func (s *Sub) scan() bool {
 	f := s.feed
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -136,7 +163,7 @@ func (s *Sub) look() bool {
 		s.states = newStates(s, f.ring.top)
 		return true
 	}
-	if !s.behind {
+	if s.caughtUp() {
 		return false
 	}
 	size, n := 0, s.from
@@ -147,8 +174,7 @@ func (s *Sub) look() bool {
 		}
 	}
 	s.from = n
-	s.behind = n < f.ring.next
-	return len(s.ready) > 0 || s.behind
+	return true
 }
 
 // Position is the rev to go on from elsewhere without missing or repeating anything: all changes up to it that the
@@ -159,7 +185,7 @@ func (s *Sub) Position() uint64 {
 	}
 	s.feed.mu.RLock()
 	defer s.feed.mu.RUnlock()
-	if !s.behind && !s.lost && s.feed.ring.top >= s.settle {
+	if s.caughtUp() && !s.lost && s.feed.ring.top >= s.settle {
 		s.position = max(s.position, s.feed.ring.top)
 	}
 	return s.position
