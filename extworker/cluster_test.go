@@ -89,11 +89,21 @@ func (c *cluster) set(token uint64, f func(*held)) {
 	f(c.held[token])
 }
 
-func (c *cluster) trouble(call string) (error, bool) {
-	if c.fail == nil {
+// failing makes calls go wrong from now on.
+func (c *cluster) failing(f func(call string) (err error, lost bool)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = f
+}
+
+func (c *cluster) trouble(call string) (err error, lost bool) {
+	c.mu.Lock()
+	fail := c.fail
+	c.mu.Unlock()
+	if fail == nil {
 		return nil, false
 	}
-	return c.fail(call)
+	return fail(call)
 }
 
 func (c *cluster) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {

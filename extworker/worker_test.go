@@ -151,12 +151,12 @@ func TestHaltLostCancel(t *testing.T) {
 		}
 	})
 	run(func(b *bench) {
-		b.fail = func(call string) (error, bool) {
+		b.failing(func(call string) (error, bool) {
 			if call == "heartbeat" {
 				return errors.New("connection refused"), false
 			}
 			return nil, false
-		}
+		})
 		b.submit(1)
 		b.after(10 * time.Second)
 		if !errors.Is(cause, extworker.ErrLost) || ended != lease {
@@ -184,12 +184,12 @@ func TestRenewalAfterFailures(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		return 1, context.Cause(ctx)
 	}, func(b *bench) {
-		b.fail = func(call string) (error, bool) {
+		b.failing(func(call string) (error, bool) {
 			if call == "heartbeat" && fails.Add(1)%4 != 0 {
 				return api.NewError(api.CodeNoLeader, "none"), false
 			}
 			return nil, false
-		}
+		})
 		b.submit(1)
 		if h := b.ended(1); h.finish.Error != nil {
 			t.Errorf("%+v", h.finish.Error)
@@ -265,12 +265,12 @@ func TestLostAnswersAreAskedForAgain(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		return 1, nil
 	}, func(b *bench) {
-		b.fail = func(string) (error, bool) {
+		b.failing(func(string) (error, bool) {
 			if n := calls.Add(1); n%3 != 0 {
 				return api.NewError(api.CodeOutcomeUnknown, "lost"), n%2 == 0
 			}
 			return nil, false
-		}
+		})
 		b.submit(20)
 		for token := uint64(1); token <= 20; token++ {
 			if f := b.ended(token).finish; f == nil || f.Error != nil {
@@ -314,12 +314,14 @@ func TestConcurrencyAndBulk(t *testing.T) {
 
 func TestRefusedResultIsAFailure(t *testing.T) {
 	with(t, 1, func(context.Context, *extworker.Task) (any, error) { return "x", nil }, func(b *bench) {
+		b.mu.Lock()
 		b.refuse = func(r api.FinishRequest) error {
 			if r.Error == nil {
 				return api.FieldError(api.CodeResultSchema, "result", "must be an integer")
 			}
 			return nil
 		}
+		b.mu.Unlock()
 		b.submit(1)
 		if f := b.ended(1).finish; f.Error == nil || *f.Error.Retryable || !strings.Contains(f.Error.Message, "must be an integer") {
 			t.Errorf("%+v", f.Error)
