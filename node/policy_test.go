@@ -57,6 +57,14 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 			t.Errorf("%s\ngot  %+v\nwant %+v", shown, got, want)
 		}
 	}
+	m, err := runtime.ParseManifest([]byte(`{"behaviors":[{` + fields + `}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := policyOf(m.Settings(0))
+	if p.RepeatEvery != 100 || !p.RepeatAny || p.MaxConcurrent != 7 || p.ConcurrencyKey != "/k" || p.MaxPerKey != 2 || !p.KeyStrict || p.Lease != 0 {
+		t.Errorf("%+v", p)
+	}
 	x, err := runtime.ParseExternal("all", []byte(`{"kind":"external","lease":"7s",`+fields+`,"limits":{"params_bytes":1}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -52,6 +52,12 @@ func TestTxn(t *testing.T) {
 			t.Errorf("%s\n%s\n%s\n%s", clustertest.Show(made), clustertest.Show(joined), clustertest.Show(updated), clustertest.Show(finished))
 		}
 
+		// What an answer leaves out is not shown as null.
+		reply, err = n.Txn(ctx, api.TxnRequest{Submit: []api.SubmitRequest{{Behavior: "mail", ID: one.ID, Params: []byte(`{}`)}}})
+		if err != nil || reply.Tasks[0].Status != "SUCCESS" || reply.Tasks[0].Result != nil {
+			t.Errorf("%+v, %v", reply, err)
+		}
+
 		// All reasons, and nothing done.
 		_, err = n.Txn(ctx, api.TxnRequest{
 			Depends: []api.TxnDepend{{ID: "nobody"}, {ID: two.ID, Rev: two.Rev + 1000}, {ID: "done", Token: 1}},
