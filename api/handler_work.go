@@ -226,9 +226,6 @@ func (h *handler) txn(w http.ResponseWriter, r *http.Request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	if r.ContentLength > MaxTxnBytes {
-		return txnTooLarge(int(min(r.ContentLength, MaxBody)))
-	}
 	body, release, err := h.readJSON(w, r)
 	if err != nil {
 		return err
