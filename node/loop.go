@@ -277,12 +277,8 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 	var cancel []uint64
 	l.term.hub.store.Local(func(m *task.Machine) {
 		for _, t := range ts {
-			b := m.Behavior(t.Namespace, t.Behavior)
-			if b == nil {
-				continue
-			}
-			v, ok := b.Find(t.Version)
-			if !ok {
+			v := m.Version(t.Namespace, t.Behavior, t.Version) // also of a behavior that is deleted: what runs goes on (SPEC B8)
+			if v == nil {
 				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
 				continue
 			}

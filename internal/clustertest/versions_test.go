@@ -174,3 +174,39 @@ func TestRollbackWhileTasksRetry(t *testing.T) {
 		}
 	})
 }
+
+// TestDeletedWhileThePushIsLost: a task was leased before its behavior was deleted, and its worker had not heard of it. It
+// is pushed again all the same, and finishes; the next one waits for a behavior of that name (SPEC B8, L2).
+func TestDeletedWhileThePushIsLost(t *testing.T) {
+	Run(t, 3, Options{SessionTTL: time.Minute, NoWorkers: true}, func(t *testing.T, c *Cluster) {
+		pushAs(c, 0, "wait", "")
+		w := c.AddWorker("w1", 1)
+		c.WorkersReady(1)
+		wantOnce(c, c.Final(0, c.Submit(0, "job", `1`))) // the module is ready there
+		leader := c.Leader()
+		addr := c.Members[leader].Addr
+		c.Net.CutOneWay(addr, w.Addr)
+		id, next := c.Submit(leader, "job", `1000`), c.Submit(leader, "job", `2`)
+		c.Until(leader, id, "running")
+		if err := c.Node(leader).DeleteBehavior(t.Context(), "", "job", false); err != nil {
+			t.Fatal(err)
+		}
+		c.Sleep(time.Second)
+		if es := c.Runs.Of(id); len(es) > 0 {
+			t.Fatalf("the push arrived: %v", es)
+		}
+		handOver(c)
+		c.Net.Reset(addr, w.Addr)
+		c.Net.HealAll()
+		i := c.Leader()
+		wantOnce(c, c.Final(i, id))
+		c.Sleep(time.Minute)
+		if got := c.Wait(i, next, api.GetOptions{}); got.Status != "CREATED" || got.Attempt != 0 {
+			t.Errorf("%s", Show(got))
+		}
+		pushAs(c, i, "echo", "")
+		if got := c.Final(i, next); got.Status != "SUCCESS" || string(got.Result) != `2` {
+			t.Errorf("%s", Show(got))
+		}
+	})
+}
