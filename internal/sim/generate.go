@@ -128,7 +128,7 @@ func (g *generator) ops(r *Run) []Op {
 			o = g.origin(o) // the client itself asks again
 		}
 		return []Op{o}
-	case g.percent(15):
+	case g.percent(18):
 		return g.plan(r)
 	}
 	o := g.command(r)
@@ -147,7 +147,7 @@ func (g *generator) ops(r *Run) []Op {
 
 // origin gives o a fresh origin.
 func (g *generator) origin(o Op) Op {
-	if g.percent(15) { // an Idempotency-Key: few, some with another request
+	if g.percent(8) { // an Idempotency-Key: few, some with another request
 		o.Process, o.Body, o.Seq, o.Lowest = 500+g.rng.Uint64N(10), 1, 1, 1
 		if g.percent(15) {
 			o.Body = 2

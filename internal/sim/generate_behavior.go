@@ -72,12 +72,15 @@ func (g *generator) rollback(r *Run) Op {
 func (g *generator) deleteBehavior(r *Run) Op {
 	o := g.named(r, "delete")
 	o.On = g.percent(40)
+	if b := r.model.Behaviors[task.Key{Namespace: o.key().Namespace, ID: o.Behavior}]; b != nil && b.Deleted {
+		o.On = g.percent(80) // purged after all
+	}
 	return o
 }
 
 func (g *generator) pause(r *Run) Op {
 	o := g.named(r, "pause")
-	o.On = g.percent(40)
+	o.On = g.percent(55)
 	return o
 }
 

@@ -41,7 +41,18 @@ func (g *generator) close(r *Run) Op {
 	return o
 }
 
-// drain names nodes, also those that no worker has.
-func (g *generator) drain(*Run) Op {
-	return Op{Verb: "drain", Node: fmt.Sprintf("node-%d", g.rng.IntN(5)), On: g.percent(50)}
+// drain names nodes, mostly of tasks that run, also some that no worker has.
+func (g *generator) drain(r *Run) Op {
+	o := Op{Verb: "drain", Node: fmt.Sprintf("node-%d", g.rng.IntN(5)), On: g.percent(55)}
+	run := r.tasks(func(t *task.Task) bool { return t.Lease != nil && t.Lease.Node != "" })
+	if len(run) > 0 && g.percent(70) {
+		t := pick(g, run)
+		o.Node, o.On = t.Lease.Node, g.percent(75)
+		snooze := Op{Verb: "snooze", NS: shortNS(t.Namespace), ID: t.ID, Attempt: t.Attempt, Report: t.Lease.Report + 1}
+		g.late = append(g.late, snooze) // to come when the node is drained
+	}
+	if g.percent(3) {
+		o.Node = ""
+	}
+	return o
 }

@@ -20,11 +20,11 @@ func (g *generator) command(r *Run) Op {
 		n    int
 		make func(*Run) Op
 	}{
-		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {5, g.snooze}, {3, g.giveBack},
+		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {7, g.snooze}, {4, g.giveBack},
 		{6, g.cancel}, {2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close}, {4, g.activate},
 		{10, func(*Run) Op { return Op{Verb: "tick"} }},
-		{5, g.retry}, {4, g.put}, {2, g.rollback}, {2, g.deleteBehavior},
-		{3, g.pause}, {2, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
+		{5, g.retry}, {4, g.put}, {2, g.rollback}, {3, g.deleteBehavior},
+		{3, g.pause}, {6, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
 	}
 	total := 0
 	for _, w := range weights {
@@ -115,7 +115,11 @@ func (g *generator) submit(r *Run) Op {
 
 func (g *generator) assign(r *Run) Op {
 	o := g.task("assign")
-	if due := r.due(); len(due) > 0 && g.percent(80) {
+	due := r.due()
+	if g.percent(30) { // also what a key blocks
+		due = r.waiting(0)
+	}
+	if len(due) > 0 && g.percent(80) {
 		t := pick(g, due)
 		o.NS, o.ID = shortNS(t.Namespace), t.ID
 	}
@@ -227,7 +231,7 @@ func (g *generator) beat(r *Run) Op {
 
 func (g *generator) snooze(r *Run) Op {
 	o := g.token(r, "snooze")
-	if g.percent(50) {
+	if g.percent(30) {
 		o.At = g.wall + task.Time(g.rng.Int64N(4000)) - 500
 	}
 	if g.percent(30) {
@@ -274,6 +278,9 @@ func (g *generator) retry(r *Run) Op {
 			}
 		} else if g.percent(50) {
 			o.Version = fmt.Sprintf("m%d", g.rng.IntN(g.modules+1))
+		}
+		if t := r.model.Tasks[o.key()]; t != nil && t.Version != "" && g.percent(30) { // what it has
+			o.Version = t.Version[len(versionPrefix):]
 		}
 	}
 	return o

@@ -77,7 +77,7 @@ func (g *generator) part(r *Run, kind string) Part {
 		}
 	}
 	if kind == "depend" && t != nil && g.percent(40) {
-		if p.Attempt = t.Attempt; g.percent(20) {
+		if p.Attempt = t.Attempt; g.percent(35) {
 			p.Attempt--
 		}
 	}

@@ -72,8 +72,8 @@ func TestReaches(t *testing.T) {
 			}
 		}
 	}}
-	for s := range uint64(14) {
-		if _, failure := sim.Explore(s+1, 400, opts); failure != nil {
+	for s := range uint64(16) {
+		if _, failure := sim.Explore(s+1, 500, opts); failure != nil {
 			t.Fatal(s+1, failure)
 		}
 	}
@@ -112,7 +112,7 @@ func TestReaches(t *testing.T) {
 		"task.Txn ", "task.Txn conflict", "task.Txn invalid_command", "task.Txn namespace_not_found", "task.Txn behavior_not_found",
 		"task.Txn behavior_changed", "reason missing", "reason changed", "reason leased", "reason exists", "transaction depends",
 		"transaction submits", "transaction updates", "transaction finishes", "transaction deletes", "purged",
-		"waits for a repeat after a failure", "waits for a strict key", "runs with a limited key",
+		"waits for a repeat after a failure", "waits for a strict key", "runs with a limited key", "snoozed while draining",
 	}
 	for _, w := range want {
 		if seen[w] == 0 {
@@ -134,7 +134,7 @@ func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
 		}
 	case task.Assign:
 		external = c.External != nil
-		if external && r.Code == task.OK && c.External.MaxNotBefore > 0 && r.Task.StartedAt < c.External.MaxNotBefore {
+		if external && r.Task != nil && r.Code == task.OK && c.External.MaxNotBefore > 0 && r.Task.StartedAt < c.External.MaxNotBefore {
 			seen["early"]++
 		}
 	case task.Beat:
@@ -148,6 +148,9 @@ func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
 		}
 	case task.Snooze:
 		external = c.External
+		if t := r.Task; c.At == 0 && t != nil && t.Status == task.Created && len(t.History) > 0 && t.NotBefore == t.History[len(t.History)-1].FinishedAt {
+			seen["snoozed while draining"]++
+		}
 	case task.GiveBack:
 		external = c.External
 	case task.Txn:

@@ -13,8 +13,8 @@ import (
 
 var (
 	seed  = flag.Uint64("sim.seed", 100, "the first seed")
-	seeds = flag.Uint64("sim.seeds", 8, "how many seeds")
-	steps = flag.Int("sim.steps", 400, "entries per seed")
+	seeds = flag.Uint64("sim.seeds", 12, "how many seeds")
+	steps = flag.Int("sim.steps", 500, "entries per seed")
 )
 
 // TestSim compares three replicas with the model over random entries.
@@ -22,13 +22,16 @@ var (
 //	go test ./internal/sim -run TestSim -sim.seed=N -sim.steps=N -sim.seeds=N
 func TestSim(t *testing.T) {
 	t.Parallel()
-	if raceDetector && *steps == 400 {
+	if raceDetector && *steps == 500 {
 		*steps = 50
 	}
 	for s := *seed; s < *seed+*seeds; s++ {
 		run, failure := sim.Explore(s, *steps, sim.Options{})
 		if failure == nil {
 			continue
+		}
+		if testing.Short() { // somebody only wants to know whether it fails
+			t.Fatal(s, failure)
 		}
 		script, small := sim.Shrink(run, sim.Options{}, 200_000)
 		t.Fatalf("make sim SEED=%d SEEDS=1 STEPS=%d fails at %v\n\nshrunk to %d entries: %v\n\nCommit this as internal/sim/testdata/NAME.txt:\n\n%s",

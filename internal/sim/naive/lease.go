@@ -138,6 +138,9 @@ func (m *Model) endSession(id uint64, outcome string) task.Result {
 }
 
 func (m *Model) drain(c task.DrainNode) task.Result {
+	if c.Node == "" {
+		return task.Result{Code: task.InvalidCommand}
+	}
 	was := m.Drained[c.Node]
 	if delete(m.Drained, c.Node); c.Drain {
 		m.Drained[c.Node] = true

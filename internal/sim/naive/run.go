@@ -64,6 +64,9 @@ func (m *Model) snooze(c task.Snooze, got task.Result) task.Result {
 			t.Checkpoint, t.LostCount = *c.Checkpoint, 0
 		}
 		at := cmp.Or(c.At, m.Now+1000)
+		if c.At == 0 && m.Drained[t.Lease.Node] { // somebody else may have it at once
+			at = m.Now
+		}
 		return m.waitAgain(t, "SNOOZED", at, at)
 	})
 }

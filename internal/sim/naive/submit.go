@@ -97,7 +97,8 @@ func (m *Model) retry(c task.RetryTask, got task.Result) task.Result {
 	if len(no) > 0 {
 		r := oneOf(got, no...)
 		if got.Task != nil {
-			r.Task = old
+			m.Adopt(c.Key, got.Task)
+			r.Task = m.Tasks[c.Key]
 		}
 		return r
 	}
