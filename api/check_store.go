@@ -13,10 +13,9 @@ const (
 	MaxStoreBytes = 512 << 10 // of one update: group names, data and what is below
 	MaxStoreGroup = 256       // bytes of a group's name
 
-	storeBase  = 256 // bytes that an update takes by itself
-	storePart  = 32  // an add or a change, besides group and data
-	storeID    = 9   // a delete or a depend
-	storeGroup = "group"
+	storeBase = 256 // bytes that an update takes by itself
+	storePart = 32  // an add or a change, besides group and data
+	storeID   = 9   // a delete or a depend
 )
 
 // Check tells what is wrong with the request by itself and fills in the namespace; nil or an *Error.
@@ -84,7 +83,7 @@ func (r *StoreClaimRequest) Check() error {
 	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
 		return err
 	}
-	if err := checkGroup(storeGroup, r.Group); err != nil {
+	if err := checkGroup("group", r.Group); err != nil {
 		return err
 	}
 	if n := len(r.Depends); n > MaxStoreParts {
@@ -99,7 +98,7 @@ func CheckStoreGroup(namespace *string, group string) error {
 	if *namespace, err = checkNamespace(*namespace); err != nil {
 		return err
 	}
-	return checkGroup(storeGroup, group).orNil()
+	return checkGroup("group", group).orNil()
 }
 
 // CheckStoreIDs bounds the IDs of one read, and fills in the namespace; nil or an *Error.

@@ -115,11 +115,10 @@ func (c *StoreUpdate) check(m *Machine) Result {
 	}
 	seen := make(map[uint64]bool, len(c.Changes)+len(c.Deletes))
 	for i := range c.Changes {
-		if id := c.Changes[i].ID; seen[id] {
+		if seen[c.Changes[i].ID] {
 			return invalid("updates", "an ID stands twice in updates and deletes")
-		} else {
-			seen[id] = true
 		}
+		seen[c.Changes[i].ID] = true
 	}
 	for _, id := range c.Deletes {
 		if seen[id] {
