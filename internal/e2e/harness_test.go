@@ -53,7 +53,7 @@ func wasm(name string) string { return filepath.Join("..", "..", "testdata", "wa
 
 // process is one taskrt process and what is needed to start it again.
 type process struct {
-	t    *testing.T
+	t    testing.TB
 	id   string
 	args []string
 	dir  string
@@ -137,7 +137,7 @@ func (p *process) log() string {
 
 // cluster is three server processes, and worker processes if a test adds some.
 type cluster struct {
-	t       *testing.T
+	t       testing.TB
 	nodes   []*process
 	workers []*process
 	http    *http.Client
@@ -148,7 +148,7 @@ type cluster struct {
 }
 
 // newCluster starts three nodes and waits until they have a leader. Extra flags go to every server.
-func newCluster(t *testing.T, extra ...string) *cluster {
+func newCluster(t testing.TB, extra ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, http: &http.Client{Timeout: patience}}
 	raft := []string{freeAddr(t), freeAddr(t), freeAddr(t)}
@@ -460,7 +460,7 @@ func (c *cluster) digestsAgree() {
 
 // freeAddr finds a loopback port outside the range that the kernel gives to outgoing connections, so that no other
 // test's connection can take it before the process listens.
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 200 {
 		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))

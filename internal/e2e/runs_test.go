@@ -23,7 +23,7 @@ type execution struct {
 }
 
 // boottime is CLOCK_BOOTTIME in nanoseconds, the clock of the run logs.
-func boottime(t *testing.T) int64 {
+func boottime(t testing.TB) int64 {
 	t.Helper()
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
