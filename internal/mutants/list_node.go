@@ -40,18 +40,6 @@ var nodeMutants = []mutant{
 	{Name: "node-undecided-report-acknowledged", File: "node/workerstream.go", Old: "acks[i].Retry = true", New: "acks[i].Retry = false",
 		Pkg: "./node", Run: "TestLateReportsAreAllAnsweredWhenTheTermEnds$", Why: "an outcome would be lost with the leader (T6)"},
 
-	// Waiting.
-	{Name: "node-lost-wakeup", File: "node/waits.go", Old: "w.early = append(w.early, v)", New: "_ = v",
-		Pkg: "./node", Run: "TestEventsBetweenRegisteringAndReadingAreNotMissed$", Why: "a wait would sleep through what happened while it began (W1)"},
-	{Name: "node-lag-not-rechecked", File: "node/waits.go", Old: "\t\td.recheck()\n", New: "\n",
-		Pkg: "./node", Run: "TestLaggingDispatcherSubscribesAgainAndRechecks$", Why: "waits would sleep through what their subscription missed (W1)"},
-	{Name: "node-old-events-end-waits", File: "node/waits.go", Old: "case v.task.Rev > w.last.Rev:", New: "case v.task.Rev > 0:",
-		Pkg: "./node", Run: "TestEventsFromBeforeTheReadDoNotCount$", Why: "a wait would answer with a state from before the request (W1)"},
-	{Name: "node-retry-ends-waits", File: "node/waits.go", Old: "if t.Final() {", New: "if t.Final() || t.Status == task.Failure {",
-		Pkg: "./node", Run: "TestWaitConditions$", Why: "a failure that will be retried releases no waiter (W1)"},
-	{Name: "node-removal-ends-no-wait", File: "node/waits.go", Old: "case v.task.CreatedRev > w.last.CreatedRev, v.gone:", New: "case v.task.CreatedRev > w.last.CreatedRev:",
-		Pkg: "./node", Run: "TestRemovalEndsEveryWait$", Why: "waiters of a removed task are told once (L9)"},
-
 	// Requests.
 	{Name: "node-batch-off-by-one", File: "api/check.go", Old: "if len(rs) > MaxBatch {", New: "if len(rs) > MaxBatch+1 {",
 		Pkg: "./node", Run: "TestBatchAnswersInOrder$", Why: "10,001 tasks in a batch are refused (H1)"},

@@ -133,18 +133,22 @@ func (s *Sub) look() bool {
 			return true
 		}
 	}
+	return !s.rest()
+}
+
+// rest makes the subscriber wait to be woken; false if something has come meanwhile.
+func (s *Sub) rest() bool {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.lost || !s.caughtUp() {
-		return true
-	}
-	if !s.behind {
 		return false
 	}
-	s.behind = false
-	f.index.add(s)
-	return false
+	if s.behind {
+		s.behind = false
+		f.index.add(s)
+	}
+	return true
 }
 
 // scan looks at some of the changes that it has not looked at; false if there were none.

@@ -90,7 +90,11 @@ func TestWhoFallsBehindIsToldTheStateAndGoesOn(t *testing.T) {
 	}
 	b.flush()
 	want(t, b.drain(idle), "reset", fmt.Sprintf("task t00 CREATED @%d", base+6))
-	got := b.drain(slow)
+	first, _ := slow.Try()
+	if p := slow.Position(); p != 0 {
+		t.Errorf("position %d between reset and the last state: a node with a longer memory would go on there", p)
+	}
+	got := append([]string{b.short(first)}, b.drain(slow)...)
 	want(t, got, "reset", "task t00 CREATED", "task t01 CREATED", "task t02 CREATED", "task t03 CREATED", "task t04 CREATED",
 		fmt.Sprintf("task t05 CREATED @%d", base+6))
 	// Who wants nothing of what happens never falls behind.
@@ -404,5 +408,49 @@ func TestHistory(t *testing.T) {
 	b.flush()
 	if got, covered := b.feed.History(key, base+1, any); got != nil || covered {
 		t.Errorf("%+v, %v", got, covered)
+	}
+}
+
+// A change may come between the look that finds nothing and the decision to wait.
+func TestAChangeWhileFallingAsleep(t *testing.T) {
+	b := newBed(t, Config{})
+	s := b.subscribe(Filter{}, b.m.Rev())
+	b.submit("one", behavior)
+	b.flush()
+	want(t, []string{fmt.Sprint(len(b.drain(s)))}, "1")
+	b.submit("two", behavior)
+	b.flush()
+	s.Try()
+	if s.scan() {
+		t.Fatal("something to look at")
+	}
+	b.submit("three", behavior)
+	b.flush()
+	if s.rest() {
+		t.Error("it waits, and has not looked at the last change")
+	}
+	want(t, b.drain(s), fmt.Sprintf("task three CREATED @%d", b.m.Rev()))
+}
+
+func TestWhatIsTakenAtOnceIsBounded(t *testing.T) {
+	b := newBed(t, Config{})
+	s := b.subscribe(Filter{}, b.m.Rev())
+	small := b.subscribe(Filter{}, b.m.Rev())
+	for i := range 100 {
+		b.must(task.Submit{Namespace: "default", ID: fmt.Sprintf("t%02d", i), Behavior: behavior, Priority: 4,
+			Params: task.Payload{Encoding: task.Bytes, Data: make([]byte, 60<<10)}, HasParams: true})
+	}
+	b.flush()
+	if s.Try(); len(s.ready) > 1 {
+		t.Errorf("%d large changes held beside the one that was handed out", len(s.ready))
+	}
+	b.feed.Restart(b.m.Rev())
+	b.drain(small)
+	for i := range 100 {
+		b.submit(fmt.Sprintf("u%02d", i), behavior)
+	}
+	b.flush()
+	if small.Try(); len(small.ready) != maxReady-1 {
+		t.Errorf("%d small changes held", len(small.ready))
 	}
 }
