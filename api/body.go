@@ -10,40 +10,72 @@ import (
 	"time"
 )
 
+// firstPiece is how much of a body gets room before any of it has come.
+const firstPiece = 64 << 10
+
 // readBody reads a body of at most limit bytes. What it holds counts against the handler's budget until release is
-// called; a request over the budget is 429 before a byte is read.
+// called; a request over the budget is 429.
 func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) (body []byte, release func(), err error) {
 	if r.ContentLength > limit {
 		return nil, nil, bodyTooLarge(limit)
 	}
-	weight := limit
+	most := limit
 	if r.ContentLength >= 0 {
-		weight = r.ContentLength
+		most = r.ContentLength
 	}
-	if !h.bodies.TryAcquire(weight) {
-		return nil, nil, NewError(CodeOverloaded, "too many bodies are being received")
-	}
-	release = func() { h.bodies.Release(weight) }
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(timeout))
-	var b bytes.Buffer
-	if r.ContentLength > 0 {
-		b.Grow(int(r.ContentLength) + bytes.MinRead) // no growing by doubling: what is held is what was accounted
-	}
-	_, err = b.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	body, release, err = h.receive(http.MaxBytesReader(w, r.Body, limit), most)
 	if err == nil {
 		_ = conn.SetReadDeadline(time.Time{})
-		keyedOf(r.Context()).body = b.Bytes()
-		return b.Bytes(), release, nil
+		keyedOf(r.Context()).body = body
+		return body, release, nil
 	}
 	// The deadline stays: net/http reads on, so that the client gets to see the answer.
-	release()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, nil, bodyTooLarge(limit)
+	}
+	if CodeOf(err) == CodeOverloaded {
+		return nil, nil, err
 	}
 	w.Header().Set("Connection", "close")
 	return nil, nil, NewError(CodeBadRequest, "the body could not be read: %v", err)
 }
+
+// receive reads at most most bytes to the end. The budget is taken as they come, not as they are announced: clients that
+// announce megabytes and send nothing must not keep others out (slowloris).
+func (h *handler) receive(r io.Reader, most int64) (body []byte, release func(), err error) {
+	room := min(most, firstPiece) + 1 // one more, in which the end is seen
+	if !h.bodies.TryAcquire(room) {
+		return nil, nil, tooManyBodies()
+	}
+	release = func() { h.bodies.Release(room) }
+	body = make([]byte, 0, room)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, release, nil
+		}
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		if len(body) < cap(body) {
+			continue
+		}
+		more := min(2*room, most+1)
+		if !h.bodies.TryAcquire(more) { // beside the old room: both are there while it is copied
+			release()
+			return nil, nil, tooManyBodies()
+		}
+		body = append(make([]byte, 0, more), body...)
+		release()
+		room = more
+	}
+}
+
+func tooManyBodies() *Error { return NewError(CodeOverloaded, "too many bodies are being received") }
 
 func bodyTooLarge(limit int64) *Error {
 	e := NewError(CodeTooLarge, "the body is larger than %d bytes", limit)

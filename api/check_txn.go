@@ -13,7 +13,7 @@ func (r *TxnRequest) check() *Error {
 	}
 	parts := len(r.Depends) + len(r.Submit) + len(r.Update) + len(r.Finish) + len(r.Delete)
 	if parts == 0 {
-		return NewError(CodeInvalidField, "the transaction has no part")
+		return NewError(CodeBadRequest, "the transaction has no part")
 	}
 	if parts > MaxTxnParts {
 		e := NewError(CodeTooLarge, "%d parts, at most %d", parts, MaxTxnParts)

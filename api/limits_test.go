@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,4 +79,43 @@ func TestBodyOfUnknownLength(t *testing.T) {
 	}
 	s.want(send(io.MultiReader(strings.NewReader("{}"))), 429, "overloaded", "")
 	s.want(send(strings.NewReader("{}")), 400, "invalid_field", "behavior")
+}
+
+// TestAnnouncedBodies: who announces much and sends nothing keeps nobody out; what is really sent is bounded as it comes.
+func TestAnnouncedBodies(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{BodyBytes: 1 << 20})
+	for range 10 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.http.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = conn.Write([]byte("POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8388608\r\nExpect: 100-continue\r\n\r\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+			t.Fatalf("%q, %v", line, err) // it is being read now
+		}
+	}
+	s.want(s.do("POST", "/v1/tasks", strings.Repeat(" ", 100<<10)), 400, "invalid_json", "")
+	s.want(s.do("POST", "/v1/tasks", strings.Repeat(" ", 400<<10)), 429, "overloaded", "")
+	s.want(s.do("POST", "/v1/tasks", strings.Repeat(" ", 100<<10)), 400, "invalid_json", "")
+}
+
+// TestBodiesOfAnySize: a body arrives whole, whatever pieces it comes in.
+func TestBodiesOfAnySize(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{BodyBytes: 24 << 20})
+	for _, n := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 128<<10 + 1, 1 << 20, api.MaxBody} {
+		body := `{"behavior":"apitest.ok"` + strings.Repeat(" ", n-25) + `}`
+		for name, r := range map[string]io.Reader{"known": strings.NewReader(body), "unknown": io.MultiReader(strings.NewReader(body))} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/v1/tasks", r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a := s.send(req); a.status != 201 {
+				t.Errorf("%d bytes, length %s: %d %s", n, name, a.status, a.body)
+			}
+		}
+	}
 }

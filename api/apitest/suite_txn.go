@@ -120,7 +120,7 @@ func (s *suite) txnRefused(ctx context.Context, t *testing.T) {
 		code, field string
 		r           api.TxnRequest
 	}{
-		"empty":            {"invalid_field", "", api.TxnRequest{}},
+		"empty":            {"bad_request", "", api.TxnRequest{}},
 		"too many":         {"too_large", "", api.TxnRequest{Depends: many}},
 		"too large":        {"too_large", "", api.TxnRequest{Submit: large}},
 		"bad ID":           {"invalid_field", "depends[0].id", api.TxnRequest{Depends: []api.TxnDepend{{ID: "x"}}}},
