@@ -36,7 +36,7 @@ mutants: ## sabotage the code line by line; a named test must see each one
 	$(GO) run ./internal/mutants $(MUTANTS)
 
 soak: ## clusters under random faults for long: make soak N=200 SEED=1
-	$(GO) test ./internal/clustertest -run '^TestSchedules$$' -count 1 -v -schedules=$(or $(N),200) -seed=$(or $(SEED),1) -timeout 120m
+	$(GO) test ./internal/clustertest -run '^Test(Mixed)?Schedules$$' -count 1 -v -schedules=$(or $(N),200) -mixed=$(or $(N),200) -seed=$(or $(SEED),1) -timeout 240m
 
 linear: ## is what callers of a struck cluster saw linearizable, and are planted bugs found? make linear SEED=1 FOR=10m
 	$(GO) test ./internal/linear -run '^TestLinearizable$$|^TestPlantedBugs$$' -count 1 -v -linear.seed=$(or $(SEED),1) -linear.for=$(or $(FOR),10m) -linear.planted -timeout 24h

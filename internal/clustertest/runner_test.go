@@ -15,6 +15,7 @@ type runner struct {
 	s *schedule
 
 	procs map[string]*process // nodes and separate workers
+	mix   *mixed              // nil in TestSchedules
 
 	mu    sync.Mutex
 	tasks map[string]*known

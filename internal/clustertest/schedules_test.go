@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 25, "how many random schedules TestSchedules runs")
-	firstSeed = flag.Uint64("seed", 1, "seed of the first of them; the next ones count up")
+	schedules      = flag.Int("schedules", 25, "how many random schedules TestSchedules runs")
+	mixedSchedules = flag.Int("mixed", 12, "how many random schedules TestMixedSchedules runs")
+	firstSeed      = flag.Uint64("seed", 1, "seed of the first of them; the next ones count up")
 )
 
 // TestSchedules lets random faults happen to clusters at work, and checks what SPEC promises. A failure prints its
