@@ -18,7 +18,7 @@ func (p *program) waitCommand() *cli.Command {
 		Name: cmd, Usage: "wait for a task: its result on standard output, its error on standard error; for several: a table", ArgsUsage: "ID…", Category: "tasks",
 		Flags: clientFlags(
 			durationFlag(cmd, "timeout", "", "give up after this"),
-			stringFlag(cmd, "until", "final", "final, running, waiting, success, failure, rev:N or attempt:N"),
+			stringFlag(cmd, "until", "final", "final, running, waiting, success, failure, outcome (of a cycle), rev:N or attempt:N"),
 			boolFlag(cmd, "any", "of several tasks: wait for one, not for all"),
 		),
 		Action: p.client(wait),
@@ -50,7 +50,7 @@ func (c *client) awaitCycle(t *api.Task, timeout api.Duration) error {
 	if t.Final {
 		return c.awaitUntil(t, "final", timeout)
 	}
-	return c.awaitUntil(t, "success", timeout)
+	return c.awaitUntil(t, "outcome", timeout)
 }
 
 // maxWait is "for ever".
@@ -75,7 +75,7 @@ func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) err
 		}
 		return &exitError{exitTimeout, fmt.Errorf("task %s: wait timed out after %v; it is %s", t.ID, time.Duration(timeout), state(t))}
 	}
-	return c.printOutcome(t, until == "success" || until == "failure")
+	return c.printOutcome(t, until == "success" || until == "failure" || until == "outcome")
 }
 
 // awaitMany waits for all of several tasks, or for any one, and prints where they are then. A task that failed is exit
