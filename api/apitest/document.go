@@ -149,7 +149,7 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	i := slices.IndexFunc(c.operations, func(d *documented) bool { return d.method == req.Method && d.path.MatchString(req.URL.Path) })
 	if i < 0 {
-		if res.StatusCode != 404 && res.StatusCode != 405 {
+		if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed {
 			c.fail("%s %s is not in the document and answers %d", req.Method, req.URL.Path, res.StatusCode)
 		}
 		return res, nil
