@@ -97,6 +97,57 @@ func TestPurgeIsBounded(t *testing.T) {
 	}
 }
 
+// TestDeletedBehaviorsAreForgotten: the record of a deleted behavior goes with its last task, however that goes, and what
+// only it needed goes with it.
+func TestDeletedBehaviorsAreForgotten(t *testing.T) {
+	r := newRig(t, nil)
+	records := func() (n int) {
+		for x := range r.m.Freeze().Records {
+			if _, ok := x.(*task.Behavior); ok {
+				n++
+			}
+		}
+		return n
+	}
+	purge := func() {
+		r.must(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo", Purge: true})
+		r.must(task.Tick{})
+	}
+	for name, last := range map[string]func(){
+		"no task": nil,
+		"removed": func() {},
+		"txn":     func() { r.must(task.Txn{Namespace: task.DefaultNamespace, Deletes: []task.TxnDelete{{ID: "one"}}}) },
+		"purge":   purge,
+	} {
+		r.must(task.PutBehavior{Namespace: task.DefaultNamespace, Name: "other", Version: "e", Policy: task.DefaultPolicy()})
+		r.must(task.Activate{
+			Namespace: task.DefaultNamespace, Module: task.Module{Digest: "module", Version: "v1"},
+			Behaviors: []task.Activated{{Name: "echo", Policy: task.DefaultPolicy()}},
+		})
+		var leased *task.Task
+		if last != nil {
+			r.must(submit("one"))
+			leased = r.assign("one")
+		}
+		r.must(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo"})
+		if last != nil {
+			if n := records(); n != 2 || r.m.Module("module") == nil {
+				t.Errorf("%s: %d records while a task runs", name, n)
+			}
+			r.must(task.GiveBack{Key: leased.Key(), Token: leased.Lease.Token})
+			if last(); r.m.Task(leased.Key()) != nil {
+				r.must(task.Remove{Key: leased.Key()})
+			}
+		}
+		if n := records(); n != 1 || r.m.Module("module") != nil {
+			t.Errorf("%s: %d records, module %v", name, n, r.m.Module("module"))
+		}
+		if got := r.apply(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo", Purge: true}); got.Code != task.BehaviorNotFound {
+			t.Errorf("%s: deleted again: %+v", name, got)
+		}
+	}
+}
+
 // TestSubmitOfExisting: a resubmit that means an existing task need not know its behavior.
 func TestSubmitOfExisting(t *testing.T) {
 	r := newRig(t, nil)

@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // live returns the behavior as everybody but its waiting tasks sees it: nil if there is none, or it was deleted (SPEC B8).
 func (b *behaviorRow) live() *Behavior {
 	if b == nil || b.behavior == nil || b.behavior.Deleted {
@@ -26,6 +28,28 @@ func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 	}
 	m.policyChanged(b)
 	m.emit(Event{Kind: BehaviorChanged, Behavior: next})
+}
+
+// forgetBehavior forgets a deleted behavior when no task of it is left: whoever creates and deletes names must not fill the
+// memory (SPEC B8). A behavior of that name is a new one then.
+func (m *Machine) forgetBehavior(b *behaviorRow) {
+	if b.behavior == nil || !b.behavior.Deleted || b.tasks() > 0 {
+		return
+	}
+	versions := len(b.behavior.Versions)
+	m.sum -= hashBehavior(b.behavior)
+	b.behavior = nil
+	delete(m.behaviors, b.behaviorName)
+	i := slices.Index(m.byName, b)
+	m.byName = slices.Concat(m.byName[:i], m.byName[i+1:]) // a new list: a Tick that removes tasks is walking the old one
+	if versions > 0 {
+		m.dropModules()
+	}
+}
+
+// tasks returns how many tasks of b there are.
+func (b *behaviorRow) tasks() int64 {
+	return b.running + int64(b.due.len()+b.future.len()+b.success.len()+b.failure.len())
 }
 
 func noBehavior() Result {

@@ -179,6 +179,7 @@ func (c *checker) behaviors() {
 		v, ok := b.behavior.Find("")
 		c.expect(ok == !b.behavior.Deleted && (!ok || (v.Module == "") == b.behavior.External), "B2, B7: %s: the active version", b.name)
 		c.expect(!b.behavior.Deleted || b.behavior.Active == "" && !b.behavior.Paused, "B8: %s is half deleted", b.name)
+		c.expect(!b.behavior.Deleted || b.tasks() > 0, "B8: %s is deleted, and no task of it is left", b.name)
 		c.expect(b.behavior.Deleted || !b.behavior.Purge, "B8: %s is purged but not deleted", b.name)
 		for i := range b.behavior.Versions {
 			module := b.behavior.Versions[i].Module

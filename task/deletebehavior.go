@@ -10,7 +10,7 @@ type DeleteBehavior struct {
 }
 
 // apply keeps the record for the running tasks, which finish by their version's policy, and for those that are pinned.
-// Deleting again is refused, but for a purge of what was deleted without one.
+// It goes with the last task. Deleting again is refused, but for a purge of what was deleted without one.
 func (c DeleteBehavior) apply(m *Machine) Result {
 	if !m.NamespaceExists(c.Namespace) {
 		return noNamespace()
@@ -22,6 +22,7 @@ func (c DeleteBehavior) apply(m *Machine) Result {
 	m.putBehavior(b, &Behavior{
 		External: b.behavior.External, Deleted: true, Purge: c.Purge, Versions: b.kept(slices.Clone(b.behavior.Versions), 0),
 	})
+	m.forgetBehavior(b)
 	m.dropModules()
 	return Result{Changed: true}
 }

@@ -251,6 +251,7 @@ func (m *Machine) drop(r *row) {
 	m.settle(r.behavior, key)
 	m.store.remove(r)
 	m.emit(Event{Kind: TaskRemoved, Task: r.task, Lease: r.task.Lease})
+	m.forgetBehavior(r.behavior)
 }
 
 // hash returns hashTask(t), remembering it.

@@ -7,8 +7,8 @@ import (
 
 type behaviorName struct{ namespace, name string }
 
-// behaviorRow is what the machine holds for one behavior name: its record, and what is derived for its tasks. It stays
-// when the record is gone, for as long as tasks wait for a behavior of that name (SPEC I5).
+// behaviorRow is what the machine holds for one behavior name: its record, and what is derived for its tasks. A deleted
+// one stays for as long as there are tasks of that name (SPEC I5, B8).
 type behaviorRow struct {
 	behaviorName
 	behavior *Behavior

@@ -60,7 +60,9 @@ func (m *Machine) purge(budget int64) int64 {
 			m.drop(r)
 			r = b.purgeable()
 		}
-		m.tickChange = true
+		if m.tickChange = true; b.behavior == nil {
+			continue // it was the last task, and the record went with it
+		}
 		next := *b.behavior
 		if next.Versions = b.kept(slices.Clone(next.Versions), 0); len(next.Versions) < len(b.behavior.Versions) {
 			m.putBehavior(b, &next)

@@ -126,12 +126,29 @@ func (m *Model) deleteBehavior(k task.Key, purge bool) task.Result {
 	b.Active, b.Deleted, b.Purge, b.Rev = "", true, purge, 0
 	b.Versions = slices.DeleteFunc(slices.Clone(b.Versions), func(v task.Version) bool { return !pinned[v.Version] })
 	m.Behaviors[k] = &b
+	m.unused(k)
 	return task.Result{Changed: true}
+}
+
+// unused forgets a behavior that is deleted and has no task any more.
+func (m *Model) unused(k task.Key) {
+	for _, t := range m.Tasks {
+		if t.Namespace == k.Namespace && t.Behavior == k.ID {
+			return
+		}
+	}
+	if b := m.Behaviors[k]; b != nil && b.Deleted {
+		delete(m.Behaviors, k)
+		m.dropModules()
+	}
 }
 
 // purged drops the versions that only t needed, which was removed, if its behavior is being purged.
 func (m *Model) purged(t *task.Task) {
 	k := task.Key{Namespace: t.Namespace, ID: t.Behavior}
+	if m.Behaviors[k] == nil {
+		return
+	}
 	b, pinned := *m.Behaviors[k], m.pinned(k)
 	if b.Purge {
 		b.Versions = slices.DeleteFunc(slices.Clone(b.Versions), func(v task.Version) bool { return !pinned[v.Version] })

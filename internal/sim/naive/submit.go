@@ -159,5 +159,6 @@ func (m *Model) remove(k task.Key) task.Result {
 		m.Halted[t.Lease.Token] = true
 	}
 	delete(m.Tasks, k)
+	m.unused(task.Key{Namespace: t.Namespace, ID: t.Behavior})
 	return task.Result{}
 }
