@@ -99,8 +99,9 @@ func (w *Worker) report(t *Task, out outcome, cause error) {
 		r.AgainAt = &api.Time{Time: again}
 	}
 	err := w.finisher.finish(r)
-	if err != nil && r.Error == nil && api.CodeOf(err) != api.CodeHalt {
-		// The result is not one that the behavior takes: that is the handler's failure.
+	if err != nil && r.Error == nil && api.CodeOf(err) != api.CodeHalt && !passing(err) {
+		// The result is not one that the behavior takes: that is the handler's failure. A cluster that cannot be reached is
+		// not: the attempt is lost then, and another one may succeed.
 		w.cfg.Logger.Error("the result was refused", "task", t.ID, "err", err)
 		t.mu.Lock()
 		t.seq++

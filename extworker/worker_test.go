@@ -432,3 +432,23 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnreachableClusterIsNoFailure: a result that cannot be reported for long is no failure of the handler: the attempt
+// is lost, and what another one finds counts.
+func TestUnreachableClusterIsNoFailure(t *testing.T) {
+	with(t, 1, func(_ context.Context, x *extworker.Task) (any, error) { return 1, x.Extend(time.Hour) }, func(b *bench) {
+		b.failing(func(call string) (error, bool) {
+			if call == "finish" {
+				return api.NewError(api.CodeNoLeader, "none"), false
+			}
+			return nil, false
+		})
+		b.submit(1)
+		b.after(65 * time.Second)
+		b.failing(nil)
+		b.after(3 * time.Minute)
+		if f := b.of(1).finish; f != nil {
+			t.Errorf("reported %+v", f.Error)
+		}
+	})
+}
