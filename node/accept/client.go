@@ -66,13 +66,13 @@ func NewClient(cfg Config) *Client {
 }
 
 // Begin asks. Of q, Call and Age are filled in here. The call ends with its answer or by Abandon. The error is
-// ErrOverloaded.
+// ErrOverloaded: too many wait, or too many have hung up since there was a leader to hear of it.
 func (c *Client) Begin(q Ask) (*Call, error) {
 	q.Call, q.Age = max(rand.Uint64(), 1), 0
 	call := &Call{ask: q, since: time.Now(), Answer: make(chan Answer, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.calls) >= MaxWaiting {
+	if len(c.calls) >= MaxWaiting || len(c.abandoned) >= MaxWaiting {
 		return nil, ErrOverloaded
 	}
 	c.calls[q.Call] = call

@@ -2,6 +2,7 @@ package accept
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -223,4 +224,19 @@ func TestSilentLinkEnds(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// TestHangingUpWithoutALeaderIsBounded: what nobody hears of takes no more memory than those who wait may.
+func TestHangingUpWithoutALeaderIsBounded(t *testing.T) {
+	c := NewClient(Config{})
+	for range MaxWaiting {
+		call, err := c.Begin(Ask{Key: key("r"), Max: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Abandon(call)
+	}
+	if _, err := c.Begin(Ask{Key: key("r"), Max: 1}); !errors.Is(err, ErrOverloaded) {
+		t.Errorf("one more: %v", err)
+	}
 }
