@@ -128,6 +128,8 @@ func (g *generator) ops(r *Run) []Op {
 			o = g.origin(o) // the client itself asks again
 		}
 		return []Op{o}
+	case g.percent(8):
+		return g.keepAlive(r)
 	case g.percent(18):
 		return g.plan(r)
 	}

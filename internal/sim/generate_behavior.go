@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -71,6 +72,11 @@ func (g *generator) rollback(r *Run) Op {
 
 func (g *generator) deleteBehavior(r *Run) Op {
 	o := g.named(r, "delete")
+	for _, name := range slices.Concat(behaviors, externals) { // one that is paused
+		if b := r.model.Behaviors[task.Key{Namespace: o.key().Namespace, ID: name}]; b != nil && b.Paused && g.percent(25) {
+			o.Behavior = name
+		}
+	}
 	o.On = g.percent(40)
 	if b := r.model.Behaviors[task.Key{Namespace: o.key().Namespace, ID: o.Behavior}]; b != nil && b.Deleted {
 		o.On = g.percent(80) // purged after all
@@ -92,7 +98,7 @@ func (g *generator) policy(name string) Policy {
 		KeepSuccess: pick(g, []task.Millis{5000, 3_600_000, 3 * 24 * 3_600_000}),
 		KeepFailure: pick(g, []task.Millis{5000, 3_600_000, 14 * 24 * 3_600_000}),
 		Required:    g.percent(20),
-		RunTimeout:  pick(g, []task.Millis{0, 0, 2000, 20_000}), FailOnTimeout: g.percent(30),
+		RunTimeout:  pick(g, []task.Millis{0, 500, 1000, 20_000}), FailOnTimeout: g.percent(30),
 		CancelGrace: pick(g, []task.Millis{0, 500, 3000}), RepeatEvery: pick(g, []task.Millis{0, 0, 500, 4000}), RepeatAny: g.percent(40),
 		MaxConcurrent: pick(g, []int64{0, 0, 1, 3}), MaxPerKey: pick(g, []int64{0, 1, 1, 2}), KeyStrict: g.percent(50),
 	}

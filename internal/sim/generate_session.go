@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -33,6 +35,22 @@ func (g *generator) renew(r *Run) Op {
 		o.Acked = 1 + g.rng.Uint64N(s.Seq)
 	}
 	return o
+}
+
+// keepAlive renews everything that runs: without it hardly a run would live until its run_timeout.
+func (g *generator) keepAlive(r *Run) []Op {
+	var ops []Op
+	for _, id := range slices.Sorted(maps.Keys(r.model.Sessions)) {
+		o := Op{Verb: "renew"}
+		o.Worker, o.Nth = r.symbols.name(id)
+		ops = append(ops, o)
+	}
+	for _, t := range r.running() {
+		if t.Lease.Session == 0 {
+			ops = append(ops, Op{Verb: "beat", NS: shortNS(t.Namespace), ID: t.ID, Attempt: t.Attempt, External: true})
+		}
+	}
+	return ops
 }
 
 func (g *generator) close(r *Run) Op {

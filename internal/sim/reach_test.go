@@ -56,6 +56,9 @@ func TestReaches(t *testing.T) {
 				seen[fmt.Sprint(n.Status, " final ", n.Final())]++
 			}
 			seeLimits(seen, r.Machine(), n)
+			if h := n.History; n.Ended != nil && n.Ended.Finish == 0 && h[len(h)-1].Outcome == task.CodeTimeout {
+				seen["ended by the leader"]++
+			}
 			for _, a := range n.History {
 				seen["attempt "+a.Outcome]++
 			}
@@ -112,7 +115,7 @@ func TestReaches(t *testing.T) {
 		"task.Txn ", "task.Txn conflict", "task.Txn invalid_command", "task.Txn namespace_not_found", "task.Txn behavior_not_found",
 		"task.Txn behavior_changed", "reason missing", "reason changed", "reason leased", "reason exists", "transaction depends",
 		"transaction submits", "transaction updates", "transaction finishes", "transaction deletes", "purged",
-		"waits for a repeat after a failure", "waits for a strict key", "runs with a limited key", "snoozed while draining",
+		"waits for a repeat after a failure", "waits for a strict key", "runs with a limited key", "snoozed while draining", "ended by the leader",
 	}
 	for _, w := range want {
 		if seen[w] == 0 {
