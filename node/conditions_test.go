@@ -151,6 +151,7 @@ func TestMissedVersionsAreMadeUpFor(t *testing.T) {
 	}{
 		{"success", after, true}, {"failure", after, true}, {"outcome", after, true}, {"running", after, true}, {"final", after, false},
 		{"success", lost, false}, {"failure", lost, false}, {"outcome", lost, false}, {"attempt:1", lost, true},
+		{"waiting", lost, true}, {"waiting", rec(9, task.Running, 0, 1), false},
 	} {
 		inDispatcher(t, func(d *dispatcher, _ *script) {
 			until, _ := api.ParseUntil(c.until)

@@ -190,6 +190,10 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	}
 	result := f.Result
 	if result.Encoding == task.None {
+		// It may have come through another node a moment ago.
+		if t, err = c.progressed(ctx, t, p); t == nil || err != nil {
+			return err
+		}
 		result = t.Progress
 	}
 	if result.Encoding == task.None && p.ResultRequired {
@@ -199,6 +203,22 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 		return err
 	}
 	return c.n.schemas.check(id, p.ResultSchema, result)
+}
+
+// progressed returns the task with the progress that its finish is about, if anything is checked by it: it may have come
+// through another node a moment ago, and this one is behind. Nil if the lease is gone.
+func (c *reports) progressed(ctx context.Context, t *task.Task, p *task.Policy) (*task.Task, error) {
+	if c.fresh || !p.ResultRequired && len(p.ResultSchema) == 0 {
+		return t, nil
+	}
+	token := t.Lease.Token
+	err := c.n.read(ctx, readOptions{}, func(m *task.Machine) {
+		if t = m.Task(t.Key()); t != nil && (t.Lease == nil || t.Lease.Token != token) {
+			t = nil
+		}
+	})
+	c.fresh = err == nil
+	return t, err
 }
 
 // Snooze implements api.Service.

@@ -153,7 +153,7 @@ func (c condition) next(prev *task.Task, v version) bool {
 		first++
 	}
 	return watch.Outcome(prev, t) && c.outcome(t) || c.finished(t, first) ||
-		c.until.Kind == "running" && t.Attempt > prev.Attempt
+		(c.until.Kind == "running" || c.until.Kind == "waiting") && t.Attempt > prev.Attempt
 }
 
 // finished looks into the record's history for an attempt, from the first on, that ended as it is waited for.
