@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,10 @@ import (
 // Document is a RoundTripper that holds what passes against /openapi.json: every request that is accepted, and every answer
 // with its status, media type and fields. Fields that the document does not have are wrong too.
 type Document struct {
+	// Hostile: the requests are meant to be wrong. What is accepted is not held against the document, which is stricter than
+	// the TaskStore's clients (SPEC X2) and knows nothing of wrong elements of a batch, each of which has its own answer.
+	Hostile bool
+
 	base       *http.Transport
 	operations []*documented
 
@@ -147,7 +152,10 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(c.operations, func(d *documented) bool { return d.method == req.Method && d.path.MatchString(req.URL.Path) })
+	if res.StatusCode == http.StatusRequestHeaderFieldsTooLarge {
+		return res, nil // of net/http, before anybody knows the path
+	}
+	i := slices.IndexFunc(c.operations, func(d *documented) bool { return d.matches(req) })
 	if i < 0 {
 		if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed {
 			c.fail("%s %s is not in the document and answers %d", req.Method, req.URL.Path, res.StatusCode)
@@ -167,7 +175,7 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 	case !known && (media != "" || len(contents) > 0):
 		c.fail("%s: answers %d as %q", d.name, res.StatusCode, media)
 	}
-	if d.request != nil && res.StatusCode < 300 && len(sent) > 0 {
+	if d.request != nil && res.StatusCode < 300 && len(sent) > 0 && !c.Hostile {
 		if err := validate(d.request, sent); err != nil {
 			c.fail("%s: accepts %.300s: %v", d.name, sent, err)
 		}
@@ -185,6 +193,13 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.fail("%s: answers %d %.300s: %v", d.name, res.StatusCode, got, err)
 	}
 	return res, nil
+}
+
+// matches reports whether the request is for the operation. A path with "." in it is nowhere but in the names of groups.
+func (d *documented) matches(req *http.Request) bool {
+	p := req.URL.Path
+	clean := strings.HasPrefix(p, "/taskstore/") || path.Clean(p) == p
+	return d.method == req.Method && clean && d.path.MatchString(p)
 }
 
 func validate(s *jsonschema.Schema, text []byte) error {

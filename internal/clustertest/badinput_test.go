@@ -46,7 +46,7 @@ func (s *site) digest() (d task.Digest) {
 // state is all that bad input must not change: what the API lists, and the files of modules.
 func (s *site) state() string {
 	var b strings.Builder
-	for _, path := range []string{"/v1/tasks", "/v1/behaviors", "/v1/modules"} {
+	for _, path := range []string{"/v1/tasks", "/v1/behaviors", "/v1/modules", "/taskstore/groups"} {
 		w := s.do("GET", path, "", http.NoBody, 0)
 		if w.Code != http.StatusOK {
 			s.c.t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
@@ -78,7 +78,7 @@ func (s *site) refuses(t *testing.T, x bad) {
 	if after := s.state(); after != before {
 		t.Fatalf("%s: something was stored:\n%s\nbefore:\n%s", x.name, after, before)
 	}
-	decided := x.status == http.StatusConflict || x.code == api.CodeTaskNotFound && x.method != http.MethodGet
+	decided := x.status == http.StatusConflict || x.status == http.StatusNotFound && x.method != http.MethodGet
 	if !decided && s.digest() != digest { // only what depends on the state of a task may reach the log
 		t.Errorf("%s: it was written to the log", x.name)
 	}
@@ -94,7 +94,8 @@ func (s *site) checkProblem(t *testing.T, x bad, w *httptest.ResponseRecorder) {
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 		t.Errorf("%s: %v", x.name, err)
 	}
-	if w.Code != x.status || p.Status != x.status || p.Code != x.code || p.Field != x.field || p.Title == "" || p.Detail == "" {
+	if w.Code != x.status || p.Status != x.status || p.Code != x.code || p.Field != x.field || p.Title == "" || p.Detail == "" ||
+		p.Code == api.CodeTooLarge && p.Limit == 0 {
 		t.Errorf("%s: got %d %s, want %d, code %s, field %q", x.name, w.Code, strings.TrimSpace(w.Body.String()), x.status, x.code, x.field)
 	}
 }

@@ -22,6 +22,8 @@ var apiMutants = []mutant{
 		Pkg: "./api", Run: "TestSubmitOverHTTP$", Why: "a body without a length is bounded too (H3)"},
 	{Name: "api-bodies-unbounded", File: "api/body.go", Old: "if !h.bodies.TryAcquire(room) {", New: "if h.bodies.TryAcquire(0); false {",
 		Pkg: "./api", Run: "TestBodyOfUnknownLength$", Why: "bodies of unknown length would fill the memory (H3)"},
+	{Name: "api-announced-bodies-count", File: "api/body.go", Old: "room := min(most, firstPiece) + 1", New: "room := most + 1",
+		Pkg: "./api", Run: "TestAnnouncedBodies$", Why: "clients that send nothing would keep all others out (H3)"},
 	{Name: "api-requests-off-by-one", File: "api/handler.go", Old: "semaphore.NewWeighted(c.Requests)", New: "semaphore.NewWeighted(c.Requests + 1)",
 		Pkg: "./api", Run: "TestOverload$", Why: "too many requests are 429 before memory grows (H3)"},
 	{Name: "api-forms-accepted", File: "api/body.go", Old: "if err != nil || media != \"application/json\" || ", New: "if err != nil || media == \"\" || ",
