@@ -57,8 +57,9 @@ var arrows = map[string][]string{
 	"internal/mutants":    {},
 	"testdata/wasm/build": {"abi", "runtime/wasmbin"},
 
-	// Programs to read: they know the product by its HTTP contract alone.
-	"examples/*": {},
+	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
+	"examples/*":           {},
+	"examples/external/go": {"api", "extworker"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

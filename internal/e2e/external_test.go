@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestExternalWorkers runs the programs of examples/external, in Go and in Python, against three nodes: what the pages say
+// of an external worker, shown with workers and nodes that die.
+func TestExternalWorkers(t *testing.T) {
+	c := newCluster(t, "--no-worker")
+	if code, body := c.do(t.Context(), 0, "PUT", "/v1/behaviors/pin", json.RawMessage(
+		`{"kind":"external","lease":"4s","cancel_grace":"20s","retry":{"max_attempts":3,"initial_interval":"100ms"}}`)); code != http.StatusCreated {
+		t.Fatalf("put the behavior: %d %s", code, body)
+	}
+	t.Run("go", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "worker")
+		if out, err := exec.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/external/go").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		testExternal(t, c, "go", func(name string) *program {
+			return startProgram(t, path, "-servers", strings.Join(c.urls(), ","), "-behavior", "pin", "-name", name, "-pace", "200ms")
+		})
+	})
+	t.Run("python", func(t *testing.T) {
+		python, err := exec.LookPath("python3")
+		if err != nil {
+			t.Skip("SKIPPED, NOT TESTED: the Python worker of examples/external needs python3 on the PATH: ", err)
+		}
+		path := filepath.Join("..", "..", "examples", "external", "python", "worker.py")
+		testExternal(t, c, "python", func(name string) *program {
+			return startProgram(t, python, path, "--servers", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--pace", "0.2")
+		})
+	})
+	c.digestsAgree()
+}
+
+// testExternal lets workers find PINs that take long, and interrupts them.
+func testExternal(t *testing.T, c *cluster, prefix string, start func(name string) *program) {
+	outer := c.t
+	c.t = t
+	defer func() { c.t = outer }()
+	pin := func(name string, params map[string]any) string {
+		id := prefix + "-" + name
+		c.submit(c.leader(), map[string]any{"behavior": "pin", "id": id, "params": params})
+		return id
+	}
+	sum := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
+	long := map[string]any{"digits": 6, "sha256": sum("650000")} // 65 rests of 200 ms: some leases long
+	endless := map[string]any{"digits": 9, "sha256": sum("none")}
+
+	first := start("first")
+	got := c.final(pin("short", map[string]any{"digits": 4, "sha256": sum("0042")}))
+	if got.Status != "SUCCESS" || string(got.Result) != `{"pin":"0042","from":0}` {
+		t.Errorf("short: %+v", got)
+	}
+	got = c.final(pin("none", map[string]any{"digits": 2, "sha256": sum("none")}))
+	if got.Error == nil || got.Error.Code != "not_found" || got.Attempt != 1 {
+		t.Errorf("a permanent failure: %+v", got)
+	}
+	if got = c.final(pin("bad", map[string]any{"digits": "many"})); got.Error == nil || got.Error.Code != "bad_params" || got.Attempt != 1 {
+		t.Errorf("bad params: %+v", got)
+	}
+
+	// A node dies, the leader: the attempt goes on at another, and no attempt is lost.
+	id := pin("leader", long)
+	first.line("begin " + id)
+	leader := c.nodes[c.leader()]
+	leader.kill9()
+	got = c.final(id)
+	if got.Status != "SUCCESS" || string(got.Result) != `{"pin":"650000","from":0}` || got.Attempt != 1 {
+		t.Errorf("through the death of the leader: %+v", got)
+	}
+	leader.start()
+	c.waitReady()
+
+	// Cancelled while it runs.
+	id = pin("cancel", endless)
+	first.line("begin " + id)
+	if code, body := c.do(t.Context(), 0, "POST", "/v1/tasks/"+id+"/cancel", nil); code != http.StatusAccepted {
+		t.Errorf("cancel: %d %s", code, body)
+	}
+	first.line("end " + id)
+	if got = c.final(id); got.Error == nil || got.Error.Code != "CANCELLED" || len(got.History) != 1 {
+		t.Errorf("cancelled: %+v", got)
+	}
+
+	// Removed while it runs: halt.
+	id = pin("removed", endless)
+	first.line("begin " + id)
+	if code, body := c.do(t.Context(), 1, "DELETE", "/v1/tasks/"+id, nil); code != http.StatusNoContent {
+		t.Errorf("remove: %d %s", code, body)
+	}
+	first.line("end " + id)
+
+	// The worker is killed: another goes on from the checkpoint, once the lease is over.
+	id = pin("killed", long)
+	first.line("begin " + id)
+	c.eventually("a checkpoint is stored", func() bool { return c.checkpoint(id) > 0 })
+	first.kill9()
+	second := start("second")
+	second.line("begin " + id)
+	checkFrom(t, c, id, 2, "LOST")
+
+	// The worker stands still for longer than its lease, and wakes when another has the task: what it says is refused.
+	id = pin("stopped", long)
+	second.line("begin " + id)
+	c.eventually("a checkpoint is stored", func() bool { return c.checkpoint(id) > 0 })
+	signal(t, second, syscall.SIGSTOP)
+	third := start("third")
+	third.line("begin " + id)
+	signal(t, second, syscall.SIGCONT)
+	second.line("end " + id)
+	checkFrom(t, c, id, 2, "LOST")
+
+	// The worker is asked to stop: it gives the task back, at once and from its checkpoint.
+	second.terminate()
+	id = pin("drained", long)
+	third.line("begin " + id)
+	c.eventually("a checkpoint is stored", func() bool { return c.checkpoint(id) > 0 })
+	third.terminate()
+	if got = c.get(id, ""); got.Status != "CREATED" || got.LostCount != 0 || got.Failures != 0 {
+		t.Errorf("given back: %+v", got)
+	}
+	fourth := start("fourth")
+	checkFrom(t, c, id, 2, "SNOOZED")
+	fourth.terminate()
+}
+
+// checkFrom demands that a task succeeded in this attempt, which went on where the one before ended.
+func checkFrom(t *testing.T, c *cluster, id string, attempt int64, before string) {
+	t.Helper()
+	got := c.final(id)
+	var result struct {
+		PIN  string
+		From int
+	}
+	if err := json.Unmarshal(got.Result, &result); err != nil {
+		t.Fatalf("%s: %v: %+v", id, err, got)
+	}
+	n := len(got.History)
+	if result.PIN != "650000" || result.From == 0 || got.Attempt != attempt || n != 2 || got.History[0].Outcome != before {
+		t.Errorf("%s: %+v, %s", id, got, got.Result)
+	}
+}
+
+// checkpoint is where a task would go on.
+func (c *cluster) checkpoint(id string) (next int) {
+	code, data := c.do(c.t.Context(), c.leader(), "GET", "/v1/tasks/"+id, nil)
+	var r struct {
+		Task struct {
+			Checkpoint struct{ Next int }
+		}
+	}
+	if code == http.StatusOK {
+		if err := json.Unmarshal(data, &r); err != nil {
+			c.t.Fatalf("%v: %s", err, data)
+		}
+	}
+	return r.Task.Checkpoint.Next
+}
+
+func signal(t *testing.T, p *program, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// terminate asks for a clean end and demands it.
+func (p *program) terminate() {
+	p.t.Helper()
+	signal(p.t, p, syscall.SIGTERM)
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("it ended with %v: %s", err, fmt.Sprint(&p.errs))
+	}
+}
