@@ -39,7 +39,7 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 		b.todo = append(b.todo, i)
 	}
 	for round := 0; len(b.todo) > 0; round++ {
-		err := error(errKeepsChanging())
+		err := errKeepsChanging()
 		if round < maxRounds {
 			err = b.round(ctx, round == 0)
 		}

@@ -87,7 +87,7 @@ func TestTxn(t *testing.T) {
 			{"unknown behavior", api.TxnRequest{Submit: []api.SubmitRequest{{Behavior: "nobody"}}}, 404, api.CodeBehaviorNotFound, "submit[0].behavior"},
 			{"update against the schema", api.TxnRequest{Update: []api.TxnUpdate{{ID: "old", Params: []byte(`1`)}}}, 422, api.CodeParamsSchema, "update[0].params"},
 			{"key too long", api.TxnRequest{Update: []api.TxnUpdate{{ID: "old", Params: []byte(`{"to":"` + strings.Repeat("x", 257) + `"}`)}}}, 422, api.CodeInvalidParams, "update[0].params/to"},
-			{"nothing", api.TxnRequest{}, 400, api.CodeInvalidField, ""},
+			{"nothing", api.TxnRequest{}, 400, api.CodeBadRequest, ""},
 			{"twice", api.TxnRequest{Delete: []api.TxnDelete{{ID: "old"}, {ID: "old"}}}, 400, api.CodeInvalidField, "delete[1].id"},
 			{"too many", api.TxnRequest{Depends: make([]api.TxnDepend, api.MaxTxnParts+1)}, 413, api.CodeTooLarge, ""},
 			{"rerun", api.TxnRequest{Submit: []api.SubmitRequest{{Behavior: "mail", IfExists: "rerun"}}}, 400, api.CodeInvalidField, "submit[0].if_exists"},

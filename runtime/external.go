@@ -79,7 +79,7 @@ func (x *External) Canonical() ([]byte, error) { return compact(x) }
 
 // Settings returns the definition with every default filled in.
 func (x *External) Settings() Settings {
-	s := x.Behavior.settings(0)
+	s := x.settings(0)
 	s.Lease = durationOr(x.Lease, DefaultLease)
 	return s
 }
