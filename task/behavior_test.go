@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -168,6 +169,31 @@ func TestSubmitOfExisting(t *testing.T) {
 		long.ConcurrencyKey = string(make([]byte, n))
 		if got := r.apply(long); got.Code != want {
 			t.Errorf("a key of %d bytes: %s", n, got.Code)
+		}
+	}
+}
+
+// TestTimesThatNobodyCanRead: a run may ask for any time, but a record must not show one that the API cannot write.
+func TestTimesThatNobodyCanRead(t *testing.T) {
+	r := newRig(t, nil)
+	for id, end := range map[string]func(*task.Task) task.Command{
+		"success": func(x *task.Task) task.Command {
+			return task.Finish{Key: x.Key(), Token: x.Lease.Token, Again: math.MaxInt64}
+		},
+		"failure": func(x *task.Task) task.Command {
+			return task.Finish{Key: x.Key(), Token: x.Lease.Token, Again: math.MaxInt64, Error: &task.Error{Code: "bad"}}
+		},
+		"snooze": func(x *task.Task) task.Command {
+			return task.Snooze{Key: x.Key(), Token: x.Lease.Token, At: math.MaxInt64}
+		},
+	} {
+		r.must(submit(id))
+		c := end(r.assign(id))
+		if got := r.must(c); got.Task.NotBefore != task.MaxTime {
+			t.Errorf("%s: due at %d", id, got.Task.NotBefore)
+		}
+		if _, ok := c.(task.Finish); ok && !r.must(c).Repeated {
+			t.Errorf("%s: the same again is not known", id)
 		}
 	}
 }

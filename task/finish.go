@@ -14,6 +14,7 @@ type Finish struct {
 }
 
 func (c Finish) apply(m *Machine) Result {
+	c.Again = min(c.Again, MaxTime)
 	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
 		if r = m.store.get(c.Key); r != nil {

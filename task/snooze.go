@@ -22,7 +22,7 @@ func (c Snooze) apply(m *Machine) Result {
 	if outdated(r.task, c.Seq) {
 		return Result{Task: r.task}
 	}
-	at := c.At
+	at := min(c.At, MaxTime)
 	if at <= 0 {
 		at = later(m.now, snoozeDefault)
 		if m.drained[r.task.Lease.Node] {

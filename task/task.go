@@ -5,6 +5,10 @@ import "slices"
 // Time is an instant of the log's wall clock (SPEC C3 `now`): Unix milliseconds. 0 means "none".
 type Time int64
 
+// MaxTime is the last Time that the API can write, 9999-12-31T23:59:59.999Z. A run that asks for a later one gets this:
+// whatever shows the task must stay readable.
+const MaxTime Time = 253_402_300_799_999
+
 // LeaseTime is an instant of the log's lease clock (SPEC C3 `lease_now`): milliseconds that advance only with a
 // leader's monotonic clock. It has no epoch; only differences mean something. Never mix it with Time.
 type LeaseTime int64
