@@ -46,8 +46,6 @@ var simMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$|TestSmallWorldExternal$", Why: "a resubmitted task that is given back waits for the asked time (I3)"},
 
 	// Behaviors' lives (B2, B7, B8, L10).
-	{Name: "sim-revived-paused", File: "task/activate.go", Old: "next.Paused = old.Paused && !old.Deleted", New: "next.Paused = old.Paused",
-		Pkg: "./internal/sim", Run: "TestSim$", Why: "a behavior that comes back would stand still (B8)"},
 	{Name: "sim-upload-resumes", File: "task/activate.go", Old: "next.Paused = old.Paused && !old.Deleted", New: "next.Paused = old.Paused && old.Deleted",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "an upload would resume what an operator paused (L10)"},
 	{Name: "sim-module-over-external", File: "task/activate.go", Old: "b != nil && b.External {", New: "b != nil && b.External && b.Paused {",
