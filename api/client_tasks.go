@@ -3,6 +3,8 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -292,6 +294,10 @@ func (c *Client) Push(ctx context.Context, r PushRequest) (*Module, error) {
 func withManifest(wasm []byte, manifest json.RawMessage) (body []byte, contentType string, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
+	sum := sha256.Sum256(append(manifest[:len(manifest):len(manifest)], wasm...))
+	if err := w.SetBoundary(hex.EncodeToString(sum[:])); err != nil { // the same body every time: see WithIdempotencyKey
+		return nil, "", fmt.Errorf("make multipart body: %w", err)
+	}
 	for _, part := range []struct {
 		name string
 		data []byte

@@ -46,8 +46,8 @@ func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 	if err := n.keepModule(ctx, wasm); err != nil {
 		return nil, err
 	}
-	// Pushing the same again is a no-op, under whatever key.
-	if _, err := n.proposeUnkeyed(ctx, cmd); err != nil {
+	// Pushing again what is no longer active makes it active again: a push that was sent twice must not undo a later one.
+	if _, err := n.proposeOne(ctx, cmd); err != nil {
 		return nil, err
 	}
 	reply := &api.Module{Digest: in.Digest, Version: in.Version, Size: in.Size, Behaviors: []api.ModuleBehavior{}}

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -62,5 +63,32 @@ func TestIdempotencyKeys(t *testing.T) {
 		if err != nil || fresh.Outcome != "created" {
 			t.Errorf("%+v, %v", fresh, err)
 		}
+	})
+}
+
+// A push that is sent again under its key does not undo a later one (SPEC H4, B2).
+func TestPushUnderAKey(t *testing.T) {
+	clustertest.Run(t, 1, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
+		wasm, _, err := clustertest.Guest("echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		push := func(key, body uint64, about string) error {
+			_, err := c.Node(0).Push(api.WithOnce(t.Context(), api.Once{Key: key, Body: body}), api.PushRequest{
+				Wasm: bytes.NewReader(wasm), Size: int64(len(wasm)), Manifest: []byte(`{"behaviors":[{"name":"one","description":"` + about + `"}]}`),
+			})
+			return err
+		}
+		c.Leader()
+		for i, err := range []error{push(1, 1, "first"), push(2, 1, "second"), push(1, 1, "first")} {
+			if err != nil {
+				t.Fatalf("push %d: %v", i, err)
+			}
+		}
+		b, err := c.Node(0).Behavior(t.Context(), "", "one")
+		if err != nil || len(b.Versions) != 2 || !b.Versions[0].Active || !bytes.Contains(b.Manifest, []byte(`"second"`)) {
+			t.Errorf("%+v, %v", b, err)
+		}
+		wantError(t, push(1, 2, "third"), 422, "idempotency_mismatch", "")
 	})
 }

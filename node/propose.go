@@ -60,16 +60,6 @@ func (n *Node) proposeOne(ctx context.Context, cmd task.Command) (task.Result, e
 	return only(&rs[0])
 }
 
-// proposeUnkeyed is proposeOne for what does no harm when it is done twice, and whose body is no part of the key.
-func (n *Node) proposeUnkeyed(ctx context.Context, cmd task.Command) (task.Result, error) {
-	rs, err := n.store.Propose(ctx, cmd)
-	if err != nil {
-		return task.Result{}, storeError(err, true)
-	}
-	api.SetIndex(ctx, rs[0].Index)
-	return only(&rs[0])
-}
-
 func only(r *task.Result) (task.Result, error) {
 	if e := resultError(r); e != nil {
 		return task.Result{}, e
