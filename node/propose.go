@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/raftstore"
@@ -11,10 +12,16 @@ import (
 // maxRounds bounds how often a request is validated again because the behavior was changed under it.
 const maxRounds = 10
 
+// writeTimeout bounds how long a write waits for a leader and a majority before it says so: clients that set themselves no
+// limit must not hang, and hold their places here, for as long as a node is cut off.
+const writeTimeout = time.Minute
+
 // propose replicates the commands of one request, under the client's idempotency key if there is one (SPEC H4). A nil
 // command only keeps its place: under a key, a command is known by its place in the request. Rejections are in the
 // results, whose order is that of cmds; the error is an *api.Error.
 func (n *Node) propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	var rs []task.Result
 	var err error
 	if once, ok := api.OnceOf(ctx); ok {

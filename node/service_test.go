@@ -252,6 +252,11 @@ func TestNodeWithoutQuorumIsNotReadyAndSaysSo(t *testing.T) {
 		if code := api.CodeOf(err); !slices.Contains([]string{api.CodeNoLeader, api.CodeOutcomeUnknown}, code) {
 			t.Errorf("submit: %v", err)
 		}
+		began := time.Now()
+		_, err = c.Node(f).Cancel(t.Context(), "", "some-id") // a client that would wait for ever
+		if code := api.CodeOf(err); !slices.Contains([]string{api.CodeNoLeader, api.CodeOutcomeUnknown}, code) || time.Since(began) > time.Minute {
+			t.Errorf("cancel: %v after %v", err, time.Since(began))
+		}
 		_, err = c.Node(f).Task(t.Context(), "", "some-id", api.GetOptions{})
 		wantError(t, err, 503, api.CodeNoLeader, "")
 		_, err = c.Node(f).Task(t.Context(), "", "some-id", api.GetOptions{Stale: true})
