@@ -17,8 +17,8 @@ type Config struct {
 	// Entries and Bytes bound the ring; default 65,536 and 64 MiB. Records of old versions stay in memory as long as
 	// they are in it.
 	Entries, Bytes int
-	// Subscribers bounds the subscribers; default 20,000.
-	Subscribers int
+	// Subscribers bounds the subscribers; default 20,000. IDs bounds the IDs that all of them name; default 1,048,576.
+	Subscribers, IDs int
 }
 
 // Feed is one node's recent changes and those who follow them.
@@ -29,6 +29,7 @@ type Feed struct {
 	ring   ring
 	index  index
 	subs   group
+	ids    int // that all subscribers name
 	beats  beats
 	closed chan struct{}
 	wanted chan struct{} // closed and replaced when the first subscriber comes and when the last one goes
@@ -50,6 +51,9 @@ func NewFeed(c Config) *Feed {
 	}
 	if c.Subscribers == 0 {
 		c.Subscribers = 20_000
+	}
+	if c.IDs == 0 {
+		c.IDs = 1 << 20
 	}
 	return &Feed{
 		config: c, ring: newRing(c.Entries, c.Bytes), index: newIndex(), subs: group{}, beats: newBeats(),
@@ -195,7 +199,7 @@ func (f *Feed) Subscribe(filter Filter, after uint64) (*Sub, error) {
 	if f.isClosed() {
 		return nil, ErrClosed
 	}
-	if len(f.subs) >= f.config.Subscribers {
+	if len(f.subs) >= f.config.Subscribers || f.ids+len(filter.IDs) > f.config.IDs {
 		return nil, ErrTooMany
 	}
 	s := &Sub{
@@ -207,6 +211,7 @@ func (f *Feed) Subscribe(filter Filter, after uint64) (*Sub, error) {
 		s.behind = s.from < f.ring.next
 	}
 	f.subs[s] = struct{}{}
+	f.ids += len(filter.IDs)
 	if !s.behind || !s.broad() {
 		f.index.add(s)
 	}
@@ -228,6 +233,7 @@ func (f *Feed) unsubscribe(s *Sub) {
 		return
 	}
 	delete(f.subs, s)
+	f.ids -= len(s.filter.IDs)
 	f.index.remove(s)
 	if len(f.subs) == 0 {
 		f.beats.stop()

@@ -243,6 +243,20 @@ func TestSubscribersAreLimited(t *testing.T) {
 	}
 }
 
+// TestNamedIDsAreLimited: a few subscribers that name thousands of tasks each take as much memory as thousands that name one.
+func TestNamedIDsAreLimited(t *testing.T) {
+	b := newBed(t, Config{IDs: 4})
+	s := b.subscribe(Filter{IDs: []string{"one", "two", "six"}}, 0)
+	if _, err := b.feed.Subscribe(Filter{Namespace: "default", IDs: []string{"one", "ten"}}, 0); !errors.Is(err, ErrTooMany) {
+		t.Errorf("two more: %v", err)
+	}
+	b.subscribe(Filter{IDs: []string{"ten"}}, 0)
+	b.subscribe(Filter{}, 0)
+	s.Close()
+	s.Close()
+	b.subscribe(Filter{IDs: []string{"one", "two", "six"}}, 0)
+}
+
 func TestNextWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, Config{})
