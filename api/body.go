@@ -67,7 +67,7 @@ func (h *handler) receive(r io.Reader, most int64) (body []byte, release func(),
 		if room > most {
 			panic("a body is longer than its limit") // r is bounded
 		}
-		more := min(2*room, most+1)
+		more := min(4*room, most+1)
 		if !h.bodies.TryAcquire(more) { // beside the old room: both are there while it is copied
 			release()
 			return nil, nil, tooManyBodies()

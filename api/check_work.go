@@ -250,15 +250,33 @@ func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
 	if !utf8.Valid(*text) || tooDeep(*text) {
 		return FieldError(CodeInvalidField, field, "not JSON: invalid UTF-8, or nested deeper than %d levels", MaxDepth)
 	}
+	if n := compactLen(*text); n > MaxInline { // before it is copied: it may be megabytes
+		return LimitError(field, MaxInline, "%d bytes, at most %d", n, MaxInline)
+	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, *text); err != nil {
 		return FieldError(CodeInvalidField, field, "not JSON: %v", err)
 	}
-	if n := compact.Len(); n > MaxInline {
-		return LimitError(field, MaxInline, "%d bytes, at most %d", n, MaxInline)
-	}
 	*text = compact.Bytes()
 	return nil
+}
+
+// compactLen is how long a JSON text is without insignificant white space.
+func compactLen(text []byte) int {
+	n, inString, escaped := 0, false, false
+	for _, c := range text {
+		switch {
+		case inString:
+			inString = escaped || c != '"'
+			escaped = c == '\\' && !escaped
+		case c == ' ' || c == '\n' || c == '\r' || c == '\t':
+			continue
+		default:
+			inString = c == '"'
+		}
+		n++
+	}
+	return n
 }
 
 func checkTimes(notBefore *Time, delay *Duration, deadline *Time) *Error {

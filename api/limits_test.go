@@ -119,3 +119,22 @@ func TestBodiesOfAnySize(t *testing.T) {
 		}
 	}
 }
+
+// TestWhiteSpaceIsNoPayload: what is insignificant in JSON does not count, in strings it does.
+func TestWhiteSpaceIsNoPayload(t *testing.T) {
+	space := strings.Repeat(" \n\t\r", api.MaxInline)
+	for text, ok := range map[string]bool{
+		"[" + space + `"a\\" ,` + space + `"b\"c" ]`:                  true,
+		`["\\",` + space + `"]"]`:                                     true,
+		`"` + strings.Repeat(" ", api.MaxInline-2) + `"`:              true,
+		`"` + strings.Repeat(" ", api.MaxInline-1) + `"`:              false,
+		`["\"` + strings.Repeat(" ", api.MaxInline) + `"]`:            false,
+		`["\\\"` + strings.Repeat(" ", api.MaxInline) + `"]`:          false,
+		"[" + space + `"` + strings.Repeat("x", api.MaxInline) + `"]`: false,
+	} {
+		r := api.SubmitRequest{Behavior: "apitest.ok", Params: []byte(text)}
+		if err := r.Check(); (err == nil) != ok {
+			t.Errorf("%.20q…: %v", strings.TrimSpace(text), err)
+		}
+	}
+}
