@@ -223,6 +223,9 @@ func (s *subscriber) run() {
 		}
 		s.follow(stream)
 		stream.Close()
+		if s.rng.IntN(2) == 0 { // and misses something
+			time.Sleep(time.Duration(s.rng.IntN(8000)) * time.Millisecond)
+		}
 	}
 	s.check()
 }
