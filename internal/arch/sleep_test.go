@@ -75,13 +75,27 @@ func bubbleHelpers(files []*file) map[string]bool {
 	for n := -1; n < len(helpers); {
 		n = len(helpers)
 		inspectCalls(files, func(f *file, call *ast.CallExpr) {
-			name, ok := call.Fun.(*ast.Ident)
-			if isCall(call, "synctest", "Test") || ok && helpers[f.dir+":"+name.Name] {
+			if isCall(call, "synctest", "Test") || callsHelper(helpers, f.dir, call) {
 				helpers[f.dir+":"+f.enclosing(call)] = true
 			}
 		})
 	}
 	return helpers
+}
+
+// callsHelper reports whether call is one of a helper: a function, or a method, going by its name alone.
+func callsHelper(helpers map[string]bool, dir string, call *ast.CallExpr) bool {
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		return helpers[dir+":"+fun.Name]
+	case *ast.SelectorExpr:
+		for helper := range helpers {
+			if strings.HasPrefix(helper, dir+":") && strings.HasSuffix(helper, "."+fun.Sel.Name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func inspectCalls(files []*file, visit func(*file, *ast.CallExpr)) {
