@@ -37,4 +37,11 @@ var acceptMutants = []mutant{
 		Pkg: "./extworker", Run: "TestLostAnswersAreAskedForAgain$", Why: "leases of which the answer was lost would wait for their end (J2)"},
 	{Name: "extworker-keeps-at-the-end", File: "extworker/run.go", Old: "w.snooze(t, seq, at)\n\t\treturn", New: "_ = at\n\t\treturn",
 		Pkg: "./extworker", Run: "TestShutdownWaitsThenGivesBack$", Why: "tasks of a stopped worker would wait for their leases to end"},
+
+	{Name: "extworker-unreachable-is-failure", File: "extworker/run.go", Old: "api.CodeOf(err) != api.CodeHalt && !passing(err) {", New: "api.CodeOf(err) != api.CodeHalt {",
+		Pkg: "./extworker", Run: "TestUnreachableClusterIsNoFailure$", Why: "a result would become a permanent failure because the cluster was away for a minute"},
+	{Name: "accept-abandoned-unbounded", File: "node/accept/client.go", Old: "len(c.calls) >= MaxWaiting || len(c.abandoned) >= MaxWaiting {", New: "len(c.calls) >= MaxWaiting {",
+		Pkg: "./node/accept", Run: "TestHangingUpWithoutALeaderIsBounded$", Why: "clients that hang up would fill the memory of a node without a leader"},
+	{Name: "accept-finish-by-old-progress", File: "node/external.go", Old: "if c.fresh || !p.ResultRequired", New: "if !c.fresh || !p.ResultRequired",
+		Pkg: "./node", Run: "TestFinishThroughANodeThatIsBehind$", Why: "a finish would be refused for progress that another node took (J4)"},
 }

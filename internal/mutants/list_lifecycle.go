@@ -93,4 +93,12 @@ var lifecycleMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestKeyedBatch$", Why: "the second piece of a batch would get the answers of the first (H4)"},
 	{Name: "store-txn-weighs-nothing", File: "raftstore/size.go", Old: "n += submitSize(&c.Submits[i])", New: "n += 0 * submitSize(&c.Submits[i])",
 		Pkg: "./raftstore", Run: "TestTransactionsAreWeighed$", Why: "one entry would hold many large transactions and delay heartbeats"},
+
+	// What grows without an end, and times that nobody can read.
+	{Name: "task-deleted-kept", File: "task/behaviorrow.go", Old: "!b.behavior.Deleted || b.tasks() > 0 {", New: "!b.behavior.Deleted || b.tasks() >= 0 {",
+		Pkg: "./task", Run: "TestDeletedBehaviorsAreForgotten$", Why: "who creates and deletes names would fill the memory (B8)"},
+	{Name: "task-again-unreadable", File: "task/finish.go", Old: "c.Again = min(c.Again, MaxTime)", New: "c.Again = max(c.Again, 0)",
+		Pkg: "./task", Run: "TestTimesThatNobodyCanRead$", Why: "a guest could make every list that shows its task unreadable (H2)"},
+	{Name: "task-snooze-unreadable", File: "task/snooze.go", Old: "min(c.At, MaxTime)", New: "c.At",
+		Pkg: "./task", Run: "TestTimesThatNobodyCanRead$", Why: "a guest could make every list that shows its task unreadable (H2)"},
 }

@@ -65,4 +65,10 @@ var nodeMutants = []mutant{
 		Pkg: "./blob", Run: "TestLyingPeerIsPassedOver$", Why: "a peer could make others run what it likes (B3)"},
 	{Name: "blob-off-by-one", File: "blob/store.go", Old: "if int64(len(data)) > s.cfg.MaxBytes {", New: "if int64(len(data)) > s.cfg.MaxBytes+1 {",
 		Pkg: "./blob", Run: "TestTooLarge$", Why: "a file is at most 32 MiB (B2)"},
+
+	// Requests that end.
+	{Name: "node-writes-wait-for-ever", File: "node/propose.go", Old: "const writeTimeout = time.Minute", New: "const writeTimeout = 1000 * time.Minute",
+		Pkg: "./node", Run: "TestNodeWithoutQuorumIsNotReadyAndSaysSo$", Why: "clients of a node that is cut off would hang"},
+	{Name: "node-push-twice-undoes", File: "node/modules.go", Old: "n.proposeOne(ctx, cmd)", New: "n.proposeOne(context.Background(), cmd)",
+		Pkg: "./node", Run: "TestPushUnderAKey$", Why: "a push that is sent again would undo a later one (H4)"},
 }

@@ -59,4 +59,7 @@ var watchMutants = []mutant{
 		Pkg: "./api", Run: "TestClientGoesOnElsewhere$", Why: "a client that reconnects in the middle of a reset would miss tasks (W3)"},
 	{Name: "watch-client-never-suspects", File: "api/client_events.go", Old: "b.silence.Reset(eventSilence)", New: "b.silence.Stop()",
 		Pkg: "./api", Run: "TestClientGoesOnElsewhere$", Why: "a node that died without a word would hold its subscribers (W3)"},
+
+	{Name: "watch-named-ids-unbounded", File: "node/watch/feed.go", Old: "|| f.ids+len(filter.IDs) > f.config.IDs {", New: "{",
+		Pkg: "./node/watch", Run: "TestNamedIDsAreLimited$", Why: "20,000 subscribers that name 1,000 tasks each would fill the memory (W3)"},
 }
