@@ -92,10 +92,10 @@ type PutBehaviorReply struct {
 
 // BehaviorStats counts a behavior's tasks (SPEC J7).
 type BehaviorStats struct {
-	Due      int64 `json:"due"`              // waiting, could start now but for limits and workers
-	Delayed  int64 `json:"delayed"`          // waiting for their time, first runs and repeats
+	Due      int64 `json:"due"`              // waiting, their time has come; also what a limit, a pause or a missing module blocks
+	Delayed  int64 `json:"delayed"`          // waiting for a time that lies ahead, first runs and repeats
 	Running  int64 `json:"running"`          //
-	Retrying int64 `json:"retrying"`         // waiting for a retry, due or not; not counted in due and delayed
+	Retrying int64 `json:"retrying"`         // failed, and their retry lies ahead
 	Oldest   *Time `json:"oldest,omitempty"` // not_before of the oldest due task
 }
 
