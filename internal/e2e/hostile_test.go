@@ -368,9 +368,9 @@ func (h *hostile) shoot(t *testing.T, client *http.Client, node int, a apitest.A
 	t.Errorf("%s %.300s %.300q: %d %s", a.Method, a.Target, a.Body, res.StatusCode, body)
 }
 
-// hangingUp: a thousand acceptors that go away, while tasks come, take none of them away (SPEC J2).
+// hangingUp: thousands of acceptors that go away, while tasks come, take none of them away (SPEC J2).
 func (h *hostile) hangingUp(t *testing.T) {
-	const crowd, tasks = 1_000, 30
+	const crowd, tasks = 3_000, 30
 	body := `{"worker":"gone","max":10,"wait":"5m"}`
 	accept := "POST /v1/behaviors/flood/accept HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 	var conns []net.Conn
