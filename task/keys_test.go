@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
@@ -161,6 +162,50 @@ func TestKeysInFrozen(t *testing.T) {
 	for seq := uint64(1); seq <= 11; seq += 2 {
 		if got, events := r.keyed(7, seq, 9, task.Tick{}); got.Outcome != task.SubmitCreated || events != 0 {
 			t.Errorf("%d after restoring: %+v", seq, got)
+		}
+	}
+}
+
+// TestLongAnswersCount: what an answer may hold thousands of, or what is long in it, counts in what keys may keep.
+func TestLongAnswersCount(t *testing.T) {
+	p := task.DefaultPolicy()
+	p.ParamsSchema = make([]byte, 30_000)
+	long := strings.Repeat("x", 100)
+	var deletes []task.TxnDelete
+	var updates []task.TxnUpdate
+	var ids []uint64
+	for i := range 500 {
+		id := fmt.Sprintf("%s-%d", long, i)
+		deletes = append(deletes, task.TxnDelete{ID: id})
+		updates = append(updates, task.TxnUpdate{ID: fmt.Sprintf("task-%d", i)})
+		ids = append(ids, uint64(1_000_000+i))
+	}
+	labeled := submit("labeled")
+	labeled.Labels = []task.Label{{Name: "name", Value: strings.Repeat(long, 300)}}
+	for name, c := range map[string]struct {
+		command task.Command
+		limit   int64
+		times   uint64 // until there is no more room
+	}{
+		"versions": {task.PutBehavior{Namespace: task.DefaultNamespace, Name: "ext", Policy: p}, 100_000, 3}, // one, two, three
+		"tasks":    {task.Txn{Namespace: task.DefaultNamespace, Updates: updates}, 600_000, 3},
+		"reasons":  {task.Txn{Namespace: task.DefaultNamespace, Deletes: deletes}, 150_000, 3},
+		"refusals": {task.StoreUpdate{Namespace: task.DefaultNamespace, Client: 1, Deletes: ids}, 10_000, 3},
+		"labels":   {labeled, 80_000, 3},
+	} {
+		r := newRig(t, nil, task.WithLimit(task.Limit{KeyBytes: c.limit}))
+		for i := range updates {
+			r.h.Index++
+			r.m.Apply(r.h, []task.Proposal{{Command: submit(updates[i].ID)}}) // without a Check of everything
+		}
+		for n := uint64(1); n <= c.times+1; n++ {
+			if put, ok := c.command.(task.PutBehavior); ok {
+				put.Version = fmt.Sprint("e", n)
+				c.command = put
+			}
+			if got, _ := r.keyed(n, 1, 9, c.command); (got.Code == task.KeysExhausted) != (n > c.times) {
+				t.Errorf("%s: %d times: %q", name, n, got.Code)
+			}
 		}
 	}
 }

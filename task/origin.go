@@ -138,14 +138,25 @@ func (m *Machine) answer(owner, seq uint64, r *Result) answer {
 	return answer{seq: seq, result: r, hash: hashAnswer(owner, seq, r, taskHash), bytes: payloadBytes(r)}
 }
 
-// recordOverhead is about what a StoreRecord in an answer takes besides its texts: there may be thousands.
-const recordOverhead = 80
+// About what the parts of an answer take besides their texts, of those of which there may be thousands.
+const (
+	recordOverhead  = 80  // a StoreRecord
+	taskOverhead    = 512 // a Task of a Txn: a copy of its own
+	reasonOverhead  = 32
+	versionOverhead = 512 // of a Behavior: pinned ones have no limit
+)
 
 // payloadBytes counts what can be large in an answer.
 func payloadBytes(r *Result) int64 {
-	n := taskBytes(r.Task)
+	n := taskBytes(r.Task) + behaviorBytes(r.Behavior)
 	for _, t := range r.Tasks {
-		n += taskBytes(t)
+		n += taskOverhead + taskBytes(t)
+	}
+	for i := range r.Reasons {
+		n += reasonOverhead + int64(len(r.Reasons[i].ID))
+	}
+	if no := r.Refusal; no != nil {
+		n += 8 * int64(len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned))
 	}
 	for _, x := range r.Records {
 		if x != nil {
@@ -155,6 +166,18 @@ func payloadBytes(r *Result) int64 {
 	return n
 }
 
+func behaviorBytes(b *Behavior) int64 {
+	if b == nil {
+		return 0
+	}
+	n := 0
+	for i := range b.Versions {
+		p := &b.Versions[i].Policy
+		n += versionOverhead + len(p.Description) + len(p.ParamsSchema) + len(p.ResultSchema)
+	}
+	return int64(n)
+}
+
 func taskBytes(t *Task) int64 {
 	if t == nil {
 		return 0
@@ -162,6 +185,9 @@ func taskBytes(t *Task) int64 {
 	n := len(t.Params.Data) + len(t.Result.Data) + len(t.Progress.Data) + len(t.Checkpoint.Data)
 	if t.Error != nil {
 		n += len(t.Error.Message) + len(t.Error.Details.Data)
+	}
+	for i := range t.Labels {
+		n += len(t.Labels[i].Name) + len(t.Labels[i].Value)
 	}
 	return int64(n)
 }

@@ -101,4 +101,6 @@ var lifecycleMutants = []mutant{
 		Pkg: "./task", Run: "TestTimesThatNobodyCanRead$", Why: "a guest could make every list that shows its task unreadable (H2)"},
 	{Name: "task-snooze-unreadable", File: "task/snooze.go", Old: "min(c.At, MaxTime)", New: "c.At",
 		Pkg: "./task", Run: "TestTimesThatNobodyCanRead$", Why: "a guest could make every list that shows its task unreadable (H2)"},
+	{Name: "task-long-answers-uncounted", File: "task/origin.go", Old: "n += taskOverhead + taskBytes(t)", New: "n += taskBytes(t)",
+		Pkg: "./task", Run: "TestLongAnswersCount$", Why: "ten thousand keys could keep ten million records (H4)"},
 }
