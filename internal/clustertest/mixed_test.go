@@ -288,9 +288,9 @@ func (m *mixed) checkIdle() {
 func (m *mixed) checkOwned(tasks map[string]*api.Task) {
 	for id, o := range m.owned {
 		switch t := tasks[id]; {
-		case t == nil && o.accepted && !o.removed && !o.vanishes:
+		case t == nil && o.accepted.Load() && !o.removed.Load() && !o.vanishes.Load():
 			m.errorf("%s was accepted and has disappeared (SPEC T6)", id)
-		case t != nil && o.removed:
+		case t != nil && o.removed.Load():
 			m.errorf("%s was removed and is there again: %s", id, Show(t))
 		case t != nil:
 			m.counts[t.Status]++

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -17,11 +18,12 @@ import (
 type owned struct {
 	wasm     bool
 	params   []string // that were ever asked for
-	accepted bool     // a submit was acknowledged
-	removed  bool     // a remove was
-	vanishes bool     // somebody else may take it away
 	deadline bool     // it has one
 	cancels  int      // asked for, acknowledged or not
+
+	accepted atomic.Bool // a submit was acknowledged
+	removed  atomic.Bool // a remove was
+	vanishes atomic.Bool // it may be gone: a remove was asked for, or somebody else may take it away
 }
 
 // own returns what is known of a task, perhaps nothing yet.
@@ -111,7 +113,8 @@ func (p ownerProgram) request() api.SubmitRequest {
 func (p ownerProgram) run(r *runner) {
 	m, rng := r.mix, rand.New(rand.NewPCG(p.seed, 3))
 	o := m.own(p.id)
-	o.wasm, o.vanishes = p.behavior == "wait", p.behavior == "gone"
+	o.wasm = p.behavior == "wait"
+	o.vanishes.Store(p.behavior == "gone")
 	o.params = append(o.params, p.params(p.ms))
 	q := p.request()
 	if p.deadline > 0 {
@@ -121,7 +124,7 @@ func (p ownerProgram) run(r *runner) {
 	if !m.submits(rng, q) {
 		return
 	}
-	o.accepted = true
+	o.accepted.Store(true)
 	for _, until := range p.waits {
 		w := wait{m: m, id: p.id, until: until, rng: rand.New(rand.NewPCG(rng.Uint64(), 6))}
 		m.start(w.run)
@@ -163,7 +166,7 @@ func (m *mixed) submits(rng *rand.Rand, q api.SubmitRequest) bool {
 // act does one thing with a task, in whatever state it is, and reports whether the task is still there.
 func (p ownerProgram) act(m *mixed, rng *rand.Rand, o *owned, what string) bool {
 	codes := []string{}
-	if o.vanishes {
+	if o.vanishes.Load() {
 		codes = append(codes, api.CodeTaskNotFound, api.CodeBehaviorNotFound)
 	}
 	name := what + " " + p.id
@@ -179,13 +182,13 @@ func (p ownerProgram) act(m *mixed, rng *rand.Rand, o *owned, what string) bool 
 		o.cancels++
 		_, _ = do(func(ctx context.Context, n *node.Node) error { _, err := n.Cancel(ctx, "", p.id); return err }, "not_cancellable")
 	case "remove":
-		o.vanishes = true
+		o.vanishes.Store(true)
 		unsure, err := m.call(rng, name, func(ctx context.Context, n *node.Node) error { return n.Remove(ctx, "", p.id) })
 		if unsure > 0 {
 			codes = append(codes, api.CodeTaskNotFound)
 		}
 		m.mayFail(name, err, codes...)
-		o.removed = true
+		o.removed.Store(true)
 		return false
 	case "rerun":
 		q := p.request()
@@ -301,7 +304,7 @@ func (k keyedSubmit) run(r *runner) {
 		m.errorf("%s became %v (SPEC H4)", k.label, got)
 	case len(got) == 1:
 		o := m.own(got[0])
-		o.accepted = true
+		o.accepted.Store(true)
 		m.mu.Lock()
 		m.keyed[k.label] = got[0]
 		m.mu.Unlock()

@@ -59,7 +59,7 @@ func (p chain) run(r *runner) {
 	}
 	id := p.id
 	for range p.n + 1 {
-		m.own(id).vanishes = true // if one fails for good, nothing follows it
+		m.own(id).vanishes.Store(true) // if one fails for good, nothing follows it
 		id = next(id)
 	}
 }
@@ -145,7 +145,7 @@ func (p group) run(r *runner) {
 	}
 	q.Submit = append(q.Submit, p.submit(p.token(0)))
 	for _, s := range append(q.Submit, p.submit(p.token(1))) {
-		m.own(s.ID).vanishes = true
+		m.own(s.ID).vanishes.Store(true)
 	}
 	if !p.insist(m, rng, "make", func() (api.TxnRequest, error) { return q, nil }) {
 		return
@@ -174,7 +174,7 @@ func (p group) run(r *runner) {
 	}
 	p.insist(m, rng, "delete", func() (api.TxnRequest, error) { return q, nil })
 	for _, d := range q.Delete {
-		m.own(d.ID).removed = true
+		m.own(d.ID).removed.Store(true)
 	}
 }
 

@@ -94,7 +94,7 @@ func (m *mixed) another(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for other, o := range m.owned {
-		if other != id && o.accepted {
+		if other != id && o.accepted.Load() {
 			return other
 		}
 	}
@@ -103,7 +103,7 @@ func (m *mixed) another(id string) string {
 
 // gone checks that the task may be gone.
 func (w *wait) gone(err error) {
-	vanishes := w.m.own(w.id).vanishes || w.other != "" && w.m.own(w.other).vanishes
+	vanishes := w.m.own(w.id).vanishes.Load() || w.other != "" && w.m.own(w.other).vanishes.Load()
 	if code := api.CodeOf(err); vanishes && (code == api.CodeRemoved || code == api.CodeTaskNotFound) {
 		w.m.count("waits that ended with a removal")
 		return
