@@ -278,6 +278,9 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 	l.term.hub.store.Local(func(m *task.Machine) {
 		for _, t := range ts {
 			v := m.Version(t.Namespace, t.Behavior, t.Version) // also of a behavior that is deleted: what runs goes on (SPEC B8)
+			if v == nil && m.Task(t.Key()) == nil {
+				continue // it was removed since, and its behavior, deleted before, went with it
+			}
 			if v == nil {
 				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
 				continue
