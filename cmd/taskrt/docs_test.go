@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestDocs runs every command line of the documentation verbatim. The ```sh blocks of one page, in order, are one
@@ -82,12 +85,22 @@ func shellBlocks(page string) (script string, blocks int, err error) {
 func runPage(t *testing.T, root, script string) {
 	d := startDev(t)
 	dir := copyTree(t, root)
-	cmd := exec.CommandContext(t.Context(), "bash", "-exo", "pipefail", "-c", script)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // who hangs is shown, and not waited for
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-exo", "pipefail", "-c", script)
+	// What a page starts beside itself ends with it, also when it fails.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if err != nil {
 		t.Errorf("%v; the script said:\n%s", err, out.String())
 	}
 }
