@@ -79,7 +79,7 @@ type Limit struct {
 func DefaultLimit() Limit {
 	return Limit{
 		Finals: 1_000_000, Sweep: 1_000, Processes: 1_024, Answers: 8_192, AnswerBytes: 32 << 20,
-		ProcessIdle: 3_600_000, StrikesATick: 10_000, Keys: 10_000, KeyBytes: 64 << 20,
+		ProcessIdle: 3_600_000, StrikesATick: 10_000, Keys: 200_000, KeyBytes: 128 << 20,
 	}
 }
 

@@ -53,6 +53,11 @@ func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 	case out.HasResult:
 		result = payload(out.Result)
 	}
+	if err := r.s.w.schemas.Check(r.a.Policy.ResultSchema, result.Data); err != nil {
+		return r.finish(task.Payload{}, &task.Error{
+			Code: task.CodeHandlerError, Message: clip("the result does not match the behavior's result_schema: " + err.Error()),
+		})
+	}
 	return again(r.finish(result, nil), out)
 }
 

@@ -470,6 +470,8 @@ func TestOutcomes(t *testing.T) {
 	retry.OnTrap, retry.OnTimeout, retry.OnExhausted = task.OnErrorRetry, task.OnErrorRetry, task.OnErrorRetry
 	required := p
 	required.ResultRequired = true
+	schema := p
+	schema.ResultSchema = []byte(`{"type":"object","properties":{"a":{"type":"integer"}}}`)
 	failed := func(c runtime.Class) runtime.Outcome {
 		return runtime.Outcome{Kind: runtime.Failed, Code: "x", Class: c}
 	}
@@ -486,6 +488,10 @@ func TestOutcomes(t *testing.T) {
 		{"nothing", p, runtime.Outcome{Kind: runtime.Succeeded}, "json null"},
 		{"nothing where required", required, runtime.Outcome{Kind: runtime.Succeeded}, "NO_RESULT retry"},
 		{"too large", p, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: make([]byte, p.Limits.ResultBytes+1)}, "HANDLER_ERROR"},
+		{"as the schema wants it", schema, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte(`{"a":1}`)}, `json {"a":1}`},
+		{"against the schema", schema, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte(`{"a":"1"}`)}, "HANDLER_ERROR"},
+		{"nothing, against the schema", schema, runtime.Outcome{Kind: runtime.Succeeded}, "HANDLER_ERROR"},
+		{"bytes, against the schema", schema, runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte("{a")}, "HANDLER_ERROR"},
 		{"guest, final", p, failed(runtime.ClassGuest), "x"},
 		{"guest, retryable", p, runtime.Outcome{Kind: runtime.Failed, Class: runtime.ClassGuest, Retryable: true}, "HANDLER_ERROR retry"},
 		{"trap", p, failed(runtime.ClassTrap), "x retry"},

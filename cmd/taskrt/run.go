@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/abi"
@@ -133,21 +132,11 @@ func checkParams(s runtime.Settings, params json.RawMessage) error {
 	if n := int64(len(params)); n > s.ParamsBytes {
 		return &exitError{exitRefused, fmt.Errorf("params have %d bytes, behavior %s takes at most %d", n, s.Name, s.ParamsBytes)}
 	}
-	if len(s.ParamsSchema) == 0 {
-		return nil
-	}
-	schema, err := runtime.CompileSchema(s.ParamsSchema)
-	if err != nil {
-		return &exitError{exitRefused, err}
-	}
 	if params == nil {
 		params = json.RawMessage("null")
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(params))
-	if err == nil {
-		err = schema.Validate(v)
-	}
-	if err != nil {
+	var schemas runtime.Schemas
+	if err := schemas.Check(s.ParamsSchema, params); err != nil {
 		return &exitError{exitRefused, fmt.Errorf("params: %w", err)}
 	}
 	return nil
@@ -185,11 +174,12 @@ func (p *program) attempt(c *cli.Context, m *runtime.Module, in *runtime.Inspect
 		}
 	})
 	defer stop()
-	return p.printRun(m.Run(ctx, a, host))
+	return p.printRun(m.Run(ctx, a, host), s.ResultSchema)
 }
 
-// printRun prints an outcome; anything but a success is exit code 1, a yield excepted.
-func (p *program) printRun(o runtime.Outcome) error {
+// printRun prints an outcome; anything but a success with a result that matches its schema is exit code 1, a yield
+// excepted.
+func (p *program) printRun(o runtime.Outcome, schema []byte) error {
 	took := time.Duration(o.Ended - o.Started).Round(time.Millisecond)
 	fmt.Fprintf(p.stderr, "%s after %v, peak memory %d KiB\n", o.Kind, took, o.PeakMemory>>10)
 	switch o.Kind {
@@ -197,8 +187,13 @@ func (p *program) printRun(o runtime.Outcome) error {
 		if !o.HasResult {
 			o.Result = []byte("null")
 		}
-		_, err := fmt.Fprintf(p.stdout, "%s\n", o.Result)
-		return err
+		if _, err := fmt.Fprintf(p.stdout, "%s\n", o.Result); err != nil {
+			return err
+		}
+		if err := new(runtime.Schemas).Check(schema, o.Result); err != nil {
+			return &exitError{exitTaskFailed, fmt.Errorf("the result does not match the behavior's result_schema: %w", err)}
+		}
+		return nil
 	case runtime.Yielded:
 		return nil
 	case runtime.Killed:

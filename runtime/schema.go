@@ -1,0 +1,65 @@
+package runtime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Schemas checks values against the JSON Schemas of manifests and compiles each only once. It is a cache: emptied when
+// full, because schemas of versions that nobody runs any more would stay in it for ever. The zero value is ready.
+type Schemas struct {
+	mu       sync.Mutex
+	compiled map[string]*jsonschema.Schema // by their text
+}
+
+const maxSchemas = 256
+
+// Check returns nil if the JSON text value matches the schema, or an error that says where it does not; an empty schema
+// takes everything.
+func (s *Schemas) Check(schema, value []byte) error {
+	if len(schema) == 0 {
+		return nil
+	}
+	compiled, err := s.get(schema)
+	if err != nil {
+		return err
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
+		return fmt.Errorf("not JSON: %w", err)
+	}
+	err = compiled.Validate(v)
+	if wrong, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		for len(wrong.Causes) > 0 { // the first cause, down to the value that is wrong
+			wrong = wrong.Causes[0]
+		}
+		what := wrong.Error()
+		if i := strings.LastIndex(what, "\n- "); i >= 0 { // lines before it name the schema, which nobody can look up
+			what = what[i+3:]
+		}
+		return errors.New(what)
+	}
+	return err
+}
+
+func (s *Schemas) get(schema []byte) (*jsonschema.Schema, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.compiled[string(schema)]; ok {
+		return c, nil
+	}
+	c, err := CompileSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	if s.compiled == nil || len(s.compiled) >= maxSchemas {
+		s.compiled = map[string]*jsonschema.Schema{}
+	}
+	s.compiled[string(schema)] = c
+	return c, nil
+}
