@@ -100,7 +100,7 @@ func behaviorPut(c *cli.Context, cl *client) error {
 	if !json.Valid(policy) {
 		return usagef(c, "%s is not JSON", c.Args().Get(1))
 	}
-	reply, err := cl.PutBehavior(cl.ctx, api.PutBehaviorRequest{Namespace: cl.namespace, Name: c.Args().First(), Policy: policy})
+	reply, err := cl.PutBehavior(cl.once(c), api.PutBehaviorRequest{Namespace: cl.namespace, Name: c.Args().First(), Policy: policy})
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func behaviorActivate(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	b, err := cl.ActivateVersion(cl.ctx, cl.namespace, name, version)
+	b, err := cl.ActivateVersion(cl.once(c), cl.namespace, name, version)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *client) keptVersion(behavior, given string) (string, error) {
 
 // behaviorPause is pause and resume.
 func behaviorPause(c *cli.Context, cl *client) error {
-	b, err := cl.PauseBehavior(cl.ctx, cl.namespace, c.Args().First(), c.Command.Name == "pause")
+	b, err := cl.PauseBehavior(cl.once(c), cl.namespace, c.Args().First(), c.Command.Name == "pause")
 	if err != nil {
 		return err
 	}
@@ -152,5 +152,5 @@ func behaviorPause(c *cli.Context, cl *client) error {
 }
 
 func behaviorRemove(c *cli.Context, cl *client) error {
-	return cl.DeleteBehavior(cl.ctx, cl.namespace, c.Args().First(), c.Bool("purge"))
+	return cl.DeleteBehavior(cl.once(c), cl.namespace, c.Args().First(), c.Bool("purge"))
 }

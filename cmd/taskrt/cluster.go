@@ -66,7 +66,7 @@ func clusterWorkers(_ *cli.Context, cl *client) error {
 
 // clusterDrain is drain and undrain.
 func clusterDrain(c *cli.Context, cl *client) error {
-	n, err := cl.Drain(cl.ctx, c.Args().First(), c.Command.Name == "drain")
+	n, err := cl.Drain(cl.once(c), c.Args().First(), c.Command.Name == "drain")
 	if err != nil {
 		return err
 	}

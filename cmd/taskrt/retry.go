@@ -39,7 +39,7 @@ func retry(c *cli.Context, cl *client) error {
 			return err
 		}
 	}
-	t, err := cl.Retry(cl.keyed(c), r)
+	t, err := cl.Retry(cl.once(c), r)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func resubmit(c *cli.Context, cl *client) error {
 	if r.Delay, r.NotBefore, r.Deadline, err = timesOf(c); err != nil {
 		return err
 	}
-	reply, err := cl.Resubmit(cl.keyed(c), r)
+	reply, err := cl.Resubmit(cl.once(c), r)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -64,6 +65,16 @@ func (c *client) keyed(flags *cli.Context) context.Context {
 		return api.WithIdempotencyKey(c.ctx, key)
 	}
 	return c.ctx
+}
+
+// once is the context of what an operator does once: under --idempotency-key where there is one, else under a key of this
+// very command. So the client may send it again when it had no answer, and an attempt that was held up cannot undo what
+// the operator does next. Submits draw no key of their own: there are many, and keys are kept for an hour.
+func (c *client) once(flags *cli.Context) context.Context {
+	if flags.String("idempotency-key") != "" {
+		return c.keyed(flags)
+	}
+	return api.WithIdempotencyKey(c.ctx, "cli-"+rand.Text())
 }
 
 // whenFlags are those of timesOf.
