@@ -13,48 +13,56 @@ import (
 	"testing"
 )
 
-// TestExternalWorkers runs the programs of examples/external, in Go and in Python, against three nodes: what the pages say
-// of an external worker, shown with workers and nodes that die.
-func TestExternalWorkers(t *testing.T) {
+// TestExternalGo and TestExternalPython run the programs of examples/external against three nodes: what the pages say of an
+// external worker, shown with workers and nodes that die.
+func TestExternalGo(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "worker")
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/external/go").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := newPinCluster(t)
+	testExternal(t, c, func(name string) *program {
+		return startProgram(t, path, "-servers", strings.Join(c.urls(), ","), "-behavior", "pin", "-name", name, "-pace", "200ms")
+	})
+}
+
+func TestExternalPython(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED, NOT TESTED: the Python worker of examples/external needs python3 on the PATH: ", err)
+	}
+	c := newPinCluster(t)
+	path := filepath.Join("..", "..", "examples", "external", "python", "worker.py")
+	testExternal(t, c, func(name string) *program {
+		return startProgram(t, python, path, "--servers", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--pace", "0.2")
+	})
+}
+
+func newPinCluster(t *testing.T) *cluster {
+	t.Helper()
 	c := newCluster(t, "--no-worker")
 	if code, body := c.do(t.Context(), 0, "PUT", "/v1/behaviors/pin", json.RawMessage(
 		`{"kind":"external","lease":"4s","cancel_grace":"20s","retry":{"max_attempts":3,"initial_interval":"100ms"}}`)); code != http.StatusCreated {
 		t.Fatalf("put the behavior: %d %s", code, body)
 	}
-	t.Run("go", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "worker")
-		if out, err := exec.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/external/go").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		testExternal(t, c, "go", func(name string) *program {
-			return startProgram(t, path, "-servers", strings.Join(c.urls(), ","), "-behavior", "pin", "-name", name, "-pace", "200ms")
-		})
-	})
-	t.Run("python", func(t *testing.T) {
-		python, err := exec.LookPath("python3")
-		if err != nil {
-			t.Skip("SKIPPED, NOT TESTED: the Python worker of examples/external needs python3 on the PATH: ", err)
-		}
-		path := filepath.Join("..", "..", "examples", "external", "python", "worker.py")
-		testExternal(t, c, "python", func(name string) *program {
-			return startProgram(t, python, path, "--servers", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--pace", "0.2")
-		})
-	})
-	c.digestsAgree()
+	return c
 }
 
+// longPIN takes 35 rests of 200 ms to find: more than a lease lasts.
+const longPIN = "350000"
+
 // testExternal lets workers find PINs that take long, and interrupts them.
-func testExternal(t *testing.T, c *cluster, prefix string, start func(name string) *program) {
-	outer := c.t
-	c.t = t
-	defer func() { c.t = outer }()
+func testExternal(t *testing.T, c *cluster, start func(name string) *program) {
+	t.Helper()
 	pin := func(name string, params map[string]any) string {
-		id := prefix + "-" + name
+		id := "pin-" + name
 		c.submit(c.leader(), map[string]any{"behavior": "pin", "id": id, "params": params})
 		return id
 	}
 	sum := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
-	long := map[string]any{"digits": 6, "sha256": sum("650000")} // 65 rests of 200 ms: some leases long
+	long := map[string]any{"digits": 6, "sha256": sum(longPIN)}
 	endless := map[string]any{"digits": 9, "sha256": sum("none")}
 
 	first := start("first")
@@ -76,7 +84,7 @@ func testExternal(t *testing.T, c *cluster, prefix string, start func(name strin
 	leader := c.nodes[c.leader()]
 	leader.kill9()
 	got = c.final(id)
-	if got.Status != "SUCCESS" || string(got.Result) != `{"pin":"650000","from":0}` || got.Attempt != 1 {
+	if got.Status != "SUCCESS" || string(got.Result) != `{"pin":"`+longPIN+`","from":0}` || got.Attempt != 1 {
 		t.Errorf("through the death of the leader: %+v", got)
 	}
 	leader.start()
@@ -133,6 +141,7 @@ func testExternal(t *testing.T, c *cluster, prefix string, start func(name strin
 	fourth := start("fourth")
 	checkFrom(t, c, id, 2, "SNOOZED")
 	fourth.terminate()
+	c.digestsAgree()
 }
 
 // checkFrom demands that a task succeeded in this attempt, which went on where the one before ended.
@@ -147,7 +156,7 @@ func checkFrom(t *testing.T, c *cluster, id string, attempt int64, before string
 		t.Fatalf("%s: %v: %+v", id, err, got)
 	}
 	n := len(got.History)
-	if result.PIN != "650000" || result.From == 0 || got.Attempt != attempt || n != 2 || got.History[0].Outcome != before {
+	if result.PIN != longPIN || result.From == 0 || got.Attempt != attempt || n != 2 || got.History[0].Outcome != before {
 		t.Errorf("%s: %+v, %s", id, got, got.Result)
 	}
 }

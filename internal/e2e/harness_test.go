@@ -29,6 +29,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // these tests mostly wait: more of them at once than there are cores
 	if testing.Short() {
 		fmt.Println("e2e: skipped by -short: needs real processes")
 		os.Exit(0)
