@@ -92,7 +92,7 @@ func TestStoreGroupNames(t *testing.T) {
 	} {
 		body, _ := json.Marshal(map[string]any{"clientid": 1, "adds": []any{map[string]any{"group": name, "data": path}}})
 		s.update(string(body))
-		req, err := http.NewRequestWithContext(t.Context(), "GET", s.http.URL+"/taskstore/group/"+path, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.http.URL+"/taskstore/group/"+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestStoreContentType(t *testing.T) {
 	t.Parallel()
 	s, _ := storeServer(t)
 	for _, contentType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-8", "nonsense"} {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", s.http.URL+"/taskstore/claim", strings.NewReader(`{"clientid":1,"group":"none"}`))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/taskstore/claim", strings.NewReader(`{"clientid":1,"group":"none"}`))
 		if err != nil {
 			t.Fatal(err)
 		}

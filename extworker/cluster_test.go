@@ -32,7 +32,7 @@ type cluster struct {
 	started  time.Time
 
 	// What goes wrong. Each is asked before a call is carried out; an answer that is lost was carried out all the same.
-	fail func(call string) (err error, lost bool)
+	fail func(call string) (lost bool, err error)
 	// refuse may refuse a result.
 	refuse func(r api.FinishRequest) error
 }
@@ -90,24 +90,24 @@ func (c *cluster) set(token uint64, f func(*held)) {
 }
 
 // failing makes calls go wrong from now on.
-func (c *cluster) failing(f func(call string) (err error, lost bool)) {
+func (c *cluster) failing(f func(call string) (lost bool, err error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail = f
 }
 
-func (c *cluster) trouble(call string) (err error, lost bool) {
+func (c *cluster) trouble(call string) (lost bool, err error) {
 	c.mu.Lock()
 	fail := c.fail
 	c.mu.Unlock()
 	if fail == nil {
-		return nil, false
+		return false, nil
 	}
 	return fail(call)
 }
 
 func (c *cluster) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {
-	err, lost := c.trouble("accept")
+	lost, err := c.trouble("accept")
 	if err != nil && !lost {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (c *cluster) current(id string, token uint64) (*held, error) {
 }
 
 func (c *cluster) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error) {
-	err, lost := c.trouble("heartbeat")
+	lost, err := c.trouble("heartbeat")
 	if err != nil && !lost {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (c *cluster) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.H
 }
 
 func (c *cluster) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishReply, error) {
-	err, lost := c.trouble("finish")
+	lost, err := c.trouble("finish")
 	if err != nil && !lost {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (c *cluster) finish(r api.FinishRequest) error {
 }
 
 func (c *cluster) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.FinishResult, error) {
-	err, lost := c.trouble("finishMany")
+	lost, err := c.trouble("finishMany")
 	if err != nil && !lost {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func (w *Worker) take(ctx context.Context, n int) ([]*api.Task, error) {
 		case err == nil:
 			return reply.Tasks, nil
 		case ctx.Err() != nil:
-			return nil, nil
+			return nil, nil //nolint:nilerr // it was told to stop: the caller knows
 		case !passing(err) && api.CodeOf(err) != api.CodeBehaviorNotFound:
 			return nil, fmt.Errorf("extworker: accept: %w", err)
 		}

@@ -151,11 +151,11 @@ func TestHaltLostCancel(t *testing.T) {
 		}
 	})
 	run(func(b *bench) {
-		b.failing(func(call string) (error, bool) {
+		b.failing(func(call string) (bool, error) {
 			if call == "heartbeat" {
-				return errors.New("connection refused"), false
+				return false, errors.New("connection refused")
 			}
-			return nil, false
+			return false, nil
 		})
 		b.submit(1)
 		b.after(10 * time.Second)
@@ -184,11 +184,11 @@ func TestRenewalAfterFailures(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		return 1, context.Cause(ctx)
 	}, func(b *bench) {
-		b.failing(func(call string) (error, bool) {
+		b.failing(func(call string) (bool, error) {
 			if call == "heartbeat" && fails.Add(1)%4 != 0 {
-				return api.NewError(api.CodeNoLeader, "none"), false
+				return false, api.NewError(api.CodeNoLeader, "none")
 			}
-			return nil, false
+			return false, nil
 		})
 		b.submit(1)
 		if h := b.ended(1); h.finish.Error != nil {
@@ -265,11 +265,11 @@ func TestLostAnswersAreAskedForAgain(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		return 1, nil
 	}, func(b *bench) {
-		b.failing(func(string) (error, bool) {
+		b.failing(func(string) (bool, error) {
 			if n := calls.Add(1); n%3 != 0 {
-				return api.NewError(api.CodeOutcomeUnknown, "lost"), n%2 == 0
+				return n%2 == 0, api.NewError(api.CodeOutcomeUnknown, "lost")
 			}
-			return nil, false
+			return false, nil
 		})
 		b.submit(20)
 		for token := uint64(1); token <= 20; token++ {
@@ -391,11 +391,11 @@ func TestRunEndsWhenRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		calls := 0
-		c.fail = func(string) (error, bool) {
+		c.fail = func(string) (bool, error) {
 			if calls++; calls < 3 {
-				return api.NewError(api.CodeBehaviorNotFound, "not yet"), false
+				return false, api.NewError(api.CodeBehaviorNotFound, "not yet")
 			}
-			return api.NewError("not_external", "it has a module"), false
+			return false, api.NewError("not_external", "it has a module")
 		}
 		w, err := extworker.New(extworker.Config{Client: c, Behavior: "ext", Worker: "w1", Handler: block})
 		if err != nil {
@@ -437,11 +437,11 @@ func TestConfig(t *testing.T) {
 // is lost, and what another one finds counts.
 func TestUnreachableClusterIsNoFailure(t *testing.T) {
 	with(t, 1, func(_ context.Context, x *extworker.Task) (any, error) { return 1, x.Extend(time.Hour) }, func(b *bench) {
-		b.failing(func(call string) (error, bool) {
+		b.failing(func(call string) (bool, error) {
 			if call == "finish" {
-				return api.NewError(api.CodeNoLeader, "none"), false
+				return false, api.NewError(api.CodeNoLeader, "none")
 			}
-			return nil, false
+			return false, nil
 		})
 		b.submit(1)
 		b.after(65 * time.Second)

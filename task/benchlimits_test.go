@@ -32,9 +32,9 @@ func BenchmarkPlanBlocked(b *testing.B) {
 		}
 		x.flush()
 	}
-	free := make([]task.Free, 16)
-	for i := range free {
-		free[i] = task.Free{Session: uint64(i + 1), Slots: 16}
+	var free []task.Free
+	for i := range uint64(16) {
+		free = append(free, task.Free{Session: i + 1, Slots: 16})
 	}
 	submit(keys)
 	for _, a := range x.m.Plan(free, keys) {
@@ -57,11 +57,9 @@ func BenchmarkPlanBlocked(b *testing.B) {
 		b.Fatalf("%+v", s)
 	}
 	run("blocked=1M")
-	acceptors := make([]task.Free, 10_000)
-	for i := range acceptors {
-		acceptors[i] = task.Free{External: &task.Acceptor{Worker: "w"}, Namespace: task.DefaultNamespace, Behavior: "mail", Slots: 9, Order: uint64(i)}
+	for i := range uint64(10_000) {
+		free = append(free, task.Free{External: &task.Acceptor{Worker: "w"}, Namespace: task.DefaultNamespace, Behavior: "mail", Slots: 9, Order: i})
 	}
-	free = append(free, acceptors...)
 	run("acceptors=10k")
 }
 

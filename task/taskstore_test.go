@@ -288,7 +288,7 @@ func TestStoreExtremes(t *testing.T) {
 	if r := apply(claim); r.Code != task.StoreConflict || len(r.Refusal.Depends) != len(most) {
 		t.Errorf("%d depends: %+v", len(most), r.Code)
 	}
-	claim.Depends = append(most, 1)
+	claim.Depends = append(slices.Clone(most), 1)
 	if r := apply(claim); r.Code != task.InvalidCommand {
 		t.Errorf("%d depends: %+v", len(claim.Depends), r.Code)
 	}

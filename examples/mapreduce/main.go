@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if args[0] == "work" {
 		err := j.work(ctx)
 		if ctx.Err() != nil {
-			return nil // it was asked to end; what it holds is free once the claim is over
+			return nil //nolint:nilerr // it was asked to end; what it holds is free once the claim is over
 		}
 		return err
 	}

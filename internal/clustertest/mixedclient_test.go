@@ -134,7 +134,7 @@ func (m *mixed) finished(q api.FinishRequest, before tokenState, r *api.FinishRe
 	if q.Error != nil {
 		want = "FAILURE"
 	}
-	if r.Task.Status != want && !(r.Task.Status == "FAILURE" && r.Task.Error.Code == "CANCELLED") {
+	if r.Task.Status != want && (r.Task.Status != "FAILURE" || r.Task.Error.Code != "CANCELLED") {
 		m.errorf("the finish of %s, token %d, was answered %s", q.ID, q.Token, Show(r.Task))
 	}
 	m.reported(q.ID, q.Token, before, r.Task.Status, r.Task.Rev, nil)

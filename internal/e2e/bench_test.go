@@ -175,7 +175,7 @@ func BenchmarkFanout(b *testing.B) {
 	for range subscribers {
 		ready.Add(1)
 		reading.Go(func() {
-			req, _ := http.NewRequestWithContext(ctx, "GET", "http://"+c.nodes[1].http+"/v1/events?behavior=bench-fan", nil)
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.nodes[1].http+"/v1/events?behavior=bench-fan", nil)
 			resp, err := client.Do(req)
 			ready.Done()
 			if err != nil {

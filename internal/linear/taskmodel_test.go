@@ -167,7 +167,7 @@ func (s cellState) effects(in taskInput) []effect {
 	}
 	reason(t.phase == absent, "missing", in.id)
 	reason(t.phase != absent && !t.holds(in.token), "changed", in.id)
-	next := s
+	var next cellState
 	if in.op == "handover" { // finish id, submit the other
 		reason(other.phase != absent, "exists", 1-in.id)
 		next = s.with(in.id, t.finished(in.result)).with(1-in.id, taskState{phase: waiting})

@@ -16,7 +16,6 @@ type reader struct {
 	last   uint64
 	known  map[string]said // latest of every task
 	finals map[uint64]int  // rev of a final version → how often it was told
-	revs   uint64          // of the last event with an ID
 	resets int
 }
 
