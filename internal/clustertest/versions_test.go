@@ -44,8 +44,8 @@ func activated(c *Cluster, i int, version string) activation {
 	return activation{}
 }
 
-// TestVersionsUnderLoad: versions change at one point in the log, while all nodes take submits and a leader dies. No task
-// fails; each runs on the version that was active when it was leased (SPEC B2).
+// TestVersionsUnderLoad: versions change at one point in the log, while all nodes take submits. No task fails (SPEC B2). That
+// each is leased on the version that is active at that entry is the audit's to see, which every test here runs under.
 func TestVersionsUnderLoad(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		first := pushAs(c, 0, "echo", "")
