@@ -100,9 +100,6 @@ func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.
 		return nil, policyError(err)
 	}
 	settings := x.Settings()
-	if err := checkSchemas(settings); err != nil {
-		return nil, policyError(err)
-	}
 	canonical, err := x.Canonical()
 	if err != nil {
 		return nil, api.NewError(api.CodeInternal, "write the definition: %v", err)

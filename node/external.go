@@ -178,7 +178,7 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	if t == nil || err != nil {
 		return err
 	}
-	p, id := &v.Policy, schemaID{namespace: t.Namespace, behavior: t.Behavior, version: v.Version, results: true}
+	p := &v.Policy
 	tooLarge := func(field string, size int) error {
 		if limit := p.Limits.ResultBytes; limit > 0 && int64(size) > limit {
 			return api.LimitError(field, limit, "%d bytes, behavior %s takes at most %d", size, t.Behavior, limit)
@@ -202,7 +202,7 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	if err := tooLarge("result", len(result.Data)); err != nil {
 		return err
 	}
-	return c.n.schemas.check(id, p.ResultSchema, result)
+	return c.n.schemas.result(p.ResultSchema, result)
 }
 
 // progressed returns the task with the progress that its finish is about, if anything is checked by it: it may have come

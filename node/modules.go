@@ -38,9 +38,6 @@ func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 	}
 	for i := range in.Manifest.Behaviors {
 		s := in.Manifest.Settings(i)
-		if err := checkSchemas(s); err != nil {
-			return nil, err
-		}
 		cmd.Behaviors = append(cmd.Behaviors, task.Activated{Name: s.Name, Policy: policyOf(s)})
 	}
 	if err := n.keepModule(ctx, wasm); err != nil {
@@ -85,19 +82,6 @@ func uploadError(err error) error {
 	e := api.UploadError(string(ue.Code), ue.Field, ue.Message)
 	e.Limit = ue.Limit
 	return e
-}
-
-// checkSchemas refuses schemas that do not compile: a submit could never be checked against them.
-func checkSchemas(s runtime.Settings) error {
-	for field, schema := range map[string][]byte{"params_schema": s.ParamsSchema, "result_schema": s.ResultSchema} {
-		if len(schema) == 0 {
-			continue
-		}
-		if _, err := compileSchema(schema); err != nil {
-			return api.UploadError(string(runtime.BadManifest), s.Name+"."+field, err.Error())
-		}
-	}
-	return nil
 }
 
 // keepModule stores a file on a majority of the voters: a reference to it is committed only then (ARCHITECTURE

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -32,13 +31,7 @@ var (
 // ParseExternal decodes and validates the definition of an external behavior: as strict as ParseManifest, and what needs
 // a module is refused by name. A name in it must be the one given.
 func ParseExternal(name string, data []byte) (*External, error) {
-	if len(data) > MaxManifest {
-		return nil, &UploadError{
-			Code: BadManifest, Limit: MaxManifest,
-			Message: fmt.Sprintf("takes %d bytes, more than %d", len(data), MaxManifest),
-		}
-	}
-	v, err := decodeJSON(data)
+	v, err := decodeDocument(data)
 	if err != nil {
 		return nil, err
 	}

@@ -42,13 +42,7 @@ var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
 // is an *UploadError that names the field. A behavior without a name passes only in a manifest of one behavior: Inspect
 // takes the name given at upload.
 func ParseManifest(data []byte) (*Manifest, error) {
-	if len(data) > MaxManifest {
-		return nil, &UploadError{
-			Code: BadManifest, Limit: MaxManifest,
-			Message: fmt.Sprintf("takes %d bytes, more than %d", len(data), MaxManifest),
-		}
-	}
-	v, err := decodeJSON(data)
+	v, err := decodeDocument(data)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +66,17 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// decodeDocument decodes a manifest, or the definition of an external behavior.
+func decodeDocument(data []byte) (any, error) {
+	if len(data) > MaxManifest {
+		return nil, &UploadError{
+			Code: BadManifest, Limit: MaxManifest,
+			Message: fmt.Sprintf("takes %d bytes, more than %d", len(data), MaxManifest),
+		}
+	}
+	return decodeJSON(data)
 }
 
 func (m *Manifest) checkNames() error {

@@ -19,32 +19,42 @@ type Schemas struct {
 
 const maxSchemas = 256
 
-// Check returns nil if the JSON text value matches the schema, or an error that says where it does not; an empty schema
-// takes everything.
+// Check returns nil if the JSON text value matches the schema, or an error of one line that says where it does not; an
+// empty schema takes everything.
 func (s *Schemas) Check(schema, value []byte) error {
 	if len(schema) == 0 {
 		return nil
-	}
-	compiled, err := s.get(schema)
-	if err != nil {
-		return err
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
 		return fmt.Errorf("not JSON: %w", err)
 	}
-	err = compiled.Validate(v)
+	wrong, err := s.Validate(schema, v)
+	if err != nil || wrong == nil {
+		return err
+	}
+	what := wrong.Error()
+	if i := strings.LastIndex(what, "\n- "); i >= 0 { // lines before it name the schema, which nobody can look up
+		what = what[i+3:]
+	}
+	return errors.New(what)
+}
+
+// Validate checks a decoded value, as jsonschema.UnmarshalJSON gives it, against a schema that is not empty. wrong is the
+// innermost violation, the first of several, nil if there is none; err is a schema that does not compile.
+func (s *Schemas) Validate(schema []byte, value any) (wrong *jsonschema.ValidationError, err error) {
+	compiled, err := s.get(schema)
+	if err != nil {
+		return nil, err
+	}
+	err = compiled.Validate(value)
 	if wrong, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		for len(wrong.Causes) > 0 { // the first cause, down to the value that is wrong
+		for len(wrong.Causes) > 0 {
 			wrong = wrong.Causes[0]
 		}
-		what := wrong.Error()
-		if i := strings.LastIndex(what, "\n- "); i >= 0 { // lines before it name the schema, which nobody can look up
-			what = what[i+3:]
-		}
-		return errors.New(what)
+		return wrong, nil
 	}
-	return err
+	return nil, err
 }
 
 func (s *Schemas) get(schema []byte) (*jsonschema.Schema, error) {
