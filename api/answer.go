@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -21,6 +22,16 @@ func (h *handler) answer(w http.ResponseWriter, status int, meta *Meta, v any) e
 	setIndexHeader(w, meta)
 	h.write(w, status, "application/json", v)
 	return nil
+}
+
+// reply answers with what call returns: 200, with its index.
+func (h *handler) reply(w http.ResponseWriter, r *http.Request, call func(context.Context) (any, error)) error {
+	ctx, meta := WithMeta(r.Context())
+	v, err := call(ctx)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, v)
 }
 
 func setIndexHeader(w http.ResponseWriter, meta *Meta) {

@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+)
 
 // ofBehavior reads namespace and name of a route of one behavior.
 func ofBehavior(r *http.Request, q *query) (namespace, name string) {
@@ -88,12 +91,10 @@ func (h *handler) activateVersion(w http.ResponseWriter, r *http.Request) error 
 	if err := checkDigest("version", body.Version); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	b, err := h.service.ActivateVersion(ctx, ns, name, body.Version)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, behaviorAnswer{b})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		b, err := h.service.ActivateVersion(ctx, ns, name, body.Version)
+		return behaviorAnswer{b}, err
+	})
 }
 
 // pauseBehavior is POST /v1/behaviors/{name}/pause and …/resume (SPEC L10).
@@ -107,12 +108,10 @@ func pauseBehavior(paused bool) action {
 		if err := h.noBody(w, r); err != nil {
 			return err
 		}
-		ctx, meta := WithMeta(r.Context())
-		b, err := h.service.PauseBehavior(ctx, ns, name, paused)
-		if err != nil {
-			return err
-		}
-		return h.answer(w, http.StatusOK, meta, behaviorAnswer{b})
+		return h.reply(w, r, func(ctx context.Context) (any, error) {
+			b, err := h.service.PauseBehavior(ctx, ns, name, paused)
+			return behaviorAnswer{b}, err
+		})
 	}
 }
 
@@ -123,12 +122,7 @@ func (h *handler) behaviorStats(w http.ResponseWriter, r *http.Request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	stats, err := h.service.BehaviorStats(ctx, ns, name)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, stats)
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.BehaviorStats(ctx, ns, name) })
 }
 
 // listWorkers is GET /v1/workers (SPEC J7).
@@ -136,12 +130,10 @@ func (h *handler) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	if err := queryOf(r).done(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	workers, err := h.service.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, workersAnswer{notNil(workers)})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		workers, err := h.service.Workers(ctx)
+		return workersAnswer{notNil(workers)}, err
+	})
 }
 
 // listMembers is GET /v1/cluster/members.
@@ -172,10 +164,8 @@ func (h *handler) drain(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ctx, meta := WithMeta(r.Context())
-	n, err := h.service.Drain(ctx, id, body.Drain == nil || *body.Drain)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, nodeAnswer{n})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		n, err := h.service.Drain(ctx, id, body.Drain == nil || *body.Drain)
+		return nodeAnswer{n}, err
+	})
 }

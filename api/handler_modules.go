@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -32,12 +33,10 @@ func (h *handler) listModules(w http.ResponseWriter, r *http.Request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	modules, err := h.service.Modules(ctx, ns)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, modulesAnswer{notNil(modules)})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		modules, err := h.service.Modules(ctx, ns)
+		return modulesAnswer{notNil(modules)}, err
+	})
 }
 
 func (h *handler) getModule(w http.ResponseWriter, r *http.Request) error {
@@ -49,12 +48,10 @@ func (h *handler) getModule(w http.ResponseWriter, r *http.Request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	m, err := h.service.Module(ctx, ns, digest)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, moduleAnswer{m})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		m, err := h.service.Module(ctx, ns, digest)
+		return moduleAnswer{m}, err
+	})
 }
 
 func isHexByte(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }
@@ -65,12 +62,10 @@ func (h *handler) listBehaviors(w http.ResponseWriter, r *http.Request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	behaviors, err := h.service.Behaviors(ctx, ns)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, behaviorsAnswer{notNil(behaviors)})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		behaviors, err := h.service.Behaviors(ctx, ns)
+		return behaviorsAnswer{notNil(behaviors)}, err
+	})
 }
 
 func (h *handler) getBehavior(w http.ResponseWriter, r *http.Request) error {
@@ -79,12 +74,10 @@ func (h *handler) getBehavior(w http.ResponseWriter, r *http.Request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	b, err := h.service.Behavior(ctx, ns, name)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, behaviorAnswer{b})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		b, err := h.service.Behavior(ctx, ns, name)
+		return behaviorAnswer{b}, err
+	})
 }
 
 func (h *handler) cluster(w http.ResponseWriter, r *http.Request) error {

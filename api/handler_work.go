@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -26,81 +27,72 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, dst any, op
 	return release, nil
 }
 
-// ofTask reads a request of one task: namespace and ID from the URL, what dst points to from the body.
-func (h *handler) ofTask(w http.ResponseWriter, r *http.Request, dst any, optional bool) (namespace, id string, release func(), err error) {
+// ofTask reads a request of one task: namespace and ID from the URL into the two fields of req, the rest from the body.
+func (h *handler) ofTask(w http.ResponseWriter, r *http.Request, req checker, namespace, id *string, optional bool) (release func(), err error) {
 	q := queryOf(r)
-	namespace, id = taskPath(r, q)
+	ns, name := taskPath(r, q)
 	if err := q.done(); err != nil {
-		return "", "", nil, err
+		return nil, err
 	}
-	release, err = h.readObject(w, r, dst, optional)
-	return namespace, id, release, err
+	if release, err = h.readObject(w, r, req, optional); err != nil {
+		return nil, err
+	}
+	*namespace, *id = ns, name
+	if err := req.Check(); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }
+
+// checker is a request that knows what is wrong with it.
+type checker interface{ Check() error }
 
 // retryTask is POST /v1/tasks/{id}/retry (SPEC T1, B2).
 func (h *handler) retryTask(w http.ResponseWriter, r *http.Request) error {
 	var req RetryRequest
-	ns, id, release, err := h.ofTask(w, r, &req, true)
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, true)
 	if err != nil {
 		return err
 	}
 	defer release()
-	req.Namespace, req.ID = ns, id
-	if err := req.Check(); err != nil {
-		return err
-	}
-	ctx, meta := WithMeta(r.Context())
-	t, err := h.service.Retry(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, taskAnswer{t})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		t, err := h.service.Retry(ctx, req)
+		return taskAnswer{t}, err
+	})
 }
 
 // resubmitTask is POST /v1/tasks/{id}/resubmit (SPEC J5).
 func (h *handler) resubmitTask(w http.ResponseWriter, r *http.Request) error {
 	var req ResubmitRequest
-	ns, id, release, err := h.ofTask(w, r, &req, true)
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, true)
 	if err != nil {
 		return err
 	}
 	defer release()
-	req.Namespace, req.ID = ns, id
-	if err := req.Check(); err != nil {
-		return err
-	}
-	ctx, meta := WithMeta(r.Context())
-	reply, err := h.service.Resubmit(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, reply)
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Resubmit(ctx, req) })
 }
 
 // heartbeat is POST /v1/tasks/{id}/heartbeat (SPEC J3).
 func (h *handler) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	var req HeartbeatRequest
-	ns, id, release, err := h.ofTask(w, r, &req, false)
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, false)
 	if err != nil {
 		return err
 	}
 	defer release()
-	req.Namespace, req.ID = ns, id
-	if err := req.Check(); err != nil {
-		return err
-	}
-	ctx, meta := WithMeta(r.Context())
-	reply, err := h.service.Heartbeat(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, reply)
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Heartbeat(ctx, req) })
 }
 
 // finishTask is POST /v1/tasks/{id}/finish (SPEC J4).
 func (h *handler) finishTask(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := taskPath(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
 	var req FinishRequest
-	ns, id, release, err := h.ofTask(w, r, &req, false)
+	release, err := h.readObject(w, r, &req, false)
 	if err != nil {
 		return err
 	}
@@ -115,12 +107,7 @@ func (h *handler) finishTask(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	reply, err := h.service.Finish(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, reply)
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Finish(ctx, req) })
 }
 
 // finishMany is POST /v1/tasks:finish (SPEC J4). Reports that are wrong by themselves are answered here; the rest goes to
@@ -202,21 +189,15 @@ func bodyNamespace(r *http.Request, query, body string) (string, error) {
 // snoozeTask is POST /v1/tasks/{id}/snooze (SPEC J4, R5).
 func (h *handler) snoozeTask(w http.ResponseWriter, r *http.Request) error {
 	var req SnoozeRequest
-	ns, id, release, err := h.ofTask(w, r, &req, false)
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, false)
 	if err != nil {
 		return err
 	}
 	defer release()
-	req.Namespace, req.ID = ns, id
-	if err := req.Check(); err != nil {
-		return err
-	}
-	ctx, meta := WithMeta(r.Context())
-	t, err := h.service.Snooze(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, taskAnswer{t})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		t, err := h.service.Snooze(ctx, req)
+		return taskAnswer{t}, err
+	})
 }
 
 // txn is POST /v1/txn (SPEC X1).
