@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 
-	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/task"
 )
@@ -95,26 +94,12 @@ func (a *acceptors) giveBack(b accept.Back) {
 	})
 }
 
-// serveAccepts takes in links until the hub closes. A node that does not lead ends them at once: whoever asked looks for
-// the leader again.
-func (h *hub) serveAccepts(network mux.Network) error {
-	ln := network.Listen(mux.Accept)
-	stop := context.AfterFunc(h.ctx, func() { _ = ln.Close() })
-	defer stop()
-	for {
-		nc, err := ln.Accept()
-		if err != nil {
-			if h.ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		h.wg.Go(func() {
-			defer nc.Close()
-			if t := h.current(); t != nil {
-				t.serveAccepts(nc)
-			}
-		})
+// handleAccepts serves the link of a node that accepts came to. A node that does not lead ends it at once: whoever asked
+// looks for the leader again.
+func (h *hub) handleAccepts(nc net.Conn) {
+	defer nc.Close()
+	if t := h.current(); t != nil {
+		t.serveAccepts(nc)
 	}
 }
 

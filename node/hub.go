@@ -111,9 +111,9 @@ func (h *hub) current() *term {
 	return h.term
 }
 
-// serve accepts streams until the hub closes.
-func (h *hub) serve(network mux.Network) error {
-	ln := network.Listen(mux.Stream)
+// serve hands each connection of a protocol to handle, in a goroutine of its own, until the hub closes.
+func (h *hub) serve(network mux.Network, p mux.Protocol, handle func(net.Conn)) error {
+	ln := network.Listen(p)
 	stop := context.AfterFunc(h.ctx, func() { _ = ln.Close() })
 	defer stop()
 	for {
@@ -124,7 +124,7 @@ func (h *hub) serve(network mux.Network) error {
 			}
 			return err
 		}
-		h.wg.Go(func() { h.handle(nc) })
+		h.wg.Go(func() { handle(nc) })
 	}
 }
 

@@ -113,8 +113,8 @@ func (n *Node) start() error {
 	n.wg.Go(func() { live.run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
 	n.wg.Go(func() { n.hub.lead(n.store.Leadership()) })
-	n.serve("streams", func() error { return n.hub.serve(cfg.Net) })
-	n.serve("accepts", func() error { return n.hub.serveAccepts(cfg.Net) })
+	n.serve("streams", func() error { return n.hub.serve(cfg.Net, mux.Stream, n.hub.handle) })
+	n.serve("accepts", func() error { return n.hub.serve(cfg.Net, mux.Accept, n.hub.handleAccepts) })
 	n.serve("peers", n.peers.serve)
 	n.serve("blobs", func() error { return n.blobs.Serve(cfg.Net.Listen(mux.Blob)) })
 	if !cfg.Worker {
