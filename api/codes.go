@@ -28,6 +28,8 @@ var codes = []codeEntry{
 	{CodeVersionNotFound, http.StatusNotFound, "No kept version of the behavior has this name."},
 	{CodeMemberNotFound, http.StatusNotFound, "The cluster has no such member."},
 	{"namespace_not_found", http.StatusNotFound, "There is no such namespace."},
+	{"operation_not_found", http.StatusNotFound, "There is no such operation."},
+	{"blob_not_found", http.StatusNotFound, "There is no such blob."},
 	{"session_not_found", http.StatusNotFound, "The worker's session has ended."},
 	{CodeRemoved, http.StatusNotFound, "The task was removed while it was waited for."},
 
@@ -50,6 +52,18 @@ var codes = []codeEntry{
 	{"no_free_slot", http.StatusConflict, "The worker has no free slot."},
 	{"module_missing", http.StatusConflict, "The behavior has no version to run."},
 	{"namespace_inactive", http.StatusConflict, "The namespace is not active."},
+	{"namespace_purging", http.StatusConflict, "The namespace is being purged."},
+	{"namespace_exists", http.StatusConflict, "A namespace of this name exists."},
+	{"namespace_reserved", http.StatusConflict, "The namespace is the system's, or default: this cannot be done to it."},
+	{"namespace_not_empty", http.StatusConflict, "The namespace holds something."},
+	{"operation_conflict", http.StatusConflict, "Another operation runs that excludes this one; operation is that one."},
+	{"operation_task", http.StatusConflict, "The task belongs to an operation, which alone may do this."},
+	{"operation_state", http.StatusConflict, "The operation is not in a state for this."},
+	{"not_an_operation", http.StatusConflict, "The behavior's manifest does not say operation."},
+	{"reserved_id", http.StatusConflict, "The ID begins like those of an operation's tasks, or the operation's ID is taken by tasks."},
+	{"maintenance_running", http.StatusConflict, "A maintenance run is unfinished; run is its number."},
+	{"run_not_found", http.StatusNotFound, "The run is not the unfinished one, or is no longer remembered."},
+	{"blob_gone", http.StatusConflict, "A blob that is referred to is not stored: put it again."},
 	{CodeConflict, http.StatusConflict, "The transaction did not happen; reasons says why."},
 	{"store_conflict", http.StatusConflict, "Records are missing or owned by somebody else."},
 
@@ -77,6 +91,7 @@ var codes = []codeEntry{
 	{"describe_failed", http.StatusUnprocessableEntity, "The module's description of itself failed."},
 	{"trial_failed", http.StatusUnprocessableEntity, "A trial instance of the module failed."},
 
+	{"quota_exceeded", http.StatusTooManyRequests, "The namespace has a quota, which field names."},
 	{CodeOverloaded, http.StatusTooManyRequests, "Too much is under way; send it again after Retry-After."},
 	{"keys_exhausted", http.StatusTooManyRequests, "Too many idempotency keys are kept; send it again later."},
 

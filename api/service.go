@@ -2,7 +2,10 @@
 // implements Service against a handler. The handler sees nothing but Service; node.Node implements it in-process.
 package api
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // Service is what a cluster does for its users. Every error is an *Error (or wraps one).
 type Service interface {
@@ -62,6 +65,10 @@ type Service interface {
 	Snooze(ctx context.Context, r SnoozeRequest) (*Task, error)
 
 	TaskStore
+	Operations
+	NamespaceAdmin
+	Blobs
+	Maintenance
 
 	// Workers lists live sessions and programs that hold external leases (SPEC J7).
 	Workers(ctx context.Context) ([]Worker, error)
@@ -100,4 +107,49 @@ type TaskStore interface {
 	StoreUpdate(ctx context.Context, r StoreUpdateRequest) (*StoreReply, error)
 	// StoreClaim takes a random available record of a group.
 	StoreClaim(ctx context.Context, r StoreClaimRequest) (*StoreReply, error)
+}
+
+// Operations are fan-outs (SPEC section 7).
+type Operations interface {
+	StartOperation(ctx context.Context, r StartOperationRequest) (*Operation, error)
+	// Operation returns an operation, after waiting for a condition if asked.
+	Operation(ctx context.Context, namespace, id string, o OperationGet) (*Operation, error)
+	Operations(ctx context.Context, r OperationsRequest) (*OperationsReply, error)
+	// Partitions lists the tasks of its partitions.
+	Partitions(ctx context.Context, r PartitionsRequest) (*ListReply, error)
+	CancelOperation(ctx context.Context, namespace, id string) (*Operation, error)
+	// RetryOperation runs what failed of a failed operation again (SPEC O3).
+	RetryOperation(ctx context.Context, namespace, id string) (*Operation, error)
+	// RemoveOperation deletes it and its tasks (SPEC O6).
+	RemoveOperation(ctx context.Context, namespace, id string) error
+}
+
+// NamespaceAdmin manages namespaces (SPEC N1, M5).
+type NamespaceAdmin interface {
+	Namespaces(ctx context.Context) ([]Namespace, error)
+	Namespace(ctx context.Context, name string) (*Namespace, error)
+	CreateNamespace(ctx context.Context, s NamespaceSettings) (*Namespace, error)
+	UpdateNamespace(ctx context.Context, s NamespaceSettings) (*Namespace, error)
+	// SetNamespaceStatus takes "ACTIVE", "INACTIVE" or "PURGING".
+	SetNamespaceStatus(ctx context.Context, name, status string) (*Namespace, error)
+	// ExportNamespace streams JSON lines of one state of the cluster. The reader must be closed.
+	ExportNamespace(ctx context.Context, r ExportRequest) (io.ReadCloser, error)
+	ImportNamespace(ctx context.Context, r ImportRequest) (*ImportReply, error)
+}
+
+// Blobs stores files by their digest (SPEC H3).
+type Blobs interface {
+	// PutBlob returns when a majority has the file durably.
+	PutBlob(ctx context.Context, r PutBlobRequest) (*Blob, error)
+	Blob(ctx context.Context, digest string) (*Blob, error)
+	BlobContent(ctx context.Context, r BlobRange) (*BlobContent, error)
+}
+
+// Maintenance removes what is no longer needed (SPEC M1-M4).
+type Maintenance interface {
+	StartMaintenance(ctx context.Context, r MaintenanceRequest) (*MaintenanceStarted, error)
+	// MaintenanceRuns returns the records that are kept, the newest first.
+	MaintenanceRuns(ctx context.Context) ([]MaintenanceRun, error)
+	MaintenanceRun(ctx context.Context, run int64) (*MaintenanceRun, error)
+	Maintenance(ctx context.Context) (*MaintenanceInfo, error)
 }

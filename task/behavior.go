@@ -56,8 +56,8 @@ type Policy struct {
 	OnExhausted      OnError    `cbor:"12,keyasint,omitempty"`
 	ResultRequired   bool       `cbor:"13,keyasint,omitempty"`
 	MaxLost          int64      `cbor:"14,keyasint"`           // SPEC R3, default 10
-	KeepSuccess      Millis     `cbor:"15,keyasint"`           // retention (SPEC T9), default 3 days
-	KeepFailure      Millis     `cbor:"16,keyasint"`           // default 14 days
+	KeepSuccess      Millis     `cbor:"15,keyasint"`           // retention by age (SPEC T9): 0: the namespace's, < 0: for ever
+	KeepFailure      Millis     `cbor:"16,keyasint"`           //
 	ParamsSchema     []byte     `cbor:"17,keyasint,omitempty"` // JSON Schema, checked before proposing
 	ResultSchema     []byte     `cbor:"18,keyasint,omitempty"`
 	RepeatEvery      Millis     `cbor:"19,keyasint,omitempty"` // SPEC R4; 0: no repeat
@@ -67,6 +67,9 @@ type Policy struct {
 	MaxPerKey        int64      `cbor:"23,keyasint,omitempty"` // running tasks per key; 0: no limit
 	KeyStrict        bool       `cbor:"24,keyasint,omitempty"` // SPEC L11 key_order: strict
 	Lease            Millis     `cbor:"25,keyasint,omitempty"` // external behaviors: how long a lease lasts (SPEC L2)
+
+	Operation *OperationPolicy `cbor:"26,keyasint,omitempty"` // SPEC O2; nil: no operation can be started of it
+	KeepCount int64            `cbor:"27,keyasint,omitempty"` // retention by count: final tasks of the behavior; 0: no limit
 }
 
 // DefaultPolicy returns the policy of a behavior whose manifest says nothing (SPEC R2, R3, T9, L7, L8, H3).

@@ -102,6 +102,7 @@ func (m *Machine) Check() error {
 	}
 	c.keys()
 	c.records()
+	c.more()
 	c.heaps()
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
 	c.expect(c.sum == m.sum, "the sum over the records is %x, recounted %x", m.sum, c.sum)

@@ -32,6 +32,22 @@ var (
 	_ Command = Txn{}
 	_ Command = StoreUpdate{}
 	_ Command = StoreClaim{}
+	_ Command = StartOperation{}
+	_ Command = CancelOperation{}
+	_ Command = RetryOperation{}
+	_ Command = RemoveOperation{}
+	_ Command = PutNamespace{}
+	_ Command = SetNamespaceStatus{}
+	_ Command = ImportRecords{}
+	_ Command = NoteBlob{}
+	_ Command = DropBlobs{}
+	_ Command = StartMaintenance{}
+	_ Command = RecordRun{}
+	_ Command = DropTasks{}
+	_ Command = DropOperations{}
+	_ Command = TrimBehavior{}
+	_ Command = PurgeNamespace{}
+	_ Command = EndPurge{}
 )
 
 // refuse returns the Result of a command that changes nothing.

@@ -19,11 +19,29 @@ const (
 	hashedStoreRecord
 	hashedDrained
 	hashedClientKey
+	hashedNamespace
+	hashedOperation
+	hashedInstance
+	hashedBlob
+	hashedRun
 )
 
 func (h *hasher) payload(p Payload) {
 	h.word(uint64(p.Encoding))
 	h.bytes(p.Data)
+	h.bool(p.Blobs != nil)
+	if p.Blobs != nil {
+		h.str(p.Blobs.Content)
+		h.int(p.Blobs.Size)
+		h.strs(p.Blobs.Named)
+	}
+}
+
+func (h *hasher) strs(ss []string) {
+	h.word(uint64(len(ss)))
+	for _, s := range ss {
+		h.str(s)
+	}
 }
 
 func (h *hasher) error(e *Error) {
@@ -92,6 +110,7 @@ func hashTask(t *Task) uint64 {
 	if t.Ended != nil {
 		h.word(t.Ended.Token)
 		h.word(t.Ended.Finish)
+		h.word(t.Ended.Session)
 	}
 	h.int(int64(t.Resubmit))
 	h.str(t.CancelCode)
@@ -110,6 +129,8 @@ func hashTask(t *Task) uint64 {
 	}
 	h.int(int64(t.Priority))
 	h.str(t.ConcurrencyKey)
+	h.word(uint64(t.Role))
+	h.word(t.Bound)
 	return h.sum()
 }
 
@@ -151,6 +172,11 @@ func (h *hasher) policy(p *Policy) {
 	h.int(p.MaxPerKey)
 	h.bool(p.KeyStrict)
 	h.int(int64(p.Lease))
+	h.bool(p.Operation != nil)
+	if p.Operation != nil {
+		h.operationPolicy(p.Operation)
+	}
+	h.int(p.KeepCount)
 }
 
 func hashBehavior(b *Behavior) uint64 {
@@ -282,6 +308,16 @@ func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
 			}
 		}
 	}
+	h.bool(r.Operation != nil)
+	if r.Operation != nil {
+		h.word(hashOperation(r.Operation))
+	}
+	h.bool(r.Space != nil)
+	if r.Space != nil {
+		h.word(hashNamespace(r.Space))
+	}
+	h.int(r.Count)
+	h.int(r.Left)
 	return h.sum()
 }
 
@@ -315,4 +351,12 @@ func (h *hasher) answered(r *Result) {
 		h.word(x.ID)
 	}
 	h.bool(r.Refusal != nil)
+	if r.Operation != nil {
+		h.word(r.Operation.Rev)
+	}
+	if r.Space != nil {
+		h.word(r.Space.Rev)
+	}
+	h.int(r.Count)
+	h.int(r.Left)
 }

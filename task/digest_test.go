@@ -90,6 +90,7 @@ func TestEveryFieldIsHashed(t *testing.T) {
 	var n int64
 	tsk, behavior, module, session := new(Task), new(Behavior), new(Module), new(Session)
 	proc, ans, key := new(Process), new(Answer), new(ClientKey)
+	space, operation, instance, blob, run := new(Namespace), new(Operation), new(Instance), new(Blob), new(MaintenanceRun)
 	for _, c := range []struct {
 		record any
 		hash   func() uint64
@@ -111,6 +112,11 @@ func TestEveryFieldIsHashed(t *testing.T) {
 			return hashAnswer(owner, ans.Seq, &ans.Result, taskHash)
 		}},
 		{key, func() uint64 { return hashClientKey(key.Key, key.Body, key.First) }},
+		{space, func() uint64 { return hashNamespace(space) }},
+		{operation, func() uint64 { return hashOperation(operation) }},
+		{instance, func() uint64 { return hashInstance(instance) }},
+		{blob, func() uint64 { return hashBlob(blob) }},
+		{run, func() uint64 { return hashRun(run) }},
 	} {
 		fillAll(reflect.ValueOf(c.record).Elem(), &n)
 		before, seen := c.hash(), 0
@@ -218,7 +224,7 @@ func fixture() *Machine {
 	submit := func(id string) Submit {
 		return Submit{
 			Namespace: DefaultNamespace, ID: id, Behavior: "echo", Priority: 4,
-			Params: Payload{JSON, []byte(`{"a":1}`)}, Labels: []Label{{"a", "b"}},
+			Params: Payload{Encoding: JSON, Data: []byte(`{"a":1}`)}, Labels: []Label{{"a", "b"}},
 		}
 	}
 	apply(1, Activate{Namespace: DefaultNamespace, Module: Module{Digest: "m", Version: "v", Manifest: []byte("{}")}, Behaviors: []Activated{{"echo", policy}}})
@@ -233,13 +239,13 @@ func fixture() *Machine {
 	assign("running")
 	assign("success")
 	assign("failure")
-	apply(0, Beat{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 3, Progress: &Payload{JSON, []byte("1")}, Checkpoint: &Payload{Bytes, []byte("c")}})
+	apply(0, Beat{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 3, Progress: &Payload{Encoding: JSON, Data: []byte("1")}, Checkpoint: &Payload{Encoding: Bytes, Data: []byte("c")}})
 	index++
 	m.Apply(Header{Index: index, Term: 1, LeaseNow: LeaseTime(index)}, []Proposal{{
 		Origin: Origin{Process: 6, Seq: 1, Lowest: 1, Body: 9}, Command: Cancel{Key: Key{DefaultNamespace, "nobody"}},
 	}})
-	apply(7, Finish{Key: Key{DefaultNamespace, "success"}, Token: 2, Result: Payload{JSON, []byte("2")}})
-	apply(8, Finish{Key: Key{DefaultNamespace, "failure"}, Token: 3, Error: &Error{Code: "X", Message: "m", Details: Payload{JSON, []byte("{}")}}})
+	apply(7, Finish{Key: Key{DefaultNamespace, "success"}, Token: 2, Result: Payload{Encoding: JSON, Data: []byte("2")}})
+	apply(8, Finish{Key: Key{DefaultNamespace, "failure"}, Token: 3, Error: &Error{Code: "X", Message: "m", Details: Payload{Encoding: JSON, Data: []byte("{}")}}})
 	return m
 }
 

@@ -24,6 +24,12 @@ type Machine struct {
 	keys      map[uint64]*clientKey
 	records   map[string]*records.Set // of the TaskStore API, by namespace
 
+	namespaces map[string]*namespaceRow
+	operations map[Key]*operationRow
+	instances  map[instanceName]*Instance
+	blobs      map[string]*blobRow
+	runs       []*MaintenanceRun // oldest first
+
 	// Derived: rebuilt by Restore, verified by Check.
 	futures   heap[*behaviorRow] // behaviors with tasks in future; by the head of it
 	lanes     []*lane            // lanes that hold a task, in no order
@@ -116,13 +122,21 @@ func NewMachine(options ...Option) *Machine {
 		drained:   map[string]bool{},
 		keys:      map[uint64]*clientKey{},
 		records:   map[string]*records.Set{},
-		accepts:   map[acceptName][]*row{},
-		acceptors: map[string]int64{},
-		finals:    map[string]int64{},
+
+		namespaces: newNamespaces(),
+		operations: map[Key]*operationRow{},
+		instances:  map[instanceName]*Instance{},
+		blobs:      map[string]*blobRow{},
+		accepts:    map[acceptName][]*row{},
+		acceptors:  map[string]int64{},
+		finals:     map[string]int64{},
 	}
 	m.limits = DefaultLimit()
 	for _, o := range options {
 		o(&m.state)
+	}
+	for _, n := range m.namespaces { // order-free: the sum commutes
+		m.sum += hashNamespace(n.space)
 	}
 	return m
 }
@@ -214,6 +228,7 @@ func (m *Machine) add(b *behaviorRow, t *Task) {
 	m.enqueue(r)
 	m.settle(b, r.key)
 	m.emit(Event{Kind: TaskChanged, Task: t})
+	m.stepOperation(r)
 }
 
 // put replaces the record of r by t. What is taken from the sum is the hash of what is in memory now: a record damaged
@@ -224,6 +239,7 @@ func (m *Machine) put(r *row, t *Task) {
 	prev := r.task
 	m.replace(r, t)
 	m.emit(Event{Kind: TaskChanged, Task: t, Prev: prev})
+	m.stepOperation(r)
 }
 
 // replace is put without a rev and an event, for the one change of a record that is none to those who watch it: an

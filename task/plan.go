@@ -238,6 +238,8 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 		wall = sooner(wall, Time(n.key))
 	}
 	wall = sooner(wall, m.nextSweep())
+	wall = sooner(wall, m.nextOperation())
+	wall = sooner(wall, m.nextNamespace())
 	if n := m.expiries.head(); n != nil {
 		lease = max(LeaseTime(n.key), 1)
 	}

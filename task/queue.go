@@ -76,6 +76,9 @@ func (m *Machine) enqueue(r *row) {
 		b.pins[t.Version]++
 	}
 	*m.counts.of(t)++
+	m.enterUsage(r)
+	m.enterBlobs(r)
+	m.enterOperation(r)
 }
 
 // dequeue takes the record of r out of everything derived. The caller settles the key that it had then.
@@ -103,6 +106,9 @@ func (m *Machine) dequeue(r *row) {
 		}
 	}
 	*m.counts.of(t)--
+	m.leaveUsage(r)
+	m.leaveBlobs(r)
+	m.leaveOperation(r)
 }
 
 // awaitsDeadline reports whether a Tick must look at t when its deadline comes (SPEC R1).

@@ -34,6 +34,22 @@ const (
 	IdempotencyMismatch Code = "idempotency_mismatch" // the key was used with another request (SPEC H4)
 	KeysExhausted       Code = "keys_exhausted"       // too many idempotency keys are kept: try again later
 	StoreConflict       Code = "store_conflict"       // StoreUpdate, StoreClaim: see Result.Refusal (SPEC X2)
+
+	NamespaceInactive  Code = "namespace_inactive"  // SPEC N1: INACTIVE
+	NamespacePurging   Code = "namespace_purging"   // SPEC N1: PURGING
+	NamespaceTaken     Code = "namespace_exists"    // create of a namespace that is not PURGED
+	NamespaceReserved  Code = "namespace_reserved"  // default cannot be purged, _system not changed at all, "_…" not created
+	NamespaceNotEmpty  Code = "namespace_not_empty" // EndPurge, ImportRecords into what is not new
+	QuotaExceeded      Code = "quota_exceeded"      // Field names the quota: max_tasks, max_bytes, submits_per_second
+	BlobGone           Code = "blob_gone"           // a payload or module needs a blob that is not stored (SPEC M3)
+	OperationNotFound  Code = "operation_not_found" //
+	OperationConflict  Code = "operation_conflict"  // Result.Operation is the running one that excludes it (SPEC O2)
+	OperationTask      Code = "operation_task"      // the task belongs to an operation, which alone may do this (SPEC O6)
+	OperationState     Code = "operation_state"     // cancel while completing, retry of one that did not fail (SPEC O3)
+	NotAnOperation     Code = "not_an_operation"    // the behavior's manifest says nothing of operations
+	ReservedID         Code = "reserved_id"         // the ID begins with the ID of an operation and ":"
+	MaintenanceRunning Code = "maintenance_running" // SPEC M1: Result.Task is the task whose attempt is the unfinished run
+	RunNotFound        Code = "run_not_found"       // supersede of a run that is not the unfinished one
 )
 
 // SubmitOutcome is the answer to a submit (SPEC I4).
@@ -82,6 +98,11 @@ type Result struct {
 	Reasons []Reason       `cbor:"13,keyasint,omitempty"` // Txn: why not
 	Records []*StoreRecord `cbor:"14,keyasint,omitempty"` // StoreUpdate: adds, then changes; StoreClaim: none or one
 	Refusal *StoreRefusal  `cbor:"15,keyasint,omitempty"` // StoreUpdate, StoreClaim: why not
+
+	Operation *Operation `cbor:"16,keyasint,omitempty"` // of an operation's commands: the record after it; the running one of a conflict
+	Space     *Namespace `cbor:"17,keyasint,omitempty"` // of a namespace's commands: the record after it
+	Count     int64      `cbor:"18,keyasint,omitempty"` // how many of many were deleted or imported
+	Left      int64      `cbor:"19,keyasint,omitempty"` // PurgeNamespace: how many records are left
 }
 
 // Reason is one reason why a transaction was refused (SPEC X1).
@@ -133,15 +154,20 @@ type EventKind uint8
 // announced by one TaskChanged, its end by one TaskRemoved; the other kinds come after it, in addition, and say what
 // somebody has to do.
 const (
-	TaskChanged     EventKind = iota + 1
-	TaskRemoved               // SPEC L9; Lease is set if it was running: its worker must be told to halt
-	TaskAssigned              // to Lease.Session: push it
-	TaskCancelling            // Lease's worker must be told to cancel
-	LeaseEnded                // a lease ended other than by its worker's own report: tell it to halt
-	SessionOpened             //
-	SessionEnded              // closed, expired or replaced
-	BehaviorChanged           //
-	DrainChanged              // SPEC L10: which nodes are drained; Task, Lease, Session and Behavior are nil
+	TaskChanged      EventKind = iota + 1
+	TaskRemoved                // SPEC L9; Lease is set if it was running: its worker must be told to halt
+	TaskAssigned               // to Lease.Session: push it
+	TaskCancelling             // Lease's worker must be told to cancel
+	LeaseEnded                 // a lease ended other than by its worker's own report: tell it to halt
+	SessionOpened              //
+	SessionEnded               // closed, expired or replaced
+	BehaviorChanged            //
+	DrainChanged               // SPEC L10: which nodes are drained; Task, Lease, Session and Behavior are nil
+	OperationChanged           // Operation; its counts change with its tasks and are not announced
+	OperationRemoved           // the last task of a removed operation is gone; Operation is the last record
+	NamespaceChanged           // Space
+	BlobNoted                  // Digests: may be referred to from now on
+	BlobsDropped               // Digests: unlink them (SPEC M3)
 )
 
 // Event drives waiters, the console and the leader loop (ARCHITECTURE section 1). Events of one entry are in the
@@ -155,6 +181,10 @@ type Event struct {
 	Lease    *Lease
 	Session  *Session
 	Behavior *Behavior
+
+	Operation *Operation
+	Space     *Namespace
+	Digests   []string
 }
 
 // Digest is the running digest of the state at an index (SPEC C4): equal logs give equal digests.

@@ -69,6 +69,7 @@ func (m *Machine) endSession(s *sessionRow, outcome string) {
 		m.release(r, outcome, m.now)
 		m.emit(Event{Kind: LeaseEnded, Task: r.task, Lease: lease})
 	}
+	m.dropBound(s)
 	m.sum -= hashSession(s.session)
 	m.expiries.remove(&s.expiry)
 	delete(m.sessions, s.session.ID)

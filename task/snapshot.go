@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Record is one record of a snapshot: *Head, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
-// *Task or *StoreRecord, in this order.
+// Record is one record of a snapshot: *Head, *Namespace, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
+// *Operation, *Instance, *Blob, *MaintenanceRun, *Task or *StoreRecord, in this order.
 type Record interface{ record() }
 
 func (*Head) record()      {}
@@ -21,6 +21,12 @@ func (*Process) record()   {}
 func (*ClientKey) record() {}
 func (*Answer) record()    {}
 func (*Task) record()      {}
+
+func (*Namespace) record()      {}
+func (*Operation) record()      {}
+func (*Instance) record()       {}
+func (*Blob) record()           {}
+func (*MaintenanceRun) record() {}
 
 // Head stands first in a snapshot: the scalars of the machine, how many records of each kind follow, and the digest
 // (SPEC C4).
@@ -48,6 +54,12 @@ type Head struct {
 
 	Floor   LeaseTime `cbor:"19,keyasint,omitempty"` // lease_now of the first entry of the term (SPEC C3)
 	Drained []string  `cbor:"20,keyasint,omitempty"` // drained nodes by ID (SPEC L10)
+
+	Namespaces int64 `cbor:"23,keyasint,omitempty"` // 0: of a build that knew none but those of the start
+	Operations int64 `cbor:"24,keyasint,omitempty"`
+	Instances  int64 `cbor:"25,keyasint,omitempty"`
+	Blobs      int64 `cbor:"26,keyasint,omitempty"`
+	Runs       int64 `cbor:"27,keyasint,omitempty"` // MaintenanceRuns
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -82,6 +94,12 @@ type Frozen struct {
 	keys      []clientKey
 	pages     []*page
 	records   []frozenRecords
+
+	namespaces []*Namespace
+	operations []*Operation
+	instances  []*Instance
+	blobs      []*Blob
+	runs       []*MaintenanceRun
 }
 
 // Freeze returns the state as it is now. It copies tables of pointers: to pages of tasks and records, to behaviors, modules,
@@ -114,6 +132,7 @@ func (m *Machine) Freeze() *Frozen {
 		Records: m.counts.Records,
 		Floor:   m.floor, Drained: m.DrainedNodes(),
 	}
+	m.freezeMore(f)
 	return f
 }
 
@@ -126,7 +145,7 @@ func (f *Frozen) Digest() Digest { return Digest{Index: f.head.Index, Sum: f.hea
 // Records yields the snapshot's records, the Head first, in an order that is the same for equal states.
 func (f *Frozen) Records(yield func(Record) bool) {
 	head := f.head
-	if !yield(&head) || !yieldAll(f.behaviors, yield) || !yieldAll(f.modules, yield) || !yieldAll(f.sessions, yield) {
+	if !yield(&head) || !yieldAll(f.namespaces, yield) || !yieldAll(f.behaviors, yield) || !yieldAll(f.modules, yield) || !yieldAll(f.sessions, yield) {
 		return
 	}
 	for i := range f.processes {
@@ -141,7 +160,7 @@ func (f *Frozen) Records(yield func(Record) bool) {
 			return
 		}
 	}
-	if !f.yieldAnswers(yield) {
+	if !f.yieldAnswers(yield) || !f.yieldMore(yield) {
 		return
 	}
 	for _, p := range f.pages {
@@ -215,6 +234,7 @@ type restorer struct {
 	behaviors  int64  // deleted ones, too
 	last       uint64 // CreatedRev of the last task
 	lastRecord StoreRecord
+	namespaces int64
 	strings    map[string]string
 }
 
@@ -244,9 +264,11 @@ func (r *restorer) take(record Record) error {
 			m.drained[node] = true
 			m.sum += hashDrained(node)
 		}
-		return nil
+		return r.begin()
 	}
 	switch x := record.(type) {
+	case *Namespace, *Operation, *Instance, *Blob, *MaintenanceRun:
+		return r.takeMore(x)
 	case *Behavior:
 		b := m.behaviorRow(r.same(x.Namespace), x.Name)
 		if b.behavior != nil {
@@ -372,6 +394,11 @@ func (r *restorer) finish() (*Machine, error) {
 		{"answers", r.answers, h.Answers},
 		{"tasks", int64(m.store.n), h.Tasks},
 		{"records", m.counts.Records, h.Records},
+		{"namespaces", r.namespaces, h.Namespaces},
+		{"operations", int64(len(m.operations)), h.Operations},
+		{"instances", int64(len(m.instances)), h.Instances},
+		{"blobs", int64(len(m.blobs)), h.Blobs},
+		{"runs", int64(len(m.runs)), h.Runs},
 	} {
 		if c.have != c.want {
 			return nil, bad("%d %s, the head says %d", c.have, c.kind, c.want)

@@ -67,11 +67,27 @@ const (
 type Payload struct {
 	Encoding Encoding `cbor:"1,keyasint,omitempty"`
 	Data     []byte   `cbor:"2,keyasint,omitempty"`
+	Blobs    *Blobs   `cbor:"3,keyasint,omitempty"` // nil: neither is a blob nor names one
+}
+
+// Blobs says which files of the blob store a Payload needs (SPEC H3). Values are immutable.
+type Blobs struct {
+	Content string   `cbor:"1,keyasint,omitempty"` // digest: the payload's bytes are this blob, and Data is empty
+	Size    int64    `cbor:"2,keyasint,omitempty"` // of Content, in bytes
+	Named   []string `cbor:"3,keyasint,omitempty"` // digests that Data names as {"$blob": "sha256:…"}, sorted, each once
 }
 
 // Equal reports whether both payloads have the same encoding and bytes.
 func (p Payload) Equal(q Payload) bool {
-	return p.Encoding == q.Encoding && slices.Equal(p.Data, q.Data)
+	return p.Encoding == q.Encoding && slices.Equal(p.Data, q.Data) && p.content() == q.content()
+}
+
+// content returns the digest of the blob that the payload is, or "".
+func (p Payload) content() string {
+	if p.Blobs == nil {
+		return ""
+	}
+	return p.Blobs.Content
 }
 
 // Error codes of the host (SPEC T5). Guests may give their own, [a-z0-9_.-]{1,64}.
@@ -133,6 +149,8 @@ type Attempt struct {
 type Ended struct {
 	Token  uint64 `cbor:"1,keyasint"`
 	Finish uint64 `cbor:"2,keyasint,omitempty"` // hash of the finish; 0 when the lease did not end by a finish
+
+	Session uint64 `cbor:"3,keyasint,omitempty"` // of an operation's task: the session that ran it (SPEC O3)
 }
 
 // Label is one name=value of a task; a task's labels are sorted by name.
@@ -184,7 +202,22 @@ type Task struct {
 	Priority  int8      `cbor:"29,keyasint"` // 0..9, default 4 (SPEC T4)
 
 	ConcurrencyKey string `cbor:"30,keyasint,omitempty"` // SPEC L11; computed by the proposer when params are set
+
+	Role  Role   `cbor:"31,keyasint,omitempty"` // of an operation's task (SPEC O1-O3); Parent is the operation's ID then
+	Bound uint64 `cbor:"32,keyasint,omitempty"` // a cleanup: the only session that may run it (SPEC O3)
 }
+
+// Role is what a task does for the operation that made it.
+type Role uint8
+
+// RoleNone: an ordinary task. The params of the others are made of the operation's record when they are needed
+// (Machine.OperationParams): a hundred thousand copies of one argument would fill the memory.
+const (
+	RoleNone Role = iota
+	RolePartition
+	RoleCompletion
+	RoleCleanup
+)
 
 // Key returns the name of the task.
 func (t *Task) Key() Key { return Key{t.Namespace, t.ID} }

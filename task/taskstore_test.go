@@ -311,14 +311,14 @@ func TestStoreSnapshotRefused(t *testing.T) {
 	for name, damage := range map[string]func(rs []task.Record) []task.Record{
 		"none":      func(rs []task.Record) []task.Record { return rs },
 		"missing":   func(rs []task.Record) []task.Record { return rs[:len(rs)-1] },
-		"order":     func(rs []task.Record) []task.Record { return append(rs[:1], rs[2], rs[1]) },
-		"twice":     func(rs []task.Record) []task.Record { return append(rs, rs[2]) },
-		"group":     func(rs []task.Record) []task.Record { rs[1].(*task.StoreRecord).Group = ""; return rs },
-		"ID":        func(rs []task.Record) []task.Record { rs[2].(*task.StoreRecord).ID = 99; return rs },
-		"namespace": func(rs []task.Record) []task.Record { rs[2].(*task.StoreRecord).Namespace = "other"; return rs },
-		"owner":     func(rs []task.Record) []task.Record { rs[2].(*task.StoreRecord).Owner++; return rs },
-		"time":      func(rs []task.Record) []task.Record { rs[2].(*task.StoreRecord).Available++; return rs },
-		"data":      func(rs []task.Record) []task.Record { rs[2].(*task.StoreRecord).Data = "c"; return rs },
+		"order":     func(rs []task.Record) []task.Record { return append(rs[:3], rs[4], rs[3]) },
+		"twice":     func(rs []task.Record) []task.Record { return append(rs, rs[4]) },
+		"group":     func(rs []task.Record) []task.Record { rs[3].(*task.StoreRecord).Group = ""; return rs },
+		"ID":        func(rs []task.Record) []task.Record { rs[4].(*task.StoreRecord).ID = 99; return rs },
+		"namespace": func(rs []task.Record) []task.Record { rs[4].(*task.StoreRecord).Namespace = "other"; return rs },
+		"owner":     func(rs []task.Record) []task.Record { rs[4].(*task.StoreRecord).Owner++; return rs },
+		"time":      func(rs []task.Record) []task.Record { rs[4].(*task.StoreRecord).Available++; return rs },
+		"data":      func(rs []task.Record) []task.Record { rs[4].(*task.StoreRecord).Data = "c"; return rs },
 	} {
 		var rs []task.Record
 		m.Freeze().Records(func(r task.Record) bool { rs = append(rs, copyRecord(r)); return true })

@@ -25,6 +25,8 @@ func (c Tick) apply(m *Machine) Result {
 		}
 		m.tickChange = true
 	}
+	m.tickOperations()
+	m.tickNamespaces()
 	m.sweep()
 	m.forgetProcesses()
 	m.forgetKeys()

@@ -30,6 +30,22 @@ const (
 	kindTxn
 	kindStoreUpdate
 	kindStoreClaim
+	kindStartOperation
+	kindCancelOperation
+	kindRetryOperation
+	kindRemoveOperation
+	kindPutNamespace
+	kindSetNamespaceStatus
+	kindImportRecords
+	kindNoteBlob
+	kindDropBlobs
+	kindStartMaintenance
+	kindRecordRun
+	kindDropTasks
+	kindDropOperations
+	kindTrimBehavior
+	kindPurgeNamespace
+	kindEndPurge
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -78,6 +94,38 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindStoreUpdate, nil
 	case task.StoreClaim:
 		return kindStoreClaim, nil
+	case task.StartOperation:
+		return kindStartOperation, nil
+	case task.CancelOperation:
+		return kindCancelOperation, nil
+	case task.RetryOperation:
+		return kindRetryOperation, nil
+	case task.RemoveOperation:
+		return kindRemoveOperation, nil
+	case task.PutNamespace:
+		return kindPutNamespace, nil
+	case task.SetNamespaceStatus:
+		return kindSetNamespaceStatus, nil
+	case task.ImportRecords:
+		return kindImportRecords, nil
+	case task.NoteBlob:
+		return kindNoteBlob, nil
+	case task.DropBlobs:
+		return kindDropBlobs, nil
+	case task.StartMaintenance:
+		return kindStartMaintenance, nil
+	case task.RecordRun:
+		return kindRecordRun, nil
+	case task.DropTasks:
+		return kindDropTasks, nil
+	case task.DropOperations:
+		return kindDropOperations, nil
+	case task.TrimBehavior:
+		return kindTrimBehavior, nil
+	case task.PurgeNamespace:
+		return kindPurgeNamespace, nil
+	case task.EndPurge:
+		return kindEndPurge, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -128,6 +176,38 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.StoreUpdate](b)
 	case kindStoreClaim:
 		return decode[task.StoreClaim](b)
+	case kindStartOperation:
+		return decode[task.StartOperation](b)
+	case kindCancelOperation:
+		return decode[task.CancelOperation](b)
+	case kindRetryOperation:
+		return decode[task.RetryOperation](b)
+	case kindRemoveOperation:
+		return decode[task.RemoveOperation](b)
+	case kindPutNamespace:
+		return decode[task.PutNamespace](b)
+	case kindSetNamespaceStatus:
+		return decode[task.SetNamespaceStatus](b)
+	case kindImportRecords:
+		return decode[task.ImportRecords](b)
+	case kindNoteBlob:
+		return decode[task.NoteBlob](b)
+	case kindDropBlobs:
+		return decode[task.DropBlobs](b)
+	case kindStartMaintenance:
+		return decode[task.StartMaintenance](b)
+	case kindRecordRun:
+		return decode[task.RecordRun](b)
+	case kindDropTasks:
+		return decode[task.DropTasks](b)
+	case kindDropOperations:
+		return decode[task.DropOperations](b)
+	case kindTrimBehavior:
+		return decode[task.TrimBehavior](b)
+	case kindPurgeNamespace:
+		return decode[task.PurgeNamespace](b)
+	case kindEndPurge:
+		return decode[task.EndPurge](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }
@@ -168,6 +248,18 @@ func longest(c task.Command) int {
 		return max(len(c.Adds), len(c.Changes), len(c.Deletes), len(c.Depends))
 	case task.StoreClaim:
 		return len(c.Depends)
+	case task.StartOperation:
+		return max(len(c.Names), len(c.Labels))
+	case task.DropBlobs:
+		return len(c.Digests)
+	case task.DropTasks:
+		return len(c.Tasks)
+	case task.DropOperations:
+		return len(c.Operations)
+	case task.RecordRun:
+		return len(c.Run.Objects)
+	case task.ImportRecords:
+		return max(len(c.Modules), len(c.Behaviors), len(c.Operations), len(c.Tasks), len(c.Records))
 	}
 	return 0
 }

@@ -32,6 +32,11 @@ const (
 	tagTask
 	tagClientKey
 	tagStoreRecord
+	tagNamespace
+	tagOperation
+	tagInstance
+	tagBlob
+	tagMaintenanceRun
 )
 
 func tagOf(r task.Record) (byte, error) {
@@ -54,6 +59,16 @@ func tagOf(r task.Record) (byte, error) {
 		return tagClientKey, nil
 	case *task.StoreRecord:
 		return tagStoreRecord, nil
+	case *task.Namespace:
+		return tagNamespace, nil
+	case *task.Operation:
+		return tagOperation, nil
+	case *task.Instance:
+		return tagInstance, nil
+	case *task.Blob:
+		return tagBlob, nil
+	case *task.MaintenanceRun:
+		return tagMaintenanceRun, nil
 	}
 	return 0, fmt.Errorf("wire: unknown record %T", r)
 }
@@ -79,6 +94,16 @@ func decodeRecord(tag byte, body []byte) (task.Record, error) {
 		r = new(task.ClientKey)
 	case tagStoreRecord:
 		r = new(task.StoreRecord)
+	case tagNamespace:
+		r = new(task.Namespace)
+	case tagOperation:
+		r = new(task.Operation)
+	case tagInstance:
+		r = new(task.Instance)
+	case tagBlob:
+		r = new(task.Blob)
+	case tagMaintenanceRun:
+		r = new(task.MaintenanceRun)
 	default:
 		return nil, fmt.Errorf("%w: snapshot record with the unknown tag %d", ErrMalformed, tag)
 	}

@@ -1,0 +1,59 @@
+package api
+
+// MaintenanceRequest is POST /v1/maintenance/runs (SPEC M1, M4).
+type MaintenanceRequest struct {
+	DryRun       bool  `json:"dry_run,omitempty"`       // count, delete nothing
+	SupersedeRun int64 `json:"supersede_run,omitempty"` // end exactly this unfinished run
+}
+
+// MaintenanceStarted says which run will do it.
+type MaintenanceStarted struct {
+	Run int64 `json:"run"`
+}
+
+// MaintenanceRun is the record of a run (SPEC M4).
+type MaintenanceRun struct {
+	Run        int64              `json:"run"`    // the attempt of the task _system/maintenance
+	Status     string             `json:"status"` // WAITING, RUNNING, SUCCESS, FAILURE, LOST, SUPERSEDED
+	Worker     string             `json:"worker,omitempty"`
+	DryRun     bool               `json:"dry_run"`
+	StartedAt  *Time              `json:"started_at,omitempty"`
+	FinishedAt *Time              `json:"finished_at,omitempty"`
+	Success    bool               `json:"success"`
+	Message    string             `json:"message,omitempty"`
+	Before     *Time              `json:"before,omitempty"` // nothing newer is deleted
+	Objects    []MaintenanceCount `json:"objects"`
+	Filter     MaintenanceFilter  `json:"filter"`
+}
+
+// MaintenanceCount is what a run did with the objects of one kind in one namespace.
+type MaintenanceCount struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"` // "": of the cluster
+	Scanned   int64  `json:"scanned"`
+	Retained  int64  `json:"retained"`
+	Newer     int64  `json:"newer"`
+	Deleted   int64  `json:"deleted"` // a dry run: would have been
+}
+
+// MaintenanceFilter describes the Bloom filter of a run.
+type MaintenanceFilter struct {
+	Items             int64   `json:"items"`
+	Bits              int64   `json:"bits"`
+	Hashes            int64   `json:"hashes"`
+	FalsePositiveRate float64 `json:"false_positive_rate"`
+}
+
+// MaintenanceInfo is GET /v1/maintenance: how it is set up, and what it does now.
+type MaintenanceInfo struct {
+	Every      Duration        `json:"every"`  // 0s: only on demand
+	Paused     bool            `json:"paused"` // its behavior is
+	Status     string          `json:"status"` // of the task
+	NextRun    *Time           `json:"next_run,omitempty"`
+	Unfinished int64           `json:"unfinished,omitempty"` // the run that is under way
+	Last       *MaintenanceRun `json:"last,omitempty"`       // that finished
+	Grace      Duration        `json:"grace"`
+	ScanRate   int64           `json:"scan_per_second"`
+	DeleteRate int64           `json:"delete_per_second"`
+	Batch      int64           `json:"batch"`
+}

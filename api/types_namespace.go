@@ -1,0 +1,75 @@
+package api
+
+import "io"
+
+// Namespace as JSON (SPEC N1).
+type Namespace struct {
+	Name      string             `json:"name"`
+	Status    string             `json:"status"` // ACTIVE, INACTIVE, PURGING, PURGED
+	Quota     Quota              `json:"quota"`
+	Retention NamespaceRetention `json:"retention"`
+	Usage     Usage              `json:"usage"`
+	Rev       uint64             `json:"rev"`
+	CreatedAt *Time              `json:"created_at,omitempty"`
+	ChangedAt *Time              `json:"changed_at,omitempty"` // of the status
+}
+
+// Quota bounds a namespace; 0: no limit.
+type Quota struct {
+	MaxTasks         int64 `json:"max_tasks"`          // task records, final ones included
+	MaxBytes         int64 `json:"max_bytes"`          // of payloads, blobs that they refer to included
+	SubmitsPerSecond int64 `json:"submits_per_second"` // bursts up to one second's
+}
+
+// NamespaceRetention is what a namespace keeps where a behavior says nothing (SPEC T9).
+type NamespaceRetention struct {
+	Success Keep  `json:"success,omitzero"` // absent: the default, 72h
+	Failure Keep  `json:"failure,omitzero"` // absent: the default, 336h
+	Count   int64 `json:"count,omitempty"`  // final tasks of the namespace; 0: 1,000,000
+}
+
+// Keep is how long to keep something: a duration, or "never" delete it. The zero value says nothing.
+type Keep struct {
+	For   Duration
+	Never bool
+}
+
+// Usage is what a namespace holds.
+type Usage struct {
+	Tasks      int64 `json:"tasks"`
+	Running    int64 `json:"running"`
+	Bytes      int64 `json:"bytes"`
+	Operations int64 `json:"operations"`
+	Records    int64 `json:"records"` // of the TaskStore API
+	Behaviors  int64 `json:"behaviors"`
+}
+
+// NamespaceSettings create or change a namespace; what is absent stays as it was, or is the default.
+type NamespaceSettings struct {
+	Name      string              `json:"name,omitempty"` // 3..64 of a-z 0-9 - _, beginning with a letter
+	Quota     *Quota              `json:"quota,omitempty"`
+	Retention *NamespaceRetention `json:"retention,omitempty"`
+}
+
+// ExportRequest is GET /v1/namespaces/{name}/export: JSON lines (docs/namespaces.md).
+type ExportRequest struct {
+	Name string
+	Raw  bool // every stored record as it is
+}
+
+// ImportRequest is POST /v1/namespaces/{name}/import: the lines of an export.
+type ImportRequest struct {
+	Name string
+	Body io.Reader
+}
+
+// ImportReply says what an import took up; what existed already was left alone.
+type ImportReply struct {
+	Tasks      int64 `json:"tasks"`
+	Operations int64 `json:"operations"`
+	Records    int64 `json:"records"`
+	Behaviors  int64 `json:"behaviors"`
+	Modules    int64 `json:"modules"`
+	Blobs      int64 `json:"blobs"`
+	Skipped    int64 `json:"skipped"` // records that existed already
+}

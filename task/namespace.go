@@ -1,0 +1,99 @@
+package task
+
+// Namespace is the scope of task IDs and behaviors (SPEC N1). Values are immutable.
+type Namespace struct {
+	Name      string          `cbor:"1,keyasint"` // 3..64 of a-z 0-9 - _, beginning with a letter; "_…" are the system's
+	Status    NamespaceStatus `cbor:"2,keyasint"`
+	Quota     Quota           `cbor:"3,keyasint,omitempty"`
+	Retention Retention       `cbor:"4,keyasint,omitempty"`
+	Rev       uint64          `cbor:"5,keyasint"`
+	CreatedAt Time            `cbor:"6,keyasint"`
+	ChangedAt Time            `cbor:"7,keyasint,omitempty"` // of the status
+
+	// The bucket of submits_per_second: what was left at a time, in thousandths of a submit. Writing it makes no rev.
+	Bucket   int64 `cbor:"8,keyasint,omitempty"`
+	BucketAt Time  `cbor:"9,keyasint,omitempty"`
+
+	Usage Usage `cbor:"-"` // derived: filled in by the read methods only
+}
+
+// NamespaceStatus of a namespace (SPEC N1).
+type NamespaceStatus uint8
+
+// The four statuses.
+const (
+	NamespaceIsActive NamespaceStatus = iota + 1
+	NamespaceIsInactive
+	NamespaceIsPurging
+	NamespaceIsPurged
+)
+
+func (s NamespaceStatus) String() string {
+	switch s {
+	case NamespaceIsActive:
+		return "ACTIVE"
+	case NamespaceIsInactive:
+		return "INACTIVE"
+	case NamespaceIsPurging:
+		return "PURGING"
+	case NamespaceIsPurged:
+		return "PURGED"
+	}
+	return "INVALID"
+}
+
+// Quota bounds what a namespace may hold and how fast; 0: no limit.
+type Quota struct {
+	MaxTasks         int64 `cbor:"1,keyasint,omitempty"` // task records, final ones included; an operation's partitions count from its start
+	MaxBytes         int64 `cbor:"2,keyasint,omitempty"` // of payloads of tasks, operations and records, blobs that they refer to included
+	SubmitsPerSecond int64 `cbor:"3,keyasint,omitempty"` // tasks created or made due again, per second of the log's clock; bursts up to one second's
+}
+
+// Retention is what a namespace keeps where a behavior says nothing. 0: the default (SPEC T9), < 0: for ever.
+type Retention struct {
+	Success Millis `cbor:"1,keyasint,omitempty"`
+	Failure Millis `cbor:"2,keyasint,omitempty"`
+	Count   int64  `cbor:"3,keyasint,omitempty"` // final tasks of the namespace; 0: Limit.Finals
+}
+
+// What is kept by default (SPEC T9).
+const (
+	DefaultKeepSuccess Millis = 3 * 24 * 3600 * 1000
+	DefaultKeepFailure Millis = 14 * 24 * 3600 * 1000
+)
+
+// Usage is what a namespace holds, in O(1).
+type Usage struct {
+	Tasks      int64 // records
+	Owed       int64 // partition tasks of its operations that are not made yet
+	Running    int64
+	Bytes      int64
+	Operations int64
+	Records    int64 // of the TaskStore API
+	Behaviors  int64 // deleted ones that still have tasks included
+}
+
+// PutNamespace creates a namespace, or changes the settings of one.
+type PutNamespace struct {
+	Name      string     `cbor:"1,keyasint"`
+	Create    bool       `cbor:"2,keyasint,omitempty"` // it must not exist, or be PURGED
+	Quota     *Quota     `cbor:"3,keyasint,omitempty"` // nil: as it was
+	Retention *Retention `cbor:"4,keyasint,omitempty"`
+}
+
+// SetNamespaceStatus makes a namespace ACTIVE, INACTIVE or PURGING; a PURGING one stays so (SPEC N1).
+type SetNamespaceStatus struct {
+	Name   string          `cbor:"1,keyasint"`
+	Status NamespaceStatus `cbor:"2,keyasint"`
+}
+
+// ImportRecords takes up records of an export as they are (SPEC M5), in the order of an export. What runs becomes due. A record that exists
+// already is left alone. Result.Count says how many were taken up.
+type ImportRecords struct {
+	Namespace  string         `cbor:"1,keyasint"`
+	Modules    []*Module      `cbor:"2,keyasint,omitempty"`
+	Behaviors  []*Behavior    `cbor:"3,keyasint,omitempty"`
+	Operations []*Operation   `cbor:"4,keyasint,omitempty"`
+	Tasks      []*Task        `cbor:"5,keyasint,omitempty"`
+	Records    []*StoreRecord `cbor:"6,keyasint,omitempty"` // their IDs are new
+}

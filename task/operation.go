@@ -1,0 +1,145 @@
+package task
+
+// Operation is a fan-out: one task per partition, a completion, one outcome (SPEC section 7). Values are immutable.
+type Operation struct {
+	Namespace string `cbor:"1,keyasint"`
+	ID        string `cbor:"2,keyasint"` // as a task's, but without ":"; its tasks are ID:0, ID:1, …, ID:complete, ID:cleanup:TOKEN
+	Behavior  string `cbor:"3,keyasint"`
+	Version   string `cbor:"4,keyasint"` // all its tasks are pinned to it
+	Target    string `cbor:"5,keyasint,omitempty"`
+	Object    string `cbor:"6,keyasint,omitempty"`
+	Instance  int64  `cbor:"7,keyasint"` // counts up per (target, behavior), from 1
+
+	Status     OperationStatus `cbor:"8,keyasint"`
+	Policy     OperationPolicy `cbor:"9,keyasint"` // as it was at the start
+	Arg        Payload         `cbor:"10,keyasint,omitempty"`
+	Partitions int64           `cbor:"11,keyasint"`
+	Names      []string        `cbor:"12,keyasint,omitempty"` // of the partitions; nil: "0", "1", …
+	Made       int64           `cbor:"13,keyasint"`           // partitions whose tasks have been made; the rest follows in Ticks
+
+	Stop       string  `cbor:"14,keyasint,omitempty"` // RUNNING: what is not final is being cancelled: CANCELLED, or the code of the first failure
+	Result     Payload `cbor:"15,keyasint,omitempty"` // of the completion
+	Error      *Error  `cbor:"16,keyasint,omitempty"` // of the first final failure, the cancel or the completion
+	Labels     []Label `cbor:"17,keyasint,omitempty"` // of its tasks, too
+	Priority   int8    `cbor:"18,keyasint"`
+	Removing   bool    `cbor:"19,keyasint,omitempty"` // removed: its tasks go in Ticks, and nobody sees it
+	Dropped    int64   `cbor:"20,keyasint,omitempty"` // cleanups that could not be run (SPEC O3)
+	Cleanups   int64   `cbor:"21,keyasint,omitempty"` // cleanups made
+	Rev        uint64  `cbor:"22,keyasint"`
+	CreatedRev uint64  `cbor:"23,keyasint"`
+	CreatedAt  Time    `cbor:"24,keyasint"`
+	FinishedAt Time    `cbor:"25,keyasint,omitempty"`
+
+	Counts OperationCounts `cbor:"-"` // derived: filled in by the read methods only
+}
+
+// Key returns the name of the operation.
+func (o *Operation) Key() Key { return Key{o.Namespace, o.ID} }
+
+// Final reports whether the operation has ended.
+func (o *Operation) Final() bool { return o.Status >= OperationSuccess }
+
+// OperationStatus of an operation (SPEC O1).
+type OperationStatus uint8
+
+// The four statuses.
+const (
+	OperationRunning OperationStatus = iota + 1
+	OperationCompleting
+	OperationSuccess
+	OperationFailure
+)
+
+func (s OperationStatus) String() string {
+	switch s {
+	case OperationRunning:
+		return "RUNNING"
+	case OperationCompleting:
+		return "COMPLETING"
+	case OperationSuccess:
+		return "SUCCESS"
+	case OperationFailure:
+		return "FAILURE"
+	}
+	return "INVALID"
+}
+
+// OperationPolicy is operation{} of a manifest (SPEC O2).
+type OperationPolicy struct {
+	Concurrency  Concurrency `cbor:"1,keyasint,omitempty"`
+	Incompatible []string    `cbor:"2,keyasint,omitempty"` // behaviors that may not run on the same target, sorted
+	RunAll       bool        `cbor:"3,keyasint,omitempty"` // on_failure: run_all; else fail_fast
+	Restart      bool        `cbor:"4,keyasint,omitempty"` // resume: restart: a checkpoint does not outlive its attempt (SPEC O5)
+	Complete     string      `cbor:"5,keyasint,omitempty"` // behaviors of the same module and version
+	Cleanup      string      `cbor:"6,keyasint,omitempty"`
+}
+
+// Concurrency says which operations of one behavior may run at the same time.
+type Concurrency uint8
+
+// Many is the default.
+const (
+	Many Concurrency = iota
+	OnePerTarget
+	OnePerObject
+)
+
+// OperationCounts are the partition tasks of an operation by what they do, in O(1). Waiting includes those not made yet.
+type OperationCounts struct {
+	Waiting, Running, Retrying, Success, Failure int64 // Retrying: an outcome, and due again; the last two are final
+}
+
+// MaxPartitions bounds the partitions of an operation.
+const MaxPartitions = 100_000
+
+// MaxPartitionNames bounds the bytes of all partition names: they travel in one entry.
+const MaxPartitionNames = 256 << 10
+
+// StartOperation begins an operation, or is refused: one entry decides (SPEC O1, O2).
+type StartOperation struct {
+	Namespace   string   `cbor:"1,keyasint"`
+	ID          string   `cbor:"2,keyasint"` // drawn by the proposer if the caller gives none
+	Behavior    string   `cbor:"3,keyasint"`
+	Target      string   `cbor:"4,keyasint,omitempty"` // ≤ 256 bytes
+	Object      string   `cbor:"5,keyasint,omitempty"` // ≤ 256 bytes
+	Partitions  int64    `cbor:"6,keyasint"`           // 1..MaxPartitions; with Names their number
+	Names       []string `cbor:"7,keyasint,omitempty"` // each 1..128 bytes, unique
+	Arg         Payload  `cbor:"8,keyasint,omitempty"`
+	Labels      []Label  `cbor:"9,keyasint,omitempty"`
+	Priority    int8     `cbor:"10,keyasint"`
+	BehaviorRev uint64   `cbor:"11,keyasint,omitempty"` // as in Submit
+}
+
+// CancelOperation asks that what is not final be cancelled; the completion runs all the same (SPEC O3).
+type CancelOperation struct {
+	Key Key `cbor:"1,keyasint"`
+}
+
+// RetryOperation runs what failed of a failed operation again: its partitions, or its completion (SPEC O3). Exclusivity
+// is checked as at a start.
+type RetryOperation struct {
+	Key Key `cbor:"1,keyasint"`
+}
+
+// RemoveOperation deletes an operation and its tasks; running ones are halted (SPEC O6).
+type RemoveOperation struct {
+	Key Key `cbor:"1,keyasint"`
+}
+
+// OperationFilter selects operations for listing. Zero fields select everything.
+type OperationFilter struct {
+	Namespace, Behavior, Target string
+	Status                      OperationStatus
+	Limit                       int // > 0
+	Cursor                      string
+}
+
+// Instance is the last instance number given for a target and a behavior. It outlives its operations; the namespace takes
+// it along.
+type Instance struct {
+	Namespace string `cbor:"1,keyasint"`
+	Behavior  string `cbor:"2,keyasint"`
+	Target    string `cbor:"3,keyasint,omitempty"`
+	Last      int64  `cbor:"4,keyasint"`
+	Rev       uint64 `cbor:"5,keyasint"` // of the write
+}

@@ -1,0 +1,89 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+)
+
+// freezeMore freezes namespaces, operations, instances, blobs and runs.
+func (m *Machine) freezeMore(f *Frozen) {
+	for _, n := range m.namespaces { // order-free: sorted below
+		f.namespaces = append(f.namespaces, n.space)
+	}
+	slices.SortFunc(f.namespaces, func(a, b *Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	for _, o := range m.operations { // order-free: sorted below
+		f.operations = append(f.operations, o.operation)
+	}
+	slices.SortFunc(f.operations, func(a, b *Operation) int { return cmp.Compare(a.CreatedRev, b.CreatedRev) })
+	for _, x := range m.instances { // order-free: sorted below
+		f.instances = append(f.instances, x)
+	}
+	slices.SortFunc(f.instances, func(a, b *Instance) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(a.Target, b.Target))
+	})
+	for _, b := range m.blobs { // order-free: sorted below
+		f.blobs = append(f.blobs, b.blob)
+	}
+	slices.SortFunc(f.blobs, func(a, b *Blob) int { return cmp.Compare(a.Digest, b.Digest) })
+	f.runs = slices.Clone(m.runs)
+	f.head.Namespaces, f.head.Operations = int64(len(f.namespaces)), int64(len(f.operations))
+	f.head.Instances, f.head.Blobs, f.head.Runs = int64(len(f.instances)), int64(len(f.blobs)), int64(len(f.runs))
+}
+
+func (f *Frozen) yieldMore(yield func(Record) bool) bool {
+	return yieldAll(f.operations, yield) && yieldAll(f.instances, yield) && yieldAll(f.blobs, yield) && yieldAll(f.runs, yield)
+}
+
+// begin is what the Head changes: namespaces come as records.
+func (r *restorer) begin() error {
+	m := r.m
+	if r.head.Namespaces > 0 {
+		clear(m.namespaces)
+		clear(m.store.spaces)
+		return nil
+	}
+	for _, n := range m.namespaces { // order-free: the sum commutes
+		m.sum += hashNamespace(n.space)
+	}
+	return nil
+}
+
+func (r *restorer) takeMore(record Record) error {
+	m := r.m
+	switch x := record.(type) {
+	case *Namespace:
+		if m.namespaces[x.Name] != nil {
+			return bad("namespace %s twice", x.Name)
+		}
+		x.Name = r.same(x.Name)
+		m.namespaces[x.Name] = &namespaceRow{space: x}
+		if x.Status != NamespaceIsPurged {
+			m.store.spaces[x.Name] = map[string]*row{}
+		}
+		m.sum += hashNamespace(x)
+		r.namespaces++
+	case *Operation:
+		if m.operations[x.Key()] != nil {
+			return bad("operation %s/%s twice", x.Namespace, x.ID)
+		}
+		m.operations[x.Key()] = &operationRow{operation: x}
+		m.sum += hashOperation(x)
+	case *Instance:
+		k := instanceName{x.Namespace, x.Behavior, x.Target}
+		if m.instances[k] != nil {
+			return bad("instance of %s/%s twice", x.Namespace, x.Behavior)
+		}
+		m.instances[k] = x
+		m.sum += hashInstance(x)
+	case *Blob:
+		if m.blobs[x.Digest] != nil {
+			return bad("blob %s twice", x.Digest)
+		}
+		m.blobs[x.Digest] = &blobRow{blob: x}
+		m.sum += hashBlob(x)
+	case *MaintenanceRun:
+		m.runs = append(m.runs, x)
+		m.sum += hashRun(x)
+	}
+	return nil
+}
