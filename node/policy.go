@@ -28,7 +28,7 @@ func policyOf(s runtime.Settings) task.Policy {
 		ParamsSchema: s.ParamsSchema, ResultSchema: s.ResultSchema,
 		RepeatEvery: millis(s.RepeatEvery), RepeatAny: s.RepeatAny,
 		MaxConcurrent: s.MaxConcurrent, ConcurrencyKey: s.ConcurrencyKey, MaxPerKey: s.MaxPerKey, KeyStrict: s.KeyStrict,
-		Lease: millis(s.Lease),
+		Lease: millis(s.Lease), Operation: operationPolicy(s.Operation),
 	}
 }
 
@@ -112,6 +112,9 @@ func entryOf(name string, p *task.Policy) runtime.Behavior {
 	}
 	if p.KeyStrict {
 		b.KeyOrder = "strict"
+	}
+	if p.Operation != nil { // what its manifest could not say is left out: it can be pushed as it is shown
+		b.ID, b.Operation = nil, operationEntry(p.Operation)
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/runtime"
@@ -32,8 +33,13 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		`{"name":"all","repeat_every":"1s"}`,
 		`{` + fields + `,"heartbeat_timeout":"3s","on_trap":"fail","on_exhausted":"retry",
 			"limits":{"memory_bytes":65536,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4}}`,
+		`{"name":"all","operation":{}}`,
+		`{"name":"all","operation":{"concurrency":"one_per_target","incompatible_with":["two","one"],"on_failure":"run_all",
+			"resume":"restart","complete":"end","cleanup":"end"}}`,
+		`{"name":"all","operation":{"concurrency":"one_per_object","on_failure":"fail_fast","resume":"checkpoint"}}`,
 	} {
-		m, err := runtime.ParseManifest([]byte(`{"behaviors":[` + text + `]}`))
+		const end = `,{"name":"end"}]}`
+		m, err := runtime.ParseManifest([]byte(`{"behaviors":[` + text + end))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +48,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = runtime.ParseManifest([]byte(`{"behaviors":[` + string(shown) + `]}`)); err != nil {
+		if m, err = runtime.ParseManifest([]byte(`{"behaviors":[` + string(shown) + end)); err != nil {
 			t.Fatalf("%s: %v", shown, err)
 		}
 		got := policyOf(m.Settings(0))
@@ -55,6 +61,9 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\ngot  %+v\nwant %+v", shown, got, want)
+		}
+		if (got.Operation == nil) == strings.Contains(text, "operation") {
+			t.Errorf("%s: operation %+v", text, got.Operation)
 		}
 	}
 	m, err := runtime.ParseManifest([]byte(`{"behaviors":[{` + fields + `}]}`))

@@ -24,7 +24,7 @@ type External struct {
 
 // moduleFields are fields of a behavior, and of its limits, that only a module can have.
 var (
-	moduleFields = [...]string{"heartbeat_timeout", "on_trap", "on_exhausted"}
+	moduleFields = [...]string{"heartbeat_timeout", "on_trap", "on_exhausted", "operation"}
 	moduleLimits = [...]string{"memory_bytes", "fuel", "log_bytes"}
 )
 

@@ -40,6 +40,7 @@ type Behavior struct {
 	Result           string          `json:"result,omitempty"` // "optional" or "required"
 	ParamsSchema     json.RawMessage `json:"params_schema,omitempty"`
 	ResultSchema     json.RawMessage `json:"result_schema,omitempty"`
+	Operation        *Operation      `json:"operation,omitempty"` // SPEC O2
 }
 
 // ID says how the ID of a task is chosen (SPEC I1, I2).
@@ -121,4 +122,5 @@ type Settings struct {
 	ResultRequired bool
 	ParamsSchema   []byte // JSON Schema 2020-12; nil: none
 	ResultSchema   []byte
+	Operation      *OperationSettings // nil: no operation can be started of it
 }

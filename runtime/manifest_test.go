@@ -139,7 +139,21 @@ func TestManifestRefuses(t *testing.T) {
 		{"schema that reads a file", behavior(`"params_schema":{"$ref":"file:///etc/passwd"}`), "behaviors[0].params_schema", 0},
 		{"schema too long", behavior(`"params_schema":{"title":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`), "behaviors[0].params_schema", MaxSchemaBytes},
 		{"description too long", behavior(`"description":"` + strings.Repeat("x", MaxDescription+1) + `"`), "behaviors[0].description", MaxDescription},
-		{"not carried out yet", behavior(`"operation":{}`), "behaviors[0].operation", 0},
+		{"not carried out yet", behavior(`"isolation":"process"`), "behaviors[0].isolation", 0},
+		{"operation that repeats", behavior(`"operation":{},"repeat_every":"1s"`), "behaviors[0].repeat_every", 0},
+		{"operation with IDs", behavior(`"operation":{},"id":{"strategy":"caller"}`), "behaviors[0].id", 0},
+		{"operation with a key", behavior(`"concurrency_key":"/a","operation":{}`), "behaviors[0].concurrency_key", 0},
+		{"operation is no object", behavior(`"operation":true`), "behaviors[0].operation", 0},
+		{"operation unknown field", behavior(`"operation":{"on_success":"x"}`), "behaviors[0].operation.on_success", 0},
+		{"operation concurrency", behavior(`"operation":{"concurrency":"one"}`), "behaviors[0].operation.concurrency", 0},
+		{"operation on_failure", behavior(`"operation":{"on_failure":"retry"}`), "behaviors[0].operation.on_failure", 0},
+		{"operation resume", behavior(`"operation":{"resume":"yes"}`), "behaviors[0].operation.resume", 0},
+		{"operation incompatible with no name", behavior(`"operation":{"incompatible_with":["abd","X"]}`), "behaviors[0].operation.incompatible_with[1]", 0},
+		{"operation incompatible twice", behavior(`"operation":{"incompatible_with":["abd","abd"]}`), "behaviors[0].operation.incompatible_with[1]", 0},
+		{"operation completed elsewhere", behavior(`"operation":{"complete":"other"}`), "behaviors[0].operation.complete", 0},
+		{"operation cleaned up elsewhere", behavior(`"operation":{"cleanup":"other"}`), "behaviors[0].operation.cleanup", 0},
+		{"operation completed by one", behavior(`"operation":{"complete":"abc"}`), "behaviors[0].operation.complete", 0},
+		{"operation completed for ever", `{"behaviors":[{"name":"abc","operation":{"complete":"end"}},{"name":"end","repeat_every":"1s"}]}`, "behaviors[0].operation.complete", 0},
 		{"repeat too often", behavior(`"repeat_every":"99ms"`), "behaviors[0].repeat_every", 0},
 		{"repeat_on alone", behavior(`"repeat_on":"any"`), "behaviors[0].repeat_on", 0},
 		{"repeat_on failure", behavior(`"repeat_every":"1s","repeat_on":"failure"`), "behaviors[0].repeat_on", 0},
@@ -166,6 +180,24 @@ func TestManifestRefuses(t *testing.T) {
 				t.Error("no message")
 			}
 		})
+	}
+}
+
+func TestOperationSettings(t *testing.T) {
+	m, err := ParseManifest([]byte(`{"behaviors":[
+		{"name":"all-given","operation":{"concurrency":"one_per_object","incompatible_with":["zzz","aaa"],"on_failure":"run_all",
+			"resume":"restart","complete":"end","cleanup":"tidy"}},
+		{"name":"defaults","operation":{}}, {"name":"end"}, {"name":"tidy"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []*OperationSettings{
+		{Concurrency: "one_per_object", IncompatibleWith: []string{"aaa", "zzz"}, RunAll: true, Restart: true, Complete: "end", Cleanup: "tidy"},
+		{Concurrency: "many"}, nil, nil,
+	} {
+		if got := m.Settings(i).Operation; !reflect.DeepEqual(got, want) {
+			t.Errorf("behavior %d: got %+v, want %+v", i, got, want)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ var capabilities = [...]string{"checkpoint", "random"}
 
 // laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
 var laterFields = [...]string{
-	"fuel", "operation", "isolation",
+	"fuel", "isolation",
 }
 
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
@@ -58,6 +58,9 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	f.end()
 	if err == nil {
 		err = m.checkNames()
+	}
+	for i := 0; err == nil && i < len(m.Behaviors); i++ {
+		err = m.checkOperation(i, fmt.Sprintf("behaviors[%d]", i))
 	}
 	if err == nil {
 		err = m.checkCapabilities()
@@ -122,6 +125,7 @@ func parseBehavior(f *fields) Behavior {
 		f.fail("description", "takes %d bytes, more than %d", len(b.Description), MaxDescription)
 		f.limit(MaxDescription)
 	}
+	b.Operation = parseOperation(f)
 	if o, ok := f.object("id"); ok {
 		b.ID = parseID(o)
 	}

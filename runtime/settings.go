@@ -22,6 +22,7 @@ func (b *Behavior) settings(i int) Settings {
 		MaxLost:        numberOr(b.MaxLost, DefaultMaxLost),
 		ResultRequired: b.Result == "required",
 		ParamsSchema:   slices.Clone(b.ParamsSchema), ResultSchema: slices.Clone(b.ResultSchema),
+		Operation: b.Operation.settings(),
 	}
 	if b.ID != nil && b.ID.Strategy != "" {
 		s.IDStrategy, s.IDFrom = b.ID.Strategy, slices.Clone(b.ID.From)

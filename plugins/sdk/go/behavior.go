@@ -18,6 +18,8 @@ type Behavior struct {
 	RepeatOnError bool     // with RepeatEvery: after a final failure too
 	Concurrency   Concurrency
 
+	Operation *Operation // what `taskrt op start NAME` says; nil: no operation can be started of it (SPEC O2)
+
 	OnTrap      OnError // a run that trapped: a crash that was not a Go panic (those are errors, see Context)
 	OnTimeout   OnError // a run past RunTimeout or HeartbeatTimeout
 	OnExhausted OnError // a run out of memory
@@ -81,6 +83,27 @@ type Concurrency struct {
 	PerKey int    // tasks per key; zero: 1
 	Strict bool   // a task that waits for its retry keeps its place: with one per key, tasks run strictly in order
 }
+
+// Operation makes a behavior one whose Run does a partition of an operation. RepeatEvery, ID and Concurrency.Key must be
+// zero then: an operation names its tasks itself, and each of them ends once (SPEC O2).
+type Operation struct {
+	Concurrency      OperationConcurrency
+	IncompatibleWith []string // behaviors whose operations may not run on the same target at the same time
+	RunAll           bool     // a partition that fails does not cancel the rest
+	Restart          bool     // a checkpoint does not outlive its attempt: a partition that moves to another worker begins anew
+	Complete         string   // behavior of this module that runs when every partition has ended; empty: none
+	Cleanup          string   // behavior of this module that runs where a partition ran that was cancelled, failed or taken away
+}
+
+// OperationConcurrency says which operations of a behavior may run at the same time.
+type OperationConcurrency string
+
+// Zero is Many.
+const (
+	Many         OperationConcurrency = "many"
+	OnePerTarget OperationConcurrency = "one_per_target"
+	OnePerObject OperationConcurrency = "one_per_object" // of the same target
+)
 
 // OnError says whether a kind of failure is retried, within Retry.
 type OnError string

@@ -54,6 +54,9 @@ func (w *fields) behavior(b *Behavior) {
 			w.integer("log_bytes", b.Limits.Log)
 		})
 	}
+	if b.Operation != nil {
+		w.member("operation", func() { w.operation(b.Operation) })
+	}
 	w.str("on_trap", string(b.OnTrap))
 	w.str("on_timeout", string(b.OnTimeout))
 	w.str("on_exhausted", string(b.OnExhausted))
@@ -79,18 +82,20 @@ func (w *fields) behavior(b *Behavior) {
 
 func (w *fields) id(id ID) {
 	w.str("strategy", string(id.Strategy))
-	if len(id.From) == 0 {
-		return
+	w.strings("from", id.From)
+}
+
+func (w *fields) operation(o *Operation) {
+	w.str("concurrency", string(o.Concurrency))
+	w.strings("incompatible_with", o.IncompatibleWith)
+	if o.RunAll {
+		w.str("on_failure", "run_all")
 	}
-	w.name("from")
-	w.buf = append(w.buf, '[')
-	for i, p := range id.From {
-		if i > 0 {
-			w.buf = append(w.buf, ',')
-		}
-		w.buf = tinyjson.AppendString(w.buf, p)
+	if o.Restart {
+		w.str("resume", "restart")
 	}
-	w.buf = append(w.buf, ']')
+	w.str("complete", o.Complete)
+	w.str("cleanup", o.Cleanup)
 }
 
 func (w *fields) retry(r Retry) {
@@ -127,6 +132,21 @@ func (w *fields) str(name, s string) {
 		w.name(name)
 		w.buf = tinyjson.AppendString(w.buf, s)
 	}
+}
+
+func (w *fields) strings(name string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	w.name(name)
+	w.buf = append(w.buf, '[')
+	for i, s := range list {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.buf = tinyjson.AppendString(w.buf, s)
+	}
+	w.buf = append(w.buf, ']')
 }
 
 func (w *fields) integer(name string, n int64) {

@@ -32,6 +32,12 @@ func init() {
 		ResultRequired: true, ParamsSchema: `{"type":"object"}`, ResultSchema: `true`,
 		KeepSuccess: sdk.Hour, KeepFailure: 2 * sdk.Hour,
 	})
+	sdk.Register(sdk.Behavior{
+		Name: "fan", Run: func(*sdk.Context) error { return nil },
+		Operation: &sdk.Operation{
+			Concurrency: sdk.OnePerObject, IncompatibleWith: []string{"one", "two"}, RunAll: true, Restart: true, Complete: "any", Cleanup: "full",
+		},
+	})
 }
 
 func run(t *testing.T, h *sdktest.Host, f func(*sdk.Context) error) sdktest.Result {
@@ -49,7 +55,9 @@ func TestManifest(t *testing.T) {
 		`"on_trap":"fail","on_timeout":"retry","on_exhausted":"fail","max_lost":3,` +
 		`"max_concurrent":5,"concurrency_key":"/to","max_per_key":2,"key_order":"strict",` +
 		`"retention":{"success":"3600000ms","failure":"7200000ms"},` +
-		`"result":"required","params_schema":{"type":"object"},"result_schema":true}]}`
+		`"result":"required","params_schema":{"type":"object"},"result_schema":true},` +
+		`{"name":"fan","operation":{"concurrency":"one_per_object","incompatible_with":["one","two"],"on_failure":"run_all",` +
+		`"resume":"restart","complete":"any","cleanup":"full"}}]}`
 	if got := string(sdktest.Manifest()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
