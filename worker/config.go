@@ -30,6 +30,9 @@ type Config struct {
 	Dial    Dialer
 	Modules Modules
 	Runner  Runner
+	// Native are behaviors built into this process, by the Module of their versions (task.Native): the worker is ready for
+	// them from the start, and their attempts run as all others do.
+	Native map[string]Guest
 
 	// DrainTime is how long a shutdown waits for running attempts to end by themselves before it kills them; default 5 s.
 	DrainTime time.Duration
@@ -164,6 +167,8 @@ func (c Config) Validate() error {
 		return errors.New("worker: Dir is empty")
 	case c.Dial == nil || c.Modules == nil || c.Runner == nil:
 		return errors.New("worker: Dial, Modules and Runner must be set")
+	case !c.nativeNames():
+		return errors.New("worker: a name in Native does not begin with native:")
 	case c.Slots < 0:
 		return fmt.Errorf("worker: Slots is negative: %d", c.Slots)
 	case c.DrainTime < 0 || c.CloseTime < 0:
@@ -172,4 +177,14 @@ func (c Config) Validate() error {
 		return fmt.Errorf("worker: PrepareWorkers is negative: %d", c.PrepareWorkers)
 	}
 	return nil
+}
+
+// nativeNames: a name that could be a module's digest would stand in for that module.
+func (c Config) nativeNames() bool {
+	for name, guest := range c.Native {
+		if !task.Native(name) || guest == nil {
+			return false
+		}
+	}
+	return true
 }

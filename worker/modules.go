@@ -11,11 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
 // ErrDigest means that somebody sent other bytes than those that were asked for.
 var ErrDigest = errors.New("worker: module bytes do not have their digest")
+
+var errNotBuiltIn = errors.New("worker: this behavior is not built into this process")
 
 // Waits between tries to get a module.
 const (
@@ -43,10 +46,12 @@ type load struct {
 }
 
 func newModules(w *Worker) *modules {
-	return &modules{
+	m := &modules{
 		w: w, slots: make(chan struct{}, w.cfg.PrepareWorkers),
 		ready: map[string]Guest{}, loading: map[string]*load{}, preparing: map[string]bool{},
 	}
+	maps.Copy(m.ready, w.cfg.Native)
+	return m
 }
 
 // digests returns the modules that are compiled here.
@@ -81,7 +86,7 @@ func (m *modules) prepare(mods []stream.Module) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, mod := range mods {
-		if m.preparing[mod.Digest] || m.ready[mod.Digest] != nil {
+		if m.preparing[mod.Digest] || m.ready[mod.Digest] != nil || task.Native(mod.Digest) { // what is not built in here never will be
 			continue
 		}
 		m.preparing[mod.Digest] = true
@@ -148,6 +153,9 @@ func (m *modules) run(l *load, mod stream.Module) {
 }
 
 func (m *modules) load(ctx context.Context, mod stream.Module) (Guest, error) {
+	if task.Native(mod.Digest) {
+		return nil, fmt.Errorf("%w: %s", errNotBuiltIn, mod.Digest)
+	}
 	if guest, ok := m.w.cfg.Runner.Module(mod.Digest); ok {
 		return guest, nil
 	}

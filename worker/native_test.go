@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+const nativeName = "native:sweep"
+
+func withNative(g guest) func(*Config) {
+	return func(c *Config) { c.Native = map[string]Guest{nativeName: g} }
+}
+
+func ofNative(a *stream.Assignment) { a.Module = stream.Module{Digest: nativeName} }
+
+// TestNative: a built-in behavior is ready from Hello on and runs without a module, under the session and its slots.
+func TestNative(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		hellos, _ := b.hellos()
+		if len(hellos) != 1 || !reflect.DeepEqual(hellos[0].Ready, []string{nativeName}) {
+			t.Fatalf("hellos %+v", hellos)
+		}
+		b.assign(7, ofNative)
+		b.at(time.Second)
+		if st := b.worker.Status(); !reflect.DeepEqual(st.Executing, []uint64{7}) || b.lastCredits() != 3 {
+			t.Errorf("status %+v, credits %d", st, b.lastCredits())
+		}
+		b.at(4 * time.Second)
+		b.span()
+		if f := b.finish(); f.Token != 7 || string(f.Result.Data) != `"done"` || b.loaded() != 0 {
+			t.Errorf("finish %+v, %d loads", f, b.loaded())
+		}
+	}, withNative(lasts(2*time.Second)))
+}
+
+// TestNativeIsFenced: its context ends with the session, by a halt, and at a shutdown, which gives it back (SPEC L3, L5, R3).
+func TestNativeIsFenced(t *testing.T) {
+	causes := make(chan error, 1)
+	endless := guest(func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome {
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return killed(ctx)
+	})
+	t.Run("session lost", func(t *testing.T) {
+		inBubble(t, nil, func(b *bench) {
+			b.assign(7, ofNative)
+			b.set(func() { b.mute = true })
+			b.at(ttl * 80 / 100)
+			if b.span(); len(b.overran()) != 0 {
+				t.Errorf("overruns %+v", b.overran())
+			}
+			<-causes
+			b.set(func() { b.mute = false })
+		}, withNative(endless))
+	})
+	t.Run("halt", func(t *testing.T) {
+		inBubble(t, nil, func(b *bench) {
+			b.assign(7, ofNative)
+			b.at(500 * time.Millisecond)
+			b.send(stream.Frame{Halt: []uint64{7}})
+			b.at(time.Second)
+			b.span()
+			<-causes
+			if reps, _ := b.reports(); len(reps) != 0 {
+				t.Errorf("reports %+v", reps)
+			}
+		}, withNative(endless))
+	})
+	t.Run("shutdown", func(t *testing.T) {
+		inBubble(t, nil, func(b *bench) {
+			b.assign(7, ofNative)
+			b.stop()
+			b.at(20 * time.Second)
+			<-causes
+			if reps, _ := b.reports(); len(reps) != 1 || reps[0].GiveBack == nil {
+				t.Errorf("reports %+v", reps)
+			}
+		}, withNative(endless))
+	})
+}
+
+// TestNotBuiltIn: an assignment of what is not built in here is given back, and nobody is asked for its bytes.
+func TestNotBuiltIn(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		b.send(prepare(nativeName))
+		b.assign(7, ofNative)
+		b.at(5 * time.Second)
+		if reps, _ := b.reports(); len(reps) != 1 || reps[0].GiveBack == nil || b.loaded() != 0 {
+			t.Errorf("reports %+v, %d loads", reps, b.loaded())
+		}
+	})
+	for name, native := range map[string]map[string]Guest{"digest": {digest: lasts(0)}, "nil": {nativeName: nil}} {
+		if err := (Config{ID: "w", Dir: "d", Dial: &hub{}, Modules: &bench{}, Runner: &bench{}, Native: native}).Validate(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
