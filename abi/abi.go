@@ -101,8 +101,21 @@ type Op int32
 
 // Ops. A host that does not know one answers ENOSYS; an SDK of tomorrow runs on a host of today.
 const (
-	OpCheckpointSave Op = 1 // payload: the checkpoint; durable when it returns ≥ 0
-	OpRandom         Op = 6 // payload: u32 little-endian n ≤ 65536; response: n bytes
+	OpCheckpointSave Op = 1  // payload: the checkpoint; durable when it returns ≥ 0
+	OpRandom         Op = 6  // payload: u32 little-endian n ≤ 65536; response: n bytes
+	OpPartitions     Op = 8  // payload: PartitionsRequest as JSON; response: PartitionsPage as JSON
+	OpBlobSize       Op = 9  // payload: a BlobName; response: u64 little-endian, the blob's bytes
+	OpBlobRead       Op = 10 // payload: a BlobName, u64 little-endian offset, u32 little-endian n ≤ MaxResponse; response: at most n bytes
+)
+
+// Sizes of requests and responses, in bytes.
+const (
+	MaxResponse  = 1 << 20             // of one call
+	BlobName     = len("sha256:") + 64 // "sha256:" and 64 lower-case hex digits
+	BlobReadSize = BlobName + 8 + 4    // the payload of OpBlobRead
+	MaxRequest   = 64 << 10            // payload of a call that the host passes on
+	BlobPrefix   = "sha256:"           // of a BlobName
+	BlobMember   = "$blob"             // {"$blob": "sha256:…"} in JSON names a blob
 )
 
 // Log levels.

@@ -10,11 +10,13 @@ import (
 
 // Attempt is what one run of a behavior is given. The byte slices are only read, and must not change during the run.
 type Attempt struct {
-	Behavior   int32  // index of the behavior in its module's manifest: the argument of taskrt_run
-	Params     []byte // channel 0
-	Info       []byte // channel 1, JSON of abi.TaskInfo; nil reads as {}
-	Checkpoint []byte // channel 2; nil: none
-	Config     []byte // channel 4; nil: none
+	Behavior int32  // index of the behavior in its module's manifest: the argument of taskrt_run
+	Params   []byte // channel 0
+	// ParamsFrom and CheckpointFrom, if set, are read instead of Params and Checkpoint.
+	ParamsFrom, CheckpointFrom *Source
+	Info                       []byte // channel 1, JSON of abi.TaskInfo; nil reads as {}
+	Checkpoint                 []byte // channel 2; nil: none
+	Config                     []byte // channel 4; nil: none
 
 	// Limits; a zero takes the default of a manifest that says nothing (DefaultLimits, DefaultRunTimeout).
 	MemoryBytes     int64
@@ -40,14 +42,22 @@ type Host interface {
 	// Checkpoint returns once data is durable. ErrLeaseLost answers the guest ECONFLICT, ErrDenied EDENIED, any other error
 	// EAGAIN. It must return soon after ctx is done.
 	Checkpoint(ctx context.Context, data []byte) error
+	// Call answers op.partitions, blob.size and blob.read (abi/README.md; ParsePartitions, ParseBlobName and ParseBlobRead
+	// take the payload, which is right) with at most abi.MaxResponse bytes. The errors below are told to the guest by their statuses, any other as EAGAIN. It must return
+	// soon after ctx is done.
+	Call(ctx context.Context, op abi.Op, payload []byte) ([]byte, error)
 	// Log takes one message or line, level as in package abi; already bounded by Attempt.LogBytes.
 	Log(level int, msg []byte)
 }
 
-// Errors for Host.Checkpoint.
+// Errors for Host.Checkpoint and Host.Call, and what the guest hears.
 var (
-	ErrLeaseLost = errors.New("runtime: the lease is lost")
-	ErrDenied    = errors.New("runtime: not allowed")
+	ErrLeaseLost   = errors.New("runtime: the lease is lost") // ECONFLICT
+	ErrDenied      = errors.New("runtime: not allowed")       // EDENIED
+	ErrInvalid     = errors.New("runtime: wrong argument")    // EINVAL
+	ErrTooBig      = errors.New("runtime: over a limit")      // E2BIG
+	ErrNotFound    = errors.New("runtime: not there")         // ENOENT
+	ErrUnsupported = errors.New("runtime: unknown here")      // ENOSYS
 )
 
 // Causes for cancelling the context of a run. A context may be cancelled with any cause; those that are, or wrap,

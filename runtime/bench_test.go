@@ -10,10 +10,11 @@ import (
 
 type silentHost struct{}
 
-func (silentHost) Beat(int64, int64, []byte) abi.Signals    { return 0 }
-func (silentHost) Signals() abi.Signals                     { return 0 }
-func (silentHost) Checkpoint(context.Context, []byte) error { return nil }
-func (silentHost) Log(int, []byte)                          {}
+func (silentHost) Beat(int64, int64, []byte) abi.Signals                { return 0 }
+func (silentHost) Signals() abi.Signals                                 { return 0 }
+func (silentHost) Checkpoint(context.Context, []byte) error             { return nil }
+func (silentHost) Call(context.Context, abi.Op, []byte) ([]byte, error) { return nil, ErrDenied }
+func (silentHost) Log(int, []byte)                                      {}
 
 // BenchmarkAttempt is one attempt in a fresh instance, params of 1 KiB.
 func BenchmarkAttempt(b *testing.B) {

@@ -54,7 +54,7 @@ func TestExternalRefuses(t *testing.T) {
 		{"log", with(`"limits":{"log_bytes":1}`), "limits.log_bytes", 0},
 		{"other name", with(`"name":"other"`), "name", 0},
 		{"unknown field", with(`"leese":"1s"`), "leese", 0},
-		{"result over inline", with(`"limits":{"result_bytes":65537}`), "limits.result_bytes", 64 << 10},
+		{"result over the limit", with(`"limits":{"result_bytes":16777217}`), "limits.result_bytes", 16 << 20},
 		{"schema that is none", with(`"params_schema":{"type":"objekt"}`), "params_schema", 0},
 		{"too long", `{"kind":"external"` + strings.Repeat(" ", MaxManifest) + `}`, "", MaxManifest},
 	} {

@@ -50,7 +50,7 @@ type guest struct {
 	begin   time.Time // by clock
 	real    time.Time // by time.Now, which timers follow; clock may be anything
 
-	checkpoint []byte // nil: none
+	checkpoint content
 	response   []byte // nil: none
 
 	result    []byte
@@ -67,7 +67,7 @@ type guest struct {
 func newGuest(cfg *Config, a Attempt, host Host) *guest {
 	log := &attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes}
 	return &guest{
-		attempt: a, host: host, log: log, checkpoint: a.Checkpoint,
+		attempt: a, host: host, log: log, checkpoint: content{a.Checkpoint, a.CheckpointFrom},
 		stdout: &lineWriter{log: log, level: abi.LogInfo},
 		stderr: &lineWriter{log: log, level: abi.LogWarn, keep: StderrTail},
 		clock:  cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
@@ -98,34 +98,34 @@ func (g *guest) signals(bits abi.Signals) abi.Signals {
 	return bits
 }
 
-// input returns the bytes of an input channel.
-func (g *guest) input(ch abi.Channel) ([]byte, abi.Errno) {
-	var data []byte
+// input returns the content of an input channel.
+func (g *guest) input(ch abi.Channel) (content, abi.Errno) {
+	var c content
 	switch ch {
 	case abi.Params:
 		if g.phase == phaseRun {
-			return g.attempt.Params, 0
+			return content{g.attempt.Params, g.attempt.ParamsFrom}, 0
 		}
 	case abi.Info:
-		data = g.attempt.Info
+		c.data = g.attempt.Info
 	case abi.Checkpoint:
-		data = g.checkpoint
+		c = g.checkpoint
 	case abi.Response:
-		data = g.response
+		c.data = g.response
 	case abi.Config:
-		data = g.attempt.Config
+		c.data = g.attempt.Config
 	case abi.Result, abi.ErrorDetail, abi.Progress, abi.Manifest, abi.NextTime:
-		return nil, abi.EINVAL
+		return c, abi.EINVAL
 	default:
-		return nil, abi.ENOSYS
+		return c, abi.ENOSYS
 	}
 	switch {
 	case g.phase != phaseRun:
-		return nil, abi.EDENIED
-	case data == nil:
-		return nil, abi.ENOENT
+		return content{}, abi.EDENIED
+	case c.absent():
+		return c, abi.ENOENT
 	}
-	return data, 0
+	return c, 0
 }
 
 // output takes what a guest writes; data is a copy that the guest cannot change.
@@ -178,52 +178,6 @@ func appendWithin(to *[]byte, data []byte, limit int64, written *bool) abi.Errno
 		*written = true
 	}
 	return 0
-}
-
-// call is a request to the host.
-func (g *guest) call(op abi.Op, payload []byte) abi.Errno {
-	g.response = nil
-	switch op {
-	case abi.OpCheckpointSave:
-		return g.saveCheckpoint(payload)
-	case abi.OpRandom:
-		if len(payload) != 4 {
-			return abi.EINVAL
-		}
-		n := uint32(payload[0]) | uint32(payload[1])<<8 | uint32(payload[2])<<16 | uint32(payload[3])<<24
-		if n > MaxRandom {
-			return abi.E2BIG
-		}
-		response := make([]byte, n)
-		if _, err := io.ReadFull(g.rand, response); err != nil {
-			panic(fmt.Errorf("read randomness: %w", err))
-		}
-		g.response = response
-		return abi.Errno(n)
-	}
-	return abi.ENOSYS
-}
-
-func (g *guest) saveCheckpoint(data []byte) abi.Errno {
-	if int64(len(data)) > g.attempt.CheckpointBytes {
-		return abi.E2BIG
-	}
-	g.inCall.Store(true)
-	err := g.host.Checkpoint(g.ctx, data)
-	g.beaten()
-	g.inCall.Store(false)
-	g.alive()
-	switch {
-	case err == nil:
-		g.checkpoint = data
-		g.response = []byte{}
-		return 0
-	case errors.Is(err, ErrLeaseLost):
-		return abi.ECONFLICT
-	case errors.Is(err, ErrDenied):
-		return abi.EDENIED
-	}
-	return abi.EAGAIN
 }
 
 func (g *guest) beaten() { g.lastBeat.Store(int64(time.Since(g.real))) }

@@ -84,18 +84,18 @@ func view(mem api.Memory, fn string, ptr, n uint32) []byte {
 func status(e abi.Errno) uint64 { return uint64(uint32(e)) }
 
 func hostLen(g *guest, _ api.Memory, stack []uint64) {
-	data, errno := g.input(abi.Channel(int32(stack[0])))
+	c, errno := g.input(abi.Channel(int32(stack[0])))
 	if errno == 0 {
-		errno = abi.Errno(len(data))
+		errno = c.len()
 	}
 	stack[0] = status(errno)
 }
 
 func hostRead(g *guest, mem api.Memory, stack []uint64) {
 	to := view(mem, abi.FuncRead, uint32(stack[1]), uint32(stack[3]))
-	data, errno := g.input(abi.Channel(int32(stack[0])))
-	if off := uint32(stack[2]); errno == 0 && uint64(off) < uint64(len(data)) {
-		errno = abi.Errno(copy(to, data[off:]))
+	c, errno := g.input(abi.Channel(int32(stack[0])))
+	if errno == 0 {
+		errno = c.read(to, uint32(stack[2]))
 	}
 	stack[0] = status(errno)
 }
@@ -160,16 +160,16 @@ func hostClock(g *guest, _ api.Memory, stack []uint64) {
 func hostCall(g *guest, mem api.Memory, stack []uint64) {
 	payload := view(mem, abi.FuncCall, uint32(stack[1]), uint32(stack[2]))
 	op := abi.Op(int32(stack[0]))
-	switch {
-	case op != abi.OpCheckpointSave && op != abi.OpRandom:
+	switch most := g.maxPayload(op); {
+	case most == 0:
 		g.response = nil
 		stack[0] = status(abi.ENOSYS)
 	case g.phase != phaseRun:
 		stack[0] = status(abi.EDENIED)
-	case int64(len(payload)) > g.attempt.CheckpointBytes && op == abi.OpCheckpointSave:
-		g.response = nil
-		stack[0] = status(abi.E2BIG)
 	default:
-		stack[0] = status(g.call(op, bytes.Clone(payload)))
+		if int64(len(payload)) <= most {
+			payload = bytes.Clone(payload)
+		} // else it is refused: no need to copy
+		stack[0] = status(g.call(op, payload))
 	}
 }

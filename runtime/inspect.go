@@ -229,3 +229,5 @@ func (discard) Beat(int64, int64, []byte) abi.Signals    { return 0 }
 func (discard) Signals() abi.Signals                     { return 0 }
 func (discard) Checkpoint(context.Context, []byte) error { return ErrDenied }
 func (discard) Log(int, []byte)                          {}
+
+func (discard) Call(context.Context, abi.Op, []byte) ([]byte, error) { return nil, ErrDenied }

@@ -5,9 +5,9 @@ import "time"
 // Defaults of a manifest that says nothing (SPEC B1, R2, R3, L7, L8, T9, H3).
 const (
 	DefaultMemoryBytes     = 64 << 20
-	DefaultParamsBytes     = 64 << 10
-	DefaultResultBytes     = 64 << 10
-	DefaultCheckpointBytes = 64 << 10
+	DefaultParamsBytes     = MaxPayloadBytes
+	DefaultResultBytes     = MaxPayloadBytes
+	DefaultCheckpointBytes = MaxPayloadBytes
 	DefaultLogBytes        = 64 << 10
 
 	DefaultRunTimeout  = time.Hour

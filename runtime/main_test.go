@@ -58,6 +58,7 @@ type fakeHost struct {
 	beat       func(n int) abi.Signals // n: beats so far
 	signals    func() abi.Signals
 	checkpoint func(context.Context, []byte) error
+	call       func(context.Context, abi.Op, []byte) ([]byte, error)
 }
 
 type beat struct {
@@ -97,6 +98,13 @@ func (h *fakeHost) Checkpoint(ctx context.Context, data []byte) error {
 	defer h.mu.Unlock()
 	h.saved = append(h.saved, data)
 	return nil
+}
+
+func (h *fakeHost) Call(ctx context.Context, op abi.Op, payload []byte) ([]byte, error) {
+	if h.call == nil {
+		return nil, ErrDenied
+	}
+	return h.call(ctx, op, payload)
 }
 
 func (h *fakeHost) Log(level int, msg []byte) {

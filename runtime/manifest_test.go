@@ -45,7 +45,7 @@ func TestManifestSettings(t *testing.T) {
 		Name: "second", Index: 1, IDStrategy: "random",
 		MaxAttempts: 1, InitialInterval: time.Second, MultiplierThousandths: 2000, MaxInterval: time.Hour, JitterPercent: 10,
 		RunTimeout: time.Hour, CancelGrace: 5 * time.Second,
-		MemoryBytes: 64 << 20, ParamsBytes: 64 << 10, ResultBytes: 64 << 10, CheckpointBytes: 64 << 10, LogBytes: 64 << 10,
+		MemoryBytes: 64 << 20, ParamsBytes: 16 << 20, ResultBytes: 16 << 20, CheckpointBytes: 16 << 20, LogBytes: 64 << 10,
 		MaxLost: 10, KeepSuccess: 72 * time.Hour, KeepFailure: 336 * time.Hour,
 	}
 	if got := m.Settings(1); !reflect.DeepEqual(got, want) {
@@ -128,7 +128,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"number is not whole", behavior(`"retry":{"max_attempts":1.5}`), "behaviors[0].retry.max_attempts", 0},
 		{"number too big", behavior(`"limits":{"memory_bytes":1073741825}`), "behaviors[0].limits.memory_bytes", 1 << 30},
 		{"number too small", behavior(`"retry":{"multiplier_thousandths":999}`), "behaviors[0].retry.multiplier_thousandths", 0},
-		{"result over inline", behavior(`"limits":{"result_bytes":65537}`), "behaviors[0].limits.result_bytes", 64 << 10},
+		{"result over the limit", behavior(`"limits":{"result_bytes":16777217}`), "behaviors[0].limits.result_bytes", 16 << 20},
 		{"on_trap", behavior(`"on_trap":"ignore"`), "behaviors[0].on_trap", 0},
 		{"id strategy", behavior(`"id":{"strategy":"hash"}`), "behaviors[0].id.strategy", 0},
 		{"id from without strategy", behavior(`"id":{"from":["/a"]}`), "behaviors[0].id.from", 0},

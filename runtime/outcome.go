@@ -91,9 +91,12 @@ func (g *guest) guestError() Outcome {
 func (g *guest) ended(err error, mem *linearMemory) Outcome {
 	var exit *sys.ExitError
 	isExit := errors.As(err, &exit)
+	var unread *SourceError
 	switch {
 	case g.ctx.Err() != nil && (errors.Is(err, errKilled) || isExit || errors.Is(err, g.ctx.Err())):
 		return g.killed("while it ran")
+	case errors.As(err, &unread):
+		return Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Retryable: true, Message: unread.Error()}
 	case isExit && exit.ExitCode() == 0:
 		return noResult("the guest ended its process with exit code 0, without an outcome")
 	case mem.refused != notRefused:

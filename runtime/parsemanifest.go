@@ -19,7 +19,7 @@ const (
 	MaxDescription  = 4 << 10
 	MaxPointers     = 32
 	MaxSchemaBytes  = 64 << 10
-	MaxInlineBytes  = 64 << 10 // params, result, checkpoint (SPEC H3)
+	MaxPayloadBytes = 16 << 20 // params, result, checkpoint (SPEC H3)
 	MaxLogBytes     = 1 << 20
 	MaxRunTimeout   = 30 * 24 * time.Hour
 	MaxCancelGrace  = time.Hour
@@ -29,7 +29,7 @@ const (
 )
 
 // capabilities that this host has: what a manifest may require.
-var capabilities = [...]string{"checkpoint", "random"}
+var capabilities = [...]string{"blob", "checkpoint", "partitions", "random"}
 
 // laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
 var laterFields = [...]string{
@@ -147,9 +147,9 @@ func parseBehavior(f *fields) Behavior {
 	if o, ok := f.object("limits"); ok {
 		b.Limits = &Limits{
 			MemoryBytes:     o.number("memory_bytes", 64<<10, MaxMemoryBytes),
-			ParamsBytes:     o.number("params_bytes", 1, MaxInlineBytes),
-			ResultBytes:     o.number("result_bytes", 1, MaxInlineBytes),
-			CheckpointBytes: o.number("checkpoint_bytes", 1, MaxInlineBytes),
+			ParamsBytes:     o.number("params_bytes", 1, MaxPayloadBytes),
+			ResultBytes:     o.number("result_bytes", 1, MaxPayloadBytes),
+			CheckpointBytes: o.number("checkpoint_bytes", 1, MaxPayloadBytes),
 			LogBytes:        o.number("log_bytes", 1, MaxLogBytes),
 		}
 		o.end()

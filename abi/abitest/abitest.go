@@ -3,6 +3,8 @@ package abitest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,6 +75,9 @@ type testCase struct {
 type script struct {
 	signals    func(beats int) abi.Signals
 	checkpoint error
+	blobs      map[string]string // by name
+	partitions string            // the answer to op.partitions
+	call       error             // refuses every call
 }
 
 // recorder is a host that notes what it hears.
@@ -82,6 +87,7 @@ type recorder struct {
 	notes []string
 	saved []string
 	logs  []string // "LEVEL TEXT"
+	calls []string // "OP PAYLOAD", for blob.read "OP NAME OFFSET N"
 }
 
 var _ runtime.Host = (*recorder)(nil)
@@ -105,6 +111,41 @@ func (r *recorder) Checkpoint(_ context.Context, data []byte) error {
 	}
 	r.saved = append(r.saved, string(data))
 	return nil
+}
+
+func (r *recorder) Call(_ context.Context, op abi.Op, payload []byte) ([]byte, error) {
+	if op == abi.OpBlobRead {
+		return r.readBlob(payload)
+	}
+	r.calls = append(r.calls, strconv.Itoa(int(op))+" "+string(payload))
+	if r.call != nil {
+		return nil, r.call
+	}
+	if op == abi.OpPartitions {
+		return []byte(r.partitions), nil
+	}
+	blob, ok := r.blobs[string(payload)]
+	if !ok {
+		return nil, runtime.ErrNotFound
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(len(blob))), nil
+}
+
+func (r *recorder) readBlob(payload []byte) ([]byte, error) {
+	q, err := runtime.ParseBlobRead(payload)
+	if err != nil {
+		return nil, err
+	}
+	name := abi.BlobPrefix + q.Digest
+	r.calls = append(r.calls, fmt.Sprintf("%d %s %d %d", abi.OpBlobRead, name, q.Offset, q.Length))
+	blob, ok := r.blobs[name]
+	switch {
+	case r.call != nil:
+		return nil, r.call
+	case !ok:
+		return nil, runtime.ErrNotFound
+	}
+	return q.ReadBlob(strings.NewReader(blob), int64(len(blob)))
 }
 
 func (r *recorder) Log(level int, msg []byte) {

@@ -15,7 +15,7 @@ import (
 
 func cases() []testCase {
 	var all []testCase
-	for _, group := range [][]testCase{payloadCases(), failureCases(), hostCases(), timeCases(), endCases()} {
+	for _, group := range [][]testCase{payloadCases(), pieceCases(), failureCases(), hostCases(), callCases(), timeCases(), endCases()} {
 		all = append(all, group...)
 	}
 	return all

@@ -43,6 +43,10 @@
 //	later T           retryable failure with code "later", message "later", next time T
 //	panic ARG         panic, assert or abort with ARG the way programs of the language do. Both are right: the SDK turns
 //	                  it into a retryable failure whose message contains ARG; or a trap with ARG on standard error
+//	pieces ARG        → "LEN SUM" as for sum, through reads of at most 4096 bytes: the params may be more than fits in memory
+//	blob-size NAME    → the size of the blob NAME ("sha256:" and hex); if the host answers -N: failure as for checkpoint
+//	blob-read OFF N NAME   → at most N bytes of the blob from OFF on, in one call; failures the same
+//	partitions JSON   → what the host answers to op.partitions with that payload; failures the same
 //	exit N            end the process with exit code N the way programs of the language do
 //
 // The guest has no manifest requirements: the suite gives its own limits. Run tells what differs, case by case.

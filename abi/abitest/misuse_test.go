@@ -86,6 +86,16 @@ func TestMisuseAnswers(t *testing.T) {
 		{56, "call during start", int(abi.EDENIED)},
 		{57, "write during _initialize", int(abi.EDENIED)},
 
+		{80, "size of a blob with a short name", int(abi.EINVAL)},
+		{81, "size of a blob that is no name", int(abi.EINVAL)},
+		{82, "read of a blob without numbers", int(abi.EINVAL)},
+		{83, "read of too much of a blob", int(abi.E2BIG)},
+		{84, "read of a blob at a negative offset", int(abi.EINVAL)},
+		{85, "read of a blob that is not there", int(abi.ENOENT)},
+		{86, "partitions without JSON", int(abi.EINVAL)},
+		{87, "a long request", int(abi.E2BIG)},
+		{88, "size of a blob during start", int(abi.EDENIED)},
+
 		{60, "environment", 0},
 		{61, "arguments", 0},
 		{62, "preopened directory (EBADF)", 8},
@@ -96,8 +106,8 @@ func TestMisuseAnswers(t *testing.T) {
 		t.Run(strings.ReplaceAll(tt.what, " ", "-"), func(t *testing.T) {
 			out, host := run(t, tt.n)
 			result(strconv.Itoa(tt.want))(t, out, host)
-			if len(host.saved) != 0 || len(host.beats) != 0 {
-				t.Errorf("the host heard %v %v", host.saved, host.beats)
+			if len(host.saved) != 0 || len(host.beats) != 0 || len(host.calls) > 0 && tt.n != 85 {
+				t.Errorf("the host heard %v %v %v", host.saved, host.beats, host.calls)
 			}
 			if n := len(host.logs); n != 1 || host.logs[0] != "2 xyz" {
 				t.Errorf("log is %q, want what start logged", host.logs)

@@ -243,3 +243,6 @@ func (h *localHost) Log(level int, msg []byte) {
 	}
 	_, _ = io.WriteString(h.p.stderr, name+": "+endLine(string(msg)))
 }
+
+// Call implements runtime.Host.
+func (h *localHost) Call(context.Context, abi.Op, []byte) ([]byte, error) { return nil, runtime.ErrDenied }

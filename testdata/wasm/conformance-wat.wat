@@ -25,7 +25,8 @@
     "checkpoint      resume          log             stdout          "   ;; 1216 1232 1248 1264
     "stderr          clock           sleep           random          "   ;; 1280 1296 1312 1328
     "info            config          yield           again           "   ;; 1344 1360 1376 1392
-    "later           panic           exit            ")                  ;; 1408 1424 1440
+    "later           panic           exit            pieces          "   ;; 1408 1424 1440 1456
+    "blob-size       blob-read       partitions      ")                  ;; 1472 1488 1504
   (data (i32.const 2048) "{\"code\":\"unknown_case\",\"message\":\"unknown case\"}")       ;; 48 bytes
   (data (i32.const 2112) "{\"code\":\"with_details\",\"message\":\"see details\",\"details\":{\"k\":[1,2]}}") ;; 69
   (data (i32.const 2192) "{\"code\":\"later\",\"message\":\"later\"}")                     ;; 34
@@ -163,6 +164,27 @@
     (call $put (i32.const 17) (i32.const 2432) (i32.const 2))
     (local.get $outcome))
 
+  ;; pieces is sum, through reads of at most 4096 bytes. It asks for one byte more at the end, and hears that there is none.
+  (func $pieces (result i32)
+    (local $off i32) (local $n i32) (local $i i32) (local $sum i32)
+    (block $end
+      (loop $next
+        (local.set $n (call $read (i32.const 0) (i32.const 4096) (local.get $off) (i32.const 4096)))
+        (br_if $end (i32.eqz (local.get $n)))
+        (if (i32.lt_s (local.get $n) (i32.const 0)) (then unreachable))
+        (local.set $i (i32.const 0))
+        (loop $byte
+          (local.set $sum (i32.add (local.get $sum) (i32.load8_u (i32.add (i32.const 4096) (local.get $i)))))
+          (local.set $i (i32.add (local.get $i) (i32.const 1)))
+          (br_if $byte (i32.lt_u (local.get $i) (local.get $n))))
+        (local.set $off (i32.add (local.get $off) (local.get $n)))
+        (br $next)))
+    (call $put_number (i32.const 16) (i64.extend_i32_u (local.get $off)))
+    (i32.store8 (i32.const 40) (i32.const 32))
+    (call $put (i32.const 16) (i32.const 40) (i32.const 1))
+    (call $put_number (i32.const 16) (i64.extend_i32_u (local.get $sum)))
+    (i32.const 0))
+
   (func $beats (result i32)
     (local $i i64) (local $n i64) (local $bits i32) (local $p i32)
     (local.set $n (call $number))
@@ -183,9 +205,12 @@
     (loop $next
       (br_if $next (i32.eqz (i32.and (call $beat (i64.const 0) (i64.const 0)) (local.get $bits))))))
 
-  (func $save (param $p i32) (param $n i32) (result i32)
+  (func $save (param $p i32) (param $n i32) (result i32) (call $request (i32.const 1) (local.get $p) (local.get $n)))
+
+  ;; request calls the host; a negative status becomes an error with the code errno_N.
+  (func $request (param $op i32) (param $p i32) (param $n i32) (result i32)
     (local $status i32)
-    (local.set $status (call $call (i32.const 1) (local.get $p) (local.get $n)))
+    (local.set $status (call $call (local.get $op) (local.get $p) (local.get $n)))
     (if (i32.lt_s (local.get $status) (i32.const 0)) (then
       (call $put (i32.const 17) (i32.const 2448) (i32.const 15))
       (call $put_number (i32.const 17) (i64.extend_i32_u (i32.sub (i32.const 0) (local.get $status))))
@@ -234,6 +259,43 @@
     (if (i32.lt_s (call $call (i32.const 6) (i32.const 0) (i32.const 4)) (i32.const 0)) (then unreachable))
     (call $copy_channel (i32.const 3)))
 
+  (func $blob_size (result i32)
+    (if (i32.lt_s (call $request (i32.const 9) (global.get $arg) (global.get $arg_n)) (i32.const 0)) (then (return (i32.const 2))))
+    (drop (call $read (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 8)))
+    (call $put_number (i32.const 16) (i64.load (i32.const 0)))
+    (i32.const 0))
+
+  ;; word takes the number at the beginning of ARG, and the space behind it, off ARG.
+  (func $word (result i64)
+    (local $n i32) (local $rest i32) (local $v i64)
+    (local.set $n (call $space (global.get $arg) (global.get $arg_n)))
+    (local.set $rest (i32.sub (global.get $arg_n) (local.get $n)))
+    (global.set $arg_n (local.get $n))
+    (local.set $v (call $number))
+    (if (local.get $rest) (then
+      (local.set $rest (i32.sub (local.get $rest) (i32.const 1)))
+      (local.set $n (i32.add (local.get $n) (i32.const 1)))))
+    (global.set $arg (i32.add (global.get $arg) (local.get $n)))
+    (global.set $arg_n (local.get $rest))
+    (local.get $v))
+
+  ;; blob_read: ARG is "OFFSET N NAME"; the request is NAME, and the two numbers in 8 and 4 bytes behind it.
+  (func $blob_read (result i32)
+    (local $off i64) (local $n i64) (local $end i32)
+    (local.set $off (call $word))
+    (local.set $n (call $word))
+    (local.set $end (i32.add (global.get $arg) (global.get $arg_n)))
+    (call $room (i32.add (local.get $end) (i32.const 12)))
+    (i64.store (local.get $end) (local.get $off))
+    (i32.store (i32.add (local.get $end) (i32.const 8)) (i32.wrap_i64 (local.get $n)))
+    (if (i32.lt_s (call $request (i32.const 10) (global.get $arg) (i32.add (global.get $arg_n) (i32.const 12))) (i32.const 0))
+      (then (return (i32.const 2))))
+    (call $copy_channel (i32.const 3)))
+
+  (func $partitions (result i32)
+    (if (i32.lt_s (call $request (i32.const 8) (global.get $arg) (global.get $arg_n)) (i32.const 0)) (then (return (i32.const 2))))
+    (call $copy_channel (i32.const 3)))
+
   ;; next writes ARG as the next time, if there is one.
   (func $next
     (if (global.get $arg_n) (then (call $put (i32.const 20) (global.get $arg) (global.get $arg_n)))))
@@ -275,10 +337,20 @@
       (call $next) (call $put (i32.const 17) (i32.const 2192) (i32.const 34)) (return (i32.const 1))))
     (if (call $is (i32.const 1424)) (then (drop (call $print (i32.const 2))) unreachable))
     (if (call $is (i32.const 1440)) (then (call $proc_exit (i32.wrap_i64 (call $number))) unreachable))
+    (if (call $is (i32.const 1472)) (then (return (call $blob_size))))
+    (if (call $is (i32.const 1488)) (then (return (call $blob_read))))
+    (if (call $is (i32.const 1504)) (then (return (call $partitions))))
     (call $put (i32.const 17) (i32.const 2048) (i32.const 48))
     (i32.const 2))
 
+  ;; head says whether the params begin with "pieces": these are read in no other way.
+  (func $head (result i32)
+    (global.set $n (call $read (i32.const 0) (global.get $params) (i32.const 0) (i32.const 16)))
+    (global.set $name (call $space (global.get $params) (global.get $n)))
+    (call $is (i32.const 1456)))
+
   (func (export "taskrt_run") (param $behavior i32) (result i32)
+    (if (call $head) (then (return (call $pieces))))
     (global.set $n (call $len (i32.const 0)))
     (call $room (i32.add (global.get $params) (global.get $n)))
     (if (i32.ne (call $read (i32.const 0) (global.get $params) (i32.const 0) (global.get $n)) (global.get $n))

@@ -16,6 +16,7 @@
   (memory (export "memory") 1 3)
   (table $t (export "t") 4 funcref)
   (data (i32.const 256) "xyz")
+  (data (i32.const 512) "sha256:00000000000000000000000000000000000000000000000000000000000000ab")
 
   ;; What host functions answered while the module was instantiated and initialised.
   (global $start_len (mut i32) (i32.const 99))
@@ -25,6 +26,7 @@
   (global $start_signals (mut i32) (i32.const 99))
   (global $start_clock (mut i64) (i64.const 99))
   (global $start_call (mut i32) (i32.const 99))
+  (global $start_blob (mut i32) (i32.const 99))
   (global $init_write (mut i32) (i32.const 99))
 
   (func $start
@@ -35,6 +37,7 @@
     (global.set $start_signals (call $signals))
     (global.set $start_clock (call $clock (i32.const 0)))
     (global.set $start_call (call $call (i32.const 1) (i32.const 256) (i32.const 1)))
+    (global.set $start_blob (call $call (i32.const 9) (i32.const 512) (i32.const 71)))
     (call $log (i32.const 2) (i32.const 256) (i32.const 3)))
   (start $start)
   (func (export "_initialize")
@@ -110,6 +113,23 @@
       (call $log (i32.const -5) (i32.const 256) (i32.const 1))
       (call $log (i32.const 77) (i32.const 257) (i32.const 1))
       (return (i32.const 0))))
+
+    (if (i32.eq (local.get $case) (i32.const 80)) (then (return (call $call (i32.const 9) (i32.const 0) (i32.const 70)))))     ;; blob.size: not a name
+    (if (i32.eq (local.get $case) (i32.const 81)) (then (return (call $call (i32.const 9) (i32.const 0) (i32.const 71)))))
+    (if (i32.eq (local.get $case) (i32.const 82)) (then (return (call $call (i32.const 10) (i32.const 512) (i32.const 71)))))  ;; blob.read: no numbers
+    (if (i32.eq (local.get $case) (i32.const 83)) (then   ;; one byte too many
+      (i64.store (i32.const 583) (i64.const 0)) (i32.store (i32.const 591) (i32.const 1048577))
+      (return (call $call (i32.const 10) (i32.const 512) (i32.const 83)))))
+    (if (i32.eq (local.get $case) (i32.const 84)) (then   ;; an offset with the sign bit
+      (i64.store (i32.const 583) (i64.const -1)) (i32.store (i32.const 591) (i32.const 1))
+      (return (call $call (i32.const 10) (i32.const 512) (i32.const 83)))))
+    (if (i32.eq (local.get $case) (i32.const 85)) (then   ;; a right request, for what is not there
+      (i64.store (i32.const 583) (i64.const 0)) (i32.store (i32.const 591) (i32.const 1))
+      (return (call $call (i32.const 10) (i32.const 512) (i32.const 83)))))
+    (if (i32.eq (local.get $case) (i32.const 86)) (then (return (call $call (i32.const 8) (i32.const 0) (i32.const 65536)))))   ;; op.partitions: no JSON
+    (if (i32.eq (local.get $case) (i32.const 87)) (then   ;; a request of 64 KiB and a byte
+      (drop (memory.grow (i32.const 1))) (return (call $call (i32.const 8) (i32.const 0) (i32.const 65537)))))
+    (if (i32.eq (local.get $case) (i32.const 88)) (then (return (global.get $start_blob))))
 
     ;; what start and _initialize were told
     (if (i32.eq (local.get $case) (i32.const 50)) (then (return (global.get $start_len))))

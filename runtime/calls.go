@@ -1,0 +1,110 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/taskrt/taskrt/abi"
+)
+
+// maxPayload is the most that a call with op may bring; 0: this host does not know it.
+func (g *guest) maxPayload(op abi.Op) int64 {
+	switch op {
+	case abi.OpCheckpointSave:
+		return g.attempt.CheckpointBytes
+	case abi.OpRandom, abi.OpPartitions, abi.OpBlobSize, abi.OpBlobRead:
+		return abi.MaxRequest
+	}
+	return 0
+}
+
+// call is a request to the host that is known. The payload is a copy, unless it is too long.
+func (g *guest) call(op abi.Op, payload []byte) abi.Errno {
+	g.response = nil
+	if int64(len(payload)) > g.maxPayload(op) {
+		return abi.E2BIG
+	}
+	switch op {
+	case abi.OpCheckpointSave:
+		return g.saveCheckpoint(payload)
+	case abi.OpRandom:
+		return g.random(payload)
+	}
+	return g.ask(op, payload)
+}
+
+func (g *guest) random(payload []byte) abi.Errno {
+	if len(payload) != 4 {
+		return abi.EINVAL
+	}
+	n := uint32(payload[0]) | uint32(payload[1])<<8 | uint32(payload[2])<<16 | uint32(payload[3])<<24
+	if n > MaxRandom {
+		return abi.E2BIG
+	}
+	response := make([]byte, n)
+	if _, err := io.ReadFull(g.rand, response); err != nil {
+		panic(fmt.Errorf("read randomness: %w", err))
+	}
+	g.response = response
+	return abi.Errno(n)
+}
+
+func (g *guest) saveCheckpoint(data []byte) abi.Errno {
+	var err error
+	g.outside(func() { err = g.host.Checkpoint(g.ctx, data) })
+	if err != nil {
+		return errnoOf(err)
+	}
+	g.checkpoint = content{data: data}
+	g.response = []byte{}
+	return 0
+}
+
+// ask passes a request on to the host.
+func (g *guest) ask(op abi.Op, payload []byte) abi.Errno {
+	if err := checkRequest(op, payload); err != nil {
+		return errnoOf(err)
+	}
+	var response []byte
+	var err error
+	g.outside(func() { response, err = g.host.Call(g.ctx, op, payload) })
+	switch {
+	case err != nil:
+		return errnoOf(err)
+	case len(response) > abi.MaxResponse:
+		return abi.E2BIG
+	case response == nil:
+		response = []byte{}
+	}
+	g.response = response
+	return abi.Errno(len(response))
+}
+
+// outside does what takes the host's time: no heartbeat is expected meanwhile.
+func (g *guest) outside(f func()) {
+	g.inCall.Store(true)
+	f()
+	g.beaten()
+	g.inCall.Store(false)
+	g.alive()
+}
+
+// errnoOf is what a guest hears of an error of the Host.
+func errnoOf(err error) abi.Errno {
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		return abi.ECONFLICT
+	case errors.Is(err, ErrDenied):
+		return abi.EDENIED
+	case errors.Is(err, ErrInvalid):
+		return abi.EINVAL
+	case errors.Is(err, ErrTooBig):
+		return abi.E2BIG
+	case errors.Is(err, ErrNotFound):
+		return abi.ENOENT
+	case errors.Is(err, ErrUnsupported):
+		return abi.ENOSYS
+	}
+	return abi.EAGAIN
+}
