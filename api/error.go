@@ -16,7 +16,8 @@ type Error struct {
 	Limit   int64  `json:"limit,omitempty"`       // the limit that was passed
 	RetryMS int64  `json:"retry_after,omitempty"` // ms; sent as Retry-After too
 
-	Reasons []Reason `json:"reasons,omitempty"` // conflict: every reason (SPEC X1)
+	Reasons   []Reason   `json:"reasons,omitempty"`   // conflict: every reason (SPEC X1)
+	Operation *Operation `json:"operation,omitempty"` // operation_conflict: the one that runs (SPEC O2)
 }
 
 func (e *Error) Error() string {

@@ -9,7 +9,7 @@ var (
 	behaviorErrors  = []string{"namespace_not_found", CodeBehaviorNotFound}
 	submitErrors    = []string{
 		"namespace_not_found", "namespace_inactive", CodeBehaviorNotFound, "already_exists", "other_behavior", "cancelling",
-		"behavior_changed", CodeInvalidParams, CodeParamsSchema,
+		"behavior_changed", "reserved_id", "operation_task", CodeInvalidParams, CodeParamsSchema,
 	}
 )
 
@@ -60,7 +60,7 @@ func taskRoutes() []route {
 		},
 		{
 			method: del, path: "/v1/tasks/{id}", id: "removeTask", summary: "Delete the record; a running worker is told to halt.", serve: (*handler).removeTask,
-			query: []param{namespaceParam}, answers: []success{noContent}, errors: taskErrors,
+			query: []param{namespaceParam}, answers: []success{noContent}, errors: append([]string{"operation_task"}, taskErrors...),
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/cancel", id: "cancelTask", summary: "Ask that the task end as CANCELLED.", serve: (*handler).cancelTask,
@@ -79,7 +79,7 @@ func taskRoutes() []route {
 			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", serve: (*handler).retryTask,
 			summary: "Make a final task, or one that waits for its retry, due again; with a version: run by that one.",
 			query:   []param{namespaceParam}, body: asJSON(RetryRequest{}), bodyOptional: true,
-			answers: []success{ok(taskAnswer{})}, errors: append([]string{"not_final", "cancelling", CodeVersionNotFound, "behavior_changed"}, taskErrors...),
+			answers: []success{ok(taskAnswer{})}, errors: append([]string{"not_final", "cancelling", "operation_task", CodeVersionNotFound, "behavior_changed"}, taskErrors...),
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", serve: (*handler).resubmitTask,

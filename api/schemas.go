@@ -32,6 +32,7 @@ func newSchemas() *schemas {
 			reflect.TypeFor[Duration]():        durationSchema(),
 			reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 			reflect.TypeFor[json.RawMessage](): {},
+			reflect.TypeFor[Partitions]():      partitionsSchema(),
 		},
 	}
 }
@@ -42,6 +43,17 @@ func timeSchema() *jsonschema.Schema {
 
 func durationSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"30s", "1h30m0s"}}
+}
+
+// partitionsSchema: a number, or names.
+func partitionsSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "integer", Minimum: new(1.0), Maximum: new(float64(MaxPartitions))},
+		{
+			Type: "array", MinItems: new(1), MaxItems: new(MaxPartitions), UniqueItems: true,
+			Items: &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(MaxPartitionName)},
+		},
+	}}
 }
 
 // of returns the schema of a value's type: a reference to a component if it is a named struct. Objects of requests may

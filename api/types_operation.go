@@ -12,7 +12,7 @@ type StartOperationRequest struct {
 	Behavior   string            `json:"behavior"`
 	Target     string            `json:"target,omitempty"`
 	Object     string            `json:"object,omitempty"`
-	Partitions Partitions        `json:"partitions"`
+	Partitions Partitions        `json:"partitions"` // how many, or their names
 	Arg        json.RawMessage   `json:"arg,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 	Priority   *int              `json:"priority,omitempty"`
@@ -94,4 +94,9 @@ type PartitionsRequest struct {
 	Namespace, ID, Status string
 	Limit                 int
 	Cursor                string
+}
+
+// operationAnswer is {"operation": …}.
+type operationAnswer struct {
+	Operation *Operation `json:"operation"`
 }
