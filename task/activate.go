@@ -7,6 +7,10 @@ type Activate struct {
 	Namespace string      `cbor:"1,keyasint"`
 	Module    Module      `cbor:"2,keyasint"`
 	Behaviors []Activated `cbor:"3,keyasint"`
+
+	// Noted says that the proposer has noted the module's file as a blob: it is refused as blob_gone if that is not there.
+	// Logs from before there were records of blobs do not say so: the module brings the record of its file then.
+	Noted bool `cbor:"4,keyasint,omitempty"`
 }
 
 // Activated is one behavior of an Activate.
@@ -60,7 +64,7 @@ func (c *Activate) check(m *Machine) (Result, bool) {
 			return otherKind("the behavior " + name + " is external: delete it first"), false
 		}
 	}
-	return Result{}, true
+	return m.admitModule(c.Module.Digest, c.Noted)
 }
 
 // activate makes v the active version of b. A version that is known becomes the newest again, with the policy that its
@@ -101,8 +105,12 @@ func (m *Machine) putModule(x *Module) {
 	}
 	module := *x
 	m.sum += hashModule(&module)
+	known := m.modules[x.Digest] != nil
 	m.modules[x.Digest] = &module
 	m.counts.Modules++
+	if !known {
+		m.referModule(&module)
+	}
 }
 
 // dropModules forgets the modules that no kept version needs.
@@ -121,6 +129,7 @@ func (m *Machine) dropModules() {
 			m.sum -= hashModule(x)
 			m.counts.Modules--
 			delete(m.modules, digest)
+			m.releaseModule(x)
 		}
 	}
 }

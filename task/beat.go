@@ -28,6 +28,9 @@ func (c Beat) apply(m *Machine) Result {
 	if outdated(t, c.Seq) || renewal && !c.External {
 		return Result{Task: t}
 	}
+	if refusal, ok := c.admit(m); !ok {
+		return refusal
+	}
 	n, lease := *t, *t.Lease
 	n.Lease = &lease
 	if c.External {
@@ -49,4 +52,17 @@ func (c Beat) apply(m *Machine) Result {
 	}
 	m.put(r, &n)
 	return Result{Task: &n}
+}
+
+// admit refuses a report whose blobs are not stored, or that refers to some where it must not.
+func (c *Beat) admit(m *Machine) (Result, bool) {
+	if c.Progress != nil {
+		if refusal, ok := inline("progress", c.Progress); !ok {
+			return refusal, false
+		}
+	}
+	if c.Checkpoint != nil {
+		return m.admit("checkpoint", c.Checkpoint)
+	}
+	return Result{}, true
 }

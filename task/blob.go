@@ -11,25 +11,47 @@ type Blob struct {
 	Ready  bool   `cbor:"3,keyasint,omitempty"` // a majority has it: commands may refer to it
 	Noted  Time   `cbor:"4,keyasint"`           // its last PUT or reference
 
-	Refs int64 `cbor:"-"` // derived: how many records need it; filled in by Machine.Blob
+	Refs int64 `cbor:"-"` // derived: how many records need it; filled in by Machine.Blob and Blobs only
 }
 
-// NoteBlob is the first note of a blob, or the second with Ready. The second is refused as blob_gone if the record was
-// dropped in between: the file is put again then.
-type NoteBlob struct {
-	Digest string `cbor:"1,keyasint"`
-	Size   int64  `cbor:"2,keyasint"`
-	Ready  bool   `cbor:"3,keyasint,omitempty"`
+// ValidDigest reports whether s is the text of a digest: lower-case hex SHA-256.
+func ValidDigest(s string) bool {
+	_, ok := parseDigest(s)
+	return ok
 }
 
-// DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop: refused as a whole if the run's token is dead. A blob
-// that a record needs at this index, or whose last PUT or reference is not older than Before, is left alone. A digest
-// that the log does not know counts as dropped: the file is a leftover. Result.Count says how many were.
-type DropBlobs struct {
-	Token   uint64   `cbor:"1,keyasint"`
-	Before  Time     `cbor:"2,keyasint"`
-	Digests []string `cbor:"3,keyasint"`
+// Blob returns a blob with its references, or nil.
+func (m *Machine) Blob(digest string) *Blob {
+	if r := m.blobRow(digest); r != nil {
+		return r.view()
+	}
+	return nil
 }
 
-// MaxDrop bounds what one command of a maintenance run deletes.
-const MaxDrop = 1_000
+// BlobReady reports whether a command may refer to the digest. It allocates nothing.
+func (m *Machine) BlobReady(digest string) bool {
+	r := m.blobRow(digest)
+	return r != nil && r.ready
+}
+
+// Blobs yields blobs by digest with their references, those after the given one, all for "". What is not a digest is
+// taken for "".
+func (m *Machine) Blobs(after string) func(yield func(*Blob) bool) {
+	var from *digest
+	if d, ok := parseDigest(after); ok {
+		from = &d
+	}
+	return func(yield func(*Blob) bool) {
+		for r := range m.blobs.from(from) {
+			if !yield(r.view()) {
+				return
+			}
+		}
+	}
+}
+
+func (r *blobRow) view() *Blob {
+	view := r.blob()
+	view.Refs = r.refs
+	return view
+}

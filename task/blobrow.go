@@ -1,11 +1,98 @@
 package task
 
-// blobRow is what the machine holds for one blob.
-type blobRow struct {
-	blob *Blob
-	refs int64 // derived
+// What needs blobs (SPEC M3): params, result and checkpoint of every task, argument and result of every operation, and
+// every module. The counts are derived and exact: a blob whose count is 0 can go.
+
+// blobRow returns the row of a blob to be read, or nil.
+func (m *Machine) blobRow(s string) *blobRow {
+	if d, ok := parseDigest(s); ok {
+		return m.blobs.get(d)
+	}
+	return nil
 }
 
+// payloads are those of a task that may need blobs.
+func (t *Task) payloads() [3]*Payload { return [...]*Payload{&t.Params, &t.Result, &t.Checkpoint} }
+
+// payloads are those of an operation that may need blobs.
+func (o *Operation) payloads() [2]*Payload { return [...]*Payload{&o.Arg, &o.Result} }
+
 // enterBlobs and leaveBlobs count the references of r; enqueue and dequeue call them.
-func (m *Machine) enterBlobs(r *row) {}
-func (m *Machine) leaveBlobs(r *row) {}
+func (m *Machine) enterBlobs(r *row) { m.countBlobs(1, r.task.payloads()) }
+func (m *Machine) leaveBlobs(r *row) { m.countBlobs(-1, r.task.payloads()) }
+
+// countBlobs counts what the payloads need, by 1 when their record comes and by -1 when it goes.
+func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
+	for _, p := range payloads {
+		if p.Blobs != nil {
+			m.countPayload(by, p)
+		}
+	}
+}
+
+// countPayload counts what p needs. The rows are there: no command brings in a reference to another one, and none that
+// is needed is dropped.
+func (m *Machine) countPayload(by int64, p *Payload) {
+	for s := range p.Digests() {
+		d, _ := parseDigest(s)
+		m.blobs.edit(d).refs += by
+	}
+}
+
+// countArguments counts what an operation needs, by 1 when its record comes and by -1 when it goes.
+func (m *Machine) countArguments(by int64, o *Operation) {
+	for _, p := range o.payloads() {
+		m.countPayload(by, p)
+	}
+}
+
+// referTask notes the new references of a task's record that takes the place of prev, nil if there was none.
+func (m *Machine) referTask(prev, t *Task) {
+	none := Payload{}
+	for i, p := range t.payloads() {
+		if p.Blobs == nil {
+			continue
+		}
+		was := &none
+		if prev != nil {
+			was = prev.payloads()[i]
+		}
+		m.refer(was, p)
+	}
+}
+
+// refer notes the references of p, which takes the place of was in a record: a blob with a new reference is as young as
+// one that was just put. References are compared by what they say: all replicas see the same ones as new.
+func (m *Machine) refer(was, p *Payload) {
+	if p.Blobs == nil || p.sameBlobs(was) {
+		return
+	}
+	for s := range p.Digests() {
+		d, _ := parseDigest(s)
+		m.refresh(m.blobs.edit(d))
+	}
+}
+
+// refresh makes a blob as young as one that was just put.
+func (m *Machine) refresh(r *blobRow) {
+	m.sum -= hashBlob(r.blob())
+	r.noted = m.now
+	m.sum += hashBlob(r.blob())
+}
+
+// payloadSize returns what p counts in quotas: its bytes, and those of the blobs that it needs.
+func (m *Machine) payloadSize(p *Payload) int64 {
+	n := int64(len(p.Data))
+	for s := range p.Digests() {
+		n += m.blobSize(s)
+	}
+	return n
+}
+
+// blobSize returns the size of a blob, 0 if it is not there. It does not change while a record needs the blob.
+func (m *Machine) blobSize(s string) int64 {
+	if r := m.blobRow(s); r != nil {
+		return r.size
+	}
+	return 0
+}

@@ -11,8 +11,6 @@ func (c RemoveOperation) apply(m *Machine) Result    { return notBuilt() }
 func (c PutNamespace) apply(m *Machine) Result       { return notBuilt() }
 func (c SetNamespaceStatus) apply(m *Machine) Result { return notBuilt() }
 func (c ImportRecords) apply(m *Machine) Result      { return notBuilt() }
-func (c NoteBlob) apply(m *Machine) Result           { return notBuilt() }
-func (c DropBlobs) apply(m *Machine) Result          { return notBuilt() }
 func (c StartMaintenance) apply(m *Machine) Result   { return notBuilt() }
 func (c RecordRun) apply(m *Machine) Result          { return notBuilt() }
 func (c DropTasks) apply(m *Machine) Result          { return notBuilt() }
@@ -36,20 +34,6 @@ func (m *Machine) Operations(f OperationFilter) (operations []*Operation, next s
 func (m *Machine) OperationTasks(k Key, from int64, limit int, status Status) (tasks []*Task, next int64) {
 	return nil, -1
 }
-
-// Namespace returns a namespace with its usage, or nil. Namespaces returns all by name.
-func (m *Machine) Namespace(name string) *Namespace { return nil }
-func (m *Machine) Namespaces() []*Namespace         { return nil }
-
-// OverRate says whether a submit would be refused now for its namespace's submits_per_second, if the log's clock were at
-// at: a node asks before it proposes, so that what is refused does not fill the log.
-func (m *Machine) OverRate(namespace string, submits int64, at Time) bool { return false }
-
-// Blob returns a blob with its references, or nil.
-func (m *Machine) Blob(digest string) *Blob { return nil }
-
-// Blobs yields blobs by digest, those after the given one.
-func (m *Machine) Blobs(after string) func(yield func(*Blob) bool) { return func(func(*Blob) bool) {} }
 
 // MaintenanceRuns returns what is remembered of runs, the newest first.
 func (m *Machine) MaintenanceRuns() []*MaintenanceRun { return nil }

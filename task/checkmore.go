@@ -16,9 +16,7 @@ func (c *checker) more() {
 	for _, x := range m.instances { // order-free: as above
 		c.sum += hashInstance(x)
 	}
-	for _, b := range m.blobs { // order-free: as above
-		c.sum += hashBlob(b.blob)
-	}
+	c.blobs()
 	for _, r := range m.runs {
 		c.sum += hashRun(r)
 	}

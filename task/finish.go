@@ -31,6 +31,9 @@ func (c Finish) apply(m *Machine) Result {
 	if m.deadlinePassed(t) {
 		return c.late(m, r)
 	}
+	if refusal, ok := c.admit(m); !ok {
+		return refusal
+	}
 	var n *Task
 	switch {
 	case c.Error == nil:
@@ -44,6 +47,15 @@ func (c Finish) apply(m *Machine) Result {
 	m.resubmitted(n)
 	m.put(r, n)
 	return Result{Task: n}
+}
+
+// admit refuses an outcome whose blobs are not stored, or that refers to some where it must not. The run goes on, and its
+// worker puts them again.
+func (c *Finish) admit(m *Machine) (Result, bool) {
+	if c.Error != nil {
+		return inline("error.details", &c.Error.Details)
+	}
+	return m.admit("result", &c.Result)
 }
 
 // succeeded returns the record after a run that succeeded: due again if the run or the policy says so (SPEC R4). The

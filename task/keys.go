@@ -37,11 +37,15 @@ func (m *Machine) proposeKeyed(p *Proposal) Result {
 		m.enterClientKey(k)
 	}
 	r := m.run(p.Command)
-	if r.Code != BehaviorWasChanged { // nothing happened: the proposer validates again and sends the same number
+	if !passing(r.Code) {
 		m.rememberKeyed(k, o.Seq, r)
 	}
 	return r
 }
+
+// passing reports whether a refusal holds only for now, so that the same number is sent again: the proposer validates
+// again, or puts the blobs again, or its client tries again later.
+func passing(c Code) bool { return c == BehaviorWasChanged || c == BlobGone || c == QuotaExceeded }
 
 // KeptAnswer returns what a proposal under a client's key would be answered from memory: the kept answer, or the refusal of
 // another body. A request that was applied is answered by it although it would no longer be valid.

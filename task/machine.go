@@ -27,7 +27,7 @@ type Machine struct {
 	namespaces map[string]*namespaceRow
 	operations map[Key]*operationRow
 	instances  map[instanceName]*Instance
-	blobs      map[string]*blobRow
+	blobs      blobTable
 	runs       []*MaintenanceRun // oldest first
 
 	// Derived: rebuilt by Restore, verified by Check.
@@ -126,7 +126,6 @@ func NewMachine(options ...Option) *Machine {
 		namespaces: newNamespaces(),
 		operations: map[Key]*operationRow{},
 		instances:  map[instanceName]*Instance{},
-		blobs:      map[string]*blobRow{},
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
 		finals:     map[string]int64{},
@@ -223,6 +222,7 @@ func (m *Machine) add(b *behaviorRow, t *Task) {
 	m.rev++
 	t.Rev, t.CreatedRev = m.rev, m.rev
 	m.sum += m.hash(t)
+	m.referTask(nil, t)
 	r := &row{task: t, behavior: b}
 	m.store.add(r)
 	m.enqueue(r)
@@ -237,6 +237,7 @@ func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
 	prev := r.task
+	m.referTask(prev, t)
 	m.replace(r, t)
 	m.emit(Event{Kind: TaskChanged, Task: t, Prev: prev})
 	m.stepOperation(r)

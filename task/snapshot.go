@@ -98,7 +98,7 @@ type Frozen struct {
 	namespaces []*Namespace
 	operations []*Operation
 	instances  []*Instance
-	blobs      []*Blob
+	blobs      []*blobPage
 	runs       []*MaintenanceRun
 }
 
@@ -363,6 +363,10 @@ func (r *restorer) takeTask(t *Task) error {
 	if err := t.check(); err != nil {
 		return bad("%v", err)
 	}
+	payloads := t.payloads()
+	if err := r.known(t.Key(), payloads[:]...); err != nil {
+		return err
+	}
 	m.sum += hashTask(t)
 	t.Namespace, t.Behavior, t.Version = r.same(t.Namespace), r.same(t.Behavior), r.same(t.Version)
 	if l := t.Lease; l != nil {
@@ -397,7 +401,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"namespaces", r.namespaces, h.Namespaces},
 		{"operations", int64(len(m.operations)), h.Operations},
 		{"instances", int64(len(m.instances)), h.Instances},
-		{"blobs", int64(len(m.blobs)), h.Blobs},
+		{"blobs", int64(m.blobs.n), h.Blobs},
 		{"runs", int64(len(m.runs)), h.Runs},
 	} {
 		if c.have != c.want {
@@ -406,6 +410,9 @@ func (r *restorer) finish() (*Machine, error) {
 	}
 	if m.sum != h.Sum || m.digestSum() != h.Digest {
 		return nil, bad("the content does not have the digest that the head says, at index %d", h.Index)
+	}
+	if err := r.references(); err != nil {
+		return nil, err
 	}
 	for t := range m.store.from(0) {
 		if l := t.Lease; l != nil && !l.External() && m.sessions[l.Session] == nil {

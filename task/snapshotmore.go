@@ -21,17 +21,14 @@ func (m *Machine) freezeMore(f *Frozen) {
 	slices.SortFunc(f.instances, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(a.Target, b.Target))
 	})
-	for _, b := range m.blobs { // order-free: sorted below
-		f.blobs = append(f.blobs, b.blob)
-	}
-	slices.SortFunc(f.blobs, func(a, b *Blob) int { return cmp.Compare(a.Digest, b.Digest) })
+	f.blobs = m.blobs.freeze()
 	f.runs = slices.Clone(m.runs)
 	f.head.Namespaces, f.head.Operations = int64(len(f.namespaces)), int64(len(f.operations))
-	f.head.Instances, f.head.Blobs, f.head.Runs = int64(len(f.instances)), int64(len(f.blobs)), int64(len(f.runs))
+	f.head.Instances, f.head.Blobs, f.head.Runs = int64(len(f.instances)), int64(m.blobs.n), int64(len(f.runs))
 }
 
 func (f *Frozen) yieldMore(yield func(Record) bool) bool {
-	return yieldAll(f.operations, yield) && yieldAll(f.instances, yield) && yieldAll(f.blobs, yield) && yieldAll(f.runs, yield)
+	return yieldAll(f.operations, yield) && yieldAll(f.instances, yield) && f.yieldBlobs(yield) && yieldAll(f.runs, yield)
 }
 
 // begin is what the Head changes: namespaces come as records.
@@ -76,11 +73,7 @@ func (r *restorer) takeMore(record Record) error {
 		m.instances[k] = x
 		m.sum += hashInstance(x)
 	case *Blob:
-		if m.blobs[x.Digest] != nil {
-			return bad("blob %s twice", x.Digest)
-		}
-		m.blobs[x.Digest] = &blobRow{blob: x}
-		m.sum += hashBlob(x)
+		return r.takeBlob(x)
 	case *MaintenanceRun:
 		m.runs = append(m.runs, x)
 		m.sum += hashRun(x)

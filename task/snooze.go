@@ -22,6 +22,11 @@ func (c Snooze) apply(m *Machine) Result {
 	if outdated(r.task, c.Seq) {
 		return Result{Task: r.task}
 	}
+	if c.Checkpoint != nil {
+		if refusal, ok := m.admit("checkpoint", c.Checkpoint); !ok {
+			return refusal
+		}
+	}
 	at := min(c.At, MaxTime)
 	if at <= 0 {
 		at = later(m.now, snoozeDefault)

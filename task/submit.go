@@ -83,13 +83,17 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:
 		return nil, nil, behaviorChanged()
 	case r == nil:
-		return b, nil, Result{}
+		refusal, _ := m.admit("params", &c.Params)
+		return b, nil, refusal
 	case r.behavior != b:
 		return nil, nil, Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior", Task: r.task}
 	case c.IfExists == Fail:
 		return nil, nil, Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists", Task: r.task}
 	case c.IfExists == Resubmit && r.task.CancelCode != "":
 		return nil, nil, Result{Code: Cancelling, Message: "the task is being cancelled", Task: r.task}
+	case c.IfExists == Resubmit && c.HasParams: // the others only compare them
+		refusal, _ := m.admit("params", &c.Params)
+		return b, r, refusal
 	}
 	return b, r, Result{}
 }
@@ -107,8 +111,8 @@ func (c *Submit) check(m *Machine) (Result, bool) {
 		return invalid("if_exists", "unknown value"), false
 	case c.NotBefore < 0 || c.Delay < 0 || c.Deadline < 0:
 		return invalid("not_before", "a time or delay is negative"), false
-	case c.Params.Encoding > Bytes:
-		return invalid("params", "unknown encoding"), false
+	case c.Params.wrong() != "":
+		return invalid("params", c.Params.wrong()), false
 	case len(c.ConcurrencyKey) > maxConcurrencyKey:
 		return invalid("concurrency_key", "a concurrency key is at most 257 bytes"), false
 	case !sortedLabels(c.Labels):

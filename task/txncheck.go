@@ -87,8 +87,8 @@ func (u *TxnUpdate) check() (Result, bool) {
 		return invalid("not_before", "a time or delay is negative"), false
 	case u.Priority != nil && (*u.Priority < 0 || *u.Priority > 9):
 		return invalid("priority", "a priority is 0 to 9"), false
-	case u.Params != nil && u.Params.Encoding > Bytes:
-		return invalid("params", "unknown encoding"), false
+	case u.Params != nil && u.Params.wrong() != "":
+		return invalid("params", u.Params.wrong()), false
 	case len(u.ConcurrencyKey) > maxConcurrencyKey:
 		return invalid("concurrency_key", "a concurrency key is at most 257 bytes"), false
 	case !sortedLabels(u.Labels):
@@ -162,6 +162,11 @@ func (k *txnChecker) update(u *TxnUpdate) {
 	if b := r.behavior.behavior; u.Params != nil && u.BehaviorRev != 0 && (b == nil || b.Rev != u.BehaviorRev) {
 		k.refuse(behaviorChanged())
 	}
+	if u.Params != nil {
+		if refusal, ok := k.m.admit("params", u.Params); !ok {
+			k.refuse(refusal)
+		}
+	}
 }
 
 func (k *txnChecker) finish(c *Finish) {
@@ -171,6 +176,10 @@ func (k *txnChecker) finish(c *Finish) {
 	r, _ := k.m.reported(c.Key, c.Token, c.External)
 	if r == nil || k.m.deadlinePassed(r.task) && !outdated(r.task, c.Seq) {
 		k.because(ReasonChanged, c.Key.ID)
+		return
+	}
+	if refusal, ok := c.admit(k.m); !ok && !outdated(r.task, c.Seq) {
+		k.refuse(refusal)
 	}
 }
 

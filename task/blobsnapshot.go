@@ -1,0 +1,92 @@
+package task
+
+func (f *Frozen) yieldBlobs(yield func(Record) bool) bool {
+	for _, p := range f.blobs {
+		for i := range p.n {
+			if !yield(p.rows[i].blob()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// takeBlob is the restorer's part. Modules have been read before, tasks come after.
+func (r *restorer) takeBlob(x *Blob) error {
+	d, ok := parseDigest(x.Digest)
+	switch {
+	case !ok:
+		return bad("a blob with the digest %q", x.Digest)
+	case x.Size < 0:
+		return bad("blob %s has a negative size", x.Digest)
+	case r.m.blobs.get(d) != nil:
+		return bad("blob %s twice", x.Digest)
+	}
+	r.m.enterBlob(blobRow{digest: d, size: x.Size, noted: x.Noted, ready: x.Ready})
+	return nil
+}
+
+// known verifies that the blobs that the payloads of a record need are there.
+func (r *restorer) known(k Key, payloads ...*Payload) error {
+	for _, p := range payloads {
+		if p.Blobs == nil {
+			continue
+		}
+		if refusal, ok := r.m.admit("payload", p); !ok {
+			return bad("%s/%s: %s", k.Namespace, k.ID, refusal.Message)
+		}
+	}
+	return nil
+}
+
+// references counts what the operations need. Tasks are counted when they are entered.
+func (r *restorer) references() error {
+	for k, o := range r.m.operations { // order-free: counts commute, and any violation will do
+		payloads := o.operation.payloads()
+		if err := r.known(k, payloads[:]...); err != nil {
+			return err
+		}
+		r.m.countArguments(1, o.operation)
+	}
+	return nil
+}
+
+// blobs recounts references.
+func (c *checker) blobs() {
+	m, refs := c.m, map[string]int64{}
+	count := func(k Key, payloads ...*Payload) {
+		for _, p := range payloads {
+			c.expect(p.wrong() == "", "%s/%s: %s", k.Namespace, k.ID, p.wrong())
+			for s := range p.Digests() {
+				refs[s]++
+				r := m.blobRow(s)
+				c.expect(r != nil && r.ready, "M3: %s/%s needs the blob %s, which is not stored", k.Namespace, k.ID, s)
+				c.expect(r == nil || s != p.content() || r.size == p.Blobs.Size, "%s/%s: size of the blob %s", k.Namespace, k.ID, s)
+			}
+		}
+	}
+	for t := range m.store.from(0) {
+		payloads := t.payloads()
+		count(t.Key(), payloads[:]...)
+		c.expect(t.Progress.Blobs == nil && (t.Error == nil || t.Error.Details.Blobs == nil), "%s/%s: progress or details need a blob", t.Namespace, t.ID)
+	}
+	for k, o := range m.operations { // order-free: counts commute, and any violation will do
+		payloads := o.operation.payloads()
+		count(k, payloads[:]...)
+	}
+	for s := range m.modules { // order-free: counts commute
+		refs[s]++
+	}
+	n, last := 0, digest{}
+	for r := range m.blobs.from(nil) {
+		c.sum += hashBlob(r.blob())
+		c.expect(n == 0 || last.compare(r.digest) < 0, "blobs out of order at %s", r.digest)
+		c.expect(r.refs == refs[r.digest.String()], "M3: blob %s is needed %d times, recounted %d", r.digest, r.refs, refs[r.digest.String()])
+		c.expect(r.size >= 0 && r.noted <= m.now, "blob %s: size or time", r.digest)
+		n, last = n+1, r.digest
+	}
+	c.expect(n == m.blobs.n && len(m.blobs.pages) == len(m.blobs.firsts), "%d blobs, recounted %d", m.blobs.n, n)
+	for i, p := range m.blobs.pages {
+		c.expect(p.n > 0 && m.blobs.firsts[i] == p.rows[0].digest, "page %d of blobs is empty or misplaced", i)
+	}
+}

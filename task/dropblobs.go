@@ -1,0 +1,55 @@
+package task
+
+import "slices"
+
+// DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop: refused as a whole if the run's token is dead. A blob
+// that a record needs at this index, or whose last PUT or reference is not older than Before, is left alone. A digest
+// that the log does not know counts as dropped: the file is a leftover. Result.Count says how many were.
+type DropBlobs struct {
+	Token   uint64   `cbor:"1,keyasint"`
+	Before  Time     `cbor:"2,keyasint"`
+	Digests []string `cbor:"3,keyasint"`
+}
+
+// MaxDrop bounds what one command of a maintenance run deletes.
+const MaxDrop = 1_000
+
+func (c DropBlobs) apply(m *Machine) Result {
+	if !m.maintenanceRun(c.Token) {
+		return halt()
+	}
+	if len(c.Digests) > MaxDrop {
+		return invalid("digests", "a run deletes at most 1000 blobs at a time")
+	}
+	for _, s := range c.Digests {
+		if !ValidDigest(s) {
+			return invalid("digests", "a digest is 64 characters of 0-9 a-f")
+		}
+	}
+	var dropped []string
+	for _, s := range slices.Compact(slices.Sorted(slices.Values(c.Digests))) {
+		if m.dropBlob(s, c.Before) {
+			dropped = append(dropped, s)
+		}
+	}
+	if dropped != nil {
+		m.emit(Event{Kind: BlobsDropped, Digests: dropped})
+	}
+	return Result{Count: int64(len(dropped)), Changed: dropped != nil}
+}
+
+// dropBlob deletes the record of a blob that nobody needs and that is older than before, and reports whether its file may
+// go. The file of a module may have no record: logs are older than records of blobs.
+func (m *Machine) dropBlob(s string, before Time) bool {
+	d, _ := parseDigest(s)
+	r := m.blobs.get(d)
+	if r == nil {
+		return m.modules[s] == nil
+	}
+	if r.refs > 0 || r.noted >= before {
+		return false
+	}
+	m.sum -= hashBlob(r.blob())
+	m.blobs.remove(d)
+	return true
+}

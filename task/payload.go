@@ -1,0 +1,105 @@
+package task
+
+import "iter"
+
+// MaxNamed bounds the blobs that one Payload names besides the one that it is.
+const MaxNamed = 1_000
+
+// Digests yields the blobs that the payload needs: the one that it is, and those that it names.
+func (p *Payload) Digests() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		b := p.Blobs
+		if b == nil || b.Content != "" && !yield(b.Content) {
+			return
+		}
+		for _, s := range b.Named {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns how many bytes the payload has, wherever they are.
+func (p *Payload) Len() int64 {
+	if p.Blobs != nil && p.Blobs.Content != "" {
+		return p.Blobs.Size
+	}
+	return int64(len(p.Data))
+}
+
+// wrong says what is wrong with the shape of the payload, or "".
+func (p *Payload) wrong() string {
+	if p.Encoding > Bytes {
+		return "unknown encoding"
+	}
+	b := p.Blobs
+	switch {
+	case b == nil:
+		return ""
+	case b.Content == "" && (b.Size != 0 || len(b.Named) == 0 || len(p.Data) == 0):
+		return "a payload that is no blob and names none has no blobs"
+	case b.Content != "" && (!ValidDigest(b.Content) || b.Size < 0 || len(p.Data) > 0):
+		return "a payload that is a blob has its digest, its size and no data"
+	case p.Encoding == None:
+		return "a payload with blobs has an encoding"
+	case len(b.Named) > MaxNamed:
+		return "a payload names at most 1000 blobs"
+	}
+	for i, s := range b.Named {
+		if !ValidDigest(s) || i > 0 && b.Named[i-1] >= s {
+			return "the blobs that a payload names are digests, sorted, each once"
+		}
+	}
+	return ""
+}
+
+// sameBlobs reports whether both payloads need the same blobs for the same purpose.
+func (p *Payload) sameBlobs(q *Payload) bool {
+	a, b := p.Blobs, q.Blobs
+	if a == nil || b == nil || a == b {
+		return a == b
+	}
+	if a.Content != b.Content || len(a.Named) != len(b.Named) {
+		return false
+	}
+	for i := range a.Named {
+		if a.Named[i] != b.Named[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// admit returns the refusal of a command that brings p as the field of that name: its shape is wrong, or it needs a blob
+// that is not stored. The proposer puts the bytes again and proposes again (SPEC M3).
+func (m *Machine) admit(field string, p *Payload) (Result, bool) {
+	if what := p.wrong(); what != "" {
+		return invalid(field, what), false
+	}
+	for s := range p.Digests() {
+		r := m.blobRow(s)
+		switch {
+		case r == nil || !r.ready:
+			return blobGone(field, s), false
+		case s == p.content() && r.size != p.Blobs.Size:
+			return invalid(field, "the blob has another size"), false
+		}
+	}
+	return Result{}, true
+}
+
+// inline returns the refusal of a payload of the kinds that name no blobs: progress, and the details of errors.
+func inline(field string, p *Payload) (Result, bool) {
+	switch {
+	case p.Encoding > Bytes:
+		return invalid(field, "unknown encoding"), false
+	case p.Blobs != nil:
+		return invalid(field, "only params, results, checkpoints and arguments refer to blobs"), false
+	}
+	return Result{}, true
+}
+
+func blobGone(field, digest string) Result {
+	return Result{Code: BlobGone, Field: field, Message: "the blob sha256:" + digest + " is not stored"}
+}
