@@ -39,8 +39,8 @@ func (m *Machine) countPayload(by int64, p *Payload) {
 	}
 }
 
-// countArguments counts what an operation needs, by 1 when its record comes and by -1 when it goes.
-func (m *Machine) countArguments(by int64, o *Operation) {
+// countOperationBlobs counts what an operation needs, by 1 when its record comes and by -1 when it goes.
+func (m *Machine) countOperationBlobs(o *Operation, by int64) {
 	for _, p := range o.payloads() {
 		m.countPayload(by, p)
 	}
@@ -53,6 +53,18 @@ func (m *Machine) referTask(prev, t *Task) {
 		if p.Blobs == nil {
 			continue
 		}
+		was := &none
+		if prev != nil {
+			was = prev.payloads()[i]
+		}
+		m.refer(was, p)
+	}
+}
+
+// referOperation notes the new references of an operation's record that takes the place of prev, nil if there was none.
+func (m *Machine) referOperation(prev, o *Operation) {
+	none := Payload{}
+	for i, p := range o.payloads() {
 		was := &none
 		if prev != nil {
 			was = prev.payloads()[i]

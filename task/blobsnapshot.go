@@ -39,14 +39,13 @@ func (r *restorer) known(k Key, payloads ...*Payload) error {
 	return nil
 }
 
-// references counts what the operations need. Tasks are counted when they are entered.
+// references verifies what the operations need, before they are entered and counted.
 func (r *restorer) references() error {
-	for k, o := range r.m.operations { // order-free: counts commute, and any violation will do
+	for k, o := range r.m.operations { // order-free: any violation will do
 		payloads := o.operation.payloads()
 		if err := r.known(k, payloads[:]...); err != nil {
 			return err
 		}
-		r.m.countArguments(1, o.operation)
 	}
 	return nil
 }
