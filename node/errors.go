@@ -47,6 +47,9 @@ func resultError(r *task.Result) *api.Error {
 	}
 	e := api.NewError(string(r.Code), "%s", detail)
 	e.Field = r.Field
+	if r.Code == task.OperationConflict {
+		e.Operation = view{}.operation(r.Operation)
+	}
 	for _, why := range r.Reasons {
 		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
 	}

@@ -83,6 +83,18 @@ func (s *eventStream) Position() uint64 { return s.sub.Position() }
 // Close implements api.EventStream.
 func (s *eventStream) Close() { s.sub.Close() }
 
+// encoder makes the JSON of events; local shows it the state, for the params of an operation's tasks.
+func encoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
+	return func(c *watch.Change) []byte {
+		if c.Kind == watch.Task && c.Task.Role != task.RoleNone {
+			whole := *c
+			local(func(m *task.Machine) { whole.Task = withParams(m, c.Task) })
+			c = &whole
+		}
+		return encodeChange(c)
+	}
+}
+
 // encodeChange makes the JSON of an event. Estimates that age, such as when a lease can be lost, are not in it: it is
 // made once and told to whoever comes.
 func encodeChange(c *watch.Change) []byte {

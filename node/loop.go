@@ -285,7 +285,7 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
 				continue
 			}
-			a := stream.Assignment{Task: t, Policy: v.Policy, Module: stream.Module{Digest: v.Module}}
+			a := stream.Assignment{Task: withParams(m, t), Policy: v.Policy, Module: stream.Module{Digest: v.Module}}
 			if mod := m.Module(v.Module); mod != nil {
 				a.Module.Size = mod.Size
 			}

@@ -100,7 +100,7 @@ func (n *Node) start() error {
 		s := n.store.Subscribe(subscribeEntries)
 		return feed{C: s.C, lagged: s.Lagged, close: s.Close}
 	}
-	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: encodeChange})
+	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: encoder(n.store.Local)})
 	n.events = newDispatcher(subscribe, n.store.Local, n.forget, n.changes)
 	live := newLive(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
 	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)

@@ -27,7 +27,7 @@ func (v view) task(t *task.Task) *api.Task {
 		Parent: t.Parent, Partition: t.Partition, Labels: map[string]string{}, Priority: int(t.Priority),
 		Lease: v.lease(t), History: make([]api.Attempt, len(t.History)),
 	}
-	a.Params, a.ParamsBase64 = split(t.Params)
+	a.Params, a.ParamsBase64 = split(v.params(t))
 	a.Result, a.ResultBase64 = split(t.Result)
 	a.Progress, _ = split(t.Progress)
 	a.Checkpoint, a.CheckpointBase64 = split(t.Checkpoint)
@@ -51,6 +51,14 @@ func (v view) task(t *task.Task) *api.Task {
 		a.Labels[l.Name] = l.Value
 	}
 	return a
+}
+
+// params are the task's own, or composed of its operation's.
+func (v view) params(t *task.Task) task.Payload {
+	if v.m == nil {
+		return t.Params
+	}
+	return operationParams(v.m, t)
 }
 
 // recheckAfterMillis is how long after the end of a lease a look is worthwhile again: by then another worker runs the

@@ -16,7 +16,7 @@ type feed struct {
 	close  func()
 }
 
-// dispatcher hands this node's events to those who wait for a task (SPEC W1): one subscription for all of them, so
+// dispatcher hands this node's events to those who wait for a task (SPEC W1) or an operation: one subscription for all of them, so
 // that waiting costs nothing per change of other tasks. Whoever waits registers first and reads the state afterwards:
 // no change falls between the two. What changes reaches those who watch (SPEC W3) first: so a waiter finds in their
 // history whatever it was not dispatched itself.
@@ -29,6 +29,8 @@ type dispatcher struct {
 	mu      sync.Mutex
 	waiters map[task.Key]*waiter // the first of a list
 	count   int
+
+	operations operationWaits
 }
 
 const (
@@ -97,6 +99,7 @@ func gather(f feed, evs []task.Event) (all []task.Event, open bool) {
 }
 
 func (d *dispatcher) dispatch(e *task.Event) {
+	d.operations.dispatch(e)
 	if e.Task == nil || e.Kind != task.TaskChanged && e.Kind != task.TaskRemoved {
 		return
 	}
@@ -118,6 +121,7 @@ func (d *dispatcher) dispatch(e *task.Event) {
 
 // recheck shows the present state to everybody who waits: at a (re)subscription events may have been missed.
 func (d *dispatcher) recheck() {
+	d.operations.recheck(d.local)
 	var ws []*waiter
 	d.mu.Lock()
 	for _, w := range d.waiters {

@@ -60,7 +60,7 @@ func inDispatcher(t *testing.T, f func(d *dispatcher, s *script)) {
 		s := &script{}
 		m := task.NewMachine()
 		local := func(f func(*task.Machine)) { f(m) }
-		changes := watch.NewFeed(watch.Config{Local: local, Encode: encodeChange, Entries: 64})
+		changes := watch.NewFeed(watch.Config{Local: local, Encode: encoder(local), Entries: 64})
 		defer changes.Close()
 		d := newDispatcher(s.subscribe, local, nil, changes)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,215 @@
+package node
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// StartOperation implements api.Service (SPEC O1, O2).
+func (n *Node) StartOperation(ctx context.Context, r api.StartOperationRequest) (*api.Operation, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if r.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, api.NewError(api.CodeInternal, "draw an ID: %v", err)
+		}
+		r.ID = id.String()
+	}
+	cmd := task.StartOperation{
+		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior, Target: r.Target, Object: r.Object,
+		Partitions: r.Partitions.Count, Names: r.Partitions.Names, Labels: labelsOf(r.Labels), Priority: 4,
+		Arg: payloadOf(r.Arg, nil),
+	}
+	if r.Priority != nil {
+		cmd.Priority = int8(*r.Priority)
+	}
+	c := checks{n: n}
+	res, err := n.proposeValid(ctx, func() (task.Command, error) {
+		err := c.twice(ctx, func() error { return n.checkStart(&cmd) })
+		return cmd, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n.operationReply(&res), nil
+}
+
+// checkStart checks a start against the behavior that this node's state has: its limit of params bounds the argument, its
+// schema what a partition will get.
+func (n *Node) checkStart(cmd *task.StartOperation) error {
+	b, v, err := n.active(cmd.Namespace, cmd.Behavior)
+	if err != nil {
+		return err
+	}
+	if v.Policy.Operation == nil {
+		return api.FieldError(string(task.NotAnOperation), "behavior", "the manifest of %s does not say operation", b.Name)
+	}
+	if size, limit := int64(len(cmd.Arg.Data)), v.Policy.Limits.ParamsBytes; limit > 0 && size > limit {
+		return api.LimitError("arg", limit, "%d bytes, behavior %s takes at most %d", size, b.Name, limit)
+	}
+	o := task.Operation{ID: cmd.ID, Target: cmd.Target, Object: cmd.Object, Arg: cmd.Arg}
+	first := task.Task{Role: task.RolePartition, Partition: "0"}
+	if len(cmd.Names) > 0 {
+		first.Partition = cmd.Names[0]
+	}
+	if err := n.schemas.params(v.Policy.ParamsSchema, paramsFor(&o, &first)); err != nil {
+		return err
+	}
+	cmd.BehaviorRev = b.Rev
+	return nil
+}
+
+func (n *Node) operationReply(r *task.Result) (o *api.Operation) {
+	n.store.Local(func(m *task.Machine) { o = view{m}.operation(r.Operation) })
+	return o
+}
+
+// operationKey checks the two parts of an operation's name.
+func operationKey(namespace, id string) (task.Key, error) {
+	if err := api.CheckOperationID(id); err != nil {
+		return task.Key{}, err
+	}
+	if namespace == "" {
+		namespace = task.DefaultNamespace
+	}
+	return task.Key{Namespace: namespace, ID: id}, nil
+}
+
+func noOperation(m *task.Machine, key task.Key) error {
+	if !m.NamespaceExists(key.Namespace) {
+		return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", key.Namespace)
+	}
+	return api.NewError(string(task.OperationNotFound), "no operation %s", key.ID)
+}
+
+// Operation implements api.Service.
+func (n *Node) Operation(ctx context.Context, namespace, id string, o api.OperationGet) (*api.Operation, error) {
+	key, err := operationKey(namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if o.Wait > 0 {
+		return n.waitOperation(ctx, key, o)
+	}
+	var reply *api.Operation
+	missing := error(nil)
+	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
+		if reply = (view{m}).operation(m.Operation(key)); reply == nil {
+			missing = noOperation(m, key)
+		}
+	})
+	return reply, firstError(err, missing)
+}
+
+// Operations implements api.Service.
+func (n *Node) Operations(ctx context.Context, r api.OperationsRequest) (*api.OperationsReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if !task.ValidCursor(r.Cursor) {
+		return nil, api.FieldError(api.CodeInvalidField, "cursor", "is not one that a list returned")
+	}
+	f := task.OperationFilter{
+		Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Status: operationStatus(r.Status), Limit: r.Limit, Cursor: r.Cursor,
+	}
+	reply := &api.OperationsReply{Operations: []*api.Operation{}}
+	missing := error(nil)
+	err := n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
+		if !m.NamespaceExists(r.Namespace) {
+			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
+			return
+		}
+		page, next := m.Operations(f)
+		for _, o := range page {
+			reply.Operations = append(reply.Operations, view{m}.operation(o))
+		}
+		reply.Cursor = next
+	})
+	if err := firstError(err, missing); err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+func operationStatus(s string) task.OperationStatus {
+	for st := task.OperationRunning; st <= task.OperationFailure; st++ {
+		if st.String() == s {
+			return st
+		}
+	}
+	return 0
+}
+
+// Partitions implements api.Service. A page may have fewer tasks than its limit, or none, and a cursor all the same: of a
+// status that few have, no more partitions are looked at in one request than the machine allows.
+func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.ListReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	from, err := r.From()
+	if err != nil {
+		return nil, err
+	}
+	key := task.Key{Namespace: r.Namespace, ID: r.ID}
+	reply := &api.ListReply{Tasks: []*api.Task{}}
+	missing := error(nil)
+	err = n.read(ctx, readOptions{}, func(m *task.Machine) {
+		if m.Operation(key) == nil {
+			missing = noOperation(m, key)
+			return
+		}
+		tasks, next := m.OperationTasks(key, from, r.Limit, statuses(r.Status))
+		for _, t := range tasks {
+			reply.Tasks = append(reply.Tasks, view{m}.task(t))
+		}
+		if next >= 0 {
+			reply.Cursor = strconv.FormatInt(next, 10)
+		}
+	})
+	if err := firstError(err, missing); err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// CancelOperation implements api.Service (SPEC O3).
+func (n *Node) CancelOperation(ctx context.Context, namespace, id string) (*api.Operation, error) {
+	return n.changeOperation(ctx, namespace, id, func(k task.Key) task.Command { return task.CancelOperation{Key: k} })
+}
+
+// RetryOperation implements api.Service (SPEC O3).
+func (n *Node) RetryOperation(ctx context.Context, namespace, id string) (*api.Operation, error) {
+	return n.changeOperation(ctx, namespace, id, func(k task.Key) task.Command { return task.RetryOperation{Key: k} })
+}
+
+func (n *Node) changeOperation(ctx context.Context, namespace, id string, command func(task.Key) task.Command) (*api.Operation, error) {
+	key, err := operationKey(namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := n.proposeOne(ctx, command(key))
+	if err != nil {
+		return nil, err
+	}
+	return n.operationReply(&r), nil
+}
+
+// RemoveOperation implements api.Service (SPEC O6).
+func (n *Node) RemoveOperation(ctx context.Context, namespace, id string) error {
+	key, err := operationKey(namespace, id)
+	if err != nil {
+		return err
+	}
+	_, err = n.proposeOne(ctx, task.RemoveOperation{Key: key})
+	return err
+}

@@ -1,0 +1,54 @@
+package node
+
+import (
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// completionID is the ID of an operation's completion.
+func completionID(operation string) string { return operation + ":complete" }
+
+// operation converts a record. Results and events carry none of the counts, which the state has.
+func (v view) operation(o *task.Operation) *api.Operation {
+	if o == nil {
+		return nil
+	}
+	a := &api.Operation{
+		Namespace: o.Namespace, ID: o.ID, Behavior: o.Behavior, Version: o.Version,
+		Target: o.Target, Object: o.Object, Instance: o.Instance,
+		Status: o.Status.String(), Stopping: o.Stop != "" && o.Status == task.OperationRunning,
+		Partitions: o.Partitions, Counts: v.counts(o), Cleanups: api.OperationCleanups{Made: o.Cleanups, Dropped: o.Dropped},
+		Labels: map[string]string{}, Priority: int(o.Priority), Rev: o.Rev,
+		CreatedAt: api.TimeOf(int64(o.CreatedAt)), FinishedAt: timeOf(o.FinishedAt),
+	}
+	a.Arg, _ = split(o.Arg)
+	a.Result, a.ResultBase64 = split(o.Result)
+	if o.Error != nil {
+		a.Error = &api.TaskError{Code: o.Error.Code, Message: o.Error.Message, Retryable: o.Error.Retryable, Details: asJSON(o.Error.Details)}
+	}
+	if key := (task.Key{Namespace: o.Namespace, ID: completionID(o.ID)}); v.m != nil && v.m.Task(key) != nil {
+		a.Completion = key.ID
+	}
+	for _, l := range o.Labels {
+		a.Labels[l.Name] = l.Value
+	}
+	return a
+}
+
+// counts are those of the record, else those that the state has of the same operation, else those of one that has begun.
+func (v view) counts(o *task.Operation) api.OperationCounts {
+	if o.Counts == (task.OperationCounts{}) && v.m != nil {
+		if now := v.m.Operation(o.Key()); now != nil && now.CreatedRev == o.CreatedRev {
+			o = now
+		}
+	}
+	if o.Counts == (task.OperationCounts{}) {
+		return api.OperationCounts{Waiting: o.Partitions}
+	}
+	return countsOf(o)
+}
+
+func countsOf(o *task.Operation) api.OperationCounts {
+	c := o.Counts
+	return api.OperationCounts{Waiting: c.Waiting, Running: c.Running, Retrying: c.Retrying, Success: c.Success, Failure: c.Failure}
+}

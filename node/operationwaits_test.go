@@ -1,0 +1,123 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// TestOperationWaits: a wait ends with what comes after the state that it began with, whatever the order in which events
+// and that state arrive.
+func TestOperationWaits(t *testing.T) {
+	record := func(created, rev uint64, s task.OperationStatus) *task.Operation {
+		return &task.Operation{Namespace: "default", ID: "op1", CreatedRev: created, Rev: rev, Status: s}
+	}
+	const running, completing, success = task.OperationRunning, task.OperationCompleting, task.OperationSuccess
+	changed := func(o *task.Operation) task.Event { return task.Event{Kind: task.OperationChanged, Operation: o} }
+	removing := record(1, 9, running)
+	removing.Removing = true
+	for name, c := range map[string]struct {
+		until         string
+		before, after []task.Event // the start
+		start         *task.Operation
+		over          bool
+		rev           uint64 // of what ended it; 0: it was removed
+	}{
+		"final from the start": {start: record(1, 5, success), over: true, rev: 5},
+		"goes on":              {start: record(1, 5, running), after: []task.Event{changed(record(1, 6, completing))}},
+		"final":                {start: record(1, 5, running), after: []task.Event{changed(record(1, 6, completing)), changed(record(1, 7, success))}, over: true, rev: 7},
+		"final, then retried":  {start: record(1, 5, running), after: []task.Event{changed(record(1, 7, success)), changed(record(1, 8, running))}, over: true, rev: 7},
+		"completing":           {until: "completing", start: record(1, 5, running), after: []task.Event{changed(record(1, 6, completing))}, over: true, rev: 6},
+		"completing passed":    {until: "completing", start: record(1, 5, running), after: []task.Event{changed(record(1, 6, success))}, over: true, rev: 6},
+		"rev":                  {until: "rev:6", start: record(1, 5, running), after: []task.Event{changed(record(1, 6, running))}, over: true, rev: 6},
+		"rev not yet":          {until: "rev:7", start: record(1, 5, running), after: []task.Event{changed(record(1, 6, running))}},
+		"old event":            {before: []task.Event{changed(record(1, 4, success))}, start: record(1, 5, running)},
+		"old event late":       {start: record(1, 5, running), after: []task.Event{changed(record(1, 4, success))}},
+		"event before start":   {before: []task.Event{changed(record(1, 6, success))}, start: record(1, 5, running), over: true, rev: 6},
+		"removed":              {start: record(1, 5, running), after: []task.Event{changed(removing)}, over: true},
+		"the last of another":  {start: record(5, 5, running), after: []task.Event{{Kind: task.OperationRemoved, Operation: removing}}},
+		"made anew":            {start: record(1, 5, running), after: []task.Event{changed(record(8, 8, running))}, over: true},
+		"of another":           {start: record(1, 5, running), after: []task.Event{changed(&task.Operation{Namespace: "other", ID: "op1", CreatedRev: 1, Rev: 6, Status: success})}},
+	} {
+		until, err := api.ParseOperationUntil(c.until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ws operationWaits
+		w := ws.wait(c.start.Key(), until)
+		second := ws.wait(c.start.Key(), api.Until{Kind: "final"})
+		for i := range c.before {
+			ws.dispatch(&c.before[i])
+		}
+		w.start(c.start)
+		for i := range c.after {
+			ws.dispatch(&c.after[i])
+		}
+		last, over := w.outcome()
+		select {
+		case <-w.done:
+		default:
+			if over {
+				t.Errorf("%s: over, but nobody was told", name)
+			}
+		}
+		rev := uint64(0)
+		if last != nil {
+			rev = last.Rev
+		}
+		if over != c.over || rev != c.rev {
+			t.Errorf("%s: over %v with rev %d, want %v, %d", name, over, rev, c.over, c.rev)
+		}
+		w.stop()
+		if len(ws.waiters) != 1 {
+			t.Errorf("%s: the other waiter is gone", name)
+		}
+		second.stop()
+		if len(ws.waiters) != 0 {
+			t.Errorf("%s: %d keys are left", name, len(ws.waiters))
+		}
+	}
+}
+
+// TestOperationWaitsRecheck: after events were missed, the present state counts; that nothing is there counts only for who
+// has seen that something was.
+func TestOperationWaitsRecheck(t *testing.T) {
+	var ws operationWaits
+	key := task.Key{Namespace: "default", ID: "op1"}
+	begun, fresh := ws.wait(key, api.Until{Kind: "final"}), ws.wait(key, api.Until{Kind: "final"})
+	begun.start(&task.Operation{Namespace: "default", ID: "op1", CreatedRev: 1, Rev: 1, Status: task.OperationRunning})
+	m := task.NewMachine()
+	ws.recheck(func(f func(*task.Machine)) { f(m) })
+	if last, over := begun.outcome(); !over || last != nil {
+		t.Errorf("removed meanwhile: %v, %v", last, over)
+	}
+	if _, over := fresh.outcome(); over {
+		t.Error("who has not begun is told that it was removed")
+	}
+}
+
+func TestOperationParams(t *testing.T) {
+	o := &task.Operation{
+		Namespace: "default", ID: "op1", Target: "<t>", Object: "o", Partitions: 3, Arg: task.Payload{Encoding: task.JSON, Data: []byte(`{"a":"<b>"}`)},
+		Counts: task.OperationCounts{Success: 2, Failure: 1},
+	}
+	for _, c := range []struct {
+		task task.Task
+		want string
+	}{
+		{task.Task{ID: "op1:0", Role: task.RolePartition, Partition: "north"}, `{"operation":"op1","partition":"north","target":"<t>","object":"o","arg":{"a":"<b>"}}`},
+		{task.Task{ID: "op1:complete", Role: task.RoleCompletion}, `{"operation":"op1","success":false,"counts":{"waiting":0,"running":0,"retrying":0,"success":2,"failure":1},"target":"<t>","object":"o","arg":{"a":"<b>"}}`},
+		{task.Task{ID: "op1:cleanup:77", Role: task.RoleCleanup, Partition: "1"}, `{"operation":"op1","partition":"1","target":"<t>","object":"o","arg":{"a":"<b>"},"token":77}`},
+	} {
+		if got := paramsFor(o, &c.task); got.Encoding != task.JSON || string(got.Data) != c.want {
+			t.Errorf("%s: %s\nwant %s", c.task.ID, got.Data, c.want)
+		}
+	}
+	o.Counts = task.OperationCounts{Success: 3}
+	o.Arg = task.Payload{}
+	want := `{"operation":"op1","success":true,"counts":{"waiting":0,"running":0,"retrying":0,"success":3,"failure":0},"target":"<t>","object":"o","arg":null}`
+	if got := paramsFor(o, &task.Task{ID: "op1:complete", Role: task.RoleCompletion}); string(got.Data) != want {
+		t.Errorf("%s\nwant %s", got.Data, want)
+	}
+}
