@@ -176,6 +176,16 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{frozen: f.machine.Freeze(), applied: f.applied, upTo: f.grown, fsm: f}, nil
 }
 
+// freeze returns an immutable version of the machine to readers.
+func (f *fsm) freeze() (*task.Frozen, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped {
+		return nil, ErrStopped
+	}
+	return f.machine.Freeze(), nil
+}
+
 // Restore implements raft.FSM: the new machine is built aside and takes the place of the old one at the end.
 func (f *fsm) Restore(r io.ReadCloser) error {
 	defer r.Close()

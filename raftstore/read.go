@@ -28,6 +28,20 @@ func (s *Store) Read(ctx context.Context, fn func(*task.Machine)) error {
 	return nil
 }
 
+// Freeze returns the state of this node's machine, which then holds at least everything that any Propose or Read of the
+// cluster had seen when Freeze was called. It stays as it is while the machine goes on: what it holds that has changed
+// since is in memory twice until it is let go. Apply waits for as long as its tables are copied.
+func (s *Store) Freeze(ctx context.Context) (*task.Frozen, error) {
+	index, err := s.readIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.WaitIndex(ctx, index); err != nil {
+		return nil, err
+	}
+	return s.fsm.freeze()
+}
+
 // Local runs fn on this node's machine as it is: possibly stale.
 func (s *Store) Local(fn func(*task.Machine)) { s.fsm.read(fn) }
 

@@ -39,6 +39,8 @@ func commandSize(c task.Command) int {
 		return n
 	case task.StoreClaim:
 		return sizeBase + len(c.Namespace) + len(c.Group) + 9*len(c.Depends)
+	case task.ImportRecords:
+		return importSize(&c)
 	}
 	return 4 * sizeBase
 }
@@ -100,4 +102,46 @@ func txnSize(c *task.Txn) int {
 		n += sizeBase/2 + len(c.Deletes[i].ID)
 	}
 	return n
+}
+
+func importSize(c *task.ImportRecords) int {
+	n := sizeBase + len(c.Namespace)
+	for _, m := range c.Modules {
+		n += sizeBase + len(m.Digest) + len(m.Version) + len(m.Manifest)
+	}
+	for _, b := range c.Behaviors {
+		n += sizeBase + len(b.Name) + len(b.Active)
+		for i := range b.Versions {
+			n += sizeBase + len(b.Versions[i].Version) + len(b.Versions[i].Module) + policySize(&b.Versions[i].Policy)
+		}
+	}
+	for _, o := range c.Operations {
+		n += 4*sizeBase + len(o.ID) + len(o.Target) + len(o.Object) + payloadSize(&o.Arg, &o.Result) + errorSize(o.Error) + labelsSize(o.Labels)
+		for _, name := range o.Names {
+			n += 4 + len(name)
+		}
+	}
+	for _, t := range c.Tasks {
+		n += importedTask(t)
+	}
+	for _, r := range c.Records {
+		n += sizeBase + len(r.Group) + len(r.Data)
+	}
+	return n
+}
+
+func importedTask(t *task.Task) int {
+	n := 4*sizeBase + keySize(t.Key()) + len(t.Behavior) + len(t.Version) + len(t.Parent) + len(t.Partition) + len(t.ConcurrencyKey)
+	n += payloadSize(&t.Params, &t.Result, &t.Progress, &t.Checkpoint) + errorSize(t.Error) + labelsSize(t.Labels)
+	for i := range t.History {
+		n += sizeBase + len(t.History[i].Worker) + len(t.History[i].Node)
+	}
+	return n
+}
+
+func errorSize(e *task.Error) int {
+	if e == nil {
+		return 0
+	}
+	return len(e.Code) + len(e.Message) + payloadSize(&e.Details)
 }

@@ -35,16 +35,19 @@ func (c Activate) apply(m *Machine) Result {
 		changed = true
 	}
 	if changed {
-		m.putModule(&c.Module)
+		if !Native(c.Module.Digest) {
+			m.putModule(&c.Module)
+		}
 		m.dropModules()
 	}
 	return Result{Changed: changed}
 }
 
 func (c *Activate) check(m *Machine) (Result, bool) {
+	if r, ok := m.writable(c.Namespace); !ok {
+		return r, false
+	}
 	switch {
-	case !m.NamespaceExists(c.Namespace):
-		return noNamespace(), false
 	case c.Module.Digest == "" || c.Module.Version == "":
 		return invalid("module", "a module has a digest and a version"), false
 	case len(c.Behaviors) == 0:
@@ -90,7 +93,7 @@ func (m *Machine) activate(b *behaviorRow, v Version) {
 func (b *behaviorRow) kept(versions []Version, n int) []Version {
 	kept, surplus := versions[:0], len(versions)-n
 	for i, v := range versions {
-		if i >= surplus || b.pins[v.Version] > 0 {
+		if i >= surplus || b.pins[v.Version] > 0 || b.held[v.Version] > 0 {
 			kept = append(kept, v)
 		}
 	}

@@ -8,8 +8,8 @@ type ActivateVersion struct {
 }
 
 func (c ActivateVersion) apply(m *Machine) Result {
-	if !m.NamespaceExists(c.Namespace) {
-		return noNamespace()
+	if r, ok := m.writable(c.Namespace); !ok {
+		return r
 	}
 	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
 	old := b.live()

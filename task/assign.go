@@ -94,6 +94,9 @@ func notEligible() Result { return refuse(NotEligible, "the task is gone, has ch
 func (m *Machine) permit(r *row) (*Version, Result) {
 	b := r.behavior
 	v := m.version(b, r.task.Version)
+	if refusal, ok := m.accepting(b.namespace); !ok {
+		return nil, refusal
+	}
 	switch {
 	case b.behavior != nil && b.behavior.Paused && !b.behavior.Deleted:
 		return nil, refuse(BehaviorPaused, "the behavior is paused")

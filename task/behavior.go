@@ -79,7 +79,7 @@ func DefaultPolicy() Policy {
 		Retry:      Retry{MaxAttempts: 1, InitialInterval: second, MultiplierThousandth: 2000, MaxInterval: hour, JitterPercent: 10},
 		RunTimeout: hour, CancelGrace: 5 * second, MaxLost: 10,
 		KeepSuccess: 3 * day, KeepFailure: 14 * day,
-		Limits: Limits{MemoryBytes: 64 << 20, ParamsBytes: 64 << 10, ResultBytes: 64 << 10, CheckpointBytes: 64 << 10, LogBytes: 64 << 10},
+		Limits: Limits{MemoryBytes: 64 << 20, ParamsBytes: 16 << 20, ResultBytes: 16 << 20, CheckpointBytes: 16 << 20, LogBytes: 64 << 10},
 	}
 }
 

@@ -15,6 +15,8 @@ func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 	old := b.live()
 	if b.behavior != nil {
 		m.sum -= hashBehavior(b.behavior)
+	} else {
+		b.space.usage.Behaviors++
 	}
 	m.rev++
 	next.Namespace, next.Name, next.Rev = b.namespace, b.name, m.rev
@@ -33,19 +35,28 @@ func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 // forgetBehavior forgets a deleted behavior when no task of it is left: whoever creates and deletes names must not fill the
 // memory (SPEC B8). A behavior of that name is a new one then.
 func (m *Machine) forgetBehavior(b *behaviorRow) {
-	if b.behavior == nil || !b.behavior.Deleted || b.tasks() > 0 {
+	if b.behavior == nil || !b.behavior.Deleted || b.needed() {
 		return
 	}
 	versions := len(b.behavior.Versions)
 	m.sum -= hashBehavior(b.behavior)
 	b.behavior = nil
-	delete(m.behaviors, b.behaviorName)
-	i := slices.Index(m.byName, b)
-	m.byName = slices.Concat(m.byName[:i], m.byName[i+1:]) // a new list: a Tick that removes tasks is walking the old one
+	b.space.usage.Behaviors--
+	m.forgetRow(b)
 	if versions > 0 {
 		m.dropModules()
 	}
 }
+
+// forgetRow forgets a name that has no record.
+func (m *Machine) forgetRow(b *behaviorRow) {
+	delete(m.behaviors, b.behaviorName)
+	i := slices.Index(m.byName, b)
+	m.byName = slices.Concat(m.byName[:i], m.byName[i+1:]) // a new list: who removes tasks is walking the old one
+}
+
+// needed reports whether something is there that the record of b must stay for.
+func (b *behaviorRow) needed() bool { return b.tasks() > 0 || len(b.held) > 0 }
 
 // tasks returns how many tasks of b there are.
 func (b *behaviorRow) tasks() int64 {

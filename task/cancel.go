@@ -8,7 +8,7 @@ type Cancel struct {
 func (c Cancel) apply(m *Machine) Result {
 	r := m.store.get(c.Key)
 	if r == nil {
-		return noTask()
+		return m.missing(c.Key)
 	}
 	t := r.task
 	switch {

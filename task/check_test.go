@@ -7,7 +7,7 @@ func TestCheckSees(t *testing.T) {
 	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
 	for name, damage := range map[string]func(m *Machine){
 		"count":           func(m *Machine) { m.counts.Running++ },
-		"finals":          func(m *Machine) { m.finals[DefaultNamespace]-- },
+		"finals":          func(m *Machine) { m.namespaces[DefaultNamespace].finals-- },
 		"sum":             func(m *Machine) { m.sum++ },
 		"pins":            func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].pins["v"]++ },
 		"lane lost":       func(m *Machine) { m.lanes = nil },

@@ -14,7 +14,6 @@ func (c *checker) queue(r *row) {
 		want, key, tie = &m.overruns, int64(m.overrunAt(r)), t.Lease.Token
 	case t.Final():
 		want, key = b.finalQueue(t.Status), int64(t.FinishedAt)
-		c.finals[t.Namespace]++
 	case t.NotBefore <= m.now:
 		want = &b.due
 	}

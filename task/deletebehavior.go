@@ -6,14 +6,14 @@ import "slices"
 type DeleteBehavior struct {
 	Namespace string `cbor:"1,keyasint"`
 	Name      string `cbor:"2,keyasint"`
-	Purge     bool   `cbor:"3,keyasint,omitempty"` // Ticks remove its waiting and final tasks
+	Purge     bool   `cbor:"3,keyasint,omitempty"` // maintenance removes its waiting and final tasks
 }
 
 // apply keeps the record for the running tasks, which finish by their version's policy, and for those that are pinned.
 // It goes with the last task. Deleting again is refused, but for a purge of what was deleted without one.
 func (c DeleteBehavior) apply(m *Machine) Result {
-	if !m.NamespaceExists(c.Namespace) {
-		return noNamespace()
+	if r, ok := m.writable(c.Namespace); !ok {
+		return r
 	}
 	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
 	if b == nil || b.behavior == nil || b.behavior.Deleted && (b.behavior.Purge || !c.Purge) {

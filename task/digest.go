@@ -24,6 +24,7 @@ const (
 	hashedInstance
 	hashedBlob
 	hashedRun
+	hashedOperationState
 )
 
 func (h *hasher) payload(p Payload) {

@@ -27,7 +27,11 @@ func hashNamespace(n *Namespace) uint64 {
 	return h.sum()
 }
 
-func hashOperation(o *Operation) uint64 {
+// hashOperation hashes every field of o in two parts: those that never change are not hashed again.
+func hashOperation(o *Operation) uint64 { return hashOperationStart(o) + hashOperationState(o) }
+
+// hashOperationStart hashes what an operation begins with and keeps. The names of its partitions may be a hundred thousand.
+func hashOperationStart(o *Operation) uint64 {
 	h := newHasher(hashedOperation)
 	h.str(o.Namespace)
 	h.str(o.ID)
@@ -36,28 +40,35 @@ func hashOperation(o *Operation) uint64 {
 	h.str(o.Target)
 	h.str(o.Object)
 	h.int(o.Instance)
-	h.word(uint64(o.Status))
 	h.operationPolicy(&o.Policy)
 	h.payload(o.Arg)
 	h.int(o.Partitions)
 	h.strs(o.Names)
-	h.int(o.Made)
-	h.str(o.Stop)
-	h.payload(o.Result)
-	h.error(o.Error)
 	h.word(uint64(len(o.Labels)))
 	for i := range o.Labels {
 		h.str(o.Labels[i].Name)
 		h.str(o.Labels[i].Value)
 	}
 	h.int(int64(o.Priority))
+	h.word(o.CreatedRev)
+	h.int(int64(o.CreatedAt))
+	return h.sum()
+}
+
+func hashOperationState(o *Operation) uint64 {
+	h := newHasher(hashedOperationState)
+	h.word(o.CreatedRev)
+	h.word(uint64(o.Status))
+	h.int(o.Made)
+	h.str(o.Stop)
+	h.payload(o.Result)
+	h.error(o.Error)
 	h.bool(o.Removing)
 	h.int(o.Dropped)
 	h.int(o.Cleanups)
 	h.word(o.Rev)
-	h.word(o.CreatedRev)
-	h.int(int64(o.CreatedAt))
 	h.int(int64(o.FinishedAt))
+	h.word(o.RetryRev)
 	return h.sum()
 }
 
@@ -106,5 +117,6 @@ func hashRun(r *MaintenanceRun) uint64 {
 	h.int(r.Filter.Hashes)
 	h.int(r.Filter.PPB)
 	h.str(r.Ended)
+	h.int(r.By)
 	return h.sum()
 }

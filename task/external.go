@@ -33,6 +33,7 @@ func (m *Machine) enterLease(r *row) {
 	r.behavior.running++
 	r.queue = &m.overruns
 	m.overruns.push(int64(m.overrunAt(r)), l.Token, &r.pos, r)
+	m.enterDoomed(r)
 	if !l.External() {
 		m.sessions[l.Session].take(r)
 		return
@@ -51,6 +52,7 @@ func (m *Machine) leaveLease(r *row) {
 	l := t.Lease
 	r.behavior.running--
 	m.overruns.remove(&r.pos)
+	m.leaveDoomed(r)
 	if !l.External() {
 		m.sessions[l.Session].release(r)
 		return

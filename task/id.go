@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"strings"
 )
 
 // ValidID reports whether id can name a task: 3..128 characters of [A-Za-z0-9._:-] (SPEC I1).
@@ -13,6 +14,14 @@ func ValidID(id string) bool {
 			c == '.' || c == '_' || c == ':' || c == '-'
 	})
 }
+
+// ValidOperationID reports whether id can name an operation: 3..100 characters of [A-Za-z0-9._-]. Without ":" no other
+// operation's tasks begin with it, and its own fit into the length of a task's ID.
+func ValidOperationID(id string) bool {
+	return len(id) <= maxOperationID && ValidID(id) && strings.IndexByte(id, ':') < 0
+}
+
+const maxOperationID = 100
 
 // ValidBehaviorName reports whether name can name a behavior: 3..128 characters of [a-z0-9._-] (SPEC B1).
 func ValidBehaviorName(name string) bool {

@@ -8,13 +8,13 @@ import "math"
 
 // allowance is what the active version of a behavior, and its operator, allow now.
 type allowance struct {
-	open       bool  // there is an active version, and no pause (SPEC L10, B8)
+	open       bool  // there is an active version, no pause, and the namespace is ACTIVE (SPEC L10, B8, N1)
 	concurrent int64 // 0: no limit
 	perKey     int64 // 0: no limit
 	strict     bool
 }
 
-// allowance returns what is allowed for b now. It depends on the record alone.
+// allowance returns what is allowed for b now. It depends on its record and its namespace's alone.
 func (b *behaviorRow) allowance() allowance {
 	if b.behavior == nil || b.behavior.Deleted {
 		return allowance{}
@@ -23,7 +23,7 @@ func (b *behaviorRow) allowance() allowance {
 	if !ok {
 		return allowance{}
 	}
-	a := allowance{open: !b.behavior.Paused, concurrent: max(v.Policy.MaxConcurrent, 0), perKey: max(v.Policy.MaxPerKey, 0)}
+	a := allowance{open: !b.behavior.Paused && b.space.space.Status == NamespaceIsActive, concurrent: max(v.Policy.MaxConcurrent, 0), perKey: max(v.Policy.MaxPerKey, 0)}
 	a.strict = v.Policy.KeyStrict && a.perKey > 0
 	return a
 }
@@ -180,7 +180,8 @@ func (m *Machine) spare(r *row) int64 {
 	return others - int64(k.others.promoted.len())
 }
 
-// policyChanged must follow every change of a behavior's record: another active version, a pause, a deletion. When the
+// policyChanged must follow every change of a behavior's record, and of its namespace's status: another active version, a
+// pause, a deletion. When the
 // limit per key is another one, the behavior's queues are made anew, at a cost that grows with its waiting tasks and all
 // running ones.
 func (m *Machine) policyChanged(b *behaviorRow) {

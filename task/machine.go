@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/taskrt/taskrt/task/records"
@@ -43,14 +44,17 @@ type Machine struct {
 	keyExpiries heap[*clientKey] // by when they are forgotten
 	keyBytes    int64            // of the answers kept under keys
 
-	finals map[string]int64 // final tasks per namespace
-	counts Counts
+	crowded []*namespaceRow // with more final tasks than Limit.Finals, by name
+	doomed  heap[*row]      // RUNNING tasks of namespaces in PURGING that are not being cancelled yet; by token
+	counts  Counts
+	fanout  operationIndex
 
 	// Scratch of one Apply.
 	hashed     *Task // the task written last and its hash: its answer's hash needs it again
 	hashedSum  uint64
 	events     []Event
-	tickChange bool // something happened that a Tick is for
+	tickChange bool  // something happened that a Tick is for
+	steps      int64 // of the work of operations, left in this entry
 }
 
 // state is what a snapshot's Head carries: the scalars of the machine.
@@ -70,22 +74,26 @@ type state struct {
 // Limit bounds what the machine keeps. It is part of the state: it travels in snapshots, so that all replicas of a
 // cluster have the same, whatever their builds say.
 type Limit struct {
-	Finals       int64 `cbor:"1,keyasint"` // final tasks per namespace (SPEC T9)
-	Sweep        int64 `cbor:"2,keyasint"` // tasks that one Tick removes at most; the next Tick goes on
-	Processes    int64 `cbor:"3,keyasint"` // proposing processes whose answers are kept (SPEC H4)
-	Answers      int64 `cbor:"4,keyasint"` // answers kept per process
-	AnswerBytes  int64 `cbor:"5,keyasint"` // payload bytes of them per process
-	ProcessIdle  int64 `cbor:"6,keyasint"` // lease_now milliseconds after which an idle process is forgotten
-	StrikesATick int64 `cbor:"7,keyasint"` // deadlines that one Tick lets strike at most
-	Keys         int64 `cbor:"8,keyasint"` // idempotency keys that are remembered (SPEC H4)
-	KeyBytes     int64 `cbor:"9,keyasint"` // of all answers under them; the last one admitted may pass it
+	Finals       int64 `cbor:"1,keyasint"`            // final tasks per namespace (SPEC T9)
+	Sweep        int64 `cbor:"2,keyasint"`            // tasks that one Tick removes at most; the next Tick goes on
+	Processes    int64 `cbor:"3,keyasint"`            // proposing processes whose answers are kept (SPEC H4)
+	Answers      int64 `cbor:"4,keyasint"`            // answers kept per process
+	AnswerBytes  int64 `cbor:"5,keyasint"`            // payload bytes of them per process
+	ProcessIdle  int64 `cbor:"6,keyasint"`            // lease_now milliseconds after which an idle process is forgotten
+	StrikesATick int64 `cbor:"7,keyasint"`            // deadlines that one Tick lets strike at most
+	Keys         int64 `cbor:"8,keyasint"`            // idempotency keys that are remembered (SPEC H4)
+	KeyBytes     int64 `cbor:"9,keyasint"`            // of all answers under them; the last one admitted may pass it
+	Namespaces   int64 `cbor:"10,keyasint,omitempty"` // PURGED ones included that are not forgotten yet
+	Steps        int64 `cbor:"11,keyasint,omitempty"` // tasks of operations that one entry makes, cancels, retries or removes at most (SPEC O1)
+	Cleanups     int64 `cbor:"12,keyasint,omitempty"` // cleanups that are bound to one session (SPEC O3)
 }
 
 // DefaultLimit returns the limits of a new cluster.
 func DefaultLimit() Limit {
 	return Limit{
 		Finals: 1_000_000, Sweep: 1_000, Processes: 1_024, Answers: 8_192, AnswerBytes: 32 << 20,
-		ProcessIdle: 3_600_000, StrikesATick: 10_000, Keys: 200_000, KeyBytes: 128 << 20,
+		ProcessIdle: 3_600_000, StrikesATick: 10_000, Keys: 200_000, KeyBytes: 128 << 20, Namespaces: 10_000,
+		Steps: 2_000, Cleanups: 1_000,
 	}
 }
 
@@ -106,9 +114,15 @@ func WithLimit(l Limit) Option {
 
 func (l *Limit) fields() []*int64 {
 	return []*int64{
-		&l.Finals, &l.Sweep, &l.Processes, &l.Answers, &l.AnswerBytes, &l.ProcessIdle, &l.StrikesATick, &l.Keys, &l.KeyBytes,
+		&l.Finals, &l.Sweep, &l.Processes, &l.Answers, &l.AnswerBytes, &l.ProcessIdle, &l.StrikesATick, &l.Keys, &l.KeyBytes, &l.Namespaces,
+		&l.Steps, &l.Cleanups,
 	}
 }
+
+// steps returns Steps, also of a state that began when there was no such limit; cleanups does so of Cleanups.
+func (l *Limit) steps() int64 { return cmp.Or(l.Steps, 2_000) }
+
+func (l *Limit) cleanups() int64 { return cmp.Or(l.Cleanups, 1_000) }
 
 // NewMachine returns the state before the first log entry.
 func NewMachine(options ...Option) *Machine {
@@ -128,7 +142,6 @@ func NewMachine(options ...Option) *Machine {
 		instances:  map[instanceName]*Instance{},
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
-		finals:     map[string]int64{},
 	}
 	m.limits = DefaultLimit()
 	for _, o := range options {
@@ -149,7 +162,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		panic(fmt.Sprintf("task: entry %d of term %d after entry %d of term %d", h.Index, h.Term, m.index, m.term))
 	}
 	m.before = m.digestSum()
-	m.tickChange = false
+	m.tickChange, m.steps = false, m.limits.steps()
 	m.index = h.Index
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
 	if h.Term != m.term {
@@ -228,7 +241,7 @@ func (m *Machine) add(b *behaviorRow, t *Task) {
 	m.enqueue(r)
 	m.settle(b, r.key)
 	m.emit(Event{Kind: TaskChanged, Task: t})
-	m.stepOperation(r)
+	m.stepOperation(r, nil)
 }
 
 // put replaces the record of r by t. What is taken from the sum is the hash of what is in memory now: a record damaged
@@ -237,10 +250,11 @@ func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
 	prev := r.task
+	m.followRun(prev, t)
 	m.referTask(prev, t)
 	m.replace(r, t)
 	m.emit(Event{Kind: TaskChanged, Task: t, Prev: prev})
-	m.stepOperation(r)
+	m.stepOperation(r, prev)
 }
 
 // replace is put without a rev and an event, for the one change of a record that is none to those who watch it: an
@@ -262,6 +276,7 @@ func (m *Machine) replace(r *row, t *Task) {
 // has seen everything (SPEC W3).
 func (m *Machine) drop(r *row) {
 	m.rev++
+	m.followRun(r.task, nil)
 	m.sum -= hashTask(r.task)
 	key := r.key
 	m.dequeue(r)

@@ -1,7 +1,181 @@
 package task
 
+import (
+	"slices"
+	"strings"
+)
+
+// Records of runs (SPEC M4). Each begins when its run is leased and ends when its lease does, whatever the run itself says in
+// between: no run is without a record, and none that is over looks as if it went on.
+
+// MaintenanceRun is what is remembered of a run (SPEC M4). Values are immutable.
+type MaintenanceRun struct {
+	Run        int64         `cbor:"1,keyasint"` // the attempt
+	Token      uint64        `cbor:"2,keyasint"`
+	Worker     string        `cbor:"3,keyasint"`
+	DryRun     bool          `cbor:"4,keyasint,omitempty"`
+	StartedAt  Time          `cbor:"5,keyasint"`
+	FinishedAt Time          `cbor:"6,keyasint,omitempty"` // 0: it runs, or ended without an outcome: see Ended
+	Success    bool          `cbor:"7,keyasint,omitempty"`
+	Message    string        `cbor:"8,keyasint,omitempty"`
+	Before     Time          `cbor:"9,keyasint,omitempty"`  // nothing newer is deleted (SPEC M3)
+	Objects    []ObjectCount `cbor:"10,keyasint,omitempty"` // by kind and namespace
+	Filter     FilterStats   `cbor:"11,keyasint,omitempty"`
+	Ended      string        `cbor:"12,keyasint,omitempty"` // it ended without finishing: lost, given_back, snoozed, superseded, removed
+	By         int64         `cbor:"13,keyasint,omitempty"` // Ended: the run that took its place; 0: none has yet
+}
+
+// ObjectCount is what a run did with the objects of one kind in one namespace ("" for those of the cluster).
+type ObjectCount struct {
+	Kind      string `cbor:"1,keyasint"`
+	Namespace string `cbor:"2,keyasint,omitempty"`
+	Scanned   int64  `cbor:"3,keyasint,omitempty"`
+	Retained  int64  `cbor:"4,keyasint,omitempty"`
+	Newer     int64  `cbor:"5,keyasint,omitempty"`
+	Deleted   int64  `cbor:"6,keyasint,omitempty"`
+}
+
+// FilterStats describe the Bloom filter of a run: the next one is sized by them (SPEC M3).
+type FilterStats struct {
+	Items  int64 `cbor:"1,keyasint,omitempty"` // objects marked
+	Bits   int64 `cbor:"2,keyasint,omitempty"`
+	Hashes int64 `cbor:"3,keyasint,omitempty"`
+	PPB    int64 `cbor:"4,keyasint,omitempty"` // estimated false positives per billion when marking had ended
+}
+
+// MaxRuns is how many runs are remembered (SPEC M4).
+const MaxRuns = 50
+
+const (
+	endedSuperseded = "superseded"
+	endedRemoved    = "removed" // the task was
+)
+
+// MaintenanceRuns returns what is remembered of runs, the newest first.
+func (m *Machine) MaintenanceRuns() []*MaintenanceRun {
+	runs := slices.Clone(m.runs)
+	slices.Reverse(runs)
+	return runs
+}
+
 // maintenanceRun reports whether token is that of the run of maintenance that is going on. Every command that deletes
 // for a run asks first, and answers halt if not: who was superseded or thought dead deletes nothing (SPEC M1, M3).
 func (m *Machine) maintenanceRun(token uint64) bool {
 	return token != 0 && m.leased(MaintenanceKey(), token) != nil
+}
+
+// followRun keeps the records in step with the maintenance task, of which t takes the place of prev; nil: it is removed.
+// An outcome ends what the params of a StartMaintenance were for.
+func (m *Machine) followRun(prev, t *Task) {
+	if prev.ID != MaintenanceTask || prev.Namespace != SystemNamespace {
+		return
+	}
+	if prev.Lease != nil && (t == nil || t.Lease == nil) {
+		m.endRun(prev.Lease.Token, t)
+	}
+	switch {
+	case t == nil:
+	case prev.Lease == nil && t.Lease != nil:
+		m.beginRun(t)
+	case waitsForTakeOver(prev) && !waitsForTakeOver(t):
+		m.supersedeRun()
+	}
+	if t != nil && concluded(prev, t) {
+		t.Params, t.ConcurrencyKey = Payload{}, ""
+	}
+}
+
+// concluded reports whether t has an outcome that prev, before it, had not, or does not run again by itself.
+func concluded(prev, t *Task) bool {
+	outcome := func(t *Task) bool { return t.Status == Success || t.Status == Failure }
+	return t.Final() || outcome(t) && !outcome(prev)
+}
+
+// beginRun makes the record of the run that t was leased for. It takes the place of those that ended without an outcome.
+func (m *Machine) beginRun(t *Task) {
+	for i, r := range m.runs {
+		if r.Ended != "" && r.By == 0 {
+			next := *r
+			next.By = t.Attempt
+			m.putRun(i, &next)
+		}
+	}
+	for len(m.runs) >= MaxRuns {
+		m.sum -= hashRun(m.runs[0])
+		m.runs = slices.Delete(m.runs, 0, 1)
+	}
+	m.putRun(len(m.runs), &MaintenanceRun{Run: t.Attempt, Token: t.Lease.Token, Worker: t.Lease.Worker, StartedAt: t.StartedAt})
+}
+
+// endRun gives the record of the run an end if it has none; t is the task after it, or nil.
+func (m *Machine) endRun(token uint64, t *Task) {
+	i := m.runIndex(token)
+	if i == len(m.runs) || m.runs[i].over() {
+		return
+	}
+	next := *m.runs[i]
+	switch {
+	case t == nil:
+		next.Ended = endedRemoved
+	case t.Status == Created || t.History[len(t.History)-1].Outcome == outcomeLost:
+		next.Ended = strings.ToLower(t.History[len(t.History)-1].Outcome)
+	default:
+		next.FinishedAt, next.Success = max(m.now, 1), t.Status == Success
+		if e := t.Error; e != nil {
+			next.Message = e.Code + ": " + e.Message
+			next.Message = strings.ToValidUTF8(next.Message[:min(len(next.Message), maxRunMessage)], "")
+		}
+	}
+	m.putRun(i, &next)
+}
+
+// supersedeRun is endRun for one that was lost, and is not to be taken over any more.
+func (m *Machine) supersedeRun() {
+	if i := len(m.runs) - 1; i >= 0 && m.runs[i].Ended != "" {
+		next := *m.runs[i]
+		next.Ended = endedSuperseded
+		m.putRun(i, &next)
+	}
+}
+
+// over reports whether the run has ended, in whatever way.
+func (r *MaintenanceRun) over() bool { return r.FinishedAt != 0 || r.Ended != "" }
+
+// runIndex returns the place of the record of the run with the token, or the place behind all.
+func (m *Machine) runIndex(token uint64) int {
+	if i := slices.IndexFunc(m.runs, func(r *MaintenanceRun) bool { return r.Token == token }); i >= 0 {
+		return i
+	}
+	return len(m.runs)
+}
+
+// putRun makes r the record at a place, which may be the one behind all.
+func (m *Machine) putRun(i int, r *MaintenanceRun) {
+	if i == len(m.runs) {
+		m.runs = append(m.runs, nil)
+	} else {
+		m.sum -= hashRun(m.runs[i])
+	}
+	m.runs[i] = r
+	m.sum += hashRun(r)
+}
+
+// maintenance verifies the records of runs.
+func (c *checker) maintenance() {
+	m, leased := c.m, uint64(0)
+	if r := m.store.get(MaintenanceKey()); r != nil && r.task.Lease != nil {
+		leased = r.task.Lease.Token
+	}
+	c.expect(len(m.runs) <= MaxRuns, "M4: %d runs", len(m.runs))
+	c.expect(leased == 0 || m.runIndex(leased) == len(m.runs)-1, "M4: the run that goes on has no record, or not the last")
+	last := uint64(0)
+	for _, r := range m.runs {
+		c.sum += hashRun(r)
+		c.expect(r.Token > last, "M4: runs out of order at %d", r.Run)
+		c.expect(r.over() || r.Token == leased, "M4: run %d looks as if it went on", r.Run)
+		c.expect((r.FinishedAt == 0 || r.Ended == "") && (r.Ended != "" || r.By == 0), "M4: run %d ended in two ways", r.Run)
+		_, ok := r.check()
+		c.expect(ok, "M4: run %d: %+v", r.Run, r)
+		last = r.Token
+	}
 }

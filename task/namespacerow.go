@@ -1,9 +1,12 @@
 package task
 
+import "slices"
+
 // namespaceRow is what the machine holds for one namespace: its record, and what is derived of what it holds.
 type namespaceRow struct {
-	space *Namespace
-	usage Usage
+	space  *Namespace
+	usage  Usage
+	finals int64 // final tasks that are of no operation: what Limit.Finals bounds
 }
 
 // newNamespaces returns the namespaces that exist from the start.
@@ -15,11 +18,101 @@ func newNamespaces() map[string]*namespaceRow {
 	return rows
 }
 
-// enterUsage and leaveUsage count r in its namespace; enqueue and dequeue call them.
-func (m *Machine) enterUsage(r *row) {}
-func (m *Machine) leaveUsage(r *row) {}
+// putSpace makes next the record of n. Every change of a namespace that has a rev passes here.
+func (m *Machine) putSpace(n *namespaceRow, next *Namespace) {
+	m.rev++
+	next.Rev = m.rev
+	m.replaceSpace(n, next)
+	m.emit(Event{Kind: NamespaceChanged, Space: next})
+}
 
-// tickNamespaces is the Tick's part: it cancels what runs in namespaces in PURGING. nextNamespace says when it has something to do:
-// the present, or 0.
-func (m *Machine) tickNamespaces()     {}
-func (m *Machine) nextNamespace() Time { return 0 }
+// replaceSpace is putSpace without a rev and an event, for the bucket of submits_per_second.
+func (m *Machine) replaceSpace(n *namespaceRow, next *Namespace) {
+	m.sum -= hashNamespace(n.space)
+	m.sum += hashNamespace(next)
+	n.space = next
+}
+
+// writable refuses what no namespace takes that is not there or is being purged (SPEC N1). Reports, cancels and removals
+// do not ask: they help a purge.
+func (m *Machine) writable(namespace string) (Result, bool) {
+	if !m.NamespaceExists(namespace) {
+		return noNamespace(), false
+	}
+	if m.purging(namespace) {
+		return Result{Code: NamespacePurging, Field: "namespace", Message: "the namespace " + namespace + " is being purged"}, false
+	}
+	return Result{}, true
+}
+
+// accepting refuses, in addition, new work in a namespace that is INACTIVE (SPEC N1).
+func (m *Machine) accepting(namespace string) (Result, bool) {
+	if r, ok := m.writable(namespace); !ok {
+		return r, false
+	}
+	if m.namespaces[namespace].space.Status != NamespaceIsActive {
+		return Result{Code: NamespaceInactive, Field: "namespace", Message: "the namespace " + namespace + " is inactive: it takes no new work"}, false
+	}
+	return Result{}, true
+}
+
+// purging reports whether the namespace is being purged: nothing in it goes on by itself.
+func (m *Machine) purging(namespace string) bool {
+	n := m.namespaces[namespace]
+	return n != nil && n.space.Status == NamespaceIsPurging
+}
+
+// missing answers a command about a task that is not there.
+func (m *Machine) missing(k Key) Result {
+	if !m.NamespaceExists(k.Namespace) {
+		return noNamespace()
+	}
+	return noTask()
+}
+
+// behaviorsIn returns the behaviors of a namespace by name.
+func (m *Machine) behaviorsIn(namespace string) []*behaviorRow {
+	at := func(namespace string) int {
+		i, _ := slices.BinarySearchFunc(m.byName, namespace, func(b *behaviorRow, namespace string) int {
+			if b.namespace < namespace {
+				return -1
+			}
+			return 1
+		})
+		return i
+	}
+	return m.byName[at(namespace):at(namespace+"\x00")]
+}
+
+// enterDoomed lets a Tick find a run that a purge must cancel; leaveDoomed undoes it.
+func (m *Machine) enterDoomed(r *row) {
+	if t := r.task; t.CancelCode == "" && r.doomed == 0 && r.behavior.space.space.Status == NamespaceIsPurging {
+		m.doomed.push(int64(t.Lease.Token), t.Lease.Token, &r.doomed, r)
+	}
+}
+
+func (m *Machine) leaveDoomed(r *row) {
+	if r.doomed != 0 {
+		m.doomed.remove(&r.doomed)
+	}
+}
+
+// tickNamespaces is the Tick's part: it cancels what runs in namespaces in PURGING, in the order in which it was leased.
+func (m *Machine) tickNamespaces() {
+	for range m.limits.StrikesATick {
+		n := m.doomed.head()
+		if n == nil {
+			return
+		}
+		m.cancelRunning(n.item, CodeCancelled)
+		m.tickChange = true
+	}
+}
+
+// nextNamespace says when tickNamespaces has something to do: the present, or 0.
+func (m *Machine) nextNamespace() Time {
+	if m.doomed.len() > 0 {
+		return max(m.now, 1)
+	}
+	return 0
+}

@@ -29,6 +29,7 @@ type Operation struct {
 	CreatedRev uint64  `cbor:"23,keyasint"`
 	CreatedAt  Time    `cbor:"24,keyasint"`
 	FinishedAt Time    `cbor:"25,keyasint,omitempty"`
+	RetryRev   uint64  `cbor:"26,keyasint,omitempty"` // RUNNING: partitions that failed at this rev or before are still to be made due again
 
 	Counts OperationCounts `cbor:"-"` // derived: filled in by the read methods only
 }
@@ -94,37 +95,6 @@ const MaxPartitions = 100_000
 
 // MaxPartitionNames bounds the bytes of all partition names: they travel in one entry.
 const MaxPartitionNames = 256 << 10
-
-// StartOperation begins an operation, or is refused: one entry decides (SPEC O1, O2).
-type StartOperation struct {
-	Namespace   string   `cbor:"1,keyasint"`
-	ID          string   `cbor:"2,keyasint"` // drawn by the proposer if the caller gives none
-	Behavior    string   `cbor:"3,keyasint"`
-	Target      string   `cbor:"4,keyasint,omitempty"` // ≤ 256 bytes
-	Object      string   `cbor:"5,keyasint,omitempty"` // ≤ 256 bytes
-	Partitions  int64    `cbor:"6,keyasint"`           // 1..MaxPartitions; with Names their number
-	Names       []string `cbor:"7,keyasint,omitempty"` // each 1..128 bytes, unique
-	Arg         Payload  `cbor:"8,keyasint,omitempty"`
-	Labels      []Label  `cbor:"9,keyasint,omitempty"`
-	Priority    int8     `cbor:"10,keyasint"`
-	BehaviorRev uint64   `cbor:"11,keyasint,omitempty"` // as in Submit
-}
-
-// CancelOperation asks that what is not final be cancelled; the completion runs all the same (SPEC O3).
-type CancelOperation struct {
-	Key Key `cbor:"1,keyasint"`
-}
-
-// RetryOperation runs what failed of a failed operation again: its partitions, or its completion (SPEC O3). Exclusivity
-// is checked as at a start.
-type RetryOperation struct {
-	Key Key `cbor:"1,keyasint"`
-}
-
-// RemoveOperation deletes an operation and its tasks; running ones are halted (SPEC O6).
-type RemoveOperation struct {
-	Key Key `cbor:"1,keyasint"`
-}
 
 // OperationFilter selects operations for listing. Zero fields select everything.
 type OperationFilter struct {

@@ -1,23 +1,285 @@
 package task
 
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // operationRow is what the machine holds for one operation: its record, and what is derived for its tasks.
 type operationRow struct {
 	operation *Operation
-	counts    OperationCounts
+	counts    OperationCounts // of the partitions whose tasks are there
+	tasks     int64           // of any role
+	running   int64           // of them
+
+	open     heap[*row] // partitions that a stop has to cancel: neither final nor being cancelled; running ones first
+	failed   heap[*row] // partitions that failed finally, by rev
+	cleanups heap[*row] // by age
+	finals   heap[*row] // final tasks of any role: no retention but the operation's sweeps them (SPEC O6)
+	busy     heapPos    // in operationIndex.busy, while it has work for Ticks
 }
 
 type instanceName struct{ namespace, behavior, target string }
 
+// operationIndex is what is derived from the records of operations.
+type operationIndex struct {
+	ordered []*operationRow // by CreatedRev
+	spaces  map[string][]*operationRow
+	busy    heap[*operationRow] // that have work for Ticks, by CreatedRev
+	running map[exclusion][]*operationRow
+}
+
+// operation returns the key of the operation whose task t is.
+func (t *Task) operation() Key { return Key{t.Namespace, t.Parent} }
+
+func byCreation(o *operationRow, rev uint64) int { return cmp.Compare(o.operation.CreatedRev, rev) }
+
+// addOperation makes o a new record.
+func (m *Machine) addOperation(o *Operation) *operationRow {
+	m.rev++
+	o.Rev, o.CreatedRev = m.rev, m.rev
+	r := &operationRow{operation: o}
+	m.sum += hashOperation(o)
+	m.referOperation(nil, o)
+	m.enterOperationRecord(r)
+	m.emit(Event{Kind: OperationChanged, Operation: o})
+	return r
+}
+
+// enterOperationRecord enters an operation into everything that is derived from its record.
+func (m *Machine) enterOperationRecord(r *operationRow) {
+	o, x := r.operation, &m.fanout
+	m.operations[o.Key()] = r
+	x.ordered = insertOperation(x.ordered, r)
+	if x.spaces == nil {
+		x.spaces, x.running = map[string][]*operationRow{}, map[exclusion][]*operationRow{}
+	}
+	x.spaces[o.Namespace] = insertOperation(x.spaces[o.Namespace], r)
+	for _, b := range m.behaviorsOf(o) {
+		if b.held == nil {
+			b.held = map[string]int64{}
+		}
+		b.held[o.Version]++
+	}
+	m.enterExclusions(r)
+	m.useOperation(o, 1)
+	m.countOperationBlobs(o, 1)
+	m.schedule(r)
+}
+
+// putOperation replaces the record of r. What never changes of it is not hashed again: the names of the partitions may be a
+// hundred thousand.
+func (m *Machine) putOperation(r *operationRow, next *Operation) {
+	old := r.operation
+	m.referOperation(old, next)
+	m.rev++
+	next.Rev = m.rev
+	m.sum -= hashOperationState(old)
+	m.sum += hashOperationState(next)
+	ends := old.Final() != next.Final()
+	if ends {
+		m.leaveExclusions(r)
+	}
+	m.useOperation(old, -1)
+	m.countOperationBlobs(old, -1)
+	if r.operation = next; ends {
+		m.enterExclusions(r)
+	}
+	m.useOperation(next, 1)
+	m.countOperationBlobs(next, 1)
+	m.schedule(r)
+	if !old.Removing {
+		m.emit(Event{Kind: OperationChanged, Operation: next})
+	}
+}
+
+// dropOperation deletes the record of r, whose tasks are gone.
+func (m *Machine) dropOperation(r *operationRow) {
+	o, x := r.operation, &m.fanout
+	m.rev++
+	m.sum -= hashOperation(o)
+	m.leaveExclusions(r)
+	m.useOperation(o, -1)
+	m.countOperationBlobs(o, -1)
+	if r.busy != 0 {
+		x.busy.remove(&r.busy)
+	}
+	delete(m.operations, o.Key())
+	x.ordered = removeOperation(x.ordered, r)
+	if x.spaces[o.Namespace] = removeOperation(x.spaces[o.Namespace], r); len(x.spaces[o.Namespace]) == 0 {
+		delete(x.spaces, o.Namespace)
+	}
+	m.emit(Event{Kind: OperationRemoved, Operation: o})
+	for _, b := range m.behaviorsOf(o) {
+		if b.held[o.Version]--; b.held[o.Version] == 0 {
+			delete(b.held, o.Version)
+		}
+		m.forgetBehavior(b)
+	}
+}
+
+func insertOperation(rows []*operationRow, r *operationRow) []*operationRow {
+	i, _ := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
+	return slices.Insert(rows, i, r)
+}
+
+func removeOperation(rows []*operationRow, r *operationRow) []*operationRow {
+	i, _ := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
+	return slices.Delete(rows, i, i+1)
+}
+
+// firstAfter returns the index of the first operation that was created after rev.
+func firstAfter(rows []*operationRow, rev uint64) int {
+	i, ok := slices.BinarySearchFunc(rows, rev, byCreation)
+	if ok {
+		i++
+	}
+	return i
+}
+
+// behaviorsOf returns the rows of the behaviors that the operation's tasks have. It keeps its version in each of them,
+// whether or not such a task is there (SPEC B2).
+func (m *Machine) behaviorsOf(o *Operation) []*behaviorRow {
+	rows := []*behaviorRow{m.behaviorRow(o.Namespace, o.Behavior)}
+	for _, name := range [...]string{o.Policy.Complete, o.Policy.Cleanup} {
+		if name != "" {
+			rows = append(rows, m.behaviorRow(o.Namespace, name))
+		}
+	}
+	return rows
+}
+
+// of returns the count that a partition's task is in.
+func (c *OperationCounts) of(t *Task) *int64 {
+	switch {
+	case t.Status == Created:
+		return &c.Waiting
+	case t.Status == Running:
+		return &c.Running
+	case t.NotBefore != 0:
+		return &c.Retrying
+	case t.Status == Success:
+		return &c.Success
+	default:
+		return &c.Failure
+	}
+}
+
+// queueOf returns the queue of the operation in which t is, by that key; nil for none.
+func (o *operationRow) queueOf(t *Task) (queue *heap[*row], key int64) {
+	switch {
+	case t.Role == RoleCleanup:
+		return &o.cleanups, 0
+	case t.Role != RolePartition:
+		return nil, 0
+	case t.Status == Running && t.CancelCode == "":
+		return &o.open, 0
+	case t.Status != Running && !t.Final():
+		return &o.open, 1
+	case t.Status == Failure:
+		return &o.failed, int64(t.Rev)
+	}
+	return nil, 0
+}
+
 // enterOperation and leaveOperation keep what is derived for the operation of r; enqueue and dequeue call them.
-func (m *Machine) enterOperation(r *row) {}
-func (m *Machine) leaveOperation(r *row) {}
+func (m *Machine) enterOperation(r *row) {
+	t := r.task
+	if t.Role == RoleNone {
+		return
+	}
+	o := m.operations[t.operation()]
+	o.tasks++
+	if t.Status == Running {
+		o.running++
+	}
+	if t.Role == RolePartition {
+		*o.counts.of(t)++
+	}
+	if queue, key := o.queueOf(t); queue != nil {
+		queue.push(key, t.CreatedRev, &r.part, r)
+	}
+	if t.Bound != 0 && !t.Final() {
+		m.sessions[t.Bound].cleanups.push(0, t.CreatedRev, &r.bound, r)
+	}
+	m.schedule(o)
+}
 
-// stepOperation takes the operation of r further, if the change of r lets it. add and put call it at their end.
-func (m *Machine) stepOperation(r *row) {}
+func (m *Machine) leaveOperation(r *row) {
+	t := r.task
+	if t.Role == RoleNone {
+		return
+	}
+	o := m.operations[t.operation()]
+	o.tasks--
+	if t.Status == Running {
+		o.running--
+	}
+	if t.Role == RolePartition {
+		*o.counts.of(t)--
+	}
+	if queue, _ := o.queueOf(t); queue != nil {
+		queue.remove(&r.part)
+	}
+	if r.bound != 0 {
+		m.sessions[t.Bound].cleanups.remove(&r.bound)
+	}
+	m.schedule(o)
+}
 
-// tickOperations is the Tick's part; nextOperation says when it has something to do: the present, or 0.
-func (m *Machine) tickOperations()     {}
-func (m *Machine) nextOperation() Time { return 0 }
+// finalQueue returns the queue of final tasks where t belongs.
+func (m *Machine) finalQueue(t *Task, b *behaviorRow) *heap[*row] {
+	if t.Role != RoleNone {
+		return &m.operations[t.operation()].finals
+	}
+	return b.finalQueue(t.Status)
+}
 
-// dropBound ends the cleanups that are bound to a session that ends.
-func (m *Machine) dropBound(s *sessionRow) {}
+// taskID returns the ID of one of the operation's tasks.
+func (o *Operation) taskID(suffix string) string { return o.ID + ":" + suffix }
+
+func (o *Operation) partitionKey(i int64) Key {
+	return Key{o.Namespace, o.taskID(strconv.FormatInt(i, 10))}
+}
+
+func (o *Operation) completionKey() Key { return Key{o.Namespace, o.taskID("complete")} }
+
+// partitionName returns what the partition is called.
+func (o *Operation) partitionName(i int64) string {
+	if o.Names != nil {
+		return o.Names[i]
+	}
+	return strconv.FormatInt(i, 10)
+}
+
+// PartitionOf returns the number of the partition whose task t is; -1 for any other task.
+func PartitionOf(t *Task) int64 {
+	if t.Role != RolePartition {
+		return -1
+	}
+	i, err := strconv.ParseInt(t.ID[strings.LastIndexByte(t.ID, ':')+1:], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return i
+}
+
+// operationBytes counts what can be large in the record.
+func operationBytes(o *Operation) int64 {
+	if o == nil {
+		return 0
+	}
+	n := len(o.Arg.Data) + len(o.Result.Data)
+	for _, name := range o.Names {
+		n += 16 + len(name)
+	}
+	if o.Error != nil {
+		n += len(o.Error.Message) + len(o.Error.Details.Data)
+	}
+	for i := range o.Labels {
+		n += len(o.Labels[i].Name) + len(o.Labels[i].Value)
+	}
+	return int64(n)
+}

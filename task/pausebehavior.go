@@ -8,8 +8,8 @@ type PauseBehavior struct {
 }
 
 func (c PauseBehavior) apply(m *Machine) Result {
-	if !m.NamespaceExists(c.Namespace) {
-		return noNamespace()
+	if r, ok := m.writable(c.Namespace); !ok {
+		return r
 	}
 	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
 	if b.live() == nil {

@@ -61,6 +61,7 @@ func (m *Machine) Plan(free []Free, max int) []Assign {
 	if p.left = min(total, int64(max)); p.left <= 0 {
 		return nil
 	}
+	p.bound()
 	for _, l := range m.lanes {
 		p.addLane(l)
 	}

@@ -11,9 +11,10 @@ type PutBehavior struct {
 // apply answers with an Outcome: created if no behavior had the name, updated, or existing if the same version was
 // active.
 func (c PutBehavior) apply(m *Machine) Result {
+	if r, ok := m.writable(c.Namespace); !ok {
+		return r
+	}
 	switch {
-	case !m.NamespaceExists(c.Namespace):
-		return noNamespace()
 	case !ValidBehaviorName(c.Name):
 		return invalid("name", "a behavior name is 3 to 128 characters of a-z 0-9 . _ -")
 	case c.Version == "":

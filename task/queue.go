@@ -12,6 +12,7 @@ type behaviorName struct{ namespace, name string }
 type behaviorRow struct {
 	behaviorName
 	behavior *Behavior
+	space    *namespaceRow
 
 	future   heap[*row] // waiting, not_before > now; by (not_before, created)
 	ahead    heapPos    // in Machine.futures, while future holds a task
@@ -21,18 +22,19 @@ type behaviorRow struct {
 	success  heap[*row]       // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
 	failure  heap[*row]       //
 	pins     map[string]int64 // tasks per pinned version (SPEC B2)
+	held     map[string]int64 // operations per version that they keep; nil: none yet
 
 	limits allowance            // of the active version
 	lanes  map[string]*lane     // by pinned version, "" for tasks that will take the active one
 	keys   map[string]*keyQueue // by concurrency key, while there is a limit per key
 }
 
-// behaviorRow returns the row of a behavior name, made on first use.
+// behaviorRow returns the row of a behavior name in a namespace that is there, made on first use.
 func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 	k := behaviorName{namespace, name}
 	b := m.behaviors[k]
 	if b == nil {
-		b = &behaviorRow{behaviorName: k, lanes: map[string]*lane{}, keys: map[string]*keyQueue{}, pins: map[string]int64{}}
+		b = &behaviorRow{behaviorName: k, space: m.namespaces[namespace], lanes: map[string]*lane{}, keys: map[string]*keyQueue{}, pins: map[string]int64{}}
 		m.behaviors[k] = b
 		i, _ := slices.BinarySearchFunc(m.byName, k, func(b *behaviorRow, k behaviorName) int {
 			return cmp.Or(cmp.Compare(b.namespace, k.namespace), cmp.Compare(b.name, k.name))
@@ -56,13 +58,13 @@ func (b *behaviorRow) finalQueue(s Status) *heap[*row] {
 // enqueue enters the record of r into everything derived. The caller settles its key then.
 func (m *Machine) enqueue(r *row) {
 	t, b := r.task, r.behavior
+	m.enterOperation(r)
 	switch {
 	case t.Status == Running:
 		m.enterLease(r)
 	case t.NotBefore == 0:
-		r.queue = b.finalQueue(t.Status)
+		r.queue = m.finalQueue(t, b)
 		r.queue.push(int64(t.FinishedAt), t.CreatedRev, &r.pos, r)
-		m.finals[t.Namespace]++
 	case t.NotBefore > m.now:
 		m.enterFuture(r)
 	default:
@@ -78,7 +80,6 @@ func (m *Machine) enqueue(r *row) {
 	*m.counts.of(t)++
 	m.enterUsage(r)
 	m.enterBlobs(r)
-	m.enterOperation(r)
 }
 
 // dequeue takes the record of r out of everything derived. The caller settles the key that it had then.
@@ -94,7 +95,6 @@ func (m *Machine) dequeue(r *row) {
 		m.leaveDue(r)
 	default:
 		r.queue.remove(&r.pos)
-		m.finals[t.Namespace]--
 	}
 	r.queue, r.key = nil, nil
 	if r.deadline != 0 {
@@ -169,6 +169,10 @@ func (m *Machine) enterDue(r *row) {
 // enterTeam puts a due task into its lane, or behind its key if there is a limit per key.
 func (m *Machine) enterTeam(r *row) {
 	t, b := r.task, r.behavior
+	if t.Bound != 0 {
+		m.sessions[t.Bound].due.push(order(t), t.CreatedRev, &r.place, r)
+		return
+	}
 	if !b.limits.keyed(t) {
 		m.enterLane(r)
 		return
@@ -187,6 +191,9 @@ func (m *Machine) leaveDue(r *row) {
 // leaveTeam undoes enterTeam.
 func (m *Machine) leaveTeam(r *row) {
 	switch {
+	case r.task.Bound != 0:
+		m.sessions[r.task.Bound].due.remove(&r.place)
+		return
 	case r.lane == nil:
 		r.key.team(r.behavior.limits.holds(r.task)).waiting.remove(&r.place)
 		return

@@ -8,7 +8,7 @@ type Remove struct {
 func (c Remove) apply(m *Machine) Result {
 	r := m.store.get(c.Key)
 	if r == nil {
-		return noTask()
+		return m.missing(c.Key)
 	}
 	m.drop(r)
 	return Result{}

@@ -21,7 +21,10 @@ func (c RetryTask) apply(m *Machine) Result {
 	}
 	r := m.store.get(c.Key)
 	if r == nil {
-		return noTask()
+		return m.missing(c.Key)
+	}
+	if r, ok := m.writable(c.Key.Namespace); !ok {
+		return r
 	}
 	t := r.task
 	if t.Status == Running {

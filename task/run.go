@@ -10,6 +10,8 @@ const (
 	outcomeLost      = "LOST"
 	outcomeGivenBack = "GIVEN_BACK"
 	outcomeSnoozed   = "SNOOZED"
+
+	outcomeSuperseded = "SUPERSEDED" // a run of maintenance that another took the place of
 )
 
 // leased returns the row of a task whose current lease is token's, or nil (SPEC L3).
@@ -44,6 +46,9 @@ func (m *Machine) ended(t *Task, outcome string, finish uint64) *Task {
 		StartedAt: t.StartedAt, FinishedAt: m.now, Outcome: outcome,
 	})
 	n.Ended = &Ended{Token: t.Lease.Token, Finish: finish}
+	if t.Role == RolePartition {
+		m.partitionEnded(&n, t.Lease.Session)
+	}
 	n.Lease = nil
 	n.CancelCode = ""
 	return &n
@@ -60,7 +65,10 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, checkpoint *Paylo
 	t := r.task
 	n := m.ended(t, cmp.Or(t.CancelCode, outcome), 0)
 	if checkpoint != nil {
-		n.Checkpoint, n.LostCount = *checkpoint, 0
+		n.LostCount = 0
+		if t.Role != RolePartition || !m.operations[t.operation()].operation.Policy.Restart {
+			n.Checkpoint = *checkpoint
+		}
 	}
 	if outcome == outcomeLost {
 		n.LostCount++
@@ -127,7 +135,10 @@ func (m *Machine) resubmitted(n *Task) {
 // again makes n due at a time in a new cycle (SPEC R1, T8, B2): status, result and error stay until the run starts.
 func again(n *Task, at, deadline Time) {
 	n.NotBefore, n.Deadline = at, deadline
-	n.Failures, n.Version, n.Checkpoint = 0, "", Payload{}
+	n.Failures, n.Checkpoint = 0, Payload{}
+	if n.Role == RoleNone { // an operation's version is that of all its tasks
+		n.Version = ""
+	}
 }
 
 // cancelError is the error of a task that was cancelled or whose deadline passed (SPEC T5, R1).

@@ -10,6 +10,10 @@ type sessionRow struct {
 	session *Session
 	leases  []*row // by Lease.Seq
 	expiry  heapPos
+	ending  bool // endSession is at work: nothing new may be bound to it
+
+	cleanups heap[*row] // tasks that only it may run and that are not final, by age (SPEC O3)
+	due      heap[*row] // those of them that are due, in T4 order
 }
 
 func bySeq(r *row, seq uint64) int { return cmp.Compare(r.task.Lease.Seq, seq) }
@@ -64,6 +68,7 @@ func (m *Machine) putSession(r *sessionRow, s *Session) {
 // endSession ends a session and all its leases, in the order in which they were given. The outcome of the attempts is
 // outcomeLost or outcomeGivenBack.
 func (m *Machine) endSession(s *sessionRow, outcome string) {
+	s.ending = true
 	for _, r := range slices.Clone(s.leases) {
 		lease := r.task.Lease
 		m.release(r, outcome, m.now)

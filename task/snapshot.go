@@ -270,11 +270,15 @@ func (r *restorer) take(record Record) error {
 	case *Namespace, *Operation, *Instance, *Blob, *MaintenanceRun:
 		return r.takeMore(x)
 	case *Behavior:
+		if !m.NamespaceExists(x.Namespace) {
+			return bad("behavior %s/%s in an unknown namespace", x.Namespace, x.Name)
+		}
 		b := m.behaviorRow(r.same(x.Namespace), x.Name)
 		if b.behavior != nil {
 			return bad("behavior %s/%s twice", x.Namespace, x.Name)
 		}
 		b.behavior = x
+		b.space.usage.Behaviors++
 		m.policyChanged(b)
 		m.sum += hashBehavior(x)
 		r.behaviors++

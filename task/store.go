@@ -32,6 +32,9 @@ type row struct {
 	place    heapPos     // due: in its lane, or waiting behind its key
 	side     heapPos     // due: in its key's promoted; RUNNING: in Machine.losses
 	deadline heapPos     // in Machine.deadlines
+	doomed   heapPos     // RUNNING: in Machine.doomed
+	part     heapPos     // of an operation: in its open, failed or cleanups
+	bound    heapPos     // a cleanup that is not final: in its session's cleanups
 }
 
 const (

@@ -44,6 +44,7 @@ func (m *Machine) enterRecord(x *StoreRecord) {
 	}, int64(m.now))
 	m.sum += hashStoreRecord(x)
 	m.counts.Records++
+	m.countRecord(x, 1)
 }
 
 // dropRecord deletes a record that is there and returns it. What is taken from the sum is the hash of what is in memory
@@ -53,6 +54,7 @@ func (m *Machine) dropRecord(namespace string, id uint64) *StoreRecord {
 	x := storeRecord(namespace, r)
 	m.sum -= hashStoreRecord(x)
 	m.counts.Records--
+	m.countRecord(x, -1)
 	return x
 }
 
@@ -147,6 +149,8 @@ func (c *checker) records() {
 				x := storeRecord(ns, r)
 				c.sum += hashStoreRecord(x)
 				c.counts.Records++
+				c.space(ns).usage.Records++
+				c.space(ns).usage.Bytes += int64(len(x.Data))
 				c.expect(x.ID <= m.rev && x.Group != "", "record %s/%d: ID or group", ns, x.ID)
 			}
 		}

@@ -39,6 +39,14 @@ func (c Submit) apply(m *Machine) Result {
 	if refusal.Code != OK {
 		return refusal
 	}
+	if refusal = m.charge(c.Namespace, c.demand(m, r)); refusal.Code != OK {
+		return refusal
+	}
+	return c.carryOut(m, b, r)
+}
+
+// carryOut does what meet and charge have allowed.
+func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 	at := c.at(m.now)
 	switch {
 	case r == nil:
@@ -60,10 +68,28 @@ func (c Submit) apply(m *Machine) Result {
 	return c.existing(r.task)
 }
 
+// demand returns what the submit takes of its namespace's quotas.
+func (c *Submit) demand(m *Machine, r *row) demand {
+	switch {
+	case r == nil:
+		return demand{tasks: 1, bytes: m.size(&c.Params), submits: 1}
+	case c.IfExists == Rerun && r.task.Final():
+		return demand{submits: 1}
+	case c.IfExists != Resubmit || !c.moves(m.now, r.task):
+		return demand{}
+	case c.HasParams && r.task.Status != Running:
+		return demand{bytes: m.size(&c.Params) - m.size(&r.task.Params), submits: 1}
+	}
+	return demand{submits: 1}
+}
+
 // meet finds the behavior that is meant and the task with the ID, if there is one, or says why the submit is refused. It
 // changes nothing.
 func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	if r, ok := c.check(m); !ok {
+		return nil, nil, r
+	}
+	if r, ok := m.accepting(c.Namespace); !ok {
 		return nil, nil, r
 	}
 	r := m.store.get(Key{c.Namespace, c.ID})
@@ -144,16 +170,13 @@ func (c *Submit) at(now Time) Time {
 // resubmit is SPEC I3's resubmit of an existing task.
 func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	t := r.task
-	n := *t
-	switch {
-	case t.Status == Running:
-		if t.Resubmit == at {
-			return c.existing(t)
-		}
-		n.Resubmit = at
-	case t.NotBefore != 0 && (t.NotBefore == at || t.NotBefore <= m.now && at <= m.now):
+	if !c.moves(m.now, t) {
 		return c.existing(t)
-	default:
+	}
+	n := *t
+	if t.Status == Running {
+		n.Resubmit = at
+	} else {
 		again(&n, at, c.Deadline)
 		if c.HasParams {
 			n.Params, n.ConcurrencyKey = c.Params, c.ConcurrencyKey
@@ -161,6 +184,15 @@ func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	}
 	m.put(r, &n)
 	return Result{Task: &n, Outcome: SubmitUpdated}
+}
+
+// moves reports whether a resubmit of t changes anything.
+func (c *Submit) moves(now Time, t *Task) bool {
+	at := c.at(now)
+	if t.Status == Running {
+		return t.Resubmit != at
+	}
+	return t.NotBefore == 0 || t.NotBefore != at && (t.NotBefore > now || at > now)
 }
 
 // existing answers a submit that changed nothing (SPEC I4). A resubmit without params does not compare them.

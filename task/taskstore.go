@@ -79,6 +79,9 @@ func (c StoreUpdate) apply(m *Machine) Result {
 	if len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
 		return no.result()
 	}
+	if r := m.charge(c.Namespace, demand{bytes: c.growth(set)}); r.Code != OK {
+		return r
+	}
 	made := make([]*StoreRecord, 0, len(c.Adds)+len(c.Changes))
 	for _, x := range c.Adds {
 		made = append(made, m.addRecord(StoreRecord{
@@ -97,12 +100,30 @@ func (c StoreUpdate) apply(m *Machine) Result {
 	return Result{Records: made}
 }
 
-// check refuses what no state could make possible.
+// growth returns how many bytes of data the update adds to those that are there.
+func (c *StoreUpdate) growth(set *records.Set) int64 {
+	n := 0
+	for i := range c.Adds {
+		n += len(c.Adds[i].Data)
+	}
+	for i := range c.Changes {
+		old, _ := getRecord(set, c.Changes[i].ID)
+		n += len(c.Changes[i].Data) - len(old.Data)
+	}
+	for _, id := range c.Deletes {
+		old, _ := getRecord(set, id)
+		n -= len(old.Data)
+	}
+	return int64(n)
+}
+
+// check refuses what the namespace does not take, and what no state could make possible.
 func (c *StoreUpdate) check(m *Machine) Result {
+	if r, ok := m.accepting(c.Namespace); !ok {
+		return r
+	}
 	parts := len(c.Adds) + len(c.Changes) + len(c.Deletes)
 	switch {
-	case !m.NamespaceExists(c.Namespace):
-		return noNamespace()
 	case parts == 0:
 		return invalid("update", "it adds, changes and deletes nothing")
 	case parts+len(c.Depends) > MaxStoreParts:
@@ -132,9 +153,10 @@ func (c *StoreUpdate) check(m *Machine) Result {
 // apply takes the k-th of the group's n available records by ID, k = Seed mod n: which one depends on the command, the
 // records and the time alone, so that a machine restored from a snapshot takes the same.
 func (c StoreClaim) apply(m *Machine) Result {
+	if r, ok := m.accepting(c.Namespace); !ok {
+		return r
+	}
 	switch {
-	case !m.NamespaceExists(c.Namespace):
-		return noNamespace()
 	case c.Group == "":
 		return invalid("group", "is required")
 	case len(c.Depends) > MaxStoreParts:

@@ -53,9 +53,14 @@ func (c Txn) apply(m *Machine) Result {
 	if r, ok := c.check(m); !ok {
 		return r
 	}
+	if r := m.charge(c.Namespace, c.demand(m)); r.Code != OK {
+		return r
+	}
 	var made []*Task
 	for i := range c.Submits {
-		made = append(made, c.Submits[i].made(m.mustDo(c.Submits[i])))
+		s := &c.Submits[i]
+		b, r, _ := s.meet(m)
+		made = append(made, s.made(s.carryOut(m, b, r)))
 	}
 	for i := range c.Updates {
 		made = append(made, c.Updates[i].carryOut(m, m.store.get(Key{c.Namespace, c.Updates[i].ID})))
@@ -67,6 +72,25 @@ func (c Txn) apply(m *Machine) Result {
 		m.mustDo(Remove{Key: Key{c.Namespace, c.Deletes[i].ID}})
 	}
 	return Result{Tasks: made}
+}
+
+// demand returns what all parts together take of the namespace's quotas. What a finish brings is not asked for.
+func (c *Txn) demand(m *Machine) demand {
+	var all demand
+	for i := range c.Submits {
+		s := &c.Submits[i]
+		all.add(s.demand(m, m.store.get(Key{c.Namespace, s.ID})))
+	}
+	for i := range c.Updates {
+		if u := &c.Updates[i]; u.Params != nil {
+			all.bytes += m.size(u.Params) - m.size(&m.store.get(Key{c.Namespace, u.ID}).task.Params)
+		}
+	}
+	for i := range c.Deletes {
+		all.tasks--
+		all.bytes -= m.taskSize(m.store.get(Key{c.Namespace, c.Deletes[i].ID}).task)
+	}
+	return all
 }
 
 // place puts the parts that are commands of their own into the transaction's namespace. The command may be shared.

@@ -151,6 +151,9 @@ func (k *txnChecker) submit(s *Submit) {
 }
 
 func (k *txnChecker) update(u *TxnUpdate) {
+	if refusal, ok := k.m.writable(k.namespace); !ok {
+		k.refuse(refusal)
+	}
 	r := k.idle(u.ID, u.Rev)
 	if r == nil {
 		return

@@ -64,6 +64,14 @@ func New() *Set { return &Set{groups: map[string]*group{}} }
 // Len returns the number of records.
 func (s *Set) Len() int { return s.n }
 
+// First returns the record with the least ID.
+func (s *Set) First() (Record, bool) {
+	if len(s.pages) == 0 {
+		return Record{}, false
+	}
+	return s.pages[0].rows[0].record(), true
+}
+
 // Get returns a record.
 func (s *Set) Get(id uint64) (Record, bool) {
 	if r := s.row(id); r != nil {

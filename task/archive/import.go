@@ -1,0 +1,160 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Bounds of one command: an entry of the log, and what one entry may hold up.
+const (
+	batchBytes   = 256 << 10
+	batchRecords = 500
+)
+
+// Sink takes up what an export holds. All of it is safe to do twice.
+type Sink interface {
+	// Create makes the namespace if it is not there, with the settings of the one that was exported.
+	Create(ctx context.Context, exported *task.Namespace) error
+	// Put stores a blob unless it is there, and reports whether it did. It reads to the end, and refuses bytes that do
+	// not have the digest.
+	Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error)
+	// Take takes up records of one kind, and returns how many of them were new.
+	Take(ctx context.Context, c task.ImportRecords) (taken int64, err error)
+}
+
+// Taken counts what was taken up, and what was there already.
+type Taken struct {
+	Counts
+	Skipped int64
+}
+
+// Import reads an export into a namespace, in one pass and holding one batch. What was taken up before something is wrong stays: an
+// import that is done again goes on. An *Error is about the file; other errors name the lines that they are about.
+func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Taken, error) {
+	r, err := open(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := sink.Create(ctx, r.header.Namespace); err != nil {
+		return nil, err
+	}
+	x := &importer{reader: r, sink: sink, namespace: namespace}
+	for {
+		v, err := r.record()
+		if err != nil {
+			return nil, errors.Join(err, x.flush(ctx)) // the lines before it were right
+		}
+		if v == nil {
+			return &x.taken, x.flush(ctx)
+		}
+		if err := x.take(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// importer is an import under way.
+type importer struct {
+	*reader
+	sink      Sink
+	namespace string
+	taken     Taken
+
+	batch   task.ImportRecords // of one kind
+	kind    *int64             // what it counts as
+	records int64
+	bytes   int
+	first   int64 // line
+	last    int64
+}
+
+func (x *importer) take(ctx context.Context, v any) error {
+	if b, ok := v.(*blob); ok {
+		return x.blob(ctx, b)
+	}
+	kind := x.kindOf(v)
+	size := len(x.buf)
+	if x.records > 0 && (kind != x.kind || x.records >= batchRecords || x.bytes+size > batchBytes) {
+		if err := x.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if x.records == 0 {
+		x.first, x.kind = x.line, kind
+	}
+	x.last = x.line
+	x.records++
+	x.bytes += size
+	switch v := v.(type) {
+	case *task.Module:
+		x.batch.Modules = append(x.batch.Modules, v)
+	case *task.Behavior:
+		v.Namespace = x.namespace
+		x.batch.Behaviors = append(x.batch.Behaviors, v)
+	case *task.Operation:
+		v.Namespace = x.namespace
+		x.batch.Operations = append(x.batch.Operations, v)
+	case *task.Task:
+		v.Namespace = x.namespace
+		x.batch.Tasks = append(x.batch.Tasks, v)
+	case *task.StoreRecord:
+		v.Namespace = x.namespace
+		x.batch.Records = append(x.batch.Records, v)
+	}
+	return nil
+}
+
+func (x *importer) kindOf(v any) *int64 {
+	switch v.(type) {
+	case *task.Module:
+		return &x.taken.Modules
+	case *task.Behavior:
+		return &x.taken.Behaviors
+	case *task.Operation:
+		return &x.taken.Operations
+	case *task.Task:
+		return &x.taken.Tasks
+	}
+	return &x.taken.Records
+}
+
+// flush takes up the batch.
+func (x *importer) flush(ctx context.Context) error {
+	if x.records == 0 {
+		return nil
+	}
+	x.batch.Namespace = x.namespace
+	n, err := x.sink.Take(ctx, x.batch)
+	if err != nil {
+		return fmt.Errorf("lines %d to %d: %w", x.first, x.last, err)
+	}
+	*x.kind += n
+	x.taken.Skipped += x.records - n
+	x.batch, x.records, x.bytes = task.ImportRecords{}, 0, 0
+	return nil
+}
+
+// blob stores a blob at once: what is in the batch may not wait for it, what comes needs it.
+func (x *importer) blob(ctx context.Context, b *blob) error {
+	line := x.line
+	stored, err := x.sink.Put(ctx, b.digest, b.bytes)
+	if err == nil {
+		_, err = io.Copy(io.Discard, b.bytes) // nothing, if the sink did as it should
+	}
+	if b.bytes.err != nil {
+		return b.bytes.err // the sink's error is about that
+	}
+	if err != nil {
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	if stored {
+		x.taken.Blobs++
+	} else {
+		x.taken.Skipped++
+	}
+	return nil
+}

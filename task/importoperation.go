@@ -1,0 +1,196 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// How operations are taken up (SPEC M5). An import brings an operation before its tasks, and those in the order in which
+// they were made: all partitions stand before the completion. So an operation that was running goes on here, with what
+// has come already; it cannot complete before the last partition has come.
+
+// operation takes up an operation whose ID is free. One that runs must not meet another that excludes it.
+func (x *importer) operation(o *Operation) (Result, bool) {
+	if o == nil {
+		return invalid("operations", "an operation is missing"), false
+	}
+	n := *o
+	n.Namespace = x.namespace
+	n.Counts = OperationCounts{}
+	if wrong := n.wrong(); wrong != "" {
+		return invalid("operations", "operation "+n.ID+": "+wrong), false
+	}
+	if x.m.operations[n.Key()] != nil || x.seen[n.ID] {
+		return Result{}, true
+	}
+	if r, ok := x.versions(&n); !ok {
+		return r, false
+	}
+	for _, p := range n.payloads() {
+		if r, ok := x.m.admit("operations", p); !ok {
+			return r, false
+		}
+	}
+	if r, ok := x.alone(&n); !ok {
+		return r, false
+	}
+	if n.RetryRev != 0 { // a rev of another cluster: what failed and was to be retried stays failed
+		n.RetryRev = 0
+	}
+	if x.seen == nil {
+		x.seen = map[string]bool{}
+	}
+	x.seen[n.ID] = true
+	x.operations = append(x.operations, &n)
+	x.demand.tasks += n.owed()
+	x.demand.bytes += x.m.operationSize(&n)
+	return Result{}, true
+}
+
+// wrong says what is wrong with an operation by itself, or nothing. Check asks the same of every record.
+func (o *Operation) wrong() string {
+	start := StartOperation{
+		Namespace: o.Namespace, ID: o.ID, Target: o.Target, Object: o.Object, Partitions: o.Partitions, Names: o.Names,
+		Arg: o.Arg, Labels: o.Labels, Priority: o.Priority,
+	}
+	if r, ok := start.checkShape(); !ok {
+		return r.Field + ": " + r.Message
+	}
+	for _, name := range append([]string{o.Policy.Complete, o.Policy.Cleanup}, o.Policy.Incompatible...) {
+		if name != "" && !ValidBehaviorName(name) {
+			return "its policy names no behavior"
+		}
+	}
+	switch {
+	case !ValidBehaviorName(o.Behavior) || o.Version == "" || o.Policy.Concurrency > OnePerObject || o.Instance < 1:
+		return "its behavior, version, instance or policy"
+	case o.Status < OperationRunning || o.Status > OperationFailure:
+		return "unknown status"
+	case o.Removing: // its tasks go from the last to the first
+		if o.Made < 0 || o.Made > o.Partitions {
+			return "how many partitions are made"
+		}
+	case o.Made < 0 || o.Made > o.Partitions || o.Status != OperationRunning && o.Made != o.Partitions:
+		return "how many partitions are made"
+	case (o.Stop != "" || o.RetryRev != 0) && o.Status != OperationRunning, o.Stop != "" && o.RetryRev != 0, o.Stop != "" && o.Error == nil:
+		return "only one that runs is stopped or retried, and not both"
+	case o.Status == OperationCompleting && o.Policy.Complete == "", o.Result.Encoding != None && o.Policy.Complete == "":
+		return "it has no completion"
+	case o.Status == OperationFailure != (o.Error != nil) && o.Final(), o.Error != nil && o.Result.Encoding != None:
+		return "its outcome"
+	}
+	if !o.Final() && o.FinishedAt != 0 || o.Dropped < 0 || o.Cleanups < 0 {
+		return "its end or its cleanups"
+	}
+	for _, at := range [...]Time{o.CreatedAt, o.FinishedAt} {
+		if at < 0 || at > MaxTime {
+			return "a time"
+		}
+	}
+	return ""
+}
+
+// versions pins an operation whose version is not there to the active one, as its tasks will be: they begin anew.
+func (x *importer) versions(o *Operation) (Result, bool) {
+	if o.Removing {
+		return invalid("operations", "operation "+o.ID+" is being removed"), false
+	}
+	if _, ok := x.version(o.Behavior, o.Version); !ok {
+		active, ok := x.version(o.Behavior, "")
+		if !ok {
+			return invalid("operations", "operation "+o.ID+" needs the behavior "+o.Behavior+": import it before, or with it"), false
+		}
+		o.Version = active.Version
+	}
+	for _, name := range [...]string{o.Policy.Complete, o.Policy.Cleanup} {
+		if name == "" {
+			continue
+		}
+		if _, ok := x.version(name, o.Version); !ok {
+			return invalid("operations", "operation "+o.ID+" needs the behavior "+name+" of the version of "+o.Behavior+": import it before, or with it"), false
+		}
+	}
+	return Result{}, true
+}
+
+// version finds a version among those that are there and those that the import takes up.
+func (x *importer) version(behavior, version string) (*Version, bool) {
+	if b := x.imports(behavior); b != nil {
+		return b.Find(version)
+	}
+	v := x.m.version(x.m.behaviors[behaviorName{x.namespace, behavior}], version)
+	return v, v != nil
+}
+
+// alone refuses an operation that has not ended and is excluded by one that runs here, or that comes with it.
+func (x *importer) alone(o *Operation) (Result, bool) {
+	if o.Final() {
+		return Result{}, true
+	}
+	if r, ok := x.m.excluded(o); ok {
+		return r, false
+	}
+	for _, name := range o.enemies() {
+		if x.running[name] {
+			return invalid("operations", fmt.Sprintf("operation %s is excluded by one before it", o.ID)), false
+		}
+	}
+	if x.running == nil {
+		x.running = map[exclusion]bool{}
+	}
+	for _, name := range o.exclusions() {
+		x.running[name] = true
+	}
+	return Result{}, true
+}
+
+// importOperation adds an operation. The numbers of its target go on behind its own.
+func (m *Machine) importOperation(o *Operation) {
+	k := instanceName{o.Namespace, o.Behavior, o.Target}
+	if former := m.instances[k]; former == nil || former.Last < o.Instance {
+		m.putInstance(k, o.Instance)
+	}
+	m.addOperation(o)
+}
+
+// importable reports whether a task may be taken up: an ordinary one if no operation has its ID, another one if it is what
+// its operation, which came before it, still misses. Cleanups belong to sessions of another cluster.
+func (m *Machine) importable(t *Task) bool {
+	if t.Role == RoleNone {
+		return m.reservedBy(t.Key()) == nil
+	}
+	r := m.operations[t.operation()]
+	if r == nil || r.operation.Removing {
+		return false
+	}
+	switch o := r.operation; t.Role {
+	case RolePartition:
+		i := PartitionOf(t)
+		return i >= 0 && i < o.Made && t.Key() == o.partitionKey(i) && t.Partition == o.partitionName(i) && t.Behavior == o.Behavior &&
+			(t.Final() || o.Status == OperationRunning)
+	case RoleCompletion:
+		return t.Key() == o.completionKey() && t.Behavior == o.Policy.Complete && t.Final() == (o.Status != OperationCompleting)
+	}
+	return false
+}
+
+// adopt makes an operation's task one of the operation as it is here.
+func (m *Machine) adopt(t *Task) {
+	o := m.operations[t.operation()].operation
+	if t.Version != o.Version {
+		t.Version, t.Checkpoint = o.Version, Payload{}
+	}
+	t.Deadline, t.ConcurrencyKey, t.Bound = 0, "", 0
+	if o.Stop != "" && !t.Final() {
+		m.fail(t, cancelError(CodeCancelled), 0)
+	}
+}
+
+// reservedBy returns the operation whose tasks' IDs begin as this key's does, or nil.
+func (m *Machine) reservedBy(k Key) *operationRow {
+	id, _, ok := strings.Cut(k.ID, ":")
+	if !ok {
+		return nil
+	}
+	return m.operations[Key{k.Namespace, id}]
+}

@@ -1,0 +1,233 @@
+package task
+
+import "fmt"
+
+// MaxImport bounds the records of one ImportRecords.
+const MaxImport = 1_000
+
+// apply checks all records before it takes up any: one that is wrong, needs what is not there or is over a quota refuses
+// them all. Their names stay, and what they say of the past; revs, tokens and leases are this cluster's.
+func (c ImportRecords) apply(m *Machine) Result {
+	x := importer{m: m, namespace: c.Namespace}
+	if r, ok := x.check(&c); !ok {
+		return r
+	}
+	if r := m.charge(c.Namespace, x.demand); r.Code != OK {
+		return r
+	}
+	for _, module := range x.modules {
+		m.putModule(module)
+	}
+	for _, b := range x.behaviors {
+		m.putBehavior(m.behaviorRow(c.Namespace, b.Name), b)
+	}
+	count := int64(len(x.modules) + len(x.behaviors))
+	for _, o := range x.operations {
+		m.importOperation(o)
+		count++
+	}
+	for _, t := range x.tasks {
+		if m.importTask(t) {
+			count++
+		}
+	}
+	for _, r := range c.Records {
+		record := *r
+		record.Namespace = c.Namespace
+		m.addRecord(record)
+		count++
+	}
+	for _, b := range x.behaviors { // one that is deleted is there for its tasks only
+		m.forgetBehavior(m.behaviorRow(c.Namespace, b.Name))
+	}
+	m.dropModules()
+	return Result{Count: count}
+}
+
+// importer collects what an import will take up.
+type importer struct {
+	m          *Machine
+	namespace  string
+	demand     demand
+	modules    []*Module
+	behaviors  []*Behavior
+	operations []*Operation
+	tasks      []*Task
+
+	seen    map[string]bool    // IDs of operations
+	running map[exclusion]bool // what they stand under
+}
+
+func (x *importer) check(c *ImportRecords) (Result, bool) {
+	if r, ok := x.m.writable(c.Namespace); !ok {
+		return r, false
+	}
+	if n := len(c.Modules) + len(c.Behaviors) + len(c.Operations) + len(c.Tasks) + len(c.Records); n > MaxImport {
+		return invalid("records", fmt.Sprintf("an import brings at most %d records at once", MaxImport)), false
+	}
+	for _, module := range c.Modules {
+		if r, ok := x.module(module); !ok {
+			return r, false
+		}
+	}
+	for _, b := range c.Behaviors {
+		if r, ok := x.behavior(b); !ok {
+			return r, false
+		}
+	}
+	for _, o := range c.Operations {
+		if r, ok := x.operation(o); !ok {
+			return r, false
+		}
+	}
+	for _, t := range c.Tasks {
+		if r, ok := x.task(t); !ok {
+			return r, false
+		}
+	}
+	for _, r := range c.Records {
+		if r == nil || r.Group == "" || r.Available < 0 {
+			return invalid("records", "a record has a group, and a time that is not negative"), false
+		}
+		x.demand.bytes += int64(len(r.Data))
+	}
+	return Result{}, true
+}
+
+func (x *importer) module(module *Module) (Result, bool) {
+	switch {
+	case module == nil || module.Digest == "" || module.Version == "":
+		return invalid("modules", "a module has a digest and a version"), false
+	case x.m.modules[module.Digest] != nil || x.brings(module.Digest):
+		return Result{}, true
+	}
+	if r, ok := x.m.admitModule(module.Digest, true); !ok {
+		r.Field = "modules"
+		return r, false
+	}
+	x.modules = append(x.modules, module)
+	return Result{}, true
+}
+
+// brings reports whether the import brings the module.
+func (x *importer) brings(digest string) bool {
+	for _, module := range x.modules {
+		if module.Digest == digest {
+			return true
+		}
+	}
+	return false
+}
+
+// behavior takes up a behavior whose name is free, with all its versions.
+func (x *importer) behavior(b *Behavior) (Result, bool) {
+	if b == nil || !ValidBehaviorName(b.Name) {
+		return invalid("behaviors", "a behavior name is 3 to 128 characters of a-z 0-9 . _ -"), false
+	}
+	if row := x.m.behaviors[behaviorName{x.namespace, b.Name}]; row != nil && row.behavior != nil || x.imports(b.Name) != nil {
+		return Result{}, true
+	}
+	active, ok := b.Find("")
+	switch {
+	case b.Deleted != (b.Active == ""), !b.Deleted && (!ok || (active.Module == "") != b.External):
+		return invalid("behaviors", "the active version of "+b.Name+" is not there, or of the other kind"), false
+	case b.Deleted && b.Paused, !b.Deleted && b.Purge:
+		return invalid("behaviors", b.Name+" is half deleted"), false
+	}
+	seen := map[string]bool{}
+	for i := range b.Versions {
+		v := &b.Versions[i]
+		switch {
+		case v.Version == "" || seen[v.Version]:
+			return invalid("behaviors", "a version of "+b.Name+" has no name, or that of another"), false
+		case v.Module != "" && !Native(v.Module) && x.m.modules[v.Module] == nil && !x.brings(v.Module):
+			return invalid("behaviors", "a version of "+b.Name+" needs a module that is not there: import it before, or with it"), false
+		}
+		seen[v.Version] = true
+	}
+	next := *b
+	x.behaviors = append(x.behaviors, &next)
+	return Result{}, true
+}
+
+// imports returns the behavior of that name that the import takes up, or nil.
+func (x *importer) imports(name string) *Behavior {
+	for _, b := range x.behaviors {
+		if b.Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// task takes up a task whose ID is free.
+func (x *importer) task(t *Task) (Result, bool) {
+	if t == nil || !ValidID(t.ID) || !ValidBehaviorName(t.Behavior) {
+		return invalid("tasks", "a task has an ID and the name of a behavior"), false
+	}
+	n := *t
+	n.Namespace = x.namespace
+	if x.m.store.get(n.Key()) != nil {
+		return Result{}, true
+	}
+	x.rest(&n)
+	n.Rev, n.CreatedRev = 1, 1 // until it is added
+	switch err := n.check(); {
+	case err != nil:
+		return invalid("tasks", err.Error()), false
+	case !n.inTime() || !sortedLabels(n.Labels) || len(n.ConcurrencyKey) > maxConcurrencyKey:
+		return invalid("tasks", "task "+n.ID+": a time, its labels or its concurrency key"), false
+	}
+	for _, p := range n.payloads() {
+		if r, ok := x.m.admit("tasks", p); !ok {
+			return r, false
+		}
+	}
+	x.tasks = append(x.tasks, &n)
+	x.demand.tasks++
+	x.demand.bytes += x.m.taskSize(&n)
+	return Result{}, true
+}
+
+// inTime reports whether the API can write the times of t.
+func (t *Task) inTime() bool {
+	for _, at := range [...]Time{t.NotBefore, t.Deadline, t.CreatedAt, t.StartedAt, t.FinishedAt} {
+		if at < 0 || at > MaxTime {
+			return false
+		}
+	}
+	return true
+}
+
+// rest brings a task to rest that ran when it was exported: it is due now, or over if it was being cancelled. Tokens are
+// of another cluster, and mean nothing here.
+func (x *importer) rest(n *Task) {
+	n.Ended = nil
+	if n.Status != Running {
+		return
+	}
+	code := n.CancelCode
+	n.Lease, n.CancelCode, n.Resubmit = nil, "", 0
+	if code != "" {
+		x.m.fail(n, cancelError(code), 0)
+		return
+	}
+	n.Status, n.NotBefore = Created, max(x.m.now, 1)
+	n.Result, n.Error = Payload{}, nil
+}
+
+// importTask adds a task, and reports whether it did. A version that is not there cannot be pinned: the task will take the
+// active one, from its beginning.
+func (m *Machine) importTask(t *Task) bool {
+	if m.store.get(t.Key()) != nil || !m.importable(t) {
+		return false // twice in one import, or of an operation that is not this one
+	}
+	b := m.behaviorRow(t.Namespace, t.Behavior)
+	if t.Role != RoleNone {
+		m.adopt(t)
+	} else if t.Version != "" && m.version(b, t.Version) == nil {
+		t.Version, t.Checkpoint = "", Payload{}
+	}
+	m.add(b, t)
+	return true
+}

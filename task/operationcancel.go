@@ -1,0 +1,43 @@
+package task
+
+// CancelOperation asks that what is not final be cancelled; the completion runs all the same (SPEC O3).
+type CancelOperation struct {
+	Key Key `cbor:"1,keyasint"`
+}
+
+// apply stops a running operation. One that stops already, or was cancelled, is asked in vain but without an error.
+func (c CancelOperation) apply(m *Machine) Result {
+	r := m.liveOperation(c.Key)
+	if r == nil {
+		return noOperation()
+	}
+	switch o := r.operation; {
+	case o.Status == OperationCompleting:
+		return Result{Code: OperationState, Message: "the operation is completing", Operation: o}
+	case o.Status == OperationFailure && o.Error.Code == CodeCancelled:
+		return Result{Operation: o}
+	case o.Final():
+		return Result{Code: NotCancellable, Message: "the operation has ended", Operation: o}
+	case o.Stop != "":
+		return Result{Operation: o, Told: true}
+	}
+	next := *r.operation
+	next.Stop, next.RetryRev = CodeCancelled, 0
+	next.Error = cancelError(CodeCancelled)
+	m.putOperation(r, &next)
+	m.workOn(r, m.steps)
+	if r.settled() { // a retry had made nothing due yet
+		m.complete(r)
+	}
+	return Result{Operation: r.operation, Changed: true, Told: !r.operation.Final()}
+}
+
+// liveOperation returns an operation that is not being removed, or nil.
+func (m *Machine) liveOperation(k Key) *operationRow {
+	if r := m.operations[k]; r != nil && !r.operation.Removing {
+		return r
+	}
+	return nil
+}
+
+func noOperation() Result { return refuse(OperationNotFound, "no operation has this ID") }

@@ -1,0 +1,84 @@
+package task
+
+import "strconv"
+
+// Cleanups (SPEC O3): a task that tidies up behind an attempt, on the worker that ran it and nowhere else. They wait in
+// their session and in no lane, so that nobody else's planning meets them, and end with it.
+
+// CodeSessionEnded is the error of a cleanup whose session ended before it had run.
+const CodeSessionEnded = "SESSION_ENDED"
+
+// cleanUp makes the cleanup of an attempt of t's partition when it is known that it will not be continued where it ran:
+// the partition failed finally or was cancelled, or another session runs it now.
+func (m *Machine) cleanUp(o *operationRow, t, prev *Task) {
+	if o.operation.Policy.Cleanup == "" || prev == nil || prev.Final() {
+		return
+	}
+	switch ended := t.Ended; {
+	case t.Status == Running && prev.Status != Running:
+		if ended = prev.Ended; ended != nil && ended.Session != 0 && ended.Session != t.Lease.Session {
+			m.makeCleanup(o, t, ended)
+		}
+	case t.Final() && t.Status == Failure && ended != nil && ended.Session != 0:
+		m.makeCleanup(o, t, ended)
+	}
+}
+
+func (m *Machine) makeCleanup(o *operationRow, of *Task, ended *Ended) {
+	x := o.operation
+	s := m.sessions[ended.Session]
+	k := Key{x.Namespace, x.taskID("cleanup:" + strconv.FormatUint(ended.Token, 10))}
+	if s == nil || s.ending || int64(s.cleanups.len()) >= m.limits.cleanups() || !ValidID(k.ID) || m.store.get(k) != nil {
+		m.cleanupDropped(o)
+		return
+	}
+	next := *x
+	next.Cleanups++
+	m.putOperation(o, &next)
+	b := m.behaviorRow(x.Namespace, x.Policy.Cleanup)
+	t := x.task(RoleCleanup, k.ID, m.now)
+	t.Behavior, t.Partition, t.Bound = b.name, of.Partition, ended.Session
+	m.add(b, t)
+}
+
+// cleanupDropped records that a cleanup could not be run.
+func (m *Machine) cleanupDropped(o *operationRow) {
+	next := *o.operation
+	next.Dropped++
+	m.putOperation(o, &next)
+}
+
+// sessionEnded is the end of a cleanup that its session can no longer run.
+func (m *Machine) sessionEnded(n *Task) {
+	m.fail(n, &Error{Code: CodeSessionEnded, Message: "the worker that was to clean up has left"}, 0)
+}
+
+// dropBound ends the cleanups that are bound to a session that ends: at most Limit.Cleanups. None of them runs any more.
+func (m *Machine) dropBound(s *sessionRow) {
+	for n := s.cleanups.head(); n != nil; n = s.cleanups.head() {
+		t := *n.item.task
+		m.sessionEnded(&t)
+		m.put(n.item, &t)
+	}
+}
+
+// bound gives the sessions that are free the cleanups that only they may run. They come before everything else: there are
+// few, and nobody else can take them.
+func (p *planner) bound() {
+	for i := range p.sessions {
+		s := &p.sessions[i]
+		for c := p.m.sessions[s.id].due.cursor(); c.node() != nil && s.slots > 0 && p.left > 0; c.next() {
+			r := c.node().item
+			b, t := r.behavior, r.task
+			if !b.limits.open || b.full() || !p.m.eligible(t, p.m.now) {
+				continue
+			}
+			v, budget := p.m.version(b, t.Version), p.budget(b)
+			if v == nil || v.Module == "" || s.ready != nil && !s.ready(v.Module, v.Version) || budget != nil && *budget <= 0 {
+				continue
+			}
+			s.slots--
+			p.assign(Assign{Key: t.Key(), Rev: t.Rev, Session: s.id}, budget)
+		}
+	}
+}

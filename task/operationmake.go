@@ -1,0 +1,85 @@
+package task
+
+// makePartitions makes the tasks of partitions from..to-1: as due ones, or already cancelled if the operation stops.
+func (m *Machine) makePartitions(r *operationRow, from, to int64) {
+	o := r.operation
+	b := m.behaviorRow(o.Namespace, o.Behavior)
+	for i := from; i < to; i++ {
+		t := o.task(RolePartition, o.partitionKey(i).ID, m.now)
+		t.Behavior, t.Partition = b.name, o.partitionName(i)
+		if o.Stop != "" {
+			m.fail(t, cancelError(CodeCancelled), 0)
+		}
+		m.add(b, t)
+	}
+}
+
+// task returns a new task of the operation, due now.
+func (o *Operation) task(role Role, id string, now Time) *Task {
+	return &Task{
+		Namespace: o.Namespace, ID: id, Version: o.Version, Status: Created, NotBefore: max(now, 1), CreatedAt: now,
+		Parent: o.ID, Labels: o.Labels, Priority: o.Priority, Role: role,
+	}
+}
+
+// complete begins what follows when all partitions are final: the completion, or the end.
+func (m *Machine) complete(r *operationRow) {
+	next := *r.operation
+	next.Stop, next.RetryRev = "", 0
+	switch failed := r.failed.head(); {
+	case failed == nil:
+		next.Error = nil // it was asked to stop too late
+	case next.Error == nil:
+		next.Error = partitionError(failed.item.task)
+	}
+	if next.Policy.Complete == "" {
+		m.endOperation(r, &next)
+		return
+	}
+	next.Status = OperationCompleting
+	m.putOperation(r, &next)
+	m.runCompletion(r)
+}
+
+// runCompletion makes the task of the completion, or makes it due again after a retry: it has one for its whole life.
+func (m *Machine) runCompletion(r *operationRow) {
+	o := r.operation
+	b := m.behaviorRow(o.Namespace, o.Policy.Complete)
+	if former := m.store.get(o.completionKey()); former != nil {
+		n := *former.task
+		again(&n, max(m.now, 1), 0)
+		m.put(former, &n)
+		return
+	}
+	t := o.task(RoleCompletion, o.completionKey().ID, m.now)
+	t.Behavior = b.name
+	m.add(b, t)
+}
+
+// completed ends the operation with its completion, whatever ended that (SPEC O3).
+func (m *Machine) completed(r *operationRow, t *Task) {
+	next := *r.operation
+	switch {
+	case t.Status == Failure:
+		next.Error = &Error{Code: CodeCompletionFailed, Message: t.Error.Code + ": " + t.Error.Message}
+	case next.Error == nil:
+		next.Result = t.Result
+	}
+	m.endOperation(r, &next)
+}
+
+// endOperation writes next as the last record of a run of the operation.
+func (m *Machine) endOperation(r *operationRow, next *Operation) {
+	next.Status, next.FinishedAt = OperationSuccess, m.now
+	if next.Error != nil {
+		next.Status = OperationFailure
+	}
+	m.putOperation(r, next)
+}
+
+// partitionError is the error of an operation that failed with the partition whose task t is.
+func partitionError(t *Task) *Error {
+	e := *t.Error
+	e.Message = "partition " + t.Partition + ": " + e.Message
+	return &e
+}

@@ -1,0 +1,83 @@
+package task
+
+import "strconv"
+
+// partitionLooks bounds how many partitions one OperationTasks looks at.
+const partitionLooks = 10_000
+
+// view returns the record with what is derived for it.
+func (o *operationRow) view() *Operation {
+	view := *o.operation
+	view.Counts = o.counts
+	view.Counts.Waiting = view.Partitions - o.counts.Running - o.counts.Retrying - o.counts.Success - o.counts.Failure
+	return &view
+}
+
+// Operation returns an operation that is not being removed, with its counts, or nil.
+func (m *Machine) Operation(k Key) *Operation {
+	if r := m.liveOperation(k); r != nil {
+		return r.view()
+	}
+	return nil
+}
+
+// OperationOf returns the operation whose task t is, with its counts, or nil. It may be being removed.
+func (m *Machine) OperationOf(t *Task) *Operation {
+	if t.Role == RoleNone {
+		return nil
+	}
+	if r := m.operations[t.operation()]; r != nil {
+		return r.view()
+	}
+	return nil
+}
+
+// Operations returns a page in order of creation, and a cursor as Tasks does.
+func (m *Machine) Operations(f OperationFilter) (operations []*Operation, next string) {
+	after, err := strconv.ParseUint(f.Cursor, 36, 64)
+	if err != nil {
+		after = 0
+	}
+	rows := m.fanout.ordered
+	if f.Namespace != "" {
+		rows = m.fanout.spaces[f.Namespace]
+	}
+	for _, r := range rows[firstAfter(rows, after):] {
+		if !f.matches(r.operation) {
+			continue
+		}
+		if len(operations) >= max(f.Limit, 1) {
+			return operations, strconv.FormatUint(operations[len(operations)-1].CreatedRev, 36)
+		}
+		operations = append(operations, r.view())
+	}
+	return operations, ""
+}
+
+func (f *OperationFilter) matches(o *Operation) bool {
+	return !o.Removing &&
+		(f.Namespace == "" || f.Namespace == o.Namespace) &&
+		(f.Behavior == "" || f.Behavior == o.Behavior) &&
+		(f.Target == "" || f.Target == o.Target) &&
+		(f.Status == 0 || f.Status == o.Status)
+}
+
+// OperationTasks returns the tasks of partitions from..from+limit-1 that exist and, if status is not 0, have it, and the
+// partition to go on from, -1 at the end. It looks at no more than 10,000 partitions.
+func (m *Machine) OperationTasks(k Key, from int64, limit int, status Status) (tasks []*Task, next int64) {
+	r := m.liveOperation(k)
+	if r == nil {
+		return nil, -1
+	}
+	o := r.operation
+	i := max(from, 0)
+	for end := min(o.Made, min(i, o.Made)+partitionLooks); i < end && len(tasks) < limit; i++ {
+		if x := m.store.get(o.partitionKey(i)); x != nil && (status == 0 || x.task.Status == status) {
+			tasks = append(tasks, x.task)
+		}
+	}
+	if i >= o.Made {
+		return tasks, -1
+	}
+	return tasks, i
+}

@@ -1,0 +1,57 @@
+package task
+
+// RemoveOperation deletes an operation and its tasks; running ones are halted (SPEC O6).
+type RemoveOperation struct {
+	Key Key `cbor:"1,keyasint"`
+}
+
+// apply hides the operation at once. Its tasks go in this entry and in Ticks, and the record with the last of them: until
+// then its ID, and the target if it had not ended, are not free.
+func (c RemoveOperation) apply(m *Machine) Result {
+	r := m.liveOperation(c.Key)
+	if r == nil {
+		return noOperation()
+	}
+	m.removeOperation(r)
+	m.workOn(r, m.steps)
+	return Result{Changed: true}
+}
+
+// removeOperation makes r one that is being removed, by Ticks.
+func (m *Machine) removeOperation(r *operationRow) {
+	next := *r.operation
+	next.Removing = true
+	m.putOperation(r, &next)
+}
+
+// removeSome takes up to n steps of the removal: what runs goes first, then what waits, the cleanups, the completion, and
+// the final partitions from the last to the first. Made counts down, so that every state of the removal can be restored.
+func (m *Machine) removeSome(o *operationRow, n int64) int64 {
+	done := int64(0)
+	for _, queue := range [...]*heap[*row]{&o.open, &o.cleanups} {
+		for ; done < n && queue.len() > 0; done++ {
+			m.drop(queue.head().item)
+		}
+	}
+	if done == n {
+		return done
+	}
+	if r := m.store.get(o.operation.completionKey()); r != nil {
+		m.drop(r)
+		done++
+	}
+	next := *o.operation
+	for ; done < n && next.Made > 0; done++ {
+		next.Made--
+		if r := m.store.get(next.partitionKey(next.Made)); r != nil {
+			m.drop(r)
+		}
+	}
+	if next.Made < o.operation.Made {
+		m.putOperation(o, &next)
+	}
+	if next.Made == 0 && o.tasks == 0 {
+		m.dropOperation(o)
+	}
+	return max(done, 1)
+}

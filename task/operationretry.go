@@ -1,0 +1,61 @@
+package task
+
+// RetryOperation runs what failed of a failed operation again: its partitions, or its completion (SPEC O3). Exclusivity
+// is checked as at a start.
+type RetryOperation struct {
+	Key Key `cbor:"1,keyasint"`
+}
+
+func (c RetryOperation) apply(m *Machine) Result {
+	r := m.liveOperation(c.Key)
+	if r == nil {
+		return noOperation()
+	}
+	o := r.operation
+	if o.Status != OperationFailure {
+		return Result{Code: OperationState, Message: "the operation has not failed", Operation: o}
+	}
+	if refusal, ok := m.excluded(o); ok {
+		return refusal
+	}
+	next := *o
+	next.Status, next.Error, next.FinishedAt = OperationRunning, nil, 0
+	if r.counts.Failure == 0 {
+		next.Status = OperationCompleting
+		m.putOperation(r, &next)
+		m.runCompletion(r)
+	} else {
+		next.RetryRev = m.rev // what fails from here on has failed again
+		m.putOperation(r, &next)
+		m.workOn(r, m.steps)
+	}
+	return Result{Operation: r.operation, Changed: true}
+}
+
+// retryOne makes the partition that failed first due again; the last one ends the sweep.
+func (m *Machine) retryOne(o *operationRow) {
+	if n := o.failed.head(); n != nil && n.key <= int64(o.operation.RetryRev) {
+		m.retryPartition(n.item, o.operation.Policy.Restart)
+	}
+	if n := o.failed.head(); n == nil || n.key > int64(o.operation.RetryRev) {
+		next := *o.operation
+		next.RetryRev = 0
+		m.putOperation(o, &next)
+	}
+}
+
+// retryPartition goes on where the task stopped, or begins it from scratch. What its last run left behind has been
+// cleaned up: it is forgotten which session that was.
+func (m *Machine) retryPartition(r *row, restart bool) {
+	n := *r.task
+	n.NotBefore, n.Deadline, n.Failures = max(m.now, 1), 0, 0
+	if restart {
+		n.Checkpoint = Payload{}
+	}
+	if n.Ended != nil {
+		ended := *n.Ended
+		ended.Session = 0
+		n.Ended = &ended
+	}
+	m.put(r, &n)
+}

@@ -1,0 +1,184 @@
+package task
+
+import "fmt"
+
+// StartOperation begins an operation, or is refused: one entry decides (SPEC O1, O2).
+type StartOperation struct {
+	Namespace   string   `cbor:"1,keyasint"`
+	ID          string   `cbor:"2,keyasint"` // drawn by the proposer if the caller gives none
+	Behavior    string   `cbor:"3,keyasint"`
+	Target      string   `cbor:"4,keyasint,omitempty"` // ≤ 256 bytes
+	Object      string   `cbor:"5,keyasint,omitempty"` // ≤ 256 bytes
+	Partitions  int64    `cbor:"6,keyasint"`           // 1..MaxPartitions; with Names their number
+	Names       []string `cbor:"7,keyasint,omitempty"` // each 1..128 bytes, unique
+	Arg         Payload  `cbor:"8,keyasint,omitempty"`
+	Labels      []Label  `cbor:"9,keyasint,omitempty"`
+	Priority    int8     `cbor:"10,keyasint"`
+	BehaviorRev uint64   `cbor:"11,keyasint,omitempty"` // as in Submit
+}
+
+const (
+	maxOperationTarget = 256 // bytes, of an object too
+	maxPartitionName   = 128 // bytes
+)
+
+// apply makes the record and as many of the partitions' tasks as an entry may: the rest follows in Ticks.
+func (c StartOperation) apply(m *Machine) Result {
+	o, refusal := c.check(m)
+	if o == nil {
+		return refusal
+	}
+	if r := m.charge(c.Namespace, demand{tasks: o.Partitions, bytes: m.operationSize(o), submits: 1}); r.Code != OK {
+		return r
+	}
+	o.Instance = m.nextInstance(o)
+	o.Made = min(o.Partitions, m.steps)
+	r := m.addOperation(o)
+	m.steps -= o.Made
+	m.makePartitions(r, 0, o.Made)
+	return Result{Operation: r.operation, Changed: true}
+}
+
+// check returns the record that the operation begins with, or nil with the refusal.
+func (c *StartOperation) check(m *Machine) (*Operation, Result) {
+	if r, ok := c.checkShape(); !ok {
+		return nil, r
+	}
+	if r, ok := m.accepting(c.Namespace); !ok {
+		return nil, r
+	}
+	b := m.behaviors[behaviorName{c.Namespace, c.Behavior}]
+	switch {
+	case b.live() == nil:
+		return nil, noBehavior()
+	case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:
+		return nil, behaviorChanged()
+	}
+	v := m.version(b, "")
+	if v.Policy.Operation == nil || v.Module == "" {
+		return nil, Result{Code: NotAnOperation, Field: "behavior", Message: "the behavior's manifest says nothing of operations"}
+	}
+	o := &Operation{
+		Namespace: c.Namespace, ID: c.ID, Behavior: b.name, Version: v.Version, Target: c.Target, Object: c.Object,
+		Status: OperationRunning, Policy: *v.Policy.Operation, Arg: c.Arg, Partitions: c.Partitions, Names: c.Names,
+		Labels: c.Labels, Priority: c.Priority, CreatedAt: m.now,
+	}
+	if r, ok := m.runnable(o); !ok {
+		return nil, r
+	}
+	if former := m.operations[o.Key()]; former != nil {
+		return nil, taken(former.operation)
+	}
+	if r, ok := m.excluded(o); ok {
+		return nil, r
+	}
+	if id := m.takenID(o); id != "" {
+		return nil, Result{Code: ReservedID, Field: "id", Message: "the operation would need the ID " + id + ", which another task has"}
+	}
+	if r, ok := m.admit("arg", &c.Arg); !ok {
+		return nil, r
+	}
+	return o, Result{}
+}
+
+// checkShape refuses what the proposer should have seen.
+func (c *StartOperation) checkShape() (Result, bool) {
+	switch {
+	case !ValidOperationID(c.ID):
+		return invalid("id", "an operation's ID is 3 to 100 characters of A-Z a-z 0-9 . _ -"), false
+	case c.Priority < 0 || c.Priority > 9:
+		return invalid("priority", "a priority is 0 to 9"), false
+	case len(c.Target) > maxOperationTarget:
+		return invalid("target", "a target is at most 256 bytes"), false
+	case len(c.Object) > maxOperationTarget:
+		return invalid("object", "an object is at most 256 bytes"), false
+	case c.Partitions < 1 || c.Partitions > MaxPartitions:
+		return invalid("partitions", "an operation has 1 to 100000 partitions"), false
+	case c.Arg.wrong() != "":
+		return invalid("arg", c.Arg.wrong()), false
+	case !sortedLabels(c.Labels):
+		return invalid("labels", "names must be unique, and sorted by the proposer"), false
+	}
+	return c.checkNames()
+}
+
+func (c *StartOperation) checkNames() (Result, bool) {
+	if c.Names == nil {
+		return Result{}, true
+	}
+	if int64(len(c.Names)) != c.Partitions {
+		return invalid("partitions", "not as many names as partitions"), false
+	}
+	seen, bytes := make(map[string]bool, len(c.Names)), 0
+	for i, name := range c.Names {
+		if name == "" || len(name) > maxPartitionName {
+			return invalid("partitions", fmt.Sprintf("the name of a partition is 1 to 128 bytes: number %d", i)), false
+		}
+		if seen[name] {
+			return invalid("partitions", "two partitions are called "+name), false
+		}
+		seen[name] = true
+		bytes += len(name)
+	}
+	if bytes > MaxPartitionNames {
+		return invalid("partitions", "the names of the partitions are longer than 256 KiB together"), false
+	}
+	return Result{}, true
+}
+
+// runnable reports whether the behaviors of the completion and the cleanup have the operation's version.
+func (m *Machine) runnable(o *Operation) (Result, bool) {
+	for _, name := range [...]string{o.Policy.Complete, o.Policy.Cleanup} {
+		if name != "" && m.version(m.behaviors[behaviorName{o.Namespace, name}], o.Version) == nil {
+			return Result{Code: BehaviorNotFound, Field: "behavior", Message: "the operation needs the behavior " + name + " of the same module, which is no longer there"}, false
+		}
+	}
+	return Result{}, true
+}
+
+// taken refuses an ID that an operation has, or had until its last task is gone.
+func taken(former *Operation) Result {
+	if former.Removing {
+		return Result{Code: AlreadyExists, Field: "id", Message: "an operation with this ID is being removed"}
+	}
+	return Result{Code: AlreadyExists, Field: "id", Message: "an operation with this ID exists", Operation: former}
+}
+
+// takenID returns an ID that the operation's partitions or its completion would have and another task has, or "". Those of
+// cleanups are not known before: see makeCleanup.
+func (m *Machine) takenID(o *Operation) string {
+	if k := o.completionKey(); m.store.get(k) != nil {
+		return k.ID
+	}
+	if m.store.n == 0 {
+		return ""
+	}
+	for i := range o.Partitions {
+		if k := o.partitionKey(i); m.store.get(k) != nil {
+			return k.ID
+		}
+	}
+	return ""
+}
+
+// nextInstance counts the operations of a behavior on a target (SPEC O2).
+func (m *Machine) nextInstance(o *Operation) int64 {
+	k := instanceName{o.Namespace, o.Behavior, o.Target}
+	next := int64(1)
+	if former := m.instances[k]; former != nil {
+		next = former.Last + 1
+	}
+	m.putInstance(k, next)
+	return next
+}
+
+// putInstance makes last the number that was given last.
+func (m *Machine) putInstance(k instanceName, last int64) {
+	if former := m.instances[k]; former != nil {
+		m.sum -= hashInstance(former)
+	}
+	m.rev++
+	next := &Instance{Namespace: k.namespace, Behavior: k.behavior, Target: k.target, Last: last, Rev: m.rev}
+	m.sum += hashInstance(next)
+	m.instances[k] = next
+}

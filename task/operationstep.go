@@ -1,0 +1,147 @@
+package task
+
+// How an operation goes on. Its tasks are written by put and add like all others, which then call stepOperation: what a
+// change means for the operation is decided in the same entry (SPEC O3). What concerns many tasks is done for as many as
+// an entry may (Limit.Steps); Ticks do the rest, each operation that has work left getting an equal share (SPEC O1).
+
+// stepOperation takes the operation of r further, if the change of r, which was prev before (nil: it is new), lets it.
+func (m *Machine) stepOperation(r *row, prev *Task) {
+	t := r.task
+	if t.Role == RoleNone {
+		return
+	}
+	o := m.operations[t.operation()]
+	if o.operation.Removing || m.purging(t.Namespace) {
+		return
+	}
+	ended := t.Final() && (prev == nil || !prev.Final())
+	switch t.Role {
+	case RolePartition:
+		m.cleanUp(o, t, prev)
+		if ended && t.Status == Failure {
+			m.partitionFailed(o, t)
+		}
+		if ended && o.settled() {
+			m.complete(o)
+		}
+	case RoleCompletion:
+		if ended && o.operation.Status == OperationCompleting {
+			m.completed(o, t)
+		}
+	case RoleCleanup:
+		if ended && t.Status == Failure && t.Error.Code == CodeSessionEnded {
+			m.cleanupDropped(o)
+		}
+	}
+}
+
+// settled reports whether all partitions are final, and stay so.
+func (o *operationRow) settled() bool {
+	x := o.operation
+	return x.Status == OperationRunning && x.RetryRev == 0 && o.counts.Success+o.counts.Failure == x.Partitions
+}
+
+// partitionFailed notes the first final failure; with fail_fast it stops the others (SPEC O3).
+func (m *Machine) partitionFailed(o *operationRow, t *Task) {
+	x := o.operation
+	if x.Status != OperationRunning || x.Stop != "" || x.Policy.RunAll && x.Error != nil {
+		return
+	}
+	next := *x
+	if next.Error == nil {
+		next.Error = partitionError(t)
+	}
+	if !next.Policy.RunAll {
+		next.Stop, next.RetryRev = t.Error.Code, 0
+	}
+	m.putOperation(o, &next)
+	m.workOn(o, m.steps)
+}
+
+// hasWork reports whether Ticks have something to do for the operation.
+func (m *Machine) hasWork(o *operationRow) bool {
+	x := o.operation
+	switch {
+	case x.Removing:
+		return true
+	case m.purging(x.Namespace):
+		return false // it goes on no more, and the purge removes it
+	}
+	return x.Status == OperationRunning && (x.Made < x.Partitions || x.RetryRev != 0 || x.Stop != "" && o.open.len() > 0)
+}
+
+// schedule keeps o among those that have work. It must follow everything that hasWork depends on.
+func (m *Machine) schedule(o *operationRow) {
+	switch work := m.hasWork(o); {
+	case work && o.busy == 0:
+		m.fanout.busy.push(0, o.operation.CreatedRev, &o.busy, o)
+	case !work && o.busy != 0:
+		m.fanout.busy.remove(&o.busy)
+	}
+}
+
+// workOn does up to n steps of the operation's work, as far as the entry's limit allows.
+func (m *Machine) workOn(o *operationRow, n int64) {
+	for n = min(n, m.steps); n > 0 && o.busy != 0; {
+		done := int64(1)
+		switch x := o.operation; {
+		case x.Removing:
+			done = m.removeSome(o, n)
+		case x.Stop != "" && o.open.len() > 0:
+			m.stopOne(o.open.head().item)
+		case x.Made < x.Partitions:
+			done = m.makeSome(o, n)
+		default:
+			m.retryOne(o)
+		}
+		n -= done
+		m.steps -= done
+		m.tickChange = true
+	}
+}
+
+// partitionEnded notes where the run of a partition ended, for its cleanup. A checkpoint does not outlive it if the
+// operation says so (SPEC O5).
+func (m *Machine) partitionEnded(n *Task, session uint64) {
+	n.Ended.Session = session
+	if m.operations[n.operation()].operation.Policy.Restart {
+		n.Checkpoint = Payload{}
+	}
+}
+
+// stopOne cancels a partition because its operation stops.
+func (m *Machine) stopOne(r *row) {
+	if r.task.Status == Running {
+		m.cancelRunning(r, CodeCancelled)
+	} else {
+		m.cancelWaiting(r, CodeCancelled)
+	}
+}
+
+// makeSome makes up to n of the tasks that are not there yet.
+func (m *Machine) makeSome(o *operationRow, n int64) int64 {
+	from, next := o.operation.Made, *o.operation
+	next.Made = min(from+n, next.Partitions)
+	m.putOperation(o, &next)
+	m.makePartitions(o, from, next.Made)
+	return next.Made - from
+}
+
+// tickOperations is the Tick's part.
+func (m *Machine) tickOperations() {
+	var rows []*operationRow
+	for c := m.fanout.busy.cursor(); c.node() != nil && int64(len(rows)) < m.steps; c.next() {
+		rows = append(rows, c.node().item)
+	}
+	for i, o := range rows {
+		m.workOn(o, max(m.steps/int64(len(rows)-i), 1))
+	}
+}
+
+// nextOperation says when Ticks have something to do for operations: the present, or 0.
+func (m *Machine) nextOperation() Time {
+	if m.fanout.busy.len() == 0 {
+		return 0
+	}
+	return max(m.now, 1)
+}

@@ -1,0 +1,150 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A purge goes on in batches beside everything else (SPEC N1, M2): what runs is cancelled by Ticks, operations are removed
+// and their tasks go by Ticks, a run of maintenance removes the rest. The cost of a batch depends on the batch and on how
+// many behaviors the namespace has, not on what there is in others.
+
+// apply removes tasks first, because behaviors and versions are kept for them. What runs is left for the next batch.
+func (c PurgeNamespace) apply(m *Machine) Result {
+	switch {
+	case !m.maintenanceRun(c.Token):
+		return halt()
+	case c.Max < 0 || c.Max > MaxDrop:
+		return tooMany("max")
+	case !m.NamespaceExists(c.Namespace):
+		return noNamespace()
+	case !m.purging(c.Namespace):
+		return notPurging(c.Namespace)
+	}
+	gone := int64(0)
+	for _, b := range m.behaviorsIn(c.Namespace) {
+		for _, r := range m.idle(b, c.Max-gone) {
+			if m.purgeTask(r) {
+				gone++
+			}
+		}
+	}
+	gone += m.purgeOperations(c.Namespace, c.Max-gone)
+	gone += m.purgeRecords(c.Namespace, c.Max-gone)
+	gone += m.purgeBehaviors(c.Namespace, c.Max-gone)
+	return Result{Count: gone, Left: m.left(c.Namespace)}
+}
+
+func notPurging(namespace string) Result {
+	return invalid("namespace", "the namespace "+namespace+" is not being purged")
+}
+
+// purgeOperations removes operations that no task led to, and returns how many.
+func (m *Machine) purgeOperations(namespace string, limit int64) (gone int64) {
+	for _, o := range m.operationsIn(namespace) {
+		if gone >= limit {
+			break
+		}
+		if !o.operation.Removing && (RemoveOperation{Key: o.operation.Key()}).apply(m).Code == OK {
+			gone++
+		}
+	}
+	return gone
+}
+
+// operationsIn returns the operations of a namespace in order of creation.
+func (m *Machine) operationsIn(namespace string) []*operationRow {
+	var found []*operationRow
+	for k, o := range m.operations { // order-free: sorted below
+		if k.Namespace == namespace {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, func(a, b *operationRow) int { return cmp.Compare(a.operation.CreatedRev, b.operation.CreatedRev) })
+	return found
+}
+
+// purgeRecords deletes records of the TaskStore API, the oldest first.
+func (m *Machine) purgeRecords(namespace string, limit int64) (gone int64) {
+	set := m.records[namespace]
+	for ; set != nil && gone < limit; gone++ {
+		r, ok := set.First()
+		if !ok {
+			break
+		}
+		m.dropRecord(namespace, r.ID)
+	}
+	return gone
+}
+
+// purgeBehaviors forgets behaviors that no task and no operation needs.
+func (m *Machine) purgeBehaviors(namespace string, limit int64) (gone int64) {
+	for _, b := range m.behaviorsIn(namespace) {
+		if gone >= limit {
+			break
+		}
+		if b.needed() {
+			continue
+		}
+		switch {
+		case b.behavior == nil: // tasks had the name, and no behavior did
+			m.forgetRow(b)
+		case !b.behavior.Deleted:
+			m.putBehavior(b, &Behavior{External: b.behavior.External, Deleted: true})
+		}
+		m.forgetBehavior(b)
+		gone++
+	}
+	if gone > 0 {
+		m.dropModules()
+	}
+	return gone
+}
+
+// left returns how many records of the namespace there are. What numbers operations is not counted: it goes at the end.
+func (m *Machine) left(namespace string) int64 {
+	u := m.namespaces[namespace].usage
+	return u.Tasks + u.Operations + u.Records + int64(len(m.behaviorsIn(namespace)))
+}
+
+// apply forgets, with the last trace of a namespace, what the state holds by its name.
+func (c EndPurge) apply(m *Machine) Result {
+	if !m.maintenanceRun(c.Token) {
+		return halt()
+	}
+	n := m.namespaces[c.Namespace]
+	switch {
+	case n == nil:
+		return noNamespace()
+	case n.space.Status == NamespaceIsPurged:
+		return c.forget(m, n)
+	case n.space.Status != NamespaceIsPurging:
+		return notPurging(c.Namespace)
+	}
+	if left := m.left(c.Namespace); left > 0 {
+		return Result{Code: NamespaceNotEmpty, Message: fmt.Sprintf("%d records of the namespace %s are left", left, c.Namespace), Left: left}
+	}
+	for k, x := range m.instances { // order-free: each is decided alone, and the sum commutes
+		if k.namespace == c.Namespace {
+			m.sum -= hashInstance(x)
+			delete(m.instances, k)
+		}
+	}
+	delete(m.records, c.Namespace)
+	delete(m.store.spaces, c.Namespace)
+	next := *n.space
+	next.Status, next.ChangedAt, next.Bucket, next.BucketAt = NamespaceIsPurged, m.now, 0, 0
+	m.putSpace(n, &next)
+	return Result{Space: &next, Changed: true}
+}
+
+// forget forgets a PURGED namespace that has been so for long enough.
+func (c *EndPurge) forget(m *Machine, n *namespaceRow) Result {
+	if c.Forget <= 0 || later(n.space.ChangedAt, c.Forget) > m.now {
+		return Result{Space: n.space}
+	}
+	m.sum -= hashNamespace(n.space)
+	delete(m.namespaces, c.Namespace)
+	return Result{Changed: true}
+}

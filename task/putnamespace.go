@@ -1,0 +1,86 @@
+package task
+
+import "fmt"
+
+// maxRate bounds Quota.SubmitsPerSecond: a full bucket is counted in thousandths.
+const maxRate = 1_000_000_000
+
+func (c PutNamespace) apply(m *Machine) Result {
+	n, refusal := c.check(m)
+	if refusal.Code != OK {
+		return refusal
+	}
+	next := Namespace{Name: c.Name, Status: NamespaceIsActive, CreatedAt: m.now}
+	if n == nil {
+		n = &namespaceRow{space: &Namespace{}}
+		m.namespaces[c.Name] = n
+		m.sum += hashNamespace(n.space)
+	}
+	if !c.Create {
+		next = *n.space
+	} else {
+		m.store.spaces[c.Name] = map[string]*row{}
+	}
+	c.settle(&next)
+	if next == *n.space {
+		return Result{Space: n.space}
+	}
+	m.putSpace(n, &next)
+	return Result{Space: &next, Changed: true}
+}
+
+// settle gives next the settings of c. Another rate begins with a full bucket.
+func (c *PutNamespace) settle(next *Namespace) {
+	if c.Quota != nil {
+		if c.Quota.SubmitsPerSecond != next.Quota.SubmitsPerSecond {
+			next.Bucket, next.BucketAt = 0, 0
+		}
+		next.Quota = *c.Quota
+	}
+	if c.Retention != nil {
+		next.Retention = *c.Retention
+	}
+}
+
+// check returns the row of the namespace, nil if the machine knows none of that name, or why the command is refused.
+func (c *PutNamespace) check(m *Machine) (*namespaceRow, Result) {
+	n := m.namespaces[c.Name]
+	exists := n != nil && n.space.Status != NamespaceIsPurged
+	switch {
+	case len(c.Name) > 0 && c.Name[0] == '_':
+		return nil, reserved("names that begin with _ are the system's")
+	case !ValidNamespace(c.Name):
+		return nil, invalid("name", "a namespace's name is 3 to 64 characters of a-z 0-9 - _, and begins with a letter")
+	case c.Quota != nil && (c.Quota.MaxTasks < 0 || c.Quota.MaxBytes < 0):
+		return nil, invalid("quota", "a quota is not negative; 0: no limit")
+	case c.Quota != nil && (c.Quota.SubmitsPerSecond < 0 || c.Quota.SubmitsPerSecond > maxRate):
+		return nil, invalid("quota.submits_per_second", fmt.Sprintf("0 (no limit) to %d", maxRate))
+	case c.Create && exists:
+		return nil, Result{Code: NamespaceTaken, Field: "name", Message: "a namespace has this name", Space: n.space}
+	case c.Create && n == nil && int64(len(m.namespaces)) >= m.limits.Namespaces:
+		return nil, Result{Code: QuotaExceeded, Field: "namespaces", Message: fmt.Sprintf("there are %d namespaces, which is the limit", len(m.namespaces))}
+	case c.Create:
+		return n, Result{}
+	}
+	r, _ := m.writable(c.Name)
+	return n, r
+}
+
+// ValidNamespace reports whether a namespace may be created under the name (SPEC N1).
+func ValidNamespace(name string) bool {
+	if len(name) < 3 || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func reserved(message string) Result {
+	return Result{Code: NamespaceReserved, Field: "name", Message: message}
+}

@@ -1,0 +1,66 @@
+package task
+
+import "fmt"
+
+// Quotas (SPEC N1) are decided in the log: a command that would take its namespace over one of them is refused, whatever
+// its proposer saw. What ends a run is never refused for a quota: its outcome is worth more; it counts all the same. What
+// is over a quota that was lowered stays, and may shrink.
+
+// demand is what a command would add to its namespace.
+type demand struct {
+	tasks   int64 // records, and partitions of operations
+	bytes   int64
+	submits int64 // tasks created or made due again
+}
+
+func (d *demand) add(o demand) {
+	d.tasks += o.tasks
+	d.bytes += o.bytes
+	d.submits += o.submits
+}
+
+// charge refuses what is over a quota of the namespace, or takes its submits from the rate. It is the last check of a
+// command: who is refused elsewhere has used nothing up.
+func (m *Machine) charge(namespace string, d demand) Result {
+	n := m.namespaces[namespace]
+	q, u := n.space.Quota, n.usage
+	if have := u.Tasks + u.Owed; q.MaxTasks > 0 && d.tasks > 0 && d.tasks > q.MaxTasks-have {
+		return overQuota("max_tasks", fmt.Sprintf("max_tasks of the namespace %s is %d: it has %d, %d more were asked for", namespace, q.MaxTasks, have, d.tasks))
+	}
+	if q.MaxBytes > 0 && d.bytes > 0 && d.bytes > q.MaxBytes-u.Bytes {
+		return overQuota("max_bytes", fmt.Sprintf("max_bytes of the namespace %s is %d: it holds %d, %d more were asked for", namespace, q.MaxBytes, u.Bytes, d.bytes))
+	}
+	if q.SubmitsPerSecond <= 0 || d.submits <= 0 {
+		return Result{}
+	}
+	level := n.space.level(m.now)
+	if d.submits > level/1000 {
+		return overQuota("submits_per_second", fmt.Sprintf("submits_per_second of the namespace %s is %d: %d are left now, %d were asked for", namespace, q.SubmitsPerSecond, level/1000, d.submits))
+	}
+	next := *n.space
+	next.Bucket, next.BucketAt = level-1000*d.submits, max(m.now, 1)
+	m.replaceSpace(n, &next)
+	return Result{}
+}
+
+func overQuota(field, message string) Result {
+	return Result{Code: QuotaExceeded, Field: field, Message: message}
+}
+
+// level returns what is in the bucket of submits_per_second at a time, in thousandths of a submit: a millisecond brings as
+// many as a second brings submits, and a second fills it.
+func (n *Namespace) level(at Time) int64 {
+	rate := n.Quota.SubmitsPerSecond
+	elapsed := max(at-n.BucketAt, 0)
+	if n.BucketAt == 0 || elapsed >= 1000 {
+		return 1000 * rate
+	}
+	return min(n.Bucket+int64(elapsed)*rate, 1000*rate)
+}
+
+// OverRate says whether a submit would be refused now for its namespace's submits_per_second, if the log's clock were at
+// at: a node asks before it proposes, so that what is refused does not fill the log.
+func (m *Machine) OverRate(namespace string, submits int64, at Time) bool {
+	n := m.namespaces[namespace]
+	return n != nil && n.space.Quota.SubmitsPerSecond > 0 && submits > n.space.level(max(at, m.now))/1000
+}

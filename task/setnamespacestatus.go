@@ -1,0 +1,30 @@
+package task
+
+func (c SetNamespaceStatus) apply(m *Machine) Result {
+	n := m.namespaces[c.Name]
+	switch {
+	case c.Status < NamespaceIsActive || c.Status > NamespaceIsPurging:
+		return invalid("status", "a namespace is made ACTIVE, INACTIVE or PURGING")
+	case c.Name == SystemNamespace, c.Name == DefaultNamespace && c.Status == NamespaceIsPurging:
+		return reserved("the status of _system cannot be changed, and default cannot be purged")
+	case !m.NamespaceExists(c.Name):
+		return noNamespace()
+	case n.space.Status == c.Status:
+		return Result{Space: n.space}
+	}
+	if r, ok := m.writable(c.Name); !ok {
+		return r
+	}
+	next := *n.space
+	next.Status, next.ChangedAt = c.Status, m.now
+	m.putSpace(n, &next)
+	for _, b := range m.behaviorsIn(c.Name) { // what waits may be assigned, or no longer
+		m.policyChanged(b)
+	}
+	if c.Status == NamespaceIsPurging {
+		for i := range m.overruns.nodes {
+			m.enterDoomed(m.overruns.nodes[i].item)
+		}
+	}
+	return Result{Space: &next, Changed: true}
+}

@@ -1,0 +1,114 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What a namespace holds is derived and exact: every record counts when it is entered and when it is left, so that quotas
+// and answers cost O(1). Payloads count by their bytes, and every blob in full each time that it is referred to.
+
+// enterUsage and leaveUsage count r in its namespace; enqueue and dequeue call them.
+func (m *Machine) enterUsage(r *row) { m.countTask(r.behavior.space, r.task, 1) }
+func (m *Machine) leaveUsage(r *row) { m.countTask(r.behavior.space, r.task, -1) }
+
+func (m *Machine) countTask(n *namespaceRow, t *Task, sign int64) {
+	n.usage.Tasks += sign
+	if t.Status == Running {
+		n.usage.Running += sign
+	}
+	n.usage.Bytes += sign * m.taskSize(t)
+	if t.Final() && t.Role == RoleNone { // an operation's tasks go with it
+		n.finals += sign
+		m.crowd(n, sign)
+	}
+}
+
+// crowd keeps the list of namespaces with too many final tasks; n has got one more, or one less.
+func (m *Machine) crowd(n *namespaceRow, sign int64) {
+	if sign > 0 && n.finals != m.limits.Finals+1 || sign < 0 && n.finals != m.limits.Finals {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(m.crowded, n, byNamespace)
+	if sign > 0 {
+		m.crowded = slices.Insert(m.crowded, i, n)
+	} else {
+		m.crowded = slices.Delete(m.crowded, i, i+1)
+	}
+}
+
+func byNamespace(a, b *namespaceRow) int { return cmp.Compare(a.space.Name, b.space.Name) }
+
+func (m *Machine) countRecord(x *StoreRecord, sign int64) {
+	u := &m.namespaces[x.Namespace].usage
+	u.Records += sign
+	u.Bytes += sign * int64(len(x.Data))
+}
+
+// useOperation counts an operation in its namespace, or takes it out for a sign of -1. It must follow every change of the
+// record: what it owes are the partitions whose tasks are not made yet. Nil is none.
+func (m *Machine) useOperation(o *Operation, sign int64) {
+	if o == nil {
+		return
+	}
+	u := &m.namespaces[o.Namespace].usage
+	u.Operations += sign
+	u.Bytes += sign * m.operationSize(o)
+	u.Owed += sign * o.owed()
+}
+
+// owed returns how many partition tasks are still to be made.
+func (o *Operation) owed() int64 {
+	if o.Removing {
+		return 0
+	}
+	return o.Partitions - o.Made
+}
+
+// size returns the bytes of a payload, those of blobs that it is or names included.
+func (m *Machine) size(p *Payload) int64 {
+	if p.Blobs == nil {
+		return int64(len(p.Data))
+	}
+	return m.payloadSize(p)
+}
+
+func (m *Machine) taskSize(t *Task) int64 {
+	return m.size(&t.Params) + m.size(&t.Result) + m.size(&t.Progress) + m.size(&t.Checkpoint) + m.errorSize(t.Error)
+}
+
+func (m *Machine) operationSize(o *Operation) int64 {
+	return m.size(&o.Arg) + m.size(&o.Result) + m.errorSize(o.Error)
+}
+
+func (m *Machine) errorSize(e *Error) int64 {
+	if e == nil {
+		return 0
+	}
+	return m.size(&e.Details)
+}
+
+// Namespace returns a namespace with its usage, a PURGED one too, or nil.
+func (m *Machine) Namespace(name string) *Namespace {
+	n := m.namespaces[name]
+	if n == nil {
+		return nil
+	}
+	return n.view()
+}
+
+func (n *namespaceRow) view() *Namespace {
+	view := *n.space
+	view.Usage = n.usage
+	return &view
+}
+
+// Namespaces returns all namespaces by name, with their usage.
+func (m *Machine) Namespaces() []*Namespace {
+	rows := sortedValues(m.namespaces, func(n *namespaceRow) string { return n.space.Name })
+	views := make([]*Namespace, len(rows))
+	for i, n := range rows {
+		views[i] = n.view()
+	}
+	return views
+}
