@@ -102,6 +102,11 @@ func (b *behaviorRow) view() *Behavior {
 	if b.live() == nil {
 		return nil
 	}
+	return b.pinned()
+}
+
+// pinned is view for a behavior that may be deleted.
+func (b *behaviorRow) pinned() *Behavior {
 	view := *b.behavior
 	view.Versions = slices.Clone(view.Versions)
 	for i := range view.Versions {

@@ -1,0 +1,57 @@
+package maintain
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// counts are what a run did, by kind and namespace.
+type counts map[[2]string]*task.ObjectCount
+
+// of returns the line of a kind and a namespace.
+func (c counts) of(kind, namespace string) *task.ObjectCount {
+	key := [2]string{kind, namespace}
+	if c[key] == nil {
+		c[key] = &task.ObjectCount{Kind: kind, Namespace: namespace}
+	}
+	return c[key]
+}
+
+// otherNamespaces stands for those for which a record has no room.
+const otherNamespaces = "*"
+
+// list sorts the lines by kind and namespace. When there are too many, those of the namespaces with the fewest objects are added up.
+func (c counts) list() []task.ObjectCount {
+	lines := make([]task.ObjectCount, 0, len(c))
+	for _, line := range c {
+		lines = append(lines, *line)
+	}
+	if len(lines) > task.MaxObjectCounts {
+		slices.SortFunc(lines, func(a, b task.ObjectCount) int {
+			return cmp.Or(cmp.Compare(b.Scanned, a.Scanned), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind))
+		})
+		rest := counts{}
+		// As many lines as there are kinds may be added.
+		room := task.MaxObjectCounts - 100
+		for _, line := range lines[room:] {
+			addCount(rest.of(line.Kind, otherNamespaces), &line)
+		}
+		lines = lines[:room]
+		for _, line := range rest {
+			lines = append(lines, *line)
+		}
+	}
+	slices.SortFunc(lines, func(a, b task.ObjectCount) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return lines
+}
+
+func addCount(to, line *task.ObjectCount) {
+	to.Scanned += line.Scanned
+	to.Retained += line.Retained
+	to.Newer += line.Newer
+	to.Deleted += line.Deleted
+}

@@ -1,0 +1,45 @@
+package maintain
+
+import (
+	"context"
+	"strings"
+)
+
+// eachFile shows what all members keep in an area. One that does not answer is passed over, and the run says so: its
+// leftovers are found by the next.
+func (r *Run) eachFile(ctx context.Context, what Area, see func(member string, fs []File) error) error {
+	for _, member := range r.disks.Members() {
+		after := ""
+		for {
+			fs, err := r.disks.Files(ctx, member, what, after, page)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				r.note("the %s of %s were not scanned: %v", what, member, err)
+				break
+			}
+			if err := r.paceScans(ctx, min(len(fs), page)); err != nil {
+				return err
+			}
+			if err := see(member, fs); err != nil {
+				return err
+			}
+			if len(fs) < page {
+				break
+			}
+			after = fs[len(fs)-1].Name
+		}
+	}
+	return nil
+}
+
+// retained counts an object of the scan that is known to be needed.
+func (r *Run) retained(o *Object) {
+	line := r.counts.of(o.Kind, o.Namespace)
+	line.Scanned++
+	line.Retained++
+}
+
+// cutMember undoes the name of something on a member's disk.
+func cutMember(name string) (member, file string, ok bool) { return strings.Cut(name, "\x00") }

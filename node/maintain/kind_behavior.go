@@ -1,0 +1,159 @@
+package maintain
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// behaviorKind: a behavior is kept unless it was deleted with its tasks (SPEC B8).
+type behaviorKind struct{}
+
+func (behaviorKind) Name() string { return "behavior" }
+
+func (behaviorKind) Mark(ctx context.Context, r *Run, keep func(Object) error) error {
+	return eachBehavior(ctx, r, func(b *task.Behavior) error {
+		if b.Purge {
+			return nil
+		}
+		return keep(behaviorObject(b))
+	})
+}
+
+func (behaviorKind) Retains(*Run, Object, func(Object) error) error { return nil }
+
+func (behaviorKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
+	return eachBehavior(ctx, r, func(b *task.Behavior) error { return found(behaviorObject(b)) })
+}
+
+func behaviorObject(b *task.Behavior) Object {
+	return Object{Kind: "behavior", Namespace: b.Namespace, Name: b.Name}
+}
+
+// Delete removes the tasks of behaviors that were deleted with them, in batches, and then the behaviors. What runs is left
+// to a later run. The tasks count as such.
+func (behaviorKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
+	done := int64(0)
+	for _, o := range os {
+		for {
+			res, err := r.command(ctx, task.TrimBehavior{Token: r.job.Token, Namespace: o.Namespace, Name: o.Name, Max: r.cfg.Batch})
+			if refused(err) {
+				break // it has gone, or is there again
+			}
+			if err != nil {
+				return done, err
+			}
+			r.counts.of("task", o.Namespace).Deleted += res.Count
+			if res.Left == 0 {
+				done++
+			}
+			if res.Left == 0 || res.Count == 0 {
+				break
+			}
+			if err := r.paceDeletes(ctx, int(min(res.Left, r.cfg.Batch))); err != nil {
+				return done, err
+			}
+		}
+	}
+	return done, nil
+}
+
+// versionKind: of a behavior the last versions are kept, and those that tasks are pinned to (SPEC B2).
+type versionKind struct{}
+
+func (versionKind) Name() string { return "version" }
+
+func (versionKind) Mark(ctx context.Context, r *Run, keep func(Object) error) error {
+	return eachBehavior(ctx, r, func(b *task.Behavior) error {
+		surplus := len(b.Versions) - task.KeptVersions
+		for i := range b.Versions {
+			v := &b.Versions[i]
+			if v.Pinned == 0 && v.Version != b.Active && (i < surplus || b.Purge) {
+				continue
+			}
+			if err := keep(versionObject(b, v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Retains: a version is nothing without its module. A behavior that is built in, or external, has none.
+func (versionKind) Retains(_ *Run, o Object, keep func(Object) error) error {
+	if v := o.Value.(*task.Version); v.Module != "" && !task.Native(v.Module) {
+		return keep(Object{Kind: "module", Name: v.Module})
+	}
+	return nil
+}
+
+func (versionKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
+	return eachBehavior(ctx, r, func(b *task.Behavior) error {
+		if b.Purge {
+			return nil // they go with it
+		}
+		for i := range b.Versions {
+			if err := found(versionObject(b, &b.Versions[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func versionObject(b *task.Behavior, v *task.Version) Object {
+	return Object{Kind: "version", Namespace: b.Namespace, Name: b.Name + "@" + v.Version, Value: v}
+}
+
+// Delete trims the behaviors of the versions.
+func (versionKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
+	byBehavior := map[string]int64{}
+	for _, o := range os {
+		byBehavior[behaviorOf(o.Name)]++
+	}
+	done := int64(0)
+	for name, versions := range byBehavior {
+		res, err := r.command(ctx, task.TrimBehavior{Token: r.job.Token, Namespace: os[0].Namespace, Name: name, Max: r.cfg.Batch})
+		if refused(err) {
+			continue
+		}
+		if err != nil {
+			return done, err
+		}
+		if res.Changed {
+			done += versions
+		}
+	}
+	return done, nil
+}
+
+// behaviorOf is the behavior's part of a version's name.
+func behaviorOf(name string) string {
+	for i := range len(name) {
+		if name[i] == '@' { // no behavior's name holds one
+			return name[:i]
+		}
+	}
+	return name
+}
+
+// eachBehavior shows all behaviors, deleted ones that still have something too.
+func eachBehavior(ctx context.Context, r *Run, see func(*task.Behavior) error) error {
+	var after task.Key
+	for {
+		var bs []*task.Behavior
+		r.cluster.Local(func(m *task.Machine) { bs = m.BehaviorsAfter(after.Namespace, after.ID, page) })
+		if len(bs) == 0 {
+			return nil
+		}
+		if err := r.paceScans(ctx, len(bs)); err != nil {
+			return err
+		}
+		for _, b := range bs {
+			if err := see(b); err != nil {
+				return err
+			}
+			after = task.Key{Namespace: b.Namespace, ID: b.Name}
+		}
+	}
+}

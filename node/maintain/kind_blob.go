@@ -1,0 +1,110 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// blobKind: a blob is kept by what refers to it, and while it is young (SPEC M3).
+type blobKind struct{}
+
+func (blobKind) Name() string { return "blob" }
+
+func (blobKind) Mark(context.Context, *Run, func(Object) error) error { return nil }
+
+func (blobKind) Retains(*Run, Object, func(Object) error) error { return nil }
+
+func (blobKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
+	after := ""
+	for {
+		bs := make([]*task.Blob, 0, page)
+		r.cluster.Local(func(m *task.Machine) {
+			for b := range m.Blobs(after) {
+				if bs = append(bs, b); len(bs) == page {
+					return
+				}
+			}
+		})
+		if len(bs) == 0 {
+			return nil
+		}
+		if err := r.paceScans(ctx, len(bs)); err != nil {
+			return err
+		}
+		for _, b := range bs {
+			if err := found(Object{Kind: "blob", Name: b.Digest, Time: max(b.Noted, 1)}); err != nil {
+				return err
+			}
+			after = b.Digest
+		}
+	}
+}
+
+// Delete drops blobs: the state machine looks again whether they are needed, and how old they are.
+func (blobKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
+	return r.dropBlobs(ctx, os)
+}
+
+func (r *Run) dropBlobs(ctx context.Context, os []Object) (int64, error) {
+	digests := make([]string, len(os))
+	for i, o := range os {
+		digests[i] = o.Name
+	}
+	res, err := r.command(ctx, task.DropBlobs{Token: r.job.Token, Before: r.Before, Digests: digests})
+	return res.Count, err
+}
+
+// fileKind: a file of a member's blob store is kept if the log knows its digest. The others are leftovers: of uploads
+// that ended in the middle, and of deletions that a member did not carry out.
+type fileKind struct{}
+
+func (fileKind) Name() string { return "file" }
+
+func (fileKind) Mark(context.Context, *Run, func(Object) error) error { return nil }
+
+func (fileKind) Retains(*Run, Object, func(Object) error) error { return nil }
+
+func (fileKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
+	seen := map[string]bool{} // leftovers: one command makes all members drop a file
+	return r.eachFile(ctx, BlobFiles, func(_ string, fs []File) error {
+		known := make([]bool, len(fs))
+		r.cluster.Local(func(m *task.Machine) {
+			for i, f := range fs {
+				known[i] = f.Kind == "" && (m.Blob(f.Name) != nil || m.Module(f.Name) != nil)
+			}
+		})
+		for i, f := range fs {
+			o := Object{Kind: "file", Name: f.Name, Time: max(f.Modified, 1)}
+			if f.Kind != "" {
+				o.Kind = f.Kind
+			}
+			if known[i] {
+				r.retained(&o)
+				continue
+			}
+			if seen[f.Name] {
+				continue
+			}
+			if o.Time < r.Before && len(seen) < r.cfg.Candidates {
+				seen[f.Name] = true
+			}
+			if err := found(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Delete makes every member drop the files, unless the log has come to know them.
+func (fileKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
+	return r.dropBlobs(ctx, os)
+}
+
+// refused reports whether the state machine refused a command: what it was about has changed since the scan.
+func refused(err error) bool {
+	_, ok := errors.AsType[*RefusedError](err)
+	return ok
+}

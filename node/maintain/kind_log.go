@@ -1,0 +1,65 @@
+package maintain
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// logKind: the log of a task's attempts, on the disks of members, is kept as long as the task. Members remove those of
+// tasks that go while they are up; these are of tasks that went while one was down.
+type logKind struct{}
+
+func (logKind) Name() string { return "log" }
+
+func (logKind) Mark(context.Context, *Run, func(Object) error) error { return nil }
+
+func (logKind) Retains(*Run, Object, func(Object) error) error { return nil }
+
+// LogName is what the log of a task is called on disk.
+func LogName(k task.Key) string {
+	sum := sha256.Sum256([]byte(k.Namespace + "\x00" + k.ID))
+	return hex.EncodeToString(sum[:16])
+}
+
+func logObject(k task.Key) Object { return Object{Kind: "log", Name: LogName(k)} }
+
+func (logKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
+	return r.eachFile(ctx, LogFiles, func(member string, fs []File) error {
+		for _, f := range fs {
+			o := Object{Kind: "log", Name: f.Name, Time: max(f.Modified, 1)}
+			if f.Kind != "" {
+				o.Kind = f.Kind
+			}
+			if r.filter.has(&o) {
+				r.retained(&o)
+				continue
+			}
+			o.Name = member + "\x00" + f.Name // a name of no mark
+			if err := found(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Delete asks the members to drop logs. They look at the token, and at the age, themselves.
+func (logKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
+	byMember := map[string][]string{}
+	for _, o := range os {
+		member, name, _ := cutMember(o.Name)
+		byMember[member] = append(byMember[member], name)
+	}
+	done := int64(0)
+	for member, names := range byMember {
+		n, err := r.disks.DropLogs(ctx, member, r.job.Token, r.Before, names)
+		done += n
+		if err != nil {
+			r.note("%s did not drop %d logs: %v", member, len(names), err)
+		}
+	}
+	return done, nil
+}

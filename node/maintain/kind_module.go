@@ -1,0 +1,50 @@
+package maintain
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// moduleKind: the record of a module goes by itself with the last version that needs it; its file is a blob.
+type moduleKind struct{}
+
+func (moduleKind) Name() string { return "module" }
+
+func (moduleKind) Mark(context.Context, *Run, func(Object) error) error { return nil }
+
+// Retains: a module is nothing without its bytes.
+func (moduleKind) Retains(_ *Run, o Object, keep func(Object) error) error {
+	return keep(Object{Kind: "blob", Name: o.Name})
+}
+
+func (moduleKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
+	var all []*task.Module
+	r.cluster.Local(func(m *task.Machine) { all = m.Modules() })
+	for len(all) > 0 {
+		n := min(len(all), page)
+		if err := r.paceScans(ctx, n); err != nil {
+			return err
+		}
+		for _, x := range all[:n] {
+			if err := found(Object{Kind: "module", Name: x.Digest}); err != nil {
+				return err
+			}
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+// Delete has nothing to do: who drops the last version that needs a module drops the module.
+func (moduleKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
+	gone := int64(0)
+	r.cluster.Local(func(m *task.Machine) {
+		for _, o := range os {
+			if m.Module(o.Name) == nil {
+				gone++
+			}
+		}
+	})
+	return gone, nil
+}

@@ -1,0 +1,113 @@
+package maintain
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// operationKind: a final operation is kept as long as a task of its behavior would be, from its end on, its tasks with it
+// (SPEC O6).
+type operationKind struct{}
+
+func (operationKind) Name() string { return "operation" }
+
+func (operationKind) Mark(ctx context.Context, r *Run, keep func(Object) error) error {
+	ages := retentions{run: r}
+	crowds, err := r.operationCrowds(ctx, &ages)
+	if err != nil {
+		return err
+	}
+	return eachOperation(ctx, r, func(o *task.Operation) error {
+		young := ages.of(o.Namespace, o.Behavior).covers(o.Status == task.OperationSuccess, o.FinishedAt, r.Now)
+		if o.Final() && (!young || crowds.over(o.Namespace, o.Behavior, ending{o.FinishedAt, o.CreatedRev})) {
+			return nil
+		}
+		return keep(operationObject(o))
+	})
+}
+
+// operationCrowds are taskCrowds of operations; the count of a namespace is of tasks.
+func (r *Run) operationCrowds(ctx context.Context, ages *retentions) (crowds, error) {
+	c, err := r.behaviorCrowds(ctx, ages)
+	if err != nil || len(c) == 0 {
+		return c, err
+	}
+	err = eachOperation(ctx, r, func(o *task.Operation) error {
+		if o.Final() {
+			c.add(o.Namespace, o.Behavior, ending{o.FinishedAt, o.CreatedRev})
+		}
+		return nil
+	})
+	c.trim()
+	return c, err
+}
+
+// Retains: its argument and its result may be blobs.
+func (operationKind) Retains(_ *Run, o Object, keep func(Object) error) error {
+	op := o.Value.(*task.Operation)
+	return keepBlobs(keep, &op.Arg, &op.Result)
+}
+
+func (operationKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
+	return eachOperation(ctx, r, func(o *task.Operation) error { return found(operationObject(o)) })
+}
+
+func operationObject(o *task.Operation) Object {
+	return Object{Kind: "operation", Namespace: o.Namespace, Name: o.ID, Rev: o.Rev, Value: o}
+}
+
+// Delete removes operations with their tasks.
+func (operationKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
+	res, err := r.command(ctx, task.DropOperations{Token: r.job.Token, Operations: keyRevs(os)})
+	return res.Count, err
+}
+
+func keyRevs(os []Object) []task.KeyRev {
+	krs := make([]task.KeyRev, len(os))
+	for i, o := range os {
+		krs[i] = task.KeyRev{Key: task.Key{Namespace: o.Namespace, ID: o.Name}, Rev: o.Rev}
+	}
+	return krs
+}
+
+func eachOperation(ctx context.Context, r *Run, see func(*task.Operation) error) error {
+	cursor := ""
+	for {
+		var os []*task.Operation
+		next := ""
+		r.cluster.Local(func(m *task.Machine) { os, next = m.Operations(task.OperationFilter{Limit: page, Cursor: cursor}) })
+		if err := r.paceScans(ctx, len(os)); err != nil {
+			return err
+		}
+		for _, o := range os {
+			if err := see(o); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		cursor = next
+	}
+}
+
+// keepBlobs keeps the blobs that payloads are, or name.
+func keepBlobs(keep func(Object) error, payloads ...*task.Payload) error {
+	for _, p := range payloads {
+		if p.Blobs == nil {
+			continue
+		}
+		if c := p.Blobs.Content; c != "" {
+			if err := keep(Object{Kind: "blob", Name: c}); err != nil {
+				return err
+			}
+		}
+		for _, digest := range p.Blobs.Named {
+			if err := keep(Object{Kind: "blob", Name: digest}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
