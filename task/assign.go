@@ -35,6 +35,9 @@ func (c Assign) apply(m *Machine) Result {
 	if r == nil {
 		return notEligible()
 	}
+	if r.task.Bound != 0 && r.task.Bound != c.Session {
+		return refuse(NotEligible, "only the session that it is bound to may run the task")
+	}
 	if int64(len(s.leases)) >= s.session.Slots {
 		return refuse(NoFreeSlot, "the session runs as many tasks as it has slots")
 	}
@@ -104,6 +107,7 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 		return nil, refuse(ModuleMissing, "the behavior has no version to run")
 	case b.full():
 		return nil, refuse(LimitReached, "as many tasks of the behavior run as its max_concurrent allows")
+	case r.task.Bound != 0:
 	case r.queue == &b.due && r.lane == nil, r.queue == &b.future && m.spare(r) <= 0:
 		return nil, refuse(LimitReached, "the slots of its concurrency key are taken, or meant for tasks before it")
 	}

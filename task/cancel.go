@@ -12,6 +12,8 @@ func (c Cancel) apply(m *Machine) Result {
 	}
 	t := r.task
 	switch {
+	case t.Role == RoleCompletion && !t.Final(): // as for its operation, which is completing
+		return operationTask(t)
 	case t.CancelCode != "": // told before; a struck deadline stays the reason
 		return Result{Task: t, Told: true}
 	case t.Status == Running:

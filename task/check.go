@@ -44,6 +44,10 @@ func (t *Task) check() error {
 		return wrong("T8: counts")
 	case t.Priority < 0 || t.Priority > 9:
 		return wrong("priority")
+	case t.Role > RoleCleanup || (t.Role == RoleCleanup) != (t.Bound != 0):
+		return wrong("O3: cleanups and nothing else are bound to a session")
+	case t.Role != RoleNone && (t.Version == "" || t.Resubmit != 0 || t.Deadline != 0 || t.Lease != nil && t.Lease.External()):
+		return wrong("O1: a task of an operation is pinned, and has no deadline")
 	}
 	return nil
 }
@@ -75,6 +79,7 @@ type checker struct {
 
 	spaces map[string]*namespaceRow // recounted: usage and finals
 	doomed int
+	fanout map[*operationRow]*operationRow // recounted: counts, tasks, running
 }
 
 func (c *checker) expect(ok bool, format string, args ...any) {
@@ -90,6 +95,7 @@ func (m *Machine) Check() error {
 		m: m, queued: map[*heap[*row]]int{}, pins: map[*behaviorRow]map[string]int64{},
 		leases: map[uint64]int{}, tokens: map[uint64]bool{},
 		behavior: map[*behaviorRow]*recount{}, acceptors: map[string]int64{}, spaces: map[string]*namespaceRow{},
+		fanout: map[*operationRow]*operationRow{},
 	}
 	c.pages()
 	for t := range m.store.from(0) {
@@ -155,6 +161,7 @@ func (c *checker) task(t *Task) {
 		c.pins[r.behavior][t.Version]++
 	}
 	c.usage(t)
+	c.part(r)
 	c.queue(r)
 	if t.Lease != nil {
 		c.lease(r)
@@ -183,7 +190,7 @@ func (c *checker) behaviors() {
 		v, ok := b.behavior.Find("")
 		c.expect(ok == !b.behavior.Deleted && (!ok || (v.Module == "") == b.behavior.External), "B2, B7: %s: the active version", b.name)
 		c.expect(!b.behavior.Deleted || b.behavior.Active == "" && !b.behavior.Paused, "B8: %s is half deleted", b.name)
-		c.expect(!b.behavior.Deleted || b.tasks() > 0, "B8: %s is deleted, and no task of it is left", b.name)
+		c.expect(!b.behavior.Deleted || b.needed(), "B8: %s is deleted, and nothing of it is left", b.name)
 		c.expect(b.behavior.Deleted || !b.behavior.Purge, "B8: %s is purged but not deleted", b.name)
 		for i := range b.behavior.Versions {
 			module := b.behavior.Versions[i].Module
@@ -211,6 +218,7 @@ func (c *checker) sessions() {
 			l := r.task.Lease
 			c.expect(l != nil && l.Session == id && (i == 0 || s.leases[i-1].task.Lease.Seq < l.Seq), "session %d: lease %d", id, i)
 		}
+		c.bound(s)
 		i := int(s.expiry) - 1
 		c.expect(i >= 0 && i < m.expiries.len() && m.expiries.nodes[i].item == s &&
 			m.expiries.nodes[i].key == int64(s.session.Expires), "session %d: expiry", id)

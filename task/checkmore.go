@@ -4,12 +4,10 @@ package task
 func (c *checker) more() {
 	m := c.m
 	c.namespaces()
-	for k, o := range m.operations { // order-free: as above
-		c.expect(o.operation.Key() == k, "operation %v is called %v", k, o.operation.Key())
-		c.sum += hashOperation(o.operation)
-	}
-	for _, x := range m.instances { // order-free: as above
+	c.operations()
+	for k, x := range m.instances { // order-free: the sum commutes, and any violation will do
 		c.sum += hashInstance(x)
+		c.expect(k == instanceName{x.Namespace, x.Behavior, x.Target} && x.Last > 0 && x.Rev <= m.rev && m.NamespaceExists(x.Namespace), "O2: instance %v", k)
 	}
 	c.blobs()
 	c.maintenance()

@@ -13,7 +13,10 @@ func (c *checker) queue(r *row) {
 	case t.Status == Running:
 		want, key, tie = &m.overruns, int64(m.overrunAt(r)), t.Lease.Token
 	case t.Final():
-		want, key = b.finalQueue(t.Status), int64(t.FinishedAt)
+		want, key = &heap[*row]{}, int64(t.FinishedAt)
+		if m.part(t) == nil {
+			want = m.finalQueue(t, b)
+		}
 	case t.NotBefore <= m.now:
 		want = &b.due
 	}
@@ -62,6 +65,13 @@ func (c *checker) at(h *heap[*row], pos heapPos, r *row, key int64, tie uint64, 
 // due verifies where a due task waits: in the lane of its version, or behind its key.
 func (c *checker) due(r *row) {
 	t, b := r.task, r.behavior
+	if t.Bound != 0 {
+		if s := c.m.sessions[t.Bound]; s != nil {
+			c.at(&s.due, r.place, r, order(t), t.CreatedRev, "O3: %s: place among the due cleanups of its session", t.ID)
+		}
+		c.expect(r.lane == nil, "O3: %s: anybody may take it", t.ID)
+		return
+	}
 	keyed := b.limits.keyed(t)
 	if r.lane == nil {
 		if !keyed || r.key == nil {

@@ -70,7 +70,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	n.FinishedAt, n.LostCount = m.now, 0
 	next := Time(0)
 	switch v := m.version(r.behavior, t.Version); {
-	case t.CancelCode != "":
+	case t.CancelCode != "" || t.Role != RoleNone: // an operation's tasks have one outcome
 	case c.Again > 0:
 		next = c.Again
 	case v != nil:

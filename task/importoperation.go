@@ -66,11 +66,7 @@ func (o *Operation) wrong() string {
 		return "its behavior, version, instance or policy"
 	case o.Status < OperationRunning || o.Status > OperationFailure:
 		return "unknown status"
-	case o.Removing: // its tasks go from the last to the first
-		if o.Made < 0 || o.Made > o.Partitions {
-			return "how many partitions are made"
-		}
-	case o.Made < 0 || o.Made > o.Partitions || o.Status != OperationRunning && o.Made != o.Partitions:
+	case o.Made < 0 || o.Made > o.Partitions || o.Status != OperationRunning && o.Made != o.Partitions && !o.Removing:
 		return "how many partitions are made"
 	case (o.Stop != "" || o.RetryRev != 0) && o.Status != OperationRunning, o.Stop != "" && o.RetryRev != 0, o.Stop != "" && o.Error == nil:
 		return "only one that runs is stopped or retried, and not both"
@@ -180,7 +176,7 @@ func (m *Machine) adopt(t *Task) {
 	if t.Version != o.Version {
 		t.Version, t.Checkpoint = o.Version, Payload{}
 	}
-	t.Deadline, t.ConcurrencyKey, t.Bound = 0, "", 0
+	t.Deadline, t.ConcurrencyKey = 0, ""
 	if o.Stop != "" && !t.Final() {
 		m.fail(t, cancelError(CodeCancelled), 0)
 	}

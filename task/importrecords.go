@@ -166,7 +166,10 @@ func (x *importer) task(t *Task) (Result, bool) {
 		return invalid("tasks", "a task has an ID and the name of a behavior"), false
 	}
 	n := *t
-	n.Namespace = x.namespace
+	n.Namespace, n.Bound = x.namespace, 0
+	if n.Role == RoleCleanup {
+		return Result{}, true // it belongs to a session of another cluster
+	}
 	if x.m.store.get(n.Key()) != nil {
 		return Result{}, true
 	}

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -30,7 +29,7 @@ func (c PurgeNamespace) apply(m *Machine) Result {
 			}
 		}
 	}
-	gone += m.purgeOperations(c.Namespace, c.Max-gone)
+	gone += m.purgeOperations(m.fanout.spaces[c.Namespace], c.Max-gone)
 	gone += m.purgeRecords(c.Namespace, c.Max-gone)
 	gone += m.purgeBehaviors(c.Namespace, c.Max-gone)
 	return Result{Count: gone, Left: m.left(c.Namespace)}
@@ -40,29 +39,29 @@ func notPurging(namespace string) Result {
 	return invalid("namespace", "the namespace "+namespace+" is not being purged")
 }
 
-// purgeOperations removes operations that no task led to, and returns how many.
-func (m *Machine) purgeOperations(namespace string, limit int64) (gone int64) {
-	for _, o := range m.operationsIn(namespace) {
+// purgeOperations removes up to limit operations that nothing runs for, and returns how many. Their tasks go in this entry
+// and in Ticks.
+func (m *Machine) purgeOperations(rows []*operationRow, limit int64) (gone int64) {
+	for _, o := range slices.Clone(rows) {
 		if gone >= limit {
 			break
 		}
-		if !o.operation.Removing && (RemoveOperation{Key: o.operation.Key()}).apply(m).Code == OK {
+		if m.purgeOperation(o) {
 			gone++
 		}
 	}
 	return gone
 }
 
-// operationsIn returns the operations of a namespace in order of creation.
-func (m *Machine) operationsIn(namespace string) []*operationRow {
-	var found []*operationRow
-	for k, o := range m.operations { // order-free: sorted below
-		if k.Namespace == namespace {
-			found = append(found, o)
-		}
+// purgeOperation removes an operation, and reports whether that did anything. What runs for it ends first: it is being
+// cancelled, and has its grace.
+func (m *Machine) purgeOperation(o *operationRow) bool {
+	if o.operation.Removing || o.running > 0 {
+		return false
 	}
-	slices.SortFunc(found, func(a, b *operationRow) int { return cmp.Compare(a.operation.CreatedRev, b.operation.CreatedRev) })
-	return found
+	m.removeOperation(o)
+	m.workOn(o, m.steps)
+	return true
 }
 
 // purgeRecords deletes records of the TaskStore API, the oldest first.

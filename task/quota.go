@@ -25,17 +25,17 @@ func (m *Machine) charge(namespace string, d demand) Result {
 	n := m.namespaces[namespace]
 	q, u := n.space.Quota, n.usage
 	if have := u.Tasks + u.Owed; q.MaxTasks > 0 && d.tasks > 0 && d.tasks > q.MaxTasks-have {
-		return overQuota("max_tasks", fmt.Sprintf("max_tasks of the namespace %s is %d: it has %d, %d more were asked for", namespace, q.MaxTasks, have, d.tasks))
+		return n.overQuota("max_tasks", fmt.Sprintf("max_tasks of the namespace %s is %d: it has %d, %d more were asked for", namespace, q.MaxTasks, have, d.tasks))
 	}
 	if q.MaxBytes > 0 && d.bytes > 0 && d.bytes > q.MaxBytes-u.Bytes {
-		return overQuota("max_bytes", fmt.Sprintf("max_bytes of the namespace %s is %d: it holds %d, %d more were asked for", namespace, q.MaxBytes, u.Bytes, d.bytes))
+		return n.overQuota("max_bytes", fmt.Sprintf("max_bytes of the namespace %s is %d: it holds %d, %d more were asked for", namespace, q.MaxBytes, u.Bytes, d.bytes))
 	}
 	if q.SubmitsPerSecond <= 0 || d.submits <= 0 {
 		return Result{}
 	}
 	level := n.space.level(m.now)
 	if d.submits > level/1000 {
-		return overQuota("submits_per_second", fmt.Sprintf("submits_per_second of the namespace %s is %d: %d are left now, %d were asked for", namespace, q.SubmitsPerSecond, level/1000, d.submits))
+		return n.overQuota("submits_per_second", fmt.Sprintf("submits_per_second of the namespace %s is %d: %d are left now, %d were asked for", namespace, q.SubmitsPerSecond, level/1000, d.submits))
 	}
 	next := *n.space
 	next.Bucket, next.BucketAt = level-1000*d.submits, max(m.now, 1)
@@ -43,8 +43,9 @@ func (m *Machine) charge(namespace string, d demand) Result {
 	return Result{}
 }
 
-func overQuota(field, message string) Result {
-	return Result{Code: QuotaExceeded, Field: field, Message: message}
+// overQuota names the quota, and tells with the namespace how much it is.
+func (n *namespaceRow) overQuota(field, message string) Result {
+	return Result{Code: QuotaExceeded, Field: field, Message: message, Space: n.space}
 }
 
 // level returns what is in the bucket of submits_per_second at a time, in thousandths of a submit: a millisecond brings as
@@ -58,9 +59,17 @@ func (n *Namespace) level(at Time) int64 {
 	return min(n.Bucket+int64(elapsed)*rate, 1000*rate)
 }
 
-// OverRate says whether a submit would be refused now for its namespace's submits_per_second, if the log's clock were at
-// at: a node asks before it proposes, so that what is refused does not fill the log.
-func (m *Machine) OverRate(namespace string, submits int64, at Time) bool {
-	n := m.namespaces[namespace]
-	return n != nil && n.space.Quota.SubmitsPerSecond > 0 && submits > n.space.level(max(at, m.now))/1000
+// OverRate asks before a submit is proposed, so that what is refused does not fill the log: over is its namespace if it
+// would be refused now for its submits_per_second, were the log's clock at at and had as many submits gone before it as
+// before says. submits is how many it would take itself: none if it meets a task that stays as it is.
+func (m *Machine) OverRate(c *Submit, before int64, at Time) (submits int64, over *Namespace) {
+	n := m.namespaces[c.Namespace]
+	if n == nil || n.space.Quota.SubmitsPerSecond <= 0 {
+		return 0, nil
+	}
+	d := c.demand(m, m.store.get(Key{c.Namespace, c.ID}))
+	if d.submits > 0 && before+d.submits > n.space.level(max(at, m.now))/1000 {
+		over = n.space
+	}
+	return d.submits, over
 }

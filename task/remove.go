@@ -10,8 +10,17 @@ func (c Remove) apply(m *Machine) Result {
 	if r == nil {
 		return m.missing(c.Key)
 	}
+	if r.task.Role != RoleNone {
+		return operationTask(r.task)
+	}
 	m.drop(r)
 	return Result{}
+}
+
+// operationTask refuses what only the operation itself may do with its tasks, while it runs and later: its outcome is
+// counted by them (SPEC O6).
+func operationTask(t *Task) Result {
+	return Result{Code: OperationTask, Message: "the task belongs to the operation " + t.Parent + ", which alone can do this", Task: t}
 }
 
 func noTask() Result { return refuse(TaskNotFound, "no task has this ID") }

@@ -61,11 +61,26 @@ func (c TrimBehavior) apply(m *Machine) Result {
 			dropped++
 		}
 	}
+	dropped += m.purgeOperations(m.operationsWith(b), c.Max-dropped)
 	if b.behavior == nil { // it was the last task, and the record went with it
 		return Result{Count: dropped, Changed: true}
 	}
 	trimmed := m.trim(b)
-	return Result{Count: dropped, Left: b.tasks(), Changed: dropped > 0 || trimmed}
+	return Result{Count: dropped, Left: b.tasks() + int64(len(m.operationsWith(b))), Changed: dropped > 0 || trimmed}
+}
+
+// operationsWith returns the operations that may have tasks of b.
+func (m *Machine) operationsWith(b *behaviorRow) []*operationRow {
+	if len(b.held) == 0 {
+		return nil
+	}
+	var rows []*operationRow
+	for _, o := range m.fanout.spaces[b.namespace] {
+		if x := o.operation; x.Behavior == b.name || x.Policy.Complete == b.name || x.Policy.Cleanup == b.name {
+			rows = append(rows, o)
+		}
+	}
+	return rows
 }
 
 // tooMany answers a run that asks for more than one command deletes.
@@ -98,9 +113,7 @@ func (m *Machine) purgeTask(r *row) bool {
 		return false // it went with the operation of a task before it
 	}
 	if t.Role != RoleNone {
-		if o := m.operations[Key{t.Namespace, t.Parent}]; o != nil {
-			return !o.operation.Removing && RemoveOperation{Key: o.operation.Key()}.apply(m).Code == OK
-		}
+		return m.purgeOperation(m.operations[t.operation()])
 	}
 	m.drop(r)
 	return true

@@ -27,6 +27,9 @@ func (c RetryTask) apply(m *Machine) Result {
 		return r
 	}
 	t := r.task
+	if t.Role != RoleNone {
+		return operationTask(t)
+	}
 	if t.Status == Running {
 		return Result{Code: NotFinal, Message: "the task is running", Task: t}
 	}

@@ -100,7 +100,7 @@ func (m *Machine) fail(n *Task, e *Error, retry Time) {
 // repeatFailure makes n, which failed under v, due again as a new cycle if it would be final and its behavior repeats
 // after any outcome (SPEC R4). What failed before still shows: the first lease of the cycle forgets it.
 func (m *Machine) repeatFailure(n *Task, v *Version) {
-	if n.NotBefore != 0 || v == nil || !v.Policy.RepeatAny {
+	if n.NotBefore != 0 || v == nil || !v.Policy.RepeatAny || n.Role != RoleNone {
 		return
 	}
 	if next := v.Policy.repeatAt(m.now); next != 0 {

@@ -21,6 +21,9 @@ func (c SetNamespaceStatus) apply(m *Machine) Result {
 	for _, b := range m.behaviorsIn(c.Name) { // what waits may be assigned, or no longer
 		m.policyChanged(b)
 	}
+	for _, o := range m.fanout.spaces[c.Name] { // what is purged goes on no more
+		m.schedule(o)
+	}
 	if c.Status == NamespaceIsPurging {
 		for i := range m.overruns.nodes {
 			m.enterDoomed(m.overruns.nodes[i].item)

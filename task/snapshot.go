@@ -235,6 +235,7 @@ type restorer struct {
 	last       uint64 // CreatedRev of the last task
 	lastRecord StoreRecord
 	namespaces int64
+	operations []*operationRow // in order
 	strings    map[string]string
 }
 
@@ -415,12 +416,15 @@ func (r *restorer) finish() (*Machine, error) {
 	if m.sum != h.Sum || m.digestSum() != h.Digest {
 		return nil, bad("the content does not have the digest that the head says, at index %d", h.Index)
 	}
-	if err := r.references(); err != nil {
+	if err := r.enterOperations(); err != nil {
 		return nil, err
 	}
 	for t := range m.store.from(0) {
 		if l := t.Lease; l != nil && !l.External() && m.sessions[l.Session] == nil {
 			return nil, bad("task %s/%s is leased to session %d, which is not there", t.Namespace, t.ID, l.Session)
+		}
+		if err := m.part(t); err != nil {
+			return nil, bad("%v", err)
 		}
 		row := m.store.get(t.Key())
 		m.enqueue(row)

@@ -60,15 +60,11 @@ func (r *restorer) takeMore(record Record) error {
 		m.sum += hashNamespace(x)
 		r.namespaces++
 	case *Operation:
-		if m.operations[x.Key()] != nil {
-			return bad("operation %s/%s twice", x.Namespace, x.ID)
-		}
-		m.operations[x.Key()] = &operationRow{operation: x}
-		m.sum += hashOperation(x)
+		return r.takeOperation(x)
 	case *Instance:
 		k := instanceName{x.Namespace, x.Behavior, x.Target}
-		if m.instances[k] != nil {
-			return bad("instance of %s/%s twice", x.Namespace, x.Behavior)
+		if m.instances[k] != nil || !m.NamespaceExists(x.Namespace) {
+			return bad("instance of %s/%s twice, or in an unknown namespace", x.Namespace, x.Behavior)
 		}
 		m.instances[k] = x
 		m.sum += hashInstance(x)
@@ -77,6 +73,42 @@ func (r *restorer) takeMore(record Record) error {
 	case *MaintenanceRun:
 		m.runs = append(m.runs, x)
 		m.sum += hashRun(x)
+	}
+	return nil
+}
+
+// takeOperation keeps an operation until the blobs that it needs have been read.
+func (r *restorer) takeOperation(x *Operation) error {
+	m := r.m
+	switch last := len(r.operations) - 1; {
+	case m.operations[x.Key()] != nil || !m.NamespaceExists(x.Namespace):
+		return bad("operation %s/%s twice, or in an unknown namespace", x.Namespace, x.ID)
+	case x.CreatedRev == 0 || last >= 0 && r.operations[last].operation.CreatedRev >= x.CreatedRev:
+		return bad("operations out of order at %s/%s", x.Namespace, x.ID)
+	}
+	if wrong := x.wrong(); wrong != "" {
+		return bad("operation %s/%s: %s", x.Namespace, x.ID, wrong)
+	}
+	x.Namespace, x.Behavior, x.Version = r.same(x.Namespace), r.same(x.Behavior), r.same(x.Version)
+	row := &operationRow{operation: x}
+	r.operations = append(r.operations, row)
+	m.operations[x.Key()] = row
+	m.sum += hashOperation(x)
+	return nil
+}
+
+// enterOperations enters all operations, whose tasks come next.
+func (r *restorer) enterOperations() error {
+	if err := r.references(); err != nil {
+		return err
+	}
+	for _, row := range r.operations {
+		for _, b := range r.m.behaviorsOf(row.operation) {
+			if r.m.version(b, row.operation.Version) == nil {
+				return bad("operation %s/%s needs a version of %s that is not there", row.operation.Namespace, row.operation.ID, b.name)
+			}
+		}
+		r.m.enterOperationRecord(row)
 	}
 	return nil
 }

@@ -108,6 +108,8 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 		return nil, nil, noBehavior()
 	case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:
 		return nil, nil, behaviorChanged()
+	case r == nil && m.reservedBy(Key{c.Namespace, c.ID}) != nil:
+		return nil, nil, Result{Code: ReservedID, Field: "id", Message: "the ID begins with that of an operation and a colon"}
 	case r == nil:
 		refusal, _ := m.admit("params", &c.Params)
 		return b, nil, refusal
@@ -115,6 +117,8 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 		return nil, nil, Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior", Task: r.task}
 	case c.IfExists == Fail:
 		return nil, nil, Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists", Task: r.task}
+	case r.task.Role != RoleNone && c.IfExists >= Rerun:
+		return nil, nil, operationTask(r.task)
 	case c.IfExists == Resubmit && r.task.CancelCode != "":
 		return nil, nil, Result{Code: Cancelling, Message: "the task is being cancelled", Task: r.task}
 	case c.IfExists == Resubmit && c.HasParams: // the others only compare them

@@ -154,7 +154,7 @@ func (k *txnChecker) update(u *TxnUpdate) {
 	if refusal, ok := k.m.writable(k.namespace); !ok {
 		k.refuse(refusal)
 	}
-	r := k.idle(u.ID, u.Rev)
+	r := k.own(u.ID, u.Rev)
 	if r == nil {
 		return
 	}
@@ -186,7 +186,17 @@ func (k *txnChecker) finish(c *Finish) {
 	}
 }
 
-func (k *txnChecker) delete(d *TxnDelete) { k.idle(d.ID, d.Rev) }
+func (k *txnChecker) delete(d *TxnDelete) { k.own(d.ID, d.Rev) }
+
+// own is idle for a part that a task of an operation does not allow.
+func (k *txnChecker) own(id string, rev uint64) *row {
+	r := k.idle(id, rev)
+	if r != nil && r.task.Role != RoleNone {
+		k.refuse(operationTask(r.task))
+		return nil
+	}
+	return r
+}
 
 func (k *txnChecker) refuse(r Result) {
 	if k.other.Code == OK {

@@ -26,21 +26,38 @@ type Sink interface {
 	Take(ctx context.Context, c task.ImportRecords) (taken int64, err error)
 }
 
+// LinesError is why lines were not taken up.
+type LinesError struct {
+	First, Last int64
+	Err         error
+}
+
+func (e *LinesError) Error() string { return e.Lines() + ": " + e.Err.Error() }
+func (e *LinesError) Unwrap() error { return e.Err }
+
+// Lines names them.
+func (e *LinesError) Lines() string {
+	if e.First == e.Last {
+		return fmt.Sprintf("line %d", e.First)
+	}
+	return fmt.Sprintf("lines %d to %d", e.First, e.Last)
+}
+
 // Taken counts what was taken up, and what was there already.
 type Taken struct {
 	Counts
 	Skipped int64
 }
 
-// Import reads an export into a namespace, in one pass and holding one batch. What was taken up before something is wrong stays: an
-// import that is done again goes on. An *Error is about the file; other errors name the lines that they are about.
+// Import reads an export into a namespace, in one pass and holding one batch. What was taken up before something is wrong
+// stays: an import that is done again goes on. An *Error is about the file, a *LinesError what the sink said of lines.
 func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Taken, error) {
 	r, err := open(in)
 	if err != nil {
 		return nil, err
 	}
 	if err := sink.Create(ctx, r.header.Namespace); err != nil {
-		return nil, err
+		return nil, &LinesError{1, 1, err}
 	}
 	x := &importer{reader: r, sink: sink, namespace: namespace}
 	for {
@@ -130,7 +147,7 @@ func (x *importer) flush(ctx context.Context) error {
 	x.batch.Namespace = x.namespace
 	n, err := x.sink.Take(ctx, x.batch)
 	if err != nil {
-		return fmt.Errorf("lines %d to %d: %w", x.first, x.last, err)
+		return &LinesError{x.first, x.last, err}
 	}
 	*x.kind += n
 	x.taken.Skipped += x.records - n
@@ -149,7 +166,7 @@ func (x *importer) blob(ctx context.Context, b *blob) error {
 		return b.bytes.err // the sink's error is about that
 	}
 	if err != nil {
-		return fmt.Errorf("line %d: %w", line, err)
+		return &LinesError{line, x.line, err}
 	}
 	if stored {
 		x.taken.Blobs++

@@ -1,0 +1,187 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// part says what is wrong with t as a task of its operation o, or nothing.
+func (o *Operation) part(t *Task) string {
+	switch t.Role {
+	case RolePartition:
+		i := PartitionOf(t)
+		if i < 0 || i >= o.Made || t.Key() != o.partitionKey(i) || t.Partition != o.partitionName(i) || t.Behavior != o.Behavior {
+			return "is none of the operation's partitions"
+		}
+	case RoleCompletion:
+		if t.Key() != o.completionKey() || t.Behavior != o.Policy.Complete || !t.Final() && o.Status != OperationCompleting && !o.Removing {
+			return "is not the operation's completion"
+		}
+	case RoleCleanup:
+		if !strings.HasPrefix(t.ID, o.taskID("cleanup:")) || t.Behavior != o.Policy.Cleanup || t.Bound == 0 {
+			return "is no cleanup of the operation"
+		}
+	}
+	if t.Version != o.Version {
+		return "has another version than its operation"
+	}
+	return ""
+}
+
+// part verifies that a task's operation is there and may have it. Restore asks the same.
+func (m *Machine) part(t *Task) error {
+	if t.Role == RoleNone {
+		return nil
+	}
+	o := m.operations[t.operation()]
+	if o == nil {
+		return fmt.Errorf("task %s/%s is of the operation %s, which is not there", t.Namespace, t.ID, t.Parent)
+	}
+	if wrong := o.operation.part(t); wrong != "" {
+		return fmt.Errorf("task %s/%s %s", t.Namespace, t.ID, wrong)
+	}
+	if !t.Final() && t.Bound != 0 && m.sessions[t.Bound] == nil {
+		return fmt.Errorf("task %s/%s is bound to session %d, which is not there", t.Namespace, t.ID, t.Bound)
+	}
+	return nil
+}
+
+// part counts a task in its operation and its session.
+func (c *checker) part(r *row) {
+	t := r.task
+	if t.Role == RoleNone {
+		c.expect(r.part == 0 && r.bound == 0, "%s: stands in an operation", t.ID)
+		return
+	}
+	if err := c.m.part(t); err != nil {
+		c.expect(false, "%w", err)
+		return
+	}
+	o := c.m.operations[t.operation()]
+	n := c.operation(o)
+	n.tasks++
+	if t.Status == Running {
+		n.running++
+	}
+	if t.Role == RolePartition {
+		*n.counts.of(t)++
+	}
+	if queue, key := o.queueOf(t); queue != nil {
+		c.at(queue, r.part, r, key, t.CreatedRev, "%s: place in its operation", t.ID)
+	} else {
+		c.expect(r.part == 0, "%s: stands in a queue of its operation", t.ID)
+	}
+	if t.Bound == 0 || t.Final() {
+		c.expect(r.bound == 0, "%s: stands in a session", t.ID)
+		return
+	}
+	c.at(&c.m.sessions[t.Bound].cleanups, r.bound, r, 0, t.CreatedRev, "%s: place among the cleanups of its session", t.ID)
+}
+
+func (c *checker) operation(o *operationRow) *operationRow {
+	n := c.fanout[o]
+	if n == nil {
+		n = &operationRow{}
+		c.fanout[o] = n
+	}
+	return n
+}
+
+// operations verifies every operation against what was recounted, and the lists that it stands in.
+func (c *checker) operations() {
+	m, x := c.m, &c.m.fanout
+	busy, listed := 0, map[exclusion]int{}
+	held := map[*behaviorRow]map[string]int64{}
+	for k, o := range m.operations { // order-free: sums commute, and any violation will do
+		c.expect(o.operation.Key() == k, "operation %v is called %v", k, o.operation.Key())
+		c.sum += hashOperation(o.operation)
+		c.operationRow(o)
+		if o.busy != 0 {
+			busy++
+		}
+		for _, b := range m.behaviorsOf(o.operation) {
+			if held[b] == nil {
+				held[b] = map[string]int64{}
+			}
+			held[b][o.operation.Version]++
+		}
+		if o.operation.Final() {
+			continue
+		}
+		names := map[exclusion]bool{}
+		for _, name := range o.operation.exclusions() {
+			if !names[name] {
+				listed[name]++
+			}
+			names[name] = true
+			c.expect(slices.Contains(x.running[name], o), "O2: %s: nobody knows that it runs", k.ID)
+		}
+	}
+	for name, rows := range x.running { // order-free: any violation will do
+		c.expect(len(rows) > 0 && len(rows) == listed[name] && c.ordered(rows), "O2: %d operations under %v, recounted %d", len(rows), name, listed[name])
+	}
+	c.expect(len(x.running) == len(listed), "O2: %d lists of running operations, recounted %d", len(x.running), len(listed))
+	c.expect(x.busy.len() == busy, "%d operations with work, recounted %d", x.busy.len(), busy)
+	checkHeap(c, "busy", &x.busy)
+	c.expect(len(x.ordered) == len(m.operations) && c.ordered(x.ordered), "order of operations")
+	spaced := 0
+	for ns, rows := range x.spaces { // order-free: any violation will do
+		spaced += len(rows)
+		c.expect(len(rows) > 0 && c.ordered(rows), "order of the operations of %s", ns)
+		for _, o := range rows {
+			c.expect(o.operation.Namespace == ns && m.operations[o.operation.Key()] == o, "%s: among the operations of %s", o.operation.ID, ns)
+		}
+	}
+	c.expect(spaced == len(m.operations), "operations by namespace")
+	for _, b := range m.byName {
+		c.expect(len(b.held) == len(held[b]), "%s: versions that operations hold", b.name)
+		for v, n := range held[b] { // order-free: any violation will do
+			c.expect(b.held[v] == n && m.version(b, v) != nil, "B2: %s: %d operations hold version %q, recounted %d", b.name, b.held[v], v, n)
+		}
+	}
+}
+
+func (c *checker) ordered(rows []*operationRow) bool {
+	return slices.IsSortedFunc(rows, func(a, b *operationRow) int { return byCreation(a, b.operation.CreatedRev) })
+}
+
+func (c *checker) operationRow(o *operationRow) {
+	m, x, n := c.m, o.operation, c.operation(o)
+	wrong := x.wrong()
+	c.expect(wrong == "", "operation %s: %s", x.ID, wrong)
+	c.expect(m.NamespaceExists(x.Namespace) && x.CreatedRev > 0 && x.Rev >= x.CreatedRev && x.Rev <= m.rev && x.RetryRev <= m.rev, "operation %s: revs", x.ID)
+	c.expect(o.counts == n.counts && o.tasks == n.tasks && o.running == n.running,
+		"operation %s: %d tasks %+v, recounted %d %+v", x.ID, o.tasks, o.counts, n.tasks, n.counts)
+	for _, h := range [...]*heap[*row]{&o.open, &o.failed, &o.cleanups, &o.finals} {
+		c.expect(h.len() == c.queued[h], "operation %s: %d queued, recounted %d", x.ID, h.len(), c.queued[h])
+		checkHeap(c, x.ID, h)
+	}
+	c.expect((o.busy != 0) == m.hasWork(o), "O1: operation %s: has work, and nobody knows, or the other way round", x.ID)
+	last, ok := m.instances[instanceName{x.Namespace, x.Behavior, x.Target}]
+	c.expect(ok && last.Last >= x.Instance, "O2: operation %s: instance %d", x.ID, x.Instance)
+	if x.Removing || m.purging(x.Namespace) {
+		return
+	}
+	c.expect(!o.settled(), "O3: operation %s: all partitions are final, and it does not complete", x.ID)
+	completion := m.store.get(x.completionKey())
+	c.expect((x.Status == OperationCompleting) == (completion != nil && !completion.task.Final()) || c.imported(o),
+		"O3: operation %s is %s, and its completion is not", x.ID, x.Status)
+}
+
+// imported reports whether tasks of o are still to be imported: of those that were made some are not there.
+func (c *checker) imported(o *operationRow) bool {
+	n, x := c.operation(o).counts, o.operation
+	partitions := n.Waiting + n.Running + n.Retrying + n.Success + n.Failure
+	return partitions < x.Made || x.Status == OperationCompleting && c.m.store.get(x.completionKey()) == nil
+}
+
+// bound verifies what waits in a session.
+func (c *checker) bound(s *sessionRow) {
+	c.expect(!s.ending, "session %d is ending", s.session.ID)
+	c.expect(int64(s.cleanups.len()) <= c.m.limits.cleanups(), "O3: session %d: %d cleanups", s.session.ID, s.cleanups.len())
+	for _, h := range [...]*heap[*row]{&s.cleanups, &s.due} {
+		c.expect(h.len() == c.queued[h], "session %d: %d cleanups, recounted %d", s.session.ID, h.len(), c.queued[h])
+		checkHeap(c, "cleanups", h)
+	}
+}
