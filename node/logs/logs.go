@@ -7,9 +7,7 @@ import (
 	"bufio"
 	"cmp"
 	"container/list"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +27,9 @@ const (
 	DefaultMaxBytes = 256 << 20
 	// MaxAttemptBytes bounds one attempt whatever its worker sends; a behavior's log_bytes is the worker's business.
 	MaxAttemptBytes = 1 << 20
+	// MaxAttempts is how many attempts of a task keep their logs: one that repeats every second must not push out all
+	// others.
+	MaxAttempts = 20
 	// blockBytes is what the smallest file costs on disk: files are counted in whole blocks, so that many tiny logs are
 	// bounded as well.
 	blockBytes = 4096
@@ -86,6 +87,9 @@ func Open(dir string, maxBytes int64) (*Store, error) {
 		info, err := d.Info()
 		if err != nil {
 			return err
+		}
+		if !s.owns(path) {
+			return nil // nobody knows it: it is not counted, and stays
 		}
 		all = append(all, found{file{path: path, size: info.Size()}, info.ModTime()})
 		return nil
@@ -146,6 +150,9 @@ func (s *Store) file(path string) (*file, error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, err
 		}
+		if err := s.makeRoom(filepath.Dir(path)); err != nil {
+			return nil, err
+		}
 		el = s.order.PushBack(&file{path: path, checked: true})
 		s.files[path] = el
 	}
@@ -192,32 +199,22 @@ func (s *Store) drop(el *list.Element) error {
 func (s *Store) Remove(key task.Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, err := s.names(key)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if el, ok := s.files[filepath.Join(s.taskDir(key), name)]; ok {
-			if err := s.drop(el); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.dropAll(s.taskDir(key))
 }
 
 // Read returns what this node has of a task's attempts, by token.
 func (s *Store) Read(key task.Key) ([]Attempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, err := s.names(key)
+	names, err := fileNames(s.taskDir(key))
 	if err != nil {
 		return nil, err
 	}
 	var as []Attempt
 	for _, name := range names {
 		var a Attempt
-		if _, err := fmt.Sscanf(name, "%d-%d", &a.Token, &a.Attempt); err != nil {
+		var ok bool
+		if a.Token, a.Attempt, ok = parseFile(name); !ok {
 			continue // not ours
 		}
 		if a.Pieces, _, err = readPieces(filepath.Join(s.taskDir(key), name)); err != nil {
@@ -229,12 +226,10 @@ func (s *Store) Read(key task.Key) ([]Attempt, error) {
 	return as, nil
 }
 
-func (s *Store) names(key task.Key) ([]string, error) {
-	es, err := os.ReadDir(s.taskDir(key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+// fileNames lists a folder; one that is not there is empty.
+func fileNames(dir string) ([]string, error) {
+	es, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("logs: %w", err)
 	}
 	names := make([]string, len(es))
@@ -244,12 +239,7 @@ func (s *Store) names(key task.Key) ([]string, error) {
 	return names, nil
 }
 
-// taskDir hashes the key: an ID may be 128 characters, in a case that the file system does not keep.
-func (s *Store) taskDir(key task.Key) string {
-	sum := sha256.Sum256([]byte(key.Namespace + "\x00" + key.ID))
-	name := hex.EncodeToString(sum[:16])
-	return filepath.Join(s.dir, name[:2], name)
-}
+func (s *Store) taskDir(key task.Key) string { return s.nameDir(Name(key)) }
 
 // readPieces reads the whole pieces of a file and says how long they are together.
 func readPieces(path string) (ps []Piece, whole int64, err error) {

@@ -34,7 +34,7 @@ type Area string
 // What members keep in files.
 const (
 	BlobFiles Area = "blobs" // File.Name is a digest
-	LogFiles  Area = "logs"  // File.Name is LogName of a task
+	LogFiles  Area = "logs"  // File.Name is logs.Name of a task
 )
 
 // File is something on a member's disk.

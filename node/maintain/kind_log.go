@@ -2,9 +2,8 @@ package maintain
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 
+	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -18,13 +17,7 @@ func (logKind) Mark(context.Context, *Run, func(Object) error) error { return ni
 
 func (logKind) Retains(*Run, Object, func(Object) error) error { return nil }
 
-// LogName is what the log of a task is called on disk.
-func LogName(k task.Key) string {
-	sum := sha256.Sum256([]byte(k.Namespace + "\x00" + k.ID))
-	return hex.EncodeToString(sum[:16])
-}
-
-func logObject(k task.Key) Object { return Object{Kind: "log", Name: LogName(k)} }
+func logObject(k task.Key) Object { return Object{Kind: "log", Name: logs.Name(k)} }
 
 func (logKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
 	return r.eachFile(ctx, LogFiles, func(member string, fs []File) error {
