@@ -77,15 +77,18 @@ func (f *Fake) propose(ctx context.Context, c task.Command) (task.Result, error)
 	f.work()
 	f.announce()
 	if r.Code != task.OK {
-		return r, refusal(&r)
+		return r, f.refusal(&r)
 	}
 	api.SetIndex(ctx, f.index)
 	return r, nil
 }
 
 // refusal is the error of a command that was refused.
-func refusal(r *task.Result) *api.Error {
+func (f *Fake) refusal(r *task.Result) *api.Error {
 	e := api.FieldError(string(r.Code), r.Field, "%s", cmp.Or(r.Message, string(r.Code)))
+	if r.Code == task.OperationConflict {
+		e.Operation = f.showOperation(r.Operation)
+	}
 	for _, why := range r.Reasons {
 		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
 	}
@@ -127,7 +130,7 @@ func (f *Fake) work() {
 
 // outcome runs a task as its module's code would.
 func (f *Fake) outcome(t *task.Task) (task.Finish, bool) {
-	v, _ := f.machine.Behavior(t.Namespace, t.Behavior).Find(t.Version)
+	v := f.machine.Version(t.Namespace, t.Behavior, t.Version)
 	finish := task.Finish{Key: t.Key(), Token: t.Lease.Token, Seq: t.Lease.Report + 1}
 	switch wasm := f.wasm[v.Module]; {
 	case bytes.Contains(wasm, codeSpin):
@@ -136,6 +139,8 @@ func (f *Fake) outcome(t *task.Task) (task.Finish, bool) {
 		}
 		finish.Error = &task.Error{Code: task.CodeHandlerError, Message: "killed"}
 	case bytes.Contains(wasm, append(slices.Clone(codeFail), 0x0b)):
+		finish.Error = &task.Error{Code: task.CodeHandlerError, Message: "the guest failed"}
+	case bytes.Contains(wasm, codeOdd) && v.Policy.Index%2 == 1:
 		finish.Error = &task.Error{Code: task.CodeHandlerError, Message: "the guest failed"}
 	}
 	return finish, true
@@ -279,17 +284,7 @@ func (f *Fake) Task(ctx context.Context, namespace, id string, o api.GetOptions)
 		since = t.Rev
 	}
 	for seen := len(f.events); o.Wait > 0 && !met(until, t, since); {
-		changed := f.changed
-		f.mu.Unlock()
-		over, gone := false, error(nil)
-		select {
-		case <-changed:
-		case <-timeout.C:
-			over = true
-		case <-ctx.Done():
-			gone = ctx.Err()
-		}
-		f.mu.Lock()
+		over, gone := f.nextChange(ctx, timeout.C)
 		if gone != nil {
 			return nil, gone
 		}
@@ -359,11 +354,7 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 		return nil, noNamespace(r.Namespace)
 	}
 	filter := task.Filter{Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor}
-	for s := task.Created; s <= task.Failure; s++ {
-		if s.String() == r.Status {
-			filter.Status = s
-		}
-	}
+	filter.Status = statusOf(r.Status)
 	filter.Label.Name, filter.Label.Value, _ = strings.Cut(r.Label, "=")
 	if r.NotBefore != nil {
 		filter.DueBefore = task.Time(r.NotBefore.UnixMilli())
@@ -375,6 +366,15 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	}
 	api.SetIndex(ctx, f.index)
 	return reply, nil
+}
+
+func statusOf(name string) task.Status {
+	for s := task.Created; s <= task.Failure; s++ {
+		if s.String() == name {
+			return s
+		}
+	}
+	return 0
 }
 
 // Cancel implements api.Service.
@@ -423,7 +423,7 @@ func (f *Fake) Log(_ context.Context, namespace, id string) (*api.LogReply, erro
 	return &api.LogReply{Attempts: []api.AttemptLog{}}, nil
 }
 
-// Push implements api.Service. Of a manifest it knows names, ID strategies and cancel_grace.
+// Push implements api.Service. Of a manifest it knows names, ID strategies, cancel_grace and operation.
 func (f *Fake) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
 	wasm, err := io.ReadAll(io.LimitReader(r.Wasm, api.MaxModule+1))
 	if err != nil {
@@ -451,8 +451,9 @@ func (f *Fake) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 		Namespace: cmp.Or(r.Namespace, api.DefaultNamespace),
 		Module:    task.Module{Digest: digest(wasm), Size: int64(len(wasm)), Manifest: text, Version: digest(append(text, digest(wasm)...))},
 	}
-	for _, b := range manifest.Behaviors {
+	for i, b := range manifest.Behaviors {
 		policy := task.DefaultPolicy()
+		policy.Index, policy.Operation = int32(i), b.Operation.policy()
 		if b.ID.Strategy == "params" {
 			policy.IDStrategy = task.IDParams
 		}
@@ -482,6 +483,7 @@ type fakeBehavior struct {
 	ID          struct {
 		Strategy string `json:"strategy"`
 	} `json:"id"`
+	Operation *fakeOperation `json:"operation,omitempty"`
 }
 
 func (f *Fake) module(ns string, x *task.Module) api.Module {

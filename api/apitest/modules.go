@@ -7,9 +7,10 @@ import (
 
 // The guests of the suite, assembled by hand so that they compile in no time: each exports a memory and taskrt_run.
 var (
-	codeOK   = []byte{0x41, 0x00}                               // i32.const 0: succeed without a result
-	codeFail = []byte{0x41, 0x02}                               // i32.const 2: fail for good
-	codeSpin = []byte{0x03, 0x40, 0x0c, 0x00, 0x0b, 0x00, 0x00} // loop br 0 end unreachable
+	codeOK   = []byte{0x41, 0x00}                                     // i32.const 0: succeed without a result
+	codeFail = []byte{0x41, 0x02}                                     // i32.const 2: fail for good
+	codeSpin = []byte{0x03, 0x40, 0x0c, 0x00, 0x0b, 0x00, 0x00}       // loop br 0 end unreachable
+	codeOdd  = []byte{0x20, 0x00, 0x41, 0x01, 0x71, 0x41, 0x01, 0x74} // (local.get 0 & 1) << 1: behaviors with an odd index fail for good
 )
 
 // ModuleOK is a module whose behavior succeeds with the result null, ModuleFail one that fails for good, ModuleSpin one
@@ -21,6 +22,9 @@ func ModuleFail(salt string) []byte { return module(codeFail, salt) }
 
 // ModuleSpin is described at ModuleOK.
 func ModuleSpin(salt string) []byte { return module(codeSpin, salt) }
+
+// ModuleOdd is a module whose behaviors succeed with the result null, those of an odd index fail for good.
+func ModuleOdd(salt string) []byte { return module(codeOdd, salt) }
 
 func module(code []byte, salt string) []byte {
 	body := append(append([]byte{0x00}, code...), 0x0b) // no locals, end

@@ -14,9 +14,9 @@ func (f *Fake) show(t *task.Task) *api.Task {
 		NotBefore: showTime(t.NotBefore), Deadline: showTime(t.Deadline), Attempt: t.Attempt, Failures: t.Failures, LostCount: t.LostCount,
 		CancelRequested: t.CancelCode != "" && t.Status == task.Running, Rev: t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
 		StartedAt: showTime(t.StartedAt), FinishedAt: showTime(t.FinishedAt), Lease: f.showLease(t),
-		History: []api.Attempt{}, Labels: map[string]string{}, Priority: int(t.Priority),
+		Parent: t.Parent, Partition: t.Partition, History: []api.Attempt{}, Labels: map[string]string{}, Priority: int(t.Priority),
 	}
-	a.Params, a.ParamsBase64 = split(t.Params)
+	a.Params, a.ParamsBase64 = split(f.fakeParams(t))
 	a.Result, a.ResultBase64 = split(t.Result)
 	a.Progress, _ = split(t.Progress)
 	a.Checkpoint, a.CheckpointBase64 = split(t.Checkpoint)

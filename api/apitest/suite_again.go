@@ -147,38 +147,40 @@ func (s *suite) resubmit(ctx context.Context, t *testing.T) {
 	}
 }
 
+// keyed returns a context under an idempotency key. In-process the hashes are given, over HTTP the handler makes them of the
+// key and the body.
+func keyed(ctx context.Context, key string, body uint64) context.Context {
+	sum := uint64(len(key))
+	for _, c := range []byte(key) {
+		sum = sum*31 + uint64(c)
+	}
+	return api.WithIdempotencyKey(api.WithOnce(ctx, api.Once{Key: sum, Body: body}), key)
+}
+
 // once: a request under a key is done once, however often it is sent (SPEC H4).
 func (s *suite) once(ctx context.Context, t *testing.T) {
 	const name = "apitest.once"
 	s.external(ctx, t, name, "")
-	// In-process the hashes are given, over HTTP the handler makes them of the key and the body.
-	keyed := func(key string, body uint64) context.Context {
-		sum := uint64(len(key))
-		for _, c := range []byte(key) {
-			sum = sum*31 + uint64(c)
-		}
-		return api.WithIdempotencyKey(api.WithOnce(ctx, api.Once{Key: sum, Body: body}), key)
-	}
-	first, err := s.Submit(keyed("submit-1", 1), api.SubmitRequest{Behavior: name})
+	first, err := s.Submit(keyed(ctx, "submit-1", 1), api.SubmitRequest{Behavior: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.Submit(keyed("submit-1", 1), api.SubmitRequest{Behavior: name})
+	again, err := s.Submit(keyed(ctx, "submit-1", 1), api.SubmitRequest{Behavior: name})
 	if err != nil || again.Task.ID != first.Task.ID || again.Outcome != "created" {
 		t.Errorf("the same again: %+v, %v; want task %s created", again, err, first.Task.ID)
 	}
-	_, err = s.Submit(keyed("submit-1", 2), api.SubmitRequest{Behavior: name, Labels: map[string]string{"other": "body"}})
+	_, err = s.Submit(keyed(ctx, "submit-1", 2), api.SubmitRequest{Behavior: name, Labels: map[string]string{"other": "body"}})
 	wantError(t, err, "idempotency_mismatch", fieldOf(err))
-	other, err := s.Submit(keyed("submit-2", 1), api.SubmitRequest{Behavior: name})
+	other, err := s.Submit(keyed(ctx, "submit-2", 1), api.SubmitRequest{Behavior: name})
 	if err != nil || other.Task.ID == first.Task.ID {
 		t.Errorf("another key: %+v, %v", other, err)
 	}
 	rs := []api.SubmitRequest{{Behavior: name}, {Behavior: "apitest.nobody"}, {Behavior: name}}
-	batch, err := s.SubmitBatch(keyed("batch", 1), rs)
+	batch, err := s.SubmitBatch(keyed(ctx, "batch", 1), rs)
 	if err != nil || batch[0].Error != nil || batch[1].Error == nil || batch[2].Error != nil {
 		t.Fatalf("batch: %+v, %v", batch, err)
 	}
-	repeated, err := s.SubmitBatch(keyed("batch", 1), rs)
+	repeated, err := s.SubmitBatch(keyed(ctx, "batch", 1), rs)
 	if err != nil || repeated[0].Task.ID != batch[0].Task.ID || repeated[2].Task.ID != batch[2].Task.ID {
 		t.Errorf("the batch again: %+v, %v", repeated, err)
 	}
@@ -186,7 +188,7 @@ func (s *suite) once(ctx context.Context, t *testing.T) {
 	x := s.accept(ctx, t, api.AcceptRequest{Behavior: name})[0]
 	snooze := api.SnoozeRequest{ID: x.ID, Token: x.Lease.Token, AgainAt: after(time.Hour)}
 	for range 2 {
-		if got, err := s.Snooze(keyed("snooze", 1), snooze); err != nil || got.Status != "CREATED" {
+		if got, err := s.Snooze(keyed(ctx, "snooze", 1), snooze); err != nil || got.Status != "CREATED" {
 			t.Errorf("snooze under a key: %+v, %v", got, err)
 		}
 	}
