@@ -97,7 +97,9 @@ func (r *recorder) Signals() abi.Signals {
 	return r.signals
 }
 
-func (r *recorder) Call(context.Context, abi.Op, []byte) ([]byte, error) { return nil, runtime.ErrDenied }
+func (r *recorder) Call(context.Context, abi.Op, []byte) ([]byte, error) {
+	return nil, runtime.ErrDenied
+}
 
 func (r *recorder) Checkpoint(_ context.Context, data []byte) error {
 	r.checkpoints = append(r.checkpoints, data)

@@ -4,11 +4,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"time"
 
+	"github.com/taskrt/taskrt/abi"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 )
 
@@ -18,6 +21,10 @@ func init() {
 
 // run dispatches "CASE" or "CASE ARG".
 func run(c *sdk.Context) error {
+	var head [7]byte // of params that may be more than fits in memory
+	if n, _ := c.ParamsReader().ReadAt(head[:], 0); string(head[:n]) == "pieces " || string(head[:n]) == "pieces" {
+		return pieces(c)
+	}
 	name, arg, _ := bytes.Cut(c.Params(), []byte(" "))
 	if f, ok := cases()[string(name)]; ok {
 		return f(c, arg)
@@ -34,6 +41,7 @@ func cases() map[string]func(*sdk.Context, []byte) error {
 		"log": log, "stdout": stdout, "stderr": stderr,
 		"clock": clock, "sleep": sleep, "random": random, "info": info, "config": config,
 		"yield": yield, "again": again, "later": later, "panic": panics, "exit": exit,
+		"blob-size": blobSize, "blob-read": blobRead, "partitions": partitions,
 	}
 }
 
@@ -58,6 +66,25 @@ func sum(c *sdk.Context, _ []byte) error {
 		s += uint32(b)
 	}
 	return text(c, strconv.Itoa(len(c.Params()))+" "+strconv.FormatUint(uint64(s), 10))
+}
+
+// pieces is sum for params that may be more than fits in memory.
+func pieces(c *sdk.Context) error {
+	var s uint32
+	var n int64
+	buf := make([]byte, 4096)
+	for r := c.ParamsReader(); ; {
+		got, err := r.Read(buf)
+		for _, b := range buf[:got] {
+			s += uint32(b)
+		}
+		if n += int64(got); errors.Is(err, io.EOF) {
+			return text(c, strconv.FormatInt(n, 10)+" "+strconv.FormatUint(uint64(s), 10))
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func empty(*sdk.Context, []byte) error { return nil }
@@ -111,7 +138,10 @@ func waitDrain(c *sdk.Context, _ []byte) error {
 
 // errno undoes what the SDK makes of the ABI's numbers, which the suite asks for.
 func errno(err error) string {
-	for n, e := range []error{1: sdk.ErrUnsupported, 2: sdk.ErrInvalid, 3: sdk.ErrTooLarge, 5: sdk.ErrUnavailable, 6: sdk.ErrDenied, 7: sdk.ErrLeaseLost} {
+	statuses := []error{
+		1: sdk.ErrUnsupported, 2: sdk.ErrInvalid, 3: sdk.ErrTooLarge, 4: sdk.ErrNotFound, 5: sdk.ErrUnavailable, 6: sdk.ErrDenied, 7: sdk.ErrLeaseLost,
+	}
+	for n, e := range statuses {
 		if e != nil && errors.Is(err, e) {
 			return "errno_" + strconv.Itoa(n)
 		}
@@ -119,9 +149,38 @@ func errno(err error) string {
 	return "errno_unknown"
 }
 
+func refused(err error) error { return sdk.Fail(errno(err), err.Error()) }
+
+func blobSize(c *sdk.Context, arg []byte) error {
+	r, err := c.Blob(string(arg))
+	if err != nil {
+		return refused(err)
+	}
+	return text(c, strconv.FormatInt(r.Size(), 10))
+}
+
+// blobRead is "OFFSET N NAME", in one request.
+func blobRead(c *sdk.Context, arg []byte) error {
+	off, rest, _ := bytes.Cut(arg, []byte(" "))
+	n, name, _ := bytes.Cut(rest, []byte(" "))
+	request := binary.LittleEndian.AppendUint64(bytes.Clone(name), uint64(number(off)))
+	return call(c, abi.OpBlobRead, binary.LittleEndian.AppendUint32(request, uint32(number(n))))
+}
+
+func partitions(c *sdk.Context, arg []byte) error { return call(c, abi.OpPartitions, arg) }
+
+func call(c *sdk.Context, op abi.Op, payload []byte) error {
+	response, err := c.Call(op, payload)
+	if err != nil {
+		return refused(err)
+	}
+	c.SetResult(response)
+	return nil
+}
+
 func checkpoint(c *sdk.Context, arg []byte) error {
 	if err := c.SaveCheckpoint(arg); err != nil {
-		return sdk.Fail(errno(err), err.Error())
+		return refused(err)
 	}
 	return resume(c, nil)
 }

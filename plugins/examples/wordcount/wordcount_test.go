@@ -38,7 +38,7 @@ func TestResultOverTheLimit(t *testing.T) {
 	for i := range 20_000 {
 		words.WriteString(string(rune(0x4e00+i)) + " ")
 	}
-	r := sdktest.Run(t, "wordcount", &sdktest.Host{Params: []byte(`{"text":"` + words.String() + `"}`)})
+	r := sdktest.Run(t, "wordcount", &sdktest.Host{Params: []byte(`{"text":"` + words.String() + `"}`), MaxResult: 64 << 10})
 	if r.Outcome != abi.OutcomePermanent || r.Code != "too_big" {
 		t.Errorf("%.200v", r.String())
 	}

@@ -17,7 +17,8 @@ type Context struct {
 	again  Time
 }
 
-// Params returns the task's params as submitted: JSON, or any bytes; empty if there were none.
+// Params returns the task's params as submitted: JSON, or any bytes; empty if there were none. They may be 16 MiB, if the
+// behavior's limit allows: ParamsReader reads them in pieces.
 func (c *Context) Params() []byte {
 	if !c.read {
 		c.params, _ = readAll(c.h, abi.Params)
@@ -131,8 +132,7 @@ const maxRandom = 65536
 func (c *Context) Random(p []byte) error {
 	for len(p) > 0 {
 		n := min(len(p), maxRandom)
-		req := []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)} // encoding/binary would link package reflect
-		if got := c.h.Call(abi.OpRandom, req); got < 0 {
+		if got := c.h.Call(abi.OpRandom, appendNumber(nil, uint64(n), 4)); got < 0 {
 			return statusError(abi.Errno(got))
 		}
 		if got := c.h.Read(abi.Response, 0, p[:n]); int(got) != n {
@@ -141,6 +141,16 @@ func (c *Context) Random(p []byte) error {
 		p = p[n:]
 	}
 	return nil
+}
+
+// Call makes a request of the ABI (abi/README.md, "Ops of call") that has no method here, and returns the response.
+// ErrUnsupported: this host does not know it.
+func (c *Context) Call(op abi.Op, payload []byte) ([]byte, error) {
+	if n := c.h.Call(op, payload); n < 0 {
+		return nil, statusError(abi.Errno(n))
+	}
+	response, _ := readAll(c.h, abi.Response)
+	return response, nil
 }
 
 // Level is the severity of a log line.

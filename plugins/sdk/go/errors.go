@@ -80,7 +80,7 @@ func (e constError) Error() string { return string(e) }
 // ErrCancelled ends the attempt as cancelled. Return it when Cancelled says so.
 const ErrCancelled = constError("cancelled")
 
-// Errors of the host, from SaveCheckpoint and Random; test with errors.Is.
+// Errors of the host, from whatever asks it: SaveCheckpoint, Random, Blob, Partitions; test with errors.Is.
 const (
 	ErrLeaseLost   = constError("the lease is lost: another attempt may be running; stop")
 	ErrTooLarge    = constError("larger than the behavior's limit")
@@ -88,6 +88,7 @@ const (
 	ErrDenied      = constError("not granted to this module")
 	ErrUnsupported = constError("this host does not offer it")
 	ErrInvalid     = constError("refused as invalid by the host")
+	ErrNotFound    = constError("not there")
 )
 
 // statusError maps a negative status of the host (abi.Errno).
@@ -103,6 +104,8 @@ func statusError(status abi.Errno) error {
 		return ErrDenied
 	case abi.ECONFLICT:
 		return ErrLeaseLost
+	case abi.ENOENT:
+		return ErrNotFound
 	}
 	return ErrInvalid
 }

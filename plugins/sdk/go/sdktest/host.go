@@ -3,6 +3,7 @@ package sdktest
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -110,10 +111,69 @@ func (a *attempt) Call(op abi.Op, payload []byte) int32 {
 		}
 		response := make([]byte, binary.LittleEndian.Uint32(payload))
 		_, _ = a.random.Read(response) // never fails
-		a.in[abi.Response] = response
-		return int32(len(response))
+		return a.respond(response)
+	case abi.OpBlobSize, abi.OpBlobRead:
+		return a.readBlob(op, payload)
+	case abi.OpPartitions:
+		return a.page(payload)
 	}
 	return int32(abi.ENOSYS)
+}
+
+func (a *attempt) respond(response []byte) int32 {
+	a.in[abi.Response] = response
+	return int32(len(response))
+}
+
+// readBlob answers a request for the size of a blob, or for bytes of it.
+func (a *attempt) readBlob(op abi.Op, payload []byte) int32 {
+	delete(a.in, abi.Response)
+	if want := map[abi.Op]int{abi.OpBlobSize: abi.BlobName, abi.OpBlobRead: abi.BlobReadSize}[op]; len(payload) != want {
+		return int32(abi.EINVAL)
+	}
+	blob, ok := a.Blobs[string(payload[:abi.BlobName])]
+	if !ok {
+		return int32(abi.ENOENT)
+	}
+	size := uint64(len(blob))
+	if op == abi.OpBlobSize {
+		return a.respond(binary.LittleEndian.AppendUint64(nil, size))
+	}
+	off, n := binary.LittleEndian.Uint64(payload[abi.BlobName:]), uint64(binary.LittleEndian.Uint32(payload[abi.BlobName+8:]))
+	if n > abi.MaxResponse {
+		return int32(abi.E2BIG)
+	}
+	off = min(off, size)
+	return a.respond(bytes.Clone(blob[off : off+min(n, size-off)]))
+}
+
+// page answers op.partitions: the guest reads what it is part of in several pages, as it may of a host.
+func (a *attempt) page(payload []byte) int32 {
+	delete(a.in, abi.Response)
+	const most = 3
+	var request struct{ From, Limit int }
+	if json.Unmarshal(payload, &request) != nil || request.From < 0 || request.Limit < 0 {
+		return int32(abi.EINVAL)
+	}
+	if a.Partitions == nil {
+		return int32(abi.EDENIED)
+	}
+	from := min(request.From, len(a.Partitions))
+	page := struct {
+		Partitions []Partition `json:"partitions"`
+		Next       int         `json:"next"`
+	}{a.Partitions[from:], -1}
+	if len(page.Partitions) > most {
+		page.Partitions, page.Next = page.Partitions[:most], from+most
+	}
+	for i := range page.Partitions {
+		page.Partitions[i].Index = int64(from + i)
+	}
+	text, err := json.Marshal(page)
+	if err != nil {
+		return int32(abi.EINVAL) // a result that is no JSON
+	}
+	return a.respond(text)
 }
 
 // save answers a checkpoint as the host would: durable, or a status.
@@ -144,6 +204,8 @@ func status(err error) abi.Errno {
 		return abi.EDENIED
 	case errors.Is(err, sdk.ErrLeaseLost):
 		return abi.ECONFLICT
+	case errors.Is(err, sdk.ErrNotFound):
+		return abi.ENOENT
 	}
 	return abi.EINVAL
 }

@@ -13,6 +13,8 @@
 package sdktest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -37,7 +39,9 @@ type Host struct {
 	Now        time.Time               // the host's clock, which stands still; zero: 2000-01-01 UTC
 	BeatTakes  time.Duration           // how far a heartbeat moves the clock
 	Timeout    time.Duration           // from Now to the deadline; zero: an hour
-	MaxResult  int                     // bytes; zero: 64 KiB, as the host's default
+	MaxResult  int                     // bytes; zero: 16 MiB, as the host's default
+	Blobs      map[string][]byte       // by name, BlobName(content); nil: there are none
+	Partitions []Partition             // of the operation that the task is part of, for a completion; nil: of none
 
 	Beats []Beat
 	Saved [][]byte
@@ -52,6 +56,30 @@ type Beat struct{ Done, Total int64 }
 type Log struct {
 	Level   sdk.Level
 	Message string
+}
+
+// Partition is one partition of an operation as the host tells of it (abi/README.md, op.partitions).
+type Partition struct {
+	Index        int64           `json:"index"` // filled in
+	Partition    string          `json:"partition"`
+	Status       string          `json:"status"`
+	Result       json.RawMessage `json:"result,omitempty"`
+	ResultBase64 []byte          `json:"result_base64,omitempty"`
+	Blob         string          `json:"blob,omitempty"`
+	Error        *PartitionError `json:"error,omitempty"`
+}
+
+// PartitionError is why one failed.
+type PartitionError struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+}
+
+// BlobName returns the name of a blob: "sha256:" and its digest.
+func BlobName(content []byte) string {
+	digest := sha256.Sum256(content)
+	return abi.BlobPrefix + hex.EncodeToString(digest[:])
 }
 
 // Result is how an attempt ended.
@@ -147,7 +175,7 @@ func newAttempt(h *Host) *attempt {
 		h.Timeout = time.Hour
 	}
 	if h.MaxResult == 0 {
-		h.MaxResult = 64 << 10
+		h.MaxResult = 16 << 20
 	}
 	h.Info.Attempt++
 	info := h.Info
