@@ -16,7 +16,7 @@ type adopter struct {
 
 func newAdopter(m *naive.Model) *adopter {
 	a := &adopter{model: m, revs: map[uint64]bool{}}
-	m.Adopt = a.adopt
+	m.Adopt, m.AdoptSpace = a.adopt, a.adoptSpace
 	m.Fresh = func(id uint64) uint64 { return a.rev(id, 0) }
 	return a
 }
@@ -68,4 +68,13 @@ func (a *adopter) rev(rev, created uint64) uint64 {
 	}
 	a.revs[rev] = true
 	return rev
+}
+
+// adoptSpace completes the model's namespace from the machine's.
+func (a *adopter) adoptSpace(name string, real *task.Namespace) {
+	if n := a.model.Spaces[name]; n != nil && real != nil && n.Rev == 0 && real.Rev != 0 {
+		next := *n
+		next.Rev = a.rev(real.Rev, 0)
+		a.model.Spaces[name] = &next
+	}
 }

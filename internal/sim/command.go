@@ -91,6 +91,10 @@ func (s *symbols) more(o Op) task.Command {
 		return task.DeleteBehavior{Namespace: ns, Name: o.Behavior, Purge: o.On}
 	case "pause":
 		return task.PauseBehavior{Namespace: ns, Name: o.Behavior, Paused: o.On}
+	case "space":
+		return task.PutNamespace{Name: ns, Create: o.Create, Quota: o.Quota, Retention: o.Retention}
+	case "status":
+		return task.SetNamespaceStatus{Name: ns, Status: o.Status}
 	case "txn":
 		c := task.Txn{Namespace: ns}
 		for _, p := range o.Parts {

@@ -22,7 +22,7 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 		}
 	}
 	for _, check := range []func() error{
-		r.compareTasks, r.compareBehaviors, r.compareRest, r.compareSessions, r.compareExternal, r.compareRecords, r.comparePlan,
+		r.compareTasks, r.compareSpaces, r.compareBehaviors, r.compareRest, r.compareSessions, r.compareExternal, r.compareRecords, r.comparePlan,
 		r.compareNextTick,
 		func() error { return r.compareEvents(events) },
 	} {

@@ -14,13 +14,19 @@ func (r *Run) compareNextTick() error {
 	wall, lease := r.replicas[0].m.NextTick()
 	var wantWall task.Time
 	var wantLease task.LeaseTime
+	work := task.Time(0)
+	if len(r.model.Crowded()) > 0 {
+		work = r.model.Now
+	}
 	for _, t := range r.model.Tasks {
-		deadline, sweep := r.model.Times(t)
+		if r.model.Doomed(t) {
+			work = r.model.Now
+		}
 		due := t.NotBefore
 		if due <= r.model.Now { // due already: no Tick needed
 			due = 0
 		}
-		for _, at := range []task.Time{due, deadline, sweep} {
+		for _, at := range []task.Time{due, r.model.Deadline(t), work} {
 			if at != 0 && (wantWall == 0 || at < wantWall) {
 				wantWall = at
 			}
@@ -85,6 +91,7 @@ func (r *Run) compareEvents(events []task.Event) error {
 	cancelling := map[uint64]bool{}
 	told := map[uint64]bool{}
 	opened, ended := map[uint64]bool{}, map[uint64]bool{}
+	spaces := map[string]uint64{}
 	for _, e := range events {
 		if e.Index != r.index {
 			return fmt.Errorf("event of index %d, want %d", e.Index, r.index)
@@ -116,9 +123,16 @@ func (r *Run) compareEvents(events []task.Event) error {
 			opened[e.Session.ID] = true
 		case task.SessionEnded:
 			ended[e.Session.ID] = true
+		case task.NamespaceChanged:
+			spaces[e.Space.Name] = e.Space.Rev
 		}
 		if e.Kind == task.TaskRemoved && e.Lease != nil {
 			halted[e.Lease.Token] = true
+		}
+	}
+	for name, n := range r.model.Spaces {
+		if r.history.spaces[name] != n.Rev && spaces[name] != n.Rev {
+			return fmt.Errorf("no event for the change of the namespace %s", name)
 		}
 	}
 	before := r.history.tasks

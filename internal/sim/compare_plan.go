@@ -52,7 +52,7 @@ func (r *Run) due() []*task.Task {
 func (r *Run) waiting(early task.Time) []*task.Task {
 	due := r.tasks(func(t *task.Task) bool {
 		b := r.model.Behavior(t)
-		return r.model.Due(t, early) && !b.Paused && !b.Deleted && r.model.Version(t, t.Version) != nil
+		return r.model.Due(t, early) && r.model.Active(t.Namespace) && !b.Paused && !b.Deleted && r.model.Version(t, t.Version) != nil
 	})
 	slices.SortFunc(due, func(a, b *task.Task) int {
 		if naive.Before(a, b) {

@@ -10,6 +10,9 @@ import (
 // diffResult compares answers. What the SPEC leaves open in them may differ: the order of reasons and of IDs, and
 // which payloads a transaction's lean records carry.
 func diffResult(got, want task.Result) string {
+	if got.Code == task.QuotaExceeded && got.Field != want.Field {
+		return fmt.Sprintf(": over %s, want %s", got.Field, want.Field)
+	}
 	if len(got.Tasks) == len(want.Tasks) {
 		for i := range got.Tasks {
 			if d := diffLean(got.Tasks[i], want.Tasks[i]); d != "" {

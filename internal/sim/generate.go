@@ -20,6 +20,24 @@ type generator struct {
 	proofs  map[string]int    // the number of each worker's directory: a new one has a new secret
 	hellos  map[string]uint64 // per proof: the number of the last opening
 	records int               // of the TaskStore: their data is unique, so that a claim shows what it took
+	focus   focus
+}
+
+// focus is what a seed does more of than others do: what is rare needs runs where much comes together.
+type focus uint64
+
+const (
+	onTasks focus = iota
+	onSpaces
+	focuses
+)
+
+// more returns n, or several times as much if the seed's focus is f.
+func (g *generator) more(f focus, n int) int {
+	if g.focus == f {
+		return 4 * n
+	}
+	return n
 }
 
 // client is a proposing process (SPEC H4).
@@ -29,7 +47,7 @@ func newGenerator(seed uint64) *generator {
 	return &generator{
 		rng: rand.New(rand.NewPCG(seed, 0)), wall: 1_700_000_000_000, lease: 1000, term: 1,
 		clients: []*client{{process: 1}, {process: 2}, {process: 3}}, proofs: map[string]int{},
-		hellos: map[string]uint64{},
+		hellos: map[string]uint64{}, focus: focus(seed) % focuses,
 	}
 }
 

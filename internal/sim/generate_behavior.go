@@ -22,8 +22,11 @@ func (g *generator) activate(r *Run) Op {
 	if n%9 == 8 {
 		o.Behaviors = append(o.Behaviors, fixed.policy(pick(fixed, externals)))
 	}
-	if n%7 == 6 {
+	switch n % 7 {
+	case 6:
 		o.NS = task.SystemNamespace
+	case 4, 5:
+		o.NS = g.other()
 	}
 	return o
 }
@@ -46,7 +49,7 @@ func (g *generator) put(*Run) Op {
 		p.Name = pick(fixed, behaviors)
 	}
 	p.Lease = pick(fixed, []task.Millis{0, 1000, 3000, 8000})
-	return Op{Verb: "put", Module: fmt.Sprintf("x%d", n), Behaviors: []Policy{p}}
+	return Op{Verb: "put", NS: g.namespace(), Module: fmt.Sprintf("x%d", n), Behaviors: []Policy{p}}
 }
 
 // named names a behavior, mostly one that there is.
@@ -55,9 +58,7 @@ func (g *generator) named(r *Run, verb string) Op {
 	if g.percent(40) {
 		o.Behavior = pick(g, externals)
 	}
-	if g.percent(5) {
-		o.NS = task.SystemNamespace
-	}
+	o.NS = g.namespace()
 	return o
 }
 

@@ -16,6 +16,9 @@ func (g *generator) command(r *Run) Op {
 	if len(r.model.Behaviors) < 2 && g.percent(50) {
 		return g.activate(r)
 	}
+	if !r.model.Active(task.DefaultNamespace) && g.percent(20) {
+		return Op{Verb: "status", Status: task.NamespaceIsActive}
+	}
 	weights := []struct {
 		n    int
 		make func(*Run) Op
@@ -25,6 +28,7 @@ func (g *generator) command(r *Run) Op {
 		{10, func(*Run) Op { return Op{Verb: "tick"} }},
 		{5, g.retry}, {4, g.put}, {2, g.rollback}, {3, g.deleteBehavior},
 		{3, g.pause}, {6, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
+		{g.more(onSpaces, 2), g.space}, {g.more(onSpaces, 2), g.status},
 	}
 	total := 0
 	for _, w := range weights {
@@ -40,11 +44,7 @@ func (g *generator) command(r *Run) Op {
 }
 
 func (g *generator) task(verb string) Op {
-	o := Op{Verb: verb, ID: pick(g, ids)}
-	if g.percent(5) {
-		o.NS = task.SystemNamespace
-	}
-	return o
+	return Op{Verb: verb, ID: pick(g, ids), NS: g.namespace()}
 }
 
 func (g *generator) text(what string) *string {
@@ -82,9 +82,6 @@ func (g *generator) submit(r *Run) Op {
 	if g.percent(2) {
 		o.Behavior = "nobody"
 	}
-	if g.percent(1) {
-		o.NS = "no-namespace"
-	}
 	if g.percent(60) {
 		o.Params = g.text("p")
 	}
@@ -116,8 +113,11 @@ func (g *generator) submit(r *Run) Op {
 func (g *generator) assign(r *Run) Op {
 	o := g.task("assign")
 	due := r.due()
-	if g.percent(30) { // also what a key blocks
+	switch n := g.rng.IntN(100); {
+	case n < 30: // also what a key blocks
 		due = r.waiting(0)
+	case n < 38: // or anything
+		due = r.tasks(func(t *task.Task) bool { return r.model.Due(t, 0) })
 	}
 	if len(due) > 0 && g.percent(80) {
 		t := pick(g, due)

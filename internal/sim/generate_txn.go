@@ -9,11 +9,7 @@ import (
 // txn makes a transaction of a few parts, mostly of different tasks, mostly of what is so.
 func (g *generator) txn(r *Run) Op {
 	o := Op{Verb: "txn"}
-	if g.percent(4) {
-		o.NS = task.SystemNamespace
-	} else if g.percent(2) {
-		o.NS = "no-namespace"
-	}
+	o.NS = g.namespace()
 	used := map[string]bool{}
 	for range 1 + g.rng.IntN(4) {
 		kind := pick(g, []string{"depend", "submit", "update", "finish", "delete"})
@@ -66,7 +62,7 @@ func (g *generator) part(r *Run, kind string) Part {
 		if g.percent(40) {
 			p.Params, p.Key = g.text("p"), pick(g, keys)
 			if t := r.model.Tasks[p.key()]; t != nil && g.percent(50) {
-				p.Behavior, p.Valid = t.Behavior, 1+g.rng.IntN(8)/7
+				p.Behavior, p.Valid = t.Behavior, 1+g.rng.IntN(8)/6
 			}
 		}
 	}
@@ -85,8 +81,7 @@ func (g *generator) part(r *Run, kind string) Part {
 }
 
 var (
-	groups  = []string{"map", "reduce", "a/b"}
-	storeNS = []string{"", "", "", "", task.SystemNamespace, "no-namespace"}
+	groups = []string{"map", "reduce", "a/b"}
 )
 
 // storeUpdate changes the records of the TaskStore.
@@ -114,10 +109,7 @@ func (g *generator) storeUpdate(r *Run) Op {
 }
 
 func (g *generator) storeNamespace() string {
-	if g.percent(90) {
-		return ""
-	}
-	return pick(g, storeNS)
+	return g.namespace()
 }
 
 // record numbers a record, mostly one that there is.

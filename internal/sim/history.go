@@ -11,6 +11,7 @@ import (
 type history struct {
 	tasks    map[task.Key]*task.Task
 	sessions map[uint64]bool
+	spaces   map[string]uint64 // revs
 	revs     map[uint64]*task.Task
 	tokens   map[uint64]lease
 	numbers  map[[2]uint64]uint64 // session and seq of an assignment → its token
@@ -33,7 +34,7 @@ type lease struct {
 
 func newHistory() *history {
 	return &history{
-		tasks: map[task.Key]*task.Task{}, sessions: map[uint64]bool{}, revs: map[uint64]*task.Task{}, tokens: map[uint64]lease{},
+		tasks: map[task.Key]*task.Task{}, sessions: map[uint64]bool{}, spaces: map[string]uint64{}, revs: map[uint64]*task.Task{}, tokens: map[uint64]lease{},
 		numbers: map[[2]uint64]uint64{}, busy: map[slot]int64{}, policies: map[task.Key]uint64{}, records: map[uint64]*task.StoreRecord{},
 	}
 }
@@ -84,6 +85,10 @@ func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result)
 		h.topSession = max(h.topSession, id)
 	}
 	h.sessions = live
+	clear(h.spaces)
+	for _, n := range m.Namespaces() {
+		h.spaces[n.Name] = n.Rev
+	}
 	return nil
 }
 
@@ -124,7 +129,7 @@ func withoutRenewal(t *task.Task) *task.Task {
 	return &n
 }
 
-// finalsStay checks that a final record changes only by rerun, resubmit, retry, a transaction, remove, purge or retention.
+// finalsStay checks that a final record changes only by rerun, resubmit, retry, a transaction, remove, or the limit of a namespace.
 func (h *history) finalsStay(now map[task.Key]*task.Task, ps []task.Proposal, rs []task.Result) error {
 	may := map[task.Key]bool{}
 	tick := false

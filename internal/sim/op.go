@@ -67,6 +67,12 @@ type Op struct {
 	Error      string  `json:"error,omitempty"` // an error code
 	Permanent  bool    `json:"permanent,omitempty"`
 
+	// Namespaces: NS is the name.
+	Create    bool                 `json:"create,omitempty"`
+	Quota     *task.Quota          `json:"quota,omitempty"`
+	Retention *task.Retention      `json:"retention,omitempty"`
+	Status    task.NamespaceStatus `json:"status,omitempty"`
+
 	Module    string   `json:"module,omitempty"`
 	Behaviors []Policy `json:"behaviors,omitempty"`
 }

@@ -28,6 +28,9 @@ func TestReaches(t *testing.T) {
 			if rs[i].Repeated {
 				seen["repeated"]++
 			}
+			if rs[i].Code == task.QuotaExceeded {
+				seen["over "+rs[i].Field]++
+			}
 			if rs[i].Told {
 				seen["told"]++
 			}
@@ -39,6 +42,9 @@ func TestReaches(t *testing.T) {
 		for _, n := range ts {
 			if n.Lease != nil {
 				seen["running"]++
+				if r.Machine().Namespace(n.Namespace).Status == task.NamespaceIsPurging {
+					seen["runs in a namespace in PURGING"]++
+				}
 				if n.Lease.External() {
 					seen["running externally"]++
 				}
@@ -75,7 +81,7 @@ func TestReaches(t *testing.T) {
 			}
 		}
 	}}
-	for s := range uint64(16) {
+	for s := range uint64(24) {
 		if _, failure := sim.Explore(s+1, 500, opts); failure != nil {
 			t.Fatal(s+1, failure)
 		}
@@ -115,7 +121,16 @@ func TestReaches(t *testing.T) {
 		"task.Txn ", "task.Txn conflict", "task.Txn invalid_command", "task.Txn namespace_not_found", "task.Txn behavior_not_found",
 		"task.Txn behavior_changed", "reason missing", "reason changed", "reason leased", "reason exists", "transaction depends",
 		"transaction submits", "transaction updates", "transaction finishes", "transaction deletes", "purged",
-		"waits for a repeat after a failure", "waits for a strict key", "runs with a limited key", "snoozed while draining", "ended by the leader",
+		"waits for a repeat after a failure", "waits for a strict key", "runs with a limited key",
+		"task.PutNamespace ", "task.PutNamespace namespace_exists", "task.PutNamespace namespace_reserved", "task.PutNamespace invalid_command",
+		"task.PutNamespace quota_exceeded", "task.PutNamespace namespace_purging", "task.PutNamespace namespace_not_found",
+		"task.SetNamespaceStatus ", "task.SetNamespaceStatus namespace_reserved", "task.SetNamespaceStatus namespace_not_found",
+		"task.SetNamespaceStatus invalid_command", "task.SetNamespaceStatus namespace_purging",
+		"task.Submit namespace_inactive", "task.Submit namespace_purging", "task.Assign namespace_inactive", "task.Assign namespace_purging",
+		"task.RetryTask namespace_purging", "task.Txn namespace_inactive", "task.Txn namespace_purging", "task.Txn quota_exceeded",
+		"task.Activate namespace_purging", "task.PutBehavior namespace_purging", "task.DeleteBehavior namespace_purging",
+		"task.StoreUpdate namespace_inactive", "task.StoreClaim namespace_inactive", "task.StoreUpdate quota_exceeded",
+		"over max_tasks", "over max_bytes", "over submits_per_second", "over namespaces", "runs in a namespace in PURGING", "snoozed while draining", "ended by the leader",
 	}
 	for _, w := range want {
 		if seen[w] == 0 {

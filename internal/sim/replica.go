@@ -24,7 +24,8 @@ type entry struct {
 }
 
 func newReplica(number int) *replica {
-	return &replica{number: number, m: task.NewMachine(task.WithLimit(task.Limit{ProcessIdle: processIdle, Keys: clientKeys}))}
+	limits := task.Limit{ProcessIdle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit}
+	return &replica{number: number, m: task.NewMachine(task.WithLimit(limits))}
 }
 
 func (r *replica) apply(h task.Header, ps []task.Proposal) ([]task.Result, []task.Event, error) {
@@ -127,8 +128,11 @@ func allTasks(m *task.Machine) []*task.Task {
 	}
 }
 
-// namespaces are all that there are.
-var namespaces = []string{task.DefaultNamespace, task.SystemNamespace}
+// namespaces are all that there may be; others are those that come and go.
+var (
+	others     = []string{"blue-team", "red-team", "yellow-team"}
+	namespaces = append([]string{task.DefaultNamespace, task.SystemNamespace}, others...)
+)
 
 // allRecords returns every record of the TaskStore, by namespace, group and ID.
 func allRecords(m *task.Machine) []*task.StoreRecord {

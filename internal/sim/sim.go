@@ -55,11 +55,16 @@ const (
 	replicas    = 3
 	processIdle = 60_000 // short, so that processes and keys are forgotten within a run
 	clientKeys  = 6      // few, so that there are too many
+	finals      = 8      // as are these
+	sweep       = 2
+	spaceLimit  = 4
 )
+
+var naiveLimits = naive.Limits{Idle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit}
 
 // New starts a comparison from the empty state.
 func New(opts Options) *Run {
-	r := &Run{opts: opts, model: naive.New(naive.Limits{Idle: processIdle, Keys: clientKeys}), history: newHistory(), symbols: newSymbols()}
+	r := &Run{opts: opts, model: naive.New(naiveLimits), history: newHistory(), symbols: newSymbols()}
 	r.numbers = newAdopter(r.model)
 	for i := range r.replicas {
 		r.replicas[i] = newReplica(i)

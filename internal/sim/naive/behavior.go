@@ -67,6 +67,9 @@ func (m *Model) define(k task.Key, v task.Version) {
 
 func (m *Model) activate(c task.Activate) task.Result {
 	changed := false
+	if code := m.writable(c.Namespace); code != task.OK {
+		return task.Result{Code: code}
+	}
 	for _, a := range c.Behaviors {
 		if b := m.live(task.Key{Namespace: c.Namespace, ID: a.Name}); b != nil && b.External {
 			return task.Result{Code: task.OtherKind}
@@ -85,8 +88,8 @@ func (m *Model) activate(c task.Activate) task.Result {
 func (m *Model) put(c task.PutBehavior) task.Result {
 	k, outcome := task.Key{Namespace: c.Namespace, ID: c.Name}, task.SubmitCreated
 	switch b := m.live(k); {
-	case !known(c.Namespace):
-		return task.Result{Code: task.NamespaceNotFound}
+	case m.writable(c.Namespace) != task.OK:
+		return task.Result{Code: m.writable(c.Namespace)}
 	case b != nil && !b.External:
 		return task.Result{Code: task.OtherKind}
 	case b != nil && b.Active == c.Version:
@@ -100,7 +103,9 @@ func (m *Model) put(c task.PutBehavior) task.Result {
 
 func (m *Model) rollback(k task.Key, version string) task.Result {
 	b := m.live(k)
-	if b == nil {
+	if code := m.writable(k.Namespace); code != task.OK {
+		return task.Result{Code: code}
+	} else if b == nil {
 		return task.Result{Code: task.BehaviorNotFound}
 	} else if b.Active == version {
 		return task.Result{}
@@ -119,7 +124,9 @@ func (m *Model) rollback(k task.Key, version string) task.Result {
 // deleteBehavior is B8: its tasks wait, its unused versions go.
 func (m *Model) deleteBehavior(k task.Key, purge bool) task.Result {
 	old := m.Behaviors[k]
-	if old == nil || old.Deleted && (old.Purge || !purge) {
+	if code := m.writable(k.Namespace); code != task.OK {
+		return task.Result{Code: code}
+	} else if old == nil || old.Deleted && (old.Purge || !purge) {
 		return task.Result{Code: task.BehaviorNotFound}
 	}
 	b, pinned := *old, m.pinned(k)
@@ -143,23 +150,11 @@ func (m *Model) unused(k task.Key) {
 	}
 }
 
-// purged drops the versions that only t needed, which was removed, if its behavior is being purged.
-func (m *Model) purged(t *task.Task) {
-	k := task.Key{Namespace: t.Namespace, ID: t.Behavior}
-	if m.Behaviors[k] == nil {
-		return
-	}
-	b, pinned := *m.Behaviors[k], m.pinned(k)
-	if b.Purge {
-		b.Versions = slices.DeleteFunc(slices.Clone(b.Versions), func(v task.Version) bool { return !pinned[v.Version] })
-		m.Behaviors[k] = &b
-		m.dropModules()
-	}
-}
-
 func (m *Model) pause(k task.Key, paused bool) task.Result {
 	old := m.live(k)
-	if old == nil {
+	if code := m.writable(k.Namespace); code != task.OK {
+		return task.Result{Code: code}
+	} else if old == nil {
 		return task.Result{Code: task.BehaviorNotFound}
 	} else if old.Paused == paused {
 		return task.Result{}

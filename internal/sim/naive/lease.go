@@ -2,6 +2,7 @@ package naive
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
@@ -42,6 +43,7 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 		return append(no, task.NotEligible), false
 	}
 	b, v := m.Behavior(t), m.Version(t, t.Version)
+	because(!m.Active(t.Namespace), m.accepting(t.Namespace))
 	because(b.Paused, task.BehaviorPaused)
 	if because(b.Deleted || v == nil, task.ModuleMissing, task.BehaviorNotFound); len(no) > 0 {
 		return no, false
@@ -148,7 +150,8 @@ func (m *Model) drain(c task.DrainNode) task.Result {
 	return task.Result{Changed: was != c.Drain}
 }
 
-// tick lets time pass: sessions first, then leases, runs that take too long, deadlines, retention.
+// tick lets time pass: sessions first, then leases, runs that take too long, deadlines, runs in namespaces in PURGING, and
+// what is over the number of final tasks that a namespace may have.
 func (m *Model) tick() task.Result {
 	all := func(yes func(*task.Task) bool, do func(t task.Task)) {
 		for _, t := range m.ordered(yes) {
@@ -177,29 +180,41 @@ func (m *Model) tick() task.Result {
 		}
 	})
 	past := func(at task.Time) bool { return at != 0 && at <= m.Now }
-	all(func(t *task.Task) bool { at, _ := m.Times(t); return past(at) }, func(t task.Task) {
-		m.strike(&t, task.CodeDeadlineExceeded)
-	})
-	all(func(t *task.Task) bool { _, at := m.Times(t); return past(at) }, func(t task.Task) {
-		m.remove(name(&t))
-		m.purged(&t)
-	})
+	all(func(t *task.Task) bool { return past(m.Deadline(t)) }, func(t task.Task) { m.strike(&t, task.CodeDeadlineExceeded) })
+	all(m.Doomed, func(t task.Task) { m.strike(&t, task.CodeCancelled) })
+	for i, crowd := 0, m.Crowded(); i < m.limits.Sweep && len(crowd) > 0; i, crowd = i+1, m.Crowded() {
+		m.remove(name(crowd[0]))
+		m.struck = true
+	}
 	r := task.Result{Changed: m.forget() || m.struck}
 	m.struck = false
 	return r
 }
 
-// Times returns when the task's deadline strikes and when it is removed, by retention or because its behavior was
-// purged (R1, T9, B8); 0: never.
-func (m *Model) Times(t *task.Task) (deadline, sweep task.Time) {
-	if m.Behavior(t).Purge && t.Status != task.Running {
-		sweep = m.Now
-	} else if v := m.Version(t, ""); final(t) && v != nil {
-		keep := map[task.Status]task.Millis{task.Success: v.Policy.KeepSuccess, task.Failure: v.Policy.KeepFailure}
-		sweep = t.FinishedAt + task.Time(keep[t.Status])
+// Deadline returns when the task's deadline strikes (R1); 0: never.
+func (m *Model) Deadline(t *task.Task) task.Time {
+	if final(t) || t.CancelCode != "" {
+		return 0
 	}
-	if !final(t) && t.CancelCode == "" {
-		deadline = t.Deadline
+	return t.Deadline
+}
+
+// Doomed reports whether a Tick must cancel the run, because its namespace is being purged (N1).
+func (m *Model) Doomed(t *task.Task) bool {
+	return t.Lease != nil && t.CancelCode == "" && m.Purging(t.Namespace)
+}
+
+// Crowded returns the final tasks of the first namespace that has too many, the oldest first (T9). What belongs to an
+// operation goes with it (O6).
+func (m *Model) Crowded() []*task.Task {
+	for _, ns := range slices.Sorted(maps.Keys(m.Spaces)) {
+		ts := m.ordered(func(t *task.Task) bool { return t.Namespace == ns && final(t) && t.Role == task.RoleNone })
+		if len(ts) > m.limits.Finals {
+			slices.SortFunc(ts, func(a, b *task.Task) int {
+				return cmp.Or(cmp.Compare(a.FinishedAt, b.FinishedAt), cmp.Compare(m.born[name(a)], m.born[name(b)]))
+			})
+			return ts
+		}
 	}
-	return deadline, sweep
+	return nil
 }

@@ -15,24 +15,30 @@ import (
 
 // Model is the state. The exported fields are for reading.
 type Model struct {
-	Now       task.Time
-	LeaseNow  task.LeaseTime
-	Floor     task.LeaseTime // the lease clock at the first command of the term (C3)
-	Tasks     map[task.Key]*task.Task
-	Sessions  map[uint64]task.Session
-	Behaviors map[task.Key]*task.Behavior // by namespace and name; also deleted ones (B8)
-	Modules   map[string]*task.Module
-	Drained   map[string]bool              // node IDs (L10)
-	Records   map[uint64]*task.StoreRecord // of the TaskStore (X2)
-	Halted    map[uint64]bool              // tokens that died in this entry other than by their worker's own report
-	Jitter    map[task.Key][2]task.Time    // bounds of not_before, where the machine's hash decides
-	Adopt     func(k task.Key, real *task.Task)
-	Fresh     func(id uint64) uint64 // checks the ID of a new record, which the machine chose
+	Now        task.Time
+	LeaseNow   task.LeaseTime
+	Floor      task.LeaseTime // the lease clock at the first command of the term (C3)
+	Tasks      map[task.Key]*task.Task
+	Sessions   map[uint64]task.Session
+	Behaviors  map[task.Key]*task.Behavior // by namespace and name; also deleted ones (B8)
+	Modules    map[string]*task.Module
+	Spaces     map[string]*task.Namespace
+	Drained    map[string]bool              // node IDs (L10)
+	Records    map[uint64]*task.StoreRecord // of the TaskStore (X2)
+	Halted     map[uint64]bool              // tokens that died in this entry other than by their worker's own report
+	Jitter     map[task.Key][2]task.Time    // bounds of not_before, where the machine's hash decides
+	Operations map[task.Key]*task.Operation
+	Adopt      func(k task.Key, real *task.Task)
+	AdoptSpace func(name string, real *task.Namespace)
+	Fresh      func(id uint64) uint64 // checks the ID of a new record, which the machine chose
 
 	limits      Limits
 	index, term uint64
 	struck      bool // in this entry something happened that a Tick is for
+	charged     bool // a transaction's parts are paid for together
 	finishes    map[task.Key]string
+	born        map[task.Key]int // the order in which the tasks came to be, also before their numbers are adopted
+	clock       int
 	processes   map[uint64]*process
 	keys        map[uint64]*clientKey
 }
@@ -41,6 +47,9 @@ type Model struct {
 type Limits struct {
 	Idle task.Millis // a process idle that long on the lease clock, and a key that old, is forgotten
 	Keys int         // idempotency keys kept
+
+	Finals, Sweep int // final tasks per namespace (T9); how many of them a Tick removes
+	Namespaces    int
 }
 
 // UnknownHash marks an Ended.Finish that is to be adopted.
@@ -48,7 +57,12 @@ const UnknownHash = 1
 
 // New returns the state before the first entry.
 func New(limits Limits) *Model {
+	spaces := map[string]*task.Namespace{}
+	for _, name := range []string{task.DefaultNamespace, task.SystemNamespace} {
+		spaces[name] = &task.Namespace{Name: name, Status: task.NamespaceIsActive}
+	}
 	return &Model{
+		Spaces: spaces, Operations: map[task.Key]*task.Operation{}, born: map[task.Key]int{},
 		Tasks: map[task.Key]*task.Task{}, Sessions: map[uint64]task.Session{}, Behaviors: map[task.Key]*task.Behavior{},
 		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Records: map[uint64]*task.StoreRecord{},
 		Jitter: map[task.Key][2]task.Time{}, limits: limits, finishes: map[task.Key]string{},
@@ -99,7 +113,7 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 	case task.Cancel: // L8
 		return m.cancel(c, got)
 	case task.Remove: // L9
-		return m.remove(c.Key)
+		return m.removeTask(c.Key)
 	case task.OpenSession: // L2, L5, L6
 		return m.open(c, got)
 	case task.RenewSession: // L2, L4
@@ -116,6 +130,10 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 		return m.storeUpdate(c, got)
 	case task.StoreClaim: // X2
 		return m.storeClaim(c, got)
+	case task.PutNamespace: // N1
+		return m.putNamespace(c, got)
+	case task.SetNamespaceStatus: // N1
+		return m.setStatus(c, got)
 	case task.Tick: // L4, L7, R1, T9, B8, H4
 		return m.tick()
 	}
@@ -137,7 +155,10 @@ func (m *Model) answer(c task.Code, k task.Key, got task.Result) task.Result {
 
 // write stores a record as a new version.
 func (m *Model) write(t *task.Task) {
-	t.Rev = 0
+	if t.Rev = 0; m.Tasks[name(t)] == nil {
+		m.clock++
+		m.born[name(t)] = m.clock
+	}
 	m.Tasks[name(t)] = t
 	delete(m.Jitter, name(t))
 }
@@ -162,8 +183,6 @@ func (m *Model) Version(t *task.Task, want string) *task.Version {
 	}
 	return nil
 }
-
-func known(ns string) bool { return ns == task.DefaultNamespace || ns == task.SystemNamespace }
 
 // Term returns the term of the last entry.
 func (m *Model) Term() uint64 { return m.term }

@@ -2,6 +2,7 @@ package naive
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -60,7 +61,8 @@ func (m *Model) keyed(p task.Proposal, got task.Result) task.Result {
 		m.keys[o.Process] = k
 	}
 	r := m.apply(p.Command, got)
-	if r.Index = m.index; r.Code != task.BehaviorWasChanged { // the node validates and proposes again
+	passing := []task.Code{task.BehaviorWasChanged, task.QuotaExceeded, task.BlobGone} // the same number is proposed again
+	if r.Index = m.index; !slices.Contains(passing, r.Code) {
 		k.answers[o.Seq] = r
 	}
 	return r

@@ -15,8 +15,8 @@ func (m *Model) storeUpdate(c task.StoreUpdate, got task.Result) task.Result {
 		mine = append(mine, x.ID)
 	}
 	slices.Sort(mine)
-	if !known(c.Namespace) {
-		return task.Result{Code: task.NamespaceNotFound}
+	if code := m.accepting(c.Namespace); code != task.OK {
+		return task.Result{Code: code}
 	} else if mine = slices.Compact(mine); len(mine) < len(c.Deletes)+len(c.Changes) || len(mine)+len(c.Adds) == 0 {
 		return task.Result{Code: task.InvalidCommand}
 	}
@@ -41,7 +41,20 @@ func (m *Model) storeUpdate(c task.StoreUpdate, got task.Result) task.Result {
 	if len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
 		return task.Result{Code: task.StoreConflict, Refusal: &no}
 	}
-	var r task.Result
+	growth := 0
+	for _, a := range c.Adds {
+		growth += len(a.Data)
+	}
+	for _, x := range c.Changes {
+		growth += len(x.Data)
+	}
+	for _, id := range mine {
+		growth -= len(m.Records[id].Data)
+	}
+	r := m.charge(c.Namespace, demand{bytes: int64(growth)})
+	if r.Code != task.OK {
+		return r
+	}
 	for _, a := range c.Adds {
 		m.record(&r, got, task.StoreRecord{Namespace: c.Namespace, Group: a.Group, Owner: c.Client, Available: m.when(a.Available), Data: a.Data})
 	}
@@ -100,8 +113,8 @@ func (m *Model) storeClaim(c task.StoreClaim, got task.Result) task.Result {
 	}
 	free := m.Group(c.Namespace, c.Group, true)
 	switch {
-	case !known(c.Namespace):
-		return task.Result{Code: task.NamespaceNotFound}
+	case m.accepting(c.Namespace) != task.OK:
+		return task.Result{Code: m.accepting(c.Namespace)}
 	case len(no.Depends) > 0:
 		return task.Result{Code: task.StoreConflict, Refusal: &no}
 	case len(free) == 0:

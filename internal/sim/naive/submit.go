@@ -18,8 +18,8 @@ func same(a, b task.Payload) bool {
 func (m *Model) refusal(c task.Submit) task.Code {
 	b := m.Behaviors[task.Key{Namespace: c.Namespace, ID: c.Behavior}]
 	switch {
-	case !known(c.Namespace):
-		return task.NamespaceNotFound
+	case m.accepting(c.Namespace) != task.OK:
+		return m.accepting(c.Namespace)
 	case b == nil || b.Deleted:
 		return task.BehaviorNotFound
 	case c.BehaviorRev != 0 && c.BehaviorRev != b.Rev:
@@ -46,8 +46,10 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	if old != nil {
 		t = *old
 	}
+	more := demand{submits: 1}
 	switch resubmit := c.IfExists == task.Resubmit; {
 	case old == nil:
+		more.tasks, more.bytes = 1, m.size(c.Params)
 		outcome = task.SubmitCreated
 	case t.Behavior != c.Behavior:
 		return m.answer(task.OtherBehavior, k, got)
@@ -61,10 +63,16 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	case resubmit, c.IfExists == task.Rerun && final(&t):
 		again(&t, at, c.Deadline)
 		if outcome = task.SubmitUpdated; resubmit && c.HasParams {
+			more.bytes = m.size(c.Params) - m.size(t.Params)
 			t.Params, t.ConcurrencyKey = c.Params, c.ConcurrencyKey
 		}
 	}
 	if outcome != task.SubmitExisting {
+		if !m.charged {
+			if r := m.charge(c.Namespace, more); r.Code != task.OK {
+				return r
+			}
+		}
 		m.write(&t)
 	} else if !same(c.Params, t.Params) && (c.HasParams || c.IfExists != task.Resubmit) {
 		outcome = task.SubmitExistingOtherParams
@@ -83,7 +91,9 @@ func again(t *task.Task, at, deadline task.Time) {
 func (m *Model) retry(c task.RetryTask, got task.Result) task.Result {
 	old := m.Tasks[c.Key]
 	if old == nil {
-		return task.Result{Code: task.TaskNotFound}
+		return m.none(c.Key.Namespace)
+	} else if code := m.writable(c.Key.Namespace); code != task.OK {
+		return task.Result{Code: code}
 	}
 	t := *old
 	failed := final(&t) || t.Status == task.Failure // not a CREATED or a repeating SUCCESS: those only take a new pin
@@ -126,7 +136,7 @@ func (m *Model) retry(c task.RetryTask, got task.Result) task.Result {
 func (m *Model) cancel(c task.Cancel, got task.Result) task.Result {
 	t := m.Tasks[c.Key]
 	if t == nil {
-		return task.Result{Code: task.TaskNotFound}
+		return m.none(c.Key.Namespace)
 	} else if final(t) && (t.Status != task.Failure || t.Error.Code != task.CodeCancelled) {
 		return m.answer(task.NotCancellable, c.Key, got)
 	} else if !final(t) && t.CancelCode == "" {
@@ -151,14 +161,19 @@ func (m *Model) strike(old *task.Task, code string) {
 	m.write(&t)
 }
 
-func (m *Model) remove(k task.Key) task.Result {
+func (m *Model) removeTask(k task.Key) task.Result {
+	if m.Tasks[k] == nil {
+		return m.none(k.Namespace)
+	}
+	m.remove(k)
+	return task.Result{}
+}
+
+func (m *Model) remove(k task.Key) {
 	t := m.Tasks[k]
-	if t == nil {
-		return task.Result{Code: task.TaskNotFound}
-	} else if t.Lease != nil {
+	if t.Lease != nil {
 		m.Halted[t.Lease.Token] = true
 	}
 	delete(m.Tasks, k)
 	m.unused(task.Key{Namespace: t.Namespace, ID: t.Behavior})
-	return task.Result{}
 }

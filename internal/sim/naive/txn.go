@@ -23,7 +23,12 @@ func (m *Model) txn(c task.Txn, got task.Result) task.Result {
 		}
 		return r
 	}
-	r := task.Result{}
+	r := m.charge(c.Namespace, m.demand(c))
+	if r.Code != task.OK {
+		return r
+	}
+	m.charged = true
+	defer func() { m.charged = false }()
 	part := func(k task.Key, do func(got task.Result)) {
 		one := task.Result{}
 		if n := len(r.Tasks); n < len(got.Tasks) {
@@ -50,6 +55,25 @@ func (m *Model) txn(c task.Txn, got task.Result) task.Result {
 	return r
 }
 
+// demand is what all parts add together. What finishes bring is not asked for.
+func (m *Model) demand(c task.Txn) (d demand) {
+	get := func(id string) *task.Task { return m.Tasks[task.Key{Namespace: c.Namespace, ID: id}] }
+	for _, s := range c.Submits {
+		if get(s.ID) == nil {
+			d.tasks, d.bytes, d.submits = d.tasks+1, d.bytes+m.size(s.Params), d.submits+1
+		}
+	}
+	for _, u := range c.Updates {
+		if u.Params != nil {
+			d.bytes += m.size(*u.Params) - m.size(get(u.ID).Params)
+		}
+	}
+	for _, x := range c.Deletes {
+		d.tasks, d.bytes = d.tasks-1, d.bytes-m.taskSize(get(x.ID))
+	}
+	return d
+}
+
 // malformed says what is wrong with the command whatever the state of the tasks is.
 func (m *Model) malformed(c task.Txn) (codes []task.Code) {
 	seen := map[string]bool{}
@@ -72,8 +96,8 @@ func (m *Model) malformed(c task.Txn) (codes []task.Code) {
 	if bad {
 		codes = append(codes, task.InvalidCommand)
 	}
-	if !known(c.Namespace) {
-		codes = append(codes, task.NamespaceNotFound)
+	if code := m.known(c.Namespace); code != task.OK {
+		codes = append(codes, code)
 	}
 	return codes
 }
@@ -108,6 +132,9 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 		}
 	}
 	for _, u := range c.Updates {
+		if code := m.writable(c.Namespace); code != task.OK {
+			codes = append(codes, code)
+		}
 		there(u.ID, u.Rev, func(t *task.Task) {
 			because(t.Status == task.Running, task.ReasonLeased, u.ID)
 			because(final(t) && (u.NotBefore != nil || u.Delay != nil || u.Params != nil), task.ReasonChanged, u.ID)

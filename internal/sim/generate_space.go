@@ -1,0 +1,65 @@
+package sim
+
+import "github.com/taskrt/taskrt/task"
+
+// namespace names one: mostly the default.
+func (g *generator) namespace() string {
+	other := g.more(onSpaces, 9)
+	switch n := g.rng.IntN(100); {
+	case n < 5:
+		return task.SystemNamespace
+	case n < 5+other:
+		return g.other()
+	case n < 6+other:
+		return "no-namespace"
+	}
+	return ""
+}
+
+// other names one that comes and goes, mostly the first.
+func (g *generator) other() string {
+	if g.percent(60) {
+		return others[0]
+	}
+	return pick(g, others)
+}
+
+// space creates a namespace, or changes the settings of one.
+func (g *generator) space(r *Run) Op {
+	o := Op{Verb: "space", NS: g.other(), Create: g.percent(70)}
+	if g.percent(10) {
+		o.NS = pick(g, []string{"", task.SystemNamespace, "_mine", "x"})
+	}
+	if r.model.Spaces[o.key().Namespace] != nil && g.percent(60) {
+		o.Create = false
+	}
+	if g.percent(60) {
+		o.Quota = &task.Quota{
+			MaxTasks: pick(g, []int64{0, 2, 5}), MaxBytes: pick(g, []int64{0, 8, 30}), SubmitsPerSecond: pick(g, []int64{0, 1, 3}),
+		}
+	}
+	if g.percent(20) {
+		o.Retention = &task.Retention{Success: task.Millis(g.rng.Int64N(3)) * 1000, Failure: -1}
+	}
+	return o
+}
+
+// status makes a namespace ACTIVE, INACTIVE or PURGING. The default one is INACTIVE for a short time only: see command.
+func (g *generator) status(r *Run) Op {
+	o := Op{Verb: "status", NS: g.other(), Status: task.NamespaceIsActive}
+	switch n := r.model.Spaces[o.NS]; {
+	case r.model.Usage(o.NS).Running > 0 && g.percent(30):
+		o.Status = task.NamespaceIsPurging
+	case n != nil && n.Status == task.NamespaceIsActive && g.percent(60):
+		o.Status = task.NamespaceIsInactive
+	case g.percent(5), r.model.Usage(o.NS).Tasks > 1 && g.percent(40):
+		o.Status = task.NamespaceIsPurging
+	}
+	if g.percent(15) {
+		o.NS = pick(g, []string{"", task.SystemNamespace, "no-namespace"})
+	}
+	if g.percent(3) {
+		o.Status = task.NamespaceIsPurged
+	}
+	return o
+}
