@@ -73,28 +73,24 @@ func TestKeptVersions(t *testing.T) {
 	}
 }
 
-// TestPurgeIsBounded: a Tick removes as many tasks as its limit says, and NextTick asks for the next one.
+// TestPurgeIsBounded: a run of maintenance removes as many tasks at a time as it asks for, and learns how many are left.
 func TestPurgeIsBounded(t *testing.T) {
-	r := newRig(t, nil, task.WithLimit(task.Limit{Sweep: 3}))
+	r := newRig(t, nil)
+	token := r.maintain()
 	for i := range 8 {
 		c := submit(fmt.Sprintf("task-%d", i))
 		c.Delay = task.Millis(i % 3 * 5000)
 		r.must(c)
 	}
 	r.must(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo", Purge: true})
+	trim := task.TrimBehavior{Token: token, Namespace: task.DefaultNamespace, Name: "echo", Max: 3}
 	for _, left := range []int64{5, 2, 0} {
-		if wall, _ := r.m.NextTick(); wall != r.m.Now() {
-			t.Errorf("the next Tick is at %d, now is %d", wall, r.m.Now())
-		}
-		if r.must(task.Tick{}); r.m.Counts().Created != left {
-			t.Errorf("%d left, want %d", r.m.Counts().Created, left)
+		if got := r.must(trim); got.Left != left || r.m.Counts().Created != left || !got.Changed {
+			t.Errorf("%d left, it says %d, want %d", r.m.Counts().Created, got.Left, left)
 		}
 	}
-	if r.must(task.Tick{}).Changed {
-		t.Error("the fourth Tick changed something")
-	}
-	if wall, _ := r.m.NextTick(); wall != 0 {
-		t.Errorf("the next Tick is at %d", wall)
+	if r.must(trim).Changed || r.must(task.Tick{}).Changed {
+		t.Error("there was something left")
 	}
 }
 

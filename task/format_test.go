@@ -20,7 +20,7 @@ func (f *fields) add(name string, value any) {
 		f.b.WriteByte(' ')
 	}
 	if p, ok := value.(task.Payload); ok {
-		value = string(p.Data)
+		value = formatPayload(p)
 	}
 	fmt.Fprintf(&f.b, "%s=%v", name, value)
 }
@@ -68,6 +68,7 @@ func formatTask(t *task.Task) string {
 		f.add(l.Name, l.Value)
 	}
 	f.add("ckey", t.ConcurrencyKey)
+	f.add("bound", t.Bound)
 	if t.Priority != 4 {
 		f.add("priority", t.Priority)
 	}
@@ -96,6 +97,7 @@ func formatResult(r task.Result) string {
 		f.add("session", fmt.Sprint(r.Session.ID))
 	}
 	f.addRecords(r)
+	f.addMore(r)
 	if r.Behavior != nil {
 		f.add("behavior", fmt.Sprintf("%s@%s/%d", r.Behavior.Name, r.Behavior.Active, r.Behavior.Rev))
 	}
@@ -117,7 +119,8 @@ var eventNames = map[task.EventKind]string{
 	task.TaskChanged: "changed", task.TaskRemoved: "removed", task.TaskAssigned: "assigned",
 	task.TaskCancelling: "cancelling", task.LeaseEnded: "lease ended", task.SessionOpened: "opened",
 	task.SessionEnded: "session ended", task.BehaviorChanged: "behavior",
-	task.DrainChanged: "drain",
+	task.DrainChanged: "drain", task.OperationChanged: "operation", task.OperationRemoved: "operation removed",
+	task.NamespaceChanged: "namespace", task.BlobNoted: "blob", task.BlobsDropped: "blobs dropped",
 }
 
 func formatEvent(e task.Event) string {
@@ -134,6 +137,7 @@ func formatEvent(e task.Event) string {
 	if e.Behavior != nil {
 		f.add("behavior", e.Behavior.Name+"@"+e.Behavior.Active+formatFlags(e.Behavior))
 	}
+	f.addEvent(e)
 	return "event " + eventNames[e.Kind] + " " + f.b.String()
 }
 

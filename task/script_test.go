@@ -29,6 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	cancel ID · remove ID · tick · update, claim, records: see scriptstore_test.go
 //	plan SESSION:SLOTS[:MODULE]... [WORKER@BEHAVIOR:SLOTS[:MAX_NOT_BEFORE]]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
 //	stats BEHAVIOR · workers · accepted BEHAVIOR WORKER REQUEST
+//	operations: see scriptoperation_test.go · namespaces, blobs, maintenance: see scriptspace_test.go
 //
 // Any command takes origin=PROCESS/SEQ/LOWEST, or key=KEY/SEQ/BODY for a client's key. Times are absolute, or relative to the clock with a leading "+". A token
 // or rev that is not given is the record's current one.
@@ -159,7 +160,7 @@ func (s *script) entry(lines []string) error {
 	}
 	s.h.Index++
 	results, events := s.m.Apply(s.h, ps)
-	changed := map[task.Key]bool{}
+	changed, operations := map[task.Key]bool{}, map[task.Key]bool{}
 	for _, r := range results {
 		fmt.Fprintln(&s.out, formatResult(r))
 	}
@@ -168,11 +169,20 @@ func (s *script) entry(lines []string) error {
 		if e.Task != nil {
 			changed[e.Task.Key()] = true
 		}
+		if e.Operation != nil {
+			operations[e.Operation.Key()] = true
+		}
 	}
 	tasks, _ := s.m.Tasks(task.Filter{Limit: 1 << 30})
 	for _, t := range tasks {
 		if changed[t.Key()] {
 			fmt.Fprintln(&s.out, "  "+formatTask(t))
+		}
+	}
+	all, _ := s.m.Operations(task.OperationFilter{Limit: 1 << 30})
+	for _, o := range all {
+		if operations[o.Key()] {
+			fmt.Fprintln(&s.out, "  "+formatOperation(o))
 		}
 	}
 	return s.verify()
@@ -279,7 +289,7 @@ func (a *args) payload(k string) *task.Payload {
 	if !ok {
 		return nil
 	}
-	return &task.Payload{Encoding: task.JSON, Data: []byte(v)}
+	return blobPayload(v)
 }
 
 func (a *args) payloadOrNone(k string) task.Payload {
@@ -438,7 +448,7 @@ func (s *script) look(a *args) bool {
 		wall, lease := s.m.NextTick()
 		fmt.Fprintf(&s.out, "wall=%d lease=%d\n", wall, lease)
 	case "list":
-		f := task.Filter{Limit: int(a.number("limit", 100)), Behavior: a.text("behavior", ""), Cursor: a.text("cursor", "")}
+		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), Behavior: a.text("behavior", ""), Cursor: a.text("cursor", "")}
 		f.DueBefore = task.Time(a.number("due", 0))
 		for st := task.Created; st <= task.Failure; st++ {
 			if st.String() == a.named["status"] {

@@ -24,6 +24,8 @@ func (a *args) policy() task.Policy {
 	} {
 		*field = task.Millis(a.number(name, int64(*field)))
 	}
+	p.Operation = a.operationPolicy()
+	p.KeepCount = a.number("keep_count", 0)
 	p.RepeatAny = a.number("repeat_any", 0) != 0
 	p.KeyStrict = a.number("strict", 0) != 0
 	if a.text("on_timeout", "") == "fail" {

@@ -61,7 +61,10 @@ func (s *script) workerCommand(a *args) task.Command {
 	case "drain":
 		return task.DrainNode{Node: a.word(0), Drain: a.text("off", "") == ""}
 	}
-	return nil
+	if c := s.operationCommand(a); c != nil {
+		return c
+	}
+	return s.spaceCommand(a)
 }
 
 // lookAtWorkers runs the lines that only read.
@@ -80,7 +83,7 @@ func (s *script) lookAtWorkers(a *args) bool {
 			fmt.Fprintf(&s.out, "%s token=%d until=%d\n", t.ID, t.Lease.Token, s.m.LeaseEnd(t))
 		}
 	default:
-		return false
+		return s.lookAtOperations(a) || s.lookAtSpaces(a)
 	}
 	return true
 }
