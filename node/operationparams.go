@@ -41,7 +41,7 @@ func operationParams(m *task.Machine, t *task.Task) task.Payload {
 	if t.Role == task.RoleNone {
 		return t.Params
 	}
-	o := m.Operation(task.Key{Namespace: t.Namespace, ID: t.Parent})
+	o := m.OperationOf(t)
 	if o == nil {
 		return task.Payload{}
 	}
@@ -90,6 +90,20 @@ func withParams(m *task.Machine, t *task.Task) *task.Task {
 	whole := *t
 	whole.Params = operationParams(m, t)
 	return &whole
+}
+
+// composed counts the params that are composed for one answer: of a page of tasks that share one argument, each has a copy.
+type composed struct{ bytes int }
+
+// maxComposed bounds them. An argument has at most 64 KiB.
+const maxComposed = 4 << 20
+
+// add counts those of a task as it is shown; true when an answer should have no more.
+func (c *composed) add(t *task.Task, shown *api.Task) bool {
+	if t.Role != task.RoleNone {
+		c.bytes += len(shown.Params)
+	}
+	return c.bytes >= maxComposed
 }
 
 // compactJSON is JSON with <, > and & as they are.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -36,9 +37,21 @@ func (n *Node) StartOperation(ctx context.Context, r api.StartOperationRequest) 
 		return cmd, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, n.counted(err)
 	}
 	return n.operationReply(&res), nil
+}
+
+// counted fills in what the operation does now that a refusal names: the result of a command does not carry it.
+func (n *Node) counted(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Operation != nil {
+		n.store.Local(func(m *task.Machine) {
+			if o := m.Operation(task.Key{Namespace: e.Operation.Namespace, ID: e.Operation.ID}); o != nil {
+				e.Operation = view{m}.operation(o)
+			}
+		})
+	}
+	return err
 }
 
 // checkStart checks a start against the behavior that this node's state has: its limit of params bounds the argument, its
@@ -151,7 +164,8 @@ func operationStatus(s string) task.OperationStatus {
 }
 
 // Partitions implements api.Service. A page may have fewer tasks than its limit, or none, and a cursor all the same: of a
-// status that few have, no more partitions are looked at in one request than the machine allows.
+// status that few have, no more partitions are looked at in one request than the machine allows, and a large argument makes
+// pages short.
 func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.ListReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -169,8 +183,14 @@ func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.Li
 			return
 		}
 		tasks, next := m.OperationTasks(key, from, r.Limit, statuses(r.Status))
-		for _, t := range tasks {
-			reply.Tasks = append(reply.Tasks, view{m}.task(t))
+		var params composed
+		for i, t := range tasks {
+			shown := view{m}.task(t)
+			reply.Tasks = append(reply.Tasks, shown)
+			if params.add(t, shown) && i+1 < len(tasks) {
+				next = task.PartitionOf(t) + 1
+				break
+			}
 		}
 		if next >= 0 {
 			reply.Cursor = strconv.FormatInt(next, 10)
@@ -199,7 +219,7 @@ func (n *Node) changeOperation(ctx context.Context, namespace, id string, comman
 	}
 	r, err := n.proposeOne(ctx, command(key))
 	if err != nil {
-		return nil, err
+		return nil, n.counted(err)
 	}
 	return n.operationReply(&r), nil
 }

@@ -114,8 +114,15 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 			return
 		}
 		ts, next := m.Tasks(f)
-		for _, t := range ts {
-			reply.Tasks = append(reply.Tasks, view{m}.task(t))
+		var params composed
+		for i, t := range ts {
+			shown := view{m}.task(t)
+			reply.Tasks = append(reply.Tasks, shown)
+			if params.add(t, shown) && i+1 < len(ts) {
+				f.Limit = i + 1
+				_, next = m.Tasks(f)
+				break
+			}
 		}
 		reply.Cursor = next
 	})
@@ -152,7 +159,7 @@ func (n *Node) Cancel(ctx context.Context, namespace, id string) (*api.CancelRep
 // Remove implements api.Service.
 func (n *Node) Remove(ctx context.Context, namespace, id string) error {
 	key, err := taskKey(namespace, id)
-	if err != nil {
+	if err := firstError(err, api.CheckUserNamespace(namespace)); err != nil {
 		return err
 	}
 	_, err = n.proposeOne(ctx, task.Remove{Key: key})

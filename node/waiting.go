@@ -108,10 +108,14 @@ func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply
 	reply := &api.WaitReply{Tasks: make([]*api.Task, len(ws)), TimedOut: timedOut && ended.Load() < enough}
 	n.store.Local(func(m *task.Machine) {
 		api.SetIndex(ctx, m.Index())
+		var params composed
 		for i, w := range ws {
 			last, gone, _ := w.outcome()
 			if t := m.Task(w.key); !gone && t != nil && t.CreatedRev == last.CreatedRev {
 				reply.Tasks[i] = view{m}.task(t)
+				if params.add(t, reply.Tasks[i]) {
+					reply.Tasks[i].Params = nil
+				}
 			}
 		}
 	})

@@ -19,6 +19,7 @@ type workerStream struct {
 	conn    *stream.Conn
 	session uint64
 	reports *reportPump
+	asks    *askPump
 	log     *slog.Logger
 	renews  atomic.Int32 // renewals without an answer
 
@@ -39,6 +40,7 @@ func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.H
 		w.ready[d] = true
 	}
 	w.reports = newReportPump(t, w.send)
+	w.asks = &askPump{w: w}
 	return w
 }
 
@@ -71,6 +73,8 @@ func (w *workerStream) read() error {
 			w.term.hub.keepLogs(f.Logs)
 		case len(f.Progress) > 0:
 			w.progress(f.Progress)
+		case f.Ask != nil:
+			w.asks.add(*f.Ask)
 		case f.Bye != nil:
 			return w.bye()
 		default:

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	// Local runs a function on the node's machine, which holds still meanwhile; the function must be short.
 	Local func(func(*task.Machine))
-	// Encode makes the JSON of an event. It is called once per change, whoever many want it.
+	// Encode makes the JSON of an event. It is called once per change, however many want it; for the tasks of operations, once for each who does.
 	Encode func(*Change) []byte
 	// Entries and Bytes bound the ring; default 65,536 and 64 MiB. Records of old versions stay in memory as long as
 	// they are in it.

@@ -27,7 +27,8 @@ type Change struct {
 	Progress task.Payload
 }
 
-// entry is a change in the ring. Its JSON is made when the first subscriber wants it, for all of them.
+// entry is a change in the ring. Its JSON is made when the first subscriber wants it, for all of them; that of a task which
+// belongs to an operation is made for each.
 type entry struct {
 	Change
 	outcome bool // the change gave the task an outcome (SPEC T2) that it did not have before
@@ -42,6 +43,9 @@ type entry struct {
 }
 
 func (e *entry) encoded(encode func(*Change) []byte) []byte {
+	if e.Task.Role != task.RoleNone {
+		return encode(&e.Change) // its params are its operation's: cost does not count them, so they must not stay
+	}
 	e.once.Do(func() { e.json = encode(&e.Change) })
 	return e.json
 }
