@@ -48,7 +48,7 @@ func operationRoutes() []route {
 			method: post, path: "/v1/operations/{id}/cancel", id: "cancelOperation", serve: changeOperation(Service.CancelOperation),
 			summary: "Cancel its partitions that have not ended; the completion runs all the same.",
 			query:   []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true,
-			answers: []success{ok(operationAnswer{})}, errors: append([]string{"operation_state", "namespace_purging"}, operationErrors...),
+			answers: []success{ok(operationAnswer{})}, errors: append([]string{"operation_state", "not_cancellable", "namespace_purging"}, operationErrors...),
 		},
 		{
 			method: post, path: "/v1/operations/{id}/retry", id: "retryOperation", serve: changeOperation(Service.RetryOperation),
