@@ -3,9 +3,7 @@
 package main
 
 import (
-	"slices"
-	"unicode"
-
+	"github.com/taskrt/taskrt/plugins/examples/words"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
@@ -30,47 +28,11 @@ func wordcount(c *sdk.Context) error {
 	if !ok {
 		return sdk.Fail("bad_params", `params must be {"text":"…"}`)
 	}
-	counts, total := count(text)
-	c.SetResult(encode(counts, total))
+	var counter words.Counter
+	counter.Write([]byte(text))
+	counter.End()
+	c.SetResult(words.Encode(counter.Counts, counter.Total))
 	return nil
-}
-
-// count returns how often each word occurs, and how many words there are.
-func count(text string) (counts map[string]int64, total int64) {
-	counts = map[string]int64{}
-	start := -1 // of the word at work
-	end := func(i int) {
-		if start >= 0 {
-			counts[text[start:i]]++
-			total++
-			start = -1
-		}
-	}
-	for i, r := range text {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			end(i)
-		} else if start < 0 {
-			start = i
-		}
-	}
-	end(len(text))
-	return counts, total
-}
-
-// encode writes the result, words in order, so that equal params give equal bytes.
-func encode(counts map[string]int64, total int64) []byte {
-	words := make([]string, 0, len(counts))
-	for w := range counts {
-		words = append(words, w)
-	}
-	slices.Sort(words)
-	buf := []byte(`{"words":{`)
-	for _, w := range words {
-		buf = tinyjson.AppendInt(tinyjson.AppendMember(buf, w), counts[w])
-	}
-	buf = append(buf, '}')
-	buf = tinyjson.AppendInt(tinyjson.AppendMember(buf, "total"), total)
-	return append(buf, '}')
 }
 
 func main() {} // never called
