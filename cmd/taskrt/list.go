@@ -42,16 +42,21 @@ func list(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	if err := cl.print(func(w io.Writer) {
+	return cl.printPage(reply.Cursor, func(w io.Writer) {
 		fmt.Fprintln(w, "ID\tBEHAVIOR\tSTATUS\tFINAL\tATTEMPT\tAGE")
 		for _, t := range reply.Tasks {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%d\t%s\n", t.ID, t.Behavior, t.Status, t.Final, t.Attempt, age(t.CreatedAt))
 		}
-	}); err != nil {
+	})
+}
+
+// printPage is print for a list; people are told that there is more.
+func (c *client) printPage(cursor string, table func(w io.Writer)) error {
+	if err := c.print(table); err != nil {
 		return err
 	}
-	if reply.Cursor != "" && !cl.json {
-		fmt.Fprintf(cl.stderr, "there are more: --cursor %s\n", reply.Cursor)
+	if cursor != "" && !c.json {
+		fmt.Fprintf(c.stderr, "there are more: --cursor %s\n", cursor)
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ func TestOperatorsActOnce(t *testing.T) {
 	for _, args := range [][]string{
 		{"behavior", "pause", "echo"}, {"behavior", "pause", "echo"}, {"behavior", "resume", "echo"}, {"behavior", "rm", "echo"},
 		{"cluster", "drain", "n1"}, {"cluster", "undrain", "n1"}, {"retry", "some-id"}, {"resubmit", "some-id"},
+		{"op", "start", "echo"}, {"op", "retry", "some-id"},
 	} {
 		key := send(args...)
 		if key == "" || seen[key] {

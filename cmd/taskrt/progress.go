@@ -12,31 +12,38 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// showProgress keeps a line about the task on standard error while it is waited for, if that is a terminal. It does so
-// with long polls of its own; stop ends them and wipes the line.
+// showProgress keeps a line about the task on standard error while it is waited for, if that is a terminal.
 func (c *client) showProgress(t *api.Task) (stop func()) {
-	if !isTerminal(c.stderr) {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
-	done := make(chan struct{})
-	client, err := api.NewClient(api.ClientConfig{URLs: c.urls})
-	if err != nil {
-		cancel()
-		return func() {}
-	}
-	go func() {
-		defer close(done)
-		defer client.Close()
-		began := time.Now()
+	return c.whileWaiting(func(ctx context.Context, client *api.Client, line func(string)) {
 		for !t.Final {
-			fmt.Fprintf(c.stderr, "\r\x1b[K%s  %s  %s", time.Since(began).Truncate(time.Second), state(t), progress(t.Progress))
+			line(state(t) + "  " + progress(t.Progress))
 			next, err := client.Task(ctx, t.Namespace, t.ID, api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", t.Rev+1)})
 			if err != nil {
 				return // the wait itself says what is wrong
 			}
 			t = next
 		}
+	})
+}
+
+// whileWaiting lets show write a line on standard error, again and again, if that is a terminal. It does so beside the wait,
+// with long polls of a client of its own; stop ends it and wipes the line.
+func (c *client) whileWaiting(show func(ctx context.Context, client *api.Client, line func(string))) (stop func()) {
+	if !isTerminal(c.stderr) {
+		return func() {}
+	}
+	client, err := api.NewClient(api.ClientConfig{URLs: c.urls})
+	if err != nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
+	done, began := make(chan struct{}), time.Now()
+	go func() {
+		defer close(done)
+		defer client.Close()
+		show(ctx, client, func(text string) {
+			fmt.Fprintf(c.stderr, "\r\x1b[K%s  %s", time.Since(began).Truncate(time.Second), text)
+		})
 	}()
 	return func() {
 		cancel()
@@ -57,7 +64,12 @@ func progress(p json.RawMessage) string {
 	if json.Unmarshal(p, &at) != nil || at.Total <= 0 || at.Done < 0 || at.Done > at.Total {
 		return clip(p, 60)
 	}
-	share := float64(at.Done) / float64(at.Total)
+	return bar(at.Done, at.Total)
+}
+
+// bar draws 0 ≤ done ≤ total, total > 0.
+func bar(done, total int64) string {
+	share := float64(done) / float64(total)
 	full := int(share * barWidth)
 	return fmt.Sprintf("[%s%s] %d %%", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(100*share))
 }

@@ -18,12 +18,10 @@ func (p *program) submitCommand() *cli.Command {
 	const cmd = "submit"
 	return &cli.Command{
 		Name: cmd, Usage: "create a task, or meet an existing one; prints its ID", ArgsUsage: "BEHAVIOR", Category: "tasks",
-		Flags: clientFlags(append(whenFlags(cmd, "start"),
+		Flags: clientFlags(append(append(whenFlags(cmd, "start"), markFlags(cmd)...),
 			stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input"),
 			stringFlag(cmd, "id", "", "the task's ID; without it the behavior decides"),
 			stringFlag(cmd, "if-exists", "", "join (default), fail, rerun or resubmit"),
-			stringFlag(cmd, "priority", "", "0 to 9; default 4"),
-			listFlag(cmd, "label", "NAME=VALUE; may be given several times"),
 			keyFlag(),
 			boolFlag(cmd, "wait", "wait for the outcome: the result on standard output, an error on standard error"),
 			durationFlag(cmd, "timeout", "", "with --wait: give up after this"),
@@ -114,29 +112,48 @@ func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
 	if req.Delay, req.NotBefore, req.Deadline, err = timesOf(c); err != nil {
 		return req, err
 	}
+	req.Priority, req.Labels, err = marksOf(c)
+	return req, err
+}
+
+// markFlags are those of marksOf.
+func markFlags(cmd string) []cli.Flag {
+	return []cli.Flag{
+		stringFlag(cmd, "priority", "", "0 to 9; default 4"),
+		listFlag(cmd, "label", "NAME=VALUE; may be given several times"),
+	}
+}
+
+// marksOf reads --priority and --label.
+func marksOf(c *cli.Context) (priority *int, labels map[string]string, err error) {
 	if s := c.String("priority"); s != "" {
 		var n int
 		if err := json.Unmarshal([]byte(s), &n); err != nil {
-			return req, usagef(c, "--priority must be a number from 0 to 9, not %q", s)
+			return nil, nil, usagef(c, "--priority must be a number from 0 to 9, not %q", s)
 		}
-		req.Priority = &n
+		priority = &n
 	}
 	for _, l := range c.StringSlice("label") {
 		name, value, ok := strings.Cut(l, "=")
 		if !ok || name == "" {
-			return req, usagef(c, "--label must be NAME=VALUE, not %q", l)
+			return nil, nil, usagef(c, "--label must be NAME=VALUE, not %q", l)
 		}
-		if req.Labels == nil {
-			req.Labels = map[string]string{}
+		if labels == nil {
+			labels = map[string]string{}
 		}
-		req.Labels[name] = value
+		labels[name] = value
 	}
-	return req, nil
+	return priority, labels, nil
 }
 
-// readParams reads --params: JSON, @FILE or - (standard input); nil if it is not given.
+// readParams reads --params.
 func readParams(c *cli.Context, stdin io.Reader) (json.RawMessage, error) {
-	s := c.String("params")
+	return readJSON(c, "params", stdin)
+}
+
+// readJSON reads a flag that is JSON, @FILE or - (standard input); nil if it is not given.
+func readJSON(c *cli.Context, flag string, stdin io.Reader) (json.RawMessage, error) {
+	s := c.String(flag)
 	text := []byte(s)
 	var err error
 	switch {
@@ -148,10 +165,10 @@ func readParams(c *cli.Context, stdin io.Reader) (json.RawMessage, error) {
 		text, err = os.ReadFile(s[1:])
 	}
 	if err != nil {
-		return nil, usagef(c, "--params: %w", err)
+		return nil, usagef(c, "--%s: %w", flag, err)
 	}
 	if !json.Valid(text) {
-		return nil, usagef(c, "--params is not JSON; strings need quotes inside the shell's: '\"text\"'")
+		return nil, usagef(c, "--%s is not JSON; strings need quotes inside the shell's: '\"text\"'", flag)
 	}
 	return text, nil
 }

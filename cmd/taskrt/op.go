@@ -1,0 +1,248 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func (p *program) opCommand() *cli.Command {
+	const cmd = "op"
+	pageFlags := func(what string) []cli.Flag {
+		return []cli.Flag{
+			intFlag(cmd, "limit", api.DefaultListLimit, what+" on a page"),
+			stringFlag(cmd, "cursor", "", "where the page before ended"),
+		}
+	}
+	return &cli.Command{
+		Name: cmd, Usage: "run operations: one task per partition, a completion, one outcome", Category: "operations",
+		Subcommands: []*cli.Command{
+			{
+				Name: "start", Usage: "start an operation; prints its ID", ArgsUsage: "BEHAVIOR",
+				Flags: clientFlags(append(markFlags(cmd),
+					stringFlag(cmd, "partitions", "1", "how many, or their names: a,b,c, or a JSON list, or @FILE with one, or - for standard input"),
+					stringFlag(cmd, "target", "", "what it runs on; which operations may run on one target at the same time, the behavior says"),
+					stringFlag(cmd, "object", "", "what of the target"),
+					stringFlag(cmd, "arg", "", "given to every task: JSON, or @FILE, or - for standard input"),
+					stringFlag(cmd, "id", "", "the operation's ID; without it one is drawn"),
+					keyFlag(),
+					boolFlag(cmd, "wait", "wait for the end: the result on standard output, an error on standard error"),
+					durationFlag(cmd, "timeout", "", "with --wait: give up after this"),
+				)...),
+				Action: p.client(opStart),
+			},
+			{Name: "get", Usage: "show an operation", ArgsUsage: "ID", Flags: clientFlags(), Action: p.client(opGet)},
+			{
+				Name: "list", Usage: "list operations in order of creation",
+				Flags: clientFlags(append(pageFlags("operations"),
+					stringFlag(cmd, "status", "", "RUNNING, COMPLETING, SUCCESS or FAILURE"),
+					stringFlag(cmd, "behavior", "", "of this behavior"),
+					stringFlag(cmd, "target", "", "on this target"),
+				)...),
+				Action: p.client(opList),
+			},
+			{
+				Name: "watch", Usage: "print what changes of an operation until it has ended", ArgsUsage: "ID",
+				Flags: clientFlags(durationFlag(cmd, "timeout", "", "give up after this")), Action: p.client(opWatch),
+			},
+			{
+				Name: "partitions", Usage: "list the tasks of an operation's partitions", ArgsUsage: "ID",
+				Flags: clientFlags(append(pageFlags("tasks"),
+					stringFlag(cmd, "status", "", "CREATED, RUNNING, SUCCESS or FAILURE"),
+				)...),
+				Action: p.client(opPartitions),
+			},
+			{
+				Name: "cancel", Usage: "cancel the partitions that have not ended; the completion runs all the same", ArgsUsage: "ID",
+				Flags: clientFlags(), Action: p.client(opCancel),
+			},
+			{
+				Name: "retry", Usage: "run again what failed of an operation that has failed", ArgsUsage: "ID",
+				Flags: clientFlags(keyFlag()), Action: p.client(opRetry),
+			},
+			{
+				Name: "rm", Usage: "delete an operation and its tasks; those that run are killed", ArgsUsage: "ID",
+				Flags: clientFlags(), Action: p.client(opRemove),
+			},
+		},
+	}
+}
+
+func opStart(c *cli.Context, cl *client) error {
+	if c.IsSet("timeout") && !c.Bool("wait") {
+		return usagef(c, "--timeout needs --wait")
+	}
+	timeout, err := durationOf(c, "timeout")
+	if err != nil {
+		return err
+	}
+	r := api.StartOperationRequest{
+		Namespace: cl.namespace, ID: c.String("id"), Behavior: c.Args().First(), Target: c.String("target"), Object: c.String("object"),
+	}
+	if r.Partitions, err = readPartitions(c, cl.stdin); err != nil {
+		return err
+	}
+	if r.Arg, err = readJSON(c, "arg", cl.stdin); err != nil {
+		return err
+	}
+	if r.Priority, r.Labels, err = marksOf(c); err != nil {
+		return err
+	}
+	o, err := cl.StartOperation(cl.once(c), r)
+	if err != nil {
+		return err
+	}
+	if !c.Bool("wait") {
+		return cl.print(func(w io.Writer) { fmt.Fprintln(w, o.ID) })
+	}
+	return cl.awaitOperation(o, timeout)
+}
+
+// readPartitions reads --partitions.
+func readPartitions(c *cli.Context, stdin io.Reader) (p api.Partitions, err error) {
+	s := c.String("partitions")
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return api.Partitions{Count: n}, nil
+	}
+	if s != "" && s != "-" && s[0] != '@' && s[0] != '[' {
+		names := splitList(s)
+		return api.Partitions{Count: int64(len(names)), Names: names}, nil
+	}
+	text, err := readJSON(c, "partitions", stdin)
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, usagef(c, "--partitions %w", err)
+	}
+	return p, nil
+}
+
+func opGet(c *cli.Context, cl *client) error {
+	o, err := cl.Operation(cl.ctx, cl.namespace, c.Args().First(), api.OperationGet{})
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { describeOperation(w, o) })
+}
+
+func describeOperation(w io.Writer, o *api.Operation) {
+	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	row("id", o.ID)
+	row("namespace", o.Namespace)
+	row("behavior", o.Behavior)
+	row("version", short(o.Version))
+	row("target", orDash(o.Target))
+	row("object", orDash(o.Object))
+	row("instance", o.Instance)
+	row("state", operationState(o))
+	row("partitions", o.Partitions)
+	row("counts", operationCounts(o))
+	if o.Cleanups != (api.OperationCleanups{}) {
+		row("cleanups", fmt.Sprintf("%d made, %d dropped", o.Cleanups.Made, o.Cleanups.Dropped))
+	}
+	row("priority", o.Priority)
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		row("label", name+"="+o.Labels[name])
+	}
+	if o.Arg != nil {
+		row("arg", clip(o.Arg, 200))
+	}
+	row("created", o.CreatedAt)
+	row("finished", shortTime(o.FinishedAt))
+	if o.Completion != "" {
+		row("completion", o.Completion)
+	}
+	if o.Result != nil {
+		row("result", clip(o.Result, 200))
+	}
+	if o.Error != nil {
+		row("error", o.Error.Code+": "+o.Error.Message)
+	}
+}
+
+// operationState is an operation's state in a few words.
+func operationState(o *api.Operation) string {
+	switch {
+	case o.Stopping:
+		return o.Status + ", being stopped"
+	case o.Status == "FAILURE" && o.Error != nil:
+		return o.Status + ": " + o.Error.Code
+	}
+	return o.Status
+}
+
+// operationCounts says what the partitions do; those that have not begun are the rest.
+func operationCounts(o *api.Operation) string {
+	n := o.Counts
+	s := fmt.Sprintf("%d of %d done", n.Success+n.Failure, o.Partitions)
+	for _, x := range []struct {
+		n    int64
+		word string
+	}{{n.Running, "running"}, {n.Retrying, "retrying"}, {n.Failure, "failed"}} {
+		if x.n > 0 {
+			s += fmt.Sprintf(", %d %s", x.n, x.word)
+		}
+	}
+	return s
+}
+
+func opList(c *cli.Context, cl *client) error {
+	reply, err := cl.Operations(cl.ctx, api.OperationsRequest{
+		Namespace: cl.namespace, Status: c.String("status"), Behavior: c.String("behavior"), Target: c.String("target"),
+		Limit: c.Int("limit"), Cursor: c.String("cursor"),
+	})
+	if err != nil {
+		return err
+	}
+	return cl.printPage(reply.Cursor, func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tBEHAVIOR\tTARGET\tOBJECT\tINSTANCE\tSTATUS\tDONE\tFAILED\tAGE")
+		for _, o := range reply.Operations {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%d/%d\t%d\t%s\n", o.ID, o.Behavior, orDash(o.Target), orDash(o.Object), o.Instance, o.Status,
+				o.Counts.Success+o.Counts.Failure, o.Partitions, o.Counts.Failure, age(o.CreatedAt))
+		}
+	})
+}
+
+func opPartitions(c *cli.Context, cl *client) error {
+	reply, err := cl.Partitions(cl.ctx, api.PartitionsRequest{
+		Namespace: cl.namespace, ID: c.Args().First(), Status: c.String("status"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
+	})
+	if err != nil {
+		return err
+	}
+	return cl.printPage(reply.Cursor, func(w io.Writer) {
+		fmt.Fprintln(w, "PARTITION\tID\tFINAL\tSTATE")
+		for _, t := range reply.Tasks {
+			fmt.Fprintf(w, "%s\t%s\t%v\t%s\n", t.Partition, t.ID, t.Final, state(t))
+		}
+	})
+}
+
+func opCancel(c *cli.Context, cl *client) error {
+	o, err := cl.CancelOperation(cl.ctx, cl.namespace, c.Args().First())
+	return cl.printOperation(o, err)
+}
+
+func opRetry(c *cli.Context, cl *client) error {
+	o, err := cl.RetryOperation(cl.once(c), cl.namespace, c.Args().First())
+	return cl.printOperation(o, err)
+}
+
+func (c *client) printOperation(o *api.Operation, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.print(func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", operationState(o), operationCounts(o)) })
+}
+
+func opRemove(c *cli.Context, cl *client) error {
+	return cl.RemoveOperation(cl.ctx, cl.namespace, c.Args().First())
+}

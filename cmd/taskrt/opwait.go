@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// operationPulse is how often the counts of an operation are looked at: they change without a rev.
+const operationPulse = time.Second
+
+// followOperation looks at an operation until it has ended, ctx ends, or see returns an error; see gets each state that
+// differs from the one before.
+func followOperation(ctx context.Context, cl *api.Client, o *api.Operation, see func(*api.Operation) error) error {
+	for {
+		if err := see(o); err != nil || o.Final() {
+			return err
+		}
+		last := *o
+		for o.Rev == last.Rev && o.Counts == last.Counts && o.Cleanups == last.Cleanups {
+			next, err := cl.Operation(ctx, o.Namespace, o.ID, api.OperationGet{Wait: operationPulse, Until: fmt.Sprintf("rev:%d", o.Rev+1)})
+			if err != nil {
+				return err
+			}
+			o = next
+		}
+	}
+}
+
+// opWatch prints a line for every change until the end. Of counts, what changed within a second is one line.
+func opWatch(c *cli.Context, cl *client) error {
+	timeout, err := durationOf(c, "timeout")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cl.ctx, cmp.Or(time.Duration(timeout), maxWait))
+	defer cancel()
+	o, err := cl.Operation(ctx, cl.namespace, c.Args().First(), api.OperationGet{})
+	if err != nil {
+		return err
+	}
+	last := o
+	err = followOperation(ctx, cl.Client, o, func(o *api.Operation) error {
+		last = o
+		return cl.operationLine(o)
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && cl.ctx.Err() == nil:
+		return operationTimedOut(last, timeout)
+	default:
+		return err
+	}
+	if last.Status == "FAILURE" {
+		return &exitError{code: exitTaskFailed}
+	}
+	return nil
+}
+
+// operationLine prints a state: for programs the API's JSON as it came.
+func (c *client) operationLine(o *api.Operation) error {
+	if c.json {
+		_, err := c.stdout.Write(c.meta.Body())
+		return err
+	}
+	_, err := fmt.Fprintf(c.stdout, "%s  rev %d  %s, %s\n", api.Time{Time: time.Now()}, o.Rev, operationState(o), operationCounts(o))
+	return err
+}
+
+func operationTimedOut(o *api.Operation, timeout api.Duration) error {
+	return &exitError{exitTimeout, fmt.Errorf("operation %s: wait timed out after %v; it is %s, %s", o.ID, time.Duration(timeout), operationState(o), operationCounts(o))}
+}
+
+// awaitOperation waits for the end of an operation and prints its result, or its error: a failure is exit code 1.
+func (c *client) awaitOperation(o *api.Operation, timeout api.Duration) error {
+	stop := c.showOperation(o)
+	o, err := c.Operation(c.ctx, o.Namespace, o.ID, api.OperationGet{Wait: cmp.Or(time.Duration(timeout), maxWait)})
+	stop()
+	if err != nil {
+		return err
+	}
+	if err := c.printJSON(); err != nil {
+		return err
+	}
+	switch {
+	case !o.Final():
+		return operationTimedOut(o, timeout)
+	case o.Error != nil:
+		return &exitError{exitTaskFailed, fmt.Errorf("operation %s failed: %s: %s", o.ID, o.Error.Code, o.Error.Message)}
+	case o.Status == "FAILURE":
+		return &exitError{exitTaskFailed, fmt.Errorf("operation %s failed", o.ID)}
+	case c.json:
+		return nil
+	case o.ResultBase64 != nil:
+		_, err := c.stdout.Write(o.ResultBase64)
+		return err
+	}
+	result := o.Result
+	if result == nil {
+		result = json.RawMessage("null")
+	}
+	_, err = fmt.Fprintf(c.stdout, "%s\n", result)
+	return err
+}
+
+// showOperation keeps a bar over the partitions on standard error while the operation is waited for, if that is a terminal.
+func (c *client) showOperation(o *api.Operation) (stop func()) {
+	return c.whileWaiting(func(ctx context.Context, client *api.Client, line func(string)) {
+		_ = followOperation(ctx, client, o, func(o *api.Operation) error { // the wait itself says what is wrong
+			line(operationBar(o))
+			return nil
+		})
+	})
+}
+
+// operationBar shows how many partitions have ended.
+func operationBar(o *api.Operation) string {
+	done := o.Counts.Success + o.Counts.Failure
+	s := bar(done, o.Partitions) + "  " + operationCounts(o)
+	if o.Status != "RUNNING" || o.Stopping {
+		s += "  " + operationState(o)
+	}
+	return s
+}
