@@ -9,7 +9,7 @@ type CancelOperation struct {
 func (c CancelOperation) apply(m *Machine) Result {
 	r := m.liveOperation(c.Key)
 	if r == nil {
-		return noOperation()
+		return m.noOperation(c.Key)
 	}
 	switch o := r.operation; {
 	case o.Status == OperationCompleting:
@@ -40,4 +40,10 @@ func (m *Machine) liveOperation(k Key) *operationRow {
 	return nil
 }
 
-func noOperation() Result { return refuse(OperationNotFound, "no operation has this ID") }
+// noOperation answers a command about an operation that is not there.
+func (m *Machine) noOperation(k Key) Result {
+	if !m.NamespaceExists(k.Namespace) {
+		return noNamespace()
+	}
+	return refuse(OperationNotFound, "no operation has this ID")
+}

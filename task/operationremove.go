@@ -10,7 +10,7 @@ type RemoveOperation struct {
 func (c RemoveOperation) apply(m *Machine) Result {
 	r := m.liveOperation(c.Key)
 	if r == nil {
-		return noOperation()
+		return m.noOperation(c.Key)
 	}
 	m.removeOperation(r)
 	m.workOn(r, m.steps)

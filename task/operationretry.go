@@ -9,7 +9,10 @@ type RetryOperation struct {
 func (c RetryOperation) apply(m *Machine) Result {
 	r := m.liveOperation(c.Key)
 	if r == nil {
-		return noOperation()
+		return m.noOperation(c.Key)
+	}
+	if refusal, ok := m.writable(c.Key.Namespace); !ok {
+		return refusal
 	}
 	o := r.operation
 	if o.Status != OperationFailure {
