@@ -128,7 +128,7 @@ func TestSums(t *testing.T) {
 		digest, name, _ := strings.Cut(s.Text(), "  ")
 		listed[name] = digest
 	}
-	for _, name := range []string{"wordcount", "primes", "flaky"} {
+	for _, name := range []string{"wordcount", "primes", "flaky", "word-count-op", "build-index", "validate-table"} {
 		if got := runtime.Digest(read(t, name)); listed[name+".wasm"] != got {
 			t.Errorf("%s.wasm is %s, SHA256SUMS says %q", name, got, listed[name+".wasm"])
 		}
