@@ -54,7 +54,7 @@ func (g *guest) saveCheckpoint(data []byte) abi.Errno {
 	var err error
 	g.outside(func() { err = g.host.Checkpoint(g.ctx, data) })
 	if err != nil {
-		return errnoOf(err)
+		return Errno(err)
 	}
 	g.checkpoint = content{data: data}
 	g.response = []byte{}
@@ -64,14 +64,14 @@ func (g *guest) saveCheckpoint(data []byte) abi.Errno {
 // ask passes a request on to the host.
 func (g *guest) ask(op abi.Op, payload []byte) abi.Errno {
 	if err := checkRequest(op, payload); err != nil {
-		return errnoOf(err)
+		return Errno(err)
 	}
 	var response []byte
 	var err error
 	g.outside(func() { response, err = g.host.Call(g.ctx, op, payload) })
 	switch {
 	case err != nil:
-		return errnoOf(err)
+		return Errno(err)
 	case len(response) > abi.MaxResponse:
 		return abi.E2BIG
 	case response == nil:
@@ -90,21 +90,33 @@ func (g *guest) outside(f func()) {
 	g.alive()
 }
 
-// errnoOf is what a guest hears of an error of the Host.
-func errnoOf(err error) abi.Errno {
-	switch {
-	case errors.Is(err, ErrLeaseLost):
-		return abi.ECONFLICT
-	case errors.Is(err, ErrDenied):
-		return abi.EDENIED
-	case errors.Is(err, ErrInvalid):
-		return abi.EINVAL
-	case errors.Is(err, ErrTooBig):
-		return abi.E2BIG
-	case errors.Is(err, ErrNotFound):
-		return abi.ENOENT
-	case errors.Is(err, ErrUnsupported):
-		return abi.ENOSYS
+// statuses are the errors of a Host that a guest is told as such.
+var statuses = [...]struct {
+	err    error
+	status abi.Errno
+}{
+	{ErrLeaseLost, abi.ECONFLICT}, {ErrDenied, abi.EDENIED}, {ErrInvalid, abi.EINVAL}, {ErrTooBig, abi.E2BIG},
+	{ErrNotFound, abi.ENOENT}, {ErrUnsupported, abi.ENOSYS},
+}
+
+// Errno is what a guest hears of an error of the Host.
+func Errno(err error) abi.Errno {
+	for _, s := range statuses {
+		if errors.Is(err, s.err) {
+			return s.status
+		}
 	}
 	return abi.EAGAIN
+}
+
+var errAgain = errors.New("runtime: not possible now")
+
+// ErrorOf returns an error for a status, which Errno makes the status again.
+func ErrorOf(status abi.Errno) error {
+	for _, s := range statuses {
+		if s.status == status {
+			return s.err
+		}
+	}
+	return errAgain
 }

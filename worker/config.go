@@ -30,6 +30,9 @@ type Config struct {
 	Dial    Dialer
 	Modules Modules
 	Runner  Runner
+	// Blobs is where results and checkpoints go that are too long for a report, and where params come from that are blobs.
+	// Default: none, and such runs fail.
+	Blobs Blobs
 	// Native are behaviors built into this process, by the Module of their versions (task.Native): the worker is ready for
 	// them from the start, and their attempts run as all others do.
 	Native map[string]Guest
@@ -139,6 +142,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PrepareWorkers == 0 {
 		c.PrepareWorkers = 2
+	}
+	if c.Blobs == nil {
+		c.Blobs = noBlobs{}
 	}
 	if c.Boottime == nil {
 		c.Boottime = runtime.Boottime

@@ -13,7 +13,10 @@ import (
 
 // host is what a guest reaches of the worker. Every call looks at the margin itself: a process that was suspended
 // through it answers "lease lost" to the first call, whoever wakes first (SPEC L5).
-type host struct{ *run }
+type host struct {
+	*run
+	files *openFiles
+}
 
 var _ runtime.Host = host{}
 
@@ -43,13 +46,48 @@ func (h host) Signals() abi.Signals {
 
 // Checkpoint reports data with the latest progress and waits until that is committed, also over a reconnect.
 func (h host) Checkpoint(ctx context.Context, data []byte) error {
-	if limit := min(h.a.Policy.Limits.CheckpointBytes, maxPayload); int64(len(data)) > limit {
-		return fmt.Errorf("worker: checkpoint of %d bytes, limit %d", len(data), limit)
+	limit := min(h.a.Policy.Limits.CheckpointBytes, maxOutput)
+	if int64(len(data)) > limit {
+		return fmt.Errorf("%w: checkpoint of %d bytes, limit %d", runtime.ErrTooBig, len(data), limit)
 	}
 	if !h.s.alive() {
 		return runtime.ErrLeaseLost
 	}
-	e := h.queueCheckpoint(data)
+	o, err := h.outputOf(ctx, data)
+	if err != nil {
+		return h.interrupted(ctx, told(err))
+	}
+	if o.payload.Len() > limit {
+		return fmt.Errorf("%w: checkpoint of %d bytes, limit %d", runtime.ErrTooBig, o.payload.Len(), limit)
+	}
+	for round := 0; ; round++ {
+		err := h.store(ctx, &o)
+		if err == nil {
+			err = h.report(ctx, &o.payload)
+		}
+		if o.put == nil || !errors.Is(err, errBlobGone) || round == maxStores {
+			return h.interrupted(ctx, told(err))
+		}
+	}
+}
+
+// told adds what a guest hears of it to an error that it can do something about.
+func told(err error) error {
+	switch {
+	case errors.Is(err, errUnfit):
+		return fmt.Errorf("%w: %w", runtime.ErrInvalid, err)
+	case errors.Is(err, ErrNoBlob), errors.Is(err, errBlobGone):
+		return fmt.Errorf("%w: %w", runtime.ErrNotFound, err)
+	}
+	return err
+}
+
+// errBlobGone: the bytes were deleted between storing and reporting them (SPEC M3).
+var errBlobGone = errors.New("worker: checkpoint refused: its blob is gone")
+
+// report reports a checkpoint and waits for the answer.
+func (h host) report(ctx context.Context, p *task.Payload) error {
+	e := h.queueCheckpoint(p)
 	if e == nil {
 		return runtime.ErrLeaseLost
 	}
@@ -58,30 +96,46 @@ func (h host) Checkpoint(ctx context.Context, data []byte) error {
 		switch {
 		case a.Code == task.Halt || a.Code == task.TaskNotFound || !h.s.alive():
 			return runtime.ErrLeaseLost
+		case a.Code == task.BlobGone:
+			return fmt.Errorf("%w: %s", errBlobGone, a.Message)
 		case a.Code != task.OK:
 			return fmt.Errorf("worker: checkpoint refused: %s: %s", a.Code, a.Message)
 		}
 		return nil
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	case <-h.ctx.Done():
+		return context.Cause(h.ctx)
+	}
+}
+
+// interrupted says of an error that the run was stopped meanwhile, if it was, and by what.
+func (h host) interrupted(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if h.ctx.Err() != nil {
 		ctx = h.ctx
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, runtime.ErrKilledLease) {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, runtime.ErrKilledLease):
 		return fmt.Errorf("%w: %w", runtime.ErrLeaseLost, cause)
+	default:
+		return cause
 	}
-	return context.Cause(ctx)
 }
 
 // queueCheckpoint returns nil if the run has nothing to say any more.
-func (h host) queueCheckpoint(data []byte) *entry {
+func (h host) queueCheckpoint(p *task.Payload) *entry {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
 	if h.s.over || h.halted {
 		return nil
 	}
 	h.seq++
-	b := &task.Beat{Key: h.key, Token: h.token, Seq: h.seq, Progress: h.takeProgress()}
-	b.Checkpoint = new(payload(data))
+	b := &task.Beat{Key: h.key, Token: h.token, Seq: h.seq, Progress: h.takeProgress(), Checkpoint: p}
 	e := h.s.addLocked(h.run, checkpointBeat, stream.Report{Beat: b})
 	h.s.nudge()
 	return e

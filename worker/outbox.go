@@ -77,6 +77,9 @@ func (s *session) reconnectedLocked() {
 	for _, e := range s.out.entries {
 		e.sent, e.held = false, false
 	}
+	for _, q := range s.asks {
+		q.sent = false
+	}
 	clear(s.renewals) // their answers went to the old connection
 }
 
@@ -115,11 +118,12 @@ func (s *session) ack(a stream.Ack) {
 	case checkpointBeat:
 		e.answered <- a
 	case lastReport:
-		if a.Code != task.OK {
+		switch {
+		case a.Code == task.OK:
+			s.forgetLocked(e.run)
+		case !s.restoreLocked(e, a.Code):
 			s.lastResortLocked(e.run, a)
-			return
 		}
-		s.forgetLocked(e.run)
 	case lastResort:
 		s.forgetLocked(e.run) // a renewal no longer names the token: the leader takes the lease back
 	}

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/taskrt/taskrt/runtime"
@@ -38,25 +37,19 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	}
 }
 
-// succeeded: nothing written is null (SPEC T7). The runtime has kept the behavior's limit already; what no frame can
-// hold is refused here, whatever the behavior allows.
+// succeeded: nothing written is null (SPEC T7). What was written has been settled.
 func (r *run) succeeded(out *runtime.Outcome) stream.Report {
-	result := task.Payload{Encoding: task.JSON, Data: []byte("null")}
-	switch {
-	case !out.HasResult && r.a.Policy.ResultRequired:
-		return r.finish(task.Payload{}, &task.Error{Code: task.CodeNoResult, Message: "the behavior requires a result", Retryable: true})
-	case int64(len(out.Result)) > min(r.a.Policy.Limits.ResultBytes, maxPayload):
-		return r.finish(task.Payload{}, &task.Error{
-			Code:    task.CodeHandlerError,
-			Message: fmt.Sprintf("result of %d bytes, limit %d", len(out.Result), min(r.a.Policy.Limits.ResultBytes, maxPayload)),
-		})
-	case out.HasResult:
-		result = payload(out.Result)
-	}
-	if err := r.s.w.schemas.Check(r.a.Policy.ResultSchema, result.Data); err != nil {
-		return r.finish(task.Payload{}, &task.Error{
-			Code: task.CodeHandlerError, Message: clip("the result does not match the behavior's result_schema: " + err.Error()),
-		})
+	result := r.result.payload
+	if !out.HasResult {
+		if r.a.Policy.ResultRequired {
+			return r.finish(task.Payload{}, &task.Error{Code: task.CodeNoResult, Message: "the behavior requires a result", Retryable: true})
+		}
+		result = task.Payload{Encoding: task.JSON, Data: []byte("null")}
+		if err := r.s.w.schemas.Check(r.a.Policy.ResultSchema, result.Data); err != nil {
+			return r.finish(task.Payload{}, &task.Error{
+				Code: task.CodeHandlerError, Message: clip("the result does not match the behavior's result_schema: " + err.Error()),
+			})
+		}
 	}
 	return again(r.finish(result, nil), out)
 }
@@ -106,7 +99,7 @@ func (r *run) failure(out *runtime.Outcome) *task.Error {
 		e.Retryable = p.OnExhausted == task.OnErrorRetry
 	}
 	if len(out.Details) > 0 {
-		if int64(len(out.Details)) > min(p.Limits.ResultBytes, maxPayload) {
+		if int64(len(out.Details)) > min(p.Limits.ResultBytes, maxInline) {
 			e.Message = clip(e.Message + " (details dropped: too large)")
 		} else {
 			e.Details = payload(out.Details)

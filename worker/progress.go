@@ -20,9 +20,6 @@ type progress struct {
 // maxNote bounds a progress note in bytes: it is stored with every changed beat.
 const maxNote = 4 << 10
 
-// maxPayload bounds a payload of a report whatever the behavior's limits are: a frame must hold it.
-const maxPayload = stream.MaxFrame / 2
-
 // payload returns p as {"done","total","note"}: total is left out when unknown, a note that is JSON stays JSON.
 func (p progress) payload() *task.Payload {
 	doc := struct {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type phase uint8
 const (
 	waiting   phase = iota // for its module or a slot; no guest code has run
 	executing              // guest code may run
+	storing                // it does not any more; its result is on its way into the blob store
 	reporting              // no guest code runs any more; the last report has no answer yet
 )
 
@@ -44,6 +46,9 @@ type run struct {
 	beating bool // a progress report is unanswered
 	grace   *time.Timer
 	overdue bool // OnOverrun was told of it (SPEC L7)
+	stores  int  // how often the result was stored again
+
+	result output // of a success: set before phase reporting, and only read from then on
 
 	// guarded by mu: what the guest writes while it runs
 	mu       sync.Mutex
@@ -101,11 +106,30 @@ func (r *run) main() {
 		r.conclude(nil)
 		return
 	}
-	if !r.begin() {
-		r.conclude(nil)
-		return
+	r.start(guest)
+}
+
+// start runs the guest, once what it reads is at hand.
+func (r *run) start(guest Guest) {
+	in, err := r.openInputs()
+	if err == nil {
+		defer in.close()
+		if r.begin() {
+			r.execute(guest, in)
+			return
+		}
 	}
-	r.execute(guest)
+	switch {
+	case err == nil || r.ctx.Err() != nil:
+		r.conclude(nil)
+	case errors.Is(err, ErrNoBlob): // nor would another worker find it
+		r.conclude(&runtime.Outcome{
+			Kind: runtime.Failed, Class: runtime.ClassGuest, Code: runtime.CodeHandlerError, Retryable: true, Message: err.Error(),
+		})
+	default:
+		r.s.w.log.Warn("assignment given back: what it reads cannot be had", "task", r.key, "error", err)
+		r.conclude(nil)
+	}
 }
 
 // begin enters the phase in which guest code runs, unless the run is not to be any more.
@@ -123,31 +147,35 @@ func (r *run) begin() bool {
 	return true
 }
 
-func (r *run) execute(guest Guest) {
+func (r *run) execute(guest Guest, in inputs) {
 	w := r.s.w
 	span := Run{
 		Key: r.key, Token: r.token, Attempt: r.a.Task.Attempt, Session: r.s.id,
 		Started: int64(w.cfg.Boottime()),
 	}
 	w.cfg.OnRun(span)
-	out := guest.Run(r.ctx, r.attempt(), host{r})
+	h := host{run: r, files: &openFiles{}}
+	defer h.files.close()
+	out := guest.Run(r.ctx, r.attempt(in), h)
 	span.Ended = int64(w.cfg.Boottime())
 	w.cfg.OnRun(span)
+	r.settle(&out)
 	r.conclude(&out)
 }
 
 // attempt is what the runtime is given.
-func (r *run) attempt() runtime.Attempt {
+func (r *run) attempt(in inputs) runtime.Attempt {
 	t, p := r.a.Task, r.a.Policy
 	a := runtime.Attempt{
 		Behavior: p.Index, Params: t.Params.Data, Info: r.info(),
+		ParamsFrom: source(in.params), CheckpointFrom: source(in.checkpoint),
 		MemoryBytes: p.Limits.MemoryBytes, ResultBytes: p.Limits.ResultBytes,
 		CheckpointBytes: p.Limits.CheckpointBytes, LogBytes: p.Limits.LogBytes,
 		RunTimeout:       time.Duration(p.RunTimeout) * time.Millisecond,
 		HeartbeatTimeout: time.Duration(p.HeartbeatTimeout) * time.Millisecond,
 		ResultRequired:   p.ResultRequired,
 	}
-	if t.Checkpoint.Encoding != task.None {
+	if t.Checkpoint.Encoding != task.None && in.checkpoint == nil {
 		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one
 	}
 	return a

@@ -512,7 +512,9 @@ func TestOutcomes(t *testing.T) {
 		{"unknown", p, runtime.Outcome{}, "HANDLER_ERROR"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: c.policy}, token: 7, seq: 9}
+			s := &session{w: &Worker{}, changed: make(chan struct{})}
+			r := &run{s: s, ctx: t.Context(), a: stream.Assignment{Policy: c.policy}, token: 7, seq: 9}
+			r.settle(&c.out)
 			if got := describe(r.outcome(&c.out, nil)); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}

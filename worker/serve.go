@@ -43,6 +43,8 @@ func (s *session) read(conn *stream.Conn) error {
 			s.cancel(f.Cancel)
 		case f.Halt != nil:
 			s.halt(f.Halt)
+		case f.Answer != nil:
+			s.answered(*f.Answer)
 		case f.Prepare != nil:
 			s.w.modules.prepare(f.Prepare)
 		case f.Refused != nil:
@@ -164,6 +166,7 @@ func (s *session) flush(conn *stream.Conn, told *said) error {
 	s.logs = nil
 	credits := stream.Credits{Seq: s.acked, Free: s.freeLocked()}
 	bye := s.bye && !told.bye
+	asks := s.takeAsksLocked()
 	s.mu.Unlock()
 
 	var frames []stream.Frame
@@ -172,6 +175,9 @@ func (s *session) flush(conn *stream.Conn, told *said) error {
 	}
 	if len(reports) > 0 {
 		frames = append(frames, stream.Frame{Reports: reports})
+	}
+	for _, q := range asks {
+		frames = append(frames, stream.Frame{Ask: q})
 	}
 	if len(ready) > 0 && !slices.Equal(ready, told.ready) {
 		frames = append(frames, stream.Frame{Ready: ready})

@@ -30,6 +30,8 @@ type session struct {
 	finished recent          // tokens that are done with: a late duplicate of their assignment runs nothing
 	acked    uint64          // number of the last assignment received
 	out      outbox
+	asks     []*asking    // questions to the leader without an answer
+	asked    uint64       // number of the last one
 	logs     []stream.Log // to send before the next reports
 	renewal  uint64       // number of the last Renew
 	renewals map[uint64]time.Duration

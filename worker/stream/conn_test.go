@@ -56,6 +56,7 @@ func samples() []Frame {
 		{Credits: &Credits{Seq: 1, Free: 2}},
 		{Logs: []Log{{Key: key, Token: 7, Attempt: 1, Data: []byte("hi\n")}}},
 		{Progress: []Progress{{Key: key, Token: 7, Progress: task.Payload{Encoding: task.JSON, Data: []byte("1")}}}},
+		{Ask: &Ask{ID: 1, Key: key, Token: 7, Op: 8, Payload: []byte("{}")}},
 		{Bye: &Bye{}},
 		{Welcome: &Welcome{Session: 5, TTL: 10_000, Resumed: true, Leader: "n1"}},
 		{Refused: &Refused{Code: NotLeader, Message: "no", Leader: "h:1"}},
@@ -67,6 +68,7 @@ func samples() []Frame {
 		{Prepare: []Module{{Digest: "d", Size: 9}}},
 		{Goodbye: &Goodbye{}},
 		{NotFound: true},
+		{Answer: &Answer{ID: 1, Status: -4, Payload: []byte("x")}},
 	}
 }
 

@@ -22,6 +22,7 @@ type Frame struct {
 	Bye     *Bye     `cbor:"7,keyasint,omitempty"`
 
 	Progress []Progress `cbor:"8,keyasint,omitempty"` // not stored; see Progress
+	Ask      *Ask       `cbor:"9,keyasint,omitempty"`
 
 	// leader to worker
 	Welcome  *Welcome     `cbor:"16,keyasint,omitempty"`
@@ -34,6 +35,7 @@ type Frame struct {
 	Prepare  []Module     `cbor:"23,keyasint,omitempty"` // modules to fetch and compile ahead of use
 	Goodbye  *Goodbye     `cbor:"24,keyasint,omitempty"` // answer to Bye
 	NotFound bool         `cbor:"25,keyasint,omitempty"` // the session has ended: stop all guests, then say Hello anew
+	Answer   *Answer      `cbor:"26,keyasint,omitempty"` // to one Ask
 }
 
 // Hello opens a stream. Session 0 opens a new session; else the worker goes on with one it still holds: the leader
@@ -141,6 +143,24 @@ type Progress struct {
 	Key      task.Key     `cbor:"1,keyasint"`
 	Token    uint64       `cbor:"2,keyasint"`
 	Progress task.Payload `cbor:"3,keyasint"`
+}
+
+// Ask passes on what a guest asks the leader (abi/README.md, "Ops of call"). ID numbers the asks of a session. An ask only
+// reads, so it is asked again after a reconnect.
+type Ask struct {
+	ID      uint64   `cbor:"1,keyasint"`
+	Key     task.Key `cbor:"2,keyasint"`
+	Token   uint64   `cbor:"3,keyasint"`
+	Op      int32    `cbor:"4,keyasint"` // an abi.Op
+	Payload []byte   `cbor:"5,keyasint,omitempty"`
+}
+
+// Answer is the response to an Ask, or a status: an abi.Errno, always negative. A leader that does not know Ask skips the
+// frame and never answers.
+type Answer struct {
+	ID      uint64 `cbor:"1,keyasint"`
+	Status  int32  `cbor:"2,keyasint,omitempty"` // 0: Payload is the response
+	Payload []byte `cbor:"3,keyasint,omitempty"`
 }
 
 // Bye asks for a clean end of the session: all its runs are given back (SPEC R3).

@@ -1,0 +1,119 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Blobs is the blob store as a worker uses it (SPEC H3). Digests are lower-case hex.
+type Blobs interface {
+	// Put returns once a majority of the nodes has data durably.
+	Put(ctx context.Context, data []byte) (digest string, err error)
+	// Open finds a blob here or gets it from a node; an error that wraps ErrNoBlob: it is nowhere. What ReadAt of it returns has been
+	// checked against the digest.
+	Open(ctx context.Context, digest string) (Blob, error)
+}
+
+// Blob is an open file of the store.
+type Blob interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// ErrNoBlob means that a blob is not stored anywhere.
+var ErrNoBlob = errors.New("worker: no such blob")
+
+// maxInline is how many bytes of a payload travel in a report; what is longer goes to the blob store first (SPEC H3).
+const maxInline = 64 << 10
+
+// Pauses between tries to put or open a blob: a majority may be missing for a while.
+const (
+	firstBlobPause = 100 * time.Millisecond
+	lastBlobPause  = 5 * time.Second
+)
+
+// openTries is how often an input that is a blob is looked for before the assignment is given back.
+const openTries = 3
+
+// retried calls f until it succeeds or ctx ends; the error is the last that was not the end of ctx itself.
+func retried[T any](ctx context.Context, f func() (T, error)) (v T, err error) {
+	for pause := firstBlobPause; ; pause = min(2*pause, lastBlobPause) {
+		var last error
+		if v, last = f(); last == nil {
+			return v, nil
+		}
+		if err == nil || ctx.Err() == nil {
+			err = last
+		}
+		if !sleep(ctx, pause) {
+			return v, err
+		}
+	}
+}
+
+// inputs are the blobs that the params and the checkpoint of a run are.
+type inputs struct{ params, checkpoint Blob }
+
+// openInputs opens what guests read from files. The error means that the assignment cannot be carried out here now.
+func (r *run) openInputs() (in inputs, err error) {
+	t := r.a.Task
+	if in.params, err = r.openInput(t.Params); err != nil {
+		return in, fmt.Errorf("params: %w", err)
+	}
+	if in.checkpoint, err = r.openInput(t.Checkpoint); err != nil {
+		in.close()
+		return in, fmt.Errorf("checkpoint: %w", err)
+	}
+	return in, nil
+}
+
+// openInput opens the blob that a payload is, nil for one that is none.
+func (r *run) openInput(p task.Payload) (Blob, error) {
+	if p.Blobs == nil || p.Blobs.Content == "" {
+		return nil, nil
+	}
+	var err error
+	pause := firstBlobPause
+	for range openTries {
+		var b Blob
+		if b, err = r.s.w.cfg.Blobs.Open(r.ctx, p.Blobs.Content); err == nil {
+			return b, nil
+		}
+		if !sleep(r.ctx, pause) {
+			break
+		}
+		pause *= 2
+	}
+	return nil, err
+}
+
+func (in inputs) close() {
+	for _, b := range []Blob{in.params, in.checkpoint} {
+		if b != nil {
+			_ = b.Close() // it was only read
+		}
+	}
+}
+
+// source is a blob as the runtime reads it, nil for none.
+func source(b Blob) *runtime.Source {
+	if b == nil {
+		return nil
+	}
+	return &runtime.Source{ReaderAt: b, Size: b.Size()}
+}
+
+// noBlobs is the store of a worker that has none.
+type noBlobs struct{}
+
+var errNoStore = errors.New("worker: this worker has no blob store")
+
+func (noBlobs) Put(context.Context, []byte) (string, error) { return "", errNoStore }
+func (noBlobs) Open(context.Context, string) (Blob, error)  { return nil, errNoStore }
