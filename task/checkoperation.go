@@ -11,7 +11,7 @@ func (o *Operation) part(t *Task) string {
 	switch t.Role {
 	case RolePartition:
 		i := PartitionOf(t)
-		if i < 0 || i >= o.Made || t.Key() != o.partitionKey(i) || t.Partition != o.partitionName(i) || t.Behavior != o.Behavior {
+		if i < 0 || i >= o.Made || o.Names != nil && i >= int64(len(o.Names)) || t.Key() != o.partitionKey(i) || t.Partition != o.partitionName(i) || t.Behavior != o.Behavior {
 			return "is none of the operation's partitions"
 		}
 	case RoleCompletion:
@@ -164,6 +164,12 @@ func (c *checker) operationRow(o *operationRow) {
 		return
 	}
 	c.expect(!o.settled(), "O3: operation %s: all partitions are final, and it does not complete", x.ID)
+	if partitions := n.counts.Waiting + n.counts.Running + n.counts.Retrying + n.counts.Success + n.counts.Failure; partitions == x.Made {
+		c.expect(x.Status == OperationRunning || n.counts.Success+n.counts.Failure == x.Partitions, "O3: operation %s is %s before its partitions are final", x.ID, x.Status)
+		c.expect(x.Status != OperationSuccess || n.counts.Failure == 0, "O3: operation %s is a success although a partition failed", x.ID)
+	} else {
+		c.expect(partitions < x.Made, "O1: operation %s: %d partitions, %d made", x.ID, partitions, x.Made)
+	}
 	completion := m.store.get(x.completionKey())
 	c.expect((x.Status == OperationCompleting) == (completion != nil && !completion.task.Final()) || c.imported(o),
 		"O3: operation %s is %s, and its completion is not", x.ID, x.Status)

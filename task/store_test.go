@@ -184,6 +184,12 @@ func TestFreezeBesideApply(t *testing.T) {
 }
 
 func TestRestoreRefuses(t *testing.T) {
+	for name, fixture := range map[string]func() *Machine{"fixture": fixture, "busy": busy} {
+		t.Run(name, func(t *testing.T) { restoreRefuses(t, fixture) })
+	}
+}
+
+func restoreRefuses(t *testing.T, fixture func() *Machine) {
 	records := func() []Record {
 		var rs []Record
 		for r := range fixture().Freeze().Records {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -55,7 +56,41 @@ func machine(t testing.TB, tasks int) *task.Machine {
 			apply(task.Finish{Key: k, Token: l.Token, Error: &task.Error{Code: "X", Message: "\xff", Details: task.Payload{Encoding: task.JSON, Data: []byte("1")}}})
 		}
 	}
+	others(apply, m)
 	return m
+}
+
+// others adds records of the kinds that are not about single tasks.
+func others(apply func(task.Command) task.Result, m *task.Machine) {
+	digest := strings.Repeat("0f", 32)
+	apply(task.NoteBlob{Digest: digest, Size: 3})
+	apply(task.NoteBlob{Digest: digest, Size: 3, Ready: true})
+	apply(task.PutNamespace{Name: "shop", Create: true, Quota: &task.Quota{MaxTasks: 1 << 40, SubmitsPerSecond: 9}, Retention: &task.Retention{Failure: -1}})
+	policy := task.DefaultPolicy()
+	policy.Operation = &task.OperationPolicy{Concurrency: task.OnePerTarget, Incompatible: []string{"other"}, Complete: "done", Cleanup: "done"}
+	apply(task.Activate{
+		Namespace: "shop", Module: task.Module{Digest: "op", Version: "v", Manifest: []byte("{}")},
+		Behaviors: []task.Activated{{Name: "work", Policy: policy}, {Name: "done", Policy: task.DefaultPolicy()}},
+	})
+	apply(task.StartOperation{
+		Namespace: "shop", ID: "job", Behavior: "work", Target: "t\xff", Object: "o", Partitions: 2, Names: []string{"a", "b\xff"},
+		Arg: task.Payload{Encoding: task.JSON, Blobs: &task.Blobs{Content: digest, Size: 3}}, Labels: []task.Label{{Name: "x"}}, Priority: 4,
+	})
+	assign := func(k task.Key) uint64 {
+		return apply(task.Assign{Key: k, Rev: m.Task(k).Rev, Session: 1}).Task.Lease.Token
+	}
+	k := task.Key{Namespace: "shop", ID: "job:0"}
+	apply(task.Finish{Key: k, Token: assign(k), Error: &task.Error{Code: "X"}}) // leaves a cleanup that is bound
+	apply(task.StoreUpdate{Namespace: "shop", Client: 1, Adds: []task.StoreAdd{{Group: "g", Data: "d"}}})
+	apply(task.Activate{
+		Namespace: task.SystemNamespace, Module: task.Module{Digest: task.NativeMaintenance, Version: "n"},
+		Behaviors: []task.Activated{{Name: task.MaintenanceBehavior, Policy: task.DefaultPolicy()}},
+	})
+	k = task.MaintenanceKey()
+	apply(task.Submit{Namespace: k.Namespace, ID: k.ID, Behavior: task.MaintenanceBehavior, Priority: 4})
+	apply(task.RecordRun{Token: assign(k), Run: task.MaintenanceRun{
+		Message: "m\xff", Before: 5, Objects: []task.ObjectCount{{Kind: "task", Scanned: 1}}, Filter: task.FilterStats{Bits: 1},
+	}})
 }
 
 func snapshot(t testing.TB, m *task.Machine) []byte {
