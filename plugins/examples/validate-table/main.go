@@ -87,9 +87,10 @@ func checkRow(rows *table.Rows, columns []column) (name, why string) {
 	return check(rows.Row(), columns)
 }
 
-// badRow is the failure that names the row, for people in its message and for programs in its details. Rows count from 1.
+// badRow is the failure that names the row, for people in its message and for programs in its details. Rows count from 1. The
+// operation's error puts the partition's name before it, which is the file's.
 func badRow(file string, row, offset int64, column, why string) error {
-	message := string(tinyjson.AppendInt([]byte(file+" row "), row)) + ": "
+	message := string(tinyjson.AppendInt([]byte("row "), row)) + ": "
 	details := tinyjson.AppendString(tinyjson.AppendMember([]byte{'{'}, "file"), file)
 	details = tinyjson.AppendInt(tinyjson.AppendMember(details, "row"), row)
 	details = tinyjson.AppendInt(tinyjson.AppendMember(details, "offset"), offset)

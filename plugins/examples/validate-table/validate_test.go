@@ -39,7 +39,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestBadRows: the error names file, row, column and why; programs find the same in its details.
+// TestBadRows: the error names row, column and why; its details name the file too.
 func TestBadRows(t *testing.T) {
 	const good = "1\tOslo\t7\t\n"
 	for row, want := range map[string]string{
@@ -63,7 +63,7 @@ func TestBadRows(t *testing.T) {
 		text := strings.Repeat(good, 1699) + row + "\n" + good
 		h := partition(text, columns)
 		r := sdktest.Run(t, "validate-table", h)
-		if r.Outcome != abi.OutcomePermanent || r.Code != "bad_row" || r.Message != "part-000.tsv row 1700: "+want {
+		if r.Outcome != abi.OutcomePermanent || r.Code != "bad_row" || r.Message != "row 1700: "+want {
 			t.Errorf("%.40q: %v", row, r)
 		}
 		var d struct {
