@@ -1,6 +1,9 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // StartOperation begins an operation, or is refused: one entry decides (SPEC O1, O2).
 type StartOperation struct {
@@ -150,12 +153,14 @@ func (m *Machine) takenID(o *Operation) string {
 	if k := o.completionKey(); m.store.get(k) != nil {
 		return k.ID
 	}
-	if m.store.n == 0 {
+	tasks := m.store.spaces[o.Namespace]
+	if len(tasks) == 0 {
 		return ""
 	}
+	id := []byte(o.taskID("")) // made in place: there may be a hundred thousand
 	for i := range o.Partitions {
-		if k := o.partitionKey(i); m.store.get(k) != nil {
-			return k.ID
+		if id = strconv.AppendInt(id[:len(o.ID)+1], i, 10); tasks[string(id)] != nil {
+			return string(id)
 		}
 	}
 	return ""
