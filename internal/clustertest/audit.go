@@ -18,10 +18,11 @@ type Audit struct {
 	t *testing.T
 
 	mu      sync.Mutex
-	entries map[uint64]uint64 // what the first node told of an entry, by index; the others must tell the same
-	told    map[uint64]Told   // every version of a task that any node told of, by rev
-	starts  []Start           // every lease that any node told of
-	token   map[uint64]bool   // of starts
+	entries map[uint64]uint64            // what the first node told of an entry, by index; the others must tell the same
+	told    map[uint64]Told              // every version of a task that any node told of, by rev
+	starts  []Start                      // every lease that any node told of
+	token   map[uint64]bool              // of starts
+	ends    map[task.Key]map[uint64]bool // revs of the final states of operations
 	rules   []func(index uint64, tasks map[task.Key]*task.Task) error
 	wrong   int
 	wg      sync.WaitGroup
@@ -43,7 +44,7 @@ type Start struct {
 }
 
 func newAudit(t *testing.T) *Audit {
-	return &Audit{t: t, entries: map[uint64]uint64{}, told: map[uint64]Told{}, token: map[uint64]bool{}}
+	return &Audit{t: t, entries: map[uint64]uint64{}, told: map[uint64]Told{}, token: map[uint64]bool{}, ends: map[task.Key]map[uint64]bool{}}
 }
 
 // Rule adds a rule that must hold of all tasks after every entry that changed one. Add it before the tasks that it is about.
@@ -173,12 +174,17 @@ type shadow struct {
 	behaviors map[named]*task.Behavior
 	running   map[named]int64
 	keys      map[keyed]int64 // running tasks that have a concurrency key
+
+	operations map[task.Key]*task.Operation
+	completed  map[task.Key]uint64 // completions that have ended: at which entry
+	ends       []task.Key          // operations that got a final state in this entry
 }
 
 func newShadow(a *Audit, name string) *shadow {
 	return &shadow{
 		a: a, name: name, tasks: map[task.Key]*task.Task{}, behaviors: map[named]*task.Behavior{},
 		running: map[named]int64{}, keys: map[keyed]int64{},
+		operations: map[task.Key]*task.Operation{}, completed: map[task.Key]uint64{},
 	}
 }
 
@@ -192,6 +198,10 @@ func (s *shadow) read(m *task.Machine) {
 		if t.Lease != nil {
 			s.token = max(s.token, t.Lease.Token)
 		}
+	}
+	operations, _ := m.Operations(task.OperationFilter{Limit: math.MaxInt})
+	for _, o := range operations {
+		s.operations[o.Key()] = o
 	}
 	for _, ns := range []string{task.DefaultNamespace, task.SystemNamespace} {
 		for _, b := range m.Behaviors(ns) {
@@ -210,6 +220,7 @@ func (s *shadow) entry(evs []task.Event) {
 	for i := range evs {
 		s.event(&evs[i])
 	}
+	s.concluded()
 	s.a.note(s.name, evs)
 	s.a.mu.Lock()
 	rules := s.a.rules
@@ -233,6 +244,9 @@ func (s *shadow) event(e *task.Event) {
 		}
 		s.changed(e.Prev, e.Task)
 		s.tasks[key], s.rev = e.Task, e.Rev
+		if e.Task.Role == task.RoleCompletion && e.Task.Final() && key.Namespace == task.DefaultNamespace {
+			s.completed[key] = s.index
+		}
 	case task.TaskRemoved:
 		if known := s.tasks[e.Task.Key()]; known == nil || e.Rev <= s.rev {
 			s.errorf("removed %s, which is %+v", e.Task.ID, known)
@@ -240,6 +254,10 @@ func (s *shadow) event(e *task.Event) {
 		s.count(e.Task, -1)
 		delete(s.tasks, e.Task.Key())
 		s.rev = e.Rev
+	case task.OperationChanged:
+		s.operation(e.Operation)
+	case task.OperationRemoved:
+		delete(s.operations, e.Operation.Key())
 	case task.BehaviorChanged:
 		s.behaviors[named{e.Behavior.Namespace, e.Behavior.Name}] = e.Behavior
 		s.rev = max(s.rev, e.Rev)

@@ -6,7 +6,8 @@ import "github.com/taskrt/taskrt/task"
 func (s *shadow) changed(prev, t *task.Task) {
 	s.shape(t)
 	if prev == nil {
-		if t.Status != task.Created || t.Attempt != 0 {
+		stillborn := t.Role == task.RolePartition && t.Status == task.Failure && t.Error.Code == task.CodeCancelled // its operation stops
+		if t.Status != task.Created && !stillborn || t.Attempt != 0 {
 			s.errorf("a new task is %+v (SPEC T1)", t)
 		}
 		s.count(t, 1)

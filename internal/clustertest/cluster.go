@@ -39,6 +39,7 @@ type Options struct {
 	DrainTime  time.Duration // how long running attempts may end by themselves at Stop; default 1 s
 	Slots      int           // of each node's built-in worker; default 4
 	NoWorkers  bool          // nodes do not run tasks; see AddWorker
+	Guest      GoGuest       // separate workers run it in place of every module
 	// Configure changes the configuration of member i before each start.
 	Configure func(i int, c *node.Config)
 	// MayFail: nodes may stop by themselves; the test looks at Fatal. Checks at the end leave them out.

@@ -52,7 +52,7 @@ func (c *Cluster) AddWorkerAt(id, addr string, slots int) *Worker {
 	}
 	w.w, err = worker.New(worker.Config{
 		ID: id, Dir: filepath.Join(dir, "worker"), Slots: slots, DrainTime: c.o.DrainTime,
-		Dial: &dialer{c: c, net: c.Net.Node(addr)}, Modules: modules{w}, Runner: worker.Engine(w.engine),
+		Dial: &dialer{c: c, net: c.Net.Node(addr)}, Modules: modules{w}, Runner: w.runner(),
 		Boottime: c.Boottime, Logger: log, OnRun: c.Runs.seen(id),
 		OnOverrun: func(o worker.Overrun) { c.t.Errorf("%s: guests could not be stopped: %+v", id, o) },
 	})
@@ -66,6 +66,13 @@ func (c *Cluster) AddWorkerAt(id, addr string, slots int) *Worker {
 	defer c.mu.Unlock()
 	c.workers = append(c.workers, w)
 	return w
+}
+
+func (w *Worker) runner() worker.Runner {
+	if w.c.o.Guest != nil {
+		return &goModule{c: w.c, where: w.ID, run: w.c.o.Guest}
+	}
+	return worker.Engine(w.engine)
 }
 
 // Status describes the worker now.

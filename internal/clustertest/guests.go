@@ -1,0 +1,162 @@
+package clustertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// GoGuest stands in for the modules of separate workers (Options.Guest): what a test wants to happen at a moment that it
+// chooses is easier said in Go than in wasm. An error is a failure for good, unless the job was stopped.
+type GoGuest func(ctx context.Context, j *Job) (result string, err error)
+
+// Job is one attempt as a GoGuest sees it.
+type Job struct {
+	Info       abi.TaskInfo
+	Params     JobParams
+	Checkpoint []byte // nil: none
+	Host       runtime.Host
+	Where      string // the worker
+}
+
+// JobParams are those of an operation's tasks, whatever their role.
+type JobParams struct {
+	Operation, Partition, Target, Object string
+	Arg                                  json.RawMessage
+	Success                              bool
+	Counts                               map[string]int64
+	Token                                uint64
+}
+
+// goModule runs a GoGuest as worker.Runner and worker.Guest.
+type goModule struct {
+	c     *Cluster
+	where string
+	run   GoGuest
+}
+
+var (
+	_ worker.Runner = (*goModule)(nil)
+	_ worker.Guest  = (*goModule)(nil)
+)
+
+// Module implements worker.Runner.
+func (m *goModule) Module(string) (worker.Guest, bool) { return m, true }
+
+// Load implements worker.Runner.
+func (m *goModule) Load(context.Context, string, []byte) (worker.Guest, error) { return m, nil }
+
+// errCancelled is what a job returns that was told to cancel.
+var errCancelled = errors.New("clustertest: cancelled")
+
+// Run implements worker.Guest.
+func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host) runtime.Outcome {
+	j := &Job{Checkpoint: a.Checkpoint, Host: host, Where: m.where}
+	out := runtime.Outcome{Started: int64(m.c.Boottime())}
+	err := json.Unmarshal(a.Info, &j.Info)
+	if err == nil {
+		err = json.Unmarshal(a.Params, &j.Params)
+	}
+	result := ""
+	if err == nil {
+		result, err = m.run(ctx, j)
+	}
+	out.Ended = int64(m.c.Boottime())
+	switch {
+	case ctx.Err() != nil:
+		out.Kind, out.Cause = runtime.Killed, context.Cause(ctx)
+	case errors.Is(err, errCancelled):
+		out.Kind = runtime.Cancelled
+	case err != nil:
+		out.Kind, out.Class, out.Code, out.Message = runtime.Failed, runtime.ClassGuest, runtime.CodeHandlerError, err.Error()
+	default:
+		out.Kind, out.Result, out.HasResult = runtime.Succeeded, []byte(result), result != ""
+	}
+	return out
+}
+
+// Sleep passes time as a well-behaved guest does: it looks for a cancel every 50 ms.
+func (j *Job) Sleep(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); ; {
+		if j.Host.Signals()&abi.SignalCancel != 0 {
+			return errCancelled
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
+		pause := time.NewTimer(min(left, 50*time.Millisecond))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// Outcomes asks the leader for all partitions of the job's operation, page by page.
+func (j *Job) Outcomes(ctx context.Context, limit int) (map[string]int, []string, error) {
+	statuses, results := map[string]int{}, []string(nil)
+	for from := int64(0); from >= 0; {
+		text, err := j.Host.Call(ctx, abi.OpPartitions, fmt.Appendf(nil, `{"from":%d,"limit":%d}`, from, limit))
+		if err != nil {
+			return nil, nil, err
+		}
+		var page struct {
+			Partitions []struct {
+				Index  int64
+				Status string
+				Result json.RawMessage
+			}
+			Next int64
+		}
+		if err := json.Unmarshal(text, &page); err != nil {
+			return nil, nil, err
+		}
+		for _, p := range page.Partitions {
+			statuses[p.Status]++
+			results = append(results, fmt.Sprintf("%d=%s", p.Index, p.Result))
+		}
+		from = page.Next
+	}
+	return statuses, results, nil
+}
+
+// gates let a test hold jobs until it wants them to go on.
+type gates struct {
+	mu   sync.Mutex
+	open map[string]chan struct{}
+}
+
+func (g *gates) of(name string) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open == nil {
+		g.open = map[string]chan struct{}{}
+	}
+	if g.open[name] == nil {
+		g.open[name] = make(chan struct{})
+	}
+	return g.open[name]
+}
+
+// let opens a gate for good.
+func (g *gates) let(name string) { close(g.of(name)) }
+
+// pass waits at a gate.
+func (g *gates) pass(ctx context.Context, name string) error {
+	select {
+	case <-g.of(name):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
