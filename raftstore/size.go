@@ -42,7 +42,44 @@ func commandSize(c task.Command) int {
 	case task.ImportRecords:
 		return importSize(&c)
 	}
-	return 4 * sizeBase
+	return otherSize(c)
+}
+
+// otherSize is commandSize of what is about operations, blobs and maintenance.
+func otherSize(c task.Command) int {
+	n := 4 * sizeBase
+	switch c := c.(type) {
+	case task.StartOperation:
+		n += len(c.ID) + len(c.Behavior) + len(c.Target) + len(c.Object) + payloadSize(&c.Arg) + labelsSize(c.Labels) + namesSize(c.Names)
+	case task.StartMaintenance:
+		n += payloadSize(&c.Params)
+	case task.RecordRun:
+		n += len(c.Run.Message)
+		for i := range c.Run.Objects {
+			n += sizeBase + len(c.Run.Objects[i].Kind) + len(c.Run.Objects[i].Namespace)
+		}
+	case task.DropTasks:
+		n += keyRevsSize(c.Tasks)
+	case task.DropOperations:
+		n += keyRevsSize(c.Operations)
+	case task.DropBlobs:
+		n += namesSize(c.Digests)
+	}
+	return n
+}
+
+func keyRevsSize(ks []task.KeyRev) (n int) {
+	for i := range ks {
+		n += 16 + keySize(ks[i].Key)
+	}
+	return n
+}
+
+func namesSize(names []string) (n int) {
+	for _, name := range names {
+		n += 3 + len(name)
+	}
+	return n
 }
 
 func keySize(k task.Key) int { return len(k.Namespace) + len(k.ID) }
@@ -51,6 +88,9 @@ func payloadSize(ps ...*task.Payload) (n int) {
 	for _, p := range ps {
 		if p != nil {
 			n += len(p.Data)
+			if p.Blobs != nil {
+				n += sizeBase + len(p.Blobs.Content) + namesSize(p.Blobs.Named)
+			}
 		}
 	}
 	return n
@@ -117,9 +157,7 @@ func importSize(c *task.ImportRecords) int {
 	}
 	for _, o := range c.Operations {
 		n += 4*sizeBase + len(o.ID) + len(o.Target) + len(o.Object) + payloadSize(&o.Arg, &o.Result) + errorSize(o.Error) + labelsSize(o.Labels)
-		for _, name := range o.Names {
-			n += 4 + len(name)
-		}
+		n += namesSize(o.Names)
 	}
 	for _, t := range c.Tasks {
 		n += importedTask(t)
