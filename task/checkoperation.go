@@ -185,7 +185,7 @@ func (c *checker) imported(o *operationRow) bool {
 // bound verifies what waits in a session.
 func (c *checker) bound(s *sessionRow) {
 	c.expect(!s.ending, "session %d is ending", s.session.ID)
-	c.expect(int64(s.cleanups.len()) <= c.m.limits.cleanups(), "O3: session %d: %d cleanups", s.session.ID, s.cleanups.len())
+	c.expect(int64(s.cleanups.len()) <= c.m.limits.Cleanups, "O3: session %d: %d cleanups", s.session.ID, s.cleanups.len())
 	for _, h := range [...]*heap[*row]{&s.cleanups, &s.due} {
 		c.expect(h.len() == c.queued[h], "session %d: %d cleanups, recounted %d", s.session.ID, h.len(), c.queued[h])
 		checkHeap(c, "cleanups", h)

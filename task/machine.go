@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/taskrt/taskrt/task/records"
@@ -119,11 +118,6 @@ func (l *Limit) fields() []*int64 {
 	}
 }
 
-// steps returns Steps, also of a state that began when there was no such limit; cleanups does so of Cleanups.
-func (l *Limit) steps() int64 { return cmp.Or(l.Steps, 2_000) }
-
-func (l *Limit) cleanups() int64 { return cmp.Or(l.Cleanups, 1_000) }
-
 // NewMachine returns the state before the first log entry.
 func NewMachine(options ...Option) *Machine {
 	m := &Machine{
@@ -162,7 +156,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		panic(fmt.Sprintf("task: entry %d of term %d after entry %d of term %d", h.Index, h.Term, m.index, m.term))
 	}
 	m.before = m.digestSum()
-	m.tickChange, m.steps = false, m.limits.steps()
+	m.tickChange, m.steps = false, m.limits.Steps
 	m.index = h.Index
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
 	if h.Term != m.term {

@@ -28,7 +28,7 @@ func (m *Machine) makeCleanup(o *operationRow, of *Task, ended *Ended) {
 	x := o.operation
 	s := m.sessions[ended.Session]
 	k := Key{x.Namespace, x.taskID("cleanup:" + strconv.FormatUint(ended.Token, 10))}
-	if s == nil || s.ending || int64(s.cleanups.len()) >= m.limits.cleanups() || !ValidID(k.ID) || m.store.get(k) != nil {
+	if s == nil || s.ending || int64(s.cleanups.len()) >= m.limits.Cleanups || !ValidID(k.ID) || m.store.get(k) != nil {
 		m.cleanupDropped(o)
 		return
 	}
