@@ -1,9 +1,9 @@
 package blob
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -45,7 +45,8 @@ func (b *bed) store(addr string) *Store {
 		b.t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(node.Listen(mux.Blob)) }()
+	ln := node.Listen(mux.Blob)
+	go func() { served <- s.Serve(ln) }()
 	b.t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			b.t.Errorf("close %s: %v", addr, err)
@@ -64,6 +65,16 @@ func put(t *testing.T, s *Store, data string) string {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// putAll puts data on s and peers, until need of them have it.
+func putAll(ctx context.Context, s *Store, data string, peers []string, need int) (string, error) {
+	b, err := s.StageBytes([]byte(data))
+	if err != nil {
+		return "", err
+	}
+	defer b.Close()
+	return b.Digest, s.Spread(ctx, b, Spread{Index: 1, Peers: peers, Need: need, Self: true})
 }
 
 func TestGetFetchesVerifiesAndKeeps(t *testing.T) {
@@ -153,8 +164,8 @@ func TestPutRepairsACorruptFile(t *testing.T) {
 	})
 }
 
-// liar answers every get with the same bytes.
-func (b *bed) liar(addr string, data []byte) {
+// peer answers on every connection with what talk writes after one request to get a file was read.
+func (b *bed) peer(addr string, talk func(c net.Conn, offset uint64)) {
 	ln := b.net.Node(addr).Listen(mux.Blob)
 	var wg sync.WaitGroup
 	b.t.Cleanup(func() { ln.Close(); wg.Wait() })
@@ -166,16 +177,20 @@ func (b *bed) liar(addr string, data []byte) {
 			}
 			wg.Go(func() {
 				defer c.Close()
-				var head [33]byte
-				if _, err := io.ReadFull(c, head[:]); err != nil {
-					return
+				var head [41]byte
+				if _, err := io.ReadFull(c, head[:]); err == nil && head[0] == opGetFrom {
+					talk(c, binary.BigEndian.Uint64(head[33:]))
 				}
-				w := bufio.NewWriter(c)
-				_ = w.WriteByte(statusOK)
-				_ = writeBody(w, data)
-				_ = w.Flush()
 			})
 		}
+	})
+}
+
+// liar answers every get with the same bytes.
+func (b *bed) liar(addr string, data []byte) {
+	b.peer(addr, func(c net.Conn, offset uint64) {
+		_, _ = c.Write(append([]byte{statusOK}, number(uint64(len(data)))...))
+		_, _ = c.Write(data[min(offset, uint64(len(data))):])
 	})
 }
 
@@ -216,18 +231,18 @@ func TestHangingPeerIsPassedOver(t *testing.T) {
 func TestPutAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		s1, s2, s3 := b.store("a"), b.store("b"), b.store("c")
-		d, err := s1.PutAll(t.Context(), []byte("one"), []string{"b", "c"}, 3)
+		d, err := putAll(t.Context(), s1, "one", []string{"b", "c"}, 3)
 		if err != nil || !s1.Has(d) || !s2.Has(d) || !s3.Has(d) {
 			t.Fatalf("%v; a %v b %v c %v", err, s1.Has(d), s2.Has(d), s3.Has(d))
 		}
 		b.net.Isolate("c")
-		if _, err = s1.PutAll(t.Context(), []byte("two"), []string{"b", "c"}, 2); err != nil {
+		if _, err = putAll(t.Context(), s1, "two", []string{"b", "c"}, 2); err != nil {
 			t.Fatalf("a majority is enough: %v", err)
 		}
-		if _, err = s1.PutAll(t.Context(), []byte("three"), []string{"b", "c"}, 3); !errors.Is(err, ErrTooFew) {
+		if _, err = putAll(t.Context(), s1, "three", []string{"b", "c"}, 3); !errors.Is(err, ErrTooFew) {
 			t.Fatalf("got %v", err)
 		}
-		if _, err = s1.PutAll(t.Context(), []byte("four"), nil, 1); err != nil {
+		if _, err = putAll(t.Context(), s1, "four", nil, 1); err != nil {
 			t.Fatalf("alone: %v", err)
 		}
 	})
@@ -240,7 +255,7 @@ func TestPutAllEndsWithItsContext(t *testing.T) {
 		b.net.Cut("a", "b")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := s.PutAll(ctx, []byte("x"), []string{"b"}, 2); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := putAll(ctx, s, "x", []string{"b"}, 2); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got %v", err)
 		}
 	})
@@ -257,7 +272,7 @@ func TestTooLarge(t *testing.T) {
 		if _, err := s1.Get(t.Context(), d, []string{"b"}); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("get: %v", err)
 		}
-		if _, err := s2.PutAll(t.Context(), []byte("1234567"), []string{"a"}, 2); !errors.Is(err, ErrTooFew) {
+		if _, err := putAll(t.Context(), s2, "1234567", []string{"a"}, 2); !errors.Is(err, ErrTooFew) {
 			t.Errorf("put at a peer that takes less: %v", err)
 		}
 	})
@@ -277,9 +292,10 @@ func TestDiskErrorIsReported(t *testing.T) {
 			t.Error("put: no error")
 		}
 		s3 := b.store("c")
-		if _, err := s3.PutAll(t.Context(), []byte("x"), []string{"b"}, 2); !errors.Is(err, ErrTooFew) {
+		if _, err := putAll(t.Context(), s3, "x", []string{"b"}, 2); !errors.Is(err, ErrTooFew) {
 			t.Errorf("the peer's disk: %v", err)
 		}
+		put(t, s3, "x")
 		if data, err := s1.Get(t.Context(), d, []string{"c"}); err != nil || string(data) != "x" {
 			t.Errorf("a fetched file is of use although it cannot be kept: %q, %v", data, err)
 		}

@@ -3,79 +3,90 @@ package blob
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
 )
 
 const tmpName = "tmp"
-
-// validDigest guards paths: nothing but 64 lower-case hex digits ever becomes a file name.
-func validDigest(d string) bool {
-	if len(d) != 64 {
-		return false
-	}
-	for _, c := range []byte(d) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
 
 func (s *Store) path(digest string) string {
 	return filepath.Join(s.cfg.Dir, digest[:2], digest)
 }
 
-// read returns a file whose bytes match its name. One that does not match is removed: the next Get fetches it again.
-func (s *Store) read(digest string) ([]byte, error) {
-	f, err := os.Open(s.path(digest))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotFound
+// diskError words an error of this node's disk.
+func diskError(what string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %s: %w", ErrNoSpace, what, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("blob: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, s.cfg.MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("blob: %w", err)
-	}
-	if Digest(data) != digest {
-		s.cfg.Logger.Error("removed a corrupt blob", "digest", digest, "bytes", len(data))
-		if err := os.Remove(s.path(digest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("blob: remove corrupt file: %w", err)
-		}
-		return nil, ErrCorrupt
-	}
-	return data, nil
+	return fmt.Errorf("blob: %s: %w", what, err)
 }
 
-// write makes data durable under its name: when it returns nil, a power failure does not lose it.
-func (s *Store) write(digest string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Join(s.cfg.Dir, tmpName), digest[:8]+"-*")
-	if err != nil {
-		return fmt.Errorf("blob: %w", err)
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = s.publish(f.Name(), digest)
+// createTemp makes a temporary file, and the folder if somebody has deleted it.
+func (s *Store) createTemp() (TempFile, error) {
+	dir := filepath.Join(s.cfg.Dir, tmpName)
+	f, err := s.cfg.Create(dir, "*")
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = s.EnsureDir(); err == nil {
+			f, err = s.cfg.Create(dir, "*")
+		}
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("blob: write %s: %w", digest, err)
+		return nil, diskError("create", err)
 	}
+	return f, nil
+}
+
+// EnsureDir makes the folder again if somebody has deleted it: Remade counts that.
+func (s *Store) EnsureDir() error {
+	tmp := filepath.Join(s.cfg.Dir, tmpName)
+	if _, err := os.Stat(tmp); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s.cfg.Logger.Error("the folder of blobs was deleted; making it again", "dir", s.cfg.Dir)
+	err := os.MkdirAll(tmp, 0o700)
+	if err == nil {
+		err = syncDir(filepath.Dir(s.cfg.Dir))
+	}
+	if err != nil {
+		err = diskError("make the folder again", err)
+		s.disk.note(err)
+		return err
+	}
+	s.remade.Add(1)
 	return nil
 }
 
-// publish renames a synced file to its name and makes the name durable.
+// Remade counts how often the folder, and so all files, was found deleted since Open.
+func (s *Store) Remade() int64 { return s.remade.Load() }
+
+// disk remembers whether the last write was refused.
+type disk struct {
+	mu  sync.Mutex
+	err error
+	at  time.Time
+}
+
+func (d *disk) note(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err, d.at = err, time.Now()
+}
+
+// DiskError is why the disk did not take the last file, unless that is longer ago than within.
+func (s *Store) DiskError(within time.Duration) error {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	if time.Since(s.disk.at) > within {
+		return nil
+	}
+	return s.disk.err
+}
+
+// publish gives a synced file its name and makes the name durable. The caller has the digest's lock.
 func (s *Store) publish(tmp, digest string) error {
 	dir := filepath.Dir(s.path(digest))
 	if err := os.Mkdir(dir, 0o700); err == nil {
@@ -89,6 +100,39 @@ func (s *Store) publish(tmp, digest string) error {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// remove takes a file's name away. The caller has the digest's lock. Nobody waits for that to be durable: a file that comes
+// back after a power failure is verified like any other, or found to be of no use by maintenance.
+func (s *Store) remove(digest string) error {
+	err := os.Remove(s.path(digest))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskError("remove "+digest, err)
+	}
+	s.cache.removed(digest)
+	return nil
+}
+
+// removeCorrupt removes the file that f is, unless another has taken its name by now.
+func (s *Store) removeCorrupt(digest string, f *os.File) error {
+	defer s.locks.lock(digest)()
+	mine, err := f.Stat()
+	if err != nil {
+		return diskError("look at "+digest, err)
+	}
+	named, err := os.Stat(s.path(digest))
+	if err != nil || !os.SameFile(mine, named) {
+		return ErrCorrupt
+	}
+	s.corrupt.Add(1)
+	s.cfg.Logger.Error("removed a corrupt blob", "digest", digest, "bytes", mine.Size())
+	if err := s.remove(digest); err != nil {
+		return err
+	}
+	if s.cfg.OnCorrupt != nil {
+		s.cfg.OnCorrupt(digest)
+	}
+	return ErrCorrupt
 }
 
 func syncDir(dir string) error {

@@ -1,16 +1,18 @@
 package blob
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/taskrt/taskrt/internal/mux"
@@ -23,6 +25,7 @@ var (
 	ErrTooLarge = errors.New("blob: file too large")
 	ErrCorrupt  = errors.New("blob: bytes do not match the digest")
 	ErrTooFew   = errors.New("blob: not stored by enough nodes")
+	ErrNoSpace  = errors.New("blob: no space left on the disk")
 	ErrClosed   = errors.New("blob: store closed")
 )
 
@@ -40,18 +43,48 @@ type Config struct {
 	Dir string
 	// Net dials peers; nil: the store is local only.
 	Net Dialer
-	// MaxBytes bounds one file, because files are held in memory while they travel. 0: DefaultMaxBytes.
+	// MaxBytes bounds one file. 0: DefaultMaxBytes.
 	MaxBytes int64
-	// Timeout bounds one exchange with one peer, so that a peer which hangs is passed over. 0: 30 s.
+	// KeepBytes makes the store a cache: beyond it, the files that were used least recently go. 0: all files stay.
+	KeepBytes int64
+	// Timeout is how long a peer may stand still within one exchange before it is passed over. 0: 30 s.
 	Timeout time.Duration
-	Logger  *slog.Logger // nil: discard
+	// Applied returns when this node's state reflects the log up to index: before that, no file that was noted there may be
+	// written, or be said to be there (see DESIGN.md). nil: files are not in a log.
+	Applied func(ctx context.Context, index uint64) error
+	// PutFor stores a file on a majority for a worker that asks for it. It must not keep b. nil: refused.
+	PutFor func(ctx context.Context, b *Staged) error
+	// OnCorrupt is told of every file that was removed because its bytes were wrong. It must not block.
+	OnCorrupt func(digest string)
+	// Create makes a temporary file; nil: os.CreateTemp. Tests give disks that are full.
+	Create func(dir, pattern string) (TempFile, error)
+	Logger *slog.Logger // nil: discard
+}
+
+// TempFile is a file that has no name yet. *os.File is one.
+type TempFile interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+	Sync() error
+	Name() string
 }
 
 // Store is one node's files. All methods are safe for concurrent use.
 type Store struct {
-	cfg    Config
-	flight singleflight.Group
-	busy   chan struct{} // one element per request of a peer that is worked on
+	cfg     Config
+	seed    maphash.Seed
+	flight  singleflight.Group
+	busy    chan struct{} // one element per request of a peer that is worked on
+	storing chan struct{} // one per file that is put for a worker; apart, because these wait for other nodes' busy
+	memory  chan struct{} // one per file that is held in memory because the disk does not take it
+	locks   locks
+	sheets  *sheets
+	parts   parts
+	cache   *cache // nil: all files stay
+	disk    disk
+	corrupt atomic.Int64
+	remade  atomic.Int64
 
 	ctx    context.Context // ends with Close; fetches run under it, not under one caller's context
 	cancel context.CancelFunc
@@ -73,6 +106,9 @@ func Open(cfg Config) (*Store, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Create == nil {
+		cfg.Create = func(dir, pattern string) (TempFile, error) { return os.CreateTemp(dir, pattern) }
+	}
 	tmp := filepath.Join(cfg.Dir, tmpName)
 	if err := os.RemoveAll(tmp); err != nil {
 		return nil, fmt.Errorf("blob: clean up: %w", err)
@@ -81,7 +117,18 @@ func Open(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("blob: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Store{cfg: cfg, ctx: ctx, cancel: cancel, busy: make(chan struct{}, maxBusy), lns: map[net.Listener]struct{}{}}, nil
+	s := &Store{
+		cfg: cfg, seed: maphash.MakeSeed(), ctx: ctx, cancel: cancel, lns: map[net.Listener]struct{}{},
+		busy: make(chan struct{}, maxBusy), storing: make(chan struct{}, maxStoring), memory: make(chan struct{}, maxInMemory),
+		sheets: newSheets(),
+	}
+	if cfg.KeepBytes > 0 {
+		if err := s.openCache(); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // Close stops serving and fetching, and waits for both. A second Close does nothing more.
@@ -94,6 +141,7 @@ func (s *Store) Close() error {
 	}
 	s.mu.Unlock()
 	s.wg.Wait()
+	s.parts.clear()
 	return nil
 }
 
@@ -108,89 +156,80 @@ func (s *Store) enter() bool {
 	return true
 }
 
-// Digest names data.
-func Digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 // Put stores data on this node, durably, and returns its digest. Storing what is there already costs one read.
 func (s *Store) Put(ctx context.Context, data []byte) (string, error) {
-	if int64(len(data)) > s.cfg.MaxBytes {
-		return "", fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(data), s.cfg.MaxBytes)
-	}
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	digest := Digest(data)
-	if _, err := s.read(digest); err == nil {
-		return digest, nil
-	}
-	return digest, s.write(digest, data)
-}
-
-// PutAll stores data on this node and on peers until need nodes have it durably, this one included, and goes on in the
-// background with the peers that are left. It fails when fewer than need can.
-func (s *Store) PutAll(ctx context.Context, data []byte, peers []string, need int) (string, error) {
-	digest, err := s.Put(ctx, data)
+	b, err := s.StageBytes(data)
 	if err != nil {
 		return "", err
 	}
-	if !s.enter() {
-		return "", ErrClosed
+	defer b.Close()
+	if err := ctx.Err(); err != nil {
+		return "", err
 	}
-	results := make(chan error, len(peers))
-	var sends sync.WaitGroup
-	for _, peer := range peers {
-		sends.Go(func() {
-			pctx, cancel := context.WithTimeout(s.ctx, s.cfg.Timeout)
-			defer cancel()
-			err := s.send(pctx, peer, digest, data)
-			if err != nil {
-				err = fmt.Errorf("%s: %w", peer, err)
-			}
-			results <- err
-		})
-	}
-	go func() {
-		defer s.wg.Done()
-		sends.Wait()
-	}()
-	have, errs := 1, []error(nil)
-	for range peers {
-		if have >= need {
-			break
-		}
-		select {
-		case err := <-results:
-			if err != nil {
-				errs = append(errs, err)
-			} else {
-				have++
-			}
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-	if have < need {
-		return "", fmt.Errorf("%w: %d of %d: %w", ErrTooFew, have, need, errors.Join(errs...))
-	}
-	return digest, nil
+	return b.Digest, b.keep()
 }
 
-// Get returns a file: from this node, else from the first peer, in random order, whose bytes match the digest; it is
-// then kept. Concurrent calls for one digest share one fetch.
+// Get returns a file's bytes as Open would.
 func (s *Store) Get(ctx context.Context, digest string, peers []string) ([]byte, error) {
-	if !validDigest(digest) {
+	f, err := s.Open(ctx, digest, peers)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, f.Size())
+	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return data, nil
+}
+
+// Open opens a file: this node's, else one fetched from the peers, which is then kept. Concurrent calls for one digest share
+// one fetch, and a fetch that breaks off is gone on with later.
+func (s *Store) Open(ctx context.Context, digest string, peers []string) (*File, error) {
+	f, err := s.open(ctx, digest, peers)
+	if err != nil {
+		return nil, err
+	}
+	f.again = func() (*File, error) { return s.open(s.ctx, digest, peers) }
+	return f, nil
+}
+
+func (s *Store) open(ctx context.Context, digest string, peers []string) (*File, error) {
+	if !ValidDigest(digest) {
 		return nil, fmt.Errorf("%w: %q is not a digest", ErrNotFound, digest)
 	}
-	data, err := s.read(digest)
+	f, err := s.openHere(digest)
 	if err == nil {
-		return data, nil
+		return f, nil
 	}
 	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
 		s.cfg.Logger.Warn("cannot read blob, asking peers", "digest", digest, "err", err)
 	}
+	data, err := s.fetchShared(ctx, digest, peers)
+	if err != nil {
+		return nil, err
+	}
+	if data != nil {
+		return &File{s: s, digest: digest, r: readerAt(data), size: int64(len(data))}, nil
+	}
+	return s.openHere(digest)
+}
+
+// Heal makes sure that this node has a file: nil says that it lies on the disk, durably.
+func (s *Store) Heal(ctx context.Context, digest string, peers []string) error {
+	f, err := s.Open(ctx, digest, peers)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.sheet == nil {
+		return cmp.Or(s.DiskError(s.cfg.Timeout), fmt.Errorf("blob: %s could not be kept", digest))
+	}
+	return nil
+}
+
+// fetchShared fetches; data is nil if the file is on the disk now.
+func (s *Store) fetchShared(ctx context.Context, digest string, peers []string) (data []byte, err error) {
 	if !s.enter() {
 		return nil, ErrClosed
 	}
@@ -202,10 +241,8 @@ func (s *Store) Get(ctx context.Context, digest string, peers []string) ([]byte,
 	}()
 	select {
 	case r := <-done:
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		return r.Val.([]byte), nil
+		data, _ := r.Val.([]byte)
+		return data, r.Err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -213,9 +250,35 @@ func (s *Store) Get(ctx context.Context, digest string, peers []string) ([]byte,
 
 // Has reports whether this node has a file of that name. It does not read it.
 func (s *Store) Has(digest string) bool {
-	if !validDigest(digest) {
+	if !ValidDigest(digest) {
 		return false
 	}
 	fi, err := os.Stat(s.path(digest))
 	return err == nil && fi.Mode().IsRegular()
 }
+
+// Verify reads a file of this node to its end. One whose bytes are wrong is removed: ErrCorrupt.
+func (s *Store) Verify(digest string) error {
+	if !ValidDigest(digest) {
+		return fmt.Errorf("%w: %q is not a digest", ErrNotFound, digest)
+	}
+	f, err := s.openHere(digest)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.whole {
+		return nil // it has just been read
+	}
+	_, err = io.Copy(io.Discard, io.NewSectionReader(f, 0, f.size))
+	return err
+}
+
+// VerifyNow is Verify for whoever will say that the file is there: what is unlinking it has ended before.
+func (s *Store) VerifyNow(digest string) error {
+	s.locks.lock(digest)()
+	return s.Verify(digest)
+}
+
+// Corrupt counts the files that were removed because their bytes were wrong, since Open.
+func (s *Store) Corrupt() int64 { return s.corrupt.Load() }

@@ -1,0 +1,205 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// maxBreaks is how often one fetch goes on after it broke off.
+const maxBreaks = 64
+
+// maxParts is how many fetches that broke off are remembered, with what they have got.
+const maxParts = 8
+
+// part is what a fetch has got so far.
+type part struct {
+	*spool
+	total int64 // of the whole file; -1: not known
+}
+
+// parts keeps what was got by fetches that broke off.
+type parts struct {
+	mu     sync.Mutex
+	by     map[string]*part
+	closed bool
+}
+
+// take returns the part of a digest, nil if there is none.
+func (p *parts) take(digest string) *part {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	got := p.by[digest]
+	delete(p.by, digest)
+	return got
+}
+
+// put keeps a part for the next fetch. Beyond maxParts another one goes.
+func (p *parts) put(digest string, got *part) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if got.hash.size == 0 || got.diskErr != nil || p.closed {
+		got.close()
+		return
+	}
+	if p.by == nil {
+		p.by = map[string]*part{}
+	}
+	for other, old := range p.by {
+		if len(p.by) < maxParts {
+			break
+		}
+		old.close()
+		delete(p.by, other)
+	}
+	p.by[digest] = got
+}
+
+// clear removes all parts for good.
+func (p *parts) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, got := range p.by {
+		got.close()
+	}
+	clear(p.by)
+}
+
+func (s *Store) newPart() (*part, error) {
+	p, err := s.newSpool()
+	return &part{spool: p, total: -1}, err
+}
+
+// fetching is one fetch.
+type fetching struct {
+	s      *Store
+	digest string
+	peers  []string
+	part   *part
+	errs   map[string]error // the last of each peer
+}
+
+// fetch asks the peers, one after the other in random order so that a new module does not fall on one node alone. The file
+// is put together of what any of them sends; if that turns out not to match the digest, somebody lies, and each is asked for
+// the whole. data is the file if it could not be kept.
+func (s *Store) fetch(digest string, peers []string) (data []byte, err error) {
+	f := &fetching{s: s, digest: digest, peers: shuffled(peers), errs: map[string]error{}}
+	if f.part = s.parts.take(digest); f.part == nil {
+		if f.part, err = s.newPart(); err != nil {
+			return nil, err
+		}
+	}
+	ok, err := f.together()
+	for i := 0; !ok && err == nil && i < len(f.peers); i++ {
+		ok, err = f.alone(f.peers[i])
+	}
+	if !ok {
+		s.parts.put(digest, f.part)
+		return nil, errors.Join(err, f.failure())
+	}
+	defer f.part.close()
+	if err := f.part.keep(digest); err != nil {
+		// The bytes are right and the caller can go on; the disk is reported, and asked again next time.
+		s.cfg.Logger.Error("cannot keep a fetched blob", "digest", digest, "err", err)
+		data = make([]byte, f.part.hash.size)
+		if _, err := f.part.ReadAt(data, 0); err != nil {
+			return nil, diskError("read back "+digest, err)
+		}
+		return data, nil
+	}
+	return nil, nil
+}
+
+// together goes on with the part until it is whole, with whichever peer sends something. If nobody has more, no peers are
+// left; if what came is not right, all are, and nothing of it is kept.
+func (f *fetching) together() (ok bool, err error) {
+	for breaks := 0; breaks < maxBreaks; {
+		before := breaks
+		for _, peer := range f.peers {
+			had := f.part.hash.size
+			whole, err := f.get(peer)
+			if err != nil {
+				return false, err
+			}
+			if whole {
+				if f.part.hash.digest() == f.digest {
+					return true, nil
+				}
+				return false, f.restart()
+			}
+			if errors.Is(f.errs[peer], errOtherSize) {
+				return false, f.restart()
+			}
+			if f.part.hash.size > had {
+				breaks++
+			}
+		}
+		if breaks == before || f.s.ctx.Err() != nil {
+			break
+		}
+	}
+	f.peers = nil // nobody lied, but nobody has more
+	return false, nil
+}
+
+// alone gets the whole file from one peer.
+func (f *fetching) alone(peer string) (ok bool, err error) {
+	for range maxBreaks {
+		had := f.part.hash.size
+		whole, err := f.get(peer)
+		if err != nil {
+			return false, err
+		}
+		if whole && f.part.hash.digest() == f.digest {
+			return true, nil
+		}
+		if whole {
+			f.errs[peer] = ErrCorrupt
+			break
+		}
+		if f.part.hash.size == had {
+			break
+		}
+	}
+	return false, f.restart()
+}
+
+// get asks one peer for what is missing. The error is this node's own.
+func (f *fetching) get(peer string) (whole bool, err error) {
+	f.errs[peer] = f.s.get(f.s.ctx, peer, f.digest, f.part)
+	if own, ok := errors.AsType[*ownError](f.errs[peer]); ok {
+		return false, own.error
+	}
+	if f.errs[peer] == nil {
+		f.errs[peer] = ErrCorrupt // if it is not, nobody asks
+	}
+	return f.part.hash.size == f.part.total, nil
+}
+
+// restart throws away what was got.
+func (f *fetching) restart() (err error) {
+	f.part.close()
+	f.part, err = f.s.newPart()
+	return err
+}
+
+// failure says why no peer could give the file.
+func (f *fetching) failure() error {
+	errs := []error{fmt.Errorf("%w: %s", ErrNotFound, f.digest)}
+	for _, peer := range slices.Sorted(maps.Keys(f.errs)) {
+		errs = append(errs, fmt.Errorf("%s: %w", peer, f.errs[peer]))
+	}
+	if f.s.ctx.Err() != nil {
+		errs = append(errs, context.Cause(f.s.ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// ownError is one that is not the peer's.
+type ownError struct{ error }
+
+var errOtherSize = errors.New("blob: the size is not what another peer said")

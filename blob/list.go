@@ -1,0 +1,83 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Info describes a file of this node.
+type Info struct {
+	Digest   string
+	Size     int64
+	Modified time.Time // when it was written here
+}
+
+// List calls yield with this node's files by digest, until it returns false. It holds one folder of names at a time; a file
+// that comes or goes meanwhile may be left out or not.
+func (s *Store) List(yield func(Info) bool) error {
+	for i := range 256 {
+		dir := fmt.Sprintf("%02x", i)
+		entries, err := os.ReadDir(filepath.Join(s.cfg.Dir, dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("blob: list: %w", err)
+		}
+		for _, e := range entries {
+			if !ValidDigest(e.Name()) || e.Name()[:2] != dir {
+				continue
+			}
+			fi, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("blob: list: %w", err)
+			}
+			if fi.Mode().IsRegular() && !yield(Info{e.Name(), fi.Size(), fi.ModTime()}) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// Unlink removes a file unless keep, asked once nobody can be giving the file its name, says that it is needed. It reports
+// whether a file was removed.
+func (s *Store) Unlink(digest string, keep func() bool) (removed bool, err error) {
+	if !ValidDigest(digest) {
+		return false, fmt.Errorf("%w: %q is not a digest", ErrNotFound, digest)
+	}
+	defer s.locks.lock(digest)()
+	if !s.Has(digest) || keep() {
+		return false, nil
+	}
+	return true, s.remove(digest)
+}
+
+// Scrub reads every file once, perSecond bytes a second on average, and removes those whose bytes are wrong. found is told
+// of these, and of those that cannot be read.
+func (s *Store) Scrub(ctx context.Context, perSecond int64, found func(digest string, err error)) error {
+	var failed error
+	err := s.List(func(i Info) bool {
+		if err := s.Verify(i.Digest); err != nil && !errors.Is(err, ErrNotFound) {
+			found(i.Digest, err)
+		}
+		pause := time.NewTimer(time.Duration(i.Size) * time.Second / time.Duration(perSecond))
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+			return true
+		case <-ctx.Done():
+			failed = ctx.Err()
+			return false
+		}
+	})
+	return errors.Join(err, failed)
+}
