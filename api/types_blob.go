@@ -29,3 +29,11 @@ type BlobContent struct {
 	From int64
 	Body io.ReadCloser
 }
+
+// NodeBlobs says how the files of a node are.
+type NodeBlobs struct {
+	Missing int64  `json:"missing"`           // stored in the cluster, not on this node's disk
+	Failing int64  `json:"failing,omitempty"` // of those: asked for in vain so far
+	Corrupt int64  `json:"corrupt,omitempty"` // found with wrong bytes, and removed, since the node started
+	Error   string `json:"error,omitempty"`   // why its disk refused the last file
+}

@@ -65,34 +65,12 @@ func (n *Node) otherAddrs() []string {
 	return addrs
 }
 
-// blobVoters returns the addresses of the other voters, and how many nodes must have a file, this one included, so that a
-// majority of the voters has it.
-func (n *Node) blobVoters() (addrs []string, need int) {
-	voters, self := 0, false
-	for _, m := range n.store.Status().Members {
-		if !m.Voter {
-			continue
-		}
-		voters++
-		if m.ID == n.cfg.ID {
-			self = true
-		} else if m.Addr != "" {
-			addrs = append(addrs, m.Addr)
-		}
-	}
-	need = voters/2 + 1
-	if !self {
-		need++ // this node's copy is none of a voter
-	}
-	return addrs, need
-}
-
 // self describes this node.
 func (n *Node) self(st raftstore.Status) api.Node {
 	return api.Node{
 		ID: n.cfg.ID, HTTP: n.cfg.HTTPAdvertise, Raft: n.cfg.Addr, Role: string(st.Role), Reachable: true,
 		Term: st.Term, AppliedIndex: st.Applied, Digest: fmt.Sprintf("%d:%016x", st.Digest.Index, st.Digest.Sum),
-		Version: n.cfg.Version,
+		Version: n.cfg.Version, Blobs: n.keeper.status(),
 	}
 }
 
@@ -108,6 +86,18 @@ func (n *Node) answerPeer(q peerRequest) peerReply {
 			return peerReply{Error: err.Error()}
 		}
 		return peerReply{Logs: as}
+	case opFiles:
+		fs, err := n.filesHere(q.Area, q.After, q.Limit)
+		if err != nil {
+			return peerReply{Error: err.Error()}
+		}
+		return peerReply{Files: fs}
+	case opDropLogs:
+		dropped, err := n.dropLogsHere(q.Token, q.Before, q.Names)
+		if err != nil {
+			return peerReply{Error: err.Error()}
+		}
+		return peerReply{Dropped: dropped}
 	}
 	return peerReply{Error: "unknown question " + q.Op}
 }
@@ -166,5 +156,5 @@ func (n *Node) Ready(ctx context.Context) error {
 	case !st.Ready:
 		return api.NewError(api.CodeNotReady, "%s at index %d of %d, the disk has been busy for %v", st.Role, st.Applied, st.Commit, st.Disk.Pending)
 	}
-	return nil
+	return n.keeper.ready()
 }

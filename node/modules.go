@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 )
@@ -15,6 +14,9 @@ import (
 // Push implements api.Service: check everything, store the file on a majority, activate in one log entry (SPEC B2).
 // When anything is wrong nothing changes; a file that nothing refers to is left to maintenance.
 func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
+	if err := api.CheckUserNamespace(r.Namespace); err != nil {
+		return nil, err
+	}
 	if err := n.readNamespace(ctx, &r.Namespace, func(*task.Machine) {}); err != nil {
 		return nil, err
 	}
@@ -40,11 +42,7 @@ func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 		s := in.Manifest.Settings(i)
 		cmd.Behaviors = append(cmd.Behaviors, task.Activated{Name: s.Name, Policy: policyOf(s)})
 	}
-	if err := n.keepModule(ctx, wasm); err != nil {
-		return nil, err
-	}
-	// Pushing again what is no longer active makes it active again: a push that was sent twice must not undo a later one.
-	if _, err := n.proposeOne(ctx, cmd); err != nil {
+	if err := n.activate(ctx, wasm, cmd); err != nil {
 		return nil, err
 	}
 	reply := &api.Module{Digest: in.Digest, Version: in.Version, Size: in.Size, Behaviors: []api.ModuleBehavior{}}
@@ -84,20 +82,25 @@ func uploadError(err error) error {
 	return e
 }
 
-// keepModule stores a file on a majority of the voters: a reference to it is committed only then (ARCHITECTURE
-// section 2).
-func (n *Node) keepModule(ctx context.Context, wasm []byte) error {
-	addrs, need := n.blobVoters()
-	_, err := n.blobs.PutAll(ctx, wasm, addrs, need)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, blob.ErrTooFew):
-		return api.NewError(api.CodeNotReady, "the module could not be stored on a majority of the nodes: %v", err)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return api.NewError(api.CodeNotReady, "storing the module took too long")
+// activate stores the module's file on a majority and makes its behaviors active: a reference to a file is committed only
+// when it is there (ARCHITECTURE section 2). If maintenance drops the file in between, it is put again.
+func (n *Node) activate(ctx context.Context, wasm []byte, cmd task.Activate) error {
+	b, err := n.blobs.StageBytes(wasm)
+	if err != nil {
+		return blobError(err)
 	}
-	return api.NewError(api.CodeInternal, "store the module: %v", err)
+	defer b.Close()
+	cmd.Noted = true
+	for range putRounds {
+		if err = n.putBlob(ctx, b); err != nil {
+			return err
+		}
+		// Pushing again what is no longer active makes it active again: a push that was sent twice must not undo a later one.
+		if _, err = n.proposeOne(ctx, cmd); api.CodeOf(err) != string(task.BlobGone) {
+			return err
+		}
+	}
+	return err
 }
 
 // Modules implements api.Service.

@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -143,7 +144,8 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 	var sent []byte
 	if req.Body != nil {
 		var err error
-		if sent, err = io.ReadAll(req.Body); err != nil {
+		sent, err = io.ReadAll(req.Body)
+		if err := errors.Join(err, req.Body.Close()); err != nil {
 			return nil, err
 		}
 		req.Body = io.NopCloser(bytes.NewReader(sent))

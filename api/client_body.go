@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sync"
+)
+
+// sendBody sends a body of any length to one node after the other, once if it cannot seek: what was read of it is gone.
+func (c *Client) sendBody(ctx context.Context, r io.Reader, send func(base *url.URL, body *sentBody) error) error {
+	seeker, start := io.Seeker(nil), int64(0)
+	if s, ok := r.(io.Seeker); ok {
+		if at, err := s.Seek(0, io.SeekCurrent); err == nil {
+			seeker, start = s, at
+		}
+	}
+	return c.stream(ctx, func(base *url.URL) (sent bool, err error) {
+		body := &sentBody{r: r, closed: make(chan struct{})}
+		if seeker == nil {
+			err := send(base, body)
+			return body.begun(), err
+		}
+		if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+			return true, fmt.Errorf("rewind: %w", err)
+		}
+		err = send(base, body)
+		select { // the transport may read on after it has answered
+		case <-body.closed:
+		case <-ctx.Done():
+		}
+		return false, err
+	})
+}
+
+// sentBody is a body on its way. send of sendBody must see that it is closed, as a transport does.
+type sentBody struct {
+	r      io.Reader
+	once   sync.Once
+	closed chan struct{}
+	moves  func() // if not nil, called whenever something was read
+
+	mu  sync.Mutex
+	n   int64
+	err error
+}
+
+// Read implements io.Reader.
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.moves != nil {
+		b.moves()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// Close implements io.Closer; what it did not open stays open.
+func (b *sentBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+// begun reports whether something of it has gone out.
+func (b *sentBody) begun() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.n > 0
+}
+
+// failed is why it could not be read.
+func (b *sentBody) failed() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}

@@ -1,0 +1,43 @@
+package api
+
+import "net/http"
+
+// bytesMedia is the media type of a file whose kind nobody told.
+const bytesMedia = "application/octet-stream"
+
+// blobRoutes are those of files (SPEC H3). Blobs belong to no namespace: equal bytes are one blob.
+func blobRoutes() []route {
+	const get, put = http.MethodGet, http.MethodPut
+	const one = "/v1/blobs/{digest}"
+	file := []media{{name: bytesMedia, doc: "The bytes."}}
+	return []route{
+		{
+			method: put, path: "/v1/blobs", id: "putBlob", serve: (*handler).putBlob,
+			summary: "Store a file; the answer comes when a majority of the nodes has it on disk. Storing it again does no harm. An Idempotency-Key means nothing here.",
+			query:   []param{{name: "digest", doc: "What the file must have: sha256: and 64 hex digits. Default: whatever it is."}},
+			body:    []media{{name: bytesMedia, doc: "The file."}, {name: "*/*", doc: "The file: its type is not kept."}},
+			answers: []success{ok(blobAnswer{})}, errors: []string{CodeDigestMismatch, CodeStorageFull},
+		},
+		{
+			method: get, path: one, id: "getBlob", serve: (*handler).getBlob,
+			summary: "The bytes of a file. HEAD tells its size.",
+			header: []param{
+				{name: "Range", doc: "RFC 9110: which part is wanted."},
+				{name: "If-Range", doc: "An ETag: the part only of that file."},
+				{name: "If-None-Match", doc: "ETags: 304 for a file that the client has."},
+				{name: "If-Match", doc: "ETags: 412 for another file."},
+			},
+			answers: []success{
+				{http.StatusOK, "The whole file. The ETag is its digest.", file},
+				{http.StatusPartialContent, "The part that Range asks for.", append(file, media{name: "multipart/byteranges", doc: "Several parts."})},
+				{http.StatusNotModified, "The client has it.", nil},
+			},
+			errors: []string{CodeBlobNotFound, CodeNoRange, CodePrecondition, CodeStorageFull},
+		},
+		{
+			method: get, path: one + "/info", id: "getBlobInfo", serve: (*handler).getBlobInfo,
+			summary: "A file's size, and how many records need it.",
+			answers: []success{ok(blobAnswer{})}, errors: []string{CodeBlobNotFound},
+		},
+	}
+}

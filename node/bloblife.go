@@ -1,0 +1,361 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/task"
+)
+
+// keeper looks after this node's files: it fetches those that the log says are stored and are not here, modules first, and
+// unlinks those that the log has dropped.
+type keeper struct {
+	keeperConfig
+	wake chan struct{} // something is in a queue
+
+	mu      sync.Mutex
+	wanted  map[string]*want
+	queues  [2][]string // what can be fetched now: modules, others
+	looked  bool        // the files were compared with the log
+	untried int         // of those that were found missing by that
+}
+
+type keeperConfig struct {
+	blobs     *blob.Store
+	read      func(context.Context, func(*task.Machine)) error // linearizable
+	local     func(func(*task.Machine))
+	peers     func() []string
+	subscribe func() feed
+	log       *slog.Logger
+}
+
+// want is a file that is missing here.
+type want struct {
+	module bool
+	counts bool // in untried
+	tries  int
+}
+
+const (
+	healers = 4 // fetches at the same time
+	// lookEvery is how often the folder is looked at, compareEvery how often every file: what is missing without having been
+	// asked for.
+	lookEvery    = time.Minute
+	compareEvery = 15 * time.Minute
+	comparePage  = 1000
+	// notedPause is how long a file may take to come by itself: uploads go on to the third node when two have it.
+	notedPause = 5 * time.Second
+	// firstRetry and lastRetry bound the pauses between tries to fetch a file.
+	firstRetry = 2 * time.Second
+	lastRetry  = 5 * time.Minute
+	// scrubEvery is how often every file is read, at scrubRate bytes per second.
+	scrubEvery = 24 * time.Hour
+	scrubRate  = 8 << 20
+)
+
+func newKeeper(c keeperConfig) *keeper {
+	return &keeper{keeperConfig: c, wake: make(chan struct{}, 1), wanted: map[string]*want{}}
+}
+
+// run works until ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	f := k.subscribe()
+	defer func() { f.close() }()
+	if !k.catchUp(ctx) {
+		return
+	}
+	for range healers {
+		wg.Go(func() { k.heal(ctx) })
+	}
+	wg.Go(func() { k.scrub(ctx) })
+	k.compare()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	remade, compared := k.blobs.Remade(), time.Now()
+	for {
+		select {
+		case evs, ok := <-f.C:
+			switch {
+			case ok:
+				k.handle(evs)
+			case !f.lagged():
+				return // the store has closed
+			default:
+				f.close()
+				f = k.subscribe()
+				k.compare() // drops that were missed are found by maintenance
+			}
+		case <-look.C:
+			if err := k.blobs.EnsureDir(); err != nil {
+				k.log.Error("cannot make the folder of blobs", "err", err)
+			}
+			if now := k.blobs.Remade(); now != remade || time.Since(compared) >= compareEvery {
+				remade, compared = now, time.Now()
+				k.compare()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// catchUp waits until this node has applied what was committed when it started. Before that it must unlink nothing: the
+// log replays drops of blobs whose files may have been written again since (blob/DESIGN.md).
+func (k *keeper) catchUp(ctx context.Context) bool {
+	for {
+		if err := k.read(ctx, func(*task.Machine) {}); err == nil {
+			return true
+		}
+		if !sleep(ctx, retryPause) {
+			return false
+		}
+	}
+}
+
+func (k *keeper) handle(evs []task.Event) {
+	for i := range evs {
+		switch e := &evs[i]; e.Kind {
+		case task.BlobNoted:
+			for _, d := range e.Digests {
+				time.AfterFunc(notedPause, func() { k.miss(d, false) })
+			}
+		case task.BlobsDropped:
+			k.drop(e.Digests)
+		}
+	}
+}
+
+// drop unlinks files that nothing needs any more, also by now.
+func (k *keeper) drop(digests []string) {
+	for _, d := range digests {
+		removed, err := k.blobs.Unlink(d, func() bool { return k.needed(d) })
+		if err != nil {
+			k.log.Warn("cannot remove a blob", "digest", d, "err", err) // maintenance finds it again
+		}
+		if removed {
+			k.log.Debug("removed a blob", "digest", d)
+		}
+	}
+}
+
+// needed tells whether the log knows a blob, ready or on its way.
+func (k *keeper) needed(digest string) (yes bool) {
+	k.local(func(m *task.Machine) { yes = m.Blob(digest) != nil || m.Module(digest) != nil })
+	return yes
+}
+
+// compare looks which files are missing that should be here.
+func (k *keeper) compare() {
+	var digests []string
+	k.local(func(m *task.Machine) {
+		for _, mod := range m.Modules() {
+			if blob.ValidDigest(mod.Digest) { // the native ones are no files
+				digests = append(digests, mod.Digest)
+			}
+		}
+	})
+	missing := k.missAll(digests)
+	for after, more := "", true; more; {
+		digests, after, more = k.page(after)
+		missing += k.missAll(digests)
+	}
+	k.mu.Lock()
+	k.looked = true
+	k.mu.Unlock()
+	if missing > 0 {
+		k.log.Warn("blobs are missing on this disk; fetching them", "blobs", missing)
+	}
+}
+
+// page lists blobs that are stored, behind one digest.
+func (k *keeper) page(after string) (digests []string, last string, more bool) {
+	seen := 0
+	k.local(func(m *task.Machine) {
+		for b := range m.Blobs(after) {
+			if last = b.Digest; b.Ready {
+				digests = append(digests, b.Digest)
+			}
+			if seen++; seen == comparePage {
+				more = true
+				return
+			}
+		}
+	})
+	return digests, last, more
+}
+
+func (k *keeper) missAll(digests []string) (missing int) {
+	for _, d := range digests {
+		if k.miss(d, true) {
+			missing++
+		}
+	}
+	return missing
+}
+
+// lost is told of a file whose bytes were wrong and that was removed.
+func (k *keeper) lost(digest string) { k.miss(digest, false) }
+
+// miss queues a file unless it is here, or nobody needs it; it reports whether it does.
+func (k *keeper) miss(digest string, counts bool) bool {
+	if k.blobs.Has(digest) || !k.needed(digest) {
+		return false
+	}
+	module := false
+	k.local(func(m *task.Machine) { module = m.Module(digest) != nil })
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.wanted[digest] != nil {
+		return false
+	}
+	k.wanted[digest] = &want{module: module, counts: counts}
+	if counts {
+		k.untried++
+	}
+	k.queue(digest, module)
+	return true
+}
+
+// queue lets a file be fetched. The caller has the lock.
+func (k *keeper) queue(digest string, module bool) {
+	q := &k.queues[1]
+	if module {
+		q = &k.queues[0]
+	}
+	*q = append(*q, digest)
+	k.signal()
+}
+
+func (k *keeper) signal() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next takes a file out of the queues; "" if there is none.
+func (k *keeper) next() (digest string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.queues {
+		if q := k.queues[i]; len(q) > 0 {
+			digest, k.queues[i] = q[0], q[1:]
+			break
+		}
+	}
+	if len(k.queues[0])+len(k.queues[1]) > 0 {
+		k.signal() // for another healer
+	}
+	return digest
+}
+
+// heal fetches what is queued.
+func (k *keeper) heal(ctx context.Context) {
+	for {
+		digest := k.next()
+		if digest == "" {
+			select {
+			case <-k.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		needed, err := k.needed(digest), error(nil)
+		if needed {
+			err = k.blobs.Heal(ctx, digest, k.peers())
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if k.tried(digest, err); needed && err == nil {
+			k.log.Info("a blob that was missing is here again", "digest", digest)
+		}
+	}
+}
+
+// tried notes how a fetch has ended.
+func (k *keeper) tried(digest string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := k.wanted[digest]
+	if w.tries++; w.counts {
+		w.counts = false
+		k.untried--
+	}
+	if err == nil {
+		delete(k.wanted, digest)
+		return
+	}
+	if w.tries == 1 {
+		k.log.Warn("cannot get a blob that is missing; will try again", "digest", digest, "module", w.module, "err", err)
+	}
+	pause := firstRetry << min(w.tries-1, 20)
+	time.AfterFunc(min(pause, lastRetry), func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.queue(digest, w.module)
+	})
+}
+
+// scrub reads all files now and then, for those that nobody asks for. What is wrong is removed and comes to lost; what
+// cannot be read is fetched again, in its place.
+func (k *keeper) scrub(ctx context.Context) {
+	for sleep(ctx, scrubEvery) {
+		err := k.blobs.Scrub(ctx, scrubRate, func(digest string, err error) {
+			k.log.Error("a blob was found damaged", "digest", digest, "err", err)
+			if !errors.Is(err, blob.ErrCorrupt) && k.needed(digest) {
+				if err := k.blobs.Heal(ctx, digest, k.peers()); err != nil {
+					k.log.Error("cannot replace it", "digest", digest, "err", err)
+				}
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			k.log.Error("cannot look at all blobs", "err", err)
+		}
+	}
+}
+
+// status describes this node's files.
+func (k *keeper) status() *api.NodeBlobs {
+	k.mu.Lock()
+	s := &api.NodeBlobs{Missing: int64(len(k.wanted)), Corrupt: k.blobs.Corrupt()}
+	for _, w := range k.wanted { // order-free: it counts
+		if w.tries > 0 {
+			s.Failing++
+		}
+	}
+	k.mu.Unlock()
+	if err := k.blobs.DiskError(diskErrorFor); err != nil {
+		s.Error = err.Error()
+	}
+	return s
+}
+
+// diskErrorFor is how long a write that was refused counts against the node: what is missing is tried again before.
+const diskErrorFor = time.Minute
+
+// ready says why this node's files are not what they should be. What was asked for in vain does not count: then other
+// nodes lack it too, and the cluster must not go down with it.
+func (k *keeper) ready() error {
+	k.mu.Lock()
+	looked, untried := k.looked, k.untried
+	k.mu.Unlock()
+	if err := k.blobs.DiskError(diskErrorFor); err != nil {
+		return api.NewError(api.CodeNotReady, "the disk did not take a blob: %v", err)
+	}
+	switch {
+	case !looked:
+		return api.NewError(api.CodeNotReady, "the blobs on this disk have not been looked at yet")
+	case untried > 0:
+		return api.NewError(api.CodeNotReady, "%d blobs are missing on this disk and being fetched", untried)
+	}
+	return nil
+}
