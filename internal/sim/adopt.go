@@ -16,7 +16,7 @@ type adopter struct {
 
 func newAdopter(m *naive.Model) *adopter {
 	a := &adopter{model: m, revs: map[uint64]bool{}}
-	m.Adopt, m.AdoptSpace = a.adopt, a.adoptSpace
+	m.Adopt, m.AdoptSpace, m.AdoptOperation = a.adopt, a.adoptSpace, a.adoptOperation
 	m.Fresh = func(id uint64) uint64 { return a.rev(id, 0) }
 	return a
 }
@@ -49,7 +49,7 @@ func (a *adopter) adopt(k task.Key, real *task.Task) {
 		l.Token, a.topToken, n.Lease = real.Lease.Token, real.Lease.Token, &l
 	}
 	if n.Ended != nil && n.Ended.Finish == naive.UnknownHash && real.Ended != nil && real.Ended.Finish != 0 {
-		n.Ended = &task.Ended{Token: n.Ended.Token, Finish: real.Ended.Finish}
+		n.Ended = &task.Ended{Token: n.Ended.Token, Finish: real.Ended.Finish, Session: n.Ended.Session}
 	}
 	if bounds, ok := a.model.Jitter[k]; ok {
 		delete(a.model.Jitter, k)
@@ -77,4 +77,28 @@ func (a *adopter) adoptSpace(name string, real *task.Namespace) {
 		next.Rev = a.rev(real.Rev, 0)
 		a.model.Spaces[name] = &next
 	}
+}
+
+// adoptOperation completes the model's operation from the machine's. One that is being removed is read by nobody.
+func (a *adopter) adoptOperation(k task.Key, real *task.Operation) {
+	o := a.model.Operations[k]
+	if o == nil || real == nil || real.Key() != k {
+		return
+	}
+	n := *o
+	if n.CreatedRev == 0 {
+		n.CreatedRev = a.rev(real.CreatedRev, 0)
+	}
+	if n.Rev == 0 && n.Removing {
+		n.Rev = real.Rev
+	} else if n.Rev == 0 {
+		n.Rev = a.rev(real.Rev, n.CreatedRev)
+	}
+	if n.RetryRev == naive.UnknownRev {
+		if real.RetryRev < a.topRev || real.RetryRev >= real.Rev {
+			a.refused = "the retry is of failures of another time"
+		}
+		n.RetryRev = real.RetryRev
+	}
+	a.model.Operations[k] = &n
 }

@@ -27,6 +27,7 @@ func (s *symbols) resolve(o Op) task.Proposal {
 }
 
 func (s *symbols) command(o Op) task.Command {
+	o.ID = s.real(o)
 	k := o.key()
 	switch o.Verb {
 	case "submit":
@@ -91,6 +92,23 @@ func (s *symbols) more(o Op) task.Command {
 		return task.DeleteBehavior{Namespace: ns, Name: o.Behavior, Purge: o.On}
 	case "pause":
 		return task.PauseBehavior{Namespace: ns, Name: o.Behavior, Paused: o.On}
+	case "start":
+		c := task.StartOperation{
+			Namespace: ns, ID: o.ID, Behavior: o.Behavior, Target: o.Target, Object: o.Object, Partitions: o.Partitions,
+			Arg: payload(o.Params), Labels: labels(o.Label), Priority: o.Priority, BehaviorRev: s.valid(o),
+		}
+		for i := range o.Partitions {
+			if o.Named {
+				c.Names = append(c.Names, fmt.Sprint("part-", i))
+			}
+		}
+		return c
+	case "op-cancel":
+		return task.CancelOperation{Key: o.key()}
+	case "op-retry":
+		return task.RetryOperation{Key: o.key()}
+	case "op-remove":
+		return task.RemoveOperation{Key: o.key()}
 	case "space":
 		return task.PutNamespace{Name: ns, Create: o.Create, Quota: o.Quota, Retention: o.Retention}
 	case "status":
@@ -99,6 +117,7 @@ func (s *symbols) more(o Op) task.Command {
 		c := task.Txn{Namespace: ns}
 		for _, p := range o.Parts {
 			p.NS = ns
+			p.ID = s.real(p.Op)
 			s.part(&c, p)
 		}
 		return c

@@ -14,19 +14,23 @@ func (r *Run) compareNextTick() error {
 	wall, lease := r.replicas[0].m.NextTick()
 	var wantWall task.Time
 	var wantLease task.LeaseTime
-	work := task.Time(0)
 	if len(r.model.Crowded()) > 0 {
-		work = r.model.Now
+		wantWall = r.model.Now
+	}
+	for _, o := range r.model.Operations {
+		if r.model.Working(o) {
+			wantWall = r.model.Now
+		}
 	}
 	for _, t := range r.model.Tasks {
 		if r.model.Doomed(t) {
-			work = r.model.Now
+			wantWall = r.model.Now
 		}
 		due := t.NotBefore
 		if due <= r.model.Now { // due already: no Tick needed
 			due = 0
 		}
-		for _, at := range []task.Time{due, r.model.Deadline(t), work} {
+		for _, at := range []task.Time{due, r.model.Deadline(t)} {
 			if at != 0 && (wantWall == 0 || at < wantWall) {
 				wantWall = at
 			}

@@ -52,7 +52,7 @@ func (r *Run) due() []*task.Task {
 func (r *Run) waiting(early task.Time) []*task.Task {
 	due := r.tasks(func(t *task.Task) bool {
 		b := r.model.Behavior(t)
-		return r.model.Due(t, early) && r.model.Active(t.Namespace) && !b.Paused && !b.Deleted && r.model.Version(t, t.Version) != nil
+		return t.Bound == 0 && r.model.Due(t, early) && r.model.Active(t.Namespace) && !b.Paused && !b.Deleted && r.model.Version(t, t.Version) != nil
 	})
 	slices.SortFunc(due, func(a, b *task.Task) int {
 		if naive.Before(a, b) {
@@ -103,6 +103,10 @@ func (p *planCheck) check(plan []task.Assign) error {
 		return fmt.Errorf("%d assignments", len(plan))
 	}
 	full := len(plan) == p.limit
+	plan, err := p.bound(plan, full)
+	if err != nil {
+		return err
+	}
 	for _, t := range p.r.due() {
 		if len(plan) > 0 && plan[0].Key == t.Key() {
 			if err := p.take(plan[0], t); err != nil {
@@ -133,6 +137,33 @@ func (p *planCheck) check(plan []task.Assign) error {
 	return p.earlyPassedOver(full)
 }
 
+// bound: the cleanups that only one session may run come before all else (SPEC O3). It returns the rest of the plan.
+func (p *planCheck) bound(plan []task.Assign, full bool) ([]task.Assign, error) {
+	for i, f := range p.free {
+		mine := p.r.tasks(func(t *task.Task) bool {
+			b := p.r.model.Behavior(t)
+			return t.Bound != 0 && t.Bound == f.Session && p.r.model.Due(t, 0) && p.r.model.Active(t.Namespace) && !b.Paused && !b.Deleted
+		})
+		slices.SortFunc(mine, func(a, b *task.Task) int {
+			if naive.Before(a, b) {
+				return -1
+			}
+			return 1
+		})
+		for _, t := range mine {
+			if len(plan) > 0 && plan[0].Key == t.Key() {
+				if err := p.take(plan[0], t); err != nil {
+					return nil, err
+				}
+				plan = plan[1:]
+			} else if p.can(i, t) && p.roomFor(t) > 0 && (!full || len(plan) > 0) {
+				return nil, fmt.Errorf("passes over the cleanup %v, which session %d could run", t.Key(), f.Session)
+			}
+		}
+	}
+	return plan, nil
+}
+
 // can reports whether the i-th of free could run t.
 func (p *planCheck) can(i int, t *task.Task) bool {
 	f, v := p.free[i], p.r.model.Version(t, t.Version)
@@ -141,6 +172,9 @@ func (p *planCheck) can(i int, t *task.Task) bool {
 	}
 	if a := f.External; a != nil {
 		return v.Module == "" && f.Namespace == t.Namespace && f.Behavior == t.Behavior && t.NotBefore <= max(p.r.model.Now, a.MaxNotBefore)
+	}
+	if t.Bound != 0 && t.Bound != f.Session {
+		return false
 	}
 	drained := p.r.model.Drained[p.r.model.Sessions[f.Session].Node]
 	return v.Module != "" && !drained && t.NotBefore <= p.r.model.Now && (f.Ready == nil || f.Ready(v.Module, v.Version))

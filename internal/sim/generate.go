@@ -21,6 +21,7 @@ type generator struct {
 	hellos  map[string]uint64 // per proof: the number of the last opening
 	records int               // of the TaskStore: their data is unique, so that a claim shows what it took
 	focus   focus
+	parts   []*task.Task // of operations
 }
 
 // focus is what a seed does more of than others do: what is rare needs runs where much comes together.
@@ -29,6 +30,7 @@ type focus uint64
 const (
 	onTasks focus = iota
 	onSpaces
+	onOperations
 	focuses
 )
 
@@ -85,8 +87,16 @@ func (g *generator) step(r *Run) Step {
 			s.Thaw = append(s.Thaw, i)
 		}
 	}
+	g.parts = r.tasks(func(t *task.Task) bool { return t.Role != task.RoleNone })
 	for range 1 + g.rng.IntN(3) {
 		s.Ops = append(s.Ops, g.ops(r)...)
+	}
+	for i := range s.Ops {
+		o := &s.Ops[i]
+		o.ID = r.symbols.symbolic(*o)
+		for j := range o.Parts {
+			o.Parts[j].ID = r.symbols.symbolic(o.Parts[j].Op)
+		}
 	}
 	return s
 }

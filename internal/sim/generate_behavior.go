@@ -19,6 +19,11 @@ func (g *generator) activate(r *Run) Op {
 			o.Behaviors = append(o.Behaviors, fixed.policy(b))
 		}
 	}
+	for i := range o.Behaviors {
+		if b := &o.Behaviors[i]; fixed.percent(70) {
+			b.Operation = fixed.operationPolicy(o.Behaviors)
+		}
+	}
 	if n%9 == 8 {
 		o.Behaviors = append(o.Behaviors, fixed.policy(pick(fixed, externals)))
 	}

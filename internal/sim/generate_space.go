@@ -35,7 +35,7 @@ func (g *generator) space(r *Run) Op {
 	}
 	if g.percent(60) {
 		o.Quota = &task.Quota{
-			MaxTasks: pick(g, []int64{0, 2, 5}), MaxBytes: pick(g, []int64{0, 8, 30}), SubmitsPerSecond: pick(g, []int64{0, 1, 3}),
+			MaxTasks: pick(g, []int64{0, 1, 4}), MaxBytes: pick(g, []int64{0, 8, 30}), SubmitsPerSecond: pick(g, []int64{0, 1, 3}),
 		}
 	}
 	if g.percent(20) {
@@ -48,12 +48,15 @@ func (g *generator) space(r *Run) Op {
 func (g *generator) status(r *Run) Op {
 	o := Op{Verb: "status", NS: g.other(), Status: task.NamespaceIsActive}
 	switch n := r.model.Spaces[o.NS]; {
-	case r.model.Usage(o.NS).Running > 0 && g.percent(30):
-		o.Status = task.NamespaceIsPurging
 	case n != nil && n.Status == task.NamespaceIsActive && g.percent(60):
 		o.Status = task.NamespaceIsInactive
 	case g.percent(5), r.model.Usage(o.NS).Tasks > 1 && g.percent(40):
 		o.Status = task.NamespaceIsPurging
+	}
+	for _, ns := range others { // while something runs
+		if r.model.Usage(ns).Running > 0 && g.percent(20) {
+			o.NS, o.Status = ns, task.NamespaceIsPurging
+		}
 	}
 	if g.percent(15) {
 		o.NS = pick(g, []string{"", task.SystemNamespace, "no-namespace"})

@@ -28,6 +28,7 @@ func (g *generator) command(r *Run) Op {
 		{10, func(*Run) Op { return Op{Verb: "tick"} }},
 		{5, g.retry}, {4, g.put}, {2, g.rollback}, {3, g.deleteBehavior},
 		{3, g.pause}, {6, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
+		{g.more(onOperations, 3), g.startOperation}, {g.more(onOperations, 3), g.operation},
 		{g.more(onSpaces, 2), g.space}, {g.more(onSpaces, 2), g.status},
 	}
 	total := 0
@@ -44,6 +45,10 @@ func (g *generator) command(r *Run) Op {
 }
 
 func (g *generator) task(verb string) Op {
+	if len(g.parts) > 0 && g.percent(g.more(onOperations, 3)) {
+		t := pick(g, g.parts)
+		return Op{Verb: verb, NS: shortNS(t.Namespace), ID: t.ID}
+	}
 	return Op{Verb: verb, ID: pick(g, ids), NS: g.namespace()}
 }
 
@@ -82,6 +87,9 @@ func (g *generator) submit(r *Run) Op {
 	if g.percent(2) {
 		o.Behavior = "nobody"
 	}
+	if g.percent(g.more(onOperations, 1)) {
+		o.ID = pick(g, operations) + ":7"
+	}
 	if g.percent(60) {
 		o.Params = g.text("p")
 	}
@@ -116,7 +124,7 @@ func (g *generator) assign(r *Run) Op {
 	switch n := g.rng.IntN(100); {
 	case n < 30: // also what a key blocks
 		due = r.waiting(0)
-	case n < 38: // or anything
+	case n < 36+g.more(onSpaces, 2): // or anything
 		due = r.tasks(func(t *task.Task) bool { return r.model.Due(t, 0) })
 	}
 	if len(due) > 0 && g.percent(80) {
@@ -198,7 +206,7 @@ func (g *generator) token(r *Run, verb string) Op {
 
 func (g *generator) finish(r *Run) Op {
 	o := g.token(r, "finish")
-	if g.percent(45) {
+	if t := r.model.Tasks[o.key()]; g.percent(45) && (t == nil || t.Role == task.RoleNone || g.percent(60)) {
 		o.Error, o.Permanent = pick(g, errorCodes), g.percent(25)
 	} else if g.percent(85) {
 		o.Result = g.text("r")

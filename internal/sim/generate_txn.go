@@ -62,7 +62,7 @@ func (g *generator) part(r *Run, kind string) Part {
 		if g.percent(40) {
 			p.Params, p.Key = g.text("p"), pick(g, keys)
 			if t := r.model.Tasks[p.key()]; t != nil && g.percent(50) {
-				p.Behavior, p.Valid = t.Behavior, 1+g.rng.IntN(8)/6
+				p.Behavior, p.Valid = t.Behavior, 1+g.rng.IntN(8)/4
 			}
 		}
 	}

@@ -12,11 +12,13 @@ type history struct {
 	tasks    map[task.Key]*task.Task
 	sessions map[uint64]bool
 	spaces   map[string]uint64 // revs
-	revs     map[uint64]*task.Task
-	tokens   map[uint64]lease
-	numbers  map[[2]uint64]uint64 // session and seq of an assignment → its token
-	topRev   uint64
-	topToken uint64
+
+	operations map[task.Key]uint64 // revs
+	revs       map[uint64]*task.Task
+	tokens     map[uint64]lease
+	numbers    map[[2]uint64]uint64 // session and seq of an assignment → its token
+	topRev     uint64
+	topToken   uint64
 
 	topSession uint64
 	topRecord  uint64 // of the TaskStore
@@ -34,7 +36,7 @@ type lease struct {
 
 func newHistory() *history {
 	return &history{
-		tasks: map[task.Key]*task.Task{}, sessions: map[uint64]bool{}, spaces: map[string]uint64{}, revs: map[uint64]*task.Task{}, tokens: map[uint64]lease{},
+		tasks: map[task.Key]*task.Task{}, sessions: map[uint64]bool{}, spaces: map[string]uint64{}, operations: map[task.Key]uint64{}, revs: map[uint64]*task.Task{}, tokens: map[uint64]lease{},
 		numbers: map[[2]uint64]uint64{}, busy: map[slot]int64{}, policies: map[task.Key]uint64{}, records: map[uint64]*task.StoreRecord{},
 	}
 }
@@ -65,7 +67,7 @@ func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result)
 		}
 	}
 	for _, check := range []func() error{
-		func() error { return h.finalsStay(now, ps, rs) },
+		func() error { return h.finalsStay(m, now, ps, rs) },
 		func() error { return h.limitsHold(m, now) },
 		func() error { return h.keyInTurn(m, ps, rs) },
 		func() error { return h.recordsRise(m) },
@@ -85,6 +87,10 @@ func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result)
 		h.topSession = max(h.topSession, id)
 	}
 	h.sessions = live
+	clear(h.operations)
+	for _, o := range allOperations(m) {
+		h.operations[o.Key()] = o.Rev
+	}
 	clear(h.spaces)
 	for _, n := range m.Namespaces() {
 		h.spaces[n.Name] = n.Rev
@@ -129,8 +135,8 @@ func withoutRenewal(t *task.Task) *task.Task {
 	return &n
 }
 
-// finalsStay checks that a final record changes only by rerun, resubmit, retry, a transaction, remove, or the limit of a namespace.
-func (h *history) finalsStay(now map[task.Key]*task.Task, ps []task.Proposal, rs []task.Result) error {
+// finalsStay checks that a final record that is of no operation changes only by rerun, resubmit, retry, a transaction, remove, or the limit of a namespace.
+func (h *history) finalsStay(m *task.Machine, now map[task.Key]*task.Task, ps []task.Proposal, rs []task.Result) error {
 	may := map[task.Key]bool{}
 	tick := false
 	for i, p := range ps {
@@ -158,8 +164,12 @@ func (h *history) finalsStay(now map[task.Key]*task.Task, ps []task.Proposal, rs
 		}
 	}
 	for k, old := range h.tasks {
+		of := task.Key{Namespace: k.Namespace, ID: old.Parent}
 		if !old.Final() || may[k] {
 			continue
+		}
+		if o := m.Operation(of); old.Role != task.RoleNone && (o == nil || o.Rev != h.operations[of] || o.RetryRev != 0) {
+			continue // what happens to an operation's tasks shows in its record
 		}
 		if t := now[k]; t == nil || t.CreatedRev != old.CreatedRev {
 			if !tick {

@@ -67,6 +67,12 @@ type Op struct {
 	Error      string  `json:"error,omitempty"` // an error code
 	Permanent  bool    `json:"permanent,omitempty"`
 
+	// Operations.
+	Target     string `json:"target,omitempty"`
+	Object     string `json:"object,omitempty"`
+	Partitions int64  `json:"partitions,omitempty"`
+	Named      bool   `json:"named,omitempty"` // the partitions have names
+
 	// Namespaces: NS is the name.
 	Create    bool                 `json:"create,omitempty"`
 	Quota     *task.Quota          `json:"quota,omitempty"`
@@ -105,6 +111,8 @@ type Policy struct {
 	MaxPerKey     int64       `json:"max_per_key,omitempty"`
 	KeyStrict     bool        `json:"key_strict,omitempty"`
 	Lease         task.Millis `json:"lease,omitempty"`
+
+	Operation *task.OperationPolicy `json:"operation,omitempty"`
 }
 
 func (p Policy) policy() task.Policy {
@@ -127,5 +135,6 @@ func (p Policy) policy() task.Policy {
 	if d.KeyStrict, d.Lease = p.KeyStrict, p.Lease; p.MaxPerKey > 0 {
 		d.ConcurrencyKey = "/key"
 	}
+	d.Operation = p.Operation
 	return d
 }

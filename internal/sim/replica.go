@@ -24,7 +24,9 @@ type entry struct {
 }
 
 func newReplica(number int) *replica {
-	limits := task.Limit{ProcessIdle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit}
+	limits := task.Limit{
+		ProcessIdle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit, Steps: stepLimit, Cleanups: cleanups,
+	}
 	return &replica{number: number, m: task.NewMachine(task.WithLimit(limits))}
 }
 

@@ -58,9 +58,11 @@ const (
 	finals      = 8      // as are these
 	sweep       = 2
 	spaceLimit  = 4
+	stepLimit   = 5
+	cleanups    = 2
 )
 
-var naiveLimits = naive.Limits{Idle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit}
+var naiveLimits = naive.Limits{Idle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit, Steps: stepLimit, Cleanups: cleanups}
 
 // New starts a comparison from the empty state.
 func New(opts Options) *Run {

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -14,13 +17,14 @@ type symbols struct {
 	seen     map[uint64]bool
 
 	behaviors map[task.Key][]uint64 // revs
+	cleanups  map[task.Key][]string // by operation: IDs, which contain tokens
 	records   []uint64              // of the TaskStore, in the order of their IDs
 }
 
 func newSymbols() *symbols {
 	return &symbols{
 		tokens: map[task.Key]map[int64]uint64{}, revs: map[task.Key][]uint64{}, sessions: map[string][]uint64{},
-		seen: map[uint64]bool{}, behaviors: map[task.Key][]uint64{},
+		seen: map[uint64]bool{}, behaviors: map[task.Key][]uint64{}, cleanups: map[task.Key][]string{},
 	}
 }
 
@@ -30,6 +34,9 @@ func (s *symbols) observe(m *task.Machine) {
 		k := task.Key{Namespace: t.Namespace, ID: t.ID}
 		if n := len(s.revs[k]); n == 0 || s.revs[k][n-1] != t.Rev {
 			s.revs[k] = append(s.revs[k], t.Rev)
+		}
+		if of := (task.Key{Namespace: t.Namespace, ID: t.Parent}); t.Role == task.RoleCleanup && !slices.Contains(s.cleanups[of], t.ID) {
+			s.cleanups[of] = append(s.cleanups[of], t.ID)
 		}
 		if t.Lease != nil {
 			if s.tokens[k] == nil {
@@ -112,6 +119,31 @@ func (s *symbols) name(session uint64) (worker string, nth int) {
 		}
 	}
 	return "", 0
+}
+
+// symbolic returns the name that a script has for the operation's ID: the n-th cleanup of op-1 is op-1:cleanup:#n.
+func (s *symbols) symbolic(o Op) string {
+	k := o.key()
+	parent, _, _ := strings.Cut(k.ID, ":")
+	if i := slices.Index(s.cleanups[task.Key{Namespace: k.Namespace, ID: parent}], k.ID); i >= 0 {
+		return fmt.Sprint(parent, cleanupMark, i+1)
+	}
+	return o.ID
+}
+
+const cleanupMark = ":cleanup:#"
+
+// real is the inverse of symbolic.
+func (s *symbols) real(o Op) string {
+	parent, n, ok := strings.Cut(o.ID, cleanupMark)
+	if !ok {
+		return o.ID
+	}
+	all := s.cleanups[task.Key{Namespace: o.key().Namespace, ID: parent}]
+	if i, err := strconv.Atoi(n); err == nil && i >= 1 && i <= len(all) {
+		return all[i-1]
+	}
+	return parent + ":cleanup:none"
 }
 
 func (o Op) key() task.Key {

@@ -42,11 +42,19 @@ func (m *Model) live(k task.Key) *task.Behavior {
 	return nil
 }
 
-// pinned returns the versions that tasks of the behavior are pinned to.
+// has reports whether the operation may have tasks of the behavior.
+func has(o *task.Operation, k task.Key) bool {
+	return o.Namespace == k.Namespace && slices.Contains([]string{o.Behavior, o.Policy.Complete, o.Policy.Cleanup}, k.ID)
+}
+
+// pinned returns the versions that tasks of the behavior are pinned to, or may be by their operation.
 func (m *Model) pinned(k task.Key) map[string]bool {
 	pinned := map[string]bool{}
 	for _, t := range m.Tasks {
 		pinned[t.Version] = pinned[t.Version] || t.Namespace == k.Namespace && t.Behavior == k.ID
+	}
+	for _, o := range m.Operations {
+		pinned[o.Version] = pinned[o.Version] || has(o, k)
 	}
 	return pinned
 }
@@ -141,6 +149,11 @@ func (m *Model) deleteBehavior(k task.Key, purge bool) task.Result {
 func (m *Model) unused(k task.Key) {
 	for _, t := range m.Tasks {
 		if t.Namespace == k.Namespace && t.Behavior == k.ID {
+			return
+		}
+	}
+	for _, o := range m.Operations {
+		if has(o, k) {
 			return
 		}
 	}

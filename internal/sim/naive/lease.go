@@ -43,6 +43,7 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 		return append(no, task.NotEligible), false
 	}
 	b, v := m.Behavior(t), m.Version(t, t.Version)
+	because(t.Bound != 0 && t.Bound != c.Session, task.NotEligible)
 	because(!m.Active(t.Namespace), m.accepting(t.Namespace))
 	because(b.Paused, task.BehaviorPaused)
 	if because(b.Deleted || v == nil, task.ModuleMissing, task.BehaviorNotFound); len(no) > 0 {
@@ -130,12 +131,15 @@ func (m *Model) endSession(id uint64, outcome string) task.Result {
 	if _, ok := m.Sessions[id]; !ok {
 		return task.Result{Code: task.SessionNotFound}
 	}
+	m.ending = id
 	for _, t := range m.Leases(id) {
 		m.Halted[t.Lease.Token] = true
-		n := *t
+		n := *m.Tasks[name(t)] // the end of one may cancel others
 		m.waitAgain(&n, outcome, m.Now, 0)
 	}
+	m.dropBound(id)
 	delete(m.Sessions, id)
+	m.ending = 0
 	return task.Result{}
 }
 
@@ -154,12 +158,23 @@ func (m *Model) drain(c task.DrainNode) task.Result {
 // what is over the number of final tasks that a namespace may have.
 func (m *Model) tick() task.Result {
 	all := func(yes func(*task.Task) bool, do func(t task.Task)) {
-		for _, t := range m.ordered(yes) {
-			do(*t)
-			m.struck = true
+		ts := m.ordered(yes)
+		slices.SortStableFunc(ts, func(a, b *task.Task) int { // the first to overrun is the first to end
+			if a.Lease == nil || b.Lease == nil {
+				return 0
+			}
+			return cmp.Or(cmp.Compare(m.Overrun(a), m.Overrun(b)), cmp.Compare(a.Lease.Token, b.Lease.Token))
+		})
+		for _, t := range ts {
+			if t = m.Tasks[name(t)]; t != nil && yes(t) { // still: the end of one may be that of others
+				do(*t)
+				m.struck = true
+			}
 		}
 	}
-	for _, s := range m.Sessions {
+	for _, s := range slices.SortedFunc(maps.Values(m.Sessions), func(a, b task.Session) int {
+		return cmp.Or(cmp.Compare(a.Expires, b.Expires), cmp.Compare(a.ID, b.ID))
+	}) {
 		if s.Expires <= m.LeaseNow {
 			m.endSession(s.ID, "LOST")
 			m.struck = true
@@ -181,6 +196,7 @@ func (m *Model) tick() task.Result {
 	})
 	past := func(at task.Time) bool { return at != 0 && at <= m.Now }
 	all(func(t *task.Task) bool { return past(m.Deadline(t)) }, func(t task.Task) { m.strike(&t, task.CodeDeadlineExceeded) })
+	m.tickOperations()
 	all(m.Doomed, func(t task.Task) { m.strike(&t, task.CodeCancelled) })
 	for i, crowd := 0, m.Crowded(); i < m.limits.Sweep && len(crowd) > 0; i, crowd = i+1, m.Crowded() {
 		m.remove(name(crowd[0]))

@@ -15,29 +15,36 @@ import (
 
 // Model is the state. The exported fields are for reading.
 type Model struct {
-	Now        task.Time
-	LeaseNow   task.LeaseTime
-	Floor      task.LeaseTime // the lease clock at the first command of the term (C3)
-	Tasks      map[task.Key]*task.Task
-	Sessions   map[uint64]task.Session
-	Behaviors  map[task.Key]*task.Behavior // by namespace and name; also deleted ones (B8)
-	Modules    map[string]*task.Module
-	Spaces     map[string]*task.Namespace
-	Drained    map[string]bool              // node IDs (L10)
-	Records    map[uint64]*task.StoreRecord // of the TaskStore (X2)
-	Halted     map[uint64]bool              // tokens that died in this entry other than by their worker's own report
-	Jitter     map[task.Key][2]task.Time    // bounds of not_before, where the machine's hash decides
-	Operations map[task.Key]*task.Operation
-	Adopt      func(k task.Key, real *task.Task)
-	AdoptSpace func(name string, real *task.Namespace)
-	Fresh      func(id uint64) uint64 // checks the ID of a new record, which the machine chose
+	Now            task.Time
+	LeaseNow       task.LeaseTime
+	Floor          task.LeaseTime // the lease clock at the first command of the term (C3)
+	Tasks          map[task.Key]*task.Task
+	Sessions       map[uint64]task.Session
+	Behaviors      map[task.Key]*task.Behavior // by namespace and name; also deleted ones (B8)
+	Modules        map[string]*task.Module
+	Spaces         map[string]*task.Namespace
+	Drained        map[string]bool              // node IDs (L10)
+	Records        map[uint64]*task.StoreRecord // of the TaskStore (X2)
+	Halted         map[uint64]bool              // tokens that died in this entry other than by their worker's own report
+	Jitter         map[task.Key][2]task.Time    // bounds of not_before, where the machine's hash decides
+	Operations     map[task.Key]*task.Operation
+	Instances      map[instance]int64
+	Adopt          func(k task.Key, real *task.Task)
+	AdoptOperation func(k task.Key, real *task.Operation)
+	AdoptSpace     func(name string, real *task.Namespace)
+	Fresh          func(id uint64) uint64 // checks the ID of a new record, which the machine chose
 
 	limits      Limits
 	index, term uint64
-	struck      bool // in this entry something happened that a Tick is for
-	charged     bool // a transaction's parts are paid for together
+	struck      bool   // in this entry something happened that a Tick is for
+	charged     bool   // a transaction's parts are paid for together
+	ending      uint64 // the session that is being ended
+	steps       int64  // that operations may take in this entry
 	finishes    map[task.Key]string
 	born        map[task.Key]int // the order in which the tasks came to be, also before their numbers are adopted
+	written     map[task.Key]int // and were written last
+	bornOps     map[task.Key]int
+	retried     map[task.Key]int // when an operation was retried last
 	clock       int
 	processes   map[uint64]*process
 	keys        map[uint64]*clientKey
@@ -50,6 +57,8 @@ type Limits struct {
 
 	Finals, Sweep int // final tasks per namespace (T9); how many of them a Tick removes
 	Namespaces    int
+	Steps         int64 // tasks of operations that an entry makes, cancels, retries or removes
+	Cleanups      int   // bound to a session
 }
 
 // UnknownHash marks an Ended.Finish that is to be adopted.
@@ -62,7 +71,8 @@ func New(limits Limits) *Model {
 		spaces[name] = &task.Namespace{Name: name, Status: task.NamespaceIsActive}
 	}
 	return &Model{
-		Spaces: spaces, Operations: map[task.Key]*task.Operation{}, born: map[task.Key]int{},
+		Spaces: spaces, Operations: map[task.Key]*task.Operation{}, Instances: map[instance]int64{},
+		born: map[task.Key]int{}, written: map[task.Key]int{}, bornOps: map[task.Key]int{}, retried: map[task.Key]int{},
 		Tasks: map[task.Key]*task.Task{}, Sessions: map[uint64]task.Session{}, Behaviors: map[task.Key]*task.Behavior{},
 		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Records: map[uint64]*task.StoreRecord{},
 		Jitter: map[task.Key][2]task.Time{}, limits: limits, finishes: map[task.Key]string{},
@@ -72,7 +82,7 @@ func New(limits Limits) *Model {
 
 // Apply applies one entry and predicts the results. got are the machine's, from which numbers are adopted.
 func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (want []task.Result) {
-	m.index, m.struck, m.Halted = h.Index, false, map[uint64]bool{}
+	m.index, m.struck, m.Halted, m.steps = h.Index, false, map[uint64]bool{}, m.limits.Steps
 	for _, t := range m.Tasks {
 		m.struck = m.struck || t.NotBefore > m.Now && t.NotBefore <= h.Now
 	}
@@ -113,7 +123,7 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 	case task.Cancel: // L8
 		return m.cancel(c, got)
 	case task.Remove: // L9
-		return m.removeTask(c.Key)
+		return m.removeTask(c.Key, got)
 	case task.OpenSession: // L2, L5, L6
 		return m.open(c, got)
 	case task.RenewSession: // L2, L4
@@ -130,6 +140,14 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 		return m.storeUpdate(c, got)
 	case task.StoreClaim: // X2
 		return m.storeClaim(c, got)
+	case task.StartOperation: // O1, O2
+		return m.start(c, got)
+	case task.CancelOperation: // O3
+		return m.cancelOp(c.Key, got)
+	case task.RetryOperation: // O3
+		return m.retryOp(c.Key, got)
+	case task.RemoveOperation: // O6
+		return m.removeOp(c.Key)
 	case task.PutNamespace: // N1
 		return m.putNamespace(c, got)
 	case task.SetNamespaceStatus: // N1
@@ -155,12 +173,16 @@ func (m *Model) answer(c task.Code, k task.Key, got task.Result) task.Result {
 
 // write stores a record as a new version.
 func (m *Model) write(t *task.Task) {
-	if t.Rev = 0; m.Tasks[name(t)] == nil {
-		m.clock++
-		m.born[name(t)] = m.clock
+	k := name(t)
+	prev := m.Tasks[k]
+	m.clock++
+	if m.written[k] = m.clock; prev == nil {
+		m.born[k] = m.clock
 	}
-	m.Tasks[name(t)] = t
-	delete(m.Jitter, name(t))
+	t.Rev = 0
+	m.Tasks[k] = t
+	delete(m.Jitter, k)
+	m.advance(prev, t)
 }
 
 func name(t *task.Task) task.Key { return task.Key{Namespace: t.Namespace, ID: t.ID} }

@@ -97,7 +97,7 @@ func (m *Model) outcome(t *task.Task, c task.Finish) task.Code {
 		if c.Again != 0 {
 			at = c.Again
 		}
-		if t.CancelCode != "" { // honoured (L8), but it was told not to run any more
+		if t.CancelCode != "" || t.Role != task.RoleNone { // honoured (L8), but it was told not to run any more
 			at = 0
 		}
 		m.end(t, "SUCCESS")
@@ -125,7 +125,7 @@ func (m *Model) repeat(t *task.Task) task.Time {
 
 // repeatFailed lets a final failure be followed by a new cycle, if the behavior says so (R4).
 func (m *Model) repeatFailed(t *task.Task) {
-	if at := m.repeat(t); at != 0 && m.Version(t, t.Version).Policy.RepeatAny {
+	if at := m.repeat(t); at != 0 && t.Role == task.RoleNone && m.Version(t, t.Version).Policy.RepeatAny {
 		failures := t.Failures
 		again(t, at, 0)
 		t.Failures = failures // the new cycle's first lease clears it
@@ -177,6 +177,12 @@ func resubmitted(t *task.Task, other task.Time) {
 func (m *Model) end(t *task.Task, outcome string) {
 	l := t.Lease
 	t.Lease, t.Ended = nil, &task.Ended{Token: l.Token}
+	if t.Role == task.RolePartition {
+		t.Ended.Session = l.Session
+		if m.Operations[task.Key{Namespace: t.Namespace, ID: t.Parent}].Policy.Restart { // O5
+			t.Checkpoint = task.Payload{}
+		}
+	}
 	t.History = append(slices.Clone(t.History), task.Attempt{
 		Number: t.Attempt, Token: l.Token, Worker: l.Worker, Node: l.Node, StartedAt: t.StartedAt, FinishedAt: m.Now, Outcome: outcome,
 	})

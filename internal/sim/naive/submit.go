@@ -2,6 +2,7 @@ package naive
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -48,6 +49,8 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	}
 	more := demand{submits: 1}
 	switch resubmit := c.IfExists == task.Resubmit; {
+	case old == nil && m.reserved(k):
+		return task.Result{Code: task.ReservedID}
 	case old == nil:
 		more.tasks, more.bytes = 1, m.size(c.Params)
 		outcome = task.SubmitCreated
@@ -55,6 +58,8 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 		return m.answer(task.OtherBehavior, k, got)
 	case c.IfExists == task.Fail:
 		return m.answer(task.AlreadyExists, k, got)
+	case c.IfExists >= task.Rerun && t.Role != task.RoleNone:
+		return m.answer(task.OperationTask, k, got)
 	case resubmit && t.CancelCode != "":
 		return m.answer(task.Cancelling, k, got)
 	case resubmit && t.Status == task.Running && t.Resubmit != at:
@@ -82,9 +87,18 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	return r
 }
 
+// reserved reports whether the ID is for the tasks of an operation.
+func (m *Model) reserved(k task.Key) bool {
+	id, _, ok := strings.Cut(k.ID, ":")
+	return ok && m.Operations[task.Key{Namespace: k.Namespace, ID: id}] != nil
+}
+
 // again makes a task due for a new cycle, or never if at is 0 (T1, T8, B2, R1).
 func again(t *task.Task, at, deadline task.Time) {
-	t.NotBefore, t.Deadline, t.Failures, t.Version, t.Checkpoint = at, deadline, 0, "", task.Payload{}
+	t.NotBefore, t.Deadline, t.Failures, t.Checkpoint = at, deadline, 0, task.Payload{}
+	if t.Role == task.RoleNone { // an operation's version is that of all its tasks
+		t.Version = ""
+	}
 }
 
 // retry is POST …/retry: an operator's second try, which keeps pin and checkpoint unless told otherwise.
@@ -94,6 +108,8 @@ func (m *Model) retry(c task.RetryTask, got task.Result) task.Result {
 		return m.none(c.Key.Namespace)
 	} else if code := m.writable(c.Key.Namespace); code != task.OK {
 		return task.Result{Code: code}
+	} else if old.Role != task.RoleNone {
+		return m.answer(task.OperationTask, c.Key, got)
 	}
 	t := *old
 	failed := final(&t) || t.Status == task.Failure // not a CREATED or a repeating SUCCESS: those only take a new pin
@@ -137,6 +153,8 @@ func (m *Model) cancel(c task.Cancel, got task.Result) task.Result {
 	t := m.Tasks[c.Key]
 	if t == nil {
 		return m.none(c.Key.Namespace)
+	} else if t.Role == task.RoleCompletion && !final(t) { // as for its operation
+		return m.answer(task.OperationTask, c.Key, got)
 	} else if final(t) && (t.Status != task.Failure || t.Error.Code != task.CodeCancelled) {
 		return m.answer(task.NotCancellable, c.Key, got)
 	} else if !final(t) && t.CancelCode == "" {
@@ -161,9 +179,11 @@ func (m *Model) strike(old *task.Task, code string) {
 	m.write(&t)
 }
 
-func (m *Model) removeTask(k task.Key) task.Result {
+func (m *Model) removeTask(k task.Key, got task.Result) task.Result {
 	if m.Tasks[k] == nil {
 		return m.none(k.Namespace)
+	} else if m.Tasks[k].Role != task.RoleNone {
+		return m.answer(task.OperationTask, k, got)
 	}
 	m.remove(k)
 	return task.Result{}

@@ -20,6 +20,8 @@ func (m *Model) txn(c task.Txn, got task.Result) task.Result {
 		r := oneOf(got, codes...)
 		if r.Code == task.Conflict {
 			r.Reasons = reasons
+		} else if r.Code == task.OperationTask && got.Task != nil { // one of those that are
+			r = m.answer(r.Code, name(got.Task), got)
 		}
 		return r
 	}
@@ -127,7 +129,9 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 		s.Namespace = c.Namespace
 		if code := m.refusal(s); code != task.OK {
 			codes = append(codes, code) // as for a submit alone, which does not come to look at the ID then
-		} else if t := get(s.ID); t != nil {
+		} else if t := get(s.ID); t == nil && m.reserved(task.Key{Namespace: c.Namespace, ID: s.ID}) {
+			codes = append(codes, task.ReservedID)
+		} else if t != nil {
 			because(s.IfExists == task.Fail || t.Behavior != s.Behavior, task.ReasonExists, s.ID)
 		}
 	}
@@ -137,6 +141,10 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 		}
 		there(u.ID, u.Rev, func(t *task.Task) {
 			because(t.Status == task.Running, task.ReasonLeased, u.ID)
+			if t.Role != task.RoleNone {
+				codes = append(codes, task.OperationTask)
+				return
+			}
 			because(final(t) && (u.NotBefore != nil || u.Delay != nil || u.Params != nil), task.ReasonChanged, u.ID)
 			if b := m.Behavior(t); u.Params != nil && u.BehaviorRev != 0 && b.Rev != u.BehaviorRev {
 				codes = append(codes, task.BehaviorWasChanged)
@@ -150,7 +158,11 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 		})
 	}
 	for _, d := range c.Deletes {
-		there(d.ID, d.Rev, func(t *task.Task) { because(t.Status == task.Running, task.ReasonLeased, d.ID) })
+		there(d.ID, d.Rev, func(t *task.Task) {
+			if because(t.Status == task.Running, task.ReasonLeased, d.ID); t.Role != task.RoleNone {
+				codes = append(codes, task.OperationTask)
+			}
+		})
 	}
 	return reasons, codes
 }
