@@ -13,17 +13,20 @@ type MaintenanceStarted struct {
 
 // MaintenanceRun is the record of a run (SPEC M4).
 type MaintenanceRun struct {
-	Run        int64              `json:"run"`    // the attempt of the task _system/maintenance
-	Status     string             `json:"status"` // WAITING, RUNNING, SUCCESS, FAILURE, LOST, SUPERSEDED
-	Worker     string             `json:"worker,omitempty"`
-	DryRun     bool               `json:"dry_run"`
-	StartedAt  *Time              `json:"started_at,omitempty"`
-	FinishedAt *Time              `json:"finished_at,omitempty"`
-	Success    bool               `json:"success"`
-	Message    string             `json:"message,omitempty"`
-	Before     *Time              `json:"before,omitempty"` // nothing newer is deleted
-	Objects    []MaintenanceCount `json:"objects"`
-	Filter     MaintenanceFilter  `json:"filter"`
+	Run int64 `json:"run"` // the attempt of the task _system/maintenance
+	// WAITING: it was asked for and has not begun; RUNNING, SUCCESS, FAILURE; or it ended without an outcome: LOST, GIVEN_BACK,
+	// SNOOZED (the next run takes it over), SUPERSEDED, REMOVED.
+	Status      string             `json:"status"`
+	Worker      string             `json:"worker,omitempty"`
+	DryRun      bool               `json:"dry_run"`
+	StartedAt   *Time              `json:"started_at,omitempty"`
+	FinishedAt  *Time              `json:"finished_at,omitempty"`
+	Success     bool               `json:"success"`
+	Message     string             `json:"message,omitempty"`
+	SucceededBy int64              `json:"succeeded_by,omitempty"` // the run that took its place when it ended without an outcome
+	Before      *Time              `json:"before,omitempty"`       // nothing newer is deleted
+	Objects     []MaintenanceCount `json:"objects"`
+	Filter      MaintenanceFilter  `json:"filter"`
 }
 
 // MaintenanceCount is what a run did with the objects of one kind in one namespace.
@@ -56,4 +59,14 @@ type MaintenanceInfo struct {
 	ScanRate   int64           `json:"scan_per_second"`
 	DeleteRate int64           `json:"delete_per_second"`
 	Batch      int64           `json:"batch"`
+}
+
+// maintenanceRunsAnswer is {"runs": […]}.
+type maintenanceRunsAnswer struct {
+	Runs []MaintenanceRun `json:"runs"`
+}
+
+// maintenanceRunAnswer is {"run": …}.
+type maintenanceRunAnswer struct {
+	Run *MaintenanceRun `json:"run"`
 }

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/worker"
@@ -45,6 +47,10 @@ type Config struct {
 	// DrainTime is how long running attempts may end by themselves at shutdown (0: worker's default).
 	DrainTime time.Duration
 
+	// Maintenance sets up the runs that remove what is no longer needed. It should be the same on all nodes: the leader's says
+	// how often, the one of the node that runs it the rest.
+	Maintenance maintain.Config
+
 	// LogBytes bounds the logs of attempts on this node's disk; default 256 MiB.
 	LogBytes int64
 	// Version is shown in the cluster's status.
@@ -62,6 +68,8 @@ type Config struct {
 	// Clock and Boottime are injected so that tests can move them; default the machine's.
 	Clock    raftstore.Clock
 	Boottime func() time.Duration
+	// CreateBlob is blob.Config's Create: tests give disks that are full.
+	CreateBlob func(dir, pattern string) (blob.TempFile, error)
 	// OnRun is told when guest code begins and ends to execute here (proof of SPEC L1 in tests).
 	OnRun func(worker.Run)
 	// OnOverrun is worker.Config's: what to do when a guest cannot be stopped in time. Default: exit.
@@ -82,6 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Runtime.CacheDir = filepath.Join(c.Dir, "wasm-cache")
 	}
 	c.Logger = c.Logger.With("node", c.ID)
+	c.Maintenance = c.Maintenance.WithDefaults()
 	return c, c.Validate()
 }
 
@@ -103,7 +112,7 @@ func (c Config) Validate() error {
 	case c.LogBytes < 0:
 		return fmt.Errorf("node: LogBytes is negative: %d", c.LogBytes)
 	}
-	return nil
+	return c.Maintenance.Validate()
 }
 
 func (c *Config) storeConfig(fatal func(error)) raftstore.Config {

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/runs"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -47,9 +49,13 @@ func resultError(r *task.Result) *api.Error {
 	}
 	e := api.NewError(string(r.Code), "%s", detail)
 	e.Field = r.Field
+	if r.Code == task.QuotaExceeded {
+		spaces.Quota(e, r.Space)
+	}
 	if r.Code == task.OperationConflict {
 		e.Operation = view{}.operation(r.Operation)
 	}
+	runs.Refusal(e, r)
 	for _, why := range r.Reasons {
 		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
 	}

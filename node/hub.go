@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
@@ -27,14 +28,15 @@ type leaderStore interface {
 
 // hubConfig is what a hub needs of its node.
 type hubConfig struct {
-	id        string        // node ID, told to workers
-	ttl       time.Duration // of the sessions that this leader opens
-	store     leaderStore
-	subscribe func() feed
-	clock     raftstore.Clock
-	logs      *logs.Store
-	logger    *slog.Logger
-	progress  func([]watch.Live) // told of progress that is not in the log; must not block
+	id          string        // node ID, told to workers
+	ttl         time.Duration // of the sessions that this leader opens
+	store       leaderStore
+	subscribe   func() feed
+	clock       raftstore.Clock
+	logs        *logs.Store
+	logger      *slog.Logger
+	maintenance maintain.Config
+	progress    func([]watch.Live) // told of progress that is not in the log; must not block
 }
 
 // hub is where workers' streams arrive. While this node leads, a term of it assigns tasks and carries reports; otherwise

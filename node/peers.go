@@ -14,26 +14,40 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
 )
 
 // peerRequest is one question to another member, one JSON value per connection on mux.Peer; so is the answer.
 // Unknown fields are ignored on both sides: neighbouring versions must understand each other (SPEC C4).
 type peerRequest struct {
-	Op   string   `json:"op"` // status, logs, progress
+	Op   string   `json:"op"` // status, logs, progress, files, drop_logs
 	Task task.Key `json:"task,omitzero"`
+
+	// For maintenance.
+	Area   maintain.Area `json:"area,omitempty"`
+	After  string        `json:"after,omitempty"`
+	Limit  int           `json:"limit,omitempty"`
+	Token  uint64        `json:"token,omitempty"`
+	Before task.Time     `json:"before,omitempty"`
+	Names  []string      `json:"names,omitempty"`
 }
 
 type peerReply struct {
 	Error string         `json:"error,omitempty"`
 	Node  *api.Node      `json:"node,omitempty"`
 	Logs  []logs.Attempt `json:"logs,omitempty"`
+
+	Files   []maintain.File `json:"files,omitempty"`
+	Dropped int64           `json:"dropped,omitempty"`
 }
 
 const (
 	opStatus   = "status"
 	opLogs     = "logs"
-	opProgress = "progress" // answered by frames until one side has enough; see live
+	opFiles    = "files"     // of an area of the member's disk
+	opDropLogs = "drop_logs" // of tasks
+	opProgress = "progress"  // answered by frames until one side has enough; see live
 )
 
 const (

@@ -27,6 +27,7 @@ func newTerm(h *hub, number uint64) *term {
 	t.loop = newLoop(t)
 	t.wg.Go(func() { t.sessions.run(ctx) })
 	t.wg.Go(t.loop.run)
+	t.wg.Go(t.seed)
 	return t
 }
 

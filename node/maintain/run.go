@@ -172,8 +172,7 @@ func (r *Run) work(ctx context.Context) error {
 	if err := r.purge(ctx); err != nil {
 		return fmt.Errorf("purge: %w", err)
 	}
-	r.follow()
-	return nil
+	return r.follow(ctx)
 }
 
 // found decides about one object of the scan.
@@ -236,12 +235,29 @@ func byNamespace(os []Object) map[string][]Object {
 	return m
 }
 
-// follow says whether a run should follow this one without waiting for its time: what was found but not remembered goes on.
-func (r *Run) follow() {
-	if r.skipped > 0 && !r.job.DryRun {
+// follow says whether a run should follow this one without waiting for its time: what was found but not remembered goes
+// on, and what was to be purged only after this one had looked.
+func (r *Run) follow(ctx context.Context) error {
+	if r.job.DryRun {
+		return nil
+	}
+	if r.skipped > 0 {
 		r.note("%d more objects are left to the run that follows", r.skipped)
 		r.soon(followAt)
 	}
+	r.cluster.Local(func(m *task.Machine) {
+		for name := range namesOf(m, task.NamespaceIsPurging) {
+			if !r.purging[name] {
+				r.soon(followAt)
+			}
+		}
+	})
+	return eachBehavior(ctx, r, func(b *task.Behavior) error {
+		if b.Purge && b.Rev > r.Rev {
+			r.soon(followAt)
+		}
+		return nil
+	})
 }
 
 // followAt is how soon a run follows one that got somewhere and has not come to an end.

@@ -1,0 +1,128 @@
+// Package runs shows what the state machine remembers of the runs of maintenance as the API does (SPEC M1, M4). The node
+// and the conformance suite's fake use it.
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Params are the params of a run that was asked for; those that repeat have none.
+type Params struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Command is what a request asks of the state machine.
+func Command(r *api.MaintenanceRequest) task.StartMaintenance {
+	text, err := json.Marshal(Params{DryRun: r.DryRun})
+	if err != nil {
+		panic(err) // a bool always marshals
+	}
+	return task.StartMaintenance{Params: task.Payload{Encoding: task.JSON, Data: text}, Supersede: r.SupersedeRun}
+}
+
+// Refusal adds to a refusal which run is unfinished.
+func Refusal(e *api.Error, r *task.Result) {
+	if r.Code != task.MaintenanceRunning && r.Code != task.RunNotFound || r.Task == nil {
+		return
+	}
+	e.Run = task.UnfinishedRun(r.Task)
+	e.Detail = "no run of maintenance is unfinished"
+	if e.Run != 0 {
+		e.Detail = fmt.Sprintf("run %d of maintenance is unfinished", e.Run)
+	}
+}
+
+// All returns the runs that are remembered, the newest first; one that was asked for and has not begun is the first.
+func All(m *task.Machine) []api.MaintenanceRun {
+	all := []api.MaintenanceRun{}
+	if t := m.Task(task.MaintenanceKey()); t != nil {
+		if n := task.UnfinishedRun(t); n > t.Attempt {
+			all = append(all, waiting(t, n))
+		}
+	}
+	for _, r := range m.MaintenanceRuns() {
+		all = append(all, show(r))
+	}
+	return all
+}
+
+// Find returns one of All.
+func Find(all []api.MaintenanceRun, run int64) (*api.MaintenanceRun, error) {
+	for i := range all {
+		if all[i].Run == run {
+			return &all[i], nil
+		}
+	}
+	return nil, api.FieldError(string(task.RunNotFound), "run", "no run %d of maintenance is remembered", run)
+}
+
+func waiting(t *task.Task, run int64) api.MaintenanceRun {
+	w := api.MaintenanceRun{Run: run, Status: "WAITING", Objects: []api.MaintenanceCount{}}
+	var params Params
+	if json.Unmarshal(t.Params.Data, &params) == nil {
+		w.DryRun = params.DryRun
+	}
+	return w
+}
+
+func show(r *task.MaintenanceRun) api.MaintenanceRun {
+	run := api.MaintenanceRun{
+		Run: r.Run, Status: status(r), Worker: r.Worker, DryRun: r.DryRun, Success: r.Success, Message: r.Message, SucceededBy: r.By,
+		StartedAt: timeOf(r.StartedAt), FinishedAt: timeOf(r.FinishedAt), Before: timeOf(max(r.Before, 0)),
+		Objects: make([]api.MaintenanceCount, len(r.Objects)),
+		Filter: api.MaintenanceFilter{
+			Items: r.Filter.Items, Bits: r.Filter.Bits, Hashes: r.Filter.Hashes, FalsePositiveRate: float64(r.Filter.PPB) / 1e9,
+		},
+	}
+	for i, o := range r.Objects {
+		run.Objects[i] = api.MaintenanceCount{
+			Kind: o.Kind, Namespace: o.Namespace, Scanned: o.Scanned, Retained: o.Retained, Newer: o.Newer, Deleted: o.Deleted,
+		}
+	}
+	return run
+}
+
+func status(r *task.MaintenanceRun) string {
+	switch {
+	case r.Ended != "":
+		return strings.ToUpper(r.Ended)
+	case r.FinishedAt == 0:
+		return task.Running.String()
+	case r.Success:
+		return task.Success.String()
+	}
+	return task.Failure.String()
+}
+
+func timeOf(t task.Time) *api.Time {
+	if t == 0 {
+		return nil
+	}
+	at := api.TimeOf(int64(t))
+	return &at
+}
+
+// Info fills in what the state knows of GET /v1/maintenance.
+func Info(m *task.Machine, info *api.MaintenanceInfo) {
+	if b := m.Behavior(task.SystemNamespace, task.MaintenanceBehavior); b != nil {
+		info.Paused = b.Paused
+	}
+	if t := m.Task(task.MaintenanceKey()); t != nil {
+		info.Status, info.Unfinished = t.Status.String(), task.UnfinishedRun(t)
+		if t.NotBefore != task.MaxTime { // it repeats, or was asked for
+			info.NextRun = timeOf(t.NotBefore)
+		}
+	}
+	for _, r := range m.MaintenanceRuns() {
+		if r.FinishedAt != 0 {
+			last := show(r)
+			info.Last = &last
+			return
+		}
+	}
+}
