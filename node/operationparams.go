@@ -96,7 +96,7 @@ func withParams(m *task.Machine, t *task.Task) *task.Task {
 type composed struct{ bytes int }
 
 // maxComposed bounds them. An argument has at most 64 KiB.
-const maxComposed = 4 << 20
+const maxComposed = 1 << 20
 
 // add counts those of a task as it is shown; true when an answer should have no more.
 func (c *composed) add(t *task.Task, shown *api.Task) bool {
