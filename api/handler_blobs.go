@@ -16,7 +16,7 @@ const (
 	maxUploads = 64
 	// uploadTimes is how many BodyTimeouts an upload may take.
 	uploadTimes = 10
-	// maxRanges is how many ranges one request may ask for; one that wants more gets the whole.
+	// maxRanges is how many ranges one request may ask for; one that wants more gets the whole, as does one in another unit.
 	maxRanges = 16
 )
 
@@ -78,7 +78,7 @@ func (h *handler) getBlob(w http.ResponseWriter, r *http.Request) error {
 	if err := body.describe(r.Method == http.MethodHead); err != nil {
 		return err
 	}
-	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
+	if ranges := r.Header.Get("Range"); !strings.HasPrefix(ranges, "bytes=") || strings.Count(ranges, ",") >= maxRanges {
 		r = r.Clone(ctx)
 		r.Header.Del("Range")
 	}

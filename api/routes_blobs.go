@@ -15,7 +15,7 @@ func blobRoutes() []route {
 			method: put, path: "/v1/blobs", id: "putBlob", serve: (*handler).putBlob,
 			summary: "Store a file; the answer comes when a majority of the nodes has it on disk. Storing it again does no harm. An Idempotency-Key means nothing here.",
 			query:   []param{{name: "digest", doc: "What the file must have: sha256: and 64 hex digits. Default: whatever it is."}},
-			body:    []media{{name: bytesMedia, doc: "The file."}, {name: "*/*", doc: "The file: its type is not kept."}},
+			body:    []media{{name: bytesMedia, doc: "The file."}},
 			answers: []success{ok(blobAnswer{})}, errors: []string{CodeDigestMismatch, CodeStorageFull},
 		},
 		{

@@ -1,0 +1,377 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/apitest"
+)
+
+// blobOf puts a file and returns its digest as the API shows it.
+func (s *server) blobOf(data string) string {
+	s.t.Helper()
+	b, err := s.fake.PutBlob(s.t.Context(), api.PutBlobRequest{Body: strings.NewReader(data), Size: -1})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b.Digest
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// TestBlobRanges: RFC 9110 sections 13 and 14, and problems where there is one.
+func TestBlobRanges(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{})
+	const file = "0123456789"
+	digest := s.blobOf(file)
+	empty := s.blobOf("")
+	etag := `"` + digest + `"`
+	many := "bytes=" + strings.TrimSuffix(strings.Repeat("0-0,", 17), ",")
+	for _, c := range []struct {
+		header, value string
+		status        int
+		body, ranged  string // Content-Range
+	}{
+		{"Range", "bytes=0-0", 206, "0", "bytes 0-0/10"},
+		{"Range", "bytes=3-5", 206, "345", "bytes 3-5/10"},
+		{"Range", "bytes=7-", 206, "789", "bytes 7-9/10"},
+		{"Range", "bytes=-2", 206, "89", "bytes 8-9/10"},
+		{"Range", "bytes=8-100", 206, "89", "bytes 8-9/10"},
+		{"Range", "bytes=0-9", 206, file, "bytes 0-9/10"},
+		{"Range", many, 200, file, ""},
+		{"Range", "lines=1-2", 200, file, ""},
+		{"Range", "bytes=10-", 416, "", "bytes */10"},
+		{"Range", "bytes=5-2", 416, "", ""},
+		{"If-None-Match", etag, 304, "", ""},
+		{"If-None-Match", `"x", W/` + etag, 304, "", ""},
+		{"If-None-Match", "*", 304, "", ""},
+		{"If-None-Match", `"x"`, 200, file, ""},
+		{"If-Match", etag, 200, file, ""},
+		{"If-Match", `"x"`, 412, "", ""},
+	} {
+		a := s.do("GET", "/v1/blobs/"+digest, "", c.header, c.value)
+		if a.status != c.status || a.header.Get("Content-Range") != c.ranged {
+			t.Errorf("%s %s: %d, Content-Range %q", c.header, c.value, a.status, a.header.Get("Content-Range"))
+		}
+		switch {
+		case c.status == 416:
+			s.want(a, 416, api.CodeNoRange, "Range")
+		case c.status == 412:
+			s.want(a, 412, api.CodePrecondition, "If-Match")
+		case a.body != c.body:
+			t.Errorf("%s %s: %q", c.header, c.value, a.body)
+		}
+		if c.status < 400 && a.header.Get("ETag") != etag {
+			t.Errorf("%s %s: ETag %s", c.header, c.value, a.header.Get("ETag"))
+		}
+	}
+	if a := s.do("GET", "/v1/blobs/"+digest, "", "Range", "bytes=2-3", "If-Range", etag); a.status != 206 || a.body != "23" {
+		t.Errorf("If-Range: %d %q", a.status, a.body)
+	}
+	if a := s.do("GET", "/v1/blobs/"+digest, "", "Range", "bytes=2-3", "If-Range", `"x"`); a.status != 200 || a.body != file {
+		t.Errorf("If-Range of another: %d %q", a.status, a.body)
+	}
+	a := s.do("GET", "/v1/blobs/"+digest, "", "Range", "bytes=0-1,8-9")
+	if a.status != 206 || !strings.HasPrefix(a.header.Get("Content-Type"), "multipart/byteranges") ||
+		!strings.Contains(a.body, "bytes 0-1/10\r\n") || !strings.Contains(a.body, "\r\n\r\n89\r\n") {
+		t.Errorf("two ranges: %d %s %q", a.status, a.header.Get("Content-Type"), a.body)
+	}
+	for _, c := range []struct{ digest, size string }{{digest, "10"}, {empty, "0"}, {strings.TrimPrefix(digest, "sha256:"), "10"}} {
+		a := s.do("HEAD", "/v1/blobs/"+c.digest, "")
+		if a.status != 200 || a.header.Get("Content-Length") != c.size || a.header.Get("Accept-Ranges") != "bytes" ||
+			a.header.Get("Content-Type") != "application/octet-stream" || a.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("HEAD %s: %d %v", c.digest, a.status, a.header)
+		}
+	}
+	if a := s.do("GET", "/v1/blobs/"+empty, "", "Range", "bytes=0-"); a.status != 200 || a.body != "" {
+		t.Errorf("a range of nothing: %d %q", a.status, a.body)
+	}
+}
+
+func TestBlobsOverHTTP(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{})
+	absent := digestOf([]byte("absent"))
+	a := s.do("PUT", "/v1/blobs?digest="+digestOf([]byte("file")), "file", "Content-Type", "text/plain")
+	if want := fmt.Sprintf(`{"blob":{"digest":%q,"size":4,"refs":0}}`, digestOf([]byte("file"))); a.status != 200 || strings.TrimSpace(a.body) != want {
+		t.Errorf("put: %d %s", a.status, a.body)
+	}
+	if b := s.do("GET", "/v1/blobs/"+digestOf([]byte("file"))+"/info", ""); b.status != 200 || b.body != a.body {
+		t.Errorf("info: %d %s", b.status, b.body)
+	}
+	s.want(s.do("PUT", "/v1/blobs?digest="+absent, "file"), 422, api.CodeDigestMismatch, "digest")
+	s.want(s.do("PUT", "/v1/blobs?digest=abc", "file"), 400, api.CodeInvalidField, "digest")
+	s.want(s.do("PUT", "/v1/blobs?namespace=x", "file"), 400, api.CodeUnknownField, "namespace")
+	s.want(s.do("GET", "/v1/blobs/"+absent, ""), 404, api.CodeBlobNotFound, "")
+	s.want(s.do("GET", "/v1/blobs/"+absent+"/info", ""), 404, api.CodeBlobNotFound, "")
+	s.want(s.do("GET", "/v1/blobs/abc", ""), 400, api.CodeInvalidField, "digest")
+	s.want(s.do("GET", "/v1/blobs/..%2f..%2fetc%2fpasswd", ""), 404, api.CodeNotFound, "")
+	s.want(s.do("GET", "/v1/blobs/"+absent+"?x=1", ""), 400, api.CodeUnknownField, "x")
+	s.want(s.do("POST", "/v1/blobs", "x"), 405, api.CodeMethodNotAllowed, "")
+	s.want(s.do("DELETE", "/v1/blobs/"+absent, ""), 405, api.CodeMethodNotAllowed, "")
+	res, err := s.http.Client().Head(s.http.URL + "/v1/blobs/" + absent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = res.Body.Close(); res.StatusCode != 404 {
+		t.Errorf("HEAD: %d", res.StatusCode)
+	}
+	// A key means nothing: equal bytes are one blob anyway, and other bytes are no repeat.
+	for _, data := range []string{"one", "two"} {
+		if a := s.do("PUT", "/v1/blobs", data, "Idempotency-Key", "k"); a.status != 200 || !strings.Contains(a.body, digestOf([]byte(data))) {
+			t.Errorf("put %s with a key: %d %s", data, a.status, a.body)
+		}
+	}
+}
+
+// TestBlobOfTheLimit: 32 MiB are taken, a byte more is not, however it is sent.
+func TestBlobOfTheLimit(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{})
+	for _, announced := range []bool{true, false} {
+		for _, n := range []int64{api.MaxBlob, api.MaxBlob + 1} {
+			req, err := http.NewRequestWithContext(t.Context(), "PUT", s.http.URL+"/v1/blobs", io.LimitReader(zeros{}, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if announced {
+				req.ContentLength = n
+			}
+			a := s.send(req)
+			if n > api.MaxBlob {
+				s.want(a, 413, api.CodeTooLarge, "body")
+				if a.problem.Limit != api.MaxBlob {
+					t.Errorf("limit %d", a.problem.Limit)
+				}
+			} else if a.status != 200 {
+				t.Errorf("announced %v: %d %s", announced, a.status, a.body)
+			}
+		}
+	}
+}
+
+// conn speaks HTTP by hand.
+func (s *server) conn() net.Conn {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.http.Listener.Addr().String())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (s *server) response(c net.Conn) answer {
+	s.t.Helper()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{status: res.StatusCode, header: res.Header, body: string(b)}
+}
+
+// TestUploadsThatBreakOff: half a file is refused and not stored; a client that sends nothing is not waited for.
+func TestUploadsThatBreakOff(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{BodyTimeout: 100 * time.Millisecond})
+	half := strings.Repeat("half", 1000)
+	for name, c := range map[string]struct {
+		text  string
+		close bool
+	}{
+		"less than announced":  {"Content-Length: 10000\r\n\r\n" + half, true},
+		"chunked, no end":      {"Transfer-Encoding: chunked\r\n\r\n" + strconv.FormatInt(4000, 16) + "\r\n" + half + "\r\n", true},
+		"chunked, broken":      {"Transfer-Encoding: chunked\r\n\r\n" + strconv.FormatInt(4000, 16) + "\r\n" + half + "\r\nzz\r\n", false},
+		"nothing more, silent": {"Content-Length: 10000\r\n\r\n" + half, false},
+	} {
+		conn := s.conn()
+		if _, err := io.WriteString(conn, "PUT /v1/blobs HTTP/1.1\r\nHost: x\r\n"+c.text); err != nil {
+			t.Fatal(err)
+		}
+		if c.close {
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
+		if a := s.response(conn); a.status != 400 || !strings.Contains(a.body, `"bad_request"`) {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+		s.want(s.do("GET", "/v1/blobs/"+digestOf([]byte(half)), ""), 404, api.CodeBlobNotFound, "")
+	}
+}
+
+// TestUploadThatTrickles: whoever keeps sending a byte now and then has to end all the same.
+func TestUploadThatTrickles(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{BodyTimeout: 100 * time.Millisecond})
+	body, feed := io.Pipe()
+	defer body.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for range tick.C {
+			if _, err := feed.Write([]byte{'x'}); err != nil {
+				return
+			}
+		}
+	})
+	req, err := http.NewRequestWithContext(t.Context(), "PUT", s.http.URL+"/v1/blobs", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	res, err := s.http.Client().Do(req)
+	if err == nil {
+		_ = res.Body.Close()
+	}
+	_ = body.Close()
+	if took := time.Since(began); took > 20*time.Second || err == nil && res.StatusCode != 400 {
+		t.Errorf("%v, %v after %v", res, err, took)
+	}
+}
+
+// TestTooManyUploads: uploads that wait for their clients are bounded, and do not keep other requests out.
+func TestTooManyUploads(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{})
+	const most = 64
+	for range most {
+		conn := s.conn()
+		if _, err := io.WriteString(conn, "PUT /v1/blobs HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		// The server says 100 when it begins to read.
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100") {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	a := s.do("PUT", "/v1/blobs", "x")
+	s.want(a, 429, api.CodeOverloaded, "")
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if a := s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok"}`); a.status != 201 {
+		t.Errorf("submit: %d %s", a.status, a.body)
+	}
+}
+
+// breaking is a Service whose blobs break off.
+type breaking struct {
+	*apitest.Fake
+	mu    sync.Mutex
+	after int64 // bytes of each answer
+	froms []int64
+}
+
+func (b *breaking) BlobContent(ctx context.Context, r api.BlobRange) (*api.BlobContent, error) {
+	c, err := b.Fake.BlobContent(ctx, r)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.froms = append(b.froms, r.From)
+	if err == nil && b.after > 0 {
+		c.Body = io.NopCloser(io.MultiReader(io.LimitReader(c.Body, b.after), brokenReader{}))
+	}
+	return c, err
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestDownloadGoesOn: a download that breaks off goes on from where it stands; half a file never looks like a whole one.
+func TestDownloadGoesOn(t *testing.T) {
+	data := make([]byte, 300_000)
+	for i := range data {
+		data[i] = byte(i * 7 >> 3)
+	}
+	b := &breaking{Fake: apitest.NewFake()}
+	t.Cleanup(b.Close)
+	if _, err := b.PutBlob(t.Context(), api.PutBlobRequest{Body: bytes.NewReader(data), Size: -1}); err != nil {
+		t.Fatal(err)
+	}
+	c := apitest.OverHTTP(t, b)
+	read := func(r api.BlobRange) ([]byte, error) {
+		content, err := c.BlobContent(t.Context(), r)
+		if err != nil {
+			return nil, err
+		}
+		defer content.Body.Close()
+		return io.ReadAll(content.Body)
+	}
+	b.after = 128 << 10
+	got, err := read(api.BlobRange{Digest: digestOf(data), Length: -1})
+	if err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if len(b.froms) < 3 {
+		t.Errorf("it did not break off: %v", b.froms)
+	}
+	if got, err := read(api.BlobRange{Digest: digestOf(data), From: 5, Length: 250_000}); err != nil || !bytes.Equal(got, data[5:250_005]) {
+		t.Errorf("a range: %d bytes, %v", len(got), err)
+	}
+	b.after = 1 // less than the server hands on
+	if got, err := read(api.BlobRange{Digest: digestOf(data), From: 1, Length: -1}); err == nil {
+		t.Errorf("%d bytes and no error", len(got))
+	}
+}
+
+// TestDownloadIsVerified: a node that answers with other bytes is found out.
+func TestDownloadIsVerified(t *testing.T) {
+	lies := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "lies") }))
+	t.Cleanup(lies.Close)
+	c, err := api.NewClient(api.ClientConfig{URLs: []string{lies.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	content, err := c.BlobContent(t.Context(), api.BlobRange{Digest: digestOf([]byte("truth")), Length: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Body.Close()
+	if got, err := io.ReadAll(content.Body); api.CodeOf(err) != api.CodeDigestMismatch {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestClientSendsFilesAgain: to another node, from the beginning, if the file can be read twice.
+func TestClientSendsFilesAgain(t *testing.T) {
+	fake := apitest.NewFake()
+	t.Cleanup(fake.Close)
+	half := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadFull(r.Body, make([]byte, 50_000))
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(half.Close)
+	c := apitest.OverHTTP(t, fake, half.URL)
+	data := bytes.Repeat([]byte("0123456789"), 20_000)
+	file := bytes.NewReader(append([]byte("head"), data...))
+	if _, err := file.Seek(4, io.SeekStart); err != nil { // what stands before is not meant
+		t.Fatal(err)
+	}
+	b, err := c.PutBlob(t.Context(), api.PutBlobRequest{Body: file, Size: int64(len(data)), Digest: digestOf(data)})
+	if err != nil || b.Digest != digestOf(data) {
+		t.Errorf("%+v, %v", b, err)
+	}
+	c2 := apitest.OverHTTP(t, fake, half.URL)
+	if b, err := c2.PutBlob(t.Context(), api.PutBlobRequest{Body: io.MultiReader(bytes.NewReader(data)), Size: -1}); err == nil {
+		t.Errorf("what cannot be read twice was sent twice: %+v", b)
+	}
+}
