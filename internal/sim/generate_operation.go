@@ -37,7 +37,7 @@ func (g *generator) startOperation(r *Run) Op {
 			o.ID = pick(g, operations)
 		}
 	}
-	if g.percent(20) {
+	if g.percent(g.more(onOperations, 10)) {
 		o.Partitions = 4 + g.rng.Int64N(6) // more than an entry makes
 	}
 	if g.percent(2) {

@@ -27,16 +27,14 @@ func (g *generator) other() string {
 // space creates a namespace, or changes the settings of one.
 func (g *generator) space(r *Run) Op {
 	o := Op{Verb: "space", NS: g.other(), Create: g.percent(70)}
-	if g.percent(10) {
-		o.NS = pick(g, []string{"", task.SystemNamespace, "_mine", "x"})
+	if g.percent(g.more(onSpaces, 5)) {
+		o.NS = pick(g, []string{"", "", task.SystemNamespace, "_mine", "x"})
 	}
 	if r.model.Spaces[o.key().Namespace] != nil && g.percent(60) {
 		o.Create = false
 	}
 	if g.percent(60) {
-		o.Quota = &task.Quota{
-			MaxTasks: pick(g, []int64{0, 1, 4}), MaxBytes: pick(g, []int64{0, 8, 30}), SubmitsPerSecond: pick(g, []int64{0, 1, 3}),
-		}
+		o.Quota = g.quota(r, o.key().Namespace)
 	}
 	if g.percent(20) {
 		o.Retention = &task.Retention{Success: task.Millis(g.rng.Int64N(3)) * 1000, Failure: -1}
@@ -65,4 +63,18 @@ func (g *generator) status(r *Run) Op {
 		o.Status = task.NamespaceIsPurged
 	}
 	return o
+}
+
+// quota is none, or nearly what the namespace has already.
+func (g *generator) quota(r *Run, ns string) *task.Quota {
+	q, u := task.Quota{}, r.model.Usage(ns)
+	switch g.rng.IntN(4) {
+	case 0:
+		q.MaxTasks = max(u.Tasks+u.Owed+g.rng.Int64N(3)-1, 1)
+	case 1:
+		q.MaxBytes = max(u.Bytes+g.rng.Int64N(12)-4, 1)
+	case 2:
+		q.SubmitsPerSecond = 1 + g.rng.Int64N(2)
+	}
+	return &q
 }

@@ -16,8 +16,10 @@ func (g *generator) command(r *Run) Op {
 	if len(r.model.Behaviors) < 2 && g.percent(50) {
 		return g.activate(r)
 	}
-	if !r.model.Active(task.DefaultNamespace) && g.percent(20) {
+	if n := r.model.Spaces[task.DefaultNamespace]; n.Status != task.NamespaceIsActive && g.percent(20) {
 		return Op{Verb: "status", Status: task.NamespaceIsActive}
+	} else if n.Quota != (task.Quota{}) && g.percent(6) {
+		return Op{Verb: "space", Quota: &task.Quota{}}
 	}
 	weights := []struct {
 		n    int
@@ -87,7 +89,7 @@ func (g *generator) submit(r *Run) Op {
 	if g.percent(2) {
 		o.Behavior = "nobody"
 	}
-	if g.percent(g.more(onOperations, 1)) {
+	if g.percent(g.more(onOperations, 2)) {
 		o.ID = pick(g, operations) + ":7"
 	}
 	if g.percent(60) {
@@ -124,8 +126,8 @@ func (g *generator) assign(r *Run) Op {
 	switch n := g.rng.IntN(100); {
 	case n < 30: // also what a key blocks
 		due = r.waiting(0)
-	case n < 36+g.more(onSpaces, 2): // or anything
-		due = r.tasks(func(t *task.Task) bool { return r.model.Due(t, 0) })
+	case n < 33+g.more(onSpaces, 3): // or what its namespace keeps from running
+		due = r.tasks(func(t *task.Task) bool { return r.model.Due(t, 0) && !r.model.Active(t.Namespace) })
 	}
 	if len(due) > 0 && g.percent(80) {
 		t := pick(g, due)

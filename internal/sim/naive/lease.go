@@ -2,7 +2,6 @@ package naive
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
@@ -152,85 +151,4 @@ func (m *Model) drain(c task.DrainNode) task.Result {
 		m.Drained[c.Node] = true
 	}
 	return task.Result{Changed: was != c.Drain}
-}
-
-// tick lets time pass: sessions first, then leases, runs that take too long, deadlines, runs in namespaces in PURGING, and
-// what is over the number of final tasks that a namespace may have.
-func (m *Model) tick() task.Result {
-	all := func(yes func(*task.Task) bool, do func(t task.Task)) {
-		ts := m.ordered(yes)
-		slices.SortStableFunc(ts, func(a, b *task.Task) int { // the first to overrun is the first to end
-			if a.Lease == nil || b.Lease == nil {
-				return 0
-			}
-			return cmp.Or(cmp.Compare(m.Overrun(a), m.Overrun(b)), cmp.Compare(a.Lease.Token, b.Lease.Token))
-		})
-		for _, t := range ts {
-			if t = m.Tasks[name(t)]; t != nil && yes(t) { // still: the end of one may be that of others
-				do(*t)
-				m.struck = true
-			}
-		}
-	}
-	for _, s := range slices.SortedFunc(maps.Values(m.Sessions), func(a, b task.Session) int {
-		return cmp.Or(cmp.Compare(a.Expires, b.Expires), cmp.Compare(a.ID, b.ID))
-	}) {
-		if s.Expires <= m.LeaseNow {
-			m.endSession(s.ID, "LOST")
-			m.struck = true
-		}
-	}
-	all(func(t *task.Task) bool {
-		return t.Lease != nil && t.Lease.Session == 0 && m.LeaseEnd(t) <= m.LeaseNow
-	}, func(t task.Task) {
-		m.Halted[t.Lease.Token] = true
-		m.waitAgain(&t, "LOST", m.Now, 0)
-	})
-	all(func(t *task.Task) bool { return t.Lease != nil && m.Overrun(t) <= m.LeaseNow }, func(t task.Task) {
-		if m.Halted[t.Lease.Token] = true; t.CancelCode != "" {
-			m.waitAgain(&t, "", 0, 0)
-		} else {
-			retry := m.Version(&t, t.Version).Policy.OnTimeout != task.OnErrorFail
-			m.failure(&t, &task.Error{Code: task.CodeTimeout, Retryable: retry}, 0)
-		}
-	})
-	past := func(at task.Time) bool { return at != 0 && at <= m.Now }
-	all(func(t *task.Task) bool { return past(m.Deadline(t)) }, func(t task.Task) { m.strike(&t, task.CodeDeadlineExceeded) })
-	m.tickOperations()
-	all(m.Doomed, func(t task.Task) { m.strike(&t, task.CodeCancelled) })
-	for i, crowd := 0, m.Crowded(); i < m.limits.Sweep && len(crowd) > 0; i, crowd = i+1, m.Crowded() {
-		m.remove(name(crowd[0]))
-		m.struck = true
-	}
-	r := task.Result{Changed: m.forget() || m.struck}
-	m.struck = false
-	return r
-}
-
-// Deadline returns when the task's deadline strikes (R1); 0: never.
-func (m *Model) Deadline(t *task.Task) task.Time {
-	if final(t) || t.CancelCode != "" {
-		return 0
-	}
-	return t.Deadline
-}
-
-// Doomed reports whether a Tick must cancel the run, because its namespace is being purged (N1).
-func (m *Model) Doomed(t *task.Task) bool {
-	return t.Lease != nil && t.CancelCode == "" && m.Purging(t.Namespace)
-}
-
-// Crowded returns the final tasks of the first namespace that has too many, the oldest first (T9). What belongs to an
-// operation goes with it (O6).
-func (m *Model) Crowded() []*task.Task {
-	for _, ns := range slices.Sorted(maps.Keys(m.Spaces)) {
-		ts := m.ordered(func(t *task.Task) bool { return t.Namespace == ns && final(t) && t.Role == task.RoleNone })
-		if len(ts) > m.limits.Finals {
-			slices.SortFunc(ts, func(a, b *task.Task) int {
-				return cmp.Or(cmp.Compare(a.FinishedAt, b.FinishedAt), cmp.Compare(m.born[name(a)], m.born[name(b)]))
-			})
-			return ts
-		}
-	}
-	return nil
 }

@@ -100,26 +100,6 @@ func partKey(o *task.Operation, i int64) task.Key {
 	return task.Key{Namespace: o.Namespace, ID: o.ID + ":" + strconv.FormatInt(i, 10)}
 }
 
-// excluder returns the oldest operation that keeps o from running now (O2), also one that is being removed: it may still
-// have runs.
-func (m *Model) excluder(o *task.Operation) (oldest *task.Operation) {
-	for k, x := range m.Operations {
-		if over(x) || x.Namespace != o.Namespace || x.Target != o.Target {
-			continue
-		}
-		same := x.Behavior == o.Behavior
-		against := slices.Contains(x.Policy.Incompatible, o.Behavior) || slices.Contains(o.Policy.Incompatible, x.Behavior)
-		for _, policy := range []task.OperationPolicy{x.Policy, o.Policy} {
-			against = against || same && policy.Concurrency == task.OnePerTarget ||
-				same && policy.Concurrency == task.OnePerObject && x.Object == o.Object
-		}
-		if against && (oldest == nil || m.bornOps[k] < m.bornOps[opKey(oldest)]) {
-			oldest = x
-		}
-	}
-	return oldest
-}
-
 // operation returns one that is not being removed, or nil.
 func (m *Model) operation(k task.Key) *task.Operation {
 	if o := m.Operations[k]; o != nil && !o.Removing {

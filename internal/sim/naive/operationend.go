@@ -1,6 +1,7 @@
 package naive
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/taskrt/taskrt/task"
@@ -102,4 +103,24 @@ func (m *Model) dropBound(session uint64) {
 		m.failed(&t, &task.Error{Code: sessionEnded})
 		m.write(&t)
 	}
+}
+
+// excluder returns the oldest operation that keeps o from running now (O2), also one that is being removed: it may still
+// have runs.
+func (m *Model) excluder(o *task.Operation) (oldest *task.Operation) {
+	for k, x := range m.Operations {
+		if over(x) || x.Namespace != o.Namespace || x.Target != o.Target {
+			continue
+		}
+		same := x.Behavior == o.Behavior
+		against := slices.Contains(x.Policy.Incompatible, o.Behavior) || slices.Contains(o.Policy.Incompatible, x.Behavior)
+		for _, policy := range []task.OperationPolicy{x.Policy, o.Policy} {
+			against = against || same && policy.Concurrency == task.OnePerTarget ||
+				same && policy.Concurrency == task.OnePerObject && x.Object == o.Object
+		}
+		if against && (oldest == nil || m.bornOps[k] < m.bornOps[opKey(oldest)]) {
+			oldest = x
+		}
+	}
+	return oldest
 }
