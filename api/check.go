@@ -37,7 +37,7 @@ func (e *Error) orNil() error {
 
 func (r *SubmitRequest) check() *Error {
 	var err *Error
-	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
 		return err
 	}
 	if err := checkBehaviorName("behavior", r.Behavior); err != nil {

@@ -59,7 +59,7 @@ func (r *StartOperationRequest) Check() error { return r.check().orNil() }
 
 func (r *StartOperationRequest) check() *Error {
 	var err *Error
-	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
 		return err
 	}
 	if err := checkBehaviorName("behavior", r.Behavior); err != nil {
@@ -79,7 +79,7 @@ func (r *StartOperationRequest) check() *Error {
 	if err := r.Partitions.check(); err != nil {
 		return err
 	}
-	if err := checkPayload("arg", &r.Arg, nil); err != nil {
+	if err := checkInline("arg", &r.Arg); err != nil {
 		return err
 	}
 	if err := checkPriority(r.Priority); err != nil {

@@ -23,7 +23,7 @@ func (r *StoreUpdateRequest) Check() error { return r.check().orNil() }
 
 func (r *StoreUpdateRequest) check() *Error {
 	var err *Error
-	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
 		return err
 	}
 	changes := len(r.Adds) + len(r.Updates) + len(r.Deletes)
@@ -80,7 +80,7 @@ func (r *StoreUpdateRequest) checkIDs() *Error {
 // Check tells what is wrong with the request by itself and fills in the namespace; nil or an *Error.
 func (r *StoreClaimRequest) Check() error {
 	var err *Error
-	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
 		return err
 	}
 	if err := checkGroup("group", r.Group); err != nil {

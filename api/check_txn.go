@@ -8,7 +8,7 @@ func (r *TxnRequest) Check() error { return r.check().orNil() }
 
 func (r *TxnRequest) check() *Error {
 	var err *Error
-	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
 		return err
 	}
 	parts := len(r.Depends) + len(r.Submit) + len(r.Update) + len(r.Finish) + len(r.Delete)

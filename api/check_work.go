@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/taskrt/taskrt/task"
 )
 
 // Limits of what workers send (SPEC L2, J2, T5).
@@ -41,6 +43,9 @@ func (r *ResubmitRequest) Check() error {
 	if err := checkTarget(&r.Namespace, r.ID); err != nil {
 		return err
 	}
+	if err := CheckUserNamespace(r.Namespace); err != nil {
+		return err
+	}
 	if err := checkPayload("params", &r.Params, r.ParamsBase64); err != nil {
 		return err
 	}
@@ -50,7 +55,7 @@ func (r *ResubmitRequest) Check() error {
 // Check tells what is wrong with the request by itself and fills in namespace and max; nil or an *Error.
 func (r *AcceptRequest) Check() error {
 	var err *Error
-	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
 		return err
 	}
 	if err := checkBehaviorName("name", r.Behavior); err != nil {
@@ -87,7 +92,7 @@ func (r *HeartbeatRequest) Check() error {
 	if err := checkToken(r.Token); err != nil {
 		return err
 	}
-	if err := checkPayload("progress", &r.Progress, nil); err != nil {
+	if err := checkInline("progress", &r.Progress); err != nil {
 		return err
 	}
 	if err := checkPayload("checkpoint", &r.Checkpoint, r.CheckpointBase64); err != nil {
@@ -139,7 +144,7 @@ func (e *ReportError) check() *Error {
 	if !utf8.ValidString(e.Message) {
 		return FieldError(CodeInvalidField, "message", "is not valid UTF-8")
 	}
-	return checkPayload("details", &e.Details, nil)
+	return checkInline("details", &e.Details)
 }
 
 // CheckReports refuses a bulk finish that is too long; nil or an *Error.
@@ -168,7 +173,7 @@ func (r *SnoozeRequest) Check() error {
 // *Error.
 func (r *PutBehaviorRequest) Check() error {
 	var err *Error
-	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
+	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
 		return err
 	}
 	if err := checkBehaviorName("name", r.Name); err != nil {
@@ -236,13 +241,29 @@ func rangeError(field string, limit int64, format string, args ...any) *Error {
 	return e
 }
 
-// checkPayload checks what is given as JSON, which it compacts, or as bytes.
+// checkPayload checks params, a result or a checkpoint, given as JSON, which it compacts, or as bytes. What is longer than
+// MaxInline becomes a blob (SPEC H3).
 func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
+	if err := checkSized(field, text, raw, MaxPayload); err != nil {
+		return err
+	}
+	if n := len(task.BlobsNamed(*text)); n > task.MaxNamed {
+		return LimitError(field, task.MaxNamed, "names %d blobs, at most %d", n, task.MaxNamed)
+	}
+	return nil
+}
+
+// checkInline checks what is never a blob: progress, details of errors, arguments of operations.
+func checkInline(field string, text *json.RawMessage) *Error {
+	return checkSized(field, text, nil, MaxInline)
+}
+
+func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Error {
 	if *text != nil && raw != nil {
 		return FieldError(CodeInvalidField, field+"_base64", "give either %s or %s_base64", field, field)
 	}
-	if n := len(raw); n > MaxInline {
-		return LimitError(field+"_base64", MaxInline, "%d bytes, at most %d", n, MaxInline)
+	if n := len(raw); n > limit {
+		return LimitError(field+"_base64", int64(limit), "%d bytes, at most %d", n, limit)
 	}
 	if *text == nil {
 		return nil
@@ -250,8 +271,8 @@ func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
 	if !utf8.Valid(*text) || tooDeep(*text) {
 		return FieldError(CodeInvalidField, field, "not JSON: invalid UTF-8, or nested deeper than %d levels", MaxDepth)
 	}
-	if n := compactLen(*text); n > MaxInline { // before it is copied: it may be megabytes
-		return LimitError(field, MaxInline, "%d bytes, at most %d", n, MaxInline)
+	if n := compactLen(*text); n > limit { // before it is copied: it may be megabytes
+		return LimitError(field, int64(limit), "%d bytes, at most %d", n, limit)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, *text); err != nil {

@@ -29,7 +29,7 @@ var codes = []codeEntry{
 	{CodeMemberNotFound, http.StatusNotFound, "The cluster has no such member."},
 	{"namespace_not_found", http.StatusNotFound, "There is no such namespace."},
 	{"operation_not_found", http.StatusNotFound, "There is no such operation."},
-	{"blob_not_found", http.StatusNotFound, "There is no such blob."},
+	{CodeBlobNotFound, http.StatusNotFound, "There is no such blob."},
 	{"session_not_found", http.StatusNotFound, "The worker's session has ended."},
 	{CodeRemoved, http.StatusNotFound, "The task was removed while it was waited for."},
 
@@ -62,18 +62,23 @@ var codes = []codeEntry{
 	{"not_an_operation", http.StatusConflict, "The behavior's manifest does not say operation."},
 	{"reserved_id", http.StatusConflict, "The ID begins like those of an operation's tasks, or the operation's ID is taken by tasks."},
 	{"maintenance_running", http.StatusConflict, "A maintenance run is unfinished; run is its number."},
-	{"run_not_found", http.StatusNotFound, "The run is not the unfinished one, or is no longer remembered."},
+	{CodeRunNotFound, http.StatusNotFound, "The run is not the unfinished one, or is no longer remembered."},
 	{"blob_gone", http.StatusConflict, "A blob that is referred to is not stored: put it again."},
 	{CodeConflict, http.StatusConflict, "The transaction did not happen; reasons says why."},
 	{"store_conflict", http.StatusConflict, "Records are missing or owned by somebody else."},
 
+	{CodePrecondition, http.StatusPreconditionFailed, "The blob is not one that If-Match names."},
+
 	{CodeTooLarge, http.StatusRequestEntityTooLarge, "The body or a field is larger than its limit."},
+	{CodeNoRange, http.StatusRequestedRangeNotSatisfiable, "The blob ends before the range begins; limit is its size."},
 	{CodeUnsupportedMedia, http.StatusUnsupportedMediaType, "The body has a media type that cannot be read here."},
 
 	{CodeInvalidParams, http.StatusUnprocessableEntity, "The params have no canonical form, or lack what the ID is made of."},
 	{CodeParamsSchema, http.StatusUnprocessableEntity, "The params do not match the behavior's schema."},
 	{CodeResultSchema, http.StatusUnprocessableEntity, "The result does not match the behavior's schema; the attempt goes on."},
 	{CodeIdempotencyMismatch, http.StatusUnprocessableEntity, "The Idempotency-Key was used with another request."},
+	{CodeDigestMismatch, http.StatusUnprocessableEntity, "The bytes do not have the digest that was given."},
+	{CodeBadArchive, http.StatusUnprocessableEntity, "What is imported is not a whole export of this form; what came before the line that is named was taken up."},
 	{"bad_manifest", http.StatusUnprocessableEntity, "The manifest, or the definition of an external behavior, is wrong."},
 	{"not_wasm", http.StatusUnprocessableEntity, "The file is not a wasm module."},
 	{"component_binary", http.StatusUnprocessableEntity, "The file is a wasm component; a core module is needed."},
@@ -100,6 +105,7 @@ var codes = []codeEntry{
 	{CodeNoLeader, http.StatusServiceUnavailable, "The cluster has no leader now; nothing was done."},
 	{CodeNotReady, http.StatusServiceUnavailable, "This node does not serve now; nothing was done."},
 	{CodeOutcomeUnknown, http.StatusServiceUnavailable, "It may or may not have been done."},
+	{CodeStorageFull, http.StatusInsufficientStorage, "The disks of too many nodes are full; nothing was stored."},
 	{"origin_forgotten", http.StatusServiceUnavailable, "It may or may not have been done: the answer was kept for too short."},
 }
 

@@ -18,6 +18,7 @@ type Error struct {
 
 	Reasons   []Reason   `json:"reasons,omitempty"`   // conflict: every reason (SPEC X1)
 	Operation *Operation `json:"operation,omitempty"` // operation_conflict: the one that runs (SPEC O2)
+	Run       int64      `json:"run,omitempty"`       // maintenance_running, run_not_found: the run that is unfinished (SPEC M1)
 }
 
 func (e *Error) Error() string {
@@ -60,6 +61,17 @@ const (
 	CodeHalt                = "halt"
 	CodeConflict            = "conflict"
 	CodeIdempotencyMismatch = "idempotency_mismatch"
+
+	CodeBlobNotFound   = "blob_not_found"
+	CodeDigestMismatch = "digest_mismatch"
+	CodeStorageFull    = "storage_full"
+	CodeNoRange        = "range_not_satisfiable"
+	CodePrecondition   = "precondition_failed"
+
+	CodeBadArchive        = "bad_archive"
+	CodeNamespaceReserved = "namespace_reserved"
+	CodeQuotaExceeded     = "quota_exceeded"
+	CodeRunNotFound       = "run_not_found"
 )
 
 // overloadedRetryMS is what Retry-After says when nobody said otherwise.

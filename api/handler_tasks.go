@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -75,10 +76,10 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, body []byt
 	if err := decodeObject(body, &envelope, ""); err != nil {
 		return err
 	}
-	ns, err := bodyNamespace(r, ns, envelope.Namespace)
-	if err != nil {
+	if _, err := bodyNamespace(r, ns, envelope.Namespace); err != nil {
 		return err
 	}
+	ns = cmp.Or(ns, envelope.Namespace) // if neither is given each task has its own
 	if envelope.Tasks[0] != '[' {
 		return FieldError(CodeInvalidField, "tasks", "must be a list")
 	}

@@ -58,6 +58,9 @@ func hashOf(texts ...string) uint64 {
 	return max(binary.BigEndian.Uint64(sum[:8]), 1)
 }
 
+// withoutOnce returns a context whose calls are done as often as they are made: of a request whose body is not held.
+func withoutOnce(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, nil) }
+
 type keyedKey struct{}
 
 // withKey reads the Idempotency-Key of a request that may change something.

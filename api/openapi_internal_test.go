@@ -78,7 +78,7 @@ func checkFields(t *testing.T, d *document, typ reflect.Type, named map[string]b
 	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
 		typ = typ.Elem()
 	}
-	if typ.Kind() != reflect.Struct || typ.Name() == "" || typ == reflect.TypeFor[Time]() || typ == reflect.TypeFor[Partitions]() {
+	if typ.Kind() != reflect.Struct || typ.Name() == "" || typ == reflect.TypeFor[Time]() || typ == reflect.TypeFor[Partitions]() || typ == reflect.TypeFor[Keep]() {
 		return // they write themselves
 	}
 	name := componentName(typ)

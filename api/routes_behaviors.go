@@ -36,7 +36,7 @@ func behaviorRoutes() []route {
 				{name: "application/wasm", doc: "The module."},
 				{name: "multipart/form-data", doc: "Parts: module (the file), name, manifest."},
 			},
-			answers: []success{ok(moduleAnswer{})}, errors: slices.Concat(namespaceErrors, uploadErrors, []string{"other_kind", "namespace_inactive"}),
+			answers: []success{ok(moduleAnswer{})}, errors: slices.Concat(namespaceErrors, uploadErrors, changeErrors, []string{"other_kind"}),
 		},
 		{
 			method: get, path: "/v1/modules/{digest}", id: "getModule", summary: "Get a module's description.", serve: (*handler).getModule,
@@ -55,13 +55,13 @@ func behaviorRoutes() []route {
 			summary: "Define an external behavior, or change its policy: programs accept its tasks over HTTP.",
 			query:   []param{namespaceParam}, body: asJSON(ExternalBehavior{}),
 			answers: []success{ok(behaviorAnswer{}), {http.StatusCreated, "It is new.", asJSON(behaviorAnswer{})}},
-			errors:  []string{"namespace_not_found", "namespace_inactive", "other_kind", "bad_manifest"},
+			errors:  append([]string{"namespace_not_found", "other_kind", "bad_manifest"}, changeErrors...),
 		},
 		{
 			method: del, path: "/v1/behaviors/{name}", id: "deleteBehavior", serve: (*handler).deleteBehavior,
 			summary: "Take a behavior away: no new tasks, those that wait wait for one of that name.",
 			query:   []param{namespaceParam, {name: "purge", kind: boolParam, doc: "Remove its tasks too, bit by bit."}},
-			answers: []success{noContent}, errors: behaviorErrors,
+			answers: []success{noContent}, errors: slices.Concat(behaviorErrors, changeErrors),
 		},
 		{
 			method: get, path: "/v1/behaviors/{name}/versions", id: "listVersions", summary: "The kept versions, newest first.", serve: (*handler).listVersions,
@@ -70,15 +70,15 @@ func behaviorRoutes() []route {
 		{
 			method: post, path: "/v1/behaviors/{name}/activate", id: "activateVersion", summary: "Make a kept version the active one.", serve: (*handler).activateVersion,
 			query: []param{namespaceParam}, body: asJSON(activateBody{}),
-			answers: []success{ok(behaviorAnswer{})}, errors: append([]string{CodeVersionNotFound, "other_kind"}, behaviorErrors...),
+			answers: []success{ok(behaviorAnswer{})}, errors: slices.Concat([]string{CodeVersionNotFound, "other_kind"}, behaviorErrors, changeErrors),
 		},
 		{
 			method: post, path: "/v1/behaviors/{name}/pause", id: "pauseBehavior", summary: "Start no more of its tasks; running ones go on.", serve: pauseBehavior(true),
-			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true, answers: []success{ok(behaviorAnswer{})}, errors: behaviorErrors,
+			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true, answers: []success{ok(behaviorAnswer{})}, errors: slices.Concat(behaviorErrors, []string{"namespace_purging"}),
 		},
 		{
 			method: post, path: "/v1/behaviors/{name}/resume", id: "resumeBehavior", summary: "Start its tasks again.", serve: pauseBehavior(false),
-			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true, answers: []success{ok(behaviorAnswer{})}, errors: behaviorErrors,
+			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true, answers: []success{ok(behaviorAnswer{})}, errors: slices.Concat(behaviorErrors, []string{"namespace_purging"}),
 		},
 		{
 			method: get, path: "/v1/behaviors/{name}/stats", id: "behaviorStats", summary: "Count its tasks.", serve: (*handler).behaviorStats,
@@ -88,7 +88,7 @@ func behaviorRoutes() []route {
 			method: post, path: "/v1/behaviors/{name}/accept", id: "accept", serve: (*handler).accept,
 			summary: "Lease tasks of an external behavior, waiting for some if asked.",
 			query:   []param{namespaceParam}, body: asJSON(AcceptRequest{}),
-			answers: []success{ok(AcceptReply{})}, errors: append([]string{"not_external", "behavior_paused", "namespace_inactive"}, behaviorErrors...),
+			answers: []success{ok(AcceptReply{})}, errors: append([]string{"not_external", "behavior_paused", "namespace_inactive", "namespace_purging"}, behaviorErrors...),
 		},
 	}
 }

@@ -40,13 +40,13 @@ func storeRoutes() []route {
 			method: post, path: storePrefix + "update", id: "storeUpdate", serve: (*handler).storeUpdate,
 			summary: "Add, change and delete records, all or nothing. What is missing or owned by somebody else is told with status 200.",
 			query:   query, body: asJSON(storeUpdateBody{}), answers: []success{ok(storeTasksAnswer{}, storeErrorsAnswer{})},
-			errors: append([]string{CodeCrossOrigin}, namespaceErrors...),
+			errors: append([]string{CodeCrossOrigin}, workErrors...),
 		},
 		{
 			method: post, path: storePrefix + "claim", id: "storeClaim", serve: (*handler).storeClaim,
 			summary: "Own a random available record of a group for some time; none if there is none.",
 			query:   query, body: asJSON(storeClaimBody{}), answers: []success{ok(storeTasksAnswer{}, storeErrorsAnswer{})},
-			errors: append([]string{CodeCrossOrigin}, namespaceErrors...),
+			errors: append([]string{CodeCrossOrigin}, workErrors...),
 		},
 	}
 	for i := range table {

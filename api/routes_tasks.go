@@ -7,10 +7,13 @@ var (
 	namespaceErrors = []string{"namespace_not_found"}
 	taskErrors      = []string{"namespace_not_found", CodeTaskNotFound}
 	behaviorErrors  = []string{"namespace_not_found", CodeBehaviorNotFound}
-	submitErrors    = []string{
-		"namespace_not_found", "namespace_inactive", CodeBehaviorNotFound, "already_exists", "other_behavior", "cancelling",
+	writeErrors     = []string{"namespace_not_found", "namespace_purging"} // of what is stopped by a purge
+	workErrors      = append([]string{"namespace_inactive", CodeNamespaceReserved, CodeQuotaExceeded}, writeErrors...)
+	submitErrors    = append([]string{
+		CodeBehaviorNotFound, "already_exists", "other_behavior", "cancelling",
 		"behavior_changed", "reserved_id", "operation_task", CodeInvalidParams, CodeParamsSchema,
-	}
+	}, workErrors...)
+	changeErrors = []string{"namespace_purging", CodeNamespaceReserved} // of a behavior's definition
 )
 
 // reportErrors are the codes of reports of external workers. A task that is gone is halt too (SPEC L3).
@@ -60,7 +63,7 @@ func taskRoutes() []route {
 		},
 		{
 			method: del, path: "/v1/tasks/{id}", id: "removeTask", summary: "Delete the record; a running worker is told to halt.", serve: (*handler).removeTask,
-			query: []param{namespaceParam}, answers: []success{noContent}, errors: append([]string{"operation_task"}, taskErrors...),
+			query: []param{namespaceParam}, answers: []success{noContent}, errors: append([]string{"operation_task", CodeNamespaceReserved}, taskErrors...),
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/cancel", id: "cancelTask", summary: "Ask that the task end as CANCELLED.", serve: (*handler).cancelTask,
@@ -79,7 +82,7 @@ func taskRoutes() []route {
 			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", serve: (*handler).retryTask,
 			summary: "Make a final task, or one that waits for its retry, due again; with a version: run by that one.",
 			query:   []param{namespaceParam}, body: asJSON(RetryRequest{}), bodyOptional: true,
-			answers: []success{ok(taskAnswer{})}, errors: append([]string{"not_final", "cancelling", "operation_task", CodeVersionNotFound, "behavior_changed"}, taskErrors...),
+			answers: []success{ok(taskAnswer{})}, errors: append([]string{"not_final", "cancelling", "operation_task", CodeVersionNotFound, "behavior_changed", "namespace_purging", CodeQuotaExceeded}, taskErrors...),
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", serve: (*handler).resubmitTask,

@@ -30,6 +30,7 @@ func newSchemas() *schemas {
 		known: map[reflect.Type]*jsonschema.Schema{
 			reflect.TypeFor[Time]():            timeSchema(),
 			reflect.TypeFor[Duration]():        durationSchema(),
+			reflect.TypeFor[Keep]():            keepSchema(),
 			reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 			reflect.TypeFor[json.RawMessage](): {},
 			reflect.TypeFor[Partitions]():      partitionsSchema(),
@@ -43,6 +44,11 @@ func timeSchema() *jsonschema.Schema {
 
 func durationSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"30s", "1h30m0s"}}
+}
+
+// keepSchema: a duration, or never.
+func keepSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{durationSchema(), {Type: "string", Enum: []any{keepNever}}}}
 }
 
 // partitionsSchema: a number, or names.

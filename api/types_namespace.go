@@ -2,6 +2,14 @@ package api
 
 import "io"
 
+// Statuses of a namespace (SPEC N1).
+const (
+	NamespaceActive   = "ACTIVE"
+	NamespaceInactive = "INACTIVE"
+	NamespacePurging  = "PURGING"
+	NamespacePurged   = "PURGED"
+)
+
 // Namespace as JSON (SPEC N1).
 type Namespace struct {
 	Name      string             `json:"name"`

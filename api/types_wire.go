@@ -2,6 +2,21 @@ package api
 
 // What stands around the values of Service on the wire.
 
+// namespaceAnswer is {"namespace": …}.
+type namespaceAnswer struct {
+	Namespace *Namespace `json:"namespace"`
+}
+
+// namespacesAnswer is {"namespaces": […]}, by name.
+type namespacesAnswer struct {
+	Namespaces []Namespace `json:"namespaces"`
+}
+
+// blobAnswer is {"blob": …}.
+type blobAnswer struct {
+	Blob *Blob `json:"blob"`
+}
+
 // versionsAnswer is {"versions": […]}, newest first.
 type versionsAnswer struct {
 	Versions []BehaviorVersion `json:"versions"`

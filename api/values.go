@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -63,6 +64,40 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*d = Duration(v)
+	return nil
+}
+
+// keepNever is what stands for ever.
+const keepNever = "never"
+
+// String is the form that the API shows; "" of the zero value.
+func (k Keep) String() string {
+	switch {
+	case k.Never:
+		return keepNever
+	case k.For == 0:
+		return ""
+	}
+	return k.For.String()
+}
+
+// MarshalJSON implements json.Marshaler.
+func (k Keep) MarshalJSON() ([]byte, error) { return []byte(`"` + k.String() + `"`), nil }
+
+// UnmarshalJSON accepts Go's form of a duration, or "never".
+func (k *Keep) UnmarshalJSON(b []byte) error {
+	if string(b) == `"`+keepNever+`"` {
+		*k = Keep{Never: true}
+		return nil
+	}
+	var d Duration
+	if err := d.UnmarshalJSON(b); err != nil {
+		return fmt.Errorf("%w, or \"never\"", err)
+	}
+	if d == 0 {
+		return errors.New("0s keeps nothing: write a longer duration, or \"never\" to keep for ever")
+	}
+	*k = Keep{For: d}
 	return nil
 }
 

@@ -89,6 +89,14 @@ func behaviorName(namespace, name string) (string, error) {
 	return namespace, api.CheckBehaviorName("name", name)
 }
 
+// userBehavior is behaviorName for what is not done to the system's behaviors (SPEC N1).
+func userBehavior(namespace, name string) (string, error) {
+	if err := api.CheckUserNamespace(namespace); err != nil {
+		return namespace, err
+	}
+	return behaviorName(namespace, name)
+}
+
 // PutBehavior implements api.Service. The version is a hash of the definition in its canonical form: the same definition
 // is the same version, and putting it again changes nothing (SPEC B2, J1).
 func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.PutBehaviorReply, error) {
@@ -128,11 +136,14 @@ func policyError(err error) error {
 
 // DeleteBehavior implements api.Service (SPEC B8).
 func (n *Node) DeleteBehavior(ctx context.Context, namespace, name string, purge bool) error {
-	namespace, err := behaviorName(namespace, name)
+	namespace, err := userBehavior(namespace, name)
 	if err != nil {
 		return err
 	}
 	_, err = n.proposeOne(ctx, task.DeleteBehavior{Namespace: namespace, Name: name, Purge: purge})
+	if err == nil && purge {
+		n.hurry(ctx)
+	}
 	return err
 }
 
@@ -141,7 +152,7 @@ const maxVersionName = 64
 
 // ActivateVersion implements api.Service: rollback (SPEC B2).
 func (n *Node) ActivateVersion(ctx context.Context, namespace, name, version string) (*api.BehaviorDetail, error) {
-	namespace, err := behaviorName(namespace, name)
+	namespace, err := userBehavior(namespace, name)
 	if err != nil {
 		return nil, err
 	}

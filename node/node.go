@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
@@ -27,6 +29,7 @@ type Node struct {
 	cfg     Config
 	store   *raftstore.Store
 	blobs   *blob.Store
+	keeper  *keeper
 	logs    *logs.Store
 	engine  *runtime.Engine
 	schemas schemas
@@ -35,6 +38,9 @@ type Node struct {
 	peers   *peers
 	hub     *hub
 	accepts *accept.Client
+	exports chan struct{} // a place for each export under way
+	rates   rates
+	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
 	worker  *worker.Worker
 
 	closing chan struct{} // closed when the node begins to stop: ends waits
@@ -64,7 +70,8 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, closing: make(chan struct{}), fatal: make(chan struct{})}
+	n := &Node{cfg: cfg, closing: make(chan struct{}), fatal: make(chan struct{}), exports: make(chan struct{}, maxExports)}
+	n.content = semaphore.NewWeighted(maxContents)
 	if err := n.open(); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
@@ -81,7 +88,7 @@ func (n *Node) open() error {
 	if n.logs, err = logs.Open(filepath.Join(cfg.Dir, "logs"), cfg.LogBytes); err != nil {
 		return err
 	}
-	if n.blobs, err = blob.Open(blob.Config{Dir: filepath.Join(cfg.Dir, "blobs"), Net: cfg.Net, Logger: cfg.Logger}); err != nil {
+	if n.blobs, err = blob.Open(n.blobConfig()); err != nil {
 		return err
 	}
 	if n.engine, err = runtime.New(cfg.runtimeConfig()); err != nil {
@@ -106,9 +113,13 @@ func (n *Node) start() error {
 	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)
 	n.hub = newHub(hubConfig{
 		id: cfg.ID, ttl: cfg.SessionTTL, store: n.store, subscribe: subscribe, clock: cfg.Clock, logs: n.logs, logger: cfg.Logger,
-		progress: live.publish,
+		maintenance: cfg.Maintenance, progress: live.publish,
 	})
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
+	n.keeper = newKeeper(keeperConfig{
+		blobs: n.blobs, read: n.store.Read, local: n.store.Local, peers: n.otherAddrs, subscribe: subscribe, log: cfg.Logger,
+	})
+	n.wg.Go(func() { n.keeper.run(ctx) })
 	n.wg.Go(func() { n.events.run(ctx) })
 	n.wg.Go(func() { live.run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
@@ -120,7 +131,10 @@ func (n *Node) start() error {
 	if !cfg.Worker {
 		return nil
 	}
-	w, err := worker.New(cfg.workerConfig(&leaderDialer{net: cfg.Net, leader: n.store.Leader}, blobModules{n}, worker.Engine(n.engine)))
+	wcfg := cfg.workerConfig(&leaderDialer{net: cfg.Net, leader: n.store.Leader}, blobModules{n}, worker.Engine(n.engine))
+	wcfg.Blobs = nodeBlobs{n}
+	wcfg.Native = n.native()
+	w, err := worker.New(wcfg)
 	if err != nil {
 		return fmt.Errorf("node: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -29,7 +30,7 @@ func submitReply(v view, r *task.Result) *api.SubmitReply {
 }
 
 // SubmitBatch implements api.Service: what is wrong with one task is its own answer, the others are submitted. Those
-// whose behavior was changed under them are checked and proposed again, alone.
+// whose behavior or blobs were changed under them are checked and proposed again, alone.
 func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	if err := api.CheckBatch(rs); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 		for _, i := range b.todo {
 			switch r := &results[i]; {
 			case b.cmds[i] == nil:
-			case r.Code == task.BehaviorWasChanged:
+			case checkAgain(r.Code):
 				again = append(again, i)
 				continue
 			default:
@@ -129,8 +130,9 @@ func (b *batch) answer(v view, i int, r *task.Result) {
 // version that takes other params, may have been activated through another node a moment ago. So what this state refuses
 // is looked at again after asking the cluster, once for all parts (SPEC W4).
 type checks struct {
-	n     *Node
-	fresh bool
+	n       *Node
+	fresh   bool
+	submits map[string]int64 // by namespace: those of this request that passed
 }
 
 func (c *checks) twice(ctx context.Context, check func() error) error {
@@ -150,21 +152,32 @@ func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Su
 	if err := r.Check(); err != nil {
 		return cmd, err
 	}
+	room := c.n.contents()
+	defer room.release()
 	err = c.twice(ctx, func() (err error) {
-		cmd, err = c.n.submitNow(r)
+		cmd, err = c.n.submitNow(ctx, r, room)
 		return err
 	})
+	if err == nil {
+		err = c.rate(&cmd)
+	}
+	if err == nil {
+		cmd.Params, err = c.n.packed(ctx, cmd.Params)
+	}
 	return cmd, err
 }
 
-// submitNow is the command of a request that is right by itself, by the state that this node has.
-func (n *Node) submitNow(r *api.SubmitRequest) (task.Submit, error) {
+// submitNow is the command of a request that is right by itself, by the state that this node has, with whole params.
+func (n *Node) submitNow(ctx context.Context, r *api.SubmitRequest, room *contents) (task.Submit, error) {
 	b, v, err := n.active(r.Namespace, r.Behavior)
 	if err != nil {
 		return task.Submit{}, err
 	}
 	cmd := submitOf(r)
 	cmd.BehaviorRev = b.Rev
+	if cmd.Params, err = room.whole(ctx, "params", cmd.Params); err != nil {
+		return task.Submit{}, err
+	}
 	if cmd.ConcurrencyKey, err = n.checkParams(b, v, cmd.Params); err != nil {
 		return task.Submit{}, err
 	}
@@ -252,13 +265,12 @@ func ifExists(s string) task.IfExists {
 	return task.Join
 }
 
-// active finds a behavior and its active version in this node's state.
+// active finds a behavior and its active version in this node's state, for who brings or takes work.
 func (n *Node) active(namespace, name string) (b *task.Behavior, v *task.Version, err error) {
-	known := false
-	n.store.Local(func(m *task.Machine) { b, known = m.Behavior(namespace, name), m.NamespaceExists(namespace) })
+	n.store.Local(func(m *task.Machine) { b, err = m.Behavior(namespace, name), spaces.Open(m, namespace) })
 	switch {
-	case !known:
-		return nil, nil, api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", namespace)
+	case err != nil:
+		return nil, nil, err
 	case b == nil:
 		return nil, nil, api.FieldError(api.CodeBehaviorNotFound, "behavior", "no behavior %s", name)
 	}

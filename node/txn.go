@@ -35,6 +35,7 @@ func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error)
 // txnOf is the command of a request that has been checked.
 func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, error) {
 	cmd := task.Txn{Namespace: r.Namespace}
+	c.submits = nil // it may be made anew
 	for _, d := range r.Depends {
 		cmd.Depends = append(cmd.Depends, task.TxnDepend{ID: d.ID, Rev: d.Rev, Token: d.Token})
 	}
@@ -74,7 +75,7 @@ func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, er
 func partError(list string, i int, err error) error {
 	e := *asError(err)
 	at := fmt.Sprintf("%s[%d]", list, i)
-	if e.Field == "" {
+	if e.Field == "" || e.Code == api.CodeQuotaExceeded { // it names the quota
 		e.Detail = at + ": " + e.Detail
 	} else {
 		e.Field = at + "." + e.Field
@@ -107,8 +108,8 @@ func (c *checks) txnUpdate(ctx context.Context, namespace string, u *api.TxnUpda
 	p, err := c.existingParams(ctx, task.Key{Namespace: namespace, ID: u.ID}, *cmd.Params)
 	switch api.CodeOf(err) {
 	case "":
-		cmd.BehaviorRev, cmd.ConcurrencyKey = p.rev, p.key
-		return cmd, err
+		cmd.BehaviorRev, cmd.ConcurrencyKey, cmd.Params = p.rev, p.key, &p.params
+		return cmd, nil
 	case api.CodeTaskNotFound:
 		cmd.BehaviorRev = noSuchTask
 		return cmd, nil

@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/runs"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -46,6 +48,7 @@ func NewFake() *Fake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.session = f.apply(task.OpenSession{Worker: "fake", Node: "fake", Slots: fakeSlots, TTL: fakeTTL, Proof: []byte("fake")}).Session.ID
+	f.seedMaintenance()
 	return f
 }
 
@@ -74,6 +77,9 @@ func (f *Fake) applyOnce(c task.Command, o task.Origin) task.Result {
 // propose applies a command of a user and lets the worker work. f.mu is held.
 func (f *Fake) propose(ctx context.Context, c task.Command) (task.Result, error) {
 	r := f.applyOnce(c, originOf(ctx))
+	if r.Code == task.OK && purges(c) {
+		f.apply(task.StartMaintenance{})
+	}
 	f.work()
 	f.announce()
 	if r.Code != task.OK {
@@ -86,9 +92,13 @@ func (f *Fake) propose(ctx context.Context, c task.Command) (task.Result, error)
 // refusal is the error of a command that was refused.
 func (f *Fake) refusal(r *task.Result) *api.Error {
 	e := api.FieldError(string(r.Code), r.Field, "%s", cmp.Or(r.Message, string(r.Code)))
+	if r.Code == task.QuotaExceeded {
+		spaces.Quota(e, r.Space)
+	}
 	if r.Code == task.OperationConflict {
 		e.Operation = f.showOperation(r.Operation)
 	}
+	runs.Refusal(e, r)
 	for _, why := range r.Reasons {
 		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
 	}
@@ -132,6 +142,10 @@ func (f *Fake) work() {
 func (f *Fake) outcome(t *task.Task) (task.Finish, bool) {
 	v := f.machine.Version(t.Namespace, t.Behavior, t.Version)
 	finish := task.Finish{Key: t.Key(), Token: t.Lease.Token, Seq: t.Lease.Report + 1}
+	if v.Module == task.NativeMaintenance {
+		finish.Again = f.maintain(t)
+		return finish, true
+	}
 	switch wasm := f.wasm[v.Module]; {
 	case bytes.Contains(wasm, codeSpin):
 		if t.CancelCode == "" {
@@ -178,6 +192,11 @@ func (f *Fake) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 	c, err := f.submitOf(&r)
 	if err != nil {
 		return nil, err
+	}
+	if _, keyed := api.OnceOf(ctx); !keyed { // the answer under a key may be kept
+		if _, over := f.machine.OverRate(&c, 0, task.Time(time.Now().UnixMilli())); over != nil {
+			return nil, spaces.OverRate(over)
+		}
 	}
 	result, err := f.propose(ctx, c)
 	if err != nil {
@@ -403,6 +422,9 @@ func (f *Fake) key(namespace, id string) (task.Key, error) {
 
 // Remove implements api.Service.
 func (f *Fake) Remove(ctx context.Context, namespace, id string) error {
+	if err := api.CheckUserNamespace(namespace); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key, err := f.key(namespace, id)
@@ -425,6 +447,9 @@ func (f *Fake) Log(_ context.Context, namespace, id string) (*api.LogReply, erro
 
 // Push implements api.Service. Of a manifest it knows names, ID strategies, cancel_grace and operation.
 func (f *Fake) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
+	if err := api.CheckUserNamespace(r.Namespace); err != nil {
+		return nil, err
+	}
 	wasm, err := io.ReadAll(io.LimitReader(r.Wasm, api.MaxModule+1))
 	if err != nil {
 		return nil, api.NewError(api.CodeBadRequest, "reading the module: %v", err)
@@ -508,7 +533,9 @@ func (f *Fake) Modules(_ context.Context, namespace string) ([]api.Module, error
 	}
 	modules := []api.Module{}
 	for _, m := range f.machine.Modules() {
-		modules = append(modules, f.module(ns, m))
+		if x := f.module(ns, m); len(x.Behaviors) > 0 {
+			modules = append(modules, x)
+		}
 	}
 	return modules, nil
 }

@@ -132,6 +132,9 @@ func keyOf(p *task.Policy, params task.Payload) string {
 
 // DeleteBehavior implements api.Service.
 func (f *Fake) DeleteBehavior(ctx context.Context, namespace, name string, purge bool) error {
+	if err := api.CheckUserNamespace(namespace); err != nil {
+		return err
+	}
 	_, err := f.change(ctx, namespace, name, func(ns string) task.Command {
 		return task.DeleteBehavior{Namespace: ns, Name: name, Purge: purge}
 	})
@@ -140,6 +143,9 @@ func (f *Fake) DeleteBehavior(ctx context.Context, namespace, name string, purge
 
 // ActivateVersion implements api.Service.
 func (f *Fake) ActivateVersion(ctx context.Context, namespace, name, version string) (*api.BehaviorDetail, error) {
+	if err := api.CheckUserNamespace(namespace); err != nil {
+		return nil, err
+	}
 	return f.changeDetail(ctx, namespace, name, func(ns string) task.Command {
 		return task.ActivateVersion{Namespace: ns, Name: name, Version: version}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -72,6 +73,9 @@ func (f *Fake) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptRepl
 	defer timeout.Stop()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := spaces.Open(f.machine, r.Namespace); err != nil {
+		return nil, err
+	}
 	b, err := f.behavior(r.Namespace, r.Behavior)
 	if err != nil {
 		return nil, err

@@ -98,10 +98,23 @@ func Run(t *testing.T, start func(t *testing.T) api.Service) {
 		{"OperationRefused", (*suite).operationRefused},
 		{"OperationOnce", (*suite).operationOnce},
 		{"OperationEvents", (*suite).operationEvents},
+		{"Blobs", (*suite).blobs},
+		{"BlobRanges", (*suite).blobRanges},
+		{"BlobsRefused", (*suite).blobsRefused},
+		{"Maintenance", (*suite).maintenance},
+		{"MaintenanceRefused", (*suite).maintenanceRefused},
 		{"TaskStore", (*suite).taskStore},
 		{"TaskStoreClaims", (*suite).taskStoreClaims},
 		{"TaskStoreRefused", (*suite).taskStoreRefused},
 		{"TaskStoreContention", (*suite).taskStoreContention},
+		{"Namespaces", (*suite).namespaces},
+		{"NamespacesRefused", (*suite).namespacesRefused},
+		{"NamespaceStatuses", (*suite).statuses},
+		{"Quotas", (*suite).quotas},
+		{"SubmitRate", (*suite).submitRate},
+		{"ExportImport", (*suite).exportImport},
+		{"ExportRaw", (*suite).exportRaw},
+		{"ImportRefused", (*suite).importRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -92,7 +92,8 @@ func (s *suite) pauseMaintenance(ctx context.Context, t *testing.T) (resume func
 // maintenanceRefused: what is unfinished is named, and superseded by its number only (SPEC M1).
 func (s *suite) maintenanceRefused(ctx context.Context, t *testing.T) {
 	s.settled(ctx, t)
-	defer s.pauseMaintenance(ctx, t)()
+	resume := s.pauseMaintenance(ctx, t)
+	defer resume()
 	started, err := s.StartMaintenance(ctx, api.MaintenanceRequest{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func (s *suite) maintenanceRefused(ctx context.Context, t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pause(false)
+	resume()
 	if got := s.maintained(ctx, t, other.Run); got.DryRun || !got.Success {
 		t.Errorf("what superseded it: %+v", got)
 	}

@@ -1,0 +1,246 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+func namespaceURL(name string) string { return "/v1/namespaces/" + url.PathEscape(name) }
+
+// Namespaces implements Service.
+func (c *Client) Namespaces(ctx context.Context) ([]Namespace, error) {
+	var answer namespacesAnswer
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/namespaces"}, &answer)
+	return answer.Namespaces, err
+}
+
+// Namespace implements Service.
+func (c *Client) Namespace(ctx context.Context, name string) (*Namespace, error) {
+	if err := CheckNamespaceName(name); err != nil {
+		return nil, err
+	}
+	var answer namespaceAnswer
+	_, err := c.do(ctx, call{method: http.MethodGet, path: namespaceURL(name)}, &answer)
+	return answer.Namespace, err
+}
+
+// CreateNamespace implements Service.
+func (c *Client) CreateNamespace(ctx context.Context, s NamespaceSettings) (*Namespace, error) {
+	if err := s.CheckNew(); err != nil {
+		return nil, err
+	}
+	var answer namespaceAnswer
+	_, err := c.post(ctx, "/v1/namespaces", nil, s, &answer, false)
+	return answer.Namespace, err
+}
+
+// UpdateNamespace implements Service. It may be sent again.
+func (c *Client) UpdateNamespace(ctx context.Context, s NamespaceSettings) (*Namespace, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	var answer namespaceAnswer
+	_, err := c.do(ctx, call{
+		method: http.MethodPut, path: namespaceURL(s.Name), contentType: jsonMedia, body: encode(s), resend: true,
+	}, &answer)
+	return answer.Namespace, err
+}
+
+// SetNamespaceStatus implements Service. It may be sent again.
+func (c *Client) SetNamespaceStatus(ctx context.Context, name, status string) (*Namespace, error) {
+	if err := CheckNamespaceName(name); err != nil {
+		return nil, err
+	}
+	if err := CheckStatus(status); err != nil {
+		return nil, err
+	}
+	action := map[string]string{NamespaceActive: "activate", NamespaceInactive: "deactivate", NamespacePurging: "purge"}[status]
+	var answer namespaceAnswer
+	_, err := c.post(ctx, namespaceURL(name)+"/"+action, nil, struct{}{}, &answer, true)
+	return answer.Namespace, err
+}
+
+// ExportNamespace implements Service. What is read is checked as it passes: the reader's error is io.EOF only after the end
+// of a whole export.
+func (c *Client) ExportNamespace(ctx context.Context, r ExportRequest) (io.ReadCloser, error) {
+	if err := CheckNamespaceName(r.Name); err != nil {
+		return nil, err
+	}
+	target := namespaceURL(r.Name) + "/export"
+	if r.Raw {
+		target += "?raw=true"
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var body io.ReadCloser
+	err := c.stream(ctx, func(base *url.URL) (sent bool, err error) {
+		silence := time.AfterFunc(c.config.AttemptTimeout, cancel)
+		defer silence.Stop()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String()+target, nil)
+		if err != nil {
+			return true, fmt.Errorf("make request: %w", err)
+		}
+		res, err := c.http.Do(req)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "no server answers at %s", base), err)
+		}
+		if res.StatusCode == http.StatusOK {
+			body = res.Body
+			return true, nil
+		}
+		return false, problemOf(res)
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &exportBody{body: body, cancel: cancel}, nil
+}
+
+// problemOf reads the problem of an answer and closes it.
+func problemOf(res *http.Response) error {
+	defer res.Body.Close()
+	b, _ := io.ReadAll(io.LimitReader(res.Body, MaxBody))
+	return decodeProblem(res, b)
+}
+
+// stream asks one node after the other until try has sent something, or an error is an answer.
+func (c *Client) stream(ctx context.Context, try func(base *url.URL) (sent bool, err error)) error {
+	started, pause := time.Now(), 50*time.Millisecond
+	for {
+		var last error
+		answered := false
+		for range c.urls {
+			i := int(c.current.Load()) % len(c.urls)
+			sent, err := try(c.urls[i])
+			if err == nil {
+				return nil
+			}
+			var problem *Error
+			unreached := CodeOf(err) == CodeUnreachable
+			if sent || ctx.Err() != nil || !unreached && errors.As(err, &problem) && judge(problem) == final {
+				return err
+			}
+			answered = answered || !unreached
+			last = err
+			c.current.CompareAndSwap(int64(i), int64(i+1)%int64(len(c.urls)))
+		}
+		if !answered || time.Since(started)+pause > c.config.RetryFor {
+			return last
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// exportBody passes lines on and sees that the last one is the end.
+type exportBody struct {
+	body   io.ReadCloser
+	cancel context.CancelFunc
+	line   []byte // how the last line that is not empty begins
+	ended  bool   // and whether it has ended
+}
+
+// lineHead is how much of a line exportBody keeps: a reason is within.
+const lineHead = 4 << 10
+
+// Read implements io.Reader.
+func (b *exportBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		part, more, found := bytes.Cut(rest, []byte{'\n'})
+		if len(part) > 0 {
+			if b.ended {
+				b.line, b.ended = b.line[:0], false
+			}
+			b.line = append(b.line, part[:min(len(part), lineHead-len(b.line))]...)
+		}
+		b.ended = b.ended || found
+		rest = more
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return n, b.whole()
+	case err != nil:
+		if failed := b.whole(); CodeOf(failed) == CodeInternal { // the last line says why
+			return n, failed
+		}
+		return n, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the export broke off"), err)
+	}
+	return n, nil
+}
+
+// whole is io.EOF if the last line is the end, or what is wrong.
+func (b *exportBody) whole() error {
+	var last struct {
+		End   json.RawMessage `json:"end"`
+		Error *struct {
+			Reason string `json:"reason"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(b.line, &last) // a long line is neither
+	switch {
+	case last.End != nil:
+		return io.EOF
+	case last.Error != nil:
+		return NewError(CodeInternal, "the export failed: %s", last.Error.Reason)
+	}
+	return NewError(CodeUnreachable, "the export broke off: its last line is missing")
+}
+
+// Close implements io.Closer.
+func (b *exportBody) Close() error {
+	b.cancel()
+	return b.body.Close()
+}
+
+// ImportNamespace implements Service. A Body that can seek is sent again, from where it stood, when a node could not be
+// reached, said that it does not serve now, or went away: what was taken up is left alone the second time.
+func (c *Client) ImportNamespace(ctx context.Context, r ImportRequest) (*ImportReply, error) {
+	if err := CheckNamespaceName(r.Name); err != nil {
+		return nil, err
+	}
+	var answer *ImportReply
+	err := c.sendBody(ctx, r.Body, func(base *url.URL, body *sentBody) (err error) {
+		answer, err = c.importOnce(ctx, base, r.Name, body)
+		return err
+	})
+	return answer, err
+}
+
+func (c *Client) importOnce(ctx context.Context, base *url.URL, name string, body *sentBody) (*ImportReply, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base.String()+namespaceURL(name)+"/import", body)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make request: %w", err), body.Close())
+	}
+	req.Header.Set("Content-Type", linesMedia)
+	res, err := c.http.Do(req)
+	if err := body.failed(); err != nil {
+		return nil, fmt.Errorf("read what is to be imported: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the connection to %s broke", base), err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, problemOf(res)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, MaxBody))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the answer of %s broke off", base), err)
+	}
+	setBody(ctx, b)
+	var answer ImportReply
+	return &answer, decodeReply(&reply{status: res.StatusCode, body: b}, &answer)
+}

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// listNamespaces is GET /v1/namespaces.
+func (h *handler) listNamespaces(w http.ResponseWriter, r *http.Request) error {
+	if err := queryOf(r).done(); err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	all, err := h.service.Namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	return answerList(w, meta, "namespaces", slices.Values(all), nil)
+}
+
+// namespacePath reads the name of a route of one namespace.
+func namespacePath(r *http.Request) (string, error) {
+	name := r.PathValue("name")
+	if err := queryOf(r).done(); err != nil {
+		return "", err
+	}
+	return name, CheckNamespaceName(name)
+}
+
+// replyNamespace answers with what call returns.
+func (h *handler) replyNamespace(w http.ResponseWriter, r *http.Request, status int, call func(context.Context) (*Namespace, error)) error {
+	ctx, meta := WithMeta(r.Context())
+	n, err := call(ctx)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, status, meta, namespaceAnswer{n})
+}
+
+// getNamespace is GET /v1/namespaces/{name}.
+func (h *handler) getNamespace(w http.ResponseWriter, r *http.Request) error {
+	name, err := namespacePath(r)
+	if err != nil {
+		return err
+	}
+	return h.replyNamespace(w, r, http.StatusOK, func(ctx context.Context) (*Namespace, error) { return h.service.Namespace(ctx, name) })
+}
+
+// createNamespace is POST /v1/namespaces.
+func (h *handler) createNamespace(w http.ResponseWriter, r *http.Request) error {
+	if err := queryOf(r).done(); err != nil {
+		return err
+	}
+	var s NamespaceSettings
+	release, err := h.readObject(w, r, &s, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.CheckNew(); err != nil {
+		return err
+	}
+	return h.replyNamespace(w, r, http.StatusCreated, func(ctx context.Context) (*Namespace, error) { return h.service.CreateNamespace(ctx, s) })
+}
+
+// updateNamespace is PUT /v1/namespaces/{name}.
+func (h *handler) updateNamespace(w http.ResponseWriter, r *http.Request) error {
+	name, err := namespacePath(r)
+	if err != nil {
+		return err
+	}
+	var s NamespaceSettings
+	release, err := h.readObject(w, r, &s, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if s.Name != "" && s.Name != name {
+		return FieldError(CodeInvalidField, "name", "is %.80q in the body and %q in the path", s.Name, name)
+	}
+	s.Name = name
+	if err := s.Check(); err != nil {
+		return err
+	}
+	return h.replyNamespace(w, r, http.StatusOK, func(ctx context.Context) (*Namespace, error) { return h.service.UpdateNamespace(ctx, s) })
+}
+
+// setNamespaceStatus is POST /v1/namespaces/{name}/activate, …/deactivate and …/purge.
+func setNamespaceStatus(status string) action {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
+		name, err := namespacePath(r)
+		if err != nil {
+			return err
+		}
+		if err := h.noBody(w, r); err != nil {
+			return err
+		}
+		return h.replyNamespace(w, r, http.StatusOK, func(ctx context.Context) (*Namespace, error) {
+			return h.service.SetNamespaceStatus(ctx, name, status)
+		})
+	}
+}
+
+// exportNamespace is GET /v1/namespaces/{name}/export (SPEC M5). Nothing is read ahead of what the client takes.
+func (h *handler) exportNamespace(w http.ResponseWriter, r *http.Request) error {
+	raw := queryOf(r).flag("raw")
+	name, err := namespacePath(r)
+	if err != nil {
+		return err
+	}
+	ctx, meta := WithMeta(r.Context())
+	ctx, cancel := untilStopping(ctx)
+	defer cancel()
+	lines, err := h.service.ExportNamespace(ctx, ExportRequest{Name: name, Raw: raw})
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	setIndexHeader(w, meta)
+	head(w, linesMedia)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	if err := copyLines(w, lines); err != nil {
+		h.log.Warn("an export broke off", "namespace", name, "err", err)
+		panic(http.ErrAbortHandler) // half an export must not look like a whole one
+	}
+	return nil
+}
+
+// copyPiece is how much of an export is in the handler's hands.
+const copyPiece = 64 << 10
+
+// copyLines writes as fast as the client reads. One that takes nothing for writeTimeout is cut off.
+func copyLines(w http.ResponseWriter, lines io.Reader) error {
+	conn := http.NewResponseController(w)
+	buf := make([]byte, copyPiece)
+	for {
+		n, err := lines.Read(buf)
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.Write(buf[:n]); err != nil {
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// importNamespace is POST /v1/namespaces/{name}/import (SPEC M5). The body is read as fast as it is taken up, and never held.
+func (h *handler) importNamespace(w http.ResponseWriter, r *http.Request) error {
+	name, err := namespacePath(r)
+	if err != nil {
+		return err
+	}
+	contentType := r.Header.Get("Content-Type")
+	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != linesMedia {
+		return unsupported(contentType, linesMedia)
+	}
+	conn := http.NewResponseController(w)
+	body := &pacedBody{r: r.Body, conn: conn, patience: h.config.BodyTimeout}
+	ctx, meta := WithMeta(withoutOnce(r.Context()))
+	ctx, cancel := untilStopping(ctx)
+	defer cancel()
+	reply, err := h.service.ImportNamespace(ctx, ImportRequest{Name: name, Body: body})
+	if body.err != nil {
+		w.Header().Set("Connection", "close")
+		return NewError(CodeBadRequest, "the body could not be read: %v", body.err)
+	}
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	return h.answer(w, http.StatusOK, meta, reply)
+}
+
+// pacedBody is a body of any length: each piece of it has its time.
+type pacedBody struct {
+	r        io.Reader
+	conn     *http.ResponseController
+	patience time.Duration
+	until    time.Time // by then all of it; zero: any length
+	err      error     // why it could not be read
+}
+
+// Read implements io.Reader.
+func (b *pacedBody) Read(p []byte) (int, error) {
+	deadline := time.Now().Add(b.patience)
+	if !b.until.IsZero() && b.until.Before(deadline) {
+		deadline = b.until
+	}
+	_ = b.conn.SetReadDeadline(deadline)
+	n, err := b.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}

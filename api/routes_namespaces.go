@@ -1,0 +1,60 @@
+package api
+
+import "net/http"
+
+// linesMedia is the media type of an export: JSON lines.
+const linesMedia = "application/x-ndjson"
+
+// namespaceRoutes are those of namespaces (SPEC N1, M5).
+func namespaceRoutes() []route {
+	const get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
+	const one = "/v1/namespaces/{name}"
+	empty := asJSON(struct{}{})
+	status := func(action, summary, to string) route {
+		return route{
+			method: post, path: one + "/" + action, id: action + "Namespace", summary: summary, serve: setNamespaceStatus(to),
+			body: empty, bodyOptional: true, answers: []success{ok(namespaceAnswer{})},
+			errors: []string{"namespace_not_found", CodeNamespaceReserved, "namespace_purging"},
+		}
+	}
+	return []route{
+		{
+			method: get, path: "/v1/namespaces", id: "listNamespaces", summary: "List the namespaces by name.", serve: (*handler).listNamespaces,
+			answers: []success{ok(namespacesAnswer{})},
+		},
+		{
+			method: post, path: "/v1/namespaces", id: "createNamespace", summary: "Create a namespace.", serve: (*handler).createNamespace,
+			body: asJSON(NamespaceSettings{}), answers: []success{{http.StatusCreated, "It was created.", asJSON(namespaceAnswer{})}},
+			errors: []string{"namespace_exists", CodeNamespaceReserved, "namespace_purging", CodeQuotaExceeded},
+		},
+		{
+			method: get, path: one, id: "getNamespace", summary: "Get a namespace with what it holds.", serve: (*handler).getNamespace,
+			answers: []success{ok(namespaceAnswer{})}, errors: namespaceErrors,
+		},
+		{
+			method: put, path: one, id: "updateNamespace", summary: "Change quotas or retention; what is absent stays.", serve: (*handler).updateNamespace,
+			body: asJSON(NamespaceSettings{}), answers: []success{ok(namespaceAnswer{})},
+			errors: []string{"namespace_not_found", CodeNamespaceReserved, "namespace_purging"},
+		},
+		status("activate", "Let tasks be submitted and started.", NamespaceActive),
+		status("deactivate", "Take no new tasks and start none; running ones go on.", NamespaceInactive),
+		status("purge", "Remove all that the namespace holds, in the background. There is no way back.", NamespacePurging),
+		{
+			method: get, path: one + "/export", id: "exportNamespace", serve: (*handler).exportNamespace,
+			summary: "All that is live in a namespace, in one state of the cluster, as JSON lines.",
+			query:   []param{{name: "raw", kind: boolParam, doc: "Every stored record as it is, without the bytes of blobs."}},
+			answers: []success{{http.StatusOK, "The lines. An export without its last line, end, is not whole.", []media{{name: linesMedia, doc: "JSON lines."}}}},
+			errors:  namespaceErrors,
+		},
+		{
+			method: post, path: one + "/import", id: "importNamespace", serve: (*handler).importNamespace,
+			summary: "Take up the lines of an export. What exists already is left alone: it may be done again. An Idempotency-Key means nothing here.",
+			body:    []media{{name: linesMedia, doc: "The lines of an export, of any length."}},
+			answers: []success{ok(ImportReply{})},
+			errors: []string{
+				"namespace_not_found", "namespace_inactive", "namespace_purging", CodeNamespaceReserved, CodeQuotaExceeded, CodeBadArchive,
+				"blob_gone", "other_kind", "reserved_id", "operation_conflict", "not_an_operation",
+			},
+		},
+	}
+}

@@ -1,0 +1,135 @@
+package spaces
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/archive"
+)
+
+// Target is a Service that takes up an export.
+type Target interface {
+	// Put stores a blob unless it is there, and reports whether it did; see archive.Sink.
+	Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error)
+	// Propose applies a command. It may be proposed twice when its outcome is unknown. A refusal is an error.
+	Propose(ctx context.Context, c task.Command) (task.Result, error)
+	// Freeze returns the present state.
+	Freeze(ctx context.Context) (*task.Frozen, error)
+}
+
+// Import takes up an export. Every error names the lines that it is about.
+func Import(ctx context.Context, r api.ImportRequest, to Target) (*api.ImportReply, error) {
+	if err := api.CheckUserNamespace(r.Name); err != nil {
+		return nil, err
+	}
+	n, err := archive.Import(ctx, r.Body, r.Name, &sink{Target: to, namespace: r.Name})
+	if err != nil {
+		return nil, importError(err)
+	}
+	return &api.ImportReply{
+		Tasks: n.Tasks, Operations: n.Operations, Records: n.Records, Behaviors: n.Behaviors, Modules: n.Modules,
+		Blobs: n.Blobs, Skipped: n.Skipped,
+	}, nil
+}
+
+// importError turns what ended an import into an answer of the API.
+func importError(err error) error {
+	if bad, ok := errors.AsType[*archive.Error](err); ok {
+		e := api.NewError(api.CodeBadArchive, "%s", bad.Reason)
+		e.Field = fmt.Sprintf("line %d", bad.Line)
+		if bad.Field != "" {
+			e.Field += ", " + bad.Field
+		}
+		return e
+	}
+	at, ok := errors.AsType[*archive.LinesError](err)
+	refused, known := errors.AsType[*api.Error](err)
+	if !ok || !known {
+		return err
+	}
+	e := *refused
+	e.Detail = at.Lines() + ": " + e.Detail
+	return &e
+}
+
+// sink takes up the records of one import.
+type sink struct {
+	Target
+	namespace string
+	had       map[[16]byte]int // records that were there and that no line has met yet; nil: not looked yet
+}
+
+// Create makes the namespace with the settings of the exported one, if it is not there.
+func (s *sink) Create(ctx context.Context, exported *task.Namespace) error {
+	for {
+		_, err := s.Propose(ctx, task.ImportRecords{Namespace: s.namespace}) // is it there, and does it take records?
+		if api.CodeOf(err) != string(task.NamespaceNotFound) {
+			return err
+		}
+		_, err = s.Propose(ctx, task.PutNamespace{
+			Name: s.namespace, Create: true, Quota: &exported.Quota, Retention: &exported.Retention,
+		})
+		if api.CodeOf(err) != string(task.NamespaceTaken) { // by somebody else, meanwhile
+			return err
+		}
+	}
+}
+
+// Take implements archive.Sink.
+func (s *sink) Take(ctx context.Context, c task.ImportRecords) (int64, error) {
+	if len(c.Records) > 0 {
+		if err := s.fresh(ctx, &c); err != nil || len(c.Records) == 0 {
+			return 0, err
+		}
+	}
+	res, err := s.Propose(ctx, c)
+	return res.Count, err
+}
+
+// fresh leaves out records of the TaskStore API that are there already: they have no names that would tell. As many equal
+// ones as were there when the import began are taken for those of the file.
+func (s *sink) fresh(ctx context.Context, c *task.ImportRecords) error {
+	if s.had == nil {
+		state, err := s.Freeze(ctx)
+		if err != nil {
+			return err
+		}
+		s.had = recordsOf(state, s.namespace)
+	}
+	var left []*task.StoreRecord
+	for _, r := range c.Records {
+		if k := contentOf(r); s.had[k] > 0 {
+			s.had[k]--
+		} else {
+			left = append(left, r)
+		}
+	}
+	c.Records = left
+	return nil
+}
+
+func recordsOf(state *task.Frozen, namespace string) map[[16]byte]int {
+	had := map[[16]byte]int{}
+	for r := range state.Records {
+		if x, ok := r.(*task.StoreRecord); ok && x.Namespace == namespace {
+			had[contentOf(x)]++
+		}
+	}
+	return had
+}
+
+// contentOf is a hash of everything in a record but its ID.
+func contentOf(r *task.StoreRecord) (sum [16]byte) {
+	h := sha256.New()
+	_ = binary.Write(h, binary.BigEndian, []int64{int64(len(r.Group)), r.Owner, int64(r.Available)}) // never fails
+	_, _ = io.WriteString(h, r.Group)
+	_, _ = io.WriteString(h, r.Data)
+	copy(sum[:], h.Sum(nil))
+	return sum
+}

@@ -1,0 +1,118 @@
+package spaces
+
+import (
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Put is the command of settings that have been checked.
+func Put(s *api.NamespaceSettings, create bool) task.PutNamespace {
+	c := task.PutNamespace{Name: s.Name, Create: create}
+	if q := s.Quota; q != nil {
+		c.Quota = &task.Quota{MaxTasks: q.MaxTasks, MaxBytes: q.MaxBytes, SubmitsPerSecond: q.SubmitsPerSecond}
+	}
+	if r := s.Retention; r != nil {
+		c.Retention = &task.Retention{Success: keepMillis(r.Success), Failure: keepMillis(r.Failure), Count: r.Count}
+	}
+	return c
+}
+
+// keepMillis is what the machine knows a Keep by: 0 says nothing, below 0 is for ever. What is kept is kept no shorter.
+func keepMillis(k api.Keep) task.Millis {
+	if k.Never {
+		return -1
+	}
+	d := time.Duration(k.For)
+	ms := task.Millis(d.Milliseconds())
+	if d%time.Millisecond != 0 {
+		ms++
+	}
+	return ms
+}
+
+func keepOf(m task.Millis) api.Keep {
+	if m < 0 {
+		return api.Keep{Never: true}
+	}
+	return api.Keep{For: api.Duration(time.Duration(m) * time.Millisecond)}
+}
+
+// SetStatus is the command of a status that has been checked.
+func SetStatus(name, status string) task.SetNamespaceStatus {
+	c := task.SetNamespaceStatus{Name: name}
+	for s := task.NamespaceIsActive; s <= task.NamespaceIsPurged; s++ {
+		if s.String() == status {
+			c.Status = s
+		}
+	}
+	return c
+}
+
+// Show is a namespace as the API shows it.
+func Show(x *task.Namespace) *api.Namespace {
+	u := &x.Usage
+	return &api.Namespace{
+		Name: x.Name, Status: x.Status.String(), Rev: x.Rev, CreatedAt: timeOf(x.CreatedAt), ChangedAt: timeOf(x.ChangedAt),
+		Quota:     api.Quota{MaxTasks: x.Quota.MaxTasks, MaxBytes: x.Quota.MaxBytes, SubmitsPerSecond: x.Quota.SubmitsPerSecond},
+		Retention: api.NamespaceRetention{Success: keepOf(x.Retention.Success), Failure: keepOf(x.Retention.Failure), Count: x.Retention.Count},
+		Usage: api.Usage{
+			Tasks: u.Tasks, Running: u.Running, Bytes: u.Bytes, Operations: u.Operations, Records: u.Records, Behaviors: u.Behaviors,
+		},
+	}
+}
+
+func timeOf(t task.Time) *api.Time {
+	if t == 0 {
+		return nil
+	}
+	at := api.TimeOf(int64(t))
+	return &at
+}
+
+// Unknown says that there is no such namespace.
+func Unknown(name string) *api.Error {
+	return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %.80s", name)
+}
+
+// Open refuses what is looked up before a command decides: in a namespace that is not there, or is being purged.
+func Open(m *task.Machine, name string) error {
+	switch x := m.Namespace(name); {
+	case x == nil || x.Status == task.NamespaceIsPurged:
+		return Unknown(name)
+	case x.Status == task.NamespaceIsPurging:
+		return api.FieldError(string(task.NamespacePurging), "namespace", "the namespace %s is being purged", name)
+	}
+	return nil
+}
+
+// When it is worth asking again. The rate's bucket is full after a second; room comes when somebody removes something.
+const (
+	rateAgainMS = 1_000
+	roomAgainMS = 60_000
+)
+
+// Quota completes the error of a command that was refused for a quota of x, which is nil when it was none of a namespace.
+func Quota(e *api.Error, x *task.Namespace) {
+	e.RetryMS = roomAgainMS
+	if x == nil {
+		return
+	}
+	switch e.Field {
+	case "max_tasks":
+		e.Limit = x.Quota.MaxTasks
+	case "max_bytes":
+		e.Limit = x.Quota.MaxBytes
+	case "submits_per_second":
+		e.Limit, e.RetryMS = x.Quota.SubmitsPerSecond, rateAgainMS
+	}
+}
+
+// OverRate is the refusal of a submit that its namespace's submits_per_second would refuse.
+func OverRate(x *task.Namespace) *api.Error {
+	e := api.FieldError(string(task.QuotaExceeded), "submits_per_second",
+		"submits_per_second of the namespace %s is %d: none are left now", x.Name, x.Quota.SubmitsPerSecond)
+	Quota(e, x)
+	return e
+}

@@ -1,0 +1,258 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+)
+
+var _ api.NamespaceAdmin = (*Node)(nil)
+
+// Namespaces implements api.Service. Those that are PURGED are listed for as long as they are remembered.
+func (n *Node) Namespaces(ctx context.Context) ([]api.Namespace, error) {
+	all := []api.Namespace{}
+	err := n.read(ctx, readOptions{}, func(m *task.Machine) {
+		for _, x := range m.Namespaces() {
+			all = append(all, *spaces.Show(x))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Namespace implements api.Service. One that is PURGED is shown for as long as it is remembered, so that who purged it
+// can see that it is over.
+func (n *Node) Namespace(ctx context.Context, name string) (*api.Namespace, error) {
+	if err := api.CheckNamespaceName(name); err != nil {
+		return nil, err
+	}
+	var x *task.Namespace
+	if err := n.read(ctx, readOptions{}, func(m *task.Machine) { x = m.Namespace(name) }); err != nil {
+		return nil, err
+	}
+	if x == nil {
+		return nil, spaces.Unknown(name)
+	}
+	return spaces.Show(x), nil
+}
+
+// CreateNamespace implements api.Service.
+func (n *Node) CreateNamespace(ctx context.Context, s api.NamespaceSettings) (*api.Namespace, error) {
+	if err := s.CheckNew(); err != nil {
+		return nil, err
+	}
+	return n.changeNamespace(ctx, spaces.Put(&s, true))
+}
+
+// UpdateNamespace implements api.Service.
+func (n *Node) UpdateNamespace(ctx context.Context, s api.NamespaceSettings) (*api.Namespace, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return n.changeNamespace(ctx, spaces.Put(&s, false))
+}
+
+// SetNamespaceStatus implements api.Service (SPEC N1).
+func (n *Node) SetNamespaceStatus(ctx context.Context, name, status string) (*api.Namespace, error) {
+	if err := firstError(api.CheckNamespaceName(name), api.CheckStatus(status)); err != nil {
+		return nil, err
+	}
+	space, err := n.changeNamespace(ctx, spaces.SetStatus(name, status))
+	if err == nil && status == api.NamespacePurging {
+		n.hurry(ctx)
+	}
+	return space, err
+}
+
+// changeNamespace proposes a change and shows what it made, with what the namespace holds then.
+func (n *Node) changeNamespace(ctx context.Context, cmd task.Command) (*api.Namespace, error) {
+	res, err := n.proposeOne(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.catchUpTo(ctx, res.Index); err != nil {
+		return nil, err
+	}
+	space := *res.Space
+	n.store.Local(func(m *task.Machine) {
+		if x := m.Namespace(space.Name); x != nil {
+			space.Usage = x.Usage
+		}
+	})
+	return spaces.Show(&space), nil
+}
+
+// maxExports bounds the exports under way on one node: each holds a state of its own, and what changes meanwhile is in
+// memory twice.
+const maxExports = 4
+
+// ExportNamespace implements api.Service (SPEC M5): one state of the cluster, at least as new as all that was acknowledged
+// before. What happens meanwhile neither waits for it nor shows in it.
+func (n *Node) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.ReadCloser, error) {
+	if err := api.CheckNamespaceName(r.Name); err != nil {
+		return nil, err
+	}
+	select {
+	case n.exports <- struct{}{}:
+	default:
+		return nil, api.NewError(api.CodeOverloaded, "%d exports are under way on this node; ask another", maxExports)
+	}
+	lines, err := n.export(ctx, r)
+	if err != nil {
+		<-n.exports
+		return nil, err
+	}
+	return &exportReader{ReadCloser: lines, release: func() { <-n.exports }}, nil
+}
+
+func (n *Node) export(ctx context.Context, r api.ExportRequest) (io.ReadCloser, error) {
+	state, err := n.freeze(ctx)
+	if err != nil {
+		return nil, err
+	}
+	api.SetIndex(ctx, state.Index())
+	open := func(digest string) (io.ReadCloser, error) {
+		f, err := n.openBlob(ctx, digest)
+		if err != nil {
+			return nil, err
+		}
+		return &blobReader{Reader: io.NewSectionReader(f, 0, f.Size()), Closer: f}, nil
+	}
+	return spaces.Export(ctx, state, open, r)
+}
+
+func (n *Node) freeze(ctx context.Context) (*task.Frozen, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	state, err := n.store.Freeze(ctx)
+	return state, storeError(err, false)
+}
+
+// blobReader reads a file from its beginning.
+type blobReader struct {
+	io.Reader
+	io.Closer
+}
+
+// exportReader lets another export begin when it is closed.
+type exportReader struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close implements io.Closer; a second Close does nothing.
+func (r *exportReader) Close() error {
+	err := r.ReadCloser.Close()
+	if r.release != nil {
+		r.release()
+		r.release = nil
+	}
+	return err
+}
+
+// ImportNamespace implements api.Service (SPEC M5).
+func (n *Node) ImportNamespace(ctx context.Context, r api.ImportRequest) (*api.ImportReply, error) {
+	return spaces.Import(ctx, r, importTarget{n})
+}
+
+// importTarget takes up what an import brings.
+type importTarget struct{ n *Node }
+
+var _ spaces.Target = importTarget{}
+
+// Freeze implements spaces.Target.
+func (t importTarget) Freeze(ctx context.Context) (*task.Frozen, error) { return t.n.freeze(ctx) }
+
+// importPause is how long an import waits when too much is waiting to be written.
+const importPause = 100 * time.Millisecond
+
+// Propose implements spaces.Target. What may or may not have been done is left to who imports again: that goes on where
+// this one ended.
+func (t importTarget) Propose(ctx context.Context, c task.Command) (task.Result, error) {
+	if err := t.checkModules(ctx, c); err != nil {
+		return task.Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	for {
+		rs, err := t.n.store.Propose(ctx, c)
+		if errors.Is(err, raftstore.ErrOverloaded) { // an import waits for others, as a long request may
+			if sleep(ctx, importPause) {
+				continue
+			}
+			return task.Result{}, storeError(err, false)
+		}
+		if err != nil {
+			return task.Result{}, storeError(err, true)
+		}
+		api.SetIndex(ctx, rs[0].Index)
+		return only(&rs[0])
+	}
+}
+
+// checkModules lets no module in that a push would refuse: the files are there, since their lines come first.
+func (t importTarget) checkModules(ctx context.Context, c task.Command) error {
+	brought, ok := c.(task.ImportRecords)
+	if !ok {
+		return nil
+	}
+	for _, m := range brought.Modules {
+		known := false
+		t.n.store.Local(func(x *task.Machine) { known = x.Module(m.Digest) != nil })
+		if known {
+			continue
+		}
+		if err := t.checkModule(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t importTarget) checkModule(ctx context.Context, m *task.Module) error {
+	wasm, err := t.n.blobs.Get(ctx, m.Digest, t.n.otherAddrs())
+	if err != nil {
+		return api.FieldError(string(task.BlobGone), "modules", "the file of module %.80s is not there: %v", m.Digest, err)
+	}
+	manifest, err := runtime.ParseManifest(m.Manifest)
+	if err != nil {
+		return uploadError(err)
+	}
+	in, err := t.n.engine.Inspect(ctx, wasm, manifest, "")
+	if err != nil {
+		return uploadError(err)
+	}
+	if in.Version != m.Version {
+		return api.FieldError(api.CodeBadArchive, "modules", "module %.80s with its manifest is version %s, not %.80s", m.Digest, in.Version, m.Version)
+	}
+	return nil
+}
+
+// Put implements spaces.Target. A blob that is there is noted, so that maintenance takes it for new: what refers to it
+// follows.
+func (t importTarget) Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error) {
+	var row *task.Blob
+	t.n.store.Local(func(m *task.Machine) { row = m.Blob(digest) })
+	if row != nil && row.Ready {
+		_, err := t.n.noteBlob(ctx, task.NoteBlob{Digest: digest, Size: row.Size})
+		return false, blobError(err)
+	}
+	b, err := t.n.blobs.Stage(ctx, bytes)
+	if err != nil {
+		return false, blobError(err)
+	}
+	defer b.Close()
+	if b.Digest != digest {
+		return false, api.FieldError(api.CodeBadArchive, "blob", "the bytes have the digest sha256:%s", b.Digest)
+	}
+	return true, t.n.putBlob(ctx, b)
+}
