@@ -68,6 +68,7 @@ func (p *program) app() *cli.App {
 			p.pushCommand(), p.behaviorCommand(),
 			p.submitCommand(), p.getCommand(), p.listCommand(), p.waitCommand(), p.watchCommand(),
 			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),
+			p.blobCommand(),
 			p.opCommand(),
 			p.clusterCommand(), p.versionCommand(),
 		},

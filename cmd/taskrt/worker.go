@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"path/filepath"
 	"slices"
@@ -62,20 +61,20 @@ func (p *program) worker(c *cli.Context) error {
 		return &exitError{exitServer, err}
 	}
 	defer engine.Close(context.WithoutCancel(c.Context))
-	modules := &fetcher{nodes: nodes}
+	disk := &files{nodes: nodes}
 	w, err := worker.New(worker.Config{
 		ID: c.String("id"), Dir: filepath.Join(dir, "worker"), Slots: c.Int("slots"), Logger: log,
-		Dial: nodes, Modules: modules, Runner: worker.Engine(engine), OnRun: runs.hook(),
+		Dial: nodes, Modules: disk, Blobs: disk, Runner: worker.Engine(engine), OnRun: runs.hook(),
 	})
 	if err != nil {
 		return &exitError{exitServer, err}
 	}
 	// Only now that the worker holds the lock of the directory: opening the files clears away what another process writes.
-	modules.blobs, err = blob.Open(blob.Config{Dir: filepath.Join(dir, "blobs"), Net: mux.Dialer{}, Logger: log})
+	disk.store, err = blob.Open(blob.Config{Dir: filepath.Join(dir, "blobs"), Net: mux.Dialer{}, KeepBytes: keepBytes, Logger: log})
 	if err != nil {
 		return &exitError{exitServer, errors.Join(err, w.Close())}
 	}
-	defer modules.blobs.Close()
+	defer disk.store.Close()
 	if err := w.Run(c.Context); err != nil {
 		return &exitError{exitServer, err}
 	}
@@ -165,22 +164,4 @@ func (d *directory) learn(c *api.Cluster) {
 			d.urls = append(d.urls, n.HTTP)
 		}
 	}
-}
-
-// fetcher gets modules from the nodes, once each.
-type fetcher struct {
-	blobs *blob.Store
-	nodes *directory
-}
-
-// Fetch implements worker.Modules.
-func (f *fetcher) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
-	f.nodes.mu.Lock()
-	peers := slices.Clone(f.nodes.raft)
-	f.nodes.mu.Unlock()
-	b, err := f.blobs.Get(ctx, digest, peers)
-	if err != nil {
-		return nil, fmt.Errorf("fetch module: %w", err)
-	}
-	return b, nil
 }

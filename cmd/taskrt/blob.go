@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func (p *program) blobCommand() *cli.Command {
+	const cmd = "blob"
+	return &cli.Command{
+		Name: cmd, Usage: "store and get files, for params and results as {\"$blob\": \"sha256:…\"}", Category: "tasks",
+		Subcommands: []*cli.Command{
+			{
+				Name: "put", Usage: "store a file; prints its digest. What no task needs is deleted after the grace of maintenance", ArgsUsage: "FILE",
+				Flags:  clientFlags(stringFlag(cmd, "digest", "", "refuse the file if it has another one")),
+				Action: p.client(blobPut),
+			},
+			{
+				Name: "get", Usage: "write a file to standard output", ArgsUsage: "DIGEST",
+				Flags:  clientFlags(stringFlag(cmd, "to", "", "write to this FILE instead, once all of it has come and is right")),
+				Action: p.client(blobGet),
+			},
+			{Name: "stat", Usage: "show a file's size, and how many records need it", ArgsUsage: "DIGEST", Flags: clientFlags(), Action: p.client(blobStat)},
+		},
+	}
+}
+
+func blobPut(c *cli.Context, cl *client) error {
+	file, size, err := openUpload(c.Args().First(), cl.stdin)
+	if err != nil {
+		return usagef(c, "%w", err)
+	}
+	defer file.Close()
+	b, err := cl.PutBlob(cl.ctx, api.PutBlobRequest{Body: file, Size: size, Digest: c.String("digest")})
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) { fmt.Fprintln(w, b.Digest) })
+}
+
+// openUpload opens a file so that it can be sent again. What cannot seek, such as standard input, is read first, up to the limit.
+func openUpload(name string, stdin io.Reader) (file io.ReadCloser, size int64, err error) {
+	in := io.NopCloser(stdin)
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		fi, err := f.Stat()
+		switch {
+		case err != nil:
+			return nil, 0, errors.Join(err, f.Close())
+		case fi.Mode().IsRegular():
+			return f, fi.Size(), nil
+		}
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, api.MaxBlob+1))
+	if err = errors.Join(err, in.Close()); err != nil {
+		return nil, 0, err
+	}
+	return seekable{bytes.NewReader(data)}, int64(len(data)), nil
+}
+
+// seekable is a file in memory.
+type seekable struct{ *bytes.Reader }
+
+// Close implements io.Closer.
+func (seekable) Close() error { return nil }
+
+func blobGet(c *cli.Context, cl *client) error {
+	if cl.json {
+		return usagef(c, "a file is no JSON; blob stat -o json describes it")
+	}
+	content, err := cl.BlobContent(cl.ctx, api.BlobRange{Digest: c.Args().First(), Length: -1})
+	if err != nil {
+		return err
+	}
+	defer content.Body.Close()
+	to := c.String("to")
+	if to == "" {
+		_, err := io.Copy(cl.stdout, content.Body)
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
+	if err != nil {
+		return usagef(c, "--to: %w", err)
+	}
+	_, err = io.Copy(f, content.Body)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), to)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+func blobStat(c *cli.Context, cl *client) error {
+	b, err := cl.Blob(cl.ctx, c.Args().First())
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) {
+		fmt.Fprintf(w, "digest\t%s\nbytes\t%d\nneeded by\t%d\n", b.Digest, b.Size, b.Refs)
+	})
+}
