@@ -62,7 +62,10 @@ func (r *Run) keepAt(o Object, depth int) error {
 		return fmt.Errorf("maintain: %s is retained, but nobody knows this kind", &o)
 	}
 	r.filter.add(&o)
-	return k.Retains(r, o, func(next Object) error { return r.keepAt(next, depth+1) })
+	if err := k.Retains(r, o, func(next Object) error { return r.keepAt(next, depth+1) }); err != nil {
+		return fmt.Errorf("%s: %w", &o, err)
+	}
+	return nil
 }
 
 func (r *Run) kind(name string) Kind {

@@ -95,15 +95,7 @@ func eachOperation(ctx context.Context, r *Run, see func(*task.Operation) error)
 // keepBlobs keeps the blobs that payloads are, or name.
 func keepBlobs(keep func(Object) error, payloads ...*task.Payload) error {
 	for _, p := range payloads {
-		if p.Blobs == nil {
-			continue
-		}
-		if c := p.Blobs.Content; c != "" {
-			if err := keep(Object{Kind: "blob", Name: c}); err != nil {
-				return err
-			}
-		}
-		for _, digest := range p.Blobs.Named {
+		for digest := range p.Digests() {
 			if err := keep(Object{Kind: "blob", Name: digest}); err != nil {
 				return err
 			}
