@@ -77,8 +77,7 @@ type checker struct {
 	acceptors map[string]int64
 	requests  int
 
-	spaces map[string]*namespaceRow // recounted: usage and finals
-	doomed int
+	spaces map[string]*namespaceRow        // recounted: usage and finals
 	fanout map[*operationRow]*operationRow // recounted: counts, tasks, running
 }
 

@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
@@ -321,10 +322,26 @@ func TestAnswersAreBounded(t *testing.T) {
 }
 
 func TestAnswersAreBoundedInBytes(t *testing.T) {
-	r := newRig(t, nil, task.WithLimit(task.Limit{AnswerBytes: 1000}))
+	for name, command := range map[string]func(id string) task.Command{
+		"tasks": func(id string) task.Command {
+			c := submit(id)
+			c.Params = task.Payload{Encoding: task.Bytes, Data: make([]byte, 400)}
+			return c
+		},
+		"operations": func(id string) task.Command {
+			names := []string{strings.Repeat("a", 128), strings.Repeat("b", 128), strings.Repeat("c", 128)}
+			return task.StartOperation{Namespace: task.DefaultNamespace, ID: id, Behavior: "echo", Partitions: 3, Names: names, Priority: 4}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { answersAreBoundedInBytes(t, command) })
+	}
+}
+
+func answersAreBoundedInBytes(t *testing.T, command func(id string) task.Command) {
+	fanOut := func(p *task.Policy) { p.Operation = &task.OperationPolicy{} }
+	r := newRig(t, fanOut, task.WithLimit(task.Limit{AnswerBytes: 1000}))
 	for seq := uint64(1); seq <= 5; seq++ {
-		c := submit(fmt.Sprintf("task-%d", seq))
-		c.Params = task.Payload{Encoding: task.Bytes, Data: make([]byte, 400)}
+		c := command(fmt.Sprintf("task-%d", seq))
 		p := task.Proposal{Origin: task.Origin{Process: 7, Seq: seq, Lowest: 1}, Command: c}
 		r.propose(p)
 		if results, events := r.propose(p); results[0].Code != task.OK || len(events) != 0 {

@@ -151,12 +151,12 @@ func TestNamespaceStatuses(t *testing.T) {
 				if status == task.NamespaceIsPurged {
 					r.purged()
 				}
-				before, events := r.m.Rev(), 0
-				results, made := r.propose(task.Proposal{Command: c.command(r)})
-				if events = len(made); results[0].Code != want {
+				before := r.m.Rev()
+				results, events := r.propose(task.Proposal{Command: c.command(r)})
+				if results[0].Code != want {
 					t.Fatalf("%q (%s), want %q", results[0].Code, results[0].Message, want)
 				}
-				if want != task.OK && (r.m.Rev() != before || events > 0) {
+				if want != task.OK && (r.m.Rev() != before || len(events) > 0) {
 					t.Error("a refusal changed something")
 				}
 			})

@@ -148,7 +148,7 @@ const (
 
 // payloadBytes counts what can be large in an answer.
 func payloadBytes(r *Result) int64 {
-	n := taskBytes(r.Task) + behaviorBytes(r.Behavior)
+	n := taskBytes(r.Task) + behaviorBytes(r.Behavior) + operationBytes(r.Operation)
 	for _, t := range r.Tasks {
 		n += taskOverhead + taskBytes(t)
 	}
