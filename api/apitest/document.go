@@ -103,7 +103,7 @@ func newDocumented(t *testing.T, compiler *jsonschema.Compiler, path, method str
 	}
 	segment := `[^/]+`
 	if strings.HasPrefix(path, "/taskstore/") {
-		segment = `.*` // the rest of the path
+		segment = `(?s:.*)` // the rest of the path, of any characters
 	}
 	quoted := regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), segment)
 	d := &documented{

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -34,8 +35,11 @@ func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.push("echo", "wait")
+	pushFan(c)
 	for _, name := range []string{"ext", "flood"} {
-		if code, body := c.do(t.Context(), 0, "PUT", "/v1/behaviors/"+name, map[string]any{"kind": "external", "lease": "1h"}); code != http.StatusCreated {
+		if code, body := c.do(t.Context(), 0, "PUT", "/v1/behaviors/"+name, map[string]any{
+			"kind": "external", "lease": "1h", "limits": map[string]any{"params_bytes": 64 << 10},
+		}); code != http.StatusCreated {
 			t.Fatalf("put %s: %d %s", name, code, body)
 		}
 	}
@@ -71,6 +75,19 @@ func TestHostileClients(t *testing.T) {
 		h.quiet(t, p)
 	}
 	c.digestsAgree()
+}
+
+// pushFan uploads a behavior for operations.
+func pushFan(c *cluster) {
+	manifest := filepath.Join(c.t.TempDir(), "fan.json")
+	text := `{"schema":1,"behaviors":[{"name":"fuzzed.fan","operation":{"complete":"fuzzed.reduce"}},{"name":"fuzzed.reduce"}]}`
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	out, err := exec.Command(binary, "push", wasm("echo"), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("push: %v\n%s", err, out)
+	}
 }
 
 // honest submits through all nodes, and follows what becomes of it.
@@ -332,7 +349,7 @@ func (h *hostile) fuzz(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made.Names, made.IDs = []string{"ext.fuzzed"}, []string{"fuzzed-1", "fuzzed-2", "fuzzed-3"}
+		made.Names, made.IDs = []string{"ext.fuzzed", "fuzzed.fan"}, []string{"fuzzed-1", "fuzzed-2", "fuzzed-3"}
 		wg.Go(func() {
 			for range 10 * made.Operations() {
 				h.shoot(t, client, int(seed), made.Next())
