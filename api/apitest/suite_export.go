@@ -27,7 +27,7 @@ func (s *suite) exportImport(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := s.imported(ctx, t, to, lines)
-	if reply.Tasks != 4 || reply.Behaviors != 2 || reply.Records != 1 || reply.Skipped > 2 || reply.Modules+reply.Blobs+reply.Skipped != 2 {
+	if reply.Tasks != 4 || reply.Behaviors != 3 || reply.Records != 1 || reply.Skipped > 2 || reply.Modules+reply.Blobs+reply.Skipped != 2 {
 		t.Errorf("imported %+v", reply)
 	}
 	if n, err := s.Namespace(ctx, to); err != nil || n.Quota != quota || n.Usage.Tasks != 4 {
@@ -54,7 +54,7 @@ func (s *suite) exportImport(ctx context.Context, t *testing.T) {
 		t.Errorf("behavior %+v, %v; want %+v, %v", b, errB, a, errA)
 	}
 	// Again: nothing is there twice, and what has changed stays as it is.
-	if again := s.imported(ctx, t, to, lines); again.Tasks+again.Behaviors+again.Records+again.Modules+again.Blobs != 0 || again.Skipped != 9 {
+	if again := s.imported(ctx, t, to, lines); again.Tasks+again.Behaviors+again.Records+again.Modules+again.Blobs != 0 || again.Skipped != 10 {
 		t.Errorf("imported again: %+v", again)
 	}
 	if x, err := s.Task(ctx, to, w.leased.ID, api.GetOptions{}); err != nil || x.Status != "RUNNING" {
@@ -111,7 +111,7 @@ func (s *suite) exportRaw(ctx context.Context, t *testing.T) {
 			counts[kind]++
 		}
 	}
-	if got, want := fmt.Sprint(counts), "map[behavior:2 blob:1 end:1 header:1 module:1 namespace:1 record:1 task:3]"; got != want {
+	if got, want := fmt.Sprint(counts), "map[behavior:3 blob:1 end:1 header:1 module:1 namespace:1 record:1 task:3]"; got != want {
 		t.Errorf("lines %s, want %s", got, want)
 	}
 	if !bytes.Contains(lines, fmt.Appendf(nil, `"token":%d`, w.leased.Lease.Token)) {
