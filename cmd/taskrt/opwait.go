@@ -39,12 +39,12 @@ func opWatch(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cl.ctx, cmp.Or(time.Duration(timeout), maxWait))
-	defer cancel()
-	o, err := cl.Operation(ctx, cl.namespace, c.Args().First(), api.OperationGet{})
+	o, err := cl.Operation(cl.ctx, cl.namespace, c.Args().First(), api.OperationGet{})
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(cl.ctx, cmp.Or(time.Duration(timeout), maxWait))
+	defer cancel()
 	last := o
 	err = followOperation(ctx, cl.Client, o, func(o *api.Operation) error {
 		last = o
