@@ -48,7 +48,10 @@ func (c Beat) apply(m *Machine) Result {
 		n.Progress = *c.Progress
 	}
 	if c.Checkpoint != nil {
-		n.Checkpoint, n.LostCount = *c.Checkpoint, 0
+		n.Checkpoint = *c.Checkpoint
+		if !m.restarts(t) {
+			n.LostCount = 0
+		}
 	}
 	m.put(r, &n)
 	return Result{Task: &n}

@@ -5,9 +5,10 @@ func (c *checker) more() {
 	m := c.m
 	c.namespaces()
 	c.operations()
-	for k, x := range m.instances { // order-free: the sum commutes, and any violation will do
+	for i, x := range m.instances.sorted {
 		c.sum += hashInstance(x)
-		c.expect(k == instanceName{x.Namespace, x.Behavior, x.Target} && x.Last > 0 && x.Rev <= m.rev && m.NamespaceExists(x.Namespace), "O2: instance %v", k)
+		c.expect(i == 0 || m.instances.sorted[i-1].name().compare(x.name()) < 0, "O2: order of instances")
+		c.expect(x.Last > 0 && x.Rev <= m.rev && m.NamespaceExists(x.Namespace), "O2: instance %v", x.name())
 	}
 	c.blobs()
 	c.maintenance()

@@ -79,7 +79,7 @@ func (c *checker) namespace(name string, n *namespaceRow) {
 		return
 	}
 	c.expect(n.usage == Usage{} && len(m.behaviorsIn(name)) == 0 && m.records[name] == nil, "N1: the namespace %s is PURGED, and something of it is left", name)
-	for k := range m.instances { // order-free: any violation will do
-		c.expect(k.namespace != name, "N1: the namespace %s is PURGED, and numbers its operations", name)
+	for _, x := range m.instances.sorted {
+		c.expect(x.Namespace != name, "N1: the namespace %s is PURGED, and numbers its operations", name)
 	}
 }

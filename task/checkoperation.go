@@ -158,8 +158,8 @@ func (c *checker) operationRow(o *operationRow) {
 		checkHeap(c, x.ID, h)
 	}
 	c.expect((o.busy != 0) == m.hasWork(o), "O1: operation %s: has work, and nobody knows, or the other way round", x.ID)
-	last, ok := m.instances[instanceName{x.Namespace, x.Behavior, x.Target}]
-	c.expect(ok && last.Last >= x.Instance, "O2: operation %s: instance %d", x.ID, x.Instance)
+	last := m.instances.get(instanceName{x.Namespace, x.Behavior, x.Target})
+	c.expect(last != nil && last.Last >= x.Instance, "O2: operation %s: instance %d", x.ID, x.Instance)
 	if x.Removing || m.purging(x.Namespace) {
 		return
 	}

@@ -31,6 +31,9 @@ func (x *importer) operation(o *Operation) (Result, bool) {
 			return r, false
 		}
 	}
+	if id := x.m.takenID(&n); id != "" {
+		return Result{Code: ReservedID, Field: "operations", Message: "operation " + n.ID + " would need the ID " + id + ", which another task has"}, false
+	}
 	if r, ok := x.alone(&n); !ok {
 		return r, false
 	}
@@ -143,7 +146,7 @@ func (x *importer) alone(o *Operation) (Result, bool) {
 // importOperation adds an operation. The numbers of its target go on behind its own.
 func (m *Machine) importOperation(o *Operation) {
 	k := instanceName{o.Namespace, o.Behavior, o.Target}
-	if former := m.instances[k]; former == nil || former.Last < o.Instance {
+	if former := m.instances.get(k); former == nil || former.Last < o.Instance {
 		m.putInstance(k, o.Instance)
 	}
 	m.addOperation(o)
@@ -177,6 +180,9 @@ func (m *Machine) adopt(t *Task) {
 		t.Version, t.Checkpoint = o.Version, Payload{}
 	}
 	t.Deadline, t.ConcurrencyKey = 0, ""
+	if o.Policy.Restart {
+		t.Checkpoint = Payload{}
+	}
 	if o.Stop != "" && !t.Final() {
 		m.fail(t, cancelError(CodeCancelled), 0)
 	}

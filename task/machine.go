@@ -26,7 +26,7 @@ type Machine struct {
 
 	namespaces map[string]*namespaceRow
 	operations map[Key]*operationRow
-	instances  map[instanceName]*Instance
+	instances  instanceTable
 	blobs      blobTable
 	runs       []*MaintenanceRun // oldest first
 
@@ -133,7 +133,6 @@ func NewMachine(options ...Option) *Machine {
 
 		namespaces: newNamespaces(),
 		operations: map[Key]*operationRow{},
-		instances:  map[instanceName]*Instance{},
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
 	}

@@ -103,13 +103,3 @@ type OperationFilter struct {
 	Limit                       int // > 0
 	Cursor                      string
 }
-
-// Instance is the last instance number given for a target and a behavior. It outlives its operations; the namespace takes
-// it along.
-type Instance struct {
-	Namespace string `cbor:"1,keyasint"`
-	Behavior  string `cbor:"2,keyasint"`
-	Target    string `cbor:"3,keyasint,omitempty"`
-	Last      int64  `cbor:"4,keyasint"`
-	Rev       uint64 `cbor:"5,keyasint"` // of the write
-}

@@ -21,8 +21,6 @@ type operationRow struct {
 	busy     heapPos    // in operationIndex.busy, while it has work for Ticks
 }
 
-type instanceName struct{ namespace, behavior, target string }
-
 // operationIndex is what is derived from the records of operations.
 type operationIndex struct {
 	ordered []*operationRow // by CreatedRev

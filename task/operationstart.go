@@ -165,25 +165,3 @@ func (m *Machine) takenID(o *Operation) string {
 	}
 	return ""
 }
-
-// nextInstance counts the operations of a behavior on a target (SPEC O2).
-func (m *Machine) nextInstance(o *Operation) int64 {
-	k := instanceName{o.Namespace, o.Behavior, o.Target}
-	next := int64(1)
-	if former := m.instances[k]; former != nil {
-		next = former.Last + 1
-	}
-	m.putInstance(k, next)
-	return next
-}
-
-// putInstance makes last the number that was given last.
-func (m *Machine) putInstance(k instanceName, last int64) {
-	if former := m.instances[k]; former != nil {
-		m.sum -= hashInstance(former)
-	}
-	m.rev++
-	next := &Instance{Namespace: k.namespace, Behavior: k.behavior, Target: k.target, Last: last, Rev: m.rev}
-	m.sum += hashInstance(next)
-	m.instances[k] = next
-}

@@ -104,9 +104,15 @@ func (m *Machine) workOn(o *operationRow, n int64) {
 // operation says so (SPEC O5).
 func (m *Machine) partitionEnded(n *Task, session uint64) {
 	n.Ended.Session = session
-	if m.operations[n.operation()].operation.Policy.Restart {
+	if m.restarts(n) {
 		n.Checkpoint = Payload{}
 	}
+}
+
+// restarts reports whether each attempt at t begins from scratch: its checkpoints are none that losses are counted from
+// (SPEC O5, T8).
+func (m *Machine) restarts(t *Task) bool {
+	return t.Role == RolePartition && m.operations[t.operation()].operation.Policy.Restart
 }
 
 // stopOne cancels a partition because its operation stops.

@@ -124,11 +124,8 @@ func (c EndPurge) apply(m *Machine) Result {
 	if left := m.left(c.Namespace); left > 0 {
 		return Result{Code: NamespaceNotEmpty, Message: fmt.Sprintf("%d records of the namespace %s are left", left, c.Namespace), Left: left}
 	}
-	for k, x := range m.instances { // order-free: each is decided alone, and the sum commutes
-		if k.namespace == c.Namespace {
-			m.sum -= hashInstance(x)
-			delete(m.instances, k)
-		}
+	for _, x := range m.instances.drop(c.Namespace) {
+		m.sum -= hashInstance(x)
 	}
 	delete(m.records, c.Namespace)
 	delete(m.store.spaces, c.Namespace)

@@ -64,11 +64,8 @@ func (m *Machine) release(r *row, outcome string, at Time) *Task {
 func (m *Machine) releaseWith(r *row, outcome string, at Time, checkpoint *Payload) *Task {
 	t := r.task
 	n := m.ended(t, cmp.Or(t.CancelCode, outcome), 0)
-	if checkpoint != nil {
-		n.LostCount = 0
-		if t.Role != RolePartition || !m.operations[t.operation()].operation.Policy.Restart {
-			n.Checkpoint = *checkpoint
-		}
+	if checkpoint != nil && !m.restarts(t) {
+		n.Checkpoint, n.LostCount = *checkpoint, 0
 	}
 	if outcome == outcomeLost {
 		n.LostCount++

@@ -405,7 +405,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"records", m.counts.Records, h.Records},
 		{"namespaces", r.namespaces, h.Namespaces},
 		{"operations", int64(len(m.operations)), h.Operations},
-		{"instances", int64(len(m.instances)), h.Instances},
+		{"instances", int64(len(m.instances.sorted)), h.Instances},
 		{"blobs", int64(m.blobs.n), h.Blobs},
 		{"runs", int64(len(m.runs)), h.Runs},
 	} {

@@ -11,16 +11,10 @@ func (m *Machine) freezeMore(f *Frozen) {
 		f.namespaces = append(f.namespaces, n.space)
 	}
 	slices.SortFunc(f.namespaces, func(a, b *Namespace) int { return cmp.Compare(a.Name, b.Name) })
-	for _, o := range m.operations { // order-free: sorted below
+	for _, o := range m.fanout.ordered {
 		f.operations = append(f.operations, o.operation)
 	}
-	slices.SortFunc(f.operations, func(a, b *Operation) int { return cmp.Compare(a.CreatedRev, b.CreatedRev) })
-	for _, x := range m.instances { // order-free: sorted below
-		f.instances = append(f.instances, x)
-	}
-	slices.SortFunc(f.instances, func(a, b *Instance) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(a.Target, b.Target))
-	})
+	f.instances = slices.Clone(m.instances.sorted)
 	f.blobs = m.blobs.freeze()
 	f.runs = slices.Clone(m.runs)
 	f.head.Namespaces, f.head.Operations = int64(len(f.namespaces)), int64(len(f.operations))
@@ -62,11 +56,10 @@ func (r *restorer) takeMore(record Record) error {
 	case *Operation:
 		return r.takeOperation(x)
 	case *Instance:
-		k := instanceName{x.Namespace, x.Behavior, x.Target}
-		if m.instances[k] != nil || !m.NamespaceExists(x.Namespace) {
+		if m.instances.get(x.name()) != nil || !m.NamespaceExists(x.Namespace) {
 			return bad("instance of %s/%s twice, or in an unknown namespace", x.Namespace, x.Behavior)
 		}
-		m.instances[k] = x
+		m.instances.put(x)
 		m.sum += hashInstance(x)
 	case *Blob:
 		return r.takeBlob(x)

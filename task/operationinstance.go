@@ -1,0 +1,81 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Instance is the last instance number given for a target and a behavior. It outlives its operations; the namespace takes
+// it along.
+type Instance struct {
+	Namespace string `cbor:"1,keyasint"`
+	Behavior  string `cbor:"2,keyasint"`
+	Target    string `cbor:"3,keyasint,omitempty"`
+	Last      int64  `cbor:"4,keyasint"`
+	Rev       uint64 `cbor:"5,keyasint"` // of the write
+}
+
+// instanceTable holds the instances in order: there is one for every target that ever was, and freezing must not sort
+// them.
+type instanceTable struct{ sorted []*Instance }
+
+type instanceName struct{ namespace, behavior, target string }
+
+func (x *Instance) name() instanceName { return instanceName{x.Namespace, x.Behavior, x.Target} }
+
+func (k instanceName) compare(l instanceName) int {
+	return cmp.Or(cmp.Compare(k.namespace, l.namespace), cmp.Compare(k.behavior, l.behavior), cmp.Compare(k.target, l.target))
+}
+
+func (t *instanceTable) find(k instanceName) (int, bool) {
+	return slices.BinarySearchFunc(t.sorted, k, func(x *Instance, k instanceName) int { return x.name().compare(k) })
+}
+
+// get returns an instance, or nil.
+func (t *instanceTable) get(k instanceName) *Instance {
+	if i, ok := t.find(k); ok {
+		return t.sorted[i]
+	}
+	return nil
+}
+
+// put adds x, or lets it take the place of the one with its name.
+func (t *instanceTable) put(x *Instance) {
+	i, ok := t.find(x.name())
+	if ok {
+		t.sorted[i] = x
+	} else {
+		t.sorted = slices.Insert(t.sorted, i, x)
+	}
+}
+
+// drop removes those of a namespace and returns them.
+func (t *instanceTable) drop(namespace string) []*Instance {
+	from, _ := t.find(instanceName{namespace: namespace})
+	to, _ := t.find(instanceName{namespace: namespace + "\x00"})
+	dropped := slices.Clone(t.sorted[from:to])
+	t.sorted = slices.Delete(t.sorted, from, to)
+	return dropped
+}
+
+// nextInstance counts the operations of a behavior on a target (SPEC O2).
+func (m *Machine) nextInstance(o *Operation) int64 {
+	k := instanceName{o.Namespace, o.Behavior, o.Target}
+	next := int64(1)
+	if former := m.instances.get(k); former != nil {
+		next = former.Last + 1
+	}
+	m.putInstance(k, next)
+	return next
+}
+
+// putInstance makes last the number that was given last.
+func (m *Machine) putInstance(k instanceName, last int64) {
+	if former := m.instances.get(k); former != nil {
+		m.sum -= hashInstance(former)
+	}
+	m.rev++
+	next := &Instance{Namespace: k.namespace, Behavior: k.behavior, Target: k.target, Last: last, Rev: m.rev}
+	m.sum += hashInstance(next)
+	m.instances.put(next)
+}
