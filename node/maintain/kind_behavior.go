@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"time"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -30,32 +31,52 @@ func behaviorObject(b *task.Behavior) Object {
 	return Object{Kind: "behavior", Namespace: b.Namespace, Name: b.Name}
 }
 
-// Delete removes the tasks of behaviors that were deleted with them, in batches, and then the behaviors. What runs is left
-// to a later run. The tasks count as such.
+// Delete removes the tasks of behaviors that were deleted with them, in batches, and then the behaviors. The tasks count as
+// such.
 func (behaviorKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	done := int64(0)
-	for _, o := range os {
-		for {
-			res, err := r.command(ctx, task.TrimBehavior{Token: r.job.Token, Namespace: o.Namespace, Name: o.Name, Max: r.cfg.Batch})
-			if refused(err) {
-				break // it has gone, or is there again
-			}
-			if err != nil {
-				return done, err
-			}
-			r.counts.of("task", o.Namespace).Deleted += res.Count
-			if res.Left == 0 {
-				done++
-			}
-			if res.Left == 0 || res.Count == 0 {
-				break
-			}
-			if err := r.paceDeletes(ctx, int(min(res.Left, r.cfg.Batch))); err != nil {
-				return done, err
-			}
+	for i := range os {
+		gone, err := r.dropBehavior(ctx, &os[i])
+		if gone {
+			done++
+		}
+		if err != nil {
+			return done, err
 		}
 	}
 	return done, nil
+}
+
+// trimWait is how long a run waits for Ticks to remove the tasks of operations that it removed. What runs is left to a later
+// run.
+const trimWait = 5 * time.Second
+
+func (r *Run) dropBehavior(ctx context.Context, o *Object) (gone bool, err error) {
+	patience := time.Now().Add(trimWait)
+	for {
+		res, err := r.command(ctx, task.TrimBehavior{Token: r.job.Token, Namespace: o.Namespace, Name: o.Name, Max: r.cfg.Batch})
+		if refused(err) {
+			return false, nil // it has gone, or is there again
+		}
+		if err != nil {
+			return false, err
+		}
+		r.counts.of("task", o.Namespace).Deleted += res.Count
+		switch {
+		case res.Left == 0:
+			return true, nil
+		case res.Count > 0:
+			err = r.paceDeletes(ctx, int(min(res.Left, r.cfg.Batch)))
+		case time.Now().Before(patience):
+			err = pause(ctx, purgePause)
+		default:
+			r.note("%d tasks of the deleted behavior %s of %s are left: they run", res.Left, o.Name, o.Namespace)
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
 }
 
 // versionKind: of a behavior the last versions are kept, and those that tasks are pinned to (SPEC B2).
