@@ -56,12 +56,7 @@ func (m *Machine) forgetRow(b *behaviorRow) {
 }
 
 // needed reports whether something is there that the record of b must stay for.
-func (b *behaviorRow) needed() bool { return b.tasks() > 0 || len(b.held) > 0 }
-
-// tasks returns how many tasks of b there are.
-func (b *behaviorRow) tasks() int64 {
-	return b.running + int64(b.due.len()+b.future.len()+b.success.len()+b.failure.len())
-}
+func (b *behaviorRow) needed() bool { return b.tasks > 0 || len(b.held) > 0 }
 
 func noBehavior() Result {
 	return Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}

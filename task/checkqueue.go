@@ -29,6 +29,7 @@ func (c *checker) queue(r *row) {
 	if want == &b.future && t.Status == Failure {
 		c.of(b).retrying++
 	}
+	c.of(b).tasks++
 	if t.Status == Running {
 		c.of(b).running++
 	}
@@ -42,8 +43,8 @@ func (c *checker) queue(r *row) {
 
 // recount is what a walk over the tasks finds for one behavior.
 type recount struct {
-	running, retrying int64
-	keys              map[string][]*row // rows that count in a key
+	tasks, running, retrying int64
+	keys                     map[string][]*row // rows that count in a key
 }
 
 func (c *checker) of(b *behaviorRow) *recount {
@@ -94,7 +95,7 @@ func (c *checker) due(r *row) {
 func (c *checker) queues(b *behaviorRow) {
 	n := c.of(b)
 	c.expect(b.limits == b.allowance(), "L11: %s: limits %+v, should be %+v", b.name, b.limits, b.allowance())
-	c.expect(b.running == n.running && b.retrying == n.retrying, "%s: running or retrying tasks", b.name)
+	c.expect(b.tasks == n.tasks && b.running == n.running && b.retrying == n.retrying, "%s: tasks, running or retrying ones", b.name)
 	for _, h := range [...]*heap[*row]{&b.future, &b.due, &b.success, &b.failure} {
 		c.expect(h.len() == c.queued[h], "%s: %d queued, recounted %d", b.name, h.len(), c.queued[h])
 		checkHeap(c, b.name, h)

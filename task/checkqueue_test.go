@@ -56,6 +56,7 @@ func TestCheckSeesQueues(t *testing.T) {
 	mail := func(m *Machine) *behaviorRow { return m.behaviors[behaviorName{DefaultNamespace, "mail"}] }
 	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
 	for name, damage := range map[string]func(m *Machine){
+		"tasks":                    func(m *Machine) { mail(m).tasks++ },
 		"running":                  func(m *Machine) { mail(m).running++ },
 		"retrying":                 func(m *Machine) { mail(m).retrying++ },
 		"limits":                   func(m *Machine) { mail(m).limits.perKey++ },

@@ -27,9 +27,10 @@ type KeyRev struct {
 	Rev uint64 `cbor:"2,keyasint"`
 }
 
-// TrimBehavior drops, for a run, what of a behavior nothing needs: versions beyond the kept ones that no task is pinned to; of
-// one deleted with its tasks up to Max tasks that do not run (SPEC B8), then itself. Result.Count says how many tasks went, Left how many are left to
-// go, Changed whether anything did.
+// TrimBehavior drops, for a run, what of a behavior nothing needs: versions beyond the kept ones that no task is pinned
+// to; of one deleted with its tasks up to Max tasks that do not run, and operations that nothing runs for (SPEC B8), then
+// itself. Result.Count says how many tasks and operations went, Left how many are left (also what runs, and what Ticks are
+// removing), Changed whether anything went.
 type TrimBehavior struct {
 	Token     uint64 `cbor:"1,keyasint"`
 	Namespace string `cbor:"2,keyasint"`
@@ -37,8 +38,9 @@ type TrimBehavior struct {
 	Max       int64  `cbor:"4,keyasint"` // ≤ MaxDrop
 }
 
-// PurgeNamespace removes up to Max records of a namespace in PURGING, for a run. Running tasks are being cancelled and go when they have ended.
-// Result.Count says how many went, Left how many are there still.
+// PurgeNamespace removes up to Max records of a namespace in PURGING, for a run. Running tasks are being cancelled and go
+// when they have ended; tasks of operations that are removed go by Ticks. Result.Count says how many went, Left how many
+// are there still.
 type PurgeNamespace struct {
 	Token     uint64 `cbor:"1,keyasint"`
 	Namespace string `cbor:"2,keyasint"`

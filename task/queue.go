@@ -14,6 +14,7 @@ type behaviorRow struct {
 	behavior *Behavior
 	space    *namespaceRow
 
+	tasks    int64      // in all, final tasks of operations included
 	future   heap[*row] // waiting, not_before > now; by (not_before, created)
 	ahead    heapPos    // in Machine.futures, while future holds a task
 	retrying int64      // FAILUREs in future
@@ -70,6 +71,7 @@ func (m *Machine) enqueue(r *row) {
 	default:
 		m.enterDue(r)
 	}
+	b.tasks++
 	m.enterKey(r)
 	if awaitsDeadline(t) {
 		m.deadlines.push(int64(t.Deadline), t.CreatedRev, &r.deadline, r)
@@ -85,6 +87,7 @@ func (m *Machine) enqueue(r *row) {
 // dequeue takes the record of r out of everything derived. The caller settles the key that it had then.
 func (m *Machine) dequeue(r *row) {
 	t, b := r.task, r.behavior
+	b.tasks--
 	m.leaveKey(r)
 	switch r.queue {
 	case &m.overruns:

@@ -66,7 +66,7 @@ func (c TrimBehavior) apply(m *Machine) Result {
 		return Result{Count: dropped, Changed: true}
 	}
 	trimmed := m.trim(b)
-	return Result{Count: dropped, Left: b.tasks() + int64(len(m.operationsWith(b))), Changed: dropped > 0 || trimmed}
+	return Result{Count: dropped, Left: b.tasks + int64(len(m.operationsWith(b))), Changed: dropped > 0 || trimmed}
 }
 
 // operationsWith returns the operations that may have tasks of b.
