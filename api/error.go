@@ -17,7 +17,7 @@ type Error struct {
 	RetryMS int64  `json:"retry_after,omitempty"` // ms; sent as Retry-After too
 
 	Reasons   []Reason   `json:"reasons,omitempty"`   // conflict: every reason (SPEC X1)
-	Operation *Operation `json:"operation,omitempty"` // operation_conflict: the one that runs (SPEC O2)
+	Operation *Operation `json:"operation,omitempty"` // operation_conflict: the one that runs (SPEC O2); already_exists: the one that has the ID
 	Run       int64      `json:"run,omitempty"`       // maintenance_running, run_not_found: the run that is unfinished (SPEC M1)
 }
 

@@ -52,7 +52,7 @@ func resultError(r *task.Result) *api.Error {
 	if r.Code == task.QuotaExceeded {
 		spaces.Quota(e, r.Space)
 	}
-	if r.Code == task.OperationConflict {
+	if r.Operation != nil && (r.Code == task.OperationConflict || r.Code == task.AlreadyExists) {
 		e.Operation = view{}.operation(r.Operation)
 	}
 	runs.Refusal(e, r)

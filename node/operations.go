@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -67,16 +68,31 @@ func (n *Node) checkStart(cmd *task.StartOperation) error {
 	if size, limit := int64(len(cmd.Arg.Data)), v.Policy.Limits.ParamsBytes; limit > 0 && size > limit {
 		return api.LimitError("arg", limit, "%d bytes, behavior %s takes at most %d", size, b.Name, limit)
 	}
+	if err := n.contents().naming("arg", &cmd.Arg); err != nil {
+		return err
+	}
 	o := task.Operation{ID: cmd.ID, Target: cmd.Target, Object: cmd.Object, Arg: cmd.Arg}
 	first := task.Task{Role: task.RolePartition, Partition: "0"}
 	if len(cmd.Names) > 0 {
 		first.Partition = cmd.Names[0]
 	}
 	if err := n.schemas.params(v.Policy.ParamsSchema, paramsFor(&o, &first)); err != nil {
-		return err
+		return ofStart(err)
 	}
 	cmd.BehaviorRev = b.Rev
 	return nil
+}
+
+// ofStart says what the schema does not like of a partition's params in terms of the request that they are made of.
+func ofStart(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		if field, inside := strings.CutPrefix(e.Field, "params."); inside {
+			e.Field = field
+		} else if e.Field == "params" {
+			e.Field = "arg"
+		}
+	}
+	return err
 }
 
 func (n *Node) operationReply(r *task.Result) (o *api.Operation) {

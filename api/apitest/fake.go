@@ -95,7 +95,7 @@ func (f *Fake) refusal(r *task.Result) *api.Error {
 	if r.Code == task.QuotaExceeded {
 		spaces.Quota(e, r.Space)
 	}
-	if r.Code == task.OperationConflict {
+	if r.Operation != nil && (r.Code == task.OperationConflict || r.Code == task.AlreadyExists) {
 		e.Operation = f.showOperation(r.Operation)
 	}
 	runs.Refusal(e, r)

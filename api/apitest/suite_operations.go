@@ -418,6 +418,9 @@ func (s *suite) operationRefused(ctx context.Context, t *testing.T) {
 	} {
 		_, err := s.StartOperation(ctx, c.r)
 		wantError(t, err, c.code, c.field)
+		if e, _ := errors.AsType[*api.Error](err); c.code == "already_exists" && (e.Operation == nil || e.Operation.ID != c.r.ID) {
+			t.Errorf("the refusal shows %+v", e.Operation)
+		}
 	}
 	for _, id := range []string{"op-nobody", "op:1"} {
 		code, field := "operation_not_found", ""
