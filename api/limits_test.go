@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
 )
 
 // TestLimitsAreExact: what is at a limit is accepted, one more is refused with the limit.
@@ -20,15 +22,23 @@ func TestLimitsAreExact(t *testing.T) {
 		return api.SubmitRequest{Params: []byte(`"` + strings.Repeat("x", n-2) + `"`)}
 	}
 	id := func(n int) api.SubmitRequest { return api.SubmitRequest{ID: strings.Repeat("x", n)} }
+	naming := func(n int) api.SubmitRequest {
+		refs := make([]string, n)
+		for i := range refs {
+			refs[i] = string(api.BlobRef(fmt.Sprintf("%064x", i)))
+		}
+		return api.SubmitRequest{Params: []byte("[" + strings.Join(refs, ",") + "]")}
+	}
 	priority := func(n int) api.SubmitRequest { return api.SubmitRequest{Priority: &n} }
 	for name, c := range map[string]struct {
 		r     api.SubmitRequest
 		field string // "": accepted
 	}{
-		"64 KiB of params": {params(api.MaxInline), ""}, "a byte more": {params(api.MaxInline + 1), "params"},
-		"64 KiB of bytes": {api.SubmitRequest{ParamsBase64: make([]byte, api.MaxInline)}, ""},
-		"and one more":    {api.SubmitRequest{ParamsBase64: make([]byte, api.MaxInline+1)}, "params_base64"},
-		"short ID":        {id(2), "id"}, "shortest ID": {id(3), ""}, "longest ID": {id(128), ""}, "long ID": {id(129), "id"},
+		"16 MiB of params": {params(api.MaxPayload), ""}, "a byte more": {params(api.MaxPayload + 1), "params"},
+		"16 MiB of bytes": {api.SubmitRequest{ParamsBase64: make([]byte, api.MaxPayload)}, ""},
+		"and one more":    {api.SubmitRequest{ParamsBase64: make([]byte, api.MaxPayload+1)}, "params_base64"},
+		"1000 blobs":      {naming(task.MaxNamed), ""}, "1001 blobs": {naming(task.MaxNamed + 1), "params"},
+		"short ID": {id(2), "id"}, "shortest ID": {id(3), ""}, "longest ID": {id(128), ""}, "long ID": {id(129), "id"},
 		"highest priority": {priority(9), ""}, "higher priority": {priority(10), "priority"}, "lowest priority": {priority(0), ""},
 		"lower priority": {priority(-1), "priority"},
 	} {
@@ -132,7 +142,7 @@ func TestWhiteSpaceIsNoPayload(t *testing.T) {
 		`["\\\"` + strings.Repeat(" ", api.MaxInline) + `"]`:          false,
 		"[" + space + `"` + strings.Repeat("x", api.MaxInline) + `"]`: false,
 	} {
-		r := api.SubmitRequest{Behavior: "apitest.ok", Params: []byte(text)}
+		r := api.HeartbeatRequest{ID: "task", Token: 1, Progress: []byte(text)}
 		if err := r.Check(); (err == nil) != ok {
 			t.Errorf("%.20q…: %v", strings.TrimSpace(text), err)
 		}

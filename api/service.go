@@ -83,8 +83,10 @@ type Service interface {
 // Limits of requests (SPEC H1, H3).
 const (
 	MaxBody      = 8 << 20  // JSON body, bytes
-	MaxInline    = 64 << 10 // params, result, checkpoint, bytes
+	MaxInline    = 64 << 10 // params, result, checkpoint in the log, bytes; what is longer becomes a blob
+	MaxPayload   = 16 << 20 // params, result, checkpoint, bytes
 	MaxModule    = 32 << 20 // wasm file, bytes
+	MaxBlob      = 32 << 20 // file of the blob store, bytes
 	MaxBatch     = 10_000   // tasks in one POST /v1/tasks
 	MaxListLimit = 1_000
 	MaxWait      = 5 * 60 // seconds of one ?wait=

@@ -52,7 +52,7 @@ func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 			if err != nil {
 				return nil, err
 			}
-			cmd.Behavior, cmd.BehaviorRev, cmd.ConcurrencyKey = p.behavior, p.rev, p.key
+			cmd.Behavior, cmd.BehaviorRev, cmd.ConcurrencyKey, cmd.Params = p.behavior, p.rev, p.key, p.params
 		}
 		return cmd, nil
 	})
@@ -66,11 +66,14 @@ func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 type checkedParams struct {
 	behavior string
 	rev      uint64
-	key      string // SPEC L11
+	key      string       // SPEC L11
+	params   task.Payload // packed
 }
 
-// existingParams checks new params of a task against its behavior.
+// existingParams checks new params of a task against its behavior, and packs them.
 func (c *checks) existingParams(ctx context.Context, key task.Key, p task.Payload) (checked checkedParams, err error) {
+	room := c.n.contents()
+	defer room.release()
 	err = c.twice(ctx, func() error {
 		var t *task.Task
 		missing := error(nil)
@@ -86,9 +89,16 @@ func (c *checks) existingParams(ctx context.Context, key task.Key, p task.Payloa
 		if err != nil {
 			return err
 		}
-		k, err := c.n.checkParams(b, v, p)
-		checked = checkedParams{b.Name, b.Rev, k}
+		whole, err := room.whole(ctx, "params", p)
+		if err != nil {
+			return err
+		}
+		k, err := c.n.checkParams(b, v, whole)
+		checked = checkedParams{b.Name, b.Rev, k, whole}
 		return err
 	})
+	if err == nil {
+		checked.params, err = c.n.packed(ctx, checked.params)
+	}
 	return checked, err
 }

@@ -49,11 +49,11 @@ func (n *Node) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.Hear
 	if r.Extend != nil {
 		cmd.Extend = delayMillis(*r.Extend)
 	}
-	var err error
-	if cmd.Checkpoint, err = (&reports{n: n}).checkpoint(ctx, cmd.Key, r.Token, r.Checkpoint, r.CheckpointBase64); err != nil {
-		return nil, err
-	}
-	res, err := n.proposeOne(ctx, cmd)
+	check := reports{n: n}
+	res, err := n.proposeValid(ctx, func() (_ task.Command, err error) {
+		cmd.Checkpoint, err = check.checkpoint(ctx, cmd.Key, r.Token, payloadOf(r.Checkpoint, r.CheckpointBase64))
+		return cmd, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +76,31 @@ func (n *Node) catchUpTo(ctx context.Context, index uint64) error {
 	return storeError(n.store.WaitIndex(ctx, index), true)
 }
 
-// checkpoint checks a checkpoint against the behavior's limit; nil for none.
-func (c *reports) checkpoint(ctx context.Context, key task.Key, token uint64, j []byte, b []byte) (*task.Payload, error) {
-	p := payloadOf(j, b)
+// whole is contents.whole by what the cluster knows.
+func (c *reports) whole(ctx context.Context, room *contents, field string, p task.Payload) (task.Payload, error) {
+	whole, err := room.whole(ctx, field, p)
+	if err == nil || c.fresh {
+		return whole, err
+	}
+	if err := c.n.catchUp(ctx); err != nil {
+		return p, err
+	}
+	c.fresh = true
+	return room.whole(ctx, field, p)
+}
+
+// checkpoint checks a checkpoint against the behavior's limit, and packs it; nil for none.
+func (c *reports) checkpoint(ctx context.Context, key task.Key, token uint64, p task.Payload) (*task.Payload, error) {
 	if p.Encoding == task.None {
 		return nil, nil
 	}
+	room := c.n.contents()
+	defer room.release()
 	t, v, err := c.leased(ctx, key, token)
 	if err != nil {
+		return nil, err
+	}
+	if p, err = c.whole(ctx, room, "checkpoint", p); err != nil {
 		return nil, err
 	}
 	if t != nil {
@@ -91,7 +108,8 @@ func (c *reports) checkpoint(ctx context.Context, key task.Key, token uint64, j 
 			return nil, api.LimitError("checkpoint", limit, "%d bytes, behavior %s takes at most %d", size, t.Behavior, limit)
 		}
 	}
-	return &p, nil
+	p, err = c.n.packed(ctx, p)
+	return &p, err
 }
 
 // Finish implements api.Service.
@@ -99,11 +117,8 @@ func (n *Node) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishRepl
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	cmd, err := (&reports{n: n}).finishOf(ctx, &r)
-	if err != nil {
-		return nil, err
-	}
-	res, err := n.proposeOne(ctx, cmd)
+	check := reports{n: n}
+	res, err := n.proposeValid(ctx, func() (task.Command, error) { return check.finishOf(ctx, &r) })
 	if err != nil {
 		return nil, err
 	}
@@ -116,59 +131,25 @@ func finishReply(v view, r *task.Result) *api.FinishReply {
 	return &api.FinishReply{Task: v.task(r.Task), Repeated: r.Repeated}
 }
 
-// FinishMany implements api.Service: what is wrong with one report is its own answer, the others are reported.
-func (n *Node) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.FinishResult, error) {
-	if err := api.CheckReports(rs); err != nil {
-		return nil, err
-	}
-	out := make([]api.FinishResult, len(rs))
-	cmds := make([]task.Command, len(rs)) // nil: not proposed, but keeps its place
-	some, check := false, reports{n: n}
-	for i := range rs {
-		r := rs[i]
-		err := r.Check()
-		if err == nil {
-			var cmd task.Finish
-			if cmd, err = check.finishOf(ctx, &r); err == nil {
-				cmds[i], some = cmd, true
-				continue
-			}
-		}
-		if out[i].Error = asError(err); out[i].Error.Status >= 500 {
-			return nil, out[i].Error // nothing was proposed yet: all of it can be sent again
-		}
-	}
-	if !some {
-		return out, nil
-	}
-	results, err := n.propose(ctx, cmds...)
-	if err != nil {
-		return nil, err
-	}
-	n.store.Local(func(m *task.Machine) {
-		for i := range results {
-			if cmds[i] == nil {
-				continue
-			}
-			if out[i].Error = resultError(&results[i]); out[i].Error == nil {
-				out[i].FinishReply = finishReply(view{m}, &results[i])
-			}
-		}
-	})
-	return out, nil
-}
-
 // finishOf is the command of a finish over HTTP. A result that the behavior does not take is refused, and the attempt
 // goes on.
-func (c *reports) finishOf(ctx context.Context, r *api.FinishRequest) (task.Finish, error) {
-	f := task.Finish{
+func (c *reports) finishOf(ctx context.Context, r *api.FinishRequest) (f task.Finish, err error) {
+	f = task.Finish{
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq,
 		Result: payloadOf(r.Result, r.ResultBase64), Again: timeValue(r.AgainAt), External: true,
 	}
 	if e := r.Error; e != nil {
 		f.Error = &task.Error{Code: e.Code, Message: e.Message, Retryable: e.Retryable == nil || *e.Retryable, Details: payloadOf(e.Details, nil)}
 	}
-	return f, c.checkFinish(ctx, &f)
+	room := c.n.contents()
+	defer room.release()
+	if f.Result, err = c.whole(ctx, room, "result", f.Result); err != nil {
+		return f, err
+	}
+	if err = c.checkFinish(ctx, &f); err == nil {
+		f.Result, err = c.n.packed(ctx, f.Result)
+	}
+	return f, err
 }
 
 // checkFinish checks an outcome against the limits and the schema of the version that runs. Without a result the last
@@ -229,11 +210,11 @@ func (n *Node) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, erro
 	cmd := task.Snooze{
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, At: timeValue(r.AgainAt), External: true,
 	}
-	var err error
-	if cmd.Checkpoint, err = (&reports{n: n}).checkpoint(ctx, cmd.Key, r.Token, r.Checkpoint, r.CheckpointBase64); err != nil {
-		return nil, err
-	}
-	res, err := n.proposeOne(ctx, cmd)
+	check := reports{n: n}
+	res, err := n.proposeValid(ctx, func() (_ task.Command, err error) {
+		cmd.Checkpoint, err = check.checkpoint(ctx, cmd.Key, r.Token, payloadOf(r.Checkpoint, r.CheckpointBase64))
+		return cmd, err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -102,8 +102,12 @@ func timeOf(t task.Time) *api.Time {
 	return &at
 }
 
-// split shows a payload as JSON or as bytes (SPEC T7).
+// split shows a payload as JSON or as bytes (SPEC T7). What is a blob is shown as a reference, which keeps answers and lists
+// small: GET /v1/blobs/{digest} has the bytes.
 func split(p task.Payload) (json.RawMessage, []byte) {
+	if p.Blobs != nil && p.Blobs.Content != "" {
+		return api.BlobRef(p.Blobs.Content), nil
+	}
 	switch p.Encoding {
 	case task.JSON:
 		return json.RawMessage(p.Data), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// maxRounds bounds how often a request is validated again because the behavior was changed under it.
+// maxRounds bounds how often a request is validated again because the behavior, or a blob, was changed under it.
 const maxRounds = 10
 
 // writeTimeout bounds how long a write waits for a leader and a majority before it says so: clients that set themselves no
@@ -74,9 +74,13 @@ func only(r *task.Result) (task.Result, error) {
 	return *r, nil
 }
 
-// proposeValid proposes the command that validate makes of this node's state. If the behavior that it was checked against
-// has been changed by the time that it is applied, nothing was done: this node catches up, and it is made anew (SPEC B2:
-// a version becomes active at one point in the log, also for the checks of a submit).
+// checkAgain reports whether nothing was done because what the command was checked against has been changed by the time that
+// it was applied: its behavior (SPEC B2: a version becomes active at one point in the log, also for the checks of a submit), or
+// a blob that maintenance deleted, which is put again if its bytes are here (SPEC M3).
+func checkAgain(c task.Code) bool { return c == task.BehaviorWasChanged || c == task.BlobGone }
+
+// proposeValid proposes the command that validate makes of this node's state. If that is no longer true when it is applied,
+// this node catches up, and the command is made anew.
 func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, error)) (task.Result, error) {
 	for range maxRounds {
 		cmd, err := validate()
@@ -87,7 +91,7 @@ func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, 
 			return task.Result{}, err
 		}
 		r, err := n.proposeOne(ctx, cmd)
-		if api.CodeOf(err) != string(task.BehaviorWasChanged) {
+		if !checkAgain(task.Code(api.CodeOf(err))) {
 			return r, err
 		}
 		if err := n.catchUp(ctx); err != nil {
@@ -107,7 +111,7 @@ func (n *Node) kept(ctx context.Context, place int) (r task.Result, ok bool) {
 }
 
 func errKeepsChanging() error {
-	return api.NewError(api.CodeNotReady, "the behavior keeps changing; nothing was done; try again")
+	return api.NewError(api.CodeNotReady, "the behavior, or a blob, keeps changing; nothing was done; try again")
 }
 
 // catchUp brings this node's state to what the cluster had decided when it was called.

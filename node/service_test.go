@@ -53,7 +53,7 @@ func TestSubmitRefusals(t *testing.T) {
 			{"schema: bytes", api.SubmitRequest{Behavior: "echo", ParamsBase64: []byte("x")}, 422, api.CodeParamsSchema, "params_base64"},
 			{"duplicate key", api.SubmitRequest{Behavior: "echo", Params: []byte(`{"n":1,"n":2}`)}, 422, api.CodeInvalidParams, "params"},
 			{"behavior's limit", api.SubmitRequest{Behavior: "echo", Params: []byte(`{"n":1,"x":"` + strings.Repeat("x", 100) + `"}`)}, 413, api.CodeTooLarge, "params"},
-			{"inline limit", api.SubmitRequest{Behavior: "echo", ParamsBase64: make([]byte, api.MaxInline+1)}, 413, api.CodeTooLarge, "params_base64"},
+			{"limit of payloads", api.SubmitRequest{Behavior: "echo", ParamsBase64: make([]byte, api.MaxPayload+1)}, 413, api.CodeTooLarge, "params_base64"},
 		} {
 			t.Log(x.name)
 			_, err := c.Node(0).Submit(t.Context(), x.r)

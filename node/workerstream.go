@@ -347,6 +347,8 @@ func soundPayload(p *task.Payload) bool {
 	switch {
 	case p == nil, p.Encoding == task.Bytes, p.Encoding == task.None && len(p.Data) == 0:
 		return true
+	case p.Blobs != nil && p.Blobs.Content != "": // shown as a reference
+		return true
 	}
 	return p.Encoding == task.JSON && utf8.Valid(p.Data) && json.Valid(p.Data)
 }

@@ -20,8 +20,9 @@ type GoGuest func(ctx context.Context, j *Job) (result string, err error)
 // Job is one attempt as a GoGuest sees it.
 type Job struct {
 	Info       abi.TaskInfo
-	Params     JobParams
-	Checkpoint []byte // nil: none
+	Raw        []byte    // params
+	Params     JobParams // of an operation's task
+	Checkpoint []byte    // nil: none
 	Host       runtime.Host
 	Where      string // the worker
 }
@@ -58,11 +59,11 @@ var errCancelled = errors.New("clustertest: cancelled")
 
 // Run implements worker.Guest.
 func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host) runtime.Outcome {
-	j := &Job{Checkpoint: a.Checkpoint, Host: host, Where: m.where}
+	j := &Job{Raw: content(a.Params, a.ParamsFrom), Checkpoint: content(a.Checkpoint, a.CheckpointFrom), Host: host, Where: m.where}
 	out := runtime.Outcome{Started: int64(m.c.Boottime())}
 	err := json.Unmarshal(a.Info, &j.Info)
-	if err == nil {
-		err = json.Unmarshal(a.Params, &j.Params)
+	if err == nil && j.Info.Parent != "" {
+		err = json.Unmarshal(j.Raw, &j.Params)
 	}
 	result := ""
 	if err == nil {
@@ -80,6 +81,18 @@ func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host
 		out.Kind, out.Result, out.HasResult = runtime.Succeeded, []byte(result), result != ""
 	}
 	return out
+}
+
+// content reads an input to its end.
+func content(data []byte, from *runtime.Source) []byte {
+	if from == nil {
+		return data
+	}
+	data = make([]byte, from.Size)
+	if n, err := from.ReadAt(data, 0); n < len(data) {
+		panic(fmt.Sprintf("clustertest: read %d of %d bytes: %v", n, len(data), err))
+	}
+	return data
 }
 
 // Sleep passes time as a well-behaved guest does: it looks for a cancel every 50 ms.

@@ -3,6 +3,7 @@ package clustertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -52,7 +53,7 @@ func (c *Cluster) AddWorkerAt(id, addr string, slots int) *Worker {
 	}
 	w.w, err = worker.New(worker.Config{
 		ID: id, Dir: filepath.Join(dir, "worker"), Slots: slots, DrainTime: c.o.DrainTime,
-		Dial: &dialer{c: c, net: c.Net.Node(addr)}, Modules: modules{w}, Runner: w.runner(),
+		Dial: &dialer{c: c, net: c.Net.Node(addr)}, Modules: modules{w}, Blobs: workerBlobs{w.remote()}, Runner: w.runner(),
 		Boottime: c.Boottime, Logger: log, OnRun: c.Runs.seen(id),
 		OnOverrun: func(o worker.Overrun) { c.t.Errorf("%s: guests could not be stopped: %+v", id, o) },
 	})
@@ -134,13 +135,33 @@ func (d *dialer) Redirect(addr string) {
 	d.told = addr
 }
 
+// remote is the cluster's files, as a process that is no member has them.
+func (w *Worker) remote() blob.Remote {
+	return blob.Remote{Store: w.blobs, Peers: func() (addrs []string) {
+		for _, m := range w.c.Members {
+			addrs = append(addrs, m.Addr)
+		}
+		return addrs
+	}}
+}
+
 type modules struct{ w *Worker }
 
 // Fetch implements worker.Modules.
-func (m modules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
-	var addrs []string
-	for _, n := range m.w.c.Members {
-		addrs = append(addrs, n.Addr)
+func (m modules) Fetch(ctx context.Context, digest string, size int64) ([]byte, error) {
+	return m.w.remote().Fetch(ctx, digest, size)
+}
+
+// workerBlobs implements worker.Blobs.
+type workerBlobs struct{ blob.Remote }
+
+func (b workerBlobs) Open(ctx context.Context, digest string) (worker.Blob, error) {
+	f, err := b.Remote.Open(ctx, digest)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", worker.ErrNoBlob, err)
 	}
-	return m.w.blobs.Get(ctx, digest, addrs)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }

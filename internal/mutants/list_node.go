@@ -43,8 +43,8 @@ var nodeMutants = []mutant{
 	// Requests.
 	{Name: "node-batch-off-by-one", File: "api/check.go", Old: "if len(rs) > MaxBatch {", New: "if len(rs) > MaxBatch+1 {",
 		Pkg: "./node", Run: "TestBatchAnswersInOrder$", Why: "10,001 tasks in a batch are refused (H1)"},
-	{Name: "node-inline-off-by-one", File: "api/check_work.go", Old: "if n := len(raw); n > MaxInline {", New: "if n := len(raw); n > MaxInline+1 {",
-		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params are at most 64 KiB (H3)"},
+	{Name: "node-inline-off-by-one", File: "api/check_work.go", Old: "if n := len(raw); n > limit {", New: "if n := len(raw); n > limit+1 {",
+		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params are at most 16 MiB (H3)"},
 	{Name: "node-params-limit-ignored", File: "node/submit.go", Old: "limit > 0 && size > limit {", New: "limit < 0 && size > limit {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "a behavior's own limit counts (B1)"},
 	{Name: "node-schema-ignored", File: "node/submit.go", Old: "if err := n.schemas.params(v.Policy.ParamsSchema, p); err != nil {", New: "if err := n.schemas.params(nil, p); err != nil {",
