@@ -5,11 +5,14 @@ package task
 // A blob is noted twice: before its first byte is written anywhere, and when a majority has it. What unlinks files looks
 // at the record after it has the file's lock, and who writes one has applied the first note before: so a file that is
 // put again while its deletion is being carried out stays, without any clock. The grace of maintenance only saves work.
+// The second note says which the first was: if the record was dropped in between and made again by the first note of
+// another upload, the files of the earlier one may be gone, and it must not vouch for them.
 type Blob struct {
 	Digest string `cbor:"1,keyasint"` // lower-case hex SHA-256
 	Size   int64  `cbor:"2,keyasint"`
 	Ready  bool   `cbor:"3,keyasint,omitempty"` // a majority has it: commands may refer to it
 	Noted  Time   `cbor:"4,keyasint"`           // its last PUT or reference
+	Made   uint64 `cbor:"5,keyasint,omitempty"` // log index of the entry that made the record
 
 	Refs int64 `cbor:"-"` // derived: how many records need it; filled in by Machine.Blob and Blobs only
 }

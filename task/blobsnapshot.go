@@ -22,7 +22,7 @@ func (r *restorer) takeBlob(x *Blob) error {
 	case r.m.blobs.get(d) != nil:
 		return bad("blob %s twice", x.Digest)
 	}
-	r.m.enterBlob(blobRow{digest: d, size: x.Size, noted: x.Noted, ready: x.Ready})
+	r.m.enterBlob(blobRow{digest: d, size: x.Size, noted: x.Noted, made: x.Made, ready: x.Ready})
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (c *checker) blobs() {
 		c.sum += hashBlob(r.blob())
 		c.expect(n == 0 || last.compare(r.digest) < 0, "blobs out of order at %s", r.digest)
 		c.expect(r.refs == refs[r.digest.String()], "M3: blob %s is needed %d times, recounted %d", r.digest, r.refs, refs[r.digest.String()])
-		c.expect(r.size >= 0 && r.noted <= m.now, "blob %s: size or time", r.digest)
+		c.expect(r.size >= 0 && r.noted <= m.now && r.made <= m.index, "blob %s: size, time or index", r.digest)
 		n, last = n+1, r.digest
 	}
 	c.expect(n == m.blobs.n && len(m.blobs.pages) == len(m.blobs.firsts), "%d blobs, recounted %d", m.blobs.n, n)

@@ -28,18 +28,19 @@ func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
 func (d digest) compare(e digest) int { return bytes.Compare(d[:], e[:]) }
 
-// blobRow is what the machine holds for one blob: 64 bytes without a pointer.
+// blobRow is what the machine holds for one blob: 72 bytes without a pointer.
 type blobRow struct {
 	digest digest
 	size   int64
 	noted  Time
+	made   uint64
 	refs   int64 // derived: how many records need it
 	ready  bool
 }
 
 // blob returns the record of the row.
 func (r *blobRow) blob() *Blob {
-	return &Blob{Digest: r.digest.String(), Size: r.size, Ready: r.ready, Noted: r.noted}
+	return &Blob{Digest: r.digest.String(), Size: r.size, Ready: r.ready, Noted: r.noted, Made: r.made}
 }
 
 // blobTable holds all blobs: found and walked by digest, frozen without copying them. Rows live in pages in order of

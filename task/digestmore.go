@@ -88,6 +88,7 @@ func hashBlob(b *Blob) uint64 {
 	h.int(b.Size)
 	h.bool(b.Ready)
 	h.int(int64(b.Noted))
+	h.word(b.Made)
 	return h.sum()
 }
 

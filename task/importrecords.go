@@ -1,6 +1,9 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // MaxImport bounds the records of one ImportRecords.
 const MaxImport = 1_000
@@ -75,6 +78,7 @@ func (x *importer) check(c *ImportRecords) (Result, bool) {
 			return r, false
 		}
 	}
+	x.dropModules()
 	for _, o := range c.Operations {
 		if r, ok := x.operation(o); !ok {
 			return r, false
@@ -107,6 +111,17 @@ func (x *importer) module(module *Module) (Result, bool) {
 	}
 	x.modules = append(x.modules, module)
 	return Result{}, true
+}
+
+// dropModules leaves out the modules that no behavior needs which is taken up: they would not stay.
+func (x *importer) dropModules() {
+	needed := map[string]bool{}
+	for _, b := range x.behaviors {
+		for i := range b.Versions {
+			needed[b.Versions[i].Module] = true
+		}
+	}
+	x.modules = slices.DeleteFunc(x.modules, func(module *Module) bool { return !needed[module.Digest] })
 }
 
 // brings reports whether the import brings the module.

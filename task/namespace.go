@@ -87,8 +87,9 @@ type SetNamespaceStatus struct {
 	Status NamespaceStatus `cbor:"2,keyasint"`
 }
 
-// ImportRecords takes up records of an export as they are (SPEC M5), in the order of an export. What runs becomes due. A record that exists
-// already is left alone. Result.Count says how many were taken up.
+// ImportRecords takes up records of an export as they are (SPEC M5), in the order of an export. What runs becomes due. A
+// record that exists already is left alone, and so is a module that no behavior of the same command needs. Result.Count
+// says how many were taken up.
 type ImportRecords struct {
 	Namespace  string         `cbor:"1,keyasint"`
 	Modules    []*Module      `cbor:"2,keyasint,omitempty"`

@@ -1,11 +1,12 @@
 package task
 
 // NoteBlob is the first note of a blob, or the second with Ready. The second is refused as blob_gone if the record was
-// dropped in between: the file is put again then.
+// dropped in between, also if another upload has made it again: the file is put again then.
 type NoteBlob struct {
 	Digest string `cbor:"1,keyasint"`
 	Size   int64  `cbor:"2,keyasint"`
 	Ready  bool   `cbor:"3,keyasint,omitempty"`
+	Since  uint64 `cbor:"4,keyasint,omitempty"` // with Ready: log index of the first note (Result.Index); 0: not compared
 }
 
 // apply refreshes what is known: a blob that is put again is younger, and one that a majority has stays ready. The size
@@ -20,7 +21,7 @@ func (c NoteBlob) apply(m *Machine) Result {
 	}
 	r := m.blobs.get(d)
 	switch {
-	case r == nil && c.Ready:
+	case c.Ready && (r == nil || !r.ready && c.Since > 0 && r.made > c.Since):
 		return blobGone("digest", c.Digest)
 	case r != nil && r.size != c.Size && (r.ready || c.Ready):
 		return invalid("size", "the blob is known with another size")
@@ -33,7 +34,7 @@ func (c NoteBlob) apply(m *Machine) Result {
 func (m *Machine) noteBlob(d digest, size int64, ready bool) {
 	r := m.blobs.edit(d)
 	if r == nil {
-		m.enterBlob(blobRow{digest: d, size: size, noted: m.now})
+		m.enterBlob(blobRow{digest: d, size: size, noted: m.now, made: m.index})
 		r = m.blobs.edit(d)
 	} else {
 		m.sum -= hashBlob(r.blob())

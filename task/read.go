@@ -118,8 +118,8 @@ func (b *behaviorRow) pinned() *Behavior {
 // Behaviors returns the behaviors of a namespace by name, with Pinned filled in.
 func (m *Machine) Behaviors(ns string) []*Behavior {
 	var found []*Behavior
-	for _, b := range m.byName {
-		if b.namespace == ns && b.live() != nil {
+	for _, b := range m.behaviorsIn(ns) {
+		if b.live() != nil {
 			found = append(found, b.view())
 		}
 	}

@@ -45,7 +45,7 @@ func (s *script) spaceCommand(a *args) task.Command {
 	case "import":
 		return s.imported(a)
 	case "blob":
-		return task.NoteBlob{Digest: digest(a.word(0)), Size: a.number("size", 10), Ready: a.number("ready", 0) != 0}
+		return task.NoteBlob{Digest: digest(a.word(0)), Size: a.number("size", 10), Ready: a.number("ready", 0) != 0, Since: uint64(a.number("since", 0))}
 	case "native":
 		return task.Activate{
 			Namespace: task.SystemNamespace, Module: task.Module{Digest: task.NativeMaintenance, Version: "n1"},

@@ -59,14 +59,16 @@ func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Ta
 	if err := sink.Create(ctx, r.header.Namespace); err != nil {
 		return nil, &LinesError{1, 1, err}
 	}
-	x := &importer{reader: r, sink: sink, namespace: namespace}
+	x := &importer{reader: r, sink: sink, namespace: namespace, modules: map[string]*task.Module{}}
 	for {
 		v, err := r.record()
 		if err != nil {
 			return nil, errors.Join(err, x.flush(ctx)) // the lines before it were right
 		}
 		if v == nil {
-			return &x.taken, x.flush(ctx)
+			err := x.flush(ctx)
+			x.taken.Skipped += int64(len(x.modules)) - x.taken.Modules
+			return &x.taken, err
 		}
 		if err := x.take(ctx, v); err != nil {
 			return nil, err
@@ -81,6 +83,8 @@ type importer struct {
 	namespace string
 	taken     Taken
 
+	modules map[string]*task.Module // those that were read: each goes with the behaviors that need it
+
 	batch   task.ImportRecords // of one kind
 	kind    *int64             // what it counts as
 	records int64
@@ -90,8 +94,14 @@ type importer struct {
 }
 
 func (x *importer) take(ctx context.Context, v any) error {
-	if b, ok := v.(*blob); ok {
-		return x.blob(ctx, b)
+	switch v := v.(type) {
+	case *blob:
+		return x.blob(ctx, v)
+	case *task.Module:
+		x.modules[v.Digest] = v
+		return nil
+	case *task.Behavior:
+		return x.behavior(ctx, v)
 	}
 	kind := x.kindOf(v)
 	size := len(x.buf)
@@ -107,11 +117,6 @@ func (x *importer) take(ctx context.Context, v any) error {
 	x.records++
 	x.bytes += size
 	switch v := v.(type) {
-	case *task.Module:
-		x.batch.Modules = append(x.batch.Modules, v)
-	case *task.Behavior:
-		v.Namespace = x.namespace
-		x.batch.Behaviors = append(x.batch.Behaviors, v)
 	case *task.Operation:
 		v.Namespace = x.namespace
 		x.batch.Operations = append(x.batch.Operations, v)
@@ -127,16 +132,39 @@ func (x *importer) take(ctx context.Context, v any) error {
 
 func (x *importer) kindOf(v any) *int64 {
 	switch v.(type) {
-	case *task.Module:
-		return &x.taken.Modules
-	case *task.Behavior:
-		return &x.taken.Behaviors
 	case *task.Operation:
 		return &x.taken.Operations
 	case *task.Task:
 		return &x.taken.Tasks
 	}
 	return &x.taken.Records
+}
+
+// behavior takes up a behavior with the modules that it needs: a module that nothing needs does not stay.
+func (x *importer) behavior(ctx context.Context, b *task.Behavior) error {
+	if err := x.flush(ctx); err != nil {
+		return err
+	}
+	b.Namespace = x.namespace
+	c := task.ImportRecords{Namespace: x.namespace, Behaviors: []*task.Behavior{b}}
+	sent := map[string]bool{}
+	for i := range b.Versions {
+		digest := b.Versions[i].Module
+		if m := x.modules[digest]; m != nil && !sent[digest] {
+			c.Modules, sent[digest] = append(c.Modules, m), true
+		}
+	}
+	n, err := x.sink.Take(ctx, c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("line %d: %w", x.line, err)
+	case n == 0:
+		x.taken.Skipped++
+	default:
+		x.taken.Behaviors++
+		x.taken.Modules += n - 1
+	}
+	return nil
 }
 
 // flush takes up the batch.

@@ -128,7 +128,7 @@ func (r *reader) record() (any, error) {
 		return nil, err
 	}
 	var v any
-	count := (*int64)(nil)
+	var count *int64
 	switch name {
 	case lineModule:
 		v, count = new(task.Module), &r.counts.Modules

@@ -29,7 +29,7 @@ type Counts struct {
 	Records    int64
 }
 
-// ErrNoNamespace: there is no such namespace in the state.
+// ErrNoNamespace says that there is no such namespace in the state.
 var ErrNoNamespace = errors.New("archive: no such namespace")
 
 // Open returns the bytes of a blob.
@@ -157,7 +157,8 @@ func (x *writer) module(m *task.Module) error {
 }
 
 func (x *writer) record(r task.Record) error {
-	name, count := "", (*int64)(nil)
+	var name string
+	var count *int64
 	switch r := r.(type) {
 	case *task.Behavior:
 		if r.Namespace != x.namespace {
