@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -308,17 +309,15 @@ func (l *loop) prepare(w *workerStream) {
 	var mods []stream.Module
 	l.term.hub.store.Local(func(m *task.Machine) {
 		seen := map[string]bool{}
-		for _, ns := range namespaces {
-			for _, b := range m.Behaviors(ns) {
-				for i := range b.Versions {
-					v := &b.Versions[i]
-					if (v.Version != b.Active && v.Pinned == 0) || w.ready[v.Module] || seen[v.Module] {
-						continue
-					}
-					seen[v.Module] = true
-					if mod := m.Module(v.Module); mod != nil {
-						mods = append(mods, stream.Module{Digest: mod.Digest, Size: mod.Size})
-					}
+		for _, b := range m.BehaviorsAfter("", "", math.MaxInt) {
+			for i := range b.Versions {
+				v := &b.Versions[i]
+				if b.Deleted || (v.Version != b.Active && v.Pinned == 0) || w.ready[v.Module] || seen[v.Module] {
+					continue
+				}
+				seen[v.Module] = true
+				if mod := m.Module(v.Module); mod != nil {
+					mods = append(mods, stream.Module{Digest: mod.Digest, Size: mod.Size})
 				}
 			}
 		}
@@ -327,9 +326,6 @@ func (l *loop) prepare(w *workerStream) {
 		w.send(stream.Frame{Prepare: mods})
 	}
 }
-
-// namespaces are those that exist (SPEC N1).
-var namespaces = [...]string{task.DefaultNamespace, task.SystemNamespace}
 
 func (l *loop) prepareAll() {
 	for _, w := range l.streams {

@@ -91,11 +91,20 @@ func (s *suite) namespaces(ctx context.Context, t *testing.T) {
 	}
 	s.put(ctx, t, name, "apitest.ns")
 	s.submitTo(ctx, t, name, "apitest.ns", "one")
+	push := pushRequest(okBehavior, "", ModuleOK("namespaces"))
+	push.Namespace = name
+	if _, err := s.Push(ctx, push); err != nil {
+		t.Fatal(err)
+	}
+	s.submitTo(ctx, t, name, okBehavior, "two")
+	if x, err := s.Task(ctx, name, "two", api.GetOptions{Wait: patience}); err != nil || x.Status != "SUCCESS" {
+		t.Errorf("a task that a node runs in a namespace of its own: %+v, %v", x, err)
+	}
 	// The same ID in another namespace is another task.
 	if _, err := s.Task(ctx, "", "one", api.GetOptions{}); api.CodeOf(err) != api.CodeTaskNotFound {
 		t.Errorf("a task of another namespace: %v", err)
 	}
-	if n, err := s.Namespace(ctx, name); err != nil || n.Usage.Tasks != 1 || n.Usage.Bytes != int64(len(`{"n":1}`)) || n.Usage.Behaviors != 1 {
+	if n, err := s.Namespace(ctx, name); err != nil || n.Usage.Tasks != 2 || n.Usage.Bytes != 2*int64(len(`{"n":1}`)) || n.Usage.Behaviors != 2 {
 		t.Errorf("it holds %+v, %v", n, err)
 	}
 }

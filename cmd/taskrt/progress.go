@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -81,9 +80,10 @@ func clip(b []byte, n int) string {
 	return string(b)
 }
 
-// isTerminal reports whether w is a character device: a terminal, as far as a progress line needs to know.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal reports whether a stream is a character device: a terminal, as far as a progress line or a question needs to
+// know.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+func (p *program) nsCommand() *cli.Command {
+	const cmd = "ns"
+	settings := func() []cli.Flag {
+		return []cli.Flag{
+			intFlag(cmd, "max-tasks", 0, "task records that it may hold, final ones included; 0: no limit"),
+			intFlag(cmd, "max-bytes", 0, "bytes that its payloads may take, those of blobs included; 0: no limit"),
+			intFlag(cmd, "submits-per-second", 0, "tasks that may be submitted per second; 0: no limit"),
+			stringFlag(cmd, "keep-success", "", "how long tasks are kept that succeeded: a duration like 72h, or never to delete them"),
+			stringFlag(cmd, "keep-failure", "", "how long tasks are kept that failed: a duration like 336h, or never to delete them"),
+			intFlag(cmd, "keep-count", 0, "final tasks that are kept at most; 0: a million"),
+		}
+	}
+	return &cli.Command{
+		Name: cmd, Usage: "create, show, change, purge, export and import namespaces", Category: "cluster",
+		Subcommands: []*cli.Command{
+			{Name: "create", Usage: "create a namespace", ArgsUsage: "NAME", Flags: clientFlags(append(settings(), keyFlag())...), Action: p.client(nsCreate)},
+			{Name: "list", Usage: "list the namespaces with what they hold", Flags: clientFlags(), Action: p.client(nsList)},
+			{Name: "show", Usage: "show a namespace, its quotas and what it holds", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsShow)},
+			{Name: "set", Usage: "change quotas or retention; what is not given stays", ArgsUsage: "NAME", Flags: clientFlags(settings()...), Action: p.client(nsSet)},
+			{Name: "activate", Usage: "let tasks be submitted and started again", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsStatus(api.NamespaceActive))},
+			{Name: "deactivate", Usage: "take no new tasks and start none; those that run go on", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsStatus(api.NamespaceInactive))},
+			{
+				Name: "purge", Usage: "cancel what runs in a namespace and remove all that it holds; there is no way back", ArgsUsage: "NAME",
+				Flags: clientFlags(boolFlag(cmd, "yes", "do not ask for the name")), Action: p.client(nsPurge),
+			},
+			{
+				Name: "export", Usage: "write all that is live in a namespace as JSON lines", ArgsUsage: "NAME",
+				Flags: clientFlags(
+					boolFlag(cmd, "raw", "every stored record as it is, without the bytes of blobs: to look at, not to import"),
+					stringFlag(cmd, "file", "", "write to this file, which is there only when it is whole; default: standard output"),
+				),
+				Action: p.client(nsExport),
+			},
+			{Name: "import", Usage: "take up an export; what is there already is left alone: it may be done again", ArgsUsage: "NAME FILE", Flags: clientFlags(), Action: p.client(nsImport)},
+		},
+	}
+}
+
+// nsSettings reads the flags that are given into settings; changed: there were some.
+func nsSettings(c *cli.Context, s *api.NamespaceSettings) (changed bool, err error) {
+	for _, f := range []struct {
+		name string
+		to   *int64
+	}{
+		{"max-tasks", &s.Quota.MaxTasks},
+		{"max-bytes", &s.Quota.MaxBytes},
+		{"submits-per-second", &s.Quota.SubmitsPerSecond},
+		{"keep-count", &s.Retention.Count},
+	} {
+		if c.IsSet(f.name) {
+			*f.to, changed = int64(c.Int(f.name)), true
+		}
+	}
+	for _, f := range []struct {
+		name string
+		to   *api.Keep
+	}{{"keep-success", &s.Retention.Success}, {"keep-failure", &s.Retention.Failure}} {
+		if !c.IsSet(f.name) {
+			continue
+		}
+		if err := f.to.UnmarshalJSON([]byte(strconv.Quote(c.String(f.name)))); err != nil {
+			return false, usagef(c, "--%s: %w", f.name, err)
+		}
+		changed = true
+	}
+	return changed, nil
+}
+
+func nsCreate(c *cli.Context, cl *client) error {
+	s := api.NamespaceSettings{Name: c.Args().First(), Quota: &api.Quota{}, Retention: &api.NamespaceRetention{}}
+	if _, err := nsSettings(c, &s); err != nil {
+		return err
+	}
+	n, err := cl.CreateNamespace(cl.once(c), s)
+	return cl.printNamespace(n, err)
+}
+
+func nsShow(c *cli.Context, cl *client) error {
+	n, err := cl.Namespace(cl.ctx, c.Args().First())
+	return cl.printNamespace(n, err)
+}
+
+// nsSet changes what is given of the settings that are there.
+func nsSet(c *cli.Context, cl *client) error {
+	n, err := cl.Namespace(cl.ctx, c.Args().First())
+	if err != nil {
+		return err
+	}
+	s := api.NamespaceSettings{Name: n.Name, Quota: &n.Quota, Retention: &n.Retention}
+	changed, err := nsSettings(c, &s)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		return usagef(c, "nothing to set: give a quota or a retention")
+	}
+	n, err = cl.UpdateNamespace(cl.ctx, s)
+	return cl.printNamespace(n, err)
+}
+
+func nsStatus(status string) func(*cli.Context, *client) error {
+	return func(c *cli.Context, cl *client) error {
+		n, err := cl.SetNamespaceStatus(cl.ctx, c.Args().First(), status)
+		return cl.printNamespace(n, err)
+	}
+}
+
+// nsPurge wants the name once more from whoever sits at a terminal, and --yes from everybody else.
+func nsPurge(c *cli.Context, cl *client) error {
+	name := c.Args().First()
+	if !c.Bool("yes") {
+		if !isTerminal(cl.stdin) {
+			return usagef(c, "all of %s would be removed: say --yes if that is meant", name)
+		}
+		fmt.Fprintf(cl.stderr, "All tasks, behaviors and records of %s will be removed. There is no way back.\nType its name to purge it: ", name)
+		answer, err := bufio.NewReader(cl.stdin).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read the name: %w", err)
+		}
+		if strings.TrimSpace(answer) != name {
+			return usagef(c, "that is not its name: nothing was done")
+		}
+	}
+	return nsStatus(api.NamespacePurging)(c, cl)
+}
+
+func (c *client) printNamespace(n *api.Namespace, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.print(func(w io.Writer) {
+		row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+		row("name", n.Name)
+		row("status", n.Status)
+		row("tasks", ofLimit(n.Usage.Tasks, n.Quota.MaxTasks))
+		row("running", n.Usage.Running)
+		row("bytes", ofLimit(n.Usage.Bytes, n.Quota.MaxBytes))
+		row("operations", n.Usage.Operations)
+		row("records", n.Usage.Records)
+		row("behaviors", n.Usage.Behaviors)
+		if rate := n.Quota.SubmitsPerSecond; rate > 0 {
+			row("submits per second", rate)
+		}
+		row("keep success", keepText(n.Retention.Success))
+		row("keep failure", keepText(n.Retention.Failure))
+		if n.Retention.Count > 0 {
+			row("keep count", n.Retention.Count)
+		}
+		row("created", shortTime(n.CreatedAt))
+	})
+}
+
+// ofLimit is how many there are, and of how many there may be.
+func ofLimit(n, limit int64) string {
+	if limit == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%d of %d", n, limit)
+}
+
+func keepText(k api.Keep) string {
+	if k == (api.Keep{}) {
+		return "default"
+	}
+	return k.String()
+}
+
+func nsList(_ *cli.Context, cl *client) error {
+	all, err := cl.Namespaces(cl.ctx)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) {
+		fmt.Fprintln(w, "NAME\tSTATUS\tTASKS\tRUNNING\tBYTES\tOPERATIONS\tRECORDS\tBEHAVIORS")
+		for _, n := range all {
+			u := n.Usage
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%d\n",
+				n.Name, n.Status, ofLimit(u.Tasks, n.Quota.MaxTasks), u.Running, ofLimit(u.Bytes, n.Quota.MaxBytes), u.Operations, u.Records, u.Behaviors)
+		}
+	})
+}
+
+func nsExport(c *cli.Context, cl *client) error {
+	lines, err := cl.ExportNamespace(cl.ctx, api.ExportRequest{Name: c.Args().First(), Raw: c.Bool("raw")})
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	file := c.String("file")
+	if file == "" {
+		_, err := io.Copy(cl.stdout, lines)
+		return err
+	}
+	return writeWhole(file, lines)
+}
+
+// writeWhole gives a file its name when all of it is there: half an export must not be taken for one.
+func writeWhole(file string, from io.Reader) (err error) {
+	part := file + ".part"
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(part)
+		}
+	}()
+	_, err = io.Copy(f, from)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
+}
+
+func nsImport(c *cli.Context, cl *client) error {
+	r := api.ImportRequest{Name: c.Args().First(), Body: cl.stdin}
+	if file := c.Args().Get(1); file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return usagef(c, "%w", err)
+		}
+		defer f.Close()
+		r.Body = f
+	}
+	n, err := cl.ImportNamespace(cl.ctx, r)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) {
+		fmt.Fprintf(w, "tasks\t%d\noperations\t%d\nrecords\t%d\nbehaviors\t%d\nmodules\t%d\nblobs\t%d\nwere there\t%d\n",
+			n.Tasks, n.Operations, n.Records, n.Behaviors, n.Modules, n.Blobs, n.Skipped)
+	})
+}
