@@ -50,8 +50,10 @@ type BehaviorLimits struct {
 	CheckpointBytes *int64 `json:"checkpoint_bytes,omitempty"`
 }
 
-// BehaviorRetention says how long final tasks are kept (SPEC T9).
+// BehaviorRetention says how long final tasks are kept, and how many (SPEC T9). What is absent the namespace says; what that
+// does not say either is 72h and 336h.
 type BehaviorRetention struct {
-	Success *Duration `json:"success,omitempty"` // default 72h
-	Failure *Duration `json:"failure,omitempty"` // default 336h
+	Success Keep   `json:"success,omitzero"`
+	Failure Keep   `json:"failure,omitzero"`
+	Count   *int64 `json:"count,omitempty"` // the newest of both together; 0: no limit
 }

@@ -24,7 +24,7 @@ func policyOf(s runtime.Settings) task.Policy {
 		},
 		OnTrap: onError(s.OnTrap), OnTimeout: onError(s.OnTimeout), OnExhausted: onError(s.OnExhausted),
 		ResultRequired: s.ResultRequired, MaxLost: s.MaxLost,
-		KeepSuccess: millis(s.KeepSuccess), KeepFailure: millis(s.KeepFailure),
+		KeepSuccess: millis(s.KeepSuccess), KeepFailure: millis(s.KeepFailure), KeepCount: s.KeepCount,
 		ParamsSchema: s.ParamsSchema, ResultSchema: s.ResultSchema,
 		RepeatEvery: millis(s.RepeatEvery), RepeatAny: s.RepeatAny,
 		MaxConcurrent: s.MaxConcurrent, ConcurrencyKey: s.ConcurrencyKey, MaxPerKey: s.MaxPerKey, KeyStrict: s.KeyStrict,
@@ -91,7 +91,7 @@ func entryOf(name string, p *task.Policy) runtime.Behavior {
 		},
 		OnTrap: onErrorWord(p.OnTrap, "retry"), OnTimeout: onErrorWord(p.OnTimeout, "retry"),
 		OnExhausted: onErrorWord(p.OnExhausted, "fail"),
-		MaxLost:     &p.MaxLost, Retention: &runtime.Retention{Success: duration(p.KeepSuccess), Failure: duration(p.KeepFailure)},
+		MaxLost:     &p.MaxLost, Retention: retentionEntry(p),
 		ConcurrencyKey: p.ConcurrencyKey,
 		Result:         "optional", ParamsSchema: p.ParamsSchema, ResultSchema: p.ResultSchema,
 	}
@@ -117,6 +117,28 @@ func entryOf(name string, p *task.Policy) runtime.Behavior {
 		b.ID, b.Operation = nil, operationEntry(p.Operation)
 	}
 	return b
+}
+
+// retentionEntry is nil if the manifest says nothing of retention: then the namespace does.
+func retentionEntry(p *task.Policy) *runtime.Retention {
+	r := runtime.Retention{Success: keep(p.KeepSuccess), Failure: keep(p.KeepFailure)}
+	if p.KeepCount > 0 {
+		r.Count = &p.KeepCount
+	}
+	if r == (runtime.Retention{}) {
+		return nil
+	}
+	return &r
+}
+
+func keep(m task.Millis) *runtime.Keep {
+	switch {
+	case m == 0:
+		return nil
+	case m < 0:
+		return new(runtime.Forever)
+	}
+	return (*runtime.Keep)(duration(m))
 }
 
 // given is nil for what no manifest can say: a duration of nothing that means "none".

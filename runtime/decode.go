@@ -228,6 +228,22 @@ func (f *fields) duration(name string, low, high time.Duration) *Duration {
 	if !ok {
 		return nil
 	}
+	return f.durationIn(name, s, low, high)
+}
+
+// keep reads a duration or "never".
+func (f *fields) keep(name string) *Keep {
+	s, ok := f.string(name)
+	switch {
+	case !ok:
+		return nil
+	case s == keepNever:
+		return new(Forever)
+	}
+	return new(Keep(*f.durationIn(name, s, 0, 10*maxInterval)))
+}
+
+func (f *fields) durationIn(name, s string, low, high time.Duration) *Duration {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:

@@ -14,8 +14,6 @@ const (
 	DefaultCancelGrace = 5 * time.Second
 	DefaultMaxLost     = 10
 	DefaultMaxPerKey   = 1 // with a concurrency_key
-	DefaultKeepSuccess = 3 * 24 * time.Hour
-	DefaultKeepFailure = 14 * 24 * time.Hour
 
 	DefaultMaxAttempts           = 1
 	DefaultInitialInterval       = time.Second

@@ -67,11 +67,28 @@ type Limits struct {
 	LogBytes        *int64 `json:"log_bytes,omitempty"`
 }
 
-// Retention says how long final tasks are kept (SPEC T9).
+// Retention says how long final tasks are kept, and how many (SPEC T9, M2). What is not given the namespace says.
 type Retention struct {
-	Success *Duration `json:"success,omitempty"`
-	Failure *Duration `json:"failure,omitempty"`
+	Success *Keep  `json:"success,omitempty"`
+	Failure *Keep  `json:"failure,omitempty"`
+	Count   *int64 `json:"count,omitempty"` // the newest of both together; 0: no limit
 }
+
+// Keep is a Duration, or Forever, which is "never" in JSON.
+type Keep time.Duration
+
+// Forever keeps what is final until somebody removes it.
+const Forever = Keep(-time.Millisecond)
+
+// MarshalJSON writes "1m30s", or "never".
+func (k Keep) MarshalJSON() ([]byte, error) {
+	if k < 0 {
+		return json.Marshal(keepNever)
+	}
+	return Duration(k).MarshalJSON()
+}
+
+const keepNever = "never"
 
 // Duration is written Go style in JSON ("1m30s"); whole milliseconds.
 type Duration time.Duration
@@ -117,8 +134,9 @@ type Settings struct {
 	OnExhausted string
 
 	MaxLost        int64
-	KeepSuccess    time.Duration
+	KeepSuccess    time.Duration // 0: not given; < 0: for ever
 	KeepFailure    time.Duration
+	KeepCount      int64 // 0: no limit
 	ResultRequired bool
 	ParamsSchema   []byte // JSON Schema 2020-12; nil: none
 	ResultSchema   []byte

@@ -18,7 +18,7 @@ const fullManifest = `{
    "max_concurrent": 7, "concurrency_key": "/user/id", "max_per_key": 2, "key_order": "strict",
    "limits": {"memory_bytes": 1048576, "params_bytes": 100, "result_bytes": 200, "checkpoint_bytes": 300, "log_bytes": 400},
    "on_trap": "fail", "on_timeout": "retry", "on_exhausted": "retry", "max_lost": 3,
-   "retention": {"success": "1h", "failure": "0s"}, "result": "required",
+   "retention": {"success": "1h", "failure": "never", "count": 9}, "result": "required",
    "params_schema": {"type": "object", "properties": {"n": {"maximum": 9223372036854775807, "minimum": 1.0}}},
    "result_schema": true},
   {"name": "second"}]}`
@@ -34,7 +34,7 @@ func TestManifestSettings(t *testing.T) {
 		RunTimeout: time.Minute, HeartbeatTimeout: 10 * time.Second, RepeatEvery: 100 * time.Millisecond, RepeatAny: true,
 		MaxConcurrent: 7, ConcurrencyKey: "/user/id", MaxPerKey: 2, KeyStrict: true,
 		MemoryBytes: 1 << 20, ParamsBytes: 100, ResultBytes: 200, CheckpointBytes: 300, LogBytes: 400,
-		OnTrap: "fail", OnTimeout: "retry", OnExhausted: "retry", MaxLost: 3, KeepSuccess: time.Hour, ResultRequired: true,
+		OnTrap: "fail", OnTimeout: "retry", OnExhausted: "retry", MaxLost: 3, KeepSuccess: time.Hour, KeepFailure: -time.Millisecond, KeepCount: 9, ResultRequired: true,
 		ParamsSchema: []byte(`{"properties":{"n":{"maximum":9223372036854775807,"minimum":1.0}},"type":"object"}`),
 		ResultSchema: []byte(`true`),
 	}
@@ -46,7 +46,7 @@ func TestManifestSettings(t *testing.T) {
 		MaxAttempts: 1, InitialInterval: time.Second, MultiplierThousandths: 2000, MaxInterval: time.Hour, JitterPercent: 10,
 		RunTimeout: time.Hour, CancelGrace: 5 * time.Second,
 		MemoryBytes: 64 << 20, ParamsBytes: 16 << 20, ResultBytes: 16 << 20, CheckpointBytes: 16 << 20, LogBytes: 64 << 10,
-		MaxLost: 10, KeepSuccess: 72 * time.Hour, KeepFailure: 336 * time.Hour,
+		MaxLost: 10,
 	}
 	if got := m.Settings(1); !reflect.DeepEqual(got, want) {
 		t.Errorf("defaults: got  %+v\nwant %+v", got, want)

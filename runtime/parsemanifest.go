@@ -159,7 +159,7 @@ func parseBehavior(f *fields) Behavior {
 	b.OnExhausted = f.oneOf("on_exhausted", "retry", "fail")
 	b.MaxLost = f.number("max_lost", 1, maxCount)
 	if o, ok := f.object("retention"); ok {
-		b.Retention = &Retention{Success: o.duration("success", 0, 10*maxInterval), Failure: o.duration("failure", 0, 10*maxInterval)}
+		b.Retention = &Retention{Success: o.keep("success"), Failure: o.keep("failure"), Count: o.number("count", 0, maxCount)}
 		o.end()
 	}
 	b.Result = f.oneOf("result", "optional", "required")

@@ -45,9 +45,19 @@ func (b *Behavior) settings(i int) Settings {
 	s.LogBytes = numberOr(l.LogBytes, DefaultLogBytes)
 
 	k := orZero(b.Retention)
-	s.KeepSuccess = durationOr(k.Success, DefaultKeepSuccess)
-	s.KeepFailure = durationOr(k.Failure, DefaultKeepFailure)
+	s.KeepSuccess, s.KeepFailure, s.KeepCount = k.Success.orNothing(), k.Failure.orNothing(), numberOr(k.Count, 0)
 	return s
+}
+
+// orNothing is 0 for what is not given, and the shortest time there is for "0s".
+func (k *Keep) orNothing() time.Duration {
+	switch {
+	case k == nil:
+		return 0
+	case *k == 0:
+		return time.Millisecond
+	}
+	return time.Duration(*k)
 }
 
 func orZero[T any](p *T) T {

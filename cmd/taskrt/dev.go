@@ -21,14 +21,14 @@ func (p *program) devCommand() *cli.Command {
 	const cmd = "dev"
 	return &cli.Command{
 		Name: cmd, Usage: "run a whole cluster in this process, to develop against", Category: "cluster",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			intFlag(cmd, "nodes", 3, "how many nodes"),
 			stringFlag(cmd, "dir", "", "directory to keep the cluster in; without it a temporary one, removed at the end"),
 			stringFlag(cmd, "http", "127.0.0.1:7070", "HOST:PORT of the first node, the others on the ports after it; port 0: free ones"),
 			intFlag("", "worker-slots", 0, "tasks that each node runs at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			boolFlag("", "insecure", "allow an address that others can reach, without TLS and passwords"),
-		},
+		}, maintenanceFlags()...),
 		Action: p.dev,
 	}
 }
@@ -56,6 +56,10 @@ func (p *program) dev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	maintenance, err := maintenanceConfig(c)
+	if err != nil {
+		return err
+	}
 	dir := c.String("dir")
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "taskrt-dev-"); err != nil {
@@ -77,7 +81,7 @@ func (p *program) dev(c *cli.Context) error {
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
 			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], join: addrs, expect: n,
-			worker: true, slots: c.Int("worker-slots"), ttl: ttl, log: log,
+			worker: true, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, log: log,
 		})
 		if err != nil {
 			return &exitError{exitServer, errors.Join(err, d.stop())}

@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/worker"
 )
@@ -26,6 +27,7 @@ type memberConfig struct {
 	worker     bool
 	slots      int
 	ttl        time.Duration
+	maintain   maintain.Config
 	onRun      func(worker.Run) // nil: nobody wants to know
 	log        *slog.Logger
 }
@@ -55,7 +57,7 @@ func openMember(c memberConfig) (*member, error) {
 	m.node, err = node.New(node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
-		Worker: c.worker, Slots: c.slots, SessionTTL: c.ttl, Version: buildVersion().Version, Logger: c.log,
+		Worker: c.worker, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
 		Runtime: runtime.Config{CacheDir: c.cache}, OnRun: c.onRun,
 	})
 	if err != nil {

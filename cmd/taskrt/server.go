@@ -15,7 +15,7 @@ import (
 func (p *program) serverCommand() *cli.Command {
 	return &cli.Command{
 		Name: "server", Usage: "run one node of a cluster; the same command line for first start, restart and rejoin", Category: "cluster",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			stringFlag("", "id", "", "the node's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for everything that it keeps"),
 			stringFlag("", "http", "127.0.0.1:7070", "HOST:PORT for clients"),
@@ -27,7 +27,7 @@ func (p *program) serverCommand() *cli.Command {
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			runLogFlag(),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
-		},
+		}, maintenanceFlags()...),
 		Action: p.server,
 	}
 }
@@ -72,6 +72,9 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 		id: c.String("id"), dir: c.String("dir"), http: c.String("http"), raft: c.String("raft"),
 		join: splitList(c.String("join")), expect: c.Int("bootstrap-expect"),
 		worker: !c.Bool("no-worker"), slots: c.Int("worker-slots"), ttl: ttl,
+	}
+	if config.maintain, err = maintenanceConfig(c); err != nil {
+		return config, err
 	}
 	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {

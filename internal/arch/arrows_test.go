@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	"worker":    {"abi", "runtime", "task", "worker/stream"},
 	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "node", "runtime", "worker", "internal/mux",
+		"abi", "api", "api/console", "blob", "node", "node/maintain", "runtime", "task", "worker", "internal/mux",
 	},
 
 	"api/console":     {},

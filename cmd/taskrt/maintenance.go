@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/task"
+)
+
+func (p *program) maintenanceCommand() *cli.Command {
+	const cmd = "maintenance"
+	return &cli.Command{
+		Name: cmd, Usage: "remove what the cluster no longer needs: see when it does, or ask for it now", Category: "cluster",
+		Subcommands: []*cli.Command{
+			{
+				Name: "run", Usage: "ask for a run now; prints its number", Flags: clientFlags(
+					boolFlag(cmd, "dry-run", "count what would be deleted, delete nothing"),
+					intFlag(cmd, "supersede-run", 0, "end this unfinished run, and no other"),
+					keyFlag(),
+					boolFlag(cmd, "wait", "wait for its end and show its record"),
+					durationFlag(cmd, "timeout", "", "with --wait: give up after this"),
+				),
+				Action: p.client(maintenanceRun),
+			},
+			{Name: "info", Usage: "show how it is set up and what it does now", Flags: clientFlags(), Action: p.client(maintenanceInfo)},
+			{
+				Name: "log", Usage: "list the last runs, or show one", ArgsUsage: "[RUN]", Flags: clientFlags(), Action: p.client(maintenanceLog),
+			},
+		},
+	}
+}
+
+func maintenanceRun(c *cli.Context, cl *client) error {
+	if c.IsSet("timeout") && !c.Bool("wait") {
+		return usagef(c, "--timeout needs --wait")
+	}
+	timeout, err := durationOf(c, "timeout")
+	if err != nil {
+		return err
+	}
+	if c.IsSet("supersede-run") && c.Int("supersede-run") < 1 {
+		return usagef(c, "--supersede-run must be the number of a run")
+	}
+	started, err := cl.StartMaintenance(cl.once(c), api.MaintenanceRequest{
+		DryRun: c.Bool("dry-run"), SupersedeRun: int64(c.Int("supersede-run")),
+	})
+	if err != nil {
+		return err
+	}
+	if !c.Bool("wait") {
+		return cl.print(func(w io.Writer) { fmt.Fprintln(w, started.Run) })
+	}
+	return cl.awaitRun(started.Run, time.Duration(timeout))
+}
+
+// awaitRun waits for the end of a run, or of the one that takes it over, and prints its record.
+func (c *client) awaitRun(run int64, timeout time.Duration) error {
+	end := time.Now().Add(timeout)
+	for {
+		o := api.GetOptions{Wait: maxWait, Until: "attempt:" + strconv.FormatInt(run, 10)}
+		if timeout > 0 {
+			o.Wait = max(time.Until(end), time.Millisecond)
+		}
+		stop := c.showRun(run)
+		_, err := c.Task(c.ctx, task.SystemNamespace, task.MaintenanceTask, o)
+		stop()
+		if err != nil {
+			return err
+		}
+		r, err := c.MaintenanceRun(c.ctx, run)
+		if err != nil {
+			return err
+		}
+		switch r.Status {
+		case "SUCCESS":
+			return c.print(func(w io.Writer) { describeRun(w, r) })
+		case "LOST", "GIVEN_BACK", "SNOOZED":
+			run++ // the next attempt takes it over
+			continue
+		case "WAITING", "RUNNING":
+			err = &exitError{exitTimeout, fmt.Errorf("run %d: wait timed out after %v; it is %s", run, timeout, r.Status)}
+		default:
+			err = &exitError{exitTaskFailed, fmt.Errorf("run %d: %s: %s", run, r.Status, orDash(r.Message))}
+		}
+		if perr := c.print(func(w io.Writer) { describeRun(w, r) }); perr != nil {
+			return perr
+		}
+		return err
+	}
+}
+
+// showRun keeps a line about a run on standard error while it is waited for, if that is a terminal.
+func (c *client) showRun(run int64) (stop func()) {
+	return c.whileWaiting(func(ctx context.Context, client *api.Client, line func(string)) {
+		for rev := uint64(0); ; {
+			o := api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", rev)}
+			t, err := client.Task(ctx, task.SystemNamespace, task.MaintenanceTask, o)
+			if err != nil {
+				return // the wait itself says what is wrong
+			}
+			line(fmt.Sprintf("run %d  %s  %s", run, state(t), progress(t.Progress)))
+			rev = t.Rev + 1
+		}
+	})
+}
+
+func maintenanceInfo(_ *cli.Context, cl *client) error {
+	info, err := cl.Maintenance(cl.ctx)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) {
+		row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+		every := "only on demand"
+		if info.Every > 0 {
+			every = time.Duration(info.Every).String()
+		}
+		row("every", every)
+		row("paused", info.Paused)
+		row("status", orDash(info.Status))
+		row("next run", shortTime(info.NextRun))
+		row("unfinished run", dashOr0(info.Unfinished))
+		row("grace", time.Duration(info.Grace))
+		row("scans per second", info.ScanRate)
+		row("deletes per second", info.DeleteRate)
+		row("batch", info.Batch)
+		if info.Last != nil {
+			row("last run", fmt.Sprintf("%d, %s, %s ago", info.Last.Run, info.Last.Status, age(*info.Last.FinishedAt)))
+		}
+	})
+}
+
+func dashOr0(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func maintenanceLog(c *cli.Context, cl *client) error {
+	if arg := c.Args().First(); arg != "" {
+		run, err := strconv.ParseInt(arg, 10, 64)
+		if err != nil {
+			return usagef(c, "%q is not the number of a run", arg)
+		}
+		r, err := cl.MaintenanceRun(cl.ctx, run)
+		if err != nil {
+			return err
+		}
+		return cl.print(func(w io.Writer) { describeRun(w, r) })
+	}
+	runs, err := cl.MaintenanceRuns(cl.ctx)
+	if err != nil {
+		return err
+	}
+	return cl.print(func(w io.Writer) {
+		fmt.Fprintln(w, "RUN\tSTATUS\tDRY\tSTARTED\tTOOK\tWORKER\tSCANNED\tRETAINED\tNEWER\tDELETED\tMESSAGE")
+		for i := range runs {
+			r := &runs[i]
+			sum := totalsOf(r)
+			fmt.Fprintf(w, "%d\t%s\t%v\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", r.Run, r.Status, r.DryRun, shortTime(r.StartedAt), took(r),
+				orDash(r.Worker), sum.Scanned, sum.Retained, sum.Newer, sum.Deleted, orDash(clip([]byte(r.Message), 80)))
+		}
+	})
+}
+
+func took(r *api.MaintenanceRun) string {
+	if r.StartedAt == nil || r.FinishedAt == nil {
+		return "-"
+	}
+	return r.FinishedAt.Sub(r.StartedAt.Time).Round(time.Millisecond).String()
+}
+
+// totalsOf adds up the lines of a run.
+func totalsOf(r *api.MaintenanceRun) (sum api.MaintenanceCount) {
+	for _, o := range r.Objects {
+		sum.Scanned += o.Scanned
+		sum.Retained += o.Retained
+		sum.Newer += o.Newer
+		sum.Deleted += o.Deleted
+	}
+	return sum
+}
+
+// describeRun shows a record, and then its counts.
+func describeRun(w io.Writer, r *api.MaintenanceRun) {
+	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	row("run", r.Run)
+	row("status", r.Status)
+	row("dry run", r.DryRun)
+	row("worker", orDash(r.Worker))
+	row("started", shortTime(r.StartedAt))
+	row("finished", shortTime(r.FinishedAt))
+	if r.Message != "" {
+		row("message", r.Message)
+	}
+	if r.SucceededBy != 0 {
+		row("succeeded by", r.SucceededBy)
+	}
+	row("nothing deleted from", shortTime(r.Before))
+	row("filter", fmt.Sprintf("%d marks in %d bits, false positives %.2g", r.Filter.Items, r.Filter.Bits, r.Filter.FalsePositiveRate))
+	if len(r.Objects) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nKIND\tNAMESPACE\tSCANNED\tRETAINED\tNEWER\tDELETED")
+	for _, o := range r.Objects {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", o.Kind, orDash(o.Namespace), o.Scanned, o.Retained, o.Newer, o.Deleted)
+	}
+}
+
+// maintenanceFlags are those of a node.
+func maintenanceFlags() []cli.Flag {
+	return []cli.Flag{
+		durationFlag("", "maintenance-every", maintain.DefaultEvery.String(), "how long after a run of maintenance the next one begins; 0s: only on demand"),
+		durationFlag("", "maintenance-grace", maintain.DefaultGrace.String(), "how old a blob must be before maintenance may delete it; at least "+maintain.MinGrace.String()),
+		intFlag("", "maintenance-scan-rate", maintain.DefaultScanRate, "objects that maintenance looks at per second"),
+		intFlag("", "maintenance-delete-rate", maintain.DefaultDeleteRate, "objects that maintenance deletes per second"),
+		intFlag("", "maintenance-batch", maintain.DefaultBatch, fmt.Sprintf("objects that maintenance deletes at once; at most %d", task.MaxDrop)),
+		boolFlag("", "maintenance-grace-for-tests", "let --maintenance-grace be shorter than that: only for tests, blobs that are being uploaded may be deleted and have to be sent again"),
+	}
+}
+
+// maintenanceConfig reads them.
+func maintenanceConfig(c *cli.Context) (maintain.Config, error) {
+	every, err := durationOf(c, "maintenance-every")
+	if err != nil {
+		return maintain.Config{}, err
+	}
+	grace, err := durationOf(c, "maintenance-grace")
+	if err != nil {
+		return maintain.Config{}, err
+	}
+	m := maintain.Config{
+		Every: time.Duration(every), Grace: max(time.Duration(grace), 1), UnsafeGrace: c.Bool("maintenance-grace-for-tests"),
+		ScanRate: int64(c.Int("maintenance-scan-rate")), DeleteRate: int64(c.Int("maintenance-delete-rate")), Batch: int64(c.Int("maintenance-batch")),
+	}
+	if m.Every == 0 {
+		m.Every = -1
+	}
+	switch { // what Validate says is of fields
+	case m.Every > 0 && m.Every < maintain.MinEvery:
+		return m, usagef(c, "--maintenance-every must be at least %v, or 0s", maintain.MinEvery)
+	case m.Grace < maintain.MinGrace && !m.UnsafeGrace:
+		return m, usagef(c, "--maintenance-grace must be at least %v", maintain.MinGrace)
+	case m.ScanRate < 1 || m.DeleteRate < 1:
+		return m, usagef(c, "--maintenance-scan-rate and --maintenance-delete-rate must be positive")
+	case m.Batch < 1 || m.Batch > task.MaxDrop:
+		return m, usagef(c, "--maintenance-batch must be 1 to %d", task.MaxDrop)
+	}
+	return m, nil
+}
