@@ -34,14 +34,14 @@ func (e *encoder) line(name string, v any) []byte {
 
 func (e *encoder) value(v reflect.Value) {
 	t := v.Type()
-	switch {
-	case t == payloadType:
+	switch t {
+	case payloadType:
 		e.payload(v.Interface().(task.Payload))
 		return
-	case t == timeType:
+	case timeType:
 		e.time(task.Time(v.Int()))
 		return
-	case t == bytesType:
+	case bytesType:
 		e.text(base64.StdEncoding.EncodeToString(v.Bytes()))
 		return
 	}
