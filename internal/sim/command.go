@@ -1,7 +1,11 @@
 package sim
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -10,8 +14,31 @@ func payload(s *string) task.Payload {
 	if s == nil {
 		return task.Payload{}
 	}
-	return task.Payload{Encoding: task.JSON, Data: []byte(*s)}
+	p := task.Payload{Encoding: task.JSON, Data: []byte(*s)}
+	if name, ok := strings.CutPrefix(*s, "@"); ok {
+		name, wrong := strings.CutPrefix(name, "!")
+		p.Data, p.Blobs = nil, &task.Blobs{Content: digestOf(name), Size: sizeOf(name)}
+		if wrong {
+			p.Blobs.Size++
+		}
+	} else if names, ok := strings.CutPrefix(*s, "#"); ok {
+		p.Blobs = &task.Blobs{}
+		for name := range strings.SplitSeq(names, "#") {
+			p.Blobs.Named = append(p.Blobs.Named, digestOf(name))
+		}
+		slices.Sort(p.Blobs.Named)
+		p.Blobs.Named = slices.Compact(p.Blobs.Named)
+	}
+	return p
 }
+
+// digestOf makes up the digest of what a script calls name, sizeOf its size.
+func digestOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:])
+}
+
+func sizeOf(name string) int64 { return int64(3 * len(name)) }
 
 func payloadRef(s *string) *task.Payload {
 	if s == nil {
@@ -78,7 +105,7 @@ func (s *symbols) more(o Op) task.Command {
 	ns := o.key().Namespace
 	switch o.Verb {
 	case "activate":
-		c := task.Activate{Namespace: ns, Module: module(o.Module)}
+		c := task.Activate{Namespace: ns, Module: module(o.Module), Noted: o.Noted}
 		for _, b := range o.Behaviors {
 			c.Behaviors = append(c.Behaviors, task.Activated{Name: b.Name, Policy: b.policy()})
 		}
@@ -130,7 +157,7 @@ func (s *symbols) more(o Op) task.Command {
 		}
 		return c
 	}
-	panic(fmt.Sprintf("sim: unknown verb %q", o.Verb))
+	return s.upkeep(o)
 }
 
 func (s *symbols) submit(o Op) task.Submit {
@@ -230,5 +257,5 @@ const versionPrefix = "version-of-"
 
 // module makes up the module that a script calls name.
 func module(name string) task.Module {
-	return task.Module{Digest: "digest-of-" + name, Size: int64(len(name)), Manifest: []byte(`{"name":"` + name + `"}`), Version: version(name)}
+	return task.Module{Digest: digestOf(name), Size: sizeOf(name), Manifest: []byte(`{"name":"` + name + `"}`), Version: version(name)}
 }

@@ -22,9 +22,10 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 		}
 	}
 	for _, check := range []func() error{
-		r.compareTasks, r.compareOperations, r.compareSpaces, r.compareBehaviors, r.compareRest, r.compareSessions, r.compareExternal, r.compareRecords, r.comparePlan,
+		r.compareTasks, r.compareOperations, r.compareUpkeep, r.compareSpaces, r.compareBehaviors, r.compareRest, r.compareSessions, r.compareExternal, r.compareRecords, r.comparePlan,
 		r.compareNextTick,
 		func() error { return r.compareEvents(events) }, func() error { return r.compareOperationEvents(events) },
+		func() error { return r.compareBlobEvents(events) },
 	} {
 		if err := check(); err != nil {
 			return err

@@ -31,6 +31,7 @@ const (
 	onTasks focus = iota
 	onSpaces
 	onOperations
+	onUpkeep
 	focuses
 )
 

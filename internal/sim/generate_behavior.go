@@ -27,6 +27,10 @@ func (g *generator) activate(r *Run) Op {
 	if n%9 == 8 {
 		o.Behaviors = append(o.Behaviors, fixed.policy(pick(fixed, externals)))
 	}
+	o.Noted = g.percent(20)
+	if b := r.model.Behaviors; g.focus == onUpkeep && g.percent(50) && b[task.Key{Namespace: task.SystemNamespace, ID: behaviors[0]}] == nil {
+		o.NS = task.SystemNamespace
+	}
 	switch n % 7 {
 	case 6:
 		o.NS = task.SystemNamespace

@@ -14,6 +14,7 @@ type history struct {
 	spaces   map[string]uint64 // revs
 
 	operations map[task.Key]uint64 // revs
+	ready      map[string]bool     // blobs
 	revs       map[uint64]*task.Task
 	tokens     map[uint64]lease
 	numbers    map[[2]uint64]uint64 // session and seq of an assignment → its token
@@ -36,7 +37,7 @@ type lease struct {
 
 func newHistory() *history {
 	return &history{
-		tasks: map[task.Key]*task.Task{}, sessions: map[uint64]bool{}, spaces: map[string]uint64{}, operations: map[task.Key]uint64{}, revs: map[uint64]*task.Task{}, tokens: map[uint64]lease{},
+		tasks: map[task.Key]*task.Task{}, sessions: map[uint64]bool{}, spaces: map[string]uint64{}, operations: map[task.Key]uint64{}, ready: map[string]bool{}, revs: map[uint64]*task.Task{}, tokens: map[uint64]lease{},
 		numbers: map[[2]uint64]uint64{}, busy: map[slot]int64{}, policies: map[task.Key]uint64{}, records: map[uint64]*task.StoreRecord{},
 	}
 }
@@ -87,6 +88,10 @@ func (h *history) observe(m *task.Machine, ps []task.Proposal, rs []task.Result)
 		h.topSession = max(h.topSession, id)
 	}
 	h.sessions = live
+	clear(h.ready)
+	for b := range m.Blobs("") {
+		h.ready[b.Digest] = b.Ready
+	}
 	clear(h.operations)
 	for _, o := range allOperations(m) {
 		h.operations[o.Key()] = o.Rev
@@ -159,7 +164,13 @@ func (h *history) finalsStay(m *task.Machine, now map[task.Key]*task.Task, ps []
 			for _, d := range c.Deletes {
 				may[task.Key{Namespace: c.Namespace, ID: d.ID}] = true
 			}
-		case task.Tick:
+		case task.StartMaintenance:
+			may[task.MaintenanceKey()] = true
+		case task.DropTasks:
+			for _, x := range c.Tasks {
+				may[x.Key] = true
+			}
+		case task.Tick, task.TrimBehavior, task.PurgeNamespace:
 			tick = true
 		}
 	}

@@ -59,7 +59,7 @@ type Op struct {
 	Acked  uint64      `json:"acked,omitempty"`
 	Hello  uint64      `json:"hello,omitempty"`
 
-	// JSON payloads; nil: not given.
+	// JSON payloads; nil: not given. "@b1" is the blob b1, "@!b1" says a wrong size, "#b1#b2" names two.
 	Params     *string `json:"params,omitempty"`
 	Result     *string `json:"result,omitempty"`
 	Progress   *string `json:"progress,omitempty"`
@@ -78,6 +78,13 @@ type Op struct {
 	Quota     *task.Quota          `json:"quota,omitempty"`
 	Retention *task.Retention      `json:"retention,omitempty"`
 	Status    task.NamespaceStatus `json:"status,omitempty"`
+
+	// Blobs and maintenance; the attempt is that of the run.
+	Blob  string   `json:"blob,omitempty"`
+	Size  int64    `json:"size,omitempty"`
+	Blobs []string `json:"blobs,omitempty"`
+	Max   int64    `json:"max,omitempty"`
+	Noted bool     `json:"noted,omitempty"` // activate: as a node does whose module is in the blob store
 
 	Module    string   `json:"module,omitempty"`
 	Behaviors []Policy `json:"behaviors,omitempty"`

@@ -1,6 +1,10 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
 
 // Shrink drops entries and operations from a failing run as long as it still fails, greedily: large pieces first. It
 // stops when nothing more can go, or after it has replayed so many entries in all: not after a time, so that it finds
@@ -84,8 +88,13 @@ func renumber(ops []Op, gone Op) {
 		switch {
 		case gone.Verb == "open" && o.Worker == gone.Worker && o.Nth > 1:
 			o.Nth--
-		case gone.Verb == "assign" && (o.ID == gone.ID && o.Of == "" || o.Of == gone.ID) && o.Attempt > 1:
+		case gone.Verb == "assign" && (o.ID == gone.ID && o.Of == "" || o.Of == gone.ID || ofRun(o.Verb) && gone.key() == task.MaintenanceKey()) && o.Attempt > 1:
 			o.Attempt--
 		}
 	}
+}
+
+// ofRun reports whether an operation's attempt is that of the run of maintenance.
+func ofRun(verb string) bool {
+	return slices.Contains([]string{"maintain", "record", "drop-blobs", "drop-tasks", "drop-operations", "trim", "purge", "end-purge"}, verb)
 }

@@ -18,13 +18,15 @@ type symbols struct {
 
 	behaviors map[task.Key][]uint64 // revs
 	cleanups  map[task.Key][]string // by operation: IDs, which contain tokens
-	records   []uint64              // of the TaskStore, in the order of their IDs
+
+	operations map[task.Key][]uint64 // revs
+	records    []uint64              // of the TaskStore, in the order of their IDs
 }
 
 func newSymbols() *symbols {
 	return &symbols{
 		tokens: map[task.Key]map[int64]uint64{}, revs: map[task.Key][]uint64{}, sessions: map[string][]uint64{},
-		seen: map[uint64]bool{}, behaviors: map[task.Key][]uint64{}, cleanups: map[task.Key][]string{},
+		seen: map[uint64]bool{}, behaviors: map[task.Key][]uint64{}, cleanups: map[task.Key][]string{}, operations: map[task.Key][]uint64{},
 	}
 }
 
@@ -43,6 +45,11 @@ func (s *symbols) observe(m *task.Machine) {
 				s.tokens[k] = map[int64]uint64{}
 			}
 			s.tokens[k][t.Attempt] = t.Lease.Token
+		}
+	}
+	for _, o := range allOperations(m) {
+		if revs := s.operations[o.Key()]; len(revs) == 0 || revs[len(revs)-1] != o.Rev {
+			s.operations[o.Key()] = append(revs, o.Rev)
 		}
 	}
 	for _, x := range m.Sessions() {

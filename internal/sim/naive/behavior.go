@@ -83,11 +83,15 @@ func (m *Model) activate(c task.Activate) task.Result {
 			return task.Result{Code: task.OtherKind}
 		}
 	}
+	if code := m.moduleFile(c.Module.Digest, c.Noted); code != task.OK {
+		return task.Result{Code: code}
+	}
 	for _, a := range c.Behaviors {
 		k := task.Key{Namespace: c.Namespace, ID: a.Name}
 		if b := m.live(k); b == nil || b.Active != c.Module.Version {
+			m.putModule(c.Module)
 			m.define(k, task.Version{Version: c.Module.Version, Module: c.Module.Digest, Policy: a.Policy})
-			m.Modules[c.Module.Digest], changed = &c.Module, true
+			changed = true
 		}
 	}
 	return task.Result{Changed: changed}

@@ -81,7 +81,11 @@ func (m *Model) assign(c task.Assign, got task.Result) task.Result {
 	}
 	t.Lease.Given = m.LeaseNow
 	m.write(&t)
-	return m.answer(task.OK, c.Key, got)
+	r := m.answer(task.OK, c.Key, got)
+	if c.Key == upkeep {
+		m.Runs[len(m.Runs)-1].Token = m.Tasks[upkeep].Lease.Token
+	}
+	return r
 }
 
 // LeaseEnd returns when an external lease is over: a full TTL after the start of a term at least (C3), but never after

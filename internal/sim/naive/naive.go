@@ -29,6 +29,9 @@ type Model struct {
 	Jitter         map[task.Key][2]task.Time    // bounds of not_before, where the machine's hash decides
 	Operations     map[task.Key]*task.Operation
 	Instances      map[instance]int64
+	Blobs          map[string]*task.Blob
+	Dropped        map[string]bool // digests whose files may go since this entry
+	Runs           []task.MaintenanceRun
 	Adopt          func(k task.Key, real *task.Task)
 	AdoptOperation func(k task.Key, real *task.Operation)
 	AdoptSpace     func(name string, real *task.Namespace)
@@ -71,7 +74,7 @@ func New(limits Limits) *Model {
 		spaces[name] = &task.Namespace{Name: name, Status: task.NamespaceIsActive}
 	}
 	return &Model{
-		Spaces: spaces, Operations: map[task.Key]*task.Operation{}, Instances: map[instance]int64{},
+		Spaces: spaces, Operations: map[task.Key]*task.Operation{}, Instances: map[instance]int64{}, Blobs: map[string]*task.Blob{},
 		born: map[task.Key]int{}, written: map[task.Key]int{}, bornOps: map[task.Key]int{}, retried: map[task.Key]int{},
 		Tasks: map[task.Key]*task.Task{}, Sessions: map[uint64]task.Session{}, Behaviors: map[task.Key]*task.Behavior{},
 		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Records: map[uint64]*task.StoreRecord{},
@@ -82,6 +85,7 @@ func New(limits Limits) *Model {
 
 // Apply applies one entry and predicts the results. got are the machine's, from which numbers are adopted.
 func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (want []task.Result) {
+	m.Dropped = map[string]bool{}
 	m.index, m.struck, m.Halted, m.steps = h.Index, false, map[uint64]bool{}, m.limits.Steps
 	for _, t := range m.Tasks {
 		m.struck = m.struck || t.NotBefore > m.Now && t.NotBefore <= h.Now
@@ -148,10 +152,28 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 		return m.retryOp(c.Key, got)
 	case task.RemoveOperation: // O6
 		return m.removeOp(c.Key)
+	case task.NoteBlob: // M3
+		return m.noteBlob(c)
+	case task.DropBlobs: // M3
+		return m.dropBlobs(c)
 	case task.PutNamespace: // N1
 		return m.putNamespace(c, got)
 	case task.SetNamespaceStatus: // N1
 		return m.setStatus(c, got)
+	case task.StartMaintenance: // M1
+		return m.startMaintenance(c, got)
+	case task.RecordRun: // M4
+		return m.recordRun(c)
+	case task.DropTasks: // M2
+		return m.dropTasks(c)
+	case task.DropOperations: // M2
+		return m.dropOperations(c)
+	case task.TrimBehavior: // M2, B8
+		return m.trimBehavior(c)
+	case task.PurgeNamespace: // M2, N1
+		return m.purge(c)
+	case task.EndPurge: // M2, N1
+		return m.endPurge(c, got)
 	case task.Tick: // L4, L7, R1, T9, B8, H4
 		return m.tick()
 	}
@@ -179,7 +201,12 @@ func (m *Model) write(t *task.Task) {
 	if m.written[k] = m.clock; prev == nil {
 		m.born[k] = m.clock
 	}
-	t.Rev = 0
+	if t.Rev = 0; prev != nil {
+		m.follow(prev, t)
+	}
+	for i, p := range payloads(t) {
+		m.refresh(payloads(prev)[i], p)
+	}
 	m.Tasks[k] = t
 	delete(m.Jitter, k)
 	m.advance(prev, t)

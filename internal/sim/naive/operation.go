@@ -77,6 +77,9 @@ func (m *Model) mayStart(o *task.Operation, got task.Result) task.Result {
 			no = append(no, task.ReservedID)
 		}
 	}
+	if code := m.admit(o.Arg); code != task.OK {
+		no = append(no, code)
+	}
 	if len(no) == 0 {
 		return task.Result{}
 	}
@@ -194,10 +197,15 @@ func (m *Model) change(k task.Key, do func(o *task.Operation)) {
 }
 
 func (m *Model) writeOp(o *task.Operation) {
+	was := task.Operation{}
 	if old := m.Operations[opKey(o)]; old == nil {
 		m.clock++
 		m.bornOps[opKey(o)] = m.clock
+	} else {
+		was = *old
 	}
+	m.refresh(was.Arg, o.Arg)
+	m.refresh(was.Result, o.Result)
 	o.Rev = 0
 	m.Operations[opKey(o)] = o
 }

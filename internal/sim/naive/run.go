@@ -27,7 +27,11 @@ func (m *Model) report(k task.Key, token, seq uint64, external bool, got task.Re
 		return task.Result{Code: task.Halt}
 	}
 	if t := *old; seq == 0 || seq > old.Lease.Report {
-		return m.answer(change(&t), k, got)
+		if code := change(&t); code == task.BlobGone || code == task.InvalidCommand { // the run goes on
+			return task.Result{Code: code}
+		} else {
+			return m.answer(code, k, got)
+		}
 	}
 	return m.answer(task.OK, k, got)
 }
@@ -37,6 +41,11 @@ func (m *Model) beat(c task.Beat, got task.Result) task.Result {
 		return oneOf(got, task.InvalidCommand, task.Halt)
 	}
 	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code {
+		if c.Progress != nil && len(digests(*c.Progress)) > 0 {
+			return task.InvalidCommand
+		} else if c.Checkpoint != nil && m.admit(*c.Checkpoint) != task.OK {
+			return m.admit(*c.Checkpoint)
+		}
 		l := *t.Lease
 		l.Report, t.Lease = cmp.Or(c.Seq, l.Report), &l
 		if l.Session == 0 { // J3
@@ -47,7 +56,7 @@ func (m *Model) beat(c task.Beat, got task.Result) task.Result {
 			t.Progress = *c.Progress
 		}
 		if c.Checkpoint != nil {
-			t.Checkpoint, t.LostCount = *c.Checkpoint, 0
+			m.checkpoint(t, *c.Checkpoint)
 		}
 		if c.Seq != 0 || c.Progress != nil || c.Checkpoint != nil {
 			m.write(t)
@@ -58,10 +67,24 @@ func (m *Model) beat(c task.Beat, got task.Result) task.Result {
 	})
 }
 
+// restarts reports whether each attempt begins from scratch: a checkpoint is worth nothing to the next one (O5).
+func (m *Model) restarts(t *task.Task) bool {
+	return t.Role == task.RolePartition && m.Operations[task.Key{Namespace: t.Namespace, ID: t.Parent}].Policy.Restart
+}
+
+func (m *Model) checkpoint(t *task.Task, p task.Payload) {
+	if t.Checkpoint = p; !m.restarts(t) {
+		t.LostCount = 0
+	}
+}
+
 func (m *Model) snooze(c task.Snooze, got task.Result) task.Result {
 	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code {
 		if c.Checkpoint != nil {
-			t.Checkpoint, t.LostCount = *c.Checkpoint, 0
+			if code := m.admit(*c.Checkpoint); code != task.OK {
+				return code
+			}
+			m.checkpoint(t, *c.Checkpoint)
 		}
 		at := cmp.Or(c.At, m.Now+1000)
 		if c.At == 0 && m.Drained[t.Lease.Node] { // somebody else may have it at once
@@ -86,6 +109,9 @@ func (m *Model) outcome(t *task.Task, c task.Finish) task.Code {
 		t.CancelCode = task.CodeDeadlineExceeded
 		m.waitAgain(t, "", 0, 0)
 		return task.Halt
+	}
+	if code := m.admit(c.Result); c.Error == nil && code != task.OK {
+		return code
 	}
 	said := text(c)
 	switch {
@@ -179,7 +205,7 @@ func (m *Model) end(t *task.Task, outcome string) {
 	t.Lease, t.Ended = nil, &task.Ended{Token: l.Token}
 	if t.Role == task.RolePartition {
 		t.Ended.Session = l.Session
-		if m.Operations[task.Key{Namespace: t.Namespace, ID: t.Parent}].Policy.Restart { // O5
+		if m.restarts(t) {
 			t.Checkpoint = task.Payload{}
 		}
 	}

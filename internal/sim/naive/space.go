@@ -193,5 +193,9 @@ func (m *Model) taskSize(t *task.Task) int64 {
 
 // size counts the payload's bytes, and those of every blob that it needs.
 func (m *Model) size(p task.Payload) int64 {
-	return int64(len(p.Data))
+	n := int64(len(p.Data))
+	for _, d := range digests(p) {
+		n += m.Blobs[d].Size
+	}
+	return n
 }

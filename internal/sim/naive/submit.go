@@ -12,7 +12,13 @@ func same(a, b task.Payload) bool {
 	null := func(p task.Payload) bool {
 		return p.Encoding == task.None || p.Encoding == task.JSON && string(p.Data) == "null"
 	}
-	return null(a) && null(b) || a.Encoding == b.Encoding && string(a.Data) == string(b.Data)
+	content := func(p task.Payload) string {
+		if p.Blobs == nil {
+			return ""
+		}
+		return p.Blobs.Content
+	}
+	return null(a) && null(b) || a.Encoding == b.Encoding && string(a.Data) == string(b.Data) && content(a) == content(b)
 }
 
 // refusal says why a submit cannot be looked at; OK if it can.
@@ -51,6 +57,8 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	switch resubmit := c.IfExists == task.Resubmit; {
 	case old == nil && m.reserved(k):
 		return task.Result{Code: task.ReservedID}
+	case old == nil && m.admit(c.Params) != task.OK:
+		return task.Result{Code: m.admit(c.Params)}
 	case old == nil:
 		more.tasks, more.bytes = 1, m.size(c.Params)
 		outcome = task.SubmitCreated
@@ -62,6 +70,8 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 		return m.answer(task.OperationTask, k, got)
 	case resubmit && t.CancelCode != "":
 		return m.answer(task.Cancelling, k, got)
+	case resubmit && c.HasParams && m.admit(c.Params) != task.OK: // the others only compare them
+		return task.Result{Code: m.admit(c.Params)}
 	case resubmit && t.Status == task.Running && t.Resubmit != at:
 		t.Resubmit, outcome = at, task.SubmitUpdated
 	case resubmit && !final(&t) && (t.Status == task.Running || t.NotBefore == at || t.NotBefore <= m.Now && at <= m.Now):
@@ -195,5 +205,6 @@ func (m *Model) remove(k task.Key) {
 		m.Halted[t.Lease.Token] = true
 	}
 	delete(m.Tasks, k)
+	m.follow(t, nil)
 	m.unused(task.Key{Namespace: t.Namespace, ID: t.Behavior})
 }

@@ -131,6 +131,8 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 			codes = append(codes, code) // as for a submit alone, which does not come to look at the ID then
 		} else if t := get(s.ID); t == nil && m.reserved(task.Key{Namespace: c.Namespace, ID: s.ID}) {
 			codes = append(codes, task.ReservedID)
+		} else if code := m.admit(s.Params); t == nil && code != task.OK {
+			codes = append(codes, code)
 		} else if t != nil {
 			because(s.IfExists == task.Fail || t.Behavior != s.Behavior, task.ReasonExists, s.ID)
 		}
@@ -149,12 +151,18 @@ func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 			if b := m.Behavior(t); u.Params != nil && u.BehaviorRev != 0 && b.Rev != u.BehaviorRev {
 				codes = append(codes, task.BehaviorWasChanged)
 			}
+			if u.Params != nil && m.admit(*u.Params) != task.OK {
+				codes = append(codes, m.admit(*u.Params))
+			}
 		})
 	}
 	for _, f := range c.Finishes {
 		there(f.Key.ID, 0, func(t *task.Task) {
 			mine := t.Lease != nil && t.Lease.Token == f.Token && f.External == (t.Lease.Session == 0)
 			because(!mine || t.Deadline != 0 && t.Deadline <= m.Now, task.ReasonChanged, f.Key.ID)
+			if code := m.admit(f.Result); code != task.OK && f.Error == nil {
+				codes = append(codes, code)
+			}
 		})
 	}
 	for _, d := range c.Deletes {

@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// upkeep is blobs and maintenance.
+func (s *symbols) upkeep(o Op) task.Command {
+	run := task.MaintenanceKey()
+	token := s.token(Op{NS: run.Namespace, ID: run.ID, Attempt: o.Attempt})
+	ns := o.key().Namespace
+	switch o.Verb {
+	case "note":
+		return task.NoteBlob{Digest: digestOf(o.Blob), Size: o.Size, Ready: o.On}
+	case "maintain":
+		return task.StartMaintenance{Params: payload(o.Params), Supersede: o.Attempt}
+	case "record":
+		r := task.MaintenanceRun{Success: o.Keep, DryRun: o.Existing, Objects: []task.ObjectCount{{Kind: "task", Scanned: o.Max}}}
+		if o.On {
+			r.FinishedAt = 1
+		}
+		return task.RecordRun{Token: token, Run: r}
+	case "drop-blobs":
+		c := task.DropBlobs{Token: token, Before: o.At}
+		for _, name := range o.Blobs {
+			c.Digests = append(c.Digests, digestOf(name))
+		}
+		return c
+	case "drop-tasks":
+		c := task.DropTasks{Token: token}
+		for _, p := range o.Parts {
+			p.ID = s.real(p.Op)
+			c.Tasks = append(c.Tasks, task.KeyRev{Key: p.key(), Rev: s.rev(p.Op)})
+		}
+		return c
+	case "drop-operations":
+		c := task.DropOperations{Token: token}
+		for _, p := range o.Parts {
+			c.Operations = append(c.Operations, task.KeyRev{Key: p.key(), Rev: before(s.operations[p.key()], p.Age)})
+		}
+		return c
+	case "trim":
+		return task.TrimBehavior{Token: token, Namespace: ns, Name: o.Behavior, Max: o.Max}
+	case "purge":
+		return task.PurgeNamespace{Token: token, Namespace: ns, Max: o.Max}
+	case "end-purge":
+		return task.EndPurge{Token: token, Namespace: ns, Forget: o.For}
+	}
+	panic(fmt.Sprintf("sim: unknown verb %q", o.Verb))
+}

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+var blobs = []string{"b1", "b22", "b333"}
+
+// blob names one, or the file of a module.
+func (g *generator) blob() string {
+	if g.percent(30) {
+		return fmt.Sprintf("m%d", g.rng.IntN(g.modules+1))
+	}
+	return pick(g, blobs)
+}
+
+// note says that a blob is coming, or is there.
+func (g *generator) note(r *Run) Op {
+	o := Op{Verb: "note", Blob: g.blob(), On: g.percent(60)}
+	if o.Size = sizeOf(o.Blob); g.percent(3) {
+		o.Size = g.rng.Int64N(12) - 1
+	}
+	if r.model.Blobs[digestOf(o.Blob)] == nil && g.percent(80) {
+		o.On = false
+	}
+	return o
+}
+
+// referring makes a payload that is a blob or names some.
+func (g *generator) referring() *string {
+	s := "@" + pick(g, blobs)
+	switch n := g.rng.IntN(100); {
+	case n < 5:
+		s = "@!" + pick(g, blobs)
+	case n < 50:
+		s = "#" + pick(g, blobs) + "#" + pick(g, blobs)
+	}
+	return &s
+}
+
+// upkeep makes and runs the task of maintenance.
+func (g *generator) upkeep(r *Run) Op {
+	k := task.MaintenanceKey()
+	t := r.model.Tasks[k]
+	if t == nil && g.percent(90) {
+		o := Op{Verb: "submit", NS: k.Namespace, ID: k.ID, Behavior: pick(g, behaviors), Priority: 9}
+		for range 3 {
+			if r.model.Behaviors[task.Key{Namespace: k.Namespace, ID: o.Behavior}] == nil {
+				o.Behavior = pick(g, behaviors)
+			}
+		}
+		return o
+	}
+	o := Op{Verb: "maintain"}
+	if t != nil && t.Lease != nil && g.percent(75) {
+		return g.runUpkeep(r, t)
+	}
+	if g.percent(50) {
+		o.Params = g.text("dry")
+	}
+	if t != nil && g.percent(40) {
+		o.Attempt = max(t.Attempt+g.rng.Int64N(3)-1, 0)
+	}
+	return o
+}
+
+// runUpkeep is what a run of maintenance does.
+func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
+	o := Op{Attempt: t.Attempt, Max: g.rng.Int64N(6)}
+	if g.percent(8) {
+		o.Attempt -= 1 + g.rng.Int64N(2)
+	}
+	switch o.Verb = pick(g, []string{"record", "drop-blobs", "drop-tasks", "drop-operations", "trim", "purge", "purge", "end-purge"}); o.Verb {
+	case "record":
+		o.On, o.Existing, o.Keep = g.percent(50), g.percent(30), g.percent(40)
+	case "drop-blobs":
+		o.At = g.wall - task.Time(g.rng.Int64N(4000))
+		for range 1 + g.rng.IntN(4) {
+			o.Blobs = append(o.Blobs, g.blob())
+		}
+	case "drop-tasks":
+		for range 1 + g.rng.IntN(4) {
+			p := g.task("")
+			if g.percent(15) {
+				p.Age = 1
+			}
+			o.Parts = append(o.Parts, Part{Kind: "drop", Op: p})
+		}
+	case "drop-operations":
+		for _, x := range allOperations(r.Machine()) {
+			p := Op{NS: shortNS(x.Namespace), ID: x.ID}
+			if g.percent(15) {
+				p.Age = 1
+			}
+			o.Parts = append(o.Parts, Part{Kind: "drop", Op: p})
+		}
+	case "trim":
+		o = g.trim(r, o)
+	case "purge", "end-purge":
+		o.NS = g.other()
+		for _, ns := range others {
+			if s := r.model.Spaces[ns]; s != nil && s.Status >= task.NamespaceIsPurging && g.percent(60) {
+				if o.NS = ns; g.percent(70) && s.Status == task.NamespaceIsPurged {
+					o.Verb = "end-purge"
+				}
+			}
+		}
+		if o.For = task.Millis(g.rng.Int64N(3)) * 500; g.percent(4) {
+			o.NS = pick(g, []string{"", "no-namespace"})
+		}
+	}
+	return o
+}
+
+// trim names a behavior, mostly one that is being purged.
+func (g *generator) trim(r *Run, o Op) Op {
+	named := g.named(r, "trim")
+	o.NS, o.Behavior = named.NS, named.Behavior
+	for _, ns := range namespaces {
+		for _, name := range append(append([]string{}, behaviors...), externals...) {
+			if b := r.model.Behaviors[task.Key{Namespace: ns, ID: name}]; b != nil && b.Purge && g.percent(60) {
+				o.NS, o.Behavior = shortNS(ns), name
+			}
+		}
+	}
+	if g.percent(2) {
+		o.Max = 1001
+	}
+	return o
+}
