@@ -139,10 +139,32 @@ func (n *Node) putBlob(ctx context.Context, b *blob.Staged) error {
 
 // storeBlob is putBlob with the errors of the stores.
 func (n *Node) storeBlob(ctx context.Context, b *blob.Staged) error {
+	return n.uploader().store(ctx, b)
+}
+
+// noteBlob proposes a note.
+func (n *Node) noteBlob(ctx context.Context, note task.NoteBlob) (task.Result, error) {
+	return n.uploader().note(ctx, note)
+}
+
+func (n *Node) uploader() *uploader {
+	return &uploader{blobs: n.blobs, propose: n.store.Propose, wait: n.store.WaitIndex, local: n.store.Local, voters: n.blobVoters}
+}
+
+// uploader stores files through this node.
+type uploader struct {
+	blobs   *blob.Store
+	propose func(context.Context, ...task.Command) ([]task.Result, error)
+	wait    func(ctx context.Context, index uint64) error // until this node has applied the log so far
+	local   func(func(*task.Machine))
+	voters  func() blob.Spread
+}
+
+func (u *uploader) store(ctx context.Context, b *blob.Staged) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	for range putRounds {
-		dropped, err := n.storeBlobOnce(ctx, b)
+		dropped, err := u.storeOnce(ctx, b)
 		if err != nil || !dropped {
 			return err
 		}
@@ -150,40 +172,40 @@ func (n *Node) storeBlob(ctx context.Context, b *blob.Staged) error {
 	return fmt.Errorf("%w: its record was dropped %d times while it was written", blob.ErrTooFew, putRounds)
 }
 
-// storeBlobOnce is one round; dropped: the record went while the file was written, and the files may have gone with it.
-func (n *Node) storeBlobOnce(ctx context.Context, b *blob.Staged) (dropped bool, err error) {
-	noted, err := n.noteBlob(ctx, task.NoteBlob{Digest: b.Digest, Size: b.Size})
+// storeOnce is one round; dropped: the record went while the file was written, and the files may have gone with it.
+func (u *uploader) storeOnce(ctx context.Context, b *blob.Staged) (dropped bool, err error) {
+	noted, err := u.note(ctx, task.NoteBlob{Digest: b.Digest, Size: b.Size})
 	if err != nil {
 		return false, err
 	}
-	if err := n.store.WaitIndex(ctx, noted.Index); err != nil {
+	if err := u.wait(ctx, noted.Index); err != nil {
 		return false, err
 	}
 	var row *task.Blob
-	n.store.Local(func(m *task.Machine) { row = m.Blob(b.Digest) })
+	u.local(func(m *task.Machine) { row = m.Blob(b.Digest) })
 	if row == nil {
 		return true, nil
 	}
-	if row.Ready && n.blobs.VerifyNow(b.Digest) == nil {
+	if row.Ready && u.blobs.VerifyNow(b.Digest) == nil {
 		return false, nil
 	}
-	to := n.blobVoters()
+	to := u.voters()
 	to.Index = noted.Index
-	if err := n.blobs.Spread(ctx, b, to); err != nil || row.Ready {
+	if err := u.blobs.Spread(ctx, b, to); err != nil || row.Ready {
 		return false, err
 	}
-	_, err = n.noteBlob(ctx, task.NoteBlob{Digest: b.Digest, Size: b.Size, Ready: true})
+	_, err = u.note(ctx, task.NoteBlob{Digest: b.Digest, Size: b.Size, Ready: true, Since: noted.Index})
 	if api.CodeOf(err) == string(task.BlobGone) {
 		return true, nil
 	}
 	return false, err
 }
 
-// noteBlob proposes a note, not under the client's idempotency key: that is for what the client asked. Noting twice is
-// noting once.
-func (n *Node) noteBlob(ctx context.Context, note task.NoteBlob) (task.Result, error) {
+// note proposes a note, not under the client's idempotency key: that is for what the client asked. Noting twice is noting
+// once.
+func (u *uploader) note(ctx context.Context, note task.NoteBlob) (task.Result, error) {
 	for {
-		rs, err := n.store.Propose(ctx, note)
+		rs, err := u.propose(ctx, note)
 		if errors.Is(err, raftstore.ErrOutcomeUnknown) && ctx.Err() == nil {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 //
 //	ns NAME [create=1] [tasks=N] [bytes=N] [rate=N] [keep_success=MS] [keep_failure=MS] [keep=N] · status NAME ACTIVE|INACTIVE|PURGING
 //	import FROM TO [only=KINDS] [from=N] [count=N]    records of FROM as they are now; KINDS of m b o t r
-//	blob DIGEST [size=N] [ready=1] · a payload @DIGEST:SIZE is a blob, and [@DIGEST,…] names some
+//	blob DIGEST [size=N] [ready=1 [since=INDEX]] · a payload @DIGEST:SIZE is a blob, and [@DIGEST,…] names some
 //	native · maintain [params=JSON] [supersede=N] · record [done=1] [success=1] [message=M] [objects=N]
 //	drop ID... · dropops ID... · dropblobs DIGEST... [before=MS] · trim NAME [max=N] · purge NAME [max=N] · endpurge NAME [forget=MS]
 //	spaces · instances · blobs · runs
