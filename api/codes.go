@@ -63,7 +63,7 @@ var codes = []codeEntry{
 	{"reserved_id", http.StatusConflict, "The ID begins like those of an operation's tasks, or the operation's ID is taken by tasks."},
 	{"maintenance_running", http.StatusConflict, "A maintenance run is unfinished; run is its number."},
 	{CodeRunNotFound, http.StatusNotFound, "The run is not the unfinished one, or is no longer remembered."},
-	{"blob_gone", http.StatusConflict, "A blob that is referred to is not stored: put it again."},
+	{CodeBlobGone, http.StatusConflict, "A blob that is referred to is not stored: put it again."},
 	{CodeConflict, http.StatusConflict, "The transaction did not happen; reasons says why."},
 	{"store_conflict", http.StatusConflict, "Records are missing or owned by somebody else."},
 

@@ -63,6 +63,7 @@ const (
 	CodeIdempotencyMismatch = "idempotency_mismatch"
 
 	CodeBlobNotFound   = "blob_not_found"
+	CodeBlobGone       = "blob_gone"
 	CodeDigestMismatch = "digest_mismatch"
 	CodeStorageFull    = "storage_full"
 	CodeNoRange        = "range_not_satisfiable"

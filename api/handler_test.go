@@ -161,7 +161,7 @@ func TestSubmitOverHTTP(t *testing.T) {
 		{"unknown field", "/v1/tasks", `{"behavior":"apitest.ok","colour":1}`, 400, "unknown_field", "colour"},
 		{"unknown behavior", "/v1/tasks", `{"behavior":"nobody"}`, 404, "behavior_not_found", "behavior"},
 		{"no body", "/v1/tasks", ``, 400, "invalid_json", ""},
-		{"too large params", "/v1/tasks", `{"behavior":"apitest.ok","params":"` + strings.Repeat("x", api.MaxInline) + `"}`, 413, "too_large", "params"},
+		{"no such blob", "/v1/tasks", `{"behavior":"apitest.ok","params":` + string(api.BlobRef(strings.Repeat("0", 64))) + `}`, 409, "blob_gone", "params"},
 		{"too large body", "/v1/tasks", strings.Repeat(" ", api.MaxBody) + `{}`, 413, "too_large", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) { s.want(s.do("POST", c.path, c.body), c.status, c.code, c.field) })

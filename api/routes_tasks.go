@@ -11,13 +11,13 @@ var (
 	workErrors      = append([]string{"namespace_inactive", CodeNamespaceReserved, CodeQuotaExceeded}, writeErrors...)
 	submitErrors    = append([]string{
 		CodeBehaviorNotFound, "already_exists", "other_behavior", "cancelling",
-		"behavior_changed", "reserved_id", "operation_task", CodeInvalidParams, CodeParamsSchema,
+		"behavior_changed", "reserved_id", "operation_task", CodeInvalidParams, CodeParamsSchema, CodeBlobGone, CodeStorageFull,
 	}, workErrors...)
 	changeErrors = []string{"namespace_purging", CodeNamespaceReserved} // of a behavior's definition
 )
 
 // reportErrors are the codes of reports of external workers. A task that is gone is halt too (SPEC L3).
-var reportErrors = []string{"namespace_not_found", CodeHalt, "not_external"}
+var reportErrors = []string{"namespace_not_found", CodeHalt, "not_external", CodeBlobGone, CodeStorageFull}
 
 // finishErrors are those of outcomes.
 var finishErrors = append([]string{CodeResultSchema}, reportErrors...)

@@ -132,8 +132,8 @@ func TestStoreClaimWire(t *testing.T) {
 	t.Parallel()
 	s, ids := storeServer(t)
 	s.do("POST", "/taskstore/claim", `{"clientid":3,"group":"none","duration":1,"depends":null}`).expect(t, 200, `{"tasks":[]}`)
-	s.do("POST", "/taskstore/claim", `{"clientid":3,"group":"none","depends":[5,6]}`).expect(t, 200,
-		`{"errors":["task 5 is depended on, but is not there","task 6 is depended on, but is not there"],"error":{"changes":[],"deletes":[],"depends":[5,6],"owned":[]}}`)
+	s.do("POST", "/taskstore/claim", `{"clientid":3,"group":"none","depends":[997,998]}`).expect(t, 200,
+		`{"errors":["task 997 is depended on, but is not there","task 998 is depended on, but is not there"],"error":{"changes":[],"deletes":[],"depends":[997,998],"owned":[]}}`)
 	a := s.do("POST", "/taskstore/claim", fmt.Sprintf(`{"clientid":3,"group":"map","duration":60000,"depends":[%d]}`, ids[0]))
 	var reply struct{ Tasks []api.StoreTask }
 	if err := json.Unmarshal([]byte(a.body), &reply); err != nil || len(reply.Tasks) != 1 || reply.Tasks[0].OwnerID != 3 || reply.Tasks[0].Data != "a" ||

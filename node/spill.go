@@ -87,7 +87,7 @@ func (c *contents) naming(field string, p *task.Payload) error {
 
 // blobGone is the answer to a request that needs a blob which is not stored; the machine's is the same (SPEC M3).
 func blobGone(field, digest string) error {
-	return api.FieldError(string(task.BlobGone), field, "the blob sha256:%s is not stored: put it first", digest)
+	return api.FieldError(api.CodeBlobGone, field, "the blob sha256:%s is not stored: put it first", digest)
 }
 
 // referred reads the blob that a payload is.

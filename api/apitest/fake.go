@@ -224,11 +224,15 @@ func (f *Fake) submitOf(r *api.SubmitRequest) (c task.Submit, err error) {
 	if r.Priority != nil {
 		c.Priority = int8(*r.Priority)
 	}
+	if c.Params, err = f.whole("params", c.Params); err != nil {
+		return c, err
+	}
 	c.ConcurrencyKey = keyOf(&v.Policy, c.Params)
 	if c.ID == "" {
 		c.ID = drawID(&c, v.Policy.IDStrategy)
 	}
-	return c, nil
+	c.Params, err = f.packed(c.Params)
+	return c, err
 }
 
 func timeOf(t *api.Time) task.Time {

@@ -22,10 +22,8 @@ func (f *Fake) Retry(ctx context.Context, r api.RetryRequest) (*api.Task, error)
 	})
 }
 
-// report proposes a command that answers with a record.
+// report proposes a command that answers with a record. f.mu is held.
 func (f *Fake) report(ctx context.Context, c task.Command) (*api.Task, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	res, err := f.propose(ctx, c)
 	if err != nil {
 		return nil, err
@@ -51,7 +49,13 @@ func (f *Fake) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 	}
 	if b := f.machine.Behavior(t.Namespace, t.Behavior); b != nil && c.HasParams {
 		v, _ := b.Find("")
+		if c.Params, err = f.whole("params", c.Params); err != nil {
+			return nil, err
+		}
 		c.Behavior, c.BehaviorRev, c.ConcurrencyKey = b.Name, b.Rev, keyOf(&v.Policy, c.Params)
+		if c.Params, err = f.packed(c.Params); err != nil {
+			return nil, err
+		}
 	}
 	res, err := f.propose(ctx, c)
 	if err != nil {
@@ -159,7 +163,12 @@ func (f *Fake) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.Hear
 	if r.Progress != nil {
 		c.Progress = new(payload(r.Progress, nil))
 	}
-	c.Checkpoint = checkpoint(r.Checkpoint, r.CheckpointBase64)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var err error
+	if c.Checkpoint, err = f.checkpoint(r.Checkpoint, r.CheckpointBase64); err != nil {
+		return nil, err
+	}
 	t, err := f.report(ctx, c)
 	if err != nil {
 		return nil, err
@@ -169,13 +178,6 @@ func (f *Fake) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.Hear
 	}, nil
 }
 
-func checkpoint(text, raw []byte) *task.Payload {
-	if p := payload(text, raw); p.Encoding != task.None {
-		return &p
-	}
-	return nil
-}
-
 // Finish implements api.Service.
 func (f *Fake) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishReply, error) {
 	if err := r.Check(); err != nil {
@@ -183,22 +185,30 @@ func (f *Fake) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishRepl
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	res, err := f.propose(ctx, finishOf(&r))
+	c, err := f.finishOf(&r)
+	if err != nil {
+		return nil, err
+	}
+	res, err := f.propose(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	return &api.FinishReply{Task: f.show(res.Task), Repeated: res.Repeated}, nil
 }
 
-func finishOf(r *api.FinishRequest) task.Finish {
-	c := task.Finish{
+// finishOf is the command of a request that has been checked. f.mu is held.
+func (f *Fake) finishOf(r *api.FinishRequest) (c task.Finish, err error) {
+	c = task.Finish{
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq,
-		Result: payload(r.Result, r.ResultBase64), Again: timeOf(r.AgainAt), External: true,
+		Again: timeOf(r.AgainAt), External: true,
+	}
+	if c.Result, err = f.whole("result", payload(r.Result, r.ResultBase64)); err == nil {
+		c.Result, err = f.packed(c.Result)
 	}
 	if e := r.Error; e != nil {
 		c.Error = &task.Error{Code: e.Code, Message: e.Message, Retryable: e.Retryable == nil || *e.Retryable, Details: payload(e.Details, nil)}
 	}
-	return c
+	return c, err
 }
 
 // FinishMany implements api.Service.
@@ -220,10 +230,14 @@ func (f *Fake) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, erro
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	return f.report(ctx, task.Snooze{
-		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, At: timeOf(r.AgainAt),
-		Checkpoint: checkpoint(r.Checkpoint, r.CheckpointBase64), External: true,
-	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := task.Snooze{Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, At: timeOf(r.AgainAt), External: true}
+	var err error
+	if c.Checkpoint, err = f.checkpoint(r.Checkpoint, r.CheckpointBase64); err != nil {
+		return nil, err
+	}
+	return f.report(ctx, c)
 }
 
 // Txn implements api.Service.
@@ -262,10 +276,20 @@ func (f *Fake) txnOf(r *api.TxnRequest) (task.Txn, error) {
 		c.Submits = append(c.Submits, s)
 	}
 	for i := range r.Update {
-		c.Updates = append(c.Updates, f.updateOf(r.Namespace, &r.Update[i]))
+		u, err := f.updateOf(r.Namespace, &r.Update[i])
+		if e, ok := errors.AsType[*api.Error](err); ok {
+			e.Field = fmt.Sprintf("update[%d].%s", i, e.Field)
+			return c, e
+		}
+		c.Updates = append(c.Updates, u)
 	}
 	for i := range r.Finish {
-		c.Finishes = append(c.Finishes, finishOf(&r.Finish[i]))
+		end, err := f.finishOf(&r.Finish[i])
+		if e, ok := errors.AsType[*api.Error](err); ok {
+			e.Field = fmt.Sprintf("finish[%d].%s", i, e.Field)
+			return c, e
+		}
+		c.Finishes = append(c.Finishes, end)
 	}
 	for _, d := range r.Delete {
 		c.Deletes = append(c.Deletes, task.TxnDelete{ID: d.ID, Rev: d.Rev})
@@ -273,8 +297,8 @@ func (f *Fake) txnOf(r *api.TxnRequest) (task.Txn, error) {
 	return c, nil
 }
 
-func (f *Fake) updateOf(namespace string, u *api.TxnUpdate) task.TxnUpdate {
-	c := task.TxnUpdate{ID: u.ID, Rev: u.Rev, Labels: labelsOf(u.Labels), HasLabels: u.Labels != nil}
+func (f *Fake) updateOf(namespace string, u *api.TxnUpdate) (c task.TxnUpdate, err error) {
+	c = task.TxnUpdate{ID: u.ID, Rev: u.Rev, Labels: labelsOf(u.Labels), HasLabels: u.Labels != nil}
 	if u.NotBefore != nil {
 		c.NotBefore = new(timeOf(u.NotBefore))
 	}
@@ -288,14 +312,19 @@ func (f *Fake) updateOf(namespace string, u *api.TxnUpdate) task.TxnUpdate {
 		c.Priority = new(int8(*u.Priority))
 	}
 	if u.Params == nil && u.ParamsBase64 == nil {
-		return c
+		return c, nil
 	}
-	c.Params = new(payload(u.Params, u.ParamsBase64))
+	params, err := f.whole("params", payload(u.Params, u.ParamsBase64))
+	if err != nil {
+		return c, err
+	}
 	if t := f.machine.Task(task.Key{Namespace: namespace, ID: u.ID}); t != nil {
 		if b := f.machine.Behavior(t.Namespace, t.Behavior); b != nil {
 			v, _ := b.Find("")
-			c.BehaviorRev, c.ConcurrencyKey = b.Rev, keyOf(&v.Policy, *c.Params)
+			c.BehaviorRev, c.ConcurrencyKey = b.Rev, keyOf(&v.Policy, params)
 		}
 	}
-	return c
+	params, err = f.packed(params)
+	c.Params = &params
+	return c, err
 }

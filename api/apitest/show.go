@@ -54,6 +54,9 @@ func (f *Fake) showLease(t *task.Task) *api.Lease {
 }
 
 func split(p task.Payload) (text json.RawMessage, raw []byte) {
+	if p.Blobs != nil && p.Blobs.Content != "" {
+		return api.BlobRef(p.Blobs.Content), nil
+	}
 	switch p.Encoding {
 	case task.JSON:
 		return p.Data, nil

@@ -119,8 +119,6 @@ func (s *suite) finishRefused(ctx context.Context, t *testing.T) {
 		{"invalid_field", "token", with(func(r *api.FinishRequest) { r.Token = 0 })},
 		{"invalid_field", "result_base64", with(func(r *api.FinishRequest) { r.Result, r.ResultBase64 = json.RawMessage(`1`), []byte{1} })},
 		{"invalid_field", "error", with(func(r *api.FinishRequest) { r.Result, r.Error = json.RawMessage(`1`), &api.ReportError{} })},
-		{"too_large", "result", with(func(r *api.FinishRequest) { r.Result = huge() })},
-		{"too_large", "result_base64", with(func(r *api.FinishRequest) { r.ResultBase64 = make([]byte, api.MaxInline+1) })},
 		{"invalid_field", "result", with(func(r *api.FinishRequest) { r.Result = json.RawMessage(`nothing`) })},
 		{"invalid_field", "error.code", failing(api.ReportError{Code: "Not Good"})},
 		{"invalid_field", "error.code", failing(api.ReportError{Code: strings.Repeat("c", api.MaxCode+1)})},
@@ -211,8 +209,6 @@ func (s *suite) snooze(ctx context.Context, t *testing.T) {
 	wantError(t, err, "halt", "")
 	_, err = s.Snooze(ctx, api.SnoozeRequest{ID: x.ID})
 	wantError(t, err, "invalid_field", "token")
-	_, err = s.Snooze(ctx, api.SnoozeRequest{ID: x.ID, Token: 1, Checkpoint: huge()})
-	wantError(t, err, "too_large", "checkpoint")
 	_, err = s.Snooze(ctx, api.SnoozeRequest{ID: x.ID, Token: 1, AgainAt: new(api.TimeOf(-1))})
 	wantError(t, err, "invalid_field", "again_at")
 }

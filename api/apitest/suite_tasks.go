@@ -151,7 +151,6 @@ func (s *suite) concurrentEqualSubmits(ctx context.Context, t *testing.T) {
 
 func (s *suite) submitRefused(ctx context.Context, t *testing.T) {
 	now, delay, negative, eleven := api.Time{Time: time.Now()}, api.Duration(time.Second), api.Duration(-1), 11
-	huge := json.RawMessage(`"` + strings.Repeat("x", api.MaxInline) + `"`)
 	for _, c := range []struct {
 		name, code, field string
 		r                 api.SubmitRequest
@@ -166,8 +165,6 @@ func (s *suite) submitRefused(ctx context.Context, t *testing.T) {
 		{"bad ID", "invalid_field", "id", api.SubmitRequest{Behavior: okBehavior, ID: "a/../b"}},
 		{"both params", "invalid_field", "params_base64", api.SubmitRequest{Behavior: okBehavior, Params: json.RawMessage(`1`), ParamsBase64: []byte{1}}},
 		{"params no JSON", "invalid_field", "params", api.SubmitRequest{Behavior: okBehavior, Params: json.RawMessage(`{`)}},
-		{"params too large", "too_large", "params", api.SubmitRequest{Behavior: okBehavior, Params: huge}},
-		{"bytes too large", "too_large", "params_base64", api.SubmitRequest{Behavior: okBehavior, ParamsBase64: make([]byte, api.MaxInline+1)}},
 		{"bad if_exists", "invalid_field", "if_exists", api.SubmitRequest{Behavior: okBehavior, IfExists: "replace"}},
 		{"both times", "invalid_field", "delay", api.SubmitRequest{Behavior: okBehavior, NotBefore: &now, Delay: &delay}},
 		{"negative delay", "invalid_field", "delay", api.SubmitRequest{Behavior: okBehavior, Delay: &negative}},

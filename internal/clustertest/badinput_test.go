@@ -2,7 +2,6 @@ package clustertest
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -179,8 +178,8 @@ func badSubmits() []bad {
 
 	add("params and bytes", echo(`"params":1,"params_base64":"AA=="`), 400, invalid, "params_base64")
 	add("bytes that are not base64", echo(`"params_base64":"%%"`), 400, invalid, "params_base64")
-	add("oversized params", echo(`"params":"`+strings.Repeat("x", api.MaxInline-1)+`"`), 413, large, "params")
-	add("oversized bytes", echo(`"params_base64":"`+base64.StdEncoding.EncodeToString(make([]byte, api.MaxInline+1))+`"`), 413, large, "params_base64")
+	add("a blob that is not stored", echo(`"params":`+refTo([]byte("nobody has it"))), 409, "blob_gone", "params")
+	add("naming one", echo(`"params":[1,{"a":`+refTo([]byte("nobody has it"))+`}]`), 409, "blob_gone", "params")
 	add("over the behavior's limit", `{"behavior":"small","params":"1234567890"}`, 413, large, "params")
 	add("oversized body", echo(`"params":"`+strings.Repeat("x", api.MaxBody)+`"`), 413, large, "")
 	add("against the schema", `{"behavior":"typed","params":{"n":"one"}}`, 422, api.CodeParamsSchema, "params.n")
