@@ -31,6 +31,9 @@ func (x *importer) operation(o *Operation) (Result, bool) {
 			return r, false
 		}
 	}
+	if r, ok := inlineError("operations", n.Error); !ok {
+		return r, false
+	}
 	if id := x.m.takenID(&n); id != "" {
 		return Result{Code: ReservedID, Field: "operations", Message: "operation " + n.ID + " would need the ID " + id + ", which another task has"}, false
 	}

@@ -201,6 +201,12 @@ func (x *importer) task(t *Task) (Result, bool) {
 			return r, false
 		}
 	}
+	if r, ok := inline("tasks", &n.Progress); !ok {
+		return r, false
+	}
+	if r, ok := inlineError("tasks", n.Error); !ok {
+		return r, false
+	}
 	x.tasks = append(x.tasks, &n)
 	x.demand.tasks++
 	x.demand.bytes += x.m.taskSize(&n)

@@ -100,6 +100,14 @@ func inline(field string, p *Payload) (Result, bool) {
 	return Result{}, true
 }
 
+// inlineError is inline for the details of an error, if there is one.
+func inlineError(field string, e *Error) (Result, bool) {
+	if e == nil {
+		return Result{}, true
+	}
+	return inline(field, &e.Details)
+}
+
 func blobGone(field, digest string) Result {
 	return Result{Code: BlobGone, Field: field, Message: "the blob sha256:" + digest + " is not stored"}
 }

@@ -210,8 +210,8 @@ type Task struct {
 // Role is what a task does for the operation that made it.
 type Role uint8
 
-// RoleNone: an ordinary task. The params of the others are made of the operation's record when they are needed
-// (Machine.OperationParams): a hundred thousand copies of one argument would fill the memory.
+// RoleNone: an ordinary task. The params of the others are made of the operation's record by who needs them: a hundred
+// thousand copies of one argument would fill the memory.
 const (
 	RoleNone Role = iota
 	RolePartition
