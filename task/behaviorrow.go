@@ -33,9 +33,15 @@ func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 }
 
 // forgetBehavior forgets a deleted behavior when no task of it is left: whoever creates and deletes names must not fill the
-// memory (SPEC B8). A behavior of that name is a new one then.
+// memory (SPEC B8). A behavior of that name is a new one then. So it is with a name that only imported tasks had.
 func (m *Machine) forgetBehavior(b *behaviorRow) {
-	if b.behavior == nil || !b.behavior.Deleted || b.needed() {
+	switch {
+	case b.needed() || m.behaviors[b.behaviorName] != b:
+		return
+	case b.behavior == nil:
+		m.forgetRow(b)
+		return
+	case !b.behavior.Deleted:
 		return
 	}
 	versions := len(b.behavior.Versions)

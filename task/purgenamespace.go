@@ -86,10 +86,7 @@ func (m *Machine) purgeBehaviors(namespace string, limit int64) (gone int64) {
 		if b.needed() {
 			continue
 		}
-		switch {
-		case b.behavior == nil: // tasks had the name, and no behavior did
-			m.forgetRow(b)
-		case !b.behavior.Deleted:
+		if !b.behavior.Deleted {
 			m.putBehavior(b, &Behavior{External: b.behavior.External, Deleted: true})
 		}
 		m.forgetBehavior(b)

@@ -12,6 +12,8 @@ func (s *symbols) upkeep(o Op) task.Command {
 	token := s.token(Op{NS: run.Namespace, ID: run.ID, Attempt: o.Attempt})
 	ns := o.key().Namespace
 	switch o.Verb {
+	case "import":
+		return s.export(o)
 	case "note":
 		return task.NoteBlob{Digest: digestOf(o.Blob), Size: o.Size, Ready: o.On}
 	case "maintain":
@@ -49,4 +51,53 @@ func (s *symbols) upkeep(o Op) task.Command {
 		return task.EndPurge{Token: token, Namespace: ns, Forget: o.For}
 	}
 	panic(fmt.Sprintf("sim: unknown verb %q", o.Verb))
+}
+
+// export makes an import of what the parts name.
+func (s *symbols) export(o Op) task.ImportRecords {
+	c := task.ImportRecords{Namespace: o.key().Namespace}
+	if s.last == nil {
+		return c
+	}
+	from := Op{NS: o.From}.key().Namespace
+	behaviors := map[string]*task.Behavior{}
+	for _, b := range s.last.BehaviorsAfter(from, "", 100) {
+		if b.Namespace == from {
+			behaviors[b.Name] = b
+		}
+	}
+	for _, p := range o.Parts {
+		p.NS = o.From
+		p.ID = s.real(p.Op)
+		switch p.Kind {
+		case "task":
+			if t := s.last.Task(p.key()); t != nil {
+				c.Tasks = append(c.Tasks, t)
+			}
+		case "behavior":
+			b := behaviors[p.Behavior]
+			if b == nil {
+				continue
+			}
+			c.Behaviors = append(c.Behaviors, b)
+			for i := range b.Versions {
+				if m := s.last.Module(b.Versions[i].Module); m != nil && !p.On { // On: without its modules
+					c.Modules = append(c.Modules, m)
+				}
+			}
+		case "operation":
+			if x := s.last.Operation(p.key()); x != nil {
+				c.Operations = append(c.Operations, x)
+				ts, _ := s.last.Tasks(task.Filter{Namespace: from, Parent: x.ID, Limit: 100})
+				c.Tasks = append(c.Tasks, ts...)
+			}
+		case "record":
+			if x := s.last.StoreRecord(from, s.record(p.Op)); x != nil {
+				c.Records = append(c.Records, x)
+			}
+		default:
+			panic(fmt.Sprintf("sim: unknown part %q", p.Kind))
+		}
+	}
+	return c
 }

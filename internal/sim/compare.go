@@ -22,7 +22,8 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 		}
 	}
 	for _, check := range []func() error{
-		r.compareTasks, r.compareOperations, r.compareUpkeep, r.compareSpaces, r.compareBehaviors, r.compareRest, r.compareSessions, r.compareExternal, r.compareRecords, r.comparePlan,
+		r.compareRecords, r.compareTasks, r.compareOperations, r.compareUpkeep, r.compareSpaces, r.compareBehaviors, r.compareRest, r.compareSessions,
+		r.compareExternal, r.comparePlan,
 		r.compareNextTick,
 		func() error { return r.compareEvents(events) }, func() error { return r.compareOperationEvents(events) },
 		func() error { return r.compareBlobEvents(events) },

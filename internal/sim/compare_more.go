@@ -100,9 +100,24 @@ func (r *Run) compareExternal() error {
 	return nil
 }
 
+// inOrder sorts records by ID.
+func inOrder(rs []*task.StoreRecord) []*task.StoreRecord {
+	slices.SortFunc(rs, func(a, b *task.StoreRecord) int { return cmp.Compare(a.ID, b.ID) })
+	return rs
+}
+
 // compareRecords is the TaskStore.
 func (r *Run) compareRecords() error {
 	m := r.replicas[0].m
+	for _, x := range inOrder(allRecords(m)) {
+		if n := r.model.Nameless; r.model.Records[x.ID] == nil && len(n) > 0 {
+			r.model.Nameless, n[0].ID = n[1:], r.numbers.rev(x.ID, 0)
+			r.model.Records[x.ID] = &n[0]
+		}
+	}
+	if r.numbers.refused != "" || len(r.model.Nameless) > 0 {
+		return fmt.Errorf("imported records: %s, %d are not there", r.numbers.refused, len(r.model.Nameless))
+	}
 	for id, want := range r.model.Records {
 		if d := diff("", m.StoreRecord(want.Namespace, id), want); d != "" {
 			return fmt.Errorf("store record %d: %s", id, d)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -92,6 +93,7 @@ func (g *generator) step(r *Run) Step {
 	for range 1 + g.rng.IntN(3) {
 		s.Ops = append(s.Ops, g.ops(r)...)
 	}
+	s.Ops = importLast(s.Ops)
 	for i := range s.Ops {
 		o := &s.Ops[i]
 		o.ID = r.symbols.symbolic(*o)
@@ -100,6 +102,16 @@ func (g *generator) step(r *Run) Step {
 		}
 	}
 	return s
+}
+
+// importLast leaves one import at most, at the end: nobody knows the IDs of its records before the entry is over.
+func importLast(ops []Op) []Op {
+	i := slices.IndexFunc(ops, func(o Op) bool { return o.Verb == "import" })
+	if i < 0 {
+		return ops
+	}
+	last := ops[i]
+	return append(slices.DeleteFunc(slices.Clone(ops), func(o Op) bool { return o.Verb == "import" }), last)
 }
 
 // advance moves the stamper's clocks.

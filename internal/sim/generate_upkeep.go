@@ -130,3 +130,28 @@ func (g *generator) trim(r *Run, o Op) Op {
 	}
 	return o
 }
+
+// importing takes up some of what another namespace has.
+func (g *generator) importing(r *Run) Op {
+	o := Op{Verb: "import", NS: g.other(), From: pick(g, []string{"", "", others[0], others[1]})}
+	if g.percent(10) {
+		o.NS, o.From = "", others[0]
+	}
+	for _, name := range append(append([]string{}, behaviors...), externals...) {
+		if g.percent(50) {
+			o.Parts = append(o.Parts, Part{Kind: "behavior", Op: Op{Behavior: name, On: g.percent(5)}})
+		}
+	}
+	for _, id := range operations {
+		if g.percent(50) {
+			o.Parts = append(o.Parts, Part{Kind: "operation", Op: Op{ID: id}})
+		}
+	}
+	for range g.rng.IntN(5) {
+		o.Parts = append(o.Parts, Part{Kind: "task", Op: Op{ID: g.task("").ID}})
+	}
+	for range g.rng.IntN(3) {
+		o.Parts = append(o.Parts, Part{Kind: "record", Op: Op{Record: g.record(r)}})
+	}
+	return o
+}

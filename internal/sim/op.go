@@ -79,6 +79,8 @@ type Op struct {
 	Retention *task.Retention      `json:"retention,omitempty"`
 	Status    task.NamespaceStatus `json:"status,omitempty"`
 
+	From string `json:"from,omitempty"` // import: what the parts name of that namespace, as it was after the last entry
+
 	// Blobs and maintenance; the attempt is that of the run.
 	Blob  string   `json:"blob,omitempty"`
 	Size  int64    `json:"size,omitempty"`

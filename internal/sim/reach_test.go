@@ -25,6 +25,7 @@ func TestReaches(t *testing.T) {
 				seen[fmt.Sprintf("submit %d %s", s.IfExists, rs[i].Outcome)]++
 			}
 			seeMore(seen, p, rs[i])
+			seeRun(seen, p, rs[i])
 			if rs[i].Repeated {
 				seen["repeated"]++
 			}
@@ -40,6 +41,7 @@ func TestReaches(t *testing.T) {
 		}
 		ts, _ := r.Machine().Tasks(task.Filter{Limit: 1000})
 		seeOperations(seen, r.Machine(), ts)
+		seeUpkeep(seen, r.Machine(), ts)
 		for _, n := range ts {
 			if n.Lease != nil {
 				seen["running"]++
@@ -82,7 +84,7 @@ func TestReaches(t *testing.T) {
 			}
 		}
 	}}
-	missing := slices.Concat(reach, reachOperations)
+	missing := slices.Concat(reach, reachOperations, reachUpkeep)
 	seeds := uint64(0)
 	for ; len(missing) > 0 && seeds < mostSeeds; seeds++ {
 		if _, failure := sim.Explore(seeds+1, 500, opts); failure != nil {

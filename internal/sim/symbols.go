@@ -20,6 +20,7 @@ type symbols struct {
 	cleanups  map[task.Key][]string // by operation: IDs, which contain tokens
 
 	operations map[task.Key][]uint64 // revs
+	last       *task.Machine         // to take exports from: it is read before an entry is applied only
 	records    []uint64              // of the TaskStore, in the order of their IDs
 }
 
@@ -32,6 +33,7 @@ func newSymbols() *symbols {
 
 // observe learns the numbers of the machine's present state.
 func (s *symbols) observe(m *task.Machine) {
+	s.last = m
 	for _, t := range allTasks(m) {
 		k := task.Key{Namespace: t.Namespace, ID: t.ID}
 		if n := len(s.revs[k]); n == 0 || s.revs[k][n-1] != t.Rev {

@@ -30,7 +30,8 @@ type Model struct {
 	Operations     map[task.Key]*task.Operation
 	Instances      map[instance]int64
 	Blobs          map[string]*task.Blob
-	Dropped        map[string]bool // digests whose files may go since this entry
+	Nameless       []task.StoreRecord // taken up by an import in this entry: the simulator gives them their IDs
+	Dropped        map[string]bool    // digests whose files may go since this entry
 	Runs           []task.MaintenanceRun
 	Adopt          func(k task.Key, real *task.Task)
 	AdoptOperation func(k task.Key, real *task.Operation)
@@ -85,7 +86,7 @@ func New(limits Limits) *Model {
 
 // Apply applies one entry and predicts the results. got are the machine's, from which numbers are adopted.
 func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (want []task.Result) {
-	m.Dropped = map[string]bool{}
+	m.Dropped, m.Nameless = map[string]bool{}, nil
 	m.index, m.struck, m.Halted, m.steps = h.Index, false, map[uint64]bool{}, m.limits.Steps
 	for _, t := range m.Tasks {
 		m.struck = m.struck || t.NotBefore > m.Now && t.NotBefore <= h.Now
@@ -104,80 +105,6 @@ func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (wan
 		want = append(want, r)
 	}
 	return want
-}
-
-func (m *Model) apply(c task.Command, got task.Result) task.Result {
-	switch c := c.(type) {
-	case task.Submit: // I1-I5
-		return m.submit(c, got)
-	case task.RetryTask: // T1, T8, B2
-		return m.retry(c, got)
-	case task.Assign: // L1, T3, B2, J2, L10, L11
-		return m.assign(c, got)
-	case task.Finish: // L3, R1, R2, R4, L8, I3, J4
-		return m.finish(c, got)
-	case task.Beat: // L3, T8, J3
-		return m.beat(c, got)
-	case task.Snooze: // R5
-		return m.snooze(c, got)
-	case task.GiveBack: // R3
-		return m.report(c.Key, c.Token, 0, c.External, got, func(t *task.Task) task.Code {
-			return m.waitAgain(t, "GIVEN_BACK", m.Now, 0)
-		})
-	case task.Cancel: // L8
-		return m.cancel(c, got)
-	case task.Remove: // L9
-		return m.removeTask(c.Key, got)
-	case task.OpenSession: // L2, L5, L6
-		return m.open(c, got)
-	case task.RenewSession: // L2, L4
-		return m.renew(c)
-	case task.CloseSession: // R3
-		return m.endSession(c.Session, "GIVEN_BACK")
-	case task.Activate, task.PutBehavior, task.ActivateVersion, task.DeleteBehavior, task.PauseBehavior: // B2, B7, B8, L10
-		return m.behavior(c, got)
-	case task.DrainNode: // L10
-		return m.drain(c)
-	case task.Txn: // X1
-		return m.txn(c, got)
-	case task.StoreUpdate: // X2
-		return m.storeUpdate(c, got)
-	case task.StoreClaim: // X2
-		return m.storeClaim(c, got)
-	case task.StartOperation: // O1, O2
-		return m.start(c, got)
-	case task.CancelOperation: // O3
-		return m.cancelOp(c.Key, got)
-	case task.RetryOperation: // O3
-		return m.retryOp(c.Key, got)
-	case task.RemoveOperation: // O6
-		return m.removeOp(c.Key)
-	case task.NoteBlob: // M3
-		return m.noteBlob(c)
-	case task.DropBlobs: // M3
-		return m.dropBlobs(c)
-	case task.PutNamespace: // N1
-		return m.putNamespace(c, got)
-	case task.SetNamespaceStatus: // N1
-		return m.setStatus(c, got)
-	case task.StartMaintenance: // M1
-		return m.startMaintenance(c, got)
-	case task.RecordRun: // M4
-		return m.recordRun(c)
-	case task.DropTasks: // M2
-		return m.dropTasks(c)
-	case task.DropOperations: // M2
-		return m.dropOperations(c)
-	case task.TrimBehavior: // M2, B8
-		return m.trimBehavior(c)
-	case task.PurgeNamespace: // M2, N1
-		return m.purge(c)
-	case task.EndPurge: // M2, N1
-		return m.endPurge(c, got)
-	case task.Tick: // L4, L7, R1, T9, B8, H4
-		return m.tick()
-	}
-	panic("naive: unknown command")
 }
 
 // oneOf refuses with the machine's code if it is one of those that are true, else with the first.
@@ -216,18 +143,20 @@ func name(t *task.Task) task.Key { return task.Key{Namespace: t.Namespace, ID: t
 
 func final(t *task.Task) bool { return t.Status >= task.Success && t.NotBefore == 0 }
 
-// Behavior returns the task's, also a deleted one.
+// Behavior returns the task's, also a deleted one; for an imported task whose behavior never was, one that looks deleted.
 func (m *Model) Behavior(t *task.Task) *task.Behavior {
-	return m.Behaviors[task.Key{Namespace: t.Namespace, ID: t.Behavior}]
+	if b := m.Behaviors[task.Key{Namespace: t.Namespace, ID: t.Behavior}]; b != nil {
+		return b
+	}
+	return &task.Behavior{Deleted: true}
 }
 
 // Version returns the version of the task's behavior with this name, "" for the active one, nil if there is none.
 func (m *Model) Version(t *task.Task, want string) *task.Version {
-	if b := m.Behavior(t); b != nil {
-		for i, v := range b.Versions {
-			if v.Version == cmp.Or(want, b.Active) {
-				return &b.Versions[i]
-			}
+	b := m.Behavior(t)
+	for i, v := range b.Versions {
+		if v.Version == cmp.Or(want, b.Active) {
+			return &b.Versions[i]
 		}
 	}
 	return nil

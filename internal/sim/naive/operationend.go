@@ -109,18 +109,22 @@ func (m *Model) dropBound(session uint64) {
 // have runs.
 func (m *Model) excluder(o *task.Operation) (oldest *task.Operation) {
 	for k, x := range m.Operations {
-		if over(x) || x.Namespace != o.Namespace || x.Target != o.Target {
-			continue
-		}
-		same := x.Behavior == o.Behavior
-		against := slices.Contains(x.Policy.Incompatible, o.Behavior) || slices.Contains(o.Policy.Incompatible, x.Behavior)
-		for _, policy := range []task.OperationPolicy{x.Policy, o.Policy} {
-			against = against || same && policy.Concurrency == task.OnePerTarget ||
-				same && policy.Concurrency == task.OnePerObject && x.Object == o.Object
-		}
-		if against && (oldest == nil || m.bornOps[k] < m.bornOps[opKey(oldest)]) {
+		if !over(x) && against(x, o) && (oldest == nil || m.bornOps[k] < m.bornOps[opKey(oldest)]) {
 			oldest = x
 		}
 	}
 	return oldest
+}
+
+// against reports whether two operations must not run at the same time.
+func against(a, b *task.Operation) bool {
+	if a.Namespace != b.Namespace || a.Target != b.Target {
+		return false
+	}
+	same := a.Behavior == b.Behavior
+	no := slices.Contains(a.Policy.Incompatible, b.Behavior) || slices.Contains(b.Policy.Incompatible, a.Behavior)
+	for _, policy := range []task.OperationPolicy{a.Policy, b.Policy} {
+		no = no || same && policy.Concurrency == task.OnePerTarget || same && policy.Concurrency == task.OnePerObject && a.Object == b.Object
+	}
+	return no
 }

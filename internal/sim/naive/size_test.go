@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// The model covers all of SPEC sections 3, 4, 8 and 9, and the machine that it is the measure of has many times as many
-// lines. It was 500 lines as long as it was submits, runs and sessions; limits, external leases, behaviors' lives,
-// transactions and the TaskStore are a file each. Nobody can check a model at a glance that grows beyond this.
+// The model covers all of SPEC sections 3, 4 and 7 to 10, and the machine that it is the measure of has many times as
+// many lines. It was 500 lines as long as it was submits, runs and sessions; limits, external leases, behaviors' lives,
+// transactions, the TaskStore, operations, namespaces, blobs, maintenance and imports are a file or two each. Nobody can
+// check a model at a glance that grows beyond this.
 const (
 	maxFile = 220
-	maxAll  = 2_600
+	maxAll  = 3_200
 )
 
 // TestNaive: the model stays short, and imports nothing of this module but the contract that it models. That it calls
