@@ -55,6 +55,10 @@ func (f *Fake) StartOperation(ctx context.Context, r api.StartOperationRequest) 
 	if r.Priority != nil {
 		c.Priority = int8(*r.Priority)
 	}
+	var err error
+	if c.Arg, err = f.naming("arg", c.Arg); err != nil {
+		return nil, err
+	}
 	return f.operated(ctx, c)
 }
 

@@ -28,6 +28,11 @@ func (f *Fake) whole(field string, p task.Payload) (task.Payload, error) {
 		}
 		p.Encoding = task.JSON
 	}
+	return f.naming(field, p)
+}
+
+// naming notes the blobs that a payload names inside its JSON. f.mu is held.
+func (f *Fake) naming(field string, p task.Payload) (task.Payload, error) {
 	named := task.BlobsNamed(p.Data)
 	for _, digest := range named {
 		if _, err := f.stored(field, digest); err != nil {

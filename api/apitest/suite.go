@@ -104,6 +104,7 @@ func Run(t *testing.T, start func(t *testing.T) api.Service) {
 		{"Payloads", (*suite).payloads},
 		{"PayloadsAreContent", (*suite).payloadsAreContent},
 		{"PayloadsOfWorkers", (*suite).payloadsOfWorkers},
+		{"PayloadsOfOperations", (*suite).payloadsOfOperations},
 		{"PayloadsRefused", (*suite).payloadsRefused},
 		{"Maintenance", (*suite).maintenance},
 		{"MaintenanceRefused", (*suite).maintenanceRefused},

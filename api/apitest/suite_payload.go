@@ -169,6 +169,27 @@ func (s *suite) payloadsOfWorkers(ctx context.Context, t *testing.T) {
 	s.wantBlob(ctx, t, many[1].Task.Result, result, 2)
 }
 
+// payloadsOfOperations: an argument keeps what it names as long as the operation is there.
+func (s *suite) payloadsOfOperations(ctx context.Context, t *testing.T) {
+	s.pushOperations(ctx, t)
+	table := fileOf("table", 1000)
+	s.putBlob(ctx, t, table)
+	arg := json.RawMessage(`{"table":` + string(refTo(table)) + `}`)
+	o := s.start(ctx, t, api.StartOperationRequest{Behavior: "apitest.op", Target: "payload", Partitions: api.Partitions{Count: 2}, Arg: arg})
+	s.ended(ctx, t, o.ID)
+	page, err := s.Partitions(ctx, api.PartitionsRequest{ID: o.ID})
+	if err != nil || len(page.Tasks) != 2 || !strings.Contains(string(page.Tasks[1].Params), string(arg)) {
+		t.Errorf("partitions %+v, %v", page, err)
+	}
+	s.wantRefs(ctx, t, table, 1)
+	if err := s.RemoveOperation(ctx, "", o.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.wantRefs(ctx, t, table, 0)
+	_, err = s.StartOperation(ctx, api.StartOperationRequest{Behavior: "apitest.op", Target: "payload", Partitions: api.Partitions{Count: 2}, Arg: refTo([]byte("nobody"))})
+	wantError(t, err, "blob_gone", "arg")
+}
+
 func (s *suite) payloadsRefused(ctx context.Context, t *testing.T) {
 	const name = "apitest.payloadsrefused"
 	s.external(ctx, t, name, "")
