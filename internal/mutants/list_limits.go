@@ -27,7 +27,7 @@ var limitMutants = []mutant{
 	// Pauses and drained nodes (L10).
 	{Name: "task-pause-not-planned", File: "task/plan.go", Old: "if !b.limits.open || b.full() {", New: "if b.full() {",
 		Pkg: "./task", Run: "TestScripts$", Why: "the leader would propose refused assignments for ever"},
-	{Name: "task-pause-ignored", File: "task/limits.go", Old: "open: !b.behavior.Paused,", New: "open: true,",
+	{Name: "task-pause-ignored", File: "task/limits.go", Old: "open: !b.behavior.Paused &&", New: "open:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a paused behavior's tasks would be planned (L10)"},
 	{Name: "task-drain-ignored", File: "task/assign.go", Old: "if m.drained[s.session.Node] {", New: "if m.drained[\"\"] {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a drained node would get tasks (L10)"},
