@@ -30,6 +30,7 @@ func (p *program) runCommand() *cli.Command {
 			stringFlag(cmd, "manifest", "", "manifest FILE.json; wins over the module's own"),
 			intFlag(cmd, "attempt", 1, "number of the attempt that the guest is told"),
 			stringFlag(cmd, "checkpoint", "", "FILE to go on from, if it is there, and to save checkpoints to"),
+			listFlag(cmd, "blob", "FILE that the guest may read by its digest, which params name; may be given several times"),
 		},
 		Action: p.runModule,
 	}
@@ -66,6 +67,15 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	blobs, err := p.openBlobs(c)
+	if err != nil {
+		return err
+	}
+	defer blobs.close()
+	params, from, err := blobs.whole(params)
+	if err != nil {
+		return err
+	}
 	if err := checkParams(settings, params); err != nil {
 		return err
 	}
@@ -73,7 +83,8 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return refused(err)
 	}
-	return p.attempt(c, m, in, settings, params)
+	a := runtime.Attempt{Params: params, ParamsFrom: from}
+	return p.attempt(c, m, in, settings, a, &localHost{p: p, file: c.String("checkpoint"), blobs: blobs})
 }
 
 // inspect finds the module's manifest. Only a module without one needs a name, so it is tried without first.
@@ -143,7 +154,7 @@ func checkParams(s runtime.Settings, params json.RawMessage) error {
 }
 
 // attempt runs the guest. The first interrupt tells it to stop, the grace's end kills it (SPEC L8).
-func (p *program) attempt(c *cli.Context, m *runtime.Module, in *runtime.Inspected, s runtime.Settings, params json.RawMessage) error {
+func (p *program) attempt(c *cli.Context, m *runtime.Module, in *runtime.Inspected, s runtime.Settings, a runtime.Attempt, host *localHost) error {
 	info, err := json.Marshal(abi.TaskInfo{
 		Namespace: api.DefaultNamespace, ID: "local", Behavior: s.Name, Version: in.Version,
 		Attempt: int64(c.Int("attempt")), MaxAttempts: s.MaxAttempts, Failures: int64(c.Int("attempt")) - 1, Token: 1, Priority: 4,
@@ -151,12 +162,9 @@ func (p *program) attempt(c *cli.Context, m *runtime.Module, in *runtime.Inspect
 	if err != nil {
 		return err
 	}
-	a := runtime.Attempt{
-		Behavior: s.Index, Params: params, Info: info,
-		MemoryBytes: s.MemoryBytes, ResultBytes: s.ResultBytes, CheckpointBytes: s.CheckpointBytes, LogBytes: s.LogBytes,
-		RunTimeout: s.RunTimeout, HeartbeatTimeout: s.HeartbeatTimeout, ResultRequired: s.ResultRequired,
-	}
-	host := &localHost{p: p, file: c.String("checkpoint")}
+	a.Behavior, a.Info = s.Index, info
+	a.MemoryBytes, a.ResultBytes, a.CheckpointBytes, a.LogBytes = s.MemoryBytes, s.ResultBytes, s.CheckpointBytes, s.LogBytes
+	a.RunTimeout, a.HeartbeatTimeout, a.ResultRequired = s.RunTimeout, s.HeartbeatTimeout, s.ResultRequired
 	if host.file != "" {
 		a.Checkpoint, err = os.ReadFile(host.file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -217,6 +225,7 @@ func (p *program) printRun(o runtime.Outcome, schema []byte) error {
 type localHost struct {
 	p       *program
 	file    string // for checkpoints; "": they are kept nowhere
+	blobs   localBlobs
 	signals atomic.Int32
 }
 
@@ -243,6 +252,3 @@ func (h *localHost) Log(level int, msg []byte) {
 	}
 	_, _ = io.WriteString(h.p.stderr, name+": "+endLine(string(msg)))
 }
-
-// Call implements runtime.Host.
-func (h *localHost) Call(context.Context, abi.Op, []byte) ([]byte, error) { return nil, runtime.ErrDenied }
