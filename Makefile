@@ -9,7 +9,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear bench check fmt vet lint tidy wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear maintain bench check fmt vet lint tidy wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ soak: ## clusters under random faults for long: make soak N=200 SEED=1
 
 linear: ## is what callers of a struck cluster saw linearizable, and are planted bugs found? make linear SEED=1 FOR=10m
 	$(GO) test ./internal/linear -run '^TestLinearizable$$|^TestPlantedBugs$$' -count 1 -v -linear.seed=$(or $(SEED),1) -linear.for=$(or $(FOR),10m) -linear.planted -timeout 24h
+
+maintain: ## maintenance beside live load, time and latency: make maintain TASKS=1000000 BLOBS=100000
+	$(GO) test ./internal/maintbench -run '^$$' -bench Maintenance -benchtime 1x -timeout 4h -tasks $(or $(TASKS),1000000) -blobs $(or $(BLOBS),100000) $(MAINTAIN)
 
 bench: ## the benchmarks behind docs/performance.md
 	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime

@@ -2,69 +2,398 @@ package clustertest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
 )
 
 // maintained configures maintenance of all members.
-func maintained(c maintain.Config) Options {
-	return Options{Configure: func(_ int, n *node.Config) { n.Maintenance = c }}
+func maintained(m maintain.Config) Options {
+	return Options{Configure: func(_ int, n *node.Config) { n.Maintenance = m }}
 }
 
-// maintain asks for a run at member i and returns its record when it has ended.
-func (c *Cluster) maintain(i int, r api.MaintenanceRequest) *api.MaintenanceRun {
+// eager runs on demand only and takes everything for old.
+var eager = maintain.Config{Every: -1, Grace: time.Millisecond, UnsafeGrace: true}
+
+// start asks for a run at member i.
+func (c *Cluster) startRun(i int, r api.MaintenanceRequest) int64 {
 	c.t.Helper()
-	ctx, cancel := c.Context(time.Hour)
+	ctx, cancel := c.Context(patience)
 	defer cancel()
 	started, err := c.Node(i).StartMaintenance(ctx, r)
 	if err != nil {
 		c.t.Fatalf("start maintenance: %v", err)
 	}
-	return c.runEnded(i, started.Run)
+	return started.Run
 }
 
-// runEnded waits until a run has ended and returns its record.
+// maintain asks for a run at member i and returns its record when it has ended.
+func (c *Cluster) maintain(i int, r api.MaintenanceRequest) *api.MaintenanceRun {
+	c.t.Helper()
+	return c.runEnded(i, c.startRun(i, r))
+}
+
+// maintenanceRun returns the record of a run.
+func (c *Cluster) maintenanceRun(i int, run int64) *api.MaintenanceRun {
+	c.t.Helper()
+	ctx, cancel := c.Context(patience)
+	defer cancel()
+	rec, err := c.Node(i).MaintenanceRun(ctx, run)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return rec
+}
+
+// runEnded waits until a run has ended in one way or the other, and its task is no longer leased, and returns its record.
 func (c *Cluster) runEnded(i int, run int64) *api.MaintenanceRun {
 	c.t.Helper()
 	ctx, cancel := c.Context(time.Hour)
 	defer cancel()
 	for {
-		o := api.GetOptions{Wait: 5 * time.Minute, Until: fmt.Sprintf("attempt:%d", run)}
+		o := api.GetOptions{Wait: patience, Until: fmt.Sprintf("attempt:%d", run)}
 		if _, err := c.Node(i).Task(ctx, task.SystemNamespace, task.MaintenanceTask, o); err != nil {
 			c.t.Fatal(err)
 		}
-		rec, err := c.Node(i).MaintenanceRun(ctx, run)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		if rec.Status != "WAITING" && rec.Status != "RUNNING" {
+		if rec := c.maintenanceRun(i, run); rec.Status != "WAITING" && rec.Status != "RUNNING" {
 			return rec
 		}
 	}
 }
 
-// TestIdleClusterMaintainsOncePerPeriod: a cluster with nothing to do runs maintenance once an hour, not more often.
+// countIn returns a line of a record.
+func countIn(r *api.MaintenanceRun, kind, namespace string) (line api.MaintenanceCount) {
+	for _, o := range r.Objects {
+		if o.Kind == kind && o.Namespace == namespace {
+			line = o
+		}
+	}
+	line.Kind, line.Namespace = "", ""
+	return line
+}
+
+// TestIdleClusterMaintainsOncePerPeriod: a cluster with nothing to do runs maintenance once an hour, not more often, also
+// over a change of leader.
 func TestIdleClusterMaintainsOncePerPeriod(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
-		c.Leader()
-		time.Sleep(5*time.Hour + 10*time.Minute)
+		c.Sleep(90 * time.Minute)
+		leader := c.Leader()
+		c.Stop(leader)
+		c.Sleep(time.Minute)
+		c.Start(leader)
+		c.Sleep(100 * time.Minute)
 		runs, err := c.Node(0).MaintenanceRuns(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(runs) != 5 {
-			t.Errorf("%d runs in five hours: %+v", len(runs), runs)
+		if err != nil || len(runs) != 3 {
+			t.Fatalf("%d runs in 191 minutes: %+v, %v", len(runs), runs, err)
 		}
 		for _, r := range runs {
 			if r.Status != "SUCCESS" || r.Message != "" {
 				t.Errorf("%+v", r)
 			}
+		}
+		b, err := c.Node(0).Behavior(t.Context(), task.SystemNamespace, task.MaintenanceBehavior)
+		if err != nil || len(b.Versions) != 1 {
+			t.Errorf("each leader made a version of its own: %+v, %v", b, err)
+		}
+	})
+}
+
+// TestMaintenanceSeedsFollowTheConfiguration: a leader with another period sets it up, for the task that waits too.
+func TestMaintenanceSeedsFollowTheConfiguration(t *testing.T) {
+	t.Parallel()
+	every := 5 * time.Hour
+	o := Options{Configure: func(_ int, n *node.Config) { n.Maintenance.Every = every }}
+	Run(t, 1, o, func(t *testing.T, c *Cluster) {
+		next := func() time.Duration {
+			info, err := c.Node(c.Leader()).Maintenance(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.NextRun == nil {
+				return 0
+			}
+			return time.Until(info.NextRun.Time).Round(time.Minute)
+		}
+		c.Leader()
+		c.Sleep(time.Second)
+		if got := next(); got != 5*time.Hour {
+			t.Errorf("the first run begins in %v", got)
+		}
+		for _, e := range []time.Duration{time.Hour, 2 * time.Hour, -1} { // longer, or never: after the run that waits
+			every = e
+			c.Stop(0)
+			c.Start(0)
+			c.Leader()
+			c.Sleep(time.Second)
+			if got := next(); got != time.Hour {
+				t.Errorf("every %v: the next run begins in %v", e, got)
+			}
+		}
+		c.Sleep(3 * time.Hour)
+		if got := next(); got != 0 || len(c.Runs.Of(task.MaintenanceTask)) != 1 {
+			t.Errorf("on demand: the next run begins in %v, %d ran", got, len(c.Runs.Of(task.MaintenanceTask)))
+		}
+	})
+}
+
+// brief pushes echo with a retention of a millisecond, and runs n tasks of it.
+func (c *Cluster) brief(n int) {
+	c.t.Helper()
+	wasm, _, err := Guest("echo")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.PushWasm(0, "", wasm, []byte(`{"schema":1,"behaviors":[{"name":"brief","retention":{"success":"1ms"}}]}`))
+	for i := range n {
+		c.SubmitRequest(0, api.SubmitRequest{ID: fmt.Sprint("task", i), Behavior: "brief"})
+	}
+	for i := range n {
+		c.Final(0, fmt.Sprint("task", i))
+	}
+	c.Sleep(time.Second)
+}
+
+// slow makes a run look at 50 objects a second: with a thousand tasks it takes long enough for something to happen to it.
+func slow() maintain.Config {
+	m := eager
+	m.ScanRate = 50
+	return m
+}
+
+// busyRun starts a run and returns where it executes.
+func (c *Cluster) busyRun() (run int64, where int) {
+	c.t.Helper()
+	run = c.startRun(0, api.MaintenanceRequest{})
+	c.Eventually("the run executes", func() bool { return c.Executing(task.MaintenanceTask) != "" })
+	c.Sleep(3 * time.Second) // it is in the middle of its marks
+	return run, c.Index(c.Executing(task.MaintenanceTask))
+}
+
+// TestKilledRunIsTakenOver: a run whose node is killed is lost, another node takes it over as the next attempt, and the two
+// never run at the same time (SPEC M1; Runs sees to the last).
+func TestKilledRunIsTakenOver(t *testing.T) {
+	t.Parallel()
+	Run(t, 3, maintained(slow()), func(t *testing.T, c *Cluster) {
+		c.brief(1000)
+		run, where := c.busyRun()
+		c.Kill(where)
+		rest := c.Leader(where)
+		got := c.runEnded(rest, run)
+		if got.Status != "LOST" || got.Success {
+			t.Errorf("the run whose node was killed: %+v", got)
+		}
+		next := c.runEnded(rest, run+1)
+		if next.Status != "SUCCESS" || countIn(next, "task", "default").Deleted != 1000 || next.Worker == got.Worker {
+			t.Errorf("the run that took it over: %+v", next)
+		}
+		if got = c.maintenanceRun(rest, run); got.SucceededBy != run+1 {
+			t.Errorf("%+v", got)
+		}
+		c.Start(where)
+	})
+}
+
+// TestStoppedRunIsTakenOver: a clean stop gives the run back.
+func TestStoppedRunIsTakenOver(t *testing.T) {
+	t.Parallel()
+	Run(t, 3, maintained(slow()), func(t *testing.T, c *Cluster) {
+		c.brief(1000)
+		run, where := c.busyRun()
+		c.Stop(where)
+		rest := c.Leader(where)
+		if got := c.runEnded(rest, run); got.Status != "GIVEN_BACK" && got.Status != "SNOOZED" {
+			t.Errorf("%+v", got)
+		}
+		if next := c.runEnded(rest, run+1); next.Status != "SUCCESS" || countIn(next, "task", "default").Deleted != 1000 {
+			t.Errorf("%+v", next)
+		}
+	})
+}
+
+// TestSupersededRunDeletesNothing: a run that goes on is named in the refusal of another, and ends when it is superseded by
+// its number; also one whose node is cut off and cannot know (SPEC M1).
+func TestSupersededRunDeletesNothing(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cut off %v", cut), func(t *testing.T) {
+			t.Parallel()
+			Run(t, 3, maintained(slow()), func(t *testing.T, c *Cluster) {
+				c.brief(1000)
+				run, where := c.busyRun()
+				via := (where + 1) % 3
+				if cut {
+					c.Net.Isolate(c.Members[where].Addr)
+					via = c.Leader(where)
+				}
+				_, err := c.Node(via).StartMaintenance(t.Context(), api.MaintenanceRequest{DryRun: true})
+				if e, ok := err.(*api.Error); !ok || e.Code != "maintenance_running" || e.Run != run {
+					t.Fatalf("another run: %+v", err)
+				}
+				if _, err := c.Node(via).StartMaintenance(t.Context(), api.MaintenanceRequest{SupersedeRun: run + 1}); api.CodeOf(err) != "run_not_found" {
+					t.Errorf("another number: %v", err)
+				}
+				c.Runs.superseded(task.MaintenanceTask)
+				next := c.startRun(via, api.MaintenanceRequest{DryRun: true, SupersedeRun: run})
+				if got := c.maintenanceRun(via, run); got.Status != "SUPERSEDED" || next <= run {
+					t.Errorf("%+v, then run %d", got, next)
+				}
+				got := c.runEnded(via, next)
+				if got.Status != "SUCCESS" || !got.DryRun || countIn(got, "task", "default").Deleted != 1000 {
+					t.Errorf("%+v", got)
+				}
+				c.Net.HealAll()
+				c.Sleep(time.Minute)
+				if reply, err := c.Node(via).Tasks(t.Context(), api.ListRequest{Limit: 1000}); err != nil || len(reply.Tasks) != 1000 {
+					t.Errorf("the superseded run deleted something: %d tasks left, %v", len(reply.Tasks), err)
+				}
+			})
+		})
+	}
+}
+
+// TestCancelledDryRun: a dry run that is cancelled before it begins does not leave the next run dry, nor does one that is
+// cancelled in the middle.
+func TestCancelledDryRun(t *testing.T) {
+	t.Parallel()
+	m := slow()
+	m.Every = time.Hour
+	Run(t, 3, maintained(m), func(t *testing.T, c *Cluster) {
+		c.brief(3)
+		pause := func(on bool) {
+			if _, err := c.Node(0).PauseBehavior(t.Context(), task.SystemNamespace, task.MaintenanceBehavior, on); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel := func() {
+			if _, err := c.Node(0).Cancel(t.Context(), task.SystemNamespace, task.MaintenanceTask); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pause(true)
+		c.startRun(0, api.MaintenanceRequest{DryRun: true})
+		cancel()
+		pause(false)
+		c.brief(1000)
+		if got := c.maintain(0, api.MaintenanceRequest{}); got.DryRun || got.Status != "SUCCESS" || countIn(got, "task", "default").Deleted == 0 {
+			t.Errorf("after one that was cancelled before it began: %+v", got)
+		}
+		c.brief(1000)
+		run := c.startRun(0, api.MaintenanceRequest{DryRun: true})
+		c.Eventually("the run executes", func() bool { return c.Executing(task.MaintenanceTask) != "" })
+		cancel()
+		if got := c.runEnded(0, run); got.Status != "FAILURE" || !got.DryRun {
+			t.Errorf("cancelled in the middle: %+v", got)
+		}
+		if got := c.maintain(0, api.MaintenanceRequest{}); got.DryRun || countIn(got, "task", "default").Deleted != 1000 {
+			t.Errorf("after one that was cancelled in the middle: %+v", got)
+		}
+	})
+}
+
+// TestPurgeInCluster: a namespace in PURGING is emptied without anybody asking for a run, what runs in it ends, and the run
+// which saw no data makes it PURGED (SPEC N1, M2).
+func TestPurgeInCluster(t *testing.T) {
+	t.Parallel()
+	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
+		c.Leader()
+		if _, err := c.Node(0).CreateNamespace(t.Context(), api.NamespaceSettings{Name: "doomed"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Node(0).PutBehavior(t.Context(), api.PutBehaviorRequest{Namespace: "doomed", Name: "ext", Policy: []byte(`{"kind":"external","lease":"1h"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 500 {
+			c.SubmitRequest(i%3, api.SubmitRequest{Namespace: "doomed", ID: fmt.Sprint("task", i), Behavior: "ext"})
+		}
+		reply, err := c.Node(1).Accept(t.Context(), api.AcceptRequest{Namespace: "doomed", Behavior: "ext", Worker: "w", Max: 3})
+		if err != nil || len(reply.Tasks) != 3 {
+			t.Fatalf("%+v, %v", reply, err)
+		}
+		if _, err := c.Node(2).SetNamespaceStatus(t.Context(), "doomed", api.NamespacePurging); err != nil {
+			t.Fatal(err)
+		}
+		c.Eventually("the namespace is PURGED", func() bool {
+			n, err := c.Node(2).Namespace(t.Context(), "doomed")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n.Status == api.NamespacePurged
+		})
+		runs, err := c.Node(0).MaintenanceRuns(t.Context())
+		if err != nil || len(runs) < 2 || len(runs) > 5 {
+			t.Fatalf("%d runs: %+v, %v", len(runs), runs, err)
+		}
+		if got := countIn(&runs[0], "purged", "doomed"); got.Scanned != 0 {
+			t.Errorf("the last run saw data: %+v", got)
+		}
+		if got := countIn(&runs[len(runs)-1], "purged", "doomed"); got.Scanned < 500 || got.Deleted < 497 {
+			t.Errorf("the first run: %+v", got)
+		}
+		c.Sleep(30 * time.Minute)
+		if later, err := c.Node(0).MaintenanceRuns(t.Context()); err != nil || len(later) > len(runs)+1 {
+			t.Errorf("%d runs half an hour later, %v", len(later), err)
+		}
+	})
+}
+
+// TestDisksAreCleared: what nobody needs goes from every member's disk, also what one that was down has kept; what somebody
+// needs, and what nobody knows, stays (SPEC M3).
+func TestDisksAreCleared(t *testing.T) {
+	t.Parallel()
+	Run(t, 3, maintained(eager), func(t *testing.T, c *Cluster) {
+		c.brief(0)
+		needed, garbage := []byte(text("n", 100_000)), []byte(text("g", 100_000))
+		c.putBlob(0, needed)
+		c.putBlob(1, garbage)
+		c.SubmitRequest(0, api.SubmitRequest{ID: "needs", Behavior: "brief", Params: []byte(refTo(needed)), Delay: new(api.Duration(100 * time.Hour))})
+		c.Eventually("all have both", func() bool { return c.copies(needed) == 3 && c.copies(garbage) == 3 })
+		old := time.Now().Add(-time.Hour)
+		leftover := []byte("leftover")
+		plant := func(i int, path string) string {
+			path = filepath.Join(c.dir, c.Members[i].ID, path)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, leftover, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+		d := hexDigest(leftover)
+		orphans := []string{plant(0, "blobs/"+d[:2]+"/"+d), plant(2, "blobs/"+d[:2]+"/"+d)}
+		foreign := plant(1, "blobs/"+d[:2]+"/notes.txt")
+		name := logs.Name(task.Key{Namespace: "default", ID: "long-gone"})
+		c.Stop(2)
+		orphans = append(orphans, plant(2, "logs/"+name[:2]+"/"+name+"/7-1"))
+		c.Start(2)
+		c.Leader()
+		c.Sleep(time.Minute)
+		got := c.maintain(1, api.MaintenanceRequest{})
+		if got.Status != "SUCCESS" || got.Message != "" {
+			t.Fatalf("%+v", got)
+		}
+		c.Eventually("what nobody needs is gone", func() bool { return c.copies(garbage) == 0 && c.copies(leftover) == 0 })
+		for _, path := range orphans {
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Errorf("%s is there: %v", path, err)
+			}
+		}
+		if _, err := os.Stat(foreign); err != nil || c.copies(needed) != 3 {
+			t.Errorf("%v, %d copies of what is needed", err, c.copies(needed))
+		}
+		if line := countIn(got, "unknown", ""); line != (api.MaintenanceCount{Scanned: 1, Retained: 1}) {
+			t.Errorf("what nobody knows: %+v", line)
 		}
 	})
 }

@@ -92,6 +92,18 @@ func (r *Runs) Of(id string) []Execution {
 	return es
 }
 
+// superseded forgets the execution of a task that goes on: its lease was ended by an operator, as a removal ends one (SPEC L9,
+// M1), and what takes its place may begin before its worker has heard of it. Its token is dead.
+func (r *Runs) superseded(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.now {
+		if key.ID == id {
+			delete(r.now, key)
+		}
+	}
+}
+
 // Running returns where a task executes now, "" if nowhere.
 func (r *Runs) Running(id string) string {
 	r.mu.Lock()
