@@ -20,11 +20,14 @@ type asking struct {
 	stop func() bool
 }
 
+// dialTimeout is how long a peer may take to be reached: one whose host is down must not hold up what others have.
+const dialTimeout = 3 * time.Second
+
 func (s *Store) dial(ctx context.Context, peer string) (*asking, error) {
 	if s.cfg.Net == nil {
 		return nil, errors.New("blob: no network")
 	}
-	dctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	dctx, cancel := context.WithTimeout(ctx, min(s.cfg.Timeout, dialTimeout))
 	defer cancel()
 	c, err := s.cfg.Net.Dial(dctx, peer, mux.Blob)
 	if err != nil {

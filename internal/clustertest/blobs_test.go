@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -357,30 +359,145 @@ func TestFullDisks(t *testing.T) {
 	})
 }
 
-// drops proposes to drop everything that nothing needs, as a maintenance run without grace does, until ctx ends. It returns
-// how many blobs went.
-func (c *Cluster) drops(ctx context.Context, digests []string) (dropped int64) {
+// dropAll drops every blob that nothing needs, again and again until ctx ends, in the name of a maintenance run that takes
+// its time. It returns how many went.
+func (c *Cluster) dropAll(ctx context.Context, digests []string) (dropped int64) {
 	for ctx.Err() == nil {
-		c.Sleep(3 * time.Millisecond)
+		c.Sleep(15 * time.Millisecond)
 		i := c.leader(nil)
 		if i < 0 {
 			continue
 		}
-		store := c.Node(i).Store()
-		var token uint64
-		var before task.Time
-		store.Local(func(m *task.Machine) {
-			before = m.Now() + 1000
-			if t := m.Task(task.MaintenanceKey()); t != nil && t.Lease != nil {
-				token = t.Lease.Token
-			}
-		})
+		token, now := c.maintaining(ctx, i)
 		if token == 0 {
 			continue
 		}
-		if rs, err := store.Propose(ctx, task.DropBlobs{Token: token, Before: before, Digests: digests}); err == nil && len(rs) == 1 {
+		rs, err := c.Node(i).Store().Propose(ctx, task.DropBlobs{Token: token, Before: now + 1000, Digests: digests})
+		if err == nil && len(rs) == 1 {
 			dropped += rs[0].Count
 		}
 	}
 	return dropped
+}
+
+// maintaining returns the token of the maintenance run, which it asks for if there is none: 0 then.
+func (c *Cluster) maintaining(ctx context.Context, i int) (token uint64, now task.Time) {
+	c.Node(i).Store().Local(func(m *task.Machine) {
+		now = m.Now()
+		if t := m.Task(task.MaintenanceKey()); t != nil && t.Lease != nil {
+			token = t.Lease.Token
+		}
+	})
+	if token == 0 {
+		_, _ = c.Node(i).StartMaintenance(ctx, api.MaintenanceRequest{}) // it may be running by now
+	}
+	return token, now
+}
+
+// TestUploadsBesideDrops: what a task needs stays on a majority of the disks while the same few files are put, referred to
+// and dropped all the time, also when members die and replay their logs. (TestNothingNeededIsUnlinked of package node
+// does this for thousands of schedules, TestPayloadsBesideMaintenance with whole runs.)
+func TestUploadsBesideDrops(t *testing.T) {
+	t.Parallel()
+	Run(t, 3, maintained(maintain.Config{Every: -1, Grace: time.Millisecond, UnsafeGrace: true, ScanRate: 1}), func(t *testing.T, c *Cluster) {
+		c.Leader()
+		ctx, cancel := c.Context(time.Hour)
+		defer cancel()
+		if _, err := c.Node(0).PutBehavior(ctx, api.PutBehaviorRequest{Name: "ext.waits", Policy: []byte(`{"kind":"external"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		c.Eventually("maintenance runs", func() bool {
+			token, _ := c.maintaining(ctx, c.Leader())
+			return token > 0
+		})
+		var contents [][]byte
+		var digests []string
+		for i := range 4 {
+			contents = append(contents, blobBytes(byte(i), 100+i))
+			digests = append(digests, hexDigest(contents[i]))
+		}
+		var mu sync.Mutex
+		needed := map[string][]byte{} // by task
+		again := 0
+		upload := func(i, n int, random *rand.Rand) {
+			content := contents[random.IntN(len(contents))]
+			id := fmt.Sprintf("task-%d-%d", i, n)
+			for ctx.Err() == nil {
+				up := c.Up()
+				at := c.Members[up[random.IntN(len(up))]].up()
+				if at == nil {
+					continue
+				}
+				_, err := at.PutBlob(ctx, api.PutBlobRequest{Body: bytes.NewReader(content), Size: int64(len(content))})
+				if err == nil {
+					_, err = at.Submit(ctx, api.SubmitRequest{Behavior: "ext.waits", ID: id, Params: api.BlobRef(hexDigest(content))})
+				}
+				mu.Lock()
+				switch {
+				case err == nil:
+					needed[id] = content
+				case api.CodeOf(err) == "blob_gone":
+					again++
+				}
+				mu.Unlock()
+				if err == nil {
+					break
+				}
+				c.Sleep(10 * time.Millisecond)
+			}
+			if random.IntN(2) == 0 {
+				mu.Lock()
+				delete(needed, id)
+				mu.Unlock()
+				if err := c.Node(c.Leader()).Remove(ctx, "", id); err != nil && api.CodeOf(err) != api.CodeTaskNotFound {
+					t.Logf("remove: %v", err) // the leader may be going
+					mu.Lock()
+					needed[id] = nil
+					mu.Unlock()
+				}
+			}
+		}
+		dctx, stop := context.WithCancel(ctx)
+		var dropped int64
+		var drops, uploads sync.WaitGroup
+		drops.Go(func() { dropped = c.dropAll(dctx, digests) })
+		for i := range 3 {
+			uploads.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(i), 1))
+				for n := range 40 {
+					upload(i, n, random)
+					c.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
+				}
+			})
+		}
+		uploads.Go(func() {
+			for range 2 {
+				c.Sleep(300 * time.Millisecond)
+				i := c.Followers()[0]
+				c.Stop(i)
+				c.Sleep(300 * time.Millisecond)
+				c.Start(i)
+			}
+		})
+		uploads.Wait()
+		stop()
+		drops.Wait()
+		t.Logf("%d tasks need a blob, %d drops, %d uploads done again", len(needed), dropped, again)
+		if dropped == 0 || len(needed) == 0 {
+			t.Error("what the test is about did not happen")
+		}
+		for id, content := range needed {
+			if content == nil {
+				continue
+			}
+			if n := c.copies(content); n < 2 {
+				t.Errorf("%s needs a blob of %d copies", id, n)
+			}
+			for i := range 3 {
+				if err := c.readBlob(i, content); err != nil {
+					t.Errorf("%s, n%d: %v", id, i+1, err)
+				}
+			}
+		}
+	})
 }
