@@ -3,16 +3,15 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -115,161 +114,6 @@ func (c *cluster) partitions(id string) []partition {
 	var page struct{ Tasks []partition }
 	c.ask("/v1/operations/"+id+"/partitions?limit=1000", &page)
 	return page.Tasks
-}
-
-// orders is a table: files of rows in a directory here, and as blobs in the cluster.
-type orders struct {
-	c     *cluster
-	files map[string]string // name → text
-	refs  json.RawMessage   // the member "files" of an argument
-}
-
-// tablegen makes a table and uploads its files, through all nodes in turn.
-func (c *cluster) tablegen(args ...string) *orders {
-	c.t.Helper()
-	dir := c.t.TempDir()
-	generate := exec.Command("go", append([]string{"run", "github.com/taskrt/taskrt/plugins/examples/tablegen", "-dir", dir}, args...)...)
-	if out, err := generate.CombinedOutput(); err != nil {
-		c.t.Fatalf("tablegen: %v\n%s", err, out)
-	}
-	refs, err := os.ReadFile(filepath.Join(dir, "files.json"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	o := &orders{c: c, files: map[string]string{}, refs: refs}
-	var digests map[string]map[string]string
-	if err := json.Unmarshal(refs, &digests); err != nil {
-		c.t.Fatal(err)
-	}
-	for i, name := range slices.Sorted(maps.Keys(digests)) {
-		path := filepath.Join(dir, name)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		o.files[name] = string(text)
-		if digest := c.putBlob(i%3, path); digest != digests[name]["$blob"] {
-			c.t.Fatalf("%s is %s, not %s", name, digest, digests[name])
-		}
-	}
-	return o
-}
-
-// putBlob uploads a file by the command line, and returns its digest.
-func (c *cluster) putBlob(node int, path string) string {
-	c.t.Helper()
-	out, err := exec.Command(binary, "blob", "put", path, "--server", c.urls()[node]).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("blob put %s: %v\n%s", path, err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// blob reads a blob, or a range of it ("bytes=7-9"; "": all).
-func (c *cluster) blob(node int, digest, byteRange string) []byte {
-	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.urls()[node]+"/v1/blobs/"+digest, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if byteRange != "" {
-		req.Header.Set("Range", byteRange)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if want := map[bool]int{true: http.StatusOK, false: http.StatusPartialContent}[byteRange == ""]; resp.StatusCode != want {
-		c.t.Fatalf("blob %s %s: %d %.300s", digest, byteRange, resp.StatusCode, data)
-	}
-	return data
-}
-
-// names are the table's partitions.
-func (o *orders) names() []string { return slices.Sorted(maps.Keys(o.files)) }
-
-// buildIndex is the request that indexes a column.
-func (o *orders) buildIndex(id, object string, column int, more map[string]any) map[string]any {
-	arg := map[string]any{"files": o.refs, "column": column}
-	maps.Copy(arg, more)
-	return map[string]any{"behavior": "build-index", "id": id, "target": "orders", "object": object, "partitions": o.names(), "arg": arg}
-}
-
-// validate is the request that checks the table.
-func (o *orders) validate(id, target string) map[string]any {
-	columns := json.RawMessage(`[{"name":"id","type":"int","min":1},{"name":"customer","type":"text","max_bytes":10},{"name":"city","type":"text","max_bytes":20},
-		{"name":"cents","type":"int","min":-10000,"max":250000},{"name":"day","type":"int","min":0,"max":3652},{"name":"note","type":"text","optional":true}]`)
-	return map[string]any{
-		"behavior": "validate-table", "id": id, "target": target, "partitions": o.names(), "arg": map[string]any{"files": o.refs, "columns": columns},
-	}
-}
-
-// index computes the index of a column of a file the plain way.
-func (o *orders) index(name string, column int) (index map[string][]int64, rows int64) {
-	index = map[string][]int64{}
-	offset := int64(0)
-	for line := range strings.Lines(o.files[name]) {
-		value := strings.Split(strings.TrimSuffix(line, "\n"), "\t")[column]
-		index[value] = append(index[value], offset)
-		offset += int64(len(line))
-		rows++
-	}
-	return index, rows
-}
-
-// segment is a part of an index that build-index made.
-type segment struct {
-	File  string
-	Rows  int64
-	Runs  []struct{ Attempt, From int64 }
-	Index map[string][]int64
-}
-
-// checkIndex compares what an operation made with what the files say, and returns its segments.
-func (o *orders) checkIndex(op operation, column int) map[string]segment {
-	o.c.t.Helper()
-	if op.Status != "SUCCESS" {
-		o.c.t.Fatalf("%+v", op)
-	}
-	var made struct {
-		Rows, Missing int64
-		Segments      map[string]json.RawMessage
-	}
-	if err := json.Unmarshal(o.c.payload(op.Result), &made); err != nil {
-		o.c.t.Fatal(err)
-	}
-	segments, total := map[string]segment{}, int64(0)
-	for name := range o.files {
-		var s segment
-		if err := json.Unmarshal(o.c.payload(made.Segments[name]), &s); err != nil {
-			o.c.t.Fatalf("%s: %v", name, err)
-		}
-		index, rows := o.index(name, column)
-		if s.File != name || s.Rows != rows || !reflect.DeepEqual(s.Index, index) {
-			o.c.t.Errorf("%s: the index of column %d has %d rows and %d values; want %d and %d, or their rows differ",
-				name, column, s.Rows, len(s.Index), rows, len(index))
-		}
-		segments[name], total = s, total+rows
-	}
-	if made.Rows != total || made.Missing != 0 || len(made.Segments) != len(o.files) {
-		o.c.t.Errorf("%d rows, %d missing, in %d segments; want %d rows", made.Rows, made.Missing, len(made.Segments), total)
-	}
-	return segments
-}
-
-// payload is JSON itself, or what it names as a blob.
-func (c *cluster) payload(text json.RawMessage) []byte {
-	c.t.Helper()
-	var ref map[string]string
-	if json.Unmarshal(text, &ref) == nil && len(ref) == 1 && ref["$blob"] != "" {
-		return c.blob(0, ref["$blob"], "")
-	}
-	return text
 }
 
 // TestOperationsOverATable is a table of a million rows: two indexes of it are built at the same time, it is validated, and
@@ -375,11 +219,22 @@ func (c *cluster) halfway(id string) partition {
 	return found
 }
 
-// TestBuildIndexGoesOnElsewhere kills a node in the middle of the partitions that it does: other nodes go on from their
-// checkpoints (SPEC O4, O5).
+// TestBuildIndexGoesOnElsewhere kills a process in the middle of the partitions that it does, a node or one that only works:
+// others go on from their checkpoints (SPEC O4, O5).
 func TestBuildIndexGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--worker-slots", "2")
+	t.Run("node", func(t *testing.T) { goOnElsewhere(newCluster(t, "--worker-slots", "2")) })
+	t.Run("worker", func(t *testing.T) {
+		c := newCluster(t, "--no-worker")
+		for i := range 3 {
+			c.addWorker(fmt.Sprint("w", i+1), 2)
+		}
+		goOnElsewhere(c)
+	})
+}
+
+func goOnElsewhere(c *cluster) {
+	c.t.Helper()
 	c.push("build-index")
 	table := c.tablegen("-rows", "240000", "-files", "6")
 	c.start(0, table.buildIndex("by-customer", "customer", 1, map[string]any{"checkpoint_rows": 1000}))
@@ -398,19 +253,19 @@ func TestBuildIndexGoesOnElsewhere(t *testing.T) {
 			continue
 		}
 		interrupted++
-		if last := p.History[len(p.History)-1]; last.Worker == victim.id || last.Outcome != "SUCCESS" || p.History[0].Outcome != "LOST" {
-			t.Errorf("%s: %+v", p.Partition, p.History)
+		if last := p.History[len(p.History)-1]; last.Outcome != "SUCCESS" || p.History[0].Outcome != "LOST" {
+			c.t.Errorf("%s: %+v", p.Partition, p.History)
 		}
 		from := s.Runs[len(s.Runs)-1].From
 		done += s.Rows - from
 		if p.Partition == at.Partition && from < s.Rows/10 { // it was seen when it had done a fifth
-			t.Errorf("%s began anew: %+v of %d rows", p.Partition, s.Runs, s.Rows)
+			c.t.Errorf("%s began anew: %+v of %d rows", p.Partition, s.Runs, s.Rows)
 		}
-		t.Logf("%s: %d rows, attempt %d went on behind row %d", p.Partition, s.Rows, p.Attempt, from)
+		c.t.Logf("%s: %d rows, attempt %d went on behind row %d", p.Partition, s.Rows, p.Attempt, from)
 	}
-	t.Logf("at most %d rows were read, of a table of %d", done, rows)
+	c.t.Logf("at most %d rows were read, of a table of %d", done, rows)
 	if interrupted == 0 || done >= 2*rows || o.Cleanups.Made+o.Cleanups.Dropped == 0 {
-		t.Errorf("%d partitions were interrupted, %d rows done of %d, cleanups %+v", interrupted, done, rows, o.Cleanups)
+		c.t.Errorf("%d partitions were interrupted, %d rows done of %d, cleanups %+v", interrupted, done, rows, o.Cleanups)
 	}
 	victim.start()
 	c.waitReady()
@@ -542,6 +397,66 @@ func TestLeaderDiesAtTheEndOfAnOperation(t *testing.T) {
 		c.oneEnd(id, 3)
 	}
 	c.digestsAgree()
+}
+
+// TestOperationWaitsForWorkers lets an operation be without workers before its partitions run, in the middle of them, and in the
+// middle of its completion (SPEC O4).
+func TestOperationWaitsForWorkers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "--no-worker")
+	c.naps()
+	c.start(0, map[string]any{"behavior": "nap", "id": "nap-2000", "partitions": 4})
+	w := c.addWorker("w1", 4)
+	c.runningOn("nap-2000:3")
+	w.kill9()
+	if o := c.operation("nap-2000", ""); o.Status != "RUNNING" || o.Counts.Success+o.Counts.Failure != 0 {
+		t.Fatalf("%+v", o)
+	}
+	w.start()
+	c.operation("nap-2000", "?wait=60s&until=completing")
+	c.runningOn("nap-2000:complete")
+	w.kill9()
+	if o := c.operation("nap-2000", "?wait=3s"); o.Status != "COMPLETING" || o.Counts.Success != 4 {
+		t.Fatalf("%+v", o)
+	}
+	c.addWorker("w2", 4)
+	c.oneEnd("nap-2000", 4)
+	if got := c.get("nap-2000:complete", ""); got.Attempt != 2 || got.History[1].Worker != "w2" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLateWorkerOfAnOperation: a worker that stood still past its session finds its guest dead and its reports refused; the
+// operation has what the others did (SPEC L3, L5).
+func TestLateWorkerOfAnOperation(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "--no-worker", "--session-ttl", "3s")
+	c.naps()
+	c.addWorker("w1", 4)
+	c.start(0, map[string]any{"behavior": "nap", "id": "nap-9000", "partitions": 3})
+	for i := range 3 {
+		c.runningOn(fmt.Sprint("nap-9000:", i))
+	}
+	late := c.process("w1")
+	c.stopped = true
+	late.signal(syscall.SIGSTOP)
+	c.addWorker("w2", 4)
+	for i := range 3 {
+		c.eventually("the other worker has the partition", func() bool {
+			got := c.get(fmt.Sprint("nap-9000:", i), "")
+			return got.Lease != nil && got.Lease.Worker == "w2"
+		})
+	}
+	late.signal(syscall.SIGCONT)
+	c.eventually("the late worker stopped its guests itself", func() bool {
+		return strings.Contains(late.log(), "session over") && strings.Contains(late.log(), "stopped=3")
+	})
+	c.oneEnd("nap-9000", 3)
+	for _, p := range c.partitions("nap-9000") {
+		if first := p.History[0]; p.Attempt < 2 || first.Outcome != "LOST" || first.Worker != "w1" {
+			t.Errorf("%s: %+v", p.Partition, p.History)
+		}
+	}
 }
 
 // TestOperationsThroughDeaths runs many small operations while nodes die one after the other: each has one end, and the right
