@@ -44,6 +44,9 @@ linear: ## is what callers of a struck cluster saw linearizable, and are planted
 maintain: ## maintenance beside live load, time and latency: make maintain TASKS=1000000 BLOBS=100000
 	$(GO) test ./internal/maintbench -run '^$$' -bench Maintenance -benchtime 1x -timeout 4h -tasks $(or $(TASKS),1000000) -blobs $(or $(BLOBS),100000) $(MAINTAIN)
 
+purge: ## purge a namespace of a million tasks beside live work: make purge N=1000000
+	$(GO) test ./internal/clustertest -run '^TestPurgeBesideLiveWork$$' -count 1 -v -purge=$(or $(N),1000000) -timeout 60m
+
 bench: ## the benchmarks behind docs/performance.md
 	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime
 
