@@ -387,12 +387,12 @@ func TestLeaderDiesAtTheEndOfAnOperation(t *testing.T) {
 	again(c.nodes[c.leader()])
 	c.oneEnd("long-3000", 2)
 
-	for round, wait := range []time.Duration{0, 5, 20, 50, 60} {
+	for round, ms := range []int{0, 5, 20, 50, 60} {
 		id := fmt.Sprintf("end-50-%c", 'a'+round)
 		leader := c.nodes[c.leader()]
 		c.start(0, map[string]any{"behavior": "nap", "id": id, "partitions": 3})
 		c.operation(id, "?wait=60s&until=completing")
-		<-time.After(wait * time.Millisecond)
+		<-time.After(time.Duration(ms) * time.Millisecond)
 		again(leader)
 		c.oneEnd(id, 3)
 	}

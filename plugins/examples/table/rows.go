@@ -77,7 +77,7 @@ func (r *Rows) fill() {
 	r.piece = r.piece[:n+got]
 	switch err {
 	case nil:
-	case io.EOF: //nolint:errorlint // an io.ReaderAt returns it as it is, and package errors would be linked
+	case io.EOF: // an io.ReaderAt returns it as it is
 		r.whole = true
 	default:
 		r.err = err

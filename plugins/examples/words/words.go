@@ -84,7 +84,7 @@ func (c *Counter) endWord() {
 }
 
 // Done reports that nothing counts of what follows in the text.
-func (c *Counter) Done() bool { return c.to > 0 && c.at >= c.to && !(c.in && c.begun < c.to) }
+func (c *Counter) Done() bool { return c.to > 0 && c.at >= c.to && (!c.in || c.begun >= c.to) }
 
 // End counts the last word of the text.
 func (c *Counter) End() {
