@@ -67,7 +67,7 @@ func TestRows(t *testing.T) {
 
 func TestRandomRows(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
+	for range 20 {
 		var text strings.Builder
 		for text.Len() < 3*pieceSize {
 			switch random.IntN(20) {
