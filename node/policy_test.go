@@ -27,7 +27,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		"retry":{"max_attempts":0,"initial_interval":"2s","multiplier_thousandths":1500,"max_interval":"1m","jitter_percent":0},
 		"run_timeout":"1m","cancel_grace":"0s","repeat_every":"100ms","repeat_on":"any","on_timeout":"fail","max_lost":3,
 		"max_concurrent":7,"concurrency_key":"/k","max_per_key":2,"key_order":"strict",
-		"retention":{"success":"0s","failure":"1h"},"result":"required","params_schema":{"type":"object"},"result_schema":true`
+		"retention":{"success":"2h","failure":"never","count":3},"result":"required","params_schema":{"type":"object"},"result_schema":true`
 	for _, text := range []string{
 		`{"name":"all"}`,
 		`{"name":"all","repeat_every":"1s"}`,

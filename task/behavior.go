@@ -72,13 +72,13 @@ type Policy struct {
 	KeepCount int64            `cbor:"27,keyasint,omitempty"` // retention by count: final tasks of the behavior; 0: no limit
 }
 
-// DefaultPolicy returns the policy of a behavior whose manifest says nothing (SPEC R2, R3, T9, L7, L8, H3).
+// DefaultPolicy returns the policy of a behavior whose manifest says nothing (SPEC R2, R3, L7, L8, H3). Retention is left to
+// the namespace.
 func DefaultPolicy() Policy {
-	const second, hour, day = 1000, 3600 * 1000, 24 * 3600 * 1000
+	const second, hour = 1000, 3600 * 1000
 	return Policy{
 		Retry:      Retry{MaxAttempts: 1, InitialInterval: second, MultiplierThousandth: 2000, MaxInterval: hour, JitterPercent: 10},
 		RunTimeout: hour, CancelGrace: 5 * second, MaxLost: 10,
-		KeepSuccess: 3 * day, KeepFailure: 14 * day,
 		Limits: Limits{MemoryBytes: 64 << 20, ParamsBytes: 16 << 20, ResultBytes: 16 << 20, CheckpointBytes: 16 << 20, LogBytes: 64 << 10},
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-var schedules = flag.Int("maintain.schedules", 2000, "random schedules of TestNothingReferencedIsDeleted")
+var schedules = flag.Int("maintain.schedules", 1000, "random schedules of TestNothingReferencedIsDeleted")
 
 // user is one of those who use a cluster while it is maintained. Its steps are those of the product: note, write, note that
 // it is ready, submit; between any two of them a run may do anything.
