@@ -36,6 +36,7 @@ type handler struct {
 	log      *slog.Logger
 	bodies   *semaphore.Weighted
 	requests *semaphore.Weighted
+	uploads  *semaphore.Weighted
 	routes   *http.ServeMux
 	store    map[string]http.Handler // below storePrefix, by the path of the table; see serveStore
 	openapi  func() json.RawMessage  // the document; made once, when somebody wants it
@@ -57,7 +58,7 @@ func NewHandler(s Service, c HandlerConfig) http.Handler {
 	}
 	h := &handler{
 		service: s, config: c, log: c.Logger, routes: http.NewServeMux(), store: map[string]http.Handler{},
-		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests),
+		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests), uploads: semaphore.NewWeighted(maxUploads),
 	}
 	h.openapi = sync.OnceValue(func() json.RawMessage { return encode(documentOf(routes())) })
 	for path, byMethod := range byPath(routes()) {

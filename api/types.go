@@ -231,6 +231,8 @@ type Node struct {
 	Digest       string `json:"digest"` // "index:hex"
 	Version      string `json:"version"`
 	Drained      bool   `json:"drained,omitempty"` // its workers get no new tasks (SPEC L10)
+
+	Blobs *NodeBlobs `json:"blobs,omitempty"` // nil: the member does not answer
 }
 
 // Worker is one live session, or a program that holds external leases.

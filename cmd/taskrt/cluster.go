@@ -39,10 +39,24 @@ func describeCluster(w io.Writer, s *api.Cluster) {
 }
 
 func describeNodes(w io.Writer, nodes []api.Node) {
-	fmt.Fprintln(w, "NODE\tROLE\tHTTP\tRAFT\tAPPLIED\tDIGEST\tDRAINED\tVERSION")
+	fmt.Fprintln(w, "NODE\tROLE\tHTTP\tRAFT\tAPPLIED\tDIGEST\tBLOBS\tDRAINED\tVERSION")
 	for _, n := range nodes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%v\t%s\n", n.ID, n.Role, orDash(n.HTTP), n.Raft, n.AppliedIndex, orDash(n.Digest), n.Drained, orDash(n.Version))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+			n.ID, n.Role, orDash(n.HTTP), n.Raft, n.AppliedIndex, orDash(n.Digest), blobsWord(n.Blobs), n.Drained, orDash(n.Version))
 	}
+}
+
+// blobsWord says how the files of a node are.
+func blobsWord(b *api.NodeBlobs) string {
+	switch {
+	case b == nil:
+		return "-"
+	case b.Error != "":
+		return "disk fails"
+	case b.Missing > 0:
+		return fmt.Sprintf("%d missing", b.Missing)
+	}
+	return "ok"
 }
 
 func describeWorkers(w io.Writer, workers []api.Worker) {
