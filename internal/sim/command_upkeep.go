@@ -15,7 +15,13 @@ func (s *symbols) upkeep(o Op) task.Command {
 	case "import":
 		return s.export(o)
 	case "note":
-		return task.NoteBlob{Digest: digestOf(o.Blob), Size: o.Size, Ready: o.On}
+		c := task.NoteBlob{Digest: digestOf(o.Blob), Size: o.Size, Ready: o.On}
+		if s.last != nil && o.Valid > 0 {
+			if b := s.last.Blob(c.Digest); b != nil {
+				c.Since = b.Made + 1 - uint64(o.Valid)
+			}
+		}
+		return c
 	case "maintain":
 		return task.StartMaintenance{Params: payload(o.Params), Supersede: o.Attempt}
 	case "record":

@@ -74,7 +74,7 @@ func (g *generator) quota(r *Run, ns string) *task.Quota {
 	case 1:
 		q.MaxBytes = max(u.Bytes+g.rng.Int64N(12)-4, 1)
 	case 2:
-		q.SubmitsPerSecond = 1 + g.rng.Int64N(2)
+		q.SubmitsPerSecond = 1
 	}
 	return &q
 }

@@ -31,7 +31,7 @@ func (g *generator) command(r *Run) Op {
 		{5, g.retry}, {4, g.put}, {2, g.rollback}, {3, g.deleteBehavior},
 		{3, g.pause}, {6, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
 		{g.more(onOperations, 3), g.startOperation}, {g.more(onOperations, 3), g.operation},
-		{g.more(onUpkeep, 4), g.upkeep}, {g.more(onUpkeep, 2), g.note},
+		{g.more(onUpkeep, 5), g.upkeep}, {g.more(onUpkeep, 3), g.note},
 		{g.more(onSpaces, 2), g.importing}, {g.more(onSpaces, 2), g.space}, {g.more(onSpaces, 2), g.status},
 	}
 	total := 0
@@ -56,7 +56,7 @@ func (g *generator) task(verb string) Op {
 }
 
 func (g *generator) text(what string) *string {
-	if what != "g" && g.percent(g.more(onUpkeep, 4)) { // not progress
+	if what != "g" && g.percent(g.more(onUpkeep, 7)) { // not progress
 		return g.referring()
 	}
 	s := fmt.Sprintf(`{%q:%d}`, what, g.rng.IntN(3))

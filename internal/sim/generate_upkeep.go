@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -24,6 +25,9 @@ func (g *generator) note(r *Run) Op {
 	}
 	if r.model.Blobs[digestOf(o.Blob)] == nil && g.percent(80) {
 		o.On = false
+	}
+	if o.On && g.percent(60) { // the first note made the record; or the one before it did, which is gone
+		o.Valid = 1 + g.rng.IntN(5)/4
 	}
 	return o
 }
@@ -54,8 +58,16 @@ func (g *generator) upkeep(r *Run) Op {
 		return o
 	}
 	o := Op{Verb: "maintain"}
-	if t != nil && t.Lease != nil && g.percent(75) {
+	switch {
+	case t == nil:
+	case t.Lease != nil && g.percent(80):
 		return g.runUpkeep(r, t)
+	case g.percent(2):
+		return Op{Verb: "remove", NS: k.Namespace, ID: k.ID}
+	case t.Status == task.Success && t.NotBefore == 0 && g.percent(5): // ended, and no run has asked for it
+		return Op{Verb: "remove", NS: k.Namespace, ID: k.ID}
+	case g.percent(15):
+		return g.renew(r)
 	}
 	if g.percent(50) {
 		o.Params = g.text("dry")
@@ -72,7 +84,12 @@ func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
 	if g.percent(8) {
 		o.Attempt -= 1 + g.rng.Int64N(2)
 	}
-	switch o.Verb = pick(g, []string{"record", "drop-blobs", "drop-tasks", "drop-operations", "trim", "purge", "purge", "end-purge"}); o.Verb {
+	o.Verb = pick(g, []string{"record", "drop-blobs", "drop-tasks", "drop-operations", "trim", "purge", "purge", "end-purge"})
+	purging := r.spaces(task.NamespaceIsPurging, task.NamespaceIsPurged)
+	if len(purging) > 0 && g.percent(40) {
+		o.Verb = "purge"
+	}
+	switch o.Verb {
 	case "record":
 		o.On, o.Existing, o.Keep = g.percent(50), g.percent(30), g.percent(40)
 	case "drop-blobs":
@@ -100,11 +117,10 @@ func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
 		o = g.trim(r, o)
 	case "purge", "end-purge":
 		o.NS = g.other()
-		for _, ns := range others {
-			if s := r.model.Spaces[ns]; s != nil && s.Status >= task.NamespaceIsPurging && g.percent(60) {
-				if o.NS = ns; g.percent(70) && s.Status == task.NamespaceIsPurged {
-					o.Verb = "end-purge"
-				}
+		if len(purging) > 0 && g.percent(90) {
+			o.NS = pick(g, purging)
+			if u := r.model.Usage(o.NS); u == (task.Usage{}) && g.percent(80) {
+				o.Verb = "end-purge"
 			}
 		}
 		if o.For = task.Millis(g.rng.Int64N(3)) * 500; g.percent(4) {
@@ -112,6 +128,14 @@ func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
 		}
 	}
 	return o
+}
+
+// spaces returns the names of the namespaces that come and go and have one of the statuses.
+func (r *Run) spaces(statuses ...task.NamespaceStatus) []string {
+	return slices.DeleteFunc(slices.Clone(others), func(ns string) bool {
+		n := r.model.Spaces[ns]
+		return n == nil || !slices.Contains(statuses, n.Status)
+	})
 }
 
 // trim names a behavior, mostly one that is being purged.
@@ -125,7 +149,7 @@ func (g *generator) trim(r *Run, o Op) Op {
 			}
 		}
 	}
-	if g.percent(2) {
+	if g.percent(6) {
 		o.Max = 1001
 	}
 	return o

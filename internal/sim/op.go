@@ -22,7 +22,7 @@ type Op struct {
 	Label    string        `json:"label,omitempty"`
 	Key      string        `json:"key,omitempty"`      // a concurrency key
 	Existing bool          `json:"existing,omitempty"` // resubmit of a task that exists
-	Valid    int           `json:"valid,omitempty"`    // with a BehaviorRev: 1 the present one, n the one n-1 changes before
+	Valid    int           `json:"valid,omitempty"`    // with a BehaviorRev: 1 the present one, n the one n-1 changes before; note: since when the record is there, or since n-1 entries before
 
 	// A token: of attempt Attempt of the task, or of the task Of. Attempt 0 is a token that never was.
 	Attempt int64  `json:"attempt,omitempty"`

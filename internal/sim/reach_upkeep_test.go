@@ -20,7 +20,9 @@ var reachUpkeep = []string{
 	"task.PurgeNamespace some", "task.PurgeNamespace left", "task.PurgeNamespace invalid_command", "task.PurgeNamespace namespace_not_found",
 	"task.EndPurge changed", "task.EndPurge namespace_not_empty", "task.EndPurge invalid_command", "task.EndPurge namespace_not_found",
 	"namespace PURGED", "namespace forgotten", "namespace created again",
-	"run success", "run finished", "run lost", "run given_back", "run snoozed", "run superseded", "run removed", "run taken over", "run of 50",
+	"run success", "run finished", "run lost", "run given_back", "run snoozed", "run superseded", "run removed", "run taken over",
+	"task.ImportRecords some", "task.ImportRecords none", "task.ImportRecords namespace_not_found", "task.ImportRecords namespace_purging",
+	"task.ImportRecords quota_exceeded", "task.ImportRecords invalid_command",
 }
 
 // seeUpkeep notes the records of blobs and runs.
@@ -37,8 +39,7 @@ func seeUpkeep(seen map[string]int, m *task.Machine, ts []*task.Task) {
 	for _, o := range os {
 		seeBlobs(seen, "argument", o.Arg)
 	}
-	runs := m.MaintenanceRuns()
-	for _, r := range runs {
+	for _, r := range m.MaintenanceRuns() {
 		seen["run "+r.Ended]++
 		if r.By != 0 {
 			seen["run taken over"]++
@@ -49,7 +50,6 @@ func seeUpkeep(seen map[string]int, m *task.Machine, ts []*task.Task) {
 			seen["run finished"]++
 		}
 	}
-	seen[fmt.Sprint("run of ", len(runs))]++
 	for _, n := range m.Namespaces() {
 		seen["namespace "+n.Status.String()]++
 	}
@@ -84,7 +84,7 @@ func seeRun(seen map[string]int, p task.Proposal, r task.Result) {
 		} else if r.Changed {
 			seen["purged "+c.Namespace]++
 		}
-	case task.DropBlobs, task.DropTasks, task.DropOperations, task.TrimBehavior, task.PurgeNamespace:
+	case task.DropBlobs, task.ImportRecords, task.DropTasks, task.DropOperations, task.TrimBehavior, task.PurgeNamespace:
 	default:
 		return
 	}

@@ -165,6 +165,43 @@ func TestFindsSabotage(t *testing.T) {
 			}
 			return c
 		}),
+		"partition forgotten": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.StartOperation); ok && x.Partitions > 1 && x.Names == nil {
+				x.Partitions--
+				return x
+			}
+			return c
+		}),
+		"quota ignored": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.PutNamespace); ok {
+				x.Quota = nil
+				return x
+			}
+			return c
+		}),
+		"blob noted once": all(func(r *sim.Run, c task.Command) task.Command {
+			if x, ok := c.(task.NoteBlob); ok {
+				x.Ready = false
+				return x
+			}
+			return c
+		}),
+		"token of a run of maintenance not checked": all(func(r *sim.Run, c task.Command) task.Command {
+			if t := r.Machine().Task(task.MaintenanceKey()); t != nil && t.Lease != nil {
+				switch x := c.(type) {
+				case task.DropTasks:
+					x.Token = t.Lease.Token
+					return x
+				case task.TrimBehavior:
+					x.Token = t.Lease.Token
+					return x
+				case task.RecordRun:
+					x.Token = t.Lease.Token
+					return x
+				}
+			}
+			return c
+		}),
 		"owner not checked": all(func(r *sim.Run, c task.Command) task.Command {
 			if x, ok := c.(task.StoreUpdate); ok && len(x.Deletes) > 0 {
 				if rec := r.Machine().StoreRecord(x.Namespace, x.Deletes[0]); rec != nil {

@@ -2,7 +2,6 @@ package naive
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -190,44 +189,4 @@ func (m *Model) importableTasks(x *taking, _ task.Result) task.Result {
 		x.demand.bytes += int64(len(r.Data))
 	}
 	return task.Result{}
-}
-
-// fits reports whether the task may be taken up now, as what it is made here: an operation's must be one that the
-// operation, which came before it, still misses; another's ID must not be an operation's.
-func (m *Model) fits(t *task.Task) bool {
-	k := task.Key{Namespace: t.Namespace, ID: t.Parent}
-	o := m.Operations[k]
-	switch {
-	case m.Tasks[name(t)] != nil || t.Role == task.RoleNone && m.reserved(name(t)):
-		return false
-	case t.Role == task.RoleNone:
-		if m.Version(t, t.Version) == nil {
-			t.Version = ""
-		}
-		if t.Version == "" {
-			t.Checkpoint = task.Payload{}
-		}
-		return true
-	case o == nil || o.Removing:
-		return false
-	}
-	of, status := o.Behavior, final(t) || o.Status == task.OperationRunning
-	if t.Role == task.RoleCompletion {
-		of, status = o.Policy.Complete, final(t) == (o.Status != task.OperationCompleting)
-	}
-	made := t.Role == task.RoleCompletion
-	for i := range o.Made {
-		at := m.opTask(o, task.RolePartition, partKey(o, i), o.Behavior)
-		made = made || at.ID == t.ID && (o.Names == nil && strings.HasSuffix(t.ID, ":"+t.Partition) || o.Names != nil && o.Names[i] == t.Partition)
-	}
-	if !made || !status || t.Behavior != of {
-		return false
-	}
-	if t.Version != o.Version || o.Policy.Restart {
-		t.Checkpoint = task.Payload{}
-	}
-	if t.Version, t.Deadline, t.ConcurrencyKey = o.Version, 0, ""; o.Stop != "" && !final(t) {
-		m.failed(t, &task.Error{Code: task.CodeCancelled})
-	}
-	return true
 }

@@ -1,0 +1,29 @@
+package main
+
+// blobMutants sabotage the records of blobs (SPEC M3).
+var blobMutants = []mutant{
+	{Name: "blobrec-drop-referenced", File: "task/dropblobs.go", Old: "if r.refs > 0 || r.noted >= before {", New: "if r.noted >= before {",
+		Pkg: "./task", Run: "TestScripts$", Why: "a file that a task needs would be deleted (M3)"},
+	{Name: "blobrec-drop-young", File: "task/dropblobs.go", Old: "r.noted >= before {", New: "r.noted > before {",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a file that was put while a run marked would be deleted (M3)"},
+	{Name: "blobrec-drop-with-dead-token", File: "task/dropblobs.go", Old: "if !m.maintenanceRun(c.Token) {", New: "if c.Token == 0 {",
+		Pkg: "./task", Run: "TestScripts$", Why: "a run that was superseded would delete (M1, M3)"},
+	{Name: "blobrec-drop-module-without-record", File: "task/dropblobs.go", Old: "return m.modules[s] == nil", New: "return s != \"\"",
+		Pkg: "./task", Run: "TestScripts$", Why: "the file of a module from before records would be deleted"},
+	{Name: "blobrec-half-stored-is-ready", File: "task/payload.go", Old: "case r == nil || !r.ready:", New: "case r == nil:",
+		Pkg: "./task", Run: "TestScripts$", Why: "a command would refer to a file that one node has (H3)"},
+	{Name: "blobrec-wrong-size", File: "task/payload.go", Old: "case s == p.content() && r.size != p.Blobs.Size:", New: "case s == p.content() && r.size < 0:",
+		Pkg: "./task", Run: "TestScripts$", Why: "a payload would say another length than its file has"},
+	{Name: "blobrec-reference-does-not-refresh", File: "task/blobrow.go", Old: "r.noted = m.now", New: "r.noted += 0",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a file with a new reference would be as old as its PUT (M3)"},
+	{Name: "blobrec-checkpoint-not-counted", File: "task/blobrow.go", Old: "{ return [...]*Payload{&t.Params, &t.Result, &t.Checkpoint} }", New: "{ return [...]*Payload{&t.Params, &t.Result, &t.Result} }",
+		Pkg: "./task", Run: "TestScripts$", Why: "the checkpoint of a long task would be deleted (M3)"},
+	{Name: "blobrec-argument-not-counted", File: "task/blobrow.go", Old: "{ return [...]*Payload{&o.Arg, &o.Result} }", New: "{ return [...]*Payload{&o.Result, &o.Result} }",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "the argument of an operation would be deleted (M3)"},
+	{Name: "blobrec-module-released-twice", File: "task/blobmodule.go", Old: "r.refs--", New: "r.refs -= 2",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a module that is there would lose its file"},
+	{Name: "blobrec-progress-refers", File: "task/payload.go", Old: "case p.Blobs != nil:\n\t\treturn invalid(field, \"only", New: "case p.Blobs != nil && p.Encoding == None:\n\t\treturn invalid(field, \"only",
+		Pkg: "./task", Run: "TestScripts$", Why: "progress would refer to files that nobody counts"},
+	{Name: "blobrec-vouches-for-another-upload", File: "task/noteblob.go", Old: "r.made > c.Since):", New: "r.made > c.Since+1<<40):",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "an upload whose files were deleted would vouch for those of another (M3)"},
+}

@@ -1,0 +1,29 @@
+package main
+
+// namespaceMutants sabotage namespaces and imports (SPEC N1, M5).
+var namespaceMutants = []mutant{
+	{Name: "ns-inactive-takes-work", File: "task/namespacerow.go", Old: "space.Status != NamespaceIsActive {\n\t\treturn", New: "space.Status == NamespaceIsPurged {\n\t\treturn",
+		Pkg: "./task", Run: "TestScripts$", Why: "an INACTIVE namespace takes no submits (N1)"},
+	{Name: "ns-inactive-runs", File: "task/limits.go", Old: "&& b.space.space.Status == NamespaceIsActive", New: "&& b.space.space.Status <= NamespaceIsInactive",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "tasks of an INACTIVE namespace would start (N1)"},
+	{Name: "ns-status-leaves-lanes", File: "task/setnamespacestatus.go", Old: "\t\tm.policyChanged(b)\n", New: "\t\t_ = b\n",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a namespace that is ACTIVE again would not go on (N1)"},
+	{Name: "ns-purge-undone", File: "task/setnamespacestatus.go", Old: "if r, ok := m.writable(c.Name); !ok {", New: "if r, ok := m.writable(c.Name); !ok && r.Code == \"\" {",
+		Pkg: "./task", Run: "TestScripts$", Why: "half of a namespace that is being purged would come back (N1)"},
+	{Name: "ns-purge-leaves-running", File: "task/setnamespacestatus.go", Old: "if c.Status == NamespaceIsPurging {", New: "if c.Status == NamespaceIsPurged {",
+		Pkg: "./task", Run: "TestScripts$", Why: "what runs would hold up a purge (N1)"},
+	{Name: "ns-default-purged", File: "task/setnamespacestatus.go", Old: "c.Name == DefaultNamespace && c.Status == NamespaceIsPurging", New: "c.Name == \"\" && c.Status == NamespaceIsPurging",
+		Pkg: "./task", Run: "TestScripts$", Why: "everybody needs the default namespace (N1)"},
+	{Name: "ns-purged-with-records", File: "task/purgenamespace.go", Old: "left > 0 {\n\t\treturn", New: "left > 1000 {\n\t\treturn",
+		Pkg: "./task", Run: "TestScripts$", Why: "a namespace is PURGED only when nothing is left (N1)"},
+	{Name: "ns-purge-of-the-living", File: "task/purgenamespace.go", Old: "case !m.purging(c.Namespace):", New: "case c.Namespace == \"\":",
+		Pkg: "./task", Run: "TestScripts$", Why: "maintenance would empty a namespace that nobody purges (N1)"},
+	{Name: "ns-name-not-free", File: "task/putnamespace.go", Old: "exists := n != nil && n.space.Status != NamespaceIsPurged", New: "exists := n != nil",
+		Pkg: "./task", Run: "TestScripts$", Why: "the name of a PURGED namespace may be created again (N1)"},
+	{Name: "ns-import-keeps-lease", File: "task/importrecords.go", Old: "n.Status, n.NotBefore = Created, max(x.m.now, 1)", New: "n.Status, n.NotBefore = Created, n.NotBefore",
+		Pkg: "./task", Run: "TestScripts$", Why: "what ran when it was exported is due now (M5)"},
+	{Name: "ns-import-overwrites", File: "task/importrecords.go", Old: "if m.store.get(t.Key()) != nil || !m.importable(t) {", New: "if !m.importable(t) {",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "an import would put a second task under an ID (M5)"},
+	{Name: "ns-import-half", File: "task/importrecords.go", Old: "if r := m.charge(c.Namespace, x.demand); r.Code != OK {", New: "if r := m.charge(c.Namespace, demand{}); r.Code != OK {",
+		Pkg: "./task", Run: "TestScripts$", Why: "an import would pass the quotas (M5, N1)"},
+}

@@ -1,0 +1,25 @@
+package main
+
+// quotaMutants sabotage quotas (SPEC N1).
+var quotaMutants = []mutant{
+	{Name: "quota-tasks-off-by-one", File: "task/quota.go", Old: "d.tasks > q.MaxTasks-have {", New: "d.tasks > q.MaxTasks-have+1 {",
+		Pkg: "./task", Run: "TestScripts$", Why: "max_tasks is exact"},
+	{Name: "quota-owed-free", File: "task/quota.go", Old: "have := u.Tasks + u.Owed;", New: "have := u.Tasks;",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "partitions that are still to be made would be free"},
+	{Name: "quota-bytes-off", File: "task/quota.go", Old: "d.bytes > q.MaxBytes-u.Bytes {", New: "d.bytes > q.MaxBytes {",
+		Pkg: "./task", Run: "TestScripts$", Why: "max_bytes counts what is there"},
+	{Name: "quota-rate-never-spent", File: "task/quota.go", Old: "level-1000*d.submits", New: "level-d.submits",
+		Pkg: "./task", Run: "TestScripts$", Why: "submits_per_second would be no limit"},
+	{Name: "quota-rate-never-refilled", File: "task/quota.go", Old: "min(n.Bucket+int64(elapsed)*rate, 1000*rate)", New: "min(n.Bucket, 1000*rate)",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a namespace would take submits once a second only"},
+	{Name: "quota-burst-unbounded", File: "task/quota.go", Old: "if n.BucketAt == 0 || elapsed >= 1000 {", New: "if n.BucketAt == 0 {",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a burst is one second's at most"},
+	{Name: "quota-new-rate-old-bucket", File: "task/putnamespace.go", Old: "next.Bucket, next.BucketAt = 0, 0", New: "next.Bucket += 0",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a higher rate would wait for the bucket of the lower one"},
+	{Name: "quota-rerun-free", File: "task/submit.go", Old: "case c.IfExists == Rerun && r.task.Final():\n\t\treturn demand{submits: 1}", New: "case c.IfExists == Rerun && r.task.Final():\n\t\treturn demand{}",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "reruns are submits, too"},
+	{Name: "quota-kept-under-a-key", File: "task/keys.go", Old: "|| c == QuotaExceeded", New: "|| c == QuotaExceeded && false",
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "a key would answer 429 for an hour"},
+	{Name: "quota-usage-of-finals-lost", File: "task/usage.go", Old: "n.usage.Bytes += sign * m.taskSize(t)", New: "n.usage.Bytes += max(sign, 0) * m.taskSize(t)",
+		Pkg: "./task", Run: "TestScripts$", Why: "what was removed would count for ever"},
+}
