@@ -2,8 +2,10 @@ package clustertest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -394,6 +396,59 @@ func TestDisksAreCleared(t *testing.T) {
 		}
 		if line := countIn(got, "unknown", ""); line != (api.MaintenanceCount{Scanned: 1, Retained: 1}) {
 			t.Errorf("what nobody knows: %+v", line)
+		}
+	})
+}
+
+// TestPayloadsAreSafeFromMaintenance: runs that take everything for old follow each other without a pause while clients on
+// all nodes store the same few payloads again and again, use them and remove them. What a record refers to can be read from
+// every node at any time, however often its file was deleted and put again (SPEC M3).
+func TestPayloadsAreSafeFromMaintenance(t *testing.T) {
+	t.Parallel()
+	m := maintain.Config{Every: time.Second, Grace: time.Millisecond, UnsafeGrace: true, ScanRate: 100, Batch: 2}
+	Run(t, 3, maintained(m), func(t *testing.T, c *Cluster) {
+		c.Leader()
+		policy := []byte(`{"kind":"external"}`)
+		if _, err := c.Node(0).PutBehavior(t.Context(), api.PutBehaviorRequest{Name: "ext", Policy: policy}); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for client := range 4 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(client), 7))
+				for round := range 40 {
+					content := []byte(text(string(rune('a'+rng.IntN(5))), 70_000))
+					id := fmt.Sprintf("client%d-%d", client, round)
+					r := api.SubmitRequest{ID: id, Behavior: "ext", Params: content}
+					if _, err := c.Node(rng.IntN(3)).Submit(t.Context(), r); err != nil {
+						t.Errorf("%s: %v", id, err)
+						return
+					}
+					c.Sleep(time.Duration(rng.Int64N(int64(4 * time.Second))))
+					if err := c.readBlob(rng.IntN(3), content); err != nil {
+						t.Errorf("%s: its params: %v", id, err)
+					}
+					if err := c.Node(rng.IntN(3)).Remove(t.Context(), "", id); err != nil {
+						t.Errorf("%s: %v", id, err)
+					}
+					c.Sleep(time.Duration(rng.Int64N(int64(2 * time.Second))))
+				}
+			})
+		}
+		wg.Wait()
+		runs, err := c.Node(0).MaintenanceRuns(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deleted int64
+		for i := range runs {
+			deleted += countIn(&runs[i], "blob", "").Deleted
+			if s := runs[i].Status; s != "SUCCESS" && s != "RUNNING" {
+				t.Errorf("%+v", runs[i])
+			}
+		}
+		if deleted < 5 {
+			t.Errorf("%d blobs were deleted by the last %d runs: they prove little", deleted, len(runs))
 		}
 	})
 }

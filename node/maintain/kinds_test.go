@@ -171,8 +171,12 @@ func TestVersionsAndModules(t *testing.T) {
 		w.module("mod", digestOf(fmt.Sprint("module ", i)), nil)
 	}
 	w.now += day
-	if w.maintain(quick(), false); w.m.Module(pinned) == nil || w.m.Version("default", "mod", pinned) == nil {
+	first := w.maintain(quick(), false)
+	if w.m.Module(pinned) == nil || w.m.Version("default", "mod", pinned) == nil {
 		t.Fatal("a version that a task is pinned to is gone")
+	}
+	if got := count(&first.Record, "version", "default"); got.Retained != task.KeptVersions+1 || got.Deleted != 0 {
+		t.Errorf("%+v", got)
 	}
 	w.must(task.Remove{Key: x.Key()})
 	w.maintain(quick(), false)
