@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,10 @@ type request struct {
 
 // requests are all calls of a Service that are about a namespace, in an order in which they can all be done once.
 func requests() []request {
+	return slices.Concat(readingRequests(), workRequests(), changingRequests())
+}
+
+func readingRequests() []request {
 	return []request{
 		{"Namespace", reads, func(ctx context.Context, w *world) error { _, err := w.Namespace(ctx, w.namespace); return err }},
 		{"Task", reads, func(ctx context.Context, w *world) error {
@@ -134,7 +139,11 @@ func requests() []request {
 			return err
 		}},
 		{"Export", reads, func(ctx context.Context, w *world) error { _, err := w.exported(ctx, w.namespace, false); return err }},
+	}
+}
 
+func workRequests() []request {
+	return []request{
 		{"Submit", works, func(ctx context.Context, w *world) error {
 			_, err := w.Submit(ctx, api.SubmitRequest{Namespace: w.namespace, Behavior: worldExternal})
 			return err
@@ -170,7 +179,11 @@ func requests() []request {
 			_, err := w.StoreClaim(ctx, api.StoreClaimRequest{Namespace: w.namespace, ClientID: alice, Group: "g"})
 			return err
 		}},
+	}
+}
 
+func changingRequests() []request {
+	return []request{
 		{"Push", changes, func(ctx context.Context, w *world) error {
 			r := pushRequest("world.pushed", "", ModuleOK("world"))
 			r.Namespace = w.namespace
