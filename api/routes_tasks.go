@@ -82,7 +82,7 @@ func taskRoutes() []route {
 			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", serve: (*handler).retryTask,
 			summary: "Make a final task, or one that waits for its retry, due again; with a version: run by that one.",
 			query:   []param{namespaceParam}, body: asJSON(RetryRequest{}), bodyOptional: true,
-			answers: []success{ok(taskAnswer{})}, errors: append([]string{"not_final", "cancelling", "operation_task", CodeVersionNotFound, "behavior_changed", "namespace_purging", CodeQuotaExceeded}, taskErrors...),
+			answers: []success{ok(taskAnswer{})}, errors: append([]string{"not_final", "cancelling", "operation_task", CodeVersionNotFound, "behavior_changed", "namespace_purging"}, taskErrors...),
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", serve: (*handler).resubmitTask,

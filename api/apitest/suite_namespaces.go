@@ -104,7 +104,7 @@ func (s *suite) namespaces(ctx context.Context, t *testing.T) {
 	if _, err := s.Task(ctx, "", "one", api.GetOptions{}); api.CodeOf(err) != api.CodeTaskNotFound {
 		t.Errorf("a task of another namespace: %v", err)
 	}
-	if n, err := s.Namespace(ctx, name); err != nil || n.Usage.Tasks != 2 || n.Usage.Bytes != 2*int64(len(`{"n":1}`)) || n.Usage.Behaviors != 2 {
+	if n, err := s.Namespace(ctx, name); err != nil || n.Usage.Tasks != 2 || n.Usage.Bytes < 2*int64(len(`{"n":1}`)) || n.Usage.Behaviors != 2 {
 		t.Errorf("it holds %+v, %v", n, err)
 	}
 }
