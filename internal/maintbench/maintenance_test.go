@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -69,12 +70,14 @@ func BenchmarkMaintenance(b *testing.B) {
 }
 
 func report(b *testing.B, run *api.MaintenanceRun, took time.Duration, before, during []time.Duration) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "submits without the run: %d, p50 %v, p99 %v\n", len(before), quantile(before, 0.5), quantile(before, 0.99))
+	fmt.Fprintf(&text, "submits beside the run:  %d, p50 %v, p99 %v\n", len(during), quantile(during, 0.5), quantile(during, 0.99))
+	fmt.Fprintf(&text, "filter: %d marks in %d bits, false positives %.2g\n", run.Filter.Items, run.Filter.Bits, run.Filter.FalsePositiveRate)
 	for _, o := range run.Objects {
-		b.Logf("%-10s %-8s scanned %8d  retained %8d  newer %6d  deleted %8d", o.Kind, o.Namespace, o.Scanned, o.Retained, o.Newer, o.Deleted)
+		fmt.Fprintf(&text, "%-10s %-8s scanned %8d  retained %8d  newer %6d  deleted %8d\n", o.Kind, o.Namespace, o.Scanned, o.Retained, o.Newer, o.Deleted)
 	}
-	b.Logf("filter: %d marks in %d bits, false positives %.2g", run.Filter.Items, run.Filter.Bits, run.Filter.FalsePositiveRate)
-	b.Logf("submits without the run: %d, p50 %v, p99 %v", len(before), quantile(before, 0.5), quantile(before, 0.99))
-	b.Logf("submits beside the run:  %d, p50 %v, p99 %v", len(during), quantile(during, 0.5), quantile(during, 0.99))
+	b.Log(text.String()) // in one: the testing package shows few
 	b.ReportMetric(took.Seconds(), "run-s")
 	b.ReportMetric(ms(quantile(before, 0.99)), "p99-alone-ms")
 	b.ReportMetric(ms(quantile(during, 0.99)), "p99-beside-ms")
