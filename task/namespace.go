@@ -46,7 +46,7 @@ func (s NamespaceStatus) String() string {
 type Quota struct {
 	MaxTasks         int64 `cbor:"1,keyasint,omitempty"` // task records, final ones included; an operation's partitions count from its start
 	MaxBytes         int64 `cbor:"2,keyasint,omitempty"` // of payloads of tasks, operations and records, blobs that they refer to included
-	SubmitsPerSecond int64 `cbor:"3,keyasint,omitempty"` // tasks created or made due again, per second of the log's clock; bursts up to one second's
+	SubmitsPerSecond int64 `cbor:"3,keyasint,omitempty"` // tasks created, rerun or resubmitted, and operations started, per second of the log's clock; bursts up to one second's
 }
 
 // Retention is what a namespace keeps where a behavior says nothing. 0: the default (SPEC T9), < 0: for ever.

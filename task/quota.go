@@ -10,7 +10,7 @@ import "fmt"
 type demand struct {
 	tasks   int64 // records, and partitions of operations
 	bytes   int64
-	submits int64 // tasks created or made due again
+	submits int64 // tasks created, rerun or resubmitted, and operations started
 }
 
 func (d *demand) add(o demand) {
