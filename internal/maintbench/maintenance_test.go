@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -117,7 +116,7 @@ func open(b *testing.B) *cluster {
 		}
 		lns, addrs = append(lns, ln), append(addrs, ln.Addr().String())
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	for i, ln := range lns {
 		port := mux.New(ln)
 		go func() { _ = port.Serve() }()
