@@ -119,7 +119,7 @@ func (c *cluster) partitions(id string) []partition {
 // TestOperationsOverATable is a table of a million rows: two indexes of it are built at the same time, it is validated, and
 // then again with one bad row.
 func TestOperationsOverATable(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, "--worker-slots", "3")
 	c.push("build-index", "validate-table")
 	table := c.tablegen("-rows", "1000000", "-files", "8")
 
@@ -173,7 +173,7 @@ func TestOperationsOverATable(t *testing.T) {
 // TestWordCountOperation is a map over parts that no file's end stops, and a reduce.
 func TestWordCountOperation(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newCluster(t, "--worker-slots", "2")
 	c.push("word-count-op")
 	files, counts := words(t, 3, 20_000)
 	var texts []map[string]string
@@ -275,7 +275,7 @@ func goOnElsewhere(c *cluster) {
 // TestBuildIndexCancelled: what ran is told, and where it ran, a cleanup runs (SPEC O3).
 func TestBuildIndexCancelled(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newCluster(t, "--worker-slots", "2")
 	c.push("build-index")
 	table := c.tablegen("-rows", "120000", "-files", "4")
 	c.start(0, table.buildIndex("by-city", "city", 2, map[string]any{"checkpoint_rows": 1000}))
@@ -357,7 +357,7 @@ func (c *cluster) oneEnd(id string, partitions int64) {
 // completion, and, again and again, somewhere between the two and the commit (SPEC O3, O4).
 func TestLeaderDiesAtTheEndOfAnOperation(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--session-ttl", "2s")
+	c := newCluster(t)
 	c.naps()
 	again := func(victim *process) {
 		victim.kill9()
@@ -463,7 +463,7 @@ func TestLateWorkerOfAnOperation(t *testing.T) {
 // one.
 func TestOperationsThroughDeaths(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--session-ttl", "2s")
+	c := newCluster(t, "--worker-slots", "2")
 	c.push("word-count-op")
 	const n = 12
 	body := func(i int) map[string]any {
