@@ -47,8 +47,7 @@ func (g maintenanceGuest) Run(ctx context.Context, a runtime.Attempt, host runti
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.RunTimeout, runtime.ErrKilledTimeout)
 	defer cancel()
-	cluster := maintainCluster{g.n}
-	run := maintain.New(g.n.cfg.Maintenance, cluster, nodeDisks{g.n}, maintain.Job{
+	run := maintain.New(g.n.cfg.Maintenance, maintainCluster(g), nodeDisks(g), maintain.Job{
 		Run: info.Attempt, Token: info.Token, Worker: info.Worker, DryRun: params.DryRun,
 		Progress: func(phase string, done int64) error { return heard(host.Beat(done, 0, []byte(phase))) },
 	})

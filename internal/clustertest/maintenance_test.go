@@ -1,6 +1,7 @@
 package clustertest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -236,7 +237,7 @@ func TestSupersededRunDeletesNothing(t *testing.T) {
 					via = c.Leader(where)
 				}
 				_, err := c.Node(via).StartMaintenance(t.Context(), api.MaintenanceRequest{DryRun: true})
-				if e, ok := err.(*api.Error); !ok || e.Code != "maintenance_running" || e.Run != run {
+				if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != "maintenance_running" || e.Run != run {
 					t.Fatalf("another run: %+v", err)
 				}
 				if _, err := c.Node(via).StartMaintenance(t.Context(), api.MaintenanceRequest{SupersedeRun: run + 1}); api.CodeOf(err) != "run_not_found" {
