@@ -122,7 +122,7 @@ func (n *Node) readWhole(ctx context.Context, digest string, size int64) ([]byte
 	case err != nil:
 		return nil, blobError(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	data := make([]byte, size)
 	if got, err := f.ReadAt(data, 0); got < len(data) {
 		if err == nil || errors.Is(err, io.EOF) {

@@ -86,7 +86,7 @@ var thirdParty = map[string][]string{
 	"api/apitest":   {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"blob":          {"golang.org/x/sync"},
 	"cmd/taskrt":    {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
-	"node":          {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"},
+	"node":          {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sync", "golang.org/x/text"},
 	"node/maintain": {"github.com/bits-and-blooms/bloom/v3", "golang.org/x/time"},
 	"raftstore":     {"github.com/hashicorp/raft", "github.com/hashicorp/raft-boltdb/v2", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt", "github.com/fxamacker/cbor/v2"},
 	"runtime":       {"github.com/tetratelabs/wazero", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys"},
