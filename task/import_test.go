@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
@@ -30,6 +31,7 @@ func TestImportRefuses(t *testing.T) {
 		return task.ImportRecords{Behaviors: []*task.Behavior{&b}}
 	}
 	failed := &task.Error{Code: "X"}
+	long := task.Payload{Encoding: task.Bytes, Data: make([]byte, 64<<10+1)}
 	for name, c := range map[string]task.ImportRecords{
 		"too many":                     {Records: make([]*task.StoreRecord, task.MaxImport+1)},
 		"no record":                    {Records: []*task.StoreRecord{nil}},
@@ -75,6 +77,14 @@ func TestImportRefuses(t *testing.T) {
 		"instance":                     operation(func(o *task.Operation) { o.Instance = 0 }),
 		"operation's time":             operation(func(o *task.Operation) { o.CreatedAt = -1 }),
 		"target":                       operation(func(o *task.Operation) { o.Target = string(make([]byte, 257)) }),
+		"native":                       behavior(func(b *task.Behavior) { b.Versions[0].Module = task.NativeMaintenance }),
+		"attempts that overflow":       imported(func(x *task.Task) { x.Attempt = math.MaxInt64 }),
+		"long params":                  imported(func(x *task.Task) { x.Params = long }),
+		"long progress":                imported(func(x *task.Task) { x.Progress = long }),
+		"long arg":                     operation(func(o *task.Operation) { o.Arg = long }),
+		"long details":                 operation(func(o *task.Operation) { o.Error = &task.Error{Code: "X", Details: long} }),
+		"instances that overflow":      operation(func(o *task.Operation) { o.Instance = math.MaxInt64 }),
+		"cleanups that overflow":       operation(func(o *task.Operation) { o.Cleanups = math.MaxInt64 }),
 		"details of the error of task": imported(func(x *task.Task) { x.Status, x.NotBefore, x.Error = task.Failure, 0, &task.Error{Details: named} }),
 	} {
 		r := newRig(t, func(p *task.Policy) { p.Operation = &task.OperationPolicy{} })
@@ -93,5 +103,35 @@ func TestImportRefuses(t *testing.T) {
 		if got := r.must(c); got.Count != 1 {
 			t.Errorf("%d taken up", got.Count)
 		}
+	}
+}
+
+// TestRetryOfHalfAnImport: what completes must have all partitions, and one without a completion must not become one that
+// completes.
+func TestRetryOfHalfAnImport(t *testing.T) {
+	r := newRig(t, func(p *task.Policy) { p.Operation = &task.OperationPolicy{} })
+	failed := &task.Error{Code: "X"}
+	o := &task.Operation{
+		ID: "imported", Behavior: "echo", Version: "v1", Instance: 1, Status: task.OperationFailure, Partitions: 2, Made: 2, Error: failed,
+		CreatedAt: 1, FinishedAt: 2,
+	}
+	part := func(id, partition string, status task.Status, e *task.Error) *task.Task {
+		return &task.Task{
+			ID: id, Behavior: "echo", Version: "v1", Status: status, Error: e, Role: task.RolePartition, Parent: o.ID, Partition: partition,
+			CreatedAt: 1, FinishedAt: 2, Attempt: 1, Failures: 1,
+		}
+	}
+	take := func(c task.ImportRecords) {
+		c.Namespace = task.DefaultNamespace
+		r.must(c)
+	}
+	retry := task.RetryOperation{Key: key(o.ID)}
+	take(task.ImportRecords{Operations: []*task.Operation{o}, Tasks: []*task.Task{part("imported:0", "0", task.Success, nil)}})
+	if got := r.apply(retry); got.Code != task.OperationState {
+		t.Fatalf("half of it is retried: %q", got.Code)
+	}
+	take(task.ImportRecords{Tasks: []*task.Task{part("imported:1", "1", task.Failure, failed)}})
+	if got := r.must(retry); got.Operation.Status != task.OperationRunning {
+		t.Fatalf("%s after a retry", got.Operation.Status)
 	}
 }

@@ -26,12 +26,11 @@ func (x *importer) operation(o *Operation) (Result, bool) {
 	if r, ok := x.versions(&n); !ok {
 		return r, false
 	}
-	for _, p := range n.payloads() {
-		if r, ok := x.m.admit("operations", p); !ok {
-			return r, false
-		}
+	if max(n.Instance, n.Cleanups, n.Dropped) > maxImportedNumber {
+		return invalid("operations", "operation "+n.ID+": its instance and cleanups are at most 2^53"), false
 	}
-	if r, ok := inlineError("operations", n.Error); !ok {
+	payloads := n.payloads()
+	if r, ok := x.payloads("operations", n.ID, n.Error, payloads[:]...); !ok {
 		return r, false
 	}
 	if id := x.m.takenID(&n); id != "" {

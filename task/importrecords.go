@@ -8,6 +8,11 @@ import (
 // MaxImport bounds the records of one ImportRecords.
 const MaxImport = 1_000
 
+const (
+	maxImportedInline = 64 << 10 // bytes of a payload that is no blob (SPEC H3)
+	maxImportedNumber = 1 << 53  // of attempts and instances: what counts on from there must not overflow
+)
+
 // apply checks all records before it takes up any: one that is wrong, needs what is not there or is over a quota refuses
 // them all. Their names stay, and what they say of the past; revs, tokens and leases are this cluster's.
 func (c ImportRecords) apply(m *Machine) Result {
@@ -155,7 +160,9 @@ func (x *importer) behavior(b *Behavior) (Result, bool) {
 		switch {
 		case v.Version == "" || seen[v.Version]:
 			return invalid("behaviors", "a version of "+b.Name+" has no name, or that of another"), false
-		case v.Module != "" && !Native(v.Module) && x.m.modules[v.Module] == nil && !x.brings(v.Module):
+		case Native(v.Module):
+			return invalid("behaviors", "a version of "+b.Name+" is built into the nodes: only they bring it"), false
+		case v.Module != "" && x.m.modules[v.Module] == nil && !x.brings(v.Module):
 			return invalid("behaviors", "a version of "+b.Name+" needs a module that is not there: import it before, or with it"), false
 		}
 		seen[v.Version] = true
@@ -195,22 +202,46 @@ func (x *importer) task(t *Task) (Result, bool) {
 		return invalid("tasks", err.Error()), false
 	case !n.inTime() || !sortedLabels(n.Labels) || len(n.ConcurrencyKey) > maxConcurrencyKey:
 		return invalid("tasks", "task "+n.ID+": a time, its labels or its concurrency key"), false
+	case n.Attempt > maxImportedNumber:
+		return invalid("tasks", "task "+n.ID+": an attempt is at most 2^53"), false
 	}
-	for _, p := range n.payloads() {
-		if r, ok := x.m.admit("tasks", p); !ok {
-			return r, false
-		}
+	payloads := n.payloads()
+	if r, ok := x.payloads("tasks", n.ID, n.Error, payloads[:]...); !ok {
+		return r, false
 	}
 	if r, ok := inline("tasks", &n.Progress); !ok {
 		return r, false
 	}
-	if r, ok := inlineError("tasks", n.Error); !ok {
-		return r, false
+	if len(n.Progress.Data) > maxImportedInline {
+		return tooLong("tasks", n.ID), false
 	}
 	x.tasks = append(x.tasks, &n)
 	x.demand.tasks++
 	x.demand.bytes += x.m.taskSize(&n)
 	return Result{}, true
+}
+
+// payloads refuses those of a record, and the details of its error, that no command could have brought.
+func (x *importer) payloads(field, id string, e *Error, payloads ...*Payload) (Result, bool) {
+	for _, p := range payloads {
+		if r, ok := x.m.admit(field, p); !ok {
+			return r, false
+		}
+		if len(p.Data) > maxImportedInline {
+			return tooLong(field, id), false
+		}
+	}
+	if r, ok := inlineError(field, e); !ok {
+		return r, false
+	}
+	if e != nil && len(e.Details.Data) > maxImportedInline {
+		return tooLong(field, id), false
+	}
+	return Result{}, true
+}
+
+func tooLong(field, id string) Result {
+	return invalid(field, fmt.Sprintf("%s: a payload is at most %d bytes, or a blob", id, maxImportedInline))
 }
 
 // inTime reports whether the API can write the times of t.

@@ -1,7 +1,8 @@
 package task
 
 // RetryOperation runs what failed of a failed operation again: its partitions, or its completion (SPEC O3). Exclusivity
-// is checked as at a start.
+// is checked as at a start. One of which an import has not brought all partitions yet waits for them: it would complete
+// without.
 type RetryOperation struct {
 	Key Key `cbor:"1,keyasint"`
 }
@@ -17,6 +18,9 @@ func (c RetryOperation) apply(m *Machine) Result {
 	o := r.operation
 	if o.Status != OperationFailure {
 		return Result{Code: OperationState, Message: "the operation has not failed", Operation: o}
+	}
+	if r.counts.Success+r.counts.Failure < o.Partitions {
+		return Result{Code: OperationState, Message: "partitions of the operation have not been imported", Operation: o}
 	}
 	if refusal, ok := m.excluded(o); ok {
 		return refusal

@@ -151,7 +151,7 @@ func (m *Model) retryOp(k task.Key, got task.Result) task.Result {
 		return m.noOperation(k)
 	} else if code := m.writable(k.Namespace); code != task.OK {
 		return task.Result{Code: code}
-	} else if o.Status != task.OperationFailure {
+	} else if o.Status != task.OperationFailure || !m.whole(o) {
 		return m.opAnswer(task.OperationState, k, got, false)
 	} else if rival := m.excluder(o); rival != nil {
 		return m.opAnswer(task.OperationConflict, opKey(rival), got, false)

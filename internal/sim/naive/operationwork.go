@@ -40,6 +40,11 @@ func (m *Model) failedParts(o *task.Operation) []*task.Task {
 	return ts
 }
 
+// whole reports whether all partitions are there: an import may still have to bring some.
+func (m *Model) whole(o *task.Operation) bool {
+	return len(m.parts(o, func(t *task.Task) bool { return t.Role == task.RolePartition })) == int(o.Partitions)
+}
+
 // openParts returns what a stop has to cancel: what runs and was not told yet, then what waits.
 func (m *Model) openParts(o *task.Operation) []*task.Task {
 	ts := m.parts(o, func(t *task.Task) bool { return t.Role == task.RolePartition && !final(t) && t.CancelCode == "" })
