@@ -163,7 +163,7 @@ func (c *cluster) payload(text json.RawMessage) []byte {
 	c.t.Helper()
 	var ref map[string]string
 	if json.Unmarshal(text, &ref) == nil && len(ref) == 1 && ref["$blob"] != "" {
-		return c.blob(0, ref["$blob"], "")
+		return c.blob(slices.IndexFunc(c.nodes, (*process).running), ref["$blob"], "")
 	}
 	return text
 }
