@@ -30,9 +30,13 @@ type Behavior struct {
 	ParamsSchema   string // JSON Schema 2020-12; a submit that does not match is refused
 	ResultSchema   string
 
-	KeepSuccess Duration // how long finished tasks are kept
+	KeepSuccess Duration // how long finished tasks are kept; zero: as the namespace says; Forever
 	KeepFailure Duration
+	KeepCount   int64 // how many finished tasks are kept, the newest; zero: all
 }
+
+// Forever, as KeepSuccess or KeepFailure, keeps finished tasks until they are removed.
+const Forever Duration = -1
 
 // ID says how a task gets its ID when the caller gives none (SPEC I1, I2). The zero value draws a random one.
 type ID struct {

@@ -67,10 +67,11 @@ func (w *fields) behavior(b *Behavior) {
 	if b.Concurrency.Strict {
 		w.str("key_order", "strict")
 	}
-	if b.KeepSuccess != 0 || b.KeepFailure != 0 {
+	if b.KeepSuccess != 0 || b.KeepFailure != 0 || b.KeepCount != 0 {
 		w.member("retention", func() {
-			w.duration("success", b.KeepSuccess)
-			w.duration("failure", b.KeepFailure)
+			w.keep("success", b.KeepSuccess)
+			w.keep("failure", b.KeepFailure)
+			w.integer("count", b.KeepCount)
 		})
 	}
 	if b.ResultRequired {
@@ -96,6 +97,14 @@ func (w *fields) operation(o *Operation) {
 	}
 	w.str("complete", o.Complete)
 	w.str("cleanup", o.Cleanup)
+}
+
+func (w *fields) keep(name string, d Duration) {
+	if d == Forever {
+		w.str(name, "never")
+	} else {
+		w.duration(name, d)
+	}
 }
 
 func (w *fields) retry(r Retry) {

@@ -30,7 +30,7 @@ func init() {
 		Limits: sdk.Limits{Memory: 1 << 20, Params: 1, Result: 2, Checkpoint: 3, Log: 4},
 		OnTrap: sdk.OnErrorFail, OnTimeout: sdk.OnErrorRetry, OnExhausted: sdk.OnErrorFail, MaxLost: 3,
 		ResultRequired: true, ParamsSchema: `{"type":"object"}`, ResultSchema: `true`,
-		KeepSuccess: sdk.Hour, KeepFailure: 2 * sdk.Hour,
+		KeepSuccess: sdk.Hour, KeepFailure: sdk.Forever, KeepCount: 5,
 	})
 	sdk.Register(sdk.Behavior{
 		Name: "fan", Run: func(*sdk.Context) error { return nil },
@@ -54,7 +54,7 @@ func TestManifest(t *testing.T) {
 		`"limits":{"memory_bytes":1048576,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4},` +
 		`"on_trap":"fail","on_timeout":"retry","on_exhausted":"fail","max_lost":3,` +
 		`"max_concurrent":5,"concurrency_key":"/to","max_per_key":2,"key_order":"strict",` +
-		`"retention":{"success":"3600000ms","failure":"7200000ms"},` +
+		`"retention":{"success":"3600000ms","failure":"never","count":5},` +
 		`"result":"required","params_schema":{"type":"object"},"result_schema":true},` +
 		`{"name":"fan","operation":{"concurrency":"one_per_object","incompatible_with":["one","two"],"on_failure":"run_all",` +
 		`"resume":"restart","complete":"any","cleanup":"full"}}]}`
