@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/api/apitest"
 )
 
-// mebibyte is a JSON string of 1 MiB: sixteen times what any payload may have.
+// mebibyte is a JSON string of 1 MiB: more than any payload of ext may have.
 var mebibyte = `"` + strings.Repeat("x", 1<<20) + `"`
 
 // leases are what hostile clients know: three tasks of the external behavior ext, and their tokens.
@@ -26,7 +26,7 @@ type leases struct{ ended, held, other *api.Task }
 func TestHostileRequests(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		s := &site{c: c, handler: api.NewHandler(c.Node(0), api.HandlerConfig{})}
-		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1h","limits":{"result_bytes":100,"checkpoint_bytes":100}}`)
+		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1h","limits":{"params_bytes":65536,"result_bytes":100,"checkpoint_bytes":100}}`)
 		var l leases
 		for _, x := range []**api.Task{&l.ended, &l.held, &l.other} {
 			c.Submit(0, "ext", `1`)
