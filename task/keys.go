@@ -37,7 +37,7 @@ func (m *Machine) proposeKeyed(p *Proposal) Result {
 		m.enterClientKey(k)
 	}
 	r := m.run(p.Command)
-	if !passing(r.Code) {
+	if !passing(r.Code) && m.keys[k.id] == k { // a Tick may forget its own key
 		m.rememberKeyed(k, o.Seq, r)
 	}
 	return r

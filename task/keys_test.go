@@ -209,3 +209,13 @@ func TestLongAnswersCount(t *testing.T) {
 		}
 	}
 }
+
+// TestTickUnderItsOwnKey: a Tick that forgets the key under which it is proposed leaves nothing of it behind.
+func TestTickUnderItsOwnKey(t *testing.T) {
+	r := newRig(t, nil)
+	origin := task.Origin{Process: 7, Body: 1, Seq: 1, Lowest: 1}
+	r.propose(task.Proposal{Origin: origin, Command: submit("one")})
+	r.h.LeaseNow += 3_600_001
+	origin.Seq = 2
+	r.propose(task.Proposal{Origin: origin, Command: task.Tick{}})
+}
