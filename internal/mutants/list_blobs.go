@@ -8,8 +8,6 @@ var blobMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a file that was put while a run marked would be deleted (M3)"},
 	{Name: "blobrec-drop-with-dead-token", File: "task/dropblobs.go", Old: "if !m.maintenanceRun(c.Token) {", New: "if c.Token == 0 {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a run that was superseded would delete (M1, M3)"},
-	{Name: "blobrec-drop-module-without-record", File: "task/dropblobs.go", Old: "return m.modules[s] == nil", New: "return s != \"\"",
-		Pkg: "./task", Run: "TestScripts$", Why: "the file of a module from before records would be deleted"},
 	{Name: "blobrec-half-stored-is-ready", File: "task/payload.go", Old: "case r == nil || !r.ready:", New: "case r == nil:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a command would refer to a file that one node has (H3)"},
 	{Name: "blobrec-wrong-size", File: "task/payload.go", Old: "case s == p.content() && r.size != p.Blobs.Size:", New: "case s == p.content() && r.size < 0:",

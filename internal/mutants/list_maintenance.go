@@ -17,7 +17,7 @@ var maintenanceMutants = []mutant{
 	{Name: "run-writes-its-own-history", File: "task/recordrun.go", Old: "next.Run, next.Token, next.Worker, next.StartedAt = t.Attempt, c.Token, t.Lease.Worker, t.StartedAt", New: "next.Run, next.Token, next.Worker, next.StartedAt = t.Attempt, c.Token, c.Run.Worker, t.StartedAt",
 		Pkg: "./task", Run: "TestScripts$", Why: "a record would say what the log knows better (M4)"},
 	{Name: "run-log-unbounded", File: "task/maintenancerun.go", Old: "for len(m.runs) >= MaxRuns {", New: "for len(m.runs) > MaxRuns {",
-		Pkg: "./task", Run: "TestScripts$", Why: "the last 50 runs are kept (M4)"},
+		Pkg: "./task", Run: "TestRunsAreBounded$", Why: "the last 50 runs are kept (M4)"},
 	{Name: "run-drops-what-changed", File: "task/retention.go", Old: "r.task.Rev != c.Tasks[i].Rev ||", New: "r.task.Rev < c.Tasks[i].Rev ||",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a task that was rerun would be deleted (M2)"},
 	{Name: "run-drops-what-waits", File: "task/retention.go", Old: "|| !r.task.Final() || r.task.Role", New: "|| r.task.Role",

@@ -56,7 +56,7 @@ func (g *generator) task(verb string) Op {
 }
 
 func (g *generator) text(what string) *string {
-	if what != "g" && g.percent(g.more(onUpkeep, 7)) { // not progress
+	if what != "g" && g.percent(g.more(onUpkeep, 9)) { // not progress
 		return g.referring()
 	}
 	s := fmt.Sprintf(`{%q:%d}`, what, g.rng.IntN(3))
@@ -212,7 +212,7 @@ func (g *generator) token(r *Run, verb string) Op {
 
 func (g *generator) finish(r *Run) Op {
 	o := g.token(r, "finish")
-	if t := r.model.Tasks[o.key()]; g.percent(45) && (t == nil || t.Role == task.RoleNone || g.percent(60)) {
+	if t := r.model.Tasks[o.key()]; g.percent(45) && (t == nil || t.Role == task.RoleNone || g.percent(35)) {
 		o.Error, o.Permanent = pick(g, errorCodes), g.percent(25)
 	} else if g.percent(85) {
 		o.Result = g.text("r")

@@ -37,7 +37,10 @@ func (g *generator) part(r *Run, kind string) Part {
 		if p.If > task.Fail && g.percent(95) {
 			p.If = task.IfExists(g.rng.IntN(2))
 		}
-		p.Existing = false
+		if p.Existing = false; len(g.parts) > 0 && g.percent(6) {
+			of := pick(g, g.parts)
+			p.NS, p.ID = shortNS(of.Namespace), of.Parent+":7"
+		}
 		return p
 	case "finish":
 		p.Op = g.finish(r)

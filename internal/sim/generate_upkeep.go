@@ -149,7 +149,7 @@ func (g *generator) trim(r *Run, o Op) Op {
 			}
 		}
 	}
-	if g.percent(6) {
+	if g.percent(12) {
 		o.Max = 1001
 	}
 	return o

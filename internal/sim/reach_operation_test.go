@@ -15,7 +15,7 @@ var reachOperations = []string{
 	"task.Submit operation_task", "task.Submit reserved_id", "task.Remove operation_task", "task.RetryTask operation_task",
 	"task.Cancel operation_task", "task.Txn operation_task", "task.Txn reserved_id",
 	"operation RUNNING", "operation COMPLETING", "operation SUCCESS", "operation FAILURE", "operation stops", "operation fails and goes on",
-	"operation is being made", "operation is being retried", "operation has a result", "operation failed to complete", "operation of instance 2",
+	"operation is being made", "operation has a result", "operation failed to complete", "operation of instance 2",
 	"operation drops a cleanup", "operation cleans up", "operation tried until it succeeded",
 	"partition RUNNING", "partition CREATED", "partition SUCCESS", "partition FAILURE", "partition is being cancelled", "partition keeps a checkpoint",
 	"completion RUNNING", "completion SUCCESS", "completion FAILURE", "cleanup CREATED", "cleanup RUNNING", "cleanup SUCCESS",
