@@ -118,8 +118,7 @@ func TestLargeParamsAndResults(t *testing.T) {
 	})
 }
 
-// The largest params, of which no node ever sends or keeps more than a reference in its log, read by a guest of 256 KiB
-// piece by piece; and a result of the limit.
+// Params that do not fit into their guest, read piece by piece; params and a result of the limit.
 func TestLargestParamsAndResults(t *testing.T) {
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
 		wasm, _, err := Guest("conformance-wat")
@@ -127,7 +126,7 @@ func TestLargestParamsAndResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.PushWasm(0, "", wasm, []byte(`{"schema":1,"behaviors":[{"name":"small","limits":{"memory_bytes":262144}},{"name":"large"}]}`))
-		params := []byte("pieces " + strings.Repeat("0123456789abcdef", (16<<20)/16)[:16<<20-7])
+		params := []byte("pieces " + strings.Repeat("0123456789abcdef", (1<<20)/16))
 		c.putBlob(0, params)
 		got := c.Final(1, c.Submit(1, "small", refTo(params)))
 		sum := uint32(0)
@@ -136,6 +135,12 @@ func TestLargestParamsAndResults(t *testing.T) {
 		}
 		if want := fmt.Sprint(len(params), " ", sum); string(got.ResultBase64) != want {
 			t.Errorf("%s, want %s", Show(got), want)
+		}
+
+		largest := append([]byte("empty "), make([]byte, 16<<20-6)...)
+		c.putBlob(1, largest)
+		if got := c.Final(2, c.Submit(2, "large", refTo(largest))); got.Status != "SUCCESS" {
+			t.Errorf("%s", Show(got))
 		}
 
 		result := bytes.Repeat([]byte("x"), 16<<20)
