@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/runs"
@@ -48,9 +49,15 @@ func (n *Node) seedOnDemand(ctx context.Context) error {
 	return nil
 }
 
+// hurryTimeout is above an election, and bounds how much longer than its own command a request may take for it.
+const hurryTimeout = 5 * time.Second
+
 // hurry makes maintenance run now, for what a request has left to it (SPEC B8, N1). While a run goes on it does nothing:
-// that one asks for another at its end if it has not seen what there is to do.
+// that one asks for another at its end if it has not seen what there is to do. What was asked for is done: a client that has
+// gone does not stop it, and one that waits is not held up by a cluster that has lost its leader meanwhile.
 func (n *Node) hurry(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hurryTimeout)
+	defer cancel()
 	err := n.seedOnDemand(ctx)
 	if err == nil {
 		_, err = n.store.Propose(ctx, task.StartMaintenance{})

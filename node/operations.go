@@ -71,9 +71,6 @@ func (n *Node) checkStart(cmd *task.StartOperation) error {
 	if err := n.contents().naming("arg", &cmd.Arg); err != nil {
 		return err
 	}
-	if err := n.contents().naming("arg", &cmd.Arg); err != nil {
-		return err
-	}
 	o := task.Operation{ID: cmd.ID, Target: cmd.Target, Object: cmd.Object, Arg: cmd.Arg}
 	first := task.Task{Role: task.RolePartition, Partition: "0"}
 	if len(cmd.Names) > 0 {

@@ -13,7 +13,10 @@ import (
 // Submit implements api.Service.
 func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
 	c := checks{n: n}
-	res, err := n.proposeValid(ctx, func() (task.Command, error) { return c.prepare(ctx, &r) })
+	res, err := n.proposeValid(ctx, func() (task.Command, error) {
+		c.submits = nil // it may be made anew
+		return c.prepare(ctx, &r)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +77,7 @@ func (b *batch) fail(e *api.Error) {
 // nothing was done, all of it can be sent again.
 func (b *batch) round(ctx context.Context, first bool) error {
 	left := false
+	b.submits = nil // what passed in an earlier round counts in the state, or is made anew
 	for _, i := range b.todo {
 		b.cmds[i] = nil
 		cmd, err := b.prepare(ctx, &b.rs[i])
