@@ -74,7 +74,8 @@ func seeRun(seen map[string]int, p task.Proposal, r task.Result) {
 	name := fmt.Sprintf("%T", p.Command)
 	switch c := p.Command.(type) {
 	case task.PutNamespace:
-		if c.Create && r.Changed && r.Space.Rev > 1 && seen["purged "+c.Name] > 0 {
+		if c.Create && r.Changed && r.Space != nil && r.Space.Rev > 1 && // nil: an answer to another command under the same key
+			seen["purged "+c.Name] > 0 {
 			seen["namespace created again"]++
 		}
 		return
