@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -200,3 +201,35 @@ type watching struct {
 }
 
 func (w *watching) Take(_ context.Context, c task.ImportRecords) (int64, error) { return w.take(c) }
+
+// TestWhatATextRefersTo: an edited export may not say which blobs a payload names. They count all the same: a blob that
+// nobody seems to need would be deleted.
+func TestWhatATextRefersTo(t *testing.T) {
+	t.Parallel()
+	d, e := strings.Repeat("0d", 32), strings.Repeat("0e", 32)
+	text := `{"header":{"format":1,"namespace":{"name":"x","status":"ACTIVE"}}}` + "\n" +
+		`{"task":{"id":"one","behavior":"ext","params":{"json":{"a":{"$blob":"sha256:` + d + `"}},"names":["sha256:` + e + `"]}}}` + "\n" +
+		`{"end":{"tasks":1}}`
+	var named []string
+	sink := &watching{take: func(c task.ImportRecords) (int64, error) {
+		named = slices.Collect(c.Tasks[0].Params.Digests())
+		return 1, nil
+	}}
+	if _, err := Import(t.Context(), strings.NewReader(text), "x", sink); err != nil || !slices.Equal(named, []string{d, e}) {
+		t.Errorf("%v, %v", named, err)
+	}
+}
+
+// TestManyModules: what an import remembers is bounded.
+func TestManyModules(t *testing.T) {
+	t.Parallel()
+	module := `{"module":{"digest":"d","version":"v","manifest":"` + strings.Repeat("AAAA", maxModules/16-100) + `"}}` + "\n"
+	text := []io.Reader{strings.NewReader(`{"header":{"format":1,"namespace":{"name":"x","status":"ACTIVE"}}}` + "\n")}
+	for range 5 {
+		text = append(text, strings.NewReader(module))
+	}
+	_, err := Import(t.Context(), io.MultiReader(text...), "x", &watching{})
+	if bad, ok := errors.AsType[*Error](err); !ok || bad.Line != 6 || !strings.Contains(bad.Reason, "the modules take more than") {
+		t.Errorf("%v", err)
+	}
+}

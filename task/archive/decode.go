@@ -138,22 +138,33 @@ func decodePayload(b json.RawMessage, path string) (p task.Payload, bad *Error) 
 	case members.Bytes != nil:
 		p.Encoding, p.Data = task.Bytes, members.Bytes
 	}
-	if bad != nil || len(members.Names) == 0 {
+	if bad != nil {
+		return p, bad
+	}
+	named, bad := decodeNames(members.Names, path)
+	if p.Encoding == task.JSON { // an edited export may leave out what the text refers to
+		named = append(named, task.BlobsNamed(p.Data)...)
+	}
+	if bad != nil || len(named) == 0 {
 		return p, bad
 	}
 	if p.Blobs == nil {
 		p.Blobs = &task.Blobs{}
 	}
-	for i, name := range members.Names {
+	slices.Sort(named)
+	p.Blobs.Named = slices.Compact(named)
+	return p, nil
+}
+
+func decodeNames(names []string, path string) (digests []string, bad *Error) {
+	for i, name := range names {
 		d, bad := decodeDigest(name, fmt.Sprintf("%s.names[%d]", path, i))
 		if bad != nil {
-			return p, bad
+			return nil, bad
 		}
-		p.Blobs.Named = append(p.Blobs.Named, d)
+		digests = append(digests, d)
 	}
-	slices.Sort(p.Blobs.Named)
-	p.Blobs.Named = slices.Compact(p.Blobs.Named)
-	return p, nil
+	return digests, nil
 }
 
 func decodeDigest(s, path string) (string, *Error) {

@@ -15,6 +15,9 @@ const (
 	batchRecords = 500
 )
 
+// maxModules bounds the lines of modules, in bytes: they are held until the end, for the behaviors that need them.
+const maxModules = 64 << 20
+
 // Sink takes up what an export holds. All of it is safe to do twice.
 type Sink interface {
 	// Create makes the namespace if it is not there, with the settings of the one that was exported.
@@ -49,7 +52,7 @@ type Taken struct {
 	Skipped int64
 }
 
-// Import reads an export into a namespace, in one pass and holding one batch. What was taken up before something is wrong
+// Import reads an export into a namespace, in one pass and holding one batch and what is said of modules. What was taken up before something is wrong
 // stays: an import that is done again goes on. An *Error is about the file, a *LinesError what the sink said of lines.
 func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Taken, error) {
 	r, err := open(in)
@@ -84,6 +87,7 @@ type importer struct {
 	taken     Taken
 
 	modules map[string]*task.Module // those that were read: each goes with the behaviors that need it
+	held    int                     // bytes of their lines
 
 	batch   task.ImportRecords // of one kind
 	kind    *int64             // what it counts as
@@ -98,6 +102,9 @@ func (x *importer) take(ctx context.Context, v any) error {
 	case *blob:
 		return x.blob(ctx, v)
 	case *task.Module:
+		if x.held += len(x.buf); x.held > maxModules {
+			return x.errorf("the modules take more than %d bytes", maxModules)
+		}
 		x.modules[v.Digest] = v
 		return nil
 	case *task.Behavior:
