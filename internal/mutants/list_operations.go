@@ -29,7 +29,7 @@ var operationMutants = []mutant{
 	{Name: "op-cleanup-of-dead-session-stays", File: "task/session.go", Old: "\tm.dropBound(s)\n", New: "",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a cleanup would wait for ever for a session that has ended (O3)"},
 	{Name: "op-cleanup-anywhere", File: "task/assign.go", Old: "if r.task.Bound != 0 && r.task.Bound != c.Session {", New: "if r.task.Bound != 0 && r.task.Bound != c.Session && c.Session == 0 {",
-		Pkg: "./internal/sim", Run: "TestSim$", Why: "a cleanup would run on another worker than what it cleans up (O3)"},
+		Pkg: "./task", Run: "TestScripts$", Why: "a cleanup would run on another worker than what it cleans up (O3)"},
 	{Name: "op-restart-keeps-checkpoint", File: "task/operationstep.go", Old: "if m.restarts(n) {", New: "if !m.restarts(n) {",
 		Pkg: "./task", Run: "TestScripts$", Why: "restart means from scratch (O5)"},
 	{Name: "op-task-removed-alone", File: "task/remove.go", Old: "if r.task.Role != RoleNone {", New: "if r.task.Role == RoleCleanup {",

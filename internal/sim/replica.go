@@ -13,9 +13,11 @@ import (
 // replica is one real machine. Replica 0 is fed directly; the others get each entry through its wire form.
 type replica struct {
 	number int
-	m      *task.Machine
-	frozen *task.Frozen
-	since  []entry // what was applied after frozen
+
+	unchecked bool
+	m         *task.Machine
+	frozen    *task.Frozen
+	since     []entry // what was applied after frozen
 }
 
 type entry struct {
@@ -49,6 +51,9 @@ func (r *replica) apply(h task.Header, ps []task.Proposal) ([]task.Result, []tas
 	rs, es := r.m.Apply(h, ps)
 	if len(rs) != len(ps) {
 		return nil, nil, fmt.Errorf("%d results for %d proposals", len(rs), len(ps))
+	}
+	if r.unchecked {
+		return rs, es, nil
 	}
 	return rs, es, r.m.Check()
 }
