@@ -203,9 +203,9 @@ func (s *shadow) read(m *task.Machine) {
 	for _, o := range operations {
 		s.operations[o.Key()] = o
 	}
-	for _, ns := range []string{task.DefaultNamespace, task.SystemNamespace} {
-		for _, b := range m.Behaviors(ns) {
-			s.behaviors[named{ns, b.Name}] = b
+	for _, ns := range m.Namespaces() {
+		for _, b := range m.Behaviors(ns.Name) {
+			s.behaviors[named{ns.Name, b.Name}] = b
 		}
 	}
 }

@@ -42,7 +42,7 @@ var recordStates = []struct {
 	}, "changes", "deletes", "depends", "none", false, false, false},
 	{"never there", func(*recordCaller) uint64 { return 1 << 60 }, "changes", "deletes", "depends", "none", false, false, false},
 	{"of another namespace", func(r *recordCaller) uint64 {
-		return r.post("/taskstore/update?namespace=_system", `{"clientid":1,"adds":[{"group":"`+r.group+`"}]}`).Tasks[0].ID
+		return r.post("/taskstore/update?namespace=other", `{"clientid":1,"adds":[{"group":"`+r.group+`"}]}`).Tasks[0].ID
 	}, "changes", "deletes", "depends", "none", false, false, false},
 	{"rev of a task", func(r *recordCaller) uint64 {
 		return r.s.c.SubmitRequest(0, api.SubmitRequest{Behavior: "ext"}).Task.Rev
@@ -132,6 +132,7 @@ func TestRecordStates(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		s := &site{c: c, handler: api.NewHandler(c.Node(0), api.HandlerConfig{})}
 		putExternal(t, c, 0, "ext", `{"kind":"external"}`)
+		c.space("other")
 		groups := 0
 		fresh := func() *recordCaller {
 			groups++
