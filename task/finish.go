@@ -65,7 +65,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	n := m.ended(t, outcomeSuccess, hashFinish(c))
 	n.Status, n.Result, n.Error = Success, c.Result, nil
 	if c.External && c.Result.Encoding == None {
-		n.Result = t.Progress // SPEC J4
+		n.Result = m.naming(t.Progress) // SPEC J4
 	}
 	n.FinishedAt, n.LostCount = m.now, 0
 	next := Time(0)

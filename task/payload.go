@@ -1,6 +1,9 @@
 package task
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // MaxNamed bounds the blobs that one Payload names besides the one that it is.
 const MaxNamed = 1_000
@@ -98,6 +101,18 @@ func inline(field string, p *Payload) (Result, bool) {
 		return invalid(field, "only params, results, checkpoints and arguments refer to blobs"), false
 	}
 	return Result{}, true
+}
+
+// naming returns progress as the result that it becomes: what it names is needed from now on, as far as it is stored.
+func (m *Machine) naming(p Payload) Payload {
+	if p.Encoding != JSON {
+		return p
+	}
+	named := slices.DeleteFunc(BlobsNamed(p.Data), func(s string) bool { return !m.BlobReady(s) })
+	if len(named) > 0 {
+		p.Blobs = &Blobs{Named: named[:min(len(named), MaxNamed)]}
+	}
+	return p
 }
 
 // inlineError is inline for the details of an error, if there is one.
