@@ -129,7 +129,7 @@ func TestBlobsOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _ = res.Body.Close(); res.StatusCode != 404 {
+	if _ = res.Body.Close(); res.StatusCode != http.StatusNotFound {
 		t.Errorf("HEAD: %d", res.StatusCode)
 	}
 	// A key means nothing: equal bytes are one blob anyway, and other bytes are no repeat.
@@ -145,7 +145,7 @@ func TestBlobOfTheLimit(t *testing.T) {
 	s := newServer(t, api.HandlerConfig{})
 	for _, announced := range []bool{true, false} {
 		for _, n := range []int64{api.MaxBlob, api.MaxBlob + 1} {
-			req, err := http.NewRequestWithContext(t.Context(), "PUT", s.http.URL+"/v1/blobs", io.LimitReader(zeros{}, n))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.http.URL+"/v1/blobs", io.LimitReader(zeros{}, n))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestUploadThatTrickles(t *testing.T) {
 			}
 		}
 	})
-	req, err := http.NewRequestWithContext(t.Context(), "PUT", s.http.URL+"/v1/blobs", body)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.http.URL+"/v1/blobs", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestUploadThatTrickles(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	_ = body.Close()
-	if took := time.Since(began); took > 20*time.Second || err == nil && res.StatusCode != 400 {
+	if took := time.Since(began); took > 20*time.Second || err == nil && res.StatusCode != http.StatusBadRequest {
 		t.Errorf("%v, %v after %v", res, err, took)
 	}
 }

@@ -262,7 +262,7 @@ func TestKeeperUnlinksLate(t *testing.T) {
 		if _, err := k.blobs.Put(t.Context(), []byte("x")); err != nil {
 			t.Fatal(err)
 		}
-		k.keeper.read = func(context.Context, func(*task.Machine)) error {
+		k.read = func(context.Context, func(*task.Machine)) error {
 			if !caughtUp {
 				return errors.New("no leader")
 			}

@@ -34,7 +34,7 @@ func (s *suite) attempted(ctx context.Context, t *testing.T, run int64) {
 func (s *suite) settled(ctx context.Context, t *testing.T) *api.MaintenanceInfo {
 	t.Helper()
 	for {
-		info, err := s.Service.Maintenance(ctx)
+		info, err := s.Maintenance(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func (s *suite) maintenanceRefused(ctx context.Context, t *testing.T) {
 	if err != nil || waiting.Status != "WAITING" || !waiting.DryRun || waiting.StartedAt != nil {
 		t.Errorf("waiting: %+v, %v", waiting, err)
 	}
-	if info, err := s.Service.Maintenance(ctx); err != nil || !info.Paused || info.Unfinished != started.Run {
+	if info, err := s.Maintenance(ctx); err != nil || !info.Paused || info.Unfinished != started.Run {
 		t.Errorf("info %+v, %v", info, err)
 	}
 	if again, err := s.StartMaintenance(ctx, api.MaintenanceRequest{DryRun: true}); err != nil || again.Run != started.Run {
