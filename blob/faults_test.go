@@ -526,7 +526,7 @@ func TestNotedIsNeverUnlinked(t *testing.T) {
 	if unlinked == 0 {
 		t.Error("nothing was ever unlinked: the test shows nothing")
 	}
-	if s.locks.by != nil && len(s.locks.by) > 0 {
+	if len(s.locks.by) > 0 {
 		t.Errorf("%d locks are left", len(s.locks.by))
 	}
 }

@@ -117,7 +117,7 @@ func (s *Store) fetch(digest string, peers []string) (data []byte, err error) {
 // together goes on with the part until it is whole, with whichever peer sends something. If nobody has more, no peers are
 // left; if what came is not right, all are, and nothing of it is kept.
 func (f *fetching) together() (ok bool, err error) {
-	for breaks := 0; breaks < maxBreaks; {
+	for breaks := 0; breaks < maxBreaks && f.s.ctx.Err() == nil; {
 		before := breaks
 		for _, peer := range f.peers {
 			had := f.part.hash.size
@@ -138,7 +138,7 @@ func (f *fetching) together() (ok bool, err error) {
 				breaks++
 			}
 		}
-		if breaks == before || f.s.ctx.Err() != nil {
+		if breaks == before {
 			break
 		}
 	}

@@ -174,7 +174,7 @@ func (c Config) Validate() error {
 	case c.Dial == nil || c.Modules == nil || c.Runner == nil:
 		return errors.New("worker: Dial, Modules and Runner must be set")
 	case !c.nativeNames():
-		return errors.New("worker: a name in Native does not begin with native:")
+		return errors.New("worker: a name in Native without the prefix native: in front")
 	case c.Slots < 0:
 		return fmt.Errorf("worker: Slots is negative: %d", c.Slots)
 	case c.DrainTime < 0 || c.CloseTime < 0:
