@@ -19,11 +19,11 @@ func (m *Model) report(k task.Key, token, seq uint64, external bool, got task.Re
 		return task.Result{Code: task.Halt}
 	}
 	if t := *old; seq == 0 || seq > old.Lease.Report {
-		if code := change(&t); code == task.BlobGone || code == task.InvalidCommand { // the run goes on
+		code := change(&t)
+		if code == task.BlobGone || code == task.InvalidCommand { // the run goes on
 			return task.Result{Code: code}
-		} else {
-			return m.answer(code, k, got)
 		}
+		return m.answer(code, k, got)
 	}
 	return m.answer(task.OK, k, got)
 }

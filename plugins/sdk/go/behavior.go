@@ -35,7 +35,7 @@ type Behavior struct {
 	KeepCount   int64 // how many finished tasks are kept, the newest; zero: all
 }
 
-// Forever, as KeepSuccess or KeepFailure, keeps finished tasks until they are removed.
+// Forever as KeepSuccess or KeepFailure keeps finished tasks until they are removed.
 const Forever Duration = -1
 
 // ID says how a task gets its ID when the caller gives none (SPEC I1, I2). The zero value draws a random one.
