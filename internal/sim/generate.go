@@ -171,6 +171,8 @@ func (g *generator) ops(r *Run) []Op {
 		return []Op{o}
 	case g.percent(8):
 		return g.keepAlive(r)
+	case g.focus == onUpkeep && g.percent(15):
+		return g.upkeepAtOnce(r)
 	case g.percent(18):
 		return g.plan(r)
 	}

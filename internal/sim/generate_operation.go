@@ -52,6 +52,9 @@ func (g *generator) startOperation(r *Run) Op {
 	if g.percent(50) {
 		o.Params = g.text("arg")
 	}
+	if g.percent(6) {
+		o.Params = g.referring()
+	}
 	if g.percent(30) {
 		o.Label = pick(g, behaviors)
 	}

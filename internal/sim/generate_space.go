@@ -33,6 +33,9 @@ func (g *generator) space(r *Run) Op {
 	if r.model.Spaces[o.key().Namespace] != nil && g.percent(60) {
 		o.Create = false
 	}
+	if gone := r.spaces(task.NamespaceIsPurged); len(gone) > 0 && g.percent(40) {
+		o.NS, o.Create = pick(g, gone), true
+	}
 	if g.percent(60) {
 		o.Quota = g.quota(r, o.key().Namespace)
 	}
@@ -75,6 +78,8 @@ func (g *generator) quota(r *Run, ns string) *task.Quota {
 		q.MaxBytes = max(u.Bytes+g.rng.Int64N(12)-4, 1)
 	case 2:
 		q.SubmitsPerSecond = 1
+		g.late = append(g.late, Op{Verb: "submit", NS: shortNS(ns), ID: pick(g, ids), Behavior: pick(g, behaviors), Priority: 4},
+			Op{Verb: "submit", NS: shortNS(ns), ID: pick(g, ids), Behavior: pick(g, behaviors), Priority: 4})
 	}
 	return &q
 }

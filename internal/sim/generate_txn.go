@@ -10,6 +10,19 @@ import (
 func (g *generator) txn(r *Run) Op {
 	o := Op{Verb: "txn"}
 	o.NS = g.namespace()
+	for _, ns := range r.spaces(task.NamespaceIsActive, task.NamespaceIsInactive) {
+		if r.model.Spaces[ns].Quota != (task.Quota{}) && g.percent(g.more(onSpaces, 10)) {
+			o.NS = ns
+			for _, name := range append(append([]string{}, behaviors...), externals...) {
+				if r.model.Behaviors[task.Key{Namespace: ns, ID: name}] != nil {
+					o.Parts = []Part{{Kind: "submit", Op: Op{NS: ns, ID: pick(g, ids), Behavior: name, Priority: 4, Params: g.text("p")}}}
+				}
+			}
+			if len(o.Parts) > 0 {
+				return o
+			}
+		}
+	}
 	used := map[string]bool{}
 	for range 1 + g.rng.IntN(4) {
 		kind := pick(g, []string{"depend", "submit", "update", "finish", "delete"})

@@ -60,6 +60,8 @@ func (g *generator) upkeep(r *Run) Op {
 	o := Op{Verb: "maintain"}
 	switch {
 	case t == nil:
+	case t.Lease != nil && g.percent(3):
+		return Op{Verb: "remove", NS: k.Namespace, ID: k.ID}
 	case t.Lease != nil && g.percent(80):
 		return g.runUpkeep(r, t)
 	case g.percent(2):
@@ -78,9 +80,29 @@ func (g *generator) upkeep(r *Run) Op {
 	return o
 }
 
+// upkeepAtOnce is several commands of a run: there is little time until its lease ends, as everything else happens too.
+func (g *generator) upkeepAtOnce(r *Run) []Op {
+	if len(r.spaces(task.NamespaceIsPurging, task.NamespaceIsPurged)) == 0 && g.percent(40) {
+		ns := g.other()
+		if r.model.Spaces[ns] != nil && r.model.Usage(ns) == (task.Usage{}) && g.percent(80) { // with something in it first
+			return []Op{{Verb: "import", NS: ns, Parts: []Part{{Kind: "task", Op: Op{ID: pick(g, ids)}}, {Kind: "record", Op: Op{Record: g.record(r)}}}}}
+		}
+		return []Op{{Verb: "space", NS: ns, Create: true}, {Verb: "status", NS: ns, Status: task.NamespaceIsPurging}}
+	}
+	t := r.model.Tasks[task.MaintenanceKey()]
+	if t == nil || t.Lease == nil {
+		return []Op{g.upkeep(r)}
+	}
+	var ops []Op
+	for range 1 + g.rng.IntN(4) {
+		ops = append(ops, g.runUpkeep(r, t))
+	}
+	return ops
+}
+
 // runUpkeep is what a run of maintenance does.
 func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
-	o := Op{Attempt: t.Attempt, Max: g.rng.Int64N(6)}
+	o := Op{Attempt: t.Attempt, Max: g.rng.Int64N(9)}
 	if g.percent(8) {
 		o.Attempt -= 1 + g.rng.Int64N(2)
 	}
@@ -122,6 +144,9 @@ func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
 			if u := r.model.Usage(o.NS); u == (task.Usage{}) && g.percent(80) {
 				o.Verb = "end-purge"
 			}
+		}
+		if gone := r.spaces(task.NamespaceIsPurged); len(gone) > 0 && g.percent(50) {
+			o.Verb, o.NS = "end-purge", pick(g, gone)
 		}
 		if o.For = task.Millis(g.rng.Int64N(3)) * 500; g.percent(4) {
 			o.NS = pick(g, []string{"", "no-namespace"})
