@@ -82,20 +82,21 @@ func countIn(r *api.MaintenanceRun, kind, namespace string) (line api.Maintenanc
 	return line
 }
 
-// TestIdleClusterMaintainsOncePerPeriod: a cluster with nothing to do runs maintenance once an hour, not more often, also
+// TestIdleClusterMaintainsOncePerPeriod: a cluster with nothing to do runs maintenance once a period, not more often, also
 // over a change of leader.
 func TestIdleClusterMaintainsOncePerPeriod(t *testing.T) {
 	t.Parallel()
-	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
-		c.Sleep(90 * time.Minute)
+	o := Options{Configure: func(_ int, n *node.Config) { n.Maintenance.Every = 10 * time.Minute }}
+	Run(t, 3, o, func(t *testing.T, c *Cluster) {
+		c.Sleep(15 * time.Minute)
 		leader := c.Leader()
 		c.Stop(leader)
 		c.Sleep(time.Minute)
 		c.Start(leader)
-		c.Sleep(100 * time.Minute)
+		c.Sleep(17 * time.Minute)
 		runs, err := c.Node(0).MaintenanceRuns(t.Context())
 		if err != nil || len(runs) != 3 {
-			t.Fatalf("%d runs in 191 minutes: %+v, %v", len(runs), runs, err)
+			t.Fatalf("%d runs in 33 minutes: %+v, %v", len(runs), runs, err)
 		}
 		for _, r := range runs {
 			if r.Status != "SUCCESS" || r.Message != "" {

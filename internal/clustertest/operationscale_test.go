@@ -3,6 +3,7 @@ package clustertest
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"syscall"
 	"testing"
@@ -22,12 +23,17 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestLargeOperation: a hundred thousand partitions begin in few entries, every answer about them is small, and what it
-// costs to run them all and to complete grows with their number, no faster.
+var largePartitions = flag.Int64("partitions", 0, "how many partitions the operation of TestLargeOperation has; default 16,000")
+
+// TestLargeOperation: many partitions begin in few entries, every answer about them is small, and what it costs to run them
+// all and to complete grows with their number, no faster. `make fanout` has a hundred thousand of them.
 func TestLargeOperation(t *testing.T) {
-	sizes := []int64{25_000, task.MaxPartitions}
-	if testing.Short() || raceDetector {
-		sizes = []int64{2_500, 10_000}
+	sizes := []int64{4_000, 16_000}
+	switch {
+	case *largePartitions > 0:
+		sizes = []int64{*largePartitions / 4, *largePartitions}
+	case testing.Short() || raceDetector:
+		sizes = []int64{1_000, 4_000}
 	}
 	var costs []time.Duration
 	for _, n := range sizes {

@@ -236,7 +236,7 @@ func TestBuildIndexGoesOnElsewhere(t *testing.T) {
 func goOnElsewhere(c *cluster) {
 	c.t.Helper()
 	c.push("build-index")
-	table := c.tablegen("-rows", "240000", "-files", "6")
+	table := c.tablegen("-rows", "120000", "-files", "6")
 	c.start(0, table.buildIndex("by-customer", "customer", 1, map[string]any{"checkpoint_rows": 1000}))
 	at := c.halfway("by-customer")
 	victim := c.process(at.Lease.Worker)
