@@ -54,13 +54,13 @@ var nodeMutants = []mutant{
 	{Name: "node-unknown-outcome-hidden", File: "node/errors.go", Old: "api.CodeOutcomeUnknown, \"it may or may not have been done; it is safe", New: "api.CodeNoLeader, \"it may or may not have been done; it is safe",
 		Pkg: "./node", Run: "TestStoreErrors$", Why: "a client would be told that nothing happened (H4)"},
 	{Name: "node-blob-majority-of-one", File: "node/blobs.go", Old: "to.Need = voters/2 + 1", New: "to.Need = min(voters, 1)",
-		Pkg: "./node", Run: "TestModuleNeedsAMajority$", Why: "a module could be lost with one node's disk (B2)"},
+		Pkg: "./internal/clustertest", Run: "TestFullDisks$", Why: "a module could be lost with one node's disk (B2)"},
 
 	// Blobs.
 	{Name: "blob-majority-of-one", File: "blob/spread.go", Old: "have, left := 0, len(to.Peers)", New: "have, left := to.Need, len(to.Peers)",
 		Pkg: "./blob", Run: "TestPutAll$", Why: "a module could be lost with one node's disk (B2)"},
 	{Name: "blob-digest-unchecked-on-disk", File: "blob/file.go", Old: "if h.digest() != digest {", New: "if h.digest() == \"\" {",
-		Pkg: "./blob", Run: "TestCorruptFileIsRemovedAndFetchedAgain$", Why: "a flipped bit on a disk would run (B3)"},
+		Pkg: "./blob", Run: "TestFlippedByteIsFound$|TestTornFileIsNotServed$|TestCorruptFileIsRemovedAndFetchedAgain$", Why: "a flipped bit on a disk would run (B3)"},
 	{Name: "blob-digest-unchecked-from-peer", File: "blob/fetch.go", Old: "if whole && f.part.hash.digest() == f.digest {", New: "if whole && f.digest != \"\" {",
 		Pkg: "./blob", Run: "TestLyingPeerIsPassedOver$", Why: "a peer could make others run what it likes (B3)"},
 	{Name: "blob-off-by-one", File: "blob/stage.go", Old: "if int64(len(data)) > s.cfg.MaxBytes {", New: "if int64(len(data)) > s.cfg.MaxBytes+1 {",
