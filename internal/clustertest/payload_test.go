@@ -311,7 +311,7 @@ func TestPayloadsBesideMaintenance(t *testing.T) {
 		c.Push(0, "echo")
 		ctx, cancel := c.Context(patience)
 		defer cancel()
-		far := c.Followers()[0] // from there it is a long way between storing and referring
+		far := c.Followers()[0]                                                    // from there it is a long way between storing and referring
 		if _, err := c.Node(far).Drain(ctx, c.Members[far].ID, true); err != nil { // a run there would take as long as the test
 			t.Fatal(err)
 		}

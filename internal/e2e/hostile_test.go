@@ -22,10 +22,10 @@ import (
 	"github.com/taskrt/taskrt/api/apitest"
 )
 
-// mayGrowMiB is how much resident memory a server process may take on while everything holds on: three times the budget
-// of bodies (256 MiB, wholly used below), because what is read is decoded and garbage comes on top, and 128 MiB for
-// connections and what they wait for.
-const mayGrowMiB = 3*256 + 128
+// mayGrowMiB is how much resident memory a server process may take on while everything holds on: four times the budget
+// of bodies (256 MiB, wholly used below), because what is read is decoded, looked at as a payload, and garbage comes on
+// top, and 128 MiB for connections and what they wait for.
+const mayGrowMiB = 4*256 + 128
 
 // TestHostileClients: clients that lie, stall, shout and hang up, against real processes. Meanwhile an honest client's
 // submits all succeed, and a subscriber of its tasks sees every one become final. No process panics or logs an error, none
