@@ -28,9 +28,17 @@ func (m *Model) admit(p task.Payload) task.Code {
 	return task.OK
 }
 
+// content returns the blob that the payload is, or "".
+func content(p task.Payload) string {
+	if p.Blobs == nil {
+		return ""
+	}
+	return p.Blobs.Content
+}
+
 // refresh makes the blobs that p needs as young as if they were just put, if it needs others than was did.
 func (m *Model) refresh(was, p task.Payload) {
-	if !slices.Equal(digests(was), digests(p)) {
+	if !slices.Equal(digests(was), digests(p)) || content(was) != content(p) {
 		for _, d := range digests(p) {
 			b := *m.Blobs[d]
 			b.Noted = m.Now

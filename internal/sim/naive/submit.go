@@ -12,12 +12,6 @@ func same(a, b task.Payload) bool {
 	null := func(p task.Payload) bool {
 		return p.Encoding == task.None || p.Encoding == task.JSON && string(p.Data) == "null"
 	}
-	content := func(p task.Payload) string {
-		if p.Blobs == nil {
-			return ""
-		}
-		return p.Blobs.Content
-	}
 	return null(a) && null(b) || a.Encoding == b.Encoding && string(a.Data) == string(b.Data) && content(a) == content(b)
 }
 
