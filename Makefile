@@ -23,8 +23,8 @@ demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 test: ## all tests
 	$(GO) test -tags $(TAGS) -count 1 -timeout 15m ./... # -count 1: the cache does not know that real processes were built anew
 
-race: ## all tests, with the race detector; not those of real processes, into which it does not look
-	$(GO) test -tags $(TAGS) -race -count 1 -timeout 30m -skip '^TestDocs$$' $$($(GO) list ./... | grep -Ev 'internal/(e2e|linear)$$')
+race: ## the tests at small sizes, with the race detector; not those of real processes, into which it does not look
+	$(GO) test -tags $(TAGS) -race -short -count 1 -timeout 30m -skip '^TestDocs$$' $$($(GO) list ./... | grep -Ev 'internal/(e2e|linear)$$')
 
 short: ## tests without real processes
 	$(GO) test -tags $(TAGS) -short ./...
