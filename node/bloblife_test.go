@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,13 +258,13 @@ func TestKeeperScrubs(t *testing.T) {
 // TestKeeperUnlinksLate: before the node has caught up, drops that the log replays unlink nothing.
 func TestKeeperUnlinksLate(t *testing.T) {
 	t.Parallel()
-	caughtUp := false
+	var caughtUp atomic.Bool
 	keepFiles(t, func(k *keeping) {
 		if _, err := k.blobs.Put(t.Context(), []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		k.read = func(context.Context, func(*task.Machine)) error {
-			if !caughtUp {
+			if !caughtUp.Load() {
 				return errors.New("no leader")
 			}
 			return nil
@@ -280,7 +281,7 @@ func TestKeeperUnlinksLate(t *testing.T) {
 		if err := k.ready(); err == nil {
 			t.Error("ready without having looked")
 		}
-		caughtUp = true
+		caughtUp.Store(true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if k.blobs.Has(digest) {

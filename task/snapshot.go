@@ -373,10 +373,15 @@ func (r *restorer) takeTask(t *Task) error {
 		return err
 	}
 	m.sum += hashTask(t)
+	own := *t // values are immutable: this one may be another machine's
+	t = &own
 	t.Namespace, t.Behavior, t.Version = r.same(t.Namespace), r.same(t.Behavior), r.same(t.Version)
-	if l := t.Lease; l != nil {
+	if t.Lease != nil {
+		l := *t.Lease
 		l.Worker, l.Node = r.same(l.Worker), r.same(l.Node)
+		t.Lease = &l
 	}
+	t.History = slices.Clone(t.History)
 	for i := range t.History {
 		a := &t.History[i]
 		a.Worker, a.Node, a.Outcome = r.same(a.Worker), r.same(a.Node), r.same(a.Outcome)

@@ -86,17 +86,18 @@ func countIn(r *api.MaintenanceRun, kind, namespace string) (line api.Maintenanc
 // over a change of leader.
 func TestIdleClusterMaintainsOncePerPeriod(t *testing.T) {
 	t.Parallel()
-	o := Options{Configure: func(_ int, n *node.Config) { n.Maintenance.Every = 10 * time.Minute }}
+	every := 2 * time.Minute
+	o := Options{Configure: func(_ int, n *node.Config) { n.Maintenance.Every = every }}
 	Run(t, 3, o, func(t *testing.T, c *Cluster) {
-		c.Sleep(15 * time.Minute)
+		c.Sleep(every * 3 / 2)
 		leader := c.Leader()
 		c.Stop(leader)
 		c.Sleep(time.Minute)
 		c.Start(leader)
-		c.Sleep(17 * time.Minute)
+		c.Sleep(every * 17 / 10)
 		runs, err := c.Node(0).MaintenanceRuns(t.Context())
 		if err != nil || len(runs) != 3 {
-			t.Fatalf("%d runs in 33 minutes: %+v, %v", len(runs), runs, err)
+			t.Fatalf("%d runs in seven minutes: %+v, %v", len(runs), runs, err)
 		}
 		for _, r := range runs {
 			if r.Status != "SUCCESS" || r.Message != "" {
@@ -267,6 +268,10 @@ func TestSupersededRunDeletesNothing(t *testing.T) {
 // cancelled in the middle.
 func TestCancelledDryRun(t *testing.T) {
 	t.Parallel()
+	tasks := 1000
+	if raceDetector {
+		tasks = 500
+	}
 	m := slow()
 	m.Every = time.Hour
 	Run(t, 3, maintained(m), func(t *testing.T, c *Cluster) {
@@ -285,18 +290,18 @@ func TestCancelledDryRun(t *testing.T) {
 		c.startRun(0, api.MaintenanceRequest{DryRun: true})
 		cancel()
 		pause(false)
-		c.brief(1000)
+		c.brief(tasks)
 		if got := c.maintain(0, api.MaintenanceRequest{}); got.DryRun || got.Status != "SUCCESS" || countIn(got, "task", "default").Deleted == 0 {
 			t.Errorf("after one that was cancelled before it began: %+v", got)
 		}
-		c.brief(1000)
+		c.brief(tasks)
 		run := c.startRun(0, api.MaintenanceRequest{DryRun: true})
 		c.Eventually("the run executes", func() bool { return c.Executing(task.MaintenanceTask) != "" })
 		cancel()
 		if got := c.runEnded(0, run); got.Status != "FAILURE" || !got.DryRun {
 			t.Errorf("cancelled in the middle: %+v", got)
 		}
-		if got := c.maintain(0, api.MaintenanceRequest{}); got.DryRun || countIn(got, "task", "default").Deleted != 1000 {
+		if got := c.maintain(0, api.MaintenanceRequest{}); got.DryRun || countIn(got, "task", "default").Deleted != int64(tasks) {
 			t.Errorf("after one that was cancelled in the middle: %+v", got)
 		}
 	})
