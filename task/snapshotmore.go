@@ -46,6 +46,8 @@ func (r *restorer) takeMore(record Record) error {
 		if m.namespaces[x.Name] != nil {
 			return bad("namespace %s twice", x.Name)
 		}
+		own := *x
+		x = &own
 		x.Name = r.same(x.Name)
 		m.namespaces[x.Name] = &namespaceRow{space: x}
 		if x.Status != NamespaceIsPurged {
@@ -82,6 +84,8 @@ func (r *restorer) takeOperation(x *Operation) error {
 	if wrong := x.wrong(); wrong != "" {
 		return bad("operation %s/%s: %s", x.Namespace, x.ID, wrong)
 	}
+	own := *x
+	x = &own
 	x.Namespace, x.Behavior, x.Version = r.same(x.Namespace), r.same(x.Behavior), r.same(x.Version)
 	row := &operationRow{operation: x}
 	r.operations = append(r.operations, row)
