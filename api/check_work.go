@@ -271,8 +271,12 @@ func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Err
 	if !utf8.Valid(*text) || tooDeep(*text) {
 		return FieldError(CodeInvalidField, field, "not JSON: invalid UTF-8, or nested deeper than %d levels", MaxDepth)
 	}
-	if n := compactLen(*text); n > limit { // before it is copied: it may be megabytes
+	n := compactLen(*text)
+	if n > limit { // before it is copied: it may be megabytes
 		return LimitError(field, int64(limit), "%d bytes, at most %d", n, limit)
+	}
+	if n == len(*text) && json.Valid(*text) { // it is compact: most are, and all when they are checked again
+		return nil
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, *text); err != nil {
