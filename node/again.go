@@ -43,7 +43,7 @@ func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 		Namespace: key.Namespace, ID: key.ID, IfExists: "resubmit",
 		NotBefore: r.NotBefore, Delay: r.Delay, Deadline: r.Deadline, Params: r.Params, ParamsBase64: r.ParamsBase64,
 	}
-	c := checks{n: n}
+	c := checks{looks: looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) {
 		cmd := submitOf(&asked)
 		cmd.Existing = true

@@ -73,7 +73,7 @@ func (n *Node) Behavior(ctx context.Context, namespace, name string) (*api.Behav
 // behavior finds a behavior. One that this node does not know may have been pushed through another a moment ago: only a
 // linearizable read makes it a 404 (SPEC W4, I5).
 func (n *Node) behavior(ctx context.Context, namespace, name string) (b *task.Behavior, err error) {
-	c := checks{n: n}
+	c := checks{looks: looks{n: n}}
 	err = c.twice(ctx, func() (err error) {
 		b, _, err = n.active(namespace, name)
 		return err

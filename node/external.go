@@ -9,12 +9,8 @@ import (
 
 // What external workers report (SPEC J3, J4). Any node takes it; the machine decides by the token (SPEC L3).
 
-// reports checks what workers report before it is proposed. One of it is for the reports of one request: the cluster is
-// asked once at most.
-type reports struct {
-	n     *Node
-	fresh bool // this node has caught up since the request came
-}
+// reports checks what workers report before it is proposed. One of it is for the reports of one request.
+type reports struct{ looks }
 
 // leased returns the task and its version if the token is its current one, as far as this node knows after asking the
 // cluster. Otherwise nothing is left to check: the machine answers, with halt or with what it answered before.
@@ -49,7 +45,7 @@ func (n *Node) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.Hear
 	if r.Extend != nil {
 		cmd.Extend = delayMillis(*r.Extend)
 	}
-	check := reports{n: n}
+	check := reports{looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (_ task.Command, err error) {
 		cmd.Checkpoint, err = check.checkpoint(ctx, cmd.Key, r.Token, payloadOf(r.Checkpoint, r.CheckpointBase64))
 		return cmd, err
@@ -77,16 +73,12 @@ func (n *Node) catchUpTo(ctx context.Context, index uint64) error {
 }
 
 // whole is contents.whole by what the cluster knows.
-func (c *reports) whole(ctx context.Context, room *contents, field string, p task.Payload) (task.Payload, error) {
-	whole, err := room.whole(ctx, field, p)
-	if err == nil || c.fresh {
-		return whole, err
-	}
-	if err := c.n.catchUp(ctx); err != nil {
-		return p, err
-	}
-	c.fresh = true
-	return room.whole(ctx, field, p)
+func (c *reports) whole(ctx context.Context, room *contents, field string, p task.Payload) (whole task.Payload, err error) {
+	err = c.twice(ctx, func() (err error) {
+		whole, err = room.whole(ctx, field, p)
+		return err
+	})
+	return whole, err
 }
 
 // checkpoint checks a checkpoint against the behavior's limit, and packs it; nil for none.
@@ -117,7 +109,7 @@ func (n *Node) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishRepl
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	check := reports{n: n}
+	check := reports{looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) { return check.finishOf(ctx, &r) })
 	if err != nil {
 		return nil, err
@@ -210,7 +202,7 @@ func (n *Node) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, erro
 	cmd := task.Snooze{
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, At: timeValue(r.AgainAt), External: true,
 	}
-	check := reports{n: n}
+	check := reports{looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (_ task.Command, err error) {
 		cmd.Checkpoint, err = check.checkpoint(ctx, cmd.Key, r.Token, payloadOf(r.Checkpoint, r.CheckpointBase64))
 		return cmd, err

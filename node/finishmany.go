@@ -47,7 +47,7 @@ type finishes struct {
 // nothing was done, all of it can be sent again.
 func (f *finishes) round(ctx context.Context, first bool) error {
 	cmds := make([]task.Command, len(f.rs)) // nil: not proposed, but keeps its place
-	check := reports{n: f.n, fresh: false}
+	check := reports{looks{n: f.n}}
 	var proposed []int
 	for _, i := range f.todo {
 		r := f.rs[i]

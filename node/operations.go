@@ -32,7 +32,7 @@ func (n *Node) StartOperation(ctx context.Context, r api.StartOperationRequest) 
 	if r.Priority != nil {
 		cmd.Priority = int8(*r.Priority)
 	}
-	c := checks{n: n}
+	c := checks{looks: looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) {
 		err := c.twice(ctx, func() error { return n.checkStart(&cmd) })
 		return cmd, err

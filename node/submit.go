@@ -12,7 +12,7 @@ import (
 
 // Submit implements api.Service.
 func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
-	c := checks{n: n}
+	c := checks{looks: looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) {
 		c.submits = nil // it may be made anew
 		return c.prepare(ctx, &r)
@@ -38,7 +38,7 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 	if err := api.CheckBatch(rs); err != nil {
 		return nil, err
 	}
-	b := batch{checks: checks{n: n}, rs: rs, out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs))}
+	b := batch{checks: checks{looks: looks{n: n}}, rs: rs, out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs))}
 	for i := range rs {
 		b.todo = append(b.todo, i)
 	}
@@ -134,12 +134,18 @@ func (b *batch) answer(v view, i int, r *task.Result) {
 // version that takes other params, may have been activated through another node a moment ago. So what this state refuses
 // is looked at again after asking the cluster, once for all parts (SPEC W4).
 type checks struct {
-	n       *Node
-	fresh   bool
+	looks
 	submits map[string]int64 // by namespace: those of this request that passed
 }
 
-func (c *checks) twice(ctx context.Context, check func() error) error {
+// looks are one request's at this node's state: the cluster is asked once at most.
+type looks struct {
+	n     *Node
+	fresh bool // this node has caught up since the request came
+}
+
+// twice checks again by what the cluster knows what this node's state refuses.
+func (c *looks) twice(ctx context.Context, check func() error) error {
 	err := check()
 	if err == nil || c.fresh {
 		return err

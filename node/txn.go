@@ -15,7 +15,7 @@ func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error)
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	c := checks{n: n}
+	c := checks{looks: looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) { return c.txnOf(ctx, &r) })
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, er
 		}
 		cmd.Updates = append(cmd.Updates, part)
 	}
-	check := reports{n: c.n}
+	check := reports{looks{n: c.n}}
 	for i := range r.Finish {
 		f := r.Finish[i]
 		f.Namespace = r.Namespace
