@@ -96,7 +96,7 @@ func TestEveryFieldTravels(t *testing.T) {
 			t.Fatalf("%s: %v in %s", name, err, line)
 		}
 		got := records()[name]
-		if bad := decode(members[name], reflect.ValueOf(got).Elem(), name); bad != nil {
+		if bad := (&forms{}).decode(members[name], reflect.ValueOf(got).Elem(), name); bad != nil {
 			t.Fatalf("%s: %v", name, bad)
 		}
 		if !reflect.DeepEqual(got, want) {

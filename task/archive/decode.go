@@ -12,7 +12,7 @@ import (
 )
 
 // decode reads a value that encoder wrote into v; what is wrong is named by its path.
-func decode(b json.RawMessage, v reflect.Value, path string) *Error {
+func (f *forms) decode(b json.RawMessage, v reflect.Value, path string) *Error {
 	t := v.Type()
 	switch {
 	case t == payloadType:
@@ -23,9 +23,9 @@ func decode(b json.RawMessage, v reflect.Value, path string) *Error {
 		return decodeTime(b, v, path)
 	case t.Kind() == reflect.Pointer:
 		v.Set(reflect.New(t.Elem()))
-		return decode(b, v.Elem(), path)
+		return f.decode(b, v.Elem(), path)
 	case t.Kind() == reflect.Struct:
-		return decodeObject(b, v, path)
+		return f.object(b, v, path)
 	case t.Kind() == reflect.Slice && t != bytesType:
 		var parts []json.RawMessage
 		if err := json.Unmarshal(b, &parts); err != nil {
@@ -33,7 +33,7 @@ func decode(b json.RawMessage, v reflect.Value, path string) *Error {
 		}
 		v.Set(reflect.MakeSlice(t, len(parts), len(parts)))
 		for i, part := range parts {
-			if err := decode(part, v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			if err := f.decode(part, v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ func decode(b json.RawMessage, v reflect.Value, path string) *Error {
 
 func wrong(path string, err error) *Error { return &Error{Field: path, Reason: err.Error()} }
 
-func decodeObject(b json.RawMessage, v reflect.Value, path string) *Error {
+func (f *forms) object(b json.RawMessage, v reflect.Value, path string) *Error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
 		return wrong(path, err)
@@ -70,13 +70,13 @@ func decodeObject(b json.RawMessage, v reflect.Value, path string) *Error {
 	if members == nil {
 		return &Error{Field: path, Reason: "must be an object"}
 	}
-	for _, f := range fieldsOf(v.Type()) {
-		given, ok := members[f.name]
+	for _, field := range f.of(v.Type()) {
+		given, ok := members[field.name]
 		if !ok {
 			continue
 		}
-		delete(members, f.name)
-		if err := decode(given, v.Field(f.index), path+"."+f.name); err != nil {
+		delete(members, field.name)
+		if err := f.decode(given, v.Field(field.index), path+"."+field.name); err != nil {
 			return err
 		}
 	}
@@ -169,12 +169,8 @@ func decodeNames(names []string, path string) (digests []string, bad *Error) {
 
 func decodeDigest(s, path string) (string, *Error) {
 	d, ok := strings.CutPrefix(s, digestMark)
-	if !ok || !isDigest(d) {
+	if !ok || !task.ValidDigest(d) {
 		return "", &Error{Field: path, Reason: "must be sha256: and 64 hex digits"}
 	}
 	return d, nil
-}
-
-func isDigest(d string) bool {
-	return len(d) == 64 && strings.Trim(d, "0123456789abcdef") == ""
 }

@@ -20,6 +20,7 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 type encoder struct {
 	buf   bytes.Buffer
 	blobs []string // digests
+	forms forms
 }
 
 // line encodes {"name":v} and a line break.
@@ -77,7 +78,7 @@ func (e *encoder) value(v reflect.Value) {
 func (e *encoder) object(v reflect.Value) {
 	e.buf.WriteByte('{')
 	first := true
-	for _, f := range fieldsOf(v.Type()) {
+	for _, f := range e.forms.of(v.Type()) {
 		x := v.Field(f.index)
 		if x.IsZero() || x.Kind() == reflect.Slice && x.Len() == 0 {
 			continue

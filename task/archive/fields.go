@@ -26,6 +26,21 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
+// forms remembers the fields of the structs that an export or import has met: to list them costs more than to write them.
+type forms struct{ known map[reflect.Type][]field }
+
+func (f *forms) of(t reflect.Type) []field {
+	all, ok := f.known[t]
+	if !ok {
+		if f.known == nil {
+			f.known = map[reflect.Type][]field{}
+		}
+		all = fieldsOf(t)
+		f.known[t] = all
+	}
+	return all
+}
+
 // snake is the name of a field: NotBefore is not_before, IDFrom id_from.
 func snake(name string) string {
 	var b strings.Builder
@@ -45,25 +60,23 @@ var (
 	bytesType   = reflect.TypeFor[[]byte]()
 )
 
-// wordsOf are the words for the values of an enumeration, by value; nil for what is none.
+// words are those for the values of the enumerations, by value.
+var words = map[reflect.Type][]string{
+	reflect.TypeFor[task.Status]():          {"", "CREATED", "RUNNING", "SUCCESS", "FAILURE"},
+	reflect.TypeFor[task.OperationStatus](): {"", "RUNNING", "COMPLETING", "SUCCESS", "FAILURE"},
+	reflect.TypeFor[task.NamespaceStatus](): {"", "ACTIVE", "INACTIVE", "PURGING", "PURGED"},
+	reflect.TypeFor[task.Role]():            {"", "partition", "completion", "cleanup"},
+	reflect.TypeFor[task.IDStrategy]():      {"random", "params", "caller"},
+	reflect.TypeFor[task.OnError]():         {"default", "retry", "fail"},
+	reflect.TypeFor[task.Concurrency]():     {"many", "one_per_target", "one_per_object"},
+}
+
+// wordsOf returns the words of an enumeration; nil for what is none.
 func wordsOf(t reflect.Type) []string {
-	switch t {
-	case reflect.TypeFor[task.Status]():
-		return []string{"", "CREATED", "RUNNING", "SUCCESS", "FAILURE"}
-	case reflect.TypeFor[task.OperationStatus]():
-		return []string{"", "RUNNING", "COMPLETING", "SUCCESS", "FAILURE"}
-	case reflect.TypeFor[task.NamespaceStatus]():
-		return []string{"", "ACTIVE", "INACTIVE", "PURGING", "PURGED"}
-	case reflect.TypeFor[task.Role]():
-		return []string{"", "partition", "completion", "cleanup"}
-	case reflect.TypeFor[task.IDStrategy]():
-		return []string{"random", "params", "caller"}
-	case reflect.TypeFor[task.OnError]():
-		return []string{"default", "retry", "fail"}
-	case reflect.TypeFor[task.Concurrency]():
-		return []string{"many", "one_per_target", "one_per_object"}
+	if t.PkgPath() == "" { // a built-in type
+		return nil
 	}
-	return nil
+	return words[t]
 }
 
 // digestMark stands before a digest where a text is one.

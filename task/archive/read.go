@@ -19,6 +19,7 @@ type reader struct {
 	buf    []byte
 	header Header
 	counts Counts // of what was read
+	forms  forms
 }
 
 // blob is a blob whose bytes follow.
@@ -110,7 +111,7 @@ func (r *reader) readLine() error {
 
 // decode reads a record; v is a pointer.
 func (r *reader) decode(name string, value json.RawMessage, v any) error {
-	if bad := decode(value, reflect.ValueOf(v).Elem(), name); bad != nil {
+	if bad := r.forms.decode(value, reflect.ValueOf(v).Elem(), name); bad != nil {
 		bad.Line = r.line
 		return bad
 	}
