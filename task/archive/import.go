@@ -52,8 +52,9 @@ type Taken struct {
 	Skipped int64
 }
 
-// Import reads an export into a namespace, in one pass and holding one batch and what is said of modules. What was taken up before something is wrong
-// stays: an import that is done again goes on. An *Error is about the file, a *LinesError what the sink said of lines.
+// Import reads an export into a namespace, in one pass and holding one batch and what is said of modules. What was taken
+// up before something is wrong stays: an import that is done again goes on. An *Error is about the file, a *LinesError what
+// the sink said of lines.
 func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Taken, error) {
 	r, err := open(in)
 	if err != nil {
@@ -164,7 +165,7 @@ func (x *importer) behavior(ctx context.Context, b *task.Behavior) error {
 	n, err := x.sink.Take(ctx, c)
 	switch {
 	case err != nil:
-		return fmt.Errorf("line %d: %w", x.line, err)
+		return &LinesError{x.line, x.line, err}
 	case n == 0:
 		x.taken.Skipped++
 	default:
