@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -17,30 +14,16 @@ type Info struct {
 	Modified time.Time // when it was written here
 }
 
-// List calls yield with this node's files by digest, until it returns false. It holds one folder of names at a time; a file
+// List calls yield with this node's files by digest, until it returns false. It holds one folder of them at a time; a file
 // that comes or goes meanwhile may be left out or not.
 func (s *Store) List(yield func(Info) bool) error {
 	for i := range 256 {
-		dir := fmt.Sprintf("%02x", i)
-		entries, err := os.ReadDir(filepath.Join(s.cfg.Dir, dir))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		entries, err := s.folder(fmt.Sprintf("%02x", i), "")
 		if err != nil {
 			return fmt.Errorf("blob: list: %w", err)
 		}
 		for _, e := range entries {
-			if !ValidDigest(e.Name()) || e.Name()[:2] != dir {
-				continue
-			}
-			fi, err := e.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("blob: list: %w", err)
-			}
-			if fi.Mode().IsRegular() && !yield(Info{e.Name(), fi.Size(), fi.ModTime()}) {
+			if !e.Foreign && !yield(e.Info) {
 				return nil
 			}
 		}
