@@ -72,3 +72,9 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return "maintain: " + commandName(e.Command) + " was refused: " + string(e.Code) + ": " + e.Message
 }
+
+// refused reports whether the state machine refused a command: what it was about has changed since the scan.
+func refused(err error) bool {
+	_, ok := errors.AsType[*RefusedError](err)
+	return ok
+}

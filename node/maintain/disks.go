@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"strings"
 )
@@ -41,5 +42,13 @@ func (r *Run) retained(o *Object) {
 	line.Retained++
 }
 
-// cutMember undoes the name of something on a member's disk.
+// object is a file as it is scanned: of the area's kind, unless it is foreign there.
+func (f *File) object(kind string) Object {
+	return Object{Kind: cmp.Or(f.Kind, kind), Name: f.Name, Time: max(f.Modified, 1)}
+}
+
+// memberName names something on one member's disk.
+func memberName(member, file string) string { return member + "\x00" + file }
+
+// cutMember undoes memberName.
 func cutMember(name string) (member, file string, ok bool) { return strings.Cut(name, "\x00") }

@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/taskrt/taskrt/task"
@@ -130,7 +131,8 @@ func versionObject(b *task.Behavior, v *task.Version) Object {
 func (versionKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	byBehavior := map[string]int64{}
 	for _, o := range os {
-		byBehavior[behaviorOf(o.Name)]++
+		name, _, _ := strings.Cut(o.Name, "@") // no behavior's name holds one
+		byBehavior[name]++
 	}
 	done := int64(0)
 	for name, versions := range byBehavior {
@@ -148,16 +150,6 @@ func (versionKind) Delete(ctx context.Context, r *Run, os []Object) (int64, erro
 	return done, nil
 }
 
-// behaviorOf is the behavior's part of a version's name.
-func behaviorOf(name string) string {
-	for i := range len(name) {
-		if name[i] == '@' { // no behavior's name holds one
-			return name[:i]
-		}
-	}
-	return name
-}
-
 // eachBehavior shows all behaviors, deleted ones that still have something too.
 func eachBehavior(ctx context.Context, r *Run, see func(*task.Behavior) error) error {
 	var after task.Key
@@ -167,14 +159,10 @@ func eachBehavior(ctx context.Context, r *Run, see func(*task.Behavior) error) e
 		if len(bs) == 0 {
 			return nil
 		}
-		if err := r.paceScans(ctx, len(bs)); err != nil {
+		if err := each(ctx, r, bs, see); err != nil {
 			return err
 		}
-		for _, b := range bs {
-			if err := see(b); err != nil {
-				return err
-			}
-			after = task.Key{Namespace: b.Namespace, ID: b.Name}
-		}
+		last := bs[len(bs)-1]
+		after = task.Key{Namespace: last.Namespace, ID: last.Name}
 	}
 }

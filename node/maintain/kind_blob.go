@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"context"
-	"errors"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -30,15 +29,13 @@ func (blobKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 		if len(bs) == 0 {
 			return nil
 		}
-		if err := r.paceScans(ctx, len(bs)); err != nil {
+		err := each(ctx, r, bs, func(b *task.Blob) error {
+			return found(Object{Kind: "blob", Name: b.Digest, Time: max(b.Noted, 1)})
+		})
+		if err != nil {
 			return err
 		}
-		for _, b := range bs {
-			if err := found(Object{Kind: "blob", Name: b.Digest, Time: max(b.Noted, 1)}); err != nil {
-				return err
-			}
-			after = b.Digest
-		}
+		after = bs[len(bs)-1].Digest
 	}
 }
 
@@ -76,10 +73,7 @@ func (fileKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 			}
 		})
 		for i, f := range fs {
-			o := Object{Kind: "file", Name: f.Name, Time: max(f.Modified, 1)}
-			if f.Kind != "" {
-				o.Kind = f.Kind
-			}
+			o := f.object("file")
 			if known[i] {
 				r.retained(&o)
 				continue
@@ -101,10 +95,4 @@ func (fileKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 // Delete makes every member drop the files, unless the log has come to know them.
 func (fileKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	return r.dropBlobs(ctx, os)
-}
-
-// refused reports whether the state machine refused a command: what it was about has changed since the scan.
-func refused(err error) bool {
-	_, ok := errors.AsType[*RefusedError](err)
-	return ok
 }

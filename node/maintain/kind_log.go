@@ -22,15 +22,12 @@ func logObject(k task.Key) Object { return Object{Kind: "log", Name: logs.Name(k
 func (logKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
 	return r.eachFile(ctx, LogFiles, func(member string, fs []File) error {
 		for _, f := range fs {
-			o := Object{Kind: "log", Name: f.Name, Time: max(f.Modified, 1)}
-			if f.Kind != "" {
-				o.Kind = f.Kind
-			}
+			o := f.object("log")
 			if r.filter.has(&o) {
 				r.retained(&o)
 				continue
 			}
-			o.Name = member + "\x00" + f.Name // a name of no mark
+			o.Name = memberName(member, f.Name) // a name of no mark
 			if err := found(o); err != nil {
 				return err
 			}

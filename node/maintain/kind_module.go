@@ -21,19 +21,7 @@ func (moduleKind) Retains(_ *Run, o Object, keep func(Object) error) error {
 func (moduleKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
 	var all []*task.Module
 	r.cluster.Local(func(m *task.Machine) { all = m.Modules() })
-	for len(all) > 0 {
-		n := min(len(all), page)
-		if err := r.paceScans(ctx, n); err != nil {
-			return err
-		}
-		for _, x := range all[:n] {
-			if err := found(Object{Kind: "module", Name: x.Digest}); err != nil {
-				return err
-			}
-		}
-		all = all[n:]
-	}
-	return nil
+	return each(ctx, r, all, func(x *task.Module) error { return found(Object{Kind: "module", Name: x.Digest}) })
 }
 
 // Delete has nothing to do: who drops the last version that needs a module drops the module.

@@ -50,19 +50,7 @@ func (namespaceKind) Delete(ctx context.Context, r *Run, os []Object) (int64, er
 func eachNamespace(ctx context.Context, r *Run, see func(*task.Namespace) error) error {
 	var all []*task.Namespace
 	r.cluster.Local(func(m *task.Machine) { all = m.Namespaces() })
-	for len(all) > 0 {
-		n := min(len(all), page)
-		if err := r.paceScans(ctx, n); err != nil {
-			return err
-		}
-		for _, space := range all[:n] {
-			if err := see(space); err != nil {
-				return err
-			}
-		}
-		all = all[n:]
-	}
-	return nil
+	return each(ctx, r, all, see)
 }
 
 // namesOf lists the namespaces that have a status.

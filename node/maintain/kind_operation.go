@@ -77,13 +77,8 @@ func eachOperation(ctx context.Context, r *Run, see func(*task.Operation) error)
 		var os []*task.Operation
 		next := ""
 		r.cluster.Local(func(m *task.Machine) { os, next = m.Operations(task.OperationFilter{Limit: page, Cursor: cursor}) })
-		if err := r.paceScans(ctx, len(os)); err != nil {
+		if err := each(ctx, r, os, see); err != nil {
 			return err
-		}
-		for _, o := range os {
-			if err := see(o); err != nil {
-				return err
-			}
 		}
 		if next == "" {
 			return nil

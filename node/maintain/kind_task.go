@@ -88,13 +88,8 @@ func eachTask(ctx context.Context, r *Run, see func(*task.Task) error) error {
 		var ts []*task.Task
 		next := ""
 		r.cluster.Local(func(m *task.Machine) { ts, next = m.Tasks(task.Filter{Limit: page, Cursor: cursor}) })
-		if err := r.paceScans(ctx, len(ts)); err != nil {
+		if err := each(ctx, r, ts, see); err != nil {
 			return err
-		}
-		for _, t := range ts {
-			if err := see(t); err != nil {
-				return err
-			}
 		}
 		if next == "" {
 			return nil

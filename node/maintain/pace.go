@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,21 @@ func (r *Run) paceScans(ctx context.Context, n int) error {
 		return err
 	}
 	return r.scans.WaitN(ctx, n)
+}
+
+// each shows objects as fast as they may be looked at.
+func each[T any](ctx context.Context, r *Run, all []T, see func(T) error) error {
+	for some := range slices.Chunk(all, page) {
+		if err := r.paceScans(ctx, len(some)); err != nil {
+			return err
+		}
+		for _, x := range some {
+			if err := see(x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // paceDeletes waits until n more objects, at most a batch, may be deleted.
