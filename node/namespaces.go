@@ -125,7 +125,7 @@ func (n *Node) export(ctx context.Context, r api.ExportRequest) (io.ReadCloser, 
 		if err != nil {
 			return nil, err
 		}
-		return &blobReader{Reader: io.NewSectionReader(f, 0, f.Size()), Closer: f}, nil
+		return content{io.NewSectionReader(f, 0, f.Size()), f}, nil
 	}
 	return spaces.Export(ctx, state, open, r)
 }
@@ -135,12 +135,6 @@ func (n *Node) freeze(ctx context.Context) (*task.Frozen, error) {
 	defer cancel()
 	state, err := n.store.Freeze(ctx)
 	return state, storeError(err, false)
-}
-
-// blobReader reads a file from its beginning.
-type blobReader struct {
-	io.Reader
-	io.Closer
 }
 
 // exportReader lets another export begin when it is closed.
