@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -90,21 +89,29 @@ func blobGet(c *cli.Context, cl *client) error {
 		_, err := io.Copy(cl.stdout, content.Body)
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
+	return writeWhole(to, content.Body)
+}
+
+// writeWhole gives a file its name when all of it is there: half a blob or export must not be taken for one.
+func writeWhole(file string, from io.Reader) (err error) {
+	part := file + ".part"
+	f, err := os.Create(part)
 	if err != nil {
-		return usagef(c, "--to: %w", err)
+		return err
 	}
-	_, err = io.Copy(f, content.Body)
+	defer func() {
+		if err != nil {
+			_ = os.Remove(part)
+		}
+	}()
+	_, err = io.Copy(f, from)
 	if err == nil {
-		err = f.Chmod(0o644)
+		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), to)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return os.Rename(part, file)
 }
 
 func blobStat(c *cli.Context, cl *client) error {

@@ -50,8 +50,7 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 // print shows the last answer: its JSON as it came, or what table writes into columns.
 func (c *client) print(table func(w io.Writer)) error {
 	if c.json {
-		_, err := c.stdout.Write(c.meta.Body())
-		return err
+		return c.printJSON()
 	}
 	return columns(c.stdout, table)
 }
@@ -61,6 +60,11 @@ func columns(w io.Writer, table func(w io.Writer)) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	table(t)
 	return t.Flush()
+}
+
+// rowsOf returns what writes a line of a record that is shown: a name and its value.
+func rowsOf(w io.Writer) func(name string, value any) {
+	return func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
 }
 
 // codeOf is the exit code of an error that carries none.

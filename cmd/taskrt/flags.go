@@ -83,6 +83,14 @@ func durationOf(c *cli.Context, name string) (d api.Duration, err error) {
 	return api.Duration(v), nil
 }
 
+// waitTimeout reads the --timeout of a command that has --wait.
+func waitTimeout(c *cli.Context) (api.Duration, error) {
+	if c.IsSet("timeout") && !c.Bool("wait") {
+		return 0, usagef(c, "--timeout needs --wait")
+	}
+	return durationOf(c, "timeout")
+}
+
 // wantsJSON reads -o.
 func wantsJSON(c *cli.Context) (bool, error) {
 	switch o := c.String("output"); o {

@@ -26,7 +26,7 @@ func (p *program) getCommand() *cli.Command {
 }
 
 func describeTask(w io.Writer, t *api.Task) {
-	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	row := rowsOf(w)
 	row("id", t.ID)
 	row("namespace", t.Namespace)
 	row("behavior", t.Behavior)

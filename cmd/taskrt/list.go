@@ -13,15 +13,13 @@ func (p *program) listCommand() *cli.Command {
 	const cmd = "list"
 	return &cli.Command{
 		Name: cmd, Usage: "list tasks in order of creation", Category: "tasks",
-		Flags: clientFlags(
+		Flags: clientFlags(append(pageFlags(cmd, "tasks"),
 			stringFlag(cmd, "status", "", "CREATED, RUNNING, SUCCESS or FAILURE"),
 			stringFlag(cmd, "behavior", "", "of this behavior"),
 			stringFlag(cmd, "label", "", "NAME=VALUE"),
 			stringFlag(cmd, "parent", "", "of this operation"),
 			stringFlag(cmd, "not-before", "", "due at this time or earlier (RFC 3339)"),
-			intFlag(cmd, "limit", api.DefaultListLimit, "tasks on a page"),
-			stringFlag(cmd, "cursor", "", "where the page before ended"),
-		),
+		)...),
 		Action: p.client(list),
 	}
 }
@@ -48,6 +46,14 @@ func list(c *cli.Context, cl *client) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%d\t%s\n", t.ID, t.Behavior, t.Status, t.Final, t.Attempt, age(t.CreatedAt))
 		}
 	})
+}
+
+// pageFlags are those of a list that comes in pages.
+func pageFlags(cmd, what string) []cli.Flag {
+	return []cli.Flag{
+		intFlag(cmd, "limit", api.DefaultListLimit, what+" on a page"),
+		stringFlag(cmd, "cursor", "", "where the page before ended"),
+	}
 }
 
 // printPage is print for a list; people are told that there is more.

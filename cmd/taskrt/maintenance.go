@@ -38,10 +38,7 @@ func (p *program) maintenanceCommand() *cli.Command {
 }
 
 func maintenanceRun(c *cli.Context, cl *client) error {
-	if c.IsSet("timeout") && !c.Bool("wait") {
-		return usagef(c, "--timeout needs --wait")
-	}
-	timeout, err := durationOf(c, "timeout")
+	timeout, err := waitTimeout(c)
 	if err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func maintenanceInfo(_ *cli.Context, cl *client) error {
 		return err
 	}
 	return cl.print(func(w io.Writer) {
-		row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+		row := rowsOf(w)
 		every := "only on demand"
 		if info.Every > 0 {
 			every = time.Duration(info.Every).String()
@@ -191,7 +188,7 @@ func totalsOf(r *api.MaintenanceRun) (sum api.MaintenanceCount) {
 
 // describeRun shows a record, and then its counts.
 func describeRun(w io.Writer, r *api.MaintenanceRun) {
-	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	row := rowsOf(w)
 	row("run", r.Run)
 	row("status", r.Status)
 	row("dry run", r.DryRun)

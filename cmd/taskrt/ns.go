@@ -145,7 +145,7 @@ func (c *client) printNamespace(n *api.Namespace, err error) error {
 		return err
 	}
 	return c.print(func(w io.Writer) {
-		row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+		row := rowsOf(w)
 		row("name", n.Name)
 		row("status", n.Status)
 		row("tasks", ofLimit(n.Usage.Tasks, n.Quota.MaxTasks))
@@ -208,28 +208,6 @@ func nsExport(c *cli.Context, cl *client) error {
 		return err
 	}
 	return writeWhole(file, lines)
-}
-
-// writeWhole gives a file its name when all of it is there: half an export must not be taken for one.
-func writeWhole(file string, from io.Reader) (err error) {
-	part := file + ".part"
-	f, err := os.Create(part)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(part)
-		}
-	}()
-	_, err = io.Copy(f, from)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part, file)
 }
 
 func nsImport(c *cli.Context, cl *client) error {

@@ -15,12 +15,6 @@ import (
 
 func (p *program) opCommand() *cli.Command {
 	const cmd = "op"
-	pageFlags := func(what string) []cli.Flag {
-		return []cli.Flag{
-			intFlag(cmd, "limit", api.DefaultListLimit, what+" on a page"),
-			stringFlag(cmd, "cursor", "", "where the page before ended"),
-		}
-	}
 	return &cli.Command{
 		Name: cmd, Usage: "run operations: one task per partition, a completion, one outcome", Category: "operations",
 		Subcommands: []*cli.Command{
@@ -41,7 +35,7 @@ func (p *program) opCommand() *cli.Command {
 			{Name: "get", Usage: "show an operation", ArgsUsage: "ID", Flags: clientFlags(), Action: p.client(opGet)},
 			{
 				Name: "list", Usage: "list operations in order of creation",
-				Flags: clientFlags(append(pageFlags("operations"),
+				Flags: clientFlags(append(pageFlags(cmd, "operations"),
 					stringFlag(cmd, "status", "", "RUNNING, COMPLETING, SUCCESS or FAILURE"),
 					stringFlag(cmd, "behavior", "", "of this behavior"),
 					stringFlag(cmd, "target", "", "on this target"),
@@ -54,7 +48,7 @@ func (p *program) opCommand() *cli.Command {
 			},
 			{
 				Name: "partitions", Usage: "list the tasks of an operation's partitions", ArgsUsage: "ID",
-				Flags: clientFlags(append(pageFlags("tasks"),
+				Flags: clientFlags(append(pageFlags(cmd, "tasks"),
 					stringFlag(cmd, "status", "", "CREATED, RUNNING, SUCCESS or FAILURE"),
 				)...),
 				Action: p.client(opPartitions),
@@ -76,10 +70,7 @@ func (p *program) opCommand() *cli.Command {
 }
 
 func opStart(c *cli.Context, cl *client) error {
-	if c.IsSet("timeout") && !c.Bool("wait") {
-		return usagef(c, "--timeout needs --wait")
-	}
-	timeout, err := durationOf(c, "timeout")
+	timeout, err := waitTimeout(c)
 	if err != nil {
 		return err
 	}
@@ -134,7 +125,7 @@ func opGet(c *cli.Context, cl *client) error {
 }
 
 func describeOperation(w io.Writer, o *api.Operation) {
-	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	row := rowsOf(w)
 	row("id", o.ID)
 	row("namespace", o.Namespace)
 	row("behavior", o.Behavior)

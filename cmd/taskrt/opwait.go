@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -66,8 +65,7 @@ func opWatch(c *cli.Context, cl *client) error {
 // operationLine prints a state: for programs the API's JSON as it came.
 func (c *client) operationLine(o *api.Operation) error {
 	if c.json {
-		_, err := c.stdout.Write(c.meta.Body())
-		return err
+		return c.printJSON()
 	}
 	_, err := fmt.Fprintf(c.stdout, "%s  rev %d  %s, %s\n", api.Time{Time: time.Now()}, o.Rev, operationState(o), operationCounts(o))
 	return err
@@ -91,22 +89,12 @@ func (c *client) awaitOperation(o *api.Operation, timeout api.Duration) error {
 	switch {
 	case !o.Final():
 		return operationTimedOut(o, timeout)
-	case o.Error != nil:
-		return &exitError{exitTaskFailed, fmt.Errorf("operation %s failed: %s: %s", o.ID, o.Error.Code, o.Error.Message)}
 	case o.Status == "FAILURE":
-		return &exitError{exitTaskFailed, fmt.Errorf("operation %s failed", o.ID)}
+		return failed("operation "+o.ID, o.Error)
 	case c.json:
 		return nil
-	case o.ResultBase64 != nil:
-		_, err := c.stdout.Write(o.ResultBase64)
-		return err
 	}
-	result := o.Result
-	if result == nil {
-		result = json.RawMessage("null")
-	}
-	_, err = fmt.Fprintf(c.stdout, "%s\n", result)
-	return err
+	return c.printResult(o.Result, o.ResultBase64)
 }
 
 // showOperation keeps a bar over the partitions on standard error while the operation is waited for, if that is a terminal.

@@ -35,10 +35,7 @@ func submit(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	if c.IsSet("timeout") && !c.Bool("wait") {
-		return usagef(c, "--timeout needs --wait")
-	}
-	timeout, err := durationOf(c, "timeout")
+	timeout, err := waitTimeout(c)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -151,21 +152,31 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 		}
 		return nil
 	case t.Status == "FAILURE":
-		if t.Error == nil {
-			return &exitError{exitTaskFailed, fmt.Errorf("task %s failed", t.ID)}
-		}
-		return &exitError{exitTaskFailed, fmt.Errorf("task %s failed: %s: %s", t.ID, t.Error.Code, t.Error.Message)}
+		return failed("task "+t.ID, t.Error)
 	case c.json:
 		return nil
-	case t.ResultBase64 != nil:
-		_, err := c.stdout.Write(t.ResultBase64)
+	}
+	return c.printResult(t.Result, t.ResultBase64)
+}
+
+// failed is the end of a command whose task or operation has failed.
+func failed(what string, e *api.TaskError) error {
+	if e == nil {
+		return &exitError{exitTaskFailed, fmt.Errorf("%s failed", what)}
+	}
+	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s: %s", what, e.Code, e.Message)}
+}
+
+// printResult writes a result: a line of JSON, or bytes as they are.
+func (c *client) printResult(text json.RawMessage, raw []byte) error {
+	if raw != nil {
+		_, err := c.stdout.Write(raw)
 		return err
 	}
-	result := t.Result
-	if result == nil {
-		result = []byte("null")
+	if text == nil {
+		text = json.RawMessage("null")
 	}
-	_, err := fmt.Fprintf(c.stdout, "%s\n", result)
+	_, err := fmt.Fprintf(c.stdout, "%s\n", text)
 	return err
 }
 
