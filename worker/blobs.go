@@ -42,8 +42,9 @@ const (
 // openTries is how often an input that is a blob is looked for before the assignment is given back.
 const openTries = 3
 
-// retried calls f until it succeeds or ctx ends; the error is the last that was not the end of ctx itself.
-func retried[T any](ctx context.Context, f func() (T, error)) (v T, err error) {
+// retried calls f until it succeeds, has been called so many times, or ctx ends; the error is the last that was not the end of
+// ctx itself.
+func retried[T any](ctx context.Context, times int, f func() (T, error)) (v T, err error) {
 	for pause := firstBlobPause; ; pause = min(2*pause, lastBlobPause) {
 		var last error
 		if v, last = f(); last == nil {
@@ -52,7 +53,7 @@ func retried[T any](ctx context.Context, f func() (T, error)) (v T, err error) {
 		if err == nil || ctx.Err() == nil {
 			err = last
 		}
-		if !sleep(ctx, pause) {
+		if times--; times == 0 || !sleep(ctx, pause) {
 			return v, err
 		}
 	}
@@ -79,19 +80,7 @@ func (r *run) openInput(p task.Payload) (Blob, error) {
 	if p.Blobs == nil || p.Blobs.Content == "" {
 		return nil, nil
 	}
-	var err error
-	pause := firstBlobPause
-	for range openTries {
-		var b Blob
-		if b, err = r.s.w.cfg.Blobs.Open(r.ctx, p.Blobs.Content); err == nil {
-			return b, nil
-		}
-		if !sleep(r.ctx, pause) {
-			break
-		}
-		pause *= 2
-	}
-	return nil, err
+	return retried(r.ctx, openTries, func() (Blob, error) { return r.s.w.cfg.Blobs.Open(r.ctx, p.Blobs.Content) })
 }
 
 func (in inputs) close() {

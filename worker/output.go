@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/taskrt/taskrt/runtime"
@@ -74,7 +75,7 @@ func (r *run) store(ctx context.Context, o *output) error {
 	if o.put == nil {
 		return nil
 	}
-	digest, err := retried(ctx, func() (string, error) { return r.s.w.cfg.Blobs.Put(ctx, o.put) })
+	digest, err := retried(ctx, math.MaxInt, func() (string, error) { return r.s.w.cfg.Blobs.Put(ctx, o.put) })
 	if err != nil {
 		return fmt.Errorf("%d bytes could not be stored: %w", len(o.put), err)
 	}
@@ -123,19 +124,11 @@ func (r *run) settled(result []byte) (o output, err error) {
 	if size > limit {
 		return o, fmt.Errorf("%w: %d bytes, limit %d", errUnfit, size, limit)
 	}
-	if err := r.checkResult(&o); err != nil {
+	if err := r.s.w.schemas.Check(r.a.Policy.ResultSchema, o.content); err != nil {
 		return o, fmt.Errorf("%w: it does not match the behavior's result_schema: %w", errUnfit, err)
 	}
 	r.enterStoring()
 	return o, r.store(r.ctx, &o)
-}
-
-// checkResult holds a result against the behavior's schema.
-func (r *run) checkResult(o *output) error {
-	if len(r.a.Policy.ResultSchema) == 0 {
-		return nil
-	}
-	return r.s.w.schemas.Check(r.a.Policy.ResultSchema, o.content)
 }
 
 // enterStoring: no guest code runs any more, and the result is being stored. The slot stays taken: its memory is.
