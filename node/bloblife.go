@@ -68,7 +68,9 @@ func (k *keeper) run(ctx context.Context) {
 	defer wg.Wait()
 	f := k.subscribe()
 	defer func() { f.close() }()
-	if !k.catchUp(ctx) {
+	// Before this node has applied what was committed when it started it must unlink nothing: the log replays drops of blobs
+	// whose files may have been written again since (blob/DESIGN.md).
+	if err := persist(ctx, func() error { return k.read(ctx, func(*task.Machine) {}) }); err != nil {
 		return
 	}
 	for range healers {
@@ -106,19 +108,6 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// catchUp waits until this node has applied what was committed when it started. Before that it must unlink nothing: the
-// log replays drops of blobs whose files may have been written again since (blob/DESIGN.md).
-func (k *keeper) catchUp(ctx context.Context) bool {
-	for {
-		if err := k.read(ctx, func(*task.Machine) {}); err == nil {
-			return true
-		}
-		if !sleep(ctx, retryPause) {
-			return false
-		}
-	}
-}
-
 func (k *keeper) handle(evs []task.Event) {
 	for i := range evs {
 		switch e := &evs[i]; e.Kind {
@@ -146,9 +135,17 @@ func (k *keeper) drop(digests []string) {
 }
 
 // needed tells whether the log knows a blob, ready or on its way.
-func (k *keeper) needed(digest string) (yes bool) {
-	k.local(func(m *task.Machine) { yes = m.Blob(digest) != nil || m.Module(digest) != nil })
-	return yes
+func (k *keeper) needed(digest string) bool {
+	known, _ := k.known(digest)
+	return known
+}
+
+func (k *keeper) known(digest string) (known, module bool) {
+	k.local(func(m *task.Machine) {
+		module = m.Module(digest) != nil
+		known = module || m.Blob(digest) != nil
+	})
+	return known, module
 }
 
 // compare looks which files are missing that should be here.
@@ -205,11 +202,13 @@ func (k *keeper) lost(digest string) { k.miss(digest, false) }
 
 // miss queues a file unless it is here, or nobody needs it; it reports whether it does.
 func (k *keeper) miss(digest string, counts bool) bool {
-	if k.blobs.Has(digest) || !k.needed(digest) {
+	if k.blobs.Has(digest) {
 		return false
 	}
-	module := false
-	k.local(func(m *task.Machine) { module = m.Module(digest) != nil })
+	known, module := k.known(digest)
+	if !known {
+		return false
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.wanted[digest] != nil {
@@ -268,7 +267,8 @@ func (k *keeper) heal(ctx context.Context) {
 				return
 			}
 		}
-		needed, err := k.needed(digest), error(nil)
+		var err error
+		needed := k.needed(digest)
 		if needed {
 			err = k.blobs.Heal(ctx, digest, k.peers())
 		}

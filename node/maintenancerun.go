@@ -10,7 +10,6 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api/runs"
 	"github.com/taskrt/taskrt/node/maintain"
-	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
@@ -140,9 +139,6 @@ var _ maintain.Cluster = maintainCluster{}
 // Local implements maintain.Cluster.
 func (c maintainCluster) Local(fn func(*task.Machine)) { c.n.store.Local(fn) }
 
-// maintainPause is how long a run waits before it tries again what the cluster could not do.
-const maintainPause = 200 * time.Millisecond
-
 // CatchUp implements maintain.Cluster.
 func (c maintainCluster) CatchUp(ctx context.Context) error {
 	return persist(ctx, func() error { return c.n.store.Read(ctx, func(*task.Machine) {}) })
@@ -160,23 +156,6 @@ func (c maintainCluster) Propose(ctx context.Context, cmd task.Command) (r task.
 		return c.n.store.WaitIndex(ctx, r.Index)
 	})
 	return r, err
-}
-
-// persist does what may fail for a while, until ctx ends.
-func persist(ctx context.Context, do func() error) error {
-	for {
-		err := do()
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, raftstore.ErrClosed), errors.Is(err, raftstore.ErrStopped), errors.Is(err, raftstore.ErrTooLarge):
-			return err
-		case !sleep(ctx, maintainPause):
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // nodeDisks shows a run what the members keep, this one and the others.
