@@ -73,13 +73,13 @@ func (f *finishes) round(ctx context.Context, first bool) error {
 	f.todo = nil
 	f.n.store.Local(func(m *task.Machine) {
 		for _, i := range proposed {
-			switch r := &results[i]; {
-			case checkAgain(r.Code):
+			r := &results[i]
+			if checkAgain(r.Code) {
 				f.todo = append(f.todo, i)
-			default:
-				if f.out[i].Error = resultError(r); f.out[i].Error == nil {
-					f.out[i].FinishReply = finishReply(view{m}, r)
-				}
+				continue
+			}
+			if f.out[i].Error = resultError(r); f.out[i].Error == nil {
+				f.out[i].FinishReply = finishReply(view{m}, r)
 			}
 		}
 	})
