@@ -2,8 +2,6 @@ package maintbench
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/maintain"
@@ -225,8 +224,7 @@ func (c *cluster) fillBlobs() (digests []string) {
 	for i := range *blobs {
 		content := make([]byte, blobBytes)
 		copy(content, fmt.Sprint("blob ", i))
-		sum := sha256.Sum256(content)
-		d := hex.EncodeToString(sum[:])
+		d := blob.Digest(content)
 		digests = append(digests, d)
 		for n := range c.nodes {
 			dir := filepath.Join(c.dir, "n"+strconv.Itoa(n+1), "blobs", d[:2])
