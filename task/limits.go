@@ -181,9 +181,8 @@ func (m *Machine) spare(r *row) int64 {
 }
 
 // policyChanged must follow every change of a behavior's record, and of its namespace's status: another active version, a
-// pause, a deletion. When the
-// limit per key is another one, the behavior's queues are made anew, at a cost that grows with its waiting tasks and all
-// running ones.
+// pause, a deletion. When the limit per key is another one, the behavior's queues are made anew, at a cost that grows with
+// its waiting tasks and all running ones.
 func (m *Machine) policyChanged(b *behaviorRow) {
 	next := b.allowance()
 	if next.perKey == b.limits.perKey && next.strict == b.limits.strict {

@@ -1,16 +1,9 @@
 package task
 
-import (
-	"cmp"
-	"slices"
-)
-
 // BehaviorsAfter returns up to limit behaviors of all namespaces by namespace and name, those behind the given one, with
 // Pinned filled in. Unlike Behaviors it returns deleted ones too, which stay while there are tasks of theirs.
 func (m *Machine) BehaviorsAfter(namespace, name string, limit int) []*Behavior {
-	at, found := slices.BinarySearchFunc(m.byName, behaviorName{namespace, name}, func(b *behaviorRow, k behaviorName) int {
-		return cmp.Or(cmp.Compare(b.namespace, k.namespace), cmp.Compare(b.name, k.name))
-	})
+	at, found := m.findBehavior(behaviorName{namespace, name})
 	if found {
 		at++
 	}

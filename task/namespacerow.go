@@ -1,7 +1,5 @@
 package task
 
-import "slices"
-
 // namespaceRow is what the machine holds for one namespace: its record, and what is derived of what it holds.
 type namespaceRow struct {
 	space  *Namespace
@@ -72,16 +70,9 @@ func (m *Machine) missing(k Key) Result {
 
 // behaviorsIn returns the behaviors of a namespace by name.
 func (m *Machine) behaviorsIn(namespace string) []*behaviorRow {
-	at := func(namespace string) int {
-		i, _ := slices.BinarySearchFunc(m.byName, namespace, func(b *behaviorRow, namespace string) int {
-			if b.namespace < namespace {
-				return -1
-			}
-			return 1
-		})
-		return i
-	}
-	return m.byName[at(namespace):at(namespace+"\x00")]
+	from, _ := m.findBehavior(behaviorName{namespace: namespace})
+	to, _ := m.findBehavior(behaviorName{namespace: namespace + "\x00"})
+	return m.byName[from:to]
 }
 
 // enterDoomed lets a Tick find a run that a purge must cancel; leaveDoomed undoes it.

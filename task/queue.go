@@ -23,7 +23,7 @@ type behaviorRow struct {
 	success  heap[*row]       // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
 	failure  heap[*row]       //
 	pins     map[string]int64 // tasks per pinned version (SPEC B2)
-	held     map[string]int64 // operations per version that they keep; nil: none yet
+	held     map[string]int64 // operations per version that they keep
 
 	limits allowance            // of the active version
 	lanes  map[string]*lane     // by pinned version, "" for tasks that will take the active one
@@ -35,14 +35,22 @@ func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 	k := behaviorName{namespace, name}
 	b := m.behaviors[k]
 	if b == nil {
-		b = &behaviorRow{behaviorName: k, space: m.namespaces[namespace], lanes: map[string]*lane{}, keys: map[string]*keyQueue{}, pins: map[string]int64{}}
+		b = &behaviorRow{
+			behaviorName: k, space: m.namespaces[namespace], lanes: map[string]*lane{}, keys: map[string]*keyQueue{},
+			pins: map[string]int64{}, held: map[string]int64{},
+		}
 		m.behaviors[k] = b
-		i, _ := slices.BinarySearchFunc(m.byName, k, func(b *behaviorRow, k behaviorName) int {
-			return cmp.Or(cmp.Compare(b.namespace, k.namespace), cmp.Compare(b.name, k.name))
-		})
+		i, _ := m.findBehavior(k)
 		m.byName = slices.Insert(m.byName, i, b)
 	}
 	return b
+}
+
+// findBehavior returns the place of a name in byName, and whether it stands there.
+func (m *Machine) findBehavior(k behaviorName) (int, bool) {
+	return slices.BinarySearchFunc(m.byName, k, func(b *behaviorRow, k behaviorName) int {
+		return cmp.Or(cmp.Compare(b.namespace, k.namespace), cmp.Compare(b.name, k.name))
+	})
 }
 
 // order is the T4 order of due tasks: each priority step is worth one minute of waiting.
@@ -208,16 +216,21 @@ func (m *Machine) leaveTeam(r *row) {
 
 // of returns the total that t counts in.
 func (c *Counts) of(t *Task) *int64 {
+	return countOf(t, &c.Created, &c.Running, &c.Retrying, &c.Success, &c.Failure)
+}
+
+// countOf returns the one of the counts that t is in.
+func countOf(t *Task, waiting, running, retrying, success, failure *int64) *int64 {
 	switch {
 	case t.Status == Created:
-		return &c.Created
+		return waiting
 	case t.Status == Running:
-		return &c.Running
+		return running
 	case t.NotBefore != 0:
-		return &c.Retrying
+		return retrying
 	case t.Status == Success:
-		return &c.Success
+		return success
 	default:
-		return &c.Failure
+		return failure
 	}
 }
