@@ -164,7 +164,7 @@ func (c *checker) operationRow(o *operationRow) {
 		return
 	}
 	c.expect(!o.settled(), "O3: operation %s: all partitions are final, and it does not complete", x.ID)
-	if partitions := n.counts.Waiting + n.counts.Running + n.counts.Retrying + n.counts.Success + n.counts.Failure; partitions == x.Made {
+	if partitions := n.counts.all(); partitions == x.Made {
 		c.expect(x.Status == OperationRunning || n.counts.Success+n.counts.Failure == x.Partitions, "O3: operation %s is %s before its partitions are final", x.ID, x.Status)
 		c.expect(x.Status != OperationSuccess || n.counts.Failure == 0, "O3: operation %s is a success although a partition failed", x.ID)
 	} else {
@@ -178,8 +178,7 @@ func (c *checker) operationRow(o *operationRow) {
 // imported reports whether tasks of o are still to be imported: of those that were made some are not there.
 func (c *checker) imported(o *operationRow) bool {
 	n, x := c.operation(o).counts, o.operation
-	partitions := n.Waiting + n.Running + n.Retrying + n.Success + n.Failure
-	return partitions < x.Made || x.Status == OperationCompleting && c.m.store.get(x.completionKey()) == nil
+	return n.all() < x.Made || x.Status == OperationCompleting && c.m.store.get(x.completionKey()) == nil
 }
 
 // bound verifies what waits in a session.

@@ -133,6 +133,7 @@ func NewMachine(options ...Option) *Machine {
 
 		namespaces: newNamespaces(),
 		operations: map[Key]*operationRow{},
+		fanout:     operationIndex{spaces: map[string][]*operationRow{}, running: map[exclusion][]*operationRow{}},
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
 	}

@@ -1,7 +1,5 @@
 package task
 
-import "slices"
-
 // Which operations may run at the same time (SPEC O2). Every operation that has not ended stands in a few lists, each
 // under what a start that it excludes, or is excluded by, will ask for: so a start looks at the heads of a few lists and
 // not at operations.
@@ -25,38 +23,34 @@ const (
 
 // exclusions returns the lists in which the operation stands while it has not ended.
 func (o *Operation) exclusions() []exclusion {
-	name := func(k exclusionKind, behavior, object string) exclusion {
-		return exclusion{k, o.Namespace, o.Target, behavior, object}
-	}
-	names := []exclusion{name(ofBehavior, o.Behavior, ""), name(ofObject, o.Behavior, o.Object)}
-	switch o.Policy.Concurrency {
-	case OnePerTarget:
-		names = append(names, name(alonePerTarget, o.Behavior, ""))
-	case OnePerObject:
-		names = append(names, name(alonePerObject, o.Behavior, o.Object))
-	}
-	for _, other := range o.Policy.Incompatible {
-		names = append(names, name(incompatible, other, ""))
-	}
-	return names
+	names := []exclusion{o.exclusion(ofBehavior, o.Behavior, ""), o.exclusion(ofObject, o.Behavior, o.Object)}
+	return o.byPolicy(names, alonePerTarget, alonePerObject, incompatible)
 }
 
 // enemies returns the lists whose operations exclude the operation, or are excluded by it.
 func (o *Operation) enemies() []exclusion {
-	name := func(k exclusionKind, behavior, object string) exclusion {
-		return exclusion{k, o.Namespace, o.Target, behavior, object}
-	}
 	names := []exclusion{
-		name(alonePerTarget, o.Behavior, ""), name(alonePerObject, o.Behavior, o.Object), name(incompatible, o.Behavior, ""),
+		o.exclusion(alonePerTarget, o.Behavior, ""), o.exclusion(alonePerObject, o.Behavior, o.Object),
+		o.exclusion(incompatible, o.Behavior, ""),
 	}
+	return o.byPolicy(names, ofBehavior, ofObject, ofBehavior)
+}
+
+func (o *Operation) exclusion(k exclusionKind, behavior, object string) exclusion {
+	return exclusion{k, o.Namespace, o.Target, behavior, object}
+}
+
+// byPolicy adds the lists that the policy calls for: one if the operation is alone on its target or object, and one of each
+// behavior that it does not stand. One that is named twice is there twice.
+func (o *Operation) byPolicy(names []exclusion, perTarget, perObject, others exclusionKind) []exclusion {
 	switch o.Policy.Concurrency {
 	case OnePerTarget:
-		names = append(names, name(ofBehavior, o.Behavior, ""))
+		names = append(names, o.exclusion(perTarget, o.Behavior, ""))
 	case OnePerObject:
-		names = append(names, name(ofObject, o.Behavior, o.Object))
+		names = append(names, o.exclusion(perObject, o.Behavior, o.Object))
 	}
 	for _, other := range o.Policy.Incompatible {
-		names = append(names, name(ofBehavior, other, ""))
+		names = append(names, o.exclusion(others, other, ""))
 	}
 	return names
 }
@@ -68,10 +62,7 @@ func (m *Machine) enterExclusions(r *operationRow) {
 		return
 	}
 	for _, name := range r.operation.exclusions() {
-		rows := m.fanout.running[name]
-		if _, there := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation); !there { // a behavior may be named twice
-			m.fanout.running[name] = insertOperation(rows, r)
-		}
+		enlist(m.fanout.running, name, r)
 	}
 }
 
@@ -80,16 +71,7 @@ func (m *Machine) leaveExclusions(r *operationRow) {
 		return
 	}
 	for _, name := range r.operation.exclusions() {
-		rows := m.fanout.running[name]
-		i, ok := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
-		if !ok {
-			continue
-		}
-		if rows = slices.Delete(rows, i, i+1); len(rows) == 0 {
-			delete(m.fanout.running, name)
-		} else {
-			m.fanout.running[name] = rows
-		}
+		unlist(m.fanout.running, name, r)
 	}
 }
 

@@ -9,7 +9,7 @@ const partitionLooks = 10_000
 func (o *operationRow) view() *Operation {
 	view := *o.operation
 	view.Counts = o.counts
-	view.Counts.Waiting = view.Partitions - o.counts.Running - o.counts.Retrying - o.counts.Success - o.counts.Failure
+	view.Counts.Waiting += view.Partitions - o.counts.all() // also those whose tasks are not made yet
 	return &view
 }
 

@@ -51,14 +51,8 @@ func (m *Machine) enterOperationRecord(r *operationRow) {
 	o, x := r.operation, &m.fanout
 	m.operations[o.Key()] = r
 	x.ordered = insertOperation(x.ordered, r)
-	if x.spaces == nil {
-		x.spaces, x.running = map[string][]*operationRow{}, map[exclusion][]*operationRow{}
-	}
-	x.spaces[o.Namespace] = insertOperation(x.spaces[o.Namespace], r)
+	enlist(x.spaces, o.Namespace, r)
 	for _, b := range m.behaviorsOf(o) {
-		if b.held == nil {
-			b.held = map[string]int64{}
-		}
 		b.held[o.Version]++
 	}
 	m.enterExclusions(r)
@@ -106,9 +100,7 @@ func (m *Machine) dropOperation(r *operationRow) {
 	}
 	delete(m.operations, o.Key())
 	x.ordered = removeOperation(x.ordered, r)
-	if x.spaces[o.Namespace] = removeOperation(x.spaces[o.Namespace], r); len(x.spaces[o.Namespace]) == 0 {
-		delete(x.spaces, o.Namespace)
-	}
+	unlist(x.spaces, o.Namespace, r)
 	m.emit(Event{Kind: OperationRemoved, Operation: o})
 	for _, b := range m.behaviorsOf(o) {
 		if b.held[o.Version]--; b.held[o.Version] == 0 {
@@ -118,14 +110,33 @@ func (m *Machine) dropOperation(r *operationRow) {
 	}
 }
 
+// insertOperation adds r to a list by CreatedRev, unless it stands there.
 func insertOperation(rows []*operationRow, r *operationRow) []*operationRow {
-	i, _ := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
+	i, there := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
+	if there {
+		return rows
+	}
 	return slices.Insert(rows, i, r)
 }
 
+// removeOperation undoes insertOperation.
 func removeOperation(rows []*operationRow, r *operationRow) []*operationRow {
-	i, _ := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
+	i, there := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
+	if !there {
+		return rows
+	}
 	return slices.Delete(rows, i, i+1)
+}
+
+// enlist adds r to the list of that name; unlist undoes it, and forgets a list that is empty.
+func enlist[K comparable](lists map[K][]*operationRow, name K, r *operationRow) {
+	lists[name] = insertOperation(lists[name], r)
+}
+
+func unlist[K comparable](lists map[K][]*operationRow, name K, r *operationRow) {
+	if lists[name] = removeOperation(lists[name], r); len(lists[name]) == 0 {
+		delete(lists, name)
+	}
 }
 
 // firstAfter returns the index of the first operation that was created after rev.
@@ -151,18 +162,12 @@ func (m *Machine) behaviorsOf(o *Operation) []*behaviorRow {
 
 // of returns the count that a partition's task is in.
 func (c *OperationCounts) of(t *Task) *int64 {
-	switch {
-	case t.Status == Created:
-		return &c.Waiting
-	case t.Status == Running:
-		return &c.Running
-	case t.NotBefore != 0:
-		return &c.Retrying
-	case t.Status == Success:
-		return &c.Success
-	default:
-		return &c.Failure
-	}
+	return countOf(t, &c.Waiting, &c.Running, &c.Retrying, &c.Success, &c.Failure)
+}
+
+// all returns how many partitions are counted.
+func (c *OperationCounts) all() int64 {
+	return c.Waiting + c.Running + c.Retrying + c.Success + c.Failure
 }
 
 // queueOf returns the queue of the operation in which t is, by that key; nil for none.

@@ -4,7 +4,7 @@ package main
 var operationMutants = []mutant{
 	{Name: "op-exclusion-ends-with-removal", File: "task/operationexclude.go", Old: "if oldest == nil {\n\t\treturn Result{}, false", New: "if oldest == nil || oldest.Removing {\n\t\treturn Result{}, false",
 		Pkg: "./internal/sim", Run: "TestScripts$", Why: "an operation would start while runs of the one before it go on (O2)"},
-	{Name: "op-incompatible-one-way", File: "task/operationexclude.go", Old: "names = append(names, name(ofBehavior, other, \"\"))", New: "names = append(names, name(ofObject, other, \"\"))",
+	{Name: "op-incompatible-one-way", File: "task/operationexclude.go", Old: "return o.byPolicy(names, ofBehavior, ofObject, ofBehavior)", New: "return o.byPolicy(names, ofBehavior, ofObject, ofObject)",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "an incompatible operation would start after the one that cannot stand it (O2)"},
 	{Name: "op-instance-starts-over", File: "task/operationinstance.go", Old: "next = former.Last + 1", New: "next = former.Last",
 		Pkg: "./task", Run: "TestScripts$", Why: "two operations would have the same number (O2)"},
