@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -18,7 +19,7 @@ type Info struct {
 // that comes or goes meanwhile may be left out or not.
 func (s *Store) List(yield func(Info) bool) error {
 	for i := range 256 {
-		entries, err := s.folder(fmt.Sprintf("%02x", i), "")
+		entries, err := s.folder(fmt.Sprintf("%02x", i), "", math.MaxInt)
 		if err != nil {
 			return fmt.Errorf("blob: list: %w", err)
 		}

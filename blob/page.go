@@ -18,7 +18,7 @@ type Entry struct {
 }
 
 // Page returns up to limit entries in order of their names, those behind the given one; fewer: these are all. It reads the
-// folders that it needs whole, so that a page costs what is in them.
+// names of whole folders, but looks only at the files that it returns.
 func (s *Store) Page(after string, limit int) ([]Entry, error) {
 	first := uint64(0)
 	if len(after) >= 2 {
@@ -26,44 +26,54 @@ func (s *Store) Page(after string, limit int) ([]Entry, error) {
 	}
 	var page []Entry
 	for i := first; i < 256 && len(page) < limit; i++ {
-		entries, err := s.folder(fmt.Sprintf("%02x", i), after)
+		entries, err := s.folder(fmt.Sprintf("%02x", i), after, limit-len(page))
 		if err != nil {
 			return nil, fmt.Errorf("blob: list: %w", err)
 		}
-		page = append(page, entries[:min(len(entries), limit-len(page))]...)
+		page = append(page, entries...)
 	}
 	return page, nil
 }
 
-// folder returns what is in a folder behind a name.
-func (s *Store) folder(name, after string) ([]Entry, error) {
-	names, err := os.ReadDir(filepath.Join(s.cfg.Dir, name))
+// folder returns what is in a folder behind a name, up to limit entries in order of their names.
+func (s *Store) folder(name, after string, limit int) ([]Entry, error) {
+	files, err := os.ReadDir(filepath.Join(s.cfg.Dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	type found struct {
+		Entry
+		file fs.DirEntry
+	}
+	var all []found
+	for _, f := range files {
+		e := found{Entry{Info: Info{Digest: f.Name()}}, f}
+		e.Foreign = !ValidDigest(f.Name()) || f.Name()[:2] != name || !f.Type().IsRegular()
+		if e.Foreign {
+			e.Digest = name + "/" + f.Name() // before all digests of the folder
+		}
+		if e.Digest > after {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.Digest, b.Digest) })
 	var entries []Entry
-	for _, e := range names {
-		foreign := !ValidDigest(e.Name()) || e.Name()[:2] != name || !e.Type().IsRegular()
-		entry := Entry{Info: Info{Digest: e.Name()}, Foreign: foreign}
-		if foreign {
-			entry.Digest = name + "/" + e.Name() // before all digests of the folder
+	for _, e := range all {
+		if len(entries) == limit {
+			break
 		}
-		if entry.Digest <= after {
-			continue
-		}
-		fi, err := e.Info()
+		fi, err := e.file.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		entry.Size, entry.Modified = fi.Size(), fi.ModTime()
-		entries = append(entries, entry)
+		e.Size, e.Modified = fi.Size(), fi.ModTime()
+		entries = append(entries, e.Entry)
 	}
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Digest, b.Digest) })
 	return entries, nil
 }
