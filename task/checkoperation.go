@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// part says what is wrong with t as a task of its operation o, or nothing.
+// part says what is wrong with t as a task of its operation o, or nothing. An imported one has yet to take its version.
 func (o *Operation) part(t *Task) string {
 	switch t.Role {
 	case RolePartition:
@@ -23,9 +23,6 @@ func (o *Operation) part(t *Task) string {
 			return "is no cleanup of the operation"
 		}
 	}
-	if t.Version != o.Version {
-		return "has another version than its operation"
-	}
 	return ""
 }
 
@@ -40,6 +37,9 @@ func (m *Machine) part(t *Task) error {
 	}
 	if wrong := o.operation.part(t); wrong != "" {
 		return fmt.Errorf("task %s/%s %s", t.Namespace, t.ID, wrong)
+	}
+	if t.Version != o.operation.Version {
+		return fmt.Errorf("task %s/%s has another version than its operation", t.Namespace, t.ID)
 	}
 	if !t.Final() && t.Bound != 0 && m.sessions[t.Bound] == nil {
 		return fmt.Errorf("task %s/%s is bound to session %d, which is not there", t.Namespace, t.ID, t.Bound)

@@ -39,12 +39,7 @@ func (x *importer) operation(o *Operation) (Result, bool) {
 	if r, ok := x.alone(&n); !ok {
 		return r, false
 	}
-	if n.RetryRev != 0 { // a rev of another cluster: what failed and was to be retried stays failed
-		n.RetryRev = 0
-	}
-	if x.seen == nil {
-		x.seen = map[string]bool{}
-	}
+	n.RetryRev = 0 // a rev of another cluster: what failed and was to be retried stays failed
 	x.seen[n.ID] = true
 	x.operations = append(x.operations, &n)
 	x.demand.tasks += n.owed()
@@ -61,7 +56,7 @@ func (o *Operation) wrong() string {
 	if r, ok := start.checkShape(); !ok {
 		return r.Field + ": " + r.Message
 	}
-	for _, name := range append([]string{o.Policy.Complete, o.Policy.Cleanup}, o.Policy.Incompatible...) {
+	for _, name := range append(o.Policy.others(), o.Policy.Incompatible...) {
 		if name != "" && !ValidBehaviorName(name) {
 			return "its policy names no behavior"
 		}
@@ -83,10 +78,8 @@ func (o *Operation) wrong() string {
 	if !o.Final() && o.FinishedAt != 0 || o.Dropped < 0 || o.Cleanups < 0 {
 		return "its end or its cleanups"
 	}
-	for _, at := range [...]Time{o.CreatedAt, o.FinishedAt} {
-		if at < 0 || at > MaxTime {
-			return "a time"
-		}
+	if !inTime(o.CreatedAt, o.FinishedAt) {
+		return "a time"
 	}
 	return ""
 }
@@ -103,10 +96,7 @@ func (x *importer) versions(o *Operation) (Result, bool) {
 		}
 		o.Version = active.Version
 	}
-	for _, name := range [...]string{o.Policy.Complete, o.Policy.Cleanup} {
-		if name == "" {
-			continue
-		}
+	for _, name := range o.Policy.others() {
 		if _, ok := x.version(name, o.Version); !ok {
 			return invalid("operations", "operation "+o.ID+" needs the behavior "+name+" of the version of "+o.Behavior+": import it before, or with it"), false
 		}
@@ -136,9 +126,6 @@ func (x *importer) alone(o *Operation) (Result, bool) {
 			return invalid("operations", fmt.Sprintf("operation %s is excluded by one before it", o.ID)), false
 		}
 	}
-	if x.running == nil {
-		x.running = map[exclusion]bool{}
-	}
 	for _, name := range o.exclusions() {
 		x.running[name] = true
 	}
@@ -164,15 +151,14 @@ func (m *Machine) importable(t *Task) bool {
 	if r == nil || r.operation.Removing {
 		return false
 	}
-	switch o := r.operation; t.Role {
-	case RolePartition:
-		i := PartitionOf(t)
-		return i >= 0 && i < o.Made && t.Key() == o.partitionKey(i) && t.Partition == o.partitionName(i) && t.Behavior == o.Behavior &&
-			(t.Final() || o.Status == OperationRunning)
-	case RoleCompletion:
-		return t.Key() == o.completionKey() && t.Behavior == o.Policy.Complete && t.Final() == (o.Status != OperationCompleting)
+	switch o := r.operation; {
+	case o.part(t) != "":
+		return false
+	case t.Role == RolePartition:
+		return t.Final() || o.Status == OperationRunning
+	default:
+		return t.Role == RoleCompletion && t.Final() == (o.Status != OperationCompleting)
 	}
-	return false
 }
 
 // adopt makes an operation's task one of the operation as it is here.

@@ -16,7 +16,7 @@ const (
 // apply checks all records before it takes up any: one that is wrong, needs what is not there or is over a quota refuses
 // them all. Their names stay, and what they say of the past; revs, tokens and leases are this cluster's.
 func (c ImportRecords) apply(m *Machine) Result {
-	x := importer{m: m, namespace: c.Namespace}
+	x := importer{m: m, namespace: c.Namespace, seen: map[string]bool{}, running: map[exclusion]bool{}}
 	if r, ok := x.check(&c); !ok {
 		return r
 	}
@@ -131,12 +131,7 @@ func (x *importer) dropModules() {
 
 // brings reports whether the import brings the module.
 func (x *importer) brings(digest string) bool {
-	for _, module := range x.modules {
-		if module.Digest == digest {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.modules, func(module *Module) bool { return module.Digest == digest })
 }
 
 // behavior takes up a behavior whose name is free, with all its versions.
@@ -200,7 +195,7 @@ func (x *importer) task(t *Task) (Result, bool) {
 	switch err := n.check(); {
 	case err != nil:
 		return invalid("tasks", err.Error()), false
-	case !n.inTime() || !sortedLabels(n.Labels) || len(n.ConcurrencyKey) > maxConcurrencyKey:
+	case !inTime(n.NotBefore, n.Deadline, n.CreatedAt, n.StartedAt, n.FinishedAt) || !sortedLabels(n.Labels) || len(n.ConcurrencyKey) > maxConcurrencyKey:
 		return invalid("tasks", "task "+n.ID+": a time, its labels or its concurrency key"), false
 	case n.Attempt > maxImportedNumber:
 		return invalid("tasks", "task "+n.ID+": an attempt is at most 2^53"), false
@@ -244,9 +239,9 @@ func tooLong(field, id string) Result {
 	return invalid(field, fmt.Sprintf("%s: a payload is at most %d bytes, or a blob", id, maxImportedInline))
 }
 
-// inTime reports whether the API can write the times of t.
-func (t *Task) inTime() bool {
-	for _, at := range [...]Time{t.NotBefore, t.Deadline, t.CreatedAt, t.StartedAt, t.FinishedAt} {
+// inTime reports whether the API can write the times.
+func inTime(times ...Time) bool {
+	for _, at := range times {
 		if at < 0 || at > MaxTime {
 			return false
 		}

@@ -75,6 +75,16 @@ type OperationPolicy struct {
 	Cleanup      string      `cbor:"6,keyasint,omitempty"`
 }
 
+// others returns the behaviors besides the operation's own that its tasks have.
+func (p *OperationPolicy) others() (names []string) {
+	for _, name := range [...]string{p.Complete, p.Cleanup} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Concurrency says which operations of one behavior may run at the same time.
 type Concurrency uint8
 

@@ -152,10 +152,8 @@ func firstAfter(rows []*operationRow, rev uint64) int {
 // whether or not such a task is there (SPEC B2).
 func (m *Machine) behaviorsOf(o *Operation) []*behaviorRow {
 	rows := []*behaviorRow{m.behaviorRow(o.Namespace, o.Behavior)}
-	for _, name := range [...]string{o.Policy.Complete, o.Policy.Cleanup} {
-		if name != "" {
-			rows = append(rows, m.behaviorRow(o.Namespace, name))
-		}
+	for _, name := range o.Policy.others() {
+		rows = append(rows, m.behaviorRow(o.Namespace, name))
 	}
 	return rows
 }

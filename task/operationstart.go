@@ -131,8 +131,8 @@ func (c *StartOperation) checkNames() (Result, bool) {
 
 // runnable reports whether the behaviors of the completion and the cleanup have the operation's version.
 func (m *Machine) runnable(o *Operation) (Result, bool) {
-	for _, name := range [...]string{o.Policy.Complete, o.Policy.Cleanup} {
-		if name != "" && m.version(m.behaviors[behaviorName{o.Namespace, name}], o.Version) == nil {
+	for _, name := range o.Policy.others() {
+		if m.version(m.behaviors[behaviorName{o.Namespace, name}], o.Version) == nil {
 			return Result{Code: BehaviorNotFound, Field: "behavior", Message: "the operation needs the behavior " + name + " of the same module, which is no longer there"}, false
 		}
 	}
