@@ -95,7 +95,7 @@ type (
 	}
 )
 
-// partitions answers abi.OpPartitions from this leader's state. Who asks holds a lease in that very state, so all
+// partitions answers abi.OpPartitions from this leader's state (SPEC O3). Who asks holds a lease in that very state, so all
 // partitions are there that were final when a completion began: no page of it is older.
 func (w *workerStream) partitions(q *stream.Ask) ([]byte, abi.Errno) {
 	r, err := runtime.ParsePartitions(q.Payload)

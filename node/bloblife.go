@@ -13,7 +13,7 @@ import (
 )
 
 // keeper looks after this node's files: it fetches those that the log says are stored and are not here, modules first, and
-// unlinks those that the log has dropped.
+// unlinks those that the log has dropped (SPEC M3).
 type keeper struct {
 	keeperConfig
 	wake chan struct{} // something is in a queue

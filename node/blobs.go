@@ -132,7 +132,7 @@ func (c content) Close() error { return c.f.Close() }
 const putRounds = 5
 
 // putBlob stores a file on a majority of the voters: note it, write it everywhere, note that it is ready. From then on
-// commands may refer to it. A file that is ready already is only noted once more, so that maintenance takes it for new.
+// commands may refer to it. A file that is ready already is only noted once more, so that maintenance takes it for new (SPEC M3).
 func (n *Node) putBlob(ctx context.Context, b *blob.Staged) error {
 	return blobError(n.storeBlob(ctx, b))
 }

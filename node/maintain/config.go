@@ -14,7 +14,7 @@ type Config struct {
 	// Grace is how old a blob, a file or a log must be before it may be deleted; default 3 h, at least MinGrace (SPEC M3).
 	// It only saves work: what is being uploaded is protected by its record, whatever the clocks say.
 	Grace time.Duration
-	// ScanRate is how many objects a run looks at per second; default 50,000.
+	// ScanRate is how many objects a run looks at per second; default 50,000 (SPEC M4).
 	ScanRate int64
 	// DeleteRate is how many objects a run deletes per second; default 2,000. Live commands wait behind its batches.
 	DeleteRate int64

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Kind knows one kind of object. A kind is added by one file, and a line in kinds.
+// Kind knows one kind of object (SPEC M2). A kind is added by one file, and a line in kinds.
 type Kind interface {
 	// Name of the kind, unique.
 	Name() string
