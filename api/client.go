@@ -137,36 +137,53 @@ const (
 
 // do sends a call until it has an answer, and decodes that into v unless v is nil.
 func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
-	started, pause, maybe := time.Now(), 50*time.Millisecond, false
 	if key := idempotencyKey(ctx); key != "" && k.method != http.MethodGet {
 		if err := checkKey(key + k.part); err != nil {
 			return &reply{}, err
 		}
 		k.key, k.resend = key+k.part, true
 	}
+	var (
+		r       *reply
+		verdict verdict
+		err     error
+		maybe   bool
+	)
+	c.rounds(ctx, c.config.RetryFor+k.wait, func(base *url.URL) (over, answered bool) {
+		r, verdict, err = c.exchange(ctx, base, k)
+		maybe = maybe || verdict == unknown
+		if ctx.Err() != nil || verdict == unknown && !k.resend {
+			return true, false
+		}
+		return verdict == final, k.patient || verdict != unsent
+	})
+	if verdict != final {
+		err = k.outcome(ctx, maybe, err)
+	}
+	if err != nil {
+		return &reply{maybe: maybe}, err
+	}
+	r.maybe = maybe
+	return r, decodeReply(r, v)
+}
+
+// rounds asks one node after the other, beginning with the one that answered last, until try says that it is over. It begins
+// a new round, after a pause, for as long as within has not passed and some node of the last one answered.
+func (c *Client) rounds(ctx context.Context, within time.Duration, try func(base *url.URL) (over, answered bool)) {
+	started, pause := time.Now(), 50*time.Millisecond
 	for {
-		var last error
-		answered := k.patient
+		again := false
 		for range c.urls {
 			i := int(c.current.Load()) % len(c.urls)
-			r, verdict, err := c.exchange(ctx, c.urls[i], k)
-			if verdict == final {
-				if err != nil {
-					return &reply{maybe: maybe}, err
-				}
-				r.maybe = maybe
-				return r, decodeReply(r, v)
+			over, answered := try(c.urls[i])
+			if over {
+				return
 			}
-			last = err
-			maybe = maybe || verdict == unknown
-			answered = answered || verdict != unsent
-			if ctx.Err() != nil || verdict == unknown && !k.resend {
-				return &reply{maybe: maybe}, k.outcome(ctx, maybe, last)
-			}
+			again = again || answered
 			c.current.CompareAndSwap(int64(i), int64(i+1)%int64(len(c.urls)))
 		}
-		if !answered || time.Since(started)+pause > c.config.RetryFor+k.wait {
-			return &reply{maybe: maybe}, k.outcome(ctx, maybe, last)
+		if !again || time.Since(started)+pause > within {
+			return
 		}
 		select {
 		case <-ctx.Done():
@@ -219,15 +236,20 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	if err != nil {
 		return nil, unknown, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the answer of %s broke off", base), err)
 	}
-	if i, err := strconv.ParseUint(res.Header.Get(indexHeader), 10, 64); err == nil {
-		SetIndex(ctx, i)
-	}
+	noteIndex(ctx, res)
 	if res.StatusCode < 300 {
 		setBody(ctx, body)
 		return &reply{status: res.StatusCode, body: body}, final, nil
 	}
 	e := decodeProblem(res, body)
 	return nil, judge(e), e
+}
+
+// noteIndex notes the index that an answer tells.
+func noteIndex(ctx context.Context, res *http.Response) {
+	if i, err := strconv.ParseUint(res.Header.Get(indexHeader), 10, 64); err == nil {
+		SetIndex(ctx, i)
+	}
 }
 
 // judge says what a problem means for sending again.

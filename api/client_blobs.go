@@ -51,23 +51,7 @@ func (c *Client) putOnce(ctx context.Context, base *url.URL, r *PutBlobRequest, 
 		_ = body.Close()
 	}
 	req.Header.Set("Content-Type", bytesMedia)
-	res, err := c.http.Do(req)
-	if err := body.failed(); err != nil {
-		return fmt.Errorf("read the file: %w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the connection to %s broke", base), err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return problemOf(res)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, MaxBody))
-	if err != nil {
-		return fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the answer of %s broke off", base), err)
-	}
-	setBody(ctx, b)
-	return decodeReply(&reply{status: res.StatusCode, body: b}, answer)
+	return c.exchangeBody(req, base, body, answer)
 }
 
 // Blob implements Service.
@@ -121,7 +105,7 @@ type download struct {
 
 // open asks for the rest.
 func (d *download) open() error {
-	return d.c.stream(d.ctx, func(base *url.URL) (sent bool, err error) {
+	return d.c.stream(d.ctx, false, func(base *url.URL) (sent bool, err error) {
 		ctx, cancel := context.WithCancel(d.ctx)
 		alive := time.AfterFunc(d.c.config.AttemptTimeout, cancel)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String()+blobURL(d.digest), nil)
@@ -167,9 +151,7 @@ func (d *download) start(req *http.Request, base *url.URL) error {
 	default:
 		return problemOf(res)
 	}
-	if i, err := strconv.ParseUint(res.Header.Get(indexHeader), 10, 64); err == nil {
-		SetIndex(d.ctx, i)
-	}
+	noteIndex(d.ctx, res)
 	if d.body, d.size = res.Body, size; d.end < 0 || d.end > size {
 		d.end = size
 	}
@@ -219,5 +201,5 @@ func (d *download) whole() error {
 func (d *download) Close() error {
 	d.alive.Stop()
 	d.cancel()
-	return errors.Join(d.body.Close())
+	return d.body.Close()
 }

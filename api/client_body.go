@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"sync"
 )
@@ -17,14 +18,14 @@ func (c *Client) sendBody(ctx context.Context, r io.Reader, send func(base *url.
 			seeker, start = s, at
 		}
 	}
-	return c.stream(ctx, func(base *url.URL) (sent bool, err error) {
+	return c.stream(ctx, false, func(base *url.URL) (sent bool, err error) {
 		body := &sentBody{r: r, closed: make(chan struct{})}
 		if seeker == nil {
 			err := send(base, body)
 			return body.begun(), err
 		}
 		if _, err := seeker.Seek(start, io.SeekStart); err != nil {
-			return true, fmt.Errorf("rewind: %w", err)
+			return false, fmt.Errorf("rewind: %w", err)
 		}
 		err = send(base, body)
 		select { // the transport may read on after it has answered
@@ -33,6 +34,51 @@ func (c *Client) sendBody(ctx context.Context, r io.Reader, send func(base *url.
 		}
 		return false, err
 	})
+}
+
+// exchangeBody sends a request with a body and decodes the answer into v.
+func (c *Client) exchangeBody(req *http.Request, base *url.URL, body *sentBody, v any) error {
+	res, err := c.http.Do(req)
+	if err := body.failed(); err != nil {
+		return fmt.Errorf("read what is to be sent: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the connection to %s broke", base), err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return problemOf(res)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, MaxBody))
+	if err != nil {
+		return fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the answer of %s broke off", base), err)
+	}
+	setBody(req.Context(), b)
+	return decodeReply(&reply{status: res.StatusCode, body: b}, v)
+}
+
+// problemOf reads the problem of an answer and closes it.
+func problemOf(res *http.Response) error {
+	defer res.Body.Close()
+	b, _ := io.ReadAll(io.LimitReader(res.Body, MaxBody))
+	return decodeProblem(res, b)
+}
+
+// stream asks one node after the other until an error of try is none of reaching a node, or try has sent what it cannot send
+// again. patient: nodes that cannot be reached are worth waiting for.
+func (c *Client) stream(ctx context.Context, patient bool, try func(base *url.URL) (sent bool, err error)) (err error) {
+	c.rounds(ctx, c.config.RetryFor, func(base *url.URL) (over, answered bool) {
+		var sent bool
+		if sent, err = try(base); err == nil || sent || ctx.Err() != nil {
+			return true, false
+		}
+		if CodeOf(err) == CodeUnreachable {
+			return false, patient
+		}
+		problem, ok := errors.AsType[*Error](err)
+		return !ok || judge(problem) == final, true
+	})
+	return err
 }
 
 // sentBody is a body on its way. send of sendBody must see that it is closed, as a transport does.

@@ -108,43 +108,22 @@ func (s *clientStream) run(body io.ReadCloser) {
 }
 
 // connect asks one node after the other until one answers with a stream.
-func (s *clientStream) connect() (io.ReadCloser, error) {
-	c := s.client
-	started, pause := time.Now(), 50*time.Millisecond
-	for {
-		var last error
-		for range c.urls {
-			i := int(c.current.Load()) % len(c.urls)
-			body, again, err := s.open(c.urls[i])
-			if err == nil {
-				return body, nil
-			}
-			if !again || s.ctx.Err() != nil {
-				return nil, err
-			}
-			last = err
-			c.current.CompareAndSwap(int64(i), int64(i+1)%int64(len(c.urls)))
-		}
-		if time.Since(started)+pause > c.config.RetryFor {
-			return nil, last
-		}
-		select {
-		case <-s.ctx.Done():
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, time.Second)
-	}
+func (s *clientStream) connect() (body io.ReadCloser, err error) {
+	err = s.client.stream(s.ctx, true, func(base *url.URL) (sent bool, err error) {
+		body, err = s.open(base)
+		return false, err
+	})
+	return body, err
 }
 
-// open asks one node; again: another one may answer.
-func (s *clientStream) open(base *url.URL) (body io.ReadCloser, again bool, err error) {
+func (s *clientStream) open(base *url.URL) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	silence := time.AfterFunc(s.client.config.AttemptTimeout, cancel)
 	end := func() { silence.Stop(); cancel() }
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String()+"/v1/events?"+s.query().Encode(), nil)
 	if err != nil {
 		end()
-		return nil, false, fmt.Errorf("make request: %w", err)
+		return nil, fmt.Errorf("make request: %w", err)
 	}
 	req.Header.Set("Accept", eventMedia)
 	if s.known {
@@ -153,17 +132,14 @@ func (s *clientStream) open(base *url.URL) (body io.ReadCloser, again bool, err 
 	res, err := s.client.http.Do(req)
 	if err != nil {
 		end()
-		return nil, true, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "no server answers at %s", base), err)
+		return nil, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "no server answers at %s", base), err)
 	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode == http.StatusOK && media == eventMedia {
-		return &liveBody{res.Body, silence, end}, false, nil
+		return &liveBody{res.Body, silence, end}, nil
 	}
 	defer end()
-	defer res.Body.Close()
-	b, _ := io.ReadAll(io.LimitReader(res.Body, MaxBody))
-	e := decodeProblem(res, b)
-	return nil, judge(e) != final, e
+	return nil, problemOf(res)
 }
 
 func (s *clientStream) query() url.Values {

@@ -79,12 +79,12 @@ func (c *Client) ExportNamespace(ctx context.Context, r ExportRequest) (io.ReadC
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var body io.ReadCloser
-	err := c.stream(ctx, func(base *url.URL) (sent bool, err error) {
+	err := c.stream(ctx, false, func(base *url.URL) (sent bool, err error) {
 		silence := time.AfterFunc(c.config.AttemptTimeout, cancel)
 		defer silence.Stop()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String()+target, nil)
 		if err != nil {
-			return true, fmt.Errorf("make request: %w", err)
+			return false, fmt.Errorf("make request: %w", err)
 		}
 		res, err := c.http.Do(req)
 		if err != nil {
@@ -101,45 +101,6 @@ func (c *Client) ExportNamespace(ctx context.Context, r ExportRequest) (io.ReadC
 		return nil, err
 	}
 	return &exportBody{body: body, cancel: cancel}, nil
-}
-
-// problemOf reads the problem of an answer and closes it.
-func problemOf(res *http.Response) error {
-	defer res.Body.Close()
-	b, _ := io.ReadAll(io.LimitReader(res.Body, MaxBody))
-	return decodeProblem(res, b)
-}
-
-// stream asks one node after the other until try has sent something, or an error is an answer.
-func (c *Client) stream(ctx context.Context, try func(base *url.URL) (sent bool, err error)) error {
-	started, pause := time.Now(), 50*time.Millisecond
-	for {
-		var last error
-		answered := false
-		for range c.urls {
-			i := int(c.current.Load()) % len(c.urls)
-			sent, err := try(c.urls[i])
-			if err == nil {
-				return nil
-			}
-			var problem *Error
-			unreached := CodeOf(err) == CodeUnreachable
-			if sent || ctx.Err() != nil || !unreached && errors.As(err, &problem) && judge(problem) == final {
-				return err
-			}
-			answered = answered || !unreached
-			last = err
-			c.current.CompareAndSwap(int64(i), int64(i+1)%int64(len(c.urls)))
-		}
-		if !answered || time.Since(started)+pause > c.config.RetryFor {
-			return last
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, time.Second)
-	}
 }
 
 // exportBody passes lines on and sees that the last one is the end.
@@ -209,38 +170,21 @@ func (c *Client) ImportNamespace(ctx context.Context, r ImportRequest) (*ImportR
 	if err := CheckNamespaceName(r.Name); err != nil {
 		return nil, err
 	}
-	var answer *ImportReply
-	err := c.sendBody(ctx, r.Body, func(base *url.URL, body *sentBody) (err error) {
-		answer, err = c.importOnce(ctx, base, r.Name, body)
-		return err
-	})
-	return answer, err
+	var answer ImportReply
+	err := c.sendBody(ctx, r.Body, func(base *url.URL, body *sentBody) error { return c.importOnce(ctx, base, r.Name, body, &answer) })
+	if err != nil {
+		return nil, err
+	}
+	return &answer, nil
 }
 
-func (c *Client) importOnce(ctx context.Context, base *url.URL, name string, body *sentBody) (*ImportReply, error) {
+func (c *Client) importOnce(ctx context.Context, base *url.URL, name string, body *sentBody, answer *ImportReply) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base.String()+namespaceURL(name)+"/import", body)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make request: %w", err), body.Close())
+		return errors.Join(fmt.Errorf("make request: %w", err), body.Close())
 	}
 	req.Header.Set("Content-Type", linesMedia)
-	res, err := c.http.Do(req)
-	if err := body.failed(); err != nil {
-		return nil, fmt.Errorf("read what is to be imported: %w", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the connection to %s broke", base), err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return nil, problemOf(res)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, MaxBody))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the answer of %s broke off", base), err)
-	}
-	setBody(ctx, b)
-	var answer ImportReply
-	return &answer, decodeReply(&reply{status: res.StatusCode, body: b}, &answer)
+	return c.exchangeBody(req, base, body, answer)
 }
