@@ -26,12 +26,17 @@ func (h *handler) answer(w http.ResponseWriter, status int, meta *Meta, v any) e
 
 // reply answers with what call returns: 200, with its index.
 func (h *handler) reply(w http.ResponseWriter, r *http.Request, call func(context.Context) (any, error)) error {
+	return h.replyAs(w, r, http.StatusOK, call)
+}
+
+// replyAs is reply with another status.
+func (h *handler) replyAs(w http.ResponseWriter, r *http.Request, status int, call func(context.Context) (any, error)) error {
 	ctx, meta := WithMeta(r.Context())
 	v, err := call(ctx)
 	if err != nil {
 		return err
 	}
-	return h.answer(w, http.StatusOK, meta, v)
+	return h.answer(w, status, meta, v)
 }
 
 func setIndexHeader(w http.ResponseWriter, meta *Meta) {

@@ -85,7 +85,7 @@ func (h *handler) getBlob(w http.ResponseWriter, r *http.Request) error {
 	setIndexHeader(w, meta)
 	head(w, bytesMedia)
 	w.Header().Set("ETag", `"`+body.digest+`"`)
-	out := &blobWriter{ResponseWriter: w, conn: http.NewResponseController(w)}
+	out := &blobWriter{pacedWriter: pacedWriter{ResponseWriter: w, conn: http.NewResponseController(w)}}
 	http.ServeContent(out, r, "", time.Time{}, body)
 	switch {
 	case out.refused == http.StatusRequestedRangeNotSatisfiable:
@@ -186,10 +186,9 @@ func (b *blobReader) Close() {
 	}
 }
 
-// blobWriter gives each piece its time, and keeps net/http from wording refusals.
+// blobWriter is a pacedWriter that keeps net/http from wording refusals.
 type blobWriter struct {
-	http.ResponseWriter
-	conn    *http.ResponseController
+	pacedWriter
 	refused int // the status
 }
 
@@ -199,7 +198,7 @@ func (w *blobWriter) WriteHeader(status int) {
 		w.refused = status
 		return
 	}
-	w.ResponseWriter.WriteHeader(status)
+	w.pacedWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
@@ -207,6 +206,5 @@ func (w *blobWriter) Write(p []byte) (int, error) {
 	if w.refused != 0 {
 		return len(p), nil
 	}
-	_ = w.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	return w.ResponseWriter.Write(p)
+	return w.pacedWriter.Write(p)
 }

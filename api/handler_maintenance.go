@@ -29,12 +29,7 @@ func (h *handler) startMaintenance(w http.ResponseWriter, r *http.Request) error
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	started, err := h.service.StartMaintenance(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusAccepted, meta, started)
+	return h.replyAs(w, r, http.StatusAccepted, func(ctx context.Context) (any, error) { return h.service.StartMaintenance(ctx, req) })
 }
 
 // listMaintenanceRuns is GET /v1/maintenance/runs.

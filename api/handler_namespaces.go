@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -34,12 +33,10 @@ func namespacePath(r *http.Request) (string, error) {
 
 // replyNamespace answers with what call returns.
 func (h *handler) replyNamespace(w http.ResponseWriter, r *http.Request, status int, call func(context.Context) (*Namespace, error)) error {
-	ctx, meta := WithMeta(r.Context())
-	n, err := call(ctx)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, status, meta, namespaceAnswer{n})
+	return h.replyAs(w, r, status, func(ctx context.Context) (any, error) {
+		n, err := call(ctx)
+		return namespaceAnswer{n}, err
+	})
 }
 
 // getNamespace is GET /v1/namespaces/{name}.
@@ -128,7 +125,8 @@ func (h *handler) exportNamespace(w http.ResponseWriter, r *http.Request) error 
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	if err := copyLines(w, lines); err != nil {
+	out := &pacedWriter{ResponseWriter: w, conn: http.NewResponseController(w)}
+	if _, err := io.CopyBuffer(out, lines, make([]byte, copyPiece)); err != nil {
 		h.log.Warn("an export broke off", "namespace", name, "err", err)
 		panic(http.ErrAbortHandler) // half an export must not look like a whole one
 	}
@@ -137,25 +135,6 @@ func (h *handler) exportNamespace(w http.ResponseWriter, r *http.Request) error 
 
 // copyPiece is how much of an export is in the handler's hands.
 const copyPiece = 64 << 10
-
-// copyLines writes as fast as the client reads. One that takes nothing for writeTimeout is cut off.
-func copyLines(w http.ResponseWriter, lines io.Reader) error {
-	conn := http.NewResponseController(w)
-	buf := make([]byte, copyPiece)
-	for {
-		n, err := lines.Read(buf)
-		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := w.Write(buf[:n]); err != nil {
-			return err
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
 
 // importNamespace is POST /v1/namespaces/{name}/import (SPEC M5). The body is read as fast as it is taken up, and never held.
 func (h *handler) importNamespace(w http.ResponseWriter, r *http.Request) error {
@@ -185,27 +164,4 @@ func (h *handler) importNamespace(w http.ResponseWriter, r *http.Request) error 
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	return h.answer(w, http.StatusOK, meta, reply)
-}
-
-// pacedBody is a body of any length: each piece of it has its time.
-type pacedBody struct {
-	r        io.Reader
-	conn     *http.ResponseController
-	patience time.Duration
-	until    time.Time // by then all of it; zero: any length
-	err      error     // why it could not be read
-}
-
-// Read implements io.Reader.
-func (b *pacedBody) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(b.patience)
-	if !b.until.IsZero() && b.until.Before(deadline) {
-		deadline = b.until
-	}
-	_ = b.conn.SetReadDeadline(deadline)
-	n, err := b.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		b.err = err
-	}
-	return n, err
 }

@@ -25,12 +25,10 @@ func (h *handler) startOperation(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := WithMeta(r.Context())
-	o, err := h.service.StartOperation(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusCreated, meta, operationAnswer{o})
+	return h.replyAs(w, r, http.StatusCreated, func(ctx context.Context) (any, error) {
+		o, err := h.service.StartOperation(ctx, req)
+		return operationAnswer{o}, err
+	})
 }
 
 // operationPath reads what every route of one operation has: the ID of the path and the namespace.
