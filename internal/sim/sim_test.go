@@ -63,130 +63,97 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// on makes every replica apply what f makes of the commands of one type.
+func on[C task.Command](f func(r *sim.Run, c C) C) sim.Options {
+	return sim.Options{Tamper: func(_ int, r *sim.Run, ps []task.Proposal) []task.Proposal {
+		for i := range ps {
+			if c, ok := ps[i].Command.(C); ok {
+				ps[i].Command = f(r, c)
+			}
+		}
+		return ps
+	}}
+}
+
 // TestFindsSabotage: the simulator must notice a machine that is wrong, and hand out a script that shows it.
 func TestFindsSabotage(t *testing.T) {
-	all := func(f func(r *sim.Run, c task.Command) task.Command) sim.Options {
-		return sim.Options{Tamper: func(_ int, r *sim.Run, ps []task.Proposal) []task.Proposal {
-			for i := range ps {
-				ps[i].Command = f(r, ps[i].Command)
-			}
-			return ps
-		}}
-	}
 	for name, opts := range map[string]sim.Options{
-		"token not checked": all(func(r *sim.Run, c task.Command) task.Command {
-			if f, ok := c.(task.Finish); ok {
-				if t := r.Machine().Task(f.Key); t != nil && t.Lease != nil {
-					f.Token = t.Lease.Token
+		"token not checked": on(func(r *sim.Run, f task.Finish) task.Finish {
+			if t := r.Machine().Task(f.Key); t != nil && t.Lease != nil {
+				f.Token = t.Lease.Token
+			}
+			return f
+		}),
+		"rev not checked": on(func(r *sim.Run, a task.Assign) task.Assign {
+			if t := r.Machine().Task(a.Key); t != nil {
+				a.Rev = t.Rev
+			}
+			return a
+		}),
+		"proof not checked": on(func(r *sim.Run, o task.OpenSession) task.OpenSession {
+			for _, s := range r.Machine().Sessions() {
+				if s.Worker == o.Worker {
+					o.Proof = s.Proof
 				}
-				return f
 			}
-			return c
+			return o
 		}),
-		"rev not checked": all(func(r *sim.Run, c task.Command) task.Command {
-			if a, ok := c.(task.Assign); ok {
-				if t := r.Machine().Task(a.Key); t != nil {
-					a.Rev = t.Rev
-				}
-				return a
-			}
-			return c
+		"seq not checked": on(func(_ *sim.Run, b task.Beat) task.Beat {
+			b.Seq = 1 << 40
+			return b
 		}),
-		"proof not checked": all(func(r *sim.Run, c task.Command) task.Command {
-			if o, ok := c.(task.OpenSession); ok {
-				for _, s := range r.Machine().Sessions() {
-					if s.Worker == o.Worker {
-						o.Proof = s.Proof
-					}
-				}
-				return o
-			}
-			return c
+		"renewals lost": on(func(_ *sim.Run, _ task.RenewSession) task.RenewSession {
+			return task.RenewSession{}
 		}),
-		"seq not checked": all(func(r *sim.Run, c task.Command) task.Command {
-			if b, ok := c.(task.Beat); ok {
-				b.Seq = 1 << 40
-				return b
-			}
-			return c
+		"expectation of a transaction dropped": on(func(_ *sim.Run, x task.Txn) task.Txn {
+			x.Depends = nil
+			return x
 		}),
-		"renewals lost": all(func(r *sim.Run, c task.Command) task.Command {
-			if _, ok := c.(task.RenewSession); ok {
-				return task.RenewSession{}
-			}
-			return c
-		}),
-		"expectation of a transaction dropped": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.Txn); ok {
-				x.Depends = nil
-				return x
-			}
-			return c
-		}),
-		"transaction half applied": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.Txn); ok && len(x.Deletes) > 0 && len(x.Updates) > 0 {
+		"transaction half applied": on(func(_ *sim.Run, x task.Txn) task.Txn {
+			if len(x.Deletes) > 0 && len(x.Updates) > 0 {
 				x.Deletes = nil
-				return x
 			}
-			return c
+			return x
 		}),
-		"concurrency key dropped": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.Submit); ok {
-				x.ConcurrencyKey = ""
-				return x
-			}
-			return c
+		"concurrency key dropped": on(func(_ *sim.Run, x task.Submit) task.Submit {
+			x.ConcurrencyKey = ""
+			return x
 		}),
-		"external lease kept alive": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.Beat); ok && x.External {
+		"external lease kept alive": on(func(_ *sim.Run, x task.Beat) task.Beat {
+			if x.External {
 				x.Extend = 3_600_000
-				return x
 			}
-			return c
+			return x
 		}),
-		"pause ignored": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.PauseBehavior); ok {
-				x.Paused = false
-				return x
-			}
-			return c
+		"pause ignored": on(func(_ *sim.Run, x task.PauseBehavior) task.PauseBehavior {
+			x.Paused = false
+			return x
 		}),
-		"re-pin ignored": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.RetryTask); ok && x.Version != "" {
+		"re-pin ignored": on(func(_ *sim.Run, x task.RetryTask) task.RetryTask {
+			if x.Version != "" {
 				x.Version = task.VersionActive
-				return x
 			}
-			return c
+			return x
 		}),
-		"late opening believed": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.OpenSession); ok {
-				x.Hello = 0
-				return x
-			}
-			return c
+		"late opening believed": on(func(_ *sim.Run, x task.OpenSession) task.OpenSession {
+			x.Hello = 0
+			return x
 		}),
-		"partition forgotten": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.StartOperation); ok && x.Partitions > 1 && x.Names == nil {
+		"partition forgotten": on(func(_ *sim.Run, x task.StartOperation) task.StartOperation {
+			if x.Partitions > 1 && x.Names == nil {
 				x.Partitions--
-				return x
 			}
-			return c
+			return x
 		}),
-		"quota ignored": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.PutNamespace); ok {
-				x.Quota = nil
-				return x
-			}
-			return c
+		"quota ignored": on(func(_ *sim.Run, x task.PutNamespace) task.PutNamespace {
+			x.Quota = nil
+			return x
 		}),
-		"blob noted once": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.NoteBlob); ok {
-				x.Ready = false
-				return x
-			}
-			return c
+		"blob noted once": on(func(_ *sim.Run, x task.NoteBlob) task.NoteBlob {
+			x.Ready = false
+			return x
 		}),
-		"token of a run of maintenance not checked": all(func(r *sim.Run, c task.Command) task.Command {
+		"token of a run of maintenance not checked": on(func(r *sim.Run, c task.Command) task.Command {
 			if t := r.Machine().Task(task.MaintenanceKey()); t != nil && t.Lease != nil {
 				switch x := c.(type) {
 				case task.DropTasks:
@@ -202,14 +169,13 @@ func TestFindsSabotage(t *testing.T) {
 			}
 			return c
 		}),
-		"owner not checked": all(func(r *sim.Run, c task.Command) task.Command {
-			if x, ok := c.(task.StoreUpdate); ok && len(x.Deletes) > 0 {
+		"owner not checked": on(func(r *sim.Run, x task.StoreUpdate) task.StoreUpdate {
+			if len(x.Deletes) > 0 {
 				if rec := r.Machine().StoreRecord(x.Namespace, x.Deletes[0]); rec != nil {
 					x.Client = rec.Owner
 				}
-				return x
 			}
-			return c
+			return x
 		}),
 		"a replica claims another record": {Tamper: func(replica int, _ *sim.Run, ps []task.Proposal) []task.Proposal {
 			for i := range ps {
