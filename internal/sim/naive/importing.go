@@ -106,7 +106,7 @@ func (x *taking) behavior(name string) *task.Behavior {
 	return nil
 }
 
-// version returns a version of a behavior that is there, or comes with the import.
+// versionAfter returns a version of a behavior that is there, or comes with the import.
 func (m *Model) versionAfter(x *taking, name, version string) *task.Version {
 	if b := x.behavior(name); b != nil {
 		for i, v := range b.Versions {
