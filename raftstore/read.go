@@ -17,26 +17,27 @@ import (
 // keep the machine; values that it returns are immutable and may be kept. Without a leader Read waits for one until ctx
 // ends: ErrNoLeader then, wrapping ctx's error.
 func (s *Store) Read(ctx context.Context, fn func(*task.Machine)) error {
-	index, err := s.readIndex(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.WaitIndex(ctx, index); err != nil {
+	if err := s.catchUp(ctx); err != nil {
 		return err
 	}
 	s.fsm.read(fn)
 	return nil
 }
 
+// catchUp returns once this node's machine holds at least everything that had been acknowledged before the call.
+func (s *Store) catchUp(ctx context.Context) error {
+	index, err := s.readIndex(ctx)
+	if err != nil {
+		return err
+	}
+	return s.WaitIndex(ctx, index)
+}
+
 // Freeze returns the state of this node's machine, which then holds at least everything that any Propose or Read of the
 // cluster had seen when Freeze was called. It stays as it is while the machine goes on: what it holds that has changed
 // since is in memory twice until it is let go. Apply waits for as long as its tables are copied.
 func (s *Store) Freeze(ctx context.Context) (*task.Frozen, error) {
-	index, err := s.readIndex(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.WaitIndex(ctx, index); err != nil {
+	if err := s.catchUp(ctx); err != nil {
 		return nil, err
 	}
 	return s.fsm.freeze()

@@ -40,7 +40,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestReadIsNeverStale$|TestReadAsksAfterwards$", Why: "a majority confirms that a leader leads (W4)"},
 	{Name: "store-read-by-verify-leader", File: "raftstore/read.go", Old: "index := s.raft.CommitIndex()\n", New: "index := s.raft.CommitIndex(); if s.gate.ask(s.raft.VerifyLeader) == nil { return index, nil }\n",
 		Pkg: "./raftstore", Run: "TestReadAsksAfterwards$", Why: "an answer from before the question confirms a deposed leader (W4)"},
-	{Name: "store-read-before-applied", File: "raftstore/read.go", Old: "fn func(*task.Machine)) error {\n\tindex, err := s.readIndex(ctx)", New: "fn func(*task.Machine)) error {\n\tindex, err := uint64(1), ctx.Err()",
+	{Name: "store-read-before-applied", File: "raftstore/read.go", Old: "\tindex, err := s.readIndex(ctx)\n", New: "\tindex, err := uint64(1), ctx.Err()\n",
 		Pkg: "./raftstore", Run: "TestReadIsNeverStale$", Why: "a follower would not find what was written a moment ago (W4)"},
 
 	// Proposing.
