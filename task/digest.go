@@ -88,6 +88,14 @@ func (h *hasher) history(as []Attempt) {
 	}
 }
 
+func (h *hasher) labels(labels []Label) {
+	h.word(uint64(len(labels)))
+	for i := range labels {
+		h.str(labels[i].Name)
+		h.str(labels[i].Value)
+	}
+}
+
 // hashTask hashes every field of t; a test walks the fields by reflection.
 func hashTask(t *Task) uint64 {
 	h := newHasher(hashedTask)
@@ -123,11 +131,7 @@ func hashTask(t *Task) uint64 {
 	h.history(t.History)
 	h.str(t.Parent)
 	h.str(t.Partition)
-	h.word(uint64(len(t.Labels)))
-	for i := range t.Labels {
-		h.str(t.Labels[i].Name)
-		h.str(t.Labels[i].Value)
-	}
+	h.labels(t.Labels)
 	h.int(int64(t.Priority))
 	h.str(t.ConcurrencyKey)
 	h.word(uint64(t.Role))

@@ -44,11 +44,7 @@ func hashOperationStart(o *Operation) uint64 {
 	h.payload(o.Arg)
 	h.int(o.Partitions)
 	h.strs(o.Names)
-	h.word(uint64(len(o.Labels)))
-	for i := range o.Labels {
-		h.str(o.Labels[i].Name)
-		h.str(o.Labels[i].Value)
-	}
+	h.labels(o.Labels)
 	h.int(int64(o.Priority))
 	h.word(o.CreatedRev)
 	h.int(int64(o.CreatedAt))

@@ -99,11 +99,3 @@ func (m *Machine) tickNamespaces() {
 		m.tickChange = true
 	}
 }
-
-// nextNamespace says when tickNamespaces has something to do: the present, or 0.
-func (m *Machine) nextNamespace() Time {
-	if m.doomed.len() > 0 {
-		return max(m.now, 1)
-	}
-	return 0
-}

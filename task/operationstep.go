@@ -88,7 +88,7 @@ func (m *Machine) workOn(o *operationRow, n int64) {
 		case x.Removing:
 			done = m.removeSome(o, n)
 		case x.Stop != "" && o.open.len() > 0:
-			m.stopOne(o.open.head().item)
+			m.cancelAny(o.open.head().item, CodeCancelled)
 		case x.Made < x.Partitions:
 			done = m.makeSome(o, n)
 		default:
@@ -115,15 +115,6 @@ func (m *Machine) restarts(t *Task) bool {
 	return t.Role == RolePartition && m.operations[t.operation()].operation.Policy.Restart
 }
 
-// stopOne cancels a partition because its operation stops.
-func (m *Machine) stopOne(r *row) {
-	if r.task.Status == Running {
-		m.cancelRunning(r, CodeCancelled)
-	} else {
-		m.cancelWaiting(r, CodeCancelled)
-	}
-}
-
 // makeSome makes up to n of the tasks that are not there yet.
 func (m *Machine) makeSome(o *operationRow, n int64) int64 {
 	from, next := o.operation.Made, *o.operation
@@ -142,12 +133,4 @@ func (m *Machine) tickOperations() {
 	for i, o := range rows {
 		m.workOn(o, max(m.steps/int64(len(rows)-i), 1))
 	}
-}
-
-// nextOperation says when Ticks have something to do for operations: the present, or 0.
-func (m *Machine) nextOperation() Time {
-	if m.fanout.busy.len() == 0 {
-		return 0
-	}
-	return max(m.now, 1)
 }

@@ -238,9 +238,9 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if n := m.deadlines.head(); n != nil {
 		wall = sooner(wall, Time(n.key))
 	}
-	wall = sooner(wall, m.nextSweep())
-	wall = sooner(wall, m.nextOperation())
-	wall = sooner(wall, m.nextNamespace())
+	if m.fanout.busy.len() > 0 || m.doomed.len() > 0 || len(m.crowded) > 0 {
+		wall = sooner(wall, max(m.now, 1))
+	}
 	if n := m.expiries.head(); n != nil {
 		lease = max(LeaseTime(n.key), 1)
 	}

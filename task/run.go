@@ -146,6 +146,15 @@ func cancelError(code string) *Error {
 	return &Error{Code: code, Message: "cancelled on request"}
 }
 
+// cancelAny cancels a task that is not final.
+func (m *Machine) cancelAny(r *row, code string) {
+	if r.task.Status == Running {
+		m.cancelRunning(r, code)
+	} else {
+		m.cancelWaiting(r, code)
+	}
+}
+
 // cancelWaiting ends a task that is not running and not final (SPEC T1, L8, R1).
 func (m *Machine) cancelWaiting(r *row, code string) *Task {
 	n := *r.task

@@ -450,11 +450,7 @@ func (s *script) look(a *args) bool {
 	case "list":
 		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), Behavior: a.text("behavior", ""), Cursor: a.text("cursor", "")}
 		f.DueBefore = task.Time(a.number("due", 0))
-		for st := task.Created; st <= task.Failure; st++ {
-			if st.String() == a.named["status"] {
-				f.Status = st
-			}
-		}
+		f.Status = valueOf(a.named["status"], task.Created, task.Failure)
 		f.Label.Name, f.Label.Value, _ = strings.Cut(a.text("label", ""), ":")
 		tasks, next := s.m.Tasks(f)
 		for _, t := range tasks {

@@ -75,11 +75,7 @@ func (s *script) lookAtOperations(a *args) bool {
 			Namespace: a.text("ns", ""), Behavior: a.text("behavior", ""), Target: a.text("target", ""),
 			Limit: int(a.number("limit", 100)), Cursor: a.text("cursor", ""),
 		}
-		for st := task.OperationRunning; st <= task.OperationFailure; st++ {
-			if st.String() == a.named["status"] {
-				f.Status = st
-			}
-		}
+		f.Status = valueOf(a.named["status"], task.OperationRunning, task.OperationFailure)
 		operations, next := s.m.Operations(f)
 		for _, o := range operations {
 			fmt.Fprintln(&s.out, formatOperation(o))
@@ -88,12 +84,7 @@ func (s *script) lookAtOperations(a *args) bool {
 			fmt.Fprintln(&s.out, "next", next)
 		}
 	case "parts":
-		var status task.Status
-		for st := task.Created; st <= task.Failure; st++ {
-			if st.String() == a.named["status"] {
-				status = st
-			}
-		}
+		status := valueOf(a.named["status"], task.Created, task.Failure)
 		tasks, next := s.m.OperationTasks(s.key(a), a.number("from", 0), int(a.number("limit", 100)), status)
 		for _, t := range tasks {
 			fmt.Fprintf(&s.out, "%d %q %s\n", task.PartitionOf(t), t.Partition, formatTask(t))
@@ -110,6 +101,19 @@ func (s *script) lookAtOperations(a *args) bool {
 		return false
 	}
 	return true
+}
+
+// valueOf returns the value from first to last with that word, or 0.
+func valueOf[E interface {
+	~uint8
+	fmt.Stringer
+}](word string, first, last E) E {
+	for v := first; v <= last; v++ {
+		if v.String() == word {
+			return v
+		}
+	}
+	return 0
 }
 
 func formatOperation(o *task.Operation) string {

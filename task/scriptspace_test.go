@@ -35,13 +35,7 @@ func (s *script) spaceCommand(a *args) task.Command {
 		}
 		return c
 	case "status":
-		c := task.SetNamespaceStatus{Name: a.word(0)}
-		for st := task.NamespaceIsActive; st <= task.NamespaceIsPurged; st++ {
-			if st.String() == a.word(1) {
-				c.Status = st
-			}
-		}
-		return c
+		return task.SetNamespaceStatus{Name: a.word(0), Status: valueOf(a.word(1), task.NamespaceIsActive, task.NamespaceIsPurged)}
 	case "import":
 		return s.imported(a)
 	case "blob":

@@ -23,14 +23,6 @@ func (m *Machine) oldestFinal(namespace string) *row {
 	return oldest.item
 }
 
-// nextSweep returns when a Tick would next remove something: the present, or 0.
-func (m *Machine) nextSweep() Time {
-	if len(m.crowded) > 0 {
-		return max(m.now, 1)
-	}
-	return 0
-}
-
 // sooner returns the earlier of two times of which 0 means never.
 func sooner[T Time | LeaseTime](a, b T) T {
 	if a == 0 || b != 0 && b < a {

@@ -18,11 +18,7 @@ func (c Tick) apply(m *Machine) Result {
 		if n == nil || n.key > int64(m.now) {
 			break
 		}
-		if n.item.task.Status == Running {
-			m.cancelRunning(n.item, CodeDeadlineExceeded)
-		} else {
-			m.cancelWaiting(n.item, CodeDeadlineExceeded)
-		}
+		m.cancelAny(n.item, CodeDeadlineExceeded)
 		m.tickChange = true
 	}
 	m.tickOperations()
