@@ -21,7 +21,8 @@ type operationRow struct {
 	busy     heapPos    // in operationIndex.busy, while it has work for Ticks
 }
 
-// operationIndex is what is derived from the records of operations.
+// operationIndex is what is derived from the records of operations, also what is left to do for them: any leader goes on with
+// it, and a coordinator that could die there is none (SPEC O4).
 type operationIndex struct {
 	ordered []*operationRow // by CreatedRev
 	spaces  map[string][]*operationRow
