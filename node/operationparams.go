@@ -106,6 +106,19 @@ func (c *composed) add(t *task.Task, shown *api.Task) bool {
 	return c.bytes >= maxComposed
 }
 
+// page shows tasks, at least one of them, until their params are too much for one answer: the others are for the next page.
+func (v view) page(ts []*task.Task) []*api.Task {
+	page := make([]*api.Task, 0, len(ts))
+	var params composed
+	for _, t := range ts {
+		shown := v.task(t)
+		if page = append(page, shown); params.add(t, shown) {
+			break
+		}
+	}
+	return page
+}
+
 // compactJSON is JSON with <, > and & as they are.
 func compactJSON(v any) []byte {
 	var b bytes.Buffer

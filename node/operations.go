@@ -191,7 +191,7 @@ func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.Li
 		return nil, err
 	}
 	key := task.Key{Namespace: r.Namespace, ID: r.ID}
-	reply := &api.ListReply{Tasks: []*api.Task{}}
+	reply := &api.ListReply{}
 	missing := error(nil)
 	err = n.read(ctx, readOptions{}, func(m *task.Machine) {
 		if m.Operation(key) == nil {
@@ -199,14 +199,9 @@ func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.Li
 			return
 		}
 		tasks, next := m.OperationTasks(key, from, r.Limit, statuses(r.Status))
-		var params composed
-		for i, t := range tasks {
-			shown := view{m}.task(t)
-			reply.Tasks = append(reply.Tasks, shown)
-			if params.add(t, shown) && i+1 < len(tasks) {
-				next = task.PartitionOf(t) + 1
-				break
-			}
+		reply.Tasks = view{m}.page(tasks)
+		if n := len(reply.Tasks); n < len(tasks) {
+			next = task.PartitionOf(tasks[n-1]) + 1
 		}
 		if next >= 0 {
 			reply.Cursor = strconv.FormatInt(next, 10)

@@ -106,7 +106,7 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	if r.NotBefore != nil {
 		f.DueBefore = task.Time(r.NotBefore.UnixMilli())
 	}
-	reply := &api.ListReply{Tasks: []*api.Task{}}
+	reply := &api.ListReply{}
 	missing := error(nil)
 	err := n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
 		if !m.NamespaceExists(r.Namespace) {
@@ -114,15 +114,10 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 			return
 		}
 		ts, next := m.Tasks(f)
-		var params composed
-		for i, t := range ts {
-			shown := view{m}.task(t)
-			reply.Tasks = append(reply.Tasks, shown)
-			if params.add(t, shown) && i+1 < len(ts) {
-				f.Limit = i + 1
-				_, next = m.Tasks(f)
-				break
-			}
+		reply.Tasks = view{m}.page(ts)
+		if shown := len(reply.Tasks); shown < len(ts) {
+			f.Limit = shown
+			_, next = m.Tasks(f)
 		}
 		reply.Cursor = next
 	})
