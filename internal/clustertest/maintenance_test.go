@@ -173,9 +173,10 @@ func slow() maintain.Config {
 	return m
 }
 
-// busyRun starts a run and returns where it executes.
+// busyRun starts a run over a thousand tasks that it is to delete, and returns where it executes.
 func (c *Cluster) busyRun() (run int64, where int) {
 	c.t.Helper()
+	c.brief(1000)
 	run = c.startRun(0, api.MaintenanceRequest{})
 	c.Eventually("the run executes", func() bool { return c.Executing(task.MaintenanceTask) != "" })
 	c.Sleep(3 * time.Second) // it is in the middle of its marks
@@ -187,7 +188,6 @@ func (c *Cluster) busyRun() (run int64, where int) {
 func TestKilledRunIsTakenOver(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, maintained(slow()), func(t *testing.T, c *Cluster) {
-		c.brief(1000)
 		run, where := c.busyRun()
 		c.Kill(where)
 		rest := c.Leader(where)
@@ -210,7 +210,6 @@ func TestKilledRunIsTakenOver(t *testing.T) {
 func TestStoppedRunIsTakenOver(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, maintained(slow()), func(t *testing.T, c *Cluster) {
-		c.brief(1000)
 		run, where := c.busyRun()
 		c.Stop(where)
 		rest := c.Leader(where)
@@ -231,7 +230,6 @@ func TestSupersededRunDeletesNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("cut off %v", cut), func(t *testing.T) {
 			t.Parallel()
 			Run(t, 3, maintained(slow()), func(t *testing.T, c *Cluster) {
-				c.brief(1000)
 				run, where := c.busyRun()
 				via := (where + 1) % 3
 				if cut {
