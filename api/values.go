@@ -13,6 +13,14 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 // TimeOf makes a Time of milliseconds since the Unix epoch.
 func TimeOf(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
 
+// TimeOrNil is TimeOf, and nil for 0: what has not happened.
+func TimeOrNil(ms int64) *Time {
+	if ms == 0 {
+		return nil
+	}
+	return new(TimeOf(ms))
+}
+
 // String is the form that the API shows.
 func (t Time) String() string { return t.UTC().Format(timeLayout) }
 

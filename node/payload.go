@@ -94,13 +94,7 @@ func (v view) lease(t *task.Task) *api.Lease {
 	return a
 }
 
-func timeOf(t task.Time) *api.Time {
-	if t == 0 {
-		return nil
-	}
-	at := api.TimeOf(int64(t))
-	return &at
-}
+func timeOf(t task.Time) *api.Time { return api.TimeOrNil(int64(t)) }
 
 // split shows a payload as JSON or as bytes (SPEC T7). What is a blob is shown as a reference, which keeps answers and lists
 // small: GET /v1/blobs/{digest} has the bytes.

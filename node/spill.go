@@ -143,11 +143,7 @@ func (n *Node) packed(ctx context.Context, p task.Payload) (task.Payload, error)
 		if err != nil {
 			return p, err
 		}
-		blobs := task.Blobs{Content: digest, Size: int64(len(p.Data))}
-		if p.Blobs != nil {
-			blobs.Named = p.Blobs.Named
-		}
-		p.Data, p.Blobs = nil, &blobs
+		return p.InBlob(digest), nil
 	}
 	return p, nil
 }

@@ -57,6 +57,16 @@ func (p *Payload) wrong() string {
 	return ""
 }
 
+// InBlob returns a payload whose bytes are the blob of that digest as records and the log carry it.
+func (p Payload) InBlob(digest string) Payload {
+	blobs := Blobs{Content: digest, Size: int64(len(p.Data))}
+	if p.Blobs != nil {
+		blobs.Named = p.Blobs.Named
+	}
+	p.Data, p.Blobs = nil, &blobs
+	return p
+}
+
 // sameBlobs reports whether both payloads need the same blobs for the same purpose.
 func (p *Payload) sameBlobs(q *Payload) bool {
 	a, b := p.Blobs, q.Blobs

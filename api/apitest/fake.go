@@ -208,7 +208,7 @@ func (f *Fake) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 // submitOf is the command of a request that has been checked. f.mu is held.
 func (f *Fake) submitOf(r *api.SubmitRequest) (c task.Submit, err error) {
 	if !f.machine.NamespaceExists(r.Namespace) {
-		return c, noNamespace(r.Namespace)
+		return c, spaces.Unknown(r.Namespace)
 	}
 	b := f.machine.Behavior(r.Namespace, r.Behavior)
 	if b == nil {
@@ -354,16 +354,12 @@ func met(u api.Until, t *task.Task, since uint64) bool {
 
 func (f *Fake) find(key task.Key) (*task.Task, error) {
 	if !f.machine.NamespaceExists(key.Namespace) {
-		return nil, noNamespace(key.Namespace)
+		return nil, spaces.Unknown(key.Namespace)
 	}
 	if t := f.machine.Task(key); t != nil {
 		return t, nil
 	}
 	return nil, api.NewError(api.CodeTaskNotFound, "no task %s", key.ID)
-}
-
-func noNamespace(ns string) error {
-	return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", ns)
 }
 
 // Tasks implements api.Service.
@@ -374,7 +370,7 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.machine.NamespaceExists(r.Namespace) {
-		return nil, noNamespace(r.Namespace)
+		return nil, spaces.Unknown(r.Namespace)
 	}
 	filter := task.Filter{Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor}
 	filter.Status = statusOf(r.Status)
@@ -533,7 +529,7 @@ func (f *Fake) Modules(_ context.Context, namespace string) ([]api.Module, error
 	defer f.mu.Unlock()
 	ns := cmp.Or(namespace, api.DefaultNamespace)
 	if !f.machine.NamespaceExists(ns) {
-		return nil, noNamespace(ns)
+		return nil, spaces.Unknown(ns)
 	}
 	modules := []api.Module{}
 	for _, m := range f.machine.Modules() {

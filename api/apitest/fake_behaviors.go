@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -40,7 +41,7 @@ func (f *Fake) Behaviors(_ context.Context, namespace string) ([]api.Behavior, e
 	defer f.mu.Unlock()
 	ns := cmp.Or(namespace, api.DefaultNamespace)
 	if !f.machine.NamespaceExists(ns) {
-		return nil, noNamespace(ns)
+		return nil, spaces.Unknown(ns)
 	}
 	behaviors := []api.Behavior{}
 	for _, b := range f.machine.Behaviors(ns) {
@@ -66,7 +67,7 @@ func (f *Fake) behavior(namespace, name string) (*task.Behavior, error) {
 	}
 	ns := cmp.Or(namespace, api.DefaultNamespace)
 	if !f.machine.NamespaceExists(ns) {
-		return nil, noNamespace(ns)
+		return nil, spaces.Unknown(ns)
 	}
 	b := f.machine.Behavior(ns, name)
 	if b == nil {

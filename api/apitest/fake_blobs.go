@@ -3,8 +3,6 @@ package apitest
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 
 	"github.com/taskrt/taskrt/api"
@@ -28,8 +26,7 @@ func (f *Fake) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blob, er
 	case len(data) > api.MaxBlob:
 		return nil, api.LimitError("body", api.MaxBlob, "at most %d bytes", api.MaxBlob)
 	}
-	sum := sha256.Sum256(data)
-	digest := hex.EncodeToString(sum[:])
+	digest := digest(data)
 	if err := r.CheckContent(want, digest, int64(len(data))); err != nil {
 		return nil, err
 	}

@@ -35,8 +35,8 @@ func purges(c task.Command) bool {
 
 // maintain carries a run out, as far as it purges, and says when the next should follow; 0: in an hour. f.mu is held.
 func (f *Fake) maintain(t *task.Task) (again task.Time) {
-	token := t.Lease.Token
-	if !dryRun(t) {
+	token, dry := t.Lease.Token, runs.DryRun(t)
+	if !dry {
 		for _, b := range f.machine.BehaviorsAfter("", "", 1000) {
 			if b.Purge {
 				f.apply(task.TrimBehavior{Token: token, Namespace: b.Namespace, Name: b.Name, Max: task.MaxDrop})
@@ -48,7 +48,7 @@ func (f *Fake) maintain(t *task.Task) (again task.Time) {
 			}
 		}
 	}
-	f.apply(task.RecordRun{Token: token, Run: task.MaintenanceRun{FinishedAt: 1, Success: true, DryRun: dryRun(t)}})
+	f.apply(task.RecordRun{Token: token, Run: task.MaintenanceRun{FinishedAt: 1, Success: true, DryRun: dry}})
 	return again
 }
 
@@ -64,8 +64,6 @@ func (f *Fake) purge(token uint64, name string) bool {
 		}
 	}
 }
-
-func dryRun(t *task.Task) bool { return string(t.Params.Data) == `{"dry_run":true}` }
 
 // StartMaintenance implements api.Service.
 func (f *Fake) StartMaintenance(ctx context.Context, r api.MaintenanceRequest) (*api.MaintenanceStarted, error) {

@@ -96,7 +96,7 @@ func (f *Fake) openBlob(digest string) (io.ReadCloser, error) {
 	defer f.mu.Unlock()
 	b, ok := f.wasm[digest]
 	if !ok {
-		return nil, api.NewError("blob_not_found", "no blob %s", digest)
+		return nil, api.NewError(api.CodeBlobNotFound, "no blob %s", digest)
 	}
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
@@ -141,8 +141,5 @@ func (f fakeTarget) Put(_ context.Context, digestOf string, r io.Reader) (stored
 	if f.machine.BlobReady(digestOf) {
 		return false, nil
 	}
-	f.wasm[digestOf] = b
-	f.apply(task.NoteBlob{Digest: digestOf, Size: int64(len(b))})
-	f.apply(task.NoteBlob{Digest: digestOf, Size: int64(len(b)), Ready: true})
-	return true, nil
+	return true, f.keepBlob(digestOf, b)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -43,7 +44,7 @@ func (f *Fake) StartOperation(ctx context.Context, r api.StartOperationRequest) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.machine.NamespaceExists(r.Namespace) {
-		return nil, noNamespace(r.Namespace)
+		return nil, spaces.Unknown(r.Namespace)
 	}
 	if f.machine.Behavior(r.Namespace, r.Behavior) == nil {
 		return nil, api.FieldError(api.CodeBehaviorNotFound, "behavior", "no behavior %s", r.Behavior)
@@ -130,7 +131,7 @@ func (f *Fake) operation(namespace, id string) (*task.Operation, task.Key, error
 		return nil, key, err
 	}
 	if !f.machine.NamespaceExists(key.Namespace) {
-		return nil, key, noNamespace(key.Namespace)
+		return nil, key, spaces.Unknown(key.Namespace)
 	}
 	o := f.machine.Operation(key)
 	if o == nil {
@@ -214,7 +215,7 @@ func (f *Fake) Operations(ctx context.Context, r api.OperationsRequest) (*api.Op
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.machine.NamespaceExists(r.Namespace) {
-		return nil, noNamespace(r.Namespace)
+		return nil, spaces.Unknown(r.Namespace)
 	}
 	filter := task.OperationFilter{Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Limit: r.Limit, Cursor: r.Cursor}
 	for s := task.OperationRunning; s <= task.OperationFailure; s++ {

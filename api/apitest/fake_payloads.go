@@ -2,7 +2,6 @@ package apitest
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
@@ -61,15 +60,8 @@ func (f *Fake) packed(p task.Payload) (task.Payload, error) {
 	case p.Blobs != nil && p.Blobs.Content != "":
 		p.Data = nil
 	case len(p.Data) > api.MaxInline:
-		digest := strings.TrimPrefix(blobDigest(p.Data), "sha256:")
-		if err := f.keepBlob(digest, p.Data); err != nil {
-			return p, err
-		}
-		blobs := task.Blobs{Content: digest, Size: int64(len(p.Data))}
-		if p.Blobs != nil {
-			blobs.Named = p.Blobs.Named
-		}
-		p.Data, p.Blobs = nil, &blobs
+		digest := digest(p.Data)
+		return p.InBlob(digest), f.keepBlob(digest, p.Data)
 	}
 	return p, nil
 }

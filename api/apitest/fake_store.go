@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -19,7 +20,7 @@ func (f *Fake) readStore(ctx context.Context, bad error, namespace string, read 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.machine.NamespaceExists(namespace) {
-		return nil, noNamespace(namespace)
+		return nil, spaces.Unknown(namespace)
 	}
 	api.SetIndex(ctx, f.index)
 	return showRecords(read(f.machine)), nil

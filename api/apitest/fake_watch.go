@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -101,7 +102,7 @@ func (f *Fake) Events(_ context.Context, r api.EventsRequest) (api.EventStream, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.machine.NamespaceExists(r.Namespace) {
-		return nil, noNamespace(r.Namespace)
+		return nil, spaces.Unknown(r.Namespace)
 	}
 	rev := f.machine.Rev()
 	s := &fakeStream{f: f, r: r, after: r.After, closed: make(chan struct{})}

@@ -67,13 +67,7 @@ func split(p task.Payload) (text json.RawMessage, raw []byte) {
 	return nil, nil
 }
 
-func showTime(t task.Time) *api.Time {
-	if t == 0 {
-		return nil
-	}
-	shown := api.TimeOf(int64(t))
-	return &shown
-}
+func showTime(t task.Time) *api.Time { return api.TimeOrNil(int64(t)) }
 
 func payload(j json.RawMessage, b []byte) task.Payload {
 	switch {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +25,7 @@ func fileOf(name string, n int) []byte {
 }
 
 func blobDigest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return "sha256:" + digest(data)
 }
 
 // putBlob stores a file that must be accepted.

@@ -19,7 +19,7 @@ func textOf(name string, n int) json.RawMessage {
 }
 
 func refTo(content []byte) json.RawMessage {
-	return api.BlobRef(strings.TrimPrefix(blobDigest(content), "sha256:"))
+	return api.BlobRef(digest(content))
 }
 
 // wantBlob checks that a payload is shown as a reference to the content, which can be had and is needed by refs records.

@@ -62,18 +62,19 @@ func Find(all []api.MaintenanceRun, run int64) (*api.MaintenanceRun, error) {
 }
 
 func waiting(t *task.Task, run int64) api.MaintenanceRun {
-	w := api.MaintenanceRun{Run: run, Status: "WAITING", Objects: []api.MaintenanceCount{}}
+	return api.MaintenanceRun{Run: run, Status: "WAITING", DryRun: DryRun(t), Objects: []api.MaintenanceCount{}}
+}
+
+// DryRun reports whether the run that a task is to make, or makes, is a dry one.
+func DryRun(t *task.Task) bool {
 	var params Params
-	if json.Unmarshal(t.Params.Data, &params) == nil {
-		w.DryRun = params.DryRun
-	}
-	return w
+	return json.Unmarshal(t.Params.Data, &params) == nil && params.DryRun
 }
 
 func show(r *task.MaintenanceRun) api.MaintenanceRun {
 	run := api.MaintenanceRun{
 		Run: r.Run, Status: status(r), Worker: r.Worker, DryRun: r.DryRun, Success: r.Success, Message: r.Message, SucceededBy: r.By,
-		StartedAt: timeOf(r.StartedAt), FinishedAt: timeOf(r.FinishedAt), Before: timeOf(max(r.Before, 0)),
+		StartedAt: api.TimeOrNil(int64(r.StartedAt)), FinishedAt: api.TimeOrNil(int64(r.FinishedAt)), Before: api.TimeOrNil(int64(max(r.Before, 0))),
 		Objects: make([]api.MaintenanceCount, len(r.Objects)),
 		Filter: api.MaintenanceFilter{
 			Items: r.Filter.Items, Bits: r.Filter.Bits, Hashes: r.Filter.Hashes, FalsePositiveRate: float64(r.Filter.PPB) / 1e9,
@@ -99,14 +100,6 @@ func status(r *task.MaintenanceRun) string {
 	return task.Failure.String()
 }
 
-func timeOf(t task.Time) *api.Time {
-	if t == 0 {
-		return nil
-	}
-	at := api.TimeOf(int64(t))
-	return &at
-}
-
 // Info fills in what the state knows of GET /v1/maintenance.
 func Info(m *task.Machine, info *api.MaintenanceInfo) {
 	if b := m.Behavior(task.SystemNamespace, task.MaintenanceBehavior); b != nil {
@@ -115,7 +108,7 @@ func Info(m *task.Machine, info *api.MaintenanceInfo) {
 	if t := m.Task(task.MaintenanceKey()); t != nil {
 		info.Status, info.Unfinished = t.Status.String(), task.UnfinishedRun(t)
 		if t.NotBefore != task.MaxTime { // it repeats, or was asked for
-			info.NextRun = timeOf(t.NotBefore)
+			info.NextRun = api.TimeOrNil(int64(t.NotBefore))
 		}
 	}
 	for _, r := range m.MaintenanceRuns() {

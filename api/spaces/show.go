@@ -54,21 +54,13 @@ func SetStatus(name, status string) task.SetNamespaceStatus {
 func Show(x *task.Namespace) *api.Namespace {
 	u := &x.Usage
 	return &api.Namespace{
-		Name: x.Name, Status: x.Status.String(), Rev: x.Rev, CreatedAt: timeOf(x.CreatedAt), ChangedAt: timeOf(x.ChangedAt),
+		Name: x.Name, Status: x.Status.String(), Rev: x.Rev, CreatedAt: api.TimeOrNil(int64(x.CreatedAt)), ChangedAt: api.TimeOrNil(int64(x.ChangedAt)),
 		Quota:     api.Quota{MaxTasks: x.Quota.MaxTasks, MaxBytes: x.Quota.MaxBytes, SubmitsPerSecond: x.Quota.SubmitsPerSecond},
 		Retention: api.NamespaceRetention{Success: keepOf(x.Retention.Success), Failure: keepOf(x.Retention.Failure), Count: x.Retention.Count},
 		Usage: api.Usage{
 			Tasks: u.Tasks, Running: u.Running, Bytes: u.Bytes, Operations: u.Operations, Records: u.Records, Behaviors: u.Behaviors,
 		},
 	}
-}
-
-func timeOf(t task.Time) *api.Time {
-	if t == 0 {
-		return nil
-	}
-	at := api.TimeOf(int64(t))
-	return &at
 }
 
 // Unknown says that there is no such namespace.
