@@ -44,7 +44,10 @@ type Source struct {
 // Write writes what is live in a namespace, or with raw every stored record of it. It holds one record and one piece of a
 // blob at a time. When a blob cannot be read the last line says so.
 func (s *Source) Write(w io.Writer, namespace string, raw bool) error {
-	x := &writer{source: s, out: w, namespace: namespace, raw: raw, modules: map[string]bool{}, gone: map[string]bool{}, written: map[string]bool{}}
+	x := &writer{
+		source: s, out: w, namespace: namespace, raw: raw, modules: map[string]bool{}, purged: map[string]bool{},
+		removed: map[task.Key]bool{}, written: map[string]bool{},
+	}
 	if err := x.begin(); err != nil {
 		return err
 	}
@@ -69,9 +72,10 @@ type writer struct {
 	enc       encoder
 	counts    Counts
 
-	modules map[string]bool // digests that behaviors of the namespace name
-	gone    map[string]bool // behaviors that are purged, and operations that are removed: their tasks go
-	written map[string]bool // digests of blobs
+	modules map[string]bool   // digests that behaviors of the namespace name
+	purged  map[string]bool   // behaviors of the namespace whose tasks go with them
+	removed map[task.Key]bool // operations, of any namespace, whose tasks do
+	written map[string]bool   // digests of blobs
 }
 
 // blobError: the bytes of a blob could not be had.
@@ -107,6 +111,7 @@ func (x *writer) begin() error {
 			continue
 		case *task.Behavior:
 			if r.Namespace == x.namespace {
+				x.purged[r.Name] = r.Purge
 				for i := range r.Versions {
 					x.modules[r.Versions[i].Module] = true
 				}
@@ -129,20 +134,22 @@ func (x *writer) begin() error {
 
 // records writes modules, then the rest in the order of the state.
 func (x *writer) records() error {
-	var err error
 	for r := range x.source.State.Records {
-		if m, ok := r.(*task.Module); ok && x.modules[m.Digest] {
-			err = x.module(m)
+		switch r := r.(type) {
+		case *task.Head, *task.Namespace, *task.Behavior:
+			continue
+		case *task.Module:
+			if x.modules[r.Digest] {
+				if err := x.module(r); err != nil {
+					return err
+				}
+			}
+			continue
 		}
-		if err != nil {
-			return err
-		}
-		if _, past := r.(*task.Session); past {
-			break
-		}
+		break // they stand before all others
 	}
 	for r := range x.source.State.Records {
-		if err = x.record(r); err != nil {
+		if err := x.record(r); err != nil {
 			return err
 		}
 	}
@@ -157,56 +164,36 @@ func (x *writer) module(m *task.Module) error {
 }
 
 func (x *writer) record(r task.Record) error {
-	var name string
+	var name, namespace string
 	var count *int64
+	live := true // what is not only a raw export has
 	switch r := r.(type) {
 	case *task.Behavior:
-		if r.Namespace != x.namespace {
-			return nil
-		}
-		if r.Purge {
-			x.gone["behavior "+r.Name] = true
-			if !x.raw {
-				return nil
-			}
-		}
-		name, count = lineBehavior, &x.counts.Behaviors
+		name, namespace, count, live = lineBehavior, r.Namespace, &x.counts.Behaviors, !r.Purge
 	case *task.Operation:
-		if r.Namespace != x.namespace {
-			return nil
-		}
+		name, namespace, count, live = lineOperation, r.Namespace, &x.counts.Operations, !r.Removing
 		if r.Removing {
-			x.gone["operation "+r.ID] = true
-			if !x.raw {
-				return nil
-			}
+			x.removed[r.Key()] = true
 		}
-		name, count = lineOperation, &x.counts.Operations
 	case *task.Instance:
-		if r.Namespace != x.namespace || !x.raw {
-			return nil
-		}
-		name, count = lineInstance, &x.counts.Instances
+		name, namespace, count, live = lineInstance, r.Namespace, &x.counts.Instances, false
 	case *task.Task:
-		if r.Namespace != x.namespace || !x.raw && x.leaves(r) {
-			return nil
-		}
-		name, count = lineTask, &x.counts.Tasks
+		name, namespace, count, live = lineTask, r.Namespace, &x.counts.Tasks, !x.leaves(r)
 	case *task.StoreRecord:
-		if r.Namespace != x.namespace {
-			return nil
-		}
-		name, count = lineRecord, &x.counts.Records
+		name, namespace, count = lineRecord, r.Namespace, &x.counts.Records
 	default:
+		return nil
+	}
+	if namespace != x.namespace || !live && !x.raw {
 		return nil
 	}
 	*count++
 	return x.withBlobs(x.enc.line(name, r))
 }
 
-// leaves reports whether a task is about to be removed: it is not live.
+// leaves reports whether a task of the namespace is about to be removed: it is not live.
 func (x *writer) leaves(t *task.Task) bool {
-	return x.gone["behavior "+t.Behavior] || t.Role != task.RoleNone && x.gone["operation "+t.Parent]
+	return x.purged[t.Behavior] || t.Role != task.RoleNone && x.removed[task.Key{Namespace: t.Namespace, ID: t.Parent}]
 }
 
 // withBlobs writes a line, and before it the blobs that it needs and that no line before it has needed.
