@@ -270,45 +270,52 @@ func TestFixture(t *testing.T) {
 	}
 }
 
+// damageAll damages one value after the other of what pick finds in a new machine, and asks check each time.
+func damageAll(t *testing.T, fixture func() *Machine, pick func(*Machine) reflect.Value, check func(t *testing.T, m *Machine, path string)) {
+	t.Helper()
+	collect := func(m *Machine) (paths []string, changes []func()) {
+		leaves(pick(m), "", func(path string, change, _ func()) {
+			paths, changes = append(paths, path), append(changes, change)
+		})
+		return paths, changes
+	}
+	paths, _ := collect(fixture())
+	for i, path := range paths {
+		m := fixture()
+		_, changes := collect(m)
+		changes[i]()
+		check(t, m, path)
+	}
+	if len(paths) < 3 {
+		t.Errorf("only %d values damaged", len(paths))
+	}
+}
+
+// restoreRefused is the check that a snapshot of m is refused.
+func restoreRefused(t *testing.T, m *Machine, path string) {
+	t.Helper()
+	if _, err := restoreCopy(m); !errors.Is(err, ErrBadSnapshot) {
+		t.Errorf("%s: restored although damaged: %v", path, err)
+	}
+}
+
 // TestCorruptionShows damages every value of every record in memory, by reflection: a snapshot of such a machine is
 // refused, and for a task the digest differs from the other replicas' once the record is written again (SPEC C4).
 func TestCorruptionShows(t *testing.T) {
-	damage := func(pick func(*Machine) reflect.Value, check func(t *testing.T, m *Machine, path string)) {
-		collect := func(m *Machine) (paths []string, changes []func()) {
-			leaves(pick(m), "", func(path string, change, _ func()) {
-				paths, changes = append(paths, path), append(changes, change)
-			})
-			return paths, changes
-		}
-		paths, _ := collect(fixture())
-		for i, path := range paths {
-			m := fixture()
-			_, changes := collect(m)
-			changes[i]()
-			check(t, m, path)
-		}
-		if len(paths) < 3 {
-			t.Errorf("only %d values damaged", len(paths))
-		}
-	}
-	refused := func(t *testing.T, m *Machine, path string) {
-		if _, err := restoreCopy(m); !errors.Is(err, ErrBadSnapshot) {
-			t.Errorf("%s: restored although damaged: %v", path, err)
-		}
-	}
+	refused := func(pick func(*Machine) reflect.Value) { damageAll(t, fixture, pick, restoreRefused) }
 	task := func(id string) func(m *Machine) reflect.Value {
 		return func(m *Machine) reflect.Value { return reflect.ValueOf(m.Task(Key{DefaultNamespace, id})).Elem() }
 	}
 	for _, id := range []string{"waiting", "running", "success", "failure"} {
-		damage(task(id), refused)
+		refused(task(id))
 	}
-	damage(func(m *Machine) reflect.Value {
+	refused(func(m *Machine) reflect.Value {
 		return reflect.ValueOf(m.behaviors[behaviorName{DefaultNamespace, "echo"}].behavior).Elem()
-	}, refused)
-	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.modules["m"]).Elem() }, refused)
-	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.sessions[1].session).Elem() }, refused)
-	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.processes[5].answers[4].result).Elem() }, refused)
-	damage(func(m *Machine) reflect.Value { return reflect.ValueOf(m.keys[6].answers[0].result).Elem() }, refused)
+	})
+	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.modules["m"]).Elem() })
+	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.sessions[1].session).Elem() })
+	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.processes[5].answers[4].result).Elem() })
+	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.keys[6].answers[0].result).Elem() })
 
 	// Payload and outcome of the running task: damaged, then finished. Both replicas write the same outcome.
 	finish := []Proposal{{Command: Finish{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 9}}}
