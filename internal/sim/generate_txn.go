@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/taskrt/taskrt/task"
@@ -13,7 +14,7 @@ func (g *generator) txn(r *Run) Op {
 	for _, ns := range r.spaces(task.NamespaceIsActive, task.NamespaceIsInactive) {
 		if r.model.Spaces[ns].Quota != (task.Quota{}) && g.percent(g.more(onSpaces, 10)) {
 			o.NS = ns
-			for _, name := range append(append([]string{}, behaviors...), externals...) {
+			for _, name := range slices.Concat(behaviors, externals) {
 				if r.model.Behaviors[task.Key{Namespace: ns, ID: name}] != nil {
 					o.Parts = []Part{{Kind: "submit", Op: Op{NS: ns, ID: pick(g, ids), Behavior: name, Priority: 4, Params: g.text("p")}}}
 				}

@@ -168,7 +168,7 @@ func (g *generator) trim(r *Run, o Op) Op {
 	named := g.named(r, "trim")
 	o.NS, o.Behavior = named.NS, named.Behavior
 	for _, ns := range namespaces {
-		for _, name := range append(append([]string{}, behaviors...), externals...) {
+		for _, name := range slices.Concat(behaviors, externals) {
 			if b := r.model.Behaviors[task.Key{Namespace: ns, ID: name}]; b != nil && b.Purge && g.percent(60) {
 				o.NS, o.Behavior = shortNS(ns), name
 			}
@@ -186,7 +186,7 @@ func (g *generator) importing(r *Run) Op {
 	if g.percent(10) {
 		o.NS, o.From = "", others[0]
 	}
-	for _, name := range append(append([]string{}, behaviors...), externals...) {
+	for _, name := range slices.Concat(behaviors, externals) {
 		if g.percent(50) {
 			o.Parts = append(o.Parts, Part{Kind: "behavior", Op: Op{Behavior: name, On: g.percent(5)}})
 		}
