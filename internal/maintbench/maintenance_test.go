@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ type cluster struct {
 	nodes []*node.Node
 	urls  []string
 	stop  []func()
-	next  func() string // an ID that no task has
+	last  atomic.Int64 // number of a task that a submitter made
 }
 
 func open(b *testing.B) *cluster {
@@ -139,14 +140,6 @@ func open(b *testing.B) *cluster {
 		}()
 		c.nodes, c.urls = append(c.nodes, n), append(c.urls, "http://"+web.Addr().String())
 		c.stop = append(c.stop, func() { cancel(); <-served }, func() { _ = n.Close() }, func() { _ = port.Close() })
-	}
-	var mu sync.Mutex
-	last := 0
-	c.next = func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		last++
-		return fmt.Sprint("live-", last)
 	}
 	for _, n := range c.nodes {
 		for n.Ready(b.Context()) != nil {
@@ -260,7 +253,7 @@ func (c *cluster) load(d time.Duration, done func() bool) (all []time.Duration) 
 			defer cl.Close()
 			for ctx.Err() == nil && time.Now().Before(end) {
 				began := time.Now()
-				_, err := cl.Submit(ctx, api.SubmitRequest{ID: c.next(), Behavior: "live", Params: []byte(`{"n":1}`)})
+				_, err := cl.Submit(ctx, api.SubmitRequest{ID: fmt.Sprint("live-", c.last.Add(1)), Behavior: "live", Params: []byte(`{"n":1}`)})
 				took := time.Since(began)
 				if ctx.Err() != nil {
 					return
