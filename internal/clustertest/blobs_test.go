@@ -22,14 +22,13 @@ import (
 )
 
 // blobFile is where member i keeps a blob.
-func (c *Cluster) blobFile(i int, content []byte) string {
-	d := hexDigest(content)
-	return filepath.Join(c.dir, c.Members[i].ID, "blobs", d[:2], d)
+func (c *Cluster) blobFile(i int, digest string) string {
+	return filepath.Join(c.dir, c.Members[i].ID, "blobs", digest[:2], digest)
 }
 
 // hasFile reports whether the bytes lie on member i's disk, and are right.
 func (c *Cluster) hasFile(i int, content []byte) bool {
-	got, err := os.ReadFile(c.blobFile(i, content))
+	got, err := os.ReadFile(c.blobFile(i, blob.Digest(content)))
 	return err == nil && bytes.Equal(got, content)
 }
 
@@ -56,7 +55,7 @@ func blobBytes(seed byte, n int) []byte {
 func (c *Cluster) readBlob(i int, content []byte) error {
 	ctx, cancel := c.Context(patience)
 	defer cancel()
-	b, err := c.Node(i).BlobContent(ctx, api.BlobRange{Digest: hexDigest(content), Length: -1})
+	b, err := c.Node(i).BlobContent(ctx, api.BlobRange{Digest: blob.Digest(content), Length: -1})
 	if err != nil {
 		return err
 	}
@@ -209,8 +208,7 @@ func TestLostDiskHeals(t *testing.T) {
 					return false
 				}
 			}
-			d := module.Digest
-			_, err := os.Stat(filepath.Join(c.dir, c.Members[i].ID, "blobs", d[:2], d))
+			_, err := os.Stat(c.blobFile(i, module.Digest))
 			return err == nil
 		}
 		c.Eventually("all have all", func() bool { return whole(0) && whole(1) && whole(2) })
@@ -251,11 +249,11 @@ func TestTornBlobIsHealed(t *testing.T) {
 		c.putBlob(0, content)
 		c.Eventually("all have it", func() bool { return c.copies(content) == 3 })
 		tear := func(i int, change func(data []byte) []byte) {
-			data, err := os.ReadFile(c.blobFile(i, content))
+			data, err := os.ReadFile(c.blobFile(i, blob.Digest(content)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(c.blobFile(i, content), change(data), 0o600); err != nil {
+			if err := os.WriteFile(c.blobFile(i, blob.Digest(content)), change(data), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -347,7 +345,7 @@ func TestFullDisks(t *testing.T) {
 				t.Errorf("through n%d: %v", i+1, err)
 			}
 		}
-		if _, err := c.Node(2).Blob(t.Context(), hexDigest(third)); api.CodeOf(err) != api.CodeBlobNotFound {
+		if _, err := c.Node(2).Blob(t.Context(), blob.Digest(third)); api.CodeOf(err) != api.CodeBlobNotFound {
 			t.Errorf("what was refused is there: %v", err)
 		}
 		full[0].Store(false)
@@ -406,6 +404,13 @@ func TestUploadsBesideDrops(t *testing.T) {
 		if _, err := c.Node(0).PutBehavior(ctx, api.PutBehaviorRequest{Name: "ext.waits", Policy: []byte(`{"kind":"external"}`)}); err != nil {
 			t.Fatal(err)
 		}
+		rs := make([]api.SubmitRequest, 1000) // more than a run looks at without waiting
+		for i := range rs {
+			rs[i] = api.SubmitRequest{Behavior: "ext.waits", ID: fmt.Sprint("many-", i)}
+		}
+		if _, err := c.Node(0).SubmitBatch(ctx, rs); err != nil {
+			t.Fatal(err)
+		}
 		c.Eventually("maintenance runs", func() bool {
 			token, _ := c.maintaining(ctx, c.Leader())
 			return token > 0
@@ -414,7 +419,7 @@ func TestUploadsBesideDrops(t *testing.T) {
 		var digests []string
 		for i := range 4 {
 			contents = append(contents, blobBytes(byte(i), 100+i))
-			digests = append(digests, hexDigest(contents[i]))
+			digests = append(digests, blob.Digest(contents[i]))
 		}
 		var mu sync.Mutex
 		needed := map[string][]byte{} // by task
@@ -430,7 +435,7 @@ func TestUploadsBesideDrops(t *testing.T) {
 				}
 				_, err := at.PutBlob(ctx, api.PutBlobRequest{Body: bytes.NewReader(content), Size: int64(len(content))})
 				if err == nil {
-					_, err = at.Submit(ctx, api.SubmitRequest{Behavior: "ext.waits", ID: id, Params: api.BlobRef(hexDigest(content))})
+					_, err = at.Submit(ctx, api.SubmitRequest{Behavior: "ext.waits", ID: id, Params: api.BlobRef(blob.Digest(content))})
 				}
 				mu.Lock()
 				switch {

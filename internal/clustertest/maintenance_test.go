@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/maintain"
@@ -377,7 +378,7 @@ func TestDisksAreCleared(t *testing.T) {
 			}
 			return path
 		}
-		d := hexDigest(leftover)
+		d := blob.Digest(leftover)
 		orphans := []string{plant(0, "blobs/"+d[:2]+"/"+d), plant(2, "blobs/"+d[:2]+"/"+d)}
 		foreign := plant(1, "blobs/"+d[:2]+"/notes.txt")
 		name := logs.Name(task.Key{Namespace: "default", ID: "long-gone"})

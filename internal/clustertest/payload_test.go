@@ -3,11 +3,9 @@ package clustertest
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/maintain"
 )
@@ -24,12 +23,7 @@ func text(of string, n int) json.RawMessage {
 	return json.RawMessage(`"` + strings.Repeat(of, (n-2)/len(of)) + `"`)
 }
 
-func hexDigest(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
-
-func refTo(content []byte) string { return string(api.BlobRef(hexDigest(content))) }
+func refTo(content []byte) string { return string(api.BlobRef(blob.Digest(content))) }
 
 // putBlob stores content through member i.
 func (c *Cluster) putBlob(i int, content []byte) {
@@ -45,17 +39,10 @@ func (c *Cluster) putBlob(i int, content []byte) {
 func (c *Cluster) wantBlob(i int, shown json.RawMessage, content []byte) {
 	c.t.Helper()
 	if string(shown) != refTo(content) {
-		c.t.Fatalf("shown as %.100s, want a reference to %.10s", shown, hexDigest(content))
+		c.t.Fatalf("shown as %.100s, want a reference to %.10s", shown, blob.Digest(content))
 	}
-	ctx, cancel := c.Context(patience)
-	defer cancel()
-	b, err := c.Node(i).BlobContent(ctx, api.BlobRange{Digest: hexDigest(content), Length: -1})
-	if err != nil {
-		c.t.Fatalf("from n%d: %v", i+1, err)
-	}
-	defer b.Body.Close()
-	if got, err := io.ReadAll(b.Body); err != nil || !bytes.Equal(got, content) {
-		c.t.Errorf("n%d has %d bytes, %v; want %d", i+1, len(got), err, len(content))
+	if err := c.readBlob(i, content); err != nil {
+		c.t.Errorf("n%d, a blob of %d bytes: %v", i+1, len(content), err)
 	}
 }
 
@@ -64,7 +51,7 @@ func (c *Cluster) refs(content []byte) int64 {
 	c.t.Helper()
 	ctx, cancel := c.Context(patience)
 	defer cancel()
-	b, err := c.Node(c.Leader()).Blob(ctx, hexDigest(content))
+	b, err := c.Node(c.Leader()).Blob(ctx, blob.Digest(content))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -155,15 +142,10 @@ func TestLargestParamsAndResults(t *testing.T) {
 
 func wantRefusal(t *testing.T, err error, code, field string, limit int64) {
 	t.Helper()
-	e := asAPIError(err)
-	if e == nil || e.Code != code || e.Field != field || e.Limit != limit {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || e.Code != code || e.Field != field || e.Limit != limit {
 		t.Errorf("refused with %+v (%v), want %s of %s, limit %d", e, err, code, field, limit)
 	}
-}
-
-func asAPIError(err error) *api.Error {
-	e, _ := err.(*api.Error) //nolint:errorlint // a Service gives it as it is
-	return e
 }
 
 func TestPayloadRefusals(t *testing.T) {
