@@ -24,6 +24,8 @@ type Attempt struct {
 	CheckpointBytes int64
 	LogBytes        int64
 	RunTimeout      time.Duration // SPEC L7
+	// Fuel is how many units the guest may use before it ends as OUT_OF_FUEL (package meter says what a unit is); 0: no limit.
+	Fuel int64
 	// HeartbeatTimeout kills a guest that does not call beat for so long (SPEC L7); 0: no such limit. Time that the
 	// host takes inside call does not count.
 	HeartbeatTimeout time.Duration
@@ -114,6 +116,7 @@ const (
 	CodeTrap         = "TRAP"
 	CodeTimeout      = "TIMEOUT"
 	CodeOutOfMemory  = "OUT_OF_MEMORY"
+	CodeOutOfFuel    = "OUT_OF_FUEL"
 	CodeNoResult     = "NO_RESULT"
 )
 
@@ -137,6 +140,7 @@ type Outcome struct {
 	// code ran.
 	Started, Ended int64
 	PeakMemory     int64  // bytes
+	Fuel           int64  // units used, however the run ended; 0: not metered, or no guest code ran
 	Stderr         []byte // the last bytes of standard error, at most StderrTail
 }
 
