@@ -42,6 +42,9 @@ type Config struct {
 	// Worker makes the node run tasks itself, with Slots at a time (0: worker's default).
 	Worker bool
 	Slots  int
+	// Maintains makes a node without Worker run maintenance all the same, in a worker of one slot that runs nothing else: in
+	// a cluster whose nodes only keep state somebody has to (SPEC M1).
+	Maintains bool
 	// SessionTTL is given to sessions opened while this node leads; default 10 s, at least 2 s.
 	SessionTTL time.Duration
 	// DrainTime is how long running attempts may end by themselves at shutdown (0: worker's default).
@@ -134,13 +137,17 @@ func (c *Config) runtimeConfig() runtime.Config {
 	return r
 }
 
-func (c *Config) workerConfig(d worker.Dialer, m worker.Modules, r worker.Runner) worker.Config {
-	return worker.Config{
+func (c *Config) workerConfig(d worker.Dialer, m worker.Modules, r worker.Runner, native map[string]worker.Guest) worker.Config {
+	w := worker.Config{
 		ID: c.ID, Node: c.ID, Dir: filepath.Join(c.Dir, "worker"), Slots: c.Slots,
-		Dial: d, Modules: m, Runner: r,
+		Dial: d, Modules: m, Runner: r, Native: native,
 		DrainTime: c.DrainTime, Boottime: c.Boottime, Now: c.Clock.Wall, Logger: c.Logger,
 		OnRun: c.OnRun, OnOverrun: c.OnOverrun,
 	}
+	if !c.Worker {
+		w.Slots, w.Modules, w.Runner = 1, nil, nil
+	}
+	return w
 }
 
 // leaderDialer connects the built-in worker to whoever leads, this node included.

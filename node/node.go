@@ -128,12 +128,11 @@ func (n *Node) start() error {
 	n.serve("accepts", func() error { return n.hub.serve(cfg.Net, mux.Accept, n.hub.handleAccepts) })
 	n.serve("peers", n.peers.serve)
 	n.serve("blobs", func() error { return n.blobs.Serve(cfg.Net.Listen(mux.Blob)) })
-	if !cfg.Worker {
+	if !cfg.Worker && !cfg.Maintains {
 		return nil
 	}
-	wcfg := cfg.workerConfig(&leaderDialer{net: cfg.Net, leader: n.store.Leader}, blobModules{n}, worker.Engine(n.engine))
+	wcfg := cfg.workerConfig(&leaderDialer{net: cfg.Net, leader: n.store.Leader}, blobModules{n}, worker.Engine(n.engine), n.native())
 	wcfg.Blobs = nodeBlobs{n}
-	wcfg.Native = n.native()
 	w, err := worker.New(wcfg)
 	if err != nil {
 		return fmt.Errorf("node: %w", err)

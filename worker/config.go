@@ -27,7 +27,8 @@ type Config struct {
 	// its report and the next assignment, which takes a commit. Four hide both for runs of a few milliseconds.
 	Slots int
 
-	Dial    Dialer
+	Dial Dialer
+	// Modules and Runner get and run modules. Without both the worker runs only what is in Native.
 	Modules Modules
 	Runner  Runner
 	// Blobs is where results and checkpoints go that are too long for a report, and where params come from that are blobs.
@@ -171,8 +172,12 @@ func (c Config) Validate() error {
 		return errors.New("worker: ID is empty")
 	case c.Dir == "":
 		return errors.New("worker: Dir is empty")
-	case c.Dial == nil || c.Modules == nil || c.Runner == nil:
-		return errors.New("worker: Dial, Modules and Runner must be set")
+	case c.Dial == nil:
+		return errors.New("worker: Dial must be set")
+	case (c.Modules == nil) != (c.Runner == nil):
+		return errors.New("worker: of Modules and Runner only one is set")
+	case c.Runner == nil && len(c.Native) == 0:
+		return errors.New("worker: without Runner and Native it could run nothing")
 	case !c.nativeNames():
 		return errors.New("worker: a name in Native without the prefix native: in front")
 	case c.Slots < 0:

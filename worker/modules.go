@@ -83,6 +83,9 @@ func (m *modules) get(ctx context.Context, mod stream.Module) (Guest, error) {
 
 // prepare gets modules in the background until each is ready or the worker stops.
 func (m *modules) prepare(mods []stream.Module) {
+	if m.w.cfg.Runner == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, mod := range mods {
@@ -153,7 +156,7 @@ func (m *modules) run(l *load, mod stream.Module) {
 }
 
 func (m *modules) load(ctx context.Context, mod stream.Module) (Guest, error) {
-	if task.Native(mod.Digest) {
+	if task.Native(mod.Digest) || m.w.cfg.Runner == nil {
 		return nil, fmt.Errorf("%w: %s", errNotBuiltIn, mod.Digest)
 	}
 	if guest, ok := m.w.cfg.Runner.Module(mod.Digest); ok {

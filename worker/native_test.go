@@ -38,6 +38,38 @@ func TestNative(t *testing.T) {
 	}, withNative(lasts(2*time.Second)))
 }
 
+// TestOnlyNative: a worker without a Runner is ready for what is built in; a module's task goes back.
+func TestOnlyNative(t *testing.T) {
+	alone := func(c *Config) { c.Modules, c.Runner = nil, nil }
+	inBubble(t, nil, func(b *bench) {
+		b.send(prepare(digest))
+		b.assign(7, ofNative)
+		b.assign(8)
+		b.at(5 * time.Second)
+		b.span()
+		finished, given := uint64(0), uint64(0)
+		reps, _ := b.reports()
+		for _, r := range reps {
+			if r.Finish != nil {
+				finished += r.Finish.Token
+			}
+			if r.GiveBack != nil {
+				given += r.GiveBack.Token
+			}
+		}
+		if len(reps) != 2 || finished != 7 || given != 8 {
+			t.Errorf("reports %+v", reps)
+		}
+	}, withNative(lasts(2*time.Second)), alone)
+	cfg := Config{ID: "w", Dir: "d", Dial: &hub{}}
+	if err := cfg.Validate(); err == nil {
+		t.Error("it could run nothing")
+	}
+	if cfg.Runner = (&bench{}); cfg.Validate() == nil {
+		t.Error("a Runner without Modules")
+	}
+}
+
 // TestNativeIsFenced: its context ends with the session, by a halt, and at a shutdown, which gives it back (SPEC L3, L5, R3).
 func TestNativeIsFenced(t *testing.T) {
 	causes := make(chan error, 1)

@@ -57,7 +57,7 @@ func openMember(c memberConfig) (*member, error) {
 	m.node, err = node.New(node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
-		Worker: c.worker, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
+		Worker: c.worker, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
 		Runtime: runtime.Config{CacheDir: c.cache}, OnRun: c.onRun,
 	})
 	if err != nil {

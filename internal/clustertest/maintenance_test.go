@@ -207,6 +207,34 @@ func TestKilledRunIsTakenOver(t *testing.T) {
 	})
 }
 
+// TestMaintenanceOfNodesWithoutWorkers: nodes that run no tasks run maintenance all the same, and take it over; a task stays
+// for a worker (SPEC M1).
+func TestMaintenanceOfNodesWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	o := Options{NoWorkers: true, Configure: func(_ int, n *node.Config) { n.Maintains, n.Maintenance = true, slow() }}
+	Run(t, 3, o, func(t *testing.T, c *Cluster) {
+		c.Push(0, "echo")
+		for i := range 1000 {
+			c.SubmitRequest(0, api.SubmitRequest{ID: fmt.Sprint("task", i), Behavior: "echo"})
+		}
+		run := c.startRun(0, api.MaintenanceRequest{})
+		c.Eventually("the run executes", func() bool { return c.Executing(task.MaintenanceTask) != "" })
+		where := c.Index(c.Executing(task.MaintenanceTask))
+		c.Kill(where)
+		rest := c.Leader(where)
+		if got := c.runEnded(rest, run); got.Status != "LOST" {
+			t.Errorf("the run whose node was killed: %+v", got)
+		}
+		if next := c.runEnded(rest, run+1); next.Status != "SUCCESS" || countIn(next, "task", "default").Retained != 1000 {
+			t.Errorf("the run that took it over: %+v", next)
+		}
+		c.Start(where)
+		if got := c.Until(rest, "task0", "waiting"); got.Status != "CREATED" || got.Attempt != 0 {
+			t.Errorf("a task that no worker is there for: %+v", got)
+		}
+	})
+}
+
 // TestStoppedRunIsTakenOver: a clean stop gives the run back.
 func TestStoppedRunIsTakenOver(t *testing.T) {
 	t.Parallel()
