@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -460,11 +461,12 @@ func (c *cluster) digestsAgree() {
 }
 
 // freeAddr finds a loopback port outside the range that the kernel gives to outgoing connections, so that no other
-// test's connection can take it before the process listens.
+// connection takes it while its node is dead; and that no other test of this process has been given, nor one of
+// internal/linear, whose ports are above.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 200 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+lastPort.Add(1)%11_000)
 		ln, err := net.Listen("tcp", addr)
 		if err == nil {
 			ln.Close()
@@ -474,3 +476,10 @@ func freeAddr(t testing.TB) string {
 	t.Fatal("no free port")
 	return ""
 }
+
+// lastPort begins anywhere: another run of these tests may be under way.
+var lastPort = func() *atomic.Int64 {
+	var p atomic.Int64
+	p.Store(rand.Int64N(11_000))
+	return &p
+}()

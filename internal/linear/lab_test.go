@@ -129,7 +129,7 @@ func (l *lab) route(verb string, from, to int) {
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 200 {
-		port := 10_000 + rand.IntN(22_000) // outside the range of outgoing connections
+		port := 21_000 + rand.IntN(11_000) // outside the range of outgoing connections, and of internal/e2e
 		if ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			ln.Close()
 			return port
