@@ -85,6 +85,7 @@ func (h *hasher) history(as []Attempt) {
 		h.int(int64(a.StartedAt))
 		h.int(int64(a.FinishedAt))
 		h.str(a.Outcome)
+		h.int(a.Fuel)
 	}
 }
 
@@ -326,8 +327,8 @@ func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
 	return h.sum()
 }
 
-// hashFinish identifies a finish, so that the same one sent again is known (SPEC L3). Never 0. The report's number is
-// left out: the same outcome of the same lease is the same finish.
+// hashFinish identifies a finish, so that the same one sent again is known (SPEC L3). Never 0. The report's number and
+// the fuel are left out: the same outcome of the same lease is the same finish.
 func hashFinish(c *Finish) uint64 {
 	h := newHasher(hashedFinish)
 	h.word(c.Token)

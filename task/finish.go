@@ -11,9 +11,14 @@ type Finish struct {
 	Again  Time    `cbor:"6,keyasint,omitempty"` // SPEC R4: the run itself says when to run again; 0: no
 
 	External bool `cbor:"7,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
+
+	Fuel int64 `cbor:"8,keyasint,omitempty"` // units that the attempt used: see Attempt
 }
 
 func (c Finish) apply(m *Machine) Result {
+	if refusal, ok := checkFuel(c.Fuel, c.External); !ok {
+		return refusal
+	}
 	c.Again = min(c.Again, MaxTime)
 	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
@@ -39,7 +44,7 @@ func (c Finish) apply(m *Machine) Result {
 	case c.Error == nil:
 		n = c.succeeded(m, r)
 	case t.CancelCode != "":
-		n = m.ended(t, t.CancelCode, hashFinish(&c))
+		n = m.ended(t, t.CancelCode, c.Fuel, hashFinish(&c))
 		m.fail(n, cancelError(t.CancelCode), 0)
 	default:
 		n = c.failed(m, r)
@@ -62,7 +67,7 @@ func (c *Finish) admit(m *Machine) (Result, bool) {
 // success of a run that is being cancelled is honoured (SPEC L8), but it is the last one: a cancelled task does not repeat.
 func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	t := r.task
-	n := m.ended(t, outcomeSuccess, hashFinish(c))
+	n := m.ended(t, outcomeSuccess, c.Fuel, hashFinish(c))
 	n.Status, n.Result, n.Error = Success, c.Result, nil
 	if c.External && c.Result.Encoding == None {
 		n.Result = m.naming(t.Progress) // SPEC J4
@@ -83,7 +88,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 // late refuses a finish after the deadline (SPEC R1), whether or not a Tick has struck yet. It is the one refusal that
 // changes something: the run is over, and a lease that nobody reports on any more would be kept alive for ever.
 func (c *Finish) late(m *Machine, r *row) Result {
-	n := m.ended(r.task, CodeDeadlineExceeded, 0)
+	n := m.ended(r.task, CodeDeadlineExceeded, c.Fuel, 0)
 	m.fail(n, cancelError(CodeDeadlineExceeded), 0)
 	n.Resubmit = 0
 	m.put(r, n)
@@ -98,7 +103,7 @@ func (c *Finish) failed(m *Machine, r *row) *Task {
 	if e.Code == "" {
 		e.Code = CodeHandlerError
 	}
-	n := m.ended(t, e.Code, hashFinish(c))
+	n := m.ended(t, e.Code, c.Fuel, hashFinish(c))
 	n.Failures++
 	v := m.version(r.behavior, t.Version)
 	retry := max(c.Again, 0)

@@ -62,7 +62,11 @@ func formatTask(t *task.Task) string {
 	f.add("started", t.StartedAt)
 	f.add("finished", t.FinishedAt)
 	for _, a := range t.History {
-		f.add(fmt.Sprintf("#%d", a.Number), fmt.Sprintf("%s@%d", a.Outcome, a.FinishedAt))
+		ended := fmt.Sprintf("%s@%d", a.Outcome, a.FinishedAt)
+		if a.Fuel != 0 {
+			ended += fmt.Sprintf("(fuel %d)", a.Fuel)
+		}
+		f.add(fmt.Sprintf("#%d", a.Number), ended)
 	}
 	for _, l := range t.Labels {
 		f.add(l.Name, l.Value)

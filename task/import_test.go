@@ -53,6 +53,8 @@ func TestImportRefuses(t *testing.T) {
 		"time":                         imported(func(x *task.Task) { x.Deadline = task.MaxTime + 1 }),
 		"labels":                       imported(func(x *task.Task) { x.Labels = []task.Label{{Name: "b"}, {Name: "a"}} }),
 		"history":                      imported(func(x *task.Task) { x.History = make([]task.Attempt, 99) }),
+		"fuel below none":              imported(func(x *task.Task) { x.History = []task.Attempt{{Number: 1, Fuel: -1}} }),
+		"fuel beyond all":              imported(func(x *task.Task) { x.History = []task.Attempt{{Number: 1}, {Number: 2, Fuel: task.MaxFuel + 1}} }),
 		"params of a strange blob":     imported(func(x *task.Task) { x.Params = named }),
 		"checkpoint of one":            imported(func(x *task.Task) { x.Checkpoint = content }),
 		"progress with a blob":         imported(func(x *task.Task) { x.Progress = named }),

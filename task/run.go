@@ -33,8 +33,20 @@ func halt() Result { return refuse(Halt, "the lease is not the task's current on
 // deadlinePassed reports whether the task can no longer end well (SPEC R1).
 func (m *Machine) deadlinePassed(t *Task) bool { return t.Deadline != 0 && t.Deadline <= m.now }
 
-// ended returns a copy of the running t without its lease. finish identifies the finish that ended it, or is 0.
-func (m *Machine) ended(t *Task, outcome string, finish uint64) *Task {
+// checkFuel refuses what no attempt used. Only sessions run what is metered: a program that reports over HTTP cannot say.
+func checkFuel(fuel int64, external bool) (Result, bool) {
+	switch {
+	case fuel < 0 || fuel > MaxFuel:
+		return invalid("fuel", "fuel is 0 to 2^53 units"), false
+	case external && fuel != 0:
+		return invalid("fuel", "only what a session runs is metered"), false
+	}
+	return Result{}, true
+}
+
+// ended returns a copy of the running t without its lease. fuel is what its guest used, if that is known; finish identifies
+// the finish that ended it, or is 0.
+func (m *Machine) ended(t *Task, outcome string, fuel int64, finish uint64) *Task {
 	n := *t
 	kept := t.History
 	if len(kept) >= MaxHistory {
@@ -43,7 +55,7 @@ func (m *Machine) ended(t *Task, outcome string, finish uint64) *Task {
 	n.History = make([]Attempt, 0, len(kept)+1)
 	n.History = append(append(n.History, kept...), Attempt{
 		Number: t.Attempt, Token: t.Lease.Token, Worker: t.Lease.Worker, Node: t.Lease.Node,
-		StartedAt: t.StartedAt, FinishedAt: m.now, Outcome: outcome,
+		StartedAt: t.StartedAt, FinishedAt: m.now, Outcome: outcome, Fuel: fuel,
 	})
 	n.Ended = &Ended{Token: t.Lease.Token, Finish: finish}
 	if t.Role == RolePartition {
@@ -58,14 +70,20 @@ func (m *Machine) ended(t *Task, outcome string, finish uint64) *Task {
 // resubmit flag (SPEC T1, R3, R5, I3).
 // Losses have a limit, and who was being cancelled ends here (SPEC L8).
 func (m *Machine) release(r *row, outcome string, at Time) *Task {
-	return m.releaseWith(r, outcome, at, nil)
+	return m.releaseWith(r, outcome, at, parting{})
 }
 
-func (m *Machine) releaseWith(r *row, outcome string, at Time, checkpoint *Payload) *Task {
+// parting is what a run that ends without an outcome leaves.
+type parting struct {
+	checkpoint *Payload // nil: the former one stays
+	fuel       int64
+}
+
+func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task {
 	t := r.task
-	n := m.ended(t, cmp.Or(t.CancelCode, outcome), 0)
-	if checkpoint != nil && !m.restarts(t) {
-		n.Checkpoint, n.LostCount = *checkpoint, 0
+	n := m.ended(t, cmp.Or(t.CancelCode, outcome), p.fuel, 0)
+	if p.checkpoint != nil && !m.restarts(t) {
+		n.Checkpoint, n.LostCount = *p.checkpoint, 0
 	}
 	if outcome == outcomeLost {
 		n.LostCount++

@@ -353,7 +353,7 @@ func (s *script) command(a *args) task.Command {
 		return c
 	case "finish":
 		k := s.key(a)
-		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k)}
+		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k), Fuel: a.number("fuel", 0)}
 		if code := a.text("error", ""); code != "" {
 			code, permanent := strings.CutSuffix(code, "!")
 			c.Error = &task.Error{Code: code, Retryable: !permanent}
@@ -366,10 +366,10 @@ func (s *script) command(a *args) task.Command {
 	case "snooze":
 		k := s.key(a)
 		return task.Snooze{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), At: task.Time(a.time("at", now)), Checkpoint: a.payload("checkpoint"),
-			External: s.http(a, k)}
+			External: s.http(a, k), Fuel: a.number("fuel", 0)}
 	case "giveback":
 		k := s.key(a)
-		return task.GiveBack{Key: k, Token: s.token(a, k), External: s.http(a, k)}
+		return task.GiveBack{Key: k, Token: s.token(a, k), External: s.http(a, k), Fuel: a.number("fuel", 0)}
 	case "update", "claim":
 		return storeCommand(a)
 	case "cancel":

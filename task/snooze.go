@@ -9,12 +9,17 @@ type Snooze struct {
 	Checkpoint *Payload `cbor:"5,keyasint,omitempty"`
 
 	External bool `cbor:"6,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
+
+	Fuel int64 `cbor:"7,keyasint,omitempty"` // as in Finish
 }
 
 // snoozeDefault is how long a run that named no time sleeps (SPEC R5).
 const snoozeDefault Millis = 1_000
 
 func (c Snooze) apply(m *Machine) Result {
+	if refusal, ok := checkFuel(c.Fuel, c.External); !ok {
+		return refusal
+	}
 	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
 		return refusal
@@ -34,5 +39,5 @@ func (c Snooze) apply(m *Machine) Result {
 			at = m.now // somebody else can have it now
 		}
 	}
-	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, c.Checkpoint)}
+	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, parting{checkpoint: c.Checkpoint, fuel: c.Fuel})}
 }

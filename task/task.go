@@ -141,8 +141,12 @@ type Attempt struct {
 	Node       string `cbor:"4,keyasint,omitempty"`
 	StartedAt  Time   `cbor:"5,keyasint"`
 	FinishedAt Time   `cbor:"6,keyasint,omitempty"`
-	Outcome    string `cbor:"7,keyasint"` // "SUCCESS", an error code, "LOST", "GIVEN_BACK", "SNOOZED"
+	Outcome    string `cbor:"7,keyasint"`           // "SUCCESS", an error code, "LOST", "GIVEN_BACK", "SNOOZED"
+	Fuel       int64  `cbor:"8,keyasint,omitempty"` // units that its guest used, 0..MaxFuel; 0: none, not metered, or nobody could say
 }
+
+// MaxFuel bounds the fuel of an attempt, used and allowed: every number up to it is exact in everybody's JSON.
+const MaxFuel = 1 << 53
 
 // Ended remembers the last ended lease and the finish that ended it, so that the same finish sent again can be
 // answered "repeated" (SPEC L3) until a later lease is given.

@@ -52,6 +52,12 @@ func (c *Txn) checkShape(m *Machine) (Result, bool) {
 			return r, false
 		}
 	}
+	for i := range c.Finishes {
+		f := &c.Finishes[i]
+		if r, ok := checkFuel(f.Fuel, f.External); !ok {
+			return r, false
+		}
+	}
 	if c.namesTwice() {
 		return invalid("txn", "a transaction changes a task only once"), false
 	}

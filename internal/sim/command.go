@@ -75,9 +75,11 @@ func (s *symbols) command(o Op) task.Command {
 			Extend: o.Lease, External: o.External,
 		}
 	case "snooze":
-		return task.Snooze{Key: k, Token: s.token(o), Seq: o.Report, At: o.At, Checkpoint: payloadRef(o.Checkpoint), External: o.External}
+		return task.Snooze{
+			Key: k, Token: s.token(o), Seq: o.Report, At: o.At, Checkpoint: payloadRef(o.Checkpoint), External: o.External, Fuel: o.Fuel,
+		}
 	case "giveback":
-		return task.GiveBack{Key: k, Token: s.token(o), External: o.External}
+		return task.GiveBack{Key: k, Token: s.token(o), External: o.External, Fuel: o.Fuel}
 	case "cancel":
 		return task.Cancel{Key: k}
 	case "remove":
@@ -177,7 +179,7 @@ func labels(value string) []task.Label {
 }
 
 func (s *symbols) finish(o Op) task.Finish {
-	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External}
+	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External, Fuel: o.Fuel}
 	if o.Error != "" {
 		c.Error = &task.Error{Code: o.Error, Retryable: !o.Permanent}
 	}

@@ -220,7 +220,21 @@ func (g *generator) finish(r *Run) Op {
 	if !o.Permanent && g.percent(15) {
 		o.Again = g.wall + task.Time(g.rng.Int64N(3000)) - 500
 	}
+	o.Fuel = g.fuel(o.External)
 	return o
+}
+
+// fuel is what a run used, or cannot have used.
+func (g *generator) fuel(external bool) int64 {
+	switch n := g.rng.IntN(100); {
+	case n < 1:
+		return pick(g, []int64{-1, task.MaxFuel + 1})
+	case n < 2:
+		return task.MaxFuel
+	case n < 30, external && n < 97:
+		return 0
+	}
+	return 1 + g.rng.Int64N(1000)
 }
 
 func (g *generator) beat(r *Run) Op {
@@ -251,12 +265,13 @@ func (g *generator) snooze(r *Run) Op {
 	if g.percent(30) {
 		o.Checkpoint = g.text("c")
 	}
+	o.Fuel = g.fuel(o.External)
 	return o
 }
 
 func (g *generator) giveBack(r *Run) Op {
 	o := g.token(r, "giveback")
-	o.Report = 0
+	o.Report, o.Fuel = 0, g.fuel(o.External)
 	return o
 }
 

@@ -70,6 +70,9 @@ func TestReaches(t *testing.T) {
 			}
 			for _, a := range n.History {
 				seen["attempt "+a.Outcome]++
+				if a.Fuel > 0 {
+					seen["metered "+a.Outcome]++
+				}
 			}
 			if len(n.History) == task.MaxHistory {
 				seen["full history"]++
@@ -127,6 +130,9 @@ var reach = []string{
 	"attempt SUCCESS", "attempt LOST", "attempt GIVEN_BACK", "attempt SNOOZED", "attempt CANCELLED",
 	"attempt DEADLINE_EXCEEDED", "attempt HANDLER_ERROR", "full history", "pinned to an old version",
 	"version kept for its tasks",
+	"metered SUCCESS", "metered GIVEN_BACK", "metered SNOOZED", "metered CANCELLED", "metered DEADLINE_EXCEEDED", "metered HANDLER_ERROR",
+	"task.Finish invalid_command", "task.Snooze invalid_command", "task.GiveBack invalid_command",
+	"external task.Finish invalid_command", "external task.Snooze invalid_command", "external task.GiveBack invalid_command",
 	"submit 3 existing only: ", "submit 3 existing only: task_not_found", "task.Submit behavior_changed",
 	"keyed ", "keyed idempotency_mismatch", "keyed keys_exhausted", "keyed origin_forgotten",
 	"external task.Assign ", "external task.Assign not_external", "external task.Assign limit_reached",

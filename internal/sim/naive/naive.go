@@ -43,6 +43,7 @@ type Model struct {
 	struck      bool   // in this entry something happened that a Tick is for
 	charged     bool   // a transaction's parts are paid for together
 	ending      uint64 // the session that is being ended
+	fuel        int64  // that the run used whose report is being applied
 	steps       int64  // that operations may take in this entry
 	finishes    map[task.Key]string
 	born        map[task.Key]int // the order in which the tasks came to be, also before their numbers are adopted

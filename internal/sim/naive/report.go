@@ -7,10 +7,14 @@ import (
 )
 
 // report is L3: only the current token changes anything, and only with a seq that rises (0: not numbered). external
-// says that it came over HTTP, where only external leases are reported (section 8).
-func (m *Model) report(k task.Key, token, seq uint64, external bool, got task.Result, change func(*task.Task) task.Code) task.Result {
+// says that it came over HTTP, where only external leases are reported (section 8), and nothing is metered.
+func (m *Model) report(
+	k task.Key, token, seq uint64, external bool, fuel int64, got task.Result, change func(*task.Task) task.Code,
+) task.Result {
 	old := m.Tasks[k]
 	switch {
+	case wrongFuel(fuel, external):
+		return task.Result{Code: task.InvalidCommand}
 	case old == nil || old.Lease == nil || old.Lease.Token != token:
 		return task.Result{Code: task.Halt}
 	case external && old.Lease.Session != 0:
@@ -19,7 +23,9 @@ func (m *Model) report(k task.Key, token, seq uint64, external bool, got task.Re
 		return task.Result{Code: task.Halt}
 	}
 	if t := *old; seq == 0 || seq > old.Lease.Report {
+		m.fuel = fuel
 		code := change(&t)
+		m.fuel = 0
 		if code == task.BlobGone || code == task.InvalidCommand { // the run goes on
 			return task.Result{Code: code}
 		}
@@ -32,7 +38,7 @@ func (m *Model) beat(c task.Beat, got task.Result) task.Result {
 	if c.Extend != 0 && (c.Extend < 1000 || c.Extend > 3_600_000) {
 		return oneOf(got, task.InvalidCommand, task.Halt)
 	}
-	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code {
+	return m.report(c.Key, c.Token, c.Seq, c.External, 0, got, func(t *task.Task) task.Code {
 		if c.Progress != nil && len(digests(*c.Progress)) > 0 {
 			return task.InvalidCommand
 		} else if c.Checkpoint != nil && m.admit(*c.Checkpoint) != task.OK {
@@ -70,8 +76,13 @@ func (m *Model) checkpoint(t *task.Task, p task.Payload) {
 	}
 }
 
+// wrongFuel reports whether no run can have used so much.
+func wrongFuel(fuel int64, external bool) bool {
+	return fuel < 0 || fuel > 1<<53 || external && fuel > 0
+}
+
 func (m *Model) snooze(c task.Snooze, got task.Result) task.Result {
-	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code {
+	return m.report(c.Key, c.Token, c.Seq, c.External, c.Fuel, got, func(t *task.Task) task.Code {
 		if c.Checkpoint != nil {
 			if code := m.admit(*c.Checkpoint); code != task.OK {
 				return code

@@ -15,12 +15,12 @@ func text(c task.Finish) string {
 }
 
 func (m *Model) finish(c task.Finish, got task.Result) task.Result {
-	if old := m.Tasks[c.Key]; old != nil && old.Ended != nil && old.Ended.Finish != 0 && m.finishes[c.Key] == text(c) {
+	if old := m.Tasks[c.Key]; !wrongFuel(c.Fuel, c.External) && old != nil && old.Ended != nil && old.Ended.Finish != 0 && m.finishes[c.Key] == text(c) {
 		r := m.answer(task.OK, c.Key, got)
 		r.Repeated = true
 		return r
 	}
-	return m.report(c.Key, c.Token, c.Seq, c.External, got, func(t *task.Task) task.Code { return m.outcome(t, c) })
+	return m.report(c.Key, c.Token, c.Seq, c.External, c.Fuel, got, func(t *task.Task) task.Code { return m.outcome(t, c) })
 }
 
 // outcome ends a run by the worker's own finish.
@@ -131,6 +131,7 @@ func (m *Model) end(t *task.Task, outcome string) {
 	}
 	t.History = append(slices.Clone(t.History), task.Attempt{
 		Number: t.Attempt, Token: l.Token, Worker: l.Worker, Node: l.Node, StartedAt: t.StartedAt, FinishedAt: m.Now, Outcome: outcome,
+		Fuel: m.fuel,
 	})
 	t.History = t.History[max(0, len(t.History)-5):]
 }
