@@ -64,9 +64,10 @@ var arrows = map[string][]string{
 	"internal/sim/naive":   {"task"},
 
 	// Programs of the house: they run the product from outside.
-	"internal/demo":       {},
-	"internal/mutants":    {},
-	"testdata/wasm/build": {"abi", "runtime/wasmbin"},
+	"internal/demo":         {},
+	"internal/mutants":      {},
+	"testdata/wasm/build":   {"abi", "runtime/wasmbin"},
+	"testdata/wasm/bench/*": {},
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
 	"examples/*":           {},

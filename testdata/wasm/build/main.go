@@ -4,12 +4,12 @@
 //
 //	go run ./testdata/wasm/build -check
 //
-// can tell whether the committed files are what their sources say; without wat2wasm it checks SHA256SUMS alone.
+// can tell whether the committed files are what their sources say; without wat2wasm it checks SHA256SUMS alone. The guests
+// of runtime/meter's benchmark, in testdata/wasm/bench, are made of C, Go and Rust in the same way (bench.go).
 package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -67,11 +67,23 @@ func build(dir string, check bool, stdout io.Writer) error {
 		}
 		errs = append(errs, put(strings.TrimSuffix(source, ".wat")+".wasm", wasm, check))
 	}
-	sums, err := sum(dir)
+	files, err := filepath.Glob(filepath.Join(dir, "*.wasm"))
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	sums, err := sum(dir, files)
 	if err != nil {
 		return err
 	}
 	errs = append(errs, put(filepath.Join(dir, sumsFile), sums, check))
+	goVersion, err := os.ReadFile(filepath.Join(dir, "GO_VERSION"))
+	if err != nil {
+		return err
+	}
+	errs = append(errs, buildBench(filepath.Join(dir, "bench"), strings.TrimSpace(string(goVersion)), check, stdout))
 	return errors.Join(errs...)
 }
 
@@ -116,21 +128,4 @@ func assemble(source string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: manifest: %w", source, err)
 	}
 	return wasmbin.AppendCustom(wasm, abi.SectionManifest, compact.Bytes()), nil
-}
-
-// sum returns the lines that sha256sum would write.
-func sum(dir string) ([]byte, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.wasm"))
-	if err != nil {
-		return nil, err
-	}
-	var lines bytes.Buffer
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&lines, "%x  %s\n", sha256.Sum256(data), filepath.Base(file))
-	}
-	return lines.Bytes(), nil
 }
