@@ -80,6 +80,7 @@ type Attempt struct {
 	StartedAt  Time   `json:"started_at"`
 	FinishedAt *Time  `json:"finished_at,omitempty"`
 	Outcome    string `json:"outcome"`
+	FuelUsed   int64  `json:"fuel_used,omitempty"` // units, at most 2^53; absent: nothing was metered, or the attempt was lost
 }
 
 // Time marshals as RFC 3339 with milliseconds in UTC (SPEC H2).

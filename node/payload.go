@@ -45,6 +45,7 @@ func (v view) task(t *task.Task) *api.Task {
 		a.History[i] = api.Attempt{
 			Attempt: h.Number, Token: h.Token, Worker: h.Worker, Node: h.Node,
 			StartedAt: api.TimeOf(int64(h.StartedAt)), FinishedAt: timeOf(h.FinishedAt), Outcome: h.Outcome,
+			FuelUsed: h.Fuel,
 		}
 	}
 	for _, l := range t.Labels {

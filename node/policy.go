@@ -19,7 +19,7 @@ func policyOf(s runtime.Settings) task.Policy {
 		},
 		RunTimeout: millis(s.RunTimeout), HeartbeatTimeout: millis(s.HeartbeatTimeout), CancelGrace: millis(s.CancelGrace),
 		Limits: task.Limits{
-			MemoryBytes: s.MemoryBytes, ParamsBytes: s.ParamsBytes, ResultBytes: s.ResultBytes,
+			MemoryBytes: s.MemoryBytes, Fuel: s.Fuel, ParamsBytes: s.ParamsBytes, ResultBytes: s.ResultBytes,
 			CheckpointBytes: s.CheckpointBytes, LogBytes: s.LogBytes,
 		},
 		OnTrap: onError(s.OnTrap), OnTimeout: onError(s.OnTimeout), OnExhausted: onError(s.OnExhausted),
@@ -103,6 +103,9 @@ func entryOf(name string, p *task.Policy) runtime.Behavior {
 		b.RepeatOn = "any"
 	case p.RepeatEvery > 0:
 		b.RepeatOn = "success"
+	}
+	if p.Limits.Fuel > 0 {
+		b.Limits.Fuel = &p.Limits.Fuel
 	}
 	if p.MaxConcurrent > 0 {
 		b.MaxConcurrent = &p.MaxConcurrent

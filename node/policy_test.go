@@ -19,6 +19,9 @@ func TestDefaultsAgree(t *testing.T) {
 	if got, want := policyOf(m.Settings(0)), task.DefaultPolicy(); !reflect.DeepEqual(got, want) {
 		t.Errorf("a manifest that says nothing gives\n%+v\nthe state machine's default is\n%+v", got, want)
 	}
+	if runtime.MaxFuel != task.MaxFuel {
+		t.Errorf("a manifest allows %d units of fuel, an attempt may have used %d", runtime.MaxFuel, task.MaxFuel)
+	}
 }
 
 // What the API shows of a policy says the same as what was uploaded or put.
@@ -32,7 +35,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		`{"name":"all"}`,
 		`{"name":"all","repeat_every":"1s"}`,
 		`{` + fields + `,"heartbeat_timeout":"3s","on_trap":"fail","on_exhausted":"retry",
-			"limits":{"memory_bytes":65536,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4}}`,
+			"limits":{"memory_bytes":65536,"fuel":5,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4}}`,
 		`{"name":"all","operation":{}}`,
 		`{"name":"all","operation":{"concurrency":"one_per_target","incompatible_with":["two","one"],"on_failure":"run_all",
 			"resume":"restart","complete":"end","cleanup":"end"}}`,

@@ -58,9 +58,10 @@ type Retry struct {
 	JitterPercent         *int64    `json:"jitter_percent,omitempty"`
 }
 
-// Limits of an attempt and of payloads, in bytes.
+// Limits of an attempt and of payloads, in bytes; Fuel in units (package meter).
 type Limits struct {
 	MemoryBytes     *int64 `json:"memory_bytes,omitempty"`
+	Fuel            *int64 `json:"fuel,omitempty"` // not given: none
 	ParamsBytes     *int64 `json:"params_bytes,omitempty"`
 	ResultBytes     *int64 `json:"result_bytes,omitempty"`
 	CheckpointBytes *int64 `json:"checkpoint_bytes,omitempty"`
@@ -124,6 +125,7 @@ type Settings struct {
 	KeyStrict      bool
 
 	MemoryBytes     int64
+	Fuel            int64 // units; 0: no limit
 	ParamsBytes     int64
 	ResultBytes     int64
 	CheckpointBytes int64

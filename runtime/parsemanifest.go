@@ -25,6 +25,7 @@ const (
 	MaxCancelGrace  = time.Hour
 	MinRepeatEvery  = 100 * time.Millisecond
 	MaxPointerBytes = 1 << 10 // of concurrency_key and of each of id.from
+	MaxFuel         = 1 << 53 // units: every number up to it is exact in everybody's JSON
 	maxCapabilities = 100
 )
 
@@ -33,7 +34,7 @@ var capabilities = [...]string{"blob", "checkpoint", "partitions", "random"}
 
 // laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
 var laterFields = [...]string{
-	"fuel", "isolation",
+	"isolation",
 }
 
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
@@ -147,6 +148,7 @@ func parseBehavior(f *fields) Behavior {
 	if o, ok := f.object("limits"); ok {
 		b.Limits = &Limits{
 			MemoryBytes:     o.number("memory_bytes", 64<<10, MaxMemoryBytes),
+			Fuel:            o.number("fuel", 1, MaxFuel),
 			ParamsBytes:     o.number("params_bytes", 1, MaxPayloadBytes),
 			ResultBytes:     o.number("result_bytes", 1, MaxPayloadBytes),
 			CheckpointBytes: o.number("checkpoint_bytes", 1, MaxPayloadBytes),

@@ -39,6 +39,7 @@ func (b *Behavior) settings(i int) Settings {
 
 	l := orZero(b.Limits)
 	s.MemoryBytes = numberOr(l.MemoryBytes, DefaultMemoryBytes)
+	s.Fuel = numberOr(l.Fuel, 0)
 	s.ParamsBytes = numberOr(l.ParamsBytes, DefaultParamsBytes)
 	s.ResultBytes = numberOr(l.ResultBytes, DefaultResultBytes)
 	s.CheckpointBytes = numberOr(l.CheckpointBytes, DefaultCheckpointBytes)

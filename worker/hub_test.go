@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -329,6 +331,7 @@ type bench struct {
 	guest    guest
 	spans    []Run // ended ones
 	begun    int
+	metered  []uint64 // tokens of guests that have ended
 	overruns []Overrun
 	fetch    func(digest string) ([]byte, error)
 	loads    int
@@ -344,7 +347,16 @@ func (b *bench) Load(context.Context, string, []byte) (Guest, error) {
 		b.bmu.Lock()
 		g := b.guest
 		b.bmu.Unlock()
-		return g(ctx, a, h)
+		out := g(ctx, a, h)
+		var info abi.TaskInfo
+		if err := json.Unmarshal(a.Info, &info); err != nil {
+			return runtime.Outcome{Kind: runtime.Failed, Message: err.Error()}
+		}
+		b.bmu.Lock()
+		defer b.bmu.Unlock()
+		b.metered = append(b.metered, info.Token)
+		out.Fuel = guestFuel
+		return out
 	}), nil
 }
 
@@ -448,6 +460,7 @@ func inBubble(t *testing.T, g guest, f func(b *bench), edit ...func(*Config)) {
 			c.Close()
 		}
 		b.wg.Wait()
+		b.checkFuel()
 		if t.Failed() {
 			t.Logf("log:\n%s", strings.TrimSpace(b.log.String()))
 		}

@@ -150,7 +150,7 @@ func (s *session) retryLocked(e *entry) {
 func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	r.seq++
 	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{
-		Key: r.key, Token: r.token, Seq: r.seq,
+		Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel,
 		Error: &task.Error{Code: task.CodeHandlerError, Message: "the outcome was refused: " + string(a.Code) + " " + a.Message},
 	}})
 	s.nudge()

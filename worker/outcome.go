@@ -18,6 +18,21 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	if out == nil {
 		out = &runtime.Outcome{Kind: runtime.Killed, Cause: cause}
 	}
+	r.fuel = min(max(out.Fuel, 0), task.MaxFuel) // any other number would have the outcome refused
+	rep := r.ending(out)
+	switch {
+	case rep.Finish != nil:
+		rep.Finish.Fuel = r.fuel
+	case rep.Snooze != nil:
+		rep.Snooze.Fuel = r.fuel
+	case rep.GiveBack != nil:
+		rep.GiveBack.Fuel = r.fuel
+	}
+	return rep
+}
+
+// ending is what out means to the task.
+func (r *run) ending(out *runtime.Outcome) stream.Report {
 	switch out.Kind {
 	case runtime.Succeeded:
 		return r.succeeded(out)

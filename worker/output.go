@@ -99,12 +99,12 @@ func (r *run) settle(out *runtime.Outcome) {
 	lasting := errors.Is(err, errUnfit) || errors.Is(err, ErrNoBlob)
 	cause := context.Cause(r.ctx)
 	if !lasting && (errors.Is(cause, runtime.ErrKilledCancel) || errors.Is(cause, runtime.ErrKilledStop)) {
-		*out = runtime.Outcome{Kind: runtime.Killed, Cause: cause}
+		*out = runtime.Outcome{Kind: runtime.Killed, Cause: cause, Fuel: out.Fuel}
 		return
 	}
 	*out = runtime.Outcome{
 		Kind: runtime.Failed, Class: runtime.ClassGuest, Code: runtime.CodeHandlerError, Retryable: !lasting, Message: "the result: " + err.Error(),
-		Started: out.Started, Ended: out.Ended, PeakMemory: out.PeakMemory, Stderr: out.Stderr,
+		Started: out.Started, Ended: out.Ended, PeakMemory: out.PeakMemory, Fuel: out.Fuel, Stderr: out.Stderr,
 	}
 }
 

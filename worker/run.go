@@ -49,6 +49,7 @@ type run struct {
 	stores  int  // how often the result was stored again
 
 	result output // of a success: set before phase reporting, and only read from then on
+	fuel   int64  // that the guest used: set with the last report, and only read from then on
 
 	// guarded by mu: what the guest writes while it runs
 	mu       sync.Mutex
@@ -171,6 +172,7 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		ParamsFrom: source(in.params), CheckpointFrom: source(in.checkpoint),
 		MemoryBytes: p.Limits.MemoryBytes, ResultBytes: p.Limits.ResultBytes,
 		CheckpointBytes: p.Limits.CheckpointBytes, LogBytes: p.Limits.LogBytes,
+		Fuel:             p.Limits.Fuel,
 		RunTimeout:       time.Duration(p.RunTimeout) * time.Millisecond,
 		HeartbeatTimeout: time.Duration(p.HeartbeatTimeout) * time.Millisecond,
 		ResultRequired:   p.ResultRequired,

@@ -441,6 +441,7 @@ func TestAttempt(t *testing.T) {
 			a.Task.Checkpoint = task.Payload{Encoding: task.Bytes}
 			a.Task.Labels = []task.Label{{Name: "a", Value: "b"}}
 			a.Policy.Index, a.Policy.HeartbeatTimeout, a.Policy.ResultRequired = 2, 1500, true
+			a.Policy.Limits.Fuel = 99
 		})
 		b.at(time.Second)
 		l := task.DefaultPolicy().Limits
@@ -455,7 +456,7 @@ func TestAttempt(t *testing.T) {
 		got.Info = nil
 		want := runtime.Attempt{
 			Behavior: 2, Params: []byte("{}"), Checkpoint: []byte{}, MemoryBytes: l.MemoryBytes, ResultBytes: l.ResultBytes,
-			CheckpointBytes: l.CheckpointBytes, LogBytes: l.LogBytes, RunTimeout: time.Hour, HeartbeatTimeout: 1500 * time.Millisecond, ResultRequired: true,
+			CheckpointBytes: l.CheckpointBytes, LogBytes: l.LogBytes, Fuel: 99, RunTimeout: time.Hour, HeartbeatTimeout: 1500 * time.Millisecond, ResultRequired: true,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("attempt %+v\nwant    %+v", got, want)
@@ -514,11 +515,23 @@ func TestOutcomes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &session{w: &Worker{}, changed: make(chan struct{})}
 			r := &run{s: s, ctx: t.Context(), a: stream.Assignment{Policy: c.policy}, token: 7, seq: 9}
+			c.out.Fuel = 42
 			r.settle(&c.out)
-			if got := describe(r.outcome(&c.out, nil)); got != c.want {
+			rep := r.outcome(&c.out, nil)
+			if got := describe(rep); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
+			if _, fuel := ending(rep); fuel != 42 {
+				t.Errorf("fuel %d", fuel)
+			}
 		})
+	}
+	// What no attempt can have used would have its outcome refused.
+	for used, want := range map[int64]int64{-1: 0, task.MaxFuel: task.MaxFuel, task.MaxFuel + 1: task.MaxFuel} {
+		r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: p}}
+		if _, fuel := ending(r.outcome(&runtime.Outcome{Kind: runtime.Yielded, Fuel: used}, nil)); fuel != want {
+			t.Errorf("%d units used: fuel %d, want %d", used, fuel, want)
+		}
 	}
 }
 

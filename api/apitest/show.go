@@ -33,6 +33,7 @@ func (f *Fake) show(t *task.Task) *api.Task {
 		a.History = append(a.History, api.Attempt{
 			Attempt: h.Number, Token: h.Token, Worker: h.Worker, Node: h.Node,
 			StartedAt: api.TimeOf(int64(h.StartedAt)), FinishedAt: showTime(h.FinishedAt), Outcome: h.Outcome,
+			FuelUsed: h.Fuel,
 		})
 	}
 	for _, l := range t.Labels {
