@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/apitest"
 )
 
 // TestPartsAreStrict: what stands inside lists and objects of a body is decoded as strictly as the body (SPEC H2).
@@ -47,6 +49,9 @@ func TestPartsAreStrict(t *testing.T) {
 		{"/v1/tasks/abc/finish", `{"namespace":"other","token":1}`, 400, "invalid_field", "namespace"},
 		{"/v1/tasks/abc/finish", `{"token":1,"error":"bad"}`, 400, "invalid_field", "error"},
 		{"/v1/tasks/abc/finish", ``, 400, "invalid_json", ""},
+		{"/v1/tasks/abc/finish", `{"token":1,"fuel_used":1}`, 400, "unknown_field", "fuel_used"},
+		{"/v1/tasks/abc/snooze", `{"token":1,"fuel":1}`, 400, "unknown_field", "fuel"},
+		{"/v1/txn", `{"finish":[{"id":"abc","token":1,"fuel_used":1}]}`, 400, "unknown_field", "finish[0].fuel_used"},
 		{"/v1/tasks/abc/heartbeat", `{"token":1,"extend":5}`, 400, "invalid_field", "extend"},
 		{"/v1/tasks/abc/snooze", `{"token":1,"again_at":"soon"}`, 400, "invalid_field", "again_at"},
 		{"/v1/tasks/abc/retry", `{"version":7}`, 400, "invalid_field", "version"},
@@ -71,6 +76,26 @@ func TestPartsAreStrict(t *testing.T) {
 	s.want(s.do("DELETE", "/v1/behaviors/apitest.ok?purge=maybe", ""), 400, "invalid_field", "purge")
 	s.want(s.do("GET", "/v1/behaviors?namespace=a&namespace=b", ""), 400, "invalid_field", "namespace")
 	s.want(s.do("GET", "/v1/tasks?cursor=%ff", ""), 400, "invalid_field", "cursor")
+}
+
+// TestFuelUsed: what an attempt used stands in its entry, and nothing where nothing was metered.
+func TestFuelUsed(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{})
+	s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"metered"}`)
+	if a, want := s.do("GET", "/v1/tasks/metered?wait=10s", ""), fmt.Sprintf(`"outcome":"SUCCESS","fuel_used":%d}]`, apitest.FakeFuel); !strings.Contains(a.body, want) {
+		t.Errorf("%s\nhas no %s", a.body, want)
+	}
+	s.do("PUT", "/v1/behaviors/mail", `{"kind":"external"}`)
+	s.do("POST", "/v1/tasks", `{"behavior":"mail","id":"unmetered"}`)
+	a := s.do("POST", "/v1/behaviors/mail/accept", `{"worker":"ann","wait":"10s"}`)
+	token := regexp.MustCompile(`"token":([0-9]+)`).FindStringSubmatch(a.body)
+	if token == nil {
+		t.Fatalf("accepted %d %s", a.status, a.body)
+	}
+	a = s.do("POST", "/v1/tasks/unmetered/finish", `{"token":`+token[1]+`}`)
+	if a.status != 200 || !strings.Contains(a.body, `"outcome":"SUCCESS"}]`) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
 }
 
 // TestTransactionOfTheLimit: 512 KiB are read, a byte more is not (SPEC X1).

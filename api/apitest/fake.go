@@ -138,6 +138,9 @@ func (f *Fake) work() {
 	}
 }
 
+// FakeFuel is what an attempt of any module uses in a Fake.
+const FakeFuel = 1000
+
 // outcome runs a task as its module's code would.
 func (f *Fake) outcome(t *task.Task) (task.Finish, bool) {
 	v := f.machine.Version(t.Namespace, t.Behavior, t.Version)
@@ -146,6 +149,7 @@ func (f *Fake) outcome(t *task.Task) (task.Finish, bool) {
 		finish.Again = f.maintain(t)
 		return finish, true
 	}
+	finish.Fuel = FakeFuel
 	switch wasm := f.wasm[v.Module]; {
 	case bytes.Contains(wasm, codeSpin):
 		if t.CancelCode == "" {

@@ -90,6 +90,7 @@ var cases = []struct {
 	{"FinishError", (*suite).finishError},
 	{"FinishRefused", (*suite).finishRefused},
 	{"FinishMany", (*suite).finishMany},
+	{"Fuel", (*suite).fuel},
 	{"Snooze", (*suite).snooze},
 	{"Retry", (*suite).retry},
 	{"Repin", (*suite).repin},

@@ -212,3 +212,28 @@ func (s *suite) snooze(ctx context.Context, t *testing.T) {
 	_, err = s.Snooze(ctx, api.SnoozeRequest{ID: x.ID, Token: 1, AgainAt: new(api.TimeOf(-1))})
 	wantError(t, err, "invalid_field", "again_at")
 }
+
+// fuel: an attempt's entry says what its guest used, the same for the same work. Nobody metered what is reported over HTTP.
+func (s *suite) fuel(ctx context.Context, t *testing.T) {
+	used := func(id string) int64 {
+		t.Helper()
+		done := s.final(ctx, t, s.must(ctx, t, api.SubmitRequest{Behavior: okBehavior, ID: id}).ID)
+		if len(done.History) != 1 {
+			t.Fatalf("history %+v", done.History)
+		}
+		return done.History[0].FuelUsed
+	}
+	if one, two := used("fuel-1"), used("fuel-2"); one != two || one < 0 {
+		t.Errorf("%d units used, then %d for the same", one, two)
+	}
+	const name = "apitest.fuel"
+	s.external(ctx, t, name, "")
+	x := s.run(ctx, t, name, "fuel-external")
+	r, err := s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := r.Task.History; len(h) != 1 || h[0].FuelUsed != 0 {
+		t.Errorf("history of what was run over HTTP: %+v", h)
+	}
+}

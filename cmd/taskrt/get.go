@@ -68,6 +68,10 @@ func describeTask(w io.Writer, t *api.Task) {
 		row("error", t.Error.Code+": "+t.Error.Message)
 	}
 	for _, a := range t.History {
-		row(fmt.Sprintf("attempt %d", a.Attempt), fmt.Sprintf("%s by %s, %s to %s", a.Outcome, a.Worker, a.StartedAt, shortTime(a.FinishedAt)))
+		what := fmt.Sprintf("%s by %s, %s to %s", a.Outcome, a.Worker, a.StartedAt, shortTime(a.FinishedAt))
+		if a.FuelUsed > 0 {
+			what += fmt.Sprintf(", fuel %d", a.FuelUsed)
+		}
+		row(fmt.Sprintf("attempt %d", a.Attempt), what)
 	}
 }

@@ -163,6 +163,7 @@ func (p *program) attempt(c *cli.Context, m *runtime.Module, in *runtime.Inspect
 		return err
 	}
 	a.Behavior, a.Info = s.Index, info
+	a.Fuel = s.Fuel
 	a.MemoryBytes, a.ResultBytes, a.CheckpointBytes, a.LogBytes = s.MemoryBytes, s.ResultBytes, s.CheckpointBytes, s.LogBytes
 	a.RunTimeout, a.HeartbeatTimeout, a.ResultRequired = s.RunTimeout, s.HeartbeatTimeout, s.ResultRequired
 	if host.file != "" {
@@ -189,7 +190,7 @@ func (p *program) attempt(c *cli.Context, m *runtime.Module, in *runtime.Inspect
 // excepted.
 func (p *program) printRun(o runtime.Outcome, schema []byte) error {
 	took := time.Duration(o.Ended - o.Started).Round(time.Millisecond)
-	fmt.Fprintf(p.stderr, "%s after %v, peak memory %d KiB\n", o.Kind, took, o.PeakMemory>>10)
+	fmt.Fprintf(p.stderr, "%s after %v, peak memory %d KiB, fuel %d\n", o.Kind, took, o.PeakMemory>>10, o.Fuel)
 	switch o.Kind {
 	case runtime.Succeeded:
 		if !o.HasResult {

@@ -22,7 +22,7 @@ type Behavior struct {
 
 	OnTrap      OnError // a run that trapped: a crash that was not a Go panic (those are errors, see Context)
 	OnTimeout   OnError // a run past RunTimeout or HeartbeatTimeout
-	OnExhausted OnError // a run out of memory
+	OnExhausted OnError // a run out of memory or fuel
 
 	MaxLost int // how often the task's worker may die before the task fails with LOST_TOO_OFTEN (SPEC R3)
 
@@ -71,9 +71,10 @@ const (
 	NoJitter  = -1
 )
 
-// Limits bound one attempt and what it reads and writes, in bytes.
+// Limits bound one attempt and what it reads and writes, in bytes; Fuel in units, about one an instruction.
 type Limits struct {
 	Memory     int64
+	Fuel       int64 // zero: no limit
 	Params     int64
 	Result     int64
 	Checkpoint int64

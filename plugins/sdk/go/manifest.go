@@ -48,6 +48,7 @@ func (w *fields) behavior(b *Behavior) {
 	if b.Limits != (Limits{}) {
 		w.member("limits", func() {
 			w.integer("memory_bytes", b.Limits.Memory)
+			w.integer("fuel", b.Limits.Fuel)
 			w.integer("params_bytes", b.Limits.Params)
 			w.integer("result_bytes", b.Limits.Result)
 			w.integer("checkpoint_bytes", b.Limits.Checkpoint)

@@ -27,7 +27,7 @@ func init() {
 			MaxInterval: sdk.Hour, JitterPercent: sdk.NoJitter},
 		RunTimeout: sdk.Minute, HeartbeatTimeout: 10 * sdk.Second, CancelGrace: sdk.Second,
 		RepeatEvery: sdk.Minute, RepeatOnError: true, Concurrency: sdk.Concurrency{Max: 5, Key: "/to", PerKey: 2, Strict: true},
-		Limits: sdk.Limits{Memory: 1 << 20, Params: 1, Result: 2, Checkpoint: 3, Log: 4},
+		Limits: sdk.Limits{Memory: 1 << 20, Fuel: 1 << 40, Params: 1, Result: 2, Checkpoint: 3, Log: 4},
 		OnTrap: sdk.OnErrorFail, OnTimeout: sdk.OnErrorRetry, OnExhausted: sdk.OnErrorFail, MaxLost: 3,
 		ResultRequired: true, ParamsSchema: `{"type":"object"}`, ResultSchema: `true`,
 		KeepSuccess: sdk.Hour, KeepFailure: sdk.Forever, KeepCount: 5,
@@ -51,7 +51,7 @@ func TestManifest(t *testing.T) {
 		`"id":{"strategy":"params","from":["/to","/a~1b"]},` +
 		`"retry":{"max_attempts":0,"initial_interval":"200ms","multiplier_thousandths":1500,"max_interval":"3600000ms","jitter_percent":0},` +
 		`"run_timeout":"60000ms","heartbeat_timeout":"10000ms","cancel_grace":"1000ms","repeat_every":"60000ms","repeat_on":"any",` +
-		`"limits":{"memory_bytes":1048576,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4},` +
+		`"limits":{"memory_bytes":1048576,"fuel":1099511627776,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4},` +
 		`"on_trap":"fail","on_timeout":"retry","on_exhausted":"fail","max_lost":3,` +
 		`"max_concurrent":5,"concurrency_key":"/to","max_per_key":2,"key_order":"strict",` +
 		`"retention":{"success":"3600000ms","failure":"never","count":5},` +

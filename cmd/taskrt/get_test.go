@@ -1,0 +1,22 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// An attempt's line says what was used where that is known.
+func TestDescribeTaskFuel(t *testing.T) {
+	var b bytes.Buffer
+	describeTask(&b, &api.Task{History: []api.Attempt{
+		{Attempt: 1, Outcome: "LOST", Worker: "n1"}, {Attempt: 2, Outcome: "SUCCESS", Worker: "n2", FuelUsed: 1 << 53},
+	}})
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	lost, done := lines[len(lines)-2], lines[len(lines)-1]
+	if !strings.Contains(lost, "LOST by n1") || strings.Contains(lost, "fuel") || !strings.HasSuffix(done, ", fuel 9007199254740992") {
+		t.Errorf("%s\n%s", lost, done)
+	}
+}
