@@ -10,7 +10,7 @@ func AppendCustom(wasm []byte, name string, content []byte) []byte {
 	body := binary.AppendUvarint(nil, uint64(len(name)))
 	body = append(body, name...)
 	body = append(body, content...)
-	out := append(slices.Clone(wasm), sectionCustom)
+	out := append(slices.Clone(wasm), SectionCustom)
 	out = binary.AppendUvarint(out, uint64(len(body)))
 	return append(out, body...)
 }
@@ -25,12 +25,12 @@ func (m *Module) BoundTables() []byte {
 	if bounded {
 		return m.data
 	}
-	i := slices.IndexFunc(m.Sections, func(s Section) bool { return s.ID == sectionTable })
+	i := slices.IndexFunc(m.Sections, func(s Section) bool { return s.ID == SectionTable })
 	s := m.Sections[i]
-	r := &reader{data: m.data[:s.End], pos: s.Start}
-	body := binary.AppendUvarint(nil, uint64(r.count("tables", MaxTables)))
+	r := &Reader{data: m.data[:s.End], Pos: s.Start}
+	body := binary.AppendUvarint(nil, uint64(r.Count("tables", MaxTables)))
 	for range m.Tables {
-		kind := m.data[r.pos]
+		kind := m.data[r.Pos]
 		t := r.table()
 		limit := uint64(MaxTableElements)
 		if t.HasMax {
@@ -41,7 +41,7 @@ func (m *Module) BoundTables() []byte {
 		body = binary.AppendUvarint(body, limit)
 	}
 	out := slices.Clone(m.data[:s.header])
-	out = append(out, sectionTable)
+	out = append(out, SectionTable)
 	out = binary.AppendUvarint(out, uint64(len(body)))
 	out = append(out, body...)
 	return append(out, m.data[s.End:]...)

@@ -12,6 +12,8 @@ const (
 	Truncated Reason = "truncated"
 	Malformed Reason = "malformed"
 	TooMany   Reason = "too_complex"
+
+	Unsupported Reason = "unsupported_feature" // of WebAssembly
 )
 
 // Error is a refusal by Parse.

@@ -14,6 +14,8 @@ const (
 	I64 ValType = 0x7e
 )
 
+func (t ValType) known() bool { return t >= 0x7b && t <= 0x7f || t == 0x70 || t == 0x6f }
+
 func (t ValType) String() string {
 	switch t {
 	case I32:
@@ -138,7 +140,7 @@ type Module struct {
 func (m *Module) Custom(name string) [][]byte {
 	var found [][]byte
 	for _, s := range m.Sections {
-		if s.ID == sectionCustom && s.Name == name {
+		if s.ID == SectionCustom && s.Name == name {
 			found = append(found, m.data[s.Start:s.End:s.End])
 		}
 	}
@@ -158,6 +160,27 @@ func (m *Module) Export(name string) (Export, bool) {
 		}
 	}
 	return Export{}, false
+}
+
+// Bytes returns the file. It must not be changed.
+func (m *Module) Bytes() []byte { return m.data }
+
+// Types returns the number of signatures in the type section.
+func (m *Module) Types() int { return len(m.types) }
+
+// Type returns a signature of the type section.
+func (m *Module) Type(i int) FuncType { return m.types[i] }
+
+// FuncType returns the signature of a function by its index: imported ones come first.
+func (m *Module) FuncType(i int) FuncType { return m.types[m.funcs[i]] }
+
+// Read returns a reader over the content of a section.
+func (m *Module) Read(s Section) *Reader {
+	where := "section header"
+	if int(s.ID) < len(names) {
+		where = names[s.ID]
+	}
+	return &Reader{data: m.data[:s.End], Pos: s.Start, Where: where}
 }
 
 // Functions returns the number of functions defined in the module.

@@ -26,26 +26,26 @@ const (
 
 // Section IDs.
 const (
-	sectionCustom    = 0
-	sectionType      = 1
-	sectionImport    = 2
-	sectionFunction  = 3
-	sectionTable     = 4
-	sectionMemory    = 5
-	sectionGlobal    = 6
-	sectionExport    = 7
-	sectionStart     = 8
-	sectionElement   = 9
-	sectionCode      = 10
-	sectionData      = 11
-	sectionDataCount = 12
-	sectionTag       = 13
+	SectionCustom    = 0
+	SectionType      = 1
+	SectionImport    = 2
+	SectionFunction  = 3
+	SectionTable     = 4
+	SectionMemory    = 5
+	SectionGlobal    = 6
+	SectionExport    = 7
+	SectionStart     = 8
+	SectionElement   = 9
+	SectionCode      = 10
+	SectionData      = 11
+	SectionDataCount = 12
+	SectionTag       = 13
 )
 
 // order of the sections that may stand once: data count and tag stand where their IDs do not say.
 var order = [...]int{
-	sectionType: 1, sectionImport: 2, sectionFunction: 3, sectionTable: 4, sectionMemory: 5, sectionTag: 6, sectionGlobal: 7,
-	sectionExport: 8, sectionStart: 9, sectionElement: 10, sectionDataCount: 11, sectionCode: 12, sectionData: 13,
+	SectionType: 1, SectionImport: 2, SectionFunction: 3, SectionTable: 4, SectionMemory: 5, SectionTag: 6, SectionGlobal: 7,
+	SectionExport: 8, SectionStart: 9, SectionElement: 10, SectionDataCount: 11, SectionCode: 12, SectionData: 13,
 }
 
 var names = [...]string{
@@ -70,41 +70,41 @@ func Parse(data []byte) (*Module, error) {
 		return nil, err
 	}
 	m := &Module{data: data}
-	r := &reader{data: data, pos: 8, whole: true}
+	r := &Reader{data: data, Pos: 8, whole: true}
 	last := 0
-	for r.more() {
-		s := Section{header: r.pos}
-		s.ID = r.byte()
-		r.where = "section header"
+	for r.More() {
+		s := Section{header: r.Pos}
+		s.ID = r.Byte()
+		r.Where = "section header"
 		if int(s.ID) < len(names) {
-			r.where = names[s.ID]
+			r.Where = names[s.ID]
 		} else {
-			r.pos--
-			r.fail(Malformed, "unknown section %d", s.ID)
+			r.Pos--
+			r.Fail(Malformed, "unknown section %d", s.ID)
 			break
 		}
-		if s.ID != sectionCustom {
+		if s.ID != SectionCustom {
 			if order[s.ID] <= last {
-				r.fail(Malformed, "out of order, or twice")
+				r.Fail(Malformed, "out of order, or twice")
 			}
 			last = order[s.ID]
 		}
 		if len(m.Sections) == MaxSections {
-			r.tooMany("sections", MaxSections+1, MaxSections)
+			r.TooMany("sections", MaxSections+1, MaxSections)
 		}
-		size := r.u32()
-		s.Start = r.pos
-		body := r.part(uint64(size), r.where)
-		s.End = r.pos
+		size := r.U32()
+		s.Start = r.Pos
+		body := r.Part(uint64(size), r.Where)
+		s.End = r.Pos
 		m.section(&s, body)
-		r.err = cmp.Or(r.err, body.err)
+		r.Err = cmp.Or(r.Err, body.Err)
 		m.Sections = append(m.Sections, s)
 	}
-	if r.err == nil {
-		r.err = m.resolve()
+	if r.Err == nil {
+		r.Err = m.resolve()
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	return m, nil
 }
@@ -126,99 +126,99 @@ func header(data []byte) error {
 }
 
 // section reads what interests us of one section; r covers exactly its content.
-func (m *Module) section(s *Section, r *reader) {
-	if r.err != nil {
+func (m *Module) section(s *Section, r *Reader) {
+	if r.Err != nil {
 		return
 	}
 	switch s.ID {
-	case sectionCustom:
-		s.Name = r.name()
-		s.Start = r.pos
+	case SectionCustom:
+		s.Name = r.Name()
+		s.Start = r.Pos
 		return // the rest is anything
-	case sectionType:
+	case SectionType:
 		m.readTypes(r)
-	case sectionImport:
+	case SectionImport:
 		m.readImports(r)
-	case sectionFunction:
-		for range r.count("functions", MaxFunctions) {
-			m.funcs = append(m.funcs, r.u32())
+	case SectionFunction:
+		for range r.Count("functions", MaxFunctions) {
+			m.funcs = append(m.funcs, r.U32())
 		}
-	case sectionTable:
-		for range r.count("tables", MaxTables) {
+	case SectionTable:
+		for range r.Count("tables", MaxTables) {
 			m.Tables = append(m.Tables, r.table())
 		}
-	case sectionMemory:
-		for range r.count("memories", MaxTables) {
+	case SectionMemory:
+		for range r.Count("memories", MaxTables) {
 			m.Memories = append(m.Memories, r.memory())
 		}
-	case sectionGlobal:
-		r.count("globals", MaxGlobals)
+	case SectionGlobal:
+		r.Count("globals", MaxGlobals)
 		return
-	case sectionExport:
-		for range r.count("exports", MaxExports) {
-			m.Exports = append(m.Exports, Export{Name: r.name(), Kind: Kind(r.byte()), Index: r.u32()})
-			if r.err != nil {
+	case SectionExport:
+		for range r.Count("exports", MaxExports) {
+			m.Exports = append(m.Exports, Export{Name: r.Name(), Kind: Kind(r.Byte()), Index: r.U32()})
+			if r.Err != nil {
 				return
 			}
 		}
-	case sectionStart:
-		r.u32()
+	case SectionStart:
+		r.U32()
 		m.HasStart = true
-	case sectionElement:
-		r.count("element segments", MaxElements)
+	case SectionElement:
+		r.Count("element segments", MaxElements)
 		return
-	case sectionCode:
+	case SectionCode:
 		readCode(r)
-	case sectionData:
-		r.count("data segments", MaxData)
+	case SectionData:
+		r.Count("data segments", MaxData)
 		return
-	case sectionDataCount:
-		if n := r.u32(); n > MaxData {
-			r.tooMany("data segments", uint64(n), MaxData)
+	case SectionDataCount:
+		if n := r.U32(); n > MaxData {
+			r.TooMany("data segments", uint64(n), MaxData)
 		}
-	case sectionTag:
+	case SectionTag:
 		return
 	}
-	if r.err == nil && r.left() != 0 {
-		r.fail(Malformed, "%d bytes too many at its end", r.left())
+	if r.Err == nil && r.Left() != 0 {
+		r.Fail(Malformed, "%d bytes too many at its end", r.Left())
 	}
 }
 
-func (m *Module) readTypes(r *reader) {
-	for range r.count("types", MaxTypes) {
-		if form := r.byte(); r.err == nil && form != 0x60 {
-			r.pos--
-			r.fail(Malformed, "type of unknown form %#x", form)
+func (m *Module) readTypes(r *Reader) {
+	for range r.Count("types", MaxTypes) {
+		if form := r.Byte(); r.Err == nil && form != 0x60 {
+			r.Pos--
+			r.Fail(Malformed, "type of unknown form %#x", form)
 		}
 		m.types = append(m.types, FuncType{Params: r.valTypes("parameters"), Results: r.valTypes("results")})
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 	}
 }
 
-func (r *reader) valTypes(what string) []ValType {
-	n := r.count(what, MaxParams)
-	if n == 0 || r.err != nil {
+func (r *Reader) valTypes(what string) []ValType {
+	n := r.Count(what, MaxParams)
+	if n == 0 || r.Err != nil {
 		return nil
 	}
 	ts := make([]ValType, n)
-	for i, b := range r.bytes(uint64(n)) {
-		ts[i] = ValType(b)
+	for i := range ts {
+		ts[i] = r.ValType()
 	}
 	return ts
 }
 
-func (m *Module) readImports(r *reader) {
-	for range r.count("imports", MaxImports) {
-		i := Import{Module: r.name(), Name: r.name(), Kind: Kind(r.byte())}
+func (m *Module) readImports(r *Reader) {
+	for range r.Count("imports", MaxImports) {
+		i := Import{Module: r.Name(), Name: r.Name(), Kind: Kind(r.Byte())}
 		switch i.Kind {
 		case KindFunc:
-			t := r.u32()
-			if r.err == nil && int64(t) >= int64(len(m.types)) {
-				r.fail(Malformed, "import %s.%s has type %d of %d", i.Module, i.Name, t, len(m.types))
+			t := r.U32()
+			if r.Err == nil && int64(t) >= int64(len(m.types)) {
+				r.Fail(Malformed, "import %s.%s has type %d of %d", i.Module, i.Name, t, len(m.types))
 			}
-			if r.err == nil {
+			if r.Err == nil {
 				i.Type = m.types[t]
 				m.funcs = append(m.funcs, t)
 			}
@@ -227,74 +227,75 @@ func (m *Module) readImports(r *reader) {
 		case KindMemory:
 			r.memory()
 		case KindGlobal:
-			r.bytes(2)
+			r.ValType()
+			r.Byte() // whether it is mutable
 		case KindTag:
-			r.byte()
-			r.u32()
+			r.Byte()
+			r.U32()
 		default:
-			r.fail(Malformed, "import %s.%s has unknown kind %d", i.Module, i.Name, i.Kind)
+			r.Fail(Malformed, "import %s.%s has unknown kind %d", i.Module, i.Name, i.Kind)
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		m.Imports = append(m.Imports, i)
 	}
 }
 
-func (r *reader) table() Table {
-	r.byte() // element type
-	flags := r.byte()
-	if r.err == nil && flags > 1 {
-		r.fail(Malformed, "table with unknown flags %#x", flags)
+func (r *Reader) table() Table {
+	r.ValType() // of elements
+	flags := r.Byte()
+	if r.Err == nil && flags > 1 {
+		r.Fail(Malformed, "table with unknown flags %#x", flags)
 	}
-	t := Table{Min: uint64(r.u32()), HasMax: flags&1 != 0}
+	t := Table{Min: uint64(r.U32()), HasMax: flags&1 != 0}
 	if t.HasMax {
-		t.Max = uint64(r.u32())
+		t.Max = uint64(r.U32())
 	}
-	if r.err == nil && t.Min > MaxTableElements {
-		r.tooMany("table elements", t.Min, MaxTableElements)
+	if r.Err == nil && t.Min > MaxTableElements {
+		r.TooMany("table elements", t.Min, MaxTableElements)
 	}
 	return t
 }
 
-func (r *reader) memory() Memory {
-	flags := r.byte()
-	if r.err == nil && flags > 7 {
-		r.fail(Malformed, "memory with unknown flags %#x", flags)
+func (r *Reader) memory() Memory {
+	flags := r.Byte()
+	if r.Err == nil && flags > 7 {
+		r.Fail(Malformed, "memory with unknown flags %#x", flags)
 	}
 	mem := Memory{HasMax: flags&1 != 0, Shared: flags&2 != 0, Is64: flags&4 != 0}
 	bits := uint(32)
 	if mem.Is64 {
 		bits = 64
 	}
-	mem.Min = r.uleb(bits)
+	mem.Min = r.Uleb(bits)
 	if mem.HasMax {
-		mem.Max = r.uleb(bits)
+		mem.Max = r.Uleb(bits)
 	}
 	return mem
 }
 
 // readCode checks the sizes of function bodies and the number of their locals.
-func readCode(r *reader) {
-	for i := range r.count("function bodies", MaxFunctions) {
-		size := r.u32()
-		if r.err == nil && size > MaxFunctionBytes {
-			r.where = fmt.Sprintf("code of function %d", i)
-			r.tooMany("bytes", uint64(size), MaxFunctionBytes)
+func readCode(r *Reader) {
+	for i := range r.Count("function bodies", MaxFunctions) {
+		size := r.U32()
+		if r.Err == nil && size > MaxFunctionBytes {
+			r.Where = fmt.Sprintf("code of function %d", i)
+			r.TooMany("bytes", uint64(size), MaxFunctionBytes)
 		}
-		body := r.part(uint64(size), r.where)
+		body := r.Part(uint64(size), r.Where)
 		var locals uint64
-		for range body.count("groups of locals", MaxLocals) {
-			locals += uint64(body.u32())
-			body.byte()
-			if body.err == nil && locals > MaxLocals {
-				body.tooMany("locals in one function", locals, MaxLocals)
+		for range body.Count("groups of locals", MaxLocals) {
+			locals += uint64(body.U32())
+			body.ValType()
+			if body.Err == nil && locals > MaxLocals {
+				body.TooMany("locals in one function", locals, MaxLocals)
 			}
-			if body.err != nil {
+			if body.Err != nil {
 				break
 			}
 		}
-		if r.err = cmp.Or(r.err, body.err); r.err != nil {
+		if r.Err = cmp.Or(r.Err, body.Err); r.Err != nil {
 			return
 		}
 	}
@@ -305,7 +306,7 @@ func (m *Module) resolve() *Error {
 	for i := range m.funcs {
 		if int64(m.funcs[i]) >= int64(len(m.types)) {
 			return &Error{
-				Reason: Malformed, Where: names[sectionFunction],
+				Reason: Malformed, Where: names[SectionFunction],
 				Message: fmt.Sprintf("function %d has type %d of %d", i, m.funcs[i], len(m.types)),
 			}
 		}
@@ -314,7 +315,7 @@ func (m *Module) resolve() *Error {
 		e := &m.Exports[i]
 		if e.Kind > KindTag || (e.Kind == KindFunc && int64(e.Index) >= int64(len(m.funcs))) {
 			return &Error{
-				Reason: Malformed, Where: names[sectionExport],
+				Reason: Malformed, Where: names[SectionExport],
 				Message: fmt.Sprintf("export %q names %s %d, which does not exist", e.Name, e.Kind, e.Index),
 			}
 		}

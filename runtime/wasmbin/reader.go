@@ -5,75 +5,84 @@ import (
 	"unicode/utf8"
 )
 
-// reader walks a part of a file. The first error sticks: later reads return zeros, so that callers check once.
-type reader struct {
+// Reader walks a part of a file. The first error sticks: later reads return zeros, so that callers check once.
+type Reader struct {
 	data  []byte // the whole file up to the end of this part
-	pos   int
-	where string
-	whole bool // data ends where the file ends: running out is "truncated", not "malformed"
-	err   *Error
+	Pos   int
+	Where string // for errors: the part of the module
+	whole bool   // data ends where the file ends: running out is "truncated", not "malformed"
+	Err   *Error
 }
 
-func (r *reader) fail(reason Reason, format string, args ...any) {
-	if r.err == nil {
-		r.err = &Error{Reason: reason, Offset: r.pos, Where: r.where, Message: fmt.Sprintf(format, args...)}
+// Fail sets the error unless there is one.
+func (r *Reader) Fail(reason Reason, format string, args ...any) {
+	if r.Err == nil {
+		r.Err = &Error{Reason: reason, Offset: r.Pos, Where: r.Where, Message: fmt.Sprintf(format, args...)}
 	}
 }
 
-// tooMany refuses a count or size over its limit.
-func (r *reader) tooMany(what string, n, limit uint64) {
-	if r.err == nil {
-		r.err = &Error{
-			Reason: TooMany, Offset: r.pos, Where: r.where, Limit: int64(limit),
+// TooMany refuses a count or size over its limit.
+func (r *Reader) TooMany(what string, n, limit uint64) {
+	if r.Err == nil {
+		r.Err = &Error{
+			Reason: TooMany, Offset: r.Pos, Where: r.Where, Limit: int64(limit),
 			Message: fmt.Sprintf("%d %s, more than %d", n, what, limit),
 		}
 	}
 }
 
-func (r *reader) end() {
+func (r *Reader) end() {
 	if r.whole {
-		r.fail(Truncated, "the file ends here, too early")
+		r.Fail(Truncated, "the file ends here, too early")
 	} else {
-		r.fail(Malformed, "the section ends here, too early")
+		r.Fail(Malformed, "the section ends here, too early")
 	}
 }
 
-func (r *reader) left() int { return len(r.data) - r.pos }
+// Left returns the number of bytes that are left.
+func (r *Reader) Left() int { return len(r.data) - r.Pos }
 
-func (r *reader) more() bool { return r.err == nil && r.pos < len(r.data) }
+// More reports whether there are bytes left and no error.
+func (r *Reader) More() bool { return r.Err == nil && r.Pos < len(r.data) }
 
-func (r *reader) byte() byte {
-	if r.err != nil {
+// Byte reads one byte.
+func (r *Reader) Byte() byte {
+	if r.Err != nil {
 		return 0
 	}
-	if r.left() < 1 {
+	if r.Left() < 1 {
 		r.end()
 		return 0
 	}
-	b := r.data[r.pos]
-	r.pos++
+	b := r.data[r.Pos]
+	r.Pos++
 	return b
 }
 
-func (r *reader) bytes(n uint64) []byte {
-	if r.err != nil {
+// Bytes reads n bytes, without copying them.
+func (r *Reader) Bytes(n uint64) []byte {
+	if r.Err != nil {
 		return nil
 	}
-	if n > uint64(r.left()) {
+	if n > uint64(r.Left()) {
 		r.end()
 		return nil
 	}
-	b := r.data[r.pos : r.pos+int(n) : r.pos+int(n)]
-	r.pos += int(n)
+	b := r.data[r.Pos : r.Pos+int(n) : r.Pos+int(n)]
+	r.Pos += int(n)
 	return b
 }
 
-// uleb reads an unsigned LEB128 number of at most the given number of bits.
-func (r *reader) uleb(bits uint) uint64 {
+// Uleb reads an unsigned LEB128 number of at most the given number of bits.
+func (r *Reader) Uleb(bits uint) uint64 {
+	if r.Err == nil && r.Pos < len(r.data) && r.data[r.Pos] < 0x80 { // nearly all
+		r.Pos++
+		return uint64(r.data[r.Pos-1])
+	}
 	var v uint64
 	for shift := uint(0); shift < bits; shift += 7 {
-		b := r.byte()
-		if r.err != nil {
+		b := r.Byte()
+		if r.Err != nil {
 			return 0
 		}
 		if rest := bits - shift; rest < 7 && b>>rest != 0 {
@@ -84,45 +93,56 @@ func (r *reader) uleb(bits uint) uint64 {
 			return v
 		}
 	}
-	r.fail(Malformed, "a number is longer than %d bits", bits)
+	r.Fail(Malformed, "a number is longer than %d bits", bits)
 	return 0
 }
 
-func (r *reader) u32() uint32 { return uint32(r.uleb(32)) }
+// U32 reads an unsigned LEB128 number of 32 bits.
+func (r *Reader) U32() uint32 { return uint32(r.Uleb(32)) }
 
-// name reads a length-prefixed UTF-8 string.
-func (r *reader) name() string {
-	b := r.bytes(uint64(r.u32()))
-	if r.err == nil && !utf8.Valid(b) {
-		r.fail(Malformed, "a name is not UTF-8")
+// ValType reads a value type, and refuses those that are not of WebAssembly 2.0: what follows them could be misread.
+func (r *Reader) ValType() ValType {
+	t := ValType(r.Byte())
+	if r.Err == nil && !t.known() {
+		r.Pos--
+		r.Fail(Unsupported, "value type %#x is not supported (exceptions, typed references and garbage collection are not)", byte(t))
+	}
+	return t
+}
+
+// Name reads a length-prefixed UTF-8 string.
+func (r *Reader) Name() string {
+	b := r.Bytes(uint64(r.U32()))
+	if r.Err == nil && !utf8.Valid(b) {
+		r.Fail(Malformed, "a name is not UTF-8")
 		return ""
 	}
 	return string(b)
 }
 
-// count reads the length of a vector whose elements take at least one byte each.
-func (r *reader) count(what string, limit uint32) int {
-	n := r.u32()
-	if r.err != nil {
+// Count reads the length of a vector whose elements take at least one byte each.
+func (r *Reader) Count(what string, limit uint32) int {
+	n := r.U32()
+	if r.Err != nil {
 		return 0
 	}
 	if n > limit {
-		r.tooMany(what, uint64(n), uint64(limit))
+		r.TooMany(what, uint64(n), uint64(limit))
 		return 0
 	}
-	if int(n) > r.left() {
+	if int(n) > r.Left() {
 		r.end()
 		return 0
 	}
 	return int(n)
 }
 
-// part returns a reader over the next n bytes.
-func (r *reader) part(n uint64, where string) *reader {
-	start := r.pos
-	r.bytes(n)
-	if r.err != nil {
-		return &reader{err: r.err, where: where}
+// Part returns a Reader over the next n bytes.
+func (r *Reader) Part(n uint64, where string) *Reader {
+	start := r.Pos
+	r.Bytes(n)
+	if r.Err != nil {
+		return &Reader{Err: r.Err, Where: where}
 	}
-	return &reader{data: r.data[:start+int(n)], pos: start, where: where}
+	return &Reader{data: r.data[:start+int(n)], Pos: start, Where: where}
 }

@@ -1,0 +1,360 @@
+package meter
+
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/runtime/wasmbin"
+)
+
+// action is what happens at a place of a function.
+type action byte
+
+const (
+	charge  action = iota // of the piece arg
+	remap                 // the function index between pos and end becomes arg
+	refresh               // behind a call: the local copy of the counter is stale
+	chargeN               // before an instruction: by its length operand; arg is the shift, right if positive
+	growN                 // behind memory.grow or table.grow: by the growth, if it did; keep was done before
+	keepN                 // before those: the operand goes to a local
+)
+
+// edit is a change of a function's code. Edits are in the order of their places.
+type edit struct {
+	pos, end int
+	arg      int64
+	action   action
+}
+
+// coder rewrites functions, one after the other.
+type coder struct {
+	flow
+	edits []edit
+	bulk  bool // needs a local for lengths
+	grow  bool // needs one for results of grow
+}
+
+// functions writes the code section.
+func (w *rewriter) functions(r *wasmbin.Reader) error {
+	n := r.Count("function bodies", wasmbin.MaxFunctions)
+	if r.Err == nil && n != w.parsed.Functions() {
+		r.Fail(wasmbin.Malformed, "%d function bodies for %d functions", n, w.parsed.Functions())
+	}
+	if r.Err != nil {
+		return r.Err
+	}
+	content := make([]byte, 0, r.Left()+r.Left()/4)
+	content = uleb(content, uint64(n))
+	var body []byte
+	for i := range n {
+		where := fmt.Sprintf("code of function %d", int(w.tick)+i)
+		part := r.Part(uint64(r.U32()), where)
+		if part.Err != nil {
+			return part.Err
+		}
+		body = w.body(body[:0], part, int(w.tick)+i)
+		if part.Err != nil {
+			return part.Err
+		}
+		content = uleb(content, uint64(len(body)))
+		content = append(content, body...)
+	}
+	if r.Left() != 0 {
+		r.Fail(wasmbin.Malformed, "%d bytes too many at its end", r.Left())
+		return r.Err
+	}
+	w.emit(wasmbin.SectionCode, content)
+	return nil
+}
+
+// body appends the metered body of a function.
+func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
+	c := &w.code
+	groups := r.Count("groups of locals", wasmbin.MaxLocals)
+	afterCount := r.Pos
+	locals := len(w.parsed.FuncType(function).Params)
+	for range groups {
+		locals += int(r.U32()) // bounded by wasmbin.Parse
+		r.ValType()
+	}
+	code := r.Pos
+	c.reset()
+	c.edits = append(c.edits[:0], edit{pos: code, end: code, action: charge})
+	c.bulk, c.grow = false, false
+	w.walk(r)
+	if r.Err != nil {
+		return nil
+	}
+	c.merge()
+	e := emitter{
+		out: out, counter: w.globals, tick: w.tick,
+		left: uint32(locals), length: uint32(locals) + 1, result: uint32(locals) + 2,
+	}
+	added := [][2]byte{{1, byte(wasmbin.I64)}}
+	if c.bulk {
+		added = append(added, [2]byte{1, byte(wasmbin.I32)})
+	}
+	if c.grow {
+		added[1][0] = 2
+	}
+	e.out = uleb(e.out, uint64(groups+len(added)))
+	e.out = append(e.out, w.data[afterCount:code]...)
+	for _, a := range added {
+		e.out = append(e.out, a[:]...)
+	}
+	c.apply(&e, w.data[code:r.Pos], code)
+	return e.out
+}
+
+// apply copies the code with its edits. base is the place of the code's first byte.
+func (c *coder) apply(e *emitter, code []byte, base int) {
+	at := 0
+	for _, x := range c.edits {
+		e.out = append(e.out, code[at:x.pos-base]...)
+		at = x.end - base
+		switch x.action {
+		case charge:
+			if p := &c.pieces[x.arg]; !p.dropped {
+				e.charge(p.cost, p.checked)
+			}
+		case remap:
+			e.out = uleb(e.out, uint64(x.arg))
+		case chargeN:
+			e.chargeLength(x.arg)
+		case keepN:
+			e.set(opLocalTee, e.length)
+		case growN:
+			e.chargeGrowth(x.arg)
+		}
+	}
+	e.out = append(e.out, code[at:]...)
+}
+
+func (c *coder) edit(pos, end int, a action, arg int64) {
+	c.edits = append(c.edits, edit{pos: pos, end: end, action: a, arg: arg})
+}
+
+// begins notes that a piece begins at a place.
+func (c *coder) begins(pos int, p int32) { c.edit(pos, pos, charge, int64(p)) }
+
+// walk reads the instructions of a function up to its end.
+func (w *rewriter) walk(r *wasmbin.Reader) {
+	c := &w.code
+	for r.Err == nil {
+		start := r.Pos
+		op := r.Byte()
+		switch immediates[op] {
+		case none:
+		case index:
+			if op == opBr || op == opBrIf {
+				c.branchTo(r, r.U32())
+			} else {
+				r.U32()
+			}
+		case twoIndexes, memarg:
+			r.U32()
+			r.U32()
+		case reserved:
+			zero(r)
+		case blockType:
+			w.blockType(r)
+		case special:
+			w.special(r, start, op)
+		default:
+			refuse(r, start, op)
+		}
+		if r.Err != nil {
+			return
+		}
+		c.flowOf(r, start, op)
+		if len(c.frames) == 0 {
+			if r.Left() != 0 {
+				r.Fail(wasmbin.Malformed, "code after the end of the function")
+			}
+			return
+		}
+	}
+}
+
+func (c *coder) branchTo(r *wasmbin.Reader, depth uint32) {
+	if r.Err == nil && !c.branch(depth) {
+		r.Fail(wasmbin.Malformed, "branch to %d of %d labels", depth, len(c.frames))
+	}
+}
+
+// zero reads the index of the memory.
+func zero(r *wasmbin.Reader) {
+	if r.Byte() != 0 {
+		r.Fail(wasmbin.Unsupported, "a second memory")
+	}
+}
+
+// blockType reads the type of a block: empty, one value type, or the index of a signature.
+func (w *rewriter) blockType(r *wasmbin.Reader) {
+	start := r.Pos
+	first := r.Byte()
+	if first == emptyBlock || r.Err != nil {
+		return
+	}
+	r.Pos = start
+	if first >= 0x40 && first < 0x80 { // a negative number of one byte
+		r.ValType()
+		return
+	}
+	if i := r.Uleb(32); r.Err == nil && i >= uint64(w.parsed.Types()) {
+		r.Pos = start
+		r.Fail(wasmbin.Malformed, "block of type %d of %d", i, w.parsed.Types())
+	}
+}
+
+// special reads the immediates of instructions that have their own forms.
+func (w *rewriter) special(r *wasmbin.Reader, start int, op byte) {
+	c := &w.code
+	at := r.Pos
+	switch op {
+	case opBrTable:
+		for range r.Count("labels", wasmbin.MaxFunctionBytes) + 1 {
+			if c.branchTo(r, r.U32()); r.Err != nil {
+				return
+			}
+		}
+	case opCall, opReturnCall, opRefFunc:
+		i := w.function(r.U32())
+		c.edit(at, r.Pos, remap, int64(i))
+	case opSelectTyped:
+		if r.Byte() != 1 {
+			r.Fail(wasmbin.Malformed, "select of other than one type")
+		}
+		r.ValType()
+	case opI32Const:
+		skipLEB(r, 5)
+	case opI64Const:
+		skipLEB(r, 10)
+	case opF32Const:
+		r.Bytes(4)
+	case opF64Const:
+		r.Bytes(8)
+	case opRefNull:
+		r.ValType()
+	case opMisc:
+		w.misc(r, start)
+	case opVec:
+		vector(r, start)
+	}
+}
+
+// flowOf follows the control flow, and charges the instruction. Instructions that do nothing are free.
+func (c *coder) flowOf(r *wasmbin.Reader, start int, op byte) {
+	switch op {
+	case opNop, opDrop:
+	case opBlock:
+		c.open()
+	case opLoop:
+		c.begins(r.Pos, c.loop())
+	case opIf:
+		c.add()
+		c.open()
+		c.begins(r.Pos, c.start(c.current))
+	case opElse:
+		c.begins(r.Pos, c.otherwise())
+	case opEnd:
+		if next, ok := c.end(); ok {
+			c.begins(r.Pos, next)
+		}
+	case opBr, opBrTable:
+		c.add()
+		c.leave()
+	case opBrIf:
+		c.add()
+		c.begins(r.Pos, c.start(c.current))
+	case opUnreachable:
+		c.add()
+		c.leave()
+	case opReturn, opReturnCall, opReturnCallIndirect:
+		c.add()
+		c.branch(uint32(len(c.frames) - 1))
+		c.leave()
+	case opMemoryGrow:
+		c.add()
+		c.growth(r, start, pageShift)
+	default:
+		c.add()
+	}
+}
+
+// Units per length: one for 16 bytes, and as much for a page as for filling it; one for an element of a table.
+const (
+	byteShift    = 4
+	pageShift    = -12
+	elementShift = 0
+)
+
+func (c *coder) growth(r *wasmbin.Reader, start int, shift int64) {
+	c.bulk, c.grow = true, true
+	c.edit(start, start, keepN, 0)
+	c.edit(r.Pos, r.Pos, growN, shift)
+}
+
+func (c *coder) length(start int, shift int64) {
+	c.bulk = true
+	c.edit(start, start, chargeN, shift)
+}
+
+// misc reads a numeric, memory or table instruction of two bytes.
+func (w *rewriter) misc(r *wasmbin.Reader, start int) {
+	c := &w.code
+	sub := r.U32()
+	if r.Err != nil {
+		return
+	}
+	switch sub {
+	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating conversions
+	case miscMemoryInit:
+		r.U32()
+		zero(r)
+		c.length(start, byteShift)
+	case miscMemoryCopy:
+		zero(r)
+		zero(r)
+		c.length(start, byteShift)
+	case miscMemoryFill:
+		zero(r)
+		c.length(start, byteShift)
+	case miscDataDrop, miscElemDrop, miscTableSize:
+		r.U32()
+	case miscTableInit, miscTableCopy:
+		r.U32()
+		r.U32()
+		c.length(start, elementShift)
+		w.result.WritesTables = true
+	case miscTableGrow:
+		r.U32()
+		c.growth(r, start, elementShift)
+		w.result.WritesTables = true
+	case miscTableFill:
+		r.U32()
+		c.length(start, elementShift)
+		w.result.WritesTables = true
+	default:
+		refuse(r, start, opMisc)
+	}
+}
+
+// vector reads an instruction for vectors. Its opcode must be encoded in the shortest way: the compiler reads only one
+// byte of it, and takes a second for the next instruction.
+func vector(r *wasmbin.Reader, start int) {
+	sub := r.U32()
+	if short := r.Pos-start == 2; r.Err != nil || sub > 0xff || short != (sub < 0x80) || !short && r.Pos-start != 3 {
+		refuse(r, start, opVec)
+		return
+	}
+	memory, bytes, ok := vecImmediate(byte(sub))
+	if !ok {
+		refuse(r, start, opVec)
+		return
+	}
+	if memory {
+		r.U32()
+		r.U32()
+	}
+	r.Bytes(bytes)
+}

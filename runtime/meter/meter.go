@@ -1,0 +1,185 @@
+package meter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/taskrt/taskrt/runtime/wasmbin"
+)
+
+// Version of the rewriting: modules rewritten by different versions are different code.
+const Version = 1
+
+// Names that the rewritten module shares with its host.
+const (
+	// Import is the module from which Tick is imported. A guest that imports from it itself is refused.
+	Import = "taskrt_sys"
+	// Tick has the signature (i64) -> (i64): given what the counter holds (below zero), it returns its new value.
+	Tick = "tick"
+	// Fuel is the export of the counter, a mutable i64. It begins at 0, so that the first function calls Tick.
+	Fuel = "__taskrt_fuel"
+	// Prefix of the exports that are added. A guest that has such an export itself is refused.
+	Prefix = "__taskrt_"
+)
+
+// Module is a rewritten module.
+type Module struct {
+	Wasm []byte
+	// Globals are the mutable globals that the guest defines itself, in the order of their indexes. All are exported.
+	Globals []Global
+	// WritesTables is set if code may change a table after instantiation, or somebody else may: the module has
+	// table.set, table.grow, table.copy, table.fill or table.init, or imports or exports a table.
+	WritesTables bool
+}
+
+// Global is a mutable global of the guest.
+type Global struct {
+	Name  string // of an export: the guest's own, or Prefix + "g" + the index
+	Index uint32
+	Type  wasmbin.ValType
+}
+
+// Rewrite meters a module. It is pure and deterministic, and needs memory of a few times the module's size. Errors are
+// *wasmbin.Error; those of a function name it by its index, and offsets are in the given file. A module that is not
+// valid may be rewritten into one that is not valid either.
+func Rewrite(wasm []byte) (*Module, error) {
+	parsed, err := wasmbin.Parse(wasm)
+	if err != nil {
+		return nil, err
+	}
+	w := &rewriter{parsed: parsed, data: wasm}
+	if err := w.prepare(); err != nil {
+		return nil, err
+	}
+	if err := w.sections(); err != nil {
+		return nil, err
+	}
+	w.result.Wasm = w.out
+	return &w.result, nil
+}
+
+// rewriter is the state of one Rewrite.
+type rewriter struct {
+	parsed *wasmbin.Module
+	data   []byte
+	out    []byte
+	result Module
+
+	tick     uint32 // index of the new function: own functions move up by one
+	tickType uint32
+	imported uint32 // globals
+	globals  uint32 // imported and own ones; the index of the counter
+	values   []global
+	code     coder
+}
+
+// global is one of the guest's own.
+type global struct {
+	typ     wasmbin.ValType
+	mutable bool
+}
+
+var tickSignature = wasmbin.FuncType{Params: []wasmbin.ValType{wasmbin.I64}, Results: []wasmbin.ValType{wasmbin.I64}}
+
+// prepare finds the indexes that everything else needs, and refuses what collides.
+func (w *rewriter) prepare() error {
+	for _, i := range w.parsed.Imports {
+		switch {
+		case i.Module == Import:
+			return refused("import section", "import module %s is reserved for the host", Import)
+		case i.Kind == wasmbin.KindFunc:
+			w.tick++
+		case i.Kind == wasmbin.KindGlobal:
+			w.imported++
+		case i.Kind == wasmbin.KindTable:
+			w.result.WritesTables = true
+		case i.Kind == wasmbin.KindTag:
+			return refused("import section", "tags (exceptions) are not supported")
+		}
+	}
+	for _, e := range w.parsed.Exports {
+		if strings.HasPrefix(e.Name, Prefix) {
+			return refused("export section", "export names beginning with %s are reserved for the host", Prefix)
+		}
+		if e.Kind == wasmbin.KindTable {
+			w.result.WritesTables = true
+		}
+	}
+	types := w.parsed.Types()
+	for w.tickType = 0; int(w.tickType) < types; w.tickType++ {
+		if w.parsed.Type(int(w.tickType)).Equal(tickSignature) {
+			break
+		}
+	}
+	for _, s := range w.parsed.Sections {
+		switch s.ID {
+		case wasmbin.SectionGlobal:
+			if err := w.readGlobals(w.parsed.Read(s)); err != nil {
+				return err
+			}
+		case wasmbin.SectionTag:
+			return refused("tag section", "tags (exceptions) are not supported")
+		}
+	}
+	w.globals = w.imported + uint32(len(w.values))
+	w.nameGlobals()
+	return nil
+}
+
+func refused(where, format string, args ...any) error {
+	return &wasmbin.Error{Reason: wasmbin.Unsupported, Where: where, Message: fmt.Sprintf(format, args...)}
+}
+
+// readGlobals learns the types of the guest's own globals.
+func (w *rewriter) readGlobals(r *wasmbin.Reader) error {
+	s := splicer{w: w, r: r}
+	for range r.Count("globals", wasmbin.MaxGlobals) {
+		g := global{typ: r.ValType(), mutable: r.Byte() != 0}
+		s.constant()
+		if r.Err != nil {
+			return r.Err
+		}
+		w.values = append(w.values, g)
+	}
+	return asError(r.Err)
+}
+
+// nameGlobals gives each mutable global of the guest the name under which it is exported.
+func (w *rewriter) nameGlobals() {
+	names := make(map[uint32]string) // order-free: looked up only
+	for _, e := range w.parsed.Exports {
+		if _, named := names[e.Index]; e.Kind == wasmbin.KindGlobal && !named {
+			names[e.Index] = e.Name
+		}
+	}
+	for i, g := range w.values {
+		if !g.mutable {
+			continue
+		}
+		index := w.imported + uint32(i)
+		name, exported := names[index]
+		if !exported {
+			name = fmt.Sprintf("%sg%d", Prefix, index)
+		}
+		w.result.Globals = append(w.result.Globals, Global{Name: name, Index: index, Type: g.typ})
+	}
+}
+
+// asError avoids an error that is a nil *wasmbin.Error.
+func asError(err *wasmbin.Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}
+
+// function maps the index of a function.
+func (w *rewriter) function(i uint32) uint32 {
+	if i >= w.tick {
+		return i + 1 // at most 2^32-1 functions: an index that wraps named none
+	}
+	return i
+}
+
+func uleb(b []byte, v uint64) []byte { return binary.AppendUvarint(b, v) }

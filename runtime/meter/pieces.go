@@ -1,0 +1,120 @@
+package meter
+
+// slack bounds by how many instructions an execution of a piece may be overcharged: the instructions of smaller pieces
+// that are charged along with it, whether they are executed or not. A charge costs about as much as two instructions.
+const slack = 16
+
+// piece is a sequence of instructions that are executed together: if the first is, then all are, unless the guest
+// ends or leaves the function by a trap. They need not be adjacent.
+type piece struct {
+	cost    int64 // instructions, those of merged pieces included
+	merged  int64 // cost of the pieces that were merged into this one
+	parent  int32 // the piece before it, which is executed whenever this one is
+	checked bool  // function entry or loop header: never merged, and calls tick below zero
+	dropped bool  // free, or merged into parent
+}
+
+// frame is a block, loop or if that is open.
+type frame struct {
+	piece int32 // current where it began: it is executed whenever the frame is entered
+	least int32 // outermost frame that a branch within it goes to
+	dead  bool  // it cannot be reached
+}
+
+// flow follows the control flow of one function and divides it into pieces.
+type flow struct {
+	pieces  []piece
+	frames  []frame
+	current int32
+	dead    bool // what follows cannot be reached
+}
+
+func (f *flow) reset() {
+	f.pieces = append(f.pieces[:0], piece{cost: 1, checked: true})
+	f.frames = f.frames[:0]
+	f.current, f.dead = 0, false
+	f.open()
+}
+
+// add charges one instruction.
+func (f *flow) add() {
+	if !f.dead {
+		f.pieces[f.current].cost++
+	}
+}
+
+// start begins a piece within the current one, or within from.
+func (f *flow) start(from int32) int32 {
+	f.current = int32(len(f.pieces))
+	f.pieces = append(f.pieces, piece{parent: from})
+	return f.current
+}
+
+// loop begins the piece of a loop header. The header itself costs one instruction: there is no free iteration.
+func (f *flow) loop() int32 {
+	f.open()
+	f.current = int32(len(f.pieces))
+	f.pieces = append(f.pieces, piece{cost: 1, checked: true})
+	return f.current
+}
+
+// open begins a frame.
+func (f *flow) open() {
+	f.frames = append(f.frames, frame{piece: f.current, least: int32(len(f.frames)), dead: f.dead})
+}
+
+func (f *flow) top() *frame { return &f.frames[len(f.frames)-1] }
+
+// otherwise begins the else part of the innermost frame.
+func (f *flow) otherwise() int32 {
+	f.dead = f.top().dead
+	return f.start(f.top().piece)
+}
+
+// end closes the innermost frame. What follows belongs to the piece in which the frame began, unless a branch within
+// it goes past: then it is a piece of its own, and ok is true.
+func (f *flow) end() (next int32, ok bool) {
+	t := *f.top()
+	f.frames = f.frames[:len(f.frames)-1]
+	f.dead = t.dead
+	f.current = t.piece
+	if len(f.frames) == 0 {
+		return 0, false
+	}
+	outer := f.top()
+	outer.least = min(outer.least, t.least)
+	if int(t.least) >= len(f.frames) {
+		return 0, false
+	}
+	return f.start(t.piece), true
+}
+
+// branch notes a branch to the frame that is depth frames outside of the innermost.
+func (f *flow) branch(depth uint32) bool {
+	if int64(depth) >= int64(len(f.frames)) {
+		return false
+	}
+	t := f.top()
+	t.least = min(t.least, int32(len(f.frames)-1-int(depth)))
+	return true
+}
+
+// leave notes that what follows cannot be reached.
+func (f *flow) leave() { f.dead = true }
+
+// merge drops the pieces that need no charge of their own: what is free, and what fits into the slack of its parent.
+// A parent stands before its children.
+func (f *flow) merge() {
+	for i := len(f.pieces) - 1; i > 0; i-- {
+		p := &f.pieces[i]
+		if p.checked {
+			continue
+		}
+		parent := &f.pieces[p.parent]
+		if p.cost == 0 || parent.merged+p.cost <= slack {
+			parent.cost += p.cost
+			parent.merged += p.cost
+			p.dropped = true
+		}
+	}
+}
