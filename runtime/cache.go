@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+
+	"github.com/taskrt/taskrt/runtime/meter"
 )
 
 // codeCache keeps native code on disk, one directory per digest. wazero guards its files by a CRC over the code alone;
@@ -60,7 +62,7 @@ func (c *codeCache) sweep() {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && strings.HasPrefix(e.Name(), makingPrefix) && time.Since(info.ModTime()) > time.Hour {
-			c.remove(e.Name())
+			c.removeDir(filepath.Join(c.dir, e.Name()))
 		}
 	}
 }
@@ -73,7 +75,7 @@ func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, insta
 	if c.dir == "" {
 		return f(nil)
 	}
-	place := filepath.Join(c.dir, digest)
+	place := c.place(digest)
 	if err := verifySums(place); err == nil {
 		rt, made, err := c.with(place, f)
 		if err == nil {
@@ -83,7 +85,7 @@ func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, insta
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		c.log.Warn("cached code is damaged, compiling anew", "digest", digest, "err", err)
 	}
-	c.remove(digest)
+	c.removeDir(place)
 
 	making, err := c.begin()
 	if err != nil {
@@ -134,11 +136,20 @@ func (r cachedRuntime) Close(ctx context.Context) error {
 
 // remove forgets the code of digest.
 func (c *codeCache) remove(digest string) {
-	if c.dir == "" {
-		return
+	if c.dir != "" {
+		c.removeDir(c.place(digest))
 	}
-	if err := os.RemoveAll(filepath.Join(c.dir, digest)); err != nil {
-		c.log.Warn("cached code is not removed", "digest", digest, "err", err)
+}
+
+// place is the directory of the code of digest: wazero's files tell its versions and flags apart, but not how the module was
+// rewritten.
+func (c *codeCache) place(digest string) string {
+	return filepath.Join(c.dir, fmt.Sprintf("%s-m%d", digest, meter.Version))
+}
+
+func (c *codeCache) removeDir(dir string) {
+	if err := os.RemoveAll(dir); err != nil {
+		c.log.Warn("cached code is not removed", "dir", dir, "err", err)
 	}
 }
 

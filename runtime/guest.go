@@ -45,6 +45,7 @@ type guest struct {
 	log     *attemptLog
 	stdout  *lineWriter
 	stderr  *lineWriter
+	fuel    gauge
 	clock   func() time.Time
 	rand    io.Reader
 	begin   time.Time // by clock

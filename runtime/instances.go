@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/meter"
 )
 
 // instances gives every attempt an instance whose memory nobody has used (SPEC B4). How it comes by one is its own
@@ -44,6 +45,7 @@ func (f *freshInstances) get(ctx context.Context, g *guest, mem *linearMemory) (
 	if err != nil {
 		return nil, err
 	}
+	g.fuel.counter = mod.ExportedGlobal(meter.Fuel).(api.MutableGlobal)
 	if init := mod.ExportedFunction(abi.ExportInitialize); init != nil {
 		if err := init.CallWithStack(ctx, nil); err != nil {
 			return nil, errors.Join(err, ignoreExit(mod.Close(ctx)))

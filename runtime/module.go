@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/meter"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -41,9 +42,12 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	}
 	m := &Module{engine: e, digest: digest, parsed: parsed}
 	m.minMemory = int64(parsed.Memories[0].Min) * wasmbin.PageSize
-	code := parsed.BoundTables()
+	metered, err := meter.Rewrite(parsed.BoundTables())
+	if err != nil {
+		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
+	}
 	m.rt, m.instances, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, instances, error) {
-		return compile(cache, code, parsed)
+		return compile(cache, metered.Wasm, parsed)
 	})
 	if err != nil {
 		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
@@ -55,8 +59,8 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module) (rt wazero.Runtime, made instances, err error) {
 	ctx := context.Background()
 	cfg := wazero.NewRuntimeConfig().
-		WithCloseOnContextDone(true). // the only way to end a computing guest until metering comes (DESIGN.md)
-		WithDebugInfoEnabled(false)   // DWARF: costs memory, and guests' traces have function names without it
+		WithCloseOnContextDone(false). // metering ends computing guests, and costs less (DESIGN.md)
+		WithDebugInfoEnabled(false)    // DWARF: costs memory, and guests' traces have function names without it
 	if cache != nil {
 		cfg = cfg.WithCompilationCache(cache)
 	}
@@ -72,6 +76,9 @@ func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module)
 	}()
 	compiled, err := fresh.CompileModule(ctx, code)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := instantiateMeter(ctx, fresh); err != nil {
 		return nil, nil, err
 	}
 	if parsed.ImportsFrom(abi.Module) {

@@ -95,6 +95,8 @@ func (g *guest) ended(err error, mem *linearMemory) Outcome {
 	switch {
 	case g.ctx.Err() != nil && (errors.Is(err, errKilled) || isExit || errors.Is(err, g.ctx.Err())):
 		return g.killed("while it ran")
+	case errors.Is(err, errOutOfFuel):
+		return g.outOfFuel()
 	case errors.As(err, &unread):
 		return Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Retryable: true, Message: unread.Error()}
 	case isExit && exit.ExitCode() == 0:

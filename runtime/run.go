@@ -47,6 +47,7 @@ func (m *Module) run(ctx context.Context, a Attempt, host Host) Outcome {
 	out.Started = int64(started)
 	out.Ended = int64(cfg.Boottime())
 	out.PeakMemory = mem.peak
+	out.Fuel = g.fuel.used()
 	out.Stderr = g.stderr.last()
 	if cfg.OnRun != nil {
 		cfg.OnRun(Span{Digest: m.digest, Behavior: a.Behavior, Info: a.Info, Started: out.Started, Ended: out.Ended})
@@ -64,6 +65,7 @@ func (m *Module) execute(g *guest, mem *linearMemory) Outcome {
 	}
 	defer instance.done(ctx)
 	g.phase = phaseRun
+	g.fuel.start(g.attempt.Fuel)
 	g.beaten()
 	defer g.watchHeart()()
 	status, err := instance.run(ctx, g.attempt.Behavior)
