@@ -60,6 +60,7 @@ type process struct {
 	args []string
 	dir  string
 	http string
+	env  []string // beside the test's own
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when the current cmd has been waited for
 
@@ -74,6 +75,7 @@ func (p *process) start() {
 	}
 	p.cmd = exec.Command(binary, append(p.args[:len(p.args):len(p.args)], "--run-log", filepath.Join(p.dir, "runs"))...)
 	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
+	p.cmd.Env = append(os.Environ(), p.env...)
 	// The child dies with the test, whatever way the test dies.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -152,11 +154,17 @@ type cluster struct {
 // newCluster starts three nodes and waits until they have a leader. Extra flags go to every server.
 func newCluster(t testing.TB, extra ...string) *cluster {
 	t.Helper()
+	return newClusterIn(t, nil, extra...)
+}
+
+// newClusterIn is newCluster with additions to the servers' environment.
+func newClusterIn(t testing.TB, env []string, extra ...string) *cluster {
+	t.Helper()
 	c := &cluster{t: t, http: &http.Client{Timeout: patience}}
 	raft := []string{freeAddr(t), freeAddr(t), freeAddr(t)}
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
-		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t)}
+		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}
 		p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", raft[i],
 			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--worker-slots", "8"}, extra...)
 		c.nodes = append(c.nodes, p)
@@ -283,6 +291,7 @@ type status struct {
 		ID           string `json:"id"`
 		Role         string `json:"role"`
 		Reachable    bool   `json:"reachable"`
+		Term         uint64 `json:"term"`
 		AppliedIndex uint64 `json:"applied_index"`
 		Digest       string `json:"digest"`
 	} `json:"nodes"`
