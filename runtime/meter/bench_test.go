@@ -42,7 +42,7 @@ func benchWasm(tb testing.TB, language string) []byte {
 	return wasm
 }
 
-func rewrite(tb testing.TB, wasm []byte) []byte {
+func metering(tb testing.TB, wasm []byte) []byte {
 	tb.Helper()
 	m, err := meter.Rewrite(wasm)
 	if err != nil {
@@ -51,26 +51,26 @@ func rewrite(tb testing.TB, wasm []byte) []byte {
 	return m.Wasm
 }
 
-// host is a runtime with the guest compiled for one mode.
-type host struct {
+// runner is a runtime with the guest compiled for one mode.
+type runner struct {
 	mode    mode
 	runtime wazero.Runtime
 	guest   wazero.CompiledModule
 }
 
-func newHost(tb testing.TB, m mode, wasm []byte) *host {
+func newRunner(tb testing.TB, m mode, wasm []byte) *runner {
 	tb.Helper()
 	ctx := tb.Context()
-	h := &host{mode: m, runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(m == closing))}
+	h := &runner{mode: m, runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(m == closing))}
 	tb.Cleanup(func() { h.runtime.Close(context.Background()) })
 	wasi_snapshot_preview1.MustInstantiate(ctx, h.runtime)
 	if m == metered {
 		tick := h.runtime.NewHostModuleBuilder(meter.Import).NewFunctionBuilder().
-			WithGoModuleFunction(api.GoModuleFunc(tick), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64})
+			WithGoModuleFunction(api.GoModuleFunc(dealerTick), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64})
 		if _, err := tick.Export(meter.Tick).Instantiate(ctx); err != nil {
 			tb.Fatal(err)
 		}
-		wasm = rewrite(tb, wasm)
+		wasm = metering(tb, wasm)
 	}
 	var err error
 	if h.guest, err = h.runtime.CompileModule(ctx, wasm); err != nil {
@@ -79,8 +79,8 @@ func newHost(tb testing.TB, m mode, wasm []byte) *host {
 	return h
 }
 
-// slices deals fuel out to one guest in pieces that last about a millisecond.
-type slices struct {
+// dealer deals fuel out to one guest in pieces that last about a millisecond.
+type dealer struct {
 	slice int64 // units of the next piece
 	armed int64 // units of the last piece
 	used  int64 // units of the pieces before
@@ -88,13 +88,13 @@ type slices struct {
 	ticks int
 }
 
-type slicesKey struct{}
+type dealerKey struct{}
 
-func tick(ctx context.Context, _ api.Module, stack []uint64) {
-	stack[0] = uint64(ctx.Value(slicesKey{}).(*slices).next(int64(stack[0])))
+func dealerTick(ctx context.Context, _ api.Module, stack []uint64) {
+	stack[0] = uint64(ctx.Value(dealerKey{}).(*dealer).next(int64(stack[0])))
 }
 
-func (s *slices) next(left int64) int64 {
+func (s *dealer) next(left int64) int64 {
 	runtime.Gosched()
 	now := time.Now()
 	if lasted := now.Sub(s.since); lasted < 700*time.Microsecond {
@@ -114,13 +114,13 @@ type guest struct {
 	ctx    context.Context
 	module api.Module
 	funcs  map[string]api.Function
-	slices *slices
+	dealer *dealer
 }
 
-func (h *host) instance(tb testing.TB) *guest {
+func (h *runner) instance(tb testing.TB) *guest {
 	tb.Helper()
-	g := &guest{slices: &slices{slice: 1 << 20, since: time.Now()}, funcs: map[string]api.Function{}}
-	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), slicesKey{}, g.slices))
+	g := &guest{dealer: &dealer{slice: 1 << 20, since: time.Now()}, funcs: map[string]api.Function{}}
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), dealerKey{}, g.dealer))
 	g.ctx = ctx
 	module, err := h.runtime.InstantiateModule(ctx, h.guest, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
 	if err != nil {
@@ -146,7 +146,7 @@ func (g *guest) call(tb testing.TB, workload string, rounds int) uint64 {
 // fuel returns the units that a metered guest has used in its life.
 func (g *guest) fuel() int64 {
 	left := int64(g.module.ExportedGlobal(meter.Fuel).Get())
-	return g.slices.used + g.slices.armed - left
+	return g.dealer.used + g.dealer.armed - left
 }
 
 // TestBenchGuestsAgree: every language, in every mode, gives the same checksums, and two runs use the same fuel.
@@ -157,7 +157,7 @@ func TestBenchGuestsAgree(t *testing.T) {
 	for _, language := range languages {
 		wasm := benchWasm(t, language)
 		for _, m := range modes {
-			h := newHost(t, m, wasm)
+			h := newRunner(t, m, wasm)
 			g := h.instance(t)
 			for _, w := range workloads {
 				sum := g.call(t, w, rounds)
@@ -177,11 +177,11 @@ func TestBenchGuestsAgree(t *testing.T) {
 }
 
 // wantSameFuel runs what g has run in other instances, with slices of other sizes.
-func wantSameFuel(t *testing.T, language string, g *guest, h *host, rounds int) {
+func wantSameFuel(t *testing.T, language string, g *guest, h *runner, rounds int) {
 	t.Helper()
 	for _, slice := range []int64{1 << 20, 12_345} {
 		again := h.instance(t)
-		again.slices.slice = slice
+		again.dealer.slice = slice
 		for _, w := range workloads {
 			before := again.fuel()
 			again.call(t, w, rounds)
@@ -221,9 +221,9 @@ func BenchmarkGuests(b *testing.B) {
 	worst := map[string]float64{}
 	for _, language := range languages {
 		wasm := benchWasm(b, language)
-		var hosts []*host
+		var hosts []*runner
 		for _, m := range modes {
-			hosts = append(hosts, newHost(b, m, wasm))
+			hosts = append(hosts, newRunner(b, m, wasm))
 		}
 		for _, w := range workloads {
 			b.Run(language+"/"+w, func(b *testing.B) {
@@ -251,7 +251,7 @@ func BenchmarkGuests(b *testing.B) {
 }
 
 // takeTurns returns the shortest time of a call in each mode, in nanoseconds.
-func takeTurns(b *testing.B, hosts []*host, workload string) map[mode]float64 {
+func takeTurns(b *testing.B, hosts []*runner, workload string) map[mode]float64 {
 	b.Helper()
 	guests := map[mode]*guest{}
 	for _, h := range hosts {
@@ -264,7 +264,7 @@ func takeTurns(b *testing.B, hosts []*host, workload string) map[mode]float64 {
 		best[m] = math.Inf(1)
 	}
 	g := guests[metered]
-	fuel, ticks, spent := g.fuel(), g.slices.ticks, time.Duration(0)
+	fuel, ticks, spent := g.fuel(), g.dealer.ticks, time.Duration(0)
 	for b.Loop() {
 		for _, m := range modes {
 			start := time.Now()
@@ -277,7 +277,7 @@ func takeTurns(b *testing.B, hosts []*host, workload string) map[mode]float64 {
 		}
 	}
 	b.ReportMetric(float64(g.fuel()-fuel)/float64(spent.Microseconds()), "fuel/µs")
-	b.ReportMetric(float64(g.slices.ticks-ticks)/(float64(spent)/1e6), "ticks/ms")
+	b.ReportMetric(float64(g.dealer.ticks-ticks)/(float64(spent)/1e6), "ticks/ms")
 	return best
 }
 
@@ -298,7 +298,7 @@ func BenchmarkRewrite(b *testing.B) {
 			b.ReportAllocs()
 			size := 0
 			for b.Loop() {
-				size = len(rewrite(b, wasm))
+				size = len(metering(b, wasm))
 			}
 			b.ReportMetric(float64(size)/float64(len(wasm)), "size-ratio")
 		})
@@ -310,7 +310,7 @@ func BenchmarkCompile(b *testing.B) {
 	for _, language := range languages {
 		b.Run(language, func(b *testing.B) {
 			wasm := benchWasm(b, language)
-			modules := [][]byte{wasm, rewrite(b, wasm)}
+			modules := [][]byte{wasm, metering(b, wasm)}
 			best := [2]float64{math.Inf(1), math.Inf(1)}
 			for b.Loop() {
 				for i, module := range modules {
