@@ -25,6 +25,8 @@ type Job struct {
 	Checkpoint []byte    // nil: none
 	Host       runtime.Host
 	Where      string // the worker
+	MaxFuel    int64  // of the behavior; 0: none
+	Fuel       int64  // what it says it used
 }
 
 // JobParams are those of an operation's tasks, whatever their role.
@@ -54,12 +56,15 @@ func (m *goModule) Module(string) (worker.Guest, bool) { return m, true }
 // Load implements worker.Runner.
 func (m *goModule) Load(context.Context, string, []byte) (worker.Guest, error) { return m, nil }
 
-// errCancelled is what a job returns that was told to cancel.
-var errCancelled = errors.New("clustertest: cancelled")
+// errCancelled is what a job returns that was told to cancel, errOutOfFuel one that used more than it may.
+var (
+	errCancelled = errors.New("clustertest: cancelled")
+	errOutOfFuel = errors.New("clustertest: out of fuel")
+)
 
 // Run implements worker.Guest.
 func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host) runtime.Outcome {
-	j := &Job{Raw: content(a.Params, a.ParamsFrom), Checkpoint: content(a.Checkpoint, a.CheckpointFrom), Host: host, Where: m.where}
+	j := &Job{Raw: content(a.Params, a.ParamsFrom), Checkpoint: content(a.Checkpoint, a.CheckpointFrom), Host: host, Where: m.where, MaxFuel: a.Fuel}
 	out := runtime.Outcome{Started: int64(m.c.Boottime())}
 	err := json.Unmarshal(a.Info, &j.Info)
 	if err == nil && j.Info.Parent != "" {
@@ -69,12 +74,14 @@ func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host
 	if err == nil {
 		result, err = m.run(ctx, j)
 	}
-	out.Ended = int64(m.c.Boottime())
+	out.Ended, out.Fuel = int64(m.c.Boottime()), j.Fuel
 	switch {
 	case ctx.Err() != nil:
 		out.Kind, out.Cause = runtime.Killed, context.Cause(ctx)
 	case errors.Is(err, errCancelled):
 		out.Kind = runtime.Cancelled
+	case errors.Is(err, errOutOfFuel):
+		out.Kind, out.Class, out.Code, out.Message = runtime.Failed, runtime.ClassExhausted, runtime.CodeOutOfFuel, err.Error()
 	case err != nil:
 		out.Kind, out.Class, out.Code, out.Message = runtime.Failed, runtime.ClassGuest, runtime.CodeHandlerError, err.Error()
 	default:

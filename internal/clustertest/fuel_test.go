@@ -1,0 +1,110 @@
+package clustertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// fuelGuest says that it used params.fuel, and ends as params.end says; limit: by how much it may use.
+func fuelGuest(ctx context.Context, j *Job) (string, error) {
+	var params struct {
+		Fuel int64
+		End  string
+	}
+	if err := json.Unmarshal(j.Raw, &params); err != nil {
+		return "", err
+	}
+	j.Fuel = params.Fuel
+	switch params.End {
+	case "limit":
+		if j.Fuel > j.MaxFuel {
+			return "", fmt.Errorf("%w: %d of %d", errOutOfFuel, j.Fuel, j.MaxFuel)
+		}
+	case "error":
+		return "", errors.New("as it was told")
+	case "hang":
+		return "", j.Sleep(ctx, time.Hour)
+	}
+	return "", nil
+}
+
+// fuelOf lists the outcomes of a task's attempts, each with what was used.
+func fuelOf(t *api.Task) string {
+	var list []string
+	for _, a := range t.History {
+		list = append(list, fmt.Sprint(a.Outcome, " ", a.FuelUsed))
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestFuelIsRecorded: limits.fuel of a manifest reaches the guest, and what an attempt used is in its entry however it
+// ended, but for those whose worker died; on every node, also after all of them were away.
+func TestFuelIsRecorded(t *testing.T) {
+	Run(t, 3, Options{NoWorkers: true, Guest: fuelGuest, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
+		wasm, _, err := Guest("echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.PushWasm(0, "", wasm, []byte(`{"behaviors":[
+			{"name":"bounded","limits":{"fuel":1000}},
+			{"name":"again","limits":{"fuel":1000},"on_exhausted":"retry","retry":{"max_attempts":2}},
+			{"name":"free"}]}`))
+		w1 := c.AddWorker("w1", 8)
+		c.WorkersReady(1)
+		hang := c.Submit(0, "free", `{"fuel":7,"end":"hang"}`)
+		cancelled := c.Submit(1, "free", `{"fuel":8,"end":"hang"}`)
+		c.Executing(hang)
+		c.Executing(cancelled)
+		ctx, stop := c.Context(patience)
+		defer stop()
+		if _, err := c.Node(2).Cancel(ctx, "", cancelled); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{
+			cancelled: "CANCELLED 8",
+			c.Submit(1, "bounded", `{"fuel":1000,"end":"limit"}`): "SUCCESS 1000",
+			c.Submit(2, "bounded", `{"fuel":1001,"end":"limit"}`): "OUT_OF_FUEL 1001",
+			c.Submit(0, "again", `{"fuel":1001,"end":"limit"}`):   "OUT_OF_FUEL 1001, OUT_OF_FUEL 1001",
+			c.Submit(1, "free", `{"fuel":1,"end":"limit"}`):       "OUT_OF_FUEL 1", // there is no limit: it is given 0
+			c.Submit(2, "free", `{"fuel":5,"end":"error"}`):       "HANDLER_ERROR 5",
+			c.Submit(0, "free", `{"fuel":9007199254740992}`):      "SUCCESS 9007199254740992",
+			c.Submit(1, "free", `{}`):                             "SUCCESS 0",
+		}
+		for id := range want {
+			c.Final(0, id)
+		}
+		w1.Stop() // gives back what does not end
+		w2 := c.AddWorker("w2", 8)
+		c.Executing(hang)
+		w2.Kill()
+		c.AddWorker("w3", 8)
+		c.Until(0, hang, "attempt:2")
+		c.Executing(hang)
+		if _, err := c.Node(0).Cancel(ctx, "", hang); err != nil {
+			t.Fatal(err)
+		}
+		want[hang] = "GIVEN_BACK 7, LOST 0, CANCELLED 7"
+		c.Final(0, hang)
+		for i := range c.Members {
+			c.Kill(i)
+		}
+		for i := range c.Members {
+			c.Start(i)
+		}
+		c.Leader()
+		for id, fuel := range want {
+			for i := range c.Members {
+				if got := c.Wait(i, id, api.GetOptions{}); fuelOf(got) != fuel {
+					t.Errorf("%s at node %d: %s, want %s", id, i, fuelOf(got), fuel)
+				}
+			}
+		}
+	})
+}
