@@ -84,6 +84,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	if r.Err != nil {
 		return nil
 	}
+	c.entry()
 	c.merge()
 	e := emitter{
 		out: out, counter: w.globals, tick: w.tick,
@@ -269,7 +270,13 @@ func (c *coder) flowOf(r *wasmbin.Reader, start int, op byte) {
 	case opUnreachable:
 		c.add()
 		c.leave()
-	case opReturn, opReturnCall, opReturnCallIndirect:
+	case opCall, opCallIndirect:
+		c.add()
+		c.call()
+	case opReturnCall, opReturnCallIndirect:
+		c.call()
+		fallthrough
+	case opReturn:
 		c.add()
 		c.branch(uint32(len(c.frames) - 1))
 		c.leave()

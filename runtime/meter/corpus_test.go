@@ -1,4 +1,4 @@
-package meter_test
+package meter
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
-	"github.com/taskrt/taskrt/runtime/meter"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -73,7 +72,7 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		m, err := meter.Rewrite(wasm)
+		m, err := Rewrite(wasm)
 		var bad *wasmbin.Error
 		switch {
 		case err != nil && !errors.As(err, &bad):
@@ -109,7 +108,7 @@ func TestCommitted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := meter.Rewrite(wasm)
+		m, err := Rewrite(wasm)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -117,7 +116,7 @@ func TestCommitted(t *testing.T) {
 		if err := valid(rt, m.Wasm); err != nil {
 			t.Errorf("%s: rewritten: %v", path, err)
 		}
-		again, err := meter.Rewrite(wasm)
+		again, err := Rewrite(wasm)
 		if err != nil || !bytes.Equal(m.Wasm, again.Wasm) {
 			t.Errorf("%s: not deterministic", path)
 		}

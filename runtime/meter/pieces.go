@@ -4,13 +4,17 @@ package meter
 // that are charged along with it, whether they are executed or not. A charge costs about as much as two instructions.
 const slack = 16
 
+// unchecked bounds the instructions outside of loops of a function that is not checked when it is entered.
+const unchecked = 16
+
 // piece is a sequence of instructions that are executed together: if the first is, then all are, unless the guest
 // ends or leaves the function by a trap. They need not be adjacent.
 type piece struct {
 	cost    int64 // instructions, those of merged pieces included
 	merged  int64 // cost of the pieces that were merged into this one
 	parent  int32 // the piece before it, which is executed whenever this one is
-	checked bool  // function entry or loop header: never merged, and calls tick below zero
+	header  bool  // function entry or loop header: never merged
+	checked bool  // calls tick below zero
 	dropped bool  // free, or merged into parent
 }
 
@@ -19,20 +23,25 @@ type frame struct {
 	piece int32 // current where it began: it is executed whenever the frame is entered
 	least int32 // outermost frame that a branch within it goes to
 	dead  bool  // it cannot be reached
+	loop  bool
 }
 
 // flow follows the control flow of one function and divides it into pieces.
 type flow struct {
 	pieces  []piece
 	frames  []frame
+	loops   int  // that are open
+	outside int  // instructions outside of loops
+	calls   bool // among them
 	current int32
 	dead    bool // what follows cannot be reached
 }
 
 func (f *flow) reset() {
-	f.pieces = append(f.pieces[:0], piece{cost: 1, checked: true})
+	f.pieces = append(f.pieces[:0], piece{cost: 1, header: true, checked: true})
 	f.frames = f.frames[:0]
-	f.current, f.dead = 0, false
+	f.current, f.loops, f.outside = 0, 0, 0
+	f.dead, f.calls = false, false
 	f.open()
 }
 
@@ -40,7 +49,22 @@ func (f *flow) reset() {
 func (f *flow) add() {
 	if !f.dead {
 		f.pieces[f.current].cost++
+		if f.loops == 0 {
+			f.outside++
+		}
 	}
+}
+
+// call notes a call.
+func (f *flow) call() {
+	f.calls = f.calls || f.loops == 0
+}
+
+// entry decides whether the function is checked when it is entered. A short one need not be if it calls only within
+// its loops: before it can call anything, a loop header is checked. What it executes without is bounded by unchecked
+// for each call to it, and no more than that can go on between two checks for each call instruction of one function.
+func (f *flow) entry() {
+	f.pieces[0].checked = f.calls || f.outside > unchecked
 }
 
 // start begins a piece within the current one, or within from.
@@ -53,8 +77,10 @@ func (f *flow) start(from int32) int32 {
 // loop begins the piece of a loop header. The header itself costs one instruction: there is no free iteration.
 func (f *flow) loop() int32 {
 	f.open()
+	f.top().loop = true
+	f.loops++
 	f.current = int32(len(f.pieces))
-	f.pieces = append(f.pieces, piece{cost: 1, checked: true})
+	f.pieces = append(f.pieces, piece{cost: 1, header: true, checked: true})
 	return f.current
 }
 
@@ -78,6 +104,9 @@ func (f *flow) end() (next int32, ok bool) {
 	f.frames = f.frames[:len(f.frames)-1]
 	f.dead = t.dead
 	f.current = t.piece
+	if t.loop {
+		f.loops--
+	}
 	if len(f.frames) == 0 {
 		return 0, false
 	}
@@ -107,7 +136,7 @@ func (f *flow) leave() { f.dead = true }
 func (f *flow) merge() {
 	for i := len(f.pieces) - 1; i > 0; i-- {
 		p := &f.pieces[i]
-		if p.checked {
+		if p.header {
 			continue
 		}
 		parent := &f.pieces[p.parent]

@@ -1,0 +1,49 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// ticker is the host's side of metering: it gives the guest slice units at a time.
+type ticker struct {
+	slice int64
+	limit int   // of calls; 0: none
+	calls int   // of tick
+	armed int64 // what the counter was set to last
+	used  int64 // before that
+}
+
+var errStopped = errors.New("stopped by tick")
+
+// tick is the imported function.
+func (k *ticker) tick(_ context.Context, stack []uint64) {
+	k.used += k.armed - int64(stack[0])
+	k.armed = k.slice
+	k.calls++
+	if k.limit > 0 && k.calls > k.limit {
+		k.armed = int64(stack[0]) // the counter stays as it is
+		panic(errStopped)
+	}
+	stack[0] = uint64(k.armed)
+}
+
+// total returns what a module has used since it was instantiated.
+func (k *ticker) total(m api.Module) int64 {
+	return k.used + k.armed - int64(m.ExportedGlobal(Fuel).Get())
+}
+
+// host gives a runtime the module that metered guests import from.
+func host(t testing.TB, rt wazero.Runtime, k *ticker) {
+	t.Helper()
+	i64 := []api.ValueType{api.ValueTypeI64}
+	_, err := rt.NewHostModuleBuilder(Import).NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(k.tick), i64, i64).Export(Tick).Instantiate(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+}
