@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +107,50 @@ func TestFuelIsRecorded(t *testing.T) {
 					t.Errorf("%s at node %d: %s, want %s", id, i, fuelOf(got), fuel)
 				}
 			}
+		}
+	})
+}
+
+// TestEqualTasksUseEqualFuel: what a module uses depends on the module and its params, not on the node, the attempt or the
+// length of its slices; and with limits.fuel it ends there.
+func TestEqualTasksUseEqualFuel(t *testing.T) {
+	Run(t, 3, Options{Slots: 2, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
+		c.Push(0, "conformance-wat")
+		wasm, _, err := Guest("spin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.PushWasm(0, "", wasm, []byte(`{"behaviors":[
+			{"name":"spin","limits":{"fuel":1234567}, "on_exhausted":"retry","retry":{"max_attempts":2}}]}`))
+		c.WorkersReady(3)
+		var ids []string
+		for i := range 12 { // all are due at once, so that all nodes are needed
+			r := api.SubmitRequest{Behavior: "conformance-wat", ParamsBase64: []byte("sum equal"), Delay: new(api.Duration(time.Second))}
+			if i >= 6 {
+				r.ParamsBase64 = []byte("sum equal to each other, and more than the others")
+			}
+			ids = append(ids, c.SubmitRequest(i%3, r).Task.ID)
+		}
+		var used [2]map[int64]int
+		where := map[string]bool{}
+		for i, id := range ids {
+			done := c.Final(0, id)
+			if done.Status != "SUCCESS" || len(done.History) != 1 {
+				t.Fatalf("%s", Show(done))
+			}
+			if used[i/6] == nil {
+				used[i/6] = map[int64]int{}
+			}
+			used[i/6][done.History[0].FuelUsed]++
+			where[done.History[0].Node] = true
+		}
+		less, more := slices.Collect(maps.Keys(used[0])), slices.Collect(maps.Keys(used[1]))
+		if len(less) != 1 || len(more) != 1 || less[0] <= 0 || more[0] <= less[0] || len(where) < 3 {
+			t.Errorf("times of fuel used: %v, on %v", used, where)
+		}
+		const want = "OUT_OF_FUEL 1234567, OUT_OF_FUEL 1234567"
+		if done := c.Final(1, c.Submit(2, "spin", `1`)); fuelOf(done) != want || done.Error.Code != "OUT_OF_FUEL" {
+			t.Errorf("%s, want %s: %+v", fuelOf(done), want, done.Error)
 		}
 	})
 }
