@@ -56,6 +56,9 @@ spin: ## guests that compute on every slot of three nodes: no leader change: mak
 bench: ## the benchmarks behind docs/performance.md
 	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime
 
+meter-bench: ## what metering costs guests in C, Rust and Go: make meter-bench BENCHTIME=2s
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./runtime/meter
+
 check: fmt vet lint tidy wasm-check ## format, vet, lint, tidy, committed wasm, clean tree
 
 fmt: ## fail on files that gofmt would change
