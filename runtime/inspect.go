@@ -20,9 +20,11 @@ type Inspected struct {
 	Version      string // lower-case hex SHA-256 over digest and manifest (SPEC B2)
 }
 
-// Limits of the sandbox in which guest code runs at upload.
+// Limits of the sandbox in which guest code runs at upload: the fuel of about a second of computing, so that a busy machine
+// refuses nothing; the time is for guests that sleep.
 const (
-	describeTimeout = 10 * time.Second
+	describeFuel    = 2_000_000_000
+	describeTimeout = time.Minute
 	describeLog     = 16 << 10
 )
 
@@ -183,6 +185,7 @@ func (m *Module) probe(
 		g = newGuest(&m.engine.cfg, a, discard{})
 		g.cancel = cancel
 		g.ctx = context.WithValue(ctx, guestKey{}, g)
+		g.fuel.start(describeFuel)
 		out = m.probeIn(g, f)
 	}) {
 		return nil, ErrClosed

@@ -81,6 +81,14 @@ func TestInspectRefuses(t *testing.T) {
 			"_initialize that traps", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x00}}}, manifest: manifest}),
 			TrialFailed, "", "unreachable",
 		},
+		{
+			"taskrt_describe without end", only(wasmSpec{exports: []wasmExport{{"taskrt_describe", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}}),
+			DescribeFailed, "", "OUT_OF_FUEL",
+		},
+		{
+			"_initialize without end", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}, manifest: manifest}),
+			TrialFailed, "", "OUT_OF_FUEL",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := e.Inspect(t.Context(), tt.wasm, nil, "")
