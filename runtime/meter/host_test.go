@@ -20,8 +20,16 @@ type ticker struct {
 
 var errStopped = errors.New("stopped by tick")
 
+type tickerKey struct{}
+
+// context returns one under which guests are served by k.
+func (k *ticker) context() context.Context {
+	return context.WithValue(context.Background(), tickerKey{}, k)
+}
+
 // tick is the imported function.
-func (k *ticker) tick(_ context.Context, stack []uint64) {
+func tick(ctx context.Context, stack []uint64) {
+	k := ctx.Value(tickerKey{}).(*ticker)
 	k.used += k.armed - int64(stack[0])
 	k.armed = k.slice
 	k.calls++
@@ -37,13 +45,17 @@ func (k *ticker) total(m api.Module) int64 {
 	return k.used + k.armed - int64(m.ExportedGlobal(Fuel).Get())
 }
 
-// host gives a runtime the module that metered guests import from.
-func host(t testing.TB, rt wazero.Runtime, k *ticker) {
+// metering makes a runtime with the module that metered guests import from.
+func metering(t testing.TB, features api.CoreFeatures) wazero.Runtime {
 	t.Helper()
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(features))
+	t.Cleanup(func() { rt.Close(ctx) })
 	i64 := []api.ValueType{api.ValueTypeI64}
 	_, err := rt.NewHostModuleBuilder(Import).NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(k.tick), i64, i64).Export(Tick).Instantiate(context.Background())
+		WithGoFunction(api.GoFunc(tick), i64, i64).Export(Tick).Instantiate(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rt
 }

@@ -30,9 +30,10 @@ type frame struct {
 type flow struct {
 	pieces  []piece
 	frames  []frame
-	loops   int  // that are open
-	outside int  // instructions outside of loops
-	calls   bool // among them
+	loops   int   // that are open
+	outside int   // instructions outside of loops
+	calls   bool  // among them
+	slack   int64 // see slack
 	current int32
 	dead    bool // what follows cannot be reached
 }
@@ -140,7 +141,7 @@ func (f *flow) merge() {
 			continue
 		}
 		parent := &f.pieces[p.parent]
-		if p.cost == 0 || parent.merged+p.cost <= slack {
+		if p.cost == 0 || parent.merged+p.cost <= f.slack {
 			parent.cost += p.cost
 			parent.merged += p.cost
 			p.dropped = true

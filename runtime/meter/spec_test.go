@@ -97,8 +97,7 @@ func newScript(t testing.TB, ctx context.Context, dir, spectest string, metered 
 		features = api.CoreFeaturesV1 // the code that is added needs no more, either
 	}
 	s := &script{dir: dir, metered: metered, named: make(map[string]api.Module)}
-	s.rt = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(features))
-	host(t, s.rt, &ticker{slice: 1000})
+	s.rt = metering(t, features)
 	wasm, err := os.ReadFile(spectest)
 	if err != nil {
 		t.Fatal(err)
@@ -211,11 +210,9 @@ func runScript(t *testing.T, file, spectest string) (ran int) {
 	if err := json.Unmarshal(data, &parsed); err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
+	ctx := (&ticker{slice: 1000}).context()
 	plain := newScript(t, ctx, filepath.Dir(file), spectest, false)
 	metered := newScript(t, ctx, filepath.Dir(file), spectest, true)
-	defer plain.rt.Close(ctx)
-	defer metered.rt.Close(ctx)
 	for i, c := range parsed.Commands {
 		switch c.Type {
 		case "assert_malformed", "assert_invalid": // there is nothing to run
