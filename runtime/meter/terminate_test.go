@@ -1,0 +1,104 @@
+package meter
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// endless are guests that never return by themselves.
+func endless() map[string]*asm {
+	page := [][]byte{bin(0, 1)}
+	end := func(code ...byte) *asm {
+		a := &asm{memories: page, tables: [][]byte{bin(funcref, 1, 4, 4)}}
+		a.export("run", 0, a.function(nil, nil, []byte{i32}, code...))
+		return a
+	}
+	mutual := func(op byte) *asm { // without a loop
+		a := &asm{}
+		a.function([]byte{i32}, nil, nil, bin(opLocalGet, 0, op, 1)...)
+		a.function([]byte{i32}, nil, nil, bin(opLocalGet, 0, op, 0)...)
+		a.export("run", 0, a.function(nil, nil, nil, bin(opI32Const, 0, op, 0)...))
+		return a
+	}
+	exponential := &asm{} // 2^1000 calls, at a depth of 1000
+	exponential.function([]byte{i32}, nil, nil, bin(opLocalGet, 0, 0x45, opIf, emptyBlock, opReturn, opEnd,
+		opLocalGet, 0, opI32Const, 1, opI32Sub, opCall, 0, opLocalGet, 0, opI32Const, 1, opI32Sub, opCall, 0)...)
+	exponential.export("run", 0, exponential.function(nil, nil, nil, bin(opI32Const, 0xe8, 0x07, opCall, 0)...))
+	indirect := &asm{tables: [][]byte{bin(funcref, 0, 1)}}
+	indirect.elements = [][]byte{bin(0, opI32Const, 0, opEnd, 1, 0)}
+	indirect.export("run", 0, indirect.function(nil, nil, nil, bin(opI32Const, 0, opReturnCallIndirect, 0, 0)...))
+	return map[string]*asm{
+		"loop":        end(bin(opLoop, emptyBlock, opBr, 0, opEnd)...),
+		"br_table":    end(bin(opLoop, emptyBlock, opBlock, emptyBlock, opLocalGet, 0, opBrTable, 2, 0, 1, 1, opEnd, opBr, 0, opEnd)...),
+		"br_if":       end(bin(opLoop, emptyBlock, opI32Const, 1, opBrIf, 0, opEnd)...),
+		"nested":      end(bin(opLoop, emptyBlock, opLoop, emptyBlock, opBr, 1, opEnd, opEnd)...),
+		"fill":        end(bin(opLoop, emptyBlock, opI32Const, 0, opI32Const, 1, opI32Const, 0x80, 0x80, 0x04, opMisc, miscMemoryFill, 0, opBr, 0, opEnd)...),
+		"table.fill":  end(bin(opLoop, emptyBlock, opI32Const, 0, opRefNull, funcref, opI32Const, 4, opMisc, miscTableFill, 0, opBr, 0, opEnd)...),
+		"memory.grow": end(bin(opLoop, emptyBlock, opI32Const, 0, opMemoryGrow, 0, opDrop, opBr, 0, opEnd)...),
+		"tail calls":  mutual(opReturnCall),
+		"exponential": exponential,
+		"indirect":    indirect,
+	}
+}
+
+// TestTermination stops guests after a number of ticks, and looks at the units they used: no time.
+func TestTermination(t *testing.T) {
+	t.Parallel()
+	for name, a := range endless() { // order-free: subtests
+		t.Run(name, func(t *testing.T) {
+			const slice, calls = 100_000, 10
+			k := &ticker{slice: slice, limit: calls}
+			_, m := instantiate(t, a.build(), k)
+			_, err := m.ExportedFunction("run").Call(k.context())
+			if !errors.Is(err, errStopped) {
+				t.Fatalf("ended with %v", err)
+			}
+			if m.IsClosed() {
+				t.Error("the instance is closed")
+			}
+			// Each tick comes when the counter is below zero by at most one piece, or one bulk operation of a page.
+			used := k.total(m)
+			if low, high := int64(slice*calls), int64((slice+wasmPage/16+100)*(calls+1)); used < low || used > high {
+				t.Errorf("used %d units, want %d to %d", used, low, high)
+			}
+		})
+	}
+}
+
+const wasmPage = 64 << 10
+
+// TestLengths checks what bulk operations and growth cost, apart from the instructions.
+func TestLengths(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		code []byte
+		want int64 // units, for the length
+	}{
+		{"memory.fill", bin(opI32Const, 0, opI32Const, 1, opLocalGet, 0, opMisc, miscMemoryFill, 0), 1000 / 16},
+		{"memory.copy", bin(opI32Const, 0, opI32Const, 1, opLocalGet, 0, opMisc, miscMemoryCopy, 0, 0), 1000 / 16},
+		{"table.fill", bin(opI32Const, 0, opRefNull, funcref, opLocalGet, 0, opMisc, miscTableFill, 0), 1000},
+		{"table.copy", bin(opI32Const, 0, opI32Const, 1, opLocalGet, 0, opMisc, miscTableCopy, 0, 0), 1000},
+		{"table.grow", bin(opRefNull, funcref, opLocalGet, 0, opMisc, miscTableGrow, 0, opDrop), 1000},
+		{"table.grow, refused", bin(opRefNull, funcref, opI32Const, 0x7f, opMisc, miscTableGrow, 0, opDrop), 0},
+		{"memory.grow", bin(opI32Const, 2, opMemoryGrow, 0, opDrop), 2 * wasmPage / 16},
+		{"memory.grow, refused", bin(opI32Const, 0x7f, opMemoryGrow, 0, opDrop), 0},
+	} {
+		a := &asm{memories: [][]byte{bin(1, 1, 3)}, tables: [][]byte{bin(funcref, 1, 0xd0, 0x0f, 0xb8, 0x17)}}
+		a.export("run", 0, a.function([]byte{i32}, nil, nil, tt.code...))
+		k := &ticker{slice: 1 << 40}
+		_, m := instantiate(t, a.build(), k)
+		call(t, m, k, "run", 1000)
+		instructions := int64(4 + 1) // three operands, the instruction, and the entry
+		if strings.Contains(tt.name, "grow") {
+			instructions--
+			if strings.Contains(tt.name, "memory") {
+				instructions--
+			}
+		}
+		if got := k.total(m) - instructions; got != tt.want {
+			t.Errorf("%s: the length cost %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
