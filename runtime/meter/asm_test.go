@@ -30,8 +30,6 @@ type custom struct {
 	behind  byte // section
 }
 
-const opLocalSet = 0x21 // only tests need it
-
 // list is a vector.
 func list(entries ...[]byte) []byte {
 	return append(num(len(entries)), slices.Concat(entries...)...)

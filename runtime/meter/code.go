@@ -11,8 +11,13 @@ type action byte
 
 const (
 	charge  action = iota // of the piece arg
-	remap                 // the function index between pos and end becomes arg
-	refresh               // behind a call: the local copy of the counter is stale
+	header                // of a loop, which stands between pos and end; arg is its piece
+	footer                // behind a loop; arg is the piece of its header
+	meet                  // behind this place, control comes from elsewhere as well
+	exit                  // before an instruction that may leave the function
+	called                // between pos and end; arg is the function, or -1
+	remap                 // the index between pos and end becomes arg
+	labels                // those between pos and end become the next arg ones that the coder keeps
 	chargeN               // before an instruction: by its length operand; arg is the shift, right if positive
 	growN                 // behind memory.grow or table.grow: by the growth, if it did; keep was done before
 	keepN                 // before those: the operand goes to a local
@@ -28,9 +33,11 @@ type edit struct {
 // coder rewrites functions, one after the other.
 type coder struct {
 	flow
-	edits []edit
-	bulk  bool // needs a local for lengths
-	grow  bool // needs one for results of grow
+	edits    []edit
+	depths   []uint32 // labels of br_table, in the order of the edits
+	operands bool     // the block type that was read last has parameters
+	bulk     bool     // needs a local for lengths
+	grow     bool     // needs one for results of grow
 }
 
 // functions writes the code section.
@@ -78,6 +85,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	}
 	code := r.Pos
 	c.reset()
+	c.depths = c.depths[:0]
 	c.edits = append(c.edits[:0], edit{pos: code, end: code, action: charge})
 	c.bulk, c.grow = false, false
 	w.walk(r)
@@ -86,8 +94,9 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	}
 	c.entry()
 	c.merge()
+	charges, lazy := c.charges()
 	e := emitter{
-		out: out, counter: w.globals, tick: w.tick,
+		out: out, counter: w.globals, tick: w.tick, copied: c.bulk || charges > 1, lazy: lazy,
 		left: uint32(locals), length: uint32(locals) + 1, result: uint32(locals) + 2,
 	}
 	added := [][2]byte{{1, byte(wasmbin.I64)}}
@@ -108,17 +117,33 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 
 // apply copies the code with its edits. base is the place of the code's first byte.
 func (c *coder) apply(e *emitter, code []byte, base int) {
-	at := 0
+	at, next := 0, 0
 	for _, x := range c.edits {
 		e.out = append(e.out, code[at:x.pos-base]...)
 		at = x.end - base
+		replaced := code[x.pos-base : at]
 		switch x.action {
 		case charge:
 			if p := &c.pieces[x.arg]; !p.dropped {
-				e.charge(p.cost, p.checked)
+				e.charge(p.cost, p.checked, x.arg == 0)
 			}
+		case header:
+			e.loop(&c.pieces[x.arg], replaced[1:])
+		case footer:
+			e.endLoop(&c.pieces[x.arg])
+		case meet:
+			e.meet()
+		case exit:
+			e.flush()
+		case called:
+			e.call(replaced, x.arg)
 		case remap:
 			e.out = uleb(e.out, uint64(x.arg))
+		case labels:
+			for _, l := range c.depths[next : next+int(x.arg)] {
+				e.out = uleb(e.out, uint64(l))
+			}
+			next += int(x.arg)
 		case chargeN:
 			e.chargeLength(x.arg)
 		case keepN:
@@ -146,10 +171,8 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 		switch immediates[op] {
 		case none:
 		case index:
-			if op == opBr || op == opBrIf {
-				c.branchTo(r, r.U32())
-			} else {
-				r.U32()
+			if i := r.U32(); op == opBr || op == opBrIf {
+				c.label(r, start, i)
 			}
 		case twoIndexes, memarg:
 			r.U32()
@@ -176,10 +199,46 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 	}
 }
 
-func (c *coder) branchTo(r *wasmbin.Reader, depth uint32) {
-	if r.Err == nil && !c.branch(depth) {
+// newLabels is how many labels a loop has more than before, seen from within.
+const newLabels = 3
+
+// branchTo notes a branch and returns its depth in the metered code.
+func (c *coder) branchTo(r *wasmbin.Reader, depth uint32) (metered uint32, leaves bool) {
+	loops, ok := c.branch(depth)
+	if !ok {
 		r.Fail(wasmbin.Malformed, "branch to %d of %d labels", depth, len(c.frames))
 	}
+	return depth + uint32(loops)*newLabels, int64(depth) == int64(len(c.frames)-1)
+}
+
+// label rewrites br or br_if, which stands at start.
+func (c *coder) label(r *wasmbin.Reader, start int, depth uint32) {
+	metered, leaves := c.branchTo(r, depth)
+	if leaves {
+		c.edit(start, start, exit, 0)
+	}
+	if metered != depth {
+		c.edit(start+1, r.Pos, remap, int64(metered))
+	}
+}
+
+// labels rewrites br_table, which stands at start.
+func (c *coder) labels(r *wasmbin.Reader, start int) {
+	n := r.Count("labels", wasmbin.MaxFunctionBytes) + 1 // and the default
+	at, leaves := r.Pos, false
+	for range n {
+		depth := r.U32()
+		if r.Err != nil {
+			return
+		}
+		metered, leaving := c.branchTo(r, depth)
+		c.depths = append(c.depths, metered)
+		leaves = leaves || leaving
+	}
+	if leaves {
+		c.edit(start, start, exit, 0)
+	}
+	c.edit(at, r.Pos, labels, int64(n))
 }
 
 // zero reads the index of the memory.
@@ -192,6 +251,7 @@ func zero(r *wasmbin.Reader) {
 // blockType reads the type of a block: empty, one value type, or the index of a signature.
 func (w *rewriter) blockType(r *wasmbin.Reader) {
 	start := r.Pos
+	w.code.operands = false
 	first := r.Byte()
 	if first == emptyBlock || r.Err != nil {
 		return
@@ -201,9 +261,13 @@ func (w *rewriter) blockType(r *wasmbin.Reader) {
 		r.ValType()
 		return
 	}
-	if i := r.Uleb(32); r.Err == nil && i >= uint64(w.parsed.Types()) {
+	switch i := r.Uleb(32); {
+	case r.Err != nil:
+	case i >= uint64(w.parsed.Types()):
 		r.Pos = start
 		r.Fail(wasmbin.Malformed, "block of type %d of %d", i, w.parsed.Types())
+	default:
+		w.code.operands = len(w.parsed.Type(int(i)).Params) > 0
 	}
 }
 
@@ -213,12 +277,11 @@ func (w *rewriter) special(r *wasmbin.Reader, start int, op byte) {
 	at := r.Pos
 	switch op {
 	case opBrTable:
-		for range r.Count("labels", wasmbin.MaxFunctionBytes) + 1 {
-			if c.branchTo(r, r.U32()); r.Err != nil {
-				return
-			}
-		}
-	case opCall, opReturnCall, opRefFunc:
+		c.labels(r, start)
+	case opCall, opReturnCall:
+		i := w.function(r.U32())
+		c.edit(start, r.Pos, called, int64(i))
+	case opRefFunc:
 		i := w.function(r.U32())
 		c.edit(at, r.Pos, remap, int64(i))
 	case opSelectTyped:
@@ -248,20 +311,28 @@ func (c *coder) flowOf(r *wasmbin.Reader, start int, op byte) {
 	switch op {
 	case opNop, opDrop:
 	case opBlock:
-		c.open()
+		c.open(op)
 	case opLoop:
-		c.begins(r.Pos, c.loop())
+		c.edit(start, r.Pos, header, int64(c.loop(c.operands)))
 	case opIf:
 		c.add()
-		c.open()
+		c.open(op)
 		c.begins(r.Pos, c.start(c.current))
 	case opElse:
+		c.edit(r.Pos, r.Pos, meet, 0)
 		c.begins(r.Pos, c.otherwise())
 	case opEnd:
+		c.endOf(c.top(), start, r.Pos)
 		if next, ok := c.end(); ok {
 			c.begins(r.Pos, next)
 		}
-	case opBr, opBrTable:
+	case opLocalSet, opLocalTee:
+		c.add()
+		c.top().sets++
+	case opBrTable:
+		c.top().calls = true
+		fallthrough
+	case opBr:
 		c.add()
 		c.leave()
 	case opBrIf:
@@ -270,14 +341,21 @@ func (c *coder) flowOf(r *wasmbin.Reader, start int, op byte) {
 	case opUnreachable:
 		c.add()
 		c.leave()
-	case opCall, opCallIndirect:
+	case opCall:
 		c.add()
 		c.call()
-	case opReturnCall, opReturnCallIndirect:
-		c.call()
-		fallthrough
-	case opReturn:
+	case opCallIndirect:
 		c.add()
+		c.call()
+		c.edit(start, r.Pos, called, -1)
+	case opReturnCall, opReturnCallIndirect, opReturn:
+		c.add()
+		if op != opReturn {
+			c.call()
+		}
+		if op != opReturnCall {
+			c.edit(start, start, exit, 0)
+		}
 		c.branch(uint32(len(c.frames) - 1))
 		c.leave()
 	case opMemoryGrow:
@@ -285,6 +363,18 @@ func (c *coder) flowOf(r *wasmbin.Reader, start int, op byte) {
 		c.growth(r, start, pageShift)
 	default:
 		c.add()
+	}
+}
+
+// endOf notes what the end of the innermost frame, between start and end, means for the counter.
+func (c *coder) endOf(t *frame, start, end int) {
+	switch {
+	case len(c.frames) == 1:
+		c.edit(start, start, exit, 0)
+	case t.kind == opLoop:
+		c.edit(end, end, footer, int64(t.body))
+	case t.kind == opIf || t.aimed:
+		c.edit(end, end, meet, 0)
 	}
 }
 

@@ -122,7 +122,7 @@ func agree(t testing.TB, what string, lanes []*lane, counter int, trapped bool) 
 	t.Helper()
 	executed := int64(lanes[1].module.(experimental.InternalModule).Global(counter).Get())
 	exact := lanes[2].ticker.total(lanes[2].module)
-	if exact != executed && !trapped || exact < executed {
+	if exact != executed && !trapped { // a trap loses what was not written yet: see emitter.charge
 		t.Fatalf("%s: charged %d without slack, executed %d", what, exact, executed)
 	}
 	used := lanes[3].ticker.total(lanes[3].module)

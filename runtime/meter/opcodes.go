@@ -22,6 +22,7 @@ const (
 	opDrop               = 0x1a
 	opSelectTyped        = 0x1c
 	opLocalGet           = 0x20
+	opLocalSet           = 0x21
 	opLocalTee           = 0x22
 	opGlobalGet          = 0x23
 	opGlobalSet          = 0x24
@@ -32,6 +33,7 @@ const (
 	opF32Const           = 0x43
 	opF64Const           = 0x44
 	opI32Ne              = 0x47
+	opI64LtS             = 0x53
 	opI64GeS             = 0x59
 	opI32Add             = 0x6a
 	opI32Sub             = 0x6b

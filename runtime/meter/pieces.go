@@ -16,21 +16,26 @@ type piece struct {
 	header  bool  // function entry or loop header: never merged
 	checked bool  // calls tick below zero
 	dropped bool  // free, or merged into parent
+	outer   bool  // a loop whose outer header calls tick; see emitter.loop
 }
 
 // frame is a block, loop or if that is open.
 type frame struct {
 	piece int32 // current where it began: it is executed whenever the frame is entered
 	least int32 // outermost frame that a branch within it goes to
+	loops int32 // among it and the frames around it
+	body  int32 // piece of a loop's header
+	sets  int32 // instructions within it that set a local
+	kind  byte  // opcode that opened it
+	calls bool  // there are calls or br_table within it
+	aimed bool  // a branch goes to it
 	dead  bool  // it cannot be reached
-	loop  bool
 }
 
 // flow follows the control flow of one function and divides it into pieces.
 type flow struct {
 	pieces  []piece
 	frames  []frame
-	loops   int   // that are open
 	outside int   // instructions outside of loops
 	calls   bool  // among them
 	slack   int64 // see slack
@@ -41,16 +46,16 @@ type flow struct {
 func (f *flow) reset() {
 	f.pieces = append(f.pieces[:0], piece{cost: 1, header: true, checked: true})
 	f.frames = f.frames[:0]
-	f.current, f.loops, f.outside = 0, 0, 0
+	f.current, f.outside = 0, 0
 	f.dead, f.calls = false, false
-	f.open()
+	f.open(opBlock)
 }
 
 // add charges one instruction.
 func (f *flow) add() {
 	if !f.dead {
 		f.pieces[f.current].cost++
-		if f.loops == 0 {
+		if f.top().loops == 0 {
 			f.outside++
 		}
 	}
@@ -58,7 +63,8 @@ func (f *flow) add() {
 
 // call notes a call.
 func (f *flow) call() {
-	f.calls = f.calls || f.loops == 0
+	f.calls = f.calls || f.top().loops == 0
+	f.top().calls = true
 }
 
 // entry decides whether the function is checked when it is entered. A short one need not be if it calls only within
@@ -76,18 +82,33 @@ func (f *flow) start(from int32) int32 {
 }
 
 // loop begins the piece of a loop header. The header itself costs one instruction: there is no free iteration.
-func (f *flow) loop() int32 {
-	f.open()
-	f.top().loop = true
-	f.loops++
+func (f *flow) loop(operands bool) int32 {
+	f.open(opLoop)
 	f.current = int32(len(f.pieces))
-	f.pieces = append(f.pieces, piece{cost: 1, header: true, checked: true})
+	f.pieces = append(f.pieces, piece{cost: 1, header: true, checked: true, outer: operands})
+	f.top().body = f.current
+	f.top().loops++
 	return f.current
 }
 
+// manySets is from how many instructions on that set a local a loop is taken for one with many variables.
+const manySets = 8
+
+// form decides how a loop that ends is written: with the call of tick in an outer header, if it has many variables that
+// are in registers. Those of a loop that calls something are not, and a loop with a table of branches is most often a
+// function of Go, which goes through it a few times only.
+func (f *flow) form(t *frame) {
+	p := &f.pieces[t.body]
+	p.outer = p.outer || !t.calls && t.sets >= manySets
+}
+
 // open begins a frame.
-func (f *flow) open() {
-	f.frames = append(f.frames, frame{piece: f.current, least: int32(len(f.frames)), dead: f.dead})
+func (f *flow) open(kind byte) {
+	x := frame{piece: f.current, least: int32(len(f.frames)), kind: kind, dead: f.dead}
+	if len(f.frames) > 0 {
+		x.loops = f.top().loops
+	}
+	f.frames = append(f.frames, x)
 }
 
 func (f *flow) top() *frame { return &f.frames[len(f.frames)-1] }
@@ -105,28 +126,32 @@ func (f *flow) end() (next int32, ok bool) {
 	f.frames = f.frames[:len(f.frames)-1]
 	f.dead = t.dead
 	f.current = t.piece
-	if t.loop {
-		f.loops--
+	if t.kind == opLoop {
+		f.form(&t)
 	}
 	if len(f.frames) == 0 {
 		return 0, false
 	}
 	outer := f.top()
 	outer.least = min(outer.least, t.least)
+	outer.sets += t.sets
+	outer.calls = outer.calls || t.calls
 	if int(t.least) >= len(f.frames) {
 		return 0, false
 	}
 	return f.start(t.piece), true
 }
 
-// branch notes a branch to the frame that is depth frames outside of the innermost.
-func (f *flow) branch(depth uint32) bool {
+// branch notes a branch to the frame that is depth frames outside of the innermost, and returns the loops between.
+func (f *flow) branch(depth uint32) (loops int32, ok bool) {
 	if int64(depth) >= int64(len(f.frames)) {
-		return false
+		return 0, false
 	}
 	t := f.top()
-	t.least = min(t.least, int32(len(f.frames)-1-int(depth)))
-	return true
+	target := int32(len(f.frames) - 1 - int(depth))
+	f.frames[target].aimed = true
+	t.least = min(t.least, target)
+	return t.loops - f.frames[target].loops, true
 }
 
 // leave notes that what follows cannot be reached.
@@ -147,4 +172,15 @@ func (f *flow) merge() {
 			p.dropped = true
 		}
 	}
+}
+
+// charges counts the pieces that are charged; lazy tells whether there are some among them that do not check.
+func (f *flow) charges() (n int, lazy bool) {
+	for i := range f.pieces {
+		if p := &f.pieces[i]; !p.dropped {
+			n++
+			lazy = lazy || !p.checked
+		}
+	}
+	return n, lazy
 }
