@@ -65,6 +65,8 @@ func (w *rewriter) section(s wasmbin.Section, r *wasmbin.Reader) error {
 		return w.spliced(s.ID, r, func(s *splicer) { s.function() })
 	case wasmbin.SectionElement:
 		return w.spliced(s.ID, r, (*splicer).elements)
+	case wasmbin.SectionData:
+		return w.spliced(s.ID, r, (*splicer).data)
 	case wasmbin.SectionCode:
 		return w.functions(r)
 	}

@@ -133,6 +133,26 @@ func (s *splicer) elements() {
 	s.end()
 }
 
+// data checks the data segments: the compiler allocates what a segment says it has before it looks whether it is there.
+func (s *splicer) data() {
+	for range s.vector("data segments", 0) {
+		flags := s.r.U32()
+		if s.r.Err == nil && flags > 2 {
+			s.r.Fail(wasmbin.Malformed, "data segment of unknown form %d", flags)
+		}
+		if flags == 2 && s.r.U32() != 0 {
+			s.r.Fail(wasmbin.Unsupported, "a second memory")
+		}
+		if flags != 1 {
+			s.constant()
+		}
+		if s.r.Bytes(uint64(s.r.U32())); s.r.Err != nil {
+			return
+		}
+	}
+	s.end()
+}
+
 // elementKind reads the type of a segment's elements.
 func (s *splicer) elementKind(expressions bool) {
 	if expressions {
