@@ -168,6 +168,9 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 	for r.Err == nil {
 		start := r.Pos
 		op := r.Byte()
+		if op != opElse && op != opEnd && c.due() {
+			c.begins(start, c.check())
+		}
 		switch immediates[op] {
 		case none:
 		case index:

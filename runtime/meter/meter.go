@@ -43,15 +43,15 @@ type Global struct {
 // Rewrite meters a module. It is pure and deterministic, and needs memory of a few times the module's size. Errors are
 // *wasmbin.Error; those of a function name it by its index, and offsets are in the given file. A module that is not
 // valid may be rewritten into one that is not valid either.
-func Rewrite(wasm []byte) (*Module, error) { return rewrite(wasm, slack) }
+func Rewrite(wasm []byte) (*Module, error) { return rewrite(wasm, slack, distance) }
 
-func rewrite(wasm []byte, slack int64) (*Module, error) {
+func rewrite(wasm []byte, slack, distance int64) (*Module, error) {
 	parsed, err := wasmbin.Parse(wasm)
 	if err != nil {
 		return nil, err
 	}
 	w := &rewriter{parsed: parsed, data: wasm}
-	w.code.slack = slack
+	w.code.slack, w.code.distance = slack, distance
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}

@@ -7,13 +7,17 @@ const slack = 16
 // unchecked bounds the instructions outside of loops of a function that is not checked when it is entered.
 const unchecked = 16
 
+// distance bounds the instructions between two checks in code that goes straight on: there a check is added. A call
+// counts as what a function may execute unchecked.
+const distance = 1 << 14
+
 // piece is a sequence of instructions that are executed together: if the first is, then all are, unless the guest
 // ends or leaves the function by a trap. They need not be adjacent.
 type piece struct {
 	cost    int64 // instructions, those of merged pieces included
 	merged  int64 // cost of the pieces that were merged into this one
 	parent  int32 // the piece before it, which is executed whenever this one is
-	header  bool  // function entry or loop header: never merged
+	header  bool  // begins with a check, or is the function's entry: never merged
 	checked bool  // calls tick below zero
 	dropped bool  // free, or merged into parent
 	outer   bool  // a loop whose outer header calls tick; see emitter.loop
@@ -26,6 +30,7 @@ type frame struct {
 	loops int32 // among it and the frames around it
 	body  int32 // piece of a loop's header
 	sets  int32 // instructions within it that set a local
+	last  int64 // weight at the last check before it
 	kind  byte  // opcode that opened it
 	calls bool  // there are calls or br_table within it
 	aimed bool  // a branch goes to it
@@ -40,13 +45,16 @@ type flow struct {
 	calls   bool  // among them
 	slack   int64 // see slack
 	current int32
-	dead    bool // what follows cannot be reached
+	// Instructions so far, at the last check that they all passed, and at most between two checks; see distance.
+	weight, last, distance int64
+	dead                   bool // what follows cannot be reached
 }
 
 func (f *flow) reset() {
 	f.pieces = append(f.pieces[:0], piece{cost: 1, header: true, checked: true})
 	f.frames = f.frames[:0]
 	f.current, f.outside = 0, 0
+	f.weight, f.last = 0, 0
 	f.dead, f.calls = false, false
 	f.open(opBlock)
 }
@@ -55,6 +63,7 @@ func (f *flow) reset() {
 func (f *flow) add() {
 	if !f.dead {
 		f.pieces[f.current].cost++
+		f.weight++
 		if f.top().loops == 0 {
 			f.outside++
 		}
@@ -65,6 +74,18 @@ func (f *flow) add() {
 func (f *flow) call() {
 	f.calls = f.calls || f.top().loops == 0
 	f.top().calls = true
+	f.weight += unchecked
+}
+
+// due reports whether it is time for a check.
+func (f *flow) due() bool { return !f.dead && f.weight-f.last >= f.distance }
+
+// check begins a piece that checks.
+func (f *flow) check() int32 {
+	f.last = f.weight
+	f.current = int32(len(f.pieces))
+	f.pieces = append(f.pieces, piece{header: true, checked: true})
+	return f.current
 }
 
 // entry decides whether the function is checked when it is entered. A short one need not be if it calls only within
@@ -86,6 +107,7 @@ func (f *flow) loop(operands bool) int32 {
 	f.open(opLoop)
 	f.current = int32(len(f.pieces))
 	f.pieces = append(f.pieces, piece{cost: 1, header: true, checked: true, outer: operands})
+	f.last = f.weight
 	f.top().body = f.current
 	f.top().loops++
 	return f.current
@@ -104,7 +126,7 @@ func (f *flow) form(t *frame) {
 
 // open begins a frame.
 func (f *flow) open(kind byte) {
-	x := frame{piece: f.current, least: int32(len(f.frames)), kind: kind, dead: f.dead}
+	x := frame{piece: f.current, least: int32(len(f.frames)), kind: kind, dead: f.dead, last: f.last}
 	if len(f.frames) > 0 {
 		x.loops = f.top().loops
 	}
@@ -115,7 +137,7 @@ func (f *flow) top() *frame { return &f.frames[len(f.frames)-1] }
 
 // otherwise begins the else part of the innermost frame.
 func (f *flow) otherwise() int32 {
-	f.dead = f.top().dead
+	f.dead, f.last = f.top().dead, f.top().last
 	return f.start(f.top().piece)
 }
 
@@ -126,6 +148,7 @@ func (f *flow) end() (next int32, ok bool) {
 	f.frames = f.frames[:len(f.frames)-1]
 	f.dead = t.dead
 	f.current = t.piece
+	f.last = t.last // a check within it may have been passed by
 	if t.kind == opLoop {
 		f.form(&t)
 	}

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -63,6 +64,24 @@ func TestTermination(t *testing.T) {
 				t.Errorf("used %d units, want %d to %d", used, low, high)
 			}
 		})
+	}
+}
+
+// TestStraightCode looks how often a function without loops is checked that calls others without loops.
+func TestStraightCode(t *testing.T) {
+	t.Parallel()
+	const calls = 50_000
+	a := &asm{}
+	leaf := a.function(nil, nil, nil, bytes.Repeat(bin(opI32Const, 1, opDrop), unchecked)...)
+	a.export("run", 0, a.function(nil, nil, nil, bytes.Repeat(bin(opCall, leaf), calls)...))
+	k := &ticker{slice: 1}
+	_, m := instantiate(t, a.build(), k)
+	call(t, m, k, "run")
+	if want := calls * (1 + unchecked) / distance; k.calls < want || k.calls > want+2 {
+		t.Errorf("%d ticks, want %d", k.calls, want)
+	}
+	if used, want := k.total(m), int64(1+calls+calls*(1+unchecked)); used != want {
+		t.Errorf("used %d units, want %d", used, want)
 	}
 }
 
