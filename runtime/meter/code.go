@@ -25,8 +25,8 @@ const (
 
 // edit is a change of a function's code. Edits are in the order of their places.
 type edit struct {
-	pos, end int
-	arg      int64
+	pos, end int32
+	arg      int32
 	action   action
 }
 
@@ -64,6 +64,10 @@ func (w *rewriter) functions(r *wasmbin.Reader) error {
 		}
 		content = uleb(content, uint64(len(body)))
 		content = append(content, body...)
+		if limit := maxGrowth*len(w.data) + 1<<20; len(content) > limit {
+			part.TooMany("bytes of code once it is metered", uint64(len(content)), uint64(limit))
+			return part.Err
+		}
 	}
 	if r.Left() != 0 {
 		r.Fail(wasmbin.Malformed, "%d bytes too many at its end", r.Left())
@@ -86,7 +90,8 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	code := r.Pos
 	c.reset()
 	c.depths = c.depths[:0]
-	c.edits = append(c.edits[:0], edit{pos: code, end: code, action: charge})
+	c.edits = c.edits[:0]
+	c.begins(code, 0)
 	c.bulk, c.grow = false, false
 	w.walk(r)
 	if r.Err != nil {
@@ -119,13 +124,14 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 func (c *coder) apply(e *emitter, code []byte, base int) {
 	at, next := 0, 0
 	for _, x := range c.edits {
-		e.out = append(e.out, code[at:x.pos-base]...)
-		at = x.end - base
-		replaced := code[x.pos-base : at]
+		begin := int(x.pos) - base
+		e.out = append(e.out, code[at:begin]...)
+		at = int(x.end) - base
+		replaced := code[begin:at]
 		switch x.action {
 		case charge:
 			if p := &c.pieces[x.arg]; !p.dropped {
-				e.charge(p.cost, p.checked, x.arg == 0)
+				e.charge(int64(p.cost), p.checked, x.arg == 0)
 			}
 		case header:
 			e.loop(&c.pieces[x.arg], replaced[1:])
@@ -136,27 +142,27 @@ func (c *coder) apply(e *emitter, code []byte, base int) {
 		case exit:
 			e.flush()
 		case called:
-			e.call(replaced, x.arg)
+			e.call(replaced, int64(x.arg))
 		case remap:
-			e.out = uleb(e.out, uint64(x.arg))
+			e.out = uleb(e.out, uint64(uint32(x.arg)))
 		case labels:
 			for _, l := range c.depths[next : next+int(x.arg)] {
 				e.out = uleb(e.out, uint64(l))
 			}
 			next += int(x.arg)
 		case chargeN:
-			e.chargeLength(x.arg)
+			e.chargeLength(int64(x.arg))
 		case keepN:
 			e.set(opLocalTee, e.length)
 		case growN:
-			e.chargeGrowth(x.arg)
+			e.chargeGrowth(int64(x.arg))
 		}
 	}
 	e.out = append(e.out, code[at:]...)
 }
 
 func (c *coder) edit(pos, end int, a action, arg int64) {
-	c.edits = append(c.edits, edit{pos: pos, end: end, action: a, arg: arg})
+	c.edits = append(c.edits, edit{pos: int32(pos), end: int32(end), action: a, arg: int32(arg)}) // see maxBytes
 }
 
 // begins notes that a piece begins at a place.

@@ -127,24 +127,24 @@ func (e *emitter) loop(p *piece, blockType []byte) {
 	if !p.outer {
 		e.out = append(e.out, opLoop, emptyBlock, opBlock, emptyBlock)
 		open(opLoop, blockType...)
-		e.less(p.cost, false)
+		e.less(int64(p.cost), false)
 		e.store()
 		e.set(opLocalGet, e.left)
 		e.out = append(e.out, opI64Const, 0, opI64LtS, opBrIf, 1)
 		return
 	}
 	open(opLoop, blockType...)
-	e.less(p.cost, false)
+	e.less(int64(p.cost), false)
 	e.out = append(e.out, opI64LtS, opIf, emptyBlock)
-	e.less(p.cost, false)
+	e.less(int64(p.cost), false)
 	e.out = append(e.out, opI64Sub)
-	e.tickFor(p.cost)
+	e.tickFor(int64(p.cost))
 	e.out = append(e.out, opEnd)
 	open(opBlock, blockType...)
 	open(opLoop, blockType...)
-	e.less(p.cost, false)
+	e.less(int64(p.cost), false)
 	e.out = append(e.out, opI64LtS, opBrIf, 2)
-	e.less(p.cost, false)
+	e.less(int64(p.cost), false)
 	e.store()
 }
 
@@ -156,7 +156,7 @@ func (e *emitter) endLoop(p *piece) {
 	}
 	e.out = append(e.out, opBr, 2, opEnd)
 	e.set(opLocalGet, e.left)
-	e.tickFor(p.cost)
+	e.tickFor(int64(p.cost))
 	e.out = append(e.out, opBr, 0, opEnd, opUnreachable, opEnd)
 }
 

@@ -40,12 +40,23 @@ type Global struct {
 	Type  wasmbin.ValType
 }
 
+// Bounds on what a module may be, or become: real ones grow by a fifth, one of nothing but loops tenfold.
+const (
+	maxBytes  = 1 << 30 // of a module: offsets are kept in 32 bits
+	maxGrowth = 4       // times its size, and a megabyte
+)
+
 // Rewrite meters a module. It is pure and deterministic, and needs memory of a few times the module's size. Errors are
 // *wasmbin.Error; those of a function name it by its index, and offsets are in the given file. A module that is not
 // valid may be rewritten into one that is not valid either.
 func Rewrite(wasm []byte) (*Module, error) { return rewrite(wasm, slack, distance) }
 
 func rewrite(wasm []byte, slack, distance int64) (*Module, error) {
+	if len(wasm) > maxBytes {
+		return nil, &wasmbin.Error{
+			Reason: wasmbin.TooMany, Limit: maxBytes, Message: fmt.Sprintf("%d bytes, more than %d", len(wasm), maxBytes),
+		}
+	}
 	parsed, err := wasmbin.Parse(wasm)
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ const distance = 1 << 14
 // piece is a sequence of instructions that are executed together: if the first is, then all are, unless the guest
 // ends or leaves the function by a trap. They need not be adjacent.
 type piece struct {
-	cost    int64 // instructions, those of merged pieces included
-	merged  int64 // cost of the pieces that were merged into this one
+	cost    int32 // instructions, those of merged pieces included
+	merged  int32 // cost of the pieces that were merged into this one
 	parent  int32 // the piece before it, which is executed whenever this one is
 	header  bool  // begins with a check, or is the function's entry: never merged
 	checked bool  // calls tick below zero
@@ -189,7 +189,7 @@ func (f *flow) merge() {
 			continue
 		}
 		parent := &f.pieces[p.parent]
-		if p.cost == 0 || parent.merged+p.cost <= f.slack {
+		if p.cost == 0 || int64(parent.merged)+int64(p.cost) <= f.slack {
 			parent.cost += p.cost
 			parent.merged += p.cost
 			p.dropped = true

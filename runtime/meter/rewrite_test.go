@@ -231,6 +231,18 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestGrowth refuses what metering would make far larger.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	a := &asm{}
+	a.function(nil, nil, nil, bytes.Repeat(bin(opLoop, emptyBlock, opEnd), 200_000)...)
+	_, err := Rewrite(a.build())
+	var bad *wasmbin.Error
+	if !errors.As(err, &bad) || bad.Reason != wasmbin.TooMany || !strings.Contains(err.Error(), "code of function 0: ") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // FuzzRewrite gives any bytes: they are refused, or what wazero took before it takes after.
 func FuzzRewrite(f *testing.F) {
 	f.Add(indexed().build())
@@ -248,7 +260,7 @@ func FuzzRewrite(f *testing.F) {
 			}
 			return
 		}
-		if len(m.Wasm) > 40*len(wasm)+1000 {
+		if len(m.Wasm) > 5*len(wasm)+1<<20+1000 {
 			t.Errorf("%d bytes became %d", len(wasm), len(m.Wasm))
 		}
 		parsed, err := wasmbin.Parse(wasm)
