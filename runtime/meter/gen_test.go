@@ -43,10 +43,10 @@ func generate(seed1, seed2 uint64, counted bool) *generator {
 	for range 3 + g.IntN(4) {
 		t := values[g.IntN(len(values))]
 		g.globals = append(g.globals, t)
-		g.asm.global(t, true, g.constant(t)...)
+		g.global(t, true, g.constant(t)...)
 	}
-	g.steps = g.asm.global(i64, true, bin(opI64Const, 60)...)
-	g.counter = g.asm.global(i64, true, bin(opI64Const, 0)...)
+	g.steps = g.global(i64, true, bin(opI64Const, 60)...)
+	g.counter = g.global(i64, true, bin(opI64Const, 0)...)
 	for i := range g.globals {
 		if g.IntN(2) == 0 {
 			g.export("g"+string(rune('0'+i)), 3, i)
@@ -107,7 +107,7 @@ func (g *generator) makeFunction(i int, s sig) {
 	for _, t := range s.results {
 		g.value(t, 3)
 	}
-	index := g.asm.function(s.params, s.results, g.locals[n:], g.code...)
+	index := g.function(s.params, s.results, g.locals[n:], g.code...)
 	g.export("f"+string(rune('0'+i)), 0, index)
 }
 

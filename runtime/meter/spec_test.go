@@ -90,7 +90,7 @@ type script struct {
 	last    api.Module // that is not expected to fail
 }
 
-func newScript(t testing.TB, ctx context.Context, dir, spectest string, metered bool) *script {
+func newScript(ctx context.Context, t testing.TB, dir, spectest string, metered bool) *script {
 	t.Helper()
 	features := features
 	if strings.HasSuffix(filepath.Dir(dir), "v1") {
@@ -211,8 +211,8 @@ func runScript(t *testing.T, file, spectest string) (ran int) {
 		t.Fatal(err)
 	}
 	ctx := (&ticker{slice: 1000}).context()
-	plain := newScript(t, ctx, filepath.Dir(file), spectest, false)
-	metered := newScript(t, ctx, filepath.Dir(file), spectest, true)
+	plain := newScript(ctx, t, filepath.Dir(file), spectest, false)
+	metered := newScript(ctx, t, filepath.Dir(file), spectest, true)
 	for i, c := range parsed.Commands {
 		switch c.Type {
 		case "assert_malformed", "assert_invalid": // there is nothing to run
