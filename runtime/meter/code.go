@@ -21,6 +21,7 @@ const (
 	chargeN               // before an instruction: by its length operand; arg is the shift, right if positive
 	growN                 // behind memory.grow or table.grow: by the growth, if it did; keep was done before
 	keepN                 // before those: the operand goes to a local
+	bulk                  // memory.fill or memory.copy between pos and end; arg is the helper
 )
 
 // edit is a change of a function's code. Edits are in the order of their places.
@@ -35,6 +36,7 @@ type coder struct {
 	flow
 	edits    []edit
 	depths   []uint32 // labels of br_table, in the order of the edits
+	helpType uint32   // signature of the helpers
 	operands bool     // the block type that was read last has parameters
 	bulk     bool     // needs a local for lengths
 	grow     bool     // needs one for results of grow
@@ -50,7 +52,11 @@ func (w *rewriter) functions(r *wasmbin.Reader) error {
 		return r.Err
 	}
 	content := make([]byte, 0, r.Left()+r.Left()/4)
-	content = uleb(content, uint64(n))
+	if w.helped {
+		content = uleb(content, uint64(n+helpers))
+	} else {
+		content = uleb(content, uint64(n))
+	}
 	var body []byte
 	for i := range n {
 		where := fmt.Sprintf("code of function %d", int(w.tick)+i)
@@ -73,6 +79,9 @@ func (w *rewriter) functions(r *wasmbin.Reader) error {
 		r.Fail(wasmbin.Malformed, "%d bytes too many at its end", r.Left())
 		return r.Err
 	}
+	if w.helped {
+		content = w.helperBodies(content)
+	}
 	w.emit(wasmbin.SectionCode, content)
 	return nil
 }
@@ -93,6 +102,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	c.edits = c.edits[:0]
 	c.begins(code, 0)
 	c.bulk, c.grow = false, false
+	c.helpType = w.helpType
 	w.walk(r)
 	if r.Err != nil {
 		return nil
@@ -152,6 +162,8 @@ func (c *coder) apply(e *emitter, code []byte, base int) {
 			next += int(x.arg)
 		case chargeN:
 			e.chargeLength(int64(x.arg))
+		case bulk:
+			e.bulk(replaced, c.helpType, uint32(x.arg))
 		case keepN:
 			e.set(opLocalTee, e.length)
 		case growN:
@@ -405,6 +417,13 @@ func (c *coder) length(start int, shift int64) {
 	c.edit(start, start, chargeN, shift)
 }
 
+// long notes memory.fill or memory.copy.
+func (w *rewriter) long(r *wasmbin.Reader, start int, helper uint32) {
+	c := &w.code
+	c.bulk, c.top().calls = true, true
+	c.edit(start, r.Pos, bulk, int64(w.helper+helper))
+}
+
 // misc reads a numeric, memory or table instruction of two bytes.
 func (w *rewriter) misc(r *wasmbin.Reader, start int) {
 	c := &w.code
@@ -421,10 +440,10 @@ func (w *rewriter) misc(r *wasmbin.Reader, start int) {
 	case miscMemoryCopy:
 		zero(r)
 		zero(r)
-		c.length(start, byteShift)
+		w.long(r, start, helperCopy)
 	case miscMemoryFill:
 		zero(r)
-		c.length(start, byteShift)
+		w.long(r, start, helperFill)
 	case miscDataDrop, miscElemDrop, miscTableSize:
 		r.U32()
 	case miscTableInit, miscTableCopy:

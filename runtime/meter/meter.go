@@ -82,6 +82,9 @@ type rewriter struct {
 
 	tick     uint32 // index of the new function: own functions move up by one
 	tickType uint32
+	helped   bool   // long fills and copies are done by functions that are added
+	helper   uint32 // the first of them: helpers many, behind all others
+	helpType uint32
 	imported uint32 // globals
 	globals  uint32 // imported and own ones; the index of the counter
 	values   []global
@@ -120,12 +123,8 @@ func (w *rewriter) prepare() error {
 			w.result.WritesTables = true
 		}
 	}
-	types := w.parsed.Types()
-	for w.tickType = 0; int(w.tickType) < types; w.tickType++ {
-		if w.parsed.Type(int(w.tickType)).Equal(tickSignature) {
-			break
-		}
-	}
+	w.findHelpers()
+	w.findTypes()
 	for _, s := range w.parsed.Sections {
 		switch s.ID {
 		case wasmbin.SectionGlobal:
@@ -139,6 +138,22 @@ func (w *rewriter) prepare() error {
 	w.globals = w.imported + uint32(len(w.values))
 	w.nameGlobals()
 	return nil
+}
+
+// findTypes finds the signatures of the functions that are added, or the places where they will be added.
+func (w *rewriter) findTypes() {
+	types := uint32(w.parsed.Types())
+	find := func(t wasmbin.FuncType) uint32 {
+		i := uint32(0)
+		for i < types && !w.parsed.Type(int(i)).Equal(t) {
+			i++
+		}
+		return i
+	}
+	w.tickType = find(tickSignature)
+	if w.helpType = find(helperSignature); w.helpType == types && w.tickType == types {
+		w.helpType++
+	}
 }
 
 func refused(where, format string, args ...any) error {

@@ -46,12 +46,16 @@ func (w *rewriter) names(r *wasmbin.Reader) []byte {
 	return out
 }
 
-// functionNames maps the indexes and gives Tick a name, in its place.
+// functionNames maps the indexes and gives the functions that are added their names, in their places.
 func (s *splicer) functionNames() {
 	tick := uleb(nil, uint64(s.w.tick))
 	tick = str(tick, Import+"."+Tick)
 	named := false
-	for range s.vector("names", 1) {
+	added := 1
+	if s.w.helped {
+		added += helpers
+	}
+	for range s.vector("names", added) {
 		start := s.r.Pos
 		index := s.r.U32()
 		if s.r.Err == nil && !named && index >= s.w.tick {
@@ -68,6 +72,11 @@ func (s *splicer) functionNames() {
 	s.end()
 	if !named {
 		s.out = append(s.out, tick...)
+	}
+	if s.w.helped {
+		for i, name := range helperNames {
+			s.out = str(uleb(s.out, uint64(s.w.helper)+uint64(i)), name)
+		}
 	}
 }
 

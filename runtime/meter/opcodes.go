@@ -33,11 +33,15 @@ const (
 	opF32Const           = 0x43
 	opF64Const           = 0x44
 	opI32Ne              = 0x47
+	opI32LtU             = 0x49
+	opI32GtU             = 0x4b
+	opI32LeU             = 0x4d
 	opI64LtS             = 0x53
 	opI64GeS             = 0x59
 	opI32Add             = 0x6a
 	opI32Sub             = 0x6b
 	opI32Mul             = 0x6c
+	opI32Or              = 0x72
 	opI64Add             = 0x7c
 	opI64Sub             = 0x7d
 	opI64Mul             = 0x7e

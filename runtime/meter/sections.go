@@ -53,10 +53,17 @@ func (w *rewriter) section(s wasmbin.Section, r *wasmbin.Reader) error {
 		w.custom(s, r)
 		return nil
 	case wasmbin.SectionType:
-		return w.extend(s.ID, r, w.newType())
+		return w.extend(s.ID, r, w.newTypes())
 	case wasmbin.SectionImport:
 		tick := str(str(nil, Import), Tick)
 		return w.extend(s.ID, r, [][]byte{uleb(append(tick, byte(wasmbin.KindFunc)), uint64(w.tickType))})
+	case wasmbin.SectionFunction:
+		var added [][]byte
+		if w.helped {
+			t := uleb(nil, uint64(w.helpType))
+			added = [][]byte{helperFill: t, helperCopy: t}
+		}
+		return w.extend(s.ID, r, added)
 	case wasmbin.SectionGlobal:
 		return w.spliced(s.ID, r, (*splicer).globals)
 	case wasmbin.SectionExport:
@@ -101,13 +108,16 @@ func (w *rewriter) extend(id byte, r *wasmbin.Reader, added [][]byte) error {
 	return nil
 }
 
-// newType returns Tick's signature, unless the guest has it.
-func (w *rewriter) newType() [][]byte {
-	if int(w.tickType) < w.parsed.Types() {
-		return nil
+// newTypes returns the signatures of the functions that are added, but those that the guest has.
+func (w *rewriter) newTypes() (added [][]byte) {
+	const i32, i64 = byte(wasmbin.I32), byte(wasmbin.I64)
+	if int(w.tickType) >= w.parsed.Types() {
+		added = append(added, []byte{0x60, 1, i64, 1, i64})
 	}
-	i64 := byte(wasmbin.I64)
-	return [][]byte{{0x60, 1, i64, 1, i64}}
+	if w.helped && int(w.helpType) >= w.parsed.Types() {
+		added = append(added, []byte{0x60, 3, i32, i32, i32, 0})
+	}
+	return added
 }
 
 // spliced writes a section whose content is copied but for what f replaces or adds.
