@@ -91,6 +91,7 @@ var codes = []codeEntry{
 	{"bad_memory", http.StatusUnprocessableEntity, "The module's memory is of a kind that is not supported."},
 	{"memory_limit", http.StatusUnprocessableEntity, "The module needs more memory than the limit."},
 	{"too_complex", http.StatusUnprocessableEntity, "The module is larger or deeper than the host compiles."},
+	{"unsupported_feature", http.StatusUnprocessableEntity, "The module uses a feature of WebAssembly that is not supported: threads, exceptions, typed references, garbage collection, several memories."},
 	{"unknown_capability", http.StatusUnprocessableEntity, "The manifest requires a capability that does not exist."},
 	{"compile_failed", http.StatusUnprocessableEntity, "The module does not compile."},
 	{"describe_failed", http.StatusUnprocessableEntity, "The module's description of itself failed."},

@@ -43,14 +43,22 @@ func hostSignatures() map[string]wasmbin.FuncType {
 // parse walks the sections and maps refusals.
 func parse(wasm []byte) (*wasmbin.Module, error) {
 	m, err := wasmbin.Parse(wasm)
-	var bad *wasmbin.Error
-	if errors.As(err, &bad) {
-		code := UploadCode(bad.Reason) // the reasons are our codes by the same names
-		return nil, &UploadError{
-			Code: code, Message: fmt.Sprintf("%s (at byte %d)", bad.Message, bad.Offset), Field: bad.Where, Limit: bad.Limit,
-		}
+	if err != nil {
+		return nil, asUploadError(err)
 	}
-	return m, err
+	return m, nil
+}
+
+// asUploadError maps what wasmbin and meter refuse.
+func asUploadError(err error) error {
+	var bad *wasmbin.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return &UploadError{
+		Code:    UploadCode(bad.Reason), // the reasons are our codes by the same names
+		Message: fmt.Sprintf("%s (at byte %d)", bad.Message, bad.Offset), Field: bad.Where, Limit: bad.Limit,
+	}
 }
 
 // checkModule checks imports, exports and the memory of a parsed module against the ABI.

@@ -19,6 +19,7 @@ const (
 	BadMemory         UploadCode = "bad_memory"
 	MemoryLimit       UploadCode = "memory_limit"
 	TooComplex        UploadCode = "too_complex"
+	Unsupported       UploadCode = "unsupported_feature"
 	BadManifest       UploadCode = "bad_manifest"
 	UnknownCapability UploadCode = "unknown_capability"
 	CompileFailed     UploadCode = "compile_failed"

@@ -64,6 +64,7 @@ func TestInspectRefuses(t *testing.T) {
 		{"WASI command", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}}}.build(), MissingExport, "export taskrt_run", "_start"},
 		{"taskrt_run of another type", wasmSpec{exports: []wasmExport{{"taskrt_run", "", "i", []byte{0x41, 0}}}}.build(), BadExport, "export taskrt_run", ""},
 		{"_initialize of another type", only(wasmSpec{exports: []wasmExport{{"_initialize", "i", "", nil}}}), BadExport, "export _initialize", ""},
+		{"atomics", only(wasmSpec{exports: []wasmExport{run(0xfe, 0x03, 0, 0x41, 0)}, manifest: manifest}), Unsupported, "code of function 0", "threads"},
 		{"manifest that is not JSON", only(wasmSpec{manifest: `{"behaviors":`}), BadManifest, "", "too early"},
 		{
 			"unknown field", only(wasmSpec{manifest: `{"behaviors":[{"name":"abc","retry":{"max_atempts":3}}]}`}),

@@ -44,7 +44,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	m.minMemory = int64(parsed.Memories[0].Min) * wasmbin.PageSize
 	metered, err := meter.Rewrite(parsed.BoundTables())
 	if err != nil {
-		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
+		return nil, asUploadError(err)
 	}
 	m.rt, m.instances, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, instances, error) {
 		return compile(cache, metered.Wasm, parsed)
