@@ -67,11 +67,11 @@ func (c *codeCache) sweep() {
 	}
 }
 
-type compileFunc func(wazero.CompilationCache) (wazero.Runtime, instances, error)
+type compileFunc func(wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error)
 
 // compile calls f with the cached code of digest if there is any that is whole, else with an empty cache, whose content
 // it then keeps. Trouble with the cache never fails a compilation.
-func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, instances, error) {
+func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
 	if c.dir == "" {
 		return f(nil)
 	}
@@ -112,7 +112,7 @@ func (c *codeCache) begin() (string, error) {
 }
 
 // with calls f with a cache in dir. The cache holds the engine that holds the code: it is closed after the runtime.
-func (c *codeCache) with(dir string, f compileFunc) (wazero.Runtime, instances, error) {
+func (c *codeCache) with(dir string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
 		return nil, nil, err

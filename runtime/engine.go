@@ -24,6 +24,7 @@ type Engine struct {
 	allow     allowed
 	cache     *codeCache
 	memory    *budget
+	shelf     *shelf
 	compiling chan struct{} // as many tokens as Config.CompileWorkers
 
 	stop   context.Context // done: Close was called, with cause ErrClosed
@@ -56,6 +57,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg.withDefaults(), modules: make(map[string]*entry)}
 	e.memory = &budget{limit: e.cfg.MemoryBudget}
+	e.shelf = newShelf(e.memory)
 	e.compiling = make(chan struct{}, e.cfg.CompileWorkers)
 	e.stop, e.doStop = context.WithCancelCause(context.Background())
 	var err error

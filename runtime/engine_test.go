@@ -197,8 +197,8 @@ func TestManyRunsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if e.memory.used != 0 || e.active != 0 {
-		t.Errorf("%d bytes, %d active", e.memory.used, e.active)
+	if used := usedByGuests(e); used != 0 || e.active != 0 {
+		t.Errorf("%d bytes, %d active", used, e.active)
 	}
 }
 

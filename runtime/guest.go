@@ -51,6 +51,11 @@ type guest struct {
 	begin   time.Time // by clock
 	real    time.Time // by time.Now, which timers follow; clock may be anything
 
+	initClock time.Duration // the monotonic clock of phaseInit; that of the attempt goes on from there
+	initRand  io.Reader     // the randomness of phaseInit
+	// touched: the guest changed what its instance has outside of its memory, or it was heard in phaseInit.
+	touched bool
+
 	checkpoint content
 	response   []byte // nil: none
 
@@ -188,6 +193,11 @@ func (g *guest) sleep(ns int64) {
 	if ns <= 0 {
 		return
 	}
+	if g.phase == phaseInit {
+		g.alive()
+		g.initClock += time.Duration(min(ns, int64(time.Hour)))
+		return
+	}
 	t := time.NewTimer(time.Duration(ns))
 	defer t.Stop()
 	select {
@@ -200,9 +210,13 @@ func (g *guest) sleep(ns int64) {
 // Read is the guest's randomness through WASI, in pieces, so that a guest that asks for very much can be ended.
 func (g *guest) Read(p []byte) (int, error) {
 	const piece = 64 << 10
+	source := g.rand
+	if g.phase == phaseInit {
+		source = g.initRand
+	}
 	for done := 0; done < len(p); {
 		g.alive()
-		n, err := io.ReadFull(g.rand, p[done:min(len(p), done+piece)])
+		n, err := io.ReadFull(source, p[done:min(len(p), done+piece)])
 		done += n
 		if err != nil {
 			return done, err

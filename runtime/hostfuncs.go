@@ -116,6 +116,7 @@ func hostWrite(g *guest, mem api.Memory, stack []uint64) {
 func hostLog(g *guest, mem api.Memory, stack []uint64) {
 	msg := view(mem, abi.FuncLog, uint32(stack[1]), uint32(stack[2]))
 	level := min(max(int(int32(stack[0])), abi.LogTrace), abi.LogError)
+	g.touched = g.touched || g.phase == phaseInit
 	g.log.write(level, msg)
 }
 

@@ -140,7 +140,7 @@ func (m *Manifest) fits(minMemory int64) error {
 func (m *Module) describe(ctx context.Context, name string) (*Manifest, error) {
 	manifest := &Manifest{Schema: ManifestSchema, Behaviors: []Behavior{{}}}
 	if _, ok := m.parsed.Export(abi.ExportDescribe); ok {
-		text, err := m.probe(ctx, DescribeFailed, max(DefaultMemoryBytes, m.minMemory), func(ctx context.Context, g *guest, i instance) error {
+		text, err := m.probe(ctx, DescribeFailed, max(DefaultMemoryBytes, m.minMemory), func(ctx context.Context, g *guest, i *instance) error {
 			g.phase = phaseDescribe
 			return i.describe(ctx)
 		})
@@ -162,14 +162,14 @@ func (m *Module) trial(ctx context.Context, manifest *Manifest) error {
 	for i := range manifest.Behaviors {
 		memory = min(memory, manifest.Settings(i).MemoryBytes)
 	}
-	_, err := m.probe(ctx, TrialFailed, memory, func(context.Context, *guest, instance) error { return nil })
+	_, err := m.probe(ctx, TrialFailed, memory, func(context.Context, *guest, *instance) error { return nil })
 	return err
 }
 
 // probe runs guest code of an upload in a sandbox that is thrown away. It returns what was written to the manifest
 // channel.
 func (m *Module) probe(
-	ctx context.Context, code UploadCode, memory int64, f func(context.Context, *guest, instance) error,
+	ctx context.Context, code UploadCode, memory int64, f func(context.Context, *guest, *instance) error,
 ) ([]byte, error) {
 	a := Attempt{MemoryBytes: memory, LogBytes: describeLog, RunTimeout: describeTimeout}.withDefaults()
 	var g *guest
@@ -203,8 +203,8 @@ func (m *Module) probe(
 	return nil, &UploadError{Code: code, Message: fmt.Sprintf("%s failed: %s: %s", what, out.Code, out.Message)}
 }
 
-func (m *Module) probeIn(g *guest, f func(context.Context, *guest, instance) error) Outcome {
-	mem, err := newLinearMemory(g.ctx, m.engine.memory, m.minMemory, g.attempt.MemoryBytes)
+func (m *Module) probeIn(g *guest, f func(context.Context, *guest, *instance) error) Outcome {
+	i, err := m.pool.admit(g.ctx, g.attempt.MemoryBytes, true)
 	switch {
 	case err != nil && g.ctx.Err() != nil:
 		return g.killed("while it waited for memory")
@@ -213,14 +213,12 @@ func (m *Module) probeIn(g *guest, f func(context.Context, *guest, instance) err
 	case err != nil:
 		return Outcome{Kind: Killed, Cause: err}
 	}
-	defer mem.Free()
-	i, err := m.instances.get(g.ctx, g, mem)
-	if err != nil {
-		return g.ended(err, mem)
+	defer i.end()
+	if err := i.begin(g.ctx, g); err != nil {
+		return g.ended(err, i.mem)
 	}
-	defer i.done(g.ctx)
 	if err := f(g.ctx, g, i); err != nil {
-		return g.ended(err, mem)
+		return g.ended(err, i.mem)
 	}
 	return Outcome{Kind: Succeeded}
 }

@@ -1,10 +1,10 @@
 package runtime
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -13,78 +13,172 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/meter"
+	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// instances gives every attempt an instance whose memory nobody has used (SPEC B4). How it comes by one is its own
-// affair: anew each time, or reset from an image.
-type instances interface {
-	// get returns an instance that is initialised and working for g. ctx ends the guest, also while it initialises.
-	// After an error nothing is left of it, except mem, which is always the caller's to free.
-	get(ctx context.Context, g *guest, mem *linearMemory) (instance, error)
+// pool gives every attempt of a module an instance in which nobody has left anything (SPEC B4): a new one, or one that has
+// worked before and was given the module's image back.
+type pool struct {
+	shelf     *shelf
+	rt        wazero.Runtime
+	compiled  wazero.CompiledModule
+	minMemory int64    // bytes
+	seed      [32]byte // of the randomness in phaseInit
+	globals   []string // mutable ones, by the names of their exports
+	// restorable: memory and globals are all that a guest can change within an instance, but for what touched tells.
+	restorable bool
+
+	// The shelf's lock guards the rest.
+	image   *image      // nil: none yet, or none any more
+	idle    []*instance // the oldest first
+	largest int64       // limit of memory that an attempt had: what instances reserve
+	stats   InstanceStats
 }
 
-// instance is one wasm instance, used for one attempt.
-type instance interface {
-	run(ctx context.Context, behavior int32) (abi.Outcome, error)
-	describe(ctx context.Context) error
-	// done ends the use of the instance.
-	done(ctx context.Context)
+// InstanceStats says how often attempts of a module found an instance.
+type InstanceStats struct {
+	Made   int64 // new instances
+	Reused int64 // attempts in an instance that worked before
+	Idle   int   // instances that wait
+	Image  int64 // bytes of the image they share; 0: there is none
 }
 
-// freshInstances makes a new instance per attempt.
-type freshInstances struct {
-	rt       wazero.Runtime
-	compiled wazero.CompiledModule
+// Instances tells how the module's instances are doing.
+func (m *Module) Instances() InstanceStats {
+	p := m.pool
+	p.shelf.mu.Lock()
+	defer p.shelf.mu.Unlock()
+	stats := p.stats
+	stats.Idle = len(p.idle)
+	if p.image != nil {
+		stats.Image = p.image.size
+	}
+	return stats
 }
 
-var _ instances = (*freshInstances)(nil)
+func newPool(
+	s *shelf, rt wazero.Runtime, compiled wazero.CompiledModule, minMemory int64, parsed *wasmbin.Module, metered *meter.Module,
+) *pool {
+	p := &pool{shelf: s, rt: rt, compiled: compiled, minMemory: minMemory}
+	p.restorable = s.restoring != restoreNever && !metered.WritesTables
+	for _, section := range parsed.Sections {
+		if section.ID == wasmbin.SectionDataCount { // only then may there be data.drop and memory.init
+			p.restorable = false
+		}
+	}
+	for _, g := range metered.Globals {
+		switch g.Type {
+		case wasmbin.I32, wasmbin.I64, wasmbin.F32, wasmbin.F64:
+			p.globals = append(p.globals, g.Name)
+		default: // wazero sets no more than 64 bits, and a reference belongs to its instance
+			p.restorable = false
+		}
+	}
+	return p
+}
 
-func (f *freshInstances) get(ctx context.Context, g *guest, mem *linearMemory) (instance, error) {
-	g.phase = phaseInit
-	mod, err := f.rt.InstantiateModule(experimental.WithMemoryAllocator(ctx, mem), f.compiled, sandbox(g))
+// instance is one wasm instance, used for one attempt at a time.
+type instance struct {
+	pool    *pool
+	mem     *linearMemory
+	image   *image     // whose memory it has; nil: none
+	mod     api.Module // nil: not made yet
+	fuel    api.MutableGlobal
+	globals []api.MutableGlobal
+	guest   *guest
+	clean   bool          // what the guest did is known: it returned
+	place   *list.Element // on the shelf
+	old     bool          // unused since the last sweep
+}
+
+// admit waits until there is memory for an attempt, and returns what becomes its instance: end it. anew: it must be
+// initialised.
+func (p *pool) admit(ctx context.Context, limit int64, anew bool) (*instance, error) {
+	if !anew {
+		if i := p.shelf.take(p, limit); i != nil {
+			return i, nil
+		}
+	}
+	need, reserve := p.shelf.plan(p, limit, anew)
+	mem, err := newLinearMemory(ctx, p.shelf.budget, need, reserve)
 	if err != nil {
 		return nil, err
 	}
-	g.fuel.counter = mod.ExportedGlobal(meter.Fuel).(api.MutableGlobal)
+	mem.limit, mem.more = limit, p.shelf.charge
+	i := &instance{pool: p, mem: mem}
+	if !anew {
+		i.image = p.shelf.use(p, need)
+	}
+	return i, nil
+}
+
+// begin readies the instance for g: initialised, and with nothing in it of others. ctx ends the guest, also while it
+// initialises.
+func (i *instance) begin(ctx context.Context, g *guest) error {
+	g.initialise(i.pool.seed)
+	i.guest, i.clean = g, false
+	if i.mod != nil {
+		i.fuel.Set(0)
+		g.fuel.counter = i.fuel
+		g.initClock = i.image.clock
+		return nil
+	}
+	mod, err := i.pool.rt.InstantiateModule(experimental.WithMemoryAllocator(ctx, i.mem), i.pool.compiled, i.sandbox())
+	if err != nil {
+		return err
+	}
+	i.mod = mod
+	i.fuel = mod.ExportedGlobal(meter.Fuel).(api.MutableGlobal)
+	g.fuel.counter = i.fuel
+	if i.pool.restorable {
+		i.globals = i.pool.restorableGlobals(mod)
+	}
+	if i.image != nil {
+		g.initClock = i.image.clock
+		return i.image.show(i)
+	}
 	if init := mod.ExportedFunction(abi.ExportInitialize); init != nil {
 		if err := init.CallWithStack(ctx, nil); err != nil {
-			return nil, errors.Join(err, ignoreExit(mod.Close(ctx)))
+			return err
 		}
 	}
-	return &freshInstance{mod: mod}, nil
+	i.keepImage()
+	return nil
 }
 
-// sandbox is everything a guest gets through WASI: no files, no environment, no arguments, clocks and randomness of the
-// host's choice (SPEC B6).
-func sandbox(g *guest) wazero.ModuleConfig {
-	wall := func() (int64, int32) {
-		now := g.clock()
-		return now.Unix(), int32(now.Nanosecond())
+// keepImage makes the image of an instance that was just initialised, and has it share the image's memory. An instance that
+// gets none works, once.
+func (i *instance) keepImage() {
+	p, g := i.pool, i.guest
+	if !p.restorable || g.touched || i.mem.refused != notRefused || i.mod.IsClosed() || !p.shelf.wants(p, i.mem.size) {
+		return
 	}
-	// Monotonic time begins at 1 ns: a guest may take 0 for "not set".
-	mono := func() int64 { return int64(g.elapsed()) + 1 }
-	return wazero.NewModuleConfig().
-		WithName("").
-		WithStartFunctions().
-		WithStdout(g.stdout).
-		WithStderr(g.stderr).
-		WithWalltime(wall, sys.ClockResolution(time.Microsecond)).
-		WithNanotime(mono, 1).
-		WithNanosleep(g.sleep).
-		WithRandSource(g)
+	img, err := p.capture(i, g)
+	if err != nil {
+		p.shelf.budget.give(i.mem.size)
+		return
+	}
+	if p.shelf.publish(p, img) {
+		i.image = img
+		if img.backing.attach(i.mem.region) != nil {
+			// The mapping is as it was: the instance goes on with the memory that it has, and is not used again.
+			i.guest.touched = true
+		}
+	}
 }
 
-type freshInstance struct{ mod api.Module }
-
-func (i *freshInstance) run(ctx context.Context, behavior int32) (abi.Outcome, error) {
+// run is the attempt. A function made for one call has a call stack of its own: how deep a guest gets does not depend on who
+// was there before.
+func (i *instance) run(ctx context.Context, behavior int32) (abi.Outcome, error) {
 	stack := [1]uint64{api.EncodeI32(behavior)}
 	if err := i.mod.ExportedFunction(abi.ExportRun).CallWithStack(ctx, stack[:]); err != nil {
 		return 0, err
 	}
+	i.clean = true
 	return abi.Outcome(api.DecodeI32(stack[0])), nil
 }
 
-func (i *freshInstance) describe(ctx context.Context) error {
+func (i *instance) describe(ctx context.Context) error {
 	f := i.mod.ExportedFunction(abi.ExportDescribe)
 	if f == nil {
 		return fmt.Errorf("runtime: no %s", abi.ExportDescribe)
@@ -92,7 +186,28 @@ func (i *freshInstance) describe(ctx context.Context) error {
 	return f.CallWithStack(ctx, nil)
 }
 
-func (i *freshInstance) done(ctx context.Context) { _ = ignoreExit(i.mod.Close(ctx)) }
+// end ends the use of the instance: it is readied for the next attempt, or closed. Nothing of it may be looked at afterwards.
+func (i *instance) end() {
+	reusable := i.clean && i.image != nil && !i.guest.touched && i.mem.region != nil && i.mem.size == i.image.size && !i.mod.IsClosed()
+	i.guest, i.clean = nil, false
+	if reusable {
+		if kept, err := i.image.restore(i); err == nil {
+			i.mem.keep(kept)
+			i.pool.shelf.put(i)
+			return
+		}
+	}
+	i.close()
+	i.pool.shelf.unuse(i.image)
+}
+
+// close frees everything but the image.
+func (i *instance) close() {
+	if i.mod != nil {
+		_ = ignoreExit(i.mod.Close(context.Background())) // nothing is lost
+	}
+	i.mem.Free()
+}
 
 // ignoreExit drops the error of closing what a guest has closed itself by ending its process.
 func ignoreExit(err error) error {
@@ -102,3 +217,6 @@ func ignoreExit(err error) error {
 	}
 	return err
 }
+
+// close frees what waits. No attempt of the module runs.
+func (p *pool) close() { p.shelf.clear(p) }

@@ -18,6 +18,9 @@ type budget struct {
 	limit   int64
 	used    int64
 	waiting []*admission // first come, first served, so that a big guest is not starved by small ones
+	// relieve, if set, is asked to give back what is only kept for later, when something does not fit. It may give nothing.
+	// It is called without the lock.
+	relieve func()
 }
 
 // admission waits for n bytes. granted is closed under the budget's lock once they are charged to it.
@@ -31,6 +34,20 @@ func (b *budget) take(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.charge(n)
+}
+
+// enter charges n bytes if they fit now and nobody waits.
+func (b *budget) enter(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting) == 0 && b.charge(n)
+}
+
+// short says whether somebody waits.
+func (b *budget) short() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting) > 0
 }
 
 func (b *budget) charge(n int64) bool {
@@ -54,6 +71,9 @@ func (b *budget) wait(ctx context.Context, n int64) error {
 	a := &admission{n: n, granted: make(chan struct{})}
 	b.waiting = append(b.waiting, a)
 	b.mu.Unlock()
+	if b.relieve != nil {
+		b.relieve()
+	}
 
 	select {
 	case <-a.granted:
@@ -106,9 +126,11 @@ const (
 // on which an instance ends (not after a cancelled context met another end), so its owner calls Free as well.
 type linearMemory struct {
 	budget  *budget
-	limit   int64
+	limit   int64 // of the attempt
 	charged int64
+	size    int64 // of the guest's memory
 	region  []byte
+	more    func(n int64) bool // charges the budget for n more bytes
 	refused refusal
 	peak    int64
 }
@@ -128,7 +150,7 @@ func newLinearMemory(ctx context.Context, b *budget, initial, limit int64) (*lin
 		b.give(initial)
 		return nil, fmt.Errorf("%w: reserve %d bytes: %w", errOverBudget, limit, err)
 	}
-	return &linearMemory{budget: b, limit: limit, charged: initial, region: region}, nil
+	return &linearMemory{budget: b, limit: limit, charged: initial, region: region, more: b.take}, nil
 }
 
 // Allocate is called by wazero once per instance.
@@ -141,14 +163,26 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 		return nil
 	}
 	if more := int64(size) - m.charged; more > 0 {
-		if !m.budget.take(more) {
+		if !m.more(more) {
 			m.refused = overBudget
 			return nil
 		}
 		m.charged += more
 	}
-	m.peak = max(m.peak, int64(size))
+	m.size = int64(size)
+	m.peak = max(m.peak, m.size)
 	return m.region[:size:size]
+}
+
+// begin readies the memory for its next attempt.
+func (m *linearMemory) begin(limit int64) {
+	m.limit, m.refused, m.peak, m.charged = limit, notRefused, m.size, m.size
+}
+
+// keep gives the budget back all but n bytes.
+func (m *linearMemory) keep(n int64) {
+	m.budget.give(m.charged - n)
+	m.charged = n
 }
 
 // Free releases everything; a second call does nothing. Views of the memory are invalid afterwards.

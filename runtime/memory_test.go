@@ -153,7 +153,7 @@ func TestBudgetRefusesGrow(t *testing.T) {
 	if out.Code != CodeOutOfMemory || !out.Retryable || out.Started != 0 {
 		t.Errorf("got %+v", out)
 	}
-	if e.memory.used != 0 {
-		t.Errorf("budget %d", e.memory.used)
+	if used := usedByGuests(e); used != 0 {
+		t.Errorf("budget %d", used)
 	}
 }

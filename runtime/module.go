@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -21,7 +22,7 @@ type Module struct {
 	parsed    *wasmbin.Module
 	minMemory int64 // bytes
 	rt        wazero.Runtime
-	instances instances
+	pool      *pool
 	entry     *entry
 }
 
@@ -46,17 +47,20 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	if err != nil {
 		return nil, asUploadError(err)
 	}
-	m.rt, m.instances, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, instances, error) {
+	var compiled wazero.CompiledModule
+	m.rt, compiled, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error) {
 		return compile(cache, metered.Wasm, parsed)
 	})
 	if err != nil {
 		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
 	}
+	m.pool = newPool(e.shelf, m.rt, compiled, m.minMemory, parsed, metered)
+	m.pool.seed = sha256.Sum256([]byte(digest))
 	return m, nil
 }
 
 // compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.
-func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module) (rt wazero.Runtime, made instances, err error) {
+func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module) (rt wazero.Runtime, made wazero.CompiledModule, err error) {
 	ctx := context.Background()
 	cfg := wazero.NewRuntimeConfig().
 		WithCloseOnContextDone(false). // metering ends computing guests, and costs less (DESIGN.md)
@@ -87,14 +91,18 @@ func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module)
 		}
 	}
 	if parsed.ImportsFrom(wasiModule) {
-		if _, err := wasi_snapshot_preview1.NewBuilder(fresh).Instantiate(ctx); err != nil {
+		if _, err := wasi_snapshot_preview1.NewBuilder(fresh).Instantiate(noticeTouches(ctx)); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", wasiModule, err)
 		}
 	}
-	return fresh, &freshInstances{rt: fresh, compiled: compiled}, nil
+	return fresh, compiled, nil
 }
 
-func (m *Module) close(ctx context.Context) error { return m.rt.Close(ctx) }
+// close frees everything. Nothing of the module runs.
+func (m *Module) close(ctx context.Context) error {
+	m.pool.close()
+	return m.rt.Close(ctx)
+}
 
 // use keeps the module open while f runs; false: it was dropped and closed, or the engine is closed.
 func (m *Module) use(f func()) bool {

@@ -34,19 +34,19 @@ func (m *Module) run(ctx context.Context, a Attempt, host Host) Outcome {
 	if m.minMemory > a.MemoryBytes {
 		return g.outOfMemory(overLimit, fmt.Sprintf("the module's memory begins with %d bytes", m.minMemory))
 	}
-	mem, err := newLinearMemory(ctx, m.engine.memory, m.minMemory, a.MemoryBytes)
+	i, err := m.pool.admit(ctx, a.MemoryBytes, false)
 	if err != nil {
 		if ctx.Err() != nil {
 			return g.killed("before it began: waited for memory")
 		}
 		return g.outOfMemory(overBudget, err.Error())
 	}
-	defer mem.Free()
+	defer i.end()
 	started := cfg.Boottime()
-	out := m.execute(g, mem)
+	out := m.execute(g, i)
 	out.Started = int64(started)
 	out.Ended = int64(cfg.Boottime())
-	out.PeakMemory = mem.peak
+	out.PeakMemory = i.mem.peak
 	out.Fuel = g.fuel.used()
 	out.Stderr = g.stderr.last()
 	if cfg.OnRun != nil {
@@ -56,22 +56,20 @@ func (m *Module) run(ctx context.Context, a Attempt, host Host) Outcome {
 }
 
 // execute runs all guest code of an attempt.
-func (m *Module) execute(g *guest, mem *linearMemory) Outcome {
+func (m *Module) execute(g *guest, i *instance) Outcome {
 	ctx := g.ctx
-	instance, err := m.instances.get(ctx, g, mem)
-	if err != nil {
+	if err := i.begin(ctx, g); err != nil {
 		g.flush()
-		return g.ended(err, mem)
+		return g.ended(err, i.mem)
 	}
-	defer instance.done(ctx)
 	g.phase = phaseRun
 	g.fuel.start(g.attempt.Fuel)
 	g.beaten()
 	defer g.watchHeart()()
-	status, err := instance.run(ctx, g.attempt.Behavior)
+	status, err := i.run(ctx, g.attempt.Behavior)
 	g.flush()
 	if err != nil {
-		return g.ended(err, mem)
+		return g.ended(err, i.mem)
 	}
 	return g.outcome(status)
 }

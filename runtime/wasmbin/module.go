@@ -12,6 +12,8 @@ type ValType byte
 const (
 	I32 ValType = 0x7f
 	I64 ValType = 0x7e
+	F32 ValType = 0x7d
+	F64 ValType = 0x7c
 )
 
 func (t ValType) known() bool { return t >= 0x7b && t <= 0x7f || t == 0x70 || t == 0x6f }
@@ -22,9 +24,9 @@ func (t ValType) String() string {
 		return "i32"
 	case I64:
 		return "i64"
-	case 0x7d:
+	case F32:
 		return "f32"
-	case 0x7c:
+	case F64:
 		return "f64"
 	case 0x7b:
 		return "v128"

@@ -1,0 +1,202 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// backing holds the memory of an image in a sealed memfd. Instances map it privately: a page that none has written exists
+// once.
+type backing struct {
+	fd   int
+	view []byte // shared, read only
+	how  restoring
+}
+
+func newBacking(memory []byte, how restoring) (*backing, error) {
+	if how == restoreScan && pagemap() < 0 {
+		how = restoreRemap
+	}
+	fd, err := unix.MemfdCreate("taskrt-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: memfd: %w", err)
+	}
+	b := &backing{fd: fd, how: how}
+	if err := b.fill(memory); err != nil {
+		b.close()
+		return nil, fmt.Errorf("runtime: image of %d bytes: %w", len(memory), err)
+	}
+	return b, nil
+}
+
+func (b *backing) fill(memory []byte) (err error) {
+	if err := unix.Ftruncate(b.fd, int64(len(memory))); err != nil {
+		return err
+	}
+	page := os.Getpagesize()
+	for at := 0; at < len(memory); at += page { // pages of zeros stay holes
+		data := memory[at:min(at+page, len(memory))]
+		if zero(data) {
+			continue
+		}
+		if n, err := unix.Pwrite(b.fd, data, int64(at)); err != nil || n != len(data) {
+			return fmt.Errorf("%d of %d bytes written: %w", n, len(data), err)
+		}
+	}
+	// Nobody changes it from here on, not even by a bug of ours.
+	_, err = unix.FcntlInt(uintptr(b.fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE|unix.F_SEAL_SEAL)
+	if err != nil {
+		return fmt.Errorf("seal: %w", err)
+	}
+	if len(memory) > 0 {
+		b.view, err = unix.Mmap(b.fd, 0, len(memory), unix.PROT_READ, unix.MAP_SHARED)
+	}
+	return err
+}
+
+func zero(data []byte) bool {
+	for _, c := range data {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// attach replaces the beginning of region, whatever it held.
+func (b *backing) attach(region []byte) error {
+	if len(b.view) == 0 {
+		return nil
+	}
+	_, err := unix.MmapPtr(b.fd, 0, unsafe.Pointer(&region[0]), uintptr(len(b.view)),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
+	return err
+}
+
+// restore makes the beginning of region equal to the image again. kept is how many bytes of it are not shared.
+func (b *backing) restore(region []byte) (kept int64, err error) {
+	if len(b.view) == 0 {
+		return 0, nil
+	}
+	region = region[:len(b.view)]
+	switch b.how {
+	case restoreCopy:
+		copy(region, b.view)
+		return int64(len(region)), nil
+	case restoreScan:
+		return b.copyBack(region)
+	}
+	return 0, unix.Madvise(region, unix.MADV_DONTNEED)
+}
+
+// copyBack copies the private pages of region back, up to keptPages, and drops those behind.
+func (b *backing) copyBack(region []byte) (kept int64, err error) {
+	var ranges [keptPages]pageRegion
+	base := uintptr(unsafe.Pointer(&region[0]))
+	n, err := scanPages(pagemap(), region, ranges[:], keptPages)
+	if err != nil {
+		return 0, err
+	}
+	end := uintptr(0)
+	for _, r := range ranges[:n] {
+		from, to := uintptr(r.start)-base, uintptr(r.end)-base
+		copy(region[from:to], b.view[from:to])
+		kept += int64(to - from)
+		end = to
+	}
+	if page := int64(os.Getpagesize()); kept < keptPages*page {
+		return kept, nil // that was all
+	}
+	if rest := region[end:]; len(rest) > 0 {
+		err = unix.Madvise(rest, unix.MADV_DONTNEED)
+	}
+	return kept, err
+}
+
+func (b *backing) close() {
+	if b.view != nil {
+		release(b.view)
+		b.view = nil
+	}
+	_ = unix.Close(b.fd) // nothing can be lost
+}
+
+// pageRegion and scanArgument are struct page_region and struct pm_scan_arg of linux/fs.h.
+type pageRegion struct{ start, end, categories uint64 }
+
+type scanArgument struct {
+	size, flags, start, end, walkEnd, vec, vecLen, maxPages   uint64
+	categoryInverted, categoryMask, categoryAnyOf, returnMask uint64
+}
+
+const (
+	pagemapScan = 0xc0606610 // PAGEMAP_SCAN, since Linux 6.7
+	pageFile    = 1 << 2     // PAGE_IS_FILE: of the file, not private
+	pagePresent = 1 << 3
+	pageSwapped = 1 << 4
+)
+
+// scanPages finds the pages of a private mapping that are not those of its file: present or swapped, and anonymous. It
+// stops after most pages or when ranges is full, and returns how many ranges it found.
+func scanPages(fd int, region []byte, ranges []pageRegion, most int) (int, error) {
+	start := uint64(uintptr(unsafe.Pointer(&region[0])))
+	arg := scanArgument{
+		start: start, end: start + uint64(len(region)),
+		vec: uint64(uintptr(unsafe.Pointer(&ranges[0]))), vecLen: uint64(len(ranges)), maxPages: uint64(most),
+		categoryInverted: pageFile, categoryMask: pageFile, categoryAnyOf: pagePresent | pageSwapped,
+		returnMask: pagePresent | pageSwapped,
+	}
+	arg.size = uint64(unsafe.Sizeof(arg))
+	n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), pagemapScan, uintptr(unsafe.Pointer(&arg)))
+	if errno != 0 {
+		return 0, fmt.Errorf("runtime: PAGEMAP_SCAN: %w", errno)
+	}
+	return int(n), nil
+}
+
+// pagemap returns a descriptor for scanPages, or -1 if this kernel does not do what is expected of it: it is tried out on
+// three pages, of which one is read and one is written.
+func pagemap() int {
+	scanning.once.Do(func() {
+		fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil && !scanWorks(fd) {
+			_ = unix.Close(fd)
+			fd = -1
+		}
+		scanning.fd = fd // -1 after an error; else open for the life of the process
+	})
+	return scanning.fd
+}
+
+var scanning struct {
+	once sync.Once
+	fd   int
+}
+
+func scanWorks(fd int) bool {
+	page := os.Getpagesize()
+	memory := make([]byte, 3*page)
+	memory[0] = 1
+	b, err := newBacking(memory, restoreCopy)
+	if err != nil {
+		return false
+	}
+	defer b.close()
+	region, err := reserve(len(memory))
+	if err != nil {
+		return false
+	}
+	defer release(region)
+	if b.attach(region) != nil {
+		return false
+	}
+	region[2*page] = region[0]
+	var ranges [3]pageRegion
+	n, err := scanPages(fd, region, ranges[:], len(ranges))
+	base := uint64(uintptr(unsafe.Pointer(&region[0])))
+	return err == nil && n == 1 && ranges[0].start == base+uint64(2*page) && ranges[0].end == base+uint64(3*page)
+}

@@ -1,0 +1,270 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// usedByGuests is what guests have of the budget once nothing is kept for later.
+func usedByGuests(e *Engine) int64 {
+	e.shelf.mu.Lock()
+	defer e.shelf.mu.Unlock()
+	for e.shelf.freeOne() {
+	}
+	e.memory.mu.Lock()
+	defer e.memory.mu.Unlock()
+	return e.memory.used
+}
+
+// hostileEngine gives guests clocks and randomness that stand still: whatever they find that differs was left by others.
+func hostileEngine(t testing.TB, how restoring) *Engine {
+	fixed := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	e := newEngine(t, Config{Clock: func() time.Time { return fixed }, Rand: zeros{}})
+	e.shelf.restoring = how
+	return e
+}
+
+var restorings = map[string]restoring{ // order-free: subtests
+	"scan": restoreScan, "remap": restoreRemap, "copy": restoreCopy, "never": restoreNever,
+}
+
+// leakEnds are the ways to end of testdata/wasm/leak.wat, and the code of the failure; "" succeeds, "killed" is killed. reuses
+// says whether the instance is used again.
+var leakEnds = []struct {
+	how, code string
+	a         Attempt
+	reuses    bool
+}{
+	{how: "l", reuses: true},
+	{how: ".", reuses: true},
+	{how: "f", code: CodeHandlerError, reuses: true},
+	{how: "t", code: CodeTrap},
+	{how: "s", code: CodeOutOfFuel, a: Attempt{Fuel: 3_000_000}},
+	{how: "s", code: CodeTimeout, a: Attempt{RunTimeout: 5 * time.Millisecond}},
+	{how: "s", code: "killed"},
+	{how: "g"},
+	{how: "m", code: CodeOutOfMemory, a: Attempt{MemoryBytes: 1 << 20}},
+	{how: "n", a: Attempt{MemoryBytes: 1 << 20}},
+	{how: "x", code: CodeHandlerError},
+	{how: "z", code: CodeNoResult},
+	{how: "c"},
+	{how: "r"},
+	{how: "d", reuses: true},
+	{how: "o", code: CodeTrap},
+	{how: "!", reuses: true}, // dirt everywhere, and succeeds
+}
+
+// TestNothingPasses: whatever an attempt did and however it ended, the next one finds what the first one found, and uses as
+// much fuel (SPEC B4), in every way of restoring.
+func TestNothingPasses(t *testing.T) {
+	var first, fuel string
+	for _, name := range []string{"never", "scan", "remap", "copy"} {
+		how := restorings[name]
+		t.Run(name, func(t *testing.T) {
+			e := hostileEngine(t, how)
+			m := load(t, e, guestFile(t, "leak"))
+			look := func(after string) {
+				t.Helper()
+				out := m.Run(t.Context(), Attempt{Params: []byte("l")}, &fakeHost{})
+				found := fmt.Sprintf("%x", out.Result)
+				if first == "" {
+					first, fuel = found, fmt.Sprint(out.Fuel)
+				}
+				if out.Kind != Succeeded || found != first || fmt.Sprint(out.Fuel) != fuel || out.PeakMemory != 4<<16 {
+					t.Errorf("after %s:\n found %s\nbefore %s\nfuel %d, before %s: %+v", after, found, first, out.Fuel, fuel, out)
+				}
+			}
+			look("nothing")
+			for _, end := range leakEnds {
+				for range 3 {
+					before := m.Instances()
+					endAs(t, m, end.how, end.code, end.a)
+					if stats := m.Instances(); how != restoreNever && stats.Idle != btoi(end.reuses) {
+						t.Errorf("after %q: %+v, before %+v", end.how, stats, before)
+					}
+					look(end.how)
+				}
+			}
+			if stats := m.Instances(); (stats.Reused > 40) != (how != restoreNever) {
+				t.Errorf("instances: %+v", stats)
+			}
+			if used := usedByGuests(e); used != 0 {
+				t.Errorf("%d bytes are kept", used)
+			}
+		})
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func endAs(t *testing.T, m *Module, how, code string, a Attempt) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	if code == "killed" {
+		time.AfterFunc(2*time.Millisecond, func() { cancel(ErrKilledLease) })
+	}
+	a.Params = []byte(how)
+	out := m.Run(ctx, a, &fakeHost{})
+	if (out.Kind == Killed) != (code == "killed") || code != "killed" && out.Code != code {
+		t.Errorf("%s ended as %+v", how, out)
+	}
+}
+
+// TestNothingPassesAtOnce: attempts of all kinds at the same time, under a budget that makes them give way.
+func TestNothingPassesAtOnce(t *testing.T) {
+	fixed := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	e := newEngine(t, Config{Clock: func() time.Time { return fixed }, Rand: zeros{}, MemoryBudget: 3 << 20})
+	m := load(t, e, guestFile(t, "leak"))
+	want := m.Run(t.Context(), Attempt{Params: []byte("l")}, &fakeHost{})
+	var wg sync.WaitGroup
+	for worker := range 12 {
+		wg.Go(func() {
+			for n := range 40 {
+				how := "lf.tgcr!"[(worker+n)%8:][:1]
+				out := m.Run(t.Context(), Attempt{Params: []byte(how)}, &fakeHost{})
+				if out.Code == CodeOutOfMemory && out.Retryable {
+					continue // others had the memory
+				}
+				if how != "t" && how != "f" && (out.Kind != Succeeded || string(out.Result) != string(want.Result)) {
+					t.Errorf("%s: %+v", how, out)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if used := usedByGuests(e); used != 0 {
+		t.Errorf("%d bytes are kept", used)
+	}
+}
+
+// TestNotRestorable: what cannot be restored is recognised, and gets new instances.
+func TestNotRestorable(t *testing.T) {
+	for _, name := range []string{"leak-table", "leak-segment", "leak-vector", "leak-reference"} {
+		e := hostileEngine(t, restoreScan)
+		m := load(t, e, guestFile(t, name))
+		for range 3 {
+			out := m.Run(t.Context(), Attempt{}, &fakeHost{})
+			if out.Kind != Succeeded || string(out.Result) != "\x01" {
+				t.Errorf("%s: %+v", name, out)
+			}
+		}
+		if got := m.Instances(); got != (InstanceStats{Made: 3}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestGoGuestsAreRestored: also a guest with megabytes of memory and a runtime of its own.
+func TestGoGuestsAreRestored(t *testing.T) {
+	e := hostileEngine(t, restoreScan)
+	m := load(t, e, guestFile(t, "wordcount"))
+	var first Outcome
+	for n := range 20 {
+		if n%2 == 1 {
+			m.Run(t.Context(), Attempt{Params: []byte(`{"text":"` + strings.Repeat("other words ", n*100) + `"}`)}, &fakeHost{})
+			m.Run(t.Context(), Attempt{Params: []byte(`not JSON`)}, &fakeHost{})
+		}
+		out := m.Run(t.Context(), Attempt{Params: []byte(`{"text":"some words"}`)}, &fakeHost{})
+		if n == 0 {
+			first = out
+		}
+		if out.Kind != Succeeded || string(out.Result) != string(first.Result) || out.Fuel != first.Fuel {
+			t.Errorf("%d: %+v, first %+v", n, out, first)
+		}
+	}
+	if got := m.Instances(); got.Reused < 20 || got.Image < 1<<20 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLimitsOfReusedInstances: an instance serves attempts with other limits of memory, and keeps each of them.
+func TestLimitsOfReusedInstances(t *testing.T) {
+	e := hostileEngine(t, restoreScan)
+	m := load(t, e, guestFile(t, "leak"))
+	for _, limit := range []int64{1 << 20, 8 << 20, 512 << 10, 1 << 20} {
+		m.Run(t.Context(), Attempt{Params: []byte("l"), MemoryBytes: limit}, &fakeHost{})
+		out := m.Run(t.Context(), Attempt{Params: []byte("n"), MemoryBytes: limit}, &fakeHost{})
+		if out.Kind != Succeeded || out.PeakMemory != limit {
+			t.Errorf("limit %d: %+v", limit, out)
+		}
+	}
+	// Not even room for what _initialize takes: it is refused, as in a new instance.
+	out := m.Run(t.Context(), Attempt{Params: []byte("l"), MemoryBytes: 3 << 16}, &fakeHost{})
+	if out.Code != CodeOutOfMemory {
+		t.Errorf("got %+v", out)
+	}
+}
+
+// TestIdleGivesWay: what is idle makes room for attempts that wait, and for guests that grow.
+func TestIdleGivesWay(t *testing.T) {
+	e := newEngine(t, Config{MemoryBudget: 1 << 20})
+	m := load(t, e, guestFile(t, "leak"))
+	for range 3 {
+		if out := m.Run(t.Context(), Attempt{Params: []byte("!")}, &fakeHost{}); out.Kind != Succeeded {
+			t.Fatalf("got %+v", out)
+		}
+	}
+	if got := m.Instances(); got.Idle != 1 || got.Image == 0 {
+		t.Fatalf("%+v", got)
+	}
+	all := wasmSpec{memory: []byte{0, 16}, exports: []wasmExport{succeed}}.build()
+	if out := load(t, e, all).Run(t.Context(), Attempt{}, &fakeHost{}); out.Kind != Succeeded {
+		t.Errorf("got %+v", out)
+	}
+	if got := m.Instances(); got.Idle != 0 || got.Image != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestIdleIsBoundedAndShrinks: many instances at once leave no more than the bound, which two sweeps remove.
+func TestIdleIsBoundedAndShrinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, Config{})
+		m := load(t, e, guestFile(t, "wait"))
+		m.Run(t.Context(), Attempt{Params: []byte("1")}, &fakeHost{})
+		var wg sync.WaitGroup
+		for range idlePerModule + 10 {
+			wg.Go(func() { m.Run(t.Context(), Attempt{Params: []byte("1000")}, &fakeHost{}) })
+		}
+		wg.Wait()
+		if got := m.Instances(); got.Idle != idlePerModule {
+			t.Errorf("%+v", got)
+		}
+		e.shelf.sweep()
+		m.Run(t.Context(), Attempt{Params: []byte("1")}, &fakeHost{})
+		e.shelf.sweep()
+		if got := m.Instances(); got.Idle != 1 || got.Image == 0 {
+			t.Errorf("after a sweep, a run and a sweep: %+v", got)
+		}
+		e.shelf.sweep()
+		e.shelf.sweep()
+		if got := m.Instances(); got.Idle != 0 || got.Image != 0 || e.memory.used != 0 {
+			t.Errorf("%+v, %d bytes", got, e.memory.used)
+		}
+		if out := m.Run(t.Context(), Attempt{Params: []byte("1")}, &fakeHost{}); out.Kind != Succeeded {
+			t.Errorf("got %+v", out)
+		}
+	})
+}
+
+// TestDropFreesTheShelf: with its module, all that waits goes.
+func TestDropFreesTheShelf(t *testing.T) {
+	e := newEngine(t, Config{})
+	m := load(t, e, guestFile(t, "leak"))
+	m.Run(t.Context(), Attempt{Params: []byte("l")}, &fakeHost{})
+	e.Drop(m.Digest())
+	if e.memory.used != 0 || e.shelf.idle.Len() != 0 || len(e.shelf.images) != 0 {
+		t.Errorf("%d bytes, %d instances, %d images", e.memory.used, e.shelf.idle.Len(), len(e.shelf.images))
+	}
+}

@@ -1,0 +1,263 @@
+package runtime
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Bounds of what waits for its next use. Go guests take milliseconds to initialise, and a worker has dozens of slots.
+const (
+	idlePerModule = 64
+	idleInAll     = 256
+	// sweepEvery is how often what nobody has used since the sweep before is freed.
+	sweepEvery = 15 * time.Second
+)
+
+// shelf keeps the idle instances and the images of an engine. All of it gives way as soon as an attempt waits for memory. Its
+// lock is taken after the engine's and before the budget's.
+type shelf struct {
+	budget    *budget
+	restoring restoring
+
+	mu     sync.Mutex
+	idle   list.List     // of *instance, the oldest first
+	images []*pool       // that have one
+	sweeps time.Duration // Boottime at which a sweep is due; 0: none
+}
+
+func newShelf(b *budget) *shelf {
+	s := &shelf{budget: b}
+	b.relieve = s.relieve
+	return s
+}
+
+// take returns an idle instance of p, charged with all of its memory.
+func (s *shelf) take(p *pool, limit int64) *instance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(p.idle) > 0 {
+		i := p.idle[len(p.idle)-1]
+		s.remove(i)
+		if int64(len(i.mem.region)) >= limit && i.image.size <= limit && s.budget.enter(i.image.size-i.mem.charged) {
+			i.mem.begin(limit)
+			i.image.old = false
+			p.stats.Reused++
+			return i
+		}
+		s.free(i)
+	}
+	return nil
+}
+
+// plan returns how much memory a new instance begins with, and how much it reserves.
+func (s *shelf) plan(p *pool, limit int64, anew bool) (need, reserve int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.largest = max(p.largest, limit)
+	if p.image != nil && p.image.size <= limit && !anew {
+		return p.image.size, p.largest
+	}
+	return p.minMemory, p.largest
+}
+
+// use returns p's image for a new instance, if there is one of size bytes.
+func (s *shelf) use(p *pool, size int64) *image {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.stats.Made++
+	if p.image == nil || p.image.size != size {
+		return nil
+	}
+	p.image.users++
+	p.image.old = false
+	return p.image
+}
+
+// wants charges the budget for an image of p, if there is none and it fits.
+func (s *shelf) wants(p *pool, size int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return p.image == nil && s.budget.enter(size)
+}
+
+// publish makes img the image of p, with its maker as the first user. false: another was faster; img is closed.
+func (s *shelf) publish(p *pool, img *image) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.image != nil {
+		img.backing.close()
+		s.budget.give(img.size)
+		return false
+	}
+	img.users++
+	p.image = img
+	s.images = append(s.images, p)
+	s.sweepLater()
+	return true
+}
+
+// put keeps an instance that is as new. Its charge is what it keeps.
+func (s *shelf) put(i *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := i.pool
+	switch {
+	case i.image != p.image: // it was dropped meanwhile
+		s.free(i)
+		s.yield()
+		return
+	case len(p.idle) >= idlePerModule:
+		oldest := p.idle[0]
+		s.remove(oldest)
+		s.free(oldest)
+	case s.idle.Len() >= idleInAll:
+		oldest := s.idle.Front().Value.(*instance)
+		s.remove(oldest)
+		s.free(oldest)
+	}
+	i.old = false
+	p.idle = append(p.idle, i)
+	i.place = s.idle.PushBack(i)
+	s.sweepLater()
+	s.yield()
+}
+
+// remove takes an idle instance off the shelf. The lock is held, as by all below.
+func (s *shelf) remove(i *instance) {
+	s.idle.Remove(i.place)
+	p := i.pool
+	n := slices.Index(p.idle, i)
+	p.idle = slices.Delete(p.idle, n, n+1)
+}
+
+// free closes an instance that is off the shelf.
+func (s *shelf) free(i *instance) {
+	i.close()
+	s.leave(i.image)
+}
+
+// leave ends a use of img.
+func (s *shelf) leave(img *image) {
+	if img.users--; img.users == 0 && img.dropped {
+		img.backing.close()
+	}
+}
+
+// yield frees while attempts wait for memory.
+func (s *shelf) yield() {
+	for s.budget.short() && s.freeOne() {
+	}
+}
+
+// freeOne frees the oldest idle instance, else an image. false: there is nothing.
+func (s *shelf) freeOne() bool {
+	if front := s.idle.Front(); front != nil {
+		i := front.Value.(*instance)
+		s.remove(i)
+		s.free(i)
+		return true
+	}
+	if len(s.images) > 0 {
+		s.drop(s.images[0])
+		return true
+	}
+	return false
+}
+
+// drop frees the image of p, which has no idle instances. Those that run have all of their memory charged, what they share
+// included: they may keep it until they end.
+func (s *shelf) drop(p *pool) {
+	s.budget.give(p.image.size)
+	p.image.dropped = true
+	if p.image.users == 0 {
+		p.image.backing.close()
+	}
+	p.image = nil
+	n := slices.Index(s.images, p)
+	s.images = slices.Delete(s.images, n, n+1)
+}
+
+// unuse is the end of an instance that was not put back.
+func (s *shelf) unuse(img *image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if img != nil {
+		s.leave(img)
+	}
+	s.yield()
+}
+
+// relieve frees what it can while attempts wait for memory.
+func (s *shelf) relieve() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.yield()
+}
+
+// charge takes n bytes of the budget for a guest that runs, and frees what is idle if they do not fit.
+func (s *shelf) charge(n int64) bool {
+	if s.budget.take(n) {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.budget.take(n) {
+		if !s.freeOne() {
+			return false
+		}
+	}
+	return true
+}
+
+// clear frees everything of p, of which no attempt runs.
+func (s *shelf) clear(p *pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(p.idle) > 0 {
+		i := p.idle[0]
+		s.remove(i)
+		s.free(i)
+	}
+	if p.image != nil {
+		s.drop(p)
+	}
+}
+
+// sweepLater sees to it that there will be a sweep. It goes by the clock of the machine and makes a new timer each time: an
+// engine may be shared with a synctest bubble, whose timers may never fire.
+func (s *shelf) sweepLater() {
+	now := Boottime()
+	if s.sweeps != 0 && now < s.sweeps+sweepEvery {
+		return
+	}
+	s.sweeps = now + sweepEvery
+	time.AfterFunc(sweepEvery, s.sweep)
+}
+
+// sweep frees what was not used since the last one.
+func (s *shelf) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.idle.Front(); e != nil; {
+		i := e.Value.(*instance)
+		e = e.Next()
+		if i.old {
+			s.remove(i)
+			s.free(i)
+		}
+		i.old = true
+	}
+	for _, p := range slices.Clone(s.images) {
+		if p.image.old && p.image.users == 0 {
+			s.drop(p)
+			continue
+		}
+		p.image.old = true
+	}
+	s.sweeps = 0
+	if s.idle.Len()+len(s.images) > 0 {
+		s.sweepLater()
+	}
+}
