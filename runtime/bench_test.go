@@ -77,3 +77,29 @@ func BenchmarkInspect(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFreshMemory is one attempt that echoes 1 KiB: in a new instance, and in one that is restored.
+func BenchmarkFreshMemory(b *testing.B) {
+	for _, bm := range []struct{ guest, params string }{
+		{"echo", strings.Repeat("x", 1024)},
+		{"leak", "."},
+		{"wordcount", `{"text":"` + strings.Repeat("a b ", 250) + `"}`},
+	} {
+		for name, how := range restorings { // order-free: independent runs
+			b.Run(bm.guest+"/"+name, func(b *testing.B) {
+				e := newEngine(b, Config{})
+				e.shelf.restoring = how
+				m := load(b, e, guestFile(b, bm.guest))
+				a := Attempt{Params: []byte(bm.params)}
+				m.Run(context.Background(), a, silentHost{})
+				b.ReportAllocs()
+				for b.Loop() {
+					if out := m.Run(context.Background(), a, silentHost{}); out.Kind != Succeeded {
+						b.Fatalf("%+v", out)
+					}
+				}
+				m.Instances()
+			})
+		}
+	}
+}

@@ -195,6 +195,7 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 			if i := r.U32(); op == opBr || op == opBrIf {
 				c.label(r, start, i)
 			}
+			w.result.WritesTables = w.result.WritesTables || op == opTableSet
 		case twoIndexes, memarg:
 			r.U32()
 			r.U32()
