@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var spinFor = flag.Duration("spin", 5*time.Second, "how long guests compute on every slot (make spin FOR=60s)")
+var spinFor = flag.Duration("spin", 3*time.Second, "how long guests compute on every slot (make spin FOR=60s)")
 
 // TestSpinningGuestsDisturbNobody: a guest that computes without a pause sits on every worker slot, in every way there is. The
 // leader stays, in its term, and answers; no lease is lost; the guests end when they are cancelled, and the slots are free.
