@@ -1,21 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"sync/atomic"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/abi"
-	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/runtime"
 )
 
@@ -30,15 +22,23 @@ func (p *program) runCommand() *cli.Command {
 			stringFlag(cmd, "manifest", "", "manifest FILE.json; wins over the module's own"),
 			intFlag(cmd, "attempt", 1, "number of the attempt that the guest is told"),
 			stringFlag(cmd, "checkpoint", "", "FILE to go on from, if it is there, and to save checkpoints to"),
+			durationFlag(cmd, "cancel-after", "", "cancel it then, as taskrt cancel does: a signal, and the end after the grace"),
+			durationFlag(cmd, "kill-after", "", "kill it then, as when its worker dies: only checkpoints are left"),
 			listFlag(cmd, "blob", "FILE that the guest may read by its digest, which params name; may be given several times"),
+			outputFlag(),
 		},
 		Action: p.runModule,
 	}
 }
 
-// runModule prints the result on standard output, and the log and the outcome on standard error.
+// runModule prints the result on standard output, and the log and the outcome on standard error; with -o json all of it as one
+// object on standard output.
 func (p *program) runModule(c *cli.Context) error {
 	log, err := p.logger(c)
+	if err != nil {
+		return err
+	}
+	local, err := p.localRun(c)
 	if err != nil {
 		return err
 	}
@@ -67,24 +67,29 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	blobs, err := p.openBlobs(c)
+	if local.blobs, err = p.openBlobs(c); err != nil {
+		return err
+	}
+	defer local.blobs.close()
+	params, from, err := local.blobs.whole(params)
 	if err != nil {
 		return err
 	}
-	defer blobs.close()
-	params, from, err := blobs.whole(params)
-	if err != nil {
-		return err
-	}
-	if err := checkParams(settings, params); err != nil {
-		return err
+	if err := settings.CheckParams(params); err != nil {
+		return &exitError{exitRefused, err}
 	}
 	m, err := engine.Load(c.Context, in.Digest, wasm)
 	if err != nil {
 		return refused(err)
 	}
-	a := runtime.Attempt{Params: params, ParamsFrom: from}
-	return p.attempt(c, m, in, settings, a, &localHost{p: p, file: c.String("checkpoint"), blobs: blobs})
+	number := int64(c.Int("attempt"))
+	a, err := settings.Attempt(params, abi.TaskInfo{Version: in.Version, Attempt: number, Failures: number - 1, Priority: 4})
+	if err != nil {
+		return err
+	}
+	a.ParamsFrom, a.Checkpoint = from, local.checkpoint
+	local.report.Version = in.Version
+	return local.print(local.attempt(c.Context, m, a, &settings))
 }
 
 // inspect finds the module's manifest. Only a module without one needs a name, so it is tried without first.
@@ -136,120 +141,4 @@ func pick(c *cli.Context, m runtime.Manifest) (runtime.Settings, error) {
 		names += " " + m.Behaviors[i].Name
 	}
 	return runtime.Settings{}, usagef(c, "--behavior must be one of:%s", names)
-}
-
-// checkParams does what a submit does before it accepts a task.
-func checkParams(s runtime.Settings, params json.RawMessage) error {
-	if n := int64(len(params)); n > s.ParamsBytes {
-		return &exitError{exitRefused, fmt.Errorf("params have %d bytes, behavior %s takes at most %d", n, s.Name, s.ParamsBytes)}
-	}
-	if params == nil {
-		params = json.RawMessage("null")
-	}
-	var schemas runtime.Schemas
-	if err := schemas.Check(s.ParamsSchema, params); err != nil {
-		return &exitError{exitRefused, fmt.Errorf("params: %w", err)}
-	}
-	return nil
-}
-
-// attempt runs the guest. The first interrupt tells it to stop, the grace's end kills it (SPEC L8).
-func (p *program) attempt(c *cli.Context, m *runtime.Module, in *runtime.Inspected, s runtime.Settings, a runtime.Attempt, host *localHost) error {
-	info, err := json.Marshal(abi.TaskInfo{
-		Namespace: api.DefaultNamespace, ID: "local", Behavior: s.Name, Version: in.Version,
-		Attempt: int64(c.Int("attempt")), MaxAttempts: s.MaxAttempts, Failures: int64(c.Int("attempt")) - 1, Token: 1, Priority: 4,
-	})
-	if err != nil {
-		return err
-	}
-	a.Behavior, a.Info = s.Index, info
-	a.Fuel = s.Fuel
-	a.MemoryBytes, a.ResultBytes, a.CheckpointBytes, a.LogBytes = s.MemoryBytes, s.ResultBytes, s.CheckpointBytes, s.LogBytes
-	a.RunTimeout, a.HeartbeatTimeout, a.ResultRequired = s.RunTimeout, s.HeartbeatTimeout, s.ResultRequired
-	if host.file != "" {
-		a.Checkpoint, err = os.ReadFile(host.file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return usagef(c, "--checkpoint: %w", err)
-		}
-	}
-	ctx, kill := context.WithCancelCause(context.WithoutCancel(c.Context))
-	defer kill(nil)
-	stop := context.AfterFunc(c.Context, func() {
-		host.signals.Or(int32(abi.SignalCancel))
-		select {
-		case <-ctx.Done():
-		case <-time.After(s.CancelGrace):
-			kill(runtime.ErrKilledCancel)
-		}
-	})
-	defer stop()
-	return p.printRun(m.Run(ctx, a, host), s.ResultSchema)
-}
-
-// printRun prints an outcome; anything but a success with a result that matches its schema is exit code 1, a yield
-// excepted.
-func (p *program) printRun(o runtime.Outcome, schema []byte) error {
-	took := time.Duration(o.Ended - o.Started).Round(time.Millisecond)
-	fmt.Fprintf(p.stderr, "%s after %v, peak memory %d KiB, fuel %d\n", o.Kind, took, o.PeakMemory>>10, o.Fuel)
-	switch o.Kind {
-	case runtime.Succeeded:
-		if !o.HasResult {
-			o.Result = []byte("null")
-		}
-		if _, err := fmt.Fprintf(p.stdout, "%s\n", o.Result); err != nil {
-			return err
-		}
-		if err := new(runtime.Schemas).Check(schema, o.Result); err != nil {
-			return &exitError{exitTaskFailed, fmt.Errorf("the result does not match the behavior's result_schema: %w", err)}
-		}
-		return nil
-	case runtime.Yielded:
-		return nil
-	case runtime.Killed:
-		return &exitError{exitTaskFailed, o.Cause}
-	case runtime.Cancelled:
-		return &exitError{code: exitTaskFailed}
-	}
-	retry := "will not be retried"
-	if o.Class != runtime.ClassGuest {
-		retry = "the behavior's policy decides about a retry"
-	} else if o.Retryable {
-		retry = "may be retried"
-	}
-	if len(o.Stderr) > 0 && o.Class == runtime.ClassTrap {
-		fmt.Fprintf(p.stderr, "%s\n", bytes.TrimSpace(o.Stderr))
-	}
-	return &exitError{exitTaskFailed, fmt.Errorf("%s: %s (%s)", o.Code, o.Message, retry)}
-}
-
-// localHost is the world of a guest that runs without a cluster.
-type localHost struct {
-	p       *program
-	file    string // for checkpoints; "": they are kept nowhere
-	blobs   localBlobs
-	signals atomic.Int32
-}
-
-func (h *localHost) Beat(int64, int64, []byte) abi.Signals { return h.Signals() }
-
-func (h *localHost) Signals() abi.Signals { return abi.Signals(h.signals.Load()) }
-
-// Checkpoint replaces the file in one step: a crash leaves the former one.
-func (h *localHost) Checkpoint(_ context.Context, data []byte) error {
-	if h.file == "" {
-		return nil
-	}
-	if err := os.WriteFile(h.file+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(h.file+".new", h.file)
-}
-
-func (h *localHost) Log(level int, msg []byte) {
-	names := [...]string{"trace", "debug", "info", "warn", "error"}
-	name := "log"
-	if level >= 0 && level < len(names) {
-		name = names[level]
-	}
-	_, _ = io.WriteString(h.p.stderr, name+": "+endLine(string(msg)))
 }

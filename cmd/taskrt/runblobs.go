@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -88,27 +87,11 @@ func (l localBlobs) whole(params json.RawMessage) (content json.RawMessage, from
 
 // Call implements runtime.Host: blobs are files, and there is no operation.
 func (h *localHost) Call(_ context.Context, op abi.Op, payload []byte) ([]byte, error) {
-	switch op {
-	case abi.OpBlobSize:
-		digest, err := runtime.ParseBlobName(string(payload))
-		if err != nil {
-			return nil, err
-		}
+	return runtime.AnswerBlob(op, payload, func(digest string) *runtime.Source {
 		b, ok := h.blobs[digest]
 		if !ok {
-			return nil, runtime.ErrNotFound
+			return nil
 		}
-		return binary.LittleEndian.AppendUint64(nil, uint64(b.size)), nil
-	case abi.OpBlobRead:
-		q, err := runtime.ParseBlobRead(payload)
-		if err != nil {
-			return nil, err
-		}
-		b, ok := h.blobs[q.Digest]
-		if !ok {
-			return nil, runtime.ErrNotFound
-		}
-		return q.ReadBlob(b.file, b.size)
-	}
-	return nil, runtime.ErrDenied
+		return &runtime.Source{ReaderAt: b.file, Size: b.size}
+	})
 }

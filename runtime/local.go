@@ -1,0 +1,101 @@
+package runtime
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/taskrt/taskrt/abi"
+)
+
+// What those share who run a module without a cluster, `taskrt run` and plugins/plugintest: what a node and a worker do
+// before and after Module.Run.
+
+// CheckParams refuses the params that a submit of the behavior refuses: over the limit, or not as its schema says. Absent
+// params are null.
+func (s *Settings) CheckParams(params []byte) error {
+	if n := int64(len(params)); n > s.ParamsBytes {
+		return fmt.Errorf("params have %d bytes, behavior %s takes at most %d", n, s.Name, s.ParamsBytes)
+	}
+	if len(params) == 0 {
+		params = []byte("null")
+	}
+	if err := new(Schemas).Check(s.ParamsSchema, params); err != nil {
+		return fmt.Errorf("params: %w", err)
+	}
+	return nil
+}
+
+// Attempt returns an attempt within the behavior's limits and timeouts, of a task that nobody submitted. What info does not
+// say is filled in: a namespace, an ID, the first attempt.
+func (s *Settings) Attempt(params []byte, info abi.TaskInfo) (Attempt, error) {
+	if info.Namespace == "" {
+		info.Namespace = "default"
+	}
+	if info.ID == "" {
+		info.ID = "local"
+	}
+	info.Attempt = max(info.Attempt, 1)
+	info.Token = max(info.Token, 1)
+	info.Behavior, info.MaxAttempts = s.Name, s.MaxAttempts
+	text, err := json.Marshal(info)
+	return Attempt{
+		Behavior: s.Index, Params: params, Info: text, Fuel: s.Fuel,
+		MemoryBytes: s.MemoryBytes, ResultBytes: s.ResultBytes, CheckpointBytes: s.CheckpointBytes, LogBytes: s.LogBytes,
+		RunTimeout: s.RunTimeout, HeartbeatTimeout: s.HeartbeatTimeout, ResultRequired: s.ResultRequired,
+	}, err
+}
+
+// Judge makes of an outcome what a cluster makes of it: the behavior's policy decides whether errors of the host are
+// retryable (SPEC R2), a result must match its schema, no result is null (SPEC T7), and who does not end within the grace is
+// cancelled all the same (SPEC L8).
+func (s *Settings) Judge(o Outcome) Outcome {
+	switch {
+	case o.Kind == Killed && errors.Is(o.Cause, ErrKilledCancel):
+		o.Kind, o.Message = Cancelled, "did not end within the grace"
+	case o.Kind == Succeeded && !o.HasResult:
+		o.Result = []byte("null")
+	}
+	switch o.Class {
+	case ClassTrap:
+		o.Retryable = s.OnTrap != "fail"
+	case ClassTimeout:
+		o.Retryable = s.OnTimeout != "fail"
+	case ClassExhausted:
+		o.Retryable = s.OnExhausted == "retry"
+	}
+	if o.Kind != Succeeded {
+		return o
+	}
+	if err := new(Schemas).Check(s.ResultSchema, o.Result); err != nil {
+		o.Kind, o.Class, o.Code, o.Retryable = Failed, ClassGuest, CodeHandlerError, false
+		o.Message = "the result does not match the behavior's result_schema: " + err.Error()
+	}
+	return o
+}
+
+// AnswerBlob answers abi.OpBlobSize and abi.OpBlobRead (Host.Call) from blobs that open finds by their digests, in lower-case
+// hex; nil: there is none. Any other op is ErrDenied.
+func AnswerBlob(op abi.Op, payload []byte, open func(digest string) *Source) (answer []byte, err error) {
+	var q BlobRead
+	switch op {
+	case abi.OpBlobSize:
+		q.Digest, err = ParseBlobName(string(payload))
+	case abi.OpBlobRead:
+		q, err = ParseBlobRead(payload)
+	default:
+		return nil, ErrDenied
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := open(q.Digest)
+	switch {
+	case b == nil:
+		return nil, ErrNotFound
+	case op == abi.OpBlobSize:
+		return binary.LittleEndian.AppendUint64(nil, uint64(b.Size)), nil
+	}
+	return q.ReadBlob(b, b.Size)
+}
