@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"internal/mux":    {},
 
 	"plugins/examples":             {},
+	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "task"},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},
 	"plugins/sdk/go/sdkjson":       {"plugins/sdk/go"},
@@ -78,7 +79,7 @@ var arrows = map[string][]string{
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
 	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/sim",
-	"internal/sim/naive", "plugins/sdk/go/sdktest",
+	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest",
 }
 
 // thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A

@@ -2,65 +2,21 @@ package examples_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/taskrt/taskrt/abi"
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/plugins/plugintest"
 )
-
-// library is a recorder that has blobs, and the partitions of an operation.
-type library struct {
-	recorder
-	blobs      map[string][]byte
-	partitions []map[string]any
-	read       int64 // bytes of blobs
-}
-
-func (l *library) add(content []byte) (name string) {
-	if l.blobs == nil {
-		l.blobs = map[string][]byte{}
-	}
-	name = abi.BlobPrefix + runtime.Digest(content)
-	l.blobs[name] = content
-	return name
-}
-
-func (l *library) Call(_ context.Context, op abi.Op, payload []byte) ([]byte, error) {
-	if op == abi.OpPartitions {
-		return json.Marshal(map[string]any{"partitions": l.partitions, "next": -1})
-	}
-	blob, ok := l.blobs[string(payload[:abi.BlobName])]
-	if !ok {
-		return nil, runtime.ErrNotFound
-	}
-	size := uint64(len(blob))
-	if op == abi.OpBlobSize {
-		return binary.LittleEndian.AppendUint64(nil, size), nil
-	}
-	off := min(binary.LittleEndian.Uint64(payload[abi.BlobName:]), size)
-	n := min(uint64(binary.LittleEndian.Uint32(payload[abi.BlobName+8:])), size-off)
-	l.read += int64(n)
-	return blob[off : off+n], nil
-}
-
-// attempt runs a behavior of a module on a host.
-func attempt(t *testing.T, m *runtime.Module, behavior string, index int32, a runtime.Attempt, h runtime.Host) runtime.Outcome {
-	t.Helper()
-	var err error
-	if a.Info, err = json.Marshal(abi.TaskInfo{Behavior: behavior, Attempt: 1}); err != nil {
-		t.Fatal(err)
-	}
-	a.Behavior = index
-	return m.Run(t.Context(), a, h)
-}
 
 func partitionParams(name, arg string) []byte {
 	return fmt.Appendf(nil, `{"operation":"op-1","partition":%q,"target":"orders","object":"x","arg":%s}`, name, arg)
+}
+
+func completionParams(partitions int, target, object, arg string) []byte {
+	return fmt.Appendf(nil, `{"operation":"op-1","success":true,"counts":{"success":%d,"failure":0},"target":%q,"object":%q,"arg":%s}`,
+		partitions, target, object, arg)
 }
 
 // TestLargeFileInSmallMemory: a file of 12 MB is validated in 8 MB of memory, of which Go's runtime and the host's largest
@@ -68,48 +24,35 @@ func partitionParams(name, arg string) []byte {
 func TestLargeFileInSmallMemory(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	m := load(t, read(t, "validate-table"))
+	m := load(t, "validate-table")
 	const rows = 1_000_000
-	h := &library{}
+	h := &plugintest.Host{Limits: plugintest.Limits{Memory: 8 << 20}}
 	text := bytes.Repeat([]byte("1234\tOslo\t7\n"), rows)
-	arg := fmt.Sprintf(`{"files":{"a":{"$blob":%q}},"columns":[{"name":"id","type":"int"},{"name":"city","type":"text"},{"name":"n","type":"int"}]}`, h.add(text))
-	out := attempt(t, m, "validate-table", 0, runtime.Attempt{Params: partitionParams("a", arg), MemoryBytes: 8 << 20}, h)
-	if out.Kind != runtime.Succeeded || string(out.Result) != fmt.Sprintf(`{"rows":%d}`, rows) {
-		t.Errorf("%+v", out)
-	}
-	if h.read != int64(len(text)) {
-		t.Errorf("%d bytes were read of %d", h.read, len(text))
+	h.Params = partitionParams("a", fmt.Sprintf(`{"files":{"a":{"$blob":%q}},"columns":[{"name":"id","type":"int"},{"name":"city","type":"text"},{"name":"n","type":"int"}]}`, h.AddBlob(text)))
+	m.Run(t, "validate-table", h).WantResult(t, fmt.Sprintf(`{"rows":%d}`, rows))
+	if h.BlobBytes != int64(len(text)) {
+		t.Errorf("%d bytes were read of %d", h.BlobBytes, len(text))
 	}
 }
 
 func TestBuildIndex(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	m := load(t, read(t, "build-index"))
-	h := &library{}
+	m := load(t, "build-index")
+	h := &plugintest.Host{OnBeat: plugintest.AtBeat(20, plugintest.Draining)}
 	text := []byte(strings.Repeat("1\tOslo\n2\tJena\n", 20_000))
-	arg := fmt.Sprintf(`{"files":{"a":{"$blob":%q}},"column":1,"checkpoint_rows":15000}`, h.add(text))
-	a := runtime.Attempt{Params: partitionParams("a", arg), MemoryBytes: 64 << 20}
-	h.onBeat = func(n int) abi.Signals {
-		if n == 20 {
-			return abi.SignalDraining
-		}
-		return 0
+	arg := fmt.Sprintf(`{"files":{"a":{"$blob":%q}},"column":1,"checkpoint_rows":15000}`, h.AddBlob(text))
+	h.Params = partitionParams("a", arg)
+	if r := m.Run(t, "build-index", h); r.Kind != plugintest.Yielded || len(h.Saved) != 2 {
+		t.Fatalf("%v with %d checkpoints", r, len(h.Saved))
 	}
-	out := attempt(t, m, "build-index", 0, a, h)
-	if out.Kind != runtime.Yielded || len(h.checkpoints) != 2 {
-		t.Fatalf("%+v with %d checkpoints", out, len(h.checkpoints))
-	}
-	a.Checkpoint = h.checkpoints[1]
-	out = attempt(t, m, "build-index", 0, a, h)
+	out := m.Run(t, "build-index", h)
 	var segment struct {
 		Rows  int64
 		Index map[string][]int64
 		Runs  []struct{ Attempt, From int64 }
 	}
-	if err := json.Unmarshal(out.Result, &segment); err != nil || out.Kind != runtime.Succeeded {
-		t.Fatalf("%+v: %v", out, err)
-	}
+	out.Decode(t, &segment)
 	if oslo, jena := segment.Index["Oslo"], segment.Index["Jena"]; len(oslo) != 20_000 || len(jena) != 20_000 || oslo[19_999] != 14*19_999 || jena[7] != 14*7+7 {
 		t.Errorf("%d and %d rows", len(oslo), len(jena))
 	}
@@ -118,32 +61,27 @@ func TestBuildIndex(t *testing.T) {
 	}
 
 	// The completion, with the segment as a blob.
-	h.partitions = []map[string]any{{"index": 0, "partition": "a", "status": "SUCCESS", "blob": h.add(out.Result)}}
-	before := h.read
-	a = runtime.Attempt{Params: fmt.Appendf(nil, `{"operation":"op-1","success":true,"counts":{"success":1,"failure":0},"target":"orders","object":"x","arg":%s}`, arg)}
-	h.onBeat, h.signals = nil, 0
-	out = attempt(t, m, "build-index-complete", 1, a, h)
-	if out.Kind != runtime.Succeeded || !strings.Contains(string(out.Result), `"rows":40000,"missing":0`) || h.read-before > 32<<10 {
-		t.Errorf("%+v, %d bytes read", out, h.read-before)
+	c := &plugintest.Host{Blobs: h.Blobs}
+	c.Partitions = []plugintest.Partition{{Partition: "a", Status: "SUCCESS", Blob: c.AddBlob(out.Result)}}
+	c.Params = completionParams(1, "orders", "x", arg)
+	if r := m.Run(t, "build-index-complete", c); r.Kind != plugintest.Succeeded || !strings.Contains(string(r.Result), `"rows":40000,"missing":0`) || c.BlobBytes > 32<<10 {
+		t.Errorf("%v, %d bytes read", r, c.BlobBytes)
 	}
 }
 
 func TestWordCountOp(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	m := load(t, read(t, "word-count-op"))
-	h := &library{}
-	arg := fmt.Sprintf(`{"texts":[{"$blob":%q},"b c"],"parts":3}`, h.add([]byte(strings.Repeat("ab cd ", 50_000))))
+	m := load(t, "word-count-op")
+	h := &plugintest.Host{}
+	arg := fmt.Sprintf(`{"texts":[{"$blob":%q},"b c"],"parts":3}`, h.AddBlob([]byte(strings.Repeat("ab cd ", 50_000))))
+	var done []plugintest.Partition
 	for i := range 3 {
-		out := attempt(t, m, "word-count-op", 0, runtime.Attempt{Params: partitionParams(fmt.Sprint(i), arg)}, h)
-		if out.Kind != runtime.Succeeded {
-			t.Fatalf("%+v", out)
-		}
-		h.partitions = append(h.partitions, map[string]any{"index": i, "partition": fmt.Sprint(i), "status": "SUCCESS", "result": json.RawMessage(out.Result)})
+		h.Params = partitionParams(fmt.Sprint(i), arg)
+		r := m.Run(t, "word-count-op", h)
+		r.WantKind(t, plugintest.Succeeded)
+		done = append(done, plugintest.Partition{Partition: fmt.Sprint(i), Status: "SUCCESS", Result: json.RawMessage(r.Result)})
 	}
-	params := fmt.Appendf(nil, `{"operation":"op-1","success":true,"counts":{"success":3,"failure":0},"target":"","object":"","arg":%s}`, arg)
-	out := attempt(t, m, "word-count-op-reduce", 1, runtime.Attempt{Params: params}, h)
-	if out.Kind != runtime.Succeeded || string(out.Result) != `{"words":{"ab":50000,"b":1,"c":1,"cd":50000},"total":100002}` {
-		t.Errorf("%+v", out)
-	}
+	h = &plugintest.Host{Blobs: h.Blobs, Partitions: done, Params: completionParams(3, "", "", arg)}
+	m.Run(t, "word-count-op-reduce", h).WantResult(t, `{"words":{"ab":50000,"b":1,"c":1,"cd":50000},"total":100002}`)
 }

@@ -2,19 +2,16 @@ package examples_test
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/plugins/plugintest"
 	"github.com/taskrt/taskrt/runtime"
 )
 
@@ -47,74 +44,9 @@ func read(t *testing.T, name string) []byte {
 }
 
 // load compiles a module on an engine of its own.
-func load(t *testing.T, wasm []byte) *runtime.Module {
+func load(t *testing.T, name string) *plugintest.Module {
 	t.Helper()
-	engine, err := runtime.New(runtime.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	m, err := engine.Load(t.Context(), runtime.Digest(wasm), wasm)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := engine.Inspect(t.Context(), wasm, nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%s", in.ManifestJSON)
-	return m
-}
-
-// recorder is a runtime.Host that keeps what the guest did, and signals what onBeat says.
-type recorder struct {
-	mu          sync.Mutex
-	signals     abi.Signals
-	beats       []int64 // done
-	total       int64
-	checkpoints [][]byte
-	onBeat      func(n int) abi.Signals
-}
-
-func (r *recorder) Beat(done, total int64, _ []byte) abi.Signals {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.beats = append(r.beats, done)
-	r.total = total
-	if r.onBeat != nil {
-		r.signals = r.onBeat(len(r.beats))
-	}
-	return r.signals
-}
-
-func (r *recorder) Signals() abi.Signals {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.signals
-}
-
-func (r *recorder) Call(context.Context, abi.Op, []byte) ([]byte, error) {
-	return nil, runtime.ErrDenied
-}
-
-func (r *recorder) Checkpoint(_ context.Context, data []byte) error {
-	r.checkpoints = append(r.checkpoints, data)
-	return nil
-}
-
-func (r *recorder) Log(int, []byte) {}
-
-func run(t *testing.T, m *runtime.Module, a runtime.Attempt, info abi.TaskInfo, h *recorder) runtime.Outcome {
-	t.Helper()
-	var err error
-	if a.Info, err = json.Marshal(info); err != nil {
-		t.Fatal(err)
-	}
-	return m.Run(t.Context(), a, h)
+	return plugintest.New(t, plugintest.Config{Wasm: read(t, name)})
 }
 
 func TestSums(t *testing.T) {
@@ -138,64 +70,47 @@ func TestSums(t *testing.T) {
 func TestWordcount(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	m := load(t, read(t, "wordcount"))
-	out := run(t, m, runtime.Attempt{Params: []byte(`{"text":"a b a"}`)}, abi.TaskInfo{}, &recorder{})
-	if out.Kind != runtime.Succeeded || string(out.Result) != `{"words":{"a":2,"b":1},"total":3}` {
-		t.Errorf("%+v", out)
-	}
-	out = run(t, m, runtime.Attempt{Params: []byte(`{"txt":"a"}`)}, abi.TaskInfo{}, &recorder{})
-	if out.Kind != runtime.Failed || out.Code != "bad_params" || out.Retryable {
-		t.Errorf("%+v", out)
-	}
+	m := load(t, "wordcount")
+	m.Run(t, "wordcount", &plugintest.Host{Params: []byte(`{"text":"a b a"}`)}).WantResult(t, `{"words":{"a":2,"b":1},"total":3}`)
+	m.Run(t, "wordcount", &plugintest.Host{Params: []byte(`{"txt":"a"}`)}).WantError(t, "bad_params", false)
 }
 
 func TestFlaky(t *testing.T) {
 	t.Parallel()
-	m := load(t, read(t, "flaky"))
-	for attempt := int64(1); attempt <= 2; attempt++ {
-		out := run(t, m, runtime.Attempt{Params: []byte(`{"fail":2}`)}, abi.TaskInfo{Attempt: attempt}, &recorder{})
-		if out.Kind != runtime.Failed || out.Code != "flaky" || !out.Retryable || out.Class != runtime.ClassGuest {
-			t.Errorf("attempt %d: %+v", attempt, out)
-		}
+	m := load(t, "flaky")
+	task := &plugintest.Host{Params: []byte(`{"fail":2}`)}
+	for range 2 {
+		m.Run(t, "flaky", task).WantError(t, "flaky", true)
 	}
-	out := run(t, m, runtime.Attempt{Params: []byte(`{"fail":2}`)}, abi.TaskInfo{Attempt: 3}, &recorder{})
-	if out.Kind != runtime.Succeeded || string(out.Result) != `{"attempts":3}` {
-		t.Errorf("%+v", out)
-	}
+	m.Run(t, "flaky", task).WantResult(t, `{"attempts":3}`)
 }
 
 func TestPrimes(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	m := load(t, read(t, "primes"))
+	m := load(t, "primes")
 	const want = `{"count":348513}`
-	params := []byte(`{"limit":5000000}`)
+	task := func() *plugintest.Host { return &plugintest.Host{Params: []byte(`{"limit":5000000}`)} }
 
-	h := &recorder{}
-	out := run(t, m, runtime.Attempt{Params: params}, abi.TaskInfo{}, h)
-	if out.Kind != runtime.Succeeded || string(out.Result) != want || len(h.beats) != 10 || h.total != 5_000_000 {
-		t.Errorf("%+v after %d heartbeats", out, len(h.beats))
+	h := task()
+	m.Run(t, "primes", h).WantResult(t, want)
+	if len(h.Beats) != 10 || h.Beats[9].Total != 5_000_000 {
+		t.Errorf("%v", h.Beats)
 	}
 
 	// Draining after four segments: a checkpoint, and the rest elsewhere.
-	h = &recorder{onBeat: func(n int) abi.Signals {
-		if n == 4 {
-			return abi.SignalDraining
-		}
-		return 0
-	}}
-	out = run(t, m, runtime.Attempt{Params: params}, abi.TaskInfo{}, h)
-	if out.Kind != runtime.Yielded || len(h.checkpoints) != 1 || out.NextTime != 0 {
-		t.Fatalf("%+v with checkpoints %q", out, h.checkpoints)
+	h = task()
+	h.OnBeat = plugintest.AtBeat(4, plugintest.Draining)
+	if r := m.Run(t, "primes", h); r.Kind != plugintest.Yielded || len(h.Saved) != 1 || r.NextTime != 0 {
+		t.Fatalf("%v with checkpoints %q", r, h.Saved)
 	}
-	rest := &recorder{}
-	out = run(t, m, runtime.Attempt{Params: params, Checkpoint: h.checkpoints[0]}, abi.TaskInfo{}, rest)
-	if out.Kind != runtime.Succeeded || string(out.Result) != want || len(rest.beats) != 6 {
-		t.Errorf("%+v after %d more heartbeats", out, len(rest.beats))
+	if m.Run(t, "primes", h).WantResult(t, want); len(h.Beats) != 10 {
+		t.Errorf("%d heartbeats in both attempts", len(h.Beats))
 	}
 
-	h = &recorder{onBeat: func(int) abi.Signals { return abi.SignalCancel }}
-	if out = run(t, m, runtime.Attempt{Params: params}, abi.TaskInfo{}, h); out.Kind != runtime.Cancelled || len(h.beats) != 1 {
-		t.Errorf("%+v after %d heartbeats", out, len(h.beats))
+	h = task()
+	h.OnBeat = plugintest.AtBeat(1, plugintest.Cancel)
+	if m.Run(t, "primes", h).WantKind(t, plugintest.Cancelled); len(h.Beats) != 1 {
+		t.Errorf("%d heartbeats", len(h.Beats))
 	}
 }

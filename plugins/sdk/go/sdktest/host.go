@@ -147,10 +147,9 @@ func (a *attempt) readBlob(op abi.Op, payload []byte) int32 {
 	return a.respond(bytes.Clone(blob[off : off+min(n, size-off)]))
 }
 
-// page answers op.partitions: the guest reads what it is part of in several pages, as it may of a host.
+// page answers op.partitions.
 func (a *attempt) page(payload []byte) int32 {
 	delete(a.in, abi.Response)
-	const most = 3
 	var request struct{ From, Limit int }
 	if json.Unmarshal(payload, &request) != nil || request.From < 0 || request.Limit < 0 {
 		return int32(abi.EINVAL)
@@ -158,22 +157,30 @@ func (a *attempt) page(payload []byte) int32 {
 	if a.Partitions == nil {
 		return int32(abi.EDENIED)
 	}
-	from := min(request.From, len(a.Partitions))
-	page := struct {
-		Partitions []Partition `json:"partitions"`
-		Next       int         `json:"next"`
-	}{a.Partitions[from:], -1}
-	if len(page.Partitions) > most {
-		page.Partitions, page.Next = page.Partitions[:most], from+most
-	}
-	for i := range page.Partitions {
-		page.Partitions[i].Index = int64(from + i)
-	}
-	text, err := json.Marshal(page)
+	text, err := Page(a.Partitions, int64(request.From))
 	if err != nil {
 		return int32(abi.EINVAL) // a result that is no JSON
 	}
 	return a.respond(text)
+}
+
+// Page is what a host answers to op.partitions: those from that index on, but so few that a guest reads several pages, as it may
+// have to. An error is a result that is no JSON.
+func Page(all []Partition, from int64) ([]byte, error) {
+	const most = 3
+	from = min(from, int64(len(all)))
+	to := min(from+most, int64(len(all)))
+	page := struct {
+		Partitions []Partition `json:"partitions"`
+		Next       int64       `json:"next"`
+	}{slices.Clone(all[from:to]), to}
+	if to == int64(len(all)) {
+		page.Next = -1
+	}
+	for i := range page.Partitions {
+		page.Partitions[i].Index = from + int64(i)
+	}
+	return json.Marshal(page)
 }
 
 // save answers a checkpoint as the host would: durable, or a status.
