@@ -106,7 +106,7 @@ func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 func TestCommands(t *testing.T) {
 	var names []string
 	eachCommand(testApp().Commands, func(c *cli.Command) { names = append(names, c.Name) })
-	for _, want := range strings.Fields("dev server worker run push behavior list show submit get list wait watch cancel retry resubmit rm logs cluster status version put stats activate pause resume drain undrain workers") {
+	for _, want := range strings.Fields("dev server worker new run push behavior list show submit get list wait watch cancel retry resubmit rm logs cluster status version put stats activate pause resume drain undrain workers") {
 		if !slices.Contains(names, want) {
 			t.Errorf("no command %s in %q", want, names)
 		}

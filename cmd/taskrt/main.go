@@ -64,7 +64,7 @@ func (p *program) app() *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // the default calls os.Exit
 		OnUsageError:              onUsageError,
 		Commands: []*cli.Command{
-			p.devCommand(), p.serverCommand(), p.workerCommand(), p.runCommand(),
+			p.devCommand(), p.serverCommand(), p.workerCommand(), p.newCommand(), p.runCommand(),
 			p.pushCommand(), p.behaviorCommand(),
 			p.submitCommand(), p.getCommand(), p.listCommand(), p.waitCommand(), p.watchCommand(),
 			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),

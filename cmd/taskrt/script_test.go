@@ -38,6 +38,14 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WASM", filepath.Join(root, "testdata", "wasm"))
+			e.Setenv("SDK", root)
+			for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // for scripts that build plugins: those of this test
+				dir, err := exec.Command("go", "env", name).Output()
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, strings.TrimSpace(string(dir)))
+			}
 			e.Values[daemonsKey{}] = map[string]*daemon{}
 			return nil
 		},
