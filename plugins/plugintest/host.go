@@ -43,14 +43,20 @@ type Limits struct {
 	RunTimeout, HeartbeatTimeout          time.Duration
 }
 
-// What a Host keeps and has, as that of package sdktest.
-type (
-	Beat           = sdktest.Beat
-	Log            = sdktest.Log
-	Partition      = sdktest.Partition
-	PartitionError = sdktest.PartitionError
-	Signals        = sdk.Signals
-)
+// Beat is one heartbeat.
+type Beat = sdktest.Beat
+
+// Log is one line of the log.
+type Log = sdktest.Log
+
+// Partition is one partition of an operation, as the host tells of it.
+type Partition = sdktest.Partition
+
+// PartitionError is why one failed.
+type PartitionError = sdktest.PartitionError
+
+// Signals is what a guest is told: a set of the bits below.
+type Signals = sdk.Signals
 
 // Signals. Cancel and LeaseLost are followed by a kill when the behavior's cancel_grace is over.
 const (
