@@ -85,6 +85,7 @@ func TestMisuseAnswers(t *testing.T) {
 		{55, "clock during start", int(abi.EDENIED)},
 		{56, "call during start", int(abi.EDENIED)},
 		{57, "write during _initialize", int(abi.EDENIED)},
+		{58, "taskrt_run called by start", int(abi.OutcomePermanent)},
 
 		{80, "size of a blob with a short name", int(abi.EINVAL)},
 		{81, "size of a blob that is no name", int(abi.EINVAL)},
@@ -102,6 +103,10 @@ func TestMisuseAnswers(t *testing.T) {
 		{63, "standard input", 0},
 		{64, "growing a table without limit", -1},
 		{65, "growing over the module's own maximum", -1},
+		{66, "WASI: a list outside memory (EFAULT)", 21},
+		{67, "WASI: a list of what is outside memory (EFAULT)", 21},
+		{68, "WASI: randomness to outside memory (EFAULT)", 21},
+		{69, "WASI: sizes to outside memory (EFAULT)", 21},
 	} {
 		t.Run(strings.ReplaceAll(tt.what, " ", "-"), func(t *testing.T) {
 			out, host := run(t, tt.n)
@@ -118,7 +123,10 @@ func TestMisuseAnswers(t *testing.T) {
 
 func TestMisusePointersTrap(t *testing.T) {
 	run := misuse(t)
-	for n, fn := range map[int32]string{0: "read", 1: "read", 2: "read", 3: "write", 4: "write", 5: "log", 6: "call", 7: "call"} {
+	for n, fn := range map[int32]string{
+		0: "read", 1: "read", 2: "read", 3: "write", 4: "write", 5: "log", 6: "call", 7: "call",
+		8: "log", 9: "write", 13: "read", 14: "call", 15: "write",
+	} {
 		out, host := run(t, n)
 		if out.Kind != runtime.Failed || out.Code != runtime.CodeTrap || out.Class != runtime.ClassTrap ||
 			!strings.HasPrefix(out.Message, fn+": pointer ") {
@@ -145,4 +153,46 @@ func TestMisuseOutcomes(t *testing.T) {
 	result("")(t, out, nil)
 	out, _ = run(t, 74)
 	failure(true, runtime.CodeHandlerError, "hello")(t, out, nil)
+}
+
+// WASI computes with 32 bits; a count that wraps must end the guest, and nothing else.
+func TestMisuseWASICounts(t *testing.T) {
+	out, _ := misuse(t)(t, 16)
+	if out.Kind != runtime.Failed || out.Code != runtime.CodeTrap {
+		t.Errorf("got %s", describe(out))
+	}
+}
+
+// Results, errors and notes in an order that no SDK would give them; taskrt_run and _initialize called by the guest itself.
+func TestMisuseOrder(t *testing.T) {
+	run := misuse(t)
+	out, host := run(t, 75)
+	result("xyzxy")(t, out, nil)
+	same(t, "beats", host.beats, [][2]int64{{1, 2}})
+	same(t, "checkpoints", host.saved, []string{"xy"})
+
+	out, _ = run(t, 76)
+	if len(out.Result) != 61 || out.Kind != runtime.Succeeded {
+		t.Errorf("60 bytes, 41 and 1 of 100: got %s with %d bytes", describe(out), len(out.Result))
+	}
+	out, _ = run(t, 77)
+	failure(false, runtime.CodeHandlerError, "")(t, out, nil)
+	out, _ = run(t, 78)
+	if out.Code != runtime.CodeTrap || out.HasResult {
+		t.Errorf("a trap after the result: got %s", describe(out))
+	}
+	out, _ = run(t, 79)
+	if out.Kind != runtime.Yielded || out.HasResult {
+		t.Errorf("a yield after the result: got %s", describe(out))
+	}
+	out, _ = run(t, 90)
+	noResult(t, out)
+	out, _ = run(t, 91)
+	ends(runtime.Yielded, 17)(t, out, nil)
+	_, host = run(t, 92)
+	same(t, "notes", host.notes, []string{"xy"})
+	out, _ = run(t, 94)
+	result("xyzxyz")(t, out, nil)
+	out, _ = run(t, 95)
+	result("x1")(t, out, nil)
 }

@@ -13,6 +13,9 @@
   (import "wasi_snapshot_preview1" "args_sizes_get" (func $args (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_prestat_get" (func $prestat (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1 3)
   (table $t (export "t") 4 funcref)
   (data (i32.const 256) "xyz")
@@ -27,6 +30,7 @@
   (global $start_clock (mut i64) (i64.const 99))
   (global $start_call (mut i32) (i32.const 99))
   (global $start_blob (mut i32) (i32.const 99))
+  (global $start_run (mut i32) (i32.const 99))
   (global $init_write (mut i32) (i32.const 99))
 
   (func $start
@@ -38,9 +42,10 @@
     (global.set $start_clock (call $clock (i32.const 0)))
     (global.set $start_call (call $call (i32.const 1) (i32.const 256) (i32.const 1)))
     (global.set $start_blob (call $call (i32.const 9) (i32.const 512) (i32.const 71)))
+    (global.set $start_run (call $run (i32.const 93)))
     (call $log (i32.const 2) (i32.const 256) (i32.const 3)))
   (start $start)
-  (func (export "_initialize")
+  (func $initialize (export "_initialize")
     (global.set $init_write (call $write (i32.const 16) (i32.const 256) (i32.const 1))))
 
   ;; answer writes $v in decimal as the result.
@@ -70,6 +75,13 @@
     (if (i32.eq (local.get $case) (i32.const 5)) (then (call $log (i32.const 2) (i32.const 65000) (i32.const 1000)) (return (i32.const 0))))
     (if (i32.eq (local.get $case) (i32.const 6)) (then (return (call $call (i32.const 1) (i32.const -16) (i32.const 32)))))
     (if (i32.eq (local.get $case) (i32.const 7)) (then (return (call $call (i32.const 9999) (i32.const 0) (i32.const -1)))))
+    (if (i32.eq (local.get $case) (i32.const 8)) (then (call $log (i32.const 2) (i32.const -256) (i32.const 512)) (return (i32.const 0))))
+    (if (i32.eq (local.get $case) (i32.const 9)) (then (return (call $write (i32.const 16) (i32.const 0x80000000) (i32.const 0x80000000)))))
+    (if (i32.eq (local.get $case) (i32.const 13)) (then (return (call $read (i32.const 99) (i32.const 65536) (i32.const 0) (i32.const 1)))))
+    (if (i32.eq (local.get $case) (i32.const 14)) (then (return (call $call (i32.const 6) (i32.const 65533) (i32.const 4)))))
+    (if (i32.eq (local.get $case) (i32.const 15)) (then (return (call $write (i32.const 16) (i32.const 65537) (i32.const 0)))))
+    (if (i32.eq (local.get $case) (i32.const 16)) (then   ;; WASI: so many subscriptions of 48 and 32 bytes are 0 bytes, modulo 2^32
+      (return (call $poll (i32.const 0) (i32.const 1024) (i32.const 0x10000000) (i32.const 2048)))))
 
     ;; nothing at the very end of memory is inside it
     (if (i32.eq (local.get $case) (i32.const 10)) (then (return (call $read (i32.const 0) (i32.const 65536) (i32.const 0) (i32.const 0)))))
@@ -140,6 +152,7 @@
     (if (i32.eq (local.get $case) (i32.const 55)) (then (return (i32.wrap_i64 (global.get $start_clock)))))
     (if (i32.eq (local.get $case) (i32.const 56)) (then (return (global.get $start_call))))
     (if (i32.eq (local.get $case) (i32.const 57)) (then (return (global.get $init_write))))
+    (if (i32.eq (local.get $case) (i32.const 58)) (then (return (global.get $start_run))))
 
     ;; the sandbox: sums of what there is
     (if (i32.eq (local.get $case) (i32.const 60)) (then
@@ -155,10 +168,54 @@
       (return (table.grow $t (ref.null func) (i32.const 0x7ffffff)))))
     (if (i32.eq (local.get $case) (i32.const 65)) (then   ;; the module's own maximum of 3 pages
       (return (memory.grow (i32.const 3)))))
+    (if (i32.eq (local.get $case) (i32.const 66)) (then   ;; WASI has a status for pointers, 21 (EFAULT): the list
+      (return (call $fd_write (i32.const 1) (i32.const 65532) (i32.const 1) (i32.const 8)))))
+    (if (i32.eq (local.get $case) (i32.const 67)) (then   ;; what the list points to
+      (i32.store (i32.const 0) (i32.const -4)) (i32.store (i32.const 4) (i32.const 8))
+      (return (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))
+    (if (i32.eq (local.get $case) (i32.const 68)) (then (return (call $random (i32.const 65535) (i32.const 2)))))
+    (if (i32.eq (local.get $case) (i32.const 69)) (then (return (call $environ (i32.const 65533) (i32.const 0)))))
     unreachable)
 
-  (func (export "taskrt_run") (param $behavior i32) (result i32)
+  (func $put (param $ch i32) (param $n i32) (drop (call $write (local.get $ch) (i32.const 256) (local.get $n))))
+
+  ;; order: calls in an order that an SDK would not give them.
+  (func $order (param $behavior i32) (result i32)
+    (if (i32.eq (local.get $behavior) (i32.const 75)) (then                                ;; everything goes on after a result
+      (call $put (i32.const 16) (i32.const 3))
+      (drop (call $beat (i64.const 1) (i64.const 2)))
+      (drop (call $call (i32.const 1) (i32.const 256) (i32.const 2)))
+      (call $put (i32.const 16) (i32.const 2))
+      (return (i32.const 0))))
+    (if (i32.eq (local.get $behavior) (i32.const 76)) (then                                ;; what does not fit is refused whole
+      (call $put (i32.const 16) (i32.const 60)) (call $put (i32.const 16) (i32.const 41)) (call $put (i32.const 16) (i32.const 1))
+      (return (i32.const 0))))
+    (if (i32.eq (local.get $behavior) (i32.const 77)) (then (call $put (i32.const 16) (i32.const 3)) (return (i32.const 2)))) ;; a result, and a failure
+    (if (i32.eq (local.get $behavior) (i32.const 78)) (then (call $put (i32.const 16) (i32.const 3)) (unreachable)))          ;; a result, and a trap
+    (if (i32.eq (local.get $behavior) (i32.const 79)) (then (call $put (i32.const 16) (i32.const 3)) (return (i32.const 4)))) ;; a result, and a yield
+    (if (i32.eq (local.get $behavior) (i32.const 90)) (then (call $put (i32.const 17) (i32.const 3)) (return (i32.const 0)))) ;; an error, and a success
+    (if (i32.eq (local.get $behavior) (i32.const 91)) (then                                ;; next time, in two pieces: 17
+      (i32.store8 (i32.const 0) (i32.const 49)) (drop (call $write (i32.const 20) (i32.const 0) (i32.const 1)))
+      (i32.store8 (i32.const 0) (i32.const 55)) (drop (call $write (i32.const 20) (i32.const 0) (i32.const 1)))
+      (return (i32.const 4))))
+    (if (i32.eq (local.get $behavior) (i32.const 92)) (then                                ;; notes replace each other; a refused one does not
+      (call $put (i32.const 18) (i32.const 3)) (call $put (i32.const 18) (i32.const 2)) (call $put (i32.const 18) (i32.const 4097))
+      (drop (call $beat (i64.const 1) (i64.const 2)))
+      (return (i32.const 0))))
+    (if (i32.eq (local.get $behavior) (i32.const 93)) (then                                ;; ok iff a result can be written
+      (if (i32.lt_s (call $write (i32.const 16) (i32.const 256) (i32.const 3)) (i32.const 0)) (then (return (i32.const 2))))
+      (return (i32.const 0))))
+    (if (i32.eq (local.get $behavior) (i32.const 94)) (then                                ;; taskrt_run calls taskrt_run
+      (return (i32.add (call $run (i32.const 93)) (call $run (i32.const 93))))))
+    (if (i32.eq (local.get $behavior) (i32.const 95)) (then                                ;; and _initialize: the phase is the host's
+      (call $initialize)
+      (return (call $answer (i64.extend_i32_s (global.get $init_write))))))
+    (i32.const -1))
+
+  (func $run (export "taskrt_run") (param $behavior i32) (result i32)
     (local $v i32)
+    (local.set $v (call $order (local.get $behavior)))
+    (if (i32.ge_s (local.get $v) (i32.const 0)) (then (return (local.get $v))))
     (if (i32.eq (local.get $behavior) (i32.const 70)) (then (return (i32.const 5))))       ;; no outcome
     (if (i32.eq (local.get $behavior) (i32.const 71)) (then (return (i32.const -1))))
     (if (i32.eq (local.get $behavior) (i32.const 72)) (then                                ;; next time is no number
