@@ -17,7 +17,7 @@ const (
 	ExportRun        = "taskrt_run"      // (index i32) -> i32
 	ExportDescribe   = "taskrt_describe" // () -> (), optional
 	ExportInitialize = "_initialize"     // () -> (), optional
-	ExportStart      = "_start"          // command modules (SPEC B5; a later step)
+	ExportStart      = "_start"          // () -> (), of a WASI command: a module without ExportRun (SPEC B5)
 
 	SectionManifest = "taskrt.manifest" // custom section
 )
@@ -62,6 +62,12 @@ const (
 	OutcomePermanent Outcome = 2
 	OutcomeCancelled Outcome = 3
 	OutcomeYield     Outcome = 4 // run me again (SPEC R5)
+)
+
+// Exit codes of commands; all others are a permanent failure (SPEC B5).
+const (
+	ExitOK        = 0
+	ExitRetryable = 75 // EX_TEMPFAIL of sysexits.h
 )
 
 // Errno is a negative status of a host function. A pointer outside memory is no status: it traps.

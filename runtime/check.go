@@ -149,17 +149,25 @@ func memoryLimit(field string, pages uint64, limit int64) error {
 
 func checkExports(m *wasmbin.Module) error {
 	e, ok := m.Export(abi.ExportRun)
-	if !ok {
-		message := "the module has no " + abi.ExportRun + ": build it with a taskrt SDK"
-		if _, command := m.Export(abi.ExportStart); command {
-			message = "this is a WASI command (it has " + abi.ExportStart + "): commands are not supported yet; build a reactor with a taskrt SDK, which exports " + abi.ExportRun
+	switch {
+	case ok:
+	case isCommand(m):
+		return checkCommand(m)
+	default:
+		return &UploadError{
+			Code: MissingExport, Field: "export " + abi.ExportRun,
+			Message: "the module has no " + abi.ExportRun + ", and no " + abi.ExportStart + " either: build it with a taskrt SDK, or as a WASI command",
 		}
-		return &UploadError{Code: MissingExport, Field: "export " + abi.ExportRun, Message: message}
 	}
 	if err := checkExport(e, signature("i", "i")); err != nil {
 		return err
 	}
-	for _, name := range []string{abi.ExportInitialize, abi.ExportDescribe} {
+	return checkOptional(m, abi.ExportInitialize, abi.ExportDescribe)
+}
+
+// checkOptional checks functions without params and results, as far as the module has them.
+func checkOptional(m *wasmbin.Module, names ...string) error {
+	for _, name := range names {
 		if e, ok := m.Export(name); ok {
 			if err := checkExport(e, signature("", "")); err != nil {
 				return err

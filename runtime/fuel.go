@@ -68,6 +68,7 @@ func (g *guest) tick(left int64) int64 {
 	if f.limit > 0 && used > f.limit {
 		panic(errOutOfFuel)
 	}
+	g.busy()
 	goruntime.Gosched() // or a guest on every CPU would keep everything else waiting (facts/wasm.md)
 	g.alive()
 	now := time.Now()

@@ -46,6 +46,7 @@ type guest struct {
 	stdout  *lineWriter
 	stderr  *lineWriter
 	fuel    gauge
+	command *command // nil: none
 	clock   func() time.Time
 	rand    io.Reader
 	begin   time.Time // by clock

@@ -61,7 +61,10 @@ func TestInspectRefuses(t *testing.T) {
 		},
 		{"memory over the default limit", only(wasmSpec{memory: append([]byte{0}, leb(1025)...), manifest: manifest}), MemoryLimit, "", ""},
 		{"no taskrt_run", guestFile(t, "no-export"), MissingExport, "export taskrt_run", "SDK"},
-		{"WASI command", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}}}.build(), MissingExport, "export taskrt_run", "_start"},
+		{"_start of another type", wasmSpec{exports: []wasmExport{{"_start", "i", "", nil}}}.build(), BadExport, "export _start", "should be () -> ()"},
+		{"command and reactor", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}, {"_initialize", "", "", nil}}}.build(), BadExport, "export _initialize", "not both"},
+		{"command without a name", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}}}.build(), BadManifest, "behaviors[0].name", ""},
+		{"command without a memory", wasmSpec{noMemory: true, exports: []wasmExport{{"_start", "", "", nil}}}.build(), MissingExport, "export memory", ""},
 		{"taskrt_run of another type", wasmSpec{exports: []wasmExport{{"taskrt_run", "", "i", []byte{0x41, 0}}}}.build(), BadExport, "export taskrt_run", ""},
 		{"_initialize of another type", only(wasmSpec{exports: []wasmExport{{"_initialize", "i", "", nil}}}), BadExport, "export _initialize", ""},
 		{"atomics", only(wasmSpec{exports: []wasmExport{run(0xfe, 0x03, 0, 0x41, 0)}, manifest: manifest}), Unsupported, "code of function 0", "threads"},
@@ -86,6 +89,14 @@ func TestInspectRefuses(t *testing.T) {
 			"taskrt_describe without end", only(wasmSpec{exports: []wasmExport{{"taskrt_describe", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}}),
 			DescribeFailed, "", "OUT_OF_FUEL",
 		},
+		{
+			"_initialize with a bad pointer", only(wasmSpec{
+				imports: []wasmImport{{module: "taskrt_v1", name: "log", params: "iii"}},
+				exports: []wasmExport{{"_initialize", "", "", []byte{0x41, 2, 0x41, 0x7f, 0x41, 2, 0x10, 0}}}, manifest: manifest,
+			}),
+			TrialFailed, "", "log: pointer 0xffffffff with length 2 is outside",
+		},
+		{"both ABIs", only(wasmSpec{imports: append(host("taskrt_v1", "len", "i", "i"), host("taskrt_v2", "len", "i", "i")...)}), ABIVersion, "import taskrt_v2.len", "taskrt_v1"},
 		{
 			"_initialize without end", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}, manifest: manifest}),
 			TrialFailed, "", "OUT_OF_FUEL",

@@ -170,6 +170,9 @@ func (i *instance) keepImage() {
 // run is the attempt. A function made for one call has a call stack of its own: how deep a guest gets does not depend on who
 // was there before.
 func (i *instance) run(ctx context.Context, behavior int32) (abi.Outcome, error) {
+	if i.guest.command != nil {
+		return i.start(ctx)
+	}
 	stack := [1]uint64{api.EncodeI32(behavior)}
 	if err := i.mod.ExportedFunction(abi.ExportRun).CallWithStack(ctx, stack[:]); err != nil {
 		return 0, err

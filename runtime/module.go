@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/meter"
@@ -20,6 +19,7 @@ type Module struct {
 	engine    *Engine
 	digest    string
 	parsed    *wasmbin.Module
+	command   bool  // run by _start (SPEC B5)
 	minMemory int64 // bytes
 	rt        wazero.Runtime
 	pool      *pool
@@ -41,7 +41,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	if err := checkModule(parsed, e.allow); err != nil {
 		return nil, err
 	}
-	m := &Module{engine: e, digest: digest, parsed: parsed}
+	m := &Module{engine: e, digest: digest, parsed: parsed, command: isCommand(parsed)}
 	m.minMemory = int64(parsed.Memories[0].Min) * wasmbin.PageSize
 	metered, err := meter.Rewrite(parsed.BoundTables())
 	if err != nil {
@@ -91,8 +91,8 @@ func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module)
 		}
 	}
 	if parsed.ImportsFrom(wasiModule) {
-		if _, err := wasi_snapshot_preview1.NewBuilder(fresh).Instantiate(noticeTouches(ctx)); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", wasiModule, err)
+		if err := instantiateWASI(ctx, fresh); err != nil {
+			return nil, nil, err
 		}
 	}
 	return fresh, compiled, nil

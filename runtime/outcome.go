@@ -61,6 +61,9 @@ var guestCode = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 
 // guestError reads channel 17: JSON of exactly this shape, or text.
 func (g *guest) guestError() Outcome {
+	if g.command != nil && len(g.detail) == 0 {
+		return g.exitError()
+	}
 	out := Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError}
 	var detail struct {
 		Code    string          `json:"code"`
@@ -92,6 +95,7 @@ func (g *guest) ended(err error, mem *linearMemory) Outcome {
 	var exit *sys.ExitError
 	isExit := errors.As(err, &exit)
 	var unread *SourceError
+	var tooLong *ResultLimitError
 	switch {
 	case g.ctx.Err() != nil && (errors.Is(err, errKilled) || isExit || errors.Is(err, g.ctx.Err())):
 		return g.killed("while it ran")
@@ -99,6 +103,8 @@ func (g *guest) ended(err error, mem *linearMemory) Outcome {
 		return g.outOfFuel()
 	case errors.As(err, &unread):
 		return Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Retryable: true, Message: unread.Error()}
+	case errors.As(err, &tooLong):
+		return Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Message: tooLong.Error()}
 	case isExit && exit.ExitCode() == 0:
 		return noResult("the guest ended its process with exit code 0, without an outcome")
 	case mem.refused != notRefused:
@@ -106,7 +112,7 @@ func (g *guest) ended(err error, mem *linearMemory) Outcome {
 	case isExit:
 		return Outcome{
 			Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Retryable: true, // SPEC T7: absent means true
-			Message: join(fmt.Sprintf("exit code %d", exit.ExitCode()), g.gist()), Details: g.trapDetails(nil),
+			Message: g.trapMessage(err), Details: g.trapDetails(nil),
 		}
 	}
 	return Outcome{
@@ -149,6 +155,10 @@ const (
 
 // trapMessage is the first line of a trap and the line of standard error that says most.
 func (g *guest) trapMessage(err error) string {
+	var exit *sys.ExitError
+	if errors.As(err, &exit) {
+		return join(fmt.Sprintf("exit code %d", exit.ExitCode()), g.gist())
+	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	first = strings.TrimSuffix(strings.TrimPrefix(first, trapPrefix), trapRecovered)
 	return join(first, g.gist())
@@ -171,11 +181,15 @@ func (g *guest) gist() string {
 			continue
 		}
 		gist = line
-		if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "panicked at") {
+		if isPanic(line) {
 			break
 		}
 	}
 	return gist[:min(len(gist), maxGist)]
+}
+
+func isPanic(line string) bool {
+	return strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "panicked at")
 }
 
 // trapDetails is JSON {"stderr","trace"}, whichever there are; nil if neither.

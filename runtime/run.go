@@ -63,6 +63,9 @@ func (m *Module) execute(g *guest, i *instance) Outcome {
 		return g.ended(err, i.mem)
 	}
 	g.phase = phaseRun
+	if m.command {
+		g.becomeCommand()
+	}
 	g.fuel.start(g.attempt.Fuel)
 	g.beaten()
 	defer g.watchHeart()()

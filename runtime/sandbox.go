@@ -12,13 +12,14 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// sandbox is everything that the guests in an instance get through WASI: no files, no environment, no arguments, clocks
-// and randomness of the host's choice (SPEC B6). It serves whoever is the guest when it is called.
+// sandbox is everything that the guests in an instance get through WASI: no files, clocks and
+// randomness of the host's choice (SPEC B6), no environment and no arguments but a command's. It serves whoever is the guest when it is called.
 func (i *instance) sandbox() wazero.ModuleConfig {
 	return wazero.NewModuleConfig().
 		WithName("").
 		WithStartFunctions().
-		WithStdout(guestWriter(func() io.Writer { return i.guest.heard().stdout })).
+		WithStdin(guestReader(func() io.Reader { return i.guest.standardInput() })).
+		WithStdout(guestWriter(func() io.Writer { return i.guest.heard().standardOutput() })).
 		WithStderr(guestWriter(func() io.Writer { return i.guest.heard().stderr })).
 		WithWalltime(func() (int64, int32) { return i.guest.walltime() }, sys.ClockResolution(time.Microsecond)).
 		WithNanotime(func() int64 { return i.guest.nanotime() }, 1).
@@ -75,7 +76,7 @@ func (g *guest) initialise(seed [32]byte) {
 var keepsNothing = map[string]bool{
 	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true, "clock_res_get": true,
 	"clock_time_get": true, "fd_fdstat_get": true, "fd_filestat_get": true, "fd_prestat_dir_name": true,
-	"fd_prestat_get": true, "fd_write": true, "poll_oneoff": true, "proc_exit": true, "random_get": true,
+	"fd_prestat_get": true, "fd_read": true, "fd_write": true, "poll_oneoff": true, "proc_exit": true, "random_get": true,
 	"sched_yield": true,
 }
 

@@ -1,0 +1,269 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/wasmbin"
+)
+
+// command is what a program that knows nothing of taskrt gets of its task (SPEC B5): a WASI preview 1 command module, which has
+// _start and no taskrt_run. nil for all others, and for commands before _start.
+type command struct {
+	stdin   io.Reader // params
+	args    []string  // the program's name, and no arguments
+	environ []string  // NAME=VALUE
+	exit    uint32    // exit code, once it has ended
+}
+
+// ResultLimitError ends a command whose standard output is longer than a result may be. A status would not do: a program that does not
+// look at it would end well, with a result that is cut.
+type ResultLimitError struct{ Limit int64 }
+
+func (e *ResultLimitError) Error() string {
+	return fmt.Sprintf("standard output is over the limit of %d bytes for results (result_bytes)", e.Limit)
+}
+
+// isCommand says whether a module is run by its _start.
+func isCommand(m *wasmbin.Module) bool {
+	_, run := m.Export(abi.ExportRun)
+	_, start := m.Export(abi.ExportStart)
+	return start && !run
+}
+
+// checkCommand checks the entry points of a command module.
+func checkCommand(m *wasmbin.Module) error {
+	if _, both := m.Export(abi.ExportInitialize); both {
+		return &UploadError{
+			Code: BadExport, Field: "export " + abi.ExportInitialize,
+			Message: "the module exports " + abi.ExportStart + " too: a WASI module is a command or a reactor, not both",
+		}
+	}
+	return checkOptional(m, abi.ExportStart, abi.ExportDescribe)
+}
+
+// becomeCommand has g see its task as commands do.
+func (g *guest) becomeCommand() {
+	a := &g.attempt
+	var info abi.TaskInfo
+	known := json.Unmarshal(a.Info, &info) == nil
+	name := info.Behavior
+	if name == "" {
+		name = "command"
+	}
+	g.command = &command{
+		stdin: &contentReader{content: content{a.Params, a.ParamsFrom}},
+		args:  []string{name}, environ: commandEnviron(a, &info, known),
+	}
+}
+
+// commandEnviron lists the environment of a command (abi/README.md, "Command modules"). What holds nothing is left out, and so is what
+// a C string cannot hold.
+func commandEnviron(a *Attempt, info *abi.TaskInfo, known bool) []string {
+	environ := []string{
+		"TASKRT_ABI=" + strconv.Itoa(abi.Version),
+		"TASKRT_RUN_TIMEOUT_MS=" + strconv.FormatInt(a.RunTimeout.Milliseconds(), 10),
+		"TASKRT_INFO=" + string(a.Info),
+	}
+	if known {
+		environ = append(environ,
+			"TASKRT_NAMESPACE="+info.Namespace, "TASKRT_TASK_ID="+info.ID, "TASKRT_BEHAVIOR="+info.Behavior,
+			"TASKRT_VERSION="+info.Version, "TASKRT_ATTEMPT="+strconv.FormatInt(info.Attempt, 10),
+			"TASKRT_MAX_ATTEMPTS="+strconv.FormatInt(info.MaxAttempts, 10),
+			"TASKRT_FAILURES="+strconv.FormatInt(info.Failures, 10), "TASKRT_TOKEN="+strconv.FormatUint(info.Token, 10),
+			"TASKRT_PARENT="+info.Parent, "TASKRT_PARTITION="+info.Partition,
+			"TASKRT_DEADLINE_MS="+numberOrNothing(info.DeadlineMS), "TASKRT_CREATED_MS="+numberOrNothing(info.CreatedMS),
+			"TASKRT_NODE="+info.Node, "TASKRT_WORKER="+info.Worker, "TASKRT_PRIORITY="+strconv.Itoa(int(info.Priority)))
+	}
+	kept := environ[:0]
+	for _, e := range environ {
+		if !strings.HasSuffix(e, "=") && !strings.ContainsRune(e, 0) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+func numberOrNothing(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// contentReader reads an input from its beginning to its end.
+type contentReader struct {
+	content
+
+	off uint32
+}
+
+func (r *contentReader) Read(p []byte) (int, error) {
+	n := int(r.read(p, r.off))
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	r.off += uint32(n)
+	return n, nil
+}
+
+// standardInput is what the guest reads from descriptor 0: nothing, unless it is a command.
+func (g *guest) standardInput() io.Reader {
+	if g.command == nil {
+		return strings.NewReader("")
+	}
+	return g.command.stdin
+}
+
+// standardOutput takes what the guest writes to descriptor 1: the result of a command, else the log.
+func (g *guest) standardOutput() io.Writer {
+	if g.command == nil {
+		return g.stdout
+	}
+	return (*resultWriter)(g)
+}
+
+type resultWriter guest
+
+func (w *resultWriter) Write(p []byte) (int, error) {
+	if len(p) > 0 && appendWithin(&w.result, p, w.attempt.ResultBytes, &w.hasResult) != 0 {
+		panic(&ResultLimitError{w.attempt.ResultBytes})
+	}
+	return len(p), nil
+}
+
+// busy counts fuel that was used as a heartbeat of a guest that has no other (SPEC B5).
+func (g *guest) busy() {
+	if g.command != nil {
+		g.beaten()
+	}
+}
+
+// start runs a command to its end.
+func (i *instance) start(ctx context.Context) (abi.Outcome, error) {
+	err := i.mod.ExportedFunction(abi.ExportStart).CallWithStack(ctx, nil)
+	var exit *sys.ExitError
+	switch {
+	case err == nil:
+		i.clean = true
+		return abi.OutcomeOK, nil
+	case !errors.As(err, &exit):
+		return 0, err
+	}
+	i.clean = true // an exit is how programs end
+	i.guest.command.exit = exit.ExitCode()
+	switch {
+	case exit.ExitCode() == abi.ExitOK:
+		return abi.OutcomeOK, nil
+	case exit.ExitCode() == abi.ExitRetryable:
+		return abi.OutcomeRetryable, nil
+	case i.mem.refused != notRefused:
+		return 0, err // it says so in its own way; the code is OUT_OF_MEMORY
+	}
+	return abi.OutcomePermanent, nil
+}
+
+// exitError is the failure of a command that wrote nothing to the error channel.
+func (g *guest) exitError() Outcome {
+	out := Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError}
+	out.Message = join(fmt.Sprintf("exit code %d", g.command.exit), g.lastWords())
+	details, err := json.Marshal(struct {
+		ExitCode uint32 `json:"exit_code"`
+		Stderr   string `json:"stderr,omitempty"`
+	}{g.command.exit, strings.ToValidUTF8(string(g.stderr.last()), "\ufffd")})
+	if err == nil { // a number and a string always marshal
+		out.Details = details
+	}
+	return out
+}
+
+// lastWords is the end of standard error, in whole lines where they are not too long; of a panic, the line that names it.
+func (g *guest) lastWords() string {
+	const most = 1024
+	if gist := g.gist(); isPanic(gist) {
+		return gist
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(string(g.stderr.last()), "\ufffd"))
+	if len(text) <= most {
+		return text
+	}
+	text = text[len(text)-most:]
+	if _, lines, ok := strings.Cut(text, "\n"); ok {
+		text = lines
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+// instantiateWASI puts WASI into a wazero runtime: the library's, but for what differs from attempt to attempt, and for the end.
+func instantiateWASI(ctx context.Context, rt wazero.Runtime) error {
+	b := rt.NewHostModuleBuilder(wasiModule)
+	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
+	for _, list := range []struct {
+		sizes, get string
+		of         func(*command) []string
+	}{
+		{"args_sizes_get", "args_get", func(c *command) []string { return c.args }},
+		{"environ_sizes_get", "environ_get", func(c *command) []string { return c.environ }},
+	} {
+		b.NewFunctionBuilder().WithGoModuleFunction(listFunction(list.of, writeSizes), valueTypes("ii"), valueTypes("i")).
+			WithName(list.sizes).WithParameterNames("result.count", "result.size").Export(list.sizes)
+		b.NewFunctionBuilder().WithGoModuleFunction(listFunction(list.of, writeStrings), valueTypes("ii"), valueTypes("i")).
+			WithName(list.get).WithParameterNames("pointers", "buffer").Export(list.get)
+	}
+	// The library's closes the instance: nobody could use it again.
+	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
+		panic(sys.NewExitError(uint32(stack[0])))
+	}), valueTypes("i"), nil).WithName("proc_exit").WithParameterNames("rval").Export("proc_exit")
+	if _, err := b.Instantiate(noticeTouches(ctx)); err != nil {
+		return fmt.Errorf("runtime: host module %s: %w", wasiModule, err)
+	}
+	return nil
+}
+
+// listFunction is a function of WASI over a list of strings with two pointers into guest memory.
+func listFunction(of func(*command) []string, write func(mem api.Memory, list []string, a, b uint32) bool) api.GoModuleFunction {
+	const efault = 21 // of WASI
+	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
+		var list []string
+		if c := guestOf(ctx).command; c != nil {
+			list = of(c)
+		}
+		a, b := uint32(stack[0]), uint32(stack[1])
+		stack[0] = 0
+		if !write(mod.Memory(), list, a, b) {
+			stack[0] = efault
+		}
+	})
+}
+
+// writeSizes writes how many strings there are, and their bytes with a zero behind each.
+func writeSizes(mem api.Memory, list []string, count, size uint32) bool {
+	var bytes uint32
+	for _, s := range list {
+		bytes += uint32(len(s)) + 1
+	}
+	return mem.WriteUint32Le(count, uint32(len(list))) && mem.WriteUint32Le(size, bytes)
+}
+
+// writeStrings writes the strings to buffer, and where each is to pointers.
+func writeStrings(mem api.Memory, list []string, pointers, buffer uint32) bool {
+	for _, s := range list {
+		if !mem.WriteUint32Le(pointers, buffer) || !mem.WriteString(buffer, s) || !mem.WriteByte(buffer+uint32(len(s)), 0) {
+			return false
+		}
+		pointers += 4
+		buffer += uint32(len(s)) + 1
+	}
+	return true
+}
