@@ -51,7 +51,7 @@ func (p *program) resubmitCommand() *cli.Command {
 	return &cli.Command{
 		Name: cmd, Usage: "make a task due again, whatever its state, with new params if given", ArgsUsage: "ID", Category: "tasks",
 		Flags: clientFlags(append(whenFlags(cmd, "start"),
-			stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input"),
+			paramsFlag(cmd), paramsBytesFlag(cmd),
 			keyFlag(),
 		)...),
 		Action: p.client(resubmit),
@@ -61,7 +61,7 @@ func (p *program) resubmitCommand() *cli.Command {
 func resubmit(c *cli.Context, cl *client) error {
 	r := api.ResubmitRequest{Namespace: cl.namespace, ID: c.Args().First()}
 	var err error
-	if r.Params, err = readParams(c, cl.stdin); err != nil {
+	if r.Params, r.ParamsBase64, err = readParams(c, cl.stdin); err != nil {
 		return err
 	}
 	if r.Delay, r.NotBefore, r.Deadline, err = timesOf(c); err != nil {

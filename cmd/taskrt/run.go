@@ -16,7 +16,7 @@ func (p *program) runCommand() *cli.Command {
 	return &cli.Command{
 		Name: cmd, Usage: "run one attempt of a module here, without a cluster, under the same limits", ArgsUsage: "FILE.wasm", Category: "behaviors",
 		Flags: []cli.Flag{
-			stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input"),
+			paramsFlag(cmd), paramsBytesFlag(cmd),
 			stringFlag(cmd, "behavior", "", "which one, if the module has several"),
 			stringFlag(cmd, "name", "", "name of the behavior, for a module without a manifest"),
 			stringFlag(cmd, "manifest", "", "manifest FILE.json; wins over the module's own"),
@@ -42,7 +42,7 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	params, err := readParams(c, p.stdin)
+	text, raw, err := readParams(c, p.stdin)
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,12 @@ func (p *program) runModule(c *cli.Context) error {
 		return err
 	}
 	defer local.blobs.close()
-	params, from, err := local.blobs.whole(params)
+	params, from, err := local.blobs.whole(text)
 	if err != nil {
 		return err
+	}
+	if raw != nil {
+		params = raw
 	}
 	if err := settings.CheckParams(params); err != nil {
 		return &exitError{exitRefused, err}

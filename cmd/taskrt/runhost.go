@@ -206,7 +206,10 @@ func (h *localHost) printText(o runtime.Outcome) error {
 	if o.Kind != runtime.Succeeded {
 		return nil
 	}
-	_, err := fmt.Fprintf(h.p.stdout, "%s\n", o.Result)
+	if json.Valid(o.Result) {
+		o.Result = append(bytes.TrimSpace(o.Result), '\n')
+	} // else bytes as they are
+	_, err := h.p.stdout.Write(o.Result)
 	return err
 }
 

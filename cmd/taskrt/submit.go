@@ -19,7 +19,7 @@ func (p *program) submitCommand() *cli.Command {
 	return &cli.Command{
 		Name: cmd, Usage: "create a task, or meet an existing one; prints its ID", ArgsUsage: "BEHAVIOR", Category: "tasks",
 		Flags: clientFlags(append(append(whenFlags(cmd, "start"), markFlags(cmd)...),
-			stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input"),
+			paramsFlag(cmd), paramsBytesFlag(cmd),
 			stringFlag(cmd, "id", "", "the task's ID; without it the behavior decides"),
 			stringFlag(cmd, "if-exists", "", "join (default), fail, rerun or resubmit"),
 			keyFlag(),
@@ -101,11 +101,10 @@ func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
 	req := api.SubmitRequest{
 		Namespace: cl.namespace, Behavior: c.Args().First(), ID: c.String("id"), IfExists: c.String("if-exists"),
 	}
-	params, err := readParams(c, cl.stdin)
-	if err != nil {
+	var err error
+	if req.Params, req.ParamsBase64, err = readParams(c, cl.stdin); err != nil {
 		return req, err
 	}
-	req.Params = params
 	if req.Delay, req.NotBefore, req.Deadline, err = timesOf(c); err != nil {
 		return req, err
 	}
@@ -143,9 +142,38 @@ func marksOf(c *cli.Context) (priority *int, labels map[string]string, err error
 	return priority, labels, nil
 }
 
-// readParams reads --params.
-func readParams(c *cli.Context, stdin io.Reader) (json.RawMessage, error) {
-	return readJSON(c, "params", stdin)
+// paramsFlag and paramsBytesFlag are those of readParams.
+func paramsFlag(cmd string) cli.Flag {
+	return stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input")
+}
+
+func paramsBytesFlag(cmd string) cli.Flag {
+	return stringFlag(cmd, "params-bytes", "", "FILE, or - for standard input: params of any bytes, JSON or not, as they are")
+}
+
+// readParams reads --params or --params-bytes.
+func readParams(c *cli.Context, stdin io.Reader) (text json.RawMessage, raw []byte, err error) {
+	file := c.String("params-bytes")
+	switch {
+	case file == "":
+		text, err = readJSON(c, "params", stdin)
+		return text, nil, err
+	case c.String("params") != "":
+		return nil, nil, usagef(c, "--params and --params-bytes are both given")
+	case file == "-":
+		raw, err = io.ReadAll(io.LimitReader(stdin, api.MaxPayload+1))
+	default:
+		raw, err = os.ReadFile(file)
+	}
+	switch {
+	case err != nil:
+		return nil, nil, usagef(c, "--params-bytes: %w", err)
+	case len(raw) > api.MaxPayload:
+		return nil, nil, &exitError{exitRefused, fmt.Errorf("--params-bytes: more than %d bytes, the most that params may have", api.MaxPayload)}
+	case raw == nil:
+		raw = []byte{}
+	}
+	return nil, raw, nil
 }
 
 // readJSON reads a flag that is JSON, @FILE or - (standard input); nil if it is not given.

@@ -1,0 +1,1 @@
+/* included by ldo.c, not used: see wasi.h */
