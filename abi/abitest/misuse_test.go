@@ -1,9 +1,6 @@
 package abitest
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,28 +12,12 @@ import (
 // misuse loads the guest misuse; run runs its case n with params "hello".
 func misuse(t *testing.T) (run func(t *testing.T, n int32) (runtime.Outcome, *recorder)) {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("..", "..", "testdata", "wasm", "misuse.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := runtime.New(runtime.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	module, err := engine.Load(t.Context(), runtime.Digest(wasm), wasm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	load := guest(t, "misuse")
 	return func(t *testing.T, n int32) (runtime.Outcome, *recorder) {
 		t.Helper()
 		host := &recorder{}
 		a := runtime.Attempt{Behavior: n, Params: []byte("hello"), ResultBytes: 100, CheckpointBytes: 100}
-		return module.Run(t.Context(), a, host), host
+		return load(t, a, host), host
 	}
 }
 
