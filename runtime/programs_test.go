@@ -27,7 +27,7 @@ func TestPrograms(t *testing.T) {
 	}{
 		{"lua", "lua/input.lua", "lua/output.txt", "print(1)\nerror('no ' .. 'luck')", []string{"exit code 1: lua: stdin:2: no luck", "stack traceback"}},
 		{"sqlite", "sqlite/input.sql", "sqlite/output.txt", "select 1;\nselect * from nowhere;", []string{"exit code 1: ", "no such table: nowhere"}},
-		{"cmark", "cmark/input.md", "cmark/output.html", "", nil},
+		{"cmark", "cmark/input.txt", "cmark/output.html", "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wasm := file(tt.name + ".wasm")

@@ -50,7 +50,7 @@ cd "$tmp/cmark-0.30.2"
 cp "$here"/cmark/*.h src
 wasm cmark -Isrc src/*.c
 gcc -O2 -w -Isrc -o "$tmp/cmark" src/*.c
-cp README.md "$tmp/out/cmark/input.md"
+cp README.md "$tmp/out/cmark/input.txt"
 "$tmp/cmark" <README.md >"$tmp/out/cmark/output.html"
 
 cd "$tmp/out"
