@@ -62,16 +62,17 @@ func (s *session) alive() bool {
 	return false
 }
 
-// lose ends the session: stops all its guests, drops all its reports. Only the first call counts.
+// lose ends the session: stops all its guests, drops all its reports. Only the first call counts. The guests are told
+// with the lock held: those that end at once are counted too.
 func (s *session) lose(cause error) {
 	s.fence.strike()
-	s.end(cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return
 	}
 	s.over = true
+	s.end(cause)
 	s.out, s.logs = outbox{}, nil
 	stopped := 0
 	for token, r := range s.runs {

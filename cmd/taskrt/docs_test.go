@@ -43,7 +43,10 @@ func TestDocs(t *testing.T) {
 		if n == 0 {
 			continue
 		}
-		t.Run(filepath.Base(page), func(t *testing.T) { runPage(t, root, script) })
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel() // they wait, mostly
+			runPage(t, root, script)
+		})
 	}
 	if blocks == 0 {
 		t.Error("no page has a command line: is the marker of the blocks still ```sh ?")
