@@ -88,14 +88,15 @@ func (s *Store) send(ctx context.Context, peer string, b *Staged, index uint64) 
 	return a.ask(opPutAt, b.Digest, []uint64{index, uint64(b.Size)}, b.Reader(), s.cfg.Timeout)
 }
 
-// get asks a peer for what p lacks of a file.
-func (s *Store) get(ctx context.Context, peer, digest string, p *part) error {
+// get asks a peer, which may stand still for as long as patience, for what p lacks of a file.
+func (s *Store) get(ctx context.Context, peer, digest string, p *part, patience time.Duration) error {
 	a, err := s.dial(ctx, peer)
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	if err := a.ask(opGetFrom, digest, []uint64{uint64(p.hash.size)}, nil, s.cfg.Timeout); err != nil {
+	a.conn.step = patience
+	if err := a.ask(opGetFrom, digest, []uint64{uint64(p.hash.size)}, nil, patience); err != nil {
 		return err
 	}
 	total, err := readNumber(a.r)

@@ -72,6 +72,53 @@ func TestFetchGoesOnWhereItBrokeOff(t *testing.T) {
 	})
 }
 
+// TestFetchPassesOverWhoStandsStill: a peer that is cut off before or while it sends holds nothing up that another has.
+func TestFetchPassesOverWhoStandsStill(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		data := bytesOf(large)
+		d := Digest(data)
+		b.peer("silent", func(c net.Conn, _ uint64) { _, _ = c.Read(make([]byte, 1)) })
+		b.peer("stops", func(c net.Conn, offset uint64) {
+			_, _ = c.Write(append([]byte{statusOK}, number(large)...))
+			_, _ = c.Write(data[offset : offset+1000])
+			_, _ = c.Read(make([]byte, 1))
+		})
+		honest := b.store("a")
+		put(t, honest, string(data))
+		for range 16 { // in any order
+			s := b.store("b")
+			begun := time.Now()
+			got, err := s.Get(t.Context(), d, []string{"silent", "stops", "a"})
+			if err != nil || !bytes.Equal(got, data) {
+				t.Fatalf("%d bytes, %v", len(got), err)
+			}
+			if took := time.Since(begun); took > 5*time.Second { // twice standstill, and what was sent
+				t.Errorf("it took %v", took)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestFetchWaitsForTheOnlyOne: who is slow to answer is asked again with more patience when nobody else has the file.
+func TestFetchWaitsForTheOnlyOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		data := bytesOf(large)
+		b.peer("slow", func(c net.Conn, offset uint64) {
+			time.Sleep(20 * time.Second)
+			_, _ = c.Write(append([]byte{statusOK}, number(large)...))
+			_, _ = c.Write(data[offset:])
+		})
+		b.store("has nothing")
+		got, err := b.store("a").Get(t.Context(), Digest(data), []string{"slow", "has nothing"})
+		if err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%d bytes, %v", len(got), err)
+		}
+	})
+}
+
 func TestFetchGoesOnLaterWithAnotherPeer(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		data := bytesOf(large)

@@ -5,12 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
+	"time"
 )
 
 // maxBreaks is how often one fetch goes on after it broke off.
 const maxBreaks = 64
+
+// standstill is how long a peer may stand still at first: one that was cut off must not hold up what others have. If no
+// other has the file, all are asked once more, with all patience.
+const standstill = 2 * time.Second
 
 // maxParts is how many fetches that broke off are remembered, with what they have got.
 const maxParts = 8
@@ -117,11 +123,12 @@ func (s *Store) fetch(digest string, peers []string) (data []byte, err error) {
 // together goes on with the part until it is whole, with whichever peer sends something. If nobody has more, no peers are
 // left; if what came is not right, all are, and nothing of it is kept.
 func (f *fetching) together() (ok bool, err error) {
-	for breaks := 0; breaks < maxBreaks && f.s.ctx.Err() == nil; {
-		before := breaks
+	patience, breaks := min(standstill, f.s.cfg.Timeout), 0
+	for again := true; again && breaks < maxBreaks && f.s.ctx.Err() == nil; {
+		before, passedOver := breaks, false
 		for _, peer := range f.peers {
 			had := f.part.hash.size
-			whole, err := f.get(peer)
+			whole, err := f.get(peer, patience)
 			if err != nil {
 				return false, err
 			}
@@ -137,9 +144,15 @@ func (f *fetching) together() (ok bool, err error) {
 			if f.part.hash.size > had {
 				breaks++
 			}
+			passedOver = passedOver || errors.Is(f.errs[peer], os.ErrDeadlineExceeded)
 		}
-		if breaks == before {
-			break
+		switch {
+		case breaks > before: // all of them may be slow
+			patience = min(2*patience, f.s.cfg.Timeout)
+		case passedOver && patience < f.s.cfg.Timeout:
+			patience = f.s.cfg.Timeout
+		default:
+			again = false
 		}
 	}
 	f.peers = nil // nobody lied, but nobody has more
@@ -150,7 +163,7 @@ func (f *fetching) together() (ok bool, err error) {
 func (f *fetching) alone(peer string) (ok bool, err error) {
 	for range maxBreaks {
 		had := f.part.hash.size
-		whole, err := f.get(peer)
+		whole, err := f.get(peer, f.s.cfg.Timeout)
 		if err != nil {
 			return false, err
 		}
@@ -168,9 +181,9 @@ func (f *fetching) alone(peer string) (ok bool, err error) {
 	return false, f.restart()
 }
 
-// get asks one peer for what is missing. The error is this node's own.
-func (f *fetching) get(peer string) (whole bool, err error) {
-	f.errs[peer] = f.s.get(f.s.ctx, peer, f.digest, f.part)
+// get asks one peer, which may stand still for as long as patience, for what is missing. The error is this node's own.
+func (f *fetching) get(peer string, patience time.Duration) (whole bool, err error) {
+	f.errs[peer] = f.s.get(f.s.ctx, peer, f.digest, f.part, patience)
 	if own, ok := errors.AsType[*ownError](f.errs[peer]); ok {
 		return false, own.error
 	}

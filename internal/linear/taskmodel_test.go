@@ -115,7 +115,8 @@ func (s cellState) with(i int, t taskState) cellState {
 	return s
 }
 
-// effects lists the ways. Only accept has more than one: which task, and none at all, which says nothing.
+// effects lists the ways. Only accept has more than one: which task, and none at all, which says nothing. A short lease
+// may be over before the answer is on its way, which then holds no task either.
 func (s cellState) effects(in taskInput) []effect {
 	t, other := s.tasks[in.id], s.tasks[1-in.id]
 	same := func(out taskOutput) []effect { return []effect{{s, out}} }
@@ -139,6 +140,10 @@ func (s cellState) effects(in taskInput) []effect {
 			if t.phase == waiting {
 				leased := taskState{phase: running, attempt: t.attempt + 1}
 				effects = append(effects, effect{s.with(i, leased), taskOutput{id: i, state: leased}})
+				if in.short {
+					leased.phase = waiting
+					effects = append(effects, effect{s.with(i, leased), taskOutput{none: true}})
+				}
 			}
 		}
 		return effects

@@ -63,6 +63,10 @@ var nodeMutants = []mutant{
 		Pkg: "./blob", Run: "TestFlippedByteIsFound$|TestTornFileIsNotServed$|TestCorruptFileIsRemovedAndFetchedAgain$", Why: "a flipped bit on a disk would run (B3)"},
 	{Name: "blob-digest-unchecked-from-peer", File: "blob/fetch.go", Old: "if whole && f.part.hash.digest() == f.digest {", New: "if whole && f.digest != \"\" {",
 		Pkg: "./blob", Run: "TestLyingPeerIsPassedOver$", Why: "a peer could make others run what it likes (B3)"},
+	{Name: "blob-waits-for-who-is-cut-off", File: "blob/fetch.go", Old: "patience, breaks := min(standstill, f.s.cfg.Timeout), 0", New: "patience, breaks := f.s.cfg.Timeout, 0",
+		Pkg: "./blob", Run: "TestFetchPassesOverWhoStandsStill$", Why: "a leader that is cut off would keep a worker from taking over for 30 s (L6)"},
+	{Name: "blob-gives-up-on-the-only-one", File: "blob/fetch.go", Old: "patience = f.s.cfg.Timeout\n", New: "again = false\n",
+		Pkg: "./blob", Run: "TestFetchWaitsForTheOnlyOne$", Why: "a slow disk would make a file unreachable"},
 	{Name: "blob-off-by-one", File: "blob/stage.go", Old: "if int64(len(data)) > s.cfg.MaxBytes {", New: "if int64(len(data)) > s.cfg.MaxBytes+1 {",
 		Pkg: "./blob", Run: "TestTooLarge$", Why: "a file is at most 32 MiB (B2)"},
 
