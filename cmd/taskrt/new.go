@@ -31,27 +31,43 @@ func (p *program) newCommand() *cli.Command {
 	const cmd = "new"
 	return &cli.Command{
 		Name: cmd, Usage: "make a directory with a new plugin that builds, and tests that pass", ArgsUsage: "LANGUAGE NAME", Category: "behaviors",
-		Description: "LANGUAGE is one of: " + strings.Join(languages(), ", ") + ". NAME becomes the name of the behavior.",
+		Description: "LANGUAGE is one of: " + languageNames() + ". NAME becomes the name of the behavior.",
 		Flags: []cli.Flag{
 			stringFlag(cmd, "dir", "", "DIRECTORY to make; default NAME in the working directory"),
-			stringFlag(cmd, "sdk", "", "DIRECTORY of a clone of "+sdkModule+" whose SDK the plugin uses; default the one that the\n"+
-				"working directory or this binary lies in, else the release that this binary is of"),
+			stringFlag(cmd, "sdk", "", "go: DIRECTORY of a clone of "+sdkModule+" whose SDK the plugin uses; default the one that\n"+
+				"the working directory or this binary lies in, else the release that this binary is of"),
 		},
 		Action: p.newPlugin,
 	}
 }
 
-// languages are those that there is a template for.
-func languages() []string {
-	entries, err := templates.ReadDir(templatesDir)
-	if err != nil {
-		panic(err) // it is embedded
-	}
+// language is what plugins are written in: there is a template directory of its name.
+type language struct {
+	name string
+	// sdk is copied into the plugin as the directory sdk/, so that it builds by itself. nil: the SDK is a module that the
+	// language's own tools fetch.
+	sdk fs.FS
+}
+
+var languages = []language{
+	{name: "go"},
+}
+
+func languageNames() string {
 	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
+	for _, l := range languages {
+		names = append(names, l.name)
 	}
-	return names
+	return strings.Join(names, ", ")
+}
+
+func languageOf(name string) (language, bool) {
+	for _, l := range languages {
+		if l.name == name {
+			return l, true
+		}
+	}
+	return language{}, false
 }
 
 // newPluginData is what the templates know.
@@ -65,19 +81,22 @@ type newPluginData struct {
 var pluginName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,62}[a-z0-9]$`)
 
 func (p *program) newPlugin(c *cli.Context) error {
-	language, data := c.Args().Get(0), newPluginData{Name: c.Args().Get(1)}
-	from, err := fs.Sub(templates, path.Join(templatesDir, language))
-	if err == nil {
-		_, err = fs.Stat(from, ".")
-	}
-	if err != nil || strings.ContainsAny(language, `./\`) {
-		return usagef(c, "there is no template for %q; there are: %s", language, strings.Join(languages(), ", "))
+	data := newPluginData{Name: c.Args().Get(1)}
+	lang, ok := languageOf(c.Args().Get(0))
+	if !ok {
+		return usagef(c, "there is no template for %q; there are: %s", c.Args().Get(0), languageNames())
 	}
 	if !pluginName.MatchString(data.Name) {
 		return usagef(c, "NAME must be 3 to 64 of a-z0-9._-, with a letter or digit at both ends, not %q", data.Name)
 	}
-	if data.SDK, data.Version, err = findSDK(c); err != nil {
+	from, err := fs.Sub(templates, path.Join(templatesDir, lang.name))
+	if err != nil {
 		return err
+	}
+	if lang.sdk == nil {
+		if data.SDK, data.Version, err = findSDK(c); err != nil {
+			return err
+		}
 	}
 	dir := c.String("dir")
 	if dir == "" {
@@ -89,8 +108,13 @@ func (p *program) newPlugin(c *cli.Context) error {
 	if err := writeTemplates(from, dir, data); err != nil {
 		return err
 	}
+	if lang.sdk != nil {
+		if err := os.CopyFS(filepath.Join(dir, "sdk"), lang.sdk); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(p.stdout, "%s is ready. README.md says what is where; next:\n\n  cd %s\n", dir, dir)
-	if data.SDK == "" {
+	if lang.sdk == nil && data.SDK == "" {
 		fmt.Fprintf(p.stdout, "  go mod tidy    # once: fetches the SDK %s\n", data.Version)
 	}
 	fmt.Fprintf(p.stdout, "  make test\n  make           # %s.wasm\n", data.Name)
