@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	"worker":    {"abi", "runtime", "task", "worker/stream"},
 	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "node", "node/maintain", "runtime", "task", "worker", "internal/mux",
+		"abi", "api", "api/console", "blob", "node", "node/maintain", "plugins/sdk", "runtime", "task", "worker", "internal/mux",
 	},
 
 	"api/console":     {},
@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 
 	"plugins/examples":             {},
 	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "task"},
+	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},
 	"plugins/sdk/go/sdkjson":       {"plugins/sdk/go"},
