@@ -57,15 +57,10 @@ func (m *Module) Instances() InstanceStats {
 }
 
 func newPool(
-	s *shelf, rt wazero.Runtime, compiled wazero.CompiledModule, minMemory int64, parsed *wasmbin.Module, metered *meter.Module,
+	s *shelf, rt wazero.Runtime, compiled wazero.CompiledModule, minMemory int64, metered *meter.Module,
 ) *pool {
 	p := &pool{shelf: s, rt: rt, compiled: compiled, minMemory: minMemory}
-	p.restorable = s.restoring != restoreNever && !metered.WritesTables
-	for _, section := range parsed.Sections {
-		if section.ID == wasmbin.SectionDataCount { // only then may there be data.drop and memory.init
-			p.restorable = false
-		}
-	}
+	p.restorable = s.restoring != restoreNever && !metered.WritesTables && !metered.DropsData
 	for _, g := range metered.Globals {
 		switch g.Type {
 		case wasmbin.I32, wasmbin.I64, wasmbin.F32, wasmbin.F64:

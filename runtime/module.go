@@ -54,7 +54,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	if err != nil {
 		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
 	}
-	m.pool = newPool(e.shelf, m.rt, compiled, m.minMemory, parsed, metered)
+	m.pool = newPool(e.shelf, m.rt, compiled, m.minMemory, metered)
 	m.pool.seed = sha256.Sum256([]byte(digest))
 	return m, nil
 }

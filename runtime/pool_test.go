@@ -165,6 +165,24 @@ func TestNotRestorable(t *testing.T) {
 	}
 }
 
+// TestRestorable: what leaves nothing behind is recognised, too.
+func TestRestorable(t *testing.T) {
+	for _, name := range []string{"leak-flags", "leak-passive"} {
+		e := hostileEngine(t, restoreScan)
+		m := load(t, e, guestFile(t, name))
+		first := m.Run(t.Context(), Attempt{}, &fakeHost{})
+		for range 3 {
+			out := m.Run(t.Context(), Attempt{}, &fakeHost{})
+			if out.Kind != Succeeded || len(out.Result) == 0 || string(out.Result) != string(first.Result) || out.Fuel != first.Fuel {
+				t.Errorf("%s: %+v, first %+v", name, out, first)
+			}
+		}
+		if got := m.Instances(); got.Reused != 3 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestGoGuestsAreRestored: also a guest with megabytes of memory and a runtime of its own.
 func TestGoGuestsAreRestored(t *testing.T) {
 	e := hostileEngine(t, restoreScan)

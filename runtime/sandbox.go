@@ -72,10 +72,11 @@ func (g *guest) initialise(seed [32]byte) {
 }
 
 // keepsNothing are the functions of WASI that leave no trace in the host's side of an instance. All others may: they close,
-// renumber or change file descriptors.
+// renumber or change file descriptors. Flags of descriptors are not kept: standard streams have none (Go's package os sets them
+// in every guest).
 var keepsNothing = map[string]bool{
 	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true, "clock_res_get": true,
-	"clock_time_get": true, "fd_fdstat_get": true, "fd_filestat_get": true, "fd_prestat_dir_name": true,
+	"clock_time_get": true, "fd_fdstat_get": true, "fd_fdstat_set_flags": true, "fd_filestat_get": true, "fd_prestat_dir_name": true,
 	"fd_prestat_get": true, "fd_read": true, "fd_write": true, "poll_oneoff": true, "proc_exit": true, "random_get": true,
 	"sched_yield": true,
 }

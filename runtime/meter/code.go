@@ -445,7 +445,10 @@ func (w *rewriter) misc(r *wasmbin.Reader, start int) {
 	case miscMemoryFill:
 		zero(r)
 		w.long(r, start, helperFill)
-	case miscDataDrop, miscElemDrop, miscTableSize:
+	case miscDataDrop:
+		r.U32()
+		w.result.DropsData = true
+	case miscElemDrop, miscTableSize:
 		r.U32()
 	case miscTableInit, miscTableCopy:
 		r.U32()

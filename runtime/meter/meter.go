@@ -31,6 +31,8 @@ type Module struct {
 	// WritesTables is set if code may change a table after instantiation, or somebody else may: the module has
 	// table.set, table.grow, table.copy, table.fill or table.init, or imports or exports a table.
 	WritesTables bool
+	// DropsData is set if code may drop data segments (data.drop).
+	DropsData bool
 }
 
 // Global is a mutable global of the guest.
