@@ -63,6 +63,7 @@ var arrows = map[string][]string{
 	"internal/linear":      {},
 	"internal/maintbench":  {"..."},
 	"internal/memnet":      {"internal/mux"},
+	"internal/rusttool":    {},
 	"internal/sim":         {"task", "task/wire", "internal/sim/naive"},
 	"internal/sim/naive":   {"task"},
 
@@ -79,7 +80,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/sim",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest",
 }
 

@@ -1,0 +1,128 @@
+// Package rusttool finds a Rust toolchain that compiles for WebAssembly and builds plugins with it, for tests. The first one on
+// the PATH need not be it: rustup's has the target only where somebody added it.
+package rusttool
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// target is what plugins are compiled for.
+const target = "wasm32-unknown-unknown"
+
+// Env returns the environment in which `cargo build --target wasm32-unknown-unknown` works, with build output of its own.
+// Without such a toolchain the test is skipped, but fails where CI is set.
+func Env(t testing.TB) []string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a guest with the Rust toolchain")
+	}
+	env, err := find()
+	switch {
+	case err != nil && os.Getenv("CI") != "":
+		t.Fatal(err)
+	case err != nil:
+		t.Skip(err)
+	}
+	return append(env, "CARGO_TARGET_DIR="+t.TempDir(), "CARGO_NET_OFFLINE=true")
+}
+
+// Build builds the plugin in a directory, relative to that of the test, and returns the module.
+func Build(t testing.TB, dir string) []byte {
+	t.Helper()
+	env := Env(t)
+	cmd := Command(t, env, "cargo", "build", "--release", "--target", target)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cargo build in %s: %v\n%s", dir, err, out)
+	}
+	made, err := filepath.Glob(filepath.Join(valueOf(env, "CARGO_TARGET_DIR"), target, "release", "*.wasm"))
+	if err != nil || len(made) != 1 {
+		t.Fatalf("cargo build in %s made %v (%v), want one module", dir, made, err)
+	}
+	wasm, err := os.ReadFile(made[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// Command is exec.CommandContext for a program that is looked up on the PATH of env.
+func Command(t testing.TB, env []string, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	for _, dir := range filepath.SplitList(valueOf(env, "PATH")) {
+		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			cmd := exec.CommandContext(t.Context(), file, args...)
+			cmd.Env = env
+			return cmd
+		}
+	}
+	t.Fatalf("%s is not on the PATH", name)
+	return nil
+}
+
+// find returns the process's environment, changed so that cargo uses a compiler with the target.
+func find() ([]string, error) {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	for _, dir := range append(dirs, "/usr/bin") {
+		rustc, cargo := filepath.Join(dir, "rustc"), filepath.Join(dir, "cargo")
+		if _, err := exec.LookPath(cargo); err != nil || !hasTarget(rustc) {
+			continue
+		}
+		env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return name == "PATH" || name == "RUSTC" || name == "RUSTDOC" || name == "RUSTFLAGS" || strings.HasPrefix(name, "CARGO_") && name != "CARGO_HOME"
+		})
+		env = append(env, "PATH="+strings.Join(append([]string{dir}, dirs...), string(filepath.ListSeparator)))
+		linker, err := linkerOf(rustc, dirs)
+		if linker != "" {
+			env = append(env, "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="+linker)
+		}
+		return env, err
+	}
+	return nil, fmt.Errorf("no Rust toolchain has the target %s: rustup target add %s, or Debian's rustc cargo libstd-rust-dev-wasm32 lld", target, target)
+}
+
+func hasTarget(rustc string) bool {
+	dir, err := exec.Command(rustc, "--print", "target-libdir", "--target", target).Output()
+	if err != nil {
+		return false
+	}
+	std, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "libstd-*.rlib"))
+	return err == nil && len(std) > 0
+}
+
+// linkerOf returns the linker to name to cargo, "" where the compiler finds its own, rust-lld. Debian's is a link to one of a
+// package that need not be there.
+func linkerOf(rustc string, dirs []string) (string, error) {
+	if _, err := exec.LookPath("rust-lld"); err == nil {
+		return "", nil
+	}
+	if root, err := exec.Command(rustc, "--print", "sysroot").Output(); err == nil {
+		own, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "lib/rustlib/*/bin/rust-lld"))
+		if err == nil && len(own) > 0 {
+			return "", nil
+		}
+	}
+	for _, dir := range dirs {
+		found, err := filepath.Glob(filepath.Join(dir, "wasm-ld*"))
+		if err == nil && len(found) > 0 {
+			return found[len(found)-1], nil
+		}
+	}
+	return "", fmt.Errorf("%s has no linker for %s: Debian's lld has one", rustc, target)
+}
+
+func valueOf(env []string, name string) (value string) {
+	for _, v := range env { // the last one counts
+		if rest, ok := strings.CutPrefix(v, name+"="); ok {
+			value = rest
+		}
+	}
+	return value
+}
