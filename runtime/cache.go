@@ -9,7 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	goruntime "runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -20,19 +25,50 @@ import (
 // codeCache keeps native code on disk, one directory per digest. wazero guards its files by a CRC over the code alone;
 // a flipped bit in the table of offsets would jump anywhere. So every directory has a file with the SHA-256 of the
 // others, looked at before wazero sees them. A directory is made beside its place and renamed into it once complete:
-// a crash or another process never leaves half of one.
+// a crash or another process never leaves half of one. When a directory was last used is its time of modification.
 type codeCache struct {
-	dir string // "": no cache
-	log *slog.Logger
+	dir   string // "": no cache
+	limit int64  // bytes of all directories together
+	log   *slog.Logger
+
+	mu   sync.Mutex
+	size int64 // bytes, as far as this process knows: others may share the cache
 }
 
 const (
 	sumsFile     = "SHA256SUMS"
 	makingPrefix = ".making-"
+	// foreignAge is how long code of other versions is kept unused: an upgrade may be taken back, and nodes that are upgraded
+	// one by one may share a cache (taskrt dev).
+	foreignAge = 7 * 24 * time.Hour
 )
 
-func openCodeCache(dir string, log *slog.Logger) (*codeCache, error) {
-	c := &codeCache{dir: dir, log: log}
+// codeFlags counts the settings that code was compiled with: raise it with every change to those in the function compile.
+const codeFlags = 1
+
+// generation names all that native code depends on beside the module. wazero's own files tell its version and the CPU's
+// features apart, but not how the module was rewritten.
+func generation() string {
+	return fmt.Sprintf("wazero%s-%s-%s-m%d-f%d", wazeroVersion(), goruntime.GOOS, goruntime.GOARCH, meter.Version, codeFlags)
+}
+
+// wazeroVersion is that of go.mod; "dev" in binaries that do not know.
+func wazeroVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			if d.Path == "github.com/tetratelabs/wazero" && semver.MatchString(d.Version) {
+				return d.Version
+			}
+		}
+	}
+	return "dev"
+}
+
+// semver is what may stand in a file's name.
+var semver = regexp.MustCompile(`^v[0-9A-Za-z.-]{1,64}$`)
+
+func openCodeCache(dir string, limit int64, log *slog.Logger) (*codeCache, error) {
+	c := &codeCache{dir: dir, limit: limit, log: log}
 	if dir == "" {
 		return c, nil
 	}
@@ -48,38 +84,102 @@ func openCodeCache(dir string, log *slog.Logger) (*codeCache, error) {
 			return nil, fmt.Errorf("runtime: code cache %s must be private: %w", dir, err)
 		}
 	}
-	c.sweep()
+	c.prune()
 	return c, nil
 }
 
-// sweep removes what a crash left half made. Nothing takes an hour to compile: what is younger may be another process's.
-func (c *codeCache) sweep() {
+// prune removes what a crash left half made, what other versions left behind, and, of the rest, what was not used for the
+// longest time until the limit is kept. Nothing takes an hour to compile: what is younger may be another process's.
+func (c *codeCache) prune() {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		c.log.Warn("code cache is not readable", "err", err)
 		return
 	}
+	type kept struct {
+		path string
+		used time.Time
+		size int64
+	}
+	var all []kept
+	total := int64(0)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), makingPrefix) && time.Since(info.ModTime()) > time.Hour {
-			c.removeDir(filepath.Join(c.dir, e.Name()))
+		if err != nil { // somebody else removed it
+			continue
+		}
+		path, age := filepath.Join(c.dir, e.Name()), time.Since(info.ModTime())
+		switch {
+		case strings.HasPrefix(e.Name(), makingPrefix):
+			if age > time.Hour {
+				c.removeDir(path)
+			}
+		case !strings.HasSuffix(e.Name(), "-"+generation()) && age > foreignAge:
+			c.removeDir(path)
+		default:
+			size := dirSize(path)
+			all, total = append(all, kept{path, info.ModTime(), size}), total+size
 		}
 	}
+	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	for _, k := range all {
+		if total <= c.limit {
+			break
+		}
+		c.removeDir(k.path)
+		total -= k.size
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size = total
+}
+
+// grown counts what was kept, and prunes if that is too much.
+func (c *codeCache) grown(n int64) {
+	c.mu.Lock()
+	c.size += n
+	over := c.size > c.limit
+	c.mu.Unlock()
+	if over {
+		c.prune()
+	}
+}
+
+// bytes returns the size of the cache.
+func (c *codeCache) bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
+}
+
+// dirSize returns the bytes of the files below dir; what cannot be read counts nothing.
+func dirSize(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil //nolint:nilerr // it may vanish at any time
+		}
+		if info, err := d.Info(); err == nil {
+			n += info.Size()
+		}
+		return nil
+	})
+	return n
 }
 
 type compileFunc func(wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error)
 
 // compile calls f with the cached code of digest if there is any that is whole, else with an empty cache, whose content
-// it then keeps. Trouble with the cache never fails a compilation.
-func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
+// it then keeps. cached: nothing was compiled. Trouble with the cache never fails a compilation.
+func (c *codeCache) compile(digest string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
 	if c.dir == "" {
-		return f(nil)
+		rt, made, err = f(nil)
+		return rt, made, false, err
 	}
 	place := c.place(digest)
 	if err := verifySums(place); err == nil {
-		rt, made, err := c.with(place, f)
+		rt, made, cached, err := c.reuse(place, f)
 		if err == nil {
-			return rt, made, nil
+			return rt, made, cached, nil
 		}
 		c.log.Warn("cached code is of no use, compiling anew", "digest", digest, "err", err)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -90,17 +190,39 @@ func (c *codeCache) compile(digest string, f compileFunc) (wazero.Runtime, wazer
 	making, err := c.begin()
 	if err != nil {
 		c.log.Warn("code cache is not writable", "err", err)
-		return f(nil)
+		rt, made, err = f(nil)
+		return rt, made, false, err
 	}
 	defer os.RemoveAll(making)
-	rt, made, err := c.with(making, f)
+	rt, made, err = c.with(making, f)
 	if err != nil {
-		return f(nil) // the cache's fault (a full disk), or the module's: then this fails too
+		rt, made, err = f(nil) // the cache's fault (a full disk), or the module's: then this fails too
+		return rt, made, false, err
 	}
 	if err := keep(making, place); err != nil {
 		c.log.Warn("compiled code is not cached", "digest", digest, "err", err)
+	} else {
+		c.grown(dirSize(place))
 	}
-	return rt, made, nil
+	return rt, made, false, nil
+}
+
+// reuse calls f with the code in place. wazero may find none for this machine's CPU there and add it.
+func (c *codeCache) reuse(place string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
+	before := dirSize(place)
+	if rt, made, err = c.with(place, f); err != nil {
+		return nil, nil, false, err
+	}
+	added := dirSize(place) - before
+	if added != 0 {
+		if err := seal(place); err != nil {
+			c.log.Warn("compiled code is not cached", "dir", place, "err", err)
+		}
+		c.grown(added)
+	}
+	now := time.Now()
+	_ = os.Chtimes(place, now, now) // prune would take it sooner; it may also have been deleted
+	return rt, made, added == 0, nil
 }
 
 // begin makes a directory to compile into.
@@ -134,17 +256,27 @@ func (r cachedRuntime) Close(ctx context.Context) error {
 	return errors.Join(r.Runtime.Close(ctx), r.cache.Close(ctx))
 }
 
-// remove forgets the code of digest.
+// remove forgets the code of digest, that of other versions too.
 func (c *codeCache) remove(digest string) {
-	if c.dir != "" {
-		c.removeDir(c.place(digest))
+	if c.dir == "" {
+		return
+	}
+	entries, err := os.ReadDir(c.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.log.Warn("code cache is not readable", "err", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), digest+"-") {
+			path := filepath.Join(c.dir, e.Name())
+			c.grown(-dirSize(path))
+			c.removeDir(path)
+		}
 	}
 }
 
-// place is the directory of the code of digest: wazero's files tell its versions and flags apart, but not how the module was
-// rewritten.
+// place is the directory of the code of digest.
 func (c *codeCache) place(digest string) string {
-	return filepath.Join(c.dir, fmt.Sprintf("%s-m%d", digest, meter.Version))
+	return filepath.Join(c.dir, digest+"-"+generation())
 }
 
 func (c *codeCache) removeDir(dir string) {
@@ -153,19 +285,24 @@ func (c *codeCache) removeDir(dir string) {
 	}
 }
 
-// keep writes the sums of making and moves it to place.
+// keep seals making and moves it to place.
 func keep(making, place string) error {
-	sums, err := sumFiles(making)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(making, sumsFile), []byte(sums), 0o600); err != nil {
+	if err := seal(making); err != nil {
 		return err
 	}
 	if err := os.Rename(making, place); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err // exists: another process was faster, with the same content
 	}
 	return nil
+}
+
+// seal writes the sums of dir. A crash meanwhile leaves wrong ones: the code is compiled anew.
+func seal(dir string) error {
+	sums, err := sumFiles(dir)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, sumsFile), []byte(sums), 0o600)
 }
 
 func verifySums(dir string) error {

@@ -14,6 +14,9 @@ type Config struct {
 	// CacheDir keeps native code between processes; "" compiles anew in every process. It holds code that is executed,
 	// so it is created 0700 and must be private to this node. It may be deleted, or damaged, at any time.
 	CacheDir string
+	// CacheBytes bounds the cache; what was not used for the longest time goes first. Default 1 GiB. A Go module of 2 MB has
+	// about 10 MB of code.
+	CacheBytes int64
 	// MaxModuleBytes bounds an uploaded file (SPEC B2); default 32 MiB.
 	MaxModuleBytes int64
 	// CompileWorkers is how many modules are compiled at the same time; default half of the CPUs, at least 1, so that
@@ -34,6 +37,16 @@ type Config struct {
 	// OnRun, if set, is told of every attempt after no guest code of it runs any more, on the goroutine of Run: the proof
 	// for SPEC L1 in tests, also of attempts whose outcome nobody reads.
 	OnRun func(Span)
+	// OnCompile, if set, is told of every module that was made ready, or was not, on a goroutine of the engine's.
+	OnCompile func(Compiled)
+}
+
+// Compiled is a module that was made ready, or the reason why it was not.
+type Compiled struct {
+	Digest string
+	Took   time.Duration // from the check to the end, without waiting for Config.CompileWorkers
+	Cached bool          // the code came from the cache
+	Err    error
 }
 
 // Span is the time in which guest code of one attempt may have run: CLOCK_BOOTTIME nanoseconds.
@@ -48,6 +61,7 @@ type Span struct {
 const (
 	DefaultMaxModuleBytes = 32 << 20
 	DefaultMemoryBudget   = 2 << 30
+	DefaultCacheBytes     = 1 << 30
 )
 
 func (c Config) withDefaults() Config {
@@ -59,6 +73,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MemoryBudget == 0 {
 		c.MemoryBudget = DefaultMemoryBudget
+	}
+	if c.CacheBytes == 0 {
+		c.CacheBytes = DefaultCacheBytes
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -82,6 +99,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("runtime: MaxModuleBytes is negative: %d", c.MaxModuleBytes)
 	case c.CompileWorkers < 0:
 		return fmt.Errorf("runtime: CompileWorkers is negative: %d", c.CompileWorkers)
+	case c.CacheBytes < 0:
+		return fmt.Errorf("runtime: CacheBytes is negative: %d", c.CacheBytes)
 	case c.MemoryBudget < 0:
 		return fmt.Errorf("runtime: MemoryBudget is negative: %d", c.MemoryBudget)
 	}

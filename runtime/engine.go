@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
@@ -61,7 +62,7 @@ func New(cfg Config) (*Engine, error) {
 	e.compiling = make(chan struct{}, e.cfg.CompileWorkers)
 	e.stop, e.doStop = context.WithCancelCause(context.Background())
 	var err error
-	if e.cache, err = openCodeCache(e.cfg.CacheDir, e.cfg.Logger); err != nil {
+	if e.cache, err = openCodeCache(e.cfg.CacheDir, e.cfg.CacheBytes, e.cfg.Logger); err != nil {
 		return nil, err
 	}
 	if e.allow, err = hostInterface(); err != nil {
@@ -245,7 +246,7 @@ func (e *Engine) compile(x *entry, digest string, wasm []byte) {
 		case <-e.stop.Done():
 			return nil, ErrClosed
 		}
-		return e.newModule(digest, wasm)
+		return e.timed(digest, wasm)
 	}()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -261,6 +262,20 @@ func (e *Engine) compile(x *entry, digest string, wasm []byte) {
 		}
 	}
 	e.dropUnused(x, digest)
+}
+
+// timed makes a module and tells how long that took.
+func (e *Engine) timed(digest string, wasm []byte) (*Module, error) {
+	begun := time.Now()
+	mod, err := e.newModule(digest, wasm)
+	done := Compiled{Digest: digest, Took: time.Since(begun), Err: err}
+	if mod != nil {
+		mod.took, done.Cached = done.Took, mod.cached
+	}
+	if e.cfg.OnCompile != nil {
+		e.cfg.OnCompile(done)
+	}
+	return mod, err
 }
 
 // end is the end of something active.

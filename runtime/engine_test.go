@@ -203,7 +203,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	for _, c := range []Config{{MaxModuleBytes: -1}, {CompileWorkers: -1}, {MemoryBudget: -1}} {
+	for _, c := range []Config{{MaxModuleBytes: -1}, {CompileWorkers: -1}, {MemoryBudget: -1}, {CacheBytes: -1}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is accepted", c)
 		}

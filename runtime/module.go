@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 
@@ -24,10 +25,15 @@ type Module struct {
 	rt        wazero.Runtime
 	pool      *pool
 	entry     *entry
+	cached    bool          // its code came from the cache
+	took      time.Duration // to make it ready
 }
 
 // Digest returns the module's name.
 func (m *Module) Digest() string { return m.digest }
+
+// ReadyTime returns how long this process took to compile the module, or to get it from the cache.
+func (m *Module) ReadyTime() time.Duration { return m.took }
 
 // newModule checks and compiles a file. The caller bounds how many do so at a time.
 func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
@@ -48,7 +54,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 		return nil, asUploadError(err)
 	}
 	var compiled wazero.CompiledModule
-	m.rt, compiled, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error) {
+	m.rt, compiled, m.cached, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error) {
 		return compile(cache, metered.Wasm, parsed)
 	})
 	if err != nil {
@@ -62,9 +68,9 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 // compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.
 func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module) (rt wazero.Runtime, made wazero.CompiledModule, err error) {
 	ctx := context.Background()
-	cfg := wazero.NewRuntimeConfig().
-		WithCloseOnContextDone(false). // metering ends computing guests, and costs less (DESIGN.md)
-		WithDebugInfoEnabled(false)    // DWARF: costs memory, and guests' traces have function names without it
+	cfg := wazero.NewRuntimeConfig(). // codeFlags counts these settings
+						WithCloseOnContextDone(false). // metering ends computing guests, and costs less (DESIGN.md)
+						WithDebugInfoEnabled(false)    // DWARF: costs memory, and guests' traces have function names without it
 	if cache != nil {
 		cfg = cfg.WithCompilationCache(cache)
 	}
