@@ -14,6 +14,8 @@ import (
 	"text/template"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
 // templates holds a directory for each language, with a file NAME.tmpl for each file NAME of a new plugin.
@@ -51,6 +53,7 @@ type language struct {
 
 var languages = []language{
 	{name: "go"},
+	{name: "rust", sdk: sdk.Rust()},
 }
 
 func languageNames() string {
