@@ -59,6 +59,7 @@ var arrows = map[string][]string{
 	"api/apitest":          {"api", "api/runs", "api/spaces", "task"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
+	"internal/ctool":       {},
 	"internal/e2e":         {},
 	"internal/linear":      {},
 	"internal/maintbench":  {"..."},
@@ -80,7 +81,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest",
 }
 
