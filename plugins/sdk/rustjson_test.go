@@ -14,18 +14,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/taskrt/taskrt/internal/rusttool"
 	"github.com/taskrt/taskrt/plugins/plugintest"
 )
 
 // rustMaxDepth is MAX_DEPTH of the Rust SDK's JSON.
 const rustMaxDepth = 512
 
-// TestRustJSON compares the Rust SDK's JSON, in a guest, with encoding/json: which texts are JSON, what they hold, and where the
+// rustJSON compares the Rust SDK's JSON, in a guest, with encoding/json: which texts are JSON, what they hold, and where the
 // others stop being JSON.
-func TestRustJSON(t *testing.T) {
-	wasm := rusttool.Build(t, "rust/tests/json-guest")
-	m := plugintest.New(t, plugintest.Config{Wasm: wasm})
+func rustJSON(t *testing.T, m *plugintest.Module) {
 	t.Run("handmade", func(t *testing.T) { compareJSON(t, m, handmadeTexts()) })
 	t.Run("changed", func(t *testing.T) { compareJSON(t, m, changedTexts()) })
 	t.Run("random", func(t *testing.T) { compareJSON(t, m, randomTexts(rand.New(rand.NewPCG(1, 2)), 40_000)) })

@@ -63,7 +63,7 @@ pub struct Task {
     pub max_checkpoint: usize,
     /// Contents by name (`sha256:…`).
     pub blobs: BTreeMap<String, Vec<u8>>,
-    /// Of the operation that the task is part of; `index` and `blob` do not count, a `binary` result is not supported.
+    /// Of the operation that the task is part of; their `index` is filled in.
     pub partitions: Option<Vec<Partition>>,
 
     /// Done and total of every heartbeat.
@@ -324,8 +324,10 @@ fn write_partition(p: &Partition, index: usize, out: &mut String) {
     w.member("index", &index);
     w.member("partition", &p.name);
     w.member("status", &p.status);
-    if let Some(result) = &p.result {
-        w.name("result").push_str(&String::from_utf8_lossy(result));
+    match &p.result {
+        Some(result) if p.binary => w.member("result_base64", &base64(result)),
+        Some(result) => w.name("result").push_str(&String::from_utf8_lossy(result)),
+        None => {}
     }
     w.member("blob", &p.blob);
     if let Some(e) = &p.error {
@@ -336,6 +338,19 @@ fn write_partition(p: &Partition, index: usize, out: &mut String) {
         w.end();
     }
     w.end();
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0, |n, b| n << 8 | usize::from(*b)) << (8 * (3 - three.len()));
+        for i in 0..4 {
+            let digit = DIGITS[bits >> (18 - 6 * i) & 63];
+            out.push(if i <= three.len() { digit as char } else { '=' });
+        }
+    }
+    out
 }
 
 impl Host for TestHost {

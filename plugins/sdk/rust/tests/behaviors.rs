@@ -231,6 +231,12 @@ fn partitions() {
         ..Default::default()
     };
     let mut all: Vec<_> = (0..8).map(success).collect();
+    for (i, bytes) in [&b""[..], b"\0", b"\xff>", b"a?b"].into_iter().enumerate() {
+        all[1 + i].result = Some(bytes.to_vec());
+        all[1 + i].binary = true;
+    }
+    all[5].result = None;
+    all[5].blob = Some("sha256:…".to_string());
     all[7].result = None;
     all[7].status = "FAILURE".into();
     all[7].error = Some(PartitionError { code: "bad".into(), message: "row".into(), retryable: true });
