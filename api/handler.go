@@ -27,6 +27,11 @@ type HandlerConfig struct {
 	Requests int64
 	// BodyTimeout bounds how long a client may take to send a JSON body. Default 30 s; a module gets ten times that.
 	BodyTimeout time.Duration
+	// Metrics serves GET /metrics; default: nothing is there.
+	Metrics http.Handler
+	// OnRequest, if set, is told of every request that was answered: of a route of the table, or "" for anything else. It must
+	// not block.
+	OnRequest func(route, method string, status int, took time.Duration)
 }
 
 // handler serves any Service over HTTP (SPEC section 11).
@@ -91,6 +96,9 @@ func (h *handler) methods(byMethod map[string]route) http.Handler {
 	allow := slices.Sorted(maps.Keys(byMethod))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		found, ok := byMethod[r.Method]
+		if rec, is := w.(*recorder); is && ok {
+			rec.route = &found
+		}
 		if !ok {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
 			h.problem(w, r, NewError(CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
@@ -113,6 +121,9 @@ func (h *handler) methods(byMethod map[string]route) http.Handler {
 // ServeHTTP bounds what is under way, survives panics, and refuses paths that are not there as a problem.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
+	if h.config.OnRequest != nil {
+		defer h.tell(rec, r.Method, time.Now())
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			h.panicked(rec, r, p)
@@ -150,18 +161,37 @@ func (h *handler) panicked(rec *recorder, r *http.Request, p any) {
 	h.problem(rec, r, NewError(CodeInternal, "the request failed inside the server; its log says why"))
 }
 
-// recorder remembers whether an answer has begun.
+// tell tells OnRequest. Methods that no route has are not told apart: whoever sends them could make up any number.
+func (h *handler) tell(rec *recorder, method string, begun time.Time) {
+	route := ""
+	if rec.route != nil {
+		route = rec.route.path
+	} else {
+		method = ""
+	}
+	h.config.OnRequest(route, method, rec.status, time.Since(begun))
+}
+
+// recorder remembers whether an answer has begun, with what status, and to which route.
 type recorder struct {
 	http.ResponseWriter
-	wrote bool
+	wrote  bool
+	status int    // 0: none was sent
+	route  *route // nil: none has this path and method
 }
 
 func (w *recorder) WriteHeader(status int) {
+	if !w.wrote {
+		w.status = status
+	}
 	w.wrote = true
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *recorder) Write(b []byte) (int, error) {
+	if !w.wrote {
+		w.status = http.StatusOK
+	}
 	w.wrote = true
 	return w.ResponseWriter.Write(b)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"time"
 )
 
 // parts reads the parts of a multipart body that is in memory already.
@@ -97,6 +98,16 @@ func (h *handler) cluster(w http.ResponseWriter, r *http.Request) error {
 // healthz says that the process answers, nothing more.
 func (h *handler) healthz(w http.ResponseWriter, r *http.Request) error {
 	return h.answer(w, http.StatusOK, &Meta{}, health{"ok"})
+}
+
+// metrics is SPEC C6, in the text format of Prometheus.
+func (h *handler) metrics(w http.ResponseWriter, r *http.Request) error {
+	if h.config.Metrics == nil {
+		return NewError(CodeNotFound, "this server exports no metrics")
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	h.config.Metrics.ServeHTTP(w, r)
+	return nil
 }
 
 // readyz is SPEC H1: a leader is known, this node is caught up, its disk works.

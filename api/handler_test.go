@@ -12,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,6 +132,48 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("HEAD: %d %q", a.status, a.body)
 	}
 	s.want(s.do("GET", "/v1/tasks", "{}"), 400, "bad_request", "")
+}
+
+// Every request is told once, by its route and never by its path.
+func TestRequestsAreTold(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	s := newServer(t, api.HandlerConfig{
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "numbers") }),
+		OnRequest: func(route, method string, status int, took time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, fmt.Sprintf("%s %s %d", method, route, status))
+			if took < 0 {
+				t.Errorf("took %v", took)
+			}
+		},
+	})
+	s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"abc"}`)
+	s.do("GET", "/v1/tasks/abc", "")
+	s.do("GET", "/v1/tasks/no-such-task", "")
+	s.do("GET", "/v1/nothing/here", "")
+	s.do("MADEUP", "/v1/tasks", "")
+	s.do("GET", "/taskstore/group/x%2Fy", "")
+	if a := s.do("GET", "/metrics", ""); a.status != 200 || a.body != "numbers" {
+		t.Errorf("/metrics: %d %s", a.status, a.body)
+	}
+	s.http.Close() // waits for the handlers
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{
+		"POST /v1/tasks 201", "GET /v1/tasks/{id} 200", "GET /v1/tasks/{id} 404", "  404", "  405", "GET /taskstore/group/{group} 200", "GET /metrics 200",
+	}
+	slices.Sort(told) // a handler's end may come after its client's next request
+	slices.Sort(want)
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q\nwant %q", told, want)
+	}
+}
+
+func TestNoMetrics(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{})
+	s.want(s.do("GET", "/metrics", ""), 404, "not_found", "")
 }
 
 func TestSubmitOverHTTP(t *testing.T) {

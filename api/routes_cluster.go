@@ -19,6 +19,11 @@ func clusterRoutes() []route {
 			answers: []success{ok(health{})},
 		},
 		{
+			method: get, path: "/metrics", id: "metrics", summary: "What this node measures, for Prometheus.", serve: (*handler).metrics,
+			answers: []success{{http.StatusOK, "Prometheus text format 0.0.4.", []media{{name: "text/plain", doc: "Metrics."}}}},
+			errors:  []string{CodeNotFound},
+		},
+		{
 			method: get, path: "/v1/cluster/members", id: "listMembers", summary: "The members.", serve: (*handler).listMembers,
 			answers: []success{ok(membersAnswer{})},
 		},

@@ -75,6 +75,8 @@ type Config struct {
 	CreateBlob func(dir, pattern string) (blob.TempFile, error)
 	// OnRun is told when guest code begins and ends to execute here (proof of SPEC L1 in tests).
 	OnRun func(worker.Run)
+	// OnEnd is worker.Config's: every assignment of the built-in worker that is over.
+	OnEnd func(worker.Ended)
 	// OnOverrun is worker.Config's: what to do when a guest cannot be stopped in time. Default: exit.
 	OnOverrun func(worker.Overrun)
 }
@@ -142,7 +144,7 @@ func (c *Config) workerConfig(d worker.Dialer, m worker.Modules, r worker.Runner
 		ID: c.ID, Node: c.ID, Dir: filepath.Join(c.Dir, "worker"), Slots: c.Slots,
 		Dial: d, Modules: m, Runner: r, Native: native,
 		DrainTime: c.DrainTime, Boottime: c.Boottime, Now: c.Clock.Wall, Logger: c.Logger,
-		OnRun: c.OnRun, OnOverrun: c.OnOverrun,
+		OnRun: c.OnRun, OnEnd: c.OnEnd, OnOverrun: c.OnOverrun,
 	}
 	if !c.Worker {
 		w.Slots, w.Modules, w.Runner = 1, nil, nil

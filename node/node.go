@@ -42,6 +42,7 @@ type Node struct {
 	rates   rates
 	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
 	worker  *worker.Worker
+	files   fileCount
 
 	closing chan struct{} // closed when the node begins to stop: ends waits
 	fatal   chan struct{} // closed when the node must stop by itself

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/watch"
@@ -31,6 +32,8 @@ type dispatcher struct {
 	count   int
 
 	operations operationWaits
+
+	leasesEnded, sessionsEnded atomic.Int64 // events of these kinds
 }
 
 const (
@@ -99,6 +102,12 @@ func gather(f feed, evs []task.Event) (all []task.Event, open bool) {
 }
 
 func (d *dispatcher) dispatch(e *task.Event) {
+	switch e.Kind {
+	case task.LeaseEnded:
+		d.leasesEnded.Add(1)
+	case task.SessionEnded:
+		d.sessionsEnded.Add(1)
+	}
 	d.operations.dispatch(e)
 	if e.Task == nil || e.Kind != task.TaskChanged && e.Kind != task.TaskRemoved {
 		return

@@ -21,6 +21,7 @@ type DiskHealth struct {
 	Err     error         // the write that failed or stalled; the node has stopped
 	Writes  uint64        // durable writes since start
 	Bytes   uint64        // bytes of log entries written since start
+	Took    time.Duration // all of them together
 	Last    time.Duration // duration of the last write
 	Slowest time.Duration // and of the slowest
 	Pending time.Duration // how long the write in progress has taken so far; 0: none
@@ -81,6 +82,7 @@ func (d *disk) write(bytes int, f func() error) error {
 	delete(d.writing, watchdog)
 	d.health.Writes++
 	d.health.Bytes += uint64(bytes)
+	d.health.Took += took
 	d.health.Last, d.health.Slowest = took, max(took, d.health.Slowest)
 	d.mu.Unlock()
 	if err != nil {

@@ -139,9 +139,13 @@ type Outcome struct {
 	// CLOCK_BOOTTIME nanoseconds taken before the first and after the last instruction of the guest. Both 0: no guest
 	// code ran.
 	Started, Ended int64
-	PeakMemory     int64  // bytes
-	Fuel           int64  // units used, however the run ended; 0: not metered, or no guest code ran
-	Stderr         []byte // the last bytes of standard error, at most StderrTail
+	// Busy is how long the guest was at work: the time from Started to Ended without that in which it slept, waited for the
+	// host, or for its next turn on a CPU.
+	Busy       time.Duration
+	Reused     bool   // the instance had worked before (SPEC B4)
+	PeakMemory int64  // bytes
+	Fuel       int64  // units used, however the run ended; 0: not metered, or no guest code ran
+	Stderr     []byte // the last bytes of standard error, at most StderrTail
 }
 
 // StderrTail is how much of a guest's standard error is kept with the outcome.

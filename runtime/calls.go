@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/taskrt/taskrt/abi"
 )
@@ -84,7 +85,9 @@ func (g *guest) ask(op abi.Op, payload []byte) abi.Errno {
 // outside does what takes the host's time: no heartbeat is expected meanwhile.
 func (g *guest) outside(f func()) {
 	g.inCall.Store(true)
+	begun := time.Now()
 	f()
+	g.waited += time.Since(begun)
 	g.beaten()
 	g.inCall.Store(false)
 	g.alive()

@@ -168,6 +168,39 @@ func (e *Engine) Module(digest string) (*Module, bool) {
 	return x.mod, true
 }
 
+// Stats is what an engine is doing.
+type Stats struct {
+	Ready, Compiling, Waiting int   // modules; Waiting: for one of Config.CompileWorkers
+	Guests                    int   // attempts under way, also those that wait for memory
+	Memory, MemoryBudget      int64 // bytes charged to the budget, and the budget
+	Idle                      int   // instances that wait for their next attempt
+	CacheBytes                int64 // of code on disk
+}
+
+// Stats tells what the engine is doing now.
+func (e *Engine) Stats() Stats {
+	s := Stats{MemoryBudget: e.cfg.MemoryBudget, CacheBytes: e.cache.bytes()}
+	e.mu.Lock()
+	for _, x := range e.modules {
+		if x.ready {
+			s.Ready++
+		} else {
+			s.Waiting++
+		}
+	}
+	s.Guests = e.guests
+	e.mu.Unlock()
+	s.Compiling = min(len(e.compiling), s.Waiting)
+	s.Waiting -= s.Compiling
+	e.shelf.mu.Lock()
+	s.Idle = e.shelf.idle.Len()
+	e.shelf.mu.Unlock()
+	e.memory.mu.Lock()
+	s.Memory = e.memory.used
+	e.memory.mu.Unlock()
+	return s
+}
+
 // Drop forgets a module and its cached code. Attempts that run go on; a later Run of the same Module fails.
 func (e *Engine) Drop(digest string) {
 	e.mu.Lock()

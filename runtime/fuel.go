@@ -69,9 +69,11 @@ func (g *guest) tick(left int64) int64 {
 		panic(errOutOfFuel)
 	}
 	g.busy()
+	paused := time.Now()
 	goruntime.Gosched() // or a guest on every CPU would keep everything else waiting (facts/wasm.md)
-	g.alive()
 	now := time.Now()
+	g.waited += now.Sub(paused)
+	g.alive()
 	if !f.last.IsZero() {
 		f.adapt(now.Sub(f.last))
 	}

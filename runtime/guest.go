@@ -67,6 +67,8 @@ type guest struct {
 	nextTime  []byte
 	manifest  []byte
 
+	waited time.Duration // while the guest was not at work: see Outcome.Busy
+
 	lastBeat atomic.Int64 // ns since real
 	inCall   atomic.Bool  // the host works on a call: no heartbeat is expected
 }
@@ -199,6 +201,8 @@ func (g *guest) sleep(ns int64) {
 		g.initClock += time.Duration(min(ns, int64(time.Hour)))
 		return
 	}
+	begun := time.Now()
+	defer func() { g.waited += time.Since(begun) }()
 	t := time.NewTimer(time.Duration(ns))
 	defer t.Stop()
 	select {

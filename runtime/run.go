@@ -42,8 +42,10 @@ func (m *Module) run(ctx context.Context, a Attempt, host Host) Outcome {
 		return g.outOfMemory(overBudget, err.Error())
 	}
 	defer i.end()
-	started := cfg.Boottime()
+	reused := i.mod != nil
+	started, begun := cfg.Boottime(), time.Now()
 	out := m.execute(g, i)
+	out.Busy, out.Reused = max(0, time.Since(begun)-g.waited), reused
 	out.Started = int64(started)
 	out.Ended = int64(cfg.Boottime())
 	out.PeakMemory = i.mem.peak

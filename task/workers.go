@@ -29,6 +29,16 @@ func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 	return s
 }
 
+// Queues calls yield with the stats of every behavior that has a record or tasks, by namespace and name, until it returns
+// false. Each costs O(1).
+func (m *Machine) Queues(yield func(namespace, name string, s BehaviorStats) bool) {
+	for _, b := range m.byName {
+		if !yield(b.namespace, b.name, m.BehaviorStats(b.namespace, b.name)) {
+			return
+		}
+	}
+}
+
 // ExternalWorkers returns how many external leases each worker that holds one has, by the name that it gave.
 func (m *Machine) ExternalWorkers() map[string]int64 { return maps.Clone(m.acceptors) }
 

@@ -55,6 +55,9 @@ type Config struct {
 	// OnRun, if set, is told when an attempt begins to execute (Ended is 0) and when it no longer executes. It is called on
 	// the attempt's goroutine and must not block for long.
 	OnRun func(Run)
+	// OnEnd, if set, is told of every assignment that is over, before it is reported, with locks held: it must not block, nor
+	// call the worker.
+	OnEnd func(Ended)
 	// OnOverrun is called when a guest still executes at 85 % of the TTL, or near the time at which the leader ends its
 	// lease (SPEC L7), and could not be stopped: another worker may be given its task soon. It must end the process; the default does, at once. Fail-stop keeps SPEC L1.
 	OnOverrun func(Overrun)
@@ -158,6 +161,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OnRun == nil {
 		c.OnRun = func(Run) {}
+	}
+	if c.OnEnd == nil {
+		c.OnEnd = func(Ended) {}
 	}
 	if c.OnOverrun == nil {
 		c.OnOverrun = func(Overrun) { os.Exit(exitOverrun) }

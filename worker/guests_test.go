@@ -44,6 +44,7 @@ type real struct {
 
 	rmu   sync.Mutex
 	spans []Run
+	ends  []Ended
 }
 
 func startReal(t *testing.T) *real {
@@ -65,6 +66,11 @@ func startReal(t *testing.T) *real {
 			if run.Ended != 0 {
 				r.spans = append(r.spans, run)
 			}
+		},
+		OnEnd: func(e Ended) {
+			r.rmu.Lock()
+			defer r.rmu.Unlock()
+			r.ends = append(r.ends, e)
 		},
 		OnOverrun: func(o Overrun) { t.Logf("overrun (this machine is slow): %+v", o) },
 	})

@@ -50,6 +50,7 @@ type run struct {
 
 	result output // of a success: set before phase reporting, and only read from then on
 	fuel   int64  // that the guest used: set with the last report, and only read from then on
+	ended  Ended  // what OnEnd is told: belongs to main
 
 	// guarded by mu: what the guest writes while it runs
 	mu       sync.Mutex
@@ -160,6 +161,7 @@ func (r *run) execute(guest Guest, in inputs) {
 	out := guest.Run(r.ctx, r.attempt(in), h)
 	span.Ended = int64(w.cfg.Boottime())
 	w.cfg.OnRun(span)
+	r.cost(guest, &out)
 	r.settle(&out)
 	r.conclude(&out)
 }
@@ -217,13 +219,16 @@ func (r *run) conclude(out *runtime.Outcome) {
 	}
 	r.phase = reporting
 	if !alive || s.over || r.halted {
+		r.tellEnd(out, nil)
 		s.forgetLocked(r)
 		s.nudge()
 		return
 	}
 	s.logs = append(s.logs, r.takeLog()...)
 	r.seq++
-	s.addLocked(r, lastReport, r.outcome(out, context.Cause(r.ctx)))
+	rep := r.outcome(out, context.Cause(r.ctx))
+	r.tellEnd(out, &rep)
+	s.addLocked(r, lastReport, rep)
 	s.announceLocked()
 	s.nudge()
 }

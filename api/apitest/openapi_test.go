@@ -19,7 +19,12 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	apitest.Run(t, func(t *testing.T) api.Service {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
-		server := httptest.NewServer(api.NewHandler(f, api.HandlerConfig{Logger: slog.New(slog.DiscardHandler)}))
+		server := httptest.NewServer(api.NewHandler(f, api.HandlerConfig{
+			Logger: slog.New(slog.DiscardHandler),
+			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			}),
+		}))
 		t.Cleanup(server.Close)
 		checker, url = apitest.NewDocument(t, server.URL), server.URL
 		client, err := api.NewClient(api.ClientConfig{URLs: []string{server.URL}, Transport: checker})
@@ -30,7 +35,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		return client
 	})
 	for _, path := range []string{ // what no method of Service asks for
-		"/v1/behaviors/apitest.ok/versions", "/v1/cluster/members", "/healthz", "/openapi.json", "/v1/nothing",
+		"/v1/behaviors/apitest.ok/versions", "/v1/cluster/members", "/healthz", "/metrics", "/openapi.json", "/v1/nothing",
 		"/taskstore/group", "/taskstore/task/999999999",
 	} {
 		res, err := (&http.Client{Transport: checker}).Get(url + path)

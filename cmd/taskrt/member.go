@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/runtime"
@@ -34,11 +35,12 @@ type memberConfig struct {
 
 // member is a node with its two ports.
 type member struct {
-	node *node.Node
-	port *mux.Mux
-	http net.Listener
-	url  string
-	log  *slog.Logger
+	node    *node.Node
+	port    *mux.Mux
+	http    net.Listener
+	metrics *metrics.Metrics
+	url     string
+	log     *slog.Logger
 }
 
 // openMember listens and starts the node. run must be called.
@@ -53,17 +55,19 @@ func openMember(c memberConfig) (*member, error) {
 		return nil, fmt.Errorf("--raft: %w", err)
 	}
 	m := &member{port: mux.New(raftListener), http: httpListener, log: c.log.With("node", c.id)}
+	m.metrics = metrics.New(metrics.Config{Version: buildVersion().Version, Logger: m.log})
 	m.url = "http://" + advertised(c.http, httpListener, c.raft)
 	m.node, err = node.New(node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
 		Worker: c.worker, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
-		Runtime: runtime.Config{CacheDir: c.cache}, OnRun: c.onRun,
+		Runtime: runtime.Config{CacheDir: c.cache, OnCompile: m.metrics.Compiled}, OnRun: c.onRun, OnEnd: m.metrics.Ended,
 	})
 	if err != nil {
 		httpListener.Close()
 		return nil, errors.Join(err, m.port.Close())
 	}
+	m.metrics.WatchNode(m.node)
 	return m, nil
 }
 
@@ -90,7 +94,7 @@ func (m *member) run(ctx context.Context) error {
 	defer stopNode()
 
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	handler := api.NewHandler(m.node, api.HandlerConfig{Logger: m.log})
+	handler := api.NewHandler(m.node, api.HandlerConfig{Logger: m.log, Metrics: m.metrics, OnRequest: m.metrics.Request})
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()
 	go func() { ran <- m.node.Run(nodeCtx); stop() }()

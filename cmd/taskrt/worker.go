@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/worker"
 )
@@ -28,6 +29,8 @@ func (p *program) workerCommand() *cli.Command {
 			stringFlag("", "join", "", "HTTP URL,… of nodes"),
 			intFlag("", "slots", 0, "tasks to run at the same time; default four per CPU"),
 			runLogFlag(),
+			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
+			boolFlag("worker", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
 		},
 		Action: p.worker,
 	}
@@ -51,12 +54,20 @@ func (p *program) worker(c *cli.Context) error {
 	if err := nodes.check(); err != nil {
 		return usagef(c, "--join: %w", err)
 	}
+	listener, err := listenMetrics(c)
+	if err != nil {
+		return usagef(c, "%w", err)
+	}
+	if listener != nil {
+		defer listener.Close()
+	}
 	runs, err := openRunLog(c, log)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
 	defer runs.Close()
-	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Logger: log})
+	measured := metrics.New(metrics.Config{Version: buildVersion().Version, Logger: log})
+	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Logger: log, OnCompile: measured.Compiled})
 	if err != nil {
 		return &exitError{exitServer, err}
 	}
@@ -64,7 +75,7 @@ func (p *program) worker(c *cli.Context) error {
 	disk := &files{nodes: nodes}
 	w, err := worker.New(worker.Config{
 		ID: c.String("id"), Dir: filepath.Join(dir, "worker"), Slots: c.Int("slots"), Logger: log,
-		Dial: nodes, Modules: disk, Blobs: disk, Runner: worker.Engine(engine), OnRun: runs.hook(),
+		Dial: nodes, Modules: disk, Blobs: disk, Runner: worker.Engine(engine), OnRun: runs.hook(), OnEnd: measured.Ended,
 	})
 	if err != nil {
 		return &exitError{exitServer, err}
@@ -75,7 +86,8 @@ func (p *program) worker(c *cli.Context) error {
 		return &exitError{exitServer, errors.Join(err, w.Close())}
 	}
 	defer disk.store.Close()
-	if err := w.Run(c.Context); err != nil {
+	measured.WatchProcess(workerProcess{w, engine})
+	if err := runBeside(c.Context, listener, measured, log, w.Run); err != nil {
 		return &exitError{exitServer, err}
 	}
 	return nil

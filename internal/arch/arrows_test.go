@@ -20,8 +20,9 @@ var arrows = map[string][]string{
 	"task/wire": {"task"},
 	"worker":    {"abi", "runtime", "task", "worker/stream"},
 	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
+	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "node", "node/maintain", "plugins/sdk", "runtime", "task", "worker", "internal/mux",
+		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "runtime", "task", "worker", "internal/mux",
 	},
 
 	"api/console":     {},
@@ -92,6 +93,7 @@ var thirdParty = map[string][]string{
 	"api/apitest":   {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"blob":          {"golang.org/x/sync"},
 	"cmd/taskrt":    {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
+	"metrics":       {"github.com/prometheus/client_golang"},
 	"node":          {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sync", "golang.org/x/text"},
 	"node/maintain": {"github.com/bits-and-blooms/bloom/v3", "golang.org/x/time"},
 	"raftstore":     {"github.com/hashicorp/raft", "github.com/hashicorp/raft-boltdb/v2", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt", "github.com/fxamacker/cbor/v2"},
@@ -151,7 +153,7 @@ func allowsModule(modules []string, p string) bool {
 // on it.
 func TestArrowsOfTests(t *testing.T) {
 	t.Parallel()
-	above := []string{"node", "cmd/taskrt", "internal/clustertest"}
+	above := []string{"node", "cmd/taskrt", "internal/clustertest", "metrics"}
 	for _, f := range load(t) {
 		if !f.test || slices.Contains(above, f.dir) || slices.Contains(testOnly, f.dir) {
 			continue

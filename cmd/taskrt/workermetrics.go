@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/metrics"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// workerProcess is what a process that is a worker alone tells at a scrape.
+type workerProcess struct {
+	worker *worker.Worker
+	engine *runtime.Engine
+}
+
+var _ metrics.Process = workerProcess{}
+
+// Worker implements metrics.Process.
+func (p workerProcess) Worker() worker.Status { return p.worker.Status() }
+
+// Engine implements metrics.Process.
+func (p workerProcess) Engine() runtime.Stats { return p.engine.Stats() }
+
+// listenMetrics listens where --metrics says; nil if it says nothing.
+func listenMetrics(c *cli.Context) (net.Listener, error) {
+	addr := c.String("metrics")
+	if addr == "" {
+		return nil, nil //nolint:nilnil // no listener is an answer
+	}
+	if err := checkLoopback("metrics", addr, c.Bool("insecure")); err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	return ln, nil
+}
+
+// runBeside runs a worker, and serves its metrics until it has ended. ln may be nil.
+func runBeside(ctx context.Context, ln net.Listener, m http.Handler, log *slog.Logger, run func(context.Context) error) error {
+	if ln == nil {
+		return run(ctx)
+	}
+	routes := http.NewServeMux()
+	routes.Handle("GET /metrics", m)
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- api.Serve(serving, ln, routes, log) }()
+	err := run(ctx)
+	stop()
+	return errors.Join(err, <-served)
+}

@@ -1,0 +1,194 @@
+package metrics
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Other is the namespace and the behavior under which those above Config.Behaviors are counted together. No behavior can have
+// that name.
+const Other = "(other)"
+
+// forgetAfter is how long a worker without a node shows a behavior that it no longer runs.
+const forgetAfter = time.Hour
+
+// name is a behavior.
+type name struct{ namespace, behavior string }
+
+// behaviors are the metrics that each behavior has.
+type behaviors struct {
+	limit int
+	now   func() time.Time
+
+	attempts  *prometheus.CounterVec
+	duration  *prometheus.HistogramVec
+	cpu, fuel *prometheus.CounterVec
+	memory    *prometheus.HistogramVec
+	instances *prometheus.CounterVec
+	ready     *prometheus.GaugeVec
+
+	pruning sync.Mutex // one scrape at a time
+	mu      sync.RWMutex
+	sets    map[name]*set
+	rest    *set // of Other; nil: none yet
+}
+
+// set are the metrics of one behavior, looked up once: an attempt costs no search for labels, and allocates nothing.
+type set struct {
+	attempts         [worker.Ends]prometheus.Counter
+	duration, memory prometheus.Observer
+	cpu, fuel        prometheus.Counter
+	reused, fresh    prometheus.Counter
+	ready            prometheus.Gauge
+
+	used  atomic.Bool // since the last scrape
+	since time.Time   // when it was found unused; belongs to prune
+}
+
+func newBehaviors(limit int, now func() time.Time) *behaviors {
+	labels := []string{"namespace", "behavior"}
+	counter := func(name, help string, more ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels[:2:2], more...))
+	}
+	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	return &behaviors{
+		limit: limit, now: now, sets: map[name]*set{},
+		attempts:  counter("taskrt_attempts_total", "Attempts that ended here, by how.", "outcome"),
+		duration:  histogram("taskrt_attempt_duration_seconds", "Time from before the guest's first instruction to after its last.", .001, .005, .025, .1, .5, 1, 5, 30, 60, 300, 1800, 3600),
+		cpu:       counter("taskrt_attempt_cpu_seconds_total", "Time in which guests were at work: without sleeps, waits for the host and for a turn on a CPU."),
+		fuel:      counter("taskrt_attempt_fuel_total", "Units of fuel used."),
+		memory:    histogram("taskrt_attempt_peak_memory_bytes", "Largest linear memory of an attempt.", 1<<18, 1<<20, 1<<22, 1<<24, 1<<26, 1<<28, 1<<30),
+		instances: counter("taskrt_instances_total", "Attempts by whether their instance was new or had worked before.", "how"),
+		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "taskrt_behavior_ready_seconds", Help: "Time that it took here to make ready the module that ran last.",
+		}, labels),
+	}
+}
+
+func (b *behaviors) collectors() []prometheus.Collector {
+	return []prometheus.Collector{b.attempts, b.duration, b.cpu, b.fuel, b.memory, b.instances, b.ready}
+}
+
+// Ended is worker.Config's OnEnd.
+func (m *Metrics) Ended(e worker.Ended) {
+	s := m.behaviors.of(name{e.Namespace, e.Behavior})
+	s.attempts[e.End].Inc()
+	if !e.Ran {
+		return
+	}
+	s.duration.Observe(e.Wall.Seconds())
+	s.memory.Observe(float64(e.PeakMemory))
+	s.cpu.Add(max(0, e.Busy.Seconds()))
+	s.fuel.Add(float64(max(0, e.Fuel)))
+	if e.Reused {
+		s.reused.Inc()
+	} else {
+		s.fresh.Inc()
+	}
+	s.ready.Set(e.Ready.Seconds())
+}
+
+// of returns the metrics of a behavior, or those of Other.
+func (b *behaviors) of(n name) *set {
+	b.mu.RLock()
+	s := b.sets[n]
+	if s == nil && len(b.sets) >= b.limit {
+		s = b.rest
+	}
+	b.mu.RUnlock()
+	if s == nil {
+		s = b.add(n)
+	}
+	if !s.used.Load() { // a write by every attempt would have the CPUs pass it around
+		s.used.Store(true)
+	}
+	return s
+}
+
+func (b *behaviors) add(n name) *set {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.sets[n]; s != nil {
+		return s
+	}
+	if len(b.sets) < b.limit {
+		b.sets[n] = b.make(n)
+		return b.sets[n]
+	}
+	if b.rest == nil {
+		b.rest = b.make(name{Other, Other})
+	}
+	return b.rest
+}
+
+func (b *behaviors) make(n name) *set {
+	s := &set{
+		duration: b.duration.WithLabelValues(n.namespace, n.behavior), memory: b.memory.WithLabelValues(n.namespace, n.behavior),
+		cpu: b.cpu.WithLabelValues(n.namespace, n.behavior), fuel: b.fuel.WithLabelValues(n.namespace, n.behavior),
+		reused: b.instances.WithLabelValues(n.namespace, n.behavior, "pooled"), fresh: b.instances.WithLabelValues(n.namespace, n.behavior, "new"),
+		ready: b.ready.WithLabelValues(n.namespace, n.behavior),
+	}
+	for i := range s.attempts {
+		s.attempts[i] = b.attempts.WithLabelValues(n.namespace, n.behavior, worker.End(i).String())
+	}
+	return s
+}
+
+// prune drops the behaviors that has does not know. Without has, those that nothing ran of for forgetAfter.
+func (b *behaviors) prune(has func(namespace, behavior string) bool) {
+	b.pruning.Lock()
+	defer b.pruning.Unlock()
+	for _, n := range b.gone(has) {
+		b.drop(n)
+	}
+}
+
+func (b *behaviors) gone(has func(namespace, behavior string) bool) []name {
+	b.mu.RLock()
+	all := maps.Clone(b.sets)
+	b.mu.RUnlock()
+	now := b.now()
+	var gone []name
+	for n, s := range all {
+		switch {
+		case has != nil:
+			if !has(n.namespace, n.behavior) { // asked without the lock: it takes others
+				gone = append(gone, n)
+			}
+		case s.idle(now):
+			gone = append(gone, n)
+		}
+	}
+	return gone
+}
+
+// idle notes whether the set was used since the last scrape, and reports whether it has not been for long.
+func (s *set) idle(now time.Time) bool {
+	if s.used.Swap(false) || s.since.IsZero() {
+		s.since = now
+	}
+	return now.Sub(s.since) >= forgetAfter
+}
+
+// drop forgets a behavior. An attempt that ends meanwhile may count for nothing.
+func (b *behaviors) drop(n name) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.sets, n)
+	labels := prometheus.Labels{"namespace": n.namespace, "behavior": n.behavior}
+	b.attempts.DeletePartialMatch(labels)
+	b.duration.DeletePartialMatch(labels)
+	b.cpu.DeletePartialMatch(labels)
+	b.fuel.DeletePartialMatch(labels)
+	b.memory.DeletePartialMatch(labels)
+	b.instances.DeletePartialMatch(labels)
+	b.ready.DeletePartialMatch(labels)
+}

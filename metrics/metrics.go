@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/taskrt/taskrt/runtime"
+)
+
+// Config of Metrics. The zero value works.
+type Config struct {
+	// Behaviors bounds how many behaviors are told apart, so that whoever pushes many cannot fill the memory of the node and of
+	// Prometheus; those above it are counted together as Other. Default 1,000.
+	Behaviors int
+	Version   string       // of this program
+	Logger    *slog.Logger // default slog.Default
+	Now       func() time.Time
+}
+
+// Metrics are those of one node or worker. All methods may be called from many goroutines.
+type Metrics struct {
+	registry  *prometheus.Registry
+	behaviors *behaviors
+	compiles  [3]prometheus.Observer
+	requests  *prometheus.CounterVec
+	took      *prometheus.HistogramVec
+	handler   http.Handler
+	has       func(namespace, behavior string) bool // nil: nobody knows
+	limit     int
+}
+
+// Bounds of a scrape: nobody keeps a node busy by asking.
+const (
+	maxScrapes    = 4
+	scrapeTimeout = 10 * time.Second
+)
+
+// New returns the metrics of a process, as yet of Go and the process alone.
+func New(c Config) *Metrics {
+	if c.Behaviors == 0 {
+		c.Behaviors = 1000
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	m := &Metrics{registry: prometheus.NewRegistry(), behaviors: newBehaviors(c.Behaviors, c.Now), limit: c.Behaviors}
+	compile := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "taskrt_module_compile_seconds", Help: "Time to make a module ready, by where its code came from.",
+		Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	}, []string{"result"})
+	for i, result := range []string{"compiled", "cached", "failed"} {
+		m.compiles[i] = compile.WithLabelValues(result)
+	}
+	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "taskrt_http_requests_total", Help: "HTTP requests answered; route is empty for what no route serves.",
+	}, []string{"route", "method", "code"})
+	m.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "taskrt_http_request_seconds", Help: "Time to answer HTTP requests, long polls and streams included.",
+		Buckets: []float64{.001, .0025, .01, .025, .1, .25, 1, 2.5, 10, 60},
+	}, []string{"route"})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "taskrt_build_info", Help: "Always 1; the version is in its label.", ConstLabels: prometheus.Labels{"version": c.Version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(build, compile, m.requests, m.took,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.behaviors.collectors()...)
+	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout,
+	})
+	return m
+}
+
+// ServeHTTP answers a scrape.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.behaviors.prune(m.has)
+	m.handler.ServeHTTP(w, r)
+}
+
+// Compiled is runtime.Config's OnCompile.
+func (m *Metrics) Compiled(c runtime.Compiled) {
+	result := 0
+	switch {
+	case c.Err != nil:
+		result = 2
+	case c.Cached:
+		result = 1
+	}
+	m.compiles[result].Observe(c.Took.Seconds())
+}
+
+// Request is api.HandlerConfig's OnRequest.
+func (m *Metrics) Request(route, method string, status int, took time.Duration) {
+	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
+	m.took.WithLabelValues(route).Observe(took.Seconds())
+}

@@ -1,0 +1,335 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"go.uber.org/goleak"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scrape reads /metrics as Prometheus does.
+func scrape(t testing.TB, m http.Handler) map[string]*dto.MetricFamily {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	m.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if rec.Code != http.StatusOK || !strings.HasPrefix(rec.Header().Get("Content-Type"), "text/plain; version=0.0.4") {
+		b, _ := io.ReadAll(rec.Body)
+		t.Fatalf("%d %s: %s", rec.Code, rec.Header().Get("Content-Type"), b)
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(rec.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// value returns the metric with these labels, written name="value", in any order; NaN-free: ok is false if it is not there.
+func value(families map[string]*dto.MetricFamily, name string, labels ...string) (v float64, ok bool) {
+	for _, m := range families[name].GetMetric() {
+		all := true
+		for _, want := range labels {
+			k, val, _ := strings.Cut(want, "=")
+			all = all && slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetName() == k && l.GetValue() == val })
+		}
+		if !all {
+			continue
+		}
+		switch {
+		case m.Counter != nil:
+			return m.Counter.GetValue(), true
+		case m.Gauge != nil:
+			return m.Gauge.GetValue(), true
+		case m.Histogram != nil:
+			return float64(m.Histogram.GetSampleCount()), true
+		}
+	}
+	return 0, false
+}
+
+func wants(t *testing.T, families map[string]*dto.MetricFamily, want float64, name string, labels ...string) {
+	t.Helper()
+	if got, ok := value(families, name, labels...); !ok || got != want {
+		t.Errorf("%s%v is %v (there: %v), want %v", name, labels, got, ok, want)
+	}
+}
+
+// fake is a node and a process.
+type fake struct {
+	stats node.Stats
+	gone  map[string]bool
+}
+
+func (f *fake) Stats() node.Stats            { return f.stats }
+func (f *fake) Worker() worker.Status        { return *f.stats.Worker }
+func (f *fake) Engine() runtime.Stats        { return f.stats.Engine }
+func (f *fake) HasBehavior(_, b string) bool { return !f.gone[b] }
+func quiet(c Config) Config                  { c.Logger = slog.New(slog.DiscardHandler); return c }
+func queue(name string, due int64, oldest time.Time) node.Queue {
+	q := node.Queue{Namespace: "default", Behavior: name, BehaviorStats: task.BehaviorStats{Due: due, Delayed: 2, Retrying: 3, Running: 4}}
+	if due > 0 {
+		q.Oldest = task.Time(oldest.UnixMilli())
+	}
+	return q
+}
+
+// busy is a leader with something of everything.
+func busy() *fake {
+	now := time.UnixMilli(1_800_000_000_000)
+	return &fake{gone: map[string]bool{}, stats: node.Stats{
+		Store: raftstore.Status{
+			Role: raftstore.RoleLeader, Term: 7, Applied: 90, Commit: 91, Ready: true, SnapshotsTaken: 2,
+			Members: []raftstore.Member{{Voter: true}, {Voter: true}, {}},
+			Disk:    raftstore.DiskHealth{Writes: 10, Bytes: 1000, Took: 30 * time.Millisecond},
+		},
+		Counts:      task.Counts{Created: 1, Running: 2, Retrying: 3, Success: 4, Failure: 5, Sessions: 6, Records: 8},
+		LeasesEnded: 11, SessionsEnded: 12, Now: now,
+		Queues: []node.Queue{queue("aaa", 1, now.Add(-time.Minute)), queue("bbb", 0, now), queue("ccc", 5, now.Add(-time.Hour))},
+		Worker: &worker.Status{Connected: true, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
+		Engine: runtime.Stats{Ready: 1, Compiling: 2, Waiting: 3, Guests: 4, Memory: 5, MemoryBudget: 6, Idle: 7, CacheBytes: 8},
+		Blobs:  api.NodeBlobs{Missing: 3, Failing: 2, Corrupt: 1, Error: "no space left on device"}, Files: 20, Bytes: 2000,
+	}}
+}
+
+// everything are metrics in which every kind has been told of something.
+func everything() *Metrics {
+	m := New(quiet(Config{Version: "v1.2.3"}))
+	m.WatchNode(busy())
+	m.Ended(worker.Ended{
+		Namespace: "default", Behavior: "echo", End: worker.EndSuccess, Ran: true, Wall: time.Second, Busy: 250 * time.Millisecond,
+		Fuel: 1000, PeakMemory: 1 << 16, Ready: 2 * time.Second,
+	})
+	m.Ended(worker.Ended{Namespace: "default", Behavior: "echo", End: worker.EndTrap, Ran: true, Busy: 250 * time.Millisecond, Reused: true, Fuel: 5})
+	m.Ended(worker.Ended{Namespace: "default", Behavior: "echo", End: worker.EndNotRun})
+	m.Compiled(runtime.Compiled{Took: time.Second})
+	m.Compiled(runtime.Compiled{Cached: true})
+	m.Compiled(runtime.Compiled{Cached: true})
+	m.Compiled(runtime.Compiled{Err: errors.New("not a module")})
+	m.Request("/v1/tasks/{id}", "GET", 200, time.Millisecond)
+	m.Request("", "", 404, time.Millisecond)
+	return m
+}
+
+func TestAttempts(t *testing.T) {
+	f := scrape(t, everything())
+	echo := []string{"namespace=default", "behavior=echo"}
+	with := func(more ...string) []string { return append(slices.Clone(echo), more...) }
+	wants(t, f, 1, "taskrt_attempts_total", with("outcome=success")...)
+	wants(t, f, 1, "taskrt_attempts_total", with("outcome=trap")...)
+	wants(t, f, 1, "taskrt_attempts_total", with("outcome=not_run")...)
+	wants(t, f, 0, "taskrt_attempts_total", with("outcome=timeout")...)
+	wants(t, f, 2, "taskrt_attempt_duration_seconds", echo...) // not of what never ran
+	wants(t, f, 2, "taskrt_attempt_peak_memory_bytes", echo...)
+	wants(t, f, 0.5, "taskrt_attempt_cpu_seconds_total", echo...)
+	wants(t, f, 1005, "taskrt_attempt_fuel_total", echo...)
+	wants(t, f, 1, "taskrt_instances_total", with("how=new")...)
+	wants(t, f, 1, "taskrt_instances_total", with("how=pooled")...)
+	wants(t, f, 1, "taskrt_module_compile_seconds", "result=compiled")
+	wants(t, f, 2, "taskrt_module_compile_seconds", "result=cached")
+	wants(t, f, 1, "taskrt_module_compile_seconds", "result=failed")
+	wants(t, f, 1, "taskrt_http_requests_total", "route=/v1/tasks/{id}", "method=GET", "code=200")
+	wants(t, f, 1, "taskrt_build_info", "version=v1.2.3")
+}
+
+func TestNode(t *testing.T) {
+	f := scrape(t, everything())
+	wants(t, f, 1, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=due")
+	wants(t, f, 2, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=delayed")
+	wants(t, f, 3, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=retrying")
+	wants(t, f, 4, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=running")
+	wants(t, f, 60, "taskrt_queue_oldest_seconds", "behavior=aaa")
+	wants(t, f, 0, "taskrt_queue_oldest_seconds", "behavior=bbb")
+	wants(t, f, 3, "taskrt_tasks", "status=RETRYING")
+	wants(t, f, 1, "taskrt_raft_is_leader")
+	wants(t, f, 7, "taskrt_raft_term")
+	wants(t, f, 91, "taskrt_raft_commit_index")
+	wants(t, f, 90, "taskrt_raft_applied_index")
+	wants(t, f, 2, "taskrt_raft_members", "voter=true")
+	wants(t, f, 1, "taskrt_raft_members", "voter=false")
+	wants(t, f, 0.03, "taskrt_raft_disk_write_seconds_total")
+	wants(t, f, 0, "taskrt_disk_error", "disk=raft")
+	wants(t, f, 1, "taskrt_disk_error", "disk=blobs")
+	wants(t, f, 11, "taskrt_leases_ended_total")
+	wants(t, f, 20, "taskrt_blob_files")
+	wants(t, f, 3, "taskrt_worker_tasks", "state=held")
+	wants(t, f, 1, "taskrt_worker_tasks", "state=executing")
+	wants(t, f, 2, "taskrt_modules", "state=compiling")
+
+	follower := busy()
+	follower.stats.Queues, follower.stats.Worker, follower.stats.Store.LastContact = nil, nil, -1
+	m := New(quiet(Config{}))
+	m.WatchNode(follower)
+	f = scrape(t, m)
+	for _, name := range []string{"taskrt_queue_tasks", "taskrt_worker_connected", "taskrt_raft_last_contact_seconds"} {
+		if f[name] != nil {
+			t.Errorf("%s of a node that has none", name)
+		}
+	}
+}
+
+// However many behaviors there are, the number of series is bounded and nothing is lost.
+func TestBehaviorsAreBounded(t *testing.T) {
+	m := New(quiet(Config{Behaviors: 2}))
+	n := busy()
+	m.WatchNode(n)
+	for i := range 5 {
+		for range 3 {
+			m.Ended(worker.Ended{Namespace: "default", Behavior: fmt.Sprint("b", i), Ran: true, Fuel: 10})
+		}
+	}
+	f := scrape(t, m)
+	if got := len(f["taskrt_attempt_fuel_total"].Metric); got != 3 {
+		t.Errorf("%d behaviors, want 2 and the others", got)
+	}
+	wants(t, f, 30, "taskrt_attempt_fuel_total", "behavior=b0")
+	wants(t, f, 30, "taskrt_attempt_fuel_total", "behavior=b1")
+	wants(t, f, 90, "taskrt_attempt_fuel_total", "namespace="+Other, "behavior="+Other)
+	// The third queue is the rest.
+	wants(t, f, 5, "taskrt_queue_tasks", "behavior="+Other, "state=due")
+	wants(t, f, 3600, "taskrt_queue_oldest_seconds", "behavior="+Other)
+
+	// A behavior that was removed vanishes, and makes room.
+	n.gone["b0"] = true
+	f = scrape(t, m)
+	for name, family := range f {
+		for _, metric := range family.Metric {
+			if strings.Contains(metric.String(), `"b0"`) {
+				t.Errorf("%s has a removed behavior", name)
+			}
+		}
+	}
+	m.Ended(worker.Ended{Namespace: "default", Behavior: "b4", Ran: true, Fuel: 10})
+	wants(t, scrape(t, m), 10, "taskrt_attempt_fuel_total", "behavior=b4")
+}
+
+// A worker without a node does not know what was removed: it forgets what it has not run for an hour of scrapes.
+func TestIdleBehaviorsOfAWorkerVanish(t *testing.T) {
+	now := time.Unix(1000, 0)
+	m := New(quiet(Config{Now: func() time.Time { return now }}))
+	m.WatchProcess(busy())
+	m.Ended(worker.Ended{Namespace: "default", Behavior: "old"})
+	m.Ended(worker.Ended{Namespace: "default", Behavior: "new"})
+	for range 13 {
+		m.Ended(worker.Ended{Namespace: "default", Behavior: "new"})
+		if _, ok := value(scrape(t, m), "taskrt_attempts_total", "behavior=old"); !ok {
+			t.Fatalf("forgotten after %v", now.Sub(time.Unix(1000, 0)))
+		}
+		if now = now.Add(5 * time.Minute); now.Sub(time.Unix(1000, 0)) >= forgetAfter {
+			break
+		}
+	}
+	m.Ended(worker.Ended{Namespace: "default", Behavior: "new"})
+	f := scrape(t, m)
+	if _, ok := value(f, "taskrt_attempts_total", "behavior=old"); ok {
+		t.Error("not forgotten after an hour")
+	}
+	if v, ok := value(f, "taskrt_attempts_total", "behavior=new", "outcome=success"); !ok || v < 13 {
+		t.Errorf("what runs was forgotten: %v", v)
+	}
+	if f["taskrt_raft_term"] != nil || f["taskrt_worker_connected"] == nil || f["taskrt_guests"] == nil {
+		t.Error("a worker exports what a worker has, and nothing of a node")
+	}
+}
+
+// The names that a scrape has, with type and labels, are those of the table in the docs.
+func TestDocsListEveryMetric(t *testing.T) {
+	page, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	row := regexp.MustCompile("(?m)^\\| `(taskrt_[a-z_]+)` \\| ([a-z]+) \\| ([a-z`, ]*) ?\\|")
+	for _, r := range row.FindAllStringSubmatch(string(page), -1) {
+		if listed[r[1]] != "" {
+			t.Errorf("%s is listed twice", r[1])
+		}
+		listed[r[1]] = r[2] + " " + strings.Join(strings.Fields(strings.NewReplacer("`", "", ",", " ").Replace(r[3])), ",")
+	}
+	for name, f := range scrape(t, everything()) {
+		if !strings.HasPrefix(name, "taskrt_") {
+			continue // Go's and the process's
+		}
+		var labels []string
+		for _, l := range f.Metric[0].Label {
+			labels = append(labels, l.GetName())
+		}
+		slices.Sort(labels)
+		said := strings.Fields(listed[name])
+		if len(said) == 0 {
+			t.Errorf("docs/metrics.md does not list %s", name)
+			continue
+		}
+		var want []string
+		if len(said) == 2 {
+			want = strings.Split(said[1], ",")
+		}
+		slices.Sort(want)
+		if said[0] != strings.ToLower(f.GetType().String()) || !slices.Equal(labels, want) {
+			t.Errorf("%s is a %s of %v; docs/metrics.md says %s", name, strings.ToLower(f.GetType().String()), labels, listed[name])
+		}
+		if f.GetHelp() == "" {
+			t.Errorf("%s has no help", name)
+		}
+		delete(listed, name)
+	}
+	for name := range listed {
+		t.Errorf("docs/metrics.md lists %s, which is not exported", name)
+	}
+}
+
+// An attempt allocates nothing for its metrics.
+func TestEndedAllocatesNothing(t *testing.T) {
+	m := New(quiet(Config{}))
+	e := worker.Ended{Namespace: "default", Behavior: "echo", Ran: true, Wall: time.Millisecond, Busy: time.Millisecond, Fuel: 10, PeakMemory: 1 << 16}
+	if n := testing.AllocsPerRun(100, func() { m.Ended(e) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkEnded(b *testing.B) {
+	m := New(quiet(Config{}))
+	e := worker.Ended{Namespace: "default", Behavior: "echo", Ran: true, Wall: time.Millisecond, Busy: time.Millisecond, Fuel: 10, PeakMemory: 1 << 16}
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			m.Ended(e)
+		}
+	})
+}
+
+func BenchmarkScrape(b *testing.B) {
+	for _, n := range []int{1, 1000} {
+		b.Run(fmt.Sprint(n, "-behaviors"), func(b *testing.B) {
+			m := New(quiet(Config{}))
+			for i := range n {
+				m.Ended(worker.Ended{Namespace: "default", Behavior: fmt.Sprint("behavior-", i), Ran: true})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				scrape(b, m)
+			}
+		})
+	}
+}

@@ -1,0 +1,241 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Node is asked at every scrape: *node.Node.
+type Node interface {
+	Stats() node.Stats
+	HasBehavior(namespace, behavior string) bool
+}
+
+var _ Node = (*node.Node)(nil)
+
+// Process is asked at every scrape: the worker of a process without a node.
+type Process interface {
+	Worker() worker.Status
+	Engine() runtime.Stats
+}
+
+// WatchNode adds what a node can say. It is called once, before the first scrape.
+func (m *Metrics) WatchNode(n Node) {
+	m.has = n.HasBehavior
+	m.registry.MustRegister(collector{descs: append(append(nodeDescs(), engineDescs()...), workerDescs()...), collect: func(g gather) {
+		s := n.Stats()
+		g.node(&s)
+		g.queues(s.Queues, m.limit, s.Now)
+		g.engine(s.Engine)
+		if s.Worker != nil {
+			g.worker(*s.Worker)
+		}
+	}})
+}
+
+// WatchProcess adds what a worker without a node can say. It is called once, before the first scrape.
+func (m *Metrics) WatchProcess(p Process) {
+	m.registry.MustRegister(collector{descs: append(engineDescs(), workerDescs()...), collect: func(g gather) {
+		g.engine(p.Engine())
+		g.worker(p.Worker())
+	}})
+}
+
+// desc is a metric that is made at a scrape.
+type desc struct {
+	name, help string
+	kind       prometheus.ValueType
+	labels     []string
+}
+
+const (
+	gauge   = prometheus.GaugeValue
+	counter = prometheus.CounterValue
+)
+
+func workerDescs() []desc {
+	return []desc{
+		{"taskrt_worker_connected", "1 if the worker's session is connected to the leader.", gauge, nil},
+		{"taskrt_worker_tasks", "Leases that the worker holds, and those of them whose guest code runs.", gauge, []string{"state"}},
+	}
+}
+
+func engineDescs() []desc {
+	return []desc{
+		{"taskrt_modules", "Modules, by whether they are ready, being compiled, or waiting for that.", gauge, []string{"state"}},
+		{"taskrt_guests", "Attempts in the engine, those that wait for memory included.", gauge, nil},
+		{"taskrt_guest_memory_bytes", "Linear memory charged to the budget of all guests.", gauge, nil},
+		{"taskrt_guest_memory_limit_bytes", "The budget.", gauge, nil},
+		{"taskrt_instances_idle", "Instances that wait for their next attempt.", gauge, nil},
+		{"taskrt_code_cache_bytes", "Native code on disk.", gauge, nil},
+	}
+}
+
+func nodeDescs() []desc {
+	return []desc{
+		{"taskrt_queue_tasks", "Tasks of a behavior that are not final; on the leader.", gauge, []string{"namespace", "behavior", "state"}},
+		{"taskrt_queue_oldest_seconds", "How long the task that is due for longest has been due; on the leader.", gauge, []string{"namespace", "behavior"}},
+		{"taskrt_tasks", "Tasks in the state, by status.", gauge, []string{"status"}},
+		{"taskrt_sessions", "Sessions of wasm workers in the state.", gauge, nil},
+		{"taskrt_records", "Records of the TaskStore API in the state.", gauge, nil},
+		{"taskrt_leases_ended_total", "Leases that ended other than by a report, as this node saw it: expiries and overruns.", counter, nil},
+		{"taskrt_sessions_ended_total", "Sessions that ended, as this node saw it: closed, expired or replaced.", counter, nil},
+		{"taskrt_raft_is_leader", "1 on the leader.", gauge, nil},
+		{"taskrt_raft_ready", "1 if a leader is known and in contact, this node has caught up, and its log's disk works.", gauge, nil},
+		{"taskrt_raft_term", "The term.", gauge, nil},
+		{"taskrt_raft_commit_index", "Index of the last entry that this node knows to be committed.", gauge, nil},
+		{"taskrt_raft_applied_index", "Index of the last entry in the state.", gauge, nil},
+		{"taskrt_raft_members", "Members of the cluster, as this node knows them.", gauge, []string{"voter"}},
+		{"taskrt_raft_last_contact_seconds", "Time since the leader was heard of; 0 on the leader, absent before the first contact.", gauge, nil},
+		{"taskrt_raft_snapshots_installed_total", "Snapshots taken from a leader.", counter, nil},
+		{"taskrt_raft_disk_writes_total", "Durable writes of the log.", counter, nil},
+		{"taskrt_raft_disk_write_seconds_total", "Time that they took.", counter, nil},
+		{"taskrt_raft_disk_write_bytes_total", "Bytes of log entries in them.", counter, nil},
+		{"taskrt_disk_error", "1 if the disk failed: for good of raft, within the last minute of blobs.", gauge, []string{"disk"}},
+		{"taskrt_blob_files", "Blobs on this node's disk, counted now and then.", gauge, nil},
+		{"taskrt_blob_bytes", "Their bytes.", gauge, nil},
+		{"taskrt_blobs_missing", "Blobs that this node should have and lacks.", gauge, nil},
+		{"taskrt_blobs_failing", "Those of them that were asked for in vain.", gauge, nil},
+		{"taskrt_blobs_corrupt_total", "Blobs that were found corrupt and removed.", counter, nil},
+	}
+}
+
+// collector makes metrics of what collect sends.
+type collector struct {
+	descs   []desc
+	collect func(gather)
+}
+
+// Describe implements prometheus.Collector: these are made at each scrape, and differ.
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	g := gather{out: out, descs: make(map[string]made, len(c.descs))}
+	for _, d := range c.descs {
+		g.descs[d.name] = made{prometheus.NewDesc(d.name, d.help, d.labels, nil), d.kind}
+	}
+	c.collect(g)
+}
+
+type made struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+}
+
+// gather sends the metrics of one scrape.
+type gather struct {
+	out   chan<- prometheus.Metric
+	descs map[string]made
+}
+
+func (g gather) send(name string, value float64, labels ...string) {
+	d := g.descs[name]
+	g.out <- prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (g gather) worker(s worker.Status) {
+	g.send("taskrt_worker_connected", number(s.Connected))
+	g.send("taskrt_worker_tasks", float64(len(s.Held)), "held")
+	g.send("taskrt_worker_tasks", float64(len(s.Executing)), "executing")
+}
+
+func (g gather) engine(s runtime.Stats) {
+	g.send("taskrt_modules", float64(s.Ready), "ready")
+	g.send("taskrt_modules", float64(s.Compiling), "compiling")
+	g.send("taskrt_modules", float64(s.Waiting), "waiting")
+	g.send("taskrt_guests", float64(s.Guests))
+	g.send("taskrt_guest_memory_bytes", float64(s.Memory))
+	g.send("taskrt_guest_memory_limit_bytes", float64(s.MemoryBudget))
+	g.send("taskrt_instances_idle", float64(s.Idle))
+	g.send("taskrt_code_cache_bytes", float64(s.CacheBytes))
+}
+
+func (g gather) node(s *node.Stats) {
+	g.send("taskrt_tasks", float64(s.Counts.Created), "CREATED")
+	g.send("taskrt_tasks", float64(s.Counts.Running), "RUNNING")
+	g.send("taskrt_tasks", float64(s.Counts.Retrying), "RETRYING")
+	g.send("taskrt_tasks", float64(s.Counts.Success), "SUCCESS")
+	g.send("taskrt_tasks", float64(s.Counts.Failure), "FAILURE")
+	g.send("taskrt_sessions", float64(s.Counts.Sessions))
+	g.send("taskrt_records", float64(s.Counts.Records))
+	g.send("taskrt_leases_ended_total", float64(s.LeasesEnded))
+	g.send("taskrt_sessions_ended_total", float64(s.SessionsEnded))
+	g.raft(&s.Store)
+	g.send("taskrt_disk_error", number(s.Store.Disk.Err != nil), "raft")
+	g.send("taskrt_disk_error", number(s.Blobs.Error != ""), "blobs")
+	g.send("taskrt_blob_files", float64(s.Files))
+	g.send("taskrt_blob_bytes", float64(s.Bytes))
+	g.send("taskrt_blobs_missing", float64(s.Blobs.Missing))
+	g.send("taskrt_blobs_failing", float64(s.Blobs.Failing))
+	g.send("taskrt_blobs_corrupt_total", float64(s.Blobs.Corrupt))
+}
+
+func (g gather) raft(s *raftstore.Status) {
+	voters := 0
+	for _, m := range s.Members {
+		if m.Voter {
+			voters++
+		}
+	}
+	g.send("taskrt_raft_members", float64(voters), "true")
+	g.send("taskrt_raft_members", float64(len(s.Members)-voters), "false")
+	g.send("taskrt_raft_is_leader", number(s.Role == raftstore.RoleLeader))
+	g.send("taskrt_raft_ready", number(s.Ready))
+	g.send("taskrt_raft_term", float64(s.Term))
+	g.send("taskrt_raft_commit_index", float64(s.Commit))
+	g.send("taskrt_raft_applied_index", float64(s.Applied))
+	if s.LastContact >= 0 {
+		g.send("taskrt_raft_last_contact_seconds", s.LastContact.Seconds())
+	}
+	g.send("taskrt_raft_snapshots_installed_total", float64(s.SnapshotsTaken))
+	g.send("taskrt_raft_disk_writes_total", float64(s.Disk.Writes))
+	g.send("taskrt_raft_disk_write_seconds_total", s.Disk.Took.Seconds())
+	g.send("taskrt_raft_disk_write_bytes_total", float64(s.Disk.Bytes))
+}
+
+// queues sends the first limit queues, and the sum of the others.
+func (g gather) queues(qs []node.Queue, limit int, now time.Time) {
+	rest := node.Queue{Namespace: Other, Behavior: Other}
+	for i, q := range qs {
+		if i < limit {
+			g.queue(q, now)
+			continue
+		}
+		rest.Due += q.Due
+		rest.Delayed += q.Delayed
+		rest.Running += q.Running
+		rest.Retrying += q.Retrying
+		if rest.Oldest == 0 || q.Oldest != 0 && q.Oldest < rest.Oldest {
+			rest.Oldest = q.Oldest
+		}
+	}
+	if len(qs) > limit {
+		g.queue(rest, now)
+	}
+}
+
+func (g gather) queue(q node.Queue, now time.Time) {
+	g.send("taskrt_queue_tasks", float64(q.Due), q.Namespace, q.Behavior, "due")
+	g.send("taskrt_queue_tasks", float64(q.Delayed), q.Namespace, q.Behavior, "delayed")
+	g.send("taskrt_queue_tasks", float64(q.Running), q.Namespace, q.Behavior, "running")
+	g.send("taskrt_queue_tasks", float64(q.Retrying), q.Namespace, q.Behavior, "retrying")
+	oldest := 0.0
+	if q.Due > 0 && q.Oldest > 0 {
+		oldest = max(0, now.Sub(time.UnixMilli(int64(q.Oldest))).Seconds())
+	}
+	g.send("taskrt_queue_oldest_seconds", oldest, q.Namespace, q.Behavior)
+}

@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// End is how an assignment ended, as this worker saw it. It is what the leader is told, and more: who was killed and why.
+type End uint8
+
+// The Ends. EndLost: the lease or the session was over before there was anything to report. EndStopped: given back because
+// this worker stops. EndNotRun: given back, or cancelled, before any guest code ran.
+const (
+	EndSuccess     End = iota
+	EndFailure         // the guest's own error, or a result that cannot be kept
+	EndTrap            //
+	EndTimeout         // run_timeout or heartbeat_timeout
+	EndOutOfMemory     //
+	EndOutOfFuel       //
+	EndNoResult        //
+	EndYielded         // wants to run again
+	EndCancelled       // the guest acknowledged
+	EndKilled          // cancelled, and the grace was over
+	EndLost
+	EndStopped
+	EndNotRun
+	Ends int = iota // how many there are
+)
+
+var endNames = [Ends]string{
+	"success", "failure", "trap", "timeout", "out_of_memory", "out_of_fuel", "no_result", "yielded", "cancelled", "killed", "lost", "stopped", "not_run",
+}
+
+func (e End) String() string { return endNames[e] }
+
+// Ended is an assignment that is over.
+type Ended struct {
+	Namespace, Behavior string
+	End                 End
+	// Of the guest code; all is 0 if none ran. See runtime.Outcome.
+	Ran              bool
+	Wall, Busy       time.Duration
+	Fuel, PeakMemory int64
+	Reused           bool
+	// Ready is how long this process took to make the module ready, if it knows.
+	Ready time.Duration
+}
+
+// cost is the part of Ended that is known when the guest has returned.
+func (r *run) cost(guest Guest, out *runtime.Outcome) {
+	r.ended = Ended{
+		Namespace: r.a.Task.Namespace, Behavior: r.a.Task.Behavior,
+		Ran: out.Started != 0, Wall: time.Duration(out.Ended - out.Started), Busy: out.Busy,
+		Fuel: out.Fuel, PeakMemory: out.PeakMemory, Reused: out.Reused,
+	}
+	if m, ok := guest.(*runtime.Module); ok {
+		r.ended.Ready = m.ReadyTime()
+	}
+}
+
+// tellEnd tells OnEnd. out is nil if no guest ran, rep is nil if there is nothing to report.
+func (r *run) tellEnd(out *runtime.Outcome, rep *stream.Report) {
+	r.ended.Namespace, r.ended.Behavior = r.a.Task.Namespace, r.a.Task.Behavior
+	r.ended.End = endOf(out, rep, context.Cause(r.ctx))
+	r.s.w.cfg.OnEnd(r.ended)
+}
+
+func endOf(out *runtime.Outcome, rep *stream.Report, cause error) End {
+	switch {
+	case out == nil:
+		return EndNotRun
+	case rep == nil:
+		return EndLost
+	case out.Kind == runtime.Yielded:
+		return EndYielded
+	case rep.Finish == nil:
+		if errors.Is(cause, runtime.ErrKilledLease) {
+			return EndLost
+		}
+		return EndStopped
+	case rep.Finish.Error == nil:
+		return EndSuccess
+	case out.Kind == runtime.Killed:
+		return EndKilled
+	}
+	switch rep.Finish.Error.Code { // those in capitals are the host's alone
+	case task.CodeCancelled:
+		return EndCancelled
+	case runtime.CodeTrap:
+		return EndTrap
+	case runtime.CodeTimeout:
+		return EndTimeout
+	case runtime.CodeOutOfMemory:
+		return EndOutOfMemory
+	case runtime.CodeOutOfFuel:
+		return EndOutOfFuel
+	case task.CodeNoResult:
+		return EndNoResult
+	}
+	return EndFailure
+}
