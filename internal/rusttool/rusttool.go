@@ -22,7 +22,7 @@ func Env(t testing.TB) []string {
 	if testing.Short() {
 		t.Skip("builds a guest with the Rust toolchain")
 	}
-	env, err := find()
+	env, err := find(append(filepath.SplitList(os.Getenv("PATH")), "/usr/bin"))
 	switch {
 	case err != nil && os.Getenv("CI") != "":
 		t.Fatal(err)
@@ -66,10 +66,9 @@ func Command(t testing.TB, env []string, name string, args ...string) *exec.Cmd 
 	return nil
 }
 
-// find returns the process's environment, changed so that cargo uses a compiler with the target.
-func find() ([]string, error) {
-	dirs := filepath.SplitList(os.Getenv("PATH"))
-	for _, dir := range append(dirs, "/usr/bin") {
+// find returns the process's environment, changed so that cargo uses a compiler with the target: the first one in the directories.
+func find(dirs []string) ([]string, error) {
+	for _, dir := range dirs {
 		rustc, cargo := filepath.Join(dir, "rustc"), filepath.Join(dir, "cargo")
 		if _, err := exec.LookPath(cargo); err != nil || !hasTarget(rustc) {
 			continue
@@ -100,8 +99,10 @@ func hasTarget(rustc string) bool {
 // linkerOf returns the linker to name to cargo, "" where the compiler finds its own, rust-lld. Debian's is a link to one of a
 // package that need not be there.
 func linkerOf(rustc string, dirs []string) (string, error) {
-	if _, err := exec.LookPath("rust-lld"); err == nil {
-		return "", nil
+	for _, dir := range dirs {
+		if _, err := exec.LookPath(filepath.Join(dir, "rust-lld")); err == nil {
+			return "", nil
+		}
 	}
 	if root, err := exec.Command(rustc, "--print", "sysroot").Output(); err == nil {
 		own, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "lib/rustlib/*/bin/rust-lld"))

@@ -130,7 +130,7 @@ fn beat(c: &mut Context, n: u64) -> Result<(), Error> {
     let mut all = Signals::NONE;
     for i in 1..=n {
         c.note(&format!("step {i}"));
-        all = all | c.heartbeat(i, n);
+        all |= c.heartbeat(i, n);
     }
     result(c, all.bits().to_string())
 }

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::ops::BitOr;
+use std::ops::{BitOr, BitOrAssign};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -260,5 +260,11 @@ impl BitOr for Signals {
     type Output = Signals;
     fn bitor(self, other: Signals) -> Signals {
         Signals(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Signals {
+    fn bitor_assign(&mut self, other: Signals) {
+        self.0 |= other.0;
     }
 }

@@ -405,7 +405,7 @@ impl Host for TestHost {
         state.task.now = state.task.now + state.task.beat_takes;
         let n = state.task.beats.len() as u64;
         if let Some(say) = &mut state.task.on_beat {
-            state.signals = state.signals | say(n);
+            state.signals |= say(n);
         }
         state.signals.bits() as i32
     }
