@@ -1,0 +1,137 @@
+// Package astool builds plugins in AssemblyScript, for tests. The compiler comes from npm by the SDK's lock file, once per machine.
+package astool
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// Build builds the plugin in a directory, relative to that of the test, and returns the module. The directory is copied before.
+func Build(t testing.TB, dir string) []byte {
+	t.Helper()
+	modules := Modules(t)
+	work := t.TempDir()
+	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := link(modules, filepath.Join(work, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(modules, "assemblyscript", "bin", "asc.js"), "--config", "asconfig.json")
+	cmd.Dir = work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("asc in %s: %v\n%s", dir, err, out)
+	}
+	made, err := filepath.Glob(filepath.Join(work, "*.wasm"))
+	if err != nil || len(made) != 1 {
+		t.Fatalf("asc in %s made %v (%v), want one module", dir, made, err)
+	}
+	wasm, err := os.ReadFile(made[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// link makes a directory node_modules of the installed packages and this repository's SDK.
+func link(modules, to string) error {
+	scope := filepath.Join(to, "@taskrt")
+	err := os.RemoveAll(to) // what somebody installed there by hand
+	if err == nil {
+		err = os.MkdirAll(scope, 0o777)
+	}
+	if err == nil {
+		err = os.Symlink(sdkDir(), filepath.Join(scope, "sdk"))
+	}
+	for _, name := range []string{"assemblyscript", "binaryen", "long"} {
+		if err == nil {
+			err = os.Symlink(filepath.Join(modules, name), filepath.Join(to, name))
+		}
+	}
+	return err
+}
+
+// Modules returns a directory node_modules with what the SDK's lock file names. It is not to be changed. Without node and npm the
+// test is skipped, but fails where CI is set.
+func Modules(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a guest with the AssemblyScript compiler")
+	}
+	for _, name := range []string{"node", "npm"} {
+		switch _, err := exec.LookPath(name); {
+		case err != nil && os.Getenv("CI") != "":
+			t.Fatal(err)
+		case err != nil:
+			t.Skip(err)
+		}
+	}
+	dir, err := installed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var installed = sync.OnceValues(install)
+
+// install runs `npm ci` where no test of this machine has done so for the same lock file.
+func install() (modules string, err error) {
+	sum := sha256.New()
+	files := map[string][]byte{}
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(sdkDir(), name))
+		if err != nil {
+			return "", err
+		}
+		files[name] = text
+		sum.Write(text)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	cache = filepath.Join(cache, "taskrt")
+	dir := filepath.Join(cache, "assemblyscript-"+hex.EncodeToString(sum.Sum(nil)[:8]))
+	modules = filepath.Join(dir, "node_modules")
+	if _, err := os.Stat(modules); err == nil {
+		return modules, nil
+	}
+	if err := os.MkdirAll(cache, 0o777); err != nil {
+		return "", err
+	}
+	made, err := os.MkdirTemp(cache, "npm-*") // of this process alone: another may be installing, too
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(made)
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(made, name), text, 0o666); err != nil {
+			return "", err
+		}
+	}
+	cmd := exec.Command("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd.Dir = made
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return modules, nil
+}
+
+// sdkDir is the SDK's source in this repository.
+func sdkDir() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "plugins", "sdk", "assemblyscript")
+}

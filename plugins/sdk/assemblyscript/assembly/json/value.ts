@@ -1,0 +1,263 @@
+import { Bytes, decode, encode } from "../bytes";
+import { JsonParser } from "./parse";
+import { JsonWriter } from "./write";
+
+/** What a `Json` is. */
+export enum JsonKind {
+  Null,
+  Bool,
+  /** A number written as an integer that fits in an i64, kept exactly. */
+  Integer,
+  /** Any other number: the nearest f64. */
+  Float,
+  String,
+  Array,
+  Object,
+}
+
+/** What `Json.parse` read, or why it could not. */
+export class JsonParsed {
+  constructor(
+    /** The value; null if the text is wrong. */
+    public value: Json,
+    /** What is wrong, such as "JSON: unexpected end at byte 5"; "" if nothing is. */
+    public error: string,
+    /** Where, in bytes. */
+    public offset: i32,
+  ) {}
+
+  /** Whether the text is JSON. */
+  get ok(): bool {
+    return this.error.length == 0;
+  }
+}
+
+/**
+ * A JSON value (RFC 8259). Of repeated members of an object the last one counts; invalid UTF-8 and lone surrogates read as U+FFFD,
+ * and so do Go and the host.
+ */
+export class Json {
+  private truth: bool = false;
+  private whole: i64 = 0;
+  private float: f64 = 0;
+  private text: string = "";
+  private elems: Json[] = [];
+  private names: string[] = [];
+  private index: Map<string, i32> | null = null; // of names; made when it is asked for
+
+  private constructor(readonly kind: JsonKind) {}
+
+  /** Reads one JSON text; anything but space after it is an error. At most `JsonParser.MAX_DEPTH` levels deep. */
+  static parse(text: Uint8Array): JsonParsed {
+    return new JsonParser(text).parse();
+  }
+
+  /** `parse` of a string. */
+  static parseText(text: string): JsonParsed {
+    return Json.parse(encode(text));
+  }
+
+  static null(): Json {
+    return new Json(JsonKind.Null);
+  }
+
+  static bool(b: bool): Json {
+    const v = new Json(JsonKind.Bool);
+    v.truth = b;
+    return v;
+  }
+
+  static integer(n: i64): Json {
+    const v = new Json(JsonKind.Integer);
+    v.whole = n;
+    return v;
+  }
+
+  /** A number; not finite ones are written as null. */
+  static number(n: f64): Json {
+    const v = new Json(JsonKind.Float);
+    v.float = n;
+    return v;
+  }
+
+  static string(s: string): Json {
+    const v = new Json(JsonKind.String);
+    v.text = s;
+    return v;
+  }
+
+  /** An array, to `push` to. */
+  static array(): Json {
+    return new Json(JsonKind.Array);
+  }
+
+  /** An object, to `set` members of. */
+  static object(): Json {
+    return new Json(JsonKind.Object);
+  }
+
+  get isNull(): bool {
+    return this.kind == JsonKind.Null;
+  }
+
+  get isBool(): bool {
+    return this.kind == JsonKind.Bool;
+  }
+
+  get isNumber(): bool {
+    return this.kind == JsonKind.Integer || this.kind == JsonKind.Float;
+  }
+
+  /** Whether `asInteger` is exact: 5, and also 5.0 and 5e3 up to 2^53. */
+  get isInteger(): bool {
+    return this.kind == JsonKind.Integer || (this.kind == JsonKind.Float && abs(this.float) <= 9007199254740992.0 && trunc(this.float) == this.float);
+  }
+
+  get isString(): bool {
+    return this.kind == JsonKind.String;
+  }
+
+  get isArray(): bool {
+    return this.kind == JsonKind.Array;
+  }
+
+  get isObject(): bool {
+    return this.kind == JsonKind.Object;
+  }
+
+  /** The boolean; false if it is none. */
+  get asBool(): bool {
+    return this.truth;
+  }
+
+  /** The integer; 0 if it is none. */
+  get asInteger(): i64 {
+    if (this.kind == JsonKind.Integer) return this.whole;
+    return this.isInteger ? <i64>this.float : 0;
+  }
+
+  /** The number; 0 if it is none. */
+  get asNumber(): f64 {
+    return this.kind == JsonKind.Integer ? <f64>this.whole : this.float;
+  }
+
+  /** The string; "" if it is none. */
+  get asString(): string {
+    return this.text;
+  }
+
+  /** How many elements or members there are; 0 if it is neither array nor object. */
+  get length(): i32 {
+    return this.elems.length;
+  }
+
+  /** The elements of an array, or the values of an object in the order of `keys`. */
+  get elements(): Json[] {
+    return this.elems;
+  }
+
+  /** The names of an object's members in the order of the text, each once. */
+  get keys(): string[] {
+    return this.names;
+  }
+
+  /** The member of an object; null if it is no object or has none of the name. */
+  get(name: string): Json | null {
+    const at = this.find(name);
+    return at < 0 ? null : this.elems[at];
+  }
+
+  /** The string that is the member of that name; "" if it is none. */
+  stringAt(name: string): string {
+    const v = this.get(name);
+    return v === null ? "" : v.text;
+  }
+
+  /** The integer that is the member of that name; 0 if it is none. */
+  integerAt(name: string): i64 {
+    const v = this.get(name);
+    return v === null ? 0 : v.asInteger;
+  }
+
+  /** The boolean that is the member of that name; false if it is none. */
+  boolAt(name: string): bool {
+    const v = this.get(name);
+    return v === null ? false : v.truth;
+  }
+
+  private find(name: string): i32 {
+    const few = 8;
+    if (this.names.length <= few) return this.names.indexOf(name);
+    let index = this.index;
+    if (index === null) {
+      index = new Map<string, i32>();
+      for (let i = 0; i < this.names.length; i++) index.set(this.names[i], i);
+      this.index = index;
+    }
+    return index.has(name) ? index.get(name) : -1;
+  }
+
+  /** Sets a member of an object. */
+  set(name: string, v: Json): Json {
+    assert(this.kind == JsonKind.Object, "set of no object");
+    const at = this.find(name);
+    if (at >= 0) {
+      this.elems[at] = v;
+      return this;
+    }
+    const index = this.index;
+    if (index !== null) index.set(name, this.names.length);
+    this.names.push(name);
+    this.elems.push(v);
+    return this;
+  }
+
+  /** Appends to an array. */
+  push(v: Json): Json {
+    assert(this.kind == JsonKind.Array, "push to no array");
+    this.elems.push(v);
+    return this;
+  }
+
+  /** Writes it. */
+  write(w: JsonWriter): void {
+    switch (this.kind) {
+      case JsonKind.Bool:
+        w.bool(this.truth);
+        break;
+      case JsonKind.Integer:
+        w.integer(this.whole);
+        break;
+      case JsonKind.Float:
+        w.number(this.float);
+        break;
+      case JsonKind.String:
+        w.string(this.text);
+        break;
+      case JsonKind.Array:
+        w.beginArray();
+        for (let i = 0; i < this.elems.length; i++) this.elems[i].write(w);
+        w.endArray();
+        break;
+      case JsonKind.Object:
+        w.beginObject();
+        for (let i = 0; i < this.elems.length; i++) this.elems[i].write(w.name(this.names[i]));
+        w.endObject();
+        break;
+      default:
+        w.null();
+    }
+  }
+
+  /** JSON text without space, as UTF-8. */
+  toBytes(): Uint8Array {
+    const w = new JsonWriter();
+    this.write(w);
+    return w.toBytes();
+  }
+
+  /** JSON text without space. */
+  toString(): string {
+    return decode(this.toBytes());
+  }
+}
