@@ -23,7 +23,7 @@ func TestNewRust(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	run := func(program string, args ...string) string {
-		cmd := rusttool.Command(t, append(env, "TASKRT="+taskrt, "RUSTFLAGS=-D warnings"), program, args...)
+		cmd := rusttool.Command(t, append(env, "TASKRT="+taskrt, "RUSTFLAGS=-D warnings", "LC_ALL=C"), program, args...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if err != nil {
