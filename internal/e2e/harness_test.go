@@ -175,11 +175,12 @@ func newClusterIn(t testing.TB, env []string, extra ...string) *cluster {
 	return c
 }
 
-// addWorker starts a separate worker process and waits until the cluster lists it.
-func (c *cluster) addWorker(id string, slots int) *process {
+// addWorker starts a separate worker process, with extra flags, and waits until the cluster lists it.
+func (c *cluster) addWorker(id string, slots int, extra ...string) *process {
 	c.t.Helper()
 	p := &process{t: c.t, id: id, dir: c.t.TempDir()}
 	p.args = []string{"worker", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--join", strings.Join(c.urls(), ","), "--slots", fmt.Sprint(slots)}
+	p.args = append(p.args, extra...)
 	p.start()
 	c.workers = append(c.workers, p)
 	c.eventually("worker "+id+" is listed", func() bool { return c.hasWorker(id) })
