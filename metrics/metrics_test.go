@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -222,6 +223,32 @@ func TestBehaviorsAreBounded(t *testing.T) {
 	}
 	m.Ended(worker.Ended{Namespace: "default", Behavior: "b4", Ran: true, Fuel: 10})
 	wants(t, scrape(t, m), 10, "taskrt_attempt_fuel_total", "behavior=b4")
+}
+
+// Attempts end while scrapes drop their behaviors.
+func TestScrapesBesideAttempts(t *testing.T) {
+	m := New(quiet(Config{Behaviors: 3}))
+	n := busy()
+	n.gone["b1"], n.gone["b2"] = true, true
+	m.WatchNode(n)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 500 {
+				m.Ended(worker.Ended{Namespace: "default", Behavior: fmt.Sprint("b", i), Ran: true})
+				m.Request("/metrics", "GET", 200, 0)
+			}
+		})
+	}
+	for range 2 { // fewer than are refused
+		all.Go(func() {
+			for range 20 {
+				scrape(t, m)
+			}
+		})
+	}
+	all.Wait()
+	wants(t, scrape(t, m), 2000, "taskrt_http_requests_total", "route=/metrics")
 }
 
 // A worker without a node does not know what was removed: it forgets what it has not run for an hour of scrapes.
