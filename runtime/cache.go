@@ -72,27 +72,37 @@ func openCodeCache(dir string, limit int64, log *slog.Logger) (*codeCache, error
 	if dir == "" {
 		return c, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := makePrivate(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // those two: somebody is deleting it
 		return nil, fmt.Errorf("runtime: code cache: %w", err)
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, fmt.Errorf("runtime: code cache: %w", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 { // it was there before: others could write code that we execute
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("runtime: code cache %s must be private: %w", dir, err)
-		}
 	}
 	c.prune()
 	return c, nil
+}
+
+// makePrivate makes dir, or takes it from others if it was there: they could write code that we execute.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("it must be private: %w", err)
+	}
+	return nil
 }
 
 // prune removes what a crash left half made, what other versions left behind, and, of the rest, what was not used for the
 // longest time until the limit is kept. Nothing takes an hour to compile: what is younger may be another process's.
 func (c *codeCache) prune() {
 	entries, err := os.ReadDir(c.dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.log.Warn("code cache is not readable", "err", err)
 		return
 	}
@@ -227,7 +237,7 @@ func (c *codeCache) reuse(place string, f compileFunc) (rt wazero.Runtime, made 
 
 // begin makes a directory to compile into.
 func (c *codeCache) begin() (string, error) {
-	if err := os.MkdirAll(c.dir, 0o700); err != nil { // somebody may have deleted it all
+	if err := makePrivate(c.dir); err != nil { // somebody may have deleted it all
 		return "", err
 	}
 	return os.MkdirTemp(c.dir, makingPrefix)
