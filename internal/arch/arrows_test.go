@@ -60,7 +60,7 @@ var arrows = map[string][]string{
 	"api/apitest":          {"api", "api/runs", "api/spaces", "task"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
-	"internal/ctool":       {},
+	"internal/ctool":       {"plugins/sdk"},
 	"internal/e2e":         {},
 	"internal/linear":      {},
 	"internal/maintbench":  {"..."},

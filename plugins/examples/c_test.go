@@ -7,10 +7,8 @@ import (
 	"github.com/taskrt/taskrt/internal/ctool"
 )
 
-const headerDir = "../sdk/c"
-
 // TestCConformance builds the conformance guest in C from source and lets the suite of the ABI judge it: the proof of the C SDK.
 func TestCConformance(t *testing.T) {
 	t.Parallel()
-	abitest.Run(t, ctool.Build(t, "conformance-c/main.c", headerDir))
+	abitest.Run(t, ctool.Build(t, "conformance-c/main.c"))
 }
