@@ -28,9 +28,14 @@ func TestRustConformance(t *testing.T) {
 func TestRustWordcount(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	rust := plugintest.New(t, plugintest.Config{Wasm: rusttool.Build(t, "wordcount-rust")})
+	sameWordcount(t, plugintest.New(t, plugintest.Config{Wasm: rusttool.Build(t, "wordcount-rust")}))
+}
+
+// sameWordcount compares the example in another language with the one in Go.
+func sameWordcount(t *testing.T, other *plugintest.Module) {
+	t.Helper()
 	golang := load(t, "wordcount")
-	if got, want := string(rust.Manifest()), string(golang.Manifest()); got != want {
+	if got, want := string(other.Manifest()), string(golang.Manifest()); got != want {
 		t.Errorf("the manifest is %s\nwant %s", got, want)
 	}
 	for name, text := range map[string]string{
@@ -52,7 +57,7 @@ func TestRustWordcount(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := golang.Run(t, "wordcount", &plugintest.Host{Params: params})
-			got := rust.Run(t, "wordcount", &plugintest.Host{Params: params})
+			got := other.Run(t, "wordcount", &plugintest.Host{Params: params})
 			want.WantKind(t, plugintest.Succeeded)
 			got.WantKind(t, plugintest.Succeeded)
 			if string(got.Result) != string(want.Result) {
@@ -61,13 +66,13 @@ func TestRustWordcount(t *testing.T) {
 		})
 	}
 	for _, params := range []string{"", "null", "{}", `{"text":1}`, `"a b a"`, `{"text":"a","text":null}`} {
-		for _, m := range []*plugintest.Module{rust, golang} {
+		for _, m := range []*plugintest.Module{other, golang} {
 			m.Run(t, "wordcount", &plugintest.Host{Params: []byte(params)}).WantError(t, "bad_params", false)
 		}
 	}
 	for _, params := range []string{`{"text":"a\ud800b\udc00\ud83d\ude00"}`, `{"text":"a","more":[1]}`, `{"text":1,"text":"a"}`} {
 		want := golang.Run(t, "wordcount", &plugintest.Host{Params: []byte(params)})
-		rust.Run(t, "wordcount", &plugintest.Host{Params: []byte(params)}).WantResult(t, string(want.Result))
+		other.Run(t, "wordcount", &plugintest.Host{Params: []byte(params)}).WantResult(t, string(want.Result))
 	}
 }
 

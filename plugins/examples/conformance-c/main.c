@@ -9,17 +9,9 @@ TASKRT_BEHAVIORS({"conformance", run});
 
 static taskrt_arena arena; /* of the attempt */
 
-static taskrt_outcome answer(const char *format, ...) TASKRT_PRINTF(1, 2);
+static taskrt_outcome succeed(taskrt_str result) { return taskrt_succeed(result.text, result.length); }
 
-static taskrt_outcome answer(const char *format, ...) {
-  char text[100];
-  taskrt_writer w = taskrt_writer_of(text, sizeof text);
-  va_list args;
-  va_start(args, format);
-  taskrt_vputf(&w, format, args);
-  va_end(args);
-  return taskrt_succeed(text, w.length);
-}
+#define answer(...) succeed(taskrt_format(&arena, __VA_ARGS__))
 
 static int64_t number(taskrt_str s) {
   taskrt_json v;
@@ -37,24 +29,12 @@ static taskrt_str cut(taskrt_str *s) {
   return head;
 }
 
-/* terminated is s with a zero byte behind it. */
-static const char *terminated(taskrt_str s) {
-  char *p = taskrt_alloc(&arena, s.length + 1);
-  __builtin_memcpy(p, s.text, s.length);
-  p[s.length] = 0;
-  return p;
-}
-
 /* The suite asks for the ABI's numbers. */
 static taskrt_outcome refused(int64_t status) {
-  char code[16];
-  taskrt_writer w = taskrt_writer_of(code, sizeof code - 1);
-  taskrt_putf(&w, "errno_%d", (int)-status);
-  code[w.length] = 0;
-  return taskrt_fail(code, "%s", taskrt_status_text(status));
+  return taskrt_fail(taskrt_format(&arena, "errno_%d", (int)-status).text, "%s", taskrt_status_text(status));
 }
 
-static taskrt_outcome echo(taskrt_str arg) { return taskrt_succeed(arg.text, arg.length); }
+static taskrt_outcome echo(taskrt_str arg) { return succeed(arg); }
 
 static taskrt_outcome sum(taskrt_str arg) {
   (void)arg;
@@ -91,16 +71,16 @@ static taskrt_outcome fill(taskrt_str arg) {
 }
 
 static taskrt_outcome fail_retry(taskrt_str arg) {
-  const char *code = terminated(cut(&arg));
-  return taskrt_retryable(code, "%.*s", (int)arg.length, arg.text);
+  taskrt_str code = cut(&arg);
+  return taskrt_retryable(taskrt_format(&arena, "%.*s", (int)code.length, code.text).text, "%s", arg.text);
 }
 
 static taskrt_outcome fail_permanent(taskrt_str arg) {
-  const char *code = terminated(cut(&arg));
-  return taskrt_fail(code, "%.*s", (int)arg.length, arg.text);
+  taskrt_str code = cut(&arg);
+  return taskrt_fail(taskrt_format(&arena, "%.*s", (int)code.length, code.text).text, "%s", arg.text);
 }
 
-static taskrt_outcome fail_plain(taskrt_str arg) { return taskrt_retryable(NULL, "%.*s", (int)arg.length, arg.text); }
+static taskrt_outcome fail_plain(taskrt_str arg) { return taskrt_retryable(NULL, "%s", arg.text); }
 
 static taskrt_outcome fail_details(taskrt_str arg) {
   (void)arg;
@@ -148,7 +128,7 @@ static taskrt_outcome wait_drain(taskrt_str arg) {
 static taskrt_outcome resume(taskrt_str arg) {
   (void)arg;
   taskrt_str saved;
-  return taskrt_checkpoint(&arena, &saved) ? taskrt_succeed(saved.text, saved.length) : answer("none");
+  return taskrt_checkpoint(&arena, &saved) ? succeed(saved) : answer("none");
 }
 
 static taskrt_outcome checkpoint(taskrt_str arg) {
@@ -167,9 +147,8 @@ static taskrt_outcome logs(taskrt_str arg) {
 }
 
 static taskrt_outcome print_to(void (*print)(const void *, size_t), taskrt_str arg) {
-  const char *line = terminated(arg);
-  ((char *)line)[arg.length] = '\n';
-  print(line, arg.length + 1);
+  taskrt_str line = taskrt_format(&arena, "%s\n", arg.text);
+  print(line.text, line.length);
   return TASKRT_OK;
 }
 
@@ -203,7 +182,7 @@ static taskrt_outcome info(taskrt_str arg) {
 static taskrt_outcome config(taskrt_str arg) {
   (void)arg;
   taskrt_str set;
-  return taskrt_config(&arena, &set) ? taskrt_succeed(set.text, set.length) : answer("none");
+  return taskrt_config(&arena, &set) ? succeed(set) : answer("none");
 }
 
 static taskrt_outcome yields(taskrt_str arg) { return taskrt_yield(arg.length == 0 ? 0 : number(arg)); }
@@ -214,7 +193,7 @@ static taskrt_outcome again(taskrt_str arg) {
 }
 
 static taskrt_outcome later(taskrt_str arg) { return taskrt_retry_at(number(arg), "later", "later"); }
-static taskrt_outcome panics(taskrt_str arg) { taskrt_panic("%.*s", (int)arg.length, arg.text); }
+static taskrt_outcome panics(taskrt_str arg) { taskrt_panic("%s", arg.text); }
 static taskrt_outcome exits(taskrt_str arg) { taskrt_exit((int)number(arg)); }
 
 static taskrt_outcome blob_size(taskrt_str arg) {
@@ -226,7 +205,7 @@ static taskrt_outcome blob_size(taskrt_str arg) {
 static taskrt_outcome call(int32_t op, const void *payload, size_t n) {
   taskrt_str response;
   int32_t status = taskrt_call(&arena, op, payload, n, &response);
-  return status < 0 ? refused(status) : taskrt_succeed(response.text, response.length);
+  return status < 0 ? refused(status) : succeed(response);
 }
 
 /* blob_read is "OFFSET N NAME", in one request. */

@@ -194,8 +194,8 @@ int32_t taskrt_signals(void);
 static inline bool taskrt_cancelled(int32_t signals) { return (signals & (TASKRT_CANCEL | TASKRT_LEASE_LOST)) != 0; }
 static inline bool taskrt_draining(int32_t signals) { return (signals & TASKRT_DRAINING) != 0; }
 
-/* Formats here, in log lines and in errors know %s %.*s %c %d %u %x, with l, ll or z, %g and %%. */
-#define TASKRT_TEXT_MAX 2048 /* bytes of such a text; the rest of it is cut off */
+/* Formats of the SDK know %s %.*s %c %d %u %x, with l, ll or z, %g and %%. */
+#define TASKRT_TEXT_MAX 2048 /* bytes of a note, a log line or an error; the rest is cut off */
 
 /* taskrt_note replaces the progress note that the next heartbeat takes along. */
 void taskrt_note(const char *format, ...) TASKRT_PRINTF(1, 2);
@@ -333,6 +333,9 @@ void taskrt_put(taskrt_writer *w, const void *bytes, size_t n);
 void taskrt_putf(taskrt_writer *w, const char *format, ...) TASKRT_PRINTF(2, 3);
 void taskrt_vputf(taskrt_writer *w, const char *format, va_list args);
 
+/* taskrt_format returns a text in an arena, however long; its text is NULL if the arena is too small. */
+taskrt_str taskrt_format(taskrt_arena *arena, const char *format, ...) TASKRT_PRINTF(2, 3);
+
 void taskrt_json_open(taskrt_writer *w, char bracket);
 void taskrt_json_close(taskrt_writer *w, char bracket);
 void taskrt_json_name(taskrt_writer *w, const char *name);
@@ -457,6 +460,18 @@ __attribute__((weak, no_builtin)) size_t strlen(const char *s) {
   size_t n = 0;
   while (s[n] != 0) n++;
   return n;
+}
+
+/* Products of 128 bits: clang turns some loops over 64 bits into a formula that needs them. */
+__extension__ typedef __int128 taskrt__int128;
+__extension__ typedef unsigned __int128 taskrt__uint128;
+
+__attribute__((weak)) taskrt__int128 __multi3(taskrt__int128 x, taskrt__int128 y) {
+  uint64_t a = (uint64_t)x, b = (uint64_t)y, a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
+  uint64_t low = a0 * b0, middle = a1 * b0 + (low >> 32), other = a0 * b1 + (uint32_t)middle;
+  uint64_t high = a1 * b1 + (middle >> 32) + (other >> 32);
+  high += (uint64_t)((taskrt__uint128)x >> 64) * b + a * (uint64_t)((taskrt__uint128)y >> 64);
+  return (taskrt__int128)((taskrt__uint128)high << 64 | (other << 32 | (uint32_t)low));
 }
 #endif
 
@@ -1572,6 +1587,22 @@ void taskrt_putf(taskrt_writer *w, const char *format, ...) {
   va_start(args, format);
   taskrt_vputf(w, format, args);
   va_end(args);
+}
+
+taskrt_str taskrt_format(taskrt_arena *arena, const char *format, ...) {
+  for (size_t n = 128;; n *= 2) {
+    char *text = taskrt_alloc(arena, n + 1);
+    if (text == NULL) return (taskrt_str){0};
+    taskrt_writer w = taskrt_writer_of(text, n);
+    va_list args;
+    va_start(args, format);
+    taskrt_vputf(&w, format, args);
+    va_end(args);
+    taskrt_release(arena, w.status == 0 ? text + w.length + 1 : text);
+    if (w.status != 0) continue;
+    text[w.length] = 0;
+    return (taskrt_str){text, w.length};
+  }
 }
 
 /* taskrt__value goes before a value or a name. */
