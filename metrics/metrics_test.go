@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -323,6 +324,22 @@ func TestDocsListEveryMetric(t *testing.T) {
 	}
 	for name := range listed {
 		t.Errorf("docs/metrics.md lists %s, which is not exported", name)
+	}
+}
+
+// Prometheus's own rules for names, types and help.
+func TestNamesFollowTheConventions(t *testing.T) {
+	m := everything()
+	rec := httptest.NewRecorder()
+	m.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	problems, err := promlint.New(rec.Body).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "taskrt_") { // the library's own it has to answer for
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
 	}
 }
 
