@@ -29,13 +29,13 @@ func TestRust(t *testing.T) {
 // TestRustGuest runs a guest in Rust whose behaviors show what only a host can judge.
 func TestRustGuest(t *testing.T) {
 	m := plugintest.New(t, plugintest.Config{Wasm: rusttool.Build(t, "rust/tests/guest")})
-	t.Run("manifest", func(t *testing.T) { rustManifest(t, m) })
-	t.Run("operation", func(t *testing.T) { rustOperation(t, m) })
-	t.Run("JSON", func(t *testing.T) { rustJSON(t, m) })
+	t.Run("manifest", func(t *testing.T) { guestManifest(t, m) })
+	t.Run("operation", func(t *testing.T) { guestOperation(t, m) })
+	t.Run("JSON", func(t *testing.T) { guestJSON(t, m) })
 }
 
-// rustManifest: the host takes every field, and reads what was meant.
-func rustManifest(t *testing.T, m *plugintest.Module) {
+// guestManifest: the host takes every field, and reads what was meant.
+func guestManifest(t *testing.T, m *plugintest.Module) {
 	var want bytes.Buffer
 	if err := json.Compact(&want, []byte(`{"schema":1,"behaviors":[
 		{"name":"json"},
@@ -64,8 +64,8 @@ func rustManifest(t *testing.T, m *plugintest.Module) {
 	}
 }
 
-// rustOperation runs a partition, a completion and a cleanup.
-func rustOperation(t *testing.T, m *plugintest.Module) {
+// guestOperation runs a partition, a completion and a cleanup.
+func guestOperation(t *testing.T, m *plugintest.Module) {
 	h := &plugintest.Host{}
 	h.Params = fmt.Appendf(nil, `{"operation":"op-1","partition":"a-f","target":"t","object":"o","arg":{"$blob":%q}}`, h.AddBlob(make([]byte, 3<<20)))
 	m.Run(t, "part", h).WantResult(t, "3145728")

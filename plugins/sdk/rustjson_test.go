@@ -17,12 +17,12 @@ import (
 	"github.com/taskrt/taskrt/plugins/plugintest"
 )
 
-// rustMaxDepth is MAX_DEPTH of the Rust SDK's JSON.
-const rustMaxDepth = 512
+// maxDepth is MAX_DEPTH of the SDKs' JSON.
+const maxDepth = 512
 
-// rustJSON compares the Rust SDK's JSON, in a guest, with encoding/json: which texts are JSON, what they hold, and where the
+// guestJSON compares an SDK's JSON, in a guest, with encoding/json: which texts are JSON, what they hold, and where the
 // others stop being JSON.
-func rustJSON(t *testing.T, m *plugintest.Module) {
+func guestJSON(t *testing.T, m *plugintest.Module) {
 	t.Run("handmade", func(t *testing.T) { compareJSON(t, m, handmadeTexts()) })
 	t.Run("changed", func(t *testing.T) { compareJSON(t, m, changedTexts()) })
 	t.Run("random", func(t *testing.T) { compareJSON(t, m, randomTexts(rand.New(rand.NewPCG(1, 2)), 40_000)) })
@@ -129,7 +129,7 @@ func tooDeep(text string) int {
 	for at, c := range []byte(text) {
 		switch c {
 		case '[':
-			if depth++; depth > rustMaxDepth {
+			if depth++; depth > maxDepth {
 				return at
 			}
 		case ']':
@@ -216,7 +216,7 @@ func handmadeTexts() []string {
 		" \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n", "\v1", "1\f", "\u00a01", "1\u00a0", "\ufeff1", "1 2", "1,2", "1 // c", "/* c */ 1", "[1] x", "{} {}", "nullnull", "true,", "\"a\" \"b\"",
 		"\xff", "\"\xff\"", "\"\xc3\"", "\"\xc3\xa9\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "[\"a\"\xff]", "1\x00", "\x001",
 	}
-	return append(texts, nested(rustMaxDepth), nested(rustMaxDepth+1))
+	return append(texts, nested(maxDepth), nested(maxDepth+1))
 }
 
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }

@@ -66,7 +66,8 @@ export class Partitions {
     const n = call(abi.op.PARTITIONS, encode('{"from":' + this.from.toString() + ',"limit":' + pageSize.toString() + "}"));
     if (n < 0) return statusOf(n);
     const text = readAll(abi.channel.RESPONSE);
-    const members = text === null ? null : rawMembers(text);
+    if (text === null) return Status.Invalid;
+    const members = rawMembers(text);
     if (members === null) return Status.Invalid;
     let next: i64 = -1;
     for (let i = 0; i < members.length; i++) {

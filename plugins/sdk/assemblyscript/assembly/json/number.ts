@@ -28,7 +28,7 @@ export function parseNumber(from: usize, n: i32): f64 {
 
 /** [+-]digits, clamped. */
 function parseExponent(from: usize, n: i32): i32 {
-  const limit = 1 << 28;
+  const limit = 1 << 26;
   let negative = false;
   let e = 0;
   for (let i = 0; i < n; i++) {
@@ -155,7 +155,7 @@ class Decimal {
       exponent += k;
     }
     while (this.point < 0 || (this.point == 0 && this.d[0] < 5)) {
-      const k = this.point == 0 ? 1 : min(28, 1 - 3 * this.point);
+      const k = this.point == 0 ? 1 : min(28, -3 * this.point);
       this.shift(k);
       exponent -= k;
     }

@@ -1,11 +1,11 @@
-import { Bytes, decode, decodeAt } from "../bytes";
+import { Bytes, codePointAt, codePointOf, decode, decodeAt, size } from "../bytes";
 import { parseNumber } from "./number";
 import { Json, JsonParsed } from "./value";
 
 /** A parser of one text. */
 export class JsonParser {
   /** How deep arrays and objects may nest. */
-  static readonly MAX_DEPTH: i32 = 128;
+  static readonly MAX_DEPTH: i32 = 512;
 
   private at: i32 = 0;
   private error: string = "";
@@ -13,10 +13,25 @@ export class JsonParser {
   constructor(private text: Uint8Array) {}
 
   parse(): JsonParsed {
-    const v = this.value(0);
+    this.utf8();
+    const v = this.failed ? Json.null() : this.value(0);
     if (this.error.length == 0 && this.peek() >= 0) this.fail("text after the value");
     if (this.error.length == 0) return new JsonParsed(v, "", this.at);
     return new JsonParsed(Json.null(), "JSON: " + this.error + " at byte " + this.at.toString(), this.at);
+  }
+
+  /** Looks at what is no character before anything else, so that strings need not. */
+  private utf8(): void {
+    const n = this.text.length;
+    while (this.at < n) {
+      const c = codePointAt(this.text.dataStart + this.at, n - this.at);
+      if (codePointOf(c) == 0xfffd && size(c) == 1) {
+        this.fail("text that is not UTF-8");
+        return;
+      }
+      this.at += size(c);
+    }
+    this.at = 0;
   }
 
   private fail(what: string): Json {

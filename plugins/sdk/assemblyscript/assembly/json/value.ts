@@ -1,4 +1,4 @@
-import { Bytes, decode, encode } from "../bytes";
+import { decode, encode } from "../bytes";
 import { JsonParser } from "./parse";
 import { JsonWriter } from "./write";
 
@@ -32,17 +32,20 @@ export class JsonParsed {
   }
 }
 
+const NO_ELEMENTS: Json[] = []; // of what is neither array nor object; nothing is ever appended
+const NO_NAMES: string[] = [];
+
 /**
- * A JSON value (RFC 8259). Of repeated members of an object the last one counts; invalid UTF-8 and lone surrogates read as U+FFFD,
- * and so do Go and the host.
+ * A JSON value (RFC 8259). Of repeated members of an object the last one counts, and an escape that is half of a surrogate pair reads
+ * as U+FFFD, as in Go and for the host.
  */
 export class Json {
   private truth: bool = false;
   private whole: i64 = 0;
   private float: f64 = 0;
   private text: string = "";
-  private elems: Json[] = [];
-  private names: string[] = [];
+  private elems: Json[] = NO_ELEMENTS;
+  private names: string[] = NO_NAMES;
   private index: Map<string, i32> | null = null; // of names; made when it is asked for
 
   private constructor(readonly kind: JsonKind) {}
@@ -88,12 +91,17 @@ export class Json {
 
   /** An array, to `push` to. */
   static array(): Json {
-    return new Json(JsonKind.Array);
+    const v = new Json(JsonKind.Array);
+    v.elems = [];
+    return v;
   }
 
   /** An object, to `set` members of. */
   static object(): Json {
-    return new Json(JsonKind.Object);
+    const v = new Json(JsonKind.Object);
+    v.elems = [];
+    v.names = [];
+    return v;
   }
 
   get isNull(): bool {

@@ -1,4 +1,4 @@
-import { Bytes, decode, encode } from "../bytes";
+import { Bytes, decode } from "../bytes";
 
 /**
  * Writes JSON text, and the commas in it.
@@ -71,7 +71,7 @@ export class JsonWriter {
   /** Reads back as the same f64. JSON has no infinities and no NaN: null. */
   number(n: f64): JsonWriter {
     if (!isFinite(n)) return this.null();
-    this.next().text(n.toString());
+    this.next().text(n == 0 && 1 / n < 0 ? "-0.0" : n.toString());
     return this;
   }
 
