@@ -378,18 +378,19 @@ typedef struct {
 /* taskrt_partitions goes through the partitions of the operation that the task is part of, from an index on:
  *
  *   taskrt_partitions all = taskrt_partitions_from(0);
- *   for (taskrt_partition p; (status = taskrt_next_partition(&all, &arena, &p)) > 0;) …
+ *   for (taskrt_partition p; (status = taskrt_next_partition(&all, &p)) > 0;) …
  *
- * 0 at the end, or a status: TASKRT_EDENIED the task is part of no operation; TASKRT_EAGAIN; TASKRT_ECONFLICT; TASKRT_E2BIG a page,
- * of at most 1 MiB, does not fit the arena, whose memory is used anew for each. */
+ * 0 at the end, or a status: TASKRT_EDENIED the task is part of no operation; TASKRT_EAGAIN; TASKRT_ECONFLICT. It has an arena of its
+ * own, used anew for each page of at most 1 MiB; one of a buffer may be put in its place, and TASKRT_E2BIG says that a page does not fit. */
 typedef struct {
+  taskrt_arena arena;
   int64_t next;
-  void *page, *mark;
+  void *page;
   taskrt_json_iter iter;
 } taskrt_partitions;
 
 taskrt_partitions taskrt_partitions_from(int64_t index);
-int32_t taskrt_next_partition(taskrt_partitions *all, taskrt_arena *arena, taskrt_partition *p);
+int32_t taskrt_next_partition(taskrt_partitions *all, taskrt_partition *p);
 
 /* ---- The ABI itself (abi/README.md) ---- */
 
@@ -490,8 +491,9 @@ taskrt_arena taskrt_arena_of(void *buffer, size_t size) {
 static void taskrt__grow(taskrt_arena *a, size_t n) {
 #if defined(__wasm__)
   const size_t page = 65536;
-  size_t old = n < SIZE_MAX - 2 * page ? __builtin_wasm_memory_grow(0, (n + 16 + page - 1) / page) : SIZE_MAX;
-  if (old == SIZE_MAX) __builtin_trap(); /* the host knows why */
+  size_t pages = n / page + (n % page + 16 + page - 1) / page, most = 1 << 14; /* 1 GiB, which no host gives: that makes it OUT_OF_MEMORY */
+  size_t old = __builtin_wasm_memory_grow(0, pages < most ? pages : most);
+  if (old == SIZE_MAX || pages >= most) __builtin_trap();
   if (a->end != (char *)(old * page)) a->begin = a->at = (char *)(old * page);
   a->end = (char *)(__builtin_wasm_memory_size(0) * page);
 #else
@@ -875,10 +877,12 @@ static void taskrt__write_time(int64_t at_ms) {
  * goes first, because a manifest given at upload may list them in another order. */
 static const taskrt_behavior *taskrt__pick(int32_t index) {
   taskrt_arena arena = {0};
-  taskrt_info info;
-  if (taskrt_behavior_count > 1 && taskrt_task(&arena, &info)) {
+  taskrt_str text;
+  taskrt_json info;
+  if (taskrt_behavior_count > 1 && taskrt__read_all(&arena, TASKRT_CH_INFO, &text) == 0 && taskrt_json_parse(text.text, text.length, &info, NULL)) {
+    taskrt_json name = taskrt_json_get(info, "behavior");
     for (size_t i = 0; i < taskrt_behavior_count; i++) {
-      if (taskrt_str_is(info.behavior, taskrt_behaviors[i].name)) return &taskrt_behaviors[i];
+      if (taskrt_json_is(name, taskrt_behaviors[i].name)) return &taskrt_behaviors[i];
     }
   }
   return index >= 0 && (size_t)index < taskrt_behavior_count ? &taskrt_behaviors[index] : NULL;
@@ -1702,23 +1706,22 @@ bool taskrt_operation_task(taskrt_arena *arena, taskrt_operation *task, taskrt_o
 taskrt_partitions taskrt_partitions_from(int64_t index) { return (taskrt_partitions){.next = index}; }
 
 /* taskrt__next_page asks for partitions from all->next on. */
-static int32_t taskrt__next_page(taskrt_partitions *all, taskrt_arena *arena) {
+static int32_t taskrt__next_page(taskrt_partitions *all) {
   char request[64];
   taskrt_writer w = taskrt_writer_of(request, sizeof request);
   taskrt_putf(&w, "{\"from\":%lld,\"limit\":1000}", (long long)all->next);
   taskrt_str text;
   taskrt_json page;
   int64_t next = -1;
-  if (all->page != NULL) taskrt_release(arena, all->page);
-  all->page = taskrt_mark(arena);
-  int32_t status = taskrt_call(arena, TASKRT_OP_PARTITIONS, request, w.length, &text);
+  all->arena.at = all->arena.begin;
+  int32_t status = taskrt_call(&all->arena, TASKRT_OP_PARTITIONS, request, w.length, &text);
   if (status < 0) return status;
   if (!taskrt_json_parse(text.text, text.length, &page, NULL)) return TASKRT_EINVAL;
   taskrt_json_int64(taskrt_json_get(page, "next"), &next);
   if (next >= 0 && next <= all->next) return TASKRT_EINVAL; /* it would never end */
   all->next = next;
   all->iter = taskrt_json_all(taskrt_json_get(page, "partitions"));
-  all->mark = taskrt_mark(arena);
+  all->page = taskrt_mark(&all->arena);
   return 0;
 }
 
@@ -1738,15 +1741,16 @@ static taskrt_str taskrt__base64(taskrt_str s) {
   return (taskrt_str){out, length};
 }
 
-int32_t taskrt_next_partition(taskrt_partitions *all, taskrt_arena *arena, taskrt_partition *p) {
+int32_t taskrt_next_partition(taskrt_partitions *all, taskrt_partition *p) {
+  taskrt_arena *arena = &all->arena;
   taskrt_json none, v;
   *p = (taskrt_partition){0};
   while (!taskrt_json_next(&all->iter, &none, &v)) {
     if (all->next < 0) return 0;
-    int32_t status = taskrt__next_page(all, arena);
+    int32_t status = taskrt__next_page(all);
     if (status < 0) return status;
   }
-  taskrt_release(arena, all->mark);
+  taskrt_release(arena, all->page);
   taskrt_json error = taskrt_json_get(v, "error");
   *p = (taskrt_partition){
       .index = taskrt__member_int(v, "index"),
