@@ -53,6 +53,7 @@ type language struct {
 
 var languages = []language{
 	{name: "go"},
+	{name: "assemblyscript", sdk: sdk.AssemblyScript()},
 	{name: "c", sdk: sdk.C()},
 	{name: "rust", sdk: sdk.Rust()},
 }

@@ -65,7 +65,7 @@ var arrows = map[string][]string{
 	"internal/linear":      {},
 	"internal/maintbench":  {"..."},
 	"internal/memnet":      {"internal/mux"},
-	"internal/astool":      {},
+	"internal/astool":      {"plugins/sdk"},
 	"internal/rusttool":    {},
 	"internal/sim":         {"task", "task/wire", "internal/sim/naive"},
 	"internal/sim/naive":   {"task"},

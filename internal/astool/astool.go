@@ -10,9 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
 // Build builds the plugin in a directory, relative to that of the test, and returns the module. The directory is copied before.
@@ -44,13 +45,9 @@ func Build(t testing.TB, dir string) []byte {
 
 // link makes a directory node_modules of the installed packages and this repository's SDK.
 func link(modules, to string) error {
-	scope := filepath.Join(to, "@taskrt")
 	err := os.RemoveAll(to) // what somebody installed there by hand
 	if err == nil {
-		err = os.MkdirAll(scope, 0o777)
-	}
-	if err == nil {
-		err = os.Symlink(sdkDir(), filepath.Join(scope, "sdk"))
+		err = os.CopyFS(filepath.Join(to, "@taskrt", "sdk"), sdk.AssemblyScript())
 	}
 	for _, name := range []string{"assemblyscript", "binaryen", "long"} {
 		if err == nil {
@@ -89,7 +86,7 @@ func install() (modules string, err error) {
 	sum := sha256.New()
 	files := map[string][]byte{}
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := os.ReadFile(filepath.Join(sdkDir(), name))
+		text, err := fs.ReadFile(sdk.AssemblyScript(), name)
 		if err != nil {
 			return "", err
 		}
@@ -128,10 +125,4 @@ func install() (modules string, err error) {
 		return "", err
 	}
 	return modules, nil
-}
-
-// sdkDir is the SDK's source in this repository.
-func sdkDir() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "plugins", "sdk", "assemblyscript")
 }

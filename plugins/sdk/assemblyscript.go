@@ -1,0 +1,21 @@
+package sdk
+
+import (
+	"embed"
+	"io/fs"
+)
+
+// What a plugin needs to build: not the SDK's own tests, nor what npm made here.
+//
+//go:embed assemblyscript/.gitignore assemblyscript/README.md assemblyscript/asconfig.json assemblyscript/assembly
+//go:embed assemblyscript/index.ts assemblyscript/package.json assemblyscript/package-lock.json
+var assemblyScript embed.FS
+
+// AssemblyScript returns the package @taskrt/sdk.
+func AssemblyScript() fs.FS {
+	pkg, err := fs.Sub(assemblyScript, "assemblyscript")
+	if err != nil {
+		panic(err) // "assemblyscript" is no path
+	}
+	return pkg
+}
