@@ -10,4 +10,6 @@ var cMutants = []mutant{
 		Pkg: "./plugins/sdk", Run: "TestCJSON$", Real: true, Why: "params could write behind the array of what is open"},
 	{Name: "c-json-ties-to-even-always", File: "plugins/sdk/c/taskrt.h", Old: "(tail == half && (rest || (m & 1) != 0))", New: "(tail == half && ((rest && m == 0) || (m & 1) != 0))",
 		Pkg: "./plugins/sdk", Run: "TestCJSON$", Real: true, Why: "numbers would be read as the double next to the nearest"},
+	{Name: "c-pages-kept", File: "plugins/sdk/c/taskrt.h", Old: "all->arena.at = all->arena.begin;", New: "",
+		Pkg: "./plugins/sdk", Run: "TestCFeatures$", Real: true, Why: "a completion of many partitions would run out of memory"},
 }
