@@ -64,19 +64,27 @@ func Modules(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("builds a guest with the AssemblyScript compiler")
 	}
-	for _, name := range []string{"node", "npm"} {
-		switch _, err := exec.LookPath(name); {
-		case err != nil && os.Getenv("CI") != "":
-			t.Fatal(err)
-		case err != nil:
-			t.Skip(err)
-		}
+	switch err := missing(); {
+	case err != nil && os.Getenv("CI") != "":
+		t.Fatal(err)
+	case err != nil:
+		t.Skip(err)
 	}
 	dir, err := installed()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// missing says which program is not there.
+func missing() error {
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%w: Debian's nodejs and npm, or https://nodejs.org", err)
+		}
+	}
+	return nil
 }
 
 var installed = sync.OnceValues(install)

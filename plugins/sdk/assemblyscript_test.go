@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,8 +32,12 @@ func TestAssemblyScriptFailures(t *testing.T) {
 	t.Run("garbage is collected", func(t *testing.T) {
 		m.Run(t, "crash", &plugintest.Host{Params: []byte("garbage"), Limits: plugintest.Limits{Memory: 16 << 20}}).WantResult(t, "500")
 	})
-	t.Run("Math.random", func(t *testing.T) {
-		m.Run(t, "crash", &plugintest.Host{Params: []byte("random")}).WantResult(t, "true")
+	t.Run("globals", func(t *testing.T) {
+		h := &plugintest.Host{}
+		m.Run(t, "globals", h).WantResult(t, `{"now":true,"date":"2026-11-21T12:00:00.123Z","utc":1577923200000,"performance":true,"random":true,"crypto":true,"time":true,"hrtime":true}`)
+		if got, want := fmt.Sprint(h.Logs), "[{2 log} {4 assertion failed: assert} {0 trace 0.5 2.0}]"; got != want {
+			t.Errorf("the log is %s, want %s", got, want)
+		}
 	})
 }
 

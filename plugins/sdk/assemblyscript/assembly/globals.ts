@@ -1,5 +1,7 @@
 // What stands for AssemblyScript's globals, whose own import functions that taskrt does not have. asconfig.json names them.
 
+import { Date as StandardDate } from "date";
+
 import * as abi from "./abi";
 
 // @ts-ignore: decorator
@@ -13,7 +15,6 @@ declare function proc_exit(code: i32): void;
 declare function poll_oneoff(subscriptions: usize, events: usize, count: i32, got: usize): i32;
 
 // abort allocates nothing: memory or the stack of the garbage collector may be what there is none of.
-const LINE: i32 = 4096;
 const MAX_CHARS: i32 = 1000; // at most three bytes each
 const line = memory.data(4096);
 const iov = memory.data(16);
@@ -99,6 +100,34 @@ export namespace console {
 export function logText(level: i32, message: string): void {
   const text = String.UTF8.encode(message, false, String.UTF8.ErrorMode.REPLACE);
   abi.log(level, changetype<usize>(text), text.byteLength);
+}
+
+export namespace crypto {
+  /** Fills an array with the host's randomness. */
+  export function getRandomValues(to: Uint8Array): void {
+    for (let at = 0; at < to.length; ) {
+      const n = min(to.length - at, abi.MAX_RANDOM);
+      store<u32>(iov, n);
+      assert(abi.call(abi.op.RANDOM, iov, 4) == n, "the host gives no randomness before an attempt");
+      abi.read(abi.channel.RESPONSE, to.dataStart + at, 0, n);
+      at += n;
+    }
+  }
+}
+
+/** The standard library's, with the time of the host. */
+export class HostDate extends StandardDate {
+  /** Unix ms. */
+  static now(): i64 {
+    return abi.readClock(abi.clock.WALL);
+  }
+}
+
+export namespace performance {
+  /** Milliseconds since the attempt began. */
+  export function now(): f64 {
+    return <f64>abi.readClock(abi.clock.MONOTONIC) / 1e6;
+  }
 }
 
 export namespace process {

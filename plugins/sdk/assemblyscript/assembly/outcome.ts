@@ -2,6 +2,7 @@ import { encode } from "./bytes";
 import { Json } from "./json/value";
 import { Status, statusText } from "./status";
 
+/** The numbers are those of the ABI. */
 export enum OutcomeKind {
   Ok = 0,
   Retryable = 1,

@@ -56,9 +56,15 @@ function finish(o: Outcome): i32 {
 /** Writes {"code","message","details"}; if the host finds that too big, the start of the message alone. */
 function writeError(code: string, message: string, details: Uint8Array | null): void {
   const most = 1000; // characters of a message; the rest belongs in the log
-  if (write(abi.channel.ERROR_DETAIL, errorDetail(code, message.slice(0, most), details)) == Status.TooLarge) {
-    write(abi.channel.ERROR_DETAIL, errorDetail(code, message.slice(0, 200), null));
+  if (write(abi.channel.ERROR_DETAIL, errorDetail(code, clip(message, most), details)) == Status.TooLarge) {
+    write(abi.channel.ERROR_DETAIL, errorDetail(code, clip(message, 200), null));
   }
+}
+
+/** Cuts text to at most n units of UTF-16, not inside a character. */
+function clip(s: string, n: i32): string {
+  if (s.length <= n) return s;
+  return s.substring(0, (s.charCodeAt(n) & 0xfc00) == 0xdc00 ? n - 1 : n);
 }
 
 function errorDetail(code: string, message: string, details: Uint8Array | null): Uint8Array {

@@ -54,6 +54,7 @@ export class Fields {
     return Json.null();
   }
 
+  /** A string. */
   string(name: string): string {
     const v = this.json.get(name);
     if (v !== null && v.isString) return v.asString;
@@ -80,6 +81,7 @@ export class Fields {
     return this.has(name) ? this.integer(name, least, most) : other;
   }
 
+  /** A number. */
   number(name: string): f64 {
     const v = this.json.get(name);
     if (v !== null && v.isNumber) return v.asNumber;
@@ -92,6 +94,7 @@ export class Fields {
     return this.has(name) ? this.number(name) : other;
   }
 
+  /** true or false. */
   bool(name: string): bool {
     const v = this.json.get(name);
     if (v !== null && v.isBool) return v.asBool;

@@ -105,7 +105,7 @@ export class JsonParser {
       this.at++;
       const member = this.value(depth + 1);
       if (this.failed) return v;
-      v.set(name, member);
+      v.add(name, member);
       const c = this.peek();
       if (c == 0x7d) {
         this.at++;

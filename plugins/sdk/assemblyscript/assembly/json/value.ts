@@ -46,7 +46,6 @@ export class Json {
   private text: string = "";
   private elems: Json[] = NO_ELEMENTS;
   private names: string[] = NO_NAMES;
-  private index: Map<string, i32> | null = null; // of names; made when it is asked for
 
   private constructor(readonly kind: JsonKind) {}
 
@@ -60,16 +59,19 @@ export class Json {
     return Json.parse(encode(text));
   }
 
+  /** null. */
   static null(): Json {
     return new Json(JsonKind.Null);
   }
 
+  /** true or false. */
   static bool(b: bool): Json {
     const v = new Json(JsonKind.Bool);
     v.truth = b;
     return v;
   }
 
+  /** An integer. */
   static integer(n: i64): Json {
     const v = new Json(JsonKind.Integer);
     v.whole = n;
@@ -83,6 +85,7 @@ export class Json {
     return v;
   }
 
+  /** A string. */
   static string(s: string): Json {
     const v = new Json(JsonKind.String);
     v.text = s;
@@ -104,14 +107,17 @@ export class Json {
     return v;
   }
 
+  /** Whether it is null. */
   get isNull(): bool {
     return this.kind == JsonKind.Null;
   }
 
+  /** Whether it is true or false. */
   get isBool(): bool {
     return this.kind == JsonKind.Bool;
   }
 
+  /** Whether it is a number of either kind. */
   get isNumber(): bool {
     return this.kind == JsonKind.Integer || this.kind == JsonKind.Float;
   }
@@ -121,14 +127,17 @@ export class Json {
     return this.kind == JsonKind.Integer || (this.kind == JsonKind.Float && abs(this.float) <= 9007199254740992.0 && trunc(this.float) == this.float);
   }
 
+  /** Whether it is a string. */
   get isString(): bool {
     return this.kind == JsonKind.String;
   }
 
+  /** Whether it is an array. */
   get isArray(): bool {
     return this.kind == JsonKind.Array;
   }
 
+  /** Whether it is an object. */
   get isObject(): bool {
     return this.kind == JsonKind.Object;
   }
@@ -164,14 +173,14 @@ export class Json {
     return this.elems;
   }
 
-  /** The names of an object's members in the order of the text, each once. */
+  /** The names of an object's members in the order of the text; of one that is there twice the last counts. */
   get keys(): string[] {
     return this.names;
   }
 
   /** The member of an object; null if it is no object or has none of the name. */
   get(name: string): Json | null {
-    const at = this.find(name);
+    const at = this.names.lastIndexOf(name);
     return at < 0 ? null : this.elems[at];
   }
 
@@ -193,28 +202,20 @@ export class Json {
     return v === null ? false : v.truth;
   }
 
-  private find(name: string): i32 {
-    const few = 8;
-    if (this.names.length <= few) return this.names.indexOf(name);
-    let index = this.index;
-    if (index === null) {
-      index = new Map<string, i32>();
-      for (let i = 0; i < this.names.length; i++) index.set(this.names[i], i);
-      this.index = index;
-    }
-    return index.has(name) ? index.get(name) : -1;
-  }
-
-  /** Sets a member of an object. */
+  /** Sets a member of an object. It looks at all that are there: `JsonWriter` is for thousands of them. */
   set(name: string, v: Json): Json {
     assert(this.kind == JsonKind.Object, "set of no object");
-    const at = this.find(name);
-    if (at >= 0) {
-      this.elems[at] = v;
-      return this;
-    }
-    const index = this.index;
-    if (index !== null) index.set(name, this.names.length);
+    const at = this.names.lastIndexOf(name);
+    if (at < 0) return this.add(name, v);
+    this.elems[at] = v;
+    return this;
+  }
+
+  /**
+   * `set` without a look at what is there. A parser has no other: an index by name would be slow for names that somebody chose for
+   * that.
+   */
+  add(name: string, v: Json): Json {
     this.names.push(name);
     this.elems.push(v);
     return this;

@@ -15,21 +15,25 @@ export class JsonWriter {
     return this.out;
   }
 
+  /** Begins an object: members and `endObject` come next. */
   beginObject(): JsonWriter {
     this.next().byte(0x7b);
     return this;
   }
 
+  /** Ends the object that was begun last. */
   endObject(): JsonWriter {
     this.out.byte(0x7d);
     return this;
   }
 
+  /** Begins an array: elements and `endArray` come next. */
   beginArray(): JsonWriter {
     this.next().byte(0x5b);
     return this;
   }
 
+  /** Ends the array that was begun last. */
   endArray(): JsonWriter {
     this.out.byte(0x5d);
     return this;
@@ -42,6 +46,7 @@ export class JsonWriter {
     return this;
   }
 
+  /** Writes a string; a surrogate without its other half becomes U+FFFD. */
   string(s: string): JsonWriter {
     const out = this.next();
     out.byte(0x22);
@@ -63,29 +68,32 @@ export class JsonWriter {
     return this;
   }
 
+  /** Writes an integer. */
   integer(n: i64): JsonWriter {
     this.next().text(n.toString());
     return this;
   }
 
-  /** Reads back as the same f64. JSON has no infinities and no NaN: null. */
+  /** Writes a number, which reads back as the same f64. JSON has no infinities and no NaN: null. */
   number(n: f64): JsonWriter {
     if (!isFinite(n)) return this.null();
     this.next().text(n == 0 && 1 / n < 0 ? "-0.0" : n.toString());
     return this;
   }
 
+  /** Writes true or false. */
   bool(b: bool): JsonWriter {
     this.next().text(b ? "true" : "false");
     return this;
   }
 
+  /** Writes null. */
   null(): JsonWriter {
     this.next().text("null");
     return this;
   }
 
-  /** Text that is JSON already. */
+  /** Writes text that is JSON already. */
   raw(text: Uint8Array): JsonWriter {
     this.next().bytes(text);
     return this;
@@ -96,6 +104,7 @@ export class JsonWriter {
     return this.out.take();
   }
 
+  /** The text. */
   toString(): string {
     return decode(this.out.take());
   }

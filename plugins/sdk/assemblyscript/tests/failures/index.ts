@@ -1,6 +1,6 @@
-// A guest for the tests of package sdk: what is wrong with params, and what goes wrong.
+// A guest for the tests of package sdk: what is wrong with params, and what goes wrong, and what the language has.
 
-import { Behavior, Context, JsonWriter, Outcome, register } from "@taskrt/sdk";
+import { Behavior, Context, JsonWriter, Outcome, process, register } from "@taskrt/sdk";
 export { taskrt_describe, taskrt_run } from "@taskrt/sdk";
 
 /** Params as what they must be; the result is what was read. */
@@ -33,7 +33,24 @@ function crash(c: Context): Outcome {
     return Outcome.text(sum.toString());
   }
   if (how == "long") throw new Error("é".repeat(5000));
-  return Outcome.text((Math.random() < 1).toString());
+  return Outcome.ok();
+}
+
+/** What the language has, and the host gives. */
+function globals(c: Context): Outcome {
+  const now = Date.now();
+  const random = new Uint8Array(100_000);
+  crypto.getRandomValues(random);
+  const w = new JsonWriter().beginObject();
+  w.name("now").bool(now >= c.now - 60_000 && now <= c.now);
+  w.name("date").string(new Date(1795262400123).toISOString()).name("utc").integer(Date.UTC(2020, 0, 2));
+  w.name("performance").bool(performance.now() >= 0 && performance.now() < 60_000);
+  w.name("random").bool(Math.random() < 1).name("crypto").bool(random.indexOf(0) >= 0 && random.indexOf(255) >= 0);
+  w.name("time").bool(process.time() >= now).name("hrtime").bool(process.hrtime() < 60_000_000_000);
+  console.log("log");
+  console.assert(false, "assert");
+  trace("trace", 2, 0.5, 2);
+  return Outcome.bytes(w.endObject().toBytes());
 }
 
 function recurse(n: i32): i32 {
@@ -43,3 +60,4 @@ function recurse(n: i32): i32 {
 
 register(new Behavior("fields", fields));
 register(new Behavior("crash", crash));
+register(new Behavior("globals", globals));
