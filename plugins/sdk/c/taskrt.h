@@ -94,7 +94,8 @@ typedef struct {
 bool taskrt_str_is(taskrt_str s, const char *text);
 
 /* taskrt_arena gives memory that is given back all at once, or never: attempts have fresh memory. The zero value grows the module's
- * memory as it needs, beside any malloc; if the host refuses that, the attempt ends there with OUT_OF_MEMORY. */
+ * memory as it needs; if the host refuses that, the attempt ends there with OUT_OF_MEMORY. Where there is a libc it takes memory from
+ * malloc, which believes that all there is is its own: with a malloc that the SDK does not know of, define TASKRT_MALLOC as its name. */
 typedef struct {
   char *begin, *at, *end;
   bool fixed;
@@ -418,6 +419,11 @@ TASKRT_IMPORT("wasi_snapshot_preview1", "proc_exit") _Noreturn void taskrt_wasi_
 #if defined(TASKRT_IMPLEMENTATION) && !defined(TASKRT_IMPLEMENTED)
 #define TASKRT_IMPLEMENTED
 
+#if !defined(TASKRT_MALLOC) && (defined(__wasi__) || !defined(__wasm__))
+#include <stdlib.h>
+#define TASKRT_MALLOC malloc
+#endif
+
 /* ---- What a compiler calls without being told to; a libc that is linked too need not have it ---- */
 
 #if defined(__wasm__)
@@ -487,20 +493,24 @@ taskrt_arena taskrt_arena_of(void *buffer, size_t size) {
   return (taskrt_arena){.begin = buffer, .at = buffer, .end = (char *)buffer + size, .fixed = true};
 }
 
-/* taskrt__grow makes room for n bytes, behind what there is if nobody else has grown the memory. */
+/* taskrt__grow makes room for n bytes. */
 static void taskrt__grow(taskrt_arena *a, size_t n) {
+#if defined(TASKRT_MALLOC)
+  size_t size = n + 16;
 #if defined(__wasm__)
+  if (size < 32 << 10) size = 32 << 10;
+#endif /* natively one for each, for tools that look for mistakes */
+  char *chunk = size > n ? TASKRT_MALLOC(size) : NULL;
+  if (chunk == NULL) __builtin_trap();
+  a->begin = a->at = chunk;
+  a->end = chunk + size;
+#else /* behind what there is, if nobody else has grown the memory */
   const size_t page = 65536;
   size_t pages = n / page + (n % page + 16 + page - 1) / page, most = 1 << 14; /* 1 GiB, which no host gives: that makes it OUT_OF_MEMORY */
   size_t old = __builtin_wasm_memory_grow(0, pages < most ? pages : most);
   if (old == SIZE_MAX || pages >= most) __builtin_trap();
   if (a->end != (char *)(old * page)) a->begin = a->at = (char *)(old * page);
   a->end = (char *)(__builtin_wasm_memory_size(0) * page);
-#else
-  void *malloc(size_t);
-  a->begin = a->at = malloc(n + 16); /* one for each, for tools that look for mistakes */
-  if (a->at == NULL) __builtin_trap();
-  a->end = a->at + n + 16;
 #endif
 }
 
