@@ -3,6 +3,7 @@ package examples_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,6 +93,26 @@ static inline bool is_letter_or_digit(uint32_t c) {
 #endif
 `)
 	return b.String()
+}
+
+// TestCMakefiles: the examples build by themselves.
+func TestCMakefiles(t *testing.T) {
+	t.Parallel()
+	clang := ctool.Clang(t)
+	root := t.TempDir()
+	for _, dir := range []string{"examples/wordcount-c", "examples/csv-to-json", "sdk/c"} {
+		if err := os.CopyFS(filepath.Join(root, dir), os.DirFS(filepath.Join("..", dir))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, module := range map[string]string{"wordcount-c": "wordcount", "csv-to-json": "csv-to-json"} {
+		cmd := exec.CommandContext(t.Context(), "make", "-B", "CLANG="+clang)
+		cmd.Dir = filepath.Join(root, "examples", dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("make in %s: %v\n%s", dir, err, out)
+		}
+		plugintest.Load(t, filepath.Join(cmd.Dir, module+".wasm"))
+	}
 }
 
 // TestCInTheDocs builds the plugins that the documentation shows.

@@ -1230,8 +1230,8 @@ static bool taskrt__check_scalar(taskrt__parser *p) {
   case 't': return taskrt__check_word(p, "true");
   case 'f': return taskrt__check_word(p, "false");
   case 'n': return taskrt__check_word(p, "null");
-  case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9': return taskrt__check_number(p);
   }
+  if (taskrt__peek(p) == '-' || (taskrt__peek(p) >= '0' && taskrt__peek(p) <= '9')) return taskrt__check_number(p);
   return taskrt__wrong(p, p->at == p->end ? "unexpected end" : "unexpected character");
 }
 
@@ -1552,23 +1552,36 @@ static void taskrt__put_double(taskrt_writer *w, double d) {
   }
 }
 
-static void taskrt__put_argument(taskrt_writer *w, char conversion, int size, va_list *args) {
-  switch (conversion) {
-  case 'd':
-    taskrt__put_signed(w, size == 'L' ? va_arg(*args, long long) : size == 'l' ? va_arg(*args, long) : size == 'z' ? (int64_t)va_arg(*args, ptrdiff_t) : va_arg(*args, int));
-    break;
-  case 'u': case 'x':
-    taskrt__put_unsigned(w, size == 'L' ? va_arg(*args, unsigned long long) : size == 'l' ? va_arg(*args, unsigned long) : size == 'z' ? va_arg(*args, size_t) : va_arg(*args, unsigned), conversion == 'x' ? 16 : 10, false);
-    break;
-  case 'g': taskrt__put_double(w, va_arg(*args, double)); break;
-  case 'c': {
-    char c = (char)va_arg(*args, int);
-    taskrt_put(w, &c, 1);
-    break;
+static int64_t taskrt__signed_argument(int size, va_list *args) {
+  switch (size) {
+  case 'L': return va_arg(*args, long long);
+  case 'l': return va_arg(*args, long);
+  case 'z': return va_arg(*args, ptrdiff_t);
   }
-  case '%': taskrt_put(w, "%", 1); break;
+  return va_arg(*args, int);
+}
+
+static uint64_t taskrt__unsigned_argument(int size, va_list *args) {
+  switch (size) {
+  case 'L': return va_arg(*args, unsigned long long);
+  case 'l': return va_arg(*args, unsigned long);
+  case 'z': return va_arg(*args, size_t);
+  }
+  return va_arg(*args, unsigned);
+}
+
+static void taskrt__put_argument(taskrt_writer *w, char conversion, int size, va_list *args) {
+  char c;
+  switch (conversion) {
+  case 'd': taskrt__put_signed(w, taskrt__signed_argument(size, args)); return;
+  case 'u': taskrt__put_unsigned(w, taskrt__unsigned_argument(size, args), 10, false); return;
+  case 'x': taskrt__put_unsigned(w, taskrt__unsigned_argument(size, args), 16, false); return;
+  case 'g': taskrt__put_double(w, va_arg(*args, double)); return;
+  case 'c': c = (char)va_arg(*args, int); break;
+  case '%': c = '%'; break;
   default: taskrt_panic("taskrt: %%%c is no format", conversion);
   }
+  taskrt_put(w, &c, 1);
 }
 
 static void taskrt__put_text(taskrt_writer *w, const char *s, int precision) {
