@@ -84,6 +84,7 @@ func (g *guest) ask(op abi.Op, payload []byte) abi.Errno {
 
 // outside does what takes the host's time: no heartbeat is expected meanwhile.
 func (g *guest) outside(f func()) {
+	g.arm()
 	g.inCall.Store(true)
 	begun := time.Now()
 	f()

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,15 +130,23 @@ func (g *guest) standardInput() io.Reader {
 // standardOutput takes what the guest writes to descriptor 1: the result of a command, else the log.
 func (g *guest) standardOutput() io.Writer {
 	if g.command == nil {
-		return g.stdout
+		return &g.stdout
 	}
 	return (*resultWriter)(g)
 }
 
 type resultWriter guest
 
+// keepable returns what appendWithin may keep of p: it is guest memory.
+func (w *resultWriter) keepable(p []byte) []byte {
+	if w.result == nil && int64(len(p)) <= w.attempt.ResultBytes {
+		return bytes.Clone(p)
+	}
+	return p
+}
+
 func (w *resultWriter) Write(p []byte) (int, error) {
-	if len(p) > 0 && appendWithin(&w.result, p, w.attempt.ResultBytes, &w.hasResult) != 0 {
+	if len(p) > 0 && appendWithin(&w.result, w.keepable(p), w.attempt.ResultBytes, &w.hasResult) != 0 {
 		panic(&ResultLimitError{w.attempt.ResultBytes})
 	}
 	return len(p), nil

@@ -195,7 +195,7 @@ func TestLastWords(t *testing.T) {
 		{strings.Repeat("z", 2000), strings.Repeat("z", 1024)},
 		{"\xff\xfe", "\ufffd"},
 	} {
-		g := newGuest(&Config{Clock: time.Now}, Attempt{LogBytes: 1}, &fakeHost{})
+		g := newGuest(t.Context(), &Config{Clock: time.Now}, Attempt{LogBytes: 1}, &fakeHost{})
 		if _, err := g.stderr.Write([]byte(tt.stderr)); err != nil {
 			t.Fatal(err)
 		}

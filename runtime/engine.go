@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,9 +36,9 @@ type Engine struct {
 	// An engine may be shared by synctest bubbles, and by what is outside: hence a counter instead of a WaitGroup, and
 	// channels only for those that wait.
 	mu      sync.Mutex
-	modules map[string]*entry // by digest
-	active  int               // compilations and runs
-	guests  int               // the runs among them
+	modules map[string]*entry   // by digest
+	active  int                 // compilations and runs
+	guests  map[*guest]struct{} // of the runs among them
 	closed  bool
 	idle    chan struct{} // made by Close, closed once nothing is active
 }
@@ -56,7 +58,7 @@ func New(cfg Config) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg.withDefaults(), modules: make(map[string]*entry)}
+	e := &Engine{cfg: cfg.withDefaults(), modules: make(map[string]*entry), guests: make(map[*guest]struct{})}
 	e.memory = &budget{limit: e.cfg.MemoryBudget}
 	e.shelf = newShelf(e.memory)
 	e.compiling = make(chan struct{}, e.cfg.CompileWorkers)
@@ -109,16 +111,20 @@ func (e *Engine) Close(ctx context.Context) error {
 	if e.active == 0 {
 		close(idle)
 	}
+	running := slices.Collect(maps.Keys(e.guests))
 	e.mu.Unlock()
 	e.doStop(ErrClosed)
+	for _, g := range running {
+		g.cancel(ErrClosed)
+	}
 
 	select {
 	case <-idle:
 	case <-ctx.Done():
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.guests > 0 {
-			return fmt.Errorf("runtime: close: %d guests still run: %w", e.guests, context.Cause(ctx))
+		if n := len(e.guests); n > 0 {
+			return fmt.Errorf("runtime: close: %d guests still run: %w", n, context.Cause(ctx))
 		}
 		e.cfg.Logger.Info("closed during a compilation, which cannot be interrupted", "active", e.active)
 		return nil
@@ -188,7 +194,7 @@ func (e *Engine) Stats() Stats {
 			s.Waiting++
 		}
 	}
-	s.Guests = e.guests
+	s.Guests = len(e.guests)
 	e.mu.Unlock()
 	s.Compiling = min(len(e.compiling), s.Waiting)
 	s.Waiting -= s.Compiling
@@ -249,6 +255,10 @@ func (e *Engine) acquire(ctx context.Context, digest string, wasm []byte, load b
 func (e *Engine) release(x *entry, digest string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.releaseLocked(x, digest)
+}
+
+func (e *Engine) releaseLocked(x *entry, digest string) {
 	x.users--
 	e.dropUnused(x, digest)
 }
@@ -315,6 +325,10 @@ func (e *Engine) timed(digest string, wasm []byte) (*Module, error) {
 func (e *Engine) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.endLocked()
+}
+
+func (e *Engine) endLocked() {
 	if e.active--; e.active == 0 && e.closed {
 		close(e.idle)
 	}

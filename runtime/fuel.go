@@ -69,15 +69,18 @@ func (g *guest) tick(left int64) int64 {
 		panic(errOutOfFuel)
 	}
 	g.busy()
-	paused := time.Now()
-	goruntime.Gosched() // or a guest on every CPU would keep everything else waiting (facts/wasm.md)
-	now := time.Now()
-	g.waited += now.Sub(paused)
-	g.alive()
-	if !f.last.IsZero() {
+	if f.last.IsZero() {
+		f.last = time.Now() // the first slice, which is all that most attempts need
+	} else {
+		g.arm()
+		paused := time.Now()
+		goruntime.Gosched() // or a guest on every CPU would keep everything else waiting (facts/wasm.md)
+		now := time.Now()
+		g.waited += now.Sub(paused)
+		g.alive()
 		f.adapt(now.Sub(f.last))
+		f.last = now
 	}
-	f.last = now
 	next := f.slice
 	if f.limit > 0 {
 		next = min(next, f.limit-used)

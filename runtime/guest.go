@@ -37,14 +37,16 @@ func (e *PointerError) Error() string {
 // guest is the host's side of one instance while it works for one attempt. All but the atomics belongs to the goroutine
 // that runs the guest.
 type guest struct {
-	ctx     context.Context // done: the guest must end
+	ctx     context.Context // done: the guest must end; &own
+	own     guestContext
 	cancel  context.CancelCauseFunc
+	timers  timers
 	phase   phase
 	attempt Attempt
 	host    Host
-	log     *attemptLog
-	stdout  *lineWriter
-	stderr  *lineWriter
+	log     attemptLog
+	stdout  lineWriter
+	stderr  lineWriter
 	fuel    gauge
 	command *command // nil: none
 	clock   func() time.Time
@@ -73,14 +75,47 @@ type guest struct {
 	inCall   atomic.Bool  // the host works on a call: no heartbeat is expected
 }
 
-func newGuest(cfg *Config, a Attempt, host Host) *guest {
-	log := &attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes}
-	return &guest{
-		attempt: a, host: host, log: log, checkpoint: content{a.Checkpoint, a.CheckpointFrom},
-		stdout: &lineWriter{log: log, level: abi.LogInfo},
-		stderr: &lineWriter{log: log, level: abi.LogWarn, keep: StderrTail},
-		clock:  cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
+// newGuest returns a guest that ends with ctx, or with a call of its cancel.
+func newGuest(ctx context.Context, cfg *Config, a Attempt, host Host) *guest {
+	g := &guest{
+		attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
+		checkpoint: content{a.Checkpoint, a.CheckpointFrom},
+		stdout:     lineWriter{level: abi.LogInfo}, stderr: lineWriter{level: abi.LogWarn, keep: StderrTail},
+		clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
 	}
+	g.stdout.log, g.stderr.log = &g.log, &g.log
+	g.own.guest = g
+	g.own.Context, g.cancel = context.WithCancelCause(ctx)
+	g.ctx = &g.own
+	return g
+}
+
+// guestContext is a guest's context, from which host functions know whom they serve.
+type guestContext struct {
+	context.Context
+
+	guest *guest
+}
+
+type guestKey struct{}
+
+// Value implements context.Context.
+func (c *guestContext) Value(key any) any {
+	if key == (guestKey{}) {
+		return c.guest
+	}
+	return c.Context.Value(key)
+}
+
+func guestOf(ctx context.Context) *guest {
+	if c, ok := ctx.(*guestContext); ok {
+		return c.guest
+	}
+	g, ok := ctx.Value(guestKey{}).(*guest)
+	if !ok {
+		panic("runtime: a guest is called without its context")
+	}
+	return g
 }
 
 // alive unwinds the guest if it must end. Every host function asks first, so that a guest that neither loops nor returns
@@ -178,11 +213,16 @@ func (g *guest) outputLimit(ch abi.Channel) int64 {
 	return MaxManifest
 }
 
+// appendWithin appends data, which is a copy: it is kept if it is the first.
 func appendWithin(to *[]byte, data []byte, limit int64, written *bool) abi.Errno {
 	if int64(len(*to))+int64(len(data)) > limit {
 		return abi.E2BIG
 	}
-	*to = append(*to, data...)
+	if *to == nil {
+		*to = data // a copy already
+	} else {
+		*to = append(*to, data...)
+	}
 	if written != nil {
 		*written = true
 	}
@@ -201,6 +241,7 @@ func (g *guest) sleep(ns int64) {
 		g.initClock += time.Duration(min(ns, int64(time.Hour)))
 		return
 	}
+	g.arm()
 	begun := time.Now()
 	defer func() { g.waited += time.Since(begun) }()
 	t := time.NewTimer(time.Duration(ns))

@@ -31,16 +31,6 @@ var hostFunctions = []hostFunction{
 	{abi.FuncCall, "iii", "i", []string{"op", "ptr", "n"}, hostCall},
 }
 
-type guestKey struct{}
-
-func guestOf(ctx context.Context) *guest {
-	g, ok := ctx.Value(guestKey{}).(*guest)
-	if !ok {
-		panic("runtime: a guest is called without its context")
-	}
-	return g
-}
-
 // instantiateHost puts taskrt_v1 into a wazero runtime.
 func instantiateHost(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(abi.Module)
@@ -117,6 +107,7 @@ func hostLog(g *guest, mem api.Memory, stack []uint64) {
 	msg := view(mem, abi.FuncLog, uint32(stack[1]), uint32(stack[2]))
 	level := min(max(int(int32(stack[0])), abi.LogTrace), abi.LogError)
 	g.touched = g.touched || g.phase == phaseInit
+	g.arm()
 	g.log.write(level, msg)
 }
 
@@ -128,6 +119,7 @@ func hostBeat(g *guest, _ api.Memory, stack []uint64) {
 	case done < 0 || total < 0:
 		stack[0] = status(abi.EINVAL)
 	default:
+		g.arm()
 		g.beaten()
 		stack[0] = uint64(uint32(g.signals(g.host.Beat(done, total, g.note))))
 	}

@@ -172,24 +172,15 @@ func (m *Module) probe(
 	ctx context.Context, code UploadCode, memory int64, f func(context.Context, *guest, *instance) error,
 ) ([]byte, error) {
 	a := Attempt{MemoryBytes: memory, LogBytes: describeLog, RunTimeout: describeTimeout}.withDefaults()
-	var g *guest
-	var out Outcome
-	if !m.use(func() {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(m.engine.stop, func() { cancel(ErrClosed) })()
-		limit := time.AfterFunc(describeTimeout, func() {
-			cancel(fmt.Errorf("%w: %v", ErrKilledTimeout, describeTimeout))
-		})
-		defer limit.Stop()
-		g = newGuest(&m.engine.cfg, a, discard{})
-		g.cancel = cancel
-		g.ctx = context.WithValue(ctx, guestKey{}, g)
-		g.fuel.start(describeFuel)
-		out = m.probeIn(g, f)
-	}) {
+	g := newGuest(ctx, &m.engine.cfg, a, discard{})
+	defer g.cancel(nil)
+	if !m.enter(g) {
 		return nil, ErrClosed
 	}
+	defer m.leave(g)
+	defer g.timers.stop()
+	g.fuel.start(describeFuel)
+	out := m.probeIn(g, f)
 	switch out.Kind {
 	case Succeeded:
 		return g.manifest, nil
@@ -204,7 +195,7 @@ func (m *Module) probe(
 }
 
 func (m *Module) probeIn(g *guest, f func(context.Context, *guest, *instance) error) Outcome {
-	i, err := m.pool.admit(g.ctx, g.attempt.MemoryBytes, true)
+	i, err := m.pool.admit(g, true)
 	switch {
 	case err != nil && g.ctx.Err() != nil:
 		return g.killed("while it waited for memory")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -76,8 +77,9 @@ func newPool(
 type instance struct {
 	pool    *pool
 	mem     *linearMemory
-	image   *image     // whose memory it has; nil: none
-	mod     api.Module // nil: not made yet
+	image   *image       // whose memory it has; nil: none
+	mod     api.Module   // nil: not made yet
+	entry   api.Function // of the last attempt, if its call stack has not grown
 	fuel    api.MutableGlobal
 	globals []api.MutableGlobal
 	guest   *guest
@@ -86,16 +88,17 @@ type instance struct {
 	old     bool          // unused since the last sweep
 }
 
-// admit waits until there is memory for an attempt, and returns what becomes its instance: end it. anew: it must be
-// initialised.
-func (p *pool) admit(ctx context.Context, limit int64, anew bool) (*instance, error) {
+// admit waits until there is memory for g, and returns what becomes its instance: end it. anew: it must be initialised.
+func (p *pool) admit(g *guest, anew bool) (*instance, error) {
+	limit := g.attempt.MemoryBytes
 	if !anew {
 		if i := p.shelf.take(p, limit); i != nil {
 			return i, nil
 		}
 	}
+	g.arm()
 	need, reserve := p.shelf.plan(p, limit, anew)
-	mem, err := newLinearMemory(ctx, p.shelf.budget, need, reserve)
+	mem, err := newLinearMemory(g.ctx, p.shelf.budget, need, reserve)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,6 @@ func (p *pool) admit(ctx context.Context, limit int64, anew bool) (*instance, er
 // begin readies the instance for g: initialised, and with nothing in it of others. ctx ends the guest, also while it
 // initialises.
 func (i *instance) begin(ctx context.Context, g *guest) error {
-	g.initialise(i.pool.seed)
 	i.guest, i.clean = g, false
 	if i.mod != nil {
 		i.fuel.Set(0)
@@ -118,6 +120,7 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 		g.initClock = i.image.clock
 		return nil
 	}
+	g.initialise(i.pool.seed)
 	mod, err := i.pool.rt.InstantiateModule(experimental.WithMemoryAllocator(ctx, i.mem), i.pool.compiled, i.sandbox())
 	if err != nil {
 		return err
@@ -162,18 +165,41 @@ func (i *instance) keepImage() {
 	}
 }
 
-// run is the attempt. A function made for one call has a call stack of its own: how deep a guest gets does not depend on who
-// was there before.
+// run is the attempt. Its call stack is as one that was just made: how deep a guest gets does not depend on who was there
+// before.
 func (i *instance) run(ctx context.Context, behavior int32) (abi.Outcome, error) {
 	if i.guest.command != nil {
 		return i.start(ctx)
 	}
+	entry := i.entry
+	if entry == nil {
+		entry = i.mod.ExportedFunction(abi.ExportRun)
+	}
+	i.entry = nil
+	size := callStack(entry)
 	stack := [1]uint64{api.EncodeI32(behavior)}
-	if err := i.mod.ExportedFunction(abi.ExportRun).CallWithStack(ctx, stack[:]); err != nil {
+	if err := entry.CallWithStack(ctx, stack[:]); err != nil {
 		return 0, err
 	}
 	i.clean = true
+	if size > 0 && callStack(entry) == size {
+		i.entry = entry
+	}
 	return abi.Outcome(api.DecodeI32(stack[0])), nil
+}
+
+// callStack is the size of a function's call stack in bytes, which grows as a guest recurses and never shrinks. 0: the library
+// does not have it where it was.
+func callStack(f api.Function) int {
+	v := reflect.ValueOf(f)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return 0
+	}
+	stack := v.Elem().FieldByName("stack")
+	if !stack.IsValid() || stack.Type() != reflect.TypeFor[[]byte]() {
+		return 0
+	}
+	return stack.Len()
 }
 
 func (i *instance) describe(ctx context.Context) error {

@@ -11,8 +11,7 @@ import (
 
 // atWork returns the host's side of a running guest.
 func atWork(t *testing.T, a Attempt, host Host) *guest {
-	g := newGuest(&Config{Clock: time.Now}, a.withDefaults(), host)
-	g.ctx, g.cancel = context.WithCancelCause(t.Context())
+	g := newGuest(t.Context(), &Config{Clock: time.Now}, a.withDefaults(), host)
 	t.Cleanup(func() { g.cancel(nil) })
 	g.phase = phaseRun
 	return g

@@ -110,25 +110,26 @@ func (m *Module) close(ctx context.Context) error {
 	return m.rt.Close(ctx)
 }
 
-// use keeps the module open while f runs; false: it was dropped and closed, or the engine is closed.
-func (m *Module) use(f func()) bool {
+// enter keeps the module open until leave, and has Close end the guest; false: the module was dropped and closed, or the engine
+// is closed.
+func (m *Module) enter(g *guest) bool {
 	e := m.engine
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.closed || m.entry.mod != m {
-		e.mu.Unlock()
 		return false
 	}
 	m.entry.users++
 	e.active++
-	e.guests++
-	e.mu.Unlock()
-	defer e.end()
-	defer func() {
-		e.mu.Lock()
-		e.guests--
-		e.mu.Unlock()
-	}()
-	defer e.release(m.entry, m.digest)
-	f()
+	e.guests[g] = struct{}{}
 	return true
+}
+
+func (m *Module) leave(g *guest) {
+	e := m.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.guests, g)
+	e.releaseLocked(m.entry, m.digest)
+	e.endLocked()
 }

@@ -183,6 +183,34 @@ func TestRestorable(t *testing.T) {
 	}
 }
 
+// TestDepthDoesNotDependOnOthers: the call stack is kept with an instance while it has its first size. How deep a guest gets,
+// which its fuel tells, is always the same.
+func TestDepthDoesNotDependOnOthers(t *testing.T) {
+	e := hostileEngine(t, restoreScan)
+	m := load(t, e, guestFile(t, "deep"))
+	run := func(how, code string) Outcome {
+		t.Helper()
+		out := m.Run(t.Context(), Attempt{Params: []byte(how)}, &fakeHost{})
+		if out.Code != code {
+			t.Fatalf("%s: %+v", how, out)
+		}
+		return out
+	}
+	kept := func() bool { return m.pool.idle[0].entry != nil }
+	first := run("o", CodeTrap)
+	for _, before := range []string{"s", "ss", "d", "sds"} {
+		for _, how := range before {
+			run(string(how), "")
+			if kept() != (how == 's') {
+				t.Errorf("after %c of %s: call stack kept: %t", how, before, kept())
+			}
+		}
+		if out := run("o", CodeTrap); out.Fuel != first.Fuel {
+			t.Errorf("after %s: %d units until the stack was full, first %d", before, out.Fuel, first.Fuel)
+		}
+	}
+}
+
 // TestGoGuestsAreRestored: also a guest with megabytes of memory and a runtime of its own.
 func TestGoGuestsAreRestored(t *testing.T) {
 	e := hostileEngine(t, restoreScan)

@@ -15,6 +15,54 @@ import (
 	"github.com/taskrt/taskrt/abi"
 )
 
+// TestTimersAreArmedLate: an attempt that neither waits nor computes for long has no timers, and so costs little; whatever waits
+// has them.
+func TestTimersAreArmedLate(t *testing.T) {
+	e := newEngine(t, Config{})
+	m := load(t, e, guestFile(t, "echo"))
+	for n := range 3 {
+		g := newGuest(t.Context(), &e.cfg, Attempt{Params: []byte("x"), HeartbeatTimeout: time.Minute}.withDefaults(), &fakeHost{})
+		if !m.enter(g) {
+			t.Fatal("closed")
+		}
+		out := m.run(g)
+		m.leave(g)
+		g.cancel(nil)
+		if armed := g.timers.limit != nil; out.Kind != Succeeded || armed != (n == 0) { // a new instance may wait for memory
+			t.Errorf("attempt %d: armed %t, %+v", n, armed, out)
+		}
+	}
+}
+
+// TestTimeoutsInReusedInstances: where nothing is armed when the attempt begins.
+func TestTimeoutsInReusedInstances(t *testing.T) {
+	e := newEngine(t, Config{})
+	m := load(t, e, guestFile(t, "leak"))
+	for range 2 {
+		m.Run(t.Context(), Attempt{Params: []byte("l")}, &fakeHost{})
+		out := m.Run(t.Context(), Attempt{Params: []byte("s"), RunTimeout: 5 * time.Millisecond}, &fakeHost{})
+		if out.Code != CodeTimeout {
+			t.Errorf("computes: %+v", out)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, Config{})
+		m := load(t, e, guestFile(t, "conformance-wat"))
+		for _, a := range []Attempt{{RunTimeout: 30 * time.Second}, {HeartbeatTimeout: 30 * time.Second}} {
+			m.Run(t.Context(), Attempt{Params: []byte("sleep 1")}, &fakeHost{})
+			a.Params = []byte("sleep 600000")
+			begun := time.Now()
+			out := m.Run(t.Context(), a, &fakeHost{})
+			if took := time.Since(begun); out.Code != CodeTimeout || took != 30*time.Second {
+				t.Errorf("after %v: %+v", took, out)
+			}
+		}
+		if got := m.Instances(); got.Reused != 2 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 func TestHostileGuests(t *testing.T) {
 	e := newEngine(t, Config{})
 	for _, tt := range []struct {
@@ -214,7 +262,7 @@ func TestDeadlineNear(t *testing.T) {
 		cfg := Config{}.withDefaults()
 		var near []time.Duration
 		begin := time.Now()
-		g := newGuest(&cfg, Attempt{RunTimeout: 10 * time.Second}, &fakeHost{})
+		g := newGuest(t.Context(), &cfg, Attempt{RunTimeout: 10 * time.Second}, &fakeHost{})
 		for range 11 {
 			if g.signals(0)&abi.SignalDeadlineNear != 0 {
 				near = append(near, time.Since(begin))

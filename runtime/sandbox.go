@@ -20,7 +20,7 @@ func (i *instance) sandbox() wazero.ModuleConfig {
 		WithStartFunctions().
 		WithStdin(guestReader(func() io.Reader { return i.guest.standardInput() })).
 		WithStdout(guestWriter(func() io.Writer { return i.guest.heard().standardOutput() })).
-		WithStderr(guestWriter(func() io.Writer { return i.guest.heard().stderr })).
+		WithStderr(guestWriter(func() io.Writer { return &i.guest.heard().stderr })).
 		WithWalltime(func() (int64, int32) { return i.guest.walltime() }, sys.ClockResolution(time.Microsecond)).
 		WithNanotime(func() int64 { return i.guest.nanotime() }, 1).
 		WithNanosleep(func(ns int64) { i.guest.sleep(ns) }).
