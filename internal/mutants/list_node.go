@@ -67,6 +67,8 @@ var nodeMutants = []mutant{
 		Pkg: "./blob", Run: "TestFetchPassesOverWhoStandsStill$", Why: "a leader that is cut off would keep a worker from taking over for 30 s (L6)"},
 	{Name: "blob-gives-up-on-the-only-one", File: "blob/fetch.go", Old: "patience = f.s.cfg.Timeout\n", New: "again = false\n",
 		Pkg: "./blob", Run: "TestFetchWaitsForTheOnlyOne$", Why: "a slow disk would make a file unreachable"},
+	{Name: "node-heals-payloads-first", File: "node/bloblife.go", Old: "q := &k.queues[1]\n\tif module {", New: "q := &k.queues[1]\n\tif !module {",
+		Pkg: "./node", Run: "TestKeeperHealsModulesFirst$", Why: "a node that lost its disk could run nothing until the last payload is back (B3)"},
 	{Name: "blob-off-by-one", File: "blob/stage.go", Old: "if int64(len(data)) > s.cfg.MaxBytes {", New: "if int64(len(data)) > s.cfg.MaxBytes+1 {",
 		Pkg: "./blob", Run: "TestTooLarge$", Why: "a file is at most 32 MiB (B2)"},
 
