@@ -2,6 +2,8 @@ package sdk_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -94,6 +96,38 @@ func assemblyScriptTraps(t *testing.T, m *plugintest.Module) {
 		}
 		if how != "deep" && !strings.Contains(string(r.Details), "crash") { // that one is too long
 			t.Errorf("%s: no stack in %s", how, r.Details)
+		}
+	}
+}
+
+// TestAssemblyScriptBadModule: behaviors that are wrong cannot be uploaded, and the refusal says what is wrong.
+func TestAssemblyScriptBadModule(t *testing.T) {
+	config, err := os.ReadFile("assemblyscript/tests/guest/asconfig.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := runtime.New(runtime.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close(t.Context())
+	for names, want := range map[string]string{
+		`["one", "two", "one"]`: "register: one is registered twice",
+		`["One"]`:               "register: a behavior's name is 3 to 128 of a-z0-9._-, not One",
+	} {
+		dir := t.TempDir()
+		source := `import { Behavior, Outcome, register } from "@taskrt/sdk";
+export { taskrt_describe, taskrt_run } from "@taskrt/sdk";
+const names = ` + names + `;
+for (let i = 0; i < names.length; i++) register(new Behavior(names[i], () => Outcome.ok()));
+`
+		for name, text := range map[string]string{"asconfig.json": string(config), "index.ts": source} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err = engine.Inspect(t.Context(), astool.Build(t, dir), nil, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the upload of %s gives: %v", names, err)
 		}
 	}
 }
