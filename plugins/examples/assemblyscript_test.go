@@ -25,7 +25,12 @@ func TestAssemblyScriptConformance(t *testing.T) {
 func TestAssemblyScriptWordcount(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	sameWordcount(t, plugintest.New(t, plugintest.Config{Wasm: astool.Build(t, "wordcount-as")}))
+	m := plugintest.New(t, plugintest.Config{Wasm: astool.Build(t, "wordcount-as")})
+	sameWordcount(t, m)
+	t.Run("as much as its README says", func(t *testing.T) {
+		params := `{"text":"` + strings.Repeat("a b ", 8<<18) + `"}`
+		m.Run(t, "wordcount", &plugintest.Host{Params: []byte(params)}).WantResult(t, `{"words":{"a":2097152,"b":2097152},"total":4194304}`)
+	})
 }
 
 // TestAssemblyScriptInTheDocs builds the plugins that the documentation shows.

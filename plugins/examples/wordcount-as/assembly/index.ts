@@ -40,36 +40,68 @@ function compare(a: u64, b: u64): i32 {
   return end(a) - i - (end(b) - j);
 }
 
-/** All words of the text, in the order that they have there. */
-function split(): u64[] {
-  const words: u64[] = [];
+/** The words of the text, each once and in order, and how often they are there. */
+class Counter {
+  total: i64 = 0;
+  words: u64[] = [];
+  counts: i64[] = [];
+  private found: u64[] = []; // that are not counted yet
+
+  add(word: u64): void {
+    this.found.push(word);
+    if (this.found.length >= max(1 << 15, this.words.length)) this.merge();
+  }
+
+  /** Counts what was found. That is rare enough that going through all words each time costs no more than sorting. */
+  merge(): void {
+    const found = this.found.sort(compare);
+    this.total += found.length;
+    const words: u64[] = [];
+    const counts: i64[] = [];
+    let at = 0;
+    for (let i = 0; i < this.words.length || at < found.length; ) {
+      const order = i == this.words.length ? 1 : at == found.length ? -1 : compare(this.words[i], found[at]);
+      const word = order > 0 ? found[at] : this.words[i];
+      let count: i64 = order > 0 ? 0 : this.counts[i++];
+      for (; at < found.length && compare(found[at], word) == 0; at++) count++;
+      words.push(word);
+      counts.push(count);
+    }
+    this.words = words;
+    this.counts = counts;
+    this.found = [];
+  }
+}
+
+function count(): Counter {
+  const all = new Counter();
   let begun = -1;
   for (let i = 0; i < text.length; ) {
     const c = text.codePointAt(i);
     if (!isLetterOrDigit(c)) {
-      if (begun >= 0) words.push(slice(begun, i));
+      if (begun >= 0) all.add(slice(begun, i));
       begun = -1;
     } else if (begun < 0) {
       begun = i;
     }
     i += c < 0x10000 ? 1 : 2;
   }
-  if (begun >= 0) words.push(slice(begun, text.length));
-  return words;
+  if (begun >= 0) all.add(slice(begun, text.length));
+  all.merge();
+  return all;
 }
 
 function wordcount(c: Context): Outcome {
   const p = c.fields();
   text = p.string("text");
   if (!p.ok) return Outcome.badParams(p.problem);
-  const words = split().sort(compare); // not a Map: whoever chooses the words could make it slow
+  const all = count();
   const w = new JsonWriter().beginObject().name("words").beginObject();
-  for (let i = 0; i < words.length; ) {
-    const first = i;
-    while (i < words.length && compare(words[i], words[first]) == 0) i++;
-    w.name(text.substring(start(words[first]), end(words[first]))).integer(i - first);
+  for (let i = 0; i < all.words.length; i++) {
+    const word = all.words[i];
+    w.name(text.substring(start(word), end(word))).integer(all.counts[i]);
   }
-  return Outcome.bytes(w.endObject().name("total").integer(words.length).endObject().toBytes());
+  return Outcome.bytes(w.endObject().name("total").integer(all.total).endObject().toBytes());
 }
 
 const b = new Behavior("wordcount", wordcount);

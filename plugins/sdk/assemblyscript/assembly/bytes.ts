@@ -82,20 +82,28 @@ export function decode(b: Uint8Array): string {
 
 /** `decode` of n bytes in memory. */
 export function decodeAt(from: usize, n: i32): string {
-  const out = new Uint16Array(n); // no byte makes more than one unit
   let units = 0;
+  for (let at = 0; at < n; ) {
+    const c = codePointAt(from + at, n - at);
+    at += size(c);
+    units += codePointOf(c) < 0x10000 ? 1 : 2;
+  }
+  const out = changetype<string>(__new(<usize>units << 1, idof<string>()));
+  let to = changetype<usize>(out);
   for (let at = 0; at < n; ) {
     const c = codePointAt(from + at, n - at);
     at += size(c);
     const code = codePointOf(c);
     if (code < 0x10000) {
-      unchecked((out[units++] = <u16>code));
+      store<u16>(to, <u16>code);
+      to += 2;
     } else {
-      unchecked((out[units++] = <u16>(0xd800 + ((code - 0x10000) >> 10))));
-      unchecked((out[units++] = <u16>(0xdc00 + (code & 0x3ff))));
+      store<u16>(to, <u16>(0xd800 + ((code - 0x10000) >> 10)));
+      store<u16>(to, <u16>(0xdc00 + (code & 0x3ff)), 2);
+      to += 4;
     }
   }
-  return String.UTF16.decodeUnsafe(out.dataStart, units << 1);
+  return out;
 }
 
 /** The code point at the start of n > 0 bytes, and the bytes that it takes: see `codePointOf` and `size`. */
