@@ -77,20 +77,29 @@ func (b *backing) attach(region []byte) error {
 	return err
 }
 
-// restore makes the beginning of region equal to the image again. kept is how many bytes of it are not shared.
+// restore makes the beginning of region equal to the image again, and what a guest has grown it by behind that zero. kept is
+// how many bytes of it are not shared.
 func (b *backing) restore(region []byte) (kept int64, err error) {
-	if len(b.view) == 0 {
+	if len(region) == 0 {
 		return 0, nil
 	}
-	region = region[:len(b.view)]
 	switch b.how {
 	case restoreCopy:
-		copy(region, b.view)
+		b.copyTo(region, 0)
 		return int64(len(region)), nil
 	case restoreScan:
 		return b.copyBack(region)
 	}
 	return 0, unix.Madvise(region, unix.MADV_DONTNEED)
+}
+
+// copyTo makes a part of the memory, which begins at off, what it is in the image.
+func (b *backing) copyTo(part []byte, off uintptr) {
+	n := 0
+	if off < uintptr(len(b.view)) {
+		n = copy(part, b.view[off:])
+	}
+	clear(part[n:])
 }
 
 // copyBack copies the private pages of region back, up to keptPages, and drops those behind.
@@ -104,7 +113,7 @@ func (b *backing) copyBack(region []byte) (kept int64, err error) {
 	end := uintptr(0)
 	for _, r := range ranges[:n] {
 		from, to := uintptr(r.start)-base, uintptr(r.end)-base
-		copy(region[from:to], b.view[from:to])
+		b.copyTo(region[from:to], from)
 		kept += int64(to - from)
 		end = to
 	}

@@ -17,8 +17,8 @@ func (b *backing) attach(region []byte) error {
 }
 
 func (b *backing) restore(region []byte) (int64, error) {
-	copy(region, b.memory)
-	return int64(len(b.memory)), nil
+	clear(region[copy(region, b.memory):])
+	return int64(len(region)), nil
 }
 
 func (b *backing) close() {}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -65,12 +66,15 @@ func (img *image) show(i *instance) error {
 
 // restore gives i, which has run, the memory and globals of its image again. kept is how many bytes of it are private.
 func (img *image) restore(i *instance) (kept int64, err error) {
-	kept, err = img.backing.restore(i.mem.region)
+	kept, err = img.backing.restore(i.mem.region[:i.mem.size])
 	if err != nil {
 		return 0, err
 	}
+	if !i.mem.shrink(i.mod.Memory(), img.size) {
+		return 0, errNotShrunk
+	}
 	img.setGlobals(i)
-	return kept, nil
+	return min(kept, img.size), nil
 }
 
 func (img *image) setGlobals(i *instance) {
@@ -78,6 +82,8 @@ func (img *image) setGlobals(i *instance) {
 		global.Set(img.globals[n])
 	}
 }
+
+var errNotShrunk = errors.New("runtime: a memory that has grown to its maximum cannot be made smaller")
 
 // restorableGlobals finds the module's mutable globals in an instance.
 func (p *pool) restorableGlobals(mod api.Module) []api.MutableGlobal {

@@ -212,7 +212,7 @@ func (i *instance) describe(ctx context.Context) error {
 
 // end ends the use of the instance: it is readied for the next attempt, or closed. Nothing of it may be looked at afterwards.
 func (i *instance) end() {
-	reusable := i.clean && i.image != nil && !i.guest.touched && i.mem.region != nil && i.mem.size == i.image.size && !i.mod.IsClosed()
+	reusable := i.clean && i.image != nil && !i.guest.touched && i.mem.region != nil && !i.mod.IsClosed()
 	i.guest, i.clean = nil, false
 	if reusable {
 		if kept, err := i.image.restore(i); err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 )
 
@@ -133,6 +134,8 @@ type linearMemory struct {
 	more    func(n int64) bool // charges the budget for n more bytes
 	refused refusal
 	peak    int64
+
+	shrinking bool // the next Reallocate makes it size bytes long
 }
 
 var (
@@ -158,6 +161,9 @@ func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return 
 
 // Reallocate makes the memory size bytes long; nil refuses.
 func (m *linearMemory) Reallocate(size uint64) []byte {
+	if m.shrinking {
+		return m.region[:m.size:m.size]
+	}
 	if size > uint64(m.limit) {
 		m.refused = overLimit
 		return nil
@@ -172,6 +178,18 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	m.size = int64(size)
 	m.peak = max(m.peak, m.size)
 	return m.region[:size:size]
+}
+
+// shrink makes the memory, of which mem is the library's side, size bytes long again after a guest that has grown it; false: it
+// cannot be. Nothing in wasm does so, but the library takes what Reallocate returns for a memory that has grown by a page.
+func (m *linearMemory) shrink(mem api.Memory, size int64) bool {
+	if m.size == size {
+		return true
+	}
+	m.size, m.shrinking = size, true
+	_, ok := mem.Grow(1)
+	m.shrinking = false
+	return ok && int64(mem.Size()) == size
 }
 
 // begin readies the memory for its next attempt.

@@ -47,9 +47,9 @@ var leakEnds = []struct {
 	{how: "s", code: CodeOutOfFuel, a: Attempt{Fuel: 3_000_000}},
 	{how: "s", code: CodeTimeout, a: Attempt{RunTimeout: 5 * time.Millisecond}},
 	{how: "s", code: "killed"},
-	{how: "g"},
+	{how: "g", reuses: true},
 	{how: "m", code: CodeOutOfMemory, a: Attempt{MemoryBytes: 1 << 20}},
-	{how: "n", a: Attempt{MemoryBytes: 1 << 20}},
+	{how: "n", a: Attempt{MemoryBytes: 1 << 20}, reuses: true},
 	{how: "x", code: CodeHandlerError},
 	{how: "z", code: CodeNoResult},
 	{how: "c"},
@@ -162,6 +162,33 @@ func TestNotRestorable(t *testing.T) {
 		if got := m.Instances(); got != (InstanceStats{Made: 3}) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestGrownMemoryIsGivenBack: an instance whose guest has grown its memory serves the next attempt, which finds the memory as
+// small as the first one did, and zeros where it grows. That is what most guests that allocate do.
+func TestGrownMemoryIsGivenBack(t *testing.T) {
+	for _, name := range []string{"scan", "remap", "copy"} {
+		t.Run(name, func(t *testing.T) {
+			e := hostileEngine(t, restorings[name])
+			m := load(t, e, guestFile(t, "leak-grown"))
+			for n, pages := range []byte{1, 3, 0, 100, 1, 2, 150, 3, 0} {
+				out := m.Run(t.Context(), Attempt{Params: []byte{pages}}, &fakeHost{})
+				if out.Kind != Succeeded || string(out.Result) != "\x01"+strings.Repeat("\x00", 15) || out.PeakMemory != (int64(pages)+1)<<16 {
+					t.Errorf("attempt %d, %d pages: %x, %+v", n, pages, out.Result, out)
+				}
+			}
+			if got := m.Instances(); got.Made != 1 || got.Reused != 8 {
+				t.Errorf("%+v", got)
+			}
+			m.Run(t.Context(), Attempt{Params: []byte{199}}, &fakeHost{}) // to its maximum
+			if got := m.Instances(); got.Idle != 0 {
+				t.Errorf("at its maximum: %+v", got)
+			}
+			if used := usedByGuests(e); used != 0 {
+				t.Errorf("%d bytes are kept", used)
+			}
+		})
 	}
 }
 
