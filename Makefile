@@ -9,7 +9,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout spin bench check fmt vet lint tidy wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout spin bench compare check fmt vet lint tidy wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ bench: ## the benchmarks behind docs/performance.md
 meter-bench: ## what metering costs guests in C, Rust and Go: make meter-bench BENCHTIME=2s
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./runtime/meter
 
+compare: ## one attempt in fresh memory beside Extism, processes and plain Go: make compare BENCHTIME=1s
+	cd runtime/compare && $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) .
+
 check: fmt vet lint tidy wasm-check ## format, vet, lint, tidy, committed wasm, clean tree
 
 fmt: ## fail on files that gofmt would change
@@ -66,6 +69,7 @@ fmt: ## fail on files that gofmt would change
 
 vet:
 	$(GO) vet -tags $(TAGS) ./...
+	cd runtime/compare && $(GO) vet . && $(GO) mod tidy -diff
 
 lint: ## golangci-lint, pinned
 	$(GO) run $(GOLANGCI) run --build-tags $(TAGS) ./...

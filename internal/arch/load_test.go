@@ -62,6 +62,9 @@ func walk(t *testing.T, suffix string, f func(name string)) {
 			if name := d.Name(); rel != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "node_modules") {
 				return filepath.SkipDir
 			}
+			if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil && rel != "." {
+				return filepath.SkipDir // a module of its own
+			}
 			return nil
 		}
 		if strings.HasSuffix(rel, suffix) {
