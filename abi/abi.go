@@ -34,6 +34,13 @@ const (
 	FuncCall    = "call"    // (op i32, ptr i32, n i32) -> i32
 )
 
+// Import modules of capabilities, which a guest gets only if its manifest requires them and the operator grants them.
+const (
+	ModuleSecrets     = "taskrt_secrets_v1"
+	CapabilitySecrets = "secrets" // in requires
+	FuncSecretsGet    = "get"     // (name i32, n i32, ptr i32, cap i32) -> i32
+)
+
 // Channel numbers an input or output stream of bytes.
 type Channel int32
 

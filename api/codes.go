@@ -93,6 +93,7 @@ var codes = []codeEntry{
 	{"too_complex", http.StatusUnprocessableEntity, "The module is larger or deeper than the host compiles."},
 	{"unsupported_feature", http.StatusUnprocessableEntity, "The module uses a feature of WebAssembly that is not supported: threads, exceptions, typed references, garbage collection, several memories."},
 	{"unknown_capability", http.StatusUnprocessableEntity, "The manifest requires a capability that does not exist."},
+	{"capability_not_granted", http.StatusUnprocessableEntity, "The manifest requires a capability that this node's operator does not grant the behavior."},
 	{"compile_failed", http.StatusUnprocessableEntity, "The module does not compile."},
 	{"describe_failed", http.StatusUnprocessableEntity, "The module's description of itself failed."},
 	{"trial_failed", http.StatusUnprocessableEntity, "A trial instance of the module failed."},

@@ -31,6 +31,9 @@ func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 		}
 	}
 	in, err := n.engine.Inspect(ctx, wasm, given, r.Name)
+	if err == nil {
+		err = n.engine.CheckGranted(r.Namespace, &in.Manifest)
+	}
 	if err != nil {
 		return nil, uploadError(err)
 	}

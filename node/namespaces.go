@@ -205,14 +205,14 @@ func (t importTarget) checkModules(ctx context.Context, c task.Command) error {
 		if known {
 			continue
 		}
-		if err := t.checkModule(ctx, m); err != nil {
+		if err := t.checkModule(ctx, brought.Namespace, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t importTarget) checkModule(ctx context.Context, m *task.Module) error {
+func (t importTarget) checkModule(ctx context.Context, namespace string, m *task.Module) error {
 	wasm, err := t.n.blobs.Get(ctx, m.Digest, t.n.otherAddrs())
 	if err != nil {
 		return api.FieldError(string(task.BlobGone), "modules", "the file of module %.80s is not there: %v", m.Digest, err)
@@ -222,6 +222,9 @@ func (t importTarget) checkModule(ctx context.Context, m *task.Module) error {
 		return uploadError(err)
 	}
 	in, err := t.n.engine.Inspect(ctx, wasm, manifest, "")
+	if err == nil {
+		err = t.n.engine.CheckGranted(namespace, &in.Manifest)
+	}
 	if err != nil {
 		return uploadError(err)
 	}

@@ -18,6 +18,9 @@ type Attempt struct {
 	Checkpoint                 []byte // channel 2; nil: none
 	Config                     []byte // channel 4; nil: none
 
+	// Secrets, if set, is asked instead of Config.Grants, with the errors of package grants.
+	Secrets func(name string) ([]byte, error)
+
 	// Limits; a zero takes the default of a manifest that says nothing (DefaultLimits, DefaultRunTimeout).
 	MemoryBytes     int64
 	ResultBytes     int64

@@ -3,6 +3,8 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/taskrt/taskrt/abi"
@@ -32,9 +34,9 @@ func signature(params, results string) wasmbin.FuncType {
 // allowed is what a guest may import: module, then function, then its exact signature.
 type allowed map[string]map[string]wasmbin.FuncType
 
-func hostSignatures() map[string]wasmbin.FuncType {
+func hostSignatures(functions []hostFunction) map[string]wasmbin.FuncType {
 	sigs := make(map[string]wasmbin.FuncType)
-	for _, f := range hostFunctions {
+	for _, f := range functions {
 		sigs[f.name] = signature(f.params, f.results)
 	}
 	return sigs
@@ -97,7 +99,7 @@ func checkImport(i wasmbin.Import, allow allowed) error {
 	case !ok:
 		return &UploadError{
 			Code: BadImport, Field: field,
-			Message: fmt.Sprintf("unknown import module %q; there are %s and %s", i.Module, abi.Module, wasiModule),
+			Message: fmt.Sprintf("unknown import module %q; there are %s", i.Module, strings.Join(slices.Sorted(maps.Keys(allow)), ", ")),
 		}
 	case i.Kind != wasmbin.KindFunc:
 		return &UploadError{Code: BadImport, Field: field, Message: fmt.Sprintf("a %s cannot be imported, only functions", i.Kind)}

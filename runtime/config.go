@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"runtime"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/grants"
 )
 
 // Config of an Engine. The zero value works: every zero field gets its default in New.
@@ -25,6 +27,8 @@ type Config struct {
 	// MemoryBudget bounds the linear memory of all guests of this engine together, in bytes; default 2 GiB. An attempt
 	// waits until its initial memory fits; a grow that does not fit is refused.
 	MemoryBudget int64
+	// Grants are the capabilities that modules get; nil: none.
+	Grants *grants.Grants
 	// Logger; default slog.Default.
 	Logger *slog.Logger
 

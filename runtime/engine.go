@@ -93,7 +93,11 @@ func hostInterface() (allowed, error) {
 		}
 		functions[name] = t
 	}
-	return allowed{abi.Module: hostSignatures(), wasiModule: functions}, nil
+	allow := allowed{abi.Module: hostSignatures(hostFunctions), wasiModule: functions}
+	for _, c := range capabilityModules {
+		allow[c.module] = hostSignatures(c.functions)
+	}
+	return allow, nil
 }
 
 // Close kills what runs, with cause ErrClosed, waits until no guest code runs, and frees everything. If ctx ends before

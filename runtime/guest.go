@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/grants"
 )
 
 // phase says which part of a guest's life runs: it decides what host functions do (abi/README.md, "Phases").
@@ -49,6 +50,8 @@ type guest struct {
 	stderr  lineWriter
 	fuel    gauge
 	command *command // nil: none
+	grants  *grants.Grants
+	secrets []secret // that it has read
 	clock   func() time.Time
 	rand    io.Reader
 	begin   time.Time // by clock
@@ -81,7 +84,7 @@ func newGuest(ctx context.Context, cfg *Config, a Attempt, host Host) *guest {
 		attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
 		checkpoint: content{a.Checkpoint, a.CheckpointFrom},
 		stdout:     lineWriter{level: abi.LogInfo}, stderr: lineWriter{level: abi.LogWarn, keep: StderrTail},
-		clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
+		grants: cfg.Grants, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
 	}
 	g.stdout.log, g.stderr.log = &g.log, &g.log
 	g.own.guest = g
@@ -201,7 +204,7 @@ func (g *guest) output(ch abi.Channel, data []byte) abi.Errno {
 	if len(data) > MaxNote {
 		return abi.E2BIG
 	}
-	g.note = data
+	g.note = g.log.hide(data)
 	return 0
 }
 

@@ -31,10 +31,10 @@ var hostFunctions = []hostFunction{
 	{abi.FuncCall, "iii", "i", []string{"op", "ptr", "n"}, hostCall},
 }
 
-// instantiateHost puts taskrt_v1 into a wazero runtime.
-func instantiateHost(ctx context.Context, rt wazero.Runtime) error {
-	b := rt.NewHostModuleBuilder(abi.Module)
-	for _, f := range hostFunctions {
+// instantiateHost puts one of our modules into a wazero runtime.
+func instantiateHost(ctx context.Context, rt wazero.Runtime, module string, functions []hostFunction) error {
+	b := rt.NewHostModuleBuilder(module)
+	for _, f := range functions {
 		call := f.call
 		b.NewFunctionBuilder().
 			WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
@@ -46,7 +46,7 @@ func instantiateHost(ctx context.Context, rt wazero.Runtime) error {
 			Export(f.name)
 	}
 	if _, err := b.Instantiate(ctx); err != nil {
-		return fmt.Errorf("runtime: host module %s: %w", abi.Module, err)
+		return fmt.Errorf("runtime: host module %s: %w", module, err)
 	}
 	return nil
 }

@@ -63,6 +63,9 @@ func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name
 			return nil, err
 		}
 	}
+	if err := manifest.checkRequired(parsed); err != nil {
+		return nil, err
+	}
 	if err := manifest.fits(x.mod.minMemory); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ type attemptLog struct {
 	host        Host
 	limit, left int64
 	full        bool
+	hidden      []secret
 }
 
 // write takes one message. It keeps no reference to msg.
@@ -20,6 +21,7 @@ func (l *attemptLog) write(level int, msg []byte) {
 	if l.full {
 		return
 	}
+	msg = l.hide(msg)
 	if int64(len(msg))+1 <= l.left {
 		l.left -= int64(len(msg)) + 1
 		l.host.Log(level, bytes.Clone(msg))
@@ -46,6 +48,7 @@ type lineWriter struct {
 
 func (w *lineWriter) Write(p []byte) (int, error) {
 	n := len(p)
+	p = w.log.hide(p)
 	w.remember(p)
 	for len(p) > 0 && !w.log.full {
 		i := bytes.IndexByte(p[:min(len(p), maxLine-len(w.line))], '\n')

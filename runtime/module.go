@@ -92,8 +92,15 @@ func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module)
 		return nil, nil, err
 	}
 	if parsed.ImportsFrom(abi.Module) {
-		if err := instantiateHost(ctx, fresh); err != nil {
+		if err := instantiateHost(ctx, fresh, abi.Module, hostFunctions); err != nil {
 			return nil, nil, err
+		}
+	}
+	for _, c := range capabilityModules {
+		if parsed.ImportsFrom(c.module) {
+			if err := instantiateHost(ctx, fresh, c.module, c.functions); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	if parsed.ImportsFrom(wasiModule) {

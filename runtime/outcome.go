@@ -61,6 +61,7 @@ var guestCode = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 
 // guestError reads channel 17: JSON of exactly this shape, or text.
 func (g *guest) guestError() Outcome {
+	g.detail = g.log.hide(g.detail)
 	if g.command != nil && len(g.detail) == 0 {
 		return g.exitError()
 	}

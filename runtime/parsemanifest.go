@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/taskrt/taskrt/abi"
 )
 
 // Limits of a manifest besides those of its numbers.
@@ -30,7 +32,7 @@ const (
 )
 
 // capabilities that this host has: what a manifest may require.
-var capabilities = [...]string{"blob", "checkpoint", "partitions", "random"}
+var capabilities = [...]string{"blob", "checkpoint", "partitions", "random", abi.CapabilitySecrets}
 
 // laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
 var laterFields = [...]string{

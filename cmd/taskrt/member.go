@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -29,6 +30,7 @@ type memberConfig struct {
 	slots      int
 	ttl        time.Duration
 	maintain   maintain.Config
+	grants     *grants.Grants   // nil: nothing is granted
 	onRun      func(worker.Run) // nil: nobody wants to know
 	log        *slog.Logger
 }
@@ -61,7 +63,7 @@ func openMember(c memberConfig) (*member, error) {
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
 		Worker: c.worker, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
-		Runtime: runtime.Config{CacheDir: c.cache, OnCompile: m.metrics.Compiled}, OnRun: c.onRun, OnEnd: m.metrics.Ended,
+		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.onRun, OnEnd: m.metrics.Ended,
 	})
 	if err != nil {
 		httpListener.Close()

@@ -25,6 +25,7 @@ func (p *program) runCommand() *cli.Command {
 			durationFlag(cmd, "cancel-after", "", "cancel it then, as taskrt cancel does: a signal, and the end after the grace"),
 			durationFlag(cmd, "kill-after", "", "kill it then, as when its worker dies: only checkpoints are left"),
 			listFlag(cmd, "blob", "FILE that the guest may read by its digest, which params name; may be given several times"),
+			capabilitiesFlag(cmd),
 			outputFlag(),
 		},
 		Action: p.runModule,
@@ -54,7 +55,11 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, err := runtime.New(runtime.Config{Logger: log})
+	granted, err := readGrants(c)
+	if err != nil {
+		return err
+	}
+	engine, err := runtime.New(runtime.Config{Logger: log, Grants: granted})
 	if err != nil {
 		return err
 	}
@@ -62,6 +67,9 @@ func (p *program) runModule(c *cli.Context) error {
 	in, err := inspect(c.Context, engine, wasm, given, c.String("name"), c.String("behavior"))
 	if err != nil {
 		return err
+	}
+	if err := engine.CheckGranted("default", &in.Manifest); err != nil {
+		return refused(err)
 	}
 	settings, err := pick(c, in.Manifest)
 	if err != nil {

@@ -26,6 +26,7 @@ func (p *program) serverCommand() *cli.Command {
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			runLogFlag(),
+			capabilitiesFlag(""),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
 		}, maintenanceFlags()...),
 		Action: p.server,
@@ -74,6 +75,9 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 		worker: !c.Bool("no-worker"), slots: c.Int("worker-slots"), ttl: ttl,
 	}
 	if config.maintain, err = maintenanceConfig(c); err != nil {
+		return config, err
+	}
+	if config.grants, err = readGrants(c); err != nil {
 		return config, err
 	}
 	for _, required := range []string{"id", "dir"} {

@@ -29,6 +29,7 @@ func (p *program) workerCommand() *cli.Command {
 			stringFlag("", "join", "", "HTTP URL,… of nodes"),
 			intFlag("", "slots", 0, "tasks to run at the same time; default four per CPU"),
 			runLogFlag(),
+			capabilitiesFlag(""),
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
 			boolFlag("worker", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
 		},
@@ -67,7 +68,11 @@ func (p *program) worker(c *cli.Context) error {
 	}
 	defer runs.Close()
 	measured := metrics.New(metrics.Config{Version: buildVersion().Version, Logger: log})
-	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Logger: log, OnCompile: measured.Compiled})
+	granted, err := readGrants(c)
+	if err != nil {
+		return err
+	}
+	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Grants: granted, Logger: log, OnCompile: measured.Compiled})
 	if err != nil {
 		return &exitError{exitServer, err}
 	}

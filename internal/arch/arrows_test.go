@@ -15,14 +15,14 @@ var arrows = map[string][]string{
 	"blob":      {"internal/mux"},
 	"extworker": {"api"},
 	"raftstore": {"task", "task/wire", "internal/mux"},
-	"runtime":   {"abi", "runtime/meter", "runtime/wasmbin"},
+	"runtime":   {"abi", "runtime/grants", "runtime/meter", "runtime/wasmbin"},
 	"task":      {"task/records"},
 	"task/wire": {"task"},
 	"worker":    {"abi", "runtime", "task", "worker/stream"},
 	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "runtime", "task", "worker", "internal/mux",
+		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "runtime", "runtime/grants", "task", "worker", "internal/mux",
 	},
 
 	"api/console":     {},
@@ -34,13 +34,14 @@ var arrows = map[string][]string{
 	"node/watch":      {"task"},
 	"task/archive":    {"task"},
 	"task/records":    {},
+	"runtime/grants":  {},
 	"runtime/meter":   {"runtime/wasmbin"},
 	"runtime/wasmbin": {},
 	"worker/stream":   {"task"},
 	"internal/mux":    {},
 
 	"plugins/examples":             {},
-	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "task"},
+	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/grants", "task"},
 	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},
@@ -56,7 +57,7 @@ var arrows = map[string][]string{
 	},
 
 	// Tests only; see testOnly.
-	"abi/abitest":          {"abi", "runtime"},
+	"abi/abitest":          {"abi", "runtime", "runtime/grants"},
 	"api/apitest":          {"api", "api/runs", "api/spaces", "task"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},

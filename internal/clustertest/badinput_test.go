@@ -313,6 +313,7 @@ func badUploads(echo []byte) []bad {
 	push("number over any", manifest(`{"schema":1,"behaviors":[{"name":"bad","limits":{"memory_bytes":1e99}}]}`), ok, 422, "bad_manifest", "behaviors[0].limits.memory_bytes")
 	push("schema that is none", manifest(`{"schema":1,"behaviors":[{"name":"bad","params_schema":{"type":7}}]}`), ok, 422, "bad_manifest", "behaviors[0].params_schema")
 	push("schema from elsewhere", manifest(`{"schema":1,"behaviors":[{"name":"bad","params_schema":{"$ref":"file:///etc/passwd"}}]}`), ok, 422, "bad_manifest", "behaviors[0].params_schema")
+	push("capability not granted", manifest(`{"schema":1,"requires":["secrets"],"behaviors":[{"name":"bad"}]}`), ok, 422, "capability_not_granted", "requires[0]")
 	push("unknown capability", manifest(`{"schema":1,"requires":["network"],"behaviors":[{"name":"bad"}]}`), ok, 422, "unknown_capability", "requires[0]")
 	push("unknown namespace", "?name=bad&namespace=elsewhere", ok, 404, "namespace_not_found", "namespace")
 	push("unknown parameter", "?name=bad&force=yes", ok, 400, api.CodeUnknownField, "force")

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -28,6 +29,7 @@ type Host struct {
 	OnSave     func([]byte) error  // refuses a checkpoint by one of the SDK's errors (sdk.ErrUnavailable, …); nil: accepts
 	KillAtFuel int64               // kills an attempt that has used so many units; 0: none
 	Blobs      map[string][]byte   // by name; AddBlob adds one
+	Secrets    map[string][]byte   // that the guest is granted (capability secrets)
 	Partitions []Partition         // of the operation that the task is part of, for a completion; nil: of none
 
 	Beats     []Beat
@@ -100,6 +102,14 @@ func (h *Host) wholeParams() ([]byte, error) {
 	return h.Params, nil
 }
 
+// secret is Attempt.Secrets: what the Host does not have is not granted.
+func (h *Host) secret(name string) ([]byte, error) {
+	if value, ok := h.Secrets[name]; ok {
+		return value, nil
+	}
+	return nil, grants.ErrDenied
+}
+
 // attempt makes the next attempt.
 func (h *Host) attempt(s *runtime.Settings, version string, params []byte) (runtime.Attempt, error) {
 	h.Info.Attempt++
@@ -113,6 +123,7 @@ func (h *Host) attempt(s *runtime.Settings, version string, params []byte) (runt
 	}
 	a, err := s.Attempt(params, info)
 	a.Checkpoint, a.Config = h.Checkpoint, h.Config
+	a.Secrets = h.secret
 	replace(&a.MemoryBytes, h.Limits.Memory)
 	replace(&a.Fuel, h.Limits.Fuel)
 	replace(&a.ResultBytes, h.Limits.Result)

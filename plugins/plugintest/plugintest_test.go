@@ -253,3 +253,18 @@ func TestBuildGo(t *testing.T) {
 }
 
 var _ plugintest.TB = testing.TB(nil)
+
+// TestSecrets: what the Host has is granted, nothing else.
+func TestSecrets(t *testing.T) {
+	m := load(t, "secrets")
+	h := &plugintest.Host{Params: []byte("=key"), Secrets: map[string][]byte{"key": []byte("correct-horse")}}
+	r := m.Run(t, "secrets", h)
+	r.WantKind(t, plugintest.Succeeded)
+	if string(r.Result) != "correct-horse" || len(h.Logs) == 0 || h.Logs[0].Message != "got [secret key]" {
+		t.Errorf("%v, logs %+v", r, h.Logs)
+	}
+	h.Params = []byte("=other")
+	if r := m.Run(t, "secrets", h); len(r.Result) != 4 || int8(r.Result[0]) != -6 { // EDENIED
+		t.Errorf("not granted: %v", r)
+	}
+}

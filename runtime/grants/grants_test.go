@@ -1,0 +1,106 @@
+package grants
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, name, data string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/secrets/smtp-password", "hunter2hunter2")
+	write(t, dir+"/secrets/other", "x")
+	write(t, dir+"/secrets/long", strings.Repeat("x", MaxSecret+1))
+	write(t, dir+"/secrets/longest", strings.Repeat("x", MaxSecret))
+	write(t, dir+"/outside", "not a secret")
+	if err := os.Symlink("../outside", dir+"/secrets/link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("smtp-password", dir+"/secrets/inside"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir+"/grants.json", `{"secrets_dir":"secrets","grants":[
+		{"namespace":"default","behavior":"mail-*","secrets":["smtp-*","none","l*","inside"]},{"namespace":"*","behavior":"probe"}]}`)
+	g, err := Read(dir + "/grants.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		namespace, behavior, name, want string
+		err                             error
+	}{
+		{"default", "mail-send", "smtp-password", "hunter2hunter2", nil},
+		{"default", "mail-send", "inside", "hunter2hunter2", nil}, // as Kubernetes has them
+		{"default", "mail-send", "longest", strings.Repeat("x", MaxSecret), nil},
+		{"default", "mail-send", "none", "", ErrNotFound},
+		{"default", "mail-send", "other", "", ErrDenied},
+		{"default", "mail-send", "absent", "", ErrDenied}, // not even whether it is there
+		{"default", "mail", "smtp-password", "", ErrDenied},
+		{"tenant", "mail-send", "smtp-password", "", ErrDenied},
+		{"default", "probe", "smtp-password", "", ErrDenied},
+		{"default", "mail-send", "../outside", "", ErrInvalid},
+		{"default", "mail-send", "..", "", ErrInvalid},
+		{"default", "mail-send", "", "", ErrInvalid},
+		{"default", "mail-send", "smtp-\x00", "", ErrInvalid},
+		{"default", "mail-send", strings.Repeat("l", MaxName+1), "", ErrInvalid},
+	} {
+		got, err := g.Secret(tt.namespace, tt.behavior, tt.name)
+		if string(got) != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("%s/%s %.20q: %.20q, %v; want %v", tt.namespace, tt.behavior, tt.name, got, err, tt.err)
+		}
+	}
+	for _, name := range []string{"link", "long"} { // out of the directory, over the limit
+		if got, err := g.Secret("default", "mail-send", name); err == nil || errors.Is(err, ErrNotFound) || len(got) > 0 {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if !g.Secrets("default", "mail-x") || g.Secrets("default", "probe") || g.Secrets("tenant", "mail-x") {
+		t.Error("Secrets is wrong")
+	}
+	write(t, dir+"/secrets/smtp-password", "rotated!")
+	if got, _ := g.Secret("default", "mail-send", "smtp-password"); string(got) != "rotated!" {
+		t.Errorf("after a change: %q", got)
+	}
+	var none *Grants
+	if _, err := none.Secret("default", "mail-send", "smtp-password"); !errors.Is(err, ErrDenied) || none.Secrets("default", "x") {
+		t.Errorf("no grants: %v", err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/file", "")
+	for text, naming := range map[string]string{
+		``: "EOF", `[]`: "array", `{}{}`: "more behind", `{"grant":[]}`: "grant",
+		`{"grants":[{"namespace":"d","behavior":"b","secret":["x"]}]}`:                                                       "secret",
+		`{"grants":[{"behavior":"b"}]}`:                                                                                      "grants[0].namespace",
+		`{"grants":[{"namespace":"d"}]}`:                                                                                     "grants[0].behavior",
+		`{"grants":[{"namespace":"a/b","behavior":"b"}]}`:                                                                    "grants[0].namespace",
+		`{"grants":[{"namespace":"d","behavior":"[a]"}]}`:                                                                    "grants[0].behavior",
+		`{"grants":[{"namespace":"d","behavior":"b","secrets":["s"]}]}`:                                                      "secrets_dir: missing",
+		`{"secrets_dir":".","grants":[{"namespace":"d","behavior":"b","secrets":["ok","../x"]}]}`:                            "grants[0].secrets[1]",
+		`{"secrets_dir":"none","grants":[]}`:                                                                                 "secrets_dir",
+		`{"secrets_dir":"file","grants":[]}`:                                                                                 "no directory",
+		`{"grants":[` + strings.Repeat(`{"namespace":"d","behavior":"b"},`, MaxRules) + `{"namespace":"d","behavior":"b"}]}`: "at most 1000",
+		strings.Repeat(" ", MaxFile+1):                                                                                       "more than",
+	} { // order-free: independent texts
+		if _, err := Parse([]byte(text), dir); err == nil || !strings.Contains(err.Error(), naming) {
+			t.Errorf("%.60s: %v, want %q", text, err, naming)
+		}
+	}
+	if _, err := Read(dir + "/absent"); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}

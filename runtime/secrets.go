@@ -1,0 +1,125 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/wasmbin"
+)
+
+// capabilityModules are import modules that a guest gets only if its manifest asks for the capability and the operator grants
+// it (SPEC B6).
+var capabilityModules = []struct {
+	module, capability string
+	functions          []hostFunction
+}{
+	{abi.ModuleSecrets, abi.CapabilitySecrets, []hostFunction{
+		{abi.FuncSecretsGet, "iiii", "i", []string{"name", "n", "ptr", "cap"}, hostSecret},
+	}},
+}
+
+// checkRequired refuses a module that imports what its manifest does not ask for.
+func (m *Manifest) checkRequired(parsed *wasmbin.Module) error {
+	for _, c := range capabilityModules {
+		if parsed.ImportsFrom(c.module) && !slices.Contains(m.Requires, c.capability) {
+			return badManifest("requires", "the module imports %s, so the manifest must require %q", c.module, c.capability)
+		}
+	}
+	return nil
+}
+
+// CheckGranted refuses a manifest that requires what the operator of this process grants any of its behaviors not.
+func (e *Engine) CheckGranted(namespace string, m *Manifest) error {
+	for i, required := range m.Requires {
+		if required != abi.CapabilitySecrets {
+			continue
+		}
+		for _, b := range m.Behaviors {
+			if !e.cfg.Grants.Secrets(namespace, b.Name) {
+				return &UploadError{
+					Code: CapabilityNotGranted, Field: fmt.Sprintf("requires[%d]", i),
+					Message: fmt.Sprintf("this node grants behavior %s in namespace %s no %s: its operator does so in the file of --capabilities",
+						b.Name, namespace, required),
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// secret is one that the attempt has read. It stays the same until the attempt ends.
+type secret struct {
+	name  string
+	value []byte
+}
+
+func hostSecret(g *guest, mem api.Memory, stack []uint64) {
+	name := view(mem, abi.FuncSecretsGet, uint32(stack[0]), uint32(stack[1]))
+	to := view(mem, abi.FuncSecretsGet, uint32(stack[2]), uint32(stack[3]))
+	if g.phase != phaseRun {
+		stack[0] = status(abi.EDENIED)
+		return
+	}
+	if len(name) > grants.MaxName {
+		stack[0] = status(abi.EINVAL)
+		return
+	}
+	value, errno := g.secret(string(name))
+	if errno == 0 {
+		copy(to, value)
+		errno = abi.Errno(len(value))
+	}
+	stack[0] = status(errno)
+}
+
+func (g *guest) secret(name string) ([]byte, abi.Errno) {
+	for _, s := range g.secrets {
+		if s.name == name {
+			return s.value, 0
+		}
+	}
+	read := g.attempt.Secrets
+	if read == nil {
+		var info abi.TaskInfo
+		if json.Unmarshal(g.attempt.Info, &info) != nil {
+			return nil, abi.EDENIED
+		}
+		read = func(name string) ([]byte, error) { return g.grants.Secret(info.Namespace, info.Behavior, name) }
+	}
+	var value []byte
+	var err error
+	g.outside(func() { value, err = read(name) })
+	switch {
+	case errors.Is(err, grants.ErrInvalid):
+		return nil, abi.EINVAL
+	case errors.Is(err, grants.ErrDenied):
+		return nil, abi.EDENIED
+	case errors.Is(err, grants.ErrNotFound):
+		return nil, abi.ENOENT
+	case err != nil:
+		return nil, abi.EAGAIN
+	}
+	g.secrets = append(g.secrets, secret{name, value})
+	g.log.hidden = append(g.log.hidden, secret{name, bytes.TrimSpace(value)})
+	return value, 0
+}
+
+// minHidden is how long a secret is at least that is kept out of logs: shorter ones stand in many lines that do not tell them.
+const minHidden = 8
+
+// hide returns text without the secrets that the attempt has read. It is text itself if there are none in it.
+func (l *attemptLog) hide(text []byte) []byte {
+	for _, s := range l.hidden {
+		if len(s.value) >= minHidden && bytes.Contains(text, s.value) {
+			text = bytes.ReplaceAll(text, s.value, []byte("[secret "+s.name+"]"))
+		}
+	}
+	return text
+}

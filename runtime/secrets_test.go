@@ -1,0 +1,165 @@
+package runtime
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/grants"
+)
+
+const token = "correct-horse-battery"
+
+// granting returns an engine whose operator grants behaviors "secrets*" in namespace "default" the secrets "k*".
+func granting(t *testing.T) *Engine {
+	t.Helper()
+	dir := t.TempDir()
+	for name, value := range map[string]string{"k": token + "\n", "kshort": "seven77", "kept": "", "other": "never told"} { // order-free: files
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := grants.Parse([]byte(`{"secrets_dir":".","grants":[{"namespace":"default","behavior":"secrets*","secrets":["k*"]}]}`), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newEngine(t, Config{Grants: g})
+}
+
+func infoOf(t *testing.T, namespace, behavior string) []byte {
+	t.Helper()
+	info, err := json.Marshal(abi.TaskInfo{Namespace: namespace, Behavior: behavior})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func TestSecretsAreGranted(t *testing.T) {
+	m := load(t, granting(t), guestFile(t, "secrets"))
+	for _, tt := range []struct {
+		namespace, behavior, name, want string
+		status                          abi.Errno
+	}{
+		{"default", "secrets", "k", token + "\n", 0},
+		{"default", "secrets-name", "kept", "", 0},
+		{"default", "secrets", "other", "", abi.EDENIED},
+		{"default", "secrets", "absent", "", abi.EDENIED},
+		{"default", "secrets", "kabsent", "", abi.ENOENT},
+		{"default", "secrets", "../k", "", abi.EINVAL},
+		{"default", "secrets", "", "", abi.EINVAL},
+		{"tenant", "secrets", "k", "", abi.EDENIED},
+		{"default", "mail", "k", "", abi.EDENIED},
+	} {
+		out := m.Run(t.Context(), Attempt{Params: []byte("=" + tt.name), Info: infoOf(t, tt.namespace, tt.behavior)}, &fakeHost{})
+		want := tt.want
+		if tt.status != 0 {
+			want = string(binary.LittleEndian.AppendUint32(nil, uint32(tt.status)))
+		}
+		if out.Kind != Succeeded || string(out.Result) != want {
+			t.Errorf("%s/%s %q: %q, %+v", tt.namespace, tt.behavior, tt.name, out.Result, out)
+		}
+	}
+	if out := load(t, newEngine(t, Config{}), guestFile(t, "secrets")).Run(t.Context(), Attempt{Params: []byte("=k"), Info: infoOf(t, "default", "secrets")}, &fakeHost{}); int32(binary.LittleEndian.Uint32(out.Result)) != int32(abi.EDENIED) {
+		t.Errorf("without any grant: %+v", out)
+	}
+}
+
+// TestSecretsAreNotTold: not in the log, notes, standard error or error of an attempt that reads them.
+func TestSecretsAreNotTold(t *testing.T) {
+	m := load(t, granting(t), guestFile(t, "secrets"))
+	host := &fakeHost{}
+	out := m.Run(t.Context(), Attempt{Params: []byte("!k"), Info: infoOf(t, "default", "secrets")}, host)
+	told := fmt.Sprintf("%+v %s %s %s %v", out, out.Message, out.Details, out.Stderr, host.logs)
+	if out.Kind != Failed || strings.Contains(told, token) || !strings.Contains(out.Message, "got [secret k]") ||
+		!strings.Contains(string(out.Stderr), "got [secret k]") || !strings.Contains(fmt.Sprint(host.logs), "got [secret k]") {
+		t.Errorf("told: %s", told)
+	}
+	out = m.Run(t.Context(), Attempt{Params: []byte("!kshort"), Info: infoOf(t, "default", "secrets")}, host)
+	if !strings.Contains(out.Message, "got seven77") {
+		t.Errorf("a short secret is taken out of texts that may say anything: %+v", out)
+	}
+	out = m.Run(t.Context(), Attempt{Params: []byte("!kept"), Info: infoOf(t, "default", "secrets")}, host)
+	if out.Message != "got " {
+		t.Errorf("an empty secret: %+v", out)
+	}
+}
+
+func TestSecretsNeedBoth(t *testing.T) {
+	e := granting(t)
+	wasm := guestFile(t, "secrets")
+	upload := func(requires, behavior string) (*Inspected, error) {
+		m, err := ParseManifest(fmt.Appendf(nil, `{"schema":1,"requires":[%s],"behaviors":[{"name":%q}]}`, requires, behavior))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Inspect(t.Context(), wasm, m, "")
+	}
+	_, err := upload(``, "secrets")
+	if bad, ok := errors.AsType[*UploadError](err); !ok || bad.Code != BadManifest || bad.Field != "requires" || !strings.Contains(bad.Message, abi.ModuleSecrets) {
+		t.Errorf("imported, not required: %v", err)
+	}
+	for behavior, granted := range map[string]bool{"secrets": true, "mail": false} {
+		in, err := upload(`"random","secrets"`, behavior)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = e.CheckGranted("default", &in.Manifest)
+		bad, ok := errors.AsType[*UploadError](err)
+		if ok == granted || ok && (bad.Code != CapabilityNotGranted || bad.Field != "requires[1]" || !strings.Contains(bad.Message, "mail")) {
+			t.Errorf("%s: %v", behavior, err)
+		}
+		if e.CheckGranted("tenant", &in.Manifest) == nil || newEngine(t, Config{}).CheckGranted("default", &in.Manifest) == nil {
+			t.Errorf("%s is granted in another namespace, or without grants", behavior)
+		}
+	}
+}
+
+// TestSecretsMisused: pointers, lengths, and the time before the attempt.
+func TestSecretsMisused(t *testing.T) {
+	m := load(t, granting(t), guestFile(t, "secrets"))
+	run := func(n int32) Outcome {
+		return m.Run(t.Context(), Attempt{Behavior: n, Info: infoOf(t, "default", "secrets")}, &fakeHost{})
+	}
+	for n, what := range []string{1: "get: pointer 0x40000", 2: "get: pointer 0x3fffc", 3: "get: pointer 0x10"} {
+		if what == "" {
+			continue
+		}
+		if out := run(int32(n)); out.Code != CodeTrap || !strings.Contains(out.Message, what) {
+			t.Errorf("%d: %+v, want %q", n, out, what)
+		}
+	}
+	half := []byte(token[:3] + "\x00")
+	for n, want := range map[int32]int32{
+		4: int32(abi.EINVAL), 5: int32(abi.EDENIED), 6: int32(len(token) + 1), 7: int32(binary.LittleEndian.Uint32(half)),
+	} {
+		if out := run(n); out.Kind != Succeeded || int32(binary.LittleEndian.Uint32(out.Result)) != want {
+			t.Errorf("%d: %+v, want %d", n, out, want)
+		}
+	}
+}
+
+// TestSecretsOfOneAttempt: a secret is the same all through an attempt, and unknown to the next one in the same instance.
+func TestSecretsOfOneAttempt(t *testing.T) {
+	m := load(t, newEngine(t, Config{}), guestFile(t, "secrets"))
+	asked := 0
+	a := Attempt{Params: []byte("=k"), Secrets: func(string) ([]byte, error) {
+		asked++
+		return fmt.Appendf(nil, "secret number %d", asked), nil
+	}}
+	for n := range 3 {
+		if out := m.Run(t.Context(), a, &fakeHost{}); string(out.Result) != fmt.Sprintf("secret number %d", n+1) {
+			t.Errorf("%+v", out)
+		}
+	}
+	a.Secrets = func(string) ([]byte, error) { return nil, errors.New("the disk is gone") }
+	if out := m.Run(t.Context(), a, &fakeHost{}); int32(binary.LittleEndian.Uint32(out.Result)) != int32(abi.EAGAIN) {
+		t.Errorf("%+v", out)
+	}
+}
