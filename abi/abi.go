@@ -41,6 +41,19 @@ const (
 	FuncSecretsGet    = "get"     // (name i32, n i32, ptr i32, cap i32) -> i32
 )
 
+// Of the capability http.
+const (
+	ModuleHTTP      = "taskrt_http_v1"
+	CapabilityHTTP  = "http"
+	FuncHTTPRequest = "request" // (head i32, n i32, body i32, m i32) -> i32
+	FuncHTTPLen     = "len"     // (part i32) -> i32
+	FuncHTTPRead    = "read"    // (part i32, ptr i32, off i32, n i32) -> i32
+
+	HTTPHead  = 0 // part: JSON {"status", "headers": {name: [values]}}
+	HTTPBody  = 1
+	HTTPError = 2 // why there is no response, as text
+)
+
 // Channel numbers an input or output stream of bytes.
 type Channel int32
 

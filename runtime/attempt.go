@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/fetch"
 )
 
 // Attempt is what one run of a behavior is given. The byte slices are only read, and must not change during the run.
@@ -20,6 +21,8 @@ type Attempt struct {
 
 	// Secrets, if set, is asked instead of Config.Grants, with the errors of package grants.
 	Secrets func(name string) ([]byte, error)
+	// HTTP, if set, makes the guest's requests instead of Config.Grants, with the errors of package fetch.
+	HTTP func(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
 
 	// Limits; a zero takes the default of a manifest that says nothing (DefaultLimits, DefaultRunTimeout).
 	MemoryBytes     int64

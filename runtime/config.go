@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
 )
 
@@ -29,6 +30,8 @@ type Config struct {
 	MemoryBudget int64
 	// Grants are the capabilities that modules get; nil: none.
 	Grants *grants.Grants
+	// Fetch makes the requests that Grants allow; nil: one that New makes, and Close closes.
+	Fetch *fetch.Client
 	// Logger; default slog.Default.
 	Logger *slog.Logger
 
@@ -80,6 +83,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.CacheBytes == 0 {
 		c.CacheBytes = DefaultCacheBytes
+	}
+	if c.Fetch == nil {
+		c.Fetch = &fetch.Client{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

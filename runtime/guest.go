@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
 )
 
@@ -52,6 +53,8 @@ type guest struct {
 	command *command // nil: none
 	grants  *grants.Grants
 	secrets []secret // that it has read
+	fetch   *fetch.Client
+	http    exchange
 	clock   func() time.Time
 	rand    io.Reader
 	begin   time.Time // by clock
@@ -84,7 +87,7 @@ func newGuest(ctx context.Context, cfg *Config, a Attempt, host Host) *guest {
 		attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
 		checkpoint: content{a.Checkpoint, a.CheckpointFrom},
 		stdout:     lineWriter{level: abi.LogInfo}, stderr: lineWriter{level: abi.LogWarn, keep: StderrTail},
-		grants: cfg.Grants, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
+		grants: cfg.Grants, fetch: cfg.Fetch, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
 	}
 	g.stdout.log, g.stderr.log = &g.log, &g.log
 	g.own.guest = g

@@ -23,6 +23,11 @@ var capabilityModules = []struct {
 	{abi.ModuleSecrets, abi.CapabilitySecrets, []hostFunction{
 		{abi.FuncSecretsGet, "iiii", "i", []string{"name", "n", "ptr", "cap"}, hostSecret},
 	}},
+	{abi.ModuleHTTP, abi.CapabilityHTTP, []hostFunction{
+		{abi.FuncHTTPRequest, "iiii", "i", []string{"head", "n", "body", "m"}, hostHTTPRequest},
+		{abi.FuncHTTPLen, "i", "i", []string{"part"}, hostHTTPLen},
+		{abi.FuncHTTPRead, "iiii", "i", []string{"part", "ptr", "off", "n"}, hostHTTPRead},
+	}},
 }
 
 // checkRequired refuses a module that imports what its manifest does not ask for.
@@ -38,11 +43,8 @@ func (m *Manifest) checkRequired(parsed *wasmbin.Module) error {
 // CheckGranted refuses a manifest that requires what the operator of this process grants any of its behaviors not.
 func (e *Engine) CheckGranted(namespace string, m *Manifest) error {
 	for i, required := range m.Requires {
-		if required != abi.CapabilitySecrets {
-			continue
-		}
 		for _, b := range m.Behaviors {
-			if !e.cfg.Grants.Secrets(namespace, b.Name) {
+			if !e.grants(required, namespace, b.Name) {
 				return &UploadError{
 					Code: CapabilityNotGranted, Field: fmt.Sprintf("requires[%d]", i),
 					Message: fmt.Sprintf("this node grants behavior %s in namespace %s no %s: its operator does so in the file of --capabilities",
@@ -52,6 +54,17 @@ func (e *Engine) CheckGranted(namespace string, m *Manifest) error {
 		}
 	}
 	return nil
+}
+
+// grants tells whether a behavior gets a capability at all. Those that nobody has to grant everybody has.
+func (e *Engine) grants(capability, namespace, behavior string) bool {
+	switch capability {
+	case abi.CapabilitySecrets:
+		return e.cfg.Grants.Secrets(namespace, behavior)
+	case abi.CapabilityHTTP:
+		return len(e.cfg.Grants.HTTP(namespace, behavior)) > 0
+	}
+	return true
 }
 
 // secret is one that the attempt has read. It stays the same until the attempt ends.

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/task"
 )
@@ -30,6 +33,7 @@ type Host struct {
 	KillAtFuel int64               // kills an attempt that has used so many units; 0: none
 	Blobs      map[string][]byte   // by name; AddBlob adds one
 	Secrets    map[string][]byte   // that the guest is granted (capability secrets)
+	HTTP       http.Handler        // answers the guest's requests (capability http); nil: none is granted
 	Partitions []Partition         // of the operation that the task is part of, for a completion; nil: of none
 
 	Beats     []Beat
@@ -110,6 +114,23 @@ func (h *Host) secret(name string) ([]byte, error) {
 	return nil, grants.ErrDenied
 }
 
+// fetch is Attempt.HTTP: no network, and none of an operator's rules.
+func (h *Host) fetch(ctx context.Context, q *fetch.Request) (*fetch.Response, error) {
+	if h.HTTP == nil {
+		return nil, fetch.ErrDenied
+	}
+	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, bytes.NewReader(q.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", fetch.ErrInvalid, err)
+	}
+	for name, value := range q.Header {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.HTTP.ServeHTTP(w, r)
+	return &fetch.Response{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}, nil
+}
+
 // attempt makes the next attempt.
 func (h *Host) attempt(s *runtime.Settings, version string, params []byte) (runtime.Attempt, error) {
 	h.Info.Attempt++
@@ -123,7 +144,7 @@ func (h *Host) attempt(s *runtime.Settings, version string, params []byte) (runt
 	}
 	a, err := s.Attempt(params, info)
 	a.Checkpoint, a.Config = h.Checkpoint, h.Config
-	a.Secrets = h.secret
+	a.Secrets, a.HTTP = h.secret, h.fetch
 	replace(&a.MemoryBytes, h.Limits.Memory)
 	replace(&a.Fuel, h.Limits.Fuel)
 	replace(&a.ResultBytes, h.Limits.Result)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -266,5 +268,26 @@ func TestSecrets(t *testing.T) {
 	h.Params = []byte("=other")
 	if r := m.Run(t, "secrets", h); len(r.Result) != 4 || int8(r.Result[0]) != -6 { // EDENIED
 		t.Errorf("not granted: %v", r)
+	}
+}
+
+// TestHTTP: a handler is the network.
+func TestHTTP(t *testing.T) {
+	m := load(t, "http")
+	h := &plugintest.Host{
+		Params: []byte(`{"method":"PUT","url":"https://api.example.com/x","headers":{"X-Y":"z"}}`),
+		HTTP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, "%s %s %s %s", r.Method, r.URL, r.Header.Get("X-Y"), body)
+		}),
+	}
+	r := m.Run(t, "http", h)
+	if !strings.HasPrefix(string(r.Result), "\xc9\x00\x00\x00") || !strings.HasSuffix(string(r.Result), "PUT https://api.example.com/x z ping") {
+		t.Errorf("%v", r)
+	}
+	h.HTTP = nil
+	if r := m.Run(t, "http", h); !strings.HasSuffix(string(r.Result), "not allowed") {
+		t.Errorf("%v", r)
 	}
 }

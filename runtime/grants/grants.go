@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime/fetch"
 )
 
 // Limits of the file and of secrets.
@@ -40,7 +44,29 @@ type rule struct {
 	Namespace string   `json:"namespace"`
 	Behavior  string   `json:"behavior"`
 	Secrets   []string `json:"secrets"`
+	HTTP      []http   `json:"http"`
+
+	fetches []*fetch.Rule // of HTTP
 }
+
+// http is a rule of package fetch, as it is written.
+type http struct {
+	Hosts            []string `json:"hosts"`
+	Schemes          []string `json:"schemes"`
+	Methods          []string `json:"methods"`
+	Private          []string `json:"private"`
+	MaxRequestBytes  *int64   `json:"max_request_bytes"`
+	MaxResponseBytes *int64   `json:"max_response_bytes"`
+	Timeout          string   `json:"timeout"`
+}
+
+// Defaults and limits of requests.
+const (
+	DefaultBody    = 1 << 20  // bytes of a request's or response's body
+	MaxBody        = 16 << 20 // at most
+	DefaultTimeout = 30 * time.Second
+	MaxTimeout     = 10 * time.Minute
+)
 
 var secretName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
@@ -83,7 +109,8 @@ func Parse(data []byte, base string) (*Grants, error) {
 		return nil, fmt.Errorf("grants: %d, at most %d", len(file.Grants), MaxRules)
 	}
 	g := &Grants{rules: file.Grants}
-	for i, r := range g.rules {
+	for i := range g.rules {
+		r := &g.rules[i]
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("grants[%d].%w", i, err)
 		}
@@ -120,7 +147,90 @@ func (r *rule) check() error {
 			return fmt.Errorf("secrets[%d]: %w", k, err)
 		}
 	}
+	if len(r.HTTP) > MaxNames {
+		return fmt.Errorf("http: %d, at most %d", len(r.HTTP), MaxNames)
+	}
+	for k := range r.HTTP {
+		f, err := r.HTTP[k].rule()
+		if err != nil {
+			return fmt.Errorf("http[%d].%w", k, err)
+		}
+		r.fetches = append(r.fetches, f)
+	}
 	return nil
+}
+
+// hostForm is a name, one with a leading "*.", "*", or an address (an IPv6 one in brackets), and maybe a port.
+var hostForm = regexp.MustCompile(`^(\*|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+
+func (h *http) rule() (*fetch.Rule, error) {
+	r := &fetch.Rule{
+		Hosts: h.Hosts, Schemes: h.Schemes, Methods: h.Methods, MaxRequestBytes: DefaultBody, MaxResponseBytes: DefaultBody, Timeout: DefaultTimeout,
+	}
+	if len(r.Hosts) == 0 || len(r.Hosts) > MaxNames {
+		return nil, fmt.Errorf("hosts: %d, must be 1 to %d", len(r.Hosts), MaxNames)
+	}
+	for i, s := range r.Hosts {
+		if !hostForm.MatchString(s) || len(s) > 260 {
+			return nil, fmt.Errorf("hosts[%d]: %.60q is no host in lower case, maybe with *. before it and :port behind it, nor *", i, s)
+		}
+	}
+	if r.Schemes == nil {
+		r.Schemes = []string{"https"}
+	}
+	for i, s := range r.Schemes {
+		if s != "https" && s != "http" {
+			return nil, fmt.Errorf("schemes[%d]: %.20q is neither https nor http", i, s)
+		}
+	}
+	if r.Methods == nil {
+		r.Methods = []string{"GET", "HEAD"}
+	}
+	for i, s := range r.Methods {
+		if !methodForm.MatchString(s) || s == "CONNECT" || s == "TRACE" {
+			return nil, fmt.Errorf("methods[%d]: %.20q", i, s)
+		}
+	}
+	for i, s := range h.Private {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("private[%d]: %w", i, err)
+		}
+		r.Private = append(r.Private, p.Masked())
+	}
+	for name, n := range map[string]struct{ given, to *int64 }{ // order-free: one error is as good as the other
+		"max_request_bytes": {h.MaxRequestBytes, &r.MaxRequestBytes}, "max_response_bytes": {h.MaxResponseBytes, &r.MaxResponseBytes},
+	} {
+		if n.given == nil {
+			continue
+		}
+		if *n.given < 0 || *n.given > MaxBody {
+			return nil, fmt.Errorf("%s: %d, must be 0 to %d", name, *n.given, MaxBody)
+		}
+		*n.to = *n.given
+	}
+	if h.Timeout != "" {
+		var err error
+		if r.Timeout, err = time.ParseDuration(h.Timeout); err != nil || r.Timeout <= 0 || r.Timeout > MaxTimeout {
+			return nil, fmt.Errorf("timeout: %.20q, must be a duration up to %v", h.Timeout, MaxTimeout)
+		}
+	}
+	return r, nil
+}
+
+var methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
+
+// HTTP returns the rules for a behavior's requests; none: it may make none. They are the same values each time.
+func (g *Grants) HTTP(namespace, behavior string) (rules []*fetch.Rule) {
+	if g == nil {
+		return nil
+	}
+	for i := range g.rules {
+		if r := &g.rules[i]; matches(r.Namespace, namespace) && matches(r.Behavior, behavior) {
+			rules = append(rules, r.fetches...)
+		}
+	}
+	return rules
 }
 
 var patternForm = regexp.MustCompile(`^[A-Za-z0-9._*-]{1,128}$`)

@@ -1,0 +1,172 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/fetch"
+)
+
+// Limits of a guest's requests.
+const (
+	MaxHTTPHead     = 32 << 10 // bytes of JSON
+	MaxHTTPRequests = 1000     // of an attempt
+)
+
+// exchange is the last request of a guest, and what came of it.
+type exchange struct {
+	made   int // requests of the attempt
+	answer bool
+	head   []byte
+	body   []byte
+	reason []byte // why there is no answer
+}
+
+func hostHTTPRequest(g *guest, mem api.Memory, stack []uint64) {
+	head := view(mem, abi.FuncHTTPRequest, uint32(stack[0]), uint32(stack[1]))
+	body := view(mem, abi.FuncHTTPRequest, uint32(stack[2]), uint32(stack[3]))
+	if g.phase != phaseRun {
+		stack[0] = status(abi.EDENIED)
+		return
+	}
+	made := g.http.made
+	g.http = exchange{made: made}
+	answer, errno, err := g.request(head, body)
+	if err != nil {
+		g.http.reason = g.log.hide([]byte(err.Error()))
+		stack[0] = status(errno)
+		return
+	}
+	stack[0] = status(abi.Errno(answer))
+}
+
+// request makes one, and returns its status code.
+func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
+	if len(head) > MaxHTTPHead {
+		return 0, abi.E2BIG, fmt.Errorf("the head has %d bytes, at most %d", len(head), MaxHTTPHead)
+	}
+	if g.http.made >= MaxHTTPRequests {
+		return 0, abi.E2BIG, fmt.Errorf("the attempt has made %d requests", g.http.made)
+	}
+	q, err := decodeRequest(head)
+	if err != nil {
+		return 0, abi.EINVAL, err
+	}
+	do, most, errno, err := g.fetcher()
+	if err != nil {
+		return 0, errno, err
+	}
+	if int64(len(body)) > most {
+		return 0, abi.E2BIG, fmt.Errorf("the body has %d bytes, at most %d", len(body), most)
+	}
+	q.Body = bytes.Clone(body)
+	g.http.made++
+	var res *fetch.Response
+	g.outside(func() { res, err = do(g.ctx, q) })
+	switch {
+	case errors.Is(err, fetch.ErrDenied):
+		return 0, abi.EDENIED, err
+	case errors.Is(err, fetch.ErrInvalid):
+		return 0, abi.EINVAL, err
+	case errors.Is(err, fetch.ErrTooBig):
+		return 0, abi.E2BIG, err
+	case err != nil:
+		return 0, abi.EAGAIN, err
+	}
+	text, err := json.Marshal(struct {
+		Status  int                 `json:"status"`
+		Headers map[string][]string `json:"headers"`
+	}{res.Status, res.Header})
+	if err != nil {
+		return 0, abi.EAGAIN, err
+	}
+	g.http.answer, g.http.head, g.http.body = true, text, res.Body
+	return res.Status, 0, nil
+}
+
+// fetcher finds who makes the guest's requests, and the longest body that any of its rules allows.
+func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Response, error), most int64, errno abi.Errno, err error) {
+	// A worker that may have lost the lease must have no effect outside any more (SPEC L5).
+	if f, ok := g.host.(interface{ Alive() bool }); ok && !f.Alive() {
+		return nil, 0, abi.ECONFLICT, errors.New("the lease is lost, or about to be")
+	}
+	if g.attempt.HTTP != nil {
+		return g.attempt.HTTP, MaxPayloadBytes, 0, nil
+	}
+	var info abi.TaskInfo
+	if json.Unmarshal(g.attempt.Info, &info) != nil {
+		return nil, 0, abi.EDENIED, fetch.ErrDenied
+	}
+	rules := g.grants.HTTP(info.Namespace, info.Behavior)
+	if len(rules) == 0 {
+		return nil, 0, abi.EDENIED, fmt.Errorf("%w: this worker grants %s in namespace %s no requests", fetch.ErrDenied, info.Behavior, info.Namespace)
+	}
+	for _, r := range rules {
+		most = max(most, r.MaxRequestBytes)
+	}
+	return func(ctx context.Context, q *fetch.Request) (*fetch.Response, error) { return g.fetch.Do(ctx, rules, q) }, most, 0, nil
+}
+
+func decodeRequest(head []byte) (*fetch.Request, error) {
+	var q struct {
+		Method  string            `json:"method"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	d := json.NewDecoder(bytes.NewReader(head))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		return nil, fmt.Errorf("the head: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the head: there is more behind the object")
+	}
+	if q.Method == "" {
+		q.Method = "GET"
+	}
+	return &fetch.Request{Method: q.Method, URL: q.URL, Header: q.Headers}, nil
+}
+
+// part returns one of the parts of the last exchange.
+func (g *guest) part(part int32) (content, abi.Errno) {
+	var c content
+	switch {
+	case part < abi.HTTPHead || part > abi.HTTPError:
+		return c, abi.ENOSYS
+	case g.phase != phaseRun:
+		return c, abi.EDENIED
+	case (part == abi.HTTPError) == g.http.answer || !g.http.answer && g.http.reason == nil:
+		return c, abi.ENOENT
+	case part == abi.HTTPHead:
+		c.data = g.http.head
+	case part == abi.HTTPBody:
+		c.data = g.http.body
+	default:
+		c.data = g.http.reason
+	}
+	return c, 0
+}
+
+func hostHTTPLen(g *guest, _ api.Memory, stack []uint64) {
+	c, errno := g.part(int32(stack[0]))
+	if errno == 0 {
+		errno = c.len()
+	}
+	stack[0] = status(errno)
+}
+
+func hostHTTPRead(g *guest, mem api.Memory, stack []uint64) {
+	to := view(mem, abi.FuncHTTPRead, uint32(stack[1]), uint32(stack[3]))
+	c, errno := g.part(int32(stack[0]))
+	if errno == 0 {
+		errno = c.read(to, uint32(stack[2]))
+	}
+	stack[0] = status(errno)
+}
