@@ -100,12 +100,12 @@ func TestCMakefiles(t *testing.T) {
 	t.Parallel()
 	clang := ctool.Clang(t)
 	root := t.TempDir()
-	for _, dir := range []string{"examples/wordcount-c", "examples/csv-to-json", "sdk/c"} {
+	for _, dir := range []string{"examples/wordcount-c", "examples/csv-to-json", "examples/http-check", "sdk/c"} {
 		if err := os.CopyFS(filepath.Join(root, dir), os.DirFS(filepath.Join("..", dir))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for dir, module := range map[string]string{"wordcount-c": "wordcount", "csv-to-json": "csv-to-json"} {
+	for dir, module := range map[string]string{"wordcount-c": "wordcount", "csv-to-json": "csv-to-json", "http-check": "http-check"} {
 		cmd := exec.CommandContext(t.Context(), "make", "-B", "CLANG="+clang)
 		cmd.Dir = filepath.Join(root, "examples", dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
