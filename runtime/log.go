@@ -85,7 +85,10 @@ func (w *lineWriter) remember(p []byte) {
 }
 
 // last returns the last bytes written, at most keep.
-func (w *lineWriter) last() []byte { return w.tail[max(0, len(w.tail)-w.keep):] }
+func (w *lineWriter) last() []byte {
+	tail := w.log.hide(w.tail) // a secret may have come in two writes
+	return tail[max(0, len(tail)-w.keep):]
+}
 
 // flush logs a last line without end.
 func (w *lineWriter) flush() {

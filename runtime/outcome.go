@@ -61,7 +61,6 @@ var guestCode = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 
 // guestError reads channel 17: JSON of exactly this shape, or text.
 func (g *guest) guestError() Outcome {
-	g.detail = g.log.hide(g.detail)
 	if g.command != nil && len(g.detail) == 0 {
 		return g.exitError()
 	}
@@ -75,12 +74,13 @@ func (g *guest) guestError() Outcome {
 	dec.DisallowUnknownFields()
 	text := bytes.TrimSpace(g.detail)
 	if len(text) == 0 || text[0] != '{' || !json.Valid(text) || dec.Decode(&detail) != nil {
-		out.Message = strings.ToValidUTF8(string(g.detail), "\ufffd")
+		out.Message = strings.ToValidUTF8(string(g.log.hide(g.detail)), "\ufffd")
 		return out
 	}
-	out.Message = detail.Message
+	detail.Code = string(g.log.hide([]byte(detail.Code)))
+	out.Message = string(g.log.hide([]byte(detail.Message)))
 	if len(detail.Details) > 0 && string(detail.Details) != "null" {
-		out.Details = bytes.Clone(detail.Details)
+		out.Details = bytes.Clone(g.log.hideJSON(detail.Details))
 	}
 	switch {
 	case guestCode.MatchString(detail.Code):

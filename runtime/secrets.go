@@ -120,12 +120,61 @@ func (g *guest) secret(name string) ([]byte, abi.Errno) {
 		return nil, abi.EAGAIN
 	}
 	g.secrets = append(g.secrets, secret{name, value})
-	g.log.hidden = append(g.log.hidden, secret{name, bytes.TrimSpace(value)})
+	g.log.keep(secret{name, bytes.TrimSpace(value)})
 	return value, 0
 }
 
 // minHidden is how long a secret is at least that is kept out of logs: shorter ones stand in many lines that do not tell them.
 const minHidden = 8
+
+// keep adds a secret to those that are hidden. Longer ones come first: a shorter one may be part of them.
+func (l *attemptLog) keep(s secret) {
+	i := slices.IndexFunc(l.hidden, func(h secret) bool { return len(h.value) < len(s.value) })
+	if i < 0 {
+		i = len(l.hidden)
+	}
+	l.hidden = slices.Insert(l.hidden, i, s)
+}
+
+// hideJSON is hide for the strings of a JSON text, in which a secret may stand escaped.
+func (l *attemptLog) hideJSON(text []byte) []byte {
+	if len(l.hidden) == 0 {
+		return text
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return l.hide(text)
+	}
+	hidden, err := json.Marshal(l.hideIn(v))
+	if err != nil {
+		return l.hide(text)
+	}
+	return hidden
+}
+
+func (l *attemptLog) hideIn(v any) any {
+	switch v := v.(type) {
+	case string:
+		return string(l.hide([]byte(v)))
+	case json.Number: // a secret of digits
+		if text := string(l.hide([]byte(v))); text != string(v) {
+			return text
+		}
+	case []any:
+		for i := range v {
+			v[i] = l.hideIn(v[i])
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for name, member := range v { // order-free: another map
+			clean[string(l.hide([]byte(name)))] = l.hideIn(member)
+		}
+		return clean
+	}
+	return v
+}
 
 // hide returns text without the secrets that the attempt has read. It is text itself if there are none in it.
 func (l *attemptLog) hide(text []byte) []byte {

@@ -163,3 +163,55 @@ func TestSecretsOfOneAttempt(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// hiding returns the log of an attempt that has read these secrets, in this order.
+func hiding(values ...string) *attemptLog {
+	l := &attemptLog{host: &fakeHost{}, limit: 1 << 20, left: 1 << 20}
+	for i, v := range values {
+		l.keep(secret{fmt.Sprint("s", i), []byte(v)})
+	}
+	return l
+}
+
+// TestSecretsAreHiddenInJSON: however an error's JSON writes them.
+func TestSecretsAreHiddenInJSON(t *testing.T) {
+	for _, value := range []string{"plain-secret-1", "p<ssw0rd&more", `quo"te-and\slash`, "-----BEGIN KEY-----\nabcdef\n-----END KEY-----", "1234567890"} {
+		inner := map[string]any{value: []any{"with " + value, 7, nil, true}, "n": json.Number("1234567890")}
+		detail, err := json.Marshal(map[string]any{"code": "x", "message": "auth with " + value + " failed", "details": inner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := (&guest{log: *hiding(value), detail: detail}).guestError()
+		var details map[string]any
+		if err := json.Unmarshal(out.Details, &details); err != nil {
+			t.Fatal(err)
+		}
+		told := fmt.Sprint(out.Message, details)
+		if strings.Contains(told, value) || out.Code != "x" || out.Message != "auth with [secret s0] failed" || !strings.Contains(told, "with [secret s0] 7 <nil> true") {
+			t.Errorf("%q: %s", value, told)
+		}
+	}
+}
+
+// TestSecretsInOneAnother: the longer one is hidden as a whole, whichever was read first.
+func TestSecretsInOneAnother(t *testing.T) {
+	for _, values := range [][]string{{"abcdefgh", "abcdefgh-and-the-rest"}, {"abcdefgh-and-the-rest", "abcdefgh"}} {
+		if got := string(hiding(values...).hide([]byte("token abcdefgh-and-the-rest, abcdefgh"))); strings.Contains(got, "abc") || strings.Contains(got, "rest") {
+			t.Errorf("%v: %q", values, got)
+		}
+	}
+}
+
+// TestSecretsInTwoWrites: the line, and the end of standard error that is kept with a failure.
+func TestSecretsInTwoWrites(t *testing.T) {
+	l := hiding(token)
+	w := &lineWriter{log: l, level: abi.LogWarn, keep: StderrTail}
+	for _, part := range []string{"key " + token[:7], token[7:] + "\n"} {
+		if _, err := w.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told := fmt.Sprint(string(w.last()), l.host.(*fakeHost).logs); strings.Contains(told, token) || !strings.Contains(told, "key [secret s0]") {
+		t.Error(told)
+	}
+}

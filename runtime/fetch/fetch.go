@@ -55,7 +55,7 @@ type Response struct {
 
 // Client makes requests. It keeps connections of one rule apart from those of others. The zero value works.
 type Client struct {
-	// Resolver and Dialer are for tests; nil: the system's.
+	// Resolver is for tests; nil: the system's.
 	Resolver *net.Resolver
 
 	mu         sync.Mutex
@@ -108,6 +108,10 @@ func (c *Client) Do(ctx context.Context, rules []*Rule, q *Request) (*Response, 
 		return nil, failure(err)
 	}
 	defer res.Body.Close()
+	// After a 101 the connection would be ours, and reading from it would end neither with ctx nor by the timeout.
+	if res.StatusCode < 200 || res.StatusCode > 599 {
+		return nil, fmt.Errorf("%w: the answer has status %d", ErrFailed, res.StatusCode)
+	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, rule.MaxResponseBytes+1))
 	switch {
 	case err != nil:

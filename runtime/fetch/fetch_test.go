@@ -46,6 +46,14 @@ func serve(t *testing.T) *httptest.Server {
 			_, _ = w.Write(make([]byte, 1001))
 		case "/limit":
 			_, _ = w.Write(make([]byte, 1000))
+		case "/upgrade": // the connection is the server's and the client's own from here on, and stays open
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", "x")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				t.Cleanup(func() { c.Close() })
+			}
 		case "/slow":
 			<-r.Context().Done()
 		case "/header":
@@ -111,6 +119,7 @@ func TestDoRefuses(t *testing.T) {
 		{q: Request{Method: "POST", URL: s.URL, Body: make([]byte, 101)}, want: ErrTooBig, naming: "at most 100"},
 		{q: Request{Method: "GET", URL: s.URL + "/large"}, want: ErrTooBig, naming: "1000"},
 		{q: Request{Method: "GET", URL: s.URL + "/slow"}, want: ErrFailed, naming: "deadline", change: func(r *Rule) { r.Timeout = 20 * time.Millisecond }},
+		{q: Request{Method: "GET", URL: s.URL + "/upgrade"}, want: ErrFailed, naming: "status 101", change: func(r *Rule) { r.Timeout = 100 * time.Millisecond }},
 		{q: Request{Method: "GET", URL: s.URL + "/header"}, want: ErrFailed, naming: "header"},
 		{q: Request{Method: "GET", URL: "ftp://x"}, want: ErrInvalid, naming: "http://"},
 		{q: Request{Method: "GET", URL: "http:opaque"}, want: ErrInvalid, naming: "http://"},
