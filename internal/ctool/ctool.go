@@ -16,7 +16,7 @@ func Clang(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("builds a guest with clang")
 	}
-	for _, name := range []string{"clang", "clang-16", "clang-19", "clang-18", "clang-17"} {
+	for _, name := range []string{"clang-16", "clang", "clang-19", "clang-18", "clang-17"} {
 		if clang, err := exec.LookPath(name); err == nil && links(t, clang) {
 			return clang
 		}

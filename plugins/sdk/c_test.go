@@ -59,7 +59,9 @@ func TestCFeatures(t *testing.T) {
 		}
 	})
 	m.Run(t, "not-finite", &plugintest.Host{}).WantError(t, "bad_result", false)
-	m.Run(t, "none", &plugintest.Host{}).WantKind(t, plugintest.Failed)
+	m.Run(t, "stack", &plugintest.Host{Params: make([]byte, 40)}).WantResult(t, "40")
+	m.Run(t, "stack", &plugintest.Host{Params: make([]byte, 100)}).WantError(t, runtime.CodeTrap, true)
+	m.Run(t, "none", &plugintest.Host{}).WantError(t, "unknown_behavior", false)
 }
 
 func testCOperation(t *testing.T, m *plugintest.Module) {

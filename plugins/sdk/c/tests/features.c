@@ -148,8 +148,20 @@ static taskrt_outcome memory(void) {
 }
 
 static taskrt_outcome format(void) {
-  taskrt_str text = taskrt_format(&arena, "%d %u %x %ld %lu %lld %llu %zu %zd %c %.*s %s %% %g %g %g %g %g", -1, 2u, 255u, -3L, 4ul, (long long)INT64_MIN,
-                                  (unsigned long long)UINT64_MAX, (size_t)5, (ptrdiff_t)-6, 'c', 2, "abc", "s", 0.1, -1e300, 5e-324, 1e21, 123456.0);
+  taskrt_str text = taskrt_format(&arena, "%d %u %x %ld %lu %lld %llu %zu %zd %c %.*s %s %% %g %g %g %g %g", -1, 2u, 255u, -3L, 4ul,
+                                  (long long)INT64_MIN, (unsigned long long)UINT64_MAX, (size_t)5, (ptrdiff_t)-6, 'c', 2, "abc", "s", 0.1, -1e300, 5e-324, 1e21, 123456.0);
+  return taskrt_succeed(text.text, text.length);
+}
+
+/* deep overflows the stack, with data behind it that must not be written to. */
+static int64_t deep(int64_t n) {
+  volatile char frame[1024];
+  frame[n % 1024] = 1;
+  return n == 0 ? 0 : deep(n - 1) + frame[n % 1024];
+}
+
+static taskrt_outcome stack(void) {
+  taskrt_str text = taskrt_format(&arena, "%lld", (long long)deep(taskrt_params_reader().size));
   return taskrt_succeed(text.text, text.length);
 }
 
@@ -161,10 +173,11 @@ static taskrt_outcome not_finite(void) {
 }
 
 TASKRT_MANIFEST({"schema": 1, "behaviors": [
-  {"name": "task"}, {"name": "complete"}, {"name": "cleanup"}, {"name": "blob"}, {"name": "error"}, {"name": "memory", "limits": {"memory_bytes": 1048576}},
-  {"name": "format"}, {"name": "not-finite"}, {"name": "none"}, {"name": "part", "operation": {"complete": "complete", "cleanup": "cleanup"}}
+  {"name": "task"}, {"name": "complete"}, {"name": "cleanup"}, {"name": "blob"}, {"name": "error"},
+  {"name": "memory", "limits": {"memory_bytes": 1048576}}, {"name": "format"}, {"name": "not-finite"}, {"name": "stack"}, {"name": "part", "operation": {"complete": "complete", "cleanup": "cleanup"}},
+  {"name": "none"}
 ]});
 
 /* In another order than in the manifest: the name counts. */
 TASKRT_BEHAVIORS({"part", part}, {"cleanup", part}, {"complete", complete}, {"task", task}, {"blob", blob}, {"error", error}, {"memory", memory},
-                 {"format", format}, {"not-finite", not_finite});
+                 {"format", format}, {"not-finite", not_finite}, {"stack", stack});
