@@ -101,7 +101,7 @@ var simMutants = []mutant{
 	{Name: "sim-txn-last-reason", File: "task/txncheck.go", Old: "append(k.reasons, Reason", New: "append(k.reasons[:0], Reason",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "the answer names every reason"},
 	{Name: "sim-txn-key-of-new-params-lost", File: "task/txn.go", Old: "n.Params, n.ConcurrencyKey = *u.Params, u.ConcurrencyKey", New: "n.Params = *u.Params",
-		Pkg: "./internal/sim", Run: "TestSim$", Why: "new params would be limited by the key of the old ones (L11)"},
+		Pkg: "./task", Run: "TestScripts/limits$", Why: "new params would be limited by the key of the old ones (L11)"},
 	{Name: "sim-txn-validated-with-the-former", File: "task/txncheck.go", Old: "u.BehaviorRev != 0 && (b == nil || b.Rev != u.BehaviorRev)", New: "u.BehaviorRev != 0 && b == nil",
 		Pkg: "./task", Run: "TestScripts/txn$", Why: "params would be stored that the active version refuses"},
 	{Name: "sim-txn-foreign-report", File: "task/external.go", Old: "case r == nil || !external && r.task.Lease.External():", New: "case r == nil:",
