@@ -48,9 +48,9 @@ const codeFlags = 1
 
 // generation names all that native code depends on beside the module. wazero's own files tell its version and the CPU's
 // features apart, but not how the module was rewritten.
-func generation() string {
+var generation = sync.OnceValue(func() string {
 	return fmt.Sprintf("wazero%s-%s-%s-m%d-f%d", wazeroVersion(), goruntime.GOOS, goruntime.GOARCH, meter.Version, codeFlags)
-}
+})
 
 // wazeroVersion is that of go.mod; "dev" in binaries that do not know.
 func wazeroVersion() string {

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,16 +136,8 @@ func (g *guest) standardOutput() io.Writer {
 
 type resultWriter guest
 
-// keepable returns what appendWithin may keep of p: it is guest memory.
-func (w *resultWriter) keepable(p []byte) []byte {
-	if w.result == nil && int64(len(p)) <= w.attempt.ResultBytes {
-		return bytes.Clone(p)
-	}
-	return p
-}
-
 func (w *resultWriter) Write(p []byte) (int, error) {
-	if len(p) > 0 && appendWithin(&w.result, w.keepable(p), w.attempt.ResultBytes, &w.hasResult) != 0 {
+	if len(p) > 0 && appendWithin(&w.result, p, w.attempt.ResultBytes, &w.hasResult) != 0 {
 		panic(&ResultLimitError{w.attempt.ResultBytes})
 	}
 	return len(p), nil

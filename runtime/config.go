@@ -30,8 +30,6 @@ type Config struct {
 	MemoryBudget int64
 	// Grants are the capabilities that modules get; nil: none.
 	Grants *grants.Grants
-	// Fetch makes the requests that Grants allow; nil: one that New makes, and Close closes.
-	Fetch *fetch.Client
 	// Logger; default slog.Default.
 	Logger *slog.Logger
 
@@ -46,6 +44,8 @@ type Config struct {
 	OnRun func(Span)
 	// OnCompile, if set, is told of every module that was made ready, or was not, on a goroutine of the engine's.
 	OnCompile func(Compiled)
+
+	fetch *fetch.Client // makes the requests that Grants allow
 }
 
 // Compiled is a module that was made ready, or the reason why it was not.
@@ -84,9 +84,7 @@ func (c Config) withDefaults() Config {
 	if c.CacheBytes == 0 {
 		c.CacheBytes = DefaultCacheBytes
 	}
-	if c.Fetch == nil {
-		c.Fetch = &fetch.Client{}
-	}
+	c.fetch = &fetch.Client{}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

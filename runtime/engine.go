@@ -135,7 +135,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.cfg.Fetch.Close()
+	e.cfg.fetch.Close()
 	var errs []error
 	for _, x := range e.modules {
 		if x.mod != nil {

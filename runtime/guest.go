@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func newGuest(ctx context.Context, cfg *Config, a Attempt, host Host) *guest {
 		attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
 		checkpoint: content{a.Checkpoint, a.CheckpointFrom},
 		stdout:     lineWriter{level: abi.LogInfo}, stderr: lineWriter{level: abi.LogWarn, keep: StderrTail},
-		grants: cfg.Grants, fetch: cfg.Fetch, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
+		grants: cfg.Grants, fetch: cfg.fetch, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
 	}
 	g.stdout.log, g.stderr.log = &g.log, &g.log
 	g.own.guest = g
@@ -149,9 +150,9 @@ func (g *guest) signals(bits abi.Signals) abi.Signals {
 }
 
 // input returns the content of an input channel.
-func (g *guest) input(ch abi.Channel) (content, abi.Errno) {
+func (g *guest) input(number int32) (content, abi.Errno) {
 	var c content
-	switch ch {
+	switch abi.Channel(number) {
 	case abi.Params:
 		if g.phase == phaseRun {
 			return content{g.attempt.Params, g.attempt.ParamsFrom}, 0
@@ -178,7 +179,7 @@ func (g *guest) input(ch abi.Channel) (content, abi.Errno) {
 	return c, 0
 }
 
-// output takes what a guest writes; data is a copy that the guest cannot change.
+// output takes what a guest writes. It keeps copies: data is guest memory.
 func (g *guest) output(ch abi.Channel, data []byte) abi.Errno {
 	switch ch {
 	case abi.Params, abi.Info, abi.Checkpoint, abi.Response, abi.Config:
@@ -207,28 +208,15 @@ func (g *guest) output(ch abi.Channel, data []byte) abi.Errno {
 	if len(data) > MaxNote {
 		return abi.E2BIG
 	}
-	g.note = g.log.hide(data)
+	g.note = bytes.Clone(g.log.hide(data))
 	return 0
 }
 
-// outputLimit is the most that one write to ch may add: more than that need not be copied to be refused.
-func (g *guest) outputLimit(ch abi.Channel) int64 {
-	if ch == abi.Result {
-		return g.attempt.ResultBytes
-	}
-	return MaxManifest
-}
-
-// appendWithin appends data, which is a copy: it is kept if it is the first.
 func appendWithin(to *[]byte, data []byte, limit int64, written *bool) abi.Errno {
 	if int64(len(*to))+int64(len(data)) > limit {
 		return abi.E2BIG
 	}
-	if *to == nil {
-		*to = data // a copy already
-	} else {
-		*to = append(*to, data...)
-	}
+	*to = append(*to, data...)
 	if written != nil {
 		*written = true
 	}

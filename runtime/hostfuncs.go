@@ -21,8 +21,8 @@ type hostFunction struct {
 
 // hostFunctions is the whole of abi.Module (abi/README.md).
 var hostFunctions = []hostFunction{
-	{abi.FuncLen, "i", "i", []string{"ch"}, hostLen},
-	{abi.FuncRead, "iiii", "i", []string{"ch", "ptr", "off", "n"}, hostRead},
+	{abi.FuncLen, "i", "i", []string{"ch"}, lenOf((*guest).input)},
+	{abi.FuncRead, "iiii", "i", []string{"ch", "ptr", "off", "n"}, readOf((*guest).input)},
 	{abi.FuncWrite, "iii", "i", []string{"ch", "ptr", "n"}, hostWrite},
 	{abi.FuncLog, "iii", "", []string{"level", "ptr", "n"}, hostLog},
 	{abi.FuncBeat, "II", "i", []string{"done", "total"}, hostBeat},
@@ -73,30 +73,32 @@ func view(mem api.Memory, fn string, ptr, n uint32) []byte {
 
 func status(e abi.Errno) uint64 { return uint64(uint32(e)) }
 
-func hostLen(g *guest, _ api.Memory, stack []uint64) {
-	c, errno := g.input(abi.Channel(int32(stack[0])))
-	if errno == 0 {
-		errno = c.len()
+// lenOf and readOf are the functions len and read of what of finds by their first argument.
+func lenOf(of func(g *guest, number int32) (content, abi.Errno)) func(*guest, api.Memory, []uint64) {
+	return func(g *guest, _ api.Memory, stack []uint64) {
+		c, errno := of(g, int32(stack[0]))
+		if errno == 0 {
+			errno = c.len()
+		}
+		stack[0] = status(errno)
 	}
-	stack[0] = status(errno)
 }
 
-func hostRead(g *guest, mem api.Memory, stack []uint64) {
-	to := view(mem, abi.FuncRead, uint32(stack[1]), uint32(stack[3]))
-	c, errno := g.input(abi.Channel(int32(stack[0])))
-	if errno == 0 {
-		errno = c.read(to, uint32(stack[2]))
+func readOf(of func(g *guest, number int32) (content, abi.Errno)) func(*guest, api.Memory, []uint64) {
+	return func(g *guest, mem api.Memory, stack []uint64) {
+		to := view(mem, abi.FuncRead, uint32(stack[1]), uint32(stack[3]))
+		c, errno := of(g, int32(stack[0]))
+		if errno == 0 {
+			errno = c.read(to, uint32(stack[2]))
+		}
+		stack[0] = status(errno)
 	}
-	stack[0] = status(errno)
 }
 
 func hostWrite(g *guest, mem api.Memory, stack []uint64) {
 	ch := abi.Channel(int32(stack[0]))
 	from := view(mem, abi.FuncWrite, uint32(stack[1]), uint32(stack[2]))
 	n := abi.Errno(len(from))
-	if int64(len(from)) <= g.outputLimit(ch) {
-		from = bytes.Clone(from)
-	} // else it is refused, whatever the channel: no need to copy
 	if errno := g.output(ch, from); errno != 0 {
 		n = errno
 	}

@@ -94,14 +94,14 @@ func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
 // fetcher finds who makes the guest's requests, and the longest body that any of its rules allows.
 func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Response, error), most int64, errno abi.Errno, err error) {
 	// A worker that may have lost the lease must have no effect outside any more (SPEC L5).
-	if f, ok := g.host.(interface{ Alive() bool }); ok && !f.Alive() {
+	if g.host.Signals()&abi.SignalLeaseLost != 0 {
 		return nil, 0, abi.ECONFLICT, errors.New("the lease is lost, or about to be")
 	}
 	if g.attempt.HTTP != nil {
 		return g.attempt.HTTP, MaxPayloadBytes, 0, nil
 	}
-	var info abi.TaskInfo
-	if json.Unmarshal(g.attempt.Info, &info) != nil {
+	info, known := g.taskInfo()
+	if !known {
 		return nil, 0, abi.EDENIED, fetch.ErrDenied
 	}
 	rules := g.grants.HTTP(info.Namespace, info.Behavior)
@@ -152,21 +152,4 @@ func (g *guest) part(part int32) (content, abi.Errno) {
 		c.data = g.http.reason
 	}
 	return c, 0
-}
-
-func hostHTTPLen(g *guest, _ api.Memory, stack []uint64) {
-	c, errno := g.part(int32(stack[0]))
-	if errno == 0 {
-		errno = c.len()
-	}
-	stack[0] = status(errno)
-}
-
-func hostHTTPRead(g *guest, mem api.Memory, stack []uint64) {
-	to := view(mem, abi.FuncHTTPRead, uint32(stack[1]), uint32(stack[3]))
-	c, errno := g.part(int32(stack[0]))
-	if errno == 0 {
-		errno = c.read(to, uint32(stack[2]))
-	}
-	stack[0] = status(errno)
 }

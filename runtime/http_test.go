@@ -80,15 +80,6 @@ func TestHTTPIsGranted(t *testing.T) {
 	}
 }
 
-// fencedHost is a worker's that may have lost its lease.
-type fencedHost struct {
-	fakeHost
-
-	alive bool
-}
-
-func (h *fencedHost) Alive() bool { return h.alive }
-
 func TestHTTPNeedsTheLease(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "http"))
 	asked := 0
@@ -96,10 +87,11 @@ func TestHTTPNeedsTheLease(t *testing.T) {
 		asked++
 		return &fetch.Response{Status: 204}, nil
 	}}
-	if status, text := answered(t, m.Run(t.Context(), a, &fencedHost{alive: true})); status != 204 || asked != 1 {
+	if status, text := answered(t, m.Run(t.Context(), a, &fakeHost{})); status != 204 || asked != 1 {
 		t.Errorf("%d %s, asked %d times", status, text, asked)
 	}
-	if status, text := answered(t, m.Run(t.Context(), a, &fencedHost{})); status != int32(abi.ECONFLICT) || !strings.Contains(text, "lease") || asked != 1 {
+	lost := &fakeHost{signals: func() abi.Signals { return abi.SignalLeaseLost }}
+	if status, text := answered(t, m.Run(t.Context(), a, lost)); status != int32(abi.ECONFLICT) || !strings.Contains(text, "lease") || asked != 1 {
 		t.Errorf("without the lease: %d %s, asked %d times", status, text, asked)
 	}
 }

@@ -26,9 +26,6 @@ func (h host) Call(ctx context.Context, op abi.Op, payload []byte) ([]byte, erro
 	return nil, runtime.ErrUnsupported
 }
 
-// Alive is asked by the runtime before a guest has an effect outside (SPEC L5).
-func (h host) Alive() bool { return h.s.alive() }
-
 func (h host) blobSize(ctx context.Context, payload []byte) ([]byte, error) {
 	digest, err := runtime.ParseBlobName(string(payload))
 	if err != nil {

@@ -54,7 +54,7 @@ var runtimeMutants = []mutant{
 		Pkg: "./runtime/fetch", Run: "TestPublic$", Why: "an address in another notation would pass (B6)"},
 	{Name: "fetch-host-by-suffix", File: "runtime/fetch/fetch.go", Old: "return pattern == name", New: "return strings.HasSuffix(name, pattern)",
 		Pkg: "./runtime/fetch", Run: "TestHosts$", Why: "evil-api.example.com is not api.example.com (B6)"},
-	{Name: "runtime-http-without-the-lease", File: "runtime/http.go", Old: "ok && !f.Alive() {", New: "ok && f == nil {",
+	{Name: "runtime-http-without-the-lease", File: "runtime/http.go", Old: "g.host.Signals()&abi.SignalLeaseLost != 0", New: "g.host == nil",
 		Pkg: "./runtime", Run: "TestHTTPNeedsTheLease$", Why: "a late worker would have effects outside (L5)"},
 	{Name: "runtime-heartbeat-ignored", File: "runtime/timers.go", Old: "g.cancel(fmt.Errorf(\"%w: no heartbeat for %v\", ErrKilledTimeout, timeout))", New: "g.beaten()",
 		Pkg: "./runtime", Run: "TestTimeoutsInVirtualTime$", Why: "a run that hangs is killed after its heartbeat timeout (L7)"},

@@ -55,9 +55,6 @@ type Response struct {
 
 // Client makes requests. It keeps connections of one rule apart from those of others. The zero value works.
 type Client struct {
-	// Resolver is for tests; nil: the system's.
-	Resolver *net.Resolver
-
 	mu         sync.Mutex
 	transports map[*Rule]*http.Transport
 }
@@ -260,7 +257,7 @@ func (c *Client) transport(r *Rule) *http.Transport {
 	if t := c.transports[r]; t != nil {
 		return t
 	}
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Resolver: c.Resolver, Control: func(_, address string, _ syscall.RawConn) error {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		return r.reaches(address)
 	}}
 	t := &http.Transport{
