@@ -73,20 +73,7 @@ func TestAssemblyScriptInTheDocs(t *testing.T) {
 
 // TestAssemblyScriptLetters: the table of the example in AssemblyScript is Go's.
 func TestAssemblyScriptLetters(t *testing.T) {
-	const file = "wordcount-as/assembly/letters.ts"
-	want := assemblyScriptLetters()
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is not what Unicode %s has: go test ./plugins/examples -run TestAssemblyScriptLetters -rewrite", file, unicode.Version)
-	}
+	wantLetters(t, "wordcount-as/assembly/letters.ts", assemblyScriptLetters())
 }
 
 func assemblyScriptLetters() string {

@@ -41,20 +41,7 @@ func TestCWordcount(t *testing.T) {
 
 // TestCLetters: the table of the example in C is Go's.
 func TestCLetters(t *testing.T) {
-	const file = "wordcount-c/letters.h"
-	want := cLetters()
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is not what Unicode %s has: go test ./plugins/examples -run TestCLetters -rewrite", file, unicode.Version)
-	}
+	wantLetters(t, "wordcount-c/letters.h", cLetters())
 }
 
 func cLetters() string {

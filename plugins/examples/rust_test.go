@@ -99,8 +99,12 @@ func differ(a, b []byte) int {
 
 // TestRustLetters: the table of the example in Rust is Go's.
 func TestRustLetters(t *testing.T) {
-	const file = "wordcount-rust/src/letters.rs"
-	want := rustLetters()
+	wantLetters(t, "wordcount-rust/src/letters.rs", rustLetters())
+}
+
+// wantLetters checks a table that this package writes, or writes it with -rewrite.
+func wantLetters(t *testing.T, file, want string) {
+	t.Helper()
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
@@ -111,7 +115,7 @@ func TestRustLetters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what Unicode %s has: go test ./plugins/examples -run TestRustLetters -rewrite", file, unicode.Version)
+		t.Errorf("%s is not what Unicode %s has: go test ./plugins/examples -run %s -rewrite", file, unicode.Version, t.Name())
 	}
 }
 

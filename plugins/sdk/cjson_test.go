@@ -122,7 +122,7 @@ func judgeCText(text string, answer json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return sameInC(got.([]any)[0], want)
+	return sameValue(got.([]any)[0], want, sameCNumber)
 }
 
 // deepest is how deep a text that is JSON nests.
@@ -144,56 +144,27 @@ func deepest(text string) (most int) {
 	}
 }
 
-// sameInC compares what the guest wrote of a value with the value.
-func sameInC(got, want any) error {
-	differ := fmt.Errorf("got %.300v, want %.300v", got, want)
-	switch want := want.(type) {
-	case json.Number:
-		if sameCNumber(got, want.String()) {
-			return nil
-		}
-		return differ
-	case []any:
-		list, ok := got.([]any)
-		if !ok || len(list) != len(want) {
-			return differ
-		}
-		for i := range want {
-			if err := sameInC(list[i], want[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	case map[string]any:
-		object, ok := got.(map[string]any)
-		if !ok || len(object) != len(want) {
-			return differ
-		}
-		for name := range want {
-			if err := sameInC(object[name], want[name]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if got != want {
-		return differ
-	}
-	return nil
-}
-
 // sameCNumber: an integer that fits is one; everything else is the nearest float64, if there is one.
-func sameCNumber(got any, want string) bool {
+func sameCNumber(got any, want string) error {
+	differ := fmt.Errorf("got %.300v, want %s", got, want)
 	if n, err := strconv.ParseInt(want, 10, 64); err == nil && want != "-0" {
-		return got == json.Number(strconv.FormatInt(n, 10))
+		if got != json.Number(strconv.FormatInt(n, 10)) {
+			return differ
+		}
+		return nil
 	}
 	b, err := strconv.ParseFloat(want, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return got == "out of range"
+		if got != "out of range" {
+			return differ
+		}
+		return nil
 	}
 	number, ok := got.(json.Number)
-	a, err := strconv.ParseFloat(number.String(), 64)
-	return ok && err == nil && math.Float64bits(a) == math.Float64bits(b)
+	if a, err := strconv.ParseFloat(number.String(), 64); !ok || err != nil || math.Float64bits(a) != math.Float64bits(b) {
+		return differ
+	}
+	return nil
 }
 
 // numberTexts are numbers where rounding is hard: halfway between two doubles or nearly, at the ends of the range, and with many

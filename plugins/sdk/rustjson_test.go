@@ -79,7 +79,7 @@ func judgeJSON(text string, answer json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("the guest wrote %.300s: %w", answer, err)
 	}
-	return sameValue(got.([]any)[0], want)
+	return sameValue(got.([]any)[0], want, sameNumber)
 }
 
 // expectJSON returns what a text holds, or where it stops being JSON that the SDK takes, -1 if it does not.
@@ -148,18 +148,18 @@ func decodeNumbers(text []byte) (v any, err error) {
 	return v, err
 }
 
-// sameValue compares what the guest wrote of a value with the value.
-func sameValue(got, want any) error {
+// sameValue compares what a guest wrote of a value with the value, numbers as its SDK has them.
+func sameValue(got, want any, number func(got any, want string) error) error {
 	switch want := want.(type) {
 	case json.Number:
-		return sameNumber(got, want.String())
+		return number(got, want.String())
 	case []any:
 		list, ok := got.([]any)
 		if !ok || len(list) != len(want) {
-			return fmt.Errorf("got %v, want %v", got, want)
+			return fmt.Errorf("got %.300v, want %.300v", got, want)
 		}
 		for i := range want {
-			if err := sameValue(list[i], want[i]); err != nil {
+			if err := sameValue(list[i], want[i], number); err != nil {
 				return err
 			}
 		}
@@ -167,17 +167,17 @@ func sameValue(got, want any) error {
 	case map[string]any:
 		object, ok := got.(map[string]any)
 		if !ok || len(object) != len(want) {
-			return fmt.Errorf("got %v, want %v", got, want)
+			return fmt.Errorf("got %.300v, want %.300v", got, want)
 		}
 		for name := range want {
-			if err := sameValue(object[name], want[name]); err != nil {
+			if err := sameValue(object[name], want[name], number); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if got != want {
-		return fmt.Errorf("got %v, want %v", got, want)
+		return fmt.Errorf("got %.300v, want %.300v", got, want)
 	}
 	return nil
 }
