@@ -72,7 +72,8 @@ func TestFetchGoesOnWhereItBrokeOff(t *testing.T) {
 	})
 }
 
-// TestFetchPassesOverWhoStandsStill: a peer that is cut off before or while it sends holds nothing up that another has.
+// TestFetchPassesOverWhoStandsStill: a peer that is cut off before or while it sends holds nothing up that another has
+// (SPEC L6: tasks of a leader that is cut off start elsewhere within the TTL and 2 s, on a worker that may need their module).
 func TestFetchPassesOverWhoStandsStill(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		data := bytesOf(large)

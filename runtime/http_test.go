@@ -27,7 +27,7 @@ func answered(t *testing.T, out Outcome) (answer int32, text string) {
 	return int32(binary.LittleEndian.Uint32(out.Result)), string(out.Result[4:])
 }
 
-// TestHTTPIsGranted runs the guest against a server, under an operator's rules.
+// TestHTTPIsGranted runs the guest against a server, under an operator's rules (SPEC B6).
 func TestHTTPIsGranted(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body [10]byte
@@ -80,6 +80,7 @@ func TestHTTPIsGranted(t *testing.T) {
 	}
 }
 
+// TestHTTPNeedsTheLease: a worker that may have lost it has no effect outside any more (SPEC L5).
 func TestHTTPNeedsTheLease(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "http"))
 	asked := 0

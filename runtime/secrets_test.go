@@ -41,6 +41,7 @@ func infoOf(t *testing.T, namespace, behavior string) []byte {
 	return info
 }
 
+// TestSecretsAreGranted: by namespace, behavior and name, at each read (SPEC B6).
 func TestSecretsAreGranted(t *testing.T) {
 	m := load(t, granting(t), guestFile(t, "secrets"))
 	for _, tt := range []struct {
@@ -91,6 +92,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	}
 }
 
+// TestSecretsNeedBoth: the manifest asks and the operator grants, or there is nothing (SPEC B6).
 func TestSecretsNeedBoth(t *testing.T) {
 	e := granting(t)
 	wasm := guestFile(t, "secrets")
