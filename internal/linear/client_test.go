@@ -139,10 +139,11 @@ const forever = int64(1) << 62
 
 // record runs an operation and keeps what is known of it. do returns the output, ignored unless the verdict is known.
 // An operation that only reads is dropped if there is no answer.
-func (h *history) record(client int, start time.Time, input any, reads bool, do func() (output any, v verdict)) {
+// input is read when do has ended.
+func (h *history) record(client int, start time.Time, input func() any, reads bool, do func() (output any, v verdict)) {
 	call := time.Since(start)
 	output, v := do()
-	op := porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Output: output, Return: int64(time.Since(start))}
+	op := porcupine.Operation{ClientId: client, Input: input(), Call: int64(call), Output: output, Return: int64(time.Since(start))}
 	if v == nothing || v == unknown && reads {
 		return
 	}
@@ -153,6 +154,14 @@ func (h *history) record(client int, start time.Time, input any, reads bool, do 
 		h.unknown++
 	}
 	h.ops = append(h.ops, op)
+}
+
+// lost keeps an operation that nobody will tell more of.
+func (h *history) lost(client int, call time.Duration, input any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: forever})
+	h.unknown++
 }
 
 func (h *history) size() int {

@@ -4,6 +4,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,7 +163,7 @@ func (sum *tally) check(group []cell) error {
 		case porcupine.Illegal:
 			file := filepath.Join(os.TempDir(), name+".html")
 			_ = porcupine.VisualizePath(model.ToModel(), info, file)
-			return fmt.Errorf("%s: no order of its %d operations explains what was answered; see %s", name, len(h.ops), file)
+			return fmt.Errorf("%s: no order of its %d operations explains what was answered; see %s%s", name, len(h.ops), file, stuck(&info, h.ops))
 		case porcupine.Unknown:
 			return fmt.Errorf("%s: no verdict about %d operations (%d unknown) within %v", name, len(h.ops), h.unknown, checkTime)
 		}
@@ -169,11 +171,50 @@ func (sum *tally) check(group []cell) error {
 	return nil
 }
 
+// stuck describes where the search for an order came furthest: the last operations that it placed, and those that it could not.
+func stuck(info *porcupine.LinearizationInfo, ops []porcupine.Operation) string {
+	var longest []porcupine.Operation
+	for _, partition := range info.PartialLinearizationsOperations() {
+		for _, order := range partition {
+			if len(order) > len(longest) {
+				longest = order
+			}
+		}
+	}
+	placed := map[[2]any]bool{}
+	for _, o := range longest {
+		placed[[2]any{o.ClientId, o.Call}] = true
+	}
+	var b strings.Builder
+	line := func(what string, o porcupine.Operation) {
+		fmt.Fprintf(&b, "\n%s %d %d…%d µs: %s", what, o.ClientId, o.Call/1000, o.Return/1000, taskModel.DescribeOperation(o.Input, o.Output))
+	}
+	for _, o := range longest[max(0, len(longest)-12):] {
+		line("placed", o)
+	}
+	slices.SortFunc(ops, func(x, y porcupine.Operation) int { return cmp.Compare(x.Call, y.Call) })
+	shown := 0
+	for _, o := range ops {
+		if !placed[[2]any{o.ClientId, o.Call}] && shown < 8 {
+			shown++
+			line("not placed", o)
+		}
+	}
+	return b.String()
+}
+
 // TestLinearizable is the check itself: make linear SEED=1 FOR=10m.
 func TestLinearizable(t *testing.T) {
 	needsProcesses(t)
+	var violation error
+	t.Cleanup(func() { // below the logs of the nodes, where it is read
+		if violation != nil {
+			t.Log(violation)
+		}
+	})
 	c := startCluster(t, buildBinary(t))
-	sum, violation := run(t, c, *seed, *duration)
+	var sum tally
+	sum, violation = run(t, c, *seed, *duration)
 	t.Logf("seed %d: %d histories, %d operations, %d without an answer (%.1f %%), the shortest history has %d; %d faults: %s",
 		*seed, sum.cells, sum.ops, sum.unknown, 100*float64(sum.unknown)/float64(max(sum.ops, 1)), sum.fewest,
 		len(sum.struck), strings.Join(sum.struck, ", "))

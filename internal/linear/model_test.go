@@ -85,6 +85,43 @@ func TestTaskModelOfShortLeases(t *testing.T) {
 	}
 }
 
+// Accepts that were sent again: what the first one leased is delivered by the second, or given back, and never two at once.
+func TestTaskModelOfRepeatedAccepts(t *testing.T) {
+	t.Parallel()
+	submit := func(id int) porcupine.Operation {
+		return op(taskInput{op: "submit", id: id}, taskOutput{outcome: "created"})
+	}
+	first := op(taskInput{op: "accept", request: 1}, nil)
+	again := func(request, id int, attempt int64, token uint64) porcupine.Operation {
+		return op(taskInput{op: "accept", request: request, resent: true}, taskOutput{id: id, state: taskState{phase: running, attempt: attempt, token: token}})
+	}
+	none := op(taskInput{op: "accept", request: 3}, taskOutput{none: true})
+	get := func(id int, s taskState) porcupine.Operation {
+		return op(taskInput{op: "get", id: id}, taskOutput{state: s})
+	}
+	leased := func(attempt int64, token uint64) taskState {
+		return taskState{phase: running, attempt: attempt, token: token}
+	}
+	for name, c := range map[string]struct {
+		history []porcupine.Operation
+		ok      bool
+	}{
+		"the same":                        {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 1, 7)), true},
+		"another token":                   {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 1, 8)), false},
+		"given back, then again":          {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 2, 8)), true},
+		"given back, seen":                {serial(submit(0), first, get(0, leased(1, 7)), get(0, taskState{phase: waiting, attempt: 1})), true},
+		"two at once":                     {serial(submit(0), first, get(0, leased(1, 7)), submit(1), again(1, 1, 1, 8), get(0, leased(1, 7))), false},
+		"cancelled, then another":         {serial(submit(0), first, op(taskInput{op: "cancel"}, taskOutput{told: true}), submit(1), again(1, 1, 1, 8)), true},
+		"told of a cancel by nobody":      {serial(submit(0), op(taskInput{op: "cancel"}, taskOutput{told: true})), false},
+		"given back before it came":       {serial(submit(0), none, get(0, taskState{phase: waiting, attempt: 1})), true},
+		"delivered, but not where it was": {serial(submit(0), op(taskInput{op: "accept", request: 1}, taskOutput{state: leased(1, 7)}), get(0, taskState{phase: waiting, attempt: 1})), false},
+	} {
+		if got := porcupine.CheckOperations(taskModel.ToModel(), c.history); got != c.ok {
+			t.Errorf("%s: %t, want %t", name, got, c.ok)
+		}
+	}
+}
+
 func TestStoreModel(t *testing.T) {
 	t.Parallel()
 	add := func(data string, id uint64) porcupine.Operation {

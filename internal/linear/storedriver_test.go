@@ -89,7 +89,7 @@ func (s *storeCell) step(ctx context.Context, r *rand.Rand, client int) {
 	if in.del == in.change {
 		in.del = 0
 	}
-	s.history.record(client, s.start, in, in.op == "list", func() (any, verdict) {
+	s.history.record(client, s.start, func() any { return in }, in.op == "list", func() (any, verdict) {
 		out, v := s.do(ctx, r, in)
 		return out, v
 	})

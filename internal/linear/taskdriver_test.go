@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,9 +20,10 @@ type taskCell struct {
 	start   time.Time
 	history history
 
-	mu     sync.Mutex
-	leases []lease // handed out, in this order
-	count  int
+	mu       sync.Mutex
+	leases   []lease // handed out, in this order
+	count    int
+	requests int
 }
 
 type lease struct {
@@ -85,13 +87,19 @@ func (c *taskCell) step(ctx context.Context, r *rand.Rand, client int) {
 		in.result = fmt.Sprintf("r%d", c.count-r.IntN(2)) // at times the same once more
 		c.mu.Unlock()
 	}
-	c.history.record(client, c.start, in, in.op == "get", func() (any, verdict) {
-		out, v := c.do(ctx, r, client, in)
+	if in.op == "accept" {
+		c.mu.Lock()
+		c.requests++
+		in.request = c.requests
+		c.mu.Unlock()
+	}
+	c.history.record(client, c.start, func() any { return in }, in.op == "get", func() (any, verdict) {
+		out, v := c.do(ctx, r, client, &in)
 		return out, v
 	})
 }
 
-func (c *taskCell) do(ctx context.Context, r *rand.Rand, client int, in taskInput) (taskOutput, verdict) {
+func (c *taskCell) do(ctx context.Context, r *rand.Rand, client int, in *taskInput) (taskOutput, verdict) {
 	id := c.id(in.id)
 	var a answer
 	var v verdict
@@ -105,7 +113,7 @@ func (c *taskCell) do(ctx context.Context, r *rand.Rand, client int, in taskInpu
 		}
 		a, v = c.c.request(ctx, r, "POST", "/v1/tasks", keyFor(r), body)
 	case "accept":
-		return c.accept(ctx, r, client)
+		return c.accept(ctx, r, client, in)
 	case "finish":
 		a, v = c.c.request(ctx, r, "POST", "/v1/tasks/"+id+"/finish", keyFor(r), map[string]any{"token": in.token, "result": in.result})
 	case "cancel":
@@ -113,12 +121,12 @@ func (c *taskCell) do(ctx context.Context, r *rand.Rand, client int, in taskInpu
 	case "remove":
 		a, v = c.c.request(ctx, r, "DELETE", "/v1/tasks/"+id, keyFor(r), nil)
 	case "handover", "guarded":
-		a, v = c.c.request(ctx, r, "POST", "/v1/txn", keyFor(r), c.txn(in))
+		a, v = c.c.request(ctx, r, "POST", "/v1/txn", keyFor(r), c.txn(*in))
 	}
 	if v != known {
 		return taskOutput{}, v
 	}
-	return c.read(in, a), known
+	return c.read(*in, a), known
 }
 
 func (c *taskCell) txn(in taskInput) map[string]any {
@@ -135,17 +143,28 @@ func (c *taskCell) txn(in taskInput) map[string]any {
 	}
 }
 
-// accept asks for one task. Sent again, it gets the same task as long as that lease lives, which is long enough only
-// where leases do not expire by themselves.
-func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int) (taskOutput, verdict) {
-	body := map[string]any{"worker": fmt.Sprintf("w%d", client), "max": 1, "request_id": fmt.Sprintf("q-%016x", r.Uint64())}
-	var harmless []bool
-	if !c.short {
-		harmless = []bool{true}
-	}
-	a, v := c.c.request(ctx, r, "POST", "/v1/behaviors/"+c.name+"/accept", "", body, harmless...)
-	if v != known {
-		return taskOutput{}, v
+// accept asks for one task. Where leases do not end by themselves it asks again, with the same request ID, until there is an
+// answer: what the lost ones did is in the history as accepts without an answer. No leader is an answer too: but if it took
+// time, a lease may have been taken and given back.
+func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int, in *taskInput) (taskOutput, verdict) {
+	body := map[string]any{"worker": fmt.Sprintf("w%d", client), "max": 1, "request_id": fmt.Sprintf("q-%d", in.request)}
+	node, begun := r.IntN(hosts), time.Now()
+	var a answer
+	for {
+		called := time.Now()
+		var v verdict
+		a, v = c.c.send(ctx, node, "POST", "/v1/behaviors/"+c.name+"/accept", "", body)
+		if v == known {
+			break
+		}
+		if v == unknown || a.status == http.StatusServiceUnavailable && time.Since(called) > 100*time.Millisecond {
+			c.history.lost(client, called.Sub(c.start), *in)
+			in.resent = true
+		}
+		if c.short && in.resent || time.Since(begun) > keyedFor || !pause(ctx, 50*time.Millisecond) {
+			return taskOutput{}, nothing // that is not in the history yet
+		}
+		node = (node + 1) % hosts
 	}
 	if a.status != 200 {
 		c.history.refute("accept: %d %s", a.status, a.body)

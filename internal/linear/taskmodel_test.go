@@ -28,6 +28,8 @@ type taskState struct {
 	token      uint64 // of the last lease; 0: none, or one that nobody was told
 	cancelling bool
 	result     string
+	request    int  // of the accept that leased it
+	loose      bool // it is not known that the lease was delivered, so it may be given back at any time
 }
 
 // cellState is the state of a cell. It is comparable, which is how porcupine wants it.
@@ -38,12 +40,14 @@ type cellState struct {
 
 // taskInput is one request.
 type taskInput struct {
-	op     string // submit, accept, finish, get, cancel, remove, handover, guarded
-	short  bool   // leases of the cell expire by themselves
-	id     int    // 0 or 1: the task; handover finishes it and submits the other, guarded deletes the other
-	join   bool   // submit: if_exists=join, else fail
-	token  uint64 // finish, handover, guarded
-	result string
+	op      string // submit, accept, finish, get, cancel, remove, handover, guarded
+	short   bool   // leases of the cell expire by themselves
+	request int    // accept: its request ID
+	resent  bool   // accept: it was sent before, without an answer
+	id      int    // 0 or 1: the task; handover finishes it and submits the other, guarded deletes the other
+	join    bool   // submit: if_exists=join, else fail
+	token   uint64 // finish, handover, guarded
+	result  string
 }
 
 // taskOutput is one answer. code is "" for success, or the problem's, or reasons of a transaction, sorted.
@@ -92,11 +96,12 @@ func (s cellState) passed(short bool) []cellState {
 				continue
 			case t.cancelling:
 				t.phase, t.cancelling = cancelled, false
-			case short:
+			case short || t.loose:
 				t.phase = waiting
 			default:
 				continue
 			}
+			t.request, t.loose = 0, false
 			from.tasks[i] = t
 			states = append(states, from)
 		}
@@ -115,8 +120,7 @@ func (s cellState) with(i int, t taskState) cellState {
 	return s
 }
 
-// effects lists the ways. Only accept has more than one: which task, and none at all, which says nothing. A short lease
-// may be over before the answer is on its way, which then holds no task either.
+// effects lists the ways. Only accept has more than one.
 func (s cellState) effects(in taskInput) []effect {
 	t, other := s.tasks[in.id], s.tasks[1-in.id]
 	same := func(out taskOutput) []effect { return []effect{{s, out}} }
@@ -135,18 +139,7 @@ func (s cellState) effects(in taskInput) []effect {
 		}
 		return same(taskOutput{code: "already_exists"})
 	case "accept":
-		effects := same(taskOutput{none: true})
-		for i, t := range s.tasks {
-			if t.phase == waiting {
-				leased := taskState{phase: running, attempt: t.attempt + 1}
-				effects = append(effects, effect{s.with(i, leased), taskOutput{id: i, state: leased}})
-				if in.short {
-					leased.phase = waiting
-					effects = append(effects, effect{s.with(i, leased), taskOutput{none: true}})
-				}
-			}
-		}
-		return effects
+		return s.accept(in)
 	case "finish":
 		switch {
 		case t.holds(in.token):
@@ -188,6 +181,30 @@ func (s cellState) effects(in taskInput) []effect {
 	return []effect{{next, taskOutput{}}}
 }
 
+// accept: which task, and none at all, which says nothing: a lease may be over, or be given back, before the answer is on its
+// way. A request that has a lease already gets the same. An accept that was sent before may give back what it got then,
+// though it was delivered now.
+func (s cellState) accept(in taskInput) []effect {
+	for i, t := range s.tasks {
+		if t.phase == running && t.request == in.request {
+			out := taskOutput{id: i, state: taskState{phase: running, attempt: t.attempt, token: t.token}}
+			return []effect{{s, out}, {s, taskOutput{none: true}}}
+		}
+	}
+	effects := []effect{{s, taskOutput{none: true}}}
+	for i, t := range s.tasks {
+		if t.phase == waiting {
+			leased := taskState{phase: running, attempt: t.attempt + 1}
+			out := taskOutput{id: i, state: leased}
+			leased.request, leased.loose = in.request, in.resent
+			undelivered := leased
+			undelivered.loose = true
+			effects = append(effects, effect{s.with(i, leased), out}, effect{s.with(i, undelivered), taskOutput{none: true}})
+		}
+	}
+	return effects
+}
+
 func (s cellState) cancel(i int) []effect {
 	t := s.tasks[i]
 	switch t.phase {
@@ -210,13 +227,14 @@ func (t taskState) holds(token uint64) bool {
 }
 
 func (t taskState) finished(result string) taskState {
-	t.phase, t.result, t.cancelling = succeeded, result, false
+	t.phase, t.result, t.cancelling, t.request, t.loose = succeeded, result, false, 0, false
 	return t
 }
 
 // matches tells whether the answer is what this effect gives.
 func (e effect) matches(in taskInput, out taskOutput) bool {
 	want := e.out
+	want.state.request, want.state.loose = 0, false // nobody is told
 	switch in.op {
 	case "get":
 		if want.state.token == 0 && out.state.phase == running && out.state.token > e.next.most {
@@ -226,10 +244,9 @@ func (e effect) matches(in taskInput, out taskOutput) bool {
 			want.state.token = 0
 		}
 	case "accept":
-		if !out.none && out.state.token <= e.next.most {
-			return false
+		if want.state.token == 0 && !want.none && out.state.token > e.next.most { // any, as long as they rise
+			want.state.token = out.state.token
 		}
-		want.state.token = out.state.token
 	}
 	return want == out
 }
