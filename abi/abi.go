@@ -54,6 +54,17 @@ const (
 	HTTPError = 2 // why there is no response, as text
 )
 
+// Of the capability tasks.
+const (
+	ModuleTasks     = "taskrt_tasks_v1"
+	CapabilityTasks = "tasks"
+	FuncTasksSubmit = "submit" // (ptr i32, n i32) -> i32
+
+	MaxChildren      = 100       // of an attempt
+	MaxChild         = 64 << 10  // bytes of one's JSON
+	MaxChildrenBytes = 512 << 10 // of all
+)
+
 // Channel numbers an input or output stream of bytes.
 type Channel int32
 
