@@ -164,6 +164,13 @@ func (h *history) lost(client int, call time.Duration, input any) {
 	h.unknown++
 }
 
+// maybe keeps an operation of which nobody was told, but that is over.
+func (h *history) maybe(client int, call, end time.Duration, input any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: int64(end)})
+}
+
 func (h *history) size() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
