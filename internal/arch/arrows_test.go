@@ -46,7 +46,10 @@ var arrows = map[string][]string{
 	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},
-	"plugins/sdk/go/sdkjson":       {"plugins/sdk/go"},
+	"plugins/sdk/go/sdkjson":       {"plugins/sdk/go", "plugins/sdk/go/internal/host"},
+	"plugins/sdk/go/secrets":       {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host"},
+	"plugins/sdk/go/sdkhttp":       {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
+	"plugins/sdk/go/tasks":         {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/sdktest":       {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host"},
 	"plugins/sdk/go/internal/*":    {"abi"},
 	"plugins/examples/conformance": {"abi", "plugins/sdk/go"},
@@ -56,6 +59,12 @@ var arrows = map[string][]string{
 	"plugins/examples/*": {
 		"plugins/sdk/go", "plugins/sdk/go/tinyjson", "plugins/sdk/go/sdkjson", "plugins/examples/table", "plugins/examples/words",
 	},
+
+	"plugins/sdk/go/sdkhttp/transport":                {"plugins/sdk/go", "plugins/sdk/go/sdkhttp"},
+	"plugins/sdk/go/secrets/testdata/guest":           {"plugins/sdk/go", "plugins/sdk/go/secrets"},
+	"plugins/sdk/go/sdkhttp/testdata/guest":           {"plugins/sdk/go", "plugins/sdk/go/sdkhttp"},
+	"plugins/sdk/go/sdkhttp/transport/testdata/guest": {"plugins/sdk/go", "plugins/sdk/go/sdkhttp/transport"},
+	"plugins/sdk/go/tasks/testdata/guest":             {"plugins/sdk/go", "plugins/sdk/go/tasks"},
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime", "runtime/grants"},

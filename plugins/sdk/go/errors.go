@@ -80,7 +80,8 @@ func (e constError) Error() string { return string(e) }
 // ErrCancelled ends the attempt as cancelled. Return it when Cancelled says so.
 const ErrCancelled = constError("cancelled")
 
-// Errors of the host, from whatever asks it: SaveCheckpoint, Random, Blob, Partitions; test with errors.Is.
+// Errors of the host, from whatever asks it: SaveCheckpoint, Random, Blob, Partitions, and packages secrets, sdkhttp and tasks;
+// test with errors.Is.
 const (
 	ErrLeaseLost   = constError("the lease is lost: another attempt may be running; stop")
 	ErrTooLarge    = constError("larger than the behavior's limit")

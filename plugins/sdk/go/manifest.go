@@ -1,10 +1,24 @@
 package sdk
 
 import (
+	"slices"
+
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
+
+// requires are the capabilities of the manifest, in order.
+var requires []string
+
+// Require says that the module cannot do without a capability: a host that does not have it, or whose operator does not grant it,
+// refuses the upload (docs/write-a-plugin.md, "Manifest"). Call it in init. Packages secrets, sdkhttp and tasks do so
+// themselves.
+func Require(capability string) {
+	if i, there := slices.BinarySearch(requires, capability); !there {
+		requires = slices.Insert(requires, i, capability)
+	}
+}
 
 // describe answers the export taskrt_describe: it writes the manifest (SPEC B1).
 func describe(h host.Host) {
@@ -16,7 +30,10 @@ func describe(h host.Host) {
 
 // manifest is the JSON of SPEC B1. Fields at their zero value are left out: the host fills in its defaults.
 func manifest(behaviors []Behavior) []byte {
-	w := fields{buf: []byte(`{"schema":1,"behaviors":[`)}
+	w := fields{buf: []byte(`{"schema":1`)}
+	w.strings("requires", requires)
+	w.name("behaviors")
+	w.buf = append(w.buf, '[')
 	for i := range behaviors {
 		if i > 0 {
 			w.buf = append(w.buf, ',')

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	host.Installed = host.Hooks{Run: run, Describe: describe, Index: lookup}
+	host.Installed = host.Hooks{Run: run, Describe: describe, Index: lookup, Error: statusError}
 }
 
 // run answers the export taskrt_run: one attempt of the behavior with that index.

@@ -1,5 +1,5 @@
 // Package sdkjson gives behaviors typed params and results by encoding/json. It makes a guest about 1.5 MB larger;
-// package tinyjson is the way without.
+// package tinyjson is the way without. Linked, it also writes the params of children (package tasks).
 package sdkjson
 
 import (
@@ -9,7 +9,10 @@ import (
 	"io"
 
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
+	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
 )
+
+func init() { host.MarshalJSON = json.Marshal }
 
 // CodeBadParams is the code of a failure by params that do not decode.
 const CodeBadParams = "bad_params"

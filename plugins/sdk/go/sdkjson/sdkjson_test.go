@@ -9,6 +9,7 @@ import (
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdkjson"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
+	"github.com/taskrt/taskrt/plugins/sdk/go/tasks"
 )
 
 type params struct {
@@ -37,7 +38,16 @@ func resume(c *sdk.Context) error {
 	return sdkjson.SetResult(c, n)
 }
 
+func parent(*sdk.Context) error {
+	if _, err := tasks.Submit(tasks.Task{Behavior: "double", Params: func() {}}); !errors.Is(err, sdk.ErrInvalid) {
+		return fmt.Errorf("a function became params: %w", err)
+	}
+	_, err := tasks.Submit(tasks.Task{Behavior: "double", Params: params{7}})
+	return err
+}
+
 func init() {
+	sdk.Register(sdk.Behavior{Name: "parent", Run: parent})
 	sdk.Register(sdk.Behavior{Name: "double", Run: sdkjson.Handler(double)})
 	sdk.Register(sdk.Behavior{Name: "resume", Run: resume})
 	sdk.Register(sdk.Behavior{Name: "unmarshalable", Run: sdkjson.Handler(func(*sdk.Context, any) (any, error) { return func() {}, nil })})
@@ -77,5 +87,14 @@ func TestCheckpoint(t *testing.T) {
 	h.Checkpoint = []byte(`{"n":7,"of_an_older_version":true}`)
 	if got := sdktest.Run(t, "resume", h); string(got.Result) != `{"n":1}` {
 		t.Errorf("a checkpoint that does not decode counts as none: %v", got)
+	}
+}
+
+// TestChildParams: where this package is linked, children take typed params too.
+func TestChildParams(t *testing.T) {
+	h := &sdktest.Host{}
+	r := sdktest.Run(t, "parent", h)
+	if r.Outcome != abi.OutcomeOK || len(h.Children) != 1 || string(h.Children[0].Params) != `{"n":7}` {
+		t.Errorf("%v: %+v", r, h.Children)
 	}
 }

@@ -8,6 +8,9 @@
 //		}
 //	}
 //
+// A Host also grants capabilities: secrets, an http.Handler that answers requests, and children that are submitted. In a test
+// binary that links their packages attempts take turns; one must not wait for another, nor Run one.
+//
 // What it cannot show is the sandbox: memory limits, timeouts, traps, fresh memory per attempt. `taskrt run FILE.wasm`
 // runs the real thing.
 package sdktest
@@ -18,6 +21,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -26,7 +30,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
 )
 
-// Host is what an attempt is given, and what it did: fields up to the blank line are set by the test, the others by Run.
+// Host is what an attempt is given, and what it did: fields from Beats on are set by Run, the others by the test.
 // The zero value is a first attempt without params. Run again with the same Host to simulate the next attempt: it sees
 // the last checkpoint saved.
 type Host struct {
@@ -43,10 +47,17 @@ type Host struct {
 	Blobs      map[string][]byte       // by name, BlobName(content); nil: there are none
 	Partitions []Partition             // of the operation that the task is part of, for a completion; nil: of none
 
-	Beats []Beat
-	Saved [][]byte
-	Notes []string
-	Logs  []Log
+	Secrets   map[string][]byte         // that the behavior is granted (package secrets); one that is nil is not there
+	HTTP      http.Handler              // answers requests (package sdkhttp); nil: none is granted
+	OnSecret  func(name string) error   // refuses one by one of the SDK's errors; nil: refuses none
+	OnRequest func(*http.Request) error // so for requests
+	OnSubmit  func(Child) error         // so for children (package tasks)
+
+	Beats    []Beat
+	Saved    [][]byte
+	Notes    []string
+	Logs     []Log
+	Children []Child // of attempts that succeeded; the others have none
 }
 
 // Beat is one heartbeat.
@@ -121,8 +132,11 @@ func Run(t TB, behavior string, h *Host) Result {
 func RunIndex(t TB, index int32, h *Host) Result {
 	t.Helper()
 	a := newAttempt(h)
-	r := Result{Outcome: host.Installed.Run(a, index)}
+	r := Result{Outcome: a.run(index)}
 	h.Now = a.now
+	if r.Outcome == abi.OutcomeOK {
+		h.Children = append(h.Children, a.children...)
+	}
 	if out, ok := a.out[abi.Result]; ok {
 		r.Result = out
 	}
@@ -147,6 +161,12 @@ func RunIndex(t TB, index int32, h *Host) Result {
 	return r
 }
 
+// run ends the attempt's turn also where the behavior ends the test.
+func (a *attempt) run(index int32) abi.Outcome {
+	defer host.Enter(a)()
+	return host.Installed.Run(a, index)
+}
+
 // Manifest returns the manifest that the registered behaviors make.
 func Manifest() []byte {
 	a := newAttempt(&Host{})
@@ -163,9 +183,13 @@ type attempt struct {
 	start   time.Time
 	now     time.Time
 	random  *rand.ChaCha8
+	granted
 }
 
-var _ host.Host = (*attempt)(nil)
+var (
+	_ host.Host         = (*attempt)(nil)
+	_ host.Capabilities = (*attempt)(nil)
+)
 
 func newAttempt(h *Host) *attempt {
 	if h.Now.IsZero() {

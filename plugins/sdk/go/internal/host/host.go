@@ -1,5 +1,6 @@
 // Package host is the seam between the SDK and what runs it: the eight functions of ABI v1 (abi/README.md) with Go
-// slices for (pointer, length). In a guest they are wasm imports; in an author's native tests they are package sdktest.
+// slices for (pointer, length), and those of the capabilities. In a guest they are wasm imports; in an author's native tests
+// they are package sdktest.
 package host
 
 import "github.com/taskrt/taskrt/abi"
@@ -16,12 +17,16 @@ type Host interface {
 	Call(op abi.Op, payload []byte) int32
 }
 
-// Hooks is what package sdk lends to package sdktest without making it part of the authors' API.
+// Hooks is what package sdk lends to its siblings without making it part of the authors' API.
 type Hooks struct {
 	Run      func(h Host, index int32) abi.Outcome
 	Describe func(h Host)
 	Index    func(behavior string) (int32, bool)
+	Error    func(status abi.Errno) error
 }
 
-// Installed is set by package sdk when it is initialised, and read by sdktest only.
+// Installed is set by package sdk when it is initialised.
 var Installed Hooks
+
+// MarshalJSON is encoding/json's where package sdkjson is linked, else nil.
+var MarshalJSON func(any) ([]byte, error)

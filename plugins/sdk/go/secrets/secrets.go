@@ -1,0 +1,44 @@
+// Package secrets reads secrets that the operator grants to a behavior (docs/capabilities.md). A module that imports it requires
+// the capability: its manifest says so by itself, and an upload is refused where nothing is granted.
+package secrets
+
+import (
+	"github.com/taskrt/taskrt/abi"
+	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
+	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
+)
+
+func init() { sdk.Require(abi.CapabilitySecrets) }
+
+// usual is what most secrets fit into.
+const usual = 1 << 10
+
+// Get returns a secret, at most 64 KiB. Within an attempt it does not change. Call it while a behavior runs, not in init. Errors,
+// by errors.Is:
+//
+//   - sdk.ErrDenied: the operator does not grant that secret to this behavior, whether it exists or not
+//   - sdk.ErrNotFound: it is granted, and not there
+//   - sdk.ErrUnavailable: it cannot be read now; try again
+//   - sdk.ErrInvalid: that is no name: 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first
+func Get(name string) ([]byte, error) {
+	to := make([]byte, usual)
+	n := get(name, to)
+	if int(n) > len(to) {
+		to = make([]byte, n)
+		n = get(name, to)
+	}
+	if n < 0 {
+		return nil, &failure{name, host.Installed.Error(abi.Errno(n))}
+	}
+	return to[:n], nil
+}
+
+// failure says of which secret.
+type failure struct {
+	name string
+	err  error
+}
+
+func (f *failure) Error() string { return "secret " + f.name + ": " + f.err.Error() }
+
+func (f *failure) Unwrap() error { return f.err }

@@ -1,0 +1,182 @@
+// Package tasks submits children: tasks that come into being together with the success of the attempt that asked for them, in one commit.
+// A module that imports it requires the capability: its manifest says so by itself, and an upload is refused where the operator does not
+// grant it (docs/capabilities.md).
+package tasks
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/taskrt/taskrt/abi"
+	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
+	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
+	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
+)
+
+func init() { sdk.Require(abi.CapabilityTasks) }
+
+// Task is a child. Zero fields take the default.
+type Task struct {
+	Behavior string // required
+	ID       string // "": by the behavior's strategy `params`, else a hash of the parent's ID and attempt and the child's number
+
+	// Params is JSON text as a []byte or a json.RawMessage; where package sdkjson is linked also anything that encoding/json writes.
+	// nil: none.
+	Params      any
+	ParamsBytes []byte // any bytes, instead of Params; nil: none
+
+	Labels    map[string]string
+	Priority  int          // 1 to 9, or Lowest; zero: 4
+	Delay     sdk.Duration // from the parent's success on
+	NotBefore sdk.Time     // instead of Delay
+	Deadline  sdk.Time
+	IfExists  IfExists // there is a task of that ID
+}
+
+// Lowest as Task.Priority is the priority 0.
+const Lowest = -1
+
+// IfExists says what becomes of a child whose ID exists.
+type IfExists string
+
+// Join is what counts by default: that task is the child. With Fail the parent's attempt fails.
+const (
+	Join IfExists = "join"
+	Fail IfExists = "fail"
+)
+
+// Submit keeps a child, which is submitted if this attempt succeeds, and returns its number: 0, 1, … An attempt that ends in any other
+// way has submitted nothing. What only the cluster can tell, such as whether there is that behavior, is decided with the success: if it
+// refuses a child, the attempt has failed with CHILD_REFUSED, retryable. Call it while a behavior runs, not in init. Errors, by
+// errors.Is:
+//
+//   - sdk.ErrInvalid: the child is wrong; what is, is in the error or in the task's log
+//   - sdk.ErrDenied: the operator grants this behavior no such submit
+//   - sdk.ErrTooLarge: more than 64 KiB, 512 KiB in all, or 100 children
+//   - sdk.ErrLeaseLost: another attempt may be running; stop
+func Submit(t Task) (n int, err error) {
+	text, err := t.encode()
+	if err != nil {
+		return 0, err
+	}
+	number := submit(text)
+	if number < 0 {
+		return 0, &failure{t.Behavior, "", host.Installed.Error(abi.Errno(number))}
+	}
+	return int(number), nil
+}
+
+// failure says of which child.
+type failure struct {
+	behavior, why string
+	err           error
+}
+
+func (f *failure) Error() string {
+	text := "child " + f.behavior + ": " + f.err.Error()
+	if f.why != "" {
+		text += ": " + f.why
+	}
+	return text
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+func (t *Task) invalid(why string) error { return &failure{t.Behavior, why, sdk.ErrInvalid} }
+
+// encode is the JSON of POST /v1/tasks.
+func (t *Task) encode() ([]byte, error) {
+	params, err := t.params()
+	if err != nil {
+		return nil, err
+	}
+	buf := str([]byte{'{'}, "behavior", t.Behavior)
+	if t.ID != "" {
+		buf = str(buf, "id", t.ID)
+	}
+	if params != nil {
+		buf = append(tinyjson.AppendMember(buf, "params"), params...)
+	}
+	if t.ParamsBytes != nil {
+		buf = str(buf, "params_base64", encodeBase64(t.ParamsBytes))
+	}
+	if len(t.Labels) > 0 {
+		buf = append(tinyjson.AppendMember(buf, "labels"), '{')
+		for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
+			buf = str(buf, name, t.Labels[name])
+		}
+		buf = append(buf, '}')
+	}
+	if t.Priority != 0 {
+		p := int64(t.Priority)
+		if t.Priority == Lowest {
+			p = 0
+		}
+		buf = tinyjson.AppendInt(tinyjson.AppendMember(buf, "priority"), p)
+	}
+	if buf, err = t.times(buf); err != nil {
+		return nil, err
+	}
+	if t.IfExists != "" {
+		buf = str(buf, "if_exists", string(t.IfExists))
+	}
+	return append(buf, '}'), nil
+}
+
+func str(buf []byte, name, value string) []byte {
+	return tinyjson.AppendString(tinyjson.AppendMember(buf, name), value)
+}
+
+// params returns JSON, or nil. What is no JSON must not become a part of the text around it.
+func (t *Task) params() ([]byte, error) {
+	var text []byte
+	var err error
+	switch v := t.Params.(type) {
+	case nil:
+		return nil, nil
+	case []byte:
+		text = v
+	case interface{ MarshalJSON() ([]byte, error) }:
+		text, err = v.MarshalJSON()
+	default:
+		if host.MarshalJSON == nil {
+			return nil, t.invalid("params: import package sdkjson, or give JSON as a []byte")
+		}
+		text, err = host.MarshalJSON(v)
+	}
+	if text == nil && err == nil {
+		return nil, nil
+	}
+	if err == nil {
+		_, err = tinyjson.Parse(text)
+	}
+	if err != nil {
+		return nil, t.invalid("params: " + err.Error())
+	}
+	return text, nil
+}
+
+// times appends when the child runs. A delay is rounded up: it never starts earlier than asked.
+func (t *Task) times(buf []byte) ([]byte, error) {
+	if t.Delay != 0 {
+		up := t.Delay.Milliseconds()
+		if t.Delay%sdk.Millisecond > 0 {
+			up++
+		}
+		buf = str(buf, "delay", string(tinyjson.AppendInt(nil, up))+"ms")
+	}
+	for _, at := range []struct {
+		name string
+		time sdk.Time
+	}{{"not_before", t.NotBefore}, {"deadline", t.Deadline}} {
+		if at.time == 0 {
+			continue
+		}
+		if at.time < 0 || at.time > maxTime {
+			return nil, t.invalid(at.name + ": out of range: 1970 to 9999")
+		}
+		buf = append(append(tinyjson.AppendMember(buf, at.name), '"'), formatTime(at.time)...)
+		buf = append(buf, '"')
+	}
+	return buf, nil
+}
