@@ -13,6 +13,10 @@ type Finish struct {
 	External bool `cbor:"7,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
 
 	Fuel int64 `cbor:"8,keyasint,omitempty"` // units that the attempt used: see Attempt
+
+	// InTxn says that the attempt succeeded with children, which are submitted in one Txn with this (SPEC B6). By itself it ends
+	// nothing: it only asks whether the run is over, and is refused with Conflict if it is not.
+	InTxn bool `cbor:"9,keyasint,omitempty"`
 }
 
 func (c Finish) apply(m *Machine) Result {
@@ -35,6 +39,9 @@ func (c Finish) apply(m *Machine) Result {
 	}
 	if m.deadlinePassed(t) {
 		return c.late(m, r)
+	}
+	if c.InTxn {
+		return Result{Code: Conflict, Message: "the run can only end together with the submits of its children", Task: t}
 	}
 	if refusal, ok := c.admit(m); !ok {
 		return refusal

@@ -330,7 +330,7 @@ func (s *script) command(a *args) task.Command {
 		c := task.Submit{
 			Namespace: k.Namespace, ID: k.ID, Behavior: a.word(1), NotBefore: task.Time(a.time("not_before", now)),
 			Delay: task.Millis(a.number("delay", 0)), Deadline: task.Time(a.time("deadline", now)),
-			Priority: int8(a.number("priority", 4)), ConcurrencyKey: a.text("ckey", ""),
+			Priority: int8(a.number("priority", 4)), ConcurrencyKey: a.text("ckey", ""), Parent: a.text("parent", ""),
 			IfExists: map[string]task.IfExists{"": task.Join, "fail": task.Fail, "rerun": task.Rerun, "resubmit": task.Resubmit}[a.text("if", "")],
 		}
 		if p := a.payload("params"); p != nil {
@@ -353,7 +353,7 @@ func (s *script) command(a *args) task.Command {
 		return c
 	case "finish":
 		k := s.key(a)
-		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k), Fuel: a.number("fuel", 0)}
+		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k), Fuel: a.number("fuel", 0), InTxn: a.text("in_txn", "") != ""}
 		if code := a.text("error", ""); code != "" {
 			code, permanent := strings.CutSuffix(code, "!")
 			c.Error = &task.Error{Code: code, Retryable: !permanent}

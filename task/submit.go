@@ -32,6 +32,8 @@ type Submit struct {
 	ConcurrencyKey string `cbor:"13,keyasint,omitempty"` // of Params (SPEC L11)
 	// Existing: only a task that exists is meant (POST …/resubmit); Behavior may be "". None: task_not_found.
 	Existing bool `cbor:"14,keyasint,omitempty"`
+	// Parent is the ID of the task whose attempt submits this one (SPEC B6), in the same namespace. An existing task keeps its own.
+	Parent string `cbor:"15,keyasint,omitempty"`
 }
 
 func (c Submit) apply(m *Machine) Result {
@@ -53,7 +55,7 @@ func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 		t := &Task{
 			Namespace: b.namespace, ID: c.ID, Behavior: b.name, Status: Created, Params: c.Params,
 			NotBefore: at, Deadline: c.Deadline, CreatedAt: m.now, Labels: c.Labels, Priority: c.Priority,
-			ConcurrencyKey: c.ConcurrencyKey,
+			ConcurrencyKey: c.ConcurrencyKey, Parent: c.Parent,
 		}
 		m.add(b, t)
 		return Result{Task: t, Outcome: SubmitCreated}
@@ -135,6 +137,8 @@ func (c *Submit) check(m *Machine) (Result, bool) {
 		return noNamespace(), false
 	case !ValidID(c.ID):
 		return invalid("id", "an ID is 3 to 128 characters of A-Z a-z 0-9 . _ : -"), false
+	case c.Parent != "" && !ValidID(c.Parent):
+		return invalid("parent", "is the ID of no task"), false
 	case c.Priority < 0 || c.Priority > 9:
 		return invalid("priority", "a priority is 0 to 9"), false
 	case c.IfExists > Resubmit:

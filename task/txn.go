@@ -100,7 +100,7 @@ func (c *Txn) place() {
 		c.Submits[i].Namespace = c.Namespace
 	}
 	for i := range c.Finishes {
-		c.Finishes[i].Key.Namespace = c.Namespace
+		c.Finishes[i].Key.Namespace, c.Finishes[i].InTxn = c.Namespace, false // it is in one
 	}
 }
 

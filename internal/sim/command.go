@@ -167,7 +167,7 @@ func (s *symbols) submit(o Op) task.Submit {
 	return task.Submit{
 		Namespace: k.Namespace, ID: k.ID, Behavior: o.Behavior, Params: payload(o.Params), IfExists: o.If,
 		NotBefore: o.At, Delay: o.Delay, Deadline: o.Deadline, Priority: o.Priority, HasParams: o.Params != nil,
-		Labels: labels(o.Label), BehaviorRev: s.valid(o), ConcurrencyKey: o.Key, Existing: o.Existing,
+		Labels: labels(o.Label), BehaviorRev: s.valid(o), ConcurrencyKey: o.Key, Existing: o.Existing, Parent: o.Parent,
 	}
 }
 
@@ -179,7 +179,7 @@ func labels(value string) []task.Label {
 }
 
 func (s *symbols) finish(o Op) task.Finish {
-	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External, Fuel: o.Fuel}
+	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External, Fuel: o.Fuel, InTxn: o.InTxn}
 	if o.Error != "" {
 		c.Error = &task.Error{Code: o.Error, Retryable: !o.Permanent}
 	}

@@ -99,6 +99,9 @@ func (g *generator) submit(r *Run) Op {
 	if g.percent(60) {
 		o.Params = g.text("p")
 	}
+	if g.percent(10) {
+		o.Parent = pick(g, ids)
+	}
 	switch g.rng.IntN(6) {
 	case 0:
 		o.At = g.wall + task.Time(g.rng.Int64N(6000)) - 1000
@@ -221,6 +224,7 @@ func (g *generator) finish(r *Run) Op {
 		o.Again = g.wall + task.Time(g.rng.Int64N(3000)) - 500
 	}
 	o.Fuel = g.fuel(o.External)
+	o.InTxn = g.percent(8)
 	return o
 }
 

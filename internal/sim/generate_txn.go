@@ -104,6 +104,11 @@ var (
 // storeUpdate changes the records of the TaskStore.
 func (g *generator) storeUpdate(r *Run) Op {
 	o := Op{Verb: "change", Client: g.rng.Int64N(3), NS: g.storeNamespace()}
+	for _, ns := range r.spaces(task.NamespaceIsActive) {
+		if r.model.Spaces[ns].Quota != (task.Quota{}) && g.percent(g.more(onSpaces, 10)) {
+			o.NS = ns
+		}
+	}
 	for range 1 + g.rng.IntN(4) {
 		p := Part{Kind: pick(g, []string{"add", "add", "change", "delete", "depend"})}
 		switch p.Record = g.record(r); p.Kind {

@@ -33,7 +33,9 @@ type Op struct {
 	Lease    task.Millis `json:"lease,omitempty"`    // assign: the acceptor's; beat: extend
 	Request  string      `json:"request,omitempty"`  // with At as max_not_before: the acceptor's
 	Again    task.Time   `json:"again,omitempty"`
-	Fuel     int64       `json:"fuel,omitempty"` // of a report that ends a run
+	Fuel     int64       `json:"fuel,omitempty"`   // of a report that ends a run
+	InTxn    bool        `json:"in_txn,omitempty"` // finish
+	Parent   string      `json:"parent,omitempty"` // submit
 
 	// Age: of a rev: 0 the record's current one, n: its n-th before. In a transaction 0 is no rev, and n+1 is meant.
 	Age int `json:"age,omitempty"`

@@ -30,6 +30,9 @@ func (m *Model) outcome(t *task.Task, c task.Finish) task.Code {
 		m.waitAgain(t, "", 0, 0)
 		return task.Halt
 	}
+	if c.InTxn { // it waits for its children
+		return task.Conflict
+	}
 	if code := m.admit(c.Result); c.Error == nil && code != task.OK {
 		return code
 	}

@@ -48,7 +48,7 @@ func (m *Model) txn(c task.Txn, got task.Result) task.Result {
 		part(k, func(got task.Result) { m.update(k, u); m.Adopt(k, got.Task) })
 	}
 	for _, f := range c.Finishes {
-		f.Key.Namespace = c.Namespace
+		f.Key.Namespace, f.InTxn = c.Namespace, false
 		part(f.Key, func(got task.Result) { m.finish(f, got) })
 	}
 	for _, d := range c.Deletes {
