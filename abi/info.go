@@ -12,7 +12,7 @@ type TaskInfo struct {
 	Failures    int64  `json:"failures"`     // failed runs since the last success, before this one
 	Token       uint64 `json:"token"`        // fencing token of this lease: larger for every later one of the cluster
 
-	Parent     string            `json:"parent,omitempty"`      // operation
+	Parent     string            `json:"parent,omitempty"`      // operation, or the task that submitted this one
 	Partition  string            `json:"partition,omitempty"`   // of the operation
 	DeadlineMS int64             `json:"deadline_ms,omitempty"` // the task's deadline, Unix ms; the attempt's own limit is clock(1)
 	CreatedMS  int64             `json:"created_ms,omitempty"`  // Unix ms

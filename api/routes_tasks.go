@@ -32,7 +32,7 @@ func taskRoutes() []route {
 				namespaceParam,
 				{name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}},
 				{name: "behavior", doc: "The behavior's name."},
-				{name: "parent", doc: "ID of the operation that they belong to."},
+				{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
 				{name: "label", doc: "name=value"},
 				{name: "not_before", kind: timeParam, doc: "Tasks due at or before it."},
 				{name: "limit", kind: numberParam, doc: "Tasks of a page: 1 to 1000, default 100."},

@@ -18,7 +18,7 @@ func watchRoutes() []route {
 				namespaceParam,
 				{name: "behavior", doc: "The behavior's name."},
 				{name: "id", doc: "Only these tasks.", repeat: true},
-				{name: "parent", doc: "ID of the operation that they belong to."},
+				{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
 				{name: "status", doc: "After the change; of a removed record: before.", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}},
 			},
 			header: []param{{name: lastEventID, kind: numberParam, doc: "Go on after the event with this id; 0: begin with reset and the present state."}},

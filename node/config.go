@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/maintain"
@@ -136,6 +137,7 @@ func (c *Config) runtimeConfig() runtime.Config {
 	if r.Boottime == nil {
 		r.Boottime = c.Boottime
 	}
+	r.CheckChild = api.CheckChild
 	return r
 }
 

@@ -37,6 +37,8 @@ type hubConfig struct {
 	logger      *slog.Logger
 	maintenance maintain.Config
 	progress    func([]watch.Live) // told of progress that is not in the log; must not block
+	// children makes the submits of a success's children, or says which one cannot be.
+	children func(ctx context.Context, parent *task.Finish, docs [][]byte) ([]task.Submit, error)
 }
 
 // hub is where workers' streams arrive. While this node leads, a term of it assigns tasks and carries reports; otherwise

@@ -114,7 +114,7 @@ func (n *Node) start() error {
 	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)
 	n.hub = newHub(hubConfig{
 		id: cfg.ID, ttl: cfg.SessionTTL, store: n.store, subscribe: subscribe, clock: cfg.Clock, logs: n.logs, logger: cfg.Logger,
-		maintenance: cfg.Maintenance, progress: live.publish,
+		maintenance: cfg.Maintenance, progress: live.publish, children: n.childrenOf,
 	})
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.keeper = newKeeper(keeperConfig{

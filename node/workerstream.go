@@ -184,6 +184,7 @@ type reportPump struct {
 const (
 	maxReportBatch   = 1024
 	maxReportsFlying = 4
+	maxFamilies      = 64      // finishes with children that are checked at a time
 	maxReports       = 1 << 17 // unanswered reports of one worker; no well-behaved one comes near
 )
 
@@ -237,12 +238,18 @@ func (p *reportPump) startLocked() {
 }
 
 // takeLocked takes the reports that may go now. Several of one token may travel in one batch, which keeps its order; one
-// whose token is busy, or stands behind such a one, stays.
+// whose token is busy, or stands behind such a one, stays. Finishes with children, which take longer to check, go by themselves.
 func (p *reportPump) takeLocked() []stream.Report {
 	var batch, rest []stream.Report
+	most, stays := maxReportBatch, map[uint64]bool{}
 	for _, r := range p.pending {
-		if len(batch) >= maxReportBatch || p.busy[token(r)] {
+		alone := len(r.Children) > 0
+		if len(batch) == 0 && alone {
+			most = maxFamilies
+		}
+		if len(batch) >= most || p.busy[token(r)] || stays[token(r)] || len(batch) > 0 && alone != (most == maxFamilies) {
 			rest = append(rest, r)
+			stays[token(r)] = true
 			continue
 		}
 		batch = append(batch, r)
@@ -257,6 +264,14 @@ func (p *reportPump) takeLocked() []stream.Report {
 // propose proposes a batch and makes its acks.
 func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	acks := make([]stream.Ack, len(batch))
+	if len(batch[0].Children) > 0 {
+		var wg sync.WaitGroup
+		for i := range batch {
+			wg.Go(func() { acks[i] = p.proposeFamily(&batch[i]) })
+		}
+		wg.Wait()
+		return acks
+	}
 	cmds := make([]task.Command, 0, len(batch))
 	var at []int
 	for i, r := range batch {
@@ -273,10 +288,7 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	if len(cmds) == 0 {
 		return acks
 	}
-	rs, err := p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
-	for retriable(err) && sleep(p.term.ctx, overloadPause) {
-		rs, err = p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
-	}
+	rs, err := p.decide(cmds...)
 	for j, i := range at {
 		switch {
 		case err == nil:
@@ -290,6 +302,15 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 		}
 	}
 	return acks
+}
+
+// decide proposes until the cluster has room.
+func (p *reportPump) decide(cmds ...task.Command) ([]task.Result, error) {
+	rs, err := p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
+	for retriable(err) && sleep(p.term.ctx, overloadPause) {
+		rs, err = p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
+	}
+	return rs, err
 }
 
 func token(r stream.Report) uint64 {

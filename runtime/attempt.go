@@ -21,6 +21,8 @@ type Attempt struct {
 
 	// Secrets, if set, is asked instead of Config.Grants, with the errors of package grants.
 	Secrets func(name string) ([]byte, error)
+	// Tasks, if set, says instead of Config.Grants whether the guest may submit tasks of a behavior.
+	Tasks func(behavior string) bool
 	// HTTP, if set, makes the guest's requests instead of Config.Grants, with the errors of package fetch.
 	HTTP func(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
 
@@ -138,9 +140,10 @@ type Outcome struct {
 	// Cause is why a Killed run was killed: context.Cause of its context.
 	Cause error
 
-	Result    []byte // of a success, and of a failure with NextTime
-	HasResult bool   // false: nothing was written
-	NextTime  int64  // Unix ms, 0: none (SPEC R4, R5)
+	Result    []byte   // of a success, and of a failure with NextTime
+	HasResult bool     // false: nothing was written
+	Children  [][]byte // of a success: tasks to submit in its commit, checked by Config.CheckChild
+	NextTime  int64    // Unix ms, 0: none (SPEC R4, R5)
 
 	// CLOCK_BOOTTIME nanoseconds taken before the first and after the last instruction of the guest. Both 0: no guest
 	// code ran.

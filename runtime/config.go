@@ -30,6 +30,8 @@ type Config struct {
 	MemoryBudget int64
 	// Grants are the capabilities that modules get; nil: none.
 	Grants *grants.Grants
+	// CheckChild checks the JSON of a task that a guest submits and returns its behavior; nil: no guest submits any.
+	CheckChild func(doc []byte) (behavior string, err error)
 	// Logger; default slog.Default.
 	Logger *slog.Logger
 

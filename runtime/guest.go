@@ -56,6 +56,8 @@ type guest struct {
 	secrets []secret // that it has read
 	fetch   *fetch.Client
 	http    exchange
+	child   func(doc []byte) (behavior string, err error)
+	submits children
 	clock   func() time.Time
 	rand    io.Reader
 	begin   time.Time // by clock
@@ -88,7 +90,7 @@ func newGuest(ctx context.Context, cfg *Config, a Attempt, host Host) *guest {
 		attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
 		checkpoint: content{a.Checkpoint, a.CheckpointFrom},
 		stdout:     lineWriter{level: abi.LogInfo}, stderr: lineWriter{level: abi.LogWarn, keep: StderrTail},
-		grants: cfg.Grants, fetch: cfg.fetch, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
+		grants: cfg.Grants, fetch: cfg.fetch, child: cfg.CheckChild, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,
 	}
 	g.stdout.log, g.stderr.log = &g.log, &g.log
 	g.own.guest = g

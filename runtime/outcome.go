@@ -26,7 +26,7 @@ func (g *guest) outcome(status abi.Outcome) Outcome {
 		if g.attempt.ResultRequired && !g.hasResult {
 			return noResult("the run succeeded without writing a result, and the manifest says result: required")
 		}
-		return Outcome{Kind: Succeeded, Result: g.result, HasResult: g.hasResult, NextTime: next}
+		return Outcome{Kind: Succeeded, Result: g.result, HasResult: g.hasResult, Children: g.submits.docs, NextTime: next}
 	case abi.OutcomeRetryable, abi.OutcomePermanent:
 		out := g.guestError()
 		out.Retryable = status == abi.OutcomeRetryable

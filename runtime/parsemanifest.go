@@ -32,7 +32,7 @@ const (
 )
 
 // capabilities that this host has: what a manifest may require.
-var capabilities = [...]string{"blob", "checkpoint", "partitions", "random", abi.CapabilityHTTP, abi.CapabilitySecrets}
+var capabilities = [...]string{"blob", "checkpoint", "partitions", "random", abi.CapabilityHTTP, abi.CapabilitySecrets, abi.CapabilityTasks}
 
 // laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
 var laterFields = [...]string{

@@ -28,6 +28,9 @@ var capabilityModules = []struct {
 		{abi.FuncHTTPLen, "i", "i", []string{"part"}, lenOf((*guest).part)},
 		{abi.FuncHTTPRead, "iiii", "i", []string{"part", "ptr", "off", "n"}, readOf((*guest).part)},
 	}},
+	{abi.ModuleTasks, abi.CapabilityTasks, []hostFunction{
+		{abi.FuncTasksSubmit, "ii", "i", []string{"ptr", "n"}, hostTasksSubmit},
+	}},
 }
 
 // checkRequired refuses a module that imports what its manifest does not ask for.
@@ -63,6 +66,8 @@ func (e *Engine) grants(capability, namespace, behavior string) bool {
 		return e.cfg.Grants.Secrets(namespace, behavior)
 	case abi.CapabilityHTTP:
 		return len(e.cfg.Grants.HTTP(namespace, behavior)) > 0
+	case abi.CapabilityTasks:
+		return e.cfg.Grants.AnyTasks(namespace, behavior)
 	}
 	return true
 }

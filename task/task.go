@@ -102,6 +102,7 @@ const (
 	CodeLostTooOften     = "LOST_TOO_OFTEN"
 	CodeDeadlineExceeded = "DEADLINE_EXCEEDED"
 	CodeCompletionFailed = "COMPLETION_FAILED"
+	CodeChildRefused     = "CHILD_REFUSED" // a success whose children could not be submitted
 )
 
 // Error is the outcome of a failed run.

@@ -149,10 +149,11 @@ func (s *session) retryLocked(e *entry) {
 // task would hang until its run timeout.
 func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	r.seq++
-	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{
-		Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel,
-		Error: &task.Error{Code: task.CodeHandlerError, Message: "the outcome was refused: " + string(a.Code) + " " + a.Message},
-	}})
+	e := &task.Error{Code: task.CodeHandlerError, Message: "the outcome was refused: " + string(a.Code) + " " + a.Message}
+	if a.Code == stream.ChildRefused {
+		e = &task.Error{Code: task.CodeChildRefused, Message: clip(a.Message), Retryable: true} // the quota may be free then, the behavior pushed
+	}
+	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Error: e}})
 	s.nudge()
 }
 

@@ -66,7 +66,9 @@ func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 			})
 		}
 	}
-	return again(r.finish(result, nil), out)
+	rep := again(r.finish(result, nil), out)
+	rep.Children, rep.Finish.InTxn = out.Children, len(out.Children) > 0
+	return rep
 }
 
 // again adds when the run itself wants the next one (SPEC R4): a success repeats then, a failure is tried again then.

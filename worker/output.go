@@ -146,7 +146,7 @@ const maxStores = 3
 const storeAgainTime = time.Minute
 
 // storeAgain stores the bytes of a result again and reports it again.
-func (r *run) storeAgain(rep *task.Finish) {
+func (r *run) storeAgain(rep stream.Report) {
 	s := r.s
 	ctx, cancel := context.WithTimeout(s.ctx, storeAgainTime)
 	defer cancel()
@@ -158,13 +158,14 @@ func (r *run) storeAgain(rep *task.Finish) {
 		return
 	}
 	r.seq++
-	again := *rep
+	again := *rep.Finish
 	again.Seq, again.Result = r.seq, o.payload
 	if err != nil {
-		again.Result, again.Again = task.Payload{}, 0
+		again.Result, again.Again, again.InTxn, rep.Children = task.Payload{}, 0, false, nil
 		again.Error = &task.Error{Code: task.CodeHandlerError, Retryable: true, Message: clip("the result was lost: " + err.Error())}
 	}
-	s.addLocked(r, lastReport, stream.Report{Finish: &again})
+	rep.Finish = &again
+	s.addLocked(r, lastReport, rep)
 	s.nudge()
 }
 
@@ -175,6 +176,6 @@ func (s *session) restoreLocked(e *entry, code task.Code) bool {
 		return false
 	}
 	r.stores++
-	s.w.wg.Go(func() { r.storeAgain(e.rep.Finish) })
+	s.w.wg.Go(func() { r.storeAgain(e.rep) })
 	return true
 }

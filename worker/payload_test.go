@@ -268,7 +268,10 @@ func TestResultWhoseBlobIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			blobs := newBlobs()
-			inBubble(t, returns(large("a")), func(b *bench) {
+			mother := func(context.Context, runtime.Attempt, runtime.Host) runtime.Outcome {
+				return runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: large("a"), Children: [][]byte{[]byte("{}")}}
+			}
+			inBubble(t, mother, func(b *bench) {
 				refused := 0
 				b.set(func() {
 					b.ack = func(r stream.Report) (stream.Ack, bool) {
@@ -285,6 +288,9 @@ func TestResultWhoseBlobIsGone(t *testing.T) {
 				for i, r := range reps {
 					if r.Finish.Seq != uint64(i+1) {
 						t.Errorf("seq %d, want %d", r.Finish.Seq, i+1)
+					}
+					if happy := r.Finish.Error == nil; happy != r.Finish.InTxn || happy != (len(r.Children) == 1) {
+						t.Errorf("the children go with the success: %+v", r)
 					}
 				}
 				if last := reps[len(reps)-1].Finish; code(last) != c.code {

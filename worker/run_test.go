@@ -220,6 +220,33 @@ func TestRefusedOutcomeBecomesAFailure(t *testing.T) {
 	})
 }
 
+// A success whose children cannot be submitted is a failure that may be retried.
+func TestRefusedChildrenFailTheAttempt(t *testing.T) {
+	mother := func(context.Context, runtime.Attempt, runtime.Host) runtime.Outcome {
+		return runtime.Outcome{Kind: runtime.Succeeded, Children: [][]byte{[]byte("a"), []byte("b")}}
+	}
+	inBubble(t, mother, func(b *bench) {
+		b.set(func() {
+			b.ack = func(r stream.Report) (stream.Ack, bool) {
+				if r.Finish.Error == nil {
+					return stream.Ack{Code: stream.ChildRefused, Message: "children[1]: no"}, true
+				}
+				return stream.Ack{}, true
+			}
+		})
+		b.assign(7)
+		b.at(3 * time.Second)
+		reps, _ := b.reports()
+		if len(reps) != 2 || !reps[0].Finish.InTxn || len(reps[0].Children) != 2 {
+			t.Fatalf("reports %+v", reps)
+		}
+		f := reps[1].Finish
+		if f.InTxn || reps[1].Children != nil || code(f) != task.CodeChildRefused || f.Error.Message != "children[1]: no" || !f.Error.Retryable {
+			t.Errorf("then %+v", f)
+		}
+	})
+}
+
 func TestCheckpointWaitsOverAReconnect(t *testing.T) {
 	result := make(chan error, 1)
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {

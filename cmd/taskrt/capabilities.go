@@ -7,7 +7,7 @@ import (
 )
 
 func capabilitiesFlag(cmd string) cli.Flag {
-	return stringFlag(cmd, "capabilities", "", "FILE.json with the secrets and HTTP requests that behaviors are granted; default: none")
+	return stringFlag(cmd, "capabilities", "", "FILE.json with the secrets, HTTP requests and child tasks that behaviors are granted; default: none")
 }
 
 // readGrants reads the file of --capabilities; nil: there is none.

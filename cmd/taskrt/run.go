@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/runtime"
 )
 
@@ -59,7 +60,7 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, err := runtime.New(runtime.Config{Logger: log, Grants: granted})
+	engine, err := runtime.New(runtime.Config{Logger: log, Grants: granted, CheckChild: api.CheckChild})
 	if err != nil {
 		return err
 	}

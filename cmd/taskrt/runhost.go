@@ -47,6 +47,8 @@ type runReport struct {
 	Error        *api.TaskError  `json:"error,omitempty"`
 	AgainAt      *api.Time       `json:"again_at,omitempty"`
 
+	Children []json.RawMessage `json:"children,omitempty"` // that a cluster would submit now
+
 	FuelUsed    int64        `json:"fuel_used"`         // units
 	PeakMemory  int64        `json:"peak_memory_bytes"` // of linear memory
 	DurationMS  float64      `json:"duration_ms"`       // of the guest's execution
@@ -206,6 +208,9 @@ func (h *localHost) printText(o runtime.Outcome) error {
 	if o.Kind != runtime.Succeeded {
 		return nil
 	}
+	for _, doc := range o.Children {
+		fmt.Fprintf(out, "would submit %s\n", doc)
+	}
 	if json.Valid(o.Result) {
 		o.Result = append(bytes.TrimSpace(o.Result), '\n')
 	} // else bytes as they are
@@ -219,6 +224,9 @@ func (h *localHost) printJSON(o runtime.Outcome) error {
 	r.FuelUsed, r.PeakMemory, r.DurationMS = o.Fuel, o.PeakMemory, float64(executed(o).Microseconds())/1000
 	switch o.Kind {
 	case runtime.Succeeded:
+		for _, doc := range o.Children {
+			r.Children = append(r.Children, doc)
+		}
 		if json.Valid(o.Result) {
 			r.Result = o.Result
 		} else {

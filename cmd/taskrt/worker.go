@@ -72,7 +72,7 @@ func (p *program) worker(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Grants: granted, Logger: log, OnCompile: measured.Compiled})
+	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Grants: granted, CheckChild: api.CheckChild, Logger: log, OnCompile: measured.Compiled})
 	if err != nil {
 		return &exitError{exitServer, err}
 	}

@@ -24,9 +24,10 @@ type Job struct {
 	Params     JobParams // of an operation's task
 	Checkpoint []byte    // nil: none
 	Host       runtime.Host
-	Where      string // the worker
-	MaxFuel    int64  // of the behavior; 0: none
-	Fuel       int64  // what it says it used
+	Where      string   // the worker
+	MaxFuel    int64    // of the behavior; 0: none
+	Fuel       int64    // what it says it used
+	Children   []string // JSON of what it submits with its success
 }
 
 // JobParams are those of an operation's tasks, whatever their role.
@@ -67,7 +68,7 @@ func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host
 	j := &Job{Raw: content(a.Params, a.ParamsFrom), Checkpoint: content(a.Checkpoint, a.CheckpointFrom), Host: host, Where: m.where, MaxFuel: a.Fuel}
 	out := runtime.Outcome{Started: int64(m.c.Boottime())}
 	err := json.Unmarshal(a.Info, &j.Info)
-	if err == nil && j.Info.Parent != "" {
+	if err == nil && j.Info.Parent != "" && len(j.Raw) > 0 {
 		err = json.Unmarshal(j.Raw, &j.Params)
 	}
 	result := ""
@@ -86,6 +87,9 @@ func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host
 		out.Kind, out.Class, out.Code, out.Message = runtime.Failed, runtime.ClassGuest, runtime.CodeHandlerError, err.Error()
 	default:
 		out.Kind, out.Result, out.HasResult = runtime.Succeeded, []byte(result), result != ""
+		for _, doc := range j.Children {
+			out.Children = append(out.Children, []byte(doc))
+		}
 	}
 	return out
 }

@@ -36,7 +36,7 @@ var fuelMutants = []mutant{
 		Pkg: "./worker", Run: "TestOutcomes", Why: "a result that cannot be kept used fuel all the same"},
 	{Name: "fuel-of-a-stopped-store", File: "worker/output.go", Old: "Cause: cause, Fuel: out.Fuel}", New: "Cause: cause}",
 		Pkg: "./worker", Run: "TestStoppedWhileStoring", Why: "every ending says what was used"},
-	{Name: "fuel-of-a-refused-outcome", File: "worker/outbox.go", Old: "Fuel: r.fuel,\n", New: "\n",
+	{Name: "fuel-of-a-refused-outcome", File: "worker/outbox.go", Old: "Fuel: r.fuel, Error", New: "Error",
 		Pkg: "./worker", Run: "TestRefusedOutcomeBecomesAFailure", Why: "every ending says what was used"},
 	{Name: "fuel-not-shown", File: "node/payload.go", Old: "FuelUsed: h.Fuel,", New: "",
 		Pkg: "./internal/clustertest", Run: "TestFuelIsRecorded", Why: "what is recorded is for people to see"},

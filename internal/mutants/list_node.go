@@ -35,7 +35,7 @@ var nodeMutants = []mutant{
 		Pkg: "./node", Run: "TestCreditsUnderWay$", Why: "a worker would get more than it asked for (L2)"},
 	{Name: "node-proof-not-checked", File: "node/term.go", Old: "|| !bytes.Equal(s.Proof, hello.Proof) {", New: "|| bytes.Equal(nil, hello.Proof) {",
 		Pkg: "./node", Run: "TestSessionNeedsItsProof$", Why: "whoever knows a session's number could take it over (L6)"},
-	{Name: "node-reports-out-of-order", File: "node/workerstream.go", Old: " || p.busy[token(r)] {", New: " {",
+	{Name: "node-reports-out-of-order", File: "node/workerstream.go", Old: "|| p.busy[token(r)] ||", New: "||",
 		Pkg: "./node", Run: "TestReportsOfOneTokenKeepTheirOrder$", Why: "a beat could overtake the finish before it (L3)"},
 	{Name: "node-undecided-report-acknowledged", File: "node/workerstream.go", Old: "acks[i].Retry = true", New: "acks[i].Retry = false",
 		Pkg: "./node", Run: "TestLateReportsAreAllAnsweredWhenTheTermEnds$", Why: "an outcome would be lost with the leader (T6)"},

@@ -32,7 +32,7 @@ var runtimeMutants = []mutant{
 		Pkg: "./runtime", Run: "TestGrownMemoryIsGivenBack$", Why: "an attempt could read what the one before wrote where it grew (B4)"},
 	{Name: "runtime-grown-memory-kept", File: "runtime/memory.go", Old: "\tif m.size == size {\n", New: "\tif m.size >= size {\n",
 		Pkg: "./runtime", Run: "TestGrownMemoryIsGivenBack$", Why: "an attempt would find a memory that the one before has grown (B4)"},
-	{Name: "grants-any-behavior", File: "runtime/grants/grants.go", Old: "if !matches(r.Namespace, namespace) || !matches(r.Behavior, behavior) {", New: "if !matches(r.Namespace, namespace) {",
+	{Name: "grants-any-behavior", File: "runtime/grants/grants.go", Old: "return matches(r.Namespace, namespace) && matches(r.Behavior, behavior)", New: "return matches(r.Namespace, namespace)",
 		Pkg: "./runtime/grants", Run: "TestSecrets$", Why: "a behavior would read what another one is granted (B6)"},
 	{Name: "grants-outside-the-directory", File: "runtime/grants/grants.go", Old: "os.OpenInRoot(g.dir, name)", New: "os.Open(g.dir + \"/\" + name)",
 		Pkg: "./runtime/grants", Run: "TestSecrets$", Why: "a link would make any file of the node a secret"},

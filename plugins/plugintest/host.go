@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/api"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
 	"github.com/taskrt/taskrt/runtime"
@@ -34,13 +36,15 @@ type Host struct {
 	Blobs      map[string][]byte   // by name; AddBlob adds one
 	Secrets    map[string][]byte   // that the guest is granted (capability secrets)
 	HTTP       http.Handler        // answers the guest's requests (capability http); nil: none is granted
+	Tasks      []string            // behaviors of which the guest may submit tasks (capability tasks)
 	Partitions []Partition         // of the operation that the task is part of, for a completion; nil: of none
 
 	Beats     []Beat
 	Saved     [][]byte // checkpoints
 	Notes     []string // of progress, as beats told them
 	Logs      []Log
-	BlobBytes int64 // read of blobs; those that are read as params do not count
+	Children  []Child // submitted by the attempts that succeeded
+	BlobBytes int64   // read of blobs; those that are read as params do not count
 }
 
 // Limits replace what the manifest says; a zero leaves that.
@@ -114,6 +118,12 @@ func (h *Host) secret(name string) ([]byte, error) {
 	return nil, grants.ErrDenied
 }
 
+// Child is a task that a guest submitted, as the body of POST /v1/tasks.
+type Child = api.SubmitRequest
+
+// tasks is Attempt.Tasks.
+func (h *Host) tasks(behavior string) bool { return slices.Contains(h.Tasks, behavior) }
+
 // fetch is Attempt.HTTP: no network, and none of an operator's rules.
 func (h *Host) fetch(ctx context.Context, q *fetch.Request) (*fetch.Response, error) {
 	if h.HTTP == nil {
@@ -144,7 +154,7 @@ func (h *Host) attempt(s *runtime.Settings, version string, params []byte) (runt
 	}
 	a, err := s.Attempt(params, info)
 	a.Checkpoint, a.Config = h.Checkpoint, h.Config
-	a.Secrets, a.HTTP = h.secret, h.fetch
+	a.Secrets, a.HTTP, a.Tasks = h.secret, h.fetch, h.tasks
 	replace(&a.MemoryBytes, h.Limits.Memory)
 	replace(&a.Fuel, h.Limits.Fuel)
 	replace(&a.ResultBytes, h.Limits.Result)
@@ -182,6 +192,13 @@ func (h *Host) ended(o runtime.Outcome) Result {
 	switch o.Kind {
 	case Succeeded:
 		h.Checkpoint, h.Info.Failures = nil, 0
+		for _, doc := range o.Children {
+			child, err := api.DecodeChild(doc)
+			if err != nil { // it was checked when it was submitted
+				panic(err)
+			}
+			h.Children = append(h.Children, child)
+		}
 	case Failed:
 		h.Info.Failures++
 	}

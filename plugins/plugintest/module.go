@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/runtime"
 )
 
@@ -57,7 +58,7 @@ func New(t TB, c Config) *Module {
 		given, err = runtime.ParseManifest(c.Manifest)
 		fail(err)
 	}
-	engine, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
+	engine, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler), CheckChild: api.CheckChild})
 	fail(err)
 	ctx := context.WithoutCancel(t.Context()) // which is done before Cleanup
 	t.Cleanup(func() { fail(engine.Close(ctx)) })

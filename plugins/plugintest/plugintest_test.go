@@ -291,3 +291,16 @@ func TestHTTP(t *testing.T) {
 		t.Errorf("%v", r)
 	}
 }
+
+// TestTasks: what the Host names may be submitted, and is kept of the attempts that succeed.
+func TestTasks(t *testing.T) {
+	m := load(t, "submits")
+	h := &plugintest.Host{Params: []byte("!{\"behavior\":\"words\"}"), Tasks: []string{"words"}}
+	m.Run(t, "submits", h)
+	h.Params = []byte("={\"behavior\":\"words\",\"id\":\"one\"}\n{\"behavior\":\"mail\"}\n{\"behavior\":\"words\",\"params\":[1]}")
+	r := m.Run(t, "submits", h)
+	r.WantKind(t, plugintest.Succeeded)
+	if len(h.Children) != 2 || h.Children[0].ID != "one" || string(h.Children[1].Params) != "[1]" || string(r.Result) != "\x00\x00\x00\x00\xfa\xff\xff\xff\x01\x00\x00\x00" {
+		t.Errorf("%+v, %q", h.Children, r.Result)
+	}
+}

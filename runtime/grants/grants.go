@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/taskrt/taskrt/runtime/fetch"
@@ -45,6 +46,7 @@ type rule struct {
 	Behavior  string   `json:"behavior"`
 	Secrets   []string `json:"secrets"`
 	HTTP      []http   `json:"http"`
+	Tasks     []string `json:"tasks"`
 
 	fetches []*fetch.Rule // of HTTP
 }
@@ -147,6 +149,14 @@ func (r *rule) check() error {
 			return fmt.Errorf("secrets[%d]: %w", k, err)
 		}
 	}
+	if len(r.Tasks) > MaxNames {
+		return fmt.Errorf("tasks: %d, at most %d", len(r.Tasks), MaxNames)
+	}
+	for k, s := range r.Tasks {
+		if err := pattern(s); err != nil {
+			return fmt.Errorf("tasks[%d]: %w", k, err)
+		}
+	}
 	if len(r.HTTP) > MaxNames {
 		return fmt.Errorf("http: %d, at most %d", len(r.HTTP), MaxNames)
 	}
@@ -226,7 +236,7 @@ func (g *Grants) HTTP(namespace, behavior string) (rules []*fetch.Rule) {
 		return nil
 	}
 	for i := range g.rules {
-		if r := &g.rules[i]; matches(r.Namespace, namespace) && matches(r.Behavior, behavior) {
+		if r := &g.rules[i]; r.covers(namespace, behavior) {
 			rules = append(rules, r.fetches...)
 		}
 	}
@@ -248,17 +258,36 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
+// covers tells whether a rule is for a behavior.
+func (r *rule) covers(namespace, behavior string) bool {
+	return matches(r.Namespace, namespace) && matches(r.Behavior, behavior)
+}
+
 // Secrets tells whether a behavior is granted any.
 func (g *Grants) Secrets(namespace, behavior string) bool {
+	return g.any(namespace, behavior, func(r *rule) bool { return len(r.Secrets) > 0 })
+}
+
+// AnyTasks tells whether a behavior may submit tasks of any.
+func (g *Grants) AnyTasks(namespace, behavior string) bool {
+	return g.any(namespace, behavior, func(r *rule) bool { return len(r.Tasks) > 0 })
+}
+
+// Tasks tells whether a behavior may submit tasks of another, or of itself.
+func (g *Grants) Tasks(namespace, behavior, of string) bool {
+	return g.any(namespace, behavior, func(r *rule) bool { return matchesAny(r.Tasks, of) })
+}
+
+// any tells whether a rule for a behavior grants something.
+func (g *Grants) any(namespace, behavior string, grants func(*rule) bool) bool {
 	if g == nil {
 		return false
 	}
-	for _, r := range g.rules {
-		if len(r.Secrets) > 0 && matches(r.Namespace, namespace) && matches(r.Behavior, behavior) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.rules, func(r rule) bool { return r.covers(namespace, behavior) && grants(&r) })
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }
 
 // Secret reads one that a rule grants a behavior: a file of its name in secrets_dir, as it is now. What is not granted is denied
@@ -267,7 +296,7 @@ func (g *Grants) Secret(namespace, behavior, name string) ([]byte, error) {
 	if !secretName.MatchString(name) {
 		return nil, ErrInvalid
 	}
-	if !g.allows(namespace, behavior, name) {
+	if !g.any(namespace, behavior, func(r *rule) bool { return matchesAny(r.Secrets, name) }) {
 		return nil, ErrDenied
 	}
 	f, err := os.OpenInRoot(g.dir, name)
@@ -286,21 +315,4 @@ func (g *Grants) Secret(namespace, behavior, name string) ([]byte, error) {
 		return nil, fmt.Errorf("grants: secret %s has more than %d bytes", name, MaxSecret)
 	}
 	return data, nil
-}
-
-func (g *Grants) allows(namespace, behavior, name string) bool {
-	if g == nil {
-		return false
-	}
-	for _, r := range g.rules {
-		if !matches(r.Namespace, namespace) || !matches(r.Behavior, behavior) {
-			continue
-		}
-		for _, s := range r.Secrets {
-			if matches(s, name) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -117,7 +117,12 @@ type Report struct {
 	Beat     *task.Beat     `cbor:"3,keyasint,omitempty"`
 	Snooze   *task.Snooze   `cbor:"4,keyasint,omitempty"`
 	GiveBack *task.GiveBack `cbor:"5,keyasint,omitempty"`
+
+	Children [][]byte `cbor:"6,keyasint,omitempty"` // with Finish: JSON of tasks to submit in its commit (abi/README.md, taskrt_tasks_v1)
 }
+
+// ChildRefused is the code of an Ack: the finish did not happen, because a child cannot be submitted.
+const ChildRefused task.Code = "child_refused"
 
 // Ack answers one Report once it is committed or refused. Retry: nothing was decided, send it again.
 type Ack struct {

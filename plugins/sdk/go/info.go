@@ -14,7 +14,7 @@ type Info struct {
 	Failures    int64  // failed runs since the last success, before this one
 	Token       uint64 // fencing token of the lease: larger for every later one of the cluster
 
-	Parent    string // the operation that the task is part of
+	Parent    string // the operation that the task is part of, or the task that submitted it
 	Partition string // of the operation
 	Deadline  Time   // of the task; the attempt's own is Context.Deadline
 	Created   Time

@@ -1,0 +1,23 @@
+package main
+
+// childrenMutants sabotage the child tasks that guests submit (SPEC B6).
+var childrenMutants = []mutant{
+	{Name: "children-finish-without-them", File: "node/children.go", Old: "finish.InTxn = true", New: "finish.InTxn = false",
+		Pkg: "./node", Run: "TestFamilies$", Why: "the question whether the run is over would end it, without its children"},
+	{Name: "children-lost-by-a-finish-alone", File: "task/finish.go", Old: "if c.InTxn {", New: "if c.InTxn && c.External {",
+		Pkg: "./task", Run: "TestScripts/txn", Why: "a success would stand without its children"},
+	{Name: "children-refused-though-committed", File: "node/children.go", Old: "case told[0].Code != task.Conflict:", New: "case told[0].Code == task.Halt:",
+		Pkg: "./node", Run: "TestFamilies$", Why: "a success whose answer was lost would be reported as a failure"},
+	{Name: "children-left-out", File: "node/children.go", Old: "Submits: submits, Finishes", New: "Submits: submits[:0], Finishes",
+		Pkg: "./internal/clustertest", Run: "TestChildren$", Why: "a success would have no children"},
+	{Name: "children-under-other-ids", File: "node/children.go", Old: "parent.Token, number)", New: "0, number)",
+		Pkg: "./internal/clustertest", Run: "TestChildren$", Why: "a task that repeats would join the children of its last success"},
+	{Name: "children-overtake-a-beat", File: "node/workerstream.go", Old: " || stays[token(r)]", New: "",
+		Pkg: "./node", Run: "TestFamiliesKeepTheOrder$", Why: "the finish would go before the checkpoint"},
+	{Name: "children-lost-with-the-blob", File: "worker/output.go", Old: "rep.Finish = &again", New: "rep = stream.Report{Finish: &again}",
+		Pkg: "./worker", Run: "TestResultWhoseBlobIsGone", Why: "a result that is stored again would be reported without its children"},
+	{Name: "children-of-any-behavior", File: "runtime/tasks.go", Old: "if !g.maySubmit(behavior) {", New: "if !g.maySubmit(behavior) && behavior == \"\" {",
+		Pkg: "./runtime", Run: "TestChildrenAreGranted$", Why: "a guest would submit what its operator did not grant (B6)"},
+	{Name: "children-of-a-failure", File: "worker/outcome.go", Old: "rep.Children, rep.Finish.InTxn = out.Children, len(out.Children) > 0", New: "rep.Children = out.Children",
+		Pkg: "./worker", Run: "TestRefusedChildrenFailTheAttempt$", Why: "a success that came without them would be taken"},
+}

@@ -1,0 +1,152 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// proposeFamily ends a run that succeeded with children: its finish and their submits are one transaction. If that cannot be,
+// the finish alone asks whether the run is over already, by this very report maybe, whose answer was lost: then that is the answer,
+// whatever has become of the children's behaviors since.
+func (p *reportPump) proposeFamily(r *stream.Report) stream.Ack {
+	ack := stream.Ack{ID: r.ID}
+	if r.Finish == nil || r.Finish.Error != nil || !sound(*r) || !fewChildren(r.Children) {
+		ack.Code, ack.Message = task.InvalidCommand, "children come with a success, at most 100 in 512 KiB"
+		return ack
+	}
+	finish := *r.Finish
+	finish.InTxn = true
+	for range maxRounds {
+		refusal, err := p.tryFamily(&finish, r.Children)
+		if err == nil && refusal.Code == task.OK {
+			return ack
+		}
+		if err == nil && refusal.Code == task.BlobGone && refusal.Field == "result" { // its worker has the bytes
+			ack.Code, ack.Message = refusal.Code, refusal.Message
+			return ack
+		}
+		told, askErr := p.decide(finish)
+		switch {
+		case askErr != nil:
+			ack.Retry = true
+			return ack
+		case told[0].Code != task.Conflict:
+			ack.Code, ack.Message, ack.Repeated = told[0].Code, told[0].Message, told[0].Repeated
+			return ack
+		case err == nil && checkAgain(refusal.Code):
+			continue // made anew of what is so now
+		case err != nil && undecided(err):
+			ack.Retry = true
+			return ack
+		}
+		if err == nil {
+			err = refusedChild(&refusal)
+		}
+		ack.Code, ack.Message = stream.ChildRefused, err.Error()
+		return ack
+	}
+	ack.Retry = true
+	return ack
+}
+
+// refusedChild says why the transaction of a run that goes on did not happen.
+func refusedChild(r *task.Result) error {
+	e := resultError(r)
+	if r.Code == task.Conflict && len(r.Reasons) > 0 {
+		e = api.FieldError(string(task.AlreadyExists), "id", "there is a task %s, of another behavior or submitted with if_exists fail", r.Reasons[0].ID)
+	}
+	return e
+}
+
+func fewChildren(docs [][]byte) bool {
+	n := 0
+	for _, doc := range docs {
+		n += len(doc)
+	}
+	return len(docs) <= abi.MaxChildren && n <= abi.MaxChildrenBytes
+}
+
+// undecided tells an error that says nothing of the children.
+func undecided(err error) bool {
+	e := asError(err)
+	return e.Status >= 500 || e.Code == api.CodeOverloaded
+}
+
+// tryFamily proposes the transaction once. An error is one about a child, or nothing was decided.
+func (p *reportPump) tryFamily(finish *task.Finish, docs [][]byte) (task.Result, error) {
+	submits, err := p.term.hub.children(p.term.ctx, finish, docs)
+	if err != nil {
+		return task.Result{}, err
+	}
+	rs, err := p.decide(task.Txn{Namespace: finish.Key.Namespace, Submits: submits, Finishes: []task.Finish{*finish}})
+	switch {
+	case tooLarge(err):
+		return task.Result{}, api.NewError(api.CodeInvalidField, "the children are too large for one entry of the log")
+	case err != nil:
+		return task.Result{}, api.NewError(api.CodeNotReady, "%v", err)
+	}
+	return rs[0], nil
+}
+
+// childrenOf checks children as submits of their own and gives each its ID: the same whenever the same success is reported. One
+// that has the ID of another joins it.
+func (n *Node) childrenOf(ctx context.Context, parent *task.Finish, docs [][]byte) ([]task.Submit, error) {
+	c := checks{looks: looks{n: n}}
+	var submits []task.Submit
+	for i, doc := range docs {
+		s, err := c.child(ctx, parent, i, doc)
+		if err != nil {
+			return nil, partError("children", i, err)
+		}
+		twin := slices.IndexFunc(submits, func(o task.Submit) bool { return o.ID == s.ID })
+		switch {
+		case twin < 0:
+			submits = append(submits, s)
+		case s.IfExists == task.Fail || s.Behavior != submits[twin].Behavior:
+			return nil, partError("children", i, api.FieldError(string(task.AlreadyExists), "id", "another child has the ID %s", s.ID))
+		}
+	}
+	return submits, nil
+}
+
+func (c *checks) child(ctx context.Context, parent *task.Finish, number int, doc []byte) (task.Submit, error) {
+	r, err := api.DecodeChild(doc)
+	if err != nil {
+		return task.Submit{}, err
+	}
+	r.Namespace = parent.Key.Namespace
+	s, err := c.prepare(ctx, &r)
+	if err != nil {
+		return s, err
+	}
+	s.Parent = parent.Key.ID
+	if s.ID == s.Parent {
+		return s, api.FieldError(string(task.AlreadyExists), "id", "it is the parent's own")
+	}
+	if r.ID == "" && !c.n.namedByParams(&s) {
+		s.ID, err = childID(&s, parent.Token, number)
+	}
+	return s, err
+}
+
+// namedByParams tells whether the behavior computes the IDs of its tasks (SPEC I2).
+func (n *Node) namedByParams(s *task.Submit) bool {
+	_, v, err := n.active(s.Namespace, s.Behavior)
+	return err == nil && v.Policy.IDStrategy == task.IDParams
+}
+
+// childID is the ID of a child that has none of its own.
+func childID(s *task.Submit, token uint64, number int) (string, error) {
+	origin, err := json.Marshal([]any{"child", s.Parent, token, number})
+	if err != nil {
+		return "", fmt.Errorf("a child's ID: %w", err)
+	}
+	return task.DeterministicID(s.Namespace, s.Behavior, origin), nil
+}
