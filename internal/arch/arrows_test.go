@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"internal/mux":    {},
 
 	"plugins/examples":             {},
-	"plugins/plugintest":           {"abi", "api", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "task"},
+	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "task"},
 	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},

@@ -3,6 +3,7 @@ package plugintest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
-	"github.com/taskrt/taskrt/api"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
 	"github.com/taskrt/taskrt/runtime"
@@ -118,8 +118,35 @@ func (h *Host) secret(name string) ([]byte, error) {
 	return nil, grants.ErrDenied
 }
 
-// Child is a task that a guest submitted, as the body of POST /v1/tasks.
-type Child = api.SubmitRequest
+// Child is a task that a guest submitted, as the body of POST /v1/tasks. The Host checks less of it than a cluster: that it has a
+// behavior, and no members but these.
+type Child struct {
+	Behavior     string            `json:"behavior"`
+	ID           string            `json:"id"`
+	Params       json.RawMessage   `json:"params"`
+	ParamsBase64 []byte            `json:"params_base64"`
+	IfExists     string            `json:"if_exists"`
+	NotBefore    string            `json:"not_before"`
+	Delay        string            `json:"delay"`
+	Deadline     string            `json:"deadline"`
+	Labels       map[string]string `json:"labels"`
+	Priority     *int              `json:"priority"`
+}
+
+func decodeChild(doc []byte) (child Child, err error) {
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&child); err == nil && child.Behavior == "" {
+		err = errors.New("behavior: missing")
+	}
+	return child, err
+}
+
+// checkChild is runtime.Config.CheckChild.
+func checkChild(doc []byte) (behavior string, err error) {
+	child, err := decodeChild(doc)
+	return child.Behavior, err
+}
 
 // tasks is Attempt.Tasks.
 func (h *Host) tasks(behavior string) bool { return slices.Contains(h.Tasks, behavior) }
@@ -193,7 +220,7 @@ func (h *Host) ended(o runtime.Outcome) Result {
 	case Succeeded:
 		h.Checkpoint, h.Info.Failures = nil, 0
 		for _, doc := range o.Children {
-			child, err := api.DecodeChild(doc)
+			child, err := decodeChild(doc)
 			if err != nil { // it was checked when it was submitted
 				panic(err)
 			}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/runtime"
 )
 
@@ -58,7 +57,7 @@ func New(t TB, c Config) *Module {
 		given, err = runtime.ParseManifest(c.Manifest)
 		fail(err)
 	}
-	engine, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler), CheckChild: api.CheckChild})
+	engine, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler), CheckChild: checkChild})
 	fail(err)
 	ctx := context.WithoutCancel(t.Context()) // which is done before Cleanup
 	t.Cleanup(func() { fail(engine.Close(ctx)) })
