@@ -19,7 +19,9 @@ const usual = 1 << 10
 //   - sdk.ErrDenied: the operator does not grant that secret to this behavior, whether it exists or not
 //   - sdk.ErrNotFound: it is granted, and not there
 //   - sdk.ErrUnavailable: it cannot be read now; try again
-//   - sdk.ErrInvalid: that is no name: 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first
+//   - sdk.ErrInvalid: that is no name
+//
+// A name is 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first.
 func Get(name string) ([]byte, error) {
 	to := make([]byte, usual)
 	n := get(name, to)
@@ -28,17 +30,26 @@ func Get(name string) ([]byte, error) {
 		n = get(name, to)
 	}
 	if n < 0 {
-		return nil, &failure{name, host.Installed.Error(abi.Errno(n))}
+		return nil, &failure{name, abi.Errno(n)}
 	}
 	return to[:n], nil
 }
 
 // failure says of which secret.
 type failure struct {
-	name string
-	err  error
+	name   string
+	status abi.Errno
 }
 
-func (f *failure) Error() string { return "secret " + f.name + ": " + f.err.Error() }
+func (f *failure) Error() string {
+	why := f.Unwrap().Error()
+	switch f.status {
+	case abi.EDENIED:
+		why = "not granted to this behavior"
+	case abi.EINVAL:
+		why = "a name is 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first"
+	}
+	return "secret " + f.name + ": " + why
+}
 
-func (f *failure) Unwrap() error { return f.err }
+func (f *failure) Unwrap() error { return host.Installed.Error(f.status) }

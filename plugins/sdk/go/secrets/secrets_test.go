@@ -63,21 +63,23 @@ func TestGet(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	busy := func(string) error { return sdk.ErrUnavailable }
+	const noName = "a name is 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first"
 	for name, c := range map[string]struct {
 		host sdktest.Host
 		want error
+		why  string
 	}{
-		"other":                  {sdktest.Host{Secrets: map[string][]byte{"key": {}}}, sdk.ErrDenied},
-		"key":                    {sdktest.Host{Secrets: map[string][]byte{"key": nil}}, sdk.ErrNotFound},
-		"later":                  {sdktest.Host{OnSecret: busy}, sdk.ErrUnavailable},
-		"../key":                 {sdktest.Host{}, sdk.ErrInvalid},
-		strings.Repeat("x", 129): {sdktest.Host{}, sdk.ErrInvalid},
-		"":                       {sdktest.Host{}, sdk.ErrInvalid},
+		"other":                  {sdktest.Host{Secrets: map[string][]byte{"key": {}}}, sdk.ErrDenied, "not granted to this behavior"},
+		"key":                    {sdktest.Host{Secrets: map[string][]byte{"key": nil}}, sdk.ErrNotFound, "not there"},
+		"later":                  {sdktest.Host{OnSecret: busy}, sdk.ErrUnavailable, sdk.ErrUnavailable.Error()},
+		"../key":                 {sdktest.Host{}, sdk.ErrInvalid, noName},
+		strings.Repeat("x", 129): {sdktest.Host{}, sdk.ErrInvalid, noName},
+		"":                       {sdktest.Host{}, sdk.ErrInvalid, noName},
 	} { // order-free: independent runs
 		c.host.Params = []byte(name)
 		r := sdktest.Run(t, "secret", &c.host)
-		if r.Code != kind(c.want) || r.Message != "secret "+name+": "+c.want.Error() {
-			t.Errorf("%s: %v, want %v", name, r, c.want)
+		if r.Code != kind(c.want) || r.Message != "secret "+name+": "+c.why {
+			t.Errorf("%s: %v, want %v: %s", name, r, c.want, c.why)
 		}
 	}
 	if _, err := secrets.Get("key"); !errors.Is(err, sdk.ErrDenied) { // as in init
@@ -118,7 +120,7 @@ func TestGuest(t *testing.T) {
 		m.Run(t, "secret", h).WantResult(t, string(value))
 	}
 	r := m.Run(t, "secret", &plugintest.Host{Params: []byte("other"), Secrets: map[string][]byte{"key": {}}})
-	if r.WantError(t, "HANDLER_ERROR", true); r.Message != "secret other: "+sdk.ErrDenied.Error() {
+	if r.WantError(t, "HANDLER_ERROR", true); r.Message != "secret other: not granted to this behavior" {
 		t.Error(r)
 	}
 }

@@ -61,7 +61,7 @@ func Submit(t Task) (n int, err error) {
 	}
 	number := submit(text)
 	if number < 0 {
-		return 0, &failure{t.Behavior, "", host.Installed.Error(abi.Errno(number))}
+		return 0, t.refused(abi.Errno(number))
 	}
 	return int(number), nil
 }
@@ -72,17 +72,23 @@ type failure struct {
 	err           error
 }
 
-func (f *failure) Error() string {
-	text := "child " + f.behavior + ": " + f.err.Error()
-	if f.why != "" {
-		text += ": " + f.why
-	}
-	return text
-}
+func (f *failure) Error() string { return "child " + f.behavior + ": " + f.why }
 
 func (f *failure) Unwrap() error { return f.err }
 
 func (t *Task) invalid(why string) error { return &failure{t.Behavior, why, sdk.ErrInvalid} }
+
+func (t *Task) refused(status abi.Errno) error {
+	err := host.Installed.Error(status)
+	why := err.Error()
+	switch status {
+	case abi.EDENIED:
+		why = "not granted to this behavior"
+	case abi.EINVAL:
+		why = "refused as invalid: the task's log says why"
+	}
+	return &failure{t.Behavior, why, err}
+}
 
 // encode is the JSON of POST /v1/tasks.
 func (t *Task) encode() ([]byte, error) {

@@ -5,19 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
-	"github.com/taskrt/taskrt/plugins/plugintest"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
 	"github.com/taskrt/taskrt/plugins/sdk/go/tasks"
-	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
 // body is what the behavior does in the test that runs now.
@@ -207,23 +203,4 @@ func TestLeaseLost(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// TestGuest: the module asks for the function of the ABI, and for no other module's.
-func TestGuest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a guest with the Go toolchain")
-	}
-	wasm, err := os.ReadFile(plugintest.BuildGo(t, "testdata/guest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := wasmbin.Parse(wasm)
-	if err != nil {
-		t.Fatal(err)
-	}
-	submit := slices.ContainsFunc(parsed.Imports, func(i wasmbin.Import) bool { return i.Module == abi.ModuleTasks && i.Name == abi.FuncTasksSubmit })
-	if !submit || parsed.ImportsFrom(abi.ModuleSecrets) || parsed.ImportsFrom(abi.ModuleHTTP) {
-		t.Errorf("%+v", parsed.Imports)
-	}
 }
