@@ -3,7 +3,6 @@ package plugintest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,6 +61,9 @@ type Log = sdktest.Log
 // Partition is one partition of an operation, as the host tells of it.
 type Partition = sdktest.Partition
 
+// Child is a task that an attempt has submitted. The Host checks less of it than a cluster.
+type Child = sdktest.Child
+
 // PartitionError is why one failed.
 type PartitionError = sdktest.PartitionError
 
@@ -118,33 +120,9 @@ func (h *Host) secret(name string) ([]byte, error) {
 	return nil, grants.ErrDenied
 }
 
-// Child is a task that a guest submitted, as the body of POST /v1/tasks. The Host checks less of it than a cluster: that it has a
-// behavior, and no members but these.
-type Child struct {
-	Behavior     string            `json:"behavior"`
-	ID           string            `json:"id"`
-	Params       json.RawMessage   `json:"params"`
-	ParamsBase64 []byte            `json:"params_base64"`
-	IfExists     string            `json:"if_exists"`
-	NotBefore    string            `json:"not_before"`
-	Delay        string            `json:"delay"`
-	Deadline     string            `json:"deadline"`
-	Labels       map[string]string `json:"labels"`
-	Priority     *int              `json:"priority"`
-}
-
-func decodeChild(doc []byte) (child Child, err error) {
-	d := json.NewDecoder(bytes.NewReader(doc))
-	d.DisallowUnknownFields()
-	if err = d.Decode(&child); err == nil && child.Behavior == "" {
-		err = errors.New("behavior: missing")
-	}
-	return child, err
-}
-
 // checkChild is runtime.Config.CheckChild.
 func checkChild(doc []byte) (behavior string, err error) {
-	child, err := decodeChild(doc)
+	child, err := sdktest.ParseChild(doc)
 	return child.Behavior, err
 }
 
@@ -220,7 +198,7 @@ func (h *Host) ended(o runtime.Outcome) Result {
 	case Succeeded:
 		h.Checkpoint, h.Info.Failures = nil, 0
 		for _, doc := range o.Children {
-			child, err := decodeChild(doc)
+			child, err := sdktest.ParseChild(doc)
 			if err != nil { // it was checked when it was submitted
 				panic(err)
 			}

@@ -92,7 +92,7 @@ func TestCheckpoint(t *testing.T) {
 
 // TestChildParams: where this package is linked, children take typed params too.
 func TestChildParams(t *testing.T) {
-	h := &sdktest.Host{}
+	h := &sdktest.Host{Tasks: []string{"double"}}
 	r := sdktest.Run(t, "parent", h)
 	if r.Outcome != abi.OutcomeOK || len(h.Children) != 1 || string(h.Children[0].Params) != `{"n":7}` {
 		t.Errorf("%v: %+v", r, h.Children)

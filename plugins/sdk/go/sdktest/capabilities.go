@@ -195,7 +195,7 @@ func noPart(part int32) int32 {
 
 func (a *attempt) Submit(text []byte) int32 {
 	if err := a.submit(text); err != nil {
-		a.Log(int32(sdk.LevelWarn), []byte("child: "+err.Error()))
+		a.Log(int32(sdk.LevelWarn), []byte("a child was refused: "+err.Error()))
 		return answer(err)
 	}
 	return int32(len(a.children) - 1)
@@ -212,9 +212,12 @@ func (a *attempt) submit(text []byte) error {
 	case a.signals.LeaseLost():
 		return refused(abi.ECONFLICT, "the lease is lost, or about to be")
 	}
-	c, err := parseChild(text)
+	c, err := ParseChild(text)
 	if err != nil {
 		return refused(abi.EINVAL, "%w", err)
+	}
+	if !slices.Contains(a.Tasks, c.Behavior) {
+		return refused(abi.EDENIED, "not allowed: tasks of %s", c.Behavior)
 	}
 	if a.OnSubmit != nil {
 		if err := refuse(a.OnSubmit(c)); err != nil {
@@ -227,8 +230,8 @@ func (a *attempt) submit(text []byte) error {
 
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
 
-// parseChild checks what is wrong with a child by itself.
-func parseChild(text []byte) (Child, error) {
+// ParseChild reads the JSON of a child as a host does. It checks less of it than a cluster.
+func ParseChild(text []byte) (Child, error) {
 	var q struct {
 		Behavior     string            `json:"behavior"`
 		ID           string            `json:"id"`

@@ -49,9 +49,10 @@ type Host struct {
 
 	Secrets   map[string][]byte         // that the behavior is granted (package secrets); one that is nil is not there
 	HTTP      http.Handler              // answers requests (package sdkhttp); nil: none is granted
+	Tasks     []string                  // behaviors of which it may submit children (package tasks)
 	OnSecret  func(name string) error   // refuses one by one of the SDK's errors; nil: refuses none
 	OnRequest func(*http.Request) error // so for requests
-	OnSubmit  func(Child) error         // so for children (package tasks)
+	OnSubmit  func(Child) error         // so for children
 
 	Beats    []Beat
 	Saved    [][]byte

@@ -31,7 +31,7 @@ func ExampleSubmit() {
 	}})
 
 	t := exampleT{} // of a test: t *testing.T
-	h := &sdktest.Host{}
+	h := &sdktest.Host{Tasks: []string{"chapter"}}
 	sdktest.Run(t, "book", h)
 	for _, c := range h.Children {
 		fmt.Printf("%s %s %s\n", c.Behavior, c.ID, c.Params)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/plugins/plugintest"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
 	"github.com/taskrt/taskrt/plugins/sdk/go/tasks"
@@ -32,7 +33,7 @@ func run(t *testing.T, h *sdktest.Host, f func(*sdk.Context) error) sdktest.Resu
 // submitted is the one child that comes of a task.
 func submitted(t *testing.T, task tasks.Task) (c sdktest.Child) {
 	t.Helper()
-	h := &sdktest.Host{}
+	h := &sdktest.Host{Tasks: []string{"child"}}
 	r := run(t, h, func(*sdk.Context) error {
 		_, err := tasks.Submit(task)
 		return err
@@ -110,7 +111,7 @@ func TestBytes(t *testing.T) {
 
 // TestOnlySuccessSubmits: an attempt that ends in any other way has no children; one after it has its own.
 func TestOnlySuccessSubmits(t *testing.T) {
-	h := &sdktest.Host{}
+	h := &sdktest.Host{Tasks: []string{"child"}}
 	for i, end := range []error{errors.New("oh"), sdk.Fail("no", "no"), sdk.ErrCancelled, sdk.Yield(0), nil, nil} {
 		run(t, h, func(*sdk.Context) error {
 			for k := range 3 {
@@ -149,11 +150,12 @@ func TestErrors(t *testing.T) {
 		"delay":         {tasks.Task{Behavior: "child", Delay: -sdk.Second}, nil, sdk.ErrInvalid, "delay"},
 		"delay and at":  {tasks.Task{Behavior: "child", Delay: 1, NotBefore: 1}, nil, sdk.ErrInvalid, "delay"},
 		"if_exists":     {tasks.Task{Behavior: "child", IfExists: "rerun"}, nil, sdk.ErrInvalid, "if_exists"},
+		"not granted":   {tasks.Task{Behavior: "another"}, nil, sdk.ErrDenied, "child another: not granted"},
 		"denied":        {tasks.Task{Behavior: "child"}, sdk.ErrDenied, sdk.ErrDenied, "not granted"},
 		"lease lost":    {tasks.Task{Behavior: "child"}, sdk.ErrLeaseLost, sdk.ErrLeaseLost, "lease"},
 		"a large child": {tasks.Task{Behavior: "child", ParamsBytes: make([]byte, 48<<10)}, nil, sdk.ErrTooLarge, "65536"},
 	} { // order-free: independent runs
-		h := &sdktest.Host{}
+		h := &sdktest.Host{Tasks: []string{"child"}}
 		if c.hook != nil {
 			h.OnSubmit = func(sdktest.Child) error { return c.hook }
 		}
@@ -178,7 +180,7 @@ func TestLimits(t *testing.T) {
 		params []byte
 		most   int
 	}{"of children": {[]byte("1"), abi.MaxChildren}, "of bytes": {make([]byte, 45<<10), 8}} { // order-free: independent runs
-		h := &sdktest.Host{}
+		h := &sdktest.Host{Tasks: []string{"child"}}
 		run(t, h, func(*sdk.Context) error {
 			for i := range c.most + 1 {
 				_, err := tasks.Submit(tasks.Task{Behavior: "child", ParamsBytes: c.params})
@@ -195,7 +197,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestLeaseLost(t *testing.T) {
-	h := &sdktest.Host{OnBeat: func(int) sdk.Signals { return sdk.SignalLeaseLost }}
+	h := &sdktest.Host{Tasks: []string{"child"}, OnBeat: func(int) sdk.Signals { return sdk.SignalLeaseLost }}
 	run(t, h, func(c *sdk.Context) error {
 		c.Heartbeat(0, 0)
 		if _, err := tasks.Submit(tasks.Task{Behavior: "child"}); !errors.Is(err, sdk.ErrLeaseLost) {
@@ -203,4 +205,25 @@ func TestLeaseLost(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestGuest is the same in a sandbox.
+func TestGuest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a guest with the Go toolchain")
+	}
+	m := plugintest.Load(t, plugintest.BuildGo(t, "testdata/guest"))
+	if !strings.Contains(string(m.Manifest()), `"requires":["tasks"]`) {
+		t.Errorf("%s", m.Manifest())
+	}
+	h := &plugintest.Host{Params: []byte(`{"a":1}`), Tasks: []string{"child"}}
+	m.Run(t, "parent", h).WantResult(t, "0")
+	want := []sdktest.Child{{Behavior: "child", Params: []byte(`{"a":1}`), Priority: 7}}
+	if !reflect.DeepEqual(h.Children, want) {
+		t.Errorf("%+v, want %+v", h.Children, want)
+	}
+	r := m.Run(t, "parent", &plugintest.Host{Params: h.Params})
+	if r.WantError(t, "HANDLER_ERROR", true); r.Message != "child child: not granted to this behavior" {
+		t.Error(r)
+	}
 }
