@@ -33,7 +33,7 @@ type Host struct {
 	OnSave     func([]byte) error  // refuses a checkpoint by one of the SDK's errors (sdk.ErrUnavailable, …); nil: accepts
 	KillAtFuel int64               // kills an attempt that has used so many units; 0: none
 	Blobs      map[string][]byte   // by name; AddBlob adds one
-	Secrets    map[string][]byte   // that the guest is granted (capability secrets)
+	Secrets    map[string][]byte   // that the guest is granted (capability secrets); one that is nil is not there
 	HTTP       http.Handler        // answers the guest's requests (capability http); nil: none is granted
 	Tasks      []string            // behaviors of which the guest may submit tasks (capability tasks)
 	Partitions []Partition         // of the operation that the task is part of, for a completion; nil: of none
@@ -114,10 +114,14 @@ func (h *Host) wholeParams() ([]byte, error) {
 
 // secret is Attempt.Secrets: what the Host does not have is not granted.
 func (h *Host) secret(name string) ([]byte, error) {
-	if value, ok := h.Secrets[name]; ok {
-		return value, nil
+	value, granted := h.Secrets[name]
+	switch {
+	case !granted:
+		return nil, grants.ErrDenied
+	case value == nil:
+		return nil, grants.ErrNotFound
 	}
-	return nil, grants.ErrDenied
+	return value, nil
 }
 
 // checkChild is runtime.Config.CheckChild.

@@ -119,8 +119,10 @@ func TestGuest(t *testing.T) {
 		h := &plugintest.Host{Params: []byte("key"), Secrets: map[string][]byte{"key": value}}
 		m.Run(t, "secret", h).WantResult(t, string(value))
 	}
-	r := m.Run(t, "secret", &plugintest.Host{Params: []byte("other"), Secrets: map[string][]byte{"key": {}}})
-	if r.WantError(t, "HANDLER_ERROR", true); r.Message != "secret other: not granted to this behavior" {
-		t.Error(r)
+	for name, why := range map[string]string{"other": "not granted to this behavior", "gone": "not there"} { // order-free: independent runs
+		r := m.Run(t, "secret", &plugintest.Host{Params: []byte(name), Secrets: map[string][]byte{"key": {}, "gone": nil}})
+		if r.WantError(t, "HANDLER_ERROR", true); r.Message != "secret "+name+": "+why {
+			t.Error(r)
+		}
 	}
 }
