@@ -56,6 +56,8 @@ type guest struct {
 	secrets []secret // that it has read
 	fetch   *fetch.Client
 	http    exchange
+	memory  *budget // that responses count towards; nil: none
+	held    int64   // bytes of it that they have
 	child   func(doc []byte) (behavior string, err error)
 	submits children
 	clock   func() time.Time

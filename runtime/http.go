@@ -36,8 +36,8 @@ func hostHTTPRequest(g *guest, mem api.Memory, stack []uint64) {
 		stack[0] = status(abi.EDENIED)
 		return
 	}
-	made := g.http.made
-	g.http = exchange{made: made}
+	g.http = exchange{made: g.http.made}
+	g.hold(0)
 	answer, errno, err := g.request(head, body)
 	if err != nil {
 		g.http.reason = g.log.hide([]byte(err.Error()))
@@ -59,13 +59,17 @@ func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
 	if err != nil {
 		return 0, abi.EINVAL, err
 	}
-	do, most, errno, err := g.fetcher()
+	do, most, room, errno, err := g.fetcher()
 	if err != nil {
 		return 0, errno, err
 	}
 	if int64(len(body)) > most {
 		return 0, abi.E2BIG, fmt.Errorf("the body has %d bytes, at most %d", len(body), most)
 	}
+	if !g.hold(room) {
+		return 0, abi.EAGAIN, fmt.Errorf("this worker has no memory for a response of up to %d bytes now", room)
+	}
+	defer func() { g.hold(int64(len(g.http.body))) }()
 	q.Body = bytes.Clone(body)
 	g.http.made++
 	var res *fetch.Response
@@ -91,27 +95,42 @@ func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
 	return res.Status, 0, nil
 }
 
-// fetcher finds who makes the guest's requests, and the longest body that any of its rules allows.
-func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Response, error), most int64, errno abi.Errno, err error) {
+// hold charges the guests' memory budget for n bytes of response instead of what it is charged for now; false: they do not fit.
+func (g *guest) hold(n int64) bool {
+	switch more := n - g.held; {
+	case g.memory == nil, more == 0:
+	case more < 0:
+		g.memory.give(-more)
+		g.held = n
+	case !g.memory.take(more):
+		return false
+	default:
+		g.held = n
+	}
+	return true
+}
+
+// fetcher finds who makes the guest's requests, and the longest bodies of a request and a response that any of its rules allows.
+func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Response, error), most, room int64, errno abi.Errno, err error) {
 	// A worker that may have lost the lease must have no effect outside any more (SPEC L5).
 	if g.host.Signals()&abi.SignalLeaseLost != 0 {
-		return nil, 0, abi.ECONFLICT, errors.New("the lease is lost, or about to be")
+		return nil, 0, 0, abi.ECONFLICT, errors.New("the lease is lost, or about to be")
 	}
 	if g.attempt.HTTP != nil {
-		return g.attempt.HTTP, MaxPayloadBytes, 0, nil
+		return g.attempt.HTTP, MaxPayloadBytes, 0, 0, nil
 	}
 	info, known := g.taskInfo()
 	if !known {
-		return nil, 0, abi.EDENIED, fetch.ErrDenied
+		return nil, 0, 0, abi.EDENIED, fetch.ErrDenied
 	}
 	rules := g.grants.HTTP(info.Namespace, info.Behavior)
 	if len(rules) == 0 {
-		return nil, 0, abi.EDENIED, fmt.Errorf("%w: this worker grants %s in namespace %s no requests", fetch.ErrDenied, info.Behavior, info.Namespace)
+		return nil, 0, 0, abi.EDENIED, fmt.Errorf("%w: this worker grants %s in namespace %s no requests", fetch.ErrDenied, info.Behavior, info.Namespace)
 	}
 	for _, r := range rules {
-		most = max(most, r.MaxRequestBytes)
+		most, room = max(most, r.MaxRequestBytes), max(room, r.MaxResponseBytes)
 	}
-	return func(ctx context.Context, q *fetch.Request) (*fetch.Response, error) { return g.fetch.Do(ctx, rules, q) }, most, 0, nil
+	return func(ctx context.Context, q *fetch.Request) (*fetch.Response, error) { return g.fetch.Do(ctx, rules, q) }, most, room, 0, nil
 }
 
 func decodeRequest(head []byte) (*fetch.Request, error) {

@@ -80,6 +80,41 @@ func TestHTTPIsGranted(t *testing.T) {
 	}
 }
 
+// TestResponsesCountTowardsTheBudget: guests' responses take of the memory that all guests share, as long as their attempt runs.
+func TestResponsesCountTowardsTheBudget(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1000)) }))
+	defer s.Close()
+	granting := func(room int) *grants.Grants {
+		g, err := grants.Parse(fmt.Appendf(nil, `{"grants":[{"namespace":"*","behavior":"*","http":[
+			{"hosts":[%q],"schemes":["http"],"methods":["GET"],"private":["127.0.0.0/8"],"max_request_bytes":4,"max_response_bytes":%d}]}]}`,
+			strings.TrimPrefix(s.URL, "http://"), room), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	const pages = 4 << 16 // of the guest
+	for _, x := range []struct {
+		budget int64
+		room   int
+		want   int32
+	}{{pages + 5000, 5000, 200}, {pages + 4999, 5000, int32(abi.EAGAIN)}, {pages + 5000, 999, int32(abi.E2BIG)}} {
+		e := newEngine(t, Config{Grants: granting(x.room), MemoryBudget: x.budget})
+		m := load(t, e, guestFile(t, "http"))
+		held := int64(0)
+		host := &fakeHost{signals: func() abi.Signals { held = e.memory.used; return 0 }}
+		for range 2 { // what the first attempt held is free for the second
+			status, text := answered(t, m.Run(t.Context(), Attempt{Params: []byte(`{"url":"` + s.URL + `"}`), Info: infoOf(t, "default", "http")}, host))
+			if status != x.want {
+				t.Errorf("%+v: %d %.100s", x, status, text)
+			}
+		}
+		if e.memory.used > pages || held > pages {
+			t.Errorf("%+v: %d bytes are still taken, %d were when it began", x, e.memory.used, held)
+		}
+	}
+}
+
 // TestHTTPNeedsTheLease: a worker that may have lost it has no effect outside any more (SPEC L5).
 func TestHTTPNeedsTheLease(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "http"))

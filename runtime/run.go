@@ -11,6 +11,8 @@ import (
 func (m *Module) Run(ctx context.Context, a Attempt, host Host) Outcome {
 	g := newGuest(ctx, &m.engine.cfg, a.withDefaults(), host)
 	defer g.cancel(nil)
+	g.memory = m.engine.memory
+	defer g.hold(0)
 	if !m.enter(g) {
 		return Outcome{Kind: Killed, Cause: ErrClosed}
 	}

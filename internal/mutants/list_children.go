@@ -18,6 +18,10 @@ var childrenMutants = []mutant{
 		Pkg: "./worker", Run: "TestResultWhoseBlobIsGone", Why: "a result that is stored again would be reported without its children"},
 	{Name: "children-of-any-behavior", File: "runtime/tasks.go", Old: "if !g.maySubmit(behavior) {", New: "if !g.maySubmit(behavior) && behavior == \"\" {",
 		Pkg: "./runtime", Run: "TestChildrenAreGranted$", Why: "a guest would submit what its operator did not grant (B6)"},
+	{Name: "fetch-responses-uncharged", File: "runtime/http.go", Old: "if !g.hold(room) {", New: "if !g.hold(0) {",
+		Pkg: "./runtime", Run: "TestResponsesCountTowardsTheBudget$", Why: "guests' responses could take all of a node's memory"},
+	{Name: "fetch-rebinding", File: "runtime/fetch/fetch.go", Old: "return r.reaches(address)", New: "return nil",
+		Pkg: "./runtime/fetch", Run: "TestRebinding$", Why: "a name could lead into the operator's network (B6)"},
 	{Name: "children-of-a-failure", File: "worker/outcome.go", Old: "rep.Children, rep.Finish.InTxn = out.Children, len(out.Children) > 0", New: "rep.Children = out.Children",
 		Pkg: "./worker", Run: "TestRefusedChildrenFailTheAttempt$", Why: "a success that came without them would be taken"},
 }

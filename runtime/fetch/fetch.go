@@ -57,6 +57,7 @@ type Response struct {
 type Client struct {
 	mu         sync.Mutex
 	transports map[*Rule]*http.Transport
+	resolver   *net.Resolver // nil: the system's
 }
 
 // Close closes idle connections.
@@ -102,7 +103,7 @@ func (c *Client) Do(ctx context.Context, rules []*Rule, q *Request) (*Response, 
 	}
 	res, err := c.transport(rule).RoundTrip(req)
 	if err != nil {
-		return nil, failure(err)
+		return nil, failure(u.Host, err)
 	}
 	defer res.Body.Close()
 	// After a 101 the connection would be ours, and reading from it would end neither with ctx nor by the timeout.
@@ -112,16 +113,24 @@ func (c *Client) Do(ctx context.Context, rules []*Rule, q *Request) (*Response, 
 	body, err := io.ReadAll(io.LimitReader(res.Body, rule.MaxResponseBytes+1))
 	switch {
 	case err != nil:
-		return nil, failure(err)
+		return nil, failure(u.Host, err)
 	case int64(len(body)) > rule.MaxResponseBytes:
 		return nil, fmt.Errorf("%w: the response has more than %d bytes", ErrTooBig, rule.MaxResponseBytes)
 	}
 	return &Response{res.StatusCode, res.Header, body}, nil
 }
 
-func failure(err error) error {
+// failure says what a guest may know of an error: nothing of the network that the request did not name, such as what address a name has
+// inside, or which server resolves it.
+func failure(host string, err error) error {
 	if errors.Is(err, ErrDenied) {
-		return err
+		return fmt.Errorf("%w: %.300s has no public address", ErrDenied, host)
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Errorf("%w: %.300s: %s", ErrFailed, host, dns.Err)
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return fmt.Errorf("%w: %s %.300s: %w", ErrFailed, op.Op, host, op.Err)
 	}
 	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
@@ -257,7 +266,7 @@ func (c *Client) transport(r *Rule) *http.Transport {
 	if t := c.transports[r]; t != nil {
 		return t
 	}
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Resolver: c.resolver, Control: func(_, address string, _ syscall.RawConn) error {
 		return r.reaches(address)
 	}}
 	t := &http.Transport{

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,12 +112,11 @@ func TestDoRefuses(t *testing.T) {
 		{q: Request{Method: "GET", URL: "http://other.example/"}, want: ErrDenied, naming: "other.example"},
 		{q: Request{Method: "GET", URL: "http://127.0.0.1:1/"}, want: ErrDenied, naming: "127.0.0.1:1"},
 		{q: Request{Method: "GET", URL: "https" + s.URL[4:]}, want: ErrDenied, naming: "https://"},
-		// The name is allowed, and resolves to an address that is not: also when it did not a moment ago.
-		{
-			q: Request{Method: "GET", URL: "http://localhost:" + port}, want: ErrDenied, naming: "not a public address",
+		{ // the name is allowed, and resolves to an address that is not
+			q: Request{Method: "GET", URL: "http://localhost:" + port}, want: ErrDenied, naming: "localhost:" + port + " has no public address",
 			change: func(r *Rule) { r.Hosts, r.Private = []string{"*:" + port}, nil },
 		},
-		{q: Request{Method: "GET", URL: s.URL}, want: ErrDenied, naming: "127.0.0.1 is not", change: func(r *Rule) { r.Private = nil }},
+		{q: Request{Method: "GET", URL: s.URL}, want: ErrDenied, naming: "has no public address", change: func(r *Rule) { r.Private = nil }},
 		{q: Request{Method: "POST", URL: s.URL, Body: make([]byte, 101)}, want: ErrTooBig, naming: "at most 100"},
 		{q: Request{Method: "GET", URL: s.URL + "/large"}, want: ErrTooBig, naming: "1000"},
 		{q: Request{Method: "GET", URL: s.URL + "/slow"}, want: ErrFailed, naming: "deadline", change: func(r *Rule) { r.Timeout = 20 * time.Millisecond }},
@@ -148,6 +149,120 @@ func TestDoRefuses(t *testing.T) {
 	cancel()
 	if _, err := c.Do(ctx, []*Rule{rule(s, nil)}, &Request{Method: "GET", URL: s.URL}); !errors.Is(err, ErrFailed) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// nameserver resolves every name to the addresses that it has at the moment.
+type nameserver struct {
+	mu    sync.Mutex
+	addrs []string // IPv4
+}
+
+func (n *nameserver) set(addrs ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addrs = addrs
+}
+
+// resolver starts the server.
+func (n *nameserver) resolver(t *testing.T) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 512)
+		for {
+			size, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = conn.WriteTo(n.answer(buf[:size]), from)
+		}
+	}()
+	t.Cleanup(func() { conn.Close(); <-done })
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+// answer answers one question (RFC 1035, 4.1).
+func (n *nameserver) answer(query []byte) []byte {
+	end := 12 // of the question: the name's labels, and 5 bytes
+	for query[end] != 0 {
+		end += int(query[end]) + 1
+	}
+	end += 5
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	addrs := n.addrs
+	if query[end-3] != 1 { // no A: there are no other addresses
+		addrs = nil
+	}
+	msg := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, byte(len(addrs)), 0, 0, 0, 0}, query[12:end]...)
+	for _, a := range addrs {
+		ip := netip.MustParseAddr(a).As4()
+		msg = append(append(msg, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4), ip[:]...)
+	}
+	return msg
+}
+
+// TestRebinding: a name that leads to another address than a moment ago leads nowhere new, and only there tells nobody which.
+func TestRebinding(t *testing.T) {
+	mux := http.NewServeMux()
+	asked := map[string]int{} // by the address that was connected to
+	var mu sync.Mutex
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		host, _, _ := net.SplitHostPort(r.Context().Value(http.LocalAddrContextKey).(net.Addr).String())
+		asked[host]++
+	})
+	ln, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httptest.Server{Listener: ln, Config: &http.Server{Handler: mux}}
+	s.Start()
+	defer s.Close()
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	names := &nameserver{}
+	c := &Client{resolver: names.resolver(t)}
+	defer c.Close()
+	rules := []*Rule{{
+		Hosts: []string{"*.example:" + port}, Schemes: []string{"http"}, Methods: []string{"GET"}, MaxResponseBytes: 10, Timeout: time.Minute,
+		Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, // stands for what is public
+	}}
+	get := func(name string) error {
+		_, err := c.Do(t.Context(), rules, &Request{Method: "GET", URL: "http://" + name + ".example:" + port + "/"})
+		return err
+	}
+	names.set("127.0.0.2")
+	if err := get("a"); err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // of what was kept open, so that it has to be dialed again
+	names.set("127.0.0.1")
+	for _, name := range []string{"a", "b"} {
+		if err := get(name); !errors.Is(err, ErrDenied) || strings.Contains(err.Error(), "127.") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	names.set("127.0.0.1", "127.0.0.2") // some of it is allowed
+	if err := get("c"); err != nil {
+		t.Error(err)
+	}
+	names.set()
+	if err := get("d"); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "no such host") || strings.Contains(err.Error(), "127.") {
+		t.Errorf("without an address: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(asked) != 1 || asked["127.0.0.2"] != 2 {
+		t.Errorf("asked: %v", asked)
 	}
 }
 

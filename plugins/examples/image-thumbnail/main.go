@@ -83,6 +83,8 @@ func run(c *sdk.Context) error {
 	}
 	img, turn, err := decode(file)
 	switch {
+	case errors.Is(file.err, sdk.ErrCancelled):
+		return file.err
 	case file.err != nil:
 		return sdk.Retryable("blob_unavailable", file.err.Error())
 	case err != nil:
@@ -134,11 +136,23 @@ func parse(text []byte) (params, error) {
 type file struct {
 	io.ReadSeeker
 
+	ctx *sdk.Context
+	due int64 // bytes until the next heartbeat, which decoding has no other place for
 	err error
 }
 
+const beatBytes = 128 << 10
+
 func (f *file) Read(p []byte) (int, error) {
+	if f.due <= 0 {
+		f.due = beatBytes
+		if f.ctx.Heartbeat(0, 1).Cancelled() {
+			f.err = sdk.ErrCancelled
+			return 0, f.err
+		}
+	}
 	n, err := f.ReadSeeker.Read(p)
+	f.due -= int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err
 	}
@@ -147,7 +161,7 @@ func (f *file) Read(p []byte) (int, error) {
 
 func (s *source) open(c *sdk.Context) (*file, error) {
 	if s.blob == "" {
-		return &file{ReadSeeker: bytes.NewReader(s.data)}, nil
+		return &file{ReadSeeker: bytes.NewReader(s.data), ctx: c}, nil
 	}
 	r, err := c.Blob(s.blob)
 	switch {
@@ -156,7 +170,7 @@ func (s *source) open(c *sdk.Context) (*file, error) {
 	case err != nil:
 		return nil, sdk.Fail("bad_params", "image: "+s.blob+": "+err.Error())
 	}
-	return &file{ReadSeeker: r}, nil
+	return &file{ReadSeeker: r, ctx: c}, nil
 }
 
 func encode(img *image.RGBA, p params) ([]byte, error) {

@@ -12,11 +12,13 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/plugins/plugintest"
+	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdktest"
 )
 
@@ -266,4 +268,23 @@ func TestModule(t *testing.T) {
 	m.Run(t, "image-thumbnail", h).WantKind(t, plugintest.Cancelled)
 	h = &plugintest.Host{Params: []byte(`{"image":"` + base64.StdEncoding.EncodeToString(huge(4899, 4898)) + `"}`)}
 	m.Run(t, "image-thumbnail", h).WantError(t, "bad_image", false) // within the limit, and cut off
+}
+
+// TestCancelWhileDecoding: a picture that takes long to decode is left in the middle.
+func TestCancelWhileDecoding(t *testing.T) {
+	noise := image.NewRGBA(image.Rect(0, 0, 600, 600))
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(r.Uint32())
+	}
+	h := ask(encoded(t, "png", noise), "")
+	h.OnBeat = func(n int) sdk.Signals {
+		if n == 4 {
+			return sdk.SignalCancel
+		}
+		return 0
+	}
+	if r := sdktest.Run(t, "image-thumbnail", h); r.Outcome != abi.OutcomeCancelled || len(h.Beats) != 4 {
+		t.Errorf("%.300v after %d beats", r, len(h.Beats))
+	}
 }
