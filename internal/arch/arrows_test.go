@@ -57,7 +57,7 @@ var arrows = map[string][]string{
 	"plugins/examples/words":       {"plugins/sdk/go/tinyjson"},
 	"plugins/examples/tablegen":    {},
 	"plugins/examples/*": {
-		"plugins/sdk/go", "plugins/sdk/go/tinyjson", "plugins/sdk/go/sdkjson", "plugins/examples/table", "plugins/examples/words",
+		"plugins/sdk/go", "plugins/sdk/go/tinyjson", "plugins/sdk/go/sdkjson", "plugins/sdk/go/tasks", "plugins/examples/table", "plugins/examples/words",
 	},
 
 	"plugins/sdk/go/sdkhttp/transport":                {"plugins/sdk/go", "plugins/sdk/go/sdkhttp"},

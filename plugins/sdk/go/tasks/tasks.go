@@ -18,7 +18,7 @@ func init() { sdk.Require(abi.CapabilityTasks) }
 // Task is a child. Zero fields take the default.
 type Task struct {
 	Behavior string // required
-	ID       string // "": by the behavior's strategy `params`, else a hash of the parent's ID and attempt and the child's number
+	ID       string // "": by the behavior's strategy `params`, else a hash of the parent's ID, the attempt's token and the child's number
 
 	// Params is JSON text as a []byte or a json.RawMessage; where package sdkjson is linked also anything that encoding/json writes.
 	// nil: none.
