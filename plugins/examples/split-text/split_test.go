@@ -18,7 +18,7 @@ func ask(t testing.TB, text, more string) *sdktest.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &sdktest.Host{Params: fmt.Appendf(nil, `{"text":%s%s}`, quoted, more)}
+	return &sdktest.Host{Params: fmt.Appendf(nil, `{"text":%s%s}`, quoted, more), Tasks: []string{"wordcount"}}
 }
 
 func TestChildren(t *testing.T) {
