@@ -3,6 +3,7 @@ module github.com/taskrt/taskrt
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.2.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/bits-and-blooms/bloom/v3 v3.7.1
 	github.com/fxamacker/cbor/v2 v2.9.6

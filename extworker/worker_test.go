@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -258,15 +259,19 @@ func TestProgressCheckpointExtend(t *testing.T) {
 
 // What has an unknown outcome is said again, and done once.
 func TestLostAnswersAreAskedForAgain(t *testing.T) {
-	var calls atomic.Int64
+	var mu sync.Mutex
+	calls := map[string]int{} // of each kind: counted together, one kind could meet the same third again and again
 	var runs atomic.Int64
 	with(t, 4, func(context.Context, *extworker.Task) (any, error) {
 		runs.Add(1)
 		time.Sleep(5 * time.Second)
 		return 1, nil
 	}, func(b *bench) {
-		b.failing(func(string) (bool, error) {
-			if n := calls.Add(1); n%3 != 0 {
+		b.failing(func(kind string) (bool, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[kind]++
+			if n := calls[kind]; n%3 != 0 {
 				return n%2 == 0, api.NewError(api.CodeOutcomeUnknown, "lost")
 			}
 			return false, nil

@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "runtime", "runtime/grants", "task", "worker", "internal/mux",
+		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "runtime", "runtime/grants", "task", "worker", "internal/bench", "internal/mux",
 	},
 
 	"api/console":     {},
@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"runtime/wasmbin": {},
 	"worker/stream":   {"task"},
 	"internal/mux":    {},
+	"internal/bench":  {"api", "runtime"},
 
 	"plugins/examples":             {},
 	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "task"},

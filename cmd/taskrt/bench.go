@@ -1,0 +1,246 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/internal/bench"
+)
+
+// benchPresets say what each measures, and which flags it has with which defaults.
+var benchPresets = []struct {
+	name, usage string
+	flags       func() []cli.Flag
+}{
+	{"submit", "tasks submitted one by one; nothing runs", func() []cli.Flag {
+		return []cli.Flag{benchCallers("1,16,256"), benchFor("10s"), benchWarmup(), benchRuns(3)}
+	}},
+	{"bulk", "tasks submitted in batches; nothing runs", func() []cli.Flag {
+		return []cli.Flag{benchCallers("4"), benchBatch(), benchFor("10s"), benchWarmup(), benchRuns(3)}
+	}},
+	{"e2e", "callers that submit a task, wait for its result, and again", func() []cli.Flag {
+		return []cli.Flag{benchCallers("100"), benchFor("10s"), benchWarmup(), benchRuns(3)}
+	}},
+	{"drain", "how fast tasks run that are queued already", func() []cli.Flag {
+		return []cli.Flag{benchTasks(100_000), benchBatch(), benchRuns(3)}
+	}},
+	{"latency", "from submit to the guest's begin, and to the result, at a fixed rate", func() []cli.Flag {
+		return []cli.Flag{stringFlag("bench", "rates", "100,1", "tasks per second, separated by commas: a row each"), benchFor("30s"), benchRuns(3)}
+	}},
+	{"failover", "the leader is killed under load: how long until tasks are done again", func() []cli.Flag {
+		return []cli.Flag{benchWarmup(), benchRuns(20)}
+	}},
+	{"memory", "of the nodes, with tasks queued", func() []cli.Flag {
+		return []cli.Flag{benchTasks(1_000_000), benchBatch()}
+	}},
+}
+
+func benchCallers(value string) cli.Flag {
+	return stringFlag("bench", "callers", value, "at a time, each with one request; several numbers, separated by commas: a row each")
+}
+
+func benchFor(value string) cli.Flag {
+	return durationFlag("bench", "for", value, "how long a run measures")
+}
+
+func benchWarmup() cli.Flag {
+	return durationFlag("bench", "warmup", "2s", "how long a run goes on before it measures")
+}
+
+func benchRuns(value int) cli.Flag {
+	return intFlag("bench", "runs", value, "how often each row is measured; figures are medians")
+}
+
+func benchBatch() cli.Flag { return intFlag("bench", "batch", 1000, "tasks in a batch") }
+
+func benchTasks(value int) cli.Flag {
+	return intFlag("bench", "tasks", value, "how many are queued")
+}
+
+func (p *program) benchCommand() *cli.Command {
+	c := &cli.Command{
+		Name: "bench", Usage: "measure a cluster: three processes started for it, or one that runs", Category: "cluster",
+		Description: "Without --server three nodes are started on loopback in a temporary directory, and removed at the end. With it, tasks are\n" +
+			"submitted in a namespace of their own, which is purged afterwards.",
+	}
+	for _, preset := range benchPresets {
+		c.Subcommands = append(c.Subcommands, &cli.Command{
+			Name: preset.name, Usage: preset.usage,
+			Flags: append([]cli.Flag{
+				stringFlag("bench", "server", "", "URLs of a running cluster's nodes, separated by commas; default: start one"),
+				intFlag("bench", "payload", 256, "bytes of each task's params"),
+				intFlag("bench", "worker-slots", 0, "of each node that is started; default four per CPU"),
+				stringFlag("bench", "compare", "", "FILE of a former -o json: shows each figure as a part of that one"),
+				outputFlag(),
+			}, preset.flags()...),
+			Action: func(c *cli.Context) error { return p.bench(c, preset.name) },
+		})
+	}
+	return c
+}
+
+// Limits of flags.
+const (
+	maxBenchCallers = 10_000
+	maxBenchRuns    = 1000
+	maxBenchTasks   = 100_000_000
+	maxBenchRate    = 10_000
+)
+
+func (p *program) bench(c *cli.Context, preset string) error {
+	asJSON, err := wantsJSON(c)
+	if err != nil {
+		return err
+	}
+	config, err := benchConfig(c)
+	if err != nil {
+		return err
+	}
+	former, err := benchFormer(c)
+	if err != nil {
+		return err
+	}
+	if config.Binary, err = os.Executable(); err != nil {
+		return err
+	}
+	done := func() {}
+	if isTerminal(p.stderr) {
+		config.Progress = func(done, total int, what string) {
+			fmt.Fprintf(p.stderr, "\r\x1b[K%s %s", bar(int64(min(done, total)), int64(total)), what)
+		}
+		done = func() { fmt.Fprint(p.stderr, "\r\x1b[K") }
+	}
+	report, err := bench.Run(c.Context, preset, config)
+	done()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		out := json.NewEncoder(p.stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(report)
+	}
+	return printBench(p.stdout, report, former)
+}
+
+func benchConfig(c *cli.Context) (bench.Config, error) {
+	config := bench.Config{
+		URLs: splitList(c.String("server")), Slots: c.Int("worker-slots"), Payload: c.Int("payload"), Runs: c.Int("runs"), Batch: c.Int("batch"),
+		Tasks: c.Int("tasks"), Version: buildVersion().Version,
+	}
+	for _, limit := range []struct {
+		name      string
+		least, is int
+		most      int
+	}{
+		{"payload", 2, config.Payload, 64 << 10}, {"worker-slots", 0, config.Slots, maxBenchCallers}, {"runs", 1, config.Runs, maxBenchRuns},
+		{"batch", 1, config.Batch, 10_000}, {"tasks", 1, config.Tasks, maxBenchTasks},
+	} {
+		if has(c, limit.name) && (limit.is < limit.least || limit.is > limit.most) {
+			return config, usagef(c, "--%s must be %d to %d, not %d", limit.name, limit.least, limit.most, limit.is)
+		}
+	}
+	for name, to := range map[string]*time.Duration{"for": &config.For, "warmup": &config.Warmup} {
+		d, err := durationOf(c, name)
+		if err != nil {
+			return config, err
+		}
+		*to = time.Duration(d)
+	}
+	if has(c, "for") && config.For < 100*time.Millisecond {
+		return config, usagef(c, "--for must be at least 100ms")
+	}
+	for _, text := range splitList(c.String("callers")) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxBenchCallers {
+			return config, usagef(c, "--callers must be numbers of 1 to %d, not %q", maxBenchCallers, text)
+		}
+		config.Callers = append(config.Callers, n)
+	}
+	for _, text := range splitList(c.String("rates")) {
+		r, err := strconv.ParseFloat(text, 64)
+		if err != nil || r < 0.01 || r > maxBenchRate {
+			return config, usagef(c, "--rates must be numbers of 0.01 to %d, not %q", maxBenchRate, text)
+		}
+		config.Rates = append(config.Rates, r)
+	}
+	return config, nil
+}
+
+// has tells whether the command has a flag of that name.
+func has(c *cli.Context, name string) bool {
+	return slices.ContainsFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
+// benchFormer reads the report of --compare; nil: there is none.
+func benchFormer(c *cli.Context) (*bench.Report, error) {
+	file := c.String("compare")
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usagef(c, "--compare: %w", err)
+	}
+	var r bench.Report
+	if err := json.Unmarshal(data, &r); err != nil || r.Preset == "" {
+		return nil, usagef(c, "--compare: %s is no report of taskrt bench -o json", file)
+	}
+	return &r, nil
+}
+
+// printBench writes what people read: a line for each row, a column for each figure.
+func printBench(w io.Writer, r, former *bench.Report) error {
+	fmt.Fprintf(w, "%s: %d nodes, each write to a log durable (fsync), %d bytes of params, medians of %d\n", r.Preset, r.Nodes, r.Payload, r.Runs)
+	fmt.Fprintf(w, "taskrt %s, %s %s, %d CPUs for all\n", r.Version, r.Go, r.OS, r.CPUs)
+	return columns(w, func(w io.Writer) {
+		for i, row := range r.Rows {
+			if i == 0 {
+				fmt.Fprintln(w, strings.ToUpper(r.Preset)+"\t"+strings.Join(benchHeads(row), "\t"))
+			}
+			line := []string{row.Name}
+			for _, f := range row.Figures {
+				cell := benchNumber(f.Median)
+				if former != nil {
+					if ratio, ok := bench.Ratio(&f, former.Find(row.Name, f.Name)); ok && former.Preset == r.Preset {
+						cell += fmt.Sprintf(" (%.2fx)", ratio)
+					} else {
+						cell += " (new)"
+					}
+				}
+				line = append(line, cell)
+			}
+			fmt.Fprintln(w, strings.Join(line, "\t"))
+		}
+	})
+}
+
+func benchHeads(row bench.Row) (heads []string) {
+	for _, f := range row.Figures {
+		head := f.Name
+		if f.Unit != "" {
+			head += " " + f.Unit
+		}
+		heads = append(heads, strings.TrimSpace(head))
+	}
+	return heads
+}
+
+// benchNumber has three digits, or all before the point.
+func benchNumber(v float64) string {
+	switch {
+	case v >= 100 || v == 0:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}

@@ -1,0 +1,203 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestEcho: the guest is the one that everybody can read.
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile("../../testdata/wasm/echo.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(echo, want) {
+		t.Error("echo.wasm is not testdata/wasm/echo.wasm: copy it")
+	}
+}
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	for want, list := range map[float64][]float64{3: {3}, 2.5: {4, 1, 2, 3}, 5: {9, 5, 1}} {
+		if got := median(list); got != want {
+			t.Errorf("%v: %v, want %v", list, got, want)
+		}
+	}
+	r := row("x", [][]value{{{"a", "ms", 3}, {"b", "1/s", 10}}, {{"a", "ms", 1}, {"b", "1/s", 20}}, {{"a", "ms", 2}, {"b", "1/s", 60}}})
+	if len(r.Figures) != 2 || r.Figures[0].Median != 2 || r.Figures[1].Median != 20 || !slices.Equal(r.Figures[1].Runs, []float64{10, 20, 60}) {
+		t.Errorf("%+v", r)
+	}
+	report := Report{Rows: []Row{r}}
+	if f := report.Find("x", "b"); f == nil || f.Median != 20 || report.Find("x", "c") != nil || report.Find("y", "b") != nil {
+		t.Errorf("found %+v", f)
+	}
+	if ratio, ok := Ratio(&Figure{Unit: "ms", Median: 3}, &Figure{Unit: "ms", Median: 2}); !ok || ratio != 1.5 {
+		t.Errorf("%v %t", ratio, ok)
+	}
+	for _, former := range []*Figure{nil, {Unit: "s", Median: 2}, {Unit: "ms"}} {
+		if _, ok := Ratio(&Figure{Unit: "ms", Median: 3}, former); ok {
+			t.Errorf("compared with %+v", former)
+		}
+	}
+}
+
+// TestLoop: what counts is what begins after the warm-up and ends before the end.
+func TestLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := loop{callers: 4, warmup: time.Second, length: 10 * time.Second, call: func(ctx context.Context, _ int) error { return pause(ctx, 100*time.Millisecond) }}
+		begun := time.Now()
+		m, err := l.run(t.Context())
+		if err != nil || m.calls != 400 || m.rate() != 40 || m.times.TotalCount() != 400 {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		if q := quantiles("", m.times); q[0].v < 99.9 || q[0].v > 100.1 || q[2].v > 100.1 {
+			t.Errorf("%+v", q)
+		}
+		if took := time.Since(begun); took < 11*time.Second || took > 11200*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		var calls atomic.Int64
+		l = loop{callers: 4, limit: 10, call: func(ctx context.Context, _ int) error { calls.Add(1); return pause(ctx, time.Second) }}
+		if m, err := l.run(t.Context()); err != nil || calls.Load() != 10 || m.calls != 10 || m.took != 3*time.Second {
+			t.Errorf("%d calls: %+v, %v", calls.Load(), m, err)
+		}
+		bad := errors.New("bad")
+		l = loop{callers: 4, length: time.Hour, call: func(ctx context.Context, caller int) error {
+			if err := pause(ctx, time.Second); caller < 3 || err != nil {
+				return err
+			}
+			return bad
+		}}
+		if _, err := l.run(t.Context()); !errors.Is(err, bad) {
+			t.Errorf("an error of a call: %v", err)
+		}
+		l = loop{callers: 1, length: time.Second, call: func(ctx context.Context, _ int) error { return pause(ctx, time.Minute) }}
+		if _, err := l.run(t.Context()); err == nil || !strings.Contains(err.Error(), "longer") {
+			t.Errorf("nothing counted: %v", err)
+		}
+	})
+}
+
+// TestSample: of fixed size, and each has the same chance.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	s := &sample{most: 3, draw: func(n int64) int64 { return 9 - n }} // of the nth 9-n: the seventh replaces the third, and so on
+	for _, v := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
+		s.add(v)
+	}
+	if got := strings.Join(s.kept, ""); len(s.kept) != 3 || s.seen != 9 || got != "ihg" {
+		t.Errorf("%q of %d", got, s.seen)
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 3, 256} {
+		if p := text(n); len(p) != n || !json.Valid(p) {
+			t.Errorf("%d: %s", n, p)
+		}
+	}
+}
+
+// TestPresets runs each of them shortly against processes: their figures are there, and what they claim was checked. None says
+// how fast.
+func TestPresets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: needs real processes")
+	}
+	binary := filepath.Join(t.TempDir(), "taskrt")
+	if out, err := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := Config{
+		Binary: binary, Callers: []int{1, 8}, Payload: 100, For: 300 * time.Millisecond, Warmup: 50 * time.Millisecond, Runs: 1, Batch: 64, Tasks: 300,
+		Rates: []float64{50}, Version: "test",
+	}
+	for preset, want := range map[string]string{
+		"submit":   "1 caller: submits p50 p99 max log fsyncs; 8 callers: submits p50 p99 max log fsyncs",
+		"bulk":     "1 caller, batches of 64: tasks batch p50 batch p99 batch max log fsyncs; 8 callers, batches of 64: tasks batch p50 batch p99 batch max log fsyncs",
+		"e2e":      "1 caller: done p50 p99 max log fsyncs; 8 callers: done p50 p99 max log fsyncs",
+		"drain":    "300 tasks: done time log fsyncs",
+		"latency":  "50/s: start p50 start p99 start max result p50 result p99 result max log fsyncs",
+		"failover": "kill -9 of the leader: until done again log fsyncs",
+	} {
+		t.Run(preset, func(t *testing.T) {
+			told := 0
+			c := c
+			c.Progress = func(done, total int, what string) {
+				if told++; done < 0 || done > total || what == "" {
+					t.Errorf("told %d of %d: %s", done, total, what)
+				}
+			}
+			r, err := Run(t.Context(), preset, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rows []string
+			for _, row := range r.Rows {
+				var names []string
+				for _, f := range row.Figures {
+					names = append(names, f.Name)
+					if len(f.Runs) != 1 || f.Median < 0 || f.Median == 0 && f.Name != "log fsyncs" {
+						t.Errorf("%s: %+v", row.Name, f)
+					}
+				}
+				rows = append(rows, row.Name+": "+strings.Join(names, " "))
+			}
+			if got := strings.Join(rows, "; "); got != want || r.Preset != preset || r.Nodes != 3 || r.Payload != 100 || told == 0 {
+				t.Errorf("%+v\n%s, want\n%s", r, got, want)
+			}
+		})
+	}
+	t.Run("running", func(t *testing.T) {
+		cl, err := startCluster(t.Context(), binary, 2, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.stop()
+		c := c
+		c.URLs = cl.urls()
+		if _, err := Run(t.Context(), "e2e", c); err != nil {
+			t.Fatal(err)
+		}
+		b := &bed{Config: c}
+		client, err := b.connect(0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		list, err := client.Namespaces(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := ""
+		for _, ns := range list {
+			if strings.HasPrefix(ns.Name, "bench-") {
+				left += ns.Status
+			}
+		}
+		if left != "PURGING" {
+			t.Errorf("namespaces that are left: %q", left)
+		}
+		for _, preset := range []string{"failover", "memory"} {
+			if _, err := Run(t.Context(), preset, c); !errors.Is(err, errNotOurs) {
+				t.Errorf("%s of a cluster of somebody else's: %v", preset, err)
+			}
+		}
+	})
+	if dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "taskrt-bench-*")); len(dirs) > 0 {
+		t.Errorf("left: %v", dirs)
+	}
+}

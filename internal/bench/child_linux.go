@@ -1,0 +1,8 @@
+package bench
+
+import "syscall"
+
+// childAttributes keeps the terminal's Ctrl-C from the nodes, and lets the kernel kill them should this process be killed.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+var errNotOurs = errors.New("this preset kills nodes: it measures only a cluster that it has started itself, without --server")
+
+// failoverPreset: the leader is killed under load; how long until a task that was submitted afterwards is done.
+func failoverPreset(ctx context.Context, b *bed) error {
+	if b.cluster == nil {
+		return errNotOurs
+	}
+	b.steps = b.Runs
+	if err := b.pause(ctx, false); err != nil {
+		return err
+	}
+	return b.runs(ctx, "kill -9 of the leader", b.failover)
+}
+
+func (b *bed) failover(ctx context.Context) ([]value, error) {
+	const callers = 16
+	clients, done, err := b.clients(callers)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var killed time.Time
+	var first time.Duration
+	found := make(chan struct{})
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				begun := time.Now()
+				if _, err := b.result(ctx, clients[caller%len(clients)]); err != nil {
+					_ = pause(ctx, 5*time.Millisecond) // refused, or not known: there is no leader
+					continue
+				}
+				mu.Lock()
+				if !killed.IsZero() && begun.After(killed) && first == 0 {
+					first = time.Since(killed)
+					close(found)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	defer wg.Wait()
+	defer cancel()
+	if err := pause(ctx, b.Warmup+500*time.Millisecond); err != nil {
+		return nil, err
+	}
+	leader, err := b.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mu.Lock()
+	killed = time.Now()
+	mu.Unlock()
+	leader.kill9()
+	select {
+	case <-found:
+	case <-time.After(maxWait):
+		return nil, errors.New("nothing was done within 30 s after the leader was killed")
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if err := b.cluster.start(ctx, leader); err != nil {
+		return nil, err
+	}
+	if err := b.cluster.ready(ctx); err != nil {
+		return nil, err
+	}
+	return []value{{"until done again", "s", first.Seconds()}}, nil
+}
+
+// leader finds the process that leads.
+func (b *bed) leader(ctx context.Context) (*process, error) {
+	for {
+		var state *api.Cluster
+		state, err := b.client.Cluster(ctx)
+		if err == nil && state.Leader != "" {
+			return b.cluster.node(state.Leader)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}

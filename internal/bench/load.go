@@ -1,0 +1,129 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Bounds of what a histogram tells apart: microseconds to minutes, to three digits.
+const (
+	shortest = 1
+	longest  = int64(10 * time.Minute / time.Microsecond)
+	digits   = 3
+)
+
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(shortest, longest, digits) }
+
+// record notes a time.
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	_ = h.RecordValue(min(max(d.Microseconds(), shortest), longest)) // within its bounds
+}
+
+// quantiles are the figures of a histogram.
+func quantiles(prefix string, h *hdrhistogram.Histogram) []value {
+	ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
+	return []value{{prefix + "p50", "ms", ms(50)}, {prefix + "p99", "ms", ms(99)}, {prefix + "max", "ms", float64(h.Max()) / 1000}}
+}
+
+// transport has a connection for each caller. It asks for no compression, and no proxy.
+func transport(callers int) http.RoundTripper {
+	dialer := &net.Dialer{Timeout: 3 * time.Second}
+	return &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: callers, IdleConnTimeout: time.Minute, DisableCompression: true}
+}
+
+func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
+
+// loop is a closed loop: callers that each do one thing after the other.
+type loop struct {
+	callers int
+	warmup  time.Duration
+	length  time.Duration // 0: until limit
+	limit   int64         // of calls in all; 0: none
+	call    func(ctx context.Context, caller int) error
+}
+
+// measured is what a loop gave.
+type measured struct {
+	calls int64 // that counted: begun after the warm-up, ended before the end
+	took  time.Duration
+	times *hdrhistogram.Histogram
+}
+
+func (m *measured) rate() float64 { return float64(m.calls) / m.took.Seconds() }
+
+// run runs the loop. The first error ends it.
+func (l *loop) run(ctx context.Context) (*measured, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	begin := time.Now().Add(l.warmup)
+	end := begin.Add(l.length)
+	over := func(now time.Time) bool { return l.length > 0 && now.After(end) }
+	var begun atomic.Int64
+	var mu sync.Mutex
+	m := &measured{times: newHistogram()}
+	var wg sync.WaitGroup
+	for caller := range l.callers {
+		wg.Go(func() {
+			times, calls := newHistogram(), int64(0)
+			for ctx.Err() == nil {
+				from := time.Now()
+				if over(from) || l.limit > 0 && begun.Add(1) > l.limit {
+					break
+				}
+				if err := l.call(ctx, caller); err != nil {
+					cancel(err)
+					break
+				}
+				if now := time.Now(); !from.Before(begin) && !over(now) {
+					record(times, now.Sub(from))
+					calls++
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			m.calls += calls
+			m.times.Merge(times)
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	m.took = l.length
+	if l.length == 0 {
+		m.took = time.Since(begin)
+	}
+	if m.calls == 0 {
+		return nil, errors.New("nothing was answered in the time: make it longer")
+	}
+	return m, nil
+}
+
+// sample keeps some of the values that it is shown, each with the same chance.
+type sample struct {
+	mu   sync.Mutex
+	seen int64
+	kept []string
+	most int
+	draw func(n int64) int64
+}
+
+func (s *sample) add(v string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen++
+	if len(s.kept) < s.most {
+		s.kept = append(s.kept, v)
+	} else if i := s.draw(s.seen); i < int64(s.most) {
+		s.kept[i] = v
+	}
+}

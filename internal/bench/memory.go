@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settle is how long the nodes are left alone before their memory is read: garbage is collected after two minutes at the latest, and
+// given back to the system in the background.
+const settle = 10 * time.Second
+
+// memoryPreset: how much memory the nodes take with so many tasks queued.
+func memoryPreset(ctx context.Context, b *bed) error {
+	if b.cluster == nil {
+		return errNotOurs
+	}
+	b.Runs, b.steps, b.report.Runs = 1, 1, 1
+	return b.runs(ctx, plural(b.Tasks, "task")+" queued", func(ctx context.Context) ([]value, error) {
+		before, err := b.anonymous()
+		if err != nil {
+			return nil, err
+		}
+		if err := b.fill(ctx, b.Tasks); err != nil {
+			return nil, err
+		}
+		if err := pause(ctx, settle); err != nil {
+			return nil, err
+		}
+		after, err := b.anonymous()
+		if err != nil {
+			return nil, err
+		}
+		most, sum := 0.0, 0.0
+		for i := range after {
+			most = max(most, after[i])
+			sum += after[i] - before[i]
+		}
+		return []value{
+			{"RssAnon, the most of a node", "MB", most / 1e6}, {"RssAnon for a task", "bytes", sum / size / float64(b.Tasks)},
+		}, nil
+	})
+}
+
+// anonymous is the anonymous memory of each node in bytes: what the kernel cannot take back.
+func (b *bed) anonymous() (list []float64, err error) {
+	for _, p := range b.cluster.nodes {
+		n, err := rssAnon(p.cmd.Process.Pid)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+func rssAnon(pid int) (float64, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("memory is read from Linux's /proc: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "RssAnon:"); ok {
+			kb, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "kB")), 64)
+			return kb * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status has no RssAnon", pid)
+}

@@ -1,0 +1,241 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// sampleSize is how many of the tasks that were accepted are read back.
+const sampleSize = 1000
+
+func newSample() *sample { return &sample{most: sampleSize, draw: rand.Int64N} }
+
+// clients are one for each node, each with its part of the callers.
+func (b *bed) clients(callers int) ([]*api.Client, func(), error) {
+	var list []*api.Client
+	for i := range b.URLs {
+		c, err := b.connect(i, callers)
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, c)
+	}
+	return list, func() {
+		for _, c := range list {
+			c.Close()
+		}
+	}, nil
+}
+
+func (b *bed) request() api.SubmitRequest {
+	return api.SubmitRequest{Namespace: b.namespace, Behavior: behavior, Params: b.params}
+}
+
+// there checks that all tasks of a sample are there, with the params that they were given.
+func (b *bed) there(ctx context.Context, s *sample) error {
+	for _, id := range s.kept {
+		t, err := b.client.Task(ctx, b.namespace, id, api.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("a task that was accepted is not there: %w", err)
+		}
+		if string(t.Params) != string(b.params) {
+			return fmt.Errorf("task %s has other params than it was given", id)
+		}
+	}
+	return nil
+}
+
+// submitPreset: one task per request. Nothing runs.
+func submitPreset(ctx context.Context, b *bed) error {
+	b.steps = len(b.Callers) * b.Runs
+	for _, callers := range b.Callers {
+		clients, done, err := b.clients(callers)
+		if err != nil {
+			return err
+		}
+		accepted := newSample()
+		err = b.runs(ctx, plural(callers, "caller"), func(ctx context.Context) ([]value, error) {
+			l := loop{callers: callers, warmup: b.Warmup, length: b.For, call: func(ctx context.Context, caller int) error {
+				r, err := clients[caller%len(clients)].Submit(ctx, b.request())
+				if err == nil {
+					accepted.add(r.Task.ID)
+				}
+				return err
+			}}
+			m, err := l.run(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return append([]value{{"submits", "1/s", m.rate()}}, quantiles("", m.times)...), nil
+		})
+		done()
+		if err == nil {
+			err = b.there(ctx, accepted)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bulkPreset: batches. Nothing runs.
+func bulkPreset(ctx context.Context, b *bed) error {
+	b.steps = len(b.Callers) * b.Runs
+	for _, callers := range b.Callers {
+		clients, done, err := b.clients(callers)
+		if err != nil {
+			return err
+		}
+		accepted := newSample()
+		err = b.runs(ctx, fmt.Sprintf("%s, batches of %d", plural(callers, "caller"), b.Batch), func(ctx context.Context) ([]value, error) {
+			l := loop{callers: callers, warmup: b.Warmup, length: b.For, call: func(ctx context.Context, caller int) error {
+				return b.submitBatch(ctx, clients[caller%len(clients)], b.Batch, accepted)
+			}}
+			m, err := l.run(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return append([]value{{"tasks", "1/s", m.rate() * float64(b.Batch)}}, quantiles("batch ", m.times)...), nil
+		})
+		done()
+		if err == nil {
+			err = b.there(ctx, accepted)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bed) submitBatch(ctx context.Context, client *api.Client, n int, accepted *sample) error {
+	rs := make([]api.SubmitRequest, n)
+	for i := range rs {
+		rs[i] = b.request()
+	}
+	results, err := client.SubmitBatch(ctx, rs)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Error != nil {
+			return r.Error
+		}
+	}
+	accepted.add(results[rand.IntN(n)].Task.ID) // one of each
+	return nil
+}
+
+// fill queues n tasks.
+func (b *bed) fill(ctx context.Context, n int) error {
+	clients, done, err := b.clients(4)
+	if err != nil {
+		return err
+	}
+	defer done()
+	left := int64(n)
+	l := loop{callers: 4, limit: int64((n + b.Batch - 1) / b.Batch), call: func(ctx context.Context, caller int) error {
+		from := atomic.AddInt64(&left, -int64(b.Batch))
+		return b.submitBatch(ctx, clients[caller%len(clients)], b.Batch+int(min(from, 0)), newSample())
+	}}
+	_, err = l.run(ctx)
+	return err
+}
+
+// e2ePreset: each caller submits a task and waits for its result, while guests run.
+func e2ePreset(ctx context.Context, b *bed) error {
+	b.steps = len(b.Callers) * b.Runs
+	if err := b.pause(ctx, false); err != nil {
+		return err
+	}
+	for _, callers := range b.Callers {
+		clients, done, err := b.clients(callers)
+		if err != nil {
+			return err
+		}
+		err = b.runs(ctx, plural(callers, "caller"), func(ctx context.Context) ([]value, error) {
+			l := loop{callers: callers, warmup: b.Warmup, length: b.For, call: func(ctx context.Context, caller int) error {
+				_, err := b.result(ctx, clients[caller%len(clients)])
+				return err
+			}}
+			m, err := l.run(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return append([]value{{"done", "1/s", m.rate()}}, quantiles("", m.times)...), nil
+		})
+		done()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxWait is how long a result is waited for.
+const maxWait = 30 * time.Second
+
+// result submits a task, waits for its result, and checks it.
+func (b *bed) result(ctx context.Context, client *api.Client) (*api.Task, error) {
+	r, err := client.Submit(ctx, b.request())
+	if err != nil {
+		return nil, err
+	}
+	t, err := client.Task(ctx, b.namespace, r.Task.ID, api.GetOptions{Wait: maxWait})
+	switch {
+	case err != nil:
+		return nil, err
+	case !t.Final || t.Status != "SUCCESS":
+		return nil, fmt.Errorf("task %s is %s after %v", t.ID, t.Status, maxWait)
+	case string(t.Result) != string(b.params):
+		return nil, fmt.Errorf("task %s has a result that is not its params", t.ID)
+	}
+	return t, nil
+}
+
+// drainPreset: so many tasks are queued, then they may run.
+func drainPreset(ctx context.Context, b *bed) error {
+	b.steps = b.Runs
+	n := b.Tasks
+	return b.runs(ctx, plural(n, "task"), func(ctx context.Context) ([]value, error) {
+		if err := b.pause(ctx, true); err != nil {
+			return nil, err
+		}
+		if err := b.fill(ctx, n); err != nil {
+			return nil, err
+		}
+		begun := time.Now()
+		if err := b.pause(ctx, false); err != nil {
+			return nil, err
+		}
+		for {
+			s, err := b.client.BehaviorStats(ctx, b.namespace, behavior)
+			if err != nil {
+				return nil, err
+			}
+			left := s.Due + s.Running + s.Delayed + s.Retrying
+			if left == 0 {
+				break
+			}
+			b.tell(fmt.Sprintf("%d tasks left", left))
+			if err := pause(ctx, 20*time.Millisecond); err != nil {
+				return nil, err
+			}
+		}
+		took := time.Since(begun)
+		failed, err := b.client.Tasks(ctx, api.ListRequest{Namespace: b.namespace, Behavior: behavior, Status: "FAILURE", Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(failed.Tasks) > 0 {
+			return nil, fmt.Errorf("task %s has failed", failed.Tasks[0].ID)
+		}
+		return []value{{"done", "1/s", float64(n) / took.Seconds()}, {"time", "s", took.Seconds()}}, nil
+	})
+}
