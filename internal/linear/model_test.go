@@ -106,15 +106,18 @@ func TestTaskModelOfRepeatedAccepts(t *testing.T) {
 		history []porcupine.Operation
 		ok      bool
 	}{
-		"the same":                        {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 1, 7)), true},
-		"another token":                   {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 1, 8)), false},
-		"given back, then again":          {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 2, 8)), true},
-		"given back, seen":                {serial(submit(0), first, get(0, leased(1, 7)), get(0, taskState{phase: waiting, attempt: 1})), true},
-		"two at once":                     {serial(submit(0), first, get(0, leased(1, 7)), submit(1), again(1, 1, 1, 8), get(0, leased(1, 7))), false},
-		"cancelled, then another":         {serial(submit(0), first, op(taskInput{op: "cancel"}, taskOutput{told: true}), submit(1), again(1, 1, 1, 8)), true},
-		"told of a cancel by nobody":      {serial(submit(0), op(taskInput{op: "cancel"}, taskOutput{told: true})), false},
-		"given back before it came":       {serial(submit(0), none, get(0, taskState{phase: waiting, attempt: 1})), true},
-		"delivered, but not where it was": {serial(submit(0), op(taskInput{op: "accept", request: 1}, taskOutput{state: leased(1, 7)}), get(0, taskState{phase: waiting, attempt: 1})), false},
+		"the same":                   {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 1, 7)), true},
+		"another token":              {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 1, 8)), false},
+		"given back, then again":     {serial(submit(0), first, get(0, leased(1, 7)), again(1, 0, 2, 8)), true},
+		"given back, seen":           {serial(submit(0), first, get(0, leased(1, 7)), get(0, taskState{phase: waiting, attempt: 1})), true},
+		"two at once":                {serial(submit(0), first, get(0, leased(1, 7)), submit(1), again(1, 1, 1, 8), get(0, leased(1, 7))), false},
+		"cancelled, then another":    {serial(submit(0), first, op(taskInput{op: "cancel"}, taskOutput{told: true}), submit(1), again(1, 1, 1, 8)), true},
+		"told of a cancel by nobody": {serial(submit(0), op(taskInput{op: "cancel"}, taskOutput{told: true})), false},
+		"given back before it came":  {serial(submit(0), none, get(0, taskState{phase: waiting, attempt: 1})), true},
+		"a lost one, with a token below that of the next": {serial(submit(0), submit(1), first, again(2, 1, 1, 9), get(0, leased(1, 8))), true},
+		"a lost one, with the token of the next":          {serial(submit(0), submit(1), first, again(2, 1, 1, 9), get(0, leased(1, 9))), false},
+		"a lost one, with a token that was given before":  {serial(submit(1), again(2, 1, 1, 9), submit(0), first, get(0, leased(1, 8))), false},
+		"delivered, but not where it was":                 {serial(submit(0), op(taskInput{op: "accept", request: 1}, taskOutput{state: leased(1, 7)}), get(0, taskState{phase: waiting, attempt: 1})), false},
 	} {
 		if got := porcupine.CheckOperations(taskModel.ToModel(), c.history); got != c.ok {
 			t.Errorf("%s: %t, want %t", name, got, c.ok)

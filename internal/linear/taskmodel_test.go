@@ -28,8 +28,9 @@ type taskState struct {
 	token      uint64 // of the last lease; 0: none, or one that nobody was told
 	cancelling bool
 	result     string
-	request    int  // of the accept that leased it
-	loose      bool // it is not known that the lease was delivered, so it may be given back at any time
+	request    int    // of the accept that leased it
+	after      uint64 // of a lease whose token nobody was told: it is higher than this one, and maybe lower than later ones that are known
+	loose      bool   // it is not known that the lease was delivered, so it may be given back at any time
 }
 
 // cellState is the state of a cell. It is comparable, which is how porcupine wants it.
@@ -101,7 +102,7 @@ func (s cellState) passed(short bool) []cellState {
 			default:
 				continue
 			}
-			t.request, t.loose = 0, false
+			t.request, t.after, t.loose = 0, 0, false
 			from.tasks[i] = t
 			states = append(states, from)
 		}
@@ -187,14 +188,14 @@ func (s cellState) effects(in taskInput) []effect {
 func (s cellState) accept(in taskInput) []effect {
 	for i, t := range s.tasks {
 		if t.phase == running && t.request == in.request {
-			out := taskOutput{id: i, state: taskState{phase: running, attempt: t.attempt, token: t.token}}
+			out := taskOutput{id: i, state: taskState{phase: running, attempt: t.attempt, token: t.token, after: t.after}}
 			return []effect{{s, out}, {s, taskOutput{none: true}}}
 		}
 	}
 	effects := []effect{{s, taskOutput{none: true}}}
 	for i, t := range s.tasks {
 		if t.phase == waiting {
-			leased := taskState{phase: running, attempt: t.attempt + 1}
+			leased := taskState{phase: running, attempt: t.attempt + 1, after: s.most}
 			out := taskOutput{id: i, state: leased}
 			leased.request, leased.loose = in.request, in.resent
 			undelivered := leased
@@ -221,30 +222,36 @@ func (s cellState) cancel(i int) []effect {
 	return []effect{{s.with(i, t), taskOutput{}}}
 }
 
+// has tells whether a task has, or had, the token.
+func (s cellState) has(token uint64) bool {
+	return s.tasks[0].token == token || s.tasks[1].token == token
+}
+
 // holds tells whether token is the task's current one.
 func (t taskState) holds(token uint64) bool {
 	return t.phase == running && t.token == token && token != 0
 }
 
 func (t taskState) finished(result string) taskState {
-	t.phase, t.result, t.cancelling, t.request, t.loose = succeeded, result, false, 0, false
+	t.phase, t.result, t.cancelling, t.request, t.after, t.loose = succeeded, result, false, 0, 0, false
 	return t
 }
 
 // matches tells whether the answer is what this effect gives.
 func (e effect) matches(in taskInput, out taskOutput) bool {
 	want := e.out
-	want.state.request, want.state.loose = 0, false // nobody is told
+	fresh := want.state.token == 0 && out.state.token > want.state.after && !e.next.has(out.state.token)
+	want.state.request, want.state.after, want.state.loose = 0, 0, false // nobody is told
 	switch in.op {
 	case "get":
-		if want.state.token == 0 && out.state.phase == running && out.state.token > e.next.most {
+		if fresh && out.state.phase == running {
 			want.state.token = out.state.token // a lease whose token nobody was told
 		}
 		if want.state.phase != running { // the record does not show tokens that have ended
 			want.state.token = 0
 		}
 	case "accept":
-		if want.state.token == 0 && !want.none && out.state.token > e.next.most { // any, as long as they rise
+		if fresh && !want.none { // any, as long as they rise
 			want.state.token = out.state.token
 		}
 	}
@@ -262,7 +269,7 @@ func (e effect) learn(in taskInput, out taskOutput) cellState {
 	default:
 		return next
 	}
-	next.tasks[i].token = out.state.token
+	next.tasks[i].token, next.tasks[i].after = out.state.token, 0
 	next.most = max(next.most, out.state.token)
 	return next
 }
