@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/taskrt/taskrt/abi"
@@ -116,37 +115,21 @@ func (n *Node) childrenOf(ctx context.Context, parent *task.Finish, docs [][]byt
 	return submits, nil
 }
 
-func (c *checks) child(ctx context.Context, parent *task.Finish, number int, doc []byte) (task.Submit, error) {
+func (c *checks) child(ctx context.Context, parent *task.Finish, number int, doc []byte) (s task.Submit, err error) {
 	r, err := api.DecodeChild(doc)
 	if err != nil {
-		return task.Submit{}, err
+		return s, err
 	}
 	r.Namespace = parent.Key.Namespace
-	s, err := c.prepare(ctx, &r)
-	if err != nil {
+	if c.origin, err = json.Marshal([]any{"child", parent.Key.ID, parent.Token, number}); err != nil {
+		return s, err
+	}
+	if s, err = c.prepare(ctx, &r); err != nil {
 		return s, err
 	}
 	s.Parent = parent.Key.ID
 	if s.ID == s.Parent {
 		return s, api.FieldError(string(task.AlreadyExists), "id", "it is the parent's own")
 	}
-	if r.ID == "" && !c.n.namedByParams(&s) {
-		s.ID, err = childID(&s, parent.Token, number)
-	}
-	return s, err
-}
-
-// namedByParams tells whether the behavior computes the IDs of its tasks (SPEC I2).
-func (n *Node) namedByParams(s *task.Submit) bool {
-	_, v, err := n.active(s.Namespace, s.Behavior)
-	return err == nil && v.Policy.IDStrategy == task.IDParams
-}
-
-// childID is the ID of a child that has none of its own.
-func childID(s *task.Submit, token uint64, number int) (string, error) {
-	origin, err := json.Marshal([]any{"child", s.Parent, token, number})
-	if err != nil {
-		return "", fmt.Errorf("a child's ID: %w", err)
-	}
-	return task.DeterministicID(s.Namespace, s.Behavior, origin), nil
+	return s, nil
 }

@@ -105,35 +105,72 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+func kin(token uint64) stream.Report {
+	return stream.Report{Finish: &task.Finish{Token: token, Seq: 2}, Children: [][]byte{{}}}
+}
+
+func beat(token uint64) stream.Report {
+	return stream.Report{Beat: &task.Beat{Token: token, Seq: 1}}
+}
+
+// familyPump proposes to p, with children that are right.
+func familyPump(t *testing.T, p *proposals) *reportPump {
+	return newReportPump(&term{hub: &hub{hubConfig: hubConfig{store: p, children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
+		return []task.Submit{{}}, nil
+	}}}, ctx: t.Context()}, func(stream.Frame) {})
+}
+
+// names lists what proposals are about.
+func names(batches [][]task.Command) (list []string) {
+	for _, batch := range batches {
+		var names []string
+		for _, c := range batch {
+			switch c := c.(type) {
+			case task.Txn:
+				names = append(names, fmt.Sprint("Txn ", c.Finishes[0].Token))
+			case task.Finish:
+				names = append(names, fmt.Sprint("Finish ", c.Token))
+			case task.Beat:
+				names = append(names, fmt.Sprint("Beat ", c.Token))
+			}
+		}
+		list = append(list, strings.Join(names, " "))
+	}
+	return list
+}
+
+// TestFamiliesBehindABusyToken: what waits for an answer to an earlier report does not decide what goes together.
+func TestFamiliesBehindABusyToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &proposals{gate: make(chan error)}
+		pump := familyPump(t, p)
+		pump.add([]stream.Report{beat(1)})
+		p.seen()
+		pump.add([]stream.Report{kin(1), beat(2), kin(3), beat(4)})
+		got := names(p.seen())
+		slices.Sort(got)
+		if want := []string{"Beat 1", "Beat 2 Beat 4", "Txn 3"}; !slices.Equal(got, want) {
+			t.Errorf("proposed %q, want %q", got, want)
+		}
+		for range 3 {
+			p.gate <- nil
+		}
+		if got := names(p.seen()); len(got) != 4 || got[3] != "Txn 1" {
+			t.Errorf("then %q", got)
+		}
+		p.gate <- nil
+		pump.wait()
+	})
+}
+
 // TestFamiliesKeepTheOrder: a finish with children goes by itself, behind the beats of its token.
 func TestFamiliesKeepTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &proposals{gate: make(chan error)}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		tm := &term{hub: &hub{hubConfig: hubConfig{store: p, children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
-			return []task.Submit{{}}, nil
-		}}}, ctx: ctx}
-		pump := newReportPump(tm, func(stream.Frame) {})
-		kin := func(token uint64) stream.Report {
-			return stream.Report{Finish: &task.Finish{Token: token, Seq: 2}, Children: [][]byte{{}}}
-		}
-		beat := func(token uint64) stream.Report {
-			return stream.Report{Beat: &task.Beat{Token: token, Seq: 1}}
-		}
+		pump := familyPump(t, p)
 		pump.add([]stream.Report{kin(1), beat(2), kin(2), kin(3), beat(4)})
 		want := map[string]bool{"Txn 1": true, "Txn 3": true, "Beat 2 Beat 4": true}
-		for _, batch := range p.seen() {
-			var names []string
-			for _, c := range batch {
-				switch c := c.(type) {
-				case task.Txn:
-					names = append(names, fmt.Sprint("Txn ", c.Finishes[0].Token))
-				case task.Beat:
-					names = append(names, fmt.Sprint("Beat ", c.Token))
-				}
-			}
-			name := strings.Join(names, " ")
+		for _, name := range names(p.seen()) {
 			if !want[name] {
 				t.Errorf("proposed %s", name)
 			}

@@ -136,6 +136,7 @@ func (b *batch) answer(v view, i int, r *task.Result) {
 type checks struct {
 	looks
 	submits map[string]int64 // by namespace: those of this request that passed
+	origin  []byte           // JSON that IDs are computed from which neither the submitter nor the behavior makes; nil: they are random
 }
 
 // looks are one request's at this node's state: the cluster is asked once at most.
@@ -165,7 +166,7 @@ func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Su
 	room := c.n.contents()
 	defer room.release()
 	err = c.twice(ctx, func() (err error) {
-		cmd, err = c.n.submitNow(ctx, r, room)
+		cmd, err = c.submitNow(ctx, r, room)
 		return err
 	})
 	if err == nil {
@@ -178,8 +179,8 @@ func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Su
 }
 
 // submitNow is the command of a request that is right by itself, by the state that this node has, with whole params.
-func (n *Node) submitNow(ctx context.Context, r *api.SubmitRequest, room *contents) (task.Submit, error) {
-	b, v, err := n.active(r.Namespace, r.Behavior)
+func (c *checks) submitNow(ctx context.Context, r *api.SubmitRequest, room *contents) (task.Submit, error) {
+	b, v, err := c.n.active(r.Namespace, r.Behavior)
 	if err != nil {
 		return task.Submit{}, err
 	}
@@ -188,11 +189,11 @@ func (n *Node) submitNow(ctx context.Context, r *api.SubmitRequest, room *conten
 	if cmd.Params, err = room.whole(ctx, "params", cmd.Params); err != nil {
 		return task.Submit{}, err
 	}
-	if cmd.ConcurrencyKey, err = n.checkParams(b, v, cmd.Params); err != nil {
+	if cmd.ConcurrencyKey, err = c.n.checkParams(b, v, cmd.Params); err != nil {
 		return task.Submit{}, err
 	}
 	if cmd.ID == "" {
-		cmd.ID, err = drawID(&cmd, &v.Policy)
+		cmd.ID, err = drawID(&cmd, &v.Policy, c.origin)
 	}
 	return cmd, err
 }
@@ -245,7 +246,7 @@ func delayMillis(d api.Duration) task.Millis {
 }
 
 // drawID chooses the ID of a task whose submitter gave none, before it is proposed, so that sending again is the same.
-func drawID(cmd *task.Submit, p *task.Policy) (string, error) {
+func drawID(cmd *task.Submit, p *task.Policy, origin []byte) (string, error) {
 	switch p.IDStrategy {
 	case task.IDCaller:
 		return "", api.FieldError(api.CodeInvalidField, "id", "behavior %s wants an ID from the caller", cmd.Behavior)
@@ -255,6 +256,9 @@ func drawID(cmd *task.Submit, p *task.Policy) (string, error) {
 			return "", err
 		}
 		return task.DeterministicID(cmd.Namespace, cmd.Behavior, canonical), nil
+	}
+	if origin != nil {
+		return task.DeterministicID(cmd.Namespace, cmd.Behavior, origin), nil
 	}
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -241,15 +241,21 @@ func (p *reportPump) startLocked() {
 // whose token is busy, or stands behind such a one, stays. Finishes with children, which take longer to check, go by themselves.
 func (p *reportPump) takeLocked() []stream.Report {
 	var batch, rest []stream.Report
-	most, stays := maxReportBatch, map[uint64]bool{}
+	var stays map[uint64]bool // tokens of which a report waits for a batch of its kind
 	for _, r := range p.pending {
-		alone := len(r.Children) > 0
-		if len(batch) == 0 && alone {
+		most := maxReportBatch
+		if isFamily(r) {
 			most = maxFamilies
 		}
-		if len(batch) >= most || p.busy[token(r)] || stays[token(r)] || len(batch) > 0 && alone != (most == maxFamilies) {
+		other := len(batch) > 0 && isFamily(batch[0]) != isFamily(r)
+		if other || len(batch) >= most || p.busy[token(r)] || stays[token(r)] {
 			rest = append(rest, r)
-			stays[token(r)] = true
+			if other {
+				if stays == nil {
+					stays = map[uint64]bool{}
+				}
+				stays[token(r)] = true
+			}
 			continue
 		}
 		batch = append(batch, r)
@@ -264,7 +270,7 @@ func (p *reportPump) takeLocked() []stream.Report {
 // propose proposes a batch and makes its acks.
 func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	acks := make([]stream.Ack, len(batch))
-	if len(batch[0].Children) > 0 {
+	if isFamily(batch[0]) {
 		var wg sync.WaitGroup
 		for i := range batch {
 			wg.Go(func() { acks[i] = p.proposeFamily(&batch[i]) })
@@ -303,6 +309,9 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	}
 	return acks
 }
+
+// isFamily tells a finish that has children.
+func isFamily(r stream.Report) bool { return len(r.Children) > 0 }
 
 // decide proposes until the cluster has room.
 func (p *reportPump) decide(cmds ...task.Command) ([]task.Result, error) {
