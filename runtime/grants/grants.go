@@ -141,21 +141,11 @@ func (r *rule) check() error {
 	if err := pattern(r.Behavior); err != nil {
 		return fmt.Errorf("behavior: %w", err)
 	}
-	if len(r.Secrets) > MaxNames {
-		return fmt.Errorf("secrets: %d, at most %d", len(r.Secrets), MaxNames)
+	if err := patterns("secrets", r.Secrets); err != nil {
+		return err
 	}
-	for k, s := range r.Secrets {
-		if err := pattern(s); err != nil {
-			return fmt.Errorf("secrets[%d]: %w", k, err)
-		}
-	}
-	if len(r.Tasks) > MaxNames {
-		return fmt.Errorf("tasks: %d, at most %d", len(r.Tasks), MaxNames)
-	}
-	for k, s := range r.Tasks {
-		if err := pattern(s); err != nil {
-			return fmt.Errorf("tasks[%d]: %w", k, err)
-		}
+	if err := patterns("tasks", r.Tasks); err != nil {
+		return err
 	}
 	if len(r.HTTP) > MaxNames {
 		return fmt.Errorf("http: %d, at most %d", len(r.HTTP), MaxNames)
@@ -248,6 +238,18 @@ var patternForm = regexp.MustCompile(`^[A-Za-z0-9._*-]{1,128}$`)
 func pattern(s string) error {
 	if !patternForm.MatchString(s) {
 		return fmt.Errorf("%q is not 1 to 128 of A-Z, a-z, 0-9, '.', '_', '-', and * for any number of them", s)
+	}
+	return nil
+}
+
+func patterns(field string, list []string) error {
+	if len(list) > MaxNames {
+		return fmt.Errorf("%s: %d, at most %d", field, len(list), MaxNames)
+	}
+	for k, s := range list {
+		if err := pattern(s); err != nil {
+			return fmt.Errorf("%s[%d]: %w", field, k, err)
+		}
 	}
 	return nil
 }

@@ -91,6 +91,8 @@ func TestParseRefuses(t *testing.T) {
 		`{"grants":[{"namespace":"d","behavior":"[a]"}]}`:                                                                    "grants[0].behavior",
 		`{"grants":[{"namespace":"d","behavior":"b","secrets":["s"]}]}`:                                                      "secrets_dir: missing",
 		`{"secrets_dir":".","grants":[{"namespace":"d","behavior":"b","secrets":["ok","../x"]}]}`:                            "grants[0].secrets[1]",
+		`{"grants":[{"namespace":"d","behavior":"b","tasks":["ok","../x"]}]}`:                                                "grants[0].tasks[1]",
+		`{"grants":[{"namespace":"d","behavior":"b","tasks":[` + strings.Repeat(`"x",`, MaxNames) + `"x"]}]}`:                "grants[0].tasks: 101, at most 100",
 		`{"secrets_dir":"none","grants":[]}`:                                                                                 "secrets_dir",
 		`{"secrets_dir":"file","grants":[]}`:                                                                                 "no directory",
 		`{"grants":[` + strings.Repeat(`{"namespace":"d","behavior":"b"},`, MaxRules) + `{"namespace":"d","behavior":"b"}]}`: "at most 1000",
