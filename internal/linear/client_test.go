@@ -147,28 +147,29 @@ func (h *history) record(client int, start time.Time, input func() any, reads bo
 	if v == nothing || v == unknown && reads {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if v == unknown {
 		op.Output, op.Return = nil, forever
+	}
+	h.keep(op)
+}
+
+func (h *history) keep(op porcupine.Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, op)
+	if op.Return == forever {
 		h.unknown++
 	}
-	h.ops = append(h.ops, op)
 }
 
 // lost keeps an operation that nobody will tell more of.
 func (h *history) lost(client int, call time.Duration, input any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: forever})
-	h.unknown++
+	h.keep(porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: forever})
 }
 
 // maybe keeps an operation of which nobody was told, but that is over.
 func (h *history) maybe(client int, call, end time.Duration, input any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: int64(end)})
+	h.keep(porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: int64(end)})
 }
 
 func (h *history) size() int {
