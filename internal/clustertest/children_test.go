@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -169,35 +170,15 @@ func TestChildrenThroughFaults(t *testing.T) {
 	if testing.Short() || raceDetector {
 		moments, apart = 8, 67*time.Millisecond
 	}
-	faults := map[string]func(c *Cluster, leader int){
-		"leader dies": func(c *Cluster, leader int) {
-			c.Kill(leader)
-			c.Sleep(3 * time.Second)
-			c.Start(leader)
-		},
-		"leader cut off": func(c *Cluster, leader int) {
-			c.Net.Isolate(c.Members[leader].Addr)
-			c.Sleep(8 * time.Second)
-			c.Net.Rejoin(c.Members[leader].Addr)
-		},
-		"transfer": func(c *Cluster, leader int) {
-			ctx, cancel := c.Context(10 * time.Second)
-			defer cancel()
-			if err := c.Node(leader).Store().Transfer(ctx); err != nil {
-				c.t.Errorf("transfer: %v", err)
-			}
-		},
-		"kid deleted": func(c *Cluster, leader int) {
-			ctx, cancel := c.Context(10 * time.Second)
-			defer cancel()
-			if err := c.Node(leader).DeleteBehavior(ctx, "", "kid", false); err != nil {
-				c.t.Error(err)
-			}
-			c.Kill(leader)
-			c.Sleep(3 * time.Second)
-			c.Start(leader)
-			c.pushFamilies()
-		},
+	faults := maps.Clone(leaderFaults)
+	faults["kid deleted"] = func(c *Cluster, leader int) {
+		ctx, cancel := c.Context(10 * time.Second)
+		defer cancel()
+		if err := c.Node(leader).DeleteBehavior(ctx, "", "kid", false); err != nil {
+			c.t.Error(err)
+		}
+		leaderFaults["kill"](c, leader)
+		c.pushFamilies()
 	}
 	for fault, happen := range faults {
 		for i := range moments {

@@ -9,6 +9,27 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
+// leaderFaults are what may befall a leader. Each is over when it returns.
+var leaderFaults = map[string]func(c *Cluster, leader int){
+	"kill": func(c *Cluster, leader int) {
+		c.Kill(leader)
+		c.Sleep(3 * time.Second)
+		c.Start(leader)
+	},
+	"isolate": func(c *Cluster, leader int) {
+		c.Net.Isolate(c.Members[leader].Addr)
+		c.Sleep(8 * time.Second)
+		c.Net.Rejoin(c.Members[leader].Addr)
+	},
+	"transfer": func(c *Cluster, leader int) {
+		ctx, cancel := c.Context(10 * time.Second)
+		defer cancel()
+		if err := c.Node(leader).Store().Transfer(ctx); err != nil {
+			c.t.Errorf("transfer: %v", err)
+		}
+	},
+}
+
 // TestOperationLosesLeader: the leader is killed, or cut off, at every moment of an operation's life: while its tasks are
 // made and run, between the last of them and the completion, while that runs, between its report and the final state. Each
 // time there is exactly one final state, and it is in the entry of the completion's outcome (Audit).
@@ -17,26 +38,7 @@ func TestOperationLosesLeader(t *testing.T) {
 	if testing.Short() || raceDetector {
 		moments, apart = 12, 190*time.Millisecond
 	}
-	faults := map[string]func(c *Cluster, leader int){
-		"kill": func(c *Cluster, leader int) {
-			c.Kill(leader)
-			c.Sleep(3 * time.Second)
-			c.Start(leader)
-		},
-		"isolate": func(c *Cluster, leader int) {
-			c.Net.Isolate(c.Members[leader].Addr)
-			c.Sleep(8 * time.Second)
-			c.Net.Rejoin(c.Members[leader].Addr)
-		},
-		"transfer": func(c *Cluster, leader int) {
-			ctx, cancel := c.Context(10 * time.Second)
-			defer cancel()
-			if err := c.Node(leader).Store().Transfer(ctx); err != nil {
-				c.t.Errorf("transfer: %v", err)
-			}
-		},
-	}
-	for fault, happen := range faults {
+	for fault, happen := range leaderFaults {
 		for i := range moments {
 			at := time.Duration(i) * apart
 			t.Run(fmt.Sprintf("%s after %v", fault, at), func(t *testing.T) {
