@@ -40,7 +40,8 @@ var arrows = map[string][]string{
 	"runtime/wasmbin": {},
 	"worker/stream":   {"task"},
 	"internal/mux":    {},
-	"internal/bench":  {"api", "runtime"},
+	"internal/bench":  {"api", "runtime", "internal/trio"},
+	"internal/trio":   {},
 
 	"plugins/examples":             {},
 	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "task"},
@@ -83,7 +84,7 @@ var arrows = map[string][]string{
 	"internal/sim/naive":   {"task"},
 
 	// Programs of the house: they run the product from outside.
-	"internal/demo":         {},
+	"internal/demo":         {"internal/trio"},
 	"internal/mutants":      {},
 	"testdata/wasm/build":   {"abi", "runtime/wasmbin"},
 	"testdata/wasm/bench/*": {},

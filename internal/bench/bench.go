@@ -2,6 +2,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -157,7 +158,7 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 		if b.cluster, err = startCluster(ctx, c.Binary, c.Slots, preset == "latency"); err != nil {
 			return nil, err
 		}
-		b.URLs = b.cluster.urls()
+		b.URLs = b.cluster.URLs()
 	}
 	if err = b.prepare(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -188,7 +189,7 @@ func (b *bed) prepare(ctx context.Context) error {
 		b.namespace = name
 	}
 	push := api.PushRequest{
-		Namespace: b.namespace, Wasm: newReader(echo), Size: int64(len(echo)), Manifest: json.RawMessage(`{"schema":1,"behaviors":[{"name":"` + behavior + `"}]}`),
+		Namespace: b.namespace, Wasm: bytes.NewReader(echo), Size: int64(len(echo)), Manifest: json.RawMessage(`{"schema":1,"behaviors":[{"name":"` + behavior + `"}]}`),
 	}
 	if _, err := b.client.Push(ctx, push); err != nil {
 		return fmt.Errorf("push the guest: %w", err)

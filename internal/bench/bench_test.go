@@ -168,7 +168,7 @@ func TestPresets(t *testing.T) {
 		}
 		defer cl.stop()
 		c := c
-		c.URLs = cl.urls()
+		c.URLs = cl.URLs()
 		if _, err := Run(t.Context(), "e2e", c); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/trio"
 )
 
 var errNotOurs = errors.New("this preset kills nodes: it measures only a cluster that it has started itself, without --server")
@@ -66,7 +67,7 @@ func (b *bed) failover(ctx context.Context) ([]value, error) {
 	mu.Lock()
 	killed = time.Now()
 	mu.Unlock()
-	leader.kill9()
+	leader.Kill9()
 	select {
 	case <-found:
 	case <-time.After(maxWait):
@@ -74,7 +75,7 @@ func (b *bed) failover(ctx context.Context) ([]value, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if err := b.cluster.start(ctx, leader); err != nil {
+	if err := b.cluster.Start(ctx, leader); err != nil {
 		return nil, err
 	}
 	if err := b.cluster.ready(ctx); err != nil {
@@ -84,12 +85,12 @@ func (b *bed) failover(ctx context.Context) ([]value, error) {
 }
 
 // leader finds the process that leads.
-func (b *bed) leader(ctx context.Context) (*process, error) {
+func (b *bed) leader(ctx context.Context) (*trio.Node, error) {
 	for {
 		var state *api.Cluster
 		state, err := b.client.Cluster(ctx)
 		if err == nil && state.Leader != "" {
-			return b.cluster.node(state.Leader)
+			return b.cluster.Find(state.Leader)
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return nil, err

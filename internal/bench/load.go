@@ -1,10 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -39,8 +37,6 @@ func transport(callers int) http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 3 * time.Second}
 	return &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: callers, IdleConnTimeout: time.Minute, DisableCompression: true}
 }
-
-func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
 
 // loop is a closed loop: callers that each do one thing after the other.
 type loop struct {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/trio"
 )
 
 // settle is how long the nodes are left alone before their memory is read: garbage is collected after two minutes at the latest, and
@@ -41,15 +43,15 @@ func memoryPreset(ctx context.Context, b *bed) error {
 			sum += after[i] - before[i]
 		}
 		return []value{
-			{"RssAnon, the most of a node", "MB", most / 1e6}, {"RssAnon for a task", "bytes", sum / size / float64(b.Tasks)},
+			{"RssAnon, the most of a node", "MB", most / 1e6}, {"RssAnon for a task", "bytes", sum / trio.Size / float64(b.Tasks)},
 		}, nil
 	})
 }
 
 // anonymous is the anonymous memory of each node in bytes: what the kernel cannot take back.
 func (b *bed) anonymous() (list []float64, err error) {
-	for _, p := range b.cluster.nodes {
-		n, err := rssAnon(p.cmd.Process.Pid)
+	for _, p := range b.cluster.Nodes {
+		n, err := rssAnon(p.Cmd.Process.Pid)
 		if err != nil {
 			return nil, err
 		}

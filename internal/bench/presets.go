@@ -50,8 +50,11 @@ func (b *bed) there(ctx context.Context, s *sample) error {
 	return nil
 }
 
-// submitPreset: one task per request. Nothing runs.
-func submitPreset(ctx context.Context, b *bed) error {
+// callerRows measures a row for each number of callers, in closed loops of call, each of which is so many tasks: their rate under
+// the name of rate, and how long a call took. The tasks that call says were accepted must be there at the end.
+func (b *bed) callerRows(
+	ctx context.Context, label, rate, prefix string, tasks int, call func(ctx context.Context, client *api.Client, accepted *sample) error,
+) error {
 	b.steps = len(b.Callers) * b.Runs
 	for _, callers := range b.Callers {
 		clients, done, err := b.clients(callers)
@@ -59,19 +62,15 @@ func submitPreset(ctx context.Context, b *bed) error {
 			return err
 		}
 		accepted := newSample()
-		err = b.runs(ctx, plural(callers, "caller"), func(ctx context.Context) ([]value, error) {
+		err = b.runs(ctx, plural(callers, "caller")+label, func(ctx context.Context) ([]value, error) {
 			l := loop{callers: callers, warmup: b.Warmup, length: b.For, call: func(ctx context.Context, caller int) error {
-				r, err := clients[caller%len(clients)].Submit(ctx, b.request())
-				if err == nil {
-					accepted.add(r.Task.ID)
-				}
-				return err
+				return call(ctx, clients[caller%len(clients)], accepted)
 			}}
 			m, err := l.run(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return append([]value{{"submits", "1/s", m.rate()}}, quantiles("", m.times)...), nil
+			return append([]value{{rate, "1/s", m.rate() * float64(tasks)}}, quantiles(prefix, m.times)...), nil
 		})
 		done()
 		if err == nil {
@@ -84,34 +83,22 @@ func submitPreset(ctx context.Context, b *bed) error {
 	return nil
 }
 
+// submitPreset: one task per request. Nothing runs.
+func submitPreset(ctx context.Context, b *bed) error {
+	return b.callerRows(ctx, "", "submits", "", 1, func(ctx context.Context, client *api.Client, accepted *sample) error {
+		r, err := client.Submit(ctx, b.request())
+		if err == nil {
+			accepted.add(r.Task.ID)
+		}
+		return err
+	})
+}
+
 // bulkPreset: batches. Nothing runs.
 func bulkPreset(ctx context.Context, b *bed) error {
-	b.steps = len(b.Callers) * b.Runs
-	for _, callers := range b.Callers {
-		clients, done, err := b.clients(callers)
-		if err != nil {
-			return err
-		}
-		accepted := newSample()
-		err = b.runs(ctx, fmt.Sprintf("%s, batches of %d", plural(callers, "caller"), b.Batch), func(ctx context.Context) ([]value, error) {
-			l := loop{callers: callers, warmup: b.Warmup, length: b.For, call: func(ctx context.Context, caller int) error {
-				return b.submitBatch(ctx, clients[caller%len(clients)], b.Batch, accepted)
-			}}
-			m, err := l.run(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return append([]value{{"tasks", "1/s", m.rate() * float64(b.Batch)}}, quantiles("batch ", m.times)...), nil
-		})
-		done()
-		if err == nil {
-			err = b.there(ctx, accepted)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.callerRows(ctx, fmt.Sprintf(", batches of %d", b.Batch), "tasks", "batch ", b.Batch, func(ctx context.Context, client *api.Client, accepted *sample) error {
+		return b.submitBatch(ctx, client, b.Batch, accepted)
+	})
 }
 
 func (b *bed) submitBatch(ctx context.Context, client *api.Client, n int, accepted *sample) error {
@@ -150,32 +137,13 @@ func (b *bed) fill(ctx context.Context, n int) error {
 
 // e2ePreset: each caller submits a task and waits for its result, while guests run.
 func e2ePreset(ctx context.Context, b *bed) error {
-	b.steps = len(b.Callers) * b.Runs
 	if err := b.pause(ctx, false); err != nil {
 		return err
 	}
-	for _, callers := range b.Callers {
-		clients, done, err := b.clients(callers)
-		if err != nil {
-			return err
-		}
-		err = b.runs(ctx, plural(callers, "caller"), func(ctx context.Context) ([]value, error) {
-			l := loop{callers: callers, warmup: b.Warmup, length: b.For, call: func(ctx context.Context, caller int) error {
-				_, err := b.result(ctx, clients[caller%len(clients)])
-				return err
-			}}
-			m, err := l.run(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return append([]value{{"done", "1/s", m.rate()}}, quantiles("", m.times)...), nil
-		})
-		done()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.callerRows(ctx, "", "done", "", 1, func(ctx context.Context, client *api.Client, _ *sample) error {
+		_, err := b.result(ctx, client)
+		return err
+	})
 }
 
 // maxWait is how long a result is waited for.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/trio"
 )
 
 // taskJSON is what the demo reads of a task.
@@ -81,10 +83,10 @@ func (c *cluster) status(ctx context.Context) (*clusterJSON, error) {
 }
 
 // ready asks one node over HTTP.
-func (p *process) ready(ctx context.Context) (bool, error) {
+func ready(ctx context.Context, n *trio.Node) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.URL+"/readyz", nil)
 	if err != nil {
 		return false, err
 	}
@@ -94,7 +96,7 @@ func (p *process) ready(ctx context.Context) (bool, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("%s: /readyz says %s", p.id, res.Status)
+		return false, fmt.Errorf("%s: /readyz says %s", n.ID, res.Status)
 	}
 	return true, nil
 }

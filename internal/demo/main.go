@@ -59,7 +59,7 @@ func run(ctx context.Context, binary, wasm string, keep bool) (err error) {
 		if err != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
 			c.showLogs()
 		}
-		c.kill()
+		c.Kill()
 		if keep {
 			fmt.Println("kept", dir)
 		} else {

@@ -41,8 +41,8 @@ func (s *story) tell(ctx context.Context) error {
 
 func (s *story) startAll(ctx context.Context) error {
 	s.say("starting three processes on loopback, every write synced to disk (sessions of %s)", sessionTTL)
-	for _, p := range s.nodes {
-		if err := s.start(ctx, p); err != nil {
+	for _, p := range s.Nodes {
+		if err := s.Start(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -50,8 +50,8 @@ func (s *story) startAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range s.nodes {
-		s.say("  %s: %s, process %d", p.id, p.url, p.cmd.Process.Pid)
+	for _, p := range s.Nodes {
+		s.say("  %s: %s, process %d", p.ID, p.URL, p.Cmd.Process.Pid)
 	}
 	s.say("%s leads", leader)
 	return nil
@@ -59,8 +59,8 @@ func (s *story) startAll(ctx context.Context) error {
 
 // waitWhole waits until all three nodes are ready, run tasks, and agree on a leader.
 func (s *story) waitWhole(ctx context.Context) (leader string, err error) {
-	for _, p := range s.nodes {
-		if err := eventually(ctx, p.id+" is not ready", func() (bool, error) { return p.ready(ctx) }); err != nil {
+	for _, p := range s.Nodes {
+		if err := eventually(ctx, p.ID+" is not ready", func() (bool, error) { return ready(ctx, p) }); err != nil {
 			return "", err
 		}
 	}
@@ -76,7 +76,7 @@ func (s *story) waitWhole(ctx context.Context) (leader string, err error) {
 				reachable++
 			}
 		}
-		return leader != "" && reachable == len(s.nodes) && len(c.Workers) == len(s.nodes), nil
+		return leader != "" && reachable == len(s.Nodes) && len(c.Workers) == len(s.Nodes), nil
 	})
 	return leader, err
 }
@@ -203,11 +203,11 @@ func (s *story) killRunner(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	victim, err := s.find(node)
+	victim, err := s.Find(node)
 	if err != nil {
 		return err
 	}
-	victim.kill9()
+	victim.Kill9()
 	s.say("kill -9 %s, which ran it", node)
 	if err := s.waitPrimes(ctx, id); err != nil {
 		return err
@@ -256,28 +256,28 @@ func (s *story) killLeader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leader, err := s.find(c.Leader)
+	leader, err := s.Find(c.Leader)
 	if err != nil {
 		return err
 	}
-	if !leader.alive() {
+	if !leader.Alive() {
 		return fmt.Errorf("the leader is said to be %s, which is dead", c.Leader)
 	}
-	leader.kill9()
+	leader.Kill9()
 	s.say("kill -9 %s, the leader; one node of three is left, which decides nothing alone", c.Leader)
 	return nil
 }
 
 // restart starts the two that were killed with the same command lines.
 func (s *story) restart(ctx context.Context) error {
-	for _, p := range s.nodes {
-		if p.alive() {
+	for _, p := range s.Nodes {
+		if p.Alive() {
 			continue
 		}
-		if err := s.start(ctx, p); err != nil {
+		if err := s.Start(ctx, p); err != nil {
 			return err
 		}
-		s.say("%s restarted with the same command line", p.id)
+		s.say("%s restarted with the same command line", p.ID)
 	}
 	leader, err := s.waitWhole(ctx)
 	if err != nil {
@@ -318,7 +318,7 @@ func (s *story) sameDigests(ctx context.Context) error {
 			digests[n.Digest] = append(digests[n.Digest], n.ID)
 			digest = n.Digest
 		}
-		if len(digests) != 1 || len(c.Nodes) != len(s.nodes) {
+		if len(digests) != 1 || len(c.Nodes) != len(s.Nodes) {
 			return false, errors.New(fmt.Sprint(digests))
 		}
 		return true, nil

@@ -1,8 +1,8 @@
 //go:build !linux
 
-package main
+package trio
 
 import "syscall"
 
-// childAttributes keeps the terminal's Ctrl-C from the nodes, which the demo stops itself.
+// childAttributes keeps the terminal's Ctrl-C from the nodes.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
