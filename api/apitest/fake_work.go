@@ -16,6 +16,8 @@ func (f *Fake) Retry(ctx context.Context, r api.RetryRequest) (*api.Task, error)
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.report(ctx, task.RetryTask{
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, NotBefore: timeOf(r.NotBefore), Delay: millisOf(r.Delay),
 		Deadline: timeOf(r.Deadline), Version: r.Version, KeepCheckpoint: r.KeepCheckpoint,
