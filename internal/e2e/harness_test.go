@@ -267,6 +267,7 @@ type task struct {
 	Failures  int64           `json:"failures"`
 	LostCount int64           `json:"lost_count"`
 	Rev       uint64          `json:"rev"`
+	Progress  json.RawMessage `json:"progress"`
 	Lease     *struct {
 		Token  uint64 `json:"token"`
 		Worker string `json:"worker"`

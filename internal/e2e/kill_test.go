@@ -168,6 +168,7 @@ func TestStoppedWorkerIsFenced(t *testing.T) {
 	c.addWorker("w2", 4)
 	c.submit(2, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 20000}})
 	victim := c.process(c.runningOn("long"))
+	c.eventually("its guest beats", func() bool { return c.get("long", "").Progress != nil }) // the lease may be there before it
 	c.stopped = true
 	victim.signal(syscall.SIGSTOP)
 	c.eventually("the other worker has the task", func() bool {
