@@ -420,8 +420,8 @@ func (l *loop) free(m *task.Machine) []task.Free {
 		if s.Seq > w.credits.Seq {
 			slots -= int64(s.Seq - w.credits.Seq)
 		}
-		if slots = min(slots, s.Slots-s.Running); slots > 0 {
-			free = append(free, task.Free{Session: id, Slots: int(slots), Ready: func(module, _ string) bool { return w.ready[module] }})
+		if ahead := max(0, w.credits.Ahead); slots+ahead > 0 {
+			free = append(free, task.Free{Session: id, Slots: int(slots), Ahead: int(ahead), Ready: func(module, _ string) bool { return w.ready[module] }})
 		}
 	}
 	slices.SortFunc(free, func(a, b task.Free) int { return cmp.Compare(a.Session, b.Session) })

@@ -82,14 +82,14 @@ func (r *refusal) Error() string { return r.Code + ": " + r.Message }
 // admit opens a session, or renews the one that the worker still holds (SPEC L2, L6). A session goes on only with its
 // proof: whoever merely knows its number gets nothing.
 func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
-	if hello.Worker == "" || hello.Slots < 0 || len(hello.Proof) == 0 {
+	if hello.Worker == "" || hello.Slots < 0 || hello.Leases < 0 || len(hello.Proof) == 0 {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, slots or proof missing"}
 	}
 	if max(len(hello.Worker), len(hello.Node), len(hello.Proof)) > maxHelloText {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, node or proof too long"}
 	}
 	var cmd task.Command = task.OpenSession{
-		Worker: hello.Worker, Node: hello.Node, Slots: hello.Slots, TTL: task.Millis(t.hub.ttl.Milliseconds()), Proof: hello.Proof,
+		Worker: hello.Worker, Node: hello.Node, Slots: max(hello.Slots, hello.Leases), Runs: hello.Slots, TTL: task.Millis(t.hub.ttl.Milliseconds()), Proof: hello.Proof,
 		Hello: hello.N,
 	}
 	if hello.Session != 0 {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -22,7 +23,7 @@ func (n *Node) Workers(ctx context.Context) ([]api.Worker, error) {
 // sessionWorker is a worker with a session, as the API shows it.
 func sessionWorker(m *task.Machine, s *task.Session) api.Worker {
 	return api.Worker{
-		ID: s.Worker, Kind: "session", Node: s.Node, Session: s.ID, Slots: s.Slots, Running: s.Running,
+		ID: s.Worker, Kind: "session", Node: s.Node, Session: s.ID, Slots: cmp.Or(s.Runs, s.Slots), Running: s.Running,
 		Drained: s.Node != "" && m.Drained(s.Node),
 	}
 }

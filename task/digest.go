@@ -238,6 +238,7 @@ func hashSession(s *Session) uint64 {
 	h.word(s.Seq)
 	h.word(s.Acked)
 	h.word(s.Hello)
+	h.int(s.Runs)
 	return h.sum()
 }
 

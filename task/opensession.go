@@ -11,17 +11,18 @@ import "slices"
 type OpenSession struct {
 	Worker string `cbor:"1,keyasint"`
 	Node   string `cbor:"2,keyasint,omitempty"`
-	Slots  int64  `cbor:"3,keyasint"`
+	Slots  int64  `cbor:"3,keyasint"` // leases at a time
 	TTL    Millis `cbor:"4,keyasint"`
 	Proof  []byte `cbor:"5,keyasint"`
 	Hello  uint64 `cbor:"6,keyasint,omitempty"` // rises with every opening that the holder of Proof asks for; 0: unknown
+	Runs   int64  `cbor:"7,keyasint,omitempty"` // attempts that execute at a time, for people; 0: as many as Slots
 }
 
 func (c OpenSession) apply(m *Machine) Result {
 	switch {
 	case c.Worker == "":
 		return invalid("worker", "a worker needs an ID")
-	case c.Slots < 0:
+	case c.Slots < 0 || c.Runs < 0:
 		return invalid("slots", "negative")
 	case c.TTL <= 0:
 		return invalid("ttl", "a session needs a TTL")
@@ -38,7 +39,7 @@ func (c OpenSession) apply(m *Machine) Result {
 	m.sessionID++
 	s := &Session{
 		ID: m.sessionID, Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL,
-		Expires: later(m.leaseNow, c.TTL), Proof: c.Proof, Hello: c.Hello,
+		Expires: later(m.leaseNow, c.TTL), Proof: c.Proof, Hello: c.Hello, Runs: c.Runs,
 	}
 	m.addSession(s)
 	return Result{Session: s}

@@ -9,7 +9,8 @@ import (
 // Free is a worker that can take tasks now: a connected session with credits, or an acceptor that waits (SPEC J2).
 type Free struct {
 	Session uint64
-	Slots   int                                // free slots, > 0
+	Slots   int                                // free slots
+	Ahead   int                                // leases that it takes besides, to run them when a slot is free; where nobody has a slot
 	Ready   func(module string, v string) bool // nil: everything; module is a Module.Digest
 
 	// The rest is set for an acceptor, and Session and Ready are not: it wants up to Slots tasks of one external behavior.
@@ -32,7 +33,8 @@ type planner struct {
 
 type freeSession struct {
 	id    uint64
-	slots int64
+	slots int64 // negative: so many are to wait there
+	least int64 // how far down slots may go
 	ready func(module, v string) bool
 }
 
@@ -45,7 +47,7 @@ type planLane struct {
 }
 
 // Plan returns up to max assignments for the leader to propose, at most one per task and never more per worker than it
-// has free slots (SPEC L1): due tasks in T4 order, then those that acceptors take before their time (SPEC J2). It
+// has free slots, and may have ahead (SPEC L1): due tasks in T4 order, then those that acceptors take before their time (SPEC J2). It
 // changes nothing; Apply checks each of them again, and accepts them all if nothing else comes between.
 //
 // Tasks are looked at lane by lane: a lane that nobody free is ready for, or whose behavior may not start another task,
@@ -109,14 +111,16 @@ func (p *planner) addSessions(free []Free) (total int64) {
 		if f.External != nil || s == nil || p.m.drained[s.session.Node] {
 			continue
 		}
-		if slots := min(int64(f.Slots), s.session.Slots-int64(len(s.leases))); slots > 0 {
-			p.sessions = append(p.sessions, freeSession{f.Session, slots, f.Ready})
+		room := s.session.Slots - int64(len(s.leases))
+		slots := min(int64(f.Slots), room)
+		if all := min(int64(f.Slots)+int64(f.Ahead), room); all > 0 {
+			p.sessions = append(p.sessions, freeSession{f.Session, slots, slots - all, f.Ready})
 		}
 	}
 	slices.SortStableFunc(p.sessions, func(a, b freeSession) int { return cmp.Compare(a.id, b.id) })
 	p.sessions = slices.CompactFunc(p.sessions, func(a, b freeSession) bool { return a.id == b.id })
 	for i := range p.sessions {
-		slots := p.sessions[i].slots
+		slots := p.sessions[i].slots - p.sessions[i].least
 		total = min(total, math.MaxInt64-slots) + slots
 	}
 	return total
@@ -185,7 +189,7 @@ func (p *planner) choose(l *planLane, a *Assign) bool {
 	}
 	var best *freeSession
 	for _, i := range l.ready {
-		if s := &p.sessions[i]; s.slots > 0 && (best == nil || s.slots > best.slots) {
+		if s := &p.sessions[i]; s.slots > s.least && (best == nil || s.slots > best.slots) {
 			best = s
 		}
 	}

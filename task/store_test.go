@@ -268,7 +268,10 @@ func TestPlan(t *testing.T) {
 		var free []Free
 		for i := range 1 + random.IntN(4) {
 			id := apply(OpenSession{Worker: fmt.Sprint("w", i), Slots: int64(random.IntN(20)), TTL: 1e6}).Session.ID
-			f := Free{Session: id, Slots: random.IntN(12)}
+			f := Free{Session: id, Slots: random.IntN(14) - 2}
+			if random.IntN(2) == 0 {
+				f.Ahead = random.IntN(12)
+			}
 			if mask := random.IntN(16); mask != 0 {
 				f.Ready = func(module, _ string) bool { return mask>>(module[1]-'0')&1 == 1 }
 			}
@@ -303,15 +306,16 @@ func naivePlan(m *Machine, free []Free, n int) (plan []Assign) {
 	slices.SortStableFunc(due, func(a, b *Task) int {
 		return cmp.Compare(a.NotBefore-60_000*Time(a.Priority), b.NotBefore-60_000*Time(b.Priority))
 	})
-	slots := map[uint64]int64{}
+	slots, room := map[uint64]int64{}, map[uint64]int64{} // left: at once; in all
 	for _, f := range free {
-		slots[f.Session] = min(int64(f.Slots), m.Session(f.Session).Slots)
+		most := m.Session(f.Session).Slots
+		slots[f.Session], room[f.Session] = min(int64(f.Slots), most), min(int64(f.Slots+f.Ahead), most)
 	}
 	for _, x := range due {
 		best := uint64(0)
 		for _, f := range free {
 			v := m.Version(x.Namespace, x.Behavior, x.Version)
-			if len(plan) == n || slots[f.Session] == 0 || f.Ready != nil && !f.Ready(v.Module, v.Version) {
+			if len(plan) == n || room[f.Session] <= 0 || f.Ready != nil && !f.Ready(v.Module, v.Version) {
 				continue
 			}
 			if best == 0 || slots[f.Session] > slots[best] || slots[f.Session] == slots[best] && f.Session < best {
@@ -320,6 +324,7 @@ func naivePlan(m *Machine, free []Free, n int) (plan []Assign) {
 		}
 		if best != 0 {
 			slots[best]--
+			room[best]--
 			plan = append(plan, Assign{Key: x.Key(), Rev: x.Rev, Session: best})
 		}
 	}

@@ -252,6 +252,14 @@ func (h *hub) lastCredits() int64 {
 	return list[len(list)-1].Free
 }
 
+func (h *hub) lastAhead() int64 {
+	list, _ := all(h, func(f stream.Frame) (*stream.Credits, bool) { return f.Credits, f.Credits != nil })
+	if len(list) == 0 {
+		return -1
+	}
+	return list[len(list)-1].Ahead
+}
+
 // sessions returns how many were opened.
 func (h *hub) sessions() uint64 {
 	h.mu.Lock()

@@ -157,7 +157,7 @@ func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Co
 // hello says who is there and waits for the answer.
 func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
 	h := &stream.Hello{
-		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Proof: w.dir.proof,
+		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Leases: int64(w.cfg.Slots) * leasesPerSlot, Proof: w.dir.proof,
 		Ready: w.modules.digests(), Credits: int64(w.cfg.Slots), ABI: []int{abi.Version},
 		N: w.hellos.Add(1),
 	}

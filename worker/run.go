@@ -101,14 +101,31 @@ func (r *run) main() {
 		r.conclude(nil)
 		return
 	}
-	select { // never more guests than slots, whatever the leader believes
-	case r.s.w.slots <- struct{}{}:
-		defer func() { <-r.s.w.slots }()
-	case <-r.ctx.Done():
+	if !r.takeSlot() {
 		r.conclude(nil)
 		return
 	}
+	defer func() { <-r.s.w.slots }()
 	r.start(guest)
+}
+
+// takeSlot waits for a slot: never more guests than slots, whatever the leader believes. It does not wait for long (see pace).
+func (r *run) takeSlot() bool {
+	select {
+	case r.s.w.slots <- struct{}{}:
+		return true
+	default:
+	}
+	patience := time.NewTimer(aheadPatience)
+	defer patience.Stop()
+	select {
+	case r.s.w.slots <- struct{}{}:
+		return true
+	case <-r.ctx.Done():
+	case <-patience.C:
+		r.s.w.pace.slow()
+	}
+	return false
 }
 
 // start runs the guest, once what it reads is at hand.
@@ -160,6 +177,7 @@ func (r *run) execute(guest Guest, in inputs) {
 	defer h.files.close()
 	out := guest.Run(r.ctx, r.attempt(in), h)
 	span.Ended = int64(w.cfg.Boottime())
+	w.pace.note(time.Duration(span.Ended - span.Started))
 	w.cfg.OnRun(span)
 	r.cost(guest, &out)
 	r.settle(&out)

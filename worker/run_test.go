@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -444,15 +445,94 @@ func TestSlotsAndCredits(t *testing.T) {
 			as = append(as, b.assignment(token+1))
 		}
 		b.send(stream.Frame{Assign: as})
-		b.at(500 * time.Millisecond)
-		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 6 || b.lastCredits() != 0 {
-			t.Errorf("status %+v, credits %d", st, b.lastCredits())
+		b.at(aheadPatience / 2)
+		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 6 || b.lastCredits() != 0 || b.lastAhead() != 0 {
+			t.Errorf("status %+v, credits %d and %d", st, b.lastCredits(), b.lastAhead())
+		}
+		b.at(500 * time.Millisecond) // they would wait for too long
+		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 4 {
+			t.Errorf("status %+v", st)
 		}
 		b.at(3 * time.Second)
-		if begun, ended := b.runs(); begun != 6 || ended != 6 || b.lastCredits() != 4 {
-			t.Errorf("%d begun, %d ended, credits %d", begun, ended, b.lastCredits())
+		reps, _ := b.reports()
+		gave := 0
+		for _, r := range reps {
+			if r.GiveBack != nil {
+				gave++
+			}
+		}
+		if begun, ended := b.runs(); begun != 4 || ended != 4 || gave != 2 || b.lastCredits() != 4 || b.lastAhead() != 0 {
+			t.Errorf("%d begun, %d ended, %d given back, credits %d and %d", begun, ended, gave, b.lastCredits(), b.lastAhead())
 		}
 	})
+}
+
+// TestAhead: who runs short attempts takes more than it has slots for, and stops that as soon as they are not short any more.
+func TestAhead(t *testing.T) {
+	var long atomic.Bool
+	g := func(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome {
+		if long.Load() {
+			return lasts(time.Second)(ctx, a, h)
+		}
+		return lasts(time.Millisecond)(ctx, a, h)
+	}
+	inBubble(t, g, func(b *bench) {
+		long.Store(false)
+		token := uint64(0)
+		send := func(n int) {
+			var as []stream.Assignment
+			for range n {
+				token++
+				as = append(as, b.assignment(token))
+			}
+			b.send(stream.Frame{Assign: as})
+		}
+		send(1)
+		b.at(100 * time.Millisecond)
+		if want := int64(4 * (aheadTime / time.Millisecond)); b.lastCredits() != 4 || b.lastAhead() != want {
+			t.Fatalf("credits %d and %d, want 4 and %d", b.lastCredits(), b.lastAhead(), want)
+		}
+		send(30)
+		b.at(101 * time.Millisecond)
+		if free, ahead := b.lastCredits(), b.lastAhead(); free != 0 || ahead >= 32 {
+			t.Errorf("credits %d and %d with 30 that have come", free, ahead)
+		}
+		b.at(200 * time.Millisecond)
+		if begun, ended := b.runs(); begun != 31 || ended != 31 {
+			t.Fatalf("%d begun, %d ended", begun, ended)
+		}
+		long.Store(true)
+		send(30)
+		b.at(500 * time.Millisecond)
+		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 4 || b.lastAhead() != 0 {
+			t.Errorf("status %+v, ahead %d", st, b.lastAhead())
+		}
+		b.at(3 * time.Second)
+		if begun, ended := b.runs(); begun != 35 || ended != 35 || b.lastCredits() != 4 || b.lastAhead() != 0 {
+			t.Errorf("%d begun, %d ended, credits %d and %d", begun, ended, b.lastCredits(), b.lastAhead())
+		}
+	})
+}
+
+func TestPace(t *testing.T) {
+	var p pace
+	want := func(slots, n int) {
+		t.Helper()
+		if got := p.ahead(slots); got != n {
+			t.Errorf("%d ahead with %d slots and a mean of %v, want %d", got, slots, p.mean, n)
+		}
+	}
+	want(4, 0)
+	p.note(0) // by a clock that is coarse
+	want(4, 4*maxAhead)
+	p.slow()
+	want(4, 0)
+	for range 100 {
+		p.note(2 * time.Millisecond)
+	}
+	want(4, 4*3) // the mean comes down to a little more than that
+	p.note(time.Second)
+	want(4, 0)
 }
 
 func TestAttempt(t *testing.T) {

@@ -147,13 +147,26 @@ func (s *session) freeLocked() int64 {
 	if s.w.draining.Load() {
 		return 0
 	}
-	free := s.w.cfg.Slots
+	return int64(max(0, s.w.cfg.Slots-s.busyLocked()))
+}
+
+// busyLocked returns how many runs have a slot, or wait for one.
+func (s *session) busyLocked() (n int) {
 	for _, r := range s.runs {
 		if r.phase != reporting {
-			free--
+			n++
 		}
 	}
-	return int64(max(0, free))
+	return n
+}
+
+// aheadLocked returns how many more assignments may come to wait for a slot.
+func (s *session) aheadLocked() int64 {
+	if s.w.draining.Load() {
+		return 0
+	}
+	waiting := max(0, s.busyLocked()-s.w.cfg.Slots)
+	return int64(max(0, s.w.pace.ahead(s.w.cfg.Slots)-waiting))
 }
 
 // until waits for a condition over the session's state, and reports whether it came true before ctx ended.

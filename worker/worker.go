@@ -33,6 +33,7 @@ type Worker struct {
 	dir      *dir
 	modules  *modules
 	slots    chan struct{} // one element per guest that may execute
+	pace     pace
 	schemas  runtime.Schemas
 	draining atomic.Bool
 	running  atomic.Bool

@@ -89,7 +89,7 @@ func (s *symbols) command(o Op) task.Command {
 			Key: k, NotBefore: o.At, Delay: o.Delay, Deadline: o.Deadline, Version: version(o.Version), KeepCheckpoint: o.Keep,
 		}
 	case "open":
-		return task.OpenSession{Worker: o.Worker, Node: o.Node, Slots: o.Slots, TTL: o.TTL, Proof: []byte(o.Proof), Hello: o.Hello}
+		return task.OpenSession{Worker: o.Worker, Node: o.Node, Slots: o.Slots, Runs: o.Slots / 2, TTL: o.TTL, Proof: []byte(o.Proof), Hello: o.Hello}
 	case "renew":
 		return task.RenewSession{Session: s.session(o), Acked: o.Acked}
 	case "close":

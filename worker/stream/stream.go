@@ -51,6 +51,7 @@ type Hello struct {
 	Ready   []string `cbor:"8,keyasint,omitempty"`
 	Credits int64    `cbor:"9,keyasint"`
 	ABI     []int    `cbor:"10,keyasint"`
+	Leases  int64    `cbor:"12,keyasint,omitempty"` // that it may hold at a time, more than Slots; 0: Slots
 	N       uint64   `cbor:"11,keyasint,omitempty"` // rises with every Hello of the worker, over restarts: one that was held up opens nothing
 }
 
@@ -95,6 +96,8 @@ type Renewed struct {
 type Credits struct {
 	Seq  uint64 `cbor:"1,keyasint"`
 	Free int64  `cbor:"2,keyasint"`
+	// Ahead is how many it takes besides, though they have to wait for a slot: its attempts take less time than an assignment does.
+	Ahead int64 `cbor:"3,keyasint,omitempty"`
 }
 
 // Assignment is one lease to run. Task is the record as leased (RUNNING).

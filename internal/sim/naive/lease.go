@@ -112,7 +112,7 @@ func (m *Model) open(c task.OpenSession, got task.Result) task.Result {
 			m.endSession(s.ID, "LOST")
 		}
 	}
-	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Hello: c.Hello, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
+	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Hello: c.Hello, Runs: c.Runs, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
 	if got.Session != nil {
 		n.ID = got.Session.ID // the machine's choice
 	}
