@@ -99,7 +99,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestPlan$", Why: "a priority is worth a minute a step (T4)"},
 	{Name: "task-plan-ignores-readiness", File: "task/plan.go", Old: "ready == nil || ready(v.Module, v.Version) {", New: "ready == nil || v.Module != \"\" {",
 		Pkg: "./task", Run: "TestPlan$", Why: "only workers that hold the module get its tasks (B3)"},
-	{Name: "task-plan-ignores-running", File: "task/plan.go", Old: "s.session.Slots-int64(len(s.leases))", New: "s.session.Slots",
+	{Name: "task-plan-ignores-running", File: "task/plan.go", Old: "s.session.Slots - int64(len(s.leases))", New: "s.session.Slots",
 		Pkg: "./task", Run: "TestScripts$", Why: "plans would be refused, and the leader spin"},
 	{Name: "task-finals-off-by-one", File: "task/usage.go", Old: "n.finals != m.limits.Finals+1 || sign < 0 && n.finals != m.limits.Finals {", New: "n.finals != m.limits.Finals || sign < 0 && n.finals != m.limits.Finals-1 {",
 		Pkg: "./task", Run: "TestFinalTasksAreCapped$", Why: "the cap of final tasks is exact (T9)"},

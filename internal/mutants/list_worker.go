@@ -42,4 +42,10 @@ var workerMutants = []mutant{
 		Pkg: "./worker/stream", Run: "TestRefusedBytes", Why: "a header could make a peer take any amount of memory"},
 	{Name: "stream-queue-unbounded", File: "worker/stream/conn.go", Old: "if len(c.pending)+c.flying > c.opts.QueueBytes {", New: "if false {",
 		Pkg: "./worker/stream", Run: "TestQueueIsBounded", Why: "a slow worker would fill the leader's memory"},
+	{Name: "worker-ahead-of-long-attempts", File: "worker/run.go", Old: "r.s.w.pace.slow()", New: "_ = r.s",
+		Pkg: "./worker", Run: "TestAhead$", Why: "assignments would be taken and given back again and again"},
+	{Name: "worker-ahead-for-ever", File: "worker/session.go", Old: "s.w.pace.ahead(s.w.cfg.Slots)-waiting", New: "s.w.pace.ahead(s.w.cfg.Slots)-0*waiting",
+		Pkg: "./worker", Run: "TestAhead$", Why: "what waits already would be asked for again"},
+	{Name: "task-plan-nothing-ahead", File: "task/plan.go", Old: "s.slots > s.least", New: "s.slots > 0",
+		Pkg: "./task", Run: "TestPlan$", Why: "a slot would stand idle for as long as an assignment takes"},
 }
