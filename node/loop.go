@@ -242,8 +242,20 @@ func (l *loop) setReady(w *workerStream, digests []string) {
 	l.dirty = true
 }
 
+func (l *loop) setPace(w *workerStream, news []stream.Pace) {
+	for _, p := range news {
+		if p.Short {
+			w.short[p.Behavior] = true
+		} else {
+			delete(w.short, p.Behavior)
+		}
+	}
+	l.dirty = true
+}
+
 func (l *loop) setCredits(w *workerStream, c stream.Credits) {
 	w.credits = c
+	w.long = slices.DeleteFunc(w.long, func(seq uint64) bool { return seq <= c.Seq })
 	l.dirty = true
 }
 
@@ -260,6 +272,7 @@ func (l *loop) push(w *workerStream, ts []*task.Task) {
 		}
 	}
 	l.sendAssign(w, fresh)
+	l.dirty = l.dirty || len(fresh) > 0 && w.credits.Ahead > 0
 }
 
 // pushAgain sends assignments that the worker received and does not hold.
@@ -285,6 +298,9 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 			if v == nil {
 				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
 				continue
+			}
+			if !w.isShort(v.Module, v.Policy.Index) {
+				w.long = append(w.long, t.Lease.Seq)
 			}
 			a := stream.Assignment{Task: withParams(m, t), Policy: v.Policy, Module: stream.Module{Digest: v.Module}}
 			if mod := m.Module(v.Module); mod != nil {
@@ -420,8 +436,16 @@ func (l *loop) free(m *task.Machine) []task.Free {
 		if s.Seq > w.credits.Seq {
 			slots -= int64(s.Seq - w.credits.Seq)
 		}
-		if ahead := max(0, w.credits.Ahead); slots+ahead > 0 {
-			free = append(free, task.Free{Session: id, Slots: int(slots), Ahead: int(ahead), Ready: func(module, _ string) bool { return w.ready[module] }})
+		each, ahead := max(0, w.credits.Each), int64(0)
+		if s.Seq <= w.pushed { // else there are some of which it is not known what they are
+			ahead = max(0, w.credits.Ahead-each*int64(len(w.long)))
+		}
+		if slots+ahead > 0 {
+			free = append(free, task.Free{
+				Session: id, Slots: int(slots), Ahead: int(ahead), Each: int(each),
+				Ready: func(module, _ string) bool { return w.ready[module] },
+				Short: w.isShort,
+			})
 		}
 	}
 	slices.SortFunc(free, func(a, b task.Free) int { return cmp.Compare(a.Session, b.Session) })

@@ -27,14 +27,16 @@ type workerStream struct {
 	pushed  uint64 // highest assignment number that was sent on this stream
 	credits stream.Credits
 	ready   map[string]bool // digests of modules that the worker has compiled
-	leaving bool            // it said Bye: the end of its session is its own wish
+	short   map[stream.Behavior]bool
+	long    []uint64 // numbers of assignments since the credits that are not of short behaviors
+	leaving bool     // it said Bye: the end of its session is its own wish
 }
 
 func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.Hello) *workerStream {
 	w := &workerStream{
 		term: t, conn: conn, session: session, log: t.hub.logger,
 		credits: stream.Credits{Seq: hello.Acked, Free: hello.Credits},
-		ready:   map[string]bool{},
+		ready:   map[string]bool{}, short: map[stream.Behavior]bool{},
 	}
 	for _, d := range hello.Ready {
 		w.ready[d] = true
@@ -67,6 +69,8 @@ func (w *workerStream) read() error {
 			}
 		case len(f.Ready) > 0:
 			w.term.loop.do(func() { w.term.loop.setReady(w, f.Ready) })
+		case len(f.Pace) > 0:
+			w.term.loop.do(func() { w.term.loop.setPace(w, f.Pace) })
 		case f.Credits != nil:
 			w.term.loop.do(func() { w.term.loop.setCredits(w, *f.Credits) })
 		case len(f.Logs) > 0:
@@ -81,6 +85,11 @@ func (w *workerStream) read() error {
 			return errUnexpectedFrame
 		}
 	}
+}
+
+// isShort reports whether the worker takes assignments of a behavior ahead of its slots.
+func (w *workerStream) isShort(module string, index int32) bool {
+	return w.short[stream.Behavior{Module: module, Index: index}]
 }
 
 // progress tells those who watch what is on its way to the log (SPEC W3).

@@ -10,8 +10,12 @@ import (
 type Free struct {
 	Session uint64
 	Slots   int                                // free slots
-	Ahead   int                                // leases that it takes besides, to run them when a slot is free; where nobody has a slot
 	Ready   func(module string, v string) bool // nil: everything; module is a Module.Digest
+
+	// Ahead is how many tasks of short behaviors it takes besides, to run them when a slot is free, where nobody has one
+	// free now. Each is by how many that falls with each slot that another behavior takes.
+	Ahead, Each int
+	Short       func(module string, index int32) bool // nil: none; index is a Policy.Index
 
 	// The rest is set for an acceptor, and Session and Ready are not: it wants up to Slots tasks of one external behavior.
 	External            *Acceptor
@@ -34,26 +38,33 @@ type planner struct {
 type freeSession struct {
 	id    uint64
 	slots int64 // negative: so many are to wait there
-	least int64 // how far down slots may go
-	ready func(module, v string) bool
+	least int64 // how far down slots may go with short behaviors; not above 0
+	free  *Free
 }
 
 // planLane is a lane that somebody free can run: sessions that are ready for its module, or acceptors.
 type planLane struct {
 	cursor heapCursor[*row]
-	ready  []int  // indexes into planner.sessions
+	ready  []candidate
 	ring   *ring  // instead, for an external version
 	budget *int64 // nil: no max_concurrent
 }
 
+// candidate is a session that is ready for a lane.
+type candidate struct {
+	session int // index into planner.sessions
+	short   bool
+}
+
 // Plan returns up to max assignments for the leader to propose, at most one per task and never more per worker than it
-// has free slots, and may have ahead (SPEC L1): due tasks in T4 order, then those that acceptors take before their time (SPEC J2). It
-// changes nothing; Apply checks each of them again, and accepts them all if nothing else comes between.
+// has free slots, and takes ahead (SPEC L1): due tasks in T4 order, then those that acceptors take before their time
+// (SPEC J2). It changes nothing; Apply checks each of them again, and accepts them all if nothing else comes between.
 //
 // Tasks are looked at lane by lane: a lane that nobody free is ready for, or whose behavior may not start another task,
 // is skipped whole, and what a limit per key holds up is in no lane. So the cost grows with the number of lanes, workers
 // and assignments, and not with the number of waiting tasks, blocked or not (SPEC L11). A session that has more slots
-// free goes first, which spreads work over the cluster; then the lower ID. Acceptors take turns, see ring.
+// free goes first, which spreads work over the cluster; then the lower ID. Nothing is taken ahead of a task that comes
+// first in order and waits for a slot of the same session. Acceptors take turns, see ring.
 func (m *Machine) Plan(free []Free, max int) []Assign {
 	p := planner{m: m}
 	total := p.addSessions(free)
@@ -114,7 +125,7 @@ func (p *planner) addSessions(free []Free) (total int64) {
 		room := s.session.Slots - int64(len(s.leases))
 		slots := min(int64(f.Slots), room)
 		if all := min(int64(f.Slots)+int64(f.Ahead), room); all > 0 {
-			p.sessions = append(p.sessions, freeSession{f.Session, slots, slots - all, f.Ready})
+			p.sessions = append(p.sessions, freeSession{f.Session, slots, slots - all, f})
 		}
 	}
 	slices.SortStableFunc(p.sessions, func(a, b freeSession) int { return cmp.Compare(a.id, b.id) })
@@ -143,8 +154,9 @@ func (p *planner) addLane(l *lane) {
 		}
 	} else {
 		for i := range p.sessions {
-			if ready := p.sessions[i].ready; ready == nil || ready(v.Module, v.Version) {
-				pl.ready = append(pl.ready, i)
+			f := p.sessions[i].free
+			if f.Ready == nil || f.Ready(v.Module, v.Version) {
+				pl.ready = append(pl.ready, candidate{i, f.Short != nil && f.Short(v.Module, v.Policy.Index)})
 			}
 		}
 		if len(pl.ready) == 0 {
@@ -188,15 +200,24 @@ func (p *planner) choose(l *planLane, a *Assign) bool {
 		return a.External != nil
 	}
 	var best *freeSession
-	for _, i := range l.ready {
-		if s := &p.sessions[i]; s.slots > s.least && (best == nil || s.slots > best.slots) {
-			best = s
+	short := false
+	for _, c := range l.ready {
+		s := &p.sessions[c.session]
+		if (s.slots > 0 || c.short && s.slots > s.least) && (best == nil || s.slots > best.slots) {
+			best, short = s, c.short
 		}
 	}
 	if best == nil {
+		for _, c := range l.ready {
+			s := &p.sessions[c.session]
+			s.least = s.slots
+		}
 		return false
 	}
 	best.slots--
+	if !short {
+		best.least = min(0, best.least+int64(best.free.Each))
+	}
 	a.Session = best.id
 	return true
 }

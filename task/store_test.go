@@ -270,7 +270,9 @@ func TestPlan(t *testing.T) {
 			id := apply(OpenSession{Worker: fmt.Sprint("w", i), Slots: int64(random.IntN(20)), TTL: 1e6}).Session.ID
 			f := Free{Session: id, Slots: random.IntN(14) - 2}
 			if random.IntN(2) == 0 {
-				f.Ahead = random.IntN(12)
+				f.Ahead, f.Each = random.IntN(12), random.IntN(4)
+				mask := random.IntN(16)
+				f.Short = func(module string, _ int32) bool { return mask>>(module[1]-'0')&1 == 1 }
 			}
 			if mask := random.IntN(16); mask != 0 {
 				f.Ready = func(module, _ string) bool { return mask>>(module[1]-'0')&1 == 1 }
@@ -312,19 +314,35 @@ func naivePlan(m *Machine, free []Free, n int) (plan []Assign) {
 		slots[f.Session], room[f.Session] = min(int64(f.Slots), most), min(int64(f.Slots+f.Ahead), most)
 	}
 	for _, x := range due {
-		best := uint64(0)
+		if len(plan) == n {
+			break
+		}
+		v := m.Version(x.Namespace, x.Behavior, x.Version)
+		best, each := uint64(0), int64(0)
+		var ready []uint64
 		for _, f := range free {
-			v := m.Version(x.Namespace, x.Behavior, x.Version)
-			if len(plan) == n || room[f.Session] <= 0 || f.Ready != nil && !f.Ready(v.Module, v.Version) {
+			if f.Ready != nil && !f.Ready(v.Module, v.Version) {
+				continue
+			}
+			ready = append(ready, f.Session)
+			short := f.Short != nil && f.Short(v.Module, 0)
+			if slots[f.Session] <= 0 && (!short || room[f.Session] <= 0) {
 				continue
 			}
 			if best == 0 || slots[f.Session] > slots[best] || slots[f.Session] == slots[best] && f.Session < best {
-				best = f.Session
+				best, each = f.Session, int64(f.Each)
+				if short {
+					each = 0
+				}
 			}
 		}
-		if best != 0 {
+		if best == 0 {
+			for _, id := range ready { // it waits there for a slot: nothing goes ahead of it
+				room[id] = 0
+			}
+		} else {
 			slots[best]--
-			room[best]--
+			room[best] = max(room[best]-1-each, slots[best])
 			plan = append(plan, Assign{Key: x.Key(), Rev: x.Rev, Session: best})
 		}
 	}

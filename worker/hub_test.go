@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -244,20 +245,21 @@ func (h *hub) reports() (reps []stream.Report, at []time.Duration) {
 	return reps, at
 }
 
-func (h *hub) lastCredits() int64 {
+func (h *hub) lastCredits() int64 { return h.credits().Free }
+
+// credits returns those that were told last.
+func (h *hub) credits() stream.Credits {
 	list, _ := all(h, func(f stream.Frame) (*stream.Credits, bool) { return f.Credits, f.Credits != nil })
 	if len(list) == 0 {
-		return -1
+		return stream.Credits{Free: -1}
 	}
-	return list[len(list)-1].Free
+	return *list[len(list)-1]
 }
 
-func (h *hub) lastAhead() int64 {
-	list, _ := all(h, func(f stream.Frame) (*stream.Credits, bool) { return f.Credits, f.Credits != nil })
-	if len(list) == 0 {
-		return -1
-	}
-	return list[len(list)-1].Ahead
+// paces returns all that was told of them.
+func (h *hub) paces() []stream.Pace {
+	list, _ := all(h, func(f stream.Frame) ([]stream.Pace, bool) { return f.Pace, f.Pace != nil })
+	return slices.Concat(list...)
 }
 
 // sessions returns how many were opened.

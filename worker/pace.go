@@ -2,12 +2,16 @@ package worker
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// An assignment takes a commit and its way here: milliseconds, in which a slot stands idle. Where attempts take less time than that, more
-// assignments are taken than there are slots, so that the next one is here when a slot becomes free. They hold a lease that
-// another worker could run: so only as many as are done within a few milliseconds, and if that was wrong they are given back.
+// An assignment takes a commit and its way here: milliseconds, in which a slot stands idle. Where attempts take less time
+// than that, more assignments are taken than there are slots, so that the next one is here when a slot becomes free. They
+// hold a lease that another worker could run: so only as many as are done within a few milliseconds, only of behaviors
+// that were short time and again, and if that was wrong they are given back.
 const (
 	// leasesPerSlot bounds the leases of a session: those that execute, wait for a slot, or whose report has no answer yet.
 	leasesPerSlot = 64
@@ -17,41 +21,129 @@ const (
 	aheadTime = 8 * time.Millisecond
 	// aheadPatience is how long an assignment waits for a slot before it is given back.
 	aheadPatience = 100 * time.Millisecond
-	// paceMemory is of how many attempts the average is, more or less.
+	// shortTime is what no attempt of a short behavior may take.
+	shortTime = aheadPatience / 2
+	// shortStreak is how many attempts in a row must have taken less than shortTime before a behavior counts as short.
+	shortStreak = 32
+	// paceMemory is of how many attempts a mean is, more or less.
 	paceMemory = 8
 )
 
 // pace is how long attempts take here.
 type pace struct {
-	mu   sync.Mutex
-	mean time.Duration // exponential; 0: none has ended yet
+	mu        sync.Mutex
+	mean      time.Duration // of the attempts of short behaviors; exponential; 0: none has ended yet
+	behaviors map[stream.Behavior]*behaviorPace
+	changes   uint64 // how often a behavior has become short, or has ceased to be
+}
+
+// behaviorPace is how long attempts of one version of one behavior take.
+type behaviorPace struct {
+	short  atomic.Bool
+	streak int // attempts since one took shortTime
+	mean   time.Duration
+}
+
+// of returns what is known of a behavior. There are as many of these as this process has run.
+func (p *pace) of(b stream.Behavior) *behaviorPace {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	bp := p.behaviors[b]
+	if bp == nil {
+		if p.behaviors == nil {
+			p.behaviors = map[stream.Behavior]*behaviorPace{}
+		}
+		bp = &behaviorPace{}
+		p.behaviors[b] = bp
+	}
+	return bp
 }
 
 // note takes in an attempt.
-func (p *pace) note(took time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *pace) note(b *behaviorPace, took time.Duration) {
 	took = max(took, time.Microsecond)
-	if p.mean == 0 {
-		p.mean = took
-		return
-	}
-	p.mean += (took - p.mean) / paceMemory
-}
-
-// slow forgets what made it look fast: something waited for too long.
-func (p *pace) slow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mean = max(p.mean, paceMemory*aheadTime)
+	b.mean = meanWith(b.mean, took)
+	b.streak++
+	if took >= shortTime {
+		b.streak = 0
+	}
+	// It ceases to be short at twice the time that made it so: what is at the border does not change all the time.
+	limit := aheadTime / 2
+	if b.short.Load() {
+		limit = aheadTime
+	}
+	if short := b.streak >= shortStreak && b.mean <= limit; short != b.short.Load() {
+		b.short.Store(short)
+		p.changes++
+	}
+	if b.short.Load() {
+		p.mean = meanWith(p.mean, took)
+	}
 }
 
-// ahead returns how many assignments may wait for so many slots.
-func (p *pace) ahead(slots int) int {
+func meanWith(mean, took time.Duration) time.Duration {
+	if mean == 0 {
+		return took
+	}
+	return mean + (took-mean)/paceMemory
+}
+
+// each returns how many assignments may wait for a slot.
+func (p *pace) each() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mean == 0 {
 		return 0
 	}
-	return slots * int(min(aheadTime/p.mean, maxAhead))
+	return int(min(aheadTime/p.mean, maxAhead))
+}
+
+// toldPace is what the leader knows of it.
+type toldPace struct {
+	changes uint64
+	short   map[stream.Behavior]bool
+}
+
+// news returns what has changed since it was told, and counts it as told.
+func (p *pace) news(told *toldPace) (news []stream.Pace) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if told.changes == p.changes {
+		return nil
+	}
+	if told.short == nil {
+		told.short = map[stream.Behavior]bool{}
+	}
+	told.changes = p.changes
+	for b, bp := range p.behaviors {
+		if short := bp.short.Load(); short != told.short[b] {
+			news = append(news, stream.Pace{Behavior: b, Short: short})
+			told.short[b] = short
+		}
+	}
+	return news
+}
+
+// aheadLocked returns how many more assignments of short behaviors may come to wait for a slot, and how many fewer it
+// are for each slot that something else takes.
+func (s *session) aheadLocked() (ahead, each int64) {
+	if s.w.draining.Load() {
+		return 0, 0
+	}
+	each = int64(s.w.pace.each())
+	now := s.w.cfg.Boottime()
+	slots := int64(s.w.cfg.Slots)
+	var busy, stuck int64 // stuck: slots that nothing should wait for
+	for _, r := range s.runs {
+		if r.phase == reporting {
+			continue
+		}
+		busy++
+		if !r.pace.short.Load() || r.phase != waiting && now-r.began >= shortTime {
+			stuck++
+		}
+	}
+	return max(0, max(0, slots-stuck)*each-max(0, busy-slots)), each
 }

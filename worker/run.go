@@ -38,10 +38,12 @@ type run struct {
 	kill  context.CancelCauseFunc
 
 	signals atomic.Int32 // abi.Signals set from outside
+	pace    *behaviorPace
 
 	// guarded by session.mu
 	phase   phase
-	seq     uint64 // of the last report (SPEC L3)
+	began   time.Duration // on Boottime: when it became executing
+	seq     uint64        // of the last report (SPEC L3)
 	halted  bool
 	beating bool // a progress report is unanswered
 	grace   *time.Timer
@@ -77,6 +79,7 @@ func (s *session) assign(batch []stream.Assignment) {
 		}
 		r := &run{s: s, a: a, key: a.Task.Key(), token: lease.Token, seq: lease.Report}
 		r.log.limit = a.Policy.Limits.LogBytes
+		r.pace = s.w.pace.of(stream.Behavior{Module: a.Module.Digest, Index: a.Policy.Index})
 		r.ctx, r.kill = context.WithCancelCause(s.ctx)
 		s.runs[r.token] = r
 		if s.w.draining.Load() {
@@ -123,7 +126,6 @@ func (r *run) takeSlot() bool {
 		return true
 	case <-r.ctx.Done():
 	case <-patience.C:
-		r.s.w.pace.slow()
 	}
 	return false
 }
@@ -161,7 +163,7 @@ func (r *run) begin() bool {
 	if r.s.over || r.ctx.Err() != nil {
 		return false
 	}
-	r.phase = executing
+	r.phase, r.began = executing, r.s.w.cfg.Boottime()
 	r.s.announceLocked()
 	return true
 }
@@ -177,7 +179,7 @@ func (r *run) execute(guest Guest, in inputs) {
 	defer h.files.close()
 	out := guest.Run(r.ctx, r.attempt(in), h)
 	span.Ended = int64(w.cfg.Boottime())
-	w.pace.note(time.Duration(span.Ended - span.Started))
+	w.pace.note(r.pace, time.Duration(span.Ended-span.Started))
 	w.cfg.OnRun(span)
 	r.cost(guest, &out)
 	r.settle(&out)

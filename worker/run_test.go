@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -446,8 +447,8 @@ func TestSlotsAndCredits(t *testing.T) {
 		}
 		b.send(stream.Frame{Assign: as})
 		b.at(aheadPatience / 2)
-		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 6 || b.lastCredits() != 0 || b.lastAhead() != 0 {
-			t.Errorf("status %+v, credits %d and %d", st, b.lastCredits(), b.lastAhead())
+		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 6 || b.credits().Free != 0 || b.credits().Ahead != 0 {
+			t.Errorf("status %+v, credits %+v", st, b.credits())
 		}
 		b.at(500 * time.Millisecond) // they would wait for too long
 		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 4 {
@@ -461,8 +462,8 @@ func TestSlotsAndCredits(t *testing.T) {
 				gave++
 			}
 		}
-		if begun, ended := b.runs(); begun != 4 || ended != 4 || gave != 2 || b.lastCredits() != 4 || b.lastAhead() != 0 {
-			t.Errorf("%d begun, %d ended, %d given back, credits %d and %d", begun, ended, gave, b.lastCredits(), b.lastAhead())
+		if begun, ended := b.runs(); begun != 4 || ended != 4 || gave != 2 || b.credits().Free != 4 || b.credits().Ahead != 0 {
+			t.Errorf("%d begun, %d ended, %d given back, credits %+v", begun, ended, gave, b.credits())
 		}
 	})
 }
@@ -471,7 +472,7 @@ func TestSlotsAndCredits(t *testing.T) {
 func TestAhead(t *testing.T) {
 	var long atomic.Bool
 	g := func(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome {
-		if long.Load() {
+		if long.Load() || a.Behavior == 1 {
 			return lasts(time.Second)(ctx, a, h)
 		}
 		return lasts(time.Millisecond)(ctx, a, h)
@@ -479,60 +480,110 @@ func TestAhead(t *testing.T) {
 	inBubble(t, g, func(b *bench) {
 		long.Store(false)
 		token := uint64(0)
-		send := func(n int) {
+		send := func(n int, index int32) {
 			var as []stream.Assignment
 			for range n {
 				token++
-				as = append(as, b.assignment(token))
+				as = append(as, b.assignment(token, func(a *stream.Assignment) { a.Policy.Index = index }))
 			}
 			b.send(stream.Frame{Assign: as})
 		}
-		send(1)
+		credits := func(what string, free, ahead, each int64) {
+			t.Helper()
+			if c := b.credits(); c.Free != free || c.Ahead != ahead || c.Each != each {
+				t.Errorf("%s: credits %+v, want %d, %d, %d", what, c, free, ahead, each)
+			}
+		}
+		const each = int64(aheadTime / time.Millisecond)
+		send(shortStreak-1, 0)
+		b.at(30 * time.Millisecond)
+		credits("too few attempts", 4, 0, 0)
+		send(1, 0)
+		b.at(50 * time.Millisecond)
+		credits("short", 4, 4*each, each)
+		if got := b.paces(); !reflect.DeepEqual(got, []stream.Pace{{Behavior: stream.Behavior{Module: digest}, Short: true}}) {
+			t.Errorf("paces %+v", got)
+		}
+		send(24, 0)
+		b.at(50*time.Millisecond + 100*time.Microsecond)
+		credits("24 have come", 0, 4*each-20, each)
 		b.at(100 * time.Millisecond)
-		if want := int64(4 * (aheadTime / time.Millisecond)); b.lastCredits() != 4 || b.lastAhead() != want {
-			t.Fatalf("credits %d and %d, want 4 and %d", b.lastCredits(), b.lastAhead(), want)
-		}
-		send(30)
+		credits("they are done", 4, 4*each, each)
+		send(1, 1)
 		b.at(101 * time.Millisecond)
-		if free, ahead := b.lastCredits(), b.lastAhead(); free != 0 || ahead >= 32 {
-			t.Errorf("credits %d and %d with 30 that have come", free, ahead)
-		}
-		b.at(200 * time.Millisecond)
-		if begun, ended := b.runs(); begun != 31 || ended != 31 {
-			t.Fatalf("%d begun, %d ended", begun, ended)
-		}
+		credits("another behavior has a slot", 3, 3*each, each)
+		b.at(1200 * time.Millisecond)
+		credits("it is done", 4, 4*each, each)
+
 		long.Store(true)
-		send(30)
-		b.at(500 * time.Millisecond)
-		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 4 || b.lastAhead() != 0 {
-			t.Errorf("status %+v, ahead %d", st, b.lastAhead())
+		send(30, 0)
+		b.at(1240 * time.Millisecond)
+		credits("30 that are long", 0, 4*each-26, each)
+		b.at(1400 * time.Millisecond) // they have waited for too long
+		credits("the slots are stuck", 0, 0, each)
+		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 4 {
+			t.Errorf("status %+v", st)
 		}
 		b.at(3 * time.Second)
-		if begun, ended := b.runs(); begun != 35 || ended != 35 || b.lastCredits() != 4 || b.lastAhead() != 0 {
-			t.Errorf("%d begun, %d ended, credits %d and %d", begun, ended, b.lastCredits(), b.lastAhead())
+		if begun, ended := b.runs(); begun != shortStreak+24+1+4 || ended != begun {
+			t.Errorf("%d begun, %d ended", begun, ended)
+		}
+		if c := b.credits(); c.Free != 4 {
+			t.Errorf("credits %+v", c)
+		}
+		if got := b.paces(); len(got) != 2 || got[1].Short {
+			t.Errorf("paces %+v", got)
 		}
 	})
 }
 
 func TestPace(t *testing.T) {
 	var p pace
-	want := func(slots, n int) {
-		t.Helper()
-		if got := p.ahead(slots); got != n {
-			t.Errorf("%d ahead with %d slots and a mean of %v, want %d", got, slots, p.mean, n)
+	a, b := p.of(stream.Behavior{Module: "m"}), p.of(stream.Behavior{Module: "m", Index: 1})
+	note := func(b *behaviorPace, n int, took time.Duration) {
+		for range n {
+			p.note(b, took)
 		}
 	}
-	want(4, 0)
-	p.note(0) // by a clock that is coarse
-	want(4, 4*maxAhead)
-	p.slow()
-	want(4, 0)
-	for range 100 {
-		p.note(2 * time.Millisecond)
+	want := func(each int, short ...bool) {
+		t.Helper()
+		if got := []bool{a.short.Load(), b.short.Load()}; p.each() != each || !slices.Equal(got, short) {
+			t.Errorf("%d for each slot, short %v, want %d, %v", p.each(), got, each, short)
+		}
 	}
-	want(4, 4*3) // the mean comes down to a little more than that
-	p.note(time.Second)
-	want(4, 0)
+	var told toldPace
+	news := func(want ...stream.Pace) {
+		t.Helper()
+		if got := p.news(&told); !slices.Equal(got, want) {
+			t.Errorf("news %+v, want %+v", got, want)
+		}
+	}
+	want(0, false, false)
+	note(a, shortStreak-1, 0) // by a clock that is coarse
+	want(0, false, false)
+	news()
+	note(a, 1, 0)
+	want(maxAhead, true, false)
+	news(stream.Pace{Behavior: stream.Behavior{Module: "m"}, Short: true})
+	news()
+	note(b, 1000, 6*time.Millisecond) // not short enough to become it
+	want(maxAhead, true, false)
+	note(a, 100, 2*time.Millisecond)
+	want(4, true, false)
+	note(a, 100, 6*time.Millisecond) // short enough to remain it
+	want(1, true, false)
+	note(a, 1, shortTime) // one is enough
+	want(1, false, false)
+	news(stream.Pace{Behavior: stream.Behavior{Module: "m"}})
+	note(a, shortStreak-1, 0)
+	want(1, false, false)
+	note(a, 1, 0)
+	want(1, true, false)
+	note(a, 100, 10*time.Millisecond)
+	want(0, false, false)
+	if p.of(stream.Behavior{Module: "m"}) != a {
+		t.Error("another pace for the same behavior")
+	}
 }
 
 func TestAttempt(t *testing.T) {

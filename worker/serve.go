@@ -81,6 +81,7 @@ func (s *session) renewed(f *stream.Renewed) {
 type said struct {
 	credits stream.Credits
 	ready   []string
+	pace    toldPace
 	bye     bool
 }
 
@@ -164,7 +165,8 @@ func (s *session) flush(conn *stream.Conn, told *said) error {
 	s.mu.Lock()
 	logs, reports := s.logs, s.takeLocked()
 	s.logs = nil
-	credits := stream.Credits{Seq: s.acked, Free: s.freeLocked(), Ahead: s.aheadLocked()}
+	credits := stream.Credits{Seq: s.acked, Free: s.freeLocked()}
+	credits.Ahead, credits.Each = s.aheadLocked()
 	bye := s.bye && !told.bye
 	asks := s.takeAsksLocked()
 	s.mu.Unlock()
@@ -181,6 +183,9 @@ func (s *session) flush(conn *stream.Conn, told *said) error {
 	}
 	if len(ready) > 0 && !slices.Equal(ready, told.ready) {
 		frames = append(frames, stream.Frame{Ready: ready})
+	}
+	if news := s.w.pace.news(&told.pace); len(news) > 0 {
+		frames = append(frames, stream.Frame{Pace: news})
 	}
 	if credits != told.credits {
 		frames = append(frames, stream.Frame{Credits: &credits})

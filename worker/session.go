@@ -160,15 +160,6 @@ func (s *session) busyLocked() (n int) {
 	return n
 }
 
-// aheadLocked returns how many more assignments may come to wait for a slot.
-func (s *session) aheadLocked() int64 {
-	if s.w.draining.Load() {
-		return 0
-	}
-	waiting := max(0, s.busyLocked()-s.w.cfg.Slots)
-	return int64(max(0, s.w.pace.ahead(s.w.cfg.Slots)-waiting))
-}
-
 // until waits for a condition over the session's state, and reports whether it came true before ctx ended.
 func (s *session) until(ctx context.Context, cond func() bool) bool {
 	for {

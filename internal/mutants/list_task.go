@@ -97,7 +97,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestPlan$", Why: "the oldest task goes first (T4)"},
 	{Name: "task-priority-ignored", File: "task/queue.go", Old: "return int64(t.NotBefore) - int64(t.Priority)*60_000", New: "return int64(t.NotBefore)",
 		Pkg: "./task", Run: "TestPlan$", Why: "a priority is worth a minute a step (T4)"},
-	{Name: "task-plan-ignores-readiness", File: "task/plan.go", Old: "ready == nil || ready(v.Module, v.Version) {", New: "ready == nil || v.Module != \"\" {",
+	{Name: "task-plan-ignores-readiness", File: "task/plan.go", Old: "f.Ready == nil || f.Ready(v.Module, v.Version) {", New: "f.Ready == nil || v.Module != \"\" {",
 		Pkg: "./task", Run: "TestPlan$", Why: "only workers that hold the module get its tasks (B3)"},
 	{Name: "task-plan-ignores-running", File: "task/plan.go", Old: "s.session.Slots - int64(len(s.leases))", New: "s.session.Slots",
 		Pkg: "./task", Run: "TestScripts$", Why: "plans would be refused, and the leader spin"},

@@ -23,6 +23,7 @@ type Frame struct {
 
 	Progress []Progress `cbor:"8,keyasint,omitempty"` // not stored; see Progress
 	Ask      *Ask       `cbor:"9,keyasint,omitempty"`
+	Pace     []Pace     `cbor:"10,keyasint,omitempty"` // what has changed
 
 	// leader to worker
 	Welcome  *Welcome     `cbor:"16,keyasint,omitempty"`
@@ -96,8 +97,23 @@ type Renewed struct {
 type Credits struct {
 	Seq  uint64 `cbor:"1,keyasint"`
 	Free int64  `cbor:"2,keyasint"`
-	// Ahead is how many it takes besides, though they have to wait for a slot: its attempts take less time than an assignment does.
+	// Ahead is how many it takes besides, of short behaviors (see Pace), though they have to wait for a slot; Each is by how
+	// many that falls with each slot that another behavior takes.
 	Ahead int64 `cbor:"3,keyasint,omitempty"`
+	Each  int64 `cbor:"4,keyasint,omitempty"`
+}
+
+// Behavior is one behavior of one module: what Pace is about.
+type Behavior struct {
+	Module string `cbor:"1,keyasint"` // digest
+	Index  int32  `cbor:"2,keyasint,omitempty"`
+}
+
+// Pace says that attempts of a behavior take less time here than an assignment does, or do so no more. Until it is
+// said over a connection, none does.
+type Pace struct {
+	Behavior
+	Short bool `cbor:"3,keyasint,omitempty"`
 }
 
 // Assignment is one lease to run. Task is the record as leased (RUNNING).
