@@ -243,7 +243,7 @@ type Worker struct {
 	Node    string `json:"node,omitempty"`
 	Session uint64 `json:"session,omitempty"`
 	Slots   int64  `json:"slots,omitempty"`
-	Running int64  `json:"running"`
+	Running int64  `json:"running"`           // leases that it holds: of short tasks it may be more than Slots
 	Drained bool   `json:"drained,omitempty"` // its node is drained
 }
 

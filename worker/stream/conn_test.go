@@ -56,6 +56,7 @@ func samples() []Frame {
 		{Credits: &Credits{Seq: 1, Free: 2}},
 		{Logs: []Log{{Key: key, Token: 7, Attempt: 1, Data: []byte("hi\n")}}},
 		{Progress: []Progress{{Key: key, Token: 7, Progress: task.Payload{Encoding: task.JSON, Data: []byte("1")}}}},
+		{Pace: []Pace{{Behavior: Behavior{Module: strings.Repeat("ab", 32), Index: 3}, Short: true}, {Behavior: Behavior{Module: "m"}}}},
 		{Ask: &Ask{ID: 1, Key: key, Token: 7, Op: 8, Payload: []byte("{}")}},
 		{Bye: &Bye{}},
 		{Welcome: &Welcome{Session: 5, TTL: 10_000, Resumed: true, Leader: "n1"}},
