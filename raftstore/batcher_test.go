@@ -314,11 +314,63 @@ func TestDrainedPipeline(t *testing.T) {
 	})
 }
 
+// TestPipelineLeavesOut: what says nothing new is not sent, unless nothing was for a while.
+func TestPipelineLeavesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := &fakePipeline{c: make(chan raft.AppendFuture)}
+		p := newDrained(in)
+		defer p.Close()
+		send := func(what string, want int, commit uint64, prev uint64, entries ...uint64) {
+			t.Helper()
+			req := &raft.AppendEntriesRequest{Term: 3, LeaderCommitIndex: commit, PrevLogEntry: prev, PrevLogTerm: 3}
+			for _, i := range entries {
+				req.Entries = append(req.Entries, &raft.Log{Index: i, Term: 3})
+			}
+			if f, err := p.AppendEntries(req, &raft.AppendEntriesResponse{}); err != nil || f == nil {
+				t.Fatalf("%s: %v, %v", what, f, err)
+			}
+			if in.sent != want {
+				t.Fatalf("%s: %d sent, want %d", what, in.sent, want)
+			}
+		}
+		send("the first", 1, 5, 6)
+		send("nothing new", 1, 5, 6)
+		send("an entry", 2, 5, 6, 7)
+		send("entries are always sent", 3, 5, 6, 7)
+		send("nothing new after it", 3, 5, 7)
+		send("the commit", 4, 7, 7)
+		send("nothing new after that", 4, 7, 7)
+		send("another log", 5, 7, 6)
+		time.Sleep(maxSilence - 1)
+		send("not yet", 5, 7, 6)
+		time.Sleep(1)
+		send("silence", 6, 7, 6)
+		in.err = errors.New("broken")
+		time.Sleep(maxSilence)
+		if _, err := p.AppendEntries(&raft.AppendEntriesRequest{}, nil); err == nil {
+			t.Fatal("an error was kept")
+		}
+		in.err = nil
+		send("what failed was not said", 7, 0, 0)
+	})
+}
+
 type fakePipeline struct {
 	raft.AppendPipeline
 	c      chan raft.AppendFuture
 	closed int
+	sent   int
+	err    error
 }
+
+func (p *fakePipeline) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	p.sent++
+	return &fakeFuture{n: p.sent}, nil
+}
+
 
 func (p *fakePipeline) Consumer() <-chan raft.AppendFuture { return p.c }
 func (p *fakePipeline) Close() error                       { p.closed++; return nil }
