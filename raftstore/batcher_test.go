@@ -371,7 +371,6 @@ func (p *fakePipeline) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEnt
 	return &fakeFuture{n: p.sent}, nil
 }
 
-
 func (p *fakePipeline) Consumer() <-chan raft.AppendFuture { return p.c }
 func (p *fakePipeline) Close() error                       { p.closed++; return nil }
 
