@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -287,7 +288,7 @@ func TestQueueBounds(t *testing.T) {
 func TestDrainedPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
-		p := newDrained(in)
+		p := newPipeline(in, &commits{})
 		fs := make([]*fakeFuture, 3)
 		for i := range fs {
 			fs[i] = &fakeFuture{n: i}
@@ -314,44 +315,71 @@ func TestDrainedPipeline(t *testing.T) {
 	})
 }
 
-// TestPipelineLeavesOut: what says nothing new is not sent, unless nothing was for a while.
-func TestPipelineLeavesOut(t *testing.T) {
+// TestPipelineTellsCommits: once, and only of what it has sent.
+func TestPipelineTellsCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
-		p := newDrained(in)
-		defer p.Close()
-		send := func(what string, want int, commit uint64, prev uint64, entries ...uint64) {
+		c := &commits{}
+		p := newPipeline(in, c)
+		other := &fakePipeline{c: make(chan raft.AppendFuture)}
+		q := newPipeline(other, c)
+		committed := func(index uint64) {
+			c.reached(index)
+			time.Sleep(2 * commitPause)
+			synctest.Wait()
+		}
+		send := func(commit, prev uint64, entries ...uint64) {
 			t.Helper()
-			req := &raft.AppendEntriesRequest{Term: 3, LeaderCommitIndex: commit, PrevLogEntry: prev, PrevLogTerm: 3}
+			req := &raft.AppendEntriesRequest{Term: 3, LeaderCommitIndex: commit, PrevLogEntry: prev, PrevLogTerm: 2}
 			for _, i := range entries {
 				req.Entries = append(req.Entries, &raft.Log{Index: i, Term: 3})
 			}
-			if f, err := p.AppendEntries(req, &raft.AppendEntriesResponse{}); err != nil || f == nil {
-				t.Fatalf("%s: %v, %v", what, f, err)
-			}
-			if in.sent != want {
-				t.Fatalf("%s: %d sent, want %d", what, in.sent, want)
+			if _, err := p.AppendEntries(req, &raft.AppendEntriesResponse{}); err != nil {
+				t.Fatal(err)
 			}
 		}
-		send("the first", 1, 5, 6)
-		send("nothing new", 1, 5, 6)
-		send("an entry", 2, 5, 6, 7)
-		send("entries are always sent", 3, 5, 6, 7)
-		send("nothing new after it", 3, 5, 7)
-		send("the commit", 4, 7, 7)
-		send("nothing new after that", 4, 7, 7)
-		send("another log", 5, 7, 6)
-		time.Sleep(maxSilence - 1)
-		send("not yet", 5, 7, 6)
-		time.Sleep(1)
-		send("silence", 6, 7, 6)
+		want := func(what string, commits ...uint64) {
+			t.Helper()
+			var got []uint64
+			for _, r := range in.sent {
+				got = append(got, r.LeaderCommitIndex)
+			}
+			if !slices.Equal(got, commits) {
+				t.Fatalf("%s: commits %v were told, want %v", what, got, commits)
+			}
+		}
+		committed(4)
+		want("nothing was sent yet")
+		send(4, 5)
+		committed(5)
+		want("a lone commit", 4, 5)
+		if r := in.sent[1]; r.Term != 3 || r.PrevLogEntry != 5 || r.PrevLogTerm != 2 || r.Entries != nil {
+			t.Fatalf("%+v", r)
+		}
+		committed(5)
+		want("it is told once", 4, 5)
+		send(5, 5, 6, 7)
+		committed(20)
+		want("only what was sent is told of", 4, 5, 5, 7)
+		if r := in.sent[3]; r.PrevLogEntry != 7 || r.PrevLogTerm != 3 || r.Entries != nil {
+			t.Fatalf("%+v", r)
+		}
+		c.reached(21)
+		send(21, 7, 8, 9) // before the pause is over
+		time.Sleep(2 * commitPause)
+		want("entries go on, and tell of more than was sent", 4, 5, 5, 7, 21)
+		if len(other.sent) != 0 {
+			t.Fatal("a pipeline without requests has sent something")
+		}
 		in.err = errors.New("broken")
-		time.Sleep(maxSilence)
 		if _, err := p.AppendEntries(&raft.AppendEntriesRequest{}, nil); err == nil {
 			t.Fatal("an error was kept")
 		}
-		in.err = nil
-		send("what failed was not said", 7, 0, 0)
+		p.Close()
+		q.Close()
+		if len(c.pipelines) != 0 {
+			t.Fatal("a closed pipeline is told of commits")
+		}
 	})
 }
 
@@ -359,16 +387,16 @@ type fakePipeline struct {
 	raft.AppendPipeline
 	c      chan raft.AppendFuture
 	closed int
-	sent   int
+	sent   []*raft.AppendEntriesRequest
 	err    error
 }
 
-func (p *fakePipeline) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+func (p *fakePipeline) AppendEntries(r *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	p.sent++
-	return &fakeFuture{n: p.sent}, nil
+	p.sent = append(p.sent, r)
+	return &fakeFuture{n: len(p.sent)}, nil
 }
 
 func (p *fakePipeline) Consumer() <-chan raft.AppendFuture { return p.c }

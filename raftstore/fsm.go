@@ -21,8 +21,9 @@ type fsm struct {
 	fatal    func(error)
 	hub      *hub
 	ring     *digestRing
-	onConfig func() // the set of members changed; must not block
-	onBytes  func() // the log has grown; must not block
+	onCommit func(index uint64) // an entry is about to be applied; must not block
+	onConfig func()             // the set of members changed; must not block
+	onBytes  func()             // the log has grown; must not block
 	persist  persister
 
 	mu      sync.RWMutex
@@ -64,6 +65,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if stopped {
 		return errStopped
 	}
+	f.onCommit(l.Index)
 	results, events, digest, err := f.apply(l)
 	if err != nil {
 		f.mu.Lock()
@@ -105,6 +107,7 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 
 // StoreConfiguration implements raft.ConfigurationStore: it lets applied pass over membership changes.
 func (f *fsm) StoreConfiguration(index uint64, _ raft.Configuration) {
+	f.onCommit(index)
 	f.mu.Lock()
 	f.reached(index)
 	f.mu.Unlock()

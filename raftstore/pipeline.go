@@ -7,69 +7,147 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// AppendEntriesPipeline implements raft.Transport with a pipeline that always takes finished requests off the library's.
-//
-// In the library both channels of a pipeline are unbuffered with the default of 2 requests in flight. When a follower
-// refuses a request the reader of answers ends; if the sender picks one more request before it notices, the sender waits
-// for the decoder, the decoder for the reader, and nobody closes the pipeline: that follower never gets another entry
-// from this leader, although heartbeats go on, and raft.Shutdown hangs (grafana/pyroscope #5518, probably raft #612;
-// TestPartitionedLeader meets it). Disabling pipelines cures it as well, at the price of overlapping nothing.
+// AppendEntriesPipeline implements raft.Transport with pipelines that tell followers of commits, and never get stuck.
 func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	p, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
 	if err != nil {
 		return nil, err
 	}
-	return newDrained(p), nil
+	return newPipeline(p, t.commits), nil
 }
 
-// maxSilence is how long a pipeline leaves out requests that say nothing new.
-const maxSilence = 20 * time.Millisecond
+// commits tells the pipelines of a leader how far its log is committed.
+type commits struct {
+	mu        sync.Mutex
+	index     uint64
+	pipelines map[*pipeline]struct{}
+}
 
-// drained also leaves out what says nothing new. The library tells followers of a lone commit by a request without
-// entries, which it sends once per CommitTimeout for as long as nothing else is sent: a short one makes followers quick,
-// and an idle cluster busy. What was left out is answered by nobody, so it is no contact with the follower either
-// (leader lease); within maxSilence there is one that is sent.
-type drained struct {
+// reached is called with every entry that is committed, before it is applied. It does not block.
+func (c *commits) reached(index uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.index = max(c.index, index)
+	for p := range c.pipelines { // order-free: each has its own follower
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (c *commits) get() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.index
+}
+
+func (c *commits) add(p *pipeline) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pipelines == nil {
+		c.pipelines = map[*pipeline]struct{}{}
+	}
+	c.pipelines[p] = struct{}{}
+}
+
+func (c *commits) remove(p *pipeline) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pipelines, p)
+}
+
+// pipeline is the library's with two differences.
+//
+// It always takes finished requests off the library's. In the library both channels of a pipeline are unbuffered with the
+// default of 2 requests in flight. When a follower refuses a request the reader of answers ends; if the sender picks one
+// more request before it notices, the sender waits for the decoder, the decoder for the reader, and nobody closes the
+// pipeline: that follower never gets another entry from this leader, although heartbeats go on, and raft.Shutdown hangs
+// (grafana/pyroscope #5518, probably raft #612; TestPartitionedLeader meets it). Disabling pipelines cures it as well, at
+// the price of overlapping nothing.
+//
+// It tells its follower of a commit when there is one. The library does with the next entries, or else after
+// CommitTimeout: a short one keeps an idle leader busy, a long one lets followers lag behind.
+type pipeline struct {
 	raft.AppendPipeline
-	said said // by who sends: raft has one goroutine for that
-	out  chan raft.AppendFuture
-	done chan struct{}
-	once sync.Once
+	commits *commits
+	wake    chan struct{} // capacity 1
+	out     chan raft.AppendFuture
+	done    chan struct{}
+	once    sync.Once
+
+	mu   sync.Mutex                // one request at a time
+	last raft.AppendEntriesRequest // what the follower was told: without entries, as of after them
+	any  bool                      // there was a request
 }
 
-func newDrained(p raft.AppendPipeline) *drained {
-	d := &drained{AppendPipeline: p, out: make(chan raft.AppendFuture), done: make(chan struct{})}
-	go d.run()
+func newPipeline(p raft.AppendPipeline, c *commits) *pipeline {
+	d := &pipeline{
+		AppendPipeline: p, commits: c,
+		wake: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
+	}
+	c.add(d)
+	go d.drain()
+	go d.tell()
 	return d
 }
 
-// said is what the last request that was sent told the follower, and when.
-type said struct {
-	term, commit, prevIndex, prevTerm uint64
-	at                                time.Time
-	future                            raft.AppendFuture
-}
-
-// AppendEntries implements raft.AppendPipeline. Of a request that is left out the future of the one that said the same is
-// returned; the library looks at neither.
-func (d *drained) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	this := said{term: req.Term, commit: req.LeaderCommitIndex, prevIndex: req.PrevLogEntry, prevTerm: req.PrevLogTerm, at: time.Now()}
+// AppendEntries implements raft.AppendPipeline.
+func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.AppendPipeline.AppendEntries(req, resp)
+	if err != nil {
+		return nil, err
+	}
+	d.last, d.any = *req, true
+	d.last.Entries = nil
 	if n := len(req.Entries); n > 0 {
-		this.prevIndex, this.prevTerm = req.Entries[n-1].Index, req.Entries[n-1].Term // what an empty one says next
-	} else if last := d.said; last.future != nil && this.at.Sub(last.at) < maxSilence &&
-		this.term == last.term && this.commit == last.commit && this.prevIndex == last.prevIndex && this.prevTerm == last.prevTerm {
-		return last.future, nil
+		d.last.PrevLogEntry, d.last.PrevLogTerm = req.Entries[n-1].Index, req.Entries[n-1].Term
 	}
-	var err error
-	if this.future, err = d.AppendPipeline.AppendEntries(req, resp); err == nil {
-		d.said = this
-	}
-	return this.future, err
+	return f, nil
 }
 
-// run hands finished requests on, in order. The queue stays short: who sends notices within a request or two that
+// commitPause is how long a commit waits to be told: under load the next entries tell it.
+const commitPause = 100 * time.Microsecond
+
+// tell tells the follower of commits that no entries told it of.
+func (d *pipeline) tell() {
+	for {
+		select {
+		case <-d.wake:
+		case <-d.done:
+			return
+		}
+		time.Sleep(commitPause)
+		if !d.tellCommit() {
+			return // the library finds out by itself
+		}
+	}
+}
+
+// tellCommit sends what the library sends after CommitTimeout. Its answer goes to the library, which takes it for one to
+// a request of its own. A follower believes that all of its log is committed, up to the index that it is told, so it is
+// told of none beyond what this pipeline has sent it: what it has behind that may be of another leader.
+func (d *pipeline) tellCommit() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	commit := min(d.commits.get(), d.last.PrevLogEntry)
+	if !d.any || commit <= d.last.LeaderCommitIndex {
+		return true
+	}
+	req := d.last
+	req.LeaderCommitIndex = commit
+	if _, err := d.AppendPipeline.AppendEntries(&req, &raft.AppendEntriesResponse{}); err != nil {
+		return false
+	}
+	d.last.LeaderCommitIndex = commit
+	return true
+}
+
+// drain hands finished requests on, in order. The queue stays short: who sends notices within a request or two that
 // nobody reads, and closes.
-func (d *drained) run() {
+func (d *pipeline) drain() {
 	var queue []raft.AppendFuture
 	for {
 		var out chan raft.AppendFuture
@@ -89,10 +167,13 @@ func (d *drained) run() {
 }
 
 // Consumer implements raft.AppendPipeline.
-func (d *drained) Consumer() <-chan raft.AppendFuture { return d.out }
+func (d *pipeline) Consumer() <-chan raft.AppendFuture { return d.out }
 
 // Close implements raft.AppendPipeline.
-func (d *drained) Close() error {
-	d.once.Do(func() { close(d.done) })
+func (d *pipeline) Close() error {
+	d.once.Do(func() {
+		d.commits.remove(d)
+		close(d.done)
+	})
 	return d.AppendPipeline.Close()
 }

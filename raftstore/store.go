@@ -87,7 +87,8 @@ func Open(c Config) (*Store, error) {
 	s.clients = newClients(&s.cfg, s.identity)
 	s.batch = newBatcher(&s.cfg, s, &s.gate)
 	s.fsm = &fsm{
-		fatal: s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
+		onCommit: func(index uint64) { s.trans.commits.reached(index) },
+		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
 		machine: task.NewMachine(), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
 	}
 	if err := s.open(); err != nil {

@@ -19,7 +19,8 @@ import (
 // a handler they go through raft's main loop, where every change of term then happens.
 type transport struct {
 	*raft.NetworkTransport
-	layer *streamLayer
+	layer   *streamLayer
+	commits *commits // told by the fsm
 }
 
 var (
@@ -33,7 +34,7 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 func newTransport(c *Config, b *book) transport {
 	layer := newStreamLayer(c, b)
-	return transport{layer: layer, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return transport{layer: layer, commits: &commits{}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})}
 }
