@@ -319,13 +319,13 @@ func TestDrainedPipeline(t *testing.T) {
 func TestPipelineTellsCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
-		c := &commits{}
+		c := &commits{pause: time.Millisecond}
 		p := newPipeline(in, c)
 		other := &fakePipeline{c: make(chan raft.AppendFuture)}
 		q := newPipeline(other, c)
 		committed := func(index uint64) {
 			c.reached(index)
-			time.Sleep(2 * commitPause)
+			time.Sleep(2 * c.pause)
 			synctest.Wait()
 		}
 		send := func(commit, prev uint64, entries ...uint64) {
@@ -366,7 +366,7 @@ func TestPipelineTellsCommits(t *testing.T) {
 		}
 		c.reached(21)
 		send(21, 7, 8, 9) // before the pause is over
-		time.Sleep(2 * commitPause)
+		time.Sleep(2 * c.pause)
 		want("entries go on, and tell of more than was sent", 4, 5, 5, 7, 21)
 		if len(other.sent) != 0 {
 			t.Fatal("a pipeline without requests has sent something")

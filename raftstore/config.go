@@ -52,7 +52,8 @@ type Config struct {
 	HeartbeatTimeout   time.Duration // default 1 s
 	ElectionTimeout    time.Duration // default 1 s
 	LeaderLeaseTimeout time.Duration // default 500 ms
-	CommitTimeout      time.Duration // default 50 ms: how late a follower sees a lone commit that it is not told of at once (pipeline)
+	CommitTimeout      time.Duration // default 50 ms: how late a follower sees a lone commit that nobody told it of
+	CommitPause        time.Duration // default 100 µs: how late it is told of one (pipeline); under load the next entries tell it
 
 	SnapshotBytes         int64         // log bytes since the last snapshot that start the next; default 64 MiB
 	TrailingBytes         int64         // log bytes kept behind a snapshot for slow followers; default 64 MiB
@@ -87,6 +88,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.ElectionTimeout, max(time.Second, c.HeartbeatTimeout))
 	orDefault(&c.LeaderLeaseTimeout, 500*time.Millisecond)
 	orDefault(&c.CommitTimeout, 50*time.Millisecond)
+	orDefault(&c.CommitPause, 100*time.Microsecond)
 	orDefault(&c.SnapshotBytes, 64<<20)
 	orDefault(&c.TrailingBytes, 64<<20)
 	orDefault(&c.PersistBytesPerSecond, 32_000_000)

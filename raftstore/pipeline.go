@@ -18,6 +18,8 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAdd
 
 // commits tells the pipelines of a leader how far its log is committed.
 type commits struct {
+	pause time.Duration // Config.CommitPause
+
 	mu        sync.Mutex
 	index     uint64
 	pipelines map[*pipeline]struct{}
@@ -76,7 +78,7 @@ type pipeline struct {
 	done    chan struct{}
 	once    sync.Once
 
-	mu   sync.Mutex                // one request at a time
+	one  chan struct{}             // one request at a time; a channel, as it may take long, and to testing/synctest a mutex never does
 	last raft.AppendEntriesRequest // what the follower was told: without entries, as of after them
 	any  bool                      // there was a request
 }
@@ -84,7 +86,7 @@ type pipeline struct {
 func newPipeline(p raft.AppendPipeline, c *commits) *pipeline {
 	d := &pipeline{
 		AppendPipeline: p, commits: c,
-		wake: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), one: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
 	}
 	c.add(d)
 	go d.drain()
@@ -94,8 +96,8 @@ func newPipeline(p raft.AppendPipeline, c *commits) *pipeline {
 
 // AppendEntries implements raft.AppendPipeline.
 func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.one <- struct{}{}
+	defer func() { <-d.one }()
 	f, err := d.AppendPipeline.AppendEntries(req, resp)
 	if err != nil {
 		return nil, err
@@ -108,18 +110,22 @@ func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.Appe
 	return f, nil
 }
 
-// commitPause is how long a commit waits to be told: under load the next entries tell it.
-const commitPause = 100 * time.Microsecond
-
 // tell tells the follower of commits that no entries told it of.
 func (d *pipeline) tell() {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
 	for {
 		select {
 		case <-d.wake:
 		case <-d.done:
 			return
 		}
-		time.Sleep(commitPause)
+		pause.Reset(d.commits.pause)
+		select {
+		case <-pause.C:
+		case <-d.done:
+			return
+		}
 		if !d.tellCommit() {
 			return // the library finds out by itself
 		}
@@ -130,8 +136,8 @@ func (d *pipeline) tell() {
 // a request of its own. A follower believes that all of its log is committed, up to the index that it is told, so it is
 // told of none beyond what this pipeline has sent it: what it has behind that may be of another leader.
 func (d *pipeline) tellCommit() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.one <- struct{}{}
+	defer func() { <-d.one }()
 	commit := min(d.commits.get(), d.last.PrevLogEntry)
 	if !d.any || commit <= d.last.LeaderCommitIndex {
 		return true

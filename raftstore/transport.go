@@ -34,7 +34,7 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 func newTransport(c *Config, b *book) transport {
 	layer := newStreamLayer(c, b)
-	return transport{layer: layer, commits: &commits{}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return transport{layer: layer, commits: &commits{pause: c.CommitPause}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})}
 }

@@ -2,6 +2,12 @@ package main
 
 // storeMutants sabotage raftstore.
 var storeMutants = []mutant{
+	{Name: "store-commits-beyond-what-was-sent", File: "raftstore/pipeline.go", Old: "min(d.commits.get(), d.last.PrevLogEntry)", New: "d.commits.get()",
+		Pkg: "./raftstore", Run: "TestPipelineTellsCommits$", Why: "a follower would apply what another leader had left in its log"},
+	{Name: "store-commits-told-again", File: "raftstore/pipeline.go", Old: " || commit <= d.last.LeaderCommitIndex", New: "",
+		Pkg: "./raftstore", Run: "TestPipelineTellsCommits$", Why: "every entry would cost a message more"},
+	{Name: "store-commits-untold", File: "raftstore/fsm.go", Old: "	f.onCommit(l.Index)\n", New: "",
+		Pkg: "./raftstore", Run: "TestLoneCommit$", Why: "a follower would hear of a lone commit 50 ms late"},
 	{Name: "store-fsync-off", File: "raftstore/disk.go", Old: "NoFreelistSync: true,", New: "NoFreelistSync: true, NoSync: true,",
 		Pkg: "./raftstore", Run: "TestDurable$", Why: "a power failure would lose what was acknowledged (T6)"},
 	{Name: "store-heartbeat-fast-path", File: "raftstore/transport.go", Old: "func (transport) SetHeartbeatHandler(func(raft.RPC)) {}", New: "func (t transport) SetHeartbeatHandler(f func(raft.RPC)) { t.NetworkTransport.SetHeartbeatHandler(f) }",
