@@ -44,7 +44,7 @@ func newPinCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, "--no-worker")
 	if code, body := c.do(t.Context(), 0, "PUT", "/v1/behaviors/pin", json.RawMessage(
-		`{"kind":"external","lease":"4s","cancel_grace":"20s","retry":{"max_attempts":3,"initial_interval":"100ms"}}`)); code != http.StatusCreated {
+		`{"kind":"external","lease":"6s","cancel_grace":"20s","retry":{"max_attempts":3,"initial_interval":"100ms"}}`)); code != http.StatusCreated {
 		t.Fatalf("put the behavior: %d %s", code, body)
 	}
 	return c
