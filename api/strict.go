@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -81,17 +82,17 @@ func position(b []byte, offset int64) (line, column int64) {
 func decodeObject(b []byte, dst any, path string) *Error {
 	v := reflect.ValueOf(dst).Elem()
 	fields := fieldsOf(v.Type())
-	seen := make(map[string]bool, len(fields))
+	seen := make([]bool, v.NumField())
 	return eachMember(b, path, func(name string, value []byte) *Error {
 		at := join(path, name)
 		i, known := fields[name]
 		if !known {
 			return FieldError(CodeUnknownField, at, "there is no such field")
 		}
-		if seen[name] {
+		if seen[i] {
 			return FieldError(CodeInvalidJSON, at, "the field is given twice")
 		}
-		seen[name] = true
+		seen[i] = true
 		return decodeField(value, v.Field(i), at)
 	})
 }
@@ -104,6 +105,16 @@ func decodeField(value []byte, field reflect.Value, at string) *Error {
 	if value[0] == '{' && isPart(field.Type(), reflect.Pointer) {
 		field.Set(reflect.New(field.Type().Elem()))
 		return decodeObject(value, field.Interface(), at)
+	}
+	switch v := field.Addr().Interface().(type) { // what most of a body is needs no second look
+	case *json.RawMessage:
+		*v = bytes.Clone(value)
+		return nil
+	case *string:
+		if s, plain := plainString(value); plain {
+			*v = s
+			return nil
+		}
 	}
 	if err := json.Unmarshal(value, field.Addr().Interface()); err != nil {
 		return FieldError(CodeInvalidField, at, "%s", describe(err))
@@ -187,9 +198,11 @@ func eachMember(b []byte, path string, f func(name string, value []byte) *Error)
 	}
 	for i := skipSpace(b, 1); b[i] != '}'; {
 		end := valueEnd(b, i)
-		var name string
-		if err := json.Unmarshal(b[i:end], &name); err != nil {
-			return FieldError(CodeInvalidJSON, path, "%v", err)
+		name, plain := plainString(b[i:end])
+		if !plain {
+			if err := json.Unmarshal(b[i:end], &name); err != nil {
+				return FieldError(CodeInvalidJSON, path, "%v", err)
+			}
 		}
 		i = skipSpace(b, end) // at ':'
 		i = skipSpace(b, i+1) // at the value
@@ -258,8 +271,21 @@ func valueEnd(b []byte, i int) int {
 	return i
 }
 
+// plainString returns the string that a valid JSON value is, unless it is something else or has escapes.
+func plainString(value []byte) (s string, plain bool) {
+	if value[0] != '"' || bytes.IndexByte(value, '\\') >= 0 {
+		return "", false
+	}
+	return string(value[1 : len(value)-1]), true
+}
+
+var fieldsOfTypes sync.Map // reflect.Type to what fieldsOf returns
+
 // fieldsOf returns the index of each field by its JSON name.
 func fieldsOf(t reflect.Type) map[string]int {
+	if fields, ok := fieldsOfTypes.Load(t); ok {
+		return fields.(map[string]int)
+	}
 	fields := make(map[string]int, t.NumField())
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -267,6 +293,7 @@ func fieldsOf(t reflect.Type) map[string]int {
 			fields[name] = i
 		}
 	}
+	fieldsOfTypes.Store(t, fields)
 	return fields
 }
 

@@ -1,0 +1,43 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// taken is a Service that takes every task of a batch and answers with little.
+type taken struct{ api.Service }
+
+func (taken) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
+	out := make([]api.SubmitResult, len(rs))
+	for i := range out {
+		out[i].SubmitReply = &api.SubmitReply{Task: &api.Task{ID: "some-task", Behavior: rs[i].Behavior, Params: rs[i].Params}}
+	}
+	return out, nil
+}
+
+// BenchmarkSubmitBatch is what a node does over HTTP for a thousand tasks of 256 bytes, besides the tasks themselves.
+func BenchmarkSubmitBatch(b *testing.B) {
+	const tasks = 1000
+	one := fmt.Sprintf(`{"behavior":"bench.echo","params":"%s"}`, strings.Repeat("abcdefgh", 32))
+	body := []byte(`{"tasks":[` + one + strings.Repeat(","+one, tasks-1) + `]}`)
+	h := api.NewHandler(taken{}, api.HandlerConfig{})
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequest(http.MethodPost, "/v1/tasks", bytes.NewReader(body))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			b.Fatal(w.Code, w.Body)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/tasks, "µs/task")
+}
