@@ -272,7 +272,7 @@ func (l *loop) push(w *workerStream, ts []*task.Task) {
 		}
 	}
 	l.sendAssign(w, fresh)
-	l.dirty = l.dirty || len(fresh) > 0 && w.credits.Ahead > 0
+	l.dirty = l.dirty || len(fresh) > 0 && w.credits.Ahead > 0 // free took nothing ahead before
 }
 
 // pushAgain sends assignments that the worker received and does not hold.
@@ -299,7 +299,7 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
 				continue
 			}
-			if !w.isShort(v.Module, v.Policy.Index) {
+			if t.Lease.Seq > w.credits.Seq && !w.isShort(v.Module, v.Policy.Index) {
 				w.long = append(w.long, t.Lease.Seq)
 			}
 			a := stream.Assignment{Task: withParams(m, t), Policy: v.Policy, Module: stream.Module{Digest: v.Module}}

@@ -53,7 +53,7 @@ func (t *term) serve(conn *stream.Conn, hello *stream.Hello) {
 	}
 	resumed := hello.Session != 0
 	log = log.With("session", sess.ID)
-	log.Info("worker connected", "resumed", resumed, "slots", sess.Slots, "held", len(hello.Held))
+	log.Info("worker connected", "resumed", resumed, "slots", hello.Slots, "held", len(hello.Held))
 	ttl := sess.TTL
 	welcome := &stream.Welcome{Session: sess.ID, TTL: ttl, Resumed: resumed, Leader: t.hub.id}
 	t.hub.store.Local(func(m *task.Machine) { welcome.LeaseNow = m.LeaseNow() })

@@ -22,8 +22,10 @@ func (c OpenSession) apply(m *Machine) Result {
 	switch {
 	case c.Worker == "":
 		return invalid("worker", "a worker needs an ID")
-	case c.Slots < 0 || c.Runs < 0:
+	case c.Slots < 0:
 		return invalid("slots", "negative")
+	case c.Runs < 0:
+		return invalid("runs", "negative")
 	case c.TTL <= 0:
 		return invalid("ttl", "a session needs a TTL")
 	}

@@ -74,7 +74,7 @@ func (p *planner) bound() {
 				continue
 			}
 			v, budget := p.m.version(b, t.Version), p.budget(b)
-			if v == nil || v.Module == "" || s.free.Ready != nil && !s.free.Ready(v.Module, v.Version) || budget != nil && *budget <= 0 {
+			if v == nil || v.Module == "" || !s.free.takes(v) || budget != nil && *budget <= 0 {
 				continue
 			}
 			s.slots--

@@ -23,6 +23,9 @@ type Free struct {
 	Order               uint64 // who waits longer has the lower one; unique
 }
 
+// takes reports whether it has the module of a version.
+func (f *Free) takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Module, v.Version) }
+
 // planner is one call of Plan.
 type planner struct {
 	m        *Machine
@@ -154,8 +157,7 @@ func (p *planner) addLane(l *lane) {
 		}
 	} else {
 		for i := range p.sessions {
-			f := p.sessions[i].free
-			if f.Ready == nil || f.Ready(v.Module, v.Version) {
+			if f := p.sessions[i].free; f.takes(v) {
 				pl.ready = append(pl.ready, candidate{i, f.Short != nil && f.Short(v.Module, v.Policy.Index)})
 			}
 		}

@@ -126,16 +126,15 @@ func (p *pace) news(told *toldPace) (news []stream.Pace) {
 	return news
 }
 
-// aheadLocked returns how many more assignments of short behaviors may come to wait for a slot, and how many fewer it
-// are for each slot that something else takes.
-func (s *session) aheadLocked() (ahead, each int64) {
+// creditsLocked says how many more assignments there is a slot for, and how many of short behaviors may come to wait for
+// one. A run whose guest has ended holds no slot, although its report may wait.
+func (s *session) creditsLocked() stream.Credits {
+	c := stream.Credits{Seq: s.acked}
 	if s.w.draining.Load() {
-		return 0, 0
+		return c
 	}
-	each = int64(s.w.pace.each())
-	now := s.w.cfg.Boottime()
-	slots := int64(s.w.cfg.Slots)
-	var busy, stuck int64 // stuck: slots that nothing should wait for
+	now, slots, each := s.w.cfg.Boottime(), int64(s.w.cfg.Slots), int64(s.w.pace.each())
+	var busy, stuck int64 // slots that are taken or waited for; slots that nothing should wait for
 	for _, r := range s.runs {
 		if r.phase == reporting {
 			continue
@@ -145,5 +144,8 @@ func (s *session) aheadLocked() (ahead, each int64) {
 			stuck++
 		}
 	}
-	return max(0, max(0, slots-stuck)*each-max(0, busy-slots)), each
+	c.Free = max(0, slots-busy)
+	c.Ahead = max(0, max(0, slots-stuck)*each-max(0, busy-slots))
+	c.Each = each
+	return c
 }

@@ -172,7 +172,7 @@ func (r *run) execute(guest Guest, in inputs) {
 	w := r.s.w
 	span := Run{
 		Key: r.key, Token: r.token, Attempt: r.a.Task.Attempt, Session: r.s.id,
-		Started: int64(w.cfg.Boottime()),
+		Started: int64(r.began),
 	}
 	w.cfg.OnRun(span)
 	h := host{run: r, files: &openFiles{}}

@@ -165,8 +165,7 @@ func (s *session) flush(conn *stream.Conn, told *said) error {
 	s.mu.Lock()
 	logs, reports := s.logs, s.takeLocked()
 	s.logs = nil
-	credits := stream.Credits{Seq: s.acked, Free: s.freeLocked()}
-	credits.Ahead, credits.Each = s.aheadLocked()
+	credits := s.creditsLocked()
 	bye := s.bye && !told.bye
 	asks := s.takeAsksLocked()
 	s.mu.Unlock()

@@ -141,25 +141,6 @@ func (s *session) heldLocked() []uint64 {
 	return held
 }
 
-// freeLocked returns how many more assignments there is a slot for. A run whose guest has ended holds none, although
-// its report may wait.
-func (s *session) freeLocked() int64 {
-	if s.w.draining.Load() {
-		return 0
-	}
-	return int64(max(0, s.w.cfg.Slots-s.busyLocked()))
-}
-
-// busyLocked returns how many runs have a slot, or wait for one.
-func (s *session) busyLocked() (n int) {
-	for _, r := range s.runs {
-		if r.phase != reporting {
-			n++
-		}
-	}
-	return n
-}
-
 // until waits for a condition over the session's state, and reports whether it came true before ctx ended.
 func (s *session) until(ctx context.Context, cond func() bool) bool {
 	for {

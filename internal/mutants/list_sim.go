@@ -116,8 +116,6 @@ var simMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a Tick at NextTick would do nothing, and the leader spin"},
 	{Name: "sim-key-from-the-middle", File: "task/keys.go", Old: "case k == nil && o.Seq != o.Lowest:", New: "case k == nil && o.Seq < o.Lowest:",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "half of a forgotten request would happen again"},
-	{Name: "task-key-keeps-quota-refusal", File: "task/keys.go", Old: " || c == BlobGone || c == QuotaExceeded", New: " || c == BlobGone",
-		Pkg: "./task", Run: "TestScripts$", Why: "the key would answer quota_exceeded for an hour"},
 	{Name: "sim-key-never-ticks", File: "task/plan.go", Old: "if n := m.keyExpiries.head(); n != nil {", New: "if n := m.keyExpiries.head(); n != nil && lease == 0 {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "keys would be kept until something else happens"},
 
