@@ -3,13 +3,18 @@ package task
 import "cmp"
 
 // Assign gives a due task to a session, or to an external worker (SPEC L1). Refused unless the task still has this rev
-// and is due, and the session is alive and has a free slot. Plan makes them.
+// and is due, and the session is alive and has a free slot. Plan makes them; those that are Fresh the leader adds to
+// submits, before there is anything to plan.
 type Assign struct {
 	Key     Key    `cbor:"1,keyasint"`
 	Rev     uint64 `cbor:"2,keyasint"`
 	Session uint64 `cbor:"3,keyasint"`
 
 	External *Acceptor `cbor:"4,keyasint,omitempty"` // instead of Session: an external lease (SPEC section 8)
+
+	// Fresh, instead of Rev, means a task that a command of this same entry has written, if nothing that could be
+	// assigned comes before it (SPEC T1, T4).
+	Fresh bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Acceptor is who takes an external lease (SPEC J2).
@@ -82,16 +87,41 @@ func (c *Assign) external(m *Machine) Result {
 	return Result{Task: n}
 }
 
-// waiting returns the row of the task if it has this rev and its time comes by until, or nil.
+// waiting returns the row of the task if it is the one that is meant and its time comes by until, or nil.
 func (c *Assign) waiting(m *Machine, until Time) *row {
 	r := m.store.get(c.Key)
-	if r == nil || r.task.Rev != c.Rev || !m.eligible(r.task, until) {
+	switch {
+	case r == nil || !m.eligible(r.task, until):
+		return nil
+	case c.Fresh && (r.task.Rev <= m.entryRev || !m.foremost(r)):
+		return nil
+	case !c.Fresh && r.task.Rev != c.Rev:
 		return nil
 	}
 	return r
 }
 
-func notEligible() Result { return refuse(NotEligible, "the task is gone, has changed or is not due") }
+// foremost reports whether r comes before all others that are due and that nothing keeps from being assigned (SPEC T4). It
+// costs a look at each lane.
+func (m *Machine) foremost(r *row) bool {
+	if r.lane == nil {
+		return false
+	}
+	own := r.lane.queue.head()
+	if own.item != r {
+		return false
+	}
+	for _, l := range m.lanes {
+		if l != r.lane && l.behavior.limits.open && !l.behavior.full() && l.queue.head().less(own) {
+			return false
+		}
+	}
+	return true
+}
+
+func notEligible() Result {
+	return refuse(NotEligible, "the task is gone, has changed, is not due, or others come first")
+}
 
 // permit returns the version that a waiting task would run now; nil with the refusal if its behavior may not start it.
 func (m *Machine) permit(r *row) (*Version, Result) {

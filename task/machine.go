@@ -49,7 +49,8 @@ type Machine struct {
 	fanout  operationIndex
 
 	// Scratch of one Apply.
-	hashed     *Task // the task written last and its hash: its answer's hash needs it again
+	entryRev   uint64 // rev before the entry
+	hashed     *Task  // the task written last and its hash: its answer's hash needs it again
 	hashedSum  uint64
 	events     []Event
 	tickChange bool  // something happened that a Tick is for
@@ -156,7 +157,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		panic(fmt.Sprintf("task: entry %d of term %d after entry %d of term %d", h.Index, h.Term, m.index, m.term))
 	}
 	m.before = m.digestSum()
-	m.tickChange, m.steps = false, m.limits.Steps
+	m.entryRev, m.tickChange, m.steps = m.rev, false, m.limits.Steps
 	m.index = h.Index
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
 	if h.Term != m.term {

@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	txn | depend ID [rev=N] [token=N] | submit … | update ID [KEY=VALUE] | finish … | delete ID [rev=N]
 //	open WORKER [slots=N] [ttl=MS] [proof=P] · renew SESSION [acked=N] · close SESSION
 //	submit ID BEHAVIOR [ckey=K] [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V]
-//	assign ID SESSION [rev=N] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
+//	assign ID SESSION [rev=N|fresh=true] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
 //	cancel ID · remove ID · tick · update, claim, records: see scriptstore_test.go
 //	plan SESSION:SLOTS[:MODULE]... [WORKER@BEHAVIOR:SLOTS[:MAX_NOT_BEFORE]]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
 //	stats BEHAVIOR · workers · accepted BEHAVIOR WORKER REQUEST
@@ -346,7 +346,10 @@ func (s *script) command(a *args) task.Command {
 		if t := s.m.Task(k); t != nil {
 			rev = int64(t.Rev)
 		}
-		c := task.Assign{Key: k, Rev: uint64(a.number("rev", rev))}
+		c := task.Assign{Key: k, Rev: uint64(a.number("rev", rev)), Fresh: a.text("fresh", "") != ""}
+		if c.Fresh {
+			c.Rev = 0
+		}
 		if c.External = a.acceptor(now); c.External == nil {
 			c.Session = a.session(1)
 		}

@@ -60,7 +60,7 @@ func (s *symbols) command(o Op) task.Command {
 	case "submit":
 		return s.submit(o)
 	case "assign":
-		c := task.Assign{Key: k, Rev: s.rev(o)}
+		c := task.Assign{Key: k, Rev: s.rev(o), Fresh: o.Fresh}
 		if o.External {
 			c.External = &task.Acceptor{Worker: o.Worker, Lease: o.Lease, MaxNotBefore: o.At, Request: o.Request}
 		} else {

@@ -187,7 +187,21 @@ func (g *generator) ops(r *Run) []Op {
 		g.late = append(g.late, o)
 		return nil
 	}
+	if o.Verb == "submit" && g.percent(40) {
+		return []Op{o, g.fresh(r, o)}
+	}
 	return []Op{o}
+}
+
+// fresh assigns what the submit makes, in the same entry.
+func (g *generator) fresh(r *Run, submit Op) Op {
+	o := Op{Verb: "assign", NS: submit.NS, ID: submit.ID, Fresh: true}
+	if slices.Contains(externals, submit.Behavior) != g.percent(5) {
+		g.acceptor(&o)
+	} else {
+		g.session(r, &o)
+	}
+	return o
 }
 
 // origin gives o a fresh origin.

@@ -143,6 +143,7 @@ func (g *generator) assign(r *Run) Op {
 	if g.percent(10) {
 		o.Age = g.rng.IntN(3)
 	}
+	o.Fresh = g.percent(3) // which it is not
 	t := r.model.Tasks[o.key()]
 	external := t != nil && slices.Contains(externals, t.Behavior)
 	if external != g.percent(5) {

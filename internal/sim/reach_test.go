@@ -161,6 +161,7 @@ var reach = []string{
 	"task.Activate namespace_purging", "task.PutBehavior namespace_purging", "task.DeleteBehavior namespace_purging",
 	"task.StoreUpdate namespace_inactive", "task.StoreClaim namespace_inactive", "task.StoreUpdate quota_exceeded",
 	"over max_tasks", "over max_bytes", "over submits_per_second", "over namespaces", "runs in a namespace in PURGING", "snoozed while draining", "ended by the leader",
+	"fresh assign false ", "fresh assign true ", "fresh assign false not_eligible", "fresh assign false no_free_slot",
 }
 
 // seeMore notes what only some commands have.
@@ -173,6 +174,9 @@ func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
 		}
 	case task.Assign:
 		external = c.External != nil
+		if c.Fresh {
+			seen[fmt.Sprint("fresh assign ", external, " ", r.Code)]++
+		}
 		if external && r.Task != nil && r.Code == task.OK && c.External.MaxNotBefore > 0 && r.Task.StartedAt < c.External.MaxNotBefore {
 			seen["early"]++
 		}

@@ -38,8 +38,13 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 		because(live && m.Drained[s.Node], task.WorkerDrained)
 	}
 	t := m.Tasks[c.Key]
-	if t == nil || t.Rev != c.Rev || !m.Due(t, early) {
+	if t == nil || !m.Due(t, early) || !c.Fresh && t.Rev != c.Rev || c.Fresh && m.written[c.Key] <= m.before {
 		return append(no, task.NotEligible), false
+	}
+	overtakes, maybe := false, false
+	if c.Fresh {
+		overtakes, maybe = m.overtakes(t)
+		because(overtakes || maybe && len(no) > 0, task.NotEligible)
 	}
 	b, v := m.Behavior(t), m.Version(t, t.Version)
 	because(t.Bound != 0 && t.Bound != c.Session, task.NotEligible)
@@ -52,14 +57,39 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	because(c.External == nil && v.Module == "", task.OtherKind, task.ModuleMissing, task.NotExternal)
 	blocked, perhaps := m.Blocked(t)
 	because(blocked || perhaps && len(no) > 0, task.LimitReached)
-	return no, perhaps
+	return no, perhaps || maybe
+}
+
+// overtakes reports whether something that is due, and that its behavior lets start, comes before t in the order of T4;
+// maybe: the machine may say either.
+func (m *Model) overtakes(t *task.Task) (yes, maybe bool) {
+	if t.NotBefore > m.Now || t.Bound != 0 {
+		return true, false
+	}
+	for _, o := range m.Tasks {
+		if o == t || o.Status == task.Running || o.NotBefore == 0 || o.NotBefore > m.Now || o.Bound != 0 ||
+			order(o) > order(t) || order(o) == order(t) && m.born[name(o)] > m.born[name(t)] {
+			continue
+		}
+		b, v := m.Behavior(o), m.Version(o, "")
+		other := o.Namespace != t.Namespace || o.Behavior != t.Behavior || o.Version != t.Version
+		if other && (b.Paused || b.Deleted || v == nil || !m.Active(o.Namespace)) {
+			continue
+		}
+		if all, _ := m.Busy(o); other && v.Policy.MaxConcurrent > 0 && all >= v.Policy.MaxConcurrent {
+			continue
+		}
+		blocked, perhaps := m.KeyBlocked(o)
+		yes, maybe = yes || !blocked && !perhaps, maybe || perhaps
+	}
+	return yes, maybe && !yes
 }
 
 func (m *Model) assign(c task.Assign, got task.Result) task.Result {
 	no, perhaps := m.Refusals(c)
 	if len(no) > 0 {
 		return oneOf(got, no...)
-	} else if perhaps && got.Code == task.LimitReached {
+	} else if perhaps && (got.Code == task.LimitReached || c.Fresh && got.Code == task.NotEligible) {
 		return task.Result{Code: got.Code}
 	}
 	t := *m.Tasks[c.Key]

@@ -51,6 +51,7 @@ type Model struct {
 	bornOps     map[task.Key]int
 	retried     map[task.Key]int // when an operation was retried last
 	clock       int
+	before      int // clock at the start of the entry
 	processes   map[uint64]*process
 	keys        map[uint64]*clientKey
 }
@@ -88,7 +89,7 @@ func New(limits Limits) *Model {
 // Apply applies one entry and predicts the results. got are the machine's, from which numbers are adopted.
 func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (want []task.Result) {
 	m.Dropped, m.Nameless = map[string]bool{}, nil
-	m.index, m.struck, m.Halted, m.steps = h.Index, false, map[uint64]bool{}, m.limits.Steps
+	m.index, m.struck, m.Halted, m.steps, m.before = h.Index, false, map[uint64]bool{}, m.limits.Steps, m.clock
 	for _, t := range m.Tasks {
 		m.struck = m.struck || t.NotBefore > m.Now && t.NotBefore <= h.Now
 	}
