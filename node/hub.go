@@ -20,6 +20,7 @@ import (
 // leaderStore is what the hub and the leader loop use of raftstore.Store.
 type leaderStore interface {
 	ProposeLocal(context.Context, ...task.Command) ([]task.Result, error)
+	Accompany(raftstore.Companion)
 	Local(func(*task.Machine))
 	Leader() (id, addr string)
 	// Stamps says what the leader would stamp on an entry now (SPEC C3); false on a node that does not lead.

@@ -22,6 +22,8 @@ type proposals struct {
 	gate    chan error // one value per proposal
 }
 
+func (p *proposals) Accompany(raftstore.Companion) {}
+
 func (p *proposals) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	p.mu.Lock()
 	p.batches = append(p.batches, cmds)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ type loop struct {
 	calls     chan func()
 	streams   map[uint64]*workerStream // by session
 	acceptors *acceptors               // external workers that wait for tasks
+	express   *express
 
 	dirty    bool // something changed that may let a task be assigned
 	planning bool // an Assign proposal is under way: its result is what the next plan starts from
@@ -49,6 +51,7 @@ const (
 func newLoop(t *term) *loop {
 	l := &loop{term: t, calls: make(chan func()), streams: map[uint64]*workerStream{}, dirty: true}
 	l.acceptors = &acceptors{loop: l, table: accept.NewTable()}
+	l.express = newExpress(t.hub.store)
 	return l
 }
 
@@ -86,6 +89,8 @@ func (l *loop) run() {
 			l.resync()
 		case call := <-l.calls:
 			call()
+		case <-l.express.wake:
+			l.dirty = true
 		case <-l.timer.C:
 			l.fired()
 		case <-l.term.ctx.Done():
@@ -150,6 +155,7 @@ func (l *loop) event(e *task.Event, assigned map[uint64][]*task.Task) {
 			l.ended(e.Session.ID)
 		}
 	case task.BehaviorChanged:
+		l.express.forget()
 		l.prepareAll()
 	}
 	l.dirty = true
@@ -232,10 +238,14 @@ func (l *loop) attach(w *workerStream, heldTokens []uint64) {
 func (l *loop) detach(w *workerStream) {
 	if l.streams[w.session] == w {
 		delete(l.streams, w.session)
+		l.dirty = true // what express offers of it
 	}
 }
 
+// ready and short are replaced, never changed: express looks at them, too.
+
 func (l *loop) setReady(w *workerStream, digests []string) {
+	w.ready = maps.Clone(w.ready)
 	for _, d := range digests {
 		w.ready[d] = true
 	}
@@ -243,6 +253,7 @@ func (l *loop) setReady(w *workerStream, digests []string) {
 }
 
 func (l *loop) setPace(w *workerStream, news []stream.Pace) {
+	w.short = maps.Clone(w.short)
 	for _, p := range news {
 		if p.Short {
 			w.short[p.Behavior] = true
@@ -352,6 +363,7 @@ func (l *loop) prepareAll() {
 // resync starts over after events were missed: streams of sessions that are gone end, the others are shown everything.
 func (l *loop) resync() {
 	l.dirty = true
+	l.express.forget()
 	for id, w := range l.streams {
 		var ts []*task.Task
 		alive := false
@@ -384,17 +396,21 @@ func (l *loop) plan() {
 		return
 	}
 	l.dirty = false
+	flying := l.express.close()
 	if len(l.streams) == 0 && l.acceptors.table.Len() == 0 {
 		return
 	}
 	var assigns []task.Assign
+	var sessions []task.Free
 	l.term.hub.store.Local(func(m *task.Machine) {
-		if free := l.acceptors.table.Free(m, l.free(m), maxAssign); len(free) > 0 {
+		sessions = l.free(m, flying)
+		if free := l.acceptors.table.Free(m, sessions, maxAssign); len(free) > 0 {
 			assigns = m.Plan(free, maxAssign)
 		}
 	})
 	l.acceptors.table.Planned(assigns, len(assigns) == maxAssign)
 	if len(assigns) == 0 {
+		l.express.open(sessions)
 		return
 	}
 	cmds := make([]task.Command, len(assigns))
@@ -425,7 +441,7 @@ func (l *loop) plan() {
 }
 
 // free lists the workers that can take tasks: connected, with credits that are not used up by what is under way.
-func (l *loop) free(m *task.Machine) []task.Free {
+func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
 	var free []task.Free
 	for id, w := range l.streams {
 		s := m.Session(id)
@@ -436,15 +452,17 @@ func (l *loop) free(m *task.Machine) []task.Free {
 		if s.Seq > w.credits.Seq {
 			slots -= int64(s.Seq - w.credits.Seq)
 		}
+		slots -= int64(flying[id].all)
 		each, ahead := max(0, w.credits.Each), int64(0)
 		if s.Seq <= w.pushed { // else there are some of which it is not known what they are
-			ahead = max(0, w.credits.Ahead-each*int64(len(w.long)))
+			ahead = max(0, w.credits.Ahead-each*int64(len(w.long)+flying[id].long))
 		}
 		if slots+ahead > 0 {
+			ready, short := w.ready, w.short
 			free = append(free, task.Free{
 				Session: id, Slots: int(slots), Ahead: int(ahead), Each: int(each),
-				Ready: func(module, _ string) bool { return w.ready[module] },
-				Short: w.isShort,
+				Ready: func(module, _ string) bool { return ready[module] },
+				Short: func(module string, index int32) bool { return short[stream.Behavior{Module: module, Index: index}] },
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -28,6 +29,14 @@ type leaderBed struct {
 	given   []task.Result   // of Assigns
 	looks   int             // calls of Stamps
 	feed    script          // events, as far as a test sends them
+
+	companion raftstore.Companion // of submits that a test makes
+}
+
+func (b *leaderBed) Accompany(c raftstore.Companion) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.companion = c
 }
 
 func (b *leaderBed) Mono() time.Duration {

@@ -28,11 +28,13 @@ func newTerm(h *hub, number uint64) *term {
 	t.wg.Go(func() { t.sessions.run(ctx) })
 	t.wg.Go(t.loop.run)
 	t.wg.Go(t.seed)
+	h.store.Accompany(t.loop.express.accompany)
 	return t
 }
 
 // close ends the term and its streams, and waits for its own goroutines. The streams' goroutines belong to the hub.
 func (t *term) close() {
+	t.hub.store.Accompany(nil)
 	t.cancel()
 	t.wg.Wait()
 }

@@ -163,7 +163,7 @@ func (w *workerStream) answerRenewal(r *stream.Renew) {
 func (w *workerStream) bye() error {
 	t := w.term
 	w.reports.wait()
-	if !t.loop.do(func() { w.leaving = true }) {
+	if !t.loop.do(func() { w.leaving, t.loop.dirty = true, true }) {
 		return nil
 	}
 	r, err := t.sessions.do(t.ctx, task.CloseSession{Session: w.session})

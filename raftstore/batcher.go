@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -50,6 +51,7 @@ type batcher struct {
 	maxCommands int // waiting
 	maxBytes    int
 	gate        *gate
+	companion   atomic.Pointer[Companion]
 
 	mu       sync.Mutex
 	term     *termState // nil: not leading
@@ -181,6 +183,7 @@ func (b *batcher) run(ctx context.Context, stamp *stamper) {
 			b.finish(e, nil, ErrNotLeader)
 			return
 		}
+		b.accompany(e)
 		b.send(stamp.header(), e)
 	}
 }

@@ -58,6 +58,6 @@ var workerMutants = []mutant{
 		Pkg: "./task", Run: "TestPlan$", Why: "short tasks without end would keep a long one, first in order, from a slot"},
 	{Name: "task-plan-ahead-of-long", File: "task/plan.go", Old: "if !short {", New: "if !short && best == nil {",
 		Pkg: "./task", Run: "TestPlan$", Why: "short tasks would wait for the long one of the same plan"},
-	{Name: "node-ahead-of-long-under-way", File: "node/loop.go", Old: "w.credits.Ahead-each*int64(len(w.long))", New: "w.credits.Ahead",
+	{Name: "node-ahead-of-long-under-way", File: "node/loop.go", Old: "w.credits.Ahead-each*int64(len(w.long)+flying[id].long)", New: "w.credits.Ahead",
 		Pkg: "./internal/clustertest", Run: "TestAhead$", Why: "short tasks would wait for the long one of the last plan"},
 }

@@ -57,6 +57,7 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	because(c.External == nil && v.Module == "", task.OtherKind, task.ModuleMissing, task.NotExternal)
 	blocked, perhaps := m.Blocked(t)
 	because(blocked || perhaps && len(no) > 0, task.LimitReached)
+	because(c.Fresh && blocked, task.NotEligible) // what is held up is not the first of those that may start
 	return no, perhaps || maybe
 }
 

@@ -1,0 +1,41 @@
+package raftstore
+
+import "github.com/taskrt/taskrt/task"
+
+// Companion is asked, on the leader, for commands that go into the same log entry as others, behind them: an assignment
+// with the submit that it is for (SPEC T1). entry is what the entry holds so far, not to be kept or changed; at most room
+// commands may be added. done is called once, by any goroutine, with what became of them. Neither may block: everything
+// that is proposed waits. A companion command has no Origin and is never sent again.
+type Companion func(entry []task.Proposal, room int) (cmds []task.Command, done func([]task.Result, error))
+
+// maxCompanions is how many commands an entry takes beyond maxCommands.
+const maxCompanions = 256
+
+// Accompany makes c the one that is asked from now on; nil: nobody.
+func (s *Store) Accompany(c Companion) {
+	if c == nil {
+		s.batch.companion.Store(nil)
+		return
+	}
+	s.batch.companion.Store(&c)
+}
+
+// accompany lets the companion add to an entry that was packed. Only run calls it.
+func (b *batcher) accompany(e *entry) {
+	ask := b.companion.Load()
+	if ask == nil {
+		return
+	}
+	cmds, done := (*ask)(e.proposals, maxCompanions)
+	if len(cmds) == 0 {
+		return
+	}
+	ps := make([]task.Proposal, len(cmds))
+	for i, c := range cmds {
+		ps[i].Command = c
+	}
+	c := newCall(ps, func(c *call) { done(c.results, c.err) })
+	c.next = len(ps)
+	e.parts = append(e.parts, part{c, 0, len(ps)})
+	e.proposals = append(e.proposals, ps...)
+}
