@@ -135,7 +135,7 @@ func (d *disk) SetUint64(k []byte, v uint64) error {
 
 // DeleteRange implements raft.LogStore in bounded transactions. The log must stay without holes if the node dies
 // between two of them: what is compacted (a prefix) goes in ascending order, what conflicts with the leader (a suffix)
-// in descending order.
+// or with a snapshot (everything, see snapLog) in descending order.
 func (d *disk) DeleteRange(first, last uint64) error {
 	lo, err := d.FirstIndex()
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *disk) DeleteRange(first, last uint64) error {
 		return nil
 	}
 	del := func(a, b uint64) error { return d.write(0, func() error { return d.diskStore.DeleteRange(a, b) }) }
-	if last == hi && first > lo {
+	if last == hi {
 		for last-first >= deleteChunk {
 			if err := del(last-deleteChunk+1, last); err != nil {
 				return err

@@ -192,7 +192,7 @@ func TestDeleteRange(t *testing.T) {
 		{"prefix from before the log", 0, 10, [][2]uint64{{1, 10}}},
 		{"suffix", 501, 3000, [][2]uint64{{2001, 3000}, {1001, 2000}, {501, 1000}}},
 		{"suffix beyond the log", 2990, 9000, [][2]uint64{{2990, 3000}}},
-		{"all", 1, 3000, [][2]uint64{{1, 1000}, {1001, 2000}, {2001, 3000}}},
+		{"all", 1, 3000, [][2]uint64{{2001, 3000}, {1001, 2000}, {1, 1000}}},
 		{"nothing", 3001, 4000, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

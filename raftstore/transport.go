@@ -19,8 +19,9 @@ import (
 // a handler they go through raft's main loop, where every change of term then happens.
 type transport struct {
 	*raft.NetworkTransport
-	layer   *streamLayer
-	commits *commits // told by the fsm
+	layer    *streamLayer
+	commits  *commits // told by the fsm
+	installs *installs
 }
 
 var (
@@ -32,11 +33,15 @@ var (
 // SetHeartbeatHandler implements raft.Transport by ignoring the handler.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-func newTransport(c *Config, b *book) transport {
+// Consumer implements raft.Transport.
+func (t transport) Consumer() <-chan raft.RPC { return t.installs.out }
+
+func newTransport(c *Config, b *book, log *snapLog) transport {
 	layer := newStreamLayer(c, b)
-	return transport{layer: layer, commits: &commits{pause: c.CommitPause}, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
-	})}
+	})
+	return transport{NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, installs: newInstalls(t.Consumer(), log)}
 }
 
 // shut closes everything, connections that were accepted included: the library leaves those open.
@@ -44,6 +49,7 @@ func (t transport) shut() {
 	_ = t.Close()
 	t.CloseStreams()
 	t.layer.shut()
+	t.installs.shut()
 }
 
 // handshakeTimeout bounds how long a new connection may take to say whom it is for.

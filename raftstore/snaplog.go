@@ -1,0 +1,217 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// A follower that installs a snapshot must forget its log unless that holds the snapshot's last entry (raft paper, figure
+// 13, rules 6 and 7). The library keeps it, and what it keeps may never have been committed:
+//   - if the log reaches to the snapshot's end with an entry of another term there, the follower refuses all that comes
+//     after the snapshot, gets the snapshot again, and so on for ever (raft #697);
+//   - if the log ends before, the next entries leave a hole behind it. As a leader this node would send others what is
+//     before the hole, and tell them that it is committed. raft-wal takes no entry after a hole.
+//
+// What the library has of the log in memory, its last index and term, follows only from AppendEntries. So the follower
+// sends itself one, as if from the leader that the snapshot came from, once the snapshot is durable and restored: it
+// holds the snapshot's last index and term, and none precedes it. The library removes what conflicts with it, "stores" it,
+// which is where snapLog empties the log, and goes on from there. If the log does hold the snapshot's last entry, it does
+// nothing. A node that dies before the log is empty finds out when it starts (agreeAtStart).
+
+// atSnapshot marks the entry that stands for an installed snapshot. No log ever holds it.
+const atSnapshot = "taskrt: as of the snapshot"
+
+// snapLog is the log as raft sees it: it begins anew where a snapshot was installed that it does not lead to.
+type snapLog struct {
+	raft.LogStore
+	installing atomic.Pointer[raft.Log] // index and term of the latest snapshot that a leader sent
+}
+
+// DeleteRange implements raft.LogStore. Raft compacts the log right after it has installed a snapshot. If the entry at
+// the snapshot's end went with it, what conflicts with the snapshot would look like its continuation: it stays.
+func (l *snapLog) DeleteRange(first, last uint64) error {
+	if snap := l.installing.Load(); snap != nil && last == snap.Index {
+		end, err := l.LastIndex()
+		if err != nil {
+			return err
+		}
+		var e raft.Log
+		if last < end && l.GetLog(last, &e) == nil && e.Term != snap.Term {
+			last--
+		}
+	}
+	return l.LogStore.DeleteRange(first, last)
+}
+
+// StoreLog implements raft.LogStore.
+func (l *snapLog) StoreLog(e *raft.Log) error { return l.StoreLogs([]*raft.Log{e}) }
+
+// StoreLogs implements raft.LogStore.
+func (l *snapLog) StoreLogs(es []*raft.Log) error {
+	if len(es) > 0 && string(es[0].Extensions) == atSnapshot {
+		return l.empty()
+	}
+	last, err := l.LastIndex()
+	if err != nil {
+		return err
+	}
+	if len(es) > 0 && last > 0 && es[0].Index > last+1 {
+		// A snapshot reaches up to what is stored now, or raft would not.
+		if err := l.empty(); err != nil {
+			return err
+		}
+	}
+	return l.LogStore.StoreLogs(es)
+}
+
+func (l *snapLog) empty() error {
+	first, err := l.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := l.LastIndex()
+	if err != nil || last == 0 {
+		return err
+	}
+	return l.DeleteRange(first, last)
+}
+
+// agreeAtStart lets the log of a node that starts agree with its newest snapshot, if the node died before it did. It
+// refuses a log that does not go on where the snapshot ends: entries are missing.
+func agreeAtStart(logs raft.LogStore, snaps raft.SnapshotStore, log *slog.Logger) error {
+	metas, err := snaps.List()
+	if err != nil {
+		return fmt.Errorf("raftstore: list snapshots: %w", err)
+	}
+	snap := &raft.SnapshotMeta{}
+	if len(metas) > 0 {
+		snap = metas[0]
+	}
+	first, err := logs.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("raftstore: read log: %w", err)
+	}
+	last, err := logs.LastIndex()
+	if err != nil {
+		return fmt.Errorf("raftstore: read log: %w", err)
+	}
+	switch {
+	case last == 0 || first == snap.Index+1:
+		return nil
+	case first > snap.Index+1:
+		return fmt.Errorf("%w: it begins at entry %d, and the newest snapshot ends at %d", errLogIncomplete, first, snap.Index)
+	}
+	until := last
+	if last >= snap.Index {
+		var e raft.Log
+		err := logs.GetLog(snap.Index, &e)
+		if err == nil && e.Term == snap.Term {
+			return nil
+		}
+		if errors.Is(err, raft.ErrLogNotFound) {
+			until = snap.Index // an earlier version left the hole; what is behind it is good
+		} else if err != nil {
+			return fmt.Errorf("raftstore: read log: %w", err)
+		}
+	}
+	if err := readable(snaps, snap.ID); err != nil {
+		// Raft takes the snapshot before it, to which all of the log belongs.
+		log.Warn("the newest snapshot is damaged", "snapshot", snap.ID, "err", err)
+		return nil
+	}
+	log.Info("the log is not that of the newest snapshot: removing it", "snapshot", snap.ID, "from", first, "to", until)
+	return logs.DeleteRange(first, until)
+}
+
+var errLogIncomplete = errors.New("raftstore: the log is incomplete")
+
+// readable reports why a snapshot cannot be restored.
+func readable(snaps raft.SnapshotStore, id string) error {
+	_, r, err := snaps.Open(id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, _, err = readSnapshot(r)
+	return err
+}
+
+// installs stands between the network and raft, and adds to each snapshot that was installed the request that makes the
+// log agree with it.
+type installs struct {
+	in   <-chan raft.RPC
+	out  chan raft.RPC
+	log  *snapLog
+	done chan struct{}
+	once sync.Once
+	wg   sync.WaitGroup
+}
+
+func newInstalls(in <-chan raft.RPC, log *snapLog) *installs {
+	i := &installs{in: in, out: make(chan raft.RPC), log: log, done: make(chan struct{})}
+	i.wg.Go(i.relay)
+	return i
+}
+
+func (i *installs) relay() {
+	for {
+		select {
+		case rpc := <-i.in:
+			if req, ok := rpc.Command.(*raft.InstallSnapshotRequest); ok {
+				i.wg.Go(func() { i.install(rpc, req) })
+				continue
+			}
+			i.hand(rpc)
+		case <-i.done:
+			return
+		}
+	}
+}
+
+// hand gives a request to raft.
+func (i *installs) hand(rpc raft.RPC) {
+	select {
+	case i.out <- rpc:
+	case <-i.done:
+	}
+}
+
+// ask gives a request to raft and waits for the answer; false: the node ends.
+func (i *installs) ask(command any, r io.Reader) (raft.RPCResponse, bool) {
+	answers := make(chan raft.RPCResponse, 1)
+	i.hand(raft.RPC{Command: command, Reader: r, RespChan: answers})
+	select {
+	case a := <-answers:
+		return a, true
+	case <-i.done:
+		return raft.RPCResponse{}, false
+	}
+}
+
+func (i *installs) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
+	i.log.installing.Store(&raft.Log{Index: req.LastLogIndex, Term: req.LastLogTerm})
+	answer, ok := i.ask(req, rpc.Reader)
+	if !ok {
+		return
+	}
+	if resp, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && answer.Error == nil && resp.Success {
+		// If raft refuses it, another leader has come, and will send its own snapshot.
+		i.ask(&raft.AppendEntriesRequest{
+			RPCHeader: req.RPCHeader, Term: req.Term, Leader: req.Leader,
+			Entries: []*raft.Log{{Index: req.LastLogIndex, Term: req.LastLogTerm, Type: raft.LogNoop, Extensions: []byte(atSnapshot)}},
+		}, nil)
+	}
+	rpc.RespChan <- answer
+}
+
+// shut ends the relay; requests that wait get no answer.
+func (i *installs) shut() {
+	i.once.Do(func() { close(i.done) })
+	i.wg.Wait()
+}

@@ -1,0 +1,238 @@
+package raftstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// TestSnapshotOverConflict: a deposed leader has entries in its log that were never committed, and gets a snapshot that
+// ends somewhere among or behind them. It takes that one snapshot and follows (raft #697).
+func TestSnapshotOverConflict(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		entries int // that are not committed
+		ends    int // where the snapshot ends, relative to the last of them
+	}{
+		{"the log ends there", 20, 0},
+		{"the log goes on", 20, -3},
+		{"the log goes on so far that raft compacts it at once", 20 + 2*minTrailing, -minTrailing - 3},
+		{"the log ends just before", 20, 1},
+		{"the log ends before", 20, 7},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) { testSnapshotOverConflict(t, c, tc.entries, tc.ends) })
+		})
+	}
+}
+
+func testSnapshotOverConflict(t *testing.T, c *cluster, entries, ends int) {
+	three(c, nil)
+	old := c.leader()
+	c.activate(old.store)
+	fill(c, old.store, "agreed", 5)
+	trailing(t, old.store, minTrailing)
+	c.agree()
+	last := old.store.raft.LastIndex() + uint64(entries)
+	c.net.Isolate(old.addr)
+	for range entries {
+		old.store.raft.Apply([]byte("never committed"), 0)
+	}
+	c.await("the old leader's log", func() bool { return old.store.raft.LastIndex() >= last })
+
+	next := c.leader(old)
+	end := last + uint64(ends)
+	for i := 0; next.store.fsm.appliedIndex() < end; i++ {
+		c.propose(next.store, submit(fmt.Sprintf("since-%d", i), task.Fail))
+	}
+	for _, m := range append(c.followers(next), next) { // whichever leads later
+		if m == old {
+			continue
+		}
+		if err := m.store.WaitIndex(ctxFor(t, time.Minute), end); err != nil {
+			t.Fatal(err)
+		}
+		trailing(t, m.store, 0)
+		if err := m.store.raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+		if snap := m.store.raft.Stats()["last_snapshot_index"]; snap != fmt.Sprint(end) {
+			t.Fatalf("the snapshot ends at %s, not at %d: the test shows nothing", snap, end)
+		}
+	}
+
+	<-time.After(time.Minute) // what was sent before the log was compacted never arrives
+	c.net.Rejoin(old.addr)
+	c.propose(next.store, submit("after", task.Fail))
+	c.agree()
+	if n := old.store.Status().SnapshotsTaken; n != 1 {
+		t.Fatalf("took %d snapshots", n)
+	}
+	if first, _ := old.store.disk.FirstIndex(); first != end+1 {
+		t.Fatalf("the log begins at %d and the snapshot ends at %d: what was never committed is still there", first, end)
+	}
+	c.sameLogs(old.store, next.store)
+	c.crash(old)
+	c.start(old, 3)
+	c.propose(c.leader().store, submit("at-the-end", task.Fail))
+	c.agree()
+}
+
+// trailing sets how many entries raft keeps behind a snapshot.
+func trailing(t *testing.T, s *Store, n uint64) {
+	t.Helper()
+	rc := s.raft.ReloadableConfig()
+	rc.TrailingLogs = n
+	if err := s.raft.ReloadConfig(rc); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameLogs: what two logs both hold is equal, and neither has a hole.
+func (c *cluster) sameLogs(a, b *Store) {
+	c.t.Helper()
+	first, _ := a.disk.FirstIndex()
+	last, _ := a.disk.LastIndex()
+	if first == 0 {
+		c.t.Fatal("the log is empty")
+	}
+	for i := first; i <= last; i++ {
+		var x, y raft.Log
+		if err := a.disk.GetLog(i, &x); err != nil {
+			c.t.Fatalf("entry %d of %d to %d: %v", i, first, last, err)
+		}
+		if err := b.disk.GetLog(i, &y); errors.Is(err, raft.ErrLogNotFound) {
+			continue
+		} else if err != nil {
+			c.t.Fatal(err)
+		}
+		if x.Term != y.Term || x.Type != y.Type || !bytes.Equal(x.Data, y.Data) {
+			c.t.Fatalf("entry %d is %+v on one node and %+v on another", i, x, y)
+		}
+	}
+}
+
+// TestNoHoleInLog: what is stored behind a hole begins the log anew, and so does a snapshot that was installed.
+func TestNoHoleInLog(t *testing.T) {
+	d, err := openDisk(&Config{Dir: t.TempDir(), DiskTimeout: time.Minute}, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	cache, err := raft.NewLogCache(8, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &snapLog{LogStore: cache}
+	for _, i := range []uint64{1, 2, 3, 10, 11} {
+		if err := l.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, _ := l.FirstIndex()
+	last, _ := l.LastIndex()
+	if err := l.GetLog(3, &raft.Log{}); first != 10 || last != 11 || !errors.Is(err, raft.ErrLogNotFound) {
+		t.Fatalf("entries %d to %d, entry 3: %v", first, last, err)
+	}
+	if err := l.StoreLog(&raft.Log{Index: 12, Term: 1, Extensions: []byte(atSnapshot)}); err != nil {
+		t.Fatal(err)
+	}
+	if last, _ := l.LastIndex(); last != 0 {
+		t.Fatalf("a log up to entry %d is left where a snapshot ends at 12", last)
+	}
+	if err := l.GetLog(12, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
+		t.Fatalf("what stands for the snapshot is in the log: %v", err)
+	}
+}
+
+// TestAgreeAtStart: what a node finds that died between a snapshot's installation and the end of its log's removal.
+func TestAgreeAtStart(t *testing.T) {
+	const end, term = 50, 7 // of the snapshot
+	for _, tc := range []struct {
+		name        string
+		first, last uint64
+		term        uint64 // of the entries
+		hole        uint64 // this entry is missing
+		damaged     bool
+		none        bool      // there is no snapshot
+		want        [2]uint64 // what is left of the log
+		err         error
+	}{
+		{name: "goes on", first: 40, last: 60, term: term, want: [2]uint64{40, 60}},
+		{name: "ends there", first: 40, last: 50, term: term, want: [2]uint64{40, 50}},
+		{name: "conflicts", first: 40, last: 60, term: 6},
+		{name: "conflicts at its end", first: 40, last: 50, term: 6},
+		{name: "conflicts at its begin", first: 50, last: 60, term: 6},
+		{name: "conflicts and the snapshot is damaged", first: 40, last: 60, term: 6, damaged: true, want: [2]uint64{40, 60}},
+		{name: "ends before", first: 30, last: 49, term: term},
+		{name: "ends before and the snapshot is damaged", first: 30, last: 49, term: term, damaged: true, want: [2]uint64{30, 49}},
+		{name: "begins behind", first: 51, last: 60, term: 6, want: [2]uint64{51, 60}},
+		{name: "begins too far behind", first: 52, last: 60, term: term, want: [2]uint64{52, 60}, err: errLogIncomplete},
+		{name: "has a hole there", first: 40, last: 60, term: term, hole: end, want: [2]uint64{51, 60}},
+		{name: "empty"},
+		{name: "whole", first: 1, last: 60, term: 1, none: true, want: [2]uint64{1, 60}},
+		{name: "incomplete", first: 2, last: 60, term: 1, none: true, want: [2]uint64{2, 60}, err: errLogIncomplete},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			d, err := openDisk(&Config{Dir: dir, DiskTimeout: time.Minute}, func(err error) { t.Error(err) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			for i := tc.first; i <= tc.last && i > 0; i++ {
+				if i == tc.hole {
+					continue
+				}
+				if err := d.StoreLog(&raft.Log{Index: i, Term: tc.term, Data: []byte("x")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !tc.none {
+				saveSnapshot(t, dir, snaps, end, term, tc.damaged)
+			}
+			if err := agreeAtStart(d, snaps, slog.New(slog.DiscardHandler)); !errors.Is(err, tc.err) {
+				t.Fatal(err)
+			}
+			first, _ := d.FirstIndex()
+			last, _ := d.LastIndex()
+			if [2]uint64{first, last} != tc.want {
+				t.Fatalf("entries %d to %d are left, want %v", first, last, tc.want)
+			}
+		})
+	}
+}
+
+func saveSnapshot(t *testing.T, dir string, snaps raft.SnapshotStore, index, term uint64, damage bool) {
+	t.Helper()
+	sink, err := snaps.Create(1, index, term, raft.Configuration{}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fsm{machine: task.NewMachine(), persist: persister{perSecond: 1 << 40}}
+	s, err := f.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Persist(sink); err != nil {
+		t.Fatal(err)
+	}
+	if damage {
+		if err := os.Truncate(filepath.Join(dir, "snapshots", sink.ID(), "state.bin"), 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
