@@ -48,9 +48,10 @@ func (r *SubmitRequest) check() *Error {
 			return err
 		}
 	}
-	if err := checkPayload("params", &r.Params, r.ParamsBase64); err != nil {
+	if err := checkPassed("params", &r.Params, r.ParamsBase64, r.passed); err != nil {
 		return err
 	}
+	r.passed = r.Params
 	if !slices.Contains([]string{"", "join", "fail", "rerun", "resubmit"}, r.IfExists) {
 		return FieldError(CodeInvalidField, "if_exists", "must be join, fail, rerun or resubmit")
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -24,7 +23,8 @@ const blobMember = "$blob"
 
 // ValidJSON reports whether a blob counts as JSON where it stands for params or a result: what could be sent as such.
 func ValidJSON(content []byte) bool {
-	return utf8.Valid(content) && !tooDeep(content) && json.Valid(content)
+	valid, _ := validJSON(content)
+	return valid
 }
 
 // ParseDigest takes a digest as the API shows it, or its 64 hex digits alone, which is what sha256sum prints.

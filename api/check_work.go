@@ -244,7 +244,13 @@ func rangeError(field string, limit int64, format string, args ...any) *Error {
 // checkPayload checks params, a result or a checkpoint, given as JSON, which it compacts, or as bytes. What is longer than
 // MaxInline becomes a blob (SPEC H3).
 func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
-	if err := checkSized(field, text, raw, MaxPayload); err != nil {
+	return checkPassed(field, text, raw, nil)
+}
+
+// checkPassed is checkPayload that does not read a text again which is known to be compact JSON: passed, the same bytes.
+func checkPassed(field string, text *json.RawMessage, raw []byte, passed json.RawMessage) *Error {
+	known := len(*text) > 0 && len(passed) == len(*text) && &passed[0] == &(*text)[0]
+	if err := checkSized(field, text, raw, MaxPayload, known); err != nil {
 		return err
 	}
 	if n := len(task.BlobsNamed(*text)); n > task.MaxNamed {
@@ -255,10 +261,11 @@ func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
 
 // checkInline checks what is never a blob: progress, details of errors, arguments of operations.
 func checkInline(field string, text *json.RawMessage) *Error {
-	return checkSized(field, text, nil, MaxInline)
+	return checkSized(field, text, nil, MaxInline, false)
 }
 
-func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Error {
+// checkSized checks a size, and a text that is not known to be compact JSON.
+func checkSized(field string, text *json.RawMessage, raw []byte, limit int, known bool) *Error {
 	if *text != nil && raw != nil {
 		return FieldError(CodeInvalidField, field+"_base64", "give either %s or %s_base64", field, field)
 	}
@@ -268,15 +275,17 @@ func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Err
 	if *text == nil {
 		return nil
 	}
+	if !known {
+		_, known = validJSON(*text)
+	}
+	if known && len(*text) <= limit { // most are, and all when they are checked again
+		return nil
+	}
 	if !utf8.Valid(*text) || tooDeep(*text) {
 		return FieldError(CodeInvalidField, field, "not JSON: invalid UTF-8, or nested deeper than %d levels", MaxDepth)
 	}
-	n := compactLen(*text)
-	if n > limit { // before it is copied: it may be megabytes
+	if n := compactLen(*text); n > limit { // before it is copied: it may be megabytes
 		return LimitError(field, int64(limit), "%d bytes, at most %d", n, limit)
-	}
-	if n == len(*text) && json.Valid(*text) { // it is compact: most are, and all when they are checked again
-		return nil
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, *text); err != nil {

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 )
@@ -20,26 +19,19 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	if err := checkJSON(body); err != nil {
-		return err
-	}
-	batch := false
-	if err := eachMember(body, "", func(name string, _ []byte) *Error {
-		batch = batch || name == "tasks"
-		return nil
-	}); err != nil {
-		return err
-	}
-	if batch {
-		return h.submitBatch(w, r, body, ns)
-	}
-	req, bad := decodeSubmit(body, "", ns)
+	t, bad := decodeTasks(body)
 	if bad != nil {
 		return bad
 	}
-	keyedOf(r.Context()).namespace = req.Namespace
+	if t.many {
+		return h.submitBatch(w, r, &t, ns)
+	}
+	if err := t.one.in(ns); err != nil {
+		return err
+	}
+	keyedOf(r.Context()).namespace = t.one.Namespace
 	ctx, meta := WithMeta(r.Context())
-	reply, err := h.service.Submit(ctx, req)
+	reply, err := h.service.Submit(ctx, t.one)
 	if err != nil {
 		return err
 	}
@@ -50,54 +42,22 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	return h.answer(w, status, meta, reply)
 }
 
-// decodeSubmit decodes and checks one submit; ns is the namespace of the query string, "" if none.
-func decodeSubmit(b []byte, path, ns string) (SubmitRequest, *Error) {
-	var req SubmitRequest
-	if err := decodeObject(b, &req, path); err != nil {
-		return req, err
-	}
-	if req.Namespace == "" {
-		req.Namespace = ns
-	}
-	if ns != "" && req.Namespace != ns {
-		return req, FieldError(CodeInvalidField, "namespace", "differs from the query parameter")
-	}
-	err := req.check() // it also brings req into its one form
-	return req, err
-}
-
 // submitBatch answers every item in order. Items that are wrong by themselves are answered here; the rest goes to the
 // Service in one call.
-func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, body []byte, ns string) error {
-	var envelope struct { // submitMany, whose tasks are decoded one by one
-		Namespace string          `json:"namespace"`
-		Tasks     json.RawMessage `json:"tasks"`
-	}
-	if err := decodeObject(body, &envelope, ""); err != nil {
+func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *tasksBody, ns string) error {
+	if _, err := bodyNamespace(r, ns, t.namespace); err != nil {
 		return err
 	}
-	if _, err := bodyNamespace(r, ns, envelope.Namespace); err != nil {
+	if err := t.split(); err != nil {
 		return err
 	}
-	ns = cmp.Or(ns, envelope.Namespace) // if neither is given each task has its own
-	if envelope.Tasks[0] != '[' {
-		return FieldError(CodeInvalidField, "tasks", "must be a list")
-	}
-	items := 0
-	eachElement(envelope.Tasks, func(i int, _ []byte) bool { items = i + 1; return i <= MaxBatch })
-	if items > MaxBatch { // counted before anything is decoded: 8 MiB of `{},` would be much more in memory
-		return LimitError("tasks", MaxBatch, "more than %d tasks", MaxBatch)
-	}
-	results, requests, positions := make([]SubmitResult, items), make([]SubmitRequest, 0, items), make([]int, 0, items)
-	eachElement(envelope.Tasks, func(i int, value []byte) bool {
-		req, bad := decodeItem(value, ns)
-		if bad != nil {
-			results[i].Error = bad
-			return true
+	ns = cmp.Or(ns, t.namespace) // if neither is given each task has its own
+	results, requests, positions := make([]SubmitResult, len(t.items)), make([]SubmitRequest, 0, len(t.items)), make([]int, 0, len(t.items))
+	for i := range t.items {
+		if results[i].Error = t.items[i].decode(ns); results[i].Error == nil {
+			requests, positions = append(requests, t.items[i].request), append(positions, i)
 		}
-		requests, positions = append(requests, req), append(positions, i)
-		return true
-	})
+	}
 	ctx, meta := WithMeta(r.Context())
 	if len(requests) > 0 {
 		answers, err := h.service.SubmitBatch(ctx, requests)
@@ -112,13 +72,6 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, body []byt
 		}
 	}
 	return answerList(w, meta, "results", slices.Values(results), nil)
-}
-
-func decodeItem(value []byte, ns string) (SubmitRequest, *Error) {
-	if value[0] != '{' {
-		return SubmitRequest{}, NewError(CodeInvalidJSON, "a task must be an object")
-	}
-	return decodeSubmit(value, "", ns)
 }
 
 // taskPath reads what every route of one task has: the ID of the path and the namespace.

@@ -100,7 +100,7 @@ func checkFields(t *testing.T, d *document, typ reflect.Type, named map[string]b
 			checkFields(t, d, f.Type, named)
 			continue
 		}
-		if tag == "-" {
+		if tag == "-" || !f.IsExported() {
 			continue
 		}
 		if tag == "" {

@@ -27,6 +27,9 @@ func decodeStrict(body []byte, dst any) *Error {
 
 // checkJSON reports whether body is one valid JSON text that the functions below may walk without looking back.
 func checkJSON(body []byte) *Error {
+	if valid, _ := validJSON(body); valid {
+		return nil
+	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return NewError(CodeInvalidJSON, "the body is empty")
 	}
@@ -37,9 +40,6 @@ func checkJSON(body []byte) *Error {
 		e := NewError(CodeInvalidJSON, "nested deeper than %d levels", MaxDepth)
 		e.Limit = MaxDepth
 		return e
-	}
-	if json.Valid(body) {
-		return nil
 	}
 	var v json.RawMessage
 	err := json.Unmarshal(body, &v)

@@ -1,0 +1,332 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+// tasksBody is a body of POST /v1/tasks: one task, or many.
+type tasksBody struct {
+	one       SubmitRequest
+	many      bool
+	namespace string          // of the many
+	items     []taskItem      // the many
+	list      json.RawMessage // the many, not looked at yet
+}
+
+// taskItem is one of many: decoded, or as it stands in the body, valid JSON.
+type taskItem struct {
+	request SubmitRequest
+	raw     []byte
+}
+
+// decodeTasks decodes a body. Most are written plainly: those are read in one pass. Whatever is unusual, or wrong, is left to
+// the decoder of all bodies, which words the errors.
+func decodeTasks(body []byte) (t tasksBody, err *Error) {
+	if t.read(body) {
+		return t, nil
+	}
+	return decodeAnyTasks(body)
+}
+
+func decodeAnyTasks(body []byte) (t tasksBody, err *Error) {
+	if err := checkJSON(body); err != nil {
+		return t, err
+	}
+	err = eachMember(body, "", func(name string, _ []byte) *Error {
+		t.many = t.many || name == "tasks"
+		return nil
+	})
+	switch {
+	case err != nil:
+	case !t.many:
+		err = decodeObject(body, &t.one, "")
+	default:
+		var envelope struct { // submitMany, whose tasks are decoded one by one
+			Namespace string          `json:"namespace"`
+			Tasks     json.RawMessage `json:"tasks"`
+		}
+		err = decodeObject(body, &envelope, "")
+		t.namespace, t.list = envelope.Namespace, envelope.Tasks
+	}
+	return t, err
+}
+
+// split splits a list that was not looked at yet into its items.
+func (t *tasksBody) split() *Error {
+	if t.list == nil {
+		return nil
+	}
+	if t.list[0] != '[' {
+		return FieldError(CodeInvalidField, "tasks", "must be a list")
+	}
+	items := 0
+	eachElement(t.list, func(i int, _ []byte) bool { items = i + 1; return i <= MaxBatch })
+	if items > MaxBatch { // counted before anything is decoded: 8 MiB of `{},` would be much more in memory
+		return LimitError("tasks", MaxBatch, "more than %d tasks", MaxBatch)
+	}
+	t.items = make([]taskItem, 0, items)
+	eachElement(t.list, func(_ int, value []byte) bool {
+		t.items = append(t.items, taskItem{raw: value})
+		return true
+	})
+	return nil
+}
+
+// decode decodes and checks an item; ns is the namespace that is given for all of them, "" if none.
+func (i *taskItem) decode(ns string) *Error {
+	if i.raw != nil {
+		if i.raw[0] != '{' {
+			return NewError(CodeInvalidJSON, "a task must be an object")
+		}
+		if err := decodeObject(i.raw, &i.request, ""); err != nil {
+			return err
+		}
+	}
+	return i.request.in(ns)
+}
+
+// in checks a request that came with a namespace beside it, "" if none.
+func (r *SubmitRequest) in(ns string) *Error {
+	if r.Namespace == "" {
+		r.Namespace = ns
+	}
+	if ns != "" && r.Namespace != ns {
+		return FieldError(CodeInvalidField, "namespace", "differs from the query parameter")
+	}
+	return r.check() // it also brings r into its one form
+}
+
+// submits reads what is plain. Params lie in the body: a copy of each would cost more than the rest of it.
+type submits struct {
+	scanner
+	behavior, namespace string // the last ones: most tasks of a body have the same
+}
+
+// read reads a plain body; false: it is something else.
+func (t *tasksBody) read(body []byte) bool {
+	s := submits{scanner: scanner{b: body}}
+	s.space()
+	seen, ok := s.request(&t.one, 1, func() bool { return s.tasks(t) })
+	if !ok || !s.end() || !utf8.Valid(body) {
+		return false
+	}
+	if t.many = seen&hasTasks != 0; t.many {
+		t.namespace = t.one.Namespace
+		return seen&^(hasTasks|hasNamespace) == 0
+	}
+	return true
+}
+
+// tasks reads the list of a batch.
+func (s *submits) tasks(t *tasksBody) bool {
+	const depth = 2 // of the list in the body
+	if !s.at('[') {
+		return false
+	}
+	if s.at(']') {
+		t.items = []taskItem{}
+		return true
+	}
+	for len(t.items) < MaxBatch {
+		s.space()
+		from := s.i
+		t.items = append(t.items, taskItem{})
+		item := &t.items[len(t.items)-1]
+		if _, plain := s.request(&item.request, depth+1, nil); !plain {
+			s.i = from
+			if !s.value(depth) {
+				return false
+			}
+			*item = taskItem{raw: s.b[from:s.i]}
+		}
+		if !s.at(',') {
+			return s.at(']')
+		}
+	}
+	return false
+}
+
+// Fields that a body has.
+const (
+	hasNamespace = 1 << iota
+	hasBehavior
+	hasID
+	hasParams
+	hasParamsBase64
+	hasIfExists
+	hasNotBefore
+	hasDelay
+	hasDeadline
+	hasLabels
+	hasPriority
+	hasTasks
+)
+
+// request reads an object at that depth; tasks, if not nil, reads the value of a member of that name.
+func (s *submits) request(r *SubmitRequest, depth int, tasks func() bool) (seen int, ok bool) {
+	if !s.at('{') {
+		return 0, false
+	}
+	if s.at('}') {
+		return 0, true
+	}
+	for {
+		s.space()
+		name, ok := s.plain()
+		if !ok || !s.at(':') {
+			return seen, false
+		}
+		s.space()
+		field := 0
+		if string(name) == "tasks" && tasks != nil {
+			field, ok = hasTasks, tasks()
+		} else {
+			field, ok = s.field(r, name, depth)
+		}
+		if !ok || seen&field != 0 {
+			return seen, false
+		}
+		seen |= field
+		if !s.at(',') {
+			return seen, s.at('}')
+		}
+	}
+}
+
+// plain reads a string without escapes.
+func (s *submits) plain() ([]byte, bool) {
+	if s.i >= len(s.b) || s.b[s.i] != '"' {
+		return nil, false
+	}
+	inside, plain, ok := s.text()
+	return inside, ok && plain
+}
+
+// field reads the value of a member, if it is plain.
+func (s *submits) field(r *SubmitRequest, name []byte, depth int) (field int, ok bool) {
+	switch string(name) {
+	case "namespace":
+		r.Namespace, ok = s.known(&s.namespace)
+		return hasNamespace, ok
+	case "behavior":
+		r.Behavior, ok = s.known(&s.behavior)
+		return hasBehavior, ok
+	case "id":
+		r.ID, ok = s.string()
+		return hasID, ok
+	case "params":
+		return hasParams, s.params(r, depth)
+	case "params_base64":
+		return hasParamsBase64, s.bytes(&r.ParamsBase64)
+	case "if_exists":
+		r.IfExists, ok = s.string()
+		return hasIfExists, ok
+	case "not_before":
+		return hasNotBefore, s.time(&r.NotBefore)
+	case "delay":
+		return hasDelay, s.duration(&r.Delay)
+	case "deadline":
+		return hasDeadline, s.time(&r.Deadline)
+	case "labels":
+		return hasLabels, s.labels(&r.Labels)
+	case "priority":
+		return hasPriority, s.priority(&r.Priority)
+	}
+	return 0, false
+}
+
+func (s *submits) string() (string, bool) {
+	text, ok := s.plain()
+	return string(text), ok
+}
+
+// known is string for what is mostly the same as before.
+func (s *submits) known(before *string) (string, bool) {
+	text, ok := s.plain()
+	if ok && string(text) != *before {
+		*before = string(text)
+	}
+	return *before, ok
+}
+
+func (s *submits) params(r *SubmitRequest, depth int) bool {
+	from := s.i
+	s.loose = false
+	if !s.value(depth) {
+		return false
+	}
+	r.Params = s.b[from:s.i:s.i]
+	if !s.loose {
+		r.passed = r.Params
+	}
+	return true
+}
+
+func (s *submits) bytes(to *[]byte) bool {
+	text, ok := s.plain()
+	if !ok {
+		return false
+	}
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(decoded, text)
+	*to = decoded[:n]
+	return err == nil
+}
+
+func (s *submits) time(to **Time) bool {
+	text, ok := s.string()
+	if !ok {
+		return false
+	}
+	t, err := ParseTime(text)
+	*to = &t
+	return err == nil
+}
+
+func (s *submits) duration(to **Duration) bool {
+	text, ok := s.string()
+	if !ok {
+		return false
+	}
+	d, err := ParseDuration(text)
+	*to = new(Duration(d))
+	return err == nil
+}
+
+func (s *submits) labels(to *map[string]string) bool {
+	if !s.at('{') {
+		return false
+	}
+	labels := map[string]string{}
+	*to = labels
+	if s.at('}') {
+		return true
+	}
+	for {
+		s.space()
+		name, ok := s.string()
+		if _, twice := labels[name]; !ok || twice || !s.at(':') {
+			return false
+		}
+		s.space()
+		if labels[name], ok = s.string(); !ok {
+			return false
+		}
+		if !s.at(',') {
+			return s.at('}')
+		}
+	}
+}
+
+func (s *submits) priority(to **int) bool {
+	from := s.i
+	if !s.number() {
+		return false
+	}
+	n, err := strconv.Atoi(string(s.b[from:s.i]))
+	*to = &n
+	return err == nil
+}

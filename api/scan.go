@@ -1,0 +1,225 @@
+package api
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// scanner passes over JSON once and checks what it passes, by the grammar of encoding/json, not deeper than MaxDepth. It says
+// what is right; what is wrong is worded by the decoders of strict.go, which then look again. That texts are valid UTF-8
+// is not looked at here: utf8.Valid of a whole body costs next to nothing.
+type scanner struct {
+	b     []byte
+	i     int
+	loose bool // white space outside of strings has been passed
+}
+
+// validJSON reports whether b is one JSON text, as bodies and payloads may be, and whether it has no insignificant white space.
+func validJSON(b []byte) (valid, compact bool) {
+	s := scanner{b: b}
+	s.space()
+	valid = s.value(0) && s.end() && utf8.Valid(b)
+	return valid, valid && !s.loose
+}
+
+// end reports whether nothing but white space is left.
+func (s *scanner) end() bool {
+	s.space()
+	return s.i == len(s.b)
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+			s.loose = true
+		default:
+			return
+		}
+	}
+}
+
+// at reports whether c is next, behind white space, and passes it.
+func (s *scanner) at(c byte) bool {
+	s.space()
+	if s.i < len(s.b) && s.b[s.i] == c {
+		s.i++
+		return true
+	}
+	return false
+}
+
+// value passes the value that begins here, inside of depth lists and objects.
+func (s *scanner) value(depth int) bool {
+	if s.i >= len(s.b) {
+		return false
+	}
+	switch s.b[s.i] {
+	case '"':
+		_, _, ok := s.text()
+		return ok
+	case '{':
+		return s.object(depth + 1)
+	case '[':
+		return s.list(depth + 1)
+	case 't':
+		return s.word("true")
+	case 'f':
+		return s.word("false")
+	case 'n':
+		return s.word("null")
+	}
+	return s.number()
+}
+
+func (s *scanner) object(depth int) bool {
+	s.i++
+	if depth > MaxDepth {
+		return false
+	}
+	if s.at('}') {
+		return true
+	}
+	for {
+		s.space()
+		if s.i >= len(s.b) || s.b[s.i] != '"' {
+			return false
+		}
+		if _, _, ok := s.text(); !ok || !s.at(':') {
+			return false
+		}
+		s.space()
+		if !s.value(depth) {
+			return false
+		}
+		if !s.at(',') {
+			return s.at('}')
+		}
+	}
+}
+
+func (s *scanner) list(depth int) bool {
+	s.i++
+	if depth > MaxDepth {
+		return false
+	}
+	if s.at(']') {
+		return true
+	}
+	for {
+		s.space()
+		if !s.value(depth) {
+			return false
+		}
+		if !s.at(',') {
+			return s.at(']')
+		}
+	}
+}
+
+func (s *scanner) word(w string) bool {
+	if len(s.b)-s.i < len(w) || string(s.b[s.i:s.i+len(w)]) != w {
+		return false
+	}
+	s.i += len(w)
+	return true
+}
+
+// digits passes digits and says how many.
+func (s *scanner) digits() int {
+	from := s.i
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		s.i++
+	}
+	return s.i - from
+}
+
+func (s *scanner) number() bool {
+	if s.i < len(s.b) && s.b[s.i] == '-' {
+		s.i++
+	}
+	zero := s.i < len(s.b) && s.b[s.i] == '0'
+	if n := s.digits(); n == 0 || zero && n > 1 {
+		return false
+	}
+	if s.i < len(s.b) && s.b[s.i] == '.' {
+		s.i++
+		if s.digits() == 0 {
+			return false
+		}
+	}
+	if s.i < len(s.b) && s.b[s.i]|0x20 == 'e' {
+		s.i++
+		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
+			s.i++
+		}
+		return s.digits() > 0
+	}
+	return true
+}
+
+// text passes a string, whose opening quote is here: what stands between the quotes, and whether that is the string itself,
+// without escapes.
+func (s *scanner) text() (inside []byte, plain, ok bool) {
+	b, i := s.b, s.i+1
+	for plain = true; i < len(b); {
+		if i+8 <= len(b) {
+			m := specials(binary.LittleEndian.Uint64(b[i:]))
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		}
+		switch c := b[i]; {
+		case c == '"':
+			inside, s.i = b[s.i+1:i], i+1
+			return inside, plain, true
+		case c == '\\':
+			n := escape(b[i:])
+			if n == 0 {
+				return nil, false, false
+			}
+			plain = false
+			i += n
+		case c < ' ':
+			return nil, false, false
+		default:
+			i++
+		}
+	}
+	return nil, false, false
+}
+
+// specials has the high bit of the first byte that ends a string or needs a look: a quote, a backslash, a control character.
+// Bits above that one may be wrong; 0: there is none.
+// https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord
+func specials(w uint64) uint64 {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := w^ones*'"', w^ones*'\\'
+	return ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & high
+}
+
+// escape is the length of the escape that b begins with, 0 if it is none.
+func escape(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(b) < 6 {
+			return 0
+		}
+		for _, c := range b[2:6] {
+			if !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
+				return 0
+			}
+		}
+		return 6
+	}
+	return 0
+}
