@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -46,11 +44,14 @@ func setIndexHeader(w http.ResponseWriter, meta *Meta) {
 }
 
 func (h *handler) write(w http.ResponseWriter, status int, contentType string, v any) {
-	b := append(encode(v), '\n')
-	head(w, contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	w.WriteHeader(status)
-	_, _ = w.Write(b) // the client has gone: nobody is there to be told
+	withBuffer(func(b []byte) []byte {
+		b = append(appendJSON(b, v), '\n')
+		head(w, contentType)
+		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+		w.WriteHeader(status)
+		_, _ = w.Write(b) // the client has gone: nobody is there to be told
+		return b
+	})
 }
 
 func head(w http.ResponseWriter, contentType string) {
@@ -65,38 +66,44 @@ func answerList[T any](w http.ResponseWriter, meta *Meta, name string, elements 
 	return nil
 }
 
-// writeList writes {"name":[…]} element by element: ten thousand tasks with large results, which are in memory once as
+// piece is how much of a list is gathered before it is written.
+const piece = 64 << 10
+
+// writeList writes {"name":[…]} in pieces: ten thousand tasks with large results, which are in memory once as
 // the state, must not be there a second time as one text. after, if any, is `,"name":value` behind the list. The error
 // says that the answer did not go out as a whole.
-func writeList[T any](w http.ResponseWriter, meta *Meta, name string, elements iter.Seq[T], after []byte) error {
+func writeList[T any](w http.ResponseWriter, meta *Meta, name string, elements iter.Seq[T], after []byte) (err error) {
 	setIndexHeader(w, meta)
 	head(w, "application/json")
-	w.WriteHeader(http.StatusOK)
 	conn := http.NewResponseController(w)
-	next := []byte(`{"` + name + `":[`)
-	for v := range elements {
-		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := w.Write(append(next, encode(v)...)); err != nil {
-			return fmt.Errorf("write answer: %w", err)
+	withBuffer(func(b []byte) []byte {
+		b = append(append(append(b, `{"`...), name...), `":[`...)
+		begun, comma := false, false
+		for v := range elements {
+			if comma {
+				b = append(b, ',')
+			}
+			b, comma = appendJSON(b, v), true
+			if len(b) < piece {
+				continue
+			}
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err = w.Write(b); err != nil {
+				return b
+			}
+			b, begun = b[:0], true
 		}
-		next = []byte{','}
-	}
-	if next[0] == ',' {
-		next = nil
-	}
-	if _, err := w.Write(append(append(append(next, ']'), after...), "}\n"...)); err != nil {
+		b = append(append(append(b, ']'), after...), "}\n"...)
+		if begun {
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		} else {
+			w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+		}
+		_, err = w.Write(b)
+		return b
+	})
+	if err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}
 	return nil
-}
-
-// encode is JSON as this API sends it: <, > and & as they are.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // a value of this package that does not marshal: a bug of the Service
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"iter"
 	"net/http"
 	"slices"
 )
@@ -71,7 +72,18 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *tasksBo
 			}
 		}
 	}
-	return answerList(w, meta, "results", slices.Values(results), nil)
+	return answerList(w, meta, "results", pointers(results), nil)
+}
+
+// pointers is the elements of a list where they are.
+func pointers[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
 }
 
 // taskPath reads what every route of one task has: the ID of the path and the namespace.
