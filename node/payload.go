@@ -16,7 +16,14 @@ func (v view) task(t *task.Task) *api.Task {
 	if t == nil {
 		return nil
 	}
-	a := &api.Task{
+	a := new(api.Task)
+	v.fill(a, t)
+	return a
+}
+
+// fill is task into a place that is there.
+func (v view) fill(a *api.Task, t *task.Task) {
+	*a = api.Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Version: t.Version,
 		Status: t.Status.String(), Final: t.Final(),
 		NotBefore: timeOf(t.NotBefore), Deadline: timeOf(t.Deadline),
@@ -51,7 +58,6 @@ func (v view) task(t *task.Task) *api.Task {
 	for _, l := range t.Labels {
 		a.Labels[l.Name] = l.Value
 	}
-	return a
 }
 
 // params are the task's own, or composed of its operation's.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -33,14 +34,19 @@ func (n *Node) propose(ctx context.Context, cmds ...task.Command) ([]task.Result
 	if err != nil {
 		return nil, storeError(err, true)
 	}
+	index := uint64(0)
 	for i := range rs {
-		api.SetIndex(ctx, rs[i].Index)
+		index = max(index, rs[i].Index)
 	}
+	api.SetIndex(ctx, index)
 	return rs, nil
 }
 
 // proposeDense proposes what is not nil.
 func (n *Node) proposeDense(ctx context.Context, cmds []task.Command) ([]task.Result, error) {
+	if !slices.Contains(cmds, nil) {
+		return n.store.Propose(ctx, cmds...)
+	}
 	var these []task.Command
 	var at []int
 	for i, c := range cmds {
@@ -49,8 +55,8 @@ func (n *Node) proposeDense(ctx context.Context, cmds []task.Command) ([]task.Re
 		}
 	}
 	rs, err := n.store.Propose(ctx, these...)
-	if err != nil || len(these) == len(cmds) {
-		return rs, err
+	if err != nil {
+		return nil, err
 	}
 	results := make([]task.Result, len(cmds))
 	for i := range rs {

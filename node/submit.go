@@ -1,7 +1,11 @@
 package node
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"crypto/rand"
+	"io"
 	"slices"
 
 	"github.com/google/uuid"
@@ -14,7 +18,7 @@ import (
 func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
 	c := checks{looks: looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) {
-		c.submits = nil // it may be made anew
+		c.anew()
 		return c.prepare(ctx, &r)
 	})
 	if err != nil {
@@ -23,13 +27,30 @@ func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 	return n.submitReply(&res), nil
 }
 
-func (n *Node) submitReply(r *task.Result) (reply *api.SubmitReply) {
-	n.store.Local(func(m *task.Machine) { reply = submitReply(view{m}, r) })
-	return reply
+func (n *Node) submitReply(r *task.Result) *api.SubmitReply {
+	answer := new(taskReply)
+	n.fillReply(answer, r)
+	return &answer.reply
 }
 
-func submitReply(v view, r *task.Result) *api.SubmitReply {
-	return &api.SubmitReply{Task: v.task(r.Task), Outcome: r.Outcome.String()}
+// taskReply is a reply and its task in one piece.
+type taskReply struct {
+	reply api.SubmitReply
+	task  api.Task
+}
+
+// fillReply makes the answer to a submit. Most tasks are shown by their record alone, and nobody waits for that.
+func (n *Node) fillReply(answer *taskReply, r *task.Result) {
+	answer.reply = api.SubmitReply{Task: &answer.task, Outcome: r.Outcome.String()}
+	if r.Task == nil {
+		answer.reply.Task = nil
+		return
+	}
+	if r.Task.Lease == nil && r.Task.Role == task.RoleNone {
+		view{}.fill(&answer.task, r.Task)
+		return
+	}
+	n.store.Local(func(m *task.Machine) { view{m}.fill(&answer.task, r.Task) })
 }
 
 // SubmitBatch implements api.Service: what is wrong with one task is its own answer, the others are submitted. Those
@@ -38,9 +59,12 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 	if err := api.CheckBatch(rs); err != nil {
 		return nil, err
 	}
-	b := batch{checks: checks{looks: looks{n: n}}, rs: rs, out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs))}
+	b := batch{
+		checks: checks{looks: looks{n: n}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, len(rs)),
+		out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
+	}
 	for i := range rs {
-		b.todo = append(b.todo, i)
+		b.todo[i] = i
 	}
 	for round := 0; len(b.todo) > 0; round++ {
 		err := errKeepsChanging()
@@ -60,10 +84,11 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 // batch is a SubmitBatch under way.
 type batch struct {
 	checks
-	rs   []api.SubmitRequest
-	out  []api.SubmitResult
-	cmds []task.Command // of this round, nil for what is answered; its place is what an idempotency key knows a task by
-	todo []int          // what has no answer yet
+	rs      []api.SubmitRequest
+	out     []api.SubmitResult
+	replies []taskReply    // what out points to
+	cmds    []task.Command // of this round, nil for what is answered; its place is what an idempotency key knows a task by
+	todo    []int          // what has no answer yet
 }
 
 func (b *batch) fail(e *api.Error) {
@@ -77,13 +102,13 @@ func (b *batch) fail(e *api.Error) {
 // nothing was done, all of it can be sent again.
 func (b *batch) round(ctx context.Context, first bool) error {
 	left := false
-	b.submits = nil // what passed in an earlier round counts in the state, or is made anew
+	b.anew() // what passed in an earlier round counts in the state, or is made anew
 	for _, i := range b.todo {
 		b.cmds[i] = nil
 		cmd, err := b.prepare(ctx, &b.rs[i])
 		if err != nil {
 			if r, ok := b.n.kept(ctx, i); ok {
-				b.n.store.Local(func(m *task.Machine) { b.answer(view{m}, i, &r) })
+				b.answer(i, &r)
 				continue
 			}
 			if b.out[i].Error = asError(err); first && b.out[i].Error.Status >= 500 {
@@ -103,19 +128,17 @@ func (b *batch) round(ctx context.Context, first bool) error {
 		return err
 	}
 	var again []int
-	b.n.store.Local(func(m *task.Machine) {
-		for _, i := range b.todo {
-			switch r := &results[i]; {
-			case b.cmds[i] == nil:
-			case checkAgain(r.Code):
-				again = append(again, i)
-				continue
-			default:
-				b.answer(view{m}, i, r)
-			}
-			b.cmds[i] = nil
+	for _, i := range b.todo {
+		switch r := &results[i]; {
+		case b.cmds[i] == nil:
+		case checkAgain(r.Code):
+			again = append(again, i)
+			continue
+		default:
+			b.answer(i, r)
 		}
-	})
+		b.cmds[i] = nil
+	}
 	if b.todo = again; len(again) > 0 {
 		if err := b.n.catchUp(ctx); err != nil {
 			b.fail(asError(err))
@@ -124,9 +147,10 @@ func (b *batch) round(ctx context.Context, first bool) error {
 	return nil
 }
 
-func (b *batch) answer(v view, i int, r *task.Result) {
+func (b *batch) answer(i int, r *task.Result) {
 	if b.out[i].Error = resultError(r); b.out[i].Error == nil {
-		b.out[i].SubmitReply = submitReply(v, r)
+		b.n.fillReply(&b.replies[i], r)
+		b.out[i].SubmitReply = &b.replies[i].reply
 	}
 }
 
@@ -135,8 +159,39 @@ func (b *batch) answer(v view, i int, r *task.Result) {
 // is looked at again after asking the cluster, once for all parts (SPEC W4).
 type checks struct {
 	looks
-	submits map[string]int64 // by namespace: those of this request that passed
+	submits map[string]int64 // by namespace with a limit: those of this request that passed
 	origin  []byte           // JSON that IDs are computed from which neither the submitter nor the behavior makes; nil: they are random
+	random  io.Reader        // of random IDs; nil: the system's, asked for each
+	last    found            // what was looked up last: most tasks of a request are of one behavior
+}
+
+// found is what this node's state knows for submits of a behavior.
+type found struct {
+	namespace, name string
+	behavior        *task.Behavior // nil: nothing was looked up
+	version         *task.Version  // the active one
+	rated           bool           // the namespace limits submits per second
+}
+
+// anew begins a request, or a round of it, anew by what this node's state is now.
+func (c *checks) anew() { c.submits, c.last = nil, found{} }
+
+// active is Node.active, once for parts that follow each other.
+func (c *checks) active(namespace, name string) (*found, error) {
+	if c.last.behavior != nil && c.last.namespace == namespace && c.last.name == name {
+		return &c.last, nil
+	}
+	b, v, err := c.n.active(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	c.last = found{namespace: namespace, name: name, behavior: b, version: v}
+	c.n.store.Local(func(m *task.Machine) {
+		if space := m.Namespace(namespace); space != nil {
+			c.last.rated = space.Quota.SubmitsPerSecond > 0
+		}
+	})
+	return &c.last, nil
 }
 
 // looks are one request's at this node's state: the cluster is asked once at most.
@@ -151,11 +206,17 @@ func (c *looks) twice(ctx context.Context, check func() error) error {
 	if err == nil || c.fresh {
 		return err
 	}
-	if err := c.n.catchUp(ctx); err != nil {
+	if err := c.refresh(ctx); err != nil {
 		return err
 	}
-	c.fresh = true
 	return check()
+}
+
+// refresh catches up with the cluster.
+func (c *looks) refresh(ctx context.Context) error {
+	err := c.n.catchUp(ctx)
+	c.fresh = err == nil
+	return err
 }
 
 // prepare checks a request against everything that can be known before proposing, and draws the ID (SPEC I1, I2).
@@ -165,11 +226,15 @@ func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Su
 	}
 	room := c.n.contents()
 	defer room.release()
-	err = c.twice(ctx, func() (err error) {
+	cmd, err = c.submitNow(ctx, r, room)
+	if err != nil && !c.fresh { // twice, which costs no memory for what is right
+		if err := c.refresh(ctx); err != nil {
+			return cmd, err
+		}
+		c.last = found{}
 		cmd, err = c.submitNow(ctx, r, room)
-		return err
-	})
-	if err == nil {
+	}
+	if err == nil && c.last.rated {
 		err = c.rate(&cmd)
 	}
 	if err == nil {
@@ -180,20 +245,20 @@ func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Su
 
 // submitNow is the command of a request that is right by itself, by the state that this node has, with whole params.
 func (c *checks) submitNow(ctx context.Context, r *api.SubmitRequest, room *contents) (task.Submit, error) {
-	b, v, err := c.n.active(r.Namespace, r.Behavior)
+	of, err := c.active(r.Namespace, r.Behavior)
 	if err != nil {
 		return task.Submit{}, err
 	}
 	cmd := submitOf(r)
-	cmd.BehaviorRev = b.Rev
+	cmd.BehaviorRev = of.behavior.Rev
 	if cmd.Params, err = room.whole(ctx, "params", cmd.Params); err != nil {
 		return task.Submit{}, err
 	}
-	if cmd.ConcurrencyKey, err = c.n.checkParams(b, v, cmd.Params); err != nil {
+	if cmd.ConcurrencyKey, err = c.n.checkParams(of.behavior, of.version, cmd.Params); err != nil {
 		return task.Submit{}, err
 	}
 	if cmd.ID == "" {
-		cmd.ID, err = drawID(&cmd, &v.Policy, c.origin)
+		cmd.ID, err = c.drawID(&cmd, &of.version.Policy)
 	}
 	return cmd, err
 }
@@ -246,7 +311,7 @@ func delayMillis(d api.Duration) task.Millis {
 }
 
 // drawID chooses the ID of a task whose submitter gave none, before it is proposed, so that sending again is the same.
-func drawID(cmd *task.Submit, p *task.Policy, origin []byte) (string, error) {
+func (c *checks) drawID(cmd *task.Submit, p *task.Policy) (string, error) {
 	switch p.IDStrategy {
 	case task.IDCaller:
 		return "", api.FieldError(api.CodeInvalidField, "id", "behavior %s wants an ID from the caller", cmd.Behavior)
@@ -257,10 +322,10 @@ func drawID(cmd *task.Submit, p *task.Policy, origin []byte) (string, error) {
 		}
 		return task.DeterministicID(cmd.Namespace, cmd.Behavior, canonical), nil
 	}
-	if origin != nil {
-		return task.DeterministicID(cmd.Namespace, cmd.Behavior, origin), nil
+	if c.origin != nil {
+		return task.DeterministicID(cmd.Namespace, cmd.Behavior, c.origin), nil
 	}
-	id, err := uuid.NewV7()
+	id, err := uuid.NewV7FromReader(cmp.Or(c.random, rand.Reader))
 	if err != nil {
 		return "", api.NewError(api.CodeInternal, "draw an ID: %v", err)
 	}

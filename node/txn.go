@@ -35,7 +35,7 @@ func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error)
 // txnOf is the command of a request that has been checked.
 func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, error) {
 	cmd := task.Txn{Namespace: r.Namespace}
-	c.submits = nil // it may be made anew
+	c.anew()
 	for _, d := range r.Depends {
 		cmd.Depends = append(cmd.Depends, task.TxnDepend{ID: d.ID, Rev: d.Rev, Token: d.Token})
 	}

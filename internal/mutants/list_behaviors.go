@@ -2,9 +2,9 @@ package main
 
 // behaviorMutants sabotage behaviors, the way of a submit, drained members and the end of runs.
 var behaviorMutants = []mutant{
-	{Name: "node-submit-against-an-old-version", File: "node/submit.go", Old: "cmd.BehaviorRev = b.Rev", New: "cmd.BehaviorRev = 0",
+	{Name: "node-submit-against-an-old-version", File: "node/submit.go", Old: "cmd.BehaviorRev = of.behavior.Rev", New: "cmd.BehaviorRev = 0",
 		Pkg: "./internal/clustertest", Run: "TestChecksOfANodeThatIsBehind$", Why: "params that the active version does not take would be stored (B2)"},
-	{Name: "node-refuses-by-an-old-state", File: "node/submit.go", Old: "if err == nil || c.fresh {", New: "if err == nil || !c.fresh {",
+	{Name: "node-refuses-by-an-old-state", File: "node/submit.go", Old: "if err != nil && !c.fresh {", New: "if err != nil && c.fresh {",
 		Pkg: "./internal/clustertest", Run: "TestChecksOfANodeThatIsBehind$", Why: "what was just activated through another node would be refused (W4)"},
 	{Name: "node-kept-answers-forgotten", File: "node/propose.go", Old: "if once, keyed := api.OnceOf(ctx); keyed {", New: "if once, keyed := api.OnceOf(ctx); !keyed {",
 		Pkg: "./node", Run: "TestIdempotencyKeys$", Why: "what was done under a key would be refused when it is asked again (H4)"},
