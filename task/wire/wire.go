@@ -5,6 +5,9 @@
 // error, because skipping it would make this replica differ from the others (SPEC C4). Results are read leniently: a
 // newer node may say more.
 //
+// What a busy log consists of is written and read by hand (append.go, read.go), byte for byte as the library would; the library
+// is the judge of everything else, and of these too when they do not look as this build writes them.
+//
 // Every form starts with a version byte. Integer keys and command numbers are part of the format: never reuse one.
 package wire
 
@@ -12,6 +15,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -113,11 +117,33 @@ type keyedEnvelope struct {
 // keyedArray is the first byte of a keyedEnvelope: an array of five (RFC 8949, 3).
 const keyedArray = 0x85
 
-func encodeEnvelope(kind uint64, o task.Origin, b *bytes.Buffer) error {
+// appendEnvelope writes what MarshalToBuffer writes for an envelope or a keyedEnvelope.
+func appendEnvelope(b []byte, kind uint64, o task.Origin) []byte {
+	n := uint64(4)
 	if o.Body != 0 {
-		return cborModes.enc.MarshalToBuffer(keyedEnvelope{Kind: kind, Process: o.Process, Seq: o.Seq, Lowest: o.Lowest, Body: o.Body}, b)
+		n = 5
 	}
-	return cborModes.enc.MarshalToBuffer(envelope{Kind: kind, Process: o.Process, Seq: o.Seq, Lowest: o.Lowest}, b)
+	b = appendUint(appendHead(b, majorArray, n), kind)
+	b = appendUint(appendUint(appendUint(b, o.Process), o.Seq), o.Lowest)
+	if o.Body != 0 {
+		b = appendUint(b, o.Body)
+	}
+	return b
+}
+
+// envelope reads what appendEnvelope wrote.
+func (r *reader) envelope() (kind uint64, o task.Origin) {
+	n := r.head(majorArray)
+	kind = r.uint()
+	o = task.Origin{Process: r.uint(), Seq: r.uint(), Lowest: r.uint()}
+	switch n {
+	case 4:
+	case 5:
+		o.Body = r.uint()
+	default:
+		r.bad = true
+	}
+	return kind, o
 }
 
 func decodeEnvelope(b []byte) (kind uint64, o task.Origin, rest []byte, err error) {
@@ -131,13 +157,19 @@ func decodeEnvelope(b []byte) (kind uint64, o task.Origin, rest []byte, err erro
 	return e.Kind, task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest}, rest, err
 }
 
+// scratch holds buffers in which entries grow: what EncodeEntry returns has the size that it needs.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxScratch is the largest buffer that is kept: somewhat more than an entry of the usual size.
+const maxScratch = 1 << 20
+
 // EncodeEntry encodes a log entry. Index and Term of the header are not encoded: the log knows them.
 func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte(version)
-	if err := cborModes.enc.MarshalToBuffer(preamble{Now: h.Now, LeaseNow: h.LeaseNow, Count: uint64(len(ps))}, &b); err != nil {
-		return nil, fmt.Errorf("wire: entry: %w", err)
-	}
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	b := append((*buf)[:0], version)
+	b = appendInt(appendInt(appendHead(b, majorArray, 3), int64(h.Now)), int64(h.LeaseNow))
+	b = appendUint(b, uint64(len(ps)))
 	for i := range ps {
 		kind, err := kindOf(ps[i].Command)
 		if err != nil {
@@ -146,14 +178,21 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 		if n := longest(ps[i].Command); n > maxArray {
 			return nil, fmt.Errorf("wire: proposal %d: a list of %d elements is too long for the log", i, n)
 		}
-		if err := encodeEnvelope(kind, ps[i].Origin, &b); err != nil {
+		b = appendEnvelope(b, kind, ps[i].Origin)
+		if after, ok := appendCommand(b, ps[i].Command); ok {
+			b = after
+			continue
+		}
+		rest := bytes.NewBuffer(b)
+		if err := cborModes.enc.MarshalToBuffer(ps[i].Command, rest); err != nil {
 			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
 		}
-		if err := cborModes.enc.MarshalToBuffer(ps[i].Command, &b); err != nil {
-			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
-		}
+		b = rest.Bytes()
 	}
-	return b.Bytes(), nil
+	if cap(b) <= maxScratch {
+		*buf = b
+	}
+	return append(make([]byte, 0, len(b)), b...), nil
 }
 
 // DecodeEntry decodes what EncodeEntry wrote. Nothing in the answer refers to b.
@@ -164,32 +203,68 @@ func DecodeEntry(b []byte) (task.Header, []task.Proposal, error) {
 	if b[0] != version {
 		return task.Header{}, nil, fmt.Errorf("%w: entry format %d", ErrUnknownCommand, b[0])
 	}
-	var p preamble
-	rest, err := cborModes.strict.UnmarshalFirst(b[1:], &p)
+	r := reader{b: b[1:], names: new(names)}
+	h, count, err := r.preamble()
 	if err != nil {
-		return task.Header{}, nil, malformed(err)
+		return task.Header{}, nil, err
 	}
-	h := task.Header{Now: p.Now, LeaseNow: p.LeaseNow}
+	rest := r.b
 	var ps []task.Proposal
-	for range p.Count {
+	if count > 0 {
+		ps = make([]task.Proposal, 0, min(count, uint64(len(rest)/minProposal)))
+	}
+	for range count {
 		if len(rest) == 0 {
-			return task.Header{}, nil, fmt.Errorf("%w: %d of %d proposals", ErrMalformed, len(ps), p.Count)
+			return task.Header{}, nil, fmt.Errorf("%w: %d of %d proposals", ErrMalformed, len(ps), count)
 		}
-		kind, origin, body, err := decodeEnvelope(rest)
-		if err != nil {
-			return task.Header{}, nil, malformed(err)
-		}
-		c, after, err := decodeCommand(kind, body)
-		if err != nil {
+		var one task.Proposal
+		if one, rest, err = r.proposal(rest); err != nil {
 			return task.Header{}, nil, fmt.Errorf("proposal %d: %w", len(ps), err)
 		}
-		rest = after
-		ps = append(ps, task.Proposal{Origin: origin, Command: c})
+		ps = append(ps, one)
 	}
 	if len(rest) > 0 {
 		return task.Header{}, nil, fmt.Errorf("%w: %d bytes after the last proposal", ErrMalformed, len(rest))
 	}
 	return h, ps, nil
+}
+
+// preamble reads what stands before the proposals.
+func (r *reader) preamble() (h task.Header, count uint64, err error) {
+	whole := r.b
+	three := r.head(majorArray) == 3
+	h = task.Header{Now: task.Time(r.int()), LeaseNow: task.LeaseTime(r.int())}
+	if count = r.uint(); three && !r.bad {
+		return h, count, nil
+	}
+	var p preamble
+	if r.b, err = cborModes.strict.UnmarshalFirst(whole, &p); err != nil {
+		return task.Header{}, 0, malformed(err)
+	}
+	return task.Header{Now: p.Now, LeaseNow: p.LeaseNow}, p.Count, nil
+}
+
+// minProposal is the length of the shortest proposal: an array of four small numbers and an empty map.
+const minProposal = 6
+
+// proposal reads one proposal at the start of b, by hand or else by the library, and returns what follows it.
+func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
+	r.b, r.bad = b, false
+	kind, origin := r.envelope()
+	if r.bad {
+		if kind, origin, r.b, err = decodeEnvelope(b); err != nil {
+			return p, nil, malformed(err)
+		}
+	}
+	body := r.b
+	r.bad = false
+	c := r.command(kind)
+	if c == nil || r.bad {
+		if c, r.b, err = decodeCommand(kind, body); err != nil {
+			return p, nil, err
+		}
+	}
+	return task.Proposal{Origin: origin, Command: c}, r.b, nil
 }
 
 // EncodeProposals encodes commands for the leader: an entry without clocks, which the leader stamps.

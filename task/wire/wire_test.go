@@ -113,14 +113,18 @@ func TestEveryByteCounts(t *testing.T) {
 }
 
 func TestStringsNeedNotBeUTF8(t *testing.T) {
-	p := task.Proposal{Command: task.Finish{Error: &task.Error{Code: "X", Message: "\xff\xfe\x00"}}}
-	b, err := EncodeProposals([]task.Proposal{p})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := DecodeProposals(b)
-	if err != nil || !reflect.DeepEqual(got[0], p) {
-		t.Errorf("got %+v, %v", got, err)
+	for _, c := range []task.Command{
+		task.Finish{Error: &task.Error{Code: "X", Message: "\xff\xfe\x00"}},
+		task.OpenSession{Worker: "\xff\xfe\x00"}, // by the library
+	} {
+		b, err := EncodeProposals([]task.Proposal{{Command: c}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeProposals(b)
+		if err != nil || !reflect.DeepEqual(got[0].Command, c) {
+			t.Errorf("got %+v, %v", got, err)
+		}
 	}
 }
 

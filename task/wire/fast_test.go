@@ -1,0 +1,340 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// byLibrary encodes an entry without anything that is written by hand.
+func byLibrary(t testing.TB, h task.Header, ps []task.Proposal) []byte {
+	b := bytes.NewBuffer([]byte{version})
+	write := func(v any) {
+		if err := cborModes.enc.MarshalToBuffer(v, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(preamble{Now: h.Now, LeaseNow: h.LeaseNow, Count: uint64(len(ps))})
+	for _, p := range ps {
+		kind, err := kindOf(p.Command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := p.Origin
+		if o.Body != 0 {
+			write(keyedEnvelope{Kind: kind, Process: o.Process, Seq: o.Seq, Lowest: o.Lowest, Body: o.Body})
+		} else {
+			write(envelope{Kind: kind, Process: o.Process, Seq: o.Seq, Lowest: o.Lowest})
+		}
+		write(p.Command)
+	}
+	return b.Bytes()
+}
+
+// fastKinds are the commands that are written and read by hand.
+var fastKinds = map[uint64]reflect.Type{
+	kindSubmit: reflect.TypeFor[task.Submit](), kindAssign: reflect.TypeFor[task.Assign](), kindFinish: reflect.TypeFor[task.Finish](),
+	kindBeat: reflect.TypeFor[task.Beat](), kindSnooze: reflect.TypeFor[task.Snooze](), kindGiveBack: reflect.TypeFor[task.GiveBack](),
+	kindRenewSession: reflect.TypeFor[task.RenewSession](), kindTick: reflect.TypeFor[task.Tick](),
+}
+
+// random sets v to anything, with a liking for what is empty and for the edges of encodings.
+func random(r *rand.Rand, v reflect.Value) {
+	if r.IntN(3) == 0 {
+		return
+	}
+	edges := []uint64{1, 23, 24, math.MaxUint8, math.MaxUint8 + 1, math.MaxUint16, math.MaxUint16 + 1, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64, math.MaxUint64, r.Uint64()}
+	number := edges[r.IntN(len(edges))]
+	length := []int{0, 1, 2, 23, 24, 36, 255, 256, 300}[r.IntN(9)]
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		random(r, v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			random(r, v.Field(i))
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			length = min(length, 25)
+		}
+		v.Set(reflect.MakeSlice(v.Type(), length, length))
+		for i := range length {
+			random(r, v.Index(i))
+		}
+	case reflect.String:
+		s := make([]byte, length)
+		for i := range s {
+			s[i] = byte(r.IntN(256))
+		}
+		v.SetString(string(s))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int8, reflect.Int64:
+		v.SetInt(int64(number))
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint(number)
+	default:
+		panic("random: " + v.Kind().String())
+	}
+}
+
+func randomProposals(r *rand.Rand) []task.Proposal {
+	var ps []task.Proposal
+	for range r.IntN(4) {
+		var p task.Proposal
+		random(r, reflect.ValueOf(&p.Origin).Elem())
+		t := fastKinds[[]uint64{kindSubmit, kindAssign, kindFinish, kindBeat, kindSnooze, kindGiveBack, kindRenewSession, kindTick}[r.IntN(8)]]
+		v := reflect.New(t).Elem()
+		random(r, v)
+		p.Command = v.Interface().(task.Command)
+		if r.IntN(8) == 0 {
+			p.Command = filled[task.OpenSession]() // of the library, in between
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// decodeByLibrary decodes an entry without anything that is read by hand.
+func decodeByLibrary(b []byte) (h task.Header, ps []task.Proposal, err error) {
+	var p preamble
+	rest, err := cborModes.strict.UnmarshalFirst(b[1:], &p)
+	if err != nil {
+		return h, nil, malformed(err)
+	}
+	for range p.Count {
+		if len(rest) == 0 {
+			return h, nil, ErrMalformed
+		}
+		kind, origin, body, err := decodeEnvelope(rest)
+		if err != nil {
+			return h, nil, malformed(err)
+		}
+		c, after, err := decodeCommand(kind, body)
+		if err != nil {
+			return h, nil, err
+		}
+		rest = after
+		ps = append(ps, task.Proposal{Origin: origin, Command: c})
+	}
+	if len(rest) > 0 {
+		return h, nil, ErrMalformed
+	}
+	return task.Header{Now: p.Now, LeaseNow: p.LeaseNow}, ps, nil
+}
+
+// sameDecoded fails if DecodeEntry and the library disagree about b: C4 demands that all versions of the program, whichever
+// way they read, come to the same state.
+func sameDecoded(t testing.TB, b []byte) (read bool) {
+	h, ps, err := DecodeEntry(b)
+	libH, libPs, libErr := decodeByLibrary(b)
+	if (err == nil) != (libErr == nil) {
+		t.Fatalf("%x\nby hand: %v\nlibrary: %v", b, err, libErr)
+	}
+	if err == nil && (h != libH || !reflect.DeepEqual(ps, libPs)) {
+		t.Fatalf("%x\nby hand: %+v %+v\nlibrary: %+v %+v", b, h, ps, libH, libPs)
+	}
+	return err == nil
+}
+
+// sameBothWays holds the two codecs against each other with one entry, and with what becomes of it when changes are made to
+// its bytes.
+func sameBothWays(t testing.TB, r *rand.Rand, changes []byte) (read int) {
+	var h task.Header
+	random(r, reflect.ValueOf(&h.Now).Elem())
+	random(r, reflect.ValueOf(&h.LeaseNow).Elem())
+	ps := randomProposals(r)
+	want := byLibrary(t, h, ps)
+	b, err := EncodeEntry(h, ps)
+	if err != nil || !bytes.Equal(b, want) {
+		t.Fatalf("%+v\nby hand: %x %v\nlibrary: %x", ps, b, err, want)
+	}
+	if !sameDecoded(t, b) {
+		t.Fatalf("what was encoded cannot be read: %+v", ps)
+	}
+	for _, c := range changes {
+		b = bytes.Clone(b)
+		at := 1 + r.IntN(len(b)-1)
+		switch c % 4 {
+		case 0:
+			b[at] ^= 1 << (c >> 5)
+		case 1:
+			b[at] = c
+		case 2:
+			b = append(b[:at], append([]byte{c}, b[at:]...)...)
+		case 3:
+			if len(b) > 2 {
+				b = append(b[:at], b[at+1:]...)
+			}
+		}
+		if sameDecoded(t, b) {
+			read++
+		}
+	}
+	return read
+}
+
+func TestFastIsTheLibrary(t *testing.T) {
+	read := 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		changes := make([]byte, 8)
+		for i := range changes {
+			changes[i] = byte(r.Uint32())
+		}
+		read += sameBothWays(t, r, changes)
+	}
+	if read < 1000 {
+		t.Errorf("only %d of the changed entries could be read: the test has lost its point", read)
+	}
+}
+
+// TestFastReadsAllByHand: what this build writes is never left to the library, which would be slow.
+func TestFastReadsAllByHand(t *testing.T) {
+	for kind, typ := range fastKinds {
+		full, empty := reflect.New(typ).Elem(), reflect.New(typ).Elem()
+		next := int64(1)
+		fill(full, &next)
+		for _, v := range []reflect.Value{full, empty} {
+			b, ok := appendCommand(nil, v.Interface().(task.Command))
+			if !ok {
+				t.Errorf("%v is written by the library", typ)
+			}
+			r := reader{b: b, names: new(names)}
+			c := r.command(kind)
+			if c == nil || r.bad || len(r.b) > 0 || !reflect.DeepEqual(c, v.Interface()) {
+				t.Errorf("%v read by hand: %+v, bad %v, %d bytes left", typ, c, r.bad, len(r.b))
+			}
+		}
+	}
+}
+
+// TestFastLeavesTheOddToTheLibrary: what is valid CBOR, or nearly, but not what this build writes. The commands stand alone in
+// an entry, and before another: what follows must be found again.
+func TestFastLeavesTheOddToTheLibrary(t *testing.T) {
+	tick := []byte{0x84, byte(kindTick), 0, 0, 0, 0xa0}
+	for name, c := range map[string]struct {
+		command []byte
+		refused bool
+	}{
+		"as written":         {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa2, 1, 5, 2, 6}},
+		"other order":        {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa2, 2, 6, 1, 5}},
+		"long number":        {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa1, 1, 0x19, 0, 5}},
+		"long key":           {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa1, 0x18, 1, 5}},
+		"long map":           {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xb8, 1, 1, 5}},
+		"long envelope":      {command: append([]byte{0x98, 4}, tick[1:]...)},
+		"null":               {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa1, 1, 0xf6}},
+		"no fields":          {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa0}},
+		"no labels":          {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 9, 0x80}},
+		"no data":            {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 4, 0xa1, 2, 0x40}},
+		"null for a pointer": {command: []byte{0x84, byte(kindBeat), 0, 0, 0, 0xa1, 4, 0xf6}},
+		"empty payload":      {command: []byte{0x84, byte(kindBeat), 0, 0, 0, 0xa1, 4, 0xa0}},
+		"key of nothing":     {command: []byte{0x84, byte(kindAssign), 0, 0, 0, 0xa1, 1, 0xa0}},
+		"false":              {command: []byte{0x84, byte(kindGiveBack), 0, 0, 0, 0xa1, 3, 0xf4}},
+		"key twice":          {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa2, 1, 5, 1, 6}, refused: true},
+		"indefinite map":     {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xbf, 1, 5, 0xff}, refused: true},
+		"tag":                {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa1, 1, 0xc1, 5}, refused: true},
+		"too large":          {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 10, 0x18, 200}, refused: true},
+		"negative":           {command: []byte{0x84, byte(kindRenewSession), 0, 0, 0, 0xa1, 1, 0x20}, refused: true},
+		"beyond int64":       {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 6, 0x1b, 0x80, 0, 0, 0, 0, 0, 0, 0}, refused: true},
+		"below int64":        {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 6, 0x3b, 0x80, 0, 0, 0, 0, 0, 0, 0}, refused: true},
+		"other type":         {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 1, 5}, refused: true},
+		"field of later":     {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 16, 5}, refused: true},
+		"field of a tick":    {command: []byte{0x84, byte(kindTick), 0, 0, 0, 0xa1, 1, 5}, refused: true},
+		"short envelope":     {command: []byte{0x83, byte(kindTick), 0, 0, 0xa0}, refused: true},
+	} {
+		for _, after := range [][]byte{nil, tick} {
+			entry := append([]byte{version, 0x83, 0, 0, byte(1 + len(after)/len(tick))}, append(c.command, after...)...)
+			if read := sameDecoded(t, entry); read == c.refused {
+				t.Errorf("%s: read: %t", name, read)
+			}
+		}
+	}
+}
+
+// TestDecodedKeepsNoEntry: changing the bytes of an entry afterwards changes nothing that was read from it.
+func TestDecodedKeepsNoEntry(t *testing.T) {
+	ps := proposals()
+	b, err := EncodeProposals(ps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeProposals(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b {
+		b[i] = 0xff
+	}
+	if !reflect.DeepEqual(got, ps) {
+		t.Error("what was decoded refers to the entry's bytes")
+	}
+}
+
+func FuzzFast(f *testing.F) {
+	f.Add(uint64(1), []byte{0, 1, 2, 3})
+	f.Fuzz(func(t *testing.T, seed uint64, changes []byte) {
+		if len(changes) > 64 {
+			changes = changes[:64]
+		}
+		sameBothWays(t, rand.New(rand.NewPCG(seed, 2)), changes)
+	})
+}
+
+func benchmarked() map[string]func(int) task.Command {
+	key := func(i int) task.Key {
+		return task.Key{Namespace: "default", ID: fmt.Sprintf("0190a0b0-0000-7000-8000-%012d", i)}
+	}
+	params := task.Payload{Encoding: task.JSON, Data: make([]byte, 256)}
+	return map[string]func(int) task.Command{
+		"Submit": func(i int) task.Command {
+			return task.Submit{Namespace: "default", ID: key(i).ID, Behavior: "echo", Params: params, Priority: 4, HasParams: true, BehaviorRev: 7}
+		},
+		"Assign": func(i int) task.Command { return task.Assign{Key: key(i), Rev: uint64(1000 + i), Session: 12345} },
+		"Finish": func(i int) task.Command {
+			return task.Finish{Key: key(i), Token: uint64(100000 + i), Seq: 1, Result: params, Fuel: 1234}
+		},
+		"Beat": func(i int) task.Command {
+			return task.Beat{Key: key(i), Token: uint64(100000 + i), Seq: 1, Progress: &task.Payload{Encoding: task.JSON, Data: []byte("17")}}
+		},
+		"RenewSession": func(int) task.Command { return task.RenewSession{Session: 12345, Acked: 1234} },
+		"Tick":         func(int) task.Command { return task.Tick{} },
+	}
+}
+
+// BenchmarkEntry: per command of an entry of 256.
+func BenchmarkEntry(b *testing.B) {
+	const n = 256
+	for _, name := range []string{"Submit", "Assign", "Finish", "Beat", "RenewSession", "Tick"} {
+		ps := make([]task.Proposal, n)
+		for i := range ps {
+			ps[i] = task.Proposal{Command: benchmarked()[name](i), Origin: task.Origin{Process: 1 << 60, Seq: uint64(1000 + i), Lowest: 1000}}
+		}
+		entry, err := EncodeEntry(task.Header{Now: 1_700_000_000_000, LeaseNow: 1_000_000}, ps)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("encode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; i < b.N; i += n {
+				if _, err := EncodeEntry(task.Header{Now: 1_700_000_000_000, LeaseNow: 1_000_000}, ps); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("decode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; i < b.N; i += n {
+				if _, _, err := DecodeEntry(entry); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

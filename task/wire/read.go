@@ -1,0 +1,285 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// reader reads what append.go writes. Whatever it meets otherwise (a key that it does not know or does not expect now, another
+// type, a number out of range) makes it bad: then the library reads the same bytes again and decides. So it refuses
+// nothing by itself, and what it accepts is what the library makes of it (FuzzCommand).
+//
+// Nothing that it returns refers to b.
+type reader struct {
+	b   []byte // what is left
+	bad bool
+
+	names *names
+	keys  strings.Builder // of IDs that commands look up: see key
+}
+
+// names shares the strings that repeat in an entry: namespaces, behaviors, labels. It is a cache by place, so that a
+// hostile entry costs no more than a harmless one.
+type names [64]string
+
+func (t *names) get(b []byte) string {
+	n := len(b)
+	if n == 0 {
+		return ""
+	}
+	at := (uint(n)*31 + uint(b[0])*7 + uint(b[n-1])*3 + uint(b[n/2])) % uint(len(t))
+	if t[at] == string(b) {
+		return t[at]
+	}
+	t[at] = string(b)
+	return t[at]
+}
+
+// head returns the argument of a data item of a major type.
+func (r *reader) head(major byte) uint64 {
+	if len(r.b) == 0 || r.b[0]&^0x1f != major {
+		r.bad = true
+		return 0
+	}
+	n := r.b[0] & 0x1f
+	if n < 24 {
+		r.b = r.b[1:]
+		return uint64(n)
+	}
+	return r.longHead(n)
+}
+
+// longHead is head with an argument of 1, 2, 4 or 8 bytes.
+func (r *reader) longHead(n byte) uint64 {
+	if n > 27 || len(r.b) < 1+1<<(n-24) {
+		r.bad = true
+		return 0
+	}
+	b := r.b[1:]
+	r.b = b[1<<(n-24):]
+	switch n {
+	case 24:
+		return uint64(b[0])
+	case 25:
+		return uint64(binary.BigEndian.Uint16(b))
+	case 26:
+		return uint64(binary.BigEndian.Uint32(b))
+	}
+	return binary.BigEndian.Uint64(b)
+}
+
+func (r *reader) uint() uint64 { return r.head(majorUint) }
+
+func (r *reader) int() int64 {
+	major, negative := byte(majorUint), len(r.b) > 0 && r.b[0]&^0x1f == majorInt
+	if negative {
+		major = majorInt
+	}
+	n := r.head(major)
+	if n > math.MaxInt64 {
+		r.bad = true
+		return 0
+	}
+	if negative {
+		return -1 - int64(n)
+	}
+	return int64(n)
+}
+
+// small is int of a type with fewer bits.
+func (r *reader) small(lowest, highest int64) int64 {
+	n := r.int()
+	if n < lowest || n > highest {
+		r.bad = true
+	}
+	return n
+}
+
+func (r *reader) bool() bool {
+	if len(r.b) == 0 || r.b[0] != cborTrue && r.b[0] != cborFalse {
+		r.bad = true
+		return false
+	}
+	yes := r.b[0] == cborTrue
+	r.b = r.b[1:]
+	return yes
+}
+
+// part returns the bytes of a string, where they are.
+func (r *reader) part(major byte) []byte {
+	n := r.head(major)
+	if n > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) text() string { return string(r.part(majorText)) }
+func (r *reader) name() string { return r.names.get(r.part(majorText)) }
+
+// bytes copies: a small task must not keep a large entry in memory.
+func (r *reader) bytes() []byte {
+	p := r.part(majorBytes)
+	if len(p) == 0 {
+		r.bad = true // the library tells an empty string from an absent one
+		return nil
+	}
+	return append(make([]byte, 0, len(p)), p...)
+}
+
+// list returns the length of an array that has elements.
+func (r *reader) list() int {
+	n := r.head(majorArray)
+	if n == 0 || n > maxArray || n > uint64(len(r.b)) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+// fields reads a map: each is called with the keys, which rise. It stops when something is bad.
+type fieldsLeft struct {
+	n    int
+	last byte
+}
+
+func (r *reader) fields() fieldsLeft {
+	n := r.head(majorMap)
+	if n > 23 {
+		r.bad = true
+	}
+	return fieldsLeft{n: int(n)}
+}
+
+// next returns the next key of f, 0 at its end and when something is bad.
+func (r *reader) next(f *fieldsLeft) byte {
+	if r.bad || f.n == 0 {
+		return 0
+	}
+	if len(r.b) == 0 || r.b[0] <= f.last || r.b[0] >= 24 {
+		r.bad = true
+		return 0
+	}
+	f.n--
+	f.last = r.b[0]
+	r.b = r.b[1:]
+	return f.last
+}
+
+// keysChunk is how much of an entry's IDs is copied at once.
+const keysChunk = 2 << 10
+
+// key reads the key of a task that a command looks up. Its ID shares a piece of memory with those of its neighbors:
+// machines look keys up and do not keep them. The ID of a Submit, which makes a task, is not read here.
+func (r *reader) key() (k task.Key) {
+	f := r.fields()
+	for {
+		switch r.next(&f) {
+		case 0:
+			return k
+		case 1:
+			k.Namespace = r.name()
+		case 2:
+			id := r.part(majorText)
+			if r.keys.Cap()-r.keys.Len() < len(id) {
+				r.keys = strings.Builder{}
+				r.keys.Grow(max(keysChunk, len(id)))
+			}
+			at := r.keys.Len()
+			_, _ = r.keys.Write(id) // never fails (strings.Builder)
+			k.ID = r.keys.String()[at:]
+		default:
+			r.bad = true
+		}
+	}
+}
+
+func (r *reader) payload() (p task.Payload) {
+	f := r.fields()
+	for {
+		switch r.next(&f) {
+		case 0:
+			return p
+		case 1:
+			p.Encoding = task.Encoding(r.small(0, math.MaxUint8))
+		case 2:
+			p.Data = r.bytes()
+		case 3:
+			p.Blobs = r.blobs()
+		default:
+			r.bad = true
+		}
+	}
+}
+
+func (r *reader) payloadPointer() *task.Payload {
+	p := r.payload()
+	return &p
+}
+
+func (r *reader) blobs() *task.Blobs {
+	p := &task.Blobs{}
+	f := r.fields()
+	for {
+		switch r.next(&f) {
+		case 0:
+			return p
+		case 1:
+			p.Content = r.text()
+		case 2:
+			p.Size = r.int()
+		case 3:
+			p.Named = make([]string, r.list())
+			for i := range p.Named {
+				p.Named[i] = r.text()
+			}
+		default:
+			r.bad = true
+		}
+	}
+}
+
+func (r *reader) labels() []task.Label {
+	labels := make([]task.Label, r.list())
+	for i := range labels {
+		f := r.fields()
+		for k := r.next(&f); k != 0; k = r.next(&f) {
+			switch k {
+			case 1:
+				labels[i].Name = r.name()
+			case 2:
+				labels[i].Value = r.name()
+			default:
+				r.bad = true
+			}
+		}
+	}
+	return labels
+}
+
+func (r *reader) error() *task.Error {
+	e := &task.Error{}
+	f := r.fields()
+	for {
+		switch r.next(&f) {
+		case 0:
+			return e
+		case 1:
+			e.Code = r.name()
+		case 2:
+			e.Message = r.text()
+		case 3:
+			e.Retryable = r.bool()
+		case 4:
+			e.Details = r.payload()
+		default:
+			r.bad = true
+		}
+	}
+}
