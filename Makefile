@@ -9,7 +9,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout spin bench compare check fmt vet lint tidy wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout spin bench bench-jetstream compare check fmt vet lint tidy wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ spin: ## guests that compute on every slot of three nodes: no leader change: mak
 bench: ## the benchmarks behind docs/performance.md
 	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime
 
+bench-jetstream: build ## taskrt and NATS JetStream (R3, sync always) in turn: make bench-jetstream JETSTREAM="-rounds 3 -presets submit"
+	cd internal/bench/jetstream && $(GO) build -o ../../../bin/nats-server github.com/nats-io/nats-server/v2 && \
+		$(GO) run . -taskrt ../../../bin/taskrt -nats ../../../bin/nats-server $(JETSTREAM)
+
 meter-bench: ## what metering costs guests in C, Rust and Go: make meter-bench BENCHTIME=2s
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./runtime/meter
 
@@ -70,6 +74,7 @@ fmt: ## fail on files that gofmt would change
 vet:
 	$(GO) vet -tags $(TAGS) ./...
 	cd runtime/compare && $(GO) vet . && $(GO) mod tidy -diff
+	cd internal/bench/jetstream && $(GO) vet . && $(GO) mod tidy -diff
 
 lint: ## golangci-lint, pinned
 	$(GO) run $(GOLANGCI) run --build-tags $(TAGS) ./...

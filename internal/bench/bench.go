@@ -37,6 +37,7 @@ type Config struct {
 	Tasks   int       // drain, memory: how many are queued
 	Rates   []float64 // latency: per second, one row each
 	Version string    // told in the report
+	Flags   []string  // more of them for the nodes that are started
 
 	// Progress is told how far it is, from one goroutine; nil: nobody is.
 	Progress func(done, total int, what string)
@@ -65,7 +66,7 @@ type Row struct {
 // Figure is a number of every run, and their median.
 type Figure struct {
 	Name   string    `json:"name"`
-	Unit   string    `json:"unit"` // 1/s, ms, s, MB, bytes, or "" for a count
+	Unit   string    `json:"unit"` // 1/s, us, ms, s, MB, bytes, or "" for a count
 	Median float64   `json:"median"`
 	Runs   []float64 `json:"runs"`
 }
@@ -99,13 +100,14 @@ func row(name string, runs [][]value) Row {
 		for _, run := range runs {
 			f.Runs = append(f.Runs, run[k].v)
 		}
-		f.Median = median(f.Runs)
+		f.Median = Median(f.Runs)
 		r.Figures = append(r.Figures, f)
 	}
 	return r
 }
 
-func median(list []float64) float64 {
+// Median of a list that is not empty.
+func Median(list []float64) float64 {
 	sorted := slices.Sorted(slices.Values(list))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
@@ -155,7 +157,7 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 	b.namespace = api.DefaultNamespace
 	if len(c.URLs) == 0 {
 		b.tell("starting three nodes")
-		if b.cluster, err = startCluster(ctx, c.Binary, c.Slots, preset == "latency"); err != nil {
+		if b.cluster, err = startCluster(ctx, c, preset == "latency"); err != nil {
 			return nil, err
 		}
 		b.URLs = b.cluster.URLs()

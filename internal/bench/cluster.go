@@ -25,17 +25,17 @@ type cluster struct {
 
 // startCluster starts three nodes in a directory of their own and waits until each is ready to serve. logged: they write down when
 // guests begin, which costs something.
-func startCluster(ctx context.Context, binary string, slots int, logged bool) (*cluster, error) {
+func startCluster(ctx context.Context, config Config, logged bool) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "taskrt-bench-")
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{dir: dir}
 	flags := []string{"--maintenance-every", "0s"}
-	if slots > 0 {
-		flags = append(flags, "--worker-slots", fmt.Sprint(slots))
+	if config.Slots > 0 {
+		flags = append(flags, "--worker-slots", fmt.Sprint(config.Slots))
 	}
-	if c.Cluster, err = trio.New(binary, dir, flags...); err == nil {
+	if c.Cluster, err = trio.New(config.Binary, dir, append(flags, config.Flags...)...); err == nil {
 		err = c.startAll(ctx, logged)
 	}
 	if err != nil {

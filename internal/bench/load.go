@@ -38,47 +38,50 @@ func transport(callers int) http.RoundTripper {
 	return &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: callers, IdleConnTimeout: time.Minute, DisableCompression: true}
 }
 
-// loop is a closed loop: callers that each do one thing after the other.
-type loop struct {
-	callers int
-	warmup  time.Duration
-	length  time.Duration // 0: until limit
-	limit   int64         // of calls in all; 0: none
-	call    func(ctx context.Context, caller int) error
+// Loop is a closed loop: callers that each do one thing after the other.
+type Loop struct {
+	Callers int
+	Warmup  time.Duration
+	Length  time.Duration // 0: until Limit
+	Limit   int64         // of calls in all; 0: none
+	Call    func(ctx context.Context, caller int) error
 }
 
-// measured is what a loop gave.
-type measured struct {
-	calls int64 // that counted: begun after the warm-up, ended before the end
-	took  time.Duration
-	times *hdrhistogram.Histogram
+// Measured is what a loop gave.
+type Measured struct {
+	Calls int64 // that counted: begun after the warm-up, ended before the end
+	All   int64 // those that did not count too
+	Took  time.Duration
+	Times *hdrhistogram.Histogram // in microseconds
 }
 
-func (m *measured) rate() float64 { return float64(m.calls) / m.took.Seconds() }
+// Rate is how many calls there were per second.
+func (m *Measured) Rate() float64 { return float64(m.Calls) / m.Took.Seconds() }
 
-// run runs the loop. The first error ends it.
-func (l *loop) run(ctx context.Context) (*measured, error) {
+// Run runs the loop. The first error ends it.
+func (l *Loop) Run(ctx context.Context) (*Measured, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	begin := time.Now().Add(l.warmup)
-	end := begin.Add(l.length)
-	over := func(now time.Time) bool { return l.length > 0 && now.After(end) }
+	begin := time.Now().Add(l.Warmup)
+	end := begin.Add(l.Length)
+	over := func(now time.Time) bool { return l.Length > 0 && now.After(end) }
 	var begun atomic.Int64
 	var mu sync.Mutex
-	m := &measured{times: newHistogram()}
+	m := &Measured{Times: newHistogram()}
 	var wg sync.WaitGroup
-	for caller := range l.callers {
+	for caller := range l.Callers {
 		wg.Go(func() {
-			times, calls := newHistogram(), int64(0)
+			times, calls, all := newHistogram(), int64(0), int64(0)
 			for ctx.Err() == nil {
 				from := time.Now()
-				if over(from) || l.limit > 0 && begun.Add(1) > l.limit {
+				if over(from) || l.Limit > 0 && begun.Add(1) > l.Limit {
 					break
 				}
-				if err := l.call(ctx, caller); err != nil {
+				if err := l.Call(ctx, caller); err != nil {
 					cancel(err)
 					break
 				}
+				all++
 				if now := time.Now(); !from.Before(begin) && !over(now) {
 					record(times, now.Sub(from))
 					calls++
@@ -86,19 +89,20 @@ func (l *loop) run(ctx context.Context) (*measured, error) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			m.calls += calls
-			m.times.Merge(times)
+			m.Calls += calls
+			m.All += all
+			m.Times.Merge(times)
 		})
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	m.took = l.length
-	if l.length == 0 {
-		m.took = time.Since(begin)
+	m.Took = l.Length
+	if l.Length == 0 {
+		m.Took = time.Since(begin)
 	}
-	if m.calls == 0 {
+	if m.Calls == 0 {
 		return nil, errors.New("nothing was answered in the time: make it longer")
 	}
 	return m, nil

@@ -63,14 +63,16 @@ func (b *bed) callerRows(
 		}
 		accepted := newSample()
 		err = b.runs(ctx, plural(callers, "caller")+label, func(ctx context.Context) ([]value, error) {
-			l := loop{callers: callers, warmup: b.Warmup, length: b.For, call: func(ctx context.Context, caller int) error {
+			l := Loop{Callers: callers, Warmup: b.Warmup, Length: b.For, Call: func(ctx context.Context, caller int) error {
 				return call(ctx, clients[caller%len(clients)], accepted)
 			}}
-			m, err := l.run(ctx)
+			cpu := b.cpuMeter()
+			m, err := l.Run(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return append([]value{{rate, "1/s", m.rate() * float64(tasks)}}, quantiles(prefix, m.times)...), nil
+			values := append([]value{{rate, "1/s", m.Rate() * float64(tasks)}}, quantiles(prefix, m.Times)...)
+			return append(values, cpu.figure(m.All*int64(tasks))...), nil
 		})
 		done()
 		if err == nil {
@@ -127,11 +129,11 @@ func (b *bed) fill(ctx context.Context, n int) error {
 	}
 	defer done()
 	left := int64(n)
-	l := loop{callers: 4, limit: int64((n + b.Batch - 1) / b.Batch), call: func(ctx context.Context, caller int) error {
+	l := Loop{Callers: 4, Limit: int64((n + b.Batch - 1) / b.Batch), Call: func(ctx context.Context, caller int) error {
 		from := atomic.AddInt64(&left, -int64(b.Batch))
 		return b.submitBatch(ctx, clients[caller%len(clients)], b.Batch+int(min(from, 0)), newSample())
 	}}
-	_, err = l.run(ctx)
+	_, err = l.Run(ctx)
 	return err
 }
 
@@ -178,7 +180,7 @@ func drainPreset(ctx context.Context, b *bed) error {
 		if err := b.fill(ctx, n); err != nil {
 			return nil, err
 		}
-		begun := time.Now()
+		begun, cpu := time.Now(), b.cpuMeter()
 		if err := b.pause(ctx, false); err != nil {
 			return nil, err
 		}
@@ -196,7 +198,7 @@ func drainPreset(ctx context.Context, b *bed) error {
 				return nil, err
 			}
 		}
-		took := time.Since(begun)
+		took, used := time.Since(begun), cpu.figure(int64(n))
 		failed, err := b.client.Tasks(ctx, api.ListRequest{Namespace: b.namespace, Behavior: behavior, Status: "FAILURE", Limit: 1})
 		if err != nil {
 			return nil, err
@@ -204,6 +206,6 @@ func drainPreset(ctx context.Context, b *bed) error {
 		if len(failed.Tasks) > 0 {
 			return nil, fmt.Errorf("task %s has failed", failed.Tasks[0].ID)
 		}
-		return []value{{"done", "1/s", float64(n) / took.Seconds()}, {"time", "s", took.Seconds()}}, nil
+		return append([]value{{"done", "1/s", float64(n) / took.Seconds()}, {"time", "s", took.Seconds()}}, used...), nil
 	})
 }

@@ -4,5 +4,5 @@ package trio
 
 import "syscall"
 
-// childAttributes keeps the terminal's Ctrl-C from the nodes.
-func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// ChildAttributes keeps the terminal's Ctrl-C from the nodes.
+func ChildAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -37,7 +37,7 @@ type Node struct {
 
 // New chooses ports, and directories and logs below dir. Flags are those of every node beside what makes it a member.
 func New(binary, dir string, flags ...string) (*Cluster, error) {
-	addrs, err := freeAddresses(2 * Size)
+	addrs, err := FreeAddresses(2 * Size)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func New(binary, dir string, flags ...string) (*Cluster, error) {
 	return c, nil
 }
 
-// freeAddresses finds ports that nobody uses now, outside of the range that outgoing connections take.
-func freeAddresses(n int) ([]string, error) {
+// FreeAddresses finds ports that nobody uses now, outside of the range that outgoing connections take.
+func FreeAddresses(n int) ([]string, error) {
 	var addrs []string
 	for range 1000 {
 		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 21_000+rand.IntN(11_000)))
@@ -76,7 +76,7 @@ func (c *Cluster) Start(ctx context.Context, n *Node) error {
 	}
 	defer log.Close()
 	n.Cmd = exec.Command(c.Binary, n.Args...)
-	n.Cmd.Env, n.Cmd.Stderr, n.Cmd.SysProcAttr = c.Env, log, childAttributes()
+	n.Cmd.Env, n.Cmd.Stderr, n.Cmd.SysProcAttr = c.Env, log, ChildAttributes()
 	stdout, err := n.Cmd.StdoutPipe()
 	if err != nil {
 		return err
