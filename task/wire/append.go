@@ -248,6 +248,7 @@ func (f *fields) assign(c *task.Assign) {
 		g.someText(4, a.Request)
 		f.b = g.b
 	}
+	f.someTrue(5, c.Fresh)
 }
 
 func (f *fields) finish(c *task.Finish) {

@@ -88,6 +88,8 @@ func (r *reader) assign() (c task.Assign) {
 			c.Session = r.uint()
 		case 4:
 			c.External = r.acceptor()
+		case 5:
+			c.Fresh = r.bool()
 		default:
 			r.bad = true
 		}
