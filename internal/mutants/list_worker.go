@@ -60,4 +60,6 @@ var workerMutants = []mutant{
 		Pkg: "./task", Run: "TestPlan$", Why: "short tasks would wait for the long one of the same plan"},
 	{Name: "node-ahead-of-long-under-way", File: "node/loop.go", Old: "w.credits.Ahead-each*int64(len(w.long)+flying[id].long)", New: "w.credits.Ahead",
 		Pkg: "./internal/clustertest", Run: "TestAhead$", Why: "short tasks would wait for the long one of the last plan"},
+	{Name: "stream-lean-mixes-versions", File: "worker/stream/stream.go", Old: "a.Task.Behavior == b.Task.Behavior && a.Task.Version == b.Task.Version", New: "a.Task.Behavior != \"\"",
+		Pkg: "./worker/stream", Run: "TestAssignmentsShareTheirVersion$", Why: "tasks would run by the policy of another behavior"},
 }

@@ -46,7 +46,11 @@ func newCodec() (codec, error) {
 // append appends f with its header to buf, as several frames if one would pass max: lists are halved until each part
 // fits. ErrFrameTooLarge, and buf unchanged, if a single element does not.
 func (c codec) append(buf []byte, f Frame, max int) ([]byte, error) {
-	body, err := c.enc.Marshal(f)
+	sent := f
+	if len(f.Assign) > 1 {
+		sent.Assign = lean(f.Assign)
+	}
+	body, err := c.enc.Marshal(sent)
 	if err != nil {
 		return buf, fmt.Errorf("%w: %w", ErrBadFrame, err)
 	}
@@ -73,6 +77,7 @@ func (c codec) decode(body []byte) (Frame, error) {
 	if err := c.dec.Unmarshal(body, &f); err != nil {
 		return Frame{}, fmt.Errorf("%w: %w", ErrBadFrame, err)
 	}
+	whole(f.Assign)
 	switch n := fields(f); n {
 	case 0:
 		return Frame{}, ErrUnknownFrame

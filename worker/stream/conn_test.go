@@ -323,3 +323,56 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestAssignmentsShareTheirVersion: what assignments have in common travels once in a frame, and each has it in the end,
+// also where a list is cut into several frames.
+func TestAssignmentsShareTheirVersion(t *testing.T) {
+	policy := func(n int64) task.Policy {
+		p := task.DefaultPolicy()
+		p.RunTimeout = task.Millis(n)
+		return p
+	}
+	var as []Assignment
+	for i, kind := range strings.Split("aaabbaccccab", "") {
+		as = append(as, Assignment{
+			Task:   &task.Task{Namespace: "default", ID: "x", Behavior: "b-" + kind, Version: "v-" + kind, Status: task.Running, Rev: uint64(i), Lease: &task.Lease{Seq: uint64(i)}},
+			Policy: policy(int64(kind[0])), Module: Module{Digest: "m", Size: 9},
+		})
+	}
+	for _, max := range []int{MaxFrame, 400} {
+		a, b := pair(t, Options{MaxFrame: max}, Options{})
+		if err := a.Send(Frame{Assign: as}); err != nil {
+			t.Fatal(err)
+		}
+		var got []Assignment
+		frames := 0
+		for ; len(got) < len(as); frames++ {
+			f, err := b.Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, f.Assign...)
+		}
+		if !reflect.DeepEqual(got, as) {
+			t.Errorf("in %d frames:\n%+v\nwant\n%+v", frames, got, as)
+		}
+		if max < MaxFrame && frames < 3 {
+			t.Errorf("%d frames: nothing was cut", frames)
+		}
+	}
+	cd, err := newCodec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func(as ...Assignment) int {
+		enc, err := cd.append(nil, Frame{Assign: as}, MaxFrame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(enc)
+	}
+	one, next := size(as[0]), size(as[0], as[1])-size(as[0])
+	if bare := size(Assignment{Task: as[1].Task}); next >= bare || one < bare+20 {
+		t.Errorf("the first takes %d bytes, the second %d, a task alone %d", one, next, bare)
+	}
+}

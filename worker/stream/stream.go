@@ -116,11 +116,39 @@ type Pace struct {
 	Short bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Assignment is one lease to run. Task is the record as leased (RUNNING).
+// Assignment is one lease to run. Task is the record as leased (RUNNING). On the wire Policy and Module are left out where
+// they are those of the assignment before it in the frame.
 type Assignment struct {
 	Task   *task.Task  `cbor:"1,keyasint"`
-	Policy task.Policy `cbor:"2,keyasint"`
-	Module Module      `cbor:"3,keyasint"`
+	Policy task.Policy `cbor:"2,keyasint,omitempty"`
+	Module Module      `cbor:"3,keyasint,omitempty"`
+}
+
+// sameVersion reports whether a runs by the same policy and module as b.
+func (a *Assignment) sameVersion(b *Assignment) bool {
+	return a.Task != nil && b.Task != nil && a.Module == b.Module && a.Module.Digest != "" &&
+		a.Task.Namespace == b.Task.Namespace && a.Task.Behavior == b.Task.Behavior && a.Task.Version == b.Task.Version
+}
+
+// lean leaves out what an assignment has in common with the one before it; whole undoes that.
+func lean(as []Assignment) []Assignment {
+	out := make([]Assignment, len(as))
+	for i := range as {
+		if i > 0 && as[i].sameVersion(&as[i-1]) {
+			out[i].Task = as[i].Task
+		} else {
+			out[i] = as[i]
+		}
+	}
+	return out
+}
+
+func whole(as []Assignment) {
+	for i := 1; i < len(as); i++ {
+		if as[i].Module.Digest == "" {
+			as[i].Policy, as[i].Module = as[i-1].Policy, as[i-1].Module
+		}
+	}
 }
 
 // Module names a wasm file.
