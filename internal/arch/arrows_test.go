@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"runtime/grants":  {"runtime/fetch"},
 	"runtime/meter":   {"runtime/wasmbin"},
 	"runtime/wasmbin": {},
-	"worker/stream":   {"task"},
+	"worker/stream":   {"task", "task/wire"},
 	"internal/mux":    {},
 	"internal/bench":  {"api", "runtime", "internal/trio"},
 	"internal/trio":   {},

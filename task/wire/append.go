@@ -55,7 +55,7 @@ func appendBytes(b, data []byte) []byte {
 	return append(appendHead(b, majorBytes, uint64(len(data))), data...)
 }
 
-// fields is a map with keys below 24 under construction.
+// fields is a map with at most 23 fields under construction.
 type fields struct {
 	b     []byte
 	start int // of the map's head, which holds the number of fields
@@ -66,6 +66,9 @@ func beginFields(b []byte) fields { return fields{append(b, majorMap), len(b)} }
 // key begins the field k.
 func (f *fields) key(k byte) {
 	f.b[f.start]++
+	if k >= 24 {
+		f.b = append(f.b, majorUint|24)
+	}
 	f.b = append(f.b, k)
 }
 

@@ -162,7 +162,13 @@ func (r *reader) next(f *fieldsLeft) byte {
 	if r.bad || f.n == 0 {
 		return 0
 	}
-	if len(r.b) == 0 || r.b[0] <= f.last || r.b[0] >= 24 {
+	if len(r.b) > 1 && r.b[0] == majorUint|24 && r.b[1] >= 24 {
+		r.b = r.b[1:]
+	} else if len(r.b) == 0 || r.b[0] >= 24 {
+		r.bad = true
+		return 0
+	}
+	if r.b[0] <= f.last {
 		r.bad = true
 		return 0
 	}

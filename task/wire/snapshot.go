@@ -73,7 +73,12 @@ func tagOf(r task.Record) (byte, error) {
 	return 0, fmt.Errorf("wire: unknown record %T", r)
 }
 
-func decodeRecord(tag byte, body []byte) (task.Record, error) {
+func decodeRecord(tag byte, body []byte, shared *names) (task.Record, error) {
+	if tag == tagTask {
+		if t := readTask(body, shared); t != nil {
+			return t, nil
+		}
+	}
 	var r task.Record
 	switch tag {
 	case tagHead:
@@ -113,25 +118,34 @@ func decodeRecord(tag byte, body []byte) (task.Record, error) {
 	return r, nil
 }
 
+// appendRecord appends the body of a record. Most of them are tasks.
+func appendRecord(b []byte, r task.Record) ([]byte, error) {
+	if t, ok := r.(*task.Task); ok {
+		return AppendTask(b, t)
+	}
+	return appendByLibrary(b, r)
+}
+
 // WriteSnapshot writes f. It may run beside Apply.
 func WriteSnapshot(w io.Writer, f *task.Frozen) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	if _, err := out.Write(append([]byte(snapshotMagic), snapshotVersion)); err != nil {
 		return fmt.Errorf("wire: snapshot: %w", err)
 	}
-	var body bytes.Buffer
-	var frame []byte
+	var body, head []byte
 	for r := range f.Records {
 		tag, err := tagOf(r)
 		if err != nil {
 			return err
 		}
-		body.Reset()
-		if err := cborModes.enc.MarshalToBuffer(r, &body); err != nil {
+		if body, err = appendRecord(body[:0], r); err != nil {
 			return fmt.Errorf("wire: snapshot record %T: %w", r, err)
 		}
-		frame = append(binary.AppendUvarint(append(frame[:0], tag), uint64(body.Len())), body.Bytes()...)
-		if _, err := out.Write(frame); err != nil {
+		head = binary.AppendUvarint(append(head[:0], tag), uint64(len(body)))
+		if _, err := out.Write(head); err != nil {
+			return fmt.Errorf("wire: snapshot: %w", err)
+		}
+		if _, err := out.Write(body); err != nil {
 			return fmt.Errorf("wire: snapshot: %w", err)
 		}
 	}
@@ -158,8 +172,9 @@ func records(r *bufio.Reader) iter.Seq2[task.Record, error] {
 			return
 		}
 		var body bytes.Buffer
+		shared := new(names)
 		for {
-			record, err := readRecord(r, &body)
+			record, err := readRecord(r, &body, shared)
 			if errors.Is(err, io.EOF) {
 				return
 			}
@@ -185,7 +200,7 @@ func readMagic(r *bufio.Reader) error {
 }
 
 // readRecord returns io.EOF after the end record, if nothing is behind it.
-func readRecord(r *bufio.Reader, body *bytes.Buffer) (task.Record, error) {
+func readRecord(r *bufio.Reader, body *bytes.Buffer, shared *names) (task.Record, error) {
 	tag, err := r.ReadByte()
 	if err != nil {
 		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
@@ -213,7 +228,7 @@ func readRecord(r *bufio.Reader, body *bytes.Buffer) (task.Record, error) {
 	if _, err := io.CopyN(body, r, int64(n)); err != nil { // grows with what is there, not with what is claimed
 		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
 	}
-	return decodeRecord(tag, body.Bytes())
+	return decodeRecord(tag, body.Bytes(), shared)
 }
 
 // noEOF keeps a truncated snapshot from looking like one that has ended.

@@ -120,8 +120,8 @@ type Pace struct {
 // they are those of the assignment before it in the frame.
 type Assignment struct {
 	Task   *task.Task  `cbor:"1,keyasint"`
-	Policy task.Policy `cbor:"2,keyasint,omitempty"`
-	Module Module      `cbor:"3,keyasint,omitempty"`
+	Policy task.Policy `cbor:"2,keyasint"`
+	Module Module      `cbor:"3,keyasint"`
 }
 
 // sameVersion reports whether a runs by the same policy and module as b.
