@@ -30,19 +30,19 @@ const atSnapshot = "taskrt: as of the snapshot"
 // snapLog is the log as raft sees it: it begins anew where a snapshot was installed that it does not lead to.
 type snapLog struct {
 	raft.LogStore
-	installing atomic.Pointer[raft.Log] // index and term of the latest snapshot that a leader sent
+	installing atomic.Uint64 // where the latest snapshot ends that a leader sent
 }
 
-// DeleteRange implements raft.LogStore. Raft compacts the log right after it has installed a snapshot. If the entry at
-// the snapshot's end went with it, what conflicts with the snapshot would look like its continuation: it stays.
+// DeleteRange implements raft.LogStore. Raft compacts the log right after it has installed a snapshot. The entry at the
+// snapshot's end stays, as the leader goes on from there: without it the follower would refuse what follows, and what
+// conflicts with the snapshot would look like its continuation.
 func (l *snapLog) DeleteRange(first, last uint64) error {
-	if snap := l.installing.Load(); snap != nil && last == snap.Index {
+	if last == l.installing.Load() {
 		end, err := l.LastIndex()
 		if err != nil {
 			return err
 		}
-		var e raft.Log
-		if last < end && l.GetLog(last, &e) == nil && e.Term != snap.Term {
+		if last < end {
 			last--
 		}
 	}
@@ -195,7 +195,7 @@ func (i *installs) ask(command any, r io.Reader) (raft.RPCResponse, bool) {
 }
 
 func (i *installs) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
-	i.log.installing.Store(&raft.Log{Index: req.LastLogIndex, Term: req.LastLogTerm})
+	i.log.installing.Store(req.LastLogIndex)
 	answer, ok := i.ask(req, rpc.Reader)
 	if !ok {
 		return

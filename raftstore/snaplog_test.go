@@ -143,6 +143,13 @@ func TestNoHoleInLog(t *testing.T) {
 	if err := l.GetLog(3, &raft.Log{}); first != 10 || last != 11 || !errors.Is(err, raft.ErrLogNotFound) {
 		t.Fatalf("entries %d to %d, entry 3: %v", first, last, err)
 	}
+	l.installing.Store(10)
+	if err := l.DeleteRange(10, 10); err != nil {
+		t.Fatal(err)
+	}
+	if first, _ := l.FirstIndex(); first != 10 {
+		t.Fatalf("the log begins at %d; a snapshot that ends at 10 was just installed, and the leader goes on from there", first)
+	}
 	if err := l.StoreLog(&raft.Log{Index: 12, Term: 1, Extensions: []byte(atSnapshot)}); err != nil {
 		t.Fatal(err)
 	}
