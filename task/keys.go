@@ -10,6 +10,7 @@ type clientKey struct {
 	body    uint64    // hash of the request that used it first
 	first   LeaseTime // when it did: the key is forgotten an hour of the lease clock later, used again or not
 	answers []answer  // by seq; shared with Frozens as a process's are
+	frozen  bool      // derived: one may
 	expiry  heapPos   // in Machine.keyExpiries
 }
 
@@ -80,7 +81,7 @@ func (m *Machine) rememberKeyed(k *clientKey, seq uint64, r Result) {
 	a := m.answer(k.hash(), seq, &r)
 	m.sum += a.hash
 	m.keyBytes += answerOverhead + a.bytes
-	k.answers = insertAnswer(k.answers, a)
+	k.answers, k.frozen = insertAnswer(k.answers, k.frozen, a)
 }
 
 // forgetKeys is the Tick's part: keys live for an hour of the lease clock from their first use.

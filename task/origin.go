@@ -11,7 +11,8 @@ type process struct {
 	id      uint64
 	lowest  uint64    // answers below it are forgotten: acknowledged, or too many
 	used    LeaseTime // of its last command
-	answers []answer  // by seq; shared with Frozens: appended to and cut in front, never written in place
+	answers []answer  // by seq; appended to and cut in front, and written in place only while not frozen
+	frozen  bool      // derived: a Frozen may share the array
 	bytes   int64     // derived: payload bytes of answers
 }
 
@@ -104,7 +105,7 @@ func (m *Machine) remember(p *process, seq uint64, r Result) {
 	a := m.answer(p.id, seq, &r)
 	m.sum += a.hash
 	p.bytes += a.bytes
-	p.answers = insertAnswer(p.answers, a)
+	p.answers, p.frozen = insertAnswer(p.answers, p.frozen, a)
 	surplus := 0
 	for bytes := p.bytes; surplus < len(p.answers)-1 &&
 		(int64(len(p.answers)-surplus) > m.limits.Answers || bytes > m.limits.AnswerBytes); surplus++ {
@@ -118,13 +119,17 @@ func (m *Machine) remember(p *process, seq uint64, r Result) {
 	}
 }
 
-// insertAnswer adds an answer to a list by seq, without writing into what a Frozen may share.
-func insertAnswer(answers []answer, a answer) []answer {
+// insertAnswer adds an answer to a list by seq, without writing into what a Frozen may share: then the list is copied, once.
+// The callers of a process overtake each other, and a copy for each of their commands would be most of the work.
+func insertAnswer(answers []answer, frozen bool, a answer) (_ []answer, stillFrozen bool) {
 	if n := len(answers); n == 0 || answers[n-1].seq < a.seq {
-		return append(answers, a)
+		return append(answers, a), frozen
 	}
-	i, _ := slices.BinarySearchFunc(answers, a.seq, byAnswerSeq) // overtaken
-	return slices.Insert(slices.Clone(answers), i, a)
+	if frozen {
+		answers = slices.Clone(answers)
+	}
+	i, _ := slices.BinarySearchFunc(answers, a.seq, byAnswerSeq)
+	return slices.Insert(answers, i, a), false
 }
 
 // answer returns r as it is kept for owner: a process, or the hash of a client's key.

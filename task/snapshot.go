@@ -117,10 +117,12 @@ func (m *Machine) Freeze() *Frozen {
 	}
 	answers := 0
 	for _, p := range sortedValues(m.processes, func(p *process) uint64 { return p.id }) {
+		p.frozen = true
 		f.processes = append(f.processes, *p)
 		answers += len(p.answers)
 	}
 	for _, k := range sortedValues(m.keys, func(k *clientKey) uint64 { return k.id }) {
+		k.frozen = true
 		f.keys = append(f.keys, *k)
 		answers += len(k.answers)
 	}

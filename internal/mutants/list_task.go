@@ -129,6 +129,10 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestSnapshotRoundTrip$", Why: "a node restored from a snapshot would differ (C4)"},
 	{Name: "task-snapshot-without-answers", File: "task/snapshot.go", Old: "for _, a := range p.answers {", New: "for _, a := range p.answers[:0] {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a command sent again would be applied again after a restart (H4)"},
+	{Name: "task-answers-written-under-a-frozen", File: "task/origin.go", Old: "	if frozen {\n", New: "	if frozen && len(answers) == 0 {\n",
+		Pkg: "./task", Run: "TestAnswersOvertaken$", Why: "a snapshot would hold answers twice and others not at all (H4)"},
+	{Name: "task-overtaken-answers-copied", File: "task/origin.go", Old: "return slices.Insert(answers, i, a), false", New: "return slices.Insert(answers, i, a), true",
+		Pkg: "./task", Run: "TestOvertakenAnswersAreNotCopied$", Why: "callers that overtake each other would cost the machine more than their commands"},
 
 	// Encoded forms.
 	{Name: "wire-unknown-command-skipped", File: "task/wire/command.go", Old: "return nil, nil, fmt.Errorf(\"%w: number %d\", ErrUnknownCommand, kind)", New: "return decode[task.Tick](b)",
