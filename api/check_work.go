@@ -249,8 +249,7 @@ func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
 
 // checkPassed is checkPayload that does not read a text again which is known to be compact JSON: passed, the same bytes.
 func checkPassed(field string, text *json.RawMessage, raw []byte, passed json.RawMessage) *Error {
-	known := len(*text) > 0 && len(passed) == len(*text) && &passed[0] == &(*text)[0]
-	if err := checkSized(field, text, raw, MaxPayload, known); err != nil {
+	if err := checkSized(field, text, raw, MaxPayload, samePlace(*text, passed)); err != nil {
 		return err
 	}
 	if n := len(task.BlobsNamed(*text)); n > task.MaxNamed {

@@ -53,6 +53,9 @@ type Client struct {
 
 var _ Service = (*Client)(nil)
 
+// maxIdle is how many connections to a node are kept: who has fewer than callers makes new ones all the time.
+const maxIdle = 1024
+
 // NewClient makes a client; Close it.
 func NewClient(c ClientConfig) (*Client, error) {
 	if c.RetryFor == 0 {
@@ -68,7 +71,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		dialer := &net.Dialer{Timeout: 3 * time.Second}
 		c.Transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
-			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
+			MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: time.Minute, DisableCompression: true,
 		}
 	}
 	client := &Client{config: c, http: &http.Client{Transport: c.Transport}}
@@ -115,6 +118,7 @@ type call struct {
 	key          string        // Idempotency-Key
 	part         string        // behind the key of the context: of what goes in several requests
 	resend       bool          // may be sent again though it may have happened
+	minimal      bool          // little of the answer is wanted
 	patient      bool          // unreachable servers are worth waiting for: they were there a moment ago
 }
 
@@ -224,6 +228,9 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	if k.key != "" {
 		req.Header.Set(KeyHeader, k.key)
 	}
+	if k.minimal {
+		req.Header.Set(preferHeader, returnMinimal)
+	}
 	res, err := c.http.Do(req)
 	if err != nil && !sent {
 		return nil, unsent, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "no server answers at %s", base), err)
@@ -232,7 +239,7 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 		return nil, unknown, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the connection to %s broke", base), err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	body, err := readAnswer(res)
 	if err != nil {
 		return nil, unknown, fmt.Errorf("%w: %w", NewError(CodeUnreachable, "the answer of %s broke off", base), err)
 	}
@@ -243,6 +250,28 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	}
 	e := decodeProblem(res, body)
 	return nil, judge(e), e
+}
+
+// readAnswer reads an answer into as much room as it says that it takes, at first a mebibyte at most.
+func readAnswer(res *http.Response) ([]byte, error) {
+	const least, most = 512, 1 << 20
+	room := int64(least)
+	if res.ContentLength >= 0 {
+		room = min(res.ContentLength, most) + 1 // one more, in which the end is seen
+	}
+	b := make([]byte, 0, room)
+	for {
+		n, err := res.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) == cap(b):
+			b = append(make([]byte, 0, 4*cap(b)), b...)
+		}
+	}
 }
 
 // noteIndex notes the index that an answer tells.
@@ -281,7 +310,7 @@ func decodeReply(r *reply, v any) error {
 	if v == nil {
 		return nil
 	}
-	if err := json.Unmarshal(r.body, v); err != nil {
+	if err := decodeAnswer(r.body, v); err != nil {
 		return fmt.Errorf("%w: %w", NewError(CodeInternal, "the answer cannot be read"), err)
 	}
 	return nil

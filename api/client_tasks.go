@@ -12,7 +12,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -40,14 +39,20 @@ func (c *Client) Submit(ctx context.Context, r SubmitRequest) (*SubmitReply, err
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	k := submitCall(&r)
+	k.minimal = IsMinimal(ctx)
 	var answer SubmitReply
-	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", body: encode(r), resend: r.resendable(),
-	}, &answer)
-	if err != nil {
+	if _, err := c.do(ctx, k, &answer); err != nil {
 		return nil, err
 	}
 	return &answer, nil
+}
+
+// submitCall is the call of a submit that has been checked.
+func submitCall(r *SubmitRequest) call {
+	return call{
+		method: http.MethodPost, path: "/v1/tasks", query: url.Values{}, contentType: jsonMedia, body: appendRequest(nil, r), resend: r.resendable(),
+	}
 }
 
 // resendable: a second submit joins the task of the first.
@@ -62,7 +67,7 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitR
 		return nil, err
 	}
 	results := make([]SubmitResult, len(rs))
-	b, first := newBatch(1), true
+	b, first := newBatch(1, c.bodySize(rs)), true
 	var failed error
 	for i := range rs {
 		r := rs[i]
@@ -75,7 +80,7 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitR
 			if failed = c.sendBatch(ctx, b, results, failed); failed != nil && first {
 				return nil, failed
 			}
-			b, first = newBatch(b.number+1), false
+			b, first = newBatch(b.number+1, c.bodySize(rs[i+1:])), false
 		}
 	}
 	if failed = c.sendBatch(ctx, b, results, failed); failed != nil && first {
@@ -86,21 +91,33 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitR
 
 // batch is one request of a SubmitBatch.
 type batch struct {
-	body      bytes.Buffer
-	positions []int // of its tasks among the results
+	body      []byte // `]}` is missing
+	positions []int  // of its tasks among the results
 	resend    bool
 	number    int // 1, 2, … within the call
 }
 
-func newBatch(number int) *batch { return &batch{resend: true, number: number} }
+func newBatch(number, size int) *batch {
+	return &batch{resend: true, number: number, body: append(make([]byte, 0, size), `{"tasks":[`...)}
+}
 
-func (b *batch) size() int { return b.body.Len() }
+func (b *batch) size() int { return len(b.body) }
+
+// bodySize guesses how much one body for these tasks takes.
+func (c *Client) bodySize(rs []SubmitRequest) int {
+	const around = 160 // names, and what stands between them
+	size := around
+	for i := range rs {
+		size += around + len(rs[i].Params) + len(rs[i].ParamsBase64)*4/3
+	}
+	return min(size, c.config.BatchBytes+around)
+}
 
 func (b *batch) add(position int, r *SubmitRequest) {
 	if len(b.positions) > 0 {
-		b.body.WriteByte(',')
+		b.body = append(b.body, ',')
 	}
-	b.body.Write(encode(r))
+	b.body = appendRequest(b.body, r)
 	b.positions, b.resend = append(b.positions, position), b.resend && r.resendable()
 }
 
@@ -109,13 +126,11 @@ func (c *Client) sendBatch(ctx context.Context, b *batch, results []SubmitResult
 	if len(b.positions) == 0 {
 		return failed
 	}
-	var answer struct {
-		Results []SubmitResult `json:"results"`
-	}
+	var answer submitResults
 	if failed == nil {
 		_, failed = c.do(ctx, call{
 			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", wait: slowWait, resend: b.resend, part: partOf(b.number),
-			body: slices.Concat([]byte(`{"tasks":[`), b.body.Bytes(), []byte("]}")),
+			body: append(b.body, "]}"...), minimal: IsMinimal(ctx),
 		}, &answer)
 		if failed == nil && len(answer.Results) != len(b.positions) {
 			failed = NewError(CodeInternal, "%d answers to %d tasks", len(answer.Results), len(b.positions))

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -123,30 +121,22 @@ func (t *tasksBody) read(body []byte) bool {
 // tasks reads the list of a batch.
 func (s *submits) tasks(t *tasksBody) bool {
 	const depth = 2 // of the list in the body
-	if !s.at('[') {
-		return false
-	}
-	if s.at(']') {
-		t.items = []taskItem{}
-		return true
-	}
-	for len(t.items) < MaxBatch {
-		s.space()
+	t.items = []taskItem{}
+	return s.elements(func() bool {
+		if len(t.items) == MaxBatch {
+			return false
+		}
 		from := s.i
 		t.items = append(t.items, taskItem{})
 		item := &t.items[len(t.items)-1]
-		if _, plain := s.request(&item.request, depth+1, nil); !plain {
-			s.i = from
-			if !s.value(depth) {
-				return false
-			}
-			*item = taskItem{raw: s.b[from:s.i]}
+		if _, plain := s.request(&item.request, depth+1, nil); plain {
+			return true
 		}
-		if !s.at(',') {
-			return s.at(']')
-		}
-	}
-	return false
+		s.i = from
+		ok := s.value(depth)
+		*item = taskItem{raw: s.b[from:s.i]}
+		return ok
+	})
 }
 
 // Fields that a body has.
@@ -167,89 +157,49 @@ const (
 
 // request reads an object at that depth; tasks, if not nil, reads the value of a member of that name.
 func (s *submits) request(r *SubmitRequest, depth int, tasks func() bool) (seen int, ok bool) {
-	if !s.at('{') {
-		return 0, false
-	}
-	if s.at('}') {
-		return 0, true
-	}
-	for {
-		s.space()
-		name, ok := s.plain()
-		if !ok || !s.at(':') {
-			return seen, false
-		}
-		s.space()
-		field := 0
+	ok = s.members(func(name []byte) bool {
+		field, ok := 0, false
 		if string(name) == "tasks" && tasks != nil {
 			field, ok = hasTasks, tasks()
 		} else {
 			field, ok = s.field(r, name, depth)
 		}
 		if !ok || seen&field != 0 {
-			return seen, false
+			return false
 		}
 		seen |= field
-		if !s.at(',') {
-			return seen, s.at('}')
-		}
-	}
-}
-
-// plain reads a string without escapes.
-func (s *submits) plain() ([]byte, bool) {
-	if s.i >= len(s.b) || s.b[s.i] != '"' {
-		return nil, false
-	}
-	inside, plain, ok := s.text()
-	return inside, ok && plain
+		return true
+	})
+	return seen, ok
 }
 
 // field reads the value of a member, if it is plain.
 func (s *submits) field(r *SubmitRequest, name []byte, depth int) (field int, ok bool) {
 	switch string(name) {
 	case "namespace":
-		r.Namespace, ok = s.known(&s.namespace)
-		return hasNamespace, ok
+		return hasNamespace, s.known(&r.Namespace, &s.namespace)
 	case "behavior":
-		r.Behavior, ok = s.known(&s.behavior)
-		return hasBehavior, ok
+		return hasBehavior, s.known(&r.Behavior, &s.behavior)
 	case "id":
-		r.ID, ok = s.string()
-		return hasID, ok
+		return hasID, s.string(&r.ID)
 	case "params":
 		return hasParams, s.params(r, depth)
 	case "params_base64":
-		return hasParamsBase64, s.bytes(&r.ParamsBase64)
+		return hasParamsBase64, s.base64(&r.ParamsBase64)
 	case "if_exists":
-		r.IfExists, ok = s.string()
-		return hasIfExists, ok
+		return hasIfExists, s.string(&r.IfExists)
 	case "not_before":
-		return hasNotBefore, s.time(&r.NotBefore)
+		return hasNotBefore, s.timeOrNil(&r.NotBefore)
 	case "delay":
 		return hasDelay, s.duration(&r.Delay)
 	case "deadline":
-		return hasDeadline, s.time(&r.Deadline)
+		return hasDeadline, s.timeOrNil(&r.Deadline)
 	case "labels":
 		return hasLabels, s.labels(&r.Labels)
 	case "priority":
 		return hasPriority, s.priority(&r.Priority)
 	}
 	return 0, false
-}
-
-func (s *submits) string() (string, bool) {
-	text, ok := s.plain()
-	return string(text), ok
-}
-
-// known is string for what is mostly the same as before.
-func (s *submits) known(before *string) (string, bool) {
-	text, ok := s.plain()
-	if ok && string(text) != *before {
-		*before = string(text)
-	}
-	return *before, ok
 }
 
 func (s *submits) params(r *SubmitRequest, depth int) bool {
@@ -265,68 +215,9 @@ func (s *submits) params(r *SubmitRequest, depth int) bool {
 	return true
 }
 
-func (s *submits) bytes(to *[]byte) bool {
-	text, ok := s.plain()
-	if !ok {
-		return false
-	}
-	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := base64.StdEncoding.Decode(decoded, text)
-	*to = decoded[:n]
-	return err == nil
-}
-
-func (s *submits) time(to **Time) bool {
-	text, ok := s.string()
-	if !ok {
-		return false
-	}
-	t, err := ParseTime(text)
-	*to = &t
-	return err == nil
-}
-
-func (s *submits) duration(to **Duration) bool {
-	text, ok := s.string()
-	if !ok {
-		return false
-	}
-	d, err := ParseDuration(text)
-	*to = new(Duration(d))
-	return err == nil
-}
-
-func (s *submits) labels(to *map[string]string) bool {
-	if !s.at('{') {
-		return false
-	}
-	labels := map[string]string{}
-	*to = labels
-	if s.at('}') {
-		return true
-	}
-	for {
-		s.space()
-		name, ok := s.string()
-		if _, twice := labels[name]; !ok || twice || !s.at(':') {
-			return false
-		}
-		s.space()
-		if labels[name], ok = s.string(); !ok {
-			return false
-		}
-		if !s.at(',') {
-			return s.at('}')
-		}
-	}
-}
-
 func (s *submits) priority(to **int) bool {
-	from := s.i
-	if !s.number() {
-		return false
-	}
-	n, err := strconv.Atoi(string(s.b[from:s.i]))
-	*to = &n
-	return err == nil
+	var n int64
+	ok := s.int(&n)
+	*to = new(int(n))
+	return ok
 }

@@ -22,6 +22,12 @@ func appendJSON(b []byte, v any) []byte {
 		return append(appendReply(append(b, '{'), v), '}')
 	case *SubmitResult:
 		return appendResult(b, v)
+	case *minimalReply:
+		return append(appendMinimal(append(b, '{'), v), '}')
+	case *minimalResult:
+		return appendMinimalResult(b, v)
+	case *SubmitRequest:
+		return appendRequest(b, v)
 	case taskAnswer:
 		return append(appendTask(append(b, `{"task":`...), v.Task), '}')
 	case *Task:
@@ -38,7 +44,11 @@ func appendJSON(b []byte, v any) []byte {
 
 func appendReply(b []byte, r *SubmitReply) []byte {
 	b = appendTask(append(b, `"task":`...), r.Task)
-	return appendString(append(b, `,"outcome":`...), r.Outcome)
+	b = appendString(append(b, `,"outcome":`...), r.Outcome)
+	if r.TimedOut {
+		b = append(b, `,"timed_out":true`...)
+	}
+	return b
 }
 
 func appendResult(b []byte, r *SubmitResult) []byte {
@@ -46,14 +56,74 @@ func appendResult(b []byte, r *SubmitResult) []byte {
 	if r.SubmitReply != nil {
 		b = appendReply(b, r.SubmitReply)
 	}
-	if r.Error != nil {
-		if r.SubmitReply != nil {
-			b = append(b, ',')
-		}
-		b = appendJSON(append(b, `"error":`...), r.Error)
+	return appendError(b, r.Error, r.SubmitReply != nil)
+}
+
+// appendError appends the member error, if there is one, and the end of the object.
+func appendError(b []byte, e *Error, comma bool) []byte {
+	if e != nil && comma {
+		b = append(b, ',')
+	}
+	if e != nil {
+		b = appendJSON(append(b, `"error":`...), e)
 	}
 	return append(b, '}')
 }
+
+func appendMinimal(b []byte, r *minimalReply) []byte {
+	t := &r.Task
+	b = appendString(append(b, `"task":{"namespace":`...), t.Namespace)
+	b = appendString(append(b, `,"id":`...), t.ID)
+	b = appendString(append(b, `,"behavior":`...), t.Behavior)
+	b = appendString(append(b, `,"status":`...), t.Status)
+	b = strconv.AppendBool(append(b, `,"final":`...), t.Final)
+	b = strconv.AppendUint(append(b, `,"rev":`...), t.Rev, 10)
+	b = append(appendTime(b, `,"created_at":`, &t.CreatedAt), '}')
+	return appendString(append(b, `,"outcome":`...), r.Outcome)
+}
+
+func appendMinimalResult(b []byte, r *minimalResult) []byte {
+	b = append(b, '{')
+	if r.minimalReply != nil {
+		b = appendMinimal(b, r.minimalReply)
+	}
+	return appendError(b, r.Error, r.minimalReply != nil)
+}
+
+// appendRequest appends a submit. Params that were checked are compact.
+func appendRequest(b []byte, r *SubmitRequest) []byte {
+	b = append(b, '{')
+	if r.Namespace != "" {
+		b = append(appendString(append(b, `"namespace":`...), r.Namespace), ',')
+	}
+	b = appendString(append(b, `"behavior":`...), r.Behavior)
+	b = appendText(b, `,"id":`, r.ID)
+	if samePlace(r.Params, r.passed) {
+		b = append(append(b, `,"params":`...), r.Params...)
+	} else {
+		b = appendRaw(b, `,"params":`, r.Params)
+	}
+	if r.ParamsBase64 != nil {
+		b = base64.StdEncoding.AppendEncode(append(b, `,"params_base64":"`...), r.ParamsBase64)
+		b = append(b, '"')
+	}
+	b = appendText(b, `,"if_exists":`, r.IfExists)
+	b = appendTime(b, `,"not_before":`, r.NotBefore)
+	if r.Delay != nil {
+		b = append(append(append(b, `,"delay":"`...), r.Delay.String()...), '"')
+	}
+	b = appendTime(b, `,"deadline":`, r.Deadline)
+	if len(r.Labels) > 0 {
+		b = appendLabels(append(b, `,"labels":`...), r.Labels)
+	}
+	if r.Priority != nil {
+		b = strconv.AppendInt(append(b, `,"priority":`...), int64(*r.Priority), 10)
+	}
+	return append(b, '}')
+}
+
+// samePlace reports whether two texts are the same bytes in the same place.
+func samePlace(a, b json.RawMessage) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
 
 // appendTask appends a task, or null. Names and order of the fields are those of Task.
 func appendTask(b []byte, t *Task) []byte {

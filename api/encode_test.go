@@ -47,6 +47,9 @@ func (f *filler) fill(v reflect.Value) {
 			*x = []byte(texts[f.IntN(len(texts))])
 		}
 		return
+	case *Duration:
+		*x = Duration(f.Int64N(1 << 40))
+		return
 	case **Operation: // of errors, which are not written by hand
 		return
 	}
@@ -81,7 +84,14 @@ func (f *filler) fill(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			switch field := v.Type().Field(i); {
+			case field.Type == reflect.TypeFor[*minimalReply](): // not to be set by reflection
+				if !nothing {
+					m := new(minimalReply)
+					f.fill(reflect.ValueOf(m).Elem())
+					v.Addr().Interface().(*minimalResult).minimalReply = m
+				}
+			case field.IsExported():
 				f.fill(v.Field(i))
 			}
 		}
@@ -94,7 +104,7 @@ func (f *filler) fill(v reflect.Value) {
 func TestEncodeAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(1, 2))}
 	for range 3000 {
-		for _, v := range []any{new(SubmitReply), new(SubmitResult), new(Task), new(taskAnswer)} {
+		for _, v := range []any{new(SubmitReply), new(SubmitResult), new(Task), new(taskAnswer), new(minimalReply), new(minimalResult), new(SubmitRequest)} {
 			f.fill(reflect.ValueOf(v).Elem())
 			if a, is := v.(*taskAnswer); is {
 				v = *a
@@ -113,6 +123,46 @@ func FuzzAppendString(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		if got, want := string(appendString(nil, s)), slow(t, s); got != want {
 			t.Fatalf("%q is written as %s, want %s", s, got, want)
+		}
+	})
+}
+
+// What is read of answers is what encoding/json makes of them.
+func TestDecodeAnswersAsEncodingJSON(t *testing.T) {
+	f := &filler{rand.New(rand.NewPCG(3, 4))}
+	for range 3000 {
+		reply, results, answer := new(SubmitReply), new(submitResults), new(taskAnswer)
+		for _, v := range []any{reply, results, answer} {
+			f.fill(reflect.ValueOf(v).Elem())
+			sameAnswer(t, []byte(slow(t, v)), v)
+		}
+	}
+}
+
+// sameAnswer compares what is read of a text with what encoding/json makes of it, for the type of v.
+func sameAnswer(t *testing.T, text []byte, v any) {
+	t.Helper()
+	got, want := reflect.New(reflect.TypeOf(v).Elem()).Interface(), reflect.New(reflect.TypeOf(v).Elem()).Interface()
+	gotErr, wantErr := decodeAnswer(text, got), json.Unmarshal(text, want)
+	if (gotErr == nil) != (wantErr == nil) {
+		t.Fatalf("%s: error %v, want %v", text, gotErr, wantErr)
+	}
+	if gotErr == nil && !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s is read as\n%s\nwant\n%s", text, slow(t, got), slow(t, want))
+	}
+}
+
+func FuzzDecodeAnswer(f *testing.F) {
+	for _, s := range []string{
+		`{}`, `{"task":null,"outcome":"created"}`, `{"task":{"id":"abc","attempt":1,"labels":{"a":"b"},"history":[{"attempt":1}]}}`, `{"task":{"id":null}}`,
+		`{"results":[{"error":{"code":"x","status":400}},{"task":{"params":[1, 2]},"outcome":"existing"},{}]}`, `{"results":null}`, `{"results":[{"more":1}],"more":{}}`,
+		`{"task":{"created_at":"2026-11-22T10:30:00.000Z","not_before":null,"attempt":1.5}}`, `{"task":{"ID":"abc"}}`, `{"task":{"id":"a"},"task":{"rev":1}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, v := range []any{new(SubmitReply), new(submitResults), new(taskAnswer)} {
+			sameAnswer(t, text, v)
 		}
 	})
 }

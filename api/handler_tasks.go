@@ -6,23 +6,31 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"sync"
 )
 
 // submit is POST /v1/tasks: one task, or a batch if the body has "tasks" (SPEC H1).
 func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	ns := q.text("namespace")
+	ns, wait := q.text("namespace"), q.duration("wait")
 	if err := q.done(); err != nil {
+		return err
+	}
+	if err := (GetOptions{Wait: wait}).Check(); err != nil {
 		return err
 	}
 	body, release, err := h.readJSON(w, r)
 	if err != nil {
 		return err
 	}
+	release = sync.OnceFunc(release)
 	defer release()
 	t, bad := decodeTasks(body)
 	if bad != nil {
 		return bad
+	}
+	if t.many && wait > 0 {
+		return FieldError(CodeInvalidField, "wait", "is for one task; POST /v1/tasks:wait waits for many")
 	}
 	if t.many {
 		return h.submitBatch(w, r, &t, ns)
@@ -32,6 +40,9 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	}
 	keyedOf(r.Context()).namespace = t.one.Namespace
 	ctx, meta := WithMeta(r.Context())
+	if wait == 0 && prefersMinimal(r.Header) {
+		ctx = WithMinimal(ctx)
+	}
 	reply, err := h.service.Submit(ctx, t.one)
 	if err != nil {
 		return err
@@ -39,6 +50,16 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	status := http.StatusOK
 	if reply.Outcome == "created" {
 		status = http.StatusCreated
+	}
+	if wait > 0 {
+		release() // the body is small beside the wait
+		if meta, err = h.awaitReply(r, reply, wait, meta.Index()); err != nil {
+			return err
+		}
+	}
+	if IsMinimal(ctx) {
+		w.Header().Set(appliedHeader, returnMinimal)
+		return h.answer(w, status, meta, minimalOf(reply))
 	}
 	return h.answer(w, status, meta, reply)
 }
@@ -60,6 +81,9 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *tasksBo
 		}
 	}
 	ctx, meta := WithMeta(r.Context())
+	if prefersMinimal(r.Header) {
+		ctx = WithMinimal(ctx)
+	}
 	if len(requests) > 0 {
 		answers, err := h.service.SubmitBatch(ctx, requests)
 		if err != nil {
@@ -71,6 +95,10 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *tasksBo
 				results[at].Error = e.complete()
 			}
 		}
+	}
+	if IsMinimal(ctx) {
+		w.Header().Set(appliedHeader, returnMinimal)
+		return answerList(w, meta, "results", minimalOfMany(results), nil)
 	}
 	return answerList(w, meta, "results", pointers(results), nil)
 }

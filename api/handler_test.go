@@ -200,7 +200,10 @@ func TestSubmitOverHTTP(t *testing.T) {
 	}{
 		{"two namespaces", "/v1/tasks?namespace=default", `{"behavior":"apitest.ok","namespace":"other"}`, 400, "invalid_field", "namespace"},
 		{"unknown namespace", "/v1/tasks?namespace=nowhere", `{"behavior":"apitest.ok"}`, 404, "namespace_not_found", "namespace"},
-		{"unknown query", "/v1/tasks?wait=5s", `{"behavior":"apitest.ok"}`, 400, "unknown_field", "wait"},
+		{"unknown query", "/v1/tasks?waits=5s", `{"behavior":"apitest.ok"}`, 400, "unknown_field", "waits"},
+		{"bad wait", "/v1/tasks?wait=5", `{"behavior":"apitest.ok"}`, 400, "invalid_field", "wait"},
+		{"long wait", "/v1/tasks?wait=6m", `{"behavior":"apitest.ok"}`, 400, "invalid_field", "wait"},
+		{"wait for a batch", "/v1/tasks?wait=5s", `{"tasks":[{"behavior":"apitest.ok"}]}`, 400, "invalid_field", "wait"},
 		{"bad query", "/v1/tasks?a=%zz", `{"behavior":"apitest.ok"}`, 400, "bad_request", ""},
 		{"unknown field", "/v1/tasks", `{"behavior":"apitest.ok","colour":1}`, 400, "unknown_field", "colour"},
 		{"unknown behavior", "/v1/tasks", `{"behavior":"nobody"}`, 404, "behavior_not_found", "behavior"},

@@ -22,6 +22,11 @@ var reportErrors = []string{"namespace_not_found", CodeHalt, "not_external", Cod
 // finishErrors are those of outcomes.
 var finishErrors = append([]string{CodeResultSchema}, reportErrors...)
 
+var preferParam = param{
+	name: preferHeader,
+	doc:  "return=minimal (RFC 7240): the answer has of a task only what names it and says where it is. Other preferences mean nothing.",
+}
+
 // taskRoutes are those of tasks (SPEC H1).
 func taskRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
@@ -43,12 +48,16 @@ func taskRoutes() []route {
 		},
 		{
 			method: post, path: "/v1/tasks", id: "submit", summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
-			query: []param{namespaceParam}, body: asJSON(SubmitRequest{}, submitMany{}),
-			answers: []success{
-				{http.StatusCreated, "The task was created.", asJSON(SubmitReply{})},
-				{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(SubmitReply{}, submitResults{})},
+			query: []param{
+				namespaceParam,
+				{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},
 			},
-			errors: submitErrors,
+			header: []param{preferParam}, body: asJSON(SubmitRequest{}, submitMany{}),
+			answers: []success{
+				{http.StatusCreated, "The task was created.", asJSON(SubmitReply{}, minimalReply{})},
+				{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(SubmitReply{}, submitResults{}, minimalReply{}, minimalResults{})},
+			},
+			errors: append([]string{CodeRemoved}, submitErrors...),
 		},
 		{
 			method: get, path: "/v1/tasks/{id}", id: "getTask", summary: "Get a task, after waiting for a condition if asked.", serve: (*handler).getTask,

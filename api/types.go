@@ -108,8 +108,9 @@ type SubmitRequest struct {
 
 // SubmitReply answers one submit (SPEC I4): outcome is created, existing, existing_other_params or updated.
 type SubmitReply struct {
-	Task    *Task  `json:"task"`
-	Outcome string `json:"outcome"`
+	Task     *Task  `json:"task"`
+	Outcome  string `json:"outcome"`
+	TimedOut bool   `json:"timed_out,omitempty"` // of ?wait=: it ended before the outcome that it was for
 }
 
 // SubmitResult is one answer of a batch, in order: a reply or an error.

@@ -84,6 +84,34 @@ type submitResults struct {
 	Results []SubmitResult `json:"results"`
 }
 
+// minimalTask is what "Prefer: return=minimal" leaves of a task.
+type minimalTask struct {
+	Namespace string `json:"namespace"`
+	ID        string `json:"id"`
+	Behavior  string `json:"behavior"`
+	Status    string `json:"status"`
+	Final     bool   `json:"final"`
+	Rev       uint64 `json:"rev"`
+	CreatedAt Time   `json:"created_at"`
+}
+
+// minimalReply is a SubmitReply under that preference.
+type minimalReply struct {
+	Task    minimalTask `json:"task"`
+	Outcome string      `json:"outcome"`
+}
+
+// minimalResult is a SubmitResult under that preference.
+type minimalResult struct {
+	*minimalReply
+	Error *Error `json:"error,omitempty"`
+}
+
+// minimalResults answers submitMany under that preference.
+type minimalResults struct {
+	Results []minimalResult `json:"results"`
+}
+
 // taskAnswer is {"task": …}.
 type taskAnswer struct {
 	Task *Task `json:"task"`

@@ -27,7 +27,7 @@ func (n *Node) Retry(ctx context.Context, r api.RetryRequest) (*api.Task, error)
 	if err != nil {
 		return nil, err
 	}
-	return n.submitReply(&res).Task, nil
+	return n.submitReply(&res, false).Task, nil
 }
 
 // Resubmit implements api.Service (SPEC I3, J5).
@@ -59,7 +59,7 @@ func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 	if err != nil {
 		return nil, err
 	}
-	return n.submitReply(&res), nil
+	return n.submitReply(&res, false), nil
 }
 
 // checkedParams are new params of a task that exists, checked against its behavior.

@@ -60,6 +60,14 @@ func (v view) fill(a *api.Task, t *task.Task) {
 	}
 }
 
+// minimalTask is view.fill with what api.WithMinimal leaves.
+func minimalTask(a *api.Task, t *task.Task) {
+	*a = api.Task{
+		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status.String(), Final: t.Final(), Rev: t.Rev,
+		CreatedAt: api.TimeOf(int64(t.CreatedAt)),
+	}
+}
+
 // params are the task's own, or composed of its operation's.
 func (v view) params(t *task.Task) task.Payload {
 	if v.m == nil {

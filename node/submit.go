@@ -24,12 +24,12 @@ func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 	if err != nil {
 		return nil, err
 	}
-	return n.submitReply(&res), nil
+	return n.submitReply(&res, api.IsMinimal(ctx)), nil
 }
 
-func (n *Node) submitReply(r *task.Result) *api.SubmitReply {
+func (n *Node) submitReply(r *task.Result, minimal bool) *api.SubmitReply {
 	answer := new(taskReply)
-	n.fillReply(answer, r)
+	n.fillReply(answer, r, minimal)
 	return &answer.reply
 }
 
@@ -40,10 +40,14 @@ type taskReply struct {
 }
 
 // fillReply makes the answer to a submit. Most tasks are shown by their record alone, and nobody waits for that.
-func (n *Node) fillReply(answer *taskReply, r *task.Result) {
+func (n *Node) fillReply(answer *taskReply, r *task.Result, minimal bool) {
 	answer.reply = api.SubmitReply{Task: &answer.task, Outcome: r.Outcome.String()}
 	if r.Task == nil {
 		answer.reply.Task = nil
+		return
+	}
+	if minimal {
+		minimalTask(&answer.task, r.Task)
 		return
 	}
 	if r.Task.Lease == nil && r.Task.Role == task.RoleNone {
@@ -61,7 +65,7 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 	}
 	b := batch{
 		checks: checks{looks: looks{n: n}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, len(rs)),
-		out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
+		minimal: api.IsMinimal(ctx), out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
 	}
 	for i := range rs {
 		b.todo[i] = i
@@ -89,6 +93,7 @@ type batch struct {
 	replies []taskReply    // what out points to
 	cmds    []task.Command // of this round, nil for what is answered; its place is what an idempotency key knows a task by
 	todo    []int          // what has no answer yet
+	minimal bool           // see api.WithMinimal
 }
 
 func (b *batch) fail(e *api.Error) {
@@ -149,7 +154,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 
 func (b *batch) answer(i int, r *task.Result) {
 	if b.out[i].Error = resultError(r); b.out[i].Error == nil {
-		b.n.fillReply(&b.replies[i], r)
+		b.n.fillReply(&b.replies[i], r, b.minimal)
 		b.out[i].SubmitReply = &b.replies[i].reply
 	}
 }

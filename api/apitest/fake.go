@@ -206,7 +206,11 @@ func (f *Fake) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 	if err != nil {
 		return nil, err
 	}
-	return &api.SubmitReply{Task: f.show(result.Task), Outcome: result.Outcome.String()}, nil
+	reply := &api.SubmitReply{Task: f.show(result.Task), Outcome: result.Outcome.String()}
+	if api.IsMinimal(ctx) {
+		reply.Task = reply.Task.Minimal()
+	}
+	return reply, nil
 }
 
 // submitOf is the command of a request that has been checked. f.mu is held.

@@ -54,6 +54,8 @@ var cases = []struct {
 	{"SubmitRefused", (*suite).submitRefused},
 	{"Batch", (*suite).batch},
 	{"BatchTooLong", (*suite).batchTooLong},
+	{"Minimal", (*suite).minimal},
+	{"SubmitAndWait", (*suite).submitAndWait},
 	{"Failure", (*suite).failure},
 	{"Wait", (*suite).wait},
 	{"WaitUntil", (*suite).waitUntil},
