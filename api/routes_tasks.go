@@ -46,19 +46,7 @@ func taskRoutes() []route {
 			},
 			answers: []success{ok(ListReply{})}, errors: namespaceErrors,
 		},
-		{
-			method: post, path: "/v1/tasks", id: "submit", summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
-			query: []param{
-				namespaceParam,
-				{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},
-			},
-			header: []param{preferParam}, body: asJSON(SubmitRequest{}, submitMany{}),
-			answers: []success{
-				{http.StatusCreated, "The task was created.", asJSON(SubmitReply{}, minimalReply{})},
-				{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(SubmitReply{}, submitResults{}, minimalReply{}, minimalResults{})},
-			},
-			errors: append([]string{CodeRemoved}, submitErrors...),
-		},
+		submitRoute(),
 		{
 			method: get, path: "/v1/tasks/{id}", id: "getTask", summary: "Get a task, after waiting for a condition if asked.", serve: (*handler).getTask,
 			query: []param{
@@ -129,5 +117,21 @@ func taskRoutes() []route {
 			query:   []param{namespaceParam}, body: asJSON(TxnRequest{}),
 			answers: []success{ok(TxnReply{})}, errors: append([]string{CodeConflict, CodeResultSchema}, submitErrors...),
 		},
+	}
+}
+
+func submitRoute() route {
+	return route{
+		method: http.MethodPost, path: "/v1/tasks", id: "submit", summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
+		query: []param{
+			namespaceParam,
+			{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},
+		},
+		header: []param{preferParam}, body: asJSON(SubmitRequest{}, submitMany{}),
+		answers: []success{
+			{http.StatusCreated, "The task was created.", asJSON(SubmitReply{}, minimalReply{})},
+			{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(SubmitReply{}, submitResults{}, minimalReply{}, minimalResults{})},
+		},
+		errors: append([]string{CodeRemoved}, submitErrors...),
 	}
 }
