@@ -145,6 +145,8 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestStringsNeedNotBeUTF8$", Why: "a guest's message could stop the cluster for good"},
 	{Name: "wire-fast-write-forgets-a-field", File: "task/wire/append.go", Old: "\tf.someText(13, c.ConcurrencyKey)\n", New: "",
 		Pkg: "./task/wire", Run: "TestFastIsTheLibrary$", Why: "a field that is not written by hand is lost"},
+	{Name: "wire-fast-write-forgets-an-answer's-part", File: "task/wire/result.go", Old: " || r.Count != 0", New: "",
+		Pkg: "./task/wire", Run: "TestResultIsTheLibrarys$", Why: "an answer would come without what it says (H4)"},
 	{Name: "wire-fast-read-skips-a-number", File: "task/wire/read.go", Old: "if n < lowest || n > highest {", New: "if n < lowest {",
 		Pkg: "./task/wire", Run: "TestFastLeavesTheOddToTheLibrary$", Why: "a replica that reads a number as another differs from those that refuse it (C4)"},
 	{Name: "wire-fast-read-takes-a-key-twice", File: "task/wire/read.go", Old: "r.b[0] <= f.last", New: "r.b[0] < f.last",

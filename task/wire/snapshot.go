@@ -74,9 +74,14 @@ func tagOf(r task.Record) (byte, error) {
 }
 
 func decodeRecord(tag byte, body []byte, shared *names) (task.Record, error) {
-	if tag == tagTask {
+	switch tag {
+	case tagTask:
 		if t := readTask(body, shared); t != nil {
 			return t, nil
+		}
+	case tagAnswer:
+		if a := readAnswer(body, shared); a != nil {
+			return a, nil
 		}
 	}
 	var r task.Record
@@ -120,8 +125,13 @@ func decodeRecord(tag byte, body []byte, shared *names) (task.Record, error) {
 
 // appendRecord appends the body of a record. Most of them are tasks.
 func appendRecord(b []byte, r task.Record) ([]byte, error) {
-	if t, ok := r.(*task.Task); ok {
-		return AppendTask(b, t)
+	switch r := r.(type) {
+	case *task.Task:
+		return AppendTask(b, r)
+	case *task.Answer:
+		if b, ok := appendAnswer(b, r); ok {
+			return b, nil
+		}
 	}
 	return appendByLibrary(b, r)
 }

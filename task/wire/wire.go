@@ -12,7 +12,6 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -179,20 +178,15 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 			return nil, fmt.Errorf("wire: proposal %d: a list of %d elements is too long for the log", i, n)
 		}
 		b = appendEnvelope(b, kind, ps[i].Origin)
-		if after, ok := appendCommand(b, ps[i].Command); ok {
-			b = after
-			continue
+		after, ok := appendCommand(b, ps[i].Command)
+		if !ok {
+			if after, err = appendByLibrary(b, ps[i].Command); err != nil {
+				return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
+			}
 		}
-		rest := bytes.NewBuffer(b)
-		if err := cborModes.enc.MarshalToBuffer(ps[i].Command, rest); err != nil {
-			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
-		}
-		b = rest.Bytes()
+		b = after
 	}
-	if cap(b) <= maxScratch {
-		*buf = b
-	}
-	return append(make([]byte, 0, len(b)), b...), nil
+	return exact(buf, b), nil
 }
 
 // DecodeEntry decodes what EncodeEntry wrote. Nothing in the answer refers to b.
@@ -278,17 +272,28 @@ func DecodeProposals(b []byte) ([]task.Proposal, error) {
 
 // EncodeResults encodes answers for the node that forwarded the commands.
 func EncodeResults(rs []task.Result) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte(version)
-	if err := cborModes.enc.MarshalToBuffer(uint64(len(rs)), &b); err != nil {
-		return nil, fmt.Errorf("wire: results: %w", err)
-	}
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	b := appendUint(append((*buf)[:0], version), uint64(len(rs)))
 	for i := range rs {
-		if err := cborModes.enc.MarshalToBuffer(&rs[i], &b); err != nil {
-			return nil, fmt.Errorf("wire: result %d: %w", i, err)
+		after, ok := appendResult(b, &rs[i])
+		if !ok {
+			var err error
+			if after, err = appendByLibrary(b, &rs[i]); err != nil {
+				return nil, fmt.Errorf("wire: result %d: %w", i, err)
+			}
 		}
+		b = after
 	}
-	return b.Bytes(), nil
+	return exact(buf, b), nil
+}
+
+// exact returns a copy of b, which has grown in buf.
+func exact(buf *[]byte, b []byte) []byte {
+	if cap(b) <= maxScratch {
+		*buf = b
+	}
+	return append(make([]byte, 0, len(b)), b...)
 }
 
 // DecodeResults decodes what EncodeResults wrote. Nothing in the answer refers to b.
@@ -302,15 +307,24 @@ func DecodeResults(b []byte) ([]task.Result, error) {
 		return nil, malformed(err)
 	}
 	var rs []task.Result
+	if count > 0 {
+		rs = make([]task.Result, 0, min(count, uint64(len(rest)), maxArray))
+	}
+	r := reader{names: new(names)}
 	for range count {
 		if len(rest) == 0 {
 			return nil, fmt.Errorf("%w: %d of %d results", ErrMalformed, len(rs), count)
 		}
-		var r task.Result
-		if rest, err = cborModes.lenient.UnmarshalFirst(rest, &r); err != nil {
-			return nil, malformed(err)
+		r.b, r.bad = rest, false
+		x := r.result()
+		if r.bad {
+			x = task.Result{}
+			if r.b, err = cborModes.lenient.UnmarshalFirst(rest, &x); err != nil {
+				return nil, malformed(err)
+			}
 		}
-		rs = append(rs, r)
+		rest = r.b
+		rs = append(rs, x)
 	}
 	if len(rest) > 0 {
 		return nil, fmt.Errorf("%w: %d bytes after the last result", ErrMalformed, len(rest))
