@@ -27,23 +27,44 @@ import (
 // atSnapshot marks the entry that stands for an installed snapshot. No log ever holds it.
 const atSnapshot = "taskrt: as of the snapshot"
 
-// snapLog is the log as raft sees it: it begins anew where a snapshot was installed that it does not lead to.
+// snapLog is the log as raft sees it: it begins anew where a snapshot was installed that it does not lead to. And it knows
+// the term of the entry before its first: a leader whose answers were lost goes on from there again, which the library
+// refuses although its own snapshot ends there, unless the log has the answer.
 type snapLog struct {
 	raft.LogStore
-	installing atomic.Uint64 // where the latest snapshot ends that a leader sent
+	installing atomic.Uint64            // where the latest snapshot ends that a leader sent
+	before     atomic.Pointer[raft.Log] // index and term of the entry before the first
+}
+
+// GetLog implements raft.LogStore. What is not there any more has an index and a term, and is never sent to anybody: that
+// would need the entry before it. The first of all has none before it.
+func (l *snapLog) GetLog(index uint64, e *raft.Log) error {
+	err := l.LogStore.GetLog(index, e)
+	if before := l.before.Load(); errors.Is(err, raft.ErrLogNotFound) && before != nil && before.Index == index && index > 1 {
+		*e = *before
+		return nil
+	}
+	return err
+}
+
+func (l *snapLog) startsAfter(index, term uint64) {
+	l.before.Store(&raft.Log{Index: index, Term: term, Type: raft.LogNoop})
 }
 
 // DeleteRange implements raft.LogStore. Raft compacts the log right after it has installed a snapshot. The entry at the
-// snapshot's end stays, as the leader goes on from there: without it the follower would refuse what follows, and what
-// conflicts with the snapshot would look like its continuation.
+// snapshot's end stays: without it what conflicts with the snapshot would look like its continuation.
 func (l *snapLog) DeleteRange(first, last uint64) error {
-	if last == l.installing.Load() {
-		end, err := l.LastIndex()
-		if err != nil {
-			return err
-		}
-		if last < end {
-			last--
+	end, err := l.LastIndex()
+	if err != nil {
+		return err
+	}
+	if last == l.installing.Load() && last < end {
+		last--
+	}
+	if last < end { // a prefix
+		var e raft.Log
+		if err := l.LogStore.GetLog(last, &e); err == nil {
+			l.startsAfter(last, e.Term)
 		}
 	}
 	return l.LogStore.DeleteRange(first, last)
@@ -55,6 +76,7 @@ func (l *snapLog) StoreLog(e *raft.Log) error { return l.StoreLogs([]*raft.Log{e
 // StoreLogs implements raft.LogStore.
 func (l *snapLog) StoreLogs(es []*raft.Log) error {
 	if len(es) > 0 && string(es[0].Extensions) == atSnapshot {
+		l.startsAfter(es[0].Index, es[0].Term)
 		return l.empty()
 	}
 	last, err := l.LastIndex()
@@ -80,6 +102,18 @@ func (l *snapLog) empty() error {
 		return err
 	}
 	return l.DeleteRange(first, last)
+}
+
+// begin is agreeAtStart, and tells the log what precedes it.
+func (l *snapLog) begin(snaps raft.SnapshotStore, log *slog.Logger) error {
+	if err := agreeAtStart(l.LogStore, snaps, log); err != nil {
+		return err
+	}
+	metas, err := snaps.List()
+	if err == nil && len(metas) > 0 {
+		l.startsAfter(metas[0].Index, metas[0].Term)
+	}
+	return err
 }
 
 // agreeAtStart lets the log of a node that starts agree with its newest snapshot, if the node died before it did. It

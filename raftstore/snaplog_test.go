@@ -156,9 +156,57 @@ func TestNoHoleInLog(t *testing.T) {
 	if last, _ := l.LastIndex(); last != 0 {
 		t.Fatalf("a log up to entry %d is left where a snapshot ends at 12", last)
 	}
-	if err := l.GetLog(12, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
+	if err := d.GetLog(12, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Fatalf("what stands for the snapshot is in the log: %v", err)
 	}
+}
+
+// TestEntryBeforeLog: the log knows the term of the entry before its first, however that went.
+func TestEntryBeforeLog(t *testing.T) {
+	dir := t.TempDir()
+	d, err := openDisk(&Config{Dir: dir, DiskTimeout: time.Minute}, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	saveSnapshot(t, dir, snaps, 4, 2, false)
+	l := &snapLog{LogStore: d}
+	if err := l.begin(snaps, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	before := func(when string, index, term uint64) {
+		t.Helper()
+		var e raft.Log
+		if err := l.GetLog(index, &e); err != nil || e.Term != term || e.Index != index {
+			t.Errorf("%s: entry %d: %+v %v, want term %d", when, index, e, err, term)
+		}
+		if err := l.GetLog(index-1, &e); !errors.Is(err, raft.ErrLogNotFound) {
+			t.Errorf("%s: entry %d: %v", when, index-1, err)
+		}
+	}
+	before("at the start", 4, 2)
+	for i := uint64(5); i <= 12; i++ {
+		if err := l.StoreLog(&raft.Log{Index: i, Term: i / 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before("with a log", 4, 2)
+	if err := l.DeleteRange(5, 8); err != nil {
+		t.Fatal(err)
+	}
+	before("compacted", 8, 4)
+	if err := l.DeleteRange(12, 12); err != nil {
+		t.Fatal(err)
+	}
+	before("without its last entry", 8, 4)
+	if err := l.StoreLog(&raft.Log{Index: 30, Term: 9, Extensions: []byte(atSnapshot)}); err != nil {
+		t.Fatal(err)
+	}
+	before("after a snapshot of the leader", 30, 9)
 }
 
 // TestAgreeAtStart: what a node finds that died between a snapshot's installation and the end of its log's removal.

@@ -112,15 +112,15 @@ func (s *Store) open() (err error) {
 	if err != nil {
 		return fmt.Errorf("raftstore: open snapshots: %w", err)
 	}
-	if err := agreeAtStart(s.disk, snaps, s.log); err != nil {
-		return err
-	}
 	// Entries are groups of up to 512 KiB: a small cache holds what followers need.
 	cache, err := raft.NewLogCache(maxAppendEntries, s.disk)
 	if err != nil {
 		return fmt.Errorf("raftstore: log cache: %w", err)
 	}
 	logs := &snapLog{LogStore: cache}
+	if err := logs.begin(snaps, s.log); err != nil {
+		return err
+	}
 	s.trans = newTransport(&s.cfg, s.book, logs)
 	notify := make(chan bool, 8)
 	s.raft, err = raft.NewRaft(s.cfg.raftConfig(notify), s.fsm, logs, s.disk, snaps, s.trans)
