@@ -1,7 +1,6 @@
 package raftstore
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
 // Network is what the store listens and dials with: mux over TCP in production, memnet in tests.
@@ -33,7 +33,7 @@ func (c systemClock) Mono() time.Duration { return time.Since(c.start) }
 // Config is all that a Store needs. Zero values of the fields after OnFatal mean their defaults.
 type Config struct {
 	ID              string   // node ID: the identity, not the address (SPEC C1); [a-zA-Z0-9._-]{1,64}
-	Dir             string   // raft.db, snapshots/, node.json; created 0700
+	Dir             string   // the log, snapshots/, node.json; created 0700
 	Addr            string   // advertised HOST:PORT of the node-to-node port
 	HTTP            string   // advertised HTTP address, told to the peers
 	Join            []string // node-to-node addresses to join through; the own one is allowed
@@ -63,15 +63,14 @@ type Config struct {
 	QueueBytes            int           // and their bytes; default 64 MiB
 	RPCTimeout            time.Duration // one request to a peer; default 10 s
 
-	wrapDisk func(diskStore) diskStore // tests: a disk that fails
+	LogStore logstore.Kind // format of the log; default bolt. A directory keeps the one that it has (logstore.Migrate)
+
+	wrapDisk   func(diskStore) diskStore // tests: a disk that fails
+	walSegment int                       // tests: file size of the WAL format; 0: its default
 }
 
-// diskStore is what the store asks of raft-boltdb: the log and raft's few durable variables.
-type diskStore interface {
-	raft.LogStore
-	raft.StableStore
-	Close() error
-}
+// diskStore is the log and raft's few durable variables.
+type diskStore = logstore.Store
 
 var validID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,64}$`)
 
@@ -127,6 +126,11 @@ func (c *Config) validate() error {
 	if c.Net == nil {
 		return bad("Net", "missing")
 	}
+	if c.LogStore != "" {
+		if _, err := logstore.Parse(string(c.LogStore)); err != nil {
+			return bad("LogStore", err.Error())
+		}
+	}
 	if c.BootstrapExpect < 0 {
 		return bad("BootstrapExpect", "negative")
 	}
@@ -164,5 +168,3 @@ func (c *Config) raftConfig(notify chan bool) *raft.Config {
 	rc.TrailingLogs = maxTrailing
 	return rc
 }
-
-var errDirInUse = errors.New("raftstore: the directory is in use by another process")

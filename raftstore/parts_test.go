@@ -275,14 +275,6 @@ func TestLatestLeadershipWins(t *testing.T) {
 	})
 }
 
-// TestDurable: every write to the log is synced (SPEC T6), and the freelist is not written with it.
-func TestDurable(t *testing.T) {
-	o := storeOptions("raft.db")
-	if o.NoSync || o.BoltOptions.NoSync || o.BoltOptions.NoGrowSync || !o.BoltOptions.NoFreelistSync {
-		t.Fatalf("%+v %+v", o, o.BoltOptions)
-	}
-}
-
 // TestNoHeartbeatFastPath: heartbeats must pass through raft's main loop (raft #695).
 func TestNoHeartbeatFastPath(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {

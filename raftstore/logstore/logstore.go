@@ -1,0 +1,275 @@
+// Package logstore keeps a node's raft log, and raft's few durable variables, on disk: in raft-boltdb's format or in
+// raft-wal's. A directory holds one of them and knows which; see DESIGN.md of raftstore.
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
+)
+
+// Kind is a format.
+type Kind string
+
+// The formats. Bolt is a B+tree with two syncs per append; WAL is files of 64 MiB with one.
+const (
+	Bolt Kind = "bolt"
+	WAL  Kind = "wal"
+)
+
+// Kinds are all formats, the default first.
+var Kinds = []Kind{Bolt, WAL}
+
+// Parse returns the format of a name.
+func Parse(name string) (Kind, error) {
+	if !slices.Contains(Kinds, Kind(name)) {
+		return "", fmt.Errorf("a log store is bolt or wal, not %q", name)
+	}
+	return Kind(name), nil
+}
+
+// Errors that Open and Migrate wrap.
+var (
+	ErrInUse     = errors.New("the directory is in use by another process")
+	ErrOtherKind = errors.New("the log has another format")
+	ErrDamaged   = errors.New("the log is damaged")
+)
+
+// Store is an open log.
+type Store interface {
+	raft.LogStore
+	raft.StableStore
+	io.Closer
+}
+
+// Options are what Open leaves to the caller.
+type Options struct {
+	// SegmentBytes is the size of a file of WAL, all of it allocated at once; 0: 64 MiB.
+	SegmentBytes int
+	Logger       hclog.Logger // nil: nothing
+	// OnError is told of errors behind the back of whoever writes: WAL begins its next file while the log goes on. nil:
+	// the next write tells it.
+	OnError func(error)
+}
+
+func (o *Options) setDefaults() {
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = 64 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+}
+
+// What is where in a directory.
+const (
+	boltFile = "raft.db"
+	walDir   = "wal"
+	lockFile = "lock"
+	newBolt  = "raft.db.new" // what Migrate writes
+	newWAL   = "wal.new"
+)
+
+// pointer stands in the place of raft.db when the log is in wal/. Its rename to that place is what makes the directory
+// one of WAL, at once and for good, and versions that know only raft.db refuse it instead of starting with an empty log.
+const pointer = "taskrt: the log of this node is in the directory wal\n"
+
+// Find tells which format the log in dir has; "": there is none yet.
+func Find(dir string) (Kind, error) {
+	head, err := readHead(filepath.Join(dir, boltFile), len(pointer))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// A node died after it had begun its first log and before it wrote the pointer.
+		if _, err := os.Stat(filepath.Join(dir, walDir)); err == nil {
+			return WAL, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		return "", nil
+	case err != nil:
+		return "", err
+	case head != pointer:
+		return Bolt, nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, walDir, walMeta)); err != nil {
+		return "", fmt.Errorf("%w: %s says that it is in %s: %w", ErrDamaged, boltFile, walDir, err)
+	}
+	return WAL, nil
+}
+
+func readHead(path string, n int) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b := make([]byte, n)
+	k, err := io.ReadFull(f, b)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	return string(b[:k]), nil
+}
+
+// Open opens the log in dir, which must be of that format, or begins one. One process at a time can have it open.
+func Open(dir string, kind Kind, o Options) (_ Store, err error) {
+	o.setDefaults()
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
+	found, err := Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if found != "" && found != kind {
+		return nil, fmt.Errorf("%w: %s holds a log of %s, not of %s: start with --log-store %s, or convert it with `taskrt cluster migrate-log --to %s`",
+			ErrOtherKind, dir, found, kind, found, kind)
+	}
+	for _, name := range []string{newBolt, newWAL} { // an interrupted migration
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	s, err := openAt(dir, kind, boltFile, walDir, &o)
+	if err != nil {
+		return nil, err
+	}
+	if kind == Bolt {
+		err = removeOldWAL(dir, s)
+	} else if found == "" {
+		err = writeFile(filepath.Join(dir, boltFile), pointer)
+	}
+	if err == nil {
+		err = syncTree(filepath.Join(dir, map[Kind]string{Bolt: boltFile, WAL: walDir}[kind]))
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return &locked{s, lock}, nil
+}
+
+// openAt opens a log of these names.
+func openAt(dir string, kind Kind, boltName, walName string, o *Options) (Store, error) {
+	if kind == Bolt {
+		return openBolt(filepath.Join(dir, boltName))
+	}
+	return openWAL(filepath.Join(dir, walName), o)
+}
+
+// removeOldWAL removes what a migration to bolt, or one that did not get so far as to leave it, has left of WAL's files.
+// An empty log beside them is none that a migration has left.
+func removeOldWAL(dir string, s Store) error {
+	old := filepath.Join(dir, walDir)
+	if _, err := os.Stat(old); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	last, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	term, err := number(s, numberKeys[0])
+	if err != nil {
+		return err
+	}
+	if last == 0 && term == 0 {
+		return fmt.Errorf("%w: %s is empty and there is %s beside it: remove the one that does not belong to this node", ErrDamaged, boltFile, old)
+	}
+	return os.RemoveAll(old)
+}
+
+// locked is a store that holds its directory's lock.
+type locked struct {
+	Store
+	lock *os.File
+}
+
+// Close implements io.Closer.
+func (l *locked) Close() error { return errors.Join(l.Store.Close(), l.lock.Close()) }
+
+// lockPatience is how long another process may take to let go of the directory: one that was killed has let go.
+const lockPatience = 2 * time.Second
+
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(lockPatience); ; {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+			f.Close()
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return nil, fmt.Errorf("%w: %s", ErrInUse, dir)
+			}
+			return nil, fmt.Errorf("lock %s: %w", dir, err)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// writeFile writes a small file at once and durably.
+func writeFile(path, text string) error {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, strings.NewReader(text))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return rename(tmp, path)
+}
+
+// rename replaces a file or directory, durably.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncFile(filepath.Dir(to))
+}
+
+// syncTree syncs a file, or a directory with its files, and its entry. A process that is killed before its sync leaves
+// what it wrote to the kernel; the next one finds it, and must not build on it before it is on the disk.
+func syncTree(path string) error {
+	err := filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return syncFile(name)
+	})
+	return errors.Join(err, syncFile(filepath.Dir(path)))
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

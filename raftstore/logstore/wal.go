@@ -1,0 +1,124 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+const walMeta = metadb.FileName
+
+func openWAL(dir string, o *Options) (Store, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	files := &segments{SegmentFiler: segment.NewFiler(dir, walfs.New()), onError: o.OnError}
+	w, err := wal.Open(dir, wal.WithSegmentSize(o.SegmentBytes), wal.WithLogger(o.Logger),
+		wal.WithSegmentFiler(files), wal.WithMetaStore(&rotatedMeta{MetaStore: &metadb.BoltMetaDB{}, files: files, size: o.SegmentBytes}))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	return walStore{w}, nil
+}
+
+// walStore is the library's with one repair: entries that were deleted from the begin of the newest file could still be
+// read until the next start.
+type walStore struct{ Store }
+
+// GetLog implements raft.LogStore.
+func (s walStore) GetLog(index uint64, e *raft.Log) error {
+	first, err := s.FirstIndex()
+	if err != nil {
+		return err
+	}
+	if index < first {
+		return raft.ErrLogNotFound
+	}
+	return s.Store.GetLog(index, e)
+}
+
+// segments are the files of a log. The library begins the next one in a goroutine that only logs what goes wrong: the
+// disk may be full, and the next append would say "sealed".
+type segments struct {
+	types.SegmentFiler
+	onError func(error)
+}
+
+// Create implements types.SegmentFiler.
+func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
+	w, err := s.SegmentFiler.Create(info)
+	if err != nil {
+		err = fmt.Errorf("begin the next file of the log: %w", err)
+		s.onError(err)
+	}
+	return w, err
+}
+
+// rotatedMeta is the library's, with one repair. A process that dies after the append that filled a file, and before the
+// next one was begun, leaves a last file that takes no appends; raft-wal v0.4.2 opens it and refuses every append from
+// there on ("segment is sealed"). What the library had been about to write down is done here before it looks.
+type rotatedMeta struct {
+	types.MetaStore
+	files types.SegmentFiler
+	size  int
+}
+
+// Load implements types.MetaStore.
+func (m *rotatedMeta) Load(dir string) (types.PersistentState, error) {
+	state, err := m.MetaStore.Load(dir)
+	n := len(state.Segments)
+	if err != nil || n == 0 || !state.Segments[n-1].SealTime.IsZero() {
+		return state, err
+	}
+	last := &state.Segments[n-1]
+	w, err := m.files.RecoverTail(*last)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state, nil // the library begins it
+	}
+	if err != nil {
+		return state, err
+	}
+	defer w.Close()
+	full, index, err := w.Sealed()
+	if err != nil || !full || w.LastIndex() == 0 {
+		return state, err
+	}
+	last.SealTime, last.MaxIndex, last.IndexStart = time.Now(), w.LastIndex(), index
+	if err := m.check(*last); err != nil {
+		return state, fmt.Errorf("%w: the last file cannot be read: %w", ErrDamaged, err)
+	}
+	state.Segments = append(state.Segments, types.SegmentInfo{
+		ID: state.NextSegmentID, BaseIndex: w.LastIndex() + 1, MinIndex: w.LastIndex() + 1,
+		SizeLimit: uint32(m.size), Codec: last.Codec, CreateTime: time.Now(),
+	})
+	state.NextSegmentID++
+	return state, m.CommitState(state)
+}
+
+// check reads all entries of a full file by its index.
+func (m *rotatedMeta) check(info types.SegmentInfo) error {
+	r, err := m.files.Open(info)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for i := info.MinIndex; i <= info.MaxIndex; i++ {
+		b, err := r.GetLog(i)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		if err := b.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
