@@ -78,6 +78,7 @@ func (p *program) benchCommand() *cli.Command {
 				stringFlag("bench", "server", "", "URLs of a running cluster's nodes, separated by commas; default: start one"),
 				intFlag("bench", "payload", 256, "bytes of each task's params"),
 				intFlag("bench", "worker-slots", 0, "of each node that is started; default four per CPU"),
+				logStoreFlag("bench"),
 				stringFlag("bench", "compare", "", "FILE of a former -o json: shows each figure as a part of that one"),
 				outputFlag(),
 			}, preset.flags()...),
@@ -136,6 +137,11 @@ func benchConfig(c *cli.Context) (bench.Config, error) {
 		URLs: splitList(c.String("server")), Slots: c.Int("worker-slots"), Payload: c.Int("payload"), Runs: c.Int("runs"), Batch: c.Int("batch"),
 		Tasks: c.Int("tasks"), Version: buildVersion().Version,
 	}
+	logStore, err := readLogStore(c)
+	if err != nil {
+		return config, err
+	}
+	config.LogStore = string(logStore)
 	for _, limit := range []struct {
 		name      string
 		least, is int

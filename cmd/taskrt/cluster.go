@@ -11,12 +11,13 @@ import (
 
 func (p *program) clusterCommand() *cli.Command {
 	return &cli.Command{
-		Name: "cluster", Usage: "show the cluster, and drain its nodes", Category: "cluster",
+		Name: "cluster", Usage: "show the cluster, drain its nodes, convert a node's log", Category: "cluster",
 		Subcommands: []*cli.Command{
 			{Name: "status", Usage: "show nodes, workers and totals", Flags: clientFlags(), Action: p.client(clusterStatus)},
 			{Name: "workers", Usage: "show all workers, programs with external leases too", Flags: clientFlags(), Action: p.client(clusterWorkers)},
 			{Name: "drain", Usage: "give a node's worker nothing new; what runs there goes on", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
 			{Name: "undrain", Usage: "give a node's worker tasks again", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
+			p.migrateLogCommand(),
 		},
 	}
 }

@@ -27,6 +27,7 @@ func (p *program) devCommand() *cli.Command {
 			stringFlag(cmd, "http", "127.0.0.1:7070", "HOST:PORT of the first node, the others on the ports after it; port 0: free ones"),
 			intFlag("", "worker-slots", 0, "tasks that each node runs at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
+			logStoreFlag(""),
 			capabilitiesFlag(""),
 			boolFlag("", "insecure", "allow an address that others can reach, without TLS and passwords"),
 		}, maintenanceFlags()...),
@@ -61,6 +62,10 @@ func (p *program) dev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	logStore, err := readLogStore(c)
+	if err != nil {
+		return err
+	}
 	maintenance, err := maintenanceConfig(c)
 	if err != nil {
 		return err
@@ -86,7 +91,7 @@ func (p *program) dev(c *cli.Context) error {
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
 			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], join: addrs, expect: n,
-			worker: true, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, log: log,
+			worker: true, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore, log: log,
 		})
 		if err != nil {
 			return &exitError{exitServer, errors.Join(err, d.stop())}

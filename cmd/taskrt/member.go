@@ -14,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/worker"
@@ -32,6 +33,7 @@ type memberConfig struct {
 	maintain   maintain.Config
 	grants     *grants.Grants   // nil: nothing is granted
 	onRun      func(worker.Run) // nil: nobody wants to know
+	logStore   logstore.Kind
 	log        *slog.Logger
 }
 
@@ -59,12 +61,14 @@ func openMember(c memberConfig) (*member, error) {
 	m := &member{port: mux.New(raftListener), http: httpListener, log: c.log.With("node", c.id)}
 	m.metrics = metrics.New(metrics.Config{Version: buildVersion().Version, Logger: m.log})
 	m.url = "http://" + advertised(c.http, httpListener, c.raft)
-	m.node, err = node.New(node.Config{
+	config := node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
 		Worker: c.worker, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
 		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.onRun, OnEnd: m.metrics.Ended,
-	})
+	}
+	config.Raft.LogStore = c.logStore
+	m.node, err = node.New(config)
 	if err != nil {
 		httpListener.Close()
 		return nil, errors.Join(err, m.port.Close())

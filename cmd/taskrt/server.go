@@ -25,6 +25,7 @@ func (p *program) serverCommand() *cli.Command {
 			boolFlag("", "no-worker", "run no tasks here; only maintenance, when it is this node's turn"),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
+			logStoreFlag(""),
 			runLogFlag(),
 			capabilitiesFlag(""),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
@@ -73,6 +74,9 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 		id: c.String("id"), dir: c.String("dir"), http: c.String("http"), raft: c.String("raft"),
 		join: splitList(c.String("join")), expect: c.Int("bootstrap-expect"),
 		worker: !c.Bool("no-worker"), slots: c.Int("worker-slots"), ttl: ttl,
+	}
+	if config.logStore, err = readLogStore(c); err != nil {
+		return config, err
 	}
 	if config.maintain, err = maintenanceConfig(c); err != nil {
 		return config, err

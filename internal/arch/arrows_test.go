@@ -104,19 +104,20 @@ var testOnly = []string{
 // thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A
 // package without a line may import none.
 var thirdParty = map[string][]string{
-	"api":            {"golang.org/x/sync", "github.com/google/jsonschema-go"},
-	"api/apitest":    {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6"},
-	"blob":           {"golang.org/x/sync"},
-	"cmd/taskrt":     {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
-	"internal/bench": {"github.com/HdrHistogram/hdrhistogram-go"},
-	"metrics":        {"github.com/prometheus/client_golang"},
-	"node":           {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sync", "golang.org/x/text"},
-	"node/maintain":  {"github.com/bits-and-blooms/bloom/v3", "golang.org/x/time"},
-	"raftstore":      {"github.com/hashicorp/raft", "github.com/hashicorp/raft-boltdb/v2", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt", "github.com/fxamacker/cbor/v2"},
-	"runtime":        {"github.com/tetratelabs/wazero", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys"},
-	"task/wire":      {"github.com/fxamacker/cbor/v2"},
-	"worker":         {"golang.org/x/sys"},
-	"worker/stream":  {"github.com/fxamacker/cbor/v2"},
+	"api":                {"golang.org/x/sync", "github.com/google/jsonschema-go"},
+	"api/apitest":        {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6"},
+	"blob":               {"golang.org/x/sync"},
+	"cmd/taskrt":         {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
+	"internal/bench":     {"github.com/HdrHistogram/hdrhistogram-go"},
+	"metrics":            {"github.com/prometheus/client_golang"},
+	"node":               {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sync", "golang.org/x/text"},
+	"node/maintain":      {"github.com/bits-and-blooms/bloom/v3", "golang.org/x/time"},
+	"raftstore":          {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "github.com/fxamacker/cbor/v2"},
+	"raftstore/logstore": {"github.com/hashicorp/raft", "github.com/hashicorp/raft-boltdb/v2", "github.com/hashicorp/raft-wal", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt", "golang.org/x/sys"},
+	"runtime":            {"github.com/tetratelabs/wazero", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys"},
+	"task/wire":          {"github.com/fxamacker/cbor/v2"},
+	"worker":             {"golang.org/x/sys"},
+	"worker/stream":      {"github.com/fxamacker/cbor/v2"},
 }
 
 // rule finds the line of a table for a package: its own, or that of a pattern.

@@ -39,6 +39,8 @@ type Config struct {
 	Version string    // told in the report
 	Flags   []string  // more of them for the nodes that are started
 
+	LogStore string // --log-store of the nodes that are started; "": their default
+
 	// Progress is told how far it is, from one goroutine; nil: nobody is.
 	Progress func(done, total int, what string)
 }

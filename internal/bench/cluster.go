@@ -32,6 +32,9 @@ func startCluster(ctx context.Context, config Config, logged bool) (*cluster, er
 	}
 	c := &cluster{dir: dir}
 	flags := []string{"--maintenance-every", "0s"}
+	if config.LogStore != "" {
+		flags = append(flags, "--log-store", config.LogStore)
+	}
 	if config.Slots > 0 {
 		flags = append(flags, "--worker-slots", fmt.Sprint(config.Slots))
 	}

@@ -15,10 +15,19 @@ import (
 
 // Migrated says what Migrate did.
 type Migrated struct {
-	From        Kind   `json:"from"`
-	To          Kind   `json:"to"`
-	Changed     bool   `json:"changed"` // false: it had that format already
-	First, Last uint64 `json:"-"`       // entries of the log; 0: it is empty
+	From    Kind   `json:"from"`
+	To      Kind   `json:"to"`
+	Changed bool   `json:"changed"`     // false: it had that format already
+	First   uint64 `json:"first_entry"` // of the log; 0: it is empty
+	Last    uint64 `json:"last_entry"`
+}
+
+// Entries is how many entries the log has.
+func (m *Migrated) Entries() uint64 {
+	if m.Last == 0 {
+		return 0
+	}
+	return m.Last - m.First + 1
 }
 
 // raft's durable variables. The formats write numbers differently, so each is copied as what it is.
@@ -67,7 +76,7 @@ func Migrate(ctx context.Context, dir string, to Kind, o Options, progress func(
 func build(ctx context.Context, dir string, old Store, m *Migrated, o *Options, progress func(done, total uint64)) error {
 	var done, total uint64
 	if m.Last > 0 {
-		total = 2 * (m.Last - m.First + 1)
+		total = 2 * m.Entries()
 	}
 	step := func(n int) error {
 		done += uint64(n)
