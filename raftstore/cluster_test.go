@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskrt/taskrt/internal/memnet"
+	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -57,6 +59,21 @@ type cluster struct {
 	dir   string
 	net   *memnet.Net
 	nodes map[string]*member
+	logs  logstore.Kind
+}
+
+var logStore = flag.String("log-store", "", "format of the logs of all tests that are not about one")
+
+// eachLogStore is bubble, once with every format of the log.
+func eachLogStore(t *testing.T, f func(t *testing.T, c *cluster)) {
+	for _, kind := range logstore.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				c.logs = kind
+				f(t, c)
+			})
+		})
+	}
 }
 
 // bubble runs f with a cluster of virtual time that is closed at the end.
@@ -64,7 +81,7 @@ func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}}
+		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}, logs: logstore.Kind(*logStore)}
 		defer c.close()
 		// Heartbeats keep virtual time going: a test that waits for what never happens would hang, and not tell where.
 		hung := time.AfterFunc(15*time.Minute, func() { panic("the test waits for something that does not happen") })
@@ -116,6 +133,7 @@ func (c *cluster) tryStart(m *member, expect int, join ...string) (*Store, error
 	cfg := Config{
 		ID: m.id, Dir: m.dir, Addr: m.addr, HTTP: "http-" + m.addr, Join: join, BootstrapExpect: expect,
 		Net: c.net.Node(m.addr), Clock: m.clock, OnFatal: func(err error) { m.fatal <- err },
+		LogStore: c.logs, LogSegmentBytes: 256 << 10, // the directory may be in memory
 	}
 	if testing.Verbose() && debugLogs {
 		cfg.Logger = slog.New(slog.NewTextHandler(c.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -63,10 +63,12 @@ type Config struct {
 	QueueBytes            int           // and their bytes; default 64 MiB
 	RPCTimeout            time.Duration // one request to a peer; default 10 s
 
-	LogStore logstore.Kind // format of the log; default bolt. A directory keeps the one that it has (logstore.Migrate)
+	// LogStore is the format of the log; default bolt. A directory keeps the one that it has (logstore.Migrate). A file
+	// of the WAL format is allocated at once: LogSegmentBytes, default 64 MiB.
+	LogStore        logstore.Kind
+	LogSegmentBytes int
 
-	wrapDisk   func(diskStore) diskStore // tests: a disk that fails
-	walSegment int                       // tests: file size of the WAL format; 0: its default
+	wrapDisk func(diskStore) diskStore // tests: a disk that fails
 }
 
 // diskStore is the log and raft's few durable variables.
@@ -140,7 +142,7 @@ func (c *Config) validate() error {
 	if c.LeaderLeaseTimeout > c.HeartbeatTimeout {
 		return bad("LeaderLeaseTimeout", "must not exceed HeartbeatTimeout")
 	}
-	for _, n := range []int64{c.SnapshotBytes, c.TrailingBytes, c.PersistBytesPerSecond, int64(c.DiskTimeout), int64(c.QueueCommands), int64(c.QueueBytes), int64(c.RPCTimeout)} {
+	for _, n := range []int64{int64(c.LogSegmentBytes), c.SnapshotBytes, c.TrailingBytes, c.PersistBytesPerSecond, int64(c.DiskTimeout), int64(c.QueueCommands), int64(c.QueueBytes), int64(c.RPCTimeout)} {
 		if n < 0 {
 			return bad("limits", "negative")
 		}

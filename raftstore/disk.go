@@ -45,7 +45,7 @@ func openDisk(c *Config, fatal func(error)) (*disk, error) {
 	d := &disk{timeout: c.DiskTimeout, fatal: fatal, writing: map[*time.Timer]time.Time{}}
 	kind := cmp.Or(c.LogStore, logstore.Bolt)
 	s, err := logstore.Open(c.Dir, kind, logstore.Options{
-		SegmentBytes: c.walSegment, Logger: hclogTo(c.Logger).Named("log"),
+		SegmentBytes: c.LogSegmentBytes, Logger: hclogTo(c.Logger).Named("log"),
 		OnError: func(err error) { d.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err)) },
 	})
 	if err != nil {

@@ -75,7 +75,7 @@ func (c *cluster) count(s *Store, acked int) {
 // TestPartitionedLeader: the leader is cut off while proposals are in flight, on it and through it. Each command is
 // applied exactly once (SPEC H4).
 func TestPartitionedLeader(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	eachLogStore(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
 		c.activate(ms[0].store)
 		stop := load(c, ms, 2)

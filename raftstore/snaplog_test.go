@@ -30,7 +30,7 @@ func TestSnapshotOverConflict(t *testing.T) {
 		{"the log ends before", 20, 7},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, c *cluster) { testSnapshotOverConflict(t, c, tc.entries, tc.ends) })
+			eachLogStore(t, func(t *testing.T, c *cluster) { testSnapshotOverConflict(t, c, tc.entries, tc.ends) })
 		})
 	}
 }

@@ -26,7 +26,7 @@ func fill(c *cluster, s *Store, prefix string, n int) {
 // TestInstallSnapshot: a follower that is too far behind for the log gets the leader's snapshot. Its subscribers are cut
 // off, its readers read on.
 func TestInstallSnapshot(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	eachLogStore(t, func(t *testing.T, c *cluster) {
 		three(c, small)
 		leader := c.leader()
 		c.activate(leader.store)
@@ -59,7 +59,7 @@ func TestInstallSnapshot(t *testing.T) {
 
 // TestRestartFromSnapshot: the state is the snapshot and the log behind it; the log does not grow for ever.
 func TestRestartFromSnapshot(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	eachLogStore(t, func(t *testing.T, c *cluster) {
 		m := c.add("n1", small)
 		s := c.start(m, 1)
 		c.leader()

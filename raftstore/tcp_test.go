@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -37,7 +38,7 @@ func startTCP(t testing.TB, n *tcpNode, join []string, expect int) {
 	go func() { served <- m.Serve() }()
 	n.store, err = Open(Config{
 		ID: n.id, Dir: n.dir, Addr: n.addr, HTTP: "http-" + n.id, Join: append(slices.Clone(join), n.addr), BootstrapExpect: expect, Net: n.mux,
-		OnFatal: func(err error) { t.Errorf("%s: %v", n.id, err) },
+		OnFatal: func(err error) { t.Errorf("%s: %v", n.id, err) }, LogStore: logstore.Kind(*logStore),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -87,6 +88,9 @@ func (s *schedule) testMixed(t *testing.T) {
 	r.c = New(t, nodes, Options{SessionTTL: 5 * time.Second, Slots: 3, Configure: func(_ int, cfg *node.Config) {
 		if s.compact {
 			cfg.Raft.SnapshotBytes, cfg.Raft.TrailingBytes = 1, 1
+		}
+		if s.seed%4 == 2 {
+			cfg.Raft.LogStore, cfg.Raft.LogSegmentBytes = logstore.WAL, 256<<10 // the directory may be in memory
 		}
 	}})
 	t.Cleanup(func() { // also of a test that gave up

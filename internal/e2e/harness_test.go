@@ -28,6 +28,8 @@ const patience = 90 * time.Second
 
 var binary string
 
+var logStore = flag.String("log-store", "bolt", "format of the nodes' logs in all tests")
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // these tests mostly wait: more of them at once than there are cores
@@ -160,13 +162,19 @@ func newCluster(t testing.TB, extra ...string) *cluster {
 // newClusterIn is newCluster with additions to the servers' environment.
 func newClusterIn(t testing.TB, env []string, extra ...string) *cluster {
 	t.Helper()
+	return newClusterWith(t, *logStore, env, extra...)
+}
+
+// newClusterWith is newClusterIn with logs of this format.
+func newClusterWith(t testing.TB, logStore string, env []string, extra ...string) *cluster {
+	t.Helper()
 	c := &cluster{t: t, http: &http.Client{Timeout: patience}}
 	raft := []string{freeAddr(t), freeAddr(t), freeAddr(t)}
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
 		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}
 		p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", raft[i],
-			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--worker-slots", "8"}, extra...)
+			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--worker-slots", "8", "--log-store", logStore}, extra...)
 		c.nodes = append(c.nodes, p)
 		p.start()
 	}

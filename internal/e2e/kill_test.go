@@ -18,8 +18,15 @@ import (
 
 // SPEC T6: all three nodes die at once; everything acknowledged survives and ends.
 func TestKillAllNodes(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
+	for _, kind := range []string{"bolt", "wal"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			testKillAllNodes(t, newClusterWith(t, kind, nil))
+		})
+	}
+}
+
+func testKillAllNodes(t *testing.T, c *cluster) {
 	c.push("echo")
 	acked := submitUntil(c, func(n int64) bool { return n >= 60 }, func() {
 		for _, p := range c.nodes {
