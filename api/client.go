@@ -32,7 +32,11 @@ type ClientConfig struct {
 	// BatchBytes is how large the body of a SubmitBatch gets before the next one begins. Default 7 MiB: one more item
 	// still fits below MaxBody.
 	BatchBytes int
-	Transport  http.RoundTripper // default: an own one, without compression
+	// Pipelined puts Submits that are made at the same time into few requests: for programs with many callers, which would each need a
+	// connection, and the nodes a request for each task. Answers and errors are those of a Submit alone; Meta has no Body. A Submit
+	// under an Idempotency-Key goes alone.
+	Pipelined bool
+	Transport http.RoundTripper // default: an own one, without compression
 }
 
 // Client is a Service behind HTTP. It is safe for concurrent use.
@@ -49,6 +53,7 @@ type Client struct {
 	http    *http.Client
 	config  ClientConfig
 	current atomic.Int64 // index of the URL that answered last
+	pipe    *pipeline    // nil: each Submit is a request
 }
 
 var _ Service = (*Client)(nil)
@@ -85,6 +90,9 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if len(client.urls) == 0 {
 		return nil, errors.New("no server URL given")
 	}
+	if c.Pipelined {
+		client.pipe = newPipeline(client)
+	}
 	return client, nil
 }
 
@@ -105,8 +113,13 @@ func parseServer(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Close closes idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+// Close closes idle connections, and ends the Submits of a pipelined client.
+func (c *Client) Close() {
+	if c.pipe != nil {
+		c.pipe.close()
+	}
+	c.http.CloseIdleConnections()
+}
 
 // call is one request, to whichever node answers it.
 type call struct {

@@ -39,6 +39,12 @@ func (c *Client) Submit(ctx context.Context, r SubmitRequest) (*SubmitReply, err
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	if c.pipe != nil && idempotencyKey(ctx) == "" {
+		reply, alone, err := c.pipe.submit(ctx, &r)
+		if !alone {
+			return reply, err
+		}
+	}
 	k := submitCall(&r)
 	k.minimal = IsMinimal(ctx)
 	var answer SubmitReply

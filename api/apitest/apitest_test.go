@@ -1,7 +1,14 @@
 package apitest_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -36,4 +43,66 @@ func TestOverHTTPDeadNodeFirst(t *testing.T) {
 		dead.Close()
 		return apitest.OverHTTP(t, f, dead.URL)
 	})
+}
+
+func TestPipelined(t *testing.T) {
+	apitest.Run(t, func(t *testing.T) api.Service {
+		f := apitest.NewFake()
+		t.Cleanup(f.Close)
+		return pipelined(t, f)
+	})
+}
+
+// pipelined serves f and returns a pipelined client of it.
+func pipelined(t *testing.T, f *apitest.Fake) *api.Client {
+	t.Helper()
+	server := httptest.NewServer(api.NewHandler(f, api.HandlerConfig{Logger: slog.New(slog.DiscardHandler)}))
+	t.Cleanup(server.Close)
+	client, err := api.NewClient(api.ClientConfig{URLs: []string{server.URL}, Pipelined: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+// Many callers, of whom some leave: whoever is answered has its own task.
+func TestPipelinedCallers(t *testing.T) {
+	f := apitest.NewFake()
+	t.Cleanup(f.Close)
+	client := pipelined(t, f)
+	if _, err := client.PutBehavior(t.Context(), api.PutBehaviorRequest{Name: "later", Policy: json.RawMessage(`{"kind":"external"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	const callers, each = 100, 20
+	var wg sync.WaitGroup
+	var answered atomic.Int64
+	for c := range callers {
+		wg.Go(func() {
+			for i := range each {
+				ctx, cancel := context.WithCancel(t.Context())
+				if (c+i)%10 == 0 {
+					go cancel()
+				}
+				r := api.SubmitRequest{Behavior: "later", ID: fmt.Sprintf("task-%d-%d", c, i), Params: fmt.Appendf(nil, "[%d,%d]", c, i)}
+				if i%3 == 0 {
+					r.Behavior = "nobody"
+				}
+				reply, err := client.Submit(ctx, r)
+				cancel()
+				switch {
+				case err == nil && (i%3 == 0 || reply.Task.ID != r.ID || string(reply.Task.Params) != string(r.Params)):
+					t.Errorf("%s was answered %+v", r.ID, reply.Task)
+				case err == nil:
+					answered.Add(1)
+				case !errors.Is(err, context.Canceled) && api.CodeOf(err) != "behavior_not_found":
+					t.Errorf("%s: %v", r.ID, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := answered.Load(); n < callers*each/2 {
+		t.Errorf("only %d of %d were answered", n, callers*each)
+	}
 }
