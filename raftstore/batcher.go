@@ -3,8 +3,10 @@ package raftstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -28,17 +30,19 @@ const (
 type call struct {
 	proposals []task.Proposal
 	sizes     []int
+	lane      lane
 	notify    func(*call) // called exactly once, by any goroutine, when results or err are complete; must not block
 
 	// under batcher.mu
+	queued  time.Time
 	next    int // first command that is in no entry yet
 	left    int // commands without an answer
 	results []task.Result
-	err     error // ErrNotLeader: nothing was proposed; ErrOutcomeUnknown
+	err     error // ErrNotLeader, ErrOverloaded: nothing was proposed; ErrOutcomeUnknown
 }
 
 func newCall(ps []task.Proposal, notify func(*call)) *call {
-	c := &call{proposals: ps, sizes: make([]int, len(ps)), notify: notify, left: len(ps), results: make([]task.Result, len(ps))}
+	c := &call{proposals: ps, sizes: make([]int, len(ps)), lane: laneOf(ps), notify: notify, left: len(ps), results: make([]task.Result, len(ps))}
 	for i := range ps {
 		c.sizes[i] = commandSize(ps[i].Command)
 	}
@@ -48,22 +52,27 @@ func newCall(ps []task.Proposal, notify func(*call)) *call {
 // batcher is the leader's queue. It exists on every node and accepts calls only between lead and its end.
 type batcher struct {
 	raft        interface{ applyEntry([]byte) raft.ApplyFuture }
-	maxCommands int // waiting
+	maxCommands int // waiting in a lane
 	maxBytes    int
+	queueWait   time.Duration
+	queueAge    time.Duration
+	now         func() time.Time
 	gate        *gate
 	companion   atomic.Pointer[Companion]
 
 	mu       sync.Mutex
 	term     *termState // nil: not leading
-	queue    []*call
-	commands int // waiting
-	bytes    int
+	lanes    [2]waiting
+	pace     pace
 	inFlight int
 	wake     chan struct{}
 }
 
 func newBatcher(c *Config, r interface{ applyEntry([]byte) raft.ApplyFuture }, g *gate) *batcher {
-	return &batcher{raft: r, gate: g, maxCommands: c.QueueCommands, maxBytes: c.QueueBytes, wake: make(chan struct{}, 1)}
+	return &batcher{
+		raft: r, gate: g, maxCommands: c.QueueCommands, maxBytes: c.QueueBytes, queueWait: c.QueueWait, queueAge: c.QueueAge, now: time.Now,
+		wake: make(chan struct{}, 1),
+	}
 }
 
 // submit queues c. On an error c.notify is not called, and nothing was proposed.
@@ -80,12 +89,11 @@ func (b *batcher) submit(c *call) error {
 	if b.term == nil {
 		return ErrNotLeader
 	}
-	if b.commands > 0 && (b.commands+len(c.sizes) > b.maxCommands || b.bytes+bytes > b.maxBytes) {
+	if !b.admits(c, bytes) {
 		return ErrOverloaded
 	}
-	b.queue = append(b.queue, c)
-	b.commands += len(c.sizes)
-	b.bytes += bytes
+	c.queued = b.now()
+	b.lanes[c.lane].push(c, bytes)
 	if b.ripe() {
 		b.signal()
 	}
@@ -99,28 +107,20 @@ func (b *batcher) withdraw(c *call) bool {
 	if c.next > 0 || c.left == 0 {
 		return false
 	}
-	for i, q := range b.queue {
-		if q == c {
-			b.queue = append(b.queue[:i], b.queue[i+1:]...)
-			b.commands -= len(c.sizes)
-			for _, n := range c.sizes {
-				b.bytes -= n
-			}
-			return true
-		}
-	}
-	return false
+	return b.lanes[c.lane].remove(c)
 }
 
 // ripe reports whether an entry should be sent now, under mu.
 func (b *batcher) ripe() bool {
+	commands := b.lanes[urgentLane].commands + b.lanes[loadLane].commands
+	bytes := b.lanes[urgentLane].bytes + b.lanes[loadLane].bytes
 	switch {
-	case b.commands == 0:
+	case commands == 0:
 		return false
 	case b.inFlight == 0:
 		return true
 	}
-	return b.inFlight < maxInFlight && (b.commands >= enoughCommands || b.bytes >= enoughBytes)
+	return b.inFlight < maxInFlight && (commands >= enoughCommands || bytes >= enoughBytes)
 }
 
 func (b *batcher) signal() {
@@ -147,8 +147,8 @@ func (b *batcher) close(term *termState) {
 		return
 	}
 	b.term = nil
-	queue := b.queue
-	b.queue, b.commands, b.bytes = nil, 0, 0
+	queue := slices.Concat(b.lanes[urgentLane].calls, b.lanes[loadLane].calls)
+	b.lanes, b.pace = [2]waiting{}, pace{}
 	var done []*call
 	for _, c := range queue {
 		n := len(c.proposals) - c.next
@@ -158,27 +158,36 @@ func (b *batcher) close(term *termState) {
 		}
 	}
 	b.mu.Unlock()
-	for _, c := range done {
-		c.notify(c)
-	}
+	notifyAll(done)
 }
 
 // run sends entries until ctx ends. It is the only goroutine that stamps and sends in this term.
 func (b *batcher) run(ctx context.Context, stamp *stamper) {
+	expiry := time.NewTimer(b.queueAge)
+	defer expiry.Stop()
 	for {
 		b.mu.Lock()
-		for !b.ripe() {
+		refused := b.stale()
+		if !b.ripe() {
+			left, some := b.untilStale()
 			b.mu.Unlock()
+			notifyAll(refused)
+			if !some {
+				left = b.queueAge // what comes from now on is not stale before then
+			}
+			expiry.Reset(left)
 			select {
 			case <-ctx.Done():
 				return
 			case <-b.wake:
+			case <-expiry.C:
 			}
-			b.mu.Lock()
+			continue
 		}
 		e := b.pack()
 		b.inFlight++
 		b.mu.Unlock()
+		notifyAll(refused)
 		if ctx.Err() != nil {
 			b.finish(e, nil, ErrNotLeader)
 			return
@@ -192,6 +201,8 @@ func (b *batcher) run(ctx context.Context, stamp *stamper) {
 type entry struct {
 	proposals []task.Proposal
 	parts     []part
+	bytes     int
+	load      int // commands of that lane
 }
 
 type part struct {
@@ -199,15 +210,29 @@ type part struct {
 	from, to int
 }
 
-// pack takes a group off the queue, in order, under mu.
+// pack takes a group off the queue, in order within each lane, under mu.
 func (b *batcher) pack() *entry {
 	e := &entry{}
-	room, bytes := maxCommands, 0
-	for len(b.queue) > 0 && room > 0 {
-		c := b.queue[0]
-		from := c.next
-		for c.next < len(c.sizes) && room > 0 && (bytes == 0 || bytes+c.sizes[c.next] <= maxEntryBytes) {
-			bytes += c.sizes[c.next]
+	urgent, load := &b.lanes[urgentLane], &b.lanes[loadLane]
+	if load.commands == 0 {
+		e.take(urgent, maxCommands, maxEntryBytes)
+	} else {
+		e.take(urgent, urgentCommands, urgentBytes)
+	}
+	before := len(e.proposals)
+	e.take(load, maxCommands, maxEntryBytes)
+	e.load = len(e.proposals) - before
+	return e
+}
+
+// take moves commands into the entry, until it has so many of them or so many bytes.
+func (e *entry) take(w *waiting, mostCommands, mostBytes int) {
+	commands, bytes := len(e.proposals), e.bytes
+	for len(w.calls) > 0 && len(e.proposals) < mostCommands {
+		c := w.calls[0]
+		from, room := c.next, mostCommands-len(e.proposals)
+		for c.next < len(c.sizes) && room > 0 && (e.bytes == 0 || e.bytes+c.sizes[c.next] <= mostBytes) {
+			e.bytes += c.sizes[c.next]
 			room--
 			c.next++
 		}
@@ -218,12 +243,10 @@ func (b *batcher) pack() *entry {
 		if c.next < len(c.sizes) {
 			break // the entry is full
 		}
-		b.queue[0] = nil
-		b.queue = b.queue[1:]
+		w.calls[0] = nil
+		w.calls = w.calls[1:]
 	}
-	b.commands -= len(e.proposals)
-	b.bytes -= bytes
-	return e
+	w.took(len(e.proposals)-commands, e.bytes-bytes)
 }
 
 func (b *batcher) send(h task.Header, e *entry) {
@@ -257,6 +280,7 @@ func (b *batcher) send(h task.Header, e *entry) {
 func (b *batcher) finish(e *entry, results []task.Result, err error) {
 	b.mu.Lock()
 	b.inFlight--
+	b.pace.finished(b.now(), e.load, b.lanes[loadLane].commands)
 	var done []*call
 	at := 0
 	for _, p := range e.parts {
@@ -273,9 +297,7 @@ func (b *batcher) finish(e *entry, results []task.Result, err error) {
 		b.signal()
 	}
 	b.mu.Unlock()
-	for _, c := range done {
-		c.notify(c)
-	}
+	notifyAll(done)
 }
 
 // answered notes that n commands of c have their answer and reports whether that was the last. A call of which a part

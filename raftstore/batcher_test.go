@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -62,7 +63,12 @@ func (f heldFuture) Index() uint64 { return 0 }
 func (f heldFuture) Response() any {
 	rs := make([]task.Result, len(f.proposals))
 	for i, p := range f.proposals {
-		rs[i].Message = p.Command.(task.Cancel).Key.ID
+		switch c := p.Command.(type) {
+		case task.Cancel:
+			rs[i].Message = c.Key.ID
+		case task.Submit:
+			rs[i].Message = c.ID
+		}
 	}
 	return rs
 }
@@ -76,21 +82,23 @@ type batchTest struct {
 func inBatcher(t *testing.T, f func(t *testing.T, b batchTest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := Config{QueueCommands: 10_000, QueueBytes: 8 << 20}
+		cfg := Config{QueueCommands: 10_000, QueueBytes: 8 << 20, QueueWait: 250 * time.Millisecond, QueueAge: 2 * time.Second}
 		var wg sync.WaitGroup
 		b := batchTest{raft: &heldRaft{}}
 		b.batcher = newBatcher(&cfg, b.raft, &gate{})
 		ctx, cancel := context.WithCancel(t.Context())
 		b.open(&termState{term: 1})
 		wg.Go(func() { b.run(ctx, newStamper(SystemClock(), 0, 0)) })
+		defer func() { // also when the test has failed: the batcher's timer would go on for ever in the bubble
+			for len(b.raft.sizes()) > 0 {
+				b.raft.answer(nil)
+				synctest.Wait()
+			}
+			b.close(nil)
+			cancel()
+			wg.Wait()
+		}()
 		f(t, b)
-		for len(b.raft.sizes()) > 0 {
-			b.raft.answer(nil)
-			synctest.Wait()
-		}
-		b.close(nil)
-		cancel()
-		wg.Wait()
 	})
 }
 
@@ -226,8 +234,8 @@ func TestWithdraw(t *testing.T) {
 			b.raft.answer(nil)
 			synctest.Wait()
 		}
-		if s := b.raft.sizes(); len(s) > 0 || len(done) > 0 || b.commands != 0 || b.bytes != 0 {
-			t.Fatalf("withdrawn, yet %v is in flight, %d commands and %d bytes wait", s, b.commands, b.bytes)
+		if s := b.raft.sizes(); len(s) > 0 || len(done) > 0 || b.lanes[urgentLane].commands != 0 || b.lanes[urgentLane].bytes != 0 {
+			t.Fatalf("withdrawn, yet %v is in flight, %d commands and %d bytes wait", s, b.lanes[urgentLane].commands, b.lanes[urgentLane].bytes)
 		}
 	})
 }
@@ -272,7 +280,7 @@ func TestQueueBounds(t *testing.T) {
 		if err := b.submit(one(1)); !errors.Is(err, ErrOverloaded) {
 			t.Fatal(err)
 		}
-		b.maxCommands, b.maxBytes = 1<<30, b.bytes+10
+		b.maxCommands, b.maxBytes = 1<<30, b.lanes[urgentLane].bytes+10
 		if err := b.submit(one(11)); !errors.Is(err, ErrOverloaded) {
 			t.Fatal(err)
 		}

@@ -59,8 +59,10 @@ type Config struct {
 	TrailingBytes         int64         // log bytes kept behind a snapshot for slow followers; default 64 MiB
 	PersistBytesPerSecond int64         // write rate of a snapshot, so that it does not starve the log; default 32 MB/s
 	DiskTimeout           time.Duration // a log write that takes longer stops the node; default 10 s
-	QueueCommands         int           // commands that may wait in the leader before ErrOverloaded; default 65,536
+	QueueCommands         int           // commands that may wait in a lane of the leader before ErrOverloaded; default 65,536
 	QueueBytes            int           // and their bytes; default 64 MiB
+	QueueWait             time.Duration // what clients add is refused if it would wait longer to be proposed; default 250 ms
+	QueueAge              time.Duration // and if it did wait so long, because nothing moved; default 2 s
 	RPCTimeout            time.Duration // one request to a peer; default 10 s
 
 	// LogStore is the format of the log; default bolt. A directory keeps the one that it has (logstore.Migrate). A file
@@ -96,6 +98,8 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.DiskTimeout, 10*time.Second)
 	orDefault(&c.QueueCommands, 65536)
 	orDefault(&c.QueueBytes, 64<<20)
+	orDefault(&c.QueueWait, 250*time.Millisecond)
+	orDefault(&c.QueueAge, 2*time.Second)
 	orDefault(&c.RPCTimeout, 10*time.Second)
 	if c.Clock == nil {
 		c.Clock = SystemClock()
@@ -142,7 +146,7 @@ func (c *Config) validate() error {
 	if c.LeaderLeaseTimeout > c.HeartbeatTimeout {
 		return bad("LeaderLeaseTimeout", "must not exceed HeartbeatTimeout")
 	}
-	for _, n := range []int64{int64(c.LogSegmentBytes), c.SnapshotBytes, c.TrailingBytes, c.PersistBytesPerSecond, int64(c.DiskTimeout), int64(c.QueueCommands), int64(c.QueueBytes), int64(c.RPCTimeout)} {
+	for _, n := range []int64{int64(c.LogSegmentBytes), c.SnapshotBytes, c.TrailingBytes, c.PersistBytesPerSecond, int64(c.DiskTimeout), int64(c.QueueCommands), int64(c.QueueBytes), int64(c.QueueWait), int64(c.QueueAge), int64(c.RPCTimeout)} {
 		if n < 0 {
 			return bad("limits", "negative")
 		}

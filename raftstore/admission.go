@@ -1,0 +1,173 @@
+package raftstore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// Admission (SPEC H3). Clients may offer more than the log takes. What they add waits in a lane of its own, and not for long: a call that
+// would wait for more than Config.QueueWait is refused at once, one that did wait for Config.QueueAge is refused before it is
+// proposed. All else (reports of workers, assignments, the leader's clock) goes ahead of it, and is never refused because of it.
+
+type lane int
+
+const (
+	urgentLane lane = iota // what keeps alive, ends, or steers what is there already
+	loadLane               // what clients add: refusing it is safe and soon heard of
+)
+
+// laneOf a call: all of its commands go one way.
+func laneOf(ps []task.Proposal) lane {
+	for i := range ps {
+		switch c := ps[i].Command.(type) {
+		case task.Submit, task.StoreUpdate, task.StoreClaim, task.StartOperation, task.ImportRecords:
+		case task.Txn:
+			if len(c.Finishes) > 0 {
+				return urgentLane // a report, with the children that it leaves
+			}
+		default:
+			return urgentLane
+		}
+	}
+	return loadLane
+}
+
+// Shares of an entry. Neither lane starves: reports go first, and what is added has a quarter if it needs it.
+const (
+	urgentCommands = maxCommands * 3 / 4
+	urgentBytes    = maxEntryBytes * 3 / 4
+)
+
+// alwaysTaken is how much may wait whatever the rate: what fits into the next entry.
+const alwaysTaken = maxCommands
+
+// waiting is the queue of a lane.
+type waiting struct {
+	calls    []*call
+	commands int
+	bytes    int
+}
+
+func (w *waiting) push(c *call, bytes int) {
+	w.calls = append(w.calls, c)
+	w.commands += len(c.sizes)
+	w.bytes += bytes
+}
+
+// remove takes a whole call out; false: it is not there.
+func (w *waiting) remove(c *call) bool {
+	i := slices.Index(w.calls, c)
+	if i < 0 {
+		return false
+	}
+	w.calls = slices.Delete(w.calls, i, i+1)
+	w.took(len(c.sizes), sum(c.sizes))
+	return true
+}
+
+func (w *waiting) took(commands, bytes int) {
+	w.commands -= commands
+	w.bytes -= bytes
+}
+
+func sum(sizes []int) (n int) {
+	for _, s := range sizes {
+		n += s
+	}
+	return n
+}
+
+// pace is how fast entries with commands of the load lane come back, as seen while some waited: at other times that is the pace of those
+// who ask.
+type pace struct {
+	commands float64
+	busy     time.Duration // in which they came back
+	last     time.Time     // that an entry did
+	more     bool          // something waited then
+}
+
+const paceMemory = time.Second // what is older counts half, and so on
+
+// finished notes an entry with so many commands of the lane, and how many wait.
+func (p *pace) finished(now time.Time, commands, left int) {
+	if p.more {
+		p.commands += float64(commands)
+		p.busy += now.Sub(p.last)
+		if p.busy > paceMemory {
+			p.commands, p.busy = p.commands/2, p.busy/2
+		}
+	}
+	p.last, p.more = now, left > 0
+}
+
+// wait is how long something will wait behind so many commands; false: nobody knows.
+func (p *pace) wait(commands int) (time.Duration, bool) {
+	if p.busy <= 0 || p.commands < 1 {
+		return 0, false
+	}
+	return time.Duration(float64(commands) / p.commands * float64(p.busy)), true
+}
+
+// admits decides on c, which is about to be queued in its lane, under mu.
+func (b *batcher) admits(c *call, bytes int) bool {
+	w := &b.lanes[c.lane]
+	if w.commands == 0 {
+		return true
+	}
+	if w.commands+len(c.sizes) > b.maxCommands || w.bytes+bytes > b.maxBytes {
+		return false
+	}
+	if c.lane == urgentLane {
+		return true
+	}
+	if b.now().Sub(w.calls[0].queued) >= b.queueAge {
+		return false // nothing moves
+	}
+	if w.commands+len(c.sizes) <= alwaysTaken {
+		return true
+	}
+	expected, known := b.pace.wait(w.commands)
+	return known && expected <= b.queueWait
+}
+
+// stale takes what has waited too long out of the load lane, under mu. The caller answers it.
+func (b *batcher) stale() (refused []*call) {
+	for {
+		left, some := b.untilStale()
+		if !some || left > 0 {
+			return refused
+		}
+		c := b.lanes[loadLane].unsent()
+		b.lanes[loadLane].remove(c)
+		c.next = len(c.sizes)
+		b.answered(c, len(c.sizes), ErrOverloaded)
+		refused = append(refused, c)
+	}
+}
+
+// untilStale is how long the next one of the load lane may still wait; false: none waits.
+func (b *batcher) untilStale() (time.Duration, bool) {
+	c := b.lanes[loadLane].unsent()
+	if c == nil {
+		return 0, false
+	}
+	return b.queueAge - b.now().Sub(c.queued), true
+}
+
+// unsent is the first call of which nothing is in an entry; nil: there is none.
+func (w *waiting) unsent() *call {
+	for _, c := range w.calls { // only the first may be in two of them
+		if c.next == 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+func notifyAll(calls []*call) {
+	for _, c := range calls {
+		c.notify(c)
+	}
+}

@@ -1,0 +1,230 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+func TestLaneOf(t *testing.T) {
+	t.Parallel()
+	submit, finish := task.Proposal{Command: task.Submit{}}, task.Proposal{Command: task.Finish{}}
+	for _, tc := range []struct {
+		name string
+		ps   []task.Proposal
+		want lane
+	}{
+		{"submits", []task.Proposal{submit, submit}, loadLane},
+		{"a report among submits", []task.Proposal{submit, finish}, urgentLane},
+		{"records", []task.Proposal{{Command: task.StoreUpdate{}}, {Command: task.StoreClaim{}}}, loadLane},
+		{"an operation", []task.Proposal{{Command: task.StartOperation{}}}, loadLane},
+		{"an import", []task.Proposal{{Command: task.ImportRecords{}}}, loadLane},
+		{"a transaction", []task.Proposal{{Command: task.Txn{Submits: []task.Submit{{}}}}}, loadLane},
+		{"a report with children", []task.Proposal{{Command: task.Txn{Submits: []task.Submit{{}}, Finishes: []task.Finish{{}}}}}, urgentLane},
+		{"assignments", []task.Proposal{{Command: task.Assign{}}}, urgentLane},
+		{"the clock", []task.Proposal{{Command: task.Tick{}}}, urgentLane},
+		{"a worker's sign of life", []task.Proposal{{Command: task.RenewSession{}}}, urgentLane},
+	} {
+		if got := laneOf(tc.ps); got != tc.want {
+			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// add queues n submits as one call.
+func (b batchTest) add(n int) (*call, chan *call, error) {
+	ps := make([]task.Proposal, n)
+	for i := range ps {
+		ps[i].Command = task.Submit{ID: fmt.Sprint(i)}
+	}
+	done := make(chan *call, 1)
+	c := newCall(ps, func(c *call) { done <- c })
+	return c, done, b.submit(c)
+}
+
+func (b batchTest) mustAdd(t *testing.T, n int) (*call, chan *call) {
+	t.Helper()
+	c, done, err := b.add(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return c, done
+}
+
+// counts tells how many reports and submits the last entry in flight has.
+func (r *heldRaft) counts() (reports, submits int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.held[len(r.held)-1].proposals {
+		if _, is := p.Command.(task.Submit); is {
+			submits++
+		} else {
+			reports++
+		}
+	}
+	return reports, submits
+}
+
+// TestReportsGoFirst: before all submits that wait; yet a flood of them leaves submits a quarter of an entry.
+func TestReportsGoFirst(t *testing.T) {
+	inBatcher(t, func(t *testing.T, b batchTest) {
+		for range maxInFlight {
+			b.mustAdd(t, maxCommands)
+		}
+		b.mustAdd(t, 2*maxCommands)
+		next := func() (int, int) {
+			b.raft.answer(nil)
+			synctest.Wait()
+			return b.raft.counts()
+		}
+		b.put(t, 10, 0)
+		if reports, submits := next(); reports != 10 || submits != maxCommands-10 {
+			t.Fatalf("%d reports, %d submits", reports, submits)
+		}
+		b.put(t, 5000, 0)
+		if reports, submits := next(); reports != urgentCommands || submits != maxCommands-urgentCommands {
+			t.Fatalf("%d reports, %d submits", reports, submits)
+		}
+		for b.lanes[urgentLane].commands+b.lanes[loadLane].commands > 0 {
+			next()
+		}
+		for range maxInFlight { // of which some are still in flight
+			b.mustAdd(t, maxCommands)
+		}
+		b.put(t, 3, 200<<10) // two of them fit into an entry, but not into the reports' part of it
+		for b.lanes[urgentLane].commands == 3 {
+			next()
+		}
+		if reports, submits := b.raft.counts(); reports != 1 || submits == 0 {
+			t.Fatalf("%d large reports, %d submits", reports, submits)
+		}
+	})
+}
+
+// TestReportsAreNotRefused: however many submits wait.
+func TestReportsAreNotRefused(t *testing.T) {
+	inBatcher(t, func(t *testing.T, b batchTest) {
+		for range maxInFlight {
+			b.mustAdd(t, maxCommands)
+		}
+		var err error
+		for err == nil {
+			_, _, err = b.add(500)
+		}
+		if !errors.Is(err, ErrOverloaded) || b.lanes[loadLane].commands > alwaysTaken {
+			t.Fatalf("%d wait: %v", b.lanes[loadLane].commands, err)
+		}
+		if _, _, err := b.add(500); !errors.Is(err, ErrOverloaded) {
+			t.Fatal(err)
+		}
+		b.put(t, 9000, 0)
+	})
+}
+
+// TestExpectedWait: of ten times the load that the log takes, as much is admitted as it takes, and waits no longer than it may.
+func TestExpectedWait(t *testing.T) {
+	inBatcher(t, func(t *testing.T, b batchTest) {
+		b.maxCommands = 1 << 30
+		const cycle, callSize, seconds = 10 * time.Millisecond, 64, 2
+		type offered struct {
+			at   time.Time
+			done chan *call
+		}
+		var waiting []offered
+		admitted, refused, worst := 0, 0, time.Duration(0)
+		for range seconds * int(time.Second/cycle) {
+			for range 10 * maxCommands / callSize {
+				_, done, err := b.add(callSize)
+				switch {
+				case err == nil:
+					admitted += callSize
+					waiting = append(waiting, offered{time.Now(), done})
+				case errors.Is(err, ErrOverloaded):
+					refused += callSize
+				default:
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(cycle) // of the bubble
+			b.raft.answer(nil)
+			synctest.Wait()
+			for len(waiting) > 0 && len(waiting[0].done) > 0 {
+				if c := <-waiting[0].done; c.err != nil {
+					t.Fatal(c.err)
+				}
+				worst = max(worst, time.Since(waiting[0].at))
+				waiting = waiting[1:]
+			}
+		}
+		takes := seconds * int(time.Second/cycle) * maxCommands
+		if limit := b.queueWait + (maxInFlight+2)*cycle; worst > limit {
+			t.Errorf("something admitted waited for %v, more than %v", worst, limit)
+		}
+		if admitted < takes*95/100 || refused < takes*8 {
+			t.Errorf("%d admitted, %d refused; the log takes %d", admitted, refused, takes)
+		}
+	})
+}
+
+// TestStaleIsRefused: what waits while nothing moves is answered in time, and is never proposed then. Reports wait on.
+func TestStaleIsRefused(t *testing.T) {
+	inBatcher(t, func(t *testing.T, b batchTest) {
+		_, flying := b.mustAdd(t, 1)
+		half, halfDone := b.mustAdd(t, 3*maxCommands+10) // 10 are in no entry
+		if half.next != 3*maxCommands {
+			t.Fatalf("%d in flight", half.next)
+		}
+		b.raft.mu.Lock()
+		inFlight := len(b.raft.held)
+		b.raft.mu.Unlock()
+		begun := time.Now()
+		_, stale := b.mustAdd(t, 100)
+		_, report := b.put(t, 1, 0)
+		time.Sleep(b.queueAge - 1)
+		synctest.Wait()
+		if len(stale) > 0 {
+			t.Fatal("refused too early")
+		}
+		if c := <-stale; !errors.Is(c.err, ErrOverloaded) || time.Since(begun) != b.queueAge {
+			t.Fatalf("%v after %v", c.err, time.Since(begun))
+		}
+		if _, _, err := b.add(1); !errors.Is(err, ErrOverloaded) {
+			t.Fatalf("taken while nothing moves: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if len(flying)+len(halfDone)+len(report) > 0 {
+			t.Fatal("a report, or what is in flight, was answered by time")
+		}
+		for range inFlight {
+			b.raft.answer(nil)
+			synctest.Wait()
+		}
+		if reports, submits := b.raft.counts(); reports != 1 || submits != 10 {
+			t.Fatalf("%d reports, %d submits were sent", reports, submits)
+		}
+	})
+}
+
+// TestStaleInTime: nothing need happen for it.
+func TestStaleInTime(t *testing.T) {
+	inBatcher(t, func(t *testing.T, b batchTest) {
+		b.put(t, 1, 0)
+		time.Sleep(300 * time.Millisecond)
+		begun := time.Now()
+		c, done := b.mustAdd(t, 1)
+		if got := <-done; !errors.Is(got.err, ErrOverloaded) || time.Since(begun) != b.queueAge {
+			t.Fatalf("%v after %v", got.err, time.Since(begun))
+		}
+		if b.withdraw(c) || b.lanes[loadLane].commands != 0 || b.lanes[loadLane].bytes != 0 {
+			t.Fatal("it is still there")
+		}
+		if s := b.raft.sizes(); !equal(s, 1) {
+			t.Fatalf("sent: %v", s)
+		}
+	})
+}
