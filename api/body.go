@@ -8,6 +8,8 @@ import (
 	"mime"
 	"net/http"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // firstPiece is how much of a body gets room before any of it has come.
@@ -25,9 +27,13 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 	}
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(timeout))
-	body, release, err = h.receive(http.MaxBytesReader(w, r.Body, limit), most)
+	body, release, err = h.receive(h.budget(w), http.MaxBytesReader(w, r.Body, limit), most)
 	if err == nil {
 		_ = conn.SetReadDeadline(time.Time{})
+		if err := h.bodyRead(w, body); err != nil {
+			release()
+			return nil, nil, err
+		}
 		keyedOf(r.Context()).body = body
 		return body, release, nil
 	}
@@ -42,14 +48,22 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 	return nil, nil, NewError(CodeBadRequest, "the body could not be read: %v", err)
 }
 
+// budget is what a body counts against.
+func (h *handler) budget(w http.ResponseWriter) *semaphore.Weighted {
+	if rec, is := w.(*recorder); is && rec.route != nil && rec.route.adds {
+		return h.added
+	}
+	return h.bodies
+}
+
 // receive reads at most most bytes to the end. The budget is taken as they come, not as they are announced: clients that
 // announce megabytes and send nothing must not keep others out (slowloris).
-func (h *handler) receive(r io.Reader, most int64) (body []byte, release func(), err error) {
+func (h *handler) receive(budget *semaphore.Weighted, r io.Reader, most int64) (body []byte, release func(), err error) {
 	room := min(most, firstPiece) + 1 // one more, in which the end is seen
-	if !h.bodies.TryAcquire(room) {
+	if !budget.TryAcquire(room) {
 		return nil, nil, tooManyBodies()
 	}
-	release = func() { h.bodies.Release(room) }
+	release = func() { budget.Release(room) }
 	body = make([]byte, 0, room)
 	for {
 		n, err := r.Read(body[len(body):cap(body)])
@@ -68,7 +82,7 @@ func (h *handler) receive(r io.Reader, most int64) (body []byte, release func(),
 			panic("a body is longer than its limit") // r is bounded
 		}
 		more := min(4*room, most+1)
-		if !h.bodies.TryAcquire(more) { // beside the old room: both are there while it is copied
+		if !budget.TryAcquire(more) { // beside the old room: both are there while it is copied
 			release()
 			return nil, nil, tooManyBodies()
 		}

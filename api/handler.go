@@ -23,6 +23,9 @@ type HandlerConfig struct {
 	Logger *slog.Logger // where internal errors and panics go; default: slog.Default()
 	// BodyBytes bounds the request bodies held in memory at one time; a request over it is 429 (SPEC H3). Default 256 MiB.
 	BodyBytes int64
+	// AddingBytes bounds those of them that add work, apart from the others: what is made of them takes several times as much.
+	// Default 32 MiB, or BodyBytes if that is less.
+	AddingBytes int64
 	// Requests bounds the requests under way, long polls included; a request over it is 429. Default 20,000.
 	Requests int64
 	// BodyTimeout bounds how long a client may take to send a JSON body. Default 30 s; a module gets ten times that.
@@ -42,6 +45,8 @@ type handler struct {
 	bodies   *semaphore.Weighted
 	requests *semaphore.Weighted
 	uploads  *semaphore.Weighted
+	adding   admission
+	added    *semaphore.Weighted // bodies of requests that add work
 	routes   *http.ServeMux
 	store    map[string]http.Handler // below storePrefix, by the path of the table; see serveStore
 	openapi  func() json.RawMessage  // the document; made once, when somebody wants it
@@ -55,6 +60,9 @@ func NewHandler(s Service, c HandlerConfig) http.Handler {
 	if c.BodyBytes == 0 {
 		c.BodyBytes = 256 << 20
 	}
+	if c.AddingBytes == 0 {
+		c.AddingBytes = min(32<<20, c.BodyBytes)
+	}
 	if c.Requests == 0 {
 		c.Requests = 20_000
 	}
@@ -64,6 +72,7 @@ func NewHandler(s Service, c HandlerConfig) http.Handler {
 	h := &handler{
 		service: s, config: c, log: c.Logger, routes: http.NewServeMux(), store: map[string]http.Handler{},
 		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests), uploads: semaphore.NewWeighted(maxUploads),
+		added: semaphore.NewWeighted(c.AddingBytes),
 	}
 	h.openapi = sync.OnceValue(func() json.RawMessage { return encode(documentOf(routes())) })
 	for path, byMethod := range byPath(routes()) {
@@ -108,9 +117,18 @@ func (h *handler) methods(byMethod map[string]route) http.Handler {
 			h.problem(w, r, NewError(CodeBadRequest, "%.20s takes no body here", r.Method))
 			return
 		}
-		keyed, err := withKey(withQuery(r, found.query), &found)
-		if err == nil {
-			err = found.serve(h, w, keyed)
+		serve := func() error {
+			keyed, err := withKey(withQuery(r, found.query), &found)
+			if err != nil {
+				return err
+			}
+			return found.serve(h, w, keyed)
+		}
+		var err error
+		if rec, is := w.(*recorder); is && found.adds {
+			err = h.admit(rec, serve)
+		} else {
+			err = serve()
 		}
 		if err != nil {
 			h.problem(w, r, err)
@@ -178,6 +196,7 @@ type recorder struct {
 	wrote  bool
 	status int    // 0: none was sent
 	route  *route // nil: none has this path and method
+	weight int    // of what adds work and is under way; else 0
 }
 
 func (w *recorder) WriteHeader(status int) {

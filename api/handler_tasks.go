@@ -53,6 +53,7 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	}
 	if wait > 0 {
 		release() // the body is small beside the wait
+		h.doneAdding(w)
 		if meta, err = h.awaitReply(r, reply, wait, meta.Index()); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ type route struct {
 	answers      []success
 	errors       []string // codes that it may answer besides those that every route may (errorsOf)
 	problem      any      // fields that its problems have besides those of Error
+	adds         bool     // work for the cluster: it is refused first when there is too much
 	serve        action
 }
 

@@ -11,7 +11,7 @@ func operationRoutes() []route {
 	cursor := param{name: "cursor", doc: "Of the page before."}
 	return []route{
 		{
-			method: post, path: "/v1/operations", id: "startOperation", serve: (*handler).startOperation,
+			method: post, path: "/v1/operations", id: "startOperation", adds: true, serve: (*handler).startOperation,
 			summary: "Start an operation: one task per partition, then a completion, one outcome.",
 			query:   []param{namespaceParam}, body: asJSON(StartOperationRequest{}),
 			answers: []success{{http.StatusCreated, "It runs.", asJSON(operationAnswer{})}},

@@ -37,13 +37,13 @@ func storeRoutes() []route {
 			query:   query, answers: []success{ok([]*StoreTask{})}, errors: append([]string{CodeTooLarge}, namespaceErrors...),
 		},
 		{
-			method: post, path: storePrefix + "update", id: "storeUpdate", serve: (*handler).storeUpdate,
+			method: post, path: storePrefix + "update", id: "storeUpdate", adds: true, serve: (*handler).storeUpdate,
 			summary: "Add, change and delete records, all or nothing. What is missing or owned by somebody else is told with status 200.",
 			query:   query, body: asJSON(storeUpdateBody{}), answers: []success{ok(storeTasksAnswer{}, storeErrorsAnswer{})},
 			errors: append([]string{CodeCrossOrigin}, workErrors...),
 		},
 		{
-			method: post, path: storePrefix + "claim", id: "storeClaim", serve: (*handler).storeClaim,
+			method: post, path: storePrefix + "claim", id: "storeClaim", adds: true, serve: (*handler).storeClaim,
 			summary: "Own a random available record of a group for some time; none if there is none.",
 			query:   query, body: asJSON(storeClaimBody{}), answers: []success{ok(storeTasksAnswer{}, storeErrorsAnswer{})},
 			errors: append([]string{CodeCrossOrigin}, workErrors...),

@@ -122,7 +122,7 @@ func taskRoutes() []route {
 
 func submitRoute() route {
 	return route{
-		method: http.MethodPost, path: "/v1/tasks", id: "submit", summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
+		method: http.MethodPost, path: "/v1/tasks", id: "submit", adds: true, summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
 		query: []param{
 			namespaceParam,
 			{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},
