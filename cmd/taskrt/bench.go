@@ -38,6 +38,12 @@ var benchPresets = []struct {
 	{"failover", "the leader is killed under load: how long until tasks are done again", func() []cli.Flag {
 		return []cli.Flag{benchWarmup(), benchRuns(20)}
 	}},
+	{"overload", "many times as much is offered as the cluster takes: what it admits, how fast, and its memory", func() []cli.Flag {
+		return []cli.Flag{
+			benchCallers("64"), intFlag("bench", "batch", 20, "tasks of a request"), benchFor("10s"), benchWarmup(), benchRuns(1),
+			stringFlag("bench", "factor", "10", "how many times as much"),
+		}
+	}},
 	{"memory", "of the nodes, with tasks queued", func() []cli.Flag {
 		return []cli.Flag{benchTasks(1_000_000), benchBatch()}
 	}},
@@ -163,6 +169,12 @@ func benchConfig(c *cli.Context) (bench.Config, error) {
 	}
 	if has(c, "for") && config.For < 100*time.Millisecond {
 		return config, usagef(c, "--for must be at least 100ms")
+	}
+	if has(c, "factor") {
+		var err error
+		if config.Factor, err = strconv.ParseFloat(c.String("factor"), 64); err != nil || config.Factor < 0.1 || config.Factor > 1000 {
+			return config, usagef(c, "--factor must be a number of 0.1 to 1000, not %q", c.String("factor"))
+		}
 	}
 	for _, text := range splitList(c.String("callers")) {
 		n, err := strconv.Atoi(text)

@@ -36,6 +36,7 @@ type Config struct {
 	Batch   int       // tasks of a batch
 	Tasks   int       // drain, memory: how many are queued
 	Rates   []float64 // latency: per second, one row each
+	Factor  float64   // overload: how many times as much is offered as the cluster takes
 	Version string    // told in the report
 	Flags   []string  // more of them for the nodes that are started
 
@@ -116,13 +117,13 @@ func Median(list []float64) float64 {
 }
 
 // Presets are the names that Run knows, in the order of the help.
-var Presets = []string{"submit", "bulk", "e2e", "drain", "latency", "failover", "memory"}
+var Presets = []string{"submit", "bulk", "e2e", "drain", "latency", "failover", "memory", "overload"}
 
 // Run measures one preset.
 func Run(ctx context.Context, preset string, c Config) (*Report, error) {
 	measure := map[string]func(context.Context, *bed) error{
 		"submit": submitPreset, "bulk": bulkPreset, "e2e": e2ePreset, "drain": drainPreset, "latency": latencyPreset,
-		"failover": failoverPreset, "memory": memoryPreset,
+		"failover": failoverPreset, "memory": memoryPreset, "overload": overloadPreset,
 	}[preset]
 	if measure == nil {
 		return nil, fmt.Errorf("there is no preset %q", preset)

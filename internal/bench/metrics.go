@@ -3,36 +3,49 @@ package bench
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// writesMetric counts the durable writes of a node's log.
-const writesMetric = "taskrt_raft_disk_writes_total "
+// Metrics of nodes that are read here, as their lines begin.
+const (
+	writesMetric  = "taskrt_raft_disk_writes_total "
+	appliedMetric = "taskrt_raft_applied_index "
+	pauseMetric   = `go_gc_duration_seconds{quantile="1"} `
+	cyclesMetric  = "go_gc_duration_seconds_count "
+)
 
 // writes is how many durable writes the logs of all nodes that answer have made since they started.
 func (b *bed) writes(ctx context.Context) (sum int64) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	for _, url := range b.URLs {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/metrics", http.NoBody)
-		if err != nil {
-			continue
+		if n, err := metric(ctx, url, writesMetric); err == nil {
+			sum += int64(n)
 		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			continue
-		}
-		lines := bufio.NewScanner(res.Body)
-		for lines.Scan() {
-			if text, ok := strings.CutPrefix(lines.Text(), writesMetric); ok {
-				n, _ := strconv.ParseFloat(text, 64)
-				sum += int64(n)
-			}
-		}
-		res.Body.Close()
 	}
 	return sum
+}
+
+// metric asks a node for one of its metrics.
+func metric(ctx context.Context, url, name string) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/metrics", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), name); ok {
+			return strconv.ParseFloat(text, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s has no metric %s", url, name)
 }
