@@ -44,6 +44,21 @@ var benchPresets = []struct {
 			stringFlag("bench", "factor", "10", "how many times as much"),
 		}
 	}},
+	{"workers", "a worker process is killed: how long until its tasks run elsewhere", func() []cli.Flag {
+		return []cli.Flag{benchRuns(5)}
+	}},
+	{"restart", "a node is killed with tasks queued, and started again", func() []cli.Flag {
+		return []cli.Flag{benchTasks(1_000_000), benchBatch(), benchRuns(3)}
+	}},
+	{"scale", "submits and runs with a thousand tasks queued, and with many", func() []cli.Flag {
+		return []cli.Flag{
+			benchTasks(1_000_000), benchBatch(), benchCallers("16"), benchFor("10s"), benchWarmup(),
+			intFlag("bench", "drained", 20_000, "how many of them run"),
+		}
+	}},
+	{"idle", "what the nodes use when there is nothing to do", func() []cli.Flag {
+		return []cli.Flag{benchFor("30s"), durationFlag("bench", "warmup", "10s", "how long the nodes are left alone before"), benchRuns(1)}
+	}},
 	{"memory", "of the nodes, with tasks queued", func() []cli.Flag {
 		return []cli.Flag{benchTasks(1_000_000), benchBatch()}
 	}},
@@ -141,7 +156,7 @@ func (p *program) bench(c *cli.Context, preset string) error {
 func benchConfig(c *cli.Context) (bench.Config, error) {
 	config := bench.Config{
 		URLs: splitList(c.String("server")), Slots: c.Int("worker-slots"), Payload: c.Int("payload"), Runs: c.Int("runs"), Batch: c.Int("batch"),
-		Tasks: c.Int("tasks"), Version: buildVersion().Version,
+		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Version: buildVersion().Version,
 	}
 	logStore, err := readLogStore(c)
 	if err != nil {
@@ -154,7 +169,7 @@ func benchConfig(c *cli.Context) (bench.Config, error) {
 		most      int
 	}{
 		{"payload", 2, config.Payload, 64 << 10}, {"worker-slots", 0, config.Slots, maxBenchCallers}, {"runs", 1, config.Runs, maxBenchRuns},
-		{"batch", 1, config.Batch, 10_000}, {"tasks", 1, config.Tasks, maxBenchTasks},
+		{"batch", 1, config.Batch, 10_000}, {"drained", 1, config.Drained, maxBenchTasks}, {"tasks", 1, config.Tasks, maxBenchTasks},
 	} {
 		if has(c, limit.name) && (limit.is < limit.least || limit.is > limit.most) {
 			return config, usagef(c, "--%s must be %d to %d, not %d", limit.name, limit.least, limit.most, limit.is)

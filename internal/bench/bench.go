@@ -34,7 +34,8 @@ type Config struct {
 	Warmup  time.Duration
 	Runs    int
 	Batch   int       // tasks of a batch
-	Tasks   int       // drain, memory: how many are queued
+	Tasks   int       // drain, memory, restart, scale: how many are queued
+	Drained int       // scale: how many of them run
 	Rates   []float64 // latency: per second, one row each
 	Factor  float64   // overload: how many times as much is offered as the cluster takes
 	Version string    // told in the report
@@ -117,13 +118,14 @@ func Median(list []float64) float64 {
 }
 
 // Presets are the names that Run knows, in the order of the help.
-var Presets = []string{"submit", "bulk", "e2e", "drain", "latency", "failover", "memory", "overload"}
+var Presets = []string{"submit", "bulk", "e2e", "drain", "latency", "failover", "workers", "memory", "restart", "scale", "idle", "overload"}
 
 // Run measures one preset.
 func Run(ctx context.Context, preset string, c Config) (*Report, error) {
 	measure := map[string]func(context.Context, *bed) error{
 		"submit": submitPreset, "bulk": bulkPreset, "e2e": e2ePreset, "drain": drainPreset, "latency": latencyPreset,
-		"failover": failoverPreset, "memory": memoryPreset, "overload": overloadPreset,
+		"failover": failoverPreset, "memory": memoryPreset, "overload": overloadPreset, "workers": workersPreset, "restart": restartPreset,
+		"scale": scalePreset, "idle": idlePreset,
 	}[preset]
 	if measure == nil {
 		return nil, fmt.Errorf("there is no preset %q", preset)

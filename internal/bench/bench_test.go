@@ -26,6 +26,9 @@ func TestEcho(t *testing.T) {
 	if !bytes.Equal(echo, want) {
 		t.Error("echo.wasm is not testdata/wasm/echo.wasm: copy it")
 	}
+	if want, err = os.ReadFile("../../testdata/wasm/wait.wasm"); err != nil || !bytes.Equal(wait, want) {
+		t.Errorf("wait.wasm is not testdata/wasm/wait.wasm: copy it (%v)", err)
+	}
 }
 
 func TestMedian(t *testing.T) {
@@ -111,7 +114,10 @@ func TestText(t *testing.T) {
 	}
 }
 
-const overloadFigures = " offered admitted refused failed p50 p99 max RssAnon, the most of a node log fsyncs"
+const (
+	scaleFigures    = " submits CPU of a submit drained CPU of a run log fsyncs"
+	overloadFigures = " offered admitted refused failed p50 p99 max RssAnon, the most of a node log fsyncs"
+)
 
 // TestPresets runs each of them shortly against processes: their figures are there, and what they claim was checked. None says
 // how fast.
@@ -126,8 +132,9 @@ func TestPresets(t *testing.T) {
 	}
 	c := Config{
 		Binary: binary, Callers: []int{1, 8}, Payload: 100, For: time.Second, Warmup: 50 * time.Millisecond, Runs: 1, Batch: 64, Tasks: 300,
-		Rates: []float64{50}, Factor: 3, Version: "test",
+		Rates: []float64{50}, Factor: 3, Drained: 50, Version: "test",
 	}
+	mayBeZero := []string{"log fsyncs", "refused", "failed", "GC cycles", "longest GC pause", "CPU of the leader", "CPU of a follower, the most", "log entries"}
 	for preset, want := range map[string]string{
 		"submit":   "1 caller: submits p50 p99 max CPU of a task log fsyncs; 8 callers: submits p50 p99 max CPU of a task log fsyncs",
 		"bulk":     "1 caller, batches of 64: tasks batch p50 batch p99 batch max CPU of a task log fsyncs; 8 callers, batches of 64: tasks batch p50 batch p99 batch max CPU of a task log fsyncs",
@@ -135,11 +142,18 @@ func TestPresets(t *testing.T) {
 		"drain":    "300 tasks: done time CPU of a task log fsyncs",
 		"latency":  "50/s: start p50 start p99 start max result p50 result p99 result max log fsyncs",
 		"overload": "what it takes: 1 caller, batches of 64:" + overloadFigures + "; a tenth of it:" + overloadFigures + "; 3 times of it:" + overloadFigures + "; a tenth of it, afterwards:" + overloadFigures,
+		"restart":  "300 tasks queued: until ready CPU GC cycles longest GC pause RssAnon log fsyncs",
+		"scale":    "1000 tasks queued before:" + scaleFigures + "; 1500 tasks queued before:" + scaleFigures + "; as a part of it:" + scaleFigures,
+		"idle":     "nothing to do: CPU of the leader CPU of a follower, the most log entries log fsyncs",
+		"workers":  "kill -9 of a worker: until all run elsewhere tasks it had log fsyncs; kill -9 of a worker, started again at once: until all run elsewhere tasks it had log fsyncs",
 		"failover": "kill -9 of the leader: until done again log fsyncs",
 	} {
 		t.Run(preset, func(t *testing.T) {
 			told := 0
 			c := c
+			if preset == "scale" {
+				c.Tasks = 1500
+			}
 			c.Progress = func(done, total int, what string) {
 				if told++; done < 0 || done > total || what == "" {
 					t.Errorf("told %d of %d: %s", done, total, what)
@@ -154,7 +168,7 @@ func TestPresets(t *testing.T) {
 				var names []string
 				for _, f := range row.Figures {
 					names = append(names, f.Name)
-					if len(f.Runs) != 1 || f.Median < 0 || f.Median == 0 && !slices.Contains([]string{"log fsyncs", "refused", "failed"}, f.Name) {
+					if len(f.Runs) != 1 || f.Median < 0 || f.Median == 0 && !slices.Contains(mayBeZero, f.Name) {
 						t.Errorf("%s: %+v", row.Name, f)
 					}
 				}
@@ -195,7 +209,7 @@ func TestPresets(t *testing.T) {
 		if left != "PURGING" {
 			t.Errorf("namespaces that are left: %q", left)
 		}
-		for _, preset := range []string{"failover", "memory"} {
+		for _, preset := range []string{"failover", "memory", "workers", "restart", "idle"} {
 			if _, err := Run(t.Context(), preset, c); !errors.Is(err, errNotOurs) {
 				t.Errorf("%s of a cluster of somebody else's: %v", preset, err)
 			}

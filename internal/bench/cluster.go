@@ -78,15 +78,22 @@ func (c *cluster) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the cluster was not ready within %v", startTime))
 	defer cancel()
 	for _, n := range c.Nodes {
-		client, err := api.NewClient(api.ClientConfig{URLs: []string{n.URL}, RetryFor: time.Second, AttemptTimeout: 2 * time.Second})
-		if err != nil {
+		if err := c.readyNode(ctx, n); err != nil {
 			return err
 		}
-		defer client.Close()
-		for client.Ready(ctx) != nil {
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+func (c *cluster) readyNode(ctx context.Context, n *trio.Node) error {
+	client, err := api.NewClient(api.ClientConfig{URLs: []string{n.URL}, RetryFor: time.Second, AttemptTimeout: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for client.Ready(ctx) != nil {
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -123,6 +123,9 @@ func (b *bed) submitBatch(ctx context.Context, client *api.Client, n int, accept
 
 // fill queues n tasks.
 func (b *bed) fill(ctx context.Context, n int) error {
+	if n <= 0 {
+		return nil
+	}
 	clients, done, err := b.clients(4)
 	if err != nil {
 		return err

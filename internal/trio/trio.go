@@ -70,19 +70,36 @@ func FreeAddresses(n int) ([]string, error) {
 
 // Start starts a node and waits for its ready line.
 func (c *Cluster) Start(ctx context.Context, n *Node) error {
-	log, err := os.OpenFile(n.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ready, err := c.Launch(n)
 	if err != nil {
 		return err
+	}
+	select {
+	case line := <-ready:
+		if !strings.HasPrefix(line, "ready ") {
+			return fmt.Errorf("%s said %q, not that it is ready: %s", n.ID, line, n.LastLines(1))
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s is not ready: %w", n.ID, context.Cause(ctx))
+	}
+}
+
+// Launch starts the process of a node, or of a worker, and returns where its first line will be: empty if it ended without one.
+func (c *Cluster) Launch(n *Node) (<-chan string, error) {
+	log, err := os.OpenFile(n.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
 	}
 	defer log.Close()
 	n.Cmd = exec.Command(c.Binary, n.Args...)
 	n.Cmd.Env, n.Cmd.Stderr, n.Cmd.SysProcAttr = c.Env, log, ChildAttributes()
 	stdout, err := n.Cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := n.Cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", n.ID, err)
+		return nil, fmt.Errorf("start %s: %w", n.ID, err)
 	}
 	exited, ready := make(chan struct{}), make(chan string, 1)
 	n.Exited = exited
@@ -94,15 +111,7 @@ func (c *Cluster) Start(ctx context.Context, n *Node) error {
 		_ = cmd.Wait()
 		close(exited)
 	}(n.Cmd)
-	select {
-	case line := <-ready:
-		if !strings.HasPrefix(line, "ready ") {
-			return fmt.Errorf("%s said %q, not that it is ready: %s", n.ID, line, n.LastLines(1))
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s is not ready: %w", n.ID, context.Cause(ctx))
-	}
+	return ready, nil
 }
 
 // Alive reports whether the process runs.
