@@ -9,7 +9,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout spin bench bench-jetstream compare check fmt vet lint tidy wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout spin bench bench-jetstream bench-compare compare check fmt vet lint tidy wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ bench: ## the benchmarks behind docs/performance.md
 bench-jetstream: build ## taskrt and NATS JetStream (R3, sync always) in turn: make bench-jetstream JETSTREAM="-rounds 3 -presets submit"
 	cd internal/bench/jetstream && $(GO) build -o ../../../bin/nats-server github.com/nats-io/nats-server/v2 && \
 		$(GO) run . -taskrt ../../../bin/taskrt -nats ../../../bin/nats-server $(JETSTREAM)
+
+bench-compare: ## Go benchmarks against those of the merge base: make bench-compare PKG="./task ./api" BENCH=Plan COUNT=6 BENCHTIME=200ms BASE=main
+	@internal/bench/compare.sh # make hands the variables of its command line down
 
 meter-bench: ## what metering costs guests in C, Rust and Go: make meter-bench BENCHTIME=2s
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./runtime/meter
