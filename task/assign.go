@@ -40,7 +40,7 @@ func (c Assign) apply(m *Machine) Result {
 	if r == nil {
 		return notEligible()
 	}
-	if r.task.Bound != 0 && r.task.Bound != c.Session {
+	if m.task(r).Bound != 0 && m.task(r).Bound != c.Session {
 		return refuse(NotEligible, "only the session that it is bound to may run the task")
 	}
 	if int64(len(s.leases)) >= s.session.Slots {
@@ -91,11 +91,11 @@ func (c *Assign) external(m *Machine) Result {
 func (c *Assign) waiting(m *Machine, until Time) *row {
 	r := m.store.get(c.Key)
 	switch {
-	case r == nil || !m.eligible(r.task, until):
+	case r == nil || !m.eligible(m.task(r), until):
 		return nil
-	case c.Fresh && (r.task.Rev <= m.entryRev || !m.foremost(r)):
+	case c.Fresh && (m.task(r).Rev <= m.entryRev || !m.foremost(r)):
 		return nil
-	case !c.Fresh && r.task.Rev != c.Rev:
+	case !c.Fresh && m.task(r).Rev != c.Rev:
 		return nil
 	}
 	return r
@@ -104,15 +104,16 @@ func (c *Assign) waiting(m *Machine, until Time) *row {
 // foremost reports whether r comes before all others that are due and that nothing keeps from being assigned (SPEC T4). It
 // costs a look at each lane.
 func (m *Machine) foremost(r *row) bool {
-	if r.lane == nil {
+	if !r.inLane {
 		return false
 	}
-	own := r.lane.queue.head()
-	if own.item != r {
+	l, s := m.of(r).lanes[m.task(r).Version], &m.store
+	if l.queue.head(s) != r {
 		return false
 	}
-	for _, l := range m.lanes {
-		if l != r.lane && l.behavior.limits.open && !l.behavior.full() && l.queue.head().less(own) {
+	own := l.queue.spot(s, r)
+	for _, o := range m.lanes {
+		if o != l && o.behavior.limits.open && !o.behavior.full() && o.queue.spot(s, o.queue.head(s)).less(own) {
 			return false
 		}
 	}
@@ -125,8 +126,9 @@ func notEligible() Result {
 
 // permit returns the version that a waiting task would run now; nil with the refusal if its behavior may not start it.
 func (m *Machine) permit(r *row) (*Version, Result) {
-	b := r.behavior
-	v := m.version(b, r.task.Version)
+	b := m.of(r)
+	t := m.task(r)
+	v := m.version(b, t.Version)
 	if refusal, ok := m.accepting(b.namespace); !ok {
 		return nil, refusal
 	}
@@ -137,8 +139,8 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 		return nil, refuse(ModuleMissing, "the behavior has no version to run")
 	case b.full():
 		return nil, refuse(LimitReached, "as many tasks of the behavior run as its max_concurrent allows")
-	case r.task.Bound != 0:
-	case r.queue == &b.due && r.lane == nil, r.queue == &b.future && m.spare(r) <= 0:
+	case t.Bound != 0:
+	case r.queue == inDue && !r.inLane, r.queue == inFuture && m.spare(r) <= 0:
 		return nil, refuse(LimitReached, "the slots of its concurrency key are taken, or meant for tasks before it")
 	}
 	return v, Result{}
@@ -148,7 +150,7 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	m.token++
 	l.Token, l.Given = m.token, m.leaseNow
-	n := *r.task
+	n := *m.task(r)
 	if n.Version == "" { // a cycle begins: what failed before it no longer counts (SPEC T8)
 		n.Failures = 0
 	}

@@ -23,7 +23,7 @@ func (c Beat) apply(m *Machine) Result {
 	if r == nil {
 		return refusal
 	}
-	t := r.task
+	t := m.task(r)
 	renewal := c.Seq == 0 && c.Progress == nil && c.Checkpoint == nil
 	if outdated(t, c.Seq) || renewal && !c.External {
 		return Result{Task: t}

@@ -57,6 +57,7 @@ func (m *Machine) forgetBehavior(b *behaviorRow) {
 // forgetRow forgets a name that has no record.
 func (m *Machine) forgetRow(b *behaviorRow) {
 	delete(m.behaviors, b.behaviorName)
+	m.store.dropBehavior(b)
 	i := slices.Index(m.byName, b)
 	m.byName = slices.Concat(m.byName[:i], m.byName[i+1:]) // a new list: who removes tasks is walking the old one
 }

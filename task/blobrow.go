@@ -18,8 +18,8 @@ func (t *Task) payloads() [3]*Payload { return [...]*Payload{&t.Params, &t.Resul
 func (o *Operation) payloads() [2]*Payload { return [...]*Payload{&o.Arg, &o.Result} }
 
 // enterBlobs and leaveBlobs count the references of r; enqueue and dequeue call them.
-func (m *Machine) enterBlobs(r *row) { m.countBlobs(1, r.task.payloads()) }
-func (m *Machine) leaveBlobs(r *row) { m.countBlobs(-1, r.task.payloads()) }
+func (m *Machine) enterBlobs(r *row) { m.countBlobs(1, m.task(r).payloads()) }
+func (m *Machine) leaveBlobs(r *row) { m.countBlobs(-1, m.task(r).payloads()) }
 
 // countBlobs counts what the payloads need, by 1 when their record comes and by -1 when it goes.
 func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {

@@ -64,7 +64,8 @@ func (c *checker) blobs() {
 			}
 		}
 	}
-	for t := range m.store.from(0) {
+	for r := range m.store.from(0) {
+		t := m.task(r)
 		payloads := t.payloads()
 		count(t.Key(), payloads[:]...)
 		c.expect(t.Progress.Blobs == nil && (t.Error == nil || t.Error.Details.Blobs == nil), "%s/%s: progress or details need a blob", t.Namespace, t.ID)

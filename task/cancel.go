@@ -10,7 +10,7 @@ func (c Cancel) apply(m *Machine) Result {
 	if r == nil {
 		return m.missing(c.Key)
 	}
-	t := r.task
+	t := m.task(r)
 	switch {
 	case t.Role == RoleCompletion && !t.Final(): // as for its operation, which is completing
 		return operationTask(t)

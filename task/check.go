@@ -70,6 +70,8 @@ type checker struct {
 	sum    uint64
 	counts Counts
 	queued map[*heap[*row]]int
+	lined  map[*line]int
+	rows   int // rows that were met
 	pins   map[*behaviorRow]map[string]int64
 	leases map[uint64]int
 	tokens map[uint64]bool
@@ -94,14 +96,14 @@ func (c *checker) expect(ok bool, format string, args ...any) {
 // a recount. O(n): for tests and the simulator.
 func (m *Machine) Check() error {
 	c := checker{
-		m: m, queued: map[*heap[*row]]int{}, pins: map[*behaviorRow]map[string]int64{},
+		m: m, queued: map[*heap[*row]]int{}, lined: map[*line]int{}, pins: map[*behaviorRow]map[string]int64{},
 		leases: map[uint64]int{}, tokens: map[uint64]bool{},
 		behavior: map[*behaviorRow]*recount{}, acceptors: map[string]int64{}, spaces: map[string]*namespaceRow{},
 		fanout: map[*operationRow]*operationRow{},
 	}
-	c.pages()
-	for t := range m.store.from(0) {
-		c.task(t)
+	c.store()
+	for r := range m.store.from(0) {
+		c.task(r)
 	}
 	c.behaviors()
 	c.sessions()
@@ -119,48 +121,28 @@ func (m *Machine) Check() error {
 	return errors.Join(c.errs...)
 }
 
-func (c *checker) pages() {
-	s, n, last := &c.m.store, 0, uint64(0)
-	c.expect(len(s.pages) == len(s.firsts), "%d pages, %d firsts", len(s.pages), len(s.firsts))
-	for i, p := range s.pages {
-		c.expect(p.n > 0 && s.firsts[i] == p.revs[0], "page %d is empty or misplaced", i)
-		n += p.n
-		for j, t := range p.tasks[:p.n] {
-			c.expect(t.CreatedRev == p.revs[j] && t.CreatedRev > last, "page %d slot %d: order", i, j)
-			last = t.CreatedRev
-		}
-		for _, t := range p.tasks[p.n:] {
-			c.expect(t == nil, "page %d holds a removed task", i)
-		}
-	}
-	ids := 0
-	for _, space := range s.spaces { // order-free: it only adds up
-		ids += len(space)
-	}
-	c.expect(n == s.n && n == ids, "%d tasks in pages, %d counted, %d IDs", n, s.n, ids)
-}
-
-func (c *checker) task(t *Task) {
+func (c *checker) task(r *row) {
 	m := c.m
+	t := m.task(r)
 	if err := t.check(); err != nil {
 		c.expect(false, "%w", err)
 		return
 	}
 	c.sum += hashTask(t)
 	*c.counts.of(t)++
-	r := m.store.get(t.Key())
-	if r == nil || r.task != t {
+	if m.store.get(t.Key()) != r {
 		c.expect(false, "%s/%s: the page and the index disagree", t.Namespace, t.ID)
 		return
 	}
+	c.expect(r.priority == t.Priority, "%s: priority", t.ID)
 	c.expect(t.Rev <= m.rev, "%s: rev %d after %d", t.ID, t.Rev, m.rev)
-	c.expect(r.behavior == m.behaviors[behaviorName{t.Namespace, t.Behavior}], "%s: behavior row", t.ID)
-	c.expect((r.deadline != 0) == awaitsDeadline(t), "%s: deadline queue", t.ID)
+	c.expect(m.of(r) == m.behaviors[behaviorName{t.Namespace, t.Behavior}], "%s: behavior row", t.ID)
+	c.expect((m.store.rows.look(r).deadline != 0) == awaitsDeadline(t), "%s: deadline queue", t.ID)
 	if t.Version != "" {
-		if c.pins[r.behavior] == nil {
-			c.pins[r.behavior] = map[string]int64{}
+		if c.pins[m.of(r)] == nil {
+			c.pins[m.of(r)] = map[string]int64{}
 		}
-		c.pins[r.behavior][t.Version]++
+		c.pins[m.of(r)][t.Version]++
 	}
 	c.usage(t)
 	c.part(r)
@@ -216,9 +198,9 @@ func (c *checker) sessions() {
 		c.expect(len(s.leases) == c.leases[id] && int64(len(s.leases)) <= max(s.session.Slots, 0),
 			"session %d: %d leases, recounted %d, %d slots", id, len(s.leases), c.leases[id], s.session.Slots)
 		c.expect(s.session.Acked <= s.session.Seq, "session %d: acked", id)
-		for i, r := range s.leases {
-			l := r.task.Lease
-			c.expect(l != nil && l.Session == id && (i == 0 || s.leases[i-1].task.Lease.Seq < l.Seq), "session %d: lease %d", id, i)
+		for i, h := range s.leases {
+			l := m.task(h.row).Lease
+			c.expect(l != nil && l.Session == id && l.Seq == h.seq && (i == 0 || s.leases[i-1].seq < l.Seq), "session %d: lease %d", id, i)
 		}
 		c.bound(s)
 		i := int(s.expiry) - 1
@@ -270,8 +252,8 @@ func (c *checker) heaps() {
 	checkHeap(c, "deadlines", &m.deadlines)
 	checkHeap(c, "expiries", &m.expiries)
 	deadlines := 0
-	for t := range m.store.from(0) {
-		if awaitsDeadline(t) {
+	for r := range m.store.from(0) {
+		if t := m.task(r); awaitsDeadline(t) {
 			deadlines++
 		}
 	}

@@ -2,35 +2,75 @@ package task
 
 import "testing"
 
+// rewrite changes a record, and tells the sum, but nothing that is derived.
+func rewrite(m *Machine, id string, change func(t *Task)) {
+	r := m.store.get(Key{DefaultNamespace, id})
+	next := *m.task(r)
+	if next.Lease != nil {
+		lease := *next.Lease
+		next.Lease = &lease
+	}
+	change(&next)
+	m.sum += hashTask(&next) - hashTask(m.task(r))
+	m.store.replace(r, &next)
+}
+
 // TestCheckSees damages what is derived, one thing at a time: Check must say so.
 func TestCheckSees(t *testing.T) {
 	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
+	cell := func(m *Machine, id string) *cell { return m.store.cell(get(m, id).id) }
+	chunk := func(m *Machine) *chunkUse { return &m.store.arena.use[0] }
 	for name, damage := range map[string]func(m *Machine){
 		"count":           func(m *Machine) { m.counts.Running++ },
 		"finals":          func(m *Machine) { m.namespaces[DefaultNamespace].finals-- },
 		"sum":             func(m *Machine) { m.sum++ },
 		"pins":            func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].pins["v"]++ },
 		"lane lost":       func(m *Machine) { m.lanes = nil },
-		"lane order":      func(m *Machine) { m.lanes[0].queue.nodes[0].key++ },
-		"not in the lane": func(m *Machine) { r := get(m, "waiting"); r.queue.remove(&r.pos) },
-		"wrong queue":     func(m *Machine) { r := get(m, "waiting"); r.queue = &r.behavior.future },
-		"final lost":      func(m *Machine) { r := get(m, "success"); r.queue.remove(&r.pos) },
+		"lane order":      func(m *Machine) { get(m, "waiting").priority++ },
+		"not in the lane": func(m *Machine) { m.lanes[0].queue.remove(&m.store, get(m, "waiting")) },
+		"wrong queue":     func(m *Machine) { get(m, "waiting").queue = inFuture },
+		"final lost":      func(m *Machine) { r := get(m, "success"); m.of(r).success.remove(&m.store, r) },
 		"lease lost":      func(m *Machine) { m.sessions[1].leases = nil },
 		"too many leases": func(m *Machine) { m.sessions[1].session.Slots = 0 },
-		"deadline":        func(m *Machine) { r := get(m, "running"); m.deadlines.push(1, 1, &r.deadline, r) },
+		"deadline":        func(m *Machine) { r := get(m, "running"); m.deadlines.push(1, 1, &m.store.rows.extra(r).deadline, r) },
+		"due at":          func(m *Machine) { get(m, "waiting").at++ },
+		"final at":        func(m *Machine) { get(m, "success").at-- },
+		"place":           func(m *Machine) { get(m, "waiting").place-- },
+		"end of the run":  func(m *Machine) { m.lanes[0].queue.last.key = -1 << 40 },
+		"front of a run":  func(m *Machine) { m.lanes[0].queue.front++ },
+		"taken in a run":  func(m *Machine) { m.lanes[0].queue.chunks[0].n++ },
 		"expiry":          func(m *Machine) { m.expiries.nodes[0].key++ },
 		"worker":          func(m *Machine) { delete(m.workers, "w1") },
-		"index":           func(m *Machine) { delete(m.store.spaces[DefaultNamespace], "waiting") },
-		"page":            func(m *Machine) { m.store.pages[0].revs[0]++ },
+		"index":           func(m *Machine) { m.store.delete(hashKey(DefaultNamespace, "waiting"), get(m, "waiting").id) },
+		"index twice":     func(m *Machine) { m.store.insert(hashKey("x", "y"), get(m, "waiting").id) },
+		"index count":     func(m *Machine) { m.store.index.shard(hashKey(DefaultNamespace, "waiting")).n++ },
+		"row of nobody":   func(m *Machine) { m.store.rows.add() },
+		"rows with room":  func(m *Machine) { m.store.rows.open = nil },
+		"extra of nobody": func(m *Machine) { m.store.rows.extras = append(m.store.rows.extras, &extra{}) },
+		"row lost":        func(m *Machine) { m.store.rows.pages[1].free = 0; m.store.rows.pages[1].fresh++ },
+		"cells left":      func(m *Machine) { m.store.cells[0] = &cells{} },
+		"order":           func(m *Machine) { p := m.store.order[0]; p.rows[0], p.rows[1] = p.rows[1], p.rows[0] },
+		"bytes alive":     func(m *Machine) { chunk(m).alive-- },
+		"bytes dead":      func(m *Machine) { m.store.arena.dead++ },
+		"bytes in all":    func(m *Machine) { m.store.arena.alive++ },
+		"chunk":           func(m *Machine) { chunk(m).end++ },
+		"chunk gone":      func(m *Machine) { m.store.arena.gone = append(m.store.arena.gone, 9) },
+		"other record":    func(m *Machine) { *cell(m, "waiting") = *cell(m, "success") },
+		"name":            func(m *Machine) { m.store.names.refs[0]++ },
+		"name lost":       func(m *Machine) { clear(m.store.names.numbers) },
+		"name gone":       func(m *Machine) { m.store.names.gone = append(m.store.names.gone, 9) },
+		"place of a run":  func(m *Machine) { m.store.spare = m.store.spare[1:] },
+		"of a behavior":   func(m *Machine) { m.behaviorRow(DefaultNamespace, "other"); get(m, "waiting").behavior++ },
+		"page":            func(m *Machine) { m.store.firsts[0]++ },
 		"module":          func(m *Machine) { clear(m.modules) },
 		"active version":  func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].behavior.Active = "x" },
 		"answer":          func(m *Machine) { m.processes[5].answers[0].hash++ },
 		"answer bytes":    func(m *Machine) { m.processes[5].bytes++ },
 		"token reused":    func(m *Machine) { m.token = 0 },
-		"T2 created":      func(m *Machine) { get(m, "waiting").task.NotBefore = 0 },
-		"T2 running":      func(m *Machine) { get(m, "running").task.StartedAt = 0 },
-		"T2 success":      func(m *Machine) { get(m, "success").task.Error = &Error{} },
-		"T2 failure":      func(m *Machine) { get(m, "failure").task.Error = nil },
+		"T2 created":      func(m *Machine) { rewrite(m, "waiting", func(t *Task) { t.NotBefore = 0 }) },
+		"T2 running":      func(m *Machine) { rewrite(m, "running", func(t *Task) { t.StartedAt = 0 }) },
+		"T2 success":      func(m *Machine) { rewrite(m, "success", func(t *Task) { t.Error = &Error{} }) },
+		"T2 failure":      func(m *Machine) { rewrite(m, "failure", func(t *Task) { t.Error = nil }) },
 	} {
 		m := fixture()
 		damage(m)

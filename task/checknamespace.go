@@ -24,10 +24,12 @@ func (c *checker) usage(t *Task) {
 		return
 	}
 	n.usage.Running++
-	if r := m.store.get(t.Key()); m.purging(t.Namespace) && t.CancelCode == "" {
-		c.at(&m.doomed, r.doomed, r, int64(t.Lease.Token), t.Lease.Token, "N1: %s: runs in a namespace in PURGING", t.ID)
+	r := m.store.get(t.Key())
+	doomed := m.store.rows.look(r).doomed
+	if m.purging(t.Namespace) && t.CancelCode == "" {
+		c.at(&m.doomed, doomed, r, int64(t.Lease.Token), t.Lease.Token, "N1: %s: runs in a namespace in PURGING", t.ID)
 	} else {
-		c.expect(r.doomed == 0, "N1: %s: will be cancelled for no reason", t.ID)
+		c.expect(doomed == 0, "N1: %s: will be cancelled for no reason", t.ID)
 	}
 }
 
@@ -73,7 +75,7 @@ func (c *checker) namespace(name string, n *namespaceRow) {
 	c.expect(n.usage == counted.usage, "N1: %s: usage %+v, recounted %+v", name, n.usage, counted.usage)
 	c.expect(n.finals == counted.finals, "%d final tasks in %s, recounted %d", n.finals, name, counted.finals)
 	c.expect(x.Bucket >= 0 && x.Bucket <= 1000*x.Quota.SubmitsPerSecond, "N1: %s: bucket %d", name, x.Bucket)
-	_, stored := m.store.spaces[name]
+	stored := m.store.spaces[name]
 	c.expect(stored == (x.Status != NamespaceIsPurged), "namespace %s is %s, and has tasks: %v", name, x.Status, stored)
 	if stored {
 		return

@@ -49,9 +49,9 @@ func (m *Machine) part(t *Task) error {
 
 // part counts a task in its operation and its session.
 func (c *checker) part(r *row) {
-	t := r.task
+	t, e := c.m.task(r), c.m.store.rows.look(r)
 	if t.Role == RoleNone {
-		c.expect(r.part == 0 && r.bound == 0, "%s: stands in an operation", t.ID)
+		c.expect(e.part == 0 && e.bound == 0, "%s: stands in an operation", t.ID)
 		return
 	}
 	if err := c.m.part(t); err != nil {
@@ -68,15 +68,15 @@ func (c *checker) part(r *row) {
 		*n.counts.of(t)++
 	}
 	if queue, key := o.queueOf(t); queue != nil {
-		c.at(queue, r.part, r, key, t.CreatedRev, "%s: place in its operation", t.ID)
+		c.at(queue, e.part, r, key, t.CreatedRev, "%s: place in its operation", t.ID)
 	} else {
-		c.expect(r.part == 0, "%s: stands in a queue of its operation", t.ID)
+		c.expect(e.part == 0, "%s: stands in a queue of its operation", t.ID)
 	}
 	if t.Bound == 0 || t.Final() {
-		c.expect(r.bound == 0, "%s: stands in a session", t.ID)
+		c.expect(e.bound == 0, "%s: stands in a session", t.ID)
 		return
 	}
-	c.at(&c.m.sessions[t.Bound].cleanups, r.bound, r, 0, t.CreatedRev, "%s: place among the cleanups of its session", t.ID)
+	c.at(&c.m.sessions[t.Bound].cleanups, e.bound, r, 0, t.CreatedRev, "%s: place among the cleanups of its session", t.ID)
 }
 
 func (c *checker) operation(o *operationRow) *operationRow {
@@ -153,7 +153,8 @@ func (c *checker) operationRow(o *operationRow) {
 	c.expect(m.NamespaceExists(x.Namespace) && x.CreatedRev > 0 && x.Rev >= x.CreatedRev && x.Rev <= m.rev && x.RetryRev <= m.rev, "operation %s: revs", x.ID)
 	c.expect(o.counts == n.counts && o.tasks == n.tasks && o.running == n.running,
 		"operation %s: %d tasks %+v, recounted %d %+v", x.ID, o.tasks, o.counts, n.tasks, n.counts)
-	for _, h := range [...]*heap[*row]{&o.open, &o.failed, &o.cleanups, &o.finals} {
+	c.line(x.ID, &o.finals)
+	for _, h := range [...]*heap[*row]{&o.open, &o.failed, &o.cleanups} {
 		c.expect(h.len() == c.queued[h], "operation %s: %d queued, recounted %d", x.ID, h.len(), c.queued[h])
 		checkHeap(c, x.ID, h)
 	}
@@ -171,7 +172,7 @@ func (c *checker) operationRow(o *operationRow) {
 		c.expect(partitions < x.Made, "O1: operation %s: %d partitions, %d made", x.ID, partitions, x.Made)
 	}
 	completion := m.store.get(x.completionKey())
-	c.expect((x.Status == OperationCompleting) == (completion != nil && !completion.task.Final()) || c.imported(o),
+	c.expect((x.Status == OperationCompleting) == (completion != nil && !m.task(completion).Final()) || c.imported(o),
 		"O3: operation %s is %s, and its completion is not", x.ID, x.Status)
 }
 

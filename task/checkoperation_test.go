@@ -99,20 +99,22 @@ func TestCheckSeesOperations(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func(m *Machine){
-		"counts":        func(m *Machine) { op(m, "going").counts.Failure++ },
-		"tasks":         func(m *Machine) { op(m, "going").tasks++ },
-		"running":       func(m *Machine) { op(m, "going").running++ },
-		"open lost":     func(m *Machine) { o := op(m, "making"); o.open.remove(&get(m, "making:0").part) },
-		"open order":    func(m *Machine) { op(m, "making").open.nodes[0].key++ },
-		"failed lost":   func(m *Machine) { op(m, "going").failed.remove(&get(m, "going:0").part) },
-		"failed order":  func(m *Machine) { op(m, "going").failed.nodes[0].key++ },
-		"cleanups lost": func(m *Machine) { op(m, "failing").cleanups.remove(&op(m, "failing").cleanups.nodes[0].item.part) },
-		"finals lost":   func(m *Machine) { r := get(m, "ended:0"); r.queue.remove(&r.pos) },
+		"counts":       func(m *Machine) { op(m, "going").counts.Failure++ },
+		"tasks":        func(m *Machine) { op(m, "going").tasks++ },
+		"running":      func(m *Machine) { op(m, "going").running++ },
+		"open lost":    func(m *Machine) { o := op(m, "making"); o.open.remove(&m.store.rows.extra(get(m, "making:0")).part) },
+		"open order":   func(m *Machine) { op(m, "making").open.nodes[0].key++ },
+		"failed lost":  func(m *Machine) { op(m, "going").failed.remove(&m.store.rows.extra(get(m, "going:0")).part) },
+		"failed order": func(m *Machine) { op(m, "going").failed.nodes[0].key++ },
+		"cleanups lost": func(m *Machine) {
+			o := op(m, "failing")
+			o.cleanups.remove(&m.store.rows.extra(o.cleanups.nodes[0].item).part)
+		},
+		"finals lost": func(m *Machine) { op(m, "ended").finals.remove(&m.store, get(m, "ended:0")) },
 		"final elsewhere": func(m *Machine) {
 			r := get(m, "ended:0")
-			r.queue.remove(&r.pos)
-			r.queue = &work(m).success
-			r.queue.push(1000, r.task.CreatedRev, &r.pos, r)
+			op(m, "ended").finals.remove(&m.store, r)
+			work(m).success.push(&m.store, r)
 		},
 		"work forgotten":       func(m *Machine) { m.fanout.busy.remove(&op(m, "making").busy) },
 		"work invented":        func(m *Machine) { o := op(m, "going"); m.fanout.busy.push(0, 1, &o.busy, o) },
@@ -130,14 +132,19 @@ func TestCheckSeesOperations(t *testing.T) {
 		"version held":      func(m *Machine) { work(m).held["w"] = 1 },
 		"due cleanup lost":  func(m *Machine) { s := m.sessions[2]; s.due.remove(&s.due.nodes[0].item.place) },
 		"due cleanup order": func(m *Machine) { m.sessions[2].due.nodes[0].key++ },
-		"cleanup not bound": func(m *Machine) { s := m.sessions[1]; s.cleanups.remove(&s.cleanups.nodes[0].item.bound) },
+		"cleanup not bound": func(m *Machine) {
+			s := m.sessions[1]
+			s.cleanups.remove(&m.store.rows.extra(s.cleanups.nodes[0].item).bound)
+		},
 		"cleanup in a lane": func(m *Machine) {
 			r := m.sessions[2].due.nodes[0].item
 			m.sessions[2].due.remove(&r.place)
 			m.enterLane(r)
 		},
-		"ending":              func(m *Machine) { m.sessions[1].ending = true },
-		"session of cleanup":  func(m *Machine) { m.sessions[1].cleanups.nodes[0].item.task.Bound = 99 },
+		"ending": func(m *Machine) { m.sessions[1].ending = true },
+		"session of cleanup": func(m *Machine) {
+			rewrite(m, m.task(m.sessions[1].cleanups.nodes[0].item).ID, func(t *Task) { t.Bound = 99 })
+		},
 		"instance":            func(m *Machine) { m.instances.sorted = m.instances.sorted[1:] },
 		"instance too low":    func(m *Machine) { m.instances.get(instanceName{DefaultNamespace, "work", "going"}).Last = 0 },
 		"names":               edit(func(o *Operation) { o.Names = []string{"a"} }),
@@ -147,9 +154,9 @@ func TestCheckSeesOperations(t *testing.T) {
 		"success":             edit(func(o *Operation) { o.Status = OperationSuccess }),
 		"other version":       edit(func(o *Operation) { o.Version = "w" }),
 		"policy":              edit(func(o *Operation) { o.Policy.Complete = "X" }),
-		"role":                func(m *Machine) { get(m, "going:1").task.Role = RoleCompletion },
-		"partition":           func(m *Machine) { get(m, "going:1").task.Partition = "2" },
-		"parent":              func(m *Machine) { get(m, "going:1").task.Parent = "nobody" },
+		"role":                func(m *Machine) { rewrite(m, "going:1", func(t *Task) { t.Role = RoleCompletion }) },
+		"partition":           func(m *Machine) { rewrite(m, "going:1", func(t *Task) { t.Partition = "2" }) },
+		"parent":              func(m *Machine) { rewrite(m, "going:1", func(t *Task) { t.Parent = "nobody" }) },
 
 		"usage tasks":      func(m *Machine) { space(m, "shop").usage.Tasks++ },
 		"usage owed":       func(m *Machine) { space(m, "shop").usage.Owed++ },
@@ -160,8 +167,8 @@ func TestCheckSeesOperations(t *testing.T) {
 		"usage behaviors":  func(m *Machine) { space(m, "shop").usage.Behaviors++ },
 		"crowded":          func(m *Machine) { m.crowded = nil },
 		"crowded for none": func(m *Machine) { m.crowded = append(m.crowded, space(m, "shop")) },
-		"doomed lost":      func(m *Machine) { m.doomed.remove(&m.doomed.nodes[0].item.doomed) },
-		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.push(1, 1, &r.doomed, r) },
+		"doomed lost":      func(m *Machine) { m.doomed.remove(&m.store.rows.extra(m.doomed.nodes[0].item).doomed) },
+		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.push(1, 1, &m.store.rows.extra(r).doomed, r) },
 		"status":           func(m *Machine) { space(m, "shop").space.Status = 0 },
 		"purged":           func(m *Machine) { space(m, "shop").space.Status = NamespaceIsPurged },
 		"bucket":           func(m *Machine) { space(m, "shop").space.Bucket = 1 << 40 },
@@ -197,14 +204,15 @@ func TestCorruptionOfOperationsShows(t *testing.T) {
 		"namespace": func(m *Machine) any { return m.namespaces["shop"].space },
 		"instance":  func(m *Machine) any { return m.instances.get(instanceName{DefaultNamespace, "work", "going"}) },
 		"run":       func(m *Machine) any { return m.runs[1] },
-		"partition": func(m *Machine) any { return m.Task(Key{DefaultNamespace, "going:1"}) },
-		"cleanup":   func(m *Machine) any { return m.sessions[1].cleanups.nodes[0].item.task },
 	}
 	for name, pick := range rows {
 		t.Run(name, func(t *testing.T) {
 			damageAll(t, busy, func(m *Machine) reflect.Value { return reflect.ValueOf(pick(m)).Elem() }, restoreRefused)
 		})
 	}
+	task := func(m *Machine, id string) Key { return Key{DefaultNamespace, id} }
+	rot(t, busy, func(m *Machine) Key { return task(m, "going:0") })
+	rot(t, busy, func(m *Machine) Key { return m.task(m.sessions[1].cleanups.nodes[0].item).Key() })
 }
 
 // TestRestoreRefusesOperations makes snapshots that have the digest of what they say, and say what cannot be.

@@ -7,37 +7,44 @@ import (
 
 // queue verifies that a task is in the one queue where its record says that it belongs, and in no other.
 func (c *checker) queue(r *row) {
-	t, b, m := r.task, r.behavior, c.m
-	want, key, tie := &b.future, int64(t.NotBefore), t.CreatedRev
+	m := c.m
+	t, b := m.task(r), m.of(r)
+	want := inDue
 	switch {
 	case t.Status == Running:
-		want, key, tie = &m.overruns, int64(m.overrunAt(r)), t.Lease.Token
+		want = inRuns
+		c.at(&m.overruns, r.pos, r, int64(m.overrunAt(r)), t.Lease.Token, "%s: position or order among the runs", t.ID)
 	case t.Final():
-		want, key = &heap[*row]{}, int64(t.FinishedAt)
+		want = inFinals
+		c.expect(r.at == int64(t.FinishedAt), "%s: when it finished", t.ID)
 		if m.part(t) == nil {
-			want = m.finalQueue(t, b)
+			c.in(m.finalQueue(t, b), r, "%s: position among the final tasks", t.ID)
 		}
 	case t.NotBefore <= m.now:
-		want = &b.due
+		c.expect(r.at == int64(t.NotBefore), "%s: when it was due", t.ID)
+		c.in(&b.due, r, "%s: position among the due tasks", t.ID)
+	default:
+		want = inFuture
+		c.at(&b.future, r.pos, r, int64(t.NotBefore), t.CreatedRev, "%s: position or order among the later tasks", t.ID)
 	}
 	c.expect(r.queue == want, "%s: wrong queue", t.ID)
-	c.at(want, r.pos, r, key, tie, "%s: position or order in its queue", t.ID)
-	c.expect((r.lane != nil || r.place != 0) == (want == &b.due), "%s: in a lane, but not due", t.ID)
-	if want == &b.due {
+	c.expect((r.inLane || r.place != 0) == (want == inDue), "%s: in a lane, but not due", t.ID)
+	if want == inDue {
 		c.due(r)
 	}
-	if want == &b.future && t.Status == Failure {
+	if want == inFuture && t.Status == Failure {
 		c.of(b).retrying++
 	}
 	c.of(b).tasks++
 	if t.Status == Running {
 		c.of(b).running++
 	}
-	if a := b.allowance(); a.keyed(t) && (t.Status == Running || want == &b.due || a.holds(t)) {
-		c.expect(r.key != nil && b.keys[t.ConcurrencyKey] == r.key, "L11: %s: key", t.ID)
+	key := m.store.rows.look(r).key
+	if a := b.allowance(); a.keyed(t) && (t.Status == Running || want == inDue || a.holds(t)) {
+		c.expect(key != nil && b.keys[t.ConcurrencyKey] == key, "L11: %s: key", t.ID)
 		c.of(b).keys[t.ConcurrencyKey] = append(c.of(b).keys[t.ConcurrencyKey], r)
 	} else {
-		c.expect(r.key == nil, "L11: %s: a key without a limit", t.ID)
+		c.expect(key == nil, "L11: %s: a key without a limit", t.ID)
 	}
 }
 
@@ -65,29 +72,34 @@ func (c *checker) at(h *heap[*row], pos heapPos, r *row, key int64, tie uint64, 
 
 // due verifies where a due task waits: in the lane of its version, or behind its key.
 func (c *checker) due(r *row) {
-	t, b := r.task, r.behavior
+	m := c.m
+	t, b, e := m.task(r), m.of(r), m.store.rows.look(r)
 	if t.Bound != 0 {
 		if s := c.m.sessions[t.Bound]; s != nil {
 			c.at(&s.due, r.place, r, order(t), t.CreatedRev, "O3: %s: place among the due cleanups of its session", t.ID)
 		}
-		c.expect(r.lane == nil, "O3: %s: anybody may take it", t.ID)
+		c.expect(!r.inLane, "O3: %s: anybody may take it", t.ID)
 		return
 	}
 	keyed := b.limits.keyed(t)
-	if r.lane == nil {
-		if !keyed || r.key == nil {
+	if !r.inLane {
+		if !keyed || e.key == nil {
 			c.expect(false, "%s: no lane", t.ID)
 			return
 		}
-		team := r.key.team(b.limits.holds(t))
+		team := e.key.team(b.limits.holds(t))
 		c.at(&team.waiting, r.place, r, order(t), t.CreatedRev, "L11: %s: place behind its key", t.ID)
 		return
 	}
-	c.expect(r.lane == b.lanes[t.Version], "%s: wrong lane", t.ID)
-	c.at(&r.lane.queue, r.place, r, order(t), t.CreatedRev, "%s: place in its lane", t.ID)
-	if keyed && r.key != nil {
-		team := r.key.team(b.limits.holds(t))
-		c.at(&team.promoted, r.side, r, -order(t), ^t.CreatedRev, "L11: %s: place among the promoted", t.ID)
+	l := b.lanes[t.Version]
+	if l == nil {
+		c.expect(false, "%s: its lane is not there", t.ID)
+		return
+	}
+	c.in(&l.queue, r, "%s: place in its lane", t.ID)
+	if keyed && e.key != nil {
+		team := e.key.team(b.limits.holds(t))
+		c.at(&team.promoted, e.side, r, -order(t), ^t.CreatedRev, "L11: %s: place among the promoted", t.ID)
 	}
 }
 
@@ -96,9 +108,10 @@ func (c *checker) queues(b *behaviorRow) {
 	n := c.of(b)
 	c.expect(b.limits == b.allowance(), "L11: %s: limits %+v, should be %+v", b.name, b.limits, b.allowance())
 	c.expect(b.tasks == n.tasks && b.running == n.running && b.retrying == n.retrying, "%s: tasks, running or retrying ones", b.name)
-	for _, h := range [...]*heap[*row]{&b.future, &b.due, &b.success, &b.failure} {
-		c.expect(h.len() == c.queued[h], "%s: %d queued, recounted %d", b.name, h.len(), c.queued[h])
-		checkHeap(c, b.name, h)
+	c.expect(b.future.len() == c.queued[&b.future], "%s: %d later tasks, recounted %d", b.name, b.future.len(), c.queued[&b.future])
+	checkHeap(c, b.name, &b.future)
+	for _, l := range [...]*line{&b.due, &b.success, &b.failure} {
+		c.line(b.name, l)
 	}
 	head := b.future.head()
 	c.expect((b.ahead != 0) == (head != nil), "%s: next task", b.name)
@@ -108,8 +121,8 @@ func (c *checker) queues(b *behaviorRow) {
 		c.ahead++
 	}
 	for v, l := range b.lanes { // order-free: any violation will do
-		c.expect(l.version == v && l.behavior == b && l.queue.len() == c.queued[&l.queue], "%s: lane %q", b.name, v)
-		checkHeap(c, "lane", &l.queue)
+		c.expect(l.version == v && l.behavior == b && l.queue.t4, "%s: lane %q", b.name, v)
+		c.line("lane", &l.queue)
 		if l.queue.len() > 0 {
 			c.lanes++
 			c.expect(l.index < len(c.m.lanes) && c.m.lanes[l.index] == l, "%s: lane %q is not listed", b.name, v)
@@ -124,14 +137,15 @@ func (c *checker) queues(b *behaviorRow) {
 // key verifies that of the due tasks of a key exactly those are in lanes that its slots are for: of those that hold a
 // slot the first in T4 order, up to the slots that no running task has; of the others, up to those that nobody holds.
 func (c *checker) key(b *behaviorRow, k *keyQueue, rows []*row) {
+	m := c.m
 	slices.SortFunc(rows, func(x, y *row) int {
-		return cmp.Or(cmp.Compare(order(x.task), order(y.task)), cmp.Compare(x.task.CreatedRev, y.task.CreatedRev))
+		return cmp.Or(cmp.Compare(order(m.task(x)), order(m.task(y))), cmp.Compare(m.task(x).CreatedRev, m.task(y).CreatedRev))
 	})
 	running, held := int64(0), int64(0)
 	for _, r := range rows {
-		if r.task.Status == Running {
+		if m.task(r).Status == Running {
 			running++
-		} else if b.limits.holds(r.task) {
+		} else if b.limits.holds(m.task(r)) {
 			held++
 		}
 	}
@@ -139,11 +153,11 @@ func (c *checker) key(b *behaviorRow, k *keyQueue, rows []*row) {
 	free := max(b.limits.perKey-running, 0)
 	left := map[bool]int64{true: free, false: max(free-held, 0)}
 	for _, r := range rows {
-		if r.queue != &b.due {
+		if r.queue != inDue {
 			continue
 		}
-		holds := b.limits.holds(r.task)
-		c.expect((r.lane != nil) == (left[holds] > 0), "L11: %s: key %q: %s is wrongly in a lane, or not", b.name, k.name, r.task.ID)
+		holds := b.limits.holds(m.task(r))
+		c.expect(r.inLane == (left[holds] > 0), "L11: %s: key %q: %s is wrongly in a lane, or not", b.name, k.name, m.task(r).ID)
 		left[holds]--
 	}
 	for _, t := range [...]*team{&k.holders, &k.others} {
@@ -155,7 +169,8 @@ func (c *checker) key(b *behaviorRow, k *keyQueue, rows []*row) {
 
 // lease verifies a running task's lease and what is derived for who holds it.
 func (c *checker) lease(r *row) {
-	m, t := c.m, r.task
+	m := c.m
+	t := m.task(r)
 	l := t.Lease
 	c.expect(!c.tokens[l.Token] && l.Token <= m.token, "%s: token %d", t.ID, l.Token)
 	c.tokens[l.Token] = true
@@ -167,7 +182,7 @@ func (c *checker) lease(r *row) {
 		c.leases[l.Session]++
 		return
 	}
-	c.at(&m.losses, r.side, r, int64(m.LeaseEnd(t)), l.Token, "L4: %s: end of its lease", t.ID)
+	c.at(&m.losses, m.store.rows.look(r).side, r, int64(m.LeaseEnd(t)), l.Token, "L4: %s: end of its lease", t.ID)
 	c.acceptors[l.Worker]++
 	if l.Request != "" {
 		c.requests++
@@ -187,7 +202,7 @@ func (c *checker) external() {
 	requests := 0
 	for name, rows := range m.accepts { // order-free: any violation will do
 		c.expect(len(rows) > 0, "J2: request %v without a lease", name)
-		c.expect(slices.IsSortedFunc(rows, func(a, b *row) int { return cmp.Compare(a.task.Lease.Token, b.task.Lease.Token) }),
+		c.expect(slices.IsSortedFunc(rows, func(a, b *row) int { return cmp.Compare(m.task(a).Lease.Token, m.task(b).Lease.Token) }),
 			"J2: order of request %v", name)
 		requests += len(rows)
 	}

@@ -65,23 +65,24 @@ func TestCheckSeesQueues(t *testing.T) {
 		"key held":                 func(m *Machine) { mail(m).keys["c"].held-- },
 		"key gone":                 func(m *Machine) { delete(mail(m).keys, "a") },
 		"key too many":             func(m *Machine) { mail(m).keyQueue("x") },
-		"row without a key":        func(m *Machine) { get(m, "running").key = nil },
+		"row without a key":        func(m *Machine) { m.store.rows.extra(get(m, "running")).key = nil },
 		"promoted":                 func(m *Machine) { m.promote(&mail(m).keys["b"].others) },
 		"not promoted":             func(m *Machine) { m.demote(&mail(m).keys["b"].others) },
 		"promoted behind a holder": func(m *Machine) { m.promote(&mail(m).keys["c"].others) },
 		"the wrong one": func(m *Machine) {
 			others := &mail(m).keys["b"].others
 			n := others.waiting.head()
-			n.key, n.item.task.Priority = -1<<40, 9
+			n.key = -1 << 40
+			rewrite(m, m.task(n.item).ID, func(t *Task) { t.Priority = 9 })
 			m.promote(others)
 			m.demote(others)
 		},
-		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).due.remove(&r.pos) },
+		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).due.remove(&m.store, r) },
 		"future order":   func(m *Machine) { mail(m).future.nodes[0].key++ },
 		"futures":        func(m *Machine) { m.futures.nodes[0].key++ },
 		"futures lost":   func(m *Machine) { m.futures.remove(&mail(m).ahead) },
 		"loss":           func(m *Machine) { m.losses.nodes[0].key++ },
-		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.remove(&r.side) },
+		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.remove(&m.store.rows.extra(r).side) },
 		"overrun":        func(m *Machine) { m.overruns.nodes[0].key++ },
 		"floor":          func(m *Machine) { m.floor = 1 << 40 },
 		"request":        func(m *Machine) { clear(m.accepts) },
@@ -89,9 +90,9 @@ func TestCheckSeesQueues(t *testing.T) {
 		"worker":         func(m *Machine) { m.acceptors["ann"]++ },
 		"worker lost":    func(m *Machine) { clear(m.acceptors) },
 		"drained":        func(m *Machine) { m.drained["n2"] = true },
-		"lease kind":     func(m *Machine) { get(m, "running").task.Lease.TTL = 0 },
-		"grace":          func(m *Machine) { get(m, "running").task.Lease.GraceEnd = 5 },
-		"given later":    func(m *Machine) { get(m, "running").task.Lease.Given = 1 << 40 },
+		"lease kind":     func(m *Machine) { rewrite(m, "running", func(t *Task) { t.Lease.TTL = 0 }) },
+		"grace":          func(m *Machine) { rewrite(m, "running", func(t *Task) { t.Lease.GraceEnd = 5 }) },
+		"given later":    func(m *Machine) { rewrite(m, "running", func(t *Task) { t.Lease.Given = 1 << 40 }) },
 	} {
 		m := crowded()
 		damage(m)

@@ -8,7 +8,7 @@ func (m *Machine) CorruptForTest(k Key) bool {
 	if r == nil {
 		return false
 	}
-	n := *r.task
+	n := *m.task(r)
 	n.Attempt ^= 1 << 40
 	m.store.replace(r, &n)
 	return true

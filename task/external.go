@@ -24,46 +24,46 @@ func acceptOf(t *Task) acceptName {
 	return acceptName{t.Namespace, t.Behavior, t.Lease.Worker, t.Lease.Request}
 }
 
-func byToken(r *row, token uint64) int { return cmp.Compare(r.task.Lease.Token, token) }
+func (m *Machine) byToken(r *row, token uint64) int { return cmp.Compare(m.task(r).Lease.Token, token) }
 
 // enterLease enters a running task into what ends its lease, and into what is derived for its worker.
 func (m *Machine) enterLease(r *row) {
-	t := r.task
+	t := m.task(r)
 	l := t.Lease
-	r.behavior.running++
-	r.queue = &m.overruns
+	m.of(r).running++
+	r.queue = inRuns
 	m.overruns.push(int64(m.overrunAt(r)), l.Token, &r.pos, r)
 	m.enterDoomed(r)
 	if !l.External() {
-		m.sessions[l.Session].take(r)
+		m.sessions[l.Session].take(r, l.Seq)
 		return
 	}
-	m.losses.push(int64(m.leaseEnd(l)), l.Token, &r.side, r)
+	m.losses.push(int64(m.leaseEnd(l)), l.Token, &m.store.rows.extra(r).side, r)
 	m.acceptors[l.Worker]++
 	if l.Request != "" {
 		rows := m.accepts[acceptOf(t)]
-		i, _ := slices.BinarySearchFunc(rows, l.Token, byToken)
+		i, _ := slices.BinarySearchFunc(rows, l.Token, m.byToken)
 		m.accepts[acceptOf(t)] = slices.Insert(rows, i, r)
 	}
 }
 
 func (m *Machine) leaveLease(r *row) {
-	t := r.task
+	t := m.task(r)
 	l := t.Lease
-	r.behavior.running--
+	m.of(r).running--
 	m.overruns.remove(&r.pos)
 	m.leaveDoomed(r)
 	if !l.External() {
-		m.sessions[l.Session].release(r)
+		m.sessions[l.Session].release(l.Seq)
 		return
 	}
-	m.losses.remove(&r.side)
+	m.losses.remove(&m.store.rows.extra(r).side)
 	if m.acceptors[l.Worker]--; m.acceptors[l.Worker] == 0 {
 		delete(m.acceptors, l.Worker)
 	}
 	if l.Request != "" {
 		rows := m.accepts[acceptOf(t)]
-		i, _ := slices.BinarySearchFunc(rows, l.Token, byToken)
+		i, _ := slices.BinarySearchFunc(rows, l.Token, m.byToken)
 		if rows = slices.Delete(rows, i, i+1); len(rows) == 0 {
 			delete(m.accepts, acceptOf(t))
 		} else {
@@ -87,7 +87,7 @@ func (m *Machine) extendLeases() {
 	former := m.losses.nodes
 	m.losses.nodes = make([]heapNode[*row], 0, len(former))
 	for _, n := range former {
-		m.losses.push(int64(m.leaseEnd(n.item.task.Lease)), n.tie, &n.item.side, n.item)
+		m.losses.push(int64(m.leaseEnd(m.task(n.item).Lease)), n.tie, &m.store.rows.extra(n.item).side, n.item)
 	}
 }
 
@@ -97,9 +97,9 @@ func (m *Machine) extendLeases() {
 func (m *Machine) reported(k Key, token uint64, external bool) (*row, Result) {
 	r := m.leased(k, token)
 	switch {
-	case r == nil || !external && r.task.Lease.External():
+	case r == nil || !external && m.task(r).Lease.External():
 		return nil, halt()
-	case external && !r.task.Lease.External():
+	case external && !m.task(r).Lease.External():
 		return nil, refuse(NotExternal, "the lease belongs to a session")
 	}
 	return r, Result{}
@@ -120,7 +120,7 @@ func (m *Machine) LeasesOf(namespace, behavior, worker, request string) []*Task 
 	rows := m.accepts[acceptName{namespace, behavior, worker, request}]
 	tasks := make([]*Task, len(rows))
 	for i, r := range rows {
-		tasks[i] = r.task
+		tasks[i] = m.task(r)
 	}
 	return tasks
 }

@@ -27,13 +27,13 @@ func (c Finish) apply(m *Machine) Result {
 	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
 		if r = m.store.get(c.Key); r != nil {
-			if e := r.task.Ended; e != nil && e.Token == c.Token && e.Finish == hashFinish(&c) {
-				return Result{Task: r.task, Repeated: true}
+			if e := m.task(r).Ended; e != nil && e.Token == c.Token && e.Finish == hashFinish(&c) {
+				return Result{Task: m.task(r), Repeated: true}
 			}
 		}
 		return refusal
 	}
-	t := r.task
+	t := m.task(r)
 	if outdated(t, c.Seq) {
 		return Result{Task: t}
 	}
@@ -73,7 +73,7 @@ func (c *Finish) admit(m *Machine) (Result, bool) {
 // succeeded returns the record after a run that succeeded: due again if the run or the policy says so (SPEC R4). The
 // success of a run that is being cancelled is honoured (SPEC L8), but it is the last one: a cancelled task does not repeat.
 func (c *Finish) succeeded(m *Machine, r *row) *Task {
-	t := r.task
+	t := m.task(r)
 	n := m.ended(t, outcomeSuccess, c.Fuel, hashFinish(c))
 	n.Status, n.Result, n.Error = Success, c.Result, nil
 	if c.External && c.Result.Encoding == None {
@@ -81,7 +81,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	}
 	n.FinishedAt, n.LostCount = m.now, 0
 	next := Time(0)
-	switch v := m.version(r.behavior, t.Version); {
+	switch v := m.version(m.of(r), t.Version); {
 	case t.CancelCode != "" || t.Role != RoleNone: // an operation's tasks have one outcome
 	case c.Again > 0:
 		next = c.Again
@@ -95,7 +95,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 // late refuses a finish after the deadline (SPEC R1), whether or not a Tick has struck yet. It is the one refusal that
 // changes something: the run is over, and a lease that nobody reports on any more would be kept alive for ever.
 func (c *Finish) late(m *Machine, r *row) Result {
-	n := m.ended(r.task, CodeDeadlineExceeded, c.Fuel, 0)
+	n := m.ended(m.task(r), CodeDeadlineExceeded, c.Fuel, 0)
 	m.fail(n, cancelError(CodeDeadlineExceeded), 0)
 	n.Resubmit = 0
 	m.put(r, n)
@@ -105,14 +105,14 @@ func (c *Finish) late(m *Machine, r *row) Result {
 // failed returns the record after a run that failed: due again when the run said, or if the policy says so, as a retry
 // (SPEC R2, R4) or as the next repeat.
 func (c *Finish) failed(m *Machine, r *row) *Task {
-	t := r.task
+	t := m.task(r)
 	e := *c.Error
 	if e.Code == "" {
 		e.Code = CodeHandlerError
 	}
 	n := m.ended(t, e.Code, c.Fuel, hashFinish(c))
 	n.Failures++
-	v := m.version(r.behavior, t.Version)
+	v := m.version(m.of(r), t.Version)
 	retry := max(c.Again, 0)
 	if retry == 0 && v != nil && e.Retryable {
 		if p := v.Policy.Retry; p.MaxAttempts <= 0 || n.Failures < p.MaxAttempts {

@@ -6,29 +6,30 @@ package task
 type lane struct {
 	behavior *behaviorRow
 	version  string
-	queue    heap[*row]
+	queue    line
 	index    int // in Machine.lanes while not empty
 }
 
 func (m *Machine) enterLane(r *row) {
-	t := r.task
-	l := r.behavior.lanes[t.Version]
+	t := m.task(r)
+	b := m.of(r)
+	l := b.lanes[t.Version]
 	if l == nil {
-		l = &lane{behavior: r.behavior, version: t.Version}
-		r.behavior.lanes[t.Version] = l
+		l = &lane{behavior: b, version: t.Version, queue: line{t4: true}}
+		b.lanes[t.Version] = l
 	}
 	if l.queue.len() == 0 {
 		l.index = len(m.lanes)
 		m.lanes = append(m.lanes, l)
 	}
-	r.lane = l
-	l.queue.push(order(t), t.CreatedRev, &r.place, r)
+	r.inLane = true
+	l.queue.push(&m.store, r)
 }
 
 func (m *Machine) leaveLane(r *row) {
-	l := r.lane
-	l.queue.remove(&r.place)
-	r.lane = nil
+	l := m.of(r).lanes[m.task(r).Version]
+	l.queue.remove(&m.store, r)
+	r.inLane = false
 	if l.queue.len() == 0 {
 		m.forgetLane(l)
 	}

@@ -87,30 +87,32 @@ func (b *behaviorRow) keyQueue(name string) *keyQueue {
 
 // enterKey counts r in its key if it runs or holds a slot.
 func (m *Machine) enterKey(r *row) {
-	b, t := r.behavior, r.task
+	b, t := m.of(r), m.task(r)
 	running := t.Status == Running && b.limits.keyed(t)
 	holds := b.limits.holds(t)
 	if !running && !holds {
 		return
 	}
-	if r.key == nil {
-		r.key = b.keyQueue(t.ConcurrencyKey)
+	e := m.store.rows.extra(r)
+	if e.key == nil {
+		e.key = b.keyQueue(t.ConcurrencyKey)
 	}
 	if running {
-		r.key.running++
+		e.key.running++
 	} else {
-		r.key.held++
+		e.key.held++
 	}
 }
 
 // leaveKey undoes enterKey.
 func (m *Machine) leaveKey(r *row) {
+	k, t := m.store.rows.look(r).key, m.task(r)
 	switch {
-	case r.key == nil:
-	case r.task.Status == Running:
-		r.key.running--
-	case r.behavior.limits.holds(r.task):
-		r.key.held--
+	case k == nil:
+	case t.Status == Running:
+		k.running--
+	case m.of(r).limits.holds(t):
+		k.held--
 	}
 }
 
@@ -151,30 +153,31 @@ func (m *Machine) promote(t *team) {
 	n := *t.waiting.head()
 	r := n.item
 	t.waiting.remove(&r.place)
-	t.promoted.push(-n.key, ^n.tie, &r.side, r)
+	t.promoted.push(-n.key, ^n.tie, &m.store.rows.extra(r).side, r)
 	m.enterLane(r)
 }
 
 // demote moves the last task of the team that is promoted back.
 func (m *Machine) demote(t *team) {
 	r := t.promoted.head().item
-	t.promoted.remove(&r.side)
+	t.promoted.remove(&m.store.rows.extra(r).side)
 	m.leaveLane(r)
-	t.waiting.push(order(r.task), r.task.CreatedRev, &r.place, r)
+	t.waiting.push(order(m.task(r)), m.task(r).CreatedRev, &r.place, r)
 }
 
 // spare returns how many slots the key of r, which is not due yet, has beyond those that due tasks are promoted for.
 func (m *Machine) spare(r *row) int64 {
-	a := &r.behavior.limits
-	if !a.keyed(r.task) {
+	b, x := m.of(r), m.task(r)
+	a := &b.limits
+	if !a.keyed(x) {
 		return math.MaxInt64
 	}
-	k := r.behavior.keys[r.task.ConcurrencyKey]
+	k := b.keys[x.ConcurrencyKey]
 	if k == nil {
 		return a.perKey
 	}
 	holders, others := k.slots(a.perKey)
-	if a.holds(r.task) {
+	if a.holds(x) {
 		return holders - int64(k.holders.promoted.len())
 	}
 	return others - int64(k.others.promoted.len())
@@ -192,21 +195,26 @@ func (m *Machine) policyChanged(b *behaviorRow) {
 	rows := m.keyedRows(b)
 	for _, r := range rows {
 		m.leaveKey(r)
-		if r.queue == &b.due {
+		if r.queue == inDue {
 			m.leaveTeam(r)
 		}
-		r.key = nil
+		if r.more != 0 {
+			m.store.rows.extra(r).key = nil
+		}
 	}
 	b.limits = next
 	clear(b.keys)
 	for _, r := range rows {
-		if r.queue == &b.due {
+		if r.queue == inDue {
 			m.enterTeam(r)
 		}
 		m.enterKey(r)
 	}
 	for _, r := range rows {
-		m.settle(b, r.key)
+		m.settle(b, m.store.rows.look(r).key)
+	}
+	for _, r := range rows {
+		m.store.rows.tidy(r)
 	}
 }
 
@@ -214,16 +222,16 @@ func (m *Machine) policyChanged(b *behaviorRow) {
 // slot before they are due.
 func (m *Machine) keyedRows(b *behaviorRow) []*row {
 	var rows []*row
-	for i := range b.due.nodes {
-		rows = append(rows, b.due.nodes[i].item)
+	for r := range b.due.all(&m.store) {
+		rows = append(rows, r)
 	}
 	for i := range b.future.nodes {
-		if r := b.future.nodes[i].item; r.task.Version != "" {
+		if r := b.future.nodes[i].item; m.task(r).Version != "" {
 			rows = append(rows, r)
 		}
 	}
 	for i := range m.overruns.nodes {
-		if r := m.overruns.nodes[i].item; r.behavior == b {
+		if r := m.overruns.nodes[i].item; m.of(r) == b {
 			rows = append(rows, r)
 		}
 	}

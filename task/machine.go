@@ -157,6 +157,8 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		panic(fmt.Sprintf("task: entry %d of term %d after entry %d of term %d", h.Index, h.Term, m.index, m.term))
 	}
 	m.before = m.digestSum()
+	m.store.begin()
+	defer m.store.end()
 	m.entryRev, m.tickChange, m.steps = m.rev, false, m.limits.Steps
 	m.index = h.Index
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
@@ -231,10 +233,9 @@ func (m *Machine) add(b *behaviorRow, t *Task) {
 	t.Rev, t.CreatedRev = m.rev, m.rev
 	m.sum += m.hash(t)
 	m.referTask(nil, t)
-	r := &row{task: t, behavior: b}
-	m.store.add(r)
+	r := m.store.add(b, t)
 	m.enqueue(r)
-	m.settle(b, r.key)
+	m.settle(b, m.store.rows.look(r).key)
 	m.emit(Event{Kind: TaskChanged, Task: t})
 	m.stepOperation(r, nil)
 }
@@ -244,7 +245,7 @@ func (m *Machine) add(b *behaviorRow, t *Task) {
 func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
-	prev := r.task
+	prev := m.task(r)
 	m.followRun(prev, t)
 	m.referTask(prev, t)
 	m.replace(r, t)
@@ -255,31 +256,40 @@ func (m *Machine) put(r *row, t *Task) {
 // replace is put without a rev and an event, for the one change of a record that is none to those who watch it: an
 // external lease that was only renewed (as renewing a session writes no task, SPEC L2).
 func (m *Machine) replace(r *row, t *Task) {
-	m.sum -= hashTask(r.task)
+	m.sum -= hashTask(m.task(r))
 	m.sum += m.hash(t)
-	key := r.key
+	former := m.store.rows.look(r).key
 	m.dequeue(r)
 	m.store.replace(r, t)
 	m.enqueue(r)
-	if key != r.key {
-		m.settle(r.behavior, key)
+	key := m.store.rows.look(r).key
+	if former != key {
+		m.settle(m.of(r), former)
 	}
-	m.settle(r.behavior, r.key)
+	m.settle(m.of(r), key)
+	m.store.rows.tidy(r)
 }
 
 // drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that whoever watches can say up to where it
 // has seen everything (SPEC W3).
 func (m *Machine) drop(r *row) {
 	m.rev++
-	m.followRun(r.task, nil)
-	m.sum -= hashTask(r.task)
-	key := r.key
+	t, b := m.task(r), m.of(r)
+	m.followRun(t, nil)
+	m.sum -= hashTask(t)
+	key := m.store.rows.look(r).key
 	m.dequeue(r)
-	m.settle(r.behavior, key)
-	m.store.remove(r)
-	m.emit(Event{Kind: TaskRemoved, Task: r.task, Lease: r.task.Lease})
-	m.forgetBehavior(r.behavior)
+	m.settle(b, key)
+	m.store.remove(r, t)
+	m.emit(Event{Kind: TaskRemoved, Task: t, Lease: t.Lease})
+	m.forgetBehavior(b)
 }
+
+// task returns the record of r.
+func (m *Machine) task(r *row) *Task { return m.store.task(r) }
+
+// of returns the row of the behavior of r.
+func (m *Machine) of(r *row) *behaviorRow { return m.store.behaviors[r.behavior] }
 
 // hash returns hashTask(t), remembering it.
 func (m *Machine) hash(t *Task) uint64 {

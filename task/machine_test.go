@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -160,7 +161,7 @@ func TestTransitions(t *testing.T) {
 				switch {
 				case result.Code != task.OK:
 					got = "-"
-				case after == before:
+				case reflect.DeepEqual(after, before):
 					got = "="
 				case after.Final():
 					got += " final"
@@ -170,7 +171,7 @@ func TestTransitions(t *testing.T) {
 				if got != want[state][i] {
 					t.Errorf("%s, want %s (%s %s)", got, want[state][i], result.Code, result.Message)
 				}
-				if result.Code != task.OK && after != before {
+				if result.Code != task.OK && !reflect.DeepEqual(after, before) {
 					t.Error("refused, but the record changed")
 				}
 			})

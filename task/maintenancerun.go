@@ -163,8 +163,8 @@ func (m *Machine) putRun(i int, r *MaintenanceRun) {
 // maintenance verifies the records of runs.
 func (c *checker) maintenance() {
 	m, leased := c.m, uint64(0)
-	if r := m.store.get(MaintenanceKey()); r != nil && r.task.Lease != nil {
-		leased = r.task.Lease.Token
+	if r := m.store.get(MaintenanceKey()); r != nil && m.task(r).Lease != nil {
+		leased = m.task(r).Lease.Token
 	}
 	c.expect(len(m.runs) <= MaxRuns, "M4: %d runs", len(m.runs))
 	c.expect(leased == 0 || m.runIndex(leased) == len(m.runs)-1, "M4: the run that goes on has no record, or not the last")

@@ -77,14 +77,14 @@ func (m *Machine) behaviorsIn(namespace string) []*behaviorRow {
 
 // enterDoomed lets a Tick find a run that a purge must cancel; leaveDoomed undoes it.
 func (m *Machine) enterDoomed(r *row) {
-	if t := r.task; t.CancelCode == "" && r.doomed == 0 && r.behavior.space.space.Status == NamespaceIsPurging {
-		m.doomed.push(int64(t.Lease.Token), t.Lease.Token, &r.doomed, r)
+	if t := m.task(r); t.CancelCode == "" && m.store.rows.look(r).doomed == 0 && m.of(r).space.space.Status == NamespaceIsPurging {
+		m.doomed.push(int64(t.Lease.Token), t.Lease.Token, &m.store.rows.extra(r).doomed, r)
 	}
 }
 
 func (m *Machine) leaveDoomed(r *row) {
-	if r.doomed != 0 {
-		m.doomed.remove(&r.doomed)
+	if m.store.rows.look(r).doomed != 0 {
+		m.doomed.remove(&m.store.rows.extra(r).doomed)
 	}
 }
 

@@ -56,7 +56,7 @@ func (m *Machine) sessionEnded(n *Task) {
 // dropBound ends the cleanups that are bound to a session that ends: at most Limit.Cleanups. None of them runs any more.
 func (m *Machine) dropBound(s *sessionRow) {
 	for n := s.cleanups.head(); n != nil; n = s.cleanups.head() {
-		t := *n.item.task
+		t := *m.task(n.item)
 		m.sessionEnded(&t)
 		m.put(n.item, &t)
 	}
@@ -69,7 +69,7 @@ func (p *planner) bound() {
 		s := &p.sessions[i]
 		for c := p.m.sessions[s.id].due.cursor(); c.node() != nil && s.slots > 0 && p.left > 0; c.next() {
 			r := c.node().item
-			b, t := r.behavior, r.task
+			b, t := p.m.of(r), p.m.task(r)
 			if !b.limits.open || b.full() || !p.m.eligible(t, p.m.now) {
 				continue
 			}

@@ -30,7 +30,7 @@ func (m *Machine) complete(r *operationRow) {
 	case failed == nil:
 		next.Error = nil // it was asked to stop too late
 	case next.Error == nil:
-		next.Error = partitionError(failed.item.task)
+		next.Error = partitionError(m.task(failed.item))
 	}
 	if next.Policy.Complete == "" {
 		m.endOperation(r, &next)
@@ -46,7 +46,7 @@ func (m *Machine) runCompletion(r *operationRow) {
 	o := r.operation
 	b := m.behaviorRow(o.Namespace, o.Policy.Complete)
 	if former := m.store.get(o.completionKey()); former != nil {
-		n := *former.task
+		n := *m.task(former)
 		again(&n, max(m.now, 1), 0)
 		m.put(former, &n)
 		return

@@ -54,7 +54,7 @@ func (m *Machine) retryOne(o *operationRow) {
 // retryPartition goes on where the task stopped, or begins it from scratch. What its last run left behind has been
 // cleaned up: it is forgotten which session that was.
 func (m *Machine) retryPartition(r *row, restart bool) {
-	n := *r.task
+	n := *m.task(r)
 	n.NotBefore, n.Deadline, n.Failures = max(m.now, 1), 0, 0
 	if restart {
 		n.Checkpoint = Payload{}

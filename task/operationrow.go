@@ -17,7 +17,7 @@ type operationRow struct {
 	open     heap[*row] // partitions that a stop has to cancel: neither final nor being cancelled; running ones first
 	failed   heap[*row] // partitions that failed finally, by rev
 	cleanups heap[*row] // by age
-	finals   heap[*row] // final tasks of any role: no retention but the operation's sweeps them (SPEC O6)
+	finals   line       // final tasks of any role: no retention but the operation's sweeps them (SPEC O6)
 	busy     heapPos    // in operationIndex.busy, while it has work for Ticks
 }
 
@@ -188,7 +188,7 @@ func (o *operationRow) queueOf(t *Task) (queue *heap[*row], key int64) {
 
 // enterOperation and leaveOperation keep what is derived for the operation of r; enqueue and dequeue call them.
 func (m *Machine) enterOperation(r *row) {
-	t := r.task
+	t := m.task(r)
 	if t.Role == RoleNone {
 		return
 	}
@@ -201,16 +201,16 @@ func (m *Machine) enterOperation(r *row) {
 		*o.counts.of(t)++
 	}
 	if queue, key := o.queueOf(t); queue != nil {
-		queue.push(key, t.CreatedRev, &r.part, r)
+		queue.push(key, t.CreatedRev, &m.store.rows.extra(r).part, r)
 	}
 	if t.Bound != 0 && !t.Final() {
-		m.sessions[t.Bound].cleanups.push(0, t.CreatedRev, &r.bound, r)
+		m.sessions[t.Bound].cleanups.push(0, t.CreatedRev, &m.store.rows.extra(r).bound, r)
 	}
 	m.schedule(o)
 }
 
 func (m *Machine) leaveOperation(r *row) {
-	t := r.task
+	t := m.task(r)
 	if t.Role == RoleNone {
 		return
 	}
@@ -223,16 +223,16 @@ func (m *Machine) leaveOperation(r *row) {
 		*o.counts.of(t)--
 	}
 	if queue, _ := o.queueOf(t); queue != nil {
-		queue.remove(&r.part)
+		queue.remove(&m.store.rows.extra(r).part)
 	}
-	if r.bound != 0 {
-		m.sessions[t.Bound].cleanups.remove(&r.bound)
+	if m.store.rows.look(r).bound != 0 {
+		m.sessions[t.Bound].cleanups.remove(&m.store.rows.extra(r).bound)
 	}
 	m.schedule(o)
 }
 
 // finalQueue returns the queue of final tasks where t belongs.
-func (m *Machine) finalQueue(t *Task, b *behaviorRow) *heap[*row] {
+func (m *Machine) finalQueue(t *Task, b *behaviorRow) *line {
 	if t.Role != RoleNone {
 		return &m.operations[t.operation()].finals
 	}

@@ -153,13 +153,12 @@ func (m *Machine) takenID(o *Operation) string {
 	if k := o.completionKey(); m.store.get(k) != nil {
 		return k.ID
 	}
-	tasks := m.store.spaces[o.Namespace]
-	if len(tasks) == 0 {
+	if m.namespaces[o.Namespace].usage.Tasks == 0 {
 		return ""
 	}
 	id := []byte(o.taskID("")) // made in place: there may be a hundred thousand
 	for i := range o.Partitions {
-		if id = strconv.AppendInt(id[:len(o.ID)+1], i, 10); tasks[string(id)] != nil {
+		if id = strconv.AppendInt(id[:len(o.ID)+1], i, 10); m.store.get(Key{o.Namespace, string(id)}) != nil {
 			return string(id)
 		}
 	}

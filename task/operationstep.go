@@ -6,7 +6,7 @@ package task
 
 // stepOperation takes the operation of r further, if the change of r, which was prev before (nil: it is new), lets it.
 func (m *Machine) stepOperation(r *row, prev *Task) {
-	t := r.task
+	t := m.task(r)
 	if t.Role == RoleNone {
 		return
 	}

@@ -8,13 +8,13 @@ const defaultRunTimeout Millis = 3_600_000
 
 // overrunAt returns when the leader ends the run of r at last.
 func (m *Machine) overrunAt(r *row) LeaseTime {
-	l := r.task.Lease
+	l := m.task(r).Lease
 	ttl := l.TTL
 	if s := m.sessions[l.Session]; s != nil {
 		ttl = s.session.TTL
 	}
 	timeout := defaultRunTimeout
-	if v := m.version(r.behavior, r.task.Version); v != nil && v.Policy.RunTimeout > 0 {
+	if v := m.version(m.of(r), m.task(r).Version); v != nil && v.Policy.RunTimeout > 0 {
 		timeout = v.Policy.RunTimeout
 	}
 	return later(later(later(l.Given, timeout), m.cancelGrace(r)), ttl)
@@ -40,20 +40,20 @@ func (m *Machine) endLeases() {
 
 // endLease ends a lease by something else than its worker's report, which must be told to halt.
 func (m *Machine) endLease(r *row, end func(*row)) {
-	lease := r.task.Lease
+	lease := m.task(r).Lease
 	end(r)
-	m.emit(Event{Kind: LeaseEnded, Task: r.task, Lease: lease})
+	m.emit(Event{Kind: LeaseEnded, Task: m.task(r), Lease: lease})
 	m.tickChange = true
 }
 
 // timeOut ends a run as failed, or as cancelled if that is what it was asked for.
 func (m *Machine) timeOut(r *row) {
-	t := r.task
+	t := m.task(r)
 	if t.CancelCode != "" {
 		m.release(r, t.CancelCode, m.now)
 		return
 	}
-	v := m.version(r.behavior, t.Version)
+	v := m.version(m.of(r), t.Version)
 	c := Finish{Error: &Error{
 		Code: CodeTimeout, Message: "the leader ended a run that passed its run_timeout",
 		Retryable: v == nil || v.Policy.OnTimeout != OnErrorFail,

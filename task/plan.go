@@ -47,7 +47,7 @@ type freeSession struct {
 
 // planLane is a lane that somebody free can run: sessions that are ready for its module, or acceptors.
 type planLane struct {
-	cursor heapCursor[*row]
+	cursor lineCursor
 	ready  []candidate
 	ring   *ring  // instead, for an external version
 	budget *int64 // nil: no max_concurrent
@@ -94,7 +94,7 @@ func (p *planner) step(l *planLane) {
 		p.dropLane()
 		return
 	}
-	if t := l.cursor.node().item.task; p.m.eligible(t, p.m.now) {
+	if t := p.m.task(l.cursor.row); p.m.eligible(t, p.m.now) {
 		a := Assign{Key: t.Key(), Rev: t.Rev}
 		if !p.choose(l, &a) {
 			p.dropLane()
@@ -102,7 +102,7 @@ func (p *planner) step(l *planLane) {
 		}
 		p.assign(a, l.budget)
 	}
-	if l.cursor.next(); l.cursor.node() == nil {
+	if l.cursor.next(); l.cursor.row == nil {
 		p.dropLane()
 	} else {
 		p.down(0)
@@ -166,7 +166,7 @@ func (p *planner) addLane(l *lane) {
 		}
 	}
 	pl.budget = p.budget(b)
-	pl.cursor = l.queue.cursor()
+	pl.cursor = l.queue.cursor(&p.m.store)
 	p.lanes = append(p.lanes, pl)
 	for i := len(p.lanes) - 1; i > 0; { // sift up
 		parent := (i - 1) / 2
@@ -225,7 +225,7 @@ func (p *planner) choose(l *planLane, a *Assign) bool {
 }
 
 func (p *planner) less(a, b int) bool {
-	return p.lanes[a].cursor.node().less(p.lanes[b].cursor.node())
+	return p.lanes[a].cursor.spot.less(p.lanes[b].cursor.spot)
 }
 
 // dropLane takes the first lane out.

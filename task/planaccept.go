@@ -94,7 +94,7 @@ func (p *planner) earlyOf(r *ring) {
 	taken := map[earlyKey]int64{}
 	looks := 0
 	for c := b.future.cursor(); c.node() != nil && looks < earlyLooks && p.left > 0; c.next() {
-		t := c.node().item.task
+		t := m.task(c.node().item)
 		if !r.waits(t.NotBefore) || budget != nil && *budget <= 0 {
 			return
 		}

@@ -19,7 +19,7 @@ func (c PutNamespace) apply(m *Machine) Result {
 	if !c.Create {
 		next = *n.space
 	} else {
-		m.store.spaces[c.Name] = map[string]*row{}
+		m.store.spaces[c.Name] = true
 	}
 	c.settle(&next)
 	if next == *n.space {

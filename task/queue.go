@@ -11,6 +11,7 @@ type behaviorName struct{ namespace, name string }
 // one stays for as long as there are tasks of that name (SPEC I5, B8).
 type behaviorRow struct {
 	behaviorName
+	number   uint32 // that rows and packed records know it by
 	behavior *Behavior
 	space    *namespaceRow
 
@@ -18,10 +19,10 @@ type behaviorRow struct {
 	future   heap[*row] // waiting, not_before > now; by (not_before, created)
 	ahead    heapPos    // in Machine.futures, while future holds a task
 	retrying int64      // FAILUREs in future
-	due      heap[*row] // waiting, not_before ≤ now, blocked or not; by (not_before, created)
+	due      line       // waiting, not_before ≤ now, blocked or not; by (not_before, created)
 	running  int64
-	success  heap[*row]       // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
-	failure  heap[*row]       //
+	success  line             // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
+	failure  line             //
 	pins     map[string]int64 // tasks per pinned version (SPEC B2)
 	held     map[string]int64 // operations per version that they keep
 
@@ -40,6 +41,7 @@ func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 			pins: map[string]int64{}, held: map[string]int64{},
 		}
 		m.behaviors[k] = b
+		m.store.addBehavior(b)
 		i, _ := m.findBehavior(k)
 		m.byName = slices.Insert(m.byName, i, b)
 	}
@@ -57,7 +59,7 @@ func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 func order(t *Task) int64 { return int64(t.NotBefore) - int64(t.Priority)*60_000 }
 
 // finalQueue returns the queue of final tasks with the status.
-func (b *behaviorRow) finalQueue(s Status) *heap[*row] {
+func (b *behaviorRow) finalQueue(s Status) *line {
 	if s == Success {
 		return &b.success
 	}
@@ -66,14 +68,14 @@ func (b *behaviorRow) finalQueue(s Status) *heap[*row] {
 
 // enqueue enters the record of r into everything derived. The caller settles its key then.
 func (m *Machine) enqueue(r *row) {
-	t, b := r.task, r.behavior
+	t, b := m.task(r), m.of(r)
 	m.enterOperation(r)
 	switch {
 	case t.Status == Running:
 		m.enterLease(r)
 	case t.NotBefore == 0:
-		r.queue = m.finalQueue(t, b)
-		r.queue.push(int64(t.FinishedAt), t.CreatedRev, &r.pos, r)
+		r.queue, r.at = inFinals, int64(t.FinishedAt)
+		m.finalQueue(t, b).push(&m.store, r)
 	case t.NotBefore > m.now:
 		m.enterFuture(r)
 	default:
@@ -82,7 +84,7 @@ func (m *Machine) enqueue(r *row) {
 	b.tasks++
 	m.enterKey(r)
 	if awaitsDeadline(t) {
-		m.deadlines.push(int64(t.Deadline), t.CreatedRev, &r.deadline, r)
+		m.deadlines.push(int64(t.Deadline), t.CreatedRev, &m.store.rows.extra(r).deadline, r)
 	}
 	if t.Version != "" {
 		b.pins[t.Version]++
@@ -94,22 +96,25 @@ func (m *Machine) enqueue(r *row) {
 
 // dequeue takes the record of r out of everything derived. The caller settles the key that it had then.
 func (m *Machine) dequeue(r *row) {
-	t, b := r.task, r.behavior
+	t, b := m.task(r), m.of(r)
 	b.tasks--
 	m.leaveKey(r)
 	switch r.queue {
-	case &m.overruns:
+	case inRuns:
 		m.leaveLease(r)
-	case &b.future:
+	case inFuture:
 		m.leaveFuture(r)
-	case &b.due:
+	case inDue:
 		m.leaveDue(r)
 	default:
-		r.queue.remove(&r.pos)
+		m.finalQueue(t, b).remove(&m.store, r)
 	}
-	r.queue, r.key = nil, nil
-	if r.deadline != 0 {
-		m.deadlines.remove(&r.deadline)
+	r.queue = inNone
+	if r.more != 0 {
+		e := m.store.rows.extra(r)
+		if e.key = nil; e.deadline != 0 {
+			m.deadlines.remove(&e.deadline)
+		}
 	}
 	if t.Version != "" {
 		if b.pins[t.Version]--; b.pins[t.Version] == 0 {
@@ -127,19 +132,19 @@ func awaitsDeadline(t *Task) bool { return t.Deadline != 0 && !t.Final() && t.Ca
 
 // enterFuture makes r wait for its time.
 func (m *Machine) enterFuture(r *row) {
-	b := r.behavior
-	r.queue = &b.future
-	b.future.push(int64(r.task.NotBefore), r.task.CreatedRev, &r.pos, r)
-	if r.task.Status == Failure {
+	b, t := m.of(r), m.task(r)
+	r.queue, r.at = inFuture, int64(t.NotBefore)
+	b.future.push(r.at, t.CreatedRev, &r.pos, r)
+	if t.Status == Failure {
 		b.retrying++
 	}
 	m.lookAhead(b)
 }
 
 func (m *Machine) leaveFuture(r *row) {
-	b := r.behavior
+	b := m.of(r)
 	b.future.remove(&r.pos)
-	if r.task.Status == Failure {
+	if m.task(r).Status == Failure {
 		b.retrying--
 	}
 	m.lookAhead(b)
@@ -165,21 +170,21 @@ func (m *Machine) becomeEligible() {
 		r := n.item.future.head().item
 		m.leaveFuture(r)
 		m.enterDue(r)
-		m.settle(r.behavior, r.key)
+		m.settle(m.of(r), m.store.rows.look(r).key)
 		m.tickChange = true
 	}
 }
 
 // enterDue makes r, whose time has come, wait for a worker.
 func (m *Machine) enterDue(r *row) {
-	r.queue = &r.behavior.due
-	r.queue.push(int64(r.task.NotBefore), r.task.CreatedRev, &r.pos, r)
+	r.queue, r.at = inDue, int64(m.task(r).NotBefore)
+	m.of(r).due.push(&m.store, r)
 	m.enterTeam(r)
 }
 
 // enterTeam puts a due task into its lane, or behind its key if there is a limit per key.
 func (m *Machine) enterTeam(r *row) {
-	t, b := r.task, r.behavior
+	t, b := m.task(r), m.of(r)
 	if t.Bound != 0 {
 		m.sessions[t.Bound].due.push(order(t), t.CreatedRev, &r.place, r)
 		return
@@ -188,28 +193,32 @@ func (m *Machine) enterTeam(r *row) {
 		m.enterLane(r)
 		return
 	}
-	if r.key == nil {
-		r.key = b.keyQueue(t.ConcurrencyKey)
+	e := m.store.rows.extra(r)
+	if e.key == nil {
+		e.key = b.keyQueue(t.ConcurrencyKey)
 	}
-	r.key.team(b.limits.holds(t)).waiting.push(order(t), t.CreatedRev, &r.place, r)
+	e.key.team(b.limits.holds(t)).waiting.push(order(t), t.CreatedRev, &r.place, r)
 }
 
 func (m *Machine) leaveDue(r *row) {
-	r.behavior.due.remove(&r.pos)
+	m.of(r).due.remove(&m.store, r)
 	m.leaveTeam(r)
 }
 
 // leaveTeam undoes enterTeam.
 func (m *Machine) leaveTeam(r *row) {
-	switch {
-	case r.task.Bound != 0:
-		m.sessions[r.task.Bound].due.remove(&r.place)
+	t := m.task(r)
+	if t.Bound != 0 {
+		m.sessions[t.Bound].due.remove(&r.place)
 		return
-	case r.lane == nil:
-		r.key.team(r.behavior.limits.holds(r.task)).waiting.remove(&r.place)
-		return
-	case r.key != nil:
-		r.key.team(r.behavior.limits.holds(r.task)).promoted.remove(&r.side)
+	}
+	if k := m.store.rows.look(r).key; k != nil {
+		team := k.team(m.of(r).limits.holds(t))
+		if !r.inLane {
+			team.waiting.remove(&r.place)
+			return
+		}
+		team.promoted.remove(&m.store.rows.extra(r).side)
 	}
 	m.leaveLane(r)
 }

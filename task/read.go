@@ -42,7 +42,7 @@ func (m *Machine) Digest() Digest { return Digest{Index: m.index, Sum: m.digestS
 // Task returns a record, or nil.
 func (m *Machine) Task(k Key) *Task {
 	if r := m.store.get(k); r != nil {
-		return r.task
+		return m.task(r)
 	}
 	return nil
 }
@@ -55,7 +55,11 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next string) {
 	if err != nil {
 		after = 0
 	}
-	for t := range m.store.from(after) {
+	for r := range m.store.from(after) {
+		if !f.mayMatch(m.of(r), r) {
+			continue
+		}
+		t := m.task(r)
 		if !f.matches(t) {
 			continue
 		}
@@ -73,6 +77,14 @@ func ValidCursor(cursor string) bool {
 	return cursor == "" || err == nil
 }
 
+// mayMatch tells by the row alone, as far as that says it: most tasks need not be unpacked.
+func (f *Filter) mayMatch(b *behaviorRow, r *row) bool {
+	return (f.Namespace == "" || f.Namespace == b.namespace) &&
+		(f.Behavior == "" || f.Behavior == b.name) &&
+		(f.Status == 0 || (f.Status == Running) == (r.queue == inRuns)) &&
+		(f.DueBefore == 0 || (r.queue == inFuture || r.queue == inDue) && r.at <= int64(f.DueBefore))
+}
+
 func (f *Filter) matches(t *Task) bool {
 	return (f.Namespace == "" || f.Namespace == t.Namespace) &&
 		(f.Status == 0 || f.Status == t.Status) &&
@@ -84,8 +96,7 @@ func (f *Filter) matches(t *Task) bool {
 
 // NamespaceExists reports whether tasks can live in the namespace.
 func (m *Machine) NamespaceExists(ns string) bool {
-	_, ok := m.store.spaces[ns]
-	return ok
+	return m.store.spaces[ns]
 }
 
 // Behavior returns a behavior with Pinned filled in, or nil if there is none or it was deleted.
@@ -172,8 +183,8 @@ func (m *Machine) Leases(session uint64) []*Task {
 		return nil
 	}
 	tasks := make([]*Task, len(s.leases))
-	for i, r := range s.leases {
-		tasks[i] = r.task
+	for i, h := range s.leases {
+		tasks[i] = m.task(h.row)
 	}
 	return tasks
 }

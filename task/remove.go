@@ -10,8 +10,8 @@ func (c Remove) apply(m *Machine) Result {
 	if r == nil {
 		return m.missing(c.Key)
 	}
-	if r.task.Role != RoleNone {
-		return operationTask(r.task)
+	if m.task(r).Role != RoleNone {
+		return operationTask(m.task(r))
 	}
 	m.drop(r)
 	return Result{}

@@ -32,7 +32,7 @@ func (c DropTasks) apply(m *Machine) Result {
 	var dropped int64
 	for i := range c.Tasks {
 		r := m.store.get(c.Tasks[i].Key)
-		if r == nil || r.task.Rev != c.Tasks[i].Rev || !r.task.Final() || r.task.Role != RoleNone {
+		if r == nil || m.task(r).Rev != c.Tasks[i].Rev || !m.task(r).Final() || m.task(r).Role != RoleNone {
 			continue // it changed since the run looked, or goes with its operation
 		}
 		m.drop(r)
@@ -56,8 +56,8 @@ func (c TrimBehavior) apply(m *Machine) Result {
 		return Result{Changed: m.trim(b)}
 	}
 	var dropped int64
-	for _, r := range m.idle(b, c.Max) {
-		if m.purgeTask(r) {
+	for _, k := range m.idle(b, c.Max) {
+		if m.purgeTask(k) {
 			dropped++
 		}
 	}
@@ -107,11 +107,12 @@ func (m *Machine) trim(b *behaviorRow) bool {
 
 // purgeTask removes a task of a behavior that is purged (SPEC B8), and reports whether that did anything. A task of an
 // operation cannot go without it: the operation is removed.
-func (m *Machine) purgeTask(r *row) bool {
-	t := r.task
-	if m.store.get(t.Key()) != r {
+func (m *Machine) purgeTask(k Key) bool {
+	r := m.store.get(k)
+	if r == nil {
 		return false // it went with the operation of a task before it
 	}
+	t := m.task(r)
 	if t.Role != RoleNone {
 		return m.purgeOperation(m.operations[t.operation()])
 	}
@@ -120,12 +121,15 @@ func (m *Machine) purgeTask(r *row) bool {
 }
 
 // idle returns up to limit tasks of b that do not run: of the final ones the oldest, then what is due first.
-func (m *Machine) idle(b *behaviorRow, limit int64) []*row {
-	var rows []*row
-	for _, queue := range [...]*heap[*row]{&b.success, &b.failure, &b.due, &b.future} {
-		for c := queue.cursor(); c.node() != nil && int64(len(rows)) < limit; c.next() {
-			rows = append(rows, c.node().item)
+func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
+	var keys []Key
+	for _, queue := range [...]*line{&b.success, &b.failure, &b.due} {
+		for c := queue.cursor(&m.store); c.row != nil && int64(len(keys)) < limit; c.next() {
+			keys = append(keys, m.task(c.row).Key())
 		}
 	}
-	return rows
+	for c := b.future.cursor(); c.node() != nil && int64(len(keys)) < limit; c.next() {
+		keys = append(keys, m.task(c.node().item).Key())
+	}
+	return keys
 }

@@ -26,7 +26,7 @@ func (c RetryTask) apply(m *Machine) Result {
 	if r, ok := m.writable(c.Key.Namespace); !ok {
 		return r
 	}
-	t := r.task
+	t := m.task(r)
 	if t.Role != RoleNone {
 		return operationTask(t)
 	}
@@ -62,7 +62,7 @@ func (c *RetryTask) pin(m *Machine, r *row, n *Task) bool {
 	}
 	version := ""
 	if c.Version != VersionActive {
-		if m.version(r.behavior, c.Version) == nil {
+		if m.version(m.of(r), c.Version) == nil {
 			return false
 		}
 		version = c.Version

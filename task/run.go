@@ -17,7 +17,7 @@ const (
 // leased returns the row of a task whose current lease is token's, or nil (SPEC L3).
 func (m *Machine) leased(k Key, token uint64) *row {
 	r := m.store.get(k)
-	if r == nil || r.task.Lease == nil || r.task.Lease.Token != token {
+	if r == nil || m.task(r).Lease == nil || m.task(r).Lease.Token != token {
 		return nil
 	}
 	return r
@@ -80,7 +80,7 @@ type parting struct {
 }
 
 func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task {
-	t := r.task
+	t := m.task(r)
 	n := m.ended(t, cmp.Or(t.CancelCode, outcome), p.fuel, 0)
 	if p.checkpoint != nil && !m.restarts(t) {
 		n.Checkpoint, n.LostCount = *p.checkpoint, 0
@@ -88,7 +88,7 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 	if outcome == outcomeLost {
 		n.LostCount++
 	}
-	switch v := m.version(r.behavior, t.Version); {
+	switch v := m.version(m.of(r), t.Version); {
 	case t.CancelCode != "":
 		m.fail(n, cancelError(t.CancelCode), 0)
 		n.Resubmit = 0
@@ -166,7 +166,7 @@ func cancelError(code string) *Error {
 
 // cancelAny cancels a task that is not final.
 func (m *Machine) cancelAny(r *row, code string) {
-	if r.task.Status == Running {
+	if m.task(r).Status == Running {
 		m.cancelRunning(r, code)
 	} else {
 		m.cancelWaiting(r, code)
@@ -175,7 +175,7 @@ func (m *Machine) cancelAny(r *row, code string) {
 
 // cancelWaiting ends a task that is not running and not final (SPEC T1, L8, R1).
 func (m *Machine) cancelWaiting(r *row, code string) *Task {
-	n := *r.task
+	n := *m.task(r)
 	if n.Status == Success {
 		n.NotBefore = 0
 	} else {
@@ -188,7 +188,7 @@ func (m *Machine) cancelWaiting(r *row, code string) *Task {
 // cancelRunning asks the worker of a running task to stop (SPEC L8, R1). A session ends the run itself when the grace is
 // over and says so; an external lease dies then.
 func (m *Machine) cancelRunning(r *row, code string) *Task {
-	n := *r.task
+	n := *m.task(r)
 	n.CancelCode, n.Resubmit = code, 0
 	if n.Lease.External() {
 		lease := *n.Lease
@@ -202,7 +202,7 @@ func (m *Machine) cancelRunning(r *row, code string) *Task {
 
 // cancelGrace returns how long a cancelled run of r may go on (SPEC L8).
 func (m *Machine) cancelGrace(r *row) Millis {
-	if v := m.version(r.behavior, r.task.Version); v != nil {
+	if v := m.version(m.of(r), m.task(r).Version); v != nil {
 		return max(v.Policy.CancelGrace, 0)
 	}
 	return 0

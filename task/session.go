@@ -8,7 +8,7 @@ import (
 // sessionRow is a session's record and the leases that it keeps alive.
 type sessionRow struct {
 	session *Session
-	leases  []*row // by Lease.Seq
+	leases  []held // by seq
 	expiry  heapPos
 	ending  bool // endSession is at work: nothing new may be bound to it
 
@@ -16,16 +16,22 @@ type sessionRow struct {
 	due      heap[*row] // those of them that are due, in T4 order
 }
 
-func bySeq(r *row, seq uint64) int { return cmp.Compare(r.task.Lease.Seq, seq) }
-
-// take adds a lease. A later assignment has a higher number, so this nearly always appends.
-func (s *sessionRow) take(r *row) {
-	i, _ := slices.BinarySearchFunc(s.leases, r.task.Lease.Seq, bySeq)
-	s.leases = slices.Insert(s.leases, i, r)
+// held is a lease that a session keeps alive.
+type held struct {
+	seq uint64 // Lease.Seq
+	row *row
 }
 
-func (s *sessionRow) release(r *row) {
-	i, _ := slices.BinarySearchFunc(s.leases, r.task.Lease.Seq, bySeq)
+func bySeq(h held, seq uint64) int { return cmp.Compare(h.seq, seq) }
+
+// take adds a lease. A later assignment has a higher number, so this nearly always appends.
+func (s *sessionRow) take(r *row, seq uint64) {
+	i, _ := slices.BinarySearchFunc(s.leases, seq, bySeq)
+	s.leases = slices.Insert(s.leases, i, held{seq, r})
+}
+
+func (s *sessionRow) release(seq uint64) {
+	i, _ := slices.BinarySearchFunc(s.leases, seq, bySeq)
 	s.leases = slices.Delete(s.leases, i, i+1)
 }
 
@@ -69,10 +75,11 @@ func (m *Machine) putSession(r *sessionRow, s *Session) {
 // outcomeLost or outcomeGivenBack.
 func (m *Machine) endSession(s *sessionRow, outcome string) {
 	s.ending = true
-	for _, r := range slices.Clone(s.leases) {
-		lease := r.task.Lease
+	for _, h := range slices.Clone(s.leases) {
+		r := h.row
+		lease := m.task(r).Lease
 		m.release(r, outcome, m.now)
-		m.emit(Event{Kind: LeaseEnded, Task: r.task, Lease: lease})
+		m.emit(Event{Kind: LeaseEnded, Task: m.task(r), Lease: lease})
 	}
 	m.dropBound(s)
 	m.sum -= hashSession(s.session)

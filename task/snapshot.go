@@ -92,7 +92,7 @@ type Frozen struct {
 	sessions  []*Session
 	processes []process
 	keys      []clientKey
-	pages     []*page
+	tasks     frozenTasks
 	records   []frozenRecords
 
 	namespaces []*Namespace
@@ -105,7 +105,7 @@ type Frozen struct {
 // Freeze returns the state as it is now. It copies tables of pointers: to pages of tasks and records, to behaviors, modules,
 // sessions and processes; no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
-	f := &Frozen{pages: m.store.freeze(), records: m.freezeRecords()}
+	f := &Frozen{tasks: m.store.freeze(), records: m.freezeRecords()}
 	for _, b := range m.byName {
 		if b.behavior != nil {
 			f.behaviors = append(f.behaviors, b.behavior)
@@ -165,8 +165,8 @@ func (f *Frozen) Records(yield func(Record) bool) {
 	if !f.yieldAnswers(yield) || !f.yieldMore(yield) {
 		return
 	}
-	for _, p := range f.pages {
-		if !yieldAll(p.tasks[:p.n], yield) {
+	for t := range f.tasks.all {
+		if !yield(t) {
 			return
 		}
 	}
@@ -388,7 +388,7 @@ func (r *restorer) takeTask(t *Task) error {
 		a := &t.History[i]
 		a.Worker, a.Node, a.Outcome = r.same(a.Worker), r.same(a.Node), r.same(a.Outcome)
 	}
-	m.store.add(&row{task: t, behavior: m.behaviorRow(t.Namespace, t.Behavior)})
+	m.store.add(m.behaviorRow(t.Namespace, t.Behavior), t)
 	return nil
 }
 
@@ -426,16 +426,18 @@ func (r *restorer) finish() (*Machine, error) {
 	if err := r.enterOperations(); err != nil {
 		return nil, err
 	}
-	for t := range m.store.from(0) {
+	m.store.begin()
+	defer m.store.end()
+	for row := range m.store.from(0) {
+		t := m.task(row)
 		if l := t.Lease; l != nil && !l.External() && m.sessions[l.Session] == nil {
 			return nil, bad("task %s/%s is leased to session %d, which is not there", t.Namespace, t.ID, l.Session)
 		}
 		if err := m.part(t); err != nil {
 			return nil, bad("%v", err)
 		}
-		row := m.store.get(t.Key())
 		m.enqueue(row)
-		m.settle(row.behavior, row.key)
+		m.settle(m.of(row), m.store.rows.look(row).key)
 	}
 	return m, nil
 }

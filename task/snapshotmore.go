@@ -51,7 +51,7 @@ func (r *restorer) takeMore(record Record) error {
 		x.Name = r.same(x.Name)
 		m.namespaces[x.Name] = &namespaceRow{space: x}
 		if x.Status != NamespaceIsPurged {
-			m.store.spaces[x.Name] = map[string]*row{}
+			m.store.spaces[x.Name] = true
 		}
 		m.sum += hashNamespace(x)
 		r.namespaces++

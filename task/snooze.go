@@ -24,8 +24,8 @@ func (c Snooze) apply(m *Machine) Result {
 	if r == nil {
 		return refusal
 	}
-	if outdated(r.task, c.Seq) {
-		return Result{Task: r.task}
+	if outdated(m.task(r), c.Seq) {
+		return Result{Task: m.task(r)}
 	}
 	if c.Checkpoint != nil {
 		if refusal, ok := m.admit("checkpoint", c.Checkpoint); !ok {
@@ -35,7 +35,7 @@ func (c Snooze) apply(m *Machine) Result {
 	at := min(c.At, MaxTime)
 	if at <= 0 {
 		at = later(m.now, snoozeDefault)
-		if m.drained[r.task.Lease.Node] {
+		if m.drained[m.task(r).Lease.Node] {
 			at = m.now // somebody else can have it now
 		}
 	}

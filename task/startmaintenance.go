@@ -18,7 +18,7 @@ func (c StartMaintenance) apply(m *Machine) Result {
 	if r == nil {
 		return noTask()
 	}
-	t := r.task
+	t := m.task(r)
 	unfinished := UnfinishedRun(t)
 	switch {
 	case c.Supersede != 0 && c.Supersede != unfinished:
@@ -60,7 +60,7 @@ func waitsForTakeOver(t *Task) bool {
 
 // startRun makes the task due now in a new cycle. A run that is unfinished is superseded: its worker is told to halt.
 func (m *Machine) startRun(r *row, params Payload) *Task {
-	t := r.task
+	t := m.task(r)
 	n := *t
 	switch {
 	case t.Lease != nil:

@@ -6,37 +6,36 @@ import (
 )
 
 // store holds all tasks: found by key, walked in order of creation, frozen without copying them. It is the seam behind
-// which records may later become pointer-free rows (ARCHITECTURE section 4): rules use only its methods and never keep
-// anything but *row and *Task.
+// which tasks are kept without pointers, so that a collection of garbage does not grow with them: rules use only its
+// methods and keep nothing but *row and *Task.
 //
-// Tasks live in pages in order of CreatedRev. A page that a Frozen can see is cloned before it is written
-// (page.epoch < store.epoch), so freezing copies the table of pages and nothing else. Creation only appends, removal
-// shrinks a page and merges it with a neighbor when both are nearly empty: on average the pages stay a quarter full, and
-// no slot is ever reused.
+// A task that runs is kept as the *Task that it is (live); any other one is packed into the arena, and made anew for who
+// looks at it. What a row's number leads to is a cell: where the record is now. Cells and the order of creation live in
+// pages that are cloned before they are written if a Frozen can see them (page.epoch < store.epoch), so freezing copies
+// tables of pages and chunks, and nothing else.
 type store struct {
-	spaces map[string]map[string]*row // namespace, then ID
-	pages  []*page                    // none empty
-	firsts []uint64                   // CreatedRev of each page's first task: searched without touching the pages
+	spaces  map[string]bool // namespaces in which tasks can be
+	rows    rowTable
+	index   idIndex
+	view             // what records are read from
+	cells   []*cells // by the page of the row
+	arena   arena
+	spare   []uint32 // numbers of live that are free
+	left    []uint32 // numbers of behaviors that are free
+	scratch []byte   // of pack
+
+	order  []*page  // none empty
+	firsts []uint64 // CreatedRev of each page's first task: searched without touching the pages
 	epoch  uint64
 	n      int
+
+	open bool  // an entry is being applied: warm may be used
+	warm *row  // looked at last in this entry
+	told *Task // its record
 }
 
-// row is what the machine derives for one task. It is in no snapshot.
-type row struct {
-	task     *Task
-	behavior *behaviorRow
-	queue    *heap[*row] // the one it is in by time: its behavior's future, due or final tasks; Machine.overruns while RUNNING
-	lane     *lane       // set while it is due and may be assigned
-	key      *keyQueue   // set while a limit per key counts it
-	pos      heapPos     // in queue
-	place    heapPos     // due: in its lane, or waiting behind its key
-	side     heapPos     // due: in its key's promoted; RUNNING: in Machine.losses
-	deadline heapPos     // in Machine.deadlines
-	doomed   heapPos     // RUNNING: in Machine.doomed
-	part     heapPos     // of an operation: in its open, failed or cleanups
-	bound    heapPos     // a cleanup that is not final: in its session's cleanups
-}
-
+// Pages of the order of creation: creation only appends, removal shrinks a page and merges it with a neighbor when both
+// are nearly empty: on average the pages stay a quarter full.
 const (
 	pageTasks = 256
 	pageMerge = pageTasks / 4 // a page with fewer tasks looks for a neighbor to merge with
@@ -45,25 +44,71 @@ const (
 type page struct {
 	epoch uint64
 	n     int
-	revs  [pageTasks]uint64 // CreatedRev, so that searching does not touch the tasks
-	tasks [pageTasks]*Task
+	rows  [pageTasks]handle
+}
+
+// cell is what a snapshot needs of a row.
+type cell struct {
+	record  ref
+	created uint64 // CreatedRev
+}
+
+type cells struct {
+	epoch uint64
+	cells [pageRows]cell
+}
+
+// livePage holds tasks that run.
+type livePage struct {
+	epoch uint64
+	tasks [pageRows]*Task
 }
 
 func newStore() store {
-	return store{spaces: map[string]map[string]*row{DefaultNamespace: {}, SystemNamespace: {}}}
+	return store{spaces: map[string]bool{DefaultNamespace: true, SystemNamespace: true}, rows: newRowTable(), index: idIndex{shards: make([]indexShard, 1)}, arena: newArena()}
 }
 
 // get returns the row of k, or nil.
-func (s *store) get(k Key) *row { return s.spaces[k.Namespace][k.ID] }
+func (s *store) get(k Key) *row { return s.find(hashKey(k.Namespace, k.ID), k) }
 
-// page returns page i, writable.
-func (s *store) page(i int) *page {
-	p := s.pages[i]
+func (s *store) cell(h handle) *cell { return &s.cells[h/pageRows].cells[h%pageRows] }
+
+// writableCell returns the cell of a row to be written before the next freeze.
+func (s *store) writableCell(h handle) *cell {
+	p := s.cells[h/pageRows]
 	if p.epoch != s.epoch {
 		clone := *p
 		clone.epoch = s.epoch
 		p = &clone
-		s.pages[i] = p
+		s.cells[h/pageRows] = p
+	}
+	return &p.cells[h%pageRows]
+}
+
+// task returns the record of r. Between two entries many may call it at once: it keeps nothing then.
+func (s *store) task(r *row) *Task {
+	if s.warm == r {
+		return s.told
+	}
+	t := s.view.task(s.cell(r.id))
+	if s.open {
+		s.warm, s.told = r, t
+	}
+	return t
+}
+
+// begin and end are called around an entry.
+func (s *store) begin() { s.open = true }
+func (s *store) end()   { s.open, s.warm, s.told = false, nil, nil }
+
+// orderPage returns page i of the order of creation, writable.
+func (s *store) orderPage(i int) *page {
+	p := s.order[i]
+	if p.epoch != s.epoch {
+		clone := *p
+		clone.epoch = s.epoch
+		p = &clone
+		s.order[i] = p
 	}
 	return p
 }
@@ -71,93 +116,145 @@ func (s *store) page(i int) *page {
 // locate returns the page and the slot of the task created at rev; ok is false if there is none, and the place is then
 // the one before which it would be.
 func (s *store) locate(rev uint64) (pageIndex, slot int, ok bool) {
-	i := sort.Search(len(s.firsts), func(i int) bool { return s.firsts[i] > rev }) - 1
+	i := s.pageOf(rev)
 	if i < 0 {
 		return 0, 0, false
 	}
-	p := s.pages[i]
-	slot, ok = slices.BinarySearch(p.revs[:p.n], rev)
-	return i, slot, ok
+	p := s.order[i]
+	slot = sort.Search(p.n, func(j int) bool { return s.cell(p.rows[j]).created >= rev })
+	return i, slot, slot < p.n && s.cell(p.rows[slot]).created == rev
 }
 
-// add appends a task; its CreatedRev is greater than every other.
-func (s *store) add(r *row) {
-	t := r.task
-	s.spaces[t.Namespace][t.ID] = r
+// pageOf returns the page in which the task created at rev is if there is one; negative: before all pages.
+func (s *store) pageOf(rev uint64) int {
+	return sort.Search(len(s.firsts), func(i int) bool { return s.firsts[i] > rev }) - 1
+}
+
+// addBehavior gives b its number; dropBehavior takes it back when no task of b is left.
+func (s *store) addBehavior(b *behaviorRow) {
+	if last := len(s.left) - 1; last >= 0 {
+		b.number = s.left[last]
+		s.left = s.left[:last]
+		s.behaviors[b.number] = b
+		return
+	}
+	b.number = uint32(len(s.behaviors))
+	s.behaviors = append(s.behaviors, b)
+}
+
+func (s *store) dropBehavior(b *behaviorRow) {
+	s.behaviors[b.number] = nil
+	s.left = append(s.left, b.number)
+}
+
+// add makes a row for t, a task of b; its CreatedRev is greater than every other.
+func (s *store) add(b *behaviorRow, t *Task) *row {
+	r := s.rows.add()
+	no := int(r.id / pageRows)
+	for len(s.cells) <= no {
+		s.cells = append(s.cells, nil)
+	}
+	if s.cells[no] == nil {
+		s.cells[no] = &cells{epoch: s.epoch}
+	}
+	r.behavior, r.priority = b.number, t.Priority
+	*s.writableCell(r.id) = cell{s.keep(b, t), t.CreatedRev}
+	s.insert(hashKey(t.Namespace, t.ID), r.id)
 	s.n++
-	last := len(s.pages) - 1
-	if last < 0 || s.pages[last].n == pageTasks {
-		s.pages = append(s.pages, &page{epoch: s.epoch})
+	last := len(s.order) - 1
+	if last < 0 || s.order[last].n == pageTasks {
+		s.order = append(s.order, &page{epoch: s.epoch})
 		s.firsts = append(s.firsts, t.CreatedRev)
 		last++
 	}
-	p := s.page(last)
-	p.revs[p.n], p.tasks[p.n] = t.CreatedRev, t
+	p := s.orderPage(last)
+	p.rows[p.n] = r.id
 	p.n++
+	s.heat(r, t)
+	return r
 }
 
-// replace makes t the content of r.
+// heat notes that t is the record of r now.
+func (s *store) heat(r *row, t *Task) {
+	if s.open {
+		s.warm, s.told = r, t
+	}
+}
+
+// replace makes t the record of r.
 func (s *store) replace(r *row, t *Task) {
-	i, slot, _ := s.locate(t.CreatedRev)
-	s.page(i).tasks[slot] = t
-	r.task = t
+	c := s.writableCell(r.id)
+	former := c.record
+	c.record = s.keep(s.behaviors[r.behavior], t)
+	s.release(former)
+	r.priority = t.Priority
+	s.heat(r, t)
+	s.compact()
 }
 
-// remove takes the task of r out.
-func (s *store) remove(r *row) {
-	t := r.task
-	delete(s.spaces[t.Namespace], t.ID)
+// remove takes r out, whose record is t. The row may become another task's.
+func (s *store) remove(r *row, t *Task) {
+	c := s.writableCell(r.id)
+	s.release(c.record)
+	s.delete(hashKey(t.Namespace, t.ID), r.id)
 	s.n--
-	i, slot, _ := s.locate(t.CreatedRev)
-	p := s.page(i)
-	copy(p.revs[slot:], p.revs[slot+1:p.n])
-	copy(p.tasks[slot:], p.tasks[slot+1:p.n])
+	i := s.pageOf(t.CreatedRev)
+	p := s.orderPage(i)
+	slot := slices.Index(p.rows[:p.n], r.id)
+	copy(p.rows[slot:], p.rows[slot+1:p.n])
 	p.n--
-	p.revs[p.n], p.tasks[p.n] = 0, nil
+	p.rows[p.n] = 0
 	if p.n > 0 {
-		s.firsts[i] = p.revs[0]
+		s.firsts[i] = s.cell(p.rows[0]).created
 	}
 	s.shrink(i)
+	*c = cell{}
+	if s.warm == r {
+		s.warm, s.told = nil, nil
+	}
+	if no := int(r.id / pageRows); s.rows.remove(r) {
+		s.cells[no] = nil
+	}
+	s.compact()
 }
 
 // shrink drops page i if it is empty and merges it with a neighbor if both together fill at most half a page, so that
 // the next removals or appends do not split or merge again at once.
 func (s *store) shrink(i int) {
-	p := s.pages[i]
+	p := s.order[i]
 	switch {
 	case p.n == 0:
 	case p.n >= pageMerge:
 		return
-	case i > 0 && s.pages[i-1].n+p.n <= pageTasks/2:
+	case i > 0 && s.order[i-1].n+p.n <= pageTasks/2:
 		s.appendPage(i-1, p)
-	case i+1 < len(s.pages) && s.pages[i+1].n+p.n <= pageTasks/2:
+	case i+1 < len(s.order) && s.order[i+1].n+p.n <= pageTasks/2:
 		i++
-		s.appendPage(i-1, s.pages[i])
+		s.appendPage(i-1, s.order[i])
 	default:
 		return
 	}
-	s.pages = slices.Delete(s.pages, i, i+1)
+	s.order = slices.Delete(s.order, i, i+1)
 	s.firsts = slices.Delete(s.firsts, i, i+1)
 }
 
 func (s *store) appendPage(i int, from *page) {
-	to := s.page(i)
-	copy(to.revs[to.n:], from.revs[:from.n])
-	copy(to.tasks[to.n:], from.tasks[:from.n])
+	to := s.orderPage(i)
+	copy(to.rows[to.n:], from.rows[:from.n])
 	to.n += from.n
 }
 
-// from yields the tasks created after rev, in order of creation.
-func (s *store) from(rev uint64) func(yield func(*Task) bool) {
-	return func(yield func(*Task) bool) {
+// from yields the rows of the tasks created after rev, in order of creation.
+func (s *store) from(rev uint64) func(yield func(*row) bool) {
+	return func(yield func(*row) bool) {
 		i, slot, ok := s.locate(rev)
 		if ok {
 			slot++
 		}
-		for ; i < len(s.pages); i, slot = i+1, 0 {
-			p := s.pages[i]
-			for _, t := range p.tasks[min(slot, p.n):p.n] {
-				if !yield(t) {
+		for ; i < len(s.order); i, slot = i+1, 0 {
+			p := s.order[i]
+			for _, h := range p.rows[min(slot, p.n):p.n] {
+				if !yield(s.rows.row(h)) {
 					return
 				}
 			}
@@ -165,8 +262,67 @@ func (s *store) from(rev uint64) func(yield func(*Task) bool) {
 	}
 }
 
-// freeze returns the pages as they are and will stay; the store clones a page before it writes it next.
-func (s *store) freeze() []*page {
+// keep stores the record t, of a task of b, and returns where.
+func (s *store) keep(b *behaviorRow, t *Task) ref {
+	if packs(t) {
+		return s.pack(b, t)
+	}
+	if len(s.spare) == 0 {
+		for i := range pageRows {
+			s.spare = append(s.spare, uint32((len(s.live)+1)*pageRows-1-i))
+		}
+		s.live = append(s.live, &livePage{epoch: s.epoch})
+	}
+	last := len(s.spare) - 1
+	i := s.spare[last]
+	s.spare = s.spare[:last]
+	s.writableLive(i).tasks[i%pageRows] = t
+	return liveRef(i)
+}
+
+// release gives up the place of a record.
+func (s *store) release(at ref) {
+	if i, ok := at.live(); ok {
+		s.writableLive(i).tasks[i%pageRows] = nil
+		s.spare = append(s.spare, i)
+		return
+	}
+	s.free(at)
+}
+
+func (s *store) writableLive(i uint32) *livePage {
+	p := s.live[i/pageRows]
+	if p.epoch != s.epoch {
+		clone := *p
+		clone.epoch = s.epoch
+		p = &clone
+		s.live[i/pageRows] = p
+	}
+	return p
+}
+
+// frozenTasks are the tasks at one index.
+type frozenTasks struct {
+	view
+	order []*page
+	cells []*cells
+}
+
+// freeze returns the tasks as they are and will stay; the store clones a page before it writes it next.
+func (s *store) freeze() frozenTasks {
 	s.epoch++
-	return slices.Clone(s.pages)
+	v := s.view
+	v.chunks, v.live, v.names, v.behaviors = slices.Clone(v.chunks), slices.Clone(v.live), s.names.freeze(), slices.Clone(v.behaviors)
+	return frozenTasks{view: v, order: slices.Clone(s.order), cells: slices.Clone(s.cells)}
+}
+
+// all yields the tasks in order of creation.
+func (f *frozenTasks) all(yield func(*Task) bool) {
+	for _, p := range f.order {
+		for _, h := range p.rows[:p.n] {
+			if !yield(f.task(&f.cells[h/pageRows].cells[h%pageRows])) {
+				return
+			}
+		}
+	}
 }

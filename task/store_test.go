@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -52,77 +53,210 @@ func TestHeap(t *testing.T) {
 	}
 }
 
-// TestStore compares the store with a map and a list, and every frozen version with what it was when frozen.
+// someTask returns a task of b that is packed or not, long or short, with any of the fields.
+func someTask(random *rand.Rand, b *behaviorRow, id string, rev uint64) *Task {
+	t := &Task{Namespace: b.namespace, ID: id, Behavior: b.name, Status: Created, Rev: rev, CreatedRev: rev, CreatedAt: Time(random.IntN(1000))}
+	some := func() bool { return random.IntN(3) == 0 }
+	payload := func() (p Payload) {
+		if some() {
+			return p
+		}
+		p = Payload{Encoding: Encoding(1 + random.IntN(2)), Data: make([]byte, 1+random.IntN(100))}
+		if some() {
+			p.Blobs = &Blobs{Named: []string{"a", "b"}}
+		}
+		if random.IntN(1000) == 0 {
+			p.Data = make([]byte, longRecord)
+		}
+		return p
+	}
+	t.Params, t.Result, t.Checkpoint, t.Progress = payload(), payload(), payload(), payload()
+	if some() {
+		t.Error = &Error{Code: fmt.Sprint("E", random.IntN(5)), Message: "m", Retryable: some(), Details: payload()}
+	}
+	if some() {
+		t.Status, t.Lease = Running, &Lease{Token: rev}
+	}
+	for range random.IntN(3) {
+		t.History = append(t.History, Attempt{
+			Number: 1, Token: rev, Worker: fmt.Sprint("w", random.IntN(9)), Node: "n", StartedAt: 5, FinishedAt: -3, Outcome: "X", Fuel: MaxFuel,
+		})
+	}
+	if some() {
+		t.Labels, t.Parent, t.Partition, t.ConcurrencyKey = []Label{{"a", ""}, {"b", "c"}}, "p", "q", "k"
+		t.Role, t.Bound, t.Priority, t.Version = RoleCleanup, 1<<63, 9, fmt.Sprint("v", random.IntN(5))
+	}
+	if some() {
+		t.NotBefore, t.Deadline, t.StartedAt, t.FinishedAt = 1<<62, 1, 2, -3
+		t.Attempt, t.Failures, t.LostCount, t.Ended = 3, -1, 5, &Ended{1, 1<<64 - 1, 2}
+	}
+	return t
+}
+
+// TestStore compares the store with a list, and every frozen version with what it was when frozen.
 func TestStore(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	s := newStore()
-	var rows []*row // by creation
+	behaviors := []*behaviorRow{{behaviorName: behaviorName{"x", "one"}}, {behaviorName: behaviorName{"y", "two"}}}
+	for _, b := range behaviors {
+		s.addBehavior(b)
+	}
+	type entry struct {
+		row  *row
+		task *Task
+	}
+	var all []entry // by creation
 	type version struct {
-		pages []*page
-		tasks []*Task
+		frozen frozenTasks
+		tasks  []*Task
 	}
 	var versions []version
-	list := func(pages []*page) (tasks []*Task) {
-		for _, p := range pages {
-			tasks = append(tasks, p.tasks[:p.n]...)
-		}
-		return tasks
-	}
 	current := func() []*Task {
-		tasks := make([]*Task, len(rows))
-		for i, r := range rows {
-			tasks[i] = r.task
+		tasks := make([]*Task, len(all))
+		for i, e := range all {
+			tasks[i] = e.task
 		}
 		return tasks
 	}
-	for n := range 40_000 {
+	id := func(n int) string {
+		if n%3 == 0 {
+			return fmt.Sprint("task", n)
+		}
+		return fmt.Sprintf("0190a0b0-0000-7000-8000-%012x", n)
+	}
+	for n := range 36_000 {
 		grow := 60
 		if n/5000%2 == 1 { // shrink in turn, so that pages merge
 			grow = 20
 		}
 		switch p := random.IntN(100); {
-		case p < grow || len(rows) == 0:
-			r := &row{task: &Task{Namespace: DefaultNamespace, ID: fmt.Sprint(n), CreatedRev: uint64(n + 1)}}
-			s.add(r)
-			rows = append(rows, r)
+		case p < grow || len(all) == 0:
+			b := behaviors[n/7%2]
+			x := someTask(random, b, id(n/2*2+n/7%2), uint64(n+1)) // some have the ID of one in the other namespace
+			if s.get(x.Key()) != nil {
+				continue
+			}
+			all = append(all, entry{s.add(b, x), x})
 		case p < grow+20:
-			r := rows[random.IntN(len(rows))]
-			clone := *r.task
-			clone.Rev++
-			s.replace(r, &clone)
+			e := &all[random.IntN(len(all))]
+			x := someTask(random, s.behaviors[e.row.behavior], e.task.ID, e.task.CreatedRev)
+			x.Rev += uint64(n)
+			s.replace(e.row, x)
+			e.task = x
 		default:
-			i := random.IntN(len(rows))
-			s.remove(rows[i])
-			rows = slices.Delete(rows, i, i+1)
+			i := random.IntN(len(all))
+			s.remove(all[i].row, all[i].task)
+			all = slices.Delete(all, i, i+1)
 		}
 		if n%2000 == 0 {
 			versions = append(versions, version{s.freeze(), current()})
 		}
 	}
 	want := current()
-	if got := slices.Collect(s.from(0)); !slices.Equal(got, want) || s.n != len(want) {
-		t.Fatalf("%d tasks in order, want %d", len(got), len(want))
-	}
-	for i, r := range rows {
-		if s.get(r.task.Key()) != r {
-			t.Fatalf("%s is not found", r.task.ID)
+	got := func(rev uint64) (tasks []*Task) {
+		for r := range s.from(rev) {
+			tasks = append(tasks, s.task(r))
 		}
-		if i%97 == 0 {
-			if got := slices.Collect(s.from(r.task.CreatedRev)); !slices.Equal(got, want[i+1:]) {
-				t.Fatalf("from %d: %d tasks, want %d", r.task.CreatedRev, len(got), len(want)-i-1)
+		return tasks
+	}
+	if !reflect.DeepEqual(got(0), want) || s.n != len(want) {
+		t.Fatalf("not the %d tasks", len(want))
+	}
+	for i, e := range all {
+		if s.get(e.task.Key()) != e.row {
+			t.Fatalf("%s is not found", e.task.ID)
+		}
+		if i%397 == 0 {
+			if !reflect.DeepEqual(got(e.task.CreatedRev), want[i+1:]) && len(want) > i+1 {
+				t.Fatalf("from %d", e.task.CreatedRev)
 			}
-			if got := slices.Collect(s.from(r.task.CreatedRev - 1)); !slices.Equal(got, want[i:]) {
-				t.Fatalf("from before %d", r.task.CreatedRev)
+			if !reflect.DeepEqual(got(e.task.CreatedRev-1), want[i:]) {
+				t.Fatalf("from before %d", e.task.CreatedRev)
 			}
 		}
 	}
 	for i, v := range versions {
-		if !slices.Equal(list(v.pages), v.tasks) {
+		var tasks []*Task
+		for x := range v.frozen.all {
+			tasks = append(tasks, x)
+		}
+		if !reflect.DeepEqual(tasks, v.tasks) && len(tasks)+len(v.tasks) > 0 {
 			t.Errorf("frozen version %d has changed", i)
 		}
 	}
-	if full := len(s.pages) * pageTasks; full > 5*s.n+2*pageTasks {
-		t.Errorf("%d pages for %d tasks", len(s.pages), s.n)
+	if full := len(s.order) * pageTasks; full > 5*s.n+2*pageTasks {
+		t.Errorf("%d pages for %d tasks", len(s.order), s.n)
+	}
+	c := checker{m: &Machine{store: s}}
+	c.store()
+	if err := errors.Join(c.errs...); err != nil {
+		t.Error(err)
+	}
+	if s.arena.dead > s.arena.alive/4+2*deadBytes {
+		t.Errorf("%d bytes are dead, %d alive", s.arena.dead, s.arena.alive)
+	}
+}
+
+// TestLine compares a line with a sorted list: rows that come in order, a little late, and at any time.
+func TestLine(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	for _, t4 := range []bool{false, true} {
+		s := newStore()
+		b := &behaviorRow{behaviorName: behaviorName{"x", "one"}}
+		s.addBehavior(b)
+		l := line{t4: t4}
+		var all []*row // in order
+		for n := range 25_000 {
+			grow := 55
+			if n/5_000%2 == 1 {
+				grow = 42
+			}
+			if len(all) == 0 || random.IntN(100) < grow {
+				r := s.add(b, &Task{Namespace: "x", ID: fmt.Sprint("t", n), CreatedRev: uint64(n + 1), Priority: int8(random.IntN(200) / 199)})
+				r.at = int64(n / 10)
+				switch random.IntN(50) {
+				case 0:
+					r.at = int64(random.IntN(n/10 + 1))
+				case 1, 2, 3:
+					r.at--
+				}
+				l.push(&s, r)
+				i, _ := slices.BinarySearchFunc(all, r, func(x, y *row) int {
+					if l.spot(&s, x).less(l.spot(&s, y)) {
+						return -1
+					}
+					return 1
+				})
+				all = slices.Insert(all, i, r)
+			} else {
+				i := random.IntN(len(all))
+				if random.IntN(2) == 0 {
+					i = min(i, 3) // most leave at the front
+				}
+				l.remove(&s, all[i])
+				s.remove(all[i], s.task(all[i]))
+				all = slices.Delete(all, i, i+1)
+			}
+			if l.len() != len(all) || len(all) > 0 && l.head(&s) != all[0] {
+				t.Fatalf("step %d: length or head", n)
+			}
+			if n%1000 != 0 {
+				continue
+			}
+			c := l.cursor(&s)
+			for i, want := range all {
+				if c.row != want {
+					t.Fatalf("step %d: row %d", n, i)
+				}
+				c.next()
+			}
+			if c.row != nil {
+				t.Fatalf("step %d: more than there is", n)
+			}
+		}
+		if l.rest.len() > len(all)/5 {
+			t.Errorf("%d of %d rows are in the heap", l.rest.len(), len(all))
+		}
 	}
 }
 

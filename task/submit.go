@@ -59,15 +59,15 @@ func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 		}
 		m.add(b, t)
 		return Result{Task: t, Outcome: SubmitCreated}
-	case c.IfExists == Rerun && r.task.Final():
-		n := *r.task
+	case c.IfExists == Rerun && m.task(r).Final():
+		n := *m.task(r)
 		again(&n, at, c.Deadline)
 		m.put(r, &n)
 		return Result{Task: &n, Outcome: SubmitUpdated}
 	case c.IfExists == Resubmit:
 		return c.resubmit(m, r, at)
 	}
-	return c.existing(r.task)
+	return c.existing(m.task(r))
 }
 
 // demand returns what the submit takes of its namespace's quotas.
@@ -75,12 +75,12 @@ func (c *Submit) demand(m *Machine, r *row) demand {
 	switch {
 	case r == nil:
 		return demand{tasks: 1, bytes: m.size(&c.Params), submits: 1}
-	case c.IfExists == Rerun && r.task.Final():
+	case c.IfExists == Rerun && m.task(r).Final():
 		return demand{submits: 1}
-	case c.IfExists != Resubmit || !c.moves(m.now, r.task):
+	case c.IfExists != Resubmit || !c.moves(m.now, m.task(r)):
 		return demand{}
-	case c.HasParams && r.task.Status != Running:
-		return demand{bytes: m.size(&c.Params) - m.size(&r.task.Params), submits: 1}
+	case c.HasParams && m.task(r).Status != Running:
+		return demand{bytes: m.size(&c.Params) - m.size(&m.task(r).Params), submits: 1}
 	}
 	return demand{submits: 1}
 }
@@ -101,7 +101,7 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 			return nil, nil, noTask()
 		}
 		if name == "" {
-			name = r.task.Behavior
+			name = m.task(r).Behavior
 		}
 	}
 	b := m.behaviors[behaviorName{c.Namespace, name}]
@@ -115,14 +115,14 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	case r == nil:
 		refusal, _ := m.admit("params", &c.Params)
 		return b, nil, refusal
-	case r.behavior != b:
-		return nil, nil, Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior", Task: r.task}
+	case m.of(r) != b:
+		return nil, nil, Result{Code: OtherBehavior, Field: "id", Message: "the ID belongs to a task of another behavior", Task: m.task(r)}
 	case c.IfExists == Fail:
-		return nil, nil, Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists", Task: r.task}
-	case r.task.Role != RoleNone && c.IfExists >= Rerun:
-		return nil, nil, operationTask(r.task)
-	case c.IfExists == Resubmit && r.task.CancelCode != "":
-		return nil, nil, Result{Code: Cancelling, Message: "the task is being cancelled", Task: r.task}
+		return nil, nil, Result{Code: AlreadyExists, Field: "id", Message: "a task with this ID exists", Task: m.task(r)}
+	case m.task(r).Role != RoleNone && c.IfExists >= Rerun:
+		return nil, nil, operationTask(m.task(r))
+	case c.IfExists == Resubmit && m.task(r).CancelCode != "":
+		return nil, nil, Result{Code: Cancelling, Message: "the task is being cancelled", Task: m.task(r)}
 	case c.IfExists == Resubmit && c.HasParams: // the others only compare them
 		refusal, _ := m.admit("params", &c.Params)
 		return b, r, refusal
@@ -177,7 +177,7 @@ func (c *Submit) at(now Time) Time {
 
 // resubmit is SPEC I3's resubmit of an existing task.
 func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
-	t := r.task
+	t := m.task(r)
 	if !c.moves(m.now, t) {
 		return c.existing(t)
 	}

@@ -12,15 +12,17 @@ func (m *Machine) sweep() {
 
 // oldestFinal returns the final task of the namespace that finished first.
 func (m *Machine) oldestFinal(namespace string) *row {
-	var oldest *heapNode[*row]
+	var oldest *row
+	var at spot
 	for _, b := range m.behaviorsIn(namespace) {
 		for _, s := range [...]Status{Success, Failure} {
-			if n := b.finalQueue(s).head(); n != nil && (oldest == nil || n.less(oldest)) {
-				oldest = n
+			q := b.finalQueue(s)
+			if r := q.head(&m.store); r != nil && (oldest == nil || q.spot(&m.store, r).less(at)) {
+				oldest, at = r, q.spot(&m.store, r)
 			}
 		}
 	}
-	return oldest.item
+	return oldest
 }
 
 // sooner returns the earlier of two times of which 0 means never.

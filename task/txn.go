@@ -83,12 +83,12 @@ func (c *Txn) demand(m *Machine) demand {
 	}
 	for i := range c.Updates {
 		if u := &c.Updates[i]; u.Params != nil {
-			all.bytes += m.size(u.Params) - m.size(&m.store.get(Key{c.Namespace, u.ID}).task.Params)
+			all.bytes += m.size(u.Params) - m.size(&m.task(m.store.get(Key{c.Namespace, u.ID})).Params)
 		}
 	}
 	for i := range c.Deletes {
 		all.tasks--
-		all.bytes -= m.taskSize(m.store.get(Key{c.Namespace, c.Deletes[i].ID}).task)
+		all.bytes -= m.taskSize(m.task(m.store.get(Key{c.Namespace, c.Deletes[i].ID})))
 	}
 	return all
 }
@@ -136,7 +136,7 @@ func (c *Finish) made(r Result) *Task {
 
 // carryOut writes the update and returns what the answer says about it.
 func (u *TxnUpdate) carryOut(m *Machine, r *row) *Task {
-	n := *r.task
+	n := *m.task(r)
 	switch {
 	case u.NotBefore != nil:
 		n.NotBefore = max(*u.NotBefore, 1)

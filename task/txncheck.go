@@ -121,7 +121,7 @@ func (k *txnChecker) task(id string, rev uint64) *row {
 	switch {
 	case r == nil:
 		k.because(ReasonMissing, id)
-	case rev != 0 && r.task.Rev != rev:
+	case rev != 0 && k.m.task(r).Rev != rev:
 		k.because(ReasonChanged, id)
 	default:
 		return r
@@ -131,7 +131,7 @@ func (k *txnChecker) task(id string, rev uint64) *row {
 
 // idle is task for a part that a running task does not allow.
 func (k *txnChecker) idle(id string, rev uint64) *row {
-	if r := k.m.store.get(Key{k.namespace, id}); r != nil && r.task.Status == Running {
+	if r := k.m.store.get(Key{k.namespace, id}); r != nil && k.m.task(r).Status == Running {
 		k.because(ReasonLeased, id)
 		return nil
 	}
@@ -140,7 +140,7 @@ func (k *txnChecker) idle(id string, rev uint64) *row {
 
 func (k *txnChecker) depend(d *TxnDepend) {
 	r := k.task(d.ID, d.Rev)
-	if r != nil && d.Token != 0 && (r.task.Lease == nil || r.task.Lease.Token != d.Token) {
+	if r != nil && d.Token != 0 && (k.m.task(r).Lease == nil || k.m.task(r).Lease.Token != d.Token) {
 		k.because(ReasonChanged, d.ID)
 	}
 }
@@ -164,11 +164,11 @@ func (k *txnChecker) update(u *TxnUpdate) {
 	if r == nil {
 		return
 	}
-	if r.task.Final() && (u.NotBefore != nil || u.Delay != nil || u.Params != nil) {
+	if k.m.task(r).Final() && (u.NotBefore != nil || u.Delay != nil || u.Params != nil) {
 		k.because(ReasonChanged, u.ID) // it will not run by itself: that is what retry and resubmit are for
 		return
 	}
-	if b := r.behavior.behavior; u.Params != nil && u.BehaviorRev != 0 && (b == nil || b.Rev != u.BehaviorRev) {
+	if b := k.m.of(r).behavior; u.Params != nil && u.BehaviorRev != 0 && (b == nil || b.Rev != u.BehaviorRev) {
 		k.refuse(behaviorChanged())
 	}
 	if u.Params != nil {
@@ -183,11 +183,11 @@ func (k *txnChecker) finish(c *Finish) {
 		return
 	}
 	r, _ := k.m.reported(c.Key, c.Token, c.External)
-	if r == nil || k.m.deadlinePassed(r.task) && !outdated(r.task, c.Seq) {
+	if r == nil || k.m.deadlinePassed(k.m.task(r)) && !outdated(k.m.task(r), c.Seq) {
 		k.because(ReasonChanged, c.Key.ID)
 		return
 	}
-	if refusal, ok := c.admit(k.m); !ok && !outdated(r.task, c.Seq) {
+	if refusal, ok := c.admit(k.m); !ok && !outdated(k.m.task(r), c.Seq) {
 		k.refuse(refusal)
 	}
 }
@@ -197,8 +197,8 @@ func (k *txnChecker) delete(d *TxnDelete) { k.own(d.ID, d.Rev) }
 // own is idle for a part that a task of an operation does not allow.
 func (k *txnChecker) own(id string, rev uint64) *row {
 	r := k.idle(id, rev)
-	if r != nil && r.task.Role != RoleNone {
-		k.refuse(operationTask(r.task))
+	if r != nil && k.m.task(r).Role != RoleNone {
+		k.refuse(operationTask(k.m.task(r)))
 		return nil
 	}
 	return r

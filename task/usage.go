@@ -9,8 +9,8 @@ import (
 // and answers cost O(1). Payloads count by their bytes, and every blob in full each time that it is referred to.
 
 // enterUsage and leaveUsage count r in its namespace; enqueue and dequeue call them.
-func (m *Machine) enterUsage(r *row) { m.countTask(r.behavior.space, r.task, 1) }
-func (m *Machine) leaveUsage(r *row) { m.countTask(r.behavior.space, r.task, -1) }
+func (m *Machine) enterUsage(r *row) { m.countTask(m.of(r).space, m.task(r), 1) }
+func (m *Machine) leaveUsage(r *row) { m.countTask(m.of(r).space, m.task(r), -1) }
 
 func (m *Machine) countTask(n *namespaceRow, t *Task, sign int64) {
 	n.usage.Tasks += sign

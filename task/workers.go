@@ -23,8 +23,8 @@ func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 	s := BehaviorStats{
 		Due: int64(b.due.len()), Delayed: int64(b.future.len()) - b.retrying, Retrying: b.retrying, Running: b.running,
 	}
-	if n := b.due.head(); n != nil {
-		s.Oldest = Time(n.key)
+	if r := b.due.head(&m.store); r != nil {
+		s.Oldest = Time(r.at)
 	}
 	return s
 }

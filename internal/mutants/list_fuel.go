@@ -16,7 +16,7 @@ var fuelMutants = []mutant{
 		Pkg: "./task", Run: "TestImportRefuses", Why: "an edited export would bring what no machine can make (M5)"},
 	{Name: "fuel-makes-another-finish", File: "task/digest.go", Old: "h.int(int64(c.Again))", New: "h.int(int64(c.Again) ^ c.Fuel)",
 		Pkg: "./task", Run: "TestScripts", Why: "the same outcome of the same lease is the same finish (L3)"},
-	{Name: "fuel-of-a-late-finish", File: "task/finish.go", Old: "m.ended(r.task, CodeDeadlineExceeded, c.Fuel, 0)", New: "m.ended(r.task, CodeDeadlineExceeded, 0, 0)",
+	{Name: "fuel-of-a-late-finish", File: "task/finish.go", Old: "m.ended(m.task(r), CodeDeadlineExceeded, c.Fuel, 0)", New: "m.ended(m.task(r), CodeDeadlineExceeded, 0, 0)",
 		Pkg: "./task", Run: "TestScripts", Why: "every ending says what was used"},
 	{Name: "fuel-of-a-give-back", File: "task/giveback.go", Old: "parting{fuel: c.Fuel}", New: "parting{}",
 		Pkg: "./internal/clustertest", Run: "TestFuelIsRecorded", Why: "every ending says what was used"},

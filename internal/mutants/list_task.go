@@ -3,21 +3,21 @@ package main
 // taskMutants sabotage the machine and its encoded forms.
 var taskMutants = []mutant{
 	// Leases, tokens and reports.
-	{Name: "task-token-not-checked", File: "task/run.go", Old: "r.task.Lease == nil || r.task.Lease.Token != token {", New: "r.task.Lease == nil {",
+	{Name: "task-token-not-checked", File: "task/run.go", Old: "m.task(r).Lease == nil || m.task(r).Lease.Token != token {", New: "m.task(r).Lease == nil {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a run that lost its lease could commit its result (L3)"},
 	{Name: "task-token-reused", File: "task/assign.go", Old: "m.token++", New: "m.token = max(m.token, 1)",
 		Pkg: "./task", Run: "TestScripts$", Why: "tokens fence: each lease has a larger one"},
-	{Name: "task-assign-fresh-of-another-entry", File: "task/assign.go", Old: "r.task.Rev <= m.entryRev || !m.foremost(r)", New: "!m.foremost(r)",
+	{Name: "task-assign-fresh-of-another-entry", File: "task/assign.go", Old: "m.task(r).Rev <= m.entryRev || !m.foremost(r)", New: "!m.foremost(r)",
 		Pkg: "./task", Run: "TestScripts$", Why: "what the leader never saw, and may have planned already, would be assigned"},
-	{Name: "task-assign-fresh-overtakes-its-lane", File: "task/assign.go", Old: "if own.item != r {", New: "if own == nil {",
+	{Name: "task-assign-fresh-overtakes-its-lane", File: "task/assign.go", Old: "if l.queue.head(s) != r {", New: "if s == nil {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a new task would overtake those that wait (T4)"},
-	{Name: "task-assign-fresh-overtakes-other-lanes", File: "task/assign.go", Old: "&& l.queue.head().less(own) {", New: "&& l.queue.head() == own {",
+	{Name: "task-assign-fresh-overtakes-other-lanes", File: "task/assign.go", Old: "&& o.queue.spot(s, o.queue.head(s)).less(own) {", New: "&& o.queue.len() == 0 {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a new task would overtake tasks of other behaviors (T4)"},
-	{Name: "task-assign-fresh-waits-for-the-blocked", File: "task/assign.go", Old: "l != r.lane && l.behavior.limits.open && ", New: "l != r.lane && ",
+	{Name: "task-assign-fresh-waits-for-the-blocked", File: "task/assign.go", Old: "o != l && o.behavior.limits.open && ", New: "o != l && ",
 		Pkg: "./task", Run: "TestScripts$", Why: "a paused behavior would slow down all others (L11)"},
-	{Name: "task-assign-of-another-rev", File: "task/assign.go", Old: "case !c.Fresh && r.task.Rev != c.Rev:", New: "case !c.Fresh && r.task.Rev == 0:",
+	{Name: "task-assign-of-another-rev", File: "task/assign.go", Old: "case !c.Fresh && m.task(r).Rev != c.Rev:", New: "case !c.Fresh && m.task(r).Rev == 0:",
 		Pkg: "./task", Run: "TestScripts$", Why: "an assignment planned for another version of the record would be given (L1)"},
-	{Name: "task-assign-not-due", File: "task/assign.go", Old: "case r == nil || !m.eligible(r.task, until):", New: "case r == nil:",
+	{Name: "task-assign-not-due", File: "task/assign.go", Old: "case r == nil || !m.eligible(m.task(r), until):", New: "case r == nil:",
 		Pkg: "./task", Run: "TestTransitions$", Why: "a task would start before its time, or twice (T3)"},
 	{Name: "task-slots-off-by-one", File: "task/assign.go", Old: ">= s.session.Slots {", New: "> s.session.Slots {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a worker would get more than it has slots"},
@@ -27,7 +27,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "another outcome would be told that it had been taken (L3)"},
 	{Name: "task-report-number-ignored", File: "task/run.go", Old: "seq != 0 && seq <= t.Lease.Report", New: "seq != 0 && seq < t.Lease.Report",
 		Pkg: "./task", Run: "TestScripts$", Why: "a report sent twice would be applied twice (L3)"},
-	{Name: "task-removed-without-lease", File: "task/machine.go", Old: "Task: r.task, Lease: r.task.Lease})", New: "Task: r.task})",
+	{Name: "task-removed-without-lease", File: "task/machine.go", Old: "Task: t, Lease: t.Lease})", New: "Task: t})",
 		Pkg: "./task", Run: "TestScripts$", Why: "nobody would halt the run of a removed task (L9)"},
 
 	// Sessions and clocks.
@@ -99,7 +99,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestRetryInterval$", Why: "the jitter comes from ID and attempt (R2)"},
 
 	// Submit, order, planning, retention.
-	{Name: "task-other-behavior-joined", File: "task/submit.go", Old: "case r.behavior != b:", New: "case r.behavior == nil:",
+	{Name: "task-other-behavior-joined", File: "task/submit.go", Old: "case m.of(r) != b:", New: "case m.of(r) == nil:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a submit would be answered with another behavior's task (I3)"},
 	{Name: "task-order-reversed", File: "task/queue.go", Old: "return int64(t.NotBefore) - int64(t.Priority)*60_000", New: "return int64(t.Priority)*60_000 - int64(t.NotBefore)",
 		Pkg: "./task", Run: "TestPlan$", Why: "the oldest task goes first (T4)"},

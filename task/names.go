@@ -1,0 +1,90 @@
+package task
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// nameTable gives numbers to texts that many packed records have in common: versions, error codes, workers, nodes and
+// outcomes. A text stays as long as a record that names it.
+type nameTable struct {
+	numbers map[string]uint32
+	pages   []*namePage
+	refs    []uint32
+	gone    []uint32
+	epoch   uint64
+}
+
+const pageNames = 256
+
+type namePage struct {
+	epoch uint64
+	texts [pageNames]string
+}
+
+// use returns the number of a text that one more record names.
+func (t *nameTable) use(text string) uint32 {
+	n, ok := t.numbers[text]
+	if ok {
+		t.refs[n]++
+		return n
+	}
+	if last := len(t.gone) - 1; last >= 0 {
+		n = t.gone[last]
+		t.gone = t.gone[:last]
+	} else {
+		n = uint32(len(t.refs))
+		t.refs = append(t.refs, 0)
+		if n%pageNames == 0 {
+			t.pages = append(t.pages, &namePage{epoch: t.epoch})
+		}
+	}
+	if t.numbers == nil {
+		t.numbers = map[string]uint32{}
+	}
+	t.numbers[text] = n
+	t.refs[n] = 1
+	t.writable(n).texts[n%pageNames] = text
+	return n
+}
+
+// drop gives up the names of a packed record.
+func (t *nameTable) drop(record []byte) {
+	rest := record[idLength(record):]
+	count, n := binary.Uvarint(rest)
+	rest = rest[n:]
+	for range count {
+		number, n := binary.Uvarint(rest)
+		rest = rest[n:]
+		t.dropNumber(uint32(number))
+	}
+}
+
+func (t *nameTable) dropNumber(n uint32) {
+	if t.refs[n]--; t.refs[n] > 0 {
+		return
+	}
+	p := t.writable(n)
+	delete(t.numbers, p.texts[n%pageNames])
+	p.texts[n%pageNames] = ""
+	t.gone = append(t.gone, n)
+}
+
+// freeze returns the texts as they are and will stay.
+func (t *nameTable) freeze() nameTable {
+	t.epoch++
+	return nameTable{pages: slices.Clone(t.pages)}
+}
+
+func (t *nameTable) text(n uint64) string { return t.pages[n/pageNames].texts[n%pageNames] }
+
+func (t *nameTable) writable(n uint32) *namePage {
+	p := t.pages[n/pageNames]
+	if p.epoch != t.epoch {
+		clone := *p
+		clone.epoch = t.epoch
+		p = &clone
+		t.pages[n/pageNames] = p
+	}
+	return p
+}
