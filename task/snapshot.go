@@ -375,7 +375,16 @@ func (r *restorer) takeTask(t *Task) error {
 		return err
 	}
 	m.sum += hashTask(t)
-	own := *t // values are immutable: this one may be another machine's
+	if !packs(t) {
+		t = r.own(t)
+	}
+	m.store.add(m.behaviorRow(t.Namespace, t.Behavior), t)
+	return nil
+}
+
+// own returns a copy of a task that is kept as it is: values are immutable, and this one may be another machine's.
+func (r *restorer) own(t *Task) *Task {
+	own := *t
 	t = &own
 	t.Namespace, t.Behavior, t.Version = r.same(t.Namespace), r.same(t.Behavior), r.same(t.Version)
 	if t.Lease != nil {
@@ -388,8 +397,7 @@ func (r *restorer) takeTask(t *Task) error {
 		a := &t.History[i]
 		a.Worker, a.Node, a.Outcome = r.same(a.Worker), r.same(a.Node), r.same(a.Outcome)
 	}
-	m.store.add(m.behaviorRow(t.Namespace, t.Behavior), t)
-	return nil
+	return t
 }
 
 // finish verifies counts and digest and builds what is derived.
