@@ -24,7 +24,7 @@ const leastChunk = 1 << 10
 const longRecord = chunkBytes / 16
 
 // deadBytes may be dead before compact does anything.
-const deadBytes = 1 << 20
+const deadBytes = 256 << 10
 
 func newArena() arena { return arena{open: -1} }
 

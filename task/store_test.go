@@ -192,8 +192,8 @@ func TestStore(t *testing.T) {
 	if err := errors.Join(c.errs...); err != nil {
 		t.Error(err)
 	}
-	if s.arena.dead > s.arena.alive/4+2*deadBytes {
-		t.Errorf("%d bytes are dead, %d alive", s.arena.dead, s.arena.alive)
+	if s.arena.dead > s.arena.alive/4+2*deadBytes || s.arena.hand == 0 {
+		t.Errorf("%d bytes are dead, %d alive; compaction came to chunk %d", s.arena.dead, s.arena.alive, s.arena.hand)
 	}
 }
 
@@ -211,6 +211,24 @@ func TestLine(t *testing.T) {
 			if n/5_000%2 == 1 {
 				grow = 42
 			}
+			place := func(r *row) {
+				l.push(&s, r)
+				i, _ := slices.BinarySearchFunc(all, r, func(x, y *row) int {
+					if l.spot(&s, x).less(l.spot(&s, y)) {
+						return -1
+					}
+					return 1
+				})
+				all = slices.Insert(all, i, r)
+			}
+			if len(all) > 0 && random.IntN(10) == 0 { // one that was there before comes again
+				i := max(len(all)-1-random.IntN(9), 0)
+				r := all[i]
+				l.remove(&s, r)
+				all = slices.Delete(all, i, i+1)
+				r.at = int64(n / 10)
+				place(r)
+			}
 			if len(all) == 0 || random.IntN(100) < grow {
 				r := s.add(b, &Task{Namespace: "x", ID: fmt.Sprint("t", n), CreatedRev: uint64(n + 1), Priority: int8(random.IntN(200) / 199)})
 				r.at = int64(n / 10)
@@ -220,14 +238,7 @@ func TestLine(t *testing.T) {
 				case 1, 2, 3:
 					r.at--
 				}
-				l.push(&s, r)
-				i, _ := slices.BinarySearchFunc(all, r, func(x, y *row) int {
-					if l.spot(&s, x).less(l.spot(&s, y)) {
-						return -1
-					}
-					return 1
-				})
-				all = slices.Insert(all, i, r)
+				place(r)
 			} else {
 				i := random.IntN(len(all))
 				if random.IntN(2) == 0 {

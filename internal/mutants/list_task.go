@@ -117,7 +117,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestSweepIsBounded$", Why: "one Tick would hold up all others for a million removals"},
 
 	// Digest and snapshot.
-	{Name: "task-digest-ignores-deadline", File: "task/digest.go", Old: "\th.int(int64(t.Deadline))\n", New: "\n",
+	{Name: "task-digest-ignores-deadline", File: "task/digest.go", Old: "[...]uint64{hasNotBefore, hasDeadline, hasStarted", New: "[...]uint64{hasNotBefore, hasNotBefore &^ hasNotBefore, hasStarted",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed$", Why: "replicas that differ would not be told apart (C4)"},
 	{Name: "task-digest-ignores-acked", File: "task/digest.go", Old: "\th.word(s.Acked)\n", New: "\n",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed$", Why: "replicas that differ would not be told apart (C4)"},
@@ -157,4 +157,18 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestClaimedSizesAreNotBelieved$|TestSnapshotRoundTrip$", Why: "a few bytes could take any amount of memory"},
 	{Name: "wire-truncated-snapshot-read", File: "task/wire/snapshot.go", Old: "return io.ErrUnexpectedEOF", New: "return io.EOF",
 		Pkg: "./task/wire", Run: "TestDamagedSnapshot$", Why: "a snapshot without its end would be taken for a whole one"},
+
+	// How tasks are kept.
+	{Name: "task-moved-record-lost", File: "task/arena.go", Old: "s.writableCell(r.id).record = moved", New: "_ = moved",
+		Pkg: "./task", Run: "TestStore$", Why: "a task whose chunk was compacted would be read from where nothing is"},
+	{Name: "task-names-kept", File: "task/arena.go", Old: "s.names.drop(record)", New: "_ = record",
+		Pkg: "./task", Run: "TestStore$", Why: "every worker that ever ran a task would stay in memory"},
+	{Name: "task-frozen-cell-written", File: "task/store.go", Old: "p := s.cells[h/pageRows]\n\tif p.epoch != s.epoch {", New: "p := s.cells[h/pageRows]\n\tif p.epoch > s.epoch {",
+		Pkg: "./task", Run: "TestStore$", Why: "a snapshot would change while it is written"},
+	{Name: "task-index-gap", File: "task/idindex.go", Old: "(i-home+len(x.tags))%len(x.tags) >= (i-gap+len(x.tags))%len(x.tags)", New: "i-home >= i-gap",
+		Pkg: "./task", Run: "TestStore$", Why: "a task would no longer be found when another one is removed"},
+	{Name: "task-line-out-of-order", File: "task/line.go", Old: "case l.alive == 0 || l.last.less(at):", New: "case l.alive == 0 || l.last.key <= at.key:",
+		Pkg: "./task", Run: "TestLine$", Why: "tasks of one instant would start in another order on a node that was restored (T4)"},
+	{Name: "task-packed-instant-off", File: "task/unpack.go", Old: "return Time(u.int() + u.since)", New: "return Time(u.int())",
+		Pkg: "./task", Run: "TestStore$", Why: "a task that waits would have other times than it was given"},
 }
