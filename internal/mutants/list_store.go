@@ -35,6 +35,28 @@ var storeMutants = []mutant{
 	{Name: "store-incomplete-log-starts", File: "raftstore/snaplog.go", Old: "case first > snap.Index+1:", New: "case first > snap.Index+1<<40:",
 		Pkg: "./raftstore", Run: "TestAgreeAtStart$", Why: "a node would start without entries that it acknowledged (T6)"},
 
+	// The formats of the log.
+	{Name: "logstore-other-format", File: "raftstore/logstore/logstore.go", Old: "if found != \"\" && found != kind {", New: "if found != \"\" && found != kind && kind == \"\" {",
+		Pkg: "./raftstore/logstore", Run: "TestOtherKind$", Why: "a node would start with an empty log beside its full one (T6)"},
+	{Name: "logstore-empty-beside-full", File: "raftstore/logstore/logstore.go", Old: "if last == 0 && term == 0 {", New: "if last == 0 && term > 0 {",
+		Pkg: "./raftstore/logstore", Run: "TestMissing$", Why: "an empty file would take the place of the log, and remove it (T6)"},
+	{Name: "logstore-files-gone", File: "raftstore/logstore/logstore.go", Old: "if _, err := os.Stat(filepath.Join(dir, walDir, walMeta)); err != nil {", New: "if _, err := os.Stat(dir); err != nil {",
+		Pkg: "./raftstore/logstore", Run: "TestMissing$", Why: "a node whose log is gone would begin a new one (T6)"},
+	{Name: "logstore-no-lock", File: "raftstore/logstore/logstore.go", Old: "unix.LOCK_EX|unix.LOCK_NB", New: "unix.LOCK_SH|unix.LOCK_NB",
+		Pkg: "./raftstore/logstore", Run: "TestOtherKind$|TestMigrateRefuses$", Why: "two processes would write one log"},
+	{Name: "logstore-full-file", File: "raftstore/logstore/wal.go", Old: "if err != nil || !full || w.LastIndex() == 0 {", New: "if err != nil || full || w.LastIndex() == 0 {",
+		Pkg: "./raftstore/logstore", Run: "TestDiedBetweenFiles$", Why: "a node that died between two files of its log could never write again"},
+	{Name: "logstore-deleted-is-read", File: "raftstore/logstore/wal.go", Old: "if index < first {", New: "if index < first && first == 0 {",
+		Pkg: "./raftstore/logstore", Run: "TestDeletedIsGone$", Why: "what was deleted would still be there"},
+	{Name: "logstore-error-behind-the-back", File: "raftstore/logstore/wal.go", Old: "		s.onError(err)\n", New: "",
+		Pkg: "./raftstore/logstore", Run: "TestFullDisk$", Why: "a full disk would be told as a sealed segment"},
+	{Name: "logstore-migrate-term-lost", File: "raftstore/logstore/migrate.go", Old: "err = s.SetUint64([]byte(k), v)", New: "err = s.SetUint64([]byte(k), v-1)",
+		Pkg: "./raftstore/logstore", Run: "TestMigrate$", Why: "a node would vote twice in a term"},
+	{Name: "logstore-migrate-unknown-lost", File: "raftstore/logstore/migrate.go", Old: "if !slices.Contains(numberKeys, k) && ", New: "if k == \"\" && ",
+		Pkg: "./raftstore/logstore", Run: "TestMigrateRefuses$", Why: "a variable of a later version would be lost"},
+	{Name: "logstore-migrate-leftovers", File: "raftstore/logstore/logstore.go", Old: "	return os.RemoveAll(old)\n", New: "	return nil\n",
+		Pkg: "./raftstore/logstore", Run: "TestMigrateDied$", Why: "an interrupted conversion could not be repeated"},
+
 	// Clocks.
 	{Name: "store-lease-clock-from-wall", File: "raftstore/clock.go", Old: "s.lease + task.LeaseTime((mono-s.base)/time.Millisecond)", New: "s.lease + task.LeaseTime((wall-s.clock.Wall().UnixNano()+s.now)/int64(time.Millisecond))",
 		Pkg: "./raftstore", Run: "TestStamper$", Why: "a jump of the wall clock would expire every lease (C3)"},

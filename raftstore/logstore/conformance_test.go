@@ -207,6 +207,15 @@ func TestDeleteRange(t *testing.T) {
 	}
 }
 
+// TestDeletedIsGone: also at the begin of the file that is being written.
+func TestDeletedIsGone(t *testing.T) {
+	eachKind(t, func(t *testing.T, s *suite) {
+		s.append(1, 9, 1)
+		s.remove(1, 4)
+		s.holds(5, 9, always(1))
+	})
+}
+
 // TestRandom compares a store with a model of it, and opens it again now and then.
 func TestRandom(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *suite) {
