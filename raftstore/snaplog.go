@@ -104,16 +104,22 @@ func (l *snapLog) empty() error {
 	return l.DeleteRange(first, last)
 }
 
-// begin is agreeAtStart, and tells the log what precedes it.
-func (l *snapLog) begin(snaps raft.SnapshotStore, log *slog.Logger) error {
+// begin is agreeAtStart, and tells the log what precedes it. It refuses a node whose log was taken away and whose snapshots
+// were not: it has forgotten whom it voted for.
+func (l *snapLog) begin(variables raft.StableStore, snaps raft.SnapshotStore, log *slog.Logger) error {
 	if err := agreeAtStart(l.LogStore, snaps, log); err != nil {
 		return err
 	}
 	metas, err := snaps.List()
-	if err == nil && len(metas) > 0 {
-		l.startsAfter(metas[0].Index, metas[0].Term)
+	if err != nil || len(metas) == 0 {
+		return err
 	}
-	return err
+	term, err := variables.GetUint64([]byte("CurrentTerm"))
+	if term < metas[0].Term {
+		return fmt.Errorf("%w: its term is %d (%v), that of the newest snapshot %d", errLogIncomplete, term, err, metas[0].Term)
+	}
+	l.startsAfter(metas[0].Index, metas[0].Term)
+	return nil
 }
 
 // agreeAtStart lets the log of a node that starts agree with its newest snapshot, if the node died before it did. It

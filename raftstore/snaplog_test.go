@@ -175,7 +175,13 @@ func TestEntryBeforeLog(t *testing.T) {
 	}
 	saveSnapshot(t, dir, snaps, 4, 2, false)
 	l := &snapLog{LogStore: d}
-	if err := l.begin(snaps, slog.New(slog.DiscardHandler)); err != nil {
+	if err := l.begin(d, snaps, slog.New(slog.DiscardHandler)); !errors.Is(err, errLogIncomplete) {
+		t.Fatalf("a node that has forgotten its term starts: %v", err)
+	}
+	if err := d.SetUint64([]byte("CurrentTerm"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.begin(d, snaps, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	before := func(when string, index, term uint64) {

@@ -118,7 +118,7 @@ func (s *Store) open() (err error) {
 		return fmt.Errorf("raftstore: log cache: %w", err)
 	}
 	logs := &snapLog{LogStore: cache}
-	if err := logs.begin(snaps, s.log); err != nil {
+	if err := logs.begin(s.disk, snaps, s.log); err != nil {
 		return err
 	}
 	s.trans = newTransport(&s.cfg, s.book, logs)

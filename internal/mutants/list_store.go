@@ -32,6 +32,8 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestAgreeAtStart$", Why: "a node that died in the middle would come back with the wrong log"},
 	{Name: "store-damaged-snapshot-trusted", File: "raftstore/snaplog.go", Old: "if err := readable(snaps, snap.ID); err != nil {", New: "if err := readable(snaps, snap.ID); err != nil && snap.Index == 0 {",
 		Pkg: "./raftstore", Run: "TestAgreeAtStart$", Why: "a node would give up its log for a snapshot that it cannot read (T6)"},
+	{Name: "store-forgotten-term-starts", File: "raftstore/snaplog.go", Old: "if term < metas[0].Term {", New: "if term > 1<<60 {",
+		Pkg: "./raftstore", Run: "TestEntryBeforeLog$", Why: "a node that lost its log could vote twice in a term"},
 	{Name: "store-incomplete-log-starts", File: "raftstore/snaplog.go", Old: "case first > snap.Index+1:", New: "case first > snap.Index+1<<40:",
 		Pkg: "./raftstore", Run: "TestAgreeAtStart$", Why: "a node would start without entries that it acknowledged (T6)"},
 
