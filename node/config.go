@@ -29,7 +29,7 @@ const (
 type Config struct {
 	// ID is the identity of the node, and of its built-in worker (SPEC C1).
 	ID string
-	// Dir holds everything that the node keeps: raft.db, snapshots, blobs, logs, compiled modules, the worker's secret.
+	// Dir holds everything that the node keeps: the log, snapshots, blobs, logs, compiled modules, the worker's secret.
 	Dir string
 	// Addr is the node-to-node address that others can dial; HTTPAdvertise the HTTP address told to clients.
 	Addr          string

@@ -26,6 +26,9 @@ import (
 // childMain appends to the log in dir until it is killed or fails, and says on standard output what is durable. It
 // deletes from the begin of the log now and then, and cuts its end off and writes it again.
 func childMain(dir string) {
+	if os.Getenv("LOGSTORE_KIND") == "" {
+		migrateForEver(dir)
+	}
 	s, err := Open(dir, Kind(os.Getenv("LOGSTORE_KIND")), Options{SegmentBytes: fileBytes})
 	if err != nil {
 		fmt.Println("failed", err)

@@ -144,7 +144,7 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 		return nil, fmt.Errorf("%w: %s holds a log of %s, not of %s: start with --log-store %s, or convert it with `taskrt cluster migrate-log --to %s`",
 			ErrOtherKind, dir, found, kind, found, kind)
 	}
-	for _, name := range []string{newBolt, newWAL} { // an interrupted migration
+	for _, name := range []string{newBolt, newWAL, boltFile + ".tmp"} { // an interrupted migration
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}

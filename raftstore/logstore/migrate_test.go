@@ -3,11 +3,15 @@ package logstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -136,6 +140,53 @@ func TestMigrateDied(t *testing.T) {
 		}
 		old.intact(to)
 	}
+}
+
+// migrateForEver is a child that converts to and fro, and says what it is about to do.
+func migrateForEver(dir string) {
+	for {
+		for _, to := range []Kind{WAL, Bolt} {
+			fmt.Println("to", to)
+			if _, err := Migrate(context.Background(), dir, to, Options{SegmentBytes: fileBytes}, ignore); err != nil {
+				fmt.Println("failed", err)
+				os.Exit(3)
+			}
+		}
+	}
+}
+
+// TestMigrateKilled: killed at any moment, the directory has one log, whole.
+func TestMigrateKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	s := filled(t, Bolt)
+	s.kind = ""
+	seen := map[Kind]bool{}
+	for range 12 {
+		s.kind = ""
+		cmd, lines := s.child()
+		for range 1 + rand.IntN(2) {
+			lines.Scan()
+		}
+		<-time.After(time.Duration(rand.Int64N(int64(300 * time.Millisecond))))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "failed") {
+				t.Fatal(lines.Text())
+			}
+		}
+		_ = cmd.Wait()
+		kind, err := Find(s.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[kind] = true
+		s.intact(kind)
+	}
+	t.Logf("found as %v", seen)
 }
 
 func TestMigrateRefuses(t *testing.T) {
