@@ -12,6 +12,8 @@ type tasksBody struct {
 	namespace string          // of the many
 	items     []taskItem      // the many
 	list      json.RawMessage // the many, not looked at yet
+	take      func() bool
+	full      bool // take said so
 }
 
 // taskItem is one of many: decoded, or as it stands in the body, valid JSON.
@@ -20,16 +22,28 @@ type taskItem struct {
 	raw     []byte
 }
 
+// Each task of a batch takes room in memory however short its text is: ten thousand of `{},` are 30 KiB. So a task counts among the
+// bodies that are held, some tasks at a time.
+const (
+	itemBytes = 1 << 10
+	someItems = 64
+)
+
 // decodeTasks decodes a body. Most are written plainly: those are read in one pass. Whatever is unusual, or wrong, is left to
-// the decoder of all bodies, which words the errors.
-func decodeTasks(body []byte) (t tasksBody, err *Error) {
+// the decoder of all bodies, which words the errors. take takes room for someItems, or says that there is none.
+func decodeTasks(body []byte, take func() bool) (t tasksBody, err *Error) {
+	t.take = take
 	if t.read(body) {
 		return t, nil
 	}
-	return decodeAnyTasks(body)
+	if t.full {
+		return t, tooManyBodies()
+	}
+	return decodeAnyTasks(body, take)
 }
 
-func decodeAnyTasks(body []byte) (t tasksBody, err *Error) {
+func decodeAnyTasks(body []byte, take func() bool) (t tasksBody, err *Error) {
+	t.take = take
 	if err := checkJSON(body); err != nil {
 		return t, err
 	}
@@ -64,6 +78,11 @@ func (t *tasksBody) split() *Error {
 	eachElement(t.list, func(i int, _ []byte) bool { items = i + 1; return i <= MaxBatch })
 	if items > MaxBatch { // counted before anything is decoded: 8 MiB of `{},` would be much more in memory
 		return LimitError("tasks", MaxBatch, "more than %d tasks", MaxBatch)
+	}
+	for n := 0; n < items; n += someItems {
+		if !t.take() {
+			return tooManyBodies()
+		}
 	}
 	t.items = make([]taskItem, 0, items)
 	eachElement(t.list, func(_ int, value []byte) bool {
@@ -124,6 +143,9 @@ func (s *submits) tasks(t *tasksBody) bool {
 	t.items = []taskItem{}
 	return s.elements(func() bool {
 		if len(t.items) == MaxBatch {
+			return false
+		}
+		if t.full = len(t.items)%someItems == 0 && !t.take(); t.full {
 			return false
 		}
 		from := s.i

@@ -25,7 +25,15 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	}
 	release = sync.OnceFunc(release)
 	defer release()
-	t, bad := decodeTasks(body)
+	items := int64(0)
+	defer func() { h.bodies.Release(items) }()
+	t, bad := decodeTasks(body, func() bool {
+		ok := h.bodies.TryAcquire(someItems * itemBytes)
+		if ok {
+			items += someItems * itemBytes
+		}
+		return ok
+	})
 	if bad != nil {
 		return bad
 	}

@@ -453,6 +453,17 @@ func TestOverload(t *testing.T) {
 
 // A clean stop ends long polls at once, lets other requests finish, and says so in a way that makes clients go elsewhere.
 func TestServeStops(t *testing.T) {
+	a := stopDuring(t, func(c *http.Client, base string) (*http.Response, error) {
+		return c.Get(base + "/v1/tasks/later?wait=5m")
+	})
+	if !strings.HasPrefix(a, "503 ") || !strings.Contains(a, `"not_ready"`) {
+		t.Errorf("the long poll got %s", a)
+	}
+}
+
+// stopDuring stops a server while the request that send sends waits for a task, later, and returns its answer.
+func stopDuring(t *testing.T, send func(c *http.Client, base string) (*http.Response, error)) string {
+	t.Helper()
 	fake := apitest.NewFake()
 	t.Cleanup(fake.Close)
 	if _, err := fake.Push(t.Context(), api.PushRequest{Name: "apitest.ok", Wasm: bytes.NewReader(apitest.ModuleOK(""))}); err != nil {
@@ -477,7 +488,7 @@ func TestServeStops(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	got := make(chan string, 1)
 	go func() {
-		res, err := (&http.Client{Transport: transport}).Get("http://" + ln.Addr().String() + "/v1/tasks/later?wait=5m")
+		res, err := send(&http.Client{Transport: transport}, "http://"+ln.Addr().String())
 		if err != nil {
 			got <- err.Error()
 			return
@@ -488,12 +499,11 @@ func TestServeStops(t *testing.T) {
 	}()
 	<-waiting
 	stop()
-	if a := <-got; !strings.HasPrefix(a, "503 ") || !strings.Contains(a, `"not_ready"`) {
-		t.Errorf("the long poll got %s", a)
-	}
+	answer := <-got
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
+	return answer
 }
 
 // notifying tells when a wait has begun.

@@ -148,3 +148,17 @@ func TestWhiteSpaceIsNoPayload(t *testing.T) {
 		}
 	}
 }
+
+// Short tasks take more memory than their text: a batch of them counts by what it takes.
+func TestBatchTakesRoom(t *testing.T) {
+	s := newServer(t, api.HandlerConfig{BodyBytes: 1 << 20})
+	for name, item := range map[string]string{"plain": `{"behavior":"nobody"}`, "not plain": `{"behavi\u006fr":"nobody"}`} {
+		batch := func(n int) string { return `{"tasks":[` + strings.Repeat(item+",", n-1) + item + `]}` }
+		for range 3 { // each gives back what it took
+			if a := s.do("POST", "/v1/tasks", batch(900)); a.status != 200 {
+				t.Errorf("%s: 900 tasks: %d %.200s", name, a.status, a.body)
+			}
+			s.want(s.do("POST", "/v1/tasks", batch(1100)), 429, "overloaded", "")
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// A node that stops while a submit waits does not say that nothing happened: the task is there.
+func TestStopDuringSubmitAndWait(t *testing.T) {
+	a := stopDuring(t, func(c *http.Client, base string) (*http.Response, error) {
+		return c.Post(base+"/v1/tasks?wait=5m", "application/json", strings.NewReader(`{"behavior":"apitest.ok","id":"later-2","delay":"1h"}`))
+	})
+	if !strings.HasPrefix(a, "201 ") || !strings.Contains(a, `"id":"later-2"`) || !strings.Contains(a, `"timed_out":true`) {
+		t.Errorf("the submit got %s", a)
+	}
+}
+
+// waitedOut answers submits and waits with a task without an outcome, or waits with an error.
+type waitedOut struct {
+	api.Service
+
+	asked []api.GetOptions
+	err   error
+}
+
+func (w *waitedOut) Submit(context.Context, api.SubmitRequest) (*api.SubmitReply, error) {
+	return &api.SubmitReply{Task: &api.Task{ID: "abc", Status: "CREATED", Rev: 7}, Outcome: "created"}, nil
+}
+
+func (w *waitedOut) Task(_ context.Context, _, _ string, o api.GetOptions) (*api.Task, error) {
+	w.asked = append(w.asked, o)
+	return &api.Task{ID: "abc", Status: "RUNNING", Rev: 8, Attempt: 1}, w.err
+}
+
+// In-process too, an error of the wait does not read as one of the submit, and a wait that ends without an outcome says so.
+func TestSubmitAndWaitInProcess(t *testing.T) {
+	w := &waitedOut{}
+	reply, err := api.SubmitAndWait(t.Context(), w, api.SubmitRequest{Behavior: "echo"}, time.Second)
+	if err != nil || !reply.TimedOut || reply.Task.Status != "RUNNING" || reply.Outcome != "created" {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	if o := w.asked[0]; o.Wait != time.Second || o.Until != "outcome" || o.Since != 7 {
+		t.Errorf("asked with %+v", o)
+	}
+	w.err = api.NewError(api.CodeNotReady, "stopping")
+	if _, err := api.SubmitAndWait(t.Context(), w, api.SubmitRequest{Behavior: "echo"}, time.Second); api.CodeOf(err) != api.CodeOutcomeUnknown {
+		t.Errorf("error %v, want outcome_unknown", err)
+	}
+	w.err = api.NewError(api.CodeRemoved, "removed")
+	if _, err := api.SubmitAndWait(t.Context(), w, api.SubmitRequest{Behavior: "echo"}, time.Second); api.CodeOf(err) != api.CodeRemoved {
+		t.Errorf("error %v, want removed", err)
+	}
+}
+
+// What counts as the outcome of the cycle: that of a task that repeats is not final, and the one before it is none.
+func TestOutcomeOfTheCycle(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after api.Task
+		timedOut      bool
+	}{
+		{"final", api.Task{Status: "CREATED"}, api.Task{Status: "FAILURE", Final: true}, false},
+		{"runs", api.Task{Status: "CREATED"}, api.Task{Status: "RUNNING", Attempt: 1}, true},
+		{"will be retried", api.Task{Status: "CREATED"}, api.Task{Status: "FAILURE", Version: "v1", Attempt: 1}, true},
+		{"failed, repeats", api.Task{Status: "CREATED"}, api.Task{Status: "FAILURE", Attempt: 1}, false},
+		{"repeats", api.Task{Status: "RUNNING", Attempt: 1}, api.Task{Status: "SUCCESS", Attempt: 1}, false},
+		{"the one before", api.Task{Status: "SUCCESS", Attempt: 1}, api.Task{Status: "SUCCESS", Attempt: 1, Priority: 9}, true},
+		{"the next", api.Task{Status: "SUCCESS", Attempt: 1}, api.Task{Status: "SUCCESS", Attempt: 2}, false},
+	} {
+		reply, err := api.SubmitAndWait(t.Context(), between{before: &c.before, after: &c.after}, api.SubmitRequest{}, time.Second)
+		if err != nil || reply.TimedOut != c.timedOut {
+			t.Errorf("%s: timed out %v, want %v (%v)", c.name, reply.TimedOut, c.timedOut, err)
+		}
+	}
+}
+
+// between answers a submit with one state of a task, and a wait with another.
+type between struct {
+	api.Service
+
+	before, after *api.Task
+}
+
+func (b between) Submit(context.Context, api.SubmitRequest) (*api.SubmitReply, error) {
+	return &api.SubmitReply{Task: b.before}, nil
+}
+
+func (b between) Task(context.Context, string, string, api.GetOptions) (*api.Task, error) {
+	return b.after, nil
+}
