@@ -21,7 +21,7 @@ var benchPresets = []struct {
 	flags       func() []cli.Flag
 }{
 	{"submit", "tasks submitted one by one; nothing runs", func() []cli.Flag {
-		return []cli.Flag{benchCallers("1,16,256"), benchFor("10s"), benchWarmup(), benchRuns(3)}
+		return []cli.Flag{benchCallers("1,16,256"), benchPipelined(), benchFor("10s"), benchWarmup(), benchRuns(3)}
 	}},
 	{"bulk", "tasks submitted in batches; nothing runs", func() []cli.Flag {
 		return []cli.Flag{benchCallers("4"), benchBatch(), benchFor("10s"), benchWarmup(), benchRuns(3)}
@@ -66,6 +66,10 @@ var benchPresets = []struct {
 
 func benchCallers(value string) cli.Flag {
 	return stringFlag("bench", "callers", value, "at a time, each with one request; several numbers, separated by commas: a row each")
+}
+
+func benchPipelined() cli.Flag {
+	return boolFlag("bench", "pipelined", "the callers of a node share a client that puts into one request what they submit at the same time")
 }
 
 func benchFor(value string) cli.Flag {
@@ -156,7 +160,7 @@ func (p *program) bench(c *cli.Context, preset string) error {
 func benchConfig(c *cli.Context) (bench.Config, error) {
 	config := bench.Config{
 		URLs: splitList(c.String("server")), Slots: c.Int("worker-slots"), Payload: c.Int("payload"), Runs: c.Int("runs"), Batch: c.Int("batch"),
-		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Version: buildVersion().Version,
+		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Pipelined: c.Bool("pipelined"), Version: buildVersion().Version,
 	}
 	logStore, err := readLogStore(c)
 	if err != nil {

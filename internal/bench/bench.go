@@ -25,21 +25,22 @@ const behavior = "bench.echo"
 
 // Config of a run. Every preset reads what concerns it.
 type Config struct {
-	URLs    []string // of a running cluster; none: one is started
-	Binary  string   // what is started then, three times
-	Slots   int      // tasks that each of its nodes runs at the same time; 0: its default
-	Callers []int    // one row each
-	Payload int      // bytes of params
-	For     time.Duration
-	Warmup  time.Duration
-	Runs    int
-	Batch   int       // tasks of a batch
-	Tasks   int       // drain, memory, restart, scale: how many are queued
-	Drained int       // scale: how many of them run
-	Rates   []float64 // latency: per second, one row each
-	Factor  float64   // overload: how many times as much is offered as the cluster takes
-	Version string    // told in the report
-	Flags   []string  // more of them for the nodes that are started
+	URLs      []string // of a running cluster; none: one is started
+	Binary    string   // what is started then, three times
+	Slots     int      // tasks that each of its nodes runs at the same time; 0: its default
+	Callers   []int    // one row each
+	Payload   int      // bytes of params
+	Pipelined bool     // the callers of a node share a client that puts their submits together
+	For       time.Duration
+	Warmup    time.Duration
+	Runs      int
+	Batch     int       // tasks of a batch
+	Tasks     int       // drain, memory, restart, scale: how many are queued
+	Drained   int       // scale: how many of them run
+	Rates     []float64 // latency: per second, one row each
+	Factor    float64   // overload: how many times as much is offered as the cluster takes
+	Version   string    // told in the report
+	Flags     []string  // more of them for the nodes that are started
 
 	LogStore string // --log-store of the nodes that are started; "": their default
 
@@ -217,7 +218,7 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 // connect returns a client with room for so many callers, which asks the node of that number first: callers are spread over the nodes.
 func (b *bed) connect(node, callers int) (*api.Client, error) {
 	urls := slices.Concat(b.URLs[node%len(b.URLs):], b.URLs[:node%len(b.URLs)])
-	return api.NewClient(api.ClientConfig{URLs: urls, Transport: transport(callers)})
+	return api.NewClient(api.ClientConfig{URLs: urls, Transport: transport(callers), Pipelined: b.Pipelined})
 }
 
 // close ends what open began. In a cluster of somebody else's the namespace is left to be purged.
