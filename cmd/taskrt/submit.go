@@ -39,7 +39,11 @@ func submit(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	reply, err := cl.Submit(cl.keyed(c), req)
+	ctx := cl.keyed(c)
+	if !c.Bool("wait") && !cl.json { // only the ID is shown
+		ctx = api.WithMinimal(ctx)
+	}
+	reply, err := cl.Submit(ctx, req)
 	if err != nil {
 		return err
 	}
