@@ -103,7 +103,7 @@ func bodyTooLarge(limit int64) *Error {
 // readJSON reads a JSON body. A Content-Type that is not JSON is refused: browsers send forms and text to other sites'
 // servers without asking, and there is nothing else that keeps them out of a server on loopback.
 func (h *handler) readJSON(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
-	if t := r.Header.Get("Content-Type"); t != "" {
+	if t := r.Header.Get("Content-Type"); t != "" && t != jsonMedia {
 		media, params, err := mime.ParseMediaType(t)
 		charset := params["charset"]
 		if err != nil || media != "application/json" || charset != "" && !equalFold(charset, "utf-8") {

@@ -82,15 +82,22 @@ func NewHandler(s Service, c HandlerConfig) http.Handler {
 		}
 		h.routes.Handle(path, h.methods(byMethod))
 	}
+	h.routes.HandleFunc("/", h.nothing)
 	return h
 }
 
+// nothing answers for paths that are in no route.
+func (h *handler) nothing(w http.ResponseWriter, r *http.Request) {
+	h.problem(w, r, NewError(CodeNotFound, "there is nothing at %.200s", r.URL.Path))
+}
+
 // byPath arranges a table of routes by path and method; HEAD is served as GET.
-func byPath(table []route) map[string]map[string]route {
-	paths := map[string]map[string]route{}
-	for _, r := range table {
+func byPath(table []route) map[string]map[string]*route {
+	paths := map[string]map[string]*route{}
+	for i := range table {
+		r := &table[i]
 		if paths[r.path] == nil {
-			paths[r.path] = map[string]route{}
+			paths[r.path] = map[string]*route{}
 		}
 		paths[r.path][r.method] = r
 		if r.method == http.MethodGet {
@@ -101,12 +108,12 @@ func byPath(table []route) map[string]map[string]route {
 }
 
 // methods dispatches by method. net/http could do it, but would answer 405 in plain text.
-func (h *handler) methods(byMethod map[string]route) http.Handler {
+func (h *handler) methods(byMethod map[string]*route) http.Handler {
 	allow := slices.Sorted(maps.Keys(byMethod))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		found, ok := byMethod[r.Method]
 		if rec, is := w.(*recorder); is && ok {
-			rec.route = &found
+			rec.route = found
 		}
 		if !ok {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
@@ -118,7 +125,7 @@ func (h *handler) methods(byMethod map[string]route) http.Handler {
 			return
 		}
 		serve := func() error {
-			keyed, err := withKey(withQuery(r, found.query), &found)
+			keyed, err := withKey(withQuery(r, found.query), found)
 			if err != nil {
 				return err
 			}
@@ -161,8 +168,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveStore(rec, r)
 		return
 	}
-	if _, pattern := h.routes.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || r.Method == http.MethodConnect {
-		h.problem(rec, r, NewError(CodeNotFound, "there is nothing at %.200s", r.URL.Path))
+	if path.Clean(r.URL.Path) != r.URL.Path || r.Method == http.MethodConnect || r.RequestURI == "*" {
+		h.nothing(rec, r) // net/http would redirect, or answer in plain text
 		return
 	}
 	h.routes.ServeHTTP(rec, r)

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"slices"
-	"sync"
 )
 
 // submit is POST /v1/tasks: one task, or a batch if the body has "tasks" (SPEC H1).
@@ -23,10 +22,12 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	release = sync.OnceFunc(release)
-	defer release()
-	items := int64(0)
-	defer func() { h.bodies.Release(items) }()
+	items, released := int64(0), false
+	defer func() {
+		if h.bodies.Release(items); !released {
+			release()
+		}
+	}()
 	t, bad := decodeTasks(body, func() bool {
 		ok := h.bodies.TryAcquire(someItems * itemBytes)
 		if ok {
@@ -61,6 +62,7 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	}
 	if wait > 0 {
 		release() // the body is small beside the wait
+		released = true
 		h.doneAdding(w)
 		if meta, err = h.awaitReply(r, reply, wait, meta.Index()); err != nil {
 			return err

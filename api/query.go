@@ -24,8 +24,12 @@ type queryKey struct{}
 
 // withQuery reads the query string by the parameters that the route has.
 func withQuery(r *http.Request, params []param) *http.Request {
+	q := &query{params: params, read: make([]string, 0, len(params))}
+	if r.URL.RawQuery == "" {
+		return r.WithContext(context.WithValue(r.Context(), queryKey{}, q))
+	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
-	q := &query{values: values, params: params}
+	q.values = values
 	if err != nil {
 		q.err = NewError(CodeBadRequest, "the query string cannot be read: %v", err)
 	}
