@@ -180,7 +180,8 @@ const (
 // request reads an object at that depth; tasks, if not nil, reads the value of a member of that name.
 func (s *submits) request(r *SubmitRequest, depth int, tasks func() bool) (seen int, ok bool) {
 	ok = s.members(func(name []byte) bool {
-		field, ok := 0, false
+		var field int
+		var ok bool
 		if string(name) == "tasks" && tasks != nil {
 			field, ok = hasTasks, tasks()
 		} else {

@@ -215,7 +215,7 @@ func escape(b []byte) int {
 			return 0
 		}
 		for _, c := range b[2:6] {
-			if !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
+			if hex := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'; !hex {
 				return 0
 			}
 		}
