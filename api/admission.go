@@ -14,7 +14,7 @@ const (
 	admissionUnit   = 1 << 10                // bytes of a body that count as much as a small request: about what it takes to check and store them
 	admissionLeast  = 128                    // is always taken: what group commit needs to be fast, so that a slow node gets a chance to be faster
 	admissionFew    = 2                      // requests are always taken, of any size
-	admissionFirst  = 8 * admissionLeast     // before a rate is known
+	admissionFirst  = 4 * admissionLeast     // before a rate is known
 	admissionWindow = 100 * time.Millisecond // between two looks at the rate; it counts if they are at most twice as far apart
 )
 

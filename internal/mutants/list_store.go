@@ -112,7 +112,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestReportsGoFirst$", Why: "a cluster that is busy with reports would take no submit"},
 	{Name: "store-wait-of-any-length", File: "raftstore/admission.go", Old: "return known && expected <= b.queueWait", New: "return expected >= 0 || known",
 		Pkg: "./raftstore", Run: "TestExpectedWait$|TestReportsAreNotRefused$", Why: "what is admitted would wait for seconds (H3)"},
-	{Name: "store-stale-proposed", File: "raftstore/admission.go", Old: "if !some || left > 0 {", New: "if left >= 0 || some {",
+	{Name: "store-stale-proposed", File: "raftstore/admission.go", Old: "return b.queueAge - b.now().Sub(c.queued), true", New: "return 1000*b.queueAge - b.now().Sub(c.queued), true",
 		Pkg: "./raftstore", Run: "TestStaleIsRefused$", Why: "what waited for a stalled log would be done long after its client has gone (H3)"},
 	{Name: "store-entry-of-any-size", File: "raftstore/batcher.go", Old: "(e.bytes == 0 || e.bytes+c.sizes[c.next] <= mostBytes)", New: "mostBytes > 0",
 		Pkg: "./raftstore", Run: "TestEntryBytes$", Why: "large entries delay heartbeats"},
