@@ -15,7 +15,7 @@ type arena struct {
 type chunkUse struct{ end, alive int }
 
 // chunkBytes: a payload that somebody keeps keeps its chunk in memory, so they are not large.
-const chunkBytes = 256 << 10
+const chunkBytes = 64 << 10
 
 // leastChunk is the length of the first one: there are machines with few tasks.
 const leastChunk = 1 << 10

@@ -78,10 +78,28 @@ func (m *Machine) enterClientKey(k *clientKey) {
 
 // rememberKeyed keeps an answer for as long as the key lives.
 func (m *Machine) rememberKeyed(k *clientKey, seq uint64, r Result) {
+	if r.Task != nil && r.Outcome != SubmitCreated {
+		r.Task = r.Task.detached()
+	}
 	a := m.answer(k.hash(), seq, &r)
 	m.sum += a.hash
 	m.keyBytes += answerOverhead + a.bytes
 	k.answers, k.frozen = insertAnswer(k.answers, k.frozen, a)
+}
+
+// detached returns a copy of t with payloads of its own: those of a task that was unpacked keep a chunk of the arena in
+// memory.
+func (t *Task) detached() *Task {
+	own := *t
+	for _, p := range [...]*Payload{&own.Params, &own.Result, &own.Progress, &own.Checkpoint} {
+		p.Data = slices.Clone(p.Data)
+	}
+	if t.Error != nil {
+		e := *t.Error
+		e.Details.Data = slices.Clone(e.Details.Data)
+		own.Error = &e
+	}
+	return &own
 }
 
 // forgetKeys is the Tick's part: keys live for an hour of the lease clock from their first use.

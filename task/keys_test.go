@@ -219,3 +219,20 @@ func TestTickUnderItsOwnKey(t *testing.T) {
 	origin.Seq = 2
 	r.propose(task.Proposal{Origin: origin, Command: task.Tick{}})
 }
+
+// TestKeptAnswersOwnTheirPayloads: an answer that is kept for an hour must not keep a chunk of the arena for as long.
+func TestKeptAnswersOwnTheirPayloads(t *testing.T) {
+	r := newRig(t, func(*task.Policy) {})
+	params := task.Payload{Encoding: task.JSON, Data: []byte(`{"a":1}`)}
+	submit := task.Submit{Namespace: task.DefaultNamespace, ID: "one-task", Behavior: "echo", Priority: 4, Params: params}
+	r.must(submit)
+	submit.Params.Data = []byte(`{"a":1}`)
+	rs, _ := r.propose([]task.Proposal{{Origin: task.Origin{Process: 7, Seq: 1, Lowest: 1, Body: 3}, Command: submit}}...)
+	kept, ok := r.m.KeptAnswer(7, 3, 1)
+	if !ok || kept.Outcome != task.SubmitExisting || string(kept.Task.Params.Data) != `{"a":1}` {
+		t.Fatalf("kept %v %+v", ok, kept)
+	}
+	if &kept.Task.Params.Data[0] == &rs[0].Task.Params.Data[0] || &kept.Task.Params.Data[0] == &r.m.Task(key("one-task")).Params.Data[0] {
+		t.Error("the answer shares its payload with the arena")
+	}
+}
