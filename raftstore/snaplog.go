@@ -116,7 +116,7 @@ func (l *snapLog) begin(variables raft.StableStore, snaps raft.SnapshotStore, lo
 	}
 	term, err := variables.GetUint64([]byte("CurrentTerm"))
 	if term < metas[0].Term {
-		return fmt.Errorf("%w: its term is %d (%v), that of the newest snapshot %d", errLogIncomplete, term, err, metas[0].Term)
+		return fmt.Errorf("%w: its term is %d, that of the newest snapshot %d", errors.Join(errLogIncomplete, err), term, metas[0].Term)
 	}
 	l.startsAfter(metas[0].Index, metas[0].Term)
 	return nil
@@ -243,7 +243,7 @@ func (i *installs) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 	if resp, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && answer.Error == nil && resp.Success {
 		// If raft refuses it, another leader has come, and will send its own snapshot.
 		i.ask(&raft.AppendEntriesRequest{
-			RPCHeader: req.RPCHeader, Term: req.Term, Leader: req.Leader,
+			RPCHeader: req.RPCHeader, Term: req.Term,
 			Entries: []*raft.Log{{Index: req.LastLogIndex, Term: req.LastLogTerm, Type: raft.LogNoop, Extensions: []byte(atSnapshot)}},
 		}, nil)
 	}

@@ -69,7 +69,7 @@ func (p *program) migrateLog(c *cli.Context) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && m.From == "":
 		return usagef(c, "--dir: there is no node in %s: %w", c.String("dir"), err)
-	case c.Context.Err() != nil && err != nil:
+	case c.Err() != nil && err != nil:
 		return err
 	case err != nil:
 		return &exitError{exitServer, err}

@@ -119,7 +119,7 @@ func (s *suite) holds(first, last uint64, termOf func(i uint64) uint64) {
 		s.check(i, termOf(i))
 	}
 	for _, i := range []uint64{first - 1, last + 1} {
-		if err := s.GetLog(i, &raft.Log{}); err != raft.ErrLogNotFound { // raft compares with ==
+		if err := s.GetLog(i, &raft.Log{}); err != raft.ErrLogNotFound { //nolint:errorlint // raft compares with == too
 			s.t.Fatalf("entry %d: %v", i, err)
 		}
 	}
