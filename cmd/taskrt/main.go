@@ -17,6 +17,7 @@ import (
 )
 
 func main() {
+	paceCollector()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for a clean stop; after it the default action is back, so that a second one ends the process.
 	context.AfterFunc(ctx, stop)

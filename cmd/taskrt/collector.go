@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// How often the garbage collector runs. Go's own rule lets the heap grow by as much as lives. Most of what lives in a node
+// holds no pointers (records, params, blobs under way): it costs the collector nothing, so there is nothing to gain from
+// waiting for as much garbage again, and a node with a gigabyte of tasks would take two. And a node that has little would
+// collect many times a second under load. So: let the heap grow by as much as the collector has to look at, but by
+// at least minSlack, and at most as Go does. Whoever sets GOGC decides instead; GOMEMLIMIT works beside it.
+const (
+	minSlack  = 48 << 20
+	maxGC     = 100_000 // percent: a heap of 32 KiB would ask for as much
+	scannedAt = "/gc/scan/total:bytes"
+	liveAt    = "/gc/heap/live:bytes"
+)
+
+// paceCollector begins to adapt the garbage collector, for the life of the process.
+func paceCollector() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	(&collector{}).arm()
+}
+
+// collector adapts after each collection: a finalizer runs then.
+type collector struct{ percent int }
+
+// mark is garbage until the next collection.
+type mark struct{ _ [16]byte }
+
+func (c *collector) arm() {
+	runtime.SetFinalizer(&mark{}, func(*mark) {
+		c.adapt()
+		c.arm()
+	})
+}
+
+func (c *collector) adapt() {
+	s := []metrics.Sample{{Name: scannedAt}, {Name: liveAt}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindUint64 || s[1].Value.Kind() != metrics.KindUint64 {
+		return // another Go: its own rule
+	}
+	want := gcPercent(s[1].Value.Uint64(), s[0].Value.Uint64())
+	if d := want - c.percent; d > c.percent/10 || d < -c.percent/10 { // setting it stops the world for a moment
+		c.percent = want
+		debug.SetGCPercent(want)
+	}
+}
+
+// gcPercent returns GOGC for a heap of which so many bytes live, and so many must be looked at.
+func gcPercent(live, scanned uint64) int {
+	slack := max(minSlack, min(live, scanned))
+	return int(max(1, min(maxGC, slack*100/max(live, 1))))
+}
