@@ -97,47 +97,76 @@ func (h *hasher) labels(labels []Label) {
 	}
 }
 
-// hashTask hashes every field of t; a test walks the fields by reflection.
+// hashTask hashes every field of t; a test walks the fields by reflection. Which fields are not zero comes first, and of
+// the others nothing: a task that waits has few.
 func hashTask(t *Task) uint64 {
 	h := newHasher(hashedTask)
 	h.str(t.Namespace)
 	h.str(t.ID)
 	h.str(t.Behavior)
-	h.str(t.Version)
-	h.word(uint64(t.Status))
-	h.payload(t.Params)
-	h.payload(t.Result)
-	h.error(t.Error)
-	h.payload(t.Progress)
-	h.payload(t.Checkpoint)
-	h.int(int64(t.NotBefore))
-	h.int(int64(t.Deadline))
-	h.int(t.Attempt)
-	h.int(t.Failures)
-	h.int(t.LostCount)
-	h.lease(t.Lease)
-	h.bool(t.Ended != nil)
-	if t.Ended != nil {
+	has := fieldsOf(t)
+	h.word(has<<16 | uint64(t.Status)<<8 | uint64(uint8(t.Priority)))
+	h.word(t.Rev)
+	h.word(t.CreatedRev)
+	h.int(int64(t.CreatedAt))
+	for i, p := range [...]*Payload{&t.Params, &t.Result, &t.Progress, &t.Checkpoint} {
+		if has&[...]uint64{hasParams, hasResult, hasProgress, hasCheckpoint}[i] != 0 {
+			h.payload(*p)
+		}
+	}
+	if has&hasError != 0 {
+		h.error(t.Error)
+	}
+	for i, at := range [...]Time{t.NotBefore, t.Deadline, t.StartedAt, t.FinishedAt} {
+		if has&[...]uint64{hasNotBefore, hasDeadline, hasStarted, hasFinished}[i] != 0 {
+			h.int(int64(at))
+		}
+	}
+	if has&hasAttempt != 0 {
+		h.int(t.Attempt)
+		h.int(t.Failures)
+		h.int(t.LostCount)
+	}
+	if has&hasVersion != 0 {
+		h.str(t.Version)
+	}
+	h.running(t)
+	h.seldom(t, has)
+	return h.sum()
+}
+
+// running mixes what only a running task has.
+func (h *hasher) running(t *Task) {
+	runs := t.Lease != nil || t.Resubmit != 0 || t.CancelCode != ""
+	h.bool(runs)
+	if runs {
+		h.lease(t.Lease)
+		h.int(int64(t.Resubmit))
+		h.str(t.CancelCode)
+	}
+}
+
+func (h *hasher) seldom(t *Task, has uint64) {
+	if has&hasEnded != 0 {
 		h.word(t.Ended.Token)
 		h.word(t.Ended.Finish)
 		h.word(t.Ended.Session)
 	}
-	h.int(int64(t.Resubmit))
-	h.str(t.CancelCode)
-	h.word(t.Rev)
-	h.word(t.CreatedRev)
-	h.int(int64(t.CreatedAt))
-	h.int(int64(t.StartedAt))
-	h.int(int64(t.FinishedAt))
-	h.history(t.History)
-	h.str(t.Parent)
-	h.str(t.Partition)
-	h.labels(t.Labels)
-	h.int(int64(t.Priority))
-	h.str(t.ConcurrencyKey)
-	h.word(uint64(t.Role))
-	h.word(t.Bound)
-	return h.sum()
+	if has&hasHistory != 0 {
+		h.history(t.History)
+	}
+	for i, s := range [...]string{t.Parent, t.Partition, t.ConcurrencyKey} {
+		if has&[...]uint64{hasParent, hasPartition, hasConcurrencyKey}[i] != 0 {
+			h.str(s)
+		}
+	}
+	if has&hasLabels != 0 {
+		h.labels(t.Labels)
+	}
+	if has&hasRole != 0 {
+		h.word(uint64(t.Role))
+		h.word(t.Bound)
+	}
 }
 
 func (h *hasher) policy(p *Policy) {

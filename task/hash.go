@@ -1,6 +1,9 @@
 package task
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // hasher mixes 64-bit words into one. It is not cryptographic: it finds replicas that differ by accident (SPEC C4).
 // Every step is a bijection of the state for a given word and of the word for a given state, so that two contents
@@ -34,8 +37,12 @@ func (h *hasher) bool(b bool) {
 	}
 }
 
-// str mixes the length and then the bytes, eight at a time, little-endian, the last ones padded with zeros.
+// str mixes the length and then the bytes, eight at a time, little-endian, the last ones padded with zeros; see also lanes.
 func (h *hasher) str(s string) {
+	if len(s) >= laneBytes {
+		h.bytes([]byte(s))
+		return
+	}
 	h.word(uint64(len(s)))
 	for len(s) >= 8 {
 		h.word(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
@@ -51,9 +58,32 @@ func (h *hasher) str(s string) {
 	}
 }
 
+// laneBytes is the length from which a text is mixed in four lanes beside each other: one step would else wait for the
+// one before it. A difference in one word changes one lane, and with it the whole.
+const laneBytes = 64
+
+// lanes mixes all of b but for the last few bytes, which it returns.
+func (h *hasher) lanes(b []byte) []byte {
+	h0, h1, h2, h3 := *h, *h^1, *h^2, *h^3
+	for ; len(b) >= 32; b = b[32:] {
+		h0.word(binary.LittleEndian.Uint64(b))
+		h1.word(binary.LittleEndian.Uint64(b[8:]))
+		h2.word(binary.LittleEndian.Uint64(b[16:]))
+		h3.word(binary.LittleEndian.Uint64(b[24:]))
+	}
+	*h = h0
+	h.word(uint64(h1))
+	h.word(uint64(h2))
+	h.word(uint64(h3))
+	return b
+}
+
 // bytes mixes what str mixes for the same bytes; nil and empty are the same.
 func (h *hasher) bytes(b []byte) {
 	h.word(uint64(len(b)))
+	if len(b) >= laneBytes {
+		b = h.lanes(b)
+	}
 	for len(b) >= 8 {
 		h.word(uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56)

@@ -9,10 +9,16 @@ import (
 
 // ValidID reports whether id can name a task: 3..128 characters of [A-Za-z0-9._:-] (SPEC I1).
 func ValidID(id string) bool {
-	return validName(id, func(c byte) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-			c == '.' || c == '_' || c == ':' || c == '-'
-	})
+	if len(id) < 3 || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) { // written out, because every command asks
+		c := id[i]
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == ':') {
+			return false
+		}
+	}
+	return true
 }
 
 // ValidOperationID reports whether id can name an operation: 3..100 characters of [A-Za-z0-9._-]. Without ":" no other
@@ -25,21 +31,7 @@ const maxOperationID = 100
 
 // ValidBehaviorName reports whether name can name a behavior: 3..128 characters of [a-z0-9._-] (SPEC B1).
 func ValidBehaviorName(name string) bool {
-	return validName(name, func(c byte) bool {
-		return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
-	})
-}
-
-func validName(s string, allowed func(byte) bool) bool {
-	if len(s) < 3 || len(s) > 128 {
-		return false
-	}
-	for i := range len(s) {
-		if !allowed(s[i]) {
-			return false
-		}
-	}
-	return true
+	return ValidID(name) && !strings.ContainsFunc(name, func(c rune) bool { return 'A' <= c && c <= 'Z' || c == ':' })
 }
 
 // DeterministicID returns the ID of a task whose behavior derives it from the params (SPEC I2): lower-case base32

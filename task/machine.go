@@ -53,6 +53,7 @@ type Machine struct {
 	hashed     *Task  // the task written last and its hash: its answer's hash needs it again
 	hashedSum  uint64
 	events     []Event
+	commands   int   // of the entry: about as many events as there will be
 	tickChange bool  // something happened that a Tick is for
 	steps      int64 // of the work of operations, left in this entry
 }
@@ -159,7 +160,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	m.before = m.digestSum()
 	m.store.begin()
 	defer m.store.end()
-	m.entryRev, m.tickChange, m.steps = m.rev, false, m.limits.Steps
+	m.entryRev, m.tickChange, m.steps, m.commands = m.rev, false, m.limits.Steps, max(len(ps), 4)
 	m.index = h.Index
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
 	if h.Term != m.term {
@@ -224,6 +225,9 @@ func (m *Machine) digestSum() uint64 {
 
 func (m *Machine) emit(e Event) {
 	e.Index, e.Rev = m.index, m.rev
+	if m.events == nil {
+		m.events = make([]Event, 0, m.commands)
+	}
 	m.events = append(m.events, e)
 }
 

@@ -7,6 +7,9 @@ type namespaceRow struct {
 	finals int64 // final tasks that are of no operation: what Limit.Finals bounds
 }
 
+// exists reports whether tasks can be in the namespace; nil is none.
+func (n *namespaceRow) exists() bool { return n != nil && n.space.Status != NamespaceIsPurged }
+
 // newNamespaces returns the namespaces that exist from the start.
 func newNamespaces() map[string]*namespaceRow {
 	rows := map[string]*namespaceRow{}
@@ -34,21 +37,26 @@ func (m *Machine) replaceSpace(n *namespaceRow, next *Namespace) {
 // writable refuses what no namespace takes that is not there or is being purged (SPEC N1). Reports, cancels and removals
 // do not ask: they help a purge.
 func (m *Machine) writable(namespace string) (Result, bool) {
-	if !m.NamespaceExists(namespace) {
+	return m.namespaces[namespace].writable()
+}
+
+func (n *namespaceRow) writable() (Result, bool) {
+	if !n.exists() {
 		return noNamespace(), false
 	}
-	if m.purging(namespace) {
-		return Result{Code: NamespacePurging, Field: "namespace", Message: "the namespace " + namespace + " is being purged"}, false
+	if n.space.Status == NamespaceIsPurging {
+		return Result{Code: NamespacePurging, Field: "namespace", Message: "the namespace " + n.space.Name + " is being purged"}, false
 	}
 	return Result{}, true
 }
 
 // accepting refuses, in addition, new work in a namespace that is INACTIVE (SPEC N1).
 func (m *Machine) accepting(namespace string) (Result, bool) {
-	if r, ok := m.writable(namespace); !ok {
+	n := m.namespaces[namespace]
+	if r, ok := n.writable(); !ok {
 		return r, false
 	}
-	if m.namespaces[namespace].space.Status != NamespaceIsActive {
+	if n.space.Status != NamespaceIsActive {
 		return Result{Code: NamespaceInactive, Field: "namespace", Message: "the namespace " + namespace + " is inactive: it takes no new work"}, false
 	}
 	return Result{}, true

@@ -73,19 +73,32 @@ func flag(b bool) byte {
 // isZero reports whether a payload is the absent one.
 func (p *Payload) isZero() bool { return p.Encoding == None && len(p.Data) == 0 && p.Blobs == nil }
 
-// fieldsOf returns which fields of t are packed.
-func fieldsOf(t *Task) (bits uint64) {
-	for i, has := range [...]bool{
-		!t.Params.isZero(), !t.Result.isZero(), t.Error != nil, !t.Progress.isZero(), !t.Checkpoint.isZero(),
-		t.NotBefore != 0, t.Deadline != 0, t.Attempt != 0 || t.Failures != 0 || t.LostCount != 0, t.Ended != nil,
-		t.StartedAt != 0, t.FinishedAt != 0, len(t.History) > 0, t.Parent != "", t.Partition != "", len(t.Labels) > 0,
-		t.ConcurrencyKey != "", t.Role != RoleNone || t.Bound != 0, t.Version != "",
-	} {
-		if has {
-			bits |= 1 << i
+// fieldsOf returns which fields of t are packed. It is part of the digest (hashTask).
+func fieldsOf(t *Task) (has uint64) {
+	set := func(bit uint64, yes bool) {
+		if yes {
+			has |= bit
 		}
 	}
-	return bits
+	set(hasParams, !t.Params.isZero())
+	set(hasResult, !t.Result.isZero())
+	set(hasError, t.Error != nil)
+	set(hasProgress, !t.Progress.isZero())
+	set(hasCheckpoint, !t.Checkpoint.isZero())
+	set(hasNotBefore, t.NotBefore != 0)
+	set(hasDeadline, t.Deadline != 0)
+	set(hasAttempt, t.Attempt != 0 || t.Failures != 0 || t.LostCount != 0)
+	set(hasEnded, t.Ended != nil)
+	set(hasStarted, t.StartedAt != 0)
+	set(hasFinished, t.FinishedAt != 0)
+	set(hasHistory, len(t.History) > 0)
+	set(hasParent, t.Parent != "")
+	set(hasPartition, t.Partition != "")
+	set(hasLabels, len(t.Labels) > 0)
+	set(hasConcurrencyKey, t.ConcurrencyKey != "")
+	set(hasRole, t.Role != RoleNone || t.Bound != 0)
+	set(hasVersion, t.Version != "")
+	return has
 }
 
 // pack writes t, a task of b, into the arena.

@@ -125,7 +125,6 @@ func (c EndPurge) apply(m *Machine) Result {
 		m.sum -= hashInstance(x)
 	}
 	delete(m.records, c.Namespace)
-	delete(m.store.spaces, c.Namespace)
 	next := *n.space
 	next.Status, next.ChangedAt, next.Bucket, next.BucketAt = NamespaceIsPurged, m.now, 0, 0
 	m.putSpace(n, &next)

@@ -18,8 +18,6 @@ func (c PutNamespace) apply(m *Machine) Result {
 	}
 	if !c.Create {
 		next = *n.space
-	} else {
-		m.store.spaces[c.Name] = true
 	}
 	c.settle(&next)
 	if next == *n.space {

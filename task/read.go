@@ -96,7 +96,7 @@ func (f *Filter) matches(t *Task) bool {
 
 // NamespaceExists reports whether tasks can live in the namespace.
 func (m *Machine) NamespaceExists(ns string) bool {
-	return m.store.spaces[ns]
+	return m.namespaces[ns].exists()
 }
 
 // Behavior returns a behavior with Pinned filled in, or nil if there is none or it was deleted.

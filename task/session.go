@@ -32,6 +32,11 @@ func (s *sessionRow) take(r *row, seq uint64) {
 
 func (s *sessionRow) release(seq uint64) {
 	i, _ := slices.BinarySearchFunc(s.leases, seq, bySeq)
+	if i == 0 { // what was given first mostly ends first
+		s.leases[0] = held{}
+		s.leases = s.leases[1:]
+		return
+	}
 	s.leases = slices.Delete(s.leases, i, i+1)
 }
 

@@ -30,7 +30,6 @@ func (r *restorer) begin() error {
 	m := r.m
 	if r.head.Namespaces > 0 {
 		clear(m.namespaces)
-		clear(m.store.spaces)
 		return nil
 	}
 	for _, n := range m.namespaces { // order-free: the sum commutes
@@ -50,9 +49,6 @@ func (r *restorer) takeMore(record Record) error {
 		x = &own
 		x.Name = r.same(x.Name)
 		m.namespaces[x.Name] = &namespaceRow{space: x}
-		if x.Status != NamespaceIsPurged {
-			m.store.spaces[x.Name] = true
-		}
 		m.sum += hashNamespace(x)
 		r.namespaces++
 	case *Operation:

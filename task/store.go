@@ -14,7 +14,6 @@ import (
 // pages that are cloned before they are written if a Frozen can see them (page.epoch < store.epoch), so freezing copies
 // tables of pages and chunks, and nothing else.
 type store struct {
-	spaces  map[string]bool // namespaces in which tasks can be
 	rows    rowTable
 	index   idIndex
 	view             // what records are read from
@@ -65,7 +64,7 @@ type livePage struct {
 }
 
 func newStore() store {
-	return store{spaces: map[string]bool{DefaultNamespace: true, SystemNamespace: true}, rows: newRowTable(), index: idIndex{shards: make([]indexShard, 1)}, arena: newArena()}
+	return store{rows: newRowTable(), index: idIndex{shards: make([]indexShard, 1)}, arena: newArena()}
 }
 
 // get returns the row of k, or nil.
