@@ -80,7 +80,7 @@ func (s *store) addChunk(length int) int {
 // free makes a record dead.
 func (s *store) free(at ref) {
 	a := &s.arena
-	record, whole := s.view.record(at)
+	record, whole := s.record(at)
 	s.names.drop(record)
 	chunk, _ := at.chunk()
 	use := &a.use[chunk]
@@ -124,7 +124,7 @@ func (s *store) compact() {
 func (s *store) evacuate(chunk int) {
 	end := s.arena.use[chunk].end
 	for at := 0; at < end; {
-		record, whole := s.view.record(chunkRef(chunk, at))
+		record, whole := s.record(chunkRef(chunk, at))
 		if r := s.owner(chunkRef(chunk, at), record); r != nil {
 			moved := s.write(s.chunks[chunk][at : at+whole])
 			s.writableCell(r.id).record = moved

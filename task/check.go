@@ -71,7 +71,6 @@ type checker struct {
 	counts Counts
 	queued map[*heap[*row]]int
 	lined  map[*line]int
-	rows   int // rows that were met
 	pins   map[*behaviorRow]map[string]int64
 	leases map[uint64]int
 	tokens map[uint64]bool

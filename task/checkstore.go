@@ -102,7 +102,7 @@ func (c *checker) arena(met map[handle]bool) {
 			live++
 			continue
 		}
-		record, whole := s.view.record(cell.record)
+		record, whole := s.record(cell.record)
 		chunk, _ := cell.record.chunk()
 		alive[chunk] += whole
 		names := unpacker{b: record[idLength(record):]}

@@ -13,8 +13,9 @@ func ValidID(id string) bool {
 		return false
 	}
 	for i := range len(id) { // written out, because every command asks
-		c := id[i]
-		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == ':') {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', 'A' <= c && c <= 'Z', c == '.', c == '_', c == ':':
+		default:
 			return false
 		}
 	}

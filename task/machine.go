@@ -53,7 +53,8 @@ type Machine struct {
 	hashed     *Task  // the task written last and its hash: its answer's hash needs it again
 	hashedSum  uint64
 	events     []Event
-	commands   int   // of the entry: about as many events as there will be
+	expected   int   // about as many events as the entry will have
+	perCommand int   // eighths of an event that a command of the last entry had
 	tickChange bool  // something happened that a Tick is for
 	steps      int64 // of the work of operations, left in this entry
 }
@@ -160,7 +161,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	m.before = m.digestSum()
 	m.store.begin()
 	defer m.store.end()
-	m.entryRev, m.tickChange, m.steps, m.commands = m.rev, false, m.limits.Steps, max(len(ps), 4)
+	m.entryRev, m.tickChange, m.steps, m.expected = m.rev, false, m.limits.Steps, len(ps)*m.perCommand/8
 	m.index = h.Index
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
 	if h.Term != m.term {
@@ -181,6 +182,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	m.before = answers.sum()
 	events := m.events
 	m.events = nil
+	m.perCommand = min(8*len(events)/max(len(ps), 1)+1, 32)
 	return results, events
 }
 
@@ -226,7 +228,7 @@ func (m *Machine) digestSum() uint64 {
 func (m *Machine) emit(e Event) {
 	e.Index, e.Rev = m.index, m.rev
 	if m.events == nil {
-		m.events = make([]Event, 0, m.commands)
+		m.events = make([]Event, 0, m.expected+4)
 	}
 	m.events = append(m.events, e)
 }
