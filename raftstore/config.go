@@ -158,6 +158,10 @@ func (c *Config) validate() error {
 // are groups of commands of up to 512 KiB, hence small.
 const maxAppendEntries = 64
 
+// cachedEntries is how many log entries stay in memory: those that followers have not got yet. Entries are groups of up to
+// 512 KiB; who is further behind is read from the disk.
+const cachedEntries = 16
+
 func (c *Config) raftConfig(notify chan bool) *raft.Config {
 	rc := raft.DefaultConfig()
 	rc.LocalID = raft.ServerID(c.ID)

@@ -112,8 +112,7 @@ func (s *Store) open() (err error) {
 	if err != nil {
 		return fmt.Errorf("raftstore: open snapshots: %w", err)
 	}
-	// Entries are groups of up to 512 KiB: a small cache holds what followers need.
-	cache, err := raft.NewLogCache(maxAppendEntries, s.disk)
+	cache, err := raft.NewLogCache(cachedEntries, s.disk)
 	if err != nil {
 		return fmt.Errorf("raftstore: log cache: %w", err)
 	}

@@ -29,7 +29,7 @@ var nodeMutants = []mutant{
 		Pkg: "./node", Run: "TestRenewalSaysWhatWasMissed$", Why: "a cancel whose push was lost would never come (L8)"},
 	{Name: "node-received-not-held-forgotten", File: "node/workerstream.go", Old: "lost = append(lost, t) //", New: "_ = t //",
 		Pkg: "./node", Run: "TestRenewalSaysWhatWasMissed$", Why: "what a worker received and does not hold would stay leased and never run (L2)"},
-	{Name: "node-readiness-ignored", File: "node/loop.go", Old: "return w.ready[module] }", New: "return w.session != 0 }",
+	{Name: "node-readiness-ignored", File: "node/loop.go", Old: "return ready[module] }", New: "return ready != nil }",
 		Pkg: "./node", Run: "TestOnlyReadyWorkersAreAssigned$", Why: "a worker would hold tasks that it cannot run yet (B3)"},
 	{Name: "node-credits-counted-twice", File: "node/loop.go", Old: "slots -= int64(s.Seq - w.credits.Seq)", New: "slots -= 0",
 		Pkg: "./node", Run: "TestCreditsUnderWay$", Why: "a worker would get more than it asked for (L2)"},

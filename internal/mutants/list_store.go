@@ -12,7 +12,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore/logstore", Run: "TestDurable$", Why: "a power failure would lose what was acknowledged (T6)"},
 	{Name: "store-heartbeat-fast-path", File: "raftstore/transport.go", Old: "func (transport) SetHeartbeatHandler(func(raft.RPC)) {}", New: "func (t transport) SetHeartbeatHandler(f func(raft.RPC)) { t.NetworkTransport.SetHeartbeatHandler(f) }",
 		Pkg: "./raftstore", Run: "TestNoHeartbeatFastPath$", Why: "a heartbeat beside raft's main loop can undo a vote (raft #695)"},
-	{Name: "store-disk-error-ignored", File: "raftstore/disk.go", Old: "d.fail(fmt.Errorf(\"%w: %w\", ErrDiskFailed, err))", New: "_ = ErrDiskFailed",
+	{Name: "store-disk-error-ignored", File: "raftstore/disk.go", Old: "\t\td.fail(fmt.Errorf(\"%w: %w\", ErrDiskFailed, err))\n", New: "\t\t_ = ErrDiskFailed\n",
 		Pkg: "./raftstore", Run: "TestDiskErrorStops$", Why: "a node whose disk fails would go on as if nothing had happened"},
 	{Name: "store-disk-stall-ignored", File: "raftstore/disk.go", Old: "watchdog := time.AfterFunc(d.timeout, func() {", New: "watchdog := time.AfterFunc(100*d.timeout, func() {",
 		Pkg: "./raftstore", Run: "TestDiskStallStops$", Why: "a leader whose disk stalls keeps its leadership (raft #503)"},
