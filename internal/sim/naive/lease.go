@@ -41,8 +41,9 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	if t == nil || !m.Due(t, early) || !c.Fresh && t.Rev != c.Rev || c.Fresh && m.written[c.Key] <= m.before {
 		return append(no, task.NotEligible), false
 	}
-	overtakes, maybe := false, false
+	maybe := false
 	if c.Fresh {
+		var overtakes bool
 		overtakes, maybe = m.overtakes(t)
 		because(overtakes || maybe && len(no) > 0, task.NotEligible)
 	}
