@@ -21,7 +21,7 @@ var planted = []struct{ name, file, old, new string }{
 	{
 		name: "a late worker may commit",
 		file: "task/run.go",
-		old:  "r.task.Lease.Token != token",
+		old:  "m.task(r).Lease.Token != token",
 		new:  "false",
 	},
 	{
