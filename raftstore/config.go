@@ -52,7 +52,7 @@ type Config struct {
 	HeartbeatTimeout   time.Duration // default 1 s
 	ElectionTimeout    time.Duration // default 1 s
 	LeaderLeaseTimeout time.Duration // default 500 ms
-	CommitTimeout      time.Duration // default 50 ms: how late a follower sees a lone commit that nobody told it of
+	CommitTimeout      time.Duration // default 200 ms: how late a follower sees a lone commit that nobody told it of
 	CommitPause        time.Duration // default 100 µs: how late it is told of one (pipeline); under load the next entries tell it
 
 	SnapshotBytes         int64         // log bytes since the last snapshot that start the next; default 64 MiB
@@ -90,7 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.HeartbeatTimeout, time.Second)
 	orDefault(&c.ElectionTimeout, max(time.Second, c.HeartbeatTimeout))
 	orDefault(&c.LeaderLeaseTimeout, 500*time.Millisecond)
-	orDefault(&c.CommitTimeout, 50*time.Millisecond)
+	orDefault(&c.CommitTimeout, 200*time.Millisecond)
 	orDefault(&c.CommitPause, 100*time.Microsecond)
 	orDefault(&c.SnapshotBytes, 64<<20)
 	orDefault(&c.TrailingBytes, 64<<20)

@@ -21,9 +21,10 @@ type fsm struct {
 	fatal    func(error)
 	hub      *hub
 	ring     *digestRing
-	onCommit func(index uint64) // an entry is about to be applied; must not block
-	onConfig func()             // the set of members changed; must not block
-	onBytes  func()             // the log has grown; must not block
+	durable  func(index uint64) error // returns once the entry is on this node's disk
+	onCommit func(index uint64)       // an entry is about to be applied; must not block
+	onConfig func()                   // the set of members changed; must not block
+	onBytes  func()                   // the log has grown; must not block
 	persist  persister
 
 	mu      sync.RWMutex
@@ -63,6 +64,12 @@ func (f *fsm) Apply(l *raft.Log) any {
 	stopped := f.stopped
 	f.mu.RUnlock()
 	if stopped {
+		return errStopped
+	}
+	if err := f.durable(l.Index); err != nil { // the disk has failed, and the node stops
+		f.mu.Lock()
+		f.stopped = true
+		f.mu.Unlock()
 		return errStopped
 	}
 	f.onCommit(l.Index)

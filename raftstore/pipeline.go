@@ -13,7 +13,7 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAdd
 	if err != nil {
 		return nil, err
 	}
-	return newPipeline(p, t.commits), nil
+	return newPipeline(p, t.commits, t.durable), nil
 }
 
 // commits tells the pipelines of a leader how far its log is committed.
@@ -73,6 +73,7 @@ func (c *commits) remove(p *pipeline) {
 type pipeline struct {
 	raft.AppendPipeline
 	commits *commits
+	durable func() uint64 // see parallelLog
 	wake    chan struct{} // capacity 1
 	out     chan raft.AppendFuture
 	done    chan struct{}
@@ -83,9 +84,9 @@ type pipeline struct {
 	any  bool                      // there was a request
 }
 
-func newPipeline(p raft.AppendPipeline, c *commits) *pipeline {
+func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64) *pipeline {
 	d := &pipeline{
-		AppendPipeline: p, commits: c,
+		AppendPipeline: p, commits: c, durable: durable,
 		wake: make(chan struct{}, 1), one: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
 	}
 	c.add(d)
@@ -98,11 +99,13 @@ func newPipeline(p raft.AppendPipeline, c *commits) *pipeline {
 func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	d.one <- struct{}{}
 	defer func() { <-d.one }()
-	f, err := d.AppendPipeline.AppendEntries(req, resp)
+	told := *req
+	told.LeaderCommitIndex = min(told.LeaderCommitIndex, d.durable())
+	f, err := d.AppendPipeline.AppendEntries(&told, resp)
 	if err != nil {
 		return nil, err
 	}
-	d.last, d.any = *req, true
+	d.last, d.any = told, true
 	d.last.Entries = nil
 	if n := len(req.Entries); n > 0 {
 		d.last.PrevLogEntry, d.last.PrevLogTerm = req.Entries[n-1].Index, req.Entries[n-1].Term

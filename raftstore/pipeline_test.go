@@ -3,6 +3,7 @@ package raftstore
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -41,7 +42,7 @@ func TestLoneCommit(t *testing.T) {
 func TestDrainedPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
-		p := newPipeline(in, &commits{})
+		p := newPipeline(in, &commits{}, unbounded)
 		fs := make([]*fakeFuture, 3)
 		for i := range fs {
 			fs[i] = &fakeFuture{n: i}
@@ -73,9 +74,9 @@ func TestPipelineTellsCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
 		c := &commits{pause: time.Millisecond}
-		p := newPipeline(in, c)
+		p := newPipeline(in, c, unbounded)
 		other := &fakePipeline{c: make(chan raft.AppendFuture)}
-		q := newPipeline(other, c)
+		q := newPipeline(other, c, unbounded)
 		committed := func(index uint64) {
 			c.reached(index)
 			time.Sleep(2 * c.pause)
@@ -135,6 +136,8 @@ func TestPipelineTellsCommits(t *testing.T) {
 		}
 	})
 }
+
+func unbounded() uint64 { return math.MaxUint64 }
 
 type fakePipeline struct {
 	raft.AppendPipeline

@@ -123,7 +123,7 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	if term == 0 || s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
-	index := s.raft.CommitIndex()
+	index := min(s.raft.CommitIndex(), s.logs.durable())
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ElectionTimeout)
 	defer cancel()
 	servers := s.servers()

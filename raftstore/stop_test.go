@@ -177,6 +177,9 @@ func (d *faultyDisk) StoreLogs(ls []*raft.Log) error {
 	if d.hang.Load() {
 		d.holds.Add(1)
 		<-d.hold
+		if d.fail.Load() {
+			return errInjected
+		}
 	}
 	return d.diskStore.StoreLogs(ls)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -22,6 +23,7 @@ type Store struct {
 
 	book      *book
 	disk      *disk
+	logs      *parallelLog
 	trans     transport
 	raft      *raft.Raft
 	fsm       *fsm
@@ -87,6 +89,7 @@ func Open(c Config) (*Store, error) {
 	s.clients = newClients(&s.cfg, s.identity)
 	s.batch = newBatcher(&s.cfg, s, &s.gate)
 	s.fsm = &fsm{
+		durable:  func(index uint64) error { return s.logs.wait(index) },
 		onCommit: func(index uint64) { s.trans.commits.reached(index) },
 		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
 		machine: task.NewMachine(), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
@@ -105,6 +108,9 @@ func (s *Store) open() (err error) {
 	}
 	defer func() {
 		if err != nil {
+			if s.logs != nil {
+				s.logs.close()
+			}
 			_ = s.disk.Close()
 		}
 	}()
@@ -116,17 +122,23 @@ func (s *Store) open() (err error) {
 	if err != nil {
 		return fmt.Errorf("raftstore: log cache: %w", err)
 	}
-	logs := &snapLog{LogStore: cache}
+	var opened atomic.Pointer[raft.Raft]
+	s.logs = newParallelLog(cache, func() bool {
+		r := opened.Load()
+		return r != nil && r.State() == raft.Leader
+	})
+	logs := &snapLog{LogStore: s.logs}
 	if err := logs.begin(s.disk, snaps, s.log); err != nil {
 		return err
 	}
-	s.trans = newTransport(&s.cfg, s.book, logs)
+	s.trans = newTransport(&s.cfg, s.book, logs, s.logs.durable)
 	notify := make(chan bool, 8)
 	s.raft, err = raft.NewRaft(s.cfg.raftConfig(notify), s.fsm, logs, s.disk, snaps, s.trans)
 	if err != nil {
 		s.trans.shut()
 		return fmt.Errorf("raftstore: start: %w", err)
 	}
+	opened.Store(s.raft)
 	if servers := s.servers(); len(servers) > 0 {
 		// Forget who is no member any more: replaced instances, nodes of clusters met by mistake.
 		err = s.book.retain(func(p peer) bool {
@@ -185,6 +197,7 @@ func (s *Store) halt() {
 	if s.raft == nil {
 		return
 	}
+	s.logs.abandon(s.failErr)
 	s.batch.close(nil)
 	s.gate.close(haltPatience)
 	s.raft.Shutdown()
@@ -241,7 +254,9 @@ func (s *Store) shut(ctx context.Context) error {
 	down := waitFor(ctx, patience, func() { _ = ending.Error() })
 	close(s.raftDown)
 	s.tail.Wait()
-	if down {
+	if down && !waitFor(ctx, patience, s.logs.close) {
+		errs = append(errs, errors.New("raftstore: close: the disk hangs"))
+	} else if down {
 		if err := s.disk.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("raftstore: close log: %w", err))
 		}

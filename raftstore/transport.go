@@ -20,7 +20,8 @@ import (
 type transport struct {
 	*raft.NetworkTransport
 	layer    *streamLayer
-	commits  *commits // told by the fsm
+	commits  *commits      // told by the fsm
+	durable  func() uint64 // see parallelLog
 	installs *installs
 }
 
@@ -33,15 +34,22 @@ var (
 // SetHeartbeatHandler implements raft.Transport by ignoring the handler.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
+// AppendEntries implements raft.Transport.
+func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	told := *req
+	told.LeaderCommitIndex = min(told.LeaderCommitIndex, t.durable())
+	return t.NetworkTransport.AppendEntries(id, target, &told, resp)
+}
+
 // Consumer implements raft.Transport.
 func (t transport) Consumer() <-chan raft.RPC { return t.installs.out }
 
-func newTransport(c *Config, b *book, log *snapLog) transport {
+func newTransport(c *Config, b *book, log *snapLog, durable func() uint64) transport {
 	layer := newStreamLayer(c, b)
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})
-	return transport{NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, installs: newInstalls(t.Consumer(), log)}
+	return transport{NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log)}
 }
 
 // shut closes everything, connections that were accepted included: the library leaves those open.

@@ -1,0 +1,241 @@
+package raftstore
+
+import (
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// A leader may write its log while its followers write theirs (Raft thesis, 10.2.1), so that a commit takes one durable
+// write of time, not two. The library writes its own log first: it takes an entry for stored once StoreLogs returns, counts
+// the leader for the majority, and only then sends it. parallelLog returns at once, and everything that follows from the
+// entry being stored waits until it is:
+//
+//   - applying it, and so every answer, event and read (fsm.Apply waits; what raft takes for committed was counted with the
+//     leader, so a majority has it once the leader does);
+//   - telling followers of the commit, as they would apply it (transport and pipeline never name an index beyond durable);
+//   - a promise to another leader: raft acknowledges entries that the log has already without storing them, so a node that
+//     leads no more finds none that is not durable (GetLog waits);
+//   - whatever is not a command: members, no-ops and barriers, and what a follower is sent. These are stored before
+//     StoreLogs returns, and so is all before them.
+//
+// What a crash takes away was then of no consequence: no majority was ever counted with it whose commit anybody knew of.
+// While the process lives its log is what is in memory, for votes too: that only refuses candidates that have less.
+type parallelLog struct {
+	raft.LogStore             // the disk, and a cache
+	leads         func() bool // raft leads; true only between the changes of state that its own goroutine makes
+
+	mu      sync.Mutex
+	pending []*raft.Log   // in order and without holes: the end of the log, not durable yet
+	bytes   int           // of pending
+	err     error         // of the write that failed: none is tried again, and the node stops
+	moved   chan struct{} // closed and replaced when pending gets shorter, or err is set
+	wake    chan struct{} // capacity 1
+	stop    chan struct{}
+	ended   chan struct{}
+}
+
+// maxPending is how many bytes may wait for the leader's disk before the library waits for it, too.
+const maxPending = 8 << 20
+
+var errLogClosed = errors.New("raftstore: the log is closed")
+
+func newParallelLog(s raft.LogStore, leads func() bool) *parallelLog {
+	l := &parallelLog{
+		LogStore: s, leads: leads,
+		moved:    make(chan struct{}), wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go l.run()
+	return l
+}
+
+// close writes what is pending, unless a write has failed or the log was abandoned, and ends.
+func (l *parallelLog) close() {
+	close(l.stop)
+	<-l.ended
+}
+
+// abandon ends all waiting: the node stops, as if it had died. What is pending was never promised to anybody.
+func (l *parallelLog) abandon(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+		l.progress()
+	}
+}
+
+// run writes what is pending, all of it at a time.
+func (l *parallelLog) run() {
+	defer close(l.ended)
+	for stopping := false; !stopping; {
+		select {
+		case <-l.wake:
+		case <-l.stop:
+			stopping = true
+		}
+		for l.write() {
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = errLogClosed
+	}
+	l.progress()
+}
+
+// write writes what is pending now; false: nothing is, or it cannot be written.
+func (l *parallelLog) write() bool {
+	l.mu.Lock()
+	batch := l.pending
+	failed := l.err != nil
+	l.mu.Unlock()
+	if len(batch) == 0 || failed {
+		return false
+	}
+	err := l.LogStore.StoreLogs(batch)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+	if err == nil {
+		for i, e := range batch {
+			l.bytes -= len(e.Data)
+			batch[i] = nil
+		}
+		if l.pending = l.pending[len(batch):]; len(l.pending) == 0 {
+			l.pending = nil
+		}
+	}
+	l.progress()
+	return err == nil
+}
+
+// progress wakes those who wait, under mu.
+func (l *parallelLog) progress() {
+	close(l.moved)
+	l.moved = make(chan struct{})
+}
+
+// StoreLog implements raft.LogStore.
+func (l *parallelLog) StoreLog(e *raft.Log) error { return l.StoreLogs([]*raft.Log{e}) }
+
+// StoreLogs implements raft.LogStore.
+func (l *parallelLog) StoreLogs(es []*raft.Log) error {
+	bytes := 0
+	later := l.leads()
+	for _, e := range es {
+		later = later && e.Type == raft.LogCommand
+		bytes += len(e.Data)
+	}
+	l.mu.Lock()
+	if later && l.err == nil && (l.bytes == 0 || l.bytes+bytes <= maxPending) {
+		l.pending = append(l.pending, es...)
+		l.bytes += bytes
+		l.mu.Unlock()
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+		return nil
+	}
+	l.mu.Unlock()
+	if err := l.flush(); err != nil {
+		return err
+	}
+	return l.LogStore.StoreLogs(es)
+}
+
+// GetLog implements raft.LogStore. A leader sends what it has not written yet; what else raft does with an entry needs it
+// durable.
+func (l *parallelLog) GetLog(index uint64, e *raft.Log) error {
+	l.mu.Lock()
+	p := l.find(index)
+	l.mu.Unlock()
+	if p != nil {
+		if l.leads() {
+			*e = *p
+			return nil
+		}
+		if err := l.wait(index); err != nil {
+			return err
+		}
+	}
+	return l.LogStore.GetLog(index, e)
+}
+
+// find looks an entry up in what is pending, under mu.
+func (l *parallelLog) find(index uint64) *raft.Log {
+	if len(l.pending) == 0 || index < l.pending[0].Index {
+		return nil
+	}
+	if at := index - l.pending[0].Index; at < uint64(len(l.pending)) {
+		return l.pending[at]
+	}
+	return nil
+}
+
+// FirstIndex implements raft.LogStore.
+func (l *parallelLog) FirstIndex() (uint64, error) {
+	first, err := l.LogStore.FirstIndex()
+	if err == nil && first == 0 {
+		if err = l.flush(); err == nil {
+			first, err = l.LogStore.FirstIndex()
+		}
+	}
+	return first, err
+}
+
+// LastIndex implements raft.LogStore.
+func (l *parallelLog) LastIndex() (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.pending); n > 0 {
+		return l.pending[n-1].Index, nil
+	}
+	return l.LogStore.LastIndex()
+}
+
+// DeleteRange implements raft.LogStore.
+func (l *parallelLog) DeleteRange(first, last uint64) error {
+	if err := l.flush(); err != nil {
+		return err
+	}
+	return l.LogStore.DeleteRange(first, last)
+}
+
+// flush returns once all that is pending now is durable.
+func (l *parallelLog) flush() error { return l.wait(math.MaxUint64) }
+
+// wait returns once the log is durable up to index, or to where it ends now. Errors: that of a write that failed, errLogClosed.
+func (l *parallelLog) wait(index uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.pending); n > 0 {
+		index = min(index, l.pending[n-1].Index)
+	}
+	for len(l.pending) > 0 && l.pending[0].Index <= index {
+		if l.err != nil {
+			return l.err
+		}
+		moved := l.moved
+		l.mu.Unlock()
+		<-moved
+		l.mu.Lock()
+	}
+	return nil
+}
+
+// durable returns up to which index everything in the log is durable: no commit beyond it may be told.
+func (l *parallelLog) durable() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) > 0 {
+		return l.pending[0].Index - 1
+	}
+	return math.MaxUint64
+}
