@@ -37,7 +37,7 @@ func laneOf(ps []task.Proposal) lane {
 // Shares of an entry. Neither lane starves: reports go first, and what is added has a quarter if it needs it.
 const (
 	urgentCommands = maxCommands * 3 / 4
-	urgentBytes    = maxEntryBytes * 3 / 4
+	urgentBytes    = maxGroupBytes * 3 / 4
 )
 
 // alwaysTaken is how much may wait whatever the rate: what fits into the next entry.

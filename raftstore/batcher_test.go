@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,10 +112,8 @@ func (b batchTest) put(t *testing.T, n int, size int) (*call, chan *call) {
 	}
 	done := make(chan *call, 1)
 	c := newCall(ps, func(c *call) { done <- c })
-	if size > 0 {
-		for i := range c.sizes {
-			c.sizes[i] = size
-		}
+	for i := range c.sizes { // by default so small that an entry takes all of a group
+		c.sizes[i] = cmp.Or(size, maxEntryBytes/maxCommands)
 	}
 	if err := b.submit(c); err != nil {
 		t.Fatal(err)
@@ -151,27 +150,59 @@ func TestGroupCommit(t *testing.T) {
 		b.raft.answer(nil)
 		synctest.Wait()
 		if s := b.raft.sizes(); !equal(s, 256, 1, maxCommands, 2000-maxCommands) {
-			t.Fatalf("no more than %d entries in flight, and another when one is done: %v", maxInFlight, s)
+			t.Fatalf("no more than %d groups in flight, and another when one is done: %v", maxInFlight, s)
 		}
 	})
 }
 
-// TestEntryBytes: an entry is bounded in bytes, a single large command still goes.
+// TestEntryBytes: a group and its entries are bounded in bytes, a single large command still goes.
 func TestEntryBytes(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		b.put(t, 1, 0)
 		b.put(t, 3, 200<<10)
-		if s := b.raft.sizes(); !equal(s, 1, 2, 1) {
-			t.Fatalf("3 commands of 200 KiB: %v", s)
+		if s := b.raft.sizes(); !equal(s, 1, 1, 1, 1) || b.inFlight != 3 {
+			t.Fatalf("3 commands of 200 KiB: %v in %d groups", s, b.inFlight)
 		}
 		b.put(t, 1, 2<<20)
-		if s := b.raft.sizes(); !equal(s, 1, 2, 1, 1) {
-			t.Fatalf("one command of 2 MiB: %v", s)
+		if s := b.raft.sizes(); !equal(s, 1, 1, 1, 1, 1) || b.inFlight != 4 {
+			t.Fatalf("one command of 2 MiB: %v in %d groups", s, b.inFlight)
 		}
 		c := newCall([]task.Proposal{{Command: task.Tick{}}}, nil)
 		c.sizes[0] = maxCommandBytes + 1
 		if err := b.submit(c); !errors.Is(err, ErrTooLarge) {
 			t.Fatal(err)
+		}
+	})
+}
+
+// TestGroupOfEntries: a large group is several entries on the way together, and one of those that may be in flight until the
+// last of them is answered.
+func TestGroupOfEntries(t *testing.T) {
+	inBatcher(t, func(t *testing.T, b batchTest) {
+		c, done := b.put(t, 250, maxEntryBytes/100)
+		_, other := b.put(t, 10, maxEntryBytes/100) // behind it, in a group of its own
+		if s := b.raft.sizes(); !equal(s, 100, 100, 50) || b.inFlight != 1 {
+			t.Fatalf("%v in %d groups", s, b.inFlight)
+		}
+		for i := range 3 {
+			if len(done) > 0 || b.inFlight != 1 || b.lanes[urgentLane].commands != 10 {
+				t.Fatalf("after %d of 3 entries: answered %d, %d groups in flight, %d commands wait", i, len(done), b.inFlight, b.lanes[urgentLane].commands)
+			}
+			b.raft.answer(nil)
+			synctest.Wait()
+		}
+		if s := b.raft.sizes(); len(done) != 1 || c.err != nil || !equal(s, 10) {
+			t.Fatalf("answered %d with %v, then %v", len(done), c.err, s)
+		}
+		for i, r := range c.results {
+			if r.Message != fmt.Sprint(i) {
+				t.Fatalf("result %d is of command %s", i, r.Message)
+			}
+		}
+		b.raft.answer(nil)
+		synctest.Wait()
+		if b.inFlight != 0 || b.lanes[urgentLane].bytes != 0 || len(b.lanes[urgentLane].calls) != 0 || len(other) != 1 {
+			t.Fatalf("at the end: %d in flight, %d bytes, %d calls, answered %d", b.inFlight, b.lanes[urgentLane].bytes, len(b.lanes[urgentLane].calls), len(other))
 		}
 	})
 }

@@ -8,7 +8,7 @@ import "github.com/taskrt/taskrt/task"
 // that is proposed waits. A companion command has no Origin and is never sent again.
 type Companion func(entry []task.Proposal, room int) (cmds []task.Command, done func([]task.Result, error))
 
-// maxCompanions is how many commands an entry takes beyond maxCommands.
+// maxCompanions is how many commands an entry takes beyond those of its group.
 const maxCompanions = 256
 
 // Accompany makes c the one that is asked from now on; nil: nobody.
@@ -20,7 +20,7 @@ func (s *Store) Accompany(c Companion) {
 	s.batch.companion.Store(&c)
 }
 
-// accompany lets the companion add to an entry that was packed. Only run calls it.
+// accompany lets the companion add to an entry that was packed. Only send calls it.
 func (b *batcher) accompany(e *entry) {
 	ask := b.companion.Load()
 	if ask == nil {

@@ -154,13 +154,12 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// maxAppendEntries bounds how many log entries one AppendEntries carries and the library's own group commit. Entries
-// are groups of commands of up to 512 KiB, hence small.
+// maxAppendEntries bounds how many log entries one AppendEntries carries and the library's own group commit.
 const maxAppendEntries = 64
 
-// cachedEntries is how many log entries stay in memory: those that followers have not got yet. Entries are groups of up to
-// 512 KiB; who is further behind is read from the disk.
-const cachedEntries = 16
+// cachedEntries is how many log entries stay in memory: those that followers have not got yet. Most are of up to 64 KiB;
+// who is further behind is read from the disk.
+const cachedEntries = 64
 
 func (c *Config) raftConfig(notify chan bool) *raft.Config {
 	rc := raft.DefaultConfig()

@@ -99,7 +99,7 @@ func inChunks(cmds []task.Command, propose func(cmds []task.Command, patient boo
 	return results, nil
 }
 
-// chunk returns how many commands go into one request: what fits into one log entry.
+// chunk returns how many commands go into one request: what fits into one group.
 func chunk(cmds []task.Command) (int, error) {
 	bytes := 0
 	for i, c := range cmds {
@@ -107,7 +107,7 @@ func chunk(cmds []task.Command) (int, error) {
 		if n > maxCommandBytes {
 			return 0, fmt.Errorf("%w: about %d bytes", ErrTooLarge, n)
 		}
-		if bytes += n; i > 0 && (bytes > maxEntryBytes || i == maxCommands) {
+		if bytes += n; i > 0 && (bytes > maxGroupBytes || i == maxCommands) {
 			return i, nil
 		}
 	}
