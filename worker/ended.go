@@ -52,13 +52,13 @@ type Ended struct {
 }
 
 // cost is the part of Ended that is known when the guest has returned.
-func (r *run) cost(guest Guest, out *runtime.Outcome) {
+func (r *run) cost(out *runtime.Outcome) {
 	r.ended = Ended{
 		Namespace: r.a.Task.Namespace, Behavior: r.a.Task.Behavior,
 		Ran: out.Started != 0, Wall: time.Duration(out.Ended - out.Started), Busy: out.Busy,
 		Fuel: out.Fuel, PeakMemory: out.PeakMemory, Reused: out.Reused,
 	}
-	if m, ok := guest.(*runtime.Module); ok {
+	if m, ok := r.guest.(*runtime.Module); ok {
 		r.ended.Ready = m.ReadyTime()
 	}
 }

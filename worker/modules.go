@@ -61,6 +61,13 @@ func (m *modules) digests() []string {
 	return slices.Sorted(maps.Keys(m.ready))
 }
 
+// at returns a module that is ready, else nil.
+func (m *modules) at(digest string) Guest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ready[digest]
+}
+
 // get returns a module for an assignment: usually it is ready. It gives up after a few tries; the module then is not
 // ready, the leader is told so, and the worker goes on trying on its own.
 func (m *modules) get(ctx context.Context, mod stream.Module) (Guest, error) {

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,8 +14,9 @@ import (
 // is sent again on the next one, and the token and seq of a report make the second arrival harmless (SPEC L3).
 // Guarded by session.mu.
 type outbox struct {
-	next    uint64 // ID of the last report
-	entries []*entry
+	next       uint64            // ID of the last report
+	unanswered map[uint64]*entry // by ID
+	unsent     []*entry          // on the present connection, by rising ID; some may have been dropped since
 }
 
 // entry is one report that waits for its answer.
@@ -21,10 +24,11 @@ type entry struct {
 	rep  stream.Report
 	run  *run
 	kind reportKind
-	sent bool // on the present connection
+	gone bool // answered, or no longer wanted
 	held bool // nothing was decided; sent again a little later
 	// answered, if set, gets the answer: a guest waits for it. Capacity 1.
 	answered chan stream.Ack
+	next     *entry // the report of the same run before this one
 }
 
 // reportKind says what may happen to a report that nobody has answered.
@@ -44,38 +48,51 @@ const retryDelay = 100 * time.Millisecond
 func (s *session) addLocked(r *run, kind reportKind, rep stream.Report) *entry {
 	s.out.next++
 	rep.ID = s.out.next
-	e := &entry{rep: rep, run: r, kind: kind}
+	e := &entry{rep: rep, run: r, kind: kind, next: r.reports}
 	if kind == checkpointBeat {
 		e.answered = make(chan stream.Ack, 1)
 	}
-	s.out.entries = append(s.out.entries, e)
+	if s.out.unanswered == nil {
+		s.out.unanswered = map[uint64]*entry{}
+	}
+	r.reports = e
+	s.out.unanswered[rep.ID] = e
+	s.out.unsent = append(s.out.unsent, e)
 	return e
 }
 
 // takeLocked returns what is to be sent now. Reports of one token keep their order: behind one that is held, its later
 // ones wait.
 func (s *session) takeLocked() []stream.Report {
-	var reps []stream.Report
+	if len(s.out.unsent) == 0 {
+		return nil
+	}
+	reps := make([]stream.Report, 0, len(s.out.unsent))
 	var held map[*run]bool
-	for _, e := range s.out.entries {
+	stay := s.out.unsent[:0]
+	for _, e := range s.out.unsent {
 		switch {
+		case e.gone:
 		case e.held || held[e.run]:
 			if held == nil {
 				held = map[*run]bool{}
 			}
 			held[e.run] = true
-		case !e.sent:
-			e.sent = true
+			stay = append(stay, e)
+		default:
 			reps = append(reps, e.rep)
 		}
 	}
+	clear(s.out.unsent[len(stay):])
+	s.out.unsent = stay
 	return reps
 }
 
 // reconnectedLocked marks everything unanswered as to be sent on the new connection.
 func (s *session) reconnectedLocked() {
-	for _, e := range s.out.entries {
-		e.sent, e.held = false, false
+	s.out.unsent = slices.SortedFunc(maps.Values(s.out.unanswered), func(a, b *entry) int { return cmp.Compare(a.rep.ID, b.rep.ID) })
+	for _, e := range s.out.unsent {
+		e.held = false
 	}
 	for _, q := range s.asks {
 		q.sent = false
@@ -85,23 +102,38 @@ func (s *session) reconnectedLocked() {
 
 // dropLocked forgets all reports of r.
 func (s *session) dropLocked(r *run) {
-	s.out.entries = slices.DeleteFunc(s.out.entries, func(e *entry) bool { return e.run == r })
+	for e := r.reports; e != nil; e = e.next {
+		e.gone = true
+		delete(s.out.unanswered, e.rep.ID)
+	}
+	r.reports = nil
+}
+
+// removeLocked forgets one report.
+func (s *session) removeLocked(e *entry) {
+	e.gone = true
+	delete(s.out.unanswered, e.rep.ID)
+	for at := &e.run.reports; *at != nil; at = &(*at).next {
+		if *at == e {
+			*at = e.next
+			return
+		}
+	}
 }
 
 // ack handles the answer to a report.
 func (s *session) ack(a stream.Ack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.out.entries, func(e *entry) bool { return e.rep.ID == a.ID })
-	if i < 0 {
+	e := s.out.unanswered[a.ID]
+	if e == nil {
 		return // answered before, or no longer wanted
 	}
-	e := s.out.entries[i]
 	if a.Retry {
 		s.retryLocked(e)
 		return
 	}
-	s.out.entries = slices.Delete(s.out.entries, i, i+1)
+	s.removeLocked(e)
 	if a.Code == task.Halt || a.Code == task.TaskNotFound {
 		if e.answered != nil {
 			e.answered <- a
@@ -133,16 +165,25 @@ func (s *session) ack(a stream.Ack) {
 func (s *session) retryLocked(e *entry) {
 	if e.kind == progressBeat && e.rep.Beat.Seq < e.run.seq {
 		e.run.beating = false
-		s.out.entries = slices.DeleteFunc(s.out.entries, func(x *entry) bool { return x == e })
+		s.removeLocked(e)
 		return
 	}
-	e.sent, e.held = false, true
+	e.held = true
+	s.unsendLocked(e)
 	time.AfterFunc(retryDelay, func() {
 		s.mu.Lock()
 		e.held = false
 		s.mu.Unlock()
 		s.nudge()
 	})
+}
+
+// unsendLocked queues a report that was sent, in its place.
+func (s *session) unsendLocked(e *entry) {
+	i, in := slices.BinarySearchFunc(s.out.unsent, e.rep.ID, func(e *entry, id uint64) int { return cmp.Compare(e.rep.ID, id) })
+	if !in {
+		s.out.unsent = slices.Insert(s.out.unsent, i, e)
+	}
 }
 
 // lastResortLocked ends an attempt whose outcome the cluster does not take, with a failure that says so: without it the
@@ -171,7 +212,7 @@ func (s *session) haltLocked(r *run) {
 		return
 	}
 	r.halted = true
-	r.kill(errHalted)
+	r.stop(errHalted)
 	if r.phase == reporting {
 		s.forgetLocked(r)
 		return

@@ -135,8 +135,7 @@ func (r *run) settled(result []byte) (o output, err error) {
 func (r *run) enterStoring() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	r.phase = storing
-	r.s.announceLocked()
+	r.s.enterLocked(r, storing)
 }
 
 // maxStores bounds how often the bytes of a report are stored again because they were gone when it was applied (SPEC M3).

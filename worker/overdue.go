@@ -73,7 +73,7 @@ func (s *session) overdue() {
 		}
 		left := time.Duration(min(end-s.clock.atMost(now), farOff)) * time.Millisecond
 		if left <= percent(s.ttl, overdueStop) {
-			r.kill(fmt.Errorf("%w: run_timeout, counted from when the task was assigned", runtime.ErrKilledTimeout))
+			r.stop(fmt.Errorf("%w: run_timeout, counted from when the task was assigned", runtime.ErrKilledTimeout))
 		}
 		if left <= percent(s.ttl, overdueExit) && r.phase == executing && !r.overdue {
 			r.overdue = true

@@ -135,12 +135,13 @@ func (s *session) creditsLocked() stream.Credits {
 	}
 	now, slots, each := s.w.cfg.Boottime(), int64(s.w.cfg.Slots), int64(s.w.pace.each())
 	var busy, stuck int64 // slots that are taken or waited for; slots that nothing should wait for
-	for _, r := range s.runs {
-		if r.phase == reporting {
-			continue
+	for pace, n := range s.busy {
+		if busy += int64(n); !pace.short.Load() {
+			stuck += int64(n)
 		}
-		busy++
-		if !r.pace.short.Load() || r.phase != waiting && now-r.began >= shortTime {
+	}
+	for _, r := range s.begun {
+		if r.pace.short.Load() && now-r.began >= shortTime {
 			stuck++
 		}
 	}

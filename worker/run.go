@@ -39,6 +39,11 @@ type run struct {
 
 	signals atomic.Int32 // abi.Signals set from outside
 	pace    *behaviorPace
+	guest   Guest // set with session.mu held, before the run joins the line
+
+	// guarded by line.mu
+	inLine bool
+	joined time.Time
 
 	// guarded by session.mu
 	phase   phase
@@ -47,8 +52,9 @@ type run struct {
 	halted  bool
 	beating bool // a progress report is unanswered
 	grace   *time.Timer
-	overdue bool // OnOverrun was told of it (SPEC L7)
-	stores  int  // how often the result was stored again
+	overdue bool   // OnOverrun was told of it (SPEC L7)
+	reports *entry // without an answer, the last one first
+	stores  int    // how often the result was stored again
 
 	result output // of a success: set before phase reporting, and only read from then on
 	fuel   int64  // that the guest used: set with the last report, and only read from then on
@@ -67,6 +73,7 @@ func (s *session) assign(batch []stream.Assignment) {
 	alive := s.alive()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var like *run // the run before
 	for _, a := range batch {
 		if a.Task == nil || a.Task.Lease == nil || a.Task.Lease.Session != s.id {
 			s.w.log.Error("assignment without a lease of this session", "session", s.id)
@@ -77,66 +84,92 @@ func (s *session) assign(batch []stream.Assignment) {
 		if _, ok := s.runs[lease.Token]; ok || s.over || !alive || s.finished.has(lease.Token) {
 			continue
 		}
-		r := &run{s: s, a: a, key: a.Task.Key(), token: lease.Token, seq: lease.Report}
-		r.log.limit = a.Policy.Limits.LogBytes
-		r.pace = s.w.pace.of(stream.Behavior{Module: a.Module.Digest, Index: a.Policy.Index})
-		r.ctx, r.kill = context.WithCancelCause(s.ctx)
-		s.runs[r.token] = r
-		if s.w.draining.Load() {
-			r.kill(runtime.ErrKilledStop)
-		}
-		if a.Task.CancelCode != "" {
-			s.cancelLocked(r)
-		}
-		s.w.wg.Go(r.main)
+		like = s.beginLocked(a, like)
 	}
 	s.nudge() // credits
 }
 
-// main carries the run out.
-func (r *run) main() {
-	defer r.kill(nil) // releases ctx
-	guest, err := r.s.w.modules.get(r.ctx, r.a.Module)
-	if err != nil {
-		if r.ctx.Err() == nil {
-			r.s.w.log.Warn("assignment given back: its module cannot be had", "task", r.key, "module", r.a.Module.Digest, "error", err)
-		}
-		r.conclude(nil)
-		return
+// beginLocked begins a run. What it has in common with another, if that is not nil, it takes from there.
+func (s *session) beginLocked(a stream.Assignment, like *run) *run {
+	lease := a.Task.Lease
+	r := &run{s: s, a: a, key: a.Task.Key(), token: lease.Token, seq: lease.Report}
+	r.log.limit = a.Policy.Limits.LogBytes
+	if like != nil && like.a.Module.Digest == a.Module.Digest && like.a.Policy.Index == a.Policy.Index {
+		r.pace, r.guest = like.pace, like.guest
+	} else {
+		r.pace = s.w.pace.of(stream.Behavior{Module: a.Module.Digest, Index: a.Policy.Index})
+		r.guest = s.w.modules.at(a.Module.Digest)
 	}
-	if !r.takeSlot() {
-		r.conclude(nil)
-		return
+	r.ctx, r.kill = context.WithCancelCause(s.ctx)
+	s.runs[r.token] = r
+	s.busy[r.pace]++
+	if s.w.draining.Load() {
+		r.kill(runtime.ErrKilledStop)
 	}
-	defer func() { <-r.s.w.slots }()
-	r.start(guest)
+	if a.Task.CancelCode != "" {
+		s.cancelLocked(r)
+	}
+	s.w.wg.Add(1) // until done
+	if r.guest == nil {
+		go r.fetch()
+	} else {
+		r.queue()
+	}
+	return r
 }
 
-// takeSlot waits for a slot: never more guests than slots, whatever the leader believes. It does not wait for long (see pace).
-func (r *run) takeSlot() bool {
-	select {
-	case r.s.w.slots <- struct{}{}:
-		return true
-	default:
+// fetch gets the module first.
+func (r *run) fetch() {
+	guest, err := r.s.w.modules.get(r.ctx, r.a.Module)
+	if err == nil {
+		r.s.mu.Lock()
+		r.guest = guest
+		r.s.mu.Unlock()
+		r.queue()
+		return
 	}
-	patience := time.NewTimer(aheadPatience)
-	defer patience.Stop()
-	select {
-	case r.s.w.slots <- struct{}{}:
-		return true
-	case <-r.ctx.Done():
-	case <-patience.C:
+	if r.ctx.Err() == nil {
+		r.s.w.log.Warn("assignment given back: its module cannot be had", "task", r.key, "module", r.a.Module.Digest, "error", err)
 	}
-	return false
+	r.giveUp()
+}
+
+// queue lets the run wait for a slot.
+func (r *run) queue() {
+	l := r.s.w.line
+	l.join(r)
+	if r.ctx.Err() != nil && l.leave(r) { // it was stopped before it joined
+		go r.giveUp()
+	}
+}
+
+// stop ends the run's context. If it waits for a slot, that is its end.
+func (r *run) stop(cause error) {
+	r.kill(cause)
+	if r.s.w.line.leave(r) {
+		go r.giveUp()
+	}
+}
+
+// giveUp ends a run of which no guest code has run.
+func (r *run) giveUp() {
+	r.conclude(nil)
+	r.done()
+}
+
+// done is the end of what assign began.
+func (r *run) done() {
+	r.kill(nil) // releases ctx
+	r.s.w.wg.Done()
 }
 
 // start runs the guest, once what it reads is at hand.
-func (r *run) start(guest Guest) {
+func (r *run) start() {
 	in, err := r.openInputs()
 	if err == nil {
 		defer in.close()
 		if r.begin() {
-			r.execute(guest, in)
+			r.execute(in)
 			return
 		}
 	}
@@ -163,12 +196,12 @@ func (r *run) begin() bool {
 	if r.s.over || r.ctx.Err() != nil {
 		return false
 	}
-	r.phase, r.began = executing, r.s.w.cfg.Boottime()
-	r.s.announceLocked()
+	r.began = r.s.w.cfg.Boottime()
+	r.s.enterLocked(r, executing)
 	return true
 }
 
-func (r *run) execute(guest Guest, in inputs) {
+func (r *run) execute(in inputs) {
 	w := r.s.w
 	span := Run{
 		Key: r.key, Token: r.token, Attempt: r.a.Task.Attempt, Session: r.s.id,
@@ -177,11 +210,11 @@ func (r *run) execute(guest Guest, in inputs) {
 	w.cfg.OnRun(span)
 	h := host{run: r, files: &openFiles{}}
 	defer h.files.close()
-	out := guest.Run(r.ctx, r.attempt(in), h)
+	out := r.guest.Run(r.ctx, r.attempt(in), h)
 	span.Ended = int64(w.cfg.Boottime())
 	w.pace.note(r.pace, time.Duration(span.Ended-span.Started))
 	w.cfg.OnRun(span)
-	r.cost(guest, &out)
+	r.cost(&out)
 	r.settle(&out)
 	r.conclude(&out)
 }
@@ -237,7 +270,7 @@ func (r *run) conclude(out *runtime.Outcome) {
 	if r.grace != nil {
 		r.grace.Stop()
 	}
-	r.phase = reporting
+	s.enterLocked(r, reporting)
 	if !alive || s.over || r.halted {
 		r.tellEnd(out, nil)
 		s.forgetLocked(r)
@@ -249,7 +282,6 @@ func (r *run) conclude(out *runtime.Outcome) {
 	rep := r.outcome(out, context.Cause(r.ctx))
 	r.tellEnd(out, &rep)
 	s.addLocked(r, lastReport, rep)
-	s.announceLocked()
 	s.nudge()
 }
 
@@ -273,7 +305,7 @@ func (s *session) cancelLocked(r *run) {
 	if r.phase == waiting {
 		grace = 0 // there is no guest to tell
 	}
-	r.grace = time.AfterFunc(grace, func() { r.kill(runtime.ErrKilledCancel) })
+	r.grace = time.AfterFunc(grace, func() { r.stop(runtime.ErrKilledCancel) })
 }
 
 // halt stops guests whose tokens are dead.

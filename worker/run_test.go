@@ -671,7 +671,7 @@ func TestOutcomes(t *testing.T) {
 		{"unknown", p, runtime.Outcome{}, "HANDLER_ERROR"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &session{w: &Worker{}, changed: make(chan struct{})}
+			s := &session{w: &Worker{}}
 			r := &run{s: s, ctx: t.Context(), a: stream.Assignment{Policy: c.policy}, token: 7, seq: 9}
 			c.out.Fuel = 42
 			r.settle(&c.out)

@@ -26,9 +26,11 @@ type session struct {
 	over     bool       // lose has run
 	bye      bool       // the worker wants to end it
 	leader   string
-	runs     map[uint64]*run // by token: guests, and what has an unanswered report
-	finished recent          // tokens that are done with: a late duplicate of their assignment runs nothing
-	acked    uint64          // number of the last assignment received
+	runs     map[uint64]*run       // by token: guests, and what has an unanswered report
+	begun    []*run                // those in phase executing or storing: no more than there are slots
+	busy     map[*behaviorPace]int // how many have not got to phase reporting
+	finished recent                // tokens that are done with: a late duplicate of their assignment runs nothing
+	acked    uint64                // number of the last assignment received
 	out      outbox
 	asks     []*asking    // questions to the leader without an answer
 	asked    uint64       // number of the last one
@@ -36,7 +38,7 @@ type session struct {
 	renewal  uint64       // number of the last Renew
 	renewals map[uint64]time.Duration
 	clock    leaseClock
-	changed  chan struct{} // closed and replaced when runs, their phases or reports change
+	changed  chan struct{} // closed when runs, their phases or reports change; nil: nobody waits for that
 }
 
 func newSession(parent context.Context, w *Worker, welcome *stream.Welcome, sent time.Duration) *session {
@@ -46,7 +48,7 @@ func newSession(parent context.Context, w *Worker, welcome *stream.Welcome, sent
 		fence: newFence(w.cfg.Boottime, ttl, sent),
 		wake:  make(chan struct{}, 1),
 		live:  make(chan struct{}, 1),
-		runs:  map[uint64]*run{}, renewals: map[uint64]time.Duration{}, clock: leaseClock{sent, welcome.LeaseNow}, changed: make(chan struct{}),
+		runs:  map[uint64]*run{}, busy: map[*behaviorPace]int{}, renewals: map[uint64]time.Duration{}, clock: leaseClock{sent, welcome.LeaseNow},
 	}
 	s.ctx, s.end = context.WithCancelCause(parent)
 	return s
@@ -78,8 +80,11 @@ func (s *session) lose(cause error) {
 	for token, r := range s.runs {
 		if r.phase == reporting {
 			delete(s.runs, token)
-		} else {
-			stopped++
+			continue
+		}
+		stopped++
+		if s.w.line.leave(r) {
+			go r.giveUp()
 		}
 	}
 	s.announceLocked()
@@ -101,7 +106,7 @@ func (s *session) watch() {
 	told := false
 	for {
 		s.mu.Lock()
-		left, tokens, changed := len(s.runs), s.executingLocked(), s.changed
+		left, tokens, changed := len(s.runs), s.executingLocked(), s.changedLocked()
 		s.mu.Unlock()
 		if left == 0 {
 			return
@@ -122,9 +127,9 @@ func (s *session) watch() {
 // executingLocked returns the tokens whose guest code runs now.
 func (s *session) executingLocked() []uint64 {
 	var tokens []uint64
-	for token, r := range s.runs {
+	for _, r := range s.begun {
 		if r.phase == executing {
-			tokens = append(tokens, token)
+			tokens = append(tokens, r.token)
 		}
 	}
 	slices.Sort(tokens)
@@ -145,7 +150,7 @@ func (s *session) heldLocked() []uint64 {
 func (s *session) until(ctx context.Context, cond func() bool) bool {
 	for {
 		s.mu.Lock()
-		ok, changed := cond(), s.changed
+		ok, changed := cond(), s.changedLocked()
 		s.mu.Unlock()
 		if ok {
 			return true
@@ -158,9 +163,45 @@ func (s *session) until(ctx context.Context, cond func() bool) bool {
 	}
 }
 
+// changedLocked returns what announceLocked closes next.
+func (s *session) changedLocked() <-chan struct{} {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
 func (s *session) announceLocked() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// enterLocked takes a run to its next phase.
+func (s *session) enterLocked(r *run, next phase) {
+	if r.phase == waiting && next != reporting {
+		s.begun = append(s.begun, r)
+	}
+	if next == reporting {
+		if s.begun = without(s.begun, r); s.busy[r.pace] > 1 {
+			s.busy[r.pace]--
+		} else {
+			delete(s.busy, r.pace)
+		}
+	}
+	r.phase = next
+	s.announceLocked()
+}
+
+// without takes r out of a list whose order does not matter.
+func without(list []*run, r *run) []*run {
+	i, last := slices.Index(list, r), len(list)-1
+	if i < 0 {
+		return list
+	}
+	list[i], list[last] = list[last], nil
+	return list[:last]
 }
 
 // nudge makes the sender look for something to send.

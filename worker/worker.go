@@ -32,7 +32,7 @@ type Worker struct {
 	log      *slog.Logger
 	dir      *dir
 	modules  *modules
-	slots    chan struct{} // one element per guest that may execute
+	line     *line
 	pace     pace
 	schemas  runtime.Schemas
 	draining atomic.Bool
@@ -57,7 +57,7 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{cfg: cfg, log: cfg.Logger.With("worker", cfg.ID), dir: d, slots: make(chan struct{}, cfg.Slots)}
+	w := &Worker{cfg: cfg, log: cfg.Logger.With("worker", cfg.ID), dir: d, line: newLine(cfg.Slots)}
 	w.life, w.end = context.WithCancelCause(context.Background())
 	w.hellos.Store(d.starts << helloBits)
 	w.modules = newModules(w)
@@ -84,6 +84,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-ctx.Done()
 	err := w.shutdown()
 	w.end(errWorkerStopped)
+	w.line.close()
 	if err != nil {
 		return err // not waiting for what does not stop, and not unlocking the directory either
 	}
@@ -139,7 +140,7 @@ func (s *session) killAll(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.runs {
-		r.kill(cause)
+		r.stop(cause)
 	}
 }
 
