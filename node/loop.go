@@ -313,7 +313,7 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 			if t.Lease.Seq > w.credits.Seq && !w.isShort(v.Module, v.Policy.Index) {
 				w.long = append(w.long, t.Lease.Seq)
 			}
-			a := stream.Assignment{Task: withParams(m, t), Policy: v.Policy, Module: stream.Module{Digest: v.Module}}
+			a := stream.Assignment{Task: withParams(m, t), Policy: &v.Policy, Module: stream.Module{Digest: v.Module}}
 			if mod := m.Module(v.Module); mod != nil {
 				a.Module.Size = mod.Size
 			}

@@ -202,7 +202,7 @@ func (h *hub) assignment(token uint64, edit ...func(*stream.Assignment)) stream.
 			Namespace: "default", ID: "task", Behavior: "b", Status: task.Running, Attempt: 1,
 			Lease: &task.Lease{Token: token, Session: h.opened, Seq: h.seq, Worker: "w1"},
 		},
-		Policy: task.DefaultPolicy(), Module: stream.Module{Digest: digest, Size: int64(len(wasm))},
+		Policy: new(task.DefaultPolicy()), Module: stream.Module{Digest: digest, Size: int64(len(wasm))},
 	}
 	for _, e := range edit {
 		e(&a)

@@ -672,7 +672,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &session{w: &Worker{}}
-			r := &run{s: s, ctx: t.Context(), a: stream.Assignment{Policy: c.policy}, token: 7, seq: 9}
+			r := &run{s: s, ctx: t.Context(), a: stream.Assignment{Policy: &c.policy}, token: 7, seq: 9}
 			c.out.Fuel = 42
 			r.settle(&c.out)
 			rep := r.outcome(&c.out, nil)
@@ -686,7 +686,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	// What no attempt can have used would have its outcome refused.
 	for used, want := range map[int64]int64{-1: 0, task.MaxFuel: task.MaxFuel, task.MaxFuel + 1: task.MaxFuel} {
-		r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: p}}
+		r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: &p}}
 		if _, fuel := ending(r.outcome(&runtime.Outcome{Kind: runtime.Yielded, Fuel: used}, nil)); fuel != want {
 			t.Errorf("%d units used: fuel %d, want %d", used, fuel, want)
 		}
@@ -714,7 +714,7 @@ func describe(r stream.Report) string {
 
 // Text that is not UTF-8 would be refused by the leader's decoder, and by every node's log after it.
 func TestErrorTextIsBoundedUTF8(t *testing.T) {
-	r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: task.DefaultPolicy()}}
+	r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: new(task.DefaultPolicy())}}
 	out := &runtime.Outcome{Kind: runtime.Failed, Message: strings.Repeat("é", maxMessage) + "\xff", Details: []byte("d\xff")}
 	e := r.outcome(out, nil).Finish.Error
 	if !utf8.ValidString(e.Message) || len(e.Message) > maxMessage+2 {

@@ -192,10 +192,8 @@ func (s *session) flush(conn *stream.Conn, told *said) error {
 	if bye {
 		frames = append(frames, stream.Frame{Bye: &stream.Bye{}})
 	}
-	for _, f := range frames {
-		if err := conn.Send(f); err != nil {
-			return err
-		}
+	if err := conn.Send(frames...); err != nil {
+		return err
 	}
 	told.credits, told.ready, told.bye = credits, ready, told.bye || bye
 	return nil

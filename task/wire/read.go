@@ -19,6 +19,7 @@ type reader struct {
 
 	names *names
 	keys  strings.Builder // of IDs that commands look up: see key
+	lone  bool            // there are no neighbors: IDs get memory of their own
 }
 
 // names shares the strings that repeat in an entry: namespaces, behaviors, labels. It is a cache by place, so that a
@@ -193,6 +194,10 @@ func (r *reader) key() (k task.Key) {
 			k.Namespace = r.name()
 		case 2:
 			id := r.part(majorText)
+			if r.lone {
+				k.ID = string(id)
+				continue
+			}
 			if r.keys.Cap()-r.keys.Len() < len(id) {
 				r.keys = strings.Builder{}
 				r.keys.Grow(max(keysChunk, len(id)))

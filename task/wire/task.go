@@ -43,6 +43,18 @@ func readTask(b []byte, shared *names) *task.Task {
 	return t
 }
 
+// ReadTask reads a task at the start of b, and returns what follows it. nil: it is not written as AppendTask here writes it, and
+// only DecodeTask can tell what it is. Nothing in the answer refers to b.
+func ReadTask(b []byte) (t *task.Task, rest []byte) {
+	shared := knownNames.Get().(*names)
+	defer knownNames.Put(shared)
+	r := reader{b: b, names: shared}
+	if t = r.task(); r.bad {
+		return nil, b
+	}
+	return t, r.b
+}
+
 // AppendFinish appends the encoding of one finish, as in a log entry.
 func AppendFinish(b []byte, c *task.Finish) []byte {
 	f := beginFields(b)
@@ -54,15 +66,30 @@ func AppendFinish(b []byte, c *task.Finish) []byte {
 func DecodeFinish(b []byte) (*task.Finish, error) {
 	shared := knownNames.Get().(*names)
 	defer knownNames.Put(shared)
-	r := reader{b: b, names: shared}
-	if c := r.finish(); !r.bad && len(r.b) == 0 {
-		return &c, nil
+	if c, rest := readFinish(b, shared); c != nil && len(rest) == 0 {
+		return c, nil
 	}
 	c := new(task.Finish)
 	if err := cborModes.lenient.Unmarshal(b, c); err != nil {
 		return nil, malformed(err)
 	}
 	return c, nil
+}
+
+// ReadFinish reads a finish at the start of b, as ReadTask reads a task.
+func ReadFinish(b []byte) (c *task.Finish, rest []byte) {
+	shared := knownNames.Get().(*names)
+	defer knownNames.Put(shared)
+	return readFinish(b, shared)
+}
+
+func readFinish(b []byte, shared *names) (*task.Finish, []byte) {
+	r := reader{b: b, names: shared, lone: true}
+	c := r.finish()
+	if r.bad {
+		return nil, b
+	}
+	return &c, r.b
 }
 
 func appendByLibrary(b []byte, v any) ([]byte, error) {

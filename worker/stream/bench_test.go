@@ -17,7 +17,7 @@ func BenchmarkAssign(b *testing.B) {
 				Params: task.Payload{Encoding: task.JSON, Data: make([]byte, 256)}, Attempt: 1, Rev: 7, CreatedRev: 6, Priority: 4,
 				Lease: &task.Lease{Token: uint64(i), Session: 3, Seq: uint64(i), Worker: "n1", Node: "n1"},
 			},
-			Policy: task.DefaultPolicy(), Module: Module{Digest: fmt.Sprintf("%064d", 1), Size: 300},
+			Policy: new(task.DefaultPolicy()), Module: Module{Digest: fmt.Sprintf("%064d", 1), Size: 300},
 		}
 	}
 	cd, err := newCodec()
@@ -26,7 +26,7 @@ func BenchmarkAssign(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		enc, err := cd.append(nil, Frame{Assign: as}, MaxFrame)
+		enc, err := cd.append(nil, &Frame{Assign: as}, MaxFrame)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -21,8 +20,9 @@ var (
 
 // codec holds the modes of the CBOR library; building them is pure, so every Conn has its own.
 type codec struct {
-	enc cbor.EncMode
-	dec cbor.DecMode
+	enc   cbor.EncMode
+	dec   cbor.DecMode
+	known versions // belongs to whoever decodes
 }
 
 // newCodec builds the modes. Unknown fields are ignored so that peers of neighbouring versions understand each other
@@ -45,40 +45,63 @@ func newCodec() (codec, error) {
 
 // append appends f with its header to buf, as several frames if one would pass max: lists are halved until each part
 // fits. ErrFrameTooLarge, and buf unchanged, if a single element does not.
-func (c codec) append(buf []byte, f Frame, max int) ([]byte, error) {
-	sent := f
-	if len(f.Assign) > 1 {
-		sent.Assign = lean(f.Assign)
-	}
-	body, err := c.enc.Marshal(sent)
+func (c *codec) append(buf []byte, f *Frame, max int) ([]byte, error) {
+	at := len(buf)
+	buf, err := c.appendBody(append(buf, make([]byte, HeaderSize)...), f)
 	if err != nil {
-		return buf, fmt.Errorf("%w: %w", ErrBadFrame, err)
+		return buf[:at], fmt.Errorf("%w: %w", ErrBadFrame, err)
 	}
-	if len(body) <= max {
-		buf = binary.BigEndian.AppendUint32(buf, uint32(len(body)))
-		return append(buf, body...), nil
+	size := len(buf) - at - HeaderSize
+	if size <= max {
+		binary.BigEndian.PutUint32(buf[at:], uint32(size))
+		return buf, nil
 	}
-	a, b, ok := split(f)
+	buf = buf[:at]
+	a, b, ok := split(*f)
 	if !ok {
-		return buf, fmt.Errorf("%w: %d bytes, limit %d", ErrFrameTooLarge, len(body), max)
+		return buf, fmt.Errorf("%w: %d bytes, limit %d", ErrFrameTooLarge, size, max)
 	}
-	n := len(buf)
-	for _, part := range []Frame{a, b} {
+	for _, part := range []*Frame{&a, &b} {
 		if buf, err = c.append(buf, part, max); err != nil {
-			return buf[:n], err
+			return buf[:at], err
 		}
 	}
 	return buf, nil
 }
 
+func (c *codec) appendBody(buf []byte, f *Frame) ([]byte, error) {
+	if after, ok, err := c.appendFast(buf, f); ok || err != nil {
+		return after, err
+	}
+	return c.appendByLibrary(buf, f)
+}
+
+func (c *codec) appendByLibrary(buf []byte, f *Frame) ([]byte, error) {
+	sent := *f
+	sent.Assign = lean(f.Assign)
+	body, err := c.enc.Marshal(sent)
+	return append(buf, body...), err
+}
+
 // decode reads the body of one frame.
-func (c codec) decode(body []byte) (Frame, error) {
+func (c *codec) decode(body []byte) (Frame, error) {
+	if f, ok := c.decodeFast(body); ok {
+		return f, nil
+	}
+	f, err := c.decodeByLibrary(body)
+	if err == nil && len(f.Assign) > 0 {
+		c.known.learn(c, body)
+	}
+	return f, err
+}
+
+func (c *codec) decodeByLibrary(body []byte) (Frame, error) {
 	var f Frame
 	if err := c.dec.Unmarshal(body, &f); err != nil {
 		return Frame{}, fmt.Errorf("%w: %w", ErrBadFrame, err)
 	}
 	whole(f.Assign)
-	switch n := fields(f); n {
+	switch n := f.kinds(); n {
 	case 0:
 		return Frame{}, ErrUnknownFrame
 	case 1:
@@ -116,21 +139,3 @@ func split(f Frame) (a, b Frame, ok bool) {
 }
 
 func halves[T any](s []T) (a, b []T) { return s[:len(s)/2], s[len(s)/2:] }
-
-// fields counts the kinds that are set.
-func fields(f Frame) int {
-	n := 0
-	for _, v := range reflect.ValueOf(f).Fields() {
-		switch v.Kind() {
-		case reflect.Slice:
-			if v.Len() > 0 {
-				n++
-			}
-		default:
-			if !v.IsZero() {
-				n++
-			}
-		}
-	}
-	return n
-}

@@ -43,6 +43,7 @@ type Conn struct {
 
 	mu      sync.Mutex
 	pending []byte        // encoded frames that wait for the writer
+	spare   []byte        // empty: what pending grows in next
 	flying  int           // bytes that the writer has taken and not yet written
 	changed chan struct{} // closed and replaced when everything queued has been written, or err is set
 	err     error         // why nothing can be sent any more
@@ -78,29 +79,26 @@ func New(nc net.Conn, opts Options) (*Conn, error) {
 // RemoteAddr is the peer's address, for logs.
 func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 
-// Send queues a frame and returns at once; frames arrive in the order of the calls. A list that is too long for one
-// frame travels as several. The errors: ErrFrameTooLarge (nothing was queued, the connection lives), ErrSlow,
-// ErrClosed, or why the connection broke. A nil error does not mean that the frame arrived.
-func (c *Conn) Send(f Frame) error {
-	enc, err := c.codec.append(nil, f, c.opts.MaxFrame)
-	if err != nil {
-		return err
-	}
+// Send queues frames and returns at once; they arrive in the order of the calls, and leave together if they can. A list that is
+// too long for one frame travels as several. The errors: ErrFrameTooLarge (the frame and those after it were not queued, the
+// connection lives), ErrSlow, ErrClosed, or why the connection broke. A nil error does not mean that the frames arrived.
+func (c *Conn) Send(frames ...Frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
-		return c.err
+	for i := range frames {
+		if c.err != nil {
+			return c.err
+		}
+		if len(c.pending)+c.flying > c.opts.QueueBytes {
+			c.failLocked(ErrSlow)
+			return c.err
+		}
+		var err error
+		if c.pending, err = c.codec.append(c.pending, &frames[i], c.opts.MaxFrame); err != nil {
+			return err
+		}
+		c.wakeLocked()
 	}
-	if len(c.pending)+c.flying > c.opts.QueueBytes {
-		c.failLocked(ErrSlow)
-		return c.err
-	}
-	if len(c.pending) == 0 {
-		c.pending = enc
-	} else {
-		c.pending = append(c.pending, enc...)
-	}
-	c.wakeLocked()
 	return nil
 }
 
@@ -182,20 +180,25 @@ func (c *Conn) write() {
 	for range c.wake {
 		c.mu.Lock()
 		buf, err := c.pending, c.err
-		c.pending = nil
+		c.pending, c.spare = c.spare, nil
 		c.flying = len(buf)
 		c.mu.Unlock()
 		if err != nil {
 			return
 		}
-		for len(buf) > 0 {
-			n := min(len(buf), writeChunk)
-			if err := c.writeChunk(buf[:n]); err != nil {
+		for left := buf; len(left) > 0; {
+			n := min(len(left), writeChunk)
+			if err := c.writeChunk(left[:n]); err != nil {
 				c.fail(err)
 				return
 			}
-			buf = buf[n:]
+			left = left[n:]
 			c.wrote(n)
+		}
+		if cap(buf) <= keepBuffer {
+			c.mu.Lock()
+			c.spare = buf[:0]
+			c.mu.Unlock()
 		}
 	}
 }

@@ -63,7 +63,7 @@ func samples() []Frame {
 		{Refused: &Refused{Code: NotLeader, Message: "no", Leader: "h:1"}},
 		{Renewed: &Renewed{N: 1, Halt: []uint64{1}, Cancel: []uint64{2}}},
 		{Acks: []Ack{{ID: 1, Code: task.Halt, Message: "m", Retry: true, Repeated: true}}},
-		{Assign: []Assignment{{Task: &task.Task{Namespace: "default", ID: "abc", Status: task.Running, Lease: &task.Lease{Token: 7, Seq: 1}}, Policy: task.DefaultPolicy(), Module: Module{Digest: "d", Size: 9}}}},
+		{Assign: []Assignment{{Task: &task.Task{Namespace: "default", ID: "abc", Status: task.Running, Lease: &task.Lease{Token: 7, Seq: 1}}, Policy: new(task.DefaultPolicy()), Module: Module{Digest: "d", Size: 9}}}},
 		{Cancel: []uint64{1}},
 		{Halt: []uint64{1}},
 		{Prepare: []Module{{Digest: "d", Size: 9}}},
@@ -298,7 +298,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, s := range samples() {
-		b, err := cd.append(nil, s, MaxFrame)
+		b, err := cd.append(nil, &s, MaxFrame)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -306,10 +306,17 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		x, err := cd.decode(body)
+		if d := differs(&cd, body); d != "" {
+			t.Fatal(d)
+		}
 		if err != nil {
 			return
 		}
-		again, err := cd.append(nil, x, MaxFrame)
+		fast, ok, err := cd.appendFast(nil, &x)
+		if library, err2 := cd.appendByLibrary(nil, &x); err == nil && ok && (err2 != nil || !bytes.Equal(fast, library)) {
+			t.Fatalf("written %x, by the library %x, %v", fast, library, err2)
+		}
+		again, err := cd.append(nil, &x, MaxFrame)
 		if err != nil {
 			t.Fatalf("decoded but not encoded: %v", err)
 		}
@@ -317,7 +324,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("own encoding refused: %v", err)
 		}
-		third, err := cd.append(nil, y, MaxFrame)
+		third, err := cd.append(nil, &y, MaxFrame)
 		if err != nil || !bytes.Equal(again, third) {
 			t.Fatalf("encoding is not stable: %x, %x, %v", again, third, err)
 		}
@@ -327,10 +334,10 @@ func FuzzDecode(f *testing.F) {
 // TestAssignmentsShareTheirVersion: what assignments have in common travels once in a frame, and each has it in the end,
 // also where a list is cut into several frames.
 func TestAssignmentsShareTheirVersion(t *testing.T) {
-	policy := func(n int64) task.Policy {
+	policy := func(n int64) *task.Policy {
 		p := task.DefaultPolicy()
 		p.RunTimeout = task.Millis(n)
-		return p
+		return &p
 	}
 	var as []Assignment
 	for i, kind := range strings.Split("aaabbaccccab", "") {
@@ -365,7 +372,7 @@ func TestAssignmentsShareTheirVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := func(as ...Assignment) int {
-		enc, err := cd.append(nil, Frame{Assign: as}, MaxFrame)
+		enc, err := cd.append(nil, &Frame{Assign: as}, MaxFrame)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ func TestQuickIsTheLibrary(t *testing.T) {
 		Lease: &task.Lease{Token: 7, Seq: 1}, Attempt: 3, Priority: 4, Parent: "p",
 	}
 	for _, a := range []Assignment{
-		{Task: x, Policy: task.DefaultPolicy(), Module: Module{Digest: "d", Size: 9}},
-		{Task: &task.Task{}, Policy: task.Policy{Index: 3}, Module: Module{Digest: "d"}},
+		{Task: x, Policy: new(task.DefaultPolicy()), Module: Module{Digest: "d", Size: 9}},
+		{Task: &task.Task{}, Policy: &task.Policy{Index: 3}, Module: Module{Digest: "d"}},
 	} {
 		same(t, a, plainAssignment(a))
 	}

@@ -39,6 +39,21 @@ type Frame struct {
 	Answer   *Answer      `cbor:"26,keyasint,omitempty"` // to one Ask
 }
 
+// kinds counts the fields that are set.
+func (f *Frame) kinds() (n int) {
+	for _, set := range [...]bool{
+		f.Hello != nil, f.Renew != nil, len(f.Reports) > 0, len(f.Ready) > 0, f.Credits != nil, len(f.Logs) > 0, f.Bye != nil,
+		len(f.Progress) > 0, f.Ask != nil, len(f.Pace) > 0,
+		f.Welcome != nil, f.Refused != nil, f.Renewed != nil, len(f.Acks) > 0, len(f.Assign) > 0, len(f.Cancel) > 0, len(f.Halt) > 0,
+		len(f.Prepare) > 0, f.Goodbye != nil, f.NotFound, f.Answer != nil,
+	} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
 // Hello opens a stream. Session 0 opens a new session; else the worker goes on with one it still holds: the leader
 // renews it, pushes again every lease that is not in Held, and halts every token in Held that is not current.
 type Hello struct {
@@ -117,11 +132,12 @@ type Pace struct {
 }
 
 // Assignment is one lease to run. Task is the record as leased (RUNNING). On the wire Policy and Module are left out where
-// they are those of the assignment before it in the frame.
+// they are those of the assignment before it in the frame. Assignments that were received have a Policy, which they share and
+// nobody changes.
 type Assignment struct {
-	Task   *task.Task  `cbor:"1,keyasint"`
-	Policy task.Policy `cbor:"2,keyasint"`
-	Module Module      `cbor:"3,keyasint"`
+	Task   *task.Task   `cbor:"1,keyasint"`
+	Policy *task.Policy `cbor:"2,keyasint"`
+	Module Module       `cbor:"3,keyasint"`
 }
 
 // sameVersion reports whether a runs by the same policy and module as b.
@@ -144,9 +160,12 @@ func lean(as []Assignment) []Assignment {
 }
 
 func whole(as []Assignment) {
-	for i := 1; i < len(as); i++ {
-		if as[i].Module.Digest == "" {
+	for i := range as {
+		if i > 0 && as[i].Module.Digest == "" {
 			as[i].Policy, as[i].Module = as[i-1].Policy, as[i-1].Module
+		}
+		if as[i].Policy == nil {
+			as[i].Policy = &task.Policy{}
 		}
 	}
 }

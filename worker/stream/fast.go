@@ -1,0 +1,445 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
+)
+
+// Busy streams carry assignments, reports, acks and credits, and hardly anything else. These frames are written here, the very
+// bytes that the library writes, and read if they look as this build writes them. The library reads all else, and decides what is
+// refused. TestFastIsTheLibrary and FuzzDecode hold both against each other.
+
+// Keys of Frame, and first bytes of CBOR (RFC 8949, 3).
+const (
+	keyReports = 3
+	keyCredits = 5
+	keyAcks    = 19
+	keyAssign  = 20
+
+	mapOf1 = majorMap | 1
+	mapOf2 = majorMap | 2
+	mapOf3 = majorMap | 3
+
+	majorUint  = 0 << 5
+	majorInt   = 1 << 5 // negative
+	majorText  = 3 << 5
+	majorArray = 4 << 5
+	majorMap   = 5 << 5
+	cborTrue   = 0xf5
+)
+
+// appendFast appends a frame; false: it is none of those that are written here, and b is as it was.
+func (c *codec) appendFast(b []byte, f *Frame) (after []byte, ok bool, err error) {
+	if f.kinds() != 1 {
+		return b, false, nil
+	}
+	switch {
+	case f.Assign != nil:
+		b = appendHead(append(b, mapOf1, keyAssign), majorArray, uint64(len(f.Assign)))
+		for i := range f.Assign {
+			a := &f.Assign[i]
+			if b, err = appendAssignment(b, a, a.Module.Digest == "" || i > 0 && a.sameVersion(&f.Assign[i-1])); err != nil {
+				return b, false, err
+			}
+		}
+	case f.Reports != nil:
+		b = appendHead(append(b, mapOf1, keyReports), majorArray, uint64(len(f.Reports)))
+		for i := range f.Reports {
+			if b, err = appendReport(b, &f.Reports[i]); err != nil {
+				return b, false, err
+			}
+		}
+	case f.Acks != nil:
+		b = appendHead(append(b, mapOf1, keyAcks), majorArray, uint64(len(f.Acks)))
+		for i := range f.Acks {
+			b = appendAck(b, &f.Acks[i])
+		}
+	case f.Credits != nil:
+		b = appendCredits(append(b, mapOf1, keyCredits), f.Credits)
+	default:
+		return b, false, nil
+	}
+	return b, true, nil
+}
+
+// appendAssignment appends an assignment, without its version if that is shared with the one before.
+func appendAssignment(b []byte, a *Assignment, shared bool) ([]byte, error) {
+	if a.Task == nil {
+		return b, errTaskMissing
+	}
+	if shared {
+		return wire.AppendTask(append(b, mapOf1, 1), a.Task)
+	}
+	b, err := wire.AppendTask(append(b, mapOf3, 1), a.Task)
+	if err != nil {
+		return b, err
+	}
+	return appendVersion(b, a)
+}
+
+// appendVersion appends the fields that assignments of one version share.
+func appendVersion(b []byte, a *Assignment) ([]byte, error) {
+	p := a.Policy
+	if p == nil {
+		p = &task.Policy{}
+	}
+	policy, err := modes.enc.Marshal(p)
+	if err != nil {
+		return b, err
+	}
+	b = append(append(b, 2), policy...)
+	b = appendText(append(b, 3, mapOf2, 1), a.Module.Digest)
+	return appendInt(append(b, 2), a.Module.Size), nil
+}
+
+func appendReport(b []byte, r *Report) ([]byte, error) {
+	if r.Finish == nil || r.Beat != nil || r.Snooze != nil || r.GiveBack != nil || len(r.Children) > 0 {
+		plain, err := modes.enc.Marshal((*plainReport)(r))
+		return append(b, plain...), err
+	}
+	b = append(appendUint(append(b, mapOf2, 1), r.ID), 2)
+	return wire.AppendFinish(b, r.Finish), nil
+}
+
+func appendAck(b []byte, a *Ack) []byte {
+	start := len(b)
+	b = appendUint(append(b, mapOf1, 1), a.ID)
+	if a.Code != "" {
+		b[start]++
+		b = appendText(append(b, 2), string(a.Code))
+	}
+	if a.Message != "" {
+		b[start]++
+		b = appendText(append(b, 3), a.Message)
+	}
+	if a.Retry {
+		b[start]++
+		b = append(b, 4, cborTrue)
+	}
+	if a.Repeated {
+		b[start]++
+		b = append(b, 5, cborTrue)
+	}
+	return b
+}
+
+func appendCredits(b []byte, c *Credits) []byte {
+	start := len(b)
+	b = appendUint(append(b, mapOf2, 1), c.Seq)
+	b = appendInt(append(b, 2), c.Free)
+	if c.Ahead != 0 {
+		b[start]++
+		b = appendInt(append(b, 3), c.Ahead)
+	}
+	if c.Each != 0 {
+		b[start]++
+		b = appendInt(append(b, 4), c.Each)
+	}
+	return b
+}
+
+func appendHead(b []byte, major byte, n uint64) []byte {
+	switch {
+	case n < 24:
+		return append(b, major|byte(n))
+	case n <= math.MaxUint8:
+		return append(b, major|24, byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, major|25), uint16(n))
+	case n <= math.MaxUint32:
+		return binary.BigEndian.AppendUint32(append(b, major|26), uint32(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, major|27), n)
+}
+
+func appendUint(b []byte, n uint64) []byte { return appendHead(b, majorUint, n) }
+
+func appendInt(b []byte, n int64) []byte {
+	if n < 0 {
+		return appendHead(b, majorInt, uint64(-(n + 1)))
+	}
+	return appendHead(b, majorUint, uint64(n))
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(appendHead(b, majorText, uint64(len(s))), s...)
+}
+
+// decodeFast reads a frame; false: the library has to.
+func (c *codec) decodeFast(body []byte) (f Frame, ok bool) {
+	if len(body) < 2 || body[0] != mapOf1 {
+		return Frame{}, false
+	}
+	r := reader{b: body[2:]}
+	switch body[1] {
+	case keyAssign:
+		f.Assign = r.assignments(&c.known)
+	case keyReports:
+		f.Reports = r.reports()
+	case keyAcks:
+		f.Acks = r.acks()
+	case keyCredits:
+		f.Credits = r.credits()
+	default:
+		return Frame{}, false
+	}
+	if r.bad || len(r.b) > 0 {
+		return Frame{}, false
+	}
+	return f, true
+}
+
+// reader reads what is written above. Whatever it meets otherwise makes it bad. Nothing that it returns refers to b.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+// maxList is the longest list that the library reads.
+const maxList = 131072
+
+// prealloc is for how many elements of a list memory is taken before they are seen.
+const prealloc = 1024
+
+func (r *reader) assignments(known *versions) []Assignment {
+	n := r.list()
+	as := make([]Assignment, 0, min(n, prealloc))
+	for i := 0; i < n && !r.bad; i++ {
+		lean := r.skip(mapOf1, 1)
+		if !lean && !r.skip(mapOf3, 1) || lean && i == 0 {
+			r.bad = true
+			break
+		}
+		var a Assignment
+		if a.Task, r.b = wire.ReadTask(r.b); a.Task == nil {
+			r.bad = true
+			break
+		}
+		if lean {
+			a.Policy, a.Module = as[i-1].Policy, as[i-1].Module
+		} else if v := known.find(r.b); v != nil {
+			a.Policy, a.Module = v.policy, v.module
+			r.b = r.b[len(v.raw):]
+		} else {
+			r.bad = true
+		}
+		as = append(as, a)
+	}
+	return as
+}
+
+func (r *reader) reports() []Report {
+	n := r.list()
+	rs := make([]Report, 0, min(n, prealloc))
+	for i := 0; i < n && !r.bad; i++ {
+		if !r.skip(mapOf2, 1) {
+			break
+		}
+		x := Report{ID: r.head(majorUint)}
+		if len(r.b) == 0 || r.b[0] != 2 {
+			r.bad = true
+			break
+		}
+		if x.Finish, r.b = wire.ReadFinish(r.b[1:]); x.Finish == nil {
+			r.bad = true
+		}
+		rs = append(rs, x)
+	}
+	r.bad = r.bad || len(rs) < n
+	return rs
+}
+
+func (r *reader) acks() []Ack {
+	n := r.list()
+	as := make([]Ack, 0, min(n, prealloc))
+	for i := 0; i < n && !r.bad; i++ {
+		as = append(as, r.ack())
+	}
+	return as
+}
+
+func (r *reader) ack() (a Ack) {
+	fields := r.head(majorMap)
+	for last := byte(0); fields > 0 && !r.bad; fields-- {
+		switch last = r.key(last); last {
+		case 1:
+			a.ID = r.head(majorUint)
+		case 2:
+			a.Code = task.Code(r.text())
+		case 3:
+			a.Message = r.text()
+		case 4:
+			a.Retry = r.true()
+		case 5:
+			a.Repeated = r.true()
+		default:
+			r.bad = true
+		}
+	}
+	return a
+}
+
+func (r *reader) credits() *Credits {
+	c := &Credits{}
+	fields := r.head(majorMap)
+	for last := byte(0); fields > 0 && !r.bad; fields-- {
+		switch last = r.key(last); last {
+		case 1:
+			c.Seq = r.head(majorUint)
+		case 2:
+			c.Free = r.int()
+		case 3:
+			c.Ahead = r.int()
+		case 4:
+			c.Each = r.int()
+		default:
+			r.bad = true
+		}
+	}
+	return c
+}
+
+// list returns the length of an array that has elements.
+func (r *reader) list() int {
+	n := r.head(majorArray)
+	if n == 0 || n > maxList || n > uint64(len(r.b)) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+// skip passes over two bytes, if they are there.
+func (r *reader) skip(first, second byte) bool {
+	if len(r.b) < 2 || r.b[0] != first || r.b[1] != second {
+		return false
+	}
+	r.b = r.b[2:]
+	return true
+}
+
+// key returns the next key of a map, which must be higher than the last.
+func (r *reader) key(last byte) byte {
+	if len(r.b) == 0 || r.b[0] >= 24 || r.b[0] <= last {
+		r.bad = true
+		return 0
+	}
+	k := r.b[0]
+	r.b = r.b[1:]
+	return k
+}
+
+// head returns the argument of a data item of a major type.
+func (r *reader) head(major byte) uint64 {
+	if len(r.b) == 0 || r.b[0]&^0x1f != major {
+		r.bad = true
+		return 0
+	}
+	n, size := readHead(r.b)
+	if size == 0 {
+		r.bad = true
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+// readHead returns the argument of the data item at the start of b, and the bytes that its head takes; 0 bytes: there is none.
+func readHead(b []byte) (n uint64, size int) {
+	low := b[0] & 0x1f
+	if low < 24 {
+		return uint64(low), 1
+	}
+	if size = 1 << (low & 3); low > 27 || len(b) <= size {
+		return 0, 0
+	}
+	for _, d := range b[1 : 1+size] {
+		n = n<<8 | uint64(d)
+	}
+	return n, 1 + size
+}
+
+func (r *reader) int() int64 {
+	n := r.head(majorUint) // what is negative is rare, and for the library
+	if n > math.MaxInt64 {
+		r.bad = true
+	}
+	return int64(n)
+}
+
+func (r *reader) text() string {
+	n := r.head(majorText)
+	if n > uint64(len(r.b)) || !utf8.Valid(r.b[:n]) {
+		r.bad = true
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+func (r *reader) true() bool {
+	if len(r.b) == 0 || r.b[0] != cborTrue {
+		r.bad = true
+		return false
+	}
+	r.b = r.b[1:]
+	return true
+}
+
+// versions are the policies and modules that were read last, by their bytes: those of the next frame are nearly always the same.
+type versions struct {
+	list []version // the last one read first
+}
+
+type version struct {
+	raw    []byte // of both fields, keys included
+	policy *task.Policy
+	module Module
+}
+
+// maxVersions bounds how many are remembered, maxVersion the bytes of each.
+const (
+	maxVersions = 8
+	maxVersion  = 64 << 10
+)
+
+// find returns the version whose fields b begins with, nil if it is not known.
+func (vs *versions) find(b []byte) *version {
+	for i := range vs.list {
+		if bytes.HasPrefix(b, vs.list[i].raw) {
+			return &vs.list[i]
+		}
+	}
+	return nil
+}
+
+// learn remembers the first version in a frame that is not known and stands where this build writes it. The library has accepted
+// the frame.
+func (vs *versions) learn(c *codec, body []byte) {
+	if len(body) < 2 || body[0] != mapOf1 || body[1] != keyAssign {
+		return
+	}
+	r := reader{b: body[2:]}
+	r.assignments(vs)
+	raw := r.b // where it had to give up
+	if len(raw) == 0 || raw[0] != 2 {
+		return
+	}
+	v := version{policy: &task.Policy{}}
+	rest, err := c.dec.UnmarshalFirst(raw[1:], v.policy)
+	if err != nil || len(rest) == 0 || rest[0] != 3 {
+		return
+	}
+	if rest, err = c.dec.UnmarshalFirst(rest[1:], &v.module); err != nil || v.module.Digest == "" {
+		return
+	}
+	if v.raw = bytes.Clone(raw[:len(raw)-len(rest)]); len(v.raw) > maxVersion {
+		return
+	}
+	vs.list = append([]version{v}, vs.list[:min(len(vs.list), maxVersions-1)]...)
+}
