@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -389,5 +390,6 @@ func soundPayload(p *task.Payload) bool {
 	case p.Blobs != nil && p.Blobs.Content != "": // shown as a reference
 		return true
 	}
-	return p.Encoding == task.JSON && utf8.Valid(p.Data) && json.Valid(p.Data)
+	// What api finds valid is; what nests deeper than it accepts may be, too.
+	return p.Encoding == task.JSON && (api.ValidJSON(p.Data) || utf8.Valid(p.Data) && json.Valid(p.Data))
 }

@@ -36,8 +36,10 @@ func newFence(boottime func() time.Duration, ttl, granted time.Duration) *fence 
 func percent(d time.Duration, p int64) time.Duration { return d / 100 * time.Duration(p) }
 
 // ok reports whether guests may execute and act now.
-func (f *fence) ok() bool {
-	now := f.boottime()
+func (f *fence) ok() bool { return f.okAt(f.boottime()) }
+
+// okAt is ok for a caller that has just read the boot time.
+func (f *fence) okAt(now time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.okLocked(now)

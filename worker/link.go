@@ -166,7 +166,7 @@ func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
 	}
 	if s != nil {
 		s.mu.Lock()
-		h.Session, h.Acked, h.Held, h.Credits = s.id, s.acked, s.heldLocked(), s.creditsLocked().Free
+		h.Session, h.Acked, h.Held, h.Credits = s.id, s.acked, s.heldLocked(), s.creditsLocked(w.cfg.Boottime()).Free
 		s.mu.Unlock()
 	}
 	if err := conn.Send(stream.Frame{Hello: h}); err != nil {

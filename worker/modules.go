@@ -34,6 +34,7 @@ type modules struct {
 
 	mu        sync.Mutex
 	ready     map[string]Guest
+	names     []string // of ready, sorted; replaced, never changed; nil: not made since the last change
 	loading   map[string]*load
 	preparing map[string]bool // a goroutine keeps trying
 }
@@ -54,11 +55,14 @@ func newModules(w *Worker) *modules {
 	return m
 }
 
-// digests returns the modules that are compiled here.
+// digests returns the modules that are compiled here, sorted. Nobody changes the list.
 func (m *modules) digests() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.ready))
+	if m.names == nil {
+		m.names = slices.Sorted(maps.Keys(m.ready))
+	}
+	return m.names
 }
 
 // at returns a module that is ready, else nil.
@@ -153,7 +157,7 @@ func (m *modules) run(l *load, mod stream.Module) {
 	m.mu.Lock()
 	delete(m.loading, mod.Digest)
 	if l.err == nil {
-		m.ready[mod.Digest] = l.guest
+		m.ready[mod.Digest], m.names = l.guest, nil
 	}
 	m.mu.Unlock()
 	close(l.done)

@@ -128,12 +128,12 @@ func (p *pace) news(told *toldPace) (news []stream.Pace) {
 
 // creditsLocked says how many more assignments there is a slot for, and how many of short behaviors may come to wait for
 // one. A run whose guest has ended holds no slot, although its report may wait.
-func (s *session) creditsLocked() stream.Credits {
+func (s *session) creditsLocked(now time.Duration) stream.Credits {
 	c := stream.Credits{Seq: s.acked}
 	if s.w.draining.Load() {
 		return c
 	}
-	now, slots, each := s.w.cfg.Boottime(), int64(s.w.cfg.Slots), int64(s.w.pace.each())
+	slots, each := int64(s.w.cfg.Slots), int64(s.w.pace.each())
 	var busy, stuck int64 // slots that are taken or waited for; slots that nothing should wait for
 	for pace, n := range s.busy {
 		if busy += int64(n); !pace.short.Load() {

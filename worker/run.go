@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -188,7 +187,8 @@ func (r *run) start() {
 
 // begin enters the phase in which guest code runs, unless the run is not to be any more.
 func (r *run) begin() bool {
-	if !r.s.alive() {
+	now := r.s.w.cfg.Boottime()
+	if !r.s.aliveAt(now) {
 		return false
 	}
 	r.s.mu.Lock()
@@ -196,7 +196,7 @@ func (r *run) begin() bool {
 	if r.s.over || r.ctx.Err() != nil {
 		return false
 	}
-	r.began = r.s.w.cfg.Boottime()
+	r.began = now
 	r.s.enterLocked(r, executing)
 	return true
 }
@@ -236,28 +236,6 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one
 	}
 	return a
-}
-
-// info is the JSON of channel Info.
-func (r *run) info() []byte {
-	t := r.a.Task
-	info := abi.TaskInfo{
-		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Version: t.Version,
-		Attempt: t.Attempt, MaxAttempts: r.a.Policy.Retry.MaxAttempts, Failures: t.Failures, Token: r.token,
-		Parent: t.Parent, Partition: t.Partition, DeadlineMS: int64(t.Deadline), CreatedMS: int64(t.CreatedAt),
-		Node: t.Lease.Node, Worker: t.Lease.Worker, Priority: t.Priority,
-	}
-	if len(t.Labels) > 0 {
-		info.Labels = make(map[string]string, len(t.Labels))
-		for _, l := range t.Labels {
-			info.Labels[l.Name] = l.Value
-		}
-	}
-	b, err := json.Marshal(info)
-	if err != nil {
-		panic(err) // strings and integers always marshal
-	}
-	return b
 }
 
 // conclude ends the run with its last report, or with none: what was halted or belongs to a lost session has nothing

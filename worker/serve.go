@@ -158,14 +158,15 @@ func (s *session) unanswered() bool {
 // flush sends everything that waits, each kind in one frame. Logs go before the report that ends their attempt, reports
 // before the credits for the slots that they free. Nothing of a session past its margin is sent (SPEC L5).
 func (s *session) flush(conn *stream.Conn, told *said) error {
-	if !s.alive() {
+	now := s.w.cfg.Boottime()
+	if !s.aliveAt(now) {
 		return context.Cause(s.ctx)
 	}
 	ready := s.w.modules.digests()
 	s.mu.Lock()
 	logs, reports := s.logs, s.takeLocked()
 	s.logs = nil
-	credits := s.creditsLocked()
+	credits := s.creditsLocked(now)
 	bye := s.bye && !told.bye
 	asks := s.takeAsksLocked()
 	s.mu.Unlock()

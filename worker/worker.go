@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -194,7 +195,7 @@ func (w *Worker) Status() Status {
 	w.mu.Lock()
 	s, connected := w.session, w.connected
 	w.mu.Unlock()
-	st := Status{Draining: w.draining.Load(), Ready: w.modules.digests()}
+	st := Status{Draining: w.draining.Load(), Ready: slices.Clone(w.modules.digests())}
 	if s == nil {
 		return st
 	}
