@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"node/accept":        {"task", "internal/mux"},
 	"node/logs":          {"task"},
 	"node/maintain":      {"task", "node/logs"},
-	"node/watch":         {"task"},
+	"node/watch":         {"task", "task/wire"},
 	"task/archive":       {"task"},
 	"task/records":       {},
 	"raftstore/logstore": {},

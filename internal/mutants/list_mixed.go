@@ -5,7 +5,7 @@ package main
 var mixedMutants = []mutant{
 	{Name: "mixed-keys-ignored", File: "node/propose.go", Old: "if once, ok := api.OnceOf(ctx); ok {", New: "if once, ok := api.OnceOf(ctx); ok && once.Key == 0 {",
 		Pkg: "./internal/clustertest", Run: "TestMixedSchedules$", Why: "a request sent again through another node would be done twice (H4)"},
-	{Name: "mixed-events-skipped", File: "node/watch/ring.go", Old: ".Rev > rev })", New: ".Rev > rev+2 })",
+	{Name: "mixed-events-skipped", File: "node/watch/ring.go", Old: ".rev > rev })", New: ".rev > rev+2 })",
 		Pkg: "./internal/clustertest", Run: "TestMixedSchedules$", Why: "who goes on at another node would miss final states (W3)"},
 	{Name: "mixed-key-slots", File: "task/limits.go", Old: "free := max(perKey-k.running, 0)", New: "free := max(perKey-k.running, 1)",
 		Pkg: "./internal/clustertest", Run: "TestMixedSchedules$", Why: "one task too many of a key would run (L11)"},

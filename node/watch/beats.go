@@ -79,7 +79,7 @@ func (f *Feed) Live(ls []Live) {
 	var wake []*Sub
 	for i, t := range records {
 		if t != nil && f.beat(t, ls[i].Progress) {
-			wake = f.add(&entry{Change: Change{Kind: Progress, Rev: f.ring.top, Task: t, Progress: ls[i].Progress}}, wake)
+			wake = f.add(Change{Kind: Progress, Rev: f.ring.top, Task: t, Progress: ls[i].Progress}, mark{}, wake)
 		}
 	}
 	nudge(wake)
@@ -88,9 +88,7 @@ func (f *Feed) Live(ls []Live) {
 // stored takes in a change of which only the progress is news.
 func (f *Feed) stored(e *task.Event, wake []*Sub) []*Sub {
 	told := f.beat(e.Task, e.Task.Progress)
-	return f.add(&entry{
-		Change: Change{Kind: Progress, Rev: e.Rev, Task: e.Task, Progress: e.Task.Progress}, stored: true, quiet: !told,
-	}, wake)
+	return f.add(Change{Kind: Progress, Rev: e.Rev, Task: e.Task, Progress: e.Task.Progress}, mark{stored: true, quiet: !told}, wake)
 }
 
 // beat notes the latest progress of a running task; true: tell it now.
@@ -150,7 +148,7 @@ func (f *Feed) pausesEnd() {
 			continue
 		}
 		f.pause(x, t, p)
-		wake = f.add(&entry{Change: Change{Kind: Progress, Rev: f.ring.top, Task: t, Progress: p}}, wake)
+		wake = f.add(Change{Kind: Progress, Rev: f.ring.top, Task: t, Progress: p}, mark{}, wake)
 	}
 	if len(b.queue) > 0 {
 		f.arm()

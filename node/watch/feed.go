@@ -14,8 +14,8 @@ type Config struct {
 	Local func(func(*task.Machine))
 	// Encode makes the JSON of an event. It is called once per change, however many want it; for the tasks of operations, once for each who does.
 	Encode func(*Change) []byte
-	// Entries and Bytes bound the ring; default 65,536 and 64 MiB. Records of old versions stay in memory as long as
-	// they are in it.
+	// Entries and Bytes bound what is kept; default 65,536 changes and 64 MiB: three quarters for all of them, encoded, and the
+	// rest for those that somebody looks at.
 	Entries, Bytes int
 	// Subscribers bounds the subscribers; default 20,000. IDs bounds the IDs that all of them name; default 1,048,576.
 	Subscribers, IDs int
@@ -27,6 +27,7 @@ type Feed struct {
 
 	mu     sync.RWMutex // written by Ingest and the like; read by subscribers, each of which writes only its own place
 	ring   ring
+	shelf  shelf
 	index  index
 	subs   group
 	ids    int // that all subscribers name
@@ -56,7 +57,7 @@ func NewFeed(c Config) *Feed {
 		c.IDs = 1 << 20
 	}
 	return &Feed{
-		config: c, ring: newRing(c.Entries, c.Bytes), index: newIndex(), subs: group{}, beats: newBeats(),
+		config: c, ring: newRing(c.Entries, c.Bytes/4*3), shelf: newShelf(c.Bytes / 4), index: newIndex(), subs: group{}, beats: newBeats(),
 		closed: make(chan struct{}), wanted: make(chan struct{}),
 	}
 }
@@ -92,6 +93,7 @@ func (f *Feed) Restart(rev uint64) {
 		}
 	}
 	f.ring.clear(rev)
+	f.shelf.clear()
 	f.beats.stop()
 	f.beats = newBeats()
 }
@@ -113,20 +115,24 @@ func (f *Feed) Ingest(evs []task.Event) {
 				continue
 			}
 			f.beats.changed(e.Task)
-			wake = f.add(&entry{Change: Change{Kind: Task, Rev: e.Rev, Task: e.Task}, outcome: Outcome(e.Prev, e.Task)}, wake)
+			wake = f.add(Change{Kind: Task, Rev: e.Rev, Task: e.Task}, mark{outcome: Outcome(e.Prev, e.Task)}, wake)
 		case task.TaskRemoved:
 			f.beats.removed(e.Task.Key())
-			wake = f.add(&entry{Change: Change{Kind: Removed, Rev: e.Rev, Task: e.Task}}, wake)
+			wake = f.add(Change{Kind: Removed, Rev: e.Rev, Task: e.Task}, mark{}, wake)
 		}
 	}
 	nudge(wake)
 }
 
 // add puts a change into the ring and appends to wake whom it concerns and who has nothing to look at yet.
-func (f *Feed) add(e *entry, wake []*Sub) []*Sub {
-	n := f.ring.next
-	f.ring.add(e)
-	for _, g := range f.index.candidates(e.Task) {
+func (f *Feed) add(c Change, m mark, wake []*Sub) []*Sub {
+	n, before := f.ring.next, len(wake)
+	f.ring.add(&c, m)
+	if len(f.subs) == 0 {
+		return wake
+	}
+	e := f.ring.at(n)
+	for _, g := range f.index.candidates(c.Task) {
 		for s := range g {
 			if !s.behind && s.wants(n, e) {
 				s.behind, s.from = true, n
@@ -136,6 +142,9 @@ func (f *Feed) add(e *entry, wake []*Sub) []*Sub {
 				}
 			}
 		}
+	}
+	if len(wake) > before {
+		f.shelf.put(&f.ring, n, c)
 	}
 	return wake
 }
@@ -173,9 +182,12 @@ func onlyProgress(prev, t *task.Task) bool {
 func (f *Feed) History(key task.Key, since uint64, want func(*task.Task) bool) (found *task.Task, covered bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	one := Filter{Namespace: key.Namespace, IDs: []string{key.ID}}
 	for n := f.ring.after(since); n < f.ring.next; n++ {
-		if e := f.ring.at(n); e.outcome && e.Task.Key() == key && want(e.Task) {
-			return e.Task, since >= f.ring.floor
+		if e := f.ring.at(n); e.outcome && f.ring.matches(&one, e) {
+			if t := f.ring.change(e).Task; want(t) {
+				return t, since >= f.ring.floor
+			}
 		}
 	}
 	return nil, since >= f.ring.floor
@@ -238,6 +250,7 @@ func (f *Feed) unsubscribe(s *Sub) {
 	if len(f.subs) == 0 {
 		f.beats.stop()
 		f.beats = newBeats()
+		f.shelf.clear()
 		f.announce()
 	}
 }

@@ -16,11 +16,15 @@ type Filter struct {
 }
 
 func (f *Filter) matches(t *task.Task) bool {
-	return f.Namespace == t.Namespace &&
-		(f.Behavior == "" || f.Behavior == t.Behavior) &&
-		(f.Parent == "" || f.Parent == t.Parent) &&
-		(f.Status == 0 || f.Status == t.Status) &&
-		(len(f.IDs) == 0 || slices.Contains(f.IDs, t.ID))
+	return (f.Status == 0 || f.Status == t.Status) && f.selects([]byte(t.Namespace), []byte(t.ID), []byte(t.Behavior), []byte(t.Parent))
+}
+
+// selects reports whether f selects a task of these names, whatever its status.
+func (f *Filter) selects(namespace, id, behavior, parent []byte) bool {
+	return f.Namespace == string(namespace) &&
+		(f.Behavior == "" || f.Behavior == string(behavior)) &&
+		(f.Parent == "" || f.Parent == string(parent)) &&
+		(len(f.IDs) == 0 || slices.ContainsFunc(f.IDs, func(x string) bool { return x == string(id) }))
 }
 
 // index finds the subscribers that a change may concern without asking all of them: each stands under the most selective

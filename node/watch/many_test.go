@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -101,5 +102,23 @@ func BenchmarkFanout(b *testing.B) {
 			bed.feed.Close()
 			wg.Wait()
 		})
+	}
+}
+
+// BenchmarkIngest: changes that nobody looks at.
+func BenchmarkIngest(b *testing.B) {
+	bed := newBed(b, Config{})
+	params := task.Payload{Encoding: task.JSON, Data: []byte(`"` + strings.Repeat("x", 254) + `"`)}
+	for i := range 1000 {
+		id := fmt.Sprintf("018f0000-0000-7000-8000-%012d", i)
+		bed.must(task.Submit{Namespace: "default", ID: id, Behavior: behavior, Priority: 4, Params: params, HasParams: true})
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; i < b.N; i += len(bed.waiting) {
+		for j := range bed.waiting {
+			bed.waiting[j].Rev += uint64(len(bed.waiting))
+		}
+		bed.feed.Ingest(bed.waiting)
 	}
 }

@@ -1,11 +1,11 @@
 package watch
 
 import (
+	"fmt"
 	"sort"
-	"sync"
-	"sync/atomic"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
 )
 
 // Kind of an Event.
@@ -27,92 +27,100 @@ type Change struct {
 	Progress task.Payload
 }
 
-// entry is a change in the ring. Its JSON is made when the first subscriber wants it, for all of them; that of a task which
-// belongs to an operation is made for each.
-type entry struct {
-	Change
+// mark is what is known of a change in the ring without a look at its record.
+type mark struct {
+	kind    Kind
+	status  task.Status
+	rev     uint64
 	outcome bool // the change gave the task an outcome (SPEC T2) that it did not have before
 
 	// Of Progress:
-	stored bool        // it is a change of the record; else it only passed by
-	quiet  bool        // too soon after the one before: it is not told as progress
-	stale  atomic.Bool // a later one of the same task is in the ring
-
-	once sync.Once
-	json []byte
+	stored bool // it is a change of the record; else it only passed by
+	quiet  bool // too soon after the one before: it is not told as progress
+	stale  bool // a later one of the same task is in the ring
 }
 
-func (e *entry) encoded(encode func(*Change) []byte) []byte {
-	if e.Task.Role != task.RoleNone {
-		return encode(&e.Change) // its params are its operation's: cost does not count them, so they must not stay
-	}
-	e.once.Do(func() { e.json = encode(&e.Change) })
-	return e.json
+// slot is a change in the ring. Its record is encoded, as most are looked at by nobody: task, then progress unless it is the
+// record's, then parent.
+type slot struct {
+	mark
+	place
+	progress uint32 // where it begins
+	parent   uint32 // where it begins
 }
 
-// entryBytes is what an entry costs beside its payloads: the record, its history, the JSON of both.
-const entryBytes = 2 << 10
-
-// cost is about how many bytes an entry keeps in memory: the record, which may be an old version, and its JSON.
-func (e *entry) cost() int {
-	t := e.Task
-	n := len(t.Params.Data) + len(t.Result.Data) + len(t.Progress.Data) + len(t.Checkpoint.Data) + len(e.Progress.Data)
-	if t.Error != nil {
-		n += len(t.Error.Message) + len(t.Error.Details.Data)
-	}
-	for _, l := range t.Labels {
-		n += len(l.Name) + len(l.Value)
-	}
-	return entryBytes + 2*n
-}
-
-// ring holds the last changes. They are numbered: first is the number of the oldest one, next that of the one to come.
-// A ring of n slots keeps at most n changes, and at most maxBytes unless there is only one.
+// ring holds the last changes, without pointers. They are numbered: first is the number of the oldest one, next that of the
+// one to come. A ring of n slots keeps at most n changes, and at most maxBytes of records unless there is only one.
 type ring struct {
-	slots       []*entry
+	slots       []slot
+	records     slab
+	scratch     []byte
 	first, next uint64
-	bytes       int
 	maxBytes    int
 	floor       uint64              // everything of a rev above it is here
 	top         uint64              // rev of the last change
-	progress    map[task.Key]*entry // latest progress of every task that is here
+	progress    map[task.Key]uint64 // number of the latest progress of every task that is here
 }
+
+// blocksPerRing: what it keeps shrinks and grows by so small a part.
+const blocksPerRing = 64
 
 func newRing(entries, maxBytes int) ring {
-	return ring{slots: make([]*entry, entries), first: 1, next: 1, maxBytes: maxBytes, progress: map[task.Key]*entry{}}
+	return ring{
+		slots: make([]slot, entries), records: slab{size: maxBytes / blocksPerRing},
+		first: 1, next: 1, maxBytes: maxBytes, progress: map[task.Key]uint64{},
+	}
 }
 
-func (r *ring) at(n uint64) *entry { return r.slots[n%uint64(len(r.slots))] }
+func (r *ring) at(n uint64) *slot { return &r.slots[n%uint64(len(r.slots))] }
 
-func (r *ring) add(e *entry) {
+// add puts in a change with the mark m; of c it keeps nothing.
+func (r *ring) add(c *Change, m mark) {
 	if r.next-r.first == uint64(len(r.slots)) {
 		r.evict()
 	}
-	if e.Kind == Progress && !e.quiet {
-		if old := r.progress[e.Task.Key()]; old != nil {
-			old.stale.Store(true)
+	m.kind, m.status, m.rev = c.Kind, c.Task.Status, c.Rev
+	if m.kind == Progress && !m.quiet {
+		key := c.Task.Key()
+		if old := r.progress[key]; old != 0 {
+			r.at(old).stale = true
 		}
-		r.progress[e.Task.Key()] = e
+		r.progress[key] = r.next
 	}
-	r.slots[r.next%uint64(len(r.slots))] = e
+	e := r.at(r.next)
+	*e = slot{mark: m}
+	b := appendRecord(r.scratch[:0], c.Task)
+	e.progress = uint32(len(b))
+	if m.kind == Progress && !m.stored {
+		b = appendRecord(b, &task.Task{Progress: c.Progress})
+	}
+	e.parent = uint32(len(b))
+	b = append(b, c.Task.Parent...)
+	e.place = r.records.add(b)
+	if r.scratch = b; len(b) > r.records.size {
+		r.scratch = nil
+	}
 	r.next++
-	r.bytes += e.cost()
-	r.top = max(r.top, e.Rev)
-	for r.bytes > r.maxBytes && r.next-r.first > 1 {
+	r.top = max(r.top, m.rev)
+	for r.records.bytes > r.maxBytes && r.next-r.first > 1 {
 		r.evict()
 	}
 }
 
 func (r *ring) evict() {
 	e := r.at(r.first)
-	r.bytes -= e.cost()
-	if e.Kind != Progress {
-		r.floor = max(r.floor, e.Rev)
-	} else if r.progress[e.Task.Key()] == e {
-		delete(r.progress, e.Task.Key())
+	if e.kind != Progress {
+		r.floor = max(r.floor, e.rev)
+	} else if !e.quiet && !e.stale {
+		namespace, id, _ := wire.TaskNames(r.records.get(e.place))
+		delete(r.progress, task.Key{Namespace: string(namespace), ID: string(id)})
 	}
-	r.slots[r.first%uint64(len(r.slots))] = nil
 	r.first++
+	if r.first < r.next {
+		r.records.forget(r.at(r.first).block)
+	} else {
+		r.records.forget(e.block + 1)
+	}
 }
 
 // clear forgets everything: what follows comes after rev.
@@ -125,6 +133,49 @@ func (r *ring) clear(rev uint64) {
 
 // after returns the number of the first change with a rev above rev: revs never fall along the ring.
 func (r *ring) after(rev uint64) uint64 {
-	n := sort.Search(int(r.next-r.first), func(i int) bool { return r.at(r.first+uint64(i)).Rev > rev })
+	n := sort.Search(int(r.next-r.first), func(i int) bool { return r.at(r.first+uint64(i)).rev > rev })
 	return r.first + uint64(n)
+}
+
+// matches reports whether the change e is of a task that f selects.
+func (r *ring) matches(f *Filter, e *slot) bool {
+	if f.Status != 0 && f.Status != e.status {
+		return false
+	}
+	record := r.records.get(e.place)
+	namespace, id, behavior := wire.TaskNames(record)
+	return f.selects(namespace, id, behavior, record[e.parent:])
+}
+
+// change returns the change e.
+func (r *ring) change(e *slot) *Change {
+	return e.change(r.records.get(e.place))
+}
+
+// change makes the change of its record.
+func (e *slot) change(record []byte) *Change {
+	c := &Change{Kind: e.kind, Rev: e.rev, Task: readRecord(record[:e.progress])}
+	if e.kind == Progress {
+		c.Progress = c.Task.Progress
+		if !e.stored {
+			c.Progress = readRecord(record[e.progress:e.parent]).Progress
+		}
+	}
+	return c
+}
+
+func appendRecord(b []byte, t *task.Task) []byte {
+	b, err := wire.AppendTask(b, t)
+	if err != nil {
+		panic(fmt.Sprintf("watch: task %s: %v", t.ID, err)) // what was in the log can be written again
+	}
+	return b
+}
+
+func readRecord(b []byte) *task.Task {
+	t, err := wire.DecodeTask(b)
+	if err != nil {
+		panic(fmt.Sprintf("watch: what appendRecord wrote: %v", err))
+	}
+	return t
 }

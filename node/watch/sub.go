@@ -28,7 +28,7 @@ type Sub struct {
 	lost   bool   // changes were missed that are not in the ring
 
 	settle   uint64   // see states
-	ready    []*entry // taken from the ring, not handed out yet
+	ready    []*shown // taken from the ring, not handed out yet
 	states   *states  // not nil between Reset and the last state
 	position uint64   // see Position
 }
@@ -54,21 +54,21 @@ func (s *Sub) broad() bool { return len(s.filter.IDs) == 0 }
 func (s *Sub) caughtUp() bool { return !s.behind || s.from == s.feed.ring.next }
 
 // wants tells whether the change with number n is one for the subscriber.
-func (s *Sub) wants(n uint64, e *entry) bool {
+func (s *Sub) wants(n uint64, e *slot) bool {
 	switch {
-	case e.Kind != Progress:
-		if e.Rev <= s.after {
+	case e.kind != Progress:
+		if e.rev <= s.after {
 			return false
 		}
-	case s.settles(e):
-	case n < s.born || e.quiet || e.stale.Load():
+	case s.settles(&e.mark):
+	case n < s.born || e.quiet || e.stale:
 		return false
 	}
-	return s.filter.matches(e.Task)
+	return s.feed.ring.matches(&s.filter, e)
 }
 
 // settles: the record was not told among the states, because this change came first.
-func (s *Sub) settles(e *entry) bool { return e.stored && s.after < e.Rev && e.Rev <= s.settle }
+func (s *Sub) settles(m *mark) bool { return m.stored && s.after < m.rev && m.rev <= s.settle }
 
 // Next returns the next event. It waits for one until ctx ends (ctx.Err()) or the feed closes (ErrClosed).
 func (s *Sub) Next(ctx context.Context) (Event, error) {
@@ -110,18 +110,18 @@ func (s *Sub) take() Event {
 		s.ready = nil
 	}
 	encode := s.feed.config.Encode
-	out := Event{Kind: e.Kind}
+	out := Event{Kind: e.kind}
 	switch {
-	case s.settles(e):
-		out.Kind, out.Data = Task, encode(&Change{Kind: Task, Rev: e.Rev, Task: e.Task})
-	case e.Kind == Progress:
+	case s.settles(&e.mark):
+		out.Kind, out.Data = Task, encode(&Change{Kind: Task, Rev: e.rev, Task: e.decoded().Task})
+	case e.kind == Progress:
 		out.Data = e.encoded(encode)
 		return out
 	default:
 		out.Data = e.encoded(encode)
 	}
-	if e.Rev >= s.settle {
-		out.ID, s.position = e.Rev, e.Rev
+	if e.rev >= s.settle {
+		out.ID, s.position = e.rev, e.rev
 	}
 	return out
 }
@@ -173,8 +173,8 @@ func (s *Sub) scan() bool {
 	size, n := 0, s.from
 	for end := min(f.ring.next, n+maxLook); n < end && len(s.ready) < maxReady && size < maxReadyBytes; n++ {
 		if e := f.ring.at(n); s.wants(n, e) {
-			s.ready = append(s.ready, e)
-			size += e.cost() - entryBytes
+			s.ready = append(s.ready, f.shelf.get(&f.ring, n))
+			size += 2 * int(e.length)
 		}
 	}
 	s.from = n

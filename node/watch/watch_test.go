@@ -195,12 +195,12 @@ func TestTheRingIsBoundedInBytes(t *testing.T) {
 		b.must(task.Submit{Namespace: "default", ID: fmt.Sprintf("t%02d", i), Behavior: behavior, Priority: 4,
 			Params: task.Payload{Encoding: task.Bytes, Data: make([]byte, 60<<10)}, HasParams: true})
 		b.flush()
-		if r := &b.feed.ring; r.bytes > 1<<20 {
-			t.Fatalf("%d bytes", r.bytes)
+		if n := b.feed.ring.records.bytes; n > 3<<18 {
+			t.Fatalf("%d bytes", n)
 		}
 	}
 	r := &b.feed.ring
-	if kept := r.next - r.first; kept != 8 || r.floor != base+92 {
+	if kept := r.next - r.first; kept != 12 || r.floor != base+88 {
 		t.Errorf("%d changes kept, floor %d", kept, r.floor)
 	}
 	want(t, b.drain(b.subscribe(Filter{}, base+98)), fmt.Sprintf("task t98 CREATED @%d", base+99), fmt.Sprintf("task t99 CREATED @%d", base+100))

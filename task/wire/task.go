@@ -33,6 +33,25 @@ func DecodeTask(b []byte) (*task.Task, error) {
 	return t, nil
 }
 
+// TaskNames returns the namespace, the ID and the behavior of a task that AppendTask of this build wrote, where they are in b.
+func TaskNames(b []byte) (namespace, id, behavior []byte) {
+	r := reader{b: b}
+	r.head(majorMap)
+	for _, field := range [...]struct {
+		key   byte
+		value *[]byte
+	}{{1, &namespace}, {2, &id}, {3, &behavior}} {
+		if r.uint() != uint64(field.key) {
+			r.bad = true
+		}
+		*field.value = r.part(majorText)
+	}
+	if r.bad {
+		panic("wire: no task begins like this")
+	}
+	return namespace, id, behavior
+}
+
 // readTask reads b by hand; nil: it is for the library.
 func readTask(b []byte, shared *names) *task.Task {
 	r := reader{b: b, names: shared}

@@ -26,6 +26,9 @@ func sameTask(t testing.TB, r *rand.Rand, changes []byte) (byHand, read int) {
 		byHand++
 	}
 	b := got[1:]
+	if namespace, id, behavior := TaskNames(b); string(namespace) != x.Namespace || string(id) != x.ID || string(behavior) != x.Behavior {
+		t.Fatalf("%+v: %q, %q, %q", x, namespace, id, behavior)
+	}
 	for _, c := range append([]byte{0}, changes...) {
 		if c != 0 {
 			b = bytes.Clone(b)

@@ -1,0 +1,98 @@
+package watch
+
+import (
+	"sync"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// shown is a change that somebody looks at. Its record is decoded and its JSON made by the first who wants it, for all; the
+// JSON of a task that belongs to an operation is made for each.
+type shown struct {
+	slot
+	record []byte // if change is not known yet
+	change *Change
+	json   []byte
+
+	decode, encode sync.Once
+}
+
+// decoded returns the change.
+func (x *shown) decoded() *Change {
+	x.decode.Do(func() {
+		if x.change == nil {
+			x.change, x.record = x.slot.change(x.record), nil
+		}
+	})
+	return x.change
+}
+
+func (x *shown) encoded(encode func(*Change) []byte) []byte {
+	c := x.decoded()
+	if c.Task.Role != task.RoleNone {
+		return encode(c) // its params are its operation's: cost does not count them, so they must not stay
+	}
+	x.encode.Do(func() { x.json = encode(c) })
+	return x.json
+}
+
+// shelf keeps what was looked at lately: whoever follows what happens looks at the same changes.
+type shelf struct {
+	mu       sync.RWMutex
+	changes  map[uint64]*shown
+	order    []uint64 // in which they came
+	bytes    int
+	maxBytes int
+}
+
+func newShelf(maxBytes int) shelf { return shelf{changes: map[uint64]*shown{}, maxBytes: maxBytes} }
+
+// shownBytes is what a change costs beside its record, decoded record and JSON.
+const shownBytes = 1 << 10
+
+func (x *shown) cost() int { return shownBytes + 3*int(x.length) }
+
+// get returns change n of a ring, which is read-locked.
+func (s *shelf) get(r *ring, n uint64) *shown {
+	s.mu.RLock()
+	x := s.changes[n]
+	s.mu.RUnlock()
+	if x != nil {
+		return x
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.changes[n]; x != nil {
+		return x
+	}
+	e := r.at(n)
+	x = &shown{slot: *e, record: append([]byte(nil), r.records.get(e.place)...)}
+	s.putLocked(n, x)
+	return x
+}
+
+// put keeps change n of a ring, c, for those who are about to look at it.
+func (s *shelf) put(r *ring, n uint64, c Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.putLocked(n, &shown{slot: *r.at(n), change: &c})
+}
+
+func (s *shelf) putLocked(n uint64, x *shown) {
+	s.changes[n] = x
+	s.order = append(s.order, n)
+	s.bytes += x.cost()
+	for s.bytes > s.maxBytes && len(s.order) > 1 {
+		gone := s.order[0]
+		s.order = s.order[1:]
+		s.bytes -= s.changes[gone].cost()
+		delete(s.changes, gone)
+	}
+}
+
+func (s *shelf) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.changes)
+	s.order, s.bytes = nil, 0
+}
