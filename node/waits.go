@@ -65,17 +65,21 @@ func (d *dispatcher) run(ctx context.Context) {
 }
 
 func (d *dispatcher) drain(ctx context.Context, f feed) {
+	var entries [][]task.Event // used again
 	for {
 		select {
 		case evs, ok := <-f.C:
 			if !ok {
 				return
 			}
-			evs, ok = gather(f, evs)
-			d.changes.Ingest(evs)
-			for i := range evs {
-				d.dispatch(&evs[i])
+			entries, ok = gather(f, append(entries[:0], evs))
+			d.changes.Ingest(entries...)
+			for _, evs := range entries {
+				for i := range evs {
+					d.dispatch(&evs[i])
+				}
 			}
+			clear(entries)
 			if !ok {
 				return
 			}
@@ -85,20 +89,20 @@ func (d *dispatcher) drain(ctx context.Context, f feed) {
 	}
 }
 
-// gather appends what else is there: under load many entries then cost one wake-up of each watcher.
-func gather(f feed, evs []task.Event) (all []task.Event, open bool) {
-	for range gatherEntries {
+// gather appends the events of what other entries are there: under load many entries then cost one wake-up of each watcher.
+func gather(f feed, entries [][]task.Event) (all [][]task.Event, open bool) {
+	for len(entries) < gatherEntries {
 		select {
-		case more, ok := <-f.C:
+		case evs, ok := <-f.C:
 			if !ok {
-				return evs, false
+				return entries, false
 			}
-			evs = append(evs[:len(evs):len(evs)], more...) // the slice is shared with other subscribers
+			entries = append(entries, evs)
 		default:
-			return evs, true
+			return entries, true
 		}
 	}
-	return evs, true
+	return entries, true
 }
 
 func (d *dispatcher) dispatch(e *task.Event) {

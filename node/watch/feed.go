@@ -98,11 +98,19 @@ func (f *Feed) Restart(rev uint64) {
 	f.beats = newBeats()
 }
 
-// Ingest takes events in. Those of one call wake a subscriber at most once.
-func (f *Feed) Ingest(evs []task.Event) {
+// Ingest takes the events of some entries in. Those of one call wake a subscriber at most once.
+func (f *Feed) Ingest(entries ...[]task.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var wake []*Sub
+	for _, evs := range entries {
+		wake = f.take(evs, wake)
+	}
+	nudge(wake)
+}
+
+// take takes in the events of one entry and appends to wake as add does.
+func (f *Feed) take(evs []task.Event, wake []*Sub) []*Sub {
 	for i := range evs {
 		e := &evs[i]
 		if e.Rev <= f.ring.floor && e.Task != nil {
@@ -121,7 +129,7 @@ func (f *Feed) Ingest(evs []task.Event) {
 			wake = f.add(Change{Kind: Removed, Rev: e.Rev, Task: e.Task}, mark{}, wake)
 		}
 	}
-	nudge(wake)
+	return wake
 }
 
 // add puts a change into the ring and appends to wake whom it concerns and who has nothing to look at yet.
