@@ -266,6 +266,7 @@ func TestLimitsHold(t *testing.T) {
 // runs when nine minutes of waiting have made up for that, and those that were there before it have run (SPEC T4).
 func TestNothingStarves(t *testing.T) {
 	r := newRig(t, nil)
+	r.unchecked = 100
 	low := submit("low-one")
 	low.Priority = 0
 	r.must(low)
