@@ -19,7 +19,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-var purgeTasks = flag.Int("purge", 0, "how many tasks TestPurgeBesideLiveWork purges; default 100,000")
+var purgeTasks = flag.Int("purge", 0, "how many tasks TestPurgeBesideLiveWork purges; default 30,000")
 
 // space makes a namespace with the external behavior "ext" and the guests that are named.
 func (c *Cluster) space(name string, guests ...string) {
@@ -82,7 +82,7 @@ func purgeSize() int {
 	case testing.Short():
 		return 5_000
 	}
-	return 100_000
+	return 30_000
 }
 
 // TestPurgeBesideLiveWork: a namespace with many tasks goes in batches while another one works, what runs in it is killed,

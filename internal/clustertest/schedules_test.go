@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	schedules      = flag.Int("schedules", 25, "how many random schedules TestSchedules runs")
-	mixedSchedules = flag.Int("mixed", 12, "how many random schedules TestMixedSchedules runs")
+	schedules      = flag.Int("schedules", 12, "how many random schedules TestSchedules runs")
+	mixedSchedules = flag.Int("mixed", 6, "how many random schedules TestMixedSchedules runs")
 	firstSeed      = flag.Uint64("seed", 1, "seed of the first of them; the next ones count up")
 )
 
@@ -24,7 +24,7 @@ var (
 func TestSchedules(t *testing.T) {
 	n := *schedules
 	if testing.Short() {
-		n = min(n, 8)
+		n = min(n, 4)
 	}
 	for i := range uint64(n) {
 		s := draw(*firstSeed + i)

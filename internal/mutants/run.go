@@ -143,6 +143,9 @@ func (r *runner) baseline(m mutant) (time.Duration, error) {
 	return green()
 }
 
+// more are flags of a package's test binary: what a quick `go test` does not take the time for may show a sabotage.
+var more = map[string][]string{"./internal/sim": {"-sim.seeds=12"}, "./internal/clustertest": {"-mixed=4"}}
+
 // runTests runs the mutant's tests from a binary; context.DeadlineExceeded says that they did not end in time.
 func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -151,6 +154,7 @@ func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
 	if !m.Real {
 		args = append(args, "-test.short")
 	}
+	args = append(args, more[m.Pkg]...)
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = m.Pkg
 	cmd.WaitDelay = time.Second

@@ -13,7 +13,7 @@ import (
 
 var (
 	seed  = flag.Uint64("sim.seed", 100, "the first seed")
-	seeds = flag.Uint64("sim.seeds", 12, "how many seeds")
+	seeds = flag.Uint64("sim.seeds", 5, "how many seeds")
 	steps = flag.Int("sim.steps", 500, "entries per seed")
 )
 
