@@ -95,6 +95,7 @@ type honest struct {
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup
 	submitted int
+	again     int // submits that were told to come again
 
 	mu    sync.Mutex
 	final map[string]bool
@@ -115,8 +116,7 @@ func startHonest(t *testing.T, c *cluster) *honest {
 	go h.follow(res.Body)
 	h.wg.Go(func() {
 		for ; ctx.Err() == nil; h.submitted++ {
-			code, body := c.do(t.Context(), h.submitted%3, "POST", "/v1/tasks", map[string]any{"behavior": "echo", "id": fmt.Sprintf("honest-%d", h.submitted)})
-			if code != http.StatusCreated {
+			if code, body := h.submit(t.Context()); code != http.StatusCreated {
 				t.Errorf("an honest submit: %d %s", code, body)
 				return
 			}
@@ -124,6 +124,23 @@ func startHonest(t *testing.T, c *cluster) *honest {
 		}
 	})
 	return h
+}
+
+// submit sends one submit, again and again while the answer says that there was too much at the time and when to come again: a
+// machine that stood still for seconds has let a whole queue wait for too long. It gives up after 20 seconds.
+func (h *honest) submit(ctx context.Context) (code int, body []byte) {
+	request := map[string]any{"behavior": "echo", "id": fmt.Sprintf("honest-%d", h.submitted)}
+	for start := time.Now(); ; h.again++ {
+		code, body = h.c.do(ctx, h.submitted%3, "POST", "/v1/tasks", request)
+		var told struct {
+			RetryAfter int64 `json:"retry_after"` // ms
+		}
+		refused := code == http.StatusTooManyRequests && json.Unmarshal(body, &told) == nil && told.RetryAfter > 0
+		if !refused || time.Since(start) > 20*time.Second {
+			return code, body
+		}
+		<-time.After(time.Duration(told.RetryAfter) * time.Millisecond)
+	}
 }
 
 // follow notes the tasks that are told to be final; it ends with the stream.
@@ -157,7 +174,7 @@ func (h *honest) stop(t *testing.T) {
 			t.Errorf("%s failed", id)
 		}
 	}
-	t.Logf("%d honest submits", h.submitted)
+	t.Logf("%d honest submits, told %d times to come again", h.submitted, h.again)
 }
 
 // hostile has what all attackers share.
