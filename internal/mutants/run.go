@@ -144,7 +144,7 @@ func (r *runner) baseline(m mutant) (time.Duration, error) {
 }
 
 // more are flags of a package's test binary: what a quick `go test` does not take the time for may show a sabotage.
-var more = map[string][]string{"./internal/sim": {"-sim.seeds=12"}, "./internal/clustertest": {"-mixed=4"}}
+var more = map[string][]string{"./internal/sim": {"-sim.seeds=12"}}
 
 // runTests runs the mutant's tests from a binary; context.DeadlineExceeded says that they did not end in time.
 func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
