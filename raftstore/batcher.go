@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,7 @@ const (
 	enoughBytes     = 64 << 10
 	maxCommands     = 1024      // in a group
 	maxGroupBytes   = 512 << 10 // raft.SuggestedMaxDataSize: larger writes delay heartbeats
-	maxEntryBytes   = 64 << 10
+	maxEntryBytes   = 64 << 10  // so that maxInFlight groups fit into raft's queue of maxAppendEntries
 	maxCommandBytes = 8 << 20   // a single command this large is a mistake of the caller
 )
 
@@ -82,9 +83,12 @@ func newBatcher(c *Config, r interface{ applyEntry([]byte) raft.ApplyFuture }, g
 // submit queues c. On an error c.notify is not called, and nothing was proposed.
 func (b *batcher) submit(c *call) error {
 	bytes := 0
-	for _, n := range c.sizes {
+	for i, n := range c.sizes {
 		if n > maxCommandBytes {
 			return ErrTooLarge
+		}
+		if err := wire.Check(c.proposals[i].Command); err != nil { // found out later, it would take others in its entry with it
+			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		}
 		bytes += n
 	}
@@ -282,7 +286,7 @@ func (b *batcher) send(stamp *stamper, g *group) {
 		b.accompany(e)
 		d, err := wire.EncodeEntry(stamp.header(), e.proposals)
 		if err != nil {
-			// Commands come from this process or passed wire.DecodeProposals; nothing was proposed.
+			// Each command was looked at when it was queued; nothing was proposed.
 			b.finish(e, nil, ErrTooLarge)
 			continue
 		}

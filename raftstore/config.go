@@ -71,6 +71,7 @@ type Config struct {
 	LogSegmentBytes int
 
 	wrapDisk func(diskStore) diskStore // tests: a disk that fails
+	onApply  func(index, term uint64)  // tests: an entry is about to be applied
 }
 
 // diskStore is the log and raft's few durable variables.

@@ -21,10 +21,10 @@ type fsm struct {
 	fatal    func(error)
 	hub      *hub
 	ring     *digestRing
-	durable  func(index uint64) error // returns once the entry is on this node's disk
-	onCommit func(index uint64)       // an entry is about to be applied; must not block
-	onConfig func()                   // the set of members changed; must not block
-	onBytes  func()                   // the log has grown; must not block
+	durable  func(*raft.Log) error // returns once the entry is on this node's disk
+	onCommit func(index uint64)    // an entry is about to be applied; must not block
+	onConfig func()                // the set of members changed; must not block
+	onBytes  func()                // the log has grown; must not block
 	persist  persister
 
 	mu      sync.RWMutex
@@ -66,7 +66,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if stopped {
 		return errStopped
 	}
-	if err := f.durable(l.Index); err != nil { // the disk has failed, and the node stops
+	if err := f.durable(l); err != nil { // the disk has failed, and the node stops
 		f.mu.Lock()
 		f.stopped = true
 		f.mu.Unlock()
@@ -116,7 +116,9 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 func (f *fsm) StoreConfiguration(index uint64, _ raft.Configuration) {
 	f.onCommit(index)
 	f.mu.Lock()
-	f.reached(index)
+	if !f.stopped { // else not all before it is in the machine
+		f.reached(index)
+	}
 	f.mu.Unlock()
 	f.onConfig()
 }

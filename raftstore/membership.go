@@ -338,8 +338,8 @@ func (s *Store) admit(ctx context.Context, p peer) error {
 // Promotion of newcomers.
 const (
 	promoteEvery = 250 * time.Millisecond
-	promoteLag   = 64 // entries behind that still count as caught up
-	promoteAfter = 3  // checks in a row
+	promoteLag   = 256 // entries behind that still count as caught up
+	promoteAfter = 3   // checks in a row
 )
 
 // promoteNonvoters runs on the leader.

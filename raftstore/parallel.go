@@ -22,7 +22,10 @@ import (
 //     StoreLogs returns, and so is all before them.
 //
 // What a crash takes away was then of no consequence: no majority was ever counted with it whose commit anybody knew of.
-// While the process lives its log is what is in memory, for votes too: that only refuses candidates that have less.
+// While the process lives its log is what is in memory, for votes too. That refuses candidates that have less, and may win an
+// election; the new term's no-op is stored at once, so that nothing older is pending when the term begins to count. Only raft's main goroutine
+// makes the node lead or cease to, as the heartbeat fast path is off (transport), and no follower's answer to a request without
+// entries counts for anything.
 type parallelLog struct {
 	raft.LogStore             // the disk, and a cache
 	leads         func() bool // raft leads; true only between the changes of state that its own goroutine makes
@@ -45,7 +48,7 @@ var errLogClosed = errors.New("raftstore: the log is closed")
 func newParallelLog(s raft.LogStore, leads func() bool) *parallelLog {
 	l := &parallelLog{
 		LogStore: s, leads: leads,
-		moved:    make(chan struct{}), wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		moved: make(chan struct{}), wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go l.run()
 	return l
@@ -57,7 +60,7 @@ func (l *parallelLog) close() {
 	<-l.ended
 }
 
-// abandon ends all waiting: the node stops, as if it had died. What is pending was never promised to anybody.
+// abandon ends all waiting, and takes nothing more: the node stops, as if it had died. What is pending was never promised to anybody.
 func (l *parallelLog) abandon(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +136,11 @@ func (l *parallelLog) StoreLogs(es []*raft.Log) error {
 		bytes += len(e.Data)
 	}
 	l.mu.Lock()
-	if later && l.err == nil && (l.bytes == 0 || l.bytes+bytes <= maxPending) {
+	if err := l.err; err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	if later && (l.bytes == 0 || l.bytes+bytes <= maxPending) {
 		l.pending = append(l.pending, es...)
 		l.bytes += bytes
 		l.mu.Unlock()
@@ -147,7 +154,11 @@ func (l *parallelLog) StoreLogs(es []*raft.Log) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
-	return l.LogStore.StoreLogs(es)
+	err := l.LogStore.StoreLogs(es)
+	if err != nil {
+		l.abandon(err)
+	}
+	return err
 }
 
 // GetLog implements raft.LogStore. A leader sends what it has not written yet; what else raft does with an entry needs it
@@ -192,12 +203,13 @@ func (l *parallelLog) FirstIndex() (uint64, error) {
 
 // LastIndex implements raft.LogStore.
 func (l *parallelLog) LastIndex() (uint64, error) {
+	last, err := l.LogStore.LastIndex() // first: what is pending after it is durable is there then
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.pending); n > 0 {
 		return l.pending[n-1].Index, nil
 	}
-	return l.LogStore.LastIndex()
+	return last, err
 }
 
 // DeleteRange implements raft.LogStore.

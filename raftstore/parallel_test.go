@@ -3,7 +3,7 @@ package raftstore
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -202,6 +202,31 @@ func TestParallelLog(t *testing.T) {
 		}
 	})
 
+	each("what is stored after that", func(t *testing.T, b *bed) {
+		must(t, b.StoreLogs(commands(1, 1)))
+		synctest.Wait()
+		b.abandon(errCrash)
+		b.disk.go1 <- nil // the write goes through late
+		synctest.Wait()
+		for _, es := range [][]*raft.Log{commands(2, 2), {{Index: 2, Type: raft.LogNoop}}} {
+			if err := b.StoreLogs(es); !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+		}
+	})
+
+	each("a write that was not put off fails", func(t *testing.T, b *bed) {
+		b.leading.Store(false)
+		store := waits(func() error { return b.StoreLogs(commands(1, 1)) })
+		b.disk.go1 <- errInjected
+		if ended, err := store(); !ended || !errors.Is(err, errInjected) {
+			t.Fatal(ended, err)
+		}
+		if err := b.StoreLogs(commands(1, 1)); !errors.Is(err, errInjected) {
+			t.Fatalf("tried again: %v", err)
+		}
+	})
+
 	each("not more than so much waits", func(t *testing.T, b *bed) {
 		large := func(i uint64) []*raft.Log {
 			return []*raft.Log{{Index: i, Type: raft.LogCommand, Data: make([]byte, maxPending*2/3)}}
@@ -298,77 +323,56 @@ func TestLeadersDiskIsBehind(t *testing.T) {
 	}
 }
 
-// slowDisk takes its time, each time another, and loses what it has not written when its node dies.
-type slowDisk struct {
-	diskStore
-	random *rand.Rand
-	dead   atomic.Bool
-	lost   *atomic.Int64
+// TestStopsWhileTheDiskHangs: a leader of itself answers nothing that its disk does not have, and when it gives that up, nothing
+// waits for the disk but the write that hangs.
+func TestStopsWhileTheDiskHangs(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		disks := map[string]*faultyDisk{}
+		with := withFaultyDisk(disks)
+		m := c.add("n1", func(cfg *Config) { with(cfg); cfg.DiskTimeout = 5 * time.Second })
+		s := c.start(m, 1)
+		c.leader()
+		c.activate(s)
+		disk := disks[m.id]
+		release := sync.OnceFunc(func() { close(disk.hold) })
+		defer release()
+		disk.hang.Store(true)
+		answer := make(chan error, 1)
+		go func() {
+			_, err := s.Propose(ctxFor(t, time.Hour), submit("abc", task.Fail))
+			answer <- err
+		}()
+		<-time.After(4 * time.Second)
+		if len(answer) > 0 {
+			t.Fatal("answered")
+		}
+		if err := <-m.fatal; !errors.Is(err, ErrDiskStalled) {
+			t.Fatal(err)
+		}
+		if err := <-answer; err == nil {
+			t.Fatal("acknowledged")
+		}
+		err := s.Close(ctxFor(t, time.Minute))
+		m.store = nil
+		if err == nil || !strings.Contains(err.Error(), "the disk hangs") || strings.Contains(err.Error(), "raft hangs") {
+			t.Fatalf("close: %v", err)
+		}
+	})
 }
 
-func (d *slowDisk) StoreLogs(es []*raft.Log) error {
-	<-time.After(time.Duration(d.random.Int64N(int64(20 * time.Millisecond))))
-	if d.dead.Load() {
-		d.lost.Add(1)
-		return errCrash
-	}
-	return d.diskStore.StoreLogs(es)
-}
-
-// TestLeadersDieWithoutTheirDisk: leaders die while their disks are behind those of the followers, and while they are
-// ahead. Each command happens exactly once (SPEC H4), and the members' machines stay equal.
-func TestLeadersDieWithoutTheirDisk(t *testing.T) {
-	for seed := range uint64(4) {
-		bubble(t, func(t *testing.T, c *cluster) {
-			disks := map[string]*slowDisk{}
-			var lost atomic.Int64
-			ms := three(c, func(cfg *Config) {
-				id := cfg.ID
-				cfg.wrapDisk = func(d diskStore) diskStore {
-					disks[id] = &slowDisk{diskStore: d, random: rand.New(rand.NewPCG(seed, uint64(id[1])+100*uint64(len(disks)))), lost: &lost}
-					return disks[id]
-				}
-			})
-			c.activate(ms[0].store)
-			random := rand.New(rand.NewPCG(seed, 1))
-			// Callers on the nodes that die would lose their answers: each is told by another way (TestLostAnswer).
-			acked := 0
-			for i := range 60 {
-				victim := c.leader()
-				through := c.followers(victim)[random.IntN(2)]
-				answers := make(chan error, 20)
-				for n := range cap(answers) {
-					id := fmt.Sprintf("t%d-%d", i, n)
-					go func() {
-						rs, err := through.store.Propose(ctxFor(t, time.Hour), submit(id, task.Fail), task.OpenSession{Worker: id, Slots: 1, TTL: 10_000, Proof: []byte("p")})
-						if err == nil && (rs[0].Code != task.OK || rs[0].Outcome != task.SubmitCreated || rs[1].Code != task.OK) {
-							err = fmt.Errorf("%s: %+v", id, rs)
-						}
-						answers <- err
-					}()
-					<-time.After(time.Duration(random.Int64N(int64(2 * time.Millisecond))))
-				}
-				if i%3 == 0 {
-					disks[victim.id].dead.Store(true)
-					c.crash(victim)
-				}
-				for range cap(answers) {
-					if err := <-answers; err != nil {
-						t.Fatal(err)
-					}
-					acked++
-				}
-				if victim.store == nil {
-					c.start(victim, 3, "n1:1", "n2:1", "n3:1")
-				}
-			}
-			if lost.Load() < 5 {
-				t.Fatalf("only %d writes were lost: the test shows nothing", lost.Load())
-			}
-			c.agree()
-			for _, m := range ms {
-				c.count(m.store, acked)
-			}
-		})
-	}
+// TestUnwritableCommand: a command that no log entry can hold is refused at once, and takes nothing of its call or of others with it.
+func TestUnwritableCommand(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n1", nil), 1)
+		c.leader()
+		c.activate(s)
+		large := submit("large", task.Fail) // an entry by itself
+		large.Params = task.Payload{Encoding: task.Bytes, Data: make([]byte, maxEntryBytes-1<<10)}
+		before := s.raft.LastIndex()
+		_, err := s.Propose(ctxFor(t, time.Minute), large, task.DropBlobs{Digests: make([]string, 70_000)})
+		if !errors.Is(err, ErrTooLarge) || s.raft.LastIndex() != before || c.has(s, "large") {
+			t.Fatalf("%v, %d entries", err, s.raft.LastIndex()-before)
+		}
+		c.propose(s, large)
+	})
 }

@@ -99,8 +99,7 @@ func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64) *pipe
 func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	d.one <- struct{}{}
 	defer func() { <-d.one }()
-	told := *req
-	told.LeaderCommitIndex = min(told.LeaderCommitIndex, d.durable())
+	told := withoutMore(req, d.durable())
 	f, err := d.AppendPipeline.AppendEntries(&told, resp)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ import (
 
 // Propose replicates commands from any node and returns one result per command, in order. Each command is applied
 // exactly once, whatever is resent on the way (SPEC H4). Commands of one call may end up in different log entries, and
-// among those of other callers; they are applied in the order given, but a call is not a transaction.
+// among those of other callers; they are applied in the order given, except for those that have to be sent again, and a call is
+// not a transaction.
 //
 // Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrClosed: nothing was proposed. ErrOutcomeUnknown: some may have been,
 // or may still be. Errors that came with the end of ctx wrap its error too.

@@ -53,7 +53,7 @@ func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
 	}
 	switch err := s.fsm.wait(ctx, index, s.done, s.failed); {
 	case err == nil:
-		return nil
+		return s.failure()
 	case ctx.Err() == nil:
 		return cmp.Or(s.failure(), ErrClosed)
 	default:

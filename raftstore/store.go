@@ -61,6 +61,8 @@ type Store struct {
 	hurry    chan struct{} // closed by Close: snapshots are not slowed down
 	abort    chan struct{} // closed at the end of Close's patience: snapshots are given up
 	raftDown chan struct{} // closed when raft has shut down
+	endOnce  sync.Once
+	ending   raft.Future // of raft's shutdown
 	wg       sync.WaitGroup
 	tail     sync.WaitGroup // goroutines that raft needs until it is down
 	close    sync.Once
@@ -89,7 +91,7 @@ func Open(c Config) (*Store, error) {
 	s.clients = newClients(&s.cfg, s.identity)
 	s.batch = newBatcher(&s.cfg, s, &s.gate)
 	s.fsm = &fsm{
-		durable:  func(index uint64) error { return s.logs.wait(index) },
+		durable:  s.durable,
 		onCommit: func(index uint64) { s.trans.commits.reached(index) },
 		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
 		machine: task.NewMachine(), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
@@ -200,8 +202,23 @@ func (s *Store) halt() {
 	s.logs.abandon(s.failErr)
 	s.batch.close(nil)
 	s.gate.close(haltPatience)
-	s.raft.Shutdown()
+	s.endRaft()
 	s.trans.shut()
+}
+
+// durable returns once an entry that is committed is on this node's disk.
+func (s *Store) durable(l *raft.Log) error {
+	err := s.logs.wait(l.Index)
+	if err == nil && s.cfg.onApply != nil {
+		s.cfg.onApply(l.Index, l.Term)
+	}
+	return err
+}
+
+// endRaft shuts raft down. The library's second Shutdown does not wait: all wait for the first.
+func (s *Store) endRaft() raft.Future {
+	s.endOnce.Do(func() { s.ending = s.raft.Shutdown() })
+	return s.ending
 }
 
 // Close ends the node. If it leads, it hands leadership over first, so that the cluster goes on within milliseconds; it
@@ -249,7 +266,7 @@ func (s *Store) shut(ctx context.Context) error {
 		close(s.abort)
 	}
 	// Raft waits for its requests to others, and those to a silent peer for their timeouts: the connections go first.
-	ending := s.raft.Shutdown()
+	ending := s.endRaft()
 	s.trans.shut()
 	down := waitFor(ctx, patience, func() { _ = ending.Error() })
 	close(s.raftDown)

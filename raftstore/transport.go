@@ -36,9 +36,16 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries implements raft.Transport.
 func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	told := *req
-	told.LeaderCommitIndex = min(told.LeaderCommitIndex, t.durable())
+	told := withoutMore(req, t.durable())
 	return t.NetworkTransport.AppendEntries(id, target, &told, resp)
+}
+
+// withoutMore is req that tells of no commit beyond what is durable here, nor beyond its own entries: a follower takes all of its
+// log up to there for committed, and what it has behind these may be of another leader.
+func withoutMore(req *raft.AppendEntriesRequest, durable uint64) raft.AppendEntriesRequest {
+	r := *req
+	r.LeaderCommitIndex = min(r.LeaderCommitIndex, durable, r.PrevLogEntry+uint64(len(r.Entries)))
+	return r
 }
 
 // Consumer implements raft.Transport.

@@ -56,7 +56,7 @@ func TestLineIsLeft(t *testing.T) {
 		}
 	}
 	g := func(context.Context, runtime.Attempt, runtime.Host) runtime.Outcome { // takes its time, whatever happens
-		time.Sleep(50 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 		return runtime.Outcome{Kind: runtime.Succeeded}
 	}
 	t.Run("halt and cancel", func(t *testing.T) {

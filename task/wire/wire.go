@@ -162,6 +162,21 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept: somewhat more than an entry of the usual size.
 const maxScratch = 1 << 20
 
+// Check says why a command cannot be in a log entry; nil: it can.
+func Check(c task.Command) error {
+	_, err := kindFor(c)
+	return err
+}
+
+// kindFor returns the kind of a command that can be in a log entry.
+func kindFor(c task.Command) (uint64, error) {
+	kind, err := kindOf(c)
+	if n := longest(c); err == nil && n > maxArray {
+		err = fmt.Errorf("a list of %d elements is too long for the log", n)
+	}
+	return kind, err
+}
+
 // EncodeEntry encodes a log entry. Index and Term of the header are not encoded: the log knows them.
 func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 	buf := scratch.Get().(*[]byte)
@@ -170,12 +185,9 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 	b = appendInt(appendInt(appendHead(b, majorArray, 3), int64(h.Now)), int64(h.LeaseNow))
 	b = appendUint(b, uint64(len(ps)))
 	for i := range ps {
-		kind, err := kindOf(ps[i].Command)
+		kind, err := kindFor(ps[i].Command)
 		if err != nil {
-			return nil, err
-		}
-		if n := longest(ps[i].Command); n > maxArray {
-			return nil, fmt.Errorf("wire: proposal %d: a list of %d elements is too long for the log", i, n)
+			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
 		}
 		b = appendEnvelope(b, kind, ps[i].Origin)
 		after, ok := appendCommand(b, ps[i].Command)
