@@ -151,6 +151,8 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestFastLeavesTheOddToTheLibrary$", Why: "a replica that reads a number as another differs from those that refuse it (C4)"},
 	{Name: "wire-fast-read-takes-a-key-twice", File: "task/wire/read.go", Old: "r.b[0] <= f.last", New: "r.b[0] < f.last",
 		Pkg: "./task/wire", Run: "TestFastLeavesTheOddToTheLibrary$", Why: "versions that read by the library would refuse the entry (C4)"},
+	{Name: "wire-payloads-overlap", File: "task/wire/read.go", Old: "return r.payloads[at:len(r.payloads):len(r.payloads)]", New: "return r.payloads[at:]",
+		Pkg: "./task/wire", Run: "TestPayloadsOfAnEntryAreApart$", Why: "whoever appends to a payload would write into another task's"},
 	{Name: "wire-decoded-keeps-the-entry", File: "task/wire/read.go", Old: "return append(make([]byte, 0, len(p)), p...)", New: "return p",
 		Pkg: "./task/wire", Run: "TestDecodedKeepsNoEntry$", Why: "a small task would keep an entry of 512 KiB in memory, and change with its buffer"},
 	{Name: "wire-claimed-sizes-believed", File: "task/wire/snapshot.go", Old: "io.CopyN(body, r, int64(n))", New: "io.ReadFull(r, append(body.AvailableBuffer(), make([]byte, n)...))",

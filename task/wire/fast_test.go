@@ -314,6 +314,29 @@ func benchmarked() map[string]func(int) task.Command {
 	}
 }
 
+// TestPayloadsOfAnEntryAreApart: they share memory, but whoever appends to one does not write into the next.
+func TestPayloadsOfAnEntryAreApart(t *testing.T) {
+	var ps []task.Proposal
+	for i := range 100 {
+		ps = append(ps, task.Proposal{Command: task.Submit{Namespace: "default", ID: fmt.Sprintf("t%d", i), Behavior: "b",
+			Params: task.Payload{Encoding: task.Bytes, Data: bytes.Repeat([]byte{byte(i)}, 1+i*7)}}})
+	}
+	entry, err := EncodeEntry(task.Header{}, ps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, err := DecodeEntry(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range got {
+		_ = append(p.Command.(task.Submit).Params.Data, "more"...)
+	}
+	if !reflect.DeepEqual(got, ps) {
+		t.Error("a payload was written over")
+	}
+}
+
 // BenchmarkEntry: per command of an entry of 256.
 func BenchmarkEntry(b *testing.B) {
 	const n = 256

@@ -19,7 +19,9 @@ type reader struct {
 
 	names *names
 	keys  strings.Builder // of IDs that commands look up: see key
-	lone  bool            // there are no neighbors: IDs get memory of their own
+
+	payloads []byte // see bytes
+	lone     bool   // there are no neighbors: IDs get memory of their own
 }
 
 // names shares the strings that repeat in an entry: namespaces, behaviors, labels. It is a cache by place, so that a
@@ -124,6 +126,13 @@ func (r *reader) part(major byte) []byte {
 func (r *reader) text() string { return string(r.part(majorText)) }
 func (r *reader) name() string { return r.names.get(r.part(majorText)) }
 
+// Payloads of an entry that are short share memory with their neighbors: one allocation for a dozen. It is little, so that
+// a task that is kept does not keep much beside it.
+const (
+	sharedPayload = 512
+	payloadsChunk = 4 << 10
+)
+
 // bytes copies: a small task must not keep a large entry in memory.
 func (r *reader) bytes() []byte {
 	p := r.part(majorBytes)
@@ -131,7 +140,15 @@ func (r *reader) bytes() []byte {
 		r.bad = true // the library tells an empty string from an absent one
 		return nil
 	}
-	return append(make([]byte, 0, len(p)), p...)
+	if len(p) > cap(r.payloads)-len(r.payloads) {
+		if len(p) > sharedPayload || len(p) > len(r.b) { // hardly any other comes after it
+			return append(make([]byte, 0, len(p)), p...)
+		}
+		r.payloads = make([]byte, 0, min(payloadsChunk, len(p)+len(r.b)))
+	}
+	at := len(r.payloads)
+	r.payloads = append(r.payloads, p...)
+	return r.payloads[at:len(r.payloads):len(r.payloads)]
 }
 
 // list returns the length of an array that has elements.
