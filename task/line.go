@@ -14,7 +14,7 @@ type line struct {
 }
 
 const (
-	chunkRows = 128
+	chunkRows = 142
 	lineShift = 32      // places that a row is moved forward at most before it goes into the heap
 	lineLoose = 1 << 16 // places from which a run in which little is left is written again
 )

@@ -228,56 +228,47 @@ func (p *packer) history(as []Attempt) {
 // An ID that is a UUID in lower case takes 17 bytes: 0, and the 16 that it is. Any other follows its length.
 const uuidLength = 36
 
-// dashes are where a UUID has them.
-func dash(i int) bool { return i == 8 || i == 13 || i == 18 || i == 23 }
+// uuidDigits are where each of its bytes has its two digits.
+const uuidDigits = "\x00\x02\x04\x06\x09\x0b\x0e\x10\x13\x15\x18\x1a\x1c\x1e\x20\x22"
 
 func (p *packer) id(id string) {
-	at := len(p.b)
 	if len(id) == uuidLength {
-		p.b = append(p.b, 0)
-		for i := 0; i < uuidLength; i += 2 {
-			if dash(i) {
-				if id[i] != '-' {
-					break
-				}
-				i++
-			}
-			hi, lo := nibble(id[i]), nibble(id[i+1])
-			if hi|lo > 15 {
-				break
-			}
-			p.b = append(p.b, hi<<4|lo)
-		}
-		if len(p.b) == at+17 {
+		if uuid, ok := parseUUID((*[uuidLength]byte)([]byte(id))); ok {
+			p.b = append(append(p.b, 0), uuid[:]...)
 			return
 		}
 	}
-	p.b = p.b[:at]
 	p.text(id)
 }
 
-// nibble returns the value of a hexadecimal digit in lower case; more than 15 for what is none.
-func nibble(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
+// parseUUID takes no branch for a digit: see idChars.
+func parseUUID(text *[uuidLength]byte) (uuid [16]byte, ok bool) {
+	var all byte
+	for i := range uuid {
+		at := uuidDigits[i]
+		hi, lo := digitValues[text[at]], digitValues[text[at+1]]
+		all |= hi | lo
+		uuid[i] = hi<<4 | lo
 	}
-	return 255
+	return uuid, all < 16 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-'
 }
+
+// digitValues are the values of hexadecimal digits in lower case; 255 for any other byte.
+const (
+	digitValues = noDigits + noDigits + noDigits +
+		"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\xff\xff\xff\xff\xff\xff" + noDigits + noDigits +
+		"\xff\x0a\x0b\x0c\x0d\x0e\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff" + noDigits +
+		noDigits + noDigits + noDigits + noDigits + noDigits + noDigits + noDigits + noDigits
+	noDigits = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+)
 
 const hexDigits = "0123456789abcdef"
 
 // putUUID writes the text of a UUID.
 func putUUID(text *[uuidLength]byte, uuid []byte) {
-	i := 0
-	for _, b := range uuid[:16] {
-		if dash(i) {
-			text[i] = '-'
-			i++
-		}
-		text[i], text[i+1] = hexDigits[b>>4], hexDigits[b&15]
-		i += 2
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	for i, b := range uuid[:16] {
+		at := uuidDigits[i]
+		text[at], text[at+1] = hexDigits[b>>4], hexDigits[b&15]
 	}
 }

@@ -36,7 +36,7 @@ type store struct {
 // Pages of the order of creation: creation only appends, removal shrinks a page and merges it with a neighbor when both
 // are nearly empty: on average the pages stay a quarter full.
 const (
-	pageTasks = 256
+	pageTasks = 284
 	pageMerge = pageTasks / 4 // a page with fewer tasks looks for a neighbor to merge with
 )
 
