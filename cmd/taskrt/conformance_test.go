@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/internal/built"
 )
 
 // TestConformance runs the suite of api.Service against a real cluster of three nodes, through all of them, and holds
@@ -73,7 +74,11 @@ func startDev(t *testing.T) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := startDaemon([]string{path, "dev", "--http", "127.0.0.1:0", "--worker-slots", "2"}, t.TempDir(), []string{"TMPDIR=" + t.TempDir()})
+	data := t.TempDir()
+	if err := built.ShareCode(data); err != nil {
+		t.Fatal(err)
+	}
+	d, err := startDaemon([]string{path, "dev", "--dir", data, "--http", "127.0.0.1:0", "--worker-slots", "2"}, t.TempDir(), []string{"TMPDIR=" + t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,13 +74,14 @@ var arrows = map[string][]string{
 	"api/apitest":          {"api", "api/runs", "api/spaces", "task"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
-	"internal/ctool":       {"plugins/sdk"},
+	"internal/built":       {},
+	"internal/ctool":       {"internal/built", "plugins/sdk"},
 	"internal/e2e":         {},
 	"internal/linear":      {},
 	"internal/maintbench":  {"..."},
 	"internal/memnet":      {"internal/mux"},
-	"internal/astool":      {"plugins/sdk"},
-	"internal/rusttool":    {},
+	"internal/astool":      {"internal/built", "plugins/sdk"},
+	"internal/rusttool":    {"internal/built", "plugins/sdk"},
 	"internal/sim":         {"task", "task/wire", "internal/sim/naive"},
 	"internal/sim/naive":   {"task"},
 
@@ -97,7 +98,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest",
 }
 

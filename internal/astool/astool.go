@@ -2,6 +2,7 @@
 package astool
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/taskrt/taskrt/internal/built"
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
@@ -20,27 +22,38 @@ import (
 func Build(t testing.TB, dir string) []byte {
 	t.Helper()
 	modules := Modules(t)
-	work := t.TempDir()
-	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := link(modules, filepath.Join(work, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(modules, "assemblyscript", "bin", "asc.js"), "--config", "asconfig.json")
-	cmd.Dir = work
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("asc in %s: %v\n%s", dir, err, out)
-	}
-	made, err := filepath.Glob(filepath.Join(work, "*.wasm"))
-	if err != nil || len(made) != 1 {
-		t.Fatalf("asc in %s made %v (%v), want one module", dir, made, err)
-	}
-	wasm, err := os.ReadFile(made[0])
+	version, err := exec.Command("node", "--version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	tool := string(version) + filepath.Base(filepath.Dir(modules)) // which names the lock file's content
+	wasm, err := built.Recipe{Tool: tool, Sources: []fs.FS{os.DirFS(dir), sdk.AssemblyScript()}}.Once(func() ([]byte, error) {
+		return compile(t.Context(), modules, dir, t.TempDir())
+	})
+	if err != nil {
+		t.Fatalf("asc in %s: %v", dir, err)
+	}
 	return wasm
+}
+
+// compile builds a copy of the directory in work.
+func compile(ctx context.Context, modules, dir, work string) ([]byte, error) {
+	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
+		return nil, err
+	}
+	if err := link(modules, filepath.Join(work, "node_modules")); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(modules, "assemblyscript", "bin", "asc.js"), "--config", "asconfig.json")
+	cmd.Dir = work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	made, err := filepath.Glob(filepath.Join(work, "*.wasm"))
+	if err != nil || len(made) != 1 {
+		return nil, fmt.Errorf("it made %v, want one module", made)
+	}
+	return os.ReadFile(made[0])
 }
 
 // link makes a directory node_modules of the installed packages and this repository's SDK.

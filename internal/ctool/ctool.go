@@ -2,11 +2,16 @@
 package ctool
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/taskrt/taskrt/internal/built"
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
@@ -16,10 +21,8 @@ func Clang(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("builds a guest with clang")
 	}
-	for _, name := range []string{"clang-16", "clang", "clang-19", "clang-18", "clang-17"} {
-		if clang, err := exec.LookPath(name); err == nil && links(t, clang) {
-			return clang
-		}
+	if clang := found(); clang != "" {
+		return clang
 	}
 	const missing = "no clang links for wasm32: Debian's clang-16 and lld-16 do"
 	if os.Getenv("CI") != "" {
@@ -29,30 +32,55 @@ func Clang(t testing.TB) string {
 	return ""
 }
 
-func links(t testing.TB, clang string) bool {
-	dir := t.TempDir()
-	source := filepath.Join(dir, "empty.c")
-	if err := os.WriteFile(source, []byte("void _initialize(void) {}\n"), 0o600); err != nil {
-		t.Fatal(err)
+// found is the first one that links, "" if there is none.
+var found = sync.OnceValue(func() string {
+	for _, name := range []string{"clang-16", "clang", "clang-19", "clang-18", "clang-17"} {
+		if clang, err := exec.LookPath(name); err == nil && links(clang) {
+			return clang
+		}
 	}
-	return exec.CommandContext(t.Context(), clang, "--target=wasm32", "-nostdlib", "-Wl,--no-entry", "-o", filepath.Join(dir, "empty.wasm"), source).Run() == nil
+	return ""
+})
+
+func links(clang string) bool {
+	dir, err := os.MkdirTemp("", "clang")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command(clang, "--target=wasm32", "-nostdlib", "-Wl,--no-entry", "-o", filepath.Join(dir, "empty.wasm"), "-x", "c", "-")
+	cmd.Stdin = strings.NewReader("void _initialize(void) {}\n")
+	return cmd.Run() == nil
 }
 
 // Build builds the plugin of a C file, relative to the directory of the test, by the command line of plugins/sdk/c/README.md, and
 // returns the module.
 func Build(t testing.TB, source string) []byte {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "plugin.wasm")
-	cmd := exec.CommandContext(t.Context(), Clang(t), "--target=wasm32", "-std=c11", "-O2", "-mbulk-memory", "-nostdlib", "-Wl,--no-entry,--stack-first,--strip-all",
-		"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", Header(t), "-o", file, Source(t, source))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", source, err, out)
-	}
-	wasm, err := os.ReadFile(file)
+	args := []string{"--target=wasm32", "-std=c11", "-O2", "-mbulk-memory", "-nostdlib", "-Wl,--no-entry,--stack-first,--strip-all",
+		"-Wall", "-Wextra", "-Wpedantic", "-Werror"}
+	clang := Clang(t)
+	recipe := built.Recipe{Tool: version(clang), Command: append(args[:len(args):len(args)], filepath.Base(source)), Sources: []fs.FS{os.DirFS(filepath.Dir(source)), sdk.C()}}
+	wasm, err := recipe.Once(func() ([]byte, error) {
+		file := filepath.Join(t.TempDir(), "plugin.wasm")
+		cmd := exec.CommandContext(t.Context(), clang, append(args, "-I", Header(t), "-o", file, Source(t, source))...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, out)
+		}
+		return os.ReadFile(file)
+	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", source, err)
 	}
 	return wasm
+}
+
+// version is what compiler and linker say of themselves.
+func version(clang string) string {
+	said, _ := exec.Command(clang, "--version").Output()
+	linker, _ := exec.Command(clang, "--target=wasm32", "-print-prog-name=wasm-ld").Output()
+	more, _ := exec.Command(strings.TrimSpace(string(linker)), "--version").Output()
+	return string(said) + string(more)
 }
 
 // Header returns a directory with taskrt.h as a new plugin gets it.

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/built"
 )
 
 // patience is how long a condition may take on a loaded machine before the test gives up on it. It is not a claim about
@@ -67,6 +69,14 @@ type process struct {
 	gone chan struct{} // closed when the current cmd has been waited for
 
 	deaths []int64 // CLOCK_BOOTTIME at which it was seen dead
+}
+
+// shareCode saves it from compiling what another process has.
+func (p *process) shareCode() {
+	p.t.Helper()
+	if err := built.ShareCode(filepath.Join(p.dir, "data")); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 func (p *process) start() {
@@ -148,6 +158,9 @@ type cluster struct {
 	workers []*process
 	http    *http.Client
 
+	// ownCode: workers that are added compile their guests themselves, instead of sharing code with all other tests.
+	ownCode bool
+
 	// stopped: a process was stopped with SIGSTOP while a guest executed. Its stamps then span the time in which it stood
 	// still, so they say nothing about overlaps.
 	stopped bool
@@ -173,6 +186,7 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
 		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}
+		p.shareCode()
 		p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", raft[i],
 			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--worker-slots", "8", "--log-store", logStore}, extra...)
 		c.nodes = append(c.nodes, p)
@@ -187,6 +201,9 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 func (c *cluster) addWorker(id string, slots int, extra ...string) *process {
 	c.t.Helper()
 	p := &process{t: c.t, id: id, dir: c.t.TempDir()}
+	if !c.ownCode {
+		p.shareCode()
+	}
 	p.args = []string{"worker", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--join", strings.Join(c.urls(), ","), "--slots", fmt.Sprint(slots)}
 	p.args = append(p.args, extra...)
 	p.start()

@@ -4,12 +4,16 @@ package rusttool
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/built"
+	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
 // target is what plugins are compiled for.
@@ -36,18 +40,26 @@ func Env(t testing.TB) []string {
 func Build(t testing.TB, dir string) []byte {
 	t.Helper()
 	env := Env(t)
-	cmd := Command(t, env, "cargo", "build", "--release", "--target", target)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("cargo build in %s: %v\n%s", dir, err, out)
-	}
-	made, err := filepath.Glob(filepath.Join(valueOf(env, "CARGO_TARGET_DIR"), target, "release", "*.wasm"))
-	if err != nil || len(made) != 1 {
-		t.Fatalf("cargo build in %s made %v (%v), want one module", dir, made, err)
-	}
-	wasm, err := os.ReadFile(made[0])
+	args := []string{"build", "--release", "--target", target}
+	version, err := Command(t, env, "rustc", "-Vv").Output()
 	if err != nil {
 		t.Fatal(err)
+	}
+	linker := valueOf(env, "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER")
+	wasm, err := built.Recipe{Tool: string(version) + linker, Command: args, Sources: []fs.FS{os.DirFS(dir), sdk.Rust()}}.Once(func() ([]byte, error) {
+		cmd := Command(t, env, "cargo", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, out)
+		}
+		made, err := filepath.Glob(filepath.Join(valueOf(env, "CARGO_TARGET_DIR"), target, "release", "*.wasm"))
+		if err != nil || len(made) != 1 {
+			return nil, fmt.Errorf("it made %v, want one module", made)
+		}
+		return os.ReadFile(made[0])
+	})
+	if err != nil {
+		t.Fatalf("cargo build in %s: %v", dir, err)
 	}
 	return wasm
 }

@@ -57,7 +57,7 @@ func New(t TB, c Config) *Module {
 		given, err = runtime.ParseManifest(c.Manifest)
 		fail(err)
 	}
-	engine, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler), CheckChild: checkChild})
+	engine, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler), CheckChild: checkChild, CacheDir: codeCache()})
 	fail(err)
 	ctx := context.WithoutCancel(t.Context()) // which is done before Cleanup
 	t.Cleanup(func() { fail(engine.Close(ctx)) })
@@ -67,6 +67,16 @@ func New(t TB, c Config) *Module {
 	m.in, err = engine.Inspect(ctx, c.Wasm, given, c.Name)
 	fail(err)
 	return m
+}
+
+// codeCache is where the native code of modules stays for the next test: a Go plugin takes seconds to compile.
+func codeCache() string {
+	dir, err := os.UserCacheDir()
+	dir = filepath.Join(dir, "taskrt", "code")
+	if err != nil || os.MkdirAll(dir, 0o700) != nil {
+		return "" // it compiles every time
+	}
+	return dir
 }
 
 // BuildGo builds the Go plugin in a directory, relative to that of the test, and returns the file: a test that begins with it
