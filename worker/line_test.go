@@ -55,8 +55,8 @@ func TestLineIsLeft(t *testing.T) {
 			t.Errorf("%s: held %v, want %v", what, st.Held, want)
 		}
 	}
-	g := func(context.Context, runtime.Attempt, runtime.Host) runtime.Outcome { // takes its time, whatever happens
-		<-time.After(50 * time.Millisecond)
+	g := func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome { // takes its time, whatever happens
+		sleep(context.WithoutCancel(ctx), 50*time.Millisecond)
 		return runtime.Outcome{Kind: runtime.Succeeded}
 	}
 	t.Run("halt and cancel", func(t *testing.T) {
