@@ -14,9 +14,9 @@ import (
 // that were short time and again, and if that was wrong they are given back.
 const (
 	// leasesPerSlot bounds the leases of a session: those that execute, wait for a slot, or whose report has no answer yet.
-	leasesPerSlot = 64
+	leasesPerSlot = 256
 	// maxAhead bounds what waits for each slot.
-	maxAhead = 16
+	maxAhead = 64
 	// aheadTime is how long all that waits for a slot takes, together with what executes in it.
 	aheadTime = 8 * time.Millisecond
 	// aheadPatience is how long an assignment waits for a slot before it is given back.
