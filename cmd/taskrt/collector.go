@@ -25,6 +25,7 @@ func paceCollector() {
 		return
 	}
 	(&collector{}).arm()
+	go (&saver{}).run()
 }
 
 // collector adapts after each collection: a finalizer runs then.
