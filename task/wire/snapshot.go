@@ -174,23 +174,64 @@ func ReadSnapshot(r io.Reader) (*task.Machine, error) {
 	return task.Restore(records(bufio.NewReaderSize(r, 256<<10)))
 }
 
+// A snapshot is decoded beside the machine that is built of it, in batches of so many records or bytes: either takes half
+// of the time, and a node that starts has nothing else to do.
+const (
+	batchRecords = 128
+	batchBytes   = 256 << 10
+	batchesAhead = 2
+)
+
+// decoded is a record, or the error that ends them.
+type decoded struct {
+	record task.Record
+	err    error
+}
+
 // records yields the records of a snapshot, or an error as the last element.
 func records(r *bufio.Reader) iter.Seq2[task.Record, error] {
 	return func(yield func(task.Record, error) bool) {
-		if err := readMagic(r); err != nil {
-			yield(nil, err)
-			return
+		batches, stop := make(chan []decoded, batchesAhead), make(chan struct{})
+		go decodeAll(r, batches, stop)
+		defer func() { // r is the caller's again
+			close(stop)
+			for range batches { // until it has ended
+			}
+		}()
+		for batch := range batches {
+			for _, x := range batch {
+				if !yield(x.record, x.err) {
+					return
+				}
+			}
 		}
-		var body bytes.Buffer
-		shared := new(names)
-		for {
-			record, err := readRecord(r, &body, shared)
-			if errors.Is(err, io.EOF) {
-				return
+	}
+}
+
+// decodeAll reads r to its end or to an error, unless stop is closed.
+func decodeAll(r *bufio.Reader, batches chan<- []decoded, stop <-chan struct{}) {
+	defer close(batches)
+	err := readMagic(r)
+	var body bytes.Buffer
+	shared := new(names)
+	for ended := false; !ended; {
+		batch := make([]decoded, 0, batchRecords)
+		for size := 0; err == nil && len(batch) < batchRecords && size < batchBytes; {
+			var x decoded
+			var n int
+			if x.record, n, err = readRecord(r, &body, shared); err == nil {
+				batch = append(batch, x)
+				size += n
 			}
-			if !yield(record, err) || err != nil {
-				return
-			}
+		}
+		ended = err != nil
+		if ended && !errors.Is(err, io.EOF) {
+			batch = append(batch, decoded{err: err})
+		}
+		select {
+		case batches <- batch:
+		case <-stop:
+			return
 		}
 	}
 }
@@ -209,36 +250,42 @@ func readMagic(r *bufio.Reader) error {
 	return nil
 }
 
-// readRecord returns io.EOF after the end record, if nothing is behind it.
-func readRecord(r *bufio.Reader, body *bytes.Buffer, shared *names) (task.Record, error) {
+// readRecord returns a record and its length; io.EOF after the end record, if nothing is behind it.
+func readRecord(r *bufio.Reader, body *bytes.Buffer, shared *names) (task.Record, int, error) {
 	tag, err := r.ReadByte()
 	if err != nil {
-		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
+		return nil, 0, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
 	}
 	n, err := binary.ReadUvarint(r)
 	if err != nil {
-		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
+		return nil, 0, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
 	}
 	if tag == tagEnd {
-		if n != 0 {
-			return nil, fmt.Errorf("%w: snapshot: end record with a body", ErrMalformed)
-		}
-		switch _, err := r.ReadByte(); {
-		case err == nil:
-			return nil, fmt.Errorf("%w: snapshot: something behind its end", ErrMalformed)
-		case !errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("wire: snapshot: %w", err)
-		}
-		return nil, io.EOF
+		return nil, 0, readEnd(r, n)
 	}
 	if n > maxRecord {
-		return nil, fmt.Errorf("%w: snapshot: a record of %d bytes", ErrMalformed, n)
+		return nil, 0, fmt.Errorf("%w: snapshot: a record of %d bytes", ErrMalformed, n)
 	}
 	body.Reset()
 	if _, err := io.CopyN(body, r, int64(n)); err != nil { // grows with what is there, not with what is claimed
-		return nil, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
+		return nil, 0, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
 	}
-	return decodeRecord(tag, body.Bytes(), shared)
+	record, err := decodeRecord(tag, body.Bytes(), shared)
+	return record, int(n), err
+}
+
+// readEnd returns io.EOF if the end record, which claims n bytes, is the end.
+func readEnd(r *bufio.Reader, n uint64) error {
+	if n != 0 {
+		return fmt.Errorf("%w: snapshot: end record with a body", ErrMalformed)
+	}
+	switch _, err := r.ReadByte(); {
+	case err == nil:
+		return fmt.Errorf("%w: snapshot: something behind its end", ErrMalformed)
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("wire: snapshot: %w", err)
+	}
+	return io.EOF
 }
 
 // noEOF keeps a truncated snapshot from looking like one that has ended.

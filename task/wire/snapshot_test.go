@@ -2,11 +2,16 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -179,6 +184,41 @@ func TestDamagedSnapshot(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// TestARefusedSnapshotIsLetGo: it is decoded beside the machine that is built; when that refuses it, nobody reads on.
+func TestARefusedSnapshotIsLetGo(t *testing.T) {
+	whole := snapshot(t, machine(t, 20_000))
+	begin := len(snapshotMagic) + 1
+	length, n := binary.Uvarint(whole[begin+1:])
+	head := whole[begin : begin+1+n+int(length)]
+	twice := append(append(bytes.Clone(whole[:begin]), head...), whole[begin:]...)
+	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
+		r := &slowReader{r: bytes.NewReader(twice)}
+		if _, err := ReadSnapshot(r); !errors.Is(err, task.ErrBadSnapshot) {
+			t.Errorf("%v", err)
+		}
+		if r.reading.Load() || r.n > len(twice)/2 {
+			t.Errorf("%d bytes of %d were read, still reading: %v", r.n, len(twice), r.reading.Load())
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+// slowReader returns little at a time, and each takes a while.
+type slowReader struct {
+	r       io.Reader
+	n       int
+	reading atomic.Bool
+}
+
+func (s *slowReader) Read(p []byte) (int, error) {
+	s.reading.Store(true)
+	defer s.reading.Store(false)
+	time.Sleep(time.Millisecond)
+	n, err := s.r.Read(p[:min(len(p), 4<<10)])
+	s.n += n
+	return n, err
+}
 
 func FuzzReadSnapshot(f *testing.F) {
 	b := snapshot(f, machine(f, 4))
