@@ -58,8 +58,9 @@ type Config struct {
 const (
 	defaultWait  = time.Minute
 	defaultGrace = 10 * time.Second
-	// killTime is how long a handler may take to return after its context has ended, before the worker stops without it.
-	killTime = time.Second
+	// killTime is how long a handler may take to return after its context has ended, before the worker stops without it: a
+	// machine that stands still for a while is no handler that hangs.
+	killTime = 5 * time.Second
 )
 
 func (c Config) withDefaults() (Config, error) {
