@@ -41,7 +41,7 @@ func (g maintenanceGuest) Run(ctx context.Context, a runtime.Attempt, host runti
 			return failedRun("params: " + err.Error())
 		}
 	}
-	if err := json.Unmarshal(a.Info, &info); err != nil {
+	if err := json.Unmarshal(a.InfoJSON(), &info); err != nil {
 		return failedRun("task info: " + err.Error())
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.RunTimeout, runtime.ErrKilledTimeout)

@@ -16,8 +16,10 @@ type Attempt struct {
 	// ParamsFrom and CheckpointFrom, if set, are read instead of Params and Checkpoint.
 	ParamsFrom, CheckpointFrom *Source
 	Info                       []byte // channel 1, JSON of abi.TaskInfo; nil reads as {}
-	Checkpoint                 []byte // channel 2; nil: none
-	Config                     []byte // channel 4; nil: none
+	// MakeInfo, if set, makes Info when something asks for it, on the goroutine of Run: few guests do.
+	MakeInfo   func() []byte
+	Checkpoint []byte // channel 2; nil: none
+	Config     []byte // channel 4; nil: none
 
 	// Secrets, if set, is asked instead of Config.Grants, with the errors of package grants.
 	Secrets func(name string) ([]byte, error)
@@ -39,6 +41,14 @@ type Attempt struct {
 	HeartbeatTimeout time.Duration
 	// ResultRequired turns "ok without a result" into NO_RESULT (SPEC T7).
 	ResultRequired bool
+}
+
+// InfoJSON returns Info, and makes it if it is to be made.
+func (a *Attempt) InfoJSON() []byte {
+	if a.Info == nil && a.MakeInfo != nil {
+		a.Info = a.MakeInfo()
+	}
+	return a.Info
 }
 
 // Host is what an attempt needs of the world outside. All methods are called on the goroutine of Run, one at a time; the

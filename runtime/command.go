@@ -57,7 +57,7 @@ func checkCommand(m *wasmbin.Module) error {
 func (g *guest) becomeCommand() {
 	a := &g.attempt
 	var info abi.TaskInfo
-	known := json.Unmarshal(a.Info, &info) == nil
+	known := json.Unmarshal(a.InfoJSON(), &info) == nil
 	name := info.Behavior
 	if name == "" {
 		name = "command"
@@ -74,7 +74,7 @@ func commandEnviron(a *Attempt, info *abi.TaskInfo, known bool) []string {
 	environ := []string{
 		"TASKRT_ABI=" + strconv.Itoa(abi.Version),
 		"TASKRT_RUN_TIMEOUT_MS=" + strconv.FormatInt(a.RunTimeout.Milliseconds(), 10),
-		"TASKRT_INFO=" + string(a.Info),
+		"TASKRT_INFO=" + string(a.InfoJSON()),
 	}
 	if known {
 		environ = append(environ,

@@ -162,7 +162,7 @@ func (g *guest) input(number int32) (content, abi.Errno) {
 			return content{g.attempt.Params, g.attempt.ParamsFrom}, 0
 		}
 	case abi.Info:
-		c.data = g.attempt.Info
+		c.data = g.attempt.InfoJSON()
 	case abi.Checkpoint:
 		c = g.checkpoint
 	case abi.Response:

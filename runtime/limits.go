@@ -44,7 +44,7 @@ func (a Attempt) withDefaults() Attempt {
 	if a.RunTimeout <= 0 {
 		a.RunTimeout = DefaultRunTimeout
 	}
-	if a.Info == nil {
+	if a.Info == nil && a.MakeInfo == nil {
 		a.Info = []byte("{}")
 	}
 	return a

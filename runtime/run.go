@@ -44,7 +44,7 @@ func (m *Module) run(g *guest) Outcome {
 	out.Fuel = g.fuel.used()
 	out.Stderr = g.stderr.last()
 	if cfg.OnRun != nil {
-		cfg.OnRun(Span{Digest: m.digest, Behavior: a.Behavior, Info: a.Info, Started: out.Started, Ended: out.Ended})
+		cfg.OnRun(Span{Digest: m.digest, Behavior: a.Behavior, Info: a.InfoJSON(), Started: out.Started, Ended: out.Ended})
 	}
 	return out
 }

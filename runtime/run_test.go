@@ -347,6 +347,24 @@ func TestInjectedClockAndRandomness(t *testing.T) {
 	}
 }
 
+// TestInfoIsMadeWhenRead: only for what looks at it, once, and it is what that sees.
+func TestInfoIsMadeWhenRead(t *testing.T) {
+	e := newEngine(t, Config{})
+	made := 0
+	run := func(name, params string) Outcome {
+		made = 0
+		return load(t, e, guestFile(t, name)).Run(t.Context(), Attempt{
+			Params: []byte(params), MakeInfo: func() []byte { made++; return []byte(`{"behavior":"sort","id":"x"}`) },
+		}, &fakeHost{})
+	}
+	if out := run("echo", "x"); out.Kind != Succeeded || made != 0 {
+		t.Errorf("echo: %+v, made %d times", out, made)
+	}
+	if out := run("command", "a"); string(out.Result) != "sort\n" || made != 1 {
+		t.Errorf("command: %+v, made %d times", out, made)
+	}
+}
+
 func TestSpans(t *testing.T) {
 	var mu sync.Mutex
 	var spans []Span

@@ -74,7 +74,7 @@ func (e *Engine) grants(capability, namespace, behavior string) bool {
 
 // taskInfo is whose attempt it is; false: nobody knows, so nothing is granted.
 func (g *guest) taskInfo() (info abi.TaskInfo, known bool) {
-	known = json.Unmarshal(g.attempt.Info, &info) == nil
+	known = json.Unmarshal(g.attempt.InfoJSON(), &info) == nil
 	return info, known
 }
 

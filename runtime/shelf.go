@@ -24,6 +24,7 @@ type shelf struct {
 	mu     sync.Mutex
 	idle   list.List     // of *instance, the oldest first
 	images []*pool       // that have one
+	looks  int           // calls of sweepLater
 	sweeps time.Duration // Boottime at which a sweep is due; 0: none
 }
 
@@ -225,9 +226,15 @@ func (s *shelf) clear(p *pool) {
 	}
 }
 
+// looksEvery is how often, in instances that were put back, sweepLater doubts that a sweep will come.
+const looksEvery = 64
+
 // sweepLater sees to it that there will be a sweep. It goes by the clock of the machine and makes a new timer each time: an
-// engine may be shared with a synctest bubble, whose timers may never fire.
+// engine may be shared with a synctest bubble, whose timers may never fire. It does not look each time: that is a system call.
 func (s *shelf) sweepLater() {
+	if s.looks++; s.sweeps != 0 && s.looks%looksEvery != 0 {
+		return
+	}
 	now := Boottime()
 	if s.sweeps != 0 && now < s.sweeps+sweepEvery {
 		return

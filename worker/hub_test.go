@@ -359,7 +359,7 @@ func (b *bench) Load(context.Context, string, []byte) (Guest, error) {
 		b.bmu.Unlock()
 		out := g(ctx, a, h)
 		var info abi.TaskInfo
-		if err := json.Unmarshal(a.Info, &info); err != nil {
+		if err := json.Unmarshal(a.InfoJSON(), &info); err != nil {
 			return runtime.Outcome{Kind: runtime.Failed, Message: err.Error()}
 		}
 		b.bmu.Lock()

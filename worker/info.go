@@ -25,7 +25,7 @@ func (r *run) info() []byte {
 	return appendInfo(make([]byte, 0, 512), &info)
 }
 
-// appendInfo appends what json.Marshal makes of an info: every attempt needs one, and reflection takes ten times as long.
+// appendInfo appends what json.Marshal makes of an info: reflection takes ten times as long.
 func appendInfo(b []byte, i *abi.TaskInfo) []byte {
 	b = appendString(append(b, `{"namespace":`...), i.Namespace)
 	b = appendString(append(b, `,"id":`...), i.ID)

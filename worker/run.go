@@ -223,7 +223,7 @@ func (r *run) execute(in inputs) {
 func (r *run) attempt(in inputs) runtime.Attempt {
 	t, p := r.a.Task, r.a.Policy
 	a := runtime.Attempt{
-		Behavior: p.Index, Params: t.Params.Data, Info: r.info(),
+		Behavior: p.Index, Params: t.Params.Data, MakeInfo: r.info,
 		ParamsFrom: source(in.params), CheckpointFrom: source(in.checkpoint),
 		MemoryBytes: p.Limits.MemoryBytes, ResultBytes: p.Limits.ResultBytes,
 		CheckpointBytes: p.Limits.CheckpointBytes, LogBytes: p.Limits.LogBytes,

@@ -604,14 +604,14 @@ func TestAttempt(t *testing.T) {
 		b.at(time.Second)
 		l := task.DefaultPolicy().Limits
 		var info abi.TaskInfo
-		if err := json.Unmarshal(got.Info, &info); err != nil {
+		if err := json.Unmarshal(got.InfoJSON(), &info); err != nil {
 			t.Fatal(err)
 		}
 		wantInfo := abi.TaskInfo{Namespace: "default", ID: "task", Behavior: "b", Version: "v", Attempt: 3, MaxAttempts: 1, Failures: 2, Token: 7, Worker: "w1", Labels: map[string]string{"a": "b"}}
 		if !reflect.DeepEqual(info, wantInfo) {
 			t.Errorf("info %+v", info)
 		}
-		got.Info = nil
+		got.Info, got.MakeInfo = nil, nil
 		want := runtime.Attempt{
 			Behavior: 2, Params: []byte("{}"), Checkpoint: []byte{}, MemoryBytes: l.MemoryBytes, ResultBytes: l.ResultBytes,
 			CheckpointBytes: l.CheckpointBytes, LogBytes: l.LogBytes, Fuel: 99, RunTimeout: time.Hour, HeartbeatTimeout: 1500 * time.Millisecond, ResultRequired: true,

@@ -67,7 +67,7 @@ var (
 func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host) runtime.Outcome {
 	j := &Job{Raw: content(a.Params, a.ParamsFrom), Checkpoint: content(a.Checkpoint, a.CheckpointFrom), Host: host, Where: m.where, MaxFuel: a.Fuel}
 	out := runtime.Outcome{Started: int64(m.c.Boottime())}
-	err := json.Unmarshal(a.Info, &j.Info)
+	err := json.Unmarshal(a.InfoJSON(), &j.Info)
 	if err == nil && j.Info.Parent != "" && len(j.Raw) > 0 {
 		err = json.Unmarshal(j.Raw, &j.Params)
 	}
