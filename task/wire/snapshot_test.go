@@ -214,7 +214,7 @@ type slowReader struct {
 func (s *slowReader) Read(p []byte) (int, error) {
 	s.reading.Store(true)
 	defer s.reading.Store(false)
-	time.Sleep(time.Millisecond)
+	<-time.After(time.Millisecond)
 	n, err := s.r.Read(p[:min(len(p), 4<<10)])
 	s.n += n
 	return n, err
