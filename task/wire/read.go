@@ -21,7 +21,7 @@ type reader struct {
 	keys  strings.Builder // of IDs that commands look up: see key
 
 	payloads []byte // see bytes
-	lone     bool   // there are no neighbors: IDs get memory of their own
+	lone     bool   // what follows is read by others: IDs and payloads get memory of their own
 }
 
 // names shares the strings that repeat in an entry: namespaces, behaviors, labels. It is a cache by place, so that a
@@ -141,7 +141,7 @@ func (r *reader) bytes() []byte {
 		return nil
 	}
 	if len(p) > cap(r.payloads)-len(r.payloads) {
-		if len(p) > sharedPayload || len(p) > len(r.b) { // hardly any other comes after it
+		if r.lone || len(p) > sharedPayload || len(p) > len(r.b) { // hardly any other comes after it
 			return append(make([]byte, 0, len(p)), p...)
 		}
 		r.payloads = make([]byte, 0, min(payloadsChunk, len(p)+len(r.b)))

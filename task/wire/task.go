@@ -67,7 +67,7 @@ func readTask(b []byte, shared *names) *task.Task {
 func ReadTask(b []byte) (t *task.Task, rest []byte) {
 	shared := knownNames.Get().(*names)
 	defer knownNames.Put(shared)
-	r := reader{b: b, names: shared}
+	r := reader{b: b, names: shared, lone: true}
 	if t = r.task(); r.bad {
 		return nil, b
 	}

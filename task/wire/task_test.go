@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
@@ -159,4 +160,31 @@ func BenchmarkTask(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestReadTakesLittleMemory: a task or a finish that is read from the front of many takes memory for itself, none for its neighbors,
+// which others read.
+func TestReadTakesLittleMemory(t *testing.T) {
+	x := &task.Task{Namespace: "default", ID: "id", Params: task.Payload{Encoding: task.JSON, Data: make([]byte, 100)}}
+	one, err := AppendTask(nil, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := append(one, make([]byte, 64<<10)...)
+	finishes := append(AppendFinish(nil, &task.Finish{Key: x.Key(), Result: x.Params}), make([]byte, 64<<10)...)
+	const times, most = 1000, 1500
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range times {
+		if got, rest := ReadTask(many); got == nil || len(rest) != 64<<10 {
+			t.Fatal("not read")
+		}
+		if got, rest := ReadFinish(finishes); got == nil || len(rest) != 64<<10 {
+			t.Fatal("not read")
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) / times; n > 2*most {
+		t.Errorf("both take %d bytes", n)
+	}
 }
