@@ -4,7 +4,8 @@ GO ?= go
 TAGS := urfave_cli_no_docs
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-LEAN := -tags $(TAGS) -vet=off -ldflags '-s -w' # tests: `make vet` vets them; without symbols they link in half the time
+# Tests: `make vet` vets them; without symbols they link in half the time; many wait for processes, so three packages share two cores.
+LEAN := -tags $(TAGS) -vet=off -ldflags '-s -w' -p 3
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
