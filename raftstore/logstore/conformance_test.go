@@ -76,10 +76,18 @@ func (s *suite) reopen() {
 	s.open()
 }
 
-// want is what entry i of a term must be: its content follows from both, of up to 2 KiB.
+// want is what entry i of a term must be: its content follows from both, of up to 2 KiB, mostly less. Some looks like what raft-wal
+// puts around entries, so that whoever looks in the wrong place of a file finds something.
 func want(i, term uint64) *raft.Log {
 	rng := rand.New(rand.NewPCG(i, term))
-	data := bytes.Repeat([]byte(fmt.Sprintf("%d/%d ", i, term)), 1+rng.IntN(256))
+	size := rng.IntN(256) >> rng.IntN(6)
+	data := bytes.Repeat([]byte(fmt.Sprintf("%d/%d ", i, term)), 1+size)
+	if i%2 == 0 {
+		data = make([]byte, rng.IntN(8))
+		for range size {
+			data = append(data, byte(1+rng.IntN(3)), 0, 0, 0, byte(rng.IntN(20)), 0, 0, 0)
+		}
+	}
 	e := &raft.Log{Index: i, Term: term, Type: raft.LogCommand, Data: data, AppendedAt: time.Unix(int64(i), 5).UTC()}
 	if i%7 == 0 {
 		e.Extensions = []byte("more")

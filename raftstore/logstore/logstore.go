@@ -79,7 +79,7 @@ const (
 	boltFile = "raft.db"
 	walDir   = "wal"
 	lockFile = "lock"
-	newBolt  = "raft.db.new" // what Migrate writes
+	newBolt  = "raft.db.new" // what is not yet whole
 	newWAL   = "wal.new"
 )
 
@@ -144,8 +144,13 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 		return nil, fmt.Errorf("%w: %s holds a log of %s, not of %s: start with --log-store %s, or convert it with `taskrt cluster migrate-log --to %s`",
 			ErrOtherKind, dir, found, kind, found, kind)
 	}
-	for _, name := range []string{newBolt, newWAL, boltFile + ".tmp"} { // an interrupted migration
+	for _, name := range []string{newBolt, newWAL, boltFile + ".tmp"} { // an interrupted migration, or begin
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	if found == "" && kind == Bolt {
+		if err := beginBolt(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -165,6 +170,20 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return &locked{s, lock}, nil
+}
+
+// beginBolt begins a log in raft.db. bbolt cannot open a file of which a power failure has kept a part of its first
+// pages, so raft.db is there when it is whole.
+func beginBolt(dir string) error {
+	path := filepath.Join(dir, newBolt)
+	s, err := openBolt(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.Close(), syncFile(path)); err != nil {
+		return err
+	}
+	return rename(path, filepath.Join(dir, boltFile))
 }
 
 // openAt opens a log of these names.

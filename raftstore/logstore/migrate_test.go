@@ -19,7 +19,12 @@ import (
 // filled is a log of entries 50 to 900 of two terms, with variables.
 func filled(t *testing.T, kind Kind) *suite {
 	t.Helper()
-	s := &suite{t: t, dir: t.TempDir(), kind: kind}
+	return filledIn(t, t.TempDir(), kind)
+}
+
+func filledIn(t *testing.T, dir string, kind Kind) *suite {
+	t.Helper()
+	s := &suite{t: t, dir: dir, kind: kind}
 	s.open()
 	s.append(50, 499, 4)
 	s.append(500, 900, 5)
@@ -142,17 +147,20 @@ func TestMigrateDied(t *testing.T) {
 	}
 }
 
-// migrateForEver is a child that converts to and fro, and says what it is about to do.
-func migrateForEver(dir string) {
-	for {
-		for _, to := range []Kind{WAL, Bolt} {
-			fmt.Println("to", to)
-			if _, err := Migrate(context.Background(), dir, to, Options{SegmentBytes: fileBytes}, ignore); err != nil {
-				fmt.Println("failed", err)
-				os.Exit(3)
-			}
+// migrateMain is a child that converts to and fro, for ever or so many times, and says what it is about to do, and done.
+func migrateMain(dir string, times int) error {
+	for i := 1; times == 0 || i <= times; i++ {
+		to := WAL
+		if i%2 == 0 {
+			to = Bolt
 		}
+		fmt.Println("to", to)
+		if _, err := Migrate(context.Background(), dir, to, Options{SegmentBytes: fileBytes}, ignore); err != nil {
+			return err
+		}
+		fmt.Println("is", to)
 	}
+	return nil
 }
 
 // TestMigrateKilled: killed at any moment, the directory has one log, whole.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -22,10 +23,10 @@ func openWAL(dir string, o *Options) (Store, error) {
 		return nil, err
 	}
 	files := &segments{SegmentFiler: segment.NewFiler(dir, walfs.New()), onError: o.OnError}
-	w, err := wal.Open(dir, wal.WithSegmentSize(o.SegmentBytes), wal.WithLogger(o.Logger),
-		wal.WithSegmentFiler(files), wal.WithMetaStore(&rotatedMeta{MetaStore: &metadb.BoltMetaDB{}, files: files, size: o.SegmentBytes}))
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, err)
+	meta := &rotatedMeta{MetaStore: &metadb.BoltMetaDB{}, files: files, size: o.SegmentBytes}
+	w, err := wal.Open(dir, wal.WithSegmentSize(o.SegmentBytes), wal.WithLogger(o.Logger), wal.WithSegmentFiler(files), wal.WithMetaStore(meta))
+	if err != nil { // the library keeps the meta file open, and locked
+		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), meta.Close())
 	}
 	return walStore{w}, nil
 }
@@ -63,7 +64,7 @@ func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	return w, err
 }
 
-// rotatedMeta is the library's, with one repair. A process that dies after the append that filled a file, and before the
+// rotatedMeta is the library's, with two repairs. What a power failure has torn is cleared (clearTorn). And a process that dies after the append that filled a file, and before the
 // next one was begun, leaves a last file that takes no appends; raft-wal v0.4.2 opens it and refuses every append from
 // there on ("segment is sealed"). What the library had been about to write down is done here before it looks.
 type rotatedMeta struct {
@@ -80,10 +81,14 @@ func (m *rotatedMeta) Load(dir string) (types.PersistentState, error) {
 		return state, err
 	}
 	last := &state.Segments[n-1]
-	w, err := m.files.RecoverTail(*last)
+	err = clearTorn(filepath.Join(dir, segment.FileName(*last)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return state, nil // the library begins it
 	}
+	if err != nil {
+		return state, err
+	}
+	w, err := m.files.RecoverTail(*last)
 	if err != nil {
 		return state, err
 	}

@@ -1,0 +1,231 @@
+package logstore
+
+import (
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	powerPoints = flag.Int("power.points", 40, "how many power failures the trace of each process gets")
+	powerSeed   = flag.Uint64("power.seed", 0, "0: another one every time")
+)
+
+// power is a test by power failures: what child processes did is traced, and for many moments of it directories are
+// built as a disk may have them after a power failure then. See disk_test.go for what may be lost.
+type power struct {
+	*suite
+	rng *rand.Rand
+	process
+	told   told
+	images int
+	last   uint64 // the seed of the newest power failure
+}
+
+// newPower begins with the directory of s, which is on the disk.
+func newPower(s *suite) *power {
+	s.t.Helper()
+	seed := *powerSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	s.t.Logf("-power.seed %d", seed)
+	p := &power{suite: s, rng: rand.New(rand.NewPCG(seed, 2))}
+	p.process = process{root: s.dir, said: func(line string) { p.told.hear(line) }}
+	p.reload()
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			p.keep()
+		}
+	})
+	return p
+}
+
+func (p *power) reload() {
+	p.t.Helper()
+	disk, err := loadDisk(p.dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.process.disk = disk
+}
+
+// run traces a child, and calls failed at so many moments of it. Which calls a child makes depends on the times of its threads
+// too, so the moments are those of a share of the calls.
+func (p *power) run(steps, failing, times int, failed func()) {
+	p.t.Helper()
+	events := p.traced(steps, failing)
+	p.files = map[int64]*opened{}
+	moments := p.moments(events, times)
+	for i, e := range events {
+		for ; len(moments) > 0 && moments[0] == i; moments = moments[1:] {
+			failed()
+		}
+		if err := p.apply(e); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if p.told.err != nil {
+		p.t.Fatal(p.told.err)
+	}
+	// What the trace says must be what is there: no way to write has been left out.
+	seen, err := loadDisk(p.dir)
+	if err == nil {
+		err = p.disk.differs(seen, p.dir)
+	}
+	if err != nil {
+		p.t.Fatal("calls that change files are missing in the trace: ", err)
+	}
+}
+
+// moments chooses events, in order, before which the power fails: two thirds of them where most is not on the disk, before a sync.
+func (p *power) moments(events []event, times int) (moments []int) {
+	var syncs []int
+	for i, e := range events {
+		if e.begin && strings.HasSuffix(e.call.name, "sync") {
+			syncs = append(syncs, i)
+		}
+	}
+	for i := range times {
+		if i%3 == 0 {
+			moments = append(moments, p.rng.IntN(len(events)))
+		} else {
+			moments = append(moments, syncs[p.rng.IntN(len(syncs))])
+		}
+	}
+	slices.Sort(moments)
+	return moments
+}
+
+// image builds a directory as the disk may have it now.
+func (p *power) image() *suite {
+	p.t.Helper()
+	s := &suite{t: p.t, dir: quickDir(p.t), kind: p.kind}
+	p.last = p.rng.Uint64()
+	if err := newFate(p.last).put(p.disk, s.dir); err != nil {
+		p.t.Fatal(err)
+	}
+	p.images++
+	return s
+}
+
+// keep builds the newest image once more, as nobody has opened it.
+func (p *power) keep() {
+	f := newFate(p.last)
+	dir, err := os.MkdirTemp("", "power-failure-")
+	if err == nil {
+		err = f.put(p.disk, dir)
+	}
+	p.t.Logf("power failure %d: %v; the child had said %+v\nwhat is on the disk: %s %v", p.images, f, p.told, dir, err)
+}
+
+// quickDir is a directory in memory, if there is one: nothing depends on what that disk keeps.
+func quickDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "logstore")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestPowerFailure: a power failure at any moment loses nothing that a log has said is durable.
+func TestPowerFailure(t *testing.T) {
+	needStrace(t)
+	eachKind(t, func(t *testing.T, s *suite) {
+		s.close()
+		s.dir = filepath.Join(quickDir(t), "node")
+		if err := os.Mkdir(s.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p := newPower(s)
+		check := func() {
+			x := p.told
+			at := p.image()
+			at.after(&x)
+			at.drop()
+		}
+		p.run(1, 0, 2**powerPoints, check) // it begins
+		for range 3 {
+			// A child that dies before one of its syncs, and one that goes on with what the kernel has of it.
+			p.run(90, 1+p.rng.IntN(200), *powerPoints, check)
+			p.run(2, 0, *powerPoints, check)
+			// Then the power fails, and a child goes on with what the disk has.
+			at := p.image()
+			at.after(&p.told)
+			p.replace(at)
+		}
+		t.Logf("%d power failures", p.images)
+	})
+}
+
+// replace goes on in another directory.
+func (p *power) replace(at *suite) {
+	p.t.Helper()
+	if err := errors.Join(os.RemoveAll(p.dir), os.Rename(at.dir, p.dir)); err != nil {
+		p.t.Fatal(err)
+	}
+	p.reload()
+}
+
+// drop removes the directory.
+func (s *suite) drop() {
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestPowerFailureMigrating: a power failure at any moment of a migration leaves the old log or the new one, whole, and
+// only the new one when the migration had ended.
+func TestPowerFailureMigrating(t *testing.T) {
+	needStrace(t)
+	dir := quickDir(t)
+	dir = filepath.Join(dir, "node")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := filledIn(t, dir, Bolt)
+	s.kind = ""
+	p := newPower(s)
+	may := map[Kind]bool{Bolt: true} // what it is
+	p.said = func(line string) {
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "to":
+			may[Kind(rest)] = true
+		case "is":
+			may = map[Kind]bool{Kind(rest): true}
+		}
+	}
+	check := func() *suite {
+		at := p.image()
+		kind, err := Find(at.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !may[kind] {
+			t.Fatalf("a log of %q, and it must be one of %v", kind, may)
+		}
+		at.intact(kind)
+		return at
+	}
+	for range 3 {
+		for _, failing := range []int{1 + p.rng.IntN(60), 1 + p.rng.IntN(60), 0} {
+			p.run(2, failing, *powerPoints/2, func() { check().drop() })
+		}
+		at := check()
+		may = map[Kind]bool{at.kind: true}
+		p.replace(at)
+	}
+	t.Logf("%d power failures", p.images)
+}
