@@ -27,6 +27,9 @@ func TestMixedSchedules(t *testing.T) {
 	n := *mixedSchedules
 	if testing.Short() {
 		n = min(n, 4)
+		if raceDetector {
+			n = min(n, 2)
+		}
 	}
 	for i := range uint64(n) {
 		s := drawMixed(*firstSeed + i)

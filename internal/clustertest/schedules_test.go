@@ -25,6 +25,9 @@ func TestSchedules(t *testing.T) {
 	n := *schedules
 	if testing.Short() {
 		n = min(n, 4)
+		if raceDetector {
+			n = min(n, 2)
+		}
 	}
 	for i := range uint64(n) {
 		s := draw(*firstSeed + i)
