@@ -149,10 +149,13 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 			return nil, err
 		}
 	}
-	if found == "" && kind == Bolt {
-		if err := beginBolt(dir); err != nil {
-			return nil, err
-		}
+	if found != "" { // before anybody acts on what is found
+		err = syncTree(filepath.Join(dir, map[Kind]string{Bolt: boltFile, WAL: walDir}[kind]))
+	} else if kind == Bolt {
+		err = beginBolt(dir)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s, err := openAt(dir, kind, boltFile, walDir, &o)
 	if err != nil {
@@ -162,9 +165,6 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 		err = removeOldWAL(dir, s)
 	} else if found == "" {
 		err = writeFile(filepath.Join(dir, boltFile), pointer)
-	}
-	if err == nil {
-		err = syncTree(filepath.Join(dir, map[Kind]string{Bolt: boltFile, WAL: walDir}[kind]))
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -274,7 +274,8 @@ func rename(from, to string) error {
 }
 
 // syncTree syncs a file, or a directory with its files, and its entry. A process that is killed before its sync leaves
-// what it wrote to the kernel; the next one finds it, and must not build on it before it is on the disk.
+// what it wrote to the kernel; the next one finds it, and must not build on it before it is on the disk: it would say of
+// entries that it has them, or remove what they replace.
 func syncTree(path string) error {
 	err := filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {

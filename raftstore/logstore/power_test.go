@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -28,9 +29,12 @@ type power struct {
 	last   uint64 // the seed of the newest power failure
 }
 
-// newPower begins with the directory of s, which is on the disk.
+// newPower begins with the directory of s, which is on the disk, or empty.
 func newPower(s *suite) *power {
 	s.t.Helper()
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
 	seed := *powerSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
@@ -58,9 +62,9 @@ func (p *power) reload() {
 
 // run traces a child, and calls failed at so many moments of it. Which calls a child makes depends on the times of its threads
 // too, so the moments are those of a share of the calls.
-func (p *power) run(steps, failing, times int, failed func()) {
+func (p *power) run(steps int, dies death, times int, failed func()) {
 	p.t.Helper()
-	events := p.traced(steps, failing)
+	events := p.traced(steps, dies)
 	p.files = map[int64]*opened{}
 	moments := p.moments(events, times)
 	for i, e := range events {
@@ -84,19 +88,24 @@ func (p *power) run(steps, failing, times int, failed func()) {
 	}
 }
 
+var syncs = []string{"fsync", "fdatasync"}
+
+// dies draws a death before one of the first n syncs.
+func (p *power) dies(n int) death { return death{syncs[p.rng.IntN(2)], 1 + p.rng.IntN(n)} }
+
 // moments chooses events, in order, before which the power fails: two thirds of them where most is not on the disk, before a sync.
 func (p *power) moments(events []event, times int) (moments []int) {
-	var syncs []int
+	var begun []int
 	for i, e := range events {
-		if e.begin && strings.HasSuffix(e.call.name, "sync") {
-			syncs = append(syncs, i)
+		if e.begin && slices.Contains(syncs, e.call.name) {
+			begun = append(begun, i)
 		}
 	}
 	for i := range times {
 		if i%3 == 0 {
 			moments = append(moments, p.rng.IntN(len(events)))
 		} else {
-			moments = append(moments, syncs[p.rng.IntN(len(syncs))])
+			moments = append(moments, begun[p.rng.IntN(len(begun))])
 		}
 	}
 	slices.Sort(moments)
@@ -145,21 +154,11 @@ func TestPowerFailure(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *suite) {
 		s.close()
 		s.dir = filepath.Join(quickDir(t), "node")
-		if err := os.Mkdir(s.dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
 		p := newPower(s)
-		check := func() {
-			x := p.told
-			at := p.image()
-			at.after(&x)
-			at.drop()
-		}
-		p.run(1, 0, 2**powerPoints, check) // it begins
 		for range 3 {
 			// A child that dies before one of its syncs, and one that goes on with what the kernel has of it.
-			p.run(90, 1+p.rng.IntN(200), *powerPoints, check)
-			p.run(2, 0, *powerPoints, check)
+			p.run(90, p.dies(100), *powerPoints, p.after)
+			p.run(2, never, *powerPoints, p.after)
 			// Then the power fails, and a child goes on with what the disk has.
 			at := p.image()
 			at.after(&p.told)
@@ -167,6 +166,33 @@ func TestPowerFailure(t *testing.T) {
 		}
 		t.Logf("%d power failures", p.images)
 	})
+}
+
+// TestPowerFailureAtFirst: the same while a log begins, for every sync at which the first process can die.
+func TestPowerFailureAtFirst(t *testing.T) {
+	needStrace(t)
+	for _, kind := range Kinds {
+		for _, call := range syncs {
+			for nth, more := 1, true; more && !t.Failed(); nth++ {
+				t.Run(fmt.Sprintf("%s, %s %d", kind, call, nth), func(t *testing.T) {
+					p := newPower(&suite{t: t, dir: filepath.Join(quickDir(t), "node"), kind: kind})
+					p.run(1, death{call, nth}, *powerPoints/2, p.after)
+					if more = p.told.failed != ""; more { // or it made all its syncs
+						p.run(1, never, *powerPoints/2, p.after)
+					}
+				})
+			}
+		}
+	}
+}
+
+// after demands of a directory after a power failure now that all is there that was told, and that the log goes on.
+func (p *power) after() {
+	p.t.Helper()
+	x := p.told
+	at := p.image()
+	at.after(&x)
+	at.drop()
 }
 
 // replace goes on in another directory.
@@ -219,9 +245,9 @@ func TestPowerFailureMigrating(t *testing.T) {
 		at.intact(kind)
 		return at
 	}
-	for range 3 {
-		for _, failing := range []int{1 + p.rng.IntN(60), 1 + p.rng.IntN(60), 0} {
-			p.run(2, failing, *powerPoints/2, func() { check().drop() })
+	for range 2 {
+		for _, dies := range []death{p.dies(20), p.dies(40), never} {
+			p.run(2, dies, *powerPoints/2, func() { check().drop() })
 		}
 		at := check()
 		may = map[Kind]bool{at.kind: true}

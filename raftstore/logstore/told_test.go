@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 // what it is about to do, and when that is durable. It deletes from the begin of the log now and then, and cuts its end
 // off and writes it again, in a later term.
 func childMain(dir string) {
+	runtime.LockOSThread() // strace counts the syncs of each thread
 	kind := Kind(os.Getenv("LOGSTORE_KIND"))
 	steps, _ := strconv.Atoi(os.Getenv("LOGSTORE_STEPS")) // none: for ever
 	var err error

@@ -32,19 +32,26 @@ func needStrace(t *testing.T) {
 	}
 }
 
-// traced runs a child under strace. If failing is not 0, that sync and all later ones fail, without any effect: as if the
-// process had been killed before it.
-func (s *suite) traced(steps, failing int) []event {
+// death says before which sync a process dies: the nth call of that name. From then on these calls fail, without any effect.
+type death struct {
+	call string
+	nth  int
+}
+
+var never death
+
+// traced runs a child under strace.
+func (s *suite) traced(steps int, dies death) []event {
 	s.t.Helper()
 	file := filepath.Join(s.t.TempDir(), "trace")
 	args := []string{"-f", "--seccomp-bpf", "-qq", "-xx", "-s", strconv.Itoa(64 << 20), "-e", "signal=none", "-e", "trace=" + tracedCalls, "-o", file}
-	if failing > 0 {
-		args = append(args, "-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d+", failing))
+	if dies != never {
+		args = append(args, "-e", fmt.Sprintf("inject=%s:error=EIO:when=%d+", dies.call, dies.nth))
 	}
 	cmd := exec.CommandContext(s.t.Context(), "strace", append(args, os.Args[0])...)
 	cmd.Env = append(os.Environ(), "LOGSTORE_CHILD="+s.dir, "LOGSTORE_KIND="+string(s.kind), "LOGSTORE_STEPS="+strconv.Itoa(steps))
 	out, err := cmd.CombinedOutput()
-	if err != nil && (failing == 0 || !strings.Contains(string(out), "failed ")) {
+	if err != nil && (dies == never || !strings.Contains(string(out), "failed ")) {
 		s.t.Fatalf("%v\n%s", err, out)
 	}
 	events, err := readTrace(file)

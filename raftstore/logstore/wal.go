@@ -19,7 +19,11 @@ import (
 const walMeta = metadb.FileName
 
 func openWAL(dir string, o *Options) (Store, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = syncFile(filepath.Dir(dir)) // nothing points to it before
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	files := &segments{SegmentFiler: segment.NewFiler(dir, walfs.New()), onError: o.OnError}
