@@ -83,7 +83,7 @@ func want(i, term uint64) *raft.Log {
 	size := rng.IntN(256) >> rng.IntN(6)
 	data := bytes.Repeat([]byte(fmt.Sprintf("%d/%d ", i, term)), 1+size)
 	if i%2 == 0 {
-		data = make([]byte, rng.IntN(8))
+		data = bytes.Repeat([]byte{0}, rng.IntN(8))
 		for range size {
 			data = append(data, byte(1+rng.IntN(3)), 0, 0, 0, byte(rng.IntN(20)), 0, 0, 0)
 		}

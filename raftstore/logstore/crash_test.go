@@ -270,7 +270,7 @@ func TestTornTwice(t *testing.T) {
 	content, end := store(2000, 500)
 	clear(content[end-8 : end]) // the commit frame is lost
 	s.forget(file, content)
-	content, end = store(1992) // it ends where entry 22 began
+	content, _ = store(1992) // it ends where entry 22 began
 	clear(content[before+1000 : before+1500])
 	s.forget(file, content)
 	s.open()

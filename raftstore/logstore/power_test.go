@@ -57,7 +57,7 @@ func (p *power) reload() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.process.disk = disk
+	p.disk = disk
 }
 
 // run traces a child, and calls failed at so many moments of it. Which calls a child makes depends on the times of its threads
