@@ -54,7 +54,7 @@ func (d *ledgerDisk) StoreLogs(es []*raft.Log) error {
 }
 
 func (d *ledgerDisk) DeleteRange(from, to uint64) error {
-	last, err := d.diskStore.LastIndex()
+	last, err := d.LastIndex()
 	if err == nil {
 		err = d.diskStore.DeleteRange(from, to)
 	}
