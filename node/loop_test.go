@@ -309,7 +309,13 @@ func TestLateHelloEndsNothing(t *testing.T) {
 func TestHelloThatCannotBe(t *testing.T) {
 	long := strings.Repeat("x", maxHelloText+1)
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
-		index := b.index
+		entries := func() uint64 {
+			synctest.Wait() // the term has seeded what it does at its beginning
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.index
+		}
+		index := entries()
 		for name, h := range map[string]stream.Hello{
 			"no worker":      {Slots: 1, Proof: []byte("p")},
 			"no proof":       {Worker: "w", Slots: 1},
@@ -323,7 +329,7 @@ func TestHelloThatCannotBe(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if b.index != index {
+		if entries() != index {
 			t.Error("a refused hello cost a log entry")
 		}
 	})

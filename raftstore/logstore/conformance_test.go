@@ -258,7 +258,7 @@ func TestRandom(t *testing.T) {
 			default:
 				s.reopen()
 			}
-			if last > 0 && first > last {
+			if first > last {
 				next, first, last = last+1, 0, 0
 			}
 			s.holds(first, last, func(i uint64) uint64 { return terms[i] })
