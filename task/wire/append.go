@@ -1,59 +1,13 @@
 package wire
 
 import (
-	"encoding/binary"
-	"math"
-
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire/head"
 )
 
 // The commands that a busy log consists of are written here by hand: the very bytes that the library writes, without its
 // reflection. Fields are in the order of their keys, and left out as their tags say. TestFastEncodesLikeTheLibrary and
 // FuzzCommand hold both against each other; a new field of one of these structs fails them until it is written here.
-
-// Major types (RFC 8949, 3.1) as they stand in a first byte.
-const (
-	majorUint  = 0 << 5
-	majorInt   = 1 << 5 // negative
-	majorBytes = 2 << 5
-	majorText  = 3 << 5
-	majorArray = 4 << 5
-	majorMap   = 5 << 5
-
-	cborFalse = 0xf4
-	cborTrue  = 0xf5
-)
-
-func appendHead(b []byte, major byte, n uint64) []byte {
-	switch {
-	case n < 24:
-		return append(b, major|byte(n))
-	case n <= math.MaxUint8:
-		return append(b, major|24, byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(b, major|25), uint16(n))
-	case n <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(b, major|26), uint32(n))
-	}
-	return binary.BigEndian.AppendUint64(append(b, major|27), n)
-}
-
-func appendUint(b []byte, n uint64) []byte { return appendHead(b, majorUint, n) }
-
-func appendInt(b []byte, n int64) []byte {
-	if n < 0 {
-		return appendHead(b, majorInt, uint64(-(n + 1)))
-	}
-	return appendHead(b, majorUint, uint64(n))
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(appendHead(b, majorText, uint64(len(s))), s...)
-}
-
-func appendBytes(b, data []byte) []byte {
-	return append(appendHead(b, majorBytes, uint64(len(data))), data...)
-}
 
 // fields is a map with at most 23 fields under construction.
 type fields struct {
@@ -61,30 +15,30 @@ type fields struct {
 	start int // of the map's head, which holds the number of fields
 }
 
-func beginFields(b []byte) fields { return fields{append(b, majorMap), len(b)} }
+func beginFields(b []byte) fields { return fields{append(b, head.Map), len(b)} }
 
 // key begins the field k.
 func (f *fields) key(k byte) {
 	f.b[f.start]++
 	if k >= 24 {
-		f.b = append(f.b, majorUint|24)
+		f.b = append(f.b, head.Uint|24)
 	}
 	f.b = append(f.b, k)
 }
 
 func (f *fields) uint(k byte, n uint64) {
 	f.key(k)
-	f.b = appendUint(f.b, n)
+	f.b = head.AppendUint(f.b, n)
 }
 
 func (f *fields) int(k byte, n int64) {
 	f.key(k)
-	f.b = appendInt(f.b, n)
+	f.b = head.AppendInt(f.b, n)
 }
 
 func (f *fields) text(k byte, s string) {
 	f.key(k)
-	f.b = appendText(f.b, s)
+	f.b = head.AppendText(f.b, s)
 }
 
 // The rest are of fields that are left out when they are empty.
@@ -110,7 +64,7 @@ func (f *fields) someText(k byte, s string) {
 func (f *fields) someTrue(k byte, yes bool) {
 	if yes {
 		f.key(k)
-		f.b = append(f.b, cborTrue)
+		f.b = append(f.b, head.True)
 	}
 }
 
@@ -145,7 +99,7 @@ func appendPayload(b []byte, p *task.Payload) []byte {
 	f.someUint(1, uint64(p.Encoding))
 	if len(p.Data) > 0 {
 		f.key(2)
-		f.b = appendBytes(f.b, p.Data)
+		f.b = head.AppendBytes(f.b, p.Data)
 	}
 	if p.Blobs != nil {
 		f.key(3)
@@ -160,16 +114,16 @@ func appendBlobs(b []byte, p *task.Blobs) []byte {
 	f.someInt(2, p.Size)
 	if len(p.Named) > 0 {
 		f.key(3)
-		f.b = appendHead(f.b, majorArray, uint64(len(p.Named)))
+		f.b = head.Append(f.b, head.Array, uint64(len(p.Named)))
 		for _, s := range p.Named {
-			f.b = appendText(f.b, s)
+			f.b = head.AppendText(f.b, s)
 		}
 	}
 	return f.b
 }
 
 func appendLabels(b []byte, labels []task.Label) []byte {
-	b = appendHead(b, majorArray, uint64(len(labels)))
+	b = head.Append(b, head.Array, uint64(len(labels)))
 	for i := range labels {
 		f := beginFields(b)
 		f.text(1, labels[i].Name)

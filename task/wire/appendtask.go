@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/taskrt/taskrt/task"
+import (
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire/head"
+)
 
 // appendTask appends the bytes that the library writes for t; false, with b as it was, if it has more fields than one byte
 // of a map's head counts: nearly all of them, which is left to the library.
@@ -57,7 +60,7 @@ func appendTask(b []byte, t *task.Task) ([]byte, bool) {
 	f.someText(30, t.ConcurrencyKey)
 	f.someUint(31, uint64(t.Role))
 	f.someUint(32, t.Bound)
-	if f.b[f.start] > majorMap|23 {
+	if f.b[f.start] > head.Map|23 {
 		return b, false
 	}
 	return f.b, true
@@ -80,7 +83,7 @@ func appendLease(b []byte, l *task.Lease) []byte {
 }
 
 func appendHistory(b []byte, attempts []task.Attempt) []byte {
-	b = appendHead(b, majorArray, uint64(len(attempts)))
+	b = head.Append(b, head.Array, uint64(len(attempts)))
 	for i := range attempts {
 		a := &attempts[i]
 		f := beginFields(b)

@@ -1,11 +1,11 @@
 package wire
 
 import (
-	"encoding/binary"
 	"math"
 	"strings"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire/head"
 )
 
 // reader reads what append.go writes. Whatever it meets otherwise (a key that it does not know or does not expect now, another
@@ -43,43 +43,23 @@ func (t *names) get(b []byte) string {
 
 // head returns the argument of a data item of a major type.
 func (r *reader) head(major byte) uint64 {
-	if len(r.b) == 0 || r.b[0]&^0x1f != major {
-		r.bad = true
-		return 0
-	}
-	n := r.b[0] & 0x1f
-	if n < 24 {
+	if len(r.b) > 0 && r.b[0]^major < 24 { // most are that small
+		n := r.b[0] ^ major
 		r.b = r.b[1:]
 		return uint64(n)
 	}
-	return r.longHead(n)
+	n, rest, ok := head.Read(r.b, major)
+	r.b = rest
+	r.bad = r.bad || !ok
+	return n
 }
 
-// longHead is head with an argument of 1, 2, 4 or 8 bytes.
-func (r *reader) longHead(n byte) uint64 {
-	if n > 27 || len(r.b) < 1+1<<(n-24) {
-		r.bad = true
-		return 0
-	}
-	b := r.b[1:]
-	r.b = b[1<<(n-24):]
-	switch n {
-	case 24:
-		return uint64(b[0])
-	case 25:
-		return uint64(binary.BigEndian.Uint16(b))
-	case 26:
-		return uint64(binary.BigEndian.Uint32(b))
-	}
-	return binary.BigEndian.Uint64(b)
-}
-
-func (r *reader) uint() uint64 { return r.head(majorUint) }
+func (r *reader) uint() uint64 { return r.head(head.Uint) }
 
 func (r *reader) int() int64 {
-	major, negative := byte(majorUint), len(r.b) > 0 && r.b[0]&^0x1f == majorInt
+	major, negative := byte(head.Uint), len(r.b) > 0 && r.b[0]&^0x1f == head.Negative
 	if negative {
-		major = majorInt
+		major = head.Negative
 	}
 	n := r.head(major)
 	if n > math.MaxInt64 {
@@ -102,11 +82,11 @@ func (r *reader) small(lowest, highest int64) int64 {
 }
 
 func (r *reader) bool() bool {
-	if len(r.b) == 0 || r.b[0] != cborTrue && r.b[0] != cborFalse {
+	if len(r.b) == 0 || r.b[0] != head.True && r.b[0] != head.False {
 		r.bad = true
 		return false
 	}
-	yes := r.b[0] == cborTrue
+	yes := r.b[0] == head.True
 	r.b = r.b[1:]
 	return yes
 }
@@ -123,8 +103,8 @@ func (r *reader) part(major byte) []byte {
 	return b
 }
 
-func (r *reader) text() string { return string(r.part(majorText)) }
-func (r *reader) name() string { return r.names.get(r.part(majorText)) }
+func (r *reader) text() string { return string(r.part(head.Text)) }
+func (r *reader) name() string { return r.names.get(r.part(head.Text)) }
 
 // Payloads of an entry that are short share memory with their neighbors: one allocation for a dozen. It is little, so that
 // a task that is kept does not keep much beside it.
@@ -135,7 +115,7 @@ const (
 
 // bytes copies: a small task must not keep a large entry in memory.
 func (r *reader) bytes() []byte {
-	p := r.part(majorBytes)
+	p := r.part(head.Bytes)
 	if len(p) == 0 {
 		r.bad = true // the library tells an empty string from an absent one
 		return nil
@@ -153,7 +133,7 @@ func (r *reader) bytes() []byte {
 
 // list returns the length of an array that has elements.
 func (r *reader) list() int {
-	n := r.head(majorArray)
+	n := r.head(head.Array)
 	if n == 0 || n > maxArray || n > uint64(len(r.b)) {
 		r.bad = true
 		return 0
@@ -168,7 +148,7 @@ type fieldsLeft struct {
 }
 
 func (r *reader) fields() fieldsLeft {
-	n := r.head(majorMap)
+	n := r.head(head.Map)
 	if n > 23 {
 		r.bad = true
 	}
@@ -180,7 +160,7 @@ func (r *reader) next(f *fieldsLeft) byte {
 	if r.bad || f.n == 0 {
 		return 0
 	}
-	if len(r.b) > 1 && r.b[0] == majorUint|24 && r.b[1] >= 24 {
+	if len(r.b) > 1 && r.b[0] == head.Uint|24 && r.b[1] >= 24 {
 		r.b = r.b[1:]
 	} else if len(r.b) == 0 || r.b[0] >= 24 {
 		r.bad = true
@@ -210,7 +190,7 @@ func (r *reader) key() (k task.Key) {
 		case 1:
 			k.Namespace = r.name()
 		case 2:
-			id := r.part(majorText)
+			id := r.part(head.Text)
 			if r.lone {
 				k.ID = string(id)
 				continue

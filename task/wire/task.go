@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire/head"
 )
 
 // AppendTask appends the encoding of one task: CBOR with integer keys, as in snapshots.
@@ -36,7 +37,7 @@ func DecodeTask(b []byte) (*task.Task, error) {
 // TaskNames returns the namespace, the ID and the behavior of a task that AppendTask of this build wrote, where they are in b.
 func TaskNames(b []byte) (namespace, id, behavior []byte) {
 	r := reader{b: b}
-	r.head(majorMap)
+	r.head(head.Map)
 	for _, field := range [...]struct {
 		key   byte
 		value *[]byte
@@ -44,7 +45,7 @@ func TaskNames(b []byte) (namespace, id, behavior []byte) {
 		if r.uint() != uint64(field.key) {
 			r.bad = true
 		}
-		*field.value = r.part(majorText)
+		*field.value = r.part(head.Text)
 	}
 	if r.bad {
 		panic("wire: no task begins like this")

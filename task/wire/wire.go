@@ -19,6 +19,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire/head"
 )
 
 // version is the first byte of entries, proposals and results.
@@ -122,17 +123,17 @@ func appendEnvelope(b []byte, kind uint64, o task.Origin) []byte {
 	if o.Body != 0 {
 		n = 5
 	}
-	b = appendUint(appendHead(b, majorArray, n), kind)
-	b = appendUint(appendUint(appendUint(b, o.Process), o.Seq), o.Lowest)
+	b = head.AppendUint(head.Append(b, head.Array, n), kind)
+	b = head.AppendUint(head.AppendUint(head.AppendUint(b, o.Process), o.Seq), o.Lowest)
 	if o.Body != 0 {
-		b = appendUint(b, o.Body)
+		b = head.AppendUint(b, o.Body)
 	}
 	return b
 }
 
 // envelope reads what appendEnvelope wrote.
 func (r *reader) envelope() (kind uint64, o task.Origin) {
-	n := r.head(majorArray)
+	n := r.head(head.Array)
 	kind = r.uint()
 	o = task.Origin{Process: r.uint(), Seq: r.uint(), Lowest: r.uint()}
 	switch n {
@@ -182,8 +183,8 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
 	b := append((*buf)[:0], version)
-	b = appendInt(appendInt(appendHead(b, majorArray, 3), int64(h.Now)), int64(h.LeaseNow))
-	b = appendUint(b, uint64(len(ps)))
+	b = head.AppendInt(head.AppendInt(head.Append(b, head.Array, 3), int64(h.Now)), int64(h.LeaseNow))
+	b = head.AppendUint(b, uint64(len(ps)))
 	for i := range ps {
 		kind, err := kindFor(ps[i].Command)
 		if err != nil {
@@ -238,7 +239,7 @@ func DecodeEntry(b []byte) (task.Header, []task.Proposal, error) {
 // preamble reads what stands before the proposals.
 func (r *reader) preamble() (h task.Header, count uint64, err error) {
 	whole := r.b
-	three := r.head(majorArray) == 3
+	three := r.head(head.Array) == 3
 	h = task.Header{Now: task.Time(r.int()), LeaseNow: task.LeaseTime(r.int())}
 	if count = r.uint(); three && !r.bad {
 		return h, count, nil
@@ -286,7 +287,7 @@ func DecodeProposals(b []byte) ([]task.Proposal, error) {
 func EncodeResults(rs []task.Result) ([]byte, error) {
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
-	b := appendUint(append((*buf)[:0], version), uint64(len(rs)))
+	b := head.AppendUint(append((*buf)[:0], version), uint64(len(rs)))
 	for i := range rs {
 		after, ok := appendResult(b, &rs[i])
 		if !ok {

@@ -2,35 +2,28 @@ package stream
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
+	"github.com/taskrt/taskrt/task/wire/head"
 )
 
 // Busy streams carry assignments, reports, acks and credits, and hardly anything else. These frames are written here, the very
 // bytes that the library writes, and read if they look as this build writes them. The library reads all else, and decides what is
 // refused. TestFastIsTheLibrary and FuzzDecode hold both against each other.
 
-// Keys of Frame, and first bytes of CBOR (RFC 8949, 3).
+// Keys of Frame, and first bytes of small maps.
 const (
 	keyReports = 3
 	keyCredits = 5
 	keyAcks    = 19
 	keyAssign  = 20
 
-	mapOf1 = majorMap | 1
-	mapOf2 = majorMap | 2
-	mapOf3 = majorMap | 3
-
-	majorUint  = 0 << 5
-	majorInt   = 1 << 5 // negative
-	majorText  = 3 << 5
-	majorArray = 4 << 5
-	majorMap   = 5 << 5
-	cborTrue   = 0xf5
+	mapOf1 = head.Map | 1
+	mapOf2 = head.Map | 2
+	mapOf3 = head.Map | 3
 )
 
 // appendFast appends a frame; false: it is none of those that are written here, and b is as it was.
@@ -40,7 +33,7 @@ func (c *codec) appendFast(b []byte, f *Frame) (after []byte, ok bool, err error
 	}
 	switch {
 	case f.Assign != nil:
-		b = appendHead(append(b, mapOf1, keyAssign), majorArray, uint64(len(f.Assign)))
+		b = head.Append(append(b, mapOf1, keyAssign), head.Array, uint64(len(f.Assign)))
 		for i := range f.Assign {
 			a := &f.Assign[i]
 			if b, err = appendAssignment(b, a, a.Module.Digest == "" || i > 0 && a.sameVersion(&f.Assign[i-1])); err != nil {
@@ -48,14 +41,14 @@ func (c *codec) appendFast(b []byte, f *Frame) (after []byte, ok bool, err error
 			}
 		}
 	case f.Reports != nil:
-		b = appendHead(append(b, mapOf1, keyReports), majorArray, uint64(len(f.Reports)))
+		b = head.Append(append(b, mapOf1, keyReports), head.Array, uint64(len(f.Reports)))
 		for i := range f.Reports {
 			if b, err = appendReport(b, &f.Reports[i]); err != nil {
 				return b, false, err
 			}
 		}
 	case f.Acks != nil:
-		b = appendHead(append(b, mapOf1, keyAcks), majorArray, uint64(len(f.Acks)))
+		b = head.Append(append(b, mapOf1, keyAcks), head.Array, uint64(len(f.Acks)))
 		for i := range f.Acks {
 			b = appendAck(b, &f.Acks[i])
 		}
@@ -93,8 +86,8 @@ func appendVersion(b []byte, a *Assignment) ([]byte, error) {
 		return b, err
 	}
 	b = append(append(b, 2), policy...)
-	b = appendText(append(b, 3, mapOf2, 1), a.Module.Digest)
-	return appendInt(append(b, 2), a.Module.Size), nil
+	b = head.AppendText(append(b, 3, mapOf2, 1), a.Module.Digest)
+	return head.AppendInt(append(b, 2), a.Module.Size), nil
 }
 
 func appendReport(b []byte, r *Report) ([]byte, error) {
@@ -102,72 +95,45 @@ func appendReport(b []byte, r *Report) ([]byte, error) {
 		plain, err := modes.enc.Marshal((*plainReport)(r))
 		return append(b, plain...), err
 	}
-	b = append(appendUint(append(b, mapOf2, 1), r.ID), 2)
+	b = append(head.AppendUint(append(b, mapOf2, 1), r.ID), 2)
 	return wire.AppendFinish(b, r.Finish), nil
 }
 
 func appendAck(b []byte, a *Ack) []byte {
 	start := len(b)
-	b = appendUint(append(b, mapOf1, 1), a.ID)
+	b = head.AppendUint(append(b, mapOf1, 1), a.ID)
 	if a.Code != "" {
 		b[start]++
-		b = appendText(append(b, 2), string(a.Code))
+		b = head.AppendText(append(b, 2), string(a.Code))
 	}
 	if a.Message != "" {
 		b[start]++
-		b = appendText(append(b, 3), a.Message)
+		b = head.AppendText(append(b, 3), a.Message)
 	}
 	if a.Retry {
 		b[start]++
-		b = append(b, 4, cborTrue)
+		b = append(b, 4, head.True)
 	}
 	if a.Repeated {
 		b[start]++
-		b = append(b, 5, cborTrue)
+		b = append(b, 5, head.True)
 	}
 	return b
 }
 
 func appendCredits(b []byte, c *Credits) []byte {
 	start := len(b)
-	b = appendUint(append(b, mapOf2, 1), c.Seq)
-	b = appendInt(append(b, 2), c.Free)
+	b = head.AppendUint(append(b, mapOf2, 1), c.Seq)
+	b = head.AppendInt(append(b, 2), c.Free)
 	if c.Ahead != 0 {
 		b[start]++
-		b = appendInt(append(b, 3), c.Ahead)
+		b = head.AppendInt(append(b, 3), c.Ahead)
 	}
 	if c.Each != 0 {
 		b[start]++
-		b = appendInt(append(b, 4), c.Each)
+		b = head.AppendInt(append(b, 4), c.Each)
 	}
 	return b
-}
-
-func appendHead(b []byte, major byte, n uint64) []byte {
-	switch {
-	case n < 24:
-		return append(b, major|byte(n))
-	case n <= math.MaxUint8:
-		return append(b, major|24, byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(b, major|25), uint16(n))
-	case n <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(b, major|26), uint32(n))
-	}
-	return binary.BigEndian.AppendUint64(append(b, major|27), n)
-}
-
-func appendUint(b []byte, n uint64) []byte { return appendHead(b, majorUint, n) }
-
-func appendInt(b []byte, n int64) []byte {
-	if n < 0 {
-		return appendHead(b, majorInt, uint64(-(n + 1)))
-	}
-	return appendHead(b, majorUint, uint64(n))
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(appendHead(b, majorText, uint64(len(s))), s...)
 }
 
 // decodeFast reads a frame; false: the library has to.
@@ -240,7 +206,7 @@ func (r *reader) reports() []Report {
 		if !r.skip(mapOf2, 1) {
 			break
 		}
-		x := Report{ID: r.head(majorUint)}
+		x := Report{ID: r.head(head.Uint)}
 		if len(r.b) == 0 || r.b[0] != 2 {
 			r.bad = true
 			break
@@ -264,11 +230,11 @@ func (r *reader) acks() []Ack {
 }
 
 func (r *reader) ack() (a Ack) {
-	fields := r.head(majorMap)
+	fields := r.head(head.Map)
 	for last := byte(0); fields > 0 && !r.bad; fields-- {
 		switch last = r.key(last); last {
 		case 1:
-			a.ID = r.head(majorUint)
+			a.ID = r.head(head.Uint)
 		case 2:
 			a.Code = task.Code(r.text())
 		case 3:
@@ -286,11 +252,11 @@ func (r *reader) ack() (a Ack) {
 
 func (r *reader) credits() *Credits {
 	c := &Credits{}
-	fields := r.head(majorMap)
+	fields := r.head(head.Map)
 	for last := byte(0); fields > 0 && !r.bad; fields-- {
 		switch last = r.key(last); last {
 		case 1:
-			c.Seq = r.head(majorUint)
+			c.Seq = r.head(head.Uint)
 		case 2:
 			c.Free = r.int()
 		case 3:
@@ -306,7 +272,7 @@ func (r *reader) credits() *Credits {
 
 // list returns the length of an array that has elements.
 func (r *reader) list() int {
-	n := r.head(majorArray)
+	n := r.head(head.Array)
 	if n == 0 || n > maxList || n > uint64(len(r.b)) {
 		r.bad = true
 		return 0
@@ -336,35 +302,14 @@ func (r *reader) key(last byte) byte {
 
 // head returns the argument of a data item of a major type.
 func (r *reader) head(major byte) uint64 {
-	if len(r.b) == 0 || r.b[0]&^0x1f != major {
-		r.bad = true
-		return 0
-	}
-	n, size := readHead(r.b)
-	if size == 0 {
-		r.bad = true
-	}
-	r.b = r.b[size:]
+	n, rest, ok := head.Read(r.b, major)
+	r.b = rest
+	r.bad = r.bad || !ok
 	return n
 }
 
-// readHead returns the argument of the data item at the start of b, and the bytes that its head takes; 0 bytes: there is none.
-func readHead(b []byte) (n uint64, size int) {
-	low := b[0] & 0x1f
-	if low < 24 {
-		return uint64(low), 1
-	}
-	if size = 1 << (low & 3); low > 27 || len(b) <= size {
-		return 0, 0
-	}
-	for _, d := range b[1 : 1+size] {
-		n = n<<8 | uint64(d)
-	}
-	return n, 1 + size
-}
-
 func (r *reader) int() int64 {
-	n := r.head(majorUint) // what is negative is rare, and for the library
+	n := r.head(head.Uint) // what is negative is rare, and for the library
 	if n > math.MaxInt64 {
 		r.bad = true
 	}
@@ -372,7 +317,7 @@ func (r *reader) int() int64 {
 }
 
 func (r *reader) text() string {
-	n := r.head(majorText)
+	n := r.head(head.Text)
 	if n > uint64(len(r.b)) || !utf8.Valid(r.b[:n]) {
 		r.bad = true
 		return ""
@@ -383,7 +328,7 @@ func (r *reader) text() string {
 }
 
 func (r *reader) true() bool {
-	if len(r.b) == 0 || r.b[0] != cborTrue {
+	if len(r.b) == 0 || r.b[0] != head.True {
 		r.bad = true
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
+	"github.com/taskrt/taskrt/task/wire/head"
 )
 
 // Assignments and reports of a finish where the library reads or writes the frame (see fast.go): their large parts are still
@@ -74,7 +75,7 @@ func (r Report) MarshalCBOR() ([]byte, error) {
 func (r *Report) UnmarshalCBOR(b []byte) error {
 	if len(b) > 2 && b[0] == mapOf2 && b[1] == 1 {
 		x := reader{b: b[2:]}
-		if id := x.head(majorUint); !x.bad && len(x.b) > 0 && x.b[0] == 2 {
+		if id := x.head(head.Uint); !x.bad && len(x.b) > 0 && x.b[0] == 2 {
 			f, err := wire.DecodeFinish(x.b[1:])
 			r.ID, r.Finish = id, f
 			return err
