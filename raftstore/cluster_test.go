@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskrt/taskrt/internal/memnet"
+	"github.com/taskrt/taskrt/internal/quickdir"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -79,7 +79,7 @@ func eachLogStore(t *testing.T, f func(t *testing.T, c *cluster)) {
 // bubble runs f with a cluster of virtual time that is closed at the end.
 func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	dir := quickDir(t)
+	dir := quickdir.New(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}, logs: logstore.Kind(*logStore)}
 		defer c.close()
@@ -88,17 +88,6 @@ func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 		defer hung.Stop()
 		f(t, c)
 	})
-}
-
-// quickDir is a temporary directory in memory where there is one: what these tests are about does not depend on how long
-// the disk takes, and a sync of a busy disk stops virtual time.
-func quickDir(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "raftstore")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 func (c *cluster) close() {

@@ -76,6 +76,8 @@ var arrows = map[string][]string{
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
+	"internal/quickdir":    {},
+	"task/wire/wiretest":   {},
 	"internal/ctool":       {"internal/built", "plugins/sdk"},
 	"internal/e2e":         {},
 	"internal/linear":      {},
@@ -99,8 +101,8 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/rusttool", "internal/sim",
-	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/quickdir", "internal/rusttool", "internal/sim",
+	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 
 // thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A

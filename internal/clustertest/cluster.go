@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -28,6 +27,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/internal/memnet"
+	"github.com/taskrt/taskrt/internal/quickdir"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/worker"
@@ -97,7 +97,7 @@ func New(t *testing.T, n int, o Options) *Cluster {
 	if o.Slots == 0 {
 		o.Slots = 4
 	}
-	c := &Cluster{Net: memnet.New(), t: t, o: o, dir: quickDir(t), start: time.Now(), log: &logBuffer{}}
+	c := &Cluster{Net: memnet.New(), t: t, o: o, dir: quickdir.New(t), start: time.Now(), log: &logBuffer{}}
 	c.Runs, c.Audit = newRuns(t), newAudit(t)
 	t.Cleanup(func() {
 		c.Close()
@@ -113,21 +113,6 @@ func New(t *testing.T, n int, o Options) *Cluster {
 		c.Start(i)
 	}
 	return c
-}
-
-// quickDir is a temporary directory in memory where there is one: a sync of a busy disk stops virtual time, and nothing
-// here depends on what a disk keeps.
-func quickDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "clustertest")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // Start starts member i, for the first time or again, in its old directory.

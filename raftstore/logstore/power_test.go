@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/quickdir"
 )
 
 var (
@@ -115,7 +117,7 @@ func (p *power) moments(events []event, times int) (moments []int) {
 // image builds a directory as the disk may have it now.
 func (p *power) image() *suite {
 	p.t.Helper()
-	s := &suite{t: p.t, dir: quickDir(p.t), kind: p.kind}
+	s := &suite{t: p.t, dir: quickdir.New(p.t), kind: p.kind}
 	p.last = p.rng.Uint64()
 	if err := newFate(p.last).put(p.disk, s.dir); err != nil {
 		p.t.Fatal(err)
@@ -134,26 +136,12 @@ func (p *power) keep() {
 	p.t.Logf("power failure %d: %v; the child had said %+v\nwhat is on the disk: %s %v", p.images, f, p.told, dir, err)
 }
 
-// quickDir is a directory in memory, if there is one: nothing depends on what that disk keeps.
-func quickDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "logstore")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 // TestPowerFailure: a power failure at any moment loses nothing that a log has said is durable.
 func TestPowerFailure(t *testing.T) {
 	needStrace(t)
 	eachKind(t, func(t *testing.T, s *suite) {
 		s.close()
-		s.dir = filepath.Join(quickDir(t), "node")
+		s.dir = filepath.Join(quickdir.New(t), "node")
 		p := newPower(s)
 		for range 3 {
 			// A child that dies before one of its syncs, and one that goes on with what the kernel has of it.
@@ -175,7 +163,7 @@ func TestPowerFailureAtFirst(t *testing.T) {
 		for _, call := range syncs {
 			for nth, more := 1, true; more && !t.Failed(); nth++ {
 				t.Run(fmt.Sprintf("%s, %s %d", kind, call, nth), func(t *testing.T) {
-					p := newPower(&suite{t: t, dir: filepath.Join(quickDir(t), "node"), kind: kind})
+					p := newPower(&suite{t: t, dir: filepath.Join(quickdir.New(t), "node"), kind: kind})
 					p.run(1, death{call, nth}, *powerPoints/2, p.after)
 					if more = p.told.failed != ""; more { // or it made all its syncs
 						p.run(1, never, *powerPoints/2, p.after)
@@ -215,7 +203,7 @@ func (s *suite) drop() {
 // only the new one when the migration had ended.
 func TestPowerFailureMigrating(t *testing.T) {
 	needStrace(t)
-	dir := quickDir(t)
+	dir := quickdir.New(t)
 	dir = filepath.Join(dir, "node")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

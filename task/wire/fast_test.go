@@ -3,12 +3,12 @@ package wire
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire/wiretest"
 )
 
 // byLibrary encodes an entry without anything that is written by hand.
@@ -43,45 +43,15 @@ var fastKinds = map[uint64]reflect.Type{
 	kindRenewSession: reflect.TypeFor[task.RenewSession](), kindTick: reflect.TypeFor[task.Tick](),
 }
 
-// random sets v to anything, with a liking for what is empty and for the edges of encodings.
+// random is wiretest.Random with strings of any bytes.
 func random(r *rand.Rand, v reflect.Value) {
-	if r.IntN(3) == 0 {
-		return
-	}
-	edges := []uint64{1, 23, 24, math.MaxUint8, math.MaxUint8 + 1, math.MaxUint16, math.MaxUint16 + 1, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64, math.MaxUint64, r.Uint64()}
-	number := edges[r.IntN(len(edges))]
-	length := []int{0, 1, 2, 23, 24, 36, 255, 256, 300}[r.IntN(9)]
-	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		random(r, v.Elem())
-	case reflect.Struct:
-		for i := range v.NumField() {
-			random(r, v.Field(i))
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() != reflect.Uint8 {
-			length = min(length, 25)
-		}
-		v.Set(reflect.MakeSlice(v.Type(), length, length))
-		for i := range length {
-			random(r, v.Index(i))
-		}
-	case reflect.String:
+	wiretest.Random(r, v, func(length int) string {
 		s := make([]byte, length)
 		for i := range s {
 			s[i] = byte(r.IntN(256))
 		}
-		v.SetString(string(s))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int8, reflect.Int32, reflect.Int64:
-		v.SetInt(int64(number))
-	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(number)
-	default:
-		panic("random: " + v.Kind().String())
-	}
+		return string(s)
+	})
 }
 
 func randomProposals(r *rand.Rand) []task.Proposal {

@@ -3,50 +3,18 @@ package stream
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire/wiretest"
 )
 
-// random sets v to anything, with a liking for what is empty and for the edges of encodings.
+// random is wiretest.Random with strings of characters of two bytes and of one.
 func random(r *rand.Rand, v reflect.Value) {
-	if r.IntN(3) == 0 {
-		return
-	}
-	edges := []uint64{1, 23, 24, math.MaxUint8, math.MaxUint8 + 1, math.MaxUint16, math.MaxUint16 + 1, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64, math.MaxUint64, r.Uint64()}
-	number := edges[r.IntN(len(edges))]
-	length := []int{0, 1, 2, 23, 24, 36, 255, 256, 300}[r.IntN(9)]
-	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		random(r, v.Elem())
-	case reflect.Struct:
-		for i := range v.NumField() {
-			random(r, v.Field(i))
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() != reflect.Uint8 {
-			length = min(length, 25)
-		}
-		v.Set(reflect.MakeSlice(v.Type(), length, length))
-		for i := range length {
-			random(r, v.Index(i))
-		}
-	case reflect.String:
-		v.SetString(strings.Repeat("é", length/2) + strings.Repeat("x", length%2))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int8, reflect.Int32, reflect.Int64:
-		v.SetInt(int64(number))
-	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(number)
-	default:
-		panic(v.Kind())
-	}
+	wiretest.Random(r, v, func(length int) string { return strings.Repeat("é", length/2) + strings.Repeat("x", length%2) })
 }
 
 func randomFrame(r *rand.Rand) (f Frame) {
