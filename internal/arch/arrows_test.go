@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"internal/trio":      {},
 
 	"plugins/examples":             {},
-	"plugins/plugintest":           {"abi", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "task"},
+	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "task"},
 	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},

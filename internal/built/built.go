@@ -112,11 +112,14 @@ func prune(dir string) {
 	}
 }
 
+// CodeDir makes the directory in which native code of guests is kept.
+func CodeDir() (string, error) { return cacheDir("code") }
+
 // ShareCode lets a node or worker whose files will be in data share the native code of guests with the others of this machine's
 // tests and with plugintest, which would all compile the same ones for seconds. wazero's files are named by the module as it was
 // rewritten: a change of package meter makes them anew.
 func ShareCode(data string) error {
-	code, err := cacheDir("code")
+	code, err := CodeDir()
 	if err != nil {
 		return nil //nolint:nilerr // no home: it compiles
 	}

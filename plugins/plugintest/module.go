@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/taskrt/taskrt/internal/built"
 	"github.com/taskrt/taskrt/runtime"
 )
 
@@ -71,9 +72,8 @@ func New(t TB, c Config) *Module {
 
 // codeCache is where the native code of modules stays for the next test: a Go plugin takes seconds to compile.
 func codeCache() string {
-	dir, err := os.UserCacheDir()
-	dir = filepath.Join(dir, "taskrt", "code")
-	if err != nil || os.MkdirAll(dir, 0o700) != nil {
+	dir, err := built.CodeDir()
+	if err != nil {
 		return "" // it compiles every time
 	}
 	return dir
