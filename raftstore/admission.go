@@ -34,13 +34,13 @@ func laneOf(ps []task.Proposal) lane {
 	return loadLane
 }
 
-// Shares of an entry. Neither lane starves: reports go first, and what is added has a quarter if it needs it.
+// Shares of a group. Neither lane starves: reports go first, and what is added has a quarter if it needs it.
 const (
 	urgentCommands = maxCommands * 3 / 4
 	urgentBytes    = maxGroupBytes * 3 / 4
 )
 
-// alwaysTaken is how much may wait whatever the rate: what fits into the next entry.
+// alwaysTaken is how much may wait whatever the rate: what fits into the next group.
 const alwaysTaken = maxCommands
 
 // waiting is the queue of a lane.

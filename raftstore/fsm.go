@@ -67,17 +67,13 @@ func (f *fsm) Apply(l *raft.Log) any {
 		return errStopped
 	}
 	if err := f.durable(l); err != nil { // the disk has failed, and the node stops
-		f.mu.Lock()
-		f.stopped = true
-		f.mu.Unlock()
+		f.stop()
 		return errStopped
 	}
 	f.onCommit(l.Index)
 	results, events, digest, err := f.apply(l)
 	if err != nil {
-		f.mu.Lock()
-		f.stopped = true
-		f.mu.Unlock()
+		f.stop()
 		f.fatal(fmt.Errorf("%w: index %d: %w", ErrBadEntry, l.Index, err))
 		return errStopped
 	}
@@ -85,6 +81,13 @@ func (f *fsm) Apply(l *raft.Log) any {
 	f.hub.publish(events)
 	f.onBytes()
 	return results
+}
+
+// stop lets no entry be applied any more.
+func (f *fsm) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
 }
 
 func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, digest task.Digest, err error) {

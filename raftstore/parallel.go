@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A leader may write its log while its followers write theirs (Raft thesis, 10.2.1), so that a commit takes one durable
+// A leader may write its log while its followers write theirs (Raft thesis, 10.2.1; SPEC T6 asks for a majority, each with fsync), so that a commit takes one durable
 // write of time, not two. The library writes its own log first: it takes an entry for stored once StoreLogs returns, counts
 // the leader for the majority, and only then sends it. parallelLog returns at once, and everything that follows from the
 // entry being stored waits until it is:

@@ -123,7 +123,7 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	if term == 0 || s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
-	index := min(s.raft.CommitIndex(), s.logs.durable())
+	index := s.commitIndex()
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ElectionTimeout)
 	defer cancel()
 	servers := s.servers()
@@ -165,6 +165,9 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	}
 	return index, nil
 }
+
+// commitIndex is how far the log is committed and durable here: nobody is told of more (parallelLog).
+func (s *Store) commitIndex() uint64 { return min(s.raft.CommitIndex(), s.logs.durable()) }
 
 // readRounds lets many readers share one round.
 type readRounds struct {

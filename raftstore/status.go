@@ -55,7 +55,7 @@ func (s *Store) Status() Status {
 	me := s.book.me()
 	st := Status{
 		ID: me.ID, Addr: me.Addr, HTTP: me.HTTP,
-		Term: s.raft.CurrentTerm(), Commit: min(s.raft.CommitIndex(), s.logs.durable()), LastContact: -1,
+		Term: s.raft.CurrentTerm(), Commit: s.commitIndex(), LastContact: -1,
 		Disk: s.disk.Health(), Err: s.failure(),
 	}
 	st.LeaderID, st.LeaderAddr = s.Leader()

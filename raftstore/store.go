@@ -57,12 +57,11 @@ type Store struct {
 
 	opened   chan struct{} // closed when open is through
 	cancel   context.CancelFunc
-	done     chan struct{} // closed by Close: calls end
-	hurry    chan struct{} // closed by Close: snapshots are not slowed down
-	abort    chan struct{} // closed at the end of Close's patience: snapshots are given up
-	raftDown chan struct{} // closed when raft has shut down
-	endOnce  sync.Once
-	ending   raft.Future // of raft's shutdown
+	done     chan struct{}      // closed by Close: calls end
+	hurry    chan struct{}      // closed by Close: snapshots are not slowed down
+	abort    chan struct{}      // closed at the end of Close's patience: snapshots are given up
+	raftDown chan struct{}      // closed when raft has shut down
+	endRaft  func() raft.Future // shuts raft down; the library's second Shutdown does not wait, so all wait for the first
 	wg       sync.WaitGroup
 	tail     sync.WaitGroup // goroutines that raft needs until it is down
 	close    sync.Once
@@ -141,6 +140,7 @@ func (s *Store) open() (err error) {
 		return fmt.Errorf("raftstore: start: %w", err)
 	}
 	opened.Store(s.raft)
+	s.endRaft = sync.OnceValue(s.raft.Shutdown)
 	if servers := s.servers(); len(servers) > 0 {
 		// Forget who is no member any more: replaced instances, nodes of clusters met by mistake.
 		err = s.book.retain(func(p peer) bool {
@@ -213,12 +213,6 @@ func (s *Store) durable(l *raft.Log) error {
 		s.cfg.onApply(l.Index, l.Term)
 	}
 	return err
-}
-
-// endRaft shuts raft down. The library's second Shutdown does not wait: all wait for the first.
-func (s *Store) endRaft() raft.Future {
-	s.endOnce.Do(func() { s.ending = s.raft.Shutdown() })
-	return s.ending
 }
 
 // Close ends the node. If it leads, it hands leadership over first, so that the cluster goes on within milliseconds; it

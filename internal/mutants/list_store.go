@@ -120,11 +120,11 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestDivergedLeaderStops$|TestNoMajorityStopsAll$", Why: "the majority decides who is right, not the leader (C4)"},
 
 	// Reads.
-	{Name: "store-read-without-asking", File: "raftstore/read.go", Old: "index := min(s.raft.CommitIndex(), s.logs.durable())\n", New: "index := s.raft.CommitIndex(); if index > 0 { return index, nil }\n",
+	{Name: "store-read-without-asking", File: "raftstore/read.go", Old: "index := s.commitIndex()\n", New: "index := s.raft.CommitIndex(); if index > 0 { return index, nil }\n",
 		Pkg: "./raftstore", Run: "TestReadIsNeverStale$|TestReadAsksAfterwards$", Why: "a leader that is deposed without knowing would answer from the past (W4)"},
 	{Name: "store-read-asks-a-minority", File: "raftstore/read.go", Old: "for ; 2*agree <= voters && asked > 0; asked-- {", New: "for agree++; 2*agree <= voters && asked > 0; asked-- {",
 		Pkg: "./raftstore", Run: "TestReadIsNeverStale$|TestReadAsksAfterwards$", Why: "a majority confirms that a leader leads (W4)"},
-	{Name: "store-read-by-verify-leader", File: "raftstore/read.go", Old: "index := min(s.raft.CommitIndex(), s.logs.durable())\n", New: "index := s.raft.CommitIndex(); if s.gate.ask(s.raft.VerifyLeader) == nil { return index, nil }\n",
+	{Name: "store-read-by-verify-leader", File: "raftstore/read.go", Old: "index := s.commitIndex()\n", New: "index := s.raft.CommitIndex(); if s.gate.ask(s.raft.VerifyLeader) == nil { return index, nil }\n",
 		Pkg: "./raftstore", Run: "TestReadAsksAfterwards$", Why: "an answer from before the question confirms a deposed leader (W4)"},
 	{Name: "store-read-before-applied", File: "raftstore/read.go", Old: "\tindex, err := s.readIndex(ctx)\n", New: "\tindex, err := uint64(1), ctx.Err()\n",
 		Pkg: "./raftstore", Run: "TestReadIsNeverStale$", Why: "a follower would not find what was written a moment ago (W4)"},
