@@ -45,7 +45,7 @@ func (l *line) len() int { return l.alive + l.rest.len() }
 func (l *line) spot(s *store, r *row) spot {
 	key := r.at
 	if l.t4 {
-		key -= 60_000 * int64(r.priority)
+		key = orderOf(key, r.priority)
 	}
 	return spot{key, s.cell(r.id).created}
 }

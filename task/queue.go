@@ -55,8 +55,11 @@ func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 	})
 }
 
-// order is the T4 order of due tasks: each priority step is worth one minute of waiting.
-func order(t *Task) int64 { return int64(t.NotBefore) - int64(t.Priority)*60_000 }
+// order is the T4 order of due tasks.
+func order(t *Task) int64 { return orderOf(int64(t.NotBefore), t.Priority) }
+
+// orderOf makes each priority step worth one minute of waiting.
+func orderOf(notBefore int64, priority int8) int64 { return notBefore - 60_000*int64(priority) }
 
 // finalQueue returns the queue of final tasks with the status.
 func (b *behaviorRow) finalQueue(s Status) *line {

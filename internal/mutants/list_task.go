@@ -101,9 +101,9 @@ var taskMutants = []mutant{
 	// Submit, order, planning, retention.
 	{Name: "task-other-behavior-joined", File: "task/submit.go", Old: "case m.of(r) != b:", New: "case m.of(r) == nil:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a submit would be answered with another behavior's task (I3)"},
-	{Name: "task-order-reversed", File: "task/queue.go", Old: "return int64(t.NotBefore) - int64(t.Priority)*60_000", New: "return int64(t.Priority)*60_000 - int64(t.NotBefore)",
+	{Name: "task-order-reversed", File: "task/queue.go", Old: "return notBefore - 60_000*int64(priority)", New: "return 60_000*int64(priority) - notBefore",
 		Pkg: "./task", Run: "TestPlan$", Why: "the oldest task goes first (T4)"},
-	{Name: "task-priority-ignored", File: "task/queue.go", Old: "return int64(t.NotBefore) - int64(t.Priority)*60_000", New: "return int64(t.NotBefore)",
+	{Name: "task-priority-ignored", File: "task/queue.go", Old: "return notBefore - 60_000*int64(priority)", New: "return notBefore",
 		Pkg: "./task", Run: "TestPlan$", Why: "a priority is worth a minute a step (T4)"},
 	{Name: "task-key-keeps-quota-refusal", File: "task/keys.go", Old: " || c == BlobGone || c == QuotaExceeded", New: " || c == BlobGone",
 		Pkg: "./task", Run: "TestScripts$", Why: "the key would answer quota_exceeded for an hour"},

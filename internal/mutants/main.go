@@ -72,7 +72,7 @@ func tryAll(picked []mutant, jobs int) error {
 	defer r.close()
 	begun := time.Now()
 	var mu sync.Mutex
-	done, survivors := 0, 0
+	done, survivors := 0, []string(nil)
 	next := make(chan mutant)
 	var wg sync.WaitGroup
 	for range max(jobs, 1) {
@@ -85,7 +85,7 @@ func tryAll(picked []mutant, jobs int) error {
 				verdict := "killed"
 				if err != nil {
 					verdict = "NOT KILLED"
-					survivors++
+					survivors = append(survivors, m.Name)
 				}
 				fmt.Printf("%3d/%d %-34s %-10s %5.1fs  %s %s\n", done, len(picked), m.Name, verdict, time.Since(start).Seconds(), m.Pkg, by)
 				if err != nil {
@@ -100,10 +100,10 @@ func tryAll(picked []mutant, jobs int) error {
 	}
 	close(next)
 	wg.Wait()
-	fmt.Printf("%d mutants, %d killed, %d not, in %.0f s\n", len(picked), len(picked)-survivors, survivors, time.Since(begun).Seconds())
+	fmt.Printf("%d mutants, %d killed, %d not, in %.0f s\n", len(picked), len(picked)-len(survivors), len(survivors), time.Since(begun).Seconds())
 	switch {
-	case survivors > 0:
-		return fmt.Errorf("%d sabotages went unnoticed, or their entries are wrong", survivors)
+	case survivors != nil:
+		return fmt.Errorf("these sabotages went unnoticed, or their entries are wrong: %s", strings.Join(survivors, ", "))
 	case len(picked) == 0:
 		return fmt.Errorf("no mutant picked")
 	}
