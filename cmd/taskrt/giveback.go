@@ -19,7 +19,10 @@ const (
 )
 
 // saver gives memory back to the system.
-type saver struct{ allocated uint64 } // until the last look
+type saver struct {
+	allocated uint64 // until the last look
+	kept      uint64 // what was held right after it last collected
+}
 
 func (s *saver) run() {
 	for range time.Tick(quietLook) {
@@ -36,12 +39,15 @@ func (s *saver) look() bool {
 			return false // another Go
 		}
 	}
-	allocated, objects, free, live := m[0].Value.Uint64(), m[1].Value.Uint64(), m[2].Value.Uint64(), m[3].Value.Uint64()
+	allocated, held, live := m[0].Value.Uint64(), m[1].Value.Uint64()+m[2].Value.Uint64(), m[3].Value.Uint64()
 	quiet := allocated-s.allocated < quietBytes
 	s.allocated = allocated
-	if !quiet || objects+free < live+worthBytes {
+	// Live is what Go's last collection found, and that may have been amid the work.
+	if !quiet || held < min(live, s.kept)+worthBytes {
 		return false
 	}
 	debug.FreeOSMemory()
+	metrics.Read(m)
+	s.kept = m[1].Value.Uint64() + m[2].Value.Uint64()
 	return true
 }
