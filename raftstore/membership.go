@@ -52,8 +52,10 @@ const (
 )
 
 // servers returns raft's latest configuration.
-func (s *Store) servers() []raft.Server {
-	f := s.raft.GetConfiguration()
+func (s *Store) servers() []raft.Server { return serversOf(s.raft) }
+
+func serversOf(r *raft.Raft) []raft.Server {
+	f := r.GetConfiguration()
 	if f.Error() != nil {
 		return nil
 	}

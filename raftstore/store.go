@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,15 +125,18 @@ func (s *Store) open() (err error) {
 		return fmt.Errorf("raftstore: log cache: %w", err)
 	}
 	var opened atomic.Pointer[raft.Raft]
-	s.logs = newParallelLog(cache, func() bool {
+	leads := func() bool {
 		r := opened.Load()
 		return r != nil && r.State() == raft.Leader
-	})
+	}
+	s.logs = newParallelLog(cache, leads)
 	logs := &snapLog{LogStore: s.logs}
 	if err := logs.begin(s.disk, snaps, s.log); err != nil {
 		return err
 	}
-	s.trans = newTransport(&s.cfg, s.book, logs, s.logs.durable)
+	s.trans = newTransport(&s.cfg, s.book, logs, s.logs.durable, func(identity raft.ServerAddress) bool {
+		return leads() && slices.ContainsFunc(serversOf(opened.Load()), func(m raft.Server) bool { return m.Address == identity })
+	})
 	notify := make(chan bool, 8)
 	s.raft, err = raft.NewRaft(s.cfg.raftConfig(notify), s.fsm, logs, s.disk, snaps, s.trans)
 	if err != nil {

@@ -23,6 +23,7 @@ type transport struct {
 	commits  *commits      // told by the fsm
 	durable  func() uint64 // see parallelLog
 	installs *installs
+	returns  *returns
 }
 
 var (
@@ -33,12 +34,6 @@ var (
 
 // SetHeartbeatHandler implements raft.Transport by ignoring the handler.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
-
-// AppendEntries implements raft.Transport.
-func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	told := withoutMore(req, t.durable())
-	return t.NetworkTransport.AppendEntries(id, target, &told, resp)
-}
 
 // withoutMore is req that tells of no commit beyond what is durable here, nor beyond its own entries: a follower takes all of its
 // log up to there for committed, and what it has behind these may be of another leader.
@@ -51,12 +46,15 @@ func withoutMore(req *raft.AppendEntriesRequest, durable uint64) raft.AppendEntr
 // Consumer implements raft.Transport.
 func (t transport) Consumer() <-chan raft.RPC { return t.installs.out }
 
-func newTransport(c *Config, b *book, log *snapLog, durable func() uint64) transport {
+func newTransport(c *Config, b *book, log *snapLog, durable func() uint64, worth func(raft.ServerAddress) bool) transport {
 	layer := newStreamLayer(c, b)
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})
-	return transport{NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log)}
+	return transport{
+		NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log),
+		returns: &returns{done: layer.done, worth: worth},
+	}
 }
 
 // shut closes everything, connections that were accepted included: the library leaves those open.

@@ -1,0 +1,92 @@
+package raftstore
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// returns tells when a follower that did not answer does so again.
+//
+// After each failed request the library waits twice as long before the next, up to 10 s, and nothing shortens that: a
+// node that comes back gets its first entry up to as much later as it was away, although heartbeats, which have waits of
+// their own, reach it within 0.7 s. So a request that fails is not told to have failed before it is worth another try.
+type returns struct {
+	done  <-chan struct{}               // the transport is closed
+	worth func(raft.ServerAddress) bool // this node leads, and that one is a member
+
+	mu   sync.Mutex
+	next map[raft.ServerAddress]chan struct{} // closed when that follower is heard of
+}
+
+// lookAgain is how often a wait looks whether it is still worth it.
+const lookAgain = time.Second
+
+// heard notes that a follower answers.
+func (r *returns) heard(from raft.ServerAddress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.next[from]; c != nil {
+		close(c)
+		delete(r.next, from)
+	}
+}
+
+// wait returns true once the follower is heard of, false when nobody waits for that any more.
+func (r *returns) wait(of raft.ServerAddress) bool {
+	r.mu.Lock()
+	c := r.next[of]
+	if c == nil {
+		c = make(chan struct{})
+		if r.next == nil {
+			r.next = map[raft.ServerAddress]chan struct{}{}
+		}
+		r.next[of] = c
+	}
+	r.mu.Unlock()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for r.worth(of) {
+		select {
+		case <-c:
+			return true
+		case <-r.done:
+			return false
+		case <-again.C:
+		}
+	}
+	return false
+}
+
+// AppendEntries implements raft.Transport.
+func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	send := func() error {
+		told := withoutMore(req, t.durable())
+		err := t.NetworkTransport.AppendEntries(id, target, &told, resp)
+		if err == nil {
+			t.returns.heard(target)
+		}
+		return err
+	}
+	err := send()
+	if err != nil && !heartbeat(req) && t.returns.wait(target) {
+		err = send()
+	}
+	return err
+}
+
+// heartbeat reports whether the library sends req to be heard, from a goroutine of its own.
+func heartbeat(req *raft.AppendEntriesRequest) bool {
+	return len(req.Entries) == 0 && req.PrevLogEntry == 0 && req.LeaderCommitIndex == 0
+}
+
+// InstallSnapshot implements raft.Transport.
+func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
+	if err != nil {
+		t.returns.wait(target) // data is read: the library begins anew
+	}
+	return err
+}
