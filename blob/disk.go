@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/durable"
 )
 
 const tmpName = "tmp"
@@ -47,11 +49,7 @@ func (s *Store) EnsureDir() error {
 		return err
 	}
 	s.cfg.Logger.Error("the folder of blobs was deleted; making it again", "dir", s.cfg.Dir)
-	err := os.MkdirAll(tmp, 0o700)
-	if err == nil {
-		err = syncDir(filepath.Dir(s.cfg.Dir))
-	}
-	if err != nil {
+	if err := durable.MkdirAll(tmp); err != nil {
 		err = diskError("make the folder again", err)
 		s.disk.note(err)
 		return err
@@ -90,16 +88,13 @@ func (s *Store) DiskError(within time.Duration) error {
 func (s *Store) publish(tmp, digest string) error {
 	dir := filepath.Dir(s.path(digest))
 	if err := os.Mkdir(dir, 0o700); err == nil {
-		if err := syncDir(s.cfg.Dir); err != nil {
+		if err := durable.Sync(s.cfg.Dir); err != nil {
 			return err
 		}
 	} else if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := os.Rename(tmp, s.path(digest)); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return durable.Rename(tmp, s.path(digest))
 }
 
 // remove takes a file's name away. The caller has the digest's lock. Nobody waits for that to be durable: a file that comes
@@ -133,16 +128,4 @@ func (s *Store) removeCorrupt(digest string, f *os.File) error {
 		s.cfg.OnCorrupt(digest)
 	}
 	return ErrCorrupt
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

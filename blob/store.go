@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
 	"golang.org/x/sync/singleflight"
 )
@@ -113,7 +114,7 @@ func Open(cfg Config) (*Store, error) {
 	if err := os.RemoveAll(tmp); err != nil {
 		return nil, fmt.Errorf("blob: clean up: %w", err)
 	}
-	if err := os.MkdirAll(tmp, 0o700); err != nil {
+	if err := durable.MkdirAll(tmp); err != nil {
 		return nil, fmt.Errorf("blob: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

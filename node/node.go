@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/logs"
@@ -85,7 +86,10 @@ func New(cfg Config) (*Node, error) {
 // open opens what lies on disk.
 func (n *Node) open() error {
 	cfg := &n.cfg
-	var err error
+	err := durable.MkdirAll(cfg.Dir)
+	if err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
 	if n.logs, err = logs.Open(filepath.Join(cfg.Dir, "logs"), cfg.LogBytes); err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/taskrt/taskrt/internal/durable"
 )
 
 // peer is what nodes tell each other about themselves.
@@ -58,7 +60,7 @@ type book struct {
 
 // openBook reads or creates dir/node.json and counts one more start.
 func openBook(c *Config) (*book, error) {
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(c.Dir); err != nil {
 		return nil, fmt.Errorf("raftstore: %w", err)
 	}
 	b := &book{path: filepath.Join(c.Dir, "node.json"), peers: map[string]peer{}}
@@ -103,39 +105,12 @@ func (b *book) save() error {
 	slices.SortFunc(f.Peers, func(a, b peer) int { return strings.Compare(a.identity(), b.identity()) })
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
-		err = writeFile(b.path, append(data, '\n'))
+		err = durable.WriteFile(b.path, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("raftstore: write %s: %w", b.path, err)
 	}
 	return nil
-}
-
-// writeFile replaces path durably.
-func writeFile(path string, data []byte) (err error) {
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(path+".tmp", path)
-	}
-	if err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // learn takes over what is newer and reports whether anything was.

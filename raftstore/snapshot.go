@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -207,4 +211,24 @@ func (s *Store) noteGrowth() {
 	case s.grown <- struct{}{}:
 	default:
 	}
+}
+
+// removePartialSnapshots removes what processes that died have left of snapshots. The library only says so, and each is as large as the
+// state. The caller has the directory's lock.
+func removePartialSnapshots(dir string, log *slog.Logger) error {
+	dir = filepath.Join(dir, "snapshots")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".tmp" {
+			continue
+		}
+		log.Info("removing a snapshot that was not finished", "name", e.Name())
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }

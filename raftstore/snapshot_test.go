@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,7 +75,14 @@ func TestRestartFromSnapshot(t *testing.T) {
 			return last-first < 250
 		})
 		c.crash(m)
+		partial := filepath.Join(m.dir, "snapshots", "2-30-1.tmp") // of a process that died amid a snapshot
+		if err := errors.Join(os.Mkdir(partial, 0o700), os.WriteFile(filepath.Join(partial, "state.bin"), []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 		s = c.start(m, 1)
+		if _, err := os.Stat(partial); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a partial snapshot stays for ever: %v", err)
+		}
 		c.leader()
 		c.await("all is back", func() bool { return s.ring.latest().Index > before.Index })
 		if d, ok := s.ring.at(before.Index); !ok || d != before {

@@ -116,6 +116,9 @@ func (s *Store) open() (err error) {
 			_ = s.disk.Close()
 		}
 	}()
+	if err := removePartialSnapshots(s.cfg.Dir, s.log); err != nil {
+		return fmt.Errorf("raftstore: %w", err)
+	}
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(s.cfg.Dir, 2, hclogTo(s.log))
 	if err != nil {
 		return fmt.Errorf("raftstore: open snapshots: %w", err)

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/taskrt/taskrt/internal/durable"
 )
 
 // ErrDirInUse means that another live worker holds the directory.
@@ -31,7 +33,7 @@ const helloBits = 32
 
 // openDir locks path and reads its secret, or draws one.
 func openDir(path string) (*dir, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := durable.MkdirAll(path); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	if err := os.Chmod(path, 0o700); err != nil { // it may have existed: who reads the secret can end our session
@@ -111,37 +113,10 @@ func drawSecret(name string) ([]byte, error) {
 	return secret, writeFile(name, hex.EncodeToString(secret)+"\n")
 }
 
-// writeFile replaces a file durably: complete or not at all.
+// writeFile replaces a file durably.
 func writeFile(name, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return fmt.Errorf("worker: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(name))
-	}
-	if err != nil {
+	if err := durable.WriteFile(name, []byte(text)); err != nil {
 		return fmt.Errorf("worker: write %s: %w", name, err)
 	}
 	return nil
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

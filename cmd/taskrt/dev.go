@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/internal/durable"
 )
 
 func (p *program) devCommand() *cli.Command {
@@ -196,7 +198,7 @@ func devAddresses(dir string, n int) ([]string, error) {
 	if len(state.Raft) != n {
 		return nil, fmt.Errorf("%s holds a cluster of %d nodes: give --nodes %d, or another --dir", dir, len(state.Raft), len(state.Raft))
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir); err != nil {
 		return nil, err
 	}
 	// All are held until all are found, so that no two get the same port.

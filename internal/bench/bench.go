@@ -136,8 +136,15 @@ func Run(ctx context.Context, preset string, c Config) (*Report, error) {
 		return nil, err
 	}
 	err = measure(ctx, b)
+	if err != nil && ctx.Err() == nil && b.cluster != nil { // what the nodes say of it goes with their directory
+		for _, n := range b.cluster.Nodes {
+			err = fmt.Errorf("%w\nthe end of the log of %s:\n%s", err, n.ID, n.LastLines(logLines))
+		}
+	}
 	return &b.report, errors.Join(err, b.close())
 }
+
+const logLines = 10 // of each node, when a measurement fails
 
 // bed is a cluster to measure, ready: the behavior is there, paused unless a preset resumes it.
 type bed struct {

@@ -10,12 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
+
+	"github.com/taskrt/taskrt/internal/durable"
 )
 
 // Kind is a format.
@@ -164,7 +165,7 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 	if kind == Bolt {
 		err = removeOldWAL(dir, s)
 	} else if found == "" {
-		err = writeFile(filepath.Join(dir, boltFile), pointer)
+		err = durable.WriteFile(filepath.Join(dir, boltFile), []byte(pointer))
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -180,10 +181,10 @@ func beginBolt(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.Close(), syncFile(path)); err != nil {
+	if err := errors.Join(s.Close(), durable.Sync(path)); err != nil {
 		return err
 	}
-	return rename(path, filepath.Join(dir, boltFile))
+	return durable.Rename(path, filepath.Join(dir, boltFile))
 }
 
 // openAt opens a log of these names.
@@ -248,31 +249,6 @@ func lockDir(dir string) (*os.File, error) {
 	}
 }
 
-// writeFile writes a small file at once and durably.
-func writeFile(path, text string) error {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, strings.NewReader(text))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return rename(tmp, path)
-}
-
-// rename replaces a file or directory, durably.
-func rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncFile(filepath.Dir(to))
-}
-
 // syncTree syncs a file, or a directory with its files, and its entry. A process that is killed before its sync leaves
 // what it wrote to the kernel; the next one finds it, and must not build on it before it is on the disk: it would say of
 // entries that it has them, or remove what they replace.
@@ -281,15 +257,7 @@ func syncTree(path string) error {
 		if err != nil {
 			return err
 		}
-		return syncFile(name)
+		return durable.Sync(name)
 	})
-	return errors.Join(err, syncFile(filepath.Dir(path)))
-}
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(err, durable.Sync(filepath.Dir(path)))
 }

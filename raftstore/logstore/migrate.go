@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"github.com/taskrt/taskrt/internal/durable"
 )
 
 // Migrated says what Migrate did.
@@ -112,7 +114,7 @@ func replace(dir string, m *Migrated) error {
 		if err := syncTree(at(newBolt)); err != nil {
 			return err
 		}
-		if err := rename(at(newBolt), at(boltFile)); err != nil {
+		if err := durable.Rename(at(newBolt), at(boltFile)); err != nil {
 			return err
 		}
 		m.Changed = true
@@ -121,10 +123,10 @@ func replace(dir string, m *Migrated) error {
 	if err := syncTree(at(newWAL)); err != nil {
 		return err
 	}
-	if err := rename(at(newWAL), at(walDir)); err != nil {
+	if err := durable.Rename(at(newWAL), at(walDir)); err != nil {
 		return err
 	}
-	if err := writeFile(at(boltFile), pointer); err != nil { // this takes raft.db away
+	if err := durable.WriteFile(at(boltFile), []byte(pointer)); err != nil { // this takes raft.db away
 		return err
 	}
 	m.Changed = true

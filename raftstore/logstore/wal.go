@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
+
+	"github.com/taskrt/taskrt/internal/durable"
 )
 
 const walMeta = metadb.FileName
@@ -21,7 +23,7 @@ const walMeta = metadb.FileName
 func openWAL(dir string, o *Options) (Store, error) {
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
-		err = syncFile(filepath.Dir(dir)) // nothing points to it before
+		err = durable.Sync(filepath.Dir(dir)) // nothing points to it before
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
