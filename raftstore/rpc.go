@@ -24,6 +24,7 @@ const (
 	kindHello     byte = 5 // hello; helloReply
 	kindPromise   byte = 6 // promiseRequest; promiseReply
 	kindTerm      byte = 7 // empty; termReply
+	kindRefused   byte = 8 // refusedRequest; refusedReply
 )
 
 // Statuses of answers.
@@ -88,6 +89,7 @@ type client struct {
 	owner *clients
 	key   clientKey
 	ready chan struct{} // closed when w or err is set
+	lost  chan struct{} // closed when the connection, once made, has ended
 	w     *frameWriter
 	err   error
 
@@ -150,7 +152,7 @@ func (cs *clients) get(ctx context.Context, key clientKey, gone <-chan struct{})
 	}
 	c := cs.open[key]
 	if c == nil {
-		c = &client{owner: cs, key: key, ready: make(chan struct{}), pending: map[uint64]chan frame{}}
+		c = &client{owner: cs, key: key, ready: make(chan struct{}), lost: make(chan struct{}), pending: map[uint64]chan frame{}}
 		cs.open[key] = c
 		cs.wg.Go(c.dial)
 	}
@@ -193,6 +195,7 @@ func (c *client) dial() {
 	close(c.ready)
 	c.read(conn)
 	c.drop()
+	close(c.lost)
 	c.mu.Lock()
 	pending := c.pending
 	c.pending = nil

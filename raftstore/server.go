@@ -173,6 +173,8 @@ func (s *Store) answer(ctx context.Context, from greeting, f frame) (byte, []byt
 		return handle(f, func(h hello) (helloReply, error) { return s.answerHello(ctx, h) })
 	case kindTerm:
 		return handle(f, func(struct{}) (termReply, error) { return termReply{s.raft.CurrentTerm()}, s.failure() })
+	case kindRefused:
+		return handle(f, func(q refusedRequest) (refusedReply, error) { return s.answerRefused(ctx, q), nil })
 	case kindPromise:
 		return handle(f, func(q promiseRequest) (promiseReply, error) { return s.answerPromise(q) })
 	}

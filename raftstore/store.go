@@ -166,6 +166,7 @@ func (s *Store) open() (err error) {
 	s.server = newServer(ctx, s, s.cfg.Net.Listen(mux.Propose))
 	s.wg.Go(s.server.run)
 	s.wg.Go(func() { s.observeLeader(ctx) })
+	s.wg.Go(func() { s.watchLeader(ctx) })
 	s.wg.Go(func() { s.runReads(ctx) })
 	s.wg.Go(func() { s.snapshotWhenGrown(ctx) })
 	s.wg.Go(func() { s.settle(ctx) })

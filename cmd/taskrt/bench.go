@@ -35,7 +35,7 @@ var benchPresets = []struct {
 	{"latency", "from submit to the guest's begin, and to the result, at a fixed rate", func() []cli.Flag {
 		return []cli.Flag{stringFlag("bench", "rates", "100,1", "tasks per second, separated by commas: a row each"), benchFor("30s"), benchRuns(3)}
 	}},
-	{"failover", "the leader is killed under load: how long until tasks are done again", func() []cli.Flag {
+	{"failover", "the leader is killed, or stopped, under load: how long until tasks are done again", func() []cli.Flag {
 		return []cli.Flag{benchWarmup(), benchRuns(20)}
 	}},
 	{"overload", "many times as much is offered as the cluster takes: what it admits, how fast, and its memory", func() []cli.Flag {

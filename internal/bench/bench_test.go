@@ -146,7 +146,7 @@ func TestPresets(t *testing.T) {
 		"scale":    "1000 tasks queued before:" + scaleFigures + "; 1500 tasks queued before:" + scaleFigures + "; as a part of it:" + scaleFigures,
 		"idle":     "nothing to do: CPU of the leader CPU of a follower, the most log entries log fsyncs",
 		"workers":  "kill -9 of a worker: until all run elsewhere tasks it had log fsyncs; kill -9 of a worker, started again at once: until all run elsewhere tasks it had log fsyncs",
-		"failover": "kill -9 of the leader: until done again log fsyncs",
+		"failover": "kill -9 of the leader: until done again log fsyncs; SIGSTOP of the leader: until done again log fsyncs",
 	} {
 		t.Run(preset, func(t *testing.T) {
 			told := 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -12,19 +13,30 @@ import (
 
 var errNotOurs = errors.New("this preset kills nodes: it measures only a cluster that it has started itself, without --server")
 
-// failoverPreset: the leader is killed under load; how long until a task that was submitted afterwards is done.
+// failoverPreset: the leader is killed, or stands still, under load; how long until a task that was submitted afterwards is done.
 func failoverPreset(ctx context.Context, b *bed) error {
 	if b.cluster == nil {
 		return errNotOurs
 	}
-	b.steps = b.Runs
+	b.steps = 2 * b.Runs
 	if err := b.pause(ctx, false); err != nil {
 		return err
 	}
-	return b.runs(ctx, "kill -9 of the leader", b.failover)
+	for _, how := range []struct {
+		name string
+		end  func(*trio.Node)
+	}{
+		{"kill -9 of the leader", (*trio.Node).Kill9},
+		{"SIGSTOP of the leader", func(n *trio.Node) { _ = n.Cmd.Process.Signal(syscall.SIGSTOP) }},
+	} {
+		if err := b.runs(ctx, how.name, func(ctx context.Context) ([]value, error) { return b.failover(ctx, how.end) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (b *bed) failover(ctx context.Context) ([]value, error) {
+func (b *bed) failover(ctx context.Context, end func(*trio.Node)) ([]value, error) {
 	const callers = 16
 	clients, done, err := b.clients(callers)
 	if err != nil {
@@ -34,7 +46,7 @@ func (b *bed) failover(ctx context.Context) ([]value, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
-	var killed time.Time
+	var ending, ended time.Time
 	var first time.Duration
 	found := make(chan struct{})
 	var wg sync.WaitGroup
@@ -47,8 +59,8 @@ func (b *bed) failover(ctx context.Context) ([]value, error) {
 					continue
 				}
 				mu.Lock()
-				if !killed.IsZero() && begun.After(killed) && first == 0 {
-					first = time.Since(killed)
+				if !ended.IsZero() && begun.After(ended) && first == 0 {
+					first = time.Since(ending)
 					close(found)
 				}
 				mu.Unlock()
@@ -64,16 +76,20 @@ func (b *bed) failover(ctx context.Context) ([]value, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun := time.Now()
+	end(leader)
 	mu.Lock()
-	killed = time.Now()
+	ending, ended = begun, time.Now() // what was submitted before may have been done by the one that ended
 	mu.Unlock()
-	leader.Kill9()
 	select {
 	case <-found:
 	case <-time.After(maxWait):
-		return nil, errors.New("nothing was done within 30 s after the leader was killed")
+		return nil, errors.New("nothing was done within 30 s after the leader had ended")
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+	if leader.Alive() {
+		leader.Kill9()
 	}
 	if err := b.cluster.Start(ctx, leader); err != nil {
 		return nil, err

@@ -21,6 +21,10 @@ func scalePreset(ctx context.Context, b *bed) error {
 		if err := b.fill(ctx, n-queued); err != nil {
 			return err
 		}
+		b.tell("waiting until the nodes have nothing left to do")
+		if err := b.rest(ctx); err != nil {
+			return err
+		}
 		err := b.runs(ctx, plural(n, "task")+" queued before", b.scale)
 		if err != nil {
 			return err
@@ -85,6 +89,24 @@ func (b *bed) scale(ctx context.Context) ([]value, error) {
 	return []value{
 		{"submits", "1/s", m.Rate()}, {"CPU of a submit", "us", submitCPU}, {"drained", "1/s", float64(ran) / took.Seconds()}, {"CPU of a run", "us", drainCPU},
 	}, nil
+}
+
+// restTime is how long a cluster may take to become quiet.
+const restTime = time.Minute
+
+// rest waits until a cluster of ours uses less than a tenth of a core: what fills it leaves snapshots to write, and garbage, which are a
+// part of filling it.
+func (b *bed) rest(ctx context.Context) error {
+	for end := time.Now().Add(restTime); b.cluster != nil && time.Now().Before(end); {
+		cpu := b.cpuMeter()
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+		if cpu.PerTask(1) < 1e5 {
+			return nil
+		}
+	}
+	return nil
 }
 
 // queued is how many tasks have no outcome yet.

@@ -1,0 +1,191 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/internal/mux"
+)
+
+// A follower takes one to two HeartbeatTimeouts to believe that its leader is gone, and votes for nobody before. But a process that
+// ends closes its connections, and its address refuses new ones. When a majority of the voters find that of their leader, the one of
+// them with the longest log asks its raft for an election as if the leader had handed over to it (section 3.10 of the raft thesis):
+// voters then vote although they know a leader. An election is safe at any time; the majority is there so that who alone cannot reach
+// the leader does not depose it. A host that vanishes refuses nothing: then raft's time-outs decide, as they do when any of this fails.
+
+const (
+	probeTime    = 300 * time.Millisecond // until a probe of the leader counts as no refusal
+	witnessTime  = time.Second            // until a voter that says nothing is left out
+	askWitnesses = 3                      // times, as some notice later than others
+	askPause     = 50 * time.Millisecond
+)
+
+// refusedRequest asks a voter whether the process of the leader of a term has ended.
+type refusedRequest struct {
+	Leader string `cbor:"1,keyasint"` // identity
+	Term   uint64 `cbor:"2,keyasint"`
+}
+
+// refusedReply says so, and how long the log of who answers is.
+type refusedReply struct {
+	Refused bool   `cbor:"1,keyasint"`
+	Log     logEnd `cbor:"2,keyasint"`
+}
+
+// logEnd is the last entry of a log.
+type logEnd struct {
+	Term  uint64 `cbor:"1,keyasint"`
+	Index uint64 `cbor:"2,keyasint"`
+}
+
+// before orders logs as votes do, and equal ones by who has them.
+func (e logEnd) before(o logEnd, identity, other string) bool {
+	switch {
+	case e.Term != o.Term:
+		return e.Term < o.Term
+	case e.Index != o.Index:
+		return e.Index < o.Index
+	}
+	return identity > other
+}
+
+// watchLeader looks after whoever else leads, until ctx ends.
+func (s *Store) watchLeader(ctx context.Context) {
+	for ctx.Err() == nil {
+		view := s.leader.get()
+		if view.identity != "" && view.identity != s.identity && s.outlives(ctx, view) {
+			s.succeed(ctx, view)
+		}
+		// If nobody succeeds, raft has time-outs; there is nothing more to do about this leader.
+		select {
+		case <-view.changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// outlives waits until the leader's process has ended; false: another leads, or ctx has ended.
+func (s *Store) outlives(ctx context.Context, view leaderView) bool {
+	var retry backoff
+	for {
+		p, ok := s.book.lookup(view.identity)
+		if !ok {
+			return false
+		}
+		c, err := s.clients.get(ctx, clientKey{p.Addr, view.identity}, view.gone)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return true
+		}
+		if err == nil {
+			select {
+			case <-c.lost:
+			case <-view.gone:
+				return false
+			case <-ctx.Done():
+				return false
+			}
+		}
+		retry.wait(ctx, s.done, view.gone)
+		if s.ended(ctx) != nil || s.leader.get().identity != view.identity {
+			return false
+		}
+	}
+}
+
+// succeed asks for an election if a majority has lost the leader and nobody of it has a longer log than this node.
+func (s *Store) succeed(ctx context.Context, view leaderView) {
+	q := refusedRequest{Leader: view.identity, Term: s.raft.CurrentTerm()}
+	for asked := 1; ; asked++ {
+		voters, refused, first := s.witnesses(ctx, q)
+		if voters == 0 || !first {
+			return
+		}
+		if 2*refused > voters {
+			break
+		}
+		if asked == askWitnesses {
+			return
+		}
+		select {
+		case <-time.After(askPause):
+		case <-view.gone:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	if s.leader.get().identity != view.identity || s.raft.CurrentTerm() != q.Term || s.raft.State() != raft.Follower {
+		return
+	}
+	s.log.Info("the leader's process has ended: asking for an election", "leader", view.identity, "term", q.Term)
+	s.trans.installs.ask(&raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, nil)
+}
+
+// witnesses asks the other voters, and counts this node, too. No voters: it is none itself. first: no log of those that find the same
+// is before this node's.
+func (s *Store) witnesses(ctx context.Context, q refusedRequest) (voters, refused int, first bool) {
+	ctx, cancel := context.WithTimeout(ctx, witnessTime)
+	defer cancel()
+	own := s.logEnd()
+	all := slices.DeleteFunc(slices.Clone(s.servers()), func(m raft.Server) bool { return m.Suffrage != raft.Voter })
+	if !slices.ContainsFunc(all, func(m raft.Server) bool { return string(m.Address) == s.identity }) {
+		return 0, 0, false
+	}
+	var mu sync.Mutex
+	refused, first = 1, true
+	var wg sync.WaitGroup
+	for _, m := range all {
+		identity := string(m.Address)
+		p, ok := s.book.lookup(identity)
+		if !ok || identity == s.identity || identity == q.Leader {
+			continue
+		}
+		wg.Go(func() {
+			r, err := request[refusedReply](ctx, s.clients, p.Addr, identity, kindRefused, q)
+			if err != nil || !r.Refused {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			refused++
+			first = first && !own.before(r.Log, s.identity, identity)
+		})
+	}
+	wg.Wait()
+	return len(all), refused, first
+}
+
+// answerRefused is the other side of witnesses.
+func (s *Store) answerRefused(ctx context.Context, q refusedRequest) refusedReply {
+	p, ok := s.book.lookup(q.Leader)
+	if !ok || s.leader.get().identity != q.Leader || s.raft.CurrentTerm() != q.Term {
+		return refusedReply{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	c, err := s.cfg.Net.Dial(ctx, p.Addr, mux.Propose)
+	if err == nil {
+		c.Close()
+	}
+	return refusedReply{Refused: errors.Is(err, syscall.ECONNREFUSED), Log: s.logEnd()}
+}
+
+// logEnd is where this node's log ends, or its snapshot if that is later.
+func (s *Store) logEnd() (end logEnd) {
+	stats := s.raft.Stats()
+	for _, what := range []string{"last_log", "last_snapshot"} {
+		term, _ := strconv.ParseUint(stats[what+"_term"], 10, 64) // numbers, says the library
+		index, _ := strconv.ParseUint(stats[what+"_index"], 10, 64)
+		if index >= end.Index {
+			end = logEnd{Term: term, Index: index}
+		}
+	}
+	return end
+}

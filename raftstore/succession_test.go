@@ -1,0 +1,118 @@
+package raftstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// soon is much less than the time-outs of an election, which are 1 s and more.
+const soon = 100 * time.Millisecond
+
+// A leader's process ends, and at once the follower with the longest log succeeds it, also when half of the others are gone.
+func TestSuccession(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				nodes(c, n)
+				leader := c.leader()
+				c.activate(leader.store)
+				<-time.After(5 * time.Second)
+				for i := range n / 2 {
+					behind := c.followers(leader)[i]
+					c.net.Cut(leader.addr, behind.addr)
+					if i == 0 {
+						c.propose(leader.store, submit("unknown-to-"+behind.id, task.Fail))
+					}
+					begun := time.Now()
+					c.crash(leader)
+					c.net.Reset(leader.addr, behind.addr) // with what was on its way
+					c.net.Heal(leader.addr, behind.addr)
+					heir := c.leader(leader)
+					if took := time.Since(begun); took > soon {
+						t.Errorf("%s leads after %v", heir.id, took)
+					}
+					if heir == behind && i == 0 {
+						t.Errorf("%s leads, and has less than others", heir.id)
+					}
+					leader = heir
+					c.propose(leader.store, submit(fmt.Sprint("after-", i), task.Fail))
+				}
+			})
+		})
+	}
+}
+
+// Of any two nodes exactly one has the longer log, as votes see it, or is the one of equal ones.
+func TestWhoSucceeds(t *testing.T) {
+	type end struct {
+		logEnd
+		identity string
+	}
+	sorted := []end{ // the last succeeds
+		{logEnd{2, 10}, "n2/b"}, {logEnd{2, 10}, "n1/a"}, {logEnd{2, 11}, "n3/c"}, {logEnd{3, 5}, "n2/b"}, {logEnd{3, 6}, "n4/d"}, {logEnd{3, 6}, "n2/b"},
+	}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			if got := a.before(b.logEnd, a.identity, b.identity); got != (i < j) {
+				t.Errorf("%v before %v: %v", a, b, got)
+			}
+		}
+	}
+}
+
+// A host that vanishes refuses nothing.
+func TestNoSuccessionOfAVanishedHost(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		nodes(c, 3)
+		leader := c.leader()
+		<-time.After(5 * time.Second)
+		begun := time.Now()
+		c.net.Isolate(leader.addr)
+		c.crash(leader)
+		c.leader(leader)
+		if took := time.Since(begun); took < time.Second {
+			t.Errorf("a leader after %v: the test shows nothing", took)
+		}
+	})
+}
+
+// A follower that alone is refused by the leader does not depose it.
+func TestNobodySucceedsAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		nodes(c, 3)
+		leader := c.leader()
+		<-time.After(5 * time.Second)
+		f := c.followers(leader)[0]
+		term := leader.store.raft.CurrentTerm()
+		f.store.book.mu.Lock()
+		p := f.store.book.peers[leader.store.identity]
+		p.Addr = "nobody:1"
+		f.store.book.peers[leader.store.identity] = p
+		f.store.book.mu.Unlock()
+		c.net.Reset(leader.addr, f.addr)
+		<-time.After(time.Minute)
+		if got := leader.store.raft.CurrentTerm(); got != term || leader.store.raft.State() != raft.Leader {
+			t.Errorf("term %d, was %d", got, term)
+		}
+	})
+}
+
+func nodes(c *cluster, n int) (ms []*member) {
+	c.t.Helper()
+	var join []string
+	for i := range n {
+		join = append(join, fmt.Sprintf("n%d:1", i+1))
+	}
+	for i := range n {
+		m := c.add(fmt.Sprintf("n%d", i+1), nil)
+		c.start(m, n, join...)
+		ms = append(ms, m)
+	}
+	c.agree()
+	return ms
+}
