@@ -2,8 +2,10 @@ package mux
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,5 +99,17 @@ func TestListenIsOnePerProtocol(t *testing.T) {
 	m := serve(t)
 	if m.Listen(Raft) != m.Listen(Raft) || m.Listen(Raft) == m.Listen(Blob) {
 		t.Fatal("Listen does not give each protocol one listener")
+	}
+}
+
+// TestRefused: a port that nobody listens on any more says so: what followers know of a leader whose process has ended rests on it.
+func TestRefused(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	if _, err := (Dialer{}).Dial(t.Context(), ln.Addr().String(), Propose); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("%v", err)
 	}
 }
