@@ -155,6 +155,8 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestPayloadsOfAnEntryAreApart$", Why: "whoever appends to a payload would write into another task's"},
 	{Name: "wire-decoded-keeps-the-entry", File: "task/wire/read.go", Old: "return append(make([]byte, 0, len(p)), p...)", New: "return p",
 		Pkg: "./task/wire", Run: "TestDecodedKeepsNoEntry$", Why: "a small task would keep an entry of 512 KiB in memory, and change with its buffer"},
+	{Name: "wire-decoded-keeps-short-ones", File: "task/wire/read.go", Old: "	r.payloads = append(r.payloads, p...)\n	return r.payloads[at:len(r.payloads):len(r.payloads)]", New: "	_ = at\n	return p",
+		Pkg: "./task/wire", Run: "TestDecodedKeepsNoEntry$", Why: "a small task would keep an entry of 512 KiB in memory, and change with its buffer"},
 	{Name: "wire-refused-snapshot-read-on", File: "task/wire/snapshot.go", Old: "\t\t\tclose(stop)\n", New: "",
 		Pkg: "./task/wire", Run: "TestARefusedSnapshotIsLetGo$", Why: "a gigabyte would be read and decoded for nothing"},
 	{Name: "wire-snapshot-read-by-two", File: "task/wire/snapshot.go", Old: "for range batches { // until it has ended\n\t\t\t}", New: "_ = batches",

@@ -237,6 +237,10 @@ func TestFastLeavesTheOddToTheLibrary(t *testing.T) {
 // TestDecodedKeepsNoEntry: changing the bytes of an entry afterwards changes nothing that was read from it.
 func TestDecodedKeepsNoEntry(t *testing.T) {
 	ps := proposals()
+	for _, size := range []int{10, 2 * payloadsChunk} { // short ones share memory with each other, long ones have their own
+		params := task.Payload{Encoding: task.JSON, Data: bytes.Repeat([]byte("7"), size)}
+		ps = append(ps, task.Proposal{Command: task.Submit{Namespace: "default", ID: fmt.Sprint("size-", size), Behavior: "echo", Params: params, Priority: 4, HasParams: true}})
+	}
 	b, err := EncodeProposals(ps)
 	if err != nil {
 		t.Fatal(err)
