@@ -79,7 +79,7 @@ func TestPurgeIsBounded(t *testing.T) {
 	token := r.maintain()
 	for i := range 8 {
 		c := submit(fmt.Sprintf("task-%d", i))
-		c.Delay = task.Millis(i % 3 * 5000)
+		c.Delay = task.Millis(i % 2 * 5000)
 		r.must(c)
 	}
 	r.must(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo", Purge: true})
