@@ -14,8 +14,8 @@ import (
 // node that comes back gets its first entry up to as much later as it was away, although heartbeats, which have waits of
 // their own, reach it within 0.7 s. So a request that fails is not told to have failed before it is worth another try.
 type returns struct {
-	done  <-chan struct{}               // the transport is closed
-	worth func(raft.ServerAddress) bool // this node leads, and that one is a member
+	done  <-chan struct{}                               // the transport is closed
+	worth func(of raft.ServerAddress, term uint64) bool // this node leads in that term, and that one is a member
 
 	mu   sync.Mutex
 	next map[raft.ServerAddress]chan struct{} // closed when that follower is heard of
@@ -34,8 +34,8 @@ func (r *returns) heard(from raft.ServerAddress) {
 	}
 }
 
-// wait returns true once the follower is heard of, false when nobody waits for that any more.
-func (r *returns) wait(of raft.ServerAddress) bool {
+// wait returns true once the follower is heard of, false when nobody in that term waits for that any more.
+func (r *returns) wait(of raft.ServerAddress, term uint64) bool {
 	r.mu.Lock()
 	c := r.next[of]
 	if c == nil {
@@ -48,7 +48,7 @@ func (r *returns) wait(of raft.ServerAddress) bool {
 	r.mu.Unlock()
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
-	for r.worth(of) {
+	for r.worth(of, term) {
 		select {
 		case <-c:
 			return true
@@ -71,7 +71,7 @@ func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, re
 		return err
 	}
 	err := send()
-	if err != nil && !heartbeat(req) && t.returns.wait(target) {
+	if err != nil && !heartbeat(req) && t.returns.wait(target, req.Term) {
 		err = send()
 	}
 	return err
@@ -86,7 +86,10 @@ func heartbeat(req *raft.AppendEntriesRequest) bool {
 func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
 	if err != nil {
-		t.returns.wait(target) // data is read: the library begins anew
+		if c, ok := data.(io.Closer); ok {
+			c.Close() // the file, which the library closes again: it may be removed while the follower is away
+		}
+		t.returns.wait(target, req.Term) // the library begins anew
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -218,6 +219,17 @@ func (i *installs) relay() {
 func (i *installs) hand(rpc raft.RPC) {
 	select {
 	case i.out <- rpc:
+	case <-i.done:
+	}
+}
+
+// offer gives a request to raft if that takes it within patience.
+func (i *installs) offer(rpc raft.RPC, patience time.Duration) {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case i.out <- rpc:
+	case <-t.C:
 	case <-i.done:
 	}
 }

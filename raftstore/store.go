@@ -33,6 +33,7 @@ type Store struct {
 	batch     *batcher
 	origins   *origins
 	leader    *leaderWatch
+	met       atomic.Pointer[string] // the leader that this node was connected to since it leads
 	reads     *readRounds
 	clients   *clients
 	gate      gate // to raft
@@ -137,8 +138,8 @@ func (s *Store) open() (err error) {
 	if err := logs.begin(s.disk, snaps, s.log); err != nil {
 		return err
 	}
-	s.trans = newTransport(&s.cfg, s.book, logs, s.logs.durable, func(identity raft.ServerAddress) bool {
-		return leads() && slices.ContainsFunc(serversOf(opened.Load()), func(m raft.Server) bool { return m.Address == identity })
+	s.trans = newTransport(&s.cfg, s.book, logs, s.logs.durable, func(identity raft.ServerAddress, term uint64) bool {
+		return leads() && opened.Load().CurrentTerm() == term && slices.ContainsFunc(serversOf(opened.Load()), func(m raft.Server) bool { return m.Address == identity })
 	})
 	notify := make(chan bool, 8)
 	s.raft, err = raft.NewRaft(s.cfg.raftConfig(notify), s.fsm, logs, s.disk, snaps, s.trans)

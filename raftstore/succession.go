@@ -22,7 +22,8 @@ import (
 
 const (
 	probeTime    = 300 * time.Millisecond // until a probe of the leader counts as no refusal
-	witnessTime  = time.Second            // until a voter that says nothing is left out
+	witnessTime  = 400 * time.Millisecond // until a voter that says nothing is left out
+	askTime      = 100 * time.Millisecond // until raft has other things to do
 	askWitnesses = 3                      // times, as some notice later than others
 	askPause     = 50 * time.Millisecond
 )
@@ -56,44 +57,56 @@ func (e logEnd) before(o logEnd, identity, other string) bool {
 	return identity > other
 }
 
-// watchLeader looks after whoever else leads, until ctx ends.
+// watchLeader looks after whoever else leads, until this node ends.
 func (s *Store) watchLeader(ctx context.Context) {
-	for ctx.Err() == nil {
+	for s.ended(ctx) == nil {
 		view := s.leader.get()
-		if view.identity != "" && view.identity != s.identity && s.outlives(ctx, view) {
-			s.succeed(ctx, view)
+		if view.identity == "" || view.identity == s.identity {
+			select {
+			case <-view.changed:
+			case <-ctx.Done():
+			}
+			continue
 		}
-		// If nobody succeeds, raft has time-outs; there is nothing more to do about this leader.
+		if !s.outlives(ctx, view) {
+			continue
+		}
+		s.succeed(ctx, view)
 		select {
-		case <-view.changed:
+		case <-view.gone:
+		case <-time.After(s.cfg.HeartbeatTimeout): // raft's time-outs decide, unless that leader is back
 		case <-ctx.Done():
 		}
 	}
 }
 
-// outlives waits until the leader's process has ended; false: another leads, or ctx has ended.
+// outlives waits until the leader's process has ended: one that this node was connected to, as it may look for it at an address of
+// long ago. False: another leads, or this node ends.
 func (s *Store) outlives(ctx context.Context, view leaderView) bool {
 	var retry backoff
-	for {
-		p, ok := s.book.lookup(view.identity)
-		if !ok {
-			return false
-		}
+	s.met.Store(nil)
+	for met := false; ; {
+		p, _ := s.book.lookup(view.identity)
 		c, err := s.clients.get(ctx, clientKey{p.Addr, view.identity}, view.gone)
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return true
+		if met && errors.Is(err, syscall.ECONNREFUSED) {
+			return s.ended(ctx) == nil
 		}
 		if err == nil {
+			met = true
+			s.met.Store(&view.identity)
 			select {
 			case <-c.lost:
 			case <-view.gone:
-				return false
 			case <-ctx.Done():
-				return false
 			}
 		}
 		retry.wait(ctx, s.done, view.gone)
-		if s.ended(ctx) != nil || s.leader.get().identity != view.identity {
+		select {
+		case <-view.gone:
+			return false
+		default:
+		}
+		if s.ended(ctx) != nil {
 			return false
 		}
 	}
@@ -121,11 +134,20 @@ func (s *Store) succeed(ctx context.Context, view leaderView) {
 			return
 		}
 	}
-	if s.leader.get().identity != view.identity || s.raft.CurrentTerm() != q.Term || s.raft.State() != raft.Follower {
+	if !s.follows(q) || s.raft.State() != raft.Follower || s.ended(ctx) != nil {
 		return
 	}
 	s.log.Info("the leader's process has ended: asking for an election", "leader", view.identity, "term", q.Term)
-	s.trans.installs.ask(&raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, nil)
+	s.trans.installs.offer(raft.RPC{
+		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
+		RespChan: make(chan raft.RPCResponse, 1), // nobody reads it
+	}, askTime)
+}
+
+// follows reports whether this node takes that leader of that term for its own.
+func (s *Store) follows(q refusedRequest) bool {
+	leader, _ := s.raft.LeaderWithID()
+	return string(leader) == q.Leader && s.raft.CurrentTerm() == q.Term
 }
 
 // witnesses asks the other voters, and counts this node, too. No voters: it is none itself. first: no log of those that find the same
@@ -165,7 +187,7 @@ func (s *Store) witnesses(ctx context.Context, q refusedRequest) (voters, refuse
 // answerRefused is the other side of witnesses.
 func (s *Store) answerRefused(ctx context.Context, q refusedRequest) refusedReply {
 	p, ok := s.book.lookup(q.Leader)
-	if !ok || s.leader.get().identity != q.Leader || s.raft.CurrentTerm() != q.Term {
+	if met := s.met.Load(); !ok || !s.follows(q) || met == nil || *met != q.Leader || s.ended(ctx) != nil {
 		return refusedReply{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
@@ -183,7 +205,7 @@ func (s *Store) logEnd() (end logEnd) {
 	for _, what := range []string{"last_log", "last_snapshot"} {
 		term, _ := strconv.ParseUint(stats[what+"_term"], 10, 64) // numbers, says the library
 		index, _ := strconv.ParseUint(stats[what+"_index"], 10, 64)
-		if index >= end.Index {
+		if index > end.Index {
 			end = logEnd{Term: term, Index: index}
 		}
 	}

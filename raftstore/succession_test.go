@@ -89,17 +89,47 @@ func TestNobodySucceedsAlone(t *testing.T) {
 		<-time.After(5 * time.Second)
 		f := c.followers(leader)[0]
 		term := leader.store.raft.CurrentTerm()
-		f.store.book.mu.Lock()
-		p := f.store.book.peers[leader.store.identity]
-		p.Addr = "nobody:1"
-		f.store.book.peers[leader.store.identity] = p
-		f.store.book.mu.Unlock()
+		f.misplace(leader)
 		c.net.Reset(leader.addr, f.addr)
 		<-time.After(time.Minute)
 		if got := leader.store.raft.CurrentTerm(); got != term || leader.store.raft.State() != raft.Leader {
 			t.Errorf("term %d, was %d", got, term)
 		}
 	})
+}
+
+// A leader that nobody has met where they look for it stays.
+func TestLeaderAtAnUnknownAddress(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := nodes(c, 3)
+		next := c.followers(c.leader())[0]
+		<-time.After(5 * time.Second)
+		for _, m := range ms {
+			if m != next {
+				m.misplace(next)
+				c.net.Reset(m.addr, next.addr)
+			}
+		}
+		next.store.trans.installs.offer(raft.RPC{
+			Command: &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, RespChan: make(chan raft.RPCResponse, 1),
+		}, time.Second)
+		c.await(next.id+" leads", func() bool { return next.store.raft.State() == raft.Leader })
+		term := next.store.raft.CurrentTerm()
+		<-time.After(time.Minute)
+		if got := next.store.raft.CurrentTerm(); got != term || next.store.raft.State() != raft.Leader {
+			t.Errorf("term %d, was %d", got, term)
+		}
+	})
+}
+
+// misplace gives m an address of another at which nobody is.
+func (m *member) misplace(other *member) {
+	b := m.store.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.peers[other.store.identity]
+	p.Addr = "nobody:1"
+	b.peers[other.store.identity] = p
 }
 
 func nodes(c *cluster, n int) (ms []*member) {

@@ -46,7 +46,7 @@ func withoutMore(req *raft.AppendEntriesRequest, durable uint64) raft.AppendEntr
 // Consumer implements raft.Transport.
 func (t transport) Consumer() <-chan raft.RPC { return t.installs.out }
 
-func newTransport(c *Config, b *book, log *snapLog, durable func() uint64, worth func(raft.ServerAddress) bool) transport {
+func newTransport(c *Config, b *book, log *snapLog, durable func() uint64, worth func(raft.ServerAddress, uint64) bool) transport {
 	layer := newStreamLayer(c, b)
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
