@@ -141,14 +141,18 @@ func (c *cluster) tryStart(m *member, expect int, join ...string) (*Store, error
 const debugLogs = false
 
 // three starts the usual cluster, all with the same command line, and waits until it leads.
-func three(c *cluster, change func(*Config)) []*member {
+func three(c *cluster, change func(*Config)) []*member { return members(c, 3, change) }
+
+// members starts a cluster of n1, n2 and so on.
+func members(c *cluster, n int, change func(*Config)) (ms []*member) {
 	c.t.Helper()
-	var ms []*member
-	for _, id := range []string{"n1", "n2", "n3"} {
-		ms = append(ms, c.add(id, change))
+	var join []string
+	for i := range n {
+		m := c.add(fmt.Sprintf("n%d", i+1), change)
+		ms, join = append(ms, m), append(join, m.addr)
 	}
 	for _, m := range ms {
-		c.start(m, 3, "n1:1", "n2:1", "n3:1")
+		c.start(m, n, join...)
 	}
 	c.leader()
 	return ms

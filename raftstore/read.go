@@ -126,9 +126,37 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	index := s.commitIndex()
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ElectionTimeout)
 	defer cancel()
+	voters, asked, member, answers := askVoters[termReply](ctx, s, kindTerm, struct{}{})
+	agree := 0
+	if member {
+		agree++
+	}
+	for ; 2*agree <= voters && asked > 0; asked-- {
+		switch a := <-answers; {
+		case a.err != nil:
+		case a.answer.Term > term:
+			return 0, ErrNotLeader
+		case a.answer.Term > 0:
+			agree++
+		}
+	}
+	if 2*agree <= voters || s.raft.CurrentTerm() != term {
+		return 0, ErrNotLeader
+	}
+	return index, nil
+}
+
+// voterAnswer is what a voter said, or why it said nothing.
+type voterAnswer[A any] struct {
+	identity string
+	answer   A
+	err      error
+}
+
+// askVoters asks all other voters at the same time; each that is asked answers once. Member: this node is one of the voters.
+func askVoters[A any](ctx context.Context, s *Store, kind byte, question any) (voters, asked int, member bool, answers <-chan voterAnswer[A]) {
 	servers := s.servers()
-	voters, asked, agree := 0, 0, 0
-	terms := make(chan uint64, len(servers))
+	out := make(chan voterAnswer[A], len(servers))
 	for _, m := range servers {
 		if m.Suffrage != raft.Voter {
 			continue
@@ -136,7 +164,7 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 		voters++
 		identity := string(m.Address)
 		if identity == s.identity {
-			agree++
+			member = true
 			continue
 		}
 		p, ok := s.book.lookup(identity)
@@ -145,25 +173,11 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 		}
 		asked++
 		go func() {
-			r, err := request[termReply](ctx, s.clients, p.Addr, identity, kindTerm, struct{}{})
-			if err != nil {
-				r.Term = 0
-			}
-			terms <- r.Term
+			a, err := request[A](ctx, s.clients, p.Addr, identity, kind, question)
+			out <- voterAnswer[A]{identity, a, err}
 		}()
 	}
-	for ; 2*agree <= voters && asked > 0; asked-- {
-		switch t := <-terms; {
-		case t > term:
-			return 0, ErrNotLeader
-		case t > 0:
-			agree++
-		}
-	}
-	if 2*agree <= voters || s.raft.CurrentTerm() != term {
-		return 0, ErrNotLeader
-	}
-	return index, nil
+	return voters, asked, member, out
 }
 
 // commitIndex is how far the log is committed and durable here: nobody is told of more (parallelLog).

@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -66,6 +67,9 @@ func TestReturningFollower(t *testing.T) {
 			c.crash(f)
 			c.net.Delay(leader.addr, f.addr, 0)
 			<-time.After(away)
+			if held := open(c.t, leader.dir+"/snapshots/"); held != nil {
+				c.t.Errorf("held meanwhile, so that it takes its space although it is removed: %q", held)
+			}
 			fed(c, leader, f, start(c, f))
 		},
 	} {
@@ -75,6 +79,20 @@ func TestReturningFollower(t *testing.T) {
 			})
 		}
 	}
+}
+
+// open lists the files below dir that this process has open.
+func open(t *testing.T, dir string) (names []string) {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("SKIPPED, NOT SHOWN: ", err)
+	}
+	for _, fd := range fds {
+		if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(name, dir) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // running counts the goroutines in a function.
@@ -113,4 +131,28 @@ func TestNobodyWaitsForNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who leads again waits for a follower once, not once for each of its terms.
+func TestOneTermWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		three(c, nil)
+		leader := c.leader()
+		c.crash(c.followers(leader)[0])
+		waiting := func() int { return running("(*returns).wait(") }
+		c.await("the leader waits", func() bool { return waiting() == 1 })
+		for range 2 { // there and back
+			heir := c.followers(leader)[0]
+			if err := leader.store.raft.LeadershipTransferToServer(raft.ServerID(heir.id), raft.ServerAddress(heir.store.identity)).Error(); err != nil {
+				t.Fatal(err)
+			}
+			c.await(heir.id+" leads", func() bool { return heir.store.raft.State() == raft.Leader })
+			leader = heir
+		}
+		c.await("it waits once", func() bool { return waiting() == 1 })
+		<-time.After(10 * lookAgain)
+		if n := waiting(); n != 1 {
+			t.Errorf("%d wait", n)
+		}
+	})
 }

@@ -208,28 +208,18 @@ func (i *installs) relay() {
 				i.wg.Go(func() { i.install(rpc, req) })
 				continue
 			}
-			i.hand(rpc)
+			i.hand(rpc, nil)
 		case <-i.done:
 			return
 		}
 	}
 }
 
-// hand gives a request to raft.
-func (i *installs) hand(rpc raft.RPC) {
+// hand gives a request to raft; late: if raft has taken it before that (nil: for ever).
+func (i *installs) hand(rpc raft.RPC, late <-chan time.Time) {
 	select {
 	case i.out <- rpc:
-	case <-i.done:
-	}
-}
-
-// offer gives a request to raft if that takes it within patience.
-func (i *installs) offer(rpc raft.RPC, patience time.Duration) {
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case i.out <- rpc:
-	case <-t.C:
+	case <-late:
 	case <-i.done:
 	}
 }
@@ -237,7 +227,7 @@ func (i *installs) offer(rpc raft.RPC, patience time.Duration) {
 // ask gives a request to raft and waits for the answer; false: the node ends.
 func (i *installs) ask(command any, r io.Reader) (raft.RPCResponse, bool) {
 	answers := make(chan raft.RPCResponse, 1)
-	i.hand(raft.RPC{Command: command, Reader: r, RespChan: answers})
+	i.hand(raft.RPC{Command: command, Reader: r, RespChan: answers}, nil)
 	select {
 	case a := <-answers:
 		return a, true

@@ -3,9 +3,7 @@ package raftstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -85,14 +83,13 @@ func (s *Store) watchLeader(ctx context.Context) {
 func (s *Store) outlives(ctx context.Context, view leaderView) bool {
 	var retry backoff
 	s.met.Store(nil)
-	for met := false; ; {
+	for {
 		p, _ := s.book.lookup(view.identity)
 		c, err := s.clients.get(ctx, clientKey{p.Addr, view.identity}, view.gone)
-		if met && errors.Is(err, syscall.ECONNREFUSED) {
-			return s.ended(ctx) == nil
+		if s.met.Load() != nil && errors.Is(err, syscall.ECONNREFUSED) {
+			return true
 		}
 		if err == nil {
-			met = true
 			s.met.Store(&view.identity)
 			select {
 			case <-c.lost:
@@ -117,7 +114,7 @@ func (s *Store) succeed(ctx context.Context, view leaderView) {
 	q := refusedRequest{Leader: view.identity, Term: s.raft.CurrentTerm()}
 	for asked := 1; ; asked++ {
 		voters, refused, first := s.witnesses(ctx, q)
-		if voters == 0 || !first {
+		if !first {
 			return
 		}
 		if 2*refused > voters {
@@ -138,10 +135,15 @@ func (s *Store) succeed(ctx context.Context, view leaderView) {
 		return
 	}
 	s.log.Info("the leader's process has ended: asking for an election", "leader", view.identity, "term", q.Term)
-	s.trans.installs.offer(raft.RPC{
+	s.campaign()
+}
+
+// campaign asks raft for an election as a leader does that hands over.
+func (s *Store) campaign() {
+	s.trans.installs.hand(raft.RPC{
 		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
 		RespChan: make(chan raft.RPCResponse, 1), // nobody reads it
-	}, askTime)
+	}, time.After(askTime))
 }
 
 // follows reports whether this node takes that leader of that term for its own.
@@ -150,38 +152,20 @@ func (s *Store) follows(q refusedRequest) bool {
 	return string(leader) == q.Leader && s.raft.CurrentTerm() == q.Term
 }
 
-// witnesses asks the other voters, and counts this node, too. No voters: it is none itself. first: no log of those that find the same
-// is before this node's.
+// witnesses asks the other voters, and counts this node, too. first: it is a voter, and no log of those that find the same is before its.
 func (s *Store) witnesses(ctx context.Context, q refusedRequest) (voters, refused int, first bool) {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
 	own := s.logEnd()
-	all := slices.DeleteFunc(slices.Clone(s.servers()), func(m raft.Server) bool { return m.Suffrage != raft.Voter })
-	if !slices.ContainsFunc(all, func(m raft.Server) bool { return string(m.Address) == s.identity }) {
-		return 0, 0, false
-	}
-	var mu sync.Mutex
-	refused, first = 1, true
-	var wg sync.WaitGroup
-	for _, m := range all {
-		identity := string(m.Address)
-		p, ok := s.book.lookup(identity)
-		if !ok || identity == s.identity || identity == q.Leader {
-			continue
-		}
-		wg.Go(func() {
-			r, err := request[refusedReply](ctx, s.clients, p.Addr, identity, kindRefused, q)
-			if err != nil || !r.Refused {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
+	voters, asked, first, answers := askVoters[refusedReply](ctx, s, kindRefused, q)
+	refused = 1
+	for range asked {
+		if a := <-answers; a.err == nil && a.answer.Refused {
 			refused++
-			first = first && !own.before(r.Log, s.identity, identity)
-		})
+			first = first && !own.before(a.answer.Log, s.identity, a.identity)
+		}
 	}
-	wg.Wait()
-	return len(all), refused, first
+	return voters, refused, first
 }
 
 // answerRefused is the other side of witnesses.

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestSuccession(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
-				nodes(c, n)
+				members(c, n, nil)
 				leader := c.leader()
 				c.activate(leader.store)
 				<-time.After(5 * time.Second)
@@ -68,7 +69,7 @@ func TestWhoSucceeds(t *testing.T) {
 // A host that vanishes refuses nothing.
 func TestNoSuccessionOfAVanishedHost(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		nodes(c, 3)
+		three(c, nil)
 		leader := c.leader()
 		<-time.After(5 * time.Second)
 		begun := time.Now()
@@ -84,7 +85,7 @@ func TestNoSuccessionOfAVanishedHost(t *testing.T) {
 // A follower that alone is refused by the leader does not depose it.
 func TestNobodySucceedsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		nodes(c, 3)
+		three(c, nil)
 		leader := c.leader()
 		<-time.After(5 * time.Second)
 		f := c.followers(leader)[0]
@@ -101,7 +102,7 @@ func TestNobodySucceedsAlone(t *testing.T) {
 // A leader that nobody has met where they look for it stays.
 func TestLeaderAtAnUnknownAddress(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := nodes(c, 3)
+		ms := three(c, nil)
 		next := c.followers(c.leader())[0]
 		<-time.After(5 * time.Second)
 		for _, m := range ms {
@@ -110,14 +111,27 @@ func TestLeaderAtAnUnknownAddress(t *testing.T) {
 				c.net.Reset(m.addr, next.addr)
 			}
 		}
-		next.store.trans.installs.offer(raft.RPC{
-			Command: &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, RespChan: make(chan raft.RPCResponse, 1),
-		}, time.Second)
+		next.store.campaign()
 		c.await(next.id+" leads", func() bool { return next.store.raft.State() == raft.Leader })
 		term := next.store.raft.CurrentTerm()
 		<-time.After(time.Minute)
 		if got := next.store.raft.CurrentTerm(); got != term || next.store.raft.State() != raft.Leader {
 			t.Errorf("term %d, was %d", got, term)
+		}
+	})
+}
+
+// A node of a former version says that it does not know a question, and answers the next (SPEC C4).
+func TestUnknownRequest(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := three(c, nil)
+		from, to := ms[0].store, ms[1]
+		_, err := request[refusedReply](t.Context(), from.clients, to.addr, to.store.identity, 200, refusedRequest{})
+		if refused := (*statusError)(nil); !errors.As(err, &refused) || refused.status != statusRefused {
+			t.Errorf("%v", err)
+		}
+		if _, err := request[termReply](t.Context(), from.clients, to.addr, to.store.identity, kindTerm, struct{}{}); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -130,19 +144,4 @@ func (m *member) misplace(other *member) {
 	p := b.peers[other.store.identity]
 	p.Addr = "nobody:1"
 	b.peers[other.store.identity] = p
-}
-
-func nodes(c *cluster, n int) (ms []*member) {
-	c.t.Helper()
-	var join []string
-	for i := range n {
-		join = append(join, fmt.Sprintf("n%d:1", i+1))
-	}
-	for i := range n {
-		m := c.add(fmt.Sprintf("n%d", i+1), nil)
-		c.start(m, n, join...)
-		ms = append(ms, m)
-	}
-	c.agree()
-	return ms
 }

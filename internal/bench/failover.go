@@ -88,9 +88,7 @@ func (b *bed) failover(ctx context.Context, end func(*trio.Node)) ([]value, erro
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if leader.Alive() {
-		leader.Kill9()
-	}
+	leader.Kill9() // who stands still; a dead one stays so
 	if err := b.cluster.Start(ctx, leader); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// Package durable changes directories so that a power failure does not undo it.
+// Package durable changes directories so that a power failure does not undo it (SPEC T6).
 package durable
 
 import (
