@@ -169,7 +169,7 @@ var simMutants = []mutant{
 	{Name: "sim-key-ties-reversed", File: "task/limits.go", Old: "best.tie > ^worst.tie {", New: "best.tie < ^worst.tie {",
 		Pkg: "./task", Run: "TestScripts$|TestSmallWorldExternal$", Why: "equal tasks of a key go in the order of their creation (T4)"},
 	{Name: "sim-strict-switched-on-later", File: "task/limits.go", Old: "if next.perKey == b.limits.perKey && next.strict == b.limits.strict {", New: "if next.perKey == b.limits.perKey {",
-		Pkg: "./internal/sim", Run: "TestSim$", Why: "key_order: strict would hold for new tasks only (L11)"},
+		Pkg: "./task", Run: "TestLimitsHold$", Why: "key_order: strict would hold for new tasks only (L11)"},
 	{Name: "sim-grace-of-no-length", File: "task/run.go", Old: "lease.GraceEnd = max(later(m.leaseNow, m.cancelGrace(r)), 1)", New: "lease.GraceEnd = max(m.leaseNow, 1)",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a cancelled program would get no time to end (L8)"},
 }
