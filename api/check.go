@@ -195,11 +195,21 @@ func (r *ListRequest) Check() error {
 	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"", "CREATED", "RUNNING", "SUCCESS", "FAILURE"}, r.Status) {
-		return FieldError(CodeInvalidField, "status", "must be CREATED, RUNNING, SUCCESS or FAILURE")
+	r.Statuses, r.Labels = given(r.Statuses), given(r.Labels)
+	for _, s := range r.Statuses {
+		if !slices.Contains([]string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}, s) {
+			return FieldError(CodeInvalidField, "status", "must be CREATED, RUNNING, SUCCESS or FAILURE")
+		}
 	}
-	if name, _, has := strings.Cut(r.Label, "="); r.Label != "" && (!has || name == "") {
-		return FieldError(CodeInvalidField, "label", "must be name=value")
+	for _, l := range r.Labels {
+		if name, _, has := strings.Cut(l, "="); !has || name == "" {
+			return FieldError(CodeInvalidField, "label", "must be name=value")
+		}
+	}
+	if n := len(r.Labels); n > MaxLabels {
+		e := FieldError(CodeInvalidField, "label", "%d labels, and a task has at most %d", n, MaxLabels)
+		e.Limit = MaxLabels
+		return e
 	}
 	if r.Limit == 0 {
 		r.Limit = DefaultListLimit
@@ -210,6 +220,17 @@ func (r *ListRequest) Check() error {
 		return e
 	}
 	return nil
+}
+
+// given leaves out what is empty, which says nothing, and what was there before: a filter is no longer than what it means.
+func given(texts []string) []string {
+	var out []string
+	for _, s := range texts {
+		if s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // CheckBatch refuses a batch that is too long; nil or an *Error.

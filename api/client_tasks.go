@@ -226,12 +226,13 @@ func (c *Client) Tasks(ctx context.Context, r ListRequest) (*ListReply, error) {
 	}
 	q := inNamespace(r.Namespace)
 	for name, value := range map[string]string{
-		"status": r.Status, "behavior": r.Behavior, "parent": r.Parent, "label": r.Label, "cursor": r.Cursor,
+		"behavior": r.Behavior, "parent": r.Parent, "cursor": r.Cursor,
 	} {
 		if value != "" {
 			q.Set(name, value)
 		}
 	}
+	q["status"], q["label"] = r.Statuses, r.Labels
 	if r.NotBefore != nil {
 		q.Set("not_before", Time{*r.NotBefore}.String())
 	}

@@ -168,8 +168,8 @@ func (h *handler) getTask(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) listTasks(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	req := ListRequest{
-		Namespace: q.namespace(), Status: q.text("status"), Behavior: q.text("behavior"), Parent: q.text("parent"),
-		Label: q.text("label"), NotBefore: q.time("not_before"), Cursor: q.text("cursor"),
+		Namespace: q.namespace(), Statuses: q.texts("status"), Behavior: q.text("behavior"), Parent: q.text("parent"),
+		Labels: q.texts("label"), NotBefore: q.time("not_before"), Cursor: q.text("cursor"),
 		Stale: q.stale(), MinIndex: q.number("min_index"),
 	}
 	if n := q.number("limit"); q.values.Has("limit") {

@@ -35,10 +35,10 @@ func taskRoutes() []route {
 			method: get, path: "/v1/tasks", id: "listTasks", summary: "List tasks in order of creation.", serve: (*handler).listTasks,
 			query: []param{
 				namespaceParam,
-				{name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}},
+				{name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}, doc: "Several: any of them.", repeat: true},
 				{name: "behavior", doc: "The behavior's name."},
 				{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
-				{name: "label", doc: "name=value"},
+				{name: "label", doc: "name=value; several: all of them.", repeat: true},
 				{name: "not_before", kind: timeParam, doc: "Tasks due at or before it."},
 				{name: "limit", kind: numberParam, doc: "Tasks of a page: 1 to 1000, default 100."},
 				{name: "cursor", doc: "Of the page before."},

@@ -131,10 +131,10 @@ type GetOptions struct {
 // ListRequest are the query parameters of GET /v1/tasks (SPEC H1).
 type ListRequest struct {
 	Namespace string
-	Status    string
+	Statuses  []string // any of them; none: all
 	Behavior  string
 	Parent    string
-	Label     string     // name=value
+	Labels    []string   // name=value: all of them, at most 64
 	NotBefore *time.Time // tasks whose not_before is at or before it
 	Limit     int        // default 100, at most 1,000
 	Cursor    string

@@ -98,10 +98,13 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	}
 	f := task.Filter{
 		Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor,
-		Status: statuses(r.Status),
 	}
-	if r.Label != "" {
-		f.Label.Name, f.Label.Value, _ = strings.Cut(r.Label, "=")
+	for _, s := range r.Statuses {
+		f.Statuses = append(f.Statuses, statuses(s))
+	}
+	for _, l := range r.Labels {
+		name, value, _ := strings.Cut(l, "=")
+		f.Labels = append(f.Labels, task.Label{Name: name, Value: value})
 	}
 	if r.NotBefore != nil {
 		f.DueBefore = task.Time(r.NotBefore.UnixMilli())

@@ -8,13 +8,13 @@ import (
 // Filter selects tasks for listing (SPEC H1). Zero fields select everything.
 type Filter struct {
 	Namespace string
-	Status    Status
+	Statuses  []Status // any of them; none: all
 	Behavior  string
 	Parent    string
-	Label     Label  // Name "": any
-	DueBefore Time   // not_before ≤ this
-	Limit     int    // > 0
-	Cursor    string // from the previous page
+	Labels    []Label // all of them
+	DueBefore Time    // not_before ≤ this
+	Limit     int     // > 0
+	Cursor    string  // from the previous page
 }
 
 // Counts are totals over all namespaces.
@@ -81,17 +81,26 @@ func ValidCursor(cursor string) bool {
 func (f *Filter) mayMatch(b *behaviorRow, r *row) bool {
 	return (f.Namespace == "" || f.Namespace == b.namespace) &&
 		(f.Behavior == "" || f.Behavior == b.name) &&
-		(f.Status == 0 || (f.Status == Running) == (r.queue == inRuns)) &&
+		f.mayHave(r.queue == inRuns) &&
 		(f.DueBefore == 0 || (r.queue == inFuture || r.queue == inDue) && r.at <= int64(f.DueBefore))
+}
+
+// mayHave tells whether one of the statuses is that of a task that runs, or of one that does not.
+func (f *Filter) mayHave(runs bool) bool {
+	return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(s Status) bool { return (s == Running) == runs })
 }
 
 func (f *Filter) matches(t *Task) bool {
 	return (f.Namespace == "" || f.Namespace == t.Namespace) &&
-		(f.Status == 0 || f.Status == t.Status) &&
+		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, t.Status)) &&
 		(f.Behavior == "" || f.Behavior == t.Behavior) &&
 		(f.Parent == "" || f.Parent == t.Parent) &&
 		(f.DueBefore == 0 || t.NotBefore != 0 && t.NotBefore <= f.DueBefore) &&
-		(f.Label.Name == "" || slices.Contains(t.Labels, f.Label))
+		f.labelled(t)
+}
+
+func (f *Filter) labelled(t *Task) bool {
+	return !slices.ContainsFunc(f.Labels, func(l Label) bool { return !slices.Contains(t.Labels, l) })
 }
 
 // NamespaceExists reports whether tasks can live in the namespace.

@@ -453,8 +453,17 @@ func (s *script) look(a *args) bool {
 	case "list":
 		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), Behavior: a.text("behavior", ""), Cursor: a.text("cursor", "")}
 		f.DueBefore = task.Time(a.number("due", 0))
-		f.Status = valueOf(a.named["status"], task.Created, task.Failure)
-		f.Label.Name, f.Label.Value, _ = strings.Cut(a.text("label", ""), ":")
+		if a.named["status"] != "" {
+			for name := range strings.SplitSeq(a.named["status"], ",") {
+				f.Statuses = append(f.Statuses, valueOf(name, task.Created, task.Failure))
+			}
+		}
+		if labels := a.text("label", ""); labels != "" {
+			for l := range strings.SplitSeq(labels, ",") {
+				name, value, _ := strings.Cut(l, ":")
+				f.Labels = append(f.Labels, task.Label{Name: name, Value: value})
+			}
+		}
 		tasks, next := s.m.Tasks(f)
 		for _, t := range tasks {
 			fmt.Fprintln(&s.out, formatTask(t))

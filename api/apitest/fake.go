@@ -381,8 +381,13 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 		return nil, spaces.Unknown(r.Namespace)
 	}
 	filter := task.Filter{Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor}
-	filter.Status = statusOf(r.Status)
-	filter.Label.Name, filter.Label.Value, _ = strings.Cut(r.Label, "=")
+	for _, s := range r.Statuses {
+		filter.Statuses = append(filter.Statuses, statusOf(s))
+	}
+	for _, l := range r.Labels {
+		name, value, _ := strings.Cut(l, "=")
+		filter.Labels = append(filter.Labels, task.Label{Name: name, Value: value})
+	}
 	if r.NotBefore != nil {
 		filter.DueBefore = task.Time(r.NotBefore.UnixMilli())
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -247,12 +248,11 @@ func (s *suite) bytes(ctx context.Context, t *testing.T) {
 }
 
 func (s *suite) list(ctx context.Context, t *testing.T) {
-	label := map[string]string{"suite": "list"}
 	want := make([]string, 7)
 	hour := api.Duration(time.Hour)
 	for i := range want {
 		want[i] = fmt.Sprintf("list-%d", i)
-		r := api.SubmitRequest{Behavior: okBehavior, ID: want[i], Labels: label}
+		r := api.SubmitRequest{Behavior: okBehavior, ID: want[i], Labels: map[string]string{"suite": "list", "third": strconv.Itoa(i % 3)}}
 		if i == 3 {
 			r.Delay = &hour
 		}
@@ -264,7 +264,7 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 	var got []string
 	pages := 0
 	for cursor := ""; ; pages++ {
-		page, err := s.Tasks(ctx, api.ListRequest{Label: "suite=list", Limit: 3, Cursor: cursor})
+		page, err := s.Tasks(ctx, api.ListRequest{Labels: []string{"suite=list"}, Limit: 3, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,13 +284,19 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 		r    api.ListRequest
 		want int
 	}{
-		{"status", api.ListRequest{Label: "suite=list", Status: "CREATED"}, 1},
-		{"success", api.ListRequest{Label: "suite=list", Status: "SUCCESS"}, 6},
-		{"behavior", api.ListRequest{Label: "suite=list", Behavior: failBehavior}, 0},
-		{"due now", api.ListRequest{Label: "suite=list", NotBefore: &soon}, 0},
-		{"due later", api.ListRequest{Label: "suite=list", NotBefore: &later}, 1},
-		{"stale", api.ListRequest{Label: "suite=nobody", Stale: true}, 0},
-		{"parent", api.ListRequest{Label: "suite=list", Parent: "nobody"}, 0},
+		{"status", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"CREATED"}}, 1},
+		{"two statuses", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"CREATED", "SUCCESS"}}, 7},
+		{"two statuses without any", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"RUNNING", "FAILURE"}}, 0},
+		{"two labels", api.ListRequest{Labels: []string{"suite=list", "third=0"}}, 3},
+		{"two labels in another order", api.ListRequest{Labels: []string{"third=0", "suite=list"}}, 3},
+		{"labels and statuses", api.ListRequest{Labels: []string{"suite=list", "third=0"}, Statuses: []string{"SUCCESS"}}, 2},
+		{"two values of one label", api.ListRequest{Labels: []string{"third=0", "third=1"}}, 0},
+		{"success", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"SUCCESS"}}, 6},
+		{"behavior", api.ListRequest{Labels: []string{"suite=list"}, Behavior: failBehavior}, 0},
+		{"due now", api.ListRequest{Labels: []string{"suite=list"}, NotBefore: &soon}, 0},
+		{"due later", api.ListRequest{Labels: []string{"suite=list"}, NotBefore: &later}, 1},
+		{"stale", api.ListRequest{Labels: []string{"suite=nobody"}, Stale: true}, 0},
+		{"parent", api.ListRequest{Labels: []string{"suite=list"}, Parent: "nobody"}, 0},
 	} {
 		page, err := s.Tasks(ctx, c.r)
 		if err != nil {
@@ -304,13 +310,21 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 
 func (s *suite) listRefused(ctx context.Context, t *testing.T) {
 	for field, r := range map[string]api.ListRequest{
-		"status": {Status: "DONE"}, "limit": {Limit: api.MaxListLimit + 1}, "label": {Label: "nameonly"},
+		"status": {Statuses: []string{"CREATED", "DONE"}}, "limit": {Limit: api.MaxListLimit + 1}, "label": {Labels: []string{"suite=list", "nameonly"}}, "label ": {Labels: manyLabels(api.MaxLabels + 1)},
 	} {
 		_, err := s.Tasks(ctx, r)
-		wantError(t, err, "invalid_field", field)
+		wantError(t, err, "invalid_field", strings.TrimSpace(field))
 	}
 	_, err := s.Tasks(ctx, api.ListRequest{Namespace: "nowhere"})
 	wantError(t, err, "namespace_not_found", "namespace")
+}
+
+// manyLabels returns n labels that differ.
+func manyLabels(n int) (labels []string) {
+	for i := range n {
+		labels = append(labels, "n="+strconv.Itoa(i))
+	}
+	return labels
 }
 
 func (s *suite) index(ctx context.Context, t *testing.T) {

@@ -129,6 +129,20 @@ func (l *line) flag(a string, rest []string) (used int, err error) {
 	return used, nil
 }
 
+// checkTwice refuses what is given twice and does not add up: nobody can tell which of the two is meant.
+func (l *line) checkTwice() error {
+	seen := map[string]bool{}
+	for _, g := range l.given {
+		f := findFlag(slices.Concat(l.app.Flags, l.command.Flags), g.name)
+		name := f.Names()[0]
+		if seen[name] && !addsUp(f) {
+			return fmt.Errorf("--%s is given twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
 // lookup finds a flag of the command, or of any command while it is not known yet: a flag of one name takes a value in
 // all commands or in none (a test keeps that).
 func (l *line) lookup(name string) cli.Flag {
@@ -147,7 +161,7 @@ func (l *line) lookup(name string) cli.Flag {
 	return found
 }
 
-// checkFlags refuses flags that stood before a command which does not have them.
+// checkFlags refuses flags that stood before a command which does not have them, and those that are given twice.
 func (l *line) checkFlags() error {
 	if l.command == nil || len(l.commands) > 0 {
 		return nil
@@ -157,7 +171,7 @@ func (l *line) checkFlags() error {
 			return fmt.Errorf("%s has no flag --%s", l.command.Name, g.name)
 		}
 	}
-	return nil
+	return l.checkTwice()
 }
 
 // checkArguments compares the number of arguments with ArgsUsage: words in brackets are optional, a last word that ends
@@ -250,6 +264,12 @@ func findFlag(flags []cli.Flag, name string) cli.Flag {
 func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)
 	return !ok || d.TakesValue()
+}
+
+// addsUp reports whether a flag may be given several times.
+func addsUp(f cli.Flag) bool {
+	_, ok := f.(*cli.StringSliceFlag)
+	return ok
 }
 
 func envVars(f cli.Flag) []string {

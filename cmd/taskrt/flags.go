@@ -125,6 +125,9 @@ func readConfig(file string, known map[string]bool) (map[string]string, error) {
 		if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 			value = value[1 : len(value)-1]
 		}
+		if _, twice := values[name]; twice {
+			return nil, fmt.Errorf("%s:%d: %s is given twice", file, n, name)
+		}
 		values[name] = value
 	}
 	if err := lines.Err(); err != nil {

@@ -14,9 +14,9 @@ func (p *program) listCommand() *cli.Command {
 	return &cli.Command{
 		Name: cmd, Usage: "list tasks in order of creation", Category: "tasks",
 		Flags: clientFlags(append(pageFlags(cmd, "tasks"),
-			stringFlag(cmd, "status", "", "CREATED, RUNNING, SUCCESS or FAILURE"),
+			listFlag(cmd, "status", "CREATED, RUNNING, SUCCESS or FAILURE; given several times: any of them"),
 			stringFlag(cmd, "behavior", "", "of this behavior"),
-			stringFlag(cmd, "label", "", "NAME=VALUE"),
+			listFlag(cmd, "label", "NAME=VALUE; given several times: all of them"),
 			stringFlag(cmd, "parent", "", "of this operation"),
 			stringFlag(cmd, "not-before", "", "due at this time or earlier (RFC 3339)"),
 		)...),
@@ -26,7 +26,7 @@ func (p *program) listCommand() *cli.Command {
 
 func list(c *cli.Context, cl *client) error {
 	r := api.ListRequest{
-		Namespace: cl.namespace, Status: c.String("status"), Behavior: c.String("behavior"), Label: c.String("label"),
+		Namespace: cl.namespace, Statuses: c.StringSlice("status"), Behavior: c.String("behavior"), Labels: c.StringSlice("label"),
 		Parent: c.String("parent"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
 	}
 	due, err := timeOf(c, "not-before")

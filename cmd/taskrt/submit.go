@@ -141,6 +141,9 @@ func marksOf(c *cli.Context) (priority *int, labels map[string]string, err error
 		if labels == nil {
 			labels = map[string]string{}
 		}
+		if _, twice := labels[name]; twice {
+			return nil, nil, usagef(c, "--label %s is given twice", name)
+		}
 		labels[name] = value
 	}
 	return priority, labels, nil

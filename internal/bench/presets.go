@@ -204,7 +204,7 @@ func drainPreset(ctx context.Context, b *bed) error {
 			}
 		}
 		took, used := time.Since(begun), cpu.figure(int64(n))
-		failed, err := b.client.Tasks(ctx, api.ListRequest{Namespace: b.namespace, Behavior: behavior, Status: "FAILURE", Limit: 1})
+		failed, err := b.client.Tasks(ctx, api.ListRequest{Namespace: b.namespace, Behavior: behavior, Statuses: []string{"FAILURE"}, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

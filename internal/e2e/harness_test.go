@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -188,7 +189,10 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}
 		p.shareCode()
 		p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", raft[i],
-			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--worker-slots", "8", "--log-store", logStore}, extra...)
+			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--log-store", logStore}, extra...)
+		if !slices.Contains(extra, "--worker-slots") {
+			p.args = append(p.args, "--worker-slots", "8")
+		}
 		c.nodes = append(c.nodes, p)
 		p.start()
 	}
