@@ -55,13 +55,14 @@ type TaskError struct {
 	Details   json.RawMessage `json:"details,omitempty"`
 }
 
-// Lease is the current lease of a RUNNING task. The times are estimates by this node's wall clock.
+// Lease is the current lease of a RUNNING task. The times are estimates by this node's wall clock, and move on with every
+// renewal: LostNotBefore is when the task can be lost at the earliest, RecheckNotBefore when the next renewal is due.
 type Lease struct {
 	Token            uint64 `json:"token"`
 	Worker           string `json:"worker"`
 	Node             string `json:"node,omitempty"`
 	External         bool   `json:"external,omitempty"` // of section 8: its worker renews it itself
-	LeaseMS          int64  `json:"lease_ms,omitempty"` // external: what remains of it
+	LeaseMS          int64  `json:"lease_ms,omitempty"` // external, and not in events: what remains of it
 	LostNotBefore    *Time  `json:"lost_not_before,omitempty"`
 	RecheckNotBefore *Time  `json:"recheck_not_before,omitempty"`
 }

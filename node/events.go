@@ -83,30 +83,38 @@ func (s *eventStream) Position() uint64 { return s.sub.Position() }
 // Close implements api.EventStream.
 func (s *eventStream) Close() { s.sub.Close() }
 
-// encoder makes the JSON of events; local shows it the state, for the params of an operation's tasks.
+// encoder makes the JSON of events; local shows it the state, for what the record alone does not say: the params of an
+// operation's tasks, and the times of a lease.
 func encoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
 	return func(c *watch.Change) []byte {
-		if c.Kind == watch.Task && c.Task.Role != task.RoleNone {
-			whole := *c
-			local(func(m *task.Machine) { whole.Task = withParams(m, c.Task) })
-			c = &whole
+		switch t := c.Task; c.Kind {
+		case watch.Task:
+			shown := view{}.task(t)
+			if t.Role != task.RoleNone || t.Lease != nil {
+				local(func(m *task.Machine) { completeEvent(m, t, shown) })
+			}
+			return encodeEvent(c, api.TaskEvent{Task: shown})
+		case watch.Progress:
+			return encodeEvent(c, api.ProgressEvent{Namespace: t.Namespace, ID: t.ID, Attempt: t.Attempt, Progress: asJSON(c.Progress)})
+		case watch.Removed:
+			return encodeEvent(c, api.RemovedEvent{Namespace: t.Namespace, ID: t.ID, Rev: c.Rev})
 		}
-		return encodeChange(c)
+		return encodeEvent(c, struct{}{})
 	}
 }
 
-// encodeChange makes the JSON of an event. Estimates that age, such as when a lease can be lost, are not in it: it is
-// made once and told to whoever comes.
-func encodeChange(c *watch.Change) []byte {
-	var v any = struct{}{}
-	switch c.Kind {
-	case watch.Task:
-		v = api.TaskEvent{Task: view{}.task(c.Task)}
-	case watch.Progress:
-		v = api.ProgressEvent{Namespace: c.Task.Namespace, ID: c.Task.ID, Attempt: c.Task.Attempt, Progress: asJSON(c.Progress)}
-	case watch.Removed:
-		v = api.RemovedEvent{Namespace: c.Task.Namespace, ID: c.Task.ID, Rev: c.Rev}
+// completeEvent adds what only the state can tell of a record. An event is made once and told to whoever comes, whenever.
+// The times of a lease are good for that: what renews it only moves them on. How much is left of it is not.
+func completeEvent(m *task.Machine, t *task.Task, shown *api.Task) {
+	if t.Role != task.RoleNone {
+		shown.Params, shown.ParamsBase64 = split(operationParams(m, t))
 	}
+	if shown.Lease = (view{m}).lease(t); shown.Lease != nil {
+		shown.Lease.LeaseMS = 0
+	}
+}
+
+func encodeEvent(c *watch.Change, v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

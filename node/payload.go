@@ -76,13 +76,9 @@ func (v view) params(t *task.Task) task.Payload {
 	return operationParams(v.m, t)
 }
 
-// recheckAfterMillis is how long after the end of a lease a look is worthwhile again: by then another worker runs the
-// task (SPEC L6).
-const recheckAfterMillis = 2000
-
-// lease estimates when the lease can be lost. The last log entry stamped both clocks at one moment; what is left of the
-// session, or of an external lease, on the lease clock is added to the wall clock of that moment. No clocks of two
-// machines are compared.
+// lease estimates when the lease can be lost, and when it is renewed next: before that a look sees no change of it. The
+// last log entry stamped both clocks at one moment; what is left of the session, or of an external lease, on the lease
+// clock is added to the wall clock of that moment. No clocks of two machines are compared.
 func (v view) lease(t *task.Task) *api.Lease {
 	l := t.Lease
 	if l == nil {
@@ -92,22 +88,26 @@ func (v view) lease(t *task.Task) *api.Lease {
 	if v.m == nil {
 		return a
 	}
-	end := v.m.LeaseEnd(t)
+	end, ttl := v.m.LeaseEnd(t), l.TTL
 	if s := v.m.Session(l.Session); s != nil {
-		end = s.Expires
+		end, ttl = s.Expires, s.TTL
 	}
 	if end == 0 {
 		return a
 	}
-	left := int64(end - v.m.LeaseNow())
-	lost := int64(v.m.Now()) + left
-	a.LostNotBefore = timeOf(task.Time(lost))
-	a.RecheckNotBefore = timeOf(task.Time(lost + recheckAfterMillis))
+	now, left := v.m.Now(), int64(end-v.m.LeaseNow())
+	lost := now + task.Time(left)
+	renewed := lost - task.Time(ttl-ttl/renewals)
+	a.LostNotBefore = timeOf(lost)
+	a.RecheckNotBefore = timeOf(min(max(renewed, now), lost))
 	if l.External() {
 		a.LeaseMS = max(left, 1) // over, but not taken away yet: a heartbeat still keeps it (SPEC L4)
 	}
 	return a
 }
+
+// renewals is how often a lease is renewed in its TTL (SPEC L2): by sessions always, by external workers if they do as told.
+const renewals = 3
 
 func timeOf(t task.Time) *api.Time { return api.TimeOrNil(int64(t)) }
 
