@@ -164,22 +164,7 @@ func (r *PartitionsRequest) Check() error {
 	if !slices.Contains([]string{"", "CREATED", "RUNNING", "SUCCESS", "FAILURE"}, r.Status) {
 		return FieldError(CodeInvalidField, "status", "must be CREATED, RUNNING, SUCCESS or FAILURE")
 	}
-	if _, bad := r.From(); bad != nil {
-		return bad
-	}
 	return checkLimit(&r.Limit).orNil()
-}
-
-// From is the partition, counted from 0, that the page begins with.
-func (r *PartitionsRequest) From() (int64, error) {
-	if r.Cursor == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(r.Cursor, 10, 32)
-	if err != nil || n >= MaxPartitions {
-		return 0, FieldError(CodeInvalidField, "cursor", "is not one that a list returned")
-	}
-	return int64(n), nil
 }
 
 // checkLimit fills in how many a page has.

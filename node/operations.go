@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -145,15 +144,16 @@ func (n *Node) Operations(ctx context.Context, r api.OperationsRequest) (*api.Op
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	if !task.ValidCursor(r.Cursor) {
-		return nil, api.FieldError(api.CodeInvalidField, "cursor", "is not one that a list returned")
+	after, err := r.After()
+	if err != nil {
+		return nil, err
 	}
 	f := task.OperationFilter{
-		Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Status: operationStatus(r.Status), Limit: r.Limit, Cursor: r.Cursor,
+		Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Status: operationStatus(r.Status), Limit: r.Limit, After: after,
 	}
 	reply := &api.OperationsReply{Operations: []*api.Operation{}}
 	missing := error(nil)
-	err := n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
+	err = n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
 		if !m.NamespaceExists(r.Namespace) {
 			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
 			return
@@ -162,7 +162,7 @@ func (n *Node) Operations(ctx context.Context, r api.OperationsRequest) (*api.Op
 		for _, o := range page {
 			reply.Operations = append(reply.Operations, view{m}.operation(o))
 		}
-		reply.Cursor = next
+		reply.Cursor = api.OperationsCursor(next)
 	})
 	if err := firstError(err, missing); err != nil {
 		return nil, err
@@ -203,9 +203,7 @@ func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.Li
 		if n := len(reply.Tasks); n < len(tasks) {
 			next = task.PartitionOf(tasks[n-1]) + 1
 		}
-		if next >= 0 {
-			reply.Cursor = strconv.FormatInt(next, 10)
-		}
+		reply.Cursor = api.PartitionsCursor(next)
 	})
 	if err := firstError(err, missing); err != nil {
 		return nil, err

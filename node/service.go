@@ -93,11 +93,12 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	if !task.ValidCursor(r.Cursor) {
-		return nil, api.FieldError(api.CodeInvalidField, "cursor", "is not one that a list returned")
+	after, err := r.After()
+	if err != nil {
+		return nil, err
 	}
 	f := task.Filter{
-		Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor,
+		Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, After: after,
 	}
 	for _, s := range r.Statuses {
 		f.Statuses = append(f.Statuses, statuses(s))
@@ -111,7 +112,7 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	}
 	reply := &api.ListReply{}
 	missing := error(nil)
-	err := n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
+	err = n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
 		if !m.NamespaceExists(r.Namespace) {
 			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
 			return
@@ -122,7 +123,7 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 			f.Limit = shown
 			_, next = m.Tasks(f)
 		}
-		reply.Cursor = next
+		reply.Cursor = api.TasksCursor(next)
 	})
 	if err := firstError(err, missing); err != nil {
 		return nil, err

@@ -110,6 +110,6 @@ const MaxPartitionNames = 256 << 10
 type OperationFilter struct {
 	Namespace, Behavior, Target string
 	Status                      OperationStatus
-	Limit                       int // > 0
-	Cursor                      string
+	Limit                       int    // > 0
+	After                       uint64 // as in Filter
 }

@@ -1,7 +1,5 @@
 package task
 
-import "strconv"
-
 // partitionLooks bounds how many partitions one OperationTasks looks at.
 const partitionLooks = 10_000
 
@@ -32,26 +30,22 @@ func (m *Machine) OperationOf(t *Task) *Operation {
 	return nil
 }
 
-// Operations returns a page in order of creation, and a cursor as Tasks does.
-func (m *Machine) Operations(f OperationFilter) (operations []*Operation, next string) {
-	after, err := strconv.ParseUint(f.Cursor, 36, 64)
-	if err != nil {
-		after = 0
-	}
+// Operations returns a page in order of creation, and After for the next one as Tasks does.
+func (m *Machine) Operations(f OperationFilter) (operations []*Operation, next uint64) {
 	rows := m.fanout.ordered
 	if f.Namespace != "" {
 		rows = m.fanout.spaces[f.Namespace]
 	}
-	for _, r := range rows[firstAfter(rows, after):] {
+	for _, r := range rows[firstAfter(rows, f.After):] {
 		if !f.matches(r.operation) {
 			continue
 		}
 		if len(operations) >= max(f.Limit, 1) {
-			return operations, strconv.FormatUint(operations[len(operations)-1].CreatedRev, 36)
+			return operations, operations[len(operations)-1].CreatedRev
 		}
 		operations = append(operations, r.view())
 	}
-	return operations, ""
+	return operations, 0
 }
 
 func (f *OperationFilter) matches(o *Operation) bool {

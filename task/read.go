@@ -1,9 +1,6 @@
 package task
 
-import (
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // Filter selects tasks for listing (SPEC H1). Zero fields select everything.
 type Filter struct {
@@ -14,7 +11,7 @@ type Filter struct {
 	Labels    []Label // all of them
 	DueBefore Time    // not_before ≤ this
 	Limit     int     // > 0
-	Cursor    string  // from the previous page
+	After     uint64  // CreatedRev: only what was created later, as the previous page said
 }
 
 // Counts are totals over all namespaces.
@@ -47,15 +44,10 @@ func (m *Machine) Task(k Key) *Task {
 	return nil
 }
 
-// Tasks returns a page of the tasks that f selects, in order of creation, and an opaque cursor for the next page, ""
-// at the end. Tasks created or removed between two pages neither repeat nor hide others. A cursor that is none of
-// Tasks' own starts from the beginning.
-func (m *Machine) Tasks(f Filter) (tasks []*Task, next string) {
-	after, err := strconv.ParseUint(f.Cursor, 36, 64)
-	if err != nil {
-		after = 0
-	}
-	for r := range m.store.from(after) {
+// Tasks returns a page of the tasks that f selects, in order of creation, and After for the next page, 0 at the end. Tasks
+// created or removed between two pages neither repeat nor hide others.
+func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
+	for r := range m.store.from(f.After) {
 		if !f.mayMatch(m.of(r), r) {
 			continue
 		}
@@ -64,17 +56,11 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next string) {
 			continue
 		}
 		if len(tasks) >= max(f.Limit, 1) {
-			return tasks, strconv.FormatUint(tasks[len(tasks)-1].CreatedRev, 36)
+			return tasks, tasks[len(tasks)-1].CreatedRev
 		}
 		tasks = append(tasks, t)
 	}
-	return tasks, ""
-}
-
-// ValidCursor reports whether Tasks could have handed out the cursor. Tasks begins at the first task for one that is not.
-func ValidCursor(cursor string) bool {
-	_, err := strconv.ParseUint(cursor, 36, 64)
-	return cursor == "" || err == nil
+	return tasks, 0
 }
 
 // mayMatch tells by the row alone, as far as that says it: most tasks need not be unpacked.

@@ -451,7 +451,7 @@ func (s *script) look(a *args) bool {
 		wall, lease := s.m.NextTick()
 		fmt.Fprintf(&s.out, "wall=%d lease=%d\n", wall, lease)
 	case "list":
-		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), Behavior: a.text("behavior", ""), Cursor: a.text("cursor", "")}
+		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), Behavior: a.text("behavior", ""), After: uint64(a.number("after", 0))}
 		f.DueBefore = task.Time(a.number("due", 0))
 		if a.named["status"] != "" {
 			for name := range strings.SplitSeq(a.named["status"], ",") {
@@ -468,7 +468,7 @@ func (s *script) look(a *args) bool {
 		for _, t := range tasks {
 			fmt.Fprintln(&s.out, formatTask(t))
 		}
-		if next != "" {
+		if next != 0 {
 			fmt.Fprintln(&s.out, "next", next)
 		}
 	case "behaviors":

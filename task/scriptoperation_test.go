@@ -73,14 +73,14 @@ func (s *script) lookAtOperations(a *args) bool {
 	case "ops":
 		f := task.OperationFilter{
 			Namespace: a.text("ns", ""), Behavior: a.text("behavior", ""), Target: a.text("target", ""),
-			Limit: int(a.number("limit", 100)), Cursor: a.text("cursor", ""),
+			Limit: int(a.number("limit", 100)), After: uint64(a.number("after", 0)),
 		}
 		f.Status = valueOf(a.named["status"], task.OperationRunning, task.OperationFailure)
 		operations, next := s.m.Operations(f)
 		for _, o := range operations {
 			fmt.Fprintln(&s.out, formatOperation(o))
 		}
-		if next != "" {
+		if next != 0 {
 			fmt.Fprintln(&s.out, "next", next)
 		}
 	case "parts":

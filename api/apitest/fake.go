@@ -375,12 +375,16 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	after, err := r.After()
+	if err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.machine.NamespaceExists(r.Namespace) {
 		return nil, spaces.Unknown(r.Namespace)
 	}
-	filter := task.Filter{Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, Cursor: r.Cursor}
+	filter := task.Filter{Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, After: after}
 	for _, s := range r.Statuses {
 		filter.Statuses = append(filter.Statuses, statusOf(s))
 	}
@@ -392,7 +396,7 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 		filter.DueBefore = task.Time(r.NotBefore.UnixMilli())
 	}
 	tasks, next := f.machine.Tasks(filter)
-	reply := &api.ListReply{Tasks: []*api.Task{}, Cursor: next}
+	reply := &api.ListReply{Tasks: []*api.Task{}, Cursor: api.TasksCursor(next)}
 	for _, t := range tasks {
 		reply.Tasks = append(reply.Tasks, f.show(t))
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -209,22 +208,23 @@ func (f *Fake) Operations(ctx context.Context, r api.OperationsRequest) (*api.Op
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	if !task.ValidCursor(r.Cursor) {
-		return nil, api.FieldError(api.CodeInvalidField, "cursor", "is not one that a list returned")
+	after, err := r.After()
+	if err != nil {
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.machine.NamespaceExists(r.Namespace) {
 		return nil, spaces.Unknown(r.Namespace)
 	}
-	filter := task.OperationFilter{Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Limit: r.Limit, Cursor: r.Cursor}
+	filter := task.OperationFilter{Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Limit: r.Limit, After: after}
 	for s := task.OperationRunning; s <= task.OperationFailure; s++ {
 		if s.String() == r.Status {
 			filter.Status = s
 		}
 	}
 	all, next := f.machine.Operations(filter)
-	reply := &api.OperationsReply{Operations: []*api.Operation{}, Cursor: next}
+	reply := &api.OperationsReply{Operations: []*api.Operation{}, Cursor: api.OperationsCursor(next)}
 	for _, o := range all {
 		reply.Operations = append(reply.Operations, f.showOperation(o))
 	}
@@ -252,9 +252,7 @@ func (f *Fake) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.Li
 	for _, t := range tasks {
 		reply.Tasks = append(reply.Tasks, f.show(t))
 	}
-	if next >= 0 {
-		reply.Cursor = strconv.FormatInt(next, 10)
-	}
+	reply.Cursor = api.PartitionsCursor(next)
 	api.SetIndex(ctx, f.index)
 	return reply, nil
 }

@@ -443,6 +443,12 @@ func (s *suite) operationRefused(ctx context.Context, t *testing.T) {
 	wantError(t, err, "namespace_not_found", "namespace")
 	_, err = s.Operation(ctx, "", "op-exists", api.OperationGet{Until: "soon"})
 	wantError(t, err, "invalid_field", "until")
+	for _, c := range []string{"zzz", "100000", api.TasksCursor(1)} { // of nothing, and of other lists
+		_, err := s.Operations(ctx, api.OperationsRequest{Cursor: c})
+		wantError(t, err, "invalid_field", "cursor")
+		_, err = s.Partitions(ctx, api.PartitionsRequest{ID: "op-exists", Cursor: c})
+		wantError(t, err, "invalid_field", "cursor")
+	}
 	for field, r := range map[string]api.OperationsRequest{
 		"status": {Status: "DONE"}, "limit": {Limit: -1}, "cursor": {Cursor: "no cursor!"}, "namespace": {Namespace: "/"},
 	} {

@@ -278,6 +278,14 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 	if !slices.Equal(got, want) || pages < 2 {
 		t.Errorf("%d pages of %q, want %q", pages+1, got, want)
 	}
+	page, err := s.Tasks(ctx, api.ListRequest{Labels: []string{"suite=list"}, Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"zzz", "no cursor!", page.Cursor[1:], page.Cursor + "0", "1" + page.Cursor[1:], api.OperationsCursor(1), api.PartitionsCursor(1)} {
+		_, err := s.Tasks(ctx, api.ListRequest{Cursor: c})
+		wantError(t, err, "invalid_field", "cursor")
+	}
 	soon, later := time.Now(), time.Now().Add(2*time.Hour)
 	for _, c := range []struct {
 		name string

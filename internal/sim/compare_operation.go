@@ -16,10 +16,10 @@ func allOperations(m *task.Machine) []*task.Operation {
 	for {
 		os, next := m.Operations(f)
 		all = append(all, os...)
-		if next == "" {
+		if next == 0 {
 			return all
 		}
-		f.Cursor = next
+		f.After = next
 	}
 }
 

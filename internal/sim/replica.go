@@ -128,10 +128,10 @@ func allTasks(m *task.Machine) []*task.Task {
 	for {
 		ts, next := m.Tasks(f)
 		all = append(all, ts...)
-		if next == "" {
+		if next == 0 {
 			return all
 		}
-		f.Cursor = next
+		f.After = next
 	}
 }
 

@@ -72,18 +72,18 @@ func keyRevs(os []Object) []task.KeyRev {
 }
 
 func eachOperation(ctx context.Context, r *Run, see func(*task.Operation) error) error {
-	cursor := ""
+	after := uint64(0)
 	for {
 		var os []*task.Operation
-		next := ""
-		r.cluster.Local(func(m *task.Machine) { os, next = m.Operations(task.OperationFilter{Limit: page, Cursor: cursor}) })
+		next := uint64(0)
+		r.cluster.Local(func(m *task.Machine) { os, next = m.Operations(task.OperationFilter{Limit: page, After: after}) })
 		if err := each(ctx, r, os, see); err != nil {
 			return err
 		}
-		if next == "" {
+		if next == 0 {
 			return nil
 		}
-		cursor = next
+		after = next
 	}
 }
 

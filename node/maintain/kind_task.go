@@ -83,17 +83,17 @@ func (taskKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) 
 
 // eachTask shows all tasks in order of creation.
 func eachTask(ctx context.Context, r *Run, see func(*task.Task) error) error {
-	cursor := ""
+	after := uint64(0)
 	for {
 		var ts []*task.Task
-		next := ""
-		r.cluster.Local(func(m *task.Machine) { ts, next = m.Tasks(task.Filter{Limit: page, Cursor: cursor}) })
+		next := uint64(0)
+		r.cluster.Local(func(m *task.Machine) { ts, next = m.Tasks(task.Filter{Limit: page, After: after}) })
 		if err := each(ctx, r, ts, see); err != nil {
 			return err
 		}
-		if next == "" {
+		if next == 0 {
 			return nil
 		}
-		cursor = next
+		after = next
 	}
 }

@@ -208,13 +208,13 @@ const statesPage = 256
 //
 // The last state has an ID, unless something is to be settled; then the change with that rev has, which does it.
 type states struct {
-	sub    *Sub
-	rev    uint64
-	begun  bool
-	cursor string
-	ids    []string // left to look up, if the filter names any
-	more   bool
-	page   []*task.Task
+	sub   *Sub
+	rev   uint64
+	begun bool
+	after uint64
+	ids   []string // left to look up, if the filter names any
+	more  bool
+	page  []*task.Task
 }
 
 func newStates(s *Sub, rev uint64) *states {
@@ -261,8 +261,8 @@ func (st *states) fill() {
 			st.ids = st.ids[n:]
 			st.more = len(st.ids) > 0
 		} else {
-			found, st.cursor = m.Tasks(task.Filter{Namespace: f.Namespace, Limit: statesPage, Cursor: st.cursor})
-			st.more = st.cursor != ""
+			found, st.after = m.Tasks(task.Filter{Namespace: f.Namespace, Limit: statesPage, After: st.after})
+			st.more = st.after != 0
 		}
 		for _, t := range found {
 			switch {
