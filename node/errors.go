@@ -21,8 +21,12 @@ func storeError(err error, sent bool) error {
 		return err
 	case errors.Is(err, raftstore.ErrOutcomeUnknown): // first: it wraps what came in between, and that says "nothing"
 		return api.NewError(api.CodeOutcomeUnknown, "it may or may not have been done; it is safe to send it again")
+	case errors.Is(err, raftstore.ErrStalled): // first: it is the other, too
+		return api.NewError(api.CodeNotReady, "the log does not move: a disk hangs, or a majority of the nodes is away; nothing was done; try again")
 	case errors.Is(err, raftstore.ErrOverloaded):
 		return api.NewError(api.CodeOverloaded, "too much is waiting to be written; try again")
+	case errors.Is(err, raftstore.ErrBehind) && !sent:
+		return api.NewError(api.CodeNotReady, "this node has not caught up with the cluster; ask another")
 	case errors.Is(err, raftstore.ErrNoLeader), errors.Is(err, raftstore.ErrNotLeader):
 		return api.NewError(api.CodeNoLeader, "the cluster has no leader now; nothing was done")
 	case errors.Is(err, raftstore.ErrClosed), errors.Is(err, raftstore.ErrStopped):

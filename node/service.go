@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -19,24 +20,47 @@ type readOptions struct {
 	minIndex uint64
 }
 
+// lagTimeout is how long a stale read waits for an index that this node lacks before it asks the cluster if there is one.
+const lagTimeout = 500 * time.Millisecond
+
 // read runs fn on the state of this node's machine once it is fresh enough. fn must be short and must not block.
 func (n *Node) read(ctx context.Context, o readOptions, fn func(*task.Machine)) error {
 	rctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if o.minIndex > 0 {
-		if err := n.store.WaitIndex(rctx, o.minIndex); err != nil {
-			return storeError(err, false)
-		}
-	}
+	beyond := error(nil)
 	noted := func(m *task.Machine) {
+		if o.minIndex > m.Index() {
+			beyond = beyondLog(o.minIndex, m.Index())
+			return
+		}
 		api.SetIndex(ctx, m.Index())
 		fn(m)
 	}
 	if o.stale {
-		n.store.Local(noted)
+		switch err := n.reached(rctx, o.minIndex); {
+		case err == nil:
+			n.store.Local(noted)
+			return nil
+		case !errors.Is(err, raftstore.ErrBehind) || rctx.Err() != nil:
+			return storeError(err, false)
+		}
+	}
+	// Whatever was acknowledged before this request came is here then: an index that is not has not been told to anybody.
+	return firstError(storeError(n.store.Read(rctx, noted), false), beyond)
+}
+
+// reached waits for an index that this node will have soon if there is one; 0 is there.
+func (n *Node) reached(ctx context.Context, index uint64) error {
+	if index == 0 {
 		return nil
 	}
-	return storeError(n.store.Read(rctx, noted), false)
+	ctx, cancel := context.WithTimeout(ctx, lagTimeout)
+	defer cancel()
+	return n.store.WaitIndex(ctx, index)
+}
+
+func beyondLog(asked, last uint64) error {
+	return api.FieldError(api.CodeInvalidField, "min_index", "%d is beyond the log, which ends at %d: it is not an index that this cluster has told", asked, last)
 }
 
 func asError(err error) *api.Error {

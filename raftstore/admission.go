@@ -9,7 +9,7 @@ import (
 
 // Admission (SPEC H3). Clients may offer more than the log takes. What they add waits in a lane of its own, and not for long: a call that
 // would wait for more than Config.QueueWait is refused at once, one that did wait for Config.QueueAge is refused before it is
-// proposed. All else (reports of workers, assignments, the leader's clock) goes ahead of it, and is never refused because of it.
+// proposed; so is what comes while the log does not move. All else (reports of workers, assignments, the leader's clock) goes ahead of it, and is never refused because of it.
 
 type lane int
 
@@ -110,26 +110,41 @@ func (p *pace) wait(commands int) (time.Duration, bool) {
 	return time.Duration(float64(commands) / p.commands * float64(p.busy)), true
 }
 
-// admits decides on c, which is about to be queued in its lane, under mu.
-func (b *batcher) admits(c *call, bytes int) bool {
+// admits decides on c, which is about to be queued in its lane, under mu: nil, or why it is refused.
+func (b *batcher) admits(c *call, bytes int) error {
 	w := &b.lanes[c.lane]
 	if w.commands == 0 {
-		return true
+		return nil
 	}
 	if w.commands+len(c.sizes) > b.maxCommands || w.bytes+bytes > b.maxBytes {
-		return false
+		return ErrOverloaded
 	}
-	if c.lane == urgentLane {
-		return true
+	switch {
+	case c.lane == urgentLane:
+		return nil
+	case b.stalled():
+		return ErrStalled
+	case w.commands+len(c.sizes) <= alwaysTaken:
+		return nil
 	}
-	if b.now().Sub(w.calls[0].queued) >= b.queueAge {
-		return false // nothing moves
+	if expected, known := b.pace.wait(w.commands); !known || expected > b.queueWait {
+		return ErrOverloaded
 	}
-	if w.commands+len(c.sizes) <= alwaysTaken {
-		return true
+	return nil
+}
+
+// stalled reports whether what was sent does not come back, under mu. How long something waits does not tell: the rest of
+// a call that takes many groups waits long, however fast they come back.
+func (b *batcher) stalled() bool {
+	return b.inFlight > 0 && b.now().Sub(b.moved) >= b.queueAge
+}
+
+// refusal is why what has waited too long is refused, under mu.
+func (b *batcher) refusal() error {
+	if b.stalled() {
+		return ErrStalled
 	}
-	expected, known := b.pace.wait(w.commands)
-	return known && expected <= b.queueWait
+	return ErrOverloaded
 }
 
 // stale takes what has waited too long out of the load lane, under mu. The caller answers it.
@@ -142,7 +157,7 @@ func (b *batcher) stale() (refused []*call) {
 		c := b.lanes[loadLane].unsent()
 		b.lanes[loadLane].remove(c)
 		c.next = len(c.sizes)
-		b.answered(c, len(c.sizes), ErrOverloaded)
+		b.answered(c, len(c.sizes), b.refusal())
 		refused = append(refused, c)
 	}
 }

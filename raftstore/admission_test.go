@@ -205,10 +205,10 @@ func TestStaleIsRefused(t *testing.T) {
 		if len(stale) > 0 {
 			t.Fatal("refused too early")
 		}
-		if c := b.within(t, stale); !errors.Is(c.err, ErrOverloaded) || time.Since(begun) != b.queueAge {
+		if c := b.within(t, stale); !errors.Is(c.err, ErrStalled) || time.Since(begun) != b.queueAge {
 			t.Fatalf("%v after %v", c.err, time.Since(begun))
 		}
-		if _, _, err := b.add(1); !errors.Is(err, ErrOverloaded) {
+		if _, _, err := b.add(1); !errors.Is(err, ErrStalled) || !errors.Is(err, ErrOverloaded) {
 			t.Fatalf("taken while nothing moves: %v", err)
 		}
 		time.Sleep(time.Hour)
@@ -232,7 +232,7 @@ func TestStaleInTime(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		begun := time.Now()
 		c, done := b.mustAdd(t, 1)
-		if got := b.within(t, done); !errors.Is(got.err, ErrOverloaded) || time.Since(begun) != b.queueAge {
+		if got := b.within(t, done); !errors.Is(got.err, ErrStalled) || time.Since(begun) != b.queueAge {
 			t.Fatalf("%v after %v", got.err, time.Since(begun))
 		}
 		if b.withdraw(c) || b.lanes[loadLane].commands != 0 || b.lanes[loadLane].bytes != 0 {
@@ -240,6 +240,29 @@ func TestStaleInTime(t *testing.T) {
 		}
 		if s := b.raft.sizes(); !equal(s, 1) {
 			t.Fatalf("sent: %v", s)
+		}
+	})
+}
+
+// TestOldButMoving: the rest of a call that takes many groups is old, and no reason to refuse what comes, nor to say that
+// too much waits: as long as groups come back.
+func TestOldButMoving(t *testing.T) {
+	inBatcher(t, func(t *testing.T, b batchTest) {
+		large, done := b.mustAdd(t, (maxInFlight+2)*maxCommands-100) // nearly two groups of it wait
+		for old := range 2 {
+			time.Sleep(b.queueAge - time.Millisecond) // of the bubble
+			if _, _, err := b.add(1); old > 0 && err != nil {
+				t.Fatalf("%v, while %d wait and groups come back", err, b.lanes[loadLane].commands)
+			}
+			b.raft.answer(nil)
+			synctest.Wait()
+		}
+		for len(done) == 0 {
+			b.raft.answer(nil)
+			synctest.Wait()
+		}
+		if (<-done).err != nil {
+			t.Fatal(large.err)
 		}
 	})
 }

@@ -43,7 +43,7 @@ type call struct {
 	next    int // first command that is in no entry yet
 	left    int // commands without an answer
 	results []task.Result
-	err     error // ErrNotLeader, ErrOverloaded: nothing was proposed; ErrOutcomeUnknown
+	err     error // ErrNotLeader, ErrOverloaded, ErrStalled: nothing was proposed; ErrOutcomeUnknown
 }
 
 func newCall(ps []task.Proposal, notify func(*call)) *call {
@@ -70,6 +70,7 @@ type batcher struct {
 	lanes    [2]waiting
 	pace     pace
 	inFlight int
+	moved    time.Time // when something came back last, or was sent after a pause
 	wake     chan struct{}
 }
 
@@ -97,8 +98,8 @@ func (b *batcher) submit(c *call) error {
 	if b.term == nil {
 		return ErrNotLeader
 	}
-	if !b.admits(c, bytes) {
-		return ErrOverloaded
+	if err := b.admits(c, bytes); err != nil {
+		return err
 	}
 	c.queued = b.now()
 	b.lanes[c.lane].push(c, bytes)
@@ -193,6 +194,9 @@ func (b *batcher) run(ctx context.Context, stamp *stamper) {
 			continue
 		}
 		g := b.pack()
+		if b.inFlight == 0 {
+			b.moved = b.now()
+		}
 		b.inFlight++
 		b.mu.Unlock()
 		notifyAll(refused)
@@ -331,6 +335,7 @@ func (b *batcher) refuse(entries []*entry, err error) {
 // finish gives the answers of one entry to its calls.
 func (b *batcher) finish(e *entry, results []task.Result, err error) {
 	b.mu.Lock()
+	b.moved = b.now()
 	if e.group.left--; e.group.left == 0 {
 		b.inFlight--
 		b.pace.finished(b.now(), e.group.load, b.lanes[loadLane].commands)

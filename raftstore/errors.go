@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/hashicorp/raft"
 )
@@ -17,6 +18,11 @@ var (
 	ErrOutcomeUnknown = errors.New("raftstore: outcome unknown")
 	// ErrOverloaded: the leader's queue is full. Nothing was proposed (SPEC H3: 429).
 	ErrOverloaded = errors.New("raftstore: overloaded")
+	// ErrStalled is an ErrOverloaded for another reason: not much waits, but nothing that the leader has sent has come back
+	// for Config.QueueAge: a disk hangs, or a majority is away. Nothing was proposed.
+	ErrStalled = fmt.Errorf("%w: the log does not move", ErrOverloaded)
+	// ErrBehind: until the context ended this node had not applied what it was to wait for.
+	ErrBehind = errors.New("raftstore: this node is behind")
 	// ErrTooLarge: a single command is larger than a log entry may be. Nothing was proposed.
 	ErrTooLarge = errors.New("raftstore: command too large")
 	// ErrClosed: the store was closed. Nothing was proposed.

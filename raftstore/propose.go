@@ -248,6 +248,8 @@ func callError(err error) error {
 			return ErrNotLeader
 		case statusOverloaded:
 			return ErrOverloaded
+		case statusStalled:
+			return ErrStalled
 		case statusTooLarge, statusRefused:
 			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		}

@@ -46,7 +46,7 @@ func (s *Store) Freeze(ctx context.Context) (*task.Frozen, error) {
 // Local runs fn on this node's machine as it is: possibly stale.
 func (s *Store) Local(fn func(*task.Machine)) { s.fsm.read(fn) }
 
-// WaitIndex returns once the log is applied here up to index.
+// WaitIndex returns once the log is applied here up to index; ErrBehind, wrapping ctx's error, if ctx ends first.
 func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
 	if err := s.failure(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
 	case ctx.Err() == nil:
 		return cmp.Or(s.failure(), ErrClosed)
 	default:
-		return fmt.Errorf("raftstore: wait for index %d: %w", index, err)
+		return fmt.Errorf("%w: wait for index %d: %w", ErrBehind, index, err)
 	}
 }
 

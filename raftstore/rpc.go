@@ -35,6 +35,7 @@ const (
 	statusOverloaded byte = 3 // nothing was proposed
 	statusTooLarge   byte = 4 // nothing was proposed
 	statusRefused    byte = 5 // body: text
+	statusStalled    byte = 6 // nothing was proposed
 )
 
 type greeting struct {

@@ -137,6 +137,8 @@ func statusOf(err error) byte {
 	switch {
 	case errors.Is(err, ErrNotLeader):
 		return statusNotLeader
+	case errors.Is(err, ErrStalled): // first: it is the other, too
+		return statusStalled
 	case errors.Is(err, ErrOverloaded):
 		return statusOverloaded
 	case errors.Is(err, ErrTooLarge):

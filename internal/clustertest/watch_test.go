@@ -274,3 +274,36 @@ func TestWaitingForManyAtAnyFreshness(t *testing.T) {
 		}
 	})
 }
+
+// TestMinIndexBeyondTheLog: a read of an index that the cluster has not told anybody says so, at once and on every node,
+// instead of waiting for a leader that is there (SPEC W4).
+func TestMinIndexBeyondTheLog(t *testing.T) {
+	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
+		c.Push(0, "echo")
+		hour := api.Duration(time.Hour)
+		c.SubmitRequest(0, api.SubmitRequest{Behavior: "echo", ID: "one", Delay: &hour})
+		for i := range 3 {
+			for _, stale := range []bool{false, true} {
+				begun := time.Now()
+				refused := func(what string, err error) {
+					t.Helper()
+					if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.CodeInvalidField || e.Field != "min_index" || time.Since(begun) > time.Second {
+						t.Errorf("%s at %d, stale %v: %v after %v", what, i, stale, err, time.Since(begun))
+					}
+				}
+				const beyond = 1 << 40
+				_, err := c.Node(i).Task(t.Context(), "", "one", api.GetOptions{Stale: stale, MinIndex: beyond})
+				refused("a task", err)
+				begun = time.Now()
+				_, err = c.Node(i).Task(t.Context(), "", "one", api.GetOptions{Stale: stale, MinIndex: beyond, Wait: time.Minute})
+				refused("a wait", err)
+				begun = time.Now()
+				_, err = c.Node(i).Tasks(t.Context(), api.ListRequest{Stale: stale, MinIndex: beyond})
+				refused("a list", err)
+				begun = time.Now()
+				_, err = c.Node(i).Operations(t.Context(), api.OperationsRequest{Stale: stale, MinIndex: beyond})
+				refused("operations", err)
+			}
+		}
+	})
+}
