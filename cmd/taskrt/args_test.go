@@ -1,16 +1,21 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-func testApp() *cli.App { return (&program{}).app() }
+func testApp() *cli.App {
+	return (&program{stdout: terminal.New(io.Discard), stderr: terminal.New(io.Discard)}).app()
+}
 
 func TestArrange(t *testing.T) {
 	for _, c := range []struct {
@@ -129,5 +134,9 @@ func TestAge(t *testing.T) {
 		if got := since(parsed); got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
+	}
+	now := api.Time{Time: time.Now()}
+	if a, b := ago(now), ago(api.Time{Time: now.Add(-time.Hour)}); a != "just now" || b != "1h ago" {
+		t.Errorf("%q and %q", a, b)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) behaviorCommand() *cli.Command {
@@ -45,10 +46,10 @@ func behaviorList(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		fmt.Fprintln(w, "NAME\tVERSION\tKIND\tPAUSED")
+	return cl.print(func(w *terminal.Table) {
+		w.Row("NAME", "VERSION", "KIND", "PAUSED")
 		for _, b := range behaviors {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%v\n", b.Name, short(b.Version), b.Kind, b.Paused)
+			w.Row(b.Name, short(b.Version), b.Kind, b.Paused)
 		}
 	})
 }
@@ -58,21 +59,26 @@ func behaviorShow(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeBehavior(w, b) })
+	return cl.print(func(w *terminal.Table) { describeBehavior(w, b) })
 }
 
-func describeBehavior(w io.Writer, b *api.BehaviorDetail) {
-	fmt.Fprintf(w, "name\t%s\nkind\t%s\nversion\t%s\nmodule\t%s\npaused\t%v\n", b.Name, b.Kind, short(b.Version), orDash(short(b.Module)), b.Paused)
+func describeBehavior(w *terminal.Table, b *api.BehaviorDetail) {
+	w.Field("name", b.Name)
+	w.Field("kind", b.Kind)
+	w.Field("version", short(b.Version))
+	w.Field("module", orDash(short(b.Module)))
+	w.Field("paused", b.Paused)
 	for _, v := range b.Versions {
 		active := ""
 		if v.Active {
 			active = ", active"
 		}
-		fmt.Fprintf(w, "kept\t%s of %s%s\n", short(v.Version), v.ActivatedAt, active)
+		w.Field("kept", fmt.Sprintf("%s of %s%s", short(v.Version), v.ActivatedAt, active))
 	}
 	var manifest bytes.Buffer
 	if json.Indent(&manifest, b.Manifest, "", "  ") == nil {
-		fmt.Fprintf(w, "manifest\t\n%s\n", manifest.String())
+		w.Field("manifest", "")
+		w.Block(manifest.String())
 	}
 }
 
@@ -81,8 +87,12 @@ func behaviorStats(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		fmt.Fprintf(w, "due\t%d\ndelayed\t%d\nrunning\t%d\nretrying\t%d\noldest due\t%s\n", s.Due, s.Delayed, s.Running, s.Retrying, shortTime(s.Oldest))
+	return cl.print(func(w *terminal.Table) {
+		w.Field("due", s.Due)
+		w.Field("delayed", s.Delayed)
+		w.Field("running", s.Running)
+		w.Field("retrying", s.Retrying)
+		w.Field("oldest due", shortTime(s.Oldest))
 	})
 }
 
@@ -104,7 +114,7 @@ func behaviorPut(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeBehavior(w, reply.Behavior) })
+	return cl.print(func(w *terminal.Table) { describeBehavior(w, reply.Behavior) })
 }
 
 func behaviorActivate(c *cli.Context, cl *client) error {
@@ -117,7 +127,7 @@ func behaviorActivate(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeBehavior(w, b) })
+	return cl.print(func(w *terminal.Table) { describeBehavior(w, b) })
 }
 
 // keptVersion completes the beginning of a version, as tables show it.
@@ -148,7 +158,7 @@ func behaviorPause(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeBehavior(w, b) })
+	return cl.print(func(w *terminal.Table) { describeBehavior(w, b) })
 }
 
 func behaviorRemove(c *cli.Context, cl *client) error {

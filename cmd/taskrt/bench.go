@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/internal/bench"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // benchPresets say what each measures, and which flags it has with which defaults.
@@ -137,24 +137,18 @@ func (p *program) bench(c *cli.Context, preset string) error {
 	if config.Binary, err = os.Executable(); err != nil {
 		return err
 	}
-	done := func() {}
-	if isTerminal(p.stderr) {
-		config.Progress = func(done, total int, what string) {
-			fmt.Fprintf(p.stderr, "\r\x1b[K%s %s", bar(int64(min(done, total)), int64(total)), what)
-		}
-		done = func() { fmt.Fprint(p.stderr, "\r\x1b[K") }
+	config.Progress = func(done, total int, what string) {
+		p.stderr.Status("%s %s", terminal.Bar(int64(min(done, total)), int64(total)), what)
 	}
 	report, err := bench.Run(c.Context, preset, config)
-	done()
+	p.stderr.EndStatus()
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		out := json.NewEncoder(p.stdout)
-		out.SetIndent("", "  ")
-		return out.Encode(report)
+		return p.encodeJSON(report, "  ")
 	}
-	return printBench(p.stdout, report, former)
+	return p.stdout.Table(func(w *terminal.Table) { printBench(w, report, former) })
 }
 
 func benchConfig(c *cli.Context) (bench.Config, error) {
@@ -235,32 +229,30 @@ func benchFormer(c *cli.Context) (*bench.Report, error) {
 }
 
 // printBench writes what people read: a line for each row, a column for each figure.
-func printBench(w io.Writer, r, former *bench.Report) error {
-	fmt.Fprintf(w, "%s: %d nodes, each write to a log durable (fsync), %d bytes of params, medians of %d\n", r.Preset, r.Nodes, r.Payload, r.Runs)
-	fmt.Fprintf(w, "taskrt %s, %s %s, %d CPUs for all\n", r.Version, r.Go, r.OS, r.CPUs)
-	return columns(w, func(w io.Writer) {
-		for i, row := range r.Rows {
-			if i == 0 {
-				fmt.Fprintln(w, strings.ToUpper(r.Preset)+"\t"+strings.Join(benchHeads(row), "\t"))
-			}
-			line := []string{row.Name}
-			for _, f := range row.Figures {
-				cell := benchNumber(f.Median)
-				if former != nil {
-					if ratio, ok := bench.Ratio(&f, former.Find(row.Name, f.Name)); ok && former.Preset == r.Preset {
-						cell += fmt.Sprintf(" (%.2fx)", ratio)
-					} else {
-						cell += " (new)"
-					}
-				}
-				line = append(line, cell)
-			}
-			fmt.Fprintln(w, strings.Join(line, "\t"))
+func printBench(w *terminal.Table, r, former *bench.Report) {
+	w.Printf("%s: %d nodes, each write to a log durable (fsync), %d bytes of params, medians of %d\n", r.Preset, r.Nodes, r.Payload, r.Runs)
+	w.Printf("taskrt %s, %s %s, %d CPUs for all\n", r.Version, r.Go, r.OS, r.CPUs)
+	for i, row := range r.Rows {
+		if i == 0 {
+			w.Row(append([]any{strings.ToUpper(r.Preset)}, benchHeads(row)...)...)
 		}
-	})
+		line := []any{row.Name}
+		for _, f := range row.Figures {
+			cell := benchNumber(f.Median)
+			if former != nil {
+				if ratio, ok := bench.Ratio(&f, former.Find(row.Name, f.Name)); ok && former.Preset == r.Preset {
+					cell += fmt.Sprintf(" (%.2fx)", ratio)
+				} else {
+					cell += " (new)"
+				}
+			}
+			line = append(line, cell)
+		}
+		w.Row(line...)
+	}
 }
 
-func benchHeads(row bench.Row) (heads []string) {
+func benchHeads(row bench.Row) (heads []any) {
 	for _, f := range row.Figures {
 		head := f.Name
 		if f.Unit != "" {

@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) blobCommand() *cli.Command {
@@ -42,7 +42,7 @@ func blobPut(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { fmt.Fprintln(w, b.Digest) })
+	return cl.print(func(w *terminal.Table) { w.Row(b.Digest) })
 }
 
 // openUpload opens a file so that it can be sent again. What cannot seek, such as standard input, is read first, up to the limit.
@@ -86,8 +86,7 @@ func blobGet(c *cli.Context, cl *client) error {
 	defer content.Body.Close()
 	to := c.String("to")
 	if to == "" {
-		_, err := io.Copy(cl.stdout, content.Body)
-		return err
+		return cl.stdout.Content(content.Body)
 	}
 	return writeWhole(to, content.Body)
 }
@@ -119,7 +118,9 @@ func blobStat(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		fmt.Fprintf(w, "digest\t%s\nbytes\t%d\nneeded by\t%d\n", b.Digest, b.Size, b.Refs)
+	return cl.print(func(w *terminal.Table) {
+		w.Field("digest", b.Digest)
+		w.Field("bytes", b.Size)
+		w.Field("needed by", b.Refs)
 	})
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) cancelCommand() *cli.Command {
@@ -16,11 +15,11 @@ func (p *program) cancelCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return cl.print(func(w io.Writer) {
+			return cl.print(func(w *terminal.Table) {
 				if reply.Told {
-					fmt.Fprintln(w, "told its worker to stop")
+					w.Row("told its worker to stop")
 				} else {
-					fmt.Fprintln(w, "done:", state(reply.Task))
+					w.Printf("done: %s\n", state(reply.Task))
 				}
 			})
 		}),

@@ -2,16 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // client is one connection to a cluster and how to print what it answers.
@@ -48,23 +48,28 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 }
 
 // print shows the last answer: its JSON as it came, or what table writes into columns.
-func (c *client) print(table func(w io.Writer)) error {
+func (c *client) print(table func(*terminal.Table)) error {
 	if c.json {
 		return c.printJSON()
 	}
-	return columns(c.stdout, table)
+	return c.stdout.Table(table)
 }
 
-// columns aligns tab-separated columns.
-func columns(w io.Writer, table func(w io.Writer)) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	table(t)
-	return t.Flush()
+// printJSON writes the last answer as it came, if it is wanted so.
+func (c *client) printJSON() error {
+	if !c.json {
+		return nil
+	}
+	_, err := c.stdout.Exact().Write(c.meta.Body())
+	return err
 }
 
-// rowsOf returns what writes a line of a record that is shown: a name and its value.
-func rowsOf(w io.Writer) func(name string, value any) {
-	return func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+// encodeJSON writes what -o json prints of commands that ask no server.
+func (p *program) encodeJSON(v any, indent string) error {
+	out := json.NewEncoder(p.stdout.Exact())
+	out.SetEscapeHTML(false)
+	out.SetIndent("", indent)
+	return out.Encode(v)
 }
 
 // codeOf is the exit code of an error that carries none.
@@ -105,9 +110,9 @@ func (p *program) loggerFrom(c *cli.Context, name string) (*slog.Logger, error) 
 	o := &slog.HandlerOptions{Level: level}
 	switch f := c.String("log-format"); f {
 	case "text":
-		return slog.New(slog.NewTextHandler(p.stderr, o)), nil
+		return slog.New(slog.NewTextHandler(p.stderr.Exact(), o)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(p.stderr, o)), nil
+		return slog.New(slog.NewJSONHandler(p.stderr.Exact(), o)), nil
 	default:
 		return nil, usagef(c, "--log-format must be text or json, not %q", f)
 	}
@@ -119,6 +124,14 @@ func shortTime(t *api.Time) string {
 		return "-"
 	}
 	return t.String()
+}
+
+// ago is age in a sentence.
+func ago(t api.Time) string {
+	if s := age(t); s != "now" {
+		return s + " ago"
+	}
+	return "just now"
 }
 
 // age is how long ago t was, for people.

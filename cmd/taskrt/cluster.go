@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) clusterCommand() *cli.Command {
@@ -27,23 +27,22 @@ func clusterStatus(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeCluster(w, s) })
+	return cl.print(func(w *terminal.Table) { describeCluster(w, s) })
 }
 
-func describeCluster(w io.Writer, s *api.Cluster) {
+func describeCluster(w *terminal.Table, s *api.Cluster) {
 	describeNodes(w, s.Nodes)
-	fmt.Fprintln(w)
+	w.Printf("\n")
 	describeWorkers(w, s.Workers)
 	t := s.Tasks
-	fmt.Fprintf(w, "\nleader %s; tasks: %d created, %d running, %d retrying, %d succeeded, %d failed\n",
+	w.Printf("\nleader %s; tasks: %d created, %d running, %d retrying, %d succeeded, %d failed\n",
 		orDash(s.Leader), t.Created, t.Running, t.Retrying, t.Success, t.Failure)
 }
 
-func describeNodes(w io.Writer, nodes []api.Node) {
-	fmt.Fprintln(w, "NODE\tROLE\tHTTP\tRAFT\tAPPLIED\tDIGEST\tBLOBS\tDRAINED\tVERSION")
+func describeNodes(w *terminal.Table, nodes []api.Node) {
+	w.Row("NODE", "ROLE", "HTTP", "RAFT", "APPLIED", "DIGEST", "BLOBS", "DRAINED", "VERSION")
 	for _, n := range nodes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
-			n.ID, n.Role, orDash(n.HTTP), n.Raft, n.AppliedIndex, orDash(n.Digest), blobsWord(n.Blobs), n.Drained, orDash(n.Version))
+		w.Row(n.ID, n.Role, orDash(n.HTTP), n.Raft, n.AppliedIndex, orDash(n.Digest), blobsWord(n.Blobs), n.Drained, orDash(n.Version))
 	}
 }
 
@@ -60,14 +59,14 @@ func blobsWord(b *api.NodeBlobs) string {
 	return "ok"
 }
 
-func describeWorkers(w io.Writer, workers []api.Worker) {
-	fmt.Fprintln(w, "WORKER\tKIND\tNODE\tSLOTS\tRUNNING\tDRAINED")
+func describeWorkers(w *terminal.Table, workers []api.Worker) {
+	w.Row("WORKER", "KIND", "NODE", "SLOTS", "RUNNING", "DRAINED")
 	for _, k := range workers {
 		slots := "-"
 		if k.Slots > 0 {
 			slots = fmt.Sprint(k.Slots)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\n", k.ID, k.Kind, orDash(k.Node), slots, k.Running, k.Drained)
+		w.Row(k.ID, k.Kind, orDash(k.Node), slots, k.Running, k.Drained)
 	}
 }
 
@@ -76,7 +75,7 @@ func clusterWorkers(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeWorkers(w, workers) })
+	return cl.print(func(w *terminal.Table) { describeWorkers(w, workers) })
 }
 
 // clusterDrain is drain and undrain.
@@ -85,5 +84,5 @@ func clusterDrain(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeNodes(w, []api.Node{*n}) })
+	return cl.print(func(w *terminal.Table) { describeNodes(w, []api.Node{*n}) })
 }

@@ -106,7 +106,7 @@ func (p *program) dev(c *cli.Context) error {
 // devRun prints the ready line when every node is, and waits for the end.
 func (p *program) devRun(ctx context.Context, d *devCluster) error {
 	if d.waitReady(ctx) {
-		fmt.Fprintf(p.stdout, "ready %s\n", d.members[0].url)
+		_ = p.stdout.Printf("ready %s\n", d.members[0].url) // whoever has closed it needs no line
 		select {
 		case <-ctx.Done():
 		case <-d.failed:

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) getCommand() *cli.Command {
@@ -20,13 +20,13 @@ func (p *program) getCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return cl.print(func(w io.Writer) { describeTask(w, t) })
+			return cl.print(func(w *terminal.Table) { describeTask(w, t) })
 		}),
 	}
 }
 
-func describeTask(w io.Writer, t *api.Task) {
-	row := rowsOf(w)
+func describeTask(w *terminal.Table, t *api.Task) {
+	row := w.Field
 	row("id", t.ID)
 	row("namespace", t.Namespace)
 	row("behavior", t.Behavior)

@@ -6,14 +6,20 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // An attempt's line says what was used where that is known.
 func TestDescribeTaskFuel(t *testing.T) {
 	var b bytes.Buffer
-	describeTask(&b, &api.Task{History: []api.Attempt{
-		{Attempt: 1, Outcome: "LOST", Worker: "n1"}, {Attempt: 2, Outcome: "SUCCESS", Worker: "n2", FuelUsed: 1 << 53},
-	}})
+	err := terminal.New(&b).Table(func(w *terminal.Table) {
+		describeTask(w, &api.Task{History: []api.Attempt{
+			{Attempt: 1, Outcome: "LOST", Worker: "n1"}, {Attempt: 2, Outcome: "SUCCESS", Worker: "n2", FuelUsed: 1 << 53},
+		}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	lost, done := lines[len(lines)-2], lines[len(lines)-1]
 	if !strings.Contains(lost, "LOST by n1") || strings.Contains(lost, "fuel") || !strings.HasSuffix(done, ", fuel 9007199254740992") {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) listCommand() *cli.Command {
@@ -40,10 +38,10 @@ func list(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.printPage(reply.Cursor, func(w io.Writer) {
-		fmt.Fprintln(w, "ID\tBEHAVIOR\tSTATUS\tFINAL\tATTEMPT\tAGE")
+	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
+		w.Row("ID", "BEHAVIOR", "STATUS", "FINAL", "ATTEMPT", "AGE")
 		for _, t := range reply.Tasks {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%d\t%s\n", t.ID, t.Behavior, t.Status, t.Final, t.Attempt, age(t.CreatedAt))
+			w.Row(t.ID, t.Behavior, t.Status, t.Final, t.Attempt, age(t.CreatedAt))
 		}
 	})
 }
@@ -57,12 +55,12 @@ func pageFlags(cmd, what string) []cli.Flag {
 }
 
 // printPage is print for a list; people are told that there is more.
-func (c *client) printPage(cursor string, table func(w io.Writer)) error {
+func (c *client) printPage(cursor string, table func(*terminal.Table)) error {
 	if err := c.print(table); err != nil {
 		return err
 	}
 	if cursor != "" && !c.json {
-		fmt.Fprintf(c.stderr, "there are more: --cursor %s\n", cursor)
+		return c.stderr.Printf("there are more: --cursor %s\n", cursor)
 	}
 	return nil
 }

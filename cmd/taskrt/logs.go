@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -21,8 +19,11 @@ func (p *program) logsCommand() *cli.Command {
 				return cl.print(nil)
 			}
 			for _, a := range reply.Attempts {
-				fmt.Fprintf(cl.stdout, "--- attempt %d\n", a.Attempt)
-				if _, err := io.WriteString(cl.stdout, endLine(a.Text)); err != nil {
+				err := cl.stdout.Printf("--- attempt %d\n", a.Attempt)
+				if err == nil {
+					err = cl.stdout.Content(strings.NewReader(endLine(a.Text)))
+				}
+				if err != nil {
 					return err
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func main() {
@@ -29,13 +30,13 @@ func main() {
 // program is what every command is given.
 type program struct {
 	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
+	stdout *terminal.Output
+	stderr *terminal.Output
 }
 
 // run is the whole program; the result is the exit code (SPEC section 12).
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
+	p := &program{stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr)}
 	app := p.app()
 	err := func() error {
 		ordered, err := arrange(app, args)
@@ -57,8 +58,8 @@ func (p *program) app() *cli.App {
 			"named by --config. A flag wins over the environment, the environment over the file.\n\n" +
 			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server.",
 		Flags:                     rootFlags(),
-		Writer:                    p.stdout,
-		ErrWriter:                 p.stderr,
+		Writer:                    p.stdout.Exact(),
+		ErrWriter:                 p.stderr.Exact(),
 		HideVersion:               true, // it is a command
 		HideHelpCommand:           true, // arrange turns `help X` into `X --help`
 		DisableSliceFlagSeparator: true,
@@ -145,7 +146,7 @@ func (p *program) report(ctx context.Context, err error) int {
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.err != nil {
-			fmt.Fprintln(p.stderr, "taskrt:", exit.err)
+			p.complain(exit.err)
 		}
 		return exit.code
 	}
@@ -153,12 +154,17 @@ func (p *program) report(ctx context.Context, err error) int {
 	if code == exitInterrupted && api.CodeOf(err) != api.CodeOutcomeUnknown {
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintln(p.stderr, "taskrt:", err)
+	p.complain(err)
 	if usage, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprintln(p.stderr, usage.hint())
+		_ = p.stderr.Printf("%s\n", usage.hint())
 		return exitUsage
 	}
 	return code
+}
+
+// complain says what went wrong; nobody is left to be told that this went wrong.
+func (p *program) complain(err error) {
+	_ = p.stderr.Printf("taskrt: %s\n", terminal.Lines(err.Error()))
 }
 
 func (e *usageError) hint() string {

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
 )
@@ -52,7 +52,7 @@ func maintenanceRun(c *cli.Context, cl *client) error {
 		return err
 	}
 	if !c.Bool("wait") {
-		return cl.print(func(w io.Writer) { fmt.Fprintln(w, started.Run) })
+		return cl.print(func(w *terminal.Table) { w.Row(started.Run) })
 	}
 	return cl.awaitRun(started.Run, time.Duration(timeout))
 }
@@ -77,7 +77,7 @@ func (c *client) awaitRun(run int64, timeout time.Duration) error {
 		}
 		switch r.Status {
 		case "SUCCESS":
-			return c.print(func(w io.Writer) { describeRun(w, r) })
+			return c.print(func(w *terminal.Table) { describeRun(w, r) })
 		case "LOST", "GIVEN_BACK", "SNOOZED":
 			run++ // the next attempt takes it over
 			continue
@@ -86,7 +86,7 @@ func (c *client) awaitRun(run int64, timeout time.Duration) error {
 		default:
 			err = &exitError{exitTaskFailed, fmt.Errorf("run %d: %s: %s", run, r.Status, orDash(r.Message))}
 		}
-		if perr := c.print(func(w io.Writer) { describeRun(w, r) }); perr != nil {
+		if perr := c.print(func(w *terminal.Table) { describeRun(w, r) }); perr != nil {
 			return perr
 		}
 		return err
@@ -113,8 +113,8 @@ func maintenanceInfo(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		row := rowsOf(w)
+	return cl.print(func(w *terminal.Table) {
+		row := w.Field
 		every := "only on demand"
 		if info.Every > 0 {
 			every = time.Duration(info.Every).String()
@@ -129,7 +129,7 @@ func maintenanceInfo(_ *cli.Context, cl *client) error {
 		row("deletes per second", info.DeleteRate)
 		row("batch", info.Batch)
 		if info.Last != nil {
-			row("last run", fmt.Sprintf("%d, %s, %s ago", info.Last.Run, info.Last.Status, age(*info.Last.FinishedAt)))
+			row("last run", fmt.Sprintf("%d, %s, %s", info.Last.Run, info.Last.Status, ago(*info.Last.FinishedAt)))
 		}
 	})
 }
@@ -151,19 +151,19 @@ func maintenanceLog(c *cli.Context, cl *client) error {
 		if err != nil {
 			return err
 		}
-		return cl.print(func(w io.Writer) { describeRun(w, r) })
+		return cl.print(func(w *terminal.Table) { describeRun(w, r) })
 	}
 	runs, err := cl.MaintenanceRuns(cl.ctx)
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		fmt.Fprintln(w, "RUN\tSTATUS\tDRY\tSTARTED\tTOOK\tWORKER\tSCANNED\tRETAINED\tNEWER\tDELETED\tMESSAGE")
+	return cl.print(func(w *terminal.Table) {
+		w.Row("RUN", "STATUS", "DRY", "STARTED", "TOOK", "WORKER", "SCANNED", "RETAINED", "NEWER", "DELETED", "MESSAGE")
 		for i := range runs {
 			r := &runs[i]
 			sum := totalsOf(r)
-			fmt.Fprintf(w, "%d\t%s\t%v\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", r.Run, r.Status, r.DryRun, shortTime(r.StartedAt), took(r),
-				orDash(r.Worker), sum.Scanned, sum.Retained, sum.Newer, sum.Deleted, orDash(clip([]byte(r.Message), 80)))
+			w.Row(r.Run, r.Status, r.DryRun, shortTime(r.StartedAt), took(r),
+				orDash(r.Worker), sum.Scanned, sum.Retained, sum.Newer, sum.Deleted, orDash(terminal.Clip(r.Message, 80)))
 		}
 	})
 }
@@ -187,8 +187,8 @@ func totalsOf(r *api.MaintenanceRun) (sum api.MaintenanceCount) {
 }
 
 // describeRun shows a record, and then its counts.
-func describeRun(w io.Writer, r *api.MaintenanceRun) {
-	row := rowsOf(w)
+func describeRun(w *terminal.Table, r *api.MaintenanceRun) {
+	row := w.Field
 	row("run", r.Run)
 	row("status", r.Status)
 	row("dry run", r.DryRun)
@@ -206,9 +206,10 @@ func describeRun(w io.Writer, r *api.MaintenanceRun) {
 	if len(r.Objects) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nKIND\tNAMESPACE\tSCANNED\tRETAINED\tNEWER\tDELETED")
+	w.Printf("\n")
+	w.Row("KIND", "NAMESPACE", "SCANNED", "RETAINED", "NEWER", "DELETED")
 	for _, o := range r.Objects {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", o.Kind, orDash(o.Namespace), o.Scanned, o.Retained, o.Newer, o.Deleted)
+		w.Row(o.Kind, orDash(o.Namespace), o.Scanned, o.Retained, o.Newer, o.Deleted)
 	}
 }
 

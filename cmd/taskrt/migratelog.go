@@ -1,14 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
@@ -52,20 +51,16 @@ func (p *program) migrateLog(c *cli.Context) error {
 	if err != nil {
 		return usagef(c, "--to: %w", err)
 	}
-	progress, end := func(_, _ uint64) {}, func() {}
-	if isTerminal(p.stderr) {
-		last := -1
-		progress = func(done, total uint64) {
-			if now := int(1000 * done / total); now != last {
-				last = now
-				fmt.Fprintf(p.stderr, "\r\x1b[K%s copied and compared", bar(int64(done), int64(total)))
-			}
+	last := -1
+	progress := func(done, total uint64) {
+		if now := int(1000 * done / total); now != last {
+			last = now
+			p.stderr.Status("%s copied and compared", terminal.Bar(int64(done), int64(total)))
 		}
-		end = func() { fmt.Fprint(p.stderr, "\r\x1b[K") }
 	}
 	dir := filepath.Join(c.String("dir"), "raft")
 	m, err := logstore.Migrate(c.Context, dir, to, logstore.Options{}, progress)
-	end()
+	p.stderr.EndStatus()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && m.From == "":
 		return usagef(c, "--dir: there is no node in %s: %w", c.String("dir"), err)
@@ -75,12 +70,10 @@ func (p *program) migrateLog(c *cli.Context) error {
 		return &exitError{exitServer, err}
 	}
 	if asJSON {
-		return json.NewEncoder(p.stdout).Encode(m)
+		return p.encodeJSON(m, "")
 	}
 	if !m.Changed {
-		_, err = fmt.Fprintf(p.stdout, "the log is %s already\n", m.To)
-		return err
+		return p.stdout.Printf("the log is %s already\n", m.To)
 	}
-	_, err = fmt.Fprintf(p.stdout, "the log is %s now: %d entries; start the node with --log-store %s\n", m.To, m.Entries(), m.To)
-	return err
+	return p.stdout.Printf("the log is %s now: %d entries; start the node with --log-store %s\n", m.To, m.Entries(), m.To)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
@@ -118,12 +119,12 @@ func (p *program) newPlugin(c *cli.Context) error {
 			return err
 		}
 	}
-	fmt.Fprintf(p.stdout, "%s is ready. README.md says what is where; next:\n\n  cd %s\n", dir, dir)
+	fetch := ""
 	if lang.sdk == nil && data.SDK == "" {
-		fmt.Fprintf(p.stdout, "  go mod tidy    # once: fetches the SDK %s\n", data.Version)
+		fetch = fmt.Sprintf("  go mod tidy    # once: fetches the SDK %s\n", data.Version)
 	}
-	fmt.Fprintf(p.stdout, "  make test\n  make           # %s.wasm\n", data.Name)
-	return nil
+	return p.stdout.Printf("%s is ready. README.md says what is where; next:\n\n  cd %s\n%s  make test\n  make           # %s.wasm\n",
+		dir, dir, terminal.Lines(fetch), data.Name)
 }
 
 // emptyDir makes a directory, which may be there if nothing is in it.

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) nsCommand() *cli.Command {
@@ -125,10 +126,12 @@ func nsStatus(status string) func(*cli.Context, *client) error {
 func nsPurge(c *cli.Context, cl *client) error {
 	name := c.Args().First()
 	if !c.Bool("yes") {
-		if !isTerminal(cl.stdin) {
+		if !terminal.IsTerminal(cl.stdin) {
 			return usagef(c, "all of %s would be removed: say --yes if that is meant", name)
 		}
-		fmt.Fprintf(cl.stderr, "All tasks, behaviors and records of %s will be removed. There is no way back.\nType its name to purge it: ", name)
+		if err := cl.stderr.Printf("All tasks, behaviors and records of %s will be removed. There is no way back.\nType its name to purge it: ", name); err != nil {
+			return err
+		}
 		answer, err := bufio.NewReader(cl.stdin).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read the name: %w", err)
@@ -144,8 +147,8 @@ func (c *client) printNamespace(n *api.Namespace, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.print(func(w io.Writer) {
-		row := rowsOf(w)
+	return c.print(func(w *terminal.Table) {
+		row := w.Field
 		row("name", n.Name)
 		row("status", n.Status)
 		row("tasks", ofLimit(n.Usage.Tasks, n.Quota.MaxTasks))
@@ -186,12 +189,11 @@ func nsList(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		fmt.Fprintln(w, "NAME\tSTATUS\tTASKS\tRUNNING\tBYTES\tOPERATIONS\tRECORDS\tBEHAVIORS")
+	return cl.print(func(w *terminal.Table) {
+		w.Row("NAME", "STATUS", "TASKS", "RUNNING", "BYTES", "OPERATIONS", "RECORDS", "BEHAVIORS")
 		for _, n := range all {
 			u := n.Usage
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%d\n",
-				n.Name, n.Status, ofLimit(u.Tasks, n.Quota.MaxTasks), u.Running, ofLimit(u.Bytes, n.Quota.MaxBytes), u.Operations, u.Records, u.Behaviors)
+			w.Row(n.Name, n.Status, ofLimit(u.Tasks, n.Quota.MaxTasks), u.Running, ofLimit(u.Bytes, n.Quota.MaxBytes), u.Operations, u.Records, u.Behaviors)
 		}
 	})
 }
@@ -204,8 +206,7 @@ func nsExport(c *cli.Context, cl *client) error {
 	defer lines.Close()
 	file := c.String("file")
 	if file == "" {
-		_, err := io.Copy(cl.stdout, lines)
-		return err
+		return cl.stdout.Content(lines)
 	}
 	return writeWhole(file, lines)
 }
@@ -224,8 +225,13 @@ func nsImport(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		fmt.Fprintf(w, "tasks\t%d\noperations\t%d\nrecords\t%d\nbehaviors\t%d\nmodules\t%d\nblobs\t%d\nwere there\t%d\n",
-			n.Tasks, n.Operations, n.Records, n.Behaviors, n.Modules, n.Blobs, n.Skipped)
+	return cl.print(func(w *terminal.Table) {
+		w.Field("tasks", n.Tasks)
+		w.Field("operations", n.Operations)
+		w.Field("records", n.Records)
+		w.Field("behaviors", n.Behaviors)
+		w.Field("modules", n.Modules)
+		w.Field("blobs", n.Blobs)
+		w.Field("were there", n.Skipped)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) opCommand() *cli.Command {
@@ -91,7 +92,7 @@ func opStart(c *cli.Context, cl *client) error {
 		return err
 	}
 	if !c.Bool("wait") {
-		return cl.print(func(w io.Writer) { fmt.Fprintln(w, o.ID) })
+		return cl.print(func(w *terminal.Table) { w.Row(o.ID) })
 	}
 	return cl.awaitOperation(o, timeout)
 }
@@ -121,11 +122,11 @@ func opGet(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { describeOperation(w, o) })
+	return cl.print(func(w *terminal.Table) { describeOperation(w, o) })
 }
 
-func describeOperation(w io.Writer, o *api.Operation) {
-	row := rowsOf(w)
+func describeOperation(w *terminal.Table, o *api.Operation) {
+	row := w.Field
 	row("id", o.ID)
 	row("namespace", o.Namespace)
 	row("behavior", o.Behavior)
@@ -193,11 +194,11 @@ func opList(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.printPage(reply.Cursor, func(w io.Writer) {
-		fmt.Fprintln(w, "ID\tBEHAVIOR\tTARGET\tOBJECT\tINSTANCE\tSTATUS\tDONE\tFAILED\tAGE")
+	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
+		w.Row("ID", "BEHAVIOR", "TARGET", "OBJECT", "INSTANCE", "STATUS", "DONE", "FAILED", "AGE")
 		for _, o := range reply.Operations {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%d/%d\t%d\t%s\n", o.ID, o.Behavior, orDash(o.Target), orDash(o.Object), o.Instance, o.Status,
-				o.Counts.Success+o.Counts.Failure, o.Partitions, o.Counts.Failure, age(o.CreatedAt))
+			w.Row(o.ID, o.Behavior, orDash(o.Target), orDash(o.Object), o.Instance, o.Status,
+				fmt.Sprintf("%d/%d", o.Counts.Success+o.Counts.Failure, o.Partitions), o.Counts.Failure, age(o.CreatedAt))
 		}
 	})
 }
@@ -209,10 +210,10 @@ func opPartitions(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.printPage(reply.Cursor, func(w io.Writer) {
-		fmt.Fprintln(w, "PARTITION\tID\tFINAL\tSTATE")
+	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
+		w.Row("PARTITION", "ID", "FINAL", "STATE")
 		for _, t := range reply.Tasks {
-			fmt.Fprintf(w, "%s\t%s\t%v\t%s\n", t.Partition, t.ID, t.Final, state(t))
+			w.Row(t.Partition, t.ID, t.Final, state(t))
 		}
 	})
 }
@@ -231,7 +232,7 @@ func (c *client) printOperation(o *api.Operation, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.print(func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", operationState(o), operationCounts(o)) })
+	return c.print(func(w *terminal.Table) { w.Printf("%s, %s\n", operationState(o), operationCounts(o)) })
 }
 
 func opRemove(c *cli.Context, cl *client) error {

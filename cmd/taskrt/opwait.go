@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // operationPulse is how often the counts of an operation are looked at: they change without a rev.
@@ -67,8 +68,7 @@ func (c *client) operationLine(o *api.Operation) error {
 	if c.json {
 		return c.printJSON()
 	}
-	_, err := fmt.Fprintf(c.stdout, "%s  rev %d  %s, %s\n", api.Time{Time: time.Now()}, o.Rev, operationState(o), operationCounts(o))
-	return err
+	return c.stdout.Printf("%s  rev %d  %s, %s\n", api.Time{Time: time.Now()}, o.Rev, operationState(o), operationCounts(o))
 }
 
 func operationTimedOut(o *api.Operation, timeout api.Duration) error {
@@ -110,7 +110,7 @@ func (c *client) showOperation(o *api.Operation) (stop func()) {
 // operationBar shows how many partitions have ended.
 func operationBar(o *api.Operation) string {
 	done := o.Counts.Success + o.Counts.Failure
-	s := bar(done, o.Partitions) + "  " + operationCounts(o)
+	s := terminal.Bar(done, o.Partitions) + "  " + operationCounts(o)
 	if o.Status != "RUNNING" || o.Stopping {
 		s += "  " + operationState(o)
 	}

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"bytes"
-	"os"
-	"testing"
-)
+import "testing"
 
 func TestProgress(t *testing.T) {
 	for in, want := range map[string]string{
@@ -19,17 +15,5 @@ func TestProgress(t *testing.T) {
 		if got := progress([]byte(in)); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
-	}
-}
-
-// Without a terminal nothing is drawn: a log file is no place for a bar.
-func TestIsTerminal(t *testing.T) {
-	f, err := os.CreateTemp(t.TempDir(), "out")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if isTerminal(f) || isTerminal(&bytes.Buffer{}) {
-		t.Error("a file or a buffer is taken for a terminal")
 	}
 }

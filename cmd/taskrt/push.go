@@ -1,13 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) pushCommand() *cli.Command {
@@ -44,10 +43,10 @@ func push(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) {
-		fmt.Fprintln(w, "BEHAVIOR\tVERSION\tMODULE\tBYTES")
+	return cl.print(func(w *terminal.Table) {
+		w.Row("BEHAVIOR", "VERSION", "MODULE", "BYTES")
 		for _, b := range m.Behaviors {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", b.Name, short(b.Version), short(m.Digest), m.Size)
+			w.Row(b.Name, short(b.Version), short(m.Digest), m.Size)
 		}
 	})
 }

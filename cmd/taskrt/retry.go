@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) retryCommand() *cli.Command {
@@ -43,7 +41,7 @@ func retry(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { fmt.Fprintln(w, state(t)) })
+	return cl.print(func(w *terminal.Table) { w.Row(state(t)) })
 }
 
 func (p *program) resubmitCommand() *cli.Command {
@@ -71,5 +69,5 @@ func resubmit(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", reply.Outcome, state(reply.Task)) })
+	return cl.print(func(w *terminal.Table) { w.Printf("%s: %s\n", reply.Outcome, state(reply.Task)) })
 }

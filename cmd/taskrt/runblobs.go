@@ -40,7 +40,9 @@ func (p *program) openBlobs(c *cli.Context) (localBlobs, error) {
 			continue
 		}
 		blobs[digest] = b
-		fmt.Fprintf(p.stderr, "blob %s %s\n", api.ShowDigest(digest), name)
+		if err := p.stderr.Printf("blob %s %s\n", api.ShowDigest(digest), name); err != nil {
+			return blobs, err
+		}
 	}
 	return blobs, nil
 }

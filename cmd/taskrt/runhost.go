@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/runtime"
 )
 
@@ -161,7 +162,7 @@ func (h *localHost) Log(level int, msg []byte) {
 		h.report.Log = append(h.report.Log, runLogLine{name, string(bytes.ToValidUTF8(msg, []byte("\ufffd")))})
 		return
 	}
-	_, _ = io.WriteString(h.p.stderr, name+": "+endLine(string(msg)))
+	_ = h.p.stderr.Printf("%s: %s\n", name, terminal.Lines(string(msg))) // the guest goes on without
 }
 
 // print prints an outcome. Anything but a success or a yield is exit code 1.
@@ -187,15 +188,16 @@ func (h *localHost) print(o runtime.Outcome) error {
 }
 
 func (h *localHost) printText(o runtime.Outcome) error {
-	out := h.p.stderr
+	var told error // the first that went wrong
+	tell := func(format string, args ...any) { told = cmp.Or(told, h.p.stderr.Printf(format, args...)) }
 	if p := h.report.Progress; p != nil {
-		fmt.Fprintf(out, "progress %d of %d %s\n", p.Done, p.Total, p.Note)
+		tell("progress %d of %d %s\n", p.Done, p.Total, p.Note)
 	}
 	if h.report.Checkpoints > 0 && h.file != "" {
-		fmt.Fprintf(out, "checkpoint saved %d times; the last one is in %s\n", h.report.Checkpoints, h.file)
+		tell("checkpoint saved %d times; the last one is in %s\n", h.report.Checkpoints, h.file)
 	}
 	if len(o.Stderr) > 0 && o.Class == runtime.ClassTrap {
-		fmt.Fprintf(out, "%s\n", bytes.TrimSpace(o.Stderr))
+		tell("%s\n", terminal.Lines(string(bytes.TrimSpace(o.Stderr))))
 	}
 	kind := o.Kind.String()
 	if o.Kind == runtime.Cancelled && o.Message != "" {
@@ -204,18 +206,17 @@ func (h *localHost) printText(o runtime.Outcome) error {
 	if at := api.TimeOrNil(o.NextTime); at != nil {
 		kind += ", runs again at " + at.String() + ","
 	}
-	fmt.Fprintf(out, "%s after %v, peak memory %d KiB, fuel %d\n", kind, executed(o).Round(time.Millisecond), o.PeakMemory>>10, o.Fuel)
+	tell("%s after %v, peak memory %d KiB, fuel %d\n", kind, executed(o).Round(time.Millisecond), o.PeakMemory>>10, o.Fuel)
 	if o.Kind != runtime.Succeeded {
-		return nil
+		return told
 	}
 	for _, doc := range o.Children {
-		fmt.Fprintf(out, "would submit %s\n", doc)
+		tell("would submit %s\n", doc)
 	}
 	if json.Valid(o.Result) {
 		o.Result = append(bytes.TrimSpace(o.Result), '\n')
 	} // else bytes as they are
-	_, err := h.p.stdout.Write(o.Result)
-	return err
+	return cmp.Or(told, h.p.stdout.Content(bytes.NewReader(o.Result)))
 }
 
 func (h *localHost) printJSON(o runtime.Outcome) error {
@@ -239,9 +240,7 @@ func (h *localHost) printJSON(o runtime.Outcome) error {
 	case runtime.Cancelled:
 		r.Cause = o.Message
 	}
-	out := json.NewEncoder(h.p.stdout)
-	out.SetEscapeHTML(false)
-	return out.Encode(r)
+	return h.p.encodeJSON(r, "")
 }
 
 // executed is how long the guest's code ran.

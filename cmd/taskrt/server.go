@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func (p *program) server(c *cli.Context) error {
 		return &exitError{exitServer, err}
 	}
 	// At once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for this line.
-	fmt.Fprintf(p.stdout, "ready %s\n", m.url)
+	_ = p.stdout.Printf("ready %s\n", m.url) // whoever has closed it needs no line
 	if err := m.run(c.Context); err != nil {
 		return &exitError{exitServer, err}
 	}

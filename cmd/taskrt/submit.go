@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) submitCommand() *cli.Command {
@@ -48,7 +49,7 @@ func submit(c *cli.Context, cl *client) error {
 		return err
 	}
 	if !c.Bool("wait") {
-		return cl.print(func(w io.Writer) { fmt.Fprintln(w, reply.Task.ID) })
+		return cl.print(func(w *terminal.Table) { w.Row(reply.Task.ID) })
 	}
 	return cl.awaitCycle(reply.Task, timeout)
 }

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // version is set by the linker of a release: -ldflags "-X main.version=v1.2.3 -X main.commit=…".
@@ -63,10 +61,13 @@ func (p *program) versionCommand() *cli.Command {
 			}
 			v := buildVersion()
 			if asJSON {
-				return json.NewEncoder(p.stdout).Encode(v)
+				return p.encodeJSON(v, "")
 			}
-			return columns(p.stdout, func(w io.Writer) {
-				fmt.Fprintf(w, "taskrt\t%s\ncommit\t%s\ngo\t%s\nabi\t%v\n", v.Version, v.Commit, v.Go, v.ABI)
+			return p.stdout.Table(func(w *terminal.Table) {
+				w.Field("taskrt", v.Version)
+				w.Field("commit", v.Commit)
+				w.Field("go", v.Go)
+				w.Field("abi", v.ABI)
 			})
 		},
 	}

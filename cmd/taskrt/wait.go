@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) waitCommand() *cli.Command {
@@ -106,7 +108,7 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 			return err
 		}
 	}
-	if err := c.print(func(w io.Writer) { describeWaited(w, ids, reply.Tasks) }); err != nil {
+	if err := c.print(func(w *terminal.Table) { describeWaited(w, ids, reply.Tasks) }); err != nil {
 		return err
 	}
 	if reply.TimedOut {
@@ -120,23 +122,15 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 	return nil
 }
 
-func describeWaited(w io.Writer, ids []string, tasks []*api.Task) {
-	fmt.Fprintln(w, "ID\tFINAL\tSTATE")
+func describeWaited(w *terminal.Table, ids []string, tasks []*api.Task) {
+	w.Row("ID", "FINAL", "STATE")
 	for i, t := range tasks {
 		if t == nil {
-			fmt.Fprintf(w, "%s\ttrue\tremoved\n", ids[i])
+			w.Row(ids[i], true, "removed")
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%v\t%s\n", t.ID, t.Final, state(t))
+		w.Row(t.ID, t.Final, state(t))
 	}
-}
-
-func (c *client) printJSON() error {
-	if !c.json {
-		return nil
-	}
-	_, err := c.stdout.Write(c.meta.Body())
-	return err
 }
 
 // printOutcome prints the result, or the error; a failure is exit code 1. outcome: what was waited for is one, also if the
@@ -147,10 +141,10 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 	}
 	switch {
 	case !t.Final && (!outcome || t.Status != "SUCCESS" && t.Status != "FAILURE"):
-		if !c.json {
-			fmt.Fprintln(c.stdout, state(t))
+		if c.json {
+			return nil
 		}
-		return nil
+		return c.stdout.Printf("%s\n", state(t))
 	case t.Status == "FAILURE":
 		return failed("task "+t.ID, t.Error)
 	case c.json:
@@ -167,17 +161,15 @@ func failed(what string, e *api.TaskError) error {
 	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s: %s", what, e.Code, e.Message)}
 }
 
-// printResult writes a result: a line of JSON, or bytes as they are.
+// printResult writes a result: a line of JSON, or bytes; to a file or pipe as they are.
 func (c *client) printResult(text json.RawMessage, raw []byte) error {
 	if raw != nil {
-		_, err := c.stdout.Write(raw)
-		return err
+		return c.stdout.Content(bytes.NewReader(raw))
 	}
 	if text == nil {
 		text = json.RawMessage("null")
 	}
-	_, err := fmt.Fprintf(c.stdout, "%s\n", text)
-	return err
+	return c.stdout.Content(strings.NewReader(string(text) + "\n"))
 }
 
 // state is a task's state in a few words.

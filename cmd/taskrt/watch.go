@@ -109,7 +109,9 @@ func (w *watching) event(e *api.Event) error {
 		if w.resets++; w.resets == 1 && len(w.ids) > 0 {
 			return nil // it was asked for
 		}
-		fmt.Fprintln(w.stderr, "taskrt: changes were missed; the present states follow")
+		if err := w.stderr.Printf("taskrt: changes were missed; the present states follow\n"); err != nil {
+			return err
+		}
 		return w.look()
 	}
 	return nil
@@ -129,14 +131,13 @@ func (w *watching) changed(t *api.Task) {
 // line prints an event: for programs its data as it came.
 func (w *watching) line(e *api.Event, id, text string) error {
 	if w.json {
-		_, err := fmt.Fprintf(w.stdout, "%s\n", bytes.TrimSpace(e.Data))
+		_, err := w.stdout.Exact().Write(append(bytes.TrimSpace(e.Data), '\n'))
 		return err
 	}
 	if len(w.ids) != 1 {
 		text = id + "  " + text
 	}
-	_, err := fmt.Fprintf(w.stdout, "%s  %s\n", api.Time{Time: time.Now()}, text)
-	return err
+	return w.stdout.Printf("%s  %s\n", api.Time{Time: time.Now()}, text)
 }
 
 // outcome is exit code 1 without another word if a task failed.

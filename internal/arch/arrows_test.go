@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/durable", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/grants", "task", "worker", "internal/bench", "internal/durable", "internal/mux",
+		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/grants", "task", "worker", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
 
 	"api/console":        {},
@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"internal/durable":   {},
 	"internal/mux":       {},
 	"internal/bench":     {"api", "runtime", "internal/trio"},
+	"internal/terminal":  {},
 	"internal/trio":      {},
 
 	"plugins/examples":             {},
@@ -114,6 +115,7 @@ var thirdParty = map[string][]string{
 	"blob":               {"golang.org/x/sync"},
 	"cmd/taskrt":         {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"internal/bench":     {"github.com/HdrHistogram/hdrhistogram-go"},
+	"internal/terminal":  {"golang.org/x/sys"},
 	"metrics":            {"github.com/prometheus/client_golang"},
 	"node":               {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sync", "golang.org/x/text"},
 	"node/maintain":      {"github.com/bits-and-blooms/bloom/v3", "golang.org/x/time"},

@@ -1,0 +1,156 @@
+// Package terminal is how the commands speak to people: the only way to standard output and standard error.
+//
+// What they show comes from others: names, labels, logs, errors, progress, results. Written as it is, it could clear the
+// screen, set the title, overwrite lines, pretend to be taskrt's own words, or be read in another order than it is stored.
+// So an Output is no io.Writer. Printf and tables make every argument safe (Cell); what a guest wrote at length goes
+// through Content, which is exact for files and pipes and safe on terminals; and Exact, which is what it says, is for
+// programs: -o json. A test of the house keeps the list of who may use it.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// Output is standard output or standard error.
+type Output struct {
+	w       io.Writer
+	columns int // of the terminal; 0: it is none
+}
+
+// New makes an Output that writes to w.
+func New(w io.Writer) *Output { return &Output{w, columnsOf(w)} }
+
+// IsTerminal reports whether a stream is a terminal. /dev/null is none: nobody reads it, and nobody answers from it.
+func IsTerminal(stream any) bool { return columnsOf(stream) > 0 }
+
+// columnsOf returns a terminal's width, 80 where it does not say; 0: it is none.
+func columnsOf(stream any) int {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return 0
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	columns := 0
+	err = raw.Control(func(fd uintptr) {
+		size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ)
+		switch {
+		case err != nil:
+		case size.Col == 0:
+			columns = 80
+		default:
+			columns = int(size.Col)
+		}
+	})
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// IsTerminal reports whether somebody sees what is written at once.
+func (o *Output) IsTerminal() bool { return o.columns > 0 }
+
+// Draws reports whether lines can be replaced: whether Status shows anything.
+func (o *Output) Draws() bool { return o.IsTerminal() && os.Getenv("TERM") != "dumb" }
+
+// Exact returns the stream itself: for what programs read.
+func (o *Output) Exact() io.Writer { return o.w }
+
+// Printf is fmt.Printf with arguments that are safe: whatever they are, they add no line. Only Text may.
+func (o *Output) Printf(format string, args ...any) error {
+	for i := range args {
+		args[i] = safely(args[i])
+	}
+	_, err := fmt.Fprintf(o.w, format, args...)
+	return err
+}
+
+// argument is printed as its value is, and then made safe.
+type argument struct{ value any }
+
+func safely(v any) any {
+	if _, ok := v.(Text); ok {
+		return v
+	}
+	return argument{v}
+}
+
+// Format implements fmt.Formatter.
+func (a argument) Format(s fmt.State, verb rune) {
+	_, _ = io.WriteString(s, Cell(fmt.Sprintf(fmt.FormatString(s, verb), a.value))) // to fmt's buffer
+}
+
+// Content copies what a guest or client wrote at length: byte for byte to a file or pipe, as Block to a terminal.
+func (o *Output) Content(from io.Reader) error {
+	if !o.IsTerminal() {
+		_, err := io.Copy(o.w, from)
+		return err
+	}
+	buf := make([]byte, 32<<10)
+	kept := 0 // bytes of a character that the last read cut
+	for {
+		n, err := from.Read(buf[kept:])
+		n += kept
+		whole := n
+		if err == nil {
+			whole = wholeRunes(buf[:n])
+		}
+		if _, err := io.WriteString(o.w, Block(string(buf[:whole]))); err != nil {
+			return err
+		}
+		kept = copy(buf, buf[whole:n])
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// wholeRunes is how much of b is before a character that b has only the beginning of.
+func wholeRunes(b []byte) int {
+	for back := 1; back <= min(utf8.UTFMax-1, len(b)); back++ {
+		if i := len(b) - back; utf8.RuneStart(b[i]) {
+			if utf8.FullRune(b[i:]) {
+				return len(b)
+			}
+			return i
+		}
+	}
+	return len(b)
+}
+
+// Status replaces the last line by one of the present, where there is a terminal that can.
+func (o *Output) Status(format string, args ...any) {
+	if !o.Draws() {
+		return
+	}
+	for i := range args {
+		args[i] = safely(args[i])
+	}
+	line := []rune(fmt.Sprintf(format, args...))
+	_, _ = io.WriteString(o.w, "\r\x1b[K"+string(line[:min(len(line), o.columns-1)])) // the next one, or the end, says what is wrong
+}
+
+// EndStatus wipes the line of Status.
+func (o *Output) EndStatus() { o.Status("") }
+
+// barWidth is how many characters a bar has.
+const barWidth = 20
+
+// Bar draws 0 ≤ done ≤ total, total > 0.
+func Bar(done, total int64) string {
+	share := float64(done) / float64(total)
+	full := int(share * barWidth)
+	return fmt.Sprintf("[%s%s] %d %%", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(100*share))
+}

@@ -1,0 +1,53 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table aligns cells in columns.
+type Table struct{ w *tabwriter.Writer }
+
+// Table writes what fill adds.
+func (o *Output) Table(fill func(*Table)) error {
+	t := &Table{tabwriter.NewWriter(o.w, 0, 8, 2, ' ', 0)}
+	fill(t)
+	return t.w.Flush()
+}
+
+// Row adds a line of cells.
+func (t *Table) Row(cells ...any) {
+	for i, c := range cells {
+		if i > 0 {
+			t.write("\t")
+		}
+		t.write(Cell(fmt.Sprint(c)))
+	}
+	t.write("\n")
+}
+
+// Field adds a name and its value. A value of several lines takes as many, each in the value's column.
+func (t *Table) Field(name string, value any) {
+	for i, line := range strings.Split(strings.TrimRight(fmt.Sprint(value), "\n"), "\n") {
+		if i > 0 {
+			name = ""
+		}
+		t.Row(name, strings.TrimRight(line, "\r"))
+	}
+}
+
+// Printf adds text that is in no column.
+func (t *Table) Printf(format string, args ...any) {
+	for i := range args {
+		args[i] = safely(args[i])
+	}
+	fmt.Fprintf(t.w, format, args...) //nolint:errcheck // Flush returns the first error
+}
+
+// Block adds text of several lines that is in no column.
+func (t *Table) Block(text string) { t.write(strings.ReplaceAll(Block(text), "\t", "    ") + "\n") }
+
+func (t *Table) write(s string) {
+	_, _ = t.w.Write([]byte(s)) // Flush returns the first error
+}
