@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/taskrt/taskrt/internal/jsontext"
 )
 
 // Limits of operations (SPEC O1).
@@ -40,7 +42,8 @@ func (p *Partitions) UnmarshalJSON(b []byte) error {
 		p.Count = int64(len(p.Names))
 		return nil
 	}
-	n, err := strconv.ParseInt(string(b), 10, 64)
+	whole, _ := jsontext.Integer(string(b))
+	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil {
 		return fmt.Errorf("must be a whole number, or a list of names")
 	}

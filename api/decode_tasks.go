@@ -54,13 +54,13 @@ func decodeAnyTasks(body []byte, take func() bool) (t tasksBody, err *Error) {
 	switch {
 	case err != nil:
 	case !t.many:
-		err = decodeObject(body, &t.one, "")
+		err = strict.object(body, &t.one, "")
 	default:
 		var envelope struct { // submitMany, whose tasks are decoded one by one
 			Namespace string          `json:"namespace"`
 			Tasks     json.RawMessage `json:"tasks"`
 		}
-		err = decodeObject(body, &envelope, "")
+		err = strict.object(body, &envelope, "")
 		t.namespace, t.list = envelope.Namespace, envelope.Tasks
 	}
 	return t, err
@@ -98,7 +98,7 @@ func (i *taskItem) decode(ns string) *Error {
 		if i.raw[0] != '{' {
 			return NewError(CodeInvalidJSON, "a task must be an object")
 		}
-		if err := decodeObject(i.raw, &i.request, ""); err != nil {
+		if err := strict.object(i.raw, &i.request, ""); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,10 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -239,41 +237,16 @@ func (h *handler) readStore(w http.ResponseWriter, r *http.Request, dst any) (na
 	if err != nil {
 		return "", nil, err
 	}
-	if bad := decodeLenient(body, dst); bad != nil {
+	if bad := store.decode(body, dst); bad != nil {
 		release()
 		return "", nil, bad
 	}
 	return namespace, release, nil
 }
 
-// decodeLenient decodes one JSON object into the struct that dst points to: names in any case, unknown ones ignored, the
-// last of equal ones counts. Lists are counted before they take memory.
-func decodeLenient(body []byte, dst any) *Error {
-	if err := checkJSON(body); err != nil {
-		return err
-	}
-	v := reflect.ValueOf(dst).Elem()
-	fields := fieldsOf(v.Type())
-	return eachMember(body, "", func(name string, value []byte) *Error {
-		i, known := fields[strings.ToLower(name)]
-		if !known {
-			return nil
-		}
-		name, field := strings.ToLower(name), v.Field(i)
-		if field.Kind() == reflect.Slice && value[0] == '[' {
-			n := 0
-			eachElement(value, func(i int, _ []byte) bool { n = i + 1; return n <= MaxStoreParts })
-			if n > MaxStoreParts {
-				return LimitError(name, MaxStoreParts, "more than %d", MaxStoreParts)
-			}
-		}
-		field.SetZero()
-		if err := json.Unmarshal(value, field.Addr().Interface()); err != nil {
-			return FieldError(CodeInvalidField, name, "%s", describe(err))
-		}
-		return nil
-	})
-}
+// store decodes the bodies of the TaskStore API: existing clients send fields of answers with what they add, and null for
+// an empty list.
+var store = decoder{ignore: true, parts: MaxStoreParts}
 
 func (h *handler) answerStore(w http.ResponseWriter, meta *Meta, reply *StoreReply, err error) error {
 	switch {

@@ -86,7 +86,13 @@ func TestPartitionsAsJSON(t *testing.T) {
 			t.Errorf("%s becomes %s, %v", text, back, err)
 		}
 	}
-	for _, text := range []string{`null`, `"7"`, `1.5`, `1e3`, `{}`, `[1]`, `["a",null]`, `[["a"]]`, `true`, `99999999999999999999`} {
+	for _, text := range []string{`1000.0`, `1e3`} {
+		var p api.Partitions
+		if err := json.Unmarshal([]byte(text), &p); err != nil || p.Count != 1000 || p.Names != nil {
+			t.Errorf("%s: %+v, %v", text, p, err)
+		}
+	}
+	for _, text := range []string{`null`, `"7"`, `1.5`, `1e-3`, `{}`, `[1]`, `["a",null]`, `[["a"]]`, `true`, `99999999999999999999`} {
 		var p api.Partitions
 		if err := json.Unmarshal([]byte(text), &p); err == nil {
 			t.Errorf("%s: %+v", text, p)

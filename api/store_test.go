@@ -115,13 +115,13 @@ func TestStoreUpdateWire(t *testing.T) {
 			t.Errorf("add %d: %+v, want available at %d", i, got, at)
 		}
 	}
-	// What the original client and others send: null for lists, fields of answers, names in another case.
+	// What the original client and others send: null for lists, fields of answers.
 	changed := s.update(fmt.Sprintf(`{"clientid":7,"adds":null,"updates":[{"id":%d,"group":"ignored","data":"x","duration":3,"ownerid":99}],
 		"deletes":null,"depends":[%d],"more":{"deep":[1]}}`, ids[0], ids[1]))
 	if len(changed) != 1 || changed[0].Group != "map" || changed[0].Data != "x" || changed[0].Timespec != 3 || changed[0].OwnerID != 7 {
 		t.Errorf("changed %+v", changed)
 	}
-	s.do("POST", "/taskstore/update", fmt.Sprintf(`{"ClientID":7,"DELETES":[%d]}`, changed[0].ID)).expect(t, 200, `{"tasks":[]}`)
+	s.do("POST", "/taskstore/update", fmt.Sprintf(`{"clientid":7.0,"deletes":[%d.0e0]}`, changed[0].ID)).expect(t, 200, `{"tasks":[]}`)
 	s.do("POST", "/taskstore/update", fmt.Sprintf(`{"clientid":8,"updates":[{"id":%d},{"id":%d}],"deletes":[98],"depends":[97,%d]}`, ids[0], ids[1], ids[1])).expect(t, 200,
 		`{"errors":["task %d is to be updated, but is not there","task 98 is to be deleted, but is not there","task 97 is depended on, but is not there","task %d is owned by another client"],`+
 			`"error":{"changes":[%d],"deletes":[98],"depends":[97],"owned":[%d]}}`, ids[0], ids[1], ids[0], ids[1])
@@ -217,7 +217,11 @@ func TestStoreRefused(t *testing.T) {
 		{"POST", "update", `{"clientid":7}`, 400, api.CodeBadRequest, ""},
 		{"POST", "update", `{"clientid":7,"adds":[],"updates":null,"deletes":[]}`, 400, api.CodeBadRequest, ""},
 		{"POST", "update", `{"clientid":7,"adds":[{"data":"x"}]}`, 400, api.CodeInvalidField, "adds[0].group"},
-		{"POST", "update", `{"clientid":7,"adds":[{"group":7}]}`, 400, api.CodeInvalidField, "adds"},
+		{"POST", "update", `{"clientid":7,"adds":[{"group":7}]}`, 400, api.CodeInvalidField, "adds[0].group"},
+		{"POST", "update", `{"clientid":7,"adds":[{"group":"a","data":"\ud800"}]}`, 400, api.CodeInvalidJSON, "adds[0].data"},
+		{"POST", "update", `{"clientid":7,"clientid":8,"adds":[{"group":"a"}]}`, 400, api.CodeInvalidJSON, "clientid"},
+		{"POST", "update", `{"clientid":7,"adds":[{"group":"a","Data":"x"}]}`, 400, api.CodeUnknownField, "adds[0].Data"},
+		{"POST", "claim", `{"clientid":7,"Group":"a"}`, 400, api.CodeUnknownField, "Group"},
 		{"POST", "update", `{"clientid":7,"adds":{"group":"a"}}`, 400, api.CodeInvalidField, "adds"},
 		{"POST", "update", `{"clientid":7,"deletes":[-1]}`, 400, api.CodeInvalidField, "deletes"},
 		{"POST", "update", `{"clientid":7,"updates":[{"data":"x"}]}`, 400, api.CodeInvalidField, "updates[0].id"},

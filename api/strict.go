@@ -9,20 +9,35 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/taskrt/taskrt/internal/jsontext"
 )
 
 // MaxDepth bounds how deep a JSON body may nest: everything that walks params later (schema, canonical form) recurses.
 const MaxDepth = 256
 
-// decodeStrict decodes one JSON object into the struct that dst points to (SPEC H2). Against encoding/json alone it
-// also refuses, naming the field: unknown names (exact case), names given twice, invalid UTF-8, more than one value,
-// too deep nesting. Inside json.RawMessage fields duplicates and lone surrogates pass: whether they matter depends on
-// the behavior (SPEC I2).
-func decodeStrict(body []byte, dst any) *Error {
+// decoder decodes bodies. Against encoding/json alone it also refuses, naming the field: names in another case, names given
+// twice, invalid UTF-8, lone surrogates, more than one value, too deep nesting; and takes every whole number for an integer,
+// 1000.0 and 1e3 too. Inside json.RawMessage fields duplicates and lone surrogates pass: they stay what they are, and whether
+// they matter depends on the behavior (SPEC I2).
+type decoder struct {
+	ignore bool // unknown names; others refuse them (SPEC H2)
+	parts  int  // bounds a list of objects or integers in a body, before it takes memory: 8 MiB of `{},` would become much more
+}
+
+// MaxParts bounds a list of objects in a body. A batch of tasks is counted by itself.
+const MaxParts = 1_000
+
+var strict = decoder{parts: MaxParts}
+
+// decodeStrict decodes one JSON object into the struct that dst points to.
+func decodeStrict(body []byte, dst any) *Error { return strict.decode(body, dst) }
+
+func (d decoder) decode(body []byte, dst any) *Error {
 	if err := checkJSON(body); err != nil {
 		return err
 	}
-	return decodeObject(body, dst, "")
+	return d.object(body, dst, "")
 }
 
 // checkJSON reports whether body is one valid JSON text that the functions below may walk without looking back.
@@ -78,8 +93,8 @@ func position(b []byte, offset int64) (line, column int64) {
 	return line, column
 }
 
-// decodeObject decodes the object in valid JSON b into the struct at dst; path names it in errors.
-func decodeObject(b []byte, dst any, path string) *Error {
+// object decodes the object in valid JSON b into the struct at dst; path names it in errors.
+func (d decoder) object(b []byte, dst any, path string) *Error {
 	v := reflect.ValueOf(dst).Elem()
 	fields := fieldsOf(v.Type())
 	seen := make([]bool, v.NumField())
@@ -87,24 +102,37 @@ func decodeObject(b []byte, dst any, path string) *Error {
 		at := join(path, name)
 		i, known := fields[name]
 		if !known {
-			return FieldError(CodeUnknownField, at, "there is no such field")
+			return d.unknown(fields, name, at)
 		}
 		if seen[i] {
 			return FieldError(CodeInvalidJSON, at, "the field is given twice")
 		}
 		seen[i] = true
-		return decodeField(value, v.Field(i), at)
+		return d.field(value, v.Field(i), at)
 	})
 }
 
-// decodeField decodes the value of one field: objects of this package, and lists of them, as strictly as the whole.
-func decodeField(value []byte, field reflect.Value, at string) *Error {
+// unknown is the answer to a name that is none of the fields: one that differs by its case is a mistake in any case.
+func (d decoder) unknown(fields map[string]int, name, at string) *Error {
+	for field := range fields {
+		if strings.EqualFold(field, name) {
+			return FieldError(CodeUnknownField, at, "there is no such field; it is written %s", field)
+		}
+	}
+	if d.ignore {
+		return nil
+	}
+	return FieldError(CodeUnknownField, at, "there is no such field")
+}
+
+// field decodes the value of one field: objects of this package, and lists of them, as strictly as the whole.
+func (d decoder) field(value []byte, field reflect.Value, at string) *Error {
 	if value[0] == '[' && isPart(field.Type(), reflect.Slice) {
-		return decodeParts(value, field, at)
+		return d.list(value, field, at)
 	}
 	if value[0] == '{' && isPart(field.Type(), reflect.Pointer) {
 		field.Set(reflect.New(field.Type().Elem()))
-		return decodeObject(value, field.Interface(), at)
+		return d.object(value, field.Interface(), at)
 	}
 	switch v := field.Addr().Interface().(type) { // what most of a body is needs no second look
 	case *json.RawMessage:
@@ -116,7 +144,15 @@ func decodeField(value []byte, field reflect.Value, at string) *Error {
 			return nil
 		}
 	}
-	if err := json.Unmarshal(value, field.Addr().Interface()); err != nil {
+	if jsontext.LoneSurrogate(value) {
+		return FieldError(CodeInvalidJSON, at, "has a lone surrogate: half of a character, which no text can hold")
+	}
+	if field.Kind() == reflect.Slice && value[0] == '[' && isInteger(field.Type().Elem().Kind()) {
+		if err := d.count(value, at); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(integers(value, field.Type()), field.Addr().Interface()); err != nil {
 		return FieldError(CodeInvalidField, at, "%s", describe(err))
 	}
 	if field.Kind() == reflect.Map && !field.IsNil() {
@@ -125,20 +161,57 @@ func decodeField(value []byte, field reflect.Value, at string) *Error {
 	return nil
 }
 
-// MaxParts bounds a list of objects in a body, before it takes memory: 8 MiB of `{},` would become much more. A batch
-// of tasks is counted by itself.
-const MaxParts = 1_000
-
-// decodeParts decodes a list of objects.
-func decodeParts(b []byte, list reflect.Value, at string) (bad *Error) {
-	n := 0
-	eachElement(b, func(i int, _ []byte) bool { n = i + 1; return n <= MaxParts })
-	if n > MaxParts {
-		return LimitError(at, MaxParts, "more than %d", MaxParts)
+// integers returns valid JSON in which every integer that t expects is written as encoding/json reads one.
+func integers(value []byte, t reflect.Type) []byte {
+	if !bytes.ContainsAny(value, ".eE") {
+		return value
 	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return integers(value, t.Elem())
+	case reflect.Slice:
+		if value[0] != '[' || !isInteger(t.Elem().Kind()) {
+			return value
+		}
+		list := []byte{'['}
+		eachElement(value, func(_ int, element []byte) bool {
+			list = append(append(list, integers(element, t.Elem())...), ',')
+			return true
+		})
+		list[len(list)-1] = ']' // it is not empty: there is a point, or an e
+		return list
+	}
+	if whole, ok := jsontext.Integer(string(value)); ok && isInteger(t.Kind()) && (value[0] == '-' || '0' <= value[0] && value[0] <= '9') {
+		return []byte(whole)
+	}
+	return value
+}
+
+// isInteger reports whether values of the kind are written as integers; those of bytes are not.
+func isInteger(k reflect.Kind) bool {
+	return k >= reflect.Int && k <= reflect.Uint64 && k != reflect.Uint8
+}
+
+// count bounds a list.
+func (d decoder) count(b []byte, at string) *Error {
+	n := 0
+	eachElement(b, func(i int, _ []byte) bool { n = i + 1; return n <= d.parts })
+	if n > d.parts {
+		return LimitError(at, int64(d.parts), "more than %d", d.parts)
+	}
+	return nil
+}
+
+// list decodes a list of objects.
+func (d decoder) list(b []byte, list reflect.Value, at string) (bad *Error) {
+	if err := d.count(b, at); err != nil {
+		return err
+	}
+	n := 0
+	eachElement(b, func(i int, _ []byte) bool { n = i + 1; return true })
 	list.Set(reflect.MakeSlice(list.Type(), n, n))
 	eachElement(b, func(i int, value []byte) bool {
-		bad = decodeObject(value, list.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", at, i))
+		bad = d.object(value, list.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", at, i))
 		return bad == nil
 	})
 	return bad

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -42,6 +43,14 @@ func TestDecodeStrict(t *testing.T) {
 		{"number for string", `{"behavior":7}`, "invalid_field", "behavior"},
 		{"string for number", `{"priority":"7"}`, "invalid_field", "priority"},
 		{"fraction for integer", `{"priority":1.5}`, "invalid_field", "priority"},
+		{"whole numbers", `{"behavior":"b","priority":7.0}`, "", ""},
+		{"whole number by exponent", `{"behavior":"b","priority":0.5e1}`, "", ""},
+		{"number out of range", `{"priority":1e400}`, "invalid_field", "priority"},
+		{"half a character", `{"behavior":"\ud800"}`, "invalid_json", "behavior"},
+		{"half a character in a label", `{"labels":{"a":"\udc00x"}}`, "invalid_json", "labels"},
+		{"half a character in a label's name", `{"labels":{"a\ud83d":"x"}}`, "invalid_json", "labels"},
+		{"a whole character", `{"behavior":"b","labels":{"a":"\ud83d\ude00"}}`, "", ""},
+		{"half a character in params", `{"behavior":"b","params":"\ud800"}`, "", ""},
 		{"list for object", `{"labels":[]}`, "invalid_field", "labels"},
 		{"label is a number", `{"labels":{"a":1}}`, "invalid_field", "labels"},
 		{"bad base64", `{"params_base64":"?"}`, "invalid_field", "params_base64"},
@@ -91,6 +100,9 @@ func FuzzDecodeStrict(f *testing.F) {
 			return
 		}
 		if err := json.Unmarshal(body, &lax); err != nil {
+			if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Value, "number ") {
+				return // 1e3 is an integer here
+			}
 			t.Fatalf("accepted %q, which encoding/json refuses: %v", body, err)
 		}
 		a, _ := json.Marshal(strict)
@@ -139,5 +151,56 @@ func TestStatusTable(t *testing.T) {
 	}
 	if e := UploadError("too_large", "", "x"); e.Status != 413 {
 		t.Errorf("upload error: %+v", e)
+	}
+}
+
+// TestIntegersAndCharacters: whole numbers are integers wherever one is expected, and half of a character is refused in every
+// text, by whatever route it comes.
+func TestIntegersAndCharacters(t *testing.T) {
+	t.Parallel()
+	type bodies struct {
+		update storeUpdateBody
+		claim  storeClaimBody
+		start  StartOperationRequest
+		finish FinishRequest
+		txn    TxnRequest
+	}
+	for _, c := range []struct {
+		body  string
+		into  func(*bodies) (decoder, any)
+		field string // what is refused; "": nothing
+	}{
+		{`{"clientid":1e3,"adds":[{"group":"g","timespec":1000.0,"duration":-1.5e3}],"updates":[{"id":1e3}],"deletes":[1.0,20e-1],"depends":[3]}`,
+			func(b *bodies) (decoder, any) { return store, &b.update }, ""},
+		{`{"clientid":1,"deletes":[1.5]}`, func(b *bodies) (decoder, any) { return store, &b.update }, "deletes"},
+		{`{"clientid":1,"adds":[{"group":"g","data":"\ud800"}]}`, func(b *bodies) (decoder, any) { return store, &b.update }, "adds[0].data"},
+		{`{"clientid":1,"adds":[{"group":"\udfff"}]}`, func(b *bodies) (decoder, any) { return store, &b.update }, "adds[0].group"},
+		{`{"clientid":1,"adds":[{"group":"g","group":"h"}]}`, func(b *bodies) (decoder, any) { return store, &b.update }, "adds[0].group"},
+		{`{"clientid":1,"adds":[{"Group":"g"}]}`, func(b *bodies) (decoder, any) { return store, &b.update }, "adds[0].Group"},
+		{`{"clientid":1,"clientid":1}`, func(b *bodies) (decoder, any) { return store, &b.update }, "clientid"},
+		{`{"ClientID":1}`, func(b *bodies) (decoder, any) { return store, &b.update }, "ClientID"},
+		{`{"clientid":1,"adds":[{"group":"g","ownerid":3,"more":[]}],"else":{}}`, func(b *bodies) (decoder, any) { return store, &b.update }, ""},
+		{`{"clientid":1,"group":"g","duration":1e3,"depends":[1.0]}`, func(b *bodies) (decoder, any) { return store, &b.claim }, ""},
+		{`{"partitions":1000.0}`, func(b *bodies) (decoder, any) { return strict, &b.start }, ""},
+		{`{"partitions":1e3}`, func(b *bodies) (decoder, any) { return strict, &b.start }, ""},
+		{`{"partitions":1.5}`, func(b *bodies) (decoder, any) { return strict, &b.start }, "partitions"},
+		{`{"partitions":["a","\ud800"]}`, func(b *bodies) (decoder, any) { return strict, &b.start }, "partitions"},
+		{`{"target":"\ud800"}`, func(b *bodies) (decoder, any) { return strict, &b.start }, "target"},
+		{`{"token":5e0,"error":{"code":"x","message":"\ud800"}}`, func(b *bodies) (decoder, any) { return strict, &b.finish }, "error.message"},
+		{`{"token":5e0,"error":{"code":"x","message":"y","details":"\ud800"}}`, func(b *bodies) (decoder, any) { return strict, &b.finish }, ""},
+		{`{"depends":[{"id":"abc","rev":1e1}],"update":[{"id":"abc","labels":{"\ud800":""}}]}`, func(b *bodies) (decoder, any) { return strict, &b.txn }, "update[0].labels"},
+	} {
+		var b bodies
+		d, dst := c.into(&b)
+		switch err := d.decode([]byte(c.body), dst); {
+		case err == nil && c.field != "":
+			t.Errorf("%s: taken as %+v", c.body, b)
+		case err != nil && err.Field != c.field:
+			t.Errorf("%s: %v", c.body, err)
+		}
+		if c.field == "" && b.update.ClientID != nil && b.update.Adds[0].Timespec != nil &&
+			(*b.update.ClientID != 1000 || *b.update.Adds[0].Timespec != 1000 || *b.update.Adds[0].Duration != -1500 || b.update.Updates[0].ID != 1000 || b.update.Deletes[1] != 2) {
+			t.Errorf("%s: %+v", c.body, b.update)
+		}
 	}
 }

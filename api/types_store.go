@@ -1,7 +1,7 @@
 package api
 
-// storeUpdateBody is the body of POST /taskstore/update. Names are known in any case, unknown ones are ignored, null is an
-// empty list: existing clients send such.
+// storeUpdateBody is the body of POST /taskstore/update. Unknown names are ignored, null is an empty list: existing
+// clients send such.
 type storeUpdateBody struct {
 	ClientID *int64            `json:"clientid"` // required; a random number that stands for the client
 	Adds     []storeAddBody    `json:"adds,omitempty"`

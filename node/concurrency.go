@@ -6,6 +6,7 @@ import (
 
 	"github.com/gowebpki/jcs"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/jsontext"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -45,6 +46,9 @@ func concurrencyKey(p *task.Policy, params task.Payload) (string, error) {
 
 func keyText(value []byte) (string, error) {
 	if value[0] == '"' {
+		if jsontext.LoneSurrogate(value) { // two of them would be one key
+			return "", errors.New("it has a lone surrogate: half of a character")
+		}
 		var s string
 		err := json.Unmarshal(value, &s)
 		return `"` + s, err

@@ -47,6 +47,8 @@ func TestConcurrencyKeyRefuses(t *testing.T) {
 		{`{"user":[` + strings.Repeat("1,", 128) + `1]}`, 256},
 		{`{"user":9007199254740993}`, 0}, // it would share the key of its neighbour
 		{`{"user":{"a":1,"a":2}}`, 0},
+		{`{"user":"\ud800"}`, 0}, // it would share the key of "\ud801"
+		{`{"user":["\ud800"]}`, 0},
 	} {
 		_, err := concurrencyKey(&task.Policy{ConcurrencyKey: "/user"}, task.Payload{Encoding: task.JSON, Data: []byte(tt.params)})
 		if e := asError(err); err == nil || e.Code != api.CodeInvalidParams || e.Field != "params/user" || e.Limit != tt.limit || e.Status != 422 {

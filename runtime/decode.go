@@ -9,15 +9,18 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/jsontext"
 )
 
 // maxDepth bounds the nesting of a manifest, schemas included.
 const maxDepth = 64
 
 // decodeJSON reads one JSON value into maps, slices, strings, json.Numbers and bools, refusing what encoding/json lets
-// pass: a key that stands twice, anything behind the value, endless nesting.
+// pass: a key that stands twice, anything behind the value, endless nesting, halves of characters.
 func decodeJSON(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -27,6 +30,9 @@ func decodeJSON(data []byte) (any, error) {
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, badManifest("", "there is more behind the JSON value")
+	}
+	if jsontext.LoneSurrogate(data) { // which encoding/json replaces
+		return nil, badManifest("", "a text has a lone surrogate: half of a character")
 	}
 	return v, nil
 }
@@ -203,7 +209,8 @@ func (f *fields) number(name string, low, high int64) *int64 {
 		return nil
 	}
 	number, _ := v.(json.Number)
-	n, err := number.Int64()
+	whole, _ := jsontext.Integer(string(number)) // 1e3 is one, too
+	n, err := strconv.ParseInt(whole, 10, 64)
 	switch {
 	case err != nil:
 		f.fail(name, "must be a whole number")

@@ -53,6 +53,20 @@ func TestManifestSettings(t *testing.T) {
 	}
 }
 
+// TestManifestIntegers: a whole number is an integer however it is written, and its canonical form is one.
+func TestManifestIntegers(t *testing.T) {
+	for text, want := range map[string]string{"1e3": "1000", "20.0": "20", "-0.0": "0"} {
+		m, err := ParseManifest([]byte(`{"behaviors":[{"name":"abc","retry":{"max_attempts":` + text + `}}]}`))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if canonical, err := m.Canonical(); err != nil || !strings.Contains(string(canonical), `"max_attempts":`+want+`}`) {
+			t.Errorf("%s: %s, %v", text, canonical, err)
+		}
+	}
+}
+
 func TestManifestCanonical(t *testing.T) {
 	m, err := ParseManifest([]byte(fullManifest))
 	if err != nil {
@@ -125,6 +139,9 @@ func TestManifestRefuses(t *testing.T) {
 		{"duration negative", behavior(`"cancel_grace":"-1s"`), "behaviors[0].cancel_grace", 0},
 		{"duration too long", behavior(`"cancel_grace":"61m"`), "behaviors[0].cancel_grace", 3600_000},
 		{"number is text", behavior(`"retry":{"max_attempts":"3"}`), "behaviors[0].retry.max_attempts", 0},
+		{"number is a text", behavior(`"retry":{"max_attempts":"3"}`), "behaviors[0].retry.max_attempts", 0},
+		{"half a character", behavior(`"description":"\ud800"`), "", 0},
+		{"half a character in a schema", behavior(`"params_schema":{"pattern":"[\ud800-\udbff]"}`), "", 0},
 		{"number is not whole", behavior(`"retry":{"max_attempts":1.5}`), "behaviors[0].retry.max_attempts", 0},
 		{"number too big", behavior(`"limits":{"memory_bytes":1073741825}`), "behaviors[0].limits.memory_bytes", 1 << 30},
 		{"number too small", behavior(`"retry":{"multiplier_thousandths":999}`), "behaviors[0].retry.multiplier_thousandths", 0},

@@ -11,15 +11,15 @@ import (
 // "..." stands for everything below it in the drawing. A new package needs a line here.
 var arrows = map[string][]string{
 	"abi":       {},
-	"api":       {"task"},
+	"api":       {"task", "internal/jsontext"},
 	"blob":      {"internal/durable", "internal/mux"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/logstore", "task", "task/wire", "internal/durable", "internal/mux"},
-	"runtime":   {"abi", "runtime/fetch", "runtime/grants", "runtime/meter", "runtime/wasmbin"},
+	"runtime":   {"abi", "internal/jsontext", "runtime/fetch", "runtime/grants", "runtime/meter", "runtime/wasmbin"},
 	"task":      {"task/records"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "task", "worker/stream", "internal/durable"},
-	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/durable", "internal/mux"},
+	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/durable", "internal/jsontext", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/grants", "task", "worker", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"task/wire/head":     {},
 	"worker/stream":      {"task", "task/wire", "task/wire/head"},
 	"internal/durable":   {},
+	"internal/jsontext":  {},
 	"internal/mux":       {},
 	"internal/bench":     {"api", "runtime", "internal/trio"},
 	"internal/terminal":  {},

@@ -42,6 +42,6 @@ var recordMutants = []mutant{
 		Pkg: "./api", Run: "TestStoreRefused$", Why: "a request without clientid is refused (X2)"},
 	{Name: "taskstore-api-no-errors", File: "api/handler.go", Old: "h.write(w, e.Status, problemMedia, newStoreProblem(e))", New: "h.write(w, e.Status, problemMedia, e)",
 		Pkg: "./api", Run: "TestStoreRefused$", Why: "existing clients look for errors (X2)"},
-	{Name: "taskstore-api-list-too-long", File: "api/handler_store.go", Old: "\t\t\tif n > MaxStoreParts {\n\t\t\t\treturn LimitError(name,", New: "\t\t\tif n > MaxBody {\n\t\t\t\treturn LimitError(name,",
+	{Name: "taskstore-api-list-too-long", File: "api/handler_store.go", Old: "var store = decoder{ignore: true, parts: MaxStoreParts}", New: "var store = decoder{ignore: true, parts: MaxBody}",
 		Pkg: "./api", Run: "TestStoreRefused$", Why: "a body of commas would become a hundred times its size"},
 }
