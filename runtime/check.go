@@ -11,8 +11,6 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-const wasiModule = "wasi_snapshot_preview1"
-
 // MaxMemoryBytes bounds what a manifest may ask for.
 const MaxMemoryBytes = 1 << 30
 

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/taskrt/taskrt/abi"
@@ -21,10 +18,10 @@ import (
 // command is what a program that knows nothing of taskrt gets of its task (SPEC B5): a WASI preview 1 command module, which has
 // _start and no taskrt_run. nil for all others, and for commands before _start.
 type command struct {
-	stdin   io.Reader // params
-	args    []string  // the program's name, and no arguments
-	environ []string  // NAME=VALUE
-	exit    uint32    // exit code, once it has ended
+	stdin   contentReader // params
+	args    []string      // the program's name, and no arguments
+	environ []string      // NAME=VALUE
+	exit    uint32        // exit code, once it has ended
 }
 
 // ResultLimitError ends a command whose standard output is longer than a result may be. A status would not do: a program that does not
@@ -63,7 +60,7 @@ func (g *guest) becomeCommand() {
 		name = "command"
 	}
 	g.command = &command{
-		stdin: &contentReader{content: content{a.Params, a.ParamsFrom}},
+		stdin: contentReader{content: content{a.Params, a.ParamsFrom}},
 		args:  []string{name}, environ: commandEnviron(a, &info, known),
 	}
 }
@@ -118,29 +115,13 @@ func (r *contentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// standardInput is what the guest reads from descriptor 0: nothing, unless it is a command.
-func (g *guest) standardInput() io.Reader {
-	if g.command == nil {
-		return strings.NewReader("")
+// Left implements wasi.Input.
+func (r *contentReader) Left() int64 {
+	size := int64(len(r.data))
+	if r.from != nil {
+		size = r.from.Size
 	}
-	return g.command.stdin
-}
-
-// standardOutput takes what the guest writes to descriptor 1: the result of a command, else the log.
-func (g *guest) standardOutput() io.Writer {
-	if g.command == nil {
-		return &g.stdout
-	}
-	return (*resultWriter)(g)
-}
-
-type resultWriter guest
-
-func (w *resultWriter) Write(p []byte) (int, error) {
-	if len(p) > 0 && appendWithin(&w.result, p, w.attempt.ResultBytes, &w.hasResult) != 0 {
-		panic(&ResultLimitError{w.attempt.ResultBytes})
-	}
-	return len(p), nil
+	return max(0, size-int64(r.off))
 }
 
 // busy counts fuel that was used as a heartbeat of a guest that has no other (SPEC B5).
@@ -203,67 +184,4 @@ func (g *guest) lastWords() string {
 		text = lines
 	}
 	return strings.ToValidUTF8(text, "")
-}
-
-// instantiateWASI puts WASI into a wazero runtime: the library's, but for what differs from attempt to attempt, and for the end.
-func instantiateWASI(ctx context.Context, rt wazero.Runtime) error {
-	b := rt.NewHostModuleBuilder(wasiModule)
-	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
-	for _, list := range []struct {
-		sizes, get string
-		of         func(*command) []string
-	}{
-		{"args_sizes_get", "args_get", func(c *command) []string { return c.args }},
-		{"environ_sizes_get", "environ_get", func(c *command) []string { return c.environ }},
-	} {
-		b.NewFunctionBuilder().WithGoModuleFunction(listFunction(list.of, writeSizes), valueTypes("ii"), valueTypes("i")).
-			WithName(list.sizes).WithParameterNames("result.count", "result.size").Export(list.sizes)
-		b.NewFunctionBuilder().WithGoModuleFunction(listFunction(list.of, writeStrings), valueTypes("ii"), valueTypes("i")).
-			WithName(list.get).WithParameterNames("pointers", "buffer").Export(list.get)
-	}
-	// The library's closes the instance: nobody could use it again.
-	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
-		panic(sys.NewExitError(uint32(stack[0])))
-	}), valueTypes("i"), nil).WithName("proc_exit").WithParameterNames("rval").Export("proc_exit")
-	if _, err := b.Instantiate(noticeTouches(ctx)); err != nil {
-		return fmt.Errorf("runtime: host module %s: %w", wasiModule, err)
-	}
-	return nil
-}
-
-// listFunction is a function of WASI over a list of strings with two pointers into guest memory.
-func listFunction(of func(*command) []string, write func(mem api.Memory, list []string, a, b uint32) bool) api.GoModuleFunction {
-	const efault = 21 // of WASI
-	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
-		var list []string
-		if c := guestOf(ctx).command; c != nil {
-			list = of(c)
-		}
-		a, b := uint32(stack[0]), uint32(stack[1])
-		stack[0] = 0
-		if !write(mod.Memory(), list, a, b) {
-			stack[0] = efault
-		}
-	})
-}
-
-// writeSizes writes how many strings there are, and their bytes with a zero behind each.
-func writeSizes(mem api.Memory, list []string, count, size uint32) bool {
-	var bytes uint32
-	for _, s := range list {
-		bytes += uint32(len(s)) + 1
-	}
-	return mem.WriteUint32Le(count, uint32(len(list))) && mem.WriteUint32Le(size, bytes)
-}
-
-// writeStrings writes the strings to buffer, and where each is to pointers.
-func writeStrings(mem api.Memory, list []string, pointers, buffer uint32) bool {
-	for _, s := range list {
-		if !mem.WriteUint32Le(pointers, buffer) || !mem.WriteString(buffer, s) || !mem.WriteByte(buffer+uint32(len(s)), 0) {
-			return false
-		}
-		pointers += 4
-		buffer += uint32(len(s)) + 1
-	}
-	return true
 }

@@ -196,9 +196,7 @@ func TestLastWords(t *testing.T) {
 		{"\xff\xfe", "\ufffd"},
 	} {
 		g := newGuest(t.Context(), &Config{Clock: time.Now}, Attempt{LogBytes: 1}, &fakeHost{})
-		if _, err := g.stderr.Write([]byte(tt.stderr)); err != nil {
-			t.Fatal(err)
-		}
+		g.stderr.write([]byte(tt.stderr))
 		if got := g.lastWords(); got != tt.want {
 			t.Errorf("%.40q: got %.40q (%d bytes), want %.40q", tt.stderr, got, len(got), tt.want)
 		}

@@ -11,11 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
-
 	"github.com/taskrt/taskrt/abi"
-	"github.com/taskrt/taskrt/runtime/wasmbin"
+	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
 // ErrClosed is what a closed engine answers.
@@ -67,37 +64,17 @@ func New(cfg Config) (*Engine, error) {
 	if e.cache, err = openCodeCache(e.cfg.CacheDir, e.cfg.CacheBytes, e.cfg.Logger); err != nil {
 		return nil, err
 	}
-	if e.allow, err = hostInterface(); err != nil {
-		return nil, err
-	}
+	e.allow = hostInterface()
 	return e, nil
 }
 
-// hostInterface lists what guests may import, WASI as the library has it.
-func hostInterface() (allowed, error) {
-	ctx := context.Background()
-	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
-	defer func() { _ = rt.Close(ctx) }() // an interpreter with nothing in it
-	wasi, err := wasi_snapshot_preview1.NewBuilder(rt).Compile(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("runtime: %s: %w", wasiModule, err)
-	}
-	functions := make(map[string]wasmbin.FuncType)
-	for name, f := range wasi.ExportedFunctions() {
-		var t wasmbin.FuncType
-		for _, p := range f.ParamTypes() {
-			t.Params = append(t.Params, wasmbin.ValType(p))
-		}
-		for _, r := range f.ResultTypes() {
-			t.Results = append(t.Results, wasmbin.ValType(r))
-		}
-		functions[name] = t
-	}
-	allow := allowed{abi.Module: hostSignatures(hostFunctions), wasiModule: functions}
+// hostInterface lists what guests may import.
+func hostInterface() allowed {
+	allow := allowed{abi.Module: hostSignatures(hostFunctions), wasi.Module: wasiSignatures()}
 	for _, c := range capabilityModules {
 		allow[c.module] = hostSignatures(c.functions)
 	}
-	return allow, nil
+	return allow
 }
 
 // Close kills what runs, with cause ErrClosed, waits until no guest code runs, and frees everything. If ctx ends before

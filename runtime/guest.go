@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
 // phase says which part of a guest's life runs: it decides what host functions do (abi/README.md, "Phases").
@@ -67,8 +68,8 @@ type guest struct {
 
 	initClock time.Duration // the monotonic clock of phaseInit; that of the attempt goes on from there
 	initRand  io.Reader     // the randomness of phaseInit
-	// touched: the guest changed what its instance has outside of its memory, or it was heard in phaseInit.
-	touched bool
+	spoke     bool          // it was heard in phaseInit
+	files     wasi.Files
 
 	checkpoint content
 	response   []byte // nil: none
@@ -228,43 +229,3 @@ func appendWithin(to *[]byte, data []byte, limit int64, written *bool) abi.Errno
 }
 
 func (g *guest) beaten() { g.lastBeat.Store(int64(time.Since(g.real))) }
-
-// sleep is the guest's sleep through WASI: it ends with the attempt.
-func (g *guest) sleep(ns int64) {
-	if ns <= 0 {
-		return
-	}
-	if g.phase == phaseInit {
-		g.alive()
-		g.initClock += time.Duration(min(ns, int64(time.Hour)))
-		return
-	}
-	g.arm()
-	begun := time.Now()
-	defer func() { g.waited += time.Since(begun) }()
-	t := time.NewTimer(time.Duration(ns))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-g.ctx.Done():
-		panic(errKilled)
-	}
-}
-
-// Read is the guest's randomness through WASI, in pieces, so that a guest that asks for very much can be ended.
-func (g *guest) Read(p []byte) (int, error) {
-	const piece = 64 << 10
-	source := g.rand
-	if g.phase == phaseInit {
-		source = g.initRand
-	}
-	for done := 0; done < len(p); {
-		g.alive()
-		n, err := io.ReadFull(source, p[done:min(len(p), done+piece)])
-		done += n
-		if err != nil {
-			return done, err
-		}
-	}
-	return len(p), nil
-}

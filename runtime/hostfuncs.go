@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/meter"
 )
 
 // hostFunction is one function of import module taskrt_v1. params and results are written i for i32, I for i64.
@@ -38,9 +39,7 @@ func instantiateHost(ctx context.Context, rt wazero.Runtime, module string, func
 		call := f.call
 		b.NewFunctionBuilder().
 			WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
-				g := guestOf(ctx)
-				g.alive()
-				call(g, mod.Memory(), stack)
+				call(called(ctx, mod), mod.Memory(), stack)
 			}), valueTypes(f.params), valueTypes(f.results)).
 			WithName(f.name).WithParameterNames(f.names...).
 			Export(f.name)
@@ -49,6 +48,16 @@ func instantiateHost(ctx context.Context, rt wazero.Runtime, module string, func
 		return fmt.Errorf("runtime: host module %s: %w", module, err)
 	}
 	return nil
+}
+
+// called returns the guest that calls a host function, if it may go on.
+func called(ctx context.Context, mod api.Module) *guest {
+	g := guestOf(ctx)
+	g.alive()
+	if g.fuel.counter == nil { // by a start section: there is no instance yet
+		g.fuel.counter = mod.ExportedGlobal(meter.Fuel).(api.MutableGlobal)
+	}
+	return g
 }
 
 func valueTypes(s string) []api.ValueType {
@@ -71,6 +80,13 @@ func view(mem api.Memory, fn string, ptr, n uint32) []byte {
 	return b
 }
 
+// given is view of what the guest gives the host, which it pays for.
+func (g *guest) given(mem api.Memory, fn string, ptr, n uint32) []byte {
+	b := view(mem, fn, ptr, n)
+	g.Charge(len(b))
+	return b
+}
+
 func status(e abi.Errno) uint64 { return uint64(uint32(e)) }
 
 // lenOf and readOf are the functions len and read of what of finds by their first argument.
@@ -90,6 +106,7 @@ func readOf(of func(g *guest, number int32) (content, abi.Errno)) func(*guest, a
 		c, errno := of(g, int32(stack[0]))
 		if errno == 0 {
 			errno = c.read(to, uint32(stack[2]))
+			g.Charge(max(0, int(errno)))
 		}
 		stack[0] = status(errno)
 	}
@@ -97,7 +114,7 @@ func readOf(of func(g *guest, number int32) (content, abi.Errno)) func(*guest, a
 
 func hostWrite(g *guest, mem api.Memory, stack []uint64) {
 	ch := abi.Channel(int32(stack[0]))
-	from := view(mem, abi.FuncWrite, uint32(stack[1]), uint32(stack[2]))
+	from := g.given(mem, abi.FuncWrite, uint32(stack[1]), uint32(stack[2]))
 	n := abi.Errno(len(from))
 	if errno := g.output(ch, from); errno != 0 {
 		n = errno
@@ -106,9 +123,9 @@ func hostWrite(g *guest, mem api.Memory, stack []uint64) {
 }
 
 func hostLog(g *guest, mem api.Memory, stack []uint64) {
-	msg := view(mem, abi.FuncLog, uint32(stack[1]), uint32(stack[2]))
+	msg := g.given(mem, abi.FuncLog, uint32(stack[1]), uint32(stack[2]))
 	level := min(max(int(int32(stack[0])), abi.LogTrace), abi.LogError)
-	g.touched = g.touched || g.phase == phaseInit
+	g.heard()
 	g.arm()
 	g.log.write(level, msg)
 }
@@ -153,7 +170,7 @@ func hostClock(g *guest, _ api.Memory, stack []uint64) {
 }
 
 func hostCall(g *guest, mem api.Memory, stack []uint64) {
-	payload := view(mem, abi.FuncCall, uint32(stack[1]), uint32(stack[2]))
+	payload := g.given(mem, abi.FuncCall, uint32(stack[1]), uint32(stack[2]))
 	op := abi.Op(int32(stack[0]))
 	switch most := g.maxPayload(op); {
 	case most == 0:

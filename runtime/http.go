@@ -30,8 +30,8 @@ type exchange struct {
 }
 
 func hostHTTPRequest(g *guest, mem api.Memory, stack []uint64) {
-	head := view(mem, abi.FuncHTTPRequest, uint32(stack[0]), uint32(stack[1]))
-	body := view(mem, abi.FuncHTTPRequest, uint32(stack[2]), uint32(stack[3]))
+	head := g.given(mem, abi.FuncHTTPRequest, uint32(stack[0]), uint32(stack[1]))
+	body := g.given(mem, abi.FuncHTTPRequest, uint32(stack[2]), uint32(stack[3]))
 	if g.phase != phaseRun {
 		stack[0] = status(abi.EDENIED)
 		return

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
 // image is what a module's memory and mutable globals are after its start section and _initialize. These see nothing of a
@@ -15,6 +17,7 @@ type image struct {
 	size    int64 // bytes of linear memory
 	globals []uint64
 	clock   time.Duration // the guest's monotonic clock
+	files   wasi.Files
 	backing *backing
 	users   int  // instances that have it
 	old     bool // unused since the last sweep
@@ -37,7 +40,7 @@ const keptPages = 48
 
 // capture returns an image of i, which has just been initialised.
 func (p *pool) capture(i *instance, g *guest) (*image, error) {
-	img := &image{size: i.mem.size, clock: g.initClock}
+	img := &image{size: i.mem.size, clock: g.initClock, files: g.files}
 	for _, global := range i.globals {
 		img.globals = append(img.globals, global.Get())
 	}

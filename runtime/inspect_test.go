@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/runtime/wasi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -42,8 +43,8 @@ func TestInspectRefuses(t *testing.T) {
 			"other signature", only(wasmSpec{imports: host("taskrt_v1", "len", "I", "i")}), BadImport, "import taskrt_v1.len",
 			"(i64) -> (i32), should be (i32) -> (i32)",
 		},
-		{"unknown WASI function", only(wasmSpec{imports: host(wasiModule, "fd_fly", "i", "i")}), BadImport, "", ""},
-		{"other WASI signature", only(wasmSpec{imports: host(wasiModule, "sched_yield", "i", "i")}), BadImport, "", ""},
+		{"unknown WASI function", only(wasmSpec{imports: host(wasi.Module, "fd_fly", "i", "i")}), BadImport, "", ""},
+		{"other WASI signature", only(wasmSpec{imports: host(wasi.Module, "sched_yield", "i", "i")}), BadImport, "", ""},
 		{
 			"imported memory", only(wasmSpec{imports: []wasmImport{{module: "taskrt_v1", name: "memory", kind: 2}}}),
 			BadImport, "import taskrt_v1.memory", "memory",

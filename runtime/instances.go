@@ -26,7 +26,7 @@ type pool struct {
 	minMemory int64    // bytes
 	seed      [32]byte // of the randomness in phaseInit
 	globals   []string // mutable ones, by the names of their exports
-	// restorable: memory and globals are all that a guest can change within an instance, but for what touched tells.
+	// restorable: memory and globals are all that a guest can change within an instance.
 	restorable bool
 
 	// The shelf's lock guards the rest.
@@ -84,9 +84,13 @@ type instance struct {
 	globals []api.MutableGlobal
 	guest   *guest
 	clean   bool          // what the guest did is known: it returned
+	single  bool          // not to be used again
 	place   *list.Element // on the shelf
 	old     bool          // unused since the last sweep
 }
+
+// anonymous instances may be as many as one likes. Nothing of WASI is the library's: see instantiateWASI.
+var anonymous = wazero.NewModuleConfig().WithName("").WithStartFunctions()
 
 // admit waits until there is memory for g, and returns what becomes its instance: end it. anew: it must be initialised.
 func (p *pool) admit(g *guest, anew bool) (*instance, error) {
@@ -117,11 +121,11 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 	if i.mod != nil {
 		i.fuel.Set(0)
 		g.fuel.counter = i.fuel
-		g.initClock = i.image.clock
+		g.initClock, g.files = i.image.clock, i.image.files
 		return nil
 	}
 	g.initialise(i.pool.seed)
-	mod, err := i.pool.rt.InstantiateModule(experimental.WithMemoryAllocator(ctx, i.mem), i.pool.compiled, i.sandbox())
+	mod, err := i.pool.rt.InstantiateModule(experimental.WithMemoryAllocator(ctx, i.mem), i.pool.compiled, anonymous)
 	if err != nil {
 		return err
 	}
@@ -132,7 +136,7 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 		i.globals = i.pool.restorableGlobals(mod)
 	}
 	if i.image != nil {
-		g.initClock = i.image.clock
+		g.initClock, g.files = i.image.clock, i.image.files
 		return i.image.show(i)
 	}
 	if init := mod.ExportedFunction(abi.ExportInitialize); init != nil {
@@ -148,7 +152,7 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 // gets none works, once.
 func (i *instance) keepImage() {
 	p, g := i.pool, i.guest
-	if !p.restorable || g.touched || i.mem.refused != notRefused || i.mod.IsClosed() || !p.shelf.wants(p, i.mem.size) {
+	if !p.restorable || g.spoke || i.mem.refused != notRefused || i.mod.IsClosed() || !p.shelf.wants(p, i.mem.size) {
 		return
 	}
 	img, err := p.capture(i, g)
@@ -159,8 +163,7 @@ func (i *instance) keepImage() {
 	if p.shelf.publish(p, img) {
 		i.image = img
 		if img.backing.attach(i.mem.region) != nil {
-			// The mapping is as it was: the instance goes on with the memory that it has, and is not used again.
-			i.guest.touched = true
+			i.single = true // the mapping is as it was: the instance goes on with the memory that it has
 		}
 	}
 }
@@ -212,7 +215,7 @@ func (i *instance) describe(ctx context.Context) error {
 
 // end ends the use of the instance: it is readied for the next attempt, or closed. Nothing of it may be looked at afterwards.
 func (i *instance) end() {
-	reusable := i.clean && i.image != nil && !i.guest.touched && i.mem.region != nil && !i.mod.IsClosed()
+	reusable := i.clean && i.image != nil && !i.single && i.mem.region != nil && !i.mod.IsClosed()
 	i.guest, i.clean = nil, false
 	if reusable {
 		if kept, err := i.image.restore(i); err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/grants"
 )
 
 // attemptLog bounds what one attempt logs: messages, standard output and standard error together. Every message counts
@@ -21,8 +22,14 @@ func (l *attemptLog) write(level int, msg []byte) {
 	if l.full {
 		return
 	}
-	msg = l.hide(msg)
-	if int64(len(msg))+1 <= l.left {
+	// What will not be told is not looked through for secrets; one that is cut there is not told, either.
+	most := l.left + grants.MaxSecret
+	whole := int64(len(msg)) <= most
+	msg = l.hide(msg[:min(int64(len(msg)), most)])
+	if !whole {
+		msg = msg[:max(0, len(msg)-grants.MaxSecret)]
+	}
+	if whole && int64(len(msg))+1 <= l.left {
 		l.left -= int64(len(msg)) + 1
 		l.host.Log(level, bytes.Clone(msg))
 		return
@@ -46,8 +53,7 @@ type lineWriter struct {
 	tail  []byte
 }
 
-func (w *lineWriter) Write(p []byte) (int, error) {
-	n := len(p)
+func (w *lineWriter) write(p []byte) {
 	p = w.log.hide(p)
 	w.remember(p)
 	for len(p) > 0 && !w.log.full {
@@ -58,7 +64,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 			p = p[i+1:]
 		case len(w.line)+len(p) < maxLine:
 			w.line = append(w.line, p...)
-			return n, nil
+			return
 		default:
 			cut := maxLine - len(w.line)
 			w.line = append(w.line, p[:cut]...)
@@ -67,7 +73,6 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		w.log.write(w.level, w.line)
 		w.line = w.line[:0]
 	}
-	return n, nil
 }
 
 func (w *lineWriter) remember(p []byte) {

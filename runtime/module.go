@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/meter"
+	"github.com/taskrt/taskrt/runtime/wasi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -103,7 +104,7 @@ func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module)
 			}
 		}
 	}
-	if parsed.ImportsFrom(wasiModule) {
+	if parsed.ImportsFrom(wasi.Module) {
 		if err := instantiateWASI(ctx, fresh); err != nil {
 			return nil, nil, err
 		}

@@ -124,7 +124,7 @@ func (g *guest) ended(err error, mem *linearMemory) Outcome {
 // killed is the end of a guest whose context is done.
 func (g *guest) killed(when string) Outcome {
 	cause := context.Cause(g.ctx)
-	if errors.Is(cause, ErrKilledTimeout) || errors.Is(cause, context.DeadlineExceeded) {
+	if outOfTime(cause) {
 		return Outcome{
 			Kind: Failed, Class: ClassTimeout, Code: CodeTimeout, Details: g.trapDetails(nil),
 			Message: strings.TrimPrefix(fmt.Sprintf("%v, %s", cause, when), killedPrefix),

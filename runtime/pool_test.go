@@ -52,8 +52,8 @@ var leakEnds = []struct {
 	{how: "n", a: Attempt{MemoryBytes: 1 << 20}, reuses: true},
 	{how: "x", code: CodeHandlerError},
 	{how: "z", code: CodeNoResult},
-	{how: "c"},
-	{how: "r"},
+	{how: "c", reuses: true},
+	{how: "r", reuses: true},
 	{how: "d", reuses: true},
 	{how: "o", code: CodeTrap},
 	{how: "!", reuses: true}, // dirt everywhere, and succeeds

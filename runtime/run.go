@@ -67,7 +67,10 @@ func (m *Module) execute(g *guest, i *instance) Outcome {
 	}
 	status, err := i.run(ctx, g.attempt.Behavior)
 	g.flush()
-	if err != nil {
+	switch {
+	case g.late():
+		return g.killed("when it ended")
+	case err != nil:
 		return g.ended(err, i.mem)
 	}
 	return g.outcome(status)

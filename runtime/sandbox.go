@@ -2,44 +2,66 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	goruntime "runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/taskrt/taskrt/runtime/wasi"
+	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// sandbox is everything that the guests in an instance get through WASI: no files, clocks and
-// randomness of the host's choice (SPEC B6), no environment and no arguments but a command's. It serves whoever is the guest when it is called.
-func (i *instance) sandbox() wazero.ModuleConfig {
-	return wazero.NewModuleConfig().
-		WithName("").
-		WithStartFunctions().
-		WithStdin(guestReader(func() io.Reader { return i.guest.standardInput() })).
-		WithStdout(guestWriter(func() io.Writer { return i.guest.heard().standardOutput() })).
-		WithStderr(guestWriter(func() io.Writer { return &i.guest.heard().stderr })).
-		WithWalltime(func() (int64, int32) { return i.guest.walltime() }, sys.ClockResolution(time.Microsecond)).
-		WithNanotime(func() int64 { return i.guest.nanotime() }, 1).
-		WithNanosleep(func(ns int64) { i.guest.sleep(ns) }).
-		WithRandSource(guestReader(func() io.Reader { return i.guest }))
+// guest is the program behind WASI (package wasi): no files, clocks and randomness of the host's choice (SPEC B6), no environment and
+// no arguments but a command's.
+var _ wasi.Process = (*guest)(nil)
+
+// Files implements wasi.Process.
+func (g *guest) Files() *wasi.Files { return &g.files }
+
+// Stdin is nothing, unless the guest is a command.
+func (g *guest) Stdin() wasi.Input {
+	if g.command == nil {
+		return &contentReader{}
+	}
+	return &g.command.stdin
 }
 
-type guestWriter func() io.Writer
-
-func (w guestWriter) Write(p []byte) (int, error) { return w().Write(p) }
-
-type guestReader func() io.Reader
-
-func (r guestReader) Read(p []byte) (int, error) { return r().Read(p) }
-
-// heard notes that the host hears something of the guest.
-func (g *guest) heard() *guest {
-	g.touched = g.touched || g.phase == phaseInit
-	return g
+// Output makes standard output the result of a command, and the log's of all others; standard error is always logged.
+func (g *guest) Output(to wasi.Stream, p []byte) {
+	g.heard()
+	switch {
+	case to == wasi.Stderr:
+		g.stderr.write(p)
+	case g.command == nil:
+		g.stdout.write(p)
+	case appendWithin(&g.result, p, g.attempt.ResultBytes, &g.hasResult) != 0:
+		panic(&ResultLimitError{g.attempt.ResultBytes})
+	}
 }
+
+// Args implements wasi.Process.
+func (g *guest) Args() []string {
+	if g.command == nil {
+		return nil
+	}
+	return g.command.args
+}
+
+// Environ implements wasi.Process.
+func (g *guest) Environ() []string {
+	if g.command == nil {
+		return nil
+	}
+	return g.command.environ
+}
+
+// heard notes that the host hears something of the guest: while it is initialised, that is said once, and by no image.
+func (g *guest) heard() { g.spoke = g.spoke || g.phase == phaseInit }
 
 // initEpoch is the wall clock while a guest is initialised.
 var initEpoch = time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -48,17 +70,17 @@ var initEpoch = time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)
 // come must not wait for ever.
 const initTick = time.Microsecond
 
-func (g *guest) walltime() (sec int64, nsec int32) {
-	now := g.clock()
+// Walltime implements wasi.Process.
+func (g *guest) Walltime() int64 {
 	if g.phase == phaseInit {
 		g.initClock += initTick
-		now = initEpoch.Add(g.initClock)
+		return initEpoch.Add(g.initClock).UnixNano()
 	}
-	return now.Unix(), int32(now.Nanosecond())
+	return g.clock().UnixNano()
 }
 
-// nanotime begins at 1 ns: a guest may take 0 for "not set".
-func (g *guest) nanotime() int64 {
+// Monotonic begins at 1 ns: a guest may take 0 for "not set".
+func (g *guest) Monotonic() int64 {
 	if g.phase == phaseInit {
 		g.initClock += initTick
 		return int64(g.initClock) + 1
@@ -71,29 +93,86 @@ func (g *guest) initialise(seed [32]byte) {
 	g.phase, g.initClock, g.initRand = phaseInit, 0, rand.NewChaCha8(seed)
 }
 
-// keepsNothing are the functions of WASI that leave no trace in the host's side of an instance. All others may: they close,
-// renumber or change file descriptors. Flags of descriptors are not kept: standard streams have none (Go's package os sets them
-// in every guest).
-var keepsNothing = map[string]bool{
-	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true, "clock_res_get": true,
-	"clock_time_get": true, "fd_fdstat_get": true, "fd_fdstat_set_flags": true, "fd_filestat_get": true, "fd_prestat_dir_name": true,
-	"fd_prestat_get": true, "fd_read": true, "fd_write": true, "poll_oneoff": true, "proc_exit": true, "random_get": true,
-	"sched_yield": true,
-}
-
-// noticeTouches has the functions of a host module mark guests that call one which may leave a trace.
-func noticeTouches(ctx context.Context) context.Context {
-	return experimental.WithFunctionListenerFactory(ctx, touches{})
-}
-
-type touches struct{}
-
-func (touches) NewFunctionListener(def api.FunctionDefinition) experimental.FunctionListener {
-	if keepsNothing[def.Name()] {
-		return nil
+// Wait is the guest's sleep: it ends with the attempt, and passes at once while the guest is initialised.
+func (g *guest) Wait(d time.Duration) time.Duration {
+	g.alive()
+	if d <= 0 {
+		return 0
 	}
-	return experimental.FunctionListenerFunc(
-		func(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
-			guestOf(ctx).touched = true
-		})
+	if g.phase == phaseInit {
+		g.initClock += min(d, time.Hour)
+		return d
+	}
+	g.arm()
+	begun := time.Now()
+	defer func() { g.waited += time.Since(begun) }()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return time.Since(begun)
+	case <-g.ctx.Done():
+		panic(errKilled)
+	}
+}
+
+// Random implements wasi.Process.
+func (g *guest) Random(p []byte) error {
+	source := g.rand
+	if g.phase == phaseInit {
+		source = g.initRand
+	}
+	_, err := io.ReadFull(source, p)
+	return err
+}
+
+// Yield implements wasi.Process.
+func (g *guest) Yield() {
+	begun := time.Now()
+	goruntime.Gosched()
+	g.waited += time.Since(begun)
+	g.alive()
+}
+
+// movedPerUnit is how many bytes that the host moves for a guest cost a unit of fuel: as many as the guest's own bulk operations
+// move for it (package meter).
+const movedPerUnit = 16
+
+// Charge has the guest pay for n bytes, as a check within its own code does.
+func (g *guest) Charge(n int) {
+	f := &g.fuel
+	left := int64(f.counter.Get()) - (int64(n)+movedPerUnit-1)/movedPerUnit
+	if g.alive(); left < 0 {
+		left = g.tick(left)
+	}
+	f.counter.Set(uint64(left))
+}
+
+// instantiateWASI puts WASI into a wazero runtime.
+func instantiateWASI(ctx context.Context, rt wazero.Runtime) error {
+	b := rt.NewHostModuleBuilder(wasi.Module)
+	for i := range wasi.Functions {
+		f := &wasi.Functions[i]
+		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
+			f.Call(called(ctx, mod), mod.Memory(), stack)
+		}), valueTypes(f.Params), valueTypes("i")).WithName(f.Name).WithParameterNames(f.Names...).Export(f.Name)
+	}
+	// An exit unwinds the guest. It does not close the instance: its image will be restored.
+	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
+		panic(sys.NewExitError(uint32(stack[0])))
+	}), valueTypes("i"), nil).WithName(procExit).WithParameterNames("rval").Export(procExit)
+	if _, err := b.Instantiate(ctx); err != nil {
+		return fmt.Errorf("runtime: host module %s: %w", wasi.Module, err)
+	}
+	return nil
+}
+
+const procExit = "proc_exit"
+
+func wasiSignatures() map[string]wasmbin.FuncType {
+	sigs := map[string]wasmbin.FuncType{procExit: signature("i", "")}
+	for i := range wasi.Functions {
+		sigs[wasi.Functions[i].Name] = signature(wasi.Functions[i].Params, "i")
+	}
+	return sigs
 }

@@ -85,7 +85,7 @@ type secret struct {
 }
 
 func hostSecret(g *guest, mem api.Memory, stack []uint64) {
-	name := view(mem, abi.FuncSecretsGet, uint32(stack[0]), uint32(stack[1]))
+	name := g.given(mem, abi.FuncSecretsGet, uint32(stack[0]), uint32(stack[1]))
 	to := view(mem, abi.FuncSecretsGet, uint32(stack[2]), uint32(stack[3]))
 	if g.phase != phaseRun {
 		stack[0] = status(abi.EDENIED)

@@ -209,11 +209,22 @@ func TestSecretsInTwoWrites(t *testing.T) {
 	l := hiding(token)
 	w := &lineWriter{log: l, level: abi.LogWarn, keep: StderrTail}
 	for _, part := range []string{"key " + token[:7], token[7:] + "\n"} {
-		if _, err := w.Write([]byte(part)); err != nil {
-			t.Fatal(err)
-		}
+		w.write([]byte(part))
 	}
 	if told := fmt.Sprint(string(w.last()), l.host.(*fakeHost).logs); strings.Contains(told, token) || !strings.Contains(told, "key [secret s0]") {
 		t.Error(told)
+	}
+}
+
+// TestSecretsInTooMuch: of a message far over the log's limit no part of a secret is told, wherever it is cut.
+func TestSecretsInTooMuch(t *testing.T) {
+	long := strings.Repeat("s", grants.MaxSecret)
+	for _, before := range []int{0, 50, 99, 100, 1000} {
+		l := hiding(long)
+		l.limit, l.left = 100, 100
+		l.write(abi.LogInfo, []byte(strings.Repeat("x", before)+long+long[:grants.MaxSecret-1]+strings.Repeat("y", 1<<20)))
+		if told := fmt.Sprint(l.host.(*fakeHost).logs); strings.Contains(told, "sss") || !l.full {
+			t.Errorf("%d bytes before: %.200s", before, told)
+		}
 	}
 }

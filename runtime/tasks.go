@@ -18,7 +18,7 @@ type children struct {
 }
 
 func hostTasksSubmit(g *guest, mem api.Memory, stack []uint64) {
-	doc := view(mem, abi.FuncTasksSubmit, uint32(stack[0]), uint32(stack[1]))
+	doc := g.given(mem, abi.FuncTasksSubmit, uint32(stack[0]), uint32(stack[1]))
 	if g.phase != phaseRun {
 		stack[0] = status(abi.EDENIED)
 		return

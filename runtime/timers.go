@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,9 +23,7 @@ func (g *guest) arm() {
 	}
 	if g.timers.limit == nil {
 		limit := g.attempt.RunTimeout
-		g.timers.limit = time.AfterFunc(max(0, limit-time.Since(g.real)), func() {
-			g.cancel(fmt.Errorf("%w: run_timeout of %v", ErrKilledTimeout, limit))
-		})
+		g.timers.limit = time.AfterFunc(max(0, limit-time.Since(g.real)), func() { g.cancel(g.overRunTimeout()) })
 	}
 	if g.phase != phaseRun {
 		return // nobody beats yet
@@ -32,6 +32,36 @@ func (g *guest) arm() {
 		g.timers.heart = g.watchHeart(g.attempt.HeartbeatTimeout)
 	}
 	g.timers.armed = true
+}
+
+func (g *guest) overRunTimeout() error {
+	return fmt.Errorf("%w: run_timeout of %v", ErrKilledTimeout, g.attempt.RunTimeout)
+}
+
+func (g *guest) withoutHeartbeat() error {
+	return fmt.Errorf("%w: no heartbeat for %v", ErrKilledTimeout, g.attempt.HeartbeatTimeout)
+}
+
+// late says whether the guest has ended after its time, whatever it says (SPEC L7, L8): beyond a timeout, which a host function that
+// takes long, or a busy machine, may let pass unnoticed, or the grace of a cancel. What it did before the host lost its lease, or
+// stops, stands.
+func (g *guest) late() bool {
+	if time.Since(g.real) >= g.attempt.RunTimeout {
+		g.cancel(g.overRunTimeout())
+	}
+	if timeout := g.attempt.HeartbeatTimeout; timeout > 0 && g.idle() >= timeout {
+		g.cancel(g.withoutHeartbeat())
+	}
+	if g.ctx.Err() == nil {
+		return false
+	}
+	cause := context.Cause(g.ctx)
+	return outOfTime(cause) || errors.Is(cause, ErrKilledCancel)
+}
+
+// outOfTime says whether a cause of a guest's end is a timeout.
+func outOfTime(cause error) bool {
+	return errors.Is(cause, ErrKilledTimeout) || errors.Is(cause, context.DeadlineExceeded)
 }
 
 func (t *timers) stop() {
@@ -65,7 +95,7 @@ func (g *guest) watchHeart(timeout time.Duration) *heart {
 		case idle < timeout:
 			h.timer.Reset(timeout - idle)
 		default:
-			g.cancel(fmt.Errorf("%w: no heartbeat for %v", ErrKilledTimeout, timeout))
+			g.cancel(g.withoutHeartbeat())
 		}
 	})
 	return h

@@ -8,7 +8,7 @@ var metricsMutants = []mutant{
 		Pkg: "./metrics", Run: "TestBehaviorsAreBounded$", Why: "what was removed would be shown for ever, and take the place of others"},
 	{Name: "metrics-of-what-never-ran", File: "metrics/behaviors.go", Old: "if !e.Ran {", New: "if e.Ran && e.Wall < 0 {",
 		Pkg: "./metrics", Run: "TestAttempts$", Why: "attempts that were given back unrun would make the mean duration meaningless"},
-	{Name: "metrics-sleep-counts-as-cpu", File: "runtime/guest.go", Old: "defer func() { g.waited += time.Since(begun) }()", New: "defer func() { g.waited += 0 * time.Since(begun) }()",
+	{Name: "metrics-sleep-counts-as-cpu", File: "runtime/sandbox.go", Old: "defer func() { g.waited += time.Since(begun) }()", New: "defer func() { g.waited += 0 * time.Since(begun) }()",
 		Pkg: "./runtime", Run: "TestBusyLeavesOutWaits$", Why: "a guest that sleeps would seem to use a CPU"},
 	{Name: "metrics-host-counts-as-cpu", File: "runtime/calls.go", Old: "g.waited += time.Since(begun)", New: "g.waited += 0 * time.Since(begun)",
 		Pkg: "./runtime", Run: "TestBusyLeavesOutWaits$", Why: "a guest that waits for a durable checkpoint would seem to use a CPU"},

@@ -34,7 +34,7 @@ func ExampleModule_Run() {
 	fmt.Println(r)
 	fmt.Println(m.Check("nosuch", nil))
 	// Output:
-	// succeeded with {"text":"a b"}, fuel 23, peak memory 131072 bytes
+	// succeeded with {"text":"a b"}, fuel 25, peak memory 131072 bytes
 	// the module has no behavior nosuch, but echo
 }
 

@@ -1,0 +1,129 @@
+package wasi
+
+// Stream is one of the three that every program begins with.
+type Stream uint8
+
+// Streams, by the descriptors that they begin with.
+const (
+	Stdin Stream = iota
+	Stdout
+	Stderr
+	streams
+)
+
+// Files are a program's descriptors: which number each stream has, if any. The zero value is how a program begins. It is a plain
+// value, so that it can be kept and given back with the rest of a program's state.
+type Files struct {
+	moved [streams]move
+}
+
+// move is what became of a stream's descriptor.
+type move struct {
+	closed  bool
+	by      uint32 // its number is that of the stream plus by, modulo 2^32
+	flags   uint16
+	dropped uint64 // rights that were given up
+}
+
+// Rights of descriptors that streams have.
+const (
+	rightRead        = 1 << 1
+	rightSetFlags    = 1 << 3
+	rightWrite       = 1 << 6
+	rightFilestatGet = 1 << 21
+	rightPoll        = 1 << 27
+)
+
+func (s Stream) rights() uint64 {
+	const all = rightSetFlags | rightFilestatGet | rightPoll
+	if s == Stdin {
+		return all | rightRead
+	}
+	return all | rightWrite
+}
+
+// Flags of descriptors.
+const (
+	flagAppend   = 1 << 0
+	flagDsync    = 1 << 1
+	flagNonblock = 1 << 2
+	flagRsync    = 1 << 3
+	flagSync     = 1 << 4
+)
+
+// find returns the stream that a descriptor is.
+func (f *Files) find(fd uint32) (Stream, errno) {
+	for s := range streams {
+		if m := &f.moved[s]; !m.closed && uint32(s)+m.by == fd {
+			return s, success
+		}
+	}
+	return 0, badf
+}
+
+// may returns the stream that a descriptor is, if it has a right. A stream never had the other direction's: that is EBADF, as in POSIX.
+func (f *Files) may(fd uint32, right uint64) (Stream, errno) {
+	s, e := f.find(fd)
+	switch {
+	case e != success:
+		return 0, e
+	case s.rights()&right == 0:
+		return 0, badf
+	case f.rights(s)&right == 0:
+		return 0, notCapable
+	}
+	return s, success
+}
+
+// rights are those that a stream's descriptor still has.
+func (f *Files) rights(s Stream) uint64 { return s.rights() &^ f.moved[s].dropped }
+
+func (f *Files) close(fd uint32) errno {
+	s, e := f.find(fd)
+	if e == success {
+		f.moved[s] = move{closed: true}
+	}
+	return e
+}
+
+// renumber gives from's stream the descriptor to, whose stream, if it is one, is closed.
+func (f *Files) renumber(from, to uint32) errno {
+	s, e := f.find(from)
+	switch {
+	case e != success || int32(to) < 0:
+		return badf
+	case from == to:
+		return success
+	}
+	_ = f.close(to) // EBADF: there was none
+	f.moved[s].by = to - uint32(s)
+	return success
+}
+
+// setFlags sets the flags that streams have: they never block, and only grow at their end.
+func (f *Files) setFlags(fd uint32, flags uint16) errno {
+	s, e := f.find(fd)
+	switch {
+	case e != success:
+		return e
+	case flags&^(flagAppend|flagDsync|flagNonblock|flagRsync|flagSync) != 0:
+		return inval
+	case flags&(flagDsync|flagRsync|flagSync) != 0:
+		return notSupported
+	}
+	f.moved[s].flags = flags
+	return success
+}
+
+// setRights gives up rights; none can be had back.
+func (f *Files) setRights(fd uint32, base, inheriting uint64) errno {
+	s, e := f.find(fd)
+	switch {
+	case e != success:
+		return e
+	case base&^f.rights(s) != 0 || inheriting != 0:
+		return notCapable
+	}
+	f.moved[s].dropped |= s.rights() &^ base
+	return success
+}
