@@ -1,0 +1,99 @@
+package subproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// Command says what a child is.
+type Command struct {
+	Args   []string   // after the program's name
+	Files  []*os.File // what it inherits beside the socket, in this order; they stay open here
+	Orphan bool       // leaves the kernel's help out: it ends only by the end of file (tests)
+}
+
+// Process is a child that was started.
+type Process struct {
+	Conn *Conn // closed by its owner
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has been reaped
+}
+
+// socketFD is where a child finds its end; the files follow.
+const socketFD = 3
+
+// Start starts this very program, not what stands at its path by now: it may have been upgraded meanwhile. The child
+// writes where this process writes its errors.
+func Start(c Command) (*Process, error) {
+	conn, other, err := Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close()
+	path, err := self()
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	cmd := &exec.Cmd{Path: path, Args: append([]string{os.Args[0]}, c.Args...), Stderr: os.Stderr, SysProcAttr: attributes(!c.Orphan)}
+	cmd.ExtraFiles = append([]*os.File{other}, c.Files...)
+	p := &Process{Conn: conn, cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
+	go p.run(started)
+	if err := <-started; err != nil {
+		return nil, errors.Join(fmt.Errorf("subproc: start %s: %w", c.Args[0], err), conn.Close())
+	}
+	return p, nil
+}
+
+// run starts and reaps the child on one thread that lives as long as it: the kernel ends a child with the thread that
+// started it.
+func (p *Process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	_ = p.cmd.Wait() // the state says all
+	close(p.done)
+}
+
+// PID is the child's.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Kill ends the child at once, whatever it does. It is gone when Done is closed.
+func (p *Process) Kill() { _ = p.cmd.Process.Kill() } // or it has ended by itself
+
+// Done is closed when the child has been reaped: no thread of it runs any more.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// State says how the child ended. Only after Done.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// ErrNoParent means that a command was called by hand that this program starts by itself.
+var ErrNoParent = errors.New("subproc: this command is started by taskrt itself")
+
+// Inherited returns a child's end of the socket and n files that came with it.
+func Inherited(n int) (*Conn, []*os.File, error) {
+	f := os.NewFile(socketFD, "socket")
+	if f == nil {
+		return nil, nil, ErrNoParent
+	}
+	conn, err := Open(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w (%w)", ErrNoParent, err)
+	}
+	files := make([]*os.File, n)
+	for i := range files {
+		files[i] = os.NewFile(uintptr(socketFD+1+i), "inherited")
+		if _, err := files[i].Stat(); err != nil {
+			return nil, nil, fmt.Errorf("%w (%w)", ErrNoParent, err)
+		}
+		closeOnExec(files[i])
+	}
+	return conn, files, nil
+}
