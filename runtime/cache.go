@@ -30,6 +30,7 @@ type codeCache struct {
 	dir   string // "": no cache
 	limit int64  // bytes of all directories together
 	log   *slog.Logger
+	other func(ctx context.Context, digest string, size int64) error // Config.Compile
 
 	mu   sync.Mutex
 	size int64 // bytes, as far as this process knows: others may share the cache
@@ -67,9 +68,10 @@ func wazeroVersion() string {
 // semver is what may stand in a file's name.
 var semver = regexp.MustCompile(`^v[0-9A-Za-z.-]{1,64}$`)
 
-func openCodeCache(dir string, limit int64, log *slog.Logger) (*codeCache, error) {
-	c := &codeCache{dir: dir, limit: limit, log: log}
-	if dir == "" {
+func openCodeCache(cfg *Config) (*codeCache, error) {
+	c := &codeCache{dir: cfg.CacheDir, limit: cfg.CacheBytes, log: cfg.Logger, other: cfg.Compile}
+	dir := c.dir
+	if dir == "" || c.other != nil {
 		return c, nil
 	}
 	err := makePrivate(dir)

@@ -71,7 +71,7 @@ func TestRefusedModuleIsTold(t *testing.T) {
 func TestCacheOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	log := newEngine(t, Config{}).cfg.Logger
-	c, err := openCodeCache(dir, 1<<20, log)
+	c, err := openCodeCache(&Config{CacheDir: dir, CacheBytes: 1 << 20, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestCacheOfOtherVersions(t *testing.T) {
 	if got, want := names(t, dir), strings.Join([]string{digest, digest, "b", "c"}, " "); got != want {
 		t.Errorf("the cache holds %s, want %s", got, want)
 	}
-	c, err := openCodeCache(dir, 1<<30, newEngine(t, Config{}).cfg.Logger)
+	c, err := openCodeCache(&Config{CacheDir: dir, CacheBytes: 1 << 30, Logger: newEngine(t, Config{}).cfg.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}

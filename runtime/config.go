@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,6 +22,9 @@ type Config struct {
 	// CacheBytes bounds the cache; what was not used for the longest time goes first. Default 1 GiB. A Go module of 2 MB has
 	// about 10 MB of code.
 	CacheBytes int64
+	// Compile, if set, has another process put the code of a module into the cache, which this engine only reads: it compiles
+	// nothing. CacheDir must be set.
+	Compile func(ctx context.Context, digest string, size int64) error
 	// MaxModuleBytes bounds an uploaded file (SPEC B2); default 32 MiB.
 	MaxModuleBytes int64
 	// CompileWorkers is how many modules are compiled at the same time; default half of the CPUs, at least 1, so that
@@ -107,6 +112,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxModuleBytes < 0:
 		return fmt.Errorf("runtime: MaxModuleBytes is negative: %d", c.MaxModuleBytes)
+	case c.Compile != nil && c.CacheDir == "":
+		return errors.New("runtime: Compile is set, but no CacheDir")
 	case c.CompileWorkers < 0:
 		return fmt.Errorf("runtime: CompileWorkers is negative: %d", c.CompileWorkers)
 	case c.CacheBytes < 0:

@@ -61,7 +61,7 @@ func New(cfg Config) (*Engine, error) {
 	e.compiling = make(chan struct{}, e.cfg.CompileWorkers)
 	e.stop, e.doStop = context.WithCancelCause(context.Background())
 	var err error
-	if e.cache, err = openCodeCache(e.cfg.CacheDir, e.cfg.CacheBytes, e.cfg.Logger); err != nil {
+	if e.cache, err = openCodeCache(&e.cfg); err != nil {
 		return nil, err
 	}
 	e.allow = hostInterface()

@@ -55,9 +55,15 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 		return nil, asUploadError(err)
 	}
 	var compiled wazero.CompiledModule
-	m.rt, compiled, m.cached, err = e.cache.compile(digest, func(cache wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error) {
+	made := func(cache wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error) {
 		return compile(cache, metered.Wasm, parsed)
-	})
+	}
+	if e.cfg.Compile != nil {
+		m.rt, compiled, err = e.cache.read(e.stop, digest, int64(len(wasm)), made)
+		m.cached = true
+	} else {
+		m.rt, compiled, m.cached, err = e.cache.compile(digest, made)
+	}
 	if err != nil {
 		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
 	}

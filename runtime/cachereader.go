@@ -1,0 +1,43 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// errNotMade: what should have been compiled is not there, or is of no use here.
+var errNotMade = errors.New("runtime: the cache has no code of this module")
+
+// read calls f with code that another process has compiled (Config.Compile), which it is asked to do if there is none.
+func (c *codeCache) read(ctx context.Context, digest string, size int64, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
+	place := c.place(digest)
+	err := verifySums(place)
+	if err != nil {
+		if err := c.other(ctx, digest, size); err != nil {
+			return nil, nil, err
+		}
+		err = verifySums(place)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNotMade, err)
+	}
+	before := dirSize(place)
+	rt, made, err := c.with(place, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if dirSize(place) != before { // for another CPU: the library has compiled it here
+		return nil, nil, errors.Join(errNotMade, rt.Close(ctx))
+	}
+	now := time.Now()
+	_ = os.Chtimes(place, now, now) // prune would take it sooner; it may also have been deleted
+	return rt, made, nil
+}
+
+// CacheSize returns the bytes of the code in a CacheDir.
+func CacheSize(dir string) int64 { return dirSize(dir) }

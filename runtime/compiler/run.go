@@ -1,0 +1,164 @@
+package compiler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/runtime"
+)
+
+// Run is the process: one job, then the end. The result is its exit code.
+func Run() int {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // whoever waits for the result ends it
+	conn, _, err := subproc.Inherited(0)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "taskrt:", err)
+		return 1
+	}
+	if err := run(conn); err != nil {
+		slog.Error("compiling", "error", err)
+		return 1
+	}
+	return 0
+}
+
+func run(conn *subproc.Conn) error {
+	if err := subproc.PreferAsVictim(); err != nil {
+		slog.Warn("the kernel does not prefer this process when memory runs out", "error", err)
+	}
+	m, err := conn.Recv(maxMessage)
+	if err != nil {
+		return err
+	}
+	var j job
+	if err := json.Unmarshal(m.Body, &j); err != nil || len(m.Files) != 1 {
+		return errors.Join(errors.New("not a job"), err)
+	}
+	a := &answerer{conn: conn}
+	if err := a.limits(j); err != nil {
+		return err
+	}
+	go func() { // whoever gave the job says nothing more; if it is gone, so is the reason for this process
+		_, _ = io.Copy(io.Discard, conn.Raw())
+		os.Exit(1)
+	}()
+	wasm, err := subproc.ReadContent(m.Files[0], j.MaxModuleBytes)
+	if err != nil {
+		return err
+	}
+	return a.result(a.do(j, wasm))
+}
+
+// answerer gives one result, and only one.
+type answerer struct {
+	conn *subproc.Conn
+	mu   sync.Mutex
+	done bool
+
+	compiled []compiled
+}
+
+// limits bounds this process. The parent looks at its memory; the collector is told to work before it comes to that.
+func (a *answerer) limits(j job) error {
+	debug.SetMemoryLimit(j.Memory / 10 * 9)
+	seconds := uint64(max(j.CPU/time.Second, 1))
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, unix.SIGXCPU)
+	go func() {
+		<-over
+		_ = a.result(&result{Refused: tooMuchCPU(j.CPU)}) // else the kernel says it, a little later
+		os.Exit(1)
+	}()
+	if err := unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds + 5}); err != nil {
+		return fmt.Errorf("limit of CPU time: %w", err)
+	}
+	return nil
+}
+
+func (a *answerer) result(r *result) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done {
+		return nil
+	}
+	a.done = true
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return a.conn.Send(msgResult, body)
+}
+
+func (a *answerer) do(j job, wasm []byte) *result {
+	engine, err := runtime.New(runtime.Config{
+		CacheDir: j.CacheDir, CacheBytes: j.CacheBytes, MaxModuleBytes: j.MaxModuleBytes, MemoryBudget: runtime.MaxMemoryBytes, CompileWorkers: 1,
+		OnCompile: func(c runtime.Compiled) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.compiled = append(a.compiled, compiled{Digest: c.Digest, Took: c.Took, Cached: c.Cached, Failed: c.Err != nil})
+		},
+	})
+	if err != nil {
+		return &result{Failed: err.Error()}
+	}
+	go a.tellLinear(engine)
+	r := &result{}
+	if j.Inspect {
+		err = inspect(engine, j, wasm, r)
+	} else {
+		_, err = engine.Load(context.Background(), runtime.Digest(wasm), wasm)
+	}
+	if refused, ok := errors.AsType[*runtime.UploadError](err); ok {
+		r.Refused = refused
+	} else if err != nil {
+		r.Failed = err.Error()
+	}
+	a.mu.Lock()
+	r.Compiled = a.compiled
+	a.mu.Unlock()
+	r.Cache = engine.Stats().CacheBytes
+	return r
+}
+
+func inspect(engine *runtime.Engine, j job, wasm []byte, r *result) error {
+	var given *runtime.Manifest
+	if j.Manifest != nil {
+		var err error
+		if given, err = runtime.ParseManifest(j.Manifest); err != nil {
+			return err
+		}
+	}
+	in, err := engine.Inspect(context.Background(), wasm, given, j.Name)
+	if err != nil {
+		return err
+	}
+	r.Manifest = in.ManifestJSON
+	return nil
+}
+
+// tellLinear tells the parent how much memory belongs to guests that are tried out, as it changes.
+func (a *answerer) tellLinear(engine *runtime.Engine) {
+	last := int64(0)
+	for range time.Tick(10 * time.Millisecond) {
+		if n := engine.Stats().Memory; n != last {
+			last = n
+			body, err := json.Marshal(n)
+			if err != nil || a.conn.Send(msgLinear, body) != nil {
+				return
+			}
+		}
+	}
+}

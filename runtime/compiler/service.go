@@ -1,0 +1,277 @@
+package compiler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/runtime"
+)
+
+// Limits of one job.
+const (
+	DefaultCPU    = 60 * time.Second
+	DefaultMemory = 1 << 30 // bytes, besides the module's own linear memory
+	// jobTime bounds a process that is not let to compute: a client waits no longer, and others get the place.
+	jobTime = 5 * time.Minute
+)
+
+// Config of a Service.
+type Config struct {
+	// Args call the program's command that is Run.
+	Args []string
+	// CacheDir, CacheBytes and MaxModuleBytes are the engine's; only jobs write into the cache.
+	CacheDir       string
+	CacheBytes     int64
+	MaxModuleBytes int64
+	// CPU and Memory bound a job; 0: DefaultCPU, DefaultMemory.
+	CPU    time.Duration
+	Memory int64
+	// OnCompile, if set, is told what the engines of jobs tell.
+	OnCompile func(runtime.Compiled)
+	Logger    *slog.Logger // default slog.Default
+}
+
+// Service runs jobs, two at a time.
+type Service struct {
+	cfg   Config
+	line  line
+	cache atomic.Int64
+	once  sync.Once
+}
+
+// New returns a Service. It has nothing to close: a job ends with its caller's context.
+func New(cfg Config) *Service {
+	if cfg.CPU == 0 {
+		cfg.CPU = DefaultCPU
+	}
+	if cfg.Memory == 0 {
+		cfg.Memory = DefaultMemory
+	}
+	if cfg.MaxModuleBytes == 0 {
+		cfg.MaxModuleBytes = runtime.DefaultMaxModuleBytes
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	return &Service{cfg: cfg}
+}
+
+// CacheBytes is the size of the cache, as the last job saw it.
+func (s *Service) CacheBytes() int64 {
+	s.once.Do(func() {
+		if s.cache.Load() == 0 {
+			s.cache.CompareAndSwap(0, runtime.CacheSize(s.cfg.CacheDir))
+		}
+	})
+	return s.cache.Load()
+}
+
+// Inspect is runtime.Engine's, in a process of its own.
+func (s *Service) Inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error) {
+	j := job{Inspect: true, Name: name}
+	if given != nil {
+		var err error
+		if j.Manifest, err = given.Canonical(); err != nil {
+			return nil, &runtime.UploadError{Code: runtime.BadManifest, Message: err.Error()}
+		}
+	}
+	r, err := s.do(ctx, j, wasm)
+	if err != nil {
+		return nil, err
+	}
+	// What comes from there may have been made by the module. What counts is made here.
+	manifest, err := runtime.ParseManifest(r.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	in := &runtime.Inspected{Digest: runtime.Digest(wasm), Size: int64(len(wasm)), Manifest: *manifest}
+	if in.ManifestJSON, err = manifest.Canonical(); err != nil {
+		return nil, fmt.Errorf("compiler: manifest: %w", err)
+	}
+	in.Version = runtime.Version(in.Digest, in.ManifestJSON)
+	return in, nil
+}
+
+// Compile puts the code of a module into the cache.
+func (s *Service) Compile(ctx context.Context, wasm []byte) error {
+	_, err := s.do(ctx, job{}, wasm)
+	return err
+}
+
+// do runs a job in its turn.
+func (s *Service) do(ctx context.Context, j job, wasm []byte) (*result, error) {
+	if size := int64(len(wasm)); size > s.cfg.MaxModuleBytes { // it is not even handed over
+		return nil, &runtime.UploadError{
+			Code: runtime.TooLarge, Limit: s.cfg.MaxModuleBytes,
+			Message: fmt.Sprintf("the file has %d bytes, more than %d", size, s.cfg.MaxModuleBytes),
+		}
+	}
+	leave, err := s.line.enter(ctx, int64(len(wasm)))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	j.CacheDir, j.CacheBytes, j.MaxModuleBytes, j.CPU, j.Memory = s.cfg.CacheDir, s.cfg.CacheBytes, s.cfg.MaxModuleBytes, s.cfg.CPU, s.cfg.Memory
+	r, err := s.process(ctx, j, wasm)
+	if err != nil {
+		return nil, err
+	}
+	s.cache.Store(r.Cache)
+	for _, c := range r.Compiled {
+		if s.cfg.OnCompile == nil {
+			break
+		}
+		told := runtime.Compiled{Digest: c.Digest, Took: c.Took, Cached: c.Cached}
+		if c.Failed {
+			told.Err = errors.New("compiler: refused")
+		}
+		s.cfg.OnCompile(told)
+	}
+	switch {
+	case r.Refused != nil:
+		return nil, r.Refused
+	case r.Failed != "":
+		return nil, errors.New(r.Failed)
+	}
+	return r, nil
+}
+
+// process is one process from its start to its end.
+func (s *Service) process(ctx context.Context, j job, wasm []byte) (*result, error) {
+	module, err := subproc.Content(wasm)
+	if err != nil {
+		return nil, err
+	}
+	defer module.Close()
+	body, err := json.Marshal(j)
+	if err != nil {
+		return nil, fmt.Errorf("compiler: %w", err)
+	}
+	p, err := subproc.Start(subproc.Command{Args: s.cfg.Args})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, jobTime, errTooLong)
+	defer cancel()
+	w := &watched{p: p, limit: j.Memory}
+	watching := make(chan struct{})
+	go func() { defer close(watching); w.watch(ctx) }()
+	r, err := w.converse(body, module)
+	p.Kill() // it has said what it had to
+	<-p.Done()
+	<-watching
+	_ = p.Conn.Close()
+	switch {
+	case r != nil:
+		return r, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, s.died(w, j, err)
+}
+
+var errTooLong = fmt.Errorf("compiler: a module was not ready within %v: %w", jobTime, context.DeadlineExceeded)
+
+// died says why a process gave no result.
+func (s *Service) died(w *watched, j job, err error) error {
+	state := w.p.State()
+	used := state.UserTime() + state.SystemTime()
+	s.cfg.Logger.Warn("a process that compiled a module ended without a result", "state", state.String(), "cpu", used, "memory", w.most.Load(), "error", err)
+	if w.over.Load() {
+		return tooComplex(j.Memory, "compiling it took more than %d MiB of memory besides its own", j.Memory>>20)
+	}
+	if used >= j.CPU {
+		return tooMuchCPU(j.CPU)
+	}
+	why := state.String()
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
+		why = "killed from outside, as the kernel does when memory runs out"
+	}
+	return &runtime.UploadError{Code: runtime.CompileFailed, Message: "the process that compiled it ended: " + why}
+}
+
+func tooComplex(limit int64, format string, args ...any) *runtime.UploadError {
+	return &runtime.UploadError{Code: runtime.TooComplex, Limit: limit, Message: fmt.Sprintf(format, args...)}
+}
+
+func tooMuchCPU(limit time.Duration) *runtime.UploadError {
+	return tooComplex(int64(limit/time.Second), "compiling it took more than %d s of CPU time", int64(limit/time.Second))
+}
+
+// watched is a process that is looked at while it works.
+type watched struct {
+	p      *subproc.Process
+	limit  int64
+	linear atomic.Int64 // bytes of guests' memory, as the process says
+	most   atomic.Int64 // bytes that were seen
+	over   atomic.Bool  // it was killed for its memory
+}
+
+// watchEvery is how often: a process that asks the kernel for as much as it gives grows by some 50 MiB meanwhile.
+const watchEvery = 50 * time.Millisecond
+
+// watch ends the process with its caller, or for its memory. Seen twice, as guests' memory is known a little later.
+func (w *watched) watch(ctx context.Context) {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	before := false
+	for {
+		select {
+		case <-w.p.Done():
+			return
+		case <-ctx.Done():
+			w.p.Kill()
+			return
+		case <-t.C:
+		}
+		n, known := subproc.Anonymous(w.p.PID())
+		if !known {
+			continue
+		}
+		w.most.Store(max(w.most.Load(), n))
+		over := n-w.linear.Load() > w.limit
+		if over && before {
+			w.over.Store(true)
+			w.p.Kill()
+			return
+		}
+		before = over
+	}
+}
+
+// converse gives the process its job and waits for the result.
+func (w *watched) converse(body []byte, module *os.File) (*result, error) {
+	if err := w.p.Conn.Send(msgJob, body, module); err != nil {
+		return nil, err
+	}
+	for {
+		m, err := w.p.Conn.Recv(maxMessage)
+		if err != nil {
+			return nil, err
+		}
+		m.CloseFiles()
+		switch m.Kind {
+		case msgLinear:
+			var n int64
+			if err := json.Unmarshal(m.Body, &n); err != nil {
+				return nil, fmt.Errorf("compiler: %w", err)
+			}
+			w.linear.Store(min(max(n, 0), runtime.MaxMemoryBytes))
+		case msgResult:
+			r := &result{}
+			if err := json.Unmarshal(m.Body, r); err != nil {
+				return nil, fmt.Errorf("compiler: %w", err)
+			}
+			return r, nil
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package compiler
+
+import (
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+)
+
+// Kinds of messages.
+const (
+	msgJob    = 'J' // to the process: job, with the module as a file
+	msgLinear = 'l' // linear memory of guests in bytes, which is not the compiler's
+	msgResult = 'r' // result
+)
+
+// maxMessage bounds what the process says, and a job: a manifest has 1 MiB at most.
+const maxMessage = 8 << 20
+
+// job is what a process is to do.
+type job struct {
+	Inspect  bool   // else only compile
+	Manifest []byte // given at upload: canonical; nil: none
+	Name     string
+
+	CacheDir       string
+	CacheBytes     int64
+	MaxModuleBytes int64
+	CPU            time.Duration
+	Memory         int64 // bytes, besides guests' linear memory
+}
+
+// result is what came of it.
+type result struct {
+	Manifest []byte               // canonical
+	Refused  *runtime.UploadError // what is wrong with the module
+	Failed   string               // what else went wrong
+	Compiled []compiled
+	Cache    int64 // bytes in it
+}
+
+// compiled is runtime.Compiled on its way.
+type compiled struct {
+	Digest string
+	Took   time.Duration
+	Cached bool
+	Failed bool
+}
