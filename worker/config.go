@@ -58,6 +58,9 @@ type Config struct {
 	// OnEnd, if set, is told of every assignment that is over, before it is reported, with locks held: it must not block, nor
 	// call the worker.
 	OnEnd func(Ended)
+	// OnSession, if set, is told whenever the right of guests to execute is extended, and with the zero Held when the session is
+	// over and no guest of it executes any more: for an owner that watches this worker from outside. It must not block.
+	OnSession func(Held)
 	// OnOverrun is called when a guest still executes at 85 % of the TTL, or near the time at which the leader ends its
 	// lease (SPEC L7), and could not be stopped: another worker may be given its task soon. It must end the process; the default does, at once. Fail-stop keeps SPEC L1.
 	OnOverrun func(Overrun)
@@ -124,6 +127,16 @@ type Run struct {
 	Started, Ended int64 // CLOCK_BOOTTIME ns; Ended is 0 while it executes
 }
 
+// Held is the session that a worker holds.
+type Held struct {
+	Session uint64
+	TTL     time.Duration
+	Sent    time.Duration // CLOCK_BOOTTIME before the sending of what was acknowledged last: the margins count from there (SPEC L5)
+}
+
+// Overdue reports whether no guest of the session may execute any more at boot time now.
+func (h Held) Overdue(now time.Duration) bool { return now >= h.Sent+percent(h.TTL, overrunPercent) }
+
 // Overrun describes guests that do not stop.
 type Overrun struct {
 	Session uint64
@@ -131,12 +144,15 @@ type Overrun struct {
 	Late    time.Duration // since the moment at which none may execute any more
 }
 
-// exitOverrun is the exit status of a process that ends itself because a guest does not stop: EX_SOFTWARE.
-const exitOverrun = 70
+// ExitOverrun is the exit status of a process that ends itself because a guest does not stop: EX_SOFTWARE.
+const ExitOverrun = 70
+
+// DefaultSlots is how many attempts run at the same time where nothing else is said.
+func DefaultSlots() int { return 4 * goruntime.NumCPU() }
 
 func (c Config) withDefaults() Config {
 	if c.Slots == 0 {
-		c.Slots = 4 * goruntime.NumCPU()
+		c.Slots = DefaultSlots()
 	}
 	if c.DrainTime == 0 {
 		c.DrainTime = 5 * time.Second
@@ -165,8 +181,11 @@ func (c Config) withDefaults() Config {
 	if c.OnEnd == nil {
 		c.OnEnd = func(Ended) {}
 	}
+	if c.OnSession == nil {
+		c.OnSession = func(Held) {}
+	}
 	if c.OnOverrun == nil {
-		c.OnOverrun = func(Overrun) { os.Exit(exitOverrun) }
+		c.OnOverrun = func(Overrun) { os.Exit(ExitOverrun) }
 	}
 	return c
 }

@@ -53,6 +53,7 @@ func (w *Worker) loop() {
 			// Only when no guest of the old session executes any more may the next one be opened (SPEC L5).
 			s.until(context.Background(), func() bool { return len(s.runs) == 0 })
 			w.setCurrent(nil)
+			w.cfg.OnSession(Held{})
 			continue
 		}
 		if s == nil && w.draining.Load() {
@@ -202,6 +203,7 @@ func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duratio
 		s.leader = welcome.Leader
 		s.reconnectedLocked()
 		s.mu.Unlock()
+		w.cfg.OnSession(Held{Session: s.id, TTL: s.ttl, Sent: sent})
 		w.log.Info("session resumed", "session", s.id, "leader", welcome.Leader)
 		return nil
 	}
@@ -210,6 +212,7 @@ func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duratio
 	}
 	s = newSession(w.life, w, welcome, sent)
 	w.setCurrent(s)
+	w.cfg.OnSession(Held{Session: s.id, TTL: s.ttl, Sent: sent})
 	w.wg.Go(s.watch)
 	w.log.Info("session opened", "session", s.id, "leader", welcome.Leader, "ttl", s.ttl)
 	return nil

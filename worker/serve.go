@@ -67,7 +67,9 @@ func (s *session) renewed(f *stream.Renewed) {
 	delete(s.renewals, f.N)
 	s.mu.Unlock()
 	if ok {
-		s.fence.extend(sent)
+		if s.fence.extend(sent) {
+			s.w.cfg.OnSession(Held{Session: s.id, TTL: s.ttl, Sent: sent})
+		}
 		s.clocked(sent, f.LeaseNow)
 	}
 	if !s.alive() {

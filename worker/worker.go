@@ -65,6 +65,12 @@ func New(cfg Config) (*Worker, error) {
 	return w, nil
 }
 
+// Proof is what the worker shows to the cluster to be believed that its former process is dead; before is a number that is
+// above those of all Hellos of this process, and not above those of the next one (SPEC L6).
+func (w *Worker) Proof() (proof []byte, before uint64) {
+	return w.dir.proof, (w.dir.starts + 1) << helloBits
+}
+
 // Close releases the directory of a worker that never ran. Run does it by itself.
 func (w *Worker) Close() error {
 	if w.running.CompareAndSwap(false, true) {

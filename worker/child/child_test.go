@@ -1,0 +1,330 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// bench is a parent with its child.
+type bench struct {
+	*leader
+
+	parent  *Parent
+	cfg     Config
+	crashes chan Crash
+	stop    func()
+
+	emu   sync.Mutex
+	ended []worker.Ended
+	made  []runtime.Compiled
+}
+
+func start(t *testing.T, ttl time.Duration, edit func(*Config)) *bench {
+	t.Helper()
+	b := &bench{leader: newLeader(t, ttl), crashes: make(chan Crash, 16)}
+	b.cfg = Config{
+		Worker: worker.Config{
+			ID: "n1", Node: "n1", Dir: filepath.Join(t.TempDir(), "worker"), Slots: 64, Dial: b, Modules: b, Blobs: b, Logger: slog.New(slog.DiscardHandler),
+			OnEnd: func(e worker.Ended) {
+				b.emu.Lock()
+				defer b.emu.Unlock()
+				b.ended = append(b.ended, e)
+			},
+		},
+		Args: []string{"guests"}, Compile: b.compile,
+		OnCrash: func(_ context.Context, c Crash) { b.crashes <- c },
+		OnCompile: func(c runtime.Compiled) {
+			b.emu.Lock()
+			defer b.emu.Unlock()
+			b.made = append(b.made, c)
+		},
+	}
+	if edit != nil {
+		edit(&b.cfg)
+	}
+	var err error
+	if b.parent, err = New(b.cfg); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.parent.Run(ctx) }()
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(b.stop)
+	b.until("a session", func() bool { return b.opened > 0 })
+	return b
+}
+
+// executing waits until the child executes so many attempts.
+func (b *bench) executing(n int) {
+	b.t.Helper()
+	for deadline := time.Now().Add(time.Minute); len(b.parent.Status().Executing) != n; {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("executing: %v, not %d", b.parent.Status().Executing, n)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func (b *bench) process() *process {
+	b.parent.mu.Lock()
+	defer b.parent.mu.Unlock()
+	return b.parent.current
+}
+
+// crash waits for the news of one.
+func (b *bench) crash() Crash {
+	b.t.Helper()
+	select {
+	case c := <-b.crashes:
+		return c
+	case <-time.After(time.Minute):
+		b.t.Fatal("no crash")
+		return Crash{}
+	}
+}
+
+// TestWorkOfAChild: whatever an attempt needs and leaves goes through the parent.
+func TestWorkOfAChild(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, nil)
+	in := bytes.Repeat([]byte("0123456789abcdef"), 100_000)
+	digest, _ := b.Put(t.Context(), in)
+	b.assign("blob", task.Payload{Encoding: task.Bytes, Blobs: &task.Blobs{Content: digest, Size: int64(len(in))}}, 7)
+	b.until("a report", func() bool { return len(b.reports) == 1 })
+	f := b.reports[0].Finish
+	if f == nil || f.Token != 7 || f.Error != nil || f.Result.Blobs == nil || !bytes.Equal(b.blobs[f.Result.Blobs.Content], slices.Concat(in, in)) {
+		t.Fatalf("%+v", b.reports[0])
+	}
+	if s := b.parent.Status(); s.Session != 1 || !s.Connected || !slices.Contains(s.Ready, runtime.Digest([]byte("blob"))) {
+		t.Errorf("%+v", s)
+	}
+	if s := b.parent.Stats(); s.Ready != 42 {
+		t.Errorf("%+v", s)
+	}
+	if want := []string{runtime.Digest([]byte("blob"))}; !slices.Equal(b.compiled, want) {
+		t.Errorf("compiled %v", b.compiled)
+	}
+	b.assign("blob", task.Payload{Encoding: task.Bytes, Blobs: &task.Blobs{Content: strings.Repeat("0", 64), Size: 1}}, 8)
+	b.until("a second report", func() bool { return len(b.reports) == 2 })
+	if f := b.reports[1].Finish; f == nil || f.Error == nil || !f.Error.Retryable {
+		t.Errorf("params that are nowhere: %+v", b.reports[1])
+	}
+	b.stop()
+	b.emu.Lock()
+	defer b.emu.Unlock()
+	if len(b.ended) != 2 || b.ended[0].End != worker.EndSuccess || b.ended[0].Fuel != 3 || b.ended[0].Behavior != "blob" || b.ended[1].End != worker.EndFailure {
+		t.Errorf("ended: %+v", b.ended)
+	}
+	if len(b.made) != 1 || b.made[0].Took != time.Second {
+		t.Errorf("made: %+v", b.made)
+	}
+	if len(b.crashes) != 0 {
+		t.Errorf("a clean end is no crash: %+v", <-b.crashes)
+	}
+}
+
+// TestCrashNamesWhatExecuted: the parent knows from shared memory who was there, and nothing else.
+func TestCrashNamesWhatExecuted(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, nil)
+	b.assign("done", task.Payload{}, 1)
+	b.assign("wait", task.Payload{}, 2, 3)
+	b.until("the first is done", func() bool { return len(b.reports) == 1 })
+	b.executing(2)
+	b.assign("crash", task.Payload{}, 4)
+	c := b.crash()
+	slices.Sort(c.Tokens)
+	if !slices.Equal(c.Tokens, []uint64{2, 3, 4}) || c.Worker != "n1" || len(c.Proof) != 32 || !strings.Contains(c.Why, "segmentation") && !strings.Contains(c.Why, "exit code 2") {
+		t.Errorf("%+v", c)
+	}
+	b.until("another child opens a session", func() bool { return b.opened == 2 })
+	if b.parent.Starts() < 2 {
+		t.Errorf("%d starts", b.parent.Starts())
+	}
+	b.assign("done", task.Payload{}, 5)
+	b.until("it works", func() bool { return len(b.reports) == 2 })
+}
+
+// TestProofRisesWithEachChild: what ends the session of one can end no session of the next.
+func TestProofRisesWithEachChild(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, nil)
+	var before []uint64
+	for i := range 2 {
+		b.process().sub.Kill()
+		before = append(before, b.crash().Before)
+		b.until("another session", func() bool { return b.opened == uint64(i+2) })
+	}
+	if before[0] != 2<<32 || before[1] <= before[0] {
+		t.Errorf("%x", before)
+	}
+}
+
+// TestStoppedChildIsKilled: one that says nothing until its guests may not execute any more (SPEC L5).
+func TestStoppedChildIsKilled(t *testing.T) {
+	t.Parallel()
+	b := start(t, 2*time.Second, nil)
+	b.assign("wait", task.Payload{}, 1)
+	b.executing(1)
+	if err := syscall.Kill(b.process().sub.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	c := b.crash()
+	if !strings.Contains(c.Why, "nothing was heard") || !slices.Equal(c.Tokens, []uint64{1}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestDeafGuestEndsItsProcess: exit 70 is the child's, and no longer the server's.
+func TestDeafGuestEndsItsProcess(t *testing.T) {
+	t.Parallel()
+	b := start(t, time.Second, nil)
+	b.assign("deaf", task.Payload{}, 1)
+	b.executing(1)
+	b.mu.Lock()
+	conn := b.conn
+	b.mu.Unlock()
+	if err := conn.Send(stream.Frame{NotFound: true}); err != nil {
+		t.Fatal(err)
+	}
+	if c := b.crash(); !strings.Contains(c.Why, "70") && !strings.Contains(c.Why, "nothing was heard") || !slices.Equal(c.Tokens, []uint64{1}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestMemoryOfAChild: beyond its bound it is killed, whatever takes it.
+func TestMemoryOfAChild(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, func(c *Config) { c.MemoryBytes = 200 << 20 })
+	b.assign("hog", task.Payload{}, 1)
+	if c := b.crash(); !strings.Contains(c.Why, "limit 200 MiB") || !slices.Equal(c.Tokens, []uint64{1}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestOrphanEnds: a child that was stopped while its parent died, and goes on, ends before it does anything. Until then it
+// holds its directory, so that nobody can prove that it is dead.
+func TestOrphanEnds(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Minute, func(c *Config) { c.Orphan = true })
+	b.assign("wait", task.Payload{}, 1)
+	b.executing(1)
+	c := b.process()
+	if err := syscall.Kill(c.sub.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	// As the kernel does for a parent that dies: the socket is closed, and nobody kills the child.
+	orphan := make(chan struct{})
+	go func() { <-c.sub.Done(); close(orphan) }()
+	if err := c.sub.Conn.Raw().CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.New(worker.Config{ID: "n1", Dir: b.cfg.Worker.Dir, Dial: b, Modules: b, Runner: testRunner{}}); !errors.Is(err, worker.ErrDirInUse) {
+		t.Errorf("the directory of a stopped child: %v", err)
+	}
+	if err := syscall.Kill(c.sub.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-orphan:
+	case <-time.After(time.Minute):
+		t.Fatal("the orphan lives")
+	}
+	if c := b.crash(); !strings.Contains(c.Why, "exit code 3") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestRedirect: what the child learns of the leader reaches the one who dials.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, nil)
+	b.mu.Lock()
+	conn := b.conn
+	b.mu.Unlock()
+	if err := conn.Send(stream.Frame{Refused: &stream.Refused{Code: stream.NotLeader, Leader: "10.0.0.2:7170"}}); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the address", func() bool { return slices.Contains(b.told, "10.0.0.2:7170") })
+}
+
+// TestKillStartsNoOther: a node that dies leaves nothing behind.
+func TestKillStartsNoOther(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, nil)
+	done := b.process().sub.Done()
+	b.parent.Kill()
+	<-done
+	b.crash()
+	b.stop()
+	if b.parent.Starts() != 1 || b.opened != 1 {
+		t.Errorf("%d starts, %d sessions", b.parent.Starts(), b.opened)
+	}
+}
+
+// TestBadConfig: what would run nothing.
+func TestBadConfig(t *testing.T) {
+	t.Parallel()
+	l := newLeader(t, time.Second)
+	good := Config{Worker: worker.Config{ID: "n1", Dir: "d", Dial: l, Modules: l, Blobs: l}, Args: []string{"guests"}}
+	if _, err := New(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(*Config){
+		"ID": func(c *Config) { c.Worker.ID = "" }, "Blobs": func(c *Config) { c.Worker.Blobs = nil }, "Runner": func(c *Config) { c.Worker.Runner = testRunner{} },
+		"Slots": func(c *Config) { c.Worker.Slots = -1 }, "Args": func(c *Config) { c.Args = nil },
+	} {
+		c := good
+		edit(&c)
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestEndedOnTheWire: what is told of an attempt arrives as it was, and rubbish is none.
+func TestEndedOnTheWire(t *testing.T) {
+	t.Parallel()
+	want := []worker.Ended{
+		{Namespace: "default", Behavior: "a", End: worker.EndTrap, Ran: true, Wall: time.Hour, Busy: 1, Fuel: 1 << 62, PeakMemory: 1 << 30, Reused: true, Ready: 5},
+		{Namespace: "", Behavior: "b", End: worker.EndNotRun},
+	}
+	var b []byte
+	for i := range want {
+		b = appendEnded(b, &want[i])
+	}
+	var got []worker.Ended
+	if err := readEnded(b, func(e worker.Ended) { got = append(got, e) }); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for n := range len(b) {
+		count := 0
+		err := readEnded(b[:n], func(worker.Ended) { count++ })
+		if whole := n == 0 || count == 1 && err == nil; err == nil && !whole {
+			t.Errorf("%d of %d bytes were read", n, len(b))
+		}
+	}
+	if err := readEnded([]byte{0, 0, 200, 0, 0, 0, 0, 0, 0}, func(worker.Ended) {}); err == nil {
+		t.Error("an End that there is not")
+	}
+}

@@ -1,0 +1,68 @@
+package child
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Attempts may end ten thousands of times a second, so what is told of each is written by hand: two texts with their
+// lengths in front, then varints.
+
+func appendEnded(b []byte, e *worker.Ended) []byte {
+	for _, text := range []string{e.Namespace, e.Behavior} {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	flags := uint64(0)
+	if e.Ran {
+		flags |= 1
+	}
+	if e.Reused {
+		flags |= 2
+	}
+	for _, n := range []uint64{uint64(e.End), flags, uint64(e.Wall), uint64(e.Busy), uint64(e.Fuel), uint64(e.PeakMemory), uint64(e.Ready)} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
+}
+
+var errBadEnded = errors.New("child: what was told of ended attempts cannot be read")
+
+// readEnded calls f for each that b holds.
+func readEnded(b []byte, f func(worker.Ended)) error {
+	next := func() uint64 {
+		n, used := binary.Uvarint(b)
+		if used <= 0 {
+			b = nil
+			return 0
+		}
+		b = b[used:]
+		return n
+	}
+	for len(b) > 0 {
+		var e worker.Ended
+		for _, text := range []*string{&e.Namespace, &e.Behavior} {
+			n := next()
+			if n > uint64(len(b)) {
+				return errBadEnded
+			}
+			*text, b = string(b[:n]), b[n:]
+		}
+		end, flags := next(), next()
+		e.End, e.Ran, e.Reused = worker.End(end), flags&1 != 0, flags&2 != 0
+		e.Wall, e.Busy = time.Duration(next()), time.Duration(next())
+		e.Fuel, e.PeakMemory = int64(next()), int64(next())
+		if b == nil || end >= uint64(worker.Ends) {
+			return errBadEnded
+		}
+		e.Ready = time.Duration(next())
+		if b == nil {
+			return errBadEnded
+		}
+		f(e)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package child
+
+import (
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// events is what the child tells its parent without being asked. Whoever has something to tell never waits for the socket:
+// the worker's locks may be held.
+type events struct {
+	conn *subproc.Conn
+	wake chan struct{}
+
+	sending sync.Mutex // held while sending: what is told first is sent first
+
+	mu       sync.Mutex
+	session  worker.Held // the last one; Session 0: none
+	news     bool        // session was not sent
+	attempts []byte      // ended ones
+	made     []compiled
+	reports  []report
+}
+
+const (
+	// endedEvery is how long ended attempts wait for more.
+	endedEvery = 10 * time.Millisecond
+	// maxEnded bounds what waits for a parent that does not read: it is counted there, nothing else.
+	maxEnded = maxMessage / 2
+	// Without a session there is nothing to renew: the child says that it lives, and that no guest executes.
+	aliveEvery = 3 * time.Second
+	aliveTTL   = 30 * time.Second
+)
+
+func newEvents(conn *subproc.Conn) *events {
+	return &events{conn: conn, wake: make(chan struct{}, 1), news: true}
+}
+
+func (e *events) nudge() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// held is worker.Config's OnSession.
+func (e *events) held(h worker.Held) {
+	e.mu.Lock()
+	e.session, e.news = h, true
+	e.mu.Unlock()
+	e.nudge()
+}
+
+// ended is worker.Config's OnEnd.
+func (e *events) ended(x worker.Ended) {
+	e.mu.Lock()
+	first := len(e.attempts) == 0
+	if len(e.attempts) < maxEnded {
+		e.attempts = appendEnded(e.attempts, &x)
+	}
+	e.mu.Unlock()
+	if first {
+		e.nudge()
+	}
+}
+
+// compiled is runtime.Config's OnCompile.
+func (e *events) compiled(x runtime.Compiled) {
+	c := compiled{Digest: x.Digest, Took: x.Took, Cached: x.Cached}
+	if x.Err != nil {
+		c.Err = x.Err.Error()
+	}
+	e.mu.Lock()
+	e.made = append(e.made, c)
+	e.mu.Unlock()
+	e.nudge()
+}
+
+// ask answers the parent's question, behind everything that happened before.
+func (e *events) ask(r report) {
+	e.mu.Lock()
+	e.reports = append(e.reports, r)
+	e.mu.Unlock()
+	e.nudge()
+}
+
+// run sends, for the process's life.
+func (e *events) run() {
+	alive := time.NewTicker(aliveEvery)
+	for {
+		select {
+		case <-e.wake:
+		case <-alive.C:
+			e.mu.Lock()
+			e.news = e.news || e.session.Session == 0
+			e.mu.Unlock()
+		}
+		if e.flush() {
+			time.Sleep(endedEvery)
+		}
+	}
+}
+
+// flush sends what waits; busy: attempts have ended, so others will. A socket that is broken ends the process elsewhere.
+func (e *events) flush() (busy bool) {
+	e.sending.Lock()
+	defer e.sending.Unlock()
+	e.mu.Lock()
+	session, news, attempts, made, reports := e.session, e.news, e.attempts, e.made, e.reports
+	e.news, e.attempts, e.made, e.reports = false, nil, nil, nil
+	e.mu.Unlock()
+	if news {
+		if session.Session == 0 {
+			session = worker.Held{TTL: aliveTTL, Sent: runtime.Boottime()}
+		}
+		_ = send(e.conn, msgHeld, session)
+	}
+	if len(attempts) > 0 {
+		_ = e.conn.Send(msgEnded, attempts)
+	}
+	for _, c := range made {
+		_ = send(e.conn, msgCompiled, c)
+	}
+	for _, r := range reports {
+		_ = send(e.conn, msgReport, r)
+	}
+	return len(attempts) > 0
+}

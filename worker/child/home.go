@@ -1,0 +1,150 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// home is the parent as the child's worker sees it.
+type home struct {
+	conn *subproc.Conn
+
+	mu   sync.Mutex
+	told string // where a node that does not lead saw the leader: said with the next dial
+}
+
+var (
+	_ worker.Dialer  = (*home)(nil)
+	_ worker.Modules = (*home)(nil)
+	_ worker.Blobs   = (*home)(nil)
+)
+
+// call asks the parent for something. The socket of the call is left open; more is sent over it first, if it is not nil.
+func (h *home) call(ctx context.Context, kind byte, what any, more []byte) (*subproc.Conn, subproc.Message, error) {
+	body, err := json.Marshal(what)
+	if err != nil {
+		return nil, subproc.Message{}, fmt.Errorf("child: %w", err)
+	}
+	mine, other, err := subproc.Pair()
+	if err != nil {
+		return nil, subproc.Message{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = mine.Close() })
+	err = h.conn.Send(kind, body, other)
+	err = errors.Join(err, other.Close())
+	if err == nil && more != nil {
+		err = mine.Send(putBytes, more)
+	}
+	var m subproc.Message
+	if err == nil {
+		m, err = mine.Recv(maxMessage)
+	}
+	if !stop() {
+		err = context.Cause(ctx)
+	} else if err == nil && m.Kind == answerFailed {
+		var f failure
+		if f, err = decode[failure](m); err == nil {
+			err = f.err()
+		}
+	}
+	if err != nil {
+		m.CloseFiles()
+		_ = mine.Close() // nothing is lost
+		return nil, subproc.Message{}, err
+	}
+	return mine, m, nil
+}
+
+// Dial implements worker.Dialer.
+func (h *home) Dial(ctx context.Context) (net.Conn, error) {
+	h.mu.Lock()
+	told := h.told
+	h.told = ""
+	h.mu.Unlock()
+	c, _, err := h.call(ctx, callDial, dialCall{told}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Raw(), nil
+}
+
+// Redirect implements worker.Dialer.
+func (h *home) Redirect(addr string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told = addr
+}
+
+// file asks for something that comes as a file.
+func (h *home) file(ctx context.Context, kind byte, what any) (*os.File, error) {
+	c, m, err := h.call(ctx, kind, what, nil)
+	if err != nil {
+		return nil, err
+	}
+	_ = c.Close() // nothing more comes
+	if len(m.Files) != 1 {
+		m.CloseFiles()
+		return nil, fmt.Errorf("child: %d files in an answer", len(m.Files))
+	}
+	return m.Files[0], nil
+}
+
+// Fetch implements worker.Modules.
+func (h *home) Fetch(ctx context.Context, digest string, size int64) ([]byte, error) {
+	f, err := h.file(ctx, callModule, moduleCall{digest, size})
+	if err != nil {
+		return nil, err
+	}
+	return subproc.ReadContent(f, maxContent)
+}
+
+// Put implements worker.Blobs.
+func (h *home) Put(ctx context.Context, data []byte) (digest string, err error) {
+	c, m, err := h.call(ctx, callPut, nil, data)
+	if err != nil {
+		return "", err
+	}
+	_ = c.Close() // nothing more comes
+	return decode[string](m)
+}
+
+// Open implements worker.Blobs.
+func (h *home) Open(ctx context.Context, digest string) (worker.Blob, error) {
+	f, err := h.file(ctx, callBlob, digest)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return blob{f, info.Size()}, nil
+}
+
+// compile has the code of a module put where this process finds it.
+func (h *home) compile(ctx context.Context, digest string, size int64) error {
+	c, _, err := h.call(ctx, callCompile, moduleCall{digest, size}, nil)
+	if err == nil {
+		err = c.Close()
+	}
+	return err
+}
+
+// blob is an open file of the store.
+type blob struct {
+	*os.File
+	size int64
+}
+
+var _ worker.Blob = blob{}
+
+// Size implements worker.Blob.
+func (b blob) Size() int64 { return b.size }

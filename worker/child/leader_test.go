@@ -1,0 +1,231 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// TestMain is also the child: subproc starts this very binary.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "guests" {
+		os.Exit(Run(os.Args[2:], testParts))
+	}
+	os.Exit(m.Run())
+}
+
+// testParts runs guests of the test's own instead of modules.
+func testParts(m Means) (Parts, error) {
+	r := testRunner{m}
+	stats := func() runtime.Stats { return runtime.Stats{Ready: 42} }
+	return Parts{Runner: r, Stats: stats, Logger: slog.New(slog.DiscardHandler), Close: func(context.Context) error { return nil }}, nil
+}
+
+type testRunner struct{ m Means }
+
+func (testRunner) Module(string) (worker.Guest, bool) { return nil, false }
+
+// Load implements worker.Runner: the content of a module says what it does.
+func (r testRunner) Load(ctx context.Context, digest string, wasm []byte) (worker.Guest, error) {
+	if err := r.m.Compile(ctx, digest, int64(len(wasm))); err != nil {
+		return nil, err
+	}
+	r.m.OnCompile(runtime.Compiled{Digest: digest, Took: time.Second})
+	return testGuest(wasm), nil
+}
+
+type testGuest string
+
+// Run implements worker.Guest.
+func (g testGuest) Run(ctx context.Context, a runtime.Attempt, _ runtime.Host) runtime.Outcome {
+	out := runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Started: 1, Ended: 2, Fuel: 3}
+	switch g {
+	case "wait":
+		<-ctx.Done()
+	case "deaf": // like code that no check interrupts
+		select {}
+	case "crash":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		select {}
+	case "hog":
+		var all [][]byte
+		for {
+			all = append(all, bytes.Repeat([]byte{1}, 1<<20))
+		}
+	case "blob": // what it is given, twice, which is too long for a report
+		out.Result = make([]byte, 2*a.ParamsFrom.Size)
+		for _, half := range [][]byte{out.Result[:len(out.Result)/2], out.Result[len(out.Result)/2:]} {
+			if _, err := a.ParamsFrom.ReadAt(half, 0); err != nil {
+				return runtime.Outcome{Kind: runtime.Failed, Message: err.Error()}
+			}
+		}
+	}
+	return out
+}
+
+// leader is the cluster as the parent reaches it: the other end of streams, modules, and blobs.
+type leader struct {
+	t   testing.TB
+	ttl time.Duration
+
+	mu       sync.Mutex
+	conn     *stream.Conn
+	opened   uint64
+	seq      uint64
+	told     []string
+	reports  []stream.Report
+	compiled []string
+	blobs    map[string][]byte
+	changed  chan struct{}
+}
+
+func newLeader(t testing.TB, ttl time.Duration) *leader {
+	return &leader{t: t, ttl: ttl, blobs: map[string][]byte{}, changed: make(chan struct{})}
+}
+
+func (l *leader) change(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// until waits for a condition over the leader's state.
+func (l *leader) until(what string, ok func() bool) {
+	l.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		l.mu.Lock()
+		done, changed := ok(), l.changed
+		l.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			l.t.Fatalf("never came: %s", what)
+		}
+	}
+}
+
+// Dial implements worker.Dialer.
+func (l *leader) Dial(context.Context) (net.Conn, error) {
+	a, b := net.Pipe()
+	conn, err := stream.New(b, stream.Options{})
+	if err != nil {
+		return nil, err
+	}
+	go l.serve(conn)
+	return a, nil
+}
+
+// Redirect implements worker.Dialer.
+func (l *leader) Redirect(addr string) { l.change(func() { l.told = append(l.told, addr) }) }
+
+func (l *leader) serve(conn *stream.Conn) {
+	defer conn.Close()
+	for {
+		f, err := conn.Recv()
+		if err != nil {
+			return
+		}
+		var answer stream.Frame
+		l.change(func() {
+			switch {
+			case f.Hello != nil:
+				if f.Hello.Session == 0 {
+					l.opened++
+				}
+				l.conn = conn
+				answer.Welcome = &stream.Welcome{Session: l.opened, TTL: task.Millis(l.ttl.Milliseconds()), Leader: "n1"}
+			case f.Renew != nil:
+				answer.Renewed = &stream.Renewed{N: f.Renew.N}
+			case f.Bye != nil:
+				answer.Goodbye = &stream.Goodbye{}
+			case f.Reports != nil:
+				l.reports = append(l.reports, f.Reports...)
+				for _, r := range f.Reports {
+					answer.Acks = append(answer.Acks, stream.Ack{ID: r.ID})
+				}
+			}
+		})
+		if err := conn.Send(answer); err != nil && !errors.Is(err, stream.ErrBadFrame) {
+			return
+		}
+	}
+}
+
+// assign gives the child attempts of a guest.
+func (l *leader) assign(guest string, params task.Payload, tokens ...uint64) {
+	l.t.Helper()
+	var all []stream.Assignment
+	var conn *stream.Conn
+	l.change(func() {
+		conn = l.conn
+		for _, token := range tokens {
+			l.seq++
+			all = append(all, stream.Assignment{
+				Task: &task.Task{
+					Namespace: "default", ID: fmt.Sprint("t", token), Behavior: guest, Status: task.Running, Attempt: 1, Params: params,
+					Lease: &task.Lease{Token: token, Session: l.opened, Seq: l.seq},
+				},
+				Policy: &task.Policy{Limits: task.Limits{ResultBytes: 1 << 24}, RunTimeout: 3_600_000},
+				Module: stream.Module{Digest: runtime.Digest([]byte(guest)), Size: int64(len(guest))},
+			})
+		}
+	})
+	if err := conn.Send(stream.Frame{Assign: all}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// Fetch implements worker.Modules: a module of these tests is the name of what it does.
+func (l *leader) Fetch(_ context.Context, digest string, _ int64) ([]byte, error) {
+	for _, guest := range []string{"wait", "deaf", "crash", "hog", "blob", "done"} {
+		if runtime.Digest([]byte(guest)) == digest {
+			return []byte(guest), nil
+		}
+	}
+	return nil, errors.New("no such module")
+}
+
+func (l *leader) compile(_ context.Context, digest string, _ int64) error {
+	l.change(func() { l.compiled = append(l.compiled, digest) })
+	return nil
+}
+
+// Put implements worker.Blobs.
+func (l *leader) Put(_ context.Context, data []byte) (string, error) {
+	digest := runtime.Digest(data)
+	l.change(func() { l.blobs[digest] = data })
+	return digest, nil
+}
+
+// Open implements worker.Blobs.
+func (l *leader) Open(_ context.Context, digest string) (worker.Blob, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if data, ok := l.blobs[digest]; ok {
+		return memoryBlob{bytes.NewReader(data)}, nil
+	}
+	return nil, fmt.Errorf("%w: %s", worker.ErrNoBlob, digest)
+}
+
+type memoryBlob struct{ *bytes.Reader }
+
+func (memoryBlob) Close() error { return nil }

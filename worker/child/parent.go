@@ -1,0 +1,173 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Config of a Parent.
+type Config struct {
+	// Worker is what the child's worker is to be. Dial, Modules and Blobs are asked on its behalf, here; OnEnd is told here.
+	// Runner and Native are the child's own affair, as are clocks.
+	Worker worker.Config
+	// Args call the program's command that is Run.
+	Args []string
+	// Settings and Files go to the function that makes the child's Parts. The files stay open here.
+	Settings any
+	Files    []*os.File
+	// Compile has code put where the child finds it; nil: the child's Runner needs none.
+	Compile func(ctx context.Context, digest string, size int64) error
+	// MemoryBytes bounds the memory that the child has to itself: beyond it, it is killed. 0: no bound.
+	MemoryBytes int64
+	// OnCompile, if set, is told what the child's engine tells.
+	OnCompile func(runtime.Compiled)
+	// OnCrash, if set, is told of a child that ended by itself or had to be killed, when no thread of it runs any more and
+	// before another is started. It should end the child's session.
+	OnCrash func(context.Context, Crash)
+	// Orphan leaves the kernel's help out when the parent dies (tests).
+	Orphan bool
+}
+
+// Crash is what is known of a child that died.
+type Crash struct {
+	Worker string
+	Proof  []byte // nil: it never got as far as to have a session
+	Before uint64 // above the numbers of all its Hellos
+	Tokens []uint64
+	Why    string
+}
+
+// Parent starts a child, watches it, and starts another when it ends. Make it with New, then Run it once.
+type Parent struct {
+	cfg      Config
+	log      *slog.Logger
+	slots    int
+	settings json.RawMessage
+
+	mu      sync.Mutex
+	current *process // nil: none
+	last    report
+	killed  bool // Kill was called
+	starts  int64
+}
+
+// Pauses before a child that ended is started again: doubling, forgotten after a minute without an end.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+	healthy    = time.Minute
+)
+
+// New checks the configuration. Run starts the child.
+func New(cfg Config) (*Parent, error) {
+	w := cfg.Worker
+	switch {
+	case w.ID == "" || w.Dir == "" || w.Dial == nil || w.Modules == nil || w.Blobs == nil:
+		return nil, errors.New("child: ID, Dir, Dial, Modules and Blobs must be set")
+	case w.Runner != nil || len(w.Native) > 0:
+		return nil, errors.New("child: Runner and Native are of this process")
+	case w.Slots < 0:
+		return nil, fmt.Errorf("child: Slots is negative: %d", w.Slots)
+	case len(cfg.Args) == 0:
+		return nil, errors.New("child: Args is empty")
+	}
+	settings, err := json.Marshal(cfg.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("child: settings: %w", err)
+	}
+	p := &Parent{cfg: cfg, log: w.Logger, slots: w.Slots, settings: settings}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	if p.slots == 0 {
+		p.slots = worker.DefaultSlots()
+	}
+	return p, nil
+}
+
+// Run keeps a child running until ctx ends, then shuts it down cleanly, as worker.Worker does.
+func (p *Parent) Run(ctx context.Context) error {
+	var pause time.Duration
+	for ctx.Err() == nil {
+		begun := time.Now()
+		crash := p.once(ctx)
+		if crash == nil {
+			continue // ctx has ended
+		}
+		p.log.Error("the guests' process has ended; another is started", "why", crash.Why, "executing", len(crash.Tokens))
+		if p.cfg.OnCrash != nil && crash.Proof != nil {
+			p.cfg.OnCrash(ctx, *crash)
+		}
+		if time.Since(begun) > healthy {
+			pause = 0
+		}
+		pause = min(max(2*pause, firstPause), lastPause)
+		wait := time.NewTimer(pause/2 + rand.N(pause/2))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+		}
+	}
+	return nil
+}
+
+// once runs one child to its end; nil: it ended because ctx did.
+func (p *Parent) once(ctx context.Context) *Crash {
+	c, err := p.start()
+	if err != nil {
+		return &Crash{Worker: p.cfg.Worker.ID, Why: err.Error()}
+	}
+	crash := c.wait(ctx)
+	p.mu.Lock()
+	p.current = nil
+	p.mu.Unlock()
+	return crash
+}
+
+// Status is worker.Worker's, as the child says it; without an answer in time, as it last said it.
+func (p *Parent) Status() worker.Status { return p.report().Worker }
+
+// Stats are the runtime.Stats of the child's engine.
+func (p *Parent) Stats() runtime.Stats { return p.report().Engine }
+
+// Starts is how many children were started.
+func (p *Parent) Starts() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.starts
+}
+
+// reportPatience is how long somebody who wants to know waits for the child.
+const reportPatience = 500 * time.Millisecond
+
+func (p *Parent) report() report {
+	p.mu.Lock()
+	c, last := p.current, p.last
+	p.mu.Unlock()
+	if c == nil {
+		return report{Engine: runtime.Stats{MemoryBudget: last.Engine.MemoryBudget}}
+	}
+	return c.ask(last)
+}
+
+// Kill ends the child at once, without a word to the leader, and no other is started. Run still ends with its context.
+func (p *Parent) Kill() {
+	p.mu.Lock()
+	p.killed = true
+	c := p.current
+	p.mu.Unlock()
+	if c != nil {
+		c.sub.Kill()
+	}
+}

@@ -1,0 +1,270 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// process is one child.
+type process struct {
+	p       *Parent
+	sub     *subproc.Process
+	cells   *subproc.Cells
+	ctx     context.Context // ends with the child; calls for it end then
+	cancel  context.CancelFunc
+	calls   chan struct{}  // a place for each call under way
+	wg      sync.WaitGroup // calls and readers
+	reports chan struct{}  // capacity 1: p.last is new
+
+	mu   sync.Mutex
+	up   up
+	held worker.Held
+	why  string // why it was killed, or could not go on
+}
+
+const (
+	// startTTL stands for a session's TTL until the child says something, which may take long on a busy machine.
+	startTTL = 2 * time.Minute
+	// watchEvery is how often a child is looked at. Memory grows by no more than a few hundred MiB meanwhile.
+	watchEvery = 100 * time.Millisecond
+	// dialTimeout bounds what a child that has given up leaves behind.
+	dialTimeout = 15 * time.Second
+	// maxCalls bounds what a child asks for at a time.
+	maxCalls = 1024
+)
+
+var errKilled = errors.New("child: the node gives its guests up")
+
+// start starts a child.
+func (p *Parent) start() (*process, error) {
+	cells, err := subproc.NewCells(p.slots)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.killed {
+		cells.Close()
+		return nil, errKilled
+	}
+	files := append([]*os.File{cells.File()}, p.cfg.Files...)
+	sub, err := subproc.Start(subproc.Command{Args: append(slices.Clone(p.cfg.Args), strconv.Itoa(len(p.cfg.Files))), Files: files, Orphan: p.cfg.Orphan})
+	if err != nil {
+		cells.Close()
+		return nil, err
+	}
+	c := &process{
+		p: p, sub: sub, cells: cells, calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
+		held: worker.Held{TTL: startTTL, Sent: runtime.Boottime()},
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	w := p.cfg.Worker
+	err = send(sub.Conn, msgStart, spec{
+		ID: w.ID, Node: w.Node, Dir: w.Dir, Slots: p.slots, DrainTime: w.DrainTime, CloseTime: w.CloseTime, PrepareWorkers: w.PrepareWorkers,
+		Settings: p.settings,
+	})
+	if err != nil {
+		c.fail("it takes no messages: " + err.Error())
+	}
+	p.current = c
+	p.starts++
+	c.wg.Go(c.read)
+	c.wg.Go(c.watch)
+	return c, nil
+}
+
+// fail kills the child. The first reason counts.
+func (c *process) fail(why string) {
+	c.mu.Lock()
+	if c.why == "" {
+		c.why = why
+	}
+	c.mu.Unlock()
+	c.sub.Kill()
+}
+
+// wait waits until the child has ended, which it is made to do when ctx ends; then nil is returned.
+func (c *process) wait(ctx context.Context) *Crash {
+	select {
+	case <-c.sub.Done():
+	case <-ctx.Done():
+		c.drain()
+	}
+	c.cancel()
+	_ = c.sub.Conn.Close() // the child is gone
+	c.wg.Wait()
+	c.mu.Lock()
+	crash := &Crash{Worker: c.p.cfg.Worker.ID, Proof: c.up.Proof, Before: c.up.Before, Tokens: tokensIn(c.cells), Why: c.why}
+	c.mu.Unlock()
+	c.cells.Close()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if crash.Why == "" {
+		crash.Why = describe(c.sub.State())
+	}
+	return crash
+}
+
+// drain lets the child end as a worker does, and ends it if it takes longer than that may.
+func (c *process) drain() {
+	w := c.p.cfg.Worker
+	patience := time.NewTimer(orElse(w.DrainTime, 5*time.Second) + 4*orElse(w.CloseTime, 2*time.Second))
+	defer patience.Stop()
+	if err := c.sub.Conn.Send(msgDrain, nil); err != nil {
+		c.sub.Kill()
+	}
+	select {
+	case <-c.sub.Done():
+	case <-patience.C:
+		c.p.log.Error("the guests' process does not end when told to: killed")
+		c.sub.Kill()
+		<-c.sub.Done()
+	}
+}
+
+func orElse(d, other time.Duration) time.Duration {
+	if d == 0 {
+		return other
+	}
+	return d
+}
+
+// describe says how a process ended.
+func describe(s *os.ProcessState) string {
+	status, ok := s.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && status.Signaled() && status.Signal() == syscall.SIGKILL:
+		return "killed from outside (SIGKILL): by the kernel, if memory ran out"
+	case ok && status.Signaled():
+		return fmt.Sprintf("ended by signal %d (%v)", status.Signal(), status.Signal())
+	case s.ExitCode() == worker.ExitOverrun:
+		return fmt.Sprintf("a guest could not be stopped in time, so it ended itself (exit code %d)", s.ExitCode())
+	}
+	return fmt.Sprintf("exit code %d", s.ExitCode())
+}
+
+// watch ends a child that says nothing until no guest of its session may execute any more, and one that takes too much
+// memory.
+func (c *process) watch() {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-c.ctx.Done():
+			return
+		case <-c.sub.Done():
+			return
+		}
+		c.mu.Lock()
+		overdue := c.held.Overdue(runtime.Boottime())
+		c.mu.Unlock()
+		if overdue {
+			c.fail("nothing was heard of it until no guest may execute any more: stopped, or starved")
+		}
+		if limit := c.p.cfg.MemoryBytes; limit > 0 {
+			if n, known := subproc.Anonymous(c.sub.PID()); known && n > limit {
+				c.fail(fmt.Sprintf("it took %d MiB of memory, limit %d MiB", n>>20, limit>>20))
+			}
+		}
+	}
+}
+
+// read takes what the child says until it is gone.
+func (c *process) read() {
+	for {
+		m, err := c.sub.Conn.Recv(maxMessage)
+		if err == nil {
+			err = c.handle(m)
+		}
+		if err == nil {
+			continue
+		}
+		if c.ctx.Err() == nil && !isGone(err) {
+			c.fail("what it says makes no sense: " + err.Error())
+		} else {
+			c.sub.Kill() // without the socket there is no child
+		}
+		return
+	}
+}
+
+func (c *process) handle(m subproc.Message) error {
+	if len(m.Files) > 0 {
+		return c.accept(m)
+	}
+	switch m.Kind {
+	case msgHeld:
+		h, err := decode[worker.Held](m)
+		c.mu.Lock()
+		c.held = h
+		c.mu.Unlock()
+		return err
+	case msgEnded:
+		if tell := c.p.cfg.Worker.OnEnd; tell != nil {
+			return readEnded(m.Body, tell)
+		}
+	case msgCompiled:
+		v, err := decode[compiled](m)
+		if tell := c.p.cfg.OnCompile; err == nil && tell != nil {
+			tell(v.value())
+		}
+		return err
+	case msgReport:
+		r, err := decode[report](m)
+		c.p.mu.Lock()
+		c.p.last = r
+		c.p.mu.Unlock()
+		select {
+		case c.reports <- struct{}{}:
+		default:
+		}
+		return err
+	case msgUp:
+		v, err := decode[up](m)
+		c.mu.Lock()
+		c.up = v
+		c.mu.Unlock()
+		c.p.log.Info("the guests' process is up", "pid", c.sub.PID())
+		return err
+	case msgFailed:
+		c.mu.Lock()
+		c.why = strings.ToValidUTF8(string(m.Body), "?")
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+// ask gets a report from the child, or returns the last one.
+func (c *process) ask(last report) report {
+	select {
+	case <-c.reports:
+	default:
+	}
+	if err := c.sub.Conn.Send(msgAsk, nil); err != nil {
+		return last
+	}
+	patience := time.NewTimer(reportPatience)
+	defer patience.Stop()
+	select {
+	case <-c.reports:
+	case <-patience.C:
+	case <-c.ctx.Done():
+	}
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	return c.p.last
+}

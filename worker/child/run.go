@@ -1,0 +1,150 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Parts is what the program puts into its child: what executes modules, and what is not the same in all programs.
+type Parts struct {
+	Runner worker.Runner
+	Stats  func() runtime.Stats
+	OnRun  func(worker.Run) // may be nil
+	Logger *slog.Logger
+	Close  func(context.Context) error
+}
+
+// Means is what a program makes the Parts of.
+type Means struct {
+	Settings  json.RawMessage // Config.Settings
+	Files     []*os.File      // Config.Files
+	Compile   func(ctx context.Context, digest string, size int64) error
+	OnCompile func(runtime.Compiled)
+}
+
+// Exit codes of a child. worker.ExitOverrun is another.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitOrphan = 3 // its parent is gone
+)
+
+// Run is the whole child: the result is its exit code. args are those that the parent adds to Config.Args.
+func Run(args []string, build func(Means) (Parts, error)) int {
+	files := 0
+	if len(args) == 1 {
+		files, _ = strconv.Atoi(args[0]) // called by hand, it finds no socket either
+	}
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the parent says when to end, and how
+	conn, inherited, err := subproc.Inherited(1 + files)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "taskrt:", err)
+		return exitFailed
+	}
+	if err := subproc.PreferAsVictim(); err != nil {
+		slog.Warn("the kernel does not prefer this process when memory runs out", "err", err)
+	}
+	c := &child{home: &home{conn: conn}, conn: conn, events: newEvents(conn), drain: make(chan struct{})}
+	if err := c.run(inherited[0], inherited[1:], build); err != nil {
+		if sent := conn.Send(msgFailed, []byte(err.Error())); sent != nil {
+			return exitOrphan
+		}
+		return exitFailed
+	}
+	return exitDone
+}
+
+type child struct {
+	*home
+	conn   *subproc.Conn
+	events *events
+	worker *worker.Worker
+	parts  Parts
+	drain  chan struct{}
+}
+
+func (c *child) run(shared *os.File, files []*os.File, build func(Means) (Parts, error)) error {
+	m, err := c.conn.Recv(maxMessage)
+	if err != nil {
+		return err
+	}
+	s, err := decode[spec](m)
+	if err != nil {
+		return err
+	}
+	cells, err := subproc.MapCells(shared)
+	if err != nil {
+		return err
+	}
+	c.parts, err = build(Means{Settings: s.Settings, Files: files, Compile: c.compile, OnCompile: c.events.compiled})
+	if err != nil {
+		return err
+	}
+	executing := newTable(cells)
+	c.worker, err = worker.New(worker.Config{
+		ID: s.ID, Node: s.Node, Dir: s.Dir, Slots: s.Slots, DrainTime: s.DrainTime, CloseTime: s.CloseTime, PrepareWorkers: s.PrepareWorkers,
+		Dial: c.home, Modules: c.home, Blobs: c.home, Runner: c.parts.Runner, Logger: c.parts.Logger,
+		OnRun: func(r worker.Run) {
+			executing.note(r)
+			if c.parts.OnRun != nil {
+				c.parts.OnRun(r)
+			}
+		},
+		OnEnd: c.events.ended, OnSession: c.events.held,
+	})
+	if err != nil {
+		return err
+	}
+	proof, before := c.worker.Proof()
+	if err := send(c.conn, msgUp, up{proof, before}); err != nil {
+		return err
+	}
+	return c.work()
+}
+
+// work runs the worker until the parent wants it to end.
+func (c *child) work() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go c.listen(cancel)
+	go c.events.run()
+	err := c.worker.Run(ctx)
+	c.events.flush()
+	if err != nil {
+		return err
+	}
+	return c.parts.Close(context.Background())
+}
+
+// listen does what the parent says. Without a parent nothing may execute: its session cannot be renewed, and another
+// process may soon prove that this one is dead.
+func (c *child) listen(drain func()) {
+	for {
+		m, err := c.conn.Recv(maxMessage)
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				c.parts.Logger.Error("the socket to the server is broken", "err", err)
+			}
+			os.Exit(exitOrphan)
+		}
+		switch m.Kind {
+		case msgDrain:
+			drain()
+		case msgAsk:
+			c.events.ask(report{c.worker.Status(), c.parts.Stats()})
+		}
+		m.CloseFiles()
+	}
+}

@@ -1,0 +1,192 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/worker"
+)
+
+func isGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// accept begins a call, or refuses one too many.
+func (c *process) accept(m subproc.Message) error {
+	if len(m.Files) != 1 {
+		m.CloseFiles()
+		return fmt.Errorf("%d files with a call", len(m.Files))
+	}
+	conn, err := subproc.Open(m.Files[0])
+	if err != nil {
+		return err
+	}
+	select {
+	case c.calls <- struct{}{}:
+	default:
+		_ = conn.Close() // to the child it is a call that failed
+		return nil
+	}
+	c.wg.Go(func() {
+		defer func() { <-c.calls }()
+		defer conn.Close()
+		defer context.AfterFunc(c.ctx, func() { _ = conn.Close() })()
+		c.serve(m, conn)
+	})
+	return nil
+}
+
+// serve answers one call.
+func (c *process) serve(m subproc.Message, conn *subproc.Conn) {
+	if m.Kind == callDial {
+		c.dial(m, conn)
+		return
+	}
+	var data []byte
+	if m.Kind == callPut {
+		more, err := conn.Recv(maxPut)
+		if err != nil {
+			return // the child has given up, or sends too much
+		}
+		more.CloseFiles()
+		data = more.Body
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	left := make(chan struct{})
+	go func() { // nothing more comes but the end
+		defer close(left)
+		_, _ = conn.Raw().Read(make([]byte, 1))
+		cancel()
+	}()
+	err := c.answer(ctx, m, data, conn)
+	if err != nil && !isGone(err) {
+		err = send(conn, answerFailed, failureOf(err))
+	}
+	if err != nil && c.ctx.Err() == nil && !isGone(err) {
+		c.p.log.Debug("a call of the guests' process was not answered", "error", err)
+	}
+	_ = conn.Close() // ends the reader
+	<-left
+}
+
+// answer does what is called for and sends the answer; an error was not sent.
+func (c *process) answer(ctx context.Context, m subproc.Message, data []byte, conn *subproc.Conn) error {
+	w := c.p.cfg.Worker
+	switch m.Kind {
+	case callModule:
+		call, err := decode[moduleCall](m)
+		if err != nil {
+			return err
+		}
+		wasm, err := w.Modules.Fetch(ctx, call.Digest, call.Size)
+		if err != nil {
+			return err
+		}
+		return sendContent(conn, wasm)
+	case callBlob:
+		digest, err := decode[string](m)
+		if err != nil {
+			return err
+		}
+		b, err := w.Blobs.Open(ctx, digest)
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		return sendBlob(conn, b)
+	case callPut:
+		digest, err := w.Blobs.Put(ctx, data)
+		if err != nil {
+			return err
+		}
+		return send(conn, answerDone, digest)
+	case callCompile:
+		call, err := decode[moduleCall](m)
+		if err == nil && c.p.cfg.Compile != nil {
+			err = c.p.cfg.Compile(ctx, call.Digest, call.Size)
+		}
+		if err != nil {
+			return err
+		}
+		return send(conn, answerDone, nil)
+	}
+	return fmt.Errorf("child: no call %q", m.Kind)
+}
+
+// sendContent hands bytes over as a file.
+func sendContent(conn *subproc.Conn, data []byte) error {
+	f, err := subproc.Content(data)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return conn.Send(answerDone, nil, f)
+}
+
+// lender is a blob that is a file on a disk: *blob.File.
+type lender interface {
+	// Lend checks all bytes and calls use with the file, or returns false if there is none.
+	Lend(use func(*os.File) error) (lent bool, err error)
+}
+
+// sendBlob hands a blob over as a file of which all bytes have been checked: from then on nobody looks at them again.
+func sendBlob(conn *subproc.Conn, b worker.Blob) error {
+	if l, ok := b.(lender); ok {
+		lent, err := l.Lend(func(f *os.File) error { return conn.Send(answerDone, nil, f) })
+		if lent || err != nil {
+			return err
+		}
+	}
+	data := make([]byte, b.Size())
+	if n, err := b.ReadAt(data, 0); n < len(data) {
+		return fmt.Errorf("child: read a blob: %w", err)
+	}
+	return sendContent(conn, data)
+}
+
+// dial connects to the leader and carries bytes both ways until either end closes.
+func (c *process) dial(m subproc.Message, conn *subproc.Conn) {
+	var call dialCall
+	if err := json.Unmarshal(m.Body, &call); err != nil {
+		return
+	}
+	dialer := c.p.cfg.Worker.Dial
+	if call.Redirect != "" {
+		dialer.Redirect(call.Redirect)
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, dialTimeout)
+	leader, err := dialer.Dial(ctx)
+	cancel()
+	if err != nil {
+		_ = send(conn, answerFailed, failureOf(err)) // it may not wait any more
+		return
+	}
+	defer leader.Close()
+	defer context.AfterFunc(c.ctx, func() { _ = leader.Close() })()
+	if err := conn.Send(answerDone, nil); err != nil {
+		return
+	}
+	relay(conn.Raw(), leader)
+}
+
+// relay copies until either end closes, then closes both.
+func relay(a, b net.Conn) {
+	var wg sync.WaitGroup
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		wg.Go(func() {
+			_, _ = io.Copy(way[0], way[1]) // whatever ends it, both ends learn of it
+			_ = a.Close()
+			_ = b.Close()
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,124 @@
+package child
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Kinds of messages. A call comes with a socket of its own, on which it is answered; closing it takes the call back.
+const (
+	// To the child.
+	msgStart = 'S' // spec
+	msgDrain = 'D'
+	msgAsk   = 'Q' // for a report
+
+	// To the parent.
+	msgUp       = 'u' // up
+	msgHeld     = 'h' // worker.Held: guests may execute until its margin; Session 0: none does, and this is a sign of life
+	msgEnded    = 'e' // what OnEnd was told; see ended.go
+	msgCompiled = 'c' // compiled
+	msgReport   = 'r' // report
+	msgFailed   = 'f' // text: the child cannot do its work, and ends
+
+	callDial    = '1' // dialCall; after the answer the socket is the stream to the leader
+	callModule  = '2' // moduleCall; the answer comes with a file
+	callBlob    = '3' // digest; the answer comes with a file
+	callPut     = '4' // the bytes follow on the call's socket; answered with the digest
+	callCompile = '5' // moduleCall
+
+	putBytes = 'b'
+
+	answerDone   = '+'
+	answerFailed = '-' // failure
+)
+
+// Limits of messages in bytes. What a child sends is bounded: it is where code of strangers runs.
+const (
+	maxMessage = 1 << 20
+	maxPut     = 17 << 20 // results and checkpoints have 16 MiB at most
+	maxContent = 1 << 30  // of a file that the parent hands over
+)
+
+// spec is what a child is to be.
+type spec struct {
+	ID, Node, Dir        string
+	Slots                int
+	DrainTime, CloseTime time.Duration
+	PrepareWorkers       int
+	Settings             json.RawMessage
+}
+
+// up says that the child holds the lock of its directory.
+type up struct {
+	Proof  []byte
+	Before uint64 // above the numbers of all Hellos that it will ever say
+}
+
+type dialCall struct{ Redirect string }
+
+type moduleCall struct {
+	Digest string
+	Size   int64
+}
+
+// report is the child's state at one moment.
+type report struct {
+	Worker worker.Status
+	Engine runtime.Stats
+}
+
+// compiled is runtime.Compiled on its way.
+type compiled struct {
+	Digest string
+	Took   time.Duration
+	Cached bool
+	Err    string
+}
+
+func (c compiled) value() runtime.Compiled {
+	v := runtime.Compiled{Digest: c.Digest, Took: c.Took, Cached: c.Cached}
+	if c.Err != "" {
+		v.Err = errors.New(c.Err)
+	}
+	return v
+}
+
+// failure is an error on its way. NoBlob: it wraps worker.ErrNoBlob.
+type failure struct {
+	Text   string
+	NoBlob bool
+}
+
+func failureOf(err error) failure {
+	return failure{Text: err.Error(), NoBlob: errors.Is(err, worker.ErrNoBlob)}
+}
+
+func (f failure) err() error {
+	if f.NoBlob {
+		return fmt.Errorf("%w (%s)", worker.ErrNoBlob, f.Text)
+	}
+	return errors.New(f.Text)
+}
+
+// send sends a value as JSON.
+func send(c *subproc.Conn, kind byte, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("child: %w", err)
+	}
+	return c.Send(kind, body)
+}
+
+// decode reads a body that send wrote.
+func decode[T any](m subproc.Message) (v T, err error) {
+	if err = json.Unmarshal(m.Body, &v); err != nil {
+		err = fmt.Errorf("child: message %q: %w", m.Kind, err)
+	}
+	return v, err
+}
