@@ -43,9 +43,14 @@ type Config struct {
 	// Worker makes the node run tasks itself, with Slots at a time (0: worker's default).
 	Worker bool
 	Slots  int
-	// Maintains makes a node without Worker run maintenance all the same, in a worker of one slot that runs nothing else: in
+	// Maintains makes a node without Worker run maintenance all the same, in a session of one slot that runs nothing else: in
 	// a cluster whose nodes only keep state somebody has to (SPEC M1).
 	Maintains bool
+	// Guests makes what runs the modules of a node with Worker in another process, of what a worker in this one would be,
+	// except Runner and Native; native behaviors then have a session of their own here. nil: modules run in this process.
+	Guests func(worker.Config) (Guests, error)
+	// Inspect is runtime.Engine's, for a node that compiles and tries uploads in another process. nil: in this one.
+	Inspect func(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error)
 	// SessionTTL is given to sessions opened while this node leads; default 10 s, at least 2 s.
 	SessionTTL time.Duration
 	// DrainTime is how long running attempts may end by themselves at shutdown (0: worker's default).
@@ -138,20 +143,10 @@ func (c *Config) runtimeConfig() runtime.Config {
 		r.Boottime = c.Boottime
 	}
 	r.CheckChild = api.CheckChild
+	if c.Guests != nil || c.Inspect != nil {
+		r.CacheDir = "" // others compile
+	}
 	return r
-}
-
-func (c *Config) workerConfig(d worker.Dialer, m worker.Modules, r worker.Runner, native map[string]worker.Guest) worker.Config {
-	w := worker.Config{
-		ID: c.ID, Node: c.ID, Dir: filepath.Join(c.Dir, "worker"), Slots: c.Slots,
-		Dial: d, Modules: m, Runner: r, Native: native,
-		DrainTime: c.DrainTime, Boottime: c.Boottime, Now: c.Clock.Wall, Logger: c.Logger,
-		OnRun: c.OnRun, OnEnd: c.OnEnd, OnOverrun: c.OnOverrun,
-	}
-	if !c.Worker {
-		w.Slots, w.Modules, w.Runner = 1, nil, nil
-	}
-	return w
 }
 
 // leaderDialer connects the built-in worker to whoever leads, this node included.

@@ -30,7 +30,7 @@ func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 			return nil, uploadError(err)
 		}
 	}
-	in, err := n.engine.Inspect(ctx, wasm, given, r.Name)
+	in, err := n.inspect(ctx, wasm, given, r.Name)
 	if err == nil {
 		err = n.engine.CheckGranted(r.Namespace, &in.Manifest)
 	}

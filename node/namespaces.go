@@ -221,7 +221,7 @@ func (t importTarget) checkModule(ctx context.Context, namespace string, m *task
 	if err != nil {
 		return uploadError(err)
 	}
-	in, err := t.n.engine.Inspect(ctx, wasm, manifest, "")
+	in, err := t.n.inspect(ctx, wasm, manifest, "")
 	if err == nil {
 		err = t.n.engine.CheckGranted(namespace, &in.Manifest)
 	}

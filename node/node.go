@@ -20,7 +20,6 @@ import (
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
-	"github.com/taskrt/taskrt/worker"
 )
 
 var _ api.Service = (*Node)(nil)
@@ -42,7 +41,7 @@ type Node struct {
 	exports chan struct{} // a place for each export under way
 	rates   rates
 	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
-	worker  *worker.Worker
+	workers workers
 	files   fileCount
 
 	closing chan struct{} // closed when the node begins to stop: ends waits
@@ -53,10 +52,8 @@ type Node struct {
 	closeErr error
 	once     sync.Once
 
-	workerCancel context.CancelFunc
-	workerDone   chan error
-	cancel       context.CancelFunc // ends the dispatcher
-	wg           sync.WaitGroup     // servers and the dispatcher
+	cancel context.CancelFunc // ends the dispatcher
+	wg     sync.WaitGroup     // servers and the dispatcher
 }
 
 const (
@@ -133,20 +130,7 @@ func (n *Node) start() error {
 	n.serve("accepts", func() error { return n.hub.serve(cfg.Net, mux.Accept, n.hub.handleAccepts) })
 	n.serve("peers", n.peers.serve)
 	n.serve("blobs", func() error { return n.blobs.Serve(cfg.Net.Listen(mux.Blob)) })
-	if !cfg.Worker && !cfg.Maintains {
-		return nil
-	}
-	wcfg := cfg.workerConfig(&leaderDialer{net: cfg.Net, leader: n.store.Leader}, blobModules{n}, worker.Engine(n.engine), n.native())
-	wcfg.Blobs = nodeBlobs{n}
-	w, err := worker.New(wcfg)
-	if err != nil {
-		return fmt.Errorf("node: %w", err)
-	}
-	n.worker = w
-	wctx, wcancel := context.WithCancel(context.Background())
-	n.workerCancel, n.workerDone = wcancel, make(chan error, 1)
-	go func() { n.workerDone <- w.Run(wctx) }()
-	return nil
+	return n.startWorkers()
 }
 
 // serve runs one server; one that ends by itself stops the node, because half a node is worse than none.
@@ -211,12 +195,7 @@ func (n *Node) Close() error {
 func (n *Node) stop() error {
 	var errs []error
 	n.changes.Close()
-	if n.workerCancel != nil {
-		n.workerCancel()
-		if err := <-n.workerDone; err != nil {
-			errs = append(errs, fmt.Errorf("node: worker: %w", err))
-		}
-	}
+	errs = append(errs, n.workers.stop())
 	actx, acancel := context.WithTimeout(context.Background(), settlePatience)
 	n.accepts.Settled(actx)
 	acancel()
@@ -244,22 +223,6 @@ func (n *Node) release() error {
 		errs = append(errs, n.engine.Close(context.Background()))
 	}
 	return errors.Join(errs...)
-}
-
-// Worker describes the built-in worker; false if the node has none.
-func (n *Node) Worker() (worker.Status, bool) {
-	if n.worker == nil {
-		return worker.Status{}, false
-	}
-	return n.worker.Status(), true
-}
-
-// KillGuests stops what the built-in worker executes at once and without a word to the leader, as the death of the
-// process would. Close must follow.
-func (n *Node) KillGuests() {
-	if n.worker != nil {
-		n.worker.Kill()
-	}
 }
 
 // Store is the replicated store, for tests and for tools in the same process.

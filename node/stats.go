@@ -35,7 +35,7 @@ type Queue struct {
 // Stats tells what the node is doing now.
 func (n *Node) Stats() Stats {
 	s := Stats{
-		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Engine: n.engine.Stats(), Blobs: *n.keeper.status(),
+		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Engine: n.engineStats(), Blobs: *n.keeper.status(),
 		LeasesEnded: n.events.leasesEnded.Load(), SessionsEnded: n.events.sessionsEnded.Load(),
 	}
 	n.store.Local(func(m *task.Machine) {

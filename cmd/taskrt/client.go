@@ -91,31 +91,32 @@ func codeOf(ctx context.Context, err error) int {
 
 // logger makes the log of a command that runs for long.
 func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
-	return p.loggerFrom(c, c.String("log-level"))
+	s, err := readLogSettings(c, c.String("log-level"))
+	return p.openLog(s), err
 }
 
-// quietLogger is logger with a default that leaves the terminal to the command's own lines.
-func (p *program) quietLogger(c *cli.Context) (*slog.Logger, error) {
+func (p *program) openLog(s logSettings) *slog.Logger { return s.open(p.stderr.Exact()) }
+
+// quietLogSettings is readLogSettings with a default that leaves the terminal to the command's own lines.
+func quietLogSettings(c *cli.Context) (logSettings, error) {
 	if c.IsSet("log-level") {
-		return p.logger(c)
+		return readLogSettings(c, c.String("log-level"))
 	}
-	return p.loggerFrom(c, slog.LevelError.String())
+	return readLogSettings(c, slog.LevelError.String())
 }
 
-func (p *program) loggerFrom(c *cli.Context, name string) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(name)); err != nil {
-		return nil, usagef(c, "--log-level must be debug, info, warn or error, not %q", name)
+func readLogSettings(c *cli.Context, level string) (s logSettings, err error) {
+	if err := s.Level.UnmarshalText([]byte(level)); err != nil {
+		return s, usagef(c, "--log-level must be debug, info, warn or error, not %q", level)
 	}
-	o := &slog.HandlerOptions{Level: level}
 	switch f := c.String("log-format"); f {
 	case "text":
-		return slog.New(slog.NewTextHandler(p.stderr.Exact(), o)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(p.stderr.Exact(), o)), nil
+		s.JSON = true
 	default:
-		return nil, usagef(c, "--log-format must be text or json, not %q", f)
+		return s, usagef(c, "--log-format must be text or json, not %q", f)
 	}
+	return s, nil
 }
 
 // shortTime is a time for people: the API's, or "-".

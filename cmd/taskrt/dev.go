@@ -45,10 +45,11 @@ type devState struct {
 }
 
 func (p *program) dev(c *cli.Context) error {
-	log, err := p.quietLogger(c)
+	logging, err := quietLogSettings(c)
 	if err != nil {
 		return err
 	}
+	log := p.openLog(logging)
 	n := c.Int("nodes")
 	if n < 1 || n > maxDevNodes {
 		return usagef(c, "--nodes must be 1 to %d", maxDevNodes)
@@ -93,7 +94,7 @@ func (p *program) dev(c *cli.Context) error {
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
 			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], join: addrs, expect: n,
-			worker: true, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore, log: log,
+			worker: workerInline, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore, log: log,
 		})
 		if err != nil {
 			return &exitError{exitServer, errors.Join(err, d.stop())}

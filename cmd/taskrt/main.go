@@ -18,6 +18,9 @@ import (
 )
 
 func main() {
+	if code, is := apart(os.Args); is {
+		os.Exit(code)
+	}
 	paceCollector()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for a clean stop; after it the default action is back, so that a second one ends the process.

@@ -17,7 +17,6 @@ import (
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/grants"
-	"github.com/taskrt/taskrt/worker"
 )
 
 // memberConfig is what one cluster member of this process is made of.
@@ -27,14 +26,17 @@ type memberConfig struct {
 	http, raft string // HOST:PORT to listen on
 	join       []string
 	expect     int
-	worker     bool
+	worker     string // one of workerChild, workerInline and workerNone
 	slots      int
 	ttl        time.Duration
 	maintain   maintain.Config
-	grants     *grants.Grants   // nil: nothing is granted
-	onRun      func(worker.Run) // nil: nobody wants to know
+	grants     *grants.Grants // nil: nothing is granted
+	grantsFile string         // that they were read from
+	runs       *runLog        // nil: nobody wants to know
 	logStore   logstore.Kind
 	log        *slog.Logger
+
+	logSettings logSettings // of log
 }
 
 // member is a node with its two ports.
@@ -64,8 +66,12 @@ func openMember(c memberConfig) (*member, error) {
 	config := node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
-		Worker: c.worker, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
-		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.onRun, OnEnd: m.metrics.Ended,
+		Worker: c.worker != workerNone, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
+		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.runs.hook(), OnEnd: m.metrics.Ended,
+	}
+	if c.worker != workerInline {
+		o := newOutside(&c, m.metrics.Compiled)
+		config.Guests, config.Inspect = o.guests, o.service.Inspect
 	}
 	config.Raft.LogStore = c.logStore
 	m.node, err = node.New(config)

@@ -21,7 +21,7 @@ func (p *program) serverCommand() *cli.Command {
 			stringFlag("", "raft", "127.0.0.1:7170", "HOST:PORT for nodes and workers, as they can dial it"),
 			stringFlag("", "join", "", "HOST:PORT,… of nodes to join through: --raft addresses, the own one allowed"),
 			intFlag("", "bootstrap-expect", 0, "how many nodes form the cluster at its first start; without --join 1"),
-			boolFlag("", "no-worker", "run no tasks here; only maintenance, when it is this node's turn"),
+			workerFlag("", workerInline),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			logStoreFlag(""),
@@ -34,21 +34,22 @@ func (p *program) serverCommand() *cli.Command {
 }
 
 func (p *program) server(c *cli.Context) error {
-	log, err := p.logger(c)
+	logging, err := readLogSettings(c, c.String("log-level"))
 	if err != nil {
 		return err
 	}
+	log := p.openLog(logging)
 	config, err := serverConfig(c)
 	if err != nil {
 		return err
 	}
-	config.log = log
+	config.log, config.logSettings = log, logging
 	runs, err := openRunLog(c, log)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
 	defer runs.Close()
-	config.onRun = runs.hook()
+	config.runs = runs
 	m, err := openMember(config)
 	if err != nil {
 		return &exitError{exitServer, err}
@@ -72,7 +73,10 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 	config := memberConfig{
 		id: c.String("id"), dir: c.String("dir"), http: c.String("http"), raft: c.String("raft"),
 		join: splitList(c.String("join")), expect: c.Int("bootstrap-expect"),
-		worker: !c.Bool("no-worker"), slots: c.Int("worker-slots"), ttl: ttl,
+		slots: c.Int("worker-slots"), ttl: ttl,
+	}
+	if config.worker, err = readWorker(c); err != nil {
+		return config, err
 	}
 	if config.logStore, err = readLogStore(c); err != nil {
 		return config, err
@@ -83,6 +87,7 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 	if config.grants, err = readGrants(c); err != nil {
 		return config, err
 	}
+	config.grantsFile = c.String("capabilities")
 	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {
 			return config, usagef(c, "--%s is required", required)

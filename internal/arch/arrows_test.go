@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/durable", "internal/jsontext", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/grants", "task", "worker", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
+		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
 
 	"api/console":        {},
@@ -41,6 +41,9 @@ var arrows = map[string][]string{
 	"runtime/wasi":       {},
 	"runtime/wasmbin":    {},
 	"task/wire/head":     {},
+	"runtime/compiler":   {"runtime", "internal/subproc"},
+	"worker/child":       {"runtime", "worker", "internal/subproc"},
+	"internal/subproc":   {},
 	"worker/stream":      {"task", "task/wire", "task/wire/head"},
 	"internal/durable":   {},
 	"internal/jsontext":  {},
@@ -126,7 +129,9 @@ var thirdParty = map[string][]string{
 	"runtime":            {"github.com/tetratelabs/wazero", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys"},
 	"runtime/wasi":       {"github.com/tetratelabs/wazero"},
 	"task/wire":          {"github.com/fxamacker/cbor/v2"},
+	"runtime/compiler":   {"golang.org/x/sys"},
 	"worker":             {"golang.org/x/sys"},
+	"internal/subproc":   {"golang.org/x/sys"},
 	"worker/stream":      {"github.com/fxamacker/cbor/v2"},
 }
 

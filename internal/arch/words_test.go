@@ -11,14 +11,15 @@ import (
 var exact = exceptions{
 	"cmd/taskrt/client.go:client.printJSON":   "-o json is the API's answer, byte for byte",
 	"cmd/taskrt/client.go:program.encodeJSON": "-o json of commands that ask no server",
-	"cmd/taskrt/client.go:program.loggerFrom": "slog quotes what it logs",
+	"cmd/taskrt/client.go:program.openLog":    "slog quotes what it logs",
 	"cmd/taskrt/main.go:program.app":          "urfave/cli prints help, which is taskrt's own text",
 	"cmd/taskrt/watch.go:watching.line":       "-o json is an event's data as it came",
 }
 
 // streams are where the process's own are named.
 var streams = exceptions{
-	"cmd/taskrt/main.go:main": "hands them to run, which makes terminal.Outputs of them",
+	"cmd/taskrt/apart.go:guestsParts": "the log of a process that has no terminal.Output; slog quotes what it logs",
+	"cmd/taskrt/main.go:main":         "hands them to run, which makes terminal.Outputs of them",
 }
 
 // TestWordsForPeople: no command prints past internal/terminal.

@@ -50,7 +50,7 @@ func (c *cluster) post(node int, path string, body, reply any) {
 }
 
 func newBenchCluster(b *testing.B) *cluster {
-	c := newCluster(b, "--no-worker")
+	c := newCluster(b, "--worker", "none")
 	c.http.Transport = &http.Transport{MaxIdleConnsPerHost: 512}
 	return c
 }

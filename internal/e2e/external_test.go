@@ -42,7 +42,7 @@ func TestExternalPython(t *testing.T) {
 
 func newPinCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := newCluster(t, "--no-worker")
+	c := newCluster(t, "--worker", "none")
 	if code, body := c.do(t.Context(), 0, "PUT", "/v1/behaviors/pin", json.RawMessage(
 		`{"kind":"external","lease":"6s","cancel_grace":"20s","retry":{"max_attempts":3,"initial_interval":"100ms"}}`)); code != http.StatusCreated {
 		t.Fatalf("put the behavior: %d %s", code, body)

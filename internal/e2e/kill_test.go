@@ -90,7 +90,7 @@ func submitUntil(c *cluster, enough func(int64) bool, strike func()) []string {
 // SPEC L6, R3: the process that runs a task is killed; the task ends elsewhere, once.
 func TestKillWorkerProcess(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--no-worker", "--session-ttl", "3s")
+	c := newCluster(t, "--worker", "none", "--session-ttl", "3s")
 	c.push("wait")
 	c.addWorker("w1", 4)
 	c.addWorker("w2", 4)
@@ -109,7 +109,7 @@ func TestKillWorkerProcess(t *testing.T) {
 // SPEC L6: a restarted process ends its former session at once. The TTL is so long that nothing else could explain it.
 func TestRestartedWorkerEndsItsFormerSession(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--no-worker", "--session-ttl", "10m")
+	c := newCluster(t, "--worker", "none", "--session-ttl", "10m")
 	c.push("wait")
 	w := c.addWorker("w1", 4)
 	c.submit(1, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 3000}})
@@ -124,7 +124,7 @@ func TestRestartedWorkerEndsItsFormerSession(t *testing.T) {
 // SPEC L6: without the proof, the same worker ID is refused while the session lives.
 func TestWorkerInUse(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--no-worker", "--session-ttl", "10m")
+	c := newCluster(t, "--worker", "none", "--session-ttl", "10m")
 	c.addWorker("w1", 4)
 	twin := &process{t: t, id: "twin", dir: t.TempDir()}
 	twin.args = []string{"worker", "--id", "w1", "--dir", twin.dir + "/data", "--join", strings.Join(c.urls(), ",")}
@@ -169,7 +169,7 @@ func TestKillLeader(t *testing.T) {
 // SPEC L5: a worker stopped past its session finds, when it goes on, that its guest must die and that its report is dead.
 func TestStoppedWorkerIsFenced(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--no-worker", "--session-ttl", "2s")
+	c := newCluster(t, "--worker", "none", "--session-ttl", "2s")
 	c.push("wait")
 	c.addWorker("w1", 4)
 	c.addWorker("w2", 4)

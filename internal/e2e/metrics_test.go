@@ -90,7 +90,7 @@ func (f families) sum(name string, labels ...string) (total float64) {
 // and the nodes say of them.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--no-worker")
+	c := newCluster(t, "--worker", "none")
 	c.ownCode = true // it counts what is compiled
 	addr := freeAddr(t)
 	w := c.addWorker("w1", 4, "--metrics", addr)

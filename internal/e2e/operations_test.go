@@ -225,7 +225,7 @@ func TestBuildIndexGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	t.Run("node", func(t *testing.T) { goOnElsewhere(newCluster(t, "--worker-slots", "2")) })
 	t.Run("worker", func(t *testing.T) {
-		c := newCluster(t, "--no-worker")
+		c := newCluster(t, "--worker", "none")
 		for i := range 3 {
 			c.addWorker(fmt.Sprint("w", i+1), 2)
 		}
@@ -403,7 +403,7 @@ func TestLeaderDiesAtTheEndOfAnOperation(t *testing.T) {
 // middle of its completion (SPEC O4).
 func TestOperationWaitsForWorkers(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--no-worker")
+	c := newCluster(t, "--worker", "none")
 	c.naps()
 	c.start(0, map[string]any{"behavior": "nap", "id": "nap-2000", "partitions": 4})
 	w := c.addWorker("w1", 4)
@@ -430,7 +430,7 @@ func TestOperationWaitsForWorkers(t *testing.T) {
 // operation has what the others did (SPEC L3, L5).
 func TestLateWorkerOfAnOperation(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "--no-worker", "--session-ttl", "3s")
+	c := newCluster(t, "--worker", "none", "--session-ttl", "3s")
 	c.naps()
 	c.addWorker("w1", 4)
 	c.start(0, map[string]any{"behavior": "nap", "id": "nap-9000", "partitions": 3})

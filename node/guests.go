@@ -1,0 +1,157 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Guests runs a node's guests: a worker in the node's own process, or one in a child of it (SPEC L5).
+type Guests interface {
+	// Run works until ctx ends, then gives back what is unfinished and ends the session, as worker.Worker does.
+	Run(ctx context.Context) error
+	// Kill stops all guests at once and without a word to the leader.
+	Kill()
+	Status() worker.Status
+	Stats() runtime.Stats
+}
+
+// inline are guests in this process.
+type inline struct {
+	*worker.Worker
+	engine *runtime.Engine
+}
+
+// Stats implements Guests.
+func (g inline) Stats() runtime.Stats { return g.engine.Stats() }
+
+// workers are what of the node takes assignments.
+type workers struct {
+	guests Guests         // nil: the node runs no modules
+	system *worker.Worker // runs what is native, if guests do not; nil: none
+
+	cancel context.CancelFunc
+	done   []chan error
+}
+
+// startWorkers opens what takes assignments and lets it run.
+func (n *Node) startWorkers() error {
+	cfg, w := &n.cfg, &n.workers
+	base := worker.Config{
+		ID: cfg.ID, Node: cfg.ID, Dir: filepath.Join(cfg.Dir, "worker"), Slots: cfg.Slots,
+		Dial: &leaderDialer{net: cfg.Net, leader: n.store.Leader}, Modules: blobModules{n}, Blobs: nodeBlobs{n},
+		DrainTime: cfg.DrainTime, Boottime: cfg.Boottime, Now: cfg.Clock.Wall, Logger: cfg.Logger,
+		OnRun: cfg.OnRun, OnEnd: cfg.OnEnd, OnOverrun: cfg.OnOverrun,
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	native := cfg.Maintains
+	var err error
+	switch {
+	case cfg.Worker && cfg.Guests != nil:
+		w.guests, err = cfg.Guests(base)
+		native = true
+	case cfg.Worker:
+		own := base
+		own.Runner, own.Native = worker.Engine(n.engine), n.native()
+		native = false
+		var in *worker.Worker
+		if in, err = worker.New(own); err == nil {
+			w.guests = inline{in, n.engine}
+		}
+	}
+	if err == nil && native {
+		w.system, err = worker.New(n.systemWorker(base))
+	}
+	if err != nil {
+		w.guests = nil
+		return fmt.Errorf("node: %w", err)
+	}
+	if w.guests != nil {
+		w.run(ctx, w.guests.Run)
+	}
+	if w.system != nil {
+		w.run(ctx, func(ctx context.Context) error {
+			err := w.system.Run(ctx)
+			if errors.Is(err, worker.ErrStuck) {
+				cfg.Logger.Warn("maintenance does not end in time; what it has done so far holds", "err", err)
+				return nil
+			}
+			return err
+		})
+	}
+	return nil
+}
+
+func (w *workers) run(ctx context.Context, run func(context.Context) error) {
+	done := make(chan error, 1)
+	w.done = append(w.done, done)
+	go func() { done <- run(ctx) }()
+}
+
+// systemWorker is the session of native behaviors (SPEC L5). All that they do is commands with their token, so one that goes on
+// past its margin does no harm, and no reason to end a member of the cluster.
+func (n *Node) systemWorker(base worker.Config) worker.Config {
+	base.ID += "/system"
+	base.Dir = filepath.Join(n.cfg.Dir, "system")
+	base.Slots, base.Modules, base.Native = 1, nil, n.native()
+	base.OnOverrun = func(worker.Overrun) {} // the worker has logged it
+	return base
+}
+
+// stop ends all of them side by side.
+func (w *workers) stop() error {
+	if w.cancel == nil {
+		return nil
+	}
+	w.cancel()
+	var errs []error
+	for _, done := range w.done {
+		if err := <-done; err != nil {
+			errs = append(errs, fmt.Errorf("node: worker: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Worker describes the worker of the node's guests, or of what is native if it runs no modules; false if it has neither.
+func (n *Node) Worker() (worker.Status, bool) {
+	switch {
+	case n.workers.guests != nil:
+		return n.workers.guests.Status(), true
+	case n.workers.system != nil:
+		return n.workers.system.Status(), true
+	}
+	return worker.Status{}, false
+}
+
+// KillGuests stops what the node's workers execute at once and without a word to the leader, as the death of the
+// process would. Close must follow.
+func (n *Node) KillGuests() {
+	if n.workers.guests != nil {
+		n.workers.guests.Kill()
+	}
+	if n.workers.system != nil {
+		n.workers.system.Kill()
+	}
+}
+
+// engineStats tells of the engine that runs modules.
+func (n *Node) engineStats() runtime.Stats {
+	if n.workers.guests != nil {
+		return n.workers.guests.Stats()
+	}
+	return n.engine.Stats()
+}
+
+// inspect checks an upload, where modules are compiled.
+func (n *Node) inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error) {
+	if n.cfg.Inspect != nil {
+		return n.cfg.Inspect(ctx, wasm, given, name)
+	}
+	return n.engine.Inspect(ctx, wasm, given, name)
+}
