@@ -85,6 +85,19 @@ func (b *bench) executing(n int) {
 	}
 }
 
+// freeze stops the child, and returns when none of its threads runs.
+func (b *bench) freeze() {
+	b.t.Helper()
+	pid := b.process().sub.PID()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		b.t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if got, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || got != pid || !status.Stopped() {
+		b.t.Fatalf("%d, %v, %v", got, status, err)
+	}
+}
+
 func (b *bench) process() *process {
 	b.parent.mu.Lock()
 	defer b.parent.mu.Unlock()
@@ -186,9 +199,7 @@ func TestStoppedChildIsKilled(t *testing.T) {
 	b := start(t, 2*time.Second, nil)
 	b.assign("wait", task.Payload{}, 1)
 	b.executing(1)
-	if err := syscall.Kill(b.process().sub.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	b.freeze()
 	c := b.crash()
 	if !strings.Contains(c.Why, "nothing was heard") || !slices.Equal(c.Tokens, []uint64{1}) {
 		t.Errorf("%+v", c)
@@ -230,9 +241,7 @@ func TestOrphanEnds(t *testing.T) {
 	b.assign("wait", task.Payload{}, 1)
 	b.executing(1)
 	c := b.process()
-	if err := syscall.Kill(c.sub.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	b.freeze()
 	// As the kernel does for a parent that dies: the socket is closed, and nobody kills the child.
 	orphan := make(chan struct{})
 	go func() { <-c.sub.Done(); close(orphan) }()
