@@ -41,7 +41,29 @@ var errNoAnswer = errors.New("worker: the leader does not answer")
 type dialer struct {
 	backoff  time.Duration
 	patience time.Duration
-	said     string // code of the refusal that was logged last
+	said     string        // code of the refusal that was logged last
+	since    time.Time     // of the first failure in a row
+	complain time.Duration // how long after since the next one is logged
+}
+
+// Complaints about a leader that cannot be reached: not before an election may take, then at growing intervals.
+const (
+	firstComplaint = 3 * time.Second
+	lastComplaint  = 10 * time.Minute
+)
+
+// unreached logs that there has been no connection for long, once, and again when it has been for twice as long.
+func (d *dialer) unreached(w *Worker, err error) {
+	now := time.Now()
+	if d.since.IsZero() {
+		d.since, d.complain = now, firstComplaint
+	}
+	silent := now.Sub(d.since)
+	if silent < d.complain {
+		return
+	}
+	d.complain = silent + min(silent, lastComplaint)
+	w.log.Warn("cannot reach a leader of the cluster; trying on", "for", silent.Round(time.Second), "error", err)
 }
 
 // loop holds a session and a connection for it until the worker has stopped.
@@ -101,8 +123,10 @@ func (w *Worker) failed(d *dialer, s *session, err error) {
 	switch {
 	case !errors.As(err, &refused):
 		w.log.Debug("not connected", "error", err)
+		d.unreached(w, err)
 		return
 	case refused.Code == stream.NotLeader:
+		d.unreached(w, err)
 		if refused.Leader != "" {
 			w.cfg.Dial.Redirect(refused.Leader)
 		}

@@ -356,6 +356,35 @@ func TestWorkerInUseIsWaitedFor(t *testing.T) {
 	})
 }
 
+// Whoever waits for a worker that finds no cluster learns why, and its log is not filled with it.
+func TestNobodyThereIsLogged(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		complaints := func() int { return strings.Count(b.log.String(), "cannot reach a leader") }
+		b.cut()
+		for _, c := range []struct {
+			at       time.Duration
+			min, max int
+		}{{2 * time.Second, 0, 0}, {6 * time.Second, 1, 1}, {time.Minute, 3, 6}, {time.Hour, 12, 16}, {4 * time.Hour, 28, 36}} {
+			b.at(c.at)
+			if n := complaints(); n < c.min || n > c.max {
+				t.Errorf("%d complaints within %v, want %d to %d", n, c.at, c.min, c.max)
+			}
+		}
+		if !strings.Contains(b.log.String(), "hub is down") {
+			t.Error("the log does not say why")
+		}
+		// Another loss of contact is another one.
+		before := complaints()
+		b.heal()
+		b.at(4*time.Hour + time.Minute)
+		b.cut()
+		b.at(4*time.Hour + time.Minute + 6*time.Second)
+		if n := complaints(); n != before+1 {
+			t.Errorf("%d more complaints, want 1", n-before)
+		}
+	})
+}
+
 func TestRedirect(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		b.set(func() {
