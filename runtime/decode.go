@@ -247,7 +247,11 @@ func (f *fields) keep(name string) *Keep {
 	case s == keepNever:
 		return new(Forever)
 	}
-	return new(Keep(*f.durationIn(name, s, 0, 10*maxInterval)))
+	d := f.durationIn(name, s, 0, 10*maxInterval)
+	if *d == 0 { // it would read as what is not given
+		f.fail(name, "0s keeps nothing: write a longer duration, %q to keep for ever, or leave it out for what the namespace says", keepNever)
+	}
+	return (*Keep)(d)
 }
 
 func (f *fields) durationIn(name, s string, low, high time.Duration) *Duration {

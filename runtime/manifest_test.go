@@ -183,6 +183,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"key_order without a key", behavior(`"key_order":"strict"`), "behaviors[0].key_order", 0},
 		{"key_order other", behavior(`"concurrency_key":"/a","key_order":"loose"`), "behaviors[0].key_order", 0},
 		{"lease of a module's behavior", behavior(`"lease":"10s"`), "behaviors[0].lease", 0},
+		{"retention of nothing", behavior(`"retention":{"success":"0s"}`), "behaviors[0].retention.success", 0},
 		{"no fuel", behavior(`"limits":{"fuel":0}`), "behaviors[0].limits.fuel", 0},
 		{"part of a unit", behavior(`"limits":{"fuel":1.5}`), "behaviors[0].limits.fuel", 0},
 		{"too much fuel", behavior(`"limits":{"fuel":9007199254740993}`), "behaviors[0].limits.fuel", 1 << 53},
