@@ -235,6 +235,9 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	if err != nil {
 		return nil, final, fmt.Errorf("make request: %w", err)
 	}
+	if len(k.body) > 0 {
+		req.Body = counted(ctx, req.Body)
+	}
 	if k.contentType != "" {
 		req.Header.Set("Content-Type", k.contentType)
 	}

@@ -185,6 +185,7 @@ func (c *Client) importOnce(ctx context.Context, base *url.URL, name string, bod
 	if err != nil {
 		return errors.Join(fmt.Errorf("make request: %w", err), body.Close())
 	}
+	req.Body = counted(ctx, req.Body)
 	req.Header.Set("Content-Type", linesMedia)
 	return c.exchangeBody(req, base, body, answer)
 }

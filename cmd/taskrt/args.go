@@ -18,6 +18,9 @@ var errNoCommand = errors.New("which command?")
 // argument or a value, and an unknown flag, a missing value, and a missing or surplus argument are errors. Flags that are
 // neither given nor in the environment are added from the --config file.
 func arrange(app *cli.App, args []string) ([]string, error) {
+	if asksVersion(args) {
+		args = append([]string{args[0], "version"}, args[2:]...)
+	}
 	l := line{app: app, commands: app.Commands}
 	if err := l.read(args[1:]); err != nil {
 		return nil, &usageError{command: l.command, err: err}
@@ -40,6 +43,12 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	out = append(out, l.flagsOf(l.command.Flags)...)
 	out = append(out, "--")
 	return append(out, l.arguments...), nil
+}
+
+// asksVersion reports whether it is --version that stands there instead of a command, as all the world has it; a command's
+// own flag of that name has a value.
+func asksVersion(args []string) bool {
+	return len(args) > 1 && args[1] == "--version" && (len(args) == 2 || strings.HasPrefix(args[2], "-"))
 }
 
 // line is a command line being read.

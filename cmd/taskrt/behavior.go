@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -97,24 +96,35 @@ func behaviorStats(c *cli.Context, cl *client) error {
 }
 
 func behaviorPut(c *cli.Context, cl *client) error {
-	var policy []byte
-	var err error
-	if file := c.Args().Get(1); file == "-" {
-		policy, err = io.ReadAll(io.LimitReader(cl.stdin, api.MaxBody))
-	} else {
-		policy, err = os.ReadFile(file)
-	}
+	policy, err := readPolicy(c, cl.stdin)
 	if err != nil {
-		return usagef(c, "FILE: %w", err)
-	}
-	if !json.Valid(policy) {
-		return usagef(c, "%s is not JSON", c.Args().Get(1))
+		return err
 	}
 	reply, err := cl.PutBehavior(cl.once(c), api.PutBehaviorRequest{Namespace: cl.namespace, Name: c.Args().First(), Policy: policy})
 	if err != nil {
 		return err
 	}
 	return cl.print(func(w *terminal.Table) { describeBehavior(w, reply.Behavior) })
+}
+
+func readPolicy(c *cli.Context, stdin io.Reader) (policy []byte, err error) {
+	file := c.Args().Get(1)
+	if file == "-" {
+		policy, err = io.ReadAll(io.LimitReader(stdin, api.MaxBody+1))
+	} else {
+		policy, err = readFile(file, api.MaxBody)
+	}
+	switch {
+	case err != nil:
+		return nil, usagef(c, "FILE: %w", err)
+	case len(policy) > api.MaxBody:
+		return nil, &exitError{exitRefused, fmt.Errorf("FILE: more than %d bytes, the most that it may have", api.MaxBody)}
+	}
+	policy = bytes.TrimPrefix(policy, []byte("\ufeff"))
+	if err := whyNotJSON(policy); err != nil {
+		return nil, usagef(c, "%s is not JSON: %w", file, err)
+	}
+	return policy, nil
 }
 
 func behaviorActivate(c *cli.Context, cl *client) error {

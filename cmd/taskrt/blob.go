@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,7 +39,9 @@ func blobPut(c *cli.Context, cl *client) error {
 		return usagef(c, "%w", err)
 	}
 	defer file.Close()
-	b, err := cl.PutBlob(cl.ctx, api.PutBlobRequest{Body: file, Size: size, Digest: c.String("digest")})
+	ctx, stop := cl.sending(uploadName(c.Args().First()), size)
+	b, err := cl.PutBlob(ctx, api.PutBlobRequest{Body: file, Size: size, Digest: c.String("digest")})
+	stop()
 	if err != nil {
 		return err
 	}
@@ -67,6 +70,14 @@ func openUpload(name string, stdin io.Reader) (file io.ReadCloser, size int64, e
 		return nil, 0, err
 	}
 	return seekable{bytes.NewReader(data)}, int64(len(data)), nil
+}
+
+// uploadName is what a file is called where it is sent.
+func uploadName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return filepath.Base(name)
 }
 
 // seekable is a file in memory.

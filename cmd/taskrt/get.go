@@ -65,7 +65,7 @@ func describeTask(w *terminal.Table, t *api.Task) {
 		row("result", clip(t.Result, 200))
 	}
 	if t.Error != nil {
-		row("error", t.Error.Code+": "+t.Error.Message)
+		row("error", errorText(t.Error))
 	}
 	for _, a := range t.History {
 		what := fmt.Sprintf("%s by %s, %s to %s", a.Outcome, a.Worker, a.StartedAt, shortTime(a.FinishedAt))

@@ -59,7 +59,9 @@ func (p *program) app() *cli.App {
 		UsageText: "taskrt COMMAND [flags] [arguments]",
 		Description: "Every flag can also be given as a TASKRT_… variable, in the environment or in a file of NAME=VALUE lines\n" +
 			"named by --config. A flag wins over the environment, the environment over the file.\n\n" +
-			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server.",
+			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server,\n" +
+			"130 interrupted. Of server, worker and dev: 0 asked to stop, 1 could not start or had to stop, 2 bad usage, 70 a guest could\n" +
+			"not be stopped in time, so the process that ran it ended itself: start it again.",
 		Flags:                     rootFlags(),
 		Writer:                    p.stdout.Exact(),
 		ErrWriter:                 p.stderr.Exact(),
@@ -112,6 +114,7 @@ const (
 	exitTimeout     = 4
 	exitRefused     = 5
 	exitInterrupted = 130 // as shells have it
+	// 70 is package worker's: a guest could not be stopped in time.
 )
 
 // exitError ends the program with a code; a nil err prints nothing more.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -49,12 +50,28 @@ func maintenanceRun(c *cli.Context, cl *client) error {
 		DryRun: c.Bool("dry-run"), SupersedeRun: int64(c.Int("supersede-run")),
 	})
 	if err != nil {
-		return err
+		return cl.explainRun(err)
 	}
 	if !c.Bool("wait") {
 		return cl.print(func(w *terminal.Table) { w.Row(started.Run) })
 	}
 	return cl.awaitRun(started.Run, time.Duration(timeout))
+}
+
+// explainRun adds to the refusal of a run what the unfinished one does, and how to end it.
+func (c *client) explainRun(err error) error {
+	refused, ok := errors.AsType[*api.Error](err)
+	if !ok || refused.Run == 0 {
+		return err
+	}
+	what := "it has not begun"
+	switch r, lookErr := c.MaintenanceRun(c.ctx, refused.Run); {
+	case lookErr != nil:
+		what = "what it does cannot be found out now"
+	case r.StartedAt != nil:
+		what = fmt.Sprintf("it began at %s on %s", r.StartedAt, orDash(r.Worker))
+	}
+	return fmt.Errorf("%w; %s; --supersede-run %d ends it and begins another", err, what, refused.Run)
 }
 
 // awaitRun waits for the end of a run, or of the one that takes it over, and prints its record.

@@ -212,16 +212,21 @@ func nsExport(c *cli.Context, cl *client) error {
 }
 
 func nsImport(c *cli.Context, cl *client) error {
-	r := api.ImportRequest{Name: c.Args().First(), Body: cl.stdin}
+	r, size := api.ImportRequest{Name: c.Args().First(), Body: cl.stdin}, int64(0)
 	if file := c.Args().Get(1); file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
 			return usagef(c, "%w", err)
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
 		r.Body = f
 	}
-	n, err := cl.ImportNamespace(cl.ctx, r)
+	ctx, stop := cl.sending(uploadName(c.Args().Get(1)), size)
+	n, err := cl.ImportNamespace(ctx, r)
+	stop()
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func opStart(c *cli.Context, cl *client) error {
 	if r.Partitions, err = readPartitions(c, cl.stdin); err != nil {
 		return err
 	}
-	if r.Arg, err = readJSON(c, "arg", cl.stdin); err != nil {
+	if r.Arg, err = readJSON(c, "arg", cl.stdin, api.MaxBody); err != nil {
 		return err
 	}
 	if r.Priority, r.Labels, err = marksOf(c); err != nil {
@@ -107,7 +107,7 @@ func readPartitions(c *cli.Context, stdin io.Reader) (p api.Partitions, err erro
 		names := splitList(s)
 		return api.Partitions{Count: int64(len(names)), Names: names}, nil
 	}
-	text, err := readJSON(c, "partitions", stdin)
+	text, err := readJSON(c, "partitions", stdin, api.MaxBody)
 	if err != nil {
 		return p, err
 	}
@@ -156,7 +156,7 @@ func describeOperation(w *terminal.Table, o *api.Operation) {
 		row("result", clip(o.Result, 200))
 	}
 	if o.Error != nil {
-		row("error", o.Error.Code+": "+o.Error.Message)
+		row("error", errorText(o.Error))
 	}
 }
 

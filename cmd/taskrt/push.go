@@ -29,17 +29,15 @@ func push(c *cli.Context, cl *client) error {
 			return usagef(c, "--manifest: %w", err)
 		}
 	}
-	if name := c.Args().First(); name == "-" {
-		r.Wasm = cl.stdin
-	} else {
-		f, err := os.Open(name)
-		if err != nil {
-			return usagef(c, "%w", err)
-		}
-		defer f.Close()
-		r.Wasm = f
+	file, size, err := openUpload(c.Args().First(), cl.stdin)
+	if err != nil {
+		return usagef(c, "%w", err)
 	}
-	m, err := cl.Push(cl.ctx, r)
+	defer file.Close()
+	r.Wasm = file
+	ctx, stop := cl.sending(uploadName(c.Args().First()), size)
+	m, err := cl.Push(ctx, r)
+	stop()
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (p *program) resubmitCommand() *cli.Command {
 func resubmit(c *cli.Context, cl *client) error {
 	r := api.ResubmitRequest{Namespace: cl.namespace, ID: c.Args().First()}
 	var err error
-	if r.Params, r.ParamsBase64, err = readParams(c, cl.stdin); err != nil {
+	if r.Params, r.ParamsBase64, err = cl.params(c); err != nil {
 		return err
 	}
 	if r.Delay, r.NotBefore, r.Deadline, err = timesOf(c); err != nil {

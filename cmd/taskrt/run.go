@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -64,8 +66,13 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	in, err := unlessInterrupted(c.Context, func(ctx context.Context) (*runtime.Inspected, error) {
+		return inspect(ctx, engine, wasm, given, c.String("name"), c.String("behavior"))
+	})
+	if errors.Is(err, errAbandoned) {
+		return err // with the engine: it waits for what it compiles
+	}
 	defer engine.Close(context.WithoutCancel(c.Context))
-	in, err := inspect(c.Context, engine, wasm, given, c.String("name"), c.String("behavior"))
 	if err != nil {
 		return err
 	}
@@ -104,16 +111,36 @@ func (p *program) runModule(c *cli.Context) error {
 	return local.print(local.attempt(c.Context, m, a, &settings))
 }
 
+// errAbandoned is how unlessInterrupted ends.
+var errAbandoned = fmt.Errorf("abandoned: %w", context.Canceled)
+
+// unlessInterrupted waits for do until ctx ends. Compiling looks at no context, and a large module takes seconds: whoever
+// interrupts the command is not kept waiting. The process ends then, and do with it.
+func unlessInterrupted[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := do(ctx)
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var zero T
+		return zero, errAbandoned
+	}
+}
+
 // inspect finds the module's manifest. Only a module without one needs a name, so it is tried without first.
 func inspect(ctx context.Context, e *runtime.Engine, wasm []byte, given *runtime.Manifest, name, fallback string) (*runtime.Inspected, error) {
 	in, err := e.Inspect(ctx, wasm, given, name)
 	if bad, ok := errors.AsType[*runtime.UploadError](err); ok && name == "" && bad.Code == runtime.BadManifest {
-		if fallback == "" {
-			fallback = "local"
-		}
-		if again, err2 := e.Inspect(ctx, wasm, given, fallback); err2 == nil {
-			return again, nil
-		}
+		// What is wrong with it under a name is what is wrong with it.
+		in, err = e.Inspect(ctx, wasm, given, cmp.Or(fallback, "local"))
 	}
 	return in, refused(err)
 }

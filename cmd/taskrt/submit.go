@@ -4,9 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -107,7 +104,7 @@ func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
 		Namespace: cl.namespace, Behavior: c.Args().First(), ID: c.String("id"), IfExists: c.String("if-exists"),
 	}
 	var err error
-	if req.Params, req.ParamsBase64, err = readParams(c, cl.stdin); err != nil {
+	if req.Params, req.ParamsBase64, err = cl.params(c); err != nil {
 		return req, err
 	}
 	if req.Delay, req.NotBefore, req.Deadline, err = timesOf(c); err != nil {
@@ -148,62 +145,6 @@ func marksOf(c *cli.Context) (priority *int, labels map[string]string, err error
 		labels[name] = value
 	}
 	return priority, labels, nil
-}
-
-// paramsFlag and paramsBytesFlag are those of readParams.
-func paramsFlag(cmd string) cli.Flag {
-	return stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input")
-}
-
-func paramsBytesFlag(cmd string) cli.Flag {
-	return stringFlag(cmd, "params-bytes", "", "FILE, or - for standard input: params of any bytes, JSON or not, as they are")
-}
-
-// readParams reads --params or --params-bytes.
-func readParams(c *cli.Context, stdin io.Reader) (text json.RawMessage, raw []byte, err error) {
-	file := c.String("params-bytes")
-	switch {
-	case file == "":
-		text, err = readJSON(c, "params", stdin)
-		return text, nil, err
-	case c.String("params") != "":
-		return nil, nil, usagef(c, "--params and --params-bytes are both given")
-	case file == "-":
-		raw, err = io.ReadAll(io.LimitReader(stdin, api.MaxPayload+1))
-	default:
-		raw, err = os.ReadFile(file)
-	}
-	switch {
-	case err != nil:
-		return nil, nil, usagef(c, "--params-bytes: %w", err)
-	case len(raw) > api.MaxPayload:
-		return nil, nil, &exitError{exitRefused, fmt.Errorf("--params-bytes: more than %d bytes, the most that params may have", api.MaxPayload)}
-	case raw == nil:
-		raw = []byte{}
-	}
-	return nil, raw, nil
-}
-
-// readJSON reads a flag that is JSON, @FILE or - (standard input); nil if it is not given.
-func readJSON(c *cli.Context, flag string, stdin io.Reader) (json.RawMessage, error) {
-	s := c.String(flag)
-	text := []byte(s)
-	var err error
-	switch {
-	case s == "":
-		return nil, nil
-	case s == "-":
-		text, err = io.ReadAll(io.LimitReader(stdin, api.MaxBody))
-	case s[0] == '@':
-		text, err = os.ReadFile(s[1:])
-	}
-	if err != nil {
-		return nil, usagef(c, "--%s: %w", flag, err)
-	}
-	if !json.Valid(text) {
-		return nil, usagef(c, "--%s is not JSON; strings need quotes inside the shell's: '\"text\"'", flag)
-	}
-	return text, nil
 }
 
 func timeOf(c *cli.Context, name string) (*api.Time, error) {

@@ -153,12 +153,15 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 	return c.printResult(t.Result, t.ResultBase64)
 }
 
+// errorText is an error's code, and its message if it has one.
+func errorText(e *api.TaskError) string { return strings.TrimSuffix(e.Code+": "+e.Message, ": ") }
+
 // failed is the end of a command whose task or operation has failed.
 func failed(what string, e *api.TaskError) error {
 	if e == nil {
 		return &exitError{exitTaskFailed, fmt.Errorf("%s failed", what)}
 	}
-	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s: %s", what, e.Code, e.Message)}
+	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s", what, errorText(e))}
 }
 
 // printResult writes a result: a line of JSON, or bytes; to a file or pipe as they are.

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// paramsFlag and paramsBytesFlag are those of readParams.
+func paramsFlag(cmd string) cli.Flag {
+	return stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input")
+}
+
+func paramsBytesFlag(cmd string) cli.Flag {
+	return stringFlag(cmd, "params-bytes", "", "FILE, or - for standard input: params of any bytes, JSON or not, as they are")
+}
+
+// maxInline is how many bytes of params travel in the body of a request, which may have api.MaxBody, in base64 too. Longer
+// ones are put as a blob first: whoever submits need not know (SPEC H3).
+const maxInline = 4 << 20
+
+// params reads --params or --params-bytes for a request. Long ones are in a blob already, and text refers to it.
+func (c *client) params(flags *cli.Context) (text json.RawMessage, raw []byte, err error) {
+	text, raw, err = readParams(flags, c.stdin)
+	content := text
+	if raw != nil {
+		content = raw
+	}
+	if err != nil || len(content) <= maxInline {
+		return text, raw, err
+	}
+	ctx, stop := c.sending("params", int64(len(content)))
+	defer stop()
+	b, err := c.PutBlob(ctx, api.PutBlobRequest{Body: bytes.NewReader(content), Size: int64(len(content))})
+	if err != nil {
+		return nil, nil, err
+	}
+	return json.RawMessage(`{"$blob":"` + b.Digest + `"}`), nil, nil
+}
+
+// readParams reads --params or --params-bytes.
+func readParams(c *cli.Context, stdin io.Reader) (text json.RawMessage, raw []byte, err error) {
+	file := c.String("params-bytes")
+	switch {
+	case file == "":
+		text, err = readJSON(c, "params", stdin, api.MaxPayload)
+		return text, nil, err
+	case c.String("params") != "":
+		return nil, nil, usagef(c, "--params and --params-bytes are both given")
+	case file != "-":
+		file = "@" + file
+	}
+	if raw, err = readText(c, "params-bytes", file, stdin, api.MaxPayload); raw == nil {
+		raw = []byte{}
+	}
+	return nil, raw, err
+}
+
+// readJSON reads a flag that is JSON of at most limit bytes, @FILE or - (standard input); nil if it is not given. A byte
+// order mark at the beginning of a file is no part of it (RFC 8259, section 8.1).
+func readJSON(c *cli.Context, flag string, stdin io.Reader, limit int) (json.RawMessage, error) {
+	s := c.String(flag)
+	if s == "" {
+		return nil, nil
+	}
+	text, err := readText(c, flag, s, stdin, limit)
+	if err != nil {
+		return nil, err
+	}
+	from := "standard input"
+	switch s[0] {
+	case '-':
+	case '@':
+		from = s[1:]
+	default:
+		if !json.Valid(text) {
+			return nil, usagef(c, "--%s is not JSON; strings need quotes inside the shell's: '\"text\"'", flag)
+		}
+		return text, nil
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if err := whyNotJSON(text); err != nil {
+		return nil, usagef(c, "--%s: %s is not JSON: %w", flag, from, err)
+	}
+	return text, nil
+}
+
+// readText returns what a flag's value stands for: standard input for -, a file's content for @FILE, else itself. More than
+// limit bytes are refused: cut off, they would be something else.
+func readText(c *cli.Context, flag, s string, stdin io.Reader, limit int) (text []byte, err error) {
+	switch {
+	case s == "-":
+		text, err = io.ReadAll(io.LimitReader(stdin, int64(limit)+1))
+	case s != "" && s[0] == '@':
+		text, err = readFile(s[1:], limit)
+	default:
+		text = []byte(s)
+	}
+	switch {
+	case err != nil:
+		return nil, usagef(c, "--%s: %w", flag, err)
+	case len(text) > limit:
+		return nil, &exitError{exitRefused, fmt.Errorf("--%s: more than %d bytes, the most that it may have", flag, limit)}
+	}
+	return text, nil
+}
+
+// readFile reads at most a byte more than limit.
+func readFile(name string, limit int) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
+}
+
+// whyNotJSON says what is wrong with a text that ought to be JSON, and where; nil: nothing.
+func whyNotJSON(text []byte) error {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		if bytes.HasPrefix(text, []byte(mark)) {
+			return errors.New("it begins as UTF-16 does; JSON is UTF-8")
+		}
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return errors.New("there is nothing in it")
+	}
+	var v json.RawMessage
+	err := json.Unmarshal(text, &v)
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
+		before := text[:max(bad.Offset-1, 0)]
+		line := bytes.Count(before, []byte("\n")) + 1
+		column := len(before) - bytes.LastIndexByte(before, '\n')
+		return fmt.Errorf("line %d, column %d: %w", line, column, err)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
+)
+
+// Of what is sent, and of what the cluster makes of it.
+const (
+	sendingPulse = 200 * time.Millisecond // how often the line is drawn
+	sendingQuiet = 2 * time.Second        // what takes longer than that says so without a terminal, too
+)
+
+// sending tells people of something large on its way to the cluster, total bytes (0: unknown): a bar, then how long the
+// cluster works on it; without a terminal a line if it takes long. Requests must be made with the context; stop ends it.
+func (c *client) sending(what string, total int64) (ctx context.Context, stop func()) {
+	var sent atomic.Int64
+	ctx = api.WithSent(c.ctx, func(n int64) { sent.Store(n) })
+	began, quit, done := time.Now(), make(chan struct{}), make(chan struct{})
+	line := func() string {
+		n, since := sent.Load(), time.Since(began).Truncate(time.Second)
+		switch {
+		case total > 0 && n < total:
+			return fmt.Sprintf("%s  sending %s  %s of %s", since, what, terminal.Bar(n, total), bytesText(total))
+		case total > 0:
+			return fmt.Sprintf("%s  %s is sent (%s), the cluster works on it", since, what, bytesText(n))
+		}
+		return fmt.Sprintf("%s  sending %s  %s", since, what, bytesText(n))
+	}
+	go func() {
+		defer close(done)
+		pulse := time.NewTicker(sendingPulse)
+		defer pulse.Stop()
+		quiet := time.NewTimer(sendingQuiet)
+		defer quiet.Stop()
+		for {
+			select {
+			case <-quit:
+				c.stderr.EndStatus()
+				return
+			case <-pulse.C:
+				c.stderr.Status("%s", line())
+			case <-quiet.C:
+				if !c.stderr.Draws() {
+					_ = c.stderr.Printf("%s\n", line()) // it goes on without
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		close(quit)
+		<-done
+	}
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%d KB", n/1000)
+	}
+	return fmt.Sprintf("%d MB", n/1_000_000)
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
+)
+
+// What takes long says so where there is no terminal, once; what does not is silent.
+func TestSendingWithoutATerminal(t *testing.T) {
+	for _, c := range []struct {
+		total int64
+		took  int // pulses
+		want  string
+	}{
+		{5_000_000, 1, ""},
+		{5_000_000, 100, "2s  sending module.wasm  [....................] 0 % of 5000 KB\n"},
+		{0, 100, "2s  sending module.wasm  0 bytes\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var b bytes.Buffer
+			cl := &client{program: &program{stderr: terminal.New(&b)}, ctx: t.Context()}
+			_, stop := cl.sending("module.wasm", c.total)
+			time.Sleep(time.Duration(c.took)*sendingPulse + 1) // of the bubble
+			stop()
+			if b.String() != c.want {
+				t.Errorf("%+v: %q", c, b.String())
+			}
+		})
+	}
+}
+
+// A push and an upload count what goes out.
+func TestSentIsCounted(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"module":{},"blob":{}}`)
+	}))
+	defer s.Close()
+	content := strings.Repeat("x", 100_000)
+	cl, err := api.NewClient(api.ClientConfig{URLs: []string{s.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for name, send := range map[string]func(r *api.Client, told func(int64)) error{
+		"push": func(r *api.Client, told func(int64)) error {
+			_, err := r.Push(api.WithSent(t.Context(), told), api.PushRequest{Wasm: strings.NewReader(content)})
+			return err
+		},
+		"blob": func(r *api.Client, told func(int64)) error {
+			_, err := r.PutBlob(api.WithSent(t.Context(), told), api.PutBlobRequest{Body: strings.NewReader(content), Size: int64(len(content))})
+			return err
+		},
+	} {
+		sent := make(chan int64, 1000)
+		if err := send(cl, func(n int64) { sent <- n }); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		last := int64(0)
+		for len(sent) > 0 {
+			last = <-sent
+		}
+		if last != int64(len(content)) {
+			t.Errorf("%s: %d bytes counted of %d", name, last, len(content))
+		}
+	}
+}
