@@ -16,9 +16,9 @@ import (
 const (
 	MinLease   = time.Second
 	MaxLease   = time.Hour
-	MaxWorker  = 128     // worker, request_id: bytes
-	MaxMessage = 4 << 10 // of an error: bytes
-	MaxCode    = 64      // of an error: characters
+	MaxWorker  = 128             // worker, request_id: bytes
+	MaxMessage = task.MaxMessage // of an error: bytes; what is longer is clipped
+	MaxCode    = 64              // of an error: characters
 )
 
 // hostCodes are codes of the host (SPEC T5) that a worker may report of a run; the others only the state machine gives.
@@ -138,12 +138,7 @@ func (e *ReportError) check() *Error {
 	if !own && !slices.Contains(hostCodes, e.Code) {
 		return rangeError("code", MaxCode, "must be 1 to %d of a-z 0-9 . _ -, or one of %s", MaxCode, strings.Join(hostCodes, ", "))
 	}
-	if len(e.Message) > MaxMessage {
-		return LimitError("message", MaxMessage, "%d bytes, at most %d", len(e.Message), MaxMessage)
-	}
-	if !utf8.ValidString(e.Message) {
-		return FieldError(CodeInvalidField, "message", "is not valid UTF-8")
-	}
+	e.Message = task.Clip(e.Message, MaxMessage) // a failure with much to say is one all the same
 	return checkInline("details", &e.Details)
 }
 

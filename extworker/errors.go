@@ -3,7 +3,6 @@ package extworker
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -38,12 +37,9 @@ func RetryAt(err error, at time.Time) error { return &failure{err: err, at: at} 
 // time means in a second.
 func Snooze(at time.Time) error { return &snooze{at} }
 
-// maxMessage bounds what is sent of an error's text, in bytes.
-const maxMessage = api.MaxMessage
-
-// reportOf is the report of a failed attempt: what its errors say, the outermost first.
+// reportOf is the report of a failed attempt: what its errors say, the outermost first. The API clips what is too long.
 func reportOf(err error) (e *api.ReportError, at time.Time) {
-	e = &api.ReportError{Message: clip(err.Error())}
+	e = &api.ReportError{Message: err.Error()}
 	for next := err; next != nil; {
 		f, ok := errors.AsType[*failure](next)
 		if !ok {
@@ -66,12 +62,11 @@ func reportOf(err error) (e *api.ReportError, at time.Time) {
 	return e, at
 }
 
-// clip bounds a text and makes it UTF-8.
-func clip(s string) string {
-	if len(s) > maxMessage {
-		s = s[:maxMessage]
-	}
-	return strings.ToValidUTF8(s, "?")
+// wrong tells whether an error says that the request itself is: the same one is refused whenever it is made. Others say that of
+// the state, such as 409 blob_gone.
+func wrong(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity)
 }
 
 // passing tells whether an error may be gone when the call is made again: of the network, of a cluster without a leader

@@ -99,21 +99,36 @@ func (w *Worker) report(t *Task, out outcome, cause error) {
 		r.AgainAt = &api.Time{Time: again}
 	}
 	err := w.finisher.finish(r)
-	if err != nil && r.Error == nil && api.CodeOf(err) != api.CodeHalt && !passing(err) {
-		// The result is not one that the behavior takes: that is the handler's failure. A cluster that cannot be reached is
-		// not: the attempt is lost then, and another one may succeed.
-		w.cfg.Logger.Error("the result was refused", "task", t.ID, "err", err)
+	if err != nil && api.CodeOf(err) != api.CodeHalt && !passing(err) {
+		// A cluster that cannot be reached is another matter: the attempt is lost then, and another one may succeed.
+		w.cfg.Logger.Error("the outcome was refused", "task", t.ID, "err", err)
 		t.mu.Lock()
 		t.seq++
-		r.Seq = t.seq
+		seq := t.seq
 		t.mu.Unlock()
-		r.Result, r.ResultBase64, r.AgainAt = nil, nil, nil
-		r.Error, _ = reportOf(Permanent(fmt.Errorf("the result was refused: %w", err)))
+		r = instead(r, err)
+		r.Seq = seq
 		err = w.finisher.finish(r)
 	}
 	if err != nil {
 		w.cfg.Logger.Warn("a report was refused", "task", t.ID, "err", err)
 	}
+}
+
+// instead is what is reported instead of what was refused. A result that the behavior does not take is the handler's
+// failure, and would be so again. What was refused for another reason, and a failure itself, stay as retryable as they were.
+func instead(r api.FinishRequest, refusal error) api.FinishRequest {
+	next := api.FinishRequest{Namespace: r.Namespace, ID: r.ID, Token: r.Token, Error: &api.ReportError{}}
+	if r.Error != nil {
+		next.Error.Message = fmt.Sprintf("a report was refused (%v): %s", refusal, r.Error.Message)
+		next.Error.Retryable, next.AgainAt = r.Error.Retryable, r.AgainAt
+		return next
+	}
+	next.Error.Message = fmt.Sprintf("the result was refused: %v", refusal)
+	if wrong(refusal) {
+		next.Error.Retryable = new(false)
+	}
+	return next
 }
 
 // setResult fills in what a handler returned; without a result, progress that was not sent yet.

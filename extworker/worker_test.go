@@ -37,7 +37,7 @@ func TestOutcomes(t *testing.T) {
 		{"retry at", nil, extworker.RetryAt(bad, at), api.FinishRequest{Error: &api.ReportError{Message: "bad"}, AgainAt: &api.Time{Time: at}}},
 		{"permanent with a time", nil, extworker.RetryAt(extworker.Permanent(bad), at), api.FinishRequest{Error: &api.ReportError{Message: "bad", Retryable: new(false)}}},
 		{"cannot be JSON", func() {}, nil, api.FinishRequest{Error: &api.ReportError{Message: "the result: json: unsupported type: func()", Retryable: new(false)}}},
-		{"long", nil, errors.New(strings.Repeat("\xff", 5000)), api.FinishRequest{Error: &api.ReportError{Message: "?"}}},
+		{"long", nil, errors.New(strings.Repeat("\xff", 5000)), api.FinishRequest{Error: &api.ReportError{Message: "\ufffd"}}},
 	}
 	for _, k := range cases {
 		t.Run(k.name, func(t *testing.T) {
@@ -456,4 +456,42 @@ func TestUnreachableClusterIsNoFailure(t *testing.T) {
 			t.Errorf("reported %+v", f.Error)
 		}
 	})
+}
+
+// TestRefusedReports: a result that the behavior does not take is final, as it would be refused again. What was refused
+// because of the state may be tried again, and a failure stays what it was, however its report was refused.
+func TestRefusedReports(t *testing.T) {
+	for name, c := range map[string]struct {
+		out       error // of the handler
+		refusal   error // of its report
+		retryable bool
+	}{
+		"a result too large":       {nil, api.LimitError("result", 1, "too much"), false},
+		"a result of the schema":   {nil, api.FieldError(api.CodeResultSchema, "result", "no"), false},
+		"a blob that is gone":      {nil, api.FieldError(api.CodeBlobGone, "result", "gone"), true},
+		"a failure":                {errors.New("oh"), api.FieldError(api.CodeInvalidField, "error.code", "no"), true},
+		"a failure that is final":  {extworker.Permanent(errors.New("oh")), api.FieldError(api.CodeInvalidField, "error.code", "no"), false},
+		"a failure, by the state":  {errors.New("oh"), api.FieldError(api.CodeBlobGone, "error", "gone"), true},
+		"a failure with odd words": {errors.New(strings.Repeat("\xff", 9000)), api.FieldError(api.CodeInvalidField, "error.code", "no"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with(t, 1, func(context.Context, *extworker.Task) (any, error) { return 1, c.out }, func(b *bench) {
+				var calls atomic.Int64
+				b.failing(func(call string) (bool, error) {
+					if call == "finish" && calls.Add(1) == 1 {
+						return false, c.refusal
+					}
+					return false, nil
+				})
+				b.submit(1)
+				f := b.ended(1).finish
+				if f.Error == nil || f.Result != nil || !strings.Contains(f.Error.Message, "refused") {
+					t.Fatalf("%+v", f)
+				}
+				if retryable := f.Error.Retryable == nil || *f.Error.Retryable; retryable != c.retryable {
+					t.Errorf("retryable %v: %+v", retryable, f.Error)
+				}
+			})
+		})
+	}
 }

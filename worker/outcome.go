@@ -2,15 +2,11 @@ package worker
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
-
-// maxMessage bounds an error's message in bytes.
-const maxMessage = 4 << 10
 
 // outcome turns the end of a run into its last report. out is nil if no guest ran; cause is why the run was killed,
 // if it was. The caller has made sure that there is something to say (the session lives, no halt).
@@ -117,7 +113,8 @@ func (r *run) failure(out *runtime.Outcome) *task.Error {
 	}
 	if len(out.Details) > 0 {
 		if int64(len(out.Details)) > min(p.Limits.ResultBytes, maxInline) {
-			e.Message = clip(e.Message + " (details dropped: too large)")
+			const note = " (details dropped: too large)"
+			e.Message = task.Clip(out.Message, task.MaxMessage-len(note)) + note
 		} else {
 			e.Details = payload(out.Details)
 		}
@@ -125,11 +122,5 @@ func (r *run) failure(out *runtime.Outcome) *task.Error {
 	return e
 }
 
-// clip bounds a text and makes it UTF-8: CBOR text that is not would be refused by the other end, and by every node's
-// log after it.
-func clip(s string) string {
-	if len(s) > maxMessage {
-		s = s[:maxMessage]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
+// clip bounds a message: what is longer, or no UTF-8, would be refused by every node's log.
+func clip(s string) string { return task.Clip(s, task.MaxMessage) }

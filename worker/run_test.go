@@ -715,9 +715,9 @@ func describe(r stream.Report) string {
 // Text that is not UTF-8 would be refused by the leader's decoder, and by every node's log after it.
 func TestErrorTextIsBoundedUTF8(t *testing.T) {
 	r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: new(task.DefaultPolicy())}}
-	out := &runtime.Outcome{Kind: runtime.Failed, Message: strings.Repeat("é", maxMessage) + "\xff", Details: []byte("d\xff")}
+	out := &runtime.Outcome{Kind: runtime.Failed, Message: strings.Repeat("é", task.MaxMessage) + "\xff", Details: []byte("d\xff")}
 	e := r.outcome(out, nil).Finish.Error
-	if !utf8.ValidString(e.Message) || len(e.Message) > maxMessage+2 {
+	if !utf8.ValidString(e.Message) || len(e.Message) > task.MaxMessage {
 		t.Errorf("message of %d bytes, valid %v", len(e.Message), utf8.ValidString(e.Message))
 	}
 	if e.Details.Encoding != task.Bytes {

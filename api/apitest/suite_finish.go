@@ -123,7 +123,6 @@ func (s *suite) finishRefused(ctx context.Context, t *testing.T) {
 		{"invalid_field", "error.code", failing(api.ReportError{Code: "Not Good"})},
 		{"invalid_field", "error.code", failing(api.ReportError{Code: strings.Repeat("c", api.MaxCode+1)})},
 		{"invalid_field", "error.code", failing(api.ReportError{Code: "CANCELLED"})},
-		{"too_large", "error.message", failing(api.ReportError{Message: strings.Repeat("m", api.MaxMessage+1)})},
 		{"too_large", "error.details", failing(api.ReportError{Details: huge()})},
 		{"invalid_field", "again_at", with(func(r *api.FinishRequest) {
 			r.Error, r.AgainAt = &api.ReportError{Retryable: new(bool)}, after(time.Hour)
@@ -138,8 +137,11 @@ func (s *suite) finishRefused(ctx context.Context, t *testing.T) {
 	if got, err := s.Task(ctx, "", x.ID, api.GetOptions{}); err != nil || got.Status != "RUNNING" {
 		t.Errorf("after what was refused: %+v, %v", got, err)
 	}
-	if _, err := s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Error: &api.ReportError{Code: strings.Repeat("c", api.MaxCode)}}); err != nil {
-		t.Errorf("the longest code: %v", err)
+	long := &api.ReportError{Code: strings.Repeat("c", api.MaxCode), Message: strings.Repeat("日", api.MaxMessage)}
+	got, err := s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Error: long})
+	if err != nil || !strings.HasPrefix(got.Task.Error.Message, "日日") || len(got.Task.Error.Message) > api.MaxMessage ||
+		!strings.HasSuffix(got.Task.Error.Message, "日… (clipped: 12288 bytes)") {
+		t.Errorf("the longest code, and a message that is clipped: %+v, %v", got, err)
 	}
 }
 

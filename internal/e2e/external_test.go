@@ -40,6 +40,33 @@ func TestExternalPython(t *testing.T) {
 	})
 }
 
+// TestPythonReportsInstead: what the Python worker reports when its report was refused: only a result that the behavior does
+// not take is final.
+func TestPythonReportsInstead(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED, NOT TESTED: the Python worker of examples/external needs python3 on the PATH: ", err)
+	}
+	const program = `
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+from worker import Attempt, Refused
+large, gone = Refused(413, "too_large", "x"), Refused(409, "blob_gone", "x")
+final = lambda body, why: not Attempt.instead(body, why)["error"]["retryable"]
+assert final({"result": 1}, large) and not final({"result": 1}, gone)
+assert final({"result": 1}, Refused(422, "result_schema", "x"))
+assert not final({"error": {"message": "m"}}, large) and not final({"error": {"message": "m", "retryable": True}}, large)
+assert final({"error": {"message": "m", "retryable": False}}, gone)
+assert Attempt.instead({"again_at": "t", "checkpoint": 1}, large) == {"again_at": "t"}
+`
+	out, err := exec.CommandContext(t.Context(), python, "-c", program, filepath.Join("..", "..", "examples", "external", "python")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func newPinCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, "--worker", "none")

@@ -3,7 +3,6 @@ package maintain
 import (
 	"context"
 	"slices"
-	"strings"
 )
 
 // enter begins a phase of the run.
@@ -47,12 +46,4 @@ func (r *Run) tell(ctx context.Context, n int) error {
 	}
 	r.done += int64(n)
 	return r.job.Progress(r.phase, r.done)
-}
-
-// clip bounds a message.
-func clip(s string) string {
-	if len(s) > maxMessage {
-		s = s[:maxMessage]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }

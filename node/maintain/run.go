@@ -140,7 +140,7 @@ func (r *Run) message(failed error) string {
 		}
 		text += note
 	}
-	return clip(text)
+	return task.Clip(text, maxMessage)
 }
 
 // work marks, scans and deletes: nothing is deleted before everything has been marked and scanned (SPEC M3).

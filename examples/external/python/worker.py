@@ -23,11 +23,11 @@ import uuid
 
 
 class Refused(Exception):
-    """The cluster answered no: code is the stable code of its error."""
+    """The cluster answered no: code is the stable code of its error, wrong says that the same would be refused again."""
 
-    def __init__(self, code, detail):
+    def __init__(self, status, code, detail):
         super().__init__(f"{code}: {detail}")
-        self.code = code
+        self.code, self.wrong = code, status in (400, 413, 422)
 
 
 class Unreachable(Exception):
@@ -81,7 +81,7 @@ class Cluster:
                         problem = json.load(e)
                     except ValueError:
                         problem = {}
-                    raise Refused(problem.get("code", str(e.code)), problem.get("detail", e.reason)) from None
+                    raise Refused(e.code, problem.get("code", str(e.code)), problem.get("detail", e.reason)) from None
                 error = e
             except (OSError, http.client.HTTPException, ValueError) as e:
                 error = e
@@ -170,9 +170,21 @@ class Attempt:
         except Refused as e:
             if e.code == "halt":
                 return f"halted: {e}"
-            self.send("finish", {"error": {"message": f"the report was refused: {e}", "retryable": False}})
+            self.send(action, self.instead(body, e))
             return str(e)
         return said
+
+    @staticmethod
+    def instead(body, refused):
+        """What is reported instead of what was refused. Only a result that the behavior does not take is final: it would
+        be refused again. A failure stays as retryable as it was, and a task that was given back is due all the same."""
+        if "again_at" in body:
+            return {"again_at": body["again_at"]}  # from the last checkpoint that was stored
+        if "error" in body:
+            was = body["error"]
+            return {"error": {"message": f"{was['message'][:1000]} (its report was refused: {refused})",
+                              "retryable": was.get("retryable", True)}}
+        return {"error": {"message": f"the result was refused: {refused}", "retryable": not refused.wrong}}
 
     def say(self, news):
         """A report. What says something new is numbered, so that one that arrives late changes nothing."""
