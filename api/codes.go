@@ -89,6 +89,7 @@ var codes = []codeEntry{
 	{"missing_export", http.StatusUnprocessableEntity, "The module does not export what it must."},
 	{"bad_export", http.StatusUnprocessableEntity, "The module exports something of the wrong kind or signature."},
 	{"bad_memory", http.StatusUnprocessableEntity, "The module's memory is of a kind that is not supported."},
+	{"bad_segment", http.StatusUnprocessableEntity, "An active segment of elements or data does not fit where the module puts it."},
 	{"memory_limit", http.StatusUnprocessableEntity, "The module needs more memory than the limit."},
 	{"too_complex", http.StatusUnprocessableEntity, "The module is larger or deeper than the host compiles."},
 	{"unsupported_feature", http.StatusUnprocessableEntity, "The module uses a feature of WebAssembly that is not supported: threads, exceptions, typed references, garbage collection, several memories."},

@@ -79,6 +79,9 @@ func checkModule(m *wasmbin.Module, allow allowed) error {
 	if err := checkMemory(m); err != nil {
 		return err
 	}
+	if err := m.CheckSegments(); err != nil {
+		return asUploadError(err)
+	}
 	return checkExports(m)
 }
 

@@ -17,6 +17,7 @@ const (
 	BadExport            UploadCode = "bad_export"
 	MissingExport        UploadCode = "missing_export"
 	BadMemory            UploadCode = "bad_memory"
+	BadSegment           UploadCode = "bad_segment"
 	MemoryLimit          UploadCode = "memory_limit"
 	TooComplex           UploadCode = "too_complex"
 	Unsupported          UploadCode = "unsupported_feature"

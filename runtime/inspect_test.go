@@ -61,6 +61,8 @@ func TestInspectRefuses(t *testing.T) {
 			MemoryLimit, "behaviors[0].limits.memory_bytes", "",
 		},
 		{"memory over the default limit", only(wasmSpec{memory: append([]byte{0}, leb(1025)...), manifest: manifest}), MemoryLimit, "", ""},
+		{"elements that do not fit", guestFile(t, "bad-elem"), BadSegment, "element segment 0", "1 at offset 5, of 2 elements of table 0"},
+		{"data that does not fit", guestFile(t, "bad-data"), BadSegment, "data segment 1", "8 at offset 65530, of 65536 bytes of memory"},
 		{"no taskrt_run", guestFile(t, "no-export"), MissingExport, "export taskrt_run", "SDK"},
 		{"_start of another type", wasmSpec{exports: []wasmExport{{"_start", "i", "", nil}}}.build(), BadExport, "export _start", "should be () -> ()"},
 		{"command and reactor", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}, {"_initialize", "", "", nil}}}.build(), BadExport, "export _initialize", "not both"},

@@ -104,6 +104,8 @@ var runtimeMutants = []mutant{
 		Pkg: "./runtime", Run: "TestInjectedClockAndRandomness$", Why: "the host controls a guest's clock (B6)"},
 	{Name: "runtime-sleep-not-cut", File: "runtime/sandbox.go", Old: "case <-g.ctx.Done():", New: "case <-(chan int)(nil):",
 		Pkg: "./runtime", Run: "TestKilledInTheHost$", Why: "a guest that sleeps would run past its lease (L5)"},
+	{Name: "runtime-segments-anywhere", File: "runtime/check.go", Old: "if err := m.CheckSegments(); err != nil {", New: "if err := m.CheckSegments(); err != nil && m == nil {",
+		Pkg: "./runtime", Run: "TestInspectRefuses$", Why: "a module would run without the elements that it says it has"},
 	{Name: "wasi-all-clocks-go-off", File: "runtime/wasi/poll.go", Old: "s.after <= max(first, passed) {", New: "s.after >= 0 {",
 		Pkg: "./runtime/wasi", Run: "TestPoll$", Why: "a program that waits for the first of two times would take the second for over"},
 	{Name: "wasi-clocks-overflow", File: "runtime/wasi/poll.go", Old: "time.Duration(min(timeout, math.MaxInt64))", New: "time.Duration(timeout)",

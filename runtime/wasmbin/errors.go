@@ -13,6 +13,8 @@ const (
 	Malformed Reason = "malformed"
 	TooMany   Reason = "too_complex"
 
+	BadSegment Reason = "bad_segment"
+
 	Unsupported Reason = "unsupported_feature" // of WebAssembly
 )
 

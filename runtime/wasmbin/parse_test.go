@@ -205,12 +205,15 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("\x00asm\x0d\x00\x01\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Parse(data)
+		var bad *Error
 		if err != nil {
-			var bad *Error
 			if !errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > len(data) {
 				t.Fatalf("%v", err)
 			}
 			return
+		}
+		if err := m.CheckSegments(); err != nil && !errors.As(err, &bad) {
+			t.Fatalf("%v", err)
 		}
 		bounded, err := Parse(m.BoundTables())
 		if err != nil {

@@ -97,6 +97,26 @@ func (r *Reader) Uleb(bits uint) uint64 {
 	return 0
 }
 
+// Sleb reads a signed LEB128 number of at most the given number of bits.
+func (r *Reader) Sleb(bits uint) int64 {
+	var v int64
+	for shift := uint(0); shift < bits; {
+		b := r.Byte()
+		if r.Err != nil {
+			return 0
+		}
+		v |= int64(b&0x7f) << shift
+		if shift += 7; b < 0x80 {
+			if shift < 64 && b&0x40 != 0 {
+				v |= -1 << shift
+			}
+			return v
+		}
+	}
+	r.Fail(Malformed, "a number is longer than %d bits", bits)
+	return 0
+}
+
 // U32 reads an unsigned LEB128 number of 32 bits.
 func (r *Reader) U32() uint32 { return uint32(r.Uleb(32)) }
 
