@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -99,6 +102,7 @@ func runPage(t *testing.T, root, script string) {
 	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	before := filesIn(t, dir)
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -106,6 +110,44 @@ func runPage(t *testing.T, root, script string) {
 	if err != nil {
 		t.Errorf("%v; the script said:\n%s", err, out.String())
 	}
+	if left := notIgnored(t, root, slices.DeleteFunc(filesIn(t, dir), func(f string) bool { return slices.Contains(before, f) })); len(left) > 0 {
+		t.Errorf("whoever tries the page finds these in the clone, and git too: %q; tmp/ is for them", left)
+	}
+}
+
+// filesIn lists the files below dir.
+func filesIn(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		files = append(files, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// notIgnored returns those of the files that git would show as new.
+func notIgnored(t *testing.T, root string, files []string) (left []string) {
+	t.Helper()
+	cmd := exec.Command("git", "check-ignore", "--no-index", "-z", "--stdin", "--verbose", "--non-matching")
+	cmd.Dir, cmd.Stdin = root, strings.NewReader(strings.Join(files, "\x00"))
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) { // 1: none is ignored
+		t.Fatalf("git check-ignore: %v", err)
+	}
+	fields := strings.Split(string(out), "\x00") // source, line, pattern, file
+	for i := 0; i+3 < len(fields); i += 4 {
+		if fields[i] == "" {
+			left = append(left, fields[i+3])
+		}
+	}
+	return left
 }
 
 // copyTree gives a page a repository that it may write to: the files that git knows or that are new, no others.

@@ -15,6 +15,9 @@ import (
 	"testing"
 )
 
+// ignored are directories that git does not see: what was built, and what the pages' blocks leave.
+var ignored = []string{"bin", "dist", "tmp"}
+
 const module = "github.com/taskrt/taskrt"
 
 // file is one Go file of the module.
@@ -59,7 +62,7 @@ func walk(t *testing.T, suffix string, f func(name string)) {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if name := d.Name(); rel != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "node_modules") {
+			if name := d.Name(); rel != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "node_modules" || slices.Contains(ignored, rel)) {
 				return filepath.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil && rel != "." {
