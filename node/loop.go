@@ -21,6 +21,7 @@ type loop struct {
 	streams   map[uint64]*workerStream // by session
 	acceptors *acceptors               // external workers that wait for tasks
 	express   *express
+	shares    task.Shares
 
 	dirty    bool // something changed that may let a task be assigned
 	planning bool // an Assign proposal is under way: its result is what the next plan starts from
@@ -405,7 +406,7 @@ func (l *loop) plan() {
 	l.term.hub.store.Local(func(m *task.Machine) {
 		sessions = l.free(m, flying)
 		if free := l.acceptors.table.Free(m, sessions, maxAssign); len(free) > 0 {
-			assigns = m.Plan(free, maxAssign)
+			assigns = l.shares.Plan(m, free, maxAssign)
 		}
 	})
 	l.acceptors.table.Planned(assigns, len(assigns) == maxAssign)

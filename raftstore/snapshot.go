@@ -24,7 +24,7 @@ import (
 // there because raft's own metadata do not reach Restore, and the machine does not see membership entries.
 const (
 	snapshotMagic   = "taskrt\x00"
-	snapshotVersion = 1
+	snapshotVersion = wire.Format
 )
 
 type snapshot struct {

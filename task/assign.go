@@ -43,6 +43,9 @@ func (c Assign) apply(m *Machine) Result {
 	if m.task(r).Bound != 0 && m.task(r).Bound != c.Session {
 		return refuse(NotEligible, "only the session that it is bound to may run the task")
 	}
+	if !m.fits(m.task(r), s.session) {
+		return refuse(NotEligible, "a suspect runs alone, and nothing else where suspects run")
+	}
 	if int64(len(s.leases)) >= s.session.Slots {
 		return refuse(NoFreeSlot, "the session runs as many tasks as it has slots")
 	}
@@ -101,23 +104,38 @@ func (c *Assign) waiting(m *Machine, until Time) *row {
 	return r
 }
 
-// foremost reports whether r comes before all others that are due and that nothing keeps from being assigned (SPEC T4). It
-// costs a look at each lane.
+// foremost reports whether r comes before all others of its namespace that are due, that nothing keeps from being assigned, and
+// that the same workers take (SPEC T4). Between namespaces it is the leader who shares (SPEC N2). It costs a look at each lane.
 func (m *Machine) foremost(r *row) bool {
 	if !r.inLane {
 		return false
 	}
-	l, s := m.of(r).lanes[m.task(r).Version], &m.store
+	l, s := m.of(r).lanes[laneOf(m.task(r))], &m.store
 	if l.queue.head(s) != r {
 		return false
 	}
 	own := l.queue.spot(s, r)
 	for _, o := range m.lanes {
-		if o != l && o.behavior.limits.open && !o.behavior.full() && o.queue.spot(s, o.queue.head(s)).less(own) {
+		if o != l && m.rivals(o, l) && o.behavior.limits.open && !o.behavior.full() && o.queue.spot(s, o.queue.head(s)).less(own) {
 			return false
 		}
 	}
 	return true
+}
+
+// rivals reports whether two lanes are of one namespace, and for the same workers.
+func (m *Machine) rivals(a, b *lane) bool {
+	if a.behavior.space != b.behavior.space || a.suspects != b.suspects {
+		return false
+	}
+	external := m.external(b)
+	return m.external(a) == external && (!external || a.behavior == b.behavior) // who accepts names a behavior
+}
+
+// external reports whether programs over HTTP take the tasks of a lane.
+func (m *Machine) external(l *lane) bool {
+	v := m.version(l.behavior, l.version)
+	return v != nil && v.Module == ""
 }
 
 func notEligible() Result {
@@ -133,6 +151,8 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 		return nil, refusal
 	}
 	switch {
+	case b.space.full():
+		return nil, refuse(LimitReached, "as many tasks of the namespace run as its max_running allows")
 	case b.behavior != nil && b.behavior.Paused && !b.behavior.Deleted:
 		return nil, refuse(BehaviorPaused, "the behavior is paused")
 	case v == nil || !b.limits.open:

@@ -131,16 +131,18 @@ func (b *Behavior) Find(v string) (*Version, bool) {
 
 // Session is a worker's session (SPEC L2): renewing it keeps all its leases alive. Values are immutable.
 type Session struct {
-	ID      uint64    `cbor:"1,keyasint"`
-	Worker  string    `cbor:"2,keyasint"`
-	Node    string    `cbor:"3,keyasint,omitempty"`
-	Slots   int64     `cbor:"4,keyasint"` // leases at a time
-	TTL     Millis    `cbor:"5,keyasint"`
-	Expires LeaseTime `cbor:"6,keyasint"`            // lost at or after it, by a Tick only (SPEC L4)
-	Proof   []byte    `cbor:"7,keyasint"`            // SPEC L6: hash of the secret kept in the worker's directory
-	Seq     uint64    `cbor:"8,keyasint,omitempty"`  // number of the last assignment
-	Acked   uint64    `cbor:"9,keyasint,omitempty"`  // last assignment that the worker said it received
-	Hello   uint64    `cbor:"10,keyasint,omitempty"` // OpenSession.Hello
-	Runs    int64     `cbor:"11,keyasint,omitempty"` // OpenSession.Runs
-	Running int64     `cbor:"-"`                     // leases held; derived: filled in by Machine.Session and Sessions only
+	ID       uint64    `cbor:"1,keyasint"`
+	Worker   string    `cbor:"2,keyasint"`
+	Node     string    `cbor:"3,keyasint,omitempty"`
+	Slots    int64     `cbor:"4,keyasint"` // leases at a time
+	TTL      Millis    `cbor:"5,keyasint"`
+	Expires  LeaseTime `cbor:"6,keyasint"`            // lost at or after it, by a Tick only (SPEC L4)
+	Proof    []byte    `cbor:"7,keyasint"`            // SPEC L6: hash of the secret kept in the worker's directory
+	Seq      uint64    `cbor:"8,keyasint,omitempty"`  // number of the last assignment
+	Acked    uint64    `cbor:"9,keyasint,omitempty"`  // last assignment that the worker said it received
+	Hello    uint64    `cbor:"10,keyasint,omitempty"` // OpenSession.Hello
+	Runs     int64     `cbor:"11,keyasint,omitempty"` // OpenSession.Runs
+	Alone    bool      `cbor:"12,keyasint,omitempty"` // OpenSession.Alone
+	Isolates bool      `cbor:"13,keyasint,omitempty"` // OpenSession.Isolates
+	Running  int64     `cbor:"-"`                     // leases held; derived: filled in by Machine.Session and Sessions only
 }

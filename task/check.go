@@ -23,6 +23,10 @@ func (t *Task) check() error {
 		return wrong("T2: FAILURE has an error, no result and no lease")
 	case t.NotBefore < 0 || t.Deadline < 0 || t.Resubmit < 0:
 		return wrong("negative time")
+	case t.DueSince != 0 && (t.NotBefore == 0 || t.DueSince <= t.NotBefore):
+		return wrong("T4: due since a time that is not after its not_before")
+	case t.Suspect && t.Bound != 0:
+		return wrong("L5: a cleanup runs where it is bound to, and nowhere alone")
 	case t.Status != Running && (t.Resubmit != 0 || t.CancelCode != ""):
 		return wrong("I3, L8: only a running task has a resubmit flag or is being cancelled")
 	case t.CancelCode != "" && t.Resubmit != 0:
@@ -77,6 +81,8 @@ type checker struct {
 
 	behavior  map[*behaviorRow]*recount
 	lanes     int // that hold a task
+	suspects  int // of them, those of suspects
+	isolating int64
 	ahead     int // behaviors with tasks in the future
 	acceptors map[string]int64
 	requests  int
@@ -184,7 +190,7 @@ func (c *checker) behaviors() {
 		c.sum += hashModule(x)
 		c.counts.Modules++
 	}
-	c.expect(c.lanes == len(m.lanes), "%d lanes listed, %d hold tasks", len(m.lanes), c.lanes)
+	c.expect(c.lanes == len(m.lanes) && c.suspects == m.suspectLanes, "%d lanes listed, %d of suspects; %d and %d hold tasks", len(m.lanes), m.suspectLanes, c.lanes, c.suspects)
 }
 
 func (c *checker) sessions() {
@@ -193,6 +199,9 @@ func (c *checker) sessions() {
 	for id, s := range m.sessions { // order-free: any violation will do
 		c.sum += hashSession(s.session)
 		c.counts.Sessions++
+		if s.session.Isolates {
+			c.isolating++
+		}
 		c.expect(s.session.ID == id && m.workers[s.session.Worker] == s && id <= m.sessionID, "session %d", id)
 		c.expect(len(s.leases) == c.leases[id] && int64(len(s.leases)) <= max(s.session.Slots, 0),
 			"session %d: %d leases, recounted %d, %d slots", id, len(s.leases), c.leases[id], s.session.Slots)
@@ -206,6 +215,7 @@ func (c *checker) sessions() {
 		c.expect(i >= 0 && i < m.expiries.len() && m.expiries.nodes[i].item == s &&
 			m.expiries.nodes[i].key == int64(s.session.Expires), "session %d: expiry", id)
 	}
+	c.expect(m.isolating == c.isolating, "L5: %d sessions isolate, recounted %d", m.isolating, c.isolating)
 }
 
 func (c *checker) processes() {

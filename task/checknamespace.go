@@ -24,6 +24,9 @@ func (c *checker) usage(t *Task) {
 		return
 	}
 	n.usage.Running++
+	if !t.Lease.External() {
+		n.slots++
+	}
 	r := m.store.get(t.Key())
 	doomed := m.store.rows.look(r).doomed
 	if m.purging(t.Namespace) && t.CancelCode == "" {
@@ -73,6 +76,8 @@ func (c *checker) namespace(name string, n *namespaceRow) {
 	c.expect(x.Status >= NamespaceIsActive && x.Status <= NamespaceIsPurged, "N1: namespace %s: status %d", name, x.Status)
 	c.expect(x.Rev <= m.rev, "namespace %s: rev %d after %d", name, x.Rev, m.rev)
 	c.expect(n.usage == counted.usage, "N1: %s: usage %+v, recounted %+v", name, n.usage, counted.usage)
+	c.expect(n.slots == counted.slots, "N2: %s holds %d slots, recounted %d", name, n.slots, counted.slots)
+	c.expect(x.Weight >= 0 && x.Weight <= MaxWeight && x.MaxRunning >= 0, "N2: %s: weight %d, max_running %d", name, x.Weight, x.MaxRunning)
 	c.expect(n.finals == counted.finals, "%d final tasks in %s, recounted %d", n.finals, name, counted.finals)
 	c.expect(x.Bucket >= 0 && x.Bucket <= 1000*x.Quota.SubmitsPerSecond, "N1: %s: bucket %d", name, x.Bucket)
 	if x.Status != NamespaceIsPurged {

@@ -21,7 +21,7 @@ func (c *checker) queue(r *row) {
 			c.in(m.finalQueue(t, b), r, "%s: position among the final tasks", t.ID)
 		}
 	case t.NotBefore <= m.now:
-		c.expect(r.at == int64(t.NotBefore), "%s: when it was due", t.ID)
+		c.expect(r.at == int64(t.dueSince()), "%s: when it was due", t.ID)
 		c.in(&b.due, r, "%s: position among the due tasks", t.ID)
 	default:
 		want = inFuture
@@ -91,7 +91,7 @@ func (c *checker) due(r *row) {
 		c.at(&team.waiting, r.place, r, order(t), t.CreatedRev, "L11: %s: place behind its key", t.ID)
 		return
 	}
-	l := b.lanes[t.Version]
+	l := b.lanes[laneOf(t)]
 	if l == nil {
 		c.expect(false, "%s: its lane is not there", t.ID)
 		return
@@ -121,11 +121,14 @@ func (c *checker) queues(b *behaviorRow) {
 		c.ahead++
 	}
 	for v, l := range b.lanes { // order-free: any violation will do
-		c.expect(l.version == v && l.behavior == b && l.queue.t4, "%s: lane %q", b.name, v)
+		c.expect(l.laneName == v && l.behavior == b && l.queue.t4, "%s: lane %v", b.name, v)
 		c.line("lane", &l.queue)
 		if l.queue.len() > 0 {
 			c.lanes++
-			c.expect(l.index < len(c.m.lanes) && c.m.lanes[l.index] == l, "%s: lane %q is not listed", b.name, v)
+			if l.suspects {
+				c.suspects++
+			}
+			c.expect(l.index < len(c.m.lanes) && c.m.lanes[l.index] == l, "%s: lane %v is not listed", b.name, v)
 		}
 	}
 	c.expect(len(b.keys) == len(n.keys), "L11: %s: %d keys, recounted %d", b.name, len(b.keys), len(n.keys))

@@ -10,6 +10,6 @@ func (c CloseSession) apply(m *Machine) Result {
 	if s == nil {
 		return refuse(SessionNotFound, "the session has ended")
 	}
-	m.endSession(s, outcomeGivenBack)
+	m.endSessionAs(s, outcomeGivenBack)
 	return Result{}
 }

@@ -48,6 +48,8 @@ var (
 	_ Command = TrimBehavior{}
 	_ Command = PurgeNamespace{}
 	_ Command = EndPurge{}
+	_ Command = RaiseLevel{}
+	_ Command = CrashSession{}
 )
 
 // refuse returns the Result of a command that changes nothing.

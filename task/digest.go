@@ -117,8 +117,8 @@ func hashTask(t *Task) uint64 {
 	if has&hasError != 0 {
 		h.error(t.Error)
 	}
-	for i, at := range [...]Time{t.NotBefore, t.Deadline, t.StartedAt, t.FinishedAt} {
-		if has&[...]uint64{hasNotBefore, hasDeadline, hasStarted, hasFinished}[i] != 0 {
+	for i, at := range [...]Time{t.NotBefore, t.Deadline, t.StartedAt, t.FinishedAt, t.DueSince} {
+		if has&[...]uint64{hasNotBefore, hasDeadline, hasStarted, hasFinished, hasDueSince}[i] != 0 {
 			h.int(int64(at))
 		}
 	}
@@ -268,6 +268,8 @@ func hashSession(s *Session) uint64 {
 	h.word(s.Acked)
 	h.word(s.Hello)
 	h.int(s.Runs)
+	h.bool(s.Alone)
+	h.bool(s.Isolates)
 	return h.sum()
 }
 

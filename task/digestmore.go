@@ -24,6 +24,8 @@ func hashNamespace(n *Namespace) uint64 {
 	h.int(int64(n.ChangedAt))
 	h.int(n.Bucket)
 	h.int(int64(n.BucketAt))
+	h.int(n.Weight)
+	h.int(n.MaxRunning)
 	return h.sum()
 }
 

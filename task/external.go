@@ -35,6 +35,7 @@ func (m *Machine) enterLease(r *row) {
 	m.overruns.push(int64(m.overrunAt(r)), l.Token, &r.pos, r)
 	m.enterDoomed(r)
 	if !l.External() {
+		m.of(r).space.hold(1, m.leaseNow)
 		m.sessions[l.Session].take(r, l.Seq)
 		return
 	}
@@ -54,6 +55,7 @@ func (m *Machine) leaveLease(r *row) {
 	m.overruns.remove(&r.pos)
 	m.leaveDoomed(r)
 	if !l.External() {
+		m.of(r).space.hold(-1, m.leaseNow)
 		m.sessions[l.Session].release(l.Seq)
 		return
 	}

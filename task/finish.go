@@ -75,6 +75,7 @@ func (c *Finish) admit(m *Machine) (Result, bool) {
 func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	t := m.task(r)
 	n := m.ended(t, outcomeSuccess, c.Fuel, hashFinish(c))
+	n.Suspect = false
 	n.Status, n.Result, n.Error = Success, c.Result, nil
 	if c.External && c.Result.Encoding == None {
 		n.Result = m.naming(t.Progress) // SPEC J4
@@ -112,6 +113,7 @@ func (c *Finish) failed(m *Machine, r *row) *Task {
 	}
 	n := m.ended(t, e.Code, c.Fuel, hashFinish(c))
 	n.Failures++
+	n.Suspect = false
 	v := m.version(m.of(r), t.Version)
 	retry := max(c.Again, 0)
 	if retry == 0 && v != nil && e.Retryable {

@@ -36,6 +36,8 @@ func formatTask(t *task.Task) string {
 	f.add("progress", t.Progress)
 	f.add("checkpoint", t.Checkpoint)
 	f.add("not_before", t.NotBefore)
+	f.add("due_since", t.DueSince)
+	f.add("suspect", t.Suspect)
 	f.add("deadline", t.Deadline)
 	f.add("attempt", t.Attempt)
 	f.add("failures", t.Failures)

@@ -195,7 +195,7 @@ func (x *importer) task(t *Task) (Result, bool) {
 	switch err := n.check(); {
 	case err != nil:
 		return invalid("tasks", err.Error()), false
-	case !inTime(n.NotBefore, n.Deadline, n.CreatedAt, n.StartedAt, n.FinishedAt) || !sortedLabels(n.Labels) || len(n.ConcurrencyKey) > maxConcurrencyKey:
+	case !inTime(n.NotBefore, n.DueSince, n.Deadline, n.CreatedAt, n.StartedAt, n.FinishedAt) || !sortedLabels(n.Labels) || len(n.ConcurrencyKey) > maxConcurrencyKey:
 		return invalid("tasks", "task "+n.ID+": a time, its labels or its concurrency key"), false
 	case n.Attempt > maxImportedNumber:
 		return invalid("tasks", "task "+n.ID+": an attempt is at most 2^53"), false
@@ -262,7 +262,7 @@ func (x *importer) rest(n *Task) {
 		x.m.fail(n, cancelError(code), 0)
 		return
 	}
-	n.Status, n.NotBefore = Created, max(x.m.now, 1)
+	n.Status, n.NotBefore, n.DueSince = Created, max(x.m.now, 1), 0
 	n.Result, n.Error = Payload{}, nil
 }
 
@@ -278,6 +278,6 @@ func (m *Machine) importTask(t *Task) bool {
 	} else if t.Version != "" && m.version(b, t.Version) == nil {
 		t.Version, t.Checkpoint = "", Payload{}
 	}
-	m.add(b, t)
+	m.enter(b, t) // in the order of the export: it is due since then (SPEC T4)
 	return true
 }

@@ -12,6 +12,7 @@ import (
 // Values that it hands out are immutable and may be kept.
 type Machine struct {
 	state
+	known uint64 // the highest feature level that this build knows; no state
 
 	store     store
 	behaviors map[behaviorName]*behaviorRow
@@ -39,6 +40,9 @@ type Machine struct {
 	losses    heap[*row]            // RUNNING tasks with an external lease by when it ends
 	accepts   map[acceptName][]*row // RUNNING tasks by the accept request that they were given to, by token
 	acceptors map[string]int64      // external leases per worker
+
+	isolating    int64 // sessions that can have suspects run alone (SPEC L5)
+	suspectLanes int   // lanes of suspects that hold a task
 
 	keyExpiries heap[*clientKey] // by when they are forgotten
 	keyBytes    int64            // of the answers kept under keys
@@ -71,6 +75,7 @@ type state struct {
 	sum         uint64    // over all records, see digest.go
 	before      uint64    // running digest before the last entry's scalars and sum were folded in
 	limits      Limit
+	level       uint64 // feature level of the cluster (SPEC C9)
 }
 
 // Limit bounds what the machine keeps. It is part of the state: it travels in snapshots, so that all replicas of a
@@ -100,13 +105,13 @@ func DefaultLimit() Limit {
 }
 
 // Option changes what NewMachine starts from.
-type Option func(*state)
+type Option func(*Machine)
 
 // WithLimit is for tests that want to meet a limit soon; fields that are not positive keep their default. Every replica
 // of a cluster must start from the same.
 func WithLimit(l Limit) Option {
-	return func(s *state) {
-		for i, field := range s.limits.fields() {
+	return func(m *Machine) {
+		for i, field := range m.limits.fields() {
 			if v := *l.fields()[i]; v > 0 {
 				*field = v
 			}
@@ -124,6 +129,8 @@ func (l *Limit) fields() []*int64 {
 // NewMachine returns the state before the first log entry.
 func NewMachine(options ...Option) *Machine {
 	m := &Machine{
+		known: KnownLevel,
+
 		store:     newStore(),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
@@ -140,9 +147,9 @@ func NewMachine(options ...Option) *Machine {
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
 	}
-	m.limits = DefaultLimit()
+	m.limits, m.level = DefaultLimit(), FirstLevel
 	for _, o := range options {
-		o(&m.state)
+		o(m)
 	}
 	for _, n := range m.namespaces { // order-free: the sum commutes
 		m.sum += hashNamespace(n.space)
@@ -191,7 +198,10 @@ func (m *Machine) run(c Command) Result {
 	if c == nil {
 		panic(fmt.Sprintf("task: unknown command in entry %d", m.index))
 	}
-	r := c.apply(m)
+	r := refuse(LevelTooLow, "the cluster's feature level does not know the command yet")
+	if LevelOf(c) <= m.level {
+		r = c.apply(m)
+	}
 	r.Index = m.index
 	return r
 }
@@ -219,6 +229,7 @@ func (m *Machine) digestSum() uint64 {
 	h.word(m.sessionID)
 	h.int(int64(m.floor))
 	h.word(m.sum)
+	h.word(m.level)
 	for _, limit := range m.limits.fields() {
 		h.int(*limit)
 	}
@@ -235,6 +246,22 @@ func (m *Machine) emit(e Event) {
 
 // add makes t a new record.
 func (m *Machine) add(b *behaviorRow, t *Task) {
+	m.setDue(nil, t)
+	m.enter(b, t)
+}
+
+// setDue notes how long t, which takes the place of prev, is due, if its time was set now and has passed (SPEC T4).
+func (m *Machine) setDue(prev, t *Task) {
+	switch {
+	case t.NotBefore == 0 || t.NotBefore >= m.now:
+		t.DueSince = 0
+	case prev == nil || prev.NotBefore != t.NotBefore:
+		t.DueSince = m.now
+	}
+}
+
+// enter is add of a record that says since when it is due.
+func (m *Machine) enter(b *behaviorRow, t *Task) {
 	m.rev++
 	t.Rev, t.CreatedRev = m.rev, m.rev
 	m.sum += m.hash(t)
@@ -252,6 +279,7 @@ func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
 	prev := m.task(r)
+	m.setDue(prev, t)
 	m.followRun(prev, t)
 	m.referTask(prev, t)
 	m.replace(r, t)

@@ -14,6 +14,10 @@ type Namespace struct {
 	Bucket   int64 `cbor:"8,keyasint,omitempty"`
 	BucketAt Time  `cbor:"9,keyasint,omitempty"`
 
+	// Share of the workers' slots (SPEC N2).
+	Weight     int64 `cbor:"10,keyasint,omitempty"` // 1..100; 0: the default, 10
+	MaxRunning int64 `cbor:"11,keyasint,omitempty"` // tasks that run at once; 0: no limit
+
 	Usage Usage `cbor:"-"` // derived: filled in by the read methods only
 }
 
@@ -79,7 +83,17 @@ type PutNamespace struct {
 	Create    bool       `cbor:"2,keyasint,omitempty"` // it must not exist, or be PURGED
 	Quota     *Quota     `cbor:"3,keyasint,omitempty"` // nil: as it was
 	Retention *Retention `cbor:"4,keyasint,omitempty"`
+	Share     *Share     `cbor:"5,keyasint,omitempty"`
 }
+
+// Share is how much of the workers' slots a namespace gets (SPEC N2).
+type Share struct {
+	Weight     int64 `cbor:"1,keyasint,omitempty"`
+	MaxRunning int64 `cbor:"2,keyasint,omitempty"`
+}
+
+// MaxWeight bounds Namespace.Weight.
+const MaxWeight = 100
 
 // SetNamespaceStatus makes a namespace ACTIVE, INACTIVE or PURGING; a PURGING one stays so (SPEC N1).
 type SetNamespaceStatus struct {

@@ -5,10 +5,30 @@ type namespaceRow struct {
 	space  *Namespace
 	usage  Usage
 	finals int64 // final tasks that are of no operation: what Limit.Finals bounds
+	slots  int64 // of sessions, that its running tasks hold
+
+	// How long it has held slots, in milliseconds of one, up to an instant of the lease clock. Each node counts from its start: only
+	// differences mean something.
+	busy  int64
+	since LeaseTime
 }
 
 // exists reports whether tasks can be in the namespace; nil is none.
 func (n *namespaceRow) exists() bool { return n != nil && n.space.Status != NamespaceIsPurged }
+
+// hold gives the namespace a slot of a session, or takes one for -1.
+func (n *namespaceRow) hold(slots int64, at LeaseTime) {
+	n.busy, n.since = n.held(at), at
+	n.slots += slots
+}
+
+// held returns how long the namespace had held slots at an instant.
+func (n *namespaceRow) held(at LeaseTime) int64 { return n.busy + n.slots*int64(at-n.since) }
+
+// full reports whether no further task of the namespace may start.
+func (n *namespaceRow) full() bool {
+	return n.space.MaxRunning > 0 && n.usage.Running >= n.space.MaxRunning
+}
 
 // newNamespaces returns the namespaces that exist from the start.
 func newNamespaces() map[string]*namespaceRow {

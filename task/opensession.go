@@ -16,6 +16,11 @@ type OpenSession struct {
 	Proof  []byte `cbor:"5,keyasint"`
 	Hello  uint64 `cbor:"6,keyasint,omitempty"` // rises with every opening that the holder of Proof asks for; 0: unknown
 	Runs   int64  `cbor:"7,keyasint,omitempty"` // attempts that execute at a time, for people; 0: as many as Slots
+
+	// Alone says that its process runs one attempt and nothing else, for suspects only; Isolates that the process's parent
+	// would start such a one (SPEC L5).
+	Alone    bool `cbor:"8,keyasint,omitempty"`
+	Isolates bool `cbor:"9,keyasint,omitempty"`
 }
 
 func (c OpenSession) apply(m *Machine) Result {
@@ -26,6 +31,8 @@ func (c OpenSession) apply(m *Machine) Result {
 		return invalid("slots", "negative")
 	case c.Runs < 0:
 		return invalid("runs", "negative")
+	case c.Alone && c.Slots > 1:
+		return invalid("slots", "a session of a process that runs one attempt has one slot")
 	case c.TTL <= 0:
 		return invalid("ttl", "a session needs a TTL")
 	}
@@ -36,12 +43,13 @@ func (c OpenSession) apply(m *Machine) Result {
 		if c.Hello != 0 && c.Hello <= former.session.Hello {
 			return refuse(WorkerInUse, "the worker has opened a session since it said this")
 		}
-		m.endSession(former, outcomeLost)
+		m.endSessionAs(former, outcomeLost)
 	}
 	m.sessionID++
 	s := &Session{
 		ID: m.sessionID, Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL,
 		Expires: later(m.leaseNow, c.TTL), Proof: c.Proof, Hello: c.Hello, Runs: c.Runs,
+		Alone: c.Alone, Isolates: c.Isolates,
 	}
 	m.addSession(s)
 	return Result{Session: s}

@@ -74,11 +74,12 @@ func (p *planner) bound() {
 				continue
 			}
 			v, budget := p.m.version(b, t.Version), p.budget(b)
-			if v == nil || v.Module == "" || !s.free.takes(v) || budget != nil && *budget <= 0 {
+			g := p.group(b)
+			if g.left <= 0 || v == nil || v.Module == "" || !s.free.takes(v) || budget != nil && *budget <= 0 {
 				continue
 			}
 			s.slots--
-			p.assign(Assign{Key: t.Key(), Rev: t.Rev, Session: s.id}, budget)
+			p.assign(Assign{Key: t.Key(), Rev: t.Rev, Session: s.id}, g, budget)
 		}
 	}
 }

@@ -48,18 +48,7 @@ func (m *Machine) endLease(r *row, end func(*row)) {
 
 // timeOut ends a run as failed, or as cancelled if that is what it was asked for.
 func (m *Machine) timeOut(r *row) {
-	t := m.task(r)
-	if t.CancelCode != "" {
-		m.release(r, t.CancelCode, m.now)
-		return
-	}
-	v := m.version(m.of(r), t.Version)
-	c := Finish{Error: &Error{
-		Code: CodeTimeout, Message: "the leader ended a run that passed its run_timeout",
-		Retryable: v == nil || v.Policy.OnTimeout != OnErrorFail,
-	}}
-	n := c.failed(m, r)
-	n.Ended.Finish = 0 // nobody sent it
-	m.resubmitted(n)
-	m.put(r, n)
+	m.failRun(r, func(p *Policy) Error {
+		return Error{Code: CodeTimeout, Message: "the leader ended a run that passed its run_timeout", Retryable: p.OnTimeout != OnErrorFail}
+	})
 }

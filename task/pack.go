@@ -30,6 +30,8 @@ const (
 	hasConcurrencyKey
 	hasRole // role and bound
 	hasVersion
+	hasSuspect // by itself
+	hasDueSince
 )
 
 // packs reports whether t is kept packed. What can be of a running task only a packed record does not know.
@@ -98,6 +100,8 @@ func fieldsOf(t *Task) (has uint64) {
 	set(hasConcurrencyKey, t.ConcurrencyKey != "")
 	set(hasRole, t.Role != RoleNone || t.Bound != 0)
 	set(hasVersion, t.Version != "")
+	set(hasSuspect, t.Suspect)
+	set(hasDueSince, t.DueSince != 0)
 	return has
 }
 
@@ -171,7 +175,7 @@ func (p *packer) fields(t *Task, bits uint64) {
 		bit uint64
 		at  Time
 	}{
-		{hasNotBefore, t.NotBefore}, {hasDeadline, t.Deadline}, {hasStarted, t.StartedAt}, {hasFinished, t.FinishedAt},
+		{hasNotBefore, t.NotBefore}, {hasDeadline, t.Deadline}, {hasStarted, t.StartedAt}, {hasFinished, t.FinishedAt}, {hasDueSince, t.DueSince},
 	} {
 		if bits&x.bit != 0 {
 			p.instant(x.at)

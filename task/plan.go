@@ -29,13 +29,15 @@ func (f *Free) takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Modul
 // planner is one call of Plan.
 type planner struct {
 	m        *Machine
+	shares   *Shares       // nil: none
 	left     int64         // assignments that may still be made
 	sessions []freeSession // by ID
 	rings    []*ring       // acceptors per behavior, who waits longest first
 	ringOf   map[*behaviorRow]*ring
 	budgets  map[*behaviorRow]*int64 // what max_concurrent leaves, of behaviors that have one
-	lanes    []*planLane             // a binary min-heap by current task
-	plan     []Assign
+	groupOf  map[*namespaceRow]*planGroup
+	groups   []*planGroup // a binary min-heap by share, of those whose lanes have tasks
+	assigns  []Assign
 }
 
 type freeSession struct {
@@ -60,8 +62,9 @@ type candidate struct {
 }
 
 // Plan returns up to max assignments for the leader to propose, at most one per task and never more per worker than it
-// has free slots, and takes ahead (SPEC L1): due tasks in T4 order, then those that acceptors take before their time
-// (SPEC J2). It changes nothing; Apply checks each of them again, and accepts them all if nothing else comes between.
+// has free slots, and takes ahead (SPEC L1): due tasks, of each namespace in T4 order, and between namespaces by their weights
+// (SPEC N2); then those that acceptors take before their time (SPEC J2). It changes nothing; Apply checks each of them again, and
+// accepts them all if nothing else comes between.
 //
 // Tasks are looked at lane by lane: a lane that nobody free is ready for, or whose behavior may not start another task,
 // is skipped whole, and what a limit per key holds up is in no lane. So the cost grows with the number of lanes, workers
@@ -70,6 +73,10 @@ type candidate struct {
 // first in order and waits for a slot of the same session. Acceptors take turns, see ring.
 func (m *Machine) Plan(free []Free, max int) []Assign {
 	p := planner{m: m}
+	return p.plan(free, max)
+}
+
+func (p *planner) plan(free []Free, max int) []Assign {
 	total := p.addSessions(free)
 	for _, slots := range p.addAcceptors(free) {
 		total = min(total, math.MaxInt64-slots) + slots // workers say how many slots they have: two may say all
@@ -78,40 +85,47 @@ func (m *Machine) Plan(free []Free, max int) []Assign {
 		return nil
 	}
 	p.bound()
-	for _, l := range m.lanes {
+	for _, l := range p.m.lanes {
 		p.addLane(l)
 	}
-	for p.left > 0 && len(p.lanes) > 0 {
-		p.step(p.lanes[0])
+	p.rank()
+	for p.left > 0 && len(p.groups) > 0 {
+		g := p.groups[0]
+		p.step(g, g.lanes[0])
+		p.settle()
 	}
 	p.early()
-	return p.plan
+	return p.assigns
 }
 
-// step looks at the first task of all lanes, which is l's, and moves on.
-func (p *planner) step(l *planLane) {
+// step looks at the first task of all lanes of a group, which is l's, and moves on.
+func (p *planner) step(g *planGroup, l *planLane) {
 	if l.budget != nil && *l.budget <= 0 {
-		p.dropLane()
+		g.dropLane()
 		return
 	}
 	if t := p.m.task(l.cursor.row); p.m.eligible(t, p.m.now) {
 		a := Assign{Key: t.Key(), Rev: t.Rev}
 		if !p.choose(l, &a) {
-			p.dropLane()
+			g.dropLane()
 			return
 		}
-		p.assign(a, l.budget)
+		p.assign(a, g, l.budget)
 	}
 	if l.cursor.next(); l.cursor.row == nil {
-		p.dropLane()
+		g.dropLane()
 	} else {
-		p.down(0)
+		g.down(0)
 	}
 }
 
-func (p *planner) assign(a Assign, budget *int64) {
-	p.plan = append(p.plan, a)
+func (p *planner) assign(a Assign, g *planGroup, budget *int64) {
+	p.assigns = append(p.assigns, a)
 	p.left--
+	g.left--
+	if a.External == nil {
+		g.held++
+	}
 	if budget != nil {
 		*budget--
 	}
@@ -143,7 +157,7 @@ func (p *planner) addSessions(free []Free) (total int64) {
 // addLane takes up a lane if its behavior may start tasks, its version is known and somebody free can run it.
 func (p *planner) addLane(l *lane) {
 	b := l.behavior
-	if !b.limits.open || b.full() {
+	if !b.limits.open || b.full() || b.space.full() {
 		return
 	}
 	v := p.m.version(b, l.version)
@@ -157,7 +171,7 @@ func (p *planner) addLane(l *lane) {
 		}
 	} else {
 		for i := range p.sessions {
-			if f := p.sessions[i].free; f.takes(v) {
+			if f := p.sessions[i].free; f.takes(v) && p.m.takes(l, p.m.sessions[f.Session].session) {
 				pl.ready = append(pl.ready, candidate{i, f.Short != nil && f.Short(v.Module, v.Policy.Index)})
 			}
 		}
@@ -167,15 +181,7 @@ func (p *planner) addLane(l *lane) {
 	}
 	pl.budget = p.budget(b)
 	pl.cursor = l.queue.cursor(&p.m.store)
-	p.lanes = append(p.lanes, pl)
-	for i := len(p.lanes) - 1; i > 0; { // sift up
-		parent := (i - 1) / 2
-		if !p.less(i, parent) {
-			break
-		}
-		p.lanes[i], p.lanes[parent] = p.lanes[parent], p.lanes[i]
-		i = parent
-	}
+	p.group(b).addLane(pl)
 }
 
 // budget returns how many tasks of b may still start, shared by its lanes; nil for no limit.
@@ -222,37 +228,6 @@ func (p *planner) choose(l *planLane, a *Assign) bool {
 	}
 	a.Session = best.id
 	return true
-}
-
-func (p *planner) less(a, b int) bool {
-	return p.lanes[a].cursor.spot.less(p.lanes[b].cursor.spot)
-}
-
-// dropLane takes the first lane out.
-func (p *planner) dropLane() {
-	last := len(p.lanes) - 1
-	p.lanes[0] = p.lanes[last]
-	p.lanes = p.lanes[:last]
-	if last > 0 {
-		p.down(0)
-	}
-}
-
-func (p *planner) down(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(p.lanes) {
-			return
-		}
-		if child+1 < len(p.lanes) && p.less(child+1, child) {
-			child++
-		}
-		if !p.less(child, i) {
-			return
-		}
-		p.lanes[i], p.lanes[child] = p.lanes[child], p.lanes[i]
-		i = child
-	}
 }
 
 // NextTick returns, per clock, when a Tick would next do something; 0: never. A time that has passed means now: a Tick

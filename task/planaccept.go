@@ -31,7 +31,7 @@ func (p *planner) addAcceptors(free []Free) (wanted []int64) {
 		if n := (behaviorName{f.Namespace, f.Behavior}); n != name {
 			name, b = n, p.m.behaviors[n]
 		}
-		if b == nil || !b.limits.open || b.full() || b.due.len()+b.future.len() == 0 {
+		if b == nil || !b.limits.open || b.full() || b.space.full() || b.due.len()+b.future.len() == 0 {
 			continue
 		}
 		r := p.ringOf[b]
@@ -91,9 +91,10 @@ func (p *planner) early() {
 func (p *planner) earlyOf(r *ring) {
 	b, m := r.behavior, p.m
 	budget := p.budget(b)
+	g := p.group(b)
 	taken := map[earlyKey]int64{}
 	looks := 0
-	for c := b.future.cursor(); c.node() != nil && looks < earlyLooks && p.left > 0; c.next() {
+	for c := b.future.cursor(); c.node() != nil && looks < earlyLooks && p.left > 0 && g.left > 0; c.next() {
 		t := m.task(c.node().item)
 		if !r.waits(t.NotBefore) || budget != nil && *budget <= 0 {
 			return
@@ -107,7 +108,7 @@ func (p *planner) earlyOf(r *ring) {
 		if b.limits.keyed(t) {
 			taken[k]++
 		}
-		p.assign(Assign{Key: t.Key(), Rev: t.Rev, External: r.next()}, budget)
+		p.assign(Assign{Key: t.Key(), Rev: t.Rev, External: r.next()}, g, budget)
 	}
 }
 

@@ -38,6 +38,9 @@ func (c *PutNamespace) settle(next *Namespace) {
 	if c.Retention != nil {
 		next.Retention = *c.Retention
 	}
+	if c.Share != nil {
+		next.Weight, next.MaxRunning = c.Share.Weight, c.Share.MaxRunning
+	}
 }
 
 // check returns the row of the namespace, nil if the machine knows none of that name, or why the command is refused.
@@ -53,6 +56,10 @@ func (c *PutNamespace) check(m *Machine) (*namespaceRow, Result) {
 		return nil, invalid("quota", "a quota is not negative; 0: no limit")
 	case c.Quota != nil && (c.Quota.SubmitsPerSecond < 0 || c.Quota.SubmitsPerSecond > maxRate):
 		return nil, invalid("quota.submits_per_second", fmt.Sprintf("0 (no limit) to %d", maxRate))
+	case c.Share != nil && (c.Share.Weight < 0 || c.Share.Weight > MaxWeight):
+		return nil, invalid("weight", fmt.Sprintf("1 to %d; 0: the default", MaxWeight))
+	case c.Share != nil && c.Share.MaxRunning < 0:
+		return nil, invalid("max_running", "a limit is not negative; 0: none")
 	case c.Create && exists:
 		return nil, Result{Code: NamespaceTaken, Field: "name", Message: "a namespace has this name", Space: n.space}
 	case c.Create && n == nil && int64(len(m.namespaces)) >= m.limits.Namespaces:

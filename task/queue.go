@@ -19,15 +19,15 @@ type behaviorRow struct {
 	future   heap[*row] // waiting, not_before > now; by (not_before, created)
 	ahead    heapPos    // in Machine.futures, while future holds a task
 	retrying int64      // FAILUREs in future
-	due      line       // waiting, not_before ≤ now, blocked or not; by (not_before, created)
+	due      line       // waiting, not_before ≤ now, blocked or not; by (due since, created)
 	running  int64
 	success  line             // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
 	failure  line             //
 	pins     map[string]int64 // tasks per pinned version (SPEC B2)
 	held     map[string]int64 // operations per version that they keep
 
-	limits allowance            // of the active version
-	lanes  map[string]*lane     // by pinned version, "" for tasks that will take the active one
+	limits allowance // of the active version
+	lanes  map[laneName]*lane
 	keys   map[string]*keyQueue // by concurrency key, while there is a limit per key
 }
 
@@ -37,7 +37,7 @@ func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 	b := m.behaviors[k]
 	if b == nil {
 		b = &behaviorRow{
-			behaviorName: k, space: m.namespaces[namespace], lanes: map[string]*lane{}, keys: map[string]*keyQueue{},
+			behaviorName: k, space: m.namespaces[namespace], lanes: map[laneName]*lane{}, keys: map[string]*keyQueue{},
 			pins: map[string]int64{}, held: map[string]int64{},
 		}
 		m.behaviors[k] = b
@@ -56,10 +56,13 @@ func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 }
 
 // order is the T4 order of due tasks.
-func order(t *Task) int64 { return orderOf(int64(t.NotBefore), t.Priority) }
+func order(t *Task) int64 { return orderOf(int64(t.dueSince()), t.Priority) }
+
+// dueSince returns since when a task that is due counts as waiting (SPEC T4).
+func (t *Task) dueSince() Time { return max(t.NotBefore, t.DueSince) }
 
 // orderOf makes each priority step worth one minute of waiting.
-func orderOf(notBefore int64, priority int8) int64 { return notBefore - 60_000*int64(priority) }
+func orderOf(dueSince int64, priority int8) int64 { return dueSince - 60_000*int64(priority) }
 
 // finalQueue returns the queue of final tasks with the status.
 func (b *behaviorRow) finalQueue(s Status) *line {
@@ -180,7 +183,7 @@ func (m *Machine) becomeEligible() {
 
 // enterDue makes r, whose time has come, wait for a worker.
 func (m *Machine) enterDue(r *row) {
-	r.queue, r.at = inDue, int64(m.task(r).NotBefore)
+	r.queue, r.at = inDue, int64(m.task(r).dueSince())
 	m.of(r).due.push(&m.store, r)
 	m.enterTeam(r)
 }

@@ -20,6 +20,7 @@ const (
 	NoFreeSlot        Code = "no_free_slot"
 	ModuleMissing     Code = "module_missing" // no version to run
 	InvalidCommand    Code = "invalid_command"
+	LevelTooLow       Code = "level_too_low"    // SPEC C9: a command of a feature level that the cluster has not reached
 	OriginForgotten   Code = "origin_forgotten" // SPEC H4: the machine no longer knows this proposer's answers
 
 	NotExternal         Code = "not_external"         // the lease, or the behavior, is not one of section 8

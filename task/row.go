@@ -6,7 +6,7 @@ type handle uint32
 // row is what the machine derives for one task. It is in no snapshot, and has no pointers. It stays where it is until the
 // task is removed.
 type row struct {
-	at       int64 // what its queue goes by: not_before of what waits, finished_at of what is final
+	at       int64 // what its queue goes by: not_before of what waits, when it was set of what is due and had passed, finished_at of what is final
 	id       handle
 	behavior uint32  // behaviorRow.number
 	pos      heapPos // in the queue that it is in by time

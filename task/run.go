@@ -11,6 +11,8 @@ const (
 	outcomeGivenBack = "GIVEN_BACK"
 	outcomeSnoozed   = "SNOOZED"
 
+	outcomeSuspect = "SUSPECT" // its process died while others, too, executed there (SPEC L5)
+
 	outcomeSuperseded = "SUPERSEDED" // a run of maintenance that another took the place of
 )
 
@@ -85,8 +87,13 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 	if p.checkpoint != nil && !m.restarts(t) {
 		n.Checkpoint, n.LostCount = *p.checkpoint, 0
 	}
-	if outcome == outcomeLost {
+	switch outcome {
+	case outcomeLost:
 		n.LostCount++
+	case outcomeSuspect:
+		n.Suspect = n.Bound == 0 // a cleanup goes with its session
+	case outcomeSnoozed:
+		n.Suspect = false
 	}
 	switch v := m.version(m.of(r), t.Version); {
 	case t.CancelCode != "":
@@ -104,6 +111,26 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 	m.resubmitted(n)
 	m.put(r, n)
 	return n
+}
+
+// failRun ends a run as failed by something else than its worker's report, or as cancelled if that is what it was asked for.
+func (m *Machine) failRun(r *row, why func(*Policy) Error) {
+	t := m.task(r)
+	if t.CancelCode != "" {
+		m.release(r, t.CancelCode, m.now)
+		return
+	}
+	p := &Policy{}
+	if v := m.version(m.of(r), t.Version); v != nil {
+		p = &v.Policy
+	}
+	e := why(p)
+	c := Finish{Error: &e}
+	n := c.failed(m, r)
+	n.Ended.Finish = 0 // nobody sent it
+	n.Suspect = e.Code == CodeCrashed && n.Bound == 0
+	m.resubmitted(n)
+	m.put(r, n)
 }
 
 // fail makes n a FAILURE, due again at retry or final for 0. It counts nothing but resets the losses (SPEC T8).

@@ -384,6 +384,7 @@ func (s *script) command(a *args) task.Command {
 		return task.OpenSession{
 			Worker: worker, Node: a.text("node", ""), Slots: a.number("slots", 1), TTL: task.Millis(a.number("ttl", 10_000)),
 			Proof: []byte(a.text("proof", worker)), Hello: uint64(a.number("hello", 0)),
+			Alone: a.text("alone", "") != "", Isolates: a.text("isolates", "") != "",
 		}
 	case "renew":
 		return task.RenewSession{Session: a.session(0), Acked: uint64(a.number("acked", 0))}
@@ -393,6 +394,10 @@ func (s *script) command(a *args) task.Command {
 		return a.activate()
 	case "tick":
 		return task.Tick{}
+	case "level":
+		return task.RaiseLevel{Level: uint64(a.number("to", 0))}
+	case "crash":
+		return s.crash(a)
 	}
 	return s.workerCommand(a)
 }

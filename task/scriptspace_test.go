@@ -11,7 +11,7 @@ import (
 
 // What scripts say about namespaces, blobs and maintenance. A digest is written as its first characters, the rest is 0.
 //
-//	ns NAME [create=1] [tasks=N] [bytes=N] [rate=N] [keep_success=MS] [keep_failure=MS] [keep=N] · status NAME ACTIVE|INACTIVE|PURGING
+//	ns NAME [create=1] [weight=N] [max_running=N] [tasks=N] [bytes=N] [rate=N] [keep_success=MS] [keep_failure=MS] [keep=N] · status NAME ACTIVE|INACTIVE|PURGING
 //	import FROM TO [only=KINDS] [from=N] [count=N]    records of FROM as they are now; KINDS of m b o t r
 //	blob DIGEST [size=N] [ready=1 [since=INDEX]] · a payload @DIGEST:SIZE is a blob, and [@DIGEST,…] names some
 //	native · maintain [params=JSON] [supersede=N] · record [done=1] [success=1] [message=M] [objects=N]
@@ -26,6 +26,9 @@ func (s *script) spaceCommand(a *args) task.Command {
 		if max(q.MaxTasks, q.MaxBytes, q.SubmitsPerSecond) >= 0 || a.number("bad", 0) != 0 {
 			q.MaxTasks, q.MaxBytes, q.SubmitsPerSecond = max(q.MaxTasks, 0), max(q.MaxBytes, 0), max(q.SubmitsPerSecond, 0)
 			c.Quota = &q
+		}
+		if w, most := a.number("weight", -1), a.number("max_running", -1); max(w, most) >= 0 {
+			c.Share = &task.Share{Weight: max(w, 0), MaxRunning: max(most, 0)}
 		}
 		r := task.Retention{
 			Success: task.Millis(a.number("keep_success", 0)), Failure: task.Millis(a.number("keep_failure", 0)), Count: a.number("keep", 0),

@@ -54,6 +54,18 @@ func (s *script) http(a *args, k task.Key) bool {
 	return t != nil && t.Lease != nil && t.Lease.External()
 }
 
+// crash ends the session of a worker whose process died while the named tasks executed.
+func (s *script) crash(a *args) task.Command {
+	worker := a.word(0)
+	c := task.CrashSession{Worker: worker, Proof: []byte(a.text("proof", worker)), Before: uint64(a.number("before", 1))}
+	for _, id := range a.words[1:] {
+		if t := s.m.Task(task.Key{Namespace: task.DefaultNamespace, ID: id}); t != nil && t.Lease != nil {
+			c.Tokens = append(c.Tokens, t.Lease.Token)
+		}
+	}
+	return c
+}
+
 func (s *script) workerCommand(a *args) task.Command {
 	switch a.verb {
 	case "pause", "resume":
@@ -78,6 +90,8 @@ func (s *script) lookAtWorkers(a *args) bool {
 			fmt.Fprintf(&s.out, "worker %s running=%d\n", w, workers[w])
 		}
 		fmt.Fprintln(&s.out, "drained", s.m.DrainedNodes())
+	case "suspects":
+		fmt.Fprintln(&s.out, s.m.SuspectModules())
 	case "accepted":
 		for _, t := range s.m.LeasesOf(task.DefaultNamespace, a.word(0), a.word(1), a.word(2)) {
 			fmt.Fprintf(&s.out, "%s token=%d until=%d\n", t.ID, t.Lease.Token, s.m.LeaseEnd(t))

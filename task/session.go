@@ -64,6 +64,9 @@ func (m *Machine) enterSession(r *sessionRow) {
 	m.workers[r.session.Worker] = r
 	m.expiries.push(int64(r.session.Expires), r.session.ID, &r.expiry, r)
 	m.counts.Sessions++
+	if r.session.Isolates {
+		m.isolating++
+	}
 }
 
 func (m *Machine) putSession(r *sessionRow, s *Session) {
@@ -76,14 +79,18 @@ func (m *Machine) putSession(r *sessionRow, s *Session) {
 	r.session = s
 }
 
-// endSession ends a session and all its leases, in the order in which they were given. The outcome of the attempts is
-// outcomeLost or outcomeGivenBack.
-func (m *Machine) endSession(s *sessionRow, outcome string) {
+// endSessionAs ends a session whose attempts have the outcome outcomeLost or outcomeGivenBack.
+func (m *Machine) endSessionAs(s *sessionRow, outcome string) {
+	m.endSession(s, func(r *row) { m.release(r, outcome, m.now) })
+}
+
+// endSession ends a session and, with end, all its leases, in the order in which they were given.
+func (m *Machine) endSession(s *sessionRow, end func(*row)) {
 	s.ending = true
 	for _, h := range slices.Clone(s.leases) {
 		r := h.row
 		lease := m.task(r).Lease
-		m.release(r, outcome, m.now)
+		end(r)
 		m.emit(Event{Kind: LeaseEnded, Task: m.task(r), Lease: lease})
 	}
 	m.dropBound(s)
@@ -92,5 +99,8 @@ func (m *Machine) endSession(s *sessionRow, outcome string) {
 	delete(m.sessions, s.session.ID)
 	delete(m.workers, s.session.Worker)
 	m.counts.Sessions--
+	if s.session.Isolates {
+		m.isolating--
+	}
 	m.emit(Event{Kind: SessionEnded, Session: s.session})
 }

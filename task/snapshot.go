@@ -55,11 +55,13 @@ type Head struct {
 	Floor   LeaseTime `cbor:"19,keyasint,omitempty"` // lease_now of the first entry of the term (SPEC C3)
 	Drained []string  `cbor:"20,keyasint,omitempty"` // drained nodes by ID (SPEC L10)
 
-	Namespaces int64 `cbor:"23,keyasint,omitempty"` // 0: of a build that knew none but those of the start
+	Namespaces int64 `cbor:"23,keyasint,omitempty"`
 	Operations int64 `cbor:"24,keyasint,omitempty"`
 	Instances  int64 `cbor:"25,keyasint,omitempty"`
 	Blobs      int64 `cbor:"26,keyasint,omitempty"`
 	Runs       int64 `cbor:"27,keyasint,omitempty"` // MaintenanceRuns
+
+	Level uint64 `cbor:"28,keyasint"` // feature level (SPEC C9)
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -132,7 +134,7 @@ func (m *Machine) Freeze() *Frozen {
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
 		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.n),
 		Records: m.counts.Records,
-		Floor:   m.floor, Drained: m.DrainedNodes(),
+		Floor:   m.floor, Drained: m.DrainedNodes(), Level: m.level,
 	}
 	m.freezeMore(f)
 	return f
@@ -215,8 +217,9 @@ func bad(format string, args ...any) error {
 
 // Restore builds a machine from a snapshot's records. It hashes what it reads and refuses a snapshot whose content is
 // not what its digest says (SPEC C4). The caller swaps the machine in once Restore has returned.
-func Restore(records iter.Seq2[Record, error]) (*Machine, error) {
-	r := restorer{m: NewMachine()}
+// options are those of NewMachine; limits are the snapshot's.
+func Restore(records iter.Seq2[Record, error], options ...Option) (*Machine, error) {
+	r := restorer{m: NewMachine(options...)}
 	for record, err := range records {
 		if err == nil {
 			err = r.take(record)
@@ -261,7 +264,7 @@ func (r *restorer) take(record Record) error {
 		r.head = h
 		m.state = state{
 			index: h.Index, term: h.Term, now: h.Now, leaseNow: h.LeaseNow, rev: h.Rev, token: h.Token,
-			sessionID: h.SessionID, before: h.Before, limits: h.Limit, floor: h.Floor,
+			sessionID: h.SessionID, before: h.Before, limits: h.Limit, floor: h.Floor, level: h.Level,
 		}
 		for _, node := range h.Drained {
 			m.drained[node] = true

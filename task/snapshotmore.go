@@ -27,14 +27,10 @@ func (f *Frozen) yieldMore(yield func(Record) bool) bool {
 
 // begin is what the Head changes: namespaces come as records.
 func (r *restorer) begin() error {
-	m := r.m
-	if r.head.Namespaces > 0 {
-		clear(m.namespaces)
-		return nil
+	if r.head.Level < FirstLevel || r.head.Level > r.m.known {
+		return bad("feature level %d; this build knows %d to %d", r.head.Level, FirstLevel, r.m.known)
 	}
-	for _, n := range m.namespaces { // order-free: the sum commutes
-		m.sum += hashNamespace(n.space)
-	}
+	clear(r.m.namespaces)
 	return nil
 }
 

@@ -52,7 +52,7 @@ func waitsForTakeOver(t *Task) bool {
 		return false
 	}
 	switch t.History[len(t.History)-1].Outcome {
-	case outcomeLost, outcomeGivenBack, outcomeSnoozed:
+	case outcomeLost, outcomeSuspect, outcomeGivenBack, outcomeSnoozed:
 		return true
 	}
 	return false

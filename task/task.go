@@ -102,6 +102,7 @@ const (
 	CodeLostTooOften     = "LOST_TOO_OFTEN"
 	CodeDeadlineExceeded = "DEADLINE_EXCEEDED"
 	CodeCompletionFailed = "COMPLETION_FAILED"
+	CodeCrashed          = "CRASHED"       // the process that ran it, and nothing else, died (SPEC L5)
 	CodeChildRefused     = "CHILD_REFUSED" // a success whose children could not be submitted
 )
 
@@ -142,7 +143,7 @@ type Attempt struct {
 	Node       string `cbor:"4,keyasint,omitempty"`
 	StartedAt  Time   `cbor:"5,keyasint"`
 	FinishedAt Time   `cbor:"6,keyasint,omitempty"`
-	Outcome    string `cbor:"7,keyasint"`           // "SUCCESS", an error code, "LOST", "GIVEN_BACK", "SNOOZED"
+	Outcome    string `cbor:"7,keyasint"`           // "SUCCESS", an error code, "LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED"
 	Fuel       int64  `cbor:"8,keyasint,omitempty"` // units that its guest used, 0..MaxFuel; 0: none, not metered, or nobody could say
 }
 
@@ -210,6 +211,13 @@ type Task struct {
 
 	Role  Role   `cbor:"31,keyasint,omitempty"` // of an operation's task (SPEC O1-O3); Parent is the operation's ID then
 	Bound uint64 `cbor:"32,keyasint,omitempty"` // a cleanup: the only session that may run it (SPEC O3)
+
+	// Suspect: a process died while it executed in it, beside others. It runs alone until an attempt of it ends otherwise (SPEC L5).
+	Suspect bool `cbor:"33,keyasint,omitempty"`
+
+	// DueSince is when NotBefore was set to a time that had passed: in T4 order the task is due since then, so that nobody goes
+	// before others by naming a past time. 0: since NotBefore.
+	DueSince Time `cbor:"34,keyasint,omitempty"`
 }
 
 // Role is what a task does for the operation that made it.

@@ -9,7 +9,7 @@ type Tick struct{}
 // then asks for at once.
 func (c Tick) apply(m *Machine) Result {
 	for n := m.expiries.head(); n != nil && n.key <= int64(m.leaseNow); n = m.expiries.head() {
-		m.endSession(n.item, outcomeLost)
+		m.endSessionAs(n.item, outcomeLost)
 		m.tickChange = true
 	}
 	m.endLeases()

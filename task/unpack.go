@@ -184,6 +184,7 @@ func (v *view) unpack(record []byte, created uint64) *Task {
 }
 
 func (u *unpacker) fields(t *Task, bits uint64) {
+	t.Suspect = bits&hasSuspect != 0
 	if bits&hasParams != 0 {
 		t.Params = u.payload()
 	}
@@ -210,6 +211,9 @@ func (u *unpacker) fields(t *Task, bits uint64) {
 	}
 	if bits&hasFinished != 0 {
 		t.FinishedAt = u.instant()
+	}
+	if bits&hasDueSince != 0 {
+		t.DueSince = u.instant()
 	}
 	if bits&hasAttempt != 0 {
 		t.Attempt, t.Failures, t.LostCount = u.int(), u.int(), u.int()

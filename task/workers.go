@@ -11,7 +11,7 @@ type BehaviorStats struct {
 	Delayed  int64 // waiting, not_before lies ahead, and not a retry
 	Retrying int64 // FAILURE whose retry lies ahead
 	Running  int64
-	Oldest   Time // the earliest not_before of those that are due; 0: none is
+	Oldest   Time // since when the one that has waited longest is due (SPEC T4); 0: none is
 }
 
 // BehaviorStats counts the tasks of a behavior, in O(1). All is 0 for a name that is not known.

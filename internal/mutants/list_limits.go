@@ -25,7 +25,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "two tasks of a key would be planned for its one slot (L11, J2)"},
 
 	// Pauses and drained nodes (L10).
-	{Name: "task-pause-not-planned", File: "task/plan.go", Old: "if !b.limits.open || b.full() {", New: "if b.full() {",
+	{Name: "task-pause-not-planned", File: "task/plan.go", Old: "if !b.limits.open || b.full() || b.space.full() {", New: "if b.full() || b.space.full() {",
 		Pkg: "./task", Run: "TestScripts$", Why: "the leader would propose refused assignments for ever"},
 	{Name: "task-pause-ignored", File: "task/limits.go", Old: "open: !b.behavior.Paused &&", New: "open:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a paused behavior's tasks would be planned (L10)"},
@@ -55,6 +55,6 @@ var limitMutants = []mutant{
 	// L7's backstop.
 	{Name: "task-overrun-never", File: "task/overrun.go", Old: "\t\tm.endLease(n.item, m.timeOut)\n", New: "\t\tbreak\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "a run whose worker hangs but renews would last for ever (L7)"},
-	{Name: "task-overrun-not-retried", File: "task/overrun.go", Old: "v.Policy.OnTimeout != OnErrorFail", New: "v.Policy.OnTimeout == OnErrorRetry",
+	{Name: "task-overrun-not-retried", File: "task/overrun.go", Old: "p.OnTimeout != OnErrorFail", New: "p.OnTimeout == OnErrorRetry",
 		Pkg: "./task", Run: "TestScripts$", Why: "on_timeout defaults to retry (R2)"},
 }

@@ -20,7 +20,7 @@ var namespaceMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "maintenance would empty a namespace that nobody purges (N1)"},
 	{Name: "ns-name-not-free", File: "task/putnamespace.go", Old: "exists := n != nil && n.space.Status != NamespaceIsPurged", New: "exists := n != nil",
 		Pkg: "./task", Run: "TestScripts$", Why: "the name of a PURGED namespace may be created again (N1)"},
-	{Name: "ns-import-keeps-lease", File: "task/importrecords.go", Old: "n.Status, n.NotBefore = Created, max(x.m.now, 1)", New: "n.Status, n.NotBefore = Created, n.NotBefore",
+	{Name: "ns-import-keeps-lease", File: "task/importrecords.go", Old: "n.Status, n.NotBefore, n.DueSince = Created, max(x.m.now, 1), 0", New: "n.Status, n.NotBefore, n.DueSince = Created, n.NotBefore, 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "what ran when it was exported is due now (M5)"},
 	{Name: "ns-import-overwrites", File: "task/importrecords.go", Old: "if m.store.get(t.Key()) != nil || !m.importable(t) {", New: "if !m.importable(t) {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "an import would put a second task under an ID (M5)"},

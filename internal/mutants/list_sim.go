@@ -140,9 +140,9 @@ var simMutants = []mutant{
 	// Leases and limits, where the scripts of package task do not look.
 	{Name: "sim-overrun-without-ttl", File: "task/overrun.go", Old: "later(later(later(l.Given, timeout), m.cancelGrace(r)), ttl)", New: "later(later(later(l.Given, timeout), m.cancelGrace(r)), ttl*0)",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "the leader would end runs that their worker ends by itself (L7)"},
-	{Name: "sim-overrun-forgets-deadline", File: "task/overrun.go", Old: "if t.CancelCode != \"\" {", New: "if t.CancelCode == CodeCancelled {",
+	{Name: "sim-overrun-forgets-deadline", File: "task/run.go", Old: "if t.CancelCode != \"\" {\n\t\tm.release(r, t.CancelCode, m.now)", New: "if t.CancelCode == CodeCancelled {\n\t\tm.release(r, t.CancelCode, m.now)",
 		Pkg: "./task", Run: "TestScripts/pause$", Why: "a run that missed its deadline would be tried again (R1, L7)"},
-	{Name: "sim-overrun-repeated", File: "task/overrun.go", Old: "n.Ended.Finish = 0", New: "n.Ended.Finish += 0",
+	{Name: "sim-overrun-repeated", File: "task/run.go", Old: "n.Ended.Finish = 0", New: "n.Ended.Finish += 0",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a finish could be told that the leader had made it"},
 	{Name: "sim-lost-lease-not-counted", File: "task/overrun.go", Old: "m.release(r, outcomeLost, m.now)", New: "m.release(r, outcomeGivenBack, m.now)",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a task that kills its programs would go on for ever (R3)"},

@@ -89,7 +89,14 @@ func (s *symbols) command(o Op) task.Command {
 			Key: k, NotBefore: o.At, Delay: o.Delay, Deadline: o.Deadline, Version: version(o.Version), KeepCheckpoint: o.Keep,
 		}
 	case "open":
-		return task.OpenSession{Worker: o.Worker, Node: o.Node, Slots: o.Slots, Runs: o.Slots / 2, TTL: o.TTL, Proof: []byte(o.Proof), Hello: o.Hello}
+		return task.OpenSession{Worker: o.Worker, Node: o.Node, Slots: o.Slots, Runs: o.Slots / 2, TTL: o.TTL, Proof: []byte(o.Proof), Hello: o.Hello, Alone: o.Alone, Isolates: o.Apart}
+	case "crash":
+		c := task.CrashSession{Worker: o.Worker, Proof: []byte(o.Proof), Before: o.Hello}
+		for _, p := range o.Parts {
+			p.ID = s.real(p.Op)
+			c.Tokens = append(c.Tokens, s.token(p.Op))
+		}
+		return c
 	case "renew":
 		return task.RenewSession{Session: s.session(o), Acked: o.Acked}
 	case "close":
@@ -139,7 +146,7 @@ func (s *symbols) more(o Op) task.Command {
 	case "op-remove":
 		return task.RemoveOperation{Key: o.key()}
 	case "space":
-		return task.PutNamespace{Name: ns, Create: o.Create, Quota: o.Quota, Retention: o.Retention}
+		return task.PutNamespace{Name: ns, Create: o.Create, Quota: o.Quota, Retention: o.Retention, Share: o.Share}
 	case "status":
 		return task.SetNamespaceStatus{Name: ns, Status: o.Status}
 	case "txn":

@@ -52,8 +52,9 @@ func (r *Run) stats(k task.Key) (s task.BehaviorStats) {
 			s.Running++
 		case t.NotBefore == 0:
 		case t.NotBefore <= r.model.Now:
-			if s.Due++; s.Oldest == 0 || t.NotBefore < s.Oldest {
-				s.Oldest = t.NotBefore
+			s.Due++
+			if since := max(t.NotBefore, t.DueSince); s.Oldest == 0 || since < s.Oldest {
+				s.Oldest = since
 			}
 		case t.Status == task.Failure:
 			s.Retrying++

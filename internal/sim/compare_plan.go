@@ -107,14 +107,28 @@ func (p *planCheck) check(plan []task.Assign) error {
 	if err != nil {
 		return err
 	}
+	due := map[string][]*task.Task{}
 	for _, t := range p.r.due() {
-		if len(plan) > 0 && plan[0].Key == t.Key() {
-			if err := p.take(plan[0], t); err != nil {
+		due[t.Namespace] = append(due[t.Namespace], t)
+	}
+	for len(plan) > 0 {
+		t := p.r.model.Tasks[plan[0].Key]
+		if t == nil || t.NotBefore > p.r.model.Now {
+			break
+		}
+		if err := p.turn(t, due); err != nil {
+			return err
+		}
+		if err := p.take(plan[0], t); err != nil {
+			return err
+		}
+		plan = plan[1:]
+	}
+	for _, left := range due {
+		for _, t := range left {
+			if err := p.passedOver(t); err != nil && (!full || len(plan) > 0) {
 				return err
 			}
-			plan = plan[1:]
-		} else if err := p.passedOver(t); err != nil && (!full || len(plan) > 0) {
-			return err
 		}
 	}
 	last := map[string]task.Time{} // by behavior: nobody accepts tasks of two
@@ -136,6 +150,44 @@ func (p *planCheck) check(plan []task.Assign) error {
 	}
 	return p.earlyPassedOver(full)
 }
+
+// turn: t is the first of its namespace that somebody could run, and none of a namespace that holds less for its weight waits that
+// could be run (SPEC T4, N2). What stood before it is passed over.
+func (p *planCheck) turn(t *task.Task, due map[string][]*task.Task) error {
+	for i, o := range due[t.Namespace] {
+		if o == t {
+			due[t.Namespace] = due[t.Namespace][i+1:]
+			break
+		}
+		if err := p.passedOver(o); err != nil {
+			return fmt.Errorf("%v: %w", t.Key(), err)
+		}
+	}
+	for ns, waiting := range due {
+		if ns == t.Namespace || p.held(ns)*p.weight(t.Namespace) >= p.held(t.Namespace)*p.weight(ns) {
+			continue
+		}
+		for _, o := range waiting {
+			if err := p.passedOver(o); err != nil {
+				return fmt.Errorf("%v before the turn of %s: %w", t.Key(), ns, err)
+			}
+		}
+	}
+	return nil
+}
+
+// held returns how many slots of sessions a namespace holds, with what is planned.
+func (p *planCheck) held(ns string) int64 {
+	n := int64(0)
+	for _, t := range p.r.tasks(func(t *task.Task) bool { return t.Namespace == ns }) {
+		if t.Lease != nil && t.Lease.Session != 0 || p.planned[t.Key()] && p.r.model.Version(t, t.Version).Module != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *planCheck) weight(ns string) int64 { return cmp.Or(p.r.model.Spaces[ns].Weight, 10) }
 
 // bound: the cleanups that only one session may run come before all else (SPEC O3). It returns the rest of the plan.
 func (p *planCheck) bound(plan []task.Assign, full bool) ([]task.Assign, error) {
@@ -173,7 +225,7 @@ func (p *planCheck) can(i int, t *task.Task) bool {
 	if a := f.External; a != nil {
 		return v.Module == "" && f.Namespace == t.Namespace && f.Behavior == t.Behavior && t.NotBefore <= max(p.r.model.Now, a.MaxNotBefore)
 	}
-	if t.Bound != 0 && t.Bound != f.Session {
+	if t.Bound != 0 && t.Bound != f.Session || !p.r.model.Fits(t, p.r.model.Sessions[f.Session]) {
 		return false
 	}
 	drained := p.r.model.Drained[p.r.model.Sessions[f.Session].Node]
@@ -183,6 +235,14 @@ func (p *planCheck) can(i int, t *task.Task) bool {
 // roomFor returns how many more tasks of t's behavior may run.
 func (p *planCheck) roomFor(t *task.Task) int64 {
 	k := task.Key{Namespace: t.Namespace, ID: t.Behavior}
+	if limit := p.r.model.Spaces[t.Namespace].MaxRunning; limit > 0 {
+		n := int64(len(p.r.tasks(func(o *task.Task) bool {
+			return o.Namespace == t.Namespace && (o.Status == task.Running || p.planned[o.Key()])
+		})))
+		if n >= limit {
+			return 0
+		}
+	}
 	if n, ok := p.room[k]; ok {
 		return n
 	}

@@ -25,6 +25,32 @@ func (g *generator) open(r *Run) Op {
 	if g.percent(60) {
 		o.Node = "node-" + w[len(w)-1:]
 	}
+	switch {
+	case g.percent(15):
+		o.Alone, o.Slots = true, 1+g.rng.Int64N(12)/11
+	case g.percent(30):
+		o.Apart = true
+	}
+	return o
+}
+
+// crash ends a session whose process died, with some of what runs in it at work; sometimes it says so late, or wrongly.
+func (g *generator) crash(r *Run) Op {
+	o := Op{Verb: "crash"}
+	g.session(r, &o)
+	s := r.model.Sessions[r.symbols.session(o)]
+	o.Nth, o.Proof, o.Hello = 0, string(s.Proof), s.Hello+1
+	if g.percent(5) {
+		o.Proof += "?"
+	}
+	if g.percent(10) {
+		o.Hello = g.rng.Uint64N(s.Hello + 1)
+	}
+	for _, t := range r.model.Leases(s.ID) {
+		if g.percent(70) {
+			o.Parts = append(o.Parts, Part{Kind: "ran", Op: Op{NS: shortNS(t.Namespace), ID: t.ID, Attempt: t.Attempt}})
+		}
+	}
 	return o
 }
 

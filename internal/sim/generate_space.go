@@ -42,6 +42,9 @@ func (g *generator) space(r *Run) Op {
 	if g.percent(20) {
 		o.Retention = &task.Retention{Success: task.Millis(g.rng.Int64N(3)) * 1000, Failure: -1}
 	}
+	if g.percent(30) {
+		o.Share = &task.Share{Weight: g.rng.Int64N(103), MaxRunning: g.rng.Int64N(5) - 1}
+	}
 	return o
 }
 

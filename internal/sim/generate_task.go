@@ -26,7 +26,7 @@ func (g *generator) command(r *Run) Op {
 		make func(*Run) Op
 	}{
 		{24, g.submit}, {12, g.assign}, {18, g.finish}, {9, g.beat}, {7, g.snooze}, {4, g.giveBack},
-		{6, g.cancel}, {2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close}, {4, g.activate},
+		{6, g.cancel}, {2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close}, {3, g.crash}, {4, g.activate},
 		{10, func(*Run) Op { return Op{Verb: "tick"} }},
 		{5, g.retry}, {4, g.put}, {2, g.rollback}, {3, g.deleteBehavior},
 		{3, g.pause}, {6, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},

@@ -61,7 +61,9 @@ type Op struct {
 	TTL    task.Millis `json:"ttl,omitempty"`
 	Proof  string      `json:"proof,omitempty"`
 	Acked  uint64      `json:"acked,omitempty"`
-	Hello  uint64      `json:"hello,omitempty"`
+	Hello  uint64      `json:"hello,omitempty"` // crash: before
+	Alone  bool        `json:"alone,omitempty"`
+	Apart  bool        `json:"apart,omitempty"` // open: it isolates
 
 	// JSON payloads; nil: not given. "@b1" is the blob b1, "@!b1" says a wrong size, "#b1#b2" names two.
 	Params     *string `json:"params,omitempty"`
@@ -81,6 +83,7 @@ type Op struct {
 	Create    bool                 `json:"create,omitempty"`
 	Quota     *task.Quota          `json:"quota,omitempty"`
 	Retention *task.Retention      `json:"retention,omitempty"`
+	Share     *task.Share          `json:"share,omitempty"`
 	Status    task.NamespaceStatus `json:"status,omitempty"`
 
 	From string `json:"from,omitempty"` // import: what the parts name of that namespace, as it was after the last entry

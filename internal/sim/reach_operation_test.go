@@ -64,7 +64,7 @@ func hasFailed(ts []*task.Task, o *task.Operation) bool {
 		if t.Parent == o.ID && t.Role == task.RolePartition {
 			for _, a := range t.History {
 				switch a.Outcome {
-				case "SUCCESS", "LOST", "GIVEN_BACK", "SNOOZED":
+				case "SUCCESS", "LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED":
 				default:
 					return true
 				}

@@ -127,7 +127,7 @@ var reach = []string{
 	"running, to end as CANCELLED", "running, to end as DEADLINE_EXCEEDED",
 	"error CANCELLED", "error DEADLINE_EXCEEDED", "error LOST_TOO_OFTEN",
 	"SUCCESS final true", "SUCCESS final false", "FAILURE final true", "FAILURE final false",
-	"attempt SUCCESS", "attempt LOST", "attempt GIVEN_BACK", "attempt SNOOZED", "attempt CANCELLED",
+	"attempt SUCCESS", "attempt LOST", "attempt SUSPECT", "attempt CRASHED", "attempt GIVEN_BACK", "attempt SNOOZED", "attempt CANCELLED",
 	"attempt DEADLINE_EXCEEDED", "attempt HANDLER_ERROR", "full history", "pinned to an old version",
 	"version kept for its tasks",
 	"metered SUCCESS", "metered GIVEN_BACK", "metered SNOOZED", "metered CANCELLED", "metered DEADLINE_EXCEEDED", "metered HANDLER_ERROR",

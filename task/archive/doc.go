@@ -7,8 +7,11 @@ package archive
 
 import "fmt"
 
-// Format is the version of the form. A reader refuses others.
-const Format = 1
+// Format is the version of the form that is written. The former one is read, too: it has fewer fields. Others are refused.
+const (
+	Format = 2
+	oldest = 1
+)
 
 // MaxLine bounds a line in bytes: far above any record that the limits of the API allow.
 const MaxLine = 16 << 20

@@ -48,8 +48,8 @@ func open(in io.Reader) (*reader, error) {
 	var format struct {
 		Format int64 `json:"format"`
 	}
-	if err := json.Unmarshal(value, &format); err != nil || format.Format != Format {
-		return nil, r.errorf("format %d; this build reads %d", format.Format, Format)
+	if err := json.Unmarshal(value, &format); err != nil || format.Format < oldest || format.Format > Format {
+		return nil, r.errorf("format %d; this build reads %d to %d", format.Format, oldest, Format)
 	}
 	if err := r.decode(name, value, &r.header); err != nil {
 		return nil, err

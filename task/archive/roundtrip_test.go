@@ -209,7 +209,7 @@ func TestDamagedExports(t *testing.T) {
 	}
 	header, end := lines[0], lines[len(lines)-1]
 	for name, c := range map[string]struct{ text, want string }{
-		"newer":         {strings.Replace(header, `"format":1`, `"format":2`, 1) + end, "line 1: format 2"},
+		"newer":         {strings.Replace(header, `"format":2`, `"format":3`, 1) + end, "line 1: format 3"},
 		"raw":           {export(t, l, blobs, true), "line 1: a raw export"},
 		"no namespace":  {`{"header":{"format":1}}` + "\n", "header.namespace is missing"},
 		"strange field": {header + `{"task":{"id":"a","nonsense":1}}` + "\n", "line 2: task.nonsense: there is no such field"},

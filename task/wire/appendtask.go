@@ -60,6 +60,8 @@ func appendTask(b []byte, t *task.Task) ([]byte, bool) {
 	f.someText(30, t.ConcurrencyKey)
 	f.someUint(31, uint64(t.Role))
 	f.someUint(32, t.Bound)
+	f.someTrue(33, t.Suspect)
+	f.someInt(34, int64(t.DueSince))
 	if f.b[f.start] > head.Map|23 {
 		return b, false
 	}

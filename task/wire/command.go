@@ -46,6 +46,8 @@ const (
 	kindTrimBehavior
 	kindPurgeNamespace
 	kindEndPurge
+	kindRaiseLevel
+	kindCrashSession
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -126,6 +128,10 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindPurgeNamespace, nil
 	case task.EndPurge:
 		return kindEndPurge, nil
+	case task.RaiseLevel:
+		return kindRaiseLevel, nil
+	case task.CrashSession:
+		return kindCrashSession, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -208,6 +214,10 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.PurgeNamespace](b)
 	case kindEndPurge:
 		return decode[task.EndPurge](b)
+	case kindRaiseLevel:
+		return decode[task.RaiseLevel](b)
+	case kindCrashSession:
+		return decode[task.CrashSession](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }
@@ -252,6 +262,8 @@ func longest(c task.Command) int {
 		return max(len(c.Names), len(c.Labels))
 	case task.DropBlobs:
 		return len(c.Digests)
+	case task.CrashSession:
+		return len(c.Tokens)
 	case task.DropTasks:
 		return len(c.Tasks)
 	case task.DropOperations:

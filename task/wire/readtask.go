@@ -91,6 +91,10 @@ func (r *reader) taskSecond(t *task.Task, k byte) {
 		t.Role = task.Role(r.small(0, math.MaxUint8))
 	case 32:
 		t.Bound = r.uint()
+	case 33:
+		t.Suspect = r.bool()
+	case 34:
+		t.DueSince = task.Time(r.int())
 	default:
 		r.bad = true
 	}

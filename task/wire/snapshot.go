@@ -16,7 +16,7 @@ import (
 // CBOR. The last record has the tag 0 and no body, and nothing follows it.
 const (
 	snapshotMagic   = "taskrt-snapshot\n"
-	snapshotVersion = 1
+	snapshotVersion = Format
 	maxRecord       = 64 << 20 // bytes; far above any record that the limits of the API allow
 )
 

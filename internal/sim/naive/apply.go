@@ -30,7 +30,9 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 	case task.RenewSession: // L2, L4
 		return m.renew(c)
 	case task.CloseSession: // R3
-		return m.endSession(c.Session, "GIVEN_BACK")
+		return m.endSessionAs(c.Session, "GIVEN_BACK")
+	case task.CrashSession: // L5
+		return m.crash(c)
 	case task.Activate, task.PutBehavior, task.ActivateVersion, task.DeleteBehavior, task.PauseBehavior: // B2, B7, B8, L10
 		return m.behavior(c, got)
 	case task.DrainNode: // L10

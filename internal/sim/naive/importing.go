@@ -45,7 +45,9 @@ func (m *Model) importRecords(c task.ImportRecords, got task.Result) task.Result
 	}
 	for _, t := range x.tasks {
 		if m.fits(&t) {
+			m.importing = true
 			m.write(&t)
+			m.importing = false
 			r.Count++
 		}
 	}
@@ -172,7 +174,7 @@ func (m *Model) importableTasks(x *taking, _ task.Result) task.Result {
 		if t.Status == task.Running {
 			code := t.CancelCode
 			t.Lease, t.CancelCode, t.Resubmit = nil, "", 0
-			if t.Status, t.NotBefore = task.Created, m.Now; code != "" {
+			if t.Status, t.NotBefore, t.DueSince = task.Created, m.Now, 0; code != "" {
 				m.failed(&t, &task.Error{Code: code})
 			}
 		}

@@ -49,8 +49,16 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	}
 	b, v := m.Behavior(t), m.Version(t, t.Version)
 	because(t.Bound != 0 && t.Bound != c.Session, task.NotEligible)
+	if s, live := m.Sessions[c.Session]; live && c.External == nil {
+		because(!m.Fits(t, s), task.NotEligible)
+	}
 	because(!m.Active(t.Namespace), m.accepting(t.Namespace))
+	because(m.space(t.Namespace) != nil && m.SpaceFull(t.Namespace), task.LimitReached)
 	because(b.Paused, task.BehaviorPaused)
+	if c.Fresh && v != nil { // what is held up is not the first of those that may start
+		blocked, _ := m.KeyBlocked(t)
+		because(blocked, task.NotEligible)
+	}
 	if because(b.Deleted || v == nil, task.ModuleMissing, task.BehaviorNotFound); len(no) > 0 {
 		return no, false
 	}
@@ -62,19 +70,26 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	return no, perhaps || maybe
 }
 
-// overtakes reports whether something that is due, and that its behavior lets start, comes before t in the order of T4;
-// maybe: the machine may say either.
+// overtakes reports whether something of its namespace that is due, and that its behavior lets start, comes before t in the order
+// of T4, for the same workers; maybe: the machine may say either.
 func (m *Model) overtakes(t *task.Task) (yes, maybe bool) {
 	if t.NotBefore > m.Now || t.Bound != 0 {
 		return true, false
 	}
+	byProgram := func(t *task.Task) bool {
+		v := m.Version(t, t.Version)
+		return v != nil && v.Module == ""
+	}
 	for _, o := range m.Tasks {
+		if o.Namespace != t.Namespace || o.Suspect != t.Suspect || byProgram(o) != byProgram(t) || byProgram(t) && o.Behavior != t.Behavior {
+			continue
+		}
 		if o == t || o.Status == task.Running || o.NotBefore == 0 || o.NotBefore > m.Now || o.Bound != 0 ||
 			order(o) > order(t) || order(o) == order(t) && m.born[name(o)] > m.born[name(t)] {
 			continue
 		}
 		b, v := m.Behavior(o), m.Version(o, "")
-		other := o.Namespace != t.Namespace || o.Behavior != t.Behavior || o.Version != t.Version
+		other := o.Behavior != t.Behavior || o.Version != t.Version
 		if other && (b.Paused || b.Deleted || v == nil || !m.Active(o.Namespace)) {
 			continue
 		}
@@ -137,14 +152,17 @@ func (m *Model) Overrun(t *task.Task) task.LeaseTime {
 }
 
 func (m *Model) open(c task.OpenSession, got task.Result) task.Result {
+	if c.Alone && c.Slots > 1 {
+		return task.Result{Code: task.InvalidCommand}
+	}
 	for _, s := range m.Sessions {
 		if s.Worker == c.Worker && (string(s.Proof) != string(c.Proof) || c.Hello != 0 && c.Hello <= s.Hello) {
 			return task.Result{Code: task.WorkerInUse}
 		} else if s.Worker == c.Worker {
-			m.endSession(s.ID, "LOST")
+			m.endSessionAs(s.ID, "LOST")
 		}
 	}
-	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Hello: c.Hello, Runs: c.Runs, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
+	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Hello: c.Hello, Runs: c.Runs, Alone: c.Alone, Isolates: c.Isolates, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
 	if got.Session != nil {
 		n.ID = got.Session.ID // the machine's choice
 	}
@@ -162,7 +180,54 @@ func (m *Model) renew(c task.RenewSession) task.Result {
 	return task.Result{Session: &s}
 }
 
-func (m *Model) endSession(id uint64, outcome string) task.Result {
+func (m *Model) endSessionAs(id uint64, outcome string) task.Result {
+	return m.endSession(id, func(t *task.Task) { m.waitAgain(t, outcome, m.Now, 0) })
+}
+
+// crash is the end of a process that was seen to die: nobody knows which of those that ran in it did it (L5).
+func (m *Model) crash(c task.CrashSession) task.Result {
+	if c.Before == 0 {
+		return task.Result{Code: task.InvalidCommand}
+	}
+	for _, s := range m.Sessions {
+		switch {
+		case s.Worker != c.Worker || s.Hello >= c.Before:
+			continue
+		case string(s.Proof) != string(c.Proof):
+			return task.Result{Code: task.WorkerInUse}
+		}
+		return m.endSession(s.ID, func(t *task.Task) { m.died(t, s, slices.Contains(c.Tokens, t.Lease.Token)) })
+	}
+	return task.Result{Code: task.SessionNotFound}
+}
+
+// died is the end of a run whose process died; ran: it executed.
+func (m *Model) died(t *task.Task, s task.Session, ran bool) {
+	switch {
+	case !ran:
+		m.waitAgain(t, "GIVEN_BACK", m.Now, 0)
+	case !s.Alone:
+		m.waitAgain(t, "SUSPECT", m.Now, 0)
+	case t.CancelCode != "":
+		m.waitAgain(t, "", 0, 0)
+	default:
+		m.guilty = true
+		m.failure(t, &task.Error{Code: task.CodeCrashed, Retryable: m.Version(t, t.Version).Policy.OnTrap != task.OnErrorFail}, 0)
+		m.guilty = false
+	}
+}
+
+// Fits reports whether a session is one for t: those that are for suspects run nothing else, and suspects run nowhere else
+// if some process can have them alone (L5).
+func (m *Model) Fits(t *task.Task, s task.Session) bool {
+	isolates := false
+	for _, o := range m.Sessions {
+		isolates = isolates || o.Isolates
+	}
+	return t.Bound != 0 || t.Suspect && (s.Alone || !isolates) || !t.Suspect && !s.Alone
+}
+
+func (m *Model) endSession(id uint64, end func(*task.Task)) task.Result {
 	if _, ok := m.Sessions[id]; !ok {
 		return task.Result{Code: task.SessionNotFound}
 	}
@@ -170,7 +235,7 @@ func (m *Model) endSession(id uint64, outcome string) task.Result {
 	for _, t := range m.Leases(id) {
 		m.Halted[t.Lease.Token] = true
 		n := *m.Tasks[name(t)] // the end of one may cancel others
-		m.waitAgain(&n, outcome, m.Now, 0)
+		end(&n)
 	}
 	m.dropBound(id)
 	delete(m.Sessions, id)

@@ -3,7 +3,7 @@ package naive
 import "github.com/taskrt/taskrt/task"
 
 // order is T4: less runs first.
-func order(t *task.Task) int64 { return int64(t.NotBefore) - int64(t.Priority)*60_000 }
+func order(t *task.Task) int64 { return int64(max(t.NotBefore, t.DueSince)) - int64(t.Priority)*60_000 }
 
 // Before reports whether a runs before b (T4). Neither runs now.
 func Before(a, b *task.Task) bool {
@@ -26,6 +26,17 @@ func (m *Model) Busy(t *task.Task) (all, key int64) {
 		}
 	}
 	return all, key
+}
+
+// SpaceFull reports whether as many tasks of the namespace run as its max_running allows (N2).
+func (m *Model) SpaceFull(ns string) bool {
+	limit, n := m.Spaces[ns].MaxRunning, int64(0)
+	for _, o := range m.Tasks {
+		if o.Status == task.Running && o.Namespace == ns {
+			n++
+		}
+	}
+	return limit > 0 && n >= limit
 }
 
 // Blocked reports whether a limit keeps the waiting task t from being assigned now (L11); perhaps: see KeyBlocked.

@@ -18,7 +18,7 @@ func (m *Model) runs(token uint64) bool {
 // lostRun reports whether the last run of t ended without an outcome, and is to be taken over.
 func lostRun(t *task.Task) bool {
 	return t.Status == task.Created && len(t.History) > 0 &&
-		slices.Contains([]string{"LOST", "GIVEN_BACK", "SNOOZED"}, t.History[len(t.History)-1].Outcome)
+		slices.Contains([]string{"LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED"}, t.History[len(t.History)-1].Outcome)
 }
 
 // unfinished returns the run that another must not start beside: one that is leased, lost, or asked for; 0: none (M1).

@@ -42,7 +42,9 @@ type Model struct {
 	index, term uint64
 	struck      bool   // in this entry something happened that a Tick is for
 	charged     bool   // a transaction's parts are paid for together
+	importing   bool   // what is written is as old as the export says
 	ending      uint64 // the session that is being ended
+	guilty      bool   // the run that fails was alone in a process that died (L5)
 	fuel        int64  // that the run used whose report is being applied
 	steps       int64  // that operations may take in this entry
 	finishes    map[task.Key]string
@@ -133,12 +135,22 @@ func (m *Model) write(t *task.Task) {
 	if t.Rev = 0; prev != nil {
 		m.follow(prev, t)
 	}
+	m.dueSince(prev, t)
 	for i, p := range payloads(t) {
 		m.refresh(payloads(prev)[i], p)
 	}
 	m.Tasks[k] = t
 	delete(m.Jitter, k)
 	m.advance(prev, t)
+}
+
+// dueSince is T4: a time that had passed when it was set counts as the one at which it was.
+func (m *Model) dueSince(prev, t *task.Task) {
+	if t.NotBefore == 0 || t.NotBefore >= m.Now {
+		t.DueSince = 0
+	} else if !m.importing && (prev == nil || prev.NotBefore != t.NotBefore) {
+		t.DueSince = m.Now
+	}
 }
 
 func name(t *task.Task) task.Key { return task.Key{Namespace: t.Namespace, ID: t.ID} }

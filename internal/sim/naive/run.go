@@ -50,7 +50,7 @@ func (m *Model) outcome(t *task.Task, c task.Finish) task.Code {
 			at = 0
 		}
 		m.end(t, "SUCCESS")
-		t.Status, t.Result, t.FinishedAt, t.LostCount, t.CancelCode = task.Success, c.Result, m.Now, 0, ""
+		t.Status, t.Result, t.FinishedAt, t.LostCount, t.CancelCode, t.Suspect = task.Success, c.Result, m.Now, 0, "", false
 		again(t, at, 0)
 		resubmitted(t, at)
 		m.write(t)
@@ -86,6 +86,7 @@ func (m *Model) failure(t *task.Task, e *task.Error, at task.Time) {
 	m.end(t, e.Code)
 	m.failed(t, e)
 	t.Failures++
+	t.Suspect = m.guilty && t.Bound == 0
 	bounds := [2]task.Time{}
 	p := m.Version(t, t.Version).Policy.Retry
 	switch {
@@ -144,6 +145,7 @@ func (m *Model) waitAgain(t *task.Task, outcome string, at, wish task.Time) task
 	code := t.CancelCode
 	t.LostCount += map[string]int64{"LOST": 1}[outcome]
 	m.end(t, cmp.Or(code, outcome))
+	t.Suspect = outcome == "SUSPECT" && t.Bound == 0 || t.Suspect && outcome != "SNOOZED"
 	if t.Status, t.NotBefore = task.Created, at; code != "" {
 		m.failed(t, &task.Error{Code: code})
 		t.Resubmit = 0

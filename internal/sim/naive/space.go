@@ -59,7 +59,7 @@ func (m *Model) putNamespace(c task.PutNamespace, got task.Result) task.Result {
 	switch exists := m.space(c.Name) != nil; {
 	case c.Name != "" && c.Name[0] == '_':
 		return task.Result{Code: task.NamespaceReserved}
-	case len(c.Name) < 3:
+	case len(c.Name) < 3, c.Share != nil && (c.Share.Weight > 100 || c.Share.MaxRunning < 0):
 		return task.Result{Code: task.InvalidCommand}
 	case c.Create && exists:
 		return m.spaceAnswer(task.NamespaceTaken, c.Name, got)
@@ -78,6 +78,9 @@ func (m *Model) putNamespace(c task.PutNamespace, got task.Result) task.Result {
 	}
 	if c.Retention != nil {
 		n.Retention = *c.Retention
+	}
+	if c.Share != nil {
+		n.Weight, n.MaxRunning = c.Share.Weight, c.Share.MaxRunning
 	}
 	changed := m.Spaces[c.Name] == nil || n != *m.Spaces[c.Name]
 	if changed {

@@ -30,7 +30,7 @@ func (m *Model) tick() task.Result {
 		return cmp.Or(cmp.Compare(a.Expires, b.Expires), cmp.Compare(a.ID, b.ID))
 	}) {
 		if s.Expires <= m.LeaseNow {
-			m.endSession(s.ID, "LOST")
+			m.endSessionAs(s.ID, "LOST")
 			m.struck = true
 		}
 	}

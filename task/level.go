@@ -1,0 +1,53 @@
+package task
+
+import "fmt"
+
+// FirstLevel is the feature level that a cluster begins with. KnownLevel is the highest that this build knows (SPEC C9): a
+// cluster is raised to it, one by one, once all of its members know it. What Apply does for a log below a level never changes.
+const (
+	FirstLevel uint64 = 1
+	KnownLevel uint64 = 1
+)
+
+// RaiseLevel raises the cluster's feature level (SPEC C9). The leader proposes it when every member has known the level for
+// long enough. It is never lowered; a level that the cluster has already changes nothing.
+type RaiseLevel struct {
+	Level uint64 `cbor:"1,keyasint"`
+}
+
+// apply panics on a level that this build does not know: what follows in the log may mean things that it cannot carry out, so
+// the node must stop, as for an unknown command (SPEC C4).
+func (c RaiseLevel) apply(m *Machine) Result {
+	switch {
+	case c.Level <= m.level:
+		return Result{}
+	case c.Level > m.known:
+		panic(fmt.Sprintf("task: entry %d raises the feature level to %d, and this build knows %d: start a newer one", m.index, c.Level, m.known))
+	case c.Level != m.level+1:
+		return invalid("level", "a level is raised by one at a time")
+	}
+	m.level = c.Level
+	return Result{Changed: true}
+}
+
+// LevelOf returns the feature level that a command needs: the one since which builds know it and all of its fields that are
+// set. Whoever proposes asks; Apply asks again, so that all replicas refuse alike what was proposed all the same.
+//
+// A command or field that comes with a later level gets its line here. Fields of records that came with a level contribute
+// nothing to a digest while they are absent, so that raising a level hashes nothing anew (DESIGN.md, "The digest").
+func LevelOf(c Command) uint64 {
+	if l, ok := c.(leveled); ok {
+		return l.level()
+	}
+	return FirstLevel
+}
+
+// leveled is a command that not every level knows.
+type leveled interface{ level() uint64 }
+
+// Level returns the cluster's feature level.
+func (m *Machine) Level() uint64 { return m.level }
+
+// WithKnownLevel makes the machine that of a build which knows levels up to this one, for tests of what a cluster of several
+// builds does. It is no part of the state.
+func WithKnownLevel(level uint64) Option { return func(m *Machine) { m.known = level } }
