@@ -12,6 +12,7 @@ import (
 
 	"github.com/gowebpki/jcs"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/jsontext"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -28,7 +29,10 @@ func canonicalParams(p task.Payload, pointers []string) ([]byte, error) {
 	if err := checkNumbers(data); err != nil {
 		return nil, api.FieldError(api.CodeInvalidParams, "params", "%v", err)
 	}
-	canonical, err := jcs.Transform(data) // refuses duplicate keys, lone surrogates, invalid UTF-8
+	if jsontext.LoneSurrogate(data) { // of which jcs says "Unexpected EOF reached"
+		return nil, api.FieldError(api.CodeInvalidParams, "params", "no ID can be computed: they have a lone surrogate: half of a character")
+	}
+	canonical, err := jcs.Transform(data) // refuses duplicate keys, invalid UTF-8
 	if err != nil {
 		return nil, api.FieldError(api.CodeInvalidParams, "params", "no ID can be computed: %v", err)
 	}
