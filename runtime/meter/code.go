@@ -10,32 +10,38 @@ import (
 type action byte
 
 const (
-	charge  action = iota // of the piece arg
-	header                // of a loop, which stands between pos and end; arg is its piece
-	footer                // behind a loop; arg is the piece of its header
-	meet                  // behind this place, control comes from elsewhere as well
-	exit                  // before an instruction that may leave the function
-	called                // between pos and end; arg is the function, or -1
-	remap                 // the index between pos and end becomes arg
-	labels                // those between pos and end become the next arg ones that the coder keeps
-	chargeN               // before an instruction: by its length operand; arg is the shift, right if positive
-	growN                 // behind memory.grow or table.grow: by the growth, if it did; keep was done before
-	keepN                 // before those: the operand goes to a local
-	bulk                  // memory.fill or memory.copy between pos and end; arg is the helper
+	charge   action = iota // of the piece arg
+	header                 // of a loop, which stands between pos and end; arg is its piece
+	footer                 // behind a loop; arg is the piece of its header
+	meet                   // behind this place, control comes from elsewhere as well
+	exit                   // before an instruction that may leave the function
+	called                 // between pos and end; arg is the function, or -1
+	remap                  // the index between pos and end becomes arg
+	branchTo               // the label between pos and end, arg frames outside, loops of them loops
+	labels                 // those between pos and end become the next arg ones that the coder keeps
+	chargeN                // before an instruction: by its length operand; arg is the shift, right if positive
+	growN                  // behind memory.grow or table.grow: by the growth, if it did; keep was done before
+	keepN                  // before those: the operand goes to a local
+	bulk                   // memory.fill or memory.copy between pos and end; arg is the helper
 )
 
 // edit is a change of a function's code. Edits are in the order of their places.
 type edit struct {
 	pos, end int32
 	arg      int32
+	loops    int32
 	action   action
 }
+
+// target is where a branch goes.
+type target struct{ depth, loops int32 } // frames that it leaves, and loops among them
 
 // coder rewrites functions, one after the other.
 type coder struct {
 	flow
 	edits    []edit
-	depths   []uint32 // labels of br_table, in the order of the edits
+	targets  []target // of br_table, in the order of the edits
+	extra    []int32  // labels that the loops that are open have more than before, each with those around it
 	helpType uint32   // signature of the helpers
 	operands bool     // the block type that was read last has parameters
 	bulk     bool     // needs a local for lengths
@@ -98,7 +104,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	}
 	code := r.Pos
 	c.reset()
-	c.depths = c.depths[:0]
+	c.targets = c.targets[:0]
 	c.edits = c.edits[:0]
 	c.begins(code, 0)
 	c.bulk, c.grow = false, false
@@ -108,6 +114,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 		return nil
 	}
 	c.entry()
+	c.settle(locals)
 	c.merge()
 	charges, lazy := c.charges()
 	e := emitter{
@@ -133,6 +140,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 // apply copies the code with its edits. base is the place of the code's first byte.
 func (c *coder) apply(e *emitter, code []byte, base int) {
 	at, next := 0, 0
+	c.extra = append(c.extra[:0], 0)
 	for _, x := range c.edits {
 		begin := int(x.pos) - base
 		e.out = append(e.out, code[at:begin]...)
@@ -144,8 +152,11 @@ func (c *coder) apply(e *emitter, code []byte, base int) {
 				e.charge(int64(p.cost), p.checked, x.arg == 0)
 			}
 		case header:
-			e.loop(&c.pieces[x.arg], replaced[1:])
+			p := &c.pieces[x.arg]
+			c.extra = append(c.extra, c.extra[len(c.extra)-1]+p.form.labels())
+			e.loop(p, replaced[1:])
 		case footer:
+			c.extra = c.extra[:len(c.extra)-1]
 			e.endLoop(&c.pieces[x.arg])
 		case meet:
 			e.meet()
@@ -155,9 +166,11 @@ func (c *coder) apply(e *emitter, code []byte, base int) {
 			e.call(replaced, int64(x.arg))
 		case remap:
 			e.out = uleb(e.out, uint64(uint32(x.arg)))
+		case branchTo:
+			e.out = c.label(e.out, target{x.arg, x.loops})
 		case labels:
-			for _, l := range c.depths[next : next+int(x.arg)] {
-				e.out = uleb(e.out, uint64(l))
+			for _, t := range c.targets[next : next+int(x.arg)] {
+				e.out = c.label(e.out, t)
 			}
 			next += int(x.arg)
 		case chargeN:
@@ -193,7 +206,7 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 		case none:
 		case index:
 			if i := r.U32(); op == opBr || op == opBrIf {
-				c.label(r, start, i)
+				c.branches(r, start, i)
 			}
 			w.result.WritesTables = w.result.WritesTables || op == opTableSet
 		case twoIndexes, memarg:
@@ -221,31 +234,36 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 	}
 }
 
-// newLabels is how many labels a loop has more than before, seen from within.
-const newLabels = 3
+// label appends the label of a branch in the metered code.
+func (c *coder) label(out []byte, t target) []byte {
+	open := len(c.extra) - 1
+	return uleb(out, uint64(t.depth+c.extra[open]-c.extra[open-int(t.loops)]))
+}
 
-// branchTo notes a branch and returns its depth in the metered code.
-func (c *coder) branchTo(r *wasmbin.Reader, depth uint32) (metered uint32, leaves bool) {
+// target notes a branch, and whether it leaves the function.
+func (c *coder) target(r *wasmbin.Reader, depth uint32) (t target, leaves bool) {
 	loops, ok := c.branch(depth)
 	if !ok {
 		r.Fail(wasmbin.Malformed, "branch to %d of %d labels", depth, len(c.frames))
+		return t, false
 	}
-	return depth + uint32(loops)*newLabels, int64(depth) == int64(len(c.frames)-1)
+	return target{int32(depth), loops}, int(depth) == len(c.frames)-1
 }
 
-// label rewrites br or br_if, which stands at start.
-func (c *coder) label(r *wasmbin.Reader, start int, depth uint32) {
-	metered, leaves := c.branchTo(r, depth)
+// branches rewrites br or br_if, which stands at start.
+func (c *coder) branches(r *wasmbin.Reader, start int, depth uint32) {
+	t, leaves := c.target(r, depth)
 	if leaves {
 		c.edit(start, start, exit, 0)
 	}
-	if metered != depth {
-		c.edit(start+1, r.Pos, remap, int64(metered))
+	if t.loops > 0 {
+		c.edit(start+1, r.Pos, branchTo, int64(t.depth))
+		c.edits[len(c.edits)-1].loops = t.loops
 	}
 }
 
-// labels rewrites br_table, which stands at start.
-func (c *coder) labels(r *wasmbin.Reader, start int) {
+// table rewrites br_table, which stands at start.
+func (c *coder) table(r *wasmbin.Reader, start int) {
 	n := r.Count("labels", wasmbin.MaxFunctionBytes) + 1 // and the default
 	at, leaves := r.Pos, false
 	for range n {
@@ -253,8 +271,8 @@ func (c *coder) labels(r *wasmbin.Reader, start int) {
 		if r.Err != nil {
 			return
 		}
-		metered, leaving := c.branchTo(r, depth)
-		c.depths = append(c.depths, metered)
+		t, leaving := c.target(r, depth)
+		c.targets = append(c.targets, t)
 		leaves = leaves || leaving
 	}
 	if leaves {
@@ -299,7 +317,7 @@ func (w *rewriter) special(r *wasmbin.Reader, start int, op byte) {
 	at := r.Pos
 	switch op {
 	case opBrTable:
-		c.labels(r, start)
+		c.table(r, start)
 	case opCall, opReturnCall:
 		i := w.function(r.U32())
 		c.edit(start, r.Pos, called, int64(i))

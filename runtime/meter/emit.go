@@ -99,9 +99,9 @@ func (e *emitter) call(instruction []byte, function int64) {
 	}
 }
 
-// loop writes the header of a loop with a block type. The call of tick must not stand within the loop that is executed:
-// wazero's register allocator would reload the loop's variables in each iteration. There are two forms, with as many
-// labels around the body:
+// loop writes the header of a loop with a block type. The call of tick should not stand within a loop whose variables are in
+// registers: wazero's register allocator would reload them in each iteration. Two forms keep it out, with as many labels around
+// the body, formBelow and formAbove:
 //
 //	block T                                block T
 //	  loop                                   loop T
@@ -120,11 +120,21 @@ func (e *emitter) call(instruction []byte, function int64) {
 //	end
 //
 // The left one charges only the jump for entering the loop, but the loop's variables, which are needed behind the call,
-// are written to the stack whenever they change. In the right one these are others: of the outer loop.
+// are written to the stack whenever they change. In the right one these are others: of the outer loop. formWithin has one loop and
+// the fewest blocks.
 func (e *emitter) loop(p *piece, blockType []byte) {
 	open := func(op byte, blockType ...byte) { e.out = append(append(e.out, op), blockType...) }
+	switch p.form {
+	case formOnce:
+		open(opBlock, blockType...)
+		return
+	case formWithin:
+		open(opLoop, blockType...)
+		e.within(p)
+		return
+	}
 	open(opBlock, blockType...)
-	if !p.outer {
+	if p.form == formBelow {
 		e.out = append(e.out, opLoop, emptyBlock, opBlock, emptyBlock)
 		open(opLoop, blockType...)
 		e.less(int64(p.cost), false)
@@ -148,9 +158,29 @@ func (e *emitter) loop(p *piece, blockType []byte) {
 	e.store()
 }
 
+// within charges a passage of a loop's header and calls tick in it. That it goes back to the header then leaves one way only to
+// the body, which is cheaper to compile; what a loop takes from the stack is not at hand for that.
+func (e *emitter) within(p *piece) {
+	if p.takes {
+		e.charge(int64(p.cost), true, false)
+		return
+	}
+	e.less(int64(p.cost), false)
+	e.store()
+	e.out = append(e.out, opBlock, emptyBlock)
+	e.set(opLocalGet, e.left)
+	e.out = append(e.out, opI64Const, 0, opI64GeS, opBrIf, 0)
+	e.set(opLocalGet, e.left)
+	e.tickFor(int64(p.cost))
+	e.out = append(e.out, opBr, 1, opEnd)
+}
+
 // endLoop closes what loop opened. The innermost one is closed.
 func (e *emitter) endLoop(p *piece) {
-	if p.outer {
+	switch p.form {
+	case formOnce, formWithin:
+		return
+	case formAbove:
 		e.out = append(e.out, opEnd, opEnd, opEnd)
 		return
 	}

@@ -30,7 +30,10 @@ type generator struct {
 type sig struct{ params, results []byte }
 
 // label is a frame that can be branched to, with values of these types.
-type label struct{ types []byte }
+type label struct {
+	types []byte
+	once  bool // of a loop: a branch to it would never end
+}
 
 // values are the types that params, results and globals have.
 var values = []byte{i32, i32, i64, f32, f64, v128}
@@ -83,7 +86,7 @@ func (g *generator) types(most int) []byte {
 }
 
 func (g *generator) makeFunction(i int, s sig) {
-	g.code, g.labels, g.results, g.budget, g.nest = nil, []label{{s.results}}, s.results, 100, 0
+	g.code, g.labels, g.results, g.budget, g.nest = nil, []label{{types: s.results}}, s.results, 100, 0
 	g.locals = append([]byte(nil), s.params...)
 	n := len(g.locals)
 	for range 3 {

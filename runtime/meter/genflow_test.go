@@ -11,7 +11,7 @@ func (g *generator) frame(results []byte, depth int) {
 	for _, p := range params {
 		g.value(p, depth-1)
 	}
-	kind := g.IntN(4)
+	kind := g.IntN(5)
 	if kind == 2 && g.nest >= 2 {
 		kind = 0
 	}
@@ -20,13 +20,20 @@ func (g *generator) frame(results []byte, depth int) {
 	case 2:
 		g.counting(params, results, typ, depth)
 		return
+	case 4:
+		g.raw(opLoop, typ)
+		g.labels = append(g.labels, label{types: params, once: true})
+		g.inside(params, results, depth)
+		g.labels = g.labels[:len(g.labels)-1]
+		g.raw(opEnd)
+		return
 	case 3:
 		g.value(i32, depth)
 		g.ins(opIf, typ)
 	default:
 		g.raw(opBlock, typ)
 	}
-	g.labels = append(g.labels, label{results})
+	g.labels = append(g.labels, label{types: results})
 	g.inside(params, results, depth)
 	if kind == 3 && (g.IntN(2) == 0 || !slices.Equal(params, results)) {
 		g.raw(opElse)
@@ -55,9 +62,9 @@ func (g *generator) counting(params, results, typ []byte, depth int) {
 	g.ins(opI32Const, 1+g.IntN(5))
 	g.ins(opLocalSet, n)
 	g.raw(opBlock, typ) // what leaves the loop early branches to it
-	g.labels = append(g.labels, label{results})
+	g.labels = append(g.labels, label{types: results})
 	g.raw(opLoop, typ)
-	g.labels = append(g.labels, label{params})
+	g.labels = append(g.labels, label{types: params})
 	g.nest++
 	g.count(1) // the header
 	for range params {
@@ -101,13 +108,13 @@ func (g *generator) jump(depth int) {
 	case 1:
 		g.tail(depth)
 	case 2:
-		d := g.IntN(len(g.labels))
+		d := g.pick()
 		g.all(g.target(d).types)
 		g.ins(opBr, d)
 	case 3:
 		g.table()
 	case 4:
-		d := g.IntN(len(g.labels))
+		d := g.pick()
 		g.all(g.target(d).types)
 		g.leaf(i32)
 		g.ins(opBrIf, d)
@@ -125,6 +132,15 @@ func (g *generator) jump(depth int) {
 	g.raw(opEnd)
 }
 
+// pick returns the depth of a label that may be branched to.
+func (g *generator) pick() int {
+	for {
+		if d := g.IntN(len(g.labels)); !g.target(d).once {
+			return d
+		}
+	}
+}
+
 func (g *generator) target(depth int) label { return g.labels[len(g.labels)-1-depth] }
 
 func (g *generator) all(types []byte) {
@@ -135,11 +151,11 @@ func (g *generator) all(types []byte) {
 
 // table generates br_table to frames that take the same.
 func (g *generator) table() {
-	d := g.IntN(len(g.labels))
+	d := g.pick()
 	types := g.target(d).types
 	var same []byte
 	for i := range g.labels {
-		if slices.Equal(g.target(i).types, types) {
+		if t := g.target(i); !t.once && slices.Equal(t.types, types) {
 			same = append(same, byte(i))
 		}
 	}

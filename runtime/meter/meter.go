@@ -9,7 +9,7 @@ import (
 )
 
 // Version of the rewriting: modules rewritten by different versions are different code.
-const Version = 1
+const Version = 2
 
 // Names that the rewritten module shares with its host.
 const (
@@ -51,9 +51,11 @@ const (
 // Rewrite meters a module. It is pure and deterministic, and needs memory of a few times the module's size. Errors are
 // *wasmbin.Error; those of a function name it by its index, and offsets are in the given file. A module that is not
 // valid may be rewritten into one that is not valid either.
-func Rewrite(wasm []byte) (*Module, error) { return rewrite(wasm, slack, distance) }
+func Rewrite(wasm []byte) (*Module, error) {
+	return rewrite(wasm, tuning{slack: slack, distance: distance, loops: manyLoops})
+}
 
-func rewrite(wasm []byte, slack, distance int64) (*Module, error) {
+func rewrite(wasm []byte, t tuning) (*Module, error) {
 	if len(wasm) > maxBytes {
 		return nil, &wasmbin.Error{
 			Reason: wasmbin.TooMany, Limit: maxBytes, Message: fmt.Sprintf("%d bytes, more than %d", len(wasm), maxBytes),
@@ -64,7 +66,7 @@ func rewrite(wasm []byte, slack, distance int64) (*Module, error) {
 		return nil, err
 	}
 	w := &rewriter{parsed: parsed, data: wasm}
-	w.code.slack, w.code.distance = slack, distance
+	w.code.tuning = t
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,27 @@ type piece struct {
 	header  bool  // begins with a check, or is the function's entry: never merged
 	checked bool  // calls tick below zero
 	dropped bool  // free, or merged into parent
-	outer   bool  // a loop whose outer header calls tick; see emitter.loop
+	through bool  // of a loop that nothing branches to: executed whenever parent is, and as often
+	form    form  // of a loop
+	takes   bool  // a loop that has parameters
+}
+
+// form is how a loop is written; see emitter.loop.
+type form byte
+
+const (
+	formBelow  form = iota // tick is called behind the loop
+	formAbove              // tick is called before it
+	formWithin             // tick is called in its header
+	formOnce               // nothing branches to it: a block
+)
+
+// labels is how many labels a loop of this form has more than before, seen from within.
+func (f form) labels() int32 {
+	if f == formBelow || f == formAbove {
+		return 3
+	}
+	return 0
 }
 
 // frame is a block, loop or if that is open.
@@ -35,25 +55,36 @@ type frame struct {
 	calls bool  // there are calls or br_table within it
 	aimed bool  // a branch goes to it
 	dead  bool  // it cannot be reached
+	// Of what is in no loop within it that is checked; see entry.
+	outside      int  // instructions
+	outsideCalls bool // there are calls
+}
+
+// tuning is where code takes another form. Tests have other values than Rewrite.
+type tuning struct {
+	slack, distance int64
+	loops           int // see manyLoops
 }
 
 // flow follows the control flow of one function and divides it into pieces.
 type flow struct {
+	tuning
+
 	pieces  []piece
 	frames  []frame
-	outside int   // instructions outside of loops
-	calls   bool  // among them
-	slack   int64 // see slack
+	outside int  // instructions outside of loops
+	calls   bool // among them
+	looping int  // loops that are checked
 	current int32
-	// Instructions so far, at the last check that they all passed, and at most between two checks; see distance.
-	weight, last, distance int64
-	dead                   bool // what follows cannot be reached
+	// Instructions so far, and at the last check that they all passed; see distance.
+	weight, last int64
+	dead         bool // what follows cannot be reached
 }
 
 func (f *flow) reset() {
 	f.pieces = append(f.pieces[:0], piece{cost: 1, header: true, checked: true})
 	f.frames = f.frames[:0]
-	f.current, f.outside = 0, 0
+	f.current, f.outside, f.looping = 0, 0, 0
 	f.weight, f.last = 0, 0
 	f.dead, f.calls = false, false
 	f.open(opBlock)
@@ -64,16 +95,13 @@ func (f *flow) add() {
 	if !f.dead {
 		f.pieces[f.current].cost++
 		f.weight++
-		if f.top().loops == 0 {
-			f.outside++
-		}
+		f.top().outside++
 	}
 }
 
 // call notes a call.
 func (f *flow) call() {
-	f.calls = f.calls || f.top().loops == 0
-	f.top().calls = true
+	f.top().calls, f.top().outsideCalls = true, true
 	f.weight += unchecked
 }
 
@@ -102,26 +130,40 @@ func (f *flow) start(from int32) int32 {
 	return f.current
 }
 
-// loop begins the piece of a loop header. The header itself costs one instruction: there is no free iteration.
+// loop begins the piece of a loop header. The header itself costs one instruction: there is no free iteration. That it is
+// checked does not count for distance: what nothing branches to will have no check.
 func (f *flow) loop(operands bool) int32 {
 	f.open(opLoop)
 	f.current = int32(len(f.pieces))
-	f.pieces = append(f.pieces, piece{cost: 1, header: true, checked: true, outer: operands})
-	f.last = f.weight
+	f.pieces = append(f.pieces, piece{parent: f.top().piece, cost: 1, header: true, checked: true, takes: operands})
 	f.top().body = f.current
 	f.top().loops++
 	return f.current
 }
 
-// manySets is from how many instructions on that set a local a loop is taken for one with many variables.
-const manySets = 8
+const (
+	// manySets is from how many instructions on that set a local a loop is taken for one with many variables.
+	manySets = 8
+	// manyLoops and muchState are from where on a function is one that must not be made dear to compile: from so many loops on,
+	// and from so many loops times the square of its locals. A compiler's effort grows with them like that.
+	manyLoops = 32
+	muchState = 1 << 20
+)
 
-// form decides how a loop that ends is written: with the call of tick in an outer header, if it has many variables that
-// are in registers. Those of a loop that calls something are not, and a loop with a table of branches is most often a
-// function of Go, which goes through it a few times only.
-func (f *flow) form(t *frame) {
+// endLoop decides how a loop that ends is written. One that nothing branches to is executed once: a block, by another name.
+// Tick is called before a loop that has many variables, if they are in registers. Those of a loop that calls something are not, and
+// a loop with a table of branches is most often a function of Go, which goes through it a few times only.
+func (f *flow) endLoop(t *frame) {
 	p := &f.pieces[t.body]
-	p.outer = p.outer || !t.calls && t.sets >= manySets
+	switch {
+	case !t.aimed:
+		*p = piece{parent: p.parent, cost: p.cost - 1, through: true, form: formOnce}
+		return
+	case p.takes, !t.calls && t.sets >= manySets:
+		p.form = formAbove
+	}
+	f.looping++
+	t.outside, t.outsideCalls = 0, false
 }
 
 // open begins a frame.
@@ -150,12 +192,15 @@ func (f *flow) end() (next int32, ok bool) {
 	f.current = t.piece
 	f.last = t.last // a check within it may have been passed by
 	if t.kind == opLoop {
-		f.form(&t)
+		f.endLoop(&t)
 	}
 	if len(f.frames) == 0 {
+		f.outside, f.calls = t.outside, t.outsideCalls
 		return 0, false
 	}
 	outer := f.top()
+	outer.outside += t.outside
+	outer.outsideCalls = outer.outsideCalls || t.outsideCalls
 	outer.least = min(outer.least, t.least)
 	outer.sets += t.sets
 	outer.calls = outer.calls || t.calls
@@ -180,12 +225,30 @@ func (f *flow) branch(depth uint32) (loops int32, ok bool) {
 // leave notes that what follows cannot be reached.
 func (f *flow) leave() { f.dead = true }
 
+// settle has the loops of a function that is dear to compile call tick in their headers, and makes what is executed once part of
+// what stands before it. A parent stands before its children.
+func (f *flow) settle(locals int) {
+	large := f.looping >= f.loops || int64(f.looping)*int64(locals)*int64(locals) >= muchState
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if large && p.form < formWithin {
+			p.form = formWithin
+		}
+		if up := &f.pieces[p.parent]; up.through {
+			p.parent = up.parent
+		}
+		if p.through {
+			f.pieces[p.parent].cost += p.cost
+			p.dropped = true
+		}
+	}
+}
+
 // merge drops the pieces that need no charge of their own: what is free, and what fits into the slack of its parent.
-// A parent stands before its children.
 func (f *flow) merge() {
 	for i := len(f.pieces) - 1; i > 0; i-- {
 		p := &f.pieces[i]
-		if p.header {
+		if p.header || p.dropped {
 			continue
 		}
 		parent := &f.pieces[p.parent]

@@ -235,7 +235,7 @@ func TestRefused(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	a := &asm{}
-	a.function(nil, nil, nil, bytes.Repeat(bin(opLoop, emptyBlock, opEnd), 200_000)...)
+	a.function([]byte{i32}, nil, nil, bytes.Repeat(bin(opLoop, emptyBlock, opLocalGet, 0, opBrIf, 0, opEnd), 200_000)...)
 	_, err := Rewrite(a.build())
 	var bad *wasmbin.Error
 	if !errors.As(err, &bad) || bad.Reason != wasmbin.TooMany || !strings.Contains(err.Error(), "code of function 0: ") {

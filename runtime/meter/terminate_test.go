@@ -29,17 +29,21 @@ func endless() map[string]*asm {
 	indirect := &asm{tables: [][]byte{bin(funcref, 0, 1)}}
 	indirect.elements = [][]byte{bin(0, opI32Const, 0, opEnd, 1, 0)}
 	indirect.export("run", 0, indirect.function(nil, nil, nil, bin(opI32Const, 0, opReturnCallIndirect, 0, 0)...))
+	tailOnce := &asm{} // in a loop that nothing branches to
+	tailOnce.function(nil, nil, nil, bin(opLoop, emptyBlock, opReturnCall, 0, opEnd)...)
+	tailOnce.export("run", 0, tailOnce.function(nil, nil, nil, bin(opCall, 0)...))
 	return map[string]*asm{
-		"loop":        end(bin(opLoop, emptyBlock, opBr, 0, opEnd)...),
-		"br_table":    end(bin(opLoop, emptyBlock, opBlock, emptyBlock, opLocalGet, 0, opBrTable, 2, 0, 1, 1, opEnd, opBr, 0, opEnd)...),
-		"br_if":       end(bin(opLoop, emptyBlock, opI32Const, 1, opBrIf, 0, opEnd)...),
-		"nested":      end(bin(opLoop, emptyBlock, opLoop, emptyBlock, opBr, 1, opEnd, opEnd)...),
-		"fill":        end(bin(opLoop, emptyBlock, opI32Const, 0, opI32Const, 1, opI32Const, 0x80, 0x80, 0x04, opMisc, miscMemoryFill, 0, opBr, 0, opEnd)...),
-		"table.fill":  end(bin(opLoop, emptyBlock, opI32Const, 0, opRefNull, funcref, opI32Const, 4, opMisc, miscTableFill, 0, opBr, 0, opEnd)...),
-		"memory.grow": end(bin(opLoop, emptyBlock, opI32Const, 0, opMemoryGrow, 0, opDrop, opBr, 0, opEnd)...),
-		"tail calls":  mutual(opReturnCall),
-		"exponential": exponential,
-		"indirect":    indirect,
+		"tail in loop": tailOnce,
+		"loop":         end(bin(opLoop, emptyBlock, opBr, 0, opEnd)...),
+		"br_table":     end(bin(opLoop, emptyBlock, opBlock, emptyBlock, opLocalGet, 0, opBrTable, 2, 0, 1, 1, opEnd, opBr, 0, opEnd)...),
+		"br_if":        end(bin(opLoop, emptyBlock, opI32Const, 1, opBrIf, 0, opEnd)...),
+		"nested":       end(bin(opLoop, emptyBlock, opLoop, emptyBlock, opBr, 1, opEnd, opEnd)...),
+		"fill":         end(bin(opLoop, emptyBlock, opI32Const, 0, opI32Const, 1, opI32Const, 0x80, 0x80, 0x04, opMisc, miscMemoryFill, 0, opBr, 0, opEnd)...),
+		"table.fill":   end(bin(opLoop, emptyBlock, opI32Const, 0, opRefNull, funcref, opI32Const, 4, opMisc, miscTableFill, 0, opBr, 0, opEnd)...),
+		"memory.grow":  end(bin(opLoop, emptyBlock, opI32Const, 0, opMemoryGrow, 0, opDrop, opBr, 0, opEnd)...),
+		"tail calls":   mutual(opReturnCall),
+		"exponential":  exponential,
+		"indirect":     indirect,
 	}
 }
 
@@ -64,6 +68,37 @@ func TestTermination(t *testing.T) {
 				t.Errorf("used %d units, want %d to %d", used, low, high)
 			}
 		})
+	}
+}
+
+// TestDeepCalls has a loop that nothing branches to around each call: it is no check, so there must be one at the entry.
+func TestDeepCalls(t *testing.T) {
+	t.Parallel()
+	const depth = 1000
+	a := &asm{}
+	a.function([]byte{i32}, nil, nil, bin(opLoop, emptyBlock, opLocalGet, 0, opIf, emptyBlock,
+		opLocalGet, 0, opI32Const, 1, opI32Sub, opCall, 0, opEnd, opEnd)...)
+	a.export("run", 0, a.function(nil, nil, nil, bin(opI32Const, 0xe8, 0x07, opCall, 0)...))
+	k := &ticker{slice: 1}
+	_, m := instantiate(t, a.build(), k)
+	call(t, m, k, "run")
+	if k.calls < depth {
+		t.Errorf("%d checks in %d calls", k.calls, depth)
+	}
+}
+
+// TestOnceIsNoCheck has loops that nothing branches to: code between them goes straight on.
+func TestOnceIsNoCheck(t *testing.T) {
+	t.Parallel()
+	const rounds, each = 60, 10_000
+	a := &asm{}
+	work := bytes.Repeat(bin(opI32Const, 1, opDrop), each)
+	a.export("run", 0, a.function(nil, nil, nil, bytes.Repeat(bin(opLoop, emptyBlock, work, opEnd), rounds)...))
+	k := &ticker{slice: 1}
+	_, m := instantiate(t, a.build(), k)
+	call(t, m, k, "run")
+	if least := rounds * each / distance; k.calls < least {
+		t.Errorf("%d checks in %d instructions, want %d", k.calls, rounds*each, least)
 	}
 }
 
