@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/meter"
@@ -72,10 +74,15 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	return m, nil
 }
 
+// coreFeatures are the features of WebAssembly that modules may use: what wazero has beyond 2.0 and keeps to the specification
+// (RATIONALE.md says why exceptions are not among them).
+const coreFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
+
 // compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.
 func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module) (rt wazero.Runtime, made wazero.CompiledModule, err error) {
 	ctx := context.Background()
 	cfg := wazero.NewRuntimeConfig(). // codeFlags counts these settings
+						WithCoreFeatures(coreFeatures).
 						WithCloseOnContextDone(false). // metering ends computing guests, and costs less (DESIGN.md)
 						WithDebugInfoEnabled(false)    // DWARF: costs memory, and guests' traces have function names without it
 	if cache != nil {

@@ -18,10 +18,10 @@ const (
 
 // asm is a module in the making: the entries of each section, as they are encoded.
 type asm struct {
-	types, imports, funcs, tables, memories, globals, exports, elements, code, data [][]byte
-	start                                                                           []byte
-	dataCount                                                                       bool
-	custom                                                                          []custom
+	types, imports, funcs, tables, memories, tags, globals, exports, elements, code, data [][]byte
+	start                                                                                 []byte
+	dataCount                                                                             bool
+	custom                                                                                []custom
 }
 
 type custom struct {
@@ -101,7 +101,7 @@ func (a *asm) build() []byte {
 		id      byte
 		entries [][]byte
 	}{
-		{1, a.types}, {2, a.imports}, {3, a.funcs}, {4, a.tables}, {5, a.memories}, {6, a.globals}, {7, a.exports},
+		{1, a.types}, {2, a.imports}, {3, a.funcs}, {4, a.tables}, {5, a.memories}, {13, a.tags}, {6, a.globals}, {7, a.exports},
 		{8, nil}, {9, a.elements}, {12, nil}, {10, a.code}, {11, a.data},
 	} {
 		switch {

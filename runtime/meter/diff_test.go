@@ -79,6 +79,18 @@ func hash(b []byte) (h uint64) {
 	return h
 }
 
+// round makes up a call: of which function, and with what.
+func (g *generator) round(round int) (name string, args []uint64) {
+	i := round % len(g.sigs)
+	for _, p := range g.sigs[i].params {
+		args = append(args, g.Uint64()>>g.IntN(64))
+		if p == v128 {
+			args = append(args, g.Uint64())
+		}
+	}
+	return fmt.Sprintf("f%d", i), args
+}
+
 // differ runs one generated module in all lanes. It returns the number of calls that returned.
 func differ(t testing.TB, rt wazero.Runtime, seed1, seed2 uint64) (returned int) {
 	t.Helper()
@@ -89,15 +101,7 @@ func differ(t testing.TB, rt wazero.Runtime, seed1, seed2 uint64) (returned int)
 		}
 	}()
 	for round := range 2 * len(g.sigs) {
-		i := round % len(g.sigs)
-		var args []uint64
-		for _, p := range g.sigs[i].params {
-			args = append(args, g.Uint64()>>g.IntN(64))
-			if p == v128 {
-				args = append(args, g.Uint64())
-			}
-		}
-		name := fmt.Sprintf("f%d", i)
+		name, args := g.round(round)
 		var outcomes []string
 		for _, l := range lanes {
 			outcomes = append(outcomes, l.outcome(name, args, len(g.globals), g.steps))

@@ -51,11 +51,16 @@ func metering(t testing.TB, features api.CoreFeatures) wazero.Runtime {
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(features))
 	t.Cleanup(func() { rt.Close(ctx) })
+	importTick(t, rt)
+	return rt
+}
+
+func importTick(t testing.TB, rt wazero.Runtime) {
+	t.Helper()
 	i64 := []api.ValueType{api.ValueTypeI64}
 	_, err := rt.NewHostModuleBuilder(Import).NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(tick), i64, i64).Export(Tick).Instantiate(ctx)
+		WithGoFunction(api.GoFunc(tick), i64, i64).Export(Tick).Instantiate(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rt
 }

@@ -110,7 +110,7 @@ func assemble(source string) ([]byte, error) {
 	if err := out.Close(); err != nil {
 		return nil, err
 	}
-	if text, err := exec.Command("wat2wasm", source, "-o", out.Name()).CombinedOutput(); err != nil {
+	if text, err := exec.Command("wat2wasm", "--enable-tail-call", "--enable-extended-const", source, "-o", out.Name()).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", source, err, text)
 	}
 	wasm, err := os.ReadFile(out.Name())
