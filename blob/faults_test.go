@@ -463,8 +463,8 @@ func TestDeletedFolder(t *testing.T) {
 			t.Errorf("found deleted %d times", n)
 		}
 		remove()
-		if err := s1.List(func(i Info) bool { t.Errorf("lists %v", i); return true }); err != nil {
-			t.Errorf("list: %v", err)
+		if err := s1.List(func(i Info) bool { t.Errorf("lists %v", i); return true }); err == nil {
+			t.Error("a folder that is not there was listed")
 		}
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -18,13 +20,22 @@ type Info struct {
 // List calls yield with this node's files by digest, until it returns false. It holds one folder of them at a time; a file
 // that comes or goes meanwhile may be left out or not.
 func (s *Store) List(yield func(Info) bool) error {
+	if err := s.readable(); err != nil {
+		return err
+	}
 	for i := range 256 {
-		entries, err := s.folder(fmt.Sprintf("%02x", i), "", math.MaxInt)
-		if err != nil {
+		name := fmt.Sprintf("%02x", i)
+		files, err := os.ReadDir(filepath.Join(s.cfg.Dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("blob: list: %w", err)
 		}
-		for _, e := range entries {
-			if !e.Foreign && !yield(e.Info) {
+		for _, f := range files {
+			fi, err := f.Info()
+			switch {
+			case errors.Is(err, fs.ErrNotExist), entryName(name, f) != f.Name():
+			case err != nil:
+				return fmt.Errorf("blob: list: %w", err)
+			case !yield(Info{f.Name(), fi.Size(), fi.ModTime()}):
 				return nil
 			}
 		}

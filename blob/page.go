@@ -1,7 +1,6 @@
 package blob
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/taskrt/taskrt/internal/strays"
 )
 
 // Entry is what lies in one of the store's folders.
@@ -17,22 +19,79 @@ type Entry struct {
 	Foreign bool // no store has put it there
 }
 
-// Page returns up to limit entries in order of their names, those behind the given one; fewer: these are all. It reads the
-// names of whole folders, but looks only at the files that it returns.
+// Page returns up to limit entries in the order of strays.Compare, those behind the given one; fewer: these are all. Foreign
+// ones are files, however deep they lie. It reads the names of whole folders, but looks only at the files that it returns. A
+// store whose folder cannot be read, or is not there, is an error: it has not no files.
 func (s *Store) Page(after string, limit int) ([]Entry, error) {
+	if err := s.readable(); err != nil {
+		return nil, err
+	}
+	page, err := s.loose(after, limit)
 	first := uint64(0)
 	if len(after) >= 2 {
 		first, _ = strconv.ParseUint(after[:2], 16, 8) // behind what is no name there is little, or nothing
 	}
-	var page []Entry
-	for i := first; i < 256 && len(page) < limit; i++ {
-		entries, err := s.folder(fmt.Sprintf("%02x", i), after, limit-len(page))
-		if err != nil {
-			return nil, fmt.Errorf("blob: list: %w", err)
-		}
+	for i := first; i < 256 && len(page) < limit && err == nil; i++ {
+		var entries []Entry
+		entries, err = s.folder(fmt.Sprintf("%02x", i), after, limit-len(page))
 		page = append(page, entries...)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("blob: list: %w", err)
+	}
 	return page, nil
+}
+
+// readable reports whether the folder of all files can be read.
+func (s *Store) readable() error {
+	d, err := os.Open(s.cfg.Dir)
+	if err == nil {
+		_, err = d.Readdirnames(1)
+		err = errors.Join(err, d.Close())
+	}
+	if err != nil { // io.EOF too: there is tmp at least
+		return diskError("read the folder of blobs", err)
+	}
+	return nil
+}
+
+// looseMark stands before the name of what lies in no folder of files: before all others in the order.
+const looseMark = "./"
+
+// loose returns what lies beside the folders of files.
+func (s *Store) loose(after string, limit int) ([]Entry, error) {
+	if after != "" && !strings.HasPrefix(after, looseMark) {
+		return nil, nil
+	}
+	names, err := os.ReadDir(s.cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var page []Entry
+	for _, f := range names {
+		if f.IsDir() && (f.Name() == tmpName || isFolder(f.Name())) {
+			continue
+		}
+		found, err := strays.Files(s.cfg.Dir, looseMark+f.Name(), after, limit-len(page))
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, foreign(found)...)
+	}
+	return page, nil
+}
+
+// isFolder reports whether a name is that of a folder of files.
+func isFolder(name string) bool {
+	n, err := strconv.ParseUint(name, 16, 8)
+	return err == nil && name == fmt.Sprintf("%02x", n)
+}
+
+func foreign(files []strays.File) (entries []Entry) {
+	for _, f := range files {
+		entries = append(entries, Entry{Info{f.Path, f.Size, f.Modified}, true})
+	}
+	return entries
 }
 
 // folder returns what is in a folder behind a name, up to limit entries in order of their names.
@@ -44,36 +103,39 @@ func (s *Store) folder(name, after string, limit int) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	type found struct {
-		Entry
-		file fs.DirEntry
-	}
-	var all []found
-	for _, f := range files {
-		e := found{Entry{Info: Info{Digest: f.Name()}}, f}
-		e.Foreign = !ValidDigest(f.Name()) || f.Name()[:2] != name || !f.Type().IsRegular()
-		if e.Foreign {
-			e.Digest = name + "/" + f.Name() // before all digests of the folder
-		}
-		if e.Digest > after {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.Digest, b.Digest) })
+	slices.SortStableFunc(files, func(a, b fs.DirEntry) int { return strays.Compare(entryName(name, a), entryName(name, b)) })
 	var entries []Entry
-	for _, e := range all {
-		if len(entries) == limit {
+	for _, f := range files {
+		if len(entries) >= limit {
 			break
 		}
-		fi, err := e.file.Info()
+		if entryName(name, f) != f.Name() {
+			found, err := strays.Files(s.cfg.Dir, entryName(name, f), after, limit-len(entries))
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, foreign(found)...)
+			continue
+		}
+		if strays.Compare(f.Name(), after) <= 0 {
+			continue
+		}
+		fi, err := f.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		e.Size, e.Modified = fi.Size(), fi.ModTime()
-		entries = append(entries, e.Entry)
+		entries = append(entries, Entry{Info: Info{f.Name(), fi.Size(), fi.ModTime()}})
 	}
 	return entries, nil
+}
+
+// entryName is the digest that a file in a folder has for its name, or, before all digests, the path of what is none.
+func entryName(folder string, f fs.DirEntry) string {
+	if !ValidDigest(f.Name()) || f.Name()[:2] != folder || !f.Type().IsRegular() {
+		return folder + "/" + f.Name()
+	}
+	return f.Name()
 }

@@ -84,6 +84,7 @@ type Store struct {
 	parts   parts
 	cache   *cache // nil: all files stay
 	disk    disk
+	probe   probe
 	corrupt atomic.Int64
 	remade  atomic.Int64
 

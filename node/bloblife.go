@@ -22,6 +22,7 @@ type keeper struct {
 	wanted  map[string]*want
 	queues  [2][]string // what can be fetched now: modules, others
 	looked  bool        // the files were compared with the log
+	remade  int64       // how often the folder had been found deleted by then
 	untried int         // of those that were found missing by that
 }
 
@@ -80,7 +81,7 @@ func (k *keeper) run(ctx context.Context) {
 	k.compare()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	remade, compared := k.blobs.Remade(), time.Now()
+	compared := time.Now()
 	for {
 		select {
 		case evs, ok := <-f.C:
@@ -98,8 +99,8 @@ func (k *keeper) run(ctx context.Context) {
 			if err := k.blobs.EnsureDir(); err != nil {
 				k.log.Error("cannot make the folder of blobs", "err", err)
 			}
-			if now := k.blobs.Remade(); now != remade || time.Since(compared) >= compareEvery {
-				remade, compared = now, time.Now()
+			if k.wasRemade() || time.Since(compared) >= compareEvery {
+				compared = time.Now()
 				k.compare()
 			}
 		case <-ctx.Done():
@@ -148,8 +149,16 @@ func (k *keeper) known(digest string) (known, module bool) {
 	return known, module
 }
 
+// wasRemade reports whether the folder was found deleted since the last comparison.
+func (k *keeper) wasRemade() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.blobs.Remade() != k.remade
+}
+
 // compare looks which files are missing that should be here.
 func (k *keeper) compare() {
+	remade := k.blobs.Remade()
 	var digests []string
 	k.local(func(m *task.Machine) {
 		for _, mod := range m.Modules() {
@@ -164,7 +173,7 @@ func (k *keeper) compare() {
 		missing += k.missAll(digests)
 	}
 	k.mu.Lock()
-	k.looked = true
+	k.looked, k.remade = true, remade
 	k.mu.Unlock()
 	if missing > 0 {
 		k.log.Warn("blobs are missing on this disk; fetching them", "blobs", missing)
@@ -344,7 +353,10 @@ const diskErrorFor = time.Minute
 
 // ready says why this node's files are not what they should be. What was asked for in vain does not count: then other
 // nodes lack it too, and the cluster must not go down with it.
-func (k *keeper) ready() error {
+func (k *keeper) ready(ctx context.Context) error {
+	if err := k.blobs.Probe(ctx); err != nil {
+		return api.NewError(api.CodeNotReady, "the folder of blobs cannot be read or written: %v", err)
+	}
 	k.mu.Lock()
 	looked, untried := k.looked, k.untried
 	k.mu.Unlock()
@@ -352,7 +364,7 @@ func (k *keeper) ready() error {
 		return api.NewError(api.CodeNotReady, "the disk did not take a blob: %v", err)
 	}
 	switch {
-	case !looked:
+	case !looked || k.wasRemade():
 		return api.NewError(api.CodeNotReady, "the blobs on this disk have not been looked at yet")
 	case untried > 0:
 		return api.NewError(api.CodeNotReady, "%d blobs are missing on this disk and being fetched", untried)

@@ -161,8 +161,8 @@ func TestKeeperHealsModulesFirst(t *testing.T) {
 		clear(k.wanted)
 		k.untried = 0
 	}, func(k *keeping) {
-		if len(k.healed) != 25 || k.ready() != nil {
-			t.Fatalf("healed %d of 25; %v", len(k.healed), k.ready())
+		if len(k.healed) != 25 || k.ready(context.Background()) != nil {
+			t.Fatalf("healed %d of 25; %v", len(k.healed), k.ready(context.Background()))
 		}
 		if len(order) != 25 || !slices.Equal(slices.Sorted(slices.Values(order[:5])), slices.Sorted(slices.Values(modules))) {
 			t.Errorf("taken in the order %v, modules are %v", order, modules)
@@ -183,8 +183,8 @@ func TestKeeperTriesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}, func(k *keeping) {
-		if s := k.status(); s.Missing != 1 || s.Failing != 1 || k.ready() != nil {
-			t.Errorf("%+v, %v", s, k.ready())
+		if s := k.status(); s.Missing != 1 || s.Failing != 1 || k.ready(context.Background()) != nil {
+			t.Errorf("%+v, %v", s, k.ready(context.Background()))
 		}
 		time.Sleep(time.Hour)
 		if _, err := k.peer.Put(t.Context(), []byte("rare")); err != nil {
@@ -282,7 +282,7 @@ func TestKeeperUnlinksLate(t *testing.T) {
 		if !k.blobs.Has(digest) {
 			t.Fatal("a replayed drop has unlinked a file")
 		}
-		if err := k.ready(); err == nil {
+		if err := k.ready(context.Background()); err == nil {
 			t.Error("ready without having looked")
 		}
 		caughtUp.Store(true)
@@ -290,6 +290,45 @@ func TestKeeperUnlinksLate(t *testing.T) {
 		synctest.Wait()
 		if k.blobs.Has(digest) {
 			t.Error("a drop was forgotten")
+		}
+	})
+}
+
+// TestNotReadyWithoutFolder: a node whose blobs can be neither read nor written does not say that it is ready, and is again
+// when they can be.
+func TestNotReadyWithoutFolder(t *testing.T) {
+	keepFiles(t, func(*keeping) {}, func(k *keeping) {
+		dir := filepath.Join(k.dir, "own")
+		ready := func() error {
+			time.Sleep(2 * time.Second) // what was found a moment ago holds
+			return k.ready(context.Background())
+		}
+		if err := ready(); err != nil {
+			t.Fatal(err)
+		}
+		aside := dir + ".aside"
+		if err := errors.Join(os.Rename(dir, aside), os.WriteFile(dir, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ready(); err == nil {
+			t.Error("ready with a folder that is none")
+		}
+		if err := errors.Join(os.Remove(dir), os.Rename(aside, dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ready(); err != nil {
+			t.Errorf("as before: %v", err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := ready(); err == nil {
+			t.Error("ready with a folder that was just made again, before anybody has looked what was in it")
+		}
+		time.Sleep(lookEvery)
+		synctest.Wait()
+		if err := ready(); err != nil {
+			t.Errorf("once it was looked at: %v", err)
 		}
 	})
 }

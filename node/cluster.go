@@ -156,5 +156,5 @@ func (n *Node) Ready(ctx context.Context) error {
 	case !st.Ready:
 		return api.NewError(api.CodeNotReady, "%s at index %d of %d, the disk has been busy for %v", st.Role, st.Applied, st.Commit, st.Disk.Pending)
 	}
-	return n.keeper.ready()
+	return n.keeper.ready(rctx)
 }

@@ -173,13 +173,17 @@ func (d nodeDisks) Members() []string {
 }
 
 // errNoMember: the cluster has changed since the run asked who is in it.
-var errNoMember = errors.New("node: no such member")
+var errNoMember = fmt.Errorf("%w: no address of it is known", maintain.ErrUnreachable)
 
 // ask asks another member.
 func (d nodeDisks) ask(ctx context.Context, member string, q peerRequest) (*peerReply, error) {
 	for _, m := range d.n.others(d.n.store.Status()) {
 		if m.ID == member && m.Addr != "" {
-			return d.n.peers.ask(ctx, m.Addr, q)
+			r, err := d.n.peers.ask(ctx, m.Addr, q)
+			if err != nil && !answered(err) {
+				err = fmt.Errorf("%w: %w", maintain.ErrUnreachable, err)
+			}
+			return r, err
 		}
 	}
 	return nil, errNoMember

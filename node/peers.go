@@ -131,9 +131,20 @@ func (p *peers) ask(ctx context.Context, addr string, q peerRequest) (*peerReply
 		return nil, fmt.Errorf("answer of %s: %w", addr, errors.Join(err, ctx.Err()))
 	}
 	if r.Error != "" {
-		return nil, fmt.Errorf("answer of %s: %s", addr, r.Error)
+		return nil, &peerError{addr, r.Error}
 	}
 	return &r, nil
+}
+
+// peerError is an answer of a member that says what went wrong there.
+type peerError struct{ addr, text string }
+
+func (e *peerError) Error() string { return "answer of " + e.addr + ": " + e.text }
+
+// answered reports whether an error of ask is the answer of the member that was asked.
+func answered(err error) bool {
+	_, is := errors.AsType[*peerError](err)
+	return is
 }
 
 // askAll asks members side by side; a member that does not answer in time has a nil reply.

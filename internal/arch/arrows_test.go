@@ -12,7 +12,7 @@ import (
 var arrows = map[string][]string{
 	"abi":       {},
 	"api":       {"task", "internal/jsontext"},
-	"blob":      {"internal/durable", "internal/mux"},
+	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/logstore", "task", "task/wire", "internal/durable", "internal/mux"},
 	"runtime":   {"abi", "internal/jsontext", "runtime/fetch", "runtime/grants", "runtime/meter", "runtime/wasi", "runtime/wasmbin"},
@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"api/runs":           {"api", "task"},
 	"api/spaces":         {"api", "task", "task/archive"},
 	"node/accept":        {"task", "internal/mux"},
-	"node/logs":          {"task"},
+	"node/logs":          {"task", "internal/strays"},
 	"node/maintain":      {"task", "node/logs"},
 	"node/watch":         {"task", "task/wire"},
 	"task/archive":       {"task"},
@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"internal/mux":       {},
 	"internal/bench":     {"api", "runtime", "internal/trio"},
 	"internal/terminal":  {},
+	"internal/strays":    {},
 	"internal/trio":      {},
 
 	"plugins/examples":             {},

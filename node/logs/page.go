@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/strays"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -82,11 +83,12 @@ func (s *Store) makeRoom(dir string) error {
 // Entry is the logs of one task, or something foreign.
 type Entry struct {
 	Name     string    // as of Name; the path below the store's folder of what is foreign
-	Modified time.Time // when the last of them was written
+	Modified time.Time // when the last of them, or it, was written
 	Foreign  bool      // the store has not put it there
 }
 
-// Page returns up to limit entries in order of their names, those behind the given one; fewer: these are all.
+// Page returns up to limit entries in the order of strays.Compare, those behind the given one; fewer: these are all. Foreign
+// ones are files, however deep they lie.
 func (s *Store) Page(after string, limit int) ([]Entry, error) {
 	first := uint64(0)
 	if len(after) >= 2 {
@@ -108,23 +110,32 @@ func (s *Store) folder(prefix, after string, limit int) ([]Entry, error) {
 	if err != nil {
 		return nil, ignoreMissing(err)
 	}
+	name := func(e fs.DirEntry) string {
+		if !validName(e.Name()) || e.Name()[:2] != prefix || !e.IsDir() {
+			return prefix + "/" + e.Name() // foreign: before all others of the folder
+		}
+		return e.Name()
+	}
+	slices.SortStableFunc(names, func(a, b fs.DirEntry) int { return strays.Compare(name(a), name(b)) })
 	var entries []Entry
 	for _, e := range names {
-		entry := Entry{Name: e.Name(), Foreign: !validName(e.Name()) || e.Name()[:2] != prefix || !e.IsDir()}
-		if entry.Foreign {
-			entry.Name = prefix + "/" + e.Name() // before all others of the folder
-		}
-		if entry.Name > after {
-			entries = append(entries, entry)
-		}
-	}
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
-	entries = entries[:min(len(entries), limit)]
-	for i := range entries {
-		if e := &entries[i]; !e.Foreign {
-			if e.Modified, err = s.modified(e.Name); err != nil {
+		switch name := name(e); {
+		case len(entries) >= limit:
+			return entries, nil
+		case name != e.Name():
+			found, err := strays.Files(s.dir, name, after, limit-len(entries))
+			if err != nil {
 				return nil, err
 			}
+			for _, f := range found {
+				entries = append(entries, Entry{f.Path, f.Modified, true})
+			}
+		case strays.Compare(name, after) > 0:
+			at, err := s.modified(name)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, Entry{Name: name, Modified: at})
 		}
 	}
 	return entries, nil

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/strays"
 )
 
 // TestAttemptsAreBounded: of a task the last attempts keep their logs, whatever came in between.
@@ -40,8 +42,17 @@ func TestPage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, folder, "notes.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, folder+"/notes.txt")
-	slices.Sort(want)
+	if err := os.MkdirAll(filepath.Join(dir, folder, "dir", "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	foreign := []string{folder + "/notes.txt", folder + "/dir/deep/1", folder + "/dir/deep/2"}
+	for _, path := range foreign {
+		if err := os.WriteFile(filepath.Join(dir, path), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want = append(want, foreign...)
+	slices.SortFunc(want, strays.Compare)
 	for _, limit := range []int{1, 3, len(want), len(want) + 1} {
 		var got []string
 		for after := ""; ; after = got[len(got)-1] {
@@ -51,7 +62,7 @@ func TestPage(t *testing.T) {
 			}
 			for _, e := range page {
 				got = append(got, e.Name)
-				if e.Foreign != (e.Name == folder+"/notes.txt") || e.Foreign != e.Modified.IsZero() {
+				if e.Foreign != slices.Contains(foreign, e.Name) || e.Modified.IsZero() {
 					t.Errorf("%+v", e)
 				}
 			}

@@ -22,9 +22,10 @@ type Cluster interface {
 type Disks interface {
 	// Members names those whose disks are to be looked at.
 	Members() []string
-	// Files lists what a member keeps, those after a name, in order of names. Fewer than limit: these are all.
+	// Files lists what a member keeps, those after a name, in an order of its own. Fewer than limit: these are all.
+	// ErrUnreachable: the member does not answer.
 	Files(ctx context.Context, member string, what Area, after string, limit int) ([]File, error)
-	// DropLogs deletes logs of a member that were last written before a time.
+	// DropLogs deletes logs of a member that were last written before a time. Errors are as those of Files.
 	DropLogs(ctx context.Context, member string, token uint64, before task.Time, names []string) (int64, error)
 }
 

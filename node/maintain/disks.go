@@ -3,11 +3,17 @@ package maintain
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 )
 
-// eachFile shows what all members keep in an area. One that does not answer is passed over, and the run says so: its
-// leftovers are found by the next.
+// ErrUnreachable: a member did not answer. One that answers with an error is another matter.
+var ErrUnreachable = errors.New("maintain: the member cannot be reached")
+
+// eachFile shows what all members keep in an area. One that cannot be reached is passed over, and the run says so: its
+// leftovers are found by the next. One that answers with an error is a failing step (SPEC M3): its disk is not what the run
+// takes it for.
 func (r *Run) eachFile(ctx context.Context, what Area, see func(member string, fs []File) error) error {
 	for _, member := range r.disks.Members() {
 		after := ""
@@ -16,9 +22,12 @@ func (r *Run) eachFile(ctx context.Context, what Area, see func(member string, f
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err != nil {
+			if errors.Is(err, ErrUnreachable) {
 				r.note("the %s of %s were not scanned: %v", what, member, err)
 				break
+			}
+			if err != nil {
+				return fmt.Errorf("the %s of %s: %w", what, member, err)
 			}
 			if err := r.paceScans(ctx, min(len(fs), page)); err != nil {
 				return err

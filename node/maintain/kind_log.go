@@ -2,6 +2,8 @@ package maintain
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/task"
@@ -47,8 +49,11 @@ func (logKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	for member, names := range byMember {
 		n, err := r.disks.DropLogs(ctx, member, r.job.Token, r.Before, names)
 		done += n
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrUnreachable):
 			r.note("%s did not drop %d logs: %v", member, len(names), err)
+		case err != nil:
+			return done, fmt.Errorf("logs of %s: %w", member, err)
 		}
 	}
 	return done, nil

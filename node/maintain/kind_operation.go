@@ -57,10 +57,28 @@ func operationObject(o *task.Operation) Object {
 	return Object{Kind: "operation", Namespace: o.Namespace, Name: o.ID, Rev: o.Rev, Value: o}
 }
 
-// Delete removes operations with their tasks.
+// Delete removes operations with their tasks: those go by Ticks, and count as deleted with the operation.
 func (operationKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	res, err := r.command(ctx, task.DropOperations{Token: r.job.Token, Operations: keyRevs(os)})
-	return res.Count, err
+	if err != nil {
+		return 0, err
+	}
+	for _, kr := range keyRevs(os) {
+		there := false
+		r.cluster.Local(func(m *task.Machine) { there = m.Operation(kr.Key) != nil })
+		if !there {
+			r.countParts(kr.Key)
+		}
+	}
+	return res.Count, nil
+}
+
+// countParts counts the tasks of an operation as deleted.
+func (r *Run) countParts(key task.Key) {
+	if n := r.parts[key]; n > 0 {
+		r.counts.of("task", key.Namespace).Deleted += n
+		delete(r.parts, key)
+	}
 }
 
 func keyRevs(os []Object) []task.KeyRev {

@@ -25,6 +25,9 @@ func (taskKind) Mark(ctx context.Context, r *Run, keep func(Object) error) error
 				return err
 			}
 		}
+		if t.Role != task.RoleNone && !r.filter.has(operationOf(t)) {
+			return nil // it goes with its operation
+		}
 		if sweepable(t) && (!ages.of(t.Namespace, t.Behavior).covers(t.Status == task.Success, t.FinishedAt, r.Now) || crowds.beyond(t)) {
 			return nil
 		}
@@ -57,6 +60,10 @@ func (taskKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 	return eachTask(ctx, r, func(t *task.Task) error {
 		o := taskObject(t)
 		if !doomed[task.Key{Namespace: t.Namespace, ID: t.Behavior}] || r.purging[t.Namespace] {
+			if t.Role != task.RoleNone && !r.purging[t.Namespace] {
+				r.foundPart(&o, t)
+				return nil
+			}
 			return found(o)
 		}
 		line := r.counts.of(o.Kind, o.Namespace)
@@ -69,6 +76,25 @@ func (taskKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 		}
 		return nil
 	})
+}
+
+// foundPart decides about a task of an operation, by its mark: it goes with the operation if that does.
+func (r *Run) foundPart(o *Object, t *task.Task) {
+	line := r.counts.of(o.Kind, o.Namespace)
+	line.Scanned++
+	switch {
+	case r.filter.has(o):
+		line.Retained++
+	case t.Rev > r.Rev:
+		line.Newer++
+	default:
+		r.parts[task.Key{Namespace: t.Namespace, ID: t.Parent}]++
+	}
+}
+
+// operationOf is the operation that a task is of, as far as marks name it.
+func operationOf(t *task.Task) *Object {
+	return &Object{Kind: "operation", Namespace: t.Namespace, Name: t.Parent}
 }
 
 func taskObject(t *task.Task) Object {

@@ -258,13 +258,23 @@ func TestOperations(t *testing.T) {
 		}
 		return ids
 	}
-	w.maintain(quick(), false)
+	counted := func(dry bool, operations, tasks int64) { // deleted, and of as many tasks as there are the rest is kept
+		t.Helper()
+		all := int64(len(w.kept("default")))
+		rec := w.maintain(quick(), dry).Record
+		if o, x := count(&rec, "operation", "default"), count(&rec, "task", "default"); o.Deleted != operations || x.Deleted != tasks || x.Scanned != all || x.Retained+x.Newer != all-tasks {
+			t.Errorf("of %d tasks: %+v, %+v", all, o, x)
+		}
+	}
+	counted(true, 1, 3)
+	counted(false, 1, 3)
 	w.ticks()
 	if got := left(); len(got) != 3 || got[0] != "op1" || len(w.kept("default")) != 9 {
 		t.Errorf("by count: %q, %d tasks", got, len(w.kept("default")))
 	}
 	w.now += day
-	w.maintain(quick(), false)
+	counted(true, 2, 6)
+	counted(false, 2, 6)
 	w.ticks()
 	if got := left(); len(got) != 1 || got[0] != "op3" || len(w.kept("default")) != 3 {
 		t.Errorf("by age: %q, %d tasks", got, len(w.kept("default")))
@@ -357,6 +367,29 @@ func TestLeftovers(t *testing.T) {
 	w.down = ""
 	if w.maintain(quick(), false); len(w.logs["n2"]) != 1 {
 		t.Errorf("logs of n2: %v", w.logs["n2"])
+	}
+}
+
+// TestUnreadableDisk: a member that answers with an error is a failing step: the run ends as a failure that names it, and
+// deletes nothing (SPEC M3).
+func TestUnreadableDisk(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{"n1", "n3"} { // its own, and another's
+		w := newWorld(t)
+		w.behavior("default", "plain", nil)
+		w.final("default", "old", "plain", true)
+		w.write(digestOf("orphan"))
+		w.now += 30 * day
+		w.broken = member
+		before := w.deletions()
+		out := w.maintain(quick(), false)
+		if out.Record.Success || !strings.Contains(out.Record.Message, member+": permission denied") || w.deletions() != before {
+			t.Errorf("%s: %d deletions, %+v", member, w.deletions()-before, out.Record)
+		}
+		w.broken = ""
+		if out := w.maintain(quick(), false); !out.Record.Success || count(&out.Record, "task", "default").Deleted != 1 || count(&out.Record, "file", "").Deleted != 1 {
+			t.Errorf("%s: once it can be read: %+v", member, out.Record)
+		}
 	}
 }
 

@@ -60,6 +60,7 @@ type Run struct {
 	again   time.Duration
 
 	candidates map[string][]Object // by kind
+	parts      map[task.Key]int64  // of operations that may go: how many tasks go with each
 	collected  int
 	skipped    int64 // candidates beyond Config.Candidates
 }
@@ -71,7 +72,7 @@ func New(cfg Config, cluster Cluster, disks Disks, job Job) *Run {
 		job: job, cfg: cfg, cluster: cluster, disks: disks, kinds: kinds(), counts: counts{},
 		scans:      rate.NewLimiter(rate.Limit(cfg.ScanRate), page),
 		deletes:    rate.NewLimiter(rate.Limit(cfg.DeleteRate), int(cfg.Batch)),
-		candidates: map[string][]Object{},
+		candidates: map[string][]Object{}, parts: map[task.Key]int64{},
 	}
 }
 
@@ -208,7 +209,11 @@ func (r *Run) remove(ctx context.Context, k Kind) error {
 		all = all[n:]
 		if r.job.DryRun {
 			for i := range batch {
-				r.counts.of(batch[i].Kind, batch[i].Namespace).Deleted++
+				o := &batch[i]
+				r.counts.of(o.Kind, o.Namespace).Deleted++
+				if o.Kind == "operation" {
+					r.countParts(task.Key{Namespace: o.Namespace, ID: o.Name})
+				}
 			}
 			continue
 		}

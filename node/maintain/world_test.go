@@ -28,6 +28,7 @@ type world struct {
 	logs    map[string]map[string]task.Time // member → logs.Name → when last
 	strange []File                          // among the files of the first member
 	down    string                          // a member that does not answer
+	broken  string                          // a member whose disk cannot be read
 
 	meddle  func()                   // what others do before each look and each command of the run
 	refuse  func(task.Command) error // instead of carrying a command of the run out
@@ -134,13 +135,19 @@ func (w *world) deletions() (n int) {
 // Members implements Disks.
 func (w *world) Members() []string { return w.members }
 
-var errDown = errors.New("the member is down")
+var (
+	errDown       = fmt.Errorf("%w: it is down", ErrUnreachable)
+	errUnreadable = errors.New("permission denied")
+)
 
 // Files implements Disks.
 func (w *world) Files(_ context.Context, member string, what Area, after string, limit int) ([]File, error) {
 	w.others()
 	if member == w.down {
 		return nil, errDown
+	}
+	if member == w.broken {
+		return nil, errUnreadable
 	}
 	from := w.blobs[member]
 	if what == LogFiles {
@@ -161,6 +168,9 @@ func (w *world) Files(_ context.Context, member string, what Area, after string,
 // DropLogs implements Disks.
 func (w *world) DropLogs(_ context.Context, member string, token uint64, before task.Time, names []string) (n int64, err error) {
 	w.others()
+	if member == w.broken {
+		return 0, errUnreadable
+	}
 	if x := w.m.Task(task.MaintenanceKey()); x.Lease == nil || x.Lease.Token != token {
 		return 0, ErrHalt
 	}

@@ -1,0 +1,85 @@
+// Package strays lists, page by page, files that lie among a program's own and that it has not put there, however deep.
+package strays
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// File is a file, or anything else that is no folder.
+type File struct {
+	Path     string // below the root, with slashes
+	Size     int64
+	Modified time.Time
+}
+
+// Compare orders paths as a walk meets them: what is in a folder comes right behind the folder's own place.
+func Compare(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if x, y := place(a[i]), place(b[i]); x != y {
+			return cmp.Compare(x, y)
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func place(c byte) int {
+	if c == '/' {
+		return 0
+	}
+	return int(c) + 1
+}
+
+// Files returns what lies at a path below root: itself, or if it is a folder the files in it, those behind a path, in the
+// order of Compare, up to limit. Links are not followed. A folder that cannot be read counts as one file, what goes meanwhile as
+// none: nobody knows what it is.
+func Files(root, path, after string, limit int) ([]File, error) {
+	w := walk{root: root, after: after, limit: limit}
+	info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.see(path, info)
+	return w.found, nil
+}
+
+type walk struct {
+	root, after string
+	limit       int
+	found       []File
+}
+
+func (w *walk) see(path string, info fs.FileInfo) {
+	if info.IsDir() && w.folder(path) || Compare(path, w.after) <= 0 || len(w.found) >= w.limit {
+		return
+	}
+	w.found = append(w.found, File{path, info.Size(), info.ModTime()})
+}
+
+// folder sees what is in a folder; false if it cannot be read.
+func (w *walk) folder(path string) bool {
+	if Compare(path, w.after) < 0 && !strings.HasPrefix(w.after, path+"/") {
+		return true // all of it was seen
+	}
+	entries, err := os.ReadDir(filepath.Join(w.root, filepath.FromSlash(path)))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	for _, e := range entries {
+		if len(w.found) >= w.limit {
+			break
+		}
+		if info, err := e.Info(); err == nil {
+			w.see(path+"/"+e.Name(), info)
+		}
+	}
+	return true
+}
