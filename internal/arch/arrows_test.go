@@ -122,6 +122,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt":         {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"internal/bench":     {"github.com/HdrHistogram/hdrhistogram-go"},
 	"internal/terminal":  {"golang.org/x/sys"},
+	"internal/trio":      {"golang.org/x/sys"},
 	"metrics":            {"github.com/prometheus/client_golang"},
 	"node":               {"github.com/google/uuid", "github.com/gowebpki/jcs", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sync", "golang.org/x/text"},
 	"node/maintain":      {"github.com/bits-and-blooms/bloom/v3", "golang.org/x/time"},

@@ -28,26 +28,14 @@ func TestNoSleep(t *testing.T) {
 	t.Parallel()
 	files := load(t)
 	helpers := bubbleHelpers(files)
-	bubbles := map[*file][]ast.Expr{}
-	inspectCalls(files, func(f *file, call *ast.CallExpr) {
-		name, ok := call.Fun.(*ast.Ident)
-		if isCall(call, "synctest", "Test") || ok && helpers[f.dir+":"+name.Name] {
-			for _, a := range call.Args {
-				if _, ok := a.(*ast.FuncLit); ok {
-					bubbles[f] = append(bubbles[f], a)
-				}
-			}
-		}
-	})
+	bubbles := bubblesOf(files, helpers)
 	seen := used{}
 	inspectCalls(files, func(f *file, call *ast.CallExpr) {
 		if !isCall(call, "time", "Sleep") || !f.test && bubblePackages[f.dir] == "" || seen.allows(t, bubblePackages, f.dir) {
 			return
 		}
-		for _, b := range bubbles[f] {
-			if b.Pos() <= call.Pos() && call.End() <= b.End() {
-				return
-			}
+		if bubbles.hold(f, call) {
+			return
 		}
 		if key := f.path + ":" + f.enclosing(call); !seen.allows(t, sleeps, key) {
 			t.Errorf("%s:%d sleeps (%s)", f.path, f.line(call), key)
@@ -63,6 +51,33 @@ func TestNoSleep(t *testing.T) {
 			}
 		}
 	}
+}
+
+// bubbles are the function literals of each file that run in virtual time.
+type bubbles map[*file][]ast.Expr
+
+func bubblesOf(files []*file, helpers map[string]bool) bubbles {
+	all := bubbles{}
+	inspectCalls(files, func(f *file, call *ast.CallExpr) {
+		name, ok := call.Fun.(*ast.Ident)
+		if isCall(call, "synctest", "Test") || isCall(call, "clustertest", "Run") || ok && helpers[f.dir+":"+name.Name] {
+			for _, a := range call.Args {
+				if _, ok := a.(*ast.FuncLit); ok {
+					all[f] = append(all[f], a)
+				}
+			}
+		}
+	})
+	return all
+}
+
+func (b bubbles) hold(f *file, n ast.Node) bool {
+	for _, lit := range b[f] {
+		if lit.Pos() <= n.Pos() && n.End() <= lit.End() {
+			return true
+		}
+	}
+	return false
 }
 
 func isTest(fn *ast.FuncDecl) bool {

@@ -127,7 +127,7 @@ func startHonest(t *testing.T, c *cluster) *honest {
 }
 
 // submit sends one submit, again and again while the answer says that there was too much at the time and when to come again: a
-// machine that stood still for seconds has let a whole queue wait for too long. It gives up after 20 seconds.
+// machine that stood still for seconds has let a whole queue wait for too long. It gives up when there is no more patience.
 func (h *honest) submit(ctx context.Context) (code int, body []byte) {
 	request := map[string]any{"behavior": "echo", "id": fmt.Sprintf("honest-%d", h.submitted)}
 	for start := time.Now(); ; h.again++ {
@@ -136,7 +136,7 @@ func (h *honest) submit(ctx context.Context) (code int, body []byte) {
 			RetryAfter int64 `json:"retry_after"` // ms
 		}
 		refused := code == http.StatusTooManyRequests && json.Unmarshal(body, &told) == nil && told.RetryAfter > 0
-		if !refused || time.Since(start) > 20*time.Second {
+		if !refused || time.Since(start) > patience {
 			return code, body
 		}
 		<-time.After(time.Duration(told.RetryAfter) * time.Millisecond)
