@@ -1,7 +1,7 @@
 package task
 
-// What needs blobs (SPEC M3): params, result and checkpoint of every task, argument and result of every operation, and
-// every module. The counts are derived and exact: a blob whose count is 0 can go.
+// What needs blobs (SPEC M3): params, result and checkpoint of every task, argument and result of every operation, the data
+// of records, and every module. The counts are derived and exact: a blob whose count is 0 can go.
 
 // blobRow returns the row of a blob to be read, or nil.
 func (m *Machine) blobRow(s string) *blobRow {

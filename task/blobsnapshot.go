@@ -74,6 +74,14 @@ func (c *checker) blobs() {
 		payloads := o.operation.payloads()
 		count(k, payloads[:]...)
 	}
+	for ns, set := range m.records { // order-free: counts commute, and any violation will do
+		for _, group := range set.Groups() {
+			for r := range set.Group(group, true, 0) {
+				x := storeRecord(ns, r)
+				count(Key{ns, group}, &x.Blob)
+			}
+		}
+	}
 	for s := range m.modules { // order-free: counts commute
 		refs[s]++
 	}

@@ -252,6 +252,9 @@ func hashStoreRecord(x *StoreRecord) uint64 {
 	h.int(x.Owner)
 	h.int(int64(x.Available))
 	h.str(x.Data)
+	if x.Blob.Blobs != nil {
+		h.payload(x.Blob)
+	}
 	return h.sum()
 }
 

@@ -42,7 +42,7 @@ func (c ImportRecords) apply(m *Machine) Result {
 	for _, r := range c.Records {
 		record := *r
 		record.Namespace = c.Namespace
-		m.addRecord(record)
+		m.addRecord(record, &Payload{})
 		count++
 	}
 	for _, b := range x.behaviors { // one that is deleted is there for its tasks only
@@ -98,7 +98,13 @@ func (x *importer) check(c *ImportRecords) (Result, bool) {
 		if r == nil || r.Group == "" || r.Available < 0 {
 			return invalid("records", "a record has a group, and a time that is not negative"), false
 		}
-		x.demand.bytes += int64(len(r.Data))
+		if what := wrongData(r.Data, &r.Blob); what != "" {
+			return invalid("records", what), false
+		}
+		if r, ok := x.m.admit("records", &r.Blob); !ok {
+			return r, false
+		}
+		x.demand.bytes += r.Len()
 	}
 	return Result{}, true
 }

@@ -145,7 +145,8 @@ func (m *Machine) answer(owner, seq uint64, r *Result) answer {
 
 // About what the parts of an answer take besides their texts, of those of which there may be thousands.
 const (
-	recordOverhead  = 80  // a StoreRecord
+	recordOverhead  = 120 // a StoreRecord
+	blobOverhead    = 120 // of a blob that it is
 	taskOverhead    = 512 // a Task of a Txn: a copy of its own
 	reasonOverhead  = 32
 	versionOverhead = 512 // of a Behavior: pinned ones have no limit
@@ -166,6 +167,9 @@ func payloadBytes(r *Result) int64 {
 	for _, x := range r.Records {
 		if x != nil {
 			n += recordOverhead + int64(len(x.Group)+len(x.Data))
+			if x.Blob.Blobs != nil {
+				n += blobOverhead
+			}
 		}
 	}
 	return n

@@ -12,6 +12,8 @@ import (
 //
 //	update CLIENT [add:GROUP:DATA[:TIME]]... [change:ID:DATA[:TIME]]... [delete:ID]... [depend:ID]...
 //	claim CLIENT GROUP [duration=MS] [seed=N] [depend:ID]...
+//
+// DATA that is @DIGEST~SIZE is a blob.
 func storeCommand(a *args) task.Command {
 	ns, client := a.text("ns", task.DefaultNamespace), a.int(a.word(0))
 	if a.verb == "claim" {
@@ -31,11 +33,12 @@ func storeCommand(a *args) task.Command {
 		if at == "" {
 			at = "0"
 		}
+		data, blob := recordData(parts[2])
 		switch parts[0] {
 		case "add":
-			c.Adds = append(c.Adds, task.StoreAdd{Group: parts[1], Data: parts[2], Available: task.Time(a.int(at))})
+			c.Adds = append(c.Adds, task.StoreAdd{Group: parts[1], Data: data, Blob: blob, Available: task.Time(a.int(at))})
 		case "change":
-			c.Changes = append(c.Changes, task.StoreChange{ID: uint64(a.int(parts[1])), Data: parts[2], Available: task.Time(a.int(at))})
+			c.Changes = append(c.Changes, task.StoreChange{ID: uint64(a.int(parts[1])), Data: data, Blob: blob, Available: task.Time(a.int(at))})
 		case "delete":
 			c.Deletes = append(c.Deletes, uint64(a.int(parts[1])))
 		case "depend":
@@ -45,6 +48,16 @@ func storeCommand(a *args) task.Command {
 		}
 	}
 	return c
+}
+
+func recordData(text string) (string, task.Payload) {
+	content, size, ok := strings.Cut(text, "~")
+	if !ok || !strings.HasPrefix(content, "@") {
+		return text, task.Payload{}
+	}
+	p := *blobPayload(content + ":" + size)
+	p.Encoding = task.Bytes
+	return "", p
 }
 
 func (a *args) int(s string) int64 {
@@ -68,7 +81,11 @@ func (s *script) lookAtRecords(a *args) {
 }
 
 func formatRecord(r *task.StoreRecord) string {
-	return fmt.Sprintf("%d: %s %q owner=%d available=%d", r.ID, r.Group, r.Data, r.Owner, r.Available)
+	data := strconv.Quote(r.Data)
+	if r.Blob.Blobs != nil {
+		data += formatPayload(r.Blob)
+	}
+	return fmt.Sprintf("%d: %s %s owner=%d available=%d", r.ID, r.Group, data, r.Owner, r.Available)
 }
 
 func (f *fields) addRecords(r task.Result) {

@@ -13,9 +13,13 @@ import (
 func (*StoreRecord) record() {}
 
 func storeRecord(namespace string, r records.Record) *StoreRecord {
-	return &StoreRecord{
+	x := &StoreRecord{
 		ID: r.ID, Namespace: namespace, Group: r.Group, Owner: r.Owner, Available: Time(r.Available), Data: r.Data,
 	}
+	if r.Blob != nil {
+		x.Blob = Payload{Encoding: Bytes, Blobs: &Blobs{Content: r.Blob.Digest, Size: r.Blob.Size}}
+	}
+	return x
 }
 
 func getRecord(set *records.Set, id uint64) (records.Record, bool) {
@@ -25,10 +29,11 @@ func getRecord(set *records.Set, id uint64) (records.Record, bool) {
 	return set.Get(id)
 }
 
-// addRecord makes x a new record. Its ID is a rev: it rises and is never used again.
-func (m *Machine) addRecord(x StoreRecord) *StoreRecord {
+// addRecord makes x a new record, in the place of one with the blob was. Its ID is a rev: it rises and is never used again.
+func (m *Machine) addRecord(x StoreRecord, was *Payload) *StoreRecord {
 	m.rev++
 	x.ID = m.rev
+	m.refer(was, &x.Blob)
 	m.enterRecord(&x)
 	return &x
 }
@@ -39,9 +44,11 @@ func (m *Machine) enterRecord(x *StoreRecord) {
 		set = records.New()
 		m.records[x.Namespace] = set
 	}
-	set.Add(records.Record{
-		ID: x.ID, Group: x.Group, Owner: x.Owner, Available: int64(x.Available), Data: x.Data,
-	}, int64(m.now))
+	r := records.Record{ID: x.ID, Group: x.Group, Owner: x.Owner, Available: int64(x.Available), Data: x.Data}
+	if b := x.Blob.Blobs; b != nil {
+		r.Blob = &records.Blob{Digest: b.Content, Size: b.Size}
+	}
+	set.Add(r, int64(m.now))
 	m.sum += hashStoreRecord(x)
 	m.counts.Records++
 	m.countRecord(x, 1)
@@ -129,6 +136,11 @@ func (r *restorer) takeStoreRecord(x *StoreRecord) error {
 		return bad("records out of order at %s/%d", x.Namespace, x.ID)
 	case x.ID == 0 || x.ID > m.rev || x.Group == "":
 		return bad("record %s/%d has no group, or an ID that was not given", x.Namespace, x.ID)
+	case wrongData(x.Data, &x.Blob) != "":
+		return bad("record %s/%d: %s", x.Namespace, x.ID, wrongData(x.Data, &x.Blob))
+	}
+	if err := r.known(Key{x.Namespace, x.Group}, &x.Blob); err != nil {
+		return err
 	}
 	x.Namespace = r.same(x.Namespace)
 	m.enterRecord(x)
@@ -150,7 +162,8 @@ func (c *checker) records() {
 				c.sum += hashStoreRecord(x)
 				c.counts.Records++
 				c.space(ns).usage.Records++
-				c.space(ns).usage.Bytes += int64(len(x.Data))
+				c.space(ns).usage.Bytes += x.Len()
+				c.expect(wrongData(x.Data, &x.Blob) == "", "record %s/%d: %s", ns, x.ID, wrongData(x.Data, &x.Blob))
 				c.expect(x.ID <= m.rev && x.Group != "", "record %s/%d: ID or group", ns, x.ID)
 			}
 		}

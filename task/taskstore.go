@@ -15,7 +15,12 @@ type StoreRecord struct {
 	Owner     int64  `cbor:"4,keyasint,omitempty"`
 	Available Time   `cbor:"5,keyasint,omitempty"` // it may be claimed, or changed by anybody, from then on
 	Data      string `cbor:"6,keyasint,omitempty"`
+	// Blob is instead of Data, if that is too long for the log: bytes that are a blob.
+	Blob Payload `cbor:"7,keyasint,omitempty"`
 }
+
+// Len returns how many bytes the data has, wherever they are.
+func (x *StoreRecord) Len() int64 { return int64(len(x.Data)) + x.Blob.Len() }
 
 // StoreUpdate adds, changes and deletes records, all or nothing (SPEC X2 `/update`).
 type StoreUpdate struct {
@@ -32,16 +37,18 @@ const MaxStoreParts = 4_000
 
 // StoreAdd is a new record; the caller becomes its owner.
 type StoreAdd struct {
-	Group     string `cbor:"1,keyasint"`
-	Data      string `cbor:"2,keyasint,omitempty"`
-	Available Time   `cbor:"3,keyasint,omitempty"` // 0: now; negative: now plus its absolute value
+	Group     string  `cbor:"1,keyasint"`
+	Data      string  `cbor:"2,keyasint,omitempty"`
+	Available Time    `cbor:"3,keyasint,omitempty"` // 0: now; negative: now plus its absolute value
+	Blob      Payload `cbor:"4,keyasint,omitempty"` // as in StoreRecord
 }
 
 // StoreChange replaces a record; its group stays.
 type StoreChange struct {
-	ID        uint64 `cbor:"1,keyasint"`
-	Data      string `cbor:"2,keyasint,omitempty"`
-	Available Time   `cbor:"3,keyasint,omitempty"` // as in StoreAdd
+	ID        uint64  `cbor:"1,keyasint"`
+	Data      string  `cbor:"2,keyasint,omitempty"`
+	Available Time    `cbor:"3,keyasint,omitempty"` // as in StoreAdd
+	Blob      Payload `cbor:"4,keyasint,omitempty"` // as in StoreRecord
 }
 
 // StoreClaim takes a random available record of a group for the client (SPEC X2 `/claim`).
@@ -79,20 +86,23 @@ func (c StoreUpdate) apply(m *Machine) Result {
 	if len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
 		return no.result()
 	}
+	if r, ok := c.admit(m); !ok {
+		return r
+	}
 	if r := m.charge(c.Namespace, demand{bytes: c.growth(set)}); r.Code != OK {
 		return r
 	}
 	made := make([]*StoreRecord, 0, len(c.Adds)+len(c.Changes))
 	for _, x := range c.Adds {
 		made = append(made, m.addRecord(StoreRecord{
-			Namespace: c.Namespace, Group: x.Group, Owner: c.Client, Available: m.availableAt(x.Available), Data: x.Data,
-		}))
+			Namespace: c.Namespace, Group: x.Group, Owner: c.Client, Available: m.availableAt(x.Available), Data: x.Data, Blob: x.Blob,
+		}, &Payload{}))
 	}
 	for _, x := range c.Changes {
 		old := m.dropRecord(c.Namespace, x.ID)
 		made = append(made, m.addRecord(StoreRecord{
-			Namespace: c.Namespace, Group: old.Group, Owner: c.Client, Available: m.availableAt(x.Available), Data: x.Data,
-		}))
+			Namespace: c.Namespace, Group: old.Group, Owner: c.Client, Available: m.availableAt(x.Available), Data: x.Data, Blob: x.Blob,
+		}, &old.Blob))
 	}
 	for _, id := range c.Deletes {
 		m.dropRecord(c.Namespace, id)
@@ -100,21 +110,53 @@ func (c StoreUpdate) apply(m *Machine) Result {
 	return Result{Records: made}
 }
 
-// growth returns how many bytes of data the update adds to those that are there.
-func (c *StoreUpdate) growth(set *records.Set) int64 {
-	n := 0
+// admit refuses the update if it needs a blob that is not stored. It comes behind what other clients may have done: a
+// conflict puts no blob.
+func (c *StoreUpdate) admit(m *Machine) (Result, bool) {
 	for i := range c.Adds {
-		n += len(c.Adds[i].Data)
+		if r, ok := m.admit("adds", &c.Adds[i].Blob); !ok {
+			return r, false
+		}
 	}
 	for i := range c.Changes {
-		old, _ := getRecord(set, c.Changes[i].ID)
-		n += len(c.Changes[i].Data) - len(old.Data)
+		if r, ok := m.admit("updates", &c.Changes[i].Blob); !ok {
+			return r, false
+		}
+	}
+	return Result{}, true
+}
+
+// growth returns how many bytes of data the update adds to those that are there.
+func (c *StoreUpdate) growth(set *records.Set) int64 {
+	var n int64
+	leaves := func(id uint64) {
+		if old, ok := getRecord(set, id); ok {
+			n -= storeRecord(c.Namespace, old).Len()
+		}
+	}
+	for i := range c.Adds {
+		n += int64(len(c.Adds[i].Data)) + c.Adds[i].Blob.Len()
+	}
+	for i := range c.Changes {
+		n += int64(len(c.Changes[i].Data)) + c.Changes[i].Blob.Len()
+		leaves(c.Changes[i].ID)
 	}
 	for _, id := range c.Deletes {
-		old, _ := getRecord(set, id)
-		n -= len(old.Data)
+		leaves(id)
 	}
-	return int64(n)
+	return n
+}
+
+// wrongData says what is wrong with the two forms of a record's data, or "".
+func wrongData(data string, p *Payload) string {
+	b := p.Blobs
+	switch {
+	case p.Encoding == None && b == nil && len(p.Data) == 0:
+		return ""
+	case p.Encoding != Bytes || b == nil || b.Content == "" || len(b.Named) > 0 || data != "":
+		return "a record has data, or a blob of bytes that names no others"
+	}
+	return p.wrong()
 }
 
 // check refuses what the namespace does not take, and what no state could make possible.
@@ -133,6 +175,9 @@ func (c *StoreUpdate) check(m *Machine) Result {
 		if c.Adds[i].Group == "" {
 			return invalid("adds", "a record needs a group")
 		}
+		if what := wrongData(c.Adds[i].Data, &c.Adds[i].Blob); what != "" {
+			return invalid("adds", what)
+		}
 	}
 	seen := make(map[uint64]bool, len(c.Changes)+len(c.Deletes))
 	for i := range c.Changes {
@@ -140,6 +185,9 @@ func (c *StoreUpdate) check(m *Machine) Result {
 			return invalid("updates", "an ID stands twice in updates and deletes")
 		}
 		seen[c.Changes[i].ID] = true
+		if what := wrongData(c.Changes[i].Data, &c.Changes[i].Blob); what != "" {
+			return invalid("updates", what)
+		}
 	}
 	for _, id := range c.Deletes {
 		if seen[id] {
@@ -175,8 +223,8 @@ func (c StoreClaim) apply(m *Machine) Result {
 	}
 	old := m.dropRecord(c.Namespace, set.Pick(c.Group, int(c.Seed%uint64(n))).ID)
 	return Result{Records: []*StoreRecord{m.addRecord(StoreRecord{
-		Namespace: c.Namespace, Group: old.Group, Owner: c.Client, Available: later(m.now, max(c.Duration, 0)), Data: old.Data,
-	})}}
+		Namespace: c.Namespace, Group: old.Group, Owner: c.Client, Available: later(m.now, max(c.Duration, 0)), Data: old.Data, Blob: old.Blob,
+	}, &old.Blob)}}
 }
 
 func (no *StoreRefusal) result() Result {

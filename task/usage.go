@@ -39,10 +39,12 @@ func (m *Machine) crowd(n *namespaceRow, sign int64) {
 
 func byNamespace(a, b *namespaceRow) int { return cmp.Compare(a.space.Name, b.space.Name) }
 
+// countRecord counts a record in its namespace, and the blob that it needs.
 func (m *Machine) countRecord(x *StoreRecord, sign int64) {
 	u := &m.namespaces[x.Namespace].usage
 	u.Records += sign
-	u.Bytes += sign * int64(len(x.Data))
+	u.Bytes += sign * x.Len()
+	m.countPayload(sign, &x.Blob)
 }
 
 // useOperation counts an operation in its namespace, or takes it out for a sign of -1. It must follow every change of the

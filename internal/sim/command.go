@@ -32,6 +32,15 @@ func payload(s *string) task.Payload {
 	return p
 }
 
+// recordBlob is what stands instead of a record's data.
+func recordBlob(s *string) task.Payload {
+	p := payload(s)
+	if s != nil {
+		p.Encoding = task.Bytes
+	}
+	return p
+}
+
 // digestOf makes up the digest of what a script calls name, sizeOf its size.
 func digestOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
@@ -240,9 +249,9 @@ func (s *symbols) storeUpdate(o Op) task.StoreUpdate {
 	for _, p := range o.Parts {
 		switch p.Kind {
 		case "add":
-			c.Adds = append(c.Adds, task.StoreAdd{Group: p.Group, Data: p.Data, Available: p.At})
+			c.Adds = append(c.Adds, task.StoreAdd{Group: p.Group, Data: p.Data, Available: p.At, Blob: recordBlob(p.Params)})
 		case "change":
-			c.Changes = append(c.Changes, task.StoreChange{ID: s.record(p.Op), Data: p.Data, Available: p.At})
+			c.Changes = append(c.Changes, task.StoreChange{ID: s.record(p.Op), Data: p.Data, Available: p.At, Blob: recordBlob(p.Params)})
 		case "delete":
 			c.Deletes = append(c.Deletes, s.record(p.Op))
 		case "depend":

@@ -118,6 +118,12 @@ func (g *generator) storeUpdate(r *Run) Op {
 		case "change":
 			g.records++
 			p.Data = strconv.Itoa(g.records)
+			if g.percent(15) {
+				p.Params = g.referring()
+				if !g.percent(5) { // both is none of a record's forms
+					p.Data = ""
+				}
+			}
 			switch g.rng.IntN(4) {
 			case 0:
 				p.At = -task.Time(g.rng.Int64N(3000))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/taskrt/taskrt/internal/sim/naive"
 	"github.com/taskrt/taskrt/task"
@@ -81,7 +82,7 @@ func (h *history) recordsRise(m *task.Machine) error {
 		if _, ok := h.revs[x.ID]; ok {
 			return fmt.Errorf("record %d has the rev of a task", x.ID)
 		}
-		if old, ok := h.records[x.ID]; ok && *old != *x {
+		if old, ok := h.records[x.ID]; ok && !reflect.DeepEqual(old, x) {
 			return fmt.Errorf("record %d was %+v before, and is %+v", x.ID, old, x)
 		} else if !ok && x.ID <= h.topRecord {
 			return fmt.Errorf("new record %d, but %d was given before", x.ID, h.topRecord)

@@ -218,6 +218,11 @@ func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
 	case task.StoreClaim:
 		if r.Code == task.OK {
 			seen[map[bool]string{true: "claimed", false: "claimed nothing"}[len(r.Records) == 1]]++
+			for _, x := range r.Records {
+				if x.Blob.Blobs != nil {
+					seen["claimed a blob"]++
+				}
+			}
 		}
 	}
 	if external {

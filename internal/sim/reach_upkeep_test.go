@@ -12,6 +12,7 @@ var reachUpkeep = []string{
 	"task.Submit blob_gone", "task.Finish blob_gone", "task.Beat blob_gone", "task.Snooze blob_gone", "task.StartOperation blob_gone",
 	"task.Activate blob_gone", "task.Txn blob_gone", "task.Submit invalid_command",
 	"params are a blob", "params name blobs", "result is a blob", "checkpoint is a blob", "argument is a blob",
+	"task.StoreUpdate blob_gone", "task.StoreUpdate invalid_command", "record is a blob", "claimed a blob",
 	"task.StartMaintenance ", "task.StartMaintenance maintenance_running", "task.StartMaintenance run_not_found", "task.StartMaintenance task_not_found",
 	"task.RecordRun ", "task.RecordRun halt", "task.RecordRun invalid_command",
 	"task.DropBlobs halt", "task.DropTasks halt", "task.DropOperations halt", "task.TrimBehavior halt", "task.PurgeNamespace halt", "task.EndPurge halt",
@@ -33,6 +34,13 @@ func seeUpkeep(seen map[string]int, m *task.Machine, ts []*task.Task) {
 	for _, t := range ts {
 		for what, p := range map[string]task.Payload{"params": t.Params, "result": t.Result, "checkpoint": t.Checkpoint} {
 			seeBlobs(seen, what, p)
+		}
+	}
+	for _, n := range m.Namespaces() {
+		for _, group := range m.StoreGroups(n.Name) {
+			for _, x := range m.StoreGroup(n.Name, group, 0, true, 0) {
+				seeBlobs(seen, "record", x.Blob)
+			}
 		}
 	}
 	os, _ := m.Operations(task.OperationFilter{Limit: 100})

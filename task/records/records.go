@@ -22,6 +22,13 @@ type Record struct {
 	Owner     int64
 	Available int64 // it is available from then on
 	Data      string
+	Blob      *Blob // instead of Data; nil: Data is all. It is not changed
+}
+
+// Blob says that the data of a record is a blob.
+type Blob struct {
+	Digest string
+	Size   int64 // bytes
 }
 
 // Set holds records. The zero value is not ready: use New. Reads may run beside each other, not beside writes; Freeze
@@ -45,17 +52,18 @@ type page struct {
 	rows  [pageRows]row
 }
 
-// row is a record: 48 bytes and those of its data. The name of the group is shared.
+// row is a record: 56 bytes and those of its data. The name of the group is shared.
 type row struct {
 	id        uint64
 	owner     int64
 	available int64
 	data      string
 	group     *group
+	blob      *Blob
 }
 
 func (r *row) record() Record {
-	return Record{ID: r.id, Group: r.group.name, Owner: r.owner, Available: r.available, Data: r.data}
+	return Record{ID: r.id, Group: r.group.name, Owner: r.owner, Available: r.available, Data: r.data, Blob: r.blob}
 }
 
 // New returns an empty Set.
@@ -129,7 +137,7 @@ func (s *Set) Add(r Record, now int64) {
 		last++
 	}
 	p := s.page(last)
-	p.rows[p.n] = row{id: r.ID, owner: r.Owner, available: r.Available, data: r.Data, group: g}
+	p.rows[p.n] = row{id: r.ID, owner: r.Owner, available: r.Available, data: r.Data, group: g, blob: r.Blob}
 	p.n++
 	s.n++
 }

@@ -72,6 +72,12 @@ func (m *Model) Refs(digest string) (n int64) {
 		count(o.Arg)
 		count(o.Result)
 	}
+	for _, r := range m.Records {
+		count(r.Blob)
+	}
+	for i := range m.Nameless {
+		count(m.Nameless[i].Blob)
+	}
 	if m.Modules[digest] != nil {
 		n++
 	}

@@ -54,6 +54,7 @@ func (m *Model) importRecords(c task.ImportRecords, got task.Result) task.Result
 	for _, x := range c.Records { // their IDs are new
 		next := *x
 		next.Namespace = c.Namespace
+		m.refresh(task.Payload{}, next.Blob)
 		m.Nameless = append(m.Nameless, next)
 	}
 	for _, b := range x.behaviors { // one that is deleted is there for its tasks only
@@ -188,7 +189,10 @@ func (m *Model) importableTasks(x *taking, _ task.Result) task.Result {
 		x.demand.bytes += m.taskSize(&t)
 	}
 	for _, r := range x.Records {
-		x.demand.bytes += int64(len(r.Data))
+		if code := m.admit(r.Blob); code != task.OK {
+			return task.Result{Code: code}
+		}
+		x.demand.bytes += int64(len(r.Data)) + m.size(r.Blob)
 	}
 	return task.Result{}
 }

@@ -175,7 +175,7 @@ func (m *Model) Usage(ns string) (u task.Usage) {
 	for _, x := range m.Records {
 		if x.Namespace == ns {
 			u.Records++
-			u.Bytes += int64(len(x.Data))
+			u.Bytes += int64(len(x.Data)) + m.size(x.Blob)
 		}
 	}
 	for k := range m.Behaviors {

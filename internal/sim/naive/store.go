@@ -20,6 +20,16 @@ func (m *Model) storeUpdate(c task.StoreUpdate, got task.Result) task.Result {
 	} else if mine = slices.Compact(mine); len(mine) < len(c.Deletes)+len(c.Changes) || len(mine)+len(c.Adds) == 0 {
 		return task.Result{Code: task.InvalidCommand}
 	}
+	for _, a := range c.Adds {
+		if badData(a.Data, a.Blob) {
+			return task.Result{Code: task.InvalidCommand}
+		}
+	}
+	for _, x := range c.Changes {
+		if badData(x.Data, x.Blob) {
+			return task.Result{Code: task.InvalidCommand}
+		}
+	}
 	var no task.StoreRefusal
 	check := func(id uint64, missing *[]uint64, change bool) {
 		r := m.Record(c.Namespace, id)
@@ -41,31 +51,44 @@ func (m *Model) storeUpdate(c task.StoreUpdate, got task.Result) task.Result {
 	if len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
 		return task.Result{Code: task.StoreConflict, Refusal: &no}
 	}
-	growth := 0
+	growth := int64(0)
 	for _, a := range c.Adds {
-		growth += len(a.Data)
+		if code := m.admit(a.Blob); code != task.OK {
+			return task.Result{Code: code}
+		}
+		growth += int64(len(a.Data)) + m.size(a.Blob)
 	}
 	for _, x := range c.Changes {
-		growth += len(x.Data)
+		if code := m.admit(x.Blob); code != task.OK {
+			return task.Result{Code: code}
+		}
+		growth += int64(len(x.Data)) + m.size(x.Blob)
 	}
 	for _, id := range mine {
-		growth -= len(m.Records[id].Data)
+		growth -= int64(len(m.Records[id].Data)) + m.size(m.Records[id].Blob)
 	}
-	r := m.charge(c.Namespace, demand{bytes: int64(growth)})
+	r := m.charge(c.Namespace, demand{bytes: growth})
 	if r.Code != task.OK {
 		return r
 	}
 	for _, a := range c.Adds {
-		m.record(&r, got, task.StoreRecord{Namespace: c.Namespace, Group: a.Group, Owner: c.Client, Available: m.when(a.Available), Data: a.Data})
+		m.refresh(task.Payload{}, a.Blob)
+		m.record(&r, got, task.StoreRecord{Namespace: c.Namespace, Group: a.Group, Owner: c.Client, Available: m.when(a.Available), Data: a.Data, Blob: a.Blob})
 	}
 	for _, x := range c.Changes {
-		m.record(&r, got, task.StoreRecord{Namespace: c.Namespace, Group: m.Records[x.ID].Group, Owner: c.Client, Available: m.when(x.Available), Data: x.Data})
+		m.refresh(m.Records[x.ID].Blob, x.Blob)
+		m.record(&r, got, task.StoreRecord{Namespace: c.Namespace, Group: m.Records[x.ID].Group, Owner: c.Client, Available: m.when(x.Available), Data: x.Data, Blob: x.Blob})
 		delete(m.Records, x.ID)
 	}
 	for _, id := range c.Deletes {
 		delete(m.Records, id)
 	}
 	return r
+}
+
+// badData: a record has data, or a blob that names no others.
+func badData(data string, p task.Payload) bool {
+	return p.Blobs != nil && (data != "" || p.Blobs.Content == "")
 }
 
 // when is a timespec: 0 is now, a negative one counts from now.
