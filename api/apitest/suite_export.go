@@ -135,7 +135,7 @@ func (s *suite) importRefused(ctx context.Context, t *testing.T) {
 		{"nothing", "bad_archive", "line 1", ""},
 		{"not JSON", "bad_archive", "line 1", "hello"},
 		{"no header", "bad_archive", "line 1", task("one")},
-		{"a form of the future", "bad_archive", "line 1", strings.Replace(header, "1", "2", 1)},
+		{"a form of the future", "bad_archive", "line 1", strings.Replace(header, `"format":1`, `"format":99`, 1)},
 		{"an unknown kind", "bad_archive", "line 3", join(header, task("one"), `{"toast":{}}`)},
 		{"two members", "bad_archive", "line 2", join(header, `{"task":{},"record":{}}`)},
 		{"an unknown field", "bad_archive", "line 2, task.colour", join(header, `{"task":{"colour":"red"}}`)},
