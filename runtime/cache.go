@@ -45,7 +45,7 @@ const (
 )
 
 // codeFlags counts the settings that code was compiled with: raise it with every change to those in the function compile.
-const codeFlags = 2
+const codeFlags = 3
 
 // generation names all that native code depends on beside the module. wazero's own files tell its version and the CPU's
 // features apart, but not how the module was rewritten.

@@ -195,7 +195,7 @@ func TestLastWords(t *testing.T) {
 		{strings.Repeat("z", 2000), strings.Repeat("z", 1024)},
 		{"\xff\xfe", "\ufffd"},
 	} {
-		g := newGuest(t.Context(), &Config{Clock: time.Now}, Attempt{LogBytes: 1}, &fakeHost{})
+		g := newGuest(t.Context(), nil, &Config{Clock: time.Now}, Attempt{LogBytes: 1}, &fakeHost{})
 		g.stderr.write([]byte(tt.stderr))
 		if got := g.lastWords(); got != tt.want {
 			t.Errorf("%.40q: got %.40q (%d bytes), want %.40q", tt.stderr, got, len(got), tt.want)

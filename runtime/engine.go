@@ -25,6 +25,7 @@ type Engine struct {
 	cache     *codeCache
 	memory    *budget
 	shelf     *shelf
+	places    *places
 	compiling chan struct{} // as many tokens as Config.CompileWorkers
 
 	stop   context.Context // done: Close was called, with cause ErrClosed
@@ -57,7 +58,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg.withDefaults(), modules: make(map[string]*entry), guests: make(map[*guest]struct{})}
 	e.memory = &budget{limit: e.cfg.MemoryBudget}
-	e.shelf = newShelf(e.memory)
+	e.shelf, e.places = newShelf(e.memory), newPlaces()
 	e.compiling = make(chan struct{}, e.cfg.CompileWorkers)
 	e.stop, e.doStop = context.WithCancelCause(context.Background())
 	var err error

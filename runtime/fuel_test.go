@@ -114,7 +114,7 @@ func text(n int) string {
 func TestSlicesDoNotMove(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	for _, slice := range []int64{1, 7, 1000, 1 << 40} {
-		g := newGuest(t.Context(), &cfg, Attempt{RunTimeout: time.Hour}, &fakeHost{})
+		g := newGuest(t.Context(), nil, &cfg, Attempt{RunTimeout: time.Hour}, &fakeHost{})
 		g.fuel.start(1000)
 		left, spent := int64(0), int64(0)
 		var ended any

@@ -46,6 +46,7 @@ type guest struct {
 	cancel  context.CancelCauseFunc
 	timers  timers
 	phase   phase
+	module  *Module
 	attempt Attempt
 	host    Host
 	log     attemptLog
@@ -87,10 +88,10 @@ type guest struct {
 	inCall   atomic.Bool  // the host works on a call: no heartbeat is expected
 }
 
-// newGuest returns a guest that ends with ctx, or with a call of its cancel.
-func newGuest(ctx context.Context, cfg *Config, a Attempt, host Host) *guest {
+// newGuest returns a guest of m that ends with ctx, or with a call of its cancel.
+func newGuest(ctx context.Context, m *Module, cfg *Config, a Attempt, host Host) *guest {
 	g := &guest{
-		attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
+		module: m, attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
 		checkpoint: content{a.Checkpoint, a.CheckpointFrom},
 		stdout:     lineWriter{level: abi.LogInfo}, stderr: lineWriter{level: abi.LogWarn, keep: StderrTail},
 		grants: cfg.Grants, fetch: cfg.fetch, child: cfg.CheckChild, clock: cfg.Clock, begin: cfg.Clock(), real: time.Now(), rand: cfg.Rand,

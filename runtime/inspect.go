@@ -175,7 +175,7 @@ func (m *Module) probe(
 	ctx context.Context, code UploadCode, memory int64, f func(context.Context, *guest, *instance) error,
 ) ([]byte, error) {
 	a := Attempt{MemoryBytes: memory, LogBytes: describeLog, RunTimeout: describeTimeout}.withDefaults()
-	g := newGuest(ctx, &m.engine.cfg, a, discard{})
+	g := newGuest(ctx, m, &m.engine.cfg, a, discard{})
 	defer g.cancel(nil)
 	if !m.enter(g) {
 		return nil, ErrClosed

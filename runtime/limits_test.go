@@ -11,7 +11,7 @@ import (
 
 // atWork returns the host's side of a running guest.
 func atWork(t *testing.T, a Attempt, host Host) *guest {
-	g := newGuest(t.Context(), &Config{Clock: time.Now}, a.withDefaults(), host)
+	g := newGuest(t.Context(), nil, &Config{Clock: time.Now}, a.withDefaults(), host)
 	t.Cleanup(func() { g.cancel(nil) })
 	g.phase = phaseRun
 	return g

@@ -58,7 +58,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	}
 	var compiled wazero.CompiledModule
 	made := func(cache wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error) {
-		return compile(cache, metered.Wasm, parsed)
+		return compile(cache, metered, parsed)
 	}
 	if e.cfg.Compile != nil {
 		m.rt, compiled, err = e.cache.read(e.stop, digest, int64(len(wasm)), made)
@@ -79,12 +79,12 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 const coreFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 
 // compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.
-func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module) (rt wazero.Runtime, made wazero.CompiledModule, err error) {
+func compile(cache wazero.CompilationCache, metered *meter.Module, parsed *wasmbin.Module) (rt wazero.Runtime, made wazero.CompiledModule, err error) {
 	ctx := context.Background()
 	cfg := wazero.NewRuntimeConfig(). // codeFlags counts these settings
 						WithCoreFeatures(coreFeatures).
 						WithCloseOnContextDone(false). // metering ends computing guests, and costs less (DESIGN.md)
-						WithDebugInfoEnabled(false)    // DWARF: costs memory, and guests' traces have function names without it
+						WithDebugInfoEnabled(metered.Debug)
 	if cache != nil {
 		cfg = cfg.WithCompilationCache(cache)
 	}
@@ -98,7 +98,7 @@ func compile(cache wazero.CompilationCache, code []byte, parsed *wasmbin.Module)
 			rt, made, err = nil, nil, errors.Join(err, fresh.Close(ctx))
 		}
 	}()
-	compiled, err := fresh.CompileModule(ctx, code)
+	compiled, err := fresh.CompileModule(ctx, metered.Wasm)
 	if err != nil {
 		return nil, nil, err
 	}

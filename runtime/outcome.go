@@ -150,8 +150,6 @@ const (
 	killedPrefix  = "runtime: killed: " // of our own errors
 	trapPrefix    = "wasm error: "
 	trapRecovered = " (recovered by wazero)"
-	trapStack     = "wasm stack trace:"
-	maxTrace      = 4 << 10
 )
 
 // trapMessage is the first line of a trap and the line of standard error that says most.
@@ -201,8 +199,7 @@ func (g *guest) trapDetails(err error) []byte {
 	}
 	d.Stderr = strings.ToValidUTF8(string(g.stderr.last()), "\ufffd")
 	if err != nil {
-		_, trace, _ := strings.Cut(err.Error(), trapStack)
-		d.Trace = strings.ToValidUTF8(strings.TrimSpace(trace[:min(len(trace), maxTrace)]), "\ufffd")
+		d.Trace = g.module.trace(g.ctx, err)
 	}
 	if d.Stderr == "" && d.Trace == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 // Run executes one attempt in fresh memory. When it returns, no guest code of the attempt runs any more (SPEC L1): that is
 // also how long it may take after ctx is done. Cancelling ctx kills the guest; context.Cause says why.
 func (m *Module) Run(ctx context.Context, a Attempt, host Host) Outcome {
-	g := newGuest(ctx, &m.engine.cfg, a.withDefaults(), host)
+	g := newGuest(ctx, m, &m.engine.cfg, a.withDefaults(), host)
 	defer g.cancel(nil)
 	g.memory = m.engine.memory
 	defer g.hold(0)

@@ -21,7 +21,7 @@ func TestTimersAreArmedLate(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "echo"))
 	for n := range 3 {
-		g := newGuest(t.Context(), &e.cfg, Attempt{Params: []byte("x"), HeartbeatTimeout: time.Minute}.withDefaults(), &fakeHost{})
+		g := newGuest(t.Context(), nil, &e.cfg, Attempt{Params: []byte("x"), HeartbeatTimeout: time.Minute}.withDefaults(), &fakeHost{})
 		if !m.enter(g) {
 			t.Fatal("closed")
 		}
@@ -262,7 +262,7 @@ func TestDeadlineNear(t *testing.T) {
 		cfg := Config{}.withDefaults()
 		var near []time.Duration
 		begin := time.Now()
-		g := newGuest(t.Context(), &cfg, Attempt{RunTimeout: 10 * time.Second}, &fakeHost{})
+		g := newGuest(t.Context(), nil, &cfg, Attempt{RunTimeout: 10 * time.Second}, &fakeHost{})
 		for range 11 {
 			if g.signals(0)&abi.SignalDeadlineNear != 0 {
 				near = append(near, time.Since(begin))

@@ -199,6 +199,9 @@ func (h *localHost) printText(o runtime.Outcome) error {
 	if len(o.Stderr) > 0 && o.Class == runtime.ClassTrap {
 		tell("%s\n", terminal.Lines(string(bytes.TrimSpace(o.Stderr))))
 	}
+	if trace := traceOf(o); trace != "" {
+		tell("%s\n", terminal.Lines(trace))
+	}
 	kind := o.Kind.String()
 	if o.Kind == runtime.Cancelled && o.Message != "" {
 		kind += " (" + o.Message + ")"
@@ -217,6 +220,17 @@ func (h *localHost) printText(o runtime.Outcome) error {
 		o.Result = append(bytes.TrimSpace(o.Result), '\n')
 	} // else bytes as they are
 	return cmp.Or(told, h.p.stdout.Content(bytes.NewReader(o.Result)))
+}
+
+// traceOf is where a guest trapped, the innermost function first.
+func traceOf(o runtime.Outcome) string {
+	var details struct {
+		Trace string `json:"trace"`
+	}
+	if o.Class != runtime.ClassTrap || json.Unmarshal(o.Details, &details) != nil {
+		return ""
+	}
+	return details.Trace
 }
 
 func (h *localHost) printJSON(o runtime.Outcome) error {

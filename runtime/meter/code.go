@@ -46,10 +46,12 @@ type coder struct {
 	operands bool     // the block type that was read last has parameters
 	bulk     bool     // needs a local for lengths
 	grow     bool     // needs one for results of grow
+	origins  *Origins // nil: nobody asks
 }
 
 // functions writes the code section.
 func (w *rewriter) functions(r *wasmbin.Reader) error {
+	section := r.Pos
 	n := r.Count("function bodies", wasmbin.MaxFunctions)
 	if r.Err == nil && n != w.parsed.Functions() {
 		r.Fail(wasmbin.Malformed, "%d function bodies for %d functions", n, w.parsed.Functions())
@@ -70,11 +72,13 @@ func (w *rewriter) functions(r *wasmbin.Reader) error {
 		if part.Err != nil {
 			return part.Err
 		}
+		spans := w.code.origins.count()
 		body = w.body(body[:0], part, int(w.tick)+i)
 		if part.Err != nil {
 			return part.Err
 		}
 		content = uleb(content, uint64(len(body)))
+		w.code.origins.place(spans, len(content), section)
 		content = append(content, body...)
 		if limit := maxGrowth*len(w.data) + 1<<20; len(content) > limit {
 			part.TooMany("bytes of code once it is metered", uint64(len(content)), uint64(limit))
@@ -143,7 +147,9 @@ func (c *coder) apply(e *emitter, code []byte, base int) {
 	c.extra = append(c.extra[:0], 0)
 	for _, x := range c.edits {
 		begin := int(x.pos) - base
+		c.origins.add(len(e.out), base+at, true)
 		e.out = append(e.out, code[at:begin]...)
+		c.origins.add(len(e.out), base+begin, false)
 		at = int(x.end) - base
 		replaced := code[begin:at]
 		switch x.action {
@@ -183,6 +189,7 @@ func (c *coder) apply(e *emitter, code []byte, base int) {
 			e.chargeGrowth(int64(x.arg))
 		}
 	}
+	c.origins.add(len(e.out), base+at, true)
 	e.out = append(e.out, code[at:]...)
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Version of the rewriting: modules rewritten by different versions are different code.
-const Version = 2
+const Version = 3
 
 // Names that the rewritten module shares with its host.
 const (
@@ -33,6 +33,8 @@ type Module struct {
 	WritesTables bool
 	// DropsData is set if code may drop data segments (data.drop).
 	DropsData bool
+	// Debug is set if the guest has DWARF: traces of traps tell offsets of the metered code then, for which there is FindOrigins.
+	Debug bool
 }
 
 // Global is a mutable global of the guest.
@@ -55,7 +57,10 @@ func Rewrite(wasm []byte) (*Module, error) {
 	return rewrite(wasm, tuning{slack: slack, distance: distance, loops: manyLoops})
 }
 
-func rewrite(wasm []byte, t tuning) (*Module, error) {
+func rewrite(wasm []byte, t tuning) (*Module, error) { return rewriteWith(wasm, t, nil) }
+
+// rewriteWith rewrites; origins, if there are any, learns where the code came from.
+func rewriteWith(wasm []byte, t tuning, origins *Origins) (*Module, error) {
 	if len(wasm) > maxBytes {
 		return nil, &wasmbin.Error{
 			Reason: wasmbin.TooMany, Limit: maxBytes, Message: fmt.Sprintf("%d bytes, more than %d", len(wasm), maxBytes),
@@ -66,12 +71,15 @@ func rewrite(wasm []byte, t tuning) (*Module, error) {
 		return nil, err
 	}
 	w := &rewriter{parsed: parsed, data: wasm}
-	w.code.tuning = t
+	w.code.tuning, w.code.origins = t, origins
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
 	if err := w.sections(); err != nil {
 		return nil, err
+	}
+	if w.result.Debug = debugged(parsed); w.result.Debug {
+		w.debugSections()
 	}
 	w.result.Wasm = w.out
 	return &w.result, nil

@@ -186,11 +186,14 @@ func (m *Module) Read(s Section) *Reader {
 }
 
 // Functions returns the number of functions defined in the module.
-func (m *Module) Functions() int {
-	n := len(m.funcs)
+func (m *Module) Functions() int { return len(m.funcs) - m.ImportedFunctions() }
+
+// ImportedFunctions returns the number of functions that are imported: the index of the module's first own one.
+func (m *Module) ImportedFunctions() int {
+	n := 0
 	for _, i := range m.Imports {
 		if i.Kind == KindFunc {
-			n--
+			n++
 		}
 	}
 	return n

@@ -1,6 +1,7 @@
 // Command build makes the hand-written guests in testdata/wasm: for every NAME.wat it runs wat2wasm (Debian package
-// wabt), adds NAME.json, if there is one, as custom section taskrt.manifest, and writes NAME.wasm. SHA256SUMS is written
-// over every .wasm of the folder, also those that come from elsewhere. wat2wasm is deterministic, so that
+// wabt), for every NAME.c the clang of Debian 12, with debug information; it adds NAME.json, if there is one, as custom section
+// taskrt.manifest, and writes NAME.wasm. SHA256SUMS is written over every .wasm of the folder, also those that come from elsewhere.
+// The compilers are deterministic, so that
 //
 //	go run ./testdata/wasm/build -check
 //
@@ -67,6 +68,11 @@ func build(dir string, check bool, stdout io.Writer) error {
 		}
 		errs = append(errs, put(strings.TrimSuffix(source, ".wat")+".wasm", wasm, check))
 	}
+	compiled, err := buildDebug(dir, check, stdout)
+	if err != nil {
+		return err
+	}
+	errs = append(errs, compiled...)
 	files, err := filepath.Glob(filepath.Join(dir, "*.wasm"))
 	if err != nil {
 		return err
@@ -117,7 +123,12 @@ func assemble(source string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := os.ReadFile(strings.TrimSuffix(source, ".wat") + ".json")
+	return withManifest(wasm, strings.TrimSuffix(source, ".wat")+".json")
+}
+
+// withManifest adds a manifest, if the file is there.
+func withManifest(wasm []byte, file string) ([]byte, error) {
+	manifest, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return wasm, nil
 	} else if err != nil {
@@ -125,7 +136,7 @@ func assemble(source string) ([]byte, error) {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, manifest); err != nil {
-		return nil, fmt.Errorf("%s: manifest: %w", source, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return wasmbin.AppendCustom(wasm, abi.SectionManifest, compact.Bytes()), nil
 }
