@@ -3,6 +3,7 @@ package naive
 import (
 	"cmp"
 	"encoding/json"
+	"math/big"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
@@ -93,10 +94,7 @@ func (m *Model) failure(t *task.Task, e *task.Error, at task.Time) {
 	case at != 0:
 		t.NotBefore = at
 	case e.Retryable && (p.MaxAttempts == 0 || t.Failures < p.MaxAttempts):
-		d := min(p.InitialInterval, p.MaxInterval)
-		for range t.Failures - 1 {
-			d = min(d*task.Millis(p.MultiplierThousandth)/1000, p.MaxInterval)
-		}
+		d := backoff(p, t.Failures-1)
 		bounds = [2]task.Time{m.Now + task.Time(d-d*task.Millis(p.JitterPercent)/100), m.Now + task.Time(d)}
 		if t.NotBefore = bounds[0]; t.Resubmit != 0 {
 			bounds = [2]task.Time{min(bounds[0], t.Resubmit), min(bounds[1], t.Resubmit)}
@@ -108,6 +106,18 @@ func (m *Model) failure(t *task.Task, e *task.Error, at task.Time) {
 	if m.write(t); bounds[0] != 0 {
 		m.Jitter[name(t)] = bounds
 	}
+}
+
+// backoff is initial × multiplier^n, exactly, then to the nearest millisecond and at most max (R2).
+func backoff(p task.Retry, n int64) task.Millis {
+	power := func(x, n int64) *big.Int { return new(big.Int).Exp(big.NewInt(x), big.NewInt(n), nil) }
+	exact := new(big.Rat).SetFrac(power(p.MultiplierThousandth, n), power(1000, n))
+	exact.Mul(exact, new(big.Rat).SetInt64(int64(p.InitialInterval)))
+	exact.Add(exact, big.NewRat(1, 2))
+	if whole := new(big.Int).Quo(exact.Num(), exact.Denom()); whole.IsInt64() {
+		return min(task.Millis(whole.Int64()), p.MaxInterval)
+	}
+	return p.MaxInterval
 }
 
 // failed gives t the outcome FAILURE, final as it stands.
