@@ -59,6 +59,7 @@ func (n *Node) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Submit
 	if err != nil {
 		return nil, err
 	}
+	n.compareParams(ctx, &res, &asked)
 	return n.submitReply(&res, false), nil
 }
 

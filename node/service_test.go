@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +65,48 @@ func TestSubmitRefusals(t *testing.T) {
 		l, err := c.Node(0).Tasks(t.Context(), api.ListRequest{})
 		if err != nil || len(l.Tasks) > 0 {
 			t.Errorf("something was stored: %v, %v", l, err)
+		}
+	})
+}
+
+// TestSameParams: params that mean the same are the same, however they are written, wherever their bytes are, and whichever way
+// they come (SPEC I3). A rerun and a resubmit take what they are given.
+func TestSameParams(t *testing.T) {
+	clustertest.Run(t, 1, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
+		c.Push(0, "echo")
+		long := strings.Repeat("x", api.MaxInline)
+		first := `{"a":1,"b":{"c":[1,2],"d":"é"},"long":"` + long + `"}`
+		submit := func(id, params string) api.SubmitRequest {
+			return api.SubmitRequest{ID: id, Behavior: "echo", Params: []byte(params)}
+		}
+		for i, x := range []struct{ was, is, outcome string }{
+			{`{"a":1,"b":2}`, `{"b":2,"a":1}`, "existing"},
+			{`{"a":1.0,"s":"\u00e9"}`, ` { "s" : "é", "a" : 1 }`, "existing"},
+			{`{"a":1,"b":2}`, `{"b":2,"a":2}`, "existing_other_params"},
+			{first, `{"long":"` + long + `","b":{"d":"\u00e9","c":[1.0,2]},"a":1}`, "existing"},
+			{first, `{"long":"` + long + `","b":{"d":"e","c":[1,2]},"a":1}`, "existing_other_params"},
+			{`{"n":18446744073709551616}`, `{"n": 18446744073709551616}`, "existing"},
+			{`{"n":1e400}`, `{"n":10e399}`, "existing_other_params"}, // no number of JavaScript's: nothing to go by but the bytes
+		} {
+			id := "task-" + strconv.Itoa(i)
+			if _, err := c.Node(0).Submit(t.Context(), submit(id, x.was)); err != nil {
+				t.Fatal(err)
+			}
+			one, err := c.Node(0).Submit(t.Context(), submit(id, x.is))
+			if err != nil || one.Outcome != x.outcome {
+				t.Errorf("%.40s after %.40s: %v, %v", x.is, x.was, one, err)
+			}
+			many, err := c.Node(0).SubmitBatch(t.Context(), []api.SubmitRequest{submit(id, x.is)})
+			if err != nil || many[0].SubmitReply == nil || many[0].Outcome != x.outcome {
+				t.Errorf("in a batch: %v, %v", many, err)
+			}
+		}
+		nine, later := 9, time.Now().Add(time.Hour)
+		again := submit("task-0", `{"n":1}`)
+		again.IfExists, again.Labels, again.Priority, again.NotBefore = "resubmit", map[string]string{"team": "red"}, &nine, api.TimeOrNil(later.UnixMilli())
+		got, err := c.Node(0).Submit(t.Context(), again)
+		if err != nil || got.Outcome != "updated" || got.Task.Labels["team"] != "red" || got.Task.Priority != 9 || string(got.Task.Params) != `{"n":1}` {
+			t.Errorf("resubmitted: %+v, %v", got, err)
 		}
 	})
 }

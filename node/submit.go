@@ -24,6 +24,7 @@ func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 	if err != nil {
 		return nil, err
 	}
+	n.compareParams(ctx, &res, &r)
 	return n.submitReply(&res, api.IsMinimal(ctx)), nil
 }
 
@@ -113,7 +114,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 		cmd, err := b.prepare(ctx, &b.rs[i])
 		if err != nil {
 			if r, ok := b.n.kept(ctx, i); ok {
-				b.answer(i, &r)
+				b.answer(ctx, i, &r)
 				continue
 			}
 			if b.out[i].Error = asError(err); first && b.out[i].Error.Status >= 500 {
@@ -140,7 +141,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 			again = append(again, i)
 			continue
 		default:
-			b.answer(i, r)
+			b.answer(ctx, i, r)
 		}
 		b.cmds[i] = nil
 	}
@@ -152,8 +153,9 @@ func (b *batch) round(ctx context.Context, first bool) error {
 	return nil
 }
 
-func (b *batch) answer(i int, r *task.Result) {
+func (b *batch) answer(ctx context.Context, i int, r *task.Result) {
 	if b.out[i].Error = resultError(r); b.out[i].Error == nil {
+		b.n.compareParams(ctx, r, &b.rs[i])
 		b.n.fillReply(&b.replies[i], r, b.minimal)
 		b.out[i].SubmitReply = &b.replies[i].reply
 	}
@@ -282,6 +284,9 @@ func submitOf(r *api.SubmitRequest) task.Submit {
 	}
 	if r.Priority != nil {
 		cmd.Priority = int8(*r.Priority)
+	}
+	if cmd.IfExists >= task.Rerun { // which take what is given
+		cmd.HasLabels, cmd.HasPriority = r.Labels != nil, r.Priority != nil
 	}
 	return cmd
 }

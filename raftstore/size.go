@@ -15,7 +15,7 @@ func commandSize(c task.Command) int {
 	case task.Beat:
 		return sizeBase + keySize(c.Key) + payloadSize(c.Progress, c.Checkpoint)
 	case task.Snooze:
-		return sizeBase + keySize(c.Key) + payloadSize(c.Checkpoint)
+		return sizeBase + keySize(c.Key) + payloadSize(c.Checkpoint, c.Progress)
 	case task.Assign:
 		return sizeBase + keySize(c.Key)
 	case task.Activate:
@@ -58,6 +58,8 @@ func otherSize(c task.Command) int {
 		for i := range c.Run.Objects {
 			n += sizeBase + len(c.Run.Objects[i].Kind) + len(c.Run.Objects[i].Namespace)
 		}
+	case task.CrashSession:
+		n += len(c.Worker) + len(c.Proof) + 9*len(c.Tokens)
 	case task.DropTasks:
 		n += keyRevsSize(c.Tasks)
 	case task.DropOperations:
@@ -108,7 +110,7 @@ func submitSize(c *task.Submit) int {
 }
 
 func finishSize(c *task.Finish) int {
-	n := sizeBase + keySize(c.Key) + payloadSize(&c.Result)
+	n := sizeBase + keySize(c.Key) + payloadSize(&c.Result, c.Progress)
 	if c.Error != nil {
 		n += len(c.Error.Code) + len(c.Error.Message) + payloadSize(&c.Error.Details)
 	}

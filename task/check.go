@@ -25,6 +25,8 @@ func (t *Task) check() error {
 		return wrong("negative time")
 	case t.DueSince != 0 && (t.NotBefore == 0 || t.DueSince <= t.NotBefore):
 		return wrong("T4: due since a time that is not after its not_before")
+	case t.Excess && (!t.Final() || t.Role != RoleNone):
+		return wrong("T9: only what is final, and of no operation, can be too many")
 	case t.Suspect && t.Bound != 0:
 		return wrong("L5: a cleanup runs where it is bound to, and nowhere alone")
 	case t.Status != Running && (t.Resubmit != 0 || t.CancelCode != ""):

@@ -17,8 +17,15 @@ func (c *checker) usage(t *Task) {
 	n, m := c.space(t.Namespace), c.m
 	n.usage.Tasks++
 	n.usage.Bytes += m.taskSize(t)
-	if t.Final() && t.Role == RoleNone {
+	switch {
+	case !t.Final() || t.Role != RoleNone:
+	case m.behaviors[behaviorName{t.Namespace, t.Behavior}].keeps(t):
+		n.usage.Forever++
+	default:
 		n.finals++
+	}
+	if t.Excess {
+		n.usage.Excess++
 	}
 	if t.Status != Running {
 		return

@@ -110,7 +110,7 @@ func (c *checker) queues(b *behaviorRow) {
 	c.expect(b.tasks == n.tasks && b.running == n.running && b.retrying == n.retrying, "%s: tasks, running or retrying ones", b.name)
 	c.expect(b.future.len() == c.queued[&b.future], "%s: %d later tasks, recounted %d", b.name, b.future.len(), c.queued[&b.future])
 	checkHeap(c, b.name, &b.future)
-	for _, l := range [...]*line{&b.due, &b.success, &b.failure} {
+	for _, l := range [...]*line{&b.due, &b.success, &b.failure, &b.excess} {
 		c.line(b.name, l)
 	}
 	head := b.future.head()

@@ -15,6 +15,7 @@ func (c DropOperations) apply(m *Machine) Result {
 		return tooMany("operations")
 	}
 	var dropped int64
+	by := map[string]int64{} // by namespace
 	for i := range c.Operations {
 		r := m.liveOperation(c.Operations[i].Key)
 		if r == nil || r.operation.Rev != c.Operations[i].Rev || !r.operation.Final() {
@@ -23,6 +24,8 @@ func (c DropOperations) apply(m *Machine) Result {
 		m.removeOperation(r)
 		m.workOn(r, m.steps)
 		dropped++
+		by[c.Operations[i].Key.Namespace]++
 	}
+	m.tallyAll(c.Token, ObjectOperation, by)
 	return Result{Count: dropped}
 }

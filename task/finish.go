@@ -17,6 +17,9 @@ type Finish struct {
 	// InTxn says that the attempt succeeded with children, which are submitted in one Txn with this (SPEC B6). By itself it ends
 	// nothing: it only asks whether the run is over, and is refused with Conflict if it is not.
 	InTxn bool `cbor:"9,keyasint,omitempty"`
+
+	// Progress is the run's latest, so that what has ended shows how far it had come (SPEC J4). nil: as it was.
+	Progress *Payload `cbor:"10,keyasint,omitempty"`
 }
 
 func (c Finish) apply(m *Machine) Result {
@@ -43,7 +46,7 @@ func (c Finish) apply(m *Machine) Result {
 	if c.InTxn {
 		return Result{Code: Conflict, Message: "the run can only end together with the submits of its children", Task: t}
 	}
-	if refusal, ok := c.admit(m); !ok {
+	if refusal, ok := c.admit(m, t); !ok {
 		return refusal
 	}
 	var n *Task
@@ -56,6 +59,9 @@ func (c Finish) apply(m *Machine) Result {
 	default:
 		n = c.failed(m, r)
 	}
+	if c.Progress != nil {
+		n.Progress = *c.Progress
+	}
 	m.resubmitted(n)
 	m.put(r, n)
 	return Result{Task: n}
@@ -63,11 +69,35 @@ func (c Finish) apply(m *Machine) Result {
 
 // admit refuses an outcome whose blobs are not stored, or that refers to some where it must not. The run goes on, and its
 // worker puts them again.
-func (c *Finish) admit(m *Machine) (Result, bool) {
+func (c *Finish) admit(m *Machine, t *Task) (Result, bool) {
+	if c.Progress != nil {
+		if refusal, ok := inline("progress", c.Progress); !ok {
+			return refusal, false
+		}
+	}
 	if c.Error != nil {
 		return inline("error.details", &c.Error.Details)
 	}
-	return m.admit("result", &c.Result)
+	field := "result"
+	if c.byProgress() {
+		field = "progress"
+	}
+	result := c.result(t)
+	return m.admit(field, &result)
+}
+
+// byProgress reports whether the run's progress is its result: a program that reports over HTTP has given none (SPEC J4).
+func (c *Finish) byProgress() bool { return c.External && c.Result.Encoding == None }
+
+// result returns the result of a success. What progress names in it is needed from now on, as with any result.
+func (c *Finish) result(t *Task) Payload {
+	switch {
+	case !c.byProgress():
+		return c.Result
+	case c.Progress != nil:
+		return naming(*c.Progress)
+	}
+	return naming(t.Progress)
 }
 
 // succeeded returns the record after a run that succeeded: due again if the run or the policy says so (SPEC R4). The
@@ -76,10 +106,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	t := m.task(r)
 	n := m.ended(t, outcomeSuccess, c.Fuel, hashFinish(c))
 	n.Suspect = false
-	n.Status, n.Result, n.Error = Success, c.Result, nil
-	if c.External && c.Result.Encoding == None {
-		n.Result = m.naming(t.Progress) // SPEC J4
-	}
+	n.Status, n.Result, n.Error = Success, c.result(t), nil
 	n.FinishedAt, n.LostCount = m.now, 0
 	next := Time(0)
 	switch v := m.version(m.of(r), t.Version); {

@@ -38,6 +38,7 @@ func formatTask(t *task.Task) string {
 	f.add("not_before", t.NotBefore)
 	f.add("due_since", t.DueSince)
 	f.add("suspect", t.Suspect)
+	f.add("excess", t.Excess)
 	f.add("deadline", t.Deadline)
 	f.add("attempt", t.Attempt)
 	f.add("failures", t.Failures)

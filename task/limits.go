@@ -12,6 +12,8 @@ type allowance struct {
 	concurrent int64 // 0: no limit
 	perKey     int64 // 0: no limit
 	strict     bool
+
+	keepSuccess, keepFailure bool // final tasks are kept for ever (SPEC T9)
 }
 
 // allowance returns what is allowed for b now. It depends on its record and its namespace's alone.
@@ -25,6 +27,7 @@ func (b *behaviorRow) allowance() allowance {
 	}
 	a := allowance{open: !b.behavior.Paused && b.space.space.Status == NamespaceIsActive, concurrent: max(v.Policy.MaxConcurrent, 0), perKey: max(v.Policy.MaxPerKey, 0)}
 	a.strict = v.Policy.KeyStrict && a.perKey > 0
+	a.keepSuccess, a.keepFailure = v.Policy.KeepSuccess < 0, v.Policy.KeepFailure < 0
 	return a
 }
 
@@ -188,6 +191,7 @@ func (m *Machine) spare(r *row) int64 {
 // its waiting tasks and all running ones.
 func (m *Machine) policyChanged(b *behaviorRow) {
 	next := b.allowance()
+	m.keptOtherwise(b, &next)
 	if next.perKey == b.limits.perKey && next.strict == b.limits.strict {
 		b.limits = next
 		return

@@ -262,6 +262,7 @@ func (m *Machine) setDue(prev, t *Task) {
 
 // enter is add of a record that says since when it is due.
 func (m *Machine) enter(b *behaviorRow, t *Task) {
+	m.setExcess(b, nil, t)
 	m.rev++
 	t.Rev, t.CreatedRev = m.rev, m.rev
 	m.sum += m.hash(t)
@@ -280,6 +281,7 @@ func (m *Machine) put(r *row, t *Task) {
 	t.Rev = m.rev
 	prev := m.task(r)
 	m.setDue(prev, t)
+	m.setExcess(m.of(r), prev, t)
 	m.followRun(prev, t)
 	m.referTask(prev, t)
 	m.replace(r, t)

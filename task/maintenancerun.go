@@ -83,7 +83,52 @@ func (m *Machine) followRun(prev, t *Task) {
 	if t != nil && concluded(prev, t) {
 		t.Params, t.ConcurrencyKey = Payload{}, ""
 	}
+	if t != nil && t.Final() {
+		m.nextRun(t)
+	}
 }
+
+// nextRun lets the schedule go on when its task would end with a run that was cancelled, or not to begin at all: only pausing the
+// behavior stops it (SPEC M1).
+func (m *Machine) nextRun(t *Task) {
+	b := m.behaviors[behaviorName{t.Namespace, t.Behavior}]
+	if v := m.version(b, ""); b.live() != nil && v != nil {
+		if next := v.Policy.repeatAt(m.now); next != 0 {
+			again(t, next, 0)
+		}
+	}
+}
+
+// tally counts in the record of a run what it has deleted, as it is deleted: whatever becomes of the run, its record shows it. At
+// its end the run tells all that it counted, with what is on the members' disks.
+func (m *Machine) tally(token uint64, kind, namespace string, deleted int64) {
+	i := m.runIndex(token)
+	if deleted == 0 || i == len(m.runs) {
+		return
+	}
+	next := *m.runs[i]
+	next.Objects = slices.Clone(next.Objects)
+	at := slices.IndexFunc(next.Objects, func(o ObjectCount) bool { return o.Kind == kind && o.Namespace == namespace })
+	if at < 0 && len(next.Objects) >= MaxObjectCounts {
+		return
+	}
+	if at < 0 {
+		at = len(next.Objects)
+		next.Objects = append(next.Objects, ObjectCount{Kind: kind, Namespace: namespace})
+	}
+	next.Objects[at].Deleted += deleted
+	m.putRun(i, &next)
+}
+
+// Kinds of objects that commands of a run delete, as ObjectCount names them.
+const (
+	ObjectTask      = "task"
+	ObjectOperation = "operation"
+	ObjectBlob      = "blob"
+	ObjectVersion   = "version"
+	ObjectBehavior  = "behavior"
+	ObjectPurged    = "purged" // records of namespaces in PURGING, of all kinds
+)
 
 // concluded reports whether t has an outcome that prev, before it, had not, or does not run again by itself.
 func concluded(prev, t *Task) bool {

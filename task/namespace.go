@@ -75,6 +75,8 @@ type Usage struct {
 	Operations int64
 	Records    int64 // of the TaskStore API
 	Behaviors  int64 // deleted ones that still have tasks included
+	Forever    int64 // final tasks that their behaviors keep for ever
+	Excess     int64 // final tasks that would be kept for ever if there were not so many, and no quota (SPEC T9)
 }
 
 // PutNamespace creates a namespace, or changes the settings of one.

@@ -61,7 +61,7 @@ func (m *Machine) completed(r *operationRow, t *Task) {
 	next := *r.operation
 	switch {
 	case t.Status == Failure:
-		next.Error = &Error{Code: CodeCompletionFailed, Message: t.Error.Code + ": " + t.Error.Message}
+		next.Error = &Error{Code: CodeCompletionFailed, Message: t.Error.Code + ": " + t.Error.Message, Retryable: true} // by a retry of the operation
 	case next.Error == nil:
 		next.Result = t.Result
 	}

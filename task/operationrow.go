@@ -236,6 +236,9 @@ func (m *Machine) finalQueue(t *Task, b *behaviorRow) *line {
 	if t.Role != RoleNone {
 		return &m.operations[t.operation()].finals
 	}
+	if t.Excess {
+		return &b.excess
+	}
 	return b.finalQueue(t.Status)
 }
 

@@ -32,6 +32,7 @@ const (
 	hasVersion
 	hasSuspect // by itself
 	hasDueSince
+	hasExcess // by itself
 )
 
 // packs reports whether t is kept packed. What can be of a running task only a packed record does not know.
@@ -102,6 +103,7 @@ func fieldsOf(t *Task) (has uint64) {
 	set(hasVersion, t.Version != "")
 	set(hasSuspect, t.Suspect)
 	set(hasDueSince, t.DueSince != 0)
+	set(hasExcess, t.Excess)
 	return has
 }
 

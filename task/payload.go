@@ -1,9 +1,6 @@
 package task
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // MaxNamed bounds the blobs that one Payload names besides the one that it is.
 const MaxNamed = 1_000
@@ -113,14 +110,13 @@ func inline(field string, p *Payload) (Result, bool) {
 	return Result{}, true
 }
 
-// naming returns progress as the result that it becomes: what it names is needed from now on, as far as it is stored.
-func (m *Machine) naming(p Payload) Payload {
+// naming returns progress as the result that it becomes, with the blobs that it names.
+func naming(p Payload) Payload {
 	if p.Encoding != JSON {
 		return p
 	}
-	named := slices.DeleteFunc(BlobsNamed(p.Data), func(s string) bool { return !m.BlobReady(s) })
-	if len(named) > 0 {
-		p.Blobs = &Blobs{Named: named[:min(len(named), MaxNamed)]}
+	if named := BlobsNamed(p.Data); len(named) > 0 {
+		p.Blobs = &Blobs{Named: named}
 	}
 	return p
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestProgressBecomesTheResult: what the last progress of an external task names is needed once it is the result (SPEC J4,
-// M3); what is not stored cannot be.
+// M3); one that names what is not stored can be none, and the run goes on.
 func TestProgressBecomesTheResult(t *testing.T) {
 	r := newRig(t, nil)
 	r.must(task.PutBehavior{Namespace: task.DefaultNamespace, Name: "ext", Version: "e1", Policy: task.DefaultPolicy()})
@@ -24,7 +24,16 @@ func TestProgressBecomesTheResult(t *testing.T) {
 	if b := r.m.Blob(stored); b.Refs != 0 {
 		t.Fatalf("progress needs the blob %d times", b.Refs)
 	}
-	done := r.must(task.Finish{Key: key("one"), Token: lease.Token, External: true}).Task
+	finish := task.Finish{Key: key("one"), Token: lease.Token, External: true}
+	if x := r.apply(finish); x.Code != task.BlobGone || x.Field != "progress" || r.m.Task(key("one")).Status != task.Running {
+		t.Errorf("it names a blob that is not stored: %+v", x)
+	}
+	text = fmt.Sprintf(`[{"$blob":"sha256:%s"}]`, stored)
+	finish.Progress = &task.Payload{Encoding: task.JSON, Data: []byte(text)}
+	done := r.must(finish).Task
+	if string(done.Progress.Data) != text {
+		t.Errorf("what has ended shows the progress %s", done.Progress.Data)
+	}
 	if b := r.m.Blob(stored); string(done.Result.Data) != text || b.Refs != 1 {
 		t.Errorf("the result is %s, and needs the blob %d times", done.Result.Data, b.Refs)
 	}

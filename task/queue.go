@@ -23,6 +23,7 @@ type behaviorRow struct {
 	running  int64
 	success  line             // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
 	failure  line             //
+	excess   line             // those of both with Task.Excess
 	pins     map[string]int64 // tasks per pinned version (SPEC B2)
 	held     map[string]int64 // operations per version that they keep
 

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -30,6 +31,7 @@ func (c DropTasks) apply(m *Machine) Result {
 		return tooMany("tasks")
 	}
 	var dropped int64
+	by := map[string]int64{} // by namespace
 	for i := range c.Tasks {
 		r := m.store.get(c.Tasks[i].Key)
 		if r == nil || m.task(r).Rev != c.Tasks[i].Rev || !m.task(r).Final() || m.task(r).Role != RoleNone {
@@ -37,8 +39,17 @@ func (c DropTasks) apply(m *Machine) Result {
 		}
 		m.drop(r)
 		dropped++
+		by[c.Tasks[i].Key.Namespace]++
 	}
+	m.tallyAll(c.Token, ObjectTask, by)
 	return Result{Count: dropped}
+}
+
+// tallyAll is tally of several namespaces, in the order of their names.
+func (m *Machine) tallyAll(token uint64, kind string, by map[string]int64) {
+	for _, namespace := range slices.Sorted(maps.Keys(by)) {
+		m.tally(token, kind, namespace, by[namespace])
+	}
 }
 
 func (c TrimBehavior) apply(m *Machine) Result {
@@ -53,7 +64,9 @@ func (c TrimBehavior) apply(m *Machine) Result {
 		return Result{}
 	}
 	if !b.behavior.Purge {
-		return Result{Changed: m.trim(b)}
+		trimmed := m.trim(b)
+		m.tally(c.Token, ObjectVersion, c.Namespace, trimmed)
+		return Result{Changed: trimmed > 0}
 	}
 	var dropped int64
 	for _, k := range m.idle(b, c.Max) {
@@ -62,11 +75,14 @@ func (c TrimBehavior) apply(m *Machine) Result {
 		}
 	}
 	dropped += m.purgeOperations(m.operationsWith(b), c.Max-dropped)
+	m.tally(c.Token, ObjectTask, c.Namespace, dropped)
 	if b.behavior == nil { // it was the last task, and the record went with it
+		m.tally(c.Token, ObjectBehavior, c.Namespace, 1)
 		return Result{Count: dropped, Changed: true}
 	}
 	trimmed := m.trim(b)
-	return Result{Count: dropped, Left: b.tasks + int64(len(m.operationsWith(b))), Changed: dropped > 0 || trimmed}
+	m.tally(c.Token, ObjectVersion, c.Namespace, trimmed)
+	return Result{Count: dropped, Left: b.tasks + int64(len(m.operationsWith(b))), Changed: dropped > 0 || trimmed > 0}
 }
 
 // operationsWith returns the operations that may have tasks of b.
@@ -88,21 +104,22 @@ func tooMany(field string) Result {
 	return invalid(field, fmt.Sprintf("a command of a run deletes at most %d", MaxDrop))
 }
 
-// trim drops the versions of b that are neither among those that are kept nor pinned (SPEC B2), and says whether there
-// were any. They are left behind when tasks that pinned them go.
-func (m *Machine) trim(b *behaviorRow) bool {
+// trim drops the versions of b that are neither among those that are kept nor pinned (SPEC B2), and returns how many
+// there were. They are left behind when tasks that pinned them go.
+func (m *Machine) trim(b *behaviorRow) int64 {
 	keep := KeptVersions
 	if b.behavior.Deleted {
 		keep = 0
 	}
 	next := *b.behavior
 	next.Versions = b.kept(slices.Clone(next.Versions), keep)
-	if len(next.Versions) == len(b.behavior.Versions) {
-		return false
+	trimmed := int64(len(b.behavior.Versions) - len(next.Versions))
+	if trimmed == 0 {
+		return 0
 	}
 	m.putBehavior(b, &next)
 	m.dropModules()
-	return true
+	return trimmed
 }
 
 // purgeTask removes a task of a behavior that is purged (SPEC B8), and reports whether that did anything. A task of an
@@ -123,7 +140,7 @@ func (m *Machine) purgeTask(k Key) bool {
 // idle returns up to limit tasks of b that do not run: of the final ones the oldest, then what is due first.
 func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 	var keys []Key
-	for _, queue := range [...]*line{&b.success, &b.failure, &b.due} {
+	for _, queue := range [...]*line{&b.excess, &b.success, &b.failure, &b.due} {
 		for c := queue.cursor(&m.store); c.row != nil && int64(len(keys)) < limit; c.next() {
 			keys = append(keys, m.task(c.row).Key())
 		}

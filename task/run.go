@@ -78,6 +78,7 @@ func (m *Machine) release(r *row, outcome string, at Time) *Task {
 // parting is what a run that ends without an outcome leaves.
 type parting struct {
 	checkpoint *Payload // nil: the former one stays
+	progress   *Payload // nil: as it was
 	fuel       int64
 }
 
@@ -86,6 +87,9 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 	n := m.ended(t, cmp.Or(t.CancelCode, outcome), p.fuel, 0)
 	if p.checkpoint != nil && !m.restarts(t) {
 		n.Checkpoint, n.LostCount = *p.checkpoint, 0
+	}
+	if p.progress != nil {
+		n.Progress = *p.progress
 	}
 	switch outcome {
 	case outcomeLost:

@@ -339,6 +339,7 @@ func (s *script) command(a *args) task.Command {
 		if name, value, ok := strings.Cut(a.text("label", ""), ":"); ok {
 			c.Labels = []task.Label{{Name: name, Value: value}}
 		}
+		c.HasLabels, c.HasPriority = a.text("mark", "") != "", a.text("prio", "") != ""
 		return c
 	case "assign":
 		k := s.key(a)
@@ -356,7 +357,7 @@ func (s *script) command(a *args) task.Command {
 		return c
 	case "finish":
 		k := s.key(a)
-		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k), Fuel: a.number("fuel", 0), InTxn: a.text("in_txn", "") != ""}
+		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k), Fuel: a.number("fuel", 0), InTxn: a.text("in_txn", "") != "", Progress: a.payload("progress")}
 		if code := a.text("error", ""); code != "" {
 			code, permanent := strings.CutSuffix(code, "!")
 			c.Error = &task.Error{Code: code, Retryable: !permanent}
@@ -369,7 +370,7 @@ func (s *script) command(a *args) task.Command {
 	case "snooze":
 		k := s.key(a)
 		return task.Snooze{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), At: task.Time(a.time("at", now)), Checkpoint: a.payload("checkpoint"),
-			External: s.http(a, k), Fuel: a.number("fuel", 0)}
+			External: s.http(a, k), Fuel: a.number("fuel", 0), Progress: a.payload("progress")}
 	case "giveback":
 		k := s.key(a)
 		return task.GiveBack{Key: k, Token: s.token(a, k), External: s.http(a, k), Fuel: a.number("fuel", 0)}

@@ -14,7 +14,7 @@ import (
 //	ns NAME [create=1] [weight=N] [max_running=N] [tasks=N] [bytes=N] [rate=N] [keep_success=MS] [keep_failure=MS] [keep=N] · status NAME ACTIVE|INACTIVE|PURGING
 //	import FROM TO [only=KINDS] [from=N] [count=N]    records of FROM as they are now; KINDS of m b o t r
 //	blob DIGEST [size=N] [ready=1 [since=INDEX]] · a payload @DIGEST:SIZE is a blob, and [@DIGEST,…] names some
-//	native · maintain [params=JSON] [supersede=N] · record [done=1] [success=1] [message=M] [objects=N]
+//	native [repeat=MS] [version=V] · maintain [params=JSON] [supersede=N] · record [done=1] [success=1] [message=M] [objects=N]
 //	drop ID... · dropops ID... · dropblobs DIGEST... [before=MS] · trim NAME [max=N] · purge NAME [max=N] · endpurge NAME [forget=MS]
 //	spaces · instances · blobs · runs
 
@@ -44,9 +44,11 @@ func (s *script) spaceCommand(a *args) task.Command {
 	case "blob":
 		return task.NoteBlob{Digest: digest(a.word(0)), Size: a.number("size", 10), Ready: a.number("ready", 0) != 0, Since: uint64(a.number("since", 0))}
 	case "native":
+		p := task.DefaultPolicy()
+		p.RepeatEvery, p.RepeatAny = task.Millis(a.number("repeat", 0)), true
 		return task.Activate{
-			Namespace: task.SystemNamespace, Module: task.Module{Digest: task.NativeMaintenance, Version: "n1"},
-			Behaviors: []task.Activated{{Name: task.MaintenanceBehavior, Policy: task.DefaultPolicy()}},
+			Namespace: task.SystemNamespace, Module: task.Module{Digest: task.NativeMaintenance, Version: a.text("version", "n1")},
+			Behaviors: []task.Activated{{Name: task.MaintenanceBehavior, Policy: p}},
 		}
 	}
 	return s.maintenanceCommand(a)
@@ -219,6 +221,9 @@ func (s *script) lookAtSpaces(a *args) bool {
 			f.add("message", r.Message)
 			f.add("before", r.Before)
 			f.add("objects", len(r.Objects))
+			for _, o := range r.Objects {
+				f.add(fmt.Sprintf("%s/%s", o.Kind, o.Namespace), o.Deleted)
+			}
 			f.add("ended", r.Ended)
 			f.add("by", r.By)
 			fmt.Fprintf(&s.out, "run %d token=%d worker=%s started=%d %s\n", r.Run, r.Token, r.Worker, r.StartedAt, f.b.String())
@@ -254,6 +259,8 @@ func formatUsage(u task.Usage) string {
 	f.add("operations", u.Operations)
 	f.add("records", u.Records)
 	f.add("behaviors", u.Behaviors)
+	f.add("forever", u.Forever)
+	f.add("excess", u.Excess)
 	return "{" + f.b.String() + "}"
 }
 

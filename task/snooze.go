@@ -11,6 +11,8 @@ type Snooze struct {
 	External bool `cbor:"6,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
 
 	Fuel int64 `cbor:"7,keyasint,omitempty"` // as in Finish
+
+	Progress *Payload `cbor:"8,keyasint,omitempty"` // as in Finish
 }
 
 // snoozeDefault is how long a run that named no time sleeps (SPEC R5).
@@ -27,6 +29,11 @@ func (c Snooze) apply(m *Machine) Result {
 	if outdated(m.task(r), c.Seq) {
 		return Result{Task: m.task(r)}
 	}
+	if c.Progress != nil {
+		if refusal, ok := inline("progress", c.Progress); !ok {
+			return refusal
+		}
+	}
 	if c.Checkpoint != nil {
 		if refusal, ok := m.admit("checkpoint", c.Checkpoint); !ok {
 			return refusal
@@ -39,5 +46,5 @@ func (c Snooze) apply(m *Machine) Result {
 			at = m.now // somebody else can have it now
 		}
 	}
-	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, parting{checkpoint: c.Checkpoint, fuel: c.Fuel})}
+	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, parting{checkpoint: c.Checkpoint, progress: c.Progress, fuel: c.Fuel})}
 }

@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // IfExists says what a submit of an existing ID does (SPEC I3).
 type IfExists uint8
 
@@ -34,6 +36,9 @@ type Submit struct {
 	Existing bool `cbor:"14,keyasint,omitempty"`
 	// Parent is the ID of the task whose attempt submits this one (SPEC B6), in the same namespace. An existing task keeps its own.
 	Parent string `cbor:"15,keyasint,omitempty"`
+	// HasLabels, HasPriority: rerun and resubmit take these, too, as with HasParams (SPEC I3).
+	HasLabels   bool `cbor:"16,keyasint,omitempty"`
+	HasPriority bool `cbor:"17,keyasint,omitempty"`
 }
 
 func (c Submit) apply(m *Machine) Result {
@@ -62,6 +67,7 @@ func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 	case c.IfExists == Rerun && m.task(r).Final():
 		n := *m.task(r)
 		again(&n, at, c.Deadline)
+		c.give(&n)
 		m.put(r, &n)
 		return Result{Task: &n, Outcome: SubmitUpdated}
 	case c.IfExists == Resubmit:
@@ -75,9 +81,7 @@ func (c *Submit) demand(m *Machine, r *row) demand {
 	switch {
 	case r == nil:
 		return demand{tasks: 1, bytes: m.size(&c.Params), submits: 1}
-	case c.IfExists == Rerun && m.task(r).Final():
-		return demand{submits: 1}
-	case c.IfExists != Resubmit || !c.moves(m.now, m.task(r)):
+	case !(c.IfExists == Rerun && m.task(r).Final() || c.IfExists == Resubmit && c.moves(m.now, m.task(r))):
 		return demand{}
 	case c.HasParams && m.task(r).Status != Running:
 		return demand{bytes: m.size(&c.Params) - m.size(&m.task(r).Params), submits: 1}
@@ -123,7 +127,7 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 		return nil, nil, operationTask(m.task(r))
 	case c.IfExists == Resubmit && m.task(r).CancelCode != "":
 		return nil, nil, Result{Code: Cancelling, Message: "the task is being cancelled", Task: m.task(r)}
-	case c.IfExists == Resubmit && c.HasParams: // the others only compare them
+	case c.IfExists >= Rerun && c.HasParams: // the others only compare them
 		refusal, _ := m.admit("params", &c.Params)
 		return b, r, refusal
 	}
@@ -178,23 +182,46 @@ func (c *Submit) at(now Time) Time {
 // resubmit is SPEC I3's resubmit of an existing task.
 func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	t := m.task(r)
-	if !c.moves(m.now, t) {
+	moves := c.moves(m.now, t)
+	if !moves && !c.marks(t) {
 		return c.existing(t)
 	}
 	n := *t
-	if t.Status == Running {
+	switch {
+	case moves && t.Status == Running:
 		n.Resubmit = at
-	} else {
+	case moves:
 		again(&n, at, c.Deadline)
-		if c.HasParams {
-			n.Params, n.ConcurrencyKey = c.Params, c.ConcurrencyKey
-		}
+		c.give(&n)
 	}
+	c.mark(&n)
 	m.put(r, &n)
 	return Result{Task: &n, Outcome: SubmitUpdated}
 }
 
-// moves reports whether a resubmit of t changes anything.
+// give gives n, which does not run, what the submit brings.
+func (c *Submit) give(n *Task) {
+	if c.HasParams {
+		n.Params, n.ConcurrencyKey = c.Params, c.ConcurrencyKey
+	}
+	c.mark(n)
+}
+
+// mark is give for what a running task takes, too; marks reports whether that changes t.
+func (c *Submit) mark(n *Task) {
+	if c.HasLabels {
+		n.Labels = c.Labels
+	}
+	if c.HasPriority {
+		n.Priority = c.Priority
+	}
+}
+
+func (c *Submit) marks(t *Task) bool {
+	return c.HasLabels && !slices.Equal(c.Labels, t.Labels) || c.HasPriority && c.Priority != t.Priority
+}
+
+// moves reports whether a resubmit of t changes when it runs.
 func (c *Submit) moves(now Time, t *Task) bool {
 	at := c.at(now)
 	if t.Status == Running {

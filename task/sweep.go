@@ -10,19 +10,29 @@ func (m *Machine) sweep() {
 	}
 }
 
-// oldestFinal returns the final task of the namespace that finished first.
+// oldestFinal returns the final task of the namespace that finished first, of those that are not kept for ever.
 func (m *Machine) oldestFinal(namespace string) *row {
 	var oldest *row
 	var at spot
 	for _, b := range m.behaviorsIn(namespace) {
-		for _, s := range [...]Status{Success, Failure} {
-			q := b.finalQueue(s)
+		for _, q := range b.sweepable() {
 			if r := q.head(&m.store); r != nil && (oldest == nil || q.spot(&m.store, r).less(at)) {
 				oldest, at = r, q.spot(&m.store, r)
 			}
 		}
 	}
 	return oldest
+}
+
+// sweepable returns the queues of final tasks that are not kept for ever.
+func (b *behaviorRow) sweepable() []*line {
+	queues := []*line{&b.excess}
+	for _, s := range [...]Status{Success, Failure} {
+		if !b.limits.keeps(s) {
+			queues = append(queues, b.finalQueue(s))
+		}
+	}
+	return queues
 }
 
 // sooner returns the earlier of two times of which 0 means never.

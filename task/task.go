@@ -218,6 +218,10 @@ type Task struct {
 	// DueSince is when NotBefore was set to a time that had passed: in T4 order the task is due since then, so that nobody goes
 	// before others by naming a past time. 0: since NotBefore.
 	DueSince Time `cbor:"34,keyasint,omitempty"`
+
+	// Excess: it is final, its behavior would keep it for ever, and so many are kept so already in its namespace, which has no
+	// quota, that it is kept for the default times instead (SPEC T9).
+	Excess bool `cbor:"35,keyasint,omitempty"`
 }
 
 // Role is what a task does for the operation that made it.

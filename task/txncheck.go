@@ -187,7 +187,7 @@ func (k *txnChecker) finish(c *Finish) {
 		k.because(ReasonChanged, c.Key.ID)
 		return
 	}
-	if refusal, ok := c.admit(k.m); !ok && !outdated(k.m.task(r), c.Seq) {
+	if refusal, ok := c.admit(k.m, k.m.task(r)); !ok && !outdated(k.m.task(r), c.Seq) {
 		k.refuse(refusal)
 	}
 }

@@ -184,7 +184,7 @@ func (v *view) unpack(record []byte, created uint64) *Task {
 }
 
 func (u *unpacker) fields(t *Task, bits uint64) {
-	t.Suspect = bits&hasSuspect != 0
+	t.Suspect, t.Excess = bits&hasSuspect != 0, bits&hasExcess != 0
 	if bits&hasParams != 0 {
 		t.Params = u.payload()
 	}

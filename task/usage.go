@@ -9,28 +9,41 @@ import (
 // and answers cost O(1). Payloads count by their bytes, and every blob in full each time that it is referred to.
 
 // enterUsage and leaveUsage count r in its namespace; enqueue and dequeue call them.
-func (m *Machine) enterUsage(r *row) { m.countTask(m.of(r).space, m.task(r), 1) }
-func (m *Machine) leaveUsage(r *row) { m.countTask(m.of(r).space, m.task(r), -1) }
+func (m *Machine) enterUsage(r *row) { m.countTask(m.of(r), m.task(r), 1) }
+func (m *Machine) leaveUsage(r *row) { m.countTask(m.of(r), m.task(r), -1) }
 
-func (m *Machine) countTask(n *namespaceRow, t *Task, sign int64) {
+func (m *Machine) countTask(b *behaviorRow, t *Task, sign int64) {
+	n := b.space
 	n.usage.Tasks += sign
 	if t.Status == Running {
 		n.usage.Running += sign
 	}
 	n.usage.Bytes += sign * m.taskSize(t)
 	if t.Final() && t.Role == RoleNone { // an operation's tasks go with it
-		n.finals += sign
-		m.crowd(n, sign)
+		if t.Excess {
+			n.usage.Excess += sign
+		}
+		m.countFinals(n, b.keeps(t), sign)
 	}
 }
 
-// crowd keeps the list of namespaces with too many final tasks; n has got one more, or one less.
-func (m *Machine) crowd(n *namespaceRow, sign int64) {
-	if sign > 0 && n.finals != m.limits.Finals+1 || sign < 0 && n.finals != m.limits.Finals {
+// countFinals counts final tasks that a namespace has got, or lost; ever: that are kept for ever, and so bound by no number.
+func (m *Machine) countFinals(n *namespaceRow, ever bool, more int64) {
+	if ever {
+		n.usage.Forever += more
 		return
 	}
+	was := n.finals > m.limits.Finals
+	n.finals += more
+	if is := n.finals > m.limits.Finals; is != was {
+		m.crowd(n, is)
+	}
+}
+
+// crowd keeps the list of namespaces with too many final tasks.
+func (m *Machine) crowd(n *namespaceRow, crowded bool) {
 	i, _ := slices.BinarySearchFunc(m.crowded, n, byNamespace)
-	if sign > 0 {
+	if crowded {
 		m.crowded = slices.Insert(m.crowded, i, n)
 	} else {
 		m.crowded = slices.Delete(m.crowded, i, i+1)

@@ -20,7 +20,7 @@ var fuelMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts", Why: "every ending says what was used"},
 	{Name: "fuel-of-a-give-back", File: "task/giveback.go", Old: "parting{fuel: c.Fuel}", New: "parting{}",
 		Pkg: "./internal/clustertest", Run: "TestFuelIsRecorded", Why: "every ending says what was used"},
-	{Name: "fuel-of-a-snooze", File: "task/snooze.go", Old: "parting{checkpoint: c.Checkpoint, fuel: c.Fuel}", New: "parting{checkpoint: c.Checkpoint}",
+	{Name: "fuel-of-a-snooze", File: "task/snooze.go", Old: "parting{checkpoint: c.Checkpoint, progress: c.Progress, fuel: c.Fuel}", New: "parting{checkpoint: c.Checkpoint, progress: c.Progress}",
 		Pkg: "./task", Run: "TestScripts", Why: "every ending says what was used"},
 	{Name: "fuel-without-a-limit", File: "worker/run.go", Old: "p.Limits.Fuel,", New: "0,",
 		Pkg: "./worker", Run: "TestAttempt", Why: "limits.fuel would be accepted and not kept (B1)"},

@@ -47,7 +47,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "every heartbeat would wake everybody who watches (L2)"},
 	{Name: "task-report-from-anywhere", File: "task/external.go", Old: "case external && !m.task(r).Lease.External():", New: "case external && m.task(r).Lease == nil:",
 		Pkg: "./task", Run: "TestScripts$", Why: "an HTTP client could end a session's run"},
-	{Name: "task-progress-is-no-result", File: "task/finish.go", Old: "if c.External && c.Result.Encoding == None {", New: "if c.External && c.Result.Encoding == JSON {",
+	{Name: "task-progress-is-no-result", File: "task/finish.go", Old: "return c.External && c.Result.Encoding == None", New: "return c.External && c.Result.Encoding == JSON",
 		Pkg: "./task", Run: "TestScripts$", Why: "the last progress is the result of an external run without one (J4)"},
 	{Name: "task-acceptor-keeps-its-turn", File: "task/planaccept.go", Old: "\tr.seats = r.seats[1:]\n\tif s.slots--; s.slots > 0 {\n\t\tr.seats = append(r.seats, s)\n\t}\n", New: "\tif r.seats[0].slots--; r.seats[0].slots <= 0 {\n\t\tr.seats = r.seats[1:]\n\t}\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "one acceptor would get everything while others wait"},

@@ -86,6 +86,7 @@ func (s *symbols) command(o Op) task.Command {
 	case "snooze":
 		return task.Snooze{
 			Key: k, Token: s.token(o), Seq: o.Report, At: o.At, Checkpoint: payloadRef(o.Checkpoint), External: o.External, Fuel: o.Fuel,
+			Progress: payloadRef(o.Progress),
 		}
 	case "giveback":
 		return task.GiveBack{Key: k, Token: s.token(o), External: o.External, Fuel: o.Fuel}
@@ -183,7 +184,7 @@ func (s *symbols) submit(o Op) task.Submit {
 	return task.Submit{
 		Namespace: k.Namespace, ID: k.ID, Behavior: o.Behavior, Params: payload(o.Params), IfExists: o.If,
 		NotBefore: o.At, Delay: o.Delay, Deadline: o.Deadline, Priority: o.Priority, HasParams: o.Params != nil,
-		Labels: labels(o.Label), BehaviorRev: s.valid(o), ConcurrencyKey: o.Key, Existing: o.Existing, Parent: o.Parent,
+		Labels: labels(o.Label), BehaviorRev: s.valid(o), ConcurrencyKey: o.Key, Existing: o.Existing, Parent: o.Parent, HasLabels: o.Marks, HasPriority: o.Marks,
 	}
 }
 
@@ -195,7 +196,7 @@ func labels(value string) []task.Label {
 }
 
 func (s *symbols) finish(o Op) task.Finish {
-	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External, Fuel: o.Fuel, InTxn: o.InTxn}
+	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External, Fuel: o.Fuel, InTxn: o.InTxn, Progress: payloadRef(o.Progress)}
 	if o.Error != "" {
 		c.Error = &task.Error{Code: o.Error, Retryable: !o.Permanent}
 	}

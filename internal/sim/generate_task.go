@@ -63,6 +63,9 @@ func (g *generator) text(what string) *string {
 	if g.percent(10) {
 		s = "null"
 	}
+	if what == "g" && g.percent(10) { // which may become a result
+		s = `{"$blob":"sha256:` + digestOf(pick(g, blobs)) + `"}`
+	}
 	return &s
 }
 
@@ -99,6 +102,7 @@ func (g *generator) submit(r *Run) Op {
 	if g.percent(60) {
 		o.Params = g.text("p")
 	}
+	o.Marks = g.percent(20)
 	if g.percent(10) {
 		o.Parent = pick(g, ids)
 	}
@@ -216,6 +220,9 @@ func (g *generator) token(r *Run, verb string) Op {
 
 func (g *generator) finish(r *Run) Op {
 	o := g.token(r, "finish")
+	if g.percent(20) {
+		o.Progress = g.text("g")
+	}
 	if t := r.model.Tasks[o.key()]; g.percent(45) && (t == nil || t.Role == task.RoleNone || g.percent(35)) {
 		o.Error, o.Permanent = pick(g, errorCodes), g.percent(25)
 	} else if g.percent(85) {
@@ -264,6 +271,9 @@ func (g *generator) beat(r *Run) Op {
 
 func (g *generator) snooze(r *Run) Op {
 	o := g.token(r, "snooze")
+	if g.percent(20) {
+		o.Progress = g.text("g")
+	}
 	if g.percent(30) {
 		o.At = g.wall + task.Time(g.rng.Int64N(4000)) - 500
 	}

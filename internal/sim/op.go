@@ -37,6 +37,7 @@ type Op struct {
 	Fresh    bool        `json:"fresh,omitempty"`  // assign: what the same entry has written
 	InTxn    bool        `json:"in_txn,omitempty"` // finish
 	Parent   string      `json:"parent,omitempty"` // submit
+	Marks    bool        `json:"marks,omitempty"`  // submit: the label and the priority are given
 
 	// Age: of a rev: 0 the record's current one, n: its n-th before. In a transaction 0 is no rev, and n+1 is meant.
 	Age int `json:"age,omitempty"`

@@ -19,8 +19,8 @@ func (operationKind) Mark(ctx context.Context, r *Run, keep func(Object) error) 
 		return err
 	}
 	return eachOperation(ctx, r, func(o *task.Operation) error {
-		young := ages.of(o.Namespace, o.Behavior).covers(o.Status == task.OperationSuccess, o.FinishedAt, r.Now)
-		if o.Final() && (!young || crowds.over(o.Namespace, o.Behavior, ending{o.FinishedAt, o.CreatedRev})) {
+		age, success := ages.of(o.Namespace, o.Behavior), o.Status == task.OperationSuccess
+		if o.Final() && !age.ever(success) && (!age.covers(success, o.FinishedAt, r.Now) || crowds.over(o.Namespace, o.Behavior, ending{o.FinishedAt, o.CreatedRev})) {
 			return nil
 		}
 		return keep(operationObject(o))
@@ -34,7 +34,7 @@ func (r *Run) operationCrowds(ctx context.Context, ages *retentions) (crowds, er
 		return c, err
 	}
 	err = eachOperation(ctx, r, func(o *task.Operation) error {
-		if o.Final() {
+		if o.Final() && !ages.of(o.Namespace, o.Behavior).ever(o.Status == task.OperationSuccess) {
 			c.add(o.Namespace, o.Behavior, ending{o.FinishedAt, o.CreatedRev})
 		}
 		return nil

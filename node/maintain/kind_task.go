@@ -28,7 +28,7 @@ func (taskKind) Mark(ctx context.Context, r *Run, keep func(Object) error) error
 		if t.Role != task.RoleNone && !r.filter.has(operationOf(t)) {
 			return nil // it goes with its operation
 		}
-		if sweepable(t) && (!ages.of(t.Namespace, t.Behavior).covers(t.Status == task.Success, t.FinishedAt, r.Now) || crowds.beyond(t)) {
+		if sweepable(t) && !ages.ever(t) && (!ages.young(t) || crowds.beyond(t)) {
 			return nil
 		}
 		return keep(taskObject(t))

@@ -13,7 +13,18 @@ import (
 type retention struct {
 	success, failure task.Millis // < 0: for ever
 	count            int64       // 0: no limit
+
+	// What the behavior itself keeps for ever: no number of others takes it, the namespace's neither.
+	everSuccess, everFailure bool
 }
+
+// ever reports whether the behavior itself keeps what ended so for ever.
+func (a retention) ever(success bool) bool {
+	return success && a.everSuccess || !success && a.everFailure
+}
+
+// byDefault is the retention of what would be kept for ever if it were not too many (task.Task.Excess).
+var byDefault = retention{success: task.DefaultKeepSuccess, failure: task.DefaultKeepFailure}
 
 // covers reports whether what ended at a time is young enough to stay.
 func (a retention) covers(success bool, finished, now task.Time) bool {
@@ -36,12 +47,29 @@ func (rs *retentions) of(namespace, behavior string) retention {
 		return a
 	}
 	var a retention
-	rs.run.cluster.Local(func(m *task.Machine) { a.success, a.failure, a.count = m.Retention(namespace, behavior) })
+	rs.run.cluster.Local(func(m *task.Machine) {
+		a.success, a.failure, a.count = m.Retention(namespace, behavior)
+		a.everSuccess, a.everFailure = m.Keeps(namespace, behavior)
+	})
 	if rs.known == nil {
 		rs.known = map[task.Key]retention{}
 	}
 	rs.known[k] = a
 	return a
+}
+
+// ever reports whether a final task is kept for ever.
+func (rs *retentions) ever(t *task.Task) bool {
+	return !t.Excess && rs.of(t.Namespace, t.Behavior).ever(t.Status == task.Success)
+}
+
+// young reports whether a final task is not older than its retention.
+func (rs *retentions) young(t *task.Task) bool {
+	a := rs.of(t.Namespace, t.Behavior)
+	if t.Excess {
+		a = byDefault
+	}
+	return a.covers(t.Status == task.Success, t.FinishedAt, rs.run.Now)
 }
 
 // ending is when something ended; what ended in the same millisecond goes in order of creation.
@@ -141,7 +169,7 @@ func (r *Run) taskCrowds(ctx context.Context, ages *retentions) (crowds, error) 
 		return c, err
 	}
 	err = eachTask(ctx, r, func(t *task.Task) error {
-		if sweepable(t) {
+		if sweepable(t) && !ages.ever(t) {
 			c.add(t.Namespace, t.Behavior, ending{t.FinishedAt, t.CreatedRev})
 		}
 		return nil

@@ -92,6 +92,32 @@ func TestRetentionByCount(t *testing.T) {
 	w.wantKept("few", "waits", "plain4", "plain5", "three3", "three4", "three5")
 }
 
+// TestKeptForEver: what a behavior keeps for ever is taken by no number, its namespace's neither; what was one too many to be
+// kept so goes with its age (SPEC T9).
+func TestKeptForEver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, task.WithLimit(task.Limit{Finals: 3}))
+	w.must(task.PutNamespace{Name: "few", Create: true, Quota: &task.Quota{MaxTasks: 100}, Retention: &task.Retention{Count: 1}})
+	for _, ns := range []string{"default", "few"} {
+		w.behavior(ns, "plain", nil)
+		w.behavior(ns, "never", func(p *task.Policy) { p.KeepSuccess = -1 })
+		for i := range 4 {
+			w.final(ns, fmt.Sprint("never", i), "never", true)
+			w.final(ns, fmt.Sprint("failed", i), "never", false)
+		}
+		w.final(ns, "plain", "plain", true)
+	}
+	w.maintain(quick(), false)
+	w.wantKept("few", "never0", "never1", "never2", "never3", "plain")
+	w.now += 3*day + 1
+	w.maintain(quick(), false)
+	w.wantKept("few", "never0", "never1", "never2", "never3") // by its age, then
+	w.now += 1000 * day
+	w.maintain(quick(), false)
+	w.wantKept("few", "never0", "never1", "never2", "never3")
+	w.wantKept("default", "never0", "never1", "never2")
+}
+
 // TestNewest: against sorting everything.
 func TestNewest(t *testing.T) {
 	t.Parallel()

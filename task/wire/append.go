@@ -190,6 +190,8 @@ func (f *fields) submit(c *task.Submit) {
 	f.someText(13, c.ConcurrencyKey)
 	f.someTrue(14, c.Existing)
 	f.someText(15, c.Parent)
+	f.someTrue(16, c.HasLabels)
+	f.someTrue(17, c.HasPriority)
 }
 
 func (f *fields) assign(c *task.Assign) {
@@ -221,6 +223,7 @@ func (f *fields) finish(c *task.Finish) {
 	f.someTrue(7, c.External)
 	f.someInt(8, c.Fuel)
 	f.someTrue(9, c.InTxn)
+	f.somePointer(10, c.Progress)
 }
 
 func (f *fields) beat(c *task.Beat) {
@@ -241,4 +244,5 @@ func (f *fields) snooze(c *task.Snooze) {
 	f.somePointer(5, c.Checkpoint)
 	f.someTrue(6, c.External)
 	f.someInt(7, c.Fuel)
+	f.somePointer(8, c.Progress)
 }

@@ -62,6 +62,7 @@ func appendTask(b []byte, t *task.Task) ([]byte, bool) {
 	f.someUint(32, t.Bound)
 	f.someTrue(33, t.Suspect)
 	f.someInt(34, int64(t.DueSince))
+	f.someTrue(35, t.Excess)
 	if f.b[f.start] > head.Map|23 {
 		return b, false
 	}

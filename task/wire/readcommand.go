@@ -68,6 +68,10 @@ func (r *reader) submit() (c task.Submit) {
 			c.Existing = r.bool()
 		case 15:
 			c.Parent = r.text()
+		case 16:
+			c.HasLabels = r.bool()
+		case 17:
+			c.HasPriority = r.bool()
 		default:
 			r.bad = true
 		}
@@ -141,6 +145,8 @@ func (r *reader) finish() (c task.Finish) {
 			c.Fuel = r.int()
 		case 9:
 			c.InTxn = r.bool()
+		case 10:
+			c.Progress = r.payloadPointer()
 		default:
 			r.bad = true
 		}
@@ -193,6 +199,8 @@ func (r *reader) snooze() (c task.Snooze) {
 			c.External = r.bool()
 		case 7:
 			c.Fuel = r.int()
+		case 8:
+			c.Progress = r.payloadPointer()
 		default:
 			r.bad = true
 		}

@@ -95,6 +95,8 @@ func (r *reader) taskSecond(t *task.Task, k byte) {
 		t.Suspect = r.bool()
 	case 34:
 		t.DueSince = task.Time(r.int())
+	case 35:
+		t.Excess = r.bool()
 	default:
 		r.bad = true
 	}

@@ -76,7 +76,7 @@ func sameResults(t testing.TB, x *task.Result) {
 
 func TestResultIsTheLibrarys(t *testing.T) {
 	byHand, read := 0, 0
-	for seed := range uint64(2000) {
+	for seed := range uint64(2500) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		changes := make([]byte, 6)
 		for i := range changes {

@@ -116,6 +116,7 @@ func (m *Model) dropBlobs(c task.DropBlobs) task.Result {
 			dropped[d], m.Dropped[d] = true, true
 		}
 	}
+	m.deleted(c.Token, "blob", "", len(dropped))
 	return task.Result{Count: int64(len(dropped)), Changed: len(dropped) > 0}
 }
 

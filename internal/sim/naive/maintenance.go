@@ -1,6 +1,7 @@
 package naive
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -99,6 +100,31 @@ func (m *Model) follow(prev, t *task.Task) {
 	if final(t) || outcome(t) && !outcome(prev) {
 		t.Params, t.ConcurrencyKey = task.Payload{}, ""
 	}
+	if v := m.Version(t, ""); final(t) && v != nil && v.Policy.RepeatEvery > 0 { // M1: cancelling a run does not end the schedule
+		again(t, m.Now+task.Time(v.Policy.RepeatEvery), 0)
+	}
+}
+
+// deleted counts in the record of a run what it deletes while it goes on (M4).
+func (m *Model) deleted(token uint64, kind, ns string, n int) {
+	for i := range m.Runs {
+		if r := &m.Runs[i]; r.Token == token && n > 0 {
+			os := slices.Clone(r.Objects)
+			at := slices.IndexFunc(os, func(o task.ObjectCount) bool { return o.Kind == kind && o.Namespace == ns })
+			if at < 0 {
+				os, at = append(os, task.ObjectCount{Kind: kind, Namespace: ns}), len(os)
+			}
+			os[at].Deleted += int64(n)
+			r.Objects = os
+		}
+	}
+}
+
+// each counts what a command deletes, in the order of the namespaces.
+func (m *Model) each(token uint64, kind string, by map[string]int) {
+	for _, ns := range slices.Sorted(maps.Keys(by)) {
+		m.deleted(token, kind, ns, by[ns])
+	}
 }
 
 // recordRun stores what the run says of itself; what the log knows better is taken from there.
@@ -122,12 +148,15 @@ func (m *Model) dropTasks(c task.DropTasks) (r task.Result) {
 	if !m.runs(c.Token) {
 		return task.Result{Code: task.Halt}
 	}
+	by := map[string]int{}
 	for _, x := range c.Tasks {
 		if t := m.Tasks[x.Key]; t != nil && t.Rev == x.Rev && final(t) && t.Role == task.RoleNone {
 			m.remove(x.Key)
 			r.Count++
+			by[x.Key.Namespace]++
 		}
 	}
+	m.each(c.Token, "task", by)
 	return r
 }
 
@@ -135,11 +164,14 @@ func (m *Model) dropOperations(c task.DropOperations) (r task.Result) {
 	if !m.runs(c.Token) {
 		return task.Result{Code: task.Halt}
 	}
+	by := map[string]int{}
 	for _, x := range c.Operations {
 		if o := m.operation(x.Key); o != nil && o.Rev == x.Rev && over(o) {
 			m.removeOp(x.Key)
 			r.Count++
+			by[x.Key.Namespace]++
 		}
 	}
+	m.each(c.Token, "operation", by)
 	return r
 }

@@ -136,6 +136,7 @@ func (m *Model) write(t *task.Task) {
 		m.follow(prev, t)
 	}
 	m.dueSince(prev, t)
+	m.tooMany(prev, t)
 	for i, p := range payloads(t) {
 		m.refresh(payloads(prev)[i], p)
 	}

@@ -177,7 +177,7 @@ func (m *Model) advance(prev, t *task.Task) {
 	case t.Role == task.RoleCompletion && ends && o.Status == task.OperationCompleting:
 		m.change(k, func(o *task.Operation) {
 			if t.Status == task.Failure {
-				o.Error = &task.Error{Code: task.CodeCompletionFailed}
+				o.Error = &task.Error{Code: task.CodeCompletionFailed, Retryable: true}
 			} else if o.Error == nil {
 				o.Result = t.Result
 			}

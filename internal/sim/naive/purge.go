@@ -18,6 +18,9 @@ func (m *Model) idle(k task.Key, n int64) []*task.Task {
 		if !final(t) {
 			return 2, t.NotBefore
 		}
+		if t.Excess {
+			return -1, t.FinishedAt
+		}
 		return map[task.Status]int{task.Success: 0, task.Failure: 1}[t.Status], t.FinishedAt
 	}
 	slices.SortFunc(ts, func(a, b *task.Task) int {
@@ -77,7 +80,9 @@ func (m *Model) trimBehavior(c task.TrimBehavior) (r task.Result) {
 			}
 		}
 		r.Count += m.purgeOps(c.Max-r.Count, func(o *task.Operation) bool { return has(o, k) })
+		m.deleted(c.Token, "task", c.Namespace, int(r.Count))
 		if m.Behaviors[k] == nil { // its last task is gone
+			m.deleted(c.Token, "behavior", c.Namespace, 1)
 			r.Changed = true
 			return r
 		}
@@ -89,6 +94,7 @@ func (m *Model) trimBehavior(c task.TrimBehavior) (r task.Result) {
 	}
 	surplus := len(b.Versions) - keep
 	b.Versions = slices.DeleteFunc(slices.Clone(b.Versions), func(v task.Version) bool { surplus--; return surplus >= 0 && !pinned[v.Version] })
+	m.deleted(c.Token, "version", c.Namespace, len(m.Behaviors[k].Versions)-len(b.Versions))
 	if r.Changed = r.Count > 0; len(b.Versions) < len(m.Behaviors[k].Versions) {
 		b.Rev, r.Changed = 0, true
 		m.Behaviors[k] = &b
@@ -146,6 +152,7 @@ func (m *Model) purge(c task.PurgeNamespace) task.Result {
 		}
 	}
 	m.dropModules()
+	m.deleted(c.Token, "purged", c.Namespace, int(gone))
 	return task.Result{Count: gone, Left: m.leftIn(c.Namespace)}
 }
 

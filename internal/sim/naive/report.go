@@ -83,6 +83,12 @@ func wrongFuel(fuel int64, external bool) bool {
 
 func (m *Model) snooze(c task.Snooze, got task.Result) task.Result {
 	return m.report(c.Key, c.Token, c.Seq, c.External, c.Fuel, got, func(t *task.Task) task.Code {
+		if c.Progress != nil {
+			if len(digests(*c.Progress)) > 0 {
+				return task.InvalidCommand
+			}
+			t.Progress = *c.Progress
+		}
 		if c.Checkpoint != nil {
 			if code := m.admit(*c.Checkpoint); code != task.OK {
 				return code

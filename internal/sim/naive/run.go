@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math/big"
+	"regexp"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
@@ -13,6 +14,16 @@ import (
 func text(c task.Finish) string {
 	j, _ := json.Marshal([]any{c.Token, c.Result, c.Error, c.Again}) // plain values: no error
 	return string(j)
+}
+
+// refs finds what JSON names of blobs.
+var refs = regexp.MustCompile(`\{"\$blob":"sha256:([0-9a-f]{64})"\}`)
+
+func named(p task.Payload) []string {
+	if p.Blobs == nil {
+		return nil
+	}
+	return p.Blobs.Named
 }
 
 func (m *Model) finish(c task.Finish, got task.Result) task.Result {
@@ -34,15 +45,24 @@ func (m *Model) outcome(t *task.Task, c task.Finish) task.Code {
 	if c.InTxn { // it waits for its children
 		return task.Conflict
 	}
+	if c.Progress != nil {
+		if len(digests(*c.Progress)) > 0 {
+			return task.InvalidCommand
+		}
+		t.Progress = *c.Progress
+	}
+	said := text(c)
+	if c.Error == nil && c.Result.Encoding == task.None && t.Lease.Session == 0 { // J4
+		c.Result = t.Progress
+		for _, d := range refs.FindAllStringSubmatch(string(c.Result.Data), -1) {
+			c.Result.Blobs = &task.Blobs{Named: slices.Compact(slices.Sorted(slices.Values(append(named(c.Result), d[1]))))}
+		}
+	}
 	if code := m.admit(c.Result); c.Error == nil && code != task.OK {
 		return code
 	}
-	said := text(c)
 	switch {
 	case c.Error == nil:
-		if c.Result.Encoding == task.None && t.Lease.Session == 0 { // J4
-			c.Result = t.Progress
-		}
 		at := m.repeat(t)
 		if c.Again != 0 {
 			at = c.Again

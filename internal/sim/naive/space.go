@@ -158,6 +158,12 @@ func (m *Model) Usage(ns string) (u task.Usage) {
 			if t.Status == task.Running {
 				u.Running++
 			}
+			if final(t) && t.Role == task.RoleNone && m.forever(t) {
+				u.Forever++
+			}
+			if t.Excess {
+				u.Excess++
+			}
 		}
 	}
 	for _, o := range m.Operations {

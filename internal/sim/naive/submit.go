@@ -2,6 +2,7 @@ package naive
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/taskrt/taskrt/task"
@@ -64,16 +65,28 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 		return m.answer(task.OperationTask, k, got)
 	case resubmit && t.CancelCode != "":
 		return m.answer(task.Cancelling, k, got)
-	case resubmit && c.HasParams && m.admit(c.Params) != task.OK: // the others only compare them
+	case c.IfExists >= task.Rerun && c.HasParams && m.admit(c.Params) != task.OK: // the others only compare them
 		return task.Result{Code: m.admit(c.Params)}
 	case resubmit && t.Status == task.Running && t.Resubmit != at:
 		t.Resubmit, outcome = at, task.SubmitUpdated
 	case resubmit && !final(&t) && (t.Status == task.Running || t.NotBefore == at || t.NotBefore <= m.Now && at <= m.Now):
 	case resubmit, c.IfExists == task.Rerun && final(&t):
 		again(&t, at, c.Deadline)
-		if outcome = task.SubmitUpdated; resubmit && c.HasParams {
+		if outcome = task.SubmitUpdated; c.HasParams {
 			more.bytes = m.size(c.Params) - m.size(t.Params)
 			t.Params, t.ConcurrencyKey = c.Params, c.ConcurrencyKey
+		}
+	}
+	if outcome == task.SubmitUpdated || old != nil && c.IfExists == task.Resubmit {
+		before := t
+		if c.HasLabels {
+			t.Labels = c.Labels
+		}
+		if c.HasPriority {
+			t.Priority = c.Priority
+		}
+		if outcome == task.SubmitExisting && (t.Priority != before.Priority || !slices.Equal(t.Labels, before.Labels)) {
+			outcome, more = task.SubmitUpdated, demand{} // nothing else changes
 		}
 	}
 	if outcome != task.SubmitExisting {

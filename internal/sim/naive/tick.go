@@ -74,11 +74,29 @@ func (m *Model) Doomed(t *task.Task) bool {
 	return t.Lease != nil && t.CancelCode == "" && m.Purging(t.Namespace)
 }
 
+// forever reports whether a final task is kept for ever, as its behavior says now (T9).
+func (m *Model) forever(t *task.Task) bool {
+	v := m.Version(t, "")
+	return v != nil && !t.Excess && (t.Status == task.Success && v.Policy.KeepSuccess < 0 || t.Status == task.Failure && v.Policy.KeepFailure < 0)
+}
+
+// tooMany marks what would be kept for ever, becomes final, and is one too many where no quota bounds them (T9).
+func (m *Model) tooMany(prev, t *task.Task) {
+	if !final(t) || t.Role != task.RoleNone {
+		t.Excess = false
+	} else if prev == nil || !final(prev) {
+		t.Excess = false
+		t.Excess = m.forever(t) && m.Spaces[t.Namespace].Quota.MaxTasks == 0 && m.Usage(t.Namespace).Forever >= int64(m.limits.Finals)
+	}
+}
+
 // Crowded returns the final tasks of the first namespace that has too many, the oldest first (T9). What belongs to an
 // operation goes with it (O6).
 func (m *Model) Crowded() []*task.Task {
 	for _, ns := range slices.Sorted(maps.Keys(m.Spaces)) {
-		ts := m.ordered(func(t *task.Task) bool { return t.Namespace == ns && final(t) && t.Role == task.RoleNone })
+		ts := m.ordered(func(t *task.Task) bool {
+			return t.Namespace == ns && final(t) && t.Role == task.RoleNone && !m.forever(t)
+		})
 		if len(ts) > m.limits.Finals {
 			slices.SortFunc(ts, func(a, b *task.Task) int {
 				return cmp.Or(cmp.Compare(a.FinishedAt, b.FinishedAt), cmp.Compare(m.born[name(a)], m.born[name(b)]))

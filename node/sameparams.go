@@ -1,0 +1,41 @@
+package node
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// compareParams looks again at params that a submit brought to a task which exists, and which the state machine found to be
+// other bytes: they are the same params if they have the same canonical form (SPEC I2, I3). Whoever asks any node gets the same
+// answer: it depends on the request and the record alone. What has no canonical form is compared by its bytes.
+func (n *Node) compareParams(ctx context.Context, r *task.Result, asked *api.SubmitRequest) {
+	if r.Outcome != task.SubmitExistingOtherParams || r.Task == nil {
+		return
+	}
+	brought, err := n.canonicalOf(ctx, payloadOf(asked.Params, asked.ParamsBase64))
+	if err != nil {
+		return
+	}
+	if has, err := n.canonicalOf(ctx, r.Task.Params); err == nil && bytes.Equal(brought, has) {
+		r.Outcome = task.SubmitExisting
+	}
+}
+
+// canonicalOf returns the canonical form of params, wherever their bytes are.
+func (n *Node) canonicalOf(ctx context.Context, p task.Payload) ([]byte, error) {
+	room := n.contents()
+	defer room.release()
+	var err error
+	if b := p.Blobs; b != nil && b.Content != "" {
+		p, err = room.referred(ctx, "params", b.Content)
+	} else {
+		p, err = room.whole(ctx, "params", p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return canonicalParams(p, nil)
+}
