@@ -43,6 +43,7 @@ type Config struct {
 	Flags     []string  // more of them for the nodes that are started
 
 	LogStore string // --log-store of the nodes that are started; "": their default
+	Worker   string // --worker of them; "": their default
 
 	// Progress is told how far it is, from one goroutine; nil: nobody is.
 	Progress func(done, total int, what string)

@@ -35,6 +35,9 @@ func startCluster(ctx context.Context, config Config, logged bool) (*cluster, er
 	if config.LogStore != "" {
 		flags = append(flags, "--log-store", config.LogStore)
 	}
+	if config.Worker != "" {
+		flags = append(flags, "--worker", config.Worker)
+	}
 	if config.Slots > 0 {
 		flags = append(flags, "--worker-slots", fmt.Sprint(config.Slots))
 	}

@@ -51,7 +51,8 @@ func memoryPreset(ctx context.Context, b *bed) error {
 // anonymous is the anonymous memory of each node in bytes: what the kernel cannot take back.
 func (b *bed) anonymous() (list []float64, err error) {
 	for _, p := range b.cluster.Nodes {
-		n, err := rssAnon(p.Cmd.Process.Pid)
+		family := trio.Family(p.Cmd.Process.Pid)
+		n, err := rssAnon(family[0], family[1:]...)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +61,18 @@ func (b *bed) anonymous() (list []float64, err error) {
 	return list, nil
 }
 
-func rssAnon(pid int) (float64, error) {
+// rssAnon is the anonymous memory of a process in bytes, and of those that it has started.
+func rssAnon(pid int, children ...int) (float64, error) {
+	sum, err := rssAnonOf(pid)
+	for _, child := range children {
+		if n, err := rssAnonOf(child); err == nil { // else it has just ended
+			sum += n
+		}
+	}
+	return sum, err
+}
+
+func rssAnonOf(pid int) (float64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("memory is read from Linux's /proc: %w", err)

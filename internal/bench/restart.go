@@ -47,7 +47,8 @@ func (b *bed) restart(ctx context.Context) ([]value, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, err := rssAnon(n.Cmd.Process.Pid)
+	family := trio.Family(n.Cmd.Process.Pid)
+	memory, err := rssAnon(family[0], family[1:]...)
 	if err != nil {
 		return nil, err
 	}

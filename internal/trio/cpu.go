@@ -18,11 +18,14 @@ func CPU(pids ...int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// PIDs are those of the processes that were started last.
+// PIDs are those of the processes that were started last, and of those with their guests.
 func (c *Cluster) PIDs() (pids []int) {
 	for _, n := range c.Nodes {
 		if n.Cmd != nil && n.Cmd.Process != nil {
 			pids = append(pids, n.Cmd.Process.Pid)
+			if guests, found := Guests(n.Cmd.Process.Pid); found {
+				pids = append(pids, guests)
+			}
 		}
 	}
 	return pids
