@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -47,8 +48,9 @@ type Config struct {
 	// a cluster whose nodes only keep state somebody has to (SPEC M1).
 	Maintains bool
 	// Guests makes what runs the modules of a node with Worker in another process, of what a worker in this one would be,
-	// except Runner and Native; native behaviors then have a session of their own here. nil: modules run in this process.
-	Guests func(worker.Config) (Guests, error)
+	// except Runner and Native; native behaviors then have a session of their own here. crashed is to be told of such a process
+	// that is dead, before another is started. nil: modules run in this process.
+	Guests func(w worker.Config, crashed func(context.Context, task.CrashSession)) (Guests, error)
 	// Inspect is runtime.Engine's, for a node that compiles and tries uploads in another process. nil: in this one.
 	Inspect func(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error)
 	// SessionTTL is given to sessions opened while this node leads; default 10 s, at least 2 s.

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
+	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -53,7 +56,7 @@ func (n *Node) startWorkers() error {
 	var err error
 	switch {
 	case cfg.Worker && cfg.Guests != nil:
-		w.guests, err = cfg.Guests(base)
+		w.guests, err = cfg.Guests(base, n.crashed)
 		native = true
 	case cfg.Worker:
 		own := base
@@ -101,6 +104,30 @@ func (n *Node) systemWorker(base worker.Config) worker.Config {
 	base.Slots, base.Modules, base.Native = 1, nil, n.native()
 	base.OnOverrun = func(worker.Overrun) {} // the worker has logged it
 	return base
+}
+
+// A crash is told to the cluster again and again, as long as there is no leader: without one no session can be opened either.
+const (
+	crashPatience = 15 * time.Second
+	crashPause    = 100 * time.Millisecond
+)
+
+// crashed ends the session of a process of this node that is dead (SPEC L5, L6): nothing has to wait for its TTL, and what it took
+// along is known.
+func (n *Node) crashed(ctx context.Context, c task.CrashSession) {
+	ctx, cancel := context.WithTimeout(ctx, crashPatience)
+	defer cancel()
+	for {
+		rs, err := n.store.Propose(ctx, c)
+		if err == nil {
+			n.cfg.Logger.Info("the session of a process that died has ended", "worker", c.Worker, "executing", len(c.Tokens), "code", rs[0].Code)
+			return
+		}
+		if errors.Is(err, raftstore.ErrClosed) || !sleep(ctx, crashPause) {
+			n.cfg.Logger.Warn("the session of a process that died is left to expire", "worker", c.Worker, "err", err)
+			return
+		}
+	}
 }
 
 // stop ends all of them side by side.

@@ -197,15 +197,13 @@ func (l *loop) attach(w *workerStream, heldTokens []uint64) {
 	}
 	var missing []*task.Task
 	var cancel, halt []uint64
-	alive := false
+	var session *task.Session
 	current := map[uint64]bool{}
 	l.term.hub.store.Local(func(m *task.Machine) {
-		s := m.Session(w.session)
-		if s == nil {
+		if session = m.Session(w.session); session == nil {
 			return
 		}
-		alive = true
-		w.pushed = s.Seq // what is assigned from now on comes as an event
+		w.pushed = session.Seq // what is assigned from now on comes as an event
 		for _, t := range m.Leases(w.session) {
 			current[t.Lease.Token] = true
 			if !held[t.Lease.Token] {
@@ -215,7 +213,7 @@ func (l *loop) attach(w *workerStream, heldTokens []uint64) {
 			}
 		}
 	})
-	if !alive {
+	if session == nil {
 		w.send(stream.Frame{NotFound: true})
 		return
 	}
@@ -226,6 +224,7 @@ func (l *loop) attach(w *workerStream, heldTokens []uint64) {
 	}
 	l.streams[w.session] = w
 	l.dirty = true
+	w.alone, w.isolates = session.Alone, session.Isolates
 	if len(halt) > 0 {
 		w.send(stream.Frame{Halt: halt})
 	}
@@ -333,7 +332,11 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 }
 
 // prepare tells a worker which modules it will need: those of active versions, and of versions that tasks are pinned to.
+// One that is alone runs suspects, and hears of theirs in tellSuspects.
 func (l *loop) prepare(w *workerStream) {
+	if w.alone {
+		return
+	}
 	var mods []stream.Module
 	l.term.hub.store.Local(func(m *task.Machine) {
 		seen := map[string]bool{}
@@ -404,6 +407,7 @@ func (l *loop) plan() {
 	var assigns []task.Assign
 	var sessions []task.Free
 	l.term.hub.store.Local(func(m *task.Machine) {
+		l.tellSuspects(m)
 		sessions = l.free(m, flying)
 		if free := l.acceptors.table.Free(m, sessions, maxAssign); len(free) > 0 {
 			assigns = l.shares.Plan(m, free, maxAssign)
@@ -411,7 +415,7 @@ func (l *loop) plan() {
 	})
 	l.acceptors.table.Planned(assigns, len(assigns) == maxAssign)
 	if len(assigns) == 0 {
-		l.express.open(sessions)
+		l.express.open(slices.DeleteFunc(sessions, func(f task.Free) bool { return l.streams[f.Session].alone })) // nothing fresh is a suspect
 		return
 	}
 	cmds := make([]task.Command, len(assigns))

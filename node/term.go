@@ -87,12 +87,15 @@ func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
 	if hello.Worker == "" || hello.Slots < 0 || hello.Leases < 0 || len(hello.Proof) == 0 {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, slots or proof missing"}
 	}
+	if hello.Alone && max(hello.Slots, hello.Leases) > 1 {
+		return nil, &refusal{Code: string(task.InvalidCommand), Message: "a worker that is alone has one slot"}
+	}
 	if max(len(hello.Worker), len(hello.Node), len(hello.Proof)) > maxHelloText {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, node or proof too long"}
 	}
 	var cmd task.Command = task.OpenSession{
 		Worker: hello.Worker, Node: hello.Node, Slots: max(hello.Slots, hello.Leases), Runs: hello.Slots, TTL: task.Millis(t.hub.ttl.Milliseconds()), Proof: hello.Proof,
-		Hello: hello.N,
+		Hello: hello.N, Alone: hello.Alone, Isolates: hello.Isolates,
 	}
 	if hello.Session != 0 {
 		var s *task.Session

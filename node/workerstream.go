@@ -31,6 +31,9 @@ type workerStream struct {
 	short   map[stream.Behavior]bool
 	long    []uint64 // numbers of assignments since the credits that are not of short behaviors
 	leaving bool     // it said Bye: the end of its session is its own wish
+
+	alone, isolates bool     // of its session (SPEC L5)
+	suspects        []string // modules of suspects that it was told of
 }
 
 func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.Hello) *workerStream {

@@ -27,6 +27,10 @@ type Config struct {
 	// its report and the next assignment, which takes a commit. Four hide both for runs of a few milliseconds.
 	Slots int
 
+	// Alone makes it the worker of a process that runs one attempt of a suspect and then ends (SPEC L5): Slots must be 1, and no
+	// more is taken than that. Isolates says that somebody starts such a process when OnSuspects tells that suspects wait.
+	Alone, Isolates bool
+
 	Dial Dialer
 	// Modules and Runner get and run modules. Without both the worker runs only what is in Native.
 	Modules Modules
@@ -61,6 +65,9 @@ type Config struct {
 	// OnSession, if set, is told whenever the right of guests to execute is extended, and with the zero Held when the session is
 	// over and no guest of it executes any more: for an owner that watches this worker from outside. It must not block.
 	OnSession func(Held)
+	// OnSuspects is told whether suspects wait, as the leader says it, and that none do when another connection begins. It must
+	// not block. Only with Isolates.
+	OnSuspects func(wait bool)
 	// OnOverrun is called when a guest still executes at 85 % of the TTL, or near the time at which the leader ends its
 	// lease (SPEC L7), and could not be stopped: another worker may be given its task soon. It must end the process; the default does, at once. Fail-stop keeps SPEC L1.
 	OnOverrun func(Overrun)
@@ -184,6 +191,9 @@ func (c Config) withDefaults() Config {
 	if c.OnSession == nil {
 		c.OnSession = func(Held) {}
 	}
+	if c.OnSuspects == nil {
+		c.OnSuspects = func(bool) {}
+	}
 	if c.OnOverrun == nil {
 		c.OnOverrun = func(Overrun) { os.Exit(ExitOverrun) }
 	}
@@ -207,6 +217,8 @@ func (c Config) Validate() error {
 		return errors.New("worker: a name in Native without the prefix native: in front")
 	case c.Slots < 0:
 		return fmt.Errorf("worker: Slots is negative: %d", c.Slots)
+	case c.Alone && (c.Slots != 1 || c.Isolates):
+		return errors.New("worker: who is Alone has one slot, and starts no others")
 	case c.DrainTime < 0 || c.CloseTime < 0:
 		return errors.New("worker: DrainTime and CloseTime must not be negative")
 	case c.PrepareWorkers < 0:

@@ -89,6 +89,7 @@ func (w *Worker) loop() {
 		if err == nil {
 			d = dialer{}
 			w.setConnected(true)
+			w.cfg.OnSuspects(false)
 			s = w.current()
 			err = s.serve(conn)
 			w.setConnected(false)
@@ -184,9 +185,12 @@ func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
 	h := &stream.Hello{
 		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Leases: int64(w.cfg.Slots) * leasesPerSlot, Proof: w.dir.proof,
 		Ready: w.modules.digests(), Credits: int64(w.cfg.Slots), ABI: []int{abi.Version},
-		N: w.hellos.Add(1),
+		N: w.hellos.Add(1), Alone: w.cfg.Alone, Isolates: w.cfg.Isolates,
 	}
-	if w.draining.Load() {
+	if w.cfg.Alone {
+		h.Leases = 1
+	}
+	if w.takesNothing() {
 		h.Credits = 0
 	}
 	if s != nil {

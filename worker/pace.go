@@ -130,7 +130,11 @@ func (p *pace) news(told *toldPace) (news []stream.Pace) {
 // one. A run whose guest has ended holds no slot, although its report may wait.
 func (s *session) creditsLocked(now time.Duration) stream.Credits {
 	c := stream.Credits{Seq: s.acked}
-	if s.w.draining.Load() {
+	if s.w.takesNothing() {
+		return c
+	}
+	if s.w.cfg.Alone {
+		c.Free = 1
 		return c
 	}
 	slots, each := int64(s.w.cfg.Slots), int64(s.w.pace.each())

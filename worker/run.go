@@ -91,6 +91,7 @@ func (s *session) assign(batch []stream.Assignment) {
 // beginLocked begins a run. What it has in common with another, if that is not nil, it takes from there.
 func (s *session) beginLocked(a stream.Assignment, like *run) *run {
 	lease := a.Task.Lease
+	s.w.taken.Store(true)
 	r := &run{s: s, a: a, key: a.Task.Key(), token: lease.Token, seq: lease.Report}
 	r.log.limit = a.Policy.Limits.LogBytes
 	if like != nil && like.a.Module.Digest == a.Module.Digest && like.a.Policy.Index == a.Policy.Index {

@@ -45,6 +45,8 @@ func (s *session) read(conn *stream.Conn) error {
 			s.halt(f.Halt)
 		case f.Answer != nil:
 			s.answered(*f.Answer)
+		case f.Suspects != nil:
+			s.w.cfg.OnSuspects(f.Suspects.Wait)
 		case f.Prepare != nil:
 			s.w.modules.prepare(f.Prepare)
 		case f.Refused != nil:

@@ -37,6 +37,7 @@ type Worker struct {
 	pace     pace
 	schemas  runtime.Schemas
 	draining atomic.Bool
+	taken    atomic.Bool // an assignment has come
 	running  atomic.Bool
 	hellos   atomic.Uint64   // number of the last Hello
 	life     context.Context // ends when the worker has stopped
@@ -64,6 +65,9 @@ func New(cfg Config) (*Worker, error) {
 	w.modules = newModules(w)
 	return w, nil
 }
+
+// takesNothing: no assignment is wanted any more.
+func (w *Worker) takesNothing() bool { return w.draining.Load() || w.cfg.Alone && w.taken.Load() }
 
 // Proof is what the worker shows to the cluster to be believed that its former process is dead; before is a number that is
 // above those of all Hellos of this process, and not above those of the next one (SPEC L6).

@@ -70,6 +70,7 @@ func samples() []Frame {
 		{Goodbye: &Goodbye{}},
 		{NotFound: true},
 		{Answer: &Answer{ID: 1, Status: -4, Payload: []byte("x")}},
+		{Suspects: &Suspects{Wait: true}},
 	}
 }
 

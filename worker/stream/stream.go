@@ -37,6 +37,7 @@ type Frame struct {
 	Goodbye  *Goodbye     `cbor:"24,keyasint,omitempty"` // answer to Bye
 	NotFound bool         `cbor:"25,keyasint,omitempty"` // the session has ended: stop all guests, then say Hello anew
 	Answer   *Answer      `cbor:"26,keyasint,omitempty"` // to one Ask
+	Suspects *Suspects    `cbor:"27,keyasint,omitempty"` // to a worker that Isolates
 }
 
 // kinds counts the fields that are set.
@@ -45,7 +46,7 @@ func (f *Frame) kinds() (n int) {
 		f.Hello != nil, f.Renew != nil, len(f.Reports) > 0, len(f.Ready) > 0, f.Credits != nil, len(f.Logs) > 0, f.Bye != nil,
 		len(f.Progress) > 0, f.Ask != nil, len(f.Pace) > 0,
 		f.Welcome != nil, f.Refused != nil, f.Renewed != nil, len(f.Acks) > 0, len(f.Assign) > 0, len(f.Cancel) > 0, len(f.Halt) > 0,
-		len(f.Prepare) > 0, f.Goodbye != nil, f.NotFound, f.Answer != nil,
+		len(f.Prepare) > 0, f.Goodbye != nil, f.NotFound, f.Answer != nil, f.Suspects != nil,
 	} {
 		if set {
 			n++
@@ -69,6 +70,15 @@ type Hello struct {
 	ABI     []int    `cbor:"10,keyasint"`
 	Leases  int64    `cbor:"12,keyasint,omitempty"` // that it may hold at a time, more than Slots; 0: Slots
 	N       uint64   `cbor:"11,keyasint,omitempty"` // rises with every Hello of the worker, over restarts: one that was held up opens nothing
+
+	// Alone and Isolates are those of task.OpenSession (SPEC L5).
+	Alone    bool `cbor:"13,keyasint,omitempty"`
+	Isolates bool `cbor:"14,keyasint,omitempty"`
+}
+
+// Suspects says whether tasks wait that may run only alone (SPEC L5). Until it is said over a connection, none do.
+type Suspects struct {
+	Wait bool `cbor:"1,keyasint,omitempty"`
 }
 
 // Welcome answers Hello. The session's margin counts from before Hello was sent (SPEC L5).

@@ -1,0 +1,44 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// tellSuspects has processes started in which suspects run alone, as long as any wait, and those made ready that are there (SPEC
+// L5). It costs nothing while there are none.
+func (l *loop) tellSuspects(m *task.Machine) {
+	all := m.SuspectModules()
+	for id, w := range l.streams {
+		modules := all
+		if s := m.Session(id); s == nil || m.Drained(s.Node) {
+			modules = nil // nothing is assigned there
+		}
+		if !w.alone && !w.isolates || slices.Equal(modules, w.suspects) {
+			continue
+		}
+		waited := len(w.suspects) > 0
+		w.suspects = modules
+		switch wait := len(modules) > 0; {
+		case w.alone:
+			l.prepareSuspects(m, w)
+		case wait != waited:
+			w.send(stream.Frame{Suspects: &stream.Suspects{Wait: wait}})
+		}
+	}
+}
+
+// prepareSuspects tells a worker that is alone what it may have to run: nothing else is worth its time.
+func (l *loop) prepareSuspects(m *task.Machine, w *workerStream) {
+	var mods []stream.Module
+	for _, digest := range w.suspects {
+		if mod := m.Module(digest); mod != nil && !w.ready[digest] {
+			mods = append(mods, stream.Module{Digest: mod.Digest, Size: mod.Size})
+		}
+	}
+	if len(mods) > 0 {
+		w.send(stream.Frame{Prepare: mods})
+	}
+}
