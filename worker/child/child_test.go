@@ -277,6 +277,60 @@ func TestRedirect(t *testing.T) {
 	b.until("the address", func() bool { return slices.Contains(b.told, "10.0.0.2:7170") })
 }
 
+// TestSuspectsRunAlone: while suspects wait, children are started that run one attempt each, take no second one, and end; one
+// that dies says who was alone in it. The child of all the others lives on.
+func TestSuspectsRunAlone(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, func(c *Config) { c.AloneDir = filepath.Join(filepath.Dir(c.Worker.Dir), "alone") })
+	if h := b.hellos[0]; !h.Isolates || h.Alone {
+		t.Errorf("%+v", h)
+	}
+	suspects := func(wait bool) {
+		t.Helper()
+		b.mu.Lock()
+		conn := b.conn
+		b.mu.Unlock()
+		if err := conn.Send(stream.Frame{Suspects: &stream.Suspects{Wait: wait}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// next waits for a child and gives it an attempt.
+	var last uint64
+	next := func(guest string, token uint64) {
+		t.Helper()
+		var conn *stream.Conn
+		b.until("a child for one", func() bool {
+			for session, c := range b.alone {
+				if session > last {
+					last, conn = session, c
+					return true
+				}
+			}
+			return false
+		})
+		b.assignTo(conn, last, guest, task.Payload{}, token)
+	}
+	suspects(true)
+	next("done", 1)
+	b.until("it has reported and said Bye", func() bool { return len(b.reports) == 1 && b.byes == 1 })
+	next("crash", 2)
+	if c := b.crash(); c.Worker != "n1/alone" || !slices.Equal(c.Tokens, []uint64{2}) || len(c.Proof) != 32 {
+		t.Errorf("%+v", c)
+	}
+	next("done", 3)
+	b.until("a third", func() bool { return len(b.reports) == 2 && b.byes == 2 })
+	suspects(false)
+	b.stop()
+	for _, h := range b.hellos[1:] {
+		if !h.Alone || h.Isolates || h.Worker != "n1/alone" || h.Slots != 1 || h.Leases != 1 || h.Credits != 1 {
+			t.Errorf("%+v", h)
+		}
+	}
+	if b.opened != 1 {
+		t.Errorf("%d sessions of the others", b.opened)
+	}
+}
+
 // TestKillStartsNoOther: a node that dies leaves nothing behind.
 func TestKillStartsNoOther(t *testing.T) {
 	t.Parallel()
@@ -284,8 +338,10 @@ func TestKillStartsNoOther(t *testing.T) {
 	done := b.process().sub.Done()
 	b.parent.Kill()
 	<-done
-	b.crash()
 	b.stop()
+	if len(b.crashes) != 0 {
+		t.Errorf("told of %+v", <-b.crashes)
+	}
 	if b.parent.Starts() != 1 || b.opened != 1 {
 		t.Errorf("%d starts, %d sessions", b.parent.Starts(), b.opened)
 	}

@@ -20,6 +20,8 @@ type events struct {
 	mu       sync.Mutex
 	session  worker.Held // the last one; Session 0: none
 	news     bool        // session was not sent
+	suspect  bool        // whether suspects wait
+	told     bool        // what the parent knows of that
 	attempts []byte      // ended ones
 	made     []compiled
 	reports  []report
@@ -50,6 +52,14 @@ func (e *events) nudge() {
 func (e *events) held(h worker.Held) {
 	e.mu.Lock()
 	e.session, e.news = h, true
+	e.mu.Unlock()
+	e.nudge()
+}
+
+// suspects is worker.Config's OnSuspects.
+func (e *events) suspects(wait bool) {
+	e.mu.Lock()
+	e.suspect = wait
 	e.mu.Unlock()
 	e.nudge()
 }
@@ -111,12 +121,17 @@ func (e *events) flush() (busy bool) {
 	e.mu.Lock()
 	session, news, attempts, made, reports := e.session, e.news, e.attempts, e.made, e.reports
 	e.news, e.attempts, e.made, e.reports = false, nil, nil, nil
+	suspect, tell := e.suspect, e.suspect != e.told
+	e.told = e.suspect
 	e.mu.Unlock()
 	if news {
 		if session.Session == 0 {
 			session = worker.Held{TTL: aliveTTL, Sent: runtime.Boottime()}
 		}
 		_ = send(e.conn, msgHeld, session)
+	}
+	if tell {
+		_ = send(e.conn, msgSuspects, suspect)
 	}
 	if len(attempts) > 0 {
 		_ = e.conn.Send(msgEnded, attempts)

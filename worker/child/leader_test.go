@@ -82,8 +82,13 @@ type leader struct {
 	ttl time.Duration
 
 	mu       sync.Mutex
-	conn     *stream.Conn
-	opened   uint64
+	conn     *stream.Conn            // of the worker with many slots
+	opened   uint64                  // sessions of it
+	alone    map[uint64]*stream.Conn // by session, of those with one
+	hellos   []*stream.Hello
+	sessions uint64
+	session  uint64
+	byes     int
 	seq      uint64
 	told     []string
 	reports  []stream.Report
@@ -93,7 +98,7 @@ type leader struct {
 }
 
 func newLeader(t testing.TB, ttl time.Duration) *leader {
-	return &leader{t: t, ttl: ttl, blobs: map[string][]byte{}, changed: make(chan struct{})}
+	return &leader{t: t, ttl: ttl, blobs: map[string][]byte{}, alone: map[uint64]*stream.Conn{}, changed: make(chan struct{})}
 }
 
 func (l *leader) change(f func()) {
@@ -148,14 +153,11 @@ func (l *leader) serve(conn *stream.Conn) {
 		l.change(func() {
 			switch {
 			case f.Hello != nil:
-				if f.Hello.Session == 0 {
-					l.opened++
-				}
-				l.conn = conn
-				answer.Welcome = &stream.Welcome{Session: l.opened, TTL: task.Millis(l.ttl.Milliseconds()), Leader: "n1"}
+				answer.Welcome = l.welcome(f.Hello, conn)
 			case f.Renew != nil:
 				answer.Renewed = &stream.Renewed{N: f.Renew.N}
 			case f.Bye != nil:
+				l.byes++
 				answer.Goodbye = &stream.Goodbye{}
 			case f.Reports != nil:
 				l.reports = append(l.reports, f.Reports...)
@@ -170,19 +172,43 @@ func (l *leader) serve(conn *stream.Conn) {
 	}
 }
 
+func (l *leader) welcome(h *stream.Hello, conn *stream.Conn) *stream.Welcome {
+	l.hellos = append(l.hellos, h)
+	session := h.Session
+	if session == 0 {
+		l.sessions++
+		session = l.sessions
+	}
+	if h.Alone {
+		l.alone[session] = conn
+	} else {
+		if h.Session == 0 {
+			l.opened++
+		}
+		l.conn, l.session = conn, session
+	}
+	return &stream.Welcome{Session: session, TTL: task.Millis(l.ttl.Milliseconds()), Leader: "n1"}
+}
+
 // assign gives the child attempts of a guest.
 func (l *leader) assign(guest string, params task.Payload, tokens ...uint64) {
 	l.t.Helper()
+	l.mu.Lock()
+	conn, session := l.conn, l.session
+	l.mu.Unlock()
+	l.assignTo(conn, session, guest, params, tokens...)
+}
+
+func (l *leader) assignTo(conn *stream.Conn, session uint64, guest string, params task.Payload, tokens ...uint64) {
+	l.t.Helper()
 	var all []stream.Assignment
-	var conn *stream.Conn
 	l.change(func() {
-		conn = l.conn
 		for _, token := range tokens {
 			l.seq++
 			all = append(all, stream.Assignment{
 				Task: &task.Task{
 					Namespace: "default", ID: fmt.Sprint("t", token), Behavior: guest, Status: task.Running, Attempt: 1, Params: params,
-					Lease: &task.Lease{Token: token, Session: l.opened, Seq: l.seq},
+					Lease: &task.Lease{Token: token, Session: session, Seq: l.seq},
 				},
 				Policy: &task.Policy{Limits: task.Limits{ResultBytes: 1 << 24}, RunTimeout: 3_600_000},
 				Module: stream.Module{Digest: runtime.Digest([]byte(guest)), Size: int64(len(guest))},

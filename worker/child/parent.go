@@ -20,6 +20,9 @@ type Config struct {
 	// Worker is what the child's worker is to be. Dial, Modules and Blobs are asked on its behalf, here; OnEnd is told here.
 	// Runner and Native are the child's own affair, as are clocks.
 	Worker worker.Config
+	// AloneDir is the directory of a second worker, ID/alone: of children that each run one suspect and end. They are started
+	// while the leader says that suspects wait. "": suspects find no such process here.
+	AloneDir string
 	// Args call the program's command that is Run.
 	Args []string
 	// Settings and Files go to the function that makes the child's Parts. The files stay open here.
@@ -32,7 +35,7 @@ type Config struct {
 	// OnCompile, if set, is told what the child's engine tells.
 	OnCompile func(runtime.Compiled)
 	// OnCrash, if set, is told of a child that ended by itself or had to be killed, when no thread of it runs any more and
-	// before another is started. It should end the child's session.
+	// before another is started. It should end the child's session, and not take long: Run does not end before it returns.
 	OnCrash func(context.Context, Crash)
 	// Orphan leaves the kernel's help out when the parent dies (tests).
 	Orphan bool
@@ -41,9 +44,11 @@ type Config struct {
 // Crash is what is known of a child that died.
 type Crash struct {
 	Worker string
-	Proof  []byte // nil: it never got as far as to have a session
-	Before uint64 // above the numbers of all its Hellos
-	Tokens []uint64
+	PID    int
+	Proof  []byte        // nil: it never got as far as to have a session
+	Before uint64        // above the numbers of all its Hellos
+	Tokens []uint64      // of the attempts that executed
+	At     time.Duration // CLOCK_BOOTTIME at which no thread of it ran any more
 	Why    string
 }
 
@@ -54,8 +59,12 @@ type Parent struct {
 	slots    int
 	settings json.RawMessage
 
+	suspects chan struct{} // capacity 1: look at waiting
+
 	mu      sync.Mutex
 	current *process // nil: none
+	alone   *process // nil: none
+	waiting bool     // suspects do
 	last    report
 	killed  bool // Kill was called
 	starts  int64
@@ -85,7 +94,7 @@ func New(cfg Config) (*Parent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("child: settings: %w", err)
 	}
-	p := &Parent{cfg: cfg, log: w.Logger, slots: w.Slots, settings: settings}
+	p := &Parent{cfg: cfg, log: w.Logger, slots: w.Slots, settings: settings, suspects: make(chan struct{}, 1)}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -97,42 +106,72 @@ func New(cfg Config) (*Parent, error) {
 
 // Run keeps a child running until ctx ends, then shuts it down cleanly, as worker.Worker does.
 func (p *Parent) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	if p.cfg.AloneDir != "" {
+		wg.Go(func() { p.isolate(ctx) })
+	}
 	var pause time.Duration
 	for ctx.Err() == nil {
 		begun := time.Now()
 		crash := p.once(ctx)
-		if crash == nil {
-			continue // ctx has ended
+		if crash == nil && ctx.Err() != nil {
+			break
 		}
-		p.log.Error("the guests' process has ended; another is started", "why", crash.Why, "executing", len(crash.Tokens))
-		if p.cfg.OnCrash != nil && crash.Proof != nil {
-			p.cfg.OnCrash(ctx, *crash)
+		if crash == nil { // it was not told to
+			crash = &Crash{Worker: p.cfg.Worker.ID, Why: "it ended by itself"}
 		}
+		p.log.Error("the guests' process has ended", "why", crash.Why, "executing", len(crash.Tokens))
+		p.crashed(ctx, crash)
 		if time.Since(begun) > healthy {
 			pause = 0
 		}
 		pause = min(max(2*pause, firstPause), lastPause)
-		wait := time.NewTimer(pause/2 + rand.N(pause/2))
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-		}
+		sleep(ctx, pause/2+rand.N(pause/2))
 	}
 	return nil
 }
 
-// once runs one child to its end; nil: it ended because ctx did.
+// crashed tells of a crash, but not after Kill: then it is as if this process had died, too.
+func (p *Parent) crashed(ctx context.Context, crash *Crash) {
+	p.mu.Lock()
+	killed := p.killed
+	p.mu.Unlock()
+	if p.cfg.OnCrash != nil && !killed {
+		p.cfg.OnCrash(context.WithoutCancel(ctx), *crash)
+	}
+}
+
+// sleep waits for d, or for the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// once runs one child to its end; nil: it ended well.
 func (p *Parent) once(ctx context.Context) *Crash {
-	c, err := p.start()
+	c, err := p.start(&p.current, p.mainSpec())
 	if err != nil {
 		return &Crash{Worker: p.cfg.Worker.ID, Why: err.Error()}
 	}
 	crash := c.wait(ctx)
 	p.mu.Lock()
-	p.current = nil
+	p.current, p.waiting = nil, false // another one is told anew
 	p.mu.Unlock()
 	return crash
+}
+
+// mainSpec is the child that runs the guests.
+func (p *Parent) mainSpec() spec {
+	w := p.cfg.Worker
+	return spec{
+		ID: w.ID, Node: w.Node, Dir: w.Dir, Slots: p.slots, DrainTime: w.DrainTime, CloseTime: w.CloseTime, PrepareWorkers: w.PrepareWorkers,
+		Isolates: p.cfg.AloneDir != "", Settings: p.settings,
+	}
 }
 
 // Status is worker.Worker's, as the child says it; without an answer in time, as it last said it.
@@ -165,9 +204,11 @@ func (p *Parent) report() report {
 func (p *Parent) Kill() {
 	p.mu.Lock()
 	p.killed = true
-	c := p.current
+	children := []*process{p.current, p.alone}
 	p.mu.Unlock()
-	if c != nil {
-		c.sub.Kill()
+	for _, c := range children {
+		if c != nil {
+			c.sub.Kill()
+		}
 	}
 }

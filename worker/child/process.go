@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // process is one child.
 type process struct {
 	p       *Parent
+	spec    spec
 	sub     *subproc.Process
 	cells   *subproc.Cells
 	ctx     context.Context // ends with the child; calls for it end then
@@ -27,8 +29,9 @@ type process struct {
 	calls   chan struct{}  // a place for each call under way
 	wg      sync.WaitGroup // calls and readers
 	reports chan struct{}  // capacity 1: p.last is new
+	ended   atomic.Bool    // an assignment of it is over
 
-	mu   sync.Mutex
+	mu   sync.Mutex // cells are unmapped with it held
 	up   up
 	held worker.Held
 	why  string // why it was killed, or could not go on
@@ -47,9 +50,9 @@ const (
 
 var errKilled = errors.New("child: the node gives its guests up")
 
-// start starts a child.
-func (p *Parent) start() (*process, error) {
-	cells, err := subproc.NewCells(p.slots)
+// start starts a child and puts it into place.
+func (p *Parent) start(place **process, s spec) (*process, error) {
+	cells, err := subproc.NewCells(s.Slots)
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +69,14 @@ func (p *Parent) start() (*process, error) {
 		return nil, err
 	}
 	c := &process{
-		p: p, sub: sub, cells: cells, calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
+		p: p, spec: s, sub: sub, cells: cells, calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
 		held: worker.Held{TTL: startTTL, Sent: runtime.Boottime()},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	w := p.cfg.Worker
-	err = send(sub.Conn, msgStart, spec{
-		ID: w.ID, Node: w.Node, Dir: w.Dir, Slots: p.slots, DrainTime: w.DrainTime, CloseTime: w.CloseTime, PrepareWorkers: w.PrepareWorkers,
-		Settings: p.settings,
-	})
-	if err != nil {
+	if err := send(sub.Conn, msgStart, s); err != nil {
 		c.fail("it takes no messages: " + err.Error())
 	}
-	p.current = c
+	*place = c
 	p.starts++
 	c.wg.Go(c.read)
 	c.wg.Go(c.watch)
@@ -95,33 +93,41 @@ func (c *process) fail(why string) {
 	c.sub.Kill()
 }
 
-// wait waits until the child has ended, which it is made to do when ctx ends; then nil is returned.
+// wait waits until the child has ended, which it is made to do when ctx ends; nil: it ended well.
 func (c *process) wait(ctx context.Context) *Crash {
 	select {
 	case <-c.sub.Done():
 	case <-ctx.Done():
 		c.drain()
 	}
+	gone := runtime.Boottime()
 	c.cancel()
-	_ = c.sub.Conn.Close() // the child is gone
-	c.wg.Wait()
+	c.wg.Wait() // what it has said is read to the end
+	_ = c.sub.Conn.Close()
 	c.mu.Lock()
-	crash := &Crash{Worker: c.p.cfg.Worker.ID, Proof: c.up.Proof, Before: c.up.Before, Tokens: tokensIn(c.cells), Why: c.why}
-	c.mu.Unlock()
+	crash := &Crash{Worker: c.spec.ID, PID: c.sub.PID(), Proof: c.up.Proof, Before: c.up.Before, Tokens: tokensIn(c.cells), At: gone, Why: c.why}
 	c.cells.Close()
-	if ctx.Err() != nil {
+	c.mu.Unlock()
+	switch {
+	case crash.Why != "":
+	case c.sub.State().Success():
 		return nil
-	}
-	if crash.Why == "" {
+	default:
 		crash.Why = describe(c.sub.State())
 	}
 	return crash
 }
 
+// executing returns the tokens of what executes in the child now.
+func (c *process) executing() []uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return tokensIn(c.cells)
+}
+
 // drain lets the child end as a worker does, and ends it if it takes longer than that may.
 func (c *process) drain() {
-	w := c.p.cfg.Worker
-	patience := time.NewTimer(orElse(w.DrainTime, 5*time.Second) + 4*orElse(w.CloseTime, 2*time.Second))
+	patience := time.NewTimer(orElse(c.spec.DrainTime, 5*time.Second) + 4*orElse(c.spec.CloseTime, 2*time.Second))
 	defer patience.Stop()
 	if err := c.sub.Conn.Send(msgDrain, nil); err != nil {
 		c.sub.Kill()
@@ -213,7 +219,12 @@ func (c *process) handle(m subproc.Message) error {
 		c.held = h
 		c.mu.Unlock()
 		return err
+	case msgSuspects:
+		wait, err := decode[bool](m)
+		c.p.tellSuspects(wait)
+		return err
 	case msgEnded:
+		c.ended.Store(true)
 		if tell := c.p.cfg.Worker.OnEnd; tell != nil {
 			return readEnded(m.Body, tell)
 		}
@@ -223,7 +234,7 @@ func (c *process) handle(m subproc.Message) error {
 			tell(v.value())
 		}
 		return err
-	case msgReport:
+	case msgReport: // only the child that runs the guests is asked
 		r, err := decode[report](m)
 		c.p.mu.Lock()
 		c.p.last = r

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/taskrt/taskrt/internal/subproc"
@@ -72,7 +73,8 @@ type child struct {
 	events *events
 	worker *worker.Worker
 	parts  Parts
-	drain  chan struct{}
+	drain  chan struct{} // closed when it is to end
+	once   sync.Once
 }
 
 func (c *child) run(shared *os.File, files []*os.File, build func(Means) (Parts, error)) error {
@@ -102,7 +104,13 @@ func (c *child) run(shared *os.File, files []*os.File, build func(Means) (Parts,
 				c.parts.OnRun(r)
 			}
 		},
-		OnEnd: c.events.ended, OnSession: c.events.held,
+		OnEnd: func(e worker.Ended) {
+			c.events.ended(e)
+			if s.Alone { // that was the one
+				c.finish()
+			}
+		},
+		OnSession: c.events.held, OnSuspects: c.events.suspects, Alone: s.Alone, Isolates: s.Isolates,
 	})
 	if err != nil {
 		return err
@@ -114,11 +122,15 @@ func (c *child) run(shared *os.File, files []*os.File, build func(Means) (Parts,
 	return c.work()
 }
 
+// finish lets the worker end. Whoever calls it may hold its locks.
+func (c *child) finish() { c.once.Do(func() { close(c.drain) }) }
+
 // work runs the worker until the parent wants it to end.
 func (c *child) work() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go c.listen(cancel)
+	go func() { <-c.drain; cancel() }()
+	go c.listen()
 	go c.events.run()
 	err := c.worker.Run(ctx)
 	c.events.flush()
@@ -130,7 +142,7 @@ func (c *child) work() error {
 
 // listen does what the parent says. Without a parent nothing may execute: its session cannot be renewed, and another
 // process may soon prove that this one is dead.
-func (c *child) listen(drain func()) {
+func (c *child) listen() {
 	for {
 		m, err := c.conn.Recv(maxMessage)
 		if err != nil {
@@ -141,7 +153,7 @@ func (c *child) listen(drain func()) {
 		}
 		switch m.Kind {
 		case msgDrain:
-			drain()
+			c.finish()
 		case msgAsk:
 			c.events.ask(report{c.worker.Status(), c.parts.Stats()})
 		}

@@ -24,6 +24,7 @@ const (
 	msgEnded    = 'e' // what OnEnd was told; see ended.go
 	msgCompiled = 'c' // compiled
 	msgReport   = 'r' // report
+	msgSuspects = 's' // bool: whether suspects wait (SPEC L5)
 	msgFailed   = 'f' // text: the child cannot do its work, and ends
 
 	callDial    = '1' // dialCall; after the answer the socket is the stream to the leader
@@ -51,6 +52,7 @@ type spec struct {
 	Slots                int
 	DrainTime, CloseTime time.Duration
 	PrepareWorkers       int
+	Alone, Isolates      bool
 	Settings             json.RawMessage
 }
 

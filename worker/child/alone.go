@@ -1,0 +1,87 @@
+package child
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// aloneDrain is how long an attempt that has ended may take to store its result: nothing else waits for its process.
+	aloneDrain = time.Minute
+	// aloneIdle is how long a child waits for its suspect. Others may have got them all.
+	aloneIdle = 15 * time.Second
+	// alonePause is how long none is started after one that ran nothing.
+	alonePause = 5 * time.Second
+)
+
+// isolate starts children one after the other, each for one suspect, while the leader says that suspects wait, until ctx ends.
+func (p *Parent) isolate(ctx context.Context) {
+	for ctx.Err() == nil {
+		if !p.wanted() {
+			select {
+			case <-p.suspects:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		c, err := p.start(&p.alone, p.aloneSpec())
+		if err != nil {
+			p.log.Error("no process for a suspect can be started", "error", err)
+			sleep(ctx, lastPause)
+			continue
+		}
+		crash := p.waitAlone(ctx, c)
+		p.mu.Lock()
+		p.alone = nil
+		p.mu.Unlock()
+		pause := time.Duration(0)
+		switch {
+		case crash != nil:
+			p.log.Error("a process for one suspect has ended", "why", crash.Why, "executing", len(crash.Tokens))
+			p.crashed(ctx, crash)
+			if len(crash.Tokens) == 0 {
+				pause = lastPause
+			}
+		case !c.ended.Load():
+			pause = alonePause
+		}
+		sleep(ctx, pause)
+	}
+}
+
+func (p *Parent) wanted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting && !p.killed
+}
+
+// tellSuspects notes what the leader says.
+func (p *Parent) tellSuspects(wait bool) {
+	p.mu.Lock()
+	p.waiting = wait
+	p.mu.Unlock()
+	select {
+	case p.suspects <- struct{}{}:
+	default:
+	}
+}
+
+// aloneSpec is a child for one suspect.
+func (p *Parent) aloneSpec() spec {
+	s := p.mainSpec()
+	s.ID, s.Dir, s.Slots, s.Alone, s.Isolates, s.DrainTime = s.ID+"/alone", p.cfg.AloneDir, 1, true, false, aloneDrain
+	return s
+}
+
+// waitAlone waits until a child for one suspect has ended. One that gets none is let go; nil: it ended well.
+func (p *Parent) waitAlone(ctx context.Context, c *process) *Crash {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	idle := time.AfterFunc(aloneIdle, func() {
+		if !c.ended.Load() && len(c.executing()) == 0 {
+			cancel()
+		}
+	})
+	defer idle.Stop()
+	return c.wait(ctx)
+}
