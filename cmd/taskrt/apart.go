@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/compiler"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 	"github.com/taskrt/taskrt/worker/child"
 )
@@ -95,9 +96,9 @@ func newOutside(c *memberConfig, compiled func(runtime.Compiled)) *outside {
 }
 
 // guests is node.Config's Guests.
-func (o *outside) guests(w worker.Config) (node.Guests, error) {
+func (o *outside) guests(w worker.Config, crashed func(context.Context, task.CrashSession)) (node.Guests, error) {
 	cfg := child.Config{
-		Worker: w, Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.compiled,
+		Worker: w, AloneDir: filepath.Join(filepath.Dir(w.Dir), "alone"), Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.compiled,
 		MemoryBytes: runtime.DefaultMemoryBudget + guestsMemory,
 		Compile: func(ctx context.Context, digest string, size int64) error {
 			wasm, err := w.Modules.Fetch(ctx, digest, size)
@@ -106,6 +107,12 @@ func (o *outside) guests(w worker.Config) (node.Guests, error) {
 			}
 			return o.service.Compile(ctx, wasm)
 		},
+	}
+	cfg.OnCrash = func(ctx context.Context, c child.Crash) {
+		o.runs.died(c.PID, c.Tokens, c.At)
+		if c.Proof != nil {
+			crashed(ctx, task.CrashSession{Worker: c.Worker, Proof: c.Proof, Before: c.Before, Tokens: c.Tokens})
+		}
 	}
 	if o.runs != nil {
 		cfg.Files = []*os.File{o.runs.file}

@@ -104,6 +104,7 @@ func (p *program) benchCommand() *cli.Command {
 				intFlag("bench", "payload", 256, "bytes of each task's params"),
 				intFlag("bench", "worker-slots", 0, "of each node that is started; default four per CPU"),
 				logStoreFlag("bench"),
+				workerFlag("bench", workerChild),
 				stringFlag("bench", "compare", "", "FILE of a former -o json: shows each figure as a part of that one"),
 				outputFlag(),
 			}, preset.flags()...),
@@ -161,6 +162,9 @@ func benchConfig(c *cli.Context) (bench.Config, error) {
 		return config, err
 	}
 	config.LogStore = string(logStore)
+	if config.Worker, err = readWorker(c); err != nil {
+		return config, err
+	}
 	for _, limit := range []struct {
 		name      string
 		least, is int

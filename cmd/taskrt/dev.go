@@ -27,6 +27,7 @@ func (p *program) devCommand() *cli.Command {
 			intFlag(cmd, "nodes", 3, "how many nodes"),
 			stringFlag(cmd, "dir", "", "directory to keep the cluster in; without it a temporary one, removed at the end"),
 			stringFlag(cmd, "http", "127.0.0.1:7070", "HOST:PORT of the first node, the others on the ports after it; port 0: free ones"),
+			workerFlag("", workerChild),
 			intFlag("", "worker-slots", 0, "tasks that each node runs at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			logStoreFlag(""),
@@ -73,6 +74,10 @@ func (p *program) dev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	kind, err := readWorker(c)
+	if err != nil {
+		return err
+	}
 	dir := c.String("dir")
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "taskrt-dev-"); err != nil {
@@ -94,7 +99,8 @@ func (p *program) dev(c *cli.Context) error {
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
 			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], join: addrs, expect: n,
-			worker: workerInline, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore, log: log,
+			worker: kind, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, grantsFile: c.String("capabilities"), logStore: logStore,
+			log: log, logSettings: logging,
 		})
 		if err != nil {
 			return &exitError{exitServer, errors.Join(err, d.stop())}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,12 +27,13 @@ type runLog struct {
 
 // runLine is one line of the file.
 type runLine struct {
-	Namespace string `json:"namespace"`
-	Task      string `json:"task"`
-	Attempt   int64  `json:"attempt"`
+	Namespace string `json:"namespace,omitempty"`
+	Task      string `json:"task,omitempty"`
+	Attempt   int64  `json:"attempt,omitempty"`
 	Token     uint64 `json:"token"`
-	Begin     int64  `json:"begin_ns"`
-	End       int64  `json:"end_ns,omitempty"` // absent in the line that says that it begins
+	Begin     int64  `json:"begin_ns,omitempty"` // absent, as is all above but the token, if the process died that would have said the end
+	End       int64  `json:"end_ns,omitempty"`   // absent in the line that says that it begins
+	PID       int    `json:"pid"`                // of the process in which it executes
 }
 
 // openRunLog opens the file that the flag names. Without the flag it returns nil, which logs nothing.
@@ -53,17 +55,31 @@ func (l *runLog) hook() func(worker.Run) {
 		return nil
 	}
 	return func(r worker.Run) {
-		line, err := json.Marshal(runLine{
-			Namespace: r.Key.Namespace, Task: r.Key.ID, Attempt: r.Attempt, Token: r.Token, Begin: r.Started, End: r.Ended,
+		l.write(runLine{
+			Namespace: r.Key.Namespace, Task: r.Key.ID, Attempt: r.Attempt, Token: r.Token, Begin: r.Started, End: r.Ended, PID: os.Getpid(),
 		})
-		if err == nil {
-			l.mu.Lock()
-			_, err = l.file.Write(append(line, '\n'))
-			l.mu.Unlock()
-		}
-		if err != nil {
-			l.log.Error("cannot write the run log", "err", err)
-		}
+	}
+}
+
+// died writes down the end of what a process executed that is gone since boot time at.
+func (l *runLog) died(pid int, tokens []uint64, at time.Duration) {
+	if l == nil {
+		return
+	}
+	for _, token := range tokens {
+		l.write(runLine{Token: token, End: int64(at), PID: pid})
+	}
+}
+
+func (l *runLog) write(r runLine) {
+	line, err := json.Marshal(r)
+	if err == nil {
+		l.mu.Lock()
+		_, err = l.file.Write(append(line, '\n'))
+		l.mu.Unlock()
+	}
+	if err != nil {
+		l.log.Error("cannot write the run log", "err", err)
 	}
 }
 

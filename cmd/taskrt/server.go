@@ -21,7 +21,7 @@ func (p *program) serverCommand() *cli.Command {
 			stringFlag("", "raft", "127.0.0.1:7170", "HOST:PORT for nodes and workers, as they can dial it"),
 			stringFlag("", "join", "", "HOST:PORT,… of nodes to join through: --raft addresses, the own one allowed"),
 			intFlag("", "bootstrap-expect", 0, "how many nodes form the cluster at its first start; without --join 1"),
-			workerFlag("", workerInline),
+			workerFlag("", workerChild),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			logStoreFlag(""),

@@ -19,6 +19,7 @@ type execution struct {
 	Token   uint64 `json:"token"`
 	Begin   int64  `json:"begin_ns"`
 	End     int64  `json:"end_ns"`
+	PID     int    `json:"pid"`
 	process string
 }
 
@@ -49,6 +50,11 @@ func (p *process) executions() []execution {
 		e := execution{process: p.id}
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			continue // the last line of a killed process may be torn
+		}
+		if e.Begin == 0 { // its process died, and another says when
+			begun := byToken[e.Token]
+			begun.End = e.End
+			e = begun
 		}
 		if e.End != 0 || byToken[e.Token].End == 0 {
 			byToken[e.Token] = e

@@ -43,7 +43,7 @@ func startCluster(t *testing.T, binary string) *cluster {
 		p := &process{dir: t.TempDir()}
 		p.args = []string{binary, "server", "--id", fmt.Sprintf("n%d", i+1), "--dir", filepath.Join(p.dir, "data"),
 			"--http", c.lab.addr(i, 0), "--raft", raft[i], "--join", strings.Join(raft, ","), "--bootstrap-expect", "3",
-			"--worker", "none", "--insecure"}
+			"--insecure"}
 		c.nodes[i] = p
 		c.start(i)
 	}

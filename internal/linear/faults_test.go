@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/trio"
 )
 
 // faults strikes the cluster, one fault after the other, until ctx ends; the cluster is whole again when it returns. The
@@ -17,9 +19,9 @@ func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 		if l := c.leader(); l >= 0 && r.IntN(2) == 0 {
 			victim = l
 		}
-		kinds := 3
+		kinds := 4
 		if c.lab.partitions() {
-			kinds = 5
+			kinds = 6
 		}
 		long := time.Duration(300+r.IntN(3500)) * time.Millisecond
 		what := ""
@@ -46,12 +48,20 @@ func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 				c.start(i)
 			}
 			pause(ctx, 2*time.Second)
-		case 3:
+		case 3: // the node lives on, whatever becomes of its guests (SPEC L5)
+			guests, found := trio.Guests(c.nodes[victim].cmd.Process.Pid)
+			if !found {
+				continue
+			}
+			how := []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGSTOP}[r.IntN(3)]
+			what = fmt.Sprint("signal ", int(how), " of the guests of")
+			_ = syscall.Kill(guests, how) // it may have ended by itself
+		case 4:
 			what = "isolation"
 			c.isolate(victim, c.lab.cut)
 			pause(ctx, long)
 			c.isolate(victim, c.lab.heal)
-		case 4:
+		case 5:
 			what = "one-way cut"
 			other := (victim + 1 + r.IntN(hosts-1)) % hosts
 			c.lab.cut(victim, other)
