@@ -350,14 +350,17 @@ func TestStoreBlobSnapshot(t *testing.T) {
 		rs, _ := m.Apply(task.Header{Index: index, Term: 1, Now: 9}, []task.Proposal{{Command: c}})
 		return rs[0]
 	}
-	apply(task.NoteBlob{Digest: digest("aa"), Size: 10})
-	apply(task.NoteBlob{Digest: digest("aa"), Size: 10, Ready: true})
+	for _, name := range []string{"aa", "cc"} {
+		apply(task.NoteBlob{Digest: digest(name), Size: 10})
+		apply(task.NoteBlob{Digest: digest(name), Size: 10, Ready: true})
+	}
 	if r := apply(task.StoreUpdate{Namespace: task.DefaultNamespace, Adds: []task.StoreAdd{{Group: "g", Blob: blobOf("aa", 10)}}}); r.Code != task.OK || r.Records[0].Len() != 10 {
 		t.Fatalf("%+v", r)
 	}
 	for name, damage := range map[string]func(x *task.StoreRecord){
 		"none":          func(*task.StoreRecord) {},
 		"data, too":     func(x *task.StoreRecord) { x.Data = "x" },
+		"another blob":  func(x *task.StoreRecord) { x.Blob = blobOf("cc", 10) },
 		"another size":  func(x *task.StoreRecord) { x.Blob = blobOf("aa", 11) },
 		"not stored":    func(x *task.StoreRecord) { x.Blob = blobOf("bb", 10) },
 		"names blobs":   func(x *task.StoreRecord) { x.Blob.Blobs = &task.Blobs{Named: []string{digest("aa")}} },

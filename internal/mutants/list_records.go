@@ -32,7 +32,7 @@ var recordMutants = []mutant{
 	{Name: "taskstore-blob-not-stored", File: "task/taskstore.go", Old: "if r, ok := c.admit(m); !ok {", New: "if r, ok := c.admit(m); !ok && r.Code != BlobGone {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a record's data would be nowhere (X2, M3)"},
 	{Name: "taskstore-blob-not-hashed", File: "task/digest.go", Old: "\tif x.Blob.Blobs != nil {\n", New: "\tif x.Blob.Blobs != nil && x.ID == 0 {\n",
-		Pkg: "./task", Run: "TestStoreSnapshotRefused$", Why: "replicas with other data would not be told apart (C4)"},
+		Pkg: "./task", Run: "TestStoreBlobSnapshot$", Why: "replicas with other data would not be told apart (C4)"},
 	{Name: "taskstore-blob-stays-old", File: "task/storerecords.go", Old: "\tm.refer(was, &x.Blob)\n", New: "\t_ = was\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "a blob that a record has just referred to would be old enough to be deleted (M3)"},
 	{Name: "taskstore-changer-not-owner", File: "task/taskstore.go", Old: "Group: old.Group, Owner: c.Client, Available: m.availableAt(x.Available), Data: x.Data,", New: "Group: old.Group, Owner: old.Owner, Available: m.availableAt(x.Available), Data: x.Data,",
