@@ -7,16 +7,40 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the TaskStore API (SPEC X2). An update must fit into one log entry.
+// Limits of the TaskStore API (SPEC X2). Data may be as large as a body takes. An update must fit into one log entry all the
+// same: what does not, the longest data first, is kept as blobs, of which the entry has the digests.
 const (
 	MaxStoreParts = 4_000     // adds, updates, deletes and depends of one update, depends of one claim, IDs of one read
-	MaxStoreBytes = 512 << 10 // of one update: group names, data and what is below
+	MaxStoreData  = MaxBody   // bytes of the data of one update
+	MaxStoreBytes = 512 << 10 // of one update in the log: group names, data that is no blob, and what is below
 	MaxStoreGroup = 256       // bytes of a group's name
+	MaxStoreList  = 64 << 20  // of the records of one answer: group names, data, and StoreRecordBytes for each
+
+	StoreRecordBytes = 128 // what a record counts in a list, besides its group and data
+	StoreBlobBytes   = 128 // what data that is a blob takes in the log
 
 	storeBase = 256 // bytes that an update takes by itself
 	storePart = 32  // an add or a change, besides group and data
 	storeID   = 9   // a delete or a depend
 )
+
+// LogBytes returns how much of a log entry the request takes, if data of more than inline bytes is kept as blobs.
+func (r *StoreUpdateRequest) LogBytes(inline int) int {
+	size := storeBase + storePart*(len(r.Adds)+len(r.Updates)) + storeID*(len(r.Deletes)+len(r.Depends))
+	data := func(text string) int {
+		if len(text) > inline {
+			return StoreBlobBytes
+		}
+		return len(text)
+	}
+	for i := range r.Adds {
+		size += len(r.Adds[i].Group) + data(r.Adds[i].Data)
+	}
+	for i := range r.Updates {
+		size += data(r.Updates[i].Data)
+	}
+	return size
+}
 
 // Check tells what is wrong with the request by itself and fills in the namespace; nil or an *Error.
 func (r *StoreUpdateRequest) Check() error { return r.check().orNil() }
@@ -33,7 +57,7 @@ func (r *StoreUpdateRequest) check() *Error {
 	if n := changes + len(r.Depends); n > MaxStoreParts {
 		return LimitError("update", MaxStoreParts, "%d adds, updates, deletes and depends, at most %d", n, MaxStoreParts)
 	}
-	size := storeBase + storePart*(len(r.Adds)+len(r.Updates)) + storeID*(len(r.Deletes)+len(r.Depends))
+	data := 0
 	for i := range r.Adds {
 		if err := checkGroup(fmt.Sprintf("adds[%d].group", i), r.Adds[i].Group); err != nil {
 			return err
@@ -41,16 +65,19 @@ func (r *StoreUpdateRequest) check() *Error {
 		if err := checkData(fmt.Sprintf("adds[%d].data", i), r.Adds[i].Data); err != nil {
 			return err
 		}
-		size += len(r.Adds[i].Group) + len(r.Adds[i].Data)
+		data += len(r.Adds[i].Data)
 	}
 	for i := range r.Updates {
 		if err := checkData(fmt.Sprintf("updates[%d].data", i), r.Updates[i].Data); err != nil {
 			return err
 		}
-		size += len(r.Updates[i].Data)
+		data += len(r.Updates[i].Data)
 	}
-	if size > MaxStoreBytes {
-		return LimitError("update", MaxStoreBytes, "%d bytes, at most %d", size, MaxStoreBytes)
+	if data > MaxStoreData {
+		return LimitError("update", MaxStoreData, "%d bytes of data, at most %d", data, MaxStoreData)
+	}
+	if size := r.LogBytes(StoreBlobBytes); size > MaxStoreBytes {
+		return LimitError("update", MaxStoreBytes, "%d bytes besides long data, at most %d: send it in several", size, MaxStoreBytes)
 	}
 	return r.checkIDs()
 }
@@ -135,8 +162,8 @@ func checkGroup(field, group string) *Error {
 }
 
 func checkData(field, data string) *Error {
-	if n := len(data); n > MaxStoreBytes {
-		return LimitError(field, MaxStoreBytes, "%d bytes, at most %d for the whole update", n, MaxStoreBytes)
+	if n := len(data); n > MaxStoreData {
+		return LimitError(field, MaxStoreData, "%d bytes, at most %d", n, MaxStoreData)
 	}
 	if !utf8.ValidString(data) {
 		return FieldError(CodeInvalidField, field, "must be valid UTF-8")

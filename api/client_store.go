@@ -22,7 +22,7 @@ func (c *Client) StoreGroups(ctx context.Context, namespace string) ([]string, e
 }
 
 // StoreTasks implements Service.
-func (c *Client) StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*StoreTask, error) {
+func (c *Client) StoreTasks(ctx context.Context, namespace string, ids []uint64) (StoreList, error) {
 	if err := CheckStoreIDs(&namespace, ids); err != nil {
 		return nil, err
 	}
@@ -35,11 +35,11 @@ func (c *Client) StoreTasks(ctx context.Context, namespace string, ids []uint64)
 		method: http.MethodGet, path: storePrefix + "tasks/" + strings.Join(texts, ","), query: inNamespace(namespace),
 		wait: slowWait, resend: true,
 	}, &tasks)
-	return tasks, err
+	return ListStore(tasks), err
 }
 
 // StoreGroup implements Service.
-func (c *Client) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*StoreTask, error) {
+func (c *Client) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) (StoreList, error) {
 	if err := CheckStoreGroup(&namespace, group); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (c *Client) StoreGroup(ctx context.Context, namespace, group string, limit 
 	_, err := c.do(ctx, call{
 		method: http.MethodGet, path: storePrefix + "group/" + url.PathEscape(group), query: q, wait: slowWait, resend: true,
 	}, &tasks)
-	return tasks, err
+	return ListStore(tasks), err
 }
 
 // StoreUpdate implements Service.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"net/http"
 	"net/url"
@@ -58,8 +59,13 @@ func (h *handler) storeGroups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	storeList(w, meta, names)
-	return nil
+	return storeList(w, meta, func(yield func(string, error) bool) {
+		for _, name := range names {
+			if !yield(name, nil) {
+				return
+			}
+		}
+	})
 }
 
 // storeGroup is GET /taskstore/group/{group}.
@@ -89,12 +95,11 @@ func (h *handler) storeGroup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, meta := WithMeta(r.Context())
-	tasks, err := h.service.StoreGroup(ctx, ns, group, most, all)
+	list, err := h.service.StoreGroup(ctx, ns, group, most, all)
 	if err != nil {
 		return err
 	}
-	storeList(w, meta, tasks)
-	return nil
+	return storeList(w, meta, iter.Seq2[*StoreTask, error](list))
 }
 
 // storeTask is GET /taskstore/task/{id}.
@@ -109,7 +114,7 @@ func (h *handler) storeTask(w http.ResponseWriter, r *http.Request) error {
 		return bad
 	}
 	ctx, meta := WithMeta(r.Context())
-	tasks, err := h.service.StoreTasks(ctx, ns, []uint64{id})
+	tasks, err := CollectStore(h.service.StoreTasks(ctx, ns, []uint64{id}))
 	switch {
 	case err != nil:
 		return err
@@ -140,12 +145,11 @@ func (h *handler) storeTasks(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	ctx, meta := WithMeta(r.Context())
-	tasks, err := h.service.StoreTasks(ctx, ns, ids)
+	records, err := h.service.StoreTasks(ctx, ns, ids)
 	if err != nil {
 		return err
 	}
-	storeList(w, meta, tasks)
-	return nil
+	return storeList(w, meta, iter.Seq2[*StoreTask, error](records))
 }
 
 func parseStoreID(field, s string) (uint64, *Error) {
@@ -282,21 +286,33 @@ func (e *StoreErrors) texts() []string {
 	return all
 }
 
-// storeList writes a list element by element: a group has no bound.
-func storeList[T any](w http.ResponseWriter, meta *Meta, elements []T) {
-	setIndexHeader(w, meta)
-	head(w, jsonMedia)
+// storeList writes a list element by element: none but one is in memory twice.
+func storeList[T any](w http.ResponseWriter, meta *Meta, elements iter.Seq2[T, error]) error {
 	conn := http.NewResponseController(w)
 	next := []byte{'['}
-	for _, v := range elements {
+	for v, err := range elements {
+		begun := next[0] == ','
+		switch {
+		case err != nil && !begun:
+			return err
+		case err != nil:
+			panic(http.ErrAbortHandler) // half a list must not look like a whole one
+		case !begun:
+			setIndexHeader(w, meta)
+			head(w, jsonMedia)
+		}
 		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(append(next, encode(v)...)); err != nil {
-			return // the client has gone
+			return nil //nolint:nilerr // the client has gone
 		}
 		next = []byte{','}
 	}
 	if next[0] == ',' {
 		next = nil
+	} else {
+		setIndexHeader(w, meta)
+		head(w, jsonMedia)
 	}
 	_, _ = w.Write(append(next, "]\n"...))
+	return nil
 }

@@ -102,9 +102,9 @@ type TaskStore interface {
 	// StoreGroups names the groups that are not empty, sorted.
 	StoreGroups(ctx context.Context, namespace string) ([]string, error)
 	// StoreTasks returns records by ID, nil for one that is not there.
-	StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*StoreTask, error)
+	StoreTasks(ctx context.Context, namespace string, ids []uint64) (StoreList, error)
 	// StoreGroup lists a group by ID; limit 0: all; owned: those too that somebody owns now.
-	StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*StoreTask, error)
+	StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) (StoreList, error)
 	// StoreUpdate adds, changes and deletes records, all or nothing.
 	StoreUpdate(ctx context.Context, r StoreUpdateRequest) (*StoreReply, error)
 	// StoreClaim takes a random available record of a group.

@@ -1,14 +1,19 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/apitest"
 )
 
 // storeServer is a handler with two records of alice: 1 of group map is available, 2 is owned.
@@ -228,7 +233,7 @@ func TestStoreRefused(t *testing.T) {
 		{"POST", "update", `{"clientid":7,"updates":[{"id":1},{"id":1}]}`, 400, api.CodeInvalidField, "updates[1].id"},
 		{"POST", "update", `{"clientid":7,"updates":[{"id":1}],"deletes":[1]}`, 400, api.CodeInvalidField, "deletes[0]"},
 		{"POST", "update", `{"clientid":7,"deletes":[` + many + `]}`, 413, api.CodeTooLarge, "deletes"},
-		{"POST", "update", `{"clientid":7,"adds":[{"group":"a","data":"` + strings.Repeat("x", api.MaxStoreBytes) + `"}]}`, 413, api.CodeTooLarge, "update"},
+		{"POST", "update", `{"clientid":7,"adds":[` + strings.Repeat(`{"group":"`+strings.Repeat("g", api.MaxStoreGroup)+`"},`, 2000) + `{"group":"a"}]}`, 413, api.CodeTooLarge, "update"},
 		{"POST", "update", `{"clientid":7,"x":"` + strings.Repeat("x", api.MaxBody) + `"}`, 413, api.CodeTooLarge, ""},
 		{"POST", "update?namespace=nowhere", `{"clientid":7,"adds":[{"group":"a"}]}`, 404, "namespace_not_found", "namespace"},
 		{"POST", "claim", `{"group":"a"}`, 400, api.CodeInvalidField, "clientid"},
@@ -276,4 +281,48 @@ func TestStoreBadKey(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	s.do("GET", "/taskstore/group/once", "").expect(t, 200, `[]`)
+}
+
+// tornLists is a service whose lists break off behind so many records.
+type tornLists struct {
+	*apitest.Fake
+	after int
+}
+
+func (b tornLists) StoreGroup(context.Context, string, string, int, bool) (api.StoreList, error) {
+	return func(yield func(*api.StoreTask, error) bool) {
+		for i := range b.after {
+			if !yield(&api.StoreTask{ID: uint64(i + 1), Group: "g"}, nil) {
+				return
+			}
+		}
+		yield(nil, api.NewError(api.CodeNotReady, "the data of record 3 cannot be had"))
+	}, nil
+}
+
+// TestStoreListBreaksOff: half a list does not look like a whole one. What goes wrong before its first record is a problem as
+// any other.
+func TestStoreListBreaksOff(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int{0, 2} {
+		fake := apitest.NewFake()
+		defer fake.Close()
+		s := httptest.NewServer(api.NewHandler(tornLists{fake, after}, api.HandlerConfig{Logger: slog.New(slog.DiscardHandler)}))
+		defer s.Close()
+		res, err := http.Get(s.URL + "/taskstore/group/g") //nolint:noctx // a test
+		if err != nil {
+			if after == 0 {
+				t.Error(err)
+			}
+			continue
+		}
+		body, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		switch {
+		case after == 0 && (err != nil || res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), "record 3")):
+			t.Errorf("before its first record: %d %s, %v", res.StatusCode, body, err)
+		case after > 0 && err == nil:
+			t.Errorf("whole: %d %s", res.StatusCode, body)
+		}
+	}
 }

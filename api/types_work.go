@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"iter"
 	"time"
 )
 
@@ -190,6 +191,36 @@ type StoreTask struct {
 	Timespec int64  `json:"timespec"`
 	Duration int64  `json:"duration"`
 	OwnerID  int64  `json:"ownerid"`
+}
+
+// StoreList is records as they are read, once: their data may be large. An error is the last that it yields: the list has
+// broken off.
+type StoreList iter.Seq2[*StoreTask, error]
+
+// CollectStore reads a list to its end. It takes what StoreTasks and StoreGroup return.
+func CollectStore(list StoreList, err error) ([]*StoreTask, error) {
+	if err != nil {
+		return nil, err
+	}
+	tasks := []*StoreTask{}
+	for t, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
+// ListStore is a list of records that are there.
+func ListStore(tasks []*StoreTask) StoreList {
+	return func(yield func(*StoreTask, error) bool) {
+		for _, t := range tasks {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
 }
 
 // StoreUpdateRequest is POST /taskstore/update. Times are Unix ms; 0: now; negative: now plus the absolute value.

@@ -41,6 +41,7 @@ type Node struct {
 	exports chan struct{} // a place for each export under way
 	rates   rates
 	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
+	listed  *semaphore.Weighted // bytes of records in memory that are being written into answers
 	workers workers
 	files   fileCount
 
@@ -70,7 +71,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, closing: make(chan struct{}), fatal: make(chan struct{}), exports: make(chan struct{}, maxExports)}
-	n.content = semaphore.NewWeighted(maxContents)
+	n.content, n.listed = semaphore.NewWeighted(maxContents), semaphore.NewWeighted(maxListed)
 	if err := n.open(); err != nil {
 		return nil, errors.Join(err, n.release())
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/task"
@@ -20,15 +22,16 @@ const maxContents = 4 * api.MaxPayload
 // contents is the room in memory that a request takes for blobs that it refers to.
 type contents struct {
 	n     *Node
+	room  *semaphore.Weighted
 	taken int64
 }
 
-func (n *Node) contents() *contents { return &contents{n: n} }
+func (n *Node) contents() *contents { return &contents{n: n, room: n.content} }
 
 // release gives the room back: the bytes are not needed any more.
 func (c *contents) release() {
 	if c.taken > 0 {
-		c.n.content.Release(c.taken)
+		c.room.Release(c.taken)
 		c.taken = 0
 	}
 }
@@ -38,7 +41,7 @@ func (c *contents) take(ctx context.Context, size int64) error {
 	c.release() // of an earlier try
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if err := c.n.content.Acquire(ctx, size); err != nil {
+	if err := c.room.Acquire(ctx, size); err != nil {
 		return api.NewError(api.CodeOverloaded, "too many payloads are being looked at; try again")
 	}
 	c.taken = size
@@ -116,11 +119,8 @@ func (c *contents) referred(ctx context.Context, field, digest string) (p task.P
 
 func (n *Node) readWhole(ctx context.Context, digest string, size int64) ([]byte, error) {
 	f, err := n.openBlob(ctx, digest)
-	switch {
-	case errors.Is(err, blob.ErrNotFound):
-		return nil, api.NewError(api.CodeNotReady, "no node that answers has the bytes of sha256:%s now", digest)
-	case err != nil:
-		return nil, blobError(err)
+	if err != nil {
+		return nil, unread(digest, err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	data := make([]byte, size)
@@ -131,6 +131,14 @@ func (n *Node) readWhole(ctx context.Context, digest string, size int64) ([]byte
 		return nil, blobError(err)
 	}
 	return data, nil
+}
+
+// unread is the answer to a request that needs the bytes of a blob which cannot be had.
+func unread(digest string, err error) error {
+	if errors.Is(err, blob.ErrNotFound) {
+		return api.NewError(api.CodeNotReady, "no node that answers has the bytes of sha256:%s now", digest)
+	}
+	return blobError(err)
 }
 
 // packed returns a whole payload as a command carries it. What is too long for the log is stored by a majority first.

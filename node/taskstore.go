@@ -35,52 +35,87 @@ func (n *Node) StoreGroups(ctx context.Context, namespace string) (names []strin
 }
 
 // StoreTasks implements api.Service.
-func (n *Node) StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*api.StoreTask, error) {
+func (n *Node) StoreTasks(ctx context.Context, namespace string, ids []uint64) (api.StoreList, error) {
 	if err := api.CheckStoreIDs(&namespace, ids); err != nil {
 		return nil, err
 	}
-	records := make([]*task.StoreRecord, len(ids))
+	records, size := make([]*task.StoreRecord, len(ids)), int64(0)
+	long := error(nil)
 	err := n.readStore(ctx, namespace, func(m *task.Machine) {
 		for i, id := range ids {
-			records[i] = m.StoreRecord(namespace, id)
+			if records[i] = m.StoreRecord(namespace, id); records[i] == nil {
+				continue
+			}
+			if size += listBytes(records[i]); size > api.MaxStoreList {
+				long = tooLong("ids", i)
+				return
+			}
 		}
 	})
-	if err != nil {
+	if err := firstError(err, long); err != nil {
 		return nil, err
 	}
-	return storeTasks(records), nil
+	return n.storeList(ctx, records)
 }
 
 // StoreGroup implements api.Service. What is available is judged by this node's clock: the log's stands still while
 // nothing is written.
-func (n *Node) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*api.StoreTask, error) {
+func (n *Node) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) (api.StoreList, error) {
 	if err := api.CheckStoreGroup(&namespace, group); err != nil {
 		return nil, err
 	}
 	var records []*task.StoreRecord
+	size, long := int64(0), error(nil)
 	err := n.readStore(ctx, namespace, func(m *task.Machine) {
 		at := max(m.Now(), task.Time(time.Now().UnixMilli()))
-		records = m.StoreGroup(namespace, group, limit, owned, at)
+		for x := range m.StoreRecords(namespace, group, owned, at) {
+			if size += listBytes(x); size > api.MaxStoreList {
+				long = tooLong("limit", len(records))
+				return
+			}
+			if records = append(records, x); len(records) == limit {
+				return
+			}
+		}
 	})
-	if err != nil {
+	if err := firstError(err, long); err != nil {
 		return nil, err
 	}
-	return storeTasks(records), nil
+	return n.storeList(ctx, records)
 }
 
-// StoreUpdate implements api.Service.
+// StoreUpdate implements api.Service. Blobs that maintenance deletes between being stored and being referred to are stored
+// again (SPEC M3).
 func (n *Node) StoreUpdate(ctx context.Context, r api.StoreUpdateRequest) (*api.StoreReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	cmd := task.StoreUpdate{Namespace: r.Namespace, Client: r.ClientID, Deletes: r.Deletes, Depends: r.Depends}
-	for _, x := range r.Adds {
-		cmd.Adds = append(cmd.Adds, task.StoreAdd{Group: x.Group, Data: x.Data, Available: task.Time(x.Timespec)})
+	for range maxRounds {
+		cmd, err := n.storeCommand(ctx, &r)
+		if err != nil {
+			return nil, err
+		}
+		res, err := n.proposeStore(ctx, cmd)
+		switch {
+		case api.CodeOf(err) == api.CodeBlobGone:
+			continue
+		case err != nil:
+			return nil, err
+		case res.Refusal != nil:
+			return refusedStore(res.Refusal), nil
+		}
+		reply := &api.StoreReply{Tasks: make([]*api.StoreTask, len(res.Records))}
+		for i, x := range res.Records { // the adds, then the changes, which brought their data
+			reply.Tasks[i] = storeTask(x)
+			if a := i - len(r.Adds); a < 0 {
+				reply.Tasks[i].Data = r.Adds[i].Data
+			} else {
+				reply.Tasks[i].Data = r.Updates[a].Data
+			}
+		}
+		return reply, nil
 	}
-	for _, x := range r.Updates {
-		cmd.Changes = append(cmd.Changes, task.StoreChange{ID: x.ID, Data: x.Data, Available: task.Time(x.Timespec)})
-	}
-	return n.proposeStore(ctx, cmd)
+	return nil, errKeepsChanging()
 }
 
 // StoreClaim implements api.Service.
@@ -90,39 +125,46 @@ func (n *Node) StoreClaim(ctx context.Context, r api.StoreClaimRequest) (*api.St
 	}
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return n.proposeStore(ctx, task.StoreClaim{
+	res, err := n.proposeStore(ctx, task.StoreClaim{
 		Namespace: r.Namespace, Client: r.ClientID, Group: r.Group, Duration: task.Millis(api.MillisUp(r.Duration)),
 		Depends: r.Depends, Seed: binary.LittleEndian.Uint64(seed[:]),
 	})
+	switch {
+	case err != nil:
+		return nil, err
+	case res.Refusal != nil:
+		return refusedStore(res.Refusal), nil
+	}
+	room := contents{n: n, room: n.listed}
+	defer room.release()
+	if err := room.take(ctx, largest(res.Records)); err != nil {
+		return nil, err
+	}
+	reply := &api.StoreReply{Tasks: make([]*api.StoreTask, len(res.Records))}
+	for i, x := range res.Records {
+		if reply.Tasks[i], err = n.shownRecord(ctx, x); err != nil {
+			return nil, err // it is claimed all the same, until its time is over
+		}
+	}
+	return reply, nil
 }
 
 // proposeStore proposes a command of the TaskStore API. What is missing or owned by another is an answer, not an error.
-func (n *Node) proposeStore(ctx context.Context, cmd task.Command) (*api.StoreReply, error) {
+func (n *Node) proposeStore(ctx context.Context, cmd task.Command) (*task.Result, error) {
 	rs, err := n.propose(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
 	r := &rs[0]
 	if r.Code == task.StoreConflict {
-		no := r.Refusal
-		return &api.StoreReply{Errors: &api.StoreErrors{
-			Changes: no.Changes, Deletes: no.Deletes, Depends: no.Depends, Owned: no.Owned,
-		}}, nil
+		return r, nil
 	}
 	if e := resultError(r); e != nil {
 		return nil, e
 	}
-	return &api.StoreReply{Tasks: storeTasks(r.Records)}, nil
+	return r, nil
 }
 
-// storeTasks shows records; nil for nil.
-func storeTasks(records []*task.StoreRecord) []*api.StoreTask {
-	tasks := make([]*api.StoreTask, len(records))
-	for i, r := range records {
-		if r != nil {
-			at := int64(r.Available)
-			tasks[i] = &api.StoreTask{ID: r.ID, Group: r.Group, Data: r.Data, Timespec: at, Duration: at, OwnerID: r.Owner}
-		}
-	}
-	return tasks
+func refusedStore(no *task.StoreRefusal) *api.StoreReply {
+	return &api.StoreReply{Errors: &api.StoreErrors{Changes: no.Changes, Deletes: no.Deletes, Depends: no.Depends, Owned: no.Owned}}
 }

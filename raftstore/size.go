@@ -31,10 +31,10 @@ func commandSize(c task.Command) int {
 	case task.StoreUpdate:
 		n := sizeBase + len(c.Namespace) + 32*(len(c.Adds)+len(c.Changes)) + 9*(len(c.Deletes)+len(c.Depends))
 		for i := range c.Adds {
-			n += len(c.Adds[i].Group) + len(c.Adds[i].Data)
+			n += len(c.Adds[i].Group) + len(c.Adds[i].Data) + payloadSize(&c.Adds[i].Blob)
 		}
 		for i := range c.Changes {
-			n += len(c.Changes[i].Data)
+			n += len(c.Changes[i].Data) + payloadSize(&c.Changes[i].Blob)
 		}
 		return n
 	case task.StoreClaim:
@@ -165,7 +165,7 @@ func importSize(c *task.ImportRecords) int {
 		n += importedTask(t)
 	}
 	for _, r := range c.Records {
-		n += sizeBase + len(r.Group) + len(r.Data)
+		n += sizeBase + len(r.Group) + len(r.Data) + payloadSize(&r.Blob)
 	}
 	return n
 }

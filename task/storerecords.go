@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -76,17 +77,28 @@ func (m *Machine) StoreRecord(namespace string, id uint64) *StoreRecord {
 // StoreGroup returns records of a group by ID, at most limit if that is positive: those that are available at a time,
 // or all if owned.
 func (m *Machine) StoreGroup(namespace, group string, limit int, owned bool, at Time) []*StoreRecord {
-	set := m.records[namespace]
-	if set == nil {
-		return nil
-	}
 	var found []*StoreRecord
-	for r := range set.Group(group, owned, int64(at)) {
-		if found = append(found, storeRecord(namespace, r)); len(found) == limit {
+	for r := range m.StoreRecords(namespace, group, owned, at) {
+		if found = append(found, r); len(found) == limit {
 			break
 		}
 	}
 	return found
+}
+
+// StoreRecords yields the records of a group as StoreGroup returns them, for who does not know how many it wants.
+func (m *Machine) StoreRecords(namespace, group string, owned bool, at Time) iter.Seq[*StoreRecord] {
+	return func(yield func(*StoreRecord) bool) {
+		set := m.records[namespace]
+		if set == nil {
+			return
+		}
+		for r := range set.Group(group, owned, int64(at)) {
+			if !yield(storeRecord(namespace, r)) {
+				return
+			}
+		}
+	}
 }
 
 // StoreGroups returns the groups of a namespace that have records, sorted.

@@ -37,23 +37,27 @@ func (f *Fake) StoreGroups(ctx context.Context, namespace string) (names []strin
 }
 
 // StoreTasks implements api.Service.
-func (f *Fake) StoreTasks(ctx context.Context, namespace string, ids []uint64) ([]*api.StoreTask, error) {
+func (f *Fake) StoreTasks(ctx context.Context, namespace string, ids []uint64) (api.StoreList, error) {
 	bad := api.CheckStoreIDs(&namespace, ids)
-	return f.readStore(ctx, bad, namespace, func(m *task.Machine) []*task.StoreRecord {
+	return listed(f.readStore(ctx, bad, namespace, func(m *task.Machine) []*task.StoreRecord {
 		rs := make([]*task.StoreRecord, len(ids))
 		for i, id := range ids {
 			rs[i] = m.StoreRecord(namespace, id)
 		}
 		return rs
-	})
+	}))
+}
+
+func listed(tasks []*api.StoreTask, err error) (api.StoreList, error) {
+	return api.ListStore(tasks), err
 }
 
 // StoreGroup implements api.Service.
-func (f *Fake) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) ([]*api.StoreTask, error) {
+func (f *Fake) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) (api.StoreList, error) {
 	bad := api.CheckStoreGroup(&namespace, group)
-	return f.readStore(ctx, bad, namespace, func(m *task.Machine) []*task.StoreRecord {
+	return listed(f.readStore(ctx, bad, namespace, func(m *task.Machine) []*task.StoreRecord {
 		return m.StoreGroup(namespace, group, limit, owned, task.Time(time.Now().UnixMilli()))
-	})
+	}))
 }
 
 // StoreUpdate implements api.Service.

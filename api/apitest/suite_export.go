@@ -45,7 +45,7 @@ func (s *suite) exportImport(ctx context.Context, t *testing.T) {
 	if len(got) != 1 || got[0].ID != w.leased.ID || got[0].Attempt != 2 || got[0].Lease.Token == w.leased.Lease.Token {
 		t.Fatalf("accepted %+v", got)
 	}
-	if records, err := s.StoreGroup(ctx, to, "g", 0, true); err != nil || len(records) != 1 || records[0].Data != "x" || records[0].OwnerID != alice {
+	if records, err := api.CollectStore(s.StoreGroup(ctx, to, "g", 0, true)); err != nil || len(records) != 1 || records[0].Data != "x" || records[0].OwnerID != alice {
 		t.Errorf("records %+v, %v", records, err)
 	}
 	a, errA := s.Behavior(ctx, from, worldExternal)

@@ -46,7 +46,7 @@ func storeErrors(t *testing.T, reply *api.StoreReply, err error, want api.StoreE
 // storeGroup lists a group.
 func (s *suite) storeGroup(ctx context.Context, t *testing.T, group string, limit int, owned bool) []*api.StoreTask {
 	t.Helper()
-	tasks, err := s.StoreGroup(ctx, "", group, limit, owned)
+	tasks, err := api.CollectStore(s.StoreGroup(ctx, "", group, limit, owned))
 	if err != nil {
 		t.Fatalf("list group %q: %v", group, err)
 	}
@@ -90,11 +90,11 @@ func (s *suite) taskStore(ctx context.Context, t *testing.T) {
 	if got := s.storeGroup(ctx, t, "apitest.none", 0, true); len(got) != 0 {
 		t.Errorf("a group that is not there holds %+v", got)
 	}
-	got, err := s.StoreTasks(ctx, "", []uint64{adds[2].ID, 1 << 62, adds[0].ID, adds[2].ID, 0})
+	got, err := api.CollectStore(s.StoreTasks(ctx, "", []uint64{adds[2].ID, 1 << 62, adds[0].ID, adds[2].ID, 0}))
 	if want := []*api.StoreTask{adds[2], nil, adds[0], adds[2], nil}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("by ID: %+v, %v", got, err)
 	}
-	if got, err := s.StoreTasks(ctx, "", nil); err != nil || len(got) != 0 {
+	if got, err := api.CollectStore(s.StoreTasks(ctx, "", nil)); err != nil || len(got) != 0 {
 		t.Errorf("no IDs: %+v, %v", got, err)
 	}
 
@@ -191,7 +191,7 @@ func (s *suite) taskStoreRefused(ctx context.Context, t *testing.T) {
 	long := strings.Repeat("x", api.MaxStoreGroup+1)
 	add := []api.StoreAdd{{Group: "apitest.refused"}}
 	ids := make([]uint64, api.MaxStoreParts+1)
-	half := strings.Repeat("x", api.MaxStoreBytes/2)
+	half := strings.Repeat("x", api.MaxStoreData/2+1)
 	for name, c := range map[string]struct {
 		r           api.StoreUpdateRequest
 		code, field string

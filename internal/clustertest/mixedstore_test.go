@@ -131,7 +131,7 @@ func (p items) step(m *mixed, rng *rand.Rand, client int64) bool {
 
 func (p items) list(m *mixed, rng *rand.Rand, group string) (rs []*api.StoreTask) {
 	_, err := m.call(rng, "list "+group, func(ctx context.Context, n *node.Node) (err error) {
-		rs, err = n.StoreGroup(ctx, "", group, 0, true)
+		rs, err = api.CollectStore(n.StoreGroup(ctx, "", group, 0, true))
 		return err
 	})
 	m.mayFail("list "+group, err)

@@ -53,7 +53,7 @@ func (w *storeWorker) work() {
 		})
 		if len(got) == 0 {
 			if claimed && w.call(func(ctx context.Context, n *node.Node) (err error) {
-				left, err = n.StoreGroup(ctx, "", "todo", 1, true)
+				left, err = api.CollectStore(n.StoreGroup(ctx, "", "todo", 1, true))
 				return err
 			}) && len(left) == 0 {
 				return
@@ -117,7 +117,7 @@ func TestTaskStoreSurvivesLeaders(t *testing.T) {
 			c.Start(victim)
 		}
 		wg.Wait()
-		done, err := c.Node(c.Leader()).StoreGroup(t.Context(), "", "done", 0, true)
+		done, err := api.CollectStore(c.Node(c.Leader()).StoreGroup(t.Context(), "", "done", 0, true))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,13 +167,13 @@ func TestTaskStoreKeyed(t *testing.T) {
 				t.Errorf("node %d: %v, want %v", i, ids, first)
 			}
 		}
-		if left, err := c.Node(0).StoreGroup(t.Context(), "", "g", 0, false); err != nil || len(left) != 1 {
+		if left, err := api.CollectStore(c.Node(0).StoreGroup(t.Context(), "", "g", 0, false)); err != nil || len(left) != 1 {
 			t.Errorf("%d are available, %v; want 1", len(left), err)
 		}
 		// An hour is over for a record when it is for the node that is asked, though nothing was written since.
 		c.Sleep(time.Hour)
 		for i := range c.Members {
-			if left, err := c.Node(i).StoreGroup(t.Context(), "", "g", 0, false); err != nil || len(left) != 2 {
+			if left, err := api.CollectStore(c.Node(i).StoreGroup(t.Context(), "", "g", 0, false)); err != nil || len(left) != 2 {
 				t.Errorf("%d are available after the hour, %v; want 2", len(left), err)
 			}
 		}

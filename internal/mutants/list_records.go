@@ -44,6 +44,12 @@ var recordMutants = []mutant{
 
 	{Name: "taskstore-api-duration-ignored", File: "api/handler_store.go", Old: "\t\treturn *duration\n", New: "\t\treturn 0\n",
 		Pkg: "./api", Run: "TestStoreUpdateWire$", Why: "the original client says duration for timespec (X2)"},
+	{Name: "taskstore-api-half-a-list", File: "api/handler_store.go", Old: "panic(http.ErrAbortHandler) // half a list must not look like a whole one", New: "return nil",
+		Pkg: "./api", Run: "TestStoreListBreaksOff$", Why: "a list that broke off would look like a whole one (X2)"},
+	{Name: "taskstore-list-unbounded", File: "node/taskstore.go", Old: "if size += listBytes(x); size > api.MaxStoreList {", New: "if size += listBytes(x); size > 9*api.MaxStoreList {",
+		Pkg: "./internal/clustertest", Run: "TestStoreListsAreBounded$", Why: "one request could take any amount of disk and network (X2)"},
+	{Name: "taskstore-entry-too-large", File: "node/storedata.go", Old: "if size <= api.MaxStoreBytes || n <= api.StoreBlobBytes {", New: "if n <= api.MaxInline {",
+		Pkg: "./internal/clustertest", Run: "TestLargeStoreData$", Why: "much data at once would be refused, though each piece is small (X2)"},
 	{Name: "taskstore-api-cross-origin", File: "api/handler_store.go", Old: "if err := new(http.CrossOriginProtection).Check(r); err != nil {", New: "if err := new(http.CrossOriginProtection).Check(r); err != nil && false {",
 		Pkg: "./api", Run: "TestStoreContentType$", Why: "any page could write into a server on loopback"},
 	{Name: "taskstore-api-no-client", File: "api/handler_store.go", Old: "\tif body.ClientID == nil {\n\t\treturn FieldError(CodeInvalidField, \"clientid\", \"is required\")\n\t}\n\treq := StoreUpdateRequest", New: "\tif body.ClientID == nil {\n\t\tbody.ClientID = new(int64)\n\t}\n\treq := StoreUpdateRequest",
