@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +27,7 @@ func (g *generator) open(r *Run) Op {
 		o.Node = "node-" + w[len(w)-1:]
 	}
 	switch {
-	case g.percent(15):
+	case g.percent(15), g.percent(60) && len(r.tasks(func(t *task.Task) bool { return t.Suspect })) > 0:
 		o.Alone, o.Slots = true, 1+g.rng.Int64N(12)/11
 	case g.percent(30):
 		o.Apart = true
@@ -39,6 +40,12 @@ func (g *generator) crash(r *Run) Op {
 	o := Op{Verb: "crash"}
 	g.session(r, &o)
 	s := r.model.Sessions[r.symbols.session(o)]
+	for _, id := range slices.Sorted(maps.Keys(r.model.Sessions)) { // one that runs a suspect: that it is, is rare
+		if x := r.model.Sessions[id]; x.Alone && len(r.model.Leases(id)) > 0 && g.percent(60) {
+			s = x
+		}
+	}
+	o.Worker = cmp.Or(s.Worker, o.Worker)
 	o.Nth, o.Proof, o.Hello = 0, string(s.Proof), s.Hello+1
 	if g.percent(5) {
 		o.Proof += "?"
