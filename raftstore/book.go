@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/taskrt/taskrt/internal/durable"
+	"github.com/taskrt/taskrt/task/wire"
 )
 
 // peer is what nodes tell each other about themselves.
@@ -28,6 +29,10 @@ type peer struct {
 	Addr        string `cbor:"3,keyasint" json:"addr"`
 	HTTP        string `cbor:"4,keyasint,omitempty" json:"http,omitempty"`
 	Incarnation uint64 `cbor:"5,keyasint" json:"incarnation"` // +1 at every start: the later address wins
+
+	Format uint64 `cbor:"6,keyasint,omitempty" json:"format,omitempty"` // wire.Format of its build; 0: of one that told none
+	Level  uint64 `cbor:"7,keyasint,omitempty" json:"level,omitempty"`  // the highest feature level that its build knows
+	Hold   bool   `cbor:"8,keyasint,omitempty" json:"hold,omitempty"`   // the level is not to be raised (Config.HoldLevel)
 }
 
 func (p peer) identity() string { return p.ID + "/" + p.Instance }
@@ -44,8 +49,12 @@ type nodeFile struct {
 	Self     peer   `json:"self"`
 	Cluster  string `json:"cluster,omitempty"`  // drawn by the founder: tells clusters apart that meet by mistake
 	Promised string `json:"promised,omitempty"` // ID of the node that may found a cluster with this one
+	Level    uint64 `json:"level,omitempty"`    // feature level of the cluster, as last seen
 	Peers    []peer `json:"peers"`
 }
+
+// nodeFileVersion is that of directories of wire.Format. Version 1 is of builds with another format.
+const nodeFileVersion = 2
 
 // book is the addresses of the members by identity, kept in node.json.
 type book struct {
@@ -55,6 +64,7 @@ type book struct {
 	self     peer
 	cluster  string
 	promised string
+	level    uint64
 	peers    map[string]peer
 }
 
@@ -77,14 +87,21 @@ func openBook(c *Config) (*book, error) {
 		if err := json.Unmarshal(data, &f); err != nil {
 			return nil, fmt.Errorf("raftstore: %s: %w", b.path, err)
 		}
-		if f.Version != 1 {
-			return nil, fmt.Errorf("raftstore: %s has version %d, this build reads 1", b.path, f.Version)
+		if f.Version == 1 {
+			return nil, fmt.Errorf("raftstore: %s was written by a build from before 0.1.0 that kept its log in another format: this one cannot read it, and has changed nothing; %s", c.Dir, moveOver)
+		}
+		if f.Version != nodeFileVersion {
+			return nil, fmt.Errorf("raftstore: %s has version %d, this build reads %d", b.path, f.Version, nodeFileVersion)
+		}
+		if why := levelError("this build", c.KnownLevel, f.Level); why != "" {
+			return nil, fmt.Errorf("raftstore: %s: %s", c.Dir, why)
 		}
 		if f.Self.ID != c.ID {
 			return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", c.Dir, f.Self.ID, c.ID)
 		}
 	}
-	b.self, b.cluster, b.promised = f.Self, f.Cluster, f.Promised
+	b.self, b.cluster, b.promised, b.level = f.Self, f.Cluster, f.Promised, f.Level
+	b.self.Format, b.self.Level, b.self.Hold = wire.Format, c.KnownLevel, c.HoldLevel
 	b.self.Addr, b.self.HTTP = c.Addr, c.HTTP
 	b.self.Incarnation++
 	for _, p := range f.Peers {
@@ -96,7 +113,7 @@ func openBook(c *Config) (*book, error) {
 
 // save writes node.json durably, under mu (or before the book is shared).
 func (b *book) save() error {
-	f := nodeFile{Version: 1, Self: b.self, Cluster: b.cluster, Promised: b.promised}
+	f := nodeFile{Version: nodeFileVersion, Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level}
 	for id, p := range b.peers {
 		if id != b.self.identity() {
 			f.Peers = append(f.Peers, p)
@@ -174,6 +191,17 @@ func (b *book) release(id, cluster string) error {
 		return nil
 	}
 	b.promised, b.cluster = "", ""
+	return b.save()
+}
+
+// noteLevel remembers the cluster's feature level.
+func (b *book) noteLevel(level uint64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if level <= b.level {
+		return nil
+	}
+	b.level = level
 	return b.save()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/raftstore/logstore"
+	"github.com/taskrt/taskrt/task"
 )
 
 // Network is what the store listens and dials with: mux over TCP in production, memnet in tests.
@@ -70,7 +71,14 @@ type Config struct {
 	LogStore        logstore.Kind
 	LogSegmentBytes int
 
+	// HoldLevel keeps the cluster's feature level from being raised while this node is a member (SPEC C9). LevelAfter is for how long
+	// all members must have known a level before it is; default 10 min. KnownLevel is what this build knows; tests say less or more.
+	HoldLevel  bool
+	LevelAfter time.Duration
+	KnownLevel uint64
+
 	wrapDisk func(diskStore) diskStore // tests: a disk that fails
+	levelOf  func(task.Command) uint64 // tests: commands of a level that is to come; default task.LevelOf
 	onApply  func(index, term uint64)  // tests: an entry is about to be applied
 }
 
@@ -102,6 +110,11 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.QueueWait, 250*time.Millisecond)
 	orDefault(&c.QueueAge, 2*time.Second)
 	orDefault(&c.RPCTimeout, 10*time.Second)
+	orDefault(&c.LevelAfter, levelAfter)
+	orDefault(&c.KnownLevel, task.KnownLevel)
+	if c.levelOf == nil {
+		c.levelOf = task.LevelOf
+	}
 	if c.Clock == nil {
 		c.Clock = SystemClock()
 	}

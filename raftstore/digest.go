@@ -28,10 +28,12 @@ type digestReply struct {
 	Digest  task.Digest `cbor:"2,keyasint"`
 	Applied uint64      `cbor:"3,keyasint"` // index up to which the log is applied
 	Stopped bool        `cbor:"4,keyasint,omitempty"`
+	Level   uint64      `cbor:"5,keyasint,omitempty"` // the highest feature level that the node knows
+	Hold    bool        `cbor:"6,keyasint,omitempty"` // Config.HoldLevel
 }
 
 func (s *Store) answerDigest(q digestRequest) digestReply {
-	a := digestReply{Applied: s.fsm.appliedIndex(), Stopped: s.failure() != nil}
+	a := digestReply{Applied: s.fsm.appliedIndex(), Stopped: s.failure() != nil, Level: s.cfg.KnownLevel, Hold: s.cfg.HoldLevel}
 	if q.At == 0 {
 		a.Digest, a.Found = s.ring.latest(), true
 	} else {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -25,6 +26,9 @@ type fsm struct {
 	onCommit func(index uint64)    // an entry is about to be applied; must not block
 	onConfig func()                // the set of members changed; must not block
 	onBytes  func()                // the log has grown; must not block
+	onLevel  func()                // the feature level was raised; must not block
+	known    uint64                // feature level of this build
+	level    atomic.Uint64         // feature level of the machine
 	persist  persister
 
 	mu      sync.RWMutex
@@ -111,6 +115,7 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 	}
 	f.grown.entries++
 	f.grown.bytes += int64(len(l.Data))
+	f.leveled()
 	f.reached(l.Index)
 	return results, events, f.machine.Digest(), nil
 }
@@ -124,6 +129,14 @@ func (f *fsm) StoreConfiguration(index uint64, _ raft.Configuration) {
 	}
 	f.mu.Unlock()
 	f.onConfig()
+}
+
+// leveled tells of the machine's feature level if it is another one, under mu.
+func (f *fsm) leveled() {
+	if level := f.machine.Level(); level != f.level.Load() {
+		f.level.Store(level)
+		f.onLevel()
+	}
 }
 
 // reached wakes those who wait for index, under mu.
@@ -205,7 +218,7 @@ func (f *fsm) freeze() (*task.Frozen, error) {
 func (f *fsm) Restore(r io.ReadCloser) error {
 	defer r.Close()
 	counted := &countingReader{r: r}
-	applied, machine, err := readSnapshot(counted)
+	applied, machine, err := readSnapshot(counted, task.WithKnownLevel(f.known))
 	if err != nil {
 		return err
 	}
@@ -218,6 +231,7 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 		f.restores++
 	}
 	f.machine, f.applied = machine, 0
+	f.leveled()
 	f.grown, f.lastSnap = logSize{}, counted.n
 	f.reached(applied)
 	f.mu.Unlock()

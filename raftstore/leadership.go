@@ -179,6 +179,7 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 	s.wg.Go(func() { s.batch.run(ctx, stamp) })
 	s.wg.Go(func() { s.compareDigests(ctx) })
 	s.wg.Go(func() { s.promoteNonvoters(ctx) })
+	s.wg.Go(func() { s.raiseLevel(ctx) })
 	<-ctx.Done()
 	return nil
 }

@@ -139,6 +139,10 @@ func (s *Store) settleOnce(ctx context.Context) (progress bool) {
 			s.log.Debug("greeting failed", "addr", to.Addr, "node", to.ID, "err", err)
 			continue
 		}
+		if why := s.refuseBuild(&r.Hello); why != "" {
+			s.log.Warn("cannot form a cluster", "addr", to.Addr, "reason", why)
+			continue
+		}
 		if s.foreign(r.Hello) {
 			s.log.Warn("an address leads to another cluster", "addr", to.Addr, "node", r.Hello.Self.ID)
 			continue
@@ -216,6 +220,14 @@ func (s *Store) greet(ctx context.Context, p peer, join bool) (helloReply, error
 	defer cancel()
 	h := s.hello()
 	h.Join = join
+	if join && p.Format == 0 { // who does not know formats would add a node that cannot read what it sends
+		h.Join = false
+		r, err := request[helloReply](ctx, s.clients, p.Addr, "", kindHello, h)
+		if err != nil || formatError("", r.Hello.Self.Format) != "" {
+			return r, err
+		}
+		h.Join = true
+	}
 	r, err := request[helloReply](ctx, s.clients, p.Addr, "", kindHello, h)
 	if err == nil && r.Hello.Self.identity() == s.identity {
 		return r, errors.New("that is this node itself")
@@ -268,6 +280,12 @@ func (s *Store) answerHello(ctx context.Context, h hello) (helloReply, error) {
 	r := helloReply{}
 	if h.Self.identity() == s.identity {
 		r.Hello = s.hello()
+		return r, nil
+	}
+	if why := s.refuseBuild(&h); why != "" {
+		s.log.Warn("cannot form a cluster", "addr", h.Self.Addr, "reason", why)
+		r.Hello = hello{Self: s.book.me(), Member: s.hasState(), Cluster: s.book.clusterID()}
+		r.Error = why
 		return r, nil
 	}
 	if s.foreign(h) {

@@ -19,6 +19,9 @@ import (
 // Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrClosed: nothing was proposed. ErrOutcomeUnknown: some may have been,
 // or may still be. Errors that came with the end of ctx wrap its error too.
 func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
+	if err := s.checkLevel(cmds); err != nil {
+		return nil, err
+	}
 	return inChunks(cmds, func(cmds []task.Command, patient bool) ([]task.Result, error) {
 		return s.proposeChunk(ctx, cmds, patient)
 	})
@@ -39,6 +42,9 @@ type Key struct {
 func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command) ([]task.Result, error) {
 	if key == (Key{}) {
 		return s.Propose(ctx, cmds...)
+	}
+	if err := s.checkLevel(cmds); err != nil {
+		return nil, err
 	}
 	var these []task.Command
 	var places []int // of these in cmds
@@ -292,6 +298,9 @@ func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 	}
 	if err := s.ended(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotLeader, err)
+	}
+	if err := s.checkLevel(cmds); err != nil {
+		return nil, err
 	}
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {

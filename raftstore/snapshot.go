@@ -68,7 +68,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 // Release implements raft.FSMSnapshot.
 func (s *snapshot) Release() {}
 
-func readSnapshot(r io.Reader) (applied uint64, m *task.Machine, err error) {
+func readSnapshot(r io.Reader, options ...task.Option) (applied uint64, m *task.Machine, err error) {
 	br := bufio.NewReaderSize(r, 256<<10)
 	var head [len(snapshotMagic) + 9]byte
 	if _, err := io.ReadFull(br, head[:]); err != nil {
@@ -80,7 +80,7 @@ func readSnapshot(r io.Reader) (applied uint64, m *task.Machine, err error) {
 	if v := head[len(snapshotMagic)]; v != snapshotVersion {
 		return 0, nil, fmt.Errorf("raftstore: snapshot has version %d, this build reads %d", v, snapshotVersion)
 	}
-	m, err = wire.ReadSnapshot(br)
+	m, err = wire.ReadSnapshot(br, options...)
 	if err != nil {
 		return 0, nil, fmt.Errorf("raftstore: read snapshot: %w", err)
 	}

@@ -27,6 +27,7 @@ type Member struct {
 	Addr  string // node-to-node, "" if unknown
 	HTTP  string // advertised, "" if unknown
 	Voter bool
+	Level uint64 // the highest feature level that it knows, by what it said when it started; 0: unknown
 }
 
 // Status is this node's view, for /v1/cluster and readiness. It is local: no peer is asked.
@@ -45,6 +46,10 @@ type Status struct {
 	Disk           DiskHealth
 	SnapshotsTaken int   // from a leader, since start: more than a few in minutes is raft #697
 	Err            error // why the node has stopped
+
+	Level  uint64   // the cluster's feature level
+	Known  uint64   // the highest that this build knows
+	HeldBy []string // members that keep it from being raised to the next one that this build knows; nil: there is none
 }
 
 // readyLag is how many entries a ready node may be behind what it knows to be committed.
@@ -59,13 +64,16 @@ func (s *Store) Status() Status {
 		Disk: s.disk.Health(), Err: s.failure(),
 	}
 	st.LeaderID, st.LeaderAddr = s.Leader()
+	if st.Level, st.Known = s.Level(), s.cfg.KnownLevel; st.Level < st.Known {
+		st.HeldBy = s.holding(st.Level + 1)
+	}
 	s.fsm.mu.RLock()
 	st.Applied, st.Digest, st.SnapshotsTaken = s.fsm.applied, s.fsm.machine.Digest(), s.fsm.restores
 	s.fsm.mu.RUnlock()
 	voter, member := false, false
 	for _, m := range s.servers() {
 		p, _ := s.book.lookup(string(m.Address))
-		st.Members = append(st.Members, Member{ID: string(m.ID), Addr: p.Addr, HTTP: p.HTTP, Voter: m.Suffrage == raft.Voter})
+		st.Members = append(st.Members, Member{ID: string(m.ID), Addr: p.Addr, HTTP: p.HTTP, Voter: m.Suffrage == raft.Voter, Level: p.Level})
 		if string(m.Address) == s.identity {
 			member, voter = true, m.Suffrage == raft.Voter
 		}

@@ -41,6 +41,7 @@ type Store struct {
 	grown     chan struct{} // the log has grown
 	unsettled chan struct{} // settle must look again
 	promote   chan struct{} // the configuration has changed
+	leveled   chan struct{} // the feature level was raised
 
 	admitting sync.Mutex // one change of members at a time
 	contactMu sync.Mutex
@@ -85,7 +86,7 @@ func Open(c Config) (*Store, error) {
 		cfg: cfg, identity: book.self.identity(), book: book,
 		log: cfg.Logger, hub: newHub(), ring: newDigestRing(), origins: newOrigins(cfg.Clock),
 		leader: newLeaderWatch(), reads: newReadRounds(), contacts: map[string]*contact{},
-		grown: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1),
+		grown: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
 		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), hurry: make(chan struct{}),
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
 	}
@@ -95,8 +96,10 @@ func Open(c Config) (*Store, error) {
 		durable:  s.durable,
 		onCommit: func(index uint64) { s.trans.commits.reached(index) },
 		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
-		machine: task.NewMachine(), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
+		onLevel: func() { wake(s.leveled) }, known: cfg.KnownLevel,
+		machine: task.NewMachine(task.WithKnownLevel(cfg.KnownLevel)), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
 	}
+	s.fsm.level.Store(s.fsm.machine.Level())
 	if err := s.open(); err != nil {
 		return nil, err
 	}
@@ -171,6 +174,7 @@ func (s *Store) open() (err error) {
 	s.wg.Go(func() { s.runReads(ctx) })
 	s.wg.Go(func() { s.snapshotWhenGrown(ctx) })
 	s.wg.Go(func() { s.settle(ctx) })
+	s.wg.Go(func() { s.noteLevel(ctx) })
 	return nil
 }
 
@@ -292,6 +296,14 @@ func (s *Store) shut(ctx context.Context) error {
 	s.leadSubs = nil
 	s.leadMu.Unlock()
 	return errors.Join(errs...)
+}
+
+// wake wakes whoever looks at c next; c has room for one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // waitFor runs f, which takes no context, and waits for it as long as ctx allows, but at least for a moment.

@@ -169,9 +169,9 @@ func WriteSnapshot(w io.Writer, f *task.Frozen) error {
 }
 
 // ReadSnapshot builds a machine from what WriteSnapshot wrote. It reads r to its end and refuses what is truncated, has
-// something behind its end, or does not have the digest that it names.
-func ReadSnapshot(r io.Reader) (*task.Machine, error) {
-	return task.Restore(records(bufio.NewReaderSize(r, 256<<10)))
+// something behind its end, or does not have the digest that it names. The options are those of task.Restore.
+func ReadSnapshot(r io.Reader, options ...task.Option) (*task.Machine, error) {
+	return task.Restore(records(bufio.NewReaderSize(r, 256<<10)), options...)
 }
 
 // A snapshot is decoded beside the machine that is built of it, in batches of so many records or bytes: either takes half
