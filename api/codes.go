@@ -65,7 +65,7 @@ var codes = []codeEntry{
 	{CodeRunNotFound, http.StatusNotFound, "The run is not the unfinished one, or is no longer remembered."},
 	{CodeBlobGone, http.StatusConflict, "A blob that is referred to is not stored: put it again."},
 	{CodeConflict, http.StatusConflict, "The transaction did not happen; reasons says why."},
-	{"level_too_low", http.StatusConflict, "Not all nodes know this yet: the cluster is being upgraded."},
+	{CodeLevelTooLow, http.StatusConflict, "The cluster's feature level does not know this yet: a member is of a former build."},
 	{"store_conflict", http.StatusConflict, "Records are missing or owned by somebody else."},
 
 	{CodePrecondition, http.StatusPreconditionFailed, "The blob is not one that If-Match names."},

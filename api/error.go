@@ -59,6 +59,7 @@ const (
 	CodeVersionNotFound     = "version_not_found"
 	CodeMemberNotFound      = "member_not_found"
 	CodeHalt                = "halt"
+	CodeLevelTooLow         = "level_too_low"
 	CodeConflict            = "conflict"
 	CodeIdempotencyMismatch = "idempotency_mismatch"
 

@@ -95,7 +95,7 @@ func (r *route) errorsOf() []string {
 		may = append(may, CodeInvalidJSON, CodeTooLarge, CodeUnsupportedMedia)
 	}
 	if r.changes() {
-		may = append(may, CodeIdempotencyMismatch, "keys_exhausted", "origin_forgotten", "invalid_command", CodeTooLarge)
+		may = append(may, CodeIdempotencyMismatch, "keys_exhausted", "origin_forgotten", "invalid_command", CodeTooLarge, CodeLevelTooLow)
 	}
 	var all []string
 	for _, c := range codes {

@@ -222,6 +222,16 @@ type Cluster struct {
 	Nodes   []Node   `json:"nodes"`
 	Workers []Worker `json:"workers"`
 	Tasks   Totals   `json:"tasks"`
+
+	FeatureLevel FeatureLevel `json:"feature_level"`
+}
+
+// FeatureLevel is up to which level the log of a cluster may hold what builds have learned (SPEC C9). It is raised by itself once all
+// members have known the next one for ten minutes.
+type FeatureLevel struct {
+	Level  uint64   `json:"level"`
+	Known  uint64   `json:"known"`             // the highest that the node which answers knows
+	HeldBy []string `json:"held_by,omitempty"` // members that keep it from being raised, by what they said when they started
 }
 
 // Node is one member. A member that does not answer has Reachable false and only what others know of it.
@@ -235,7 +245,8 @@ type Node struct {
 	AppliedIndex uint64 `json:"applied_index"`
 	Digest       string `json:"digest"` // "index:hex"
 	Version      string `json:"version"`
-	Drained      bool   `json:"drained,omitempty"` // its workers get no new tasks (SPEC L10)
+	FeatureLevel uint64 `json:"feature_level,omitempty"` // the highest that its build knows
+	Drained      bool   `json:"drained,omitempty"`       // its workers get no new tasks (SPEC L10)
 
 	Blobs *NodeBlobs `json:"blobs,omitempty"` // nil: the member does not answer
 }

@@ -20,7 +20,10 @@ const roleUnreachable = "unreachable"
 func (n *Node) Cluster(ctx context.Context) (*api.Cluster, error) {
 	st := n.store.Status()
 	leader, _ := n.store.Leader()
-	c := &api.Cluster{Leader: leader, Nodes: []api.Node{}, Workers: []api.Worker{}}
+	c := &api.Cluster{
+		Leader: leader, Nodes: []api.Node{}, Workers: []api.Worker{},
+		FeatureLevel: api.FeatureLevel{Level: st.Level, Known: st.Known, HeldBy: st.HeldBy},
+	}
 	others := n.others(st)
 	addrs := make([]string, len(others))
 	for i, m := range others {
@@ -33,7 +36,7 @@ func (n *Node) Cluster(ctx context.Context) (*api.Cluster, error) {
 			c.Nodes = append(c.Nodes, *r.Node)
 			continue
 		}
-		c.Nodes = append(c.Nodes, api.Node{ID: m.ID, HTTP: m.HTTP, Raft: m.Addr, Role: roleUnreachable})
+		c.Nodes = append(c.Nodes, api.Node{ID: m.ID, HTTP: m.HTTP, Raft: m.Addr, Role: roleUnreachable, FeatureLevel: m.Level})
 	}
 	c.Nodes = append(c.Nodes, n.self(st))
 	slices.SortFunc(c.Nodes, func(a, b api.Node) int { return cmp.Compare(a.ID, b.ID) })
@@ -70,7 +73,7 @@ func (n *Node) self(st raftstore.Status) api.Node {
 	return api.Node{
 		ID: n.cfg.ID, HTTP: n.cfg.HTTPAdvertise, Raft: n.cfg.Addr, Role: string(st.Role), Reachable: true,
 		Term: st.Term, AppliedIndex: st.Applied, Digest: fmt.Sprintf("%d:%016x", st.Digest.Index, st.Digest.Sum),
-		Version: n.cfg.Version, Blobs: n.keeper.status(),
+		Version: n.cfg.Version, FeatureLevel: st.Known, Blobs: n.keeper.status(),
 	}
 }
 

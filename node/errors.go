@@ -31,6 +31,8 @@ func storeError(err error, sent bool) error {
 		return api.NewError(api.CodeNoLeader, "the cluster has no leader now; nothing was done")
 	case errors.Is(err, raftstore.ErrClosed), errors.Is(err, raftstore.ErrStopped):
 		return api.NewError(api.CodeNotReady, "this node is stopping and nothing was done; ask another")
+	case errors.Is(err, raftstore.ErrLevel):
+		return api.NewError(api.CodeLevelTooLow, "%v", err)
 	case errors.Is(err, raftstore.ErrTooLarge):
 		return api.NewError(api.CodeTooLarge, "it does not fit into an entry of the log")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

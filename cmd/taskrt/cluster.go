@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -34,9 +35,21 @@ func describeCluster(w *terminal.Table, s *api.Cluster) {
 	describeNodes(w, s.Nodes)
 	w.Printf("\n")
 	describeWorkers(w, s.Workers)
+	w.Printf("\n%s\n", levelLine(s.FeatureLevel))
 	t := s.Tasks
-	w.Printf("\nleader %s; tasks: %d created, %d running, %d retrying, %d succeeded, %d failed\n",
+	w.Printf("leader %s; tasks: %d created, %d running, %d retrying, %d succeeded, %d failed\n",
 		orDash(s.Leader), t.Created, t.Running, t.Retrying, t.Success, t.Failure)
+}
+
+// levelLine says how far the cluster has come, and who keeps it from going on (SPEC C9).
+func levelLine(l api.FeatureLevel) string {
+	switch {
+	case l.Level == l.Known:
+		return fmt.Sprintf("feature level %d", l.Level)
+	case len(l.HeldBy) == 0:
+		return fmt.Sprintf("feature level %d; %d when all members have known it for ten minutes", l.Level, l.Level+1)
+	}
+	return fmt.Sprintf("feature level %d; %d is held up by %s", l.Level, l.Level+1, strings.Join(l.HeldBy, ", "))
 }
 
 func describeNodes(w *terminal.Table, nodes []api.Node) {

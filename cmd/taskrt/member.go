@@ -34,6 +34,7 @@ type memberConfig struct {
 	grantsFile string         // that they were read from
 	runs       *runLog        // nil: nobody wants to know
 	logStore   logstore.Kind
+	holdLevel  bool
 	log        *slog.Logger
 
 	logSettings logSettings // of log
@@ -73,7 +74,7 @@ func openMember(c memberConfig) (*member, error) {
 		o := newOutside(&c, m.metrics.Compiled)
 		config.Guests, config.Inspect = o.guests, o.service.Inspect
 	}
-	config.Raft.LogStore = c.logStore
+	config.Raft.LogStore, config.Raft.HoldLevel = c.logStore, c.holdLevel
 	m.node, err = node.New(config)
 	if err != nil {
 		httpListener.Close()

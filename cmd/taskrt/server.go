@@ -24,6 +24,7 @@ func (p *program) serverCommand() *cli.Command {
 			workerFlag("", workerChild),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
+			boolFlag("", "hold-feature-level", "keep the cluster's feature level from being raised while this node is a member"),
 			logStoreFlag(""),
 			runLogFlag(),
 			capabilitiesFlag(""),
@@ -73,7 +74,7 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 	config := memberConfig{
 		id: c.String("id"), dir: c.String("dir"), http: c.String("http"), raft: c.String("raft"),
 		join: splitList(c.String("join")), expect: c.Int("bootstrap-expect"),
-		slots: c.Int("worker-slots"), ttl: ttl,
+		slots: c.Int("worker-slots"), ttl: ttl, holdLevel: c.Bool("hold-feature-level"),
 	}
 	if config.worker, err = readWorker(c); err != nil {
 		return config, err

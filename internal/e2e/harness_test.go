@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -62,6 +63,7 @@ func wasm(name string) string { return filepath.Join("..", "..", "testdata", "wa
 type process struct {
 	t    testing.TB
 	id   string
+	exe  string // "": the build under test
 	args []string
 	dir  string
 	http string
@@ -86,7 +88,7 @@ func (p *process) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.cmd = exec.Command(binary, append(p.args[:len(p.args):len(p.args)], "--run-log", filepath.Join(p.dir, "runs"))...)
+	p.cmd = exec.Command(cmp.Or(p.exe, binary), append(p.args[:len(p.args):len(p.args)], "--run-log", filepath.Join(p.dir, "runs"))...)
 	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
 	p.cmd.Env = append(os.Environ(), p.env...)
 	// The child dies with the test, whatever way the test dies.
