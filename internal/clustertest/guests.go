@@ -63,6 +63,11 @@ var (
 	errOutOfFuel = errors.New("clustertest: out of fuel")
 )
 
+// snoozed is what a job returns that wants to run again at a time, in Unix milliseconds.
+type snoozed int64
+
+func (s snoozed) Error() string { return fmt.Sprintf("clustertest: again at %d", int64(s)) }
+
 // Run implements worker.Guest.
 func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host) runtime.Outcome {
 	j := &Job{Raw: content(a.Params, a.ParamsFrom), Checkpoint: content(a.Checkpoint, a.CheckpointFrom), Host: host, Where: m.where, MaxFuel: a.Fuel}
@@ -76,7 +81,10 @@ func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host
 		result, err = m.run(ctx, j)
 	}
 	out.Ended, out.Fuel = int64(m.c.Boottime()), j.Fuel
+	again, snoozes := errors.AsType[snoozed](err)
 	switch {
+	case snoozes:
+		out.Kind, out.NextTime = runtime.Yielded, int64(again)
 	case ctx.Err() != nil:
 		out.Kind, out.Cause = runtime.Killed, context.Cause(ctx)
 	case errors.Is(err, errCancelled):
