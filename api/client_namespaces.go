@@ -171,17 +171,21 @@ func (c *Client) ImportNamespace(ctx context.Context, r ImportRequest) (*ImportR
 		return nil, err
 	}
 	var answer ImportReply
-	err := c.sendBody(ctx, r.Body, func(base *url.URL, body *sentBody) error { return c.importOnce(ctx, base, r.Name, body, &answer) })
+	err := c.sendBody(ctx, r.Body, func(base *url.URL, body *sentBody) error { return c.importOnce(ctx, base, r, body, &answer) })
 	if err != nil {
 		return nil, err
 	}
 	return &answer, nil
 }
 
-func (c *Client) importOnce(ctx context.Context, base *url.URL, name string, body *sentBody, answer *ImportReply) error {
+func (c *Client) importOnce(ctx context.Context, base *url.URL, r ImportRequest, body *sentBody, answer *ImportReply) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base.String()+namespaceURL(name)+"/import", body)
+	target := base.String() + namespaceURL(r.Name) + "/import"
+	if r.Rehash {
+		target += "?rehash=true"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, body)
 	if err != nil {
 		return errors.Join(fmt.Errorf("make request: %w", err), body.Close())
 	}

@@ -138,6 +138,7 @@ const copyPiece = 64 << 10
 
 // importNamespace is POST /v1/namespaces/{name}/import (SPEC M5). The body is read as fast as it is taken up, and never held.
 func (h *handler) importNamespace(w http.ResponseWriter, r *http.Request) error {
+	rehash := queryOf(r).flag("rehash")
 	name, err := namespacePath(r)
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (h *handler) importNamespace(w http.ResponseWriter, r *http.Request) error 
 	ctx, meta := WithMeta(withoutOnce(r.Context()))
 	ctx, cancel := untilStopping(ctx)
 	defer cancel()
-	reply, err := h.service.ImportNamespace(ctx, ImportRequest{Name: name, Body: body})
+	reply, err := h.service.ImportNamespace(ctx, ImportRequest{Name: name, Body: body, Rehash: rehash})
 	if body.err != nil {
 		w.Header().Set("Connection", "close")
 		return NewError(CodeBadRequest, "the body could not be read: %v", body.err)

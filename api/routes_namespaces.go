@@ -48,7 +48,8 @@ func namespaceRoutes() []route {
 		},
 		{
 			method: post, path: one + "/import", id: "importNamespace", serve: (*handler).importNamespace,
-			summary: "Take up the lines of an export. What exists already is left alone: it may be done again. An Idempotency-Key means nothing here.",
+			summary: "Take up the lines of an export. What exists already is left alone: it may be done again. Lines that are wrong are refused, the others taken up. An Idempotency-Key means nothing here.",
+			query:   []param{{name: "rehash", kind: boolParam, doc: "Give tasks whose IDs follow from their params those of this namespace."}},
 			body:    []media{{name: linesMedia, doc: "The lines of an export, of any length."}},
 			answers: []success{ok(ImportReply{})},
 			errors: []string{

@@ -69,6 +69,9 @@ type ExportRequest struct {
 type ImportRequest struct {
 	Name string
 	Body io.Reader
+	// Rehash gives tasks whose IDs follow from their params, in the namespace that was exported, those that they have in this
+	// one: else an equal submit makes another task.
+	Rehash bool
 }
 
 // ImportReply says what an import took up; what existed already was left alone.
@@ -80,4 +83,18 @@ type ImportReply struct {
 	Modules    int64 `json:"modules"`
 	Blobs      int64 `json:"blobs"`
 	Skipped    int64 `json:"skipped"` // records that existed already
+	// ForeignIDs counts tasks whose IDs follow from their params in the namespace that was exported: an equal submit makes
+	// another task here. Rehashed counts those that were given the IDs of this one.
+	ForeignIDs int64           `json:"foreign_ids"`
+	Rehashed   int64           `json:"rehashed"`
+	Refused    int64           `json:"refused"`  // lines that were not taken up
+	Refusals   []ImportRefusal `json:"refusals"` // the first 1,000 of them
+}
+
+// ImportRefusal is a line of an export that was not taken up, and why.
+type ImportRefusal struct {
+	Line   int64  `json:"line"` // from 1
+	Code   string `json:"code"`
+	Field  string `json:"field,omitempty"`
+	Detail string `json:"detail"`
 }

@@ -166,6 +166,27 @@ var _ spaces.Target = importTarget{}
 // Freeze implements spaces.Target.
 func (t importTarget) Freeze(ctx context.Context) (*task.Frozen, error) { return t.n.freeze(ctx) }
 
+// DeterministicID implements spaces.Target. Params that are a blob are read: it came before them.
+func (t importTarget) DeterministicID(ctx context.Context, namespace, behavior string, pointers []string, p task.Payload) (string, error) {
+	if p.Blobs != nil && p.Blobs.Content != "" {
+		room := t.n.contents()
+		defer room.release()
+		if err := room.take(ctx, min(p.Blobs.Size, api.MaxPayload)); err != nil {
+			return "", err
+		}
+		data, err := t.n.readWhole(ctx, p.Blobs.Content, min(p.Blobs.Size, api.MaxPayload))
+		if err != nil {
+			return "", err
+		}
+		p = task.Payload{Encoding: p.Encoding, Data: data}
+	}
+	canonical, err := canonicalParams(p, pointers)
+	if err != nil {
+		return "", err
+	}
+	return task.DeterministicID(namespace, behavior, canonical), nil
+}
+
 // importPause is how long an import waits when too much is waiting to be written.
 const importPause = 100 * time.Millisecond
 

@@ -270,12 +270,16 @@ func drawID(c *task.Submit, strategy task.IDStrategy) string {
 	if strategy != task.IDParams {
 		return uuid.Must(uuid.NewV7()).String()
 	}
+	return idOfParams(c.Namespace, c.Behavior, c.Params)
+}
+
+func idOfParams(namespace, behavior string, p task.Payload) string {
 	var v any
 	canonical := []byte("null")
-	if json.Unmarshal(c.Params.Data, &v) == nil {
+	if json.Unmarshal(p.Data, &v) == nil {
 		canonical, _ = json.Marshal(v)
 	}
-	return task.DeterministicID(c.Namespace, c.Behavior, canonical)
+	return task.DeterministicID(namespace, behavior, canonical)
 }
 
 // SubmitBatch implements api.Service.

@@ -95,6 +95,9 @@ func (f *Fake) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.
 	policy.CancelGrace = cmp.Or(millisOf(x.CancelGrace), policy.CancelGrace)
 	policy.RepeatEvery = millisOf(x.RepeatEvery)
 	policy.ConcurrencyKey, policy.KeyStrict = x.ConcurrencyKey, x.KeyOrder == "strict"
+	if x.ID != nil && x.ID.Strategy == "params" {
+		policy.IDStrategy = task.IDParams
+	}
 	if x.MaxConcurrent != nil {
 		policy.MaxConcurrent = *x.MaxConcurrent
 	}

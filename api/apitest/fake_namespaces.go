@@ -120,6 +120,11 @@ var _ spaces.Target = fakeTarget{}
 // Freeze implements spaces.Target.
 func (f fakeTarget) Freeze(context.Context) (*task.Frozen, error) { return f.freeze(), nil }
 
+// DeterministicID implements spaces.Target.
+func (fakeTarget) DeterministicID(_ context.Context, namespace, behavior string, _ []string, p task.Payload) (string, error) {
+	return idOfParams(namespace, behavior, p), nil
+}
+
 // Propose implements spaces.Target.
 func (f fakeTarget) Propose(ctx context.Context, c task.Command) (task.Result, error) {
 	f.mu.Lock()

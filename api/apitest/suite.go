@@ -132,6 +132,7 @@ var cases = []struct {
 	{"SubmitRate", (*suite).submitRate},
 	{"ExportImport", (*suite).exportImport},
 	{"ExportRaw", (*suite).exportRaw},
+	{"ImportRehash", (*suite).importRehash},
 	{"ImportRefused", (*suite).importRefused},
 }
 

@@ -124,7 +124,47 @@ func (s *suite) exportRaw(ctx context.Context, t *testing.T) {
 	}
 }
 
-// importRefused: what is wrong is named by its line, and what came before it is there.
+// importRehash: IDs that follow from params name the namespace: in another one an equal submit is another task. An import
+// says how many there are, or gives them the IDs of the new namespace; those that were given by somebody stay.
+func (s *suite) importRehash(ctx context.Context, t *testing.T) {
+	const from, other, rehashed, name = "apitest-hashed", "apitest-foreign", "apitest-rehashed", "apitest.params"
+	s.namespace(ctx, t, from, api.Quota{})
+	if _, err := s.PutBehavior(ctx, api.PutBehaviorRequest{Namespace: from, Name: name, Policy: json.RawMessage(`{"kind":"external","id":{"strategy":"params"}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		s.must(ctx, t, api.SubmitRequest{Namespace: from, Behavior: name, Params: json.RawMessage(fmt.Sprint(i))})
+	}
+	s.must(ctx, t, api.SubmitRequest{Namespace: from, Behavior: name, ID: "given", Params: json.RawMessage(`0`)})
+	lines, err := s.exported(ctx, from, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := func(namespace string) string {
+		reply, err := s.Submit(ctx, api.SubmitRequest{Namespace: namespace, Behavior: name, Params: json.RawMessage(`1`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Outcome
+	}
+	if reply := s.imported(ctx, t, other, lines); reply.Tasks != 4 || reply.ForeignIDs != 3 || reply.Rehashed != 0 || outcome(other) != "created" {
+		t.Errorf("as they were: %+v", reply)
+	}
+	for again := range 2 {
+		reply, err := s.ImportNamespace(ctx, api.ImportRequest{Name: rehashed, Body: bytes.NewReader(lines), Rehash: true})
+		if err != nil || reply.Tasks != int64(4*(1-again)) || reply.ForeignIDs != 0 || reply.Rehashed != 3 || outcome(rehashed) != "existing" {
+			t.Errorf("rehashed: %+v, %v", reply, err)
+		}
+	}
+	for _, id := range []string{"given", deterministicID(rehashed, name, "2")} {
+		if _, err := s.Task(ctx, rehashed, id, api.GetOptions{}); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
+// importRefused: what ends an import is named by its line, and what came before it is there. A line that is wrong by itself is
+// told, and the others are taken up.
 func (s *suite) importRefused(ctx context.Context, t *testing.T) {
 	const header = `{"header":{"format":1,"namespace":{"name":"x","status":"ACTIVE"}}}`
 	task := func(id string) string {
@@ -136,19 +176,10 @@ func (s *suite) importRefused(ctx context.Context, t *testing.T) {
 		{"not JSON", "bad_archive", "line 1", "hello"},
 		{"no header", "bad_archive", "line 1", task("one")},
 		{"a form of the future", "bad_archive", "line 1", strings.Replace(header, `"format":1`, `"format":99`, 1)},
-		{"an unknown kind", "bad_archive", "line 3", join(header, task("one"), `{"toast":{}}`)},
-		{"two members", "bad_archive", "line 2", join(header, `{"task":{},"record":{}}`)},
-		{"an unknown field", "bad_archive", "line 2, task.colour", join(header, `{"task":{"colour":"red"}}`)},
-		{"a bad time", "bad_archive", "line 2, task.not_before", join(header, `{"task":{"not_before":"soon"}}`)},
-		{"a status that is none", "bad_archive", "line 2, task.status", join(header, `{"task":{"status":"DONE"}}`)},
 		{"torn", "bad_archive", "line 3", join(header, task("one")+"\n")},
 		{"lines are missing", "bad_archive", "line 3", join(header, task("one"), `{"end":{"tasks":2}}`)},
 		{"something follows", "bad_archive", "line 3", join(header, `{"end":{}}`, task("one"))},
-		{"other bytes", "bad_archive", "blob", join(header, `{"blob":"sha256:`+strings.Repeat("0", 64)+`"}`, `{"bytes":{"data":"AAAA","last":true}}`)},
 		{"torn within a blob", "bad_archive", "line 3", join(header, `{"blob":"sha256:`+strings.Repeat("0", 64)+`"}`+"\n")},
-		{"an ID that none can have", "invalid_command", "tasks", join(header, task("x"), `{"end":{"tasks":1}}`)},
-		{"a blob that is not there", "blob_gone", "tasks", join(header, strings.Replace(task("one"), `"priority"`,
-			`"params":{"blob":"sha256:`+strings.Repeat("0", 64)+`","size":7,"encoding":"json"},"priority"`, 1), `{"end":{"tasks":1}}`)},
 		{"the export failed", "bad_archive", "line 2", join(header, `{"error":{"reason":"a disk"}}`)},
 	} {
 		name := fmt.Sprintf("apitest-bad%d", i)
@@ -160,6 +191,36 @@ func (s *suite) importRefused(ctx context.Context, t *testing.T) {
 		if strings.Contains(c.text, `"one"`) && c.code == "bad_archive" && c.field == "line 3" && c.what != "something follows" {
 			if _, err := s.Task(ctx, name, "one", api.GetOptions{}); err != nil {
 				t.Errorf("%s: the line before: %v", c.what, err)
+			}
+		}
+	}
+	gone := `"params":{"blob":"sha256:` + strings.Repeat("0", 64) + `","size":7,"encoding":"json"},"priority"`
+	for i, c := range []struct {
+		what, code, field, line string
+		end                     string // what is counted besides two tasks
+	}{
+		{"an unknown kind", "bad_archive", "", `{"toast":{}}`, ""},
+		{"two members", "bad_archive", "", `{"task":{},"record":{}}`, ""},
+		{"an unknown field", "bad_archive", "task.colour", `{"task":{"colour":"red"}}`, "t"},
+		{"a bad time", "bad_archive", "task.not_before", `{"task":{"not_before":"soon"}}`, "t"},
+		{"a status that is none", "bad_archive", "task.status", `{"task":{"status":"DONE"}}`, "t"},
+		{"other bytes", "bad_archive", "blob", `{"blob":"sha256:` + strings.Repeat("0", 64) + `"}` + "\n" + `{"bytes":{"data":"AAAA","last":true}}`, "b"},
+		{"an ID that none can have", "invalid_command", "tasks", task("x"), "t"},
+		{"a blob that is not there", "blob_gone", "tasks", strings.Replace(task("two"), `"priority"`, gone, 1), "t"},
+	} {
+		end := map[string]string{"": `{"end":{"tasks":2}}`, "t": `{"end":{"tasks":3}}`, "b": `{"end":{"tasks":2,"blobs":1}}`}[c.end]
+		name := fmt.Sprintf("apitest-wrong%d", i)
+		reply, err := s.ImportNamespace(ctx, api.ImportRequest{Name: name, Body: strings.NewReader(join(header, task("one"), c.line, task("three"), end))})
+		if err != nil || reply.Tasks != 2 || reply.Refused != 1 || len(reply.Refusals) != 1 {
+			t.Errorf("%s: %+v, %v", c.what, reply, err)
+			continue
+		}
+		if bad := reply.Refusals[0]; bad.Line != 3 || bad.Code != c.code || bad.Field != c.field || bad.Detail == "" {
+			t.Errorf("%s: %+v, want code %s for field %q in line 3", c.what, bad, c.code, c.field)
+		}
+		for _, id := range []string{"one", "three"} {
+			if _, err := s.Task(ctx, name, id, api.GetOptions{}); err != nil {
+				t.Errorf("%s: task %s: %v", c.what, id, err)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
@@ -19,6 +20,9 @@ type Target interface {
 	Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error)
 	// Propose applies a command. It may be proposed twice when its outcome is unknown. A refusal is an error.
 	Propose(ctx context.Context, c task.Command) (task.Result, error)
+	// DeterministicID returns the ID that a submit of those params would have by itself, if the behavior hashes what the pointers
+	// pick of them (SPEC I2). An error says that there is none.
+	DeterministicID(ctx context.Context, namespace, behavior string, pointers []string, p task.Payload) (string, error)
 	// Freeze returns the present state.
 	Freeze(ctx context.Context) (*task.Frozen, error)
 }
@@ -28,14 +32,33 @@ func Import(ctx context.Context, r api.ImportRequest, to Target) (*api.ImportRep
 	if err := api.CheckUserNamespace(r.Name); err != nil {
 		return nil, err
 	}
-	n, err := archive.Import(ctx, r.Body, r.Name, &sink{Target: to, namespace: r.Name})
+	into := &sink{Target: to, namespace: r.Name, rehash: r.Rehash, ids: map[string][][]string{}}
+	n, err := archive.Import(ctx, r.Body, r.Name, into)
 	if err != nil {
 		return nil, importError(err)
 	}
-	return &api.ImportReply{
+	reply := &api.ImportReply{
 		Tasks: n.Tasks, Operations: n.Operations, Records: n.Records, Behaviors: n.Behaviors, Modules: n.Modules,
-		Blobs: n.Blobs, Skipped: n.Skipped,
-	}, nil
+		Blobs: n.Blobs, Skipped: n.Skipped, Refused: n.Refused, Rehashed: into.rehashed, ForeignIDs: into.foreign,
+		Refusals: []api.ImportRefusal{},
+	}
+	for _, bad := range n.Refusals {
+		reply.Refusals = append(reply.Refusals, refusal(bad))
+	}
+	return reply, nil
+}
+
+// refusal is what the API says of a line that was not taken up.
+func refusal(r archive.Refusal) api.ImportRefusal {
+	told := api.ImportRefusal{Line: r.Line}
+	if bad, ok := errors.AsType[*archive.Error](r.Err); ok {
+		told.Code, told.Field, told.Detail = api.CodeBadArchive, bad.Field, bad.Reason
+		return told
+	}
+	if e, ok := errors.AsType[*api.Error](r.Err); ok {
+		told.Code, told.Field, told.Detail = e.Code, e.Field, e.Detail
+	}
+	return told
 }
 
 // importError turns what ended an import into an answer of the API.
@@ -63,10 +86,18 @@ type sink struct {
 	Target
 	namespace string
 	had       map[[16]byte]int // records that were there and that no line has met yet; nil: not looked yet
+
+	exported string                // the namespace that was exported
+	ids      map[string][][]string // by behavior: the pointers of its versions whose IDs follow from params
+	rehash   bool
+	rehashed int64
+	foreign  int64             // tasks whose IDs follow from their params there, and not here
+	renamed  map[string]string // tasks that were given other IDs, for their children
 }
 
 // Create makes the namespace with the settings of the exported one, if it is not there.
 func (s *sink) Create(ctx context.Context, exported *task.Namespace) error {
+	s.exported = exported.Name
 	for {
 		_, err := s.Propose(ctx, task.ImportRecords{Namespace: s.namespace}) // is it there, and does it take records?
 		if api.CodeOf(err) != string(task.NamespaceNotFound) {
@@ -81,24 +112,57 @@ func (s *sink) Create(ctx context.Context, exported *task.Namespace) error {
 	}
 }
 
+// Put implements archive.Sink.
+func (s *sink) Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error) {
+	stored, err = s.Target.Put(ctx, digest, bytes)
+	return stored, refused(err)
+}
+
 // Take implements archive.Sink.
 func (s *sink) Take(ctx context.Context, c task.ImportRecords) (int64, error) {
-	if len(c.Records) > 0 {
-		if err := s.fresh(ctx, &c); err != nil || len(c.Records) == 0 {
-			return 0, err
-		}
+	met, err := s.fresh(ctx, &c)
+	if err != nil {
+		return 0, err
+	}
+	if len(met) > 0 && len(c.Records) == 0 {
+		return 0, nil
+	}
+	for _, b := range c.Behaviors {
+		s.learn(b)
 	}
 	res, err := s.Propose(ctx, c)
-	return res.Count, err
+	if err != nil {
+		for _, k := range met { // they come again
+			s.had[k]++
+		}
+	}
+	return res.Count, refused(err)
+}
+
+// refused tells errors about what is imported from those that are about the namespace, its quotas, or the cluster: behind
+// these nothing else would be taken up.
+func refused(err error) error {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || e.Status >= 500 || e.Status == http.StatusTooManyRequests {
+		return err
+	}
+	switch e.Code {
+	case string(task.NamespaceNotFound), string(task.NamespaceInactive), string(task.NamespacePurging), api.CodeNamespaceReserved, api.CodeQuotaExceeded, string(task.LevelTooLow):
+		return err
+	}
+	return &archive.RefusedError{Err: err}
 }
 
 // fresh leaves out records of the TaskStore API that are there already: they have no names that would tell. As many equal
 // ones as were there when the import began are taken for those of the file.
-func (s *sink) fresh(ctx context.Context, c *task.ImportRecords) error {
+func (s *sink) fresh(ctx context.Context, c *task.ImportRecords) (met [][16]byte, err error) {
+	if len(c.Records) == 0 {
+		return nil, nil
+	}
 	if s.had == nil {
 		state, err := s.Freeze(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.had = recordsOf(state, s.namespace)
 	}
@@ -106,12 +170,13 @@ func (s *sink) fresh(ctx context.Context, c *task.ImportRecords) error {
 	for _, r := range c.Records {
 		if k := contentOf(r); s.had[k] > 0 {
 			s.had[k]--
+			met = append(met, k)
 		} else {
 			left = append(left, r)
 		}
 	}
 	c.Records = left
-	return nil
+	return met, nil
 }
 
 func recordsOf(state *task.Frozen, namespace string) map[[16]byte]int {
@@ -130,6 +195,9 @@ func contentOf(r *task.StoreRecord) (sum [16]byte) {
 	_ = binary.Write(h, binary.BigEndian, []int64{int64(len(r.Group)), r.Owner, int64(r.Available)}) // never fails
 	_, _ = io.WriteString(h, r.Group)
 	_, _ = io.WriteString(h, r.Data)
+	if b := r.Blob.Blobs; b != nil {
+		_, _ = io.WriteString(h, "\x00"+b.Content)
+	}
 	copy(sum[:], h.Sum(nil))
 	return sum
 }

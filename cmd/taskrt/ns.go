@@ -48,7 +48,13 @@ func (p *program) nsCommand() *cli.Command {
 				),
 				Action: p.client(nsExport),
 			},
-			{Name: "import", Usage: "take up an export; what is there already is left alone: it may be done again", ArgsUsage: "NAME FILE", Flags: clientFlags(), Action: p.client(nsImport)},
+			{
+				Name: "import", Usage: "take up an export; what is there already is left alone: it may be done again", ArgsUsage: "NAME FILE",
+				Flags: clientFlags(
+					boolFlag(cmd, "rehash", "give tasks whose IDs follow from their params those that they have in this namespace"),
+				),
+				Action: p.client(nsImport),
+			},
 		},
 	}
 }
@@ -212,7 +218,7 @@ func nsExport(c *cli.Context, cl *client) error {
 }
 
 func nsImport(c *cli.Context, cl *client) error {
-	r, size := api.ImportRequest{Name: c.Args().First(), Body: cl.stdin}, int64(0)
+	r, size := api.ImportRequest{Name: c.Args().First(), Body: cl.stdin, Rehash: c.Bool("rehash")}, int64(0)
 	if file := c.Args().Get(1); file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
@@ -230,7 +236,7 @@ func nsImport(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) {
+	err = cl.print(func(w *terminal.Table) {
 		w.Field("tasks", n.Tasks)
 		w.Field("operations", n.Operations)
 		w.Field("records", n.Records)
@@ -238,5 +244,28 @@ func nsImport(c *cli.Context, cl *client) error {
 		w.Field("modules", n.Modules)
 		w.Field("blobs", n.Blobs)
 		w.Field("were there", n.Skipped)
+		if n.Rehashed > 0 {
+			w.Field("rehashed", n.Rehashed)
+		}
+		if n.ForeignIDs > 0 {
+			w.Field("foreign IDs", fmt.Sprintf("%d; they follow from params in the namespace that was exported: equal submits make other tasks here. --rehash gives those of this one", n.ForeignIDs))
+		}
 	})
+	if err != nil || n.Refused == 0 {
+		return err
+	}
+	return &exitError{exitRefused, refusedLines(n)}
+}
+
+// refusedLines says which lines of an export were not taken up.
+func refusedLines(n *api.ImportReply) error {
+	text := fmt.Sprintf("%d lines were refused, the others taken up", n.Refused)
+	for _, r := range n.Refusals {
+		field := ""
+		if r.Field != "" {
+			field = r.Field + ": "
+		}
+		text += fmt.Sprintf("\nline %d: %s: %s%s", r.Line, r.Code, field, r.Detail)
+	}
+	return errors.New(text)
 }

@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 	"node/logs":          {"task", "internal/strays"},
 	"node/maintain":      {"task", "node/logs"},
 	"node/watch":         {"task", "task/wire"},
-	"task/archive":       {"task"},
+	"task/archive":       {"task", "internal/jsontext"},
 	"task/records":       {},
 	"raftstore/logstore": {"internal/durable"},
 	"runtime/fetch":      {},

@@ -148,6 +148,8 @@ type counting struct{ blobs int64 }
 
 func (c *counting) Create(context.Context, *task.Namespace) error { return nil }
 
+func (c *counting) Task(context.Context, *task.Task) error { return nil }
+
 func (c *counting) Put(_ context.Context, _ string, bytes io.Reader) (bool, error) {
 	n, err := io.Copy(io.Discard, bytes)
 	c.blobs += n

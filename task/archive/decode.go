@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/jsontext"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -46,13 +47,16 @@ func (f *forms) decode(b json.RawMessage, v reflect.Value, path string) *Error {
 		}
 		i := slices.Index(words, word)
 		if i < 0 || word == "" {
-			return &Error{Field: path, Reason: fmt.Sprintf("%.80q is not one of %s", word, strings.Join(words, " "))}
+			return &Error{Field: path, Reason: fmt.Sprintf("%.80q is not one of %s", word, strings.TrimSpace(strings.Join(words, " ")))}
 		}
 		v.SetUint(uint64(i))
 		return nil
 	}
 	if string(b) == "null" {
 		return &Error{Field: path, Reason: "must not be null"}
+	}
+	if jsontext.LoneSurrogate(b) {
+		return &Error{Field: path, Reason: "has a lone surrogate: half of a character"}
 	}
 	if err := json.Unmarshal(b, v.Addr().Interface()); err != nil {
 		return wrong(path, err)

@@ -40,6 +40,8 @@ type Error struct {
 	Line   int64 // from 1
 	Field  string
 	Reason string
+
+	line bool // it is about that line alone: those behind it can be read
 }
 
 func (e *Error) Error() string {

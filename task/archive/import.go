@@ -25,8 +25,30 @@ type Sink interface {
 	// Put stores a blob unless it is there, and reports whether it did. It reads to the end, and refuses bytes that do
 	// not have the digest.
 	Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error)
-	// Take takes up records of one kind, and returns how many of them were new.
+	// Take takes up records of one kind, all or none, and returns how many of them were new. A RefusedError is about the
+	// records.
 	Take(ctx context.Context, c task.ImportRecords) (taken int64, err error)
+	// Task may change a task before it is taken up.
+	Task(ctx context.Context, t *task.Task) error
+}
+
+// RefusedError says that a sink does not take what it was given, and would take other things: what is wrong is found, named and
+// left out. Any other error ends an import.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Bounds of what may be wrong with lines before an import gives up, and of what it remembers of that.
+const (
+	maxRefused = 10_000
+	maxTold    = 1_000
+)
+
+// Refusal is a line that was not taken up. Err is an *Error about the line itself, or what the sink said.
+type Refusal struct {
+	Line int64
+	Err  error
 }
 
 // LinesError is why lines were not taken up.
@@ -49,12 +71,14 @@ func (e *LinesError) Lines() string {
 // Taken counts what was taken up, and what was there already.
 type Taken struct {
 	Counts
-	Skipped int64
+	Skipped  int64
+	Refused  int64     // lines that were not taken up
+	Refusals []Refusal // the first of them
 }
 
-// Import reads an export into a namespace, in one pass and holding one batch and what is said of modules. What was taken
-// up before something is wrong stays: an import that is done again goes on. An *Error is about the file, a *LinesError what
-// the sink said of lines.
+// Import reads an export into a namespace, in one pass and holding one batch and what is said of modules. Lines that are
+// wrong by themselves are refused and told, the others taken up. What was taken up before something ends it stays: an import
+// that is done again goes on. An *Error is about the file, a *LinesError what the sink said of lines.
 func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Taken, error) {
 	r, err := open(in)
 	if err != nil {
@@ -66,6 +90,12 @@ func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Ta
 	x := &importer{reader: r, sink: sink, namespace: namespace, modules: map[string]*task.Module{}}
 	for {
 		v, err := r.record()
+		if bad, ok := errors.AsType[*Error](err); ok && bad.line {
+			if err := x.refuse(bad.Line, bad); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err != nil {
 			return nil, errors.Join(err, x.flush(ctx)) // the lines before it were right
 		}
@@ -90,12 +120,17 @@ type importer struct {
 	modules map[string]*task.Module // those that were read: each goes with the behaviors that need it
 	held    int                     // bytes of their lines
 
-	batch   task.ImportRecords // of one kind
-	kind    *int64             // what it counts as
-	records int64
-	bytes   int
-	first   int64 // line
-	last    int64
+	batch []entry // of one kind
+	kind  *int64  // what it counts as
+	bytes int
+
+	failed map[string]int64 // operations that were refused, by ID: their lines
+}
+
+// entry is a record that waits to be taken up.
+type entry struct {
+	line   int64
+	record any
 }
 
 func (x *importer) take(ctx context.Context, v any) error {
@@ -113,28 +148,22 @@ func (x *importer) take(ctx context.Context, v any) error {
 	}
 	kind := x.kindOf(v)
 	size := len(x.buf)
-	if x.records > 0 && (kind != x.kind || x.records >= batchRecords || x.bytes+size > batchBytes) {
+	if len(x.batch) > 0 && (kind != x.kind || len(x.batch) >= batchRecords || x.bytes+size > batchBytes) {
 		if err := x.flush(ctx); err != nil {
 			return err
 		}
 	}
-	if x.records == 0 {
-		x.first, x.kind = x.line, kind
+	if t, ok := v.(*task.Task); ok {
+		if line, gone := x.failed[t.Parent]; gone && t.Role != task.RoleNone {
+			return x.refuse(x.line, x.errorf("it is of the operation in line %d, which was refused", line))
+		}
+		if err := x.sink.Task(ctx, t); err != nil {
+			return x.about(x.line, err)
+		}
 	}
-	x.last = x.line
-	x.records++
+	x.kind = kind
+	x.batch = append(x.batch, entry{x.line, v})
 	x.bytes += size
-	switch v := v.(type) {
-	case *task.Operation:
-		v.Namespace = x.namespace
-		x.batch.Operations = append(x.batch.Operations, v)
-	case *task.Task:
-		v.Namespace = x.namespace
-		x.batch.Tasks = append(x.batch.Tasks, v)
-	case *task.StoreRecord:
-		v.Namespace = x.namespace
-		x.batch.Records = append(x.batch.Records, v)
-	}
 	return nil
 }
 
@@ -165,7 +194,7 @@ func (x *importer) behavior(ctx context.Context, b *task.Behavior) error {
 	n, err := x.sink.Take(ctx, c)
 	switch {
 	case err != nil:
-		return &LinesError{x.line, x.line, err}
+		return x.about(x.line, err)
 	case n == 0:
 		x.taken.Skipped++
 	default:
@@ -177,17 +206,76 @@ func (x *importer) behavior(ctx context.Context, b *task.Behavior) error {
 
 // flush takes up the batch.
 func (x *importer) flush(ctx context.Context) error {
-	if x.records == 0 {
+	batch := x.batch
+	x.batch, x.bytes = nil, 0
+	return x.takeUp(ctx, batch)
+}
+
+// takeUp takes up records of one kind. If some are refused it looks for those by halves, so that the others are not.
+func (x *importer) takeUp(ctx context.Context, batch []entry) error {
+	if len(batch) == 0 {
 		return nil
 	}
-	x.batch.Namespace = x.namespace
-	n, err := x.sink.Take(ctx, x.batch)
-	if err != nil {
-		return &LinesError{x.first, x.last, err}
+	n, err := x.sink.Take(ctx, x.command(batch))
+	if err == nil {
+		*x.kind += n
+		x.taken.Skipped += int64(len(batch)) - n
+		return nil
 	}
-	*x.kind += n
-	x.taken.Skipped += x.records - n
-	x.batch, x.records, x.bytes = task.ImportRecords{}, 0, 0
+	if _, refused := errors.AsType[*RefusedError](err); !refused {
+		return &LinesError{batch[0].line, batch[len(batch)-1].line, err}
+	}
+	if len(batch) == 1 {
+		if o, ok := batch[0].record.(*task.Operation); ok {
+			if x.failed == nil {
+				x.failed = map[string]int64{}
+			}
+			x.failed[o.ID] = batch[0].line
+		}
+		return x.refuse(batch[0].line, err)
+	}
+	half := len(batch) / 2
+	if err := x.takeUp(ctx, batch[:half]); err != nil {
+		return err
+	}
+	return x.takeUp(ctx, batch[half:])
+}
+
+func (x *importer) command(batch []entry) task.ImportRecords {
+	c := task.ImportRecords{Namespace: x.namespace}
+	for _, e := range batch {
+		switch v := e.record.(type) {
+		case *task.Operation:
+			v.Namespace = x.namespace
+			c.Operations = append(c.Operations, v)
+		case *task.Task:
+			v.Namespace = x.namespace
+			c.Tasks = append(c.Tasks, v)
+		case *task.StoreRecord:
+			v.Namespace = x.namespace
+			c.Records = append(c.Records, v)
+		}
+	}
+	return c
+}
+
+// about is what becomes of an import when the sink says something of one line.
+func (x *importer) about(line int64, err error) error {
+	if _, refused := errors.AsType[*RefusedError](err); refused {
+		return x.refuse(line, err)
+	}
+	return &LinesError{line, line, err}
+}
+
+// refuse notes a line that is not taken up. Where nearly everything is wrong an import ends: looking for what is right has a
+// price.
+func (x *importer) refuse(line int64, err error) error {
+	if x.taken.Refused++; x.taken.Refused > maxRefused {
+		return x.errorf("more than %d lines were refused; the last of them, line %d: %v", maxRefused, line, err)
+	}
+	if len(x.taken.Refusals) < maxTold {
+		x.taken.Refusals = append(x.taken.Refusals, Refusal{line, err})
+	}
 	return nil
 }
 
@@ -195,14 +283,14 @@ func (x *importer) flush(ctx context.Context) error {
 func (x *importer) blob(ctx context.Context, b *blob) error {
 	line := x.line
 	stored, err := x.sink.Put(ctx, b.digest, b.bytes)
-	if err == nil {
-		_, err = io.Copy(io.Discard, b.bytes) // nothing, if the sink did as it should
+	if _, rest := io.Copy(io.Discard, b.bytes); err == nil { // nothing, if the sink took it
+		err = rest
 	}
 	if b.bytes.err != nil {
 		return b.bytes.err // the sink's error is about that
 	}
 	if err != nil {
-		return &LinesError{line, x.line, err}
+		return x.about(line, err)
 	}
 	if stored {
 		x.taken.Blobs++

@@ -19,6 +19,7 @@ type reader struct {
 	buf    []byte
 	header Header
 	counts Counts // of what was read
+	unread int64  // lines of which nobody knows what they were
 	forms  forms
 }
 
@@ -30,6 +31,12 @@ type blob struct {
 
 func (r *reader) errorf(format string, args ...any) error {
 	return &Error{Line: r.line, Reason: fmt.Sprintf(format, args...)}
+}
+
+// unreadable is the error of a line that says nothing.
+func (r *reader) unreadable(format string, args ...any) error {
+	r.unread++
+	return &Error{Line: r.line, Reason: fmt.Sprintf(format, args...), line: true}
 }
 
 // open reads the header.
@@ -70,10 +77,10 @@ func (r *reader) next() (name string, value json.RawMessage, err error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(r.buf, &members); err != nil {
-		return "", nil, r.errorf("not a JSON object: %v", err)
+		return "", nil, r.unreadable("not a JSON object: %v", err)
 	}
 	if len(members) != 1 {
-		return "", nil, r.errorf("must be an object with one member, not %d", len(members))
+		return "", nil, r.unreadable("must be an object with one member, not %d", len(members))
 	}
 	for name, value = range members { // the only one
 	}
@@ -149,10 +156,14 @@ func (r *reader) record() (any, error) {
 	case lineError:
 		return nil, r.failed(value)
 	default:
-		return nil, r.errorf("there are no lines called %.80q", name)
+		return nil, r.unreadable("there are no lines called %.80q", name)
 	}
 	*count++
-	return v, r.decode(name, value, v)
+	if bad := r.forms.decode(value, reflect.ValueOf(v).Elem(), name); bad != nil {
+		bad.Line, bad.line = r.line, true
+		return nil, bad
+	}
+	return v, nil
 }
 
 // failed is what a last line says that stands there instead of the end.
@@ -170,7 +181,7 @@ func (r *reader) end(value json.RawMessage) error {
 	if err := r.decode(lineEnd, value, &told); err != nil {
 		return err
 	}
-	if told != r.counts {
+	if !r.accounted(&told) {
 		return r.errorf("the end counts %+v, but %+v came: lines are missing or twice", told, r.counts)
 	}
 	switch err := r.readLine(); {
@@ -180,6 +191,19 @@ func (r *reader) end(value json.RawMessage) error {
 		return err
 	}
 	return r.errorf("something follows the end")
+}
+
+// accounted reports whether what came is what the end counts, lines that could not be read included.
+func (r *reader) accounted(told *Counts) bool {
+	a, b, missing := reflect.ValueOf(*told), reflect.ValueOf(r.counts), int64(0)
+	for i := range a.NumField() {
+		left := a.Field(i).Int() - b.Field(i).Int()
+		if left < 0 {
+			return false
+		}
+		missing += left
+	}
+	return missing <= r.unread
 }
 
 func (r *reader) blob(value json.RawMessage) (any, error) {

@@ -1,0 +1,55 @@
+package spaces
+
+import (
+	"context"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task"
+)
+
+// IDs that follow from params name the namespace, too (SPEC I2): in another one an equal submit is another task, and runs
+// again. An import tells how many there are, or gives them the IDs that they would have here.
+
+// learn notes how the versions of a behavior make IDs of params.
+func (s *sink) learn(b *task.Behavior) {
+	for i := range b.Versions {
+		p := &b.Versions[i].Policy
+		if p.IDStrategy == task.IDParams && !slices.ContainsFunc(s.ids[b.Name], func(from []string) bool { return slices.Equal(from, p.IDFrom) }) {
+			s.ids[b.Name] = append(s.ids[b.Name], p.IDFrom)
+		}
+	}
+}
+
+// Task implements archive.Sink.
+func (s *sink) Task(ctx context.Context, t *task.Task) error {
+	if s.namespace == s.exported || t.Role != task.RoleNone {
+		return nil
+	}
+	if to, ok := s.renamed[t.Parent]; ok {
+		t.Parent = to
+	}
+	for _, from := range s.ids[t.Behavior] {
+		id, err := s.DeterministicID(ctx, s.exported, t.Behavior, from, t.Params)
+		switch {
+		case err != nil && api.CodeOf(err) != api.CodeInvalidParams:
+			return err
+		case err != nil, id != t.ID: // it was given, or follows from what another version picks
+			continue
+		}
+		s.foreign++
+		if !s.rehash {
+			return nil
+		}
+		if id, err = s.DeterministicID(ctx, s.namespace, t.Behavior, from, t.Params); err != nil {
+			return err
+		}
+		if s.renamed == nil {
+			s.renamed = map[string]string{}
+		}
+		s.renamed[t.ID], t.ID = id, id
+		s.foreign, s.rehashed = s.foreign-1, s.rehashed+1
+		return nil
+	}
+	return nil
+}
