@@ -3,6 +3,7 @@ package meter
 import (
 	"fmt"
 
+	"github.com/taskrt/taskrt/runtime/meter/effort"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -43,7 +44,9 @@ type coder struct {
 	targets  []target // of br_table, in the order of the edits
 	extra    []int32  // labels that the loops that are open have more than before, each with those around it
 	helpType uint32   // signature of the helpers
-	operands bool     // the block type that was read last has parameters
+	effort   effort.Function
+	params   int // of the block type that was read last
+	results  int
 	bulk     bool     // needs a local for lengths
 	grow     bool     // needs one for results of grow
 	origins  *Origins // nil: nobody asks
@@ -69,12 +72,12 @@ func (w *rewriter) functions(r *wasmbin.Reader) error {
 	for i := range n {
 		where := fmt.Sprintf("code of function %d", int(w.tick)+i)
 		part := r.Part(uint64(r.U32()), where)
-		if part.Err != nil {
-			return part.Err
-		}
 		spans := w.code.origins.count()
 		body = w.body(body[:0], part, int(w.tick)+i)
 		if part.Err != nil {
+			if name := w.parsed.FunctionName(int(w.tick) + i); name != "" {
+				part.Err.Where = fmt.Sprintf("%s (%q)", where, name)
+			}
 			return part.Err
 		}
 		content = uleb(content, uint64(len(body)))
@@ -108,12 +111,14 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	}
 	code := r.Pos
 	c.reset()
+	c.effort.Begin(len(w.parsed.FuncType(function).Params), locals, len(w.parsed.FuncType(function).Results))
 	c.targets = c.targets[:0]
 	c.edits = c.edits[:0]
 	c.begins(code, 0)
 	c.bulk, c.grow = false, false
 	c.helpType = w.helpType
 	w.walk(r)
+	w.weigh(r)
 	if r.Err != nil {
 		return nil
 	}
@@ -207,18 +212,30 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 		start := r.Pos
 		op := r.Byte()
 		if op != opElse && op != opEnd && c.due() {
+			c.effort.Check()
 			c.begins(start, c.check())
 		}
 		switch immediates[op] {
 		case none:
 		case index:
-			if i := r.U32(); op == opBr || op == opBrIf {
-				c.branches(r, start, i)
+			switch i := r.U32(); op {
+			case opBr, opBrIf:
+				c.branches(r, start, i, op == opBrIf)
+			case opLocalGet, opLocalSet, opLocalTee:
+				if !c.dead {
+					c.effort.Use(i, op != opLocalGet)
+				}
 			}
 			w.result.WritesTables = w.result.WritesTables || op == opTableSet
-		case twoIndexes, memarg:
+		case twoIndexes:
+			w.callsType(r.U32())
+			r.U32() // table
+		case memarg:
 			r.U32()
 			r.U32()
+			if !c.dead {
+				c.effort.Access()
+			}
 		case reserved:
 			zero(r)
 		case blockType:
@@ -232,6 +249,9 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 			return
 		}
 		c.flowOf(r, start, op)
+		if c.effort.Estimate() > c.tuning.effort {
+			return // it is enough
+		}
 		if len(c.frames) == 0 {
 			if r.Left() != 0 {
 				r.Fail(wasmbin.Malformed, "code after the end of the function")
@@ -247,19 +267,22 @@ func (c *coder) label(out []byte, t target) []byte {
 	return uleb(out, uint64(t.depth+c.extra[open]-c.extra[open-int(t.loops)]))
 }
 
-// target notes a branch, and whether it leaves the function.
-func (c *coder) target(r *wasmbin.Reader, depth uint32) (t target, leaves bool) {
+// target notes a branch, and whether it leaves the function. on: control may go on behind it.
+func (c *coder) target(r *wasmbin.Reader, depth uint32, on bool) (t target, leaves bool) {
 	loops, ok := c.branch(depth)
 	if !ok {
 		r.Fail(wasmbin.Malformed, "branch to %d of %d labels", depth, len(c.frames))
 		return t, false
 	}
+	if !c.dead {
+		c.effort.Branch(int(depth), 1, on)
+	}
 	return target{int32(depth), loops}, int(depth) == len(c.frames)-1
 }
 
 // branches rewrites br or br_if, which stands at start.
-func (c *coder) branches(r *wasmbin.Reader, start int, depth uint32) {
-	t, leaves := c.target(r, depth)
+func (c *coder) branches(r *wasmbin.Reader, start int, depth uint32, on bool) {
+	t, leaves := c.target(r, depth, on)
 	if leaves {
 		c.edit(start, start, exit, 0)
 	}
@@ -278,7 +301,7 @@ func (c *coder) table(r *wasmbin.Reader, start int) {
 		if r.Err != nil {
 			return
 		}
-		t, leaving := c.target(r, depth)
+		t, leaving := c.target(r, depth, false)
 		c.targets = append(c.targets, t)
 		leaves = leaves || leaving
 	}
@@ -298,7 +321,7 @@ func zero(r *wasmbin.Reader) {
 // blockType reads the type of a block: empty, one value type, or the index of a signature.
 func (w *rewriter) blockType(r *wasmbin.Reader) {
 	start := r.Pos
-	w.code.operands = false
+	w.code.params, w.code.results = 0, 0
 	first := r.Byte()
 	if first == emptyBlock || r.Err != nil {
 		return
@@ -306,6 +329,7 @@ func (w *rewriter) blockType(r *wasmbin.Reader) {
 	r.Pos = start
 	if first >= 0x40 && first < 0x80 { // a negative number of one byte
 		r.ValType()
+		w.code.results = 1
 		return
 	}
 	switch i := r.Uleb(32); {
@@ -314,7 +338,8 @@ func (w *rewriter) blockType(r *wasmbin.Reader) {
 		r.Pos = start
 		r.Fail(wasmbin.Malformed, "block of type %d of %d", i, w.parsed.Types())
 	default:
-		w.code.operands = len(w.parsed.Type(int(i)).Params) > 0
+		t := w.parsed.Type(int(i))
+		w.code.params, w.code.results = len(t.Params), len(t.Results)
 	}
 }
 
@@ -326,8 +351,11 @@ func (w *rewriter) special(r *wasmbin.Reader, start int, op byte) {
 	case opBrTable:
 		c.table(r, start)
 	case opCall, opReturnCall:
-		i := w.function(r.U32())
-		c.edit(start, r.Pos, called, int64(i))
+		i := r.U32()
+		if int64(i) < int64(w.tick)+int64(w.parsed.Functions()) {
+			w.calls(w.parsed.FuncType(int(i)))
+		}
+		c.edit(start, r.Pos, called, int64(w.function(i)))
 	case opRefFunc:
 		i := w.function(r.U32())
 		c.edit(at, r.Pos, remap, int64(i))
@@ -358,17 +386,22 @@ func (c *coder) flowOf(r *wasmbin.Reader, start int, op byte) {
 	switch op {
 	case opNop, opDrop:
 	case opBlock:
+		c.effort.Block(c.results)
 		c.open(op)
 	case opLoop:
-		c.edit(start, r.Pos, header, int64(c.loop(c.operands)))
+		c.effort.Loop(c.params, c.results)
+		c.edit(start, r.Pos, header, int64(c.loop(c.params > 0)))
 	case opIf:
+		c.effort.If(c.results)
 		c.add()
 		c.open(op)
 		c.begins(r.Pos, c.start(c.current))
 	case opElse:
+		c.effort.Else(!c.dead)
 		c.edit(r.Pos, r.Pos, meet, 0)
 		c.begins(r.Pos, c.otherwise())
 	case opEnd:
+		c.effort.End(!c.dead)
 		c.endOf(c.top(), start, r.Pos)
 		if next, ok := c.end(); ok {
 			c.begins(r.Pos, next)
@@ -403,7 +436,7 @@ func (c *coder) flowOf(r *wasmbin.Reader, start int, op byte) {
 		if op != opReturnCall {
 			c.edit(start, start, exit, 0)
 		}
-		c.branch(uint32(len(c.frames) - 1))
+		c.target(r, uint32(len(c.frames)-1), false)
 		c.leave()
 	case opMemoryGrow:
 		c.add()

@@ -25,11 +25,11 @@ func newLanes(t testing.TB, rt wazero.Runtime, seed1, seed2 uint64) (g *generato
 	t.Helper()
 	g = generate(seed1, seed2, false)
 	plain := g.build()
-	metered, err := rewrite(plain, tuning{slack: slack, distance: distance, loops: int(seed1/3) % 4})
+	metered, err := rewrite(plain, tuning{slack: slack, distance: distance, loops: int(seed1/3) % 4, effort: maxEffort})
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact, err := rewrite(plain, tuning{slack: 0, distance: 10, loops: int(seed1 % 3)})
+	exact, err := rewrite(plain, tuning{slack: 0, distance: 10, loops: int(seed1 % 3), effort: maxEffort})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,8 @@ type Module struct {
 	DropsData bool
 	// Debug is set if the guest has DWARF: traces of traps tell offsets of the metered code then, for which there is FindOrigins.
 	Debug bool
+	// Effort is about how many nanoseconds a compiler spends on what is not linear in the module's size (package effort).
+	Effort int64
 }
 
 // Global is a mutable global of the guest.
@@ -54,7 +56,7 @@ const (
 // *wasmbin.Error; those of a function name it by its index, and offsets are in the given file. A module that is not
 // valid may be rewritten into one that is not valid either.
 func Rewrite(wasm []byte) (*Module, error) {
-	return rewrite(wasm, tuning{slack: slack, distance: distance, loops: manyLoops})
+	return rewrite(wasm, tuning{slack: slack, distance: distance, loops: manyLoops, effort: maxEffort})
 }
 
 func rewrite(wasm []byte, t tuning) (*Module, error) { return rewriteWith(wasm, t, nil) }

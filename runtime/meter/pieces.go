@@ -63,12 +63,13 @@ type frame struct {
 // tuning is where code takes another form. Tests have other values than Rewrite.
 type tuning struct {
 	slack, distance int64
-	loops           int // see manyLoops
+	loops           int   // see manyLoops
+	effort          int64 // see maxEffort
 }
 
 // flow follows the control flow of one function and divides it into pieces.
 type flow struct {
-	tuning
+	tuning tuning
 
 	pieces  []piece
 	frames  []frame
@@ -106,7 +107,7 @@ func (f *flow) call() {
 }
 
 // due reports whether it is time for a check.
-func (f *flow) due() bool { return !f.dead && f.weight-f.last >= f.distance }
+func (f *flow) due() bool { return !f.dead && f.weight-f.last >= f.tuning.distance }
 
 // check begins a piece that checks.
 func (f *flow) check() int32 {
@@ -228,7 +229,7 @@ func (f *flow) leave() { f.dead = true }
 // settle has the loops of a function that is dear to compile call tick in their headers, and makes what is executed once part of
 // what stands before it. A parent stands before its children.
 func (f *flow) settle(locals int) {
-	large := f.looping >= f.loops || int64(f.looping)*int64(locals)*int64(locals) >= muchState
+	large := f.looping >= f.tuning.loops || int64(f.looping)*int64(locals)*int64(locals) >= muchState
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if large && p.form < formWithin {
@@ -252,7 +253,7 @@ func (f *flow) merge() {
 			continue
 		}
 		parent := &f.pieces[p.parent]
-		if p.cost == 0 || int64(parent.merged)+int64(p.cost) <= f.slack {
+		if p.cost == 0 || int64(parent.merged)+int64(p.cost) <= f.tuning.slack {
 			parent.cost += p.cost
 			parent.merged += p.cost
 			p.dropped = true

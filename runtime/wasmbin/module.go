@@ -1,6 +1,7 @@
 package wasmbin
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -197,4 +198,28 @@ func (m *Module) ImportedFunctions() int {
 		}
 	}
 	return n
+}
+
+// FunctionName returns what the name section calls a function, "" if it does not.
+func (m *Module) FunctionName(i int) string {
+	const functions = 1 // the subsection
+	for _, s := range m.Sections {
+		if s.ID != SectionCustom || s.Name != "name" {
+			continue
+		}
+		for r := m.Read(s); r.More(); {
+			id := r.Byte()
+			body := r.Part(uint64(r.U32()), r.Where)
+			if id != functions {
+				continue
+			}
+			for range body.Count("names", math.MaxUint32) {
+				index, name := body.U32(), body.Name()
+				if body.Err != nil || int64(index) == int64(i) {
+					return name
+				}
+			}
+		}
+	}
+	return ""
 }

@@ -16,6 +16,7 @@ const (
 	MaxFunctions     = 50_000
 	MaxFunctionBytes = 2 << 20 // code of one function
 	MaxLocals        = 50_000  // of one function
+	MaxLocalsInAll   = 2_000_000
 	MaxGlobals       = 20_000
 	MaxExports       = 10_000
 	MaxTables        = 16
@@ -168,7 +169,7 @@ func (m *Module) section(s *Section, r *Reader) {
 		r.Count("element segments", MaxElements)
 		return
 	case SectionCode:
-		readCode(r)
+		m.readCode(r)
 	case SectionData:
 		r.Count("data segments", MaxData)
 		return
@@ -276,11 +277,12 @@ func (r *Reader) memory() Memory {
 }
 
 // readCode checks the sizes of function bodies and the number of their locals.
-func readCode(r *Reader) {
+func (m *Module) readCode(r *Reader) {
+	imported := len(m.funcs) - m.Functions()
+	var all uint64
 	for i := range r.Count("function bodies", MaxFunctions) {
 		size := r.U32()
-		if r.Err == nil && size > MaxFunctionBytes {
-			r.Where = fmt.Sprintf("code of function %d", i)
+		if size > MaxFunctionBytes {
 			r.TooMany("bytes", uint64(size), MaxFunctionBytes)
 		}
 		body := r.Part(uint64(size), r.Where)
@@ -295,13 +297,16 @@ func readCode(r *Reader) {
 				break
 			}
 		}
+		if all += locals; all > MaxLocalsInAll {
+			body.TooMany("locals in the functions up to this", all, MaxLocalsInAll)
+		}
 		if r.Err = cmp.Or(r.Err, body.Err); r.Err != nil {
+			r.Err.Where = fmt.Sprintf("code of function %d", imported+i)
 			return
 		}
 	}
 }
 
-// resolve gives exported functions their signatures.
 func (m *Module) resolve() *Error {
 	for i := range m.funcs {
 		if int64(m.funcs[i]) >= int64(len(m.types)) {

@@ -113,7 +113,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a function too big", file(section(10, append([]byte{1}, leb(MaxFunctionBytes+1)...)...)), TooMany, "code of function 0"},
 		{
 			"too many locals", file(section(10, append(append([]byte{1, 5, 1}, leb(MaxLocals+1)...), 0x7f)...)),
-			TooMany, "code section",
+			TooMany, "code of function 0",
 		},
 		{"too many sections", file(bytes.Repeat(section(0, 0), MaxSections+1)), TooMany, "custom section"},
 	} {
