@@ -8,6 +8,7 @@ import (
 // MaxQuota bounds quotas: numbers that all readers of JSON keep exactly. MaxSubmitRate bounds submits_per_second.
 const (
 	MaxQuota      = 1 << 53
+	MaxWeight     = 100
 	MaxSubmitRate = 1_000_000_000
 )
 
@@ -73,6 +74,14 @@ func (s *NamespaceSettings) Check() error {
 			if f.value < 0 || f.value > f.max {
 				return rangeError("quota."+f.name, f.max, "must be 0, for no limit, to %d", f.max)
 			}
+		}
+	}
+	if x := s.Share; x != nil {
+		if x.Weight < 0 || x.Weight > MaxWeight {
+			return rangeError("share.weight", MaxWeight, "must be 1 to %d, or 0 for the default", MaxWeight)
+		}
+		if x.MaxRunning < 0 || x.MaxRunning > MaxQuota {
+			return rangeError("share.max_running", MaxQuota, "must be 0, for no limit, to %d", int64(MaxQuota))
 		}
 	}
 	if r := s.Retention; r != nil {

@@ -16,6 +16,7 @@ type Namespace struct {
 	Status    string             `json:"status"` // ACTIVE, INACTIVE, PURGING, PURGED
 	Quota     Quota              `json:"quota"`
 	Retention NamespaceRetention `json:"retention"`
+	Share     Share              `json:"share"`
 	Usage     Usage              `json:"usage"`
 	Rev       uint64             `json:"rev"`
 	CreatedAt *Time              `json:"created_at,omitempty"`
@@ -27,6 +28,12 @@ type Quota struct {
 	MaxTasks         int64 `json:"max_tasks"`          // task records, final ones included
 	MaxBytes         int64 `json:"max_bytes"`          // of payloads, blobs that they refer to included
 	SubmitsPerSecond int64 `json:"submits_per_second"` // bursts up to one second's
+}
+
+// Share is how much of the workers' slots a namespace gets (SPEC N2).
+type Share struct {
+	Weight     int64 `json:"weight,omitempty"`      // 1..100; 0 or absent: 10. While namespaces wait for slots they share them by it
+	MaxRunning int64 `json:"max_running,omitempty"` // tasks that run at once; 0: no limit
 }
 
 // NamespaceRetention is what a namespace keeps where a behavior says nothing (SPEC T9).
@@ -50,6 +57,8 @@ type Usage struct {
 	Operations int64 `json:"operations"`
 	Records    int64 `json:"records"` // of the TaskStore API
 	Behaviors  int64 `json:"behaviors"`
+	Forever    int64 `json:"kept_forever"`  // final tasks that their behaviors keep for ever
+	Excess     int64 `json:"too_many_kept"` // final tasks that would be, were there not 1,000,000 such already, and no quota: they are kept for the default times (SPEC T9)
 }
 
 // NamespaceSettings create or change a namespace; what is absent stays as it was, or is the default.
@@ -57,6 +66,7 @@ type NamespaceSettings struct {
 	Name      string              `json:"name,omitempty"` // 3..64 of a-z 0-9 - _, beginning with a letter
 	Quota     *Quota              `json:"quota,omitempty"`
 	Retention *NamespaceRetention `json:"retention,omitempty"`
+	Share     *Share              `json:"share,omitempty"`
 }
 
 // ExportRequest is GET /v1/namespaces/{name}/export: JSON lines (docs/namespaces.md).

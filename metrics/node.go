@@ -82,6 +82,8 @@ func nodeDescs() []desc {
 		{"taskrt_queue_tasks", "Tasks of a behavior that are not final; on the leader.", gauge, []string{"namespace", "behavior", "state"}},
 		{"taskrt_queue_oldest_seconds", "How long the task that is due for longest has been due; on the leader.", gauge, []string{"namespace", "behavior"}},
 		{"taskrt_tasks", "Tasks in the state, by status.", gauge, []string{"status"}},
+		{"taskrt_tasks_kept_forever", "Final tasks that their behaviors keep for ever (retention never).", gauge, nil},
+		{"taskrt_tasks_too_many_kept", "Final tasks that would be kept for ever, were there not a million such in their namespace, and no max_tasks: they are kept for the default times.", gauge, nil},
 		{"taskrt_sessions", "Sessions of wasm workers in the state.", gauge, nil},
 		{"taskrt_records", "Records of the TaskStore API in the state.", gauge, nil},
 		{"taskrt_leases_ended_total", "Leases that ended other than by a report, as this node saw it: expiries and overruns.", counter, nil},
@@ -170,6 +172,8 @@ func (g gather) node(s *node.Stats) {
 	g.send("taskrt_tasks", float64(s.Counts.Retrying), "RETRYING")
 	g.send("taskrt_tasks", float64(s.Counts.Success), "SUCCESS")
 	g.send("taskrt_tasks", float64(s.Counts.Failure), "FAILURE")
+	g.send("taskrt_tasks_kept_forever", float64(s.Forever))
+	g.send("taskrt_tasks_too_many_kept", float64(s.Excess))
 	g.send("taskrt_sessions", float64(s.Counts.Sessions))
 	g.send("taskrt_records", float64(s.Counts.Records))
 	g.send("taskrt_leases_ended_total", float64(s.LeasesEnded))

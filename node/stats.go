@@ -16,6 +16,8 @@ import (
 type Stats struct {
 	Store  raftstore.Status
 	Counts task.Counts
+	// Forever counts the final tasks that their behaviors keep for ever, Excess those that are too many to be (SPEC T9).
+	Forever, Excess int64
 	// LeasesEnded counts the leases that this node saw end other than by a report, SessionsEnded the sessions that it saw end.
 	LeasesEnded, SessionsEnded int64
 	Queues                     []Queue // on the leader: of every behavior, by namespace and name
@@ -40,6 +42,10 @@ func (n *Node) Stats() Stats {
 	}
 	n.store.Local(func(m *task.Machine) {
 		s.Counts = m.Counts()
+		for _, n := range m.Namespaces() {
+			s.Forever += n.Usage.Forever
+			s.Excess += n.Usage.Excess
+		}
 		if s.Store.Role != raftstore.RoleLeader {
 			return
 		}

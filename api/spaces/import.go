@@ -105,6 +105,7 @@ func (s *sink) Create(ctx context.Context, exported *task.Namespace) error {
 		}
 		_, err = s.Propose(ctx, task.PutNamespace{
 			Name: s.namespace, Create: true, Quota: &exported.Quota, Retention: &exported.Retention,
+			Share: &task.Share{Weight: exported.Weight, MaxRunning: exported.MaxRunning},
 		})
 		if api.CodeOf(err) != string(task.NamespaceTaken) { // by somebody else, meanwhile
 			return err

@@ -16,6 +16,9 @@ func Put(s *api.NamespaceSettings, create bool) task.PutNamespace {
 	if r := s.Retention; r != nil {
 		c.Retention = &task.Retention{Success: keepMillis(r.Success), Failure: keepMillis(r.Failure), Count: r.Count}
 	}
+	if x := s.Share; x != nil {
+		c.Share = &task.Share{Weight: x.Weight, MaxRunning: x.MaxRunning}
+	}
 	return c
 }
 
@@ -57,8 +60,10 @@ func Show(x *task.Namespace) *api.Namespace {
 		Name: x.Name, Status: x.Status.String(), Rev: x.Rev, CreatedAt: api.TimeOrNil(int64(x.CreatedAt)), ChangedAt: api.TimeOrNil(int64(x.ChangedAt)),
 		Quota:     api.Quota{MaxTasks: x.Quota.MaxTasks, MaxBytes: x.Quota.MaxBytes, SubmitsPerSecond: x.Quota.SubmitsPerSecond},
 		Retention: api.NamespaceRetention{Success: keepOf(x.Retention.Success), Failure: keepOf(x.Retention.Failure), Count: x.Retention.Count},
+		Share:     api.Share{Weight: x.Weight, MaxRunning: x.MaxRunning},
 		Usage: api.Usage{
 			Tasks: u.Tasks, Running: u.Running, Bytes: u.Bytes, Operations: u.Operations, Records: u.Records, Behaviors: u.Behaviors,
+			Forever: u.Forever, Excess: u.Excess,
 		},
 	}
 }

@@ -24,6 +24,8 @@ func (p *program) nsCommand() *cli.Command {
 			intFlag(cmd, "submits-per-second", 0, "tasks that may be submitted per second; 0: no limit"),
 			stringFlag(cmd, "keep-success", "", "how long tasks are kept that succeeded: a duration like 72h, or never to delete them"),
 			stringFlag(cmd, "keep-failure", "", "how long tasks are kept that failed: a duration like 336h, or never to delete them"),
+			intFlag(cmd, "weight", 0, "its part of the workers' slots while others wait for some, 1 to 100; 0: 10"),
+			intFlag(cmd, "max-running", 0, "tasks of it that run at once; 0: no limit"),
 			intFlag(cmd, "keep-count", 0, "final tasks that are kept at most; 0: a million"),
 		}
 	}
@@ -33,7 +35,7 @@ func (p *program) nsCommand() *cli.Command {
 			{Name: "create", Usage: "create a namespace", ArgsUsage: "NAME", Flags: clientFlags(append(settings(), keyFlag())...), Action: p.client(nsCreate)},
 			{Name: "list", Usage: "list the namespaces with what they hold", Flags: clientFlags(), Action: p.client(nsList)},
 			{Name: "show", Usage: "show a namespace, its quotas and what it holds", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsShow)},
-			{Name: "set", Usage: "change quotas or retention; what is not given stays", ArgsUsage: "NAME", Flags: clientFlags(settings()...), Action: p.client(nsSet)},
+			{Name: "set", Usage: "change quotas, its share of slots or retention; what is not given stays", ArgsUsage: "NAME", Flags: clientFlags(settings()...), Action: p.client(nsSet)},
 			{Name: "activate", Usage: "let tasks be submitted and started again", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsStatus(api.NamespaceActive))},
 			{Name: "deactivate", Usage: "take no new tasks and start none; those that run go on", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsStatus(api.NamespaceInactive))},
 			{
@@ -69,6 +71,8 @@ func nsSettings(c *cli.Context, s *api.NamespaceSettings) (changed bool, err err
 		{"max-bytes", &s.Quota.MaxBytes},
 		{"submits-per-second", &s.Quota.SubmitsPerSecond},
 		{"keep-count", &s.Retention.Count},
+		{"weight", &s.Share.Weight},
+		{"max-running", &s.Share.MaxRunning},
 	} {
 		if c.IsSet(f.name) {
 			*f.to, changed = int64(c.Int(f.name)), true
@@ -90,7 +94,7 @@ func nsSettings(c *cli.Context, s *api.NamespaceSettings) (changed bool, err err
 }
 
 func nsCreate(c *cli.Context, cl *client) error {
-	s := api.NamespaceSettings{Name: c.Args().First(), Quota: &api.Quota{}, Retention: &api.NamespaceRetention{}}
+	s := api.NamespaceSettings{Name: c.Args().First(), Quota: &api.Quota{}, Retention: &api.NamespaceRetention{}, Share: &api.Share{}}
 	if _, err := nsSettings(c, &s); err != nil {
 		return err
 	}
@@ -109,13 +113,13 @@ func nsSet(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	s := api.NamespaceSettings{Name: n.Name, Quota: &n.Quota, Retention: &n.Retention}
+	s := api.NamespaceSettings{Name: n.Name, Quota: &n.Quota, Retention: &n.Retention, Share: &n.Share}
 	changed, err := nsSettings(c, &s)
 	if err != nil {
 		return err
 	}
 	if !changed {
-		return usagef(c, "nothing to set: give a quota or a retention")
+		return usagef(c, "nothing to set: give a quota, a share or a retention")
 	}
 	n, err = cl.UpdateNamespace(cl.ctx, s)
 	return cl.printNamespace(n, err)
@@ -158,7 +162,10 @@ func (c *client) printNamespace(n *api.Namespace, err error) error {
 		row("name", n.Name)
 		row("status", n.Status)
 		row("tasks", ofLimit(n.Usage.Tasks, n.Quota.MaxTasks))
-		row("running", n.Usage.Running)
+		row("running", ofLimit(n.Usage.Running, n.Share.MaxRunning))
+		if n.Share.Weight > 0 {
+			row("weight", n.Share.Weight)
+		}
 		row("bytes", ofLimit(n.Usage.Bytes, n.Quota.MaxBytes))
 		row("operations", n.Usage.Operations)
 		row("records", n.Usage.Records)
@@ -170,6 +177,12 @@ func (c *client) printNamespace(n *api.Namespace, err error) error {
 		row("keep failure", keepText(n.Retention.Failure))
 		if n.Retention.Count > 0 {
 			row("keep count", n.Retention.Count)
+		}
+		if n.Usage.Forever > 0 {
+			row("kept for ever", n.Usage.Forever)
+		}
+		if n.Usage.Excess > 0 {
+			row("too many to be kept for ever", n.Usage.Excess)
 		}
 		row("created", shortTime(n.CreatedAt))
 	})
