@@ -264,9 +264,10 @@ type Worker struct {
 
 // Totals count the tasks of all namespaces.
 type Totals struct {
-	Created  int64 `json:"created"`
-	Running  int64 `json:"running"`
-	Retrying int64 `json:"retrying"`
-	Success  int64 `json:"success"`
-	Failure  int64 `json:"failure"`
+	Created   int64 `json:"created"`
+	Running   int64 `json:"running"`
+	Retrying  int64 `json:"retrying"`  // failed, and due again
+	Repeating int64 `json:"repeating"` // succeeded, and due again
+	Success   int64 `json:"success"`
+	Failure   int64 `json:"failure"`
 }

@@ -106,7 +106,7 @@ func busy() *fake {
 			Members: []raftstore.Member{{Voter: true}, {Voter: true}, {}},
 			Disk:    raftstore.DiskHealth{Writes: 10, Bytes: 1000, Took: 30 * time.Millisecond},
 		},
-		Counts:      task.Counts{Created: 1, Running: 2, Retrying: 3, Success: 4, Failure: 5, Sessions: 6, Records: 8},
+		Counts:      task.Counts{Created: 1, Running: 2, Retrying: 3, Repeating: 5, Success: 4, Failure: 5, Sessions: 6, Records: 8},
 		LeasesEnded: 11, SessionsEnded: 12, Now: now,
 		Queues: []node.Queue{queue("aaa", 1, now.Add(-time.Minute)), queue("bbb", 0, now), queue("ccc", 5, now.Add(-time.Hour))},
 		Worker: &worker.Status{Connected: true, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
@@ -164,6 +164,7 @@ func TestNode(t *testing.T) {
 	wants(t, f, 60, "taskrt_queue_oldest_seconds", "behavior=aaa")
 	wants(t, f, 0, "taskrt_queue_oldest_seconds", "behavior=bbb")
 	wants(t, f, 3, "taskrt_tasks", "status=RETRYING")
+	wants(t, f, 5, "taskrt_tasks", "status=REPEATING")
 	wants(t, f, 1, "taskrt_raft_is_leader")
 	wants(t, f, 7, "taskrt_raft_term")
 	wants(t, f, 91, "taskrt_raft_commit_index")

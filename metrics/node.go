@@ -170,6 +170,7 @@ func (g gather) node(s *node.Stats) {
 	g.send("taskrt_tasks", float64(s.Counts.Created), "CREATED")
 	g.send("taskrt_tasks", float64(s.Counts.Running), "RUNNING")
 	g.send("taskrt_tasks", float64(s.Counts.Retrying), "RETRYING")
+	g.send("taskrt_tasks", float64(s.Counts.Repeating), "REPEATING")
 	g.send("taskrt_tasks", float64(s.Counts.Success), "SUCCESS")
 	g.send("taskrt_tasks", float64(s.Counts.Failure), "FAILURE")
 	g.send("taskrt_tasks_kept_forever", float64(s.Forever))

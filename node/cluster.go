@@ -47,7 +47,7 @@ func (n *Node) Cluster(ctx context.Context) (*api.Cluster, error) {
 		}
 		c.Workers = workersOf(m)
 		k := m.Counts()
-		c.Tasks = api.Totals{Created: k.Created, Running: k.Running, Retrying: k.Retrying, Success: k.Success, Failure: k.Failure}
+		c.Tasks = api.Totals{Created: k.Created, Running: k.Running, Retrying: k.Retrying, Repeating: k.Repeating, Success: k.Success, Failure: k.Failure}
 	})
 	return c, nil
 }

@@ -232,6 +232,9 @@ func (m *Machine) leaveTeam(r *row) {
 
 // of returns the total that t counts in.
 func (c *Counts) of(t *Task) *int64 {
+	if t.Status == Success && t.NotBefore != 0 {
+		return &c.Repeating
+	}
 	return countOf(t, &c.Created, &c.Running, &c.Retrying, &c.Success, &c.Failure)
 }
 

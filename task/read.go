@@ -16,9 +16,10 @@ type Filter struct {
 
 // Counts are totals over all namespaces.
 type Counts struct {
-	Created, Running, Retrying, Success, Failure int64 // Retrying: outcome with not_before; the last two are final ones
-	Sessions, Behaviors, Modules                 int64
-	Records                                      int64 // of the TaskStore API
+	Created, Running, Success, Failure int64 // the last two: final ones
+	Retrying, Repeating                int64 // FAILURE and SUCCESS that are due again
+	Sessions, Behaviors, Modules       int64
+	Records                            int64 // of the TaskStore API
 }
 
 // Index returns the log index of the last entry applied.

@@ -242,7 +242,7 @@ func (f *Fake) Cluster(ctx context.Context) (*api.Cluster, error) {
 	n := f.machine.Counts()
 	return &api.Cluster{
 		Leader: "fake", Nodes: []api.Node{f.node()}, Workers: workers,
-		Tasks: api.Totals{Created: n.Created, Running: n.Running, Retrying: n.Retrying, Success: n.Success, Failure: n.Failure},
+		Tasks: api.Totals{Created: n.Created, Running: n.Running, Retrying: n.Retrying, Repeating: n.Repeating, Success: n.Success, Failure: n.Failure},
 	}, nil
 }
 

@@ -37,8 +37,8 @@ func describeCluster(w *terminal.Table, s *api.Cluster) {
 	describeWorkers(w, s.Workers)
 	w.Printf("\n%s\n", levelLine(s.FeatureLevel))
 	t := s.Tasks
-	w.Printf("leader %s; tasks: %d created, %d running, %d retrying, %d succeeded, %d failed\n",
-		orDash(s.Leader), t.Created, t.Running, t.Retrying, t.Success, t.Failure)
+	w.Printf("leader %s; tasks: %d created, %d running, %d retrying, %d repeating, %d succeeded, %d failed\n",
+		orDash(s.Leader), t.Created, t.Running, t.Retrying, t.Repeating, t.Success, t.Failure)
 }
 
 // levelLine says how far the cluster has come, and who keeps it from going on (SPEC C9).

@@ -72,6 +72,8 @@ func (r *Run) compareTasks() error {
 			want.Created++
 		case n.Status == task.Running:
 			want.Running++
+		case n.NotBefore != 0 && n.Status == task.Success:
+			want.Repeating++
 		case n.NotBefore != 0:
 			want.Retrying++
 		case n.Status == task.Success:
