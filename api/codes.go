@@ -93,7 +93,7 @@ var codes = []codeEntry{
 	{"bad_segment", http.StatusUnprocessableEntity, "An active segment of elements or data does not fit where the module puts it."},
 	{"memory_limit", http.StatusUnprocessableEntity, "The module needs more memory than the limit."},
 	{"too_complex", http.StatusUnprocessableEntity, "The module is larger or deeper than the host compiles."},
-	{"unsupported_feature", http.StatusUnprocessableEntity, "The module uses a feature of WebAssembly that is not supported: threads, exceptions, typed references, garbage collection, several memories."},
+	{"unsupported_feature", http.StatusUnprocessableEntity, "The module uses a feature of WebAssembly that is not supported: threads, exceptions of the form before try_table, typed references, garbage collection, several memories."},
 	{"unknown_capability", http.StatusUnprocessableEntity, "The manifest requires a capability that does not exist."},
 	{"capability_not_granted", http.StatusUnprocessableEntity, "The manifest requires a capability that this node's operator does not grant the behavior."},
 	{"compile_failed", http.StatusUnprocessableEntity, "The module does not compile."},

@@ -31,3 +31,27 @@ func TestBeyond(t *testing.T) {
 		}
 	}
 }
+
+// TestThrows: C++ as clang makes it: destructors, handlers that see what was changed before and throw on, and the end of those that throw
+// out of the guest, or for ever.
+func TestThrows(t *testing.T) {
+	e := newEngine(t, Config{})
+	if _, err := e.Inspect(t.Context(), guestFile(t, "throws"), nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	m := load(t, e, guestFile(t, "throws"))
+	for range 3 { // in new instances and used ones
+		if out := m.Run(t.Context(), Attempt{}, &fakeHost{}); string(out.Result) != "xabcdDCBA7kX." {
+			t.Errorf("got %q: %+v", out.Result, out)
+		}
+	}
+	if stats := m.Instances(); stats.Reused != 2 {
+		t.Errorf("instances: %+v", stats)
+	}
+	if out := m.Run(t.Context(), Attempt{Behavior: 1}, &fakeHost{}); out.Code != CodeTrap || out.Message != "uncaught exception" {
+		t.Errorf("nobody catches: %+v", out)
+	}
+	if out := m.Run(t.Context(), Attempt{Behavior: 2, Fuel: 10_000_000}, &fakeHost{}); out.Code != CodeOutOfFuel || out.Fuel != 10_000_000 {
+		t.Errorf("for ever: %+v", out)
+	}
+}

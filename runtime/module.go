@@ -74,8 +74,8 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	return m, nil
 }
 
-// coreFeatures are the features of WebAssembly that modules may use: what wazero has beyond 2.0 and keeps to the specification
-// (RATIONALE.md says why exceptions are not among them).
+// coreFeatures are the features of WebAssembly that metered modules may use: what wazero has beyond 2.0 and keeps to the specification.
+// Exceptions are not among them: the meter lowers them (RATIONALE.md).
 const coreFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 
 // compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.

@@ -158,6 +158,9 @@ func (g *guest) trapMessage(err error) string {
 	if errors.As(err, &exit) {
 		return join(fmt.Sprintf("exit code %d", exit.ExitCode()), g.gist())
 	}
+	if g.module.uncaught(err) {
+		return join("uncaught exception", g.gist())
+	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	first = strings.TrimSuffix(strings.TrimPrefix(first, trapPrefix), trapRecovered)
 	return join(first, g.gist())

@@ -62,6 +62,17 @@ func (m *Module) trace(ctx context.Context, err error) string {
 	return strings.ToValidUTF8(b.String(), "\ufffd")
 }
 
+// uncaught says whether a trap is that of an exception which nobody catches: in the function that metering puts around what the host calls.
+func (m *Module) uncaught(err error) bool {
+	message, text, ok := strings.Cut(err.Error(), "\n"+trapStack+framePrefix)
+	if !ok || !strings.HasSuffix(message, "unreachable") {
+		return false
+	}
+	top, _, _ := strings.Cut(text, "\n")
+	_, own := m.frame(top)
+	return !own
+}
+
 // frame is a frame's function by the guest's own index or name. ok is false for what metering has added.
 func (m *Module) frame(text string) (frame string, ok bool) {
 	text = strings.TrimPrefix(text, ".") // between the module's name, which is none, and the function's

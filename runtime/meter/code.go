@@ -107,7 +107,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	locals := len(w.parsed.FuncType(function).Params)
 	for range groups {
 		locals += int(r.U32()) // bounded by wasmbin.Parse
-		r.ValType()
+		valType(r)
 	}
 	code := r.Pos
 	c.reset()
@@ -328,7 +328,7 @@ func (w *rewriter) blockType(r *wasmbin.Reader) {
 	}
 	r.Pos = start
 	if first >= 0x40 && first < 0x80 { // a negative number of one byte
-		r.ValType()
+		valType(r)
 		w.code.results = 1
 		return
 	}
@@ -363,7 +363,7 @@ func (w *rewriter) special(r *wasmbin.Reader, start int, op byte) {
 		if r.Byte() != 1 {
 			r.Fail(wasmbin.Malformed, "select of other than one type")
 		}
-		r.ValType()
+		valType(r)
 	case opI32Const:
 		skipLEB(r, 5)
 	case opI64Const:
@@ -373,7 +373,7 @@ func (w *rewriter) special(r *wasmbin.Reader, start int, op byte) {
 	case opF64Const:
 		r.Bytes(8)
 	case opRefNull:
-		r.ValType()
+		valType(r)
 	case opMisc:
 		w.misc(r, start)
 	case opVec:

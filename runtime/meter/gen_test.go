@@ -12,11 +12,12 @@ import (
 type generator struct {
 	*rand.Rand
 	asm
-	counted bool
-	globals []byte // types of the mutable ones: those of values, then the number of steps, then the counter
-	steps   int    // its index
-	counter int
-	sigs    []sig // of functions
+	counted  bool
+	throwing bool
+	globals  []byte // types of the mutable ones: those of values, then the number of steps, then the counter
+	steps    int    // its index
+	counter  int
+	sigs     []sig // of functions
 
 	code    []byte
 	locals  []byte
@@ -40,7 +41,12 @@ var values = []byte{i32, i32, i64, f32, f64, v128}
 
 // generate makes a module with the exports f0, f1, …
 func generate(seed1, seed2 uint64, counted bool) *generator {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed1, seed2)), counted: counted}
+	return generateWith(seed1, seed2, func(g *generator) { g.counted = counted })
+}
+
+func generateWith(seed1, seed2 uint64, set func(*generator)) *generator {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed1, seed2))}
+	set(g)
 	g.memories = [][]byte{bin(1, 1, 4)}
 	g.tables = [][]byte{bin(funcref, 1, 8, 20), bin(externref, 1, 4, 20)}
 	for range 3 + g.IntN(4) {

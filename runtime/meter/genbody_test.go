@@ -214,6 +214,15 @@ func (g *generator) statement(depth int) {
 	if g.budget <= 0 {
 		return
 	}
+	if g.throwing && g.IntN(4) == 0 {
+		g.budget--
+		if g.IntN(3) == 0 {
+			g.throw(depth)
+		} else {
+			g.try(depth)
+		}
+		return
+	}
 	switch g.IntN(10) {
 	case 0, 1:
 		if i := g.IntN(g.vars + 1); i < g.vars {

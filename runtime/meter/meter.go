@@ -56,8 +56,11 @@ const (
 // *wasmbin.Error; those of a function name it by its index, and offsets are in the given file. A module that is not
 // valid may be rewritten into one that is not valid either.
 func Rewrite(wasm []byte) (*Module, error) {
-	return rewrite(wasm, tuning{slack: slack, distance: distance, loops: manyLoops, effort: maxEffort})
+	return rewrite(wasm, asEver)
 }
+
+// asEver is how modules are rewritten outside of tests.
+var asEver = tuning{slack: slack, distance: distance, loops: manyLoops, effort: maxEffort}
 
 func rewrite(wasm []byte, t tuning) (*Module, error) { return rewriteWith(wasm, t, nil) }
 
@@ -71,6 +74,16 @@ func rewriteWith(wasm []byte, t tuning, origins *Origins) (*Module, error) {
 	parsed, err := wasmbin.Parse(wasm)
 	if err != nil {
 		return nil, err
+	}
+	lowered, err := lower(parsed, wasm, origins.first())
+	if err != nil {
+		return nil, err
+	}
+	if len(lowered) != len(wasm) || &lowered[0] != &wasm[0] {
+		wasm = lowered
+		if parsed, err = wasmbin.Parse(wasm); err != nil {
+			return nil, err
+		}
 	}
 	w := &rewriter{parsed: parsed, data: wasm}
 	w.code.tuning, w.code.origins = t, origins
@@ -126,7 +139,7 @@ func (w *rewriter) prepare() error {
 		case i.Kind == wasmbin.KindTable:
 			w.result.WritesTables = true
 		case i.Kind == wasmbin.KindTag:
-			return refused("import section", "tags (exceptions) are not supported")
+			return refused("import section", "tags cannot be imported")
 		}
 	}
 	for _, e := range w.parsed.Exports {
@@ -140,13 +153,10 @@ func (w *rewriter) prepare() error {
 	w.findHelpers()
 	w.findTypes()
 	for _, s := range w.parsed.Sections {
-		switch s.ID {
-		case wasmbin.SectionGlobal:
+		if s.ID == wasmbin.SectionGlobal {
 			if err := w.readGlobals(w.parsed.Read(s)); err != nil {
 				return err
 			}
-		case wasmbin.SectionTag:
-			return refused("tag section", "tags (exceptions) are not supported")
 		}
 	}
 	w.globals = w.imported + uint32(len(w.values))
@@ -174,11 +184,21 @@ func refused(where, format string, args ...any) error {
 	return &wasmbin.Error{Reason: wasmbin.Unsupported, Where: where, Message: fmt.Sprintf(format, args...)}
 }
 
+// valType reads a value type. Without tags there are no exceptions, and where there are tags lowering has left no references to any.
+func valType(r *wasmbin.Reader) wasmbin.ValType {
+	t := r.ValType()
+	if t == wasmbin.ExnRef {
+		r.Pos--
+		r.Fail(wasmbin.Unsupported, "a reference to an exception, in a module without tags")
+	}
+	return t
+}
+
 // readGlobals learns the types of the guest's own globals.
 func (w *rewriter) readGlobals(r *wasmbin.Reader) error {
 	s := splicer{w: w, r: r}
 	for range r.Count("globals", wasmbin.MaxGlobals) {
-		g := global{typ: r.ValType(), mutable: r.Byte() != 0}
+		g := global{typ: valType(r), mutable: r.Byte() != 0}
 		s.constant()
 		if r.Err != nil {
 			return r.Err

@@ -10,7 +10,10 @@ import (
 
 // Origins says where the code of a metered module stood before. Offsets are those of DWARF: from the first byte of the code section's
 // content.
-type Origins struct{ spans []span }
+type Origins struct {
+	spans  []span
+	before *Origins // of the module without exceptions, from which these are; nil: it had none
+}
 
 // span is a stretch of metered code, up to where the next one begins.
 type span struct {
@@ -22,7 +25,7 @@ type span struct {
 // FindOrigins rewrites a module as Rewrite does, and keeps nothing but where its code came from: 12 bytes for each change.
 func FindOrigins(wasm []byte) (*Origins, error) {
 	o := &Origins{}
-	if _, err := rewriteWith(wasm, tuning{slack: slack, distance: distance, loops: manyLoops}, o); err != nil {
+	if _, err := rewriteWith(wasm, asEver, o); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -35,10 +38,23 @@ func (o *Origins) Of(offset uint32) uint32 {
 		return 0
 	}
 	s := o.spans[i]
+	from := s.from
 	if s.copied {
-		return s.from + offset - s.at
+		from += offset - s.at
 	}
-	return s.from
+	if o.before != nil && len(o.before.spans) > 0 {
+		return o.before.Of(from)
+	}
+	return from
+}
+
+// first is what the first of two rewritings notes.
+func (o *Origins) first() *Origins {
+	if o == nil {
+		return nil
+	}
+	o.before = &Origins{}
+	return o.before
 }
 
 // add notes that what follows at comes from from. A nil *Origins notes nothing.

@@ -212,7 +212,8 @@ func TestRefused(t *testing.T) {
 		{"import", reserved, "taskrt_sys is reserved"},
 		{"export", exported, "__taskrt_ are reserved"},
 		{"threads", with(opAtomic, 0, 2, 0), "code of function 2: instruction 0xfe is not supported (threads) (at byte 4"},
-		{"exceptions", with(0x08, 0), "exceptions"},
+		{"exceptions without tags", with(0x08, 0), "exceptions"},
+		{"a reference to an exception without tags", with(0xd0, exnref), "without tags"},
 		{"legacy exceptions", with(0x06, emptyBlock), "exceptions"},
 		{"call_ref", with(0x14, 0), "typed function references"},
 		{"garbage collection", with(0xfb, 0), "garbage collection"},
@@ -249,6 +250,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add((&asm{}).build())
 	for seed := range uint64(4) {
 		f.Add(generate(seed, 3, false).build())
+		f.Add(generateThrowing(seed, 3).build())
 	}
 	rt := interpreter(f)
 	f.Fuzz(func(t *testing.T, wasm []byte) {

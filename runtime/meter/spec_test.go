@@ -86,6 +86,7 @@ type script struct {
 	rt      wazero.Runtime
 	dir     string
 	metered bool
+	edit    func([]byte) []byte // if set, is applied to every module
 	named   map[string]api.Module
 	all     []api.Module
 	made    api.Module // last
@@ -115,6 +116,9 @@ func (s *script) instantiate(ctx context.Context, file, as string) error {
 	wasm, err := os.ReadFile(filepath.Join(s.dir, file))
 	if err != nil {
 		return err
+	}
+	if s.edit != nil {
+		wasm = s.edit(wasm)
 	}
 	if s.metered {
 		m, err := Rewrite(wasm)

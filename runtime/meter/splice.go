@@ -59,7 +59,7 @@ func (s *splicer) end() {
 // globals adds the counter behind all others.
 func (s *splicer) globals() {
 	for range s.vector("globals", 1) {
-		s.r.ValType()
+		valType(s.r)
 		s.r.Byte() // mutable
 		s.constant()
 		if s.r.Err != nil {
@@ -156,7 +156,7 @@ func (s *splicer) data() {
 // elementKind reads the type of a segment's elements.
 func (s *splicer) elementKind(expressions bool) {
 	if expressions {
-		s.r.ValType()
+		valType(s.r)
 	} else if s.r.Byte() != 0 {
 		s.r.Fail(wasmbin.Unsupported, "element segment of an unknown kind")
 	}
@@ -179,7 +179,7 @@ func (s *splicer) constant() {
 		case opGlobalGet:
 			s.r.U32()
 		case opRefNull:
-			s.r.ValType()
+			valType(s.r)
 		case opRefFunc:
 			s.function()
 		case opI32Add, opI32Sub, opI32Mul, opI64Add, opI64Sub, opI64Mul:

@@ -32,18 +32,27 @@ func endless() map[string]*asm {
 	tailOnce := &asm{} // in a loop that nothing branches to
 	tailOnce.function(nil, nil, nil, bin(opLoop, emptyBlock, opReturnCall, 0, opEnd)...)
 	tailOnce.export("run", 0, tailOnce.function(nil, nil, nil, bin(opCall, 0)...))
+	throwing := func(code ...byte) *asm {
+		a := &asm{memories: page}
+		a.tags = [][]byte{join([]byte{0}, num(a.signature(nil, nil)))}
+		a.export("run", 0, a.function(nil, nil, nil, code...))
+		return a
+	}
 	return map[string]*asm{
-		"tail in loop": tailOnce,
-		"loop":         end(bin(opLoop, emptyBlock, opBr, 0, opEnd)...),
-		"br_table":     end(bin(opLoop, emptyBlock, opBlock, emptyBlock, opLocalGet, 0, opBrTable, 2, 0, 1, 1, opEnd, opBr, 0, opEnd)...),
-		"br_if":        end(bin(opLoop, emptyBlock, opI32Const, 1, opBrIf, 0, opEnd)...),
-		"nested":       end(bin(opLoop, emptyBlock, opLoop, emptyBlock, opBr, 1, opEnd, opEnd)...),
-		"fill":         end(bin(opLoop, emptyBlock, opI32Const, 0, opI32Const, 1, opI32Const, 0x80, 0x80, 0x04, opMisc, miscMemoryFill, 0, opBr, 0, opEnd)...),
-		"table.fill":   end(bin(opLoop, emptyBlock, opI32Const, 0, opRefNull, funcref, opI32Const, 4, opMisc, miscTableFill, 0, opBr, 0, opEnd)...),
-		"memory.grow":  end(bin(opLoop, emptyBlock, opI32Const, 0, opMemoryGrow, 0, opDrop, opBr, 0, opEnd)...),
-		"tail calls":   mutual(opReturnCall),
-		"exponential":  exponential,
-		"indirect":     indirect,
+		"thrown and caught": throwing(bin(opLoop, emptyBlock, opBlock, emptyBlock, opTryTable, emptyBlock, 1, 2, 0, opThrow, 0, opEnd, opEnd, opBr, 0, opEnd)...),
+		"caught by a loop":  throwing(bin(opLoop, emptyBlock, opTryTable, emptyBlock, 1, 0, 0, 0, opThrow, 0, opEnd, opEnd)...),
+		"in each handler":   throwing(bin(opBlock, emptyBlock, opTryTable, emptyBlock, 1, 2, 0, opCall, 0, opEnd, opEnd, opReturnCall, 0)...),
+		"tail in loop":      tailOnce,
+		"loop":              end(bin(opLoop, emptyBlock, opBr, 0, opEnd)...),
+		"br_table":          end(bin(opLoop, emptyBlock, opBlock, emptyBlock, opLocalGet, 0, opBrTable, 2, 0, 1, 1, opEnd, opBr, 0, opEnd)...),
+		"br_if":             end(bin(opLoop, emptyBlock, opI32Const, 1, opBrIf, 0, opEnd)...),
+		"nested":            end(bin(opLoop, emptyBlock, opLoop, emptyBlock, opBr, 1, opEnd, opEnd)...),
+		"fill":              end(bin(opLoop, emptyBlock, opI32Const, 0, opI32Const, 1, opI32Const, 0x80, 0x80, 0x04, opMisc, miscMemoryFill, 0, opBr, 0, opEnd)...),
+		"table.fill":        end(bin(opLoop, emptyBlock, opI32Const, 0, opRefNull, funcref, opI32Const, 4, opMisc, miscTableFill, 0, opBr, 0, opEnd)...),
+		"memory.grow":       end(bin(opLoop, emptyBlock, opI32Const, 0, opMemoryGrow, 0, opDrop, opBr, 0, opEnd)...),
+		"tail calls":        mutual(opReturnCall),
+		"exponential":       exponential,
+		"indirect":          indirect,
 	}
 }
 

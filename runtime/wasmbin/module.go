@@ -15,9 +15,12 @@ const (
 	I64 ValType = 0x7e
 	F32 ValType = 0x7d
 	F64 ValType = 0x7c
+
+	V128   ValType = 0x7b
+	ExnRef ValType = 0x69 // a reference to an exception
 )
 
-func (t ValType) known() bool { return t >= 0x7b && t <= 0x7f || t == 0x70 || t == 0x6f }
+func (t ValType) known() bool { return t >= V128 && t <= I32 || t == 0x70 || t == 0x6f || t == ExnRef }
 
 func (t ValType) String() string {
 	switch t {
@@ -29,8 +32,10 @@ func (t ValType) String() string {
 		return "f32"
 	case F64:
 		return "f64"
-	case 0x7b:
+	case V128:
 		return "v128"
+	case ExnRef:
+		return "exnref"
 	case 0x70:
 		return "funcref"
 	case 0x6f:
@@ -125,6 +130,9 @@ type Section struct {
 	header     int    // where the section's ID stands
 }
 
+// Header is where the section begins in the file: its ID, and its length behind it.
+func (s Section) Header() int { return s.header }
+
 // Module is what Parse found.
 type Module struct {
 	Imports  []Import
@@ -176,6 +184,9 @@ func (m *Module) Type(i int) FuncType { return m.types[i] }
 
 // FuncType returns the signature of a function by its index: imported ones come first.
 func (m *Module) FuncType(i int) FuncType { return m.types[m.funcs[i]] }
+
+// TypeOf returns the index of a function's signature.
+func (m *Module) TypeOf(i int) uint32 { return m.funcs[i] }
 
 // Read returns a reader over the content of a section.
 func (m *Module) Read(s Section) *Reader {

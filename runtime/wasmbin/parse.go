@@ -244,7 +244,9 @@ func (m *Module) readImports(r *Reader) {
 }
 
 func (r *Reader) table() Table {
-	r.ValType() // of elements
+	if r.ValType() == ExnRef { // of elements
+		r.Fail(Unsupported, "a table of exceptions")
+	}
 	flags := r.Byte()
 	if r.Err == nil && flags > 1 {
 		r.Fail(Malformed, "table with unknown flags %#x", flags)

@@ -120,12 +120,12 @@ func (r *Reader) Sleb(bits uint) int64 {
 // U32 reads an unsigned LEB128 number of 32 bits.
 func (r *Reader) U32() uint32 { return uint32(r.Uleb(32)) }
 
-// ValType reads a value type, and refuses those that are not of WebAssembly 2.0: what follows them could be misread.
+// ValType reads a value type, and refuses those that are neither of WebAssembly 2.0 nor of exceptions: what follows them could be misread.
 func (r *Reader) ValType() ValType {
 	t := ValType(r.Byte())
 	if r.Err == nil && !t.known() {
 		r.Pos--
-		r.Fail(Unsupported, "value type %#x is not supported (exceptions, typed references and garbage collection are not)", byte(t))
+		r.Fail(Unsupported, "value type %#x is not supported (typed references and garbage collection are not)", byte(t))
 	}
 	return t
 }

@@ -1,5 +1,6 @@
 // Command build makes the hand-written guests in testdata/wasm: for every NAME.wat it runs wat2wasm (Debian package
-// wabt), for every NAME.c the clang of Debian 12, with debug information; it adds NAME.json, if there is one, as custom section
+// wabt), for every NAME.c and NAME.cc the clang of Debian 12, with debug information, and for exceptions Binaryen (npm install binaryen@132,
+// BINARYEN=node_modules/.bin); it adds NAME.json, if there is one, as custom section
 // taskrt.manifest, and writes NAME.wasm. SHA256SUMS is written over every .wasm of the folder, also those that come from elsewhere.
 // The compilers are deterministic, so that
 //
