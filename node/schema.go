@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -40,7 +41,10 @@ func (s *schemas) check(field, code string, schema []byte, p task.Payload) error
 			return api.FieldError(api.CodeInvalidParams, field, "not JSON: %v", err)
 		}
 	}
-	wrong, err := s.compiled.Validate(schema, value)
+	wrong, err := s.compiled.Validate(schema, value, len(p.Data))
+	if errors.Is(err, runtime.ErrTooMuchToCheck) {
+		return api.FieldError(code, field, "%v", err)
+	}
 	if err != nil {
 		return api.NewError(api.CodeInternal, "the behavior's %s_schema does not compile: %v", field, err)
 	}

@@ -246,17 +246,23 @@ func (noFiles) Load(url string) (any, error) {
 
 // checkSchema reports what is wrong with a JSON Schema.
 func checkSchema(text []byte) error {
-	_, err := CompileSchema(text)
+	compiled, err := compileSchema(text, true)
 	var bad *jsonschema.SchemaValidationError
-	if errors.As(err, &bad) {
+	switch {
+	case errors.As(err, &bad):
 		return bad.Err
+	case err != nil:
+		return err
 	}
-	return err
+	return judge(compiled)
 }
 
 // CompileSchema makes a validator of a manifest's params_schema or result_schema (JSON Schema 2020-12). References may
 // stay within the schema only.
-func CompileSchema(text []byte) (*jsonschema.Schema, error) {
+func CompileSchema(text []byte) (*jsonschema.Schema, error) { return compileSchema(text, false) }
+
+// compileSchema refuses, if limited, regular expressions that are too large.
+func compileSchema(text []byte, limited bool) (*jsonschema.Schema, error) {
 	v, err := decodeJSON(text)
 	if err != nil {
 		return nil, err
@@ -265,6 +271,7 @@ func CompileSchema(text []byte) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noFiles{})
+	c.UseRegexpEngine((&patterns{limited: limited}).compile)
 	if err := c.AddResource(name, v); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (s *Schemas) Check(schema, value []byte) error {
 	if err != nil {
 		return fmt.Errorf("not JSON: %w", err)
 	}
-	wrong, err := s.Validate(schema, v)
+	wrong, err := s.Validate(schema, v, len(value))
 	if err != nil || wrong == nil {
 		return err
 	}
@@ -41,10 +41,14 @@ func (s *Schemas) Check(schema, value []byte) error {
 }
 
 // Validate checks a decoded value, as jsonschema.UnmarshalJSON gives it, against a schema that is not empty. wrong is the
-// innermost violation, the first of several, nil if there is none; err is a schema that does not compile.
-func (s *Schemas) Validate(schema []byte, value any) (wrong *jsonschema.ValidationError, err error) {
+// innermost violation, the first of several, nil if there is none; err is a schema that does not compile, or ErrTooMuchToCheck: what a
+// value costs is bounded by its size in bytes.
+func (s *Schemas) Validate(schema []byte, value any, size int) (wrong *jsonschema.ValidationError, err error) {
 	compiled, err := s.get(schema)
 	if err != nil {
+		return nil, err
+	}
+	if err := affordable(compiled, value, size); err != nil {
 		return nil, err
 	}
 	err = compiled.Validate(value)
