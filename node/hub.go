@@ -149,16 +149,19 @@ func (h *hub) handle(nc net.Conn) {
 	defer context.AfterFunc(h.ctx, func() { _ = nc.Close() })()
 	_ = nc.SetReadDeadline(time.Now().Add(helloTimeout))
 	f, err := conn.Recv()
-	if err != nil || f.Hello == nil {
+	if err != nil || f.Hello == nil && f.Crash == nil {
 		h.logger.Debug("a stream did not begin with hello", "from", nc.RemoteAddr(), "err", err)
 		return
 	}
 	_ = nc.SetReadDeadline(time.Time{})
-	if t := h.current(); t != nil {
+	switch t := h.current(); {
+	case t == nil:
+		h.refuseNotLeader(conn)
+	case f.Crash != nil:
+		t.crashed(conn, *f.Crash)
+	default:
 		t.serve(conn, f.Hello)
-		return
 	}
-	h.refuseNotLeader(conn)
 }
 
 func (h *hub) refuseNotLeader(conn *stream.Conn) {

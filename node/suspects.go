@@ -42,3 +42,24 @@ func (l *loop) prepareSuspects(m *task.Machine, w *workerStream) {
 		w.send(stream.Frame{Prepare: mods})
 	}
 }
+
+// maxCrashTokens bounds what a Crash puts into the log: more attempts than any worker executes.
+const maxCrashTokens = 1 << 16
+
+// crashed ends the session of a worker whose parent saw it die, and answers.
+func (t *term) crashed(conn *stream.Conn, c task.CrashSession) {
+	if max(len(c.Worker), len(c.Proof)) > maxHelloText || len(c.Tokens) > maxCrashTokens {
+		refuse(conn, stream.Refused{Code: string(task.InvalidCommand), Message: "worker, proof or tokens too long"})
+		return
+	}
+	rs, err := t.hub.store.ProposeLocal(t.ctx, c)
+	switch {
+	case err != nil:
+		t.hub.refuseNotLeader(conn) // or overloaded: again, too
+	case rs[0].Code != task.OK:
+		refuse(conn, stream.Refused{Code: string(rs[0].Code), Message: rs[0].Message})
+	default:
+		t.hub.logger.Info("a worker died", "worker", c.Worker, "executing", len(c.Tokens))
+		lastFrame(conn, stream.Frame{Goodbye: &stream.Goodbye{}})
+	}
+}

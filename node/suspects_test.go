@@ -167,3 +167,50 @@ func TestDrainedNodeStartsNoProcess(t *testing.T) {
 		}
 	})
 }
+
+// TestNewsOfADeadWorker: a parent that is no member tells of it over a stream, with the proof; whoever has another one is refused.
+func TestNewsOfADeadWorker(t *testing.T) {
+	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
+		tm.hub.ttl = time.Minute
+		h := stream.Hello{Worker: "w2", Slots: 4, Leases: 4, Credits: 4, N: 1}
+		x := hello(t, tm, h)
+		tell := func(c task.CrashSession) stream.Frame {
+			t.Helper()
+			near, far := net.Pipe()
+			done := make(chan struct{})
+			go func() { defer close(done); tm.hub.handle(near) }()
+			parent, err := stream.New(far, stream.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { parent.Close(); <-done }()
+			if err := parent.Send(stream.Frame{Crash: &c}); err != nil {
+				t.Fatal(err)
+			}
+			f, err := parent.Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		for code, c := range map[task.Code]task.CrashSession{
+			task.WorkerInUse:     {Worker: "w2", Proof: []byte("q"), Before: 2},
+			task.SessionNotFound: {Worker: "w2", Proof: []byte("p"), Before: 1},
+			task.InvalidCommand:  {Worker: "w2", Proof: []byte("p"), Before: 2, Tokens: make([]uint64, maxCrashTokens+1)},
+		} {
+			if f := tell(c); f.Refused == nil || f.Refused.Code != string(code) {
+				t.Errorf("%s: %+v", code, f)
+			}
+		}
+		alive := func() (is bool) {
+			b.Local(func(m *task.Machine) { is = m.Session(x.session.ID) != nil })
+			return is
+		}
+		if !alive() {
+			t.Fatal("the session has ended")
+		}
+		if f := tell(task.CrashSession{Worker: "w2", Proof: []byte("p"), Before: 2}); f.Goodbye == nil || alive() {
+			t.Errorf("%+v, alive: %v", f, alive())
+		}
+	})
+}

@@ -81,22 +81,25 @@ type outside struct {
 	compiled func(runtime.Compiled)
 }
 
-func newOutside(c *memberConfig, compiled func(runtime.Compiled)) *outside {
-	dir := c.cache
-	if dir == "" {
-		dir = filepath.Join(c.dir, "wasm-cache")
-	}
+func newOutside(s guestsSettings, runs *runLog, log *slog.Logger, compiled func(runtime.Compiled)) *outside {
+	s.RunLog = runs != nil
 	return &outside{
 		service: compiler.New(compiler.Config{
-			Args: []string{compileCommand}, CacheDir: dir, CacheBytes: runtime.DefaultCacheBytes, OnCompile: compiled, Logger: c.log.With("node", c.id),
+			Args: []string{compileCommand}, CacheDir: s.CacheDir, CacheBytes: runtime.DefaultCacheBytes, OnCompile: compiled, Logger: log,
 		}),
-		settings: guestsSettings{Node: c.id, Log: c.logSettings, CacheDir: dir, Grants: c.grantsFile, RunLog: c.runs != nil},
-		runs:     c.runs, compiled: compiled,
+		settings: s, runs: runs, compiled: compiled,
 	}
 }
 
 // guests is node.Config's Guests.
 func (o *outside) guests(w worker.Config, crashed func(context.Context, task.CrashSession)) (node.Guests, error) {
+	return o.parent(w, func(ctx context.Context, c child.Crash) {
+		crashed(ctx, task.CrashSession{Worker: c.Worker, Proof: c.Proof, Before: c.Before, Tokens: c.Tokens})
+	})
+}
+
+// parent makes the parent of a worker in a child.
+func (o *outside) parent(w worker.Config, crashed func(context.Context, child.Crash)) (outsideGuests, error) {
 	cfg := child.Config{
 		Worker: w, AloneDir: filepath.Join(filepath.Dir(w.Dir), "alone"), Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.compiled,
 		MemoryBytes: runtime.DefaultMemoryBudget + guestsMemory,
@@ -111,17 +114,14 @@ func (o *outside) guests(w worker.Config, crashed func(context.Context, task.Cra
 	cfg.OnCrash = func(ctx context.Context, c child.Crash) {
 		o.runs.died(c.PID, c.Tokens, c.At)
 		if c.Proof != nil {
-			crashed(ctx, task.CrashSession{Worker: c.Worker, Proof: c.Proof, Before: c.Before, Tokens: c.Tokens})
+			crashed(ctx, c)
 		}
 	}
 	if o.runs != nil {
 		cfg.Files = []*os.File{o.runs.file}
 	}
 	parent, err := child.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return outsideGuests{parent, o.service}, nil
+	return outsideGuests{parent, o.service}, err
 }
 
 // outsideGuests are the guests of a child; only compiling knows the size of the cache.
@@ -144,7 +144,10 @@ func guestsParts(m child.Means) (child.Parts, error) {
 		return child.Parts{}, err
 	}
 	paceCollector()
-	log := s.Log.open(os.Stderr).With("node", s.Node)
+	log := s.Log.open(os.Stderr)
+	if s.Node != "" {
+		log = log.With("node", s.Node)
+	}
 	config := runtime.Config{CacheDir: s.CacheDir, Compile: m.Compile, CheckChild: api.CheckChild, Logger: log, OnCompile: m.OnCompile}
 	if s.Grants != "" {
 		var err error

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -71,7 +72,11 @@ func openMember(c memberConfig) (*member, error) {
 		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.runs.hook(), OnEnd: m.metrics.Ended,
 	}
 	if c.worker != workerInline {
-		o := newOutside(&c, m.metrics.Compiled)
+		if c.cache == "" {
+			c.cache = filepath.Join(c.dir, "wasm-cache")
+		}
+		s := guestsSettings{Node: c.id, Log: c.logSettings, CacheDir: c.cache, Grants: c.grantsFile}
+		o := newOutside(s, c.runs, m.log, m.metrics.Compiled)
 		config.Guests, config.Inspect = o.guests, o.service.Inspect
 	}
 	config.Raft.LogStore, config.Raft.HoldLevel = c.logStore, c.holdLevel

@@ -13,10 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
-	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -28,6 +26,7 @@ func (p *program) workerCommand() *cli.Command {
 			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
 			stringFlag("", "join", "", "HTTP URL,… of nodes"),
 			intFlag("", "slots", 0, "tasks to run at the same time; default four per CPU"),
+			workerFlag("", workerChild),
 			runLogFlag(),
 			capabilitiesFlag(""),
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
@@ -38,10 +37,11 @@ func (p *program) workerCommand() *cli.Command {
 }
 
 func (p *program) worker(c *cli.Context) error {
-	log, err := p.logger(c)
+	logging, err := readLogSettings(c, c.String("log-level"))
 	if err != nil {
 		return err
 	}
+	log := p.openLog(logging)
 	for _, required := range []string{"id", "dir", "join"} {
 		if c.String(required) == "" {
 			return usagef(c, "--%s is required", required)
@@ -50,10 +50,20 @@ func (p *program) worker(c *cli.Context) error {
 	if c.Int("slots") < 0 {
 		return usagef(c, "--slots must not be negative")
 	}
-	dir := c.String("dir")
+	kind, err := readWorker(c)
+	if err != nil {
+		return err
+	}
+	if kind == workerNone {
+		return usagef(c, "--worker none leaves a worker nothing to do: say process or inline")
+	}
 	nodes := &directory{urls: splitList(c.String("join"))}
 	if err := nodes.check(); err != nil {
 		return usagef(c, "--join: %w", err)
+	}
+	granted, err := readGrants(c)
+	if err != nil {
+		return err
 	}
 	listener, err := listenMetrics(c)
 	if err != nil {
@@ -68,31 +78,13 @@ func (p *program) worker(c *cli.Context) error {
 	}
 	defer runs.Close()
 	measured := metrics.New(metrics.Config{Version: buildVersion().Version, Logger: log})
-	granted, err := readGrants(c)
-	if err != nil {
-		return err
+	w := loneWorker{id: c.String("id"), dir: c.String("dir"), slots: c.Int("slots"), nodes: nodes, runs: runs, metrics: measured, log: log}
+	run := w.inline
+	if kind == workerChild {
+		w.settings = guestsSettings{Log: logging, CacheDir: filepath.Join(w.dir, "wasm-cache"), Grants: c.String("capabilities")}
+		run = w.process
 	}
-	engine, err := runtime.New(runtime.Config{CacheDir: filepath.Join(dir, "wasm-cache"), Grants: granted, CheckChild: api.CheckChild, Logger: log, OnCompile: measured.Compiled})
-	if err != nil {
-		return &exitError{exitServer, err}
-	}
-	defer engine.Close(context.WithoutCancel(c.Context))
-	disk := &files{nodes: nodes}
-	w, err := worker.New(worker.Config{
-		ID: c.String("id"), Dir: filepath.Join(dir, "worker"), Slots: c.Int("slots"), Logger: log,
-		Dial: nodes, Modules: disk, Blobs: disk, Runner: worker.Engine(engine), OnRun: runs.hook(), OnEnd: measured.Ended,
-	})
-	if err != nil {
-		return &exitError{exitServer, err}
-	}
-	// Only now that the worker holds the lock of the directory: opening the files clears away what another process writes.
-	disk.store, err = blob.Open(blob.Config{Dir: filepath.Join(dir, "blobs"), Net: mux.Dialer{}, KeepBytes: keepBytes, Logger: log})
-	if err != nil {
-		return &exitError{exitServer, errors.Join(err, w.Close())}
-	}
-	defer disk.store.Close()
-	measured.WatchProcess(workerProcess{w, engine})
-	if err := runBeside(c.Context, listener, measured, log, w.Run); err != nil {
+	if err := run(c.Context, granted, listener); err != nil {
 		return &exitError{exitServer, err}
 	}
 	return nil

@@ -18,17 +18,17 @@ import (
 
 // workerProcess is what a process that is a worker alone tells at a scrape.
 type workerProcess struct {
-	worker *worker.Worker
-	engine *runtime.Engine
+	worker func() worker.Status
+	engine func() runtime.Stats
 }
 
 var _ metrics.Process = workerProcess{}
 
 // Worker implements metrics.Process.
-func (p workerProcess) Worker() worker.Status { return p.worker.Status() }
+func (p workerProcess) Worker() worker.Status { return p.worker() }
 
 // Engine implements metrics.Process.
-func (p workerProcess) Engine() runtime.Stats { return p.engine.Stats() }
+func (p workerProcess) Engine() runtime.Stats { return p.engine() }
 
 // listenMetrics listens where --metrics says; nil if it says nothing.
 func listenMetrics(c *cli.Context) (net.Listener, error) {

@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 
 	"task/wire/head":    {},
 	"runtime/compiler":  {"runtime", "internal/subproc"},
-	"worker/child":      {"runtime", "worker", "internal/subproc"},
+	"worker/child":      {"runtime", "task", "worker", "worker/stream", "internal/subproc"},
 	"internal/subproc":  {},
 	"worker/stream":     {"task", "task/wire", "task/wire/head"},
 	"internal/durable":  {},

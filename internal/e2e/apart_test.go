@@ -288,3 +288,29 @@ func TestPoisonAmongInnocents(t *testing.T) {
 	}
 	check()
 }
+
+// TestGuestsOfAWorkerDieAlone: a worker without a node has its guests in a child, too, and tells the cluster of its death. The TTL is so long that
+// nothing else could end the session.
+func TestGuestsOfAWorkerDieAlone(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "--worker", "none", "--session-ttl", "10m")
+	c.push("wait")
+	w := c.addWorker("w1", 4)
+	c.submit(1, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 1500}})
+	c.eventually("it executes", func() bool { return len(w.executions()) > 0 })
+	if err := syscall.Kill(c.guestsOf(w), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	got := c.final("long")
+	if got.Status != "SUCCESS" || got.Attempt != 2 || got.LostCount != 0 || got.History[0].Outcome != "SUSPECT" || got.History[1].Worker != "w1/alone" {
+		t.Errorf("%+v", got)
+	}
+	if !w.running() {
+		t.Errorf("the worker has ended; log:\n%s", w.log())
+	}
+	second := exec.Command(binary, w.args...) // of the same directory
+	out, err := second.CombinedOutput()
+	if err == nil || second.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "in use") {
+		t.Errorf("a second worker there: %v\n%s", err, out)
+	}
+}

@@ -71,6 +71,7 @@ func samples() []Frame {
 		{NotFound: true},
 		{Answer: &Answer{ID: 1, Status: -4, Payload: []byte("x")}},
 		{Suspects: &Suspects{Wait: true}},
+		{Crash: &task.CrashSession{Worker: "w1", Proof: []byte("p"), Before: 1 << 32, Tokens: []uint64{7, 8}}},
 	}
 }
 

@@ -38,6 +38,9 @@ type Frame struct {
 	NotFound bool         `cbor:"25,keyasint,omitempty"` // the session has ended: stop all guests, then say Hello anew
 	Answer   *Answer      `cbor:"26,keyasint,omitempty"` // to one Ask
 	Suspects *Suspects    `cbor:"27,keyasint,omitempty"` // to a worker that Isolates
+
+	// Crash is a first frame like Hello, from the parent of a worker that is dead; answered with Refused or Goodbye.
+	Crash *task.CrashSession `cbor:"28,keyasint,omitempty"`
 }
 
 // kinds counts the fields that are set.
@@ -46,7 +49,7 @@ func (f *Frame) kinds() (n int) {
 		f.Hello != nil, f.Renew != nil, len(f.Reports) > 0, len(f.Ready) > 0, f.Credits != nil, len(f.Logs) > 0, f.Bye != nil,
 		len(f.Progress) > 0, f.Ask != nil, len(f.Pace) > 0,
 		f.Welcome != nil, f.Refused != nil, f.Renewed != nil, len(f.Acks) > 0, len(f.Assign) > 0, len(f.Cancel) > 0, len(f.Halt) > 0,
-		len(f.Prepare) > 0, f.Goodbye != nil, f.NotFound, f.Answer != nil, f.Suspects != nil,
+		len(f.Prepare) > 0, f.Goodbye != nil, f.NotFound, f.Answer != nil, f.Suspects != nil, f.Crash != nil,
 	} {
 		if set {
 			n++
