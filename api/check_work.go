@@ -117,6 +117,9 @@ func (r *FinishRequest) check() *Error {
 	if err := checkTime("again_at", r.AgainAt); err != nil {
 		return err
 	}
+	if err := checkInline("progress", &r.Progress); err != nil {
+		return err
+	}
 	if r.Error == nil {
 		return nil
 	}
@@ -156,6 +159,9 @@ func (r *SnoozeRequest) Check() error {
 		return err
 	}
 	if err := checkToken(r.Token); err != nil {
+		return err
+	}
+	if err := checkInline("progress", &r.Progress); err != nil {
 		return err
 	}
 	if err := checkPayload("checkpoint", &r.Checkpoint, r.CheckpointBase64); err != nil {

@@ -149,6 +149,7 @@ type FinishRequest struct {
 	ResultBase64 []byte          `json:"result_base64,omitzero"`
 	Error        *ReportError    `json:"error,omitempty"`
 	AgainAt      *Time           `json:"again_at,omitempty"` // SPEC R4
+	Progress     json.RawMessage `json:"progress,omitempty"` // the latest, as in a heartbeat
 }
 
 // ReportError is the error of a failed run as its worker reports it.
@@ -178,6 +179,7 @@ type SnoozeRequest struct {
 	Token            uint64          `json:"token"`
 	Seq              uint64          `json:"seq,omitempty"`
 	AgainAt          *Time           `json:"again_at,omitempty"` // default: now + 1 s
+	Progress         json.RawMessage `json:"progress,omitempty"` // the latest, as in a heartbeat
 	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
 	CheckpointBase64 []byte          `json:"checkpoint_base64,omitzero"`
 }

@@ -77,7 +77,7 @@ func (w *Worker) report(t *Task, out outcome, cause error) {
 	seq, again, progress := t.seq, t.again, t.progress
 	t.mu.Unlock()
 	if s, ok := errors.AsType[*snooze](out.err); ok {
-		w.snooze(t, seq, s.at)
+		w.snooze(t, seq, s.at, progress)
 		return
 	}
 	if out.err != nil && errors.Is(cause, ErrStopping) {
@@ -86,10 +86,10 @@ func (w *Worker) report(t *Task, out outcome, cause error) {
 		if t.StartedAt != nil {
 			at = t.StartedAt.Time
 		}
-		w.snooze(t, seq, at)
+		w.snooze(t, seq, at, progress)
 		return
 	}
-	r := api.FinishRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq}
+	r := api.FinishRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq, Progress: progress}
 	if out.err != nil {
 		r.Error, again = reportOf(out.err)
 	} else if err := setResult(&r, out.result, progress); err != nil {
@@ -150,8 +150,8 @@ func setResult(r *api.FinishRequest, result any, progress json.RawMessage) error
 	return nil
 }
 
-func (w *Worker) snooze(t *Task, seq uint64, at time.Time) {
-	r := api.SnoozeRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq}
+func (w *Worker) snooze(t *Task, seq uint64, at time.Time, progress json.RawMessage) {
+	r := api.SnoozeRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq, Progress: progress}
 	if !at.IsZero() {
 		r.AgainAt = &api.Time{Time: at}
 	}

@@ -133,6 +133,9 @@ func (c *reports) finishOf(ctx context.Context, r *api.FinishRequest) (f task.Fi
 	if e := r.Error; e != nil {
 		f.Error = &task.Error{Code: e.Code, Message: e.Message, Retryable: e.Retryable == nil || *e.Retryable, Details: payloadOf(e.Details, nil)}
 	}
+	if r.Progress != nil {
+		f.Progress = new(payloadOf(r.Progress, nil))
+	}
 	room := c.n.contents()
 	defer room.release()
 	if f.Result, err = c.whole(ctx, room, "result", f.Result); err != nil {
@@ -162,7 +165,9 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 		return tooLarge("error.details", len(f.Error.Details.Data))
 	}
 	result := f.Result
-	if result.Encoding == task.None {
+	if result.Encoding == task.None && f.Progress != nil {
+		result = *f.Progress
+	} else if result.Encoding == task.None {
 		// It may have come through another node a moment ago.
 		if t, err = c.progressed(ctx, t, p); t == nil || err != nil {
 			return err
@@ -201,6 +206,9 @@ func (n *Node) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, erro
 	}
 	cmd := task.Snooze{
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, At: timeValue(r.AgainAt), External: true,
+	}
+	if r.Progress != nil {
+		cmd.Progress = new(payloadOf(r.Progress, nil))
 	}
 	check := reports{looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (_ task.Command, err error) {

@@ -374,14 +374,14 @@ func sound(r stream.Report) bool {
 	}
 	switch {
 	case r.Finish != nil:
-		check(&r.Finish.Result)
+		check(&r.Finish.Result, r.Finish.Progress)
 		if r.Finish.Error != nil {
 			check(&r.Finish.Error.Details)
 		}
 	case r.Beat != nil:
 		check(r.Beat.Progress, r.Beat.Checkpoint)
 	case r.Snooze != nil:
-		check(r.Snooze.Checkpoint)
+		check(r.Snooze.Checkpoint, r.Snooze.Progress)
 	}
 	return ok
 }

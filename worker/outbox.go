@@ -194,7 +194,7 @@ func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	if a.Code == stream.ChildRefused {
 		e = &task.Error{Code: task.CodeChildRefused, Message: clip(a.Message), Retryable: true} // the quota may be free then, the behavior pushed
 	}
-	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Error: e}})
+	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Error: e, Progress: r.last}})
 	s.nudge()
 }
 

@@ -15,12 +15,13 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 		out = &runtime.Outcome{Kind: runtime.Killed, Cause: cause}
 	}
 	r.fuel = min(max(out.Fuel, 0), task.MaxFuel) // any other number would have the outcome refused
+	r.last = r.parting()
 	rep := r.ending(out)
 	switch {
 	case rep.Finish != nil:
-		rep.Finish.Fuel = r.fuel
+		rep.Finish.Fuel, rep.Finish.Progress = r.fuel, r.last
 	case rep.Snooze != nil:
-		rep.Snooze.Fuel = r.fuel
+		rep.Snooze.Fuel, rep.Snooze.Progress = r.fuel, r.last
 	case rep.GiveBack != nil:
 		rep.GiveBack.Fuel = r.fuel
 	}

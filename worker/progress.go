@@ -56,6 +56,18 @@ func (r *run) takeProgress() *task.Payload {
 	return r.progress.payload()
 }
 
+// parting returns the progress that a last report carries, so that what has ended shows how far it had come: what was not
+// queued yet, and what was but has no answer, as a later report makes it pointless. s.mu is held.
+func (r *run) parting() *task.Payload {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.changed && !r.beating {
+		return nil
+	}
+	r.changed = false
+	return r.progress.payload()
+}
+
 // liveEvery is how often the progress of running guests is told to those who watch, at most (SPEC W3).
 const liveEvery = 250 * time.Millisecond
 

@@ -55,9 +55,10 @@ type run struct {
 	reports *entry // without an answer, the last one first
 	stores  int    // how often the result was stored again
 
-	result output // of a success: set before phase reporting, and only read from then on
-	fuel   int64  // that the guest used: set with the last report, and only read from then on
-	ended  Ended  // what OnEnd is told: belongs to main
+	result output        // of a success: set before phase reporting, and only read from then on
+	fuel   int64         // that the guest used: set with the last report, and only read from then on
+	last   *task.Payload // its progress that the last report carries; nil: it is stored. As fuel
+	ended  Ended         // what OnEnd is told: belongs to main
 
 	// guarded by mu: what the guest writes while it runs
 	mu       sync.Mutex

@@ -728,3 +728,31 @@ func TestErrorTextIsBoundedUTF8(t *testing.T) {
 		t.Errorf("details of %d bytes", len(e.Details.Data))
 	}
 }
+
+// TestPartingProgress: what a guest told last travels with its end, unless that is stored: also what was queued and has no
+// answer, which the end makes pointless (SPEC J4).
+func TestPartingProgress(t *testing.T) {
+	for name, c := range map[string]struct {
+		changed, beating bool
+		want             string
+	}{"stored": {false, false, ""}, "not told": {true, false, `{"done":7,"total":9}`}, "not answered": {false, true, `{"done":7,"total":9}`}} {
+		for _, out := range []runtime.Outcome{{Kind: runtime.Succeeded}, {Kind: runtime.Failed}, {Kind: runtime.Yielded}} {
+			r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: new(task.DefaultPolicy())}}
+			r.progress, r.changed, r.beating = progress{done: 7, total: 9}, c.changed, c.beating
+			rep := r.outcome(&out, nil)
+			var p *task.Payload
+			if rep.Finish != nil {
+				p = rep.Finish.Progress
+			} else {
+				p = rep.Snooze.Progress
+			}
+			got := ""
+			if p != nil {
+				got = string(p.Data)
+			}
+			if got != c.want {
+				t.Errorf("%s, %v: %q", name, out.Kind, got)
+			}
+		}
+	}
+}

@@ -204,6 +204,9 @@ func (f *Fake) finishOf(r *api.FinishRequest) (c task.Finish, err error) {
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq,
 		Again: timeOf(r.AgainAt), External: true,
 	}
+	if r.Progress != nil {
+		c.Progress = new(payload(r.Progress, nil))
+	}
 	if c.Result, err = f.whole("result", payload(r.Result, r.ResultBase64)); err == nil {
 		c.Result, err = f.packed(c.Result)
 	}
@@ -235,6 +238,9 @@ func (f *Fake) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, erro
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := task.Snooze{Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq, At: timeOf(r.AgainAt), External: true}
+	if r.Progress != nil {
+		c.Progress = new(payload(r.Progress, nil))
+	}
 	var err error
 	if c.Checkpoint, err = f.checkpoint(r.Checkpoint, r.CheckpointBase64); err != nil {
 		return nil, err

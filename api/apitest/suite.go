@@ -90,6 +90,7 @@ var cases = []struct {
 	{"Limits", (*suite).limits},
 	{"Finish", (*suite).finish},
 	{"FinishError", (*suite).finishError},
+	{"FinishProgress", (*suite).finishProgress},
 	{"FinishRefused", (*suite).finishRefused},
 	{"FinishMany", (*suite).finishMany},
 	{"Fuel", (*suite).fuel},

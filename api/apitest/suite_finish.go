@@ -100,6 +100,37 @@ func (s *suite) finishError(ctx context.Context, t *testing.T) {
 	}
 }
 
+// finishProgress: what ends shows how far it had come, also if no heartbeat told (SPEC J4).
+func (s *suite) finishProgress(ctx context.Context, t *testing.T) {
+	const name = "apitest.progress"
+	s.external(ctx, t, name, "")
+	x := s.run(ctx, t, name, "progress-1")
+	snoozed, err := s.Snooze(ctx, api.SnoozeRequest{ID: x.ID, Token: x.Lease.Token, Progress: json.RawMessage(`{"at":1}`), AgainAt: new(api.TimeOf(1))})
+	if err != nil || string(snoozed.Progress) != `{"at":1}` {
+		t.Errorf("snoozed: %+v, %v", snoozed, err)
+	}
+	x = s.accept(ctx, t, api.AcceptRequest{Behavior: name})[0]
+	if _, err := s.Heartbeat(ctx, api.HeartbeatRequest{ID: x.ID, Token: x.Lease.Token, Progress: json.RawMessage(`{"at":2}`)}); err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Result: json.RawMessage(`"r"`), Progress: json.RawMessage(`{"at":3}`)})
+	if err != nil || string(done.Task.Progress) != `{"at":3}` || string(done.Task.Result) != `"r"` {
+		t.Errorf("finished: %+v, %v", done, err)
+	}
+	x = s.run(ctx, t, name, "progress-2") // without a result it is the progress, this one
+	if done, err = s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Progress: json.RawMessage(`4`)}); err != nil || string(done.Task.Result) != `4` {
+		t.Errorf("without a result: %+v, %v", done, err)
+	}
+	x = s.run(ctx, t, name, "progress-3")
+	done, err = s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Progress: json.RawMessage(`5`), Error: &api.ReportError{Retryable: new(bool)}})
+	if err != nil || string(done.Task.Progress) != `5` || done.Task.Status != "FAILURE" {
+		t.Errorf("failed: %+v, %v", done, err)
+	}
+	x = s.run(ctx, t, name, "progress-4")
+	_, err = s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Progress: huge()})
+	wantError(t, err, "too_large", "progress")
+}
+
 func (s *suite) finishRefused(ctx context.Context, t *testing.T) {
 	const name = "apitest.refused"
 	s.external(ctx, t, name, "")

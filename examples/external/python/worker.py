@@ -165,6 +165,8 @@ class Attempt:
         keeper.join()
         if body is None:
             return f"halted: {said}"
+        if "progress" in self.news:  # what no heartbeat has told
+            body["progress"] = self.news["progress"]
         try:
             self.send(action, body)
         except Refused as e:
