@@ -64,7 +64,6 @@ func (r *run) parting() *task.Payload {
 	if !r.changed && !r.beating {
 		return nil
 	}
-	r.changed = false
 	return r.progress.payload()
 }
 

@@ -36,6 +36,8 @@ var workerMutants = []mutant{
 		Pkg: "./worker", Run: "TestOutcomes", Why: "on_exhausted fails by default (R2)"},
 	{Name: "worker-drain-not-told", File: "worker/worker.go", Old: "s.tellAll(abi.SignalDraining)", New: "_ = abi.SignalDraining",
 		Pkg: "./worker", Run: "TestShutdownLetsGuestsEnd", Why: "guests would lose what they could have saved (R3)"},
+	{Name: "worker-parting-queued-only", File: "worker/progress.go", Old: "if !r.changed && !r.beating {", New: "if !r.changed {",
+		Pkg: "./worker", Run: "TestPartingProgress$", Why: "a finished task would show a progress that is up to a third of the TTL old (J4)"},
 	{Name: "worker-progress-always", File: "worker/progress.go", Old: "r.changed = false\n", New: "\n",
 		Pkg: "./worker", Run: "TestProgressTravelsWithRenewals", Why: "unchanged progress would be written on every renewal (W3)"},
 	{Name: "stream-max-frame", File: "worker/stream/conn.go", Old: "if n > c.opts.MaxFrame {", New: "if false {",
