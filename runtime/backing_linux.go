@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -17,7 +18,9 @@ type backing struct {
 	how  restoring
 }
 
-func newBacking(memory []byte, how restoring) (*backing, error) {
+// newBacking copies memory, which begins at a page. It ends with ctx. mapped: memory is a mapping of its own, whose pages that
+// nobody has touched need not be read.
+func newBacking(ctx context.Context, memory []byte, how restoring, mapped bool) (*backing, error) {
 	if how == restoreScan && pagemap() < 0 {
 		how = restoreRemap
 	}
@@ -26,26 +29,24 @@ func newBacking(memory []byte, how restoring) (*backing, error) {
 		return nil, fmt.Errorf("runtime: memfd: %w", err)
 	}
 	b := &backing{fd: fd, how: how}
-	if err := b.fill(memory); err != nil {
+	if err := b.fill(ctx, memory, mapped && how == restoreScan); err != nil {
 		b.close()
 		return nil, fmt.Errorf("runtime: image of %d bytes: %w", len(memory), err)
 	}
 	return b, nil
 }
 
-func (b *backing) fill(memory []byte) (err error) {
+func (b *backing) fill(ctx context.Context, memory []byte, sparse bool) (err error) {
 	if err := unix.Ftruncate(b.fd, int64(len(memory))); err != nil {
 		return err
 	}
-	page := os.Getpagesize()
-	for at := 0; at < len(memory); at += page { // pages of zeros stay holes
-		data := memory[at:min(at+page, len(memory))]
-		if zero(data) {
-			continue
-		}
-		if n, err := unix.Pwrite(b.fd, data, int64(at)); err != nil || n != len(data) {
-			return fmt.Errorf("%d of %d bytes written: %w", n, len(data), err)
-		}
+	if sparse {
+		err = b.copyTouched(ctx, memory)
+	} else {
+		err = b.copyPages(ctx, memory, 0, len(memory))
+	}
+	if err != nil {
+		return err
 	}
 	// Nobody changes it from here on, not even by a bug of ours.
 	_, err = unix.FcntlInt(uintptr(b.fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE|unix.F_SEAL_SEAL)
@@ -56,6 +57,45 @@ func (b *backing) fill(memory []byte) (err error) {
 		b.view, err = unix.Mmap(b.fd, 0, len(memory), unix.PROT_READ, unix.MAP_SHARED)
 	}
 	return err
+}
+
+// copyTouched copies the pages of memory that somebody has touched: there may be few of them in a gigabyte, and reading the others
+// would take longer than many an attempt.
+func (b *backing) copyTouched(ctx context.Context, memory []byte) error {
+	var ranges [64]pageRegion
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
+	for begin := 0; begin < len(memory); {
+		n, err := scanPages(pagemap(), memory[begin:], ranges[:], 0)
+		if err != nil || n == 0 {
+			return err
+		}
+		for _, r := range ranges[:n] {
+			from, to := int(uintptr(r.start)-base), int(uintptr(r.end)-base)
+			if err := b.copyPages(ctx, memory, from, to); err != nil {
+				return err
+			}
+			begin = to
+		}
+	}
+	return nil
+}
+
+// copyPages copies a part of memory. Pages of zeros stay holes.
+func (b *backing) copyPages(ctx context.Context, memory []byte, from, to int) error {
+	page := os.Getpagesize()
+	for at := from; at < to; at += page {
+		if at%(1<<20) == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		data := memory[at:min(at+page, to)]
+		if zero(data) {
+			continue
+		}
+		if n, err := unix.Pwrite(b.fd, data, int64(at)); err != nil || n != len(data) {
+			return fmt.Errorf("%d of %d bytes written: %w", n, len(data), err)
+		}
+	}
+	return nil
 }
 
 func zero(data []byte) bool {
@@ -190,7 +230,7 @@ func scanWorks(fd int) bool {
 	page := os.Getpagesize()
 	memory := make([]byte, 3*page)
 	memory[0] = 1
-	b, err := newBacking(memory, restoreCopy)
+	b, err := newBacking(context.Background(), memory, restoreCopy, false)
 	if err != nil {
 		return false
 	}

@@ -2,12 +2,15 @@
 
 package runtime
 
-import "bytes"
+import (
+	"bytes"
+	"context"
+)
 
 // backing holds the memory of an image; instances copy it.
 type backing struct{ memory []byte }
 
-func newBacking(memory []byte, _ restoring) (*backing, error) {
+func newBacking(_ context.Context, memory []byte, _ restoring, _ bool) (*backing, error) {
 	return &backing{memory: bytes.Clone(memory)}, nil
 }
 

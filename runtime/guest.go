@@ -67,6 +67,8 @@ type guest struct {
 	begin   time.Time // by clock
 	real    time.Time // by time.Now, which timers follow; clock may be anything
 
+	making    time.Time     // since when its instance is being made; zero: it is not
+	makingAt  time.Time     // the same, by clock
 	initClock time.Duration // the monotonic clock of phaseInit; that of the attempt goes on from there
 	initRand  io.Reader     // the randomness of phaseInit
 	spoke     bool          // it was heard in phaseInit

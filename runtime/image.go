@@ -45,7 +45,7 @@ func (p *pool) capture(i *instance, g *guest) (*image, error) {
 		img.globals = append(img.globals, global.Get())
 	}
 	var err error
-	img.backing, err = newBacking(i.mem.region[:i.mem.size], p.shelf.restoring)
+	img.backing, err = newBacking(g.ctx, i.mem.region[:i.mem.size], p.shelf.restoring, true)
 	return img, err
 }
 

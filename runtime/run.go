@@ -52,9 +52,16 @@ func (m *Module) run(g *guest) Outcome {
 // execute runs all guest code of an attempt.
 func (m *Module) execute(g *guest, i *instance) Outcome {
 	ctx := g.ctx
+	waited := g.timers.limit != nil
+	if i.mod == nil {
+		g.make()
+	}
 	if err := i.begin(ctx, g); err != nil {
 		g.flush()
 		return g.ended(err, i.mem)
+	}
+	if !g.making.IsZero() {
+		g.made()
 	}
 	g.phase = phaseRun
 	if m.command {
@@ -62,7 +69,7 @@ func (m *Module) execute(g *guest, i *instance) Outcome {
 	}
 	g.fuel.start(g.attempt.Fuel)
 	g.beaten()
-	if g.timers.limit != nil || g.attempt.ParamsFrom != nil || g.attempt.CheckpointFrom != nil {
+	if waited || g.attempt.ParamsFrom != nil || g.attempt.CheckpointFrom != nil {
 		g.arm() // it took its time already, or reads from where it may wait
 	}
 	status, err := i.run(ctx, g.attempt.Behavior)

@@ -22,8 +22,11 @@ func (g *guest) arm() {
 		return
 	}
 	if g.timers.limit == nil {
-		limit := g.attempt.RunTimeout
-		g.timers.limit = time.AfterFunc(max(0, limit-time.Since(g.real)), func() { g.cancel(g.overRunTimeout()) })
+		limit, since, why := g.attempt.RunTimeout, g.real, g.overRunTimeout
+		if !g.making.IsZero() {
+			limit, since, why = makeTimeout, g.making, g.overMakeTimeout
+		}
+		g.timers.limit = time.AfterFunc(max(0, limit-time.Since(since)), func() { g.cancel(why()) })
 	}
 	if g.phase != phaseRun {
 		return // nobody beats yet
@@ -32,6 +35,29 @@ func (g *guest) arm() {
 		g.timers.heart = g.watchHeart(g.attempt.HeartbeatTimeout)
 	}
 	g.timers.armed = true
+}
+
+// makeTimeout bounds how long a new instance may take to be initialised, its image included. It is no part of the attempt's time: a
+// short one could never begin. It is less than the time by which the leader gives up on an attempt later than run_timeout.
+const makeTimeout = 10 * time.Second
+
+// make begins to make an instance, which stops the attempt's clocks until made.
+func (g *guest) make() {
+	g.timers.stop()
+	g.timers.limit = nil
+	g.making, g.makingAt = time.Now(), g.clock()
+}
+
+// made goes on with the attempt's clocks.
+func (g *guest) made() {
+	g.timers.stop()
+	g.timers.limit = nil
+	g.real, g.begin = g.real.Add(time.Since(g.making)), g.begin.Add(g.clock().Sub(g.makingAt))
+	g.making = time.Time{}
+}
+
+func (g *guest) overMakeTimeout() error {
+	return fmt.Errorf("%w: making a new instance took longer than %v", ErrKilledTimeout, makeTimeout)
 }
 
 func (g *guest) overRunTimeout() error {
