@@ -303,7 +303,7 @@ func storeList[T any](w http.ResponseWriter, meta *Meta, elements iter.Seq2[T, e
 		}
 		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(append(next, encode(v)...)); err != nil {
-			return nil //nolint:nilerr // the client has gone
+			return nil // the client has gone
 		}
 		next = []byte{','}
 	}

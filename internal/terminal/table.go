@@ -42,7 +42,7 @@ func (t *Table) Printf(format string, args ...any) {
 	for i := range args {
 		args[i] = safely(args[i])
 	}
-	fmt.Fprintf(t.w, format, args...) //nolint:errcheck // Flush returns the first error
+	fmt.Fprintf(t.w, format, args...) // Flush returns the first error
 }
 
 // Block adds text of several lines that is in no column.
