@@ -32,7 +32,7 @@ func decodeJSON(data []byte) (any, error) {
 		return nil, badManifest("", "there is more behind the JSON value")
 	}
 	if jsontext.LoneSurrogate(data) { // which encoding/json replaces
-		return nil, badManifest("", "a text has a lone surrogate: half of a character")
+		return nil, badManifest(loneSurrogateAt(data, ""), "has a lone surrogate: half of a character")
 	}
 	return v, nil
 }

@@ -95,7 +95,6 @@ func (l leases) badReports() []bad {
 	post("finish: result and error", held+"/finish", mine+`"result":1,"error":{}}`, 400, invalid, "error")
 	post("finish: code", held+"/finish", mine+`"error":{"code":"CANCELLED"}}`, 400, invalid, "error.code")
 	post("finish: long code", held+"/finish", mine+`"error":{"code":"`+strings.Repeat("x", 65)+`"}}`, 400, invalid, "error.code")
-	post("finish: 1 MiB of message", held+"/finish", mine+`"error":{"message":`+mebibyte+`}}`, 413, large, "error.message")
 	post("finish: 1 MiB of details", held+"/finish", mine+`"error":{"details":`+mebibyte+`}}`, 413, large, "error.details")
 	post("finish: again after what must not be tried again", held+"/finish", mine+`"error":{"retryable":false},"again_at":"2099-01-01T00:00:00Z"}`, 400, invalid, "again_at")
 	for _, at := range []string{"0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1969-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "soon", ""} {
@@ -269,9 +268,8 @@ func badRecords() []bad {
 	invalid := api.CodeInvalidField
 	const good = `"adds":[{"group":"never"}]`
 	update("no UTF-8", "\"adds\":[{\"group\":\"never\",\"data\":\"\xff\"}]", 400, api.CodeInvalidJSON, "")
-	update("1 MiB", `"adds":[{"group":"never"},{"group":"never","data":`+mebibyte+`}]`, 413, api.CodeTooLarge, "adds[1].data")
 	update("group of 1 MiB", `"adds":[{"group":"never"},{"group":`+mebibyte+`}]`, 400, invalid, "adds[1].group")
-	update("time over", good+`,"updates":[{"id":1,"timespec":9223372036854775808}]`, 400, invalid, "updates")
+	update("time over", good+`,"updates":[{"id":1,"timespec":9223372036854775808}]`, 400, invalid, "updates[0].timespec")
 	update("ID twice", good+`,"updates":[{"id":1}],"deletes":[1]`, 400, invalid, "deletes[0]")
 	update("ID over", good+`,"deletes":[18446744073709551616]`, 400, invalid, "deletes")
 	update("4,001 parts", good+`,"depends":[`+strings.Repeat("1,", api.MaxStoreParts-1)+`1]`, 413, api.CodeTooLarge, "update")

@@ -35,7 +35,7 @@ var acceptMutants = []mutant{
 		Pkg: "./extworker", Run: "TestHaltLostCancel$", Why: "a handler would go on with a dead token (L3)"},
 	{Name: "extworker-accepts-anew", File: "extworker/worker.go", Old: "cctx, done := context.WithTimeout(ctx, w.cfg.Wait+callTimeout)", New: "cctx, done := context.WithTimeout(ctx, w.cfg.Wait+callTimeout); r.RequestID = rand.Text()",
 		Pkg: "./extworker", Run: "TestLostAnswersAreAskedForAgain$", Why: "leases of which the answer was lost would wait for their end (J2)"},
-	{Name: "extworker-keeps-at-the-end", File: "extworker/run.go", Old: "w.snooze(t, seq, at)\n\t\treturn", New: "_ = at\n\t\treturn",
+	{Name: "extworker-keeps-at-the-end", File: "extworker/run.go", Old: "w.snooze(t, seq, at, progress)\n\t\treturn", New: "_ = at\n\t\treturn",
 		Pkg: "./extworker", Run: "TestShutdownWaitsThenGivesBack$", Why: "tasks of a stopped worker would wait for their leases to end"},
 
 	{Name: "extworker-unreachable-is-failure", File: "extworker/run.go", Old: "api.CodeOf(err) != api.CodeHalt && !passing(err) {", New: "api.CodeOf(err) != api.CodeHalt {",
