@@ -152,10 +152,10 @@ func (r *reader) read() error {
 		if n%1024 == 0 && r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
-		e, err := entries.Next()
+		e, _ := entries.Next()
 		switch {
-		case e == nil, err != nil:
-			return nil // what was read before an error is as good as it was
+		case e == nil: // the end, or an error: what was read before is as good as it was
+			return nil
 		case n > maxEntries:
 			return ErrTooMuch
 		}
@@ -165,6 +165,7 @@ func (r *reader) read() error {
 			continue
 		case dwarf.TagCompileUnit:
 			depth = 0
+			var err error
 			if files, err = r.unit(e); err != nil {
 				return err
 			}
@@ -184,9 +185,9 @@ func (r *reader) unit(e *dwarf.Entry) ([]*dwarf.LineFile, error) {
 	if r.units++; r.units > maxUnits {
 		return nil, ErrTooMuch
 	}
-	lines, err := r.data.LineReader(e)
-	if err != nil || lines == nil {
-		return nil, nil // a unit without lines
+	lines, _ := r.data.LineReader(e)
+	if lines == nil { // a unit without lines, or with damaged ones
+		return nil, nil
 	}
 	if r.named += len(lines.Files()); r.named > maxFiles {
 		return nil, ErrTooMuch
@@ -215,7 +216,7 @@ func (r *reader) sequences(lines *dwarf.LineReader) error {
 			return nil
 		}
 		if !begun {
-			begun, removed = true, gone(le.Address)
+			removed = gone(le.Address)
 		}
 		if len(r.rows) == maxRows || n > maxRows {
 			return ErrTooMuch
@@ -237,10 +238,7 @@ func (r *reader) sequences(lines *dwarf.LineReader) error {
 func gone(address uint64) bool { return address == 0 || address >= 1<<32-2 }
 
 func (r *reader) inline(e *dwarf.Entry, files []*dwarf.LineFile, depth int32) error {
-	ranges, err := r.data.Ranges(e)
-	if err != nil {
-		return nil // others may be right
-	}
+	ranges, _ := r.data.Ranges(e) // none, if they are damaged: others may be right
 	c := inlined{depth: depth, file: r.file("?")}
 	number := func(a dwarf.Attr) int64 { n, _ := e.Val(a).(int64); return max(0, min(n, 1<<31)) }
 	if i := number(dwarf.AttrCallFile); i < int64(len(files)) && files[i] != nil {

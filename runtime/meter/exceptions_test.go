@@ -125,7 +125,7 @@ func TestExceptionsAgree(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	returned, uncaught, caught := 0, 0, 0
-	for seed := range uint64(*seeds) {
+	for seed := range *seeds {
 		g := generateThrowing(seed, 99)
 		wasm := g.build()
 		m, err := Rewrite(wasm)

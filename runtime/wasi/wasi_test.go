@@ -392,7 +392,7 @@ func TestPieces(t *testing.T) {
 		p = newProgram()
 		func() {
 			defer func() {
-				if recover() != errEnded {
+				if err, ok := recover().(error); !ok || !errors.Is(err, errEnded) {
 					t.Errorf("%s: not ended", tt.name)
 				}
 			}()

@@ -204,7 +204,7 @@ func (r *Reader) constant(globals []constant) constant {
 
 // arithmetic computes with 64 bits; results of i32 are the lower half.
 func arithmetic(op byte, a, b uint64) uint64 {
-	v := uint64(0)
+	var v uint64
 	switch op {
 	case 0x6a, 0x7c:
 		v = a + b
