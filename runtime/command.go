@@ -133,7 +133,9 @@ func (g *guest) busy() {
 
 // start runs a command to its end.
 func (i *instance) start(ctx context.Context) (abi.Outcome, error) {
-	err := i.mod.ExportedFunction(abi.ExportStart).CallWithStack(ctx, nil)
+	start := i.mod.ExportedFunction(abi.ExportStart)
+	i.guest.enterStack(start, i.mem.more)
+	err := start.CallWithStack(ctx, nil)
 	var exit *sys.ExitError
 	switch {
 	case err == nil:

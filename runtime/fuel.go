@@ -80,8 +80,12 @@ func (g *guest) tick(left int64) int64 {
 		g.alive()
 		f.adapt(now.Sub(f.last))
 		f.last = now
+		g.chargeStack()
 	}
 	next := f.slice
+	if g.stack.charged > 0 {
+		next = min(next, deepSlice)
+	}
 	if f.limit > 0 {
 		next = min(next, f.limit-used)
 	}

@@ -60,6 +60,7 @@ type guest struct {
 	http    exchange
 	memory  *budget // that responses count towards; nil: none
 	held    int64   // bytes of it that they have
+	stack   callStackOf
 	child   func(doc []byte) (behavior string, err error)
 	submits children
 	clock   func() time.Time

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -24,6 +23,7 @@ type pool struct {
 	rt        wazero.Runtime
 	compiled  wazero.CompiledModule
 	minMemory int64    // bytes
+	tables    int64    // bytes that an instance's tables have, or may get
 	seed      [32]byte // of the randomness in phaseInit
 	globals   []string // mutable ones, by the names of their exports
 	// restorable: memory and globals are all that a guest can change within an instance.
@@ -102,7 +102,7 @@ func (p *pool) admit(g *guest, anew bool) (*instance, error) {
 	}
 	g.arm()
 	need, reserve := p.shelf.plan(p, limit, anew)
-	mem, err := newLinearMemory(g.ctx, p.shelf.budget, need, reserve)
+	mem, err := newLinearMemory(g.ctx, p.shelf.budget, need, reserve, p.tables)
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +140,7 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 		return i.image.show(i)
 	}
 	if init := mod.ExportedFunction(abi.ExportInitialize); init != nil {
+		g.enterStack(init, i.mem.more)
 		if err := init.CallWithStack(ctx, nil); err != nil {
 			return err
 		}
@@ -180,6 +181,7 @@ func (i *instance) run(ctx context.Context, behavior int32) (abi.Outcome, error)
 	}
 	i.entry = nil
 	size := callStack(entry)
+	i.guest.enterStack(entry, i.mem.more)
 	stack := [1]uint64{api.EncodeI32(behavior)}
 	if err := entry.CallWithStack(ctx, stack[:]); err != nil {
 		return 0, err
@@ -189,20 +191,6 @@ func (i *instance) run(ctx context.Context, behavior int32) (abi.Outcome, error)
 		i.entry = entry
 	}
 	return abi.Outcome(api.DecodeI32(stack[0])), nil
-}
-
-// callStack is the size of a function's call stack in bytes, which grows as a guest recurses and never shrinks. 0: the library
-// does not have it where it was.
-func callStack(f api.Function) int {
-	v := reflect.ValueOf(f)
-	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		return 0
-	}
-	stack := v.Elem().FieldByName("stack")
-	if !stack.IsValid() || stack.Type() != reflect.TypeFor[[]byte]() {
-		return 0
-	}
-	return stack.Len()
 }
 
 func (i *instance) describe(ctx context.Context) error {

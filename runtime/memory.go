@@ -129,6 +129,7 @@ type linearMemory struct {
 	budget  *budget
 	limit   int64 // of the attempt
 	charged int64
+	besides int64 // charged for what is not memory
 	size    int64 // of the guest's memory
 	region  []byte
 	more    func(n int64) bool // charges the budget for n more bytes
@@ -144,16 +145,17 @@ var (
 )
 
 // newLinearMemory waits until initial bytes fit into the budget, and reserves limit bytes of address space.
-func newLinearMemory(ctx context.Context, b *budget, initial, limit int64) (*linearMemory, error) {
-	if err := b.wait(ctx, initial); err != nil {
+// besides is charged as long as the instance exists.
+func newLinearMemory(ctx context.Context, b *budget, initial, limit, besides int64) (*linearMemory, error) {
+	if err := b.wait(ctx, initial+besides); err != nil {
 		return nil, err
 	}
 	region, err := reserve(int(limit))
 	if err != nil {
-		b.give(initial)
+		b.give(initial + besides)
 		return nil, fmt.Errorf("%w: reserve %d bytes: %w", errOverBudget, limit, err)
 	}
-	return &linearMemory{budget: b, limit: limit, charged: initial, region: region, more: b.take}, nil
+	return &linearMemory{budget: b, limit: limit, charged: initial, besides: besides, region: region, more: b.take}, nil
 }
 
 // Allocate is called by wazero once per instance.
@@ -209,8 +211,8 @@ func (m *linearMemory) Free() {
 		release(m.region)
 		m.region = nil
 	}
-	if m.charged > 0 {
-		m.budget.give(m.charged)
-		m.charged = 0
+	if n := m.charged + m.besides; n > 0 {
+		m.budget.give(n)
+		m.charged, m.besides = 0, 0
 	}
 }

@@ -74,7 +74,7 @@ func TestBudgetWaitEndsWithItsContext(t *testing.T) {
 
 func TestLinearMemory(t *testing.T) {
 	b := &budget{limit: 5 << 16}
-	m, err := newLinearMemory(t.Context(), b, 1<<16, 3<<16)
+	m, err := newLinearMemory(t.Context(), b, 1<<16, 3<<16, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestLinearMemory(t *testing.T) {
 	if m.Reallocate(4<<16) != nil || m.refused != overLimit || m.peak != 2<<16 || b.used != 2<<16 {
 		t.Errorf("refused %d, peak %d, budget %d", m.refused, m.peak, b.used)
 	}
-	other, err := newLinearMemory(t.Context(), b, 3<<16, 3<<16)
+	other, err := newLinearMemory(t.Context(), b, 3<<16, 3<<16, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,6 +70,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
 	}
 	m.pool = newPool(e.shelf, m.rt, compiled, m.minMemory, metered)
+	m.pool.tables = tableBytes(parsed, metered.GrowsTables)
 	m.pool.seed = sha256.Sum256([]byte(digest))
 	return m, nil
 }
@@ -77,6 +78,26 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 // coreFeatures are the features of WebAssembly that metered modules may use: what wazero has beyond 2.0 and keeps to the specification.
 // Exceptions are not among them: the meter lowers them (RATIONALE.md).
 const coreFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
+
+// tableBytes is what the tables of an instance take, if code grows them at their largest. What is small goes unnoticed.
+func tableBytes(m *wasmbin.Module, grow bool) int64 {
+	const element, free = 8, 64 << 10
+	n := uint64(0)
+	for _, t := range m.Tables {
+		size := t.Min
+		if grow {
+			size = wasmbin.MaxTableElements
+			if t.HasMax {
+				size = min(size, max(t.Min, t.Max))
+			}
+		}
+		n += size * element
+	}
+	if n <= free {
+		return 0
+	}
+	return int64(n)
+}
 
 // compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.
 func compile(cache wazero.CompilationCache, metered *meter.Module, parsed *wasmbin.Module) (rt wazero.Runtime, made wazero.CompiledModule, err error) {

@@ -13,6 +13,7 @@ func (m *Module) Run(ctx context.Context, a Attempt, host Host) Outcome {
 	defer g.cancel(nil)
 	g.memory = m.engine.memory
 	defer g.hold(0)
+	defer g.leaveStack()
 	if !m.enter(g) {
 		return Outcome{Kind: Killed, Cause: ErrClosed}
 	}

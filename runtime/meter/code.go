@@ -122,6 +122,7 @@ func (w *rewriter) body(out []byte, r *wasmbin.Reader, function int) []byte {
 	if r.Err != nil {
 		return nil
 	}
+	c.pieces[0].cost += int32(max(0, locals-freeLocals) / 2)
 	c.entry()
 	c.settle(locals)
 	c.merge()
@@ -516,7 +517,7 @@ func (w *rewriter) misc(r *wasmbin.Reader, start int) {
 	case miscTableGrow:
 		r.U32()
 		c.growth(r, start, elementShift)
-		w.result.WritesTables = true
+		w.result.WritesTables, w.result.GrowsTables = true, true
 	case miscTableFill:
 		r.U32()
 		c.length(start, elementShift)

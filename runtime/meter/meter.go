@@ -9,7 +9,7 @@ import (
 )
 
 // Version of the rewriting: modules rewritten by different versions are different code.
-const Version = 3
+const Version = 4
 
 // Names that the rewritten module shares with its host.
 const (
@@ -31,6 +31,8 @@ type Module struct {
 	// WritesTables is set if code may change a table after instantiation, or somebody else may: the module has
 	// table.set, table.grow, table.copy, table.fill or table.init, or imports or exports a table.
 	WritesTables bool
+	// GrowsTables is set if code may make a table larger.
+	GrowsTables bool
 	// DropsData is set if code may drop data segments (data.drop).
 	DropsData bool
 	// Debug is set if the guest has DWARF: traces of traps tell offsets of the metered code then, for which there is FindOrigins.

@@ -11,6 +11,10 @@ const unchecked = 16
 // counts as what a function may execute unchecked.
 const distance = 1 << 14
 
+// freeLocals is how many locals a function has for nothing. Two more cost a unit at its entry, so that a stack of calls grows by no
+// more than some tens of bytes for each unit, whatever the functions look like.
+const freeLocals = 64
+
 // piece is a sequence of instructions that are executed together: if the first is, then all are, unless the guest
 // ends or leaves the function by a trap. They need not be adjacent.
 type piece struct {

@@ -1,0 +1,79 @@
+package runtime
+
+import (
+	"errors"
+	"reflect"
+	"unsafe"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// A guest's calls are on a stack of the library's, which doubles as they get deeper, up to 100 MB, beside the one that it
+// replaces. So it is charged to the guests' memory when the guest ticks, and while it is large, ticks come often.
+const (
+	freeStack = 256 << 10 // bytes that are not charged
+	deepSlice = 250_000   // most units of fuel between two ticks of a guest whose stack is charged
+)
+
+// errStackOverBudget unwinds a guest whose stack does not fit into the guests' memory.
+var errStackOverBudget = errors.New("no memory for the call stack")
+
+// callStackOf is the call stack of a guest, and what it is charged for it.
+type callStackOf struct {
+	bytes   *[]byte // nil: unknown
+	more    func(n int64) bool
+	charged int64
+}
+
+// enterStack notes that f is called next; more charges for it.
+func (g *guest) enterStack(f api.Function, more func(int64) bool) {
+	if g.memory != nil {
+		g.stack.bytes, g.stack.more = stackField(f), more
+	}
+}
+
+// chargeStack charges for the stack as it is now, and for the half as large one before it, which is garbage.
+func (g *guest) chargeStack() {
+	s := &g.stack
+	if s.bytes == nil {
+		return
+	}
+	n := int64(len(*s.bytes))
+	n += n / 2
+	if n <= freeStack || n <= s.charged {
+		return
+	}
+	if !s.more(n - s.charged) {
+		panic(errStackOverBudget)
+	}
+	s.charged = n
+}
+
+// leaveStack gives back what was charged.
+func (g *guest) leaveStack() {
+	if g.stack.charged > 0 {
+		g.memory.give(g.stack.charged)
+		g.stack.charged = 0
+	}
+}
+
+// callStack is the size of a function's call stack in bytes, which grows as a guest recurses and never shrinks. 0: unknown.
+func callStack(f api.Function) int {
+	if s := stackField(f); s != nil {
+		return len(*s)
+	}
+	return 0
+}
+
+// stackField is where the library keeps a function's call stack; nil: not where it was.
+func stackField(f api.Function) *[]byte {
+	v := reflect.ValueOf(f)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	stack := v.Elem().FieldByName("stack")
+	if !stack.IsValid() || stack.Type() != reflect.TypeFor[[]byte]() {
+		return nil
+	}
+	return (*[]byte)(unsafe.Pointer(stack.UnsafeAddr()))
+}
