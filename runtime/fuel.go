@@ -69,22 +69,34 @@ func (g *guest) tick(left int64) int64 {
 		panic(errOutOfFuel)
 	}
 	g.busy()
-	if f.last.IsZero() {
+	t := g.touch
+	short := t != nil && t.touch.untouched()
+	switch {
+	case f.last.IsZero():
 		f.last = time.Now() // the first slice, which is all that most attempts need
-	} else {
+	case short && t.touch.short > 0:
+		t.touch.short--
+	default:
 		g.arm()
 		paused := time.Now()
 		goruntime.Gosched() // or a guest on every CPU would keep everything else waiting (facts/wasm.md)
 		now := time.Now()
 		g.waited += now.Sub(paused)
 		g.alive()
-		f.adapt(now.Sub(f.last))
+		if short {
+			t.touch.more(t.region)
+		} else {
+			f.adapt(now.Sub(f.last))
+		}
 		f.last = now
 		g.chargeStack()
 	}
 	next := f.slice
 	if g.stack.charged > 0 {
 		next = min(next, deepSlice)
+	}
+	if short {
+		next = min(next, touchSlice)
 	}
 	if f.limit > 0 {
 		next = min(next, f.limit-used)

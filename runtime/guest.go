@@ -61,6 +61,7 @@ type guest struct {
 	memory  *budget // that responses count towards; nil: none
 	held    int64   // bytes of it that they have
 	stack   callStackOf
+	touch   *linearMemory // nil: not known yet
 	child   func(doc []byte) (behavior string, err error)
 	submits children
 	clock   func() time.Time

@@ -140,6 +140,7 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 		return i.image.show(i)
 	}
 	if init := mod.ExportedFunction(abi.ExportInitialize); init != nil {
+		g.touches(i.mem)
 		g.enterStack(init, i.mem.more)
 		if err := init.CallWithStack(ctx, nil); err != nil {
 			return err

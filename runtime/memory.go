@@ -136,6 +136,8 @@ type linearMemory struct {
 	refused refusal
 	peak    int64
 
+	touch touch
+
 	shrinking bool // the next Reallocate makes it size bytes long
 }
 
@@ -177,6 +179,7 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 		}
 		m.charged += more
 	}
+	m.touch.grow(m.region[:size])
 	m.size = int64(size)
 	m.peak = max(m.peak, m.size)
 	return m.region[:size:size]

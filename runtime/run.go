@@ -65,6 +65,7 @@ func (m *Module) execute(g *guest, i *instance) Outcome {
 		g.made()
 	}
 	g.phase = phaseRun
+	g.touches(i.mem)
 	if m.command {
 		g.becomeCommand()
 	}
