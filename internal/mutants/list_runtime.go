@@ -4,7 +4,7 @@ package main
 var runtimeMutants = []mutant{
 	{Name: "runtime-memory-off-by-a-page", File: "runtime/memory.go", Old: "if size > uint64(m.limit) {", New: "if size > uint64(m.limit)+1<<16 {",
 		Pkg: "./runtime", Run: "TestLinearMemory$", Why: "a guest gets at most its limit (B1)"},
-	{Name: "runtime-memory-not-given-back", File: "runtime/memory.go", Old: "m.budget.give(m.charged)", New: "_ = m.charged",
+	{Name: "runtime-memory-not-given-back", File: "runtime/memory.go", Old: "m.budget.give(n)", New: "_ = n",
 		Pkg: "./runtime", Run: "TestLinearMemory$", Why: "a node would run out of memory for guests, for good"},
 	{Name: "runtime-memory-jumps-the-queue", File: "runtime/memory.go", Old: "if len(b.waiting) == 0 && b.charge(n) {", New: "if b.charge(n) {",
 		Pkg: "./runtime", Run: "TestBudgetIsFirstComeFirstServed$", Why: "big guests would starve behind small ones"},
