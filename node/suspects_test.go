@@ -142,7 +142,7 @@ func TestDrainedNodeStartsNoProcess(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		tm.hub.ttl = time.Minute
 		h := stream.Hello{Worker: "n1", Node: "n1", Slots: 4, Leases: 4, Credits: 4, Ready: []string{"m"}, Isolates: true, N: 1}
-		x := hello(t, tm, h)
+		hello(t, tm, h)
 		tm.loop.do(func() {
 			_, err := b.ProposeLocal(t.Context(),
 				task.Activate{Namespace: "default", Module: task.Module{Digest: "m", Version: "v"}, Behaviors: []task.Activated{{Name: "b-1", Policy: task.DefaultPolicy()}}},
@@ -159,7 +159,7 @@ func TestDrainedNodeStartsNoProcess(t *testing.T) {
 			}
 		})
 		h.N = 2
-		x = hello(t, tm, h)
+		x := hello(t, tm, h)
 		var suspects []string
 		b.Local(func(m *task.Machine) { suspects = m.SuspectModules() })
 		if len(suspects) != 1 || x.told() != nil {

@@ -39,7 +39,7 @@ func ReadContent(f *os.File, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, info.Size(), limit)
 	}
 	data := make([]byte, info.Size())
-	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF { //nolint:errorlint // ReadAt's contract
+	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("subproc: %w", err)
 	}
 	return data, nil

@@ -37,7 +37,7 @@ func (c *process) accept(m subproc.Message) error {
 	}
 	c.wg.Go(func() {
 		defer func() { <-c.calls }()
-		defer conn.Close()
+		defer func() { _ = conn.Close() }() // whatever was to be said was
 		defer context.AfterFunc(c.ctx, func() { _ = conn.Close() })()
 		c.serve(m, conn)
 	})
