@@ -51,7 +51,8 @@ type clusterJSON struct {
 		Digest       string `json:"digest"`
 	} `json:"nodes"`
 	Workers []struct {
-		ID string `json:"id"`
+		ID   string `json:"id"`
+		Node string `json:"node"`
 	} `json:"workers"`
 }
 
