@@ -18,10 +18,10 @@ import (
 
 // formatError says why a node of another build cannot be talked to; "" if it can be.
 func formatError(who string, format uint64) string {
-	switch {
-	case format == wire.Format:
+	switch format {
+	case wire.Format:
 		return ""
-	case format == 0: // of builds that told none
+	case 0: // of builds that told none
 		return fmt.Sprintf("%s is of a build from before 0.1.0 that keeps its log in another format (this one has format %d): they form no cluster; %s", who, wire.Format, moveOver)
 	}
 	return fmt.Sprintf("%s keeps its log in format %d, and this build reads %d: they form no cluster", who, format, wire.Format)

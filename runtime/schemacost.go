@@ -21,7 +21,7 @@ const (
 	schemaSteps     = 1_000_000 // of one check, besides two for each byte of the value
 )
 
-// ErrTooMuchToCheck: checking a value may take more than a bounded number of steps. That is refused before it is tried.
+// ErrTooMuchToCheck says that checking a value may take more than a bounded number of steps. That is refused before it is tried.
 var ErrTooMuchToCheck = errors.New("checking this against the schema takes too many steps")
 
 // sizedPattern is a regular expression whose size is known: matching takes it times the length of the text.

@@ -39,7 +39,8 @@ func thousandths(n int64) fixed {
 // power returns x to the n by squaring; not ok: it is 2^64 or more.
 func (x fixed) power(n int64) (fixed, bool) {
 	result := fixed{whole: 1}
-	for ok := true; n > 0; n >>= 1 {
+	for ; n > 0; n >>= 1 {
+		var ok bool
 		if n&1 == 1 {
 			if result, ok = result.multiply(x); !ok {
 				return fixed{}, false

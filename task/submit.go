@@ -81,7 +81,7 @@ func (c *Submit) demand(m *Machine, r *row) demand {
 	switch {
 	case r == nil:
 		return demand{tasks: 1, bytes: m.size(&c.Params), submits: 1}
-	case !(c.IfExists == Rerun && m.task(r).Final() || c.IfExists == Resubmit && c.moves(m.now, m.task(r))):
+	case (c.IfExists != Rerun || !m.task(r).Final()) && (c.IfExists != Resubmit || !c.moves(m.now, m.task(r))):
 		return demand{}
 	case c.HasParams && m.task(r).Status != Running:
 		return demand{bytes: m.size(&c.Params) - m.size(&m.task(r).Params), submits: 1}

@@ -72,7 +72,7 @@ func TestLeaseTimes(t *testing.T) {
 		first := c.Wait(0, outside, api.GetOptions{}).Lease
 		c.Sleep(time.Until(first.RecheckNotBefore.Time) - time.Second)
 		// It is computed anew for each answer, from two clocks in milliseconds.
-		if next := c.Wait(0, outside, api.GetOptions{}).Lease; next.RecheckNotBefore.Time.Before(first.RecheckNotBefore.Time.Add(-time.Millisecond)) {
+		if next := c.Wait(0, outside, api.GetOptions{}).Lease; next.RecheckNotBefore.Before(first.RecheckNotBefore.Add(-time.Millisecond)) {
 			t.Errorf("recheck at %v, then at %v", first.RecheckNotBefore, next.RecheckNotBefore)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrUnreachable: a member did not answer. One that answers with an error is another matter.
+// ErrUnreachable says that a member did not answer. One that answers with an error is another matter.
 var ErrUnreachable = errors.New("maintain: the member cannot be reached")
 
 // eachFile shows what all members keep in an area. One that cannot be reached is passed over, and the run says so: its
