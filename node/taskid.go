@@ -52,50 +52,6 @@ func jsonArray(values [][]byte) []byte {
 	return append(append([]byte("["), bytes.Join(values, []byte(","))...), ']')
 }
 
-// pick returns the value at a JSON pointer (RFC 6901) of a canonical document, as it stands there.
-func pick(doc []byte, pointer string) ([]byte, error) {
-	if pointer == "" {
-		return doc, nil
-	}
-	if pointer[0] != '/' {
-		return nil, fmt.Errorf("%q is not a JSON pointer", pointer)
-	}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for _, token := range strings.Split(pointer[1:], "/") {
-		next, err := step(doc, unescape.Replace(token))
-		if err != nil {
-			return nil, err
-		}
-		doc = next
-	}
-	return doc, nil
-}
-
-var errNothingThere = errors.New("nothing is there")
-
-func step(doc []byte, token string) ([]byte, error) {
-	switch doc[0] {
-	case '{':
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(doc, &members); err != nil {
-			return nil, err
-		}
-		if v, ok := members[token]; ok {
-			return v, nil
-		}
-	case '[':
-		var elements []json.RawMessage
-		if err := json.Unmarshal(doc, &elements); err != nil {
-			return nil, err
-		}
-		i, err := strconv.ParseUint(token, 10, 31)
-		if err == nil && int(i) < len(elements) && token == strconv.FormatUint(i, 10) {
-			return elements[i], nil
-		}
-	}
-	return nil, errNothingThere
-}
-
 // checkNumbers refuses numbers that a double cannot carry: two of them would silently become one, and with it two tasks.
 func checkNumbers(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
