@@ -62,6 +62,7 @@ type guest struct {
 	held    int64   // bytes of it that they have
 	stack   callStackOf
 	touch   *linearMemory // nil: not known yet
+	kept    int64         // charged for the result
 	child   func(doc []byte) (behavior string, err error)
 	submits children
 	clock   func() time.Time
@@ -207,7 +208,9 @@ func (g *guest) output(ch abi.Channel, data []byte) abi.Errno {
 	}
 	switch ch {
 	case abi.Result:
-		return appendWithin(&g.result, data, g.attempt.ResultBytes, &g.hasResult)
+		errno := appendWithin(&g.result, data, g.attempt.ResultBytes, &g.hasResult)
+		g.chargeResult()
+		return errno
 	case abi.ErrorDetail:
 		return appendWithin(&g.detail, data, MaxErrorDetail, nil)
 	case abi.NextTime:

@@ -102,6 +102,8 @@ func (g *guest) ended(err error, mem *linearMemory) Outcome {
 		return g.killed("while it ran")
 	case errors.Is(err, errOutOfFuel):
 		return g.outOfFuel()
+	case errors.Is(err, errResultOverBudget):
+		return g.outOfMemory(overBudget, fmt.Sprintf("its result of %d bytes does not fit", len(g.result)))
 	case errors.Is(err, errStackOverBudget):
 		return g.outOfMemory(overBudget, fmt.Sprintf("its calls are so deep that their stack of %d bytes does not fit", len(*g.stack.bytes)))
 	case errors.As(err, &unread):

@@ -41,6 +41,8 @@ func (g *guest) Output(to wasi.Stream, p []byte) {
 		g.stdout.write(p)
 	case appendWithin(&g.result, p, g.attempt.ResultBytes, &g.hasResult) != 0:
 		panic(&ResultLimitError{g.attempt.ResultBytes})
+	default:
+		g.chargeResult()
 	}
 }
 

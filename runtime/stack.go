@@ -18,6 +18,9 @@ const (
 // errStackOverBudget unwinds a guest whose stack does not fit into the guests' memory.
 var errStackOverBudget = errors.New("no memory for the call stack")
 
+// errResultOverBudget unwinds a guest whose result does not fit.
+var errResultOverBudget = errors.New("no memory for the result")
+
 // callStackOf is the call stack of a guest, and what it is charged for it.
 type callStackOf struct {
 	bytes   *[]byte // nil: unknown
@@ -49,8 +52,24 @@ func (g *guest) chargeStack() {
 	s.charged = n
 }
 
+// chargeResult charges for what the guest has written of its result, which the host keeps until the attempt has ended.
+func (g *guest) chargeResult() {
+	n := int64(cap(g.result))
+	if g.stack.more == nil || n <= freeStack || n <= g.kept {
+		return
+	}
+	if !g.stack.more(n - g.kept) {
+		panic(errResultOverBudget)
+	}
+	g.kept = n
+}
+
 // leaveStack gives back what was charged.
 func (g *guest) leaveStack() {
+	if g.kept > 0 {
+		g.memory.give(g.kept)
+		g.kept = 0
+	}
 	if g.stack.charged > 0 {
 		g.memory.give(g.stack.charged)
 		g.stack.charged = 0

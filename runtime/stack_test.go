@@ -3,6 +3,8 @@ package runtime
 import (
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/abi"
 )
 
 // recursing is a guest that calls itself for ever, and needs what it has on the stack afterwards.
@@ -55,6 +57,27 @@ func TestTablesAreCharged(t *testing.T) {
 		}
 		if n := e.Stats().Memory; code == "" && n < 2*8*elements {
 			t.Errorf("%d bytes are charged for an idle instance with its tables", n)
+		}
+		if n := usedByGuests(e); n != 0 {
+			t.Errorf("%d bytes are still charged", n)
+		}
+	}
+}
+
+// TestResultsAreCharged: what a guest writes to its result is kept by the host, and counts as well.
+func TestResultsAreCharged(t *testing.T) {
+	t.Parallel()
+	code := []byte{0x03, 0x40, 0x41, byte(abi.Result), 0x41, 0, 0x41, 0x80, 0x80, 0x04, 0x10, 0, 0x1a} // 64 KiB
+	code = append(code, 0x20, 0, 0x41, 1, 0x6a, 0x22, 0, 0x41, 32, 0x48, 0x0d, 0, 0x0b, 0x41, 0)       // 32 times
+	wasm := wasmSpec{
+		imports: []wasmImport{{module: "taskrt_v1", name: "write", params: "iii", results: "i"}},
+		memory:  []byte{0, 2}, exports: []wasmExport{run(code...)},
+	}.build()
+	for budget, code := range map[int64]string{8 << 20: "", 1 << 20: CodeOutOfMemory} {
+		e := newEngine(t, Config{MemoryBudget: budget})
+		out := load(t, e, wasm).Run(t.Context(), Attempt{MemoryBytes: 1 << 20}, &fakeHost{})
+		if out.Code != code || code == "" && len(out.Result) != 2<<20 {
+			t.Errorf("budget of %d: %s %s, %d bytes", budget, out.Code, out.Message, len(out.Result))
 		}
 		if n := usedByGuests(e); n != 0 {
 			t.Errorf("%d bytes are still charged", n)
