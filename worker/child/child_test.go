@@ -178,6 +178,20 @@ func TestCrashNamesWhatExecuted(t *testing.T) {
 	b.until("it works", func() bool { return len(b.reports) == 2 })
 }
 
+// TestCrashForgetsWhatHasEnded: what executed beside it a while ago has nothing to do with it.
+func TestCrashForgetsWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, nil)
+	b.assign("wait", task.Payload{}, 1)
+	b.executing(1)
+	b.assign("done", task.Payload{}, 2)
+	b.until("the other is done", func() bool { return len(b.reports) == 1 })
+	b.process().sub.Kill()
+	if c := b.crash(); !slices.Equal(c.Tokens, []uint64{1}) {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestProofRisesWithEachChild: what ends the session of one can end no session of the next.
 func TestProofRisesWithEachChild(t *testing.T) {
 	t.Parallel()
@@ -338,6 +352,9 @@ func TestKillStartsNoOther(t *testing.T) {
 	done := b.process().sub.Done()
 	b.parent.Kill()
 	<-done
+	if _, err := b.parent.start(&b.parent.current, b.parent.mainSpec()); !errors.Is(err, errKilled) {
+		t.Errorf("another one: %v", err)
+	}
 	b.stop()
 	if len(b.crashes) != 0 {
 		t.Errorf("told of %+v", <-b.crashes)
