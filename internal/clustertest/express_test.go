@@ -36,10 +36,10 @@ func TestExpress(t *testing.T) {
 			if got := c.Final(i%3, id); got.Status != "SUCCESS" || got.Attempt != 1 {
 				t.Fatalf("task %d: %s", i, Show(got))
 			}
+			time.Sleep(100 * time.Millisecond) // the worker's news of free slots, and the audit's turn at the entry
 			if s := began(id); s != task.Running {
 				t.Errorf("task %d was %v when it was created", i, s)
 			}
-			time.Sleep(100 * time.Millisecond) // the worker's news of free slots
 		}
 
 		leader := c.Leader()
@@ -48,7 +48,9 @@ func TestExpress(t *testing.T) {
 		c.WorkersReady(3)
 		time.Sleep(2 * ttl)
 		id := c.Submit(1, "echo", `{"n":2}`)
-		if got := c.Final(1, id); got.Status != "SUCCESS" || began(id) != task.Running {
+		got := c.Final(1, id)
+		time.Sleep(100 * time.Millisecond)
+		if got.Status != "SUCCESS" || began(id) != task.Running {
 			t.Errorf("under the next leader: %s, created %v", Show(got), began(id))
 		}
 	})
