@@ -103,13 +103,14 @@ func (c *composed) add(t *task.Task, shown *api.Task) bool {
 	if t.Role != task.RoleNone {
 		c.bytes += len(shown.Params)
 	}
-	return c.bytes >= maxComposed
+	return c.full()
 }
 
+func (c *composed) full() bool { return c.bytes >= maxComposed }
+
 // page shows tasks, at least one of them, until their params are too much for one answer: the others are for the next page.
-func (v view) page(ts []*task.Task) []*api.Task {
+func (v view) page(ts []*task.Task, params *composed) []*api.Task {
 	page := make([]*api.Task, 0, len(ts))
-	var params composed
 	for _, t := range ts {
 		shown := v.task(t)
 		if page = append(page, shown); params.add(t, shown) {

@@ -149,20 +149,22 @@ func (n *Node) Operations(ctx context.Context, r api.OperationsRequest) (*api.Op
 		return nil, err
 	}
 	f := task.OperationFilter{
-		Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Status: operationStatus(r.Status), Limit: r.Limit, After: after,
+		Namespace: r.Namespace, Behavior: r.Behavior, Target: r.Target, Status: operationStatus(r.Status), Limit: r.Limit, After: after, Rows: lookedAt,
 	}
 	reply := &api.OperationsReply{Operations: []*api.Operation{}}
 	missing := error(nil)
-	err = n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
+	err = n.look(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) (more bool) {
 		if !m.NamespaceExists(r.Namespace) {
 			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
-			return
+			return false
 		}
+		f.Limit = r.Limit - len(reply.Operations)
 		page, next := m.Operations(f)
 		for _, o := range page {
 			reply.Operations = append(reply.Operations, view{m}.operation(o))
 		}
-		reply.Cursor = api.OperationsCursor(next)
+		f.After, reply.Cursor = next, api.OperationsCursor(next)
+		return next != 0 && len(reply.Operations) < r.Limit
 	})
 	if err := firstError(err, missing); err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.Li
 			return
 		}
 		tasks, next := m.OperationTasks(key, from, r.Limit, statuses(r.Status))
-		reply.Tasks = view{m}.page(tasks)
+		reply.Tasks = view{m}.page(tasks, new(composed))
 		if n := len(reply.Tasks); n < len(tasks) {
 			next = task.PartitionOf(tasks[n-1]) + 1
 		}

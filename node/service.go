@@ -134,25 +134,60 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 	if r.NotBefore != nil {
 		f.DueBefore = task.Time(r.NotBefore.UnixMilli())
 	}
-	reply := &api.ListReply{}
+	f.Rows = lookedAt
+	page := &taskPage{filter: f, limit: r.Limit, tasks: []*api.Task{}}
 	missing := error(nil)
-	err = n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
+	err = n.look(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) (more bool) {
 		if !m.NamespaceExists(r.Namespace) {
 			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
-			return
+			return false
 		}
-		ts, next := m.Tasks(f)
-		reply.Tasks = view{m}.page(ts)
-		if shown := len(reply.Tasks); shown < len(ts) {
-			f.Limit = shown
-			_, next = m.Tasks(f)
-		}
-		reply.Cursor = api.TasksCursor(next)
+		return page.look(m)
 	})
 	if err := firstError(err, missing); err != nil {
 		return nil, err
 	}
-	return reply, nil
+	return &api.ListReply{Tasks: page.tasks, Cursor: api.TasksCursor(page.next)}, nil
+}
+
+// lookedAt is how many records one look at the machine passes over: what a filter selects may be few of very many, and nothing
+// is applied meanwhile.
+const lookedAt = 10_000
+
+// look is read for what takes many looks: between two, others have the machine. It ends with the first that wants no more, or
+// with ctx.
+func (n *Node) look(ctx context.Context, o readOptions, fn func(*task.Machine) (more bool)) error {
+	more := false
+	err := n.read(ctx, o, func(m *task.Machine) { more = fn(m) })
+	for err == nil && more {
+		if err = ctx.Err(); err == nil {
+			n.store.Local(func(m *task.Machine) { more = fn(m) })
+		}
+	}
+	return err
+}
+
+// taskPage is a page of tasks that takes shape over several looks.
+type taskPage struct {
+	filter task.Filter
+	limit  int
+	tasks  []*api.Task
+	params composed
+	next   uint64 // as Machine.Tasks gives it
+}
+
+// look goes on where the look before ended; more: the page is not complete.
+func (p *taskPage) look(m *task.Machine) (more bool) {
+	p.filter.Limit = p.limit - len(p.tasks)
+	ts, next := m.Tasks(p.filter)
+	shown := view{m}.page(ts, &p.params)
+	p.tasks = append(p.tasks, shown...)
+	if n := len(shown); n < len(ts) { // the params of the others are for the next page
+		p.next = ts[n-1].CreatedRev
+		return false
+	}
+	p.filter.After, p.next = next, next
+	return next != 0 && len(p.tasks) < p.limit && !p.params.full()
 }
 
 func statuses(s string) task.Status {

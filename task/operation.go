@@ -112,4 +112,5 @@ type OperationFilter struct {
 	Status                      OperationStatus
 	Limit                       int    // > 0
 	After                       uint64 // as in Filter
+	Rows                        int    // as in Filter
 }

@@ -36,7 +36,12 @@ func (m *Machine) Operations(f OperationFilter) (operations []*Operation, next u
 	if f.Namespace != "" {
 		rows = m.fanout.spaces[f.Namespace]
 	}
-	for _, r := range rows[firstAfter(rows, f.After):] {
+	last := uint64(0)
+	for looked, r := range rows[firstAfter(rows, f.After):] {
+		if looked == f.Rows && looked > 0 {
+			return operations, last
+		}
+		last = r.operation.CreatedRev
 		if !f.matches(r.operation) {
 			continue
 		}

@@ -12,6 +12,7 @@ type Filter struct {
 	DueBefore Time    // not_before ≤ this
 	Limit     int     // > 0
 	After     uint64  // CreatedRev: only what was created later, as the previous page said
+	Rows      int     // look at no more, whether they match or not; 0: at all. The page may then have fewer than Limit, or none
 }
 
 // Counts are totals over all namespaces.
@@ -48,7 +49,12 @@ func (m *Machine) Task(k Key) *Task {
 // Tasks returns a page of the tasks that f selects, in order of creation, and After for the next page, 0 at the end. Tasks
 // created or removed between two pages neither repeat nor hide others.
 func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
+	looked, last := 0, uint64(0)
 	for r := range m.store.from(f.After) {
+		if looked == f.Rows && looked > 0 {
+			return tasks, last
+		}
+		looked, last = looked+1, m.store.cell(r.id).created
 		if !f.mayMatch(m.of(r), r) {
 			continue
 		}

@@ -2,6 +2,8 @@ package main
 
 // nodeMutants sabotage the node and the store of blobs.
 var nodeMutants = []mutant{
+	{Name: "node-list-in-one-look", File: "task/read.go", Old: "if looked == f.Rows && looked > 0 {", New: "if looked == -1 {",
+		Pkg: "./node", Run: "TestPagesTakeManyLooks$", Why: "a filter that matches nothing would keep Apply waiting for the whole table"},
 	// The leader's loop and the workers' streams.
 	{Name: "node-tick-overtakes-renewals", File: "node/sessionqueue.go", Old: "cmds = append(cmds, task.Tick{})", New: "cmds = append([]task.Command{task.Tick{}}, cmds...)",
 		Pkg: "./node", Run: "TestTickGoesBehindAllReceivedRenewals$", Why: "an expiry would overtake a renewal that was received (L4)"},

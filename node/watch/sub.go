@@ -198,8 +198,12 @@ func (s *Sub) Position() uint64 {
 // Close ends the subscription. A second Close does nothing.
 func (s *Sub) Close() { s.feed.unsubscribe(s) }
 
-// statesPage is how many records are looked at while the machine holds still.
-const statesPage = 256
+// statesPage is how many records are taken while the machine holds still, and statesRows how many are looked at for them: those
+// of other namespaces are between them.
+const (
+	statesPage = 256
+	statesRows = 10_000
+)
 
 // states hands out the present state: Reset, then every record that matches and has not changed since the rev at which
 // the ring goes on. What has changed comes from there. So every record comes once, whatever happens meanwhile. A change
@@ -261,7 +265,7 @@ func (st *states) fill() {
 			st.ids = st.ids[n:]
 			st.more = len(st.ids) > 0
 		} else {
-			found, st.after = m.Tasks(task.Filter{Namespace: f.Namespace, Limit: statesPage, After: st.after})
+			found, st.after = m.Tasks(task.Filter{Namespace: f.Namespace, Limit: statesPage, After: st.after, Rows: statesRows})
 			st.more = st.after != 0
 		}
 		for _, t := range found {
