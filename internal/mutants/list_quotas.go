@@ -16,7 +16,7 @@ var quotaMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestScripts$", Why: "a burst is one second's at most"},
 	{Name: "quota-new-rate-old-bucket", File: "task/putnamespace.go", Old: "next.Bucket, next.BucketAt = 0, 0", New: "next.Bucket += 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "a higher rate would wait for the bucket of the lower one"},
-	{Name: "quota-rerun-free", File: "task/submit.go", Old: "case !(c.IfExists == Rerun && m.task(r).Final() || ", New: "case !(",
+	{Name: "quota-rerun-free", File: "task/submit.go", Old: "case (c.IfExists != Rerun || !m.task(r).Final()) && (", New: "case (",
 		Pkg: "./task", Run: "TestScripts$", Why: "reruns are submits, too"},
 	{Name: "quota-kept-under-a-key", File: "task/keys.go", Old: "|| c == QuotaExceeded", New: "|| c == QuotaExceeded && false",
 		Pkg: "./task", Run: "TestScripts$", Why: "a key would answer 429 for an hour"},
