@@ -201,7 +201,7 @@ func (c *checker) sessions() {
 	for id, s := range m.sessions { // order-free: any violation will do
 		c.sum += hashSession(s.session)
 		c.counts.Sessions++
-		if s.session.Isolates {
+		if m.isolates(s.session) {
 			c.isolating++
 		}
 		c.expect(s.session.ID == id && m.workers[s.session.Worker] == s && id <= m.sessionID, "session %d", id)

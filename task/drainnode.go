@@ -25,6 +25,15 @@ func (c DrainNode) apply(m *Machine) Result {
 		m.sum += hashDrained(c.Node)
 		m.drained[c.Node] = true
 	}
+	for _, s := range m.sessions { // order-free: a number
+		switch {
+		case s.session.Node != c.Node || !s.session.Isolates:
+		case c.Drain:
+			m.isolating--
+		default:
+			m.isolating++
+		}
+	}
 	m.emit(Event{Kind: DrainChanged})
 	return Result{Changed: true}
 }

@@ -41,7 +41,7 @@ type Machine struct {
 	accepts   map[acceptName][]*row // RUNNING tasks by the accept request that they were given to, by token
 	acceptors map[string]int64      // external leases per worker
 
-	isolating    int64 // sessions that can have suspects run alone (SPEC L5)
+	isolating    int64 // sessions that can have suspects run alone now (SPEC L5)
 	suspectLanes int   // lanes of suspects that hold a task
 
 	keyExpiries heap[*clientKey] // by when they are forgotten

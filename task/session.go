@@ -64,10 +64,14 @@ func (m *Machine) enterSession(r *sessionRow) {
 	m.workers[r.session.Worker] = r
 	m.expiries.push(int64(r.session.Expires), r.session.ID, &r.expiry, r)
 	m.counts.Sessions++
-	if r.session.Isolates {
+	if m.isolates(r.session) {
 		m.isolating++
 	}
 }
+
+// isolates reports whether a suspect can be given a process of its own by the parent of s (SPEC L5): nothing new runs on a node that
+// is drained.
+func (m *Machine) isolates(s *Session) bool { return s.Isolates && !m.drained[s.Node] }
 
 func (m *Machine) putSession(r *sessionRow, s *Session) {
 	m.sum -= hashSession(r.session)
@@ -99,7 +103,7 @@ func (m *Machine) endSession(s *sessionRow, end func(*row)) {
 	delete(m.sessions, s.session.ID)
 	delete(m.workers, s.session.Worker)
 	m.counts.Sessions--
-	if s.session.Isolates {
+	if m.isolates(s.session) {
 		m.isolating--
 	}
 	m.emit(Event{Kind: SessionEnded, Session: s.session})

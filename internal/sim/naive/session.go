@@ -1,0 +1,110 @@
+package naive
+
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+func (m *Model) open(c task.OpenSession, got task.Result) task.Result {
+	if c.Alone && c.Slots > 1 {
+		return task.Result{Code: task.InvalidCommand}
+	}
+	for _, s := range m.Sessions {
+		if s.Worker == c.Worker && (string(s.Proof) != string(c.Proof) || c.Hello != 0 && c.Hello <= s.Hello) {
+			return task.Result{Code: task.WorkerInUse}
+		} else if s.Worker == c.Worker {
+			m.endSessionAs(s.ID, "LOST")
+		}
+	}
+	n := task.Session{Worker: c.Worker, Node: c.Node, Slots: c.Slots, TTL: c.TTL, Proof: c.Proof, Hello: c.Hello, Runs: c.Runs, Alone: c.Alone, Isolates: c.Isolates, Expires: m.LeaseNow + task.LeaseTime(c.TTL)}
+	if got.Session != nil {
+		n.ID = got.Session.ID // the machine's choice
+	}
+	m.Sessions[n.ID] = n
+	return task.Result{Session: &n}
+}
+
+func (m *Model) renew(c task.RenewSession) task.Result {
+	s, ok := m.Sessions[c.Session]
+	if !ok {
+		return task.Result{Code: task.SessionNotFound}
+	}
+	s.Expires, s.Acked = max(s.Expires, m.LeaseNow+task.LeaseTime(s.TTL)), max(s.Acked, min(c.Acked, s.Seq))
+	m.Sessions[s.ID] = s
+	return task.Result{Session: &s}
+}
+
+func (m *Model) endSessionAs(id uint64, outcome string) task.Result {
+	return m.endSession(id, func(t *task.Task) { m.waitAgain(t, outcome, m.Now, 0) })
+}
+
+// crash is the end of a process that was seen to die: nobody knows which of those that ran in it did it (L5).
+func (m *Model) crash(c task.CrashSession) task.Result {
+	if c.Before == 0 {
+		return task.Result{Code: task.InvalidCommand}
+	}
+	for _, s := range m.Sessions {
+		switch {
+		case s.Worker != c.Worker || s.Hello >= c.Before:
+			continue
+		case string(s.Proof) != string(c.Proof):
+			return task.Result{Code: task.WorkerInUse}
+		}
+		return m.endSession(s.ID, func(t *task.Task) { m.died(t, s, slices.Contains(c.Tokens, t.Lease.Token)) })
+	}
+	return task.Result{Code: task.SessionNotFound}
+}
+
+// died is the end of a run whose process died; ran: it executed.
+func (m *Model) died(t *task.Task, s task.Session, ran bool) {
+	switch {
+	case !ran:
+		m.waitAgain(t, "GIVEN_BACK", m.Now, 0)
+	case !s.Alone:
+		m.waitAgain(t, "SUSPECT", m.Now, 0)
+	case t.CancelCode != "":
+		m.waitAgain(t, "", 0, 0)
+	default:
+		m.guilty = true
+		m.failure(t, &task.Error{Code: task.CodeCrashed, Retryable: m.Version(t, t.Version).Policy.OnTrap != task.OnErrorFail}, 0)
+		m.guilty = false
+	}
+}
+
+// Fits reports whether a session is one for t: those that are for suspects run nothing else, and suspects run nowhere else
+// if some process can have them alone (L5): nothing new runs on a node that is drained.
+func (m *Model) Fits(t *task.Task, s task.Session) bool {
+	isolates := false
+	for _, o := range m.Sessions {
+		isolates = isolates || o.Isolates && !m.Drained[o.Node]
+	}
+	return t.Bound != 0 || t.Suspect && (s.Alone || !isolates) || !t.Suspect && !s.Alone
+}
+
+func (m *Model) endSession(id uint64, end func(*task.Task)) task.Result {
+	if _, ok := m.Sessions[id]; !ok {
+		return task.Result{Code: task.SessionNotFound}
+	}
+	m.ending = id
+	for _, t := range m.Leases(id) {
+		m.Halted[t.Lease.Token] = true
+		n := *m.Tasks[name(t)] // the end of one may cancel others
+		end(&n)
+	}
+	m.dropBound(id)
+	delete(m.Sessions, id)
+	m.ending = 0
+	return task.Result{}
+}
+
+func (m *Model) drain(c task.DrainNode) task.Result {
+	if c.Node == "" {
+		return task.Result{Code: task.InvalidCommand}
+	}
+	was := m.Drained[c.Node]
+	if delete(m.Drained, c.Node); c.Drain {
+		m.Drained[c.Node] = true
+	}
+	return task.Result{Changed: was != c.Drain}
+}
