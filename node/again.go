@@ -94,7 +94,7 @@ func (c *checks) existingParams(ctx context.Context, key task.Key, p task.Payloa
 		if err != nil {
 			return err
 		}
-		k, err := c.n.checkParams(b, v, whole)
+		k, err := c.n.checkParams(ctx, b, v, whole)
 		checked = checkedParams{b.Name, b.Rev, k, whole}
 		return err
 	})

@@ -180,7 +180,7 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	if err := tooLarge("result", len(result.Data)); err != nil {
 		return err
 	}
-	return c.n.schemas.result(p.ResultSchema, result)
+	return c.n.schemas.result(ctx, p.ResultSchema, result)
 }
 
 // progressed returns the task with the progress that its finish is about, if anything is checked by it: it may have come

@@ -70,7 +70,7 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, closing: make(chan struct{}), fatal: make(chan struct{}), exports: make(chan struct{}, maxExports)}
+	n := &Node{cfg: cfg, schemas: newSchemas(), closing: make(chan struct{}), fatal: make(chan struct{}), exports: make(chan struct{}, maxExports)}
 	n.content, n.listed = semaphore.NewWeighted(maxContents), semaphore.NewWeighted(maxListed)
 	if err := n.open(); err != nil {
 		return nil, errors.Join(err, n.release())

@@ -33,7 +33,7 @@ func (n *Node) StartOperation(ctx context.Context, r api.StartOperationRequest) 
 	}
 	c := checks{looks: looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) {
-		err := c.twice(ctx, func() error { return n.checkStart(&cmd) })
+		err := c.twice(ctx, func() error { return n.checkStart(ctx, &cmd) })
 		return cmd, err
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (n *Node) counted(err error) error {
 
 // checkStart checks a start against the behavior that this node's state has: its limit of params bounds the argument, its
 // schema what a partition will get.
-func (n *Node) checkStart(cmd *task.StartOperation) error {
+func (n *Node) checkStart(ctx context.Context, cmd *task.StartOperation) error {
 	b, v, err := n.active(cmd.Namespace, cmd.Behavior)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (n *Node) checkStart(cmd *task.StartOperation) error {
 	if len(cmd.Names) > 0 {
 		first.Partition = cmd.Names[0]
 	}
-	if err := n.schemas.params(v.Policy.ParamsSchema, paramsFor(&o, &first)); err != nil {
+	if err := n.schemas.params(ctx, v.Policy.ParamsSchema, paramsFor(&o, &first)); err != nil {
 		return ofStart(err)
 	}
 	cmd.BehaviorRev = b.Rev

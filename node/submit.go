@@ -261,7 +261,7 @@ func (c *checks) submitNow(ctx context.Context, r *api.SubmitRequest, room *cont
 	if cmd.Params, err = room.whole(ctx, "params", cmd.Params); err != nil {
 		return task.Submit{}, err
 	}
-	if cmd.ConcurrencyKey, err = c.n.checkParams(of.behavior, of.version, cmd.Params); err != nil {
+	if cmd.ConcurrencyKey, err = c.n.checkParams(ctx, of.behavior, of.version, cmd.Params); err != nil {
 		return task.Submit{}, err
 	}
 	if cmd.ID == "" {
@@ -293,11 +293,11 @@ func submitOf(r *api.SubmitRequest) task.Submit {
 
 // checkParams checks params against the active version v of a behavior: its limit, its schema (SPEC B1). It returns their
 // concurrency key (SPEC L11).
-func (n *Node) checkParams(b *task.Behavior, v *task.Version, p task.Payload) (key string, err error) {
+func (n *Node) checkParams(ctx context.Context, b *task.Behavior, v *task.Version, p task.Payload) (key string, err error) {
 	if size, limit := int64(len(p.Data)), v.Policy.Limits.ParamsBytes; limit > 0 && size > limit {
 		return "", api.LimitError("params", limit, "%d bytes, behavior %s takes at most %d", size, b.Name, limit)
 	}
-	if err := n.schemas.params(v.Policy.ParamsSchema, p); err != nil {
+	if err := n.schemas.params(ctx, v.Policy.ParamsSchema, p); err != nil {
 		return "", err
 	}
 	return concurrencyKey(&v.Policy, p)

@@ -24,7 +24,7 @@ var acceptMutants = []mutant{
 		Pkg: "./node/accept", Run: "TestAbandonedIsToldToTheNextLeader$", Why: "after a change of leader nobody would give back what a client left"},
 	{Name: "node-undelivered-ignored", File: "node/accepting.go", Old: "Undelivered: func() { n.accepts.Abandon(call) }}", New: "Undelivered: func() {}}",
 		Pkg: "./internal/clustertest", Run: "TestHangUps$", Why: "an answer that could not be written would stay leased (J2)"},
-	{Name: "node-result-unchecked", File: "node/external.go", Old: "return c.n.schemas.result(p.ResultSchema, result)", New: "return c.n.schemas.result(nil, result)",
+	{Name: "node-result-unchecked", File: "node/external.go", Old: "return c.n.schemas.result(ctx, p.ResultSchema, result)", New: "return c.n.schemas.result(ctx, nil, result)",
 		Pkg: "./internal/clustertest", Run: "TestAcceptRefusals$", Why: "a result that does not match its schema would be taken (B1)"},
 
 	{Name: "extworker-renews-too-late", File: "extworker/task.go", Old: "return t.deadline.Add(-t.lease * 2 / 3)", New: "return t.deadline.Add(t.lease)",
