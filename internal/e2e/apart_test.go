@@ -78,7 +78,7 @@ func TestGuestsDieAlone(t *testing.T) {
 	check := c.undisturbed()
 	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGSTOP} {
 		id := fmt.Sprint("struck-", int(how))
-		c.submit(0, map[string]any{"behavior": "wait", "id": id, "params": map[string]int{"ms": 2000}})
+		c.submit(0, map[string]any{"behavior": "wait", "id": id, "params": map[string]int{"ms": 4000}})
 		struck := c.process(c.runningOn(id))
 		c.eventually("it executes", func() bool {
 			return slices.ContainsFunc(struck.executions(), func(e execution) bool { return e.Task == id })
@@ -109,7 +109,7 @@ func TestKilledServerWithStoppedGuests(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--session-ttl", "10m")
 	c.push("wait")
-	c.submit(0, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 2000}})
+	c.submit(0, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 4000}})
 	victim := c.process(c.runningOn("long"))
 	guests := c.guestsOf(victim)
 	if err := syscall.Kill(guests, syscall.SIGSTOP); err != nil {
@@ -244,7 +244,11 @@ func TestPoisonAmongInnocents(t *testing.T) {
 	}
 	ids[slots/2] = "poison"
 	for i, id := range ids {
-		c.submit(i%3, map[string]any{"behavior": "wait", "id": id, "params": map[string]int{"ms": 1500}})
+		ms := 1500
+		if id == "poison" {
+			ms = 60_000 // it never gets there
+		}
+		c.submit(i%3, map[string]any{"behavior": "wait", "id": id, "params": map[string]int{"ms": ms}})
 	}
 	struck := map[uint64]bool{}
 	strike := func() {
@@ -296,7 +300,7 @@ func TestGuestsOfAWorkerDieAlone(t *testing.T) {
 	c := newCluster(t, "--worker", "none", "--session-ttl", "10m")
 	c.push("wait")
 	w := c.addWorker("w1", 4)
-	c.submit(1, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 1500}})
+	c.submit(1, map[string]any{"behavior": "wait", "id": "long", "params": map[string]int{"ms": 4000}})
 	c.eventually("it executes", func() bool { return len(w.executions()) > 0 })
 	if err := syscall.Kill(c.guestsOf(w), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
