@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -335,7 +334,7 @@ type bench struct {
 	worker *Worker
 	stop   context.CancelFunc // begins the shutdown
 	ended  chan error         // Run's result
-	log    *bytes.Buffer      // read it only when the worker is idle
+	log    *syncBuffer
 
 	bmu      sync.Mutex
 	guest    guest
@@ -419,16 +418,22 @@ func (b *bench) runs() (begun, ended int) {
 	return b.begun, len(b.spans)
 }
 
-// syncBuffer makes a log that may be written from everywhere.
-type syncWriter struct {
+// syncBuffer is a log that is written from everywhere, and may be read meanwhile.
+type syncBuffer struct {
 	mu sync.Mutex
-	w  io.Writer
+	b  bytes.Buffer
 }
 
-func (s *syncWriter) Write(p []byte) (int, error) {
+func (s *syncBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.w.Write(p)
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
 
 // inBubble runs f with a connected worker in a bubble. The worker is shut down after it.
@@ -438,11 +443,11 @@ func inBubble(t *testing.T, g guest, f func(b *bench), edit ...func(*Config)) {
 		start := time.Now()
 		b := &bench{
 			hub: &hub{t: t, start: start}, clock: &clock{start: start}, guest: g,
-			ended: make(chan error, 1), log: &bytes.Buffer{},
+			ended: make(chan error, 1), log: &syncBuffer{},
 		}
 		cfg := Config{
 			ID: "w1", Dir: t.TempDir(), Slots: 4, Dial: b.hub, Modules: b, Runner: b, Boottime: b.clock.now, OnRun: b.ran,
-			Logger: slog.New(slog.NewTextHandler(&syncWriter{w: b.log}, nil)),
+			Logger: slog.New(slog.NewTextHandler(b.log, nil)),
 			OnOverrun: func(o Overrun) {
 				b.bmu.Lock()
 				defer b.bmu.Unlock()

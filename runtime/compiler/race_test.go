@@ -1,0 +1,5 @@
+//go:build race
+
+package compiler
+
+func init() { race = true }
