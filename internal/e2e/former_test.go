@@ -14,7 +14,8 @@ import (
 // formerBuild is the last commit whose log, snapshots and node.json had the format before wire.Format 2.
 const formerBuild = "48471a013f9012cf2ecc35a513597b13d5e408be"
 
-// buildFormer makes taskrt of a commit of this repository. Where the history is not there it skips the test, but for CI, which has it.
+// buildFormer makes taskrt of a commit of this repository. Where the history is not there it skips the test; CI fails if
+// a whole clone has not got it.
 func buildFormer(t *testing.T, commit string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +31,7 @@ func buildFormer(t *testing.T, commit string) string {
 	tree.Dir = filepath.Join("..", "..")
 	archived := tree.Run()
 	if unpacked := unpack.Wait(); archived != nil || unpacked != nil {
-		if os.Getenv("CI") != "" {
+		if shallow, err := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); os.Getenv("CI") != "" && err == nil && string(shallow) == "false\n" {
 			t.Fatalf("the former build is not in the history: %v, %v", archived, unpacked)
 		}
 		t.Skipf("needs commit %s, which a shallow clone has not: %v", commit, archived)
