@@ -37,7 +37,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a Tick at NextTick would do nothing, and the leader spin"},
 	{Name: "task-expiry-by-wall-clock", File: "task/tick.go", Old: "n.key <= int64(m.leaseNow)", New: "n.key <= int64(m.now)",
 		Pkg: "./task", Run: "TestScripts$", Why: "a jump of a wall clock would expire every lease (C3)"},
-	{Name: "task-expiry-in-any-command", File: "task/machine.go", Old: "\tm.becomeEligible()\n", New: "\tif m.becomeEligible(); len(ps) > 0 { for n := m.expiries.head(); n != nil && n.key <= int64(m.leaseNow); n = m.expiries.head() { m.endSession(n.item, outcomeLost) } }\n",
+	{Name: "task-expiry-in-any-command", File: "task/machine.go", Old: "\tm.becomeEligible()\n", New: "\tif m.becomeEligible(); len(ps) > 0 { for n := m.expiries.head(); n != nil && n.key <= int64(m.leaseNow); n = m.expiries.head() { m.endSessionAs(n.item, outcomeLost) } }\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "an expiry would overtake a renewal in the same entry (L4)"},
 	{Name: "task-term-extends-nothing", File: "task/machine.go", Old: "\t\tm.extendSessions()\n", New: "\t\t_ = m.extendSessions\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "an election would cost healthy workers their sessions (C3)"},
