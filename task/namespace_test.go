@@ -215,3 +215,11 @@ func TestRetention(t *testing.T) {
 	r.must(task.DeleteBehavior{Namespace: task.DefaultNamespace, Name: "echo"})
 	expect("echo", 50, -1, 0)
 }
+
+// TestDefaultNamespaceIsNotPurged: everybody needs it (SPEC N1).
+func TestDefaultNamespaceIsNotPurged(t *testing.T) {
+	r := newRig(t, nil)
+	if got := r.apply(task.SetNamespaceStatus{Name: task.DefaultNamespace, Status: task.NamespaceIsPurging}); got.Code == task.OK {
+		t.Error("the default namespace is being purged")
+	}
+}

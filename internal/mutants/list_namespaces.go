@@ -13,7 +13,7 @@ var namespaceMutants = []mutant{
 	{Name: "ns-purge-leaves-running", File: "task/setnamespacestatus.go", Old: "if c.Status == NamespaceIsPurging {", New: "if c.Status == NamespaceIsPurged {",
 		Pkg: "./task", Run: "TestScripts$", Why: "what runs would hold up a purge (N1)"},
 	{Name: "ns-default-purged", File: "task/setnamespacestatus.go", Old: "c.Name == DefaultNamespace && c.Status == NamespaceIsPurging", New: "c.Name == \"\" && c.Status == NamespaceIsPurging",
-		Pkg: "./internal/sim", Run: "TestSim$", Why: "everybody needs the default namespace (N1)"},
+		Pkg: "./task", Run: "TestDefaultNamespaceIsNotPurged$", Why: "everybody needs the default namespace (N1)"},
 	{Name: "ns-purged-with-records", File: "task/purgenamespace.go", Old: "left > 0 {\n\t\treturn", New: "left > 1000 {\n\t\treturn",
 		Pkg: "./task", Run: "TestScripts$", Why: "a namespace is PURGED only when nothing is left (N1)"},
 	{Name: "ns-purge-of-the-living", File: "task/purgenamespace.go", Old: "case !m.purging(c.Namespace):", New: "case c.Namespace == \"\":",
