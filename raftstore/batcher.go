@@ -133,10 +133,7 @@ func (b *batcher) ripe() bool {
 }
 
 func (b *batcher) signal() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
+	wake(b.wake)
 }
 
 // open lets calls queue up for term. They are sent once run is called.
@@ -338,7 +335,7 @@ func (b *batcher) finish(e *entry, results []task.Result, err error) {
 	b.moved = b.now()
 	if e.group.left--; e.group.left == 0 {
 		b.inFlight--
-		b.pace.finished(b.now(), e.group.load, b.lanes[loadLane].commands)
+		b.pace.finished(b.moved, e.group.load, b.lanes[loadLane].commands)
 	}
 	var done []*call
 	at := 0

@@ -69,10 +69,7 @@ func (w *frameWriter) put(f frame) bool {
 		return false
 	}
 	w.queue = append(w.queue, f)
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	wake(w.wake)
 	return true
 }
 

@@ -1,7 +1,6 @@
 package raftstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,7 +133,7 @@ func (s *Store) holding(next uint64) (ids []string) {
 			ids = append(ids, string(m.ID))
 		}
 	}
-	slices.SortFunc(ids, cmp.Compare[string])
+	slices.Sort(ids)
 	return ids
 }
 

@@ -108,10 +108,7 @@ func (s *Store) settle(ctx context.Context) {
 
 // wakeSettle makes settle look again. It must not block: raft's goroutines call it.
 func (s *Store) wakeSettle() {
-	select {
-	case s.unsettled <- struct{}{}:
-	default:
-	}
+	wake(s.unsettled)
 }
 
 // settled reports whether nothing is left to do: this node is a member and all others know its address.
@@ -405,8 +402,5 @@ func (s *Store) promoteNonvoters(ctx context.Context) {
 // configChanged is called by raft's FSM goroutine and must not block.
 func (s *Store) configChanged() {
 	s.wakeSettle()
-	select {
-	case s.promote <- struct{}{}:
-	default:
-	}
+	wake(s.promote)
 }

@@ -144,10 +144,7 @@ func (l *parallelLog) StoreLogs(es []*raft.Log) error {
 		l.pending = append(l.pending, es...)
 		l.bytes += bytes
 		l.mu.Unlock()
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
+		wake(l.wake)
 		return nil
 	}
 	l.mu.Unlock()

@@ -31,10 +31,7 @@ func (c *commits) reached(index uint64) {
 	defer c.mu.Unlock()
 	c.index = max(c.index, index)
 	for p := range c.pipelines { // order-free: each has its own follower
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
+		wake(p.wake)
 	}
 }
 

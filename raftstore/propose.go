@@ -16,8 +16,8 @@ import (
 // among those of other callers; they are applied in the order given, except for those that have to be sent again, and a call is
 // not a transaction.
 //
-// Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrClosed: nothing was proposed. ErrOutcomeUnknown: some may have been,
-// or may still be. Errors that came with the end of ctx wrap its error too.
+// Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrLevel, ErrClosed: nothing was proposed. ErrOutcomeUnknown: some may have
+// been, or may still be. Errors that came with the end of ctx wrap its error too.
 func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	if err := s.checkLevel(cmds); err != nil {
 		return nil, err

@@ -203,10 +203,7 @@ func (r *readRounds) join(ctx context.Context, done <-chan struct{}) (uint64, er
 	r.mu.Lock()
 	r.waiting = append(r.waiting, answer)
 	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	wake(r.wake)
 	select {
 	case a := <-answer:
 		return a.index, a.err

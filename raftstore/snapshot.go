@@ -207,10 +207,7 @@ func trailingLogs(bytes int64, size logSize) uint64 {
 
 // noteGrowth wakes snapshotWhenGrown. It is called for every entry and must not block.
 func (s *Store) noteGrowth() {
-	select {
-	case s.grown <- struct{}{}:
-	default:
-	}
+	wake(s.grown)
 }
 
 // removePartialSnapshots removes what processes that died have left of snapshots. The library only says so, and each is as large as the
