@@ -116,16 +116,16 @@ func (m *Machine) foremost(r *row) bool {
 	}
 	own := l.queue.spot(s, r)
 	for _, o := range m.lanes {
-		if o != l && m.rivals(o, l) && o.behavior.limits.open && !o.behavior.full() && o.queue.spot(s, o.queue.head(s)).less(own) {
+		if o != l && o.behavior.space == l.behavior.space && o.behavior.limits.open && !o.behavior.full() && o.queue.spot(s, o.queue.head(s)).less(own) && m.rivals(o, l) {
 			return false
 		}
 	}
 	return true
 }
 
-// rivals reports whether two lanes are of one namespace, and for the same workers.
+// rivals reports whether two lanes of a namespace are for the same workers.
 func (m *Machine) rivals(a, b *lane) bool {
-	if a.behavior.space != b.behavior.space || a.suspects != b.suspects {
+	if a.suspects != b.suspects {
 		return false
 	}
 	external := m.external(b)

@@ -49,17 +49,16 @@ func (m *Machine) crashed(r *row) {
 // fits refuses to give a suspect to a session that runs others beside it, and anything else to one that is for suspects. Where
 // no process could run one alone, it runs as all others do.
 func (m *Machine) fits(t *Task, s *Session) bool {
-	switch {
-	case t.Bound != 0: // nobody else may run it
-		return true
-	case t.Suspect:
+	return t.Bound != 0 || m.takes(t.Suspect, s) // nobody else may run what is bound
+}
+
+// takes is fits for suspects, or for all others, that are not bound.
+func (m *Machine) takes(suspects bool, s *Session) bool {
+	if suspects {
 		return s.Alone || m.isolating == 0
 	}
 	return !s.Alone
 }
-
-// takes is fits for all tasks of a lane.
-func (m *Machine) takes(l *lane, s *Session) bool { return m.fits(&Task{Suspect: l.suspects}, s) }
 
 // SuspectModules returns the modules of the suspects that wait and may start, sorted, each once (SPEC L5). The leader asks a
 // session that Isolates for a process of their own. None: in O(1).
@@ -70,7 +69,7 @@ func (m *Machine) SuspectModules() []string {
 	var modules []string
 	for _, l := range m.lanes {
 		b := l.behavior
-		if !l.suspects || !b.limits.open || b.full() {
+		if !l.suspects || !b.mayStart() {
 			continue
 		}
 		if v := m.version(b, l.version); v != nil && v.Module != "" {

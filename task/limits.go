@@ -42,6 +42,9 @@ func (a *allowance) holds(t *Task) bool {
 // full reports whether no further task of b may start.
 func (b *behaviorRow) full() bool { return b.limits.concurrent > 0 && b.running >= b.limits.concurrent }
 
+// mayStart reports whether another task of b may start now, as far as that does not depend on the task.
+func (b *behaviorRow) mayStart() bool { return b.limits.open && !b.full() && !b.space.full() }
+
 // keyQueue is one key of a behavior with a limit per key. It exists while a task of the key runs, is due or holds a slot.
 type keyQueue struct {
 	name    string

@@ -67,10 +67,10 @@ func (m *Machine) dropBound(s *sessionRow) {
 func (p *planner) bound() {
 	for i := range p.sessions {
 		s := &p.sessions[i]
-		for c := p.m.sessions[s.id].due.cursor(); c.node() != nil && s.slots > 0 && p.left > 0; c.next() {
+		for c := s.row.due.cursor(); c.node() != nil && s.slots > 0 && p.left > 0; c.next() {
 			r := c.node().item
 			b, t := p.m.of(r), p.m.task(r)
-			if !b.limits.open || b.full() || !p.m.eligible(t, p.m.now) {
+			if !b.mayStart() || !p.m.eligible(t, p.m.now) {
 				continue
 			}
 			v, budget := p.m.version(b, t.Version), p.budget(b)

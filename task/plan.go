@@ -42,6 +42,7 @@ type planner struct {
 
 type freeSession struct {
 	id    uint64
+	row   *sessionRow
 	slots int64 // negative: so many are to wait there
 	least int64 // how far down slots may go with short behaviors; not above 0
 	free  *Free
@@ -142,7 +143,7 @@ func (p *planner) addSessions(free []Free) (total int64) {
 		room := s.session.Slots - int64(len(s.leases))
 		slots := min(int64(f.Slots), room)
 		if all := min(int64(f.Slots)+int64(f.Ahead), room); all > 0 {
-			p.sessions = append(p.sessions, freeSession{f.Session, slots, slots - all, f})
+			p.sessions = append(p.sessions, freeSession{f.Session, s, slots, slots - all, f})
 		}
 	}
 	slices.SortStableFunc(p.sessions, func(a, b freeSession) int { return cmp.Compare(a.id, b.id) })
@@ -157,7 +158,7 @@ func (p *planner) addSessions(free []Free) (total int64) {
 // addLane takes up a lane if its behavior may start tasks, its version is known and somebody free can run it.
 func (p *planner) addLane(l *lane) {
 	b := l.behavior
-	if !b.limits.open || b.full() || b.space.full() {
+	if !b.mayStart() {
 		return
 	}
 	v := p.m.version(b, l.version)
@@ -171,7 +172,7 @@ func (p *planner) addLane(l *lane) {
 		}
 	} else {
 		for i := range p.sessions {
-			if f := p.sessions[i].free; f.takes(v) && p.m.takes(l, p.m.sessions[f.Session].session) {
+			if f := p.sessions[i].free; f.takes(v) && p.m.takes(l.suspects, p.sessions[i].row.session) {
 				pl.ready = append(pl.ready, candidate{i, f.Short != nil && f.Short(v.Module, v.Policy.Index)})
 			}
 		}

@@ -31,7 +31,7 @@ func (p *planner) addAcceptors(free []Free) (wanted []int64) {
 		if n := (behaviorName{f.Namespace, f.Behavior}); n != name {
 			name, b = n, p.m.behaviors[n]
 		}
-		if b == nil || !b.limits.open || b.full() || b.space.full() || b.due.len()+b.future.len() == 0 {
+		if b == nil || !b.mayStart() || b.due.len()+b.future.len() == 0 {
 			continue
 		}
 		r := p.ringOf[b]

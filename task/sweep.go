@@ -14,8 +14,9 @@ func (m *Machine) sweep() {
 func (m *Machine) oldestFinal(namespace string) *row {
 	var oldest *row
 	var at spot
+	var room [3]*line
 	for _, b := range m.behaviorsIn(namespace) {
-		for _, q := range b.sweepable() {
+		for _, q := range b.sweepable(room[:0]) {
 			if r := q.head(&m.store); r != nil && (oldest == nil || q.spot(&m.store, r).less(at)) {
 				oldest, at = r, q.spot(&m.store, r)
 			}
@@ -24,9 +25,9 @@ func (m *Machine) oldestFinal(namespace string) *row {
 	return oldest
 }
 
-// sweepable returns the queues of final tasks that are not kept for ever.
-func (b *behaviorRow) sweepable() []*line {
-	queues := []*line{&b.excess}
+// sweepable adds the queues of final tasks that are not kept for ever.
+func (b *behaviorRow) sweepable(queues []*line) []*line {
+	queues = append(queues, &b.excess)
 	for _, s := range [...]Status{Success, Failure} {
 		if !b.limits.keeps(s) {
 			queues = append(queues, b.finalQueue(s))

@@ -131,7 +131,7 @@ func (c *StoreUpdate) growth(set *records.Set) int64 {
 	var n int64
 	leaves := func(id uint64) {
 		if old, ok := getRecord(set, id); ok {
-			n -= storeRecord(c.Namespace, old).Len()
+			n -= old.Len()
 		}
 	}
 	for i := range c.Adds {

@@ -25,7 +25,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "two tasks of a key would be planned for its one slot (L11, J2)"},
 
 	// Pauses and drained nodes (L10).
-	{Name: "task-pause-not-planned", File: "task/plan.go", Old: "if !b.limits.open || b.full() || b.space.full() {", New: "if b.full() || b.space.full() {",
+	{Name: "task-pause-not-planned", File: "task/limits.go", Old: "return b.limits.open && !b.full() && !b.space.full()", New: "return !b.full() && !b.space.full()",
 		Pkg: "./task", Run: "TestScripts$", Why: "the leader would propose refused assignments for ever"},
 	{Name: "task-pause-ignored", File: "task/limits.go", Old: "open: !b.behavior.Paused &&", New: "open:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a paused behavior's tasks would be planned (L10)"},

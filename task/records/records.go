@@ -25,6 +25,15 @@ type Record struct {
 	Blob      *Blob // instead of Data; nil: Data is all. It is not changed
 }
 
+// Len returns how many bytes the data has, wherever they are.
+func (r *Record) Len() int64 {
+	n := int64(len(r.Data))
+	if r.Blob != nil {
+		n += r.Blob.Size
+	}
+	return n
+}
+
 // Blob says that the data of a record is a blob.
 type Blob struct {
 	Digest string
