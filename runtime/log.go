@@ -57,21 +57,28 @@ func (w *lineWriter) write(p []byte) {
 	p = w.log.hide(p)
 	w.remember(p)
 	for len(p) > 0 && !w.log.full {
-		i := bytes.IndexByte(p[:min(len(p), maxLine-len(w.line))], '\n')
+		room := maxLine - len(w.line)
+		if room <= 0 { // all of it may be the beginning of a secret
+			room = maxLine
+		}
+		i, held := bytes.IndexByte(p[:min(len(p), room)], '\n'), 0
 		switch {
 		case i >= 0:
 			w.line = append(w.line, p[:i]...)
 			p = p[i+1:]
-		case len(w.line)+len(p) < maxLine:
+		case len(p) < room:
 			w.line = append(w.line, p...)
 			return
 		default:
-			cut := maxLine - len(w.line)
-			w.line = append(w.line, p[:cut]...)
-			p = p[cut:]
+			w.line = append(w.line, p[:room]...)
+			p = p[room:]
+			if held = w.log.begun(w.line); held == len(w.line) {
+				continue
+			}
 		}
-		w.log.write(w.level, w.line)
-		w.line = w.line[:0]
+		cut := len(w.line) - held
+		w.log.write(w.level, w.line[:cut])
+		w.line = append(w.line[:0], w.line[cut:]...)
 	}
 }
 

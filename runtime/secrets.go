@@ -187,6 +187,19 @@ func (l *attemptLog) hideIn(v any) any {
 	return v
 }
 
+// begun returns how many bytes at the end of text may be the beginning of a secret whose rest comes later.
+func (l *attemptLog) begun(text []byte) int {
+	most := 0
+	for _, s := range l.hidden {
+		for n := min(len(s.value)-1, len(text)); n > most && len(s.value) >= minHidden; n-- {
+			if bytes.HasPrefix(s.value, text[len(text)-n:]) {
+				most = n
+			}
+		}
+	}
+	return most
+}
+
 // hide returns text without the secrets that the attempt has read. It is text itself if there are none in it.
 func (l *attemptLog) hide(text []byte) []byte {
 	for _, s := range l.hidden {

@@ -216,6 +216,31 @@ func TestSecretsInTwoWrites(t *testing.T) {
 	}
 }
 
+// TestSecretsAcrossACut: a line without end is cut into messages, and what guests write comes in pieces; no cut goes through a secret.
+func TestSecretsAcrossACut(t *testing.T) {
+	long := strings.Repeat("s", 2*maxLine) + "t" // longer than a message
+	for _, secret := range []string{token, long} {
+		for before := maxLine - len(token) - 1; before <= maxLine+1; before++ {
+			l := hiding(secret)
+			w := &lineWriter{log: l, level: abi.LogWarn}
+			line := strings.Repeat("x", before) + secret + " and " + secret[:len(secret)-1]
+			for text := []byte(line); len(text) > 0; {
+				n := min(len(text), maxLine)
+				w.write(text[:n])
+				text = text[n:]
+			}
+			w.flush()
+			var told strings.Builder
+			for _, m := range l.host.(*fakeHost).logs {
+				told.WriteString(m.msg)
+			}
+			if want := strings.Repeat("x", before) + "[secret s0] and " + secret[:len(secret)-1]; told.String() != want {
+				t.Fatalf("a secret of %d bytes behind %d others: %d bytes, want %d: %.300q", len(secret), before, told.Len(), len(want), told.String()[before-10:])
+			}
+		}
+	}
+}
+
 // TestSecretsInTooMuch: of a message far over the log's limit no part of a secret is told, wherever it is cut.
 func TestSecretsInTooMuch(t *testing.T) {
 	long := strings.Repeat("s", grants.MaxSecret)
