@@ -31,14 +31,8 @@ type dir struct {
 // helloBits leaves room for the Hellos of one process between the numbers of two starts.
 const helloBits = 32
 
-// openDir locks path and reads its secret, or draws one.
-func openDir(path string) (*dir, error) {
-	if err := durable.MkdirAll(path); err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
-	}
-	if err := os.Chmod(path, 0o700); err != nil { // it may have existed: who reads the secret can end our session
-		return nil, fmt.Errorf("worker: %w", err)
-	}
+// Lock keeps other processes out of a directory until the file is closed: they get ErrDirInUse.
+func Lock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -50,6 +44,21 @@ func openDir(path string) (*dir, error) {
 			return nil, fmt.Errorf("%w: %s: another worker process holds its lock", ErrDirInUse, path)
 		}
 		return nil, fmt.Errorf("worker: lock %s: %w", path, err)
+	}
+	return lock, nil
+}
+
+// openDir locks path and reads its secret, or draws one.
+func openDir(path string) (*dir, error) {
+	if err := durable.MkdirAll(path); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if err := os.Chmod(path, 0o700); err != nil { // it may have existed: who reads the secret can end our session
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	lock, err := Lock(path)
+	if err != nil {
+		return nil, err
 	}
 	secret, err := readSecret(path)
 	if err != nil {

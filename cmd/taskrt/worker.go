@@ -78,13 +78,11 @@ func (p *program) worker(c *cli.Context) error {
 	}
 	defer runs.Close()
 	measured := metrics.New(metrics.Config{Version: buildVersion().Version, Logger: log})
-	w := loneWorker{id: c.String("id"), dir: c.String("dir"), slots: c.Int("slots"), nodes: nodes, runs: runs, metrics: measured, log: log}
-	run := w.inline
-	if kind == workerChild {
-		w.settings = guestsSettings{Log: logging, CacheDir: filepath.Join(w.dir, "wasm-cache"), Grants: c.String("capabilities")}
-		run = w.process
+	w := loneWorker{
+		id: c.String("id"), dir: c.String("dir"), slots: c.Int("slots"), nodes: nodes, runs: runs, metrics: measured, log: log,
+		settings: guestsSettings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache"), Grants: c.String("capabilities")},
 	}
-	if err := run(c.Context, granted, listener); err != nil {
+	if err := w.run(c.Context, kind, granted, listener); err != nil {
 		return &exitError{exitServer, err}
 	}
 	return nil

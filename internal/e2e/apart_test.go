@@ -316,9 +316,31 @@ func TestGuestsOfAWorkerDieAlone(t *testing.T) {
 	if !w.running() {
 		t.Errorf("the worker has ended; log:\n%s", w.log())
 	}
-	second := exec.Command(binary, w.args...) // of the same directory
-	out, err := second.CombinedOutput()
-	if err == nil || second.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "in use") {
-		t.Errorf("a second worker there: %v\n%s", err, out)
+	refusedBeside(t, w)
+}
+
+// refusedBeside demands that no second worker starts in the directory of w, whatever runs its guests: it would clear away its files.
+func refusedBeside(t *testing.T, w *process) {
+	t.Helper()
+	for _, kind := range []string{"process", "inline"} {
+		args := append(slices.Clone(w.args), "--worker", kind)
+		if i := slices.Index(w.args, "--worker"); i >= 0 {
+			args = slices.Clone(w.args)
+			args[i+1] = kind
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		second := exec.CommandContext(ctx, binary, args...)
+		out, err := second.CombinedOutput()
+		cancel()
+		if err == nil || second.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "in use") {
+			t.Errorf("a second worker there, %s: %v\n%s", kind, err, out)
+		}
 	}
+}
+
+// TestInlineWorkerHasItsDirectory: also one that runs its guests itself.
+func TestInlineWorkerHasItsDirectory(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "--worker", "none")
+	refusedBeside(t, c.addWorker("w1", 4, "--worker", "inline"))
 }
