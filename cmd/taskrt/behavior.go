@@ -107,18 +107,15 @@ func behaviorPut(c *cli.Context, cl *client) error {
 	return cl.print(func(w *terminal.Table) { describeBehavior(w, reply.Behavior) })
 }
 
-func readPolicy(c *cli.Context, stdin io.Reader) (policy []byte, err error) {
+func readPolicy(c *cli.Context, stdin io.Reader) ([]byte, error) {
 	file := c.Args().Get(1)
-	if file == "-" {
-		policy, err = io.ReadAll(io.LimitReader(stdin, api.MaxBody+1))
-	} else {
-		policy, err = readFile(file, api.MaxBody)
+	from := file
+	if file != "-" {
+		from = "@" + file
 	}
-	switch {
-	case err != nil:
-		return nil, usagef(c, "FILE: %w", err)
-	case len(policy) > api.MaxBody:
-		return nil, &exitError{exitRefused, fmt.Errorf("FILE: more than %d bytes, the most that it may have", api.MaxBody)}
+	policy, err := readText(c, "FILE", from, stdin, api.MaxBody)
+	if err != nil {
+		return nil, err
 	}
 	policy = bytes.TrimPrefix(policy, []byte("\ufeff"))
 	if err := whyNotJSON(policy); err != nil {

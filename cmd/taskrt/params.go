@@ -57,7 +57,7 @@ func readParams(c *cli.Context, stdin io.Reader) (text json.RawMessage, raw []by
 	case file != "-":
 		file = "@" + file
 	}
-	if raw, err = readText(c, "params-bytes", file, stdin, api.MaxPayload); raw == nil {
+	if raw, err = readText(c, "--params-bytes", file, stdin, api.MaxPayload); raw == nil {
 		raw = []byte{}
 	}
 	return nil, raw, err
@@ -70,14 +70,14 @@ func readJSON(c *cli.Context, flag string, stdin io.Reader, limit int) (json.Raw
 	if s == "" {
 		return nil, nil
 	}
-	text, err := readText(c, flag, s, stdin, limit)
+	text, err := readText(c, "--"+flag, s, stdin, limit)
 	if err != nil {
 		return nil, err
 	}
 	from := "standard input"
-	switch s[0] {
-	case '-':
-	case '@':
+	switch {
+	case s == "-":
+	case s[0] == '@':
 		from = s[1:]
 	default:
 		if !json.Valid(text) {
@@ -92,9 +92,9 @@ func readJSON(c *cli.Context, flag string, stdin io.Reader, limit int) (json.Raw
 	return text, nil
 }
 
-// readText returns what a flag's value stands for: standard input for -, a file's content for @FILE, else itself. More than
+// readText returns what the value of a flag, or of an argument, stands for: standard input for -, a file's content for @FILE, else itself. More than
 // limit bytes are refused: cut off, they would be something else.
-func readText(c *cli.Context, flag, s string, stdin io.Reader, limit int) (text []byte, err error) {
+func readText(c *cli.Context, what, s string, stdin io.Reader, limit int) (text []byte, err error) {
 	switch {
 	case s == "-":
 		text, err = io.ReadAll(io.LimitReader(stdin, int64(limit)+1))
@@ -105,9 +105,9 @@ func readText(c *cli.Context, flag, s string, stdin io.Reader, limit int) (text 
 	}
 	switch {
 	case err != nil:
-		return nil, usagef(c, "--%s: %w", flag, err)
+		return nil, usagef(c, "%s: %w", what, err)
 	case len(text) > limit:
-		return nil, &exitError{exitRefused, fmt.Errorf("--%s: more than %d bytes, the most that it may have", flag, limit)}
+		return nil, &exitError{exitRefused, fmt.Errorf("%s: more than %d bytes, the most that it may have", what, limit)}
 	}
 	return text, nil
 }
