@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,6 +155,12 @@ type Overrun struct {
 // ExitOverrun is the exit status of a process that ends itself because a guest does not stop: EX_SOFTWARE.
 const ExitOverrun = 70
 
+// How long a worker that ends lets its runs go on, and waits for answers, where nothing else is said.
+const (
+	DefaultDrainTime = 5 * time.Second
+	DefaultCloseTime = 2 * time.Second
+)
+
 // DefaultSlots is how many attempts run at the same time where nothing else is said.
 func DefaultSlots() int { return 4 * goruntime.NumCPU() }
 
@@ -161,12 +168,8 @@ func (c Config) withDefaults() Config {
 	if c.Slots == 0 {
 		c.Slots = DefaultSlots()
 	}
-	if c.DrainTime == 0 {
-		c.DrainTime = 5 * time.Second
-	}
-	if c.CloseTime == 0 {
-		c.CloseTime = 2 * time.Second
-	}
+	c.DrainTime = cmp.Or(c.DrainTime, DefaultDrainTime)
+	c.CloseTime = cmp.Or(c.CloseTime, DefaultCloseTime)
 	if c.PrepareWorkers == 0 {
 		c.PrepareWorkers = 2
 	}

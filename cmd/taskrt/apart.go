@@ -70,7 +70,6 @@ type guestsSettings struct {
 	Log      logSettings
 	CacheDir string
 	Grants   string // file; "": nothing is granted
-	RunLog   bool   // the first file is one
 }
 
 // outside compiles and runs the modules of a member in other processes.
@@ -82,7 +81,6 @@ type outside struct {
 }
 
 func newOutside(s guestsSettings, runs *runLog, log *slog.Logger, compiled func(runtime.Compiled)) *outside {
-	s.RunLog = runs != nil
 	return &outside{
 		service: compiler.New(compiler.Config{
 			Args: []string{compileCommand}, CacheDir: s.CacheDir, CacheBytes: runtime.DefaultCacheBytes, OnCompile: compiled, Logger: log,
@@ -160,7 +158,7 @@ func guestsParts(m child.Means) (child.Parts, error) {
 		return child.Parts{}, err
 	}
 	p := child.Parts{Runner: worker.Engine(engine), Stats: engine.Stats, Logger: log, Close: engine.Close}
-	if s.RunLog && len(m.Files) == 1 {
+	if len(m.Files) == 1 {
 		p.OnRun = (&runLog{file: m.Files[0], log: log}).hook()
 	}
 	return p, nil

@@ -51,8 +51,7 @@ func memoryPreset(ctx context.Context, b *bed) error {
 // anonymous is the anonymous memory of each node in bytes: what the kernel cannot take back.
 func (b *bed) anonymous() (list []float64, err error) {
 	for _, p := range b.cluster.Nodes {
-		family := trio.Family(p.Cmd.Process.Pid)
-		n, err := rssAnon(family[0], family[1:]...)
+		n, err := rssAnon(p.Cmd.Process.Pid)
 		if err != nil {
 			return nil, err
 		}
@@ -62,9 +61,9 @@ func (b *bed) anonymous() (list []float64, err error) {
 }
 
 // rssAnon is the anonymous memory of a process in bytes, and of those that it has started.
-func rssAnon(pid int, children ...int) (float64, error) {
+func rssAnon(pid int) (float64, error) {
 	sum, err := rssAnonOf(pid)
-	for _, child := range children {
+	for _, child := range trio.Family(pid)[1:] {
 		if n, err := rssAnonOf(child); err == nil { // else it has just ended
 			sum += n
 		}

@@ -47,8 +47,7 @@ func (b *bed) restart(ctx context.Context) ([]value, error) {
 	if err != nil {
 		return nil, err
 	}
-	family := trio.Family(n.Cmd.Process.Pid)
-	memory, err := rssAnon(family[0], family[1:]...)
+	memory, err := rssAnon(n.Cmd.Process.Pid)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ func (c *process) executing() []uint64 {
 
 // drain lets the child end as a worker does, and ends it if it takes longer than that may.
 func (c *process) drain() {
-	patience := time.NewTimer(orElse(c.spec.DrainTime, 5*time.Second) + 4*orElse(c.spec.CloseTime, 2*time.Second))
+	patience := time.NewTimer(cmp.Or(c.spec.DrainTime, worker.DefaultDrainTime) + 4*cmp.Or(c.spec.CloseTime, worker.DefaultCloseTime))
 	defer patience.Stop()
 	if err := c.sub.Conn.Send(msgDrain, nil); err != nil {
 		c.sub.Kill()
@@ -139,13 +140,6 @@ func (c *process) drain() {
 		c.sub.Kill()
 		<-c.sub.Done()
 	}
-}
-
-func orElse(d, other time.Duration) time.Duration {
-	if d == 0 {
-		return other
-	}
-	return d
 }
 
 // describe says how a process ended.

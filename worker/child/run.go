@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"github.com/taskrt/taskrt/internal/subproc"
@@ -57,8 +56,10 @@ func Run(args []string, build func(Means) (Parts, error)) int {
 	if err := subproc.PreferAsVictim(); err != nil {
 		slog.Warn("the kernel does not prefer this process when memory runs out", "err", err)
 	}
-	c := &child{home: &home{conn: conn}, conn: conn, events: newEvents(conn), drain: make(chan struct{})}
-	if err := c.run(inherited[0], inherited[1:], build); err != nil {
+	ctx, finish := context.WithCancel(context.Background())
+	defer finish()
+	c := &child{home: &home{conn: conn}, events: newEvents(conn), finish: finish}
+	if err := c.run(ctx, inherited[0], inherited[1:], build); err != nil {
 		if sent := conn.Send(msgFailed, []byte(err.Error())); sent != nil {
 			return exitOrphan
 		}
@@ -69,15 +70,13 @@ func Run(args []string, build func(Means) (Parts, error)) int {
 
 type child struct {
 	*home
-	conn   *subproc.Conn
 	events *events
 	worker *worker.Worker
 	parts  Parts
-	drain  chan struct{} // closed when it is to end
-	once   sync.Once
+	finish context.CancelFunc // lets the worker end; whoever calls it may hold its locks
 }
 
-func (c *child) run(shared *os.File, files []*os.File, build func(Means) (Parts, error)) error {
+func (c *child) run(ctx context.Context, shared *os.File, files []*os.File, build func(Means) (Parts, error)) error {
 	m, err := c.conn.Recv(maxMessage)
 	if err != nil {
 		return err
@@ -119,17 +118,11 @@ func (c *child) run(shared *os.File, files []*os.File, build func(Means) (Parts,
 	if err := send(c.conn, msgUp, up{proof, before}); err != nil {
 		return err
 	}
-	return c.work()
+	return c.work(ctx)
 }
 
-// finish lets the worker end. Whoever calls it may hold its locks.
-func (c *child) finish() { c.once.Do(func() { close(c.drain) }) }
-
 // work runs the worker until the parent wants it to end.
-func (c *child) work() error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { <-c.drain; cancel() }()
+func (c *child) work(ctx context.Context) error {
 	go c.listen()
 	go c.events.run()
 	err := c.worker.Run(ctx)

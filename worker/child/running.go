@@ -1,9 +1,10 @@
 package child
 
 import (
+	"sync"
+
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/worker"
-	"sync"
 )
 
 // table says in shared memory which attempts execute: a token for each slot that is taken. When the child has died its
