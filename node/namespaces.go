@@ -171,14 +171,16 @@ func (t importTarget) DeterministicID(ctx context.Context, namespace, behavior s
 	if p.Blobs != nil && p.Blobs.Content != "" {
 		room := t.n.contents()
 		defer room.release()
-		if err := room.take(ctx, min(p.Blobs.Size, api.MaxPayload)); err != nil {
-			return "", err
+		whole, err := room.stored(ctx, "params", p)
+		if api.CodeOf(err) == api.CodeBlobGone { // or this node is behind
+			if err = t.n.catchUp(ctx); err == nil {
+				whole, err = room.stored(ctx, "params", p)
+			}
 		}
-		data, err := t.n.readWhole(ctx, p.Blobs.Content, min(p.Blobs.Size, api.MaxPayload))
 		if err != nil {
 			return "", err
 		}
-		p = task.Payload{Encoding: p.Encoding, Data: data}
+		p = whole
 	}
 	canonical, err := canonicalParams(p, pointers)
 	if err != nil {

@@ -29,8 +29,8 @@ func (n *Node) canonicalOf(ctx context.Context, p task.Payload) ([]byte, error) 
 	room := n.contents()
 	defer room.release()
 	var err error
-	if b := p.Blobs; b != nil && b.Content != "" {
-		p, err = room.referred(ctx, "params", b.Content)
+	if p.Blobs != nil && p.Blobs.Content != "" {
+		p, err = room.stored(ctx, "params", p)
 	} else {
 		p, err = room.whole(ctx, "params", p)
 	}

@@ -101,6 +101,15 @@ func TestSameParams(t *testing.T) {
 				t.Errorf("in a batch: %v, %v", many, err)
 			}
 		}
+		for i, text := range []string{`{"a":1}`, first} { // bytes are bytes, also where they are JSON
+			r := api.SubmitRequest{ID: "bytes-" + strconv.Itoa(i), Behavior: "echo", ParamsBase64: []byte(text)}
+			if _, err := c.Node(0).Submit(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.Node(0).Submit(t.Context(), submit(r.ID, text)); err != nil || got.Outcome != "existing_other_params" {
+				t.Errorf("JSON after %d bytes: %v, %v", len(text), got, err)
+			}
+		}
 		nine, later := 9, time.Now().Add(time.Hour)
 		again := submit("task-0", `{"n":1}`)
 		again.IfExists, again.Labels, again.Priority, again.NotBefore = "resubmit", map[string]string{"team": "red"}, &nine, api.TimeOrNil(later.UnixMilli())

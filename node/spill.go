@@ -117,6 +117,13 @@ func (c *contents) referred(ctx context.Context, field, digest string) (p task.P
 	return p, err
 }
 
+// stored reads the blob that a payload of a record is. What it was taken for stays: bytes that are JSON are bytes all the same.
+func (c *contents) stored(ctx context.Context, field string, p task.Payload) (task.Payload, error) {
+	whole, err := c.referred(ctx, field, p.Blobs.Content)
+	whole.Encoding = p.Encoding
+	return whole, err
+}
+
 func (n *Node) readWhole(ctx context.Context, digest string, size int64) ([]byte, error) {
 	f, err := n.openBlob(ctx, digest)
 	if err != nil {

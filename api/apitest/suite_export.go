@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -159,6 +160,14 @@ func (s *suite) importRehash(ctx context.Context, t *testing.T) {
 	for _, id := range []string{"given", deterministicID(rehashed, name, "2")} {
 		if _, err := s.Task(ctx, rehashed, id, api.GetOptions{}); err != nil {
 			t.Errorf("%s: %v", id, err)
+		}
+	}
+	// Params that are not there are the fault of their line alone.
+	gone := regexp.MustCompile(`("id":"given".*?"params":)\{[^}]*\}`).ReplaceAll(lines, []byte(`$1{"blob":"sha256:`+strings.Repeat("0", 64)+`","size":7,"encoding":"json"}`))
+	for i, rehash := range []bool{false, true} {
+		reply, err := s.ImportNamespace(ctx, api.ImportRequest{Name: fmt.Sprint("apitest-params-gone", i), Body: bytes.NewReader(gone), Rehash: rehash})
+		if err != nil || reply.Tasks != 3 || reply.Refused != 1 || len(reply.Refusals) != 1 || reply.Refusals[0].Code != api.CodeBlobGone {
+			t.Errorf("params that are not there: %+v, %v", reply, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (s *sink) Task(ctx context.Context, t *task.Task) error {
 		id, err := s.DeterministicID(ctx, s.exported, t.Behavior, from, t.Params)
 		switch {
 		case err != nil && api.CodeOf(err) != api.CodeInvalidParams:
-			return err
+			return refused(err)
 		case err != nil, id != t.ID: // it was given, or follows from what another version picks
 			continue
 		}
@@ -42,7 +42,7 @@ func (s *sink) Task(ctx context.Context, t *task.Task) error {
 			return nil
 		}
 		if id, err = s.DeterministicID(ctx, s.namespace, t.Behavior, from, t.Params); err != nil {
-			return err
+			return refused(err)
 		}
 		if s.renamed == nil {
 			s.renamed = map[string]string{}
