@@ -225,8 +225,10 @@ func (r *ListRequest) Check() error {
 // given leaves out what is empty, which says nothing, and what was there before: a filter is no longer than what it means.
 func given(texts []string) []string {
 	var out []string
+	seen := map[string]bool{"": true}
 	for _, s := range texts {
-		if s != "" && !slices.Contains(out, s) {
+		if !seen[s] {
+			seen[s] = true
 			out = append(out, s)
 		}
 	}

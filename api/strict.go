@@ -148,7 +148,7 @@ func (d decoder) field(value []byte, field reflect.Value, at string) *Error {
 		return FieldError(CodeInvalidJSON, at, "has a lone surrogate: half of a character, which no text can hold")
 	}
 	if field.Kind() == reflect.Slice && value[0] == '[' && isInteger(field.Type().Elem().Kind()) {
-		if err := d.count(value, at); err != nil {
+		if _, err := d.count(value, at); err != nil {
 			return err
 		}
 	}
@@ -181,8 +181,10 @@ func integers(value []byte, t reflect.Type) []byte {
 		list[len(list)-1] = ']' // it is not empty: there is a point, or an e
 		return list
 	}
-	if whole, ok := jsontext.Integer(string(value)); ok && isInteger(t.Kind()) && (value[0] == '-' || '0' <= value[0] && value[0] <= '9') {
-		return []byte(whole)
+	if c := value[0]; isInteger(t.Kind()) && (c == '-' || '0' <= c && c <= '9') {
+		if whole, ok := jsontext.Integer(string(value)); ok {
+			return []byte(whole)
+		}
 	}
 	return value
 }
@@ -192,23 +194,22 @@ func isInteger(k reflect.Kind) bool {
 	return k >= reflect.Int && k <= reflect.Uint64 && k != reflect.Uint8
 }
 
-// count bounds a list.
-func (d decoder) count(b []byte, at string) *Error {
+// count bounds a list, and returns how many it has.
+func (d decoder) count(b []byte, at string) (int, *Error) {
 	n := 0
 	eachElement(b, func(i int, _ []byte) bool { n = i + 1; return n <= d.parts })
 	if n > d.parts {
-		return LimitError(at, int64(d.parts), "more than %d", d.parts)
+		return 0, LimitError(at, int64(d.parts), "more than %d", d.parts)
 	}
-	return nil
+	return n, nil
 }
 
 // list decodes a list of objects.
 func (d decoder) list(b []byte, list reflect.Value, at string) (bad *Error) {
-	if err := d.count(b, at); err != nil {
+	n, err := d.count(b, at)
+	if err != nil {
 		return err
 	}
-	n := 0
-	eachElement(b, func(i int, _ []byte) bool { n = i + 1; return true })
 	list.Set(reflect.MakeSlice(list.Type(), n, n))
 	eachElement(b, func(i int, value []byte) bool {
 		bad = d.object(value, list.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", at, i))

@@ -69,6 +69,9 @@ func (s *Store) loose(after string, limit int) ([]Entry, error) {
 	}
 	var page []Entry
 	for _, f := range names {
+		if len(page) >= limit {
+			break
+		}
 		if f.IsDir() && (f.Name() == tmpName || isFolder(f.Name())) {
 			continue
 		}

@@ -110,11 +110,8 @@ func (n *Node) BlobContent(ctx context.Context, r api.BlobRange) (*api.BlobConte
 		return nil, err
 	}
 	f, err := n.openBlob(ctx, hex)
-	switch {
-	case errors.Is(err, blob.ErrNotFound):
-		return nil, api.NewError(api.CodeNotReady, "no node that answers has the bytes of sha256:%s now", hex)
-	case err != nil:
-		return nil, blobError(err)
+	if err != nil {
+		return nil, unread(hex, err)
 	}
 	return &api.BlobContent{Size: b.Size, From: r.From, Body: content{io.NewSectionReader(f, r.From, length), f}}, nil
 }

@@ -12,11 +12,14 @@ import (
 func (l *loop) tellSuspects(m *task.Machine) {
 	all := m.SuspectModules()
 	for id, w := range l.streams {
+		if !w.alone && !w.isolates || len(all)+len(w.suspects) == 0 {
+			continue
+		}
 		modules := all
 		if s := m.Session(id); s == nil || m.Drained(s.Node) {
 			modules = nil // nothing is assigned there
 		}
-		if !w.alone && !w.isolates || slices.Equal(modules, w.suspects) {
+		if slices.Equal(modules, w.suspects) {
 			continue
 		}
 		waited := len(w.suspects) > 0

@@ -40,6 +40,9 @@ func place(c byte) int {
 // none: nobody knows what it is.
 func Files(root, path, after string, limit int) ([]File, error) {
 	w := walk{root: root, after: after, limit: limit}
+	if w.passed(path) {
+		return nil, nil
+	}
 	info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -57,6 +60,11 @@ type walk struct {
 	found       []File
 }
 
+// passed reports whether what lies at a path was seen, with all below it.
+func (w *walk) passed(path string) bool {
+	return Compare(path, w.after) < 0 && !strings.HasPrefix(w.after, path+"/")
+}
+
 func (w *walk) see(path string, info fs.FileInfo) {
 	if info.IsDir() && w.folder(path) || Compare(path, w.after) <= 0 || len(w.found) >= w.limit {
 		return
@@ -66,9 +74,6 @@ func (w *walk) see(path string, info fs.FileInfo) {
 
 // folder sees what is in a folder; false if it cannot be read.
 func (w *walk) folder(path string) bool {
-	if Compare(path, w.after) < 0 && !strings.HasPrefix(w.after, path+"/") {
-		return true // all of it was seen
-	}
 	entries, err := os.ReadDir(filepath.Join(w.root, filepath.FromSlash(path)))
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
@@ -77,8 +82,12 @@ func (w *walk) folder(path string) bool {
 		if len(w.found) >= w.limit {
 			break
 		}
+		below := path + "/" + e.Name()
+		if w.passed(below) {
+			continue
+		}
 		if info, err := e.Info(); err == nil {
-			w.see(path+"/"+e.Name(), info)
+			w.see(below, info)
 		}
 	}
 	return true

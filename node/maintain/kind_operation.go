@@ -59,17 +59,18 @@ func operationObject(o *task.Operation) Object {
 
 // Delete removes operations with their tasks: those go by Ticks, and count as deleted with the operation.
 func (operationKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
-	res, err := r.command(ctx, task.DropOperations{Token: r.job.Token, Operations: keyRevs(os)})
+	krs := keyRevs(os)
+	res, err := r.command(ctx, task.DropOperations{Token: r.job.Token, Operations: krs})
 	if err != nil {
 		return 0, err
 	}
-	for _, kr := range keyRevs(os) {
-		there := false
-		r.cluster.Local(func(m *task.Machine) { there = m.Operation(kr.Key) != nil })
-		if !there {
-			r.countParts(kr.Key)
+	r.cluster.Local(func(m *task.Machine) {
+		for _, kr := range krs {
+			if m.Operation(kr.Key) == nil {
+				r.countParts(kr.Key)
+			}
 		}
-	}
+	})
 	return res.Count, nil
 }
 
