@@ -220,21 +220,29 @@ func (c *codeCache) compile(digest string, f compileFunc) (rt wazero.Runtime, ma
 }
 
 // reuse calls f with the code in place. wazero may find none for this machine's CPU there and add it.
-func (c *codeCache) reuse(place string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
-	before := dirSize(place)
-	if rt, made, err = c.with(place, f); err != nil {
+func (c *codeCache) reuse(place string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, bool, error) {
+	rt, made, added, err := c.open(place, f)
+	if err != nil {
 		return nil, nil, false, err
 	}
-	added := dirSize(place) - before
 	if added != 0 {
 		if err := seal(place); err != nil {
 			c.log.Warn("compiled code is not cached", "dir", place, "err", err)
 		}
 		c.grown(added)
 	}
+	return rt, made, added == 0, nil
+}
+
+// open calls f with the code in place. added is how many bytes wazero has put there.
+func (c *codeCache) open(place string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, added int64, err error) {
+	before := dirSize(place)
+	if rt, made, err = c.with(place, f); err != nil {
+		return nil, nil, 0, err
+	}
 	now := time.Now()
 	_ = os.Chtimes(place, now, now) // prune would take it sooner; it may also have been deleted
-	return rt, made, added == 0, nil
+	return rt, made, dirSize(place) - before, nil
 }
 
 // begin makes a directory to compile into.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -26,16 +24,13 @@ func (c *codeCache) read(ctx context.Context, digest string, size int64, f compi
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNotMade, err)
 	}
-	before := dirSize(place)
-	rt, made, err := c.with(place, f)
+	rt, made, added, err := c.open(place, f)
 	if err != nil {
 		return nil, nil, err
 	}
-	if dirSize(place) != before { // for another CPU: the library has compiled it here
+	if added != 0 { // for another CPU: the library has compiled it here
 		return nil, nil, errors.Join(errNotMade, rt.Close(ctx))
 	}
-	now := time.Now()
-	_ = os.Chtimes(place, now, now) // prune would take it sooner; it may also have been deleted
 	return rt, made, nil
 }
 

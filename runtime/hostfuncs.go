@@ -34,6 +34,11 @@ var hostFunctions = []hostFunction{
 
 // instantiateHost puts one of our modules into a wazero runtime.
 func instantiateHost(ctx context.Context, rt wazero.Runtime, module string, functions []hostFunction) error {
+	return instantiated(ctx, hostModule(rt, module, functions), module)
+}
+
+// hostModule begins a module of functions of ours.
+func hostModule(rt wazero.Runtime, module string, functions []hostFunction) wazero.HostModuleBuilder {
 	b := rt.NewHostModuleBuilder(module)
 	for _, f := range functions {
 		call := f.call
@@ -44,6 +49,10 @@ func instantiateHost(ctx context.Context, rt wazero.Runtime, module string, func
 			WithName(f.name).WithParameterNames(f.names...).
 			Export(f.name)
 	}
+	return b
+}
+
+func instantiated(ctx context.Context, b wazero.HostModuleBuilder, module string) error {
 	if _, err := b.Instantiate(ctx); err != nil {
 		return fmt.Errorf("runtime: host module %s: %w", module, err)
 	}

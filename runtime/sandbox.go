@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	goruntime "runtime"
@@ -150,31 +149,30 @@ func (g *guest) Charge(n int) {
 	f.counter.Set(uint64(left))
 }
 
-// instantiateWASI puts WASI into a wazero runtime.
-func instantiateWASI(ctx context.Context, rt wazero.Runtime) error {
-	b := rt.NewHostModuleBuilder(wasi.Module)
+// wasiFunctions is all of WASI but what ends a guest.
+var wasiFunctions = func() []hostFunction {
+	list := make([]hostFunction, len(wasi.Functions))
 	for i := range wasi.Functions {
 		f := &wasi.Functions[i]
-		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
-			f.Call(called(ctx, mod), mod.Memory(), stack)
-		}), valueTypes(f.Params), valueTypes("i")).WithName(f.Name).WithParameterNames(f.Names...).Export(f.Name)
+		list[i] = hostFunction{f.Name, f.Params, "i", f.Names, func(g *guest, mem api.Memory, stack []uint64) { f.Call(g, mem, stack) }}
 	}
+	return list
+}()
+
+// instantiateWASI puts WASI into a wazero runtime.
+func instantiateWASI(ctx context.Context, rt wazero.Runtime) error {
+	b := hostModule(rt, wasi.Module, wasiFunctions)
 	// An exit unwinds the guest. It does not close the instance: its image will be restored.
 	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
 		panic(sys.NewExitError(uint32(stack[0])))
 	}), valueTypes("i"), nil).WithName(procExit).WithParameterNames("rval").Export(procExit)
-	if _, err := b.Instantiate(ctx); err != nil {
-		return fmt.Errorf("runtime: host module %s: %w", wasi.Module, err)
-	}
-	return nil
+	return instantiated(ctx, b, wasi.Module)
 }
 
 const procExit = "proc_exit"
 
 func wasiSignatures() map[string]wasmbin.FuncType {
-	sigs := map[string]wasmbin.FuncType{procExit: signature("i", "")}
-	for i := range wasi.Functions {
-		sigs[wasi.Functions[i].Name] = signature(wasi.Functions[i].Params, "i")
-	}
+	sigs := hostSignatures(wasiFunctions)
+	sigs[procExit] = signature("i", "")
 	return sigs
 }

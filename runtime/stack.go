@@ -11,7 +11,7 @@ import (
 // A guest's calls are on a stack of the library's, which doubles as they get deeper, up to 100 MB, beside the one that it
 // replaces. So it is charged to the guests' memory when the guest ticks, and while it is large, ticks come often.
 const (
-	freeStack = 256 << 10 // bytes that are not charged
+	freeStack = 256 << 10 // bytes that are not charged; likewise of a result
 	deepSlice = 250_000   // most units of fuel between two ticks of a guest whose stack is charged
 )
 
@@ -37,31 +37,29 @@ func (g *guest) enterStack(f api.Function, more func(int64) bool) {
 
 // chargeStack charges for the stack as it is now, and for the half as large one before it, which is garbage.
 func (g *guest) chargeStack() {
-	s := &g.stack
-	if s.bytes == nil {
-		return
+	if s := &g.stack; s.bytes != nil {
+		n := int64(len(*s.bytes))
+		g.besides(n+n/2, &s.charged, errStackOverBudget)
 	}
-	n := int64(len(*s.bytes))
-	n += n / 2
-	if n <= freeStack || n <= s.charged {
-		return
-	}
-	if !s.more(n - s.charged) {
-		panic(errStackOverBudget)
-	}
-	s.charged = n
 }
 
 // chargeResult charges for what the guest has written of its result, which the host keeps until the attempt has ended.
 func (g *guest) chargeResult() {
-	n := int64(cap(g.result))
-	if g.stack.more == nil || n <= freeStack || n <= g.kept {
+	if g.stack.more != nil {
+		g.besides(int64(cap(g.result)), &g.kept, errResultOverBudget)
+	}
+}
+
+// besides charges n bytes that are not the guest's memory, as far as they are more than what is charged for them; err unwinds the
+// guest that has no room.
+func (g *guest) besides(n int64, charged *int64, err error) {
+	if n <= freeStack || n <= *charged {
 		return
 	}
-	if !g.stack.more(n - g.kept) {
-		panic(errResultOverBudget)
+	if !g.stack.more(n - *charged) {
+		panic(err)
 	}
-	g.kept = n
+	*charged = n
 }
 
 // leaveStack gives back what was charged.

@@ -7,7 +7,7 @@ import (
 )
 
 // The first access to a page of memory is the kernel's work: microseconds, where an instruction takes a fraction of a nanosecond. A
-// guest that touches 64 MiB within one slice of fuel held up the garbage collector for 175 ms. So slices are short while much of a
+// guest that touches 64 MiB within one slice of fuel held up the garbage collector for a quarter of a second. So slices are short while much of a
 // memory may be untouched, and meanwhile the host touches it for the guest, which is system calls that hold up nobody.
 const (
 	untouchedBytes = 4 << 20  // that slices of any length may meet

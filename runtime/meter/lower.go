@@ -20,11 +20,11 @@ type lowering struct {
 	origins *Origins // nil: nobody asks
 
 	tags      []wasmbin.FuncType
-	narrow    bool    // no tag has more than one parameter: only then there may be references
-	globals   uint32  // of the guest; then the exception under way, and slots for the parameters of tags
-	slots     int     // of the latter
-	calls     []calls // of each own function
-	throws    []bool  // by function index: it may return while an exception is under way
+	narrow    bool   // no tag has more than one parameter: only then there may be references
+	globals   uint32 // of the guest; then the exception under way, and slots for the parameters of tags
+	slots     int    // of the latter
+	tries     []bool // of each own function: it has a try_table
+	throws    []bool // by function index: it may return while an exception is under way
 	anyThrows bool
 	wrapped   []uint32 // functions that the host calls and that may throw
 	instead   map[uint32]uint32
@@ -53,10 +53,10 @@ const (
 	catchAnythingRef = 3
 )
 
-// lower returns the module without exceptions: the same bytes if there are none.
+// lower returns the module without exceptions, nil if it has none.
 func lower(parsed *wasmbin.Module, wasm []byte, origins *Origins) ([]byte, error) {
 	if !slices.ContainsFunc(parsed.Sections, func(s wasmbin.Section) bool { return s.ID == wasmbin.SectionTag }) {
-		return wasm, nil
+		return nil, nil
 	}
 	l := &lowering{parsed: parsed, data: wasm, origins: origins, narrow: true, slots: 1, blocks: make(map[string]int), instead: make(map[uint32]uint32)}
 	for _, i := range parsed.Imports {
@@ -160,8 +160,7 @@ func (l *lowering) analyse() error {
 		if found.indirect {
 			indirect = append(indirect, f)
 		}
-		found.direct = nil
-		l.calls = append(l.calls, found)
+		l.tries = append(l.tries, found.tries)
 	}
 	if l.anyThrows = len(todo) > 0; l.anyThrows {
 		todo = append(todo, indirect...)

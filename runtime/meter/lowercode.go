@@ -15,7 +15,8 @@ type lowerer struct {
 	frames  []lowFrame
 	results []wasmbin.ValType
 	kept    uint32 // local for a reference
-	limit   int    // of out, in bytes
+	before  int    // bytes of the functions before it
+	limit   int    // of all, in bytes
 }
 
 // lowFrame is a block of the guest that is open. The function is the first.
@@ -47,8 +48,8 @@ func (w *lowerer) labels() uint32 {
 
 // full refuses code that has become too large: a clause or a throw may bring a thousand parameters.
 func (w *lowerer) full(r *wasmbin.Reader) bool {
-	if len(w.out) > w.limit {
-		r.TooMany("bytes of code without exceptions", uint64(len(w.out)), uint64(w.limit))
+	if n := w.before + len(w.out); n > w.limit {
+		r.TooMany("bytes of code without exceptions", uint64(n), uint64(w.limit))
 	}
 	return r.Err != nil
 }
@@ -64,7 +65,7 @@ func (l *lowering) functions(r *wasmbin.Reader) error {
 			return part.Err
 		}
 		spans := l.origins.count()
-		body := l.function(part, i, limit-len(content))
+		body := l.function(part, i, len(content), limit)
 		if part.Err != nil {
 			return part.Err
 		}
@@ -98,9 +99,9 @@ func (l *lowering) wrapper(f uint32) []byte {
 	return w.out
 }
 
-func (l *lowering) function(r *wasmbin.Reader, i, limit int) []byte {
+func (l *lowering) function(r *wasmbin.Reader, i, before, limit int) []byte {
 	f := l.parsed.ImportedFunctions() + i
-	w := &lowerer{lowering: l, results: l.parsed.FuncType(f).Results, limit: limit}
+	w := &lowerer{lowering: l, results: l.parsed.FuncType(f).Results, before: before, limit: limit}
 	groups := r.Count("groups of locals", wasmbin.MaxLocals)
 	w.out = uleb(w.out, uint64(groups+1))
 	w.kept = uint32(len(l.parsed.FuncType(f).Params))
@@ -112,7 +113,7 @@ func (l *lowering) function(r *wasmbin.Reader, i, limit int) []byte {
 	}
 	w.op(1, byte(wasmbin.V128))
 	function := lowFrame{labels: 1}
-	if l.throws[f] || l.calls[i].tries {
+	if l.throws[f] || l.tries[i] {
 		function = lowFrame{labels: 2, handler: true}
 		w.op(opBlock, emptyBlock)
 	}

@@ -81,7 +81,7 @@ func rewriteWith(wasm []byte, t tuning, origins *Origins) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(lowered) != len(wasm) || &lowered[0] != &wasm[0] {
+	if lowered != nil {
 		wasm = lowered
 		if parsed, err = wasmbin.Parse(wasm); err != nil {
 			return nil, err

@@ -86,10 +86,7 @@ func (o *Origins) place(first, body, section int) {
 
 // debugged says whether a module says which lines of source its code is from.
 func debugged(m *wasmbin.Module) bool {
-	has := func(name string) bool {
-		return slices.ContainsFunc(m.Sections, func(s wasmbin.Section) bool { return s.ID == wasmbin.SectionCustom && s.Name == name })
-	}
-	return has(".debug_info") && has(".debug_line")
+	return len(m.Custom(".debug_info")) > 0 && len(m.Custom(".debug_line")) > 0
 }
 
 // debugSections has the compiler tell offsets of the metered code in the traces of traps: DWARF of one unit with one line, which is all of the

@@ -96,13 +96,6 @@ func (s *splicer) exports() {
 	}
 }
 
-// Bits of the flags of an element segment.
-const (
-	elementPassive     = 1 // or declarative, if elementIndex is set as well
-	elementIndex       = 2 // an active one names its table
-	elementExpressions = 4 // instead of function indexes
-)
-
 // elements maps the functions in the eight forms of element segments.
 func (s *splicer) elements() {
 	for range s.vector("element segments", 0) {
@@ -110,17 +103,17 @@ func (s *splicer) elements() {
 		if s.r.Err == nil && flags > 7 {
 			s.r.Fail(wasmbin.Malformed, "element segment of unknown form %d", flags)
 		}
-		if flags&elementPassive == 0 {
-			if flags&elementIndex != 0 {
+		if flags&wasmbin.ElementPassive == 0 {
+			if flags&wasmbin.ElementIndex != 0 {
 				s.r.U32()
 			}
 			s.constant()
 		}
-		if flags&(elementPassive|elementIndex) != 0 {
-			s.elementKind(flags&elementExpressions != 0)
+		if flags&(wasmbin.ElementPassive|wasmbin.ElementIndex) != 0 {
+			s.elementKind(flags&wasmbin.ElementExpressions != 0)
 		}
 		for range s.r.Count("elements", math.MaxUint32) {
-			if flags&elementExpressions != 0 {
+			if flags&wasmbin.ElementExpressions != 0 {
 				s.constant()
 			} else {
 				s.function()

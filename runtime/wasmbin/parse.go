@@ -280,7 +280,7 @@ func (r *Reader) memory() Memory {
 
 // readCode checks the sizes of function bodies and the number of their locals.
 func (m *Module) readCode(r *Reader) {
-	imported := len(m.funcs) - m.Functions()
+	imported := m.ImportedFunctions()
 	var all uint64
 	for i := range r.Count("function bodies", MaxFunctions) {
 		size := r.U32()
@@ -309,6 +309,7 @@ func (m *Module) readCode(r *Reader) {
 	}
 }
 
+// resolve gives exported functions their signatures.
 func (m *Module) resolve() *Error {
 	for i := range m.funcs {
 		if int64(m.funcs[i]) >= int64(len(m.types)) {

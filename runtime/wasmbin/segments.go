@@ -55,33 +55,42 @@ func (m *Module) globalValues(r *Reader) []constant {
 
 // Bits of the flags of an element segment.
 const (
-	elementPassive     = 1 // or declarative, if elementIndex is set as well
-	elementIndex       = 2 // an active one names its table
-	elementExpressions = 4 // instead of function indexes
+	ElementPassive     = 1 // or declarative, if ElementIndex is set as well
+	ElementIndex       = 2 // an active one names its table
+	ElementExpressions = 4 // instead of function indexes
 )
 
+// segments reads the segments of a section. An error says in which of them it is.
+func (r *Reader) segments(what string, most uint32, read func()) {
+	for i := range r.Count(what+" segments", most) {
+		if read(); r.Err != nil {
+			r.Err.Where = fmt.Sprintf("%s segment %d", what, i)
+			return
+		}
+	}
+}
+
 func (m *Module) checkElements(r *Reader, globals []constant) {
-	where := r.Where
-	for i := range r.Count("element segments", MaxElements) {
-		r.Where = fmt.Sprintf("element segment %d", i)
+	own := !m.importsAny(KindTable)
+	r.segments("element", MaxElements, func() {
 		flags := r.U32()
 		if r.Err == nil && flags > 7 {
 			r.Fail(Malformed, "element segment of unknown form %d", flags)
 		}
-		table, begin, active := uint32(0), r.Pos, flags&elementPassive == 0
+		table, begin, active := uint32(0), r.Pos, flags&ElementPassive == 0
 		var offset constant
 		if active {
-			if flags&elementIndex != 0 {
+			if flags&ElementIndex != 0 {
 				table = r.U32()
 			}
 			offset = r.constant(globals)
 		}
-		if flags&(elementPassive|elementIndex) != 0 {
+		if flags&(ElementPassive|ElementIndex) != 0 {
 			r.Byte() // their kind or type: the compiler's
 		}
 		n := r.Count("elements", math.MaxUint32)
 		for range n {
-			if flags&elementExpressions != 0 {
+			if flags&ElementExpressions != 0 {
 				r.constant(globals)
 			} else {
 				r.U32()
@@ -90,20 +99,15 @@ func (m *Module) checkElements(r *Reader, globals []constant) {
 				return
 			}
 		}
-		if active && int64(table) < int64(len(m.Tables)) && !m.importsAny(KindTable) {
-			r.fits(begin, offset, uint64(n), m.Tables[table].Min, fmt.Sprintf("elements of table %d", table))
+		if active && own && int64(table) < int64(len(m.Tables)) {
+			r.fits(begin, offset, uint64(n), m.Tables[table].Min, "elements of table %d", table)
 		}
-		if r.Err != nil {
-			return
-		}
-	}
-	r.Where = where
+	})
 }
 
 func (m *Module) checkData(r *Reader, globals []constant) {
-	where := r.Where
-	for i := range r.Count("data segments", MaxData) {
-		r.Where = fmt.Sprintf("data segment %d", i)
+	own := len(m.Memories) == 1 && !m.importsAny(KindMemory)
+	r.segments("data", MaxData, func() {
 		flags := r.U32()
 		if r.Err == nil && flags > 2 {
 			r.Fail(Malformed, "data segment of unknown form %d", flags)
@@ -118,21 +122,17 @@ func (m *Module) checkData(r *Reader, globals []constant) {
 		}
 		n := r.U32()
 		r.Bytes(uint64(n))
-		if active && len(m.Memories) == 1 && !m.importsAny(KindMemory) {
+		if active && own {
 			r.fits(begin, offset, uint64(n), m.Memories[0].Min*PageSize, "bytes of memory")
 		}
-		if r.Err != nil {
-			return
-		}
-	}
-	r.Where = where
+	})
 }
 
 // fits refuses a segment of n elements at an offset, which stands at begin in the file, if it ends beyond size.
-func (r *Reader) fits(begin int, offset constant, n, size uint64, of string) {
+func (r *Reader) fits(begin int, offset constant, n, size uint64, of string, args ...any) {
 	if at := uint64(uint32(offset.bits)); r.Err == nil && offset.known && at+n > size {
 		r.Pos = begin
-		r.Fail(BadSegment, "does not fit: %d at offset %d, of %d %s", n, at, size, of)
+		r.Fail(BadSegment, "does not fit: %d at offset %d, of %d %s", n, at, size, fmt.Sprintf(of, args...))
 	}
 }
 
