@@ -134,6 +134,22 @@ func TestSlicesDoNotMove(t *testing.T) {
 	}
 }
 
+// TestInitialisingHasSlices: what is initialised looks at the host as rarely as an attempt does.
+func TestInitialisingHasSlices(t *testing.T) {
+	cfg := Config{}.withDefaults()
+	g := newGuest(t.Context(), nil, &cfg, Attempt{RunTimeout: time.Hour}, &fakeHost{})
+	g.initialise([32]byte{})
+	if n := g.tick(-1); n != firstSlice {
+		t.Errorf("the first slice has %d units", n)
+	}
+	trial := newGuest(t.Context(), nil, &cfg, Attempt{RunTimeout: time.Hour}, &fakeHost{})
+	trial.fuel.start(1000)
+	trial.initialise([32]byte{})
+	if n := trial.tick(-1); n != 999 {
+		t.Errorf("a trial with a limit of 1,000 units gets %d", n)
+	}
+}
+
 // TestAdapt: slices grow by steps and shrink at once, within their bounds.
 func TestAdapt(t *testing.T) {
 	f := gauge{slice: firstSlice}

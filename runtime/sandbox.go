@@ -92,6 +92,7 @@ func (g *guest) Monotonic() int64 {
 // initialise begins phaseInit: what the guest sees in it depends on its module alone, so that its image does.
 func (g *guest) initialise(seed [32]byte) {
 	g.phase, g.initClock, g.initRand = phaseInit, 0, rand.NewChaCha8(seed)
+	g.fuel.start(g.fuel.limit) // of a trial; an attempt's begins when it does
 }
 
 // Wait is the guest's sleep: it ends with the attempt, and passes at once while the guest is initialised.
