@@ -40,10 +40,11 @@ func (b *backing) fill(ctx context.Context, memory []byte, sparse bool) (err err
 	if err := unix.Ftruncate(b.fd, int64(len(memory))); err != nil {
 		return err
 	}
+	pages := func(from, to int) error { return b.copyPages(ctx, memory, from, to) }
 	if sparse {
-		err = b.copyTouched(ctx, memory)
+		err = touched(memory, pages)
 	} else {
-		err = b.copyPages(ctx, memory, 0, len(memory))
+		err = pages(0, len(memory))
 	}
 	if err != nil {
 		return err
@@ -59,9 +60,15 @@ func (b *backing) fill(ctx context.Context, memory []byte, sparse bool) (err err
 	return err
 }
 
-// copyTouched copies the pages of memory that somebody has touched: there may be few of them in a gigabyte, and reading the others
-// would take longer than many an attempt.
-func (b *backing) copyTouched(ctx context.Context, memory []byte) error {
+// touched calls f with the parts of memory, a mapping of its own, that somebody may have touched: there may be little of them in a
+// gigabyte, and reading the rest would take longer than many an attempt.
+func touched(memory []byte, f func(from, to int) error) error {
+	if len(memory) == 0 {
+		return nil
+	}
+	if pagemap() < 0 {
+		return f(0, len(memory))
+	}
 	var ranges [64]pageRegion
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
 	for begin := 0; begin < len(memory); {
@@ -71,7 +78,7 @@ func (b *backing) copyTouched(ctx context.Context, memory []byte) error {
 		}
 		for _, r := range ranges[:n] {
 			from, to := int(uintptr(r.start)-base), int(uintptr(r.end)-base)
-			if err := b.copyPages(ctx, memory, from, to); err != nil {
+			if err := f(from, to); err != nil {
 				return err
 			}
 			begin = to
@@ -96,15 +103,6 @@ func (b *backing) copyPages(ctx context.Context, memory []byte, from, to int) er
 		}
 	}
 	return nil
-}
-
-func zero(data []byte) bool {
-	for _, c := range data {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // attach replaces the beginning of region, whatever it held.

@@ -44,8 +44,9 @@ const (
 	foreignAge = 7 * 24 * time.Hour
 )
 
-// codeFlags counts the settings that code was compiled with: raise it with every change to those in the function compile.
-const codeFlags = 3
+// codeFlags counts the settings that code was compiled with: raise it with every change to those in the function compile, and
+// with the form of images.
+const codeFlags = 4
 
 // generation names all that native code depends on beside the module. wazero's own files tell its version and the CPU's
 // features apart, but not how the module was rewritten.

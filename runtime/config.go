@@ -25,6 +25,9 @@ type Config struct {
 	// Compile, if set, has another process put the code of a module into the cache, which this engine only reads: it compiles
 	// nothing. CacheDir must be set.
 	Compile func(ctx context.Context, digest string, size int64) error
+	// KeepImages has Inspect and Load put the image of a module's initialised memory into the cache, for engines that only read
+	// it; this engine shares none. CacheDir must be set.
+	KeepImages bool
 	// MaxModuleBytes bounds an uploaded file (SPEC B2); default 32 MiB.
 	MaxModuleBytes int64
 	// CompileWorkers is how many modules are compiled at the same time; default half of the CPUs, at least 1, so that
@@ -114,6 +117,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("runtime: MaxModuleBytes is negative: %d", c.MaxModuleBytes)
 	case c.Compile != nil && c.CacheDir == "":
 		return errors.New("runtime: Compile is set, but no CacheDir")
+	case c.KeepImages && c.CacheDir == "":
+		return errors.New("runtime: KeepImages is set, but no CacheDir")
 	case c.CompileWorkers < 0:
 		return fmt.Errorf("runtime: CompileWorkers is negative: %d", c.CompileWorkers)
 	case c.CacheBytes < 0:

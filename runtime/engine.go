@@ -131,7 +131,7 @@ func Digest(wasm []byte) string {
 }
 
 // Load compiles a module and keeps it ready until Drop. It is compiled once per digest, however many ask. The file is
-// checked as by Inspect, without its manifest and without running any of its code. Errors about the file are
+// checked as by Inspect, without its manifest and without running any of its code (but see Config.KeepImages). Errors about the file are
 // *UploadError.
 func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module, error) {
 	if got := Digest(wasm); got != digest {
@@ -142,6 +142,11 @@ func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module,
 		return nil, err
 	}
 	mod := x.mod // before a Drop may take it
+	if e.cfg.KeepImages {
+		if err := mod.tryOut(ctx, MaxMemoryBytes); err != nil {
+			e.cfg.Logger.Info("a module cannot be initialised, so it has no image", "digest", digest, "err", err)
+		}
+	}
 	e.release(x, digest)
 	return mod, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // image is what a module's memory and mutable globals are after its start section and _initialize. These see nothing of a
 // task (abi/README.md, "Phases") and get clocks and randomness that are always the same, so the image is the same whoever
-// makes it. The shelf's lock guards users, old and dropped.
+// makes it, and may come from another process (imagefile.go). The shelf's lock guards users, old and dropped.
 type image struct {
 	size    int64 // bytes of linear memory
 	globals []uint64
@@ -40,10 +40,7 @@ const keptPages = 48
 
 // capture returns an image of i, which has just been initialised.
 func (p *pool) capture(i *instance, g *guest) (*image, error) {
-	img := &image{size: i.mem.size, clock: g.initClock, files: g.files}
-	for _, global := range i.globals {
-		img.globals = append(img.globals, global.Get())
-	}
+	img := &image{size: i.mem.size, globals: p.globalsOf(i), clock: g.initClock, files: g.files}
 	var err error
 	img.backing, err = newBacking(g.ctx, i.mem.region[:i.mem.size], p.shelf.restoring, true)
 	return img, err
@@ -51,19 +48,27 @@ func (p *pool) capture(i *instance, g *guest) (*image, error) {
 
 // show gives i the memory and globals of its image, for the first time.
 func (img *image) show(i *instance) error {
-	grow := img.size - i.mem.size
+	if err := i.widen(img.size); err != nil {
+		return err
+	}
+	if err := img.backing.attach(i.mem.region); err != nil {
+		return err
+	}
+	setGlobals(i, img.globals)
+	return nil
+}
+
+// widen makes the memory of an instance that was just made as large as that of an image.
+func (i *instance) widen(size int64) error {
+	grow := size - i.mem.size
 	if grow < 0 {
-		return fmt.Errorf("runtime: the start section left %d bytes of memory, more than the %d of the image", i.mem.size, img.size)
+		return fmt.Errorf("runtime: the start section left %d bytes of memory, more than the %d of the image", i.mem.size, size)
 	}
 	if grow > 0 {
 		if _, ok := i.mod.Memory().Grow(uint32(grow >> 16)); !ok {
 			return errOverBudget
 		}
 	}
-	if err := img.backing.attach(i.mem.region); err != nil {
-		return err
-	}
-	img.setGlobals(i)
 	return nil
 }
 
@@ -76,14 +81,22 @@ func (img *image) restore(i *instance) (kept int64, err error) {
 	if !i.mem.shrink(i.mod.Memory(), img.size) {
 		return 0, errNotShrunk
 	}
-	img.setGlobals(i)
+	setGlobals(i, img.globals)
 	return min(kept, img.size), nil
 }
 
-func (img *image) setGlobals(i *instance) {
+func setGlobals(i *instance, values []uint64) {
 	for n, global := range i.globals {
-		global.Set(img.globals[n])
+		global.Set(values[n])
 	}
+}
+
+func (p *pool) globalsOf(i *instance) []uint64 {
+	values := make([]uint64, len(i.globals))
+	for n, global := range i.globals {
+		values[n] = global.Get()
+	}
+	return values
 }
 
 var errNotShrunk = errors.New("runtime: a memory that has grown to its maximum cannot be made smaller")

@@ -165,6 +165,11 @@ func (m *Module) trial(ctx context.Context, manifest *Manifest) error {
 	for i := range manifest.Behaviors {
 		memory = min(memory, manifest.Settings(i).MemoryBytes)
 	}
+	return m.tryOut(ctx, memory)
+}
+
+// tryOut makes one instance that may have so many bytes of memory.
+func (m *Module) tryOut(ctx context.Context, memory int64) error {
 	_, err := m.probe(ctx, TrialFailed, memory, func(context.Context, *guest, *instance) error { return nil })
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -20,6 +22,8 @@ import (
 // worked before and was given the module's image back.
 type pool struct {
 	shelf     *shelf
+	cache     *codeCache
+	digest    string
 	rt        wazero.Runtime
 	compiled  wazero.CompiledModule
 	minMemory int64    // bytes
@@ -28,6 +32,10 @@ type pool struct {
 	globals   []string // mutable ones, by the names of their exports
 	// restorable: memory and globals are all that a guest can change within an instance.
 	restorable bool
+	saves      bool        // images are written into the cache, instead of being shared here
+	saved      atomic.Bool // the image was written, or cannot be
+	reading    sync.Mutex  // held while the image is read from the cache
+	uncached   atomic.Bool // the cache has none
 
 	// The shelf's lock guards the rest.
 	image   *image      // nil: none yet, or none any more
@@ -57,11 +65,9 @@ func (m *Module) Instances() InstanceStats {
 	return stats
 }
 
-func newPool(
-	s *shelf, rt wazero.Runtime, compiled wazero.CompiledModule, minMemory int64, metered *meter.Module,
-) *pool {
-	p := &pool{shelf: s, rt: rt, compiled: compiled, minMemory: minMemory}
-	p.restorable = s.restoring != restoreNever && !metered.WritesTables && !metered.DropsData
+func newPool(e *Engine, digest string, compiled wazero.CompiledModule, metered *meter.Module) *pool {
+	p := &pool{shelf: e.shelf, cache: e.cache, digest: digest, compiled: compiled, saves: e.cfg.KeepImages}
+	p.restorable = e.shelf.restoring != restoreNever && !metered.WritesTables && !metered.DropsData
 	for _, g := range metered.Globals {
 		switch g.Type {
 		case wasmbin.I32, wasmbin.I64, wasmbin.F32, wasmbin.F64:
@@ -85,6 +91,7 @@ type instance struct {
 	guest   *guest
 	clean   bool          // what the guest did is known: it returned
 	single  bool          // not to be used again
+	anew    bool          // it must be initialised here
 	place   *list.Element // on the shelf
 	old     bool          // unused since the last sweep
 }
@@ -107,7 +114,7 @@ func (p *pool) admit(g *guest, anew bool) (*instance, error) {
 		return nil, err
 	}
 	mem.limit, mem.more = limit, p.shelf.charge
-	i := &instance{pool: p, mem: mem}
+	i := &instance{pool: p, mem: mem, anew: anew}
 	if !anew {
 		i.image = p.shelf.use(p, need)
 	}
@@ -139,6 +146,11 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 		g.initClock, g.files = i.image.clock, i.image.files
 		return i.image.show(i)
 	}
+	if !i.anew {
+		if done, err := i.cached(g); done || err != nil {
+			return err
+		}
+	}
 	if init := mod.ExportedFunction(abi.ExportInitialize); init != nil {
 		g.touches(i.mem)
 		g.enterStack(init, i.mem.more)
@@ -154,7 +166,14 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 // gets none works, once.
 func (i *instance) keepImage() {
 	p, g := i.pool, i.guest
-	if !p.restorable || g.spoke || i.mem.refused != notRefused || i.mod.IsClosed() || !p.shelf.wants(p, i.mem.size) {
+	if !p.restorable || g.spoke || i.mem.refused != notRefused || i.mod.IsClosed() {
+		return
+	}
+	if p.saves {
+		i.save()
+		return
+	}
+	if !p.shelf.wants(p, i.mem.size) {
 		return
 	}
 	img, err := p.capture(i, g)

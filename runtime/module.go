@@ -69,7 +69,8 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	if err != nil {
 		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
 	}
-	m.pool = newPool(e.shelf, m.rt, compiled, m.minMemory, metered)
+	m.pool = newPool(e, digest, compiled, metered)
+	m.pool.rt, m.pool.minMemory = m.rt, m.minMemory
 	m.pool.tables = tableBytes(parsed, metered.GrowsTables)
 	m.pool.seed = sha256.Sum256([]byte(digest))
 	return m, nil

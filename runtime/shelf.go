@@ -71,9 +71,24 @@ func (s *shelf) use(p *pool, size int64) *image {
 	if p.image == nil || p.image.size != size {
 		return nil
 	}
-	p.image.users++
-	p.image.old = false
-	return p.image
+	return p.image.used()
+}
+
+// join returns p's image for an instance that was made without one, if it is within limit.
+func (s *shelf) join(p *pool, limit int64) *image {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.image == nil || p.image.size > limit {
+		return nil
+	}
+	return p.image.used()
+}
+
+// used returns the image, with one more user.
+func (img *image) used() *image {
+	img.users++
+	img.old = false
+	return img
 }
 
 // wants charges the budget for an image of p, if there is none and it fits.

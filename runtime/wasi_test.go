@@ -163,6 +163,14 @@ func TestImageKeepsDescriptors(t *testing.T) {
 			}
 		})
 	}
+	t.Run("cache", func(t *testing.T) {
+		dir := t.TempDir()
+		keepImageOf(t, dir, spec.build())
+		m := load(t, reader(t, dir), spec.build())
+		if out := m.Run(t.Context(), Attempt{}, &fakeHost{}); out.Kind != Succeeded {
+			t.Errorf("got %+v", out)
+		}
+	})
 }
 
 // A guest that sleeps while it is initialised has slept at once, also for ever.

@@ -126,6 +126,9 @@ func TestInspect(t *testing.T) {
 	if len(*made) == 0 || s.CacheBytes() == 0 {
 		t.Errorf("told of %v, %d bytes", *made, s.CacheBytes())
 	}
+	if images, err := filepath.Glob(filepath.Join(s.cfg.CacheDir, "*-image-*")); err != nil || len(images) != 2 {
+		t.Errorf("images of echo and conformance-wat in the cache: %v, %v", images, err)
+	}
 }
 
 // TestReadOnlyEngine: an engine that compiles nothing runs what a process has compiled, and asks for it once.
@@ -156,6 +159,9 @@ func TestReadOnlyEngine(t *testing.T) {
 	}
 	if asked != 1 {
 		t.Errorf("asked %d times", asked)
+	}
+	if images, err := filepath.Glob(filepath.Join(s.cfg.CacheDir, "*-image-*")); err != nil || len(images) != 1 {
+		t.Errorf("images in the cache: %v, %v", images, err)
 	}
 }
 

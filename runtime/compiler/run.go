@@ -104,7 +104,7 @@ func (a *answerer) result(r *result) error {
 
 func (a *answerer) do(j job, wasm []byte) *result {
 	engine, err := runtime.New(runtime.Config{
-		CacheDir: j.CacheDir, CacheBytes: j.CacheBytes, MaxModuleBytes: j.MaxModuleBytes, MemoryBudget: runtime.MaxMemoryBytes, CompileWorkers: 1,
+		CacheDir: j.CacheDir, CacheBytes: j.CacheBytes, MaxModuleBytes: j.MaxModuleBytes, MemoryBudget: runtime.MaxMemoryBytes, CompileWorkers: 1, KeepImages: true,
 		OnCompile: func(c runtime.Compiled) {
 			a.mu.Lock()
 			defer a.mu.Unlock()

@@ -1,5 +1,11 @@
 package wasi
 
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
 // Stream is one of the three that every program begins with.
 type Stream uint8
 
@@ -23,6 +29,39 @@ type move struct {
 	by      uint32 // its number is that of the stream plus by, modulo 2^32
 	flags   uint16
 	dropped uint64 // rights that were given up
+}
+
+// moveBytes is what a stream takes in the binary form: closed, number, flags, rights; little-endian.
+const moveBytes = 1 + 4 + 2 + 8
+
+// MarshalText implements encoding.TextMarshaler: 30 hex digits for each stream.
+func (f Files) MarshalText() ([]byte, error) {
+	all := make([]byte, 0, int(streams)*moveBytes)
+	for _, m := range f.moved {
+		closed := byte(0)
+		if m.closed {
+			closed = 1
+		}
+		all = binary.LittleEndian.AppendUint32(append(all, closed), m.by)
+		all = binary.LittleEndian.AppendUint16(all, m.flags)
+		all = binary.LittleEndian.AppendUint64(all, m.dropped)
+	}
+	return hex.AppendEncode(nil, all), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Files) UnmarshalText(text []byte) error {
+	all, err := hex.AppendDecode(nil, text)
+	if err != nil || len(all) != int(streams)*moveBytes {
+		return fmt.Errorf("wasi: %d bytes are no descriptors", len(text))
+	}
+	for s := range f.moved {
+		b := all[s*moveBytes:]
+		f.moved[s] = move{
+			closed: b[0] != 0, by: binary.LittleEndian.Uint32(b[1:]), flags: binary.LittleEndian.Uint16(b[5:]), dropped: binary.LittleEndian.Uint64(b[7:]),
+		}
+	}
+	return nil
 }
 
 // Rights of descriptors that streams have.
