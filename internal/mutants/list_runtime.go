@@ -28,7 +28,7 @@ var runtimeMutants = []mutant{
 		Pkg: "./runtime", Run: "TestImageKeepsDescriptors$", Why: "what a guest did in _initialize would depend on where that was (B4)"},
 	{Name: "runtime-kept-image-over-segments", File: "runtime/memory_linux.go", Old: "return unix.Madvise(part, unix.MADV_DONTNEED)", New: "return nil",
 		Pkg: "./runtime", Run: "TestImageOfTheCache$", Why: "data that _initialize has cleared would be back (B4)"},
-	{Name: "runtime-damaged-image", File: "runtime/imagefile.go", Old: "!bytes.Equal(got[:], sum)", New: "!bytes.Equal(got[:], got[:])",
+	{Name: "runtime-damaged-image", File: "runtime/imagefile.go", Old: "!bytes.Equal(got[:], sum)", New: "bytes.Equal(got[:], sum) && len(data) == 0",
 		Pkg: "./runtime", Run: "TestDamagedImage$", Why: "a flipped bit on disk would be in the memory of each attempt (B4)"},
 	{Name: "runtime-images-made-anew", File: "runtime/instances.go", Old: "	if !i.anew {\n", New: "	if false {\n",
 		Pkg: "./runtime", Run: "TestImageOfTheCache$", Why: "strangers' _initialize would run in the guests' process (L5)"},
