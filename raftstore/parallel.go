@@ -198,15 +198,23 @@ func (l *parallelLog) FirstIndex() (uint64, error) {
 	return first, err
 }
 
-// LastIndex implements raft.LogStore.
+// LastIndex implements raft.LogStore. It looks at what is pending first, and at the disk only if that is nothing: an entry becomes durable
+// before it ceases to be pending. The other way round it is in neither, if it becomes durable between the two looks.
 func (l *parallelLog) LastIndex() (uint64, error) {
-	last, err := l.LogStore.LastIndex() // first: what is pending after it is durable is there then
+	if last := l.lastPending(); last > 0 {
+		return last, nil
+	}
+	return l.LogStore.LastIndex()
+}
+
+// lastPending returns the index of the last entry that is pending, or 0.
+func (l *parallelLog) lastPending() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.pending); n > 0 {
-		return l.pending[n-1].Index, nil
+		return l.pending[n-1].Index
 	}
-	return last, err
+	return 0
 }
 
 // DeleteRange implements raft.LogStore.

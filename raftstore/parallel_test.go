@@ -18,8 +18,17 @@ import (
 // heldLog is a log in memory whose writes wait for the test.
 type heldLog struct {
 	*raft.InmemStore
-	go1   chan error // one for each write
-	sizes []int      // of the writes
+	go1    chan error // one for each write
+	sizes  []int      // of the writes
+	looked func()     // after each look at its end; nil: nothing
+}
+
+func (h *heldLog) LastIndex() (uint64, error) {
+	last, err := h.InmemStore.LastIndex()
+	if h.looked != nil {
+		h.looked()
+	}
+	return last, err
 }
 
 func (h *heldLog) StoreLogs(es []*raft.Log) error {
@@ -95,6 +104,21 @@ func TestParallelLog(t *testing.T) {
 		if d := b.durable(); d != 0 {
 			t.Fatalf("durable up to %d", d)
 		}
+	})
+
+	each("what becomes durable is never missing", func(t *testing.T, b *bed) {
+		must(t, b.StoreLogs(commands(1, 3)))
+		looks := 0
+		b.disk.looked = func() { // the write ends while somebody looks at the disk
+			if looks++; looks == 1 {
+				b.disk.go1 <- nil
+				synctest.Wait()
+			}
+		}
+		if last, err := b.LastIndex(); last != 3 || err != nil {
+			t.Fatalf("the log ends at %d, %v", last, err)
+		}
+		must(t, b.StoreLogs(commands(4, 4)))
 	})
 
 	each("those who need it durable wait", func(t *testing.T, b *bed) {

@@ -31,8 +31,13 @@ const atSnapshot = "taskrt: as of the snapshot"
 // snapLog is the log as raft sees it: it begins anew where a snapshot was installed that it does not lead to. And it knows
 // the term of the entry before its first: a leader whose answers were lost goes on from there again, which the library
 // refuses although its own snapshot ends there, unless the log has the answer.
+//
+// Nothing but a snapshot on disk allows an entry to be missing. Without one snapLog stops the node, rather than to forget the log,
+// or to lead with one that it cannot send.
 type snapLog struct {
 	raft.LogStore
+	snaps      raft.SnapshotStore
+	fail       func(error)              // stops the node; does not block
 	installing atomic.Uint64            // where the latest snapshot ends that a leader sent
 	before     atomic.Pointer[raft.Log] // index and term of the entry before the first
 }
@@ -45,6 +50,41 @@ func (l *snapLog) GetLog(index uint64, e *raft.Log) error {
 		*e = *before
 		return nil
 	}
+	if errors.Is(err, raft.ErrLogNotFound) && index > 0 {
+		if lost := l.lost(index); lost != nil {
+			return lost
+		}
+	}
+	return err
+}
+
+// lost stops the node if an entry that is not in the log should be: it is before the first one, and no snapshot reaches up to it.
+// What is not there yet, or is there no more because it was never committed, is behind the last one.
+func (l *snapLog) lost(index uint64) error {
+	first, err := l.FirstIndex()
+	if err != nil || first == 0 || index >= first {
+		return err
+	}
+	covered, err := l.covered(index)
+	if covered || err != nil {
+		return err
+	}
+	return l.incomplete("it begins at entry %d, and no snapshot has entry %d", first, index)
+}
+
+// covered says whether there is a snapshot that reaches up to index.
+func (l *snapLog) covered(index uint64) (bool, error) {
+	metas, err := l.snaps.List() // the newest first
+	if err != nil {
+		return false, fmt.Errorf("raftstore: list snapshots: %w", err)
+	}
+	return len(metas) > 0 && metas[0].Index >= index, nil
+}
+
+// incomplete stops the node.
+func (l *snapLog) incomplete(format string, args ...any) error {
+	err := fmt.Errorf("%w: "+format, append([]any{errLogIncomplete}, args...)...)
+	l.fail(err)
 	return err
 }
 
@@ -85,7 +125,13 @@ func (l *snapLog) StoreLogs(es []*raft.Log) error {
 		return err
 	}
 	if len(es) > 0 && last > 0 && es[0].Index > last+1 {
-		// A snapshot reaches up to what is stored now, or raft would not.
+		covered, err := l.covered(es[0].Index - 1)
+		if err != nil {
+			return err
+		}
+		if !covered {
+			return l.incomplete("entry %d would follow entry %d, and no snapshot has what is between", es[0].Index, last)
+		}
 		if err := l.empty(); err != nil {
 			return err
 		}
@@ -107,11 +153,11 @@ func (l *snapLog) empty() error {
 
 // begin is agreeAtStart, and tells the log what precedes it. It refuses a node whose log was taken away and whose snapshots
 // were not: it has forgotten whom it voted for.
-func (l *snapLog) begin(variables raft.StableStore, snaps raft.SnapshotStore, log *slog.Logger) error {
-	if err := agreeAtStart(l.LogStore, snaps, log); err != nil {
+func (l *snapLog) begin(variables raft.StableStore, log *slog.Logger) error {
+	if err := agreeAtStart(l.LogStore, l.snaps, log); err != nil {
 		return err
 	}
-	metas, err := snaps.List()
+	metas, err := l.snaps.List()
 	if err != nil || len(metas) == 0 {
 		return err
 	}

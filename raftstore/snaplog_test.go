@@ -121,9 +121,11 @@ func (c *cluster) sameLogs(a, b *Store) {
 	}
 }
 
-// TestNoHoleInLog: what is stored behind a hole begins the log anew, and so does a snapshot that was installed.
+// TestNoHoleInLog: what is stored behind a hole that a snapshot fills begins the log anew, and so does a snapshot that was
+// installed.
 func TestNoHoleInLog(t *testing.T) {
-	d, err := openDisk(&Config{Dir: t.TempDir(), DiskTimeout: time.Minute}, func(err error) { t.Error(err) })
+	dir := t.TempDir()
+	d, err := openDisk(&Config{Dir: dir, DiskTimeout: time.Minute}, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,12 @@ func TestNoHoleInLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &snapLog{LogStore: cache}
+	snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	saveSnapshot(t, dir, snaps, 9, 1, false)
+	l := &snapLog{LogStore: cache, snaps: snaps, fail: func(err error) { t.Error(err) }}
 	for _, i := range []uint64{1, 2, 3, 10, 11} {
 		if err := l.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 			t.Fatal(err)
@@ -161,6 +168,44 @@ func TestNoHoleInLog(t *testing.T) {
 	}
 }
 
+// TestLostEntriesStopTheNode: a log that lacks what no snapshot has is neither emptied nor led with.
+func TestLostEntriesStopTheNode(t *testing.T) {
+	dir := t.TempDir()
+	d, err := openDisk(&Config{Dir: dir, DiskTimeout: time.Minute}, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	l := &snapLog{LogStore: d, snaps: snaps, fail: func(err error) { failed = err }}
+	lost := func(what string, err error, want bool) {
+		t.Helper()
+		if got := errors.Is(err, errLogIncomplete); got != want || (failed != nil) != want {
+			t.Errorf("%s: %v; the node: %v", what, err, failed)
+		}
+		failed = nil
+	}
+	for i := uint64(20); i <= 22; i++ {
+		if err := l.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost("what is before the log", l.GetLog(19, &raft.Log{}), true)
+	lost("what is behind it", l.GetLog(23, &raft.Log{}), false)
+	lost("entry 0", l.GetLog(0, &raft.Log{}), false)
+	lost("a hole", l.StoreLog(&raft.Log{Index: 24, Term: 1}), true)
+	if first, err := l.FirstIndex(); first != 20 || err != nil {
+		t.Errorf("the log begins at %d, %v", first, err)
+	}
+	saveSnapshot(t, dir, snaps, 19, 1, false)
+	lost("what a snapshot has", l.GetLog(19, &raft.Log{}), false)
+	lost("a hole that it does not fill", l.StoreLog(&raft.Log{Index: 24, Term: 1}), true)
+}
+
 // TestEntryBeforeLog: the log knows the term of the entry before its first, however that went.
 func TestEntryBeforeLog(t *testing.T) {
 	dir := t.TempDir()
@@ -174,14 +219,14 @@ func TestEntryBeforeLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	saveSnapshot(t, dir, snaps, 4, 2, false)
-	l := &snapLog{LogStore: d}
-	if err := l.begin(d, snaps, slog.New(slog.DiscardHandler)); !errors.Is(err, errLogIncomplete) {
+	l := &snapLog{LogStore: d, snaps: snaps, fail: func(err error) { t.Error(err) }}
+	if err := l.begin(d, slog.New(slog.DiscardHandler)); !errors.Is(err, errLogIncomplete) {
 		t.Fatalf("a node that has forgotten its term starts: %v", err)
 	}
 	if err := d.SetUint64([]byte("CurrentTerm"), 2); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.begin(d, snaps, slog.New(slog.DiscardHandler)); err != nil {
+	if err := l.begin(d, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	before := func(when string, index, term uint64) {
@@ -201,6 +246,7 @@ func TestEntryBeforeLog(t *testing.T) {
 		}
 	}
 	before("with a log", 4, 2)
+	saveSnapshot(t, dir, snaps, 8, 4, false)
 	if err := l.DeleteRange(5, 8); err != nil {
 		t.Fatal(err)
 	}

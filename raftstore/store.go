@@ -137,8 +137,8 @@ func (s *Store) open() (err error) {
 		return r != nil && r.State() == raft.Leader
 	}
 	s.logs = newParallelLog(cache, leads)
-	logs := &snapLog{LogStore: s.logs}
-	if err := logs.begin(s.disk, snaps, s.log); err != nil {
+	logs := &snapLog{LogStore: s.logs, snaps: snaps, fail: s.fail}
+	if err := logs.begin(s.disk, s.log); err != nil {
 		return err
 	}
 	s.trans = newTransport(&s.cfg, s.book, logs, s.logs.durable, func(identity raft.ServerAddress, term uint64) bool {
