@@ -33,10 +33,7 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 		if err != nil {
 			return err
 		}
-		urls := splitList(c.String("server"))
-		if len(urls) == 0 { // an empty variable is none
-			urls = []string{defaultServer}
-		}
+		urls := serverURLs(c)
 		cl, err := api.NewClient(api.ClientConfig{URLs: urls})
 		if err != nil {
 			return usagef(c, "--server: %w", err)

@@ -60,10 +60,22 @@ const defaultServer = "http://127.0.0.1:7070"
 // clientFlags are those of every command that talks to a cluster, and then more.
 func clientFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
-		stringFlag("", "server", defaultServer, "URL of a node; several, separated by commas, are tried in turn"),
+		serverFlag(),
 		stringFlag("", "namespace", api.DefaultNamespace, "scope of tasks and behaviors"),
 		outputFlag(),
 	}, more...)
+}
+
+func serverFlag() cli.Flag {
+	return stringFlag("", "server", defaultServer, "URL of a node; several, separated by commas, are tried in turn")
+}
+
+// serverURLs reads --server; an empty variable is none.
+func serverURLs(c *cli.Context) []string {
+	if urls := splitList(c.String("server")); len(urls) > 0 {
+		return urls
+	}
+	return []string{defaultServer}
 }
 
 func outputFlag() cli.Flag {

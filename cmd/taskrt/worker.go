@@ -24,7 +24,7 @@ func (p *program) workerCommand() *cli.Command {
 		Flags: []cli.Flag{
 			stringFlag("", "id", "", "the worker's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
-			stringFlag("", "join", "", "HTTP URL,… of nodes"),
+			serverFlag(),
 			intFlag("", "slots", 0, "tasks to run at the same time; default four per CPU"),
 			workerFlag("", workerChild),
 			runLogFlag(),
@@ -42,7 +42,7 @@ func (p *program) worker(c *cli.Context) error {
 		return err
 	}
 	log := p.openLog(logging)
-	for _, required := range []string{"id", "dir", "join"} {
+	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {
 			return usagef(c, "--%s is required", required)
 		}
@@ -57,9 +57,9 @@ func (p *program) worker(c *cli.Context) error {
 	if kind == workerNone {
 		return usagef(c, "--worker none leaves a worker nothing to do: say process or inline")
 	}
-	nodes := &directory{urls: splitList(c.String("join"))}
+	nodes := &directory{urls: serverURLs(c)}
 	if err := nodes.check(); err != nil {
-		return usagef(c, "--join: %w", err)
+		return usagef(c, "--server: %w", err)
 	}
 	granted, err := readGrants(c)
 	if err != nil {

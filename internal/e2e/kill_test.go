@@ -136,7 +136,7 @@ func TestWorkerInUse(t *testing.T) {
 	c := newCluster(t, "--worker", "none", "--session-ttl", "10m")
 	c.addWorker("w1", 4)
 	twin := &process{t: t, id: "twin", dir: t.TempDir()}
-	twin.args = []string{"worker", "--id", "w1", "--dir", twin.dir + "/data", "--join", strings.Join(c.urls(), ",")}
+	twin.args = []string{"worker", "--id", "w1", "--dir", twin.dir + "/data", "--server", strings.Join(c.urls(), ",")}
 	twin.start()
 	c.workers = append(c.workers, twin)
 	c.eventually("the twin says that the worker ID is in use", func() bool { return strings.Contains(twin.log(), "another live session has this worker ID") })
