@@ -25,7 +25,7 @@ func (p *program) workerCommand() *cli.Command {
 			stringFlag("", "id", "", "the worker's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
 			serverFlag(),
-			intFlag("", "slots", 0, "tasks to run at the same time; default four per CPU"),
+			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			workerFlag("", workerChild),
 			runLogFlag(),
 			capabilitiesFlag(""),
@@ -47,8 +47,8 @@ func (p *program) worker(c *cli.Context) error {
 			return usagef(c, "--%s is required", required)
 		}
 	}
-	if c.Int("slots") < 0 {
-		return usagef(c, "--slots must not be negative")
+	if c.Int("worker-slots") < 0 {
+		return usagef(c, "--worker-slots must not be negative")
 	}
 	kind, err := readWorker(c)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *program) worker(c *cli.Context) error {
 	defer runs.Close()
 	measured := metrics.New(metrics.Config{Version: buildVersion().Version, Logger: log})
 	w := loneWorker{
-		id: c.String("id"), dir: c.String("dir"), slots: c.Int("slots"), nodes: nodes, runs: runs, metrics: measured, log: log,
+		id: c.String("id"), dir: c.String("dir"), slots: c.Int("worker-slots"), nodes: nodes, runs: runs, metrics: measured, log: log,
 		settings: guestsSettings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache"), Grants: c.String("capabilities")},
 	}
 	if err := w.run(c.Context, kind, granted, listener); err != nil {

@@ -55,7 +55,7 @@ func workersPreset(ctx context.Context, b *bed) error {
 	}()
 	for _, id := range []string{"w1", "w2"} {
 		w := &trio.Node{ID: id, Log: filepath.Join(b.cluster.dir, id+".log"), Args: []string{
-			"worker", "--id", id, "--dir", filepath.Join(b.cluster.dir, id), "--server", strings.Join(b.URLs, ","), "--slots", fmt.Sprint(heldTasks),
+			"worker", "--id", id, "--dir", filepath.Join(b.cluster.dir, id), "--server", strings.Join(b.URLs, ","), "--worker-slots", fmt.Sprint(heldTasks),
 		}}
 		workers[id] = w
 		if err := b.startWorker(ctx, w); err != nil {

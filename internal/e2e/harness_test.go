@@ -210,7 +210,7 @@ func (c *cluster) addWorker(id string, slots int, extra ...string) *process {
 	if !c.ownCode {
 		p.shareCode()
 	}
-	p.args = []string{"worker", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--server", strings.Join(c.urls(), ","), "--slots", fmt.Sprint(slots)}
+	p.args = []string{"worker", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--server", strings.Join(c.urls(), ","), "--worker-slots", fmt.Sprint(slots)}
 	p.args = append(p.args, extra...)
 	p.start()
 	c.workers = append(c.workers, p)

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string) error {
 	servers := flags.String("servers", "http://127.0.0.1:7070", "URLs of nodes, separated by commas")
 	behavior := flags.String("behavior", "pin", "whose tasks to run")
 	name := flags.String("name", fmt.Sprintf("%s-%d", host, os.Getpid()), "of this worker, for people")
-	slots := flags.Int("slots", 1, "tasks at a time")
+	slots := flags.Int("worker-slots", 1, "tasks at a time")
 	pace := flags.Duration("pace", 0, "rest so long after each 10,000 PINs, to watch it work")
 	if err := flags.Parse(args); err != nil {
 		return err

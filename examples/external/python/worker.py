@@ -225,13 +225,13 @@ def main(work):
     parser.add_argument("--servers", default="http://127.0.0.1:7070", help="URLs of nodes, separated by commas")
     parser.add_argument("--behavior", required=True)
     parser.add_argument("--name", default=f"{socket.gethostname()}-{os.getpid()}", help="of this worker, for people")
-    parser.add_argument("--slots", type=int, default=1, help="tasks at a time")
+    parser.add_argument("--worker-slots", type=int, default=1, help="tasks at a time")
     parser.add_argument("--pace", type=float, default=0, help="seconds to rest after each 10,000 PINs, to watch it work")
     args = parser.parse_args()
     cluster, stopping = Cluster(args.servers.split(",")), threading.Event()
     for s in (signal.SIGINT, signal.SIGTERM):
         signal.signal(s, lambda *_: stopping.set())
-    slots = [threading.Lock() for _ in range(args.slots)]
+    slots = [threading.Lock() for _ in range(args.worker_slots)]
     for busy in slots:
         threading.Thread(target=serve, daemon=True, args=(
             cluster, args.behavior, args.name, lambda a: work(a, args.pace), stopping, busy)).start()
