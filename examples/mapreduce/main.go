@@ -1,8 +1,8 @@
 // Command mapreduce counts words with several processes that share nothing but a taskrt cluster and the files to read:
 // the classic example of the TaskStore API, written against its HTTP contract with the standard library alone.
 //
-//	mapreduce work  -servers http://127.0.0.1:7070 &     as many of these, on as many machines, as you like
-//	mapreduce count -servers http://127.0.0.1:7070 FILES...
+//	mapreduce work  -server http://127.0.0.1:7070 &     as many of these, on as many machines, as you like
+//	mapreduce count -server http://127.0.0.1:7070 FILES...
 //
 // Workers may be killed at any moment; the counts are exact all the same. Read job.go for why.
 package main
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("say `mapreduce work` or `mapreduce count FILES...`")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	servers := flags.String("servers", "http://127.0.0.1:7070", "URLs of nodes, separated by commas")
+	servers := flags.String("server", "http://127.0.0.1:7070", "URLs of nodes, separated by commas")
 	name := flags.String("job", "wordcount", "name of the job: the first part of the names of its groups")
 	reducers := flags.Int("reducers", 4, "count: number of reduce tasks")
 	split := flags.Int64("split", 32<<10, "count: bytes of a map task, about")

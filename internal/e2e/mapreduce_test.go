@@ -101,11 +101,11 @@ func TestMapReduce(t *testing.T) {
 	}
 	files, want := words(t, 3, 8_000)
 	servers := strings.Join(c.urls(), ",")
-	coordinator := startProgram(t, path, append([]string{"count", "-servers", servers, "-split", "4096", "-reducers", "20"}, files...)...)
+	coordinator := startProgram(t, path, append([]string{"count", "-server", servers, "-split", "4096", "-reducers", "20"}, files...)...)
 
 	// These never come to an end with their first map task, and are killed in the middle of it.
 	for range 3 {
-		victim := startProgram(t, path, "work", "-servers", servers, "-lease", "2s", "-pace", "1h")
+		victim := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-pace", "1h")
 		victim.line("claimed map")
 		victim.kill9()
 	}
@@ -116,7 +116,7 @@ func TestMapReduce(t *testing.T) {
 	workers := map[*program]bool{}
 	reducing := make(chan *program, 1_000) // who has just claimed a reduce task
 	work := func() *program {
-		p := startProgram(t, path, "work", "-servers", servers, "-lease", "2s", "-pace", "100ms")
+		p := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-pace", "100ms")
 		workers[p] = true
 		return p
 	}

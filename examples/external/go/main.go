@@ -1,7 +1,7 @@
 // Command worker runs tasks of an external behavior of a taskrt cluster with package extworker, which accepts, keeps the
 // leases and reports: all that is left is the function that does the work.
 //
-//	worker -servers http://127.0.0.1:7070 -behavior pin
+//	worker -server http://127.0.0.1:7070 -behavior pin
 //
 // The program in ../python does the same without a library. Both may work for one behavior at the same time.
 package main
@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
-	servers := flags.String("servers", "http://127.0.0.1:7070", "URLs of nodes, separated by commas")
+	servers := flags.String("server", "http://127.0.0.1:7070", "URLs of nodes, separated by commas")
 	behavior := flags.String("behavior", "pin", "whose tasks to run")
 	name := flags.String("name", fmt.Sprintf("%s-%d", host, os.Getpid()), "of this worker, for people")
 	slots := flags.Int("worker-slots", 1, "tasks at a time")

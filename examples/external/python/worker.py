@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A worker for tasks of a taskrt cluster: Python 3.8 or later, the standard library alone.
 
-    worker.py --servers http://127.0.0.1:7070 --behavior pin
+    worker.py --server http://127.0.0.1:7070 --behavior pin
 
 What a task does is the function at the end of this file, find_pin. Everything above it is what any worker needs, and may
 be copied: accept, keep the lease, stop when told to, report. The rules are in docs/external-workers.md.
@@ -222,13 +222,13 @@ def serve(cluster, behavior, name, work, stopping, busy):
 
 def main(work):
     parser = argparse.ArgumentParser(description="runs tasks of an external behavior of a taskrt cluster")
-    parser.add_argument("--servers", default="http://127.0.0.1:7070", help="URLs of nodes, separated by commas")
+    parser.add_argument("--server", default="http://127.0.0.1:7070", help="URLs of nodes, separated by commas")
     parser.add_argument("--behavior", required=True)
     parser.add_argument("--name", default=f"{socket.gethostname()}-{os.getpid()}", help="of this worker, for people")
     parser.add_argument("--worker-slots", type=int, default=1, help="tasks at a time")
     parser.add_argument("--pace", type=float, default=0, help="seconds to rest after each 10,000 PINs, to watch it work")
     args = parser.parse_args()
-    cluster, stopping = Cluster(args.servers.split(",")), threading.Event()
+    cluster, stopping = Cluster(args.server.split(",")), threading.Event()
     for s in (signal.SIGINT, signal.SIGTERM):
         signal.signal(s, lambda *_: stopping.set())
     slots = [threading.Lock() for _ in range(args.worker_slots)]
