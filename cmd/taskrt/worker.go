@@ -30,7 +30,7 @@ func (p *program) workerCommand() *cli.Command {
 			runLogFlag(),
 			capabilitiesFlag(""),
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
-			boolFlag("worker", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
+			boolFlag("", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
 		},
 		Action: p.worker,
 	}
