@@ -233,8 +233,8 @@ func (c *Client) Tasks(ctx context.Context, r ListRequest) (*ListReply, error) {
 		}
 	}
 	q["status"], q["label"] = r.Statuses, r.Labels
-	if r.NotBefore != nil {
-		q.Set("not_before", Time{*r.NotBefore}.String())
+	if r.DueBefore != nil {
+		q.Set("due_before", Time{*r.DueBefore}.String())
 	}
 	q.Set("limit", strconv.Itoa(r.Limit))
 	setReading(q, r.Stale, r.MinIndex)

@@ -169,7 +169,7 @@ func (h *handler) listTasks(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	req := ListRequest{
 		Namespace: q.namespace(), Statuses: q.texts("status"), Behavior: q.text("behavior"), Parent: q.text("parent"),
-		Labels: q.texts("label"), NotBefore: q.time("not_before"), Cursor: q.text("cursor"),
+		Labels: q.texts("label"), DueBefore: q.time("due_before"), Cursor: q.text("cursor"),
 		Stale: q.stale(), MinIndex: q.number("min_index"),
 	}
 	if n := q.number("limit"); q.values.Has("limit") {

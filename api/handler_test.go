@@ -280,7 +280,7 @@ func TestReadQueries(t *testing.T) {
 	s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"abc"}`)
 	for _, path := range []string{
 		"/v1/tasks/abc?wait=0s", "/v1/tasks/abc?wait=1s&until=success&since=1&consistency=strong", "/v1/tasks/abc?consistency=stale&min_index=1",
-		"/v1/tasks?status=SUCCESS&behavior=apitest.ok&limit=1", "/v1/tasks?not_before=2026-01-01T00:00:00Z&label=a=b&parent=x", "/v1/behaviors?namespace=default",
+		"/v1/tasks?status=SUCCESS&behavior=apitest.ok&limit=1", "/v1/tasks?due_before=2026-01-01T00:00:00Z&label=a=b&parent=x", "/v1/behaviors?namespace=default",
 	} {
 		if a := s.do("GET", path, ""); a.status != 200 {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
@@ -291,7 +291,7 @@ func TestReadQueries(t *testing.T) {
 		"/v1/tasks/abc?until=done": "until", "/v1/tasks/abc?since=-1": "since", "/v1/tasks/abc?consistency=eventual": "consistency",
 		"/v1/tasks/abc?min_index=x": "min_index", "/v1/tasks/abc?wait=1s&wait=2s": "wait", "/v1/tasks/a": "id", "/v1/tasks/a%00b": "id", "/v1/tasks/caf%C3%A9": "id",
 		"/v1/tasks?limit=0": "limit", "/v1/tasks?limit=1001": "limit", "/v1/tasks?limit=x": "limit", "/v1/tasks?limit=99999999999999999999": "limit",
-		"/v1/tasks?status=done": "status", "/v1/tasks?label=x": "label", "/v1/tasks?not_before=now": "not_before",
+		"/v1/tasks?status=done": "status", "/v1/tasks?label=x": "label", "/v1/tasks?due_before=now": "due_before",
 		"/v1/modules/abc": "digest", "/v1/behaviors/A%20B": "name", "/v1/cluster?namespace=a%20b": "namespace",
 	} {
 		a := s.do("GET", path, "")

@@ -39,7 +39,7 @@ func taskRoutes() []route {
 				{name: "behavior", doc: "The behavior's name."},
 				{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
 				{name: "label", doc: "name=value; several: all of them.", repeat: true},
-				{name: "not_before", kind: timeParam, doc: "Tasks due at or before it."},
+				{name: "due_before", kind: timeParam, doc: "Tasks due at or before it."},
 				{name: "limit", kind: numberParam, doc: "Tasks of a page: 1 to 1000, default 100."},
 				{name: "cursor", doc: "Of the page before."},
 				staleParam, minIndexParam,

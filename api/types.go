@@ -136,7 +136,7 @@ type ListRequest struct {
 	Behavior  string
 	Parent    string
 	Labels    []string   // name=value: all of them, at most 64
-	NotBefore *time.Time // tasks whose not_before is at or before it
+	DueBefore *time.Time // tasks whose not_before is at or before it
 	Limit     int        // default 100, at most 1,000
 	Cursor    string
 	Stale     bool

@@ -131,8 +131,8 @@ func (n *Node) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 		name, value, _ := strings.Cut(l, "=")
 		f.Labels = append(f.Labels, task.Label{Name: name, Value: value})
 	}
-	if r.NotBefore != nil {
-		f.DueBefore = task.Time(r.NotBefore.UnixMilli())
+	if r.DueBefore != nil {
+		f.DueBefore = task.Time(r.DueBefore.UnixMilli())
 	}
 	f.Rows = lookedAt
 	page := &taskPage{filter: f, limit: r.Limit, tasks: []*api.Task{}}

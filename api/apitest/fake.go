@@ -396,8 +396,8 @@ func (f *Fake) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, er
 		name, value, _ := strings.Cut(l, "=")
 		filter.Labels = append(filter.Labels, task.Label{Name: name, Value: value})
 	}
-	if r.NotBefore != nil {
-		filter.DueBefore = task.Time(r.NotBefore.UnixMilli())
+	if r.DueBefore != nil {
+		filter.DueBefore = task.Time(r.DueBefore.UnixMilli())
 	}
 	tasks, next := f.machine.Tasks(filter)
 	reply := &api.ListReply{Tasks: []*api.Task{}, Cursor: api.TasksCursor(next)}

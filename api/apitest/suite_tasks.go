@@ -301,8 +301,8 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 		{"two values of one label", api.ListRequest{Labels: []string{"third=0", "third=1"}}, 0},
 		{"success", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"SUCCESS"}}, 6},
 		{"behavior", api.ListRequest{Labels: []string{"suite=list"}, Behavior: failBehavior}, 0},
-		{"due now", api.ListRequest{Labels: []string{"suite=list"}, NotBefore: &soon}, 0},
-		{"due later", api.ListRequest{Labels: []string{"suite=list"}, NotBefore: &later}, 1},
+		{"due now", api.ListRequest{Labels: []string{"suite=list"}, DueBefore: &soon}, 0},
+		{"due later", api.ListRequest{Labels: []string{"suite=list"}, DueBefore: &later}, 1},
 		{"stale", api.ListRequest{Labels: []string{"suite=nobody"}, Stale: true}, 0},
 		{"parent", api.ListRequest{Labels: []string{"suite=list"}, Parent: "nobody"}, 0},
 	} {

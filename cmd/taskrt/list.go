@@ -16,7 +16,7 @@ func (p *program) listCommand() *cli.Command {
 			stringFlag(cmd, "behavior", "", "of this behavior"),
 			listFlag(cmd, "label", "NAME=VALUE; given several times: all of them"),
 			stringFlag(cmd, "parent", "", "of this operation"),
-			stringFlag(cmd, "not-before", "", "due at this time or earlier (RFC 3339)"),
+			stringFlag(cmd, "due-before", "", "due at this time or earlier (RFC 3339)"),
 		)...),
 		Action: p.client(list),
 	}
@@ -27,12 +27,12 @@ func list(c *cli.Context, cl *client) error {
 		Namespace: cl.namespace, Statuses: c.StringSlice("status"), Behavior: c.String("behavior"), Labels: c.StringSlice("label"),
 		Parent: c.String("parent"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
 	}
-	due, err := timeOf(c, "not-before")
+	due, err := timeOf(c, "due-before")
 	if err != nil {
 		return err
 	}
 	if due != nil {
-		r.NotBefore = &due.Time
+		r.DueBefore = &due.Time
 	}
 	reply, err := cl.Tasks(cl.ctx, r)
 	if err != nil {

@@ -241,7 +241,7 @@ func badRequests() []bad {
 		{"negative limit", "GET", "/v1/tasks?limit=-1", "", "", 400, invalid, "limit"},
 		{"status", "GET", "/v1/tasks?status=DONE", "", "", 400, invalid, "status"},
 		{"label filter", "GET", "/v1/tasks?label=a", "", "", 400, invalid, "label"},
-		{"time filter", "GET", "/v1/tasks?not_before=now", "", "", 400, invalid, "not_before"},
+		{"time filter", "GET", "/v1/tasks?due_before=now", "", "", 400, invalid, "due_before"},
 		{"cursor", "GET", "/v1/tasks?cursor=%00garbage", "", "", 400, invalid, "cursor"},
 		{"consistency", "GET", "/v1/tasks?consistency=eventual", "", "", 400, invalid, "consistency"},
 		{"unknown namespace", "GET", "/v1/tasks?namespace=elsewhere", "", "", 404, "namespace_not_found", "namespace"},
