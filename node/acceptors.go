@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/task"
 )
@@ -80,7 +81,7 @@ func (a *acceptors) giveBack(b accept.Back) {
 	t := a.loop.term
 	t.wg.Go(func() {
 		_, err := t.hub.store.ProposeLocal(t.ctx, cmds...)
-		for retriable(err) && sleep(t.ctx, overloadPause) {
+		for retriable(err) && idle.For(t.ctx, overloadPause) {
 			_, err = t.hub.store.ProposeLocal(t.ctx, cmds...)
 		}
 		if err != nil {

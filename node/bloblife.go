@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -317,7 +318,7 @@ func (k *keeper) tried(digest string, err error) {
 // scrub reads all files now and then, for those that nobody asks for. What is wrong is removed and comes to lost; what
 // cannot be read is fetched again, in its place.
 func (k *keeper) scrub(ctx context.Context) {
-	for sleep(ctx, scrubEvery) {
+	for idle.For(ctx, scrubEvery) {
 		err := k.blobs.Scrub(ctx, scrubRate, func(digest string, err error) {
 			k.log.Error("a blob was found damaged", "digest", digest, "err", err)
 			if !errors.Is(err, blob.ErrCorrupt) && k.needed(digest) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/internal/memnet"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/task"
@@ -188,7 +189,7 @@ func (w *blobWorld) below(n int) int {
 // pause lets up to most milliseconds of virtual time pass; often none.
 func (w *blobWorld) pause(most int) {
 	if d := w.below(2 * most); d > most {
-		sleep(w.t.Context(), time.Duration(d-most)*time.Millisecond)
+		idle.For(w.t.Context(), time.Duration(d-most)*time.Millisecond)
 	}
 }
 
@@ -241,7 +242,7 @@ func (r *blobReplica) apply(ctx context.Context) {
 			continue
 		}
 		if lag >= 30 {
-			sleep(ctx, time.Duration(lag-30)*5*time.Millisecond)
+			idle.For(ctx, time.Duration(lag-30)*5*time.Millisecond)
 		}
 		r.mu.Lock()
 		_, evs := r.machine.Apply(e.header, e.proposal)

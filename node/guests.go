@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -123,7 +124,7 @@ func (n *Node) crashed(ctx context.Context, c task.CrashSession) {
 			n.cfg.Logger.Info("the session of a process that died has ended", "worker", c.Worker, "executing", len(c.Tokens), "code", rs[0].Code)
 			return
 		}
-		if errors.Is(err, raftstore.ErrClosed) || !sleep(ctx, crashPause) {
+		if errors.Is(err, raftstore.ErrClosed) || !idle.For(ctx, crashPause) {
 			n.cfg.Logger.Warn("the session of a process that died is left to expire", "worker", c.Worker, "err", err)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/watch"
 )
@@ -92,7 +93,7 @@ func (l *live) run(ctx context.Context) {
 			if err := l.listen(ctx, addr, gone); err != nil && ctx.Err() == nil {
 				l.logger.Debug("no live progress from the leader", "leader", addr, "err", err)
 			}
-			sleep(ctx, livePause)
+			idle.For(ctx, livePause)
 			continue
 		}
 		select {

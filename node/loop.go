@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -433,7 +434,7 @@ func (l *loop) plan() {
 		}
 		if given == 0 {
 			// Refused or failed as a whole: what made it so will be an event, but do not depend on that, nor spin.
-			sleep(l.term.ctx, retryPause)
+			idle.For(l.term.ctx, retryPause)
 		}
 		if err != nil && l.term.ctx.Err() == nil {
 			l.term.hub.logger.Debug("assignments were not proposed", "err", err)

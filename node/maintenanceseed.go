@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
 )
@@ -92,6 +93,6 @@ func (t *term) seed() {
 		if err == nil {
 			return
 		}
-		sleep(t.ctx, seedPause)
+		idle.For(t.ctx, seedPause)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/spaces"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -203,7 +204,7 @@ func (t importTarget) Propose(ctx context.Context, c task.Command) (task.Result,
 	for {
 		rs, err := t.n.store.Propose(ctx, c)
 		if errors.Is(err, raftstore.ErrOverloaded) { // an import waits for others, as a long request may
-			if sleep(ctx, importPause) {
+			if idle.For(ctx, importPause) {
 				continue
 			}
 			return task.Result{}, storeError(err, false)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -140,7 +141,7 @@ func persist(ctx context.Context, do func() error) error {
 			return context.Cause(ctx)
 		case errors.Is(err, raftstore.ErrClosed), errors.Is(err, raftstore.ErrStopped), errors.Is(err, raftstore.ErrTooLarge):
 			return err
-		case !sleep(ctx, persistPause):
+		case !idle.For(ctx, persistPause):
 			return context.Cause(ctx)
 		}
 	}

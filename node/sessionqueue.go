@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -94,7 +95,7 @@ func (q *sessionQueue) run(ctx context.Context) {
 			continue
 		}
 		rs, err := q.propose(ctx, cmds...)
-		for retriable(err) && sleep(ctx, overloadPause) {
+		for retriable(err) && idle.For(ctx, overloadPause) {
 			rs, err = q.propose(ctx, cmds...) // dropping a renewal would cost a healthy worker its session
 		}
 		if err != nil {
@@ -106,17 +107,5 @@ func (q *sessionQueue) run(ctx context.Context) {
 		if tick != nil {
 			tick(rs[len(items)], err)
 		}
-	}
-}
-
-// sleep waits for d; false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -329,7 +330,7 @@ func isFamily(r stream.Report) bool { return len(r.Children) > 0 }
 // decide proposes until the cluster has room.
 func (p *reportPump) decide(cmds ...task.Command) ([]task.Result, error) {
 	rs, err := p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
-	for retriable(err) && sleep(p.term.ctx, overloadPause) {
+	for retriable(err) && idle.For(p.term.ctx, overloadPause) {
 		rs, err = p.term.hub.store.ProposeLocal(p.term.ctx, cmds...)
 	}
 	return rs, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 )
@@ -53,7 +54,7 @@ func retried[T any](ctx context.Context, times int, f func() (T, error)) (v T, e
 		if err == nil || ctx.Err() == nil {
 			err = last
 		}
-		if times--; times == 0 || !sleep(ctx, pause) {
+		if times--; times == 0 || !idle.For(ctx, pause) {
 			return v, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -316,7 +317,7 @@ func (g guest) Run(ctx context.Context, a runtime.Attempt, h runtime.Host) runti
 // lasts returns a guest that succeeds after d unless it is killed.
 func lasts(d time.Duration) guest {
 	return func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome {
-		if !sleep(ctx, d) {
+		if !idle.For(ctx, d) {
 			return killed(ctx)
 		}
 		return runtime.Outcome{Kind: runtime.Succeeded, HasResult: true, Result: []byte(`"done"`)}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -56,7 +57,7 @@ func TestLineIsLeft(t *testing.T) {
 		}
 	}
 	g := func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome { // takes its time, whatever happens
-		sleep(context.WithoutCancel(ctx), 50*time.Millisecond)
+		idle.For(context.WithoutCancel(ctx), 50*time.Millisecond)
 		return runtime.Outcome{Kind: runtime.Succeeded}
 	}
 	t.Run("halt and cancel", func(t *testing.T) {

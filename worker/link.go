@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -98,7 +99,7 @@ func (w *Worker) loop() {
 			_ = conn.Close()
 		}
 		w.failed(&d, s, err)
-		if !sleep(ctx, d.next(s)) {
+		if !idle.For(ctx, d.next(s)) {
 			continue
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -85,7 +86,7 @@ func (m *modules) get(ctx context.Context, mod stream.Module) (Guest, error) {
 			m.prepare([]stream.Module{mod})
 			return nil, err
 		}
-		if !sleep(ctx, wait) {
+		if !idle.For(ctx, wait) {
 			return nil, context.Cause(ctx)
 		}
 		wait *= 2
@@ -120,7 +121,7 @@ func (m *modules) keepTrying(mod stream.Module) {
 			logged = err.Error()
 			m.w.log.Warn("module cannot be prepared; trying again", "module", mod.Digest, "error", err)
 		}
-		if !sleep(ctx, wait) {
+		if !idle.For(ctx, wait) {
 			break
 		}
 	}
@@ -187,16 +188,4 @@ func (m *modules) load(ctx context.Context, mod stream.Module) (Guest, error) {
 		return nil, fmt.Errorf("%w: asked for %s, got %x (%d bytes)", ErrDigest, mod.Digest, sum, len(wasm))
 	}
 	return m.w.cfg.Runner.Load(ctx, mod.Digest, wasm)
-}
-
-// sleep waits for d and reports whether ctx still lives.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -51,11 +52,11 @@ func TestCancel(t *testing.T) {
 	polls := func(out runtime.Outcome, after time.Duration) guest {
 		return func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 			for h.Signals()&abi.SignalCancel == 0 {
-				if !sleep(ctx, 100*time.Millisecond) {
+				if !idle.For(ctx, 100*time.Millisecond) {
 					return killed(ctx)
 				}
 			}
-			if !sleep(ctx, after) {
+			if !idle.For(ctx, after) {
 				return killed(ctx)
 			}
 			return out
@@ -347,11 +348,11 @@ func TestProgressTravelsWithRenewals(t *testing.T) {
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 		for i := range 100 { // 5 s
 			h.Beat(int64(i), 100, []byte("not JSON \xff"))
-			if !sleep(ctx, 50*time.Millisecond) {
+			if !idle.For(ctx, 50*time.Millisecond) {
 				return killed(ctx)
 			}
 		}
-		sleep(ctx, 10*time.Second)
+		idle.For(ctx, 10*time.Second)
 		return runtime.Outcome{Kind: runtime.Succeeded}
 	}
 	inBubble(t, g, func(b *bench) {
@@ -375,7 +376,7 @@ func TestProgressTravelsWithRenewals(t *testing.T) {
 func TestStaleProgressIsNotRetried(t *testing.T) {
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 		h.Beat(1, 0, nil)
-		sleep(ctx, 4*time.Second)
+		idle.For(ctx, 4*time.Second)
 		return runtime.Outcome{Kind: runtime.Succeeded}
 	}
 	inBubble(t, g, func(b *bench) {
@@ -395,7 +396,7 @@ func TestLogs(t *testing.T) {
 	line := strings.Repeat("x", 1000)
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 		h.Log(abi.LogInfo, []byte("first\nsecond\n"))
-		sleep(ctx, 2500*time.Millisecond)
+		idle.For(ctx, 2500*time.Millisecond)
 		for range 60 {
 			h.Log(abi.LogWarn, []byte(line))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -41,7 +42,7 @@ func TestIdleShutdownIsImmediate(t *testing.T) {
 func TestShutdownLetsGuestsEnd(t *testing.T) {
 	drains := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 		for h.Signals()&abi.SignalDraining == 0 {
-			if !sleep(ctx, 100*time.Millisecond) {
+			if !idle.For(ctx, 100*time.Millisecond) {
 				return killed(ctx)
 			}
 		}

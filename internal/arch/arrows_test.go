@@ -18,8 +18,8 @@ var arrows = map[string][]string{
 	"runtime":   {"abi", "internal/jsontext", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/meter", "runtime/wasi", "runtime/wasmbin"},
 	"task":      {"task/records"},
 	"task/wire": {"task", "task/wire/head"},
-	"worker":    {"abi", "runtime", "task", "worker/stream", "internal/durable"},
-	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/durable", "internal/jsontext", "internal/mux"},
+	"worker":    {"abi", "runtime", "task", "worker/stream", "internal/durable", "internal/idle"},
+	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/logs", "node/maintain", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/durable", "internal/idle", "internal/jsontext", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
@@ -47,10 +47,11 @@ var arrows = map[string][]string{
 
 	"task/wire/head":    {},
 	"runtime/compiler":  {"runtime", "internal/subproc"},
-	"worker/child":      {"runtime", "task", "worker", "worker/stream", "internal/subproc"},
+	"worker/child":      {"runtime", "task", "worker", "worker/stream", "internal/idle", "internal/subproc"},
 	"internal/subproc":  {},
 	"worker/stream":     {"task", "task/wire", "task/wire/head"},
 	"internal/durable":  {},
+	"internal/idle":     {},
 	"internal/jsontext": {},
 	"internal/mux":      {},
 	"internal/bench":    {"api", "runtime", "internal/trio"},

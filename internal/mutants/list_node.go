@@ -7,7 +7,7 @@ var nodeMutants = []mutant{
 	// The leader's loop and the workers' streams.
 	{Name: "node-tick-overtakes-renewals", File: "node/sessionqueue.go", Old: "cmds = append(cmds, task.Tick{})", New: "cmds = append([]task.Command{task.Tick{}}, cmds...)",
 		Pkg: "./node", Run: "TestTickGoesBehindAllReceivedRenewals$", Why: "an expiry would overtake a renewal that was received (L4)"},
-	{Name: "node-renewal-dropped", File: "node/sessionqueue.go", Old: "for retriable(err) && sleep(ctx, overloadPause) {", New: "for retriable(err) && ctx.Err() != nil {",
+	{Name: "node-renewal-dropped", File: "node/sessionqueue.go", Old: "for retriable(err) && idle.For(ctx, overloadPause) {", New: "for retriable(err) && ctx.Err() != nil {",
 		Pkg: "./node", Run: "TestTickGoesBehindAllReceivedRenewals$", Why: "a burst would cost healthy workers their sessions (L4)"},
 	{Name: "node-standstill-unnoticed", File: "node/ticks.go", Old: "if leaseDue && mono < l.stillTil && !l.held {", New: "if leaseDue && mono < l.stillTil && l.held {",
 		Pkg: "./node", Run: "TestStandstillHoldsBackExpiry$", Why: "after a standstill of the leader all sessions would expire (L4)"},

@@ -3,6 +3,8 @@ package child
 import (
 	"context"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/idle"
 )
 
 const (
@@ -27,7 +29,7 @@ func (p *Parent) isolate(ctx context.Context) {
 		c, err := p.start(&p.alone, p.aloneSpec())
 		if err != nil {
 			p.log.Error("no process for a suspect can be started", "error", err)
-			sleep(ctx, lastPause)
+			idle.For(ctx, lastPause)
 			continue
 		}
 		crash := p.waitAlone(ctx, c)
@@ -45,7 +47,7 @@ func (p *Parent) isolate(ctx context.Context) {
 		case !c.ended.Load():
 			pause = alonePause
 		}
-		sleep(ctx, pause)
+		idle.For(ctx, pause)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/worker"
 )
@@ -127,7 +128,7 @@ func (p *Parent) Run(ctx context.Context) error {
 			pause = 0
 		}
 		pause = min(max(2*pause, firstPause), lastPause)
-		sleep(ctx, pause/2+rand.N(pause/2))
+		idle.For(ctx, pause/2+rand.N(pause/2))
 	}
 	return nil
 }
@@ -139,16 +140,6 @@ func (p *Parent) crashed(ctx context.Context, crash *Crash) {
 	p.mu.Unlock()
 	if p.cfg.OnCrash != nil && !killed {
 		p.cfg.OnCrash(context.WithoutCancel(ctx), *crash)
-	}
-}
-
-// sleep waits for d, or for the end of ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -26,7 +27,7 @@ func Tell(ctx context.Context, dial worker.Dialer, c Crash) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		sleep(ctx, tellPause)
+		idle.For(ctx, tellPause)
 	}
 }
 
