@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -72,7 +73,7 @@ func (k *keeper) run(ctx context.Context) {
 	defer func() { f.close() }()
 	// Before this node has applied what was committed when it started it must unlink nothing: the log replays drops of blobs
 	// whose files may have been written again since (blob/DESIGN.md).
-	if err := persist(ctx, func() error { return k.read(ctx, func(*task.Machine) {}) }); err != nil {
+	if err := raftstore.Persist(ctx, func() error { return k.read(ctx, func(*task.Machine) {}) }); err != nil {
 		return
 	}
 	for range healers {

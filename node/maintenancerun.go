@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api/runs"
 	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
@@ -141,12 +142,12 @@ func (c maintainCluster) Local(fn func(*task.Machine)) { c.n.store.Local(fn) }
 
 // CatchUp implements maintain.Cluster.
 func (c maintainCluster) CatchUp(ctx context.Context) error {
-	return persist(ctx, func() error { return c.n.store.Read(ctx, func(*task.Machine) {}) })
+	return raftstore.Persist(ctx, func() error { return c.n.store.Read(ctx, func(*task.Machine) {}) })
 }
 
 // Propose implements maintain.Cluster. All commands of a run may be applied twice: the second time finds nothing to do.
 func (c maintainCluster) Propose(ctx context.Context, cmd task.Command) (r task.Result, err error) {
-	err = persist(ctx, func() error {
+	err = raftstore.Persist(ctx, func() error {
 		rs, err := c.n.store.Propose(ctx, cmd)
 		if err != nil {
 			return err

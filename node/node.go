@@ -108,7 +108,7 @@ func (n *Node) start() error {
 	n.cancel = cancel
 	subscribe := func() feed {
 		s := n.store.Subscribe(subscribeEntries)
-		return feed{C: s.C, lagged: s.Lagged, close: s.Close}
+		return feed{C: s.Events(), lagged: s.Lagged, close: s.Close}
 	}
 	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: encoder(n.store.Local)})
 	n.events = newDispatcher(subscribe, n.store.Local, n.forget, n.changes)

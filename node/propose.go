@@ -2,12 +2,10 @@ package node
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -125,24 +123,4 @@ func errKeepsChanging() error {
 // catchUp brings this node's state to what the cluster had decided when it was called.
 func (n *Node) catchUp(ctx context.Context) error {
 	return n.read(ctx, readOptions{}, func(*task.Machine) {})
-}
-
-// persistPause is how long persist waits before it tries again what the cluster could not do.
-const persistPause = 200 * time.Millisecond
-
-// persist does what may fail for a while, until ctx ends.
-func persist(ctx context.Context, do func() error) error {
-	for {
-		err := do()
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, raftstore.ErrClosed), errors.Is(err, raftstore.ErrStopped), errors.Is(err, raftstore.ErrTooLarge):
-			return err
-		case !idle.For(ctx, persistPause):
-			return context.Cause(ctx)
-		}
-	}
 }

@@ -236,19 +236,19 @@ func TestLaggingSubscriber(t *testing.T) {
 			c.propose(s, submit(id, task.Fail))
 		}
 		n := 0
-		for range slow.C {
+		for range slow.Events() {
 			n++
 		}
 		if n != 2 || !slow.Lagged() {
 			t.Fatalf("%d entries, lagged %v", n, slow.Lagged())
 		}
 		for i, id := range ids("task", 5) {
-			evs := <-quick.C
+			evs := <-quick.Events()
 			if len(evs) != 1 || evs[0].Kind != task.TaskChanged || evs[0].Task.ID != id {
 				t.Fatalf("entry %d: %+v", i, evs)
 			}
 		}
-		if _, open := <-gone.C; open || gone.Lagged() || quick.Lagged() {
+		if _, open := <-gone.Events(); open || gone.Lagged() || quick.Lagged() {
 			t.Fatal("the others were cut off too")
 		}
 		quick.Close()

@@ -47,7 +47,7 @@ func TestInstallSnapshot(t *testing.T) {
 		if n := behind.store.Status().SnapshotsTaken; n == 0 {
 			t.Fatal("caught up without a snapshot: the test shows nothing")
 		}
-		for range sub.C {
+		for range sub.Events() {
 		}
 		if !sub.Lagged() {
 			t.Fatal("a subscriber does not know that it missed events")

@@ -87,7 +87,7 @@ func TestSecondClose(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, open := <-sub.C; open || sub.Lagged() {
+		if _, open := <-sub.Events(); open || sub.Lagged() {
 			t.Fatal("subscription not ended cleanly")
 		}
 		for range leadership {
@@ -98,7 +98,7 @@ func TestSecondClose(t *testing.T) {
 		if err := s.Read(t.Context(), func(*task.Machine) {}); err == nil {
 			t.Fatal("a closed store read")
 		}
-		<-s.Subscribe(1).C
+		<-s.Subscribe(1).Events()
 		<-s.Leadership()
 		m.store = nil
 	})

@@ -7,25 +7,26 @@ import (
 )
 
 // Subscription delivers the events of this node's own machine, in order, one slice per log entry. A subscriber that
-// lags by more than its buffer is cut off: C is closed and Lagged true. The same happens when the machine is replaced
+// lags by more than its buffer is cut off: Events is closed and Lagged true. The same happens when the machine is replaced
 // by a snapshot from the leader. The subscriber then subscribes again and reads the state.
 type Subscription struct {
-	C <-chan []task.Event
-
 	c      chan []task.Event
 	hub    *hub
 	lagged bool // under hub.mu
 	closed bool // under hub.mu
 }
 
-// Lagged reports whether events were missed. Ask after C was closed.
+// Events is closed when the subscription ends.
+func (s *Subscription) Events() <-chan []task.Event { return s.c }
+
+// Lagged reports whether events were missed. Ask after Events was closed.
 func (s *Subscription) Lagged() bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.lagged
 }
 
-// Close ends the subscription: C is closed. A second Close does nothing.
+// Close ends the subscription: Events is closed. A second Close does nothing.
 func (s *Subscription) Close() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -43,7 +44,7 @@ func newHub() *hub { return &hub{subs: map[*Subscription]struct{}{}} }
 
 func (h *hub) subscribe(buffer int) *Subscription {
 	c := make(chan []task.Event, max(1, buffer))
-	s := &Subscription{C: c, c: c, hub: h}
+	s := &Subscription{c: c, hub: h}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.subs[s] = struct{}{}

@@ -14,7 +14,7 @@ var arrows = map[string][]string{
 	"api":       {"task", "internal/jsontext"},
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
-	"raftstore": {"raftstore/logstore", "task", "task/wire", "internal/durable", "internal/mux"},
+	"raftstore": {"raftstore/logstore", "task", "task/wire", "internal/durable", "internal/idle", "internal/mux"},
 	"runtime":   {"abi", "internal/jsontext", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/meter", "runtime/wasi", "runtime/wasmbin"},
 	"task":      {"task/records"},
 	"task/wire": {"task", "task/wire/head"},

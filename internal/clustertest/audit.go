@@ -103,7 +103,7 @@ func (a *Audit) follow(name string, s *raftstore.Store) {
 			sub := s.Subscribe(eventBuffer)
 			sh := newShadow(a, name)
 			s.Local(sh.read)
-			for evs := range sub.C {
+			for evs := range sub.Events() {
 				if evs[0].Index > sh.index {
 					sh.entry(evs)
 				}

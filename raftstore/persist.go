@@ -1,0 +1,29 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/idle"
+)
+
+// persistPause is how long Persist waits before it tries again what the cluster could not do.
+const persistPause = 200 * time.Millisecond
+
+// Persist does what may fail for a while, until ctx ends. It gives up at once what this store will never do.
+func Persist(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, ErrClosed), errors.Is(err, ErrStopped), errors.Is(err, ErrTooLarge):
+			return err
+		case !idle.For(ctx, persistPause):
+			return context.Cause(ctx)
+		}
+	}
+}
