@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/accept"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -148,7 +149,7 @@ func (n *Node) granted(ctx context.Context, namespace string, a accept.Answer) (
 			if t == nil || t.Lease == nil || t.Lease.Token != g.Token {
 				continue
 			}
-			shown := view{m}.task(t)
+			shown := view.Of(m).Task(t)
 			shown.Lease.LeaseMS = max(1, min(shown.Lease.LeaseMS, g.Left-time.Since(came).Milliseconds()))
 			tasks = append(tasks, shown)
 		}

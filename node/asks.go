@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -129,14 +130,14 @@ func partitionsOf(tasks []*task.Task, next int64) []byte {
 	size := 0
 	for _, t := range tasks {
 		index := task.PartitionOf(t)
-		entry := compactJSON(outcomeOf(t, index))
+		entry := view.Compact(outcomeOf(t, index))
 		if size += len(entry) + 1; size > maxPage && len(page.Partitions) > 0 {
 			page.Next = index
 			break
 		}
 		page.Partitions = append(page.Partitions, entry)
 	}
-	return compactJSON(page)
+	return view.Compact(page)
 }
 
 func outcomeOf(t *task.Task, index int64) partitionOutcome {
@@ -144,7 +145,7 @@ func outcomeOf(t *task.Task, index int64) partitionOutcome {
 	if b := t.Result.Blobs; b != nil && b.Content != "" {
 		o.Blob = "sha256:" + b.Content
 	} else {
-		o.Result, o.ResultBase64 = split(t.Result)
+		o.Result, o.ResultBase64 = view.Payload(t.Result)
 	}
 	if t.Error != nil {
 		o.Error = &partitionError{Code: t.Error.Code, Message: t.Error.Message, Retryable: t.Error.Retryable}

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/policy"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 )
@@ -30,7 +32,7 @@ func behaviorOf(b *task.Behavior) api.Behavior {
 func detailOf(b *task.Behavior) (*api.BehaviorDetail, error) {
 	d := &api.BehaviorDetail{Behavior: behaviorOf(b), Manifest: json.RawMessage("{}"), Versions: []api.BehaviorVersion{}}
 	if v, ok := b.Find(""); ok {
-		manifest, err := manifestOf(b.Name, v)
+		manifest, err := policy.Manifest(b.Name, v)
 		if err != nil {
 			return nil, api.NewError(api.CodeInternal, "show the manifest: %v", err)
 		}
@@ -114,7 +116,7 @@ func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.
 	}
 	sum := sha256.Sum256(append([]byte("external\x00"), canonical...))
 	res, err := n.proposeOne(ctx, task.PutBehavior{
-		Namespace: r.Namespace, Name: r.Name, Version: hex.EncodeToString(sum[:]), Policy: policyOf(settings),
+		Namespace: r.Namespace, Name: r.Name, Version: hex.EncodeToString(sum[:]), Policy: policy.Of(settings),
 	})
 	if err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func (n *Node) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.
 
 // policyError turns what is wrong with a definition into a 400 that names the field: it is a JSON body, no upload.
 func policyError(err error) error {
-	e := asError(uploadError(err))
+	e := view.Error(uploadError(err))
 	if e.Code != string(runtime.BadManifest) {
 		return e
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
@@ -209,7 +210,7 @@ func (u *uploader) note(ctx context.Context, note task.NoteBlob) (task.Result, e
 		if err != nil {
 			return task.Result{}, err
 		}
-		return only(&rs[0])
+		return view.Accepted(&rs[0])
 	}
 }
 

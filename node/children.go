@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -57,7 +58,7 @@ func (p *reportPump) proposeFamily(r *stream.Report) stream.Ack {
 
 // refusedChild says why the transaction of a run that goes on did not happen.
 func refusedChild(r *task.Result) error {
-	e := resultError(r)
+	e := view.Refusal(r)
 	if r.Code == task.Conflict && len(r.Reasons) > 0 {
 		e = api.FieldError(string(task.AlreadyExists), "id", "there is a task %s, of another behavior or submitted with if_exists fail", r.Reasons[0].ID)
 	}
@@ -74,7 +75,7 @@ func fewChildren(docs [][]byte) bool {
 
 // undecided tells an error that says nothing of the children.
 func undecided(err error) bool {
-	e := asError(err)
+	e := view.Error(err)
 	return e.Status >= 500 || e.Code == api.CodeOverloaded
 }
 

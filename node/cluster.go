@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -45,7 +46,7 @@ func (n *Node) Cluster(ctx context.Context) (*api.Cluster, error) {
 		for i := range c.Nodes {
 			c.Nodes[i].Drained = m.Drained(c.Nodes[i].ID)
 		}
-		c.Workers = workersOf(m)
+		c.Workers = view.Workers(m)
 		k := m.Counts()
 		c.Tasks = api.Totals{Created: k.Created, Running: k.Running, Retrying: k.Retrying, Repeating: k.Repeating, Success: k.Success, Failure: k.Failure}
 	})

@@ -5,10 +5,7 @@ import (
 	"errors"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/api/runs"
-	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/raftstore"
-	"github.com/taskrt/taskrt/task"
 )
 
 // storeError turns what the replicated store could not do into an answer of the API. sent tells whether a command was
@@ -42,28 +39,4 @@ func storeError(err error, sent bool) error {
 		return api.NewError(api.CodeNoLeader, "it took too long to reach the leader")
 	}
 	return api.NewError(api.CodeInternal, "%v", err)
-}
-
-// resultError turns a rejection of the machine into an answer of the API; nil for success.
-func resultError(r *task.Result) *api.Error {
-	if r.Code == task.OK {
-		return nil
-	}
-	detail := r.Message
-	if detail == "" {
-		detail = string(r.Code)
-	}
-	e := api.NewError(string(r.Code), "%s", detail)
-	e.Field = r.Field
-	if r.Code == task.QuotaExceeded {
-		spaces.Quota(e, r.Space)
-	}
-	if r.Operation != nil && (r.Code == task.OperationConflict || r.Code == task.AlreadyExists) {
-		e.Operation = view{}.operation(r.Operation)
-	}
-	runs.Refusal(e, r)
-	for _, why := range r.Reasons {
-		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
-	}
-	return e
 }

@@ -1,13 +1,11 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 )
@@ -89,17 +87,17 @@ func encoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
 	return func(c *watch.Change) []byte {
 		switch t := c.Task; c.Kind {
 		case watch.Task:
-			shown := view{}.task(t)
+			shown := view.State{}.Task(t)
 			if t.Role != task.RoleNone || t.Lease != nil {
 				local(func(m *task.Machine) { completeEvent(m, t, shown) })
 			}
-			return encodeEvent(c, api.TaskEvent{Task: shown})
+			return view.Compact(api.TaskEvent{Task: shown})
 		case watch.Progress:
-			return encodeEvent(c, api.ProgressEvent{Namespace: t.Namespace, ID: t.ID, Attempt: t.Attempt, Progress: asJSON(c.Progress)})
+			return view.Compact(api.ProgressEvent{Namespace: t.Namespace, ID: t.ID, Attempt: t.Attempt, Progress: view.JSON(c.Progress)})
 		case watch.Removed:
-			return encodeEvent(c, api.RemovedEvent{Namespace: t.Namespace, ID: t.ID, Rev: c.Rev})
+			return view.Compact(api.RemovedEvent{Namespace: t.Namespace, ID: t.ID, Rev: c.Rev})
 		}
-		return encodeEvent(c, struct{}{})
+		return view.Compact(struct{}{})
 	}
 }
 
@@ -107,19 +105,9 @@ func encoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
 // The times of a lease are good for that: what renews it only moves them on. How much is left of it is not.
 func completeEvent(m *task.Machine, t *task.Task, shown *api.Task) {
 	if t.Role != task.RoleNone {
-		shown.Params, shown.ParamsBase64 = split(operationParams(m, t))
+		shown.Params, shown.ParamsBase64 = view.Payload(view.Params(m, t))
 	}
-	if shown.Lease = (view{m}).lease(t); shown.Lease != nil {
+	if shown.Lease = view.Of(m).Lease(t); shown.Lease != nil {
 		shown.Lease.LeaseMS = 0
 	}
-}
-
-func encodeEvent(c *watch.Change, v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("node: event of task %s: %v", c.Task.ID, err)) // payloads are checked when they come in
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }

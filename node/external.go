@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -58,7 +59,7 @@ func (n *Node) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.Hear
 	}
 	reply := &api.HeartbeatReply{Resubmit: res.Task.Resubmit != 0, Cancel: res.Task.CancelCode != ""}
 	n.store.Local(func(m *task.Machine) {
-		if l := (view{m}).lease(res.Task); l != nil && l.LostNotBefore != nil {
+		if l := view.Of(m).Lease(res.Task); l != nil && l.LostNotBefore != nil {
 			reply.LeaseMS, reply.LostNotBefore = l.LeaseMS, *l.LostNotBefore
 		}
 	})
@@ -115,12 +116,12 @@ func (n *Node) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishRepl
 		return nil, err
 	}
 	var reply *api.FinishReply
-	n.store.Local(func(m *task.Machine) { reply = finishReply(view{m}, &res) })
+	n.store.Local(func(m *task.Machine) { reply = finishReply(view.Of(m), &res) })
 	return reply, nil
 }
 
-func finishReply(v view, r *task.Result) *api.FinishReply {
-	return &api.FinishReply{Task: v.task(r.Task), Repeated: r.Repeated}
+func finishReply(v view.State, r *task.Result) *api.FinishReply {
+	return &api.FinishReply{Task: v.Task(r.Task), Repeated: r.Repeated}
 }
 
 // finishOf is the command of a finish over HTTP. A result that the behavior does not take is refused, and the attempt
@@ -219,7 +220,7 @@ func (n *Node) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, erro
 		return nil, err
 	}
 	var t *api.Task
-	n.store.Local(func(m *task.Machine) { t = view{m}.task(res.Task) })
+	n.store.Local(func(m *task.Machine) { t = view.Of(m).Task(res.Task) })
 	return t, nil
 }
 
@@ -238,5 +239,5 @@ func (n *Node) BehaviorStats(ctx context.Context, namespace, name string) (*api.
 	if !known {
 		return nil, api.NewError(api.CodeBehaviorNotFound, "no behavior %.130s", name)
 	}
-	return &api.BehaviorStats{Due: s.Due, Delayed: s.Delayed, Running: s.Running, Retrying: s.Retrying, Oldest: timeOf(s.Oldest)}, nil
+	return &api.BehaviorStats{Due: s.Due, Delayed: s.Delayed, Running: s.Running, Retrying: s.Retrying, Oldest: view.Time(s.Oldest)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -27,7 +28,7 @@ func (n *Node) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.Fi
 			return nil, err
 		case err != nil: // others were reported: it has an answer
 			for _, i := range f.todo {
-				f.out[i].Error = asError(err)
+				f.out[i].Error = view.Error(err)
 			}
 			f.todo = nil
 		}
@@ -59,7 +60,7 @@ func (f *finishes) round(ctx context.Context, first bool) error {
 				continue
 			}
 		}
-		if f.out[i].Error = asError(err); first && f.out[i].Error.Status >= 500 {
+		if f.out[i].Error = view.Error(err); first && f.out[i].Error.Status >= 500 {
 			return f.out[i].Error
 		}
 	}
@@ -78,8 +79,8 @@ func (f *finishes) round(ctx context.Context, first bool) error {
 				f.todo = append(f.todo, i)
 				continue
 			}
-			if f.out[i].Error = resultError(r); f.out[i].Error == nil {
-				f.out[i].FinishReply = finishReply(view{m}, r)
+			if f.out[i].Error = view.Refusal(r); f.out[i].Error == nil {
+				f.out[i].FinishReply = finishReply(view.Of(m), r)
 			}
 		}
 	})

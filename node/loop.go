@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/node/accept"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -314,7 +315,7 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 			if t.Lease.Seq > w.credits.Seq && !w.isShort(v.Module, v.Policy.Index) {
 				w.long = append(w.long, t.Lease.Seq)
 			}
-			a := stream.Assignment{Task: withParams(m, t), Policy: &v.Policy, Module: stream.Module{Digest: v.Module}}
+			a := stream.Assignment{Task: view.WithParams(m, t), Policy: &v.Policy, Module: stream.Module{Digest: v.Module}}
 			if mod := m.Module(v.Module); mod != nil {
 				a.Module.Size = mod.Size
 			}

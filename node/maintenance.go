@@ -6,6 +6,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/runs"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -42,7 +43,7 @@ func (n *Node) seedOnDemand(ctx context.Context) error {
 		return storeError(err, true)
 	}
 	for i := range rs {
-		if _, err := only(&rs[i]); err != nil {
+		if _, err := view.Accepted(&rs[i]); err != nil {
 			return err
 		}
 	}

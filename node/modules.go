@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/policy"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 )
@@ -43,7 +44,7 @@ func (n *Node) Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 	}
 	for i := range in.Manifest.Behaviors {
 		s := in.Manifest.Settings(i)
-		cmd.Behaviors = append(cmd.Behaviors, task.Activated{Name: s.Name, Policy: policyOf(s)})
+		cmd.Behaviors = append(cmd.Behaviors, task.Activated{Name: s.Name, Policy: policy.Of(s)})
 	}
 	if err := n.activate(ctx, wasm, cmd); err != nil {
 		return nil, err

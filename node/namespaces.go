@@ -9,6 +9,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/node/identity"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -183,7 +185,7 @@ func (t importTarget) DeterministicID(ctx context.Context, namespace, behavior s
 		}
 		p = whole
 	}
-	canonical, err := canonicalParams(p, pointers)
+	canonical, err := identity.Canonical(p, pointers)
 	if err != nil {
 		return "", err
 	}
@@ -213,7 +215,7 @@ func (t importTarget) Propose(ctx context.Context, c task.Command) (task.Result,
 			return task.Result{}, storeError(err, true)
 		}
 		api.SetIndex(ctx, rs[0].Index)
-		return only(&rs[0])
+		return view.Accepted(&rs[0])
 	}
 }
 

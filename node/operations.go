@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -47,7 +48,7 @@ func (n *Node) counted(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Operation != nil {
 		n.store.Local(func(m *task.Machine) {
 			if o := m.Operation(task.Key{Namespace: e.Operation.Namespace, ID: e.Operation.ID}); o != nil {
-				e.Operation = view{m}.operation(o)
+				e.Operation = view.Of(m).Operation(o)
 			}
 		})
 	}
@@ -75,7 +76,7 @@ func (n *Node) checkStart(ctx context.Context, cmd *task.StartOperation) error {
 	if len(cmd.Names) > 0 {
 		first.Partition = cmd.Names[0]
 	}
-	if err := n.schemas.params(ctx, v.Policy.ParamsSchema, paramsFor(&o, &first)); err != nil {
+	if err := n.schemas.params(ctx, v.Policy.ParamsSchema, view.ParamsOf(&o, &first)); err != nil {
 		return ofStart(err)
 	}
 	cmd.BehaviorRev = b.Rev
@@ -95,7 +96,7 @@ func ofStart(err error) error {
 }
 
 func (n *Node) operationReply(r *task.Result) (o *api.Operation) {
-	n.store.Local(func(m *task.Machine) { o = view{m}.operation(r.Operation) })
+	n.store.Local(func(m *task.Machine) { o = view.Of(m).Operation(r.Operation) })
 	return o
 }
 
@@ -132,7 +133,7 @@ func (n *Node) Operation(ctx context.Context, namespace, id string, o api.Operat
 	var reply *api.Operation
 	missing := error(nil)
 	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
-		if reply = (view{m}).operation(m.Operation(key)); reply == nil {
+		if reply = view.Of(m).Operation(m.Operation(key)); reply == nil {
 			missing = noOperation(m, key)
 		}
 	})
@@ -161,7 +162,7 @@ func (n *Node) Operations(ctx context.Context, r api.OperationsRequest) (*api.Op
 		f.Limit = r.Limit - len(reply.Operations)
 		page, next := m.Operations(f)
 		for _, o := range page {
-			reply.Operations = append(reply.Operations, view{m}.operation(o))
+			reply.Operations = append(reply.Operations, view.Of(m).Operation(o))
 		}
 		f.After, reply.Cursor = next, api.OperationsCursor(next)
 		return next != 0 && len(reply.Operations) < r.Limit
@@ -201,7 +202,7 @@ func (n *Node) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.Li
 			return
 		}
 		tasks, next := m.OperationTasks(key, from, r.Limit, statuses(r.Status))
-		reply.Tasks = view{m}.page(tasks, new(composed))
+		reply.Tasks = view.Of(m).Page(tasks, new(view.Composed))
 		if n := len(reply.Tasks); n < len(tasks) {
 			next = task.PartitionOf(tasks[n-1]) + 1
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -194,7 +195,7 @@ func (n *Node) waitOperation(ctx context.Context, key task.Key, o api.OperationG
 		if last != nil && !w.holds(now) { // it goes on already
 			now = last
 		}
-		reply = view{m}.operation(now)
+		reply = view.Of(m).Operation(now)
 	})
 	if reply == nil {
 		return nil, api.NewError(api.CodeRemoved, "operation %s was removed", key.ID)

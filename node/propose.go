@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -70,14 +71,7 @@ func (n *Node) proposeOne(ctx context.Context, cmd task.Command) (task.Result, e
 	if err != nil {
 		return task.Result{}, err
 	}
-	return only(&rs[0])
-}
-
-func only(r *task.Result) (task.Result, error) {
-	if e := resultError(r); e != nil {
-		return task.Result{}, e
-	}
-	return *r, nil
+	return view.Accepted(&rs[0])
 }
 
 // checkAgain reports whether nothing was done because what the command was checked against has been changed by the time that
@@ -92,7 +86,7 @@ func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, 
 		cmd, err := validate()
 		if err != nil {
 			if r, ok := n.kept(ctx, 0); ok {
-				return only(&r)
+				return view.Accepted(&r)
 			}
 			return task.Result{}, err
 		}

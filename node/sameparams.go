@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/identity"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -37,5 +38,5 @@ func (n *Node) canonicalOf(ctx context.Context, p task.Payload) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return canonicalParams(p, nil)
+	return identity.Canonical(p, nil)
 }

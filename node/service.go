@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -63,13 +64,6 @@ func beyondLog(asked, last uint64) error {
 	return api.FieldError(api.CodeInvalidField, "min_index", "%d is beyond the log, which ends at %d: it is not an index that this cluster has told", asked, last)
 }
 
-func asError(err error) *api.Error {
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		return e
-	}
-	return api.NewError(api.CodeInternal, "%v", err)
-}
-
 // taskKey checks the two parts of a task's name.
 func taskKey(namespace, id string) (task.Key, error) {
 	if err := api.CheckID(id); err != nil {
@@ -104,7 +98,7 @@ func (n *Node) Task(ctx context.Context, namespace, id string, o api.GetOptions)
 	missing := error(nil)
 	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
 		if r := m.Task(key); r != nil {
-			t = view{m}.task(r)
+			t = view.Of(m).Task(r)
 		} else {
 			missing = notFound(m, key)
 		}
@@ -172,7 +166,7 @@ type taskPage struct {
 	filter task.Filter
 	limit  int
 	tasks  []*api.Task
-	params composed
+	params view.Composed
 	next   uint64 // as Machine.Tasks gives it
 }
 
@@ -180,14 +174,14 @@ type taskPage struct {
 func (p *taskPage) look(m *task.Machine) (more bool) {
 	p.filter.Limit = p.limit - len(p.tasks)
 	ts, next := m.Tasks(p.filter)
-	shown := view{m}.page(ts, &p.params)
+	shown := view.Of(m).Page(ts, &p.params)
 	p.tasks = append(p.tasks, shown...)
 	if n := len(shown); n < len(ts) { // the params of the others are for the next page
 		p.next = ts[n-1].CreatedRev
 		return false
 	}
 	p.filter.After, p.next = next, next
-	return next != 0 && len(p.tasks) < p.limit && !p.params.full()
+	return next != 0 && len(p.tasks) < p.limit && !p.params.Full()
 }
 
 func statuses(s string) task.Status {
@@ -210,7 +204,7 @@ func (n *Node) Cancel(ctx context.Context, namespace, id string) (*api.CancelRep
 		return nil, err
 	}
 	reply := &api.CancelReply{Told: r.Told}
-	n.store.Local(func(m *task.Machine) { reply.Task = view{m}.task(r.Task) })
+	n.store.Local(func(m *task.Machine) { reply.Task = view.Of(m).Task(r.Task) })
 	return reply, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -154,7 +155,7 @@ func (n *Node) storeData(ctx context.Context, x *task.StoreRecord) (string, erro
 }
 
 func dataError(x *task.StoreRecord, err error) error {
-	e := *asError(err)
+	e := *view.Error(err)
 	e.Detail = fmt.Sprintf("the data of record %d: %s", x.ID, e.Detail)
 	return &e
 }

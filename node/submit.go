@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/spaces"
+	"github.com/taskrt/taskrt/node/identity"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -48,14 +50,14 @@ func (n *Node) fillReply(answer *taskReply, r *task.Result, minimal bool) {
 		return
 	}
 	if minimal {
-		minimalTask(&answer.task, r.Task)
+		view.Minimal(&answer.task, r.Task)
 		return
 	}
 	if r.Task.Lease == nil && r.Task.Role == task.RoleNone {
-		view{}.fill(&answer.task, r.Task)
+		view.State{}.Fill(&answer.task, r.Task)
 		return
 	}
-	n.store.Local(func(m *task.Machine) { view{m}.fill(&answer.task, r.Task) })
+	n.store.Local(func(m *task.Machine) { view.Of(m).Fill(&answer.task, r.Task) })
 }
 
 // SubmitBatch implements api.Service: what is wrong with one task is its own answer, the others are submitted. Those
@@ -80,7 +82,7 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 		case err != nil && round == 0:
 			return nil, err
 		case err != nil: // others of the batch were submitted: it has an answer
-			b.fail(asError(err))
+			b.fail(view.Error(err))
 		}
 	}
 	return b.out, nil
@@ -117,7 +119,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 				b.answer(ctx, i, &r)
 				continue
 			}
-			if b.out[i].Error = asError(err); first && b.out[i].Error.Status >= 500 {
+			if b.out[i].Error = view.Error(err); first && b.out[i].Error.Status >= 500 {
 				return b.out[i].Error
 			}
 			continue
@@ -147,14 +149,14 @@ func (b *batch) round(ctx context.Context, first bool) error {
 	}
 	if b.todo = again; len(again) > 0 {
 		if err := b.n.catchUp(ctx); err != nil {
-			b.fail(asError(err))
+			b.fail(view.Error(err))
 		}
 	}
 	return nil
 }
 
 func (b *batch) answer(ctx context.Context, i int, r *task.Result) {
-	if b.out[i].Error = resultError(r); b.out[i].Error == nil {
+	if b.out[i].Error = view.Refusal(r); b.out[i].Error == nil {
 		b.n.compareParams(ctx, r, &b.rs[i])
 		b.n.fillReply(&b.replies[i], r, b.minimal)
 		b.out[i].SubmitReply = &b.replies[i].reply
@@ -300,24 +302,7 @@ func (n *Node) checkParams(ctx context.Context, b *task.Behavior, v *task.Versio
 	if err := n.schemas.params(ctx, v.Policy.ParamsSchema, p); err != nil {
 		return "", err
 	}
-	return concurrencyKey(&v.Policy, p)
-}
-
-// timeValue is 0 for no time.
-func timeValue(t *api.Time) task.Time {
-	if t == nil {
-		return 0
-	}
-	return task.Time(t.UnixMilli())
-}
-
-// delayMillis rounds up: a task never starts earlier than asked (SPEC R1).
-func delayMillis(d api.Duration) task.Millis {
-	ms := task.Millis(d / 1_000_000)
-	if d%1_000_000 != 0 {
-		ms++
-	}
-	return ms
+	return identity.ConcurrencyKey(&v.Policy, p)
 }
 
 // drawID chooses the ID of a task whose submitter gave none, before it is proposed, so that sending again is the same.
@@ -326,7 +311,7 @@ func (c *checks) drawID(cmd *task.Submit, p *task.Policy) (string, error) {
 	case task.IDCaller:
 		return "", api.FieldError(api.CodeInvalidField, "id", "behavior %s wants an ID from the caller", cmd.Behavior)
 	case task.IDParams:
-		canonical, err := canonicalParams(cmd.Params, p.IDFrom)
+		canonical, err := identity.Canonical(cmd.Params, p.IDFrom)
 		if err != nil {
 			return "", err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -159,7 +160,7 @@ func (n *Node) proposeStore(ctx context.Context, cmd task.Command) (*task.Result
 	if r.Code == task.StoreConflict {
 		return r, nil
 	}
-	if e := resultError(r); e != nil {
+	if e := view.Refusal(r); e != nil {
 		return nil, e
 	}
 	return r, nil

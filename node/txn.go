@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -23,7 +24,7 @@ func (n *Node) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error)
 	reply := &api.TxnReply{Tasks: make([]*api.Task, len(res.Tasks))}
 	n.store.Local(func(m *task.Machine) {
 		for i, t := range res.Tasks {
-			reply.Tasks[i] = view{m}.task(t)
+			reply.Tasks[i] = view.Of(m).Task(t)
 			if t.Result.Encoding == task.None {
 				reply.Tasks[i].Result = nil // the answer leaves out what the transaction did not set; that is no null
 			}
@@ -73,7 +74,7 @@ func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, er
 
 // partError names the part of a transaction that an error is about.
 func partError(list string, i int, err error) error {
-	e := *asError(err)
+	e := *view.Error(err)
 	at := fmt.Sprintf("%s[%d]", list, i)
 	if e.Field == "" || e.Code == api.CodeQuotaExceeded { // it names the quota
 		e.Detail = at + ": " + e.Detail

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -42,7 +43,7 @@ func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*a
 			}
 		}
 		api.SetIndex(ctx, m.Index())
-		reply = view{m}.task(t)
+		reply = view.Of(m).Task(t)
 	})
 	if gone {
 		return nil, api.NewError(api.CodeRemoved, "task %s was removed", key.ID)
@@ -108,12 +109,12 @@ func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply
 	reply := &api.WaitReply{Tasks: make([]*api.Task, len(ws)), TimedOut: timedOut && ended.Load() < enough}
 	n.store.Local(func(m *task.Machine) {
 		api.SetIndex(ctx, m.Index())
-		var params composed
+		var params view.Composed
 		for i, w := range ws {
 			last, gone, _ := w.outcome()
 			if t := m.Task(w.key); !gone && t != nil && t.CreatedRev == last.CreatedRev {
-				reply.Tasks[i] = view{m}.task(t)
-				if params.add(t, reply.Tasks[i]) {
+				reply.Tasks[i] = view.Of(m).Task(t)
+				if params.Add(t, reply.Tasks[i]) {
 					reply.Tasks[i].Params = nil
 				}
 			}

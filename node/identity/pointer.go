@@ -1,4 +1,4 @@
-package node
+package identity
 
 import (
 	"encoding/json"

@@ -1,6 +1,7 @@
-package node
+package identity
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,12 +9,12 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-func jsonParams(s string) task.Payload { return payloadOf([]byte(s), nil) }
+func jsonParams(s string) task.Payload { return task.Payload{Encoding: task.JSON, Data: []byte(s)} }
 
 func TestDeterministicIDVectors(t *testing.T) {
 	id := func(p task.Payload, from ...string) string {
 		t.Helper()
-		canonical, err := canonicalParams(p, from)
+		canonical, err := Canonical(p, from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +30,7 @@ func TestDeterministicIDVectors(t *testing.T) {
 	if id(task.Payload{}) != id(jsonParams(`null`)) {
 		t.Error("absent params are not null")
 	}
-	if id(payloadOf(nil, []byte("hi"))) != id(jsonParams(`"aGk="`)) {
+	if id(task.Payload{Encoding: task.Bytes, Data: []byte("hi")}) != id(jsonParams(`"aGk="`)) {
 		t.Error("params_base64 is not that JSON string")
 	}
 	if id(jsonParams(`{"a":{"b~/c":[1,2]},"x":9}`), "/a/b~0~1c/1", "/x") != id(jsonParams(`[2,9]`)) {
@@ -63,9 +64,9 @@ func TestAmbiguousParamsAreRefused(t *testing.T) {
 		"index with a zero":         {params: `[1,2]`, from: []string{"/01"}, field: "params/01"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := canonicalParams(jsonParams(c.params), c.from)
-			e := asError(err)
-			if err == nil || e.Status != 422 || e.Code != api.CodeInvalidParams {
+			_, err := Canonical(jsonParams(c.params), c.from)
+			e, ok := errors.AsType[*api.Error](err)
+			if !ok || e.Status != 422 || e.Code != api.CodeInvalidParams {
 				t.Fatalf("got %v", err)
 			}
 			if c.field == "" {

@@ -1,6 +1,7 @@
-package node
+package identity
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -26,13 +27,13 @@ func TestConcurrencyKey(t *testing.T) {
 		{"/user", `{"user":""}`, `"`},
 		{"/user", `{"user":"` + strings.Repeat("x", 256) + `"}`, `"` + strings.Repeat("x", 256)},
 	} {
-		got, err := concurrencyKey(&task.Policy{ConcurrencyKey: tt.pointer}, task.Payload{Encoding: task.JSON, Data: []byte(tt.params)})
+		got, err := ConcurrencyKey(&task.Policy{ConcurrencyKey: tt.pointer}, task.Payload{Encoding: task.JSON, Data: []byte(tt.params)})
 		if err != nil || got != tt.want {
 			t.Errorf("%q of %.60s: %q, %v, want %q", tt.pointer, tt.params, got, err, tt.want)
 		}
 	}
 	for _, p := range []task.Payload{{}, {Encoding: task.Bytes, Data: []byte("user")}} {
-		if got, err := concurrencyKey(&task.Policy{ConcurrencyKey: "/user"}, p); got != "" || err != nil {
+		if got, err := ConcurrencyKey(&task.Policy{ConcurrencyKey: "/user"}, p); got != "" || err != nil {
 			t.Errorf("%+v: %q, %v", p, got, err)
 		}
 	}
@@ -50,8 +51,8 @@ func TestConcurrencyKeyRefuses(t *testing.T) {
 		{`{"user":"\ud800"}`, 0}, // it would share the key of "\ud801"
 		{`{"user":["\ud800"]}`, 0},
 	} {
-		_, err := concurrencyKey(&task.Policy{ConcurrencyKey: "/user"}, task.Payload{Encoding: task.JSON, Data: []byte(tt.params)})
-		if e := asError(err); err == nil || e.Code != api.CodeInvalidParams || e.Field != "params/user" || e.Limit != tt.limit || e.Status != 422 {
+		_, err := ConcurrencyKey(&task.Policy{ConcurrencyKey: "/user"}, task.Payload{Encoding: task.JSON, Data: []byte(tt.params)})
+		if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.CodeInvalidParams || e.Field != "params/user" || e.Limit != tt.limit || e.Status != 422 {
 			t.Errorf("%.60s: %+v", tt.params, err)
 		}
 	}

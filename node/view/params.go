@@ -1,4 +1,4 @@
-package node
+package view
 
 import (
 	"bytes"
@@ -35,9 +35,8 @@ type (
 	}
 )
 
-// operationParams composes the params of a task that belongs to an operation; of another task they are its own. None, if
-// the operation is gone.
-func operationParams(m *task.Machine, t *task.Task) task.Payload {
+// Params composes the params of a task that belongs to an operation; another task has its own. None if the operation is gone.
+func Params(m *task.Machine, t *task.Task) task.Payload {
 	if t.Role == task.RoleNone {
 		return t.Params
 	}
@@ -45,10 +44,11 @@ func operationParams(m *task.Machine, t *task.Task) task.Payload {
 	if o == nil {
 		return task.Payload{}
 	}
-	return paramsFor(o, t)
+	return ParamsOf(o, t)
 }
 
-func paramsFor(o *task.Operation, t *task.Task) task.Payload {
+// ParamsOf composes the params of a task of operation o.
+func ParamsOf(o *task.Operation, t *task.Task) task.Payload {
 	p := partitionParams{Operation: o.ID, Partition: t.Partition, Target: o.Target, Object: o.Object, Arg: argOf(o)}
 	var v any = p
 	switch t.Role {
@@ -64,12 +64,12 @@ func paramsFor(o *task.Operation, t *task.Task) task.Payload {
 	if named != nil && named.Content != "" {
 		named = &task.Blobs{Named: []string{named.Content}} // it stands in the text now
 	}
-	return task.Payload{Encoding: task.JSON, Data: compactJSON(v), Blobs: named}
+	return task.Payload{Encoding: task.JSON, Data: Compact(v), Blobs: named}
 }
 
 // argOf is the operation's argument as its tasks are shown it: what is a blob stands there as a reference.
 func argOf(o *task.Operation) json.RawMessage {
-	arg, _ := split(o.Arg)
+	arg, _ := Payload(o.Arg)
 	if arg == nil {
 		return json.RawMessage("null")
 	}
@@ -82,51 +82,52 @@ func tokenOf(id string) uint64 {
 	return token
 }
 
-// withParams returns the task as whoever runs it needs it: with its params.
-func withParams(m *task.Machine, t *task.Task) *task.Task {
+// WithParams returns the task as whoever runs it needs it: with its params.
+func WithParams(m *task.Machine, t *task.Task) *task.Task {
 	if t.Role == task.RoleNone {
 		return t
 	}
 	whole := *t
-	whole.Params = operationParams(m, t)
+	whole.Params = Params(m, t)
 	return &whole
 }
 
-// composed counts the params that are composed for one answer: of a page of tasks that share one argument, each has a copy.
-type composed struct{ bytes int }
+// Composed counts the params that are composed for one answer: of a page of tasks that share one argument, each has a copy.
+type Composed struct{ bytes int }
 
 // maxComposed bounds them. An argument has at most 64 KiB.
 const maxComposed = 1 << 20
 
-// add counts those of a task as it is shown; true when an answer should have no more.
-func (c *composed) add(t *task.Task, shown *api.Task) bool {
+// Add counts those of a task as it is shown; true when an answer should have no more.
+func (c *Composed) Add(t *task.Task, shown *api.Task) bool {
 	if t.Role != task.RoleNone {
 		c.bytes += len(shown.Params)
 	}
-	return c.full()
+	return c.Full()
 }
 
-func (c *composed) full() bool { return c.bytes >= maxComposed }
+// Full reports whether an answer should have no more of them.
+func (c *Composed) Full() bool { return c.bytes >= maxComposed }
 
-// page shows tasks, at least one of them, until their params are too much for one answer: the others are for the next page.
-func (v view) page(ts []*task.Task, params *composed) []*api.Task {
+// Page shows tasks, at least one of them, until their params are too much for one answer: the others are for the next page.
+func (v State) Page(ts []*task.Task, params *Composed) []*api.Task {
 	page := make([]*api.Task, 0, len(ts))
 	for _, t := range ts {
-		shown := v.task(t)
-		if page = append(page, shown); params.add(t, shown) {
+		shown := v.Task(t)
+		if page = append(page, shown); params.Add(t, shown) {
 			break
 		}
 	}
 	return page
 }
 
-// compactJSON is JSON with <, > and & as they are.
-func compactJSON(v any) []byte {
+// Compact is JSON with <, > and & as they are.
+func Compact(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("node: %T: %v", v, err)) // payloads are checked when they come in
+		panic(fmt.Sprintf("view: %T: %v", v, err)) // payloads are checked when they come in
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }

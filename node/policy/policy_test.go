@@ -1,4 +1,4 @@
-package node
+package policy
 
 import (
 	"reflect"
@@ -16,7 +16,7 @@ func TestDefaultsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := policyOf(m.Settings(0)), task.DefaultPolicy(); !reflect.DeepEqual(got, want) {
+	if got, want := Of(m.Settings(0)), task.DefaultPolicy(); !reflect.DeepEqual(got, want) {
 		t.Errorf("a manifest that says nothing gives\n%+v\nthe state machine's default is\n%+v", got, want)
 	}
 	if runtime.MaxFuel != task.MaxFuel {
@@ -46,15 +46,15 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := policyOf(m.Settings(0))
-		shown, err := manifestOf("all", &task.Version{Module: "digest", Policy: want})
+		want := Of(m.Settings(0))
+		shown, err := Manifest("all", &task.Version{Module: "digest", Policy: want})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if m, err = runtime.ParseManifest([]byte(`{"behaviors":[` + string(shown) + end)); err != nil {
 			t.Fatalf("%s: %v", shown, err)
 		}
-		got := policyOf(m.Settings(0))
+		got := Of(m.Settings(0))
 		// The defaults of the choices are spelt out.
 		if want.OnTrap == 0 {
 			want.OnTrap, want.OnExhausted = task.OnErrorRetry, task.OnErrorFail
@@ -73,7 +73,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := policyOf(m.Settings(0))
+	p := Of(m.Settings(0))
 	if p.RepeatEvery != 100 || !p.RepeatAny || p.MaxConcurrent != 7 || p.ConcurrencyKey != "/k" || p.MaxPerKey != 2 || !p.KeyStrict || p.Lease != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -81,15 +81,15 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := policyOf(x.Settings())
-	shown, err := manifestOf("all", &task.Version{Policy: want})
+	want := Of(x.Settings())
+	shown, err := Manifest("all", &task.Version{Policy: want})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if x, err = runtime.ParseExternal("all", shown); err != nil {
 		t.Fatalf("%s: %v", shown, err)
 	}
-	if got := policyOf(x.Settings()); !reflect.DeepEqual(got, want) || got.Lease != 7000 {
+	if got := Of(x.Settings()); !reflect.DeepEqual(got, want) || got.Lease != 7000 {
 		t.Errorf("%s\ngot  %+v\nwant %+v", shown, got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package view
 
 import (
 	"github.com/taskrt/taskrt/api"
@@ -8,8 +8,8 @@ import (
 // completionID is the ID of an operation's completion.
 func completionID(operation string) string { return operation + ":complete" }
 
-// operation converts a record. Results and events carry none of the counts, which the state has.
-func (v view) operation(o *task.Operation) *api.Operation {
+// Operation converts a record. Results and events carry none of the counts, which the state has.
+func (v State) Operation(o *task.Operation) *api.Operation {
 	if o == nil {
 		return nil
 	}
@@ -19,12 +19,12 @@ func (v view) operation(o *task.Operation) *api.Operation {
 		Status: o.Status.String(), Stopping: o.Stop != "" && o.Status == task.OperationRunning,
 		Partitions: o.Partitions, Counts: v.counts(o), Cleanups: api.OperationCleanups{Made: o.Cleanups, Dropped: o.Dropped},
 		Labels: map[string]string{}, Priority: int(o.Priority), Rev: o.Rev,
-		CreatedAt: api.TimeOf(int64(o.CreatedAt)), FinishedAt: timeOf(o.FinishedAt),
+		CreatedAt: api.TimeOf(int64(o.CreatedAt)), FinishedAt: Time(o.FinishedAt),
 	}
-	a.Arg, _ = split(o.Arg)
-	a.Result, a.ResultBase64 = split(o.Result)
+	a.Arg, _ = Payload(o.Arg)
+	a.Result, a.ResultBase64 = Payload(o.Result)
 	if o.Error != nil {
-		a.Error = &api.TaskError{Code: o.Error.Code, Message: o.Error.Message, Retryable: o.Error.Retryable, Details: asJSON(o.Error.Details)}
+		a.Error = &api.TaskError{Code: o.Error.Code, Message: o.Error.Message, Retryable: o.Error.Retryable, Details: JSON(o.Error.Details)}
 	}
 	if key := (task.Key{Namespace: o.Namespace, ID: completionID(o.ID)}); v.m != nil && v.m.Task(key) != nil {
 		a.Completion = key.ID
@@ -36,7 +36,7 @@ func (v view) operation(o *task.Operation) *api.Operation {
 }
 
 // counts are those of the record, else those that the state has of the same operation, else those of one that has begun.
-func (v view) counts(o *task.Operation) api.OperationCounts {
+func (v State) counts(o *task.Operation) api.OperationCounts {
 	if o.Counts == (task.OperationCounts{}) && v.m != nil {
 		if now := v.m.Operation(o.Key()); now != nil && now.CreatedRev == o.CreatedRev {
 			o = now

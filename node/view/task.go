@@ -1,49 +1,51 @@
-package node
+package view
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
 )
 
-// view turns records into what the API shows, as of one state of the machine.
-type view struct{ m *task.Machine } // m nil: without what only the state can tell
+// State is one state of the machine. The zero State has none: it shows what a record alone says.
+type State struct{ m *task.Machine }
 
-// task converts a record (SPEC section 3, H2).
-func (v view) task(t *task.Task) *api.Task {
+// Of is the state of a machine that the caller holds.
+func Of(m *task.Machine) State { return State{m} }
+
+// Task converts a record (SPEC section 3, H2).
+func (v State) Task(t *task.Task) *api.Task {
 	if t == nil {
 		return nil
 	}
 	a := new(api.Task)
-	v.fill(a, t)
+	v.Fill(a, t)
 	return a
 }
 
-// fill is task into a place that is there.
-func (v view) fill(a *api.Task, t *task.Task) {
+// Fill is Task into a place that is there.
+func (v State) Fill(a *api.Task, t *task.Task) {
 	*a = api.Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Version: t.Version,
 		Status: t.Status.String(), Final: t.Final(),
-		NotBefore: timeOf(t.NotBefore), Deadline: timeOf(t.Deadline),
+		NotBefore: Time(t.NotBefore), Deadline: Time(t.Deadline),
 		Attempt: t.Attempt, Failures: t.Failures, LostCount: t.LostCount,
 		CancelRequested: t.CancelCode != "" && t.Status == task.Running,
 		Rev:             t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
-		StartedAt: timeOf(t.StartedAt), FinishedAt: timeOf(t.FinishedAt),
+		StartedAt: Time(t.StartedAt), FinishedAt: Time(t.FinishedAt),
 		Parent: t.Parent, Partition: t.Partition, Labels: map[string]string{}, Priority: int(t.Priority),
-		Lease: v.lease(t), History: make([]api.Attempt, len(t.History)),
+		Lease: v.Lease(t), History: make([]api.Attempt, len(t.History)),
 	}
-	a.Params, a.ParamsBase64 = split(v.params(t))
-	a.Result, a.ResultBase64 = split(t.Result)
-	a.Progress, _ = split(t.Progress)
-	a.Checkpoint, a.CheckpointBase64 = split(t.Checkpoint)
+	a.Params, a.ParamsBase64 = Payload(v.params(t))
+	a.Result, a.ResultBase64 = Payload(t.Result)
+	a.Progress, _ = Payload(t.Progress)
+	a.Checkpoint, a.CheckpointBase64 = Payload(t.Checkpoint)
 	if t.Status == task.Success && t.Result.Encoding == task.None {
 		a.Result = json.RawMessage("null") // SPEC T7
 	}
 	if t.Error != nil {
 		a.Error = &api.TaskError{Code: t.Error.Code, Message: t.Error.Message, Retryable: t.Error.Retryable}
-		a.Error.Details = asJSON(t.Error.Details)
+		a.Error.Details = JSON(t.Error.Details)
 	}
 	if t.Resubmit != 0 {
 		a.Resubmit = &api.ResubmitFlag{NotBefore: api.TimeOf(int64(t.Resubmit))}
@@ -51,7 +53,7 @@ func (v view) fill(a *api.Task, t *task.Task) {
 	for i, h := range t.History {
 		a.History[i] = api.Attempt{
 			Attempt: h.Number, Token: h.Token, Worker: h.Worker, Node: h.Node,
-			StartedAt: api.TimeOf(int64(h.StartedAt)), FinishedAt: timeOf(h.FinishedAt), Outcome: h.Outcome,
+			StartedAt: api.TimeOf(int64(h.StartedAt)), FinishedAt: Time(h.FinishedAt), Outcome: h.Outcome,
 			FuelUsed: h.Fuel,
 		}
 	}
@@ -60,8 +62,8 @@ func (v view) fill(a *api.Task, t *task.Task) {
 	}
 }
 
-// minimalTask is view.fill with what api.WithMinimal leaves.
-func minimalTask(a *api.Task, t *task.Task) {
+// Minimal is Fill with what api.WithMinimal leaves.
+func Minimal(a *api.Task, t *task.Task) {
 	*a = api.Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status.String(), Final: t.Final(), Rev: t.Rev,
 		CreatedAt: api.TimeOf(int64(t.CreatedAt)),
@@ -69,17 +71,17 @@ func minimalTask(a *api.Task, t *task.Task) {
 }
 
 // params are the task's own, or composed of its operation's.
-func (v view) params(t *task.Task) task.Payload {
+func (v State) params(t *task.Task) task.Payload {
 	if v.m == nil {
 		return t.Params
 	}
-	return operationParams(v.m, t)
+	return Params(v.m, t)
 }
 
-// lease estimates when the lease can be lost, and when it is renewed next: before that a look sees no change of it. The
+// Lease estimates when the lease can be lost, and when it is renewed next: before that a look sees no change of it. The
 // last log entry stamped both clocks at one moment; what is left of the session, or of an external lease, on the lease
 // clock is added to the wall clock of that moment. No clocks of two machines are compared.
-func (v view) lease(t *task.Task) *api.Lease {
+func (v State) Lease(t *task.Task) *api.Lease {
 	l := t.Lease
 	if l == nil {
 		return nil
@@ -98,8 +100,8 @@ func (v view) lease(t *task.Task) *api.Lease {
 	now, left := v.m.Now(), int64(end-v.m.LeaseNow())
 	lost := now + task.Time(left)
 	renewed := lost - task.Time(ttl-ttl/renewals)
-	a.LostNotBefore = timeOf(lost)
-	a.RecheckNotBefore = timeOf(min(max(renewed, now), lost))
+	a.LostNotBefore = Time(lost)
+	a.RecheckNotBefore = Time(min(max(renewed, now), lost))
 	if l.External() {
 		a.LeaseMS = max(left, 1) // over, but not taken away yet: a heartbeat still keeps it (SPEC L4)
 	}
@@ -109,11 +111,12 @@ func (v view) lease(t *task.Task) *api.Lease {
 // renewals is how often a lease is renewed in its TTL (SPEC L2): by sessions always, by external workers if they do as told.
 const renewals = 3
 
-func timeOf(t task.Time) *api.Time { return api.TimeOrNil(int64(t)) }
+// Time is nil for no time.
+func Time(t task.Time) *api.Time { return api.TimeOrNil(int64(t)) }
 
-// split shows a payload as JSON or as bytes (SPEC T7). What is a blob is shown as a reference, which keeps answers and lists
+// Payload shows a payload as JSON or as bytes (SPEC T7). What is a blob is shown as a reference, which keeps answers and lists
 // small: GET /v1/blobs/{digest} has the bytes.
-func split(p task.Payload) (json.RawMessage, []byte) {
+func Payload(p task.Payload) (json.RawMessage, []byte) {
 	if p.Blobs != nil && p.Blobs.Content != "" {
 		return api.BlobRef(p.Blobs.Content), nil
 	}
@@ -126,36 +129,11 @@ func split(p task.Payload) (json.RawMessage, []byte) {
 	return nil, nil
 }
 
-// asJSON shows a payload where the API has room for JSON only: bytes become a base64 string.
-func asJSON(p task.Payload) json.RawMessage {
-	j, b := split(p)
+// JSON shows a payload where the API has room for JSON only: bytes become a base64 string.
+func JSON(p task.Payload) json.RawMessage {
+	j, b := Payload(p)
 	if b != nil {
 		j, _ = json.Marshal(b) // a []byte always marshals
 	}
 	return j
-}
-
-// payloadOf takes params as the API brings them: at most one of the two is set.
-func payloadOf(j json.RawMessage, b []byte) task.Payload {
-	switch {
-	case j != nil:
-		return task.Payload{Encoding: task.JSON, Data: j}
-	case b != nil:
-		return task.Payload{Encoding: task.Bytes, Data: b}
-	}
-	return task.Payload{}
-}
-
-func labelsOf(m map[string]string) []task.Label {
-	ls := make([]task.Label, 0, len(m))
-	for name, value := range m {
-		ls = append(ls, task.Label{Name: name, Value: value})
-	}
-	slices.SortFunc(ls, func(a, b task.Label) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return ls
 }

@@ -1,4 +1,4 @@
-package node
+package identity
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// canonicalParams returns the JSON that a deterministic ID is computed from (SPEC I2): the canonical form (RFC 8785) of
+// Canonical returns the JSON that a deterministic ID is computed from (SPEC I2): the canonical form (RFC 8785) of
 // the params, or of the array of the values that the JSON pointers pick. Anything that could mean two things is a 422.
-func canonicalParams(p task.Payload, pointers []string) ([]byte, error) {
+func Canonical(p task.Payload, pointers []string) ([]byte, error) {
 	data := []byte("null")
 	switch p.Encoding {
 	case task.JSON:

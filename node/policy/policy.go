@@ -1,4 +1,4 @@
-package node
+package policy
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// policyOf turns what a manifest says, defaults filled in, into what the log carries (SPEC B1).
-func policyOf(s runtime.Settings) task.Policy {
+// Of turns what a manifest says, defaults filled in, into what the log carries (SPEC B1).
+func Of(s runtime.Settings) task.Policy {
 	return task.Policy{
 		Index: s.Index, Description: s.Description,
 		IDStrategy: idStrategy(s.IDStrategy), IDFrom: s.IDFrom,
@@ -62,16 +62,16 @@ func onError(word string) task.OnError {
 	return task.OnErrorDefault
 }
 
-// manifestOf is the way back: a behavior's entry of the manifest with every default filled in, as the API shows it. What
+// Manifest is the way back: a behavior's entry of the manifest with every default filled in, as the API shows it. What
 // it shows of an external behavior can be put again as it is.
-func manifestOf(name string, v *task.Version) (json.RawMessage, error) {
+func Manifest(name string, v *task.Version) (json.RawMessage, error) {
 	b := entryOf(name, &v.Policy)
 	if v.Module != "" {
 		return json.Marshal(b)
 	}
 	b.OnTrap, b.OnExhausted, b.HeartbeatTimeout = "", "", nil
 	b.Limits.MemoryBytes, b.Limits.LogBytes = nil, nil
-	return json.Marshal(runtime.External{Kind: kindExternal, Lease: duration(v.Policy.Lease), Behavior: b})
+	return json.Marshal(runtime.External{Kind: runtime.KindExternal, Lease: duration(v.Policy.Lease), Behavior: b})
 }
 
 func entryOf(name string, p *task.Policy) runtime.Behavior {

@@ -1,4 +1,4 @@
-package node
+package identity
 
 import (
 	"encoding/json"
@@ -13,10 +13,10 @@ import (
 // maxConcurrencyKey bounds the value of a concurrency key in bytes (SPEC L11).
 const maxConcurrencyKey = 256
 
-// concurrencyKey computes the key of params (SPEC L11): what the behavior's JSON pointer finds in them, "" for nothing.
+// ConcurrencyKey computes the key of params (SPEC L11): what the behavior's JSON pointer finds in them, "" for nothing.
 // A string is itself behind a quote, anything else its canonical JSON (RFC 8785): "1" and 1 are two keys, 1 and 1.0 are
 // one. Params that are not JSON have no key.
-func concurrencyKey(p *task.Policy, params task.Payload) (string, error) {
+func ConcurrencyKey(p *task.Policy, params task.Payload) (string, error) {
 	if p.ConcurrencyKey == "" || params.Encoding != task.JSON {
 		return "", nil
 	}

@@ -1,0 +1,50 @@
+package view
+
+import (
+	"errors"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/runs"
+	"github.com/taskrt/taskrt/api/spaces"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Refusal turns a rejection of the machine into an answer of the API; nil for success.
+func Refusal(r *task.Result) *api.Error {
+	if r.Code == task.OK {
+		return nil
+	}
+	detail := r.Message
+	if detail == "" {
+		detail = string(r.Code)
+	}
+	e := api.NewError(string(r.Code), "%s", detail)
+	e.Field = r.Field
+	if r.Code == task.QuotaExceeded {
+		spaces.Quota(e, r.Space)
+	}
+	if r.Operation != nil && (r.Code == task.OperationConflict || r.Code == task.AlreadyExists) {
+		e.Operation = State{}.Operation(r.Operation)
+	}
+	runs.Refusal(e, r)
+	for _, why := range r.Reasons {
+		e.Reasons = append(e.Reasons, api.Reason{Kind: why.Kind, ID: why.ID})
+	}
+	return e
+}
+
+// Accepted returns the result of one command, or its rejection as an error.
+func Accepted(r *task.Result) (task.Result, error) {
+	if e := Refusal(r); e != nil {
+		return task.Result{}, e
+	}
+	return *r, nil
+}
+
+// Error is err as the API shows it: what has no code of its own is internal.
+func Error(err error) *api.Error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e
+	}
+	return api.NewError(api.CodeInternal, "%v", err)
+}
