@@ -280,9 +280,9 @@ func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
 	prev := m.task(r)
+	m.followRun(prev, t) // may give t its next time
 	m.setDue(prev, t)
 	m.setExcess(m.of(r), prev, t)
-	m.followRun(prev, t)
 	m.referTask(prev, t)
 	m.replace(r, t)
 	m.emit(Event{Kind: TaskChanged, Task: t, Prev: prev})
