@@ -6,8 +6,8 @@ import (
 )
 
 // The commands that a busy log consists of are written here by hand: the very bytes that the library writes, without its
-// reflection. Fields are in the order of their keys, and left out as their tags say. TestFastEncodesLikeTheLibrary and
-// FuzzCommand hold both against each other; a new field of one of these structs fails them until it is written here.
+// reflection. Fields are in the order of their keys, and left out as their tags say. TestByHandIsTheLibrary and
+// FuzzByHand hold both against each other; a new field of one of these structs fails them until it is written here.
 
 // fields is a map with at most 23 fields under construction.
 type fields struct {

@@ -36,8 +36,8 @@ func byLibrary(t testing.TB, h task.Header, ps []task.Proposal) []byte {
 	return b.Bytes()
 }
 
-// fastKinds are the commands that are written and read by hand.
-var fastKinds = map[uint64]reflect.Type{
+// kindsByHand are the commands that are written and read by hand.
+var kindsByHand = map[uint64]reflect.Type{
 	kindSubmit: reflect.TypeFor[task.Submit](), kindAssign: reflect.TypeFor[task.Assign](), kindFinish: reflect.TypeFor[task.Finish](),
 	kindBeat: reflect.TypeFor[task.Beat](), kindSnooze: reflect.TypeFor[task.Snooze](), kindGiveBack: reflect.TypeFor[task.GiveBack](),
 	kindRenewSession: reflect.TypeFor[task.RenewSession](), kindTick: reflect.TypeFor[task.Tick](),
@@ -59,7 +59,7 @@ func randomProposals(r *rand.Rand) []task.Proposal {
 	for range r.IntN(4) {
 		var p task.Proposal
 		random(r, reflect.ValueOf(&p.Origin).Elem())
-		t := fastKinds[[]uint64{kindSubmit, kindAssign, kindFinish, kindBeat, kindSnooze, kindGiveBack, kindRenewSession, kindTick}[r.IntN(8)]]
+		t := kindsByHand[[]uint64{kindSubmit, kindAssign, kindFinish, kindBeat, kindSnooze, kindGiveBack, kindRenewSession, kindTick}[r.IntN(8)]]
 		v := reflect.New(t).Elem()
 		random(r, v)
 		p.Command = v.Interface().(task.Command)
@@ -156,7 +156,7 @@ func change(r *rand.Rand, b []byte, c byte) []byte {
 	return b
 }
 
-func TestFastIsTheLibrary(t *testing.T) {
+func TestByHandIsTheLibrary(t *testing.T) {
 	read := 0
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -171,9 +171,9 @@ func TestFastIsTheLibrary(t *testing.T) {
 	}
 }
 
-// TestFastReadsAllByHand: what this build writes is never left to the library, which would be slow.
-func TestFastReadsAllByHand(t *testing.T) {
-	for kind, typ := range fastKinds {
+// TestReadsAllByHand: what this build writes is never left to the library, which would be slow.
+func TestReadsAllByHand(t *testing.T) {
+	for kind, typ := range kindsByHand {
 		full, empty := reflect.New(typ).Elem(), reflect.New(typ).Elem()
 		next := int64(1)
 		fill(full, &next)
@@ -191,9 +191,9 @@ func TestFastReadsAllByHand(t *testing.T) {
 	}
 }
 
-// TestFastLeavesTheOddToTheLibrary: what is valid CBOR, or nearly, but not what this build writes. The commands stand alone in
+// TestOddIsLeftToTheLibrary: what is valid CBOR, or nearly, but not what this build writes. The commands stand alone in
 // an entry, and before another: what follows must be found again.
-func TestFastLeavesTheOddToTheLibrary(t *testing.T) {
+func TestOddIsLeftToTheLibrary(t *testing.T) {
 	tick := []byte{0x84, byte(kindTick), 0, 0, 0, 0xa0}
 	for name, c := range map[string]struct {
 		command []byte
@@ -257,7 +257,7 @@ func TestDecodedKeepsNoEntry(t *testing.T) {
 	}
 }
 
-func FuzzFast(f *testing.F) {
+func FuzzByHand(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, seed uint64, changes []byte) {
 		if len(changes) > 64 {
