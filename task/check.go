@@ -121,7 +121,11 @@ func (m *Machine) Check() error {
 	}
 	c.keys()
 	c.records()
-	c.more()
+	c.namespaces()
+	c.operations()
+	c.instances()
+	c.blobs()
+	c.maintenance()
 	c.heaps()
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
 	c.expect(c.sum == m.sum, "the sum over the records is %x, recounted %x", m.sum, c.sum)

@@ -191,3 +191,13 @@ func (c *checker) bound(s *sessionRow) {
 		checkHeap(c, "cleanups", h)
 	}
 }
+
+// instances verifies the numbers that were given per target.
+func (c *checker) instances() {
+	m := c.m
+	for i, x := range m.instances.sorted {
+		c.sum += hashInstance(x)
+		c.expect(i == 0 || m.instances.sorted[i-1].name().compare(x.name()) < 0, "O2: order of instances")
+		c.expect(x.Last > 0 && x.Rev <= m.rev && m.NamespaceExists(x.Namespace), "O2: instance %v", x.name())
+	}
+}

@@ -87,7 +87,7 @@ var lifecycleMutants = []mutant{
 		Pkg: "./task", Run: "TestKeyOfChangedBehavior$", Why: "a request that met an activation would never succeed under its key"},
 	{Name: "task-keys-kept-for-ever", File: "task/tick.go", Old: "\tm.forgetKeys()\n", New: "",
 		Pkg: "./task", Run: "TestScripts$", Why: "keys are kept for an hour (H4)"},
-	{Name: "task-keys-lost-in-snapshots", File: "task/snapshot.go", Old: "\t\tm.enterClientKey(k)\n", New: "\t\tm.keys[k.id] = k\n",
+	{Name: "task-keys-lost-in-snapshots", File: "task/restore.go", Old: "\t\tm.enterClientKey(k)\n", New: "\t\tm.keys[k.id] = k\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would keep keys that the others forget (C4)"},
 	{Name: "store-keyed-chunks-restart", File: "raftstore/propose.go", Old: "\t\tnext = next[len(these):]\n", New: "",
 		Pkg: "./raftstore", Run: "TestKeyedBatch$", Why: "the second piece of a batch would get the answers of the first (H4)"},

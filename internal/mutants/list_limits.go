@@ -31,7 +31,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a paused behavior's tasks would be planned (L10)"},
 	{Name: "task-drain-ignored", File: "task/assign.go", Old: "if m.drained[s.session.Node] {", New: "if m.drained[\"\"] {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a drained node would get tasks (L10)"},
-	{Name: "task-drain-lost-in-snapshots", File: "task/snapshot.go", Old: "\t\t\tm.drained[node] = true\n", New: "",
+	{Name: "task-drain-lost-in-snapshots", File: "task/restore.go", Old: "\t\t\tm.drained[node] = true\n", New: "",
 		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would plan for drained ones"},
 
 	// External leases (section 8).
@@ -39,7 +39,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a lease would end while its worker may still renew it (L4)"},
 	{Name: "task-lease-term-extends-nothing", File: "task/machine.go", Old: "\t\tm.extendLeases()\n", New: "",
 		Pkg: "./task", Run: "TestScripts$", Why: "an election would cost external workers their leases (C3)"},
-	{Name: "task-floor-not-kept", File: "task/snapshot.go", Old: ", floor: h.Floor,", New: ",",
+	{Name: "task-floor-not-kept", File: "task/restore.go", Old: ", floor: h.Floor,", New: ",",
 		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would end leases earlier than the others (C3, C4)"},
 	{Name: "task-grace-prolonged", File: "task/external.go", Old: "end = min(end, l.GraceEnd)", New: "_ = end",
 		Pkg: "./task", Run: "TestScripts$", Why: "a worker that renews would never be cancelled (L8)"},

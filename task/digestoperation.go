@@ -9,26 +9,6 @@ func (h *hasher) operationPolicy(p *OperationPolicy) {
 	h.str(p.Cleanup)
 }
 
-func hashNamespace(n *Namespace) uint64 {
-	h := newHasher(hashedNamespace)
-	h.str(n.Name)
-	h.word(uint64(n.Status))
-	h.int(n.Quota.MaxTasks)
-	h.int(n.Quota.MaxBytes)
-	h.int(n.Quota.SubmitsPerSecond)
-	h.int(int64(n.Retention.Success))
-	h.int(int64(n.Retention.Failure))
-	h.int(n.Retention.Count)
-	h.word(n.Rev)
-	h.int(int64(n.CreatedAt))
-	h.int(int64(n.ChangedAt))
-	h.int(n.Bucket)
-	h.int(int64(n.BucketAt))
-	h.int(n.Weight)
-	h.int(n.MaxRunning)
-	return h.sum()
-}
-
 // hashOperation hashes every field of o in two parts: those that never change are not hashed again.
 func hashOperation(o *Operation) uint64 { return hashOperationStart(o) + hashOperationState(o) }
 
@@ -77,45 +57,5 @@ func hashInstance(x *Instance) uint64 {
 	h.str(x.Target)
 	h.int(x.Last)
 	h.word(x.Rev)
-	return h.sum()
-}
-
-func hashBlob(b *Blob) uint64 {
-	h := newHasher(hashedBlob)
-	h.str(b.Digest)
-	h.int(b.Size)
-	h.bool(b.Ready)
-	h.int(int64(b.Noted))
-	h.word(b.Made)
-	return h.sum()
-}
-
-func hashRun(r *MaintenanceRun) uint64 {
-	h := newHasher(hashedRun)
-	h.int(r.Run)
-	h.word(r.Token)
-	h.str(r.Worker)
-	h.bool(r.DryRun)
-	h.int(int64(r.StartedAt))
-	h.int(int64(r.FinishedAt))
-	h.bool(r.Success)
-	h.str(r.Message)
-	h.int(int64(r.Before))
-	h.word(uint64(len(r.Objects)))
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		h.str(o.Kind)
-		h.str(o.Namespace)
-		h.int(o.Scanned)
-		h.int(o.Retained)
-		h.int(o.Newer)
-		h.int(o.Deleted)
-	}
-	h.int(r.Filter.Items)
-	h.int(r.Filter.Bits)
-	h.int(r.Filter.Hashes)
-	h.int(r.Filter.PPB)
-	h.str(r.Ended)
-	h.int(r.By)
 	return h.sum()
 }

@@ -1,0 +1,333 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// ErrBadSnapshot is what every error of Restore wraps that is not an error of its input.
+var ErrBadSnapshot = errors.New("task: bad snapshot")
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBadSnapshot, fmt.Sprintf(format, args...))
+}
+
+// Restore builds a machine from a snapshot's records. It hashes what it reads and refuses a snapshot whose content is
+// not what its digest says (SPEC C4). The caller swaps the machine in once Restore has returned.
+// options are those of NewMachine; limits are the snapshot's.
+func Restore(records iter.Seq2[Record, error], options ...Option) (*Machine, error) {
+	r := restorer{m: NewMachine(options...)}
+	for record, err := range records {
+		if err == nil {
+			err = r.take(record)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r.finish()
+}
+
+// restorer collects records; everything derived is built when all are there and the digest is right.
+type restorer struct {
+	m          *Machine
+	head       *Head
+	answers    int64
+	behaviors  int64  // deleted ones, too
+	last       uint64 // CreatedRev of the last task
+	lastRecord StoreRecord
+	namespaces int64
+	operations []*operationRow // in order
+	strings    map[string]string
+}
+
+// same returns one copy for equal strings: names of namespaces, behaviors, versions and workers occur in every task.
+func (r *restorer) same(s string) string {
+	if known, ok := r.strings[s]; ok {
+		return known
+	}
+	if r.strings == nil {
+		r.strings = map[string]string{}
+	}
+	r.strings[s] = s
+	return s
+}
+
+func (r *restorer) take(record Record) error {
+	m := r.m
+	if h, ok := record.(*Head); ok != (r.head == nil) {
+		return bad("the head is not the first record, or there are two")
+	} else if ok {
+		r.head = h
+		m.state = state{
+			index: h.Index, term: h.Term, now: h.Now, leaseNow: h.LeaseNow, rev: h.Rev, token: h.Token,
+			sessionID: h.SessionID, before: h.Before, limits: h.Limit, floor: h.Floor, level: h.Level,
+		}
+		for _, node := range h.Drained {
+			m.drained[node] = true
+			m.sum += hashDrained(node)
+		}
+		return r.begin()
+	}
+	switch x := record.(type) {
+	case *Namespace:
+		return r.takeNamespace(x)
+	case *Behavior:
+		return r.takeBehavior(x)
+	case *Module:
+		if m.modules[x.Digest] != nil {
+			return bad("module %s twice", x.Digest)
+		}
+		m.modules[x.Digest] = x
+		m.sum += hashModule(x)
+		m.counts.Modules++
+	case *Session:
+		if m.sessions[x.ID] != nil || m.workers[x.Worker] != nil {
+			return bad("session %d twice", x.ID)
+		}
+		m.sum += hashSession(x)
+		m.enterSession(&sessionRow{session: x})
+	case *Process:
+		if m.processes[x.Process] != nil {
+			return bad("process %d twice", x.Process)
+		}
+		p := &process{id: x.Process, lowest: x.Lowest, used: x.Used}
+		m.processes[p.id] = p
+		m.sum += p.hash()
+	case *ClientKey:
+		if m.keys[x.Key] != nil {
+			return bad("idempotency key %d twice", x.Key)
+		}
+		k := &clientKey{id: x.Key, body: x.Body, first: x.First}
+		m.sum += k.hash()
+		m.enterClientKey(k)
+	case *Answer:
+		return r.takeAnswer(x)
+	case *Operation:
+		return r.takeOperation(x)
+	case *Instance:
+		if m.instances.get(x.name()) != nil || !m.NamespaceExists(x.Namespace) {
+			return bad("instance of %s/%s twice, or in an unknown namespace", x.Namespace, x.Behavior)
+		}
+		m.instances.put(x)
+		m.sum += hashInstance(x)
+	case *Blob:
+		return r.takeBlob(x)
+	case *MaintenanceRun:
+		m.runs = append(m.runs, x)
+		m.sum += hashRun(x)
+	case *Task:
+		return r.takeTask(x)
+	case *StoreRecord:
+		return r.takeStoreRecord(x)
+	default:
+		return bad("unknown record %T", record)
+	}
+	return nil
+}
+
+func (r *restorer) takeNamespace(x *Namespace) error {
+	m := r.m
+	if m.namespaces[x.Name] != nil {
+		return bad("namespace %s twice", x.Name)
+	}
+	own := *x
+	x = &own
+	x.Name = r.same(x.Name)
+	m.namespaces[x.Name] = &namespaceRow{space: x}
+	m.sum += hashNamespace(x)
+	r.namespaces++
+	return nil
+}
+
+func (r *restorer) takeBehavior(x *Behavior) error {
+	m := r.m
+	if !m.NamespaceExists(x.Namespace) {
+		return bad("behavior %s/%s in an unknown namespace", x.Namespace, x.Name)
+	}
+	b := m.behaviorRow(r.same(x.Namespace), x.Name)
+	if b.behavior != nil {
+		return bad("behavior %s/%s twice", x.Namespace, x.Name)
+	}
+	b.behavior = x
+	b.space.usage.Behaviors++
+	m.policyChanged(b)
+	m.sum += hashBehavior(x)
+	r.behaviors++
+	if b.live() != nil {
+		m.counts.Behaviors++
+	}
+	return nil
+}
+
+func (r *restorer) takeAnswer(x *Answer) error {
+	r.answers++
+	if x.Keyed {
+		return r.takeKeyedAnswer(x)
+	}
+	p := r.m.processes[x.Process]
+	if p == nil {
+		return bad("an answer to process %d, which is not there", x.Process)
+	}
+	if n := len(p.answers); x.Seq < p.lowest || n > 0 && p.answers[n-1].seq >= x.Seq {
+		return bad("answers to process %d out of order", x.Process)
+	}
+	a := r.m.answer(x.Process, x.Seq, &x.Result)
+	p.answers = append(p.answers, a)
+	p.bytes += a.bytes
+	r.m.sum += a.hash
+	return nil
+}
+
+func (r *restorer) takeKeyedAnswer(x *Answer) error {
+	k := r.m.keys[x.Process]
+	if k == nil {
+		return bad("an answer under idempotency key %d, which is not there", x.Process)
+	}
+	if n := len(k.answers); n > 0 && k.answers[n-1].seq >= x.Seq {
+		return bad("answers under idempotency key %d out of order", x.Process)
+	}
+	r.m.rememberKeyed(k, x.Seq, x.Result)
+	return nil
+}
+
+func (r *restorer) takeTask(t *Task) error {
+	m := r.m
+	if t.CreatedRev <= r.last {
+		return bad("tasks out of order at %s/%s", t.Namespace, t.ID)
+	}
+	r.last = t.CreatedRev
+	if !m.NamespaceExists(t.Namespace) || m.store.get(t.Key()) != nil {
+		return bad("task %s/%s twice, or in an unknown namespace", t.Namespace, t.ID)
+	}
+	if err := t.check(); err != nil {
+		return bad("%v", err)
+	}
+	payloads := t.payloads()
+	if err := r.known(t.Key(), payloads[:]...); err != nil {
+		return err
+	}
+	m.sum += hashTask(t)
+	if !packs(t) {
+		t = r.own(t)
+	}
+	m.store.add(m.behaviorRow(t.Namespace, t.Behavior), t)
+	return nil
+}
+
+// own returns a copy of a task that is kept as it is: values are immutable, and this one may be another machine's.
+func (r *restorer) own(t *Task) *Task {
+	own := *t
+	t = &own
+	t.Namespace, t.Behavior, t.Version = r.same(t.Namespace), r.same(t.Behavior), r.same(t.Version)
+	if t.Lease != nil {
+		l := *t.Lease
+		l.Worker, l.Node = r.same(l.Worker), r.same(l.Node)
+		t.Lease = &l
+	}
+	t.History = slices.Clone(t.History)
+	for i := range t.History {
+		a := &t.History[i]
+		a.Worker, a.Node, a.Outcome = r.same(a.Worker), r.same(a.Node), r.same(a.Outcome)
+	}
+	return t
+}
+
+// finish verifies counts and digest and builds what is derived.
+func (r *restorer) finish() (*Machine, error) {
+	m, h := r.m, r.head
+	if h == nil {
+		return nil, bad("empty")
+	}
+	for _, c := range []struct {
+		kind       string
+		have, want int64
+	}{
+		{"behaviors", r.behaviors, h.Behaviors},
+		{"modules", m.counts.Modules, h.Modules},
+		{"sessions", m.counts.Sessions, h.Sessions},
+		{"processes", int64(len(m.processes)), h.Processes},
+		{"keys", int64(len(m.keys)), h.Keys},
+		{"answers", r.answers, h.Answers},
+		{"tasks", int64(m.store.n), h.Tasks},
+		{"records", m.counts.Records, h.Records},
+		{"namespaces", r.namespaces, h.Namespaces},
+		{"operations", int64(len(m.operations)), h.Operations},
+		{"instances", int64(len(m.instances.sorted)), h.Instances},
+		{"blobs", int64(m.blobs.n), h.Blobs},
+		{"runs", int64(len(m.runs)), h.Runs},
+	} {
+		if c.have != c.want {
+			return nil, bad("%d %s, the head says %d", c.have, c.kind, c.want)
+		}
+	}
+	if m.sum != h.Sum || m.digestSum() != h.Digest {
+		return nil, bad("the content does not have the digest that the head says, at index %d", h.Index)
+	}
+	if err := r.enterOperations(); err != nil {
+		return nil, err
+	}
+	m.store.begin()
+	defer m.store.end()
+	for row := range m.store.from(0) {
+		t := m.task(row)
+		if l := t.Lease; l != nil && !l.External() && m.sessions[l.Session] == nil {
+			return nil, bad("task %s/%s is leased to session %d, which is not there", t.Namespace, t.ID, l.Session)
+		}
+		if err := m.part(t); err != nil {
+			return nil, bad("%v", err)
+		}
+		m.enqueue(row)
+		m.settle(m.of(row), m.store.rows.look(row).key)
+	}
+	return m, nil
+}
+
+// begin is what the Head changes: namespaces come as records.
+func (r *restorer) begin() error {
+	if r.head.Level < FirstLevel || r.head.Level > r.m.known {
+		return bad("feature level %d; this build knows %d to %d", r.head.Level, FirstLevel, r.m.known)
+	}
+	clear(r.m.namespaces)
+	return nil
+}
+
+// takeOperation keeps an operation until the blobs that it needs have been read.
+func (r *restorer) takeOperation(x *Operation) error {
+	m := r.m
+	switch last := len(r.operations) - 1; {
+	case m.operations[x.Key()] != nil || !m.NamespaceExists(x.Namespace):
+		return bad("operation %s/%s twice, or in an unknown namespace", x.Namespace, x.ID)
+	case x.CreatedRev == 0 || last >= 0 && r.operations[last].operation.CreatedRev >= x.CreatedRev:
+		return bad("operations out of order at %s/%s", x.Namespace, x.ID)
+	}
+	if wrong := x.wrong(); wrong != "" {
+		return bad("operation %s/%s: %s", x.Namespace, x.ID, wrong)
+	}
+	own := *x
+	x = &own
+	x.Namespace, x.Behavior, x.Version = r.same(x.Namespace), r.same(x.Behavior), r.same(x.Version)
+	row := &operationRow{operation: x}
+	r.operations = append(r.operations, row)
+	m.operations[x.Key()] = row
+	m.sum += hashOperation(x)
+	return nil
+}
+
+// enterOperations enters all operations, whose tasks come next.
+func (r *restorer) enterOperations() error {
+	if err := r.references(); err != nil {
+		return err
+	}
+	for _, row := range r.operations {
+		for _, b := range r.m.behaviorsOf(row.operation) {
+			if r.m.version(b, row.operation.Version) == nil {
+				return bad("operation %s/%s needs a version of %s that is not there", row.operation.Namespace, row.operation.ID, b.name)
+			}
+		}
+		r.m.enterOperationRecord(row)
+	}
+	return nil
+}
