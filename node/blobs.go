@@ -3,26 +3,12 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
-	"github.com/taskrt/taskrt/node/view"
-	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
-	"github.com/taskrt/taskrt/worker"
 )
-
-func (n *Node) blobConfig() blob.Config {
-	return blob.Config{
-		Dir: filepath.Join(n.cfg.Dir, "blobs"), Net: n.cfg.Net, Logger: n.cfg.Logger, Create: n.cfg.CreateBlob,
-		Applied:   func(ctx context.Context, index uint64) error { return n.store.WaitIndex(ctx, index) },
-		PutFor:    n.storeBlob,
-		OnCorrupt: func(digest string) { n.keeper.lost(digest) },
-	}
-}
 
 // PutBlob implements api.Service: the file is staged on this node's disk, then stored like any other.
 func (n *Node) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blob, error) {
@@ -31,7 +17,7 @@ func (n *Node) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blob, er
 		return nil, err
 	}
 	body := &upload{r: r.Body}
-	b, err := n.blobs.Stage(ctx, body)
+	b, err := n.files.Stage(ctx, body)
 	if err != nil {
 		return nil, firstError(body.problem(), blobError(err))
 	}
@@ -110,7 +96,7 @@ func (n *Node) BlobContent(ctx context.Context, r api.BlobRange) (*api.BlobConte
 	if err != nil {
 		return nil, err
 	}
-	f, err := n.openBlob(ctx, hex)
+	f, err := n.files.Open(ctx, hex)
 	if err != nil {
 		return nil, unread(hex, err)
 	}
@@ -126,147 +112,19 @@ type content struct {
 // Close implements io.Closer.
 func (c content) Close() error { return c.f.Close() }
 
-// putRounds bounds how often a file is put again because maintenance dropped its record meanwhile.
-const putRounds = 5
-
-// putBlob stores a file on a majority of the voters: note it, write it everywhere, note that it is ready. From then on
-// commands may refer to it. A file that is ready already is only noted once more, so that maintenance takes it for new (SPEC M3).
+// putBlob stores a file on a majority of the voters, or says why not in the words of the API.
 func (n *Node) putBlob(ctx context.Context, b *blob.Staged) error {
-	return blobError(n.storeBlob(ctx, b))
-}
-
-// storeBlob is putBlob with the errors of the stores.
-func (n *Node) storeBlob(ctx context.Context, b *blob.Staged) error {
-	return n.uploader().store(ctx, b)
-}
-
-// noteBlob proposes a note.
-func (n *Node) noteBlob(ctx context.Context, note task.NoteBlob) (task.Result, error) {
-	return n.uploader().note(ctx, note)
-}
-
-func (n *Node) uploader() *uploader {
-	return &uploader{blobs: n.blobs, propose: n.store.Propose, wait: n.store.WaitIndex, local: n.store.Local, voters: n.blobVoters}
-}
-
-// uploader stores files through this node.
-type uploader struct {
-	blobs   *blob.Store
-	propose func(context.Context, ...task.Command) ([]task.Result, error)
-	wait    func(ctx context.Context, index uint64) error // until this node has applied the log so far
-	local   func(func(*task.Machine))
-	voters  func() blob.Spread
-}
-
-func (u *uploader) store(ctx context.Context, b *blob.Staged) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	for range putRounds {
-		dropped, err := u.storeOnce(ctx, b)
-		if err != nil || !dropped {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: its record was dropped %d times while it was written", blob.ErrTooFew, putRounds)
-}
-
-// storeOnce is one round; dropped: the record went while the file was written, and the files may have gone with it.
-func (u *uploader) storeOnce(ctx context.Context, b *blob.Staged) (dropped bool, err error) {
-	noted, err := u.note(ctx, task.NoteBlob{Digest: b.Digest, Size: b.Size})
-	if err != nil {
-		return false, err
-	}
-	if err := u.wait(ctx, noted.Index); err != nil {
-		return false, err
-	}
-	var row *task.Blob
-	u.local(func(m *task.Machine) { row = m.Blob(b.Digest) })
-	if row == nil {
-		return true, nil
-	}
-	if row.Ready && u.blobs.VerifyNow(b.Digest) == nil {
-		return false, nil
-	}
-	to := u.voters()
-	to.Index = noted.Index
-	if err := u.blobs.Spread(ctx, b, to); err != nil || row.Ready {
-		return false, err
-	}
-	_, err = u.note(ctx, task.NoteBlob{Digest: b.Digest, Size: b.Size, Ready: true, Since: noted.Index})
-	if api.CodeOf(err) == string(task.BlobGone) {
-		return true, nil
-	}
-	return false, err
-}
-
-// note proposes a note, not under the client's idempotency key: that is for what the client asked. Noting twice is noting
-// once.
-func (u *uploader) note(ctx context.Context, note task.NoteBlob) (task.Result, error) {
-	for {
-		rs, err := u.propose(ctx, note)
-		if errors.Is(err, raftstore.ErrOutcomeUnknown) && ctx.Err() == nil {
-			continue
-		}
-		if err != nil {
-			return task.Result{}, err
-		}
-		return view.Accepted(&rs[0])
-	}
-}
-
-// blobVoters says where a file must be so that a majority of the voters has it.
-func (n *Node) blobVoters() (to blob.Spread) {
-	voters := 0
-	for _, m := range n.store.Status().Members {
-		switch {
-		case !m.Voter:
-			continue
-		case m.ID == n.cfg.ID:
-			to.Self = true
-		case m.Addr != "":
-			to.Peers = append(to.Peers, m.Addr)
-		}
-		voters++
-	}
-	to.Need = voters/2 + 1
-	return to
+	return blobError(n.files.Put(ctx, b))
 }
 
 // putPayload stores the bytes of a payload that is too long for the log.
 func (n *Node) putPayload(ctx context.Context, data []byte) (digest string, err error) {
-	b, err := n.blobs.StageBytes(data)
+	b, err := n.files.StageBytes(data)
 	if err != nil {
 		return "", blobError(err)
 	}
 	defer b.Close()
 	return b.Digest, n.putBlob(ctx, b)
-}
-
-// openBlob opens a file of this node, or one fetched from another.
-func (n *Node) openBlob(ctx context.Context, digest string) (*blob.File, error) {
-	return n.blobs.Open(ctx, digest, n.otherAddrs())
-}
-
-// nodeBlobs are the cluster's files for the built-in worker.
-type nodeBlobs struct{ n *Node }
-
-var _ worker.Blobs = nodeBlobs{}
-
-// Put implements worker.Blobs.
-func (b nodeBlobs) Put(ctx context.Context, data []byte) (digest string, err error) {
-	return b.n.putPayload(ctx, data)
-}
-
-// Open implements worker.Blobs.
-func (b nodeBlobs) Open(ctx context.Context, digest string) (worker.Blob, error) {
-	f, err := b.n.openBlob(ctx, digest)
-	if errors.Is(err, blob.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w", worker.ErrNoBlob, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
 }
 
 // blobError turns what the stores could not do for a blob into an answer of the API.

@@ -74,7 +74,7 @@ func (n *Node) self(st raftstore.Status) api.Node {
 	return api.Node{
 		ID: n.cfg.ID, HTTP: n.cfg.HTTPAdvertise, Raft: n.cfg.Addr, Role: string(st.Role), Reachable: true,
 		Term: st.Term, AppliedIndex: st.Applied, Digest: fmt.Sprintf("%d:%016x", st.Digest.Index, st.Digest.Sum),
-		Version: n.cfg.Version, FeatureLevel: st.Known, Blobs: n.keeper.status(),
+		Version: n.cfg.Version, FeatureLevel: st.Known, Blobs: n.files.Status(),
 	}
 }
 
@@ -160,5 +160,5 @@ func (n *Node) Ready(ctx context.Context) error {
 	case !st.Ready:
 		return api.NewError(api.CodeNotReady, "%s at index %d of %d, the disk has been busy for %v", st.Role, st.Applied, st.Commit, st.Disk.Pending)
 	}
-	return n.keeper.ready(rctx)
+	return n.files.Ready(rctx)
 }

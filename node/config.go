@@ -13,6 +13,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -136,6 +137,10 @@ func (c *Config) storeConfig(fatal func(error)) raftstore.Config {
 	return s
 }
 
+func (c *Config) filesConfig() files.Config {
+	return files.Config{Self: c.ID, Dir: filepath.Join(c.Dir, "blobs"), Net: c.Net, Logger: c.Logger, Create: c.CreateBlob}
+}
+
 func (c *Config) runtimeConfig() runtime.Config {
 	r := c.Runtime
 	if r.Logger == nil {
@@ -182,12 +187,4 @@ func (d *leaderDialer) Redirect(addr string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.told = addr
-}
-
-// blobModules gets the modules of the built-in worker from this node's files, else from the other members'.
-type blobModules struct{ n *Node }
-
-// Fetch implements worker.Modules.
-func (b blobModules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
-	return b.n.blobs.Get(ctx, digest, b.n.otherAddrs())
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -182,4 +183,34 @@ func (n *Node) inspect(ctx context.Context, wasm []byte, given *runtime.Manifest
 		return n.cfg.Inspect(ctx, wasm, given, name)
 	}
 	return n.engine.Inspect(ctx, wasm, given, name)
+}
+
+// nodeBlobs are the cluster's files for the built-in worker.
+type nodeBlobs struct{ n *Node }
+
+var _ worker.Blobs = nodeBlobs{}
+
+// Put implements worker.Blobs.
+func (b nodeBlobs) Put(ctx context.Context, data []byte) (digest string, err error) {
+	return b.n.putPayload(ctx, data)
+}
+
+// Open implements worker.Blobs.
+func (b nodeBlobs) Open(ctx context.Context, digest string) (worker.Blob, error) {
+	f, err := b.n.files.Open(ctx, digest)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", worker.ErrNoBlob, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// blobModules gets the modules of the built-in worker from this node's files, else from the other members'.
+type blobModules struct{ n *Node }
+
+// Fetch implements worker.Modules.
+func (b blobModules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
+	return b.n.files.Get(ctx, digest)
 }

@@ -233,7 +233,7 @@ func (n *Node) filesHere(what maintain.Area, after string, limit int) ([]maintai
 	}
 	switch what {
 	case maintain.BlobFiles:
-		page, err := n.blobs.Page(after, limit)
+		page, err := n.files.Page(after, limit)
 		for _, e := range page {
 			add(e.Digest, e.Modified, e.Foreign)
 		}

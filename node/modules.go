@@ -86,16 +86,19 @@ func uploadError(err error) error {
 	return e
 }
 
+// pushRounds bounds how often a module is put again because maintenance dropped it before it was activated.
+const pushRounds = 5
+
 // activate stores the module's file on a majority and makes its behaviors active: a reference to a file is committed only
 // when it is there (ARCHITECTURE section 2). If maintenance drops the file in between, it is put again.
 func (n *Node) activate(ctx context.Context, wasm []byte, cmd task.Activate) error {
-	b, err := n.blobs.StageBytes(wasm)
+	b, err := n.files.StageBytes(wasm)
 	if err != nil {
 		return blobError(err)
 	}
 	defer b.Close()
 	cmd.Noted = true
-	for range putRounds {
+	for range pushRounds {
 		if err = n.putBlob(ctx, b); err != nil {
 			return err
 		}

@@ -124,7 +124,7 @@ func (n *Node) export(ctx context.Context, r api.ExportRequest) (io.ReadCloser, 
 	}
 	api.SetIndex(ctx, state.Index())
 	open := func(digest string) (io.ReadCloser, error) {
-		f, err := n.openBlob(ctx, digest)
+		f, err := n.files.Open(ctx, digest)
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +239,7 @@ func (t importTarget) checkModules(ctx context.Context, c task.Command) error {
 }
 
 func (t importTarget) checkModule(ctx context.Context, namespace string, m *task.Module) error {
-	wasm, err := t.n.blobs.Get(ctx, m.Digest, t.n.otherAddrs())
+	wasm, err := t.n.files.Get(ctx, m.Digest)
 	if err != nil {
 		return api.FieldError(string(task.BlobGone), "modules", "the file of module %.80s is not there: %v", m.Digest, err)
 	}
@@ -266,10 +266,10 @@ func (t importTarget) Put(ctx context.Context, digest string, bytes io.Reader) (
 	var row *task.Blob
 	t.n.store.Local(func(m *task.Machine) { row = m.Blob(digest) })
 	if row != nil && row.Ready {
-		_, err := t.n.noteBlob(ctx, task.NoteBlob{Digest: digest, Size: row.Size})
+		_, err := t.n.files.Note(ctx, task.NoteBlob{Digest: digest, Size: row.Size})
 		return false, blobError(err)
 	}
-	b, err := t.n.blobs.Stage(ctx, bytes)
+	b, err := t.n.files.Stage(ctx, bytes)
 	if err != nil {
 		return false, blobError(err)
 	}

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
+	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
@@ -28,8 +28,7 @@ var _ api.Service = (*Node)(nil)
 type Node struct {
 	cfg     Config
 	store   *raftstore.Store
-	blobs   *blob.Store
-	keeper  *keeper
+	files   *files.Files
 	logs    *logs.Store
 	engine  *runtime.Engine
 	schemas schemas
@@ -43,7 +42,6 @@ type Node struct {
 	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
 	listed  *semaphore.Weighted // bytes of records in memory that are being written into answers
 	workers workers
-	files   fileCount
 
 	closing chan struct{} // closed when the node begins to stop: ends waits
 	fatal   chan struct{} // closed when the node must stop by itself
@@ -91,7 +89,7 @@ func (n *Node) open() error {
 	if n.logs, err = logs.Open(filepath.Join(cfg.Dir, "logs"), cfg.LogBytes); err != nil {
 		return err
 	}
-	if n.blobs, err = blob.Open(n.blobConfig()); err != nil {
+	if n.files, err = files.Open(cfg.filesConfig()); err != nil {
 		return err
 	}
 	if n.engine, err = runtime.New(cfg.runtimeConfig()); err != nil {
@@ -119,10 +117,8 @@ func (n *Node) start() error {
 		maintenance: cfg.Maintenance, progress: live.publish, children: n.childrenOf,
 	})
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
-	n.keeper = newKeeper(keeperConfig{
-		blobs: n.blobs, read: n.store.Read, local: n.store.Local, peers: n.otherAddrs, subscribe: subscribe, log: cfg.Logger,
-	})
-	n.wg.Go(func() { n.keeper.run(ctx) })
+	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
+	n.wg.Go(func() { n.files.Run(ctx) })
 	n.wg.Go(func() { n.events.run(ctx) })
 	n.wg.Go(func() { live.run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
@@ -130,7 +126,7 @@ func (n *Node) start() error {
 	n.serve("streams", func() error { return n.hub.serve(cfg.Net, mux.Stream, n.hub.handle) })
 	n.serve("accepts", func() error { return n.hub.serve(cfg.Net, mux.Accept, n.hub.handleAccepts) })
 	n.serve("peers", n.peers.serve)
-	n.serve("blobs", func() error { return n.blobs.Serve(cfg.Net.Listen(mux.Blob)) })
+	n.serve("blobs", func() error { return n.files.Serve(cfg.Net.Listen(mux.Blob)) })
 	return n.startWorkers()
 }
 
@@ -208,7 +204,7 @@ func (n *Node) stop() error {
 	}
 	n.peers.close()
 	n.cancel()
-	errs = append(errs, n.blobs.Close())
+	errs = append(errs, n.files.Close())
 	n.wg.Wait()
 	errs = append(errs, n.engine.Close(ctx))
 	return errors.Join(errs...)
@@ -217,8 +213,8 @@ func (n *Node) stop() error {
 // release undoes a half-finished open.
 func (n *Node) release() error {
 	var errs []error
-	if n.blobs != nil {
-		errs = append(errs, n.blobs.Close())
+	if n.files != nil {
+		errs = append(errs, n.files.Close())
 	}
 	if n.engine != nil {
 		errs = append(errs, n.engine.Close(context.Background()))

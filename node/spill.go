@@ -125,7 +125,7 @@ func (c *contents) stored(ctx context.Context, field string, p task.Payload) (ta
 }
 
 func (n *Node) readWhole(ctx context.Context, digest string, size int64) ([]byte, error) {
-	f, err := n.openBlob(ctx, digest)
+	f, err := n.files.Open(ctx, digest)
 	if err != nil {
 		return nil, unread(digest, err)
 	}

@@ -1,11 +1,9 @@
 package node
 
 import (
-	"sync"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -37,7 +35,7 @@ type Queue struct {
 // Stats tells what the node is doing now.
 func (n *Node) Stats() Stats {
 	s := Stats{
-		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Engine: n.engineStats(), Blobs: *n.keeper.status(),
+		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Engine: n.engineStats(), Blobs: *n.files.Status(),
 		LeasesEnded: n.events.leasesEnded.Load(), SessionsEnded: n.events.sessionsEnded.Load(),
 	}
 	n.store.Local(func(m *task.Machine) {
@@ -57,7 +55,7 @@ func (n *Node) Stats() Stats {
 	if w, ok := n.Worker(); ok {
 		s.Worker = &w
 	}
-	s.Files, s.Bytes = n.files.of(n.blobs)
+	s.Files, s.Bytes = n.files.Count()
 	return s
 }
 
@@ -65,36 +63,4 @@ func (n *Node) Stats() Stats {
 func (n *Node) HasBehavior(namespace, name string) (has bool) {
 	n.store.Local(func(m *task.Machine) { has = m.Version(namespace, name, "") != nil })
 	return has
-}
-
-// fileCount counts the files of the blob store now and then: it takes a look at each.
-type fileCount struct {
-	mu           sync.Mutex // held while counting
-	next         time.Time
-	last         sync.Mutex // guards the rest
-	files, bytes int64
-}
-
-// Counting takes at most a hundredth of the time, and happens at most once in countEvery.
-const (
-	countEvery = 15 * time.Second
-	countShare = 100
-)
-
-// of returns the last count, after a new one if that is due and nobody is at it.
-func (c *fileCount) of(store *blob.Store) (files, bytes int64) {
-	if c.mu.TryLock() {
-		if begun := time.Now(); !begun.Before(c.next) {
-			if err := store.List(func(i blob.Info) bool { files++; bytes += i.Size; return true }); err == nil {
-				c.last.Lock()
-				c.files, c.bytes = files, bytes
-				c.last.Unlock()
-			}
-			c.next = time.Now().Add(max(countEvery, countShare*time.Since(begun)))
-		}
-		c.mu.Unlock()
-	}
-	c.last.Lock()
-	defer c.last.Unlock()
-	return c.files, c.bytes
 }

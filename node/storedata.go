@@ -98,10 +98,10 @@ func tooLong(field string, read int) error {
 // hardly anything can go wrong once an answer has begun.
 func (n *Node) storeList(ctx context.Context, records []*task.StoreRecord) (api.StoreList, error) {
 	for _, x := range records {
-		if x == nil || x.Blob.Blobs == nil || n.blobs.Has(x.Blob.Blobs.Content) {
+		if x == nil || x.Blob.Blobs == nil || n.files.Has(x.Blob.Blobs.Content) {
 			continue
 		}
-		f, err := n.openBlob(ctx, x.Blob.Blobs.Content)
+		f, err := n.files.Open(ctx, x.Blob.Blobs.Content)
 		if err != nil {
 			return nil, dataError(x, unread(x.Blob.Blobs.Content, err))
 		}

@@ -391,7 +391,7 @@ func (c *Cluster) maintaining(ctx context.Context, i int) (token uint64, now tas
 }
 
 // TestUploadsBesideDrops: what a task needs stays on a majority of the disks while the same few files are put, referred to
-// and dropped all the time, also when members die and replay their logs. (TestNothingNeededIsUnlinked of package node
+// and dropped all the time, also when members die and replay their logs. (TestNothingNeededIsUnlinked of package node/files
 // does this for thousands of schedules, TestPayloadsBesideMaintenance with whole runs.)
 func TestUploadsBesideDrops(t *testing.T) {
 	t.Parallel()

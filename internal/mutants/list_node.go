@@ -55,7 +55,7 @@ var nodeMutants = []mutant{
 		Pkg: "./node/identity", Run: "TestExactNumbers$", Why: "two numbers would become one, and with them two tasks (I2)"},
 	{Name: "node-unknown-outcome-hidden", File: "node/errors.go", Old: "api.CodeOutcomeUnknown, \"it may or may not have been done; it is safe", New: "api.CodeNoLeader, \"it may or may not have been done; it is safe",
 		Pkg: "./node", Run: "TestStoreErrors$", Why: "a client would be told that nothing happened (H4)"},
-	{Name: "node-blob-majority-of-one", File: "node/blobs.go", Old: "to.Need = voters/2 + 1", New: "to.Need = min(voters, 1)",
+	{Name: "node-blob-majority-of-one", File: "node/files/put.go", Old: "to.Need = voters/2 + 1", New: "to.Need = min(voters, 1)",
 		Pkg: "./internal/clustertest", Run: "TestFullDisks$", Why: "a module could be lost with one node's disk (B2)"},
 
 	// Blobs.
@@ -69,8 +69,8 @@ var nodeMutants = []mutant{
 		Pkg: "./blob", Run: "TestFetchPassesOverWhoStandsStill$", Why: "a leader that is cut off would keep a worker from taking over for 30 s (L6)"},
 	{Name: "blob-gives-up-on-the-only-one", File: "blob/fetch.go", Old: "patience = f.s.cfg.Timeout\n", New: "again = false\n",
 		Pkg: "./blob", Run: "TestFetchWaitsForTheOnlyOne$", Why: "a slow disk would make a file unreachable"},
-	{Name: "node-heals-payloads-first", File: "node/bloblife.go", Old: "q := &k.queues[1]\n\tif module {", New: "q := &k.queues[1]\n\tif !module {",
-		Pkg: "./node", Run: "TestKeeperHealsModulesFirst$", Why: "a node that lost its disk could run nothing until the last payload is back (B3)"},
+	{Name: "node-heals-payloads-first", File: "node/files/keeper.go", Old: "q := &k.queues[1]\n\tif module {", New: "q := &k.queues[1]\n\tif !module {",
+		Pkg: "./node/files", Run: "TestKeeperHealsModulesFirst$", Why: "a node that lost its disk could run nothing until the last payload is back (B3)"},
 	{Name: "blob-off-by-one", File: "blob/stage.go", Old: "if int64(len(data)) > s.cfg.MaxBytes {", New: "if int64(len(data)) > s.cfg.MaxBytes+1 {",
 		Pkg: "./blob", Run: "TestTooLarge$", Why: "a file is at most 32 MiB (B2)"},
 

@@ -1,4 +1,4 @@
-package node
+package files
 
 import (
 	"context"
@@ -76,13 +76,23 @@ func (k *keeping) state(f func(*task.Machine)) {
 	f(k.machine)
 }
 
-func (k *keeping) subscribe() feed {
+func (k *keeping) subscribe() Subscription {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c := make(chan []task.Event, 100)
 	k.feeds = append(k.feeds, c)
-	return feed{C: c, lagged: func() bool { return k.cutOff }, close: func() {}}
+	return feed{C: c, lagged: func() bool { return k.cutOff }}
 }
+
+// feed is a Subscription.
+type feed struct {
+	C      chan []task.Event
+	lagged func() bool
+}
+
+func (f feed) Events() <-chan []task.Event { return f.C }
+func (f feed) Lagged() bool                { return f.lagged() }
+func (f feed) Close()                      {}
 
 // lag cuts the keeper off from its events.
 func (k *keeping) lag() {

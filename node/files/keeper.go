@@ -1,4 +1,4 @@
-package node
+package files
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type keeperConfig struct {
 	read      func(context.Context, func(*task.Machine)) error // linearizable
 	local     func(func(*task.Machine))
 	peers     func() []string
-	subscribe func() feed
+	subscribe func() Subscription
 	log       *slog.Logger
 }
 
@@ -70,7 +70,7 @@ func (k *keeper) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	f := k.subscribe()
-	defer func() { f.close() }()
+	defer func() { f.Close() }()
 	// Before this node has applied what was committed when it started it must unlink nothing: the log replays drops of blobs
 	// whose files may have been written again since (blob/DESIGN.md).
 	if err := raftstore.Persist(ctx, func() error { return k.read(ctx, func(*task.Machine) {}) }); err != nil {
@@ -86,14 +86,14 @@ func (k *keeper) run(ctx context.Context) {
 	compared := time.Now()
 	for {
 		select {
-		case evs, ok := <-f.C:
+		case evs, ok := <-f.Events():
 			switch {
 			case ok:
 				k.handle(evs)
-			case !f.lagged():
+			case !f.Lagged():
 				return // the store has closed
 			default:
-				f.close()
+				f.Close()
 				f = k.subscribe()
 				k.compare() // drops that were missed are found by maintenance
 			}

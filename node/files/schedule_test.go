@@ -1,4 +1,4 @@
-package node
+package files
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func TestNothingNeededIsUnlinked(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) { newBlobWorld(t, seed).play(&total) })
 		if t.Failed() {
-			t.Fatalf("go test ./node -run TestNothingNeededIsUnlinked -blobseed %d", seed)
+			t.Fatalf("go test ./node/files -run TestNothingNeededIsUnlinked -blobseed %d", seed)
 		}
 	}
 	t.Logf("%d schedules: %+v", n, total)
@@ -209,7 +209,7 @@ func (r *blobReplica) start() {
 	r.mu.Unlock()
 	k := newKeeper(keeperConfig{
 		blobs: s, read: r.read, local: r.local, peers: func() []string { return nil },
-		subscribe: func() feed { return feed{C: events, lagged: func() bool { return false }, close: func() {}} },
+		subscribe: func() Subscription { return feed{C: events, lagged: func() bool { return false }} },
 		log:       slog.New(unlinks{r.w}),
 	})
 	ln := r.w.net.Node(r.addr).Listen(mux.Blob)
