@@ -48,10 +48,9 @@ func (r *SubmitRequest) check() *Error {
 			return err
 		}
 	}
-	if err := checkPassed("params", &r.Params, r.ParamsBase64, r.passed); err != nil {
+	if err := checkPayload("params", &r.Params, r.ParamsBase64); err != nil {
 		return err
 	}
-	r.passed = r.Params
 	if !slices.Contains([]string{"", "join", "fail", "rerun", "resubmit"}, r.IfExists) {
 		return FieldError(CodeInvalidField, "if_exists", "must be join, fail, rerun or resubmit")
 	}

@@ -245,12 +245,7 @@ func rangeError(field string, limit int64, format string, args ...any) *Error {
 // checkPayload checks params, a result or a checkpoint, given as JSON, which it compacts, or as bytes. What is longer than
 // MaxInline becomes a blob (SPEC H3).
 func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
-	return checkPassed(field, text, raw, nil)
-}
-
-// checkPassed is checkPayload that does not read a text again which is known to be compact JSON: passed, the same bytes.
-func checkPassed(field string, text *json.RawMessage, raw []byte, passed json.RawMessage) *Error {
-	if err := checkSized(field, text, raw, MaxPayload, samePlace(*text, passed)); err != nil {
+	if err := checkSized(field, text, raw, MaxPayload); err != nil {
 		return err
 	}
 	if n := len(task.BlobsNamed(*text)); n > task.MaxNamed {
@@ -261,11 +256,11 @@ func checkPassed(field string, text *json.RawMessage, raw []byte, passed json.Ra
 
 // checkInline checks what is never a blob: progress, details of errors, arguments of operations.
 func checkInline(field string, text *json.RawMessage) *Error {
-	return checkSized(field, text, nil, MaxInline, false)
+	return checkSized(field, text, nil, MaxInline)
 }
 
-// checkSized checks a size, and a text that is not known to be compact JSON.
-func checkSized(field string, text *json.RawMessage, raw []byte, limit int, known bool) *Error {
+// checkSized checks a size and a text, which it compacts.
+func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Error {
 	if *text != nil && raw != nil {
 		return FieldError(CodeInvalidField, field+"_base64", "give either %s or %s_base64", field, field)
 	}
@@ -275,10 +270,7 @@ func checkSized(field string, text *json.RawMessage, raw []byte, limit int, know
 	if *text == nil {
 		return nil
 	}
-	if !known {
-		_, known = validJSON(*text)
-	}
-	if known && len(*text) <= limit { // most are, and all when they are checked again
+	if _, compact := validJSON(*text); compact && len(*text) <= limit { // most are, and all when they are checked again
 		return nil
 	}
 	if !utf8.Valid(*text) || tooDeep(*text) {

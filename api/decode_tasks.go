@@ -92,7 +92,7 @@ func (t *tasksBody) split() *Error {
 	return nil
 }
 
-// decode decodes and checks an item; ns is the namespace that is given for all of them, "" if none.
+// decode decodes an item; ns is the namespace that is given for all of them, "" if none.
 func (i *taskItem) decode(ns string) *Error {
 	if i.raw != nil {
 		if i.raw[0] != '{' {
@@ -105,7 +105,7 @@ func (i *taskItem) decode(ns string) *Error {
 	return i.request.in(ns)
 }
 
-// in checks a request that came with a namespace beside it, "" if none.
+// in takes in the namespace that came beside the request, "" if none. The Service checks the rest.
 func (r *SubmitRequest) in(ns string) *Error {
 	if r.Namespace == "" {
 		r.Namespace = ns
@@ -113,7 +113,7 @@ func (r *SubmitRequest) in(ns string) *Error {
 	if ns != "" && r.Namespace != ns {
 		return FieldError(CodeInvalidField, "namespace", "differs from the query parameter")
 	}
-	return r.check() // it also brings r into its one form
+	return nil
 }
 
 // submits reads what is plain. Params lie in the body: a copy of each would cost more than the rest of it.
@@ -227,15 +227,9 @@ func (s *submits) field(r *SubmitRequest, name []byte, depth int) (field int, ok
 
 func (s *submits) params(r *SubmitRequest, depth int) bool {
 	from := s.i
-	s.loose = false
-	if !s.value(depth) {
-		return false
-	}
+	ok := s.value(depth)
 	r.Params = s.b[from:s.i:s.i]
-	if !s.loose {
-		r.passed = r.Params
-	}
-	return true
+	return ok
 }
 
 func (s *submits) priority(to **int) bool {

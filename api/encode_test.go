@@ -104,7 +104,7 @@ func (f *filler) fill(v reflect.Value) {
 func TestEncodeAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(1, 2))}
 	for range 3000 {
-		for _, v := range []any{new(SubmitReply), new(SubmitResult), new(Task), new(taskAnswer), new(minimalReply), new(minimalResult), new(SubmitRequest)} {
+		for _, v := range []any{new(SubmitReply), new(SubmitResult), new(Task), new(taskAnswer), new(minimalReply), new(minimalResult)} {
 			f.fill(reflect.ValueOf(v).Elem())
 			if a, is := v.(*taskAnswer); is {
 				v = *a
@@ -112,6 +112,25 @@ func TestEncodeAsEncodingJSON(t *testing.T) {
 			if got, want := string(encode(v)), slow(t, v); got != want {
 				t.Fatalf("%T\n%s\nwant\n%s", v, got, want)
 			}
+		}
+	}
+}
+
+// A submit that was checked is written as encoding/json writes it.
+func TestEncodeSubmitAsEncodingJSON(t *testing.T) {
+	f := &filler{rand.New(rand.NewPCG(5, 6))}
+	for range 3000 {
+		r := new(SubmitRequest)
+		f.fill(reflect.ValueOf(r).Elem())
+		if len(r.Params) > 0 {
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, r.Params); err != nil {
+				t.Fatal(err)
+			}
+			r.Params = compact.Bytes()
+		}
+		if got, want := string(appendRequest(nil, r)), slow(t, r); got != want {
+			t.Fatalf("%s\nwant\n%s", got, want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := t.one.in(ns); err != nil {
 		return err
 	}
-	keyedOf(r.Context()).namespace = t.one.Namespace
+	keyedOf(r.Context()).namespace = cmp.Or(t.one.Namespace, DefaultNamespace)
 	ctx, meta := WithMeta(r.Context())
 	if wait == 0 && prefersMinimal(r.Header) {
 		ctx = WithMinimal(ctx)
@@ -75,8 +75,8 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	return h.answer(w, status, meta, reply)
 }
 
-// submitBatch answers every item in order. Items that are wrong by themselves are answered here; the rest goes to the
-// Service in one call.
+// submitBatch answers every item in order. Items that cannot be read are answered here; the rest goes to the Service in
+// one call.
 func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *tasksBody, ns string) error {
 	if _, err := bodyNamespace(r, ns, t.namespace); err != nil {
 		return err

@@ -103,8 +103,6 @@ type SubmitRequest struct {
 	Deadline     *Time             `json:"deadline,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Priority     *int              `json:"priority,omitempty"`
-
-	passed json.RawMessage // the Params that Check has found right, or that were decoded as compact JSON: they are not looked at again
 }
 
 // SubmitReply answers one submit (SPEC I4): outcome is created, existing, existing_other_params or updated.

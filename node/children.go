@@ -122,6 +122,9 @@ func (c *checks) child(ctx context.Context, parent *task.Finish, number int, doc
 		return s, err
 	}
 	r.Namespace = parent.Key.Namespace
+	if err := api.CheckUserNamespace(r.Namespace); err != nil {
+		return s, err
+	}
 	if c.origin, err = json.Marshal([]any{"child", parent.Key.ID, parent.Token, number}); err != nil {
 		return s, err
 	}

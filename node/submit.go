@@ -18,6 +18,9 @@ import (
 
 // Submit implements api.Service.
 func (n *Node) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
 	c := checks{looks: looks{n: n}}
 	res, err := n.proposeValid(ctx, func() (task.Command, error) {
 		c.anew()
@@ -66,6 +69,45 @@ func (n *Node) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.S
 	if err := api.CheckBatch(rs); err != nil {
 		return nil, err
 	}
+	var wrong []*api.Error // nil: nothing is
+	for i := range rs {
+		if err := rs[i].Check(); err != nil {
+			if wrong == nil {
+				wrong = make([]*api.Error, len(rs))
+			}
+			wrong[i] = view.Error(err)
+		}
+	}
+	if wrong == nil {
+		return n.submitRight(ctx, rs)
+	}
+	return n.submitOthers(ctx, rs, wrong)
+}
+
+// submitOthers is SubmitBatch without the tasks that are wrong by themselves. They have no place in the request that an
+// idempotency key knows.
+func (n *Node) submitOthers(ctx context.Context, rs []api.SubmitRequest, wrong []*api.Error) ([]api.SubmitResult, error) {
+	var right []api.SubmitRequest
+	for i := range rs {
+		if wrong[i] == nil {
+			right = append(right, rs[i])
+		}
+	}
+	answers, err := n.submitRight(ctx, right)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.SubmitResult, len(rs))
+	for i := range out {
+		if out[i].Error = wrong[i]; wrong[i] == nil {
+			out[i], answers = answers[0], answers[1:]
+		}
+	}
+	return out, nil
+}
+
+// submitRight is SubmitBatch of tasks that are right by themselves.
+func (n *Node) submitRight(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	b := batch{
 		checks: checks{looks: looks{n: n}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, len(rs)),
 		minimal: api.IsMinimal(ctx), out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
@@ -228,11 +270,9 @@ func (c *looks) refresh(ctx context.Context) error {
 	return err
 }
 
-// prepare checks a request against everything that can be known before proposing, and draws the ID (SPEC I1, I2).
+// prepare checks a request that is right by itself against everything that can be known before proposing, and draws the
+// ID (SPEC I1, I2).
 func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Submit, err error) {
-	if err := r.Check(); err != nil {
-		return cmd, err
-	}
 	room := c.n.contents()
 	defer room.release()
 	cmd, err = c.submitNow(ctx, r, room)
