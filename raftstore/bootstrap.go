@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
 // Founding a cluster. Every node that belongs to none collects the others that it has spoken to. With BootstrapExpect of
@@ -74,7 +76,7 @@ func (s *Store) found(ctx context.Context, set []peer) error {
 		conf.Servers = append(conf.Servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.identity())})
 	}
 	for i, p := range set[1:] {
-		a, err := request[promiseReply](ctx, s.clients, p.Addr, p.identity(), kindPromise, req)
+		a, err := rpc.Request[promiseReply](ctx, s.clients, p.Addr, p.identity(), rpc.KindPromise, req)
 		if err == nil && a.OK {
 			continue
 		}
@@ -84,7 +86,7 @@ func (s *Store) found(ctx context.Context, set []peer) error {
 		// Take back what was asked for, also from the one whose answer is missing.
 		req.Release = true
 		for _, q := range set[1 : i+2] {
-			if _, err := request[promiseReply](ctx, s.clients, q.Addr, q.identity(), kindPromise, req); err != nil {
+			if _, err := rpc.Request[promiseReply](ctx, s.clients, q.Addr, q.identity(), rpc.KindPromise, req); err != nil {
 				s.log.Debug("cannot release", "node", q.ID, "err", err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -102,7 +103,7 @@ func (s *Store) askDigest(ctx context.Context, identity string, at uint64) (dige
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return request[digestReply](ctx, s.clients, p.Addr, identity, kindDigest, digestRequest{At: at})
+	return rpc.Request[digestReply](ctx, s.clients, p.Addr, identity, rpc.KindDigest, digestRequest{At: at})
 }
 
 // vote collects the digests at index and stops whoever differs from the majority. It reports whether it was decided.
@@ -151,7 +152,7 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 			d.Index = 0 // nobody knows what is right: stop in any case
 		}
 		if p, ok := s.book.lookup(identity); ok {
-			if _, err := request[struct{}](ctx, s.clients, p.Addr, identity, kindDiverged, d); err != nil {
+			if _, err := rpc.Request[struct{}](ctx, s.clients, p.Addr, identity, rpc.KindDiverged, d); err != nil {
 				s.log.Error("cannot tell a node that it must stop", "node", identity, "err", err)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
 // Membership (SPEC C1, C2). Every node runs the same loop from its start on:
@@ -219,13 +221,13 @@ func (s *Store) greet(ctx context.Context, p peer, join bool) (helloReply, error
 	h.Join = join
 	if join && p.Format == 0 { // who does not know formats would add a node that cannot read what it sends
 		h.Join = false
-		r, err := request[helloReply](ctx, s.clients, p.Addr, "", kindHello, h)
+		r, err := rpc.Request[helloReply](ctx, s.clients, p.Addr, "", rpc.KindHello, h)
 		if err != nil || formatError("", r.Hello.Self.Format) != "" {
 			return r, err
 		}
 		h.Join = true
 	}
-	r, err := request[helloReply](ctx, s.clients, p.Addr, "", kindHello, h)
+	r, err := rpc.Request[helloReply](ctx, s.clients, p.Addr, "", rpc.KindHello, h)
 	if err == nil && r.Hello.Self.identity() == s.identity {
 		return r, errors.New("that is this node itself")
 	}
@@ -331,7 +333,7 @@ func (s *Store) admit(ctx context.Context, p peer) error {
 		}
 		if known, ok := s.book.lookup(string(old.Address)); ok {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-			_, err := request[digestReply](ctx, s.clients, known.Addr, known.identity(), kindDigest, digestRequest{})
+			_, err := rpc.Request[digestReply](ctx, s.clients, known.Addr, known.identity(), rpc.KindDigest, digestRequest{})
 			cancel()
 			if err == nil {
 				return fmt.Errorf("%w: node %q runs at %s", ErrDuplicateID, p.ID, known.Addr)

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -341,11 +342,10 @@ func TestMisdirectedConnection(t *testing.T) {
 				if p == mux.Raft {
 					_, err = conn.Write(append([]byte{byte(len(to))}, to...))
 				} else {
-					greet, _ := cbor.Marshal(greeting{From: "n9/1", To: to})
-					w := newFrameWriter(conn, time.Second)
-					w.put(frame{0, kindGreet, greet})
-					go w.run()
-					defer w.close()
+					greet, _ := cbor.Marshal(map[int]string{1: "n9/1", 2: to})
+					frame := binary.BigEndian.AppendUint32(nil, uint32(8+1+len(greet)))
+					frame = append(frame, make([]byte, 8+1)...) // request 0, of kind 0
+					_, err = conn.Write(append(frame, greet...))
 				}
 				if err != nil {
 					t.Fatal(err)

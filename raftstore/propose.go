@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
 )
@@ -221,7 +222,7 @@ func (s *Store) attempt(ctx context.Context, leader leaderView, ps []task.Propos
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	b, err := s.callLeader(ctx, leader, kindPropose, body)
+	b, err := s.callLeader(ctx, leader, rpc.KindPropose, body)
 	if err != nil {
 		return nil, callError(err)
 	}
@@ -232,31 +233,31 @@ func (s *Store) attempt(ctx context.Context, leader leaderView, ps []task.Propos
 	return rs, nil
 }
 
-// callLeader is clients.call that also ends when another node leads: a resend finds the answer there.
+// callLeader is rpc.Clients.Call that also ends when another node leads: a resend finds the answer there.
 func (s *Store) callLeader(ctx context.Context, leader leaderView, kind byte, body []byte) ([]byte, error) {
 	p, ok := s.book.lookup(leader.identity)
 	if !ok {
-		return nil, &notSentError{ErrNoLeader}
+		return nil, &rpc.NotSentError{Err: ErrNoLeader}
 	}
-	return s.clients.call(ctx, p.Addr, leader.identity, kind, body, leader.gone)
+	return s.clients.Call(ctx, p.Addr, leader.identity, kind, body, leader.gone)
 }
 
 // callError classifies what came back from a forwarded proposal.
 func callError(err error) error {
-	var notSent *notSentError
-	var status *statusError
+	var notSent *rpc.NotSentError
+	var status *rpc.StatusError
 	switch {
 	case errors.As(err, &notSent):
 		return fmt.Errorf("%w: %w", ErrNoLeader, err)
 	case errors.As(err, &status):
-		switch status.status {
-		case statusNotLeader:
+		switch status.Status {
+		case rpc.StatusNotLeader:
 			return ErrNotLeader
-		case statusOverloaded:
+		case rpc.StatusOverloaded:
 			return ErrOverloaded
-		case statusStalled:
+		case rpc.StatusStalled:
 			return ErrStalled
-		case statusTooLarge, statusRefused:
+		case rpc.StatusTooLarge, rpc.StatusRefused:
 			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -92,7 +93,7 @@ func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	case s.identity:
 		return s.verifiedIndex(ctx)
 	}
-	b, err := s.callLeader(ctx, leader, kindReadIndex, nil)
+	b, err := s.callLeader(ctx, leader, rpc.KindReadIndex, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -126,7 +127,7 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	index := s.commitIndex()
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ElectionTimeout)
 	defer cancel()
-	voters, asked, member, answers := askVoters[termReply](ctx, s, kindTerm, struct{}{})
+	voters, asked, member, answers := askVoters[termReply](ctx, s, rpc.KindTerm, struct{}{})
 	agree := 0
 	if member {
 		agree++
@@ -173,7 +174,7 @@ func askVoters[A any](ctx context.Context, s *Store, kind byte, question any) (v
 		}
 		asked++
 		go func() {
-			a, err := request[A](ctx, s.clients, p.Addr, identity, kind, question)
+			a, err := rpc.Request[A](ctx, s.clients, p.Addr, identity, kind, question)
 			out <- voterAnswer[A]{identity, a, err}
 		}()
 	}

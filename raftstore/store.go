@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -35,9 +36,9 @@ type Store struct {
 	leader    *leaderWatch
 	met       atomic.Pointer[string] // the leader that this node was connected to since it leads
 	reads     *readRounds
-	clients   *clients
+	clients   *rpc.Clients
 	gate      gate // to raft
-	server    *server
+	server    *rpc.Server
 	grown     chan struct{} // the log has grown
 	unsettled chan struct{} // settle must look again
 	promote   chan struct{} // the configuration has changed
@@ -90,7 +91,7 @@ func Open(c Config) (*Store, error) {
 		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), hurry: make(chan struct{}),
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
 	}
-	s.clients = newClients(&s.cfg, s.identity)
+	s.clients = rpc.NewClients(cfg.Net, s.identity, cfg.RPCTimeout)
 	s.batch = newBatcher(&s.cfg, s, &s.gate)
 	s.fsm = &fsm{
 		durable:  s.durable,
@@ -167,8 +168,8 @@ func (s *Store) open() (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.tail.Go(func() { s.watchLeadership(ctx, notify) })
-	s.server = newServer(ctx, s, s.cfg.Net.Listen(mux.Propose))
-	s.wg.Go(s.server.run)
+	s.server = rpc.NewServer(ctx, s.cfg.Net.Listen(mux.Propose), s.identity, s.cfg.RPCTimeout, handler{s})
+	s.wg.Go(s.server.Run)
 	s.wg.Go(func() { s.observeLeader(ctx) })
 	s.wg.Go(func() { s.watchLeader(ctx) })
 	s.wg.Go(func() { s.runReads(ctx) })
@@ -257,8 +258,8 @@ func (s *Store) shut(ctx context.Context) error {
 	s.closing = true
 	s.leadMu.Unlock()
 	s.cancel()
-	s.server.close()
-	s.clients.close()
+	s.server.Close()
+	s.clients.Close()
 	s.batch.close(nil)
 	var errs []error
 	patience := shutdownPatience

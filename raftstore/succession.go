@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
 // A follower takes one to two HeartbeatTimeouts to believe that its leader is gone, and votes for nobody before. But a process that
@@ -85,14 +86,14 @@ func (s *Store) outlives(ctx context.Context, view leaderView) bool {
 	s.met.Store(nil)
 	for {
 		p, _ := s.book.lookup(view.identity)
-		c, err := s.clients.get(ctx, clientKey{p.Addr, view.identity}, view.gone)
+		lost, err := s.clients.Lost(ctx, p.Addr, view.identity, view.gone)
 		if s.met.Load() != nil && errors.Is(err, syscall.ECONNREFUSED) {
 			return true
 		}
 		if err == nil {
 			s.met.Store(&view.identity)
 			select {
-			case <-c.lost:
+			case <-lost:
 			case <-view.gone:
 			case <-ctx.Done():
 			}
@@ -157,7 +158,7 @@ func (s *Store) witnesses(ctx context.Context, q refusedRequest) (voters, refuse
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
 	own := s.logEnd()
-	voters, asked, first, answers := askVoters[refusedReply](ctx, s, kindRefused, q)
+	voters, asked, first, answers := askVoters[refusedReply](ctx, s, rpc.KindRefused, q)
 	refused = 1
 	for range asked {
 		if a := <-answers; a.err == nil && a.answer.Refused {

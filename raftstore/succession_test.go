@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -126,11 +127,11 @@ func TestUnknownRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
 		from, to := ms[0].store, ms[1]
-		_, err := request[refusedReply](t.Context(), from.clients, to.addr, to.store.identity, 200, refusedRequest{})
-		if refused := (*statusError)(nil); !errors.As(err, &refused) || refused.status != statusRefused {
+		_, err := rpc.Request[refusedReply](t.Context(), from.clients, to.addr, to.store.identity, 200, refusedRequest{})
+		if refused := (*rpc.StatusError)(nil); !errors.As(err, &refused) || refused.Status != rpc.StatusRefused {
 			t.Errorf("%v", err)
 		}
-		if _, err := request[termReply](t.Context(), from.clients, to.addr, to.store.identity, kindTerm, struct{}{}); err != nil {
+		if _, err := rpc.Request[termReply](t.Context(), from.clients, to.addr, to.store.identity, rpc.KindTerm, struct{}{}); err != nil {
 			t.Error(err)
 		}
 	})

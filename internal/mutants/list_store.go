@@ -48,7 +48,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestLeaderAtAnUnknownAddress$", Why: "a leader that others look for where it was long ago would be deposed"},
 	{Name: "store-succeeds-alone", File: "raftstore/succession.go", Old: "		if 2*refused > voters {", New: "		if 2*refused > 0*voters {",
 		Pkg: "./raftstore", Run: "TestNobodySucceedsAlone$", Why: "a node that alone cannot reach the leader would depose it, again and again"},
-	{Name: "store-unknown-request-hangs-up", File: "raftstore/server.go", Old: "	return statusRefused, []byte(\"unknown request\")\n", New: "	panic(\"unknown request\")\n",
+	{Name: "store-unknown-request-hangs-up", File: "raftstore/server.go", Old: "	return rpc.StatusRefused, []byte(\"unknown request\")\n", New: "	panic(\"unknown request\")\n",
 		Pkg: "./raftstore", Run: "TestUnknownRequest$", Why: "a newer node's question would harm an older one (C4)"},
 	{Name: "store-succeeds-with-less", File: "raftstore/succession.go", Old: "	case e.Index != o.Index:\n		return e.Index < o.Index\n", New: "",
 		Pkg: "./raftstore", Run: "TestWhoSucceeds$", Why: "who has less asks for an election that it cannot win, and time-outs begin"},

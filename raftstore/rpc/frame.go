@@ -1,4 +1,4 @@
-package raftstore
+package rpc
 
 import (
 	"bufio"
@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// The node-to-node requests of the store travel in frames over mux.Propose:
+// A frame is
 //
 //	length u32 (of what follows) | request id u64 | kind u8 | body
 //
-// all big-endian. A client numbers its requests; the answer carries the same id and a status in the place of the kind.
-// The first frame of a connection is the client's greeting (kindGreet), which is not answered. Bodies are CBOR.
+// all big-endian. A client numbers its requests. The answer carries the same id, and a status in the place of the kind.
+// The first frame of a connection is the client's greeting (kindGreet), which is not answered.
 const (
 	frameHead = 4 + 8 + 1
 	maxFrame  = 64 << 20
@@ -69,7 +69,10 @@ func (w *frameWriter) put(f frame) bool {
 		return false
 	}
 	w.queue = append(w.queue, f)
-	wake(w.wake)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
 	return true
 }
 

@@ -1,4 +1,4 @@
-package raftstore
+package rpc
 
 import (
 	"bufio"
@@ -14,59 +14,36 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 )
 
-// Kinds of requests. Numbers are part of the wire format: never reuse one.
-const (
-	kindGreet     byte = 0 // greeting; not answered
-	kindPropose   byte = 1 // body: wire.EncodeProposals; answer: wire.EncodeResults
-	kindReadIndex byte = 2 // no body; answer: indexReply
-	kindDigest    byte = 3 // digestRequest; digestReply
-	kindDiverged  byte = 4 // task.Digest of the majority; no answer body
-	kindHello     byte = 5 // hello; helloReply
-	kindPromise   byte = 6 // promiseRequest; promiseReply
-	kindTerm      byte = 7 // empty; termReply
-	kindRefused   byte = 8 // refusedRequest; refusedReply
-)
-
-// Statuses of answers.
-const (
-	statusOK         byte = 0
-	statusNotLeader  byte = 1 // nothing was proposed
-	statusUnknown    byte = 2 // ErrOutcomeUnknown
-	statusOverloaded byte = 3 // nothing was proposed
-	statusTooLarge   byte = 4 // nothing was proposed
-	statusRefused    byte = 5 // body: text
-	statusStalled    byte = 6 // nothing was proposed
-)
-
 type greeting struct {
 	From string `cbor:"1,keyasint"`           // identity
 	To   string `cbor:"2,keyasint,omitempty"` // identity; "": whoever lives here
 }
 
-// statusError is an answer other than statusOK.
-type statusError struct {
-	status byte
-	text   string
+// StatusError is an answer other than StatusOK.
+type StatusError struct {
+	Status byte
+	Text   string
 }
 
-func (e *statusError) Error() string {
-	return fmt.Sprintf("raftstore: peer refused (%d) %s", e.status, e.text)
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("raftstore: peer refused (%d) %s", e.Status, e.Text)
 }
 
-// notSentError wraps what went wrong before a request left this process.
-type notSentError struct{ err error }
+// NotSentError wraps what went wrong before a request left this process.
+type NotSentError struct{ Err error }
 
-func (e *notSentError) Error() string { return e.err.Error() }
-func (e *notSentError) Unwrap() error { return e.err }
+func (e *NotSentError) Error() string { return e.Err.Error() }
+func (e *NotSentError) Unwrap() error { return e.Err }
 
 var (
 	errConnLost = errors.New("raftstore: connection lost")
 	errGone     = errors.New("raftstore: another node leads")
+	errClosed   = errors.New("raftstore: closed")
 )
 
-// clients are this node's connections to others: one per identity and address, with many requests in flight.
-type clients struct {
-	net     Network
+// Clients are this node's connections to others: one per identity and address, with many requests in flight.
+type Clients struct {
+	net     Dialer
 	self    string
 	timeout time.Duration
 	ctx     context.Context // ends with close
@@ -80,14 +57,21 @@ type clients struct {
 
 type clientKey struct{ addr, identity string }
 
-func newClients(c *Config, self string) *clients {
+// Dialer is how a connection is made.
+type Dialer interface {
+	Dial(ctx context.Context, addr string, p mux.Protocol) (net.Conn, error)
+}
+
+// NewClients returns the connections of the node whose identity is self; none is made yet. A request that has no answer after timeout is
+// given up, and its connection with it.
+func NewClients(net Dialer, self string, timeout time.Duration) *Clients {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &clients{net: c.Net, self: self, timeout: c.RPCTimeout, ctx: ctx, cancel: cancel, open: map[clientKey]*client{}}
+	return &Clients{net: net, self: self, timeout: timeout, ctx: ctx, cancel: cancel, open: map[clientKey]*client{}}
 }
 
 // client is one connection.
 type client struct {
-	owner *clients
+	owner *Clients
 	key   clientKey
 	ready chan struct{} // closed when w or err is set
 	lost  chan struct{} // closed when the connection, once made, has ended
@@ -99,35 +83,46 @@ type client struct {
 	pending map[uint64]chan frame // nil: the connection is lost
 }
 
-// call sends one request to identity ("": whoever lives there) at addr and returns the body of the answer. It gives up
-// when gone is closed (nil: never): the caller has no more use for an answer from there.
-func (cs *clients) call(ctx context.Context, addr, identity string, kind byte, body []byte, gone <-chan struct{}) ([]byte, error) {
+// Lost connects to identity at addr, unless there is a connection, and returns a channel that is closed when the connection has ended. It
+// gives up when gone is closed (nil: never).
+func (cs *Clients) Lost(ctx context.Context, addr, identity string, gone <-chan struct{}) (<-chan struct{}, error) {
+	c, err := cs.get(ctx, clientKey{addr, identity}, gone)
+	if err != nil {
+		return nil, err
+	}
+	return c.lost, nil
+}
+
+// Call sends one request to identity ("": whoever lives there) at addr and returns the body of the answer. It gives up
+// when gone is closed (nil: never): the caller has no more use for an answer from there. Errors: a NotSentError if the request
+// did not leave this process, a StatusError if it was refused.
+func (cs *Clients) Call(ctx context.Context, addr, identity string, kind byte, body []byte, gone <-chan struct{}) ([]byte, error) {
 	timer := time.NewTimer(cs.timeout)
 	defer timer.Stop()
 	c, err := cs.get(ctx, clientKey{addr, identity}, gone)
 	if err != nil {
-		return nil, &notSentError{err}
+		return nil, &NotSentError{err}
 	}
 	answer := make(chan frame, 1)
 	c.mu.Lock()
 	if c.pending == nil {
 		c.mu.Unlock()
-		return nil, &notSentError{errConnLost}
+		return nil, &NotSentError{errConnLost}
 	}
 	c.next++
 	id := c.next
 	c.pending[id] = answer
 	c.mu.Unlock()
 	if !c.w.put(frame{id, kind, body}) {
-		return nil, &notSentError{errConnLost}
+		return nil, &NotSentError{errConnLost}
 	}
 	select {
 	case f, ok := <-answer:
 		if !ok {
 			return nil, errConnLost
 		}
-		if f.kind != statusOK {
-			return nil, &statusError{f.kind, string(f.body)}
+		if f.kind != StatusOK {
+			return nil, &StatusError{f.kind, string(f.body)}
 		}
 		return f.body, nil
 	case <-ctx.Done():
@@ -145,11 +140,11 @@ func (cs *clients) call(ctx context.Context, addr, identity string, kind byte, b
 }
 
 // get returns a connection, dialing if there is none.
-func (cs *clients) get(ctx context.Context, key clientKey, gone <-chan struct{}) (*client, error) {
+func (cs *Clients) get(ctx context.Context, key clientKey, gone <-chan struct{}) (*client, error) {
 	cs.mu.Lock()
 	if cs.closed {
 		cs.mu.Unlock()
-		return nil, ErrClosed
+		return nil, errClosed
 	}
 	c := cs.open[key]
 	if c == nil {
@@ -179,7 +174,7 @@ func (c *client) dial() {
 	}
 	c.owner.mu.Lock()
 	if err == nil && c.owner.closed {
-		err = ErrClosed
+		err = errClosed
 		conn.Close()
 	}
 	if err != nil {
@@ -238,7 +233,8 @@ func (c *client) forget() {
 	}
 }
 
-func (cs *clients) close() {
+// Close ends all connections and waits until they have ended.
+func (cs *Clients) Close() {
 	cs.mu.Lock()
 	cs.closed = true
 	cs.cancel()
@@ -251,14 +247,14 @@ func (cs *clients) close() {
 	cs.wg.Wait()
 }
 
-// request is call with CBOR bodies.
-func request[A any](ctx context.Context, cs *clients, addr, identity string, kind byte, req any) (A, error) {
+// Request is Call with CBOR bodies.
+func Request[A any](ctx context.Context, cs *Clients, addr, identity string, kind byte, req any) (A, error) {
 	var a A
 	body, err := cbor.Marshal(req)
 	if err != nil {
-		return a, &notSentError{err}
+		return a, &NotSentError{err}
 	}
-	b, err := cs.call(ctx, addr, identity, kind, body, nil)
+	b, err := cs.Call(ctx, addr, identity, kind, body, nil)
 	if err != nil {
 		return a, err
 	}
