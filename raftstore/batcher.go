@@ -54,15 +54,21 @@ func newCall(ps []task.Proposal, notify func(*call)) *call {
 	return c
 }
 
+// appender is where entries go. It answers nobody who asks once it is shut down, hence Enter and Leave.
+type appender interface {
+	Enter() bool // false: it must not be asked any more
+	Leave()      // it has answered
+	Apply(data []byte, timeout time.Duration) raft.ApplyFuture
+}
+
 // batcher is the leader's queue. It exists on every node and accepts calls only between lead and its end.
 type batcher struct {
-	raft        interface{ applyEntry([]byte) raft.ApplyFuture }
+	raft        appender
 	maxCommands int // waiting in a lane
 	maxBytes    int
 	queueWait   time.Duration
 	queueAge    time.Duration
 	now         func() time.Time
-	gate        *gate
 	companion   atomic.Pointer[Companion]
 
 	mu       sync.Mutex
@@ -74,9 +80,9 @@ type batcher struct {
 	wake     chan struct{}
 }
 
-func newBatcher(c *Config, r interface{ applyEntry([]byte) raft.ApplyFuture }, g *gate) *batcher {
+func newBatcher(c *Config, r appender) *batcher {
 	return &batcher{
-		raft: r, gate: g, maxCommands: c.QueueCommands, maxBytes: c.QueueBytes, queueWait: c.QueueWait, queueAge: c.QueueAge, now: time.Now,
+		raft: r, maxCommands: c.QueueCommands, maxBytes: c.QueueBytes, queueWait: c.QueueWait, queueAge: c.QueueAge, now: time.Now,
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -293,16 +299,16 @@ func (b *batcher) send(stamp *stamper, g *group) {
 		}
 		data, entries = append(data, d), append(entries, e)
 	}
-	if !b.gate.enter() {
+	if !b.raft.Enter() {
 		b.refuse(entries, ErrNotLeader)
 		return
 	}
 	futures := make([]raft.ApplyFuture, len(data))
 	for i, d := range data {
-		futures[i] = b.raft.applyEntry(d)
+		futures[i] = b.raft.Apply(d, 0)
 	}
 	go func() {
-		defer b.gate.leave()
+		defer b.raft.Leave()
 		for i, e := range entries {
 			results, err := answers(futures[i])
 			b.finish(e, results, err)

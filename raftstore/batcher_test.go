@@ -27,7 +27,10 @@ type heldEntry struct {
 	done      chan error
 }
 
-func (r *heldRaft) applyEntry(data []byte) raft.ApplyFuture {
+func (r *heldRaft) Enter() bool { return true }
+func (r *heldRaft) Leave()      {}
+
+func (r *heldRaft) Apply(data []byte, _ time.Duration) raft.ApplyFuture {
 	_, ps, err := wire.DecodeEntry(data)
 	if err != nil {
 		panic(err)
@@ -86,7 +89,7 @@ func inBatcher(t *testing.T, f func(t *testing.T, b batchTest)) {
 		cfg := Config{QueueCommands: 10_000, QueueBytes: 8 << 20, QueueWait: 250 * time.Millisecond, QueueAge: 2 * time.Second}
 		var wg sync.WaitGroup
 		b := batchTest{raft: &heldRaft{}}
-		b.batcher = newBatcher(&cfg, b.raft, &gate{})
+		b.batcher = newBatcher(&cfg, b.raft)
 		ctx, cancel := context.WithCancel(t.Context())
 		b.open(&termState{term: 1})
 		wg.Go(func() { b.run(ctx, newStamper(SystemClock(), 0, 0)) })
@@ -318,5 +321,22 @@ func TestQueueBounds(t *testing.T) {
 		if err := b.submit(one(10)); err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// TestUnwritableCommand: a command that no log entry can hold is refused at once, and takes nothing of its call or of others with it.
+func TestUnwritableCommand(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n1", nil), 1)
+		c.leader()
+		c.activate(s)
+		large := submit("large", task.Fail) // an entry by itself
+		large.Params = task.Payload{Encoding: task.Bytes, Data: make([]byte, maxEntryBytes-1<<10)}
+		before := s.raft.LastIndex()
+		_, err := s.Propose(ctxFor(t, time.Minute), large, task.DropBlobs{Digests: make([]string, 70_000)})
+		if !errors.Is(err, ErrTooLarge) || s.raft.LastIndex() != before || c.has(s, "large") {
+			t.Fatalf("%v, %d entries", err, s.raft.LastIndex()-before)
+		}
+		c.propose(s, large)
 	})
 }

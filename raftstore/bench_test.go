@@ -46,7 +46,7 @@ func BenchmarkProposeBatch(b *testing.B) {
 			var wg sync.WaitGroup
 			b.ReportAllocs()
 			b.ResetTimer()
-			begun, cpu, before := time.Now(), cpuTime(), s.disk.Health()
+			begun, cpu, before := time.Now(), cpuTime(), s.raft.Health()
 			for range 4 {
 				wg.Go(func() {
 					for {
@@ -68,7 +68,7 @@ func BenchmarkProposeBatch(b *testing.B) {
 			wg.Wait()
 			b.StopTimer()
 			b.ReportMetric(float64(b.N)/time.Since(begun).Seconds(), "commands/s")
-			after := s.disk.Health()
+			after := s.raft.Health()
 			writes := float64(after.Writes - before.Writes)
 			b.ReportMetric(writes/float64(b.N)*batch, "writes/batch")
 			b.ReportMetric(float64((after.Took-before.Took).Microseconds())/1000/writes, "ms/write")

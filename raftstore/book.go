@@ -236,6 +236,12 @@ func (b *book) lookup(identity string) (peer, bool) {
 	return p, ok
 }
 
+// where returns the address of an identity.
+func (b *book) where(identity string) (addr string, ok bool) {
+	p, ok := b.lookup(identity)
+	return p.Addr, ok
+}
+
 // all returns everybody known, this node included, by identity.
 func (b *book) all() []peer {
 	b.mu.Lock()

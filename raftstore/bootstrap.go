@@ -96,7 +96,7 @@ func (s *Store) found(ctx context.Context, set []peer) error {
 		return err
 	}
 	s.log.Info("founding the cluster", "members", req.Set)
-	return s.gate.ask(func() raft.Future { return s.raft.BootstrapCluster(conf) })
+	return s.raft.Ask(func() raft.Future { return s.raft.BootstrapCluster(conf) })
 }
 
 // answerPromise is the other side.

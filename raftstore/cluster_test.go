@@ -49,6 +49,7 @@ type member struct {
 	id, addr, dir string
 	clock         *testClock
 	store         *Store // nil: not running
+	disk          diskStore
 	fatal         chan error
 	change        func(*Config) // applied at start
 }
@@ -129,6 +130,13 @@ func (c *cluster) tryStart(m *member, expect int, join ...string) (*Store, error
 	}
 	if m.change != nil {
 		m.change(&cfg)
+	}
+	wrap := cfg.wrapDisk
+	cfg.wrapDisk = func(d diskStore) diskStore {
+		if m.disk = d; wrap != nil {
+			m.disk = wrap(d)
+		}
+		return m.disk
 	}
 	s, err := Open(cfg)
 	if err == nil {

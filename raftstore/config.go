@@ -171,10 +171,6 @@ func (c *Config) validate() error {
 // maxAppendEntries bounds how many log entries one AppendEntries carries and the library's own group commit.
 const maxAppendEntries = 64
 
-// cachedEntries is how many log entries stay in memory: those that followers have not got yet. Most are of up to 64 KiB;
-// who is further behind is read from the disk.
-const cachedEntries = 64
-
 func (c *Config) raftConfig(notify chan bool) *raft.Config {
 	rc := raft.DefaultConfig()
 	rc.LocalID = raft.ServerID(c.ID)
@@ -184,7 +180,6 @@ func (c *Config) raftConfig(notify chan bool) *raft.Config {
 	rc.ShutdownOnRemove = false // whoever removes a node stops it; raft must not vanish under the store
 	rc.NotifyCh = notify
 	rc.NoLegacyTelemetry = true
-	rc.Logger = hclogTo(c.Logger)
 	// Snapshots are triggered by bytes (snapshot.go), not by the library's count of entries.
 	rc.SnapshotThreshold = 1 << 62
 	rc.SnapshotInterval = 24 * time.Hour

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/raftstore/guard"
 )
 
 // Errors of Propose, ProposeLocal and Read. They are wrapped: use errors.Is.
@@ -35,8 +37,8 @@ var (
 var (
 	ErrDiverged    = errors.New("raftstore: state differs from the majority's")
 	ErrBadEntry    = errors.New("raftstore: log entry cannot be applied")
-	ErrDiskFailed  = errors.New("raftstore: disk failed")
-	ErrDiskStalled = errors.New("raftstore: disk stalled")
+	ErrDiskFailed  = guard.ErrDiskFailed
+	ErrDiskStalled = guard.ErrDiskStalled
 	ErrDuplicateID = errors.New("raftstore: node ID is in use by another node")
 )
 

@@ -130,7 +130,7 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 			// Leading without being able to is worse than not leading (nomad #8470).
 			s.log.Warn("giving up leadership", "term", t.term, "err", err)
 			s.batch.close(t)
-			if err := s.gate.ask(s.raft.LeadershipTransfer); err != nil {
+			if err := s.raft.Ask(s.raft.LeadershipTransfer); err != nil {
 				s.log.Warn("leadership transfer failed", "err", err)
 			}
 		}
@@ -163,7 +163,7 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 	if err != nil {
 		return fmt.Errorf("raftstore: first entry: %w", err)
 	}
-	if err := s.askInTerm(ctx, func() raft.Future { return s.applyEntry(first) }); err != nil {
+	if err := s.askInTerm(ctx, func() raft.Future { return s.raft.Apply(first, 0) }); err != nil {
 		return lostIsNil(err)
 	}
 	s.leadMu.Lock()
@@ -187,7 +187,7 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 // askInTerm asks again while a transfer of leadership, which may come to nothing, keeps raft from answering.
 func (s *Store) askInTerm(ctx context.Context, request func() raft.Future) error {
 	for {
-		err := s.gate.ask(request)
+		err := s.raft.Ask(request)
 		if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 			return err
 		}
@@ -207,8 +207,6 @@ func lostIsNil(err error) error {
 	}
 	return err
 }
-
-func (s *Store) applyEntry(data []byte) raft.ApplyFuture { return s.raft.Apply(data, 0) }
 
 // leadingTerm returns the term that this node leads and is ready in; 0: none.
 func (s *Store) leadingTerm() uint64 {
@@ -292,7 +290,7 @@ func (s *Store) Transfer(ctx context.Context) error {
 	var err error
 	for range 3 {
 		done := make(chan error, 1)
-		go func() { done <- s.gate.ask(s.raft.LeadershipTransfer) }()
+		go func() { done <- s.raft.Ask(s.raft.LeadershipTransfer) }()
 		select {
 		case err = <-done:
 		case <-ctx.Done():

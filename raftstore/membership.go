@@ -54,15 +54,7 @@ const (
 )
 
 // servers returns raft's latest configuration.
-func (s *Store) servers() []raft.Server { return serversOf(s.raft) }
-
-func serversOf(r *raft.Raft) []raft.Server {
-	f := r.GetConfiguration()
-	if f.Error() != nil {
-		return nil
-	}
-	return f.Configuration().Servers
-}
+func (s *Store) servers() []raft.Server { return s.raft.Servers() }
 
 func findServer(ss []raft.Server, id string) (raft.Server, bool) {
 	i := slices.IndexFunc(ss, func(m raft.Server) bool { return string(m.ID) == id })
@@ -340,14 +332,14 @@ func (s *Store) admit(ctx context.Context, p peer) error {
 			}
 		}
 		s.log.Warn("a node has come back with an empty directory: replacing it", "node", p.ID, "addr", p.Addr)
-		if err := s.gate.ask(func() raft.Future { return s.raft.RemoveServer(id, 0, s.cfg.RPCTimeout/2) }); err != nil {
+		if err := s.raft.Ask(func() raft.Future { return s.raft.RemoveServer(id, 0, s.cfg.RPCTimeout/2) }); err != nil {
 			return fmt.Errorf("raftstore: remove former %s: %w", p.ID, err)
 		}
 	}
 	add := func() raft.Future {
 		return s.raft.AddNonvoter(id, raft.ServerAddress(p.identity()), 0, s.cfg.RPCTimeout/2)
 	}
-	if err := s.gate.ask(add); err != nil {
+	if err := s.raft.Ask(add); err != nil {
 		return fmt.Errorf("raftstore: add %s: %w", p.ID, err)
 	}
 	s.log.Info("node added", "node", p.ID, "addr", p.Addr)
@@ -382,7 +374,7 @@ func (s *Store) promoteNonvoters(ctx context.Context) {
 			}
 			delete(good, identity)
 			promote := func() raft.Future { return s.raft.AddVoter(m.ID, m.Address, 0, s.cfg.RPCTimeout/2) }
-			if err := s.gate.ask(promote); err != nil {
+			if err := s.raft.Ask(promote); err != nil {
 				s.log.Warn("promotion failed", "node", m.ID, "err", err)
 				continue
 			}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
-	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/task"
@@ -171,59 +170,6 @@ func TestDigestRing(t *testing.T) {
 	}
 }
 
-// recordedDisk notes which ranges are deleted in one transaction each.
-type recordedDisk struct {
-	diskStore
-	deleted [][2]uint64
-}
-
-func (d *recordedDisk) DeleteRange(a, b uint64) error {
-	d.deleted = append(d.deleted, [2]uint64{a, b})
-	return d.diskStore.DeleteRange(a, b)
-}
-
-// TestDeleteRange: bounded transactions, and never a hole in the log between two of them.
-func TestDeleteRange(t *testing.T) {
-	for _, tc := range []struct {
-		name        string
-		first, last uint64
-		want        [][2]uint64
-	}{
-		{"prefix", 1, 2500, [][2]uint64{{1, 1000}, {1001, 2000}, {2001, 2500}}},
-		{"prefix from before the log", 0, 10, [][2]uint64{{1, 10}}},
-		{"suffix", 501, 3000, [][2]uint64{{2001, 3000}, {1001, 2000}, {501, 1000}}},
-		{"suffix beyond the log", 2990, 9000, [][2]uint64{{2990, 3000}}},
-		{"all", 1, 3000, [][2]uint64{{2001, 3000}, {1001, 2000}, {1, 1000}}},
-		{"nothing", 3001, 4000, nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			rec := &recordedDisk{}
-			cfg := Config{Dir: t.TempDir(), DiskTimeout: time.Minute, wrapDisk: func(d diskStore) diskStore { rec.diskStore = d; return rec }}
-			d, err := openDisk(&cfg, func(err error) { t.Error(err) })
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer d.Close()
-			logs := make([]*raft.Log, 3000)
-			for i := range logs {
-				logs[i] = &raft.Log{Index: uint64(i + 1), Term: 1, Data: []byte("x")}
-			}
-			if err := d.StoreLogs(logs); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.DeleteRange(tc.first, tc.last); err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(rec.deleted, tc.want) {
-				t.Fatalf("deleted %v, want %v", rec.deleted, tc.want)
-			}
-			if h := d.Health(); h.Writes != uint64(1+len(tc.want)) || h.Bytes != 3000 || h.Err != nil {
-				t.Fatalf("%+v", h)
-			}
-		})
-	}
-}
-
 // TestLaggingSubscriber is cut off and knows it; the others, and Apply, do not notice.
 func TestLaggingSubscriber(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -272,26 +218,6 @@ func TestLatestLeadershipWins(t *testing.T) {
 		}
 		if l := <-s.Leadership(); l != (Leadership{true, 5}) {
 			t.Fatalf("a new reader sees %+v", l)
-		}
-	})
-}
-
-// TestNoHeartbeatFastPath: heartbeats must pass through raft's main loop (raft #695).
-func TestNoHeartbeatFastPath(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
-		s := c.start(c.add("n1", nil), 1)
-		var _ raft.Transport = s.trans
-		called := false
-		s.trans.SetHeartbeatHandler(func(raft.RPC) { called = true })
-		c.leader()
-		c.start(c.add("n2", nil), 0, "n1:1")
-		c.await("promotion", func() bool { return c.nodes["n2"].store.Status().Role == RoleFollower })
-		if err := s.Transfer(ctxFor(t, time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(10 * time.Second)
-		if called {
-			t.Fatal("a heartbeat was handled on the transport's goroutine")
 		}
 	})
 }

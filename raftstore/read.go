@@ -124,7 +124,7 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	if term == 0 || s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
-	index := s.commitIndex()
+	index := s.raft.CommitIndex()
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ElectionTimeout)
 	defer cancel()
 	voters, asked, member, answers := askVoters[termReply](ctx, s, rpc.KindTerm, struct{}{})
@@ -180,9 +180,6 @@ func askVoters[A any](ctx context.Context, s *Store, kind byte, question any) (v
 	}
 	return voters, asked, member, out
 }
-
-// commitIndex is how far the log is committed and durable here: nobody is told of more (parallelLog).
-func (s *Store) commitIndex() uint64 { return min(s.raft.CommitIndex(), s.logs.durable()) }
 
 // readRounds lets many readers share one round.
 type readRounds struct {

@@ -150,7 +150,7 @@ func TestOneTermWaits(t *testing.T) {
 			leader = heir
 		}
 		c.await("it waits once", func() bool { return waiting() == 1 })
-		<-time.After(10 * lookAgain)
+		<-time.After(10 * time.Second)
 		if n := waiting(); n != 1 {
 			t.Errorf("%d wait", n)
 		}

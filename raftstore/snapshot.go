@@ -7,11 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -85,6 +81,12 @@ func readSnapshot(r io.Reader, options ...task.Option) (applied uint64, m *task.
 		return 0, nil, fmt.Errorf("raftstore: read snapshot: %w", err)
 	}
 	return binary.BigEndian.Uint64(head[len(snapshotMagic)+1:]), m, nil
+}
+
+// readable says why a snapshot cannot be restored.
+func readable(r io.Reader) error {
+	_, _, err := readSnapshot(r)
+	return err
 }
 
 type countingReader struct {
@@ -208,24 +210,4 @@ func trailingLogs(bytes int64, size logSize) uint64 {
 // noteGrowth wakes snapshotWhenGrown. It is called for every entry and must not block.
 func (s *Store) noteGrowth() {
 	wake(s.grown)
-}
-
-// removePartialSnapshots removes what processes that died have left of snapshots. The library only says so, and each is as large as the
-// state. The caller has the directory's lock.
-func removePartialSnapshots(dir string, log *slog.Logger) error {
-	dir = filepath.Join(dir, "snapshots")
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".tmp" {
-			continue
-		}
-		log.Info("removing a snapshot that was not finished", "name", e.Name())
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
 }

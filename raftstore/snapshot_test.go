@@ -39,7 +39,7 @@ func TestInstallSnapshot(t *testing.T) {
 		fill(c, leader.store, "while-away", 400)
 		first := uint64(0)
 		c.await("the log is compacted", func() bool {
-			first, _ = leader.store.disk.FirstIndex()
+			first, _ = leader.disk.FirstIndex()
 			return first > behind.store.Status().Applied+1
 		})
 		c.net.Rejoin(behind.addr)
@@ -70,8 +70,8 @@ func TestRestartFromSnapshot(t *testing.T) {
 		fill(c, s, "task", 300)
 		before := s.Status().Digest
 		c.await("the log is compacted", func() bool {
-			first, _ := s.disk.FirstIndex()
-			last, _ := s.disk.LastIndex()
+			first, _ := m.disk.FirstIndex()
+			last, _ := m.disk.LastIndex()
 			return last-first < 250
 		})
 		c.crash(m)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/guard"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -29,6 +30,9 @@ type Member struct {
 	Voter bool
 	Level uint64 // the highest feature level that it knows, by what it said when it started; 0: unknown
 }
+
+// DiskHealth says how the log's disk does.
+type DiskHealth = guard.DiskHealth
 
 // Status is this node's view, for /v1/cluster and readiness. It is local: no peer is asked.
 type Status struct {
@@ -60,8 +64,8 @@ func (s *Store) Status() Status {
 	me := s.book.me()
 	st := Status{
 		ID: me.ID, Addr: me.Addr, HTTP: me.HTTP,
-		Term: s.raft.CurrentTerm(), Commit: s.commitIndex(), LastContact: -1,
-		Disk: s.disk.Health(), Err: s.failure(),
+		Term: s.raft.CurrentTerm(), Commit: s.raft.CommitIndex(), LastContact: -1,
+		Disk: s.raft.Health(), Err: s.failure(),
 	}
 	st.LeaderID, st.LeaderAddr = s.Leader()
 	if st.Level, st.Known = s.Level(), s.cfg.KnownLevel; st.Level < st.Known {

@@ -107,7 +107,7 @@ func TestUnknownCommandStops(t *testing.T) {
 		leader := c.leader()
 		c.activate(leader.store)
 		before := c.agree()
-		_ = leader.store.applyEntry([]byte{1, 0x83, 1, 1, 1, 0x84, 0x18, 0xfe, 0, 0, 0, 0xa0}).Error()
+		_ = leader.store.raft.Apply([]byte{1, 0x83, 1, 1, 1, 0x84, 0x18, 0xfe, 0, 0, 0, 0xa0}, 0).Error()
 		// The last of the three may stay without anybody who could tell it that the entry is committed.
 		stop := func() {
 			stopped := 0

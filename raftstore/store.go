@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/guard"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 )
@@ -24,10 +24,7 @@ type Store struct {
 	identity string
 
 	book      *book
-	disk      *disk
-	logs      *parallelLog
-	trans     transport
-	raft      *raft.Raft
+	raft      *guard.Raft
 	fsm       *fsm
 	hub       *hub
 	ring      *digestRing
@@ -37,7 +34,6 @@ type Store struct {
 	met       atomic.Pointer[string] // the leader that this node was connected to since it leads
 	reads     *readRounds
 	clients   *rpc.Clients
-	gate      gate // to raft
 	server    *rpc.Server
 	grown     chan struct{} // the log has grown
 	unsettled chan struct{} // settle must look again
@@ -61,11 +57,10 @@ type Store struct {
 
 	opened   chan struct{} // closed when open is through
 	cancel   context.CancelFunc
-	done     chan struct{}      // closed by Close: calls end
-	hurry    chan struct{}      // closed by Close: snapshots are not slowed down
-	abort    chan struct{}      // closed at the end of Close's patience: snapshots are given up
-	raftDown chan struct{}      // closed when raft has shut down
-	endRaft  func() raft.Future // shuts raft down; the library's second Shutdown does not wait, so all wait for the first
+	done     chan struct{} // closed by Close: calls end
+	hurry    chan struct{} // closed by Close: snapshots are not slowed down
+	abort    chan struct{} // closed at the end of Close's patience: snapshots are given up
+	raftDown chan struct{} // closed when raft has shut down
 	wg       sync.WaitGroup
 	tail     sync.WaitGroup // goroutines that raft needs until it is down
 	close    sync.Once
@@ -92,10 +87,9 @@ func Open(c Config) (*Store, error) {
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
 	}
 	s.clients = rpc.NewClients(cfg.Net, s.identity, cfg.RPCTimeout)
-	s.batch = newBatcher(&s.cfg, s, &s.gate)
 	s.fsm = &fsm{
 		durable:  s.durable,
-		onCommit: func(index uint64) { s.trans.commits.reached(index) },
+		onCommit: func(index uint64) { s.raft.Reached(index) },
 		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
 		onLevel: func() { wake(s.leveled) }, known: cfg.KnownLevel,
 		machine: task.NewMachine(task.WithKnownLevel(cfg.KnownLevel)), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
@@ -110,49 +104,15 @@ func Open(c Config) (*Store, error) {
 // open starts everything that has to be stopped again.
 func (s *Store) open() (err error) {
 	defer close(s.opened)
-	if s.disk, err = openDisk(&s.cfg, s.fail); err != nil {
+	if s.raft, err = guard.Open(s.guardConfig()); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			if s.logs != nil {
-				s.logs.close()
-			}
-			_ = s.disk.Close()
-		}
-	}()
-	if err := removePartialSnapshots(s.cfg.Dir, s.log); err != nil {
-		return fmt.Errorf("raftstore: %w", err)
-	}
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(s.cfg.Dir, 2, hclogTo(s.log))
-	if err != nil {
-		return fmt.Errorf("raftstore: open snapshots: %w", err)
-	}
-	cache, err := raft.NewLogCache(cachedEntries, s.disk)
-	if err != nil {
-		return fmt.Errorf("raftstore: log cache: %w", err)
-	}
-	var opened atomic.Pointer[raft.Raft]
-	leads := func() bool {
-		r := opened.Load()
-		return r != nil && r.State() == raft.Leader
-	}
-	s.logs = newParallelLog(cache, leads)
-	logs := &snapLog{LogStore: s.logs, snaps: snaps, fail: s.fail}
-	if err := logs.begin(s.disk, s.log); err != nil {
-		return err
-	}
-	s.trans = newTransport(&s.cfg, s.book, logs, s.logs.durable, func(identity raft.ServerAddress, term uint64) bool {
-		return leads() && opened.Load().CurrentTerm() == term && slices.ContainsFunc(serversOf(opened.Load()), func(m raft.Server) bool { return m.Address == identity })
-	})
+	s.batch = newBatcher(&s.cfg, s.raft)
 	notify := make(chan bool, 8)
-	s.raft, err = raft.NewRaft(s.cfg.raftConfig(notify), s.fsm, logs, s.disk, snaps, s.trans)
-	if err != nil {
-		s.trans.shut()
-		return fmt.Errorf("raftstore: start: %w", err)
+	if err := s.raft.Start(s.cfg.raftConfig(notify), s.fsm); err != nil {
+		s.raft = nil
+		return err
 	}
-	opened.Store(s.raft)
-	s.endRaft = sync.OnceValue(s.raft.Shutdown)
 	if servers := s.servers(); len(servers) > 0 {
 		// Forget who is no member any more: replaced instances, nodes of clusters met by mistake.
 		err = s.book.retain(func(p peer) bool {
@@ -160,8 +120,8 @@ func (s *Store) open() (err error) {
 			return ok && string(m.Address) == p.identity()
 		})
 		if err != nil {
-			_ = s.raft.Shutdown().Error()
-			s.trans.shut()
+			_ = s.raft.Stop(func(f func()) bool { f(); return true })
+			s.raft = nil
 			return err
 		}
 	}
@@ -177,6 +137,15 @@ func (s *Store) open() (err error) {
 	s.wg.Go(func() { s.settle(ctx) })
 	s.wg.Go(func() { s.noteLevel(ctx) })
 	return nil
+}
+
+func (s *Store) guardConfig() guard.Config {
+	c := &s.cfg
+	return guard.Config{
+		Dir: c.Dir, Identity: s.identity, Net: c.Net, Where: s.book.where,
+		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause,
+		Fail: s.fail, Readable: readable, Logger: c.Logger, WrapDisk: c.wrapDisk,
+	}
 }
 
 // Subscribe delivers the events of this node's machine from now on; buffer is how many entries' events the subscriber
@@ -213,16 +182,15 @@ func (s *Store) halt() {
 	if s.raft == nil {
 		return
 	}
-	s.logs.abandon(s.failErr)
+	s.raft.Abandon(s.failErr)
 	s.batch.close(nil)
-	s.gate.close(haltPatience)
-	s.endRaft()
-	s.trans.shut()
+	s.raft.Bar(haltPatience)
+	s.raft.Quit()
 }
 
 // durable returns once an entry that is committed is on this node's disk.
 func (s *Store) durable(l *raft.Log) error {
-	err := s.logs.wait(l.Index)
+	err := s.raft.WaitDurable(l.Index)
 	if err == nil && s.cfg.onApply != nil {
 		s.cfg.onApply(l.Index, l.Term)
 	}
@@ -267,27 +235,15 @@ func (s *Store) shut(ctx context.Context) error {
 		patience = haltPatience // its disk may hang: it has had its chance in halt
 	}
 	// Nothing here waits for the network, only a disk that hangs can make it last.
-	if !s.gate.close(patience) || !waitFor(ctx, patience, s.wg.Wait) {
+	if !s.raft.Bar(patience) || !waitFor(ctx, patience, s.wg.Wait) {
 		errs = append(errs, errors.New("raftstore: close: requests to raft hang"))
 	}
 	if stopAborting() {
 		close(s.abort)
 	}
-	// Raft waits for its requests to others, and those to a silent peer for their timeouts: the connections go first.
-	ending := s.endRaft()
-	s.trans.shut()
-	down := waitFor(ctx, patience, func() { _ = ending.Error() })
+	errs = append(errs, s.raft.Stop(func(f func()) bool { return waitFor(ctx, patience, f) }))
 	close(s.raftDown)
 	s.tail.Wait()
-	if down && !waitFor(ctx, patience, s.logs.close) {
-		errs = append(errs, errors.New("raftstore: close: the disk hangs"))
-	} else if down {
-		if err := s.disk.Close(); err != nil {
-			errs = append(errs, fmt.Errorf("raftstore: close log: %w", err))
-		}
-	} else {
-		errs = append(errs, errors.New("raftstore: close: raft hangs"))
-	}
 	s.hub.cut(false)
 	s.leadMu.Lock()
 	s.leadClosed = true

@@ -3,7 +3,6 @@ package raftstore
 import (
 	"context"
 	"errors"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 const (
 	probeTime    = 300 * time.Millisecond // until a probe of the leader counts as no refusal
 	witnessTime  = 400 * time.Millisecond // until a voter that says nothing is left out
-	askTime      = 100 * time.Millisecond // until raft has other things to do
 	askWitnesses = 3                      // times, as some notice later than others
 	askPause     = 50 * time.Millisecond
 )
@@ -136,15 +134,7 @@ func (s *Store) succeed(ctx context.Context, view leaderView) {
 		return
 	}
 	s.log.Info("the leader's process has ended: asking for an election", "leader", view.identity, "term", q.Term)
-	s.campaign()
-}
-
-// campaign asks raft for an election as a leader does that hands over.
-func (s *Store) campaign() {
-	s.trans.installs.hand(raft.RPC{
-		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
-		RespChan: make(chan raft.RPCResponse, 1), // nobody reads it
-	}, time.After(askTime))
+	s.raft.Campaign()
 }
 
 // follows reports whether this node takes that leader of that term for its own.
@@ -186,13 +176,6 @@ func (s *Store) answerRefused(ctx context.Context, q refusedRequest) refusedRepl
 
 // logEnd is where this node's log ends, or its snapshot if that is later.
 func (s *Store) logEnd() (end logEnd) {
-	stats := s.raft.Stats()
-	for _, what := range []string{"last_log", "last_snapshot"} {
-		term, _ := strconv.ParseUint(stats[what+"_term"], 10, 64) // numbers, says the library
-		index, _ := strconv.ParseUint(stats[what+"_index"], 10, 64)
-		if index > end.Index {
-			end = logEnd{Term: term, Index: index}
-		}
-	}
+	end.Term, end.Index = s.raft.LogEnd()
 	return end
 }

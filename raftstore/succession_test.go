@@ -112,7 +112,7 @@ func TestLeaderAtAnUnknownAddress(t *testing.T) {
 				c.net.Reset(m.addr, next.addr)
 			}
 		}
-		next.store.campaign()
+		next.store.raft.Campaign()
 		c.await(next.id+" leads", func() bool { return next.store.raft.State() == raft.Leader })
 		term := next.store.raft.CurrentTerm()
 		<-time.After(time.Minute)

@@ -1,5 +1,5 @@
 // Package logstore keeps a node's raft log, and raft's few durable variables, on disk: in raft-boltdb's format or in
-// raft-wal's. A directory holds one of them and knows which; see DESIGN.md of raftstore.
+// raft-wal's. A directory holds one of them and knows which; see DESIGN.md.
 package logstore
 
 import (

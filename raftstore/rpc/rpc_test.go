@@ -9,9 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/taskrt/taskrt/internal/memnet"
 	"github.com/taskrt/taskrt/internal/mux"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // echo answers each question with itself, and proposals when the test says so.
 type echo struct {

@@ -1,4 +1,4 @@
-package raftstore
+package guard
 
 import (
 	"errors"
@@ -38,6 +38,7 @@ type snapLog struct {
 	raft.LogStore
 	snaps      raft.SnapshotStore
 	fail       func(error)              // stops the node; does not block
+	readable   func(io.Reader) error    // why a snapshot cannot be restored
 	installing atomic.Uint64            // where the latest snapshot ends that a leader sent
 	before     atomic.Pointer[raft.Log] // index and term of the entry before the first
 }
@@ -154,7 +155,7 @@ func (l *snapLog) empty() error {
 // begin is agreeAtStart, and tells the log what precedes it. It refuses a node whose log was taken away and whose snapshots
 // were not: it has forgotten whom it voted for.
 func (l *snapLog) begin(variables raft.StableStore, log *slog.Logger) error {
-	if err := agreeAtStart(l.LogStore, l.snaps, log); err != nil {
+	if err := l.agreeAtStart(log); err != nil {
 		return err
 	}
 	metas, err := l.snaps.List()
@@ -171,8 +172,9 @@ func (l *snapLog) begin(variables raft.StableStore, log *slog.Logger) error {
 
 // agreeAtStart lets the log of a node that starts agree with its newest snapshot, if the node died before it did. It
 // refuses a log that does not go on where the snapshot ends: entries are missing.
-func agreeAtStart(logs raft.LogStore, snaps raft.SnapshotStore, log *slog.Logger) error {
-	metas, err := snaps.List()
+func (l *snapLog) agreeAtStart(log *slog.Logger) error {
+	logs := l.LogStore
+	metas, err := l.snaps.List()
 	if err != nil {
 		return fmt.Errorf("raftstore: list snapshots: %w", err)
 	}
@@ -207,7 +209,7 @@ func agreeAtStart(logs raft.LogStore, snaps raft.SnapshotStore, log *slog.Logger
 			return fmt.Errorf("raftstore: read log: %w", err)
 		}
 	}
-	if err := readable(snaps, snap.ID); err != nil {
+	if err := l.restorable(snap.ID); err != nil {
 		// Raft takes the snapshot before it, to which all of the log belongs.
 		log.Warn("the newest snapshot is damaged", "snapshot", snap.ID, "err", err)
 		return nil
@@ -218,15 +220,14 @@ func agreeAtStart(logs raft.LogStore, snaps raft.SnapshotStore, log *slog.Logger
 
 var errLogIncomplete = errors.New("raftstore: the log is incomplete")
 
-// readable reports why a snapshot cannot be restored.
-func readable(snaps raft.SnapshotStore, id string) error {
-	_, r, err := snaps.Open(id)
+// restorable reports why a snapshot cannot be restored.
+func (l *snapLog) restorable(id string) error {
+	_, r, err := l.snaps.Open(id)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	_, _, err = readSnapshot(r)
-	return err
+	return l.readable(r)
 }
 
 // installs stands between the network and raft, and adds to each snapshot that was installed the request that makes the

@@ -1,4 +1,4 @@
-package raftstore
+package guard
 
 import (
 	"context"

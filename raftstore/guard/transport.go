@@ -1,4 +1,4 @@
-package raftstore
+package guard
 
 import (
 	"context"
@@ -46,8 +46,8 @@ func withoutMore(req *raft.AppendEntriesRequest, durable uint64) raft.AppendEntr
 // Consumer implements raft.Transport.
 func (t transport) Consumer() <-chan raft.RPC { return t.installs.out }
 
-func newTransport(c *Config, b *book, log *snapLog, durable func() uint64, worth func(raft.ServerAddress, uint64) bool) transport {
-	layer := newStreamLayer(c, b)
+func newTransport(c *Config, log *snapLog, durable func() uint64, worth func(raft.ServerAddress, uint64) bool) transport {
+	layer := newStreamLayer(c)
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})
@@ -68,14 +68,13 @@ func (t transport) shut() {
 // handshakeTimeout bounds how long a new connection may take to say whom it is for.
 const handshakeTimeout = 5 * time.Second
 
-// streamLayer is raft's way to the network. To raft an address is an identity (see peer); the book knows where it
-// lives now. Each connection begins with the identity that it is meant for: after a change of addresses a request for
+// streamLayer is raft's way to the network. To raft an address is an identity; Config.Where knows where it lives now. Each connection begins with the identity that it is meant for: after a change of addresses a request for
 // one node could reach another, whose answer raft would count as the first one's.
 type streamLayer struct {
-	ln   net.Listener
-	net  Network
-	book *book
-	self string
+	ln    net.Listener
+	net   mux.Network
+	where func(identity string) (addr string, ok bool)
+	self  string
 
 	accepted chan net.Conn
 	done     chan struct{}
@@ -86,9 +85,9 @@ type streamLayer struct {
 	shutd bool
 }
 
-func newStreamLayer(c *Config, b *book) *streamLayer {
+func newStreamLayer(c *Config) *streamLayer {
 	l := &streamLayer{
-		ln: c.Net.Listen(mux.Raft), net: c.Net, book: b, self: b.self.identity(),
+		ln: c.Net.Listen(mux.Raft), net: c.Net, where: c.Where, self: c.Identity,
 		accepted: make(chan net.Conn), done: make(chan struct{}), conns: map[net.Conn]struct{}{},
 	}
 	l.wg.Go(l.acceptAll)
@@ -150,7 +149,7 @@ func (l *streamLayer) greet(c net.Conn) error {
 
 // Dial implements raft.StreamLayer.
 func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	p, ok := l.book.lookup(string(identity))
+	addr, ok := l.where(string(identity))
 	if !ok {
 		return nil, fmt.Errorf("raftstore: no address known of %s", identity)
 	}
@@ -164,7 +163,7 @@ func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (
 		case <-ctx.Done():
 		}
 	}()
-	c, err := l.net.Dial(ctx, p.Addr, mux.Raft)
+	c, err := l.net.Dial(ctx, addr, mux.Raft)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,8 @@
-package raftstore
+package guard
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -14,6 +15,12 @@ import (
 
 // deleteChunk is how many entries one transaction deletes: raft's main loop waits meanwhile (facts 3.4: 2.2 s for 1 M).
 const deleteChunk = 1000
+
+// Reasons that Config.Fail is called with, wrapped.
+var (
+	ErrDiskFailed  = errors.New("raftstore: disk failed")
+	ErrDiskStalled = errors.New("raftstore: disk stalled")
+)
 
 // DiskHealth says how the log's disk does.
 type DiskHealth struct {
@@ -30,7 +37,7 @@ type DiskHealth struct {
 // that takes too long: a leader whose disk stalls keeps its leadership otherwise (raft #503, #614), and after a
 // timed-out write nobody knows what is in the log.
 type disk struct {
-	diskStore
+	logstore.Store
 	timeout time.Duration
 	fatal   func(error)
 	chunk   uint64 // entries deleted in one transaction
@@ -41,8 +48,8 @@ type disk struct {
 }
 
 // openDisk opens the log in dir, of the format that the configuration names.
-func openDisk(c *Config, fatal func(error)) (*disk, error) {
-	d := &disk{timeout: c.DiskTimeout, fatal: fatal, writing: map[*time.Timer]time.Time{}}
+func openDisk(c *Config) (*disk, error) {
+	d := &disk{timeout: c.DiskTimeout, fatal: c.Fail, writing: map[*time.Timer]time.Time{}}
 	kind := cmp.Or(c.LogStore, logstore.Bolt)
 	s, err := logstore.Open(c.Dir, kind, logstore.Options{
 		SegmentBytes: c.LogSegmentBytes, Logger: hclogTo(c.Logger).Named("log"),
@@ -51,9 +58,9 @@ func openDisk(c *Config, fatal func(error)) (*disk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("raftstore: open log: %w", err)
 	}
-	d.diskStore = s
-	if c.wrapDisk != nil {
-		d.diskStore = c.wrapDisk(s)
+	d.Store = s
+	if c.WrapDisk != nil {
+		d.Store = c.WrapDisk(s)
 	}
 	// A tree is shortened in steps; raft-wal notes the new bounds and removes files, however much that is, and in steps
 	// would begin a file with each.
@@ -119,17 +126,17 @@ func (d *disk) StoreLogs(ls []*raft.Log) error {
 	for _, l := range ls {
 		bytes += len(l.Data)
 	}
-	return d.write(bytes, func() error { return d.diskStore.StoreLogs(ls) })
+	return d.write(bytes, func() error { return d.Store.StoreLogs(ls) })
 }
 
 // Set implements raft.StableStore.
 func (d *disk) Set(k, v []byte) error {
-	return d.write(0, func() error { return d.diskStore.Set(k, v) })
+	return d.write(0, func() error { return d.Store.Set(k, v) })
 }
 
 // SetUint64 implements raft.StableStore.
 func (d *disk) SetUint64(k []byte, v uint64) error {
-	return d.write(0, func() error { return d.diskStore.SetUint64(k, v) })
+	return d.write(0, func() error { return d.Store.SetUint64(k, v) })
 }
 
 // DeleteRange implements raft.LogStore in bounded transactions. The log must stay without holes if the node dies
@@ -148,7 +155,7 @@ func (d *disk) DeleteRange(first, last uint64) error {
 	if lo == 0 || first > last {
 		return nil
 	}
-	del := func(a, b uint64) error { return d.write(0, func() error { return d.diskStore.DeleteRange(a, b) }) }
+	del := func(a, b uint64) error { return d.write(0, func() error { return d.Store.DeleteRange(a, b) }) }
 	if last == hi {
 		for last-first >= d.chunk {
 			if err := del(last-d.chunk+1, last); err != nil {

@@ -1,0 +1,215 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/logstore"
+)
+
+// Config is what a Raft needs beside the library's own configuration.
+type Config struct {
+	Dir      string // the log, and snapshots/
+	Identity string // what the library takes for this node's address
+	Net      mux.Network
+	Where    func(identity string) (addr string, ok bool) // where a member lives now
+
+	LogStore        logstore.Kind // "": bolt
+	LogSegmentBytes int           // of a file of the WAL format; 0: its default
+	DiskTimeout     time.Duration // a write that takes longer stops the node
+	RPCTimeout      time.Duration // one request of the library
+	CommitPause     time.Duration // how late a follower is told of a commit that no entries tell it of
+
+	Fail     func(error)           // stops the node; it must not block
+	Readable func(io.Reader) error // says why a snapshot cannot be restored
+	Logger   *slog.Logger
+
+	WrapDisk func(logstore.Store) logstore.Store // tests: a disk that fails; nil: none
+}
+
+// Raft is the library's, on a log and a transport that mend it. What it offers beyond this file is the library's own; of that, whatever
+// waits for an answer must go through Ask, or between Enter and Leave.
+type Raft struct {
+	*raft.Raft // set by Start
+	opened     atomic.Pointer[raft.Raft]
+
+	logger *slog.Logger
+	disk   *disk
+	logs   *parallelLog
+	log    *snapLog
+	snaps  raft.SnapshotStore
+	trans  transport
+	gate   gate
+	end    func() raft.Future // the library's second Shutdown does not wait, so all wait for the first
+}
+
+// cachedEntries is how many log entries stay in memory: those that followers have not got yet. Most are of up to 64 KiB;
+// who is further behind is read from the disk.
+const cachedEntries = 64
+
+// Open opens the log and the port. Start must follow.
+func Open(c Config) (r *Raft, err error) {
+	r = &Raft{logger: c.Logger}
+	if r.disk, err = openDisk(&c); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.closeLog()
+		}
+	}()
+	if err := removePartialSnapshots(c.Dir, c.Logger); err != nil {
+		return nil, fmt.Errorf("raftstore: %w", err)
+	}
+	if r.snaps, err = raft.NewFileSnapshotStoreWithLogger(c.Dir, 2, hclogTo(c.Logger)); err != nil {
+		return nil, fmt.Errorf("raftstore: open snapshots: %w", err)
+	}
+	cache, err := raft.NewLogCache(cachedEntries, r.disk)
+	if err != nil {
+		return nil, fmt.Errorf("raftstore: log cache: %w", err)
+	}
+	r.logs = newParallelLog(cache, r.leads)
+	r.log = &snapLog{LogStore: r.logs, snaps: r.snaps, fail: c.Fail, readable: c.Readable}
+	if err := r.log.begin(r.disk, c.Logger); err != nil {
+		return nil, err
+	}
+	r.trans = newTransport(&c, r.log, r.logs.durable, r.worth)
+	return r, nil
+}
+
+// Start starts the library. If it does not start, all is closed again.
+func (r *Raft) Start(c *raft.Config, fsm raft.FSM) error {
+	c.Logger = hclogTo(r.logger)
+	lib, err := raft.NewRaft(c, fsm, r.log, r.disk, r.snaps, r.trans)
+	if err != nil {
+		r.trans.shut()
+		r.closeLog()
+		return fmt.Errorf("raftstore: start: %w", err)
+	}
+	r.Raft, r.end = lib, sync.OnceValue(lib.Shutdown)
+	r.opened.Store(lib)
+	return nil
+}
+
+// closeLog closes what no library uses any more.
+func (r *Raft) closeLog() {
+	if r.logs != nil {
+		r.logs.close()
+	}
+	_ = r.disk.Close()
+}
+
+// leads reports whether this node leads.
+func (r *Raft) leads() bool {
+	lib := r.opened.Load()
+	return lib != nil && lib.State() == raft.Leader
+}
+
+// worth reports whether it makes sense to wait for a follower: this node leads in that term, and that one is a member.
+func (r *Raft) worth(of raft.ServerAddress, term uint64) bool {
+	return r.leads() && r.opened.Load().CurrentTerm() == term && slices.ContainsFunc(r.Servers(), func(m raft.Server) bool { return m.Address == of })
+}
+
+// Servers returns the latest configuration.
+func (r *Raft) Servers() []raft.Server {
+	f := r.opened.Load().GetConfiguration()
+	if f.Error() != nil {
+		return nil
+	}
+	return f.Configuration().Servers
+}
+
+// CommitIndex is how far the log is committed and durable here: nobody is told of more (parallelLog).
+func (r *Raft) CommitIndex() uint64 { return min(r.Raft.CommitIndex(), r.logs.durable()) }
+
+// WaitDurable returns once a committed entry is on this node's disk: it must not be applied before. An error means that it never will be,
+// and that the node stops.
+func (r *Raft) WaitDurable(index uint64) error { return r.logs.wait(index) }
+
+// Reached must be called with every entry that is committed, before it is applied, so that followers are told of it. It does not block.
+func (r *Raft) Reached(index uint64) { r.trans.commits.reached(index) }
+
+// Health returns the state of the log's disk.
+func (r *Raft) Health() DiskHealth { return r.disk.Health() }
+
+// LogEnd is where this node's log ends, or its snapshot if that is later.
+func (r *Raft) LogEnd() (term, index uint64) {
+	stats := r.Stats()
+	for _, what := range []string{"last_log", "last_snapshot"} {
+		t, _ := strconv.ParseUint(stats[what+"_term"], 10, 64) // numbers, says the library
+		i, _ := strconv.ParseUint(stats[what+"_index"], 10, 64)
+		if i > index {
+			term, index = t, i
+		}
+	}
+	return term, index
+}
+
+// campaignTime is until raft has other things to do than to begin an election.
+const campaignTime = 100 * time.Millisecond
+
+// Campaign asks raft for an election as a leader does that hands over (section 3.10 of the raft thesis): voters then vote although they
+// know a leader.
+func (r *Raft) Campaign() {
+	r.trans.installs.hand(raft.RPC{
+		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
+		RespChan: make(chan raft.RPCResponse, 1), // nobody reads it
+	}, time.After(campaignTime))
+}
+
+// Enter reports whether raft may be asked; Leave must follow. Raft does not answer what is in its queues when it shuts down.
+func (r *Raft) Enter() bool { return r.gate.enter() }
+
+// Leave says that raft has answered.
+func (r *Raft) Leave() { r.gate.leave() }
+
+// Ask waits for the answer to a request to raft; raft.ErrRaftShutdown after Bar.
+func (r *Raft) Ask(request func() raft.Future) error { return r.gate.ask(request) }
+
+// Bar lets nobody ask raft any more, and waits for those who do, but not longer than patience: a disk that hangs may keep raft from
+// answering for ever. It reports whether nobody asks.
+func (r *Raft) Bar(patience time.Duration) bool { return r.gate.close(patience) }
+
+// Abandon ends all waiting for the disk, and writes nothing more, as if the node had died.
+func (r *Raft) Abandon(err error) { r.logs.abandon(err) }
+
+// Quit takes the node out of the cluster: raft begins to shut down, and its connections are closed. Raft waits for its requests to
+// others, and those to a silent peer wait for their timeouts: the connections must not wait for raft.
+func (r *Raft) Quit() raft.Future {
+	ending := r.end()
+	r.trans.shut()
+	return ending
+}
+
+// Stop is Quit, and closes the log. wait runs a function that may hang, and reports whether it has ended.
+func (r *Raft) Stop(wait func(f func()) bool) error {
+	ending := r.Quit()
+	if !wait(func() { _ = ending.Error() }) {
+		return errors.New("raftstore: close: raft hangs")
+	}
+	if !wait(r.logs.close) {
+		return errors.New("raftstore: close: the disk hangs")
+	}
+	if err := r.disk.Close(); err != nil {
+		return fmt.Errorf("raftstore: close log: %w", err)
+	}
+	return nil
+}
+
+// wake wakes whoever looks at c next; c has room for one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
