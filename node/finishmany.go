@@ -75,7 +75,7 @@ func (f *finishes) round(ctx context.Context, first bool) error {
 	f.n.store.Local(func(m *task.Machine) {
 		for _, i := range proposed {
 			r := &results[i]
-			if checkAgain(r.Code) {
+			if view.CheckAgain(r.Code) {
 				f.todo = append(f.todo, i)
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/runs"
+	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
@@ -31,7 +32,7 @@ func (n *Node) seedOnDemand(ctx context.Context) error {
 	var failed error
 	err := n.read(ctx, readOptions{}, func(m *task.Machine) {
 		if m.Task(task.MaintenanceKey()) == nil {
-			cmds, failed = maintenanceSeeds(m, n.cfg.Maintenance, true)
+			cmds, failed = maintain.Seeds(m, n.cfg.Maintenance, true)
 		}
 	})
 	if err := firstError(err, failed); err != nil || len(cmds) == 0 {

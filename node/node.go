@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/files"
+	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
@@ -35,7 +36,7 @@ type Node struct {
 	events  *dispatcher
 	changes *watch.Feed
 	peers   *peers
-	hub     *hub
+	hub     *lead.Hub
 	accepts *accept.Client
 	exports chan struct{} // a place for each export under way
 	rates   rates
@@ -112,9 +113,10 @@ func (n *Node) start() error {
 	n.events = newDispatcher(subscribe, n.store.Local, n.forget, n.changes)
 	live := newLive(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
 	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)
-	n.hub = newHub(hubConfig{
-		id: cfg.ID, ttl: cfg.SessionTTL, store: n.store, subscribe: subscribe, clock: cfg.Clock, logs: n.logs, logger: cfg.Logger,
-		maintenance: cfg.Maintenance, progress: live.publish, children: n.childrenOf,
+	n.hub = lead.New(lead.Config{
+		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
+		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
+		Maintenance: cfg.Maintenance, Progress: live.publish, Children: n.childrenOf,
 	})
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
@@ -122,9 +124,9 @@ func (n *Node) start() error {
 	n.wg.Go(func() { n.events.run(ctx) })
 	n.wg.Go(func() { live.run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
-	n.wg.Go(func() { n.hub.lead(n.store.Leadership()) })
-	n.serve("streams", func() error { return n.hub.serve(cfg.Net, mux.Stream, n.hub.handle) })
-	n.serve("accepts", func() error { return n.hub.serve(cfg.Net, mux.Accept, n.hub.handleAccepts) })
+	n.wg.Go(func() { n.hub.Lead(n.store.Leadership()) })
+	n.serve("streams", func() error { return n.hub.ServeWorkers(cfg.Net) })
+	n.serve("accepts", func() error { return n.hub.ServeAccepts(cfg.Net) })
 	n.serve("peers", n.peers.serve)
 	n.serve("blobs", func() error { return n.files.Serve(cfg.Net.Listen(mux.Blob)) })
 	return n.startWorkers()
@@ -196,7 +198,7 @@ func (n *Node) stop() error {
 	actx, acancel := context.WithTimeout(context.Background(), settlePatience)
 	n.accepts.Settled(actx)
 	acancel()
-	n.hub.close()
+	n.hub.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := n.store.Close(ctx); err != nil {

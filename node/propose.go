@@ -74,11 +74,6 @@ func (n *Node) proposeOne(ctx context.Context, cmd task.Command) (task.Result, e
 	return view.Accepted(&rs[0])
 }
 
-// checkAgain reports whether nothing was done because what the command was checked against has been changed by the time that
-// it was applied: its behavior (SPEC B2: a version becomes active at one point in the log, also for the checks of a submit), or
-// a blob that maintenance deleted, which is put again if its bytes are here (SPEC M3).
-func checkAgain(c task.Code) bool { return c == task.BehaviorWasChanged || c == task.BlobGone }
-
 // proposeValid proposes the command that validate makes of this node's state. If that is no longer true when it is applied,
 // this node catches up, and the command is made anew.
 func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, error)) (task.Result, error) {
@@ -91,7 +86,7 @@ func (n *Node) proposeValid(ctx context.Context, validate func() (task.Command, 
 			return task.Result{}, err
 		}
 		r, err := n.proposeOne(ctx, cmd)
-		if !checkAgain(task.Code(api.CodeOf(err))) {
+		if !view.CheckAgain(task.Code(api.CodeOf(err))) {
 			return r, err
 		}
 		if err := n.catchUp(ctx); err != nil {

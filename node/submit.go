@@ -181,7 +181,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 	for _, i := range b.todo {
 		switch r := &results[i]; {
 		case b.cmds[i] == nil:
-		case checkAgain(r.Code):
+		case view.CheckAgain(r.Code):
 			again = append(again, i)
 			continue
 		default:

@@ -19,7 +19,7 @@ var arrows = map[string][]string{
 	"task":      {"task/records"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "task", "worker/stream", "internal/durable", "internal/idle"},
-	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/files", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/watch", "raftstore", "runtime", "task", "worker", "worker/stream", "internal/durable", "internal/idle", "internal/jsontext", "internal/mux"},
+	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/files", "node/identity", "node/lead", "node/logs", "node/maintain", "node/policy", "node/view", "node/watch", "raftstore", "runtime", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"node/accept":        {"task", "internal/mux"},
 	"node/files":         {"api", "blob", "node/view", "raftstore", "task", "internal/idle", "internal/mux"},
 	"node/identity":      {"api", "task", "internal/jsontext"},
+	"node/lead":          {"abi", "api", "node/accept", "node/logs", "node/maintain", "node/view", "node/watch", "raftstore", "runtime", "task", "worker/stream", "internal/idle", "internal/mux"},
 	"node/logs":          {"task", "internal/strays"},
 	"node/maintain":      {"task", "node/logs"},
 	"node/policy":        {"runtime", "task"},

@@ -25,7 +25,7 @@ var stopwatches = exceptions{
 	"internal/linear/taskdriver_test.go:taskCell.accept":             "a slow accept is a case of its own in the history, not a failure",
 	"internal/maintbench/maintenance_test.go:cluster.fill":           "of a benchmark",
 	"internal/maintbench/maintenance_test.go:cluster.load":           "of a benchmark",
-	"node/loop_test.go:leaderBed.monoLocked":                         "the bed is a bubble: its clock",
+	"node/lead/loop_test.go:leaderBed.monoLocked":                    "the bed is a bubble: its clock",
 	"raftstore/bench_test.go:benchmarkPropose":                       "of a benchmark",
 	"raftstore/cluster_test.go:testClock.Mono":                       "the cluster lives in a bubble: its clock",
 	"raftstore/returns_test.go:TestReturningFollower":                "its cases run in bubbles",

@@ -60,7 +60,7 @@ var workerMutants = []mutant{
 		Pkg: "./task", Run: "TestPlan$", Why: "short tasks without end would keep a long one, first in order, from a slot"},
 	{Name: "task-plan-ahead-of-long", File: "task/plan.go", Old: "if !short {", New: "if !short && best == nil {",
 		Pkg: "./task", Run: "TestPlan$", Why: "short tasks would wait for the long one of the same plan"},
-	{Name: "node-ahead-of-long-under-way", File: "node/loop.go", Old: "w.credits.Ahead-each*int64(len(w.long)+flying[id].long)", New: "w.credits.Ahead",
+	{Name: "node-ahead-of-long-under-way", File: "node/lead/plan.go", Old: "w.credits.Ahead-each*int64(len(w.long)+flying[id].long)", New: "w.credits.Ahead",
 		Pkg: "./internal/clustertest", Run: "TestAhead$", Why: "short tasks would wait for the long one of the last plan"},
 	{Name: "worker-more-guests-than-slots", File: "worker/line.go", Old: "case l.runners < l.slots:", New: "case l.runners < 3*l.slots:",
 		Pkg: "./worker", Run: "TestSlotsAndCredits$|TestLineKeepsItsOrder$", Why: "more guests than slots would run, whatever memory and CPUs there are"},

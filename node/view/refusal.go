@@ -48,3 +48,8 @@ func Error(err error) *api.Error {
 	}
 	return api.NewError(api.CodeInternal, "%v", err)
 }
+
+// CheckAgain reports whether nothing was done because what the command was checked against has been changed by the time that
+// it was applied: its behavior (SPEC B2: a version becomes active at one point in the log, also for the checks of a submit), or
+// a blob that maintenance deleted, which is put again if its bytes are here (SPEC M3).
+func CheckAgain(c task.Code) bool { return c == task.BehaviorWasChanged || c == task.BlobGone }

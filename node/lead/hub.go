@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// leaderStore is what the hub and the leader loop use of raftstore.Store.
-type leaderStore interface {
+// Store is what leading needs of the replicated store: raftstore.Store is one.
+type Store interface {
 	ProposeLocal(context.Context, ...task.Command) ([]task.Result, error)
 	Accompany(raftstore.Companion)
 	Local(func(*task.Machine))
@@ -27,25 +27,41 @@ type leaderStore interface {
 	Stamps() (task.Time, task.LeaseTime, bool)
 }
 
-// hubConfig is what a hub needs of its node.
-type hubConfig struct {
-	id          string        // node ID, told to workers
-	ttl         time.Duration // of the sessions that this leader opens
-	store       leaderStore
-	subscribe   func() feed
-	clock       raftstore.Clock
-	logs        *logs.Store
-	logger      *slog.Logger
-	maintenance maintain.Config
-	progress    func([]watch.Live) // told of progress that is not in the log; must not block
-	// children makes the submits of a success's children, or says which one cannot be.
-	children func(ctx context.Context, parent *task.Finish, docs [][]byte) ([]task.Submit, error)
+// Subscription delivers the events of this node's machine: raftstore's, or a test's.
+type Subscription interface {
+	Events() <-chan []task.Event
+	Lagged() bool
+	Close()
 }
 
-// hub is where workers' streams arrive. While this node leads, a term of it assigns tasks and carries reports; otherwise
+// Logs keeps what attempts log.
+type Logs interface {
+	Append(key task.Key, token uint64, attempt int64, p logs.Piece) error
+}
+
+// Config is what a Hub needs of its node.
+type Config struct {
+	// ID is the node's, told to workers.
+	ID string
+	// TTL is that of the sessions that this leader opens.
+	TTL       time.Duration
+	Store     Store
+	Subscribe func() Subscription
+	Clock     raftstore.Clock
+	Logs      Logs
+	Logger    *slog.Logger
+	// Maintenance sets up what is built in, once per term.
+	Maintenance maintain.Config
+	// Progress is told of progress that is not in the log; it must not block.
+	Progress func([]watch.Live)
+	// Children makes the submits of a success's children, or says which one cannot be (SPEC B6).
+	Children func(ctx context.Context, parent *task.Finish, docs [][]byte) ([]task.Submit, error)
+}
+
+// Hub is where workers' streams arrive. While this node leads, a term of it assigns tasks and carries reports; otherwise
 // a worker is told who leads. Nothing in it is needed by a successor: all is derived from the machine.
-type hub struct {
-	hubConfig
+type Hub struct {
+	cfg    Config
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -59,21 +75,22 @@ type hub struct {
 // renewals from being read.
 const logBacklog = 256
 
-func newHub(cfg hubConfig) *hub {
+// New opens a hub. Close must follow.
+func New(cfg Config) *Hub {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &hub{hubConfig: cfg, ctx: ctx, cancel: cancel, logCh: make(chan []stream.Log, logBacklog)}
+	h := &Hub{cfg: cfg, ctx: ctx, cancel: cancel, logCh: make(chan []stream.Log, logBacklog)}
 	h.wg.Go(h.writeLogs)
 	return h
 }
 
-// close ends all streams and waits.
-func (h *hub) close() {
+// Close ends all streams and waits.
+func (h *Hub) Close() {
 	h.cancel()
 	h.wg.Wait()
 }
 
-// lead starts a term when this node gains leadership and ends it when it loses it, until the hub closes.
-func (h *hub) lead(leadership <-chan raftstore.Leadership) {
+// Lead starts a term when this node gains leadership and ends it when it loses it, until the hub closes.
+func (h *Hub) Lead(leadership <-chan raftstore.Leadership) {
 	defer h.end()
 	for {
 		select {
@@ -91,33 +108,41 @@ func (h *hub) lead(leadership <-chan raftstore.Leadership) {
 	}
 }
 
-func (h *hub) begin(number uint64) {
+func (h *Hub) begin(number uint64) {
 	t := newTerm(h, number)
 	h.mu.Lock()
 	h.term = t
 	h.mu.Unlock()
-	h.logger.Info("assigning", "term", number)
+	h.cfg.Logger.Info("assigning", "term", number)
 }
 
-func (h *hub) end() {
+func (h *Hub) end() {
 	h.mu.Lock()
 	t := h.term
 	h.term = nil
 	h.mu.Unlock()
 	if t != nil {
 		t.close()
-		h.logger.Info("no longer leading", "term", t.number)
+		h.cfg.Logger.Info("no longer leading", "term", t.number)
 	}
 }
 
-func (h *hub) current() *term {
+func (h *Hub) current() *term {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.term
 }
 
+// ServeWorkers takes the streams of workers until the hub closes.
+func (h *Hub) ServeWorkers(network mux.Network) error { return h.serve(network, mux.Stream, h.handle) }
+
+// ServeAccepts takes the links of nodes that accepts came to, until the hub closes.
+func (h *Hub) ServeAccepts(network mux.Network) error {
+	return h.serve(network, mux.Accept, h.handleAccepts)
+}
+
 // serve hands each connection of a protocol to handle, in a goroutine of its own, until the hub closes.
-func (h *hub) serve(network mux.Network, p mux.Protocol, handle func(net.Conn)) error {
+func (h *Hub) serve(network mux.Network, p mux.Protocol, handle func(net.Conn)) error {
 	ln := network.Listen(p)
 	stop := context.AfterFunc(h.ctx, func() { _ = ln.Close() })
 	defer stop()
@@ -139,10 +164,10 @@ const (
 	goodbyeTimeout = 2 * time.Second
 )
 
-func (h *hub) handle(nc net.Conn) {
+func (h *Hub) handle(nc net.Conn) {
 	conn, err := stream.New(nc, stream.Options{})
 	if err != nil {
-		h.logger.Error("cannot speak to a worker", "err", err)
+		h.cfg.Logger.Error("cannot speak to a worker", "err", err)
 		return
 	}
 	defer conn.Close()
@@ -150,7 +175,7 @@ func (h *hub) handle(nc net.Conn) {
 	_ = nc.SetReadDeadline(time.Now().Add(helloTimeout))
 	f, err := conn.Recv()
 	if err != nil || f.Hello == nil && f.Crash == nil {
-		h.logger.Debug("a stream did not begin with hello", "from", nc.RemoteAddr(), "err", err)
+		h.cfg.Logger.Debug("a stream did not begin with hello", "from", nc.RemoteAddr(), "err", err)
 		return
 	}
 	_ = nc.SetReadDeadline(time.Time{})
@@ -164,9 +189,9 @@ func (h *hub) handle(nc net.Conn) {
 	}
 }
 
-func (h *hub) refuseNotLeader(conn *stream.Conn) {
-	id, addr := h.store.Leader()
-	if id == h.id {
+func (h *Hub) refuseNotLeader(conn *stream.Conn) {
+	id, addr := h.cfg.Store.Leader()
+	if id == h.cfg.ID {
 		addr = "" // elected, but the hub is not there yet: try again
 	}
 	refuse(conn, stream.Refused{Code: stream.NotLeader, Message: "this node does not lead", Leader: addr})
@@ -185,22 +210,22 @@ func lastFrame(conn *stream.Conn, f stream.Frame) {
 }
 
 // keepLogs hands pieces of logs to the disk without ever waiting for it.
-func (h *hub) keepLogs(ls []stream.Log) {
+func (h *Hub) keepLogs(ls []stream.Log) {
 	select {
 	case h.logCh <- ls:
 	default:
-		h.logger.Warn("dropped logs of attempts: the disk is too slow", "pieces", len(ls))
+		h.cfg.Logger.Warn("dropped logs of attempts: the disk is too slow", "pieces", len(ls))
 	}
 }
 
-func (h *hub) writeLogs() {
+func (h *Hub) writeLogs() {
 	for {
 		select {
 		case ls := <-h.logCh:
 			for _, l := range ls {
-				err := h.logs.Append(l.Key, l.Token, l.Attempt, logs.Piece{Offset: l.Offset, Data: l.Data})
+				err := h.cfg.Logs.Append(l.Key, l.Token, l.Attempt, logs.Piece{Offset: l.Offset, Data: l.Data})
 				if err != nil {
-					h.logger.Warn("cannot keep the log of an attempt", "task", l.Key.ID, "err", err)
+					h.cfg.Logger.Warn("cannot keep the log of an attempt", "task", l.Key.ID, "err", err)
 				}
 			}
 		case <-h.ctx.Done():

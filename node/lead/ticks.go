@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"time"
@@ -9,17 +9,17 @@ import (
 // schedule sets the timer for the next Tick. Wall times are mapped by what the leader would stamp now, lease times by
 // the monotonic clock (SPEC C3).
 func (l *loop) schedule() {
-	mono := l.term.hub.clock.Mono()
+	mono := l.term.hub.cfg.Clock.Mono()
 	if late := mono - l.due; l.due != 0 && late > stall {
 		l.stillTil = mono + holdTick
-		l.term.hub.logger.Warn("this process stood still", "late", late)
+		l.term.hub.cfg.Logger.Warn("this process stood still", "late", late)
 	}
 	if l.ticking {
 		l.set(0)
 		return
 	}
 	wall, lease := l.nextTick()
-	now, leaseNow, ok := l.term.hub.store.Stamps()
+	now, leaseNow, ok := l.term.hub.cfg.Store.Stamps()
 	if !ok || (wall == 0 && lease == 0) {
 		l.set(0)
 		return
@@ -37,7 +37,7 @@ func (l *loop) schedule() {
 // nextTick asks the machine for its next Tick. Any entry moves the machine's clock, a renewal too: tasks that become due
 // by one that tells of nothing else are found here.
 func (l *loop) nextTick() (wall task.Time, lease task.LeaseTime) {
-	l.term.hub.store.Local(func(m *task.Machine) {
+	l.term.hub.cfg.Store.Local(func(m *task.Machine) {
 		wall, lease = m.NextTick()
 		if l.waits != 0 && l.waits <= m.Now() {
 			l.dirty = true
@@ -60,19 +60,19 @@ func (l *loop) set(due time.Duration) {
 	l.due = due
 	l.timer.Stop()
 	if due != 0 {
-		l.timer.Reset(max(0, due-l.term.hub.clock.Mono()))
+		l.timer.Reset(max(0, due-l.term.hub.cfg.Clock.Mono()))
 	}
 }
 
 // fired proposes a Tick if one is due; the timer also fires to look at the wall clock.
 func (l *loop) fired() {
-	mono := l.term.hub.clock.Mono()
+	mono := l.term.hub.cfg.Clock.Mono()
 	if l.due != 0 && mono-l.due > stall {
 		l.stillTil = mono + holdTick
 	}
 	l.due = 0
 	wall, lease := l.nextTick()
-	now, leaseNow, ok := l.term.hub.store.Stamps()
+	now, leaseNow, ok := l.term.hub.cfg.Store.Stamps()
 	if !ok {
 		return
 	}
@@ -96,6 +96,6 @@ func (l *loop) fired() {
 func (l *loop) ticked(r task.Result, err error) {
 	l.ticking, l.dirty = false, true
 	if err != nil || !r.Changed {
-		l.pauseTil = l.term.hub.clock.Mono() + retryPause
+		l.pauseTil = l.term.hub.cfg.Clock.Mono() + retryPause
 	}
 }

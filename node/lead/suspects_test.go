@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"net"
@@ -77,7 +77,7 @@ func (x *helloed) leases(b *leaderBed) (ids []string) {
 // they are given to it (SPEC L5).
 func TestSuspectsHaveAProcessStarted(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
-		tm.hub.ttl = time.Minute
+		tm.hub.cfg.TTL = time.Minute
 		many := stream.Hello{Worker: "n1", Node: "n1", Slots: 4, Leases: 4, Credits: 4, Ready: []string{"m"}, Isolates: true, N: 1}
 		x := hello(t, tm, many)
 		propose := func(cmds ...task.Command) {
@@ -140,7 +140,7 @@ func TestSuspectsHaveAProcessStarted(t *testing.T) {
 // TestDrainedNodeStartsNoProcess: nothing would be given to it.
 func TestDrainedNodeStartsNoProcess(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
-		tm.hub.ttl = time.Minute
+		tm.hub.cfg.TTL = time.Minute
 		h := stream.Hello{Worker: "n1", Node: "n1", Slots: 4, Leases: 4, Credits: 4, Ready: []string{"m"}, Isolates: true, N: 1}
 		hello(t, tm, h)
 		tm.loop.do(func() {
@@ -171,7 +171,7 @@ func TestDrainedNodeStartsNoProcess(t *testing.T) {
 // TestNewsOfADeadWorker: a parent that is no member tells of it over a stream, with the proof; whoever has another one is refused.
 func TestNewsOfADeadWorker(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
-		tm.hub.ttl = time.Minute
+		tm.hub.cfg.TTL = time.Minute
 		h := stream.Hello{Worker: "w2", Slots: 4, Leases: 4, Credits: 4, N: 1}
 		x := hello(t, tm, h)
 		tell := func(c task.CrashSession) stream.Frame {

@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"context"
@@ -160,13 +160,13 @@ func withStreams(t *testing.T, f func(t *testing.T, b *streamBed)) {
 			Namespace: task.DefaultNamespace, Module: task.Module{Digest: "m", Version: "v1"},
 			Behaviors: []task.Activated{{Name: "echo", Policy: task.DefaultPolicy()}},
 		})
-		h := newHub(hubConfig{id: "n1", ttl: 10 * time.Second, store: b, subscribe: b.events.subscribe, clock: b, logger: slog.New(slog.DiscardHandler)})
+		h := New(Config{ID: "n1", TTL: 10 * time.Second, Store: b, Subscribe: b.events.subscribe, Clock: b, Logger: slog.New(slog.DiscardHandler)})
 		h.begin(1)
 		b.term = h.current()
 		synctest.Wait()
 		f(t, b)
 		h.end()
-		h.close()
+		h.Close()
 	})
 }
 

@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"encoding/json"
@@ -105,7 +105,7 @@ func (w *workerStream) partitions(q *stream.Ask) ([]byte, abi.Errno) {
 	}
 	var tasks []*task.Task
 	next, status := int64(-1), abi.Errno(0)
-	w.term.hub.store.Local(func(m *task.Machine) {
+	w.term.hub.cfg.Store.Local(func(m *task.Machine) {
 		switch t := m.Task(q.Key); {
 		case t == nil || t.Lease == nil || t.Lease.Token != q.Token || t.Lease.Session != w.session:
 			status = abi.ECONFLICT

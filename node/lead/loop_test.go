@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"context"
@@ -114,11 +114,11 @@ func withLoop(t *testing.T, f func(t *testing.T, b *leaderBed, tm *term)) {
 		if _, err := b.ProposeLocal(t.Context(), task.OpenSession{Worker: "w1", Slots: 1, TTL: 10_000, Proof: []byte("p")}); err != nil {
 			t.Fatal(err)
 		}
-		h := newHub(hubConfig{id: "n1", store: b, subscribe: b.feed.subscribe, clock: b, logger: slog.New(slog.DiscardHandler)})
+		h := New(Config{ID: "n1", Store: b, Subscribe: b.feed.subscribe, Clock: b, Logger: slog.New(slog.DiscardHandler)})
 		h.begin(1)
 		f(t, b, h.current())
 		h.end()
-		h.close()
+		h.Close()
 	})
 }
 
@@ -284,7 +284,7 @@ func TestTaskOfTheFarFutureCostsNothing(t *testing.T) {
 // worker has opened since: its guests execute (SPEC L1, L6).
 func TestLateHelloEndsNothing(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
-		tm.hub.ttl = 10 * time.Second
+		tm.hub.cfg.TTL = 10 * time.Second
 		hello := func(n uint64) (*task.Session, error) {
 			return tm.admit(&stream.Hello{Worker: "w2", Slots: 1, Proof: []byte("p"), N: n})
 		}

@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 // term is what this node does while it leads: one loop, one session queue, the workers' streams.
 type term struct {
-	hub      *hub
+	hub      *Hub
 	number   uint64
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -21,20 +21,20 @@ type term struct {
 	wg       sync.WaitGroup
 }
 
-func newTerm(h *hub, number uint64) *term {
+func newTerm(h *Hub, number uint64) *term {
 	ctx, cancel := context.WithCancel(h.ctx)
-	t := &term{hub: h, number: number, ctx: ctx, cancel: cancel, sessions: newSessionQueue(h.store.ProposeLocal)}
+	t := &term{hub: h, number: number, ctx: ctx, cancel: cancel, sessions: newSessionQueue(h.cfg.Store.ProposeLocal)}
 	t.loop = newLoop(t)
 	t.wg.Go(func() { t.sessions.run(ctx) })
 	t.wg.Go(t.loop.run)
 	t.wg.Go(t.seed)
-	h.store.Accompany(t.loop.express.accompany)
+	h.cfg.Store.Accompany(t.loop.express.accompany)
 	return t
 }
 
 // close ends the term and its streams, and waits for its own goroutines. The streams' goroutines belong to the hub.
 func (t *term) close() {
-	t.hub.store.Accompany(nil)
+	t.hub.cfg.Store.Accompany(nil)
 	t.cancel()
 	t.wg.Wait()
 }
@@ -42,7 +42,7 @@ func (t *term) close() {
 // serve speaks with one worker until its stream or the term ends.
 func (t *term) serve(conn *stream.Conn, hello *stream.Hello) {
 	defer context.AfterFunc(t.ctx, func() { _ = conn.Close() })()
-	log := t.hub.logger.With("worker", hello.Worker)
+	log := t.hub.cfg.Logger.With("worker", hello.Worker)
 	sess, err := t.admit(hello)
 	if err != nil {
 		if r, ok := errors.AsType[*refusal](err); ok {
@@ -57,8 +57,8 @@ func (t *term) serve(conn *stream.Conn, hello *stream.Hello) {
 	log = log.With("session", sess.ID)
 	log.Info("worker connected", "resumed", resumed, "slots", hello.Slots, "held", len(hello.Held))
 	ttl := sess.TTL
-	welcome := &stream.Welcome{Session: sess.ID, TTL: ttl, Resumed: resumed, Leader: t.hub.id}
-	t.hub.store.Local(func(m *task.Machine) { welcome.LeaseNow = m.LeaseNow() })
+	welcome := &stream.Welcome{Session: sess.ID, TTL: ttl, Resumed: resumed, Leader: t.hub.cfg.ID}
+	t.hub.cfg.Store.Local(func(m *task.Machine) { welcome.LeaseNow = m.LeaseNow() })
 	err = conn.Send(stream.Frame{Welcome: welcome})
 	if err != nil {
 		return
@@ -94,12 +94,12 @@ func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, node or proof too long"}
 	}
 	var cmd task.Command = task.OpenSession{
-		Worker: hello.Worker, Node: hello.Node, Slots: max(hello.Slots, hello.Leases), Runs: hello.Slots, TTL: task.Millis(t.hub.ttl.Milliseconds()), Proof: hello.Proof,
+		Worker: hello.Worker, Node: hello.Node, Slots: max(hello.Slots, hello.Leases), Runs: hello.Slots, TTL: task.Millis(t.hub.cfg.TTL.Milliseconds()), Proof: hello.Proof,
 		Hello: hello.N, Alone: hello.Alone, Isolates: hello.Isolates,
 	}
 	if hello.Session != 0 {
 		var s *task.Session
-		t.hub.store.Local(func(m *task.Machine) { s = m.Session(hello.Session) })
+		t.hub.cfg.Store.Local(func(m *task.Machine) { s = m.Session(hello.Session) })
 		if s == nil || s.Worker != hello.Worker || !bytes.Equal(s.Proof, hello.Proof) {
 			return nil, &refusal{Code: string(task.SessionNotFound), Message: "the session has ended"}
 		}
@@ -116,7 +116,7 @@ func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
 		return r.Session, nil
 	}
 	var s *task.Session
-	t.hub.store.Local(func(m *task.Machine) { s = m.Session(hello.Session) })
+	t.hub.cfg.Store.Local(func(m *task.Machine) { s = m.Session(hello.Session) })
 	if s == nil {
 		return nil, &refusal{Code: string(task.SessionNotFound), Message: "the session has ended"}
 	}

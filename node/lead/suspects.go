@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"slices"
@@ -55,14 +55,14 @@ func (t *term) crashed(conn *stream.Conn, c task.CrashSession) {
 		refuse(conn, stream.Refused{Code: string(task.InvalidCommand), Message: "worker, proof or tokens too long"})
 		return
 	}
-	rs, err := t.hub.store.ProposeLocal(t.ctx, c)
+	rs, err := t.hub.cfg.Store.ProposeLocal(t.ctx, c)
 	switch {
 	case err != nil:
 		t.hub.refuseNotLeader(conn) // or overloaded: again, too
 	case rs[0].Code != task.OK:
 		refuse(conn, stream.Refused{Code: string(rs[0].Code), Message: rs[0].Message})
 	default:
-		t.hub.logger.Info("a worker died", "worker", c.Worker, "executing", len(c.Tokens))
+		t.hub.cfg.Logger.Info("a worker died", "worker", c.Worker, "executing", len(c.Tokens))
 		lastFrame(conn, stream.Frame{Goodbye: &stream.Goodbye{}})
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"context"
@@ -23,9 +23,9 @@ func (a *acceptors) with(f func(*task.Machine, accept.Clock)) bool {
 }
 
 func (a *acceptors) now(f func(*task.Machine, accept.Clock)) {
-	clock := accept.Clock{Mono: a.loop.term.hub.clock.Mono()}
-	_, clock.Lease, _ = a.loop.term.hub.store.Stamps()
-	a.loop.term.hub.store.Local(func(m *task.Machine) { f(m, clock) })
+	clock := accept.Clock{Mono: a.loop.term.hub.cfg.Clock.Mono()}
+	_, clock.Lease, _ = a.loop.term.hub.cfg.Store.Stamps()
+	a.loop.term.hub.cfg.Store.Local(func(m *task.Machine) { f(m, clock) })
 }
 
 // Ask implements accept.Leader.
@@ -80,9 +80,9 @@ func (a *acceptors) giveBack(b accept.Back) {
 	}
 	t := a.loop.term
 	t.wg.Go(func() {
-		_, err := t.hub.store.ProposeLocal(t.ctx, cmds...)
+		_, err := t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
 		for retriable(err) && idle.For(t.ctx, overloadPause) {
-			_, err = t.hub.store.ProposeLocal(t.ctx, cmds...)
+			_, err = t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
 		}
 		if err != nil {
 			a.loop.do(a.table.Lost)
@@ -97,7 +97,7 @@ func (a *acceptors) giveBack(b accept.Back) {
 
 // handleAccepts serves the link of a node that accepts came to. A node that does not lead ends it at once: whoever asked
 // looks for the leader again.
-func (h *hub) handleAccepts(nc net.Conn) {
+func (h *Hub) handleAccepts(nc net.Conn) {
 	defer nc.Close()
 	if t := h.current(); t != nil {
 		t.serveAccepts(nc)
@@ -107,5 +107,5 @@ func (h *hub) handleAccepts(nc net.Conn) {
 func (t *term) serveAccepts(nc net.Conn) {
 	defer context.AfterFunc(t.ctx, func() { _ = nc.Close() })()
 	err := accept.Serve(nc, t.loop.acceptors)
-	t.hub.logger.Debug("link for accepts ended", "from", nc.RemoteAddr(), "err", err)
+	t.hub.cfg.Logger.Debug("link for accepts ended", "from", nc.RemoteAddr(), "err", err)
 }

@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"context"
@@ -85,7 +85,7 @@ func TestReportsOfOneTokenKeepTheirOrder(t *testing.T) {
 		p := &proposals{gate: make(chan error)}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		tm := &term{hub: &hub{hubConfig: hubConfig{store: p}}, ctx: ctx}
+		tm := &term{hub: &Hub{cfg: Config{Store: p}}, ctx: ctx}
 		var mu sync.Mutex
 		acks := map[uint64]stream.Ack{}
 		pump := newReportPump(tm, func(f stream.Frame) {
@@ -138,7 +138,7 @@ func TestFloodOfRenewalsEndsTheStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer worker.Close()
-		tm := &term{hub: &hub{hubConfig: hubConfig{store: p}}, ctx: ctx, sessions: newSessionQueue(p.ProposeLocal)}
+		tm := &term{hub: &Hub{cfg: Config{Store: p}}, ctx: ctx, sessions: newSessionQueue(p.ProposeLocal)}
 		w := &workerStream{term: tm, conn: conn, session: 1}
 		ended := make(chan error, 1)
 		go func() { ended <- w.read() }()
@@ -172,7 +172,7 @@ func TestUnsoundPayloadsAreRefused(t *testing.T) {
 		{Finish: &task.Finish{Result: task.Payload{Encoding: task.JSON, Data: []byte("\"\xff\"")}}},
 	} {
 		p := &proposals{gate: make(chan error)}
-		pump := newReportPump(&term{hub: &hub{hubConfig: hubConfig{store: p}}, ctx: t.Context()}, func(stream.Frame) {})
+		pump := newReportPump(&term{hub: &Hub{cfg: Config{Store: p}}, ctx: t.Context()}, func(stream.Frame) {})
 		if acks := pump.propose([]stream.Report{r}); acks[0].Code != task.InvalidCommand || len(p.batches) > 0 {
 			t.Errorf("%d: %+v", i, acks)
 		}
@@ -186,7 +186,7 @@ func TestLateReportsAreAllAnsweredWhenTheTermEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &proposals{gate: make(chan error)}
 		ctx, cancel := context.WithCancel(t.Context())
-		tm := &term{hub: &hub{hubConfig: hubConfig{store: p}}, ctx: ctx}
+		tm := &term{hub: &Hub{cfg: Config{Store: p}}, ctx: ctx}
 		retries := 0
 		var mu sync.Mutex
 		pump := newReportPump(tm, func(f stream.Frame) {

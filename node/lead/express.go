@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"sync"
@@ -12,7 +12,7 @@ import (
 //
 // The loop closes the offers before it plans and counts what is still flying as given: no slot is given out twice.
 type express struct {
-	store leaderStore
+	store Store
 	wake  chan struct{} // capacity 1: assignments have landed, and what was counted for them may be free
 
 	mu       sync.Mutex
@@ -39,7 +39,7 @@ type runnable struct {
 // maxRunnables bounds what is remembered of behaviors.
 const maxRunnables = 1024
 
-func newExpress(store leaderStore) *express {
+func newExpress(store Store) *express {
 	return &express{store: store, wake: make(chan struct{}, 1), flying: map[uint64]flight{}, versions: map[task.Key]runnable{}}
 }
 

@@ -1,4 +1,4 @@
-package node
+package lead
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // familyStore answers proposals as it is told, by their kind, and remembers them.
 type familyStore struct {
-	leaderStore
+	Store
 	seen   []string
 	answer func(kind string) (task.Result, error)
 }
@@ -83,7 +83,7 @@ func TestFamilies(t *testing.T) {
 				x.txn = x.txn[1:]
 				return r, nil
 			}
-			tm := &term{hub: &hub{hubConfig: hubConfig{store: s, children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
+			tm := &term{hub: &Hub{cfg: Config{Store: s, Children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
 				return make([]task.Submit, 2), x.children
 			}}}, ctx: t.Context()}
 			x.want.ID = 5
@@ -115,7 +115,7 @@ func beat(token uint64) stream.Report {
 
 // familyPump proposes to p, with children that are right.
 func familyPump(t *testing.T, p *proposals) *reportPump {
-	return newReportPump(&term{hub: &hub{hubConfig: hubConfig{store: p, children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
+	return newReportPump(&term{hub: &Hub{cfg: Config{Store: p, Children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
 		return []task.Submit{{}}, nil
 	}}}, ctx: t.Context()}, func(stream.Frame) {})
 }

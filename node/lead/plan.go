@@ -1,0 +1,91 @@
+package lead
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
+)
+
+// plan proposes the assignments that are possible now.
+func (l *loop) plan() {
+	if !l.dirty || l.planning {
+		return
+	}
+	l.dirty = false
+	flying := l.express.close()
+	if len(l.streams) == 0 && l.acceptors.table.Len() == 0 {
+		return
+	}
+	var assigns []task.Assign
+	var sessions []task.Free
+	l.term.hub.cfg.Store.Local(func(m *task.Machine) {
+		l.tellSuspects(m)
+		sessions = l.free(m, flying)
+		if free := l.acceptors.table.Free(m, sessions, maxAssign); len(free) > 0 {
+			assigns = l.shares.Plan(m, free, maxAssign)
+		}
+	})
+	l.acceptors.table.Planned(assigns, len(assigns) == maxAssign)
+	if len(assigns) == 0 {
+		l.express.open(slices.DeleteFunc(sessions, func(f task.Free) bool { return l.streams[f.Session].alone })) // nothing fresh is a suspect
+		return
+	}
+	cmds := make([]task.Command, len(assigns))
+	for i, a := range assigns {
+		cmds[i] = a
+	}
+	l.planning = true
+	l.term.wg.Go(func() {
+		rs, err := l.term.hub.cfg.Store.ProposeLocal(l.term.ctx, cmds...)
+		given := 0
+		for _, r := range rs {
+			if r.Code == task.OK {
+				given++
+			}
+		}
+		if given == 0 {
+			// Refused or failed as a whole: what made it so will be an event, but do not depend on that, nor spin.
+			idle.For(l.term.ctx, retryPause)
+		}
+		if err != nil && l.term.ctx.Err() == nil {
+			l.term.hub.cfg.Logger.Debug("assignments were not proposed", "err", err)
+		}
+		l.do(func() {
+			l.planning, l.dirty = false, true
+			l.acceptors.landed(assigns, rs, err)
+		})
+	})
+}
+
+// free lists the workers that can take tasks: connected, with credits that are not used up by what is under way.
+func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
+	var free []task.Free
+	for id, w := range l.streams {
+		s := m.Session(id)
+		if s == nil || w.leaving || m.Drained(s.Node) {
+			continue
+		}
+		slots := w.credits.Free
+		if s.Seq > w.credits.Seq {
+			slots -= int64(s.Seq - w.credits.Seq)
+		}
+		slots -= int64(flying[id].all)
+		each, ahead := max(0, w.credits.Each), int64(0)
+		if s.Seq <= w.pushed { // else there are some of which it is not known what they are
+			ahead = max(0, w.credits.Ahead-each*int64(len(w.long)+flying[id].long))
+		}
+		if slots+ahead > 0 {
+			ready, short := w.ready, w.short
+			free = append(free, task.Free{
+				Session: id, Slots: int(slots), Ahead: int(ahead), Each: int(each),
+				Ready: func(module, _ string) bool { return ready[module] },
+				Short: func(module string, index int32) bool { return short[stream.Behavior{Module: module, Index: index}] },
+			})
+		}
+	}
+	slices.SortFunc(free, func(a, b task.Free) int { return cmp.Compare(a.Session, b.Session) })
+	return free
+}
