@@ -201,7 +201,7 @@ func (c *checker) behaviors() {
 
 func (c *checker) sessions() {
 	m := c.m
-	c.expect(len(m.workers) == len(m.sessions) && m.expiries.len() == len(m.sessions), "sessions")
+	c.expect(len(m.workers) == len(m.sessions) && m.expiries.Len() == len(m.sessions), "sessions")
 	for id, s := range m.sessions { // order-free: any violation will do
 		c.sum += hashSession(s.session)
 		c.counts.Sessions++
@@ -217,9 +217,8 @@ func (c *checker) sessions() {
 			c.expect(l != nil && l.Session == id && l.Seq == h.seq && (i == 0 || s.leases[i-1].seq < l.Seq), "session %d: lease %d", id, i)
 		}
 		c.bound(s)
-		i := int(s.expiry) - 1
-		c.expect(i >= 0 && i < m.expiries.len() && m.expiries.nodes[i].item == s &&
-			m.expiries.nodes[i].key == int64(s.session.Expires), "session %d: expiry", id)
+		n := m.expiries.At(s.expiry)
+		c.expect(n != nil && n.Item == s && n.Key == int64(s.session.Expires), "session %d: expiry", id)
 	}
 	c.expect(m.isolating == c.isolating, "L5: %d sessions isolate, recounted %d", m.isolating, c.isolating)
 }
@@ -252,11 +251,10 @@ func (c *checker) keys() {
 			last = max(last, answerOverhead+again.bytes)
 			c.expect(again.hash == a.hash && (i == 0 || k.answers[i-1].seq < a.seq), "H4: answer %d of key %d", a.seq, id)
 		}
-		i := int(k.expiry) - 1
-		c.expect(i >= 0 && i < m.keyExpiries.len() && m.keyExpiries.nodes[i].item == k &&
-			m.keyExpiries.nodes[i].key == int64(later(k.first, Millis(m.limits.ProcessIdle))), "H4: expiry of key %d", id)
+		n := m.keyExpiries.At(k.expiry)
+		c.expect(n != nil && n.Item == k && n.Key == int64(later(k.first, Millis(m.limits.ProcessIdle))), "H4: expiry of key %d", id)
 	}
-	c.expect(int64(len(m.keys)) <= m.limits.Keys && len(m.keys) == m.keyExpiries.len(), "H4: %d keys", len(m.keys))
+	c.expect(int64(len(m.keys)) <= m.limits.Keys && len(m.keys) == m.keyExpiries.Len(), "H4: %d keys", len(m.keys))
 	c.expect(bytes == m.keyBytes && bytes < m.limits.KeyBytes+last, "H4: %d bytes under keys, recounted %d", m.keyBytes, bytes)
 	checkHeap(c, "keys", &m.keyExpiries)
 }
@@ -272,12 +270,10 @@ func (c *checker) heaps() {
 			deadlines++
 		}
 	}
-	c.expect(deadlines == m.deadlines.len(), "%d deadlines, recounted %d", m.deadlines.len(), deadlines)
+	c.expect(deadlines == m.deadlines.Len(), "%d deadlines, recounted %d", m.deadlines.Len(), deadlines)
 }
 
-func checkHeap[T any](c *checker, name string, h *heap[T]) {
-	for i := range h.nodes {
-		c.expect(int(*h.nodes[i].pos) == i+1, "%s: node %d does not know its place", name, i)
-		c.expect(i == 0 || !h.nodes[i].less(&h.nodes[(i-1)/heapArity]), "%s: heap order at %d", name, i)
-	}
+func checkHeap[I any](c *checker, name string, h *heap[I]) {
+	err := h.Check()
+	c.expect(err == nil, "%s: %v", name, err)
 }

@@ -69,7 +69,7 @@ func (c *checker) namespaces() {
 	}
 	c.expect(crowded == len(m.crowded), "T9: %d namespaces with too many final tasks, recounted %d", len(m.crowded), crowded)
 	c.expect(slices.IsSortedFunc(m.crowded, byNamespace), "T9: order of namespaces")
-	c.expect(m.doomed.len() == c.queued[&m.doomed], "N1: %d runs to be cancelled, recounted %d", m.doomed.len(), c.queued[&m.doomed])
+	c.expect(m.doomed.Len() == c.queued[&m.doomed], "N1: %d runs to be cancelled, recounted %d", m.doomed.Len(), c.queued[&m.doomed])
 	checkHeap(c, "doomed", &m.doomed)
 	for name := range c.spaces { // order-free: any violation will do
 		c.expect(m.namespaces[name] != nil, "records in the unknown namespace %s", name)

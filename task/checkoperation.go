@@ -122,7 +122,7 @@ func (c *checker) operations() {
 		c.expect(len(rows) > 0 && len(rows) == listed[name] && c.ordered(rows), "O2: %d operations under %v, recounted %d", len(rows), name, listed[name])
 	}
 	c.expect(len(x.running) == len(listed), "O2: %d lists of running operations, recounted %d", len(x.running), len(listed))
-	c.expect(x.busy.len() == busy, "%d operations with work, recounted %d", x.busy.len(), busy)
+	c.expect(x.busy.Len() == busy, "%d operations with work, recounted %d", x.busy.Len(), busy)
 	checkHeap(c, "busy", &x.busy)
 	c.expect(len(x.ordered) == len(m.operations) && c.ordered(x.ordered), "order of operations")
 	spaced := 0
@@ -155,7 +155,7 @@ func (c *checker) operationRow(o *operationRow) {
 		"operation %s: %d tasks %+v, recounted %d %+v", x.ID, o.tasks, o.counts, n.tasks, n.counts)
 	c.line(x.ID, &o.finals)
 	for _, h := range [...]*heap[*row]{&o.open, &o.failed, &o.cleanups} {
-		c.expect(h.len() == c.queued[h], "operation %s: %d queued, recounted %d", x.ID, h.len(), c.queued[h])
+		c.expect(h.Len() == c.queued[h], "operation %s: %d queued, recounted %d", x.ID, h.Len(), c.queued[h])
 		checkHeap(c, x.ID, h)
 	}
 	c.expect((o.busy != 0) == m.hasWork(o), "O1: operation %s: has work, and nobody knows, or the other way round", x.ID)
@@ -185,9 +185,9 @@ func (c *checker) imported(o *operationRow) bool {
 // bound verifies what waits in a session.
 func (c *checker) bound(s *sessionRow) {
 	c.expect(!s.ending, "session %d is ending", s.session.ID)
-	c.expect(int64(s.cleanups.len()) <= c.m.limits.Cleanups, "O3: session %d: %d cleanups", s.session.ID, s.cleanups.len())
+	c.expect(int64(s.cleanups.Len()) <= c.m.limits.Cleanups, "O3: session %d: %d cleanups", s.session.ID, s.cleanups.Len())
 	for _, h := range [...]*heap[*row]{&s.cleanups, &s.due} {
-		c.expect(h.len() == c.queued[h], "session %d: %d cleanups, recounted %d", s.session.ID, h.len(), c.queued[h])
+		c.expect(h.Len() == c.queued[h], "session %d: %d cleanups, recounted %d", s.session.ID, h.Len(), c.queued[h])
 		checkHeap(c, "cleanups", h)
 	}
 }

@@ -102,13 +102,13 @@ func TestCheckSeesOperations(t *testing.T) {
 		"counts":       func(m *Machine) { op(m, "going").counts.Failure++ },
 		"tasks":        func(m *Machine) { op(m, "going").tasks++ },
 		"running":      func(m *Machine) { op(m, "going").running++ },
-		"open lost":    func(m *Machine) { o := op(m, "making"); o.open.remove(&m.store.rows.extra(get(m, "making:0")).part) },
-		"open order":   func(m *Machine) { op(m, "making").open.nodes[0].key++ },
-		"failed lost":  func(m *Machine) { op(m, "going").failed.remove(&m.store.rows.extra(get(m, "going:0")).part) },
-		"failed order": func(m *Machine) { op(m, "going").failed.nodes[0].key++ },
+		"open lost":    func(m *Machine) { o := op(m, "making"); o.open.Remove(&m.store.rows.extra(get(m, "making:0")).part) },
+		"open order":   func(m *Machine) { op(m, "making").open.At(1).Key++ },
+		"failed lost":  func(m *Machine) { op(m, "going").failed.Remove(&m.store.rows.extra(get(m, "going:0")).part) },
+		"failed order": func(m *Machine) { op(m, "going").failed.At(1).Key++ },
 		"cleanups lost": func(m *Machine) {
 			o := op(m, "failing")
-			o.cleanups.remove(&m.store.rows.extra(o.cleanups.nodes[0].item).part)
+			o.cleanups.Remove(&m.store.rows.extra(o.cleanups.At(1).Item).part)
 		},
 		"finals lost": func(m *Machine) { op(m, "ended").finals.remove(&m.store, get(m, "ended:0")) },
 		"final elsewhere": func(m *Machine) {
@@ -116,9 +116,9 @@ func TestCheckSeesOperations(t *testing.T) {
 			op(m, "ended").finals.remove(&m.store, r)
 			work(m).success.push(&m.store, r)
 		},
-		"work forgotten":       func(m *Machine) { m.fanout.busy.remove(&op(m, "making").busy) },
-		"work invented":        func(m *Machine) { o := op(m, "going"); m.fanout.busy.push(0, 1, &o.busy, o) },
-		"purged goes on":       func(m *Machine) { o := m.operations[Key{"shop", "making"}]; m.fanout.busy.push(0, 1, &o.busy, o) },
+		"work forgotten":       func(m *Machine) { m.fanout.busy.Remove(&op(m, "making").busy) },
+		"work invented":        func(m *Machine) { o := op(m, "going"); m.fanout.busy.Push(0, 1, &o.busy, o) },
+		"purged goes on":       func(m *Machine) { o := m.operations[Key{"shop", "making"}]; m.fanout.busy.Push(0, 1, &o.busy, o) },
 		"not ordered":          func(m *Machine) { x := m.fanout.ordered; x[0], x[1] = x[1], x[0] },
 		"not listed":           func(m *Machine) { m.fanout.ordered = m.fanout.ordered[1:] },
 		"not in the namespace": func(m *Machine) { m.fanout.spaces["shop"] = nil },
@@ -130,20 +130,20 @@ func TestCheckSeesOperations(t *testing.T) {
 		},
 		"version let go":    func(m *Machine) { work(m).held["v"]-- },
 		"version held":      func(m *Machine) { work(m).held["w"] = 1 },
-		"due cleanup lost":  func(m *Machine) { s := m.sessions[2]; s.due.remove(&s.due.nodes[0].item.place) },
-		"due cleanup order": func(m *Machine) { m.sessions[2].due.nodes[0].key++ },
+		"due cleanup lost":  func(m *Machine) { s := m.sessions[2]; s.due.Remove(&s.due.At(1).Item.place) },
+		"due cleanup order": func(m *Machine) { m.sessions[2].due.At(1).Key++ },
 		"cleanup not bound": func(m *Machine) {
 			s := m.sessions[1]
-			s.cleanups.remove(&m.store.rows.extra(s.cleanups.nodes[0].item).bound)
+			s.cleanups.Remove(&m.store.rows.extra(s.cleanups.At(1).Item).bound)
 		},
 		"cleanup in a lane": func(m *Machine) {
-			r := m.sessions[2].due.nodes[0].item
-			m.sessions[2].due.remove(&r.place)
+			r := m.sessions[2].due.At(1).Item
+			m.sessions[2].due.Remove(&r.place)
 			m.enterLane(r)
 		},
 		"ending": func(m *Machine) { m.sessions[1].ending = true },
 		"session of cleanup": func(m *Machine) {
-			rewrite(m, m.task(m.sessions[1].cleanups.nodes[0].item).ID, func(t *Task) { t.Bound = 99 })
+			rewrite(m, m.task(m.sessions[1].cleanups.At(1).Item).ID, func(t *Task) { t.Bound = 99 })
 		},
 		"instance":            func(m *Machine) { m.instances.sorted = m.instances.sorted[1:] },
 		"instance too low":    func(m *Machine) { m.instances.get(instanceName{DefaultNamespace, "work", "going"}).Last = 0 },
@@ -167,8 +167,8 @@ func TestCheckSeesOperations(t *testing.T) {
 		"usage behaviors":  func(m *Machine) { space(m, "shop").usage.Behaviors++ },
 		"crowded":          func(m *Machine) { m.crowded = nil },
 		"crowded for none": func(m *Machine) { m.crowded = append(m.crowded, space(m, "shop")) },
-		"doomed lost":      func(m *Machine) { m.doomed.remove(&m.store.rows.extra(m.doomed.nodes[0].item).doomed) },
-		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.push(1, 1, &m.store.rows.extra(r).doomed, r) },
+		"doomed lost":      func(m *Machine) { m.doomed.Remove(&m.store.rows.extra(m.doomed.At(1).Item).doomed) },
+		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.Push(1, 1, &m.store.rows.extra(r).doomed, r) },
 		"status":           func(m *Machine) { space(m, "shop").space.Status = 0 },
 		"purged":           func(m *Machine) { space(m, "shop").space.Status = NamespaceIsPurged },
 		"bucket":           func(m *Machine) { space(m, "shop").space.Bucket = 1 << 40 },
@@ -212,7 +212,7 @@ func TestCorruptionOfOperationsShows(t *testing.T) {
 	}
 	task := func(m *Machine, id string) Key { return Key{DefaultNamespace, id} }
 	rot(t, busy, func(m *Machine) Key { return task(m, "going:0") })
-	rot(t, busy, func(m *Machine) Key { return m.task(m.sessions[1].cleanups.nodes[0].item).Key() })
+	rot(t, busy, func(m *Machine) Key { return m.task(m.sessions[1].cleanups.At(1).Item).Key() })
 }
 
 // TestRestoreRefusesOperations makes snapshots that have the digest of what they say, and say what cannot be.

@@ -65,8 +65,8 @@ func (c *checker) of(b *behaviorRow) *recount {
 
 // at verifies that a heap holds r at pos under that order.
 func (c *checker) at(h *heap[*row], pos heapPos, r *row, key int64, tie uint64, format string, args ...any) {
-	i := int(pos) - 1
-	c.expect(i >= 0 && i < h.len() && h.nodes[i].item == r && h.nodes[i].key == key && h.nodes[i].tie == tie, format, args...)
+	n := h.At(pos)
+	c.expect(n != nil && n.Item == r && n.Key == key && n.Tie == tie, format, args...)
 	c.queued[h]++
 }
 
@@ -108,16 +108,16 @@ func (c *checker) queues(b *behaviorRow) {
 	n := c.of(b)
 	c.expect(b.limits == b.allowance(), "L11: %s: limits %+v, should be %+v", b.name, b.limits, b.allowance())
 	c.expect(b.tasks == n.tasks && b.running == n.running && b.retrying == n.retrying, "%s: tasks, running or retrying ones", b.name)
-	c.expect(b.future.len() == c.queued[&b.future], "%s: %d later tasks, recounted %d", b.name, b.future.len(), c.queued[&b.future])
+	c.expect(b.future.Len() == c.queued[&b.future], "%s: %d later tasks, recounted %d", b.name, b.future.Len(), c.queued[&b.future])
 	checkHeap(c, b.name, &b.future)
 	for _, l := range [...]*line{&b.due, &b.success, &b.failure, &b.excess} {
 		c.line(b.name, l)
 	}
-	head := b.future.head()
+	head := b.future.Head()
 	c.expect((b.ahead != 0) == (head != nil), "%s: next task", b.name)
-	if i := int(b.ahead) - 1; i >= 0 && head != nil {
-		c.expect(i < c.m.futures.len() && c.m.futures.nodes[i].item == b && c.m.futures.nodes[i].key == head.key &&
-			c.m.futures.nodes[i].tie == head.tie, "%s: time of the next task", b.name)
+	if b.ahead != 0 && head != nil {
+		n := c.m.futures.At(b.ahead)
+		c.expect(n != nil && n.Item == b && n.Key == head.Key && n.Tie == head.Tie, "%s: time of the next task", b.name)
 		c.ahead++
 	}
 	for v, l := range b.lanes { // order-free: any violation will do
@@ -164,7 +164,7 @@ func (c *checker) key(b *behaviorRow, k *keyQueue, rows []*row) {
 		left[holds]--
 	}
 	for _, t := range [...]*team{&k.holders, &k.others} {
-		c.expect(t.waiting.len() == c.queued[&t.waiting] && t.promoted.len() == c.queued[&t.promoted], "L11: key %q: teams", k.name)
+		c.expect(t.waiting.Len() == c.queued[&t.waiting] && t.promoted.Len() == c.queued[&t.promoted], "L11: key %q: teams", k.name)
 		checkHeap(c, "waiting", &t.waiting)
 		checkHeap(c, "promoted", &t.promoted)
 	}
@@ -196,8 +196,8 @@ func (c *checker) lease(r *row) {
 // external verifies the sums over all external leases.
 func (c *checker) external() {
 	m := c.m
-	c.expect(m.losses.len() == c.queued[&m.losses], "%d external leases, recounted %d", m.losses.len(), c.queued[&m.losses])
-	c.expect(m.overruns.len() == c.queued[&m.overruns], "%d overruns, recounted %d", m.overruns.len(), c.queued[&m.overruns])
+	c.expect(m.losses.Len() == c.queued[&m.losses], "%d external leases, recounted %d", m.losses.Len(), c.queued[&m.losses])
+	c.expect(m.overruns.Len() == c.queued[&m.overruns], "%d overruns, recounted %d", m.overruns.Len(), c.queued[&m.overruns])
 	c.expect(len(m.acceptors) == len(c.acceptors), "external workers")
 	for w, n := range c.acceptors { // order-free: any violation will do
 		c.expect(m.acceptors[w] == n, "worker %s: %d external leases, recounted %d", w, m.acceptors[w], n)
@@ -212,6 +212,6 @@ func (c *checker) external() {
 	c.expect(requests == c.requests, "J2: %d leases by request, recounted %d", requests, c.requests)
 	checkHeap(c, "losses", &m.losses)
 	checkHeap(c, "overruns", &m.overruns)
-	c.expect(m.futures.len() == c.ahead, "%d behaviors with later tasks, recounted %d", m.futures.len(), c.ahead)
+	c.expect(m.futures.Len() == c.ahead, "%d behaviors with later tasks, recounted %d", m.futures.Len(), c.ahead)
 	checkHeap(c, "futures", &m.futures)
 }

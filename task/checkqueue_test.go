@@ -71,19 +71,19 @@ func TestCheckSeesQueues(t *testing.T) {
 		"promoted behind a holder": func(m *Machine) { m.promote(&mail(m).keys["c"].others) },
 		"the wrong one": func(m *Machine) {
 			others := &mail(m).keys["b"].others
-			n := others.waiting.head()
-			n.key = -1 << 40
-			rewrite(m, m.task(n.item).ID, func(t *Task) { t.Priority = 9 })
+			n := others.waiting.Head()
+			n.Key = -1 << 40
+			rewrite(m, m.task(n.Item).ID, func(t *Task) { t.Priority = 9 })
 			m.promote(others)
 			m.demote(others)
 		},
 		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).due.remove(&m.store, r) },
-		"future order":   func(m *Machine) { mail(m).future.nodes[0].key++ },
-		"futures":        func(m *Machine) { m.futures.nodes[0].key++ },
-		"futures lost":   func(m *Machine) { m.futures.remove(&mail(m).ahead) },
-		"loss":           func(m *Machine) { m.losses.nodes[0].key++ },
-		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.remove(&m.store.rows.extra(r).side) },
-		"overrun":        func(m *Machine) { m.overruns.nodes[0].key++ },
+		"future order":   func(m *Machine) { mail(m).future.At(1).Key++ },
+		"futures":        func(m *Machine) { m.futures.At(1).Key++ },
+		"futures lost":   func(m *Machine) { m.futures.Remove(&mail(m).ahead) },
+		"loss":           func(m *Machine) { m.losses.At(1).Key++ },
+		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.Remove(&m.store.rows.extra(r).side) },
+		"overrun":        func(m *Machine) { m.overruns.At(1).Key++ },
 		"floor":          func(m *Machine) { m.floor = 1 << 40 },
 		"request":        func(m *Machine) { clear(m.accepts) },
 		"request of two": func(m *Machine) { m.accepts[acceptName{"x", "y", "z", "r"}] = []*row{get(m, "running")} },

@@ -150,8 +150,9 @@ func (c *checker) in(l *line, r *row, format string, args ...any) {
 	s := &c.m.store
 	c.lined[l]++
 	pos, at := *l.pos(r), l.spot(s, r)
-	if i := int(pos) - 1; i >= 0 {
-		c.expect(i < l.rest.len() && l.rest.nodes[i].item == r && l.rest.nodes[i].key == at.key && l.rest.nodes[i].tie == at.tie, format, args...)
+	if pos > 0 {
+		n := l.rest.At(pos)
+		c.expect(n != nil && n.Item == r && n.Key == at.key && n.Tie == at.tie, format, args...)
 		return
 	}
 	n := l.number(pos)

@@ -32,14 +32,14 @@ func (m *Machine) enterLease(r *row) {
 	l := t.Lease
 	m.of(r).running++
 	r.queue = inRuns
-	m.overruns.push(int64(m.overrunAt(r)), l.Token, &r.pos, r)
+	m.overruns.Push(int64(m.overrunAt(r)), l.Token, &r.pos, r)
 	m.enterDoomed(r)
 	if !l.External() {
 		m.of(r).space.hold(1, m.leaseNow)
 		m.sessions[l.Session].take(r, l.Seq)
 		return
 	}
-	m.losses.push(int64(m.leaseEnd(l)), l.Token, &m.store.rows.extra(r).side, r)
+	m.losses.Push(int64(m.leaseEnd(l)), l.Token, &m.store.rows.extra(r).side, r)
 	m.acceptors[l.Worker]++
 	if l.Request != "" {
 		rows := m.accepts[acceptOf(t)]
@@ -52,14 +52,14 @@ func (m *Machine) leaveLease(r *row) {
 	t := m.task(r)
 	l := t.Lease
 	m.of(r).running--
-	m.overruns.remove(&r.pos)
+	m.overruns.Remove(&r.pos)
 	m.leaveDoomed(r)
 	if !l.External() {
 		m.of(r).space.hold(-1, m.leaseNow)
 		m.sessions[l.Session].release(l.Seq)
 		return
 	}
-	m.losses.remove(&m.store.rows.extra(r).side)
+	m.losses.Remove(&m.store.rows.extra(r).side)
 	if m.acceptors[l.Worker]--; m.acceptors[l.Worker] == 0 {
 		delete(m.acceptors, l.Worker)
 	}
@@ -86,11 +86,7 @@ func (m *Machine) leaseEnd(l *Lease) LeaseTime {
 
 // extendLeases is extendSessions for external leases: the term's floor has moved, and all their ends with it.
 func (m *Machine) extendLeases() {
-	former := m.losses.nodes
-	m.losses.nodes = make([]heapNode[*row], 0, len(former))
-	for _, n := range former {
-		m.losses.push(int64(m.leaseEnd(m.task(n.item).Lease)), n.tie, &m.store.rows.extra(n.item).side, n.item)
-	}
+	m.losses.Rekey(func(r *row) int64 { return int64(m.leaseEnd(m.task(r).Lease)) })
 }
 
 // reported returns the row of a task whose current lease is token's, for a report that came over HTTP or not; nil with

@@ -73,7 +73,7 @@ func (m *Machine) stamped(r Result) Result {
 // enterClientKey enters a key into everything derived.
 func (m *Machine) enterClientKey(k *clientKey) {
 	m.keys[k.id] = k
-	m.keyExpiries.push(int64(later(k.first, Millis(m.limits.ProcessIdle))), k.id, &k.expiry, k)
+	m.keyExpiries.Push(int64(later(k.first, Millis(m.limits.ProcessIdle))), k.id, &k.expiry, k)
 }
 
 // rememberKeyed keeps an answer for as long as the key lives.
@@ -104,14 +104,14 @@ func (t *Task) detached() *Task {
 
 // forgetKeys is the Tick's part: keys live for an hour of the lease clock from their first use.
 func (m *Machine) forgetKeys() {
-	for n := m.keyExpiries.head(); n != nil && n.key <= int64(m.leaseNow); n = m.keyExpiries.head() {
-		k := n.item
+	for n := m.keyExpiries.Head(); n != nil && n.Key <= int64(m.leaseNow); n = m.keyExpiries.Head() {
+		k := n.Item
 		for i := range k.answers {
 			m.sum -= k.answers[i].hash
 			m.keyBytes -= answerOverhead + k.answers[i].bytes
 		}
 		m.sum -= k.hash()
-		m.keyExpiries.remove(&k.expiry)
+		m.keyExpiries.Remove(&k.expiry)
 		delete(m.keys, k.id)
 		m.tickChange = true
 	}

@@ -72,7 +72,7 @@ func (k *keyQueue) empty() bool {
 	return k.running == 0 && k.held == 0 && k.others.len() == 0 && k.holders.len() == 0
 }
 
-func (t *team) len() int { return t.waiting.len() + t.promoted.len() }
+func (t *team) len() int { return t.waiting.Len() + t.promoted.Len() }
 
 // slots returns how many due tasks of each team may be promoted. A holder needs no slot but the one that it holds; that
 // holders too are bounded matters when a limit was lowered, or made strict, over tasks that had run before.
@@ -138,15 +138,15 @@ func (m *Machine) settle(b *behaviorRow, k *keyQueue) {
 }
 
 func (m *Machine) fill(t *team, slots int64) {
-	for int64(t.promoted.len()) > slots {
+	for int64(t.promoted.Len()) > slots {
 		m.demote(t)
 	}
-	for int64(t.promoted.len()) < slots && t.waiting.len() > 0 {
+	for int64(t.promoted.Len()) < slots && t.waiting.Len() > 0 {
 		m.promote(t)
 	}
-	for t.waiting.len() > 0 && t.promoted.len() > 0 {
-		best, worst := t.waiting.head(), t.promoted.head()
-		if best.key > -worst.key || best.key == -worst.key && best.tie > ^worst.tie {
+	for t.waiting.Len() > 0 && t.promoted.Len() > 0 {
+		best, worst := t.waiting.Head(), t.promoted.Head()
+		if best.Key > -worst.Key || best.Key == -worst.Key && best.Tie > ^worst.Tie {
 			return
 		}
 		m.demote(t)
@@ -156,19 +156,19 @@ func (m *Machine) fill(t *team, slots int64) {
 
 // promote moves the first task of the team that waits into its lane.
 func (m *Machine) promote(t *team) {
-	n := *t.waiting.head()
-	r := n.item
-	t.waiting.remove(&r.place)
-	t.promoted.push(-n.key, ^n.tie, &m.store.rows.extra(r).side, r)
+	n := *t.waiting.Head()
+	r := n.Item
+	t.waiting.Remove(&r.place)
+	t.promoted.Push(-n.Key, ^n.Tie, &m.store.rows.extra(r).side, r)
 	m.enterLane(r)
 }
 
 // demote moves the last task of the team that is promoted back.
 func (m *Machine) demote(t *team) {
-	r := t.promoted.head().item
-	t.promoted.remove(&m.store.rows.extra(r).side)
+	r := t.promoted.Head().Item
+	t.promoted.Remove(&m.store.rows.extra(r).side)
 	m.leaveLane(r)
-	t.waiting.push(order(m.task(r)), m.task(r).CreatedRev, &r.place, r)
+	t.waiting.Push(order(m.task(r)), m.task(r).CreatedRev, &r.place, r)
 }
 
 // spare returns how many slots the key of r, which is not due yet, has beyond those that due tasks are promoted for.
@@ -184,9 +184,9 @@ func (m *Machine) spare(r *row) int64 {
 	}
 	holders, others := k.slots(a.perKey)
 	if a.holds(x) {
-		return holders - int64(k.holders.promoted.len())
+		return holders - int64(k.holders.promoted.Len())
 	}
-	return others - int64(k.others.promoted.len())
+	return others - int64(k.others.promoted.Len())
 }
 
 // policyChanged must follow every change of a behavior's record, and of its namespace's status: another active version, a
@@ -232,13 +232,13 @@ func (m *Machine) keyedRows(b *behaviorRow) []*row {
 	for r := range b.due.all(&m.store) {
 		rows = append(rows, r)
 	}
-	for i := range b.future.nodes {
-		if r := b.future.nodes[i].item; m.task(r).Version != "" {
+	for r := range b.future.All {
+		if m.task(r).Version != "" {
 			rows = append(rows, r)
 		}
 	}
-	for i := range m.overruns.nodes {
-		if r := m.overruns.nodes[i].item; m.of(r) == b {
+	for r := range m.overruns.All {
+		if m.of(r) == b {
 			rows = append(rows, r)
 		}
 	}

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/table"
+
 // line is a queue of rows by time that nearly always grows at its end: tasks become due, and final, in order. Those that
 // do stand in a run, four bytes each, of which the key is in the row; any other is in a heap beside it.
 type line struct {
@@ -39,7 +41,7 @@ func placeOf(n uint64) heapPos { return -1 - heapPos(n&placeBits) }
 
 func (l *line) number(pos heapPos) uint64 { return l.base + (uint64(-1-pos)-l.base)&placeBits }
 
-func (l *line) len() int { return l.alive + l.rest.len() }
+func (l *line) len() int { return l.alive + l.rest.Len() }
 
 // spot returns where r belongs.
 func (l *line) spot(s *store, r *row) spot {
@@ -81,7 +83,7 @@ func (l *line) push(s *store, r *row) {
 		l.alive++
 		l.last = at
 	case !l.insert(s, r, at):
-		l.rest.push(at.key, at.tie, l.pos(r), r)
+		l.rest.Push(at.key, at.tie, l.pos(r), r)
 	}
 }
 
@@ -138,7 +140,7 @@ func (l *line) insert(s *store, r *row, at spot) bool {
 func (l *line) remove(s *store, r *row) {
 	pos := l.pos(r)
 	if *pos > 0 {
-		l.rest.remove(pos)
+		l.rest.Remove(pos)
 		return
 	}
 	n := l.number(*pos)
@@ -211,11 +213,7 @@ func (l *line) all(s *store) func(yield func(*row) bool) {
 				return
 			}
 		}
-		for i := range l.rest.nodes {
-			if !yield(l.rest.nodes[i].item) {
-				return
-			}
-		}
+		l.rest.All(yield)
 	}
 }
 
@@ -225,8 +223,8 @@ func (l *line) head(s *store) *row {
 	if l.alive > 0 {
 		first = l.row(s, l.front)
 	}
-	if n := l.rest.head(); n != nil && (first == nil || (spot{n.key, n.tie}).less(l.spot(s, first))) {
-		return n.item
+	if n := l.rest.Head(); n != nil && (first == nil || (spot{n.Key, n.Tie}).less(l.spot(s, first))) {
+		return n.Item
 	}
 	return first
 }
@@ -236,14 +234,13 @@ type lineCursor struct {
 	l    *line
 	s    *store
 	row  *row // the current one; nil: the end
-	spot spot // of it
 	at   uint64
 	run  bool // at is the next one of the run
-	rest heapCursor[*row]
+	rest table.Cursor[*table.Pos, uint64, *row]
 }
 
 func (l *line) cursor(s *store) lineCursor {
-	c := lineCursor{l: l, s: s, rest: l.rest.cursor()}
+	c := lineCursor{l: l, s: s, rest: l.rest.Cursor()}
 	c.at, c.run = l.next(l.front, l.alive > 0)
 	c.choose()
 	return c
@@ -254,17 +251,19 @@ func (c *lineCursor) choose() {
 	c.row = nil
 	if c.run {
 		c.row = c.l.row(c.s, c.at)
-		c.spot = c.l.spot(c.s, c.row)
 	}
-	if n := c.rest.node(); n != nil && (c.row == nil || (spot{n.key, n.tie}).less(c.spot)) {
-		c.row, c.spot = n.item, spot{n.key, n.tie}
+	if n := c.rest.Node(); n != nil && (c.row == nil || (spot{n.Key, n.Tie}).less(c.spot())) {
+		c.row = n.Item
 	}
 }
 
+// spot returns the place of the current row.
+func (c *lineCursor) spot() spot { return c.l.spot(c.s, c.row) }
+
 // next moves on.
 func (c *lineCursor) next() {
-	if n := c.rest.node(); n != nil && n.item == c.row {
-		c.rest.next()
+	if n := c.rest.Node(); n != nil && n.Item == c.row {
+		c.rest.Next()
 	} else {
 		c.at, c.run = c.l.next(c.at+1, true)
 	}

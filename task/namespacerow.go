@@ -106,24 +106,24 @@ func (m *Machine) behaviorsIn(namespace string) []*behaviorRow {
 // enterDoomed lets a Tick find a run that a purge must cancel; leaveDoomed undoes it.
 func (m *Machine) enterDoomed(r *row) {
 	if t := m.task(r); t.CancelCode == "" && m.store.rows.look(r).doomed == 0 && m.of(r).space.space.Status == NamespaceIsPurging {
-		m.doomed.push(int64(t.Lease.Token), t.Lease.Token, &m.store.rows.extra(r).doomed, r)
+		m.doomed.Push(int64(t.Lease.Token), t.Lease.Token, &m.store.rows.extra(r).doomed, r)
 	}
 }
 
 func (m *Machine) leaveDoomed(r *row) {
 	if m.store.rows.look(r).doomed != 0 {
-		m.doomed.remove(&m.store.rows.extra(r).doomed)
+		m.doomed.Remove(&m.store.rows.extra(r).doomed)
 	}
 }
 
 // tickNamespaces is the Tick's part: it cancels what runs in namespaces in PURGING, in the order in which it was leased.
 func (m *Machine) tickNamespaces() {
 	for range m.limits.StrikesATick {
-		n := m.doomed.head()
+		n := m.doomed.Head()
 		if n == nil {
 			return
 		}
-		m.cancelRunning(n.item, CodeCancelled)
+		m.cancelRunning(n.Item, CodeCancelled)
 		m.tickChange = true
 	}
 }

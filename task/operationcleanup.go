@@ -28,7 +28,7 @@ func (m *Machine) makeCleanup(o *operationRow, of *Task, ended *Ended) {
 	x := o.operation
 	s := m.sessions[ended.Session]
 	k := Key{x.Namespace, x.taskID("cleanup:" + strconv.FormatUint(ended.Token, 10))}
-	if s == nil || s.ending || int64(s.cleanups.len()) >= m.limits.Cleanups || !ValidID(k.ID) || m.store.get(k) != nil {
+	if s == nil || s.ending || int64(s.cleanups.Len()) >= m.limits.Cleanups || !ValidID(k.ID) || m.store.get(k) != nil {
 		m.cleanupDropped(o)
 		return
 	}
@@ -55,10 +55,10 @@ func (m *Machine) sessionEnded(n *Task) {
 
 // dropBound ends the cleanups that are bound to a session that ends: at most Limit.Cleanups. None of them runs any more.
 func (m *Machine) dropBound(s *sessionRow) {
-	for n := s.cleanups.head(); n != nil; n = s.cleanups.head() {
-		t := *m.task(n.item)
+	for n := s.cleanups.Head(); n != nil; n = s.cleanups.Head() {
+		t := *m.task(n.Item)
 		m.sessionEnded(&t)
-		m.put(n.item, &t)
+		m.put(n.Item, &t)
 	}
 }
 
@@ -67,8 +67,8 @@ func (m *Machine) dropBound(s *sessionRow) {
 func (p *planner) bound() {
 	for i := range p.sessions {
 		s := &p.sessions[i]
-		for c := s.row.due.cursor(); c.node() != nil && s.slots > 0 && p.left > 0; c.next() {
-			r := c.node().item
+		for c := s.row.due.Cursor(); c.Node() != nil && s.slots > 0 && p.left > 0; c.Next() {
+			r := c.Node().Item
 			b, t := p.m.of(r), p.m.task(r)
 			if !b.mayStart() || !p.m.eligible(t, p.m.now) {
 				continue

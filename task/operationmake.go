@@ -26,11 +26,11 @@ func (o *Operation) task(role Role, id string, now Time) *Task {
 func (m *Machine) complete(r *operationRow) {
 	next := *r.operation
 	next.Stop, next.RetryRev = "", 0
-	switch failed := r.failed.head(); {
+	switch failed := r.failed.Head(); {
 	case failed == nil:
 		next.Error = nil // it was asked to stop too late
 	case next.Error == nil:
-		next.Error = partitionError(m.task(failed.item))
+		next.Error = partitionError(m.task(failed.Item))
 	}
 	if next.Policy.Complete == "" {
 		m.endOperation(r, &next)

@@ -29,8 +29,8 @@ func (m *Machine) removeOperation(r *operationRow) {
 func (m *Machine) removeSome(o *operationRow, n int64) int64 {
 	done := int64(0)
 	for _, queue := range [...]*heap[*row]{&o.open, &o.cleanups} {
-		for ; done < n && queue.len() > 0; done++ {
-			m.drop(queue.head().item)
+		for ; done < n && queue.Len() > 0; done++ {
+			m.drop(queue.Head().Item)
 		}
 	}
 	if done == n {

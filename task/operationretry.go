@@ -41,10 +41,10 @@ func (c RetryOperation) apply(m *Machine) Result {
 
 // retryOne makes the partition that failed first due again; the last one ends the sweep.
 func (m *Machine) retryOne(o *operationRow) {
-	if n := o.failed.head(); n != nil && n.key <= int64(o.operation.RetryRev) {
-		m.retryPartition(n.item, o.operation.Policy.Restart)
+	if n := o.failed.Head(); n != nil && n.Key <= int64(o.operation.RetryRev) {
+		m.retryPartition(n.Item, o.operation.Policy.Restart)
 	}
-	if n := o.failed.head(); n == nil || n.key > int64(o.operation.RetryRev) {
+	if n := o.failed.Head(); n == nil || n.Key > int64(o.operation.RetryRev) {
 		next := *o.operation
 		next.RetryRev = 0
 		m.putOperation(o, &next)

@@ -97,7 +97,7 @@ func (m *Machine) dropOperation(r *operationRow) {
 	m.useOperation(o, -1)
 	m.countOperationBlobs(o, -1)
 	if r.busy != 0 {
-		x.busy.remove(&r.busy)
+		x.busy.Remove(&r.busy)
 	}
 	delete(m.operations, o.Key())
 	x.ordered = removeOperation(x.ordered, r)
@@ -201,10 +201,10 @@ func (m *Machine) enterOperation(r *row) {
 		*o.counts.of(t)++
 	}
 	if queue, key := o.queueOf(t); queue != nil {
-		queue.push(key, t.CreatedRev, &m.store.rows.extra(r).part, r)
+		queue.Push(key, t.CreatedRev, &m.store.rows.extra(r).part, r)
 	}
 	if t.Bound != 0 && !t.Final() {
-		m.sessions[t.Bound].cleanups.push(0, t.CreatedRev, &m.store.rows.extra(r).bound, r)
+		m.sessions[t.Bound].cleanups.Push(0, t.CreatedRev, &m.store.rows.extra(r).bound, r)
 	}
 	m.schedule(o)
 }
@@ -223,10 +223,10 @@ func (m *Machine) leaveOperation(r *row) {
 		*o.counts.of(t)--
 	}
 	if queue, _ := o.queueOf(t); queue != nil {
-		queue.remove(&m.store.rows.extra(r).part)
+		queue.Remove(&m.store.rows.extra(r).part)
 	}
 	if m.store.rows.look(r).bound != 0 {
-		m.sessions[t.Bound].cleanups.remove(&m.store.rows.extra(r).bound)
+		m.sessions[t.Bound].cleanups.Remove(&m.store.rows.extra(r).bound)
 	}
 	m.schedule(o)
 }

@@ -67,16 +67,16 @@ func (m *Machine) hasWork(o *operationRow) bool {
 	case m.purging(x.Namespace):
 		return false // it goes on no more, and the purge removes it
 	}
-	return x.Status == OperationRunning && (x.Made < x.Partitions || x.RetryRev != 0 || x.Stop != "" && o.open.len() > 0)
+	return x.Status == OperationRunning && (x.Made < x.Partitions || x.RetryRev != 0 || x.Stop != "" && o.open.Len() > 0)
 }
 
 // schedule keeps o among those that have work. It must follow everything that hasWork depends on.
 func (m *Machine) schedule(o *operationRow) {
 	switch work := m.hasWork(o); {
 	case work && o.busy == 0:
-		m.fanout.busy.push(0, o.operation.CreatedRev, &o.busy, o)
+		m.fanout.busy.Push(0, o.operation.CreatedRev, &o.busy, o)
 	case !work && o.busy != 0:
-		m.fanout.busy.remove(&o.busy)
+		m.fanout.busy.Remove(&o.busy)
 	}
 }
 
@@ -87,8 +87,8 @@ func (m *Machine) workOn(o *operationRow, n int64) {
 		switch x := o.operation; {
 		case x.Removing:
 			done = m.removeSome(o, n)
-		case x.Stop != "" && o.open.len() > 0:
-			m.cancelAny(o.open.head().item, CodeCancelled)
+		case x.Stop != "" && o.open.Len() > 0:
+			m.cancelAny(o.open.Head().Item, CodeCancelled)
 		case x.Made < x.Partitions:
 			done = m.makeSome(o, n)
 		default:
@@ -127,8 +127,8 @@ func (m *Machine) makeSome(o *operationRow, n int64) int64 {
 // tickOperations is the Tick's part.
 func (m *Machine) tickOperations() {
 	var rows []*operationRow
-	for c := m.fanout.busy.cursor(); c.node() != nil && int64(len(rows)) < m.steps; c.next() {
-		rows = append(rows, c.node().item)
+	for c := m.fanout.busy.Cursor(); c.Node() != nil && int64(len(rows)) < m.steps; c.Next() {
+		rows = append(rows, c.Node().Item)
 	}
 	for i, o := range rows {
 		m.workOn(o, max(m.steps/int64(len(rows)-i), 1))

@@ -23,18 +23,18 @@ func (m *Machine) overrunAt(r *row) LeaseTime {
 // endLeases is the Tick's part: external leases that have ended are lost, runs that last too long fail.
 func (m *Machine) endLeases() {
 	for range m.limits.StrikesATick {
-		n := m.losses.head()
-		if n == nil || n.key > int64(m.leaseNow) {
+		n := m.losses.Head()
+		if n == nil || n.Key > int64(m.leaseNow) {
 			break
 		}
-		m.endLease(n.item, func(r *row) { m.release(r, outcomeLost, m.now) })
+		m.endLease(n.Item, func(r *row) { m.release(r, outcomeLost, m.now) })
 	}
 	for range m.limits.StrikesATick {
-		n := m.overruns.head()
-		if n == nil || n.key > int64(m.leaseNow) {
+		n := m.overruns.Head()
+		if n == nil || n.Key > int64(m.leaseNow) {
 			break
 		}
-		m.endLease(n.item, m.timeOut)
+		m.endLease(n.Item, m.timeOut)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // Free is a worker that can take tasks now: a connected session with credits, or an acceptor that waits (SPEC J2).
@@ -36,7 +38,7 @@ type planner struct {
 	ringOf   map[*behaviorRow]*ring
 	budgets  map[*behaviorRow]*int64 // what max_concurrent leaves, of behaviors that have one
 	groupOf  map[*namespaceRow]*planGroup
-	groups   []*planGroup // a binary min-heap by share, of those whose lanes have tasks
+	groups   planGroups
 	assigns  []Assign
 }
 
@@ -90,9 +92,9 @@ func (p *planner) plan(free []Free, max int) []Assign {
 		p.addLane(l)
 	}
 	p.rank()
-	for p.left > 0 && len(p.groups) > 0 {
-		g := p.groups[0]
-		p.step(g, g.lanes[0])
+	for p.left > 0 && p.groups.Len() > 0 {
+		g := p.groups.Head().Item
+		p.step(g, g.lanes.Head().Item)
 		p.settle()
 	}
 	p.early()
@@ -102,22 +104,24 @@ func (p *planner) plan(free []Free, max int) []Assign {
 // step looks at the first task of all lanes of a group, which is l's, and moves on.
 func (p *planner) step(g *planGroup, l *planLane) {
 	if l.budget != nil && *l.budget <= 0 {
-		g.dropLane()
+		g.lanes.Pop()
 		return
 	}
 	if t := p.m.task(l.cursor.row); p.m.eligible(t, p.m.now) {
 		a := Assign{Key: t.Key(), Rev: t.Rev}
 		if !p.choose(l, &a) {
-			g.dropLane()
+			g.lanes.Pop()
 			return
 		}
 		p.assign(a, g, l.budget)
 	}
 	if l.cursor.next(); l.cursor.row == nil {
-		g.dropLane()
-	} else {
-		g.down(0)
+		g.lanes.Pop()
+		return
 	}
+	at, head := l.cursor.spot(), g.lanes.Head()
+	head.Key, head.Tie = at.key, at.tie
+	g.lanes.Sink()
 }
 
 func (p *planner) assign(a Assign, g *planGroup, budget *int64) {
@@ -182,7 +186,8 @@ func (p *planner) addLane(l *lane) {
 	}
 	pl.budget = p.budget(b)
 	pl.cursor = l.queue.cursor(&p.m.store)
-	p.group(b).addLane(pl)
+	at := pl.cursor.spot()
+	p.group(b).lanes.Push(at.key, at.tie, table.Untold{}, pl)
 }
 
 // budget returns how many tasks of b may still start, shared by its lanes; nil for no limit.
@@ -235,24 +240,24 @@ func (p *planner) choose(l *planLane, a *Assign) bool {
 // is overdue or has left something over. A Tick at these times always changes something, so that a leader that
 // proposes it then never spins.
 func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
-	if n := m.futures.head(); n != nil {
-		wall = Time(n.key)
+	if n := m.futures.Head(); n != nil {
+		wall = Time(n.Key)
 	}
-	if n := m.deadlines.head(); n != nil {
-		wall = sooner(wall, Time(n.key))
+	if n := m.deadlines.Head(); n != nil {
+		wall = sooner(wall, Time(n.Key))
 	}
-	if m.fanout.busy.len() > 0 || m.doomed.len() > 0 || len(m.crowded) > 0 {
+	if m.fanout.busy.Len() > 0 || m.doomed.Len() > 0 || len(m.crowded) > 0 {
 		wall = sooner(wall, max(m.now, 1))
 	}
-	if n := m.expiries.head(); n != nil {
-		lease = max(LeaseTime(n.key), 1)
+	if n := m.expiries.Head(); n != nil {
+		lease = max(LeaseTime(n.Key), 1)
 	}
-	if n := m.keyExpiries.head(); n != nil {
-		lease = sooner(lease, max(LeaseTime(n.key), 1))
+	if n := m.keyExpiries.Head(); n != nil {
+		lease = sooner(lease, max(LeaseTime(n.Key), 1))
 	}
 	for _, h := range [...]*heap[*row]{&m.losses, &m.overruns} {
-		if n := h.head(); n != nil {
-			lease = sooner(lease, max(LeaseTime(n.key), 1))
+		if n := h.Head(); n != nil {
+			lease = sooner(lease, max(LeaseTime(n.Key), 1))
 		}
 	}
 	return wall, lease

@@ -91,7 +91,7 @@ func (m *Machine) enqueue(r *row) {
 	b.tasks++
 	m.enterKey(r)
 	if awaitsDeadline(t) {
-		m.deadlines.push(int64(t.Deadline), t.CreatedRev, &m.store.rows.extra(r).deadline, r)
+		m.deadlines.Push(int64(t.Deadline), t.CreatedRev, &m.store.rows.extra(r).deadline, r)
 	}
 	if t.Version != "" {
 		b.pins[t.Version]++
@@ -120,7 +120,7 @@ func (m *Machine) dequeue(r *row) {
 	if r.more != 0 {
 		e := m.store.rows.extra(r)
 		if e.key = nil; e.deadline != 0 {
-			m.deadlines.remove(&e.deadline)
+			m.deadlines.Remove(&e.deadline)
 		}
 	}
 	if t.Version != "" {
@@ -141,7 +141,7 @@ func awaitsDeadline(t *Task) bool { return t.Deadline != 0 && !t.Final() && t.Ca
 func (m *Machine) enterFuture(r *row) {
 	b, t := m.of(r), m.task(r)
 	r.queue, r.at = inFuture, int64(t.NotBefore)
-	b.future.push(r.at, t.CreatedRev, &r.pos, r)
+	b.future.Push(r.at, t.CreatedRev, &r.pos, r)
 	if t.Status == Failure {
 		b.retrying++
 	}
@@ -150,7 +150,7 @@ func (m *Machine) enterFuture(r *row) {
 
 func (m *Machine) leaveFuture(r *row) {
 	b := m.of(r)
-	b.future.remove(&r.pos)
+	b.future.Remove(&r.pos)
 	if m.task(r).Status == Failure {
 		b.retrying--
 	}
@@ -159,22 +159,22 @@ func (m *Machine) leaveFuture(r *row) {
 
 // lookAhead keeps b in Machine.futures by its next task.
 func (m *Machine) lookAhead(b *behaviorRow) {
-	n := b.future.head()
-	if b.ahead != 0 {
-		if at := &m.futures.nodes[b.ahead-1]; n != nil && at.key == n.key && at.tie == n.tie {
+	n := b.future.Head()
+	if at := m.futures.At(b.ahead); at != nil {
+		if n != nil && at.Key == n.Key && at.Tie == n.Tie {
 			return
 		}
-		m.futures.remove(&b.ahead)
+		m.futures.Remove(&b.ahead)
 	}
 	if n != nil {
-		m.futures.push(n.key, n.tie, &b.ahead, b)
+		m.futures.Push(n.Key, n.Tie, &b.ahead, b)
 	}
 }
 
 // becomeEligible makes tasks due whose not_before has come (SPEC T3).
 func (m *Machine) becomeEligible() {
-	for n := m.futures.head(); n != nil && n.key <= int64(m.now); n = m.futures.head() {
-		r := n.item.future.head().item
+	for n := m.futures.Head(); n != nil && n.Key <= int64(m.now); n = m.futures.Head() {
+		r := n.Item.future.Head().Item
 		m.leaveFuture(r)
 		m.enterDue(r)
 		m.settle(m.of(r), m.store.rows.look(r).key)
@@ -193,7 +193,7 @@ func (m *Machine) enterDue(r *row) {
 func (m *Machine) enterTeam(r *row) {
 	t, b := m.task(r), m.of(r)
 	if t.Bound != 0 {
-		m.sessions[t.Bound].due.push(order(t), t.CreatedRev, &r.place, r)
+		m.sessions[t.Bound].due.Push(order(t), t.CreatedRev, &r.place, r)
 		return
 	}
 	if !b.limits.keyed(t) {
@@ -204,7 +204,7 @@ func (m *Machine) enterTeam(r *row) {
 	if e.key == nil {
 		e.key = b.keyQueue(t.ConcurrencyKey)
 	}
-	e.key.team(b.limits.holds(t)).waiting.push(order(t), t.CreatedRev, &r.place, r)
+	e.key.team(b.limits.holds(t)).waiting.Push(order(t), t.CreatedRev, &r.place, r)
 }
 
 func (m *Machine) leaveDue(r *row) {
@@ -216,16 +216,16 @@ func (m *Machine) leaveDue(r *row) {
 func (m *Machine) leaveTeam(r *row) {
 	t := m.task(r)
 	if t.Bound != 0 {
-		m.sessions[t.Bound].due.remove(&r.place)
+		m.sessions[t.Bound].due.Remove(&r.place)
 		return
 	}
 	if k := m.store.rows.look(r).key; k != nil {
 		team := k.team(m.of(r).limits.holds(t))
 		if !r.inLane {
-			team.waiting.remove(&r.place)
+			team.waiting.Remove(&r.place)
 			return
 		}
-		team.promoted.remove(&m.store.rows.extra(r).side)
+		team.promoted.Remove(&m.store.rows.extra(r).side)
 	}
 	m.leaveLane(r)
 }

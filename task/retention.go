@@ -145,8 +145,8 @@ func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 			keys = append(keys, m.task(c.row).Key())
 		}
 	}
-	for c := b.future.cursor(); c.node() != nil && int64(len(keys)) < limit; c.next() {
-		keys = append(keys, m.task(c.node().item).Key())
+	for c := b.future.Cursor(); c.Node() != nil && int64(len(keys)) < limit; c.Next() {
+		keys = append(keys, m.task(c.Node().Item).Key())
 	}
 	return keys
 }

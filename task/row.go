@@ -1,7 +1,16 @@
 package task
 
+import "github.com/taskrt/taskrt/task/table"
+
 // handle is the number of a row; 0 is none.
 type handle uint32
+
+// heapPos is where a row, or whatever else, is in a heap.
+type heapPos = table.Pos
+
+// heap is one from whose middle items are removed. Its ties are revs, tokens and the like, so that the order of two items
+// never depends on history.
+type heap[I any] = table.Heap[*table.Pos, uint64, I]
 
 // row is what the machine derives for one task. It is in no snapshot, and has no pointers. It stays where it is until the
 // task is removed.

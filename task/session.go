@@ -62,7 +62,7 @@ func (m *Machine) addSession(s *Session) *sessionRow {
 func (m *Machine) enterSession(r *sessionRow) {
 	m.sessions[r.session.ID] = r
 	m.workers[r.session.Worker] = r
-	m.expiries.push(int64(r.session.Expires), r.session.ID, &r.expiry, r)
+	m.expiries.Push(int64(r.session.Expires), r.session.ID, &r.expiry, r)
 	m.counts.Sessions++
 	if m.isolates(r.session) {
 		m.isolating++
@@ -77,8 +77,8 @@ func (m *Machine) putSession(r *sessionRow, s *Session) {
 	m.sum -= hashSession(r.session)
 	m.sum += hashSession(s)
 	if s.Expires != r.session.Expires {
-		m.expiries.remove(&r.expiry)
-		m.expiries.push(int64(s.Expires), s.ID, &r.expiry, r)
+		m.expiries.Remove(&r.expiry)
+		m.expiries.Push(int64(s.Expires), s.ID, &r.expiry, r)
 	}
 	r.session = s
 }
@@ -99,7 +99,7 @@ func (m *Machine) endSession(s *sessionRow, end func(*row)) {
 	}
 	m.dropBound(s)
 	m.sum -= hashSession(s.session)
-	m.expiries.remove(&s.expiry)
+	m.expiries.Remove(&s.expiry)
 	delete(m.sessions, s.session.ID)
 	delete(m.workers, s.session.Worker)
 	m.counts.Sessions--

@@ -25,8 +25,8 @@ func (c SetNamespaceStatus) apply(m *Machine) Result {
 		m.schedule(o)
 	}
 	if c.Status == NamespaceIsPurging {
-		for i := range m.overruns.nodes {
-			m.enterDoomed(m.overruns.nodes[i].item)
+		for r := range m.overruns.All {
+			m.enterDoomed(r)
 		}
 	}
 	return Result{Space: &next, Changed: true}

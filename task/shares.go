@@ -41,10 +41,10 @@ func (s *Shares) Plan(m *Machine, free []Free, max int) []Assign {
 
 // advance lets time pass up to now for the namespaces that wait. One that did not wait before begins where the one is that had
 // least: nothing is saved up. free is how many slots nobody holds.
-func (s *Shares) advance(m *Machine, waiting []*planGroup, free int64) {
-	next := make(map[*namespaceRow]spent, len(waiting))
+func (s *Shares) advance(m *Machine, waiting *planGroups, free int64) {
+	next := make(map[*namespaceRow]spent, waiting.Len())
 	least, slots := int64(-1), free
-	for _, g := range waiting {
+	for g := range waiting.All {
 		slots += g.space.slots
 		x, known := s.of[g.space]
 		if !known {
@@ -59,7 +59,7 @@ func (s *Shares) advance(m *Machine, waiting []*planGroup, free int64) {
 		}
 	}
 	least = max(least, 0)
-	for _, g := range waiting {
+	for g := range waiting.All {
 		x, known := next[g.space]
 		if !known {
 			x = spent{held: g.space.held(m.leaseNow), part: least}

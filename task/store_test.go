@@ -11,48 +11,6 @@ import (
 	"testing"
 )
 
-// TestHeap compares the heap and its cursor with a sorted list.
-func TestHeap(t *testing.T) {
-	type item struct {
-		key int64
-		tie uint64
-		pos heapPos
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	var h heap[*item]
-	var all []*item
-	for n := range 5000 {
-		if len(all) == 0 || random.IntN(100) < 55 {
-			x := &item{key: random.Int64N(50), tie: uint64(n)}
-			h.push(x.key, x.tie, &x.pos, x)
-			all = append(all, x)
-		} else {
-			i := random.IntN(len(all))
-			h.remove(&all[i].pos)
-			if all[i].pos != 0 {
-				t.Fatal("removed, but has a position")
-			}
-			all = slices.Delete(all, i, i+1)
-		}
-		if n%50 != 0 {
-			continue
-		}
-		sorted := slices.SortedFunc(slices.Values(all), func(a, b *item) int {
-			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.tie, b.tie))
-		})
-		c := h.cursor()
-		for i, want := range sorted {
-			if c.node() == nil || c.node().item != want {
-				t.Fatalf("step %d: item %d", n, i)
-			}
-			c.next()
-		}
-		if c.node() != nil || h.len() != len(all) {
-			t.Fatalf("step %d: more than there is", n)
-		}
-	}
-}
-
 // someTask returns a task of b that is packed or not, long or short, with any of the fields.
 func someTask(random *rand.Rand, b *behaviorRow, id string, rev uint64) *Task {
 	t := &Task{Namespace: b.namespace, ID: id, Behavior: b.name, Status: Created, Rev: rev, CreatedRev: rev, CreatedAt: Time(random.IntN(1000))}
@@ -265,8 +223,8 @@ func TestLine(t *testing.T) {
 				t.Fatalf("step %d: more than there is", n)
 			}
 		}
-		if l.rest.len() > len(all)/5 {
-			t.Errorf("%d of %d rows are in the heap", l.rest.len(), len(all))
+		if l.rest.Len() > len(all)/5 {
+			t.Errorf("%d of %d rows are in the heap", l.rest.Len(), len(all))
 		}
 	}
 }

@@ -8,17 +8,17 @@ type Tick struct{}
 // Tick. Deadlines and removals are bounded per Tick (Limit); what is left over is due at the next one, which NextTick
 // then asks for at once.
 func (c Tick) apply(m *Machine) Result {
-	for n := m.expiries.head(); n != nil && n.key <= int64(m.leaseNow); n = m.expiries.head() {
-		m.endSessionAs(n.item, outcomeLost)
+	for n := m.expiries.Head(); n != nil && n.Key <= int64(m.leaseNow); n = m.expiries.Head() {
+		m.endSessionAs(n.Item, outcomeLost)
 		m.tickChange = true
 	}
 	m.endLeases()
 	for range m.limits.StrikesATick {
-		n := m.deadlines.head()
-		if n == nil || n.key > int64(m.now) {
+		n := m.deadlines.Head()
+		if n == nil || n.Key > int64(m.now) {
 			break
 		}
-		m.cancelAny(n.item, CodeDeadlineExceeded)
+		m.cancelAny(n.Item, CodeDeadlineExceeded)
 		m.tickChange = true
 	}
 	m.tickOperations()

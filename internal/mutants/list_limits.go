@@ -13,7 +13,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "with strict order a retry would be overtaken (L11)"},
 	{Name: "task-key-always-held", File: "task/limits.go", Old: "a.strict = v.Policy.KeyStrict && a.perKey > 0", New: "a.strict = a.perKey > 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "a task that waits for its retry would block its key (L11)"},
-	{Name: "task-key-order-of-arrival", File: "task/limits.go", Old: "if best.key > -worst.key || ", New: "if best.key > -worst.key || best.key < -worst.key || ",
+	{Name: "task-key-order-of-arrival", File: "task/limits.go", Old: "if best.Key > -worst.Key || ", New: "if best.Key > -worst.Key || best.Key < -worst.Key || ",
 		Pkg: "./task", Run: "TestScripts$", Why: "the first of a key in T4 order would wait for a later one"},
 	{Name: "task-limits-of-the-former-version", File: "task/limits.go", Old: "\tb.limits = next\n\tclear(b.keys)\n", New: "\tclear(b.keys)\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "a new limit would not hold for the tasks that are there (L11)"},
@@ -35,7 +35,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would plan for drained ones"},
 
 	// External leases (section 8).
-	{Name: "task-lease-ends-early", File: "task/overrun.go", Old: "n := m.losses.head()\n\t\tif n == nil || n.key > int64(m.leaseNow)", New: "n := m.losses.head()\n\t\tif n == nil || n.key-1 > int64(m.leaseNow)",
+	{Name: "task-lease-ends-early", File: "task/overrun.go", Old: "n := m.losses.Head()\n\t\tif n == nil || n.Key > int64(m.leaseNow)", New: "n := m.losses.Head()\n\t\tif n == nil || n.Key-1 > int64(m.leaseNow)",
 		Pkg: "./task", Run: "TestScripts$", Why: "a lease would end while its worker may still renew it (L4)"},
 	{Name: "task-lease-term-extends-nothing", File: "task/machine.go", Old: "\t\tm.extendLeases()\n", New: "",
 		Pkg: "./task", Run: "TestScripts$", Why: "an election would cost external workers their leases (C3)"},
@@ -53,7 +53,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "one acceptor would get everything while others wait"},
 
 	// L7's backstop.
-	{Name: "task-overrun-never", File: "task/overrun.go", Old: "\t\tm.endLease(n.item, m.timeOut)\n", New: "\t\tbreak\n",
+	{Name: "task-overrun-never", File: "task/overrun.go", Old: "\t\tm.endLease(n.Item, m.timeOut)\n", New: "\t\tbreak\n",
 		Pkg: "./task", Run: "TestScripts$", Why: "a run whose worker hangs but renews would last for ever (L7)"},
 	{Name: "task-overrun-not-retried", File: "task/overrun.go", Old: "p.OnTimeout != OnErrorFail", New: "p.OnTimeout == OnErrorRetry",
 		Pkg: "./task", Run: "TestScripts$", Why: "on_timeout defaults to retry (R2)"},

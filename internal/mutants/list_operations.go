@@ -14,7 +14,7 @@ var operationMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "the first failure cancels the rest (O3)"},
 	{Name: "op-stop-forgets-the-running", File: "task/operationrow.go", Old: "case t.Status == Running && t.CancelCode == \"\":\n\t\treturn &o.open, 0", New: "case t.Status == Running && t.CancelCode == \"\":\n\t\treturn nil, 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "what runs would go on after the operation failed (O3)"},
-	{Name: "op-retry-repeats-for-ever", File: "task/operationretry.go", Old: "if n := o.failed.head(); n == nil || n.key > int64(o.operation.RetryRev) {", New: "if n := o.failed.head(); n == nil {",
+	{Name: "op-retry-repeats-for-ever", File: "task/operationretry.go", Old: "if n := o.failed.Head(); n == nil || n.Key > int64(o.operation.RetryRev) {", New: "if n := o.failed.Head(); n == nil {",
 		Pkg: "./internal/sim", Run: "TestScripts$", Why: "a retry would never end once a partition has failed again (O3)"},
 	{Name: "op-retry-ignores-exclusion", File: "task/operationretry.go", Old: "if refusal, ok := m.excluded(o); ok {", New: "if refusal, ok := m.excluded(o); !ok {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a retry would run beside what excludes it (O2)"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // group knows which of its records are available. It is derived from the rows.
@@ -14,7 +16,7 @@ type group struct {
 	available fenwick // how many are noted as available, per chunk
 	// future holds those that were not available when they were added, by time. Immutable records need no removal from
 	// the middle: an ID that is gone is passed over when its time comes. When most are gone they are sorted out.
-	future dues
+	future table.Heap[table.Untold, uint64, struct{}]
 }
 
 const (
@@ -46,7 +48,7 @@ func (g *group) add(id uint64, available, now int64) {
 	c.entries = append(c.entries, entry(id<<1))
 	g.n++
 	if available > now {
-		g.future.push(due{available, id})
+		g.future.Push(available, id, table.Untold{}, struct{}{})
 		return
 	}
 	c.entries[len(c.entries)-1] |= 1
@@ -125,12 +127,13 @@ func (g *group) pick(k int) uint64 {
 }
 
 // stale reports whether sorting out future is worth it.
-func (g *group) stale() bool { return len(g.future) > 2*(g.n-g.available.total)+chunkEntries }
+func (g *group) stale() bool { return g.future.Len() > 2*(g.n-g.available.total)+chunkEntries }
 
 func (g *group) check(n int, row func(uint64) *row) error {
 	waiting := map[uint64]int64{}
-	for _, d := range g.future {
-		waiting[d.id] = d.at
+	for i := range g.future.Len() {
+		d := g.future.At(table.Pos(i + 1))
+		waiting[d.Tie] = d.Key
 	}
 	counted, open, last := 0, 0, uint64(0)
 	for i := range g.chunks {
@@ -160,10 +163,8 @@ func (g *group) check(n int, row func(uint64) *row) error {
 	if counted != n || g.n != n || open != g.available.total {
 		return fmt.Errorf("records: group %q: %d records, %d of them available; counted %d, %d", g.name, n, open, counted, g.available.total)
 	}
-	for i := range g.future {
-		if i > 0 && g.future.less(i, (i-1)/2) {
-			return fmt.Errorf("records: group %q: order of times at %d", g.name, i)
-		}
+	if err := g.future.Check(); err != nil {
+		return fmt.Errorf("records: group %q: times: %w", g.name, err)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func (s *Set) Remove(id uint64) (Record, bool) {
 	if g.n == 0 { // and go with their last
 		delete(s.groups, g.name)
 	} else if g.stale() {
-		g.future.keep(func(id uint64) bool { return s.row(id) != nil })
+		g.future.Keep(func(_ int64, id uint64) bool { return s.row(id) != nil })
 	}
 	return removed.record(), true
 }
@@ -210,8 +210,8 @@ func (s *Set) Available(name string, now int64) int {
 	if g == nil {
 		return 0
 	}
-	for len(g.future) > 0 && g.future[0].at <= now {
-		if id := g.future.pop().id; s.row(id) != nil {
+	for n := g.future.Head(); n != nil && n.Key <= now; n = g.future.Head() {
+		if id := g.future.Pop().Tie; s.row(id) != nil {
 			g.note(id)
 		}
 	}
@@ -232,7 +232,8 @@ func (s *Set) Group(name string, all bool, at int64) iter.Seq[Record] {
 		if g == nil {
 			return
 		}
-		noted := len(g.future) == 0 || g.future[0].at > at // what is available has been noted: pass over the rest
+		next := g.future.Head()
+		noted := next == nil || next.Key > at // what is available has been noted: pass over the rest
 		c := cursor{set: s}
 		for i := range g.chunks {
 			if !all && noted && g.chunks[i].open == 0 {

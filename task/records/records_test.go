@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // model is what a Set must do, in the plainest way.
@@ -169,7 +171,7 @@ func TestRenewalsLeaveNothing(t *testing.T) {
 	for id := uint64(2); id < 50_000; id++ {
 		s.Add(Record{ID: id, Group: "g", Available: 1 << 60}, 0)
 		s.Remove(id - 1)
-		if n := len(s.groups["g"].future); n > 2*chunkEntries {
+		if n := s.groups["g"].future.Len(); n > 2*chunkEntries {
 			t.Fatalf("%d times are kept of one record", n)
 		}
 	}
@@ -190,7 +192,7 @@ func TestCheckFinds(t *testing.T) {
 		"tree":      func(s *Set) { s.groups["g"].available.tree[0]-- },
 		"entry":     func(s *Set) { s.groups["g"].chunks[0].entries[2] ^= 2 },
 		"no time":   func(s *Set) { s.groups["g"].chunks[0].entries[0] ^= 1; s.groups["g"].change(0, -1) },
-		"heap":      func(s *Set) { f := s.groups["g"].future; f[0], f[len(f)-1] = f[len(f)-1], f[0] },
+		"heap":      func(s *Set) { f := &s.groups["g"].future; f.At(1).Key = f.At(table.Pos(f.Len())).Key + 1 },
 		"members":   func(s *Set) { s.groups["g"].n++ },
 		"available": func(s *Set) { s.groups["g"].available.total++ },
 	} {
