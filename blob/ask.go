@@ -20,7 +20,7 @@ type asking struct {
 	stop func() bool
 }
 
-// dialTimeout is how long a peer may take to be reached: one whose host is down must not hold up what others have.
+// dialTimeout is how long connecting to a peer may take. A peer whose host is down must not hold up a fetch from other peers.
 const dialTimeout = 3 * time.Second
 
 func (s *Store) dial(ctx context.Context, peer string) (*asking, error) {
@@ -46,8 +46,8 @@ func (a *asking) close() {
 	_ = a.conn.Close()
 }
 
-// ask sends a request, with a body if there is one, and reads the status of the answer, for which the peer may take as
-// long as patience.
+// ask sends a request, with a body if there is one, and reads the status of the answer. The peer may take as long as
+// patience for it.
 func (a *asking) ask(op byte, digest string, numbers []uint64, body io.Reader, patience time.Duration) error {
 	id, err := hex.DecodeString(digest)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *asking) ask(op byte, digest string, numbers []uint64, body io.Reader, p
 	return errorOf(status)
 }
 
-// send makes a peer store a file, unless it has it.
+// send makes a peer store a file, unless the peer has the file.
 func (s *Store) send(ctx context.Context, peer string, b *Staged, index uint64) error {
 	a, err := s.dial(ctx, peer)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) send(ctx context.Context, peer string, b *Staged, index uint64) 
 	return a.ask(opPutAt, b.Digest, []uint64{index, uint64(b.Size)}, b.Reader(), s.cfg.Timeout)
 }
 
-// get asks a peer, which may stand still for as long as patience, for what p lacks of a file.
+// get asks a peer for the part of a file that p lacks. The peer may stand still for as long as patience.
 func (s *Store) get(ctx context.Context, peer, digest string, p *part, patience time.Duration) error {
 	a, err := s.dial(ctx, peer)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// cache knows which files were used last. A nil one is of a store that keeps all.
+// cache knows which files were used last. A store that keeps all files has a nil cache.
 type cache struct {
 	most int64
 
@@ -22,7 +22,7 @@ type cached struct {
 	size   int64
 }
 
-// openCache makes a cache of what lies on the disk; what was written last counts as used last.
+// openCache makes a cache of the files on the disk; the file that was written last counts as used last.
 func (s *Store) openCache() error {
 	var all []Info
 	if err := s.List(func(i Info) bool { all = append(all, i); return true }); err != nil {
@@ -79,7 +79,7 @@ func (c *cache) used(digest string) {
 	}
 }
 
-// trim removes files until the rest fits, but never the last used one. Who has one open keeps it.
+// trim removes files until the rest fits, but never the file that was used last. Whoever has a removed file open keeps it.
 func (c *cache) trim(s *Store) {
 	if c == nil {
 		return

@@ -31,14 +31,14 @@ func ValidDigest(d string) bool {
 // pieceBytes is how much of a file is checked at once.
 const pieceBytes = 64 << 10
 
-// sheet has a sum of every piece of a file, taken while the whole matched its digest. By it any part of the file can be
-// checked without reading the rest. A digest has only one sheet, so it never becomes wrong.
+// sheet has a sum of every piece of a file, taken while the whole file matched its digest. With the sheet, any part of the file can
+// be checked without reading the rest. A digest has only one sheet, so a sheet never becomes wrong.
 type sheet struct {
 	size int64
 	sums []uint64
 }
 
-// hasher takes the digest and the sheet of what is written to it.
+// hasher takes the digest and the sheet of the bytes that are written to it.
 type hasher struct {
 	whole hash.Hash
 	piece maphash.Hash
@@ -80,7 +80,7 @@ func (h *hasher) sheet() *sheet {
 	return s
 }
 
-// maxSheets bounds what is remembered of files: 4 KiB each at most by default.
+// maxSheets bounds how many sheets are remembered. By default one sheet has at most 4 KiB.
 const maxSheets = 1024
 
 // sheets remembers the sheets of the files that were used last.

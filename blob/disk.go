@@ -27,7 +27,7 @@ func diskError(what string, err error) error {
 	return fmt.Errorf("blob: %s: %w", what, err)
 }
 
-// createTemp makes a temporary file, and the folder if somebody has deleted it.
+// createTemp makes a temporary file. It makes the folder again if somebody has deleted it.
 func (s *Store) createTemp() (TempFile, error) {
 	dir := filepath.Join(s.cfg.Dir, tmpName)
 	f, err := s.cfg.Create(dir, "*")
@@ -42,7 +42,7 @@ func (s *Store) createTemp() (TempFile, error) {
 	return f, nil
 }
 
-// EnsureDir makes the folder again if somebody has deleted it: Remade counts that.
+// EnsureDir makes the folder again if somebody has deleted it; Remade counts how often.
 func (s *Store) EnsureDir() error {
 	tmp := filepath.Join(s.cfg.Dir, tmpName)
 	if _, err := os.Stat(tmp); !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func (s *Store) EnsureDir() error {
 	return nil
 }
 
-// Remade counts how often the folder, and so all files, was found deleted since Open.
+// Remade returns how often the folder, and so all files, was found deleted since Open.
 func (s *Store) Remade() int64 { return s.remade.Load() }
 
 // disk remembers whether the last write was refused.
@@ -74,7 +74,7 @@ func (d *disk) note(err error) {
 	d.err, d.at = err, time.Now()
 }
 
-// DiskError is why the disk did not take the last file, unless that is longer ago than within.
+// DiskError returns why the disk did not take the last file, or nil if the refusal is longer ago than within.
 func (s *Store) DiskError(within time.Duration) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -97,8 +97,8 @@ func (s *Store) publish(tmp, digest string) error {
 	return durable.Rename(tmp, s.path(digest))
 }
 
-// remove takes a file's name away. The caller has the digest's lock. Nobody waits for that to be durable: a file that comes
-// back after a power failure is verified like any other, or found to be of no use by maintenance.
+// remove takes a file's name away. The caller has the digest's lock. Nobody waits until the removal is durable: a file that comes
+// back after a power failure is verified like any other file, or maintenance finds that nobody needs it.
 func (s *Store) remove(digest string) error {
 	err := os.Remove(s.path(digest))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func (s *Store) remove(digest string) error {
 	return nil
 }
 
-// removeCorrupt removes the file that f is, unless another has taken its name by now.
+// removeCorrupt removes the file that f is, unless another file has taken its name by now.
 func (s *Store) removeCorrupt(digest string, f *os.File) error {
 	defer s.locks.lock(digest)()
 	mine, err := f.Stat()

@@ -1,8 +1,8 @@
-// Package blob keeps content-addressed files on a node's disk and exchanges them with peers by digest, verified. Modules
-// and large payloads live here. Bytes never enter the Raft log (SPEC B3, H3, ARCHITECTURE section 2).
+// Package blob keeps content-addressed files on a node's disk, and exchanges them with peers by digest, verified. The files are modules
+// and large payloads. Their bytes never enter the Raft log (SPEC B3, H3, ARCHITECTURE section 2).
 //
-// A file is named by the lower-case hex SHA-256 of its bytes and lies in a folder named by the first two digits. It is
-// written to a temporary file, synced, renamed, and its folder synced, so that a name that exists has its bytes. Reading
-// checks them all the same, piece by piece: a file that a disk has torn is removed and fetched again, never handed out or
-// served. DESIGN.md says more.
+// The name of a file is the SHA-256 of its bytes in lower-case hex. The file lies in a folder named by the first two digits. The store
+// writes it to a temporary file, syncs this file, renames it, and syncs its folder. So a name that exists has its bytes. Reading checks the
+// bytes all the same, piece by piece: the store removes a file that a disk has torn and fetches it again. It never hands out or serves
+// wrong bytes. DESIGN.md says more.
 package blob

@@ -14,20 +14,20 @@ import (
 // maxBreaks is how often one fetch goes on after it broke off.
 const maxBreaks = 64
 
-// standstill is how long a peer may stand still at first: one that was cut off must not hold up what others have. If no
-// other has the file, all are asked once more, with all patience.
+// standstill is how long a peer may stand still at first. A peer that was cut off must not hold up a fetch from other peers. If no
+// other peer has the file, all are asked once more, with the store's whole timeout.
 const standstill = 2 * time.Second
 
-// maxParts is how many fetches that broke off are remembered, with what they have got.
+// maxParts is how many broken-off fetches are remembered, with the bytes that they have got.
 const maxParts = 8
 
-// part is what a fetch has got so far.
+// part holds the bytes that a fetch has got so far.
 type part struct {
 	*spool
 	total int64 // of the whole file; -1: not known
 }
 
-// parts keeps what was got by fetches that broke off.
+// parts keeps the bytes that broken-off fetches have got.
 type parts struct {
 	mu     sync.Mutex
 	by     map[string]*part
@@ -43,7 +43,7 @@ func (p *parts) take(digest string) *part {
 	return got
 }
 
-// put keeps a part for the next fetch. Beyond maxParts another one goes.
+// put keeps a part for the next fetch of its digest. Beyond maxParts, another part is dropped.
 func (p *parts) put(digest string, got *part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,9 +89,9 @@ type fetching struct {
 	errs   map[string]error // the last of each peer
 }
 
-// fetch asks the peers, one after the other in random order so that a new module does not fall on one node alone. The file
-// is put together of what any of them sends; if that turns out not to match the digest, somebody lies, and each is asked for
-// the whole. data is the file if it could not be kept.
+// fetch asks the peers one after the other, in random order, so that the fetches of a new module do not all fall on one node. It puts
+// the file together from what any of the peers sends. If the result does not match the digest, somebody lies, and fetch asks each
+// peer for the whole file. data is the file if it could not be kept on the disk.
 func (s *Store) fetch(digest string, peers []string) (data []byte, err error) {
 	f := &fetching{s: s, digest: digest, peers: shuffled(peers), errs: map[string]error{}}
 	if f.part = s.parts.take(digest); f.part == nil {
@@ -120,8 +120,8 @@ func (s *Store) fetch(digest string, peers []string) (data []byte, err error) {
 	return nil, nil
 }
 
-// together goes on with the part until it is whole, with whichever peer sends something. If nobody has more, no peers are
-// left; if what came is not right, all are, and nothing of it is kept.
+// together continues the part with whichever peer sends something, until the part is whole. If nobody has more bytes, f.peers
+// becomes empty. If the bytes are wrong, all peers stay in f.peers, and the part is thrown away.
 func (f *fetching) together() (ok bool, err error) {
 	patience, breaks := min(standstill, f.s.cfg.Timeout), 0
 	for again := true; again && breaks < maxBreaks && f.s.ctx.Err() == nil; {
@@ -181,7 +181,7 @@ func (f *fetching) alone(peer string) (ok bool, err error) {
 	return false, f.restart()
 }
 
-// get asks one peer, which may stand still for as long as patience, for what is missing. The error is this node's own.
+// get asks one peer for the missing bytes. The peer may stand still for as long as patience. The error is this node's own.
 func (f *fetching) get(peer string, patience time.Duration) (whole bool, err error) {
 	f.errs[peer] = f.s.get(f.s.ctx, peer, f.digest, f.part, patience)
 	if own, ok := errors.AsType[*ownError](f.errs[peer]); ok {
@@ -193,7 +193,7 @@ func (f *fetching) get(peer string, patience time.Duration) (whole bool, err err
 	return f.part.hash.size == f.part.total, nil
 }
 
-// restart throws away what was got.
+// restart throws the part away.
 func (f *fetching) restart() (err error) {
 	f.part.close()
 	f.part, err = f.s.newPart()
@@ -212,7 +212,7 @@ func (f *fetching) failure() error {
 	return errors.Join(errs...)
 }
 
-// ownError is one that is not the peer's.
+// ownError is an error of this node, not of the peer.
 type ownError struct{ error }
 
 var errOtherSize = errors.New("blob: the size is not what another peer said")

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// File is an open file whose bytes are checked whenever they are read: ErrCorrupt, or the right bytes, never others. If the
-// disk tears it while it is open, it is fetched again.
+// File is an open file whose bytes are checked whenever they are read: a read returns the right bytes or ErrCorrupt, never wrong
+// bytes. If the disk tears the file while it is open, the file is fetched again.
 type File struct {
 	s      *Store
 	digest string
@@ -29,7 +29,7 @@ var _ io.ReaderAt = (*File)(nil)
 
 func readerAt(data []byte) io.ReaderAt { return bytes.NewReader(data) }
 
-// openHere opens this node's file. One that does not match its name is removed: the next Open fetches it.
+// openHere opens this node's file. A file that does not match its name is removed, so the next Open fetches it.
 func (s *Store) openHere(digest string) (*File, error) {
 	disk, err := os.Open(s.path(digest))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,8 @@ func (f *File) readPiece(p []byte, first int64) error {
 	return f.s.removeCorrupt(f.digest, f.r.(*os.File))
 }
 
-// Lend checks every byte and calls use with the file on disk, for another process that is to read it: what it reads there,
-// nobody checks. lent is false, and use not called, if the bytes are in memory only.
+// Lend checks every byte and calls use with the file on disk, so that another process can read it. Nobody checks what this process
+// reads. If the bytes are in memory only, lent is false and use is not called.
 func (f *File) Lend(use func(*os.File) error) (lent bool, err error) {
 	piece := make([]byte, pieceBytes)
 	for off := int64(0); !f.whole && off < f.size; off += pieceBytes { // through ReadAt, which heals
@@ -150,7 +150,7 @@ func (f *File) Lend(use func(*os.File) error) (lent bool, err error) {
 	return true, use(disk)
 }
 
-// heal puts a fetched file in the place of one that the disk has torn.
+// heal puts a fetched file in the place of a file that the disk has torn.
 func (f *File) heal() error {
 	other, err := f.again()
 	if err != nil {

@@ -17,8 +17,8 @@ type Info struct {
 	Modified time.Time // when it was written here
 }
 
-// List calls yield with this node's files by digest, until it returns false. It holds one folder of them at a time; a file
-// that comes or goes meanwhile may be left out or not.
+// List calls yield with this node's files in order of their digests, until yield returns false. It holds the names of one folder at a
+// time. A file that comes or goes meanwhile may be left out or not.
 func (s *Store) List(yield func(Info) bool) error {
 	if err := s.readable(); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (s *Store) List(yield func(Info) bool) error {
 	return nil
 }
 
-// Unlink removes a file unless keep, asked once nobody can be giving the file its name, says that it is needed. It reports
-// whether a file was removed.
+// Unlink removes a file unless keep says that it is needed. keep is called under the digest's lock, when nobody can be giving
+// the file its name. Unlink reports whether it removed a file.
 func (s *Store) Unlink(digest string, keep func() bool) (removed bool, err error) {
 	if !ValidDigest(digest) {
 		return false, fmt.Errorf("%w: %q is not a digest", ErrNotFound, digest)
@@ -56,8 +56,8 @@ func (s *Store) Unlink(digest string, keep func() bool) (removed bool, err error
 	return true, s.remove(digest)
 }
 
-// Scrub reads every file once, perSecond bytes a second on average, and removes those whose bytes are wrong. found is told
-// of these, and of those that cannot be read.
+// Scrub reads every file once, perSecond bytes a second on average, and removes files whose bytes are wrong. found is told
+// of these files, and of files that cannot be read.
 func (s *Store) Scrub(ctx context.Context, perSecond int64, found func(digest string, err error)) error {
 	var failed error
 	err := s.List(func(i Info) bool {

@@ -2,7 +2,7 @@ package blob
 
 import "sync"
 
-// locks has one mutex for each digest that somebody uses: a file is given its name, and loses it, under its digest's.
+// locks has one mutex for each digest that somebody uses. A file is given its name, and loses it, under its digest's mutex.
 type locks struct {
 	mu sync.Mutex
 	by map[string]*digestLock

@@ -13,15 +13,15 @@ import (
 	"github.com/taskrt/taskrt/internal/strays"
 )
 
-// Entry is what lies in one of the store's folders.
+// Entry is an entry of one of the store's folders.
 type Entry struct {
 	Info         // Digest is the path below Config.Dir of what is foreign
 	Foreign bool // no store has put it there
 }
 
-// Page returns up to limit entries in the order of strays.Compare, those behind the given one; fewer: these are all. Foreign
-// ones are files, however deep they lie. It reads the names of whole folders, but looks only at the files that it returns. A
-// store whose folder cannot be read, or is not there, is an error: it has not no files.
+// Page returns up to limit entries behind the entry after, in the order of strays.Compare. If it returns fewer than limit, there are
+// no more. Foreign entries are files, however deep they lie. Page reads the names of whole folders, but looks only at the files that it
+// returns. It returns an error for a store whose folder cannot be read or is not there; such a store is not an empty store.
 func (s *Store) Page(after string, limit int) ([]Entry, error) {
 	if err := s.readable(); err != nil {
 		return nil, err
@@ -55,10 +55,10 @@ func (s *Store) readable() error {
 	return nil
 }
 
-// looseMark stands before the name of what lies in no folder of files: before all others in the order.
+// looseMark stands before the name of an entry that lies in no folder of files. It sorts before all other names.
 const looseMark = "./"
 
-// loose returns what lies beside the folders of files.
+// loose returns the entries that lie beside the folders of files.
 func (s *Store) loose(after string, limit int) ([]Entry, error) {
 	if after != "" && !strings.HasPrefix(after, looseMark) {
 		return nil, nil
@@ -97,7 +97,7 @@ func foreign(files []strays.File) (entries []Entry) {
 	return entries
 }
 
-// folder returns what is in a folder behind a name, up to limit entries in order of their names.
+// folder returns the entries of a folder behind a name, up to limit of them, in order of their names.
 func (s *Store) folder(name, after string, limit int) ([]Entry, error) {
 	files, err := os.ReadDir(filepath.Join(s.cfg.Dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func (s *Store) folder(name, after string, limit int) ([]Entry, error) {
 	return entries, nil
 }
 
-// entryName is the digest that a file in a folder has for its name, or, before all digests, the path of what is none.
+// entryName returns the digest that a file in a folder has for its name. For another file it returns a path, which sorts before all digests.
 func entryName(folder string, f fs.DirEntry) string {
 	if !ValidDigest(f.Name()) || f.Name()[:2] != folder || !f.Type().IsRegular() {
 		return folder + "/" + f.Name()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// probeFor is how long what a probe found holds: whoever asks more often costs nothing.
+// probeFor is how long the result of a probe holds. Asking more often costs nothing.
 const probeFor = time.Second
 
 // probe is the last look at the folder.
@@ -19,8 +19,8 @@ type probe struct {
 	done chan struct{} // closed when the look under way has ended; nil: none is
 }
 
-// Probe reports whether files can be read and written in the folder now. A disk that does not answer before ctx ends cannot.
-// A folder that was deleted is made again: Remade counts that.
+// Probe reports whether files can be read and written in the folder now. A disk that does not answer before ctx ends counts as
+// a disk that cannot. Probe makes a deleted folder again; Remade counts how often.
 func (s *Store) Probe(ctx context.Context) error {
 	p := &s.probe
 	p.mu.Lock()

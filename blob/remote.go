@@ -15,7 +15,7 @@ type Remote struct {
 	Peers func() []string // node-to-node addresses of members
 }
 
-// Put has a member store data on a majority; a command may refer to it then. Errors of the store: ErrTooFew and ErrNoSpace
+// Put has a member store data on a majority; afterwards a command may refer to the data. The errors ErrTooFew and ErrNoSpace
 // are the cluster's.
 func (r Remote) Put(ctx context.Context, data []byte) (string, error) {
 	b, err := r.Store.StageBytes(data)
@@ -40,12 +40,12 @@ func (r Remote) Put(ctx context.Context, data []byte) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// Open opens a file, fetched if it is not here.
+// Open opens a file. It fetches the file if this process does not have it.
 func (r Remote) Open(ctx context.Context, digest string) (*File, error) {
 	return r.Store.Open(ctx, digest, r.Peers())
 }
 
-// Fetch returns a file's bytes; it implements worker.Modules.
+// Fetch returns a file's bytes. It implements worker.Modules.
 func (r Remote) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
 	return r.Store.Get(ctx, digest, r.Peers())
 }

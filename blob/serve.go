@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// maxBusy is how many requests of peers are worked on at a time, maxStoring how many of workers.
+// maxBusy is how many requests of peers are worked on at a time; maxStoring is how many requests of workers.
 const (
 	maxBusy    = 16
 	maxStoring = 8
 )
 
-// idleTimeout ends a connection on which a peer asks nothing.
+// idleTimeout ends a connection on which the peer asks nothing.
 const idleTimeout = time.Minute
 
-// Serve answers peers until Close; it then returns nil.
+// Serve answers peers until Close; then it returns nil.
 func (s *Store) Serve(ln net.Listener) error {
 	if !s.enter() {
 		return ErrClosed
@@ -72,7 +72,7 @@ func (s *Store) serve(c net.Conn) {
 	}
 }
 
-// answerInTurn answers when not too many others are being answered.
+// answerInTurn answers once not too many other requests are being answered.
 func (q *request) answerInTurn(c *pacedConn) error {
 	turn := q.s.busy
 	if q.op == opPutFor {
@@ -140,7 +140,7 @@ func (q *request) status(err error) error {
 	return q.w.WriteByte(statusOf(err))
 }
 
-// get sends a file from an offset on. If a piece of it is torn the connection ends there; the peer goes on with another.
+// get sends a file from an offset on. If a piece of the file is torn, the connection ends there, and the peer goes on with another peer.
 func (q *request) get(offset uint64) error {
 	f, err := q.s.openHere(q.digest)
 	if err != nil {
@@ -156,10 +156,10 @@ func (q *request) get(offset uint64) error {
 	return err
 }
 
-// onlyWriter hides ReadFrom, so that io.Copy reads pieces and not what a small buffer takes.
+// onlyWriter hides ReadFrom, so that io.Copy reads whole pieces instead of as much as a small buffer takes.
 type onlyWriter struct{ io.Writer }
 
-// receive reads a file and hands it to do once it is known to be what it should.
+// receive reads a file, and hands it to do once its bytes are known to match its digest.
 func (q *request) receive(do func(*Staged) error) error {
 	size, err := readNumber(q.r)
 	if err != nil {

@@ -15,8 +15,8 @@ type Spread struct {
 	Self  bool     // this node counts
 }
 
-// Spread stores a file on this node and on peers until enough of those that count have it durably, and goes on in the
-// background with the others. This node need not be among those: if its disk is full, the peers' may not be.
+// Spread stores a file on this node and on peers. It returns once to.Need of the nodes that count have the file durably, and goes on in
+// the background with the other nodes. This node need not be one of those that have it: its disk may be full while the peers' disks are not.
 func (s *Store) Spread(ctx context.Context, b *Staged, to Spread) error {
 	if !s.enter() {
 		return ErrClosed
@@ -54,7 +54,7 @@ func (s *Store) Spread(ctx context.Context, b *Staged, to Spread) error {
 	return to.count(ctx, results)
 }
 
-// count waits until enough nodes have the file, or cannot any more.
+// count waits until enough nodes have the file, or until not enough nodes can have it any more.
 func (to Spread) count(ctx context.Context, results <-chan error) error {
 	have, left := 0, len(to.Peers)
 	if to.Self {

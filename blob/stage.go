@@ -13,8 +13,8 @@ import (
 // maxInMemory is how many files may be held in memory at a time because the disk does not take them.
 const maxInMemory = 4
 
-// spool takes bytes that are to become a file: in a temporary file, or in memory if the disk fails, as long as there are
-// not too many of these: a peer may still have room.
+// spool takes bytes that are to become a file. It holds them in a temporary file. If the disk fails it holds them in memory, as long as
+// memory does not hold too many files: a peer may still have room for the file.
 type spool struct {
 	s       *Store
 	file    TempFile // nil: in memory
@@ -100,7 +100,7 @@ func (p *spool) close() {
 	}
 }
 
-// keep makes the bytes durable under their digest: when it returns nil, a power failure does not lose them.
+// keep makes the bytes durable under their digest: once it has returned nil, a power failure does not lose them.
 func (p *spool) keep(digest string) (err error) {
 	if p.diskErr != nil {
 		return p.diskErr
@@ -119,7 +119,7 @@ func (p *spool) keep(digest string) (err error) {
 	return p.copy(digest)
 }
 
-// copy makes the file from what is held in memory, or in one that has lost its name.
+// copy makes the file from the bytes in memory, or from those of a file that has lost its name.
 func (p *spool) copy(digest string) error {
 	f, err := p.s.createTemp()
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Store) name(f TempFile, digest string) error {
 	return nil
 }
 
-// Staged is bytes that are known but not yet stored: nothing can find them by their digest. Close it.
+// Staged is a file whose digest is known, but which is not stored yet: nothing can find it by its digest. Close it.
 type Staged struct {
 	Digest string
 	Size   int64
@@ -168,7 +168,7 @@ type Staged struct {
 	uses    int
 }
 
-// Stage reads r to its end, into a temporary file. Errors of r are returned as they are.
+// Stage reads r to its end, into a temporary file. It returns errors of r as they are.
 func (s *Store) Stage(ctx context.Context, r io.Reader) (*Staged, error) {
 	p, err := s.newSpool()
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *Store) stage(ctx context.Context, p *spool, r io.Reader) (*Staged, erro
 	}
 }
 
-// StageBytes makes a Staged of bytes in memory, which must not be changed any more.
+// StageBytes makes a Staged of bytes in memory. The bytes must not be changed any more.
 func (s *Store) StageBytes(data []byte) (*Staged, error) {
 	if int64(len(data)) > s.cfg.MaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(data), s.cfg.MaxBytes)
@@ -215,7 +215,7 @@ func (s *Store) staged(p *spool) *Staged {
 	return &Staged{Digest: p.hash.digest(), Size: p.hash.size, s: s, body: p, uses: 1}
 }
 
-// keep stores on this node, durably; again if the file was unlinked since.
+// keep stores the file on this node, durably. It stores the file again if the file was unlinked since.
 func (b *Staged) keep() error {
 	b.keeping.Lock()
 	defer b.keeping.Unlock()
@@ -228,14 +228,14 @@ func (b *Staged) keep() error {
 // Reader reads the bytes from the beginning.
 func (b *Staged) Reader() io.Reader { return io.NewSectionReader(b.body, 0, b.Size) }
 
-// hold keeps b open until one Close more.
+// hold keeps b open until Close was called once more.
 func (b *Staged) hold() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.uses++
 }
 
-// Close removes what was not stored.
+// Close removes the file if it was not stored.
 func (b *Staged) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Errors of the store. ErrNotFound: neither this node nor a peer that answered has the file.
+// These are the errors of the store. ErrNotFound means that neither this node nor any peer that answered has the file.
 var (
 	ErrNotFound = errors.New("blob: not found")
 	ErrTooLarge = errors.New("blob: file too large")
@@ -33,7 +33,7 @@ var (
 // DefaultMaxBytes is the largest file by default: a module (SPEC B2).
 const DefaultMaxBytes = 32 << 20
 
-// Dialer connects to a peer's node-to-node port. mux.Network and mux.Dialer are ones.
+// Dialer connects to a peer's node-to-node port. mux.Network and mux.Dialer implement it.
 type Dialer interface {
 	Dial(ctx context.Context, addr string, p mux.Protocol) (net.Conn, error)
 }
@@ -46,23 +46,23 @@ type Config struct {
 	Net Dialer
 	// MaxBytes bounds one file. 0: DefaultMaxBytes.
 	MaxBytes int64
-	// KeepBytes makes the store a cache: beyond it, the files that were used least recently go. 0: all files stay.
+	// KeepBytes makes the store a cache: beyond so many bytes, the files that were used least recently are removed. 0: all files stay.
 	KeepBytes int64
-	// Timeout is how long a peer may stand still within one exchange before it is passed over. 0: 30 s.
+	// Timeout is how long a peer may stand still within one exchange before the store passes over it. 0: 30 s.
 	Timeout time.Duration
-	// Applied returns when this node's state reflects the log up to index: before that, no file that was noted there may be
+	// Applied returns once this node's state reflects the log up to index. Before, no file that was noted there may be
 	// written, or be said to be there (see DESIGN.md). nil: files are not in a log.
 	Applied func(ctx context.Context, index uint64) error
-	// PutFor stores a file on a majority for a worker that asks for it. It must not keep b. nil: refused.
+	// PutFor stores a file on a majority for a worker that asks for it. It must not keep b. nil: such requests are refused.
 	PutFor func(ctx context.Context, b *Staged) error
 	// OnCorrupt is told of every file that was removed because its bytes were wrong. It must not block.
 	OnCorrupt func(digest string)
-	// Create makes a temporary file; nil: os.CreateTemp. Tests give disks that are full.
+	// Create makes a temporary file; nil: os.CreateTemp. Tests give files on disks that are full.
 	Create func(dir, pattern string) (TempFile, error)
 	Logger *slog.Logger // nil: discard
 }
 
-// TempFile is a file that has no name yet. *os.File is one.
+// TempFile is a file that has no name yet. *os.File implements it.
 type TempFile interface {
 	io.Writer
 	io.ReaderAt
@@ -147,7 +147,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter registers work that Close waits for; false after Close.
+// enter registers work that Close waits for. It returns false after Close.
 func (s *Store) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *Store) enter() bool {
 	return true
 }
 
-// Put stores data on this node, durably, and returns its digest. Storing what is there already costs one read.
+// Put stores data on this node, durably, and returns its digest. Storing a file that is there already costs one read.
 func (s *Store) Put(ctx context.Context, data []byte) (string, error) {
 	b, err := s.StageBytes(data)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Store) Put(ctx context.Context, data []byte) (string, error) {
 	return b.Digest, b.keep()
 }
 
-// Get returns a file's bytes as Open would.
+// Get opens a file as Open does, and returns its bytes.
 func (s *Store) Get(ctx context.Context, digest string, peers []string) ([]byte, error) {
 	f, err := s.Open(ctx, digest, peers)
 	if err != nil {
@@ -185,8 +185,8 @@ func (s *Store) Get(ctx context.Context, digest string, peers []string) ([]byte,
 	return data, nil
 }
 
-// Open opens a file: this node's, else one fetched from the peers, which is then kept. Concurrent calls for one digest share
-// one fetch, and a fetch that breaks off is gone on with later.
+// Open opens this node's file. If this node has none, Open fetches the file from the peers and keeps it. Concurrent calls for one
+// digest share one fetch. A later fetch continues a fetch that broke off.
 func (s *Store) Open(ctx context.Context, digest string, peers []string) (*File, error) {
 	f, err := s.open(ctx, digest, peers)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *Store) open(ctx context.Context, digest string, peers []string) (*File,
 	return s.openHere(digest)
 }
 
-// Heal makes sure that this node has a file: nil says that it lies on the disk, durably.
+// Heal makes sure that this node has a file. If it returns nil, the file lies on the disk, durably.
 func (s *Store) Heal(ctx context.Context, digest string, peers []string) error {
 	f, err := s.Open(ctx, digest, peers)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Store) fetchShared(ctx context.Context, digest string, peers []string) 
 	}
 }
 
-// Has reports whether this node has a file of that name. It does not read it.
+// Has reports whether this node has a file of this name. It does not read the file.
 func (s *Store) Has(digest string) bool {
 	if !ValidDigest(digest) {
 		return false
@@ -259,7 +259,7 @@ func (s *Store) Has(digest string) bool {
 	return err == nil && fi.Mode().IsRegular()
 }
 
-// Verify reads a file of this node to its end. One whose bytes are wrong is removed: ErrCorrupt.
+// Verify reads a file of this node to its end. It removes a file whose bytes are wrong and returns ErrCorrupt.
 func (s *Store) Verify(digest string) error {
 	if !ValidDigest(digest) {
 		return fmt.Errorf("%w: %q is not a digest", ErrNotFound, digest)
@@ -276,11 +276,11 @@ func (s *Store) Verify(digest string) error {
 	return err
 }
 
-// VerifyNow is Verify for whoever will say that the file is there: what is unlinking it has ended before.
+// VerifyNow is Verify for a caller that will say that the file is there: an unlinking that had begun has ended before VerifyNow looks.
 func (s *Store) VerifyNow(digest string) error {
 	s.locks.lock(digest)()
 	return s.Verify(digest)
 }
 
-// Corrupt counts the files that were removed because their bytes were wrong, since Open.
+// Corrupt returns how many files were removed because their bytes were wrong, since Open.
 func (s *Store) Corrupt() int64 { return s.corrupt.Load() }

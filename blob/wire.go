@@ -19,8 +19,8 @@ import (
 //	          put for: size u64, bytes
 //	answer:   status u8; get: size u64, bytes; get from: size u64 of the whole, bytes from the offset
 //
-// Numbers are big-endian and part of the wire format: never reuse one. Get, put and has are what nodes asked before there
-// were notes; they are answered still.
+// Numbers are big-endian and part of the wire format: never reuse a number. Nodes asked get, put and has before there were
+// notes; these requests are still answered.
 const (
 	opGet     byte = 1
 	opPut     byte = 2
@@ -89,10 +89,10 @@ func readNumber(r io.Reader) (uint64, error) {
 // number is n as it travels.
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// minRate is how slow, in bytes per second, a peer may be in the long run.
+// minRate is the lowest rate, in bytes per second, that a peer may have in the long run.
 const minRate = 64 << 10
 
-// pacedConn passes over a peer that stands still for step, or is slower than minRate after a first step.
+// pacedConn gives up on a peer that stands still for step, or that is slower than minRate after a first step.
 type pacedConn struct {
 	net.Conn
 	step  time.Duration
