@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// Client is what a worker needs of a cluster; an *api.Client is one.
+// Client is the part of a cluster's API that a worker needs. *api.Client implements it.
 type Client interface {
 	Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error)
 	Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error)
@@ -21,22 +21,22 @@ type Client interface {
 
 var _ Client = api.Service(nil)
 
-// Handler runs one attempt of a task. Its result is marshalled as JSON; json.RawMessage goes as it is, []byte as bytes;
-// nil: the last progress is the result, null if there was none. An error is a failed attempt, which the behavior's policy
-// retries or not; see Permanent, Code, RetryAt and Snooze. A panic is an error.
+// Handler runs one attempt of a task. Its result is marshalled as JSON; a json.RawMessage is sent as it is, and a []byte as bytes.
+// If the result is nil, the last progress is the result, or null if there was none. An error is a failed attempt; the behavior's
+// policy decides whether it is retried. See Permanent, Code, RetryAt and Snooze. A panic counts as an error.
 //
 // ctx ends with a cause that says why: ErrHalt, ErrLost, ErrCancelled or ErrStopping.
 type Handler func(ctx context.Context, t *Task) (result any, err error)
 
-// Why the context of a handler ended.
+// These are the causes for which the context of a handler ends.
 var (
-	// ErrHalt: the lease is no longer this worker's; whatever the handler returns is dropped.
+	// ErrHalt: the lease is no longer this worker's. Whatever the handler returns is dropped.
 	ErrHalt = errors.New("extworker: the lease was taken away")
-	// ErrLost: the lease could not be renewed in time and may be another's by now.
+	// ErrLost: the lease could not be renewed in time. Another worker may hold it by now.
 	ErrLost = errors.New("extworker: the lease could not be renewed in time")
 	// ErrCancelled: somebody cancelled the task. A success is still honoured for a moment (the behavior's cancel_grace).
 	ErrCancelled = errors.New("extworker: the task was cancelled")
-	// ErrStopping: the worker stops and the grace is over; the task goes to another.
+	// ErrStopping: the worker stops and the grace is over. Another worker gets the task.
 	ErrStopping = errors.New("extworker: the worker stops")
 )
 
@@ -58,8 +58,8 @@ type Config struct {
 const (
 	defaultWait  = time.Minute
 	defaultGrace = 10 * time.Second
-	// killTime is how long a handler may take to return after its context has ended, before the worker stops without it: a
-	// machine that stands still for a while is no handler that hangs.
+	// killTime is how long a handler may take to return after its context has ended, before the worker stops without it. It is long,
+	// because a machine that stands still for a while must not look like a handler that hangs.
 	killTime = 5 * time.Second
 )
 

@@ -1,5 +1,5 @@
-// Package extworker runs a handler for the tasks of an external behavior (SPEC section 8): it accepts them from a
-// cluster, keeps their leases, tells the handler when to stop, and reports what came out.
+// Package extworker runs a handler for the tasks of an external behavior (SPEC section 8). It accepts the tasks from a
+// cluster, keeps their leases, tells the handler when to stop, and reports the outcome.
 //
 //	w, err := extworker.New(extworker.Config{
 //		Client: client, Behavior: "resize", Worker: hostname, Concurrency: 8,
@@ -14,8 +14,8 @@
 //	...
 //	err = w.Run(ctx)
 //
-// A task runs at least once. At most one attempt of it can report (SPEC L1): if a worker loses its lease, because the
-// network or its process stood still, the cluster gives the task to another, and this one's report is refused. Its
-// handler's context ends as soon as the worker can know; what a handler does outside of the cluster must bear being
-// done twice.
+// A task runs at least once. At most one attempt of it can report (SPEC L1). If a worker loses its lease, because the
+// network or its process stood still, the cluster gives the task to another worker, and refuses the report of this worker. The
+// handler's context ends as soon as the worker can know of the loss. What a handler does outside of the cluster must bear
+// being done twice.
 package extworker

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// failure is an error with what the cluster should make of it.
+// failure is an error, and how the cluster should treat it.
 type failure struct {
 	err       error
 	code      string
@@ -33,11 +33,11 @@ func Code(err error, code string) error { return &failure{err: err, code: code} 
 // RetryAt says when to retry, whatever the behavior's policy says (SPEC R4).
 func RetryAt(err error, at time.Time) error { return &failure{err: err, at: at} }
 
-// Snooze ends the attempt without an outcome and asks for another one at a time, which counts nowhere (SPEC R5). The zero
-// time means in a second.
+// Snooze ends the attempt without an outcome and asks for another attempt at the time at. The attempt counts nowhere (SPEC R5). The
+// zero time means in a second.
 func Snooze(at time.Time) error { return &snooze{at} }
 
-// reportOf is the report of a failed attempt: what its errors say, the outermost first. The API clips what is too long.
+// reportOf makes the report of a failed attempt from its chain of errors; the outermost error wins. The API clips texts that are too long.
 func reportOf(err error) (e *api.ReportError, at time.Time) {
 	e = &api.ReportError{Message: err.Error()}
 	for next := err; next != nil; {
@@ -62,14 +62,14 @@ func reportOf(err error) (e *api.ReportError, at time.Time) {
 	return e, at
 }
 
-// wrong tells whether an error says that the request itself is: the same one is refused whenever it is made. Others say that of
-// the state, such as 409 blob_gone.
+// wrong tells whether an error says that the request itself is wrong: the same request is refused whenever it is made. Other errors
+// are about the state, such as 409 blob_gone.
 func wrong(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity)
 }
 
-// passing tells whether an error may be gone when the call is made again: of the network, of a cluster without a leader
+// passing tells whether an error may be gone when the call is made again: an error of the network, or of a cluster without a leader
 // or with too much to do. Sending again is safe for every call of a worker (SPEC H4, L3).
 func passing(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// finisher reports outcomes: one call at a time, and what ends during it goes together with the next.
+// finisher reports outcomes, one call at a time. Outcomes that arrive during a call go together with the next call.
 type finisher struct {
 	client Client
 	queue  chan finishing
@@ -19,7 +19,7 @@ type finishing struct {
 	done chan error
 }
 
-// How calls that may pass are made again, and how long one may take.
+// These say how a call that failed is made again, and how long one call may take.
 const (
 	pauseMin    = 50 * time.Millisecond
 	pauseMax    = 2 * time.Second
@@ -28,7 +28,7 @@ const (
 	insistFor = time.Minute
 )
 
-// finish reports an outcome and returns once the cluster has taken it, or why it did not.
+// finish reports an outcome. It returns once the cluster has taken the outcome, or the reason why the cluster did not.
 func (f *finisher) finish(r api.FinishRequest) error {
 	x := finishing{r, make(chan error, 1)}
 	f.queue <- x
@@ -50,7 +50,7 @@ func (f *finisher) run() {
 	}
 }
 
-// more takes what is there.
+// more takes the outcomes that wait in the queue.
 func (f *finisher) more(xs []finishing) []finishing {
 	for len(xs) < api.MaxReports {
 		select {
@@ -66,7 +66,7 @@ func (f *finisher) more(xs []finishing) []finishing {
 	return xs
 }
 
-// many reports several outcomes at once; those whose own answer is one that may pass are sent again.
+// many reports several outcomes at once. It sends an outcome again if its own answer is an error that may pass.
 func (f *finisher) many(xs []finishing) {
 	err := insist(f.end, func(ctx context.Context) error {
 		rs := make([]api.FinishRequest, len(xs))
@@ -98,7 +98,7 @@ func (f *finisher) many(xs []finishing) {
 	}
 }
 
-// insist makes a call again as long as its error is one that may pass, for insistFor and not after end.
+// insist makes a call again as long as its error may pass, for at most insistFor, and not after end.
 func insist(end context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(end, insistFor)
 	defer cancel()

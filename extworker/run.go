@@ -17,7 +17,7 @@ type outcome struct {
 	err    error
 }
 
-// run runs the handler for one leased task and reports what came out.
+// run runs the handler for one leased task and reports the outcome.
 func (w *Worker) run(parent context.Context, leased *api.Task) {
 	t := &Task{Task: leased, w: w, news: make(chan struct{}, 1)}
 	t.lease = time.Duration(leased.Lease.LeaseMS) * time.Millisecond
@@ -58,7 +58,7 @@ func (w *Worker) run(parent context.Context, leased *api.Task) {
 	w.report(t, out, cause)
 }
 
-// handle calls the handler; a panic is an error of it.
+// handle calls the handler. It turns a panic into an error.
 func (w *Worker) handle(ctx context.Context, t *Task) (out outcome) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -70,7 +70,7 @@ func (w *Worker) handle(ctx context.Context, t *Task) (out outcome) {
 	return out
 }
 
-// report says what came out, again and again until the cluster has taken it or refused it.
+// report reports the outcome, again and again until the cluster has taken or refused it.
 func (w *Worker) report(t *Task, out outcome, cause error) {
 	t.mu.Lock()
 	t.seq++
@@ -115,8 +115,8 @@ func (w *Worker) report(t *Task, out outcome, cause error) {
 	}
 }
 
-// instead is what is reported instead of what was refused. A result that the behavior does not take is the handler's
-// failure, and would be so again. What was refused for another reason, and a failure itself, stay as retryable as they were.
+// instead returns the report to send in the place of a refused one. If the behavior does not take the result, the handler has failed, and
+// would fail again. If the report was refused for another reason, or was a failure itself, it stays as retryable as it was.
 func instead(r api.FinishRequest, refusal error) api.FinishRequest {
 	next := api.FinishRequest{Namespace: r.Namespace, ID: r.ID, Token: r.Token, Error: &api.ReportError{}}
 	if r.Error != nil {
@@ -131,7 +131,7 @@ func instead(r api.FinishRequest, refusal error) api.FinishRequest {
 	return next
 }
 
-// setResult fills in what a handler returned; without a result, progress that was not sent yet.
+// setResult fills in what a handler returned. Without a result it fills in progress that was not sent yet.
 func setResult(r *api.FinishRequest, result any, progress json.RawMessage) error {
 	switch v := result.(type) {
 	case nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// Task is one attempt as its handler sees it. Its methods may be called from any goroutine until the handler returns.
+// Task is one attempt, as its handler sees it. Its methods may be called from any goroutine until the handler returns.
 type Task struct {
 	*api.Task // as it was when the attempt began; Lease.Token names the attempt
 
@@ -32,11 +32,11 @@ type Task struct {
 	again    time.Time
 }
 
-// progressEvery is how often changed progress is sent at most.
+// progressEvery is the shortest time between two heartbeats that send changed progress.
 const progressEvery = time.Second
 
-// callMin is how long a heartbeat may take at least; else half of what is left of the lease, so that there is time for
-// another one.
+// callMin is the least time that a heartbeat may take. Otherwise it may take half of the time that is left of the lease, so that
+// there is time for another one.
 const callMin = 500 * time.Millisecond
 
 // Params unmarshals the task's params into v.
@@ -47,8 +47,8 @@ func (t *Task) Params(v any) error {
 	return json.Unmarshal(t.Task.Params, v)
 }
 
-// Progress tells how far the attempt is: any JSON. The latest is sent about every second; it is the result of a handler
-// that returns none.
+// Progress tells how far the attempt is, in any JSON. The worker sends the latest progress about every second. It is the result of a
+// handler that returns no result.
 func (t *Task) Progress(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -64,7 +64,7 @@ func (t *Task) Progress(v any) error {
 	return nil
 }
 
-// Checkpoint stores where another attempt can go on (its Task.Checkpoint), and returns once that is durable.
+// Checkpoint stores a point from which another attempt can go on (its Task.Checkpoint). It returns once the checkpoint is durable.
 func (t *Task) Checkpoint(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -73,8 +73,8 @@ func (t *Task) Checkpoint(v any) error {
 	return t.send(b)
 }
 
-// Extend makes the lease last this long from each renewal on, 1 s to 1 h: before something during which the process
-// cannot renew. It returns once that holds.
+// Extend makes the lease last this long from each renewal on, 1 s to 1 h. Call it before work during which the process
+// cannot renew. It returns once the new length holds.
 func (t *Task) Extend(d time.Duration) error {
 	t.mu.Lock()
 	t.extend = d
@@ -82,21 +82,21 @@ func (t *Task) Extend(d time.Duration) error {
 	return t.send(nil)
 }
 
-// Resubmitted reports whether somebody has asked for another run when this one ends, as of the last renewal (SPEC J5).
+// Resubmitted reports whether somebody has asked for another run after this one, as of the last renewal (SPEC J5).
 func (t *Task) Resubmitted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.resubmit
 }
 
-// Again makes a success be followed by another run at a time (SPEC R4).
+// Again makes a success be followed by another run at the time at (SPEC R4).
 func (t *Task) Again(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.again = at
 }
 
-// send heartbeats until one is taken, for a caller that waits for it.
+// send sends heartbeats until the cluster takes one. The caller waits for it.
 func (t *Task) send(checkpoint json.RawMessage) error {
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
 		err := t.beat(checkpoint)
@@ -111,8 +111,8 @@ func (t *Task) send(checkpoint json.RawMessage) error {
 	}
 }
 
-// beat renews the lease once, with everything that is not yet sent. What the answer says takes effect here: the lease
-// lasts from before the sending on, and a halt or a cancel ends the handler's context.
+// beat renews the lease once, with everything that is not yet sent. It applies the answer: the lease lasts from before the heartbeat was
+// sent, and a halt or a cancel ends the handler's context.
 func (t *Task) beat(checkpoint json.RawMessage) error {
 	t.sending.Lock()
 	defer t.sending.Unlock()

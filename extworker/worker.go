@@ -36,10 +36,10 @@ func New(cfg Config) (*Worker, error) {
 	}, nil
 }
 
-// Run accepts and runs tasks until ctx ends. Then it accepts no more, lets the handlers end by themselves for
-// Config.Grace, ends the contexts of the others (ErrStopping) and gives their tasks back. It returns an error at once if
-// the cluster refuses its accepts for good: the behavior is not external, the client may not. A behavior that is not there
-// yet is waited for. A worker runs once.
+// Run accepts and runs tasks until ctx ends. Then it accepts no more tasks and lets the handlers end by themselves for
+// Config.Grace. It ends the contexts of the other handlers (ErrStopping) and gives their tasks back. Run returns an error at once if
+// the cluster refuses its accepts for good: the behavior is not external, or the client may not accept. Run waits for a behavior that
+// does not exist yet. A worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	if !w.started.CompareAndSwap(false, true) {
 		return errors.New("extworker: Run was called before")
@@ -60,7 +60,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// drain waits for the attempts under way, and ends those that outlast the grace.
+// drain waits for the attempts that run, and ends those that outlast the grace.
 func (w *Worker) drain(end context.CancelFunc) {
 	idle := make(chan struct{})
 	go func() {
@@ -125,8 +125,8 @@ func (w *Worker) free(ctx context.Context) (n int, ok bool) {
 	return n, true
 }
 
-// take accepts up to n tasks. Until there is an answer it repeats one request, whose ID makes sure that leases of which
-// the answer was lost are answered again (SPEC J2). An error is for good.
+// take accepts up to n tasks. Until there is an answer it repeats one request. The request's ID makes sure that the cluster answers
+// with the same leases again if an answer was lost (SPEC J2). An error is for good.
 func (w *Worker) take(ctx context.Context, n int) ([]*api.Task, error) {
 	r := w.cfg.request(rand.Text(), n)
 	for pause := pauseMin; ctx.Err() == nil; pause = min(2*pause, pauseMax) {

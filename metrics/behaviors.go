@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Other is the namespace and the behavior under which those above Config.Behaviors are counted together. No behavior can have
-// that name.
+// Other is the namespace and the name under which the behaviors beyond Config.Behaviors are counted together. No behavior can have
+// this name.
 const Other = "(other)"
 
 // forgetAfter is how long a worker without a node shows a behavior that it no longer runs.
@@ -21,7 +21,7 @@ const forgetAfter = time.Hour
 // name is a behavior.
 type name struct{ namespace, behavior string }
 
-// behaviors are the metrics that each behavior has.
+// behaviors holds the metrics that each behavior has.
 type behaviors struct {
 	limit int
 	now   func() time.Time
@@ -39,7 +39,7 @@ type behaviors struct {
 	rest    *set // of Other; nil: none yet
 }
 
-// set are the metrics of one behavior, looked up once: an attempt costs no search for labels, and allocates nothing.
+// set holds the metrics of one behavior. They are looked up once, so an attempt costs no search for labels and allocates nothing.
 type set struct {
 	attempts         [worker.Ends]prometheus.Counter
 	duration, memory prometheus.Observer
@@ -77,7 +77,7 @@ func (b *behaviors) collectors() []prometheus.Collector {
 	return []prometheus.Collector{b.attempts, b.duration, b.cpu, b.fuel, b.memory, b.instances, b.ready}
 }
 
-// Ended is worker.Config's OnEnd.
+// Ended counts an assignment that is over. It is the OnEnd of worker.Config.
 func (m *Metrics) Ended(e worker.Ended) {
 	s := m.behaviors.of(name{e.Namespace, e.Behavior})
 	s.attempts[e.End].Inc()
@@ -96,7 +96,7 @@ func (m *Metrics) Ended(e worker.Ended) {
 	s.ready.Set(e.Ready.Seconds())
 }
 
-// of returns the metrics of a behavior, or those of Other.
+// of returns the metrics of a behavior, or the metrics of Other.
 func (b *behaviors) of(n name) *set {
 	b.mu.RLock()
 	s := b.sets[n]
@@ -142,7 +142,7 @@ func (b *behaviors) make(n name) *set {
 	return s
 }
 
-// prune drops the behaviors that has does not know. Without has, those that nothing ran of for forgetAfter.
+// prune drops the behaviors that has does not know. If has is nil, it drops those of which nothing ran for forgetAfter.
 func (b *behaviors) prune(has func(namespace, behavior string) bool) {
 	b.pruning.Lock()
 	defer b.pruning.Unlock()
@@ -170,7 +170,7 @@ func (b *behaviors) gone(has func(namespace, behavior string) bool) []name {
 	return gone
 }
 
-// idle notes whether the set was used since the last scrape, and reports whether it has not been for long.
+// idle notes whether the set was used since the last scrape, and reports whether it has been unused for forgetAfter.
 func (s *set) idle(now time.Time) bool {
 	if s.used.Swap(false) || s.since.IsZero() {
 		s.since = now
@@ -178,7 +178,7 @@ func (s *set) idle(now time.Time) bool {
 	return now.Sub(s.since) >= forgetAfter
 }
 
-// drop forgets a behavior. An attempt that ends meanwhile may count for nothing.
+// drop forgets a behavior. An attempt that ends meanwhile may not be counted.
 func (b *behaviors) drop(n name) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

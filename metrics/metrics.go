@@ -15,15 +15,15 @@ import (
 
 // Config of Metrics. The zero value works.
 type Config struct {
-	// Behaviors bounds how many behaviors are told apart, so that whoever pushes many cannot fill the memory of the node and of
-	// Prometheus; those above it are counted together as Other. Default 1,000.
+	// Behaviors bounds how many behaviors have metrics of their own, so that whoever pushes many behaviors cannot fill the memory of
+	// the node and of Prometheus. The behaviors beyond it are counted together as Other. Default 1,000.
 	Behaviors int
 	Version   string       // of this program
 	Logger    *slog.Logger // default slog.Default
 	Now       func() time.Time
 }
 
-// Metrics are those of one node or worker. All methods may be called from many goroutines.
+// Metrics holds the metrics of one node or worker. All methods may be called from many goroutines.
 type Metrics struct {
 	registry  *prometheus.Registry
 	behaviors *behaviors
@@ -35,13 +35,13 @@ type Metrics struct {
 	limit     int
 }
 
-// Bounds of a scrape: nobody keeps a node busy by asking.
+// These bound a scrape, so that nobody keeps a node busy by asking.
 const (
 	maxScrapes    = 4
 	scrapeTimeout = 10 * time.Second
 )
 
-// New returns the metrics of a process, as yet of Go and the process alone.
+// New returns the metrics of a process. At first these are only the metrics of Go and of the process.
 func New(c Config) *Metrics {
 	if c.Behaviors == 0 {
 		c.Behaviors = 1000
@@ -87,7 +87,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.handler.ServeHTTP(w, r)
 }
 
-// Compiled is runtime.Config's OnCompile.
+// Compiled counts a compilation. It is the OnCompile of runtime.Config.
 func (m *Metrics) Compiled(c runtime.Compiled) {
 	result := 0
 	switch {
@@ -99,7 +99,7 @@ func (m *Metrics) Compiled(c runtime.Compiled) {
 	m.compiles[result].Observe(c.Took.Seconds())
 }
 
-// Request is api.HandlerConfig's OnRequest.
+// Request counts a request. It is the OnRequest of api.HandlerConfig.
 func (m *Metrics) Request(route, method string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	m.took.WithLabelValues(route).Observe(took.Seconds())

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Node is asked at every scrape: *node.Node.
+// Node is asked at every scrape. *node.Node implements it.
 type Node interface {
 	Stats() node.Stats
 	HasBehavior(namespace, behavior string) bool
@@ -25,7 +25,7 @@ type Process interface {
 	Engine() runtime.Stats
 }
 
-// WatchNode adds what a node can say. It is called once, before the first scrape.
+// WatchNode adds the metrics of a node. Call it once, before the first scrape.
 func (m *Metrics) WatchNode(n Node) {
 	m.has = n.HasBehavior
 	m.registry.MustRegister(collector{descs: append(append(nodeDescs(), engineDescs()...), workerDescs()...), collect: func(g gather) {
@@ -39,7 +39,7 @@ func (m *Metrics) WatchNode(n Node) {
 	}})
 }
 
-// WatchProcess adds what a worker without a node can say. It is called once, before the first scrape.
+// WatchProcess adds the metrics of a worker without a node. Call it once, before the first scrape.
 func (m *Metrics) WatchProcess(p Process) {
 	m.registry.MustRegister(collector{descs: append(engineDescs(), workerDescs()...), collect: func(g gather) {
 		g.engine(p.Engine())
@@ -47,7 +47,7 @@ func (m *Metrics) WatchProcess(p Process) {
 	}})
 }
 
-// desc is a metric that is made at a scrape.
+// desc describes a metric that is made at a scrape.
 type desc struct {
 	name, help string
 	kind       prometheus.ValueType
@@ -108,13 +108,13 @@ func nodeDescs() []desc {
 	}
 }
 
-// collector makes metrics of what collect sends.
+// collector makes metrics of the values that collect sends.
 type collector struct {
 	descs   []desc
 	collect func(gather)
 }
 
-// Describe implements prometheus.Collector: these are made at each scrape, and differ.
+// Describe implements prometheus.Collector. It sends nothing, because these metrics are made at each scrape, and differ.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.

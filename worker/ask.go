@@ -18,13 +18,13 @@ type asking struct {
 	answered chan stream.Answer // capacity 1
 }
 
-// askPatience is how long a guest waits for the leader: one that does not know the question never answers. The guest hears
+// askPatience is how long a guest waits for the leader. A leader that does not know the question never answers. Then the guest gets
 // EAGAIN, as it does when no leader can be reached.
 const askPatience = 15 * time.Second
 
 var errUnanswered = errors.New("worker: the leader does not answer")
 
-// ask passes a guest's question on to the leader, again after a reconnect, and waits for the answer.
+// ask passes a guest's question on to the leader and waits for the answer. It asks again after a reconnect.
 func (h host) ask(ctx context.Context, op abi.Op, payload []byte) ([]byte, error) {
 	q := h.queueAsk(op, payload)
 	if q == nil {
@@ -84,7 +84,7 @@ func (s *session) takeAsksLocked() []*stream.Ask {
 	return asks
 }
 
-// answered hands an answer to the guest that waits for it. One that came twice, over two connections, is dropped.
+// answered hands an answer to the guest that waits for it. It drops an answer that came twice, over two connections.
 func (s *session) answered(a stream.Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 type Blobs interface {
 	// Put returns once a majority of the nodes has data durably.
 	Put(ctx context.Context, data []byte) (digest string, err error)
-	// Open finds a blob here or gets it from a node; an error that wraps ErrNoBlob: it is nowhere. What ReadAt of it returns has been
-	// checked against the digest.
+	// Open finds a blob here or gets it from a node. An error that wraps ErrNoBlob says that no node has the blob. The bytes that ReadAt
+	// of the Blob returns have been checked against the digest.
 	Open(ctx context.Context, digest string) (Blob, error)
 }
 
@@ -31,7 +31,7 @@ type Blob interface {
 // ErrNoBlob means that a blob is not stored anywhere.
 var ErrNoBlob = errors.New("worker: no such blob")
 
-// maxInline is how many bytes of a payload travel in a report; what is longer goes to the blob store first (SPEC H3).
+// maxInline is how many bytes of a payload travel in a report. A longer payload goes to the blob store first (SPEC H3).
 const maxInline = 64 << 10
 
 // Pauses between tries to put or open a blob: a majority may be missing for a while.
@@ -40,10 +40,10 @@ const (
 	lastBlobPause  = 5 * time.Second
 )
 
-// openTries is how often an input that is a blob is looked for before the assignment is given back.
+// openTries is how often the worker looks for a blob that is an input, before it gives the assignment back.
 const openTries = 3
 
-// retried calls f until it succeeds, has been called so many times, or ctx ends; the error is the last that was not the end of
+// retried calls f until it succeeds, has been called times times, or ctx ends. The error is the last one that was not the end of
 // ctx itself.
 func retried[T any](ctx context.Context, times int, f func() (T, error)) (v T, err error) {
 	for pause := firstBlobPause; ; pause = min(2*pause, lastBlobPause) {
@@ -60,10 +60,10 @@ func retried[T any](ctx context.Context, times int, f func() (T, error)) (v T, e
 	}
 }
 
-// inputs are the blobs that the params and the checkpoint of a run are.
+// inputs are the blobs of a run's params and checkpoint; nil where the payload is no blob.
 type inputs struct{ params, checkpoint Blob }
 
-// openInputs opens what guests read from files. The error means that the assignment cannot be carried out here now.
+// openInputs opens the blobs that the guest reads as its inputs. An error means that the assignment cannot be carried out here now.
 func (r *run) openInputs() (in inputs, err error) {
 	t := r.a.Task
 	if in.params, err = r.openInput(t.Params); err != nil {
@@ -76,7 +76,7 @@ func (r *run) openInputs() (in inputs, err error) {
 	return in, nil
 }
 
-// openInput opens the blob that a payload is, nil for one that is none.
+// openInput opens the blob that a payload refers to. It returns nil for a payload that is no blob.
 func (r *run) openInput(p task.Payload) (Blob, error) {
 	if p.Blobs == nil || p.Blobs.Content == "" {
 		return nil, nil
@@ -92,7 +92,7 @@ func (in inputs) close() {
 	}
 }
 
-// source is a blob as the runtime reads it, nil for none.
+// source is a blob as the runtime reads it; nil for a nil blob.
 func source(b Blob) *runtime.Source {
 	if b == nil {
 		return nil
@@ -100,7 +100,7 @@ func source(b Blob) *runtime.Source {
 	return &runtime.Source{ReaderAt: b, Size: b.Size()}
 }
 
-// noBlobs is the store of a worker that has none.
+// noBlobs stands for the blob store of a worker that has no store.
 type noBlobs struct{}
 
 var errNoStore = errors.New("worker: this worker has no blob store")

@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 )
 
-// Call answers what a guest asks: of blobs by itself, of its operation by the leader.
+// Call answers a guest's question. It answers questions about blobs by itself, and asks the leader about the operation.
 func (h host) Call(ctx context.Context, op abi.Op, payload []byte) ([]byte, error) {
 	if !h.s.alive() {
 		return nil, runtime.ErrLeaseLost
@@ -73,7 +73,7 @@ func (h host) open(ctx context.Context, digest string) (Blob, error) {
 // maxOpenFiles is how many blobs one run keeps open.
 const maxOpenFiles = 8
 
-// openFiles are blobs that a guest reads from, the one that was opened last at the end. Only the run's goroutine uses them.
+// openFiles are blobs that a guest reads from; the blob that was opened last is at the end. Only the run's goroutine uses them.
 type openFiles struct{ list []openFile }
 
 type openFile struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Config of a Worker. ID, Dir, Dial, Modules and Runner must be set.
+// Config configures a Worker. ID, Dir, Dial, Modules and Runner must be set.
 type Config struct {
 	// ID names the worker in the cluster. One ID has at most one live session (SPEC L6).
 	ID string
@@ -23,24 +23,24 @@ type Config struct {
 	Node string
 	// Dir holds the lock and the secret that prove that a former process of this ID is dead (SPEC L6). Created 0700.
 	Dir string
-	// Slots is how many attempts run at the same time. Default: four per CPU. Guests compute, so more than the CPUs do not
-	// make them faster; but a guest that waits for a durable checkpoint leaves its core idle, and so does a slot between
-	// its report and the next assignment, which takes a commit. Four hide both for runs of a few milliseconds.
+	// Slots is how many attempts run at the same time. Default: four per CPU. Guests compute, so more slots than CPUs do not
+	// make them faster. But a guest that waits for a durable checkpoint leaves its core idle. So does a slot between
+	// its report and the next assignment, which takes a commit. Four slots hide both for runs of a few milliseconds.
 	Slots int
 
-	// Alone makes it the worker of a process that runs one attempt of a suspect and then ends (SPEC L5): Slots must be 1, and no
-	// more is taken than that. Isolates says that somebody starts such a process when OnSuspects tells that suspects wait.
+	// Alone makes this the worker of a process that runs one attempt of a suspect and then ends (SPEC L5): Slots must be 1, and the
+	// worker takes no second assignment. Isolates says that somebody starts such a process when OnSuspects tells that suspects wait.
 	Alone, Isolates bool
 
 	Dial Dialer
-	// Modules and Runner get and run modules. Without both the worker runs only what is in Native.
+	// Modules gets modules and Runner runs them. Without both, the worker runs only the behaviors in Native.
 	Modules Modules
 	Runner  Runner
-	// Blobs is where results and checkpoints go that are too long for a report, and where params come from that are blobs.
-	// Default: none, and such runs fail.
+	// Blobs stores results and checkpoints that are too long for a report, and reads params that are blobs.
+	// Default: no store, and runs that need one fail.
 	Blobs Blobs
-	// Native are behaviors built into this process, by the Module of their versions (task.Native): the worker is ready for
-	// them from the start, and their attempts run as all others do.
+	// Native are behaviors built into this process, by the Module of their versions (task.Native). The worker is ready for
+	// them from the start, and runs their attempts as it runs all others.
 	Native map[string]Guest
 
 	// DrainTime is how long a shutdown waits for running attempts to end by themselves before it kills them; default 5 s.
@@ -48,7 +48,7 @@ type Config struct {
 	// CloseTime bounds each later step of a shutdown: guests dying, reports acknowledged, session closed; default 2 s.
 	CloseTime time.Duration
 	// PrepareWorkers is how many modules are fetched and compiled at the same time; default 2. The engine has its own,
-	// lower limit for compiling: the second one fetches meanwhile.
+	// lower limit for compiling: while one module compiles, the second one is fetched.
 	PrepareWorkers int
 
 	// Boottime reads CLOCK_BOOTTIME (SPEC L5); default runtime.Boottime.
@@ -60,47 +60,48 @@ type Config struct {
 	// OnRun, if set, is told when an attempt begins to execute (Ended is 0) and when it no longer executes. It is called on
 	// the attempt's goroutine and must not block for long.
 	OnRun func(Run)
-	// OnEnd, if set, is told of every assignment that is over, before it is reported, with locks held: it must not block, nor
-	// call the worker.
+	// OnEnd, if set, is told of every assignment that is over, before the worker reports it. It is called with locks held: it must not
+	// block, and must not call the worker.
 	OnEnd func(Ended)
-	// OnSession, if set, is told whenever the right of guests to execute is extended, and with the zero Held when the session is
-	// over and no guest of it executes any more: for an owner that watches this worker from outside. It must not block.
+	// OnSession, if set, is told whenever the right of guests to execute is extended. It is told the zero Held when the session is
+	// over and no guest of it executes any more. It is for an owner that watches this worker from outside. It must not block.
 	OnSession func(Held)
-	// OnSuspects is told whether suspects wait, as the leader says it, and that none do when another connection begins. It must
-	// not block. Only with Isolates.
+	// OnSuspects is told what the leader says about suspects: whether any wait. When another connection begins, it is told that none
+	// wait. It must not block. Only with Isolates.
 	OnSuspects func(wait bool)
-	// OnOverrun is called when a guest still executes at 85 % of the TTL, or near the time at which the leader ends its
-	// lease (SPEC L7), and could not be stopped: another worker may be given its task soon. It must end the process; the default does, at once. Fail-stop keeps SPEC L1.
+	// OnOverrun is called when a guest that could not be stopped still executes at 85 % of the TTL, or near the time at which the
+	// leader ends its lease (SPEC L7): another worker may be given its task soon. OnOverrun must end the process; the default does so
+	// at once. Fail-stop keeps SPEC L1.
 	OnOverrun func(Overrun)
 }
 
-// Dialer connects to the leader's hub: mux.Stream of its node-to-node port.
+// Dialer connects to the leader's hub: a mux.Stream of the leader's node-to-node port.
 type Dialer interface {
 	// Dial connects to the node that seems to lead now. ctx bounds it.
 	Dial(ctx context.Context) (net.Conn, error)
-	// Redirect says where a node that does not lead saw the leader: its node-to-node address.
+	// Redirect tells where the leader is, as a node that does not lead sees it. addr is the leader's node-to-node address.
 	Redirect(addr string)
 }
 
-// Modules gets the bytes of modules (SPEC B3). The worker checks them against the digest, whoever they come from.
+// Modules gets the bytes of modules (SPEC B3). The worker checks them against the digest, wherever they come from.
 type Modules interface {
 	Fetch(ctx context.Context, digest string, size int64) ([]byte, error)
 }
 
-// Runner compiles and runs modules; Engine makes one of a runtime.Engine.
+// Runner compiles and runs modules. Engine makes a Runner of a runtime.Engine.
 type Runner interface {
 	// Module returns a module that is compiled already.
 	Module(digest string) (Guest, bool)
 	Load(ctx context.Context, digest string, wasm []byte) (Guest, error)
 }
 
-// Guest is a compiled module: *runtime.Module.
+// Guest is a compiled module; *runtime.Module implements it.
 type Guest interface {
 	// Run returns when no guest code of the attempt runs any more, soon after ctx has ended.
 	Run(ctx context.Context, a runtime.Attempt, host runtime.Host) runtime.Outcome
 }
 
-// Engine runs guests on e.
+// Engine returns a Runner that runs guests on e.
 func Engine(e *runtime.Engine) Runner { return engine{e} }
 
 type engine struct{ e *runtime.Engine }
@@ -139,7 +140,7 @@ type Run struct {
 type Held struct {
 	Session uint64
 	TTL     time.Duration
-	Sent    time.Duration // CLOCK_BOOTTIME before the sending of what was acknowledged last: the margins count from there (SPEC L5)
+	Sent    time.Duration // CLOCK_BOOTTIME before the last acknowledged message was sent: the margins count from there (SPEC L5)
 }
 
 // Overdue reports whether no guest of the session may execute any more at boot time now.
@@ -155,13 +156,13 @@ type Overrun struct {
 // ExitOverrun is the exit status of a process that ends itself because a guest does not stop: EX_SOFTWARE.
 const ExitOverrun = 70
 
-// How long a worker that ends lets its runs go on, and waits for answers, where nothing else is said.
+// These say how long a worker that ends lets its runs go on, and waits for answers, by default.
 const (
 	DefaultDrainTime = 5 * time.Second
 	DefaultCloseTime = 2 * time.Second
 )
 
-// DefaultSlots is how many attempts run at the same time where nothing else is said.
+// DefaultSlots is how many attempts run at the same time by default.
 func DefaultSlots() int { return 4 * goruntime.NumCPU() }
 
 func (c Config) withDefaults() Config {
@@ -230,7 +231,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// nativeNames: a name that could be a module's digest would stand in for that module.
+// nativeNames reports whether no name in Native could be a module's digest: such a name would stand in for that module.
 func (c Config) nativeNames() bool {
 	for name, guest := range c.Native {
 		if !task.Native(name) || guest == nil {

@@ -20,8 +20,8 @@ import (
 // ErrDirInUse means that another live worker holds the directory.
 var ErrDirInUse = errors.New("worker: directory in use")
 
-// dir is the worker's directory. Who holds its lock and knows its secret may end a former session of the worker at
-// once: the process that opened it is dead, and its guests with it (SPEC L6).
+// dir is the worker's directory. A process that holds its lock and knows its secret may end a former session of the worker at
+// once: the process that opened that session is dead, and its guests died with it (SPEC L6).
 type dir struct {
 	lock   *os.File
 	proof  []byte // SHA-256 over the secret: what the cluster knows
@@ -31,7 +31,7 @@ type dir struct {
 // helloBits leaves room for the Hellos of one process between the numbers of two starts.
 const helloBits = 32
 
-// Lock keeps other processes out of a directory until the file is closed: they get ErrDirInUse.
+// Lock keeps other processes out of a directory until the file is closed. They get ErrDirInUse.
 func Lock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -48,7 +48,7 @@ func Lock(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// openDir locks path and reads its secret, or draws one.
+// openDir locks path and reads its secret. If there is none, it draws one.
 func openDir(path string) (*dir, error) {
 	if err := durable.MkdirAll(path); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -74,9 +74,9 @@ func openDir(path string) (*dir, error) {
 	return &dir{lock: lock, proof: proof[:], starts: starts}, nil
 }
 
-// countStart counts one more start, durably: with it the Hellos of a worker are numbered over its restarts, so that a
-// late one of a former process cannot end the session of the present one (SPEC L6). Should the count be lost, Hellos
-// are refused until the former session has expired; nothing worse.
+// countStart counts one more start, durably. The count numbers a worker's Hellos over its restarts, so that a late Hello of a
+// former process cannot end the session of the present process (SPEC L6). If the count is lost, Hellos are refused until the former
+// session has expired; nothing worse happens.
 func countStart(path string) (uint64, error) {
 	name := filepath.Join(path, "starts")
 	text, err := os.ReadFile(name)
@@ -115,7 +115,7 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// drawSecret writes a new secret: complete or not at all, so that a crash leaves no damaged file.
+// drawSecret writes a new secret. It writes the whole secret or nothing, so that a crash leaves no damaged file.
 func drawSecret(name string) ([]byte, error) {
 	secret := make([]byte, secretBytes)
 	rand.Read(secret)

@@ -10,10 +10,10 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// End is how an assignment ended, as this worker saw it. It is what the leader is told, and more: who was killed and why.
+// End is how an assignment ended, as this worker saw it. It says more than the leader is told: who was killed, and why.
 type End uint8
 
-// The Ends. EndLost: the lease or the session was over before there was anything to report. EndStopped: given back because
+// These are the Ends. EndLost: the lease or the session was over before there was anything to report. EndStopped: given back because
 // this worker stops. EndNotRun: given back, or cancelled, before any guest code ran.
 const (
 	EndSuccess     End = iota
@@ -42,12 +42,12 @@ func (e End) String() string { return endNames[e] }
 type Ended struct {
 	Namespace, Behavior string
 	End                 End
-	// Of the guest code; all is 0 if none ran. See runtime.Outcome.
+	// These are about the guest code; all are 0 if none ran. See runtime.Outcome.
 	Ran              bool
 	Wall, Busy       time.Duration
 	Fuel, PeakMemory int64
 	Reused           bool
-	// Ready is how long this process took to make the module ready, if it knows.
+	// Ready is how long this process took to make the module ready, if known.
 	Ready time.Duration
 }
 
@@ -63,7 +63,7 @@ func (r *run) cost(out *runtime.Outcome) {
 	}
 }
 
-// tellEnd tells OnEnd. out is nil if no guest ran, rep is nil if there is nothing to report.
+// tellEnd tells OnEnd. out is nil if no guest ran; rep is nil if there is nothing to report.
 func (r *run) tellEnd(out *runtime.Outcome, rep *stream.Report) {
 	r.ended.Namespace, r.ended.Behavior = r.a.Task.Namespace, r.a.Task.Behavior
 	r.ended.End = endOf(out, rep, context.Cause(r.ctx))

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Margins of a session, in percent of its TTL, counted from before the sending of the last acknowledged Hello or Renew
-// (SPEC L5). The leader lets the session expire at 100 % of a TTL that began later: when it received that message.
+// These are the margins of a session, in percent of its TTL. They count from before the last acknowledged Hello or Renew was sent
+// (SPEC L5). The leader lets the session expire at 100 % of a TTL that began later: when it received this message.
 const (
 	stopPercent    = 70 // guests are stopped
 	overrunPercent = 85 // none executes any more
 	tickPercent    = 5  // how often the clock is looked at: a stop is noticed by 75 %, and 10 % remain for guests to die
 )
 
-// lateGrace is what guests get at least to die when the margin had already passed before it was noticed: the process
-// was suspended, and nothing but the rest can be kept short.
+// lateGrace is the least time that guests get to die when the margin had already passed before the worker noticed it: the process
+// was suspended, and only the time from now on can be kept short.
 const lateGrace = time.Second
 
 // fence says until when the session's guests may execute. It reads CLOCK_BOOTTIME, which goes on while the machine is
-// suspended, and once it has struck it never opens again: a late acknowledgement does not revive stopped guests.
+// suspended. Once the fence has struck it never opens again: a late acknowledgement does not revive stopped guests.
 type fence struct {
 	boottime func() time.Duration
 	ttl      time.Duration
@@ -52,7 +52,7 @@ func (f *fence) okLocked(now time.Duration) bool {
 	return !f.struck
 }
 
-// extend moves the margin: a message sent at boot time sent was acknowledged. False if the fence has struck, or strikes
+// extend moves the margin: a message sent at boot time sent was acknowledged. It returns false if the fence has struck, or strikes
 // now because the acknowledgement came too late.
 func (f *fence) extend(sent time.Duration) bool {
 	now := f.boottime()
@@ -65,7 +65,7 @@ func (f *fence) extend(sent time.Duration) bool {
 	return true
 }
 
-// strike ends the session's right to execute for another reason than time: it is known to be over.
+// strike ends the session's right to execute before its time is over: the session is known to have ended.
 func (f *fence) strike() {
 	now := f.boottime()
 	f.mu.Lock()

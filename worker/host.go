@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// host is what a guest reaches of the worker. Every call looks at the margin itself: a process that was suspended
-// through it answers "lease lost" to the first call, whoever wakes first (SPEC L5).
+// host is the worker as a guest reaches it. Every call looks at the margin itself: in a process that was suspended through
+// the margin, the first call gets "lease lost", whichever goroutine wakes first (SPEC L5).
 type host struct {
 	*run
 	files *openFiles
@@ -20,7 +20,7 @@ type host struct {
 
 var _ runtime.Host = host{}
 
-// Beat keeps progress in memory; those who watch are told soon, and it is stored with the next renewal (SPEC W3).
+// Beat keeps progress in memory. Watchers are told of it soon, and the next renewal stores it (SPEC W3).
 func (h host) Beat(done, total int64, note []byte) abi.Signals {
 	h.mu.Lock()
 	news := false
@@ -35,7 +35,7 @@ func (h host) Beat(done, total int64, note []byte) abi.Signals {
 	return h.Signals()
 }
 
-// Signals returns what the guest is told.
+// Signals returns the signals for the guest.
 func (h host) Signals() abi.Signals {
 	signals := abi.Signals(h.signals.Load())
 	if !h.s.alive() || h.ctx.Err() != nil && errors.Is(context.Cause(h.ctx), runtime.ErrKilledLease) {
@@ -44,7 +44,7 @@ func (h host) Signals() abi.Signals {
 	return signals
 }
 
-// Checkpoint reports data with the latest progress and waits until that is committed, also over a reconnect.
+// Checkpoint reports data with the latest progress, and waits until it is committed, also over a reconnect.
 func (h host) Checkpoint(ctx context.Context, data []byte) error {
 	limit := min(h.a.Policy.Limits.CheckpointBytes, maxOutput)
 	if int64(len(data)) > limit {
@@ -71,7 +71,7 @@ func (h host) Checkpoint(ctx context.Context, data []byte) error {
 	}
 }
 
-// told adds what a guest hears of it to an error that it can do something about.
+// told adds the guest's status to an error about which the guest can do something.
 func told(err error) error {
 	switch {
 	case errors.Is(err, errUnfit):
@@ -109,7 +109,7 @@ func (h host) report(ctx context.Context, p *task.Payload) error {
 	}
 }
 
-// interrupted says of an error that the run was stopped meanwhile, if it was, and by what.
+// interrupted wraps an error with the cause for which the run was stopped meanwhile, if it was stopped.
 func (h host) interrupted(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

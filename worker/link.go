@@ -14,9 +14,9 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// Timing of connections. A session is renewed every third of its TTL (SPEC L2); an answer that takes longer than a
-// sixth means that the other end hangs or is cut off, and leaves a fifth of the TTL, until guests are stopped at 70 %, to
-// find the leader.
+// These time connections. A session is renewed every third of its TTL (SPEC L2). An answer that takes longer than a
+// sixth means that the other end hangs or is cut off. Then a fifth of the TTL is left to find the leader, until guests are stopped
+// at 70 %.
 const (
 	renewFraction   = 3
 	answerFraction  = 6
@@ -53,7 +53,7 @@ const (
 	lastComplaint  = 10 * time.Minute
 )
 
-// unreached logs that there has been no connection for long, once, and again when it has been for twice as long.
+// unreached logs once that there has been no connection for long, and again each time that this time has doubled.
 func (d *dialer) unreached(w *Worker, err error) {
 	now := time.Now()
 	if d.since.IsZero() {
@@ -105,8 +105,8 @@ func (w *Worker) loop() {
 	}
 }
 
-// next returns how long to wait before the next try: jittered, so that the workers of a lost leader do not come as one,
-// and short against the TTL while there is a session to keep.
+// next returns how long to wait before the next try. The wait is jittered, so that the workers of a lost leader do not come all at
+// once. It is short against the TTL while there is a session to keep.
 func (d *dialer) next(s *session) time.Duration {
 	last := lastBackoff
 	if s != nil {
@@ -119,7 +119,7 @@ func (d *dialer) next(s *session) time.Duration {
 	return d.backoff/2 + rand.N(d.backoff/2)
 }
 
-// failed draws the conclusions from a connection that ended or never was.
+// failed draws the conclusions from a connection that ended, or that never was.
 func (w *Worker) failed(d *dialer, s *session, err error) {
 	var refused *refusedError
 	switch {
@@ -150,7 +150,7 @@ func (w *Worker) failed(d *dialer, s *session, err error) {
 	w.log.Error("the leader refuses this worker; trying again", "code", refused.Code, "message", refused.Message)
 }
 
-// connect dials and says Hello, for s or for a new session, and makes what it opened current.
+// connect dials and says Hello, for s or for a new session. It makes the session that this opens the current one.
 func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Conn, error) {
 	patience := firstAnswer
 	if s != nil {
@@ -181,7 +181,7 @@ func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Co
 	return conn, w.welcomed(s, welcome, sent)
 }
 
-// hello says who is there and waits for the answer.
+// hello sends a Hello and waits for the answer.
 func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
 	h := &stream.Hello{
 		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Leases: int64(w.cfg.Slots) * leasesPerSlot, Proof: w.dir.proof,

@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// ErrDigest means that somebody sent other bytes than those that were asked for.
+// ErrDigest means that the bytes of a module do not match the digest that was asked for.
 var ErrDigest = errors.New("worker: module bytes do not have their digest")
 
 var errNotBuiltIn = errors.New("worker: this behavior is not built into this process")
@@ -28,7 +28,7 @@ const (
 	lastRetry       = time.Minute // for modules to prepare; doubling from firstRetry
 )
 
-// modules fetches and compiles modules, each at most once at a time, ahead of use where the leader says so (SPEC B3).
+// modules fetches and compiles modules, each at most once at a time. It does so ahead of use where the leader says so (SPEC B3).
 type modules struct {
 	w     *Worker
 	slots chan struct{} // bounds fetching and compiling
@@ -73,8 +73,8 @@ func (m *modules) at(digest string) Guest {
 	return m.ready[digest]
 }
 
-// get returns a module for an assignment: usually it is ready. It gives up after a few tries; the module then is not
-// ready, the leader is told so, and the worker goes on trying on its own.
+// get returns a module for an assignment; usually the module is ready. get gives up after a few tries. Then the leader is told that the
+// module is not ready, and the worker goes on trying by itself.
 func (m *modules) get(ctx context.Context, mod stream.Module) (Guest, error) {
 	wait := firstRetry
 	for try := 1; ; try++ {
@@ -130,7 +130,7 @@ func (m *modules) keepTrying(mod stream.Module) {
 	m.mu.Unlock()
 }
 
-// try joins the try under way, or starts one. It is not the waiting caller's context that bounds the work: others may
+// try joins the try that runs, or starts one. The context of the caller does not bound the try: others may
 // wait for the same module.
 func (m *modules) try(ctx context.Context, mod stream.Module) (Guest, error) {
 	m.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// outbox keeps the reports of a session until they are answered. A stream that breaks loses nothing: what has no answer
-// is sent again on the next one, and the token and seq of a report make the second arrival harmless (SPEC L3).
+// outbox keeps the reports of a session until they are answered. A broken stream loses nothing: reports without an answer
+// are sent again on the next stream, and the token and seq of a report make its second arrival harmless (SPEC L3).
 // Guarded by session.mu.
 type outbox struct {
 	next       uint64            // ID of the last report
@@ -41,7 +41,7 @@ const (
 	lastResort                       // says that the last report was refused
 )
 
-// retryDelay is when a report is sent again that the leader could not decide about (it lost a commit, say).
+// retryDelay is how long a report waits that the leader could not decide about (because it lost a commit, say).
 const retryDelay = 100 * time.Millisecond
 
 // addLocked queues a report of r. The caller nudges.
@@ -61,8 +61,8 @@ func (s *session) addLocked(r *run, kind reportKind, rep stream.Report) *entry {
 	return e
 }
 
-// takeLocked returns what is to be sent now. Reports of one token keep their order: behind one that is held, its later
-// ones wait.
+// takeLocked returns the reports that are to be sent now. Reports of one token keep their order: if one is held, the later ones
+// wait behind it.
 func (s *session) takeLocked() []stream.Report {
 	if len(s.out.unsent) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (s *session) takeLocked() []stream.Report {
 	return reps
 }
 
-// reconnectedLocked marks everything unanswered as to be sent on the new connection.
+// reconnectedLocked marks everything unanswered for sending on the new connection.
 func (s *session) reconnectedLocked() {
 	s.out.unsent = slices.SortedFunc(maps.Values(s.out.unanswered), func(a, b *entry) int { return cmp.Compare(a.rep.ID, b.rep.ID) })
 	for _, e := range s.out.unsent {
@@ -161,7 +161,7 @@ func (s *session) ack(a stream.Ack) {
 	}
 }
 
-// retryLocked sends a report again after a while, except progress that a later report makes pointless.
+// retryLocked sends a report again after a while. It drops progress that a later report makes pointless.
 func (s *session) retryLocked(e *entry) {
 	if e.kind == progressBeat && e.rep.Beat.Seq < e.run.seq {
 		e.run.beating = false
@@ -186,7 +186,7 @@ func (s *session) unsendLocked(e *entry) {
 	}
 }
 
-// lastResortLocked ends an attempt whose outcome the cluster does not take, with a failure that says so: without it the
+// lastResortLocked ends an attempt whose outcome the cluster does not take, with a failure that says so. Otherwise the
 // task would hang until its run timeout.
 func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	r.seq++

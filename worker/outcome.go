@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// outcome turns the end of a run into its last report. out is nil if no guest ran; cause is why the run was killed,
-// if it was. The caller has made sure that there is something to say (the session lives, no halt).
+// outcome turns the end of a run into its last report. out is nil if no guest ran. cause is why the run was killed,
+// if it was killed. The caller has made sure that there is something to report (the session lives, and there was no halt).
 func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	if out == nil {
 		out = &runtime.Outcome{Kind: runtime.Killed, Cause: cause}
@@ -28,7 +28,7 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	return rep
 }
 
-// ending is what out means to the task.
+// ending is the report that out means for the task.
 func (r *run) ending(out *runtime.Outcome) stream.Report {
 	switch out.Kind {
 	case runtime.Succeeded:
@@ -68,7 +68,7 @@ func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 	return rep
 }
 
-// again adds when the run itself wants the next one (SPEC R4): a success repeats then, a failure is tried again then.
+// again adds the time at which the run itself wants the next run (SPEC R4): a success then repeats, a failure is then tried again.
 func again(rep stream.Report, out *runtime.Outcome) stream.Report {
 	rep.Finish.Again = task.Time(max(0, out.NextTime))
 	return rep

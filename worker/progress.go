@@ -20,7 +20,7 @@ type progress struct {
 // maxNote bounds a progress note in bytes: it is stored with every changed beat.
 const maxNote = 4 << 10
 
-// payload returns p as {"done","total","note"}: total is left out when unknown, a note that is JSON stays JSON.
+// payload returns p as {"done","total","note"}. It leaves out an unknown total; a note that is JSON stays JSON.
 func (p progress) payload() *task.Payload {
 	doc := struct {
 		Done  int64           `json:"done"`
@@ -56,8 +56,8 @@ func (r *run) takeProgress() *task.Payload {
 	return r.progress.payload()
 }
 
-// parting returns the progress that a last report carries, so that what has ended shows how far it had come: what was not
-// queued yet, and what was but has no answer, as a later report makes it pointless. s.mu is held.
+// parting returns the progress that a last report carries, so that an ended run shows how far it had come. It is the progress that was
+// not queued yet, or that was queued and has no answer, as a later report makes that one pointless. s.mu is held.
 func (r *run) parting() *task.Payload {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *run) parting() *task.Payload {
 	return r.progress.payload()
 }
 
-// liveEvery is how often the progress of running guests is told to those who watch, at most (SPEC W3).
+// liveEvery is the shortest time between two messages to watchers about the progress of a running guest (SPEC W3).
 const liveEvery = 250 * time.Millisecond
 
 // nudgeLive makes the sender look for progress to tell.
@@ -78,8 +78,8 @@ func (s *session) nudgeLive() {
 	}
 }
 
-// sendLive tells the progress that changed since it last did; told is false if there was none. It is not stored, nor
-// answered: a lost one is made up for by the next.
+// sendLive tells the progress that changed since sendLive last told it; told is false if there was none. This progress is not stored and
+// not answered: the next one makes up for a lost one.
 func (s *session) sendLive(conn *stream.Conn) (told bool, err error) {
 	if !s.alive() {
 		return false, context.Cause(s.ctx)

@@ -17,7 +17,7 @@ import (
 // errHalted ends a run whose token is dead (SPEC L3). To the guest and the runtime it is a lost lease.
 var errHalted = fmt.Errorf("worker: the token is dead: %w", runtime.ErrKilledLease)
 
-// phase of a run. It only goes forward.
+// phase is the phase of a run. It only goes forward.
 type phase uint8
 
 const (
@@ -68,7 +68,7 @@ type run struct {
 	log      logBuffer
 }
 
-// assign starts what is new of a batch. Every duplicate is met here: by token, which names a lease for ever.
+// assign starts the new assignments of a batch. It drops every duplicate: a token names one lease for ever.
 func (s *session) assign(batch []stream.Assignment) {
 	alive := s.alive()
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *session) assign(batch []stream.Assignment) {
 	s.nudge() // credits
 }
 
-// beginLocked begins a run. What it has in common with another, if that is not nil, it takes from there.
+// beginLocked begins a run. If like is not nil, the run shares with it what both have in common.
 func (s *session) beginLocked(a stream.Assignment, like *run) *run {
 	lease := a.Task.Lease
 	s.w.taken.Store(true)
@@ -164,7 +164,7 @@ func (r *run) done() {
 	r.s.w.wg.Done()
 }
 
-// start runs the guest, once what it reads is at hand.
+// start runs the guest once its inputs are at hand.
 func (r *run) start() {
 	in, err := r.openInputs()
 	if err == nil {
@@ -187,7 +187,7 @@ func (r *run) start() {
 	}
 }
 
-// begin enters the phase in which guest code runs, unless the run is not to be any more.
+// begin enters the phase in which guest code runs, unless the run has been stopped.
 func (r *run) begin() bool {
 	now := r.s.w.cfg.Boottime()
 	if !r.s.aliveAt(now) {
@@ -221,7 +221,7 @@ func (r *run) execute(in inputs) {
 	r.conclude(&out)
 }
 
-// attempt is what the runtime is given.
+// attempt returns what the runtime needs to run the guest.
 func (r *run) attempt(in inputs) runtime.Attempt {
 	t, p := r.a.Task, r.a.Policy
 	a := runtime.Attempt{
@@ -240,8 +240,8 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 	return a
 }
 
-// conclude ends the run with its last report, or with none: what was halted or belongs to a lost session has nothing
-// to say. out is nil if no guest ran.
+// conclude ends the run with its last report. A run that was halted, or belongs to a lost session, has no report.
+// out is nil if no guest ran.
 func (r *run) conclude(out *runtime.Outcome) {
 	s := r.s
 	alive := s.alive()

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// serve speaks over a connection until it breaks, hangs, or the session is over; the error says which.
+// serve speaks over a connection until it breaks, hangs, or the session is over. The error says which of these happened.
 func (s *session) serve(conn *stream.Conn) error {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	done := make(chan struct{})
@@ -61,7 +61,7 @@ func (s *session) read(conn *stream.Conn) error {
 	}
 }
 
-// renewed: a renewal is committed. The margin counts from before it was sent (SPEC L5); halts and cancels in it are
+// renewed handles a committed renewal. The margin counts from before the renewal was sent (SPEC L5). The halts and cancels in it are
 // the fallback for pushes that were lost (SPEC L8).
 func (s *session) renewed(f *stream.Renewed) {
 	s.mu.Lock()
@@ -81,7 +81,7 @@ func (s *session) renewed(f *stream.Renewed) {
 	s.cancel(f.Cancel)
 }
 
-// said is what the leader has been told over one connection.
+// said is what the worker has told the leader over one connection.
 type said struct {
 	credits stream.Credits
 	ready   []string
@@ -139,7 +139,7 @@ func (s *session) write(ctx context.Context, conn *stream.Conn) error {
 	}
 }
 
-// renew sends a Renew. The clock is read before, and what has passed its margin is not renewed.
+// renew sends a Renew. It reads the clock first; a session past its margin is not renewed.
 func (s *session) renew(conn *stream.Conn) error {
 	sent := s.w.cfg.Boottime()
 	if !s.alive() {

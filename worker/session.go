@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// session is one session of this worker and all that dies with it: its runs and their reports hang on it, so nothing of
-// a lost session can be said in the name of the next. It outlives connections.
+// session is one session of this worker and all that dies with it. Its runs and their reports belong to it, so nothing of
+// a lost session can be said in the name of the next. A session outlives connections.
 type session struct {
 	w     *Worker
 	id    uint64
@@ -54,11 +54,11 @@ func newSession(parent context.Context, w *Worker, welcome *stream.Welcome, sent
 	return s
 }
 
-// alive reports whether the session's guests may execute and act now; if not, the session ends here (SPEC L5).
+// alive reports whether the session's guests may execute and act now. If they may not, the session ends here (SPEC L5).
 // Everything with an effect outside asks first.
 func (s *session) alive() bool { return s.aliveAt(s.w.cfg.Boottime()) }
 
-// aliveAt is alive for a caller that needs the boot time itself, and has read it for this: reading it is a system call.
+// aliveAt is alive for a caller that has just read the boot time, because it needs the time itself: reading it is a system call.
 func (s *session) aliveAt(now time.Duration) bool {
 	if s.fence.okAt(now) && s.ctx.Err() == nil {
 		return true
@@ -67,8 +67,8 @@ func (s *session) aliveAt(now time.Duration) bool {
 	return false
 }
 
-// lose ends the session: stops all its guests, drops all its reports. Only the first call counts. The guests are told
-// with the lock held: those that end at once are counted too.
+// lose ends the session: it stops all guests and drops all reports. Only the first call counts. It tells the guests with the lock
+// held, so that guests that end at once are counted too.
 func (s *session) lose(cause error) {
 	s.fence.strike()
 	s.mu.Lock()
@@ -94,8 +94,8 @@ func (s *session) lose(cause error) {
 	s.w.log.Info("session over", "session", s.id, "cause", context.Cause(s.ctx), "stopped", stopped)
 }
 
-// watch looks at the clock until the session is over and none of its guests is left. A ticker that reads the clock, not
-// a timer set to the margin: timers stand still while the machine is suspended.
+// watch looks at the clock until the session is over and none of its guests is left. It uses a ticker that reads the clock, and not
+// a timer set to the margin, because timers stand still while the machine is suspended.
 func (s *session) watch() {
 	t := time.NewTicker(max(percent(s.ttl, tickPercent), time.Millisecond))
 	defer t.Stop()
@@ -215,7 +215,7 @@ func (s *session) nudge() {
 	}
 }
 
-// recent remembers the last tokens put into it. Duplicates arrive soon or never, so a bounded memory is enough.
+// recent remembers the last tokens that were put into it. Duplicates arrive soon or never, so a bounded memory is enough.
 type recent struct {
 	set  map[uint64]struct{}
 	ring []uint64

@@ -66,11 +66,11 @@ func New(cfg Config) (*Worker, error) {
 	return w, nil
 }
 
-// takesNothing: no assignment is wanted any more.
+// takesNothing reports that no assignment is wanted any more.
 func (w *Worker) takesNothing() bool { return w.draining.Load() || w.cfg.Alone && w.taken.Load() }
 
-// Proof is what the worker shows to the cluster to be believed that its former process is dead; before is a number that is
-// above those of all Hellos of this process, and not above those of the next one (SPEC L6).
+// Proof returns what the worker shows to the cluster to prove that its former process is dead. before is a number above
+// those of all Hellos of this process, and not above those of the next process (SPEC L6).
 func (w *Worker) Proof() (proof []byte, before uint64) {
 	return w.dir.proof, (w.dir.starts + 1) << helloBits
 }
@@ -84,9 +84,9 @@ func (w *Worker) Close() error {
 	return nil
 }
 
-// Run works until ctx ends, then shuts down cleanly: it takes nothing new, tells its guests to drain, gives back what
-// they leave, and closes the session (SPEC R3). That takes no longer than DrainTime and three times CloseTime, leader or
-// no leader, and what the Runner needs to finish a compilation that is under way. The error is nil, or ErrStuck.
+// Run works until ctx ends, then shuts down cleanly. It takes nothing new, tells its guests to drain, gives back the tasks that
+// they leave, and closes the session (SPEC R3). With or without a leader, this takes no longer than DrainTime, three times CloseTime,
+// and the time that the Runner needs to finish a compilation. The error is nil or ErrStuck.
 func (w *Worker) Run(ctx context.Context) error {
 	if !w.running.CompareAndSwap(false, true) {
 		return errors.New("worker: Run called twice, or after Close")
@@ -128,7 +128,7 @@ func (w *Worker) shutdown() error {
 	return nil
 }
 
-// Kill stops all guests at once, drops what they would report and opens no further session: for an owner that must not
+// Kill stops all guests at once, drops their reports, and opens no further session. It is for an owner that must not
 // run anything any more. The leader learns nothing; the session is left to expire. Run still ends only with its context.
 func (w *Worker) Kill() {
 	w.draining.Store(true)
@@ -146,7 +146,7 @@ func (s *session) tellAll(signal abi.Signals) {
 	}
 }
 
-// killAll stops what runs or waits to run.
+// killAll stops the runs that execute or wait.
 func (s *session) killAll(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// HeaderSize is the length prefix of a frame: uint32, big-endian, the bytes that follow.
+// HeaderSize is the size of a frame's length prefix: a big-endian uint32, the number of bytes that follow.
 const HeaderSize = 4
 
-// What can be wrong with a frame. All but ErrUnknownFrame end the connection.
+// These errors say what is wrong with a frame. All but ErrUnknownFrame end the connection.
 var (
 	ErrFrameTooLarge = errors.New("stream: frame too large")
 	ErrBadFrame      = errors.New("stream: bad frame")
@@ -25,8 +25,8 @@ type codec struct {
 	known versions // belongs to whoever decodes
 }
 
-// newCodec builds the modes. Unknown fields are ignored so that peers of neighbouring versions understand each other
-// (SPEC C4); everything that a well-behaved peer never sends is refused.
+// newCodec builds the modes. They ignore unknown fields, so that peers of neighbouring versions understand each other
+// (SPEC C4). They refuse everything that a well-behaved peer never sends.
 func newCodec() (codec, error) {
 	enc, err := cbor.CoreDetEncOptions().EncMode()
 	if err != nil {
@@ -43,8 +43,8 @@ func newCodec() (codec, error) {
 	return codec{enc: enc, dec: dec}, nil
 }
 
-// append appends f with its header to buf, as several frames if one would pass max: lists are halved until each part
-// fits. ErrFrameTooLarge, and buf unchanged, if a single element does not.
+// append appends f with its header to buf. If one frame would pass max, it appends several: lists are halved until each part
+// fits. If a single element does not fit, it returns ErrFrameTooLarge and leaves buf unchanged.
 func (c *codec) append(buf []byte, f *Frame, max int) ([]byte, error) {
 	at := len(buf)
 	buf, err := c.appendBody(append(buf, make([]byte, HeaderSize)...), f)

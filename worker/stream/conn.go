@@ -19,8 +19,8 @@ type Options struct {
 	WriteTimeout time.Duration // a peer that takes nothing for this long is cut off; default 10 s
 }
 
-// ErrSlow means that the peer did not take frames as fast as they were sent; the connection is closed. What was lost
-// comes again after a reconnect: assignments by Hello.Held, reports by their missing acks.
+// ErrSlow means that the peer did not take frames as fast as they were sent. The connection is closed. What was lost
+// comes again after a reconnect: assignments because of Hello.Held, reports because their acks are missing.
 var ErrSlow = errors.New("stream: peer too slow")
 
 // ErrClosed is what Send and Flush return after Close.
@@ -52,7 +52,7 @@ type Conn struct {
 	done chan struct{} // the writer has ended
 }
 
-// New starts to speak frames over nc and owns it from now on.
+// New starts to speak frames over nc and owns nc from now on.
 func New(nc net.Conn, opts Options) (*Conn, error) {
 	if opts.MaxFrame <= 0 {
 		opts.MaxFrame = MaxFrame
@@ -79,8 +79,8 @@ func New(nc net.Conn, opts Options) (*Conn, error) {
 // RemoteAddr is the peer's address, for logs.
 func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 
-// Send queues frames and returns at once; they arrive in the order of the calls, and leave together if they can. A list that is
-// too long for one frame travels as several. The errors: ErrFrameTooLarge (the frame and those after it were not queued, the
+// Send queues frames and returns at once. They arrive in the order of the calls, and leave together if they can. A list that is
+// too long for one frame travels as several frames. The errors are ErrFrameTooLarge (the frame and those after it were not queued, the
 // connection lives), ErrSlow, ErrClosed, or why the connection broke. A nil error does not mean that the frames arrived.
 func (c *Conn) Send(frames ...Frame) error {
 	c.mu.Lock()
@@ -166,7 +166,7 @@ func (c *Conn) readBody() ([]byte, error) {
 	return c.body, nil
 }
 
-// Close ends the connection at once, dropping what waits (Flush first where it matters), and returns when the writer
+// Close ends the connection at once and drops the frames that wait (call Flush first where they matter). It returns when the writer
 // has ended. A second Close does nothing.
 func (c *Conn) Close() error {
 	c.fail(ErrClosed)

@@ -1,6 +1,6 @@
 // Package stream is the wire format between a worker and the leader's hub: length-prefixed CBOR frames over one
-// connection that the worker opened (mux.Stream). Reports are numbered and answered; everything a new leader needs to
-// go on is in the worker's Hello.
+// connection that the worker opened (mux.Stream). Reports are numbered and answered. The worker's Hello holds everything that a new
+// leader needs to go on.
 package stream
 
 import (
@@ -10,7 +10,7 @@ import (
 // MaxFrame bounds a frame in bytes: a batch of assignments with inline params and checkpoints must fit.
 const MaxFrame = 16 << 20
 
-// Frame is one message; exactly one field is set. Integer keys are part of the wire format: never reuse one.
+// Frame is one message; exactly one field is set. Integer keys are part of the wire format: never reuse a key.
 type Frame struct {
 	// worker to leader
 	Hello   *Hello   `cbor:"1,keyasint,omitempty"`
@@ -39,7 +39,7 @@ type Frame struct {
 	Answer   *Answer      `cbor:"26,keyasint,omitempty"` // to one Ask
 	Suspects *Suspects    `cbor:"27,keyasint,omitempty"` // to a worker that Isolates
 
-	// Crash is a first frame like Hello, from the parent of a worker that is dead; answered with Refused or Goodbye.
+	// Crash is a first frame like Hello, from the parent of a dead worker. The leader answers it with Refused or Goodbye.
 	Crash *task.CrashSession `cbor:"28,keyasint,omitempty"`
 }
 
@@ -58,8 +58,8 @@ func (f *Frame) kinds() (n int) {
 	return n
 }
 
-// Hello opens a stream. Session 0 opens a new session; else the worker goes on with one it still holds: the leader
-// renews it, pushes again every lease that is not in Held, and halts every token in Held that is not current.
+// Hello opens a stream. With Session 0 it opens a new session. Otherwise the worker goes on with a session that it still holds: the
+// leader renews the session, pushes every lease again that is not in Held, and halts every token in Held that is not current.
 type Hello struct {
 	Worker  string   `cbor:"1,keyasint"`
 	Node    string   `cbor:"2,keyasint,omitempty"` // "" for a separate process
@@ -71,15 +71,15 @@ type Hello struct {
 	Ready   []string `cbor:"8,keyasint,omitempty"`
 	Credits int64    `cbor:"9,keyasint"`
 	ABI     []int    `cbor:"10,keyasint"`
-	Leases  int64    `cbor:"12,keyasint,omitempty"` // that it may hold at a time, more than Slots; 0: Slots
-	N       uint64   `cbor:"11,keyasint,omitempty"` // rises with every Hello of the worker, over restarts: one that was held up opens nothing
+	Leases  int64    `cbor:"12,keyasint,omitempty"` // how many leases it may hold at a time, more than Slots; 0: Slots
+	N       uint64   `cbor:"11,keyasint,omitempty"` // rises with every Hello of the worker, over restarts: a Hello that was held up opens nothing
 
 	// Alone and Isolates are those of task.OpenSession (SPEC L5).
 	Alone    bool `cbor:"13,keyasint,omitempty"`
 	Isolates bool `cbor:"14,keyasint,omitempty"`
 }
 
-// Suspects says whether tasks wait that may run only alone (SPEC L5). Until it is said over a connection, none do.
+// Suspects says whether tasks wait that may run only alone (SPEC L5). Until a connection says so, none wait.
 type Suspects struct {
 	Wait bool `cbor:"1,keyasint,omitempty"`
 }
@@ -94,7 +94,7 @@ type Welcome struct {
 	LeaseNow task.LeaseTime `cbor:"5,keyasint,omitempty"` // the lease clock, after what Hello asked for was committed
 }
 
-// Refused ends a stream that cannot be. Code is one of task's (worker_in_use, session_not_found) or "not_leader".
+// Refused ends a stream that cannot be opened. Code is a code of package task (worker_in_use, session_not_found) or "not_leader".
 type Refused struct {
 	Code    string `cbor:"1,keyasint"`
 	Message string `cbor:"2,keyasint,omitempty"`
@@ -120,33 +120,33 @@ type Renewed struct {
 	LeaseNow task.LeaseTime `cbor:"4,keyasint,omitempty"` // the lease clock, after the renewal was committed
 }
 
-// Credits says how many more assignments the worker takes: Free counts from assignment number Seq (the last one it
-// has seen), so that what is under way is never counted twice.
+// Credits says how many more assignments the worker takes. Free counts from assignment number Seq, the last assignment that the worker
+// has seen, so that an assignment under way is never counted twice.
 type Credits struct {
 	Seq  uint64 `cbor:"1,keyasint"`
 	Free int64  `cbor:"2,keyasint"`
-	// Ahead is how many it takes besides, of short behaviors (see Pace), though they have to wait for a slot; Each is by how
-	// many that falls with each slot that another behavior takes.
+	// Ahead is how many assignments of short behaviors (see Pace) the worker takes besides, though they have to wait for a slot.
+	// Each is the number by which Ahead falls with each slot that another behavior takes.
 	Ahead int64 `cbor:"3,keyasint,omitempty"`
 	Each  int64 `cbor:"4,keyasint,omitempty"`
 }
 
-// Behavior is one behavior of one module: what Pace is about.
+// Behavior is one behavior of one module: the subject of a Pace.
 type Behavior struct {
 	Module string `cbor:"1,keyasint"` // digest
 	Index  int32  `cbor:"2,keyasint,omitempty"`
 }
 
-// Pace says that attempts of a behavior take less time here than an assignment does, or do so no more. Until it is
-// said over a connection, none does.
+// Pace says that attempts of a behavior take less time here than an assignment does, or that they no longer do. Until a
+// connection says so, no behavior counts as short.
 type Pace struct {
 	Behavior
 	Short bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Assignment is one lease to run. Task is the record as leased (RUNNING). On the wire Policy and Module are left out where
-// they are those of the assignment before it in the frame. Assignments that were received have a Policy, which they share and
-// nobody changes.
+// Assignment is one lease to run. Task is the record as leased (RUNNING). On the wire, Policy and Module are left out where
+// they equal those of the assignment before it in the frame. Received assignments have a Policy; they share it, and
+// nobody changes it.
 type Assignment struct {
 	Task   *task.Task   `cbor:"1,keyasint"`
 	Policy *task.Policy `cbor:"2,keyasint"`
@@ -159,7 +159,7 @@ func (a *Assignment) sameVersion(b *Assignment) bool {
 		a.Task.Namespace == b.Task.Namespace && a.Task.Behavior == b.Task.Behavior && a.Task.Version == b.Task.Version
 }
 
-// lean leaves out what an assignment has in common with the one before it; whole undoes that.
+// lean leaves out what an assignment has in common with the one before it; whole puts it back.
 func lean(as []Assignment) []Assignment {
 	out := make([]Assignment, len(as))
 	for i := range as {
@@ -189,7 +189,7 @@ type Module struct {
 	Size   int64  `cbor:"2,keyasint"`
 }
 
-// Report is one report under a token; exactly one of the pointers is set. ID numbers reports of one stream for Acks.
+// Report is one report under a token; exactly one of the pointers is set. ID numbers the reports of one stream for Acks.
 type Report struct {
 	ID       uint64         `cbor:"1,keyasint"`
 	Finish   *task.Finish   `cbor:"2,keyasint,omitempty"`
@@ -200,10 +200,10 @@ type Report struct {
 	Children [][]byte `cbor:"6,keyasint,omitempty"` // with Finish: JSON of tasks to submit in its commit (abi/README.md, taskrt_tasks_v1)
 }
 
-// ChildRefused is the code of an Ack: the finish did not happen, because a child cannot be submitted.
+// ChildRefused is the code of an Ack that says: the finish did not happen, because a child cannot be submitted.
 const ChildRefused task.Code = "child_refused"
 
-// Ack answers one Report once it is committed or refused. Retry: nothing was decided, send it again.
+// Ack answers one Report once it is committed or refused. Retry says that nothing was decided: send the report again.
 type Ack struct {
 	ID       uint64    `cbor:"1,keyasint"`
 	Code     task.Code `cbor:"2,keyasint,omitempty"`
@@ -221,15 +221,15 @@ type Log struct {
 	Offset  int64    `cbor:"5,keyasint,omitempty"` // bytes that the attempt logged before Data: pieces kept by several nodes fit together
 }
 
-// Progress is the latest progress of a run, on its way to those who watch: the next renewal stores it (SPEC W3). It is
-// sent at most every 250 ms, and not answered. A leader that does not know it skips the frame.
+// Progress is the latest progress of a run, on its way to watchers; the next renewal stores it (SPEC W3). It is
+// sent at most every 250 ms, and not answered. A leader that does not know this kind skips the frame.
 type Progress struct {
 	Key      task.Key     `cbor:"1,keyasint"`
 	Token    uint64       `cbor:"2,keyasint"`
 	Progress task.Payload `cbor:"3,keyasint"`
 }
 
-// Ask passes on what a guest asks the leader (abi/README.md, "Ops of call"). ID numbers the asks of a session. An ask only
+// Ask passes on a guest's question to the leader (abi/README.md, "Ops of call"). ID numbers the asks of a session. An ask only
 // reads, so it is asked again after a reconnect.
 type Ask struct {
 	ID      uint64   `cbor:"1,keyasint"`
@@ -239,7 +239,7 @@ type Ask struct {
 	Payload []byte   `cbor:"5,keyasint,omitempty"`
 }
 
-// Answer is the response to an Ask, or a status: an abi.Errno, always negative. A leader that does not know Ask skips the
+// Answer is the response to an Ask, or a status: an abi.Errno, which is always negative. A leader that does not know Ask skips the
 // frame and never answers.
 type Answer struct {
 	ID      uint64 `cbor:"1,keyasint"`
