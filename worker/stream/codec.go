@@ -70,7 +70,7 @@ func (c *codec) append(buf []byte, f *Frame, max int) ([]byte, error) {
 }
 
 func (c *codec) appendBody(buf []byte, f *Frame) ([]byte, error) {
-	if after, ok, err := c.appendFast(buf, f); ok || err != nil {
+	if after, ok, err := c.appendByHand(buf, f); ok || err != nil {
 		return after, err
 	}
 	return c.appendByLibrary(buf, f)
@@ -85,7 +85,7 @@ func (c *codec) appendByLibrary(buf []byte, f *Frame) ([]byte, error) {
 
 // decode reads the body of one frame.
 func (c *codec) decode(body []byte) (Frame, error) {
-	if f, ok := c.decodeFast(body); ok {
+	if f, ok := c.decodeByHand(body); ok {
 		return f, nil
 	}
 	f, err := c.decodeByLibrary(body)

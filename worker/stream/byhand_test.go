@@ -51,9 +51,9 @@ func randomFrame(r *rand.Rand) (f Frame) {
 	return f
 }
 
-// TestFastIsTheLibrary: the bytes of the frames that are written by hand are those that the library writes, and what is read by
+// TestByHandIsTheLibrary: the bytes of the frames that are written by hand are those that the library writes, and what is read by
 // hand is what the library reads.
-func TestFastIsTheLibrary(t *testing.T) {
+func TestByHandIsTheLibrary(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
 		t.Fatal(err)
@@ -62,23 +62,23 @@ func TestFastIsTheLibrary(t *testing.T) {
 	read := 0
 	for range 2000 {
 		f := randomFrame(r)
-		got, ok, err := cd.appendFast([]byte("before"), &f)
+		got, ok, err := cd.appendByHand([]byte("before"), &f)
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		want, err := cd.appendByLibrary([]byte("before"), &f)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("fast    %.2000x\nlibrary %.2000x, %v", got, want, err)
+			t.Fatalf("by hand %.2000x\nlibrary %.2000x, %v", got, want, err)
 		}
 		body := got[len("before"):]
 		first, err := cd.decode(body) // learns of versions
 		if err != nil {
 			t.Fatal(err)
 		}
-		fast, ok := cd.decodeFast(body)
+		hand, ok := cd.decodeByHand(body)
 		library, err := cd.decodeByLibrary(body)
-		if err != nil || !reflect.DeepEqual(first, library) || ok && !reflect.DeepEqual(fast, library) {
-			t.Fatalf("first   %.3000q\nfast    %.3000q\nlibrary %.3000q, %v", fmt.Sprint(first), fmt.Sprint(fast), fmt.Sprint(library), err)
+		if err != nil || !reflect.DeepEqual(first, library) || ok && !reflect.DeepEqual(hand, library) {
+			t.Fatalf("first   %.3000q\nby hand %.3000q\nlibrary %.3000q, %v", fmt.Sprint(first), fmt.Sprint(hand), fmt.Sprint(library), err)
 		}
 		if ok {
 			read++
@@ -89,8 +89,8 @@ func TestFastIsTheLibrary(t *testing.T) {
 	}
 }
 
-// TestFastReadsWhatIsUsual: no frame of usual work needs the library, but the first of a version.
-func TestFastReadsWhatIsUsual(t *testing.T) {
+// TestByHandReadsWhatIsUsual: no frame of usual work needs the library, but the first of a version.
+func TestByHandReadsWhatIsUsual(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
 		t.Fatal(err)
@@ -112,14 +112,14 @@ func TestFastReadsWhatIsUsual(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i < 2 { // a version that is new
-			if _, ok := cd.decodeFast(enc[HeaderSize:]); ok {
+			if _, ok := cd.decodeByHand(enc[HeaderSize:]); ok {
 				t.Errorf("frame %d: an unknown version was read", i)
 			}
 			if _, err := cd.decode(enc[HeaderSize:]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, ok := cd.decodeFast(enc[HeaderSize:]); !ok || !reflect.DeepEqual(got, f) {
+		if got, ok := cd.decodeByHand(enc[HeaderSize:]); !ok || !reflect.DeepEqual(got, f) {
 			t.Errorf("frame %d: %v, %+v\nwant %+v", i, ok, got, f)
 		}
 	}
@@ -141,7 +141,7 @@ func TestVersionsAreBounded(t *testing.T) {
 			if got, err := cd.decode(enc[HeaderSize:]); err != nil || !reflect.DeepEqual(got, f) {
 				t.Fatalf("got %+v, %v", got, err)
 			}
-			if _, ok := cd.decodeFast(enc[HeaderSize:]); ok != (size == 1) {
+			if _, ok := cd.decodeByHand(enc[HeaderSize:]); ok != (size == 1) {
 				t.Errorf("version %d of %d bytes: known %v", i, size, ok)
 			}
 		}
@@ -177,19 +177,19 @@ func TestKinds(t *testing.T) {
 
 // differs says how reading by hand differs from the library; "": it does not, or it is left to the library.
 func differs(cd *codec, body []byte) string {
-	fast, ok := cd.decodeFast(body)
+	hand, ok := cd.decodeByHand(body)
 	if !ok {
 		return ""
 	}
 	library, err := cd.decodeByLibrary(body)
-	if err != nil || !reflect.DeepEqual(fast, library) {
-		return fmt.Sprintf("fast %+v, library %+v, %v", fast, library, err)
+	if err != nil || !reflect.DeepEqual(hand, library) {
+		return fmt.Sprintf("by hand %+v, library %+v, %v", hand, library, err)
 	}
 	return ""
 }
 
-// TestFastRefuses: what this build does not write is left to the library.
-func TestFastRefuses(t *testing.T) {
+// TestByHandRefuses: what this build does not write is left to the library.
+func TestByHandRefuses(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
 		t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestQuickIsTheLibrary: the bytes of assignments and reports are those that the library writes, and what the library
+// TestElementsAreTheLibrary: the bytes of assignments and reports are those that the library writes, and what the library
 // writes is read.
-func TestQuickIsTheLibrary(t *testing.T) {
+func TestElementsAreTheLibrary(t *testing.T) {
 	x := &task.Task{
 		Namespace: "default", ID: "abc", Behavior: "b", Version: "v", Status: task.Running, Params: task.Payload{Encoding: task.JSON, Data: []byte("1")},
 		Lease: &task.Lease{Token: 7, Seq: 1}, Attempt: 3, Priority: 4, Parent: "p",
@@ -62,7 +62,7 @@ func same[T, P any](t *testing.T, v T, plain P) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%+v\nquick   %x\nlibrary %x", v, got, want)
+		t.Errorf("%+v\nelement %x\nlibrary %x", v, got, want)
 	}
 	var back T
 	if err := cd.dec.Unmarshal(want, &back); err != nil || !reflect.DeepEqual(back, v) {
@@ -70,8 +70,8 @@ func same[T, P any](t *testing.T, v T, plain P) {
 	}
 }
 
-// TestQuickRefuses: what is cut short or not what it should be is an error, never half a value.
-func TestQuickRefuses(t *testing.T) {
+// TestElementsAreWhole: an element that is cut short, or holds something else than it should, is an error, never half a value.
+func TestElementsAreWhole(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"math"
 	"unicode/utf8"
 
@@ -10,11 +9,11 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// Busy streams carry assignments, reports, acks and credits, and hardly anything else. These frames are written here, the very
-// bytes that the library writes, and read if they look as this build writes them. The library reads all else, and decides what is
-// refused. TestFastIsTheLibrary and FuzzDecode hold both against each other.
+// Busy streams carry assignments, reports, acks and credits, and hardly anything else. This file writes these frames, with the very
+// bytes that the library would write, and reads them if they look as this build writes them. The library reads all other frames, and
+// alone decides what is refused. TestByHandIsTheLibrary and FuzzDecode compare the two.
 
-// Keys of Frame, and first bytes of small maps.
+// These are keys of Frame, and first bytes of small maps.
 const (
 	keyReports = 3
 	keyCredits = 5
@@ -26,8 +25,8 @@ const (
 	mapOf3 = head.Map | 3
 )
 
-// appendFast appends a frame; false: it is none of those that are written here, and b is as it was.
-func (c *codec) appendFast(b []byte, f *Frame) (after []byte, ok bool, err error) {
+// appendByHand appends a frame. If it returns false, the frame is of a kind that is not written here, and b is as it was.
+func (c *codec) appendByHand(b []byte, f *Frame) (after []byte, ok bool, err error) {
 	if f.kinds() != 1 {
 		return b, false, nil
 	}
@@ -60,7 +59,7 @@ func (c *codec) appendFast(b []byte, f *Frame) (after []byte, ok bool, err error
 	return b, true, nil
 }
 
-// appendAssignment appends an assignment, without its version if that is shared with the one before.
+// appendAssignment appends an assignment. It leaves out the version if the assignment shares it with the one before.
 func appendAssignment(b []byte, a *Assignment, shared bool) ([]byte, error) {
 	if a.Task == nil {
 		return b, errTaskMissing
@@ -92,8 +91,8 @@ func appendVersion(b []byte, a *Assignment) ([]byte, error) {
 
 func appendReport(b []byte, r *Report) ([]byte, error) {
 	if r.Finish == nil || r.Beat != nil || r.Snooze != nil || r.GiveBack != nil || len(r.Children) > 0 {
-		plain, err := modes.enc.Marshal((*plainReport)(r))
-		return append(b, plain...), err
+		other, err := modes.enc.Marshal((*plainReport)(r))
+		return append(b, other...), err
 	}
 	b = append(head.AppendUint(append(b, mapOf2, 1), r.ID), 2)
 	return wire.AppendFinish(b, r.Finish), nil
@@ -136,8 +135,8 @@ func appendCredits(b []byte, c *Credits) []byte {
 	return b
 }
 
-// decodeFast reads a frame; false: the library has to.
-func (c *codec) decodeFast(body []byte) (f Frame, ok bool) {
+// decodeByHand reads a frame. If it returns false, the library has to read the frame.
+func (c *codec) decodeByHand(body []byte) (f Frame, ok bool) {
 	if len(body) < 2 || body[0] != mapOf1 {
 		return Frame{}, false
 	}
@@ -160,7 +159,7 @@ func (c *codec) decodeFast(body []byte) (f Frame, ok bool) {
 	return f, true
 }
 
-// reader reads what is written above. Whatever it meets otherwise makes it bad. Nothing that it returns refers to b.
+// reader reads what is written above. Anything else that it meets makes it bad. Nothing that it returns refers to b.
 type reader struct {
 	b   []byte
 	bad bool
@@ -169,7 +168,7 @@ type reader struct {
 // maxList is the longest list that the library reads.
 const maxList = 131072
 
-// prealloc is for how many elements of a list memory is taken before they are seen.
+// prealloc is for how many elements of a list the reader takes memory before it has seen them.
 const prealloc = 1024
 
 func (r *reader) assignments(known *versions) []Assignment {
@@ -334,57 +333,4 @@ func (r *reader) true() bool {
 	}
 	r.b = r.b[1:]
 	return true
-}
-
-// versions are the policies and modules that were read last, by their bytes: those of the next frame are nearly always the same.
-type versions struct {
-	list []version // the last one read first
-}
-
-type version struct {
-	raw    []byte // of both fields, keys included
-	policy *task.Policy
-	module Module
-}
-
-// maxVersions bounds how many are remembered, maxVersion the bytes of each.
-const (
-	maxVersions = 8
-	maxVersion  = 64 << 10
-)
-
-// find returns the version whose fields b begins with, nil if it is not known.
-func (vs *versions) find(b []byte) *version {
-	for i := range vs.list {
-		if bytes.HasPrefix(b, vs.list[i].raw) {
-			return &vs.list[i]
-		}
-	}
-	return nil
-}
-
-// learn remembers the first version in a frame that is not known and stands where this build writes it. The library has accepted
-// the frame.
-func (vs *versions) learn(c *codec, body []byte) {
-	if len(body) < 2 || body[0] != mapOf1 || body[1] != keyAssign {
-		return
-	}
-	r := reader{b: body[2:]}
-	r.assignments(vs)
-	raw := r.b // where it had to give up
-	if len(raw) == 0 || raw[0] != 2 {
-		return
-	}
-	v := version{policy: &task.Policy{}}
-	rest, err := c.dec.UnmarshalFirst(raw[1:], v.policy)
-	if err != nil || len(rest) == 0 || rest[0] != 3 {
-		return
-	}
-	if rest, err = c.dec.UnmarshalFirst(rest[1:], &v.module); err != nil || v.module.Digest == "" {
-		return
-	}
-	if v.raw = bytes.Clone(raw[:len(raw)-len(rest)]); len(v.raw) > maxVersion {
-		return
-	}
-	vs.list = append([]version{v}, vs.list[:min(len(vs.list), maxVersions-1)]...)
 }

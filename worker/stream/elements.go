@@ -10,8 +10,9 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// Assignments and reports of a finish where the library reads or writes the frame (see fast.go): their large parts are still
-// left to task/wire. The bytes are those that the library would write (TestQuickIsTheLibrary).
+// Where the library reads or writes a frame (see byhand.go), it still leaves assignments, and reports of a finish, to this file, and so
+// tasks and finishes to task/wire. Both ways must take the same frames: task/wire takes texts that are not UTF-8, the library alone would
+// refuse them. The bytes are those that the library would write (TestElementsAreTheLibrary).
 
 var (
 	_ cbor.Marshaler   = Assignment{}
@@ -20,7 +21,7 @@ var (
 	_ cbor.Unmarshaler = (*Report)(nil)
 )
 
-// The forms that the library knows how to write and read.
+// These are the forms that the library writes and reads by itself.
 type (
 	plainAssignment Assignment
 	plainReport     Report
@@ -28,7 +29,7 @@ type (
 
 var errTaskMissing = errors.New("stream: an assignment without a task")
 
-// modes is immutable after package initialisation.
+// modes is never changed after package initialisation.
 var modes = mustCodec()
 
 func mustCodec() codec {
@@ -41,7 +42,7 @@ func mustCodec() codec {
 
 // MarshalCBOR implements cbor.Marshaler.
 func (a Assignment) MarshalCBOR() ([]byte, error) {
-	return appendAssignment(nil, &a, a.Module.Digest == "") // shared with the one before
+	return appendAssignment(nil, &a, a.Module.Digest == "") // shared with the assignment before it
 }
 
 // UnmarshalCBOR implements cbor.Unmarshaler.
