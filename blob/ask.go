@@ -15,7 +15,7 @@ import (
 
 // asking is a connection to a peer.
 type asking struct {
-	conn *pacedConn
+	conn *timedConn
 	r    *bufio.Reader
 	stop func() bool
 }
@@ -37,7 +37,7 @@ func (s *Store) dial(ctx context.Context, peer string) (*asking, error) {
 }
 
 func (s *Store) asking(ctx context.Context, c net.Conn) *asking {
-	pc := paced(c, s.cfg.Timeout)
+	pc := timed(c, s.cfg.Timeout)
 	return &asking{conn: pc, r: bufio.NewReader(pc), stop: context.AfterFunc(ctx, func() { _ = c.Close() })}
 }
 

@@ -57,7 +57,7 @@ func (s *Store) serve(c net.Conn) {
 	defer c.Close()
 	stop := context.AfterFunc(s.ctx, func() { _ = c.Close() })
 	defer stop()
-	pc := paced(c, s.cfg.Timeout)
+	pc := timed(c, s.cfg.Timeout)
 	r, w := bufio.NewReader(pc), bufio.NewWriterSize(pc, pieceBytes)
 	for {
 		pc.restart(idleTimeout)
@@ -73,7 +73,7 @@ func (s *Store) serve(c net.Conn) {
 }
 
 // answerInTurn answers once not too many other requests are being answered.
-func (q *request) answerInTurn(c *pacedConn) error {
+func (q *request) answerInTurn(c *timedConn) error {
 	turn := q.s.busy
 	if q.op == opPutFor {
 		turn = q.s.storing

@@ -92,24 +92,24 @@ func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 // minRate is the lowest rate, in bytes per second, that a peer may have in the long run.
 const minRate = 64 << 10
 
-// pacedConn gives up on a peer that stands still for step, or that is slower than minRate after a first step.
-type pacedConn struct {
+// timedConn gives up on a peer that stands still for step, or that is slower than minRate after a first step.
+type timedConn struct {
 	net.Conn
 	step  time.Duration
 	start time.Time
 	moved int64
 }
 
-func paced(c net.Conn, step time.Duration) *pacedConn {
-	return &pacedConn{Conn: c, step: step, start: time.Now()}
+func timed(c net.Conn, step time.Duration) *timedConn {
+	return &timedConn{Conn: c, step: step, start: time.Now()}
 }
 
 // restart begins a new exchange, in which the peer may think for d.
-func (c *pacedConn) restart(d time.Duration) {
+func (c *timedConn) restart(d time.Duration) {
 	c.step, c.start, c.moved = d, time.Now(), 0
 }
 
-func (c *pacedConn) deadline() time.Time {
+func (c *timedConn) deadline() time.Time {
 	slow := c.start.Add(c.step + time.Duration(c.moved)*time.Second/minRate)
 	if still := time.Now().Add(c.step); still.Before(slow) {
 		return still
@@ -118,7 +118,7 @@ func (c *pacedConn) deadline() time.Time {
 }
 
 // Read implements net.Conn.
-func (c *pacedConn) Read(p []byte) (int, error) {
+func (c *timedConn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(c.deadline()); err != nil {
 		return 0, err
 	}
@@ -128,7 +128,7 @@ func (c *pacedConn) Read(p []byte) (int, error) {
 }
 
 // Write implements net.Conn.
-func (c *pacedConn) Write(p []byte) (int, error) {
+func (c *timedConn) Write(p []byte) (int, error) {
 	for sent := 0; ; {
 		if err := c.SetWriteDeadline(c.deadline()); err != nil {
 			return sent, err

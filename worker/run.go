@@ -38,10 +38,10 @@ type run struct {
 
 	signals atomic.Int32 // abi.Signals set from outside
 	pace    *behaviorPace
-	guest   Guest // set with session.mu held, before the run joins the line
+	guest   Guest // set with session.mu held, before the run joins the queue
 
-	// guarded by line.mu
-	inLine bool
+	// guarded by queue.mu
+	queued bool
 	joined time.Time
 
 	// guarded by session.mu
@@ -137,9 +137,9 @@ func (r *run) fetch() {
 
 // queue lets the run wait for a slot.
 func (r *run) queue() {
-	l := r.s.w.line
-	l.join(r)
-	if r.ctx.Err() != nil && l.leave(r) { // it was stopped before it joined
+	q := r.s.w.queue
+	q.join(r)
+	if r.ctx.Err() != nil && q.leave(r) { // it was stopped before it joined
 		go r.giveUp()
 	}
 }
@@ -147,7 +147,7 @@ func (r *run) queue() {
 // stop ends the run's context. If it waits for a slot, that is its end.
 func (r *run) stop(cause error) {
 	r.kill(cause)
-	if r.s.w.line.leave(r) {
+	if r.s.w.queue.leave(r) {
 		go r.giveUp()
 	}
 }

@@ -86,7 +86,7 @@ func (s *session) lose(cause error) {
 			continue
 		}
 		stopped++
-		if s.w.line.leave(r) {
+		if s.w.queue.leave(r) {
 			go r.giveUp()
 		}
 	}

@@ -33,7 +33,7 @@ type Worker struct {
 	log      *slog.Logger
 	dir      *dir
 	modules  *modules
-	line     *line
+	queue    *queue
 	pace     pace
 	schemas  runtime.Schemas
 	draining atomic.Bool
@@ -59,7 +59,7 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{cfg: cfg, log: cfg.Logger.With("worker", cfg.ID), dir: d, line: newLine(cfg.Slots)}
+	w := &Worker{cfg: cfg, log: cfg.Logger.With("worker", cfg.ID), dir: d, queue: newQueue(cfg.Slots)}
 	w.life, w.end = context.WithCancelCause(context.Background())
 	w.hellos.Store(d.starts << helloBits)
 	w.modules = newModules(w)
@@ -95,7 +95,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-ctx.Done()
 	err := w.shutdown()
 	w.end(errWorkerStopped)
-	w.line.close()
+	w.queue.close()
 	if err != nil {
 		return err // not waiting for what does not stop, and not unlocking the directory either
 	}

@@ -27,8 +27,8 @@ var childMutants = []mutant{
 		Pkg: "./runtime/compiler", Run: "TestLimits$/bad-hog", Why: "a module would take the machine's memory"},
 	{Name: "compile-linear-counts", File: "runtime/compiler/service.go", Old: "over := n-w.linear.Load() > w.limit", New: "over := n > w.limit",
 		Pkg: "./runtime/compiler", Run: "TestLimits$/bad-guests", Why: "modules of much memory would be refused as too complex"},
-	{Name: "compile-small-waits", File: "runtime/compiler/line.go", Old: "if t.size <= smallModule && (best", New: "if t.size < 0 && (best",
-		Pkg: "./runtime/compiler", Run: "TestLine$", Why: "a large module would hold up all others"},
+	{Name: "compile-small-waits", File: "runtime/compiler/places.go", Old: "if t.size <= smallModule && (best", New: "if t.size < 0 && (best",
+		Pkg: "./runtime/compiler", Run: "TestPlaces$", Why: "a large module would hold up all others"},
 	{Name: "compile-cache-written", File: "runtime/cachereader.go", Old: "\tif err != nil {\n\t\treturn nil, nil, fmt.Errorf(\"%w: %w\", errNotMade, err)\n", New: "\tif err != nil && digest == \"\" {\n\t\treturn nil, nil, fmt.Errorf(\"%w: %w\", errNotMade, err)\n",
 		Pkg: "./runtime/compiler", Run: "TestReadOnlyEngineWritesNothing$", Why: "the guests' process would write code that others execute"},
 }

@@ -237,16 +237,16 @@ func TestClientThatLeaves(t *testing.T) {
 	if _, err := s.Inspect(ctx, []byte("module"), nil, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if s.line.taken != [2]bool{} {
-		t.Errorf("taken: %v", s.line.taken)
+	if s.places.taken != [2]bool{} {
+		t.Errorf("taken: %v", s.places.taken)
 	}
 }
 
-// TestLine: two at a time; small ones never wait for large ones, and the first in line is not passed for ever.
-func TestLine(t *testing.T) {
+// TestPlaces: two at a time; small ones never wait for large ones, and the first in line is not passed for ever.
+func TestPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var l line
+		var l places
 		var mu sync.Mutex
 		var order []int64
 		leaves := map[int64]func(){}

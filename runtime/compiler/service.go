@@ -42,10 +42,10 @@ type Config struct {
 
 // Service runs jobs, two at a time.
 type Service struct {
-	cfg   Config
-	line  line
-	cache atomic.Int64
-	once  sync.Once
+	cfg    Config
+	places places
+	cache  atomic.Int64
+	once   sync.Once
 }
 
 // New returns a Service. It has nothing to close: a job ends with its caller's context.
@@ -115,7 +115,7 @@ func (s *Service) do(ctx context.Context, j job, wasm []byte) (*result, error) {
 			Message: fmt.Sprintf("the file has %d bytes, more than %d", size, s.cfg.MaxModuleBytes),
 		}
 	}
-	leave, err := s.line.enter(ctx, int64(len(wasm)))
+	leave, err := s.places.enter(ctx, int64(len(wasm)))
 	if err != nil {
 		return nil, err
 	}

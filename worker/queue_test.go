@@ -25,8 +25,8 @@ func (b *bench) assignAll(n uint64) {
 	b.send(stream.Frame{Assign: as})
 }
 
-// TestLineKeepsItsOrder: runs get slots in the order in which they came, never more at a time than there are.
-func TestLineKeepsItsOrder(t *testing.T) {
+// TestQueueKeepsItsOrder: runs get slots in the order in which they came, never more at a time than there are.
+func TestQueueKeepsItsOrder(t *testing.T) {
 	inBubble(t, lasts(10*time.Millisecond), func(b *bench) {
 		b.assignAll(22)
 		b.at(1005 * time.Millisecond)
@@ -48,8 +48,8 @@ func TestLineKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// TestLineIsLeft: what waits for a slot and is stopped does not wait for one any longer, and those behind it go on.
-func TestLineIsLeft(t *testing.T) {
+// TestQueueIsLeft: what waits for a slot and is stopped does not wait for one any longer, and those behind it go on.
+func TestQueueIsLeft(t *testing.T) {
 	held := func(b *bench, what string, want ...uint64) {
 		t.Helper()
 		if st := b.worker.Status(); !slices.Equal(st.Held, want) {
@@ -115,9 +115,9 @@ func TestLineIsLeft(t *testing.T) {
 	})
 }
 
-// TestLineForgets: those who left before their turn do not stay in memory once it would have come.
-func TestLineForgets(t *testing.T) {
-	l := newLine(0) // nobody gets a slot
+// TestQueueForgets: those who left before their turn do not stay in memory once it would have come.
+func TestQueueForgets(t *testing.T) {
+	l := newQueue(0) // nobody gets a slot
 	l.armed = true
 	for range 3 {
 		var runs []*run
