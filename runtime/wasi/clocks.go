@@ -1,6 +1,6 @@
 package wasi
 
-// Clocks. The specification's other two, of CPU time, are not there: EINVAL, as it says.
+// These are the clocks. The specification's other two clocks, of CPU time, do not exist here; they are EINVAL, as the specification says.
 const (
 	clockRealtime  = 0
 	clockMonotonic = 1

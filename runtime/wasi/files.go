@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// Stream is one of the three that every program begins with.
+// Stream is one of the three streams with which every program begins.
 type Stream uint8
 
-// Streams, by the descriptors that they begin with.
+// These are the streams, by the descriptors with which they begin.
 const (
 	Stdin Stream = iota
 	Stdout
@@ -17,13 +17,13 @@ const (
 	streams
 )
 
-// Files are a program's descriptors: which number each stream has, if any. The zero value is how a program begins. It is a plain
-// value, so that it can be kept and given back with the rest of a program's state.
+// Files are a program's descriptors: they say which number each stream has, if it has one. A program begins with the zero value. Files is a
+// plain value, so that it can be kept, and given back with the rest of a program's state.
 type Files struct {
 	moved [streams]move
 }
 
-// move is what became of a stream's descriptor.
+// move says what became of a stream's descriptor.
 type move struct {
 	closed  bool
 	by      uint32 // its number is that of the stream plus by, modulo 2^32
@@ -31,10 +31,10 @@ type move struct {
 	dropped uint64 // rights that were given up
 }
 
-// moveBytes is what a stream takes in the binary form: closed, number, flags, rights; little-endian.
+// moveBytes is the size of a stream in the binary form: closed, number, flags, rights; little-endian.
 const moveBytes = 1 + 4 + 2 + 8
 
-// MarshalText implements encoding.TextMarshaler: 30 hex digits for each stream.
+// MarshalText implements encoding.TextMarshaler. It writes 30 hex digits for each stream.
 func (f Files) MarshalText() ([]byte, error) {
 	all := make([]byte, 0, int(streams)*moveBytes)
 	for _, m := range f.moved {
@@ -64,7 +64,7 @@ func (f *Files) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rights of descriptors that streams have.
+// These are rights that the descriptors of streams have.
 const (
 	rightRead        = 1 << 1
 	rightSetFlags    = 1 << 3
@@ -81,7 +81,7 @@ func (s Stream) rights() uint64 {
 	return all | rightWrite
 }
 
-// Flags of descriptors.
+// These are flags of descriptors.
 const (
 	flagAppend   = 1 << 0
 	flagDsync    = 1 << 1
@@ -90,7 +90,7 @@ const (
 	flagSync     = 1 << 4
 )
 
-// find returns the stream that a descriptor is.
+// find returns the stream of a descriptor.
 func (f *Files) find(fd uint32) (Stream, errno) {
 	for s := range streams {
 		if m := &f.moved[s]; !m.closed && uint32(s)+m.by == fd {
@@ -100,7 +100,7 @@ func (f *Files) find(fd uint32) (Stream, errno) {
 	return 0, badf
 }
 
-// may returns the stream that a descriptor is, if it has a right. A stream never had the other direction's: that is EBADF, as in POSIX.
+// may returns the stream of a descriptor that has a right. A stream never had the right of the other direction: this is EBADF, as in POSIX.
 func (f *Files) may(fd uint32, right uint64) (Stream, errno) {
 	s, e := f.find(fd)
 	switch {
@@ -114,7 +114,7 @@ func (f *Files) may(fd uint32, right uint64) (Stream, errno) {
 	return s, success
 }
 
-// rights are those that a stream's descriptor still has.
+// rights returns the rights that a stream's descriptor still has.
 func (f *Files) rights(s Stream) uint64 { return s.rights() &^ f.moved[s].dropped }
 
 func (f *Files) close(fd uint32) errno {
@@ -125,7 +125,7 @@ func (f *Files) close(fd uint32) errno {
 	return e
 }
 
-// renumber gives from's stream the descriptor to, whose stream, if it is one, is closed.
+// renumber gives the descriptor to to the stream of from. If to has a stream, this stream is closed.
 func (f *Files) renumber(from, to uint32) errno {
 	s, e := f.find(from)
 	switch {
@@ -139,7 +139,7 @@ func (f *Files) renumber(from, to uint32) errno {
 	return success
 }
 
-// setFlags sets the flags that streams have: they never block, and only grow at their end.
+// setFlags sets flags of a stream's descriptor. The flags mean nothing: streams never block, and only grow at their end.
 func (f *Files) setFlags(fd uint32, flags uint16) errno {
 	s, e := f.find(fd)
 	switch {
@@ -154,7 +154,7 @@ func (f *Files) setFlags(fd uint32, flags uint16) errno {
 	return success
 }
 
-// setRights gives up rights; none can be had back.
+// setRights gives up rights. A program never gets them back.
 func (f *Files) setRights(fd uint32, base, inheriting uint64) errno {
 	s, e := f.find(fd)
 	switch {

@@ -9,8 +9,8 @@ import (
 // Module is the name from which the functions are imported.
 const Module = "wasi_snapshot_preview1"
 
-// Function is one function of WASI. Params are written i for i32 and I for i64; all but proc_exit, which the host of the program
-// does itself, return a status, an i32.
+// Function is one function of WASI. Params are written i for i32 and I for i64. All functions but proc_exit return a status, an i32; the
+// host of the program does proc_exit itself.
 type Function struct {
 	Name   string
 	Params string
@@ -18,7 +18,7 @@ type Function struct {
 	call   func(*call) errno
 }
 
-// Call calls the function: stack holds the parameters, and then the status.
+// Call calls the function. stack holds the parameters before the call, and the status after it.
 func (f *Function) Call(p Process, mem api.Memory, stack []uint64) {
 	stack[0] = uint64(f.call(&call{p, mem, stack}))
 }
@@ -35,10 +35,10 @@ func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
 
 func (c *call) u64(i int) uint64 { return c.stack[i] }
 
-// view returns guest memory [ptr, ptr+n); ok is false if it is not all there.
+// view returns guest memory [ptr, ptr+n); ok is false if some of it is not there.
 func (c *call) view(ptr, n uint32) (b []byte, ok bool) { return c.mem.Read(ptr, n) }
 
-// set writes a number to where a parameter points.
+// set writes a number to the place to which parameter i points.
 func (c *call) set(i int, v uint32) errno {
 	if !c.mem.WriteUint32Le(c.u32(i), v) {
 		return fault
@@ -55,7 +55,7 @@ func (c *call) set64(i int, v uint64) errno {
 
 var le = binary.LittleEndian
 
-// Functions is the whole of the specification but proc_exit, in its order.
+// Functions is the whole specification except proc_exit, in its order.
 var Functions = []Function{
 	{"args_get", "ii", names("argv", "argv_buf"), listGet(Process.Args)},
 	{"args_sizes_get", "ii", names("result.argc", "result.argv_len"), listSizes(Process.Args)},
@@ -112,7 +112,7 @@ var Functions = []Function{
 
 func names(list ...string) []string { return list }
 
-// onStream answers what nothing can do but files, or sockets: EBADF for a descriptor that is not open, else e.
+// onStream makes a function that only files or sockets could do. It answers EBADF for a descriptor that is not open, else e.
 func onStream(e errno) func(*call) errno {
 	return func(c *call) errno {
 		if _, bad := c.Files().find(c.u32(0)); bad != success {
@@ -122,8 +122,8 @@ func onStream(e errno) func(*call) errno {
 	}
 }
 
-// onPath answers functions over paths. at names the parameters that are a directory and, with the length behind it, a path below it.
-// No descriptor is a directory.
+// onPath makes a function over paths. at names the parameters that are a directory, and the parameters of a path below it with its
+// length. No descriptor is a directory.
 func onPath(at ...int) func(*call) errno {
 	return func(c *call) errno {
 		for i := 0; i < len(at); i += 2 {
@@ -140,6 +140,6 @@ func onPath(at ...int) func(*call) errno {
 	}
 }
 
-// nothingOpened: there are no directories that a program begins with. Programs look for them from some descriptor on until they hear
-// EBADF, so that no other answer would do, streams or not.
+// nothingOpened answers EBADF, because a program begins with no directories. Programs look for directories from some descriptor on until
+// they get EBADF, so no other answer would do, whether the descriptor is a stream or not.
 func nothingOpened(*call) errno { return badf }

@@ -2,7 +2,7 @@ package wasi
 
 import "math"
 
-// listSizes tells how many strings there are, and their bytes with a zero behind each.
+// listSizes makes a function that tells how many strings a list has, and how many bytes they have with a zero behind each.
 func listSizes(of func(Process) []string) func(*call) errno {
 	return func(c *call) errno {
 		list := of(c.Process)
@@ -23,7 +23,7 @@ func listSizes(of func(Process) []string) func(*call) errno {
 // zero stands behind each string.
 var zero = []byte{0}
 
-// listGet writes the strings, and where each is.
+// listGet makes a function that writes the strings of a list, and where each is.
 func listGet(of func(Process) []string) func(*call) errno {
 	return func(c *call) errno {
 		pointers, buffer := c.u32(0), c.u32(1)

@@ -24,10 +24,10 @@ const (
 	streamHangup  = 1
 )
 
-// writable is how much a stream says it would take: any number will do.
+// writable is how much a stream says that it would take: any number will do.
 const writable = PieceBytes
 
-// subscription is what a program waits for.
+// subscription is an event for which a program waits.
 type subscription struct {
 	user  uint64
 	kind  byte
@@ -37,8 +37,8 @@ type subscription struct {
 	flags uint16
 }
 
-// pollOneoff waits until the first of the events and tells all that have occurred by then. Streams are always ready, so that
-// it waits only if there is nothing but clocks; a subscription that makes no sense is an event with its error.
+// pollOneoff waits until the first of the events, and tells all events that have occurred by then. Streams are always ready, so
+// it waits only if all events are clocks. A subscription that makes no sense is an event with its error.
 func pollOneoff(c *call) errno {
 	n := c.u32(2)
 	if n == 0 || n > MaxSubscriptions {
@@ -78,7 +78,7 @@ func pollOneoff(c *call) errno {
 	return c.set(3, events)
 }
 
-// subscribe reads one subscription; false: it is of an unknown type.
+// subscribe reads one subscription. It returns false if the type is unknown.
 func (c *call) subscribe(s *subscription, b []byte) bool {
 	s.user, s.kind = le.Uint64(b), b[8]
 	switch s.kind {
@@ -102,8 +102,8 @@ func (c *call) subscribe(s *subscription, b []byte) bool {
 	return true
 }
 
-// after is the time from now until a clock is to go off: not before 0. Times are unsigned: what is too long for a Duration, nearly three
-// centuries, is for ever.
+// after is the time from now until a clock is to go off; it is never negative. Times are unsigned. A time that is too long for a Duration,
+// nearly three centuries, is for ever.
 func (c *call) after(clock uint32, timeout uint64, flags uint16) (time.Duration, errno) {
 	now, ok := c.now(clock)
 	if !ok || flags&^clockAbsolute != 0 {

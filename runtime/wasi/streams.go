@@ -64,7 +64,7 @@ func fdSeek(c *call) errno {
 	return onStream(spipe)(c)
 }
 
-// vectors returns the buffers that parameters 1 and 2 name. All of them must be in memory before any is used.
+// vectors returns the buffers that parameters 1 and 2 name. All of them must be in memory before any of them is used.
 func (c *call) vectors() (list []byte, e errno) {
 	n := c.u32(2)
 	if n > MaxVectors {
@@ -85,8 +85,8 @@ func (c *call) vectors() (list []byte, e errno) {
 	return list, success
 }
 
-// pieces calls move for the buffers of list, at most PieceBytes at a time, until it has moved most bytes in all. The list is read
-// buffer by buffer, as it is then: what is read into memory may have changed it, and the guest has only itself to blame.
+// pieces calls move for the buffers of list, at most PieceBytes at a time, until it has moved most bytes in all. It reads the list
+// buffer by buffer, as the list is at this moment: bytes read into memory may have changed it, and then the guest has only itself to blame.
 func (c *call) pieces(list []byte, most int64, move func(p []byte) (int, errno)) (total int64, e errno) {
 	for i := 0; i < len(list) && total < most; i += 8 {
 		buf, ok := c.view(le.Uint32(list[i:]), le.Uint32(list[i+4:]))
@@ -107,7 +107,7 @@ func (c *call) pieces(list []byte, most int64, move func(p []byte) (int, errno))
 	return total, success
 }
 
-// maxMoved is the most that one call may move: its count has 32 bits, and is signed in many programs.
+// maxMoved is how many bytes one call may move at most: its count has 32 bits, and many programs take it as signed.
 const maxMoved = 1<<31 - 1
 
 func fdRead(c *call) errno {
