@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// Errors of Do. Each is wrapped in one that says more.
+// These are the errors of Do. Each is wrapped in an error that says more.
 var (
-	ErrDenied  = errors.New("not allowed") // by no rule, or the address is private
+	ErrDenied  = errors.New("not allowed") // no rule allows it, or the address is private
 	ErrInvalid = errors.New("not a request")
 	ErrTooBig  = errors.New("over a limit")
 	ErrFailed  = errors.New("failed") // the network, or the other side
 )
 
-// Rule allows requests. A request is within one rule or it is denied.
+// Rule allows requests. A request that is within no rule is denied.
 type Rule struct {
-	Hosts            []string       // "api.example.com", "*.example.com", "*", each with ":port" or the scheme's own
+	Hosts            []string       // "api.example.com", "*.example.com", "*", each with ":port", else the scheme's own port
 	Schemes          []string       // https, http
 	Methods          []string       // upper case
 	Private          []netip.Prefix // addresses that are allowed though they are not public
@@ -38,7 +38,7 @@ type Rule struct {
 	Timeout          time.Duration  // of the whole exchange
 }
 
-// Request is what a guest asks for.
+// Request is a guest's request.
 type Request struct {
 	Method string
 	URL    string
@@ -46,14 +46,14 @@ type Request struct {
 	Body   []byte
 }
 
-// Response is what it gets. Redirects are not followed: they are responses like others.
+// Response is the answer to a guest's request. Redirects are not followed: they are responses like others.
 type Response struct {
 	Status int
 	Header map[string][]string // names in canonical form
 	Body   []byte
 }
 
-// Client makes requests. It keeps connections of one rule apart from those of others. The zero value works.
+// Client makes requests. It keeps the connections of one rule apart from those of other rules. The zero value works.
 type Client struct {
 	mu         sync.Mutex
 	transports map[*Rule]*http.Transport
@@ -70,7 +70,7 @@ func (c *Client) Close() {
 	clear(c.transports)
 }
 
-// Bounds of a request's head and a response's.
+// These bound the head of a request and of a response.
 const (
 	maxURL          = 8 << 10
 	maxHeaders      = 100
@@ -120,8 +120,8 @@ func (c *Client) Do(ctx context.Context, rules []*Rule, q *Request) (*Response, 
 	return &Response{res.StatusCode, res.Header, body}, nil
 }
 
-// failure says what a guest may know of an error: nothing of the network that the request did not name, such as what address a name has
-// inside, or which server resolves it.
+// failure says what a guest may know of an error. It tells nothing of the network that the request did not name, such as which address a
+// name has inside, or which server resolves it.
 func failure(host string, err error) error {
 	if errors.Is(err, ErrDenied) {
 		return fmt.Errorf("%w: %.300s has no public address", ErrDenied, host)
@@ -135,13 +135,13 @@ func failure(host string, err error) error {
 	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
 
-// ours are headers that are the client's own affair: they frame the message, or speak to the next hop.
+// ours are headers that the client sets by itself: they frame the message, or speak to the next hop.
 var ours = []string{
 	"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// checked checks what does not depend on rules.
+// checked checks a request as far as this does not depend on rules.
 func checked(q *Request) (*url.URL, error) {
 	if len(q.URL) > maxURL {
 		return nil, fmt.Errorf("%w: url has %d bytes, at most %d", ErrInvalid, len(q.URL), maxURL)
@@ -259,7 +259,7 @@ func hostMatches(pattern, name string) bool {
 	return pattern == name
 }
 
-// transport returns the rule's own: what it keeps open was dialed under this rule.
+// transport returns the rule's own transport: the connections that it keeps open were dialed under this rule.
 func (c *Client) transport(r *Rule) *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,8 +281,8 @@ func (c *Client) transport(r *Rule) *http.Transport {
 	return t
 }
 
-// reaches is asked with the very address that is about to be connected to: what a name resolved to before, or will later, does
-// not matter.
+// reaches says whether a connection to an address is allowed. It is asked with the very address to which the client is about to connect,
+// so it does not matter what a name resolved to before, or will resolve to later.
 func (r *Rule) reaches(address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -300,7 +300,7 @@ func (r *Rule) reaches(address string) error {
 	return nil
 }
 
-// notPublic are the networks of the IANA's special-purpose registries that netip does not know by a method, and those that
+// notPublic are networks of the IANA's special-purpose registries that netip does not know by a method, and networks that
 // lead to IPv4 addresses in other ways.
 var notPublic = func() (ps []netip.Prefix) {
 	for _, s := range []string{
