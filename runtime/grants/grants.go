@@ -1,4 +1,4 @@
-// Package grants is what an operator allows modules beyond computing (SPEC B6). Nothing is allowed that no rule names.
+// Package grants is what an operator allows modules to do beyond computing (SPEC B6). Nothing is allowed unless a rule names it.
 package grants
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/fetch"
 )
 
-// Limits of the file and of secrets.
+// These are limits of the file and of secrets.
 const (
 	MaxFile   = 1 << 20  // bytes
 	MaxRules  = 1000     // of a file
@@ -28,14 +28,14 @@ const (
 	MaxName   = 128      // bytes of a secret's name
 )
 
-// Errors of Secret.
+// These are the errors of Secret.
 var (
 	ErrDenied   = errors.New("grants: no rule allows it")
 	ErrNotFound = errors.New("grants: there is no such secret")
 	ErrInvalid  = errors.New("grants: a secret's name is 1 to 128 of A-Z, a-z, 0-9, '.', '_' and '-', and begins with a letter or digit")
 )
 
-// Grants are the rules of one file. nil grants nothing.
+// Grants are the rules of one file. A nil *Grants grants nothing.
 type Grants struct {
 	dir   string
 	rules []rule
@@ -51,7 +51,7 @@ type rule struct {
 	fetches []*fetch.Rule // of HTTP
 }
 
-// http is a rule of package fetch, as it is written.
+// http is a rule of package fetch, as it is written in the file.
 type http struct {
 	Hosts            []string `json:"hosts"`
 	Schemes          []string `json:"schemes"`
@@ -62,7 +62,7 @@ type http struct {
 	Timeout          string   `json:"timeout"`
 }
 
-// Defaults and limits of requests.
+// These are defaults and limits of requests.
 const (
 	DefaultBody    = 1 << 20  // bytes of a request's or response's body
 	MaxBody        = 16 << 20 // at most
@@ -72,7 +72,7 @@ const (
 
 var secretName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// Read reads a file of rules. A relative secrets_dir begins where the file lies.
+// Read reads a file of rules. A relative secrets_dir starts at the directory of the file.
 func Read(file string) (*Grants, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -90,7 +90,7 @@ func Read(file string) (*Grants, error) {
 	return g, nil
 }
 
-// Parse reads rules. Errors name the field.
+// Parse reads rules. Its errors name the field.
 func Parse(data []byte, base string) (*Grants, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("more than %d bytes", MaxFile)
@@ -160,7 +160,7 @@ func (r *rule) check() error {
 	return nil
 }
 
-// hostForm is a name, one with a leading "*.", "*", or an address (an IPv6 one in brackets), and maybe a port.
+// hostForm is a name, a name with a leading "*.", "*", or an address (an IPv6 address in brackets), and optionally a port.
 var hostForm = regexp.MustCompile(`^(\*|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 
 func (h *http) rule() (*fetch.Rule, error) {
@@ -220,7 +220,7 @@ func (h *http) rule() (*fetch.Rule, error) {
 
 var methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
 
-// HTTP returns the rules for a behavior's requests; none: it may make none. They are the same values each time.
+// HTTP returns the rules for a behavior's requests. If there are none, the behavior may make no request. Each call returns the same values.
 func (g *Grants) HTTP(namespace, behavior string) (rules []*fetch.Rule) {
 	if g == nil {
 		return nil
@@ -254,7 +254,7 @@ func patterns(field string, list []string) error {
 	return nil
 }
 
-// matches tells whether a pattern is for name. Neither has a slash, of which path.Match thinks more.
+// matches tells whether name matches a pattern. Neither has a slash, which path.Match would treat in a special way.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil
@@ -265,17 +265,17 @@ func (r *rule) covers(namespace, behavior string) bool {
 	return matches(r.Namespace, namespace) && matches(r.Behavior, behavior)
 }
 
-// Secrets tells whether a behavior is granted any.
+// Secrets tells whether a behavior is granted any secret.
 func (g *Grants) Secrets(namespace, behavior string) bool {
 	return g.any(namespace, behavior, func(r *rule) bool { return len(r.Secrets) > 0 })
 }
 
-// AnyTasks tells whether a behavior may submit tasks of any.
+// AnyTasks tells whether a behavior may submit tasks of any behavior.
 func (g *Grants) AnyTasks(namespace, behavior string) bool {
 	return g.any(namespace, behavior, func(r *rule) bool { return len(r.Tasks) > 0 })
 }
 
-// Tasks tells whether a behavior may submit tasks of another, or of itself.
+// Tasks tells whether a behavior may submit tasks of the behavior of, which may be itself.
 func (g *Grants) Tasks(namespace, behavior, of string) bool {
 	return g.any(namespace, behavior, func(r *rule) bool { return matchesAny(r.Tasks, of) })
 }
@@ -292,8 +292,8 @@ func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }
 
-// Secret reads one that a rule grants a behavior: a file of its name in secrets_dir, as it is now. What is not granted is denied
-// whether it is there or not.
+// Secret reads a secret that a rule grants to a behavior: the file of its name in secrets_dir, as the file is now. A secret that is not
+// granted is denied, whether it exists or not.
 func (g *Grants) Secret(namespace, behavior, name string) ([]byte, error) {
 	if !secretName.MatchString(name) {
 		return nil, ErrInvalid
