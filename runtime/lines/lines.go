@@ -1,5 +1,5 @@
-// Package lines finds the lines of source that code of a wasm module was made of, by the DWARF that the module carries. What a module says
-// is believed for what it is, text of a stranger: reading it is bounded in time and memory, and never panics.
+// Package lines finds the source lines of code of a wasm module, by the DWARF that the module carries. The DWARF is
+// text of a stranger: nobody relies on it being true, reading it is bounded in time and memory, and reading never panics.
 package lines
 
 import (
@@ -13,20 +13,20 @@ import (
 	"strings"
 )
 
-// Bounds of one table: real programs have a fifth of it. A table takes 16 bytes a row and 24 an inlined call.
+// These bound one table; real programs need a fifth of it. A table takes 16 bytes a row and 24 bytes an inlined call.
 const (
 	maxRows    = 1_000_000
 	maxInlined = 250_000
 	maxUnits   = 20_000
 	maxEntries = 4_000_000
 	maxFiles   = 500_000 // names, over all units
-	maxName    = 160     // bytes of a file's name that are told: its end
+	maxName    = 160     // bytes of a file's name that are told; of a longer name, its end is told
 )
 
-// ErrTooMuch is what a module gets whose DWARF is over the bounds.
+// ErrTooMuch is the error for a module whose DWARF is over the bounds.
 var ErrTooMuch = errors.New("lines: too much DWARF")
 
-// Position is a place in a source.
+// Position is a place in a source file.
 type Position struct {
 	File         string
 	Line, Column int // 0: unknown
@@ -42,7 +42,7 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Table is the lines of a module. It may be read by many goroutines.
+// Table holds the source lines of a module. Many goroutines may read it.
 type Table struct {
 	files   []string
 	index   map[string]uint32 // of files, while it is made
@@ -50,7 +50,7 @@ type Table struct {
 	inlined []inlined         // the innermost first
 }
 
-// row says where code comes from, up to the next row.
+// row says where the code from one address up to the next row comes from.
 type row struct {
 	address uint32
 	file    uint32
@@ -59,7 +59,7 @@ type row struct {
 	end     bool // nothing is known from here on
 }
 
-// inlined is a call that was replaced by the code of what it called.
+// inlined is a call that the compiler replaced by the code of the called function.
 type inlined struct {
 	low, high  uint32
 	file, line uint32
@@ -67,7 +67,7 @@ type inlined struct {
 	depth      int32
 }
 
-// Read makes the table of a module whose custom sections section returns, nil for those that it does not have. It ends with ctx.
+// Read makes the table of a module. section returns the content of a custom section, or nil if the module has none of this name. Read ends with ctx.
 func Read(ctx context.Context, section func(name string) []byte) (t *Table, err error) {
 	defer func() {
 		// The decoder sees bytes of strangers.
@@ -101,8 +101,8 @@ func Read(ctx context.Context, section func(name string) []byte) (t *Table, err 
 	return t, nil
 }
 
-// At returns where the code at an offset, counted from the content of the code section, comes from: the innermost position first, then
-// the calls that were replaced by their code. nil: nothing is known.
+// At returns where the code at an offset comes from. The offset counts from the content of the code section. The innermost position comes
+// first, then the calls that were replaced by their code. nil: nothing is known.
 func (t *Table) At(offset uint32) []Position {
 	i := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].address > offset }) - 1
 	if i < 0 || t.rows[i].end {
@@ -143,7 +143,7 @@ type reader struct {
 	spans int // ranges of inlined calls, those of removed code too
 }
 
-// read walks all entries. Files of inlined calls are those of the unit they stand in.
+// read walks all entries. A file number of an inlined call belongs to the unit in which the call stands.
 func (r *reader) read() error {
 	entries := r.data.Reader()
 	var files []*dwarf.LineFile
@@ -201,7 +201,7 @@ func (r *reader) unit(e *dwarf.Entry) ([]*dwarf.LineFile, error) {
 	return lines.Files(), r.sequences(lines)
 }
 
-// sequences reads a line program: stretches of code, each with an end. Those that the linker has removed are left out.
+// sequences reads a line program: stretches of code, each with an end. It leaves out stretches that the linker has removed.
 func (r *reader) sequences(lines *dwarf.LineReader) error {
 	var le dwarf.LineEntry
 	begun, removed := false, false
@@ -234,7 +234,7 @@ func (r *reader) sequences(lines *dwarf.LineReader) error {
 	}
 }
 
-// gone says whether an address is that of code which the linker has removed: 0, or one of the last two.
+// gone says whether an address belongs to code that the linker has removed: it is 0, or one of the last two.
 func gone(address uint64) bool { return address == 0 || address >= 1<<32-2 }
 
 func (r *reader) inline(e *dwarf.Entry, files []*dwarf.LineFile, depth int32) error {
