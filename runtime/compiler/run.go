@@ -20,7 +20,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 )
 
-// Run is the process: one job, then the end. The result is its exit code.
+// Run is the whole process: it does one job and returns the exit code.
 func Run() int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // whoever waits for the result ends it
 	conn, _, err := subproc.Inherited(0)
@@ -62,7 +62,7 @@ func run(conn *subproc.Conn) error {
 	return a.result(a.do(j, wasm))
 }
 
-// answerer gives one result, and only one.
+// answerer gives exactly one result.
 type answerer struct {
 	conn *subproc.Conn
 	mu   sync.Mutex
@@ -71,7 +71,7 @@ type answerer struct {
 	compiled []compiled
 }
 
-// limits bounds this process. The parent looks at its memory; the collector is told to work before it comes to that.
+// limits bounds this process. The parent looks at its memory; the collector is told a limit below the parent's.
 func (a *answerer) limits(j job) error {
 	debug.SetMemoryLimit(j.Memory / 10 * 9)
 	seconds := uint64(max(j.CPU/time.Second, 1))
@@ -149,7 +149,7 @@ func inspect(engine *runtime.Engine, j job, wasm []byte, r *result) error {
 	return nil
 }
 
-// tellLinear tells the parent how much memory belongs to guests that are tried out, as it changes.
+// tellLinear tells the parent how much memory belongs to guests that are tried out, each time that it changes.
 func (a *answerer) tellLinear(engine *runtime.Engine) {
 	last := int64(0)
 	for range time.Tick(10 * time.Millisecond) {

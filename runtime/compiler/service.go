@@ -16,26 +16,26 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 )
 
-// Limits of one job.
+// These are the limits of one job.
 const (
 	DefaultCPU    = 60 * time.Second
 	DefaultMemory = 1 << 30 // bytes, besides the module's own linear memory
-	// jobTime bounds a process that is not let to compute: a client waits no longer, and others get the place.
+	// jobTime bounds a process that gets no time to compute: a client does not wait longer, and other jobs get the place.
 	jobTime = 5 * time.Minute
 )
 
-// Config of a Service.
+// Config configures a Service.
 type Config struct {
-	// Args call the program's command that is Run.
+	// Args are the arguments with which the program calls Run.
 	Args []string
-	// CacheDir, CacheBytes and MaxModuleBytes are the engine's; only jobs write into the cache.
+	// CacheDir, CacheBytes and MaxModuleBytes are those of the engine. Only jobs write into the cache.
 	CacheDir       string
 	CacheBytes     int64
 	MaxModuleBytes int64
 	// CPU and Memory bound a job; 0: DefaultCPU, DefaultMemory.
 	CPU    time.Duration
 	Memory int64
-	// OnCompile, if set, is told what the engines of jobs tell.
+	// OnCompile, if set, is told what the engines of jobs tell their OnCompile.
 	OnCompile func(runtime.Compiled)
 	Logger    *slog.Logger // default slog.Default
 }
@@ -48,7 +48,7 @@ type Service struct {
 	once   sync.Once
 }
 
-// New returns a Service. It has nothing to close: a job ends with its caller's context.
+// New returns a Service. The Service has nothing to close: a job ends with its caller's context.
 func New(cfg Config) *Service {
 	if cfg.CPU == 0 {
 		cfg.CPU = DefaultCPU
@@ -75,7 +75,7 @@ func (s *Service) CacheBytes() int64 {
 	return s.cache.Load()
 }
 
-// Inspect is runtime.Engine's, in a process of its own.
+// Inspect does what Inspect of runtime.Engine does, in a process of its own.
 func (s *Service) Inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error) {
 	j := job{Inspect: true, Name: name}
 	if given != nil {
@@ -207,7 +207,7 @@ func tooMuchCPU(limit time.Duration) *runtime.UploadError {
 	return tooComplex(int64(limit/time.Second), "compiling it took more than %d s of CPU time", int64(limit/time.Second))
 }
 
-// watched is a process that is looked at while it works.
+// watched is a process that is watched while it works.
 type watched struct {
 	p      *subproc.Process
 	limit  int64
@@ -216,10 +216,11 @@ type watched struct {
 	over   atomic.Bool  // it was killed for its memory
 }
 
-// watchEvery is how often: a process that asks the kernel for as much as it gives grows by some 50 MiB meanwhile.
+// watchEvery is how often the process is looked at. A process that takes memory as fast as the kernel gives it grows by some 50 MiB in this time.
 const watchEvery = 50 * time.Millisecond
 
-// watch ends the process with its caller, or for its memory. Seen twice, as guests' memory is known a little later.
+// watch ends the process when its caller leaves, or when it uses too much memory. It must see too much twice, because the guests'
+// part is known a little later.
 func (w *watched) watch(ctx context.Context) {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()

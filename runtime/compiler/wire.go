@@ -16,7 +16,7 @@ const (
 // maxMessage bounds what the process says, and a job: a manifest has 1 MiB at most.
 const maxMessage = 8 << 20
 
-// job is what a process is to do.
+// job is the work of one process.
 type job struct {
 	Inspect  bool   // else only compile
 	Manifest []byte // given at upload: canonical; nil: none
@@ -29,7 +29,7 @@ type job struct {
 	Memory         int64 // bytes, besides guests' linear memory
 }
 
-// result is what came of it.
+// result is the outcome of a job.
 type result struct {
 	Manifest []byte               // canonical
 	Refused  *runtime.UploadError // what is wrong with the module
@@ -38,7 +38,7 @@ type result struct {
 	Cache    int64 // bytes in it
 }
 
-// compiled is runtime.Compiled on its way.
+// compiled is a runtime.Compiled on its way to the parent.
 type compiled struct {
 	Digest string
 	Took   time.Duration
