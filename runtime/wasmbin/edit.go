@@ -15,8 +15,8 @@ func AppendCustom(wasm []byte, name string, content []byte) []byte {
 	return append(out, body...)
 }
 
-// BoundTables returns the module's bytes with every table's maximum at most MaxTableElements: a guest could otherwise
-// grow a table in host memory without limit. Nothing else changes, so that offsets within functions stay.
+// BoundTables returns the module's bytes with every table's maximum at most MaxTableElements. Otherwise a guest could
+// grow a table in host memory without limit. Nothing else changes, so offsets within functions stay the same.
 func (m *Module) BoundTables() []byte {
 	bounded := true
 	for _, t := range m.Tables {

@@ -5,7 +5,7 @@ import "fmt"
 // Reason says what is wrong with a binary.
 type Reason string
 
-// Reasons. Package runtime gives them to uploaders as codes.
+// These are the Reasons. Package runtime gives them to uploaders as codes.
 const (
 	NotWasm   Reason = "not_wasm"
 	Component Reason = "component_binary"

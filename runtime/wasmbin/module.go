@@ -9,7 +9,7 @@ import (
 // ValType is the binary code of a value type.
 type ValType byte
 
-// Value types that signatures of taskrt use.
+// These are the value types that signatures of taskrt use.
 const (
 	I32 ValType = 0x7f
 	I64 ValType = 0x7e
@@ -74,7 +74,7 @@ func (t FuncType) String() string {
 // Kind is the kind of an import or export.
 type Kind byte
 
-// Kinds.
+// These are the Kinds.
 const (
 	KindFunc   Kind = 0
 	KindTable  Kind = 1
@@ -130,10 +130,10 @@ type Section struct {
 	header     int    // where the section's ID stands
 }
 
-// Header is where the section begins in the file: its ID, and its length behind it.
+// Header returns where the section begins in the file: its ID, with its length behind it.
 func (s Section) Header() int { return s.header }
 
-// Module is what Parse found.
+// Module is the result of Parse.
 type Module struct {
 	Imports  []Import
 	Exports  []Export
@@ -147,7 +147,7 @@ type Module struct {
 	data  []byte
 }
 
-// Custom returns the contents of the custom sections with that name.
+// Custom returns the contents of the custom sections with this name.
 func (m *Module) Custom(name string) [][]byte {
 	var found [][]byte
 	for _, s := range m.Sections {
@@ -158,12 +158,12 @@ func (m *Module) Custom(name string) [][]byte {
 	return found
 }
 
-// ImportsFrom reports whether anything is imported from a module.
+// ImportsFrom reports whether the guest imports anything from a module.
 func (m *Module) ImportsFrom(module string) bool {
 	return slices.ContainsFunc(m.Imports, func(i Import) bool { return i.Module == module })
 }
 
-// Export returns the export with that name.
+// Export returns the export with this name.
 func (m *Module) Export(name string) (Export, bool) {
 	for _, e := range m.Exports {
 		if e.Name == name {
@@ -182,7 +182,7 @@ func (m *Module) Types() int { return len(m.types) }
 // Type returns a signature of the type section.
 func (m *Module) Type(i int) FuncType { return m.types[i] }
 
-// FuncType returns the signature of a function by its index: imported ones come first.
+// FuncType returns the signature of a function by its index. Imported functions come first.
 func (m *Module) FuncType(i int) FuncType { return m.types[m.funcs[i]] }
 
 // TypeOf returns the index of a function's signature.
@@ -200,7 +200,7 @@ func (m *Module) Read(s Section) *Reader {
 // Functions returns the number of functions defined in the module.
 func (m *Module) Functions() int { return len(m.funcs) - m.ImportedFunctions() }
 
-// ImportedFunctions returns the number of functions that are imported: the index of the module's first own one.
+// ImportedFunctions returns the number of imported functions. It is also the index of the module's first own function.
 func (m *Module) ImportedFunctions() int {
 	n := 0
 	for _, i := range m.Imports {
@@ -211,7 +211,7 @@ func (m *Module) ImportedFunctions() int {
 	return n
 }
 
-// FunctionName returns what the name section calls a function, "" if it does not.
+// FunctionName returns the name that the name section gives to a function, or "" if it gives none.
 func (m *Module) FunctionName(i int) string {
 	const functions = 1 // the subsection
 	for _, s := range m.Sections {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Limits on counts and sizes: generous for real programs (a Go program has some 4,000 functions and 21,000 data
-// segments), small enough that compiling and instantiating stay bounded.
+// These limit counts and sizes. They are generous for real programs (a Go program has some 4,000 functions and 21,000 data
+// segments), and small enough that compiling and instantiating stay bounded.
 const (
 	MaxSections      = 1000
 	MaxTypes         = 20_000
@@ -43,7 +43,7 @@ const (
 	SectionTag       = 13
 )
 
-// order of the sections that may stand once: data count and tag stand where their IDs do not say.
+// order is the order of the sections that may stand only once. Data count and tag do not stand where their IDs would put them.
 var order = [...]int{
 	SectionType: 1, SectionImport: 2, SectionFunction: 3, SectionTable: 4, SectionMemory: 5, SectionTag: 6, SectionGlobal: 7,
 	SectionExport: 8, SectionStart: 9, SectionElement: 10, SectionDataCount: 11, SectionCode: 12, SectionData: 13,
@@ -55,7 +55,7 @@ var names = [...]string{
 	"data count section", "tag section",
 }
 
-// The 8 bytes before everything: magic, then version and layer (16 bits each).
+// These are the 8 bytes at the beginning: magic, then version and layer (16 bits each).
 var (
 	magic            = []byte("\x00asm")
 	coreVersion      = []byte{1, 0, 0, 0}
@@ -126,7 +126,7 @@ func header(data []byte) error {
 	return nil
 }
 
-// section reads what interests us of one section; r covers exactly its content.
+// section reads what this package needs of one section. r covers exactly the section's content.
 func (m *Module) section(s *Section, r *Reader) {
 	if r.Err != nil {
 		return

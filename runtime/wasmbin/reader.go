@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Reader walks a part of a file. The first error sticks: later reads return zeros, so that callers check once.
+// Reader walks through a part of a file. The first error sticks: later reads return zeros, so callers check only once.
 type Reader struct {
 	data  []byte // the whole file up to the end of this part
 	Pos   int
@@ -14,7 +14,7 @@ type Reader struct {
 	Err   *Error
 }
 
-// Fail sets the error unless there is one.
+// Fail sets the error unless there is an error already.
 func (r *Reader) Fail(reason Reason, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = &Error{Reason: reason, Offset: r.Pos, Where: r.Where, Message: fmt.Sprintf(format, args...)}
@@ -120,7 +120,7 @@ func (r *Reader) Sleb(bits uint) int64 {
 // U32 reads an unsigned LEB128 number of 32 bits.
 func (r *Reader) U32() uint32 { return uint32(r.Uleb(32)) }
 
-// ValType reads a value type, and refuses those that are neither of WebAssembly 2.0 nor of exceptions: what follows them could be misread.
+// ValType reads a value type. It refuses types that are neither of WebAssembly 2.0 nor of exceptions: the bytes behind them could be misread.
 func (r *Reader) ValType() ValType {
 	t := ValType(r.Byte())
 	if r.Err == nil && !t.known() {

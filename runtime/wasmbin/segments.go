@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// CheckSegments refuses active segments that do not fit into the table or memory that the module begins with. Such a module can never be
-// instantiated (WebAssembly 2.0, 4.5.4), and engines differ in what they do about it: some drop the segment and all later ones without
-// a word. Offsets are constant expressions over the module's own globals, so that all of them are known; one that names an imported
-// global is not looked at. Errors are *Error.
+// CheckSegments refuses active segments that do not fit into the table or memory with which the module begins. Such a module can never be
+// instantiated (WebAssembly 2.0, 4.5.4). Engines treat it differently: some drop the segment and all later ones without
+// a word. Offsets are constant expressions over the module's own globals, so all of them are known. An offset that names an imported
+// global is not checked. Errors are *Error.
 func (m *Module) CheckSegments() error {
 	var globals []constant
 	for _, s := range m.Sections {
@@ -28,13 +28,13 @@ func (m *Module) CheckSegments() error {
 	return nil
 }
 
-// constant is the value of a constant expression, as far as it can be part of an offset.
+// constant is the value of a constant expression, as far as it matters for an offset.
 type constant struct {
 	bits  uint64 // of an i32 or i64
 	known bool
 }
 
-// globalValues evaluates the module's globals, imported ones first, of which nothing is known.
+// globalValues evaluates the module's globals. Imported globals come first; nothing is known of them.
 func (m *Module) globalValues(r *Reader) []constant {
 	var globals []constant
 	for _, i := range m.Imports {
@@ -60,7 +60,7 @@ const (
 	ElementExpressions = 4 // instead of function indexes
 )
 
-// segments reads the segments of a section. An error says in which of them it is.
+// segments reads the segments of a section. Its error says in which segment it occurred.
 func (r *Reader) segments(what string, most uint32, read func()) {
 	for i := range r.Count(what+" segments", most) {
 		if read(); r.Err != nil {
@@ -128,7 +128,7 @@ func (m *Module) checkData(r *Reader, globals []constant) {
 	})
 }
 
-// fits refuses a segment of n elements at an offset, which stands at begin in the file, if it ends beyond size.
+// fits refuses a segment of n elements if it ends beyond size. The offset stands at begin in the file.
 func (r *Reader) fits(begin int, offset constant, n, size uint64, of string, args ...any) {
 	if at := uint64(uint32(offset.bits)); r.Err == nil && offset.known && at+n > size {
 		r.Pos = begin
@@ -145,8 +145,8 @@ func (m *Module) importsAny(k Kind) bool {
 	return false
 }
 
-// constant reads a constant expression, extended ones as well, up to its end. Whether its types are right is the compiler's affair:
-// what is not a number is unknown.
+// constant reads a constant expression up to its end, extended ones as well. The compiler checks the types: here
+// a value that is not a number is unknown.
 func (r *Reader) constant(globals []constant) constant {
 	var stack []constant
 	push := func(bits uint64, known bool) { stack = append(stack, constant{bits, known}) }

@@ -1,5 +1,5 @@
-// Package shapes makes small modules that are dear to compile: one function of n times the same. Tests and benchmarks hold
-// limits and the cost of compiling to them.
+// Package shapes makes small modules that are dear to compile: a function that repeats one thing n times. Tests and benchmarks compare
+// limits, and the cost of compiling, with them.
 package shapes
 
 import (
@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Shape makes a module of size n. Each is valid, and has the exports of a guest: memory and taskrt_run.
+// Shape makes a module of size n. Each module is valid, and has the exports of a guest: memory and taskrt_run.
 type Shape struct {
 	Name string
 	Make func(n int) []byte
-	// Product: of n blocks and n locals, or accesses to memory, each of which is of interest in each block.
+	// Product says that the module has n blocks, and n locals or accesses to memory, and that each of these matters in each block.
 	Product bool
 }
 
-// All are the shapes, each of one function that a compiler has trouble with in a way of its own.
+// All are the shapes. Each has one function with which a compiler has trouble in a way of its own.
 var All = []Shape{
 	{Name: "loops", Make: func(n int) []byte { return module(nested("\x03\x40", n)) }},
 	{Name: "seqloops", Make: func(n int) []byte { return module(body(0, times("\x03\x40\x0b", n))) }},
@@ -66,13 +66,13 @@ var All = []Shape{
 	{Name: "functions", Make: func(n int) []byte { return module(slices.Repeat([][]byte{body(0, "")}, n)...) }},
 }
 
-// LocalsInLoops has a function of so many locals, all of which are read within so many nested loops.
+// LocalsInLoops makes a module with a function of locals locals, all of which are read within depth nested loops.
 func LocalsInLoops(locals, depth int) []byte {
 	read := each(locals, func(k int) string { return "\x20" + leb(k+1) + "\x1a" })
 	return module(body(locals, around("\x03\x40", depth, read+"\x20\x00\x0d\x00")))
 }
 
-// Locals has so many functions of so many locals each.
+// Locals makes a module of functions functions with locals locals each.
 func Locals(functions, locals int) []byte {
 	return module(slices.Repeat([][]byte{body(locals, "")}, functions)...)
 }
