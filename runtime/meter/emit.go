@@ -73,7 +73,7 @@ func (e *emitter) check() {
 	e.out = append(e.out, opEnd)
 }
 
-// meet is a place that control reaches on several ways. What they did is not followed.
+// meet marks a place that control reaches on several ways. What the code did on these ways is not followed.
 func (e *emitter) meet() { e.dirty = e.lazy && e.copied }
 
 // flush writes the global.
@@ -158,8 +158,8 @@ func (e *emitter) loop(p *piece, blockType []byte) {
 	e.store()
 }
 
-// within charges a passage of a loop's header and calls tick in it. That it goes back to the header then leaves one way only to
-// the body, which is cheaper to compile; what a loop takes from the stack is not at hand for that.
+// within charges a passage of a loop's header and calls tick in the header. After tick the code goes back to the header, so only one way
+// leads to the body, which is cheaper to compile. A loop that takes values from the stack cannot go back: the values are not at hand.
 func (e *emitter) within(p *piece) {
 	if p.takes {
 		e.charge(int64(p.cost), true, false)
@@ -190,7 +190,7 @@ func (e *emitter) endLoop(p *piece) {
 	e.out = append(e.out, opBr, 0, opEnd, opUnreachable, opEnd)
 }
 
-// tickFor calls tick with what is on the stack, before cost is charged again.
+// tickFor calls tick with the value on the stack, before cost is charged again.
 func (e *emitter) tickFor(cost int64) {
 	e.set(opCall, e.tick)
 	e.out = append(e.out, opI64Const)

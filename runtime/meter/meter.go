@@ -8,18 +8,18 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// Version of the rewriting: modules rewritten by different versions are different code.
+// Version is the version of the rewriting: modules that different versions rewrote are different code.
 const Version = 4
 
-// Names that the rewritten module shares with its host.
+// These are the names that the rewritten module shares with its host.
 const (
-	// Import is the module from which Tick is imported. A guest that imports from it itself is refused.
+	// Import is the module from which Tick is imported. A guest that imports from Import itself is refused.
 	Import = "taskrt_sys"
-	// Tick has the signature (i64) -> (i64): given what the counter holds (below zero), it returns its new value.
+	// Tick has the signature (i64) -> (i64). It is given the value of the counter, which is below zero, and returns its new value.
 	Tick = "tick"
-	// Fuel is the export of the counter, a mutable i64. It begins at 0, so that the first function calls Tick.
+	// Fuel is the export of the counter, a mutable i64. The counter begins at 0, so that the first function calls Tick.
 	Fuel = "__taskrt_fuel"
-	// Prefix of the exports that are added. A guest that has such an export itself is refused.
+	// Prefix is the prefix of the exports that are added. A guest that has an export with this prefix itself is refused.
 	Prefix = "__taskrt_"
 )
 
@@ -28,16 +28,16 @@ type Module struct {
 	Wasm []byte
 	// Globals are the mutable globals that the guest defines itself, in the order of their indexes. All are exported.
 	Globals []Global
-	// WritesTables is set if code may change a table after instantiation, or somebody else may: the module has
+	// WritesTables is set if code, or anybody else, may change a table after instantiation: the module has
 	// table.set, table.grow, table.copy, table.fill or table.init, or imports or exports a table.
 	WritesTables bool
 	// GrowsTables is set if code may make a table larger.
 	GrowsTables bool
 	// DropsData is set if code may drop data segments (data.drop).
 	DropsData bool
-	// Debug is set if the guest has DWARF: traces of traps tell offsets of the metered code then, for which there is FindOrigins.
+	// Debug is set if the guest has DWARF. Then traces of traps tell offsets of the metered code; FindOrigins translates them.
 	Debug bool
-	// Effort is about how many nanoseconds a compiler spends on what is not linear in the module's size (package effort).
+	// Effort is about how many nanoseconds a compiler spends on work that is not linear in the module's size (package effort).
 	Effort int64
 }
 
@@ -48,25 +48,25 @@ type Global struct {
 	Type  wasmbin.ValType
 }
 
-// Bounds on what a module may be, or become: real ones grow by a fifth, one of nothing but loops tenfold.
+// These bound what a module may be, or become. Real modules grow by a fifth; a module of nothing but loops grows tenfold.
 const (
 	maxBytes  = 1 << 30 // of a module: offsets are kept in 32 bits
 	maxGrowth = 4       // times its size, and a megabyte
 )
 
-// Rewrite meters a module. It is pure and deterministic, and needs memory of a few times the module's size. Errors are
-// *wasmbin.Error; those of a function name it by its index, and offsets are in the given file. A module that is not
-// valid may be rewritten into one that is not valid either.
+// Rewrite meters a module. It is pure and deterministic, and needs memory of a few times the module's size. Its errors are
+// *wasmbin.Error. An error of a function names the function by its index; offsets are those of the given file. If the module is
+// invalid, the rewritten module may be invalid, too.
 func Rewrite(wasm []byte) (*Module, error) {
 	return rewrite(wasm, asEver)
 }
 
-// asEver is how modules are rewritten outside of tests.
+// asEver is the tuning outside of tests.
 var asEver = tuning{slack: slack, distance: distance, loops: manyLoops, effort: maxEffort}
 
 func rewrite(wasm []byte, t tuning) (*Module, error) { return rewriteWith(wasm, t, nil) }
 
-// rewriteWith rewrites; origins, if there are any, learns where the code came from.
+// rewriteWith rewrites. If origins is not nil, it notes there where the code came from.
 func rewriteWith(wasm []byte, t tuning, origins *Origins) (*Module, error) {
 	if len(wasm) > maxBytes {
 		return nil, &wasmbin.Error{
@@ -128,7 +128,7 @@ type global struct {
 
 var tickSignature = wasmbin.FuncType{Params: []wasmbin.ValType{wasmbin.I64}, Results: []wasmbin.ValType{wasmbin.I64}}
 
-// prepare finds the indexes that everything else needs, and refuses what collides.
+// prepare finds the indexes that everything else needs, and refuses names that collide.
 func (w *rewriter) prepare() error {
 	for _, i := range w.parsed.Imports {
 		switch {
@@ -186,7 +186,7 @@ func refused(where, format string, args ...any) error {
 	return &wasmbin.Error{Reason: wasmbin.Unsupported, Where: where, Message: fmt.Sprintf(format, args...)}
 }
 
-// valType reads a value type. Without tags there are no exceptions, and where there are tags lowering has left no references to any.
+// valType reads a value type. Without tags there are no exceptions; where there are tags, lowering has left no references to exceptions.
 func valType(r *wasmbin.Reader) wasmbin.ValType {
 	t := r.ValType()
 	if t == wasmbin.ExnRef {

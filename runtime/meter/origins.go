@@ -8,21 +8,21 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// Origins says where the code of a metered module stood before. Offsets are those of DWARF: from the first byte of the code section's
-// content.
+// Origins says where the code of a metered module stood before. Offsets are those of DWARF: they count from the first byte of the code
+// section's content.
 type Origins struct {
 	spans  []span
 	before *Origins // of the module without exceptions, from which these are; nil: it had none
 }
 
-// span is a stretch of metered code, up to where the next one begins.
+// span is a stretch of metered code. It ends where the next span begins.
 type span struct {
 	at     uint32
 	from   uint32
 	copied bool // byte for byte; else it was added, or replaced, at from
 }
 
-// FindOrigins rewrites a module as Rewrite does, and keeps nothing but where its code came from: 12 bytes for each change.
+// FindOrigins rewrites a module as Rewrite does, and keeps only where its code came from: 12 bytes for each change.
 func FindOrigins(wasm []byte) (*Origins, error) {
 	o := &Origins{}
 	if _, err := rewriteWith(wasm, asEver, o); err != nil {
@@ -48,7 +48,7 @@ func (o *Origins) Of(offset uint32) uint32 {
 	return from
 }
 
-// first is what the first of two rewritings notes.
+// first returns the Origins of the first of two rewritings.
 func (o *Origins) first() *Origins {
 	if o == nil {
 		return nil
@@ -57,7 +57,7 @@ func (o *Origins) first() *Origins {
 	return o.before
 }
 
-// add notes that what follows at comes from from. A nil *Origins notes nothing.
+// add notes that the code behind at comes from from. A nil *Origins notes nothing.
 func (o *Origins) add(at, from int, copied bool) {
 	if o != nil {
 		o.spans = append(o.spans, span{uint32(at), uint32(from), copied})
@@ -72,8 +72,8 @@ func (o *Origins) count() int {
 	return len(o.spans)
 }
 
-// place moves the spans of a function, which begin at span first and are counted from its body, to where the body stands in the
-// section; from is counted from the file, whose section begins at section.
+// place moves the spans of a function to where the function's body stands in the section. The function's spans begin with span first, and
+// count from its body. from counts from the file, whose section begins at section.
 func (o *Origins) place(first, body, section int) {
 	if o == nil {
 		return
@@ -84,13 +84,13 @@ func (o *Origins) place(first, body, section int) {
 	}
 }
 
-// debugged says whether a module says which lines of source its code is from.
+// debugged says whether a module tells from which lines of source its code comes.
 func debugged(m *wasmbin.Module) bool {
 	return len(m.Custom(".debug_info")) > 0 && len(m.Custom(".debug_line")) > 0
 }
 
-// debugSections has the compiler tell offsets of the metered code in the traces of traps: DWARF of one unit with one line, which is all of the
-// code. The guest's own would name other places, and is looked at by the host, see Origins.
+// debugSections makes the compiler tell offsets of the metered code in the traces of traps. It writes DWARF of one unit with one line, which is
+// all of the code. The guest's own DWARF would name other places; the host looks at it, see Origins.
 func (w *rewriter) debugSections() {
 	const size = 1 << 30 // more than there is
 	le := binary.LittleEndian

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// order in which the sections that are made or extended must stand: data count and tag stand where their IDs do not say.
+// order is the order of the sections that are made or extended. Data count and tag do not stand where their IDs would put them.
 // Custom sections stay where they are.
 var order = [...]int{
 	wasmbin.SectionType: 1, wasmbin.SectionImport: 2, wasmbin.SectionFunction: 3, wasmbin.SectionTable: 4,
@@ -108,7 +108,7 @@ func (w *rewriter) extend(id byte, r *wasmbin.Reader, added [][]byte) error {
 	return nil
 }
 
-// newTypes returns the signatures of the functions that are added, but those that the guest has.
+// newTypes returns the signatures of the added functions, except those that the guest has already.
 func (w *rewriter) newTypes() (added [][]byte) {
 	const i32, i64 = byte(wasmbin.I32), byte(wasmbin.I64)
 	if int(w.tickType) >= w.parsed.Types() {
@@ -120,7 +120,7 @@ func (w *rewriter) newTypes() (added [][]byte) {
 	return added
 }
 
-// spliced writes a section whose content is copied but for what f replaces or adds.
+// spliced writes a section whose content is copied, except for what f replaces or adds.
 func (w *rewriter) spliced(id byte, r *wasmbin.Reader, f func(*splicer)) error {
 	s := &splicer{w: w, r: r}
 	if r == nil { // none: as if it had been there, and empty
@@ -141,7 +141,7 @@ func (w *rewriter) spliced(id byte, r *wasmbin.Reader, f func(*splicer)) error {
 	return nil
 }
 
-// keep are the custom sections that stay. All others may hold offsets of code, or indexes of functions: DWARF, source maps,
+// keep says whether a custom section stays. Other custom sections may hold offsets of code or indexes of functions: DWARF, source maps,
 // relocations, branch hints.
 func keep(name string) bool {
 	return name == "producers" || name == "target_features" || strings.HasPrefix(name, "taskrt.")

@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// splicer copies the content of a section while it reads it, except for what is replaced.
+// splicer copies the content of a section while it reads it, except for parts that are replaced.
 type splicer struct {
 	w      *rewriter
 	r      *wasmbin.Reader
@@ -126,7 +126,7 @@ func (s *splicer) elements() {
 	s.end()
 }
 
-// data checks the data segments: the compiler allocates what a segment says it has before it looks whether it is there.
+// data checks the data segments: the compiler allocates as many bytes as a segment says it has, before it looks whether they are there.
 func (s *splicer) data() {
 	for range s.vector("data segments", 0) {
 		flags := s.r.U32()

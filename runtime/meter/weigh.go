@@ -6,14 +6,14 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// Bounds on what package effort estimates that a compiler spends on what is not linear in a module's size, in nanoseconds: of one
-// function, and of all. Real modules stay far below (a test says how far); what passes is compiled within seconds.
+// These bound the nanoseconds that a compiler spends on work that is not linear in a module's size, as package effort estimates them: for one
+// function, and for all functions. Real modules stay far below (a test says how far). A module within the bounds is compiled within seconds.
 const (
 	maxEffort    = 250_000_000
 	effortFactor = 16 // in all: that many functions
 )
 
-// weigh refuses a function that would cost too much, or is one too many.
+// weigh refuses a function that would cost too much, alone or together with the functions before it.
 func (w *rewriter) weigh(r *wasmbin.Reader) {
 	if r.Err != nil {
 		return

@@ -1,10 +1,10 @@
-// Package effort estimates what a function costs a compiler before one sees it, in nanoseconds of one core of 2026 that
-// compiles with wazero 1.12. What is linear in the code is left out: files are bounded. What remains is what small files can
-// have much of, because it grows with a product: branches with the depth at which they stand, places where ways meet with
-// the square of the values that are alive there, calls with the number of their results.
+// Package effort estimates what a function costs a compiler, before the compiler sees it, in nanoseconds of one core of 2026 that
+// compiles with wazero 1.12. It leaves out costs that are linear in the code, because files are bounded. The remaining costs grow with a
+// product, so small files can have much of them: branches times the depth at which they stand, places where ways meet times
+// the square of the values that are alive there, calls times the number of their results.
 //
-// The estimate is good for a factor of three, mostly upwards, over the shapes of package wasmbin/shapes (a test holds it to
-// that). It is a function of the code alone: every machine refuses the same.
+// The estimate is right within a factor of three, and mostly too high, over the shapes of package wasmbin/shapes (a test holds it to
+// this). It depends on the code alone: every machine refuses the same functions.
 package effort
 
 import (
@@ -79,12 +79,12 @@ const (
 // way is where a way comes from: the depth of the block, and what is known in it. Of several, it is the least.
 type way struct{ depth, bounds int64 }
 
-// none is a way that there is not.
+// none stands for a way that does not exist.
 var none = way{math.MaxInt64, math.MaxInt64}
 
 func (w way) or(x way) way { return way{min(w.depth, x.depth), min(w.bounds, x.bounds)} }
 
-// crossing is a local that a loop may need from before it, where it was used last behind merge seen.
+// crossing is a local that a loop may need from before the loop. The local was used last behind merge seen.
 type crossing struct{ local, seen int32 }
 
 // merge is a block to which several ways come.
@@ -94,7 +94,7 @@ type merge struct {
 	ways  int64
 }
 
-// Begin begins a function with so many locals, params included.
+// Begin begins a function with locals locals, params included.
 func (f *Function) Begin(params, locals, results int) {
 	*f = Function{frames: f.frames[:0], merges: append(f.merges[:0], merge{}), locals: slices.Grow(f.locals[:0], locals)[:locals]}
 	clear(f.locals)
@@ -112,7 +112,7 @@ func (f *Function) edge(n int64) {
 
 func (f *Function) here() way { return way{f.depth, f.bounds} }
 
-// at goes on in a block behind others.
+// at goes on in a block behind other blocks.
 func (f *Function) at(w way) { f.depth, f.bounds = w.depth+1, w.bounds }
 
 // Block begins a block.
@@ -125,7 +125,7 @@ func (f *Function) If(results int) {
 	f.depth++
 }
 
-// Else begins the other part of an if. falls: the first part may go on behind the if.
+// Else begins the other part of an if. falls says that the first part may go on behind the if.
 func (f *Function) Else(falls bool) {
 	t := f.top()
 	f.fall(t, falls)
@@ -169,7 +169,7 @@ func (f *Function) fall(t *frame, falls bool) {
 	}
 }
 
-// End ends the innermost frame. falls: control may go on behind it without a branch.
+// End ends the innermost frame. falls says that control may go on behind it without a branch.
 func (f *Function) End(falls bool) {
 	t := f.top()
 	if t.kind == loop {
@@ -221,7 +221,7 @@ func (f *Function) endLoop(t *frame, falls bool) {
 	}
 }
 
-// Branch notes ways, from one place, to the frame that is depth frames outside of the innermost. on: control may go on as well.
+// Branch notes ways, from one place, to the frame that is depth frames outside of the innermost. on says that control may go on as well.
 func (f *Function) Branch(depth, ways int, on bool) {
 	t := &f.frames[len(f.frames)-1-depth]
 	t.ways += int64(ways)
@@ -234,14 +234,14 @@ func (f *Function) Branch(depth, ways int, on bool) {
 	}
 }
 
-// Check notes a branch over a call that is added here: two ways meet behind it.
+// Check notes a branch over a call that the meter adds here: two ways meet behind it.
 func (f *Function) Check() {
 	f.edge(3)
 	f.meet(0, 2)
 	f.depth++
 }
 
-// Call notes a call that takes and gives so many values.
+// Call notes a call that takes and gives values values in all.
 func (f *Function) Call(values int) {
 	f.values += int64(values)
 	f.calls += f.bounds
@@ -272,7 +272,7 @@ func (f *Function) Use(i uint32, set bool) {
 	f.needed(int32(i))
 }
 
-// needed has a local alive in all merges since its last use.
+// needed marks a local as alive in all merges since its last use.
 func (f *Function) needed(i int32) {
 	l, now := &f.locals[i], int32(len(f.merges)-1)
 	if l.seen < now {
@@ -283,12 +283,12 @@ func (f *Function) needed(i int32) {
 	}
 }
 
-// Estimate returns the nanoseconds so far, of all that is known before the function has ended.
+// Estimate returns the nanoseconds so far: the costs that are known before the function has ended.
 func (f *Function) Estimate() int64 {
 	return perStep*f.steps + perLookup*f.lookups + perValue*f.values + f.labels/2 + perBound*f.known + perKnown*f.calls
 }
 
-// Total returns the nanoseconds of the function, which has ended, and what most of them are for.
+// Total returns the nanoseconds of a function that has ended, and what costs most of them.
 func (f *Function) Total() (nanoseconds int64, what string) {
 	var alive int64
 	var phis, ways float64
