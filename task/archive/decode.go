@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// decode reads a value that encoder wrote into v; what is wrong is named by its path.
+// decode reads into v a value that encoder wrote. Its error names the wrong value by its path.
 func (f *forms) decode(b json.RawMessage, v reflect.Value, path string) *Error {
 	t := v.Type()
 	switch {

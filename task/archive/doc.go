@@ -1,25 +1,25 @@
-// Package archive is the form of an exported namespace (SPEC M5): JSON lines that a frozen state is written as, and that
-// another cluster takes up. docs/namespaces.md describes them for whoever reads them.
+// Package archive is the form of an exported namespace (SPEC M5): JSON lines. A node writes them from a frozen state, and
+// another cluster takes them up. docs/namespaces.md describes them for their readers.
 //
-// Each line is an object with one member, whose name says what it is. The first is the header, the last the end with the
-// counts: a file without it is not whole. What a line needs stands before it, blobs too: a reader needs one pass.
+// Each line is an object with one member, whose name says what the line is. The first line is the header, the last line is the end with
+// the counts: a file without it is not whole. Everything that a line needs stands before it, blobs too, so a reader needs one pass.
 package archive
 
 import "fmt"
 
-// Format is the version of the form that is written. The former one is read, too: it has fewer fields. Others are refused.
+// These are versions of the form. Format is the version that is written. The former version is read, too: it has fewer fields. Other versions are refused.
 const (
 	Format = 2
 	oldest = 1
 )
 
-// MaxLine bounds a line in bytes: far above any record that the limits of the API allow.
+// MaxLine bounds a line in bytes. It is far above any record that the limits of the API allow.
 const MaxLine = 16 << 20
 
 // piece is how many bytes of a blob one line has.
 const piece = 48 << 10
 
-// The members that lines are called by.
+// These are the names of the lines' members.
 const (
 	lineHeader    = "header"
 	lineNamespace = "namespace" // raw only
@@ -41,7 +41,7 @@ type Error struct {
 	Field  string
 	Reason string
 
-	line bool // it is about that line alone: those behind it can be read
+	line bool // it is about this line alone: the lines behind it can be read
 }
 
 func (e *Error) Error() string {

@@ -8,14 +8,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// field is one field of a record in lines: all that is stored, under its Go name in snake case. A test keeps the names
+// field is one field of a record in lines. All stored fields are there, under their Go names in snake case. A test keeps the names
 // as they are: renaming a field of package task must not change the form.
 type field struct {
 	name  string
 	index int
 }
 
-// fieldsOf lists the stored fields of a struct. What is derived has no place in CBOR, and none here.
+// fieldsOf lists the stored fields of a struct. Derived fields have no place in CBOR, and none here.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {
@@ -26,7 +26,7 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
-// forms remembers the fields of the structs that an export or import has met: to list them costs more than to write them.
+// forms remembers the fields of the structs that an export or import has met: listing them costs more than writing them.
 type forms struct{ known map[reflect.Type][]field }
 
 func (f *forms) of(t reflect.Type) []field {
@@ -60,7 +60,7 @@ var (
 	bytesType   = reflect.TypeFor[[]byte]()
 )
 
-// words are those for the values of the enumerations, by value.
+// words are the words for the values of the enumerations, by value.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[task.Status]():          {"", "CREATED", "RUNNING", "SUCCESS", "FAILURE"},
 	reflect.TypeFor[task.OperationStatus](): {"", "RUNNING", "COMPLETING", "SUCCESS", "FAILURE"},
@@ -71,7 +71,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[task.Concurrency]():     {"many", "one_per_target", "one_per_object"},
 }
 
-// wordsOf returns the words of an enumeration; nil for what is none.
+// wordsOf returns the words of an enumeration; nil for another type.
 func wordsOf(t reflect.Type) []string {
 	if t.PkgPath() == "" { // a built-in type
 		return nil
@@ -79,7 +79,7 @@ func wordsOf(t reflect.Type) []string {
 	return words[t]
 }
 
-// digestMark stands before a digest where a text is one.
+// digestMark stands before a digest where a text is a digest.
 const digestMark = "sha256:"
 
 // Names of the members of a payload.

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Bounds of one command: an entry of the log, and what one entry may hold up.
+// These bound one command. A command is an entry of the log, and an entry holds up others.
 const (
 	batchBytes   = 256 << 10
 	batchRecords = 500
@@ -18,12 +18,12 @@ const (
 // maxModules bounds the lines of modules, in bytes: they are held until the end, for the behaviors that need them.
 const maxModules = 64 << 20
 
-// Sink takes up what an export holds. All of it is safe to do twice.
+// Sink takes up the content of an export. All of its methods are safe to call twice with the same content.
 type Sink interface {
-	// Create makes the namespace if it is not there, with the settings of the one that was exported.
+	// Create makes the namespace if it does not exist, with the settings of the exported one.
 	Create(ctx context.Context, exported *task.Namespace) error
-	// Put stores a blob unless it is there, and reports whether it did. It reads to the end, and refuses bytes that do
-	// not have the digest.
+	// Put stores a blob unless it is there, and reports whether it stored it. It reads to the end, and refuses bytes that do
+	// not match the digest.
 	Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error)
 	// Take takes up records of one kind, all or none, and returns how many of them were new. A RefusedError is about the
 	// records.
@@ -32,20 +32,20 @@ type Sink interface {
 	Task(ctx context.Context, t *task.Task) error
 }
 
-// RefusedError says that a sink does not take what it was given, and would take other things: what is wrong is found, named and
+// RefusedError says that a sink does not take the records that it was given, and would take others. The wrong records are found, named and
 // left out. Any other error ends an import.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Bounds of what may be wrong with lines before an import gives up, and of what it remembers of that.
+// These bound how many lines may be wrong before an import gives up, and how many wrong lines it remembers.
 const (
 	maxRefused = 10_000
 	maxTold    = 1_000
 )
 
-// Refusal is a line that was not taken up. Err is an *Error about the line itself, or what the sink said.
+// Refusal is a line that was not taken up. Err is an *Error about the line itself, or the error of the sink.
 type Refusal struct {
 	Line int64
 	Err  error
@@ -68,7 +68,7 @@ func (e *LinesError) Lines() string {
 	return fmt.Sprintf("lines %d to %d", e.First, e.Last)
 }
 
-// Taken counts what was taken up, and what was there already.
+// Taken counts the records that were taken up, and those that were there already.
 type Taken struct {
 	Counts
 	Skipped  int64
@@ -76,9 +76,9 @@ type Taken struct {
 	Refusals []Refusal // the first of them
 }
 
-// Import reads an export into a namespace, in one pass and holding one batch and what is said of modules. Lines that are
-// wrong by themselves are refused and told, the others taken up. What was taken up before something ends it stays: an import
-// that is done again goes on. An *Error is about the file, a *LinesError what the sink said of lines.
+// Import reads an export into a namespace. It makes one pass, and holds one batch and the lines of modules. It refuses lines that are
+// wrong by themselves, tells them, and takes up the others. If something ends the import, the lines that were taken up stay, and an
+// import that is done again goes on. An *Error is about the file; a *LinesError holds what the sink said about lines.
 func Import(ctx context.Context, in io.Reader, namespace string, sink Sink) (*Taken, error) {
 	r, err := open(in)
 	if err != nil {
@@ -211,7 +211,7 @@ func (x *importer) flush(ctx context.Context) error {
 	return x.takeUp(ctx, batch)
 }
 
-// takeUp takes up records of one kind. If some are refused it looks for those by halves, so that the others are not.
+// takeUp takes up records of one kind. If some are refused, it looks for them by halves, so that the others are taken up.
 func (x *importer) takeUp(ctx context.Context, batch []entry) error {
 	if len(batch) == 0 {
 		return nil
@@ -259,7 +259,7 @@ func (x *importer) command(batch []entry) task.ImportRecords {
 	return c
 }
 
-// about is what becomes of an import when the sink says something of one line.
+// about decides how an import goes on after the sink has said something about one line.
 func (x *importer) about(line int64, err error) error {
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return x.refuse(line, err)
