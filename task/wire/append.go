@@ -74,7 +74,7 @@ func (f *fields) somePayload(k byte, p *task.Payload) {
 	}
 }
 
-// payload writes *p even if it is empty: what somebody points to is there.
+// payload writes *p even if it is empty: a pointer says that the payload is there.
 func (f *fields) payload(k byte, p *task.Payload) {
 	f.key(k)
 	f.b = appendPayload(f.b, p)
@@ -142,7 +142,7 @@ func appendError(b []byte, e *task.Error) []byte {
 	return f.b
 }
 
-// appendCommand appends the encoding of c; false: it is none of those that are written here.
+// appendCommand appends the encoding of c. It returns false if c is a command that is not written here.
 func appendCommand(b []byte, c task.Command) ([]byte, bool) {
 	f := beginFields(b)
 	switch c := c.(type) {

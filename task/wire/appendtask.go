@@ -5,8 +5,8 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// appendTask appends the bytes that the library writes for t; false, with b as it was, if it has more fields than one byte
-// of a map's head counts: nearly all of them, which is left to the library.
+// appendTask appends the bytes that the library writes for t. If t has more fields than one byte of a map's head counts (nearly
+// all of them), it returns false, with b as it was, and leaves t to the library.
 func appendTask(b []byte, t *task.Task) ([]byte, bool) {
 	f := beginFields(b)
 	f.text(1, t.Namespace)

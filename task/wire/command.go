@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Numbers of commands in the log. Never reuse or renumber one; a new command gets the next.
+// These are the numbers of commands in the log. Never reuse or renumber one; a new command gets the next number.
 const (
 	kindSubmit uint64 = iota + 1
 	kindAssign
@@ -231,7 +231,7 @@ func decode[C task.Command](b []byte) (task.Command, []byte, error) {
 	return c, rest, nil
 }
 
-// longest returns the length of the longest list in c. What was committed must be readable, so that a list that
+// longest returns the length of the longest list in c. Everything that is committed must be readable, so a list that
 // decoding would refuse must not be encoded.
 func longest(c task.Command) int {
 	switch c := c.(type) {

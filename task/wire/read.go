@@ -8,9 +8,9 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// reader reads what append.go writes. Whatever it meets otherwise (a key that it does not know or does not expect now, another
-// type, a number out of range) makes it bad: then the library reads the same bytes again and decides. So it refuses
-// nothing by itself, and what it accepts is what the library makes of it (FuzzCommand).
+// reader reads what append.go writes. Anything else that it meets (a key that it does not know or does not expect now, another
+// type, a number out of range) makes it bad: then the library reads the same bytes again and decides. So the reader refuses
+// nothing by itself, and everything that it accepts reads as the library reads it (FuzzCommand).
 //
 // Nothing that it returns refers to b.
 type reader struct {
@@ -106,8 +106,8 @@ func (r *reader) part(major byte) []byte {
 func (r *reader) text() string { return string(r.part(head.Text)) }
 func (r *reader) name() string { return r.names.get(r.part(head.Text)) }
 
-// Payloads of an entry that are short share memory with their neighbors: one allocation for a dozen. It is little, so that
-// a task that is kept does not keep much beside it.
+// These are about the short payloads of an entry, which share memory with their neighbors: one allocation serves a dozen. The shared
+// memory is small, so that a task that is kept does not keep much beside it.
 const (
 	sharedPayload = 512
 	payloadsChunk = 4 << 10
@@ -179,7 +179,7 @@ func (r *reader) next(f *fieldsLeft) byte {
 // keysChunk is how much of an entry's IDs is copied at once.
 const keysChunk = 2 << 10
 
-// key reads the key of a task that a command looks up. Its ID shares a piece of memory with those of its neighbors:
+// key reads the key of a task that a command looks up. Its ID shares a piece of memory with the IDs of its neighbors:
 // machines look keys up and do not keep them. The ID of a Submit, which makes a task, is not read here.
 func (r *reader) key() (k task.Key) {
 	f := r.fields()

@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// appendResult appends the bytes that the library writes for an answer that says no more than what became of a task; false, with
-// b as it was: it says more.
+// appendResult appends the bytes that the library writes for an answer that only says what became of a task. For an answer that says
+// more, it returns false, with b as it was.
 func appendResult(b []byte, r *task.Result) ([]byte, bool) {
 	if r.Session != nil || r.Behavior != nil || len(r.Tasks)+len(r.Reasons)+len(r.Records) > 0 || r.Refusal != nil ||
 		r.Operation != nil || r.Space != nil || r.Count != 0 || r.Left != 0 {
@@ -63,7 +63,7 @@ func (r *reader) result() (x task.Result) {
 	}
 }
 
-// appendAnswer is appendResult for an answer that is kept.
+// appendAnswer does the same as appendResult for an answer that is kept.
 func appendAnswer(b []byte, a *task.Answer) ([]byte, bool) {
 	f := beginFields(b)
 	f.uint(1, a.Process)
@@ -77,7 +77,7 @@ func appendAnswer(b []byte, a *task.Answer) ([]byte, bool) {
 	return f.b, true
 }
 
-// readAnswer reads b by hand; nil: it is for the library.
+// readAnswer reads b by hand. If it returns nil, the library has to read b.
 func readAnswer(b []byte, shared *names) *task.Answer {
 	r := reader{b: b, names: shared}
 	a := &task.Answer{}

@@ -20,7 +20,7 @@ const (
 	maxRecord       = 64 << 20 // bytes; far above any record that the limits of the API allow
 )
 
-// Tags of records. Never reuse one.
+// These are the tags of records. Never reuse a tag.
 const (
 	tagEnd byte = iota
 	tagHead
@@ -168,13 +168,13 @@ func WriteSnapshot(w io.Writer, f *task.Frozen) error {
 	return nil
 }
 
-// ReadSnapshot builds a machine from what WriteSnapshot wrote. It reads r to its end and refuses what is truncated, has
+// ReadSnapshot builds a machine from what WriteSnapshot wrote. It reads r to its end. It refuses a snapshot that is truncated, has
 // something behind its end, or does not have the digest that it names. The options are those of task.Restore.
 func ReadSnapshot(r io.Reader, options ...task.Option) (*task.Machine, error) {
 	return task.Restore(records(bufio.NewReaderSize(r, 256<<10)), options...)
 }
 
-// A snapshot is decoded beside the machine that is built of it, in batches of so many records or bytes: either takes half
+// These are the sizes of batches. A snapshot is decoded beside the machine that is built from it: either takes half
 // of the time, and a node that starts has nothing else to do.
 const (
 	batchRecords = 128
@@ -182,7 +182,7 @@ const (
 	batchesAhead = 2
 )
 
-// decoded is a record, or the error that ends them.
+// decoded is a record, or the error after which there are no more.
 type decoded struct {
 	record task.Record
 	err    error

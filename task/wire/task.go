@@ -19,8 +19,8 @@ func AppendTask(b []byte, t *task.Task) ([]byte, error) {
 // knownNames are those of values that were decoded one by one.
 var knownNames = sync.Pool{New: func() any { return new(names) }}
 
-// DecodeTask decodes what AppendTask wrote, here or in a newer version: fields that this build does not know are passed
-// over. For snapshots and the log that would not do. Nothing in the answer refers to b.
+// DecodeTask decodes what AppendTask wrote, here or in a newer version: it passes over fields that this build does not
+// know. Snapshots and the log must not be read like this. Nothing in the answer refers to b.
 func DecodeTask(b []byte) (*task.Task, error) {
 	shared := knownNames.Get().(*names)
 	defer knownNames.Put(shared)
@@ -34,7 +34,7 @@ func DecodeTask(b []byte) (*task.Task, error) {
 	return t, nil
 }
 
-// TaskNames returns the namespace, the ID and the behavior of a task that AppendTask of this build wrote, where they are in b.
+// TaskNames returns the namespace, the ID and the behavior of a task that AppendTask of this build wrote. The names are parts of b.
 func TaskNames(b []byte) (namespace, id, behavior []byte) {
 	r := reader{b: b}
 	r.head(head.Map)
@@ -53,7 +53,7 @@ func TaskNames(b []byte) (namespace, id, behavior []byte) {
 	return namespace, id, behavior
 }
 
-// readTask reads b by hand; nil: it is for the library.
+// readTask reads b by hand. If it returns nil, the library has to read b.
 func readTask(b []byte, shared *names) *task.Task {
 	r := reader{b: b, names: shared}
 	t := r.task()
@@ -63,8 +63,8 @@ func readTask(b []byte, shared *names) *task.Task {
 	return t
 }
 
-// ReadTask reads a task at the start of b, and returns what follows it. nil: it is not written as AppendTask here writes it, and
-// only DecodeTask can tell what it is. Nothing in the answer refers to b.
+// ReadTask reads a task at the start of b, and returns the bytes behind it. It returns nil if the task is not written as AppendTask of
+// this build writes it; then only DecodeTask can tell what it is. Nothing in the answer refers to b.
 func ReadTask(b []byte) (t *task.Task, rest []byte) {
 	shared := knownNames.Get().(*names)
 	defer knownNames.Put(shared)

@@ -1,12 +1,12 @@
-// Package wire encodes what task values look like outside memory: log entries, results on the node-to-node port,
+// Package wire encodes task values for their lives outside of memory: log entries, results on the node-to-node port,
 // snapshot records. CBOR (RFC 8949) with integer keys: compact, versioned, self-describing, core deterministic.
 //
 // Log entries and snapshots are read strictly: a command, a record or a field that this build does not know is an
 // error, because skipping it would make this replica differ from the others (SPEC C4). Results are read leniently: a
 // newer node may say more.
 //
-// What a busy log consists of is written and read by hand (append.go, read.go), byte for byte as the library would; the library
-// is the judge of everything else, and of these too when they do not look as this build writes them.
+// The commands of a busy log are written and read by hand (append.go, read.go), byte for byte as the library would. The library reads
+// everything else, and these commands too if they do not look as this build writes them.
 //
 // Every form starts with a version byte. Integer keys and command numbers are part of the format: never reuse one.
 package wire
@@ -22,15 +22,15 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// Format is the number of the form of entries, snapshots and the greetings of nodes (SPEC C9). Builds of another one, of which all
-// are older than 0.1.0, read no directory of this one, nor this one theirs: their content moves by export and import. What is
-// added from here on goes behind a feature level (task.KnownLevel), and the number stays.
+// Format is the number of the form of entries, snapshots and the greetings of nodes (SPEC C9). A build with another number is
+// older than 0.1.0. It cannot read a directory of this build, and this build cannot read a directory of it: the content moves by export
+// and import. Whatever is added from here on stands behind a feature level (task.KnownLevel), and the number stays.
 const Format = 2
 
 // version is the first byte of entries, proposals and results.
 const version = Format
 
-// Limits of what is decoded. Lengths claimed by the input are believed only as far as its bytes reach; these bound how
+// These limit what is decoded. Lengths that the input claims are believed only as far as its bytes reach; these limits bound how
 // much larger than its encoding a value can become.
 const (
 	maxArray = 4096
@@ -168,7 +168,7 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept: somewhat more than an entry of the usual size.
 const maxScratch = 1 << 20
 
-// Check says why a command cannot be in a log entry; nil: it can.
+// Check says why a command cannot be in a log entry; nil if it can.
 func Check(c task.Command) error {
 	_, err := kindFor(c)
 	return err

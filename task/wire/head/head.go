@@ -1,4 +1,4 @@
-// Package head writes and reads by hand what every CBOR data item begins with (RFC 8949, 3), in the shortest form, as the library does
+// Package head writes and reads by hand the beginning of every CBOR data item (RFC 8949, 3). It writes the shortest form, as the library does
 // when it is deterministic.
 package head
 
@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Major types as they stand in a first byte, and two simple values.
+// These are the major types as they stand in a first byte, and two simple values.
 const (
 	Uint     = 0 << 5
 	Negative = 1 << 5
@@ -52,8 +52,8 @@ func AppendText(b []byte, s string) []byte { return append(Append(b, Text, uint6
 // AppendBytes appends a byte string.
 func AppendBytes(b, data []byte) []byte { return append(Append(b, Bytes, uint64(len(data))), data...) }
 
-// Read returns the argument of the head at the start of b, of any length that CBOR has for it, and what follows it. false: there is no
-// such head of that major type.
+// Read returns the argument of the head at the start of b, whichever of CBOR's lengths it has, and the bytes behind it. It returns false
+// if no head of this major type stands there.
 func Read(b []byte, major byte) (n uint64, rest []byte, ok bool) {
 	if len(b) == 0 || b[0]&^0x1f != major {
 		return 0, b, false

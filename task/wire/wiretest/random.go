@@ -1,4 +1,4 @@
-// Package wiretest makes values for tests that hold encodings written by hand against those of the CBOR library.
+// Package wiretest makes values for tests that compare encodings written by hand with those of the CBOR library.
 package wiretest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"reflect"
 )
 
-// Random sets v to anything, with a liking for what is empty and for the edges of encodings. text makes strings of about so many bytes.
+// Random sets v to anything. It prefers empty values and the edges of encodings. text makes strings of about length bytes.
 func Random(r *rand.Rand, v reflect.Value, text func(length int) string) {
 	if r.IntN(3) == 0 {
 		return
