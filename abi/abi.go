@@ -1,12 +1,12 @@
 // Package abi is the contract between the host and a guest, version 1: names, numbers, status codes. Both sides compile
-// it; it imports nothing. README.md in this folder specifies every function; abitest is the conformance suite.
+// this package; it imports nothing. README.md in this folder specifies every function; abitest is the conformance suite.
 package abi
 
-// Version is the major version; it is in the name of the import module, so that a guest of another major version does
-// not link, and can be told from its bytes before compiling.
+// Version is the major version. It is in the name of the import module, so a guest of another major version does
+// not link, and its bytes tell its version before it is compiled.
 const Version = 1
 
-// Names of import modules and exports.
+// These are the names of import modules and exports.
 const (
 	Module         = "taskrt_v1"
 	ModulePrefix   = "taskrt_v"   // any taskrt_vN: names another major version in refusals
@@ -22,7 +22,7 @@ const (
 	SectionManifest = "taskrt.manifest" // custom section
 )
 
-// Names of the functions imported from Module.
+// These are the names of the functions imported from Module.
 const (
 	FuncLen     = "len"     // (ch i32) -> i32
 	FuncRead    = "read"    // (ch i32, ptr i32, off i32, n i32) -> i32
@@ -34,14 +34,14 @@ const (
 	FuncCall    = "call"    // (op i32, ptr i32, n i32) -> i32
 )
 
-// Import modules of capabilities, which a guest gets only if its manifest requires them and the operator grants them.
+// These are import modules of capabilities. A guest gets them only if its manifest requires them and the operator grants them.
 const (
 	ModuleSecrets     = "taskrt_secrets_v1"
 	CapabilitySecrets = "secrets" // in requires
 	FuncSecretsGet    = "get"     // (name i32, n i32, ptr i32, cap i32) -> i32
 )
 
-// Of the capability http.
+// These belong to the capability http.
 const (
 	ModuleHTTP      = "taskrt_http_v1"
 	CapabilityHTTP  = "http"
@@ -54,39 +54,39 @@ const (
 	HTTPError = 2 // why there is no response, as text
 )
 
-// Of the capability tasks.
+// These belong to the capability tasks.
 const (
 	ModuleTasks     = "taskrt_tasks_v1"
 	CapabilityTasks = "tasks"
 	FuncTasksSubmit = "submit" // (ptr i32, n i32) -> i32
 
 	MaxChildren      = 100       // of an attempt
-	MaxChild         = 64 << 10  // bytes of one's JSON
-	MaxChildrenBytes = 512 << 10 // of all
+	MaxChild         = 64 << 10  // bytes of one child's JSON
+	MaxChildrenBytes = 512 << 10 // bytes of all children's JSON
 )
 
 // Channel numbers an input or output stream of bytes.
 type Channel int32
 
-// Channels in (len, read) and out (write).
+// These are the channels: in (len, read) and out (write).
 const (
 	Params     Channel = 0
 	Info       Channel = 1 // JSON, see README.md
-	Checkpoint Channel = 2 // the last one stored; ENOENT if none
+	Checkpoint Channel = 2 // the last stored checkpoint; ENOENT if there is none
 	Response   Channel = 3 // of the last call
 	Config     Channel = 4
 
 	Result      Channel = 16
 	ErrorDetail Channel = 17 // text, or JSON {"code","message","details"}
-	Progress    Channel = 18 // a note, replaces the last one
+	Progress    Channel = 18 // a note; it replaces the last note
 	Manifest    Channel = 19 // only inside taskrt_describe
 	NextTime    Channel = 20 // unix ms, decimal text; with outcome 0, 1 or 4
 )
 
-// Outcome is what taskrt_run returns.
+// Outcome is the number that taskrt_run returns.
 type Outcome int32
 
-// Outcomes; anything else is NO_RESULT (SPEC T7).
+// These are the outcomes; any other number is NO_RESULT (SPEC T7).
 const (
 	OutcomeOK        Outcome = 0
 	OutcomeRetryable Outcome = 1
@@ -95,16 +95,16 @@ const (
 	OutcomeYield     Outcome = 4 // run me again (SPEC R5)
 )
 
-// Exit codes of commands; all others are a permanent failure (SPEC B5).
+// These are exit codes of commands; all other codes are a permanent failure (SPEC B5).
 const (
 	ExitOK        = 0
 	ExitRetryable = 75 // EX_TEMPFAIL of sysexits.h
 )
 
-// Errno is a negative status of a host function. A pointer outside memory is no status: it traps.
+// Errno is a negative status of a host function. A pointer outside memory has no status: it traps.
 type Errno int32
 
-// Statuses.
+// These are the statuses.
 const (
 	ENOSYS    Errno = -1
 	EINVAL    Errno = -2
@@ -118,7 +118,7 @@ const (
 // Signals is a set of bits from beat and signals.
 type Signals int32
 
-// Signal bits.
+// These are the signal bits.
 const (
 	SignalCancel       Signals = 1
 	SignalLeaseLost    Signals = 2
@@ -126,7 +126,7 @@ const (
 	SignalDeadlineNear Signals = 8
 )
 
-// Clock IDs.
+// These are the IDs of clocks.
 const (
 	ClockWall      = 0 // ms since the Unix epoch
 	ClockDeadline  = 1 // ms left until the attempt's deadline
@@ -136,7 +136,7 @@ const (
 // Op is a request through call.
 type Op int32
 
-// Ops. A host that does not know one answers ENOSYS; an SDK of tomorrow runs on a host of today.
+// These are the ops. A host that does not know an op answers ENOSYS, so an SDK of tomorrow runs on a host of today.
 const (
 	OpCheckpointSave Op = 1  // payload: the checkpoint; durable when it returns ≥ 0
 	OpRandom         Op = 6  // payload: u32 little-endian n ≤ 65536; response: n bytes
@@ -145,7 +145,7 @@ const (
 	OpBlobRead       Op = 10 // payload: a BlobName, u64 little-endian offset, u32 little-endian n ≤ MaxResponse; response: at most n bytes
 )
 
-// Sizes of requests and responses, in bytes.
+// These are sizes of requests and responses, in bytes.
 const (
 	MaxResponse  = 1 << 20             // of one call
 	BlobName     = len("sha256:") + 64 // "sha256:" and 64 lower-case hex digits
@@ -155,7 +155,7 @@ const (
 	BlobMember   = "$blob"             // {"$blob": "sha256:…"} in JSON names a blob
 )
 
-// Log levels.
+// These are the log levels.
 const (
 	LogTrace = 0
 	LogDebug = 1

@@ -1,6 +1,6 @@
 package abi
 
-// TaskInfo is the JSON document of channel Info. The worker fills it; a guest must ignore fields that it does not know.
+// TaskInfo is the JSON document of channel Info. The worker fills it. A guest must ignore fields that it does not know.
 // Fields that hold nothing are left out, unless noted. README.md has an example.
 type TaskInfo struct {
 	Namespace   string `json:"namespace"`
@@ -10,7 +10,7 @@ type TaskInfo struct {
 	Attempt     int64  `json:"attempt"`      // 1, 2, … (SPEC T8)
 	MaxAttempts int64  `json:"max_attempts"` // of the retry policy; 0: no limit
 	Failures    int64  `json:"failures"`     // failed runs since the last success, before this one
-	Token       uint64 `json:"token"`        // fencing token of this lease: larger for every later one of the cluster
+	Token       uint64 `json:"token"`        // fencing token of this lease: larger for every later lease of the cluster
 
 	Parent     string            `json:"parent,omitempty"`      // operation, or the task that submitted this one
 	Partition  string            `json:"partition,omitempty"`   // of the operation

@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 )
 
-// Limits that the suite gives the guest, unless a case says otherwise.
+// These are the limits that the suite gives to the guest, unless a case says otherwise.
 const (
 	resultBytes = 4 << 10
 	bigParams   = 2 << 20
@@ -71,7 +71,7 @@ type testCase struct {
 	check        func(*testing.T, runtime.Outcome, *recorder)
 }
 
-// script is what the host answers. Zero fields answer nothing special.
+// script is what the host answers. Fields that are zero make no special answers.
 type script struct {
 	signals    func(beats int) abi.Signals
 	checkpoint error
@@ -80,7 +80,7 @@ type script struct {
 	call       error             // refuses every call
 }
 
-// recorder is a host that notes what it hears.
+// recorder is a host that notes what the guest does.
 type recorder struct {
 	script
 	beats [][2]int64

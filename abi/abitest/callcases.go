@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 )
 
-// pieceCases give params and checkpoints that lie outside the host's memory.
+// pieceCases are cases whose params and checkpoints lie outside the host's memory.
 func pieceCases() []testCase {
 	big := "pieces " + strings.Repeat("0123456789abcdef", bigParams/16)
 	from := func(text string) *runtime.Source {

@@ -209,7 +209,7 @@ func timeCases() []testCase {
 	}
 }
 
-// endCases end from outside.
+// endCases are cases that are ended from outside.
 func endCases() []testCase {
 	return []testCase{
 		{

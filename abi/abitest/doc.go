@@ -2,13 +2,13 @@
 //
 // # The conformance guest
 //
-// A module whose behavior of index 0 takes params of the form
+// The guest is a module whose behavior of index 0 takes params of the form
 //
 //	CASE
 //	CASE ARG
 //
 // (raw bytes, not JSON: CASE is lower-case letters and dashes up to the first space or the end; ARG is every byte after that one
-// space, and may be empty or binary). It does what the table says and nothing else; an unknown case is a permanent
+// space, and may be empty or binary). It does exactly what the table says. An unknown case is a permanent
 // failure with code "unknown_case". "→ x" means: result x, outcome 0. Numbers are decimal ASCII without leading zeros.
 //
 //	echo ARG          → ARG
@@ -49,5 +49,5 @@
 //	partitions JSON   → what the host answers to op.partitions with that payload; failures the same
 //	exit N            end the process with exit code N the way programs of the language do
 //
-// The guest has no manifest requirements: the suite gives its own limits. Run tells what differs, case by case.
+// The guest has no manifest requirements: the suite sets its own limits. Run reports the differences, case by case.
 package abitest
