@@ -149,10 +149,10 @@ func (c *cluster) tryStart(m *member, expect int, join ...string) (*Store, error
 const debugLogs = false
 
 // three starts the usual cluster, all with the same command line, and waits until it leads.
-func three(c *cluster, change func(*Config)) []*member { return members(c, 3, change) }
+func three(c *cluster, change func(*Config)) []*member { return some(c, 3, change) }
 
-// members starts a cluster of n1, n2 and so on.
-func members(c *cluster, n int, change func(*Config)) (ms []*member) {
+// some starts a cluster of n1, n2 and so on.
+func some(c *cluster, n int, change func(*Config)) (ms []*member) {
 	c.t.Helper()
 	var join []string
 	for i := range n {

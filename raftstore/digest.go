@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 )
@@ -77,7 +78,7 @@ func (s *Store) compareDigests(ctx context.Context) {
 // than this node, 0 if there is none; complete: all were compared at this node's latest index or could not be asked.
 func (s *Store) findDifference(ctx context.Context) (differs uint64, complete bool) {
 	complete = true
-	for _, m := range s.servers() {
+	for _, m := range s.raft.Servers() {
 		if string(m.Address) == s.identity {
 			continue
 		}
@@ -97,13 +98,19 @@ func (s *Store) findDifference(ctx context.Context) (differs uint64, complete bo
 }
 
 func (s *Store) askDigest(ctx context.Context, identity string, at uint64) (digestReply, error) {
-	p, ok := s.book.lookup(identity)
+	addr, ok := s.book.Where(identity)
 	if !ok {
 		return digestReply{}, fmt.Errorf("raftstore: no address known of %s", identity)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return rpc.Request[digestReply](ctx, s.clients, p.Addr, identity, rpc.KindDigest, digestRequest{At: at})
+	return rpc.Request[digestReply](ctx, s.clients, addr, identity, rpc.KindDigest, digestRequest{At: at})
+}
+
+// health asks a member how it does.
+func (s *Store) health(ctx context.Context, identity string) (members.Health, error) {
+	a, err := s.askDigest(ctx, identity, 0)
+	return members.Health{Applied: a.Applied, Stopped: a.Stopped, Level: a.Level, Hold: a.Hold}, err
 }
 
 // vote collects the digests at index and stops whoever differs from the majority. It reports whether it was decided.
@@ -116,7 +123,7 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	sums := map[string]uint64{s.identity: own.Sum}
 	voters := 0
 	votes := map[uint64]int{}
-	for _, m := range s.servers() {
+	for _, m := range s.raft.Servers() {
 		identity := string(m.Address)
 		if m.Suffrage == raft.Voter {
 			voters++
@@ -151,8 +158,8 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 		if !decided {
 			d.Index = 0 // nobody knows what is right: stop in any case
 		}
-		if p, ok := s.book.lookup(identity); ok {
-			if _, err := rpc.Request[struct{}](ctx, s.clients, p.Addr, identity, rpc.KindDiverged, d); err != nil {
+		if addr, ok := s.book.Where(identity); ok {
+			if _, err := rpc.Request[struct{}](ctx, s.clients, addr, identity, rpc.KindDiverged, d); err != nil {
 				s.log.Error("cannot tell a node that it must stop", "node", identity, "err", err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/raftstore/guard"
+	"github.com/taskrt/taskrt/raftstore/members"
 )
 
 // Errors of Propose, ProposeLocal and Read. They are wrapped: use errors.Is.
@@ -39,7 +40,7 @@ var (
 	ErrBadEntry    = errors.New("raftstore: log entry cannot be applied")
 	ErrDiskFailed  = guard.ErrDiskFailed
 	ErrDiskStalled = guard.ErrDiskStalled
-	ErrDuplicateID = errors.New("raftstore: node ID is in use by another node")
+	ErrDuplicateID = members.ErrDuplicateID
 )
 
 // classify tells from raft's answer to an Apply whether the entry may be in a log (facts 1.3).

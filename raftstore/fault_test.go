@@ -162,7 +162,7 @@ func TestNoQuorum(t *testing.T) {
 		if !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("in flight at the deadline: %v", err)
 		}
-		c.await("the lonely leader steps down", func() bool { return leader.store.leader.get().identity == "" })
+		c.await("the lonely leader steps down", func() bool { return leader.store.members.Leader().Identity == "" })
 		_, err = leader.store.Propose(ctxFor(t, time.Second), submit("never", task.Fail))
 		if !errors.Is(err, ErrNoLeader) || errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("without a leader: %v", err)
@@ -326,7 +326,7 @@ func TestLeadership(t *testing.T) {
 		next := c.leader(old)
 		c.await("the loss", func() bool { return old.store.leadingTerm() == 0 })
 		c.net.Rejoin(old.addr)
-		c.await("contact", func() bool { return old.store.leader.get().identity == next.store.identity })
+		c.await("contact", func() bool { return old.store.members.Leader().Identity == next.store.identity })
 		if err := next.store.Transfer(ctxFor(t, time.Minute)); err != nil {
 			t.Fatal(err)
 		}

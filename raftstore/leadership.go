@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
 )
@@ -27,44 +27,6 @@ type termState struct {
 	stamp *stamper // set before ready
 }
 
-// leaderView is who leads, as this node knows.
-type leaderView struct {
-	identity string        // "": unknown
-	changed  chan struct{} // closed at the next news, also when the same node has become ready
-	gone     chan struct{} // closed when somebody else leads, or nobody
-}
-
-type leaderWatch struct {
-	mu   sync.Mutex
-	view leaderView
-}
-
-func newLeaderWatch() *leaderWatch {
-	return &leaderWatch{view: leaderView{changed: make(chan struct{}), gone: make(chan struct{})}}
-}
-
-func (w *leaderWatch) get() leaderView {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.view
-}
-
-// set notes who leads; again wakes the waiters although it is the same node.
-func (w *leaderWatch) set(identity string, again bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	same := w.view.identity == identity
-	if same && !again {
-		return
-	}
-	close(w.view.changed)
-	w.view.changed = make(chan struct{})
-	if !same {
-		close(w.view.gone)
-		w.view.identity, w.view.gone = identity, make(chan struct{})
-	}
-}
-
 // observeLeader follows raft's idea of who leads.
 func (s *Store) observeLeader(ctx context.Context) {
 	ch := make(chan raft.Observation, 16) // when full, one of the waiting ones will do
@@ -79,7 +41,7 @@ func (s *Store) observeLeader(ctx context.Context) {
 	defer s.raft.DeregisterObserver(o)
 	for {
 		addr, _ := s.raft.LeaderWithID()
-		s.leader.set(string(addr), false)
+		s.members.SetLeader(string(addr), false)
 		select {
 		case <-ctx.Done():
 			return
@@ -174,11 +136,11 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 	t.ready, t.stamp = true, stamp
 	s.leadMu.Unlock()
 	s.log.Info("leading", "term", t.term)
-	s.leader.set(s.identity, true)
+	s.members.SetLeader(s.identity, true)
 	s.announce(Leadership{Leading: true, Term: t.term})
 	s.wg.Go(func() { s.batch.run(ctx, stamp) })
 	s.wg.Go(func() { s.compareDigests(ctx) })
-	s.wg.Go(func() { s.promoteNonvoters(ctx) })
+	s.wg.Go(func() { s.members.Promote(ctx) })
 	s.wg.Go(func() { s.raiseLevel(ctx) })
 	<-ctx.Done()
 	return nil
@@ -266,20 +228,20 @@ func (s *Store) announce(l Leadership) {
 
 // Leader returns the ID and address of the leader, "" if unknown.
 func (s *Store) Leader() (id, addr string) {
-	v := s.leader.get()
-	if v.identity == "" {
+	v := s.members.Leader()
+	if v.Identity == "" {
 		return "", ""
 	}
-	p, _ := s.book.lookup(v.identity)
-	return idOf(v.identity), p.Addr
+	addr, _ = s.book.Where(v.Identity)
+	return members.IDOf(v.Identity), addr
 }
 
 // Follow returns the leader's address, "" if unknown, a channel that is closed when that node no longer leads, and one
 // that is closed at the next news of any kind, also when the same node has become ready to lead.
 func (s *Store) Follow() (addr string, gone, changed <-chan struct{}) {
-	v := s.leader.get()
-	p, _ := s.book.lookup(v.identity)
-	return p.Addr, v.gone, v.changed
+	v := s.members.Leader()
+	addr, _ = s.book.Where(v.Identity)
+	return addr, v.Gone, v.Changed
 }
 
 // Transfer hands leadership to the most current follower.

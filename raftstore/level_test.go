@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/raftstore/members"
+	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
-	"github.com/taskrt/taskrt/task/wire"
 )
 
 // knows makes a node one of a build that knows levels up to this one.
@@ -114,6 +115,17 @@ func TestLevelIsWaitedFor(t *testing.T) {
 	})
 }
 
+// greeting and answer are what nodes say to each other.
+type (
+	greeting struct {
+		Self members.Peer `cbor:"1,keyasint"`
+		Join bool         `cbor:"5,keyasint"`
+	}
+	answer struct {
+		Error string `cbor:"4,keyasint"`
+	}
+)
+
 // TestOldBuildsAreRefused: whoever does not know the cluster's level, or speaks another format, takes no part: a newcomer at the
 // greeting, a member before it reads its log; each is told what it lacks (SPEC C9).
 func TestOldBuildsAreRefused(t *testing.T) {
@@ -127,13 +139,16 @@ func TestOldBuildsAreRefused(t *testing.T) {
 		if st := young.Status(); st.Role != RoleJoining {
 			t.Errorf("a build that knows level 1 is %s in a cluster of level 2", st.Role)
 		}
-		r, err := young.greet(t.Context(), peer{Addr: ms[0].addr, Format: wire.Format}, true)
+		greet := func(self members.Peer) (answer, error) {
+			return rpc.Request[answer](t.Context(), young.clients, ms[0].addr, "", rpc.KindHello, greeting{Self: self, Join: true})
+		}
+		r, err := greet(young.book.Me())
 		if want := "the cluster's feature level is 2, and node n4 knows 1 at most: start a newer build there"; err != nil || r.Error != want {
 			t.Errorf("it is told %q, %v", r.Error, err)
 		}
-		h := young.hello()
-		h.Self.Format, h.Join = 0, true // as a former build greets
-		r, err = ms[0].store.answerHello(t.Context(), h)
+		former := young.book.Me()
+		former.Format = 0 // as a former build greets
+		r, err = greet(former)
 		if err != nil || !strings.Contains(r.Error, "from before 0.1.0") || !strings.Contains(r.Error, "taskrt ns export NAME") {
 			t.Errorf("a former build is told %q, %v", r.Error, err)
 		}

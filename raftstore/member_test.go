@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -35,7 +36,7 @@ func TestBootstrapInAnyOrder(t *testing.T) {
 					if i < 2 {
 						<-time.After(tc.pause)
 						for _, m := range c.nodes {
-							if m.store.hasState() {
+							if len(m.store.raft.Servers()) > 0 {
 								t.Fatalf("%s founded a cluster of fewer than 3", m.id)
 							}
 						}
@@ -83,39 +84,25 @@ func TestTwoFounders(t *testing.T) {
 		c.activate(c.nodes["n2"].store)
 		c.agree()
 		for _, m := range c.nodes {
-			if a, b := m.store.book.clusterID(), c.nodes["n1"].store.book.clusterID(); a != b || a == "" {
+			if a, b := m.cluster(t), c.nodes["n1"].cluster(t); a != b || a == "" {
 				t.Fatalf("clusters %q and %q", a, b)
 			}
 		}
 	})
 }
 
-// TestLateRelease: a founder takes back the promises of an attempt that failed; that must not undo what it was promised
-// in its next attempt, however late it arrives. Else the node could found a second cluster with others.
-func TestLateRelease(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
-		s := c.start(c.add("n2", nil), 3, "n1:1")
-		q := promiseRequest{Founder: "n1/x", Set: []string{"n1/x", s.identity, "n3/z"}}
-		ask := func(founder, attempt string, release bool) bool {
-			q.Founder, q.Cluster, q.Release = founder, attempt, release
-			a, err := s.answerPromise(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a.OK
-		}
-		if !ask("n1/x", "first", false) || !ask("n1/x", "second", false) {
-			t.Fatal("no promise")
-		}
-		ask("n1/x", "first", true)
-		if ask("n0/y", "other", false) {
-			t.Fatal("promised to two founders")
-		}
-		ask("n1/x", "second", true)
-		if !ask("n0/y", "other", false) {
-			t.Fatal("not released")
-		}
-	})
+// cluster is which cluster m belongs to, by its directory.
+func (m *member) cluster(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(m.dir + "/node.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f struct{ Cluster string }
+	if err := json.Unmarshal(text, &f); err != nil {
+		t.Fatal(err)
+	}
+	return f.Cluster
 }
 
 // TestJoin: a fourth node enters without a vote and is promoted when it has caught up (SPEC C2).
@@ -133,7 +120,7 @@ func TestJoin(t *testing.T) {
 		c.await("entry", func() bool { return s.Status().Role == RoleNonvoter })
 		c.await("promotion", func() bool {
 			st := s.Status()
-			return st.Ready && len(st.Members) == 4 && s.member() && st.Role == RoleFollower
+			return st.Ready && len(st.Members) == 4 && st.Role == RoleFollower
 		})
 		if !c.has(s, "before") {
 			t.Fatal("the newcomer lacks a task")

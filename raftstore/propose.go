@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
+	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
@@ -167,9 +166,9 @@ func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, patient b
 // sent before may still lie in a queue. resent: the answer may be to a second sending.
 func (s *Store) proposeUntil(ctx context.Context, patient bool, build func() []task.Proposal) (rs []task.Result, resent bool, err error) {
 	sent := false // an earlier attempt may have been proposed
-	var retry backoff
+	var retry rpc.Backoff
 	for {
-		leader := s.leader.get()
+		leader := s.members.Leader()
 		rs, err = s.attempt(ctx, leader, build())
 		switch {
 		case err == nil:
@@ -190,7 +189,7 @@ func (s *Store) proposeUntil(ctx context.Context, patient bool, build func() []t
 			}
 			return nil, sent, ended
 		}
-		retry.wait(ctx, s.done, leader.changed)
+		retry.Wait(ctx, s.done, leader.Changed)
 	}
 }
 
@@ -211,11 +210,11 @@ func (s *Store) ended(ctx context.Context) error {
 }
 
 // attempt sends commands once, to whoever leads. It is the only place of the product that forwards (ARCHITECTURE 2).
-func (s *Store) attempt(ctx context.Context, leader leaderView, ps []task.Proposal) ([]task.Result, error) {
+func (s *Store) attempt(ctx context.Context, leader members.Leader, ps []task.Proposal) ([]task.Result, error) {
 	switch {
-	case s.ended(ctx) != nil, leader.identity == "":
+	case s.ended(ctx) != nil, leader.Identity == "":
 		return nil, ErrNoLeader
-	case leader.identity == s.identity:
+	case leader.Identity == s.identity:
 		return s.proposeHere(ctx, ps)
 	}
 	body, err := wire.EncodeProposals(ps)
@@ -234,12 +233,12 @@ func (s *Store) attempt(ctx context.Context, leader leaderView, ps []task.Propos
 }
 
 // callLeader is rpc.Clients.Call that also ends when another node leads: a resend finds the answer there.
-func (s *Store) callLeader(ctx context.Context, leader leaderView, kind byte, body []byte) ([]byte, error) {
-	p, ok := s.book.lookup(leader.identity)
+func (s *Store) callLeader(ctx context.Context, leader members.Leader, kind byte, body []byte) ([]byte, error) {
+	addr, ok := s.book.Where(leader.Identity)
 	if !ok {
 		return nil, &rpc.NotSentError{Err: ErrNoLeader}
 	}
-	return s.clients.Call(ctx, p.Addr, leader.identity, kind, body, leader.gone)
+	return s.clients.Call(ctx, addr, leader.Identity, kind, body, leader.Gone)
 }
 
 // callError classifies what came back from a forwarded proposal.
@@ -308,24 +307,4 @@ func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 		ps[i].Command = c
 	}
 	return s.proposeHere(ctx, ps)
-}
-
-// backoff waits between attempts: longer each time, jittered, woken by a change of leader.
-type backoff struct{ next time.Duration }
-
-const (
-	backoffMin = 5 * time.Millisecond
-	backoffMax = 500 * time.Millisecond
-)
-
-func (b *backoff) wait(ctx context.Context, done <-chan struct{}, changed <-chan struct{}) {
-	b.next = min(max(2*b.next, backoffMin), backoffMax)
-	t := time.NewTimer(b.next/2 + rand.N(b.next/2))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-changed:
-	case <-done:
-	case <-ctx.Done():
-	}
 }

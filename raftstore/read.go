@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
-	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 )
@@ -65,29 +65,29 @@ func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
 // readIndex returns an index that covers everything acknowledged before the call. All who wait while a round is under
 // way share the next one.
 func (s *Store) readIndex(ctx context.Context) (uint64, error) {
-	var retry backoff
+	var retry rpc.Backoff
 	for {
-		leader := s.leader.get()
+		leader := s.members.Leader()
 		if err := s.ended(ctx); err != nil {
 			if ctx.Err() != nil {
 				return 0, fmt.Errorf("%w: %w", ErrNoLeader, err)
 			}
 			return 0, err
 		}
-		if leader.identity != "" {
+		if leader.Identity != "" {
 			index, err := s.reads.join(ctx, s.done)
 			if err == nil {
 				return index, nil
 			}
 		}
-		retry.wait(ctx, s.done, leader.changed)
+		retry.Wait(ctx, s.done, leader.Changed)
 	}
 }
 
 // readRound asks once: here if this node leads, else the leader.
 func (s *Store) readRound(ctx context.Context) (uint64, error) {
-	leader := s.leader.get()
-	switch leader.identity {
+	leader := s.members.Leader()
+	switch leader.Identity {
 	case "":
 		return 0, ErrNoLeader
 	case s.identity:
@@ -127,17 +127,17 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	index := s.raft.CommitIndex()
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ElectionTimeout)
 	defer cancel()
-	voters, asked, member, answers := askVoters[termReply](ctx, s, rpc.KindTerm, struct{}{})
+	voters, asked, member, answers := members.AskVoters[termReply](ctx, s.members, rpc.KindTerm, struct{}{})
 	agree := 0
 	if member {
 		agree++
 	}
 	for ; 2*agree <= voters && asked > 0; asked-- {
 		switch a := <-answers; {
-		case a.err != nil:
-		case a.answer.Term > term:
+		case a.Err != nil:
+		case a.Answer.Term > term:
 			return 0, ErrNotLeader
-		case a.answer.Term > 0:
+		case a.Answer.Term > 0:
 			agree++
 		}
 	}
@@ -145,40 +145,6 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 		return 0, ErrNotLeader
 	}
 	return index, nil
-}
-
-// voterAnswer is what a voter said, or why it said nothing.
-type voterAnswer[A any] struct {
-	identity string
-	answer   A
-	err      error
-}
-
-// askVoters asks all other voters at the same time; each that is asked answers once. Member: this node is one of the voters.
-func askVoters[A any](ctx context.Context, s *Store, kind byte, question any) (voters, asked int, member bool, answers <-chan voterAnswer[A]) {
-	servers := s.servers()
-	out := make(chan voterAnswer[A], len(servers))
-	for _, m := range servers {
-		if m.Suffrage != raft.Voter {
-			continue
-		}
-		voters++
-		identity := string(m.Address)
-		if identity == s.identity {
-			member = true
-			continue
-		}
-		p, ok := s.book.lookup(identity)
-		if !ok {
-			continue
-		}
-		asked++
-		go func() {
-			a, err := rpc.Request[A](ctx, s.clients, p.Addr, identity, kind, question)
-			out <- voterAnswer[A]{identity, a, err}
-		}()
-	}
-	return voters, asked, member, out
 }
 
 // readRounds lets many readers share one round.

@@ -76,14 +76,8 @@ func (h handler) Answer(ctx context.Context, kind byte, body []byte) (byte, []by
 		return rpc.Handle(body, func(q digestRequest) (digestReply, error) { return s.answerDigest(q), nil })
 	case rpc.KindDiverged:
 		return rpc.Handle(body, func(d task.Digest) (struct{}, error) { s.toldDiverged(d); return struct{}{}, nil })
-	case rpc.KindHello:
-		return rpc.Handle(body, func(h hello) (helloReply, error) { return s.answerHello(ctx, h) })
 	case rpc.KindTerm:
 		return rpc.Handle(body, func(struct{}) (termReply, error) { return termReply{s.raft.CurrentTerm()}, s.failure() })
-	case rpc.KindRefused:
-		return rpc.Handle(body, func(q refusedRequest) (refusedReply, error) { return s.answerRefused(ctx, q), nil })
-	case rpc.KindPromise:
-		return rpc.Handle(body, func(q promiseRequest) (promiseReply, error) { return s.answerPromise(q) })
 	}
-	return rpc.StatusRefused, []byte("unknown request")
+	return s.members.Answer(ctx, kind, body)
 }

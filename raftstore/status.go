@@ -61,7 +61,7 @@ const readyLag = 256
 
 // Status returns this node's view of the cluster and of itself.
 func (s *Store) Status() Status {
-	me := s.book.me()
+	me := s.book.Me()
 	st := Status{
 		ID: me.ID, Addr: me.Addr, HTTP: me.HTTP,
 		Term: s.raft.CurrentTerm(), Commit: s.raft.CommitIndex(), LastContact: -1,
@@ -69,14 +69,14 @@ func (s *Store) Status() Status {
 	}
 	st.LeaderID, st.LeaderAddr = s.Leader()
 	if st.Level, st.Known = s.Level(), s.cfg.KnownLevel; st.Level < st.Known {
-		st.HeldBy = s.holding(st.Level + 1)
+		st.HeldBy = s.members.Holding(st.Level + 1)
 	}
 	s.fsm.mu.RLock()
 	st.Applied, st.Digest, st.SnapshotsTaken = s.fsm.applied, s.fsm.machine.Digest(), s.fsm.restores
 	s.fsm.mu.RUnlock()
 	voter, member := false, false
-	for _, m := range s.servers() {
-		p, _ := s.book.lookup(string(m.Address))
+	for _, m := range s.raft.Servers() {
+		p, _ := s.book.Lookup(string(m.Address))
 		st.Members = append(st.Members, Member{ID: string(m.ID), Addr: p.Addr, HTTP: p.HTTP, Voter: m.Suffrage == raft.Voter, Level: p.Level})
 		if string(m.Address) == s.identity {
 			member, voter = true, m.Suffrage == raft.Voter

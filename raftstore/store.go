@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/raftstore/guard"
+	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
 )
 
 // Store is one node's replica of the machine.
@@ -23,26 +24,19 @@ type Store struct {
 	log      *slog.Logger
 	identity string
 
-	book      *book
-	raft      *guard.Raft
-	fsm       *fsm
-	hub       *hub
-	ring      *digestRing
-	batch     *batcher
-	origins   *origins
-	leader    *leaderWatch
-	met       atomic.Pointer[string] // the leader that this node was connected to since it leads
-	reads     *readRounds
-	clients   *rpc.Clients
-	server    *rpc.Server
-	grown     chan struct{} // the log has grown
-	unsettled chan struct{} // settle must look again
-	promote   chan struct{} // the configuration has changed
-	leveled   chan struct{} // the feature level was raised
-
-	admitting sync.Mutex // one change of members at a time
-	contactMu sync.Mutex
-	contacts  map[string]*contact // by identity
+	book    *members.Book
+	members *members.Members
+	raft    *guard.Raft
+	fsm     *fsm
+	hub     *hub
+	ring    *digestRing
+	batch   *batcher
+	origins *origins
+	reads   *readRounds
+	clients *rpc.Clients
+	server  *rpc.Server
+	grown   chan struct{} // the log has grown
+	leveled chan struct{} // the feature level was raised
 
 	leadMu         sync.Mutex
 	term           *termState // nil: not leading
@@ -53,7 +47,9 @@ type Store struct {
 
 	failOnce sync.Once
 	failed   chan struct{} // closed when the node has stopped itself
-	failErr  error         // set before failed is closed
+	quits    chan struct{} // closed when the node has stopped itself, or is being closed
+	quitOnce sync.Once
+	failErr  error // set before failed is closed
 
 	opened   chan struct{} // closed when open is through
 	cancel   context.CancelFunc
@@ -74,23 +70,24 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := openBook(&cfg)
+	book, err := members.OpenBook(cfg.Dir, members.Peer{
+		ID: cfg.ID, Addr: cfg.Addr, HTTP: cfg.HTTP, Format: wire.Format, Level: cfg.KnownLevel, Hold: cfg.HoldLevel,
+	})
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, identity: book.self.identity(), book: book,
+		cfg: cfg, identity: book.Me().Identity(), book: book,
 		log: cfg.Logger, hub: newHub(), ring: newDigestRing(), origins: newOrigins(cfg.Clock),
-		leader: newLeaderWatch(), reads: newReadRounds(), contacts: map[string]*contact{},
-		grown: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
-		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), hurry: make(chan struct{}),
+		reads: newReadRounds(), grown: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
+		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), quits: make(chan struct{}), hurry: make(chan struct{}),
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
 	}
 	s.clients = rpc.NewClients(cfg.Net, s.identity, cfg.RPCTimeout)
 	s.fsm = &fsm{
 		durable:  s.durable,
 		onCommit: func(index uint64) { s.raft.Reached(index) },
-		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: s.configChanged, onBytes: s.noteGrowth,
+		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: func() { s.members.ConfigChanged() }, onBytes: s.noteGrowth,
 		onLevel: func() { wake(s.leveled) }, known: cfg.KnownLevel,
 		machine: task.NewMachine(task.WithKnownLevel(cfg.KnownLevel)), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
 	}
@@ -108,22 +105,16 @@ func (s *Store) open() (err error) {
 		return err
 	}
 	s.batch = newBatcher(&s.cfg, s.raft)
+	s.members = members.New(s.membersConfig(), s.book, s.raft, s.clients)
 	notify := make(chan bool, 8)
 	if err := s.raft.Start(s.cfg.raftConfig(notify), s.fsm); err != nil {
 		s.raft = nil
 		return err
 	}
-	if servers := s.servers(); len(servers) > 0 {
-		// Forget who is no member any more: replaced instances, nodes of clusters met by mistake.
-		err = s.book.retain(func(p peer) bool {
-			m, ok := findServer(servers, p.ID)
-			return ok && string(m.Address) == p.identity()
-		})
-		if err != nil {
-			_ = s.raft.Stop(func(f func()) bool { f(); return true })
-			s.raft = nil
-			return err
-		}
+	if err := s.members.Forget(); err != nil {
+		_ = s.raft.Stop(func(f func()) bool { f(); return true })
+		s.raft = nil
+		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -131,10 +122,9 @@ func (s *Store) open() (err error) {
 	s.server = rpc.NewServer(ctx, s.cfg.Net.Listen(mux.Propose), s.identity, s.cfg.RPCTimeout, handler{s})
 	s.wg.Go(s.server.Run)
 	s.wg.Go(func() { s.observeLeader(ctx) })
-	s.wg.Go(func() { s.watchLeader(ctx) })
+	s.wg.Go(func() { s.members.Run(ctx) })
 	s.wg.Go(func() { s.runReads(ctx) })
 	s.wg.Go(func() { s.snapshotWhenGrown(ctx) })
-	s.wg.Go(func() { s.settle(ctx) })
 	s.wg.Go(func() { s.noteLevel(ctx) })
 	return nil
 }
@@ -142,11 +132,24 @@ func (s *Store) open() (err error) {
 func (s *Store) guardConfig() guard.Config {
 	c := &s.cfg
 	return guard.Config{
-		Dir: c.Dir, Identity: s.identity, Net: c.Net, Where: s.book.where,
+		Dir: c.Dir, Identity: s.identity, Net: c.Net, Where: s.book.Where,
 		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause,
 		Fail: s.fail, Readable: readable, Logger: c.Logger, WrapDisk: c.wrapDisk,
 	}
 }
+
+func (s *Store) membersConfig() members.Config {
+	c := &s.cfg
+	return members.Config{
+		Join: c.Join, BootstrapExpect: c.BootstrapExpect, HeartbeatTimeout: c.HeartbeatTimeout, RPCTimeout: c.RPCTimeout, LevelAfter: c.LevelAfter,
+		Dial: c.Net, Logger: c.Logger,
+		Level: s.Level, Health: s.health, Ended: s.quits,
+		Fail: s.fail, FailDisk: func(err error) { s.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err)) },
+	}
+}
+
+// quit says that this node takes part no more.
+func (s *Store) quit() { s.quitOnce.Do(func() { close(s.quits) }) }
 
 // Subscribe delivers the events of this node's machine from now on; buffer is how many entries' events the subscriber
 // may lag behind.
@@ -158,6 +161,7 @@ func (s *Store) fail(err error) {
 	s.failOnce.Do(func() {
 		s.failErr = err
 		close(s.failed)
+		s.quit()
 		s.log.Error("this node stops", "err", err)
 		go func() {
 			s.halt()
@@ -219,6 +223,7 @@ func (s *Store) shut(ctx context.Context) error {
 		s.handOver(ctx)
 	}
 	close(s.done)
+	s.quit()
 	if s.failure() == nil {
 		s.snapshotAtEnd(ctx)
 	}
@@ -293,7 +298,7 @@ func (s *Store) handOver(ctx context.Context) {
 		return
 	}
 	others := false
-	for _, m := range s.servers() {
+	for _, m := range s.raft.Servers() {
 		others = others || (m.Suffrage == raft.Voter && string(m.Address) != s.identity)
 	}
 	if !others {

@@ -1,4 +1,4 @@
-package raftstore
+package members
 
 import (
 	"context"
@@ -55,23 +55,23 @@ func (e logEnd) before(o logEnd, identity, other string) bool {
 }
 
 // watchLeader looks after whoever else leads, until this node ends.
-func (s *Store) watchLeader(ctx context.Context) {
-	for s.ended(ctx) == nil {
-		view := s.leader.get()
-		if view.identity == "" || view.identity == s.identity {
+func (m *Members) watchLeader(ctx context.Context) {
+	for !m.ended(ctx) {
+		view := m.Leader()
+		if view.Identity == "" || view.Identity == m.identity {
 			select {
-			case <-view.changed:
+			case <-view.Changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		if !s.outlives(ctx, view) {
+		if !m.outlives(ctx, view) {
 			continue
 		}
-		s.succeed(ctx, view)
+		m.succeed(ctx, view)
 		select {
-		case <-view.gone:
-		case <-time.After(s.cfg.HeartbeatTimeout): // raft's time-outs decide, unless that leader is back
+		case <-view.Gone:
+		case <-time.After(m.c.HeartbeatTimeout): // raft's time-outs decide, unless that leader is back
 		case <-ctx.Done():
 		}
 	}
@@ -79,40 +79,40 @@ func (s *Store) watchLeader(ctx context.Context) {
 
 // outlives waits until the leader's process has ended: one that this node was connected to, as it may look for it at an address of
 // long ago. False: another leads, or this node ends.
-func (s *Store) outlives(ctx context.Context, view leaderView) bool {
-	var retry backoff
-	s.met.Store(nil)
+func (m *Members) outlives(ctx context.Context, view Leader) bool {
+	var retry rpc.Backoff
+	m.met.Store(nil)
 	for {
-		p, _ := s.book.lookup(view.identity)
-		lost, err := s.clients.Lost(ctx, p.Addr, view.identity, view.gone)
-		if s.met.Load() != nil && errors.Is(err, syscall.ECONNREFUSED) {
+		p, _ := m.book.Lookup(view.Identity)
+		lost, err := m.clients.Lost(ctx, p.Addr, view.Identity, view.Gone)
+		if m.met.Load() != nil && errors.Is(err, syscall.ECONNREFUSED) {
 			return true
 		}
 		if err == nil {
-			s.met.Store(&view.identity)
+			m.met.Store(&view.Identity)
 			select {
 			case <-lost:
-			case <-view.gone:
+			case <-view.Gone:
 			case <-ctx.Done():
 			}
 		}
-		retry.wait(ctx, s.done, view.gone)
+		retry.Wait(ctx, m.c.Ended, view.Gone)
 		select {
-		case <-view.gone:
+		case <-view.Gone:
 			return false
 		default:
 		}
-		if s.ended(ctx) != nil {
+		if m.ended(ctx) {
 			return false
 		}
 	}
 }
 
 // succeed asks for an election if a majority has lost the leader and nobody of it has a longer log than this node.
-func (s *Store) succeed(ctx context.Context, view leaderView) {
-	q := refusedRequest{Leader: view.identity, Term: s.raft.CurrentTerm()}
+func (m *Members) succeed(ctx context.Context, view Leader) {
+	q := refusedRequest{Leader: view.Identity, Term: m.raft.CurrentTerm()}
 	for asked := 1; ; asked++ {
-		voters, refused, first := s.witnesses(ctx, q)
+		voters, refused, first := m.witnesses(ctx, q)
 		if !first {
 			return
 		}
@@ -124,58 +124,58 @@ func (s *Store) succeed(ctx context.Context, view leaderView) {
 		}
 		select {
 		case <-time.After(askPause):
-		case <-view.gone:
+		case <-view.Gone:
 			return
 		case <-ctx.Done():
 			return
 		}
 	}
-	if !s.follows(q) || s.raft.State() != raft.Follower || s.ended(ctx) != nil {
+	if !m.follows(q) || m.raft.State() != raft.Follower || m.ended(ctx) {
 		return
 	}
-	s.log.Info("the leader's process has ended: asking for an election", "leader", view.identity, "term", q.Term)
-	s.raft.Campaign()
+	m.c.Logger.Info("the leader's process has ended: asking for an election", "leader", view.Identity, "term", q.Term)
+	m.raft.Campaign()
 }
 
 // follows reports whether this node takes that leader of that term for its own.
-func (s *Store) follows(q refusedRequest) bool {
-	leader, _ := s.raft.LeaderWithID()
-	return string(leader) == q.Leader && s.raft.CurrentTerm() == q.Term
+func (m *Members) follows(q refusedRequest) bool {
+	leader, _ := m.raft.LeaderWithID()
+	return string(leader) == q.Leader && m.raft.CurrentTerm() == q.Term
 }
 
 // witnesses asks the other voters, and counts this node, too. first: it is a voter, and no log of those that find the same is before its.
-func (s *Store) witnesses(ctx context.Context, q refusedRequest) (voters, refused int, first bool) {
+func (m *Members) witnesses(ctx context.Context, q refusedRequest) (voters, refused int, first bool) {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
-	own := s.logEnd()
-	voters, asked, first, answers := askVoters[refusedReply](ctx, s, rpc.KindRefused, q)
+	own := m.logEnd()
+	voters, asked, first, answers := AskVoters[refusedReply](ctx, m, rpc.KindRefused, q)
 	refused = 1
 	for range asked {
-		if a := <-answers; a.err == nil && a.answer.Refused {
+		if a := <-answers; a.Err == nil && a.Answer.Refused {
 			refused++
-			first = first && !own.before(a.answer.Log, s.identity, a.identity)
+			first = first && !own.before(a.Answer.Log, m.identity, a.Identity)
 		}
 	}
 	return voters, refused, first
 }
 
 // answerRefused is the other side of witnesses.
-func (s *Store) answerRefused(ctx context.Context, q refusedRequest) refusedReply {
-	p, ok := s.book.lookup(q.Leader)
-	if met := s.met.Load(); !ok || !s.follows(q) || met == nil || *met != q.Leader || s.ended(ctx) != nil {
+func (m *Members) answerRefused(ctx context.Context, q refusedRequest) refusedReply {
+	p, ok := m.book.Lookup(q.Leader)
+	if met := m.met.Load(); !ok || !m.follows(q) || met == nil || *met != q.Leader || m.ended(ctx) {
 		return refusedReply{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	c, err := s.cfg.Net.Dial(ctx, p.Addr, mux.Propose)
+	c, err := m.c.Dial.Dial(ctx, p.Addr, mux.Propose)
 	if err == nil {
 		c.Close()
 	}
-	return refusedReply{Refused: errors.Is(err, syscall.ECONNREFUSED), Log: s.logEnd()}
+	return refusedReply{Refused: errors.Is(err, syscall.ECONNREFUSED), Log: m.logEnd()}
 }
 
 // logEnd is where this node's log ends, or its snapshot if that is later.
-func (s *Store) logEnd() (end logEnd) {
-	end.Term, end.Index = s.raft.LogEnd()
+func (m *Members) logEnd() (end logEnd) {
+	end.Term, end.Index = m.raft.LogEnd()
 	return end
 }

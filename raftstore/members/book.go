@@ -1,4 +1,4 @@
-package raftstore
+package members
 
 import (
 	"crypto/rand"
@@ -14,31 +14,31 @@ import (
 	"sync"
 
 	"github.com/taskrt/taskrt/internal/durable"
-	"github.com/taskrt/taskrt/task/wire"
 )
 
-// peer is what nodes tell each other about themselves.
+// Peer is what nodes tell each other about themselves.
 //
 // A node's identity is its ID and an instance: random, drawn with its directory. In raft's configuration the identity
 // stands where the library expects an address: addresses may change all at once (SPEC C1) without a log entry, and a
 // node that comes back under its ID with an empty directory is another server: it cannot vote, or acknowledge entries,
 // on the strength of what its predecessor had promised.
-type peer struct {
+type Peer struct {
 	ID          string `cbor:"1,keyasint" json:"id"`
 	Instance    string `cbor:"2,keyasint" json:"instance"`
 	Addr        string `cbor:"3,keyasint" json:"addr"`
 	HTTP        string `cbor:"4,keyasint,omitempty" json:"http,omitempty"`
 	Incarnation uint64 `cbor:"5,keyasint" json:"incarnation"` // +1 at every start: the later address wins
 
-	Format uint64 `cbor:"6,keyasint,omitempty" json:"format,omitempty"` // wire.Format of its build; 0: of one that told none
+	Format uint64 `cbor:"6,keyasint,omitempty" json:"format,omitempty"` // the format of its build's log; 0: of one that told none
 	Level  uint64 `cbor:"7,keyasint,omitempty" json:"level,omitempty"`  // the highest feature level that its build knows
-	Hold   bool   `cbor:"8,keyasint,omitempty" json:"hold,omitempty"`   // the level is not to be raised (Config.HoldLevel)
+	Hold   bool   `cbor:"8,keyasint,omitempty" json:"hold,omitempty"`   // the level is not to be raised
 }
 
-func (p peer) identity() string { return p.ID + "/" + p.Instance }
+// Identity is what raft takes for the address of the node.
+func (p Peer) Identity() string { return p.ID + "/" + p.Instance }
 
-// idOf returns the node ID of an identity.
-func idOf(identity string) string {
+// IDOf returns the node ID of an identity.
+func IDOf(identity string) string {
 	id, _, _ := strings.Cut(identity, "/")
 	return id
 }
@@ -46,41 +46,40 @@ func idOf(identity string) string {
 // nodeFile is node.json.
 type nodeFile struct {
 	Version  int    `json:"version"`
-	Self     peer   `json:"self"`
+	Self     Peer   `json:"self"`
 	Cluster  string `json:"cluster,omitempty"`  // drawn by the founder: tells clusters apart that meet by mistake
 	Promised string `json:"promised,omitempty"` // ID of the node that may found a cluster with this one
 	Level    uint64 `json:"level,omitempty"`    // feature level of the cluster, as last seen
-	Peers    []peer `json:"peers"`
+	Peers    []Peer `json:"peers"`
 }
 
-// nodeFileVersion is that of directories of wire.Format. Version 1 is of builds with another format.
+// nodeFileVersion is that of directories of the present format of the log. Version 1 is of builds with another format.
 const nodeFileVersion = 2
 
-// book is the addresses of the members by identity, kept in node.json.
-type book struct {
+// Book is the addresses of the members by identity, kept in node.json.
+type Book struct {
 	path string
 
 	mu       sync.Mutex
-	self     peer
+	self     Peer
 	cluster  string
 	promised string
 	level    uint64
-	peers    map[string]peer
+	peers    map[string]Peer
 }
 
-// openBook reads or creates dir/node.json and counts one more start.
-func openBook(c *Config) (*book, error) {
-	if err := durable.MkdirAll(c.Dir); err != nil {
+// OpenBook reads or creates dir/node.json and counts one more start. self is what the node knows of itself: all but its instance and its
+// incarnation.
+func OpenBook(dir string, self Peer) (*Book, error) {
+	if err := durable.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("raftstore: %w", err)
 	}
-	b := &book{path: filepath.Join(c.Dir, "node.json"), peers: map[string]peer{}}
+	b := &Book{path: filepath.Join(dir, "node.json"), peers: map[string]Peer{}}
 	var f nodeFile
 	data, err := os.ReadFile(b.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		var r [8]byte
-		_, _ = rand.Read(r[:]) // never fails (crypto/rand)
-		f.Self = peer{ID: c.ID, Instance: hex.EncodeToString(r[:])}
+		f.Self = Peer{ID: self.ID, Instance: draw()}
 	case err != nil:
 		return nil, fmt.Errorf("raftstore: %w", err)
 	default:
@@ -88,38 +87,43 @@ func openBook(c *Config) (*book, error) {
 			return nil, fmt.Errorf("raftstore: %s: %w", b.path, err)
 		}
 		if f.Version == 1 {
-			return nil, fmt.Errorf("raftstore: %s was written by a build from before 0.1.0 that kept its log in another format: this one cannot read it, and has changed nothing; %s", c.Dir, moveOver)
+			return nil, fmt.Errorf("raftstore: %s was written by a build from before 0.1.0 that kept its log in another format: this one cannot read it, and has changed nothing; %s", dir, moveOver)
 		}
 		if f.Version != nodeFileVersion {
 			return nil, fmt.Errorf("raftstore: %s has version %d, this build reads %d", b.path, f.Version, nodeFileVersion)
 		}
-		if why := levelError("this build", c.KnownLevel, f.Level); why != "" {
-			return nil, fmt.Errorf("raftstore: %s: %s", c.Dir, why)
+		if why := levelError("this build", self.Level, f.Level); why != "" {
+			return nil, fmt.Errorf("raftstore: %s: %s", dir, why)
 		}
-		if f.Self.ID != c.ID {
-			return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", c.Dir, f.Self.ID, c.ID)
+		if f.Self.ID != self.ID {
+			return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", dir, f.Self.ID, self.ID)
 		}
 	}
-	b.self, b.cluster, b.promised, b.level = f.Self, f.Cluster, f.Promised, f.Level
-	b.self.Format, b.self.Level, b.self.Hold = wire.Format, c.KnownLevel, c.HoldLevel
-	b.self.Addr, b.self.HTTP = c.Addr, c.HTTP
-	b.self.Incarnation++
+	self.Instance, self.Incarnation = f.Self.Instance, f.Self.Incarnation+1
+	b.self, b.cluster, b.promised, b.level = self, f.Cluster, f.Promised, f.Level
 	for _, p := range f.Peers {
-		b.peers[p.identity()] = p
+		b.peers[p.Identity()] = p
 	}
-	b.peers[b.self.identity()] = b.self
+	b.peers[b.self.Identity()] = b.self
 	return b, b.save()
 }
 
+// draw returns 16 random hexadecimal digits.
+func draw() string {
+	var r [8]byte
+	_, _ = rand.Read(r[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(r[:])
+}
+
 // save writes node.json durably, under mu (or before the book is shared).
-func (b *book) save() error {
+func (b *Book) save() error {
 	f := nodeFile{Version: nodeFileVersion, Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level}
 	for id, p := range b.peers {
-		if id != b.self.identity() {
+		if id != b.self.Identity() {
 			f.Peers = append(f.Peers, p)
 		}
 	}
-	slices.SortFunc(f.Peers, func(a, b peer) int { return strings.Compare(a.identity(), b.identity()) })
+	slices.SortFunc(f.Peers, func(a, b Peer) int { return strings.Compare(a.Identity(), b.Identity()) })
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
 		err = durable.WriteFile(b.path, append(data, '\n'))
@@ -130,13 +134,13 @@ func (b *book) save() error {
 	return nil
 }
 
-// learn takes over what is newer and reports whether anything was.
-func (b *book) learn(ps ...peer) (changed bool, err error) {
+// Learn takes over what is newer and reports whether anything was.
+func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range ps {
-		id := p.identity()
-		if id == b.self.identity() {
+		id := p.Identity()
+		if id == b.self.Identity() {
 			continue
 		}
 		if old, ok := b.peers[id]; ok && old.Incarnation >= p.Incarnation {
@@ -152,12 +156,12 @@ func (b *book) learn(ps ...peer) (changed bool, err error) {
 }
 
 // retain forgets the peers that keep refuses.
-func (b *book) retain(keep func(peer) bool) error {
+func (b *Book) retain(keep func(Peer) bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := len(b.peers)
 	for id, p := range b.peers {
-		if id != b.self.identity() && !keep(p) {
+		if id != b.self.Identity() && !keep(p) {
 			delete(b.peers, id)
 		}
 	}
@@ -169,7 +173,7 @@ func (b *book) retain(keep func(peer) bool) error {
 
 // promise remembers who may found which cluster with this node; "" releases it. It is not ok when another has the
 // promise.
-func (b *book) promise(id, cluster string) (ok bool, err error) {
+func (b *Book) promise(id, cluster string) (ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if id != "" && b.promised != "" && b.promised != id {
@@ -184,7 +188,7 @@ func (b *book) promise(id, cluster string) (ok bool, err error) {
 
 // release takes a promise back. One of another attempt of the same founder stands: this release may have been on its way
 // for long, and the founder may have founded with what it was promised since.
-func (b *book) release(id, cluster string) error {
+func (b *Book) release(id, cluster string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.promised != id || b.cluster != cluster {
@@ -194,8 +198,8 @@ func (b *book) release(id, cluster string) error {
 	return b.save()
 }
 
-// noteLevel remembers the cluster's feature level.
-func (b *book) noteLevel(level uint64) error {
+// NoteLevel remembers the cluster's feature level.
+func (b *Book) NoteLevel(level uint64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if level <= b.level {
@@ -206,14 +210,14 @@ func (b *book) noteLevel(level uint64) error {
 }
 
 // clusterID returns which cluster this node belongs to, or is about to.
-func (b *book) clusterID() string {
+func (b *Book) clusterID() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.cluster
 }
 
 // adopt notes which cluster this node joins.
-func (b *book) adopt(cluster string) error {
+func (b *Book) adopt(cluster string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cluster == cluster {
@@ -223,39 +227,40 @@ func (b *book) adopt(cluster string) error {
 	return b.save()
 }
 
-func (b *book) promisedTo() string {
+func (b *Book) promisedTo() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.promised
 }
 
-func (b *book) lookup(identity string) (peer, bool) {
+// Lookup returns what is known of an identity.
+func (b *Book) Lookup(identity string) (Peer, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p, ok := b.peers[identity]
 	return p, ok
 }
 
-// where returns the address of an identity.
-func (b *book) where(identity string) (addr string, ok bool) {
-	p, ok := b.lookup(identity)
+// Where returns the address of an identity.
+func (b *Book) Where(identity string) (addr string, ok bool) {
+	p, ok := b.Lookup(identity)
 	return p.Addr, ok
 }
 
 // all returns everybody known, this node included, by identity.
-func (b *book) all() []peer {
+func (b *Book) all() []Peer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var ps []peer
+	var ps []Peer
 	for _, p := range b.peers {
 		ps = append(ps, p)
 	}
-	slices.SortFunc(ps, func(a, b peer) int { return strings.Compare(a.identity(), b.identity()) })
+	slices.SortFunc(ps, func(a, b Peer) int { return strings.Compare(a.Identity(), b.Identity()) })
 	return ps
 }
 
-// me returns this node's own entry.
-func (b *book) me() peer {
+// Me returns this node's own entry.
+func (b *Book) Me() Peer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.self

@@ -1,0 +1,124 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/raftstore/rpc"
+)
+
+// Founding a cluster. Every node that belongs to none collects the others that it has spoken to. With BootstrapExpect of
+// them, the one with the smallest ID asks each for a promise: to found a cluster with this node and no other. Only with
+// all promises it writes the first configuration, the same set for all. Two founders would need the promise of a
+// common node as soon as their sets overlap, so there is one cluster, in whatever order nodes start and speak. The
+// promise is kept on disk; it ends with membership, or when the founder takes it back.
+
+type promiseRequest struct {
+	Founder string   `cbor:"1,keyasint"` // identity
+	Set     []string `cbor:"2,keyasint"` // identities
+	Release bool     `cbor:"3,keyasint,omitempty"`
+	Cluster string   `cbor:"4,keyasint,omitempty"`
+}
+
+type promiseReply struct {
+	OK  bool   `cbor:"1,keyasint,omitempty"`
+	Why string `cbor:"2,keyasint,omitempty"`
+}
+
+// maybeBootstrap founds a cluster if it is this node's turn.
+func (m *Members) maybeBootstrap(ctx context.Context) {
+	if m.c.BootstrapExpect == 0 {
+		return
+	}
+	set := []Peer{m.book.Me()}
+	m.contactMu.Lock()
+	for _, c := range m.contacts {
+		if c.member {
+			m.contactMu.Unlock()
+			return // there is a cluster: join it
+		}
+		if c.expect == m.c.BootstrapExpect {
+			set = append(set, c.peer)
+		}
+	}
+	m.contactMu.Unlock()
+	slices.SortFunc(set, func(a, b Peer) int { return strings.Compare(a.ID, b.ID) })
+	if len(set) < m.c.BootstrapExpect {
+		m.c.Logger.Debug("waiting for others to found a cluster with", "have", len(set), "expect", m.c.BootstrapExpect)
+		return
+	}
+	set = set[:m.c.BootstrapExpect]
+	if set[0].Identity() != m.identity {
+		return
+	}
+	if err := m.found(ctx, set); err != nil {
+		m.c.Logger.Info("cannot found the cluster yet", "err", err)
+	}
+}
+
+func (m *Members) found(ctx context.Context, set []Peer) error {
+	m.admitting.Lock()
+	defer m.admitting.Unlock()
+	cluster := draw()
+	if ok, err := m.book.promise(m.book.self.ID, cluster); err != nil {
+		return err
+	} else if !ok {
+		return fmt.Errorf("promised to %s", m.book.promisedTo())
+	}
+	req := promiseRequest{Founder: m.identity, Cluster: cluster}
+	var conf raft.Configuration
+	for _, p := range set {
+		req.Set = append(req.Set, p.Identity())
+		conf.Servers = append(conf.Servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Identity())})
+	}
+	for i, p := range set[1:] {
+		a, err := rpc.Request[promiseReply](ctx, m.clients, p.Addr, p.Identity(), rpc.KindPromise, req)
+		if err == nil && a.OK {
+			continue
+		}
+		if err == nil {
+			err = fmt.Errorf("%s refuses: %s", p.ID, a.Why)
+		}
+		// Take back what was asked for, also from the one whose answer is missing.
+		req.Release = true
+		for _, q := range set[1 : i+2] {
+			if _, err := rpc.Request[promiseReply](ctx, m.clients, q.Addr, q.Identity(), rpc.KindPromise, req); err != nil {
+				m.c.Logger.Debug("cannot release", "node", q.ID, "err", err)
+			}
+		}
+		if _, rerr := m.book.promise("", ""); rerr != nil {
+			return rerr
+		}
+		return err
+	}
+	m.c.Logger.Info("founding the cluster", "members", req.Set)
+	return m.raft.Ask(func() raft.Future { return m.raft.BootstrapCluster(conf) })
+}
+
+// answerPromise is the other side.
+func (m *Members) answerPromise(q promiseRequest) (promiseReply, error) {
+	founder := IDOf(q.Founder)
+	if q.Release {
+		err := m.book.release(founder, q.Cluster)
+		return promiseReply{OK: err == nil}, err
+	}
+	switch {
+	case m.hasState():
+		m.wakeSettle()
+		return promiseReply{Why: "already belongs to a cluster"}, nil
+	case !slices.Contains(q.Set, m.identity):
+		return promiseReply{Why: "not in the set"}, nil
+	}
+	ok, err := m.book.promise(founder, q.Cluster)
+	if err != nil {
+		return promiseReply{}, err
+	}
+	if !ok {
+		return promiseReply{Why: "promised to " + m.book.promisedTo()}, nil
+	}
+	return promiseReply{OK: true}, nil
+}

@@ -1,0 +1,292 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/raftstore/rpc"
+)
+
+// Greetings (SPEC C1, C2). Every node runs the same loop from its start on:
+//
+//   - A member tells all other members where it lives now, until each has heard, then rests.
+//   - Who is no member greets everybody it can find. If anybody belongs to a cluster, it asks the leader to be added; if
+//     nobody does and enough such nodes have greeted each other, one of them founds the cluster (founding.go).
+//
+// The leader adds newcomers as non-voters and promotes them when they have caught up (joining.go).
+
+// hello is what nodes say to each other, answer included.
+type hello struct {
+	Self   Peer   `cbor:"1,keyasint"`
+	Member bool   `cbor:"2,keyasint,omitempty"` // belongs to a cluster
+	Expect int    `cbor:"3,keyasint,omitempty"`
+	Known  []Peer `cbor:"4,keyasint,omitempty"`
+	Join   bool   `cbor:"5,keyasint,omitempty"` // add me
+
+	Cluster string `cbor:"6,keyasint,omitempty"` // of a member
+}
+
+type helloReply struct {
+	Hello     hello  `cbor:"1,keyasint"`
+	Leader    string `cbor:"2,keyasint,omitempty"` // identity of the leader; its address is in Known
+	Duplicate string `cbor:"3,keyasint,omitempty"` // the greeter must stop: why
+	Error     string `cbor:"4,keyasint,omitempty"` // why the join did not succeed yet
+}
+
+// contact is what this process has learned from another node directly.
+type contact struct {
+	peer   Peer
+	member bool
+	expect int
+	knows  bool // has our address of this start
+}
+
+const (
+	settleMin = 100 * time.Millisecond
+	settleMax = 5 * time.Second
+)
+
+// settle is the loop.
+func (m *Members) settle(ctx context.Context) {
+	pause := settleMin
+	for ctx.Err() == nil {
+		progress := m.settleOnce(ctx)
+		if m.settled() {
+			select {
+			case <-ctx.Done():
+			case <-m.unsettled:
+			}
+			pause = settleMin
+			continue
+		}
+		if progress {
+			pause = settleMin
+		}
+		t := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		case <-m.unsettled:
+		}
+		t.Stop()
+		pause = min(2*pause, settleMax)
+	}
+}
+
+// wakeSettle makes settle look again.
+func (m *Members) wakeSettle() { wake(m.unsettled) }
+
+// settled reports whether nothing is left to do: this node is a member and all others know its address.
+func (m *Members) settled() bool {
+	if !m.member() {
+		return false
+	}
+	m.contactMu.Lock()
+	defer m.contactMu.Unlock()
+	for _, srv := range m.raft.Servers() {
+		if c := m.contacts[string(srv.Address)]; string(srv.Address) != m.identity && (c == nil || !c.knows) {
+			return false
+		}
+	}
+	return true
+}
+
+// settleOnce greets whom it makes sense to greet and takes the next step. It reports whether anything new was learned.
+func (m *Members) settleOnce(ctx context.Context) (progress bool) {
+	member := m.member()
+	var leader string
+	for _, to := range m.toGreet(member) {
+		r, err := m.greet(ctx, to, !member)
+		if err != nil {
+			m.c.Logger.Debug("greeting failed", "addr", to.Addr, "node", to.ID, "err", err)
+			continue
+		}
+		if why := m.refuseBuild(&r.Hello); why != "" {
+			m.c.Logger.Warn("cannot form a cluster", "addr", to.Addr, "reason", why)
+			continue
+		}
+		if m.foreign(r.Hello) {
+			m.c.Logger.Warn("an address leads to another cluster", "addr", to.Addr, "node", r.Hello.Self.ID)
+			continue
+		}
+		if r.Duplicate != "" {
+			m.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, r.Duplicate))
+			return false
+		}
+		if r.Error != "" {
+			m.c.Logger.Info("not yet joined", "via", r.Hello.Self.ID, "reason", r.Error)
+		}
+		if m.learn(r.Hello, true) {
+			progress = true
+		}
+		if r.Leader != "" {
+			leader = r.Leader
+		}
+	}
+	if member || m.member() {
+		return progress
+	}
+	if p, ok := m.book.Lookup(leader); ok && leader != m.identity {
+		if r, err := m.greet(ctx, p, true); err == nil {
+			if r.Duplicate != "" {
+				m.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, r.Duplicate))
+			} else if r.Error != "" {
+				m.c.Logger.Info("not yet joined", "via", r.Hello.Self.ID, "reason", r.Error)
+			}
+		}
+		return progress
+	}
+	if !m.hasState() {
+		m.maybeBootstrap(ctx)
+	}
+	return progress
+}
+
+// toGreet lists addresses: those of members that do not know ours yet; all known ones and those of Join for who is no
+// member, or misses one.
+func (m *Members) toGreet(member bool) []Peer {
+	var ps []Peer
+	missing := !member
+	m.contactMu.Lock()
+	defer m.contactMu.Unlock()
+	for _, srv := range m.raft.Servers() {
+		identity := string(srv.Address)
+		if c := m.contacts[identity]; identity == m.identity || (c != nil && c.knows) {
+			continue
+		}
+		missing = true
+		if p, ok := m.book.Lookup(identity); ok {
+			ps = append(ps, p)
+		}
+	}
+	if !missing {
+		return nil
+	}
+	for _, p := range m.book.all() {
+		if !member && p.Identity() != m.identity {
+			ps = append(ps, p)
+		}
+	}
+	for _, addr := range m.c.Join {
+		if addr != m.book.self.Addr && !slices.ContainsFunc(ps, func(p Peer) bool { return p.Addr == addr }) {
+			ps = append(ps, Peer{Addr: addr})
+		}
+	}
+	slices.SortStableFunc(ps, func(a, b Peer) int { return strings.Compare(a.Addr, b.Addr) })
+	return slices.CompactFunc(ps, func(a, b Peer) bool { return a.Addr == b.Addr })
+}
+
+// greet says hello to whoever lives at p.Addr.
+func (m *Members) greet(ctx context.Context, p Peer, join bool) (helloReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	h := m.hello()
+	h.Join = join
+	if join && p.Format == 0 { // who does not know formats would add a node that cannot read what it sends
+		h.Join = false
+		r, err := rpc.Request[helloReply](ctx, m.clients, p.Addr, "", rpc.KindHello, h)
+		if err != nil || m.formatError("", r.Hello.Self.Format) != "" {
+			return r, err
+		}
+		h.Join = true
+	}
+	r, err := rpc.Request[helloReply](ctx, m.clients, p.Addr, "", rpc.KindHello, h)
+	if err == nil && r.Hello.Self.Identity() == m.identity {
+		return r, errors.New("that is this node itself")
+	}
+	return r, err
+}
+
+func (m *Members) hello() hello {
+	h := hello{Self: m.book.Me(), Member: m.hasState(), Expect: m.c.BootstrapExpect, Known: m.book.all()}
+	if h.Member {
+		h.Cluster = m.book.clusterID()
+	}
+	return h
+}
+
+// foreign reports whether h is a member of another cluster than this node.
+func (m *Members) foreign(h hello) bool {
+	own := m.book.clusterID()
+	return h.Member && m.hasState() && h.Cluster != "" && own != "" && h.Cluster != own
+}
+
+// learn takes over what another node said. knows: it has heard our own hello.
+func (m *Members) learn(h hello, knows bool) (news bool) {
+	news, err := m.book.Learn(append([]Peer{h.Self}, h.Known...)...)
+	if err == nil && h.Member && h.Cluster != "" && (!m.hasState() || m.book.clusterID() == "") {
+		err = m.book.adopt(h.Cluster)
+	}
+	if err != nil {
+		m.c.FailDisk(err)
+		return false
+	}
+	m.contactMu.Lock()
+	defer m.contactMu.Unlock()
+	id := h.Self.Identity()
+	c := m.contacts[id]
+	if c == nil {
+		c = &contact{}
+		m.contacts[id] = c
+		news = true
+	}
+	restarted := c.peer.Incarnation < h.Self.Incarnation
+	news = news || restarted || c.member != h.Member
+	c.peer, c.member, c.expect = h.Self, h.Member, h.Expect
+	c.knows = knows || (c.knows && !restarted)
+	return news
+}
+
+// answerHello is the other side of greet.
+func (m *Members) answerHello(ctx context.Context, h hello) (helloReply, error) {
+	r := helloReply{}
+	if h.Self.Identity() == m.identity {
+		r.Hello = m.hello()
+		return r, nil
+	}
+	if why := m.refuseBuild(&h); why != "" {
+		m.c.Logger.Warn("cannot form a cluster", "addr", h.Self.Addr, "reason", why)
+		r.Hello = hello{Self: m.book.Me(), Member: m.hasState(), Cluster: m.book.clusterID()}
+		r.Error = why
+		return r, nil
+	}
+	if m.foreign(h) {
+		r.Hello = hello{Self: m.book.Me(), Member: true, Cluster: m.book.clusterID()}
+		r.Error = "this is another cluster"
+		return r, nil
+	}
+	if h.Self.ID == m.book.self.ID {
+		why := fmt.Sprintf("two nodes call themselves %q: %s and %s", m.book.self.ID, m.book.self.Addr, h.Self.Addr)
+		if h.Member && !m.hasState() {
+			m.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, why))
+			return r, errors.New("stopping")
+		}
+		r.Duplicate = why
+		return r, nil
+	}
+	// Who greets us has put what we answer into its book: it knows where we live.
+	if m.learn(h, true) {
+		m.wakeSettle()
+	}
+	if m.hasState() && h.Join {
+		switch {
+		case m.raft.State() == raft.Leader:
+			if err := m.admit(ctx, h.Self); errors.Is(err, ErrDuplicateID) {
+				r.Duplicate = err.Error()
+			} else if err != nil {
+				r.Error = err.Error()
+			}
+		default:
+			r.Leader = m.Leader().Identity
+		}
+	}
+	r.Hello = m.hello()
+	return r, nil
+}

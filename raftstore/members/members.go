@@ -1,0 +1,197 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/raftstore/rpc"
+)
+
+// ErrDuplicateID is wrapped by what Config.Fail is called with.
+var ErrDuplicateID = errors.New("raftstore: node ID is in use by another node")
+
+// Raft is what members need of it.
+type Raft interface {
+	Servers() []raft.Server // the latest configuration
+	State() raft.RaftState
+	CurrentTerm() uint64
+	CommitIndex() uint64
+	LeaderWithID() (raft.ServerAddress, raft.ServerID)
+	LogEnd() (term, index uint64) // where this node's log ends, or its snapshot if that is later
+	Campaign()                    // begins an election, now
+
+	// Ask waits for the answer to a request: one of those below.
+	Ask(request func() raft.Future) error
+	BootstrapCluster(raft.Configuration) raft.Future
+	AddNonvoter(id raft.ServerID, identity raft.ServerAddress, prev uint64, timeout time.Duration) raft.IndexFuture
+	AddVoter(id raft.ServerID, identity raft.ServerAddress, prev uint64, timeout time.Duration) raft.IndexFuture
+	RemoveServer(id raft.ServerID, prev uint64, timeout time.Duration) raft.IndexFuture
+}
+
+// Config is what Members need of the store.
+type Config struct {
+	Join             []string // node-to-node addresses to join through; the own one is allowed
+	BootstrapExpect  int      // how many nodes form the first cluster together; 1: alone, 0: only ever join
+	HeartbeatTimeout time.Duration
+	RPCTimeout       time.Duration
+	LevelAfter       time.Duration // for how long all members must have known a level before it is raised
+	Dial             rpc.Dialer    // to see whether the leader's process has ended
+	Logger           *slog.Logger
+
+	Level    func() uint64                                              // the cluster's feature level, as far as this node has applied
+	Health   func(ctx context.Context, identity string) (Health, error) // asks another member how it does
+	Ended    <-chan struct{}                                            // closed when the node takes part no more
+	Fail     func(error)                                                // stops the node: its ID is taken
+	FailDisk func(error)                                                // stops the node: what it must remember cannot be written
+}
+
+// Health is how a member does, as it says itself.
+type Health struct {
+	Applied uint64 // index up to which the log is applied
+	Stopped bool
+	Level   uint64 // the highest feature level that its build knows
+	Hold    bool   // the level is not to be raised
+}
+
+// Members is a node's view of its cluster, and its part in it.
+type Members struct {
+	c        Config
+	book     *Book
+	identity string
+	raft     Raft
+	clients  *rpc.Clients
+
+	leader    leaderWatch
+	met       atomic.Pointer[string] // the leader that this node was connected to since it leads
+	unsettled chan struct{}          // settle must look again
+	promote   chan struct{}          // the configuration has changed
+
+	admitting sync.Mutex // one change of members at a time
+	contactMu sync.Mutex
+	contacts  map[string]*contact // by identity
+}
+
+// New returns the members as a node knows them that has this book. Nothing is asked of raft, or of other nodes, before Run.
+func New(c Config, b *Book, r Raft, cs *rpc.Clients) *Members {
+	return &Members{
+		c: c, book: b, identity: b.Me().Identity(), raft: r, clients: cs,
+		leader: leaderWatch{view: Leader{Changed: make(chan struct{}), Gone: make(chan struct{})}}, contacts: map[string]*contact{},
+		unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1),
+	}
+}
+
+// Run joins or founds a cluster, tells its members where this node lives, and watches their leader, until ctx ends.
+func (m *Members) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { m.watchLeader(ctx) })
+	m.settle(ctx)
+	wg.Wait()
+}
+
+// Answer answers a request of another node that is about members.
+func (m *Members) Answer(ctx context.Context, kind byte, body []byte) (byte, []byte) {
+	switch kind {
+	case rpc.KindHello:
+		return rpc.Handle(body, func(h hello) (helloReply, error) { return m.answerHello(ctx, h) })
+	case rpc.KindRefused:
+		return rpc.Handle(body, func(q refusedRequest) (refusedReply, error) { return m.answerRefused(ctx, q), nil })
+	case rpc.KindPromise:
+		return rpc.Handle(body, func(q promiseRequest) (promiseReply, error) { return m.answerPromise(q) })
+	}
+	return rpc.StatusRefused, []byte("unknown request")
+}
+
+// ConfigChanged is to be called when raft's configuration has changed. It does not block: raft's goroutines call it.
+func (m *Members) ConfigChanged() {
+	m.wakeSettle()
+	wake(m.promote)
+}
+
+// Forget forgets who is no member any more: replaced instances, nodes of clusters met by mistake. It does nothing before there is a
+// cluster.
+func (m *Members) Forget() error {
+	servers := m.raft.Servers()
+	if len(servers) == 0 {
+		return nil
+	}
+	return m.book.retain(func(p Peer) bool {
+		srv, ok := findServer(servers, p.ID)
+		return ok && string(srv.Address) == p.Identity()
+	})
+}
+
+func findServer(ss []raft.Server, id string) (raft.Server, bool) {
+	i := slices.IndexFunc(ss, func(srv raft.Server) bool { return string(srv.ID) == id })
+	if i < 0 {
+		return raft.Server{}, false
+	}
+	return ss[i], true
+}
+
+// member reports whether this node, with this directory, is in the configuration.
+func (m *Members) member() bool {
+	srv, ok := findServer(m.raft.Servers(), m.book.self.ID)
+	return ok && string(srv.Address) == m.identity
+}
+
+// hasState reports whether this node belongs or has belonged to a cluster.
+func (m *Members) hasState() bool { return len(m.raft.Servers()) > 0 }
+
+// ended reports whether it makes no sense to go on.
+func (m *Members) ended(ctx context.Context) bool {
+	select {
+	case <-m.c.Ended:
+		return true
+	default:
+		return ctx.Err() != nil
+	}
+}
+
+// VoterAnswer is what a voter said, or why it said nothing.
+type VoterAnswer[A any] struct {
+	Identity string
+	Answer   A
+	Err      error
+}
+
+// AskVoters asks all other voters at the same time; each that is asked answers once. member: this node is one of the voters.
+func AskVoters[A any](ctx context.Context, m *Members, kind byte, question any) (voters, asked int, member bool, answers <-chan VoterAnswer[A]) {
+	servers := m.raft.Servers()
+	out := make(chan VoterAnswer[A], len(servers))
+	for _, srv := range servers {
+		if srv.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		identity := string(srv.Address)
+		if identity == m.identity {
+			member = true
+			continue
+		}
+		addr, ok := m.book.Where(identity)
+		if !ok {
+			continue
+		}
+		asked++
+		go func() {
+			a, err := rpc.Request[A](ctx, m.clients, addr, identity, kind, question)
+			out <- VoterAnswer[A]{identity, a, err}
+		}()
+	}
+	return voters, asked, member, out
+}
+
+// wake wakes whoever looks at c next; c has room for one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
