@@ -17,6 +17,7 @@ import (
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -33,7 +34,7 @@ type Node struct {
 	logs    *logs.Store
 	engine  *runtime.Engine
 	schemas schemas
-	events  *dispatcher
+	waits   *wait.Dispatcher
 	changes *watch.Feed
 	peers   *peers
 	hub     *lead.Hub
@@ -105,12 +106,8 @@ func (n *Node) start() error {
 	cfg := &n.cfg
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
-	subscribe := func() feed {
-		s := n.store.Subscribe(subscribeEntries)
-		return feed{C: s.Events(), lagged: s.Lagged, close: s.Close}
-	}
 	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: encoder(n.store.Local)})
-	n.events = newDispatcher(subscribe, n.store.Local, n.forget, n.changes)
+	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, n.forget, n.changes)
 	live := newLive(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
 	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)
 	n.hub = lead.New(lead.Config{
@@ -121,7 +118,7 @@ func (n *Node) start() error {
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
 	n.wg.Go(func() { n.files.Run(ctx) })
-	n.wg.Go(func() { n.events.run(ctx) })
+	n.wg.Go(func() { n.waits.Run(ctx) })
 	n.wg.Go(func() { live.run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
 	n.wg.Go(func() { n.hub.Lead(n.store.Leadership()) })

@@ -36,8 +36,8 @@ type Queue struct {
 func (n *Node) Stats() Stats {
 	s := Stats{
 		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Engine: n.engineStats(), Blobs: *n.files.Status(),
-		LeasesEnded: n.events.leasesEnded.Load(), SessionsEnded: n.events.sessionsEnded.Load(),
 	}
+	s.LeasesEnded, s.SessionsEnded = n.waits.Ended()
 	n.store.Local(func(m *task.Machine) {
 		s.Counts = m.Counts()
 		for _, n := range m.Namespaces() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/view"
+	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -16,8 +17,8 @@ func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*a
 	if err != nil {
 		return nil, err
 	}
-	w := n.events.wait(key, until, o.Since)
-	defer w.stop()
+	w := n.waits.Task(key, until, o.Since)
+	defer w.Stop()
 	var now *task.Task
 	var index uint64
 	missing := error(nil)
@@ -30,11 +31,11 @@ func (n *Node) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*a
 	if err != nil || missing != nil {
 		return nil, firstError(err, missing)
 	}
-	w.start(now, index)
-	if _, err := n.pause(ctx, o.Wait, w.done); err != nil {
+	w.Start(now, index)
+	if _, err := n.pause(ctx, o.Wait, w.Done()); err != nil {
 		return nil, err
 	}
-	t, gone, over := w.outcome()
+	t, gone, over := w.Outcome()
 	var reply *api.Task
 	n.store.Local(func(m *task.Machine) {
 		if !over {
@@ -86,17 +87,17 @@ func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply
 	}
 	done := make(chan struct{})
 	var ended atomic.Int64
-	ws := n.events.waitMany(keys, until, r.Since, func() {
+	ws := n.waits.Tasks(keys, until, r.Since, func() {
 		if ended.Add(1) == enough {
 			close(done)
 		}
 	})
 	if ws == nil {
-		return nil, api.NewError(api.CodeOverloaded, "more than %d tasks are waited for on this node", maxWaiters)
+		return nil, api.NewError(api.CodeOverloaded, "more than %d tasks are waited for on this node", wait.MaxTasks)
 	}
 	defer func() {
 		for _, w := range ws {
-			w.stop()
+			w.Stop()
 		}
 	}()
 	if err := n.startAll(ctx, r, ws); err != nil {
@@ -111,8 +112,8 @@ func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply
 		api.SetIndex(ctx, m.Index())
 		var params view.Composed
 		for i, w := range ws {
-			last, gone, _ := w.outcome()
-			if t := m.Task(w.key); !gone && t != nil && t.CreatedRev == last.CreatedRev {
+			last, gone, _ := w.Outcome()
+			if t := m.Task(w.Key()); !gone && t != nil && t.CreatedRev == last.CreatedRev {
 				reply.Tasks[i] = view.Of(m).Task(t)
 				if params.Add(t, reply.Tasks[i]) {
 					reply.Tasks[i].Params = nil
@@ -124,15 +125,15 @@ func (n *Node) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply
 }
 
 // startAll starts the waiters with one read of the state.
-func (n *Node) startAll(ctx context.Context, r api.WaitRequest, ws []*waiter) error {
+func (n *Node) startAll(ctx context.Context, r api.WaitRequest, ws []*wait.Waiter) error {
 	now := make([]*task.Task, len(ws))
 	var index uint64
 	missing := error(nil)
 	err := n.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
 		index = m.Index()
 		for i, w := range ws {
-			if now[i] = m.Task(w.key); now[i] == nil {
-				missing = firstError(missing, notFound(m, w.key))
+			if now[i] = m.Task(w.Key()); now[i] == nil {
+				missing = firstError(missing, notFound(m, w.Key()))
 			}
 		}
 	})
@@ -140,7 +141,48 @@ func (n *Node) startAll(ctx context.Context, r api.WaitRequest, ws []*waiter) er
 		return err
 	}
 	for i, w := range ws {
-		w.start(now[i], index)
+		w.Start(now[i], index)
 	}
 	return nil
+}
+
+// waitOperation answers as soon as the condition holds, else with the state at the end of the wait.
+func (n *Node) waitOperation(ctx context.Context, key task.Key, o api.OperationGet) (*api.Operation, error) {
+	until, err := api.ParseOperationUntil(o.Until)
+	if err != nil {
+		return nil, err
+	}
+	w := n.waits.Operation(key, until)
+	defer w.Stop()
+	missing := error(nil)
+	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
+		if now := m.Operation(key); now != nil {
+			w.Start(now)
+		} else {
+			missing = noOperation(m, key)
+		}
+	})
+	if err := firstError(err, missing); err != nil {
+		return nil, err
+	}
+	if _, err := n.pause(ctx, o.Wait, w.Done()); err != nil {
+		return nil, err
+	}
+	last, over := w.Outcome()
+	var reply *api.Operation
+	n.store.Local(func(m *task.Machine) {
+		api.SetIndex(ctx, m.Index())
+		now := m.Operation(key)
+		if now == nil || now.CreatedRev != w.Created() || over && last == nil {
+			return
+		}
+		if last != nil && !w.Holds(now) { // it goes on already
+			now = last
+		}
+		reply = view.Of(m).Operation(now)
+	})
+	if reply == nil {
+		return nil, api.NewError(api.CodeRemoved, "operation %s was removed", key.ID)
+	}
+	return reply, nil
 }

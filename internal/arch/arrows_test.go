@@ -19,7 +19,7 @@ var arrows = map[string][]string{
 	"task":      {"task/records", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "task", "worker/stream", "internal/durable", "internal/idle"},
-	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/files", "node/identity", "node/lead", "node/logs", "node/maintain", "node/policy", "node/view", "node/watch", "raftstore", "runtime", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {"abi", "api", "api/runs", "api/spaces", "blob", "node/accept", "node/files", "node/identity", "node/lead", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"node/maintain":      {"task", "node/logs"},
 	"node/policy":        {"runtime", "task"},
 	"node/view":          {"api", "api/runs", "api/spaces", "task"},
+	"node/wait":          {"api", "node/watch", "task"},
 	"node/watch":         {"task", "task/wire"},
 	"task/archive":       {"task", "internal/jsontext"},
 	"task/records":       {"task/table"},

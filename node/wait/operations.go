@@ -1,11 +1,9 @@
-package node
+package wait
 
 import (
-	"context"
 	"sync"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -13,16 +11,16 @@ import (
 // that waiting costs nothing per change of a task.
 type operationWaits struct {
 	mu      sync.Mutex
-	waiters map[task.Key]map[*operationWaiter]struct{}
+	waiters map[task.Key]map[*OperationWaiter]struct{}
 }
 
-// operationWaiter waits for one operation. As with tasks, whoever waits registers first, then reads the state and starts
+// OperationWaiter waits for one operation. As with tasks, whoever waits registers first, then reads the state and starts
 // with it: no change falls between the two, and none that is older than what was read counts.
-type operationWaiter struct {
+type OperationWaiter struct {
 	waits *operationWaits
 	key   task.Key
 	until api.Until
-	done  chan struct{}
+	done  chan struct{} // closed when the wait is over
 
 	mu      sync.Mutex
 	created uint64 // rev of the record that start was given; 0: not started
@@ -38,23 +36,23 @@ type operationVersion struct {
 	gone      bool
 }
 
-// wait registers.
-func (ws *operationWaits) wait(key task.Key, until api.Until) *operationWaiter {
-	w := &operationWaiter{waits: ws, key: key, until: until, done: make(chan struct{})}
+// register registers a waiter; its Stop must be called.
+func (ws *operationWaits) register(key task.Key, until api.Until) *OperationWaiter {
+	w := &OperationWaiter{waits: ws, key: key, until: until, done: make(chan struct{})}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.waiters == nil {
-		ws.waiters = map[task.Key]map[*operationWaiter]struct{}{}
+		ws.waiters = map[task.Key]map[*OperationWaiter]struct{}{}
 	}
 	if ws.waiters[key] == nil {
-		ws.waiters[key] = map[*operationWaiter]struct{}{}
+		ws.waiters[key] = map[*OperationWaiter]struct{}{}
 	}
 	ws.waiters[key][w] = struct{}{}
 	return w
 }
 
-// stop ends the registration.
-func (w *operationWaiter) stop() {
+// Stop ends the registration.
+func (w *OperationWaiter) Stop() {
 	w.waits.mu.Lock()
 	defer w.waits.mu.Unlock()
 	if all := w.waits.waiters[w.key]; len(all) > 1 {
@@ -65,10 +63,10 @@ func (w *operationWaiter) stop() {
 }
 
 // of returns who waits for an operation.
-func (ws *operationWaits) of(key task.Key) []*operationWaiter {
+func (ws *operationWaits) of(key task.Key) []*OperationWaiter {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	var all []*operationWaiter
+	var all []*OperationWaiter
 	for w := range ws.waiters[key] {
 		all = append(all, w)
 	}
@@ -87,7 +85,7 @@ func (ws *operationWaits) dispatch(e *task.Event) {
 // recheck shows the present state to everybody: events may have been missed.
 func (ws *operationWaits) recheck(local func(func(*task.Machine))) {
 	ws.mu.Lock()
-	var all []*operationWaiter
+	var all []*OperationWaiter
 	for _, some := range ws.waiters {
 		for w := range some {
 			all = append(all, w)
@@ -102,12 +100,12 @@ func (ws *operationWaits) recheck(local func(func(*task.Machine))) {
 	})
 }
 
-// start begins the wait with the state that was read after registering.
-func (w *operationWaiter) start(o *task.Operation) {
+// Start begins the wait with the state that was read after registering.
+func (w *OperationWaiter) Start(o *task.Operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.created, w.rev = o.CreatedRev, o.Rev
-	if w.holds(o) {
+	if w.Holds(o) {
 		w.endLocked(o)
 	}
 	for _, v := range w.early {
@@ -116,7 +114,7 @@ func (w *operationWaiter) start(o *task.Operation) {
 	w.early = nil
 }
 
-func (w *operationWaiter) see(v operationVersion) {
+func (w *OperationWaiter) see(v operationVersion) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.created == 0 {
@@ -128,25 +126,25 @@ func (w *operationWaiter) see(v operationVersion) {
 	w.takeLocked(v)
 }
 
-func (w *operationWaiter) takeLocked(v operationVersion) {
+func (w *OperationWaiter) takeLocked(v operationVersion) {
 	switch o := v.operation; {
 	case w.over:
 	case o == nil, o.CreatedRev > w.created, o.CreatedRev == w.created && v.gone:
 		w.endLocked(nil)
 	case o.CreatedRev == w.created && o.Rev > w.rev:
-		if w.rev = o.Rev; w.holds(o) {
+		if w.rev = o.Rev; w.Holds(o) {
 			w.endLocked(o)
 		}
 	}
 }
 
-func (w *operationWaiter) endLocked(o *task.Operation) {
+func (w *OperationWaiter) endLocked(o *task.Operation) {
 	w.over, w.last = true, o
 	close(w.done)
 }
 
-// holds tells whether a version ends the wait. A final state ends every wait.
-func (w *operationWaiter) holds(o *task.Operation) bool {
+// Holds tells whether a version ends the wait. A final state ends every wait.
+func (w *OperationWaiter) Holds(o *task.Operation) bool {
 	switch w.until.Kind {
 	case "completing":
 		return o.Status >= task.OperationCompleting
@@ -156,49 +154,15 @@ func (w *operationWaiter) holds(o *task.Operation) bool {
 	return o.Final()
 }
 
-func (w *operationWaiter) outcome() (o *task.Operation, over bool) {
+// Done is closed when the wait is over.
+func (w *OperationWaiter) Done() <-chan struct{} { return w.done }
+
+// Created is the rev of the record that Start was given, which tells it from a later one of the same ID.
+func (w *OperationWaiter) Created() uint64 { return w.created }
+
+// Outcome is the version that ended the wait, nil if the operation was removed; over is false as long as it goes on.
+func (w *OperationWaiter) Outcome() (o *task.Operation, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last, w.over
-}
-
-// waitOperation answers as soon as the condition holds, else with the state at the end of the wait.
-func (n *Node) waitOperation(ctx context.Context, key task.Key, o api.OperationGet) (*api.Operation, error) {
-	until, err := api.ParseOperationUntil(o.Until)
-	if err != nil {
-		return nil, err
-	}
-	w := n.events.operations.wait(key, until)
-	defer w.stop()
-	missing := error(nil)
-	err = n.read(ctx, readOptions{o.Stale, o.MinIndex}, func(m *task.Machine) {
-		if now := m.Operation(key); now != nil {
-			w.start(now)
-		} else {
-			missing = noOperation(m, key)
-		}
-	})
-	if err := firstError(err, missing); err != nil {
-		return nil, err
-	}
-	if _, err := n.pause(ctx, o.Wait, w.done); err != nil {
-		return nil, err
-	}
-	last, over := w.outcome()
-	var reply *api.Operation
-	n.store.Local(func(m *task.Machine) {
-		api.SetIndex(ctx, m.Index())
-		now := m.Operation(key)
-		if now == nil || now.CreatedRev != w.created || over && last == nil {
-			return
-		}
-		if last != nil && !w.holds(now) { // it goes on already
-			now = last
-		}
-		reply = view.Of(m).Operation(now)
-	})
-	if reply == nil {
-		return nil, api.NewError(api.CodeRemoved, "operation %s was removed", key.ID)
-	}
-	return reply, nil
 }

@@ -1,4 +1,4 @@
-package node
+package wait
 
 import (
 	"slices"
@@ -54,14 +54,14 @@ func TestEveryConditionAtEveryTransition(t *testing.T) {
 	} {
 		c.prev.Rev, c.next.Rev = prevRev, nextRev
 		for _, text := range all {
-			inDispatcher(t, func(d *dispatcher, s *script) {
+			inDispatcher(t, func(d *Dispatcher, s *script) {
 				until, err := api.ParseUntil(text)
 				if err != nil {
 					t.Fatal(err)
 				}
-				w := d.wait(key, until, 0)
-				defer w.stop()
-				w.start(&c.prev, 0)
+				w := d.Task(key, until, 0)
+				defer w.Stop()
+				w.Start(&c.prev, 0)
 				if ended(w) {
 					return // the state it began with was enough
 				}
@@ -99,7 +99,7 @@ func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 	} {
 		// Whether the events came before the wait, between its registration and its read, or after its read.
 		for _, when := range []string{"before", "between", "after"} {
-			inDispatcher(t, func(d *dispatcher, s *script) {
+			inDispatcher(t, func(d *Dispatcher, s *script) {
 				send := func() {
 					for i, v := range versions[:c.now] {
 						if i > 0 {
@@ -111,12 +111,12 @@ func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 					send()
 				}
 				until, _ := api.ParseUntil(c.until)
-				w := d.wait(key, until, c.since)
-				defer w.stop()
+				w := d.Task(key, until, c.since)
+				defer w.Stop()
 				if when == "between" {
 					send()
 				}
-				w.start(versions[c.now-1], 0)
+				w.Start(versions[c.now-1], 0)
 				if when == "after" {
 					if d.changes.Restart(0); !ended(w) {
 						send()
@@ -124,7 +124,7 @@ func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 				}
 				got := uint64(0)
 				if ended(w) {
-					last, _, _ := w.outcome()
+					last, _, _ := w.Outcome()
 					got = last.Rev
 				}
 				if got != c.want {
@@ -153,14 +153,14 @@ func TestMissedVersionsAreMadeUpFor(t *testing.T) {
 		{"success", lost, false}, {"failure", lost, false}, {"outcome", lost, false}, {"attempt:1", lost, true},
 		{"waiting", lost, true}, {"waiting", rec(9, task.Running, 0, 1), false},
 	} {
-		inDispatcher(t, func(d *dispatcher, _ *script) {
+		inDispatcher(t, func(d *Dispatcher, _ *script) {
 			until, _ := api.ParseUntil(c.until)
-			w := d.wait(key, until, 0)
-			defer w.stop()
+			w := d.Task(key, until, 0)
+			defer w.Stop()
 			if c.until == "running" {
-				w.start(rec(2, task.Created, 1, 1), 0)
+				w.Start(rec(2, task.Created, 1, 1), 0)
 			} else {
-				w.start(began, 0)
+				w.Start(began, 0)
 			}
 			w.see(version{task: c.now})
 			if got := ended(w); got != c.want {

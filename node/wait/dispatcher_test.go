@@ -1,4 +1,4 @@
-package node
+package wait
 
 import (
 	"context"
@@ -10,33 +10,6 @@ import (
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 )
-
-// script is a feed whose events a test sends.
-type script struct {
-	mu     sync.Mutex
-	feeds  []chan []task.Event
-	lagged bool
-}
-
-func (s *script) subscribe() feed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := make(chan []task.Event, 16)
-	s.feeds = append(s.feeds, c)
-	return feed{C: c, close: func() {}, lagged: func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.lagged
-	}}
-}
-
-func (s *script) send(evs ...task.Event) {
-	s.mu.Lock()
-	c := s.feeds[len(s.feeds)-1]
-	s.mu.Unlock()
-	c <- evs
-	synctest.Wait()
-}
 
 var key = task.Key{Namespace: "default", ID: "x01"}
 
@@ -55,17 +28,17 @@ func replaced(prev, t *task.Task) task.Event {
 	return e
 }
 
-func inDispatcher(t *testing.T, f func(d *dispatcher, s *script)) {
+func inDispatcher(t *testing.T, f func(d *Dispatcher, s *script)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		m := task.NewMachine()
 		local := func(f func(*task.Machine)) { f(m) }
-		changes := watch.NewFeed(watch.Config{Local: local, Encode: encoder(local), Entries: 64})
+		changes := watch.NewFeed(watch.Config{Local: local, Encode: func(*watch.Change) []byte { return nil }, Entries: 64})
 		defer changes.Close()
-		d := newDispatcher(s.subscribe, local, nil, changes)
+		d := New(s.subscribe, local, nil, changes)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { d.run(ctx) })
+		wg.Go(func() { d.Run(ctx) })
 		synctest.Wait()
 		f(d, s)
 		cancel()
@@ -76,7 +49,7 @@ func inDispatcher(t *testing.T, f func(d *dispatcher, s *script)) {
 	})
 }
 
-func ended(w *waiter) bool {
+func ended(w *Waiter) bool {
 	synctest.Wait()
 	select {
 	case <-w.done:
@@ -124,15 +97,15 @@ func TestWaitConditions(t *testing.T) {
 		{"final", 0, failed, 0},
 		{"running", 0, failed, 0},
 	} {
-		inDispatcher(t, func(d *dispatcher, s *script) {
+		inDispatcher(t, func(d *Dispatcher, s *script) {
 			until, err := api.ParseUntil(c.until)
 			if err != nil {
 				t.Fatal(err)
 			}
 			d.changes.Restart(c.start.Rev) // what was before is no longer known here
-			w := d.wait(key, until, c.since)
-			defer w.stop()
-			w.start(c.start, 0)
+			w := d.Task(key, until, c.since)
+			defer w.Stop()
+			w.Start(c.start, 0)
 			var got uint64
 			for _, next := range steps {
 				if ended(w) {
@@ -151,26 +124,26 @@ func TestWaitConditions(t *testing.T) {
 }
 
 func TestEventsBetweenRegisteringAndReadingAreNotMissed(t *testing.T) {
-	inDispatcher(t, func(d *dispatcher, s *script) {
-		w := d.wait(key, api.Until{Kind: "running"}, 0)
-		defer w.stop()
+	inDispatcher(t, func(d *Dispatcher, s *script) {
+		w := d.Task(key, api.Until{Kind: "running"}, 0)
+		defer w.Stop()
 		s.send(changed(rec(5, task.Running, 0, 1)), changed(rec(6, task.Created, 7, 1)))
-		w.start(rec(4, task.Created, 1, 0), 0)
+		w.Start(rec(4, task.Created, 1, 0), 0)
 		if !ended(w) {
 			t.Error("the run was missed")
 		}
-		if got, _, _ := w.outcome(); got.Rev != 5 {
+		if got, _, _ := w.Outcome(); got.Rev != 5 {
 			t.Errorf("rev %d", got.Rev)
 		}
 	})
 }
 
 func TestEventsFromBeforeTheReadDoNotCount(t *testing.T) {
-	inDispatcher(t, func(d *dispatcher, s *script) {
-		w := d.wait(key, api.Until{Kind: "running"}, 0)
-		defer w.stop()
+	inDispatcher(t, func(d *Dispatcher, s *script) {
+		w := d.Task(key, api.Until{Kind: "running"}, 0)
+		defer w.Stop()
 		s.send(changed(rec(2, task.Running, 0, 1)))
-		w.start(rec(4, task.Created, 1, 1), 0)
+		w.Start(rec(4, task.Created, 1, 1), 0)
 		s.send(changed(rec(3, task.Running, 0, 1)))
 		if ended(w) {
 			t.Error("ended by a state from before the request")
@@ -183,12 +156,12 @@ func TestRemovalEndsEveryWait(t *testing.T) {
 	anew := rec(9, task.Created, 1, 0)
 	anew.CreatedRev = 9
 	for name, e := range map[string]task.Event{"removed": removed, "created anew": changed(anew)} {
-		inDispatcher(t, func(d *dispatcher, s *script) {
-			w := d.wait(key, api.Until{Kind: "final"}, 0)
-			defer w.stop()
-			w.start(rec(2, task.Running, 0, 1), 0)
+		inDispatcher(t, func(d *Dispatcher, s *script) {
+			w := d.Task(key, api.Until{Kind: "final"}, 0)
+			defer w.Stop()
+			w.Start(rec(2, task.Running, 0, 1), 0)
 			s.send(e)
-			if _, gone, over := w.outcome(); !gone || !over {
+			if _, gone, over := w.Outcome(); !gone || !over {
 				t.Errorf("%s: gone %v, over %v", name, gone, over)
 			}
 		})
@@ -196,10 +169,10 @@ func TestRemovalEndsEveryWait(t *testing.T) {
 }
 
 func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
-	inDispatcher(t, func(d *dispatcher, s *script) {
-		w := d.wait(key, api.Until{Kind: "final"}, 0)
-		defer w.stop()
-		w.start(rec(2, task.Running, 0, 1), 0)
+	inDispatcher(t, func(d *Dispatcher, s *script) {
+		w := d.Task(key, api.Until{Kind: "final"}, 0)
+		defer w.Stop()
+		w.Start(rec(2, task.Running, 0, 1), 0)
 		s.mu.Lock()
 		s.lagged = true
 		close(s.feeds[0])
@@ -208,7 +181,7 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 		if !ended(w) {
 			t.Fatal("still waiting")
 		}
-		if _, gone, _ := w.outcome(); !gone {
+		if _, gone, _ := w.Outcome(); !gone {
 			t.Error("not gone")
 		}
 		if len(s.feeds) != 2 {
@@ -220,16 +193,16 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 // A node that has fallen behind subscribes again and looks at its old state, in which the record of a waiting request
 // does not exist yet.
 func TestRecordThatArrivesAfterTheRecheckIsNotRemoved(t *testing.T) {
-	inDispatcher(t, func(d *dispatcher, s *script) {
-		w := d.wait(key, api.Until{Kind: "final"}, 0)
-		defer w.stop()
+	inDispatcher(t, func(d *Dispatcher, s *script) {
+		w := d.Task(key, api.Until{Kind: "final"}, 0)
+		defer w.Stop()
 		s.mu.Lock()
 		s.lagged = true
 		close(s.feeds[0])
 		s.mu.Unlock()
 		synctest.Wait() // it found nothing, at index 0
-		w.start(rec(2, task.Created, 1, 0), 7)
-		if _, gone, over := w.outcome(); gone || over {
+		w.Start(rec(2, task.Created, 1, 0), 7)
+		if _, gone, over := w.Outcome(); gone || over {
 			t.Errorf("gone %v, over %v", gone, over)
 		}
 	})

@@ -1,4 +1,4 @@
-package node
+package wait
 
 import (
 	"testing"
@@ -45,16 +45,16 @@ func TestOperationWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		var ws operationWaits
-		w := ws.wait(c.start.Key(), until)
-		second := ws.wait(c.start.Key(), api.Until{Kind: "final"})
+		w := ws.register(c.start.Key(), until)
+		second := ws.register(c.start.Key(), api.Until{Kind: "final"})
 		for i := range c.before {
 			ws.dispatch(&c.before[i])
 		}
-		w.start(c.start)
+		w.Start(c.start)
 		for i := range c.after {
 			ws.dispatch(&c.after[i])
 		}
-		last, over := w.outcome()
+		last, over := w.Outcome()
 		select {
 		case <-w.done:
 		default:
@@ -69,11 +69,11 @@ func TestOperationWaits(t *testing.T) {
 		if over != c.over || rev != c.rev {
 			t.Errorf("%s: over %v with rev %d, want %v, %d", name, over, rev, c.over, c.rev)
 		}
-		w.stop()
+		w.Stop()
 		if len(ws.waiters) != 1 {
 			t.Errorf("%s: the other waiter is gone", name)
 		}
-		second.stop()
+		second.Stop()
 		if len(ws.waiters) != 0 {
 			t.Errorf("%s: %d keys are left", name, len(ws.waiters))
 		}
@@ -85,14 +85,14 @@ func TestOperationWaits(t *testing.T) {
 func TestOperationWaitsRecheck(t *testing.T) {
 	var ws operationWaits
 	key := task.Key{Namespace: "default", ID: "op1"}
-	begun, fresh := ws.wait(key, api.Until{Kind: "final"}), ws.wait(key, api.Until{Kind: "final"})
-	begun.start(&task.Operation{Namespace: "default", ID: "op1", CreatedRev: 1, Rev: 1, Status: task.OperationRunning})
+	begun, fresh := ws.register(key, api.Until{Kind: "final"}), ws.register(key, api.Until{Kind: "final"})
+	begun.Start(&task.Operation{Namespace: "default", ID: "op1", CreatedRev: 1, Rev: 1, Status: task.OperationRunning})
 	m := task.NewMachine()
 	ws.recheck(func(f func(*task.Machine)) { f(m) })
-	if last, over := begun.outcome(); !over || last != nil {
+	if last, over := begun.Outcome(); !over || last != nil {
 		t.Errorf("removed meanwhile: %v, %v", last, over)
 	}
-	if _, over := fresh.outcome(); over {
+	if _, over := fresh.Outcome(); over {
 		t.Error("who has not begun is told that it was removed")
 	}
 }

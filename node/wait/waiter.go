@@ -1,4 +1,4 @@
-package node
+package wait
 
 import (
 	"sync"
@@ -17,13 +17,13 @@ type version struct {
 	index uint64 // of the read that found nothing
 }
 
-// waiter waits for one task. Versions that arrive before start are kept. Those that are older than the state that start
+// Waiter waits for one task. Versions that arrive before start are kept. Those that are older than the state that start
 // was given do not count, for a wait never answers with a state from before the request; but for the outcomes after a
 // rev that the request names.
-type waiter struct {
-	dispatcher *dispatcher
+type Waiter struct {
+	dispatcher *Dispatcher
 	key        task.Key
-	prev, next *waiter // of the same task; under the dispatcher's lock
+	prev, next *Waiter // of the same task; under the dispatcher's lock
 	done       chan struct{}
 	ended      func() // called once, when the wait is over; must not block
 
@@ -37,8 +37,8 @@ type waiter struct {
 	gone    bool
 }
 
-// start begins the wait with the state that was read after registering, at an index of the log.
-func (w *waiter) start(t *task.Task, index uint64) {
+// Start begins the wait with the state that was read after registering, at an index of the log.
+func (w *Waiter) Start(t *task.Task, index uint64) {
 	past := w.cond.past(w.dispatcher.changes, w.key, t)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +57,13 @@ func (w *waiter) start(t *task.Task, index uint64) {
 	w.early = nil
 }
 
-func (w *waiter) see(v version) {
+// Key names the task.
+func (w *Waiter) Key() task.Key { return w.key }
+
+// Done is closed when the wait for one task is over; nil for a waiter of Tasks.
+func (w *Waiter) Done() <-chan struct{} { return w.done }
+
+func (w *Waiter) see(v version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.started {
@@ -67,7 +73,7 @@ func (w *waiter) see(v version) {
 	w.takeLocked(v)
 }
 
-func (w *waiter) takeLocked(v version) {
+func (w *Waiter) takeLocked(v version) {
 	switch {
 	case w.over:
 	case v.task == nil && v.index < w.index:
@@ -93,16 +99,16 @@ func (w *waiter) takeLocked(v version) {
 	}
 }
 
-func (w *waiter) endLocked() {
+func (w *Waiter) endLocked() {
 	if !w.over {
 		w.over = true
 		w.ended()
 	}
 }
 
-// outcome says how the wait ended: the version that ended it, or that the record was removed; over is false as long as
+// Outcome says how the wait ended: the version that ended it, or that the record was removed; over is false as long as
 // it goes on.
-func (w *waiter) outcome() (t *task.Task, gone, over bool) {
+func (w *Waiter) Outcome() (t *task.Task, gone, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last, w.gone, w.over

@@ -1,4 +1,4 @@
-package node
+package wait
 
 import (
 	"context"
@@ -10,25 +10,25 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// feed is a running subscription to the events of this node's own machine: raftstore's, or a test's.
-type feed struct {
-	C      <-chan []task.Event
-	lagged func() bool
-	close  func()
+// Subscription delivers the events of this node's machine: raftstore's, or a test's.
+type Subscription interface {
+	Events() <-chan []task.Event
+	Lagged() bool
+	Close()
 }
 
-// dispatcher hands this node's events to those who wait for a task (SPEC W1) or an operation: one subscription for all of them, so
+// Dispatcher hands this node's events to those who wait for a task (SPEC W1) or an operation: one subscription for all of them, so
 // that waiting costs nothing per change of other tasks. Whoever waits registers first and reads the state afterwards:
 // no change falls between the two. What changes reaches those who watch (SPEC W3) first: so a waiter finds in their
 // history whatever it was not dispatched itself.
-type dispatcher struct {
-	subscribe func() feed
+type Dispatcher struct {
+	subscribe func() Subscription
 	local     func(func(*task.Machine))
 	removed   func(task.Key) // told of every removed task
 	changes   *watch.Feed
 
 	mu      sync.Mutex
-	waiters map[task.Key]*waiter // the first of a list
+	waiters map[task.Key]*Waiter // the first of a list
 	count   int
 
 	operations operationWaits
@@ -36,19 +36,21 @@ type dispatcher struct {
 	leasesEnded, sessionsEnded atomic.Int64 // events of these kinds
 }
 
-const (
-	gatherEntries = 256     // log entries' events that are dispatched together at most
-	maxWaiters    = 1 << 20 // waited-for tasks of all requests under way
-)
+// gatherEntries is how many log entries' events are dispatched together at most.
+const gatherEntries = 256
 
-func newDispatcher(
-	subscribe func() feed, local func(func(*task.Machine)), removed func(task.Key), changes *watch.Feed,
-) *dispatcher {
-	return &dispatcher{subscribe: subscribe, local: local, removed: removed, changes: changes, waiters: map[task.Key]*waiter{}}
+// MaxTasks bounds the tasks that all requests under way wait for on one node.
+const MaxTasks = 1 << 20
+
+// New makes a dispatcher; nothing is dispatched before Run.
+func New(
+	subscribe func() Subscription, local func(func(*task.Machine)), removed func(task.Key), changes *watch.Feed,
+) *Dispatcher {
+	return &Dispatcher{subscribe: subscribe, local: local, removed: removed, changes: changes, waiters: map[task.Key]*Waiter{}}
 }
 
-// run dispatches until ctx ends or the store closes.
-func (d *dispatcher) run(ctx context.Context) {
+// Run dispatches until ctx ends or the store closes.
+func (d *Dispatcher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		f := d.subscribe()
 		var rev uint64
@@ -56,19 +58,19 @@ func (d *dispatcher) run(ctx context.Context) {
 		d.changes.Restart(rev)
 		d.recheck()
 		d.drain(ctx, f)
-		again := f.lagged()
-		f.close()
+		again := f.Lagged()
+		f.Close()
 		if !again {
 			return
 		}
 	}
 }
 
-func (d *dispatcher) drain(ctx context.Context, f feed) {
+func (d *Dispatcher) drain(ctx context.Context, f Subscription) {
 	var entries [][]task.Event // used again
 	for {
 		select {
-		case evs, ok := <-f.C:
+		case evs, ok := <-f.Events():
 			if !ok {
 				return
 			}
@@ -90,10 +92,10 @@ func (d *dispatcher) drain(ctx context.Context, f feed) {
 }
 
 // gather appends the events of what other entries are there: under load many entries then cost one wake-up of each watcher.
-func gather(f feed, entries [][]task.Event) (all [][]task.Event, open bool) {
+func gather(f Subscription, entries [][]task.Event) (all [][]task.Event, open bool) {
 	for len(entries) < gatherEntries {
 		select {
-		case evs, ok := <-f.C:
+		case evs, ok := <-f.Events():
 			if !ok {
 				return entries, false
 			}
@@ -105,7 +107,7 @@ func gather(f feed, entries [][]task.Event) (all [][]task.Event, open bool) {
 	return entries, true
 }
 
-func (d *dispatcher) dispatch(e *task.Event) {
+func (d *Dispatcher) dispatch(e *task.Event) {
 	switch e.Kind {
 	case task.LeaseEnded:
 		d.leasesEnded.Add(1)
@@ -122,7 +124,7 @@ func (d *dispatcher) dispatch(e *task.Event) {
 		d.removed(key)
 	}
 	d.mu.Lock()
-	var ws []*waiter
+	var ws []*Waiter
 	for w := d.waiters[key]; w != nil; w = w.next {
 		ws = append(ws, w)
 	}
@@ -133,9 +135,9 @@ func (d *dispatcher) dispatch(e *task.Event) {
 }
 
 // recheck shows the present state to everybody who waits: at a (re)subscription events may have been missed.
-func (d *dispatcher) recheck() {
+func (d *Dispatcher) recheck() {
 	d.operations.recheck(d.local)
-	var ws []*waiter
+	var ws []*Waiter
 	d.mu.Lock()
 	for _, w := range d.waiters {
 		for ; w != nil; w = w.next {
@@ -159,31 +161,41 @@ func (d *dispatcher) recheck() {
 	}
 }
 
-// wait registers a waiter; its stop must be called.
-func (d *dispatcher) wait(key task.Key, until api.Until, since uint64) *waiter {
-	w := &waiter{key: key, cond: condition{until: until, since: since}, done: make(chan struct{})}
+// Task registers a waiter for a task; its Stop must be called.
+func (d *Dispatcher) Task(key task.Key, until api.Until, since uint64) *Waiter {
+	w := &Waiter{key: key, cond: condition{until: until, since: since}, done: make(chan struct{})}
 	w.ended = func() { close(w.done) }
 	d.add(w)
 	return w
 }
 
-// waitMany registers a waiter for each key; ended is called once for each that has ended. Nil if too many wait.
-func (d *dispatcher) waitMany(keys []task.Key, until api.Until, since uint64, ended func()) []*waiter {
+// Tasks registers a waiter for each key; ended is called once for each that has ended. Nil if too many wait.
+func (d *Dispatcher) Tasks(keys []task.Key, until api.Until, since uint64, ended func()) []*Waiter {
 	d.mu.Lock()
-	room := d.count+len(keys) <= maxWaiters
+	room := d.count+len(keys) <= MaxTasks
 	d.mu.Unlock()
 	if !room {
 		return nil
 	}
-	ws := make([]*waiter, len(keys))
+	ws := make([]*Waiter, len(keys))
 	for i, key := range keys {
-		ws[i] = &waiter{key: key, cond: condition{until: until, since: since}, ended: ended}
+		ws[i] = &Waiter{key: key, cond: condition{until: until, since: since}, ended: ended}
 		d.add(ws[i])
 	}
 	return ws
 }
 
-func (d *dispatcher) add(w *waiter) {
+// Operation registers a waiter for an operation; its Stop must be called.
+func (d *Dispatcher) Operation(key task.Key, until api.Until) *OperationWaiter {
+	return d.operations.register(key, until)
+}
+
+// Ended tells how many leases and sessions this node has seen end, leases other than by a report.
+func (d *Dispatcher) Ended() (leases, sessions int64) {
+	return d.leasesEnded.Load(), d.sessionsEnded.Load()
+}
+
+func (d *Dispatcher) add(w *Waiter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.dispatcher = d
@@ -194,8 +206,8 @@ func (d *dispatcher) add(w *waiter) {
 	d.count++
 }
 
-// stop takes a waiter out.
-func (w *waiter) stop() {
+// Stop takes a waiter out.
+func (w *Waiter) Stop() {
 	d := w.dispatcher
 	d.mu.Lock()
 	defer d.mu.Unlock()
