@@ -1,4 +1,3 @@
-// Package node is one member of a cluster: it wires the replicated store, the hub that workers' streams arrive at, the
-// leader loop, the built-in worker, files and logs, and implements api.Service on top. DESIGN.md says how, and what it
-// guards against.
+// Package node is one member of a cluster: it opens what lies on disk, starts the parts and connects them: the replicated
+// store, the Service, what leads, files and logs, the node's own workers. DESIGN.md names the rooms.
 package node

@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -48,7 +49,7 @@ func (n *Node) startWorkers() error {
 	cfg, w := &n.cfg, &n.workers
 	base := worker.Config{
 		ID: cfg.ID, Node: cfg.ID, Dir: filepath.Join(cfg.Dir, "worker"), Slots: cfg.Slots,
-		Dial: &leaderDialer{net: cfg.Net, leader: n.store.Leader}, Modules: blobModules{n}, Blobs: nodeBlobs{n},
+		Dial: &leaderDialer{net: cfg.Net, leader: n.store.Leader}, Modules: modules{n}, Blobs: nodeBlobs{n},
 		DrainTime: cfg.DrainTime, Boottime: cfg.Boottime, Now: cfg.Clock.Wall, Logger: cfg.Logger,
 		OnRun: cfg.OnRun, OnEnd: cfg.OnEnd, OnOverrun: cfg.OnOverrun,
 	}
@@ -177,14 +178,6 @@ func (n *Node) engineStats() runtime.Stats {
 	return n.engine.Stats()
 }
 
-// inspect checks an upload, where modules are compiled.
-func (n *Node) inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error) {
-	if n.cfg.Inspect != nil {
-		return n.cfg.Inspect(ctx, wasm, given, name)
-	}
-	return n.engine.Inspect(ctx, wasm, given, name)
-}
-
 // nodeBlobs are the cluster's files for the built-in worker.
 type nodeBlobs struct{ n *Node }
 
@@ -192,7 +185,7 @@ var _ worker.Blobs = nodeBlobs{}
 
 // Put implements worker.Blobs.
 func (b nodeBlobs) Put(ctx context.Context, data []byte) (digest string, err error) {
-	return b.n.putPayload(ctx, data)
+	return b.n.PutPayload(ctx, data)
 }
 
 // Open implements worker.Blobs.
@@ -207,10 +200,26 @@ func (b nodeBlobs) Open(ctx context.Context, digest string) (worker.Blob, error)
 	return f, nil
 }
 
-// blobModules gets the modules of the built-in worker from this node's files, else from the other members'.
-type blobModules struct{ n *Node }
+// modules gets the modules of the built-in worker from this node's files, else from the other members', and checks those
+// that are pushed.
+type modules struct{ n *Node }
+
+var _ service.Modules = modules{}
 
 // Fetch implements worker.Modules.
-func (b blobModules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
-	return b.n.files.Get(ctx, digest)
+func (m modules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, error) {
+	return m.n.files.Get(ctx, digest)
+}
+
+// Inspect implements service.Modules, where modules are compiled.
+func (m modules) Inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error) {
+	if m.n.cfg.Inspect != nil {
+		return m.n.cfg.Inspect(ctx, wasm, given, name)
+	}
+	return m.n.engine.Inspect(ctx, wasm, given, name)
+}
+
+// CheckGranted implements service.Modules.
+func (m modules) CheckGranted(namespace string, manifest *runtime.Manifest) error {
+	return m.n.engine.CheckGranted(namespace, manifest)
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
@@ -17,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
@@ -26,27 +25,23 @@ import (
 
 var _ api.Service = (*Node)(nil)
 
-// Node is one member of a cluster.
+// Node is one member of a cluster. Its Service is the in-process one.
 type Node struct {
+	*service.Service
+
 	cfg     Config
 	store   *raftstore.Store
 	files   *files.Files
 	logs    *logs.Store
 	engine  *runtime.Engine
-	schemas schemas
 	waits   *wait.Dispatcher
 	changes *watch.Feed
 	peers   *peers
 	hub     *lead.Hub
 	accepts *accept.Client
-	exports chan struct{} // a place for each export under way
-	rates   rates
-	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
-	listed  *semaphore.Weighted // bytes of records in memory that are being written into answers
 	workers workers
 
-	closing chan struct{} // closed when the node begins to stop: ends waits
-	fatal   chan struct{} // closed when the node must stop by itself
+	fatal chan struct{} // closed when the node must stop by itself
 
 	mu       sync.Mutex
 	err      error // why fatal was closed
@@ -63,6 +58,9 @@ const (
 	subscribeEntries = 4096 // log entries' events that may wait for this node's dispatcher
 )
 
+// settlePatience is how long a node that stops waits for the leader to hear that its accepts are over.
+const settlePatience = 2 * time.Second
+
 // New opens a node's directory and starts it. When New returns, the node's Service works, as far as there is a leader.
 // Call Run, or Close.
 func New(cfg Config) (*Node, error) {
@@ -70,8 +68,7 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, schemas: newSchemas(), closing: make(chan struct{}), fatal: make(chan struct{}), exports: make(chan struct{}, maxExports)}
-	n.content, n.listed = semaphore.NewWeighted(maxContents), semaphore.NewWeighted(maxListed)
+	n := &Node{cfg: cfg, fatal: make(chan struct{})}
 	if err := n.open(); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
@@ -106,16 +103,20 @@ func (n *Node) start() error {
 	cfg := &n.cfg
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
-	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: encoder(n.store.Local)})
+	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: service.EventEncoder(n.store.Local)})
 	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, n.forget, n.changes)
 	live := newLive(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
 	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)
+	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
+	n.Service = service.New(service.Config{
+		Store: n.store, Files: n.files, Modules: modules{n}, Members: members{n}, Accepts: n.accepts, Waits: n.waits, Changes: n.changes,
+		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
+	})
 	n.hub = lead.New(lead.Config{
 		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
 		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
-		Maintenance: cfg.Maintenance, Progress: live.publish, Children: n.childrenOf,
+		Maintenance: cfg.Maintenance, Progress: live.publish, Children: n.Children,
 	})
-	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
 	n.wg.Go(func() { n.files.Run(ctx) })
 	n.wg.Go(func() { n.waits.Run(ctx) })
@@ -182,7 +183,7 @@ func (n *Node) Run(ctx context.Context) error {
 // the first.
 func (n *Node) Close() error {
 	n.once.Do(func() {
-		close(n.closing)
+		n.EndWaits()
 		n.closeErr = n.stop()
 	})
 	return n.closeErr

@@ -14,7 +14,7 @@ import (
 var planted = []struct{ name, file, old, new string }{
 	{
 		name: "reads that ask nobody",
-		file: "node/service.go",
+		file: "node/service/read.go",
 		old:  "if o.stale {",
 		new:  "if o.stale || true {",
 	},

@@ -22,9 +22,9 @@ var acceptMutants = []mutant{
 		Pkg: "./node/accept", Run: "TestSilentLinkEnds$", Why: "tasks would be leased to acceptors of a node that is gone"},
 	{Name: "accept-abandoned-not-repeated", File: "node/accept/client.go", Old: "l.send(&Frame{Abandon: &a.Abandon})", New: "_ = a",
 		Pkg: "./node/accept", Run: "TestAbandonedIsToldToTheNextLeader$", Why: "after a change of leader nobody would give back what a client left"},
-	{Name: "node-undelivered-ignored", File: "node/accepting.go", Old: "Undelivered: func() { n.accepts.Abandon(call) }}", New: "Undelivered: func() {}}",
+	{Name: "node-undelivered-ignored", File: "node/service/accept.go", Old: "Undelivered: func() { svc.accepts.Abandon(call) }}", New: "Undelivered: func() {}}",
 		Pkg: "./internal/clustertest", Run: "TestHangUps$", Why: "an answer that could not be written would stay leased (J2)"},
-	{Name: "node-result-unchecked", File: "node/external.go", Old: "return c.n.schemas.result(ctx, p.ResultSchema, result)", New: "return c.n.schemas.result(ctx, nil, result)",
+	{Name: "node-result-unchecked", File: "node/service/reports.go", Old: "return c.svc.schemas.result(ctx, p.ResultSchema, result)", New: "return c.svc.schemas.result(ctx, nil, result)",
 		Pkg: "./internal/clustertest", Run: "TestAcceptRefusals$", Why: "a result that does not match its schema would be taken (B1)"},
 
 	{Name: "extworker-renews-too-late", File: "extworker/task.go", Old: "return t.deadline.Add(-t.lease * 2 / 3)", New: "return t.deadline.Add(t.lease)",
@@ -42,6 +42,6 @@ var acceptMutants = []mutant{
 		Pkg: "./extworker", Run: "TestUnreachableClusterIsNoFailure$", Why: "a result would become a permanent failure because the cluster was away for a minute"},
 	{Name: "accept-abandoned-unbounded", File: "node/accept/client.go", Old: "len(c.calls) >= MaxWaiting || len(c.abandoned) >= MaxWaiting {", New: "len(c.calls) >= MaxWaiting {",
 		Pkg: "./node/accept", Run: "TestHangingUpWithoutALeaderIsBounded$", Why: "clients that hang up would fill the memory of a node without a leader"},
-	{Name: "accept-finish-by-old-progress", File: "node/external.go", Old: "if c.fresh || !p.ResultRequired", New: "if !c.fresh || !p.ResultRequired",
+	{Name: "accept-finish-by-old-progress", File: "node/service/reports.go", Old: "if c.fresh || !p.ResultRequired", New: "if !c.fresh || !p.ResultRequired",
 		Pkg: "./node", Run: "TestFinishThroughANodeThatIsBehind$", Why: "a finish would be refused for progress that another node took (J4)"},
 }

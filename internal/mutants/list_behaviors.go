@@ -2,13 +2,13 @@ package main
 
 // behaviorMutants sabotage behaviors, the way of a submit, drained members and the end of runs.
 var behaviorMutants = []mutant{
-	{Name: "node-submit-against-an-old-version", File: "node/submit.go", Old: "cmd.BehaviorRev = of.behavior.Rev", New: "cmd.BehaviorRev = 0",
+	{Name: "node-submit-against-an-old-version", File: "node/service/checks.go", Old: "cmd.BehaviorRev = of.behavior.Rev", New: "cmd.BehaviorRev = 0",
 		Pkg: "./internal/clustertest", Run: "TestChecksOfANodeThatIsBehind$", Why: "params that the active version does not take would be stored (B2)"},
-	{Name: "node-refuses-by-an-old-state", File: "node/submit.go", Old: "if err != nil && !c.fresh {", New: "if err != nil && c.fresh {",
+	{Name: "node-refuses-by-an-old-state", File: "node/service/checks.go", Old: "if err != nil && !c.fresh {", New: "if err != nil && c.fresh {",
 		Pkg: "./internal/clustertest", Run: "TestChecksOfANodeThatIsBehind$", Why: "what was just activated through another node would be refused (W4)"},
-	{Name: "node-kept-answers-forgotten", File: "node/propose.go", Old: "if once, keyed := api.OnceOf(ctx); keyed {", New: "if once, keyed := api.OnceOf(ctx); !keyed {",
+	{Name: "node-kept-answers-forgotten", File: "node/service/propose.go", Old: "if once, keyed := api.OnceOf(ctx); keyed {", New: "if once, keyed := api.OnceOf(ctx); !keyed {",
 		Pkg: "./node", Run: "TestIdempotencyKeys$", Why: "what was done under a key would be refused when it is asked again (H4)"},
-	{Name: "node-keys-ignored", File: "node/propose.go", Old: "if once, ok := api.OnceOf(ctx); ok {", New: "if once, ok := api.OnceOf(ctx); !ok && once.Key > 0 {",
+	{Name: "node-keys-ignored", File: "node/service/propose.go", Old: "if once, ok := api.OnceOf(ctx); ok {", New: "if once, ok := api.OnceOf(ctx); !ok && once.Key > 0 {",
 		Pkg: "./node", Run: "TestIdempotencyKeys$", Why: "a request sent again would happen twice (H4)"},
 	{Name: "node-key-of-string-and-number", File: "node/identity/key.go", Old: "return `\"` + s, err", New: "return s + \"\\x00\"[1:], err",
 		Pkg: "./node/identity", Run: "TestConcurrencyKey$", Why: "\"1\" and 1 would share a key (L11)"},
@@ -16,7 +16,7 @@ var behaviorMutants = []mutant{
 		Pkg: "./node/identity", Run: "TestConcurrencyKeyRefuses$", Why: "a key has at most 256 bytes (L11)"},
 	{Name: "node-policy-loses-a-limit", File: "node/policy/policy.go", Old: "MaxConcurrent: s.MaxConcurrent,", New: "MaxConcurrent: 0 * s.MaxConcurrent,",
 		Pkg: "./node/policy", Run: "TestManifestOfIsTheWayBack$", Why: "a limit in the manifest would not be kept (L11)"},
-	{Name: "node-txn-null-for-left-out", File: "node/txn.go", Old: "if t.Result.Encoding == task.None {", New: "if t.Result.Encoding == task.Bytes {",
+	{Name: "node-txn-null-for-left-out", File: "node/service/txn.go", Old: "if t.Result.Encoding == task.None {", New: "if t.Result.Encoding == task.Bytes {",
 		Pkg: "./node", Run: "TestTxn$", Why: "an answer would show null for a result that it leaves out (X1)"},
 	{Name: "worker-unstoppable-guest-goes-on", File: "worker/overdue.go", Old: "if left <= percent(s.ttl, overdueExit) && r.phase == executing && !r.overdue {", New: "if left <= -s.ttl && r.phase == executing && !r.overdue {",
 		Pkg: "./worker", Run: "TestGuestThatOutlivesItsKillIsAnOverrun$", Why: "two workers would execute one task after the leader gave it away (L1, L7)"},

@@ -10,7 +10,7 @@ var childrenMutants = []mutant{
 		Pkg: "./node/lead", Run: "TestFamilies$", Why: "a success whose answer was lost would be reported as a failure"},
 	{Name: "children-left-out", File: "node/lead/family.go", Old: "Submits: submits, Finishes", New: "Submits: submits[:0], Finishes",
 		Pkg: "./internal/clustertest", Run: "TestChildren$", Why: "a success would have no children"},
-	{Name: "children-under-other-ids", File: "node/children.go", Old: "parent.Token, number}", New: "0, number}",
+	{Name: "children-under-other-ids", File: "node/service/children.go", Old: "parent.Token, number}", New: "0, number}",
 		Pkg: "./internal/clustertest", Run: "TestChildren$", Why: "a task that repeats would join the children of its last success"},
 	{Name: "children-overtake-a-beat", File: "node/lead/reports.go", Old: " || stays[token(r)]", New: "",
 		Pkg: "./node/lead", Run: "TestFamiliesKeepTheOrder$", Why: "the finish would go before the checkpoint"},

@@ -3,7 +3,7 @@ package main
 // mixedMutants are seen by random schedules of whole clusters: by the audit of every entry that nodes apply, or by what
 // callers were told that moved from node to node.
 var mixedMutants = []mutant{
-	{Name: "mixed-keys-ignored", File: "node/propose.go", Old: "if once, ok := api.OnceOf(ctx); ok {", New: "if once, ok := api.OnceOf(ctx); ok && once.Key == 0 {",
+	{Name: "mixed-keys-ignored", File: "node/service/propose.go", Old: "if once, ok := api.OnceOf(ctx); ok {", New: "if once, ok := api.OnceOf(ctx); ok && once.Key == 0 {",
 		Pkg: "./internal/clustertest", Run: "TestMixedSchedules$", Why: "a request sent again through another node would be done twice (H4)"},
 	{Name: "mixed-events-skipped", File: "node/watch/ring.go", Old: ".rev > rev })", New: ".rev > rev+2 })",
 		Pkg: "./internal/clustertest", Run: "TestMixedSchedules$", Why: "who goes on at another node would miss final states (W3)"},

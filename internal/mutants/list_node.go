@@ -3,7 +3,7 @@ package main
 // nodeMutants sabotage the node and the store of blobs.
 var nodeMutants = []mutant{
 	{Name: "node-list-in-one-look", File: "task/read.go", Old: "if looked == f.Rows && looked > 0 {", New: "if looked == -1 {",
-		Pkg: "./node", Run: "TestPagesTakeManyLooks$", Why: "a filter that matches nothing would keep Apply waiting for the whole table"},
+		Pkg: "./node/service", Run: "TestPagesTakeManyLooks$", Why: "a filter that matches nothing would keep Apply waiting for the whole table"},
 	// The leader's loop and the workers' streams.
 	{Name: "node-tick-overtakes-renewals", File: "node/lead/sessionqueue.go", Old: "cmds = append(cmds, task.Tick{})", New: "cmds = append([]task.Command{task.Tick{}}, cmds...)",
 		Pkg: "./node/lead", Run: "TestTickGoesBehindAllReceivedRenewals$", Why: "an expiry would overtake a renewal that was received (L4)"},
@@ -47,14 +47,14 @@ var nodeMutants = []mutant{
 		Pkg: "./node", Run: "TestBatchAnswersInOrder$", Why: "10,001 tasks in a batch are refused (H1)"},
 	{Name: "node-inline-off-by-one", File: "api/check_work.go", Old: "if n := len(raw); n > limit {", New: "if n := len(raw); n > limit+1 {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params are at most 16 MiB (H3)"},
-	{Name: "node-params-limit-ignored", File: "node/submit.go", Old: "limit > 0 && size > limit {", New: "limit < 0 && size > limit {",
+	{Name: "node-params-limit-ignored", File: "node/service/checks.go", Old: "limit > 0 && size > limit {", New: "limit < 0 && size > limit {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "a behavior's own limit counts (B1)"},
-	{Name: "node-schema-ignored", File: "node/submit.go", Old: "if err := n.schemas.params(ctx, v.Policy.ParamsSchema, p); err != nil {", New: "if err := n.schemas.params(ctx, nil, p); err != nil {",
+	{Name: "node-schema-ignored", File: "node/service/checks.go", Old: "if err := svc.schemas.params(ctx, v.Policy.ParamsSchema, p); err != nil {", New: "if err := svc.schemas.params(ctx, nil, p); err != nil {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params that do not match are refused (B1)"},
 	{Name: "node-inexact-number-accepted", File: "node/identity/canonical.go", Old: "return d1 == d2 && e1 == e2", New: "return d1 == d2 || e1 == e2",
 		Pkg: "./node/identity", Run: "TestExactNumbers$", Why: "two numbers would become one, and with them two tasks (I2)"},
-	{Name: "node-unknown-outcome-hidden", File: "node/errors.go", Old: "api.CodeOutcomeUnknown, \"it may or may not have been done; it is safe", New: "api.CodeNoLeader, \"it may or may not have been done; it is safe",
-		Pkg: "./node", Run: "TestStoreErrors$", Why: "a client would be told that nothing happened (H4)"},
+	{Name: "node-unknown-outcome-hidden", File: "node/service/errors.go", Old: "api.CodeOutcomeUnknown, \"it may or may not have been done; it is safe", New: "api.CodeNoLeader, \"it may or may not have been done; it is safe",
+		Pkg: "./node/service", Run: "TestStoreErrors$", Why: "a client would be told that nothing happened (H4)"},
 	{Name: "node-blob-majority-of-one", File: "node/files/put.go", Old: "to.Need = voters/2 + 1", New: "to.Need = min(voters, 1)",
 		Pkg: "./internal/clustertest", Run: "TestFullDisks$", Why: "a module could be lost with one node's disk (B2)"},
 
@@ -75,9 +75,9 @@ var nodeMutants = []mutant{
 		Pkg: "./blob", Run: "TestTooLarge$", Why: "a file is at most 32 MiB (B2)"},
 
 	// Requests that end.
-	{Name: "node-writes-wait-for-ever", File: "node/propose.go", Old: "const writeTimeout = time.Minute", New: "const writeTimeout = 1000 * time.Minute",
+	{Name: "node-writes-wait-for-ever", File: "node/service/propose.go", Old: "const writeTimeout = time.Minute", New: "const writeTimeout = 1000 * time.Minute",
 		Pkg: "./node", Run: "TestNodeWithoutQuorumIsNotReadyAndSaysSo$", Why: "clients of a node that is cut off would hang"},
-	{Name: "node-push-twice-undoes", File: "node/modules.go", Old: "n.proposeOne(ctx, cmd)", New: "n.proposeOne(context.Background(), cmd)",
+	{Name: "node-push-twice-undoes", File: "node/service/modules.go", Old: "svc.proposeOne(ctx, cmd)", New: "svc.proposeOne(context.Background(), cmd)",
 		Pkg: "./node", Run: "TestPushUnderAKey$", Why: "a push that is sent again would undo a later one (H4)"},
 	{Name: "node-express-never", File: "node/lead/express.go", Old: "x.offers = offers\n", New: "_ = offers\n",
 		Pkg: "./internal/clustertest", Run: "TestExpress$", Why: "a worker could start after two commits only (T1)"},

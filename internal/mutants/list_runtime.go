@@ -54,7 +54,7 @@ var runtimeMutants = []mutant{
 		Pkg: "./runtime", Run: "TestSecretsAreNotTold$", Why: "a secret would stand in task records"},
 	{Name: "runtime-secrets-not-required", File: "runtime/secrets.go", Old: "parsed.ImportsFrom(c.module) &&", New: "parsed == nil &&",
 		Pkg: "./runtime", Run: "TestSecretsNeedBoth$", Why: "a manifest would not tell what its module can do (B6)"},
-	{Name: "node-grants-unchecked", File: "node/modules.go", Old: "err = n.engine.CheckGranted(r.Namespace, &in.Manifest)", New: "_ = r",
+	{Name: "node-grants-unchecked", File: "node/service/modules.go", Old: "err = svc.modules.CheckGranted(r.Namespace, &in.Manifest)", New: "_ = r",
 		Pkg: "./internal/clustertest", Run: "TestBadInput$", Why: "a module that will be denied all could be pushed (B6)"},
 	{Name: "runtime-secret-in-details", File: "runtime/outcome.go", Old: "bytes.Clone(g.log.hideJSON(detail.Details))", New: "bytes.Clone(g.log.hide(detail.Details))",
 		Pkg: "./runtime", Run: "TestSecretsAreHiddenInJSON$", Why: "a secret that JSON escapes would stand in task records"},

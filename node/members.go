@@ -1,0 +1,148 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/service"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/task"
+)
+
+// roleUnreachable is the role of a member that does not answer; the others are raft's.
+const roleUnreachable = "unreachable"
+
+// members are the cluster's members for the Service: they describe themselves, and say what they have kept.
+type members struct{ n *Node }
+
+var _ service.Members = members{}
+
+// Cluster implements service.Members.
+func (c members) Cluster(ctx context.Context) *api.Cluster {
+	n := c.n
+	st := n.store.Status()
+	leader, _ := n.store.Leader()
+	all := &api.Cluster{
+		Leader: leader, Nodes: []api.Node{}, Workers: []api.Worker{},
+		FeatureLevel: api.FeatureLevel{Level: st.Level, Known: st.Known, HeldBy: st.HeldBy},
+	}
+	others := n.others(st)
+	addrs := make([]string, len(others))
+	for i, m := range others {
+		addrs[i] = m.Addr
+	}
+	replies := n.peers.askAll(ctx, addrs, peerRequest{Op: opStatus})
+	for i, m := range others {
+		if r := replies[i]; r != nil && r.Node != nil && r.Node.ID == m.ID {
+			r.Node.Reachable = true
+			all.Nodes = append(all.Nodes, *r.Node)
+			continue
+		}
+		all.Nodes = append(all.Nodes, api.Node{ID: m.ID, HTTP: m.HTTP, Raft: m.Addr, Role: roleUnreachable, FeatureLevel: m.Level})
+	}
+	all.Nodes = append(all.Nodes, n.self(st))
+	slices.SortFunc(all.Nodes, func(a, b api.Node) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// Has implements service.Members.
+func (c members) Has(id string) bool {
+	return slices.ContainsFunc(c.n.store.Status().Members, func(m raftstore.Member) bool { return m.ID == id })
+}
+
+// Logs implements service.Members. The log of an attempt lies where its worker was connected at the time.
+func (c members) Logs(ctx context.Context, key task.Key) ([][]logs.Attempt, error) {
+	own, err := c.n.logs.Read(key)
+	if err != nil {
+		return nil, err
+	}
+	all := [][]logs.Attempt{own}
+	for _, r := range c.n.peers.askAll(ctx, c.n.otherAddrs(), peerRequest{Op: opLogs, Task: key}) {
+		if r != nil {
+			all = append(all, r.Logs)
+		}
+	}
+	return all, nil
+}
+
+// Ready implements service.Members: this node knows a leader, is caught up with it, and its disk works (SPEC H1, C6).
+func (c members) Ready(ctx context.Context) error {
+	n := c.n
+	if err := n.failed(); err != nil {
+		return api.NewError(api.CodeNotReady, "this node has stopped: %v", err)
+	}
+	if id, _ := n.store.Leader(); id == "" {
+		return api.NewError(api.CodeNotReady, "no leader is known")
+	}
+	// A linearizable read answers both questions that matter: the leader is one, and this node has applied what it had
+	// committed when the question was asked.
+	rctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := n.store.Read(rctx, func(*task.Machine) {}); err != nil {
+		return api.NewError(api.CodeNotReady, "not caught up with the leader: %v", err)
+	}
+	switch st := n.store.Status(); {
+	case st.Disk.Err != nil:
+		return api.NewError(api.CodeNotReady, "the disk: %v", st.Disk.Err)
+	case !st.Ready:
+		return api.NewError(api.CodeNotReady, "%s at index %d of %d, the disk has been busy for %v", st.Role, st.Applied, st.Commit, st.Disk.Pending)
+	}
+	return n.files.Ready(rctx)
+}
+
+// others lists the other members that this node knows, voters or not.
+func (n *Node) others(st raftstore.Status) []raftstore.Member {
+	return slices.DeleteFunc(slices.Clone(st.Members), func(m raftstore.Member) bool { return m.ID == n.cfg.ID })
+}
+
+// otherAddrs lists the node-to-node addresses of the other members.
+func (n *Node) otherAddrs() []string {
+	var addrs []string
+	for _, m := range n.others(n.store.Status()) {
+		if m.Addr != "" {
+			addrs = append(addrs, m.Addr)
+		}
+	}
+	return addrs
+}
+
+// self describes this node.
+func (n *Node) self(st raftstore.Status) api.Node {
+	return api.Node{
+		ID: n.cfg.ID, HTTP: n.cfg.HTTPAdvertise, Raft: n.cfg.Addr, Role: string(st.Role), Reachable: true,
+		Term: st.Term, AppliedIndex: st.Applied, Digest: fmt.Sprintf("%d:%016x", st.Digest.Index, st.Digest.Sum),
+		Version: n.cfg.Version, FeatureLevel: st.Known, Blobs: n.files.Status(),
+	}
+}
+
+// answerPeer answers another member.
+func (n *Node) answerPeer(q peerRequest) peerReply {
+	switch q.Op {
+	case opStatus:
+		self := n.self(n.store.Status())
+		return peerReply{Node: &self}
+	case opLogs:
+		as, err := n.logs.Read(q.Task)
+		if err != nil {
+			return peerReply{Error: err.Error()}
+		}
+		return peerReply{Logs: as}
+	case opFiles:
+		fs, err := n.filesHere(q.Area, q.After, q.Limit)
+		if err != nil {
+			return peerReply{Error: err.Error()}
+		}
+		return peerReply{Files: fs}
+	case opDropLogs:
+		dropped, err := n.dropLogsHere(q.Token, q.Before, q.Names)
+		if err != nil {
+			return peerReply{Error: err.Error()}
+		}
+		return peerReply{Dropped: dropped}
+	}
+	return peerReply{Error: "unknown question " + q.Op}
+}

@@ -1,0 +1,95 @@
+package service
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/view"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Cluster implements api.Service. It does not need a leader: the members describe themselves, the rest is this node's
+// own, possibly stale, state.
+func (svc *Service) Cluster(ctx context.Context) (*api.Cluster, error) {
+	c := svc.members.Cluster(ctx)
+	svc.store.Local(func(m *task.Machine) {
+		api.SetIndex(ctx, m.Index())
+		for i := range c.Nodes {
+			c.Nodes[i].Drained = m.Drained(c.Nodes[i].ID)
+		}
+		c.Workers = view.Workers(m)
+		k := m.Counts()
+		c.Tasks = api.Totals{Created: k.Created, Running: k.Running, Retrying: k.Retrying, Repeating: k.Repeating, Success: k.Success, Failure: k.Failure}
+	})
+	return c, nil
+}
+
+// Ready implements api.Service (SPEC H1, C6).
+func (svc *Service) Ready(ctx context.Context) error { return svc.members.Ready(ctx) }
+
+// Workers implements api.Service: sessions by ID, then the programs that hold external leases, by name.
+func (svc *Service) Workers(ctx context.Context) ([]api.Worker, error) {
+	ws := []api.Worker{}
+	err := svc.read(ctx, readOptions{}, func(m *task.Machine) { ws = view.Workers(m) })
+	if err != nil {
+		return nil, err
+	}
+	return ws, nil
+}
+
+// Drain implements api.Service: the workers of a member get nothing new, what they run goes on (SPEC L10). It is in the
+// replicated state: no leader forgets it, and a restart of the member does not end it.
+func (svc *Service) Drain(ctx context.Context, id string, drain bool) (*api.Node, error) {
+	if err := api.CheckNode(id); err != nil {
+		return nil, err
+	}
+	if !svc.members.Has(id) { // this node may be behind: only what is committed makes it a 404
+		if err := svc.catchUp(ctx); err != nil {
+			return nil, err
+		}
+		if !svc.members.Has(id) {
+			return nil, api.NewError(api.CodeMemberNotFound, "no member %.80s", id)
+		}
+	}
+	if _, err := svc.proposeOne(ctx, task.DrainNode{Node: id, Drain: drain}); err != nil {
+		return nil, err
+	}
+	c, err := svc.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Nodes {
+		if c.Nodes[i].ID == id {
+			c.Nodes[i].Drained = drain // this node may not have applied it yet
+			return &c.Nodes[i], nil
+		}
+	}
+	return nil, api.NewError(api.CodeMemberNotFound, "member %s was removed", id)
+}
+
+// Log implements api.Service: what all members that answer have kept, put together.
+func (svc *Service) Log(ctx context.Context, namespace, id string) (*api.LogReply, error) {
+	key, err := taskKey(namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	missing := error(nil)
+	err = svc.read(ctx, readOptions{}, func(m *task.Machine) {
+		if m.Task(key) == nil {
+			missing = notFound(m, key)
+		}
+	})
+	if err := firstError(err, missing); err != nil {
+		return nil, err
+	}
+	all, err := svc.members.Logs(ctx, key)
+	if err != nil {
+		return nil, api.NewError(api.CodeInternal, "read logs: %v", err)
+	}
+	reply := &api.LogReply{Attempts: []api.AttemptLog{}}
+	for _, t := range logs.Merge(all...) {
+		reply.Attempts = append(reply.Attempts, api.AttemptLog{Attempt: t.Attempt, Token: t.Token, Text: t.Text})
+	}
+	return reply, nil
+}

@@ -1,0 +1,113 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
+	"github.com/taskrt/taskrt/node/watch"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Events implements api.Service (SPEC W3). A subscription without a rev to go on from begins with what changes after
+// everything that was acknowledged before. One with a rev needs no leader, unless this node has not got there: then it
+// waits until it has caught up. A rev that the cluster does not know is of another history: reset.
+func (svc *Service) Events(ctx context.Context, r api.EventsRequest) (api.EventStream, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	after, missing := r.After, error(nil)
+	begin := func(m *task.Machine) {
+		if !m.NamespaceExists(r.Namespace) {
+			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
+		}
+		if !r.HasAfter {
+			after = m.Rev()
+		}
+	}
+	here := false
+	svc.store.Local(func(m *task.Machine) { here = r.HasAfter && r.After <= m.Rev() })
+	if err := svc.read(ctx, readOptions{stale: here}, begin); err != nil {
+		return nil, err
+	}
+	if missing != nil {
+		return nil, missing
+	}
+	sub, err := svc.changes.Subscribe(watch.Filter{
+		Namespace: r.Namespace, IDs: r.IDs, Behavior: r.Behavior, Parent: r.Parent, Status: statuses(r.Status),
+	}, after)
+	switch {
+	case errors.Is(err, watch.ErrTooMany):
+		return nil, api.NewError(api.CodeOverloaded, "too many follow events on this node; ask another")
+	case err != nil:
+		return nil, api.NewError(api.CodeNotReady, "this node is stopping; ask another")
+	}
+	return &eventStream{sub}, nil
+}
+
+// eventStream is a subscription in the words of the API.
+type eventStream struct{ sub *watch.Sub }
+
+var eventKinds = map[watch.Kind]string{
+	watch.Task: api.EventTask, watch.Progress: api.EventProgress, watch.Removed: api.EventRemoved, watch.Reset: api.EventReset,
+}
+
+func shown(e watch.Event) api.Event {
+	return api.Event{Kind: eventKinds[e.Kind], Rev: e.ID, Data: e.Data}
+}
+
+// Next implements api.EventStream.
+func (s *eventStream) Next(ctx context.Context) (api.Event, error) {
+	e, err := s.sub.Next(ctx)
+	switch {
+	case errors.Is(err, watch.ErrClosed):
+		return api.Event{}, api.NewError(api.CodeNotReady, "this node is stopping; ask another")
+	case err != nil:
+		return api.Event{}, err
+	}
+	return shown(e), nil
+}
+
+// Try returns the next event if it is there: the HTTP handler writes several at once.
+func (s *eventStream) Try() (api.Event, bool) {
+	e, ok := s.sub.Try()
+	return shown(e), ok
+}
+
+// Position implements api.EventStream.
+func (s *eventStream) Position() uint64 { return s.sub.Position() }
+
+// Close implements api.EventStream.
+func (s *eventStream) Close() { s.sub.Close() }
+
+// EventEncoder makes the JSON of events; local shows it the state, for what the record alone does not say: the params of an
+// operation's tasks, and the times of a lease.
+func EventEncoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
+	return func(c *watch.Change) []byte {
+		switch t := c.Task; c.Kind {
+		case watch.Task:
+			shown := view.State{}.Task(t)
+			if t.Role != task.RoleNone || t.Lease != nil {
+				local(func(m *task.Machine) { completeEvent(m, t, shown) })
+			}
+			return view.Compact(api.TaskEvent{Task: shown})
+		case watch.Progress:
+			return view.Compact(api.ProgressEvent{Namespace: t.Namespace, ID: t.ID, Attempt: t.Attempt, Progress: view.JSON(c.Progress)})
+		case watch.Removed:
+			return view.Compact(api.RemovedEvent{Namespace: t.Namespace, ID: t.ID, Rev: c.Rev})
+		}
+		return view.Compact(struct{}{})
+	}
+}
+
+// completeEvent adds what only the state can tell of a record. An event is made once and told to whoever comes, whenever.
+// The times of a lease are good for that: what renews it only moves them on. How much is left of it is not.
+func completeEvent(m *task.Machine, t *task.Task, shown *api.Task) {
+	if t.Role != task.RoleNone {
+		shown.Params, shown.ParamsBase64 = view.Payload(view.Params(m, t))
+	}
+	if shown.Lease = view.Of(m).Lease(t); shown.Lease != nil {
+		shown.Lease.LeaseMS = 0
+	}
+}

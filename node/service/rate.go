@@ -1,0 +1,49 @@
+package service
+
+import (
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api/spaces"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Quotas are decided where a command is applied. What is certainly over its namespace's submits_per_second is refused before
+// it is proposed: a flood of refused submits would fill the log, and hold up everybody else.
+
+// rate refuses a submit that this node's state would refuse for its namespace's rate, and counts it among those of its
+// request if it passes.
+func (c *checks) rate(cmd *task.Submit) error {
+	var submits int64
+	var over *task.Namespace
+	c.svc.store.Local(func(m *task.Machine) {
+		submits, over = m.OverRate(cmd, c.submits[cmd.Namespace], c.svc.rates.now(m.Now(), c.svc.clock.Mono(), c.svc.clock.Wall()))
+	})
+	if over != nil {
+		return spaces.OverRate(over)
+	}
+	if c.submits == nil {
+		c.submits = map[string]int64{}
+	}
+	c.submits[cmd.Namespace] += submits
+	return nil
+}
+
+// rates knows how late it is by the log's clock, which stands still while nothing is written: what refills a bucket must
+// not wait for an entry that is refused because the bucket is empty.
+type rates struct {
+	mu   sync.Mutex
+	seen task.Time     // the log's clock
+	at   time.Duration // when it was seen first, by the monotonic clock
+}
+
+// now is the later of this node's wall clock and of the log's clock advanced by what passed here since it was seen: a wall
+// clock that is behind the leader's refuses nobody for longer than a bucket takes to fill.
+func (r *rates) now(log task.Time, mono time.Duration, wall time.Time) task.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if log != r.seen {
+		r.seen, r.at = log, mono
+	}
+	return max(log+task.Time((mono-r.at).Milliseconds()), task.Time(wall.UnixMilli()))
+}

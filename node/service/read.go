@@ -1,0 +1,109 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/task"
+)
+
+// readTimeout bounds how long a read waits for a leader, or for an index, before it says so.
+const readTimeout = 10 * time.Second
+
+// readOptions say how fresh a read must be (SPEC W4).
+type readOptions struct {
+	stale    bool
+	minIndex uint64
+}
+
+// lagTimeout is how long a stale read waits for an index that this node lacks before it asks the cluster if there is one.
+const lagTimeout = 500 * time.Millisecond
+
+// read runs fn on the state of this node's machine once it is fresh enough. fn must be short and must not block.
+func (svc *Service) read(ctx context.Context, o readOptions, fn func(*task.Machine)) error {
+	rctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	beyond := error(nil)
+	noted := func(m *task.Machine) {
+		if o.minIndex > m.Index() {
+			beyond = beyondLog(o.minIndex, m.Index())
+			return
+		}
+		api.SetIndex(ctx, m.Index())
+		fn(m)
+	}
+	if o.stale {
+		switch err := svc.reached(rctx, o.minIndex); {
+		case err == nil:
+			svc.store.Local(noted)
+			return nil
+		case !errors.Is(err, raftstore.ErrBehind) || rctx.Err() != nil:
+			return storeError(err, false)
+		}
+	}
+	// Whatever was acknowledged before this request came is here then: an index that is not has not been told to anybody.
+	return firstError(storeError(svc.store.Read(rctx, noted), false), beyond)
+}
+
+// reached waits for an index that this node will have soon if there is one; 0 is there.
+func (svc *Service) reached(ctx context.Context, index uint64) error {
+	if index == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lagTimeout)
+	defer cancel()
+	return svc.store.WaitIndex(ctx, index)
+}
+
+func beyondLog(asked, last uint64) error {
+	return api.FieldError(api.CodeInvalidField, "min_index", "%d is beyond the log, which ends at %d: it is not an index that this cluster has told", asked, last)
+}
+
+// lookedAt is how many records one look at the machine passes over: what a filter selects may be few of very many, and nothing
+// is applied meanwhile.
+const lookedAt = 10_000
+
+// look is read for what takes many looks: between two, others have the machine. It ends with the first that wants no more, or
+// with ctx.
+func (svc *Service) look(ctx context.Context, o readOptions, fn func(*task.Machine) (more bool)) error {
+	more := false
+	err := svc.read(ctx, o, func(m *task.Machine) { more = fn(m) })
+	for err == nil && more {
+		if err = ctx.Err(); err == nil {
+			svc.store.Local(func(m *task.Machine) { more = fn(m) })
+		}
+	}
+	return err
+}
+
+// readNamespace reads linearizably in a namespace that must exist; "" becomes the default one.
+func (svc *Service) readNamespace(ctx context.Context, namespace *string, fn func(*task.Machine)) error {
+	if *namespace == "" {
+		*namespace = task.DefaultNamespace
+	}
+	missing := false
+	err := svc.read(ctx, readOptions{}, func(m *task.Machine) {
+		if missing = !m.NamespaceExists(*namespace); !missing {
+			fn(m)
+		}
+	})
+	if err == nil && missing {
+		err = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %.80s", *namespace)
+	}
+	return err
+}
+
+// catchUp brings this node's state to what the cluster had decided when it was called.
+func (svc *Service) catchUp(ctx context.Context) error {
+	return svc.read(ctx, readOptions{}, func(*task.Machine) {})
+}
+
+// catchUpTo waits until this node has applied an index that the leader has.
+func (svc *Service) catchUpTo(ctx context.Context, index uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return storeError(svc.store.WaitIndex(ctx, index), true)
+}

@@ -1,0 +1,75 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// schemas checks what comes over HTTP against the JSON Schemas of behaviors. A check is bounded by the size of the value, and nothing
+// interrupts it: seconds for what a request can carry. So those of large values take turns, and whoever has left by then is passed
+// over; clients that come and go cost one processor at most.
+type schemas struct {
+	compiled runtime.Schemas
+	large    chan struct{} // holds an item while a large value is checked
+}
+
+// largeCheck is from how many bytes on a value is large: about 0.1 s.
+const largeCheck = 256 << 10
+
+func newSchemas() schemas { return schemas{large: make(chan struct{}, 1)} }
+
+// params validates params: nil, or a 422 that names the field (SPEC B1).
+func (s *schemas) params(ctx context.Context, schema []byte, p task.Payload) error {
+	return s.check(ctx, "params", api.CodeParamsSchema, schema, p)
+}
+
+// result validates a result in the same way.
+func (s *schemas) result(ctx context.Context, schema []byte, p task.Payload) error {
+	return s.check(ctx, "result", api.CodeResultSchema, schema, p)
+}
+
+// check validates what stands in field. None is checked as null, which is what an absent value is.
+func (s *schemas) check(ctx context.Context, field, code string, schema []byte, p task.Payload) error {
+	if len(schema) == 0 {
+		return nil
+	}
+	if p.Encoding == task.Bytes {
+		return api.FieldError(code, field+"_base64", "the behavior's %s must be JSON", field)
+	}
+	if len(p.Data) >= largeCheck {
+		select {
+		case s.large <- struct{}{}:
+			defer func() { <-s.large }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	var value any
+	if p.Encoding == task.JSON {
+		var err error
+		if value, err = jsonschema.UnmarshalJSON(bytes.NewReader(p.Data)); err != nil {
+			return api.FieldError(api.CodeInvalidParams, field, "not JSON: %v", err)
+		}
+	}
+	wrong, err := s.compiled.Validate(schema, value, len(p.Data))
+	if errors.Is(err, runtime.ErrTooMuchToCheck) {
+		return api.FieldError(code, field, "%v", err)
+	}
+	if err != nil {
+		return api.NewError(api.CodeInternal, "the behavior's %s_schema does not compile: %v", field, err)
+	}
+	if wrong == nil {
+		return nil
+	}
+	return api.FieldError(code, strings.Join(append([]string{field}, wrong.InstanceLocation...), "."), "%s",
+		wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+}

@@ -1,0 +1,119 @@
+package service
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
+	"github.com/taskrt/taskrt/node/accept"
+	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/node/wait"
+	"github.com/taskrt/taskrt/node/watch"
+	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
+)
+
+// Store is what the Service needs of the replicated store: raftstore.Store is one.
+type Store interface {
+	Propose(context.Context, ...task.Command) ([]task.Result, error)
+	// ProposeKeyed proposes the commands of one request under its idempotency key; a nil command keeps its place.
+	ProposeKeyed(context.Context, raftstore.Key, ...task.Command) ([]task.Result, error)
+	Read(context.Context, func(*task.Machine)) error // linearizable
+	Local(func(*task.Machine))
+	WaitIndex(ctx context.Context, index uint64) error // until this node has applied the log so far
+	Freeze(context.Context) (*task.Frozen, error)      // a linearizable state of its own
+}
+
+// Files is what the Service needs of the cluster's files: files.Files is one.
+type Files interface {
+	Stage(context.Context, io.Reader) (*blob.Staged, error)
+	StageBytes([]byte) (*blob.Staged, error)
+	Put(context.Context, *blob.Staged) error // onto a majority
+	Note(context.Context, task.NoteBlob) (task.Result, error)
+	Open(ctx context.Context, digest string) (*blob.File, error)
+	Get(ctx context.Context, digest string) ([]byte, error)
+	Has(digest string) bool
+}
+
+// Modules checks what is pushed, where modules are compiled: see runtime.Engine.
+type Modules interface {
+	Inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error)
+	CheckGranted(namespace string, m *runtime.Manifest) error
+}
+
+// Accepts brings accepts to the leader: accept.Client does.
+type Accepts interface {
+	Begin(accept.Ask) (*accept.Call, error)
+	Settle(*accept.Call)
+	Abandon(*accept.Call)
+}
+
+// Members are the members of the cluster, as this one reaches them.
+type Members interface {
+	// Cluster names the leader and describes every member; it needs no leader.
+	Cluster(context.Context) *api.Cluster
+	// Has reports whether this node knows a member of that ID.
+	Has(id string) bool
+	// Logs returns what each member that answers has kept of a task's attempts.
+	Logs(context.Context, task.Key) ([][]logs.Attempt, error)
+	// Ready says why this node should be asked nothing now.
+	Ready(context.Context) error
+}
+
+// Config is what a Service is made of. Every field is needed.
+type Config struct {
+	Store   Store
+	Files   Files
+	Modules Modules
+	Members Members
+	Accepts Accepts
+	Waits   *wait.Dispatcher
+	Changes *watch.Feed
+	Clock   raftstore.Clock
+	// Maintenance is what a run is configured with, as the API shows it.
+	Maintenance maintain.Config
+	Logger      *slog.Logger
+}
+
+// Service is api.Service in the process of a node.
+type Service struct {
+	store       Store
+	files       Files
+	modules     Modules
+	members     Members
+	accepts     Accepts
+	waits       *wait.Dispatcher
+	changes     *watch.Feed
+	clock       raftstore.Clock
+	maintenance maintain.Config
+	logger      *slog.Logger
+
+	schemas schemas
+	rates   rates
+	exports chan struct{}       // a place for each export under way
+	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
+	listed  *semaphore.Weighted // bytes of records in memory that are being written into answers
+	closing chan struct{}       // closed when the node begins to stop: ends waits
+}
+
+var _ api.Service = (*Service)(nil)
+
+// New makes a Service.
+func New(c Config) *Service {
+	return &Service{
+		store: c.Store, files: c.Files, modules: c.Modules, members: c.Members, accepts: c.Accepts, waits: c.Waits, changes: c.Changes,
+		clock: c.Clock, maintenance: c.Maintenance, logger: c.Logger,
+		schemas: newSchemas(), exports: make(chan struct{}, maxExports),
+		content: semaphore.NewWeighted(maxContents), listed: semaphore.NewWeighted(maxListed),
+		closing: make(chan struct{}),
+	}
+}
+
+// EndWaits ends what waits, and refuses what would wait: the node begins to stop. It must be called once.
+func (svc *Service) EndWaits() { close(svc.closing) }
