@@ -132,13 +132,13 @@ func (n *Node) answerPeer(q peerRequest) peerReply {
 		}
 		return peerReply{Logs: as}
 	case opFiles:
-		fs, err := n.filesHere(q.Area, q.After, q.Limit)
+		fs, err := n.disk().Files(q.Area, q.After, q.Limit)
 		if err != nil {
 			return peerReply{Error: err.Error()}
 		}
 		return peerReply{Files: fs}
 	case opDropLogs:
-		dropped, err := n.dropLogsHere(q.Token, q.Before, q.Names)
+		dropped, err := n.disk().DropLogs(q.Token, q.Before, q.Names)
 		if err != nil {
 			return peerReply{Error: err.Error()}
 		}

@@ -19,7 +19,7 @@ var arrows = map[string][]string{
 	"task":      {"task/records", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "task", "worker/stream", "internal/durable", "internal/idle"},
-	"node":      {"abi", "api", "api/runs", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {"api", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
@@ -56,7 +56,9 @@ var arrows = map[string][]string{
 	"runtime/meter/effort":   {},
 	"runtime/wasmbin/shapes": {},
 
-	"task/wire/head":    {},
+	"task/wire/head":       {},
+	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
+
 	"runtime/compiler":  {"runtime", "internal/subproc"},
 	"worker/child":      {"runtime", "task", "worker", "worker/stream", "internal/idle", "internal/subproc"},
 	"internal/subproc":  {},
