@@ -1,5 +1,5 @@
-// Package plugintest tests plugins as they run in a cluster: a wasm module, of whatever language, in the sandbox that a worker
-// has, with the limits, timeouts and policy of its manifest. No cluster is needed, and nothing but `go test`.
+// Package plugintest tests plugins as they run in a cluster: a wasm module of any language runs in the sandbox of a worker,
+// with the limits, timeouts and policy of its manifest. This needs no cluster, and nothing but `go test`.
 //
 //	func TestGreet(t *testing.T) {
 //		m := plugintest.Load(t, plugintest.BuildGo(t, "."))
@@ -10,10 +10,10 @@
 //		}
 //	}
 //
-// A Host plays the cluster: it has the task's checkpoint, blobs and partitions, signals at a chosen heartbeat, and keeps what
+// A Host plays the cluster. It has the task's checkpoint, blobs and partitions, gives signals at a chosen heartbeat, and keeps what
 // the guest did. Running it again is the task's next attempt. AtBeat, Host.KillAtFuel and Module.CheckResume end attempts at
-// points that are the same in every run, and show whether the next one goes on as it should.
+// points that are the same in every run, and show whether the next attempt goes on as it should.
 //
-// For plugins in Go there is also package sdktest, whose Host has fields of the same names: it runs the behaviors natively,
-// where a debugger works, but knows nothing of limits, traps and fresh memory.
+// For plugins in Go there is also package sdktest, whose Host has fields of the same names. It runs the behaviors natively,
+// where a debugger works, but it knows nothing of limits, traps and fresh memory.
 package plugintest

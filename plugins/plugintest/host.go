@@ -19,34 +19,34 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Host is what an attempt is given, and what it did: fields up to the blank line are set by the test, the others by Run.
-// The zero value is a first attempt without params, within the limits of the manifest. Run again with the same Host is the
-// task's next attempt: it sees the last checkpoint, unless the attempt before succeeded, and a higher Info.Attempt.
+// Host is what an attempt is given, and what it did. The test sets the fields up to the blank line, Run sets the others.
+// The zero value is a first attempt without params, within the limits of the manifest. A Run with the same Host again is the
+// task's next attempt: it sees a higher Info.Attempt, and the last checkpoint, unless the attempt before succeeded.
 type Host struct {
-	Params     []byte              // one reference to a blob is replaced by its content, as in a submit
-	Checkpoint []byte              // the last one saved; nil: none
+	Params     []byte              // a single reference to a blob is replaced by its content, as in a submit
+	Checkpoint []byte              // the checkpoint that was saved last; nil: none
 	Config     []byte              // nil: none
-	Info       abi.TaskInfo        // what is zero is filled in; Attempt and Token rise with every Run, Failures with failed ones
-	Limits     Limits              // other ones than the manifest's
-	Signals    Signals             // told from the beginning
+	Info       abi.TaskInfo        // zero fields are filled in; Attempt and Token rise with every Run, Failures with failed ones
+	Limits     Limits              // limits other than the manifest's
+	Signals    Signals             // told to the guest from the beginning
 	OnBeat     func(n int) Signals // what heartbeat number n = 1, 2, … of this Host says; it stays until the attempt ends
-	OnSave     func([]byte) error  // refuses a checkpoint by one of the SDK's errors (sdk.ErrUnavailable, …); nil: accepts
+	OnSave     func([]byte) error  // refuses a checkpoint with one of the SDK's errors (sdk.ErrUnavailable, …); nil: accepts
 	KillAtFuel int64               // kills an attempt that has used so many units; 0: none
 	Blobs      map[string][]byte   // by name; AddBlob adds one
-	Secrets    map[string][]byte   // that the guest is granted (capability secrets); one that is nil is not there
-	HTTP       http.Handler        // answers the guest's requests (capability http); nil: none is granted
+	Secrets    map[string][]byte   // secrets that the guest is granted (capability secrets); one that is nil is granted, but not there
+	HTTP       http.Handler        // answers the guest's requests (capability http); nil: no request is granted
 	Tasks      []string            // behaviors of which the guest may submit tasks (capability tasks)
-	Partitions []Partition         // of the operation that the task is part of, for a completion; nil: of none
+	Partitions []Partition         // of the operation that the task is part of, for a completion; nil: the task is part of none
 
 	Beats     []Beat
 	Saved     [][]byte // checkpoints
-	Notes     []string // of progress, as beats told them
+	Notes     []string // progress notes, as beats told them
 	Logs      []Log
 	Children  []Child // submitted by the attempts that succeeded
-	BlobBytes int64   // read of blobs; those that are read as params do not count
+	BlobBytes int64   // bytes read of blobs; blobs that are read as params do not count
 }
 
-// Limits replace what the manifest says; a zero leaves that.
+// Limits replace the manifest's limits; a zero field leaves the manifest's.
 type Limits struct {
 	Memory, Fuel, Result, Checkpoint, Log int64 // bytes; units of fuel
 	RunTimeout, HeartbeatTimeout          time.Duration
@@ -58,28 +58,28 @@ type Beat = sdktest.Beat
 // Log is one line of the log.
 type Log = sdktest.Log
 
-// Partition is one partition of an operation, as the host tells of it.
+// Partition is one partition of an operation, as the host tells it to a guest.
 type Partition = sdktest.Partition
 
 // Child is a task that an attempt has submitted. The Host checks less of it than a cluster.
 type Child = sdktest.Child
 
-// PartitionError is why one failed.
+// PartitionError is why a partition failed.
 type PartitionError = sdktest.PartitionError
 
-// Signals is what a guest is told: a set of the bits below.
+// Signals are told to a guest: a set of the bits below.
 type Signals = sdk.Signals
 
-// Signals. Cancel and LeaseLost are followed by a kill when the behavior's cancel_grace is over.
+// These are the signals. After Cancel and LeaseLost the guest is killed when the behavior's cancel_grace is over.
 const (
 	Cancel    = sdk.SignalCancel
 	LeaseLost = sdk.SignalLeaseLost
 	Draining  = sdk.SignalDraining
-	// Kill is none that a guest is told: the attempt ends inside the heartbeat, as when its worker dies.
+	// Kill is not told to the guest: the attempt ends inside the heartbeat, as when its worker dies.
 	Kill Signals = 1 << 30
 )
 
-// AtBeat is a Host.OnBeat: the signal at heartbeat number n of the Host, counted from 1 over all its attempts.
+// AtBeat makes a Host.OnBeat that gives s at heartbeat number n of the Host, counted from 1 over all its attempts.
 func AtBeat(n int, s Signals) func(int) Signals {
 	return func(k int) Signals {
 		if k == n {
@@ -112,7 +112,7 @@ func (h *Host) wholeParams() ([]byte, error) {
 	return h.Params, nil
 }
 
-// secret is Attempt.Secrets: what the Host does not have is not granted.
+// secret is Attempt.Secrets: a secret that the Host does not have is not granted.
 func (h *Host) secret(name string) ([]byte, error) {
 	value, granted := h.Secrets[name]
 	switch {
@@ -133,7 +133,7 @@ func checkChild(doc []byte) (behavior string, err error) {
 // tasks is Attempt.Tasks.
 func (h *Host) tasks(behavior string) bool { return slices.Contains(h.Tasks, behavior) }
 
-// fetch is Attempt.HTTP: no network, and none of an operator's rules.
+// fetch is Attempt.HTTP: it uses no network, and no rules of an operator.
 func (h *Host) fetch(ctx context.Context, q *fetch.Request) (*fetch.Response, error) {
 	if h.HTTP == nil {
 		return nil, fetch.ErrDenied
@@ -186,7 +186,7 @@ func replace[T int64 | time.Duration](limit *T, by T) {
 // errKilled is the cause of a kill by the test.
 var errKilled = errors.New("killed by the test")
 
-// killedAtFuel makes a kill of an attempt that came to the end of its fuel, which is as far as the test wanted.
+// killedAtFuel turns the end of an attempt's fuel into a kill: the fuel went as far as the test wanted.
 func killedAtFuel(o runtime.Outcome) runtime.Outcome {
 	if o.Code == runtime.CodeOutOfFuel && o.Class == runtime.ClassExhausted {
 		return runtime.Outcome{
@@ -196,7 +196,7 @@ func killedAtFuel(o runtime.Outcome) runtime.Outcome {
 	return o
 }
 
-// ended keeps what the next attempt is to know.
+// ended keeps what the next attempt needs to know.
 func (h *Host) ended(o runtime.Outcome) Result {
 	switch o.Kind {
 	case Succeeded:
@@ -214,7 +214,7 @@ func (h *Host) ended(o runtime.Outcome) Result {
 	return Result{o}
 }
 
-// attempt is the world of one attempt: runtime.Host, all on the goroutine of Run.
+// attempt is the world of one attempt. It is a runtime.Host; all of it happens on the goroutine of Run.
 type attempt struct {
 	*Host
 	kill  context.CancelCauseFunc
@@ -279,7 +279,7 @@ func (a *attempt) Checkpoint(_ context.Context, data []byte) error {
 	return nil
 }
 
-// asHost turns an error of the SDK into that of a host which the SDK makes it of.
+// asHost turns an error of the SDK into the error of a host from which the SDK makes it.
 func asHost(err error) error {
 	switch {
 	case errors.Is(err, sdk.ErrLeaseLost):

@@ -27,14 +27,14 @@ type Module struct {
 	in  *runtime.Inspected
 }
 
-// Config says what module to test, where a file alone does not.
+// Config says which module to test, where a file alone does not say it.
 type Config struct {
 	Wasm     []byte // the module
-	Manifest []byte // JSON; wins over the module's own; nil: that
-	Name     string // of the behavior of a module without a manifest
+	Manifest []byte // JSON; wins over the module's own; nil: the module's own
+	Name     string // name for the behavior of a module without a manifest
 }
 
-// Load reads, checks and compiles a module, as `taskrt push` has a cluster do. It is closed when the test ends.
+// Load reads, checks and compiles a module, as a cluster does after `taskrt push`. The module is closed when the test ends.
 func Load(t TB, file string) *Module {
 	t.Helper()
 	wasm, err := os.ReadFile(file)
@@ -44,7 +44,7 @@ func Load(t TB, file string) *Module {
 	return New(t, Config{Wasm: wasm})
 }
 
-// New is Load for a module that is no file, or whose manifest stands elsewhere.
+// New is Load for a module that is not in a file, or whose manifest is given apart.
 func New(t TB, c Config) *Module {
 	t.Helper()
 	fail := func(err error) {
@@ -70,7 +70,7 @@ func New(t TB, c Config) *Module {
 	return m
 }
 
-// codeCache is where the native code of modules stays for the next test: a Go plugin takes seconds to compile.
+// codeCache is the folder that keeps the native code of modules for the next test: a Go plugin takes seconds to compile.
 func codeCache() string {
 	dir, err := built.CodeDir()
 	if err != nil {
@@ -79,8 +79,8 @@ func codeCache() string {
 	return dir
 }
 
-// BuildGo builds the Go plugin in a directory, relative to that of the test, and returns the file: a test that begins with it
-// never tests what an older source gave. It takes seconds; the next one, with nothing changed, less than one.
+// BuildGo builds the Go plugin in a directory, relative to the directory of the test, and returns the file. A test that begins with
+// BuildGo never tests an older source. The first build takes seconds; a build with nothing changed takes less than one.
 func BuildGo(t TB, dir string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "plugin.wasm")
@@ -96,8 +96,8 @@ func BuildGo(t TB, dir string) (file string) {
 // Manifest returns the module's manifest as canonical JSON.
 func (m *Module) Manifest() []byte { return m.in.ManifestJSON }
 
-// Check returns what a submit of these params would be refused for: no such behavior, more than limits.params_bytes, or not
-// what params_schema says.
+// Check returns the error with which a submit of these params would be refused: no such behavior, more than limits.params_bytes,
+// or params that do not match params_schema.
 func (m *Module) Check(behavior string, params []byte) error {
 	s, err := m.settings(behavior)
 	if err != nil {
@@ -128,7 +128,7 @@ func (m *Module) settings(behavior string) (*runtime.Settings, error) {
 	return nil, unknown
 }
 
-// Run runs one attempt of a behavior to its end. Params that a submit would refuse fail the test.
+// Run runs one attempt of a behavior to its end. If a submit would refuse the params, the test fails.
 func (m *Module) Run(t TB, behavior string, h *Host) Result {
 	t.Helper()
 	s, err := m.settings(behavior)
@@ -158,12 +158,12 @@ func (m *Module) Run(t TB, behavior string, h *Host) Result {
 	return h.ended(s.Judge(out))
 }
 
-// CheckResume runs a behavior once to its end, and then again as often as kills says, each time killed at another point of its
-// computation, and again after that, from the last checkpoint. It fails the test unless each ends as the first one did. h is
-// what the first attempt of each is given; it is not changed.
+// CheckResume runs a behavior once to its end. Then it runs the behavior kills times more, each time killed at another point of its
+// computation and run again from the last checkpoint. The test fails unless each of these ends as the first run did. h is
+// given to the first attempt of each; it is not changed.
 //
-// What it finds: checkpoints that cannot be read back, that are saved before what they speak of is done, and results that
-// count something twice.
+// CheckResume finds checkpoints that cannot be read back, checkpoints that are saved before the work that they tell of is done, and
+// results that count something twice.
 func (m *Module) CheckResume(t TB, behavior string, h *Host, kills int) {
 	t.Helper()
 	begin := func() *Host {

@@ -12,7 +12,7 @@ import (
 // Kind is how an attempt ended.
 type Kind = runtime.Kind
 
-// Kinds. Killed is no outcome: a cluster starts another attempt.
+// These are the Kinds. Killed is no outcome: a cluster starts another attempt.
 const (
 	Succeeded = runtime.Succeeded
 	Failed    = runtime.Failed
@@ -21,8 +21,8 @@ const (
 	Killed    = runtime.Killed
 )
 
-// Result is how an attempt ended, as the cluster records it: a Result that does not match result_schema is a failure, Retryable
-// says what the behavior's policy does, and a success that wrote nothing has the result null. Fuel and PeakMemory are for
+// Result is how an attempt ended, as the cluster records it. A Result that does not match result_schema is a failure, Retryable
+// applies the behavior's policy, and a success that wrote nothing has the result null. Use Fuel and PeakMemory for
 // budgets: the same module with the same params uses the same fuel everywhere, unless it looks at the clock or at randomness.
 type Result struct {
 	runtime.Outcome
@@ -48,7 +48,7 @@ func (r Result) String() string {
 	return text + fmt.Sprintf(", fuel %d, peak memory %d bytes", r.Fuel, r.PeakMemory)
 }
 
-// WantKind fails the test unless the attempt ended so.
+// WantKind fails the test unless the attempt ended with this Kind.
 func (r Result) WantKind(t TB, want Kind) {
 	t.Helper()
 	if r.Kind != want {
@@ -56,8 +56,8 @@ func (r Result) WantKind(t TB, want Kind) {
 	}
 }
 
-// WantResult fails the test unless the attempt succeeded with this result. Of JSON neither space nor the order of members
-// counts; anything else must be the same bytes.
+// WantResult fails the test unless the attempt succeeded with this result. For JSON, space and the order of members do
+// not count; anything else must be the same bytes.
 func (r Result) WantResult(t TB, want string) {
 	t.Helper()
 	if r.Kind != Succeeded || !sameJSON(r.Result, []byte(want)) {
@@ -65,8 +65,8 @@ func (r Result) WantResult(t TB, want string) {
 	}
 }
 
-// WantError fails the test unless the attempt failed with this code, the guest's own or one of the host (TRAP, TIMEOUT,
-// OUT_OF_MEMORY, OUT_OF_FUEL, NO_RESULT, HANDLER_ERROR), and may be retried or not.
+// WantError fails the test unless the attempt failed with this code and is retryable or not as given. The code is the guest's own
+// or one of the host (TRAP, TIMEOUT, OUT_OF_MEMORY, OUT_OF_FUEL, NO_RESULT, HANDLER_ERROR).
 func (r Result) WantError(t TB, code string, retryable bool) {
 	t.Helper()
 	if r.Kind != Failed || r.Code != code || r.Retryable != retryable {
@@ -83,7 +83,7 @@ func (r Result) Decode(t TB, to any) {
 	}
 }
 
-// sameJSON reports whether both are the same bytes or the same JSON value; numbers are the same if they are written so.
+// sameJSON reports whether both are the same bytes or the same JSON value. Numbers are the same if they are written the same way.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// What a plugin needs to build: not the SDK's own tests, nor what cargo made here.
+// These are the files that a plugin needs to build, without the SDK's own tests and without what cargo made here.
 //
 //go:embed rust/.gitignore rust/Cargo.toml rust/README.md rust/src
 var rust embed.FS

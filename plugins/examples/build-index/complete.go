@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
 
-// complete makes the index of the table: what those of the files are together, and where each of them is. It may run more than
+// complete makes the index of the table: it joins the indexes of the files, and says where each of them is. It may run more than
 // once, and gives the same each time. After a cancel there is no index.
 func complete(c *sdk.Context) error {
 	t, err := c.OperationTask()

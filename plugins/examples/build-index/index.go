@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
 
-// index is the index of one column of one file, as far as it is built: for every value, where the rows begin that have it.
+// index is the index of one column of one file, as far as it is built: for every value, where the rows with this value begin.
 type index struct {
 	end     int64 // bytes of the file that are done
 	rows    int64
@@ -46,7 +46,7 @@ func (x *index) values() []string {
 	return values
 }
 
-// segment is the finished index as JSON. The counts come before the index itself, so that the completion need not read that:
+// segment is the finished index as JSON. The counts come before the index itself, so that the completion need not read the index:
 // see head.
 func (x *index) segment(file string) []byte {
 	buf := tinyjson.AppendString(tinyjson.AppendMember([]byte{'{'}, "file"), file)

@@ -1,6 +1,6 @@
-// Build-index indexes a column of a table, one partition of the operation for each of its files: for every value, where in the
-// file the rows are that have it. It is the model of an operation that cannot fail: it saves how far it is, and goes on from
-// there on another node, as often as it takes.
+// Build-index indexes a column of a table, one partition of the operation for each of its files: for every value, it lists where in
+// the file the rows with this value are. It is the model of an operation that cannot fail: it saves how far it is, and goes on from
+// there on another node, as often as needed.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Conformance is the guest of abi/abitest in Go: what its package comment asks of every SDK language, one function per
-// case. It is a test, and a list of everything that the SDK can do.
+// Conformance is the guest of abi/abitest in Go: it does what the package comment of abitest asks of every SDK language, one function
+// per case. It is a test, and a list of everything that the SDK can do.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// decode reads a picture and how it is to be turned. Its size is known, and bounded, before a pixel is: a file of a few KB may
-// claim to be a picture of gigabytes.
+// decode reads a picture, and how it is to be turned. It knows and bounds the picture's size before it reads a pixel: a file of a few
+// KB may claim to be a picture of gigabytes.
 func decode(file io.ReadSeeker) (img image.Image, turn int, err error) {
 	head, format, err := image.DecodeConfig(bufio.NewReader(file))
 	if err != nil {

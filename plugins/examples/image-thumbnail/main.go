@@ -1,5 +1,5 @@
-// Image-thumbnail makes a small picture of a large one: a JPEG, PNG or GIF in, a JPEG or PNG out. The result is the picture's
-// bytes, no JSON.
+// Image-thumbnail makes a small picture of a large one: a JPEG, PNG or GIF goes in, a JPEG or PNG comes out. The result is the
+// picture's bytes, no JSON.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Regex-scan finds what matches regular expressions in a text of any length, line by line, as grep does. It reads the text in pieces,
+// Regex-scan finds matches of regular expressions in a text of any length, line by line, as grep does. It reads the text in pieces,
 // and goes on from a checkpoint where a lost worker left off.
 package main
 

@@ -1,5 +1,5 @@
-// Split-text has a text worked on in parts: each part becomes a task of a behavior that takes {"text": …}, such as wordcount. The
-// children come into being with its own success, all of them or none.
+// Split-text has the parts of a text worked on: each part becomes a task of a behavior that takes {"text": …}, such as wordcount. All
+// these children come into being with the success of this task, or none does.
 package main
 
 import (
@@ -72,7 +72,7 @@ func run(c *sdk.Context, p params) (result, error) {
 	return result{len(parts)}, nil
 }
 
-// split cuts a text between words, each part at most so many bytes; a word that is longer is cut between characters.
+// split cuts a text between words, each part at most most bytes. It cuts a word that is longer between characters.
 func split(text string, most int) (parts []string) {
 	for len(text) > 0 {
 		n := min(most, len(text))

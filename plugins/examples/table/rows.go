@@ -8,11 +8,11 @@ import (
 const (
 	pieceSize = 256 << 10 // bytes that one read asks for: what a file costs in memory, however long it is
 
-	// MaxRow is the longest row, in bytes without the newline. Of a longer one the rest is left out.
+	// MaxRow is the longest row, in bytes without the newline. The rest of a longer row is left out.
 	MaxRow = 64 << 10
 )
 
-// Rows reads the rows of a file one after the other. The last one may lack its newline.
+// Rows reads the rows of a file one after the other. The last row may lack its newline.
 type Rows struct {
 	from  io.ReaderAt
 	base  int64  // where piece lies in the file
@@ -31,7 +31,7 @@ func NewRows(from io.ReaderAt, offset int64) *Rows {
 	return &Rows{from: from, base: offset, piece: make([]byte, 0, pieceSize)}
 }
 
-// Next goes to the next row; false at the end, or if Err says so.
+// Next goes to the next row. It returns false at the end, or when Err returns an error.
 func (r *Rows) Next() bool {
 	end := r.newline()
 	if r.err != nil || end < 0 && r.at == len(r.piece) {
@@ -84,7 +84,7 @@ func (r *Rows) fill() {
 	}
 }
 
-// long cuts the row, and goes to its end, which may be many pieces away.
+// long cuts the row, and goes to the row's end, which may be many pieces away.
 func (r *Rows) long() {
 	r.row, r.cut = bytes.Clone(r.row[:MaxRow]), true
 	r.at += MaxRow

@@ -1,5 +1,5 @@
-// Package table is what the examples take for a table: files of rows. A row is a line, its fields are separated by tabs;
-// there is no header and no quoting. Each file is a blob, and one partition of whatever is done to the table.
+// Package table is what the examples mean by a table: files of rows. A row is a line, and its fields are separated by tabs;
+// there is no header and no quoting. Each file is a blob, and one partition of an operation on the table.
 package table
 
 import (
@@ -16,7 +16,7 @@ const FilesSchema = `{"type":"object","minProperties":1,"additionalProperties":{
 // MaxFields bounds the fields of a row.
 const MaxFields = 64
 
-// Open opens the file whose name is that of the partition. The argument is that of the operation, parsed.
+// Open opens the file with the name of the partition. arg is the operation's argument, parsed.
 func Open(c *sdk.Context, arg tinyjson.Value, partition string) (*sdk.Reader, error) {
 	files, _ := arg.Get("files")
 	file, ok := files.Get(partition)
@@ -34,12 +34,12 @@ func Open(c *sdk.Context, arg tinyjson.Value, partition string) (*sdk.Reader, er
 	return r, nil
 }
 
-// Unreadable is the failure of a file that cannot be read now: another node, or a later time, may be luckier.
+// Unreadable is the failure for a file that cannot be read now. Another node may be able to read it, or this node at a later time.
 func Unreadable(file string, err error) error {
 	return sdk.Retryable("unreadable", file+": "+err.Error())
 }
 
-// Cut returns the first field of a row, and what is behind it, if there are more.
+// Cut returns the first field of a row, and the rest behind it, if there are more fields.
 func Cut(row []byte) (field, rest []byte, more bool) {
 	if i := bytes.IndexByte(row, '\t'); i >= 0 {
 		return row[:i], row[i+1:], true
@@ -47,7 +47,7 @@ func Cut(row []byte) (field, rest []byte, more bool) {
 	return row, nil, false
 }
 
-// Field returns field n = 0, 1, … of a row; false if the row has no so many.
+// Field returns field n = 0, 1, … of a row; false if the row has no field n.
 func Field(row []byte, n int) (field []byte, ok bool) {
 	more := true
 	for range n + 1 {

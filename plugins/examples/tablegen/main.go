@@ -3,8 +3,8 @@
 //
 //	go run ./plugins/examples/tablegen -dir /tmp/orders -rows 1000000 -files 8
 //
-// It prints, and writes to files.json beside them, the member "files" of an operation's argument: the files' names and the
-// blobs that they will be when they have been uploaded (taskrt blob put FILE).
+// It prints the member "files" of an operation's argument, and writes it to files.json beside the files: the files' names, and the
+// blobs that they will be once they are uploaded (taskrt blob put FILE).
 package main
 
 import (

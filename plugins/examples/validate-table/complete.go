@@ -9,9 +9,9 @@ import (
 // maxShown is how many failures the result tells.
 const maxShown = 100
 
-// complete says what came out: whether the table is valid, how many rows were found to be right, which files were not, and how
-// many nobody has looked at to the end. It may run more than once, and says the same each time. Of a failed operation it is the
-// result of this task only: the operation has an error.
+// complete says whether the table is valid, how many rows were found to be right, which files were not right, and how
+// many files nobody has looked at to the end. It may run more than once, and says the same each time. For a failed operation this is the
+// result of the completion's task only: the operation has an error.
 func complete(c *sdk.Context) error {
 	t, err := c.OperationTask()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Validate-table checks that every row of a table is as the argument says, one partition of the operation for each of the
-// table's files. It is the model of an operation that may fail: the first bad row ends it, and says where it is.
+// Validate-table checks that every row of a table is as the argument says. Each of the table's files is one partition of the operation.
+// It is the model of an operation that may fail: the first bad row ends it, and its error says where the row is.
 package main
 
 import (
@@ -88,7 +88,7 @@ func checkRow(rows *table.Rows, columns []column) (name, why string) {
 }
 
 // badRow is the failure that names the row, for people in its message and for programs in its details. Rows count from 1. The
-// operation's error puts the partition's name before it, which is the file's.
+// operation's error puts the partition's name before it, which is the name of the file.
 func badRow(file string, row, offset int64, column, why string) error {
 	message := string(tinyjson.AppendInt([]byte("row "), row)) + ": "
 	details := tinyjson.AppendString(tinyjson.AppendMember([]byte{'{'}, "file"), file)

@@ -1,5 +1,5 @@
-// Word-count-op counts the words of texts: each partition of the operation counts a part of them, and the completion adds the
-// counts up. It is the model of map and reduce.
+// Word-count-op counts the words of texts: each partition of the operation counts a part of the texts, and the completion adds up the
+// counts. It is the model of map and reduce.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
 
-// reduce is the completion: it adds up the results of the partitions, one after the other. Memory is what the sums need, and
+// reduce is the completion: it adds up the results of the partitions, one after the other. It needs memory for the sums and for
 // one result. It may run more than once, and gives the same each time.
 func reduce(c *sdk.Context) error {
 	t, err := c.OperationTask()
@@ -68,7 +68,7 @@ func add(c *sdk.Context, p *sdk.Partition, sums map[string]int64) (int64, error)
 	return total, nil
 }
 
-// top keeps the n words that are the most frequent, of equals the first in order; 0: all.
+// top keeps the n most frequent words; among words of the same count, the first in order. 0: all words.
 func top(sums map[string]int64, n int64) map[string]int64 {
 	if n == 0 || n >= int64(len(sums)) {
 		return sums

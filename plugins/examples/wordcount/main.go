@@ -1,4 +1,4 @@
-// Wordcount counts words: {"text":"a b a"} → {"words":{"a":2,"b":1},"total":3}. A word is what stands between characters
+// Wordcount counts words: {"text":"a b a"} → {"words":{"a":2,"b":1},"total":3}. A word stands between characters
 // that are neither letters nor digits of any script; case is kept. Equal texts share one task.
 package main
 

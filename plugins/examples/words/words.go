@@ -1,4 +1,4 @@
-// Package words counts words. A word is what stands between characters that are neither letters nor digits, of any script;
+// Package words counts words. A word stands between characters that are neither letters nor digits, of any script;
 // case is kept.
 package words
 
@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
 
-// Counter counts the words of texts that come in pieces, cut anywhere. The zero value begins at the start of a text of which
-// every word counts.
+// Counter counts the words of texts that come in pieces, cut anywhere. The zero value begins at the start of a text, and
+// counts every word.
 type Counter struct {
 	Counts map[string]int64
 	Total  int64
@@ -27,9 +27,9 @@ type Counter struct {
 // Before is how many bytes in front of a place tell whether a word begins there: the length of the longest character.
 const Before = utf8.UTFMax
 
-// Begin ends the text, if there was one, and begins another, of which those words count that begin at from or behind it, but
-// before to (both in bytes). So a text may be counted in parts: each word in the part that it begins in. It returns where to
-// begin to write.
+// Begin ends the text, if there was one, and begins another. Of this text it counts the words that begin at from or behind it, but
+// before to (both in bytes). So a text may be counted in parts: each word counts in the part in which it begins. Begin returns the
+// place from which to write.
 func (c *Counter) Begin(from, to int64) (at int64) {
 	c.End()
 	c.from, c.to, c.at = from, to, max(from-Before, 0)
@@ -83,7 +83,7 @@ func (c *Counter) endWord() {
 	c.Total++
 }
 
-// Done reports that nothing counts of what follows in the text.
+// Done reports that nothing in the rest of the text counts.
 func (c *Counter) Done() bool { return c.to > 0 && c.at >= c.to && (!c.in || c.begun >= c.to) }
 
 // End counts the last word of the text.

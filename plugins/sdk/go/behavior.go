@@ -1,16 +1,16 @@
 package sdk
 
-// A Behavior is a named definition of what tasks do: a policy and the function that does it (SPEC B1). Zero fields take
+// A Behavior names and defines what tasks do: it is a policy, and the function that does the work (SPEC B1). Zero fields take
 // the host's default, which docs/write-a-plugin.md lists.
 type Behavior struct {
-	Name        string // 3..128 of [a-z0-9._-]; what `taskrt submit NAME` says
+	Name        string // 3..128 of [a-z0-9._-]; the NAME of `taskrt submit NAME`
 	Description string
 	Run         func(*Context) error
 
 	ID               ID
 	Retry            Retry
 	RunTimeout       Duration // bounds one attempt; in whole milliseconds like all durations here
-	HeartbeatTimeout Duration // an attempt that does not call Heartbeat that long is killed; zero: none
+	HeartbeatTimeout Duration // an attempt that does not call Heartbeat for this long is killed; zero: none
 	CancelGrace      Duration // between the cancel signal and the kill
 	Limits           Limits
 
@@ -18,7 +18,7 @@ type Behavior struct {
 	RepeatOnError bool     // with RepeatEvery: after a final failure too
 	Concurrency   Concurrency
 
-	Operation *Operation // what `taskrt op start NAME` says; nil: no operation can be started of it (SPEC O2)
+	Operation *Operation // makes `taskrt op start NAME` possible; nil: the behavior has no operations (SPEC O2)
 
 	OnTrap      OnError // a run that trapped: a crash that was not a Go panic (those are errors, see Context)
 	OnTimeout   OnError // a run past RunTimeout or HeartbeatTimeout
@@ -38,13 +38,13 @@ type Behavior struct {
 // Forever as KeepSuccess or KeepFailure keeps finished tasks until they are removed.
 const Forever Duration = -1
 
-// ID says how a task gets its ID when the caller gives none (SPEC I1, I2). The zero value draws a random one.
+// ID says how a task gets its ID when the caller gives none (SPEC I1, I2). The zero value draws a random ID.
 type ID struct {
 	Strategy IDStrategy
 	From     []string // with IDParams: JSON pointers to the params that count; none: all of them
 }
 
-// IDStrategy is one of the three ways.
+// IDStrategy is one of the three ways to make an ID.
 type IDStrategy string
 
 // IDRandom draws a UUIDv7; IDParams hashes the params, so that equal submissions share one task; IDCaller refuses a
@@ -65,7 +65,7 @@ type Retry struct {
 	JitterPercent         int // zero: the default; NoJitter: none
 }
 
-// Values for fields of Retry whose zero value means the default.
+// These are values for fields of Retry whose zero value means the default.
 const (
 	Unlimited = -1
 	NoJitter  = -1
@@ -84,17 +84,17 @@ type Limits struct {
 // Concurrency limits how many tasks of the behavior run at the same time, in the whole cluster (SPEC L11).
 type Concurrency struct {
 	Max    int    // zero: no limit
-	Key    string // JSON pointer into the params: tasks for which it finds the same share PerKey; empty: none
+	Key    string // JSON pointer into the params: tasks with the same value there share PerKey; empty: none
 	PerKey int    // tasks per key; zero: 1
-	Strict bool   // a task that waits for its retry keeps its place: with one per key, tasks run strictly in order
+	Strict bool   // a task that waits for its retry keeps its place: with one task per key, tasks run strictly in order
 }
 
-// Operation makes a behavior one whose Run does a partition of an operation. RepeatEvery, ID and Concurrency.Key must be
-// zero then: an operation names its tasks itself, and each of them ends once (SPEC O2).
+// Operation makes Run do one partition of an operation. RepeatEvery, ID and Concurrency.Key must be
+// zero then: an operation names its tasks itself, and each of its tasks ends once (SPEC O2).
 type Operation struct {
 	Concurrency      OperationConcurrency
 	IncompatibleWith []string // behaviors whose operations may not run on the same target at the same time
-	RunAll           bool     // a partition that fails does not cancel the rest
+	RunAll           bool     // a failed partition does not cancel the rest
 	Restart          bool     // a checkpoint does not outlive its attempt: a partition that moves to another worker begins anew
 	Complete         string   // behavior of this module that runs when every partition has ended; empty: none
 	Cleanup          string   // behavior of this module that runs where a partition ran that was cancelled, failed or taken away
@@ -103,7 +103,7 @@ type Operation struct {
 // OperationConcurrency says which operations of a behavior may run at the same time.
 type OperationConcurrency string
 
-// Zero is Many.
+// The zero value is Many.
 const (
 	Many         OperationConcurrency = "many"
 	OnePerTarget OperationConcurrency = "one_per_target"
@@ -113,7 +113,7 @@ const (
 // OnError says whether a kind of failure is retried, within Retry.
 type OnError string
 
-// Retry or fail.
+// These say whether to retry or to fail.
 const (
 	OnErrorRetry OnError = "retry"
 	OnErrorFail  OnError = "fail"
@@ -122,7 +122,7 @@ const (
 // registry holds the behaviors in order of registration: the index is the argument of taskrt_run.
 var registry []Behavior
 
-// Register makes a behavior part of the module. Call it in init, never later: main is not run in a guest, and the host
+// Register makes a behavior part of the module. Call it in init, never later: main does not run in a guest, and the host
 // reads the list once, at upload. It panics on a bad or repeated name, so that such a module cannot be uploaded.
 func Register(b Behavior) {
 	if !validName(b.Name) {

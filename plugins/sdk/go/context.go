@@ -5,7 +5,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
 )
 
-// Context is one attempt: its input, its output and what the host wants from it. It is valid until Run returns, and not
+// Context is one attempt: its input, its output, and the host's signals. It is valid until Run returns, and not
 // safe for concurrent use.
 type Context struct {
 	h      host.Host
@@ -42,18 +42,18 @@ func (c *Context) Config() []byte {
 	return b
 }
 
-// RunAgain makes a success run again at the time, whatever Behavior.RepeatEvery says (SPEC R4); the result stands until
-// then.
+// RunAgain makes a task that succeeds run again at the time at, whatever Behavior.RepeatEvery says (SPEC R4). The result stands
+// until then.
 func (c *Context) RunAgain(at Time) { c.again = at }
 
 // SetResult sets the result of the task, which counts if Run returns nil; the last call wins. Valid JSON becomes the
 // task's `result`, other bytes its `result_base64`. It must not be changed afterwards.
 func (c *Context) SetResult(result []byte) { c.result, c.given = result, true }
 
-// Signals is what the host asks of a running attempt: a set of bits.
+// Signals is a set of bits: what the host asks of a running attempt.
 type Signals abi.Signals
 
-// The bits, for tests; plugins use the methods.
+// These are the bits, for tests; plugins use the methods.
 const (
 	SignalCancel       = Signals(abi.SignalCancel)
 	SignalLeaseLost    = Signals(abi.SignalLeaseLost)
@@ -66,7 +66,7 @@ func (s Signals) Cancelled() bool {
 	return s&(SignalCancel|SignalLeaseLost) != 0
 }
 
-// LeaseLost reports that another attempt may be running: nothing that this one reports counts any more.
+// LeaseLost reports that another attempt may be running: nothing that this attempt reports counts any more.
 func (s Signals) LeaseLost() bool { return s&SignalLeaseLost != 0 }
 
 // Draining reports that the node wants to stop: save a checkpoint and return Yield.
@@ -81,7 +81,7 @@ func (c *Context) Heartbeat(done, total int64) Signals {
 	return signals(c.h.Beat(done, total))
 }
 
-// Signals asks without a heartbeat.
+// Signals returns the signals without a heartbeat.
 func (c *Context) Signals() Signals { return signals(c.h.Signals()) }
 
 // signals reads the answer of beat and signals; a negative one is a status and asks nothing.
@@ -96,12 +96,12 @@ func (c *Context) Draining() bool { return c.Signals().Draining() }
 // Note replaces the attempt's progress note, which readers of the task see beside done and total.
 func (c *Context) Note(text string) { c.h.Write(abi.Progress, []byte(text)) }
 
-// Checkpoint returns the checkpoint that an earlier attempt of this task, or this one, saved last; false if there is none.
+// Checkpoint returns the last checkpoint that an earlier attempt of this task, or this attempt, saved; false if there is none.
 func (c *Context) Checkpoint() ([]byte, bool) { return readAll(c.h, abi.Checkpoint) }
 
-// SaveCheckpoint stores data with the task; when it returns nil, a majority of the cluster has it on disk, and the next
-// attempt will find it wherever it runs. That costs a round of consensus: save every second or so, not in every step.
-// After ErrUnavailable (there is no leader right now; it may or may not be stored) go on and save again later; after
+// SaveCheckpoint stores data with the task. When it returns nil, a majority of the cluster has the data on disk, and the next
+// attempt will find it wherever it runs. This costs a round of consensus: save every second or so, not in every step.
+// After ErrUnavailable (there is no leader right now, and the data may or may not be stored) go on and save again later. After
 // ErrLeaseLost return.
 func (c *Context) SaveCheckpoint(data []byte) error {
 	if n := c.h.Call(abi.OpCheckpointSave, data); n < 0 {
@@ -121,10 +121,10 @@ func (c *Context) Remaining() Duration {
 	return Duration(c.h.Clock(abi.ClockDeadline)) * Millisecond
 }
 
-// Elapsed returns a time that only moves forward, for measuring; only differences mean something.
+// Elapsed returns a time that only moves forward, for measuring. Only differences of it mean something.
 func (c *Context) Elapsed() Duration { return Duration(c.h.Clock(abi.ClockMonotonic)) }
 
-// maxRandom is what one call may ask for (abi.OpRandom).
+// maxRandom is how many bytes one call may ask for (abi.OpRandom).
 const maxRandom = 65536
 
 // Random fills p with random bytes from the host. Prefer it to math/rand, whose generator starts in the same state in
@@ -144,7 +144,7 @@ func (c *Context) Random(p []byte) error {
 }
 
 // Call makes a request of the ABI (abi/README.md, "Ops of call") that has no method here, and returns the response.
-// ErrUnsupported: this host does not know it.
+// ErrUnsupported: this host does not know the request.
 func (c *Context) Call(op abi.Op, payload []byte) ([]byte, error) {
 	if n := c.h.Call(op, payload); n < 0 {
 		return nil, statusError(abi.Errno(n))
@@ -156,7 +156,7 @@ func (c *Context) Call(op abi.Op, payload []byte) ([]byte, error) {
 // Level is the severity of a log line.
 type Level int32
 
-// Levels.
+// These are the levels.
 const (
 	LevelTrace Level = abi.LogTrace
 	LevelDebug Level = abi.LogDebug
@@ -165,8 +165,8 @@ const (
 	LevelError Level = abi.LogError
 )
 
-// Log adds a line to the task's log (`taskrt logs ID`), which is bounded: what is over the limit is dropped. Standard
-// output and error go there too.
+// Log adds a line to the task's log (`taskrt logs ID`). The log is bounded: lines over the limit are dropped. Standard
+// output and error go to the log, too.
 func (c *Context) Log(level Level, message string) { c.h.Log(int32(level), []byte(message)) }
 
 // readAll reads an input channel; false if it has nothing to say.

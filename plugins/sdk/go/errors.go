@@ -2,8 +2,8 @@ package sdk
 
 import "github.com/taskrt/taskrt/abi"
 
-// Error is a failure with a code. A Run that returns an error without an *Error in it fails with the code HANDLER_ERROR,
-// retryable. Whether a retryable failure is retried is for the behavior's Retry to say.
+// Error is a failure with a code. If Run returns an error without an *Error in it, the task fails with the code HANDLER_ERROR,
+// retryable. The behavior's Retry says whether a retryable failure is retried.
 type Error struct {
 	Code      string // [a-z0-9_.-]{1,64}; "": HANDLER_ERROR
 	Message   string
@@ -53,7 +53,7 @@ func message(err error, e *Error) string {
 	return err.Error()
 }
 
-// RetryAt makes err a retryable failure that says itself when the next attempt should come, whatever Behavior.Retry says
+// RetryAt makes err a retryable failure that says when the next attempt should come, whatever Behavior.Retry says
 // (SPEC R4). It counts as a failure.
 func RetryAt(err error, at Time) error { return &later{err, at} }
 
@@ -64,7 +64,7 @@ type later struct {
 
 func (l *later) Unwrap() error { return l.error }
 
-// Yield ends the attempt without an outcome: the task runs again at the time, or soon if it is zero (SPEC R5). It counts
+// Yield ends the attempt without an outcome: the task runs again at the time at, or soon if at is zero (SPEC R5). It counts
 // as no failure. Return it after a checkpoint when Draining, or when there is nothing to do yet.
 func Yield(at Time) error { return &yield{at} }
 
@@ -72,7 +72,7 @@ type yield struct{ at Time }
 
 func (*yield) Error() string { return "run me again" }
 
-// constError is an error that is its text.
+// constError is an error that is its own text.
 type constError string
 
 func (e constError) Error() string { return string(e) }
@@ -80,8 +80,8 @@ func (e constError) Error() string { return string(e) }
 // ErrCancelled ends the attempt as cancelled. Return it when Cancelled says so.
 const ErrCancelled = constError("cancelled")
 
-// Errors of the host, from whatever asks it: SaveCheckpoint, Random, Blob, Partitions, and packages secrets, sdkhttp and tasks;
-// test with errors.Is.
+// These are errors of the host, from everything that asks it: SaveCheckpoint, Random, Blob, Partitions, and packages secrets, sdkhttp
+// and tasks. Test for them with errors.Is.
 const (
 	ErrLeaseLost   = constError("the lease is lost: another attempt may be running; stop")
 	ErrTooLarge    = constError("larger than the behavior's limit")
@@ -113,7 +113,7 @@ func statusError(status abi.Errno) error {
 
 func statusText(status abi.Errno) string { return statusError(status).Error() }
 
-// walk is the way of errors.Is and errors.As through err, without reflection, which is 65 KB of code in a guest.
+// walk goes through err as errors.Is and errors.As do, but without reflection, which is 65 KB of code in a guest.
 func walk(err error, found func(error) bool) bool {
 	for err != nil {
 		if found(err) {

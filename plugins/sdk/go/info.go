@@ -2,8 +2,8 @@ package sdk
 
 import "github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 
-// Info is what a guest may know of its task and attempt: abi.TaskInfo, read without encoding/json. What the host does
-// not say stays zero.
+// Info is what a guest may know of its task and attempt: abi.TaskInfo, read without encoding/json. Fields that the host does
+// not tell stay zero.
 type Info struct {
 	Namespace   string
 	ID          string // of the task, the same in every attempt: a good idempotency key for effects outside
@@ -12,7 +12,7 @@ type Info struct {
 	Attempt     int64  // 1, 2, …: counts every start, also after a lost worker
 	MaxAttempts int64  // of the retry policy; 0: no limit
 	Failures    int64  // failed runs since the last success, before this one
-	Token       uint64 // fencing token of the lease: larger for every later one of the cluster
+	Token       uint64 // fencing token of the lease: larger for every later lease of the cluster
 
 	Parent    string // the operation that the task is part of, or the task that submitted it
 	Partition string // of the operation

@@ -11,8 +11,8 @@ import (
 // requires are the capabilities of the manifest, in order.
 var requires []string
 
-// Require says that the module cannot do without a capability: a host that does not have it, or whose operator does not grant it,
-// refuses the upload (docs/write-a-plugin.md, "Manifest"). Call it in init. Packages secrets, sdkhttp and tasks do so
+// Require says that the module needs a capability. A host that does not have it, or whose operator does not grant it,
+// refuses the upload (docs/write-a-plugin.md, "Manifest"). Call it in init. Packages secrets, sdkhttp and tasks call it
 // themselves.
 func Require(capability string) {
 	if i, there := slices.BinarySearch(requires, capability); !there {
@@ -43,7 +43,7 @@ func manifest(behaviors []Behavior) []byte {
 	return append(w.buf, "]}"...)
 }
 
-// fields appends members to a JSON object, without those that are zero.
+// fields appends members to a JSON object. It leaves out members that are zero.
 type fields struct{ buf []byte }
 
 func (w *fields) behavior(b *Behavior) {
@@ -194,7 +194,7 @@ func (w *fields) duration(name string, d Duration) {
 	}
 }
 
-// raw appends text that is JSON already. The host refuses a manifest that it makes invalid, and says where.
+// raw appends text that is JSON already. If the text makes the manifest invalid, the host refuses the manifest, and says where.
 func (w *fields) raw(name, text string) {
 	if text != "" {
 		w.name(name)

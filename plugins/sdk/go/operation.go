@@ -2,13 +2,13 @@ package sdk
 
 import "github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 
-// OperationTask is what a task of an operation is told by its params: a partition, the completion, or a cleanup
+// OperationTask holds the params of a task of an operation: of a partition, of the completion, or of a cleanup
 // (SPEC O1, O3).
 type OperationTask struct {
 	Operation string // ID
 	Target    string
 	Object    string
-	Arg       []byte // JSON, as the operation was started with; null if with none
+	Arg       []byte // JSON, the argument with which the operation was started; null if there was none
 
 	Partition string // of a partition and of its cleanup
 	Token     uint64 // of a cleanup: the fencing token of the attempt that it tidies up behind
@@ -18,8 +18,8 @@ type OperationTask struct {
 	Failed    int64
 }
 
-// OperationTask reads the params of a task that is part of an operation. The error, if they are those of no such task, is a
-// failure for good with the code bad_params: whoever submits the behavior by itself is told so.
+// OperationTask reads the params of a task that is part of an operation. If the params are not those of such a task, the error is a
+// failure for good with the code bad_params: it tells whoever submits the behavior by itself.
 func (c *Context) OperationTask() (OperationTask, error) {
 	members, err := tinyjson.Members(c.Params())
 	if err != nil {
@@ -66,7 +66,7 @@ func (t *OperationTask) set(name string, v tinyjson.Value) {
 	}
 }
 
-// text returns a string, and nothing of another kind.
+// text returns the string of v, and "" for a value of another kind.
 func text(v tinyjson.Value) string {
 	if s, ok := v.Str(); ok {
 		return s

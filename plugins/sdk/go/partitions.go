@@ -7,14 +7,14 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
 
-// Partition is what became of one partition of an operation.
+// Partition is the outcome of one partition of an operation.
 type Partition struct {
 	Index  int64
 	Name   string
 	Status string          // of its task: SUCCESS or FAILURE, when a completion runs
 	Result []byte          // of a success: JSON unless Binary; nil if it is a blob
 	Binary bool            // Result is no JSON
-	Blob   string          // name of the blob that the result is, for Context.Blob; "": none
+	Blob   string          // name of the blob that is the result, for Context.Blob; "": the result is no blob
 	Error  *PartitionError // of a failure
 }
 
@@ -25,11 +25,11 @@ type PartitionError struct {
 	Retryable bool
 }
 
-// pageSize is how many partitions one request asks for, the most that a host gives.
+// pageSize is how many partitions one request asks for: the most that a host gives.
 const pageSize = 1000
 
-// Partitions goes through the partitions of the operation that the task is part of, from index `from` on, in order: a
-// completion reads outcomes and results so, without all of them in memory. An error is the last thing that it yields:
+// Partitions goes through the partitions of the operation that the task is part of, in order, from index `from` on. So a
+// completion reads outcomes and results without all of them in memory. An error is the last thing that Partitions yields:
 // ErrDenied (the task is part of no operation), ErrUnavailable (nobody answers now: end with a retryable error),
 // ErrLeaseLost.
 //

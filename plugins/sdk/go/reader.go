@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
 )
 
-// Reader reads in pieces what may be larger than the guest's memory: params, a checkpoint, or a blob. Every read asks the
-// host, which copies straight into the given slice: read some KiB at once, or through a bufio.Reader.
+// Reader reads an input that may be larger than the guest's memory in pieces: params, a checkpoint, or a blob. Every read asks
+// the host, which copies straight into the given slice: read some KiB at once, or through a bufio.Reader.
 type Reader struct {
 	size int64
 	at   int64 // where Read goes on
@@ -20,7 +20,7 @@ var (
 	_ io.ReaderAt   = (*Reader)(nil)
 )
 
-// Size returns the length of the whole, in bytes.
+// Size returns the length of the whole input, in bytes.
 func (r *Reader) Size() int64 { return r.size }
 
 // ReadAt implements io.ReaderAt.
@@ -78,7 +78,7 @@ func (c *Context) ParamsReader() *Reader {
 // CheckpointReader reads the last checkpoint in pieces; false if there is none.
 func (c *Context) CheckpointReader() (*Reader, bool) { return channelReader(c.h, abi.Checkpoint) }
 
-// channelReader reads an input channel; false, and a Reader of nothing, if it has nothing to say.
+// channelReader reads an input channel. If the channel has nothing, it returns false and an empty Reader.
 func channelReader(h host.Host, ch abi.Channel) (*Reader, bool) {
 	n := h.Len(ch)
 	return &Reader{size: int64(max(n, 0)), read: func(p []byte, off int64) (int, error) {
@@ -90,13 +90,13 @@ func channelReader(h host.Host, ch abi.Channel) (*Reader, bool) {
 	}}, n >= 0
 }
 
-// BlobRef is how JSON names a blob: {"$blob": "sha256:…"}. Make it a field of the params' type, and give its Name to
+// BlobRef names a blob in JSON: {"$blob": "sha256:…"}. Make it a field of the params' type, and give its Name to
 // Context.Blob. A task keeps the blobs that its params, result and checkpoint name.
 type BlobRef struct {
 	Name string `json:"$blob"`
 }
 
-// Blob opens a blob by its name, "sha256:" and 64 hexadecimal digits. ErrNotFound: no node has it; ErrUnavailable: it cannot
+// Blob opens a blob by its name, "sha256:" and 64 hexadecimal digits. ErrNotFound: no node has it. ErrUnavailable: it cannot
 // be had now, so end with a retryable error.
 func (c *Context) Blob(name string) (*Reader, error) {
 	if len(name) != abi.BlobName {
@@ -114,7 +114,7 @@ func (c *Context) Blob(name string) (*Reader, error) {
 	}}, nil
 }
 
-// readBlob is one request: at most abi.MaxResponse bytes.
+// readBlob makes one request, for at most abi.MaxResponse bytes.
 func readBlob(h host.Host, name string, p []byte, off int64) (int, error) {
 	p = p[:min(len(p), abi.MaxResponse)]
 	request := append(make([]byte, 0, abi.BlobReadSize), name...)
@@ -130,7 +130,7 @@ func readBlob(h host.Host, name string, p []byte, off int64) (int, error) {
 	return int(n), nil
 }
 
-// appendNumber appends so many bytes of n, the lowest first: encoding/binary would link package reflect.
+// appendNumber appends size bytes of n, the lowest first: encoding/binary would link package reflect.
 func appendNumber(to []byte, n uint64, size int) []byte {
 	for range size {
 		to = append(to, byte(n))

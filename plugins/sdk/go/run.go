@@ -14,7 +14,7 @@ func init() {
 	host.Installed = host.Hooks{Run: run, Describe: describe, Index: lookup, Error: statusError}
 }
 
-// run answers the export taskrt_run: one attempt of the behavior with that index.
+// run answers the export taskrt_run: it runs one attempt of the behavior with this index.
 func run(h host.Host, index int32) abi.Outcome {
 	c := &Context{h: h}
 	b, err := pick(c, index)
@@ -24,8 +24,8 @@ func run(h host.Host, index int32) abi.Outcome {
 	return finish(c, err)
 }
 
-// pick finds the behavior. The index is its place in the manifest; where a module has several, the task's own word for
-// it goes first, because a manifest given at upload may list them in another order.
+// pick finds the behavior. The index is its place in the manifest. In a module with several behaviors, the name in the task's info
+// wins over the index, because a manifest given at upload may list the behaviors in another order.
 func pick(c *Context, index int32) (*Behavior, error) {
 	if len(registry) > 1 {
 		if i, ok := lookup(c.Info().Behavior); ok {
@@ -51,7 +51,7 @@ func protect(c *Context, b *Behavior) (err error) {
 	return b.Run(c)
 }
 
-// panicText says what it can without fmt. It asks no Stringer: that alone would link every String method there is.
+// panicText says as much as it can without fmt. It asks no Stringer: this alone would link every String method that there is.
 func panicText(v any) string {
 	switch v := v.(type) {
 	case error:
@@ -114,7 +114,7 @@ func succeed(c *Context) abi.Outcome {
 // maxMessage bounds an error's message; the rest belongs in the log.
 const maxMessage = 4 << 10
 
-// writeError writes {"code","message","details"}; if the host finds that too big, the start of the message alone.
+// writeError writes {"code","message","details"}. If the host finds this too big, it writes only the start of the message.
 func writeError(h host.Host, e *Error, msg string) {
 	if h.Write(abi.ErrorDetail, errorDetail(e.Code, clip(msg, maxMessage), e.Details)) == int32(abi.E2BIG) {
 		h.Write(abi.ErrorDetail, errorDetail(e.Code, clip(msg, 256), nil))

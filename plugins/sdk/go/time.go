@@ -1,10 +1,10 @@
 package sdk
 
-// Duration is a length of time in nanoseconds, like time.Duration and convertible to it. The SDK has types of its own
-// because importing package time makes a guest 260 KB larger, with plugins that need no more than "200 ms" in mind.
+// Duration is a length of time in nanoseconds, like time.Duration and convertible to it. The SDK has types of its own,
+// because importing package time makes a guest 260 KB larger, and many plugins need no more than "200 ms".
 type Duration int64
 
-// Units.
+// These are units.
 const (
 	Millisecond Duration = 1e6
 	Second               = 1000 * Millisecond

@@ -1,7 +1,7 @@
-// Package sdkhttp makes HTTP requests that the operator allows a behavior (docs/capabilities.md). A module that imports it requires the
-// capability: its manifest says so by itself, and an upload is refused where nothing is granted.
+// Package sdkhttp makes HTTP requests that the operator allows to a behavior (docs/capabilities.md). A module that imports it requires
+// the capability: its manifest says so by itself, and an upload is refused where nothing is granted.
 //
-// It is light. Package transport makes a net/http client of it, which adds 8 MB to a guest.
+// The package is small. Package transport makes a net/http client of it, which adds 8 MB to a guest.
 package sdkhttp
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func init() { sdk.Require(abi.CapabilityHTTP) }
 
-// Request is what to ask for.
+// Request is an HTTP request.
 type Request struct {
 	Method  string // upper case; "": GET
 	URL     string // https://… or http://…, without credentials
@@ -42,7 +42,7 @@ func (r *Response) Header(name string) string {
 	return ""
 }
 
-// Error is why there is no response. By errors.Is it is one of
+// Error is why there is no response. errors.Is finds one of these in it:
 //
 //   - sdk.ErrDenied: no rule of the operator allows the request, or the address is not public
 //   - sdk.ErrTooLarge: the request or the response is over a limit, or it is the attempt's 1001st
@@ -59,12 +59,12 @@ func (e *Error) Error() string { return "http: " + e.Reason }
 // Unwrap returns the SDK's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// asking is held from a request to the end of its response, which is there until the next request. Goroutines of a guest change
-// places where they allocate.
+// asking is held from a request to the end of its response, because a response is there only until the next request. Goroutines of a
+// guest change places where they allocate.
 var asking sync.Mutex
 
 // Do makes a request and waits for the whole response. The wait ends with the attempt, or by the rule's timeout. An error is
-// an *Error. Call it while a behavior runs, not in init; it is safe for concurrent use, one request after the other.
+// an *Error. Call Do while a behavior runs, not in init. It is safe for concurrent use, and makes one request after the other.
 func Do(q Request) (*Response, error) {
 	head, err := q.head()
 	if err != nil {
@@ -90,7 +90,7 @@ func Do(q Request) (*Response, error) {
 	return r, nil
 }
 
-// head is the JSON that the host reads. Text that is no UTF-8 would be another one there.
+// head is the JSON that the host reads. A text that is not UTF-8 would become another text there.
 func (q *Request) head() ([]byte, error) {
 	valid := utf8.ValidString(q.Method) && utf8.ValidString(q.URL)
 	head := []byte{'{'}

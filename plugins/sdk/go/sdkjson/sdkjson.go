@@ -1,5 +1,5 @@
 // Package sdkjson gives behaviors typed params and results by encoding/json. It makes a guest about 1.5 MB larger;
-// package tinyjson is the way without. Linked, it also writes the params of children (package tasks).
+// package tinyjson does not. Where sdkjson is linked, it also writes the params of children (package tasks).
 package sdkjson
 
 import (
@@ -14,11 +14,11 @@ import (
 
 func init() { host.MarshalJSON = json.Marshal }
 
-// CodeBadParams is the code of a failure by params that do not decode.
+// CodeBadParams is the code of the failure of a task whose params do not decode.
 const CodeBadParams = "bad_params"
 
-// Handler makes a Behavior.Run of a function with typed params and result. Params that do not decode into P, also those
-// with fields that P does not have, fail the task for good with CodeBadParams. A task without params gets the zero P.
+// Handler makes a Behavior.Run of a function with typed params and result. Params that do not decode into P, or have
+// fields that P does not have, fail the task for good with CodeBadParams. A task without params gets the zero P.
 func Handler[P, R any](f func(*sdk.Context, P) (R, error)) func(*sdk.Context) error {
 	return func(c *sdk.Context) error {
 		var params P
@@ -45,8 +45,8 @@ func SetResult(c *sdk.Context, v any) error {
 	return nil
 }
 
-// Checkpoint decodes the last checkpoint into v; false, and v as it was, if there is none or it does not decode: one
-// written by an older version of the plugin is as good as none.
+// Checkpoint decodes the last checkpoint into v. If there is none, or it does not decode, it returns false and leaves v as it was:
+// a checkpoint of an older version of the plugin counts as none.
 func Checkpoint[T any](c *sdk.Context, v *T) bool {
 	text, ok := c.Checkpoint()
 	if !ok {
@@ -69,7 +69,7 @@ func SaveCheckpoint(c *sdk.Context, v any) error {
 	return c.SaveCheckpoint(text)
 }
 
-// decode is json.Unmarshal that refuses unknown fields.
+// decode does what json.Unmarshal does, but refuses unknown fields.
 func decode(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

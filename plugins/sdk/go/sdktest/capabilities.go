@@ -31,7 +31,7 @@ type Child struct {
 	IfExists    string
 }
 
-// granted is what an attempt has of its capabilities.
+// granted is the state of an attempt's capabilities.
 type granted struct {
 	requests int
 	parts    map[int32][]byte // of the last request
@@ -39,7 +39,7 @@ type granted struct {
 	bytes    int // of the children's JSON
 }
 
-// refuse is the answer of a hook.
+// refuse turns the error of a hook into an answer.
 func refuse(err error) error {
 	if err == nil {
 		return nil
@@ -47,7 +47,7 @@ func refuse(err error) error {
 	return &refusal{status(err), err}
 }
 
-// refusal is a status and why.
+// refusal is a status, and the reason for it.
 type refusal struct {
 	status abi.Errno
 	error
@@ -273,7 +273,7 @@ func ParseChild(text []byte) (Child, error) {
 	return c, err
 }
 
-// strict is json.Unmarshal that refuses unknown fields.
+// strict does what json.Unmarshal does, but refuses unknown fields.
 func strict(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -31,7 +31,7 @@ func (a *attempt) Read(ch abi.Channel, off int32, p []byte) int32 {
 	return int32(copy(p, data[min(int(off), len(data)):]))
 }
 
-// missing is the status of an input channel that has nothing.
+// missing is the status of an input channel that has nothing in it.
 func missing(ch abi.Channel) int32 {
 	if ch >= abi.Params && ch <= abi.Config {
 		return int32(abi.ENOENT)
@@ -164,8 +164,8 @@ func (a *attempt) page(payload []byte) int32 {
 	return a.respond(text)
 }
 
-// Page is what a host answers to op.partitions: those from that index on, but so few that a guest reads several pages, as it may
-// have to. An error is a result that is no JSON.
+// Page is a host's answer to op.partitions: partitions from index from on, but so few that a guest reads several pages, as it may
+// have to. It returns an error if a result is no JSON.
 func Page(all []Partition, from int64) ([]byte, error) {
 	const most = 3
 	from = min(from, int64(len(all)))

@@ -1,4 +1,4 @@
-// Package sdktest runs a plugin's behaviors natively, against a host in memory: unit tests of plugins need no wasm, no
+// Package sdktest runs a plugin's behaviors natively, against a host in memory. Unit tests of plugins need no wasm and no
 // cluster, and a debugger works.
 //
 //	func TestGreet(t *testing.T) {
@@ -9,10 +9,10 @@
 //	}
 //
 // A Host also grants capabilities: secrets, an http.Handler that answers requests, and children that are submitted. In a test
-// binary that links their packages attempts take turns; one must not wait for another, nor Run one.
+// binary that links their packages, attempts take turns: an attempt must not wait for another attempt, and must not call Run.
 //
-// What it cannot show is the sandbox: memory limits, timeouts, traps, fresh memory per attempt. `taskrt run FILE.wasm`
-// runs the real thing.
+// sdktest cannot show the sandbox: memory limits, timeouts, traps, fresh memory per attempt. `taskrt run FILE.wasm`
+// runs the real module.
 package sdktest
 
 import (
@@ -30,35 +30,35 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
 )
 
-// Host is what an attempt is given, and what it did: fields from Beats on are set by Run, the others by the test.
+// Host is what an attempt is given, and what it did. Run sets the fields from Beats on, the test sets the others.
 // The zero value is a first attempt without params. Run again with the same Host to simulate the next attempt: it sees
-// the last checkpoint saved.
+// the last saved checkpoint.
 type Host struct {
 	Params     []byte
-	Checkpoint []byte // the last one saved; nil: none
+	Checkpoint []byte // the checkpoint that was saved last; nil: none
 	Config     []byte
 	Info       abi.TaskInfo            // ID, Behavior, Attempt and the like are filled in if zero; Attempt rises with every Run
-	OnBeat     func(n int) sdk.Signals // what Heartbeat number n = 1, 2, … and Signals after it say; nil: nothing
-	OnSave     func(data []byte) error // refuses a checkpoint by one of the SDK's errors; nil: accepts
+	OnBeat     func(n int) sdk.Signals // the answer to Heartbeat number n = 1, 2, … and to Signals after it; nil: nothing
+	OnSave     func(data []byte) error // refuses a checkpoint with one of the SDK's errors; nil: accepts
 	Now        time.Time               // the host's clock, which stands still; zero: 2000-01-01 UTC
 	BeatTakes  time.Duration           // how far a heartbeat moves the clock
 	Timeout    time.Duration           // from Now to the deadline; zero: an hour
 	MaxResult  int                     // bytes; zero: 16 MiB, as the host's default
 	Blobs      map[string][]byte       // by name, BlobName(content); nil: there are none
-	Partitions []Partition             // of the operation that the task is part of, for a completion; nil: of none
+	Partitions []Partition             // of the operation that the task is part of, for a completion; nil: the task is part of none
 
-	Secrets   map[string][]byte         // that the behavior is granted (package secrets); one that is nil is not there
-	HTTP      http.Handler              // answers requests (package sdkhttp); nil: none is granted
+	Secrets   map[string][]byte         // secrets that the behavior is granted (package secrets); one that is nil is granted, but not there
+	HTTP      http.Handler              // answers requests (package sdkhttp); nil: no request is granted
 	Tasks     []string                  // behaviors of which it may submit children (package tasks)
-	OnSecret  func(name string) error   // refuses one by one of the SDK's errors; nil: refuses none
-	OnRequest func(*http.Request) error // so for requests
-	OnSubmit  func(Child) error         // so for children
+	OnSecret  func(name string) error   // refuses a secret with one of the SDK's errors; nil: refuses none
+	OnRequest func(*http.Request) error // the same for requests
+	OnSubmit  func(Child) error         // the same for children
 
 	Beats    []Beat
 	Saved    [][]byte
 	Notes    []string
 	Logs     []Log
-	Children []Child // of attempts that succeeded; the others have none
+	Children []Child // of attempts that succeeded; other attempts have none
 }
 
 // Beat is one heartbeat.
@@ -70,7 +70,7 @@ type Log struct {
 	Message string
 }
 
-// Partition is one partition of an operation as the host tells of it (abi/README.md, op.partitions).
+// Partition is one partition of an operation, as the host tells it to a guest (abi/README.md, op.partitions).
 type Partition struct {
 	Index        int64           `json:"index"` // filled in
 	Partition    string          `json:"partition"`
@@ -81,7 +81,7 @@ type Partition struct {
 	Error        *PartitionError `json:"error,omitempty"`
 }
 
-// PartitionError is why one failed.
+// PartitionError is why a partition failed.
 type PartitionError struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
@@ -129,7 +129,7 @@ func Run(t TB, behavior string, h *Host) Result {
 	return RunIndex(t, index, h)
 }
 
-// RunIndex runs one attempt of the behavior with that place in the manifest.
+// RunIndex runs one attempt of the behavior with this place in the manifest.
 func RunIndex(t TB, index int32, h *Host) Result {
 	t.Helper()
 	a := newAttempt(h)
@@ -162,13 +162,13 @@ func RunIndex(t TB, index int32, h *Host) Result {
 	return r
 }
 
-// run ends the attempt's turn also where the behavior ends the test.
+// run runs the attempt. It ends the attempt's turn also where the behavior ends the test.
 func (a *attempt) run(index int32) abi.Outcome {
 	defer host.Enter(a)()
 	return host.Installed.Run(a, index)
 }
 
-// Manifest returns the manifest that the registered behaviors make.
+// Manifest returns the manifest of the registered behaviors.
 func Manifest() []byte {
 	a := newAttempt(&Host{})
 	host.Installed.Describe(a)

@@ -10,16 +10,16 @@ import (
 
 func init() { sdk.Require(abi.CapabilitySecrets) }
 
-// usual is what most secrets fit into.
+// usual is a size that is enough for most secrets.
 const usual = 1 << 10
 
-// Get returns a secret, at most 64 KiB. Within an attempt it does not change. Call it while a behavior runs, not in init. Errors,
-// by errors.Is:
+// Get returns a secret, at most 64 KiB. Within an attempt a secret does not change. Call Get while a behavior runs, not in init.
+// errors.Is finds these errors:
 //
-//   - sdk.ErrDenied: the operator does not grant that secret to this behavior, whether it exists or not
-//   - sdk.ErrNotFound: it is granted, and not there
+//   - sdk.ErrDenied: the operator does not grant this secret to this behavior, whether the secret exists or not
+//   - sdk.ErrNotFound: it is granted, but not there
 //   - sdk.ErrUnavailable: it cannot be read now; try again
-//   - sdk.ErrInvalid: that is no name
+//   - sdk.ErrInvalid: this is no name of a secret
 //
 // A name is 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first.
 func Get(name string) ([]byte, error) {
@@ -35,7 +35,7 @@ func Get(name string) ([]byte, error) {
 	return to[:n], nil
 }
 
-// failure says of which secret.
+// failure says which secret could not be read.
 type failure struct {
 	name   string
 	status abi.Errno

@@ -28,7 +28,7 @@ func formatTime(t sdk.Time) []byte {
 	return append(digits(append(buf, '.'), ms%1000, 3), 'Z')
 }
 
-// digits appends n in so many digits.
+// digits appends n with count digits.
 func digits(to []byte, n int64, count int) []byte {
 	for range count {
 		to = append(to, '0')
@@ -40,7 +40,7 @@ func digits(to []byte, n int64, count int) []byte {
 	return to
 }
 
-// encodeBase64 is encoding/base64's, which would link package reflect.
+// encodeBase64 does what encoding/base64 does, which would link package reflect.
 func encodeBase64(p []byte) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	to := make([]byte, 0, (len(p)+2)/3*4)

@@ -1,6 +1,6 @@
-// Package tasks submits children: tasks that come into being together with the success of the attempt that asked for them, in one commit.
-// A module that imports it requires the capability: its manifest says so by itself, and an upload is refused where the operator does not
-// grant it (docs/capabilities.md).
+// Package tasks submits children. A child is a task that comes into being in one commit with the success of the attempt that submitted it.
+// A module that imports the package requires the capability: its manifest says so by itself, and an upload is refused where the operator
+// does not grant it (docs/capabilities.md).
 package tasks
 
 import (
@@ -20,8 +20,8 @@ type Task struct {
 	Behavior string // required
 	ID       string // "": by the behavior's strategy `params`, else a hash of the parent's ID, the attempt's token and the child's number
 
-	// Params is JSON text as a []byte or a json.RawMessage; where package sdkjson is linked also anything that encoding/json writes.
-	// nil: none.
+	// Params is JSON text as a []byte or a json.RawMessage. Where package sdkjson is linked, it may be any value that encoding/json
+	// writes. nil: none.
 	Params      any
 	ParamsBytes []byte // any bytes, instead of Params; nil: none
 
@@ -30,28 +30,28 @@ type Task struct {
 	Delay     sdk.Duration // from the parent's success on
 	NotBefore sdk.Time     // instead of Delay
 	Deadline  sdk.Time
-	IfExists  IfExists // there is a task of that ID
+	IfExists  IfExists // what happens if a task of this ID exists
 }
 
 // Lowest as Task.Priority is the priority 0.
 const Lowest = -1
 
-// IfExists says what becomes of a child whose ID exists.
+// IfExists says what becomes of a child whose ID exists already.
 type IfExists string
 
-// Join is what counts by default: that task is the child. With Fail the parent's attempt fails.
+// With Join, the default, the existing task is the child. With Fail, the parent's attempt fails.
 const (
 	Join IfExists = "join"
 	Fail IfExists = "fail"
 )
 
-// Submit keeps a child, which is submitted if this attempt succeeds, and returns its number: 0, 1, … An attempt that ends in any other
-// way has submitted nothing. What only the cluster can tell, such as whether there is that behavior, is decided with the success: if it
-// refuses a child, the attempt has failed with CHILD_REFUSED, retryable. Call it while a behavior runs, not in init. Errors, by
-// errors.Is:
+// Submit keeps a child, and returns its number: 0, 1, … The child is submitted if this attempt succeeds; an attempt that ends in any
+// other way has submitted nothing. What only the cluster can tell, such as whether the behavior exists, is decided with the success: if
+// the cluster refuses a child, the attempt has failed with CHILD_REFUSED, retryable. Call Submit while a behavior runs, not in init.
+// errors.Is finds these errors:
 //
-//   - sdk.ErrInvalid: the child is wrong; what is, is in the error or in the task's log
-//   - sdk.ErrDenied: the operator grants this behavior no such submit
+//   - sdk.ErrInvalid: the child is wrong; the error or the task's log says what is wrong
+//   - sdk.ErrDenied: the operator does not grant this behavior such a submit
 //   - sdk.ErrTooLarge: more than 64 KiB, 512 KiB in all, or 100 children
 //   - sdk.ErrLeaseLost: another attempt may be running; stop
 func Submit(t Task) (n int, err error) {
@@ -66,7 +66,7 @@ func Submit(t Task) (n int, err error) {
 	return int(number), nil
 }
 
-// failure says of which child.
+// failure says which child could not be submitted.
 type failure struct {
 	behavior, why string
 	err           error
@@ -133,7 +133,7 @@ func str(buf []byte, name, value string) []byte {
 	return tinyjson.AppendString(tinyjson.AppendMember(buf, name), value)
 }
 
-// params returns JSON, or nil. What is no JSON must not become a part of the text around it.
+// params returns JSON, or nil. A text that is no JSON must not become a part of the text around it.
 func (t *Task) params() ([]byte, error) {
 	var text []byte
 	var err error
@@ -162,7 +162,7 @@ func (t *Task) params() ([]byte, error) {
 	return text, nil
 }
 
-// times appends when the child runs. A delay is rounded up: it never starts earlier than asked.
+// times appends when the child runs. A delay is rounded up, so that the child never starts earlier than asked.
 func (t *Task) times(buf []byte) ([]byte, error) {
 	if t.Delay != 0 {
 		up := t.Delay.Milliseconds()

@@ -6,8 +6,8 @@ type Member struct {
 	Raw  []byte // shares memory with the text
 }
 
-// Members splits an object or an array into what it holds, however deep that nests. Only brackets and strings of the values
-// are looked at: Parse says whether a value is right.
+// Members splits an object or an array into its members or elements, however deep they nest. It looks only at brackets and strings of
+// the values; Parse says whether a value is right.
 func Members(data []byte) ([]Member, error) {
 	p := parser{data: data}
 	p.space()

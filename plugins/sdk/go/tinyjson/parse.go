@@ -18,7 +18,7 @@ func (e *SyntaxError) Error() string {
 	return string(AppendInt([]byte("JSON: "+e.What+" at byte "), int64(e.Offset)))
 }
 
-// Parse reads one JSON text; anything but space after it is an error.
+// Parse reads one JSON text. Anything but space behind the text is an error.
 func Parse(data []byte) (Value, error) {
 	p := parser{data: data}
 	p.space()

@@ -1,6 +1,6 @@
 // Package tinyjson reads and writes JSON (RFC 8259) without reflection. It exists because encoding/json makes a Go guest
-// 1.5 MB larger and twice as slow to compile; a plugin that reads three numbers need not pay that. Whoever wants typed
-// params takes package sdkjson instead.
+// 1.5 MB larger and twice as slow to compile; a plugin that reads three numbers need not pay for this. For typed
+// params, use package sdkjson instead.
 //
 // Like encoding/json it keeps the last of duplicate keys, and replaces invalid UTF-8 and lone surrogates by U+FFFD.
 package tinyjson
@@ -13,7 +13,7 @@ import (
 // Kind is the type of a Value.
 type Kind uint8
 
-// The kinds of JSON values.
+// These are the kinds of JSON values.
 const (
 	Null Kind = iota
 	Bool
@@ -48,16 +48,16 @@ func (v Value) Get(key string) (Value, bool) {
 	return Value{}, false
 }
 
-// Keys returns the names of an object's members in the order of the text; do not change it.
+// Keys returns the names of an object's members in the order of the text. Do not change the slice.
 func (v Value) Keys() []string { return v.keys }
 
-// Elems returns the elements of an array, or the values of an object parallel to Keys; do not change it.
+// Elems returns the elements of an array, or the values of an object, parallel to Keys. Do not change the slice.
 func (v Value) Elems() []Value { return v.elems }
 
-// Str returns the string, and false if v is none.
+// Str returns the string, and false if v is no string.
 func (v Value) Str() (string, bool) { return v.text, v.kind == String }
 
-// Truth returns the boolean, and false if v is none.
+// Truth returns the boolean, and false if v is no boolean.
 func (v Value) Truth() (truth, ok bool) { return v.truth, v.kind == Bool }
 
 // Int64 returns the number if it is an integer that fits, however it is written: 3000000000, 3e9, 5.0.
@@ -90,8 +90,8 @@ func (v Value) Int64() (int64, bool) {
 	return int64(n), n < 1<<63
 }
 
-// split takes a valid JSON number apart: its value is digits × 10^exp, without leading zeros. Done by hand because no
-// float is involved so, and strconv's errors alone are 40 KB of code.
+// split takes a valid JSON number apart: its value is digits × 10^exp, without leading zeros. It works by hand, because this needs no
+// float, and because strconv's errors alone are 40 KB of code.
 func split(text string) (digits []byte, exp int, negative bool) {
 	fraction := false
 	for i := range len(text) {
@@ -129,7 +129,7 @@ func exponent(text string) int {
 	return sign * n
 }
 
-// Float64 returns the number, and false if v is none or too large.
+// Float64 returns the number, and false if v is no number, or too large.
 func (v Value) Float64() (float64, bool) {
 	if v.kind != Number {
 		return 0, false

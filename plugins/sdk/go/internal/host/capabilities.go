@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/abi"
 )
 
-// Capabilities are the functions of their import modules. In a guest each package imports its own, so that a module imports no more
-// than it uses; natively they ask Current.
+// Capabilities are the functions of the capabilities' import modules. In a guest each package imports its own functions, so a module
+// imports no more than it uses. Natively the packages ask Current.
 type Capabilities interface {
 	Secret(name string, to []byte) int32
 	Request(head, body []byte) int32
@@ -17,8 +17,8 @@ type Capabilities interface {
 	Submit(child []byte) int32
 }
 
-// A guest has one attempt, so nobody says which one asks for a secret. In native tests there may be several at a time: where
-// a capability is linked they take turns.
+// A guest has one attempt, so nothing says which attempt asks for a secret. In native tests there may be several attempts at a time:
+// where a capability is linked, they take turns.
 var (
 	linked  bool
 	turn    sync.Mutex
@@ -28,7 +28,7 @@ var (
 // Link is called in init by every package that asks Current.
 func Link() { linked = true }
 
-// Enter begins an attempt that is granted c, which lasts until leave is called.
+// Enter begins an attempt that is granted c. The attempt lasts until leave is called.
 func Enter(c Capabilities) (leave func()) {
 	if !linked {
 		return func() {}
@@ -41,7 +41,7 @@ func Enter(c Capabilities) (leave func()) {
 	}
 }
 
-// Current returns what the attempt that runs is granted; nothing, if none does.
+// Current returns the capabilities of the attempt that runs. If none runs, it returns capabilities that grant nothing.
 func Current() Capabilities {
 	if c := current.Load(); c != nil {
 		return *c

@@ -1,5 +1,5 @@
-// Package host is the seam between the SDK and what runs it: the eight functions of ABI v1 (abi/README.md) with Go
-// slices for (pointer, length), and those of the capabilities. In a guest they are wasm imports; in an author's native tests
+// Package host is the seam between the SDK and its host: the eight functions of ABI v1 (abi/README.md) with Go
+// slices for (pointer, length), and the functions of the capabilities. In a guest they are wasm imports; in an author's native tests
 // they are package sdktest.
 package host
 
@@ -17,7 +17,7 @@ type Host interface {
 	Call(op abi.Op, payload []byte) int32
 }
 
-// Hooks is what package sdk lends to its siblings without making it part of the authors' API.
+// Hooks are functions that package sdk lends to its siblings without making them part of the authors' API.
 type Hooks struct {
 	Run      func(h Host, index int32) abi.Outcome
 	Describe func(h Host)
@@ -28,5 +28,5 @@ type Hooks struct {
 // Installed is set by package sdk when it is initialised.
 var Installed Hooks
 
-// MarshalJSON is encoding/json's where package sdkjson is linked, else nil.
+// MarshalJSON is json.Marshal where package sdkjson is linked, else nil.
 var MarshalJSON func(any) ([]byte, error)

@@ -2,8 +2,8 @@
 //
 //	client := &http.Client{Transport: transport.New()}
 //
-// They are those of package sdkhttp, within the rules that the operator has set. Redirects are followed by the client; each is a
-// request that the host checks. It adds 8 MB to a guest: package sdkhttp is the way without.
+// They are requests of package sdkhttp, within the rules that the operator has set. The client follows redirects; each is a
+// request that the host checks. Package transport adds 8 MB to a guest; package sdkhttp alone does not.
 package transport
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/sdkhttp"
 )
 
-// Transport is an http.RoundTripper over package sdkhttp. Both bodies are in memory as a whole. A request stands the guest still
-// until it is answered: the timeout of the operator's rule ends it, a context or a Client.Timeout only before it begins.
+// Transport is an http.RoundTripper over package sdkhttp. Both bodies are in memory as a whole. The guest stands still during a
+// request. The timeout of the operator's rule ends the request; a context or a Client.Timeout ends it only before it begins.
 // An error has an *sdkhttp.Error in it, for errors.As and errors.Is.
 type Transport struct{}
 
@@ -68,7 +68,7 @@ func request(r *http.Request) (q sdkhttp.Request, err error) {
 	return q, nil
 }
 
-// address is the URL without the credentials, which the client has made a header of.
+// address is the URL without the credentials: the client has made a header of them.
 func address(u *url.URL) string {
 	plain := *u
 	plain.User = nil
