@@ -18,13 +18,13 @@ import (
 // A job is four kinds of groups. Together they always say exactly what is left to do:
 //
 //	NAME/map        a task for every part of a file that is not counted yet
-//	NAME/shuffle/P  what the map tasks that are done found, of the words that belong to reducer P
+//	NAME/shuffle/P  what the finished map tasks found, of the words that belong to reducer P
 //	NAME/reduce     a task for every P whose sums are not made yet
-//	NAME/result     the sums that are
+//	NAME/result     the sums that are made
 //
-// Each step from one to the next is a single update: it deletes the task that is done and adds what came of it, all or
+// Each step from one group to the next is a single update: it deletes the finished task and adds its outcome, all or
 // nothing. A worker that dies leaves nothing behind but a claim that ends. A worker that was too slow finds the ID of its
-// task gone, because another one has claimed it since, and its update does nothing: no part is counted twice.
+// task gone, because another worker has claimed the task since, and its update does nothing: no part is counted twice.
 type job struct {
 	store *store
 	name  string
@@ -50,11 +50,11 @@ type reduceTask struct {
 	Reducer int `json:"reducer"`
 }
 
-// poll is how often somebody looks who waits for others.
+// poll is how often a process that waits for others looks again.
 const poll = 50 * time.Millisecond
 
 // count is the coordinator: it puts all tasks into the store at once, waits until the workers have done them, and takes
-// the result out. If it dies, the job goes on.
+// out the result. If the coordinator dies, the job goes on.
 func (j *job) count(ctx context.Context, files []string, split int64, reducers int) (map[string]int64, error) {
 	var tasks []task
 	for _, file := range files {
@@ -160,8 +160,8 @@ func (j *job) mapped(ctx context.Context) (bool, error) {
 	return len(left) == 0, err
 }
 
-// one claims a task of a kind and does it; false if there is none that can be done now. f returns what comes of the task,
-// or nil if it cannot be done yet.
+// one claims a task of a kind and does it; it returns false if no task can be done now. f returns the outcome of the task,
+// or nil if the task cannot be done yet.
 func (j *job) one(ctx context.Context, kind string, f func(context.Context, *task) (*update, error)) (bool, error) {
 	t, err := j.store.claim(ctx, j.group(kind), j.lease)
 	if err != nil || t == nil {
@@ -191,7 +191,7 @@ func (j *job) one(ctx context.Context, kind string, f func(context.Context, *tas
 }
 
 // hold runs f and renews the claim meanwhile, at thirds of its time. A renewal makes a new task in the place of the old
-// one: the last of them is returned. If the claim is lost f's context ends, and the error is a refused.
+// one; hold returns the last of them. If the claim is lost, f's context ends, and the error is a refused.
 func (j *job) hold(ctx context.Context, t *task, f func(context.Context, *task) (*update, error)) (result *update, last *task, err error) {
 	working, stopWork := context.WithCancel(ctx)
 	defer stopWork()
@@ -262,8 +262,8 @@ func words(s string) []string {
 	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// reduce adds up what all map tasks found of a reducer's words. It looks again whether they are done, now that it holds a
-// reduce task: these were put into the store together with all map tasks, so it is the map tasks of this job that are
+// reduce adds up what all map tasks found of a reducer's words. It looks again whether the map tasks are done, now that it holds a
+// reduce task: the reduce tasks were put into the store together with all map tasks, so the map tasks of this job are
 // gone. Before, there may have been no job.
 func (j *job) reduce(ctx context.Context, t *task) (*update, error) {
 	if done, err := j.mapped(ctx); err != nil || !done {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// task is a record of the TaskStore API. It never changes: an update makes another one, with another ID. That the ID is
-// still there means that nobody has touched the task.
+// task is a record of the TaskStore API. It never changes: an update makes another record, with another ID. As long as the
+// ID is there, nobody has touched the task.
 type task struct {
 	ID       int64  `json:"id,omitempty"`
 	Group    string `json:"group,omitempty"`
@@ -26,7 +26,7 @@ type task struct {
 	OwnerID  int64  `json:"ownerid,omitempty"`
 }
 
-// update is what happens all at once, or not at all.
+// update holds changes that happen all at once, or not at all.
 type update struct {
 	ClientID int64   `json:"clientid"`
 	Adds     []task  `json:"adds,omitempty"`
@@ -71,16 +71,16 @@ func (s *store) list(ctx context.Context, group string, limit int, owned bool) (
 	return tasks, err
 }
 
-// update does it and returns the new tasks: the adds, then the updates. key, if any, makes it happen once however often it
-// is sent. Without, an update that deletes or updates something still cannot happen twice: the second time, the IDs are
-// gone.
+// update makes the changes and returns the new tasks: first the adds, then the updates. key, if any, makes it happen once however
+// often it is sent. Without a key, an update that deletes or updates something still cannot happen twice: the second time, the IDs
+// are gone.
 func (s *store) update(ctx context.Context, u update, key string) ([]task, error) {
 	u.ClientID = s.client
 	return s.post(ctx, "update", u, key)
 }
 
-// claim makes a random available task of the group ours for some time; nil if there is none. A claim whose answer is lost
-// is a task that nobody has for that time, no more.
+// claim makes a random available task of the group ours for some time; it returns nil if there is none. A claim whose answer is lost
+// is a task that nobody works on for this time, and no more harm.
 func (s *store) claim(ctx context.Context, group string, d time.Duration) (*task, error) {
 	tasks, err := s.post(ctx, "claim", claim{ClientID: s.client, Group: group, Duration: d.Milliseconds()}, "")
 	if err != nil || len(tasks) == 0 {

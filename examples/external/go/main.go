@@ -1,5 +1,5 @@
-// Command worker runs tasks of an external behavior of a taskrt cluster with package extworker, which accepts, keeps the
-// leases and reports: all that is left is the function that does the work.
+// Command worker runs tasks of an external behavior of a taskrt cluster with package extworker. The package accepts tasks, keeps their
+// leases and reports; this program only adds the function that does the work.
 //
 //	worker -server http://127.0.0.1:7070 -behavior pin
 //
@@ -83,7 +83,7 @@ type checkpoint struct {
 	Next int `json:"next"`
 }
 
-// findPIN finds the PIN of so many digits with this SHA-256, by trying all.
+// findPIN finds the PIN of digits digits with this SHA-256, by trying all.
 func findPIN(ctx context.Context, t *extworker.Task, pace time.Duration) (any, error) {
 	var params struct {
 		SHA256 string `json:"sha256"`
