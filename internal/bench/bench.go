@@ -1,4 +1,4 @@
-// Package bench measures a cluster from outside: see DESIGN.md.
+// Package bench measures a cluster from outside. DESIGN.md says how.
 package bench
 
 import (
@@ -20,36 +20,36 @@ import (
 //go:embed echo.wasm
 var echo []byte
 
-// behavior is the one that is measured.
+// behavior is the behavior that is measured.
 const behavior = "bench.echo"
 
-// Config of a run. Every preset reads what concerns it.
+// Config configures a run. Every preset reads the fields that concern it.
 type Config struct {
-	URLs      []string // of a running cluster; none: one is started
-	Binary    string   // what is started then, three times
+	URLs      []string // of a running cluster; none: the bench starts one
+	Binary    string   // what the bench starts then, three times
 	Slots     int      // tasks that each of its nodes runs at the same time; 0: its default
-	Callers   []int    // one row each
+	Callers   []int    // numbers of callers, one row each
 	Payload   int      // bytes of params
 	Pipelined bool     // the callers of a node share a client that puts their submits together
 	For       time.Duration
 	Warmup    time.Duration
 	Runs      int
 	Batch     int       // tasks of a batch
-	Tasks     int       // drain, memory, restart, scale: how many are queued
+	Tasks     int       // drain, memory, restart, scale: how many tasks are queued
 	Drained   int       // scale: how many of them run
 	Rates     []float64 // latency: per second, one row each
 	Factor    float64   // overload: how many times as much is offered as the cluster takes
 	Version   string    // told in the report
-	Flags     []string  // more of them for the nodes that are started
+	Flags     []string  // further flags for the nodes that are started
 
 	LogStore string // --log-store of the nodes that are started; "": their default
 	Worker   string // --worker of them; "": their default
 
-	// Progress is told how far it is, from one goroutine; nil: nobody is.
+	// Progress, if set, is told how far the run is, from one goroutine.
 	Progress func(done, total int, what string)
 }
 
-// Report is what a preset found.
+// Report is the result of a preset.
 type Report struct {
 	Preset  string    `json:"preset"`
 	Version string    `json:"version"`
@@ -63,13 +63,13 @@ type Report struct {
 	Rows    []Row     `json:"rows"`
 }
 
-// Row is one line: a preset at one size.
+// Row is one line of a report: a preset at one size.
 type Row struct {
 	Name    string   `json:"name"`
 	Figures []Figure `json:"figures"`
 }
 
-// Figure is a number of every run, and their median.
+// Figure is a number of every run of a row, and their median.
 type Figure struct {
 	Name   string    `json:"name"`
 	Unit   string    `json:"unit"` // 1/s, us, ms, s, MB, bytes, or "" for a count
@@ -77,7 +77,7 @@ type Figure struct {
 	Runs   []float64 `json:"runs"`
 }
 
-// Find returns a figure of a row, by their names; nil: there is none.
+// Find returns a figure of a row, by their names; nil if there is none.
 func (r *Report) Find(row, figure string) *Figure {
 	for i := range r.Rows {
 		if r.Rows[i].Name != row {
@@ -98,7 +98,7 @@ type value struct {
 	v          float64
 }
 
-// row puts the values of several runs together. All runs have the same figures.
+// row makes a Row of the values of several runs. All runs have the same figures.
 func row(name string, runs [][]value) Row {
 	r := Row{Name: name}
 	for k, first := range runs[0] {
@@ -112,7 +112,7 @@ func row(name string, runs [][]value) Row {
 	return r
 }
 
-// Median of a list that is not empty.
+// Median returns the median of a list that is not empty.
 func Median(list []float64) float64 {
 	sorted := slices.Sorted(slices.Values(list))
 	n := len(sorted)
@@ -147,7 +147,7 @@ func Run(ctx context.Context, preset string, c Config) (*Report, error) {
 
 const logLines = 10 // of each node, when a measurement fails
 
-// bed is a cluster to measure, ready: the behavior is there, paused unless a preset resumes it.
+// bed is a cluster to measure, ready. The behavior is there, and is paused unless a preset resumes it.
 type bed struct {
 	Config
 
@@ -160,7 +160,7 @@ type bed struct {
 	step      int
 }
 
-// open starts the cluster, or makes a namespace in the one that runs.
+// open starts a cluster, or makes a namespace in a running one.
 func open(ctx context.Context, preset string, c Config) (*bed, error) {
 	b := &bed{Config: c, report: Report{
 		Preset: preset, Version: c.Version, Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(),
@@ -182,7 +182,7 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 	return b, nil
 }
 
-// text is a JSON string of so many bytes, its quotes included.
+// text is a JSON string of size bytes, its quotes included.
 func text(size int) json.RawMessage {
 	raw := make([]byte, max(size, 2))
 	for i := range raw {
@@ -223,13 +223,13 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 	return err
 }
 
-// connect returns a client with room for so many callers, which asks the node of that number first: callers are spread over the nodes.
+// connect returns a client with room for callers callers. It asks the given node first, because callers are spread over the nodes.
 func (b *bed) connect(node, callers int) (*api.Client, error) {
 	urls := slices.Concat(b.URLs[node%len(b.URLs):], b.URLs[:node%len(b.URLs)])
 	return api.NewClient(api.ClientConfig{URLs: urls, Transport: transport(callers), Pipelined: b.Pipelined})
 }
 
-// close ends what open began. In a cluster of somebody else's the namespace is left to be purged.
+// close ends what open began. In a cluster of somebody else, the namespace is left to be purged.
 func (b *bed) close() error {
 	if b.client != nil {
 		defer b.client.Close()
@@ -250,14 +250,14 @@ func (b *bed) close() error {
 	return nil
 }
 
-// tell tells how far it is.
+// tell tells how far the run is.
 func (b *bed) tell(what string) {
 	if b.Progress != nil {
 		b.Progress(b.step, max(b.steps, 1), what)
 	}
 }
 
-// runs measures one row: Runs times, each with what the logs wrote meanwhile.
+// runs measures one row: it calls once Runs times, and adds to each what the logs wrote meanwhile.
 func (b *bed) runs(ctx context.Context, name string, once func(context.Context) ([]value, error)) error {
 	var all [][]value
 	for i := range b.Runs {
@@ -275,7 +275,7 @@ func (b *bed) runs(ctx context.Context, name string, once func(context.Context) 
 	return nil
 }
 
-// plural is for names of rows.
+// plural makes names of rows.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -283,7 +283,7 @@ func plural(n int, what string) string {
 	return fmt.Sprint(n, " ", what, "s")
 }
 
-// Ratio tells a figure as a part of a former one; false: there is none, or it was nothing.
+// Ratio returns a figure as a part of a former figure; false if there is none, or it was zero.
 func Ratio(now, former *Figure) (float64, bool) {
 	if now == nil || former == nil || former.Median == 0 || now.Unit != former.Unit {
 		return 0, false

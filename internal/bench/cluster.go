@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
-// startTime is how long it may take to become ready.
+// startTime is how long a cluster may take to become ready.
 const startTime = time.Minute
 
 // cluster is three processes and their directory.
@@ -23,8 +23,8 @@ type cluster struct {
 	dir string
 }
 
-// startCluster starts three nodes in a directory of their own and waits until each is ready to serve. logged: they write down when
-// guests begin, which costs something.
+// startCluster starts three nodes in a directory of their own and waits until each is ready to serve. If logged, the nodes write down
+// when guests begin, which costs something.
 func startCluster(ctx context.Context, config Config, logged bool) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "taskrt-bench-")
 	if err != nil {
@@ -63,10 +63,10 @@ func (c *cluster) startAll(ctx context.Context, logged bool) error {
 	return c.ready(ctx)
 }
 
-// runLog is where a node writes down when guests begin.
+// runLog is the file in which a node writes down when guests begin.
 func (c *cluster) runLog(i int) string { return filepath.Join(c.dir, fmt.Sprintf("runs%d", i+1)) }
 
-// environment is this process's, without what would be taken for flags of a node.
+// environment is this process's environment, without variables that a node would take for flags.
 func environment() (env []string) {
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TASKRT_") {
@@ -76,7 +76,7 @@ func environment() (env []string) {
 	return env
 }
 
-// ready waits until every node is.
+// ready waits until every node is ready.
 func (c *cluster) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the cluster was not ready within %v", startTime))
 	defer cancel()
@@ -102,7 +102,7 @@ func (c *cluster) readyNode(ctx context.Context, n *trio.Node) error {
 	return nil
 }
 
-// stop ends all and removes what they kept.
+// stop ends all processes and removes their files.
 func (c *cluster) stop() error {
 	if c.Cluster != nil {
 		c.Kill()

@@ -7,10 +7,10 @@ import (
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
-// cpuName is the figure's.
+// cpuName is the name of the figure.
 const cpuName = "CPU of a task"
 
-// CPU tells what nodes and callers use per task: a figure that other work on the machine moves little.
+// CPU tells how much CPU nodes and callers use per task. Other work on the machine moves this figure little.
 type CPU struct {
 	pids   []int
 	before time.Duration
@@ -33,7 +33,7 @@ func MeterCPU(pids ...int) CPU {
 	return m
 }
 
-// PerTask is what was used since, in microseconds; 0: it is not known.
+// PerTask is the CPU used since MeterCPU for each of tasks tasks, in microseconds; 0: it is not known.
 func (m CPU) PerTask(tasks int64) float64 {
 	if m.pids == nil || tasks == 0 {
 		return 0
@@ -45,7 +45,7 @@ func (m CPU) PerTask(tasks int64) float64 {
 	return float64((now - m.before).Microseconds()) / float64(tasks)
 }
 
-// figure is that, if it is known.
+// figure is PerTask as a figure, if it is known.
 func (m CPU) figure(tasks int64) []value {
 	if used := m.PerTask(tasks); used > 0 {
 		return []value{{cpuName, "us", used}}

@@ -13,7 +13,7 @@ import (
 
 var errNotOurs = errors.New("this preset kills nodes: it measures only a cluster that it has started itself, without --server")
 
-// failoverPreset: the leader is killed, or stands still, under load; how long until a task that was submitted afterwards is done.
+// failoverPreset kills the leader, or lets it stand still, under load. It measures how long a task takes that is submitted afterwards.
 func failoverPreset(ctx context.Context, b *bed) error {
 	if b.cluster == nil {
 		return errNotOurs

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
-// idlePreset: what a cluster costs that has nothing to do.
+// idlePreset measures what a cluster costs that has nothing to do.
 func idlePreset(ctx context.Context, b *bed) error {
 	if b.cluster == nil {
 		return errNotOurs
@@ -45,7 +45,7 @@ func idlePreset(ctx context.Context, b *bed) error {
 	})
 }
 
-// nodesNow is what the nodes have done since they started, the leader first.
+// nodesNow is what the nodes have done since they started. The leader comes first.
 type nodesNow struct {
 	at      time.Time
 	cpu     []time.Duration

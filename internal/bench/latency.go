@@ -15,8 +15,8 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 )
 
-// latencyPreset: tasks are due one by one at a fixed rate; how long until the guest begins, and until the result is in the hands of who
-// submitted it. Both count from when the submit was due.
+// latencyPreset submits tasks one by one at a fixed rate. It measures how long it takes until the guest begins, and until the submitter has
+// the result. Both count from the time when the submit was due.
 func latencyPreset(ctx context.Context, b *bed) error {
 	b.steps = len(b.Rates) * b.Runs
 	if err := b.pause(ctx, false); err != nil {
@@ -31,7 +31,7 @@ func latencyPreset(ctx context.Context, b *bed) error {
 	return nil
 }
 
-// openLoop sends at a rate for so long, however long the answers take.
+// openLoop sends at a rate for some time, however long the answers take.
 func (b *bed) openLoop(ctx context.Context, rate float64) ([]value, error) {
 	const most = 1000 // unanswered at a time
 	clients, done, err := b.clients(most)
@@ -85,7 +85,7 @@ func (b *bed) openLoop(ctx context.Context, rate float64) ([]value, error) {
 	return append(quantiles("start ", begins), values...), nil
 }
 
-// startTimes reads when guests began from the run logs of the nodes that were started here. They have the clock of this machine.
+// startTimes reads from the run logs of the nodes that were started here when guests began. These nodes have the clock of this machine.
 type startTimes struct {
 	files []*os.File
 	due   map[string]time.Duration // by task, on that clock
@@ -112,7 +112,7 @@ func (b *bed) startTimes() (*startTimes, error) {
 	return s, nil
 }
 
-// want remembers a task whose begin is looked for, if any node says it.
+// want remembers a task of which read looks for the begin, if any node writes it down.
 func (s *startTimes) want(id string, due time.Time) {
 	if len(s.files) > 0 {
 		s.due[id] = due.Sub(s.zero)

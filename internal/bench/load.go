@@ -12,7 +12,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Bounds of what a histogram tells apart: microseconds to minutes, to three digits.
+// These bound the times that a histogram tells apart: microseconds to minutes, to three digits.
 const (
 	shortest = 1
 	longest  = int64(10 * time.Minute / time.Microsecond)
@@ -32,7 +32,7 @@ func quantiles(prefix string, h *hdrhistogram.Histogram) []value {
 	return []value{{prefix + "p50", "ms", ms(50)}, {prefix + "p99", "ms", ms(99)}, {prefix + "max", "ms", float64(h.Max()) / 1000}}
 }
 
-// transport has a connection for each caller. It asks for no compression, and no proxy.
+// transport has a connection for each caller. It asks for no compression, and uses no proxy.
 func transport(callers int) http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 3 * time.Second}
 	return &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: callers, IdleConnTimeout: time.Minute, DisableCompression: true}
@@ -47,10 +47,10 @@ type Loop struct {
 	Call    func(ctx context.Context, caller int) error
 }
 
-// Measured is what a loop gave.
+// Measured is the result of a loop.
 type Measured struct {
 	Calls int64 // that counted: begun after the warm-up, ended before the end
-	All   int64 // those that did not count too
+	All   int64 // with the calls that did not count
 	Took  time.Duration
 	Times *hdrhistogram.Histogram // in microseconds
 }
@@ -108,7 +108,7 @@ func (l *Loop) Run(ctx context.Context) (*Measured, error) {
 	return m, nil
 }
 
-// sample keeps some of the values that it is shown, each with the same chance.
+// sample keeps some of the values that it is shown; each value has the same chance.
 type sample struct {
 	mu   sync.Mutex
 	seen int64

@@ -12,11 +12,11 @@ import (
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
-// settle is how long the nodes are left alone before their memory is read: garbage is collected after two minutes at the latest, and
+// settle is how long the nodes are left alone before their memory is read. Garbage is collected after two minutes at the latest, and
 // given back to the system in the background.
 const settle = 10 * time.Second
 
-// memoryPreset: how much memory the nodes take with so many tasks queued.
+// memoryPreset measures how much memory the nodes take with many tasks queued.
 func memoryPreset(ctx context.Context, b *bed) error {
 	if b.cluster == nil {
 		return errNotOurs
@@ -60,7 +60,7 @@ func (b *bed) anonymous() (list []float64, err error) {
 	return list, nil
 }
 
-// rssAnon is the anonymous memory of a process in bytes, and of those that it has started.
+// rssAnon is the anonymous memory, in bytes, of a process and of the processes that it has started.
 func rssAnon(pid int) (float64, error) {
 	sum, err := rssAnonOf(pid)
 	for _, child := range trio.Family(pid)[1:] {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Metrics of nodes that are read here, as their lines begin.
+// These are the metrics of nodes that are read here, as their lines begin.
 const (
 	writesMetric  = "taskrt_raft_disk_writes_total "
 	appliedMetric = "taskrt_raft_applied_index "

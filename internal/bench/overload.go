@@ -17,9 +17,9 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// overloadPreset: what the cluster takes, measured by a closed loop, and then many times as much, from senders who do not wait for each other
-// and do not try again. How much is admitted, how long that takes, and what the nodes' memory does; and the same at little load,
-// before and after.
+// overloadPreset measures by a closed loop how much the cluster takes. Then it offers many times as much, from senders who do not wait for
+// each other and do not try again. It measures how much is admitted, how long that takes, and what the nodes' memory does. It measures the
+// same at little load, before and after.
 func overloadPreset(ctx context.Context, b *bed) error {
 	b.steps = 4 * b.Runs
 	callers := b.Callers[0]
@@ -46,10 +46,10 @@ func overloadPreset(ctx context.Context, b *bed) error {
 	return b.there(ctx, f.accepted)
 }
 
-// floodSenders is how many connections the flood has. A request for which none is free is not sent: it was not offered.
+// floodSenders is how many connections the flood has. A request for which no connection is free is not sent, and so was not offered.
 const floodSenders = 1000
 
-// flood sends one prepared request again and again, and looks at the answers as little as it can: it shares the CPUs.
+// flood sends one prepared request again and again, and looks at the answers as little as it can, because it shares the CPUs with the cluster.
 type flood struct {
 	*bed
 	body      []byte
@@ -67,7 +67,7 @@ func (b *bed) newFlood() (*flood, error) {
 	return &flood{bed: b, body: body, transport: t, accepted: newSample()}, err
 }
 
-// tally is what became of requests.
+// tally counts the outcomes of requests.
 type tally struct {
 	mu                        sync.Mutex
 	admitted, refused, failed int
@@ -107,7 +107,7 @@ func (t *tally) values(batch int, took time.Duration) ([]value, error) {
 	}, quantiles("", t.times)...), nil
 }
 
-// send sends the request to a node. refused: it was told to come again later.
+// send sends the request to a node. refused says that the node told the sender to come again later.
 func (f *flood) send(ctx context.Context, node int) (refused bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -164,7 +164,7 @@ func (f *flood) closed(ctx context.Context, callers int) ([]value, error) {
 	return append(values, memory()...), err
 }
 
-// open sends at a rate, whatever becomes of it.
+// open sends at a rate, whatever the answers are.
 func (f *flood) open(ctx context.Context, rate float64) ([]value, error) {
 	t, memory := newTally(), f.watchMemory(ctx)
 	every := max(time.Duration(float64(time.Second)/rate), time.Microsecond)
@@ -203,7 +203,7 @@ func (f *flood) open(ctx context.Context, rate float64) ([]value, error) {
 	return append(values, memory()...), err
 }
 
-// watchMemory looks at the nodes' anonymous memory until the function that it returns is called: that tells the most that a node had.
+// watchMemory looks at the nodes' anonymous memory until its result is called. The result returns the most memory that a node had.
 func (b *bed) watchMemory(ctx context.Context) func() []value {
 	if b.cluster == nil {
 		return func() []value { return nil }

@@ -10,12 +10,12 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// sampleSize is how many of the tasks that were accepted are read back.
+// sampleSize is how many of the accepted tasks are read back.
 const sampleSize = 1000
 
 func newSample() *sample { return &sample{most: sampleSize, draw: rand.Int64N} }
 
-// clients are one for each node, each with its part of the callers.
+// clients returns one client for each node, each with its part of the callers.
 func (b *bed) clients(callers int) ([]*api.Client, func(), error) {
 	var list []*api.Client
 	for i := range b.URLs {
@@ -50,8 +50,8 @@ func (b *bed) there(ctx context.Context, s *sample) error {
 	return nil
 }
 
-// callerRows measures a row for each number of callers, in closed loops of call, each of which is so many tasks: their rate under
-// the name of rate, and how long a call took. The tasks that call says were accepted must be there at the end.
+// callerRows measures a row for each number of callers, in closed loops of call. Each call makes a fixed number of tasks. The figures are
+// the tasks' rate, under the name rate, and how long a call took. The tasks that call reports as accepted must be there at the end.
 func (b *bed) callerRows(
 	ctx context.Context, label, rate, prefix string, tasks int, call func(ctx context.Context, client *api.Client, accepted *sample) error,
 ) error {
@@ -85,8 +85,8 @@ func (b *bed) callerRows(
 	return nil
 }
 
-// submitPreset: one task per call, which is one request unless callers are pipelined. Nothing runs. As in all presets that submit
-// only, of the answer no more is asked for than that the task is there.
+// submitPreset submits one task per call. A call is one request, unless callers are pipelined. Nothing runs. As in all presets that only
+// submit, a caller reads from the answer only that the task is there.
 func submitPreset(ctx context.Context, b *bed) error {
 	label := ""
 	if b.Pipelined {
@@ -101,7 +101,7 @@ func submitPreset(ctx context.Context, b *bed) error {
 	})
 }
 
-// bulkPreset: batches. Nothing runs.
+// bulkPreset submits batches. Nothing runs.
 func bulkPreset(ctx context.Context, b *bed) error {
 	return b.callerRows(ctx, fmt.Sprintf(", batches of %d", b.Batch), "tasks", "batch ", b.Batch, func(ctx context.Context, client *api.Client, accepted *sample) error {
 		return b.submitBatch(ctx, client, b.Batch, accepted)
@@ -145,7 +145,7 @@ func (b *bed) fill(ctx context.Context, n int) error {
 	return err
 }
 
-// e2ePreset: each caller submits a task and waits for its result, while guests run.
+// e2ePreset lets each caller submit a task and wait for its result, while guests run.
 func e2ePreset(ctx context.Context, b *bed) error {
 	if err := b.pause(ctx, false); err != nil {
 		return err
@@ -156,7 +156,7 @@ func e2ePreset(ctx context.Context, b *bed) error {
 	})
 }
 
-// maxWait is how long a result is waited for.
+// maxWait is how long a caller waits for a result.
 const maxWait = 30 * time.Second
 
 // result submits a task, waits for its result, and checks it.
@@ -174,7 +174,7 @@ func (b *bed) result(ctx context.Context, client *api.Client) (*api.Task, error)
 	return r.Task, nil
 }
 
-// drainPreset: so many tasks are queued, then they may run.
+// drainPreset queues tasks, and then lets them run.
 func drainPreset(ctx context.Context, b *bed) error {
 	b.steps = b.Runs
 	n := b.Tasks

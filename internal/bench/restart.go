@@ -8,7 +8,8 @@ import (
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
-// restartPreset: a follower is killed with so many tasks queued, and started again: how long until it is ready to serve, and what that costs.
+// restartPreset kills a follower with many tasks queued, and starts it again. It measures how long the follower takes to be ready to
+// serve, and what that costs.
 func restartPreset(ctx context.Context, b *bed) error {
 	if b.cluster == nil {
 		return errNotOurs

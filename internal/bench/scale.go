@@ -9,8 +9,8 @@ import (
 // scaleLeast is how many tasks are queued for the first row.
 const scaleLeast = 1000
 
-// scalePreset: submits, and then the first Drained tasks of the queue, with few tasks queued before and with many; and the second as a part of
-// the first.
+// scalePreset measures submits, and then the first Drained tasks of the queue, with few tasks queued before and with many. It also tells the
+// second figures as a part of the first.
 func scalePreset(ctx context.Context, b *bed) error {
 	b.steps = 2
 	sizes := []int{scaleLeast, b.Tasks}
@@ -94,7 +94,7 @@ func (b *bed) scale(ctx context.Context) ([]value, error) {
 // restTime is how long a cluster may take to become quiet.
 const restTime = time.Minute
 
-// rest waits until a cluster of ours uses less than a tenth of a core: what fills it leaves snapshots to write, and garbage, which are a
+// rest waits until a cluster of ours uses less than a tenth of a core. Filling a cluster leaves snapshots to write, and garbage; they are a
 // part of filling it.
 func (b *bed) rest(ctx context.Context) error {
 	for end := time.Now().Add(restTime); b.cluster != nil && time.Now().Before(end); {

@@ -27,8 +27,8 @@ const (
 	heldFor      = time.Minute // longer than any lease: nothing ends by itself
 )
 
-// workersPreset: a worker process is killed while it runs tasks; how long until all of them have a lease elsewhere. The second row: it is
-// started again at once.
+// workersPreset kills a worker process while it runs tasks. It measures how long it takes until all of them have a lease elsewhere. For the
+// second row, the worker is started again at once.
 func workersPreset(ctx context.Context, b *bed) error {
 	if b.cluster == nil {
 		return errNotOurs
@@ -74,7 +74,7 @@ func workersPreset(ctx context.Context, b *bed) error {
 	return nil
 }
 
-// killWorker gives tasks to the workers, kills the one that has the first of them, and waits until its tasks have new leases.
+// killWorker gives tasks to the workers, kills the worker that has the first of them, and waits until its tasks have new leases.
 func (b *bed) killWorker(ctx context.Context, workers map[string]*trio.Node, again bool) ([]value, error) {
 	var ids []string
 	for range heldTasks {
