@@ -11,9 +11,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Audit follows what every node applies, entry by entry, and checks at each index what clients cannot see: that limits
-// hold, that tokens and revs rise, that a lease is given only where one may be, that records change only as SPEC T1 says,
-// and that all nodes tell the same of the same entry. It knows the state only from the events of the machines.
+// Audit follows what every node applies, entry by entry, and checks at each index what clients cannot see: limits
+// hold, tokens and revs rise, a lease is given only where one may be, records change only as SPEC T1 says,
+// and all nodes tell the same about the same entry. It knows the state only from the events of the machines.
 type Audit struct {
 	t *testing.T
 
@@ -47,7 +47,7 @@ func newAudit(t *testing.T) *Audit {
 	return &Audit{t: t, entries: map[uint64]uint64{}, told: map[uint64]Told{}, token: map[uint64]bool{}, ends: map[task.Key]map[uint64]bool{}}
 }
 
-// Rule adds a rule that must hold of all tasks after every entry that changed one. Add it before the tasks that it is about.
+// Rule adds a rule that must hold for all tasks after every entry that changed a task. Add the rule before the tasks that it is about.
 func (a *Audit) Rule(rule func(index uint64, tasks map[task.Key]*task.Task) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +62,7 @@ func (a *Audit) Version(rev uint64) (Told, bool) {
 	return v, ok
 }
 
-// Between returns what was told with low < rev ≤ high, in order.
+// Between returns the versions that were told with low < rev ≤ high, in order.
 func (a *Audit) Between(low, high uint64) []Told {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +82,7 @@ func (a *Audit) Starts() []Start {
 	return a.starts
 }
 
-// errorf fails the test. After some failures the rest is noise.
+// errorf fails the test. After some failures, further ones are only noise.
 func (a *Audit) errorf(format string, args ...any) {
 	a.mu.Lock()
 	a.wrong++
@@ -115,7 +115,7 @@ func (a *Audit) follow(name string, s *raftstore.Store) {
 	})
 }
 
-// note keeps what an entry told, and compares it with what other nodes said of it (SPEC C4).
+// note keeps what a node told about an entry, and compares it with what other nodes told (SPEC C4).
 func (a *Audit) note(name string, evs []task.Event) {
 	h := fnv.New64a()
 	for _, e := range evs {
@@ -163,7 +163,7 @@ type keyed struct {
 	key string
 }
 
-// shadow is the state of one node as far as its events tell it.
+// shadow is the state of one node, as far as its events tell it.
 type shadow struct {
 	a         *Audit
 	name      string

@@ -9,7 +9,7 @@ import (
 // What is checked of operations at every entry (SPEC O1, O3). Those of other namespaces than default are left out: a purge
 // ends them as no other thing does.
 
-// operationSteps are the changes of status that there are; a retry goes back.
+// operationSteps are the changes of status that exist. A retry goes back.
 var operationSteps = map[[2]task.OperationStatus]bool{
 	{0, task.OperationRunning}: true,
 
@@ -50,7 +50,7 @@ func (s *shadow) operation(o *task.Operation) {
 	}
 }
 
-// ended counts the final states of an operation. Every node tells of each: by its rev it counts once.
+// ended counts the final states of an operation. Every node tells of each final state; by its rev it counts once.
 func (a *Audit) ended(key task.Key, rev uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,8 +67,8 @@ func (a *Audit) Ends(id string) int {
 	return len(a.ends[task.Key{Namespace: task.DefaultNamespace, ID: id}])
 }
 
-// concluded checks, behind an entry, what ended in it: an operation and its completion end together, and nothing of an
-// operation that has ended goes on but its cleanups.
+// concluded checks, after an entry, what ended in it. An operation and its completion end together. Nothing of an
+// operation that has ended goes on, except its cleanups.
 func (s *shadow) concluded() {
 	for _, key := range s.ends {
 		o := s.operations[key]

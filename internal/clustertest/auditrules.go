@@ -2,7 +2,7 @@ package clustertest
 
 import "github.com/taskrt/taskrt/task"
 
-// changed checks one version of a task against the one before it, nil if it is new.
+// changed checks one version of a task against the version before it, which is nil if the task is new.
 func (s *shadow) changed(prev, t *task.Task) {
 	s.shape(t)
 	if prev == nil {
@@ -31,7 +31,7 @@ func (s *shadow) changed(prev, t *task.Task) {
 	s.count(t, 1)
 }
 
-// shape is SPEC T2.
+// shape checks SPEC T2.
 func (s *shadow) shape(t *task.Task) {
 	ok := (t.Lease != nil) == (t.Status == task.Running)
 	switch t.Status {
@@ -49,7 +49,7 @@ func (s *shadow) shape(t *task.Task) {
 	}
 }
 
-// started checks that this lease could be given now. s has not counted it yet.
+// started checks that this lease could be given now. s has not counted the lease yet.
 func (s *shadow) started(prev, t *task.Task) {
 	name := named{t.Namespace, t.Behavior}
 	if t.Lease.Token <= s.token {
@@ -82,7 +82,7 @@ func (s *shadow) started(prev, t *task.Task) {
 	s.limits(&v.Policy, prev, t)
 }
 
-// limits are those of the active version (SPEC L11). t is not counted yet.
+// limits checks the limits of the active version (SPEC L11). t is not counted yet.
 func (s *shadow) limits(p *task.Policy, prev, t *task.Task) {
 	name := named{t.Namespace, t.Behavior}
 	if n := s.running[name]; p.MaxConcurrent > 0 && n >= p.MaxConcurrent {
@@ -99,8 +99,8 @@ func (s *shadow) limits(p *task.Policy, prev, t *task.Task) {
 	}
 }
 
-// first checks the order within a key that one task at a time may have: prev, which starts, is the first in T4 order of
-// those that are due; with strict order those that have begun their cycle come before all others, due or not.
+// first checks the order within a key that may have one task at a time: prev, which starts, must be the first in T4 order of
+// the due tasks. With strict order, tasks that have begun their cycle come before all others, due or not.
 func (s *shadow) first(p *task.Policy, prev, t *task.Task) {
 	holds := p.KeyStrict && begun(prev)
 	for _, o := range s.tasks {
@@ -122,7 +122,7 @@ func (s *shadow) first(p *task.Policy, prev, t *task.Task) {
 // begun reports whether a waiting task had a lease in this cycle, so that it holds its key if the order is strict.
 func begun(t *task.Task) bool { return t.Version != "" }
 
-// before is SPEC T4.
+// before is the order of SPEC T4.
 func before(a, b *task.Task) bool {
 	x, y := int64(a.NotBefore)-int64(a.Priority)*60_000, int64(b.NotBefore)-int64(b.Priority)*60_000
 	return x < y || x == y && a.CreatedRev < b.CreatedRev

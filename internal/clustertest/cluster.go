@@ -1,5 +1,5 @@
 // Package clustertest runs whole clusters inside a testing/synctest bubble: real nodes, real raft logs on disk, real
-// guests, an in-memory network that can be cut, and a virtual clock. Elections and expiries take no time, and a test may
+// guests, an in-memory network that can be cut, and a virtual clock. Elections and expiries take no real time, so a test may
 // wait for them as long as it likes.
 //
 //	clustertest.Run(t, 3, clustertest.Options{}, func(t *testing.T, c *clustertest.Cluster) {
@@ -10,8 +10,8 @@
 //
 // The package itself checks what must always hold. At every entry that a node applies: limits hold, leases are given only
 // where they may be, and all nodes tell the same (see Audit). At the end of every run: no two executions of one task
-// overlapped in time, by the stamps taken where guests run (SPEC L1), no node stopped by itself, the state machines'
-// invariants hold, and all nodes that are up agree, byte for byte (SPEC C4).
+// overlapped in time, by the stamps taken where guests run (SPEC L1); no node stopped by itself; the state machines'
+// invariants hold; and all nodes that are up agree, byte for byte (SPEC C4).
 //
 // Nothing in a bubble may compute for ever: the virtual clock stands still while a guest spins.
 package clustertest
@@ -33,7 +33,7 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Options of a cluster. The zero value works.
+// Options configure a cluster. The zero value works.
 type Options struct {
 	SessionTTL time.Duration // default: the product's
 	DrainTime  time.Duration // how long running attempts may end by themselves at Stop; default 1 s
@@ -42,7 +42,7 @@ type Options struct {
 	Guest      GoGuest       // separate workers run it in place of every module
 	// Configure changes the configuration of member i before each start.
 	Configure func(i int, c *node.Config)
-	// MayFail: nodes may stop by themselves; the test looks at Fatal. Checks at the end leave them out.
+	// MayFail says that nodes may stop by themselves; the test looks at Fatal. The checks at the end leave such nodes out.
 	MayFail bool
 }
 
@@ -88,7 +88,7 @@ func Run(t *testing.T, n int, o Options, f func(t *testing.T, c *Cluster)) {
 	})
 }
 
-// New makes a cluster of n members and starts them. The caller is in a bubble; Finish must be called.
+// New makes a cluster of n members and starts them. The caller must be in a bubble, and must call Finish.
 func New(t *testing.T, n int, o Options) *Cluster {
 	t.Helper()
 	if o.DrainTime == 0 {
@@ -184,7 +184,7 @@ func (m *Member) Fatal() error {
 	return m.fatal
 }
 
-// Boottime is the machine's clock of all members: the bubble's.
+// Boottime is the machine's clock for all members: the bubble's clock.
 func (c *Cluster) Boottime() time.Duration { return time.Since(c.start) }
 
 // Node returns member i, which must be up.
@@ -230,8 +230,8 @@ func (c *Cluster) Stop(i int) {
 	}
 }
 
-// Kill ends member i as a crash of its process does: its connections break, nothing is given back or handed over, its
-// guests stop at once. What its disk holds was synced, as after kill -9. Start starts it again.
+// Kill ends member i as a crash of its process does: its connections break, nothing is given back or handed over, and its
+// guests stop at once. Its disk holds what was synced, as after kill -9. Start starts the member again.
 func (c *Cluster) Kill(i int) {
 	c.t.Helper()
 	m := c.Members[i]
@@ -253,7 +253,7 @@ func (c *Cluster) Kill(i int) {
 	}()
 }
 
-// Finish checks what must hold in any run: see the package comment. Partitions and delays are undone first.
+// Finish checks what must hold in any run: see the package comment. It undoes partitions and delays first.
 func (c *Cluster) Finish() {
 	c.t.Helper()
 	c.Net.HealAll()
@@ -287,7 +287,7 @@ func (c *Cluster) Close() {
 	c.Net.Close()
 }
 
-// Clock is one member's clocks: the bubble's, with a wall clock that a test can make jump.
+// Clock holds the clocks of one member: the bubble's clock, and a wall clock that a test can make jump.
 type Clock struct {
 	mu   sync.Mutex
 	skew time.Duration

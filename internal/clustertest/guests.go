@@ -13,8 +13,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// GoGuest stands in for the modules of separate workers (Options.Guest): what a test wants to happen at a moment that it
-// chooses is easier said in Go than in wasm. An error is a failure for good, unless the job was stopped.
+// GoGuest stands in for the modules of separate workers (Options.Guest): a test that wants something to happen at a chosen
+// moment says so more easily in Go than in wasm. An error is a failure for good, unless the job was stopped.
 type GoGuest func(ctx context.Context, j *Job) (result string, err error)
 
 // Job is one attempt as a GoGuest sees it.
@@ -57,13 +57,13 @@ func (m *goModule) Module(string) (worker.Guest, bool) { return m, true }
 // Load implements worker.Runner.
 func (m *goModule) Load(context.Context, string, []byte) (worker.Guest, error) { return m, nil }
 
-// errCancelled is what a job returns that was told to cancel, errOutOfFuel one that used more than it may.
+// errCancelled is returned by a job that was told to cancel, errOutOfFuel by a job that used more fuel than it may.
 var (
 	errCancelled = errors.New("clustertest: cancelled")
 	errOutOfFuel = errors.New("clustertest: out of fuel")
 )
 
-// snoozed is what a job returns that wants to run again at a time, in Unix milliseconds.
+// snoozed is returned by a job that wants to run again at a time, in Unix milliseconds.
 type snoozed int64
 
 func (s snoozed) Error() string { return fmt.Sprintf("clustertest: again at %d", int64(s)) }
@@ -114,7 +114,7 @@ func content(data []byte, from *runtime.Source) []byte {
 	return data
 }
 
-// Sleep passes time as a well-behaved guest does: it looks for a cancel every 50 ms.
+// Sleep lets time pass as a well-behaved guest does: it looks for a cancel every 50 ms.
 func (j *Job) Sleep(ctx context.Context, d time.Duration) error {
 	for end := time.Now().Add(d); ; {
 		if j.Host.Signals()&abi.SignalCancel != 0 {

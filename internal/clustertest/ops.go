@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// patience bounds every wait of this package, in virtual time: far longer than anything may take.
+// patience bounds every wait of this package, in virtual time. It is far longer than anything may take.
 const patience = 5 * time.Minute
 
 // step is how often a condition is looked at, in virtual time.

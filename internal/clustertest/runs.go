@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Runs records who executed what and when, by the stamps taken where guests run, never by the leader's records.
+// Runs records who executed what and when. It uses the stamps taken where guests run, never the leader's records.
 type Runs struct {
 	t *testing.T
 
@@ -92,8 +92,8 @@ func (r *Runs) Of(id string) []Execution {
 	return es
 }
 
-// superseded forgets the execution of a task that goes on: its lease was ended by an operator, as a removal ends one (SPEC L9,
-// M1), and what takes its place may begin before its worker has heard of it. Its token is dead.
+// superseded forgets an execution of a task that still goes on. An operator ended its lease, as a removal does (SPEC L9,
+// M1). The next execution may begin before the worker has heard of this. The token of the old execution is dead.
 func (r *Runs) superseded(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *Runs) Running(id string) string {
 	return ""
 }
 
-// check compares the engines' spans: those of one task must not overlap (SPEC L1).
+// check compares the engines' spans: the spans of one task must not overlap (SPEC L1).
 func (r *Runs) check() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -34,8 +34,8 @@ func (c *Cluster) AddWorker(id string, slots int) *Worker {
 	return c.AddWorkerAt(id, id, slots)
 }
 
-// AddWorkerAt starts a separate worker with an address, and so a directory, that is not its ID: somebody who claims to
-// be another.
+// AddWorkerAt starts a separate worker whose address, and so whose directory, is not its ID: it is a worker that claims to
+// be another one.
 func (c *Cluster) AddWorkerAt(id, addr string, slots int) *Worker {
 	c.t.Helper()
 	log := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -82,7 +82,7 @@ func (w *Worker) Status() worker.Status { return w.w.Status() }
 // Stop shuts the worker down cleanly. A second Stop, also after Kill, does nothing.
 func (w *Worker) Stop() { w.once.Do(w.stop) }
 
-// Kill ends the worker as a crash of its process does; AddWorker with the same ID is its restart.
+// Kill ends the worker as a crash of its process does. AddWorker with the same ID restarts it.
 func (w *Worker) Kill() {
 	w.once.Do(func() {
 		w.c.Net.Isolate(w.Addr)
@@ -135,7 +135,7 @@ func (d *dialer) Redirect(addr string) {
 	d.told = addr
 }
 
-// remote is the cluster's files, as a process that is no member has them.
+// remote is the cluster's files for a process that is no member.
 func (w *Worker) remote() blob.Remote {
 	return blob.Remote{Store: w.blobs, Peers: func() (addrs []string) {
 		for _, m := range w.c.Members {
