@@ -1,6 +1,6 @@
 // Command demo shows taskrt's main job on real processes: three nodes on this machine with fsync on, wasm behaviors,
 // kill -9 of the node that runs a long task and of the leader, restarts, and one outcome for every task. It uses only what
-// a user has, the taskrt binary and HTTP, leaves nothing running, and exits 0 only if everything that it prints was true.
+// a user has: the taskrt binary and HTTP. It leaves nothing running, and exits 0 only if everything that it prints was true.
 //
 //	go run ./internal/demo -taskrt bin/taskrt
 package main

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// story is the demo in steps; each either was true or ends it.
+// story is the demo in steps. Each step is true or ends the demo.
 type story struct {
 	*cluster
 
@@ -143,7 +143,7 @@ var primesUpTo = []struct{ limit, count int }{
 	{2_000_000_000, 98_222_287}, {5_000_000_000, 234_954_223}, {10_000_000_000, 455_052_511}, {20_000_000_000, 882_206_716},
 }
 
-// measure makes a guess at a task that takes about long on this machine: enough to be killed in the middle.
+// measure looks for a task that takes about this long on this machine: long enough to be killed in the middle.
 func (s *story) measure(ctx context.Context) error {
 	const long = 12 * time.Second
 	const probe = 50_000_000
@@ -163,8 +163,8 @@ func (s *story) measure(ctx context.Context) error {
 	return nil
 }
 
-// submitLong submits a long task and waits until a node runs it, has saved a checkpoint, and has most of the work before
-// it. A task that turns out too short, because the machine has become faster since it was measured, is thrown away.
+// submitLong submits a long task and waits until a node runs it, has saved a checkpoint, and still has most of the work before
+// it. A task may turn out too short, because the machine has become faster since it was measured; it is thrown away.
 func (s *story) submitLong(ctx context.Context, id string) (node string, err error) {
 	for ; s.long < len(primesUpTo); s.long++ {
 		params := fmt.Sprintf(`{"limit":%d}`, primesUpTo[s.long].limit)
