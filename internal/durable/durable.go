@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile gives path this content, for the user alone: the former content, or all of the new one, whenever the machine stops. One
-// caller at a time writes a path; path + ".tmp" is overwritten.
+// WriteFile gives path this content, for the user alone. Whenever the machine stops, the file has its former content or all of the new
+// content. Only one caller at a time may write a path. path + ".tmp" is overwritten.
 func WriteFile(path string, data []byte) error {
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -26,7 +26,7 @@ func WriteFile(path string, data []byte) error {
 	return Rename(tmp, path)
 }
 
-// Rename replaces a file or directory. Its content is not synced.
+// Rename replaces a file or directory. It does not sync its content.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -34,8 +34,8 @@ func Rename(from, to string) error {
 	return Sync(filepath.Dir(to))
 }
 
-// MkdirAll makes a directory, for the user alone, and those that it lies in. Who finds it made by a process that was killed relies on
-// it no less, so its entry is synced in any case.
+// MkdirAll makes a directory, for the user alone, and its missing parents. A process that was killed may have made the directory; its
+// finder relies on it no less, so the entry is synced in any case.
 func MkdirAll(dir string) error {
 	unsure := []string{dir}
 	for d := dir; ; {
