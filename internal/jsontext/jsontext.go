@@ -1,5 +1,5 @@
-// Package jsontext says of JSON what encoding/json keeps to itself: if a text has halves of characters, which it replaces
-// without a word, and which integer a number is that is not written as one, which it refuses.
+// Package jsontext says two things about JSON that encoding/json keeps to itself: whether a text has halves of characters, which
+// encoding/json replaces without a word, and which integer a number is that is not written as an integer, which it refuses.
 package jsontext
 
 import (
@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// LoneSurrogate reports whether a string of a valid JSON text, the names of members included, holds an escaped surrogate
-// without its other half: no character, so that no UTF-8 can carry it.
+// LoneSurrogate reports whether a string of a valid JSON text holds an escaped surrogate without its other half. Names of members are
+// strings, too. Such a half is no character, so no UTF-8 can carry it.
 func LoneSurrogate(text []byte) bool {
 	for {
 		i := bytes.IndexByte(text, '\\')
@@ -47,8 +47,8 @@ func unit(text []byte) rune {
 // maxDigits is more than any integer of 64 bits has.
 const maxDigits = 20
 
-// Integer writes a JSON number that is a whole number, as 1000.0 or 1e3, the way that integers are written; false: it is none,
-// or has more than 20 digits.
+// Integer writes a JSON number that is a whole number, such as 1000.0 or 1e3, as integers are written. It returns false if the number is
+// no whole number, or has more than 20 digits.
 func Integer(number string) (string, bool) {
 	digits, negative := strings.CutPrefix(number, "-")
 	exponent := 0
