@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// window is how many bytes one direction of a connection buffers before a write blocks: like a socket's buffers,
-// large enough that two peers that both write before they read do not deadlock.
+// window is how many bytes one direction of a connection buffers before a write blocks. As with a socket's buffers, it is
+// so large that two peers that both write before they read do not deadlock.
 const window = 4 << 20
 
 // stream is one direction of a connection. All fields are under net.mu.
@@ -53,7 +53,7 @@ func (s *stream) push(p []byte, at time.Time) int {
 	return len(p)
 }
 
-// pull takes what has arrived by now. With nothing, it returns when something will arrive (zero: unknown).
+// pull takes what has arrived by now. If nothing has arrived, it returns when something will arrive (zero: unknown).
 func (s *stream) pull(p []byte, now time.Time) (n int, next time.Time) {
 	for len(s.chunks) > 0 && n < len(p) {
 		c := &s.chunks[0]
@@ -193,7 +193,7 @@ func (c *conn) wait(s *stream, until time.Time) {
 	}
 }
 
-// Close implements net.Conn: what was written still arrives, then EOF.
+// Close implements net.Conn. What was written still arrives, then EOF.
 func (c *conn) Close() error {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()

@@ -1,10 +1,10 @@
 // Package memnet is a partitionable network in memory for tests: every node has an address, nodes dial each other
 // through mux.Network, and the test cuts, delays, resets and heals links. It has no goroutines and blocks only on
-// channels and timers, so that it works inside testing/synctest bubbles, where delays pass in virtual time.
+// channels and timers. So it works inside testing/synctest bubbles, where delays pass in virtual time.
 //
-// Connections behave like TCP under the faults: a cut is a pulled cable. Both ends stay open and hear nothing; what is
+// Connections behave like TCP under the faults: a cut is a pulled cable. Both ends stay open and hear nothing. What is
 // written meanwhile is buffered (a write blocks once the buffer is full) and arrives after Heal, in order, as
-// retransmissions would. Use Reset to break connections as well, Crash for a process that died.
+// retransmissions would. Use Reset to break connections as well, and Crash for a process that died.
 package memnet
 
 import (
@@ -42,8 +42,8 @@ func New() *Net {
 	}
 }
 
-// Node returns the member with this address, new or known. It is also the place to call from for a process that only
-// dials.
+// Node returns the node with this address; it makes the node if it is new. A process that only dials calls from a Node,
+// too.
 func (n *Net) Node(addr string) *Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,13 +88,13 @@ func (n *Net) HealAll() {
 	})
 }
 
-// Delay makes what is written between a and b, both ways, arrive d later; 0 undoes it. The order is kept.
+// Delay makes bytes that are written between a and b, both ways, arrive d later; 0 undoes it. The order is kept.
 func (n *Net) Delay(a, b string, d time.Duration) {
 	n.change(func() { n.delays[way{a, b}], n.delays[way{b, a}] = d, d })
 }
 
-// Lossy resets the connection at one in oneIn writes, chosen by the seed; 0 stops it. In half of the cases the bytes
-// written still arrive: the writer cannot tell, which is what makes resending interesting.
+// Lossy resets the connection at one in oneIn writes, chosen by the seed; 0 stops it. In half of the cases the written
+// bytes still arrive, so the writer cannot tell. This is what makes resending interesting.
 func (n *Net) Lossy(seed uint64, oneIn int) {
 	n.change(func() { n.lossOneIn, n.rng = oneIn, rand.New(rand.NewPCG(seed, 1)) })
 }
@@ -111,7 +111,7 @@ func (n *Net) Reset(a, b string) {
 }
 
 // Crash is the death of the process at addr: its listeners and connections are closed. A peer that packets of addr
-// reach gets ECONNRESET; one that is cut off hears nothing until the link heals. Node(addr) may listen again.
+// reach gets ECONNRESET. A peer that is cut off hears nothing until the link heals. Node(addr) may listen again.
 func (n *Net) Crash(addr string) {
 	n.change(func() {
 		for c := range n.conns {
@@ -143,14 +143,14 @@ func (n *Net) Close() {
 	})
 }
 
-// Conns returns how many connection ends are open: a test of cleanup asks for it.
+// Conns returns how many connection ends are open, for a test of cleanup.
 func (n *Net) Conns() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.conns)
 }
 
-// change runs f under the lock, then lets everybody who waits look again.
+// change runs f under the lock, then lets every waiter look again.
 func (n *Net) change(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -33,7 +33,7 @@ var _ mux.Network = (*Node)(nil)
 // Addr returns the node's address.
 func (nd *Node) Addr() net.Addr { return Addr(nd.addr) }
 
-// Listen implements mux.Network. After the listener was closed, or the node crashed, it may be taken again: a restart.
+// Listen implements mux.Network. After the listener was closed, or the node crashed, a restarted node may listen again.
 func (nd *Node) Listen(p mux.Protocol) net.Listener {
 	nd.net.mu.Lock()
 	defer nd.net.mu.Unlock()
@@ -48,7 +48,7 @@ func (nd *Node) Listen(p mux.Protocol) net.Listener {
 	return l
 }
 
-// Dial implements mux.Network. While the link is cut in either direction it waits for ctx or for the link to heal; it
+// Dial implements mux.Network. While the link is cut in either direction, Dial waits for ctx or for the link to heal. It
 // is refused at once where nobody listens.
 func (nd *Node) Dial(ctx context.Context, addr string, p mux.Protocol) (net.Conn, error) {
 	n, w := nd.net, way{nd.addr, addr}
@@ -128,7 +128,7 @@ func (l *listener) errClosed() error {
 	return &net.OpError{Op: "accept", Net: "mem", Addr: l.Addr(), Err: net.ErrClosed}
 }
 
-// Close implements net.Listener. Connections that nobody has accepted are reset.
+// Close implements net.Listener. It resets connections that nobody has accepted.
 func (l *listener) Close() error {
 	l.node.net.mu.Lock()
 	defer l.node.net.mu.Unlock()
