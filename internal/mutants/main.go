@@ -1,4 +1,4 @@
-// Command mutants sabotages the code one line at a time and demands that a named test goes red for each. The tree is
+// Command mutants sabotages the code one line at a time, and demands that a named test fails for each sabotage. The tree is
 // never touched: the changed file reaches the compiler through go test's -overlay.
 //
 //	go run ./internal/mutants            all of them
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// mutant is one sabotage: in File, Old (which must occur exactly once) becomes New; the tests Run of package Pkg must
+// mutant is one sabotage: in File, Old (which must occur exactly once) becomes New. The tests Run of package Pkg must
 // then fail. Why says what users would lose.
 type mutant struct {
 	Name, File, Old, New string
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// pick selects by name and by a hash of (commit, name), so that each commit tests another part.
+// pick selects by name and by a hash of (commit, name), so that each commit tests another part of the list.
 func pick(all []mutant, share int, text string) []mutant {
 	commit, _ := exec.Command("git", "rev-parse", "HEAD").Output()
 	var out []mutant

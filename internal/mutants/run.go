@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// runner builds test binaries and runs them. A package's binary without sabotage is built once, and each named test is
-// run with it once: a test that is red anyway kills nothing.
+// runner builds test binaries and runs them. It builds a package's binary without sabotage once, and runs each named test
+// with it once: a test that fails without sabotage proves nothing.
 type runner struct {
 	dir string
 
@@ -34,7 +34,7 @@ func newRunner() (*runner, error) {
 
 func (r *runner) close() { _ = os.RemoveAll(r.dir) }
 
-// try runs the mutant's tests against the sabotaged file and says what noticed it. Any error means that nothing did, or
+// try runs the mutant's tests against the sabotaged file and says which test noticed it. Any error means that no test did, or
 // that the entry is stale.
 func (r *runner) try(m mutant) (by string, err error) {
 	src, err := sabotage(m)
@@ -110,7 +110,7 @@ func build(pkg, bin string, args ...string) error {
 	return nil
 }
 
-// baseline runs the mutant's tests without the sabotage, once for all that name the same.
+// baseline runs the mutant's tests without the sabotage, once for all mutants that name the same tests.
 func (r *runner) baseline(m mutant) (time.Duration, error) {
 	r.mu.Lock()
 	plain := r.plain[m.Pkg]
@@ -143,8 +143,8 @@ func (r *runner) baseline(m mutant) (time.Duration, error) {
 	return green()
 }
 
-// more are flags of a package's test binary: what a quick `go test` does not take the time for may show a sabotage.
-var more = map[string][]string{"./internal/sim": {"-sim.seeds=12"}}
+// longer are flags that let a package's test binary take more time: a quick `go test` may not show a sabotage.
+var longer = map[string][]string{"./internal/sim": {"-sim.seeds=12"}}
 
 // runTests runs the mutant's tests from a binary; context.DeadlineExceeded says that they did not end in time.
 func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
@@ -154,7 +154,7 @@ func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
 	if !m.Real {
 		args = append(args, "-test.short")
 	}
-	args = append(args, more[m.Pkg]...)
+	args = append(args, longer[m.Pkg]...)
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = m.Pkg
 	cmd.WaitDelay = time.Second
