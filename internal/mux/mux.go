@@ -1,5 +1,5 @@
-// Package mux serves several protocols on one TCP port: the first byte of a connection says which (rqlite, Nomad do
-// the same). TLS, once there is any, ends before that byte, so that all protocols share its certificates.
+// Package mux serves several protocols on one TCP port: the first byte of a connection names the protocol (rqlite and Nomad do
+// the same). TLS, once there is any, ends before this byte, so all protocols share its certificates.
 package mux
 
 import (
@@ -13,7 +13,7 @@ import (
 // Protocol is the first byte of a connection.
 type Protocol byte
 
-// The protocols of the node-to-node port. Numbers are part of the wire format: never reuse one.
+// These are the protocols of the node-to-node port. Numbers are part of the wire format: never reuse a number.
 const (
 	Raft    Protocol = 1 // hashicorp/raft's NetworkTransport
 	Propose Protocol = 2 // raftstore: forwarded proposals, ReadIndex, join, digests
@@ -23,9 +23,9 @@ const (
 	Accept  Protocol = 6 // node: accepts of external workers, on their way to the leader
 )
 
-// Network is what components listen and dial with. Mux implements it over TCP, internal/memnet in memory.
+// Network lets components listen and dial. Mux implements it over TCP, internal/memnet in memory.
 type Network interface {
-	// Listen returns the listener of one protocol: the same one at every call.
+	// Listen returns the listener of one protocol. Every call returns the same one.
 	Listen(Protocol) net.Listener
 	// Dial connects to a peer's port and announces the protocol.
 	Dial(ctx context.Context, addr string, p Protocol) (net.Conn, error)
@@ -71,7 +71,7 @@ func (m *Mux) Dial(ctx context.Context, addr string, p Protocol) (net.Conn, erro
 	return Dial(ctx, addr, p)
 }
 
-// Dialer is a Network for a process that only dials: a separate worker.
+// Dialer is a dialer for a process that only dials: a separate worker.
 type Dialer struct{}
 
 // Dial connects to a peer's port over TCP and announces the protocol.
@@ -93,7 +93,7 @@ func (Dialer) Dial(ctx context.Context, addr string, p Protocol) (net.Conn, erro
 	return Dial(ctx, addr, p)
 }
 
-// Serve accepts until Close; it then returns nil.
+// Serve accepts until Close; then it returns nil.
 func (m *Mux) Serve() error {
 	for {
 		c, err := m.ln.Accept()
@@ -145,7 +145,7 @@ func (m *Mux) route(c net.Conn) {
 	}
 }
 
-// Close stops accepting and closes the connections that nobody has taken yet. A second Close does nothing.
+// Close stops accepting, and closes the connections that nobody has taken yet. A second Close does nothing.
 func (m *Mux) Close() error {
 	m.mu.Lock()
 	select {
