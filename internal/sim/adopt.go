@@ -5,8 +5,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// adopter fills in the numbers that the SPEC leaves to the machine, if they keep its rules: revs and tokens rise and
-// are never used again, a retry comes within the bounds of its policy.
+// adopter fills in the numbers that the SPEC leaves to the machine, if they keep the SPEC's rules: revs and tokens rise and
+// are never used again; a retry comes within the bounds of its policy.
 type adopter struct {
 	model            *naive.Model
 	refused          string // why a number was wrong
@@ -61,7 +61,7 @@ func (a *adopter) adopt(k task.Key, real *task.Task) {
 	a.model.Tasks[k] = &n
 }
 
-// rev returns rev if no record ever had it; created is this record's own first.
+// rev returns rev if no record ever had it. created is the first rev of this record.
 func (a *adopter) rev(rev, created uint64) uint64 {
 	if rev <= a.topRev || a.revs[rev] && rev != created {
 		a.refused = "the rev is not new"
@@ -79,7 +79,7 @@ func (a *adopter) adoptSpace(name string, real *task.Namespace) {
 	}
 }
 
-// adoptOperation completes the model's operation from the machine's. One that is being removed is read by nobody.
+// adoptOperation completes the model's operation from the machine's. Nobody reads an operation that is being removed.
 func (a *adopter) adoptOperation(k task.Key, real *task.Operation) {
 	o := a.model.Operations[k]
 	if o == nil || real == nil || real.Key() != k {

@@ -41,7 +41,7 @@ func recordBlob(s *string) task.Payload {
 	return p
 }
 
-// digestOf makes up the digest of what a script calls name, sizeOf its size.
+// digestOf makes up the digest of the blob that a script calls name; sizeOf makes up its size.
 func digestOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:])
@@ -57,7 +57,7 @@ func payloadRef(s *string) *task.Payload {
 	return &p
 }
 
-// resolve makes the proposal that the operation stands for.
+// resolve makes the proposal for which the operation stands.
 func (s *symbols) resolve(o Op) task.Proposal {
 	return task.Proposal{Origin: task.Origin{Process: o.Process, Seq: o.Seq, Lowest: o.Lowest, Body: o.Body}, Command: s.command(o)}
 }
@@ -116,11 +116,11 @@ func (s *symbols) command(o Op) task.Command {
 	case "tick":
 		return task.Tick{}
 	}
-	return s.more(o)
+	return s.contents(o)
 }
 
-// more is behaviors, transactions and the TaskStore.
-func (s *symbols) more(o Op) task.Command {
+// contents makes commands about behaviors, transactions and the TaskStore.
+func (s *symbols) contents(o Op) task.Command {
 	ns := o.key().Namespace
 	switch o.Verb {
 	case "activate":

@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// upkeep is blobs and maintenance.
+// upkeep makes commands about blobs and maintenance.
 func (s *symbols) upkeep(o Op) task.Command {
 	run := task.MaintenanceKey()
 	token := s.token(Op{NS: run.Namespace, ID: run.ID, Attempt: o.Attempt})
@@ -59,7 +59,7 @@ func (s *symbols) upkeep(o Op) task.Command {
 	panic(fmt.Sprintf("sim: unknown verb %q", o.Verb))
 }
 
-// export makes an import of what the parts name.
+// export makes an import of the records that the parts name.
 func (s *symbols) export(o Op) task.ImportRecords {
 	c := task.ImportRecords{Namespace: o.key().Namespace}
 	if s.last == nil {

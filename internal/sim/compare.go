@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// compare holds the machine (replica 0) against the model.
+// compare compares the machine (replica 0) with the model.
 func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task.Event) error {
 	for i := range ps {
 		if d := diffResult(got[i], want[i]); d != "" {
@@ -105,7 +105,7 @@ func (r *Run) compareTasks() error {
 	return nil
 }
 
-// compareRest is clocks, modules and drained nodes.
+// compareRest compares clocks, modules and drained nodes.
 func (r *Run) compareRest() error {
 	m := r.replicas[0].m
 	if m.Index() != r.index || m.Now() != r.model.Now || m.LeaseNow() != r.model.LeaseNow {

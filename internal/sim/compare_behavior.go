@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// compareBehaviors is the behaviors that are not deleted, and their counts of tasks.
+// compareBehaviors compares the behaviors that are not deleted, and their counts of tasks.
 func (r *Run) compareBehaviors() error {
 	m := r.replicas[0].m
 	n := map[string]int{}
@@ -65,7 +65,7 @@ func (r *Run) stats(k task.Key) (s task.BehaviorStats) {
 	return s
 }
 
-// compareExternal is what is read of external leases.
+// compareExternal compares what is read about external leases.
 func (r *Run) compareExternal() error {
 	m := r.replicas[0].m
 	workers := map[string]int64{}
@@ -97,50 +97,6 @@ func (r *Run) compareExternal() error {
 	}
 	if got := m.ExternalWorkers(); !maps.Equal(got, workers) {
 		return fmt.Errorf("external workers: %v, want %v", got, workers)
-	}
-	return nil
-}
-
-// inOrder sorts records by ID.
-func inOrder(rs []*task.StoreRecord) []*task.StoreRecord {
-	slices.SortFunc(rs, func(a, b *task.StoreRecord) int { return cmp.Compare(a.ID, b.ID) })
-	return rs
-}
-
-// compareRecords is the TaskStore.
-func (r *Run) compareRecords() error {
-	m := r.replicas[0].m
-	for _, x := range inOrder(allRecords(m)) {
-		if n := r.model.Nameless; r.model.Records[x.ID] == nil && len(n) > 0 {
-			r.model.Nameless, n[0].ID = n[1:], r.numbers.rev(x.ID, 0)
-			r.model.Records[x.ID] = &n[0]
-		}
-	}
-	if r.numbers.refused != "" || len(r.model.Nameless) > 0 {
-		return fmt.Errorf("imported records: %s, %d are not there", r.numbers.refused, len(r.model.Nameless))
-	}
-	for id, want := range r.model.Records {
-		if d := diff("", m.StoreRecord(want.Namespace, id), want); d != "" {
-			return fmt.Errorf("store record %d: %s", id, d)
-		}
-	}
-	for _, ns := range namespaces {
-		groups := map[string]bool{}
-		for _, x := range r.model.Records {
-			if x.Namespace == ns {
-				groups[x.Group] = true
-			}
-		}
-		if got, want := m.StoreGroups(ns), slices.Sorted(maps.Keys(groups)); !slices.Equal(got, want) {
-			return fmt.Errorf("groups of %s: %v, want %v", ns, got, want)
-		}
-		for group := range groups {
-			for _, owned := range []bool{false, true} {
-				if d := diff("", m.StoreGroup(ns, group, 0, owned, m.Now()), r.model.Group(ns, group, !owned)); d != "" {
-					return fmt.Errorf("group %s/%s, owned %v: %s", ns, group, owned, d)
-				}
-			}
-		}
 	}
 	return nil
 }

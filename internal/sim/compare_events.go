@@ -66,7 +66,7 @@ func (r *Run) compareNextTick() error {
 	return nil
 }
 
-// tickChanges: a Tick at the time that NextTick names changes something, or a leader would propose it for ever.
+// tickChanges checks that a Tick at the time that NextTick names changes something. Otherwise a leader would propose it for ever.
 func (r *Run) tickChanges(h task.Header) error {
 	if h.Now == 0 && h.LeaseNow == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (r *Run) tickChanges(h task.Header) error {
 	return m.Check()
 }
 
-// compareEvents checks that what happened was told: to waiters by the last event of each record, to workers by the
+// compareEvents checks that every change was told: to waiters by the last event of each record, to workers by the
 // tokens that must halt or cancel.
 func (r *Run) compareEvents(events []task.Event) error {
 	m := r.replicas[0].m

@@ -23,7 +23,7 @@ func allOperations(m *task.Machine) []*task.Operation {
 	}
 }
 
-// compareOperations is the operations and what is read of their tasks.
+// compareOperations compares the operations, and what is read about their tasks.
 func (r *Run) compareOperations() error {
 	m := r.replicas[0].m
 	real := allOperations(m)
@@ -91,7 +91,7 @@ func (r *Run) compareParts(o *task.Operation) error {
 	return nil
 }
 
-// compareOperationEvents checks that every change of an operation was told, the last one as it is now.
+// compareOperationEvents checks that every change of an operation was told, and that the last event tells it as it is now.
 func (r *Run) compareOperationEvents(events []task.Event) error {
 	last := map[task.Key]task.Event{}
 	for _, e := range events {

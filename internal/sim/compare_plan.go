@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// free makes up what the leader knows of its workers; kind 0: all are connected and ready, 1: only one, 2: the modules
-// are not everywhere. With kinds 1 and 2 programs wait for the tasks of external behaviors, too.
+// free makes up what the leader knows of its workers. Kind 0: all are connected and ready. Kind 1: only one is. Kind 2: the modules
+// are not everywhere. With kinds 1 and 2, programs wait for the tasks of external behaviors, too.
 func (r *Run) free(kind int) []task.Free {
 	var free []task.Free
 	for _, id := range slices.Sorted(maps.Keys(r.model.Sessions)) {
@@ -40,7 +40,7 @@ func (r *Run) free(kind int) []task.Free {
 	return free
 }
 
-// due returns the tasks that could run now if somebody had room for them, in the order of T4.
+// due returns the tasks that could run now if a worker had room for them, in the order of T4.
 func (r *Run) due() []*task.Task {
 	return slices.DeleteFunc(r.waiting(0), func(t *task.Task) bool {
 		blocked, perhaps := r.model.KeyBlocked(t)
@@ -48,7 +48,7 @@ func (r *Run) due() []*task.Task {
 	})
 }
 
-// waiting returns the due tasks, and those that may run early, of behaviors that are not paused or deleted.
+// waiting returns the due tasks, and the tasks that may run early, of behaviors that are not paused or deleted.
 func (r *Run) waiting(early task.Time) []*task.Task {
 	due := r.tasks(func(t *task.Task) bool {
 		b := r.model.Behavior(t)
@@ -63,7 +63,7 @@ func (r *Run) waiting(early task.Time) []*task.Task {
 	return due
 }
 
-// comparePlan checks that Plan gives away due tasks in the order of T4, passing over only those that nobody can run.
+// comparePlan checks that Plan gives away due tasks in the order of T4, and passes over only tasks that nobody can run.
 func (r *Run) comparePlan() error {
 	for kind := range 3 {
 		for _, limit := range []int{2, 1000} {
@@ -97,7 +97,7 @@ type slot struct{ namespace, behavior, key string }
 
 func slotOf(t *task.Task) slot { return slot{t.Namespace, t.Behavior, t.ConcurrencyKey} }
 
-// check: first the due tasks in the order of T4, then early ones by their time.
+// check checks a plan: first come the due tasks in the order of T4, then the early tasks by their time.
 func (p *planCheck) check(plan []task.Assign) error {
 	if len(plan) > p.limit {
 		return fmt.Errorf("%d assignments", len(plan))
@@ -151,8 +151,8 @@ func (p *planCheck) check(plan []task.Assign) error {
 	return p.earlyPassedOver(full)
 }
 
-// turn: t is the first of its namespace that somebody could run, and none of a namespace that holds less for its weight waits that
-// could be run (SPEC T4, N2). What stood before it is passed over.
+// turn checks that it is t's turn. t is the first task of its namespace that somebody could run. No namespace that holds less for its
+// weight has a waiting task that could run (SPEC T4, N2). Tasks before t are passed over.
 func (p *planCheck) turn(t *task.Task, due map[string][]*task.Task) error {
 	for i, o := range due[t.Namespace] {
 		if o == t {
@@ -176,7 +176,7 @@ func (p *planCheck) turn(t *task.Task, due map[string][]*task.Task) error {
 	return nil
 }
 
-// held returns how many slots of sessions a namespace holds, with what is planned.
+// held returns how many slots of sessions a namespace holds, with the planned ones.
 func (p *planCheck) held(ns string) int64 {
 	n := int64(0)
 	for _, t := range p.r.tasks(func(t *task.Task) bool { return t.Namespace == ns }) {
@@ -189,7 +189,7 @@ func (p *planCheck) held(ns string) int64 {
 
 func (p *planCheck) weight(ns string) int64 { return cmp.Or(p.r.model.Spaces[ns].Weight, 10) }
 
-// bound: the cleanups that only one session may run come before all else (SPEC O3). It returns the rest of the plan.
+// bound checks that cleanups that only one session may run come before everything else (SPEC O3). It returns the rest of the plan.
 func (p *planCheck) bound(plan []task.Assign, full bool) ([]task.Assign, error) {
 	for i, f := range p.free {
 		mine := p.r.tasks(func(t *task.Task) bool {
@@ -280,7 +280,7 @@ func (p *planCheck) take(a task.Assign, t *task.Task) error {
 	return nil
 }
 
-// next returns the acceptor whose turn it is: the one that got least, then who waits longest.
+// next returns the acceptor whose turn it is: the acceptor that got least, and of equals the one that waits longest.
 func (p *planCheck) next(t *task.Task) int {
 	best := -1
 	got := func(i int) int { return p.free[i].Slots - p.left[i] }
@@ -308,7 +308,7 @@ func (p *planCheck) passedOver(t *task.Task) error {
 	return nil
 }
 
-// earlyPassedOver: nobody who may take tasks early was left without one that is free. full: the plan is.
+// earlyPassedOver checks that no acceptor that may take tasks early was left without a free one. full says that the plan is full.
 func (p *planCheck) earlyPassedOver(full bool) error {
 	if full {
 		return nil

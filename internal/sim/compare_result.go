@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// diffResult compares answers. What the SPEC leaves open in them may differ: the order of reasons and of IDs, and
-// which payloads a transaction's lean records carry.
+// diffResult compares answers. Where the SPEC leaves something open, they may differ: in the order of reasons and of IDs, and
+// in the payloads that a transaction's lean records carry.
 func diffResult(got, want task.Result) string {
 	if got.Code == task.QuotaExceeded && got.Field != want.Field {
 		return fmt.Sprintf(": over %s, want %s", got.Field, want.Field)
@@ -54,7 +54,7 @@ func diffLean(got, want *task.Task) string {
 	return diff("", got, &w)
 }
 
-// diffReasons: every reason given is true, and every task that has one is named.
+// diffReasons checks that every given reason is true, and that every task that has a reason is named.
 func diffReasons(got, want []task.Reason) string {
 	named := map[string]bool{}
 	for _, g := range got {

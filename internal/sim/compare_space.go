@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// compareSpaces is the namespaces, also those that are PURGED, and what each holds.
+// compareSpaces compares the namespaces, also the PURGED ones, and what each holds.
 func (r *Run) compareSpaces() error {
 	m := r.replicas[0].m
 	real := m.Namespaces()

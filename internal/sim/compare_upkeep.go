@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// compareUpkeep is the records of blobs and of runs of maintenance, and what is kept for how long.
+// compareUpkeep compares the records of blobs and of runs of maintenance, and how long things are kept.
 func (r *Run) compareUpkeep() error {
 	m := r.replicas[0].m
 	var real []*task.Blob

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// diff compares two values field by field and returns the first difference, "" if there is none. A nil and an empty
-// slice are equal. Skipped are fields that are not encoded (derived ones, `cbor:"-"`) and those that are for people:
+// diff compares two values field by field and returns the first difference, or "" if there is none. A nil slice equals an empty
+// slice. It skips fields that are not encoded (derived fields, `cbor:"-"`) and fields that are for people:
 // the SPEC does not say what a Message contains.
 func diff(path string, got, want any) string {
 	if d := diffValue(reflect.ValueOf(got), reflect.ValueOf(want)); d != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// generator makes up entries. It looks at the model to make most of them plausible; the rest is what a cluster sees on
+// generator makes up entries. It looks at the model to make most of them plausible. The others are what a cluster sees on
 // a bad day: repeats, late and reordered reports, wrong proofs, tokens of other tasks, clocks that jump.
 type generator struct {
 	rng     *rand.Rand
@@ -25,7 +25,7 @@ type generator struct {
 	parts   []*task.Task // of operations
 }
 
-// focus is what a seed does more of than others do: what is rare needs runs where much comes together.
+// focus is what a seed does more often than others: rare events need runs in which many things come together.
 type focus uint64
 
 const (
@@ -104,7 +104,7 @@ func (g *generator) step(r *Run) Step {
 	return s
 }
 
-// importLast leaves one import at most, at the end: nobody knows the IDs of its records before the entry is over.
+// importLast leaves at most one import, at the end: nobody knows the IDs of its records before the entry is over.
 func importLast(ops []Op) []Op {
 	i := slices.IndexFunc(ops, func(o Op) bool { return o.Verb == "import" })
 	if i < 0 {
@@ -140,7 +140,7 @@ func (g *generator) advance() {
 	g.lease += task.LeaseTime(l)
 }
 
-// onTime moves the clocks to when the machine wants a Tick, or one millisecond before: where the borders are.
+// onTime moves the clocks to the time when the machine wants a Tick, or one millisecond before it, because errors hide at such borders.
 func (g *generator) onTime(r *Run) bool {
 	wall, lease := r.Machine().NextTick()
 	early := g.rng.Int64N(2)
@@ -155,7 +155,7 @@ func (g *generator) onTime(r *Run) bool {
 	return moved
 }
 
-// ops makes one command, or the few that a leader's plan is.
+// ops makes one command, or the few commands of a leader's plan.
 func (g *generator) ops(r *Run) []Op {
 	switch {
 	case len(g.late) > 0 && g.percent(10):
@@ -193,7 +193,7 @@ func (g *generator) ops(r *Run) []Op {
 	return []Op{o}
 }
 
-// fresh assigns what the submit makes, in the same entry.
+// fresh assigns the task that the submit makes, in the same entry.
 func (g *generator) fresh(r *Run, submit Op) Op {
 	o := Op{Verb: "assign", NS: submit.NS, ID: submit.ID, Fresh: true}
 	if slices.Contains(externals, submit.Behavior) != g.percent(5) {

@@ -61,7 +61,7 @@ func (g *generator) put(*Run) Op {
 	return Op{Verb: "put", NS: g.namespace(), Module: fmt.Sprintf("x%d", n), Behaviors: []Policy{p}}
 }
 
-// named names a behavior, mostly one that there is.
+// named names a behavior, mostly one that exists.
 func (g *generator) named(r *Run, verb string) Op {
 	o := Op{Verb: verb, Behavior: pick(g, behaviors)}
 	if g.percent(40) {

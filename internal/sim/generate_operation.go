@@ -8,7 +8,7 @@ var (
 	objects    = []string{"", "left", "right"}
 )
 
-// operationPolicy makes operation{} of a manifest; its other behaviors are of the same module.
+// operationPolicy makes operation{} of a manifest. The other behaviors that it names are of the same module.
 func (g *generator) operationPolicy(of []Policy) *task.OperationPolicy {
 	p := &task.OperationPolicy{Concurrency: task.Concurrency(g.rng.IntN(3)), RunAll: g.percent(40), Restart: g.percent(30)}
 	if g.percent(30) {
@@ -61,7 +61,7 @@ func (g *generator) startOperation(r *Run) Op {
 	return o
 }
 
-// operation cancels, retries or removes one, mostly in a state where that does something.
+// operation cancels, retries or removes an operation, mostly in a state in which this does something.
 func (g *generator) operation(r *Run) Op {
 	o := Op{Verb: pick(g, []string{"op-cancel", "op-retry", "op-retry", "op-remove"}), NS: g.namespace(), ID: pick(g, operations)}
 	for _, x := range allOperations(r.Machine()) {

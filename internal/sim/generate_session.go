@@ -35,7 +35,7 @@ func (g *generator) open(r *Run) Op {
 	return o
 }
 
-// crash ends a session whose process died, with some of what runs in it at work; sometimes it says so late, or wrongly.
+// crash ends a session whose process died, with some of its runs at work. Sometimes it says so late, or wrongly.
 func (g *generator) crash(r *Run) Op {
 	o := Op{Verb: "crash"}
 	g.session(r, &o)
@@ -70,7 +70,7 @@ func (g *generator) renew(r *Run) Op {
 	return o
 }
 
-// keepAlive renews everything that runs: without it hardly a run would live until its run_timeout.
+// keepAlive renews everything that runs: without it, hardly a run would live until its run_timeout.
 func (g *generator) keepAlive(r *Run) []Op {
 	var ops []Op
 	for _, id := range slices.Sorted(maps.Keys(r.model.Sessions)) {
@@ -92,7 +92,7 @@ func (g *generator) close(r *Run) Op {
 	return o
 }
 
-// drain names nodes, mostly of tasks that run, also some that no worker has.
+// drain names nodes: mostly nodes of running tasks, and also some that no worker has.
 func (g *generator) drain(r *Run) Op {
 	o := Op{Verb: "drain", Node: fmt.Sprintf("node-%d", g.rng.IntN(5)), On: g.percent(55)}
 	run := r.tasks(func(t *task.Task) bool { return t.Lease != nil && t.Lease.Node != "" })

@@ -16,7 +16,7 @@ func (g *generator) namespace() string {
 	return ""
 }
 
-// other names one that comes and goes, mostly the first.
+// other names a namespace that comes and goes, mostly the first.
 func (g *generator) other() string {
 	if g.percent(60) {
 		return others[0]
@@ -48,7 +48,7 @@ func (g *generator) space(r *Run) Op {
 	return o
 }
 
-// status makes a namespace ACTIVE, INACTIVE or PURGING. The default one is INACTIVE for a short time only: see command.
+// status makes a namespace ACTIVE, INACTIVE or PURGING. The default namespace is INACTIVE only for a short time: see command.
 func (g *generator) status(r *Run) Op {
 	o := Op{Verb: "status", NS: g.other(), Status: task.NamespaceIsActive}
 	switch n := r.model.Spaces[o.NS]; {
@@ -71,7 +71,7 @@ func (g *generator) status(r *Run) Op {
 	return o
 }
 
-// quota is none, or nearly what the namespace has already.
+// quota is no quota, or nearly what the namespace has already.
 func (g *generator) quota(r *Run, ns string) *task.Quota {
 	q, u := task.Quota{}, r.model.Usage(ns)
 	switch g.rng.IntN(4) {

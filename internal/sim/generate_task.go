@@ -236,7 +236,7 @@ func (g *generator) finish(r *Run) Op {
 	return o
 }
 
-// fuel is what a run used, or cannot have used.
+// fuel is the fuel that a run used, or that it cannot have used.
 func (g *generator) fuel(external bool) int64 {
 	switch n := g.rng.IntN(100); {
 	case n < 1:

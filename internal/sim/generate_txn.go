@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// txn makes a transaction of a few parts, mostly of different tasks, mostly of what is so.
+// txn makes a transaction of a few parts, mostly of different tasks, and mostly with conditions that are true.
 func (g *generator) txn(r *Run) Op {
 	o := Op{Verb: "txn"}
 	o.NS = g.namespace()
@@ -140,7 +140,7 @@ func (g *generator) storeNamespace() string {
 	return g.namespace()
 }
 
-// record numbers a record, mostly one that there is.
+// record numbers a record, mostly one that exists.
 func (g *generator) record(r *Run) int {
 	n := len(r.symbols.records)
 	for range 4 {

@@ -9,7 +9,7 @@ import (
 
 var blobs = []string{"b1", "b22", "b333"}
 
-// blob names one, or the file of a module.
+// blob names a blob, or the file of a module.
 func (g *generator) blob() string {
 	if g.percent(30) {
 		return fmt.Sprintf("m%d", g.rng.IntN(g.modules+1))
@@ -17,7 +17,7 @@ func (g *generator) blob() string {
 	return pick(g, blobs)
 }
 
-// note says that a blob is coming, or is there.
+// note says that a blob is coming, or that it is there.
 func (g *generator) note(r *Run) Op {
 	o := Op{Verb: "note", Blob: g.blob(), On: g.percent(60)}
 	if o.Size = sizeOf(o.Blob); g.percent(3) {
@@ -80,7 +80,7 @@ func (g *generator) upkeep(r *Run) Op {
 	return o
 }
 
-// upkeepAtOnce is several commands of a run: there is little time until its lease ends, as everything else happens too.
+// upkeepAtOnce makes several commands of a run: there is little time until its lease ends, because everything else happens too.
 func (g *generator) upkeepAtOnce(r *Run) []Op {
 	if len(r.spaces(task.NamespaceIsPurging, task.NamespaceIsPurged)) == 0 && g.percent(40) {
 		ns := g.other()
@@ -100,7 +100,7 @@ func (g *generator) upkeepAtOnce(r *Run) []Op {
 	return ops
 }
 
-// runUpkeep is what a run of maintenance does.
+// runUpkeep makes what a run of maintenance does.
 func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
 	o := Op{Attempt: t.Attempt, Max: g.rng.Int64N(9)}
 	if g.percent(8) {
@@ -180,7 +180,7 @@ func (g *generator) trim(r *Run, o Op) Op {
 	return o
 }
 
-// importing takes up some of what another namespace has.
+// importing takes up some of the records of another namespace.
 func (g *generator) importing(r *Run) Op {
 	o := Op{Verb: "import", NS: g.other(), From: pick(g, []string{"", "", others[0], others[1]})}
 	if g.percent(10) {

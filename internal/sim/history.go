@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// history checks the invariants that span entries, on the machine alone: the model could share an error with it.
+// history checks the invariants that span entries. It looks at the machine alone, because the model could share an error with it.
 type history struct {
 	tasks    map[task.Key]*task.Task
 	sessions map[uint64]bool
@@ -28,7 +28,7 @@ type history struct {
 	policies   map[task.Key]uint64 // revs of behaviors: their limits may have changed with them
 }
 
-// lease is who a token was given to.
+// lease says to whom a token was given.
 type lease struct {
 	key     task.Key
 	created uint64
@@ -129,7 +129,7 @@ func (h *history) observeLease(m *task.Machine, t *task.Task) error {
 	return nil
 }
 
-// withoutRenewal returns t without what a heartbeat alone changes.
+// withoutRenewal returns t without the fields that a heartbeat alone changes.
 func withoutRenewal(t *task.Task) *task.Task {
 	if t.Lease == nil {
 		return t
@@ -140,7 +140,7 @@ func withoutRenewal(t *task.Task) *task.Task {
 	return &n
 }
 
-// finalsStay checks that a final record that is of no operation changes only by rerun, resubmit, retry, a transaction, remove, or the limit of a namespace.
+// finalsStay checks that a final record of no operation changes only by rerun, resubmit, retry, a transaction, remove, or the limit of a namespace.
 func (h *history) finalsStay(m *task.Machine, now map[task.Key]*task.Task, ps []task.Proposal, rs []task.Result) error {
 	may := map[task.Key]bool{}
 	tick := false

@@ -44,8 +44,8 @@ func (h *history) limitsHold(m *task.Machine, now map[task.Key]*task.Task) error
 	return nil
 }
 
-// keyInTurn checks that a task which takes the only slot of its key is the first in the order of T4 that may (SPEC
-// L11), for entries of a single command: in others the state between the commands is not seen.
+// keyInTurn checks that a task that takes the only slot of its key is the first task in the order of T4 that may take it (SPEC
+// L11). It checks only entries of a single command: in other entries the state between the commands is not seen.
 func (h *history) keyInTurn(m *task.Machine, ps []task.Proposal, rs []task.Result) error {
 	if len(ps) != 1 || rs[0].Code != task.OK || rs[0].Index != m.Index() {
 		return nil

@@ -5,7 +5,7 @@ import "github.com/taskrt/taskrt/task"
 // Op is a command in symbolic form. Zero fields are left out of scripts.
 type Op struct {
 	Verb string `json:"-"`
-	// Origin: process, seq, lowest (SPEC H4); all zero: none.
+	// Origin: process, seq, lowest (SPEC H4); all zero: no origin.
 	Process uint64 `json:"process,omitempty"`
 	Seq     uint64 `json:"seq,omitempty"`
 	Lowest  uint64 `json:"lowest,omitempty"`
@@ -39,7 +39,7 @@ type Op struct {
 	Parent   string      `json:"parent,omitempty"` // submit
 	Marks    bool        `json:"marks,omitempty"`  // submit: the label and the priority are given
 
-	// Age: of a rev: 0 the record's current one, n: its n-th before. In a transaction 0 is no rev, and n+1 is meant.
+	// Age is the age of a rev. 0: the record's current rev; n: its n-th rev before. In a transaction, 0 is no rev, and n+1 stands for n.
 	Age int `json:"age,omitempty"`
 
 	Version string `json:"version,omitempty"` // retry: a module's or policy's name, or "active"; rollback
@@ -106,7 +106,7 @@ type Part struct {
 	Op
 }
 
-// Policy is what a script says of a behavior; all else is the default.
+// Policy is what a script says about a behavior; everything else is the default.
 type Policy struct {
 	Name            string      `json:"name"`
 	MaxAttempts     int64       `json:"max_attempts"`

@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// replica is one real machine. Replica 0 is fed directly; the others get each entry through its wire form.
+// replica is one real machine. Replica 0 is fed directly; the others get each entry in its wire form.
 type replica struct {
 	number int
 
@@ -135,7 +135,7 @@ func allTasks(m *task.Machine) []*task.Task {
 	}
 }
 
-// namespaces are all that there may be; others are those that come and go.
+// namespaces are all namespaces that there may be; others are the namespaces that come and go.
 var (
 	others     = []string{"blue-team", "red-team", "yellow-team"}
 	namespaces = append([]string{task.DefaultNamespace, task.SystemNamespace}, others...)

@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Shrink drops entries and operations from a failing run as long as it still fails, greedily: large pieces first. It
-// stops when nothing more can go, or after it has replayed so many entries in all: not after a time, so that it finds
+// Shrink drops entries and operations from a failing run as long as the run still fails, greedily, large pieces first. It
+// stops when nothing more can go, or after it has replayed budget entries in all. It does not stop after a time, so that it finds
 // the same script on a slow machine.
 func Shrink(steps []Step, opts Options, budget int) ([]Step, *Failure) {
 	failure := Replay(steps, opts)
@@ -81,7 +81,7 @@ func reductions(steps []Step, i int) [][]Step {
 	return out
 }
 
-// renumber makes later operations name the same sessions and attempts when the one of gone does not come to be.
+// renumber makes later operations name the same sessions and attempts when the session or attempt of gone does not come to be.
 func renumber(ops []Op, gone Op) {
 	for i := range ops {
 		o := &ops[i]
@@ -94,7 +94,7 @@ func renumber(ops []Op, gone Op) {
 	}
 }
 
-// ofRun reports whether an operation's attempt is that of the run of maintenance.
+// ofRun reports whether an operation's attempt is an attempt of the run of maintenance.
 func ofRun(verb string) bool {
 	return slices.Contains([]string{"maintain", "record", "drop-blobs", "drop-tasks", "drop-operations", "trim", "purge", "end-purge"}, verb)
 }

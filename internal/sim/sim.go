@@ -1,9 +1,9 @@
-// Package sim is a seeded simulator of package task: it makes up log entries, feeds them to three replicas of the real
-// machine and to the naive model (package naive), and compares everything after each entry. A seed that fails is
-// shrunk to a short script that can be committed under testdata/ as a regression case. Tests only.
+// Package sim is a seeded simulator of package task, for tests only. It makes up log entries, feeds them to three replicas of the
+// real machine and to the naive model (package naive), and compares everything after each entry. It shrinks a seed that fails
+// to a short script, which can be committed under testdata/ as a regression case.
 //
-// Nothing here knows a machine's numbers by heart: operations name tokens, revs and sessions symbolically ("attempt 2
-// of t1", "the second session of w3"), so that a script keeps its meaning when steps are dropped from it, or when the
+// Nothing here knows a machine's numbers by heart. Operations name tokens, revs and sessions symbolically ("attempt 2
+// of t1", "the second session of w3"). So a script keeps its meaning when steps are dropped from it, or when the
 // machine numbers things differently.
 package sim
 
@@ -32,13 +32,13 @@ type Failure struct {
 
 func (f *Failure) Error() string { return fmt.Sprintf("step %d: %s", f.Step, f.What) }
 
-// Options alter a run, for the tests of the simulator itself.
+// Options change a run, for the tests of the simulator itself.
 type Options struct {
-	// Tamper may change what a replica gets to apply: a sabotage that the simulator must find.
+	// Tamper may change what a replica applies: a sabotage that the simulator must find.
 	Tamper func(replica int, r *Run, ps []task.Proposal) []task.Proposal
 	// Observe sees every entry that passed.
 	Observe func(r *Run, ps []task.Proposal, rs []task.Result)
-	// Light runs one replica and compares records only, at a third of the cost: to watch what the seeds meet.
+	// Light runs one replica and compares only records, at a third of the cost. It is for watching what the seeds meet.
 	Light bool
 }
 
@@ -77,8 +77,8 @@ func New(opts Options) *Run {
 	return r
 }
 
-// Replay runs steps from the empty state and returns the first failure, nil if there is none. A panic of the machine
-// is a failure too.
+// Replay runs steps from the empty state and returns the first failure, or nil if there is none. A panic of the machine
+// is a failure, too.
 func Replay(steps []Step, opts Options) *Failure {
 	r := New(opts)
 	for i, s := range steps {

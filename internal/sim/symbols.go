@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// symbols resolves what operations name to the machine's numbers.
+// symbols resolves the names in operations to the machine's numbers.
 type symbols struct {
 	tokens   map[task.Key]map[int64]uint64
 	revs     map[task.Key][]uint64
@@ -90,7 +90,7 @@ func (s *symbols) token(o Op) uint64 {
 
 func (s *symbols) rev(o Op) uint64 { return before(s.revs[o.key()], o.Age) }
 
-// before returns the last number but n, or one that never was.
+// before returns the n-th last number, counted from 0, or a number that never was.
 func before(of []uint64, n int) uint64 {
 	if n < len(of) {
 		return of[len(of)-1-n]

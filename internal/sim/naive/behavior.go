@@ -34,7 +34,7 @@ func (m *Model) behavior(c task.Command, got task.Result) task.Result {
 	return r
 }
 
-// live returns the behavior if there is one that is not deleted.
+// live returns the behavior if it exists and is not deleted.
 func (m *Model) live(k task.Key) *task.Behavior {
 	if b := m.Behaviors[k]; b != nil && !b.Deleted {
 		return b
@@ -59,7 +59,7 @@ func (m *Model) pinned(k task.Key) map[string]bool {
 	return pinned
 }
 
-// define makes v the active version (B2): the last 5 versions stay, and those that tasks are pinned to.
+// define makes v the active version (B2). The last 5 versions stay, and so do the versions to which tasks are pinned.
 func (m *Model) define(k task.Key, v task.Version) {
 	b := task.Behavior{Namespace: k.Namespace, Name: k.ID, Active: v.Version, External: v.Module == ""}
 	v.ActivatedAt = m.Now

@@ -16,7 +16,7 @@ func digests(p task.Payload) []string {
 	return append([]string{p.Blobs.Content}, p.Blobs.Named...)
 }
 
-// admit refuses a payload that needs what is not stored (M3). Its shape is right but for the size of a blob.
+// admit refuses a payload that needs a blob that is not stored (M3). The payload's shape is right, except for the size of a blob.
 func (m *Model) admit(p task.Payload) task.Code {
 	for _, d := range digests(p) {
 		if b := m.Blobs[d]; b == nil || !b.Ready {
@@ -36,7 +36,7 @@ func content(p task.Payload) string {
 	return p.Blobs.Content
 }
 
-// refresh makes the blobs that p needs as young as if they were just put, if it needs others than was did.
+// refresh makes the blobs that p needs as young as if they were just put, if p needs other blobs than was did.
 func (m *Model) refresh(was, p task.Payload) {
 	if !slices.Equal(digests(was), digests(p)) || content(was) != content(p) {
 		for _, d := range digests(p) {
@@ -102,7 +102,7 @@ func (m *Model) noteBlob(c task.NoteBlob) task.Result {
 	return task.Result{Changed: true}
 }
 
-// dropBlobs is M3's delete: refused if the token is dead; what is needed or young stays.
+// dropBlobs is M3's delete. It is refused if the token is dead. Blobs that are needed or young stay.
 func (m *Model) dropBlobs(c task.DropBlobs) task.Result {
 	if !m.runs(c.Token) {
 		return task.Result{Code: task.Halt}
@@ -120,7 +120,7 @@ func (m *Model) dropBlobs(c task.DropBlobs) task.Result {
 	return task.Result{Count: int64(len(dropped)), Changed: len(dropped) > 0}
 }
 
-// moduleFile refuses a module whose file is not stored; without noted, who uploads it brings the record.
+// moduleFile refuses a module whose file is not stored. Without noted, the uploader brings the record.
 func (m *Model) moduleFile(digest string, noted bool) task.Code {
 	switch b := m.Blobs[digest]; {
 	case noted && len(digest) != 64:

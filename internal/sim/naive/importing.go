@@ -16,8 +16,8 @@ type taking struct {
 	demand     demand
 }
 
-// importRecords takes up all, or nothing if one record is wrong, needs what is not there or is over a quota. Records whose
-// name is taken are left alone.
+// importRecords takes up all records, or none if one record is wrong, needs what is not there, or is over a quota. It leaves records
+// alone whose name is taken.
 func (m *Model) importRecords(c task.ImportRecords, got task.Result) task.Result {
 	x := &taking{ImportRecords: c}
 	for _, check := range []func(*taking, task.Result) task.Result{
@@ -164,7 +164,7 @@ func (m *Model) importableOps(x *taking, got task.Result) task.Result {
 	return task.Result{}
 }
 
-// importableTasks decides about tasks: what ran is due now, or over if it was being cancelled.
+// importableTasks decides about tasks: a task that ran is due now, or is over if it was being cancelled.
 func (m *Model) importableTasks(x *taking, _ task.Result) task.Result {
 	for _, old := range x.Tasks {
 		t := *old

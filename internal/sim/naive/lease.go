@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Due reports whether the task may run now (T3), and not too late for its deadline. early lets it start before its
-// time, up to early (J2); 0: it may not.
+// Due reports whether the task may run now (T3), and not too late for its deadline. early lets the task start before its
+// time, up to the time early (J2); with 0 it may not.
 func (m *Model) Due(t *task.Task, early task.Time) bool {
 	return t.Status != task.Running && t.NotBefore != 0 && t.NotBefore <= max(m.Now, early) && (t.Deadline == 0 || t.Deadline > m.Now)
 }
@@ -20,7 +20,7 @@ func (m *Model) Leases(session uint64) []*task.Task {
 	return ts
 }
 
-// Refusals returns every reason why the assignment cannot be; perhaps: the machine may refuse it all the same.
+// Refusals returns every reason why the assignment cannot be made. perhaps says that the machine may refuse it all the same.
 func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	because := func(yes bool, codes ...task.Code) {
 		if yes {
@@ -70,8 +70,8 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	return no, perhaps || maybe
 }
 
-// overtakes reports whether something of its namespace that is due, and that its behavior lets start, comes before t in the order
-// of T4, for the same workers; maybe: the machine may say either.
+// overtakes reports whether another due task of t's namespace, which its behavior lets start, comes before t in the order
+// of T4, for the same workers. maybe says that the machine may say either.
 func (m *Model) overtakes(t *task.Task) (yes, maybe bool) {
 	if t.NotBefore > m.Now || t.Bound != 0 {
 		return true, false
@@ -135,7 +135,7 @@ func (m *Model) assign(c task.Assign, got task.Result) task.Result {
 	return r
 }
 
-// LeaseEnd returns when an external lease is over: a full TTL after the start of a term at least (C3), but never after
+// LeaseEnd returns when an external lease is over: at least a full TTL after the start of a term (C3), but never after
 // the grace of a cancel (L8).
 func (m *Model) LeaseEnd(t *task.Task) task.LeaseTime {
 	end := max(t.Lease.Expires, m.Floor+task.LeaseTime(t.Lease.TTL))

@@ -2,15 +2,15 @@ package naive
 
 import "github.com/taskrt/taskrt/task"
 
-// order is T4: less runs first.
+// order is T4: the task with the smaller number runs first.
 func order(t *task.Task) int64 { return int64(max(t.NotBefore, t.DueSince)) - int64(t.Priority)*60_000 }
 
-// Before reports whether a runs before b (T4). Neither runs now.
+// Before reports whether a runs before b (T4). Neither of them runs now.
 func Before(a, b *task.Task) bool {
 	return order(a) < order(b) || order(a) == order(b) && a.CreatedRev < b.CreatedRev
 }
 
-// holds reports whether a waiting task keeps its key: with key_order strict a task that has started its cycle does.
+// holds reports whether a waiting task keeps its key: with key_order strict, a task that has started its cycle does.
 func (m *Model) holds(t *task.Task) bool {
 	v := m.Version(t, "")
 	return v != nil && v.Policy.KeyStrict && t.Status != task.Running && !final(t) && t.Version != ""
@@ -48,9 +48,9 @@ func (m *Model) Blocked(t *task.Task) (blocked, perhaps bool) {
 	return m.KeyBlocked(t)
 }
 
-// KeyBlocked reports whether t's key has no slot left for it: running tasks have one each; with key_order strict so do
-// those that have started their cycle, due or not; the rest goes in the order of T4. perhaps: the machine may say either,
-// because t wants to run before its time, or what stands before it is past its deadline and only a Tick is missing.
+// KeyBlocked reports whether t's key has no slot left for t. Each running task has a slot. With key_order strict, so has each task
+// that has started its cycle, due or not. The rest go in the order of T4. perhaps says that the machine may say either,
+// because t wants to run before its time, or a task before it is past its deadline and only a Tick is missing.
 func (m *Model) KeyBlocked(t *task.Task) (blocked, perhaps bool) {
 	v := m.Version(t, "")
 	if v == nil || v.Policy.MaxPerKey == 0 || t.ConcurrencyKey == "" {

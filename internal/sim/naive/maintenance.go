@@ -10,7 +10,7 @@ import (
 
 var upkeep = task.Key{Namespace: task.SystemNamespace, ID: task.MaintenanceTask}
 
-// runs reports whether token is that of the run of maintenance that goes on: all others delete nothing (M1).
+// runs reports whether token belongs to the run of maintenance that goes on. Other tokens delete nothing (M1).
 func (m *Model) runs(token uint64) bool {
 	t := m.Tasks[upkeep]
 	return token != 0 && t != nil && t.Lease != nil && t.Lease.Token == token
@@ -22,7 +22,7 @@ func lostRun(t *task.Task) bool {
 		slices.Contains([]string{"LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED"}, t.History[len(t.History)-1].Outcome)
 }
 
-// unfinished returns the run that another must not start beside: one that is leased, lost, or asked for; 0: none (M1).
+// unfinished returns the run beside which another must not start: a run that is leased, lost, or asked for; 0: none (M1).
 func unfinished(t *task.Task) int64 {
 	if t.Status == task.Running || lostRun(t) {
 		return t.Attempt
@@ -65,8 +65,8 @@ func (m *Model) startMaintenance(c task.StartMaintenance, got task.Result) task.
 	return r
 }
 
-// follow keeps the records of runs: each begins and ends with its lease, whatever the run itself says (M4). t takes the
-// place of prev; nil: the task is removed. With an outcome the params are gone that were for this run.
+// follow keeps the records of runs. Each run begins and ends with its lease, whatever the run itself says (M4). t takes the
+// place of prev; if t is nil, the task is removed. An outcome removes the params that were for this run.
 func (m *Model) follow(prev, t *task.Task) {
 	if name(prev) != upkeep {
 		return
@@ -127,7 +127,7 @@ func (m *Model) each(token uint64, kind string, by map[string]int) {
 	}
 }
 
-// recordRun stores what the run says of itself; what the log knows better is taken from there.
+// recordRun stores what the run says about itself, except what the log knows better.
 func (m *Model) recordRun(c task.RecordRun) task.Result {
 	if !m.runs(c.Token) {
 		return task.Result{Code: task.Halt}

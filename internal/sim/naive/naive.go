@@ -1,6 +1,6 @@
-// Package naive is a second model of the task state machine, for the simulator to compare package task with: written
+// Package naive is a second model of the task state machine. The simulator compares package task with it. The model is written
 // from SPEC.md in the plainest way (maps, copies, full scans), one short file per topic. It uses the plain types of
-// task's contract and none of its functions. Where the SPEC leaves a number to the implementation the model leaves it
+// task's contract and none of its functions. Where the SPEC leaves a number to the implementation, the model leaves it
 // open (a rev or token 0, UnknownHash, Jitter) and calls Adopt: the simulator checks the machine's number and fills it
 // in. Where several refusals are true and the SPEC does not say which one counts, the model takes the machine's (oneOf).
 package naive
@@ -58,7 +58,7 @@ type Model struct {
 	keys        map[uint64]*clientKey
 }
 
-// Limits are the machine's that matter here.
+// Limits are the machine's limits that matter here.
 type Limits struct {
 	Idle task.Millis // a process idle that long on the lease clock, and a key that old, is forgotten
 	Keys int         // idempotency keys kept
@@ -88,7 +88,7 @@ func New(limits Limits) *Model {
 	}
 }
 
-// Apply applies one entry and predicts the results. got are the machine's, from which numbers are adopted.
+// Apply applies one entry and predicts the results. got are the machine's results, from which numbers are adopted.
 func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (want []task.Result) {
 	m.Dropped, m.Nameless = map[string]bool{}, nil
 	m.index, m.struck, m.Halted, m.steps, m.before = h.Index, false, map[uint64]bool{}, m.limits.Steps, m.clock
@@ -111,7 +111,7 @@ func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (wan
 	return want
 }
 
-// oneOf refuses with the machine's code if it is one of those that are true, else with the first.
+// oneOf refuses with the machine's code if this code is one of the true ones, else with the first.
 func oneOf(got task.Result, codes ...task.Code) task.Result {
 	if slices.Contains(codes, got.Code) {
 		return task.Result{Code: got.Code}
@@ -145,7 +145,7 @@ func (m *Model) write(t *task.Task) {
 	m.advance(prev, t)
 }
 
-// dueSince is T4: a time that had passed when it was set counts as the one at which it was.
+// dueSince is T4: a due time that had passed when it was set counts as the time at which it was set.
 func (m *Model) dueSince(prev, t *task.Task) {
 	if t.NotBefore == 0 || t.NotBefore >= m.Now {
 		t.DueSince = 0
@@ -158,7 +158,7 @@ func name(t *task.Task) task.Key { return task.Key{Namespace: t.Namespace, ID: t
 
 func final(t *task.Task) bool { return t.Status >= task.Success && t.NotBefore == 0 }
 
-// Behavior returns the task's, also a deleted one; for an imported task whose behavior never was, one that looks deleted.
+// Behavior returns the task's behavior, also a deleted one. For an imported task whose behavior never was, it returns one that looks deleted.
 func (m *Model) Behavior(t *task.Task) *task.Behavior {
 	if b := m.Behaviors[task.Key{Namespace: t.Namespace, ID: t.Behavior}]; b != nil {
 		return b
@@ -166,7 +166,7 @@ func (m *Model) Behavior(t *task.Task) *task.Behavior {
 	return &task.Behavior{Deleted: true}
 }
 
-// Version returns the version of the task's behavior with this name, "" for the active one, nil if there is none.
+// Version returns the version of the task's behavior with this name; "" names the active version. It returns nil if there is none.
 func (m *Model) Version(t *task.Task, want string) *task.Version {
 	b := m.Behavior(t)
 	for i, v := range b.Versions {

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// instance is what operations are numbered by (O2).
+// instance is the key by which operations are numbered (O2).
 type instance struct{ namespace, behavior, target string }
 
 func over(o *task.Operation) bool { return o.Status >= task.OperationSuccess }
@@ -57,7 +57,7 @@ func malformedStart(c task.StartOperation) bool {
 		c.Names != nil && (len(names) != int(c.Partitions) || len(c.Names) != len(names) || names[0] == "")
 }
 
-// mayStart refuses an operation for what else there is.
+// mayStart refuses an operation because of other operations that exist.
 func (m *Model) mayStart(o *task.Operation, got task.Result) task.Result {
 	var no []task.Code
 	for _, name := range []string{o.Policy.Complete, o.Policy.Cleanup} {
@@ -95,7 +95,7 @@ func (m *Model) mayStart(o *task.Operation, got task.Result) task.Result {
 
 func opKey(o *task.Operation) task.Key { return task.Key{Namespace: o.Namespace, ID: o.ID} }
 
-// partKey names the task of a partition; of the completion for -1.
+// partKey names the task of a partition; -1 stands for the completion.
 func partKey(o *task.Operation, i int64) task.Key {
 	if i < 0 {
 		return task.Key{Namespace: o.Namespace, ID: o.ID + ":complete"}
@@ -103,7 +103,7 @@ func partKey(o *task.Operation, i int64) task.Key {
 	return task.Key{Namespace: o.Namespace, ID: o.ID + ":" + strconv.FormatInt(i, 10)}
 }
 
-// operation returns one that is not being removed, or nil.
+// operation returns an operation that is not being removed, or nil.
 func (m *Model) operation(k task.Key) *task.Operation {
 	if o := m.Operations[k]; o != nil && !o.Removing {
 		return o
@@ -119,7 +119,7 @@ func (m *Model) noOperation(k task.Key) task.Result {
 	return task.Result{Code: task.OperationNotFound}
 }
 
-// cancelOp is O3: what is not final is cancelled, and the completion runs all the same.
+// cancelOp is O3: tasks that are not final are cancelled, and the completion runs all the same.
 func (m *Model) cancelOp(k task.Key, got task.Result) task.Result {
 	o := m.operation(k)
 	switch {
@@ -144,7 +144,7 @@ func (m *Model) cancelOp(k task.Key, got task.Result) task.Result {
 	return r
 }
 
-// retryOp is O3: the partitions that failed run again, or the completion that did.
+// retryOp is O3: the partitions that failed run again, or the completion does if it failed.
 func (m *Model) retryOp(k task.Key, got task.Result) task.Result {
 	o := m.operation(k)
 	if o == nil {
@@ -189,7 +189,7 @@ func (m *Model) opAnswer(code task.Code, k task.Key, got task.Result, changed bo
 	return task.Result{Code: code, Operation: m.Operations[k], Changed: changed}
 }
 
-// change writes the operation with what do does to it.
+// change writes the operation after do has changed it.
 func (m *Model) change(k task.Key, do func(o *task.Operation)) {
 	o := *m.Operations[k]
 	do(&o)

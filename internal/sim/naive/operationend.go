@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// partFailed notes the first final failure; with fail_fast it stops the others (O3).
+// partFailed notes the first final failure. With fail_fast, this failure stops the other partitions (O3).
 func (m *Model) partFailed(k task.Key, t *task.Task) {
 	o := m.Operations[k]
 	if o.Status != task.OperationRunning || o.Stop != "" || o.Policy.RunAll && o.Error != nil {
@@ -24,7 +24,7 @@ func (m *Model) partFailed(k task.Key, t *task.Task) {
 	m.work(k, m.steps)
 }
 
-// settle begins what follows when all partitions are final, and stay so: the completion, or the end (O3).
+// settle begins the completion, or the end, when all partitions are final and stay so (O3).
 func (m *Model) settle(k task.Key) {
 	o := m.Operations[k]
 	if c := m.Counts(o); o.Status != task.OperationRunning || o.RetryRev != 0 || c.Success+c.Failure < o.Partitions {
@@ -67,7 +67,7 @@ func (m *Model) runCompletion(k task.Key) {
 }
 
 // cleanUp makes the cleanup of an attempt that will not be continued where it ran: its partition failed finally, or
-// another session runs it now (O3).
+// another session runs the partition now (O3).
 func (m *Model) cleanUp(k task.Key, prev, t *task.Task) {
 	o := m.Operations[k]
 	if o.Policy.Cleanup == "" || prev == nil || final(prev) {
@@ -105,7 +105,7 @@ func (m *Model) dropBound(session uint64) {
 	}
 }
 
-// excluder returns the oldest operation that keeps o from running now (O2), also one that is being removed: it may still
+// excluder returns the oldest operation that keeps o from running now (O2). It may be one that is being removed, which may still
 // have runs.
 func (m *Model) excluder(o *task.Operation) (oldest *task.Operation) {
 	for k, x := range m.Operations {

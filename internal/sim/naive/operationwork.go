@@ -33,19 +33,19 @@ func (m *Model) Counts(o *task.Operation) (c task.OperationCounts) {
 	return c
 }
 
-// failedParts returns the partitions that failed finally, the one that did first first.
+// failedParts returns the partitions that failed finally, in the order in which they failed.
 func (m *Model) failedParts(o *task.Operation) []*task.Task {
 	ts := m.parts(o, func(t *task.Task) bool { return t.Role == task.RolePartition && final(t) && t.Status == task.Failure })
 	slices.SortFunc(ts, func(a, b *task.Task) int { return cmp.Compare(m.written[name(a)], m.written[name(b)]) })
 	return ts
 }
 
-// whole reports whether all partitions are there: an import may still have to bring some.
+// whole reports whether all partitions are there. An import may still have to bring some.
 func (m *Model) whole(o *task.Operation) bool {
 	return len(m.parts(o, func(t *task.Task) bool { return t.Role == task.RolePartition })) == int(o.Partitions)
 }
 
-// openParts returns what a stop has to cancel: what runs and was not told yet, then what waits.
+// openParts returns the tasks that a stop has to cancel: first running tasks that were not told yet, then waiting tasks.
 func (m *Model) openParts(o *task.Operation) []*task.Task {
 	ts := m.parts(o, func(t *task.Task) bool { return t.Role == task.RolePartition && !final(t) && t.CancelCode == "" })
 	slices.SortStableFunc(ts, func(a, b *task.Task) int {
@@ -63,7 +63,7 @@ func (m *Model) Working(o *task.Operation) bool {
 		(o.Made < o.Partitions || o.RetryRev != 0 || o.Stop != "" && len(m.openParts(o)) > 0)
 }
 
-// work takes up to n steps for the operation; an entry has a limited number for all.
+// work takes up to n steps for the operation. An entry has a limited number of steps for all operations.
 func (m *Model) work(k task.Key, n int64) {
 	for n = min(n, m.steps); n > 0 && m.Operations[k] != nil && m.Working(m.Operations[k]); n-- {
 		m.steps--
@@ -92,7 +92,7 @@ func (m *Model) tickOperations() {
 	}
 }
 
-// removeStep deletes one task: what runs first, what waits, the cleanups, the completion, the partitions from the last.
+// removeStep deletes one task. The order is: running tasks, waiting tasks, cleanups, the completion, the partitions from the last.
 func (m *Model) removeStep(k task.Key, open []*task.Task) {
 	o := m.Operations[k]
 	open = append(open, m.parts(o, func(t *task.Task) bool { return t.Role == task.RoleCleanup })...)
@@ -115,7 +115,7 @@ func (m *Model) removeStep(k task.Key, open []*task.Task) {
 	}
 }
 
-// retryStep makes the partition that failed first due again, with what it has reached; the last one ends the retry.
+// retryStep makes the partition that failed first due again, with what it has reached. The last partition ends the retry.
 func (m *Model) retryStep(k task.Key) {
 	o := m.Operations[k]
 	before := func(ts []*task.Task) bool { return len(ts) > 0 && m.written[name(ts[0])] <= m.retried[k] }
@@ -144,7 +144,7 @@ func (m *Model) opTask(o *task.Operation, role task.Role, k task.Key, behavior s
 	}
 }
 
-// partition makes the task of a partition: cancelled already if the operation stops.
+// partition makes the task of a partition. The task is cancelled already if the operation stops.
 func (m *Model) partition(k task.Key, i int64) {
 	o := m.Operations[k]
 	t := m.opTask(o, task.RolePartition, partKey(o, i), o.Behavior)
@@ -157,7 +157,7 @@ func (m *Model) partition(k task.Key, i int64) {
 	m.write(&t)
 }
 
-// advance lets the operation of t, which was prev before (nil: it is new), follow in the same entry (O3).
+// advance lets the operation of t follow t's change in the same entry (O3). t was prev before; nil: t is new.
 func (m *Model) advance(prev, t *task.Task) {
 	k := task.Key{Namespace: t.Namespace, ID: t.Parent}
 	o := m.Operations[k]

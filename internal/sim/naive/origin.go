@@ -43,7 +43,7 @@ func (m *Model) propose(p task.Proposal, got task.Result) task.Result {
 	return pr.answers[o.Seq]
 }
 
-// keyed is a client's Idempotency-Key: the same request gets the same answers for an hour, whoever brings it.
+// keyed handles a client's Idempotency-Key: the same request gets the same answers for an hour, whichever node brings it.
 func (m *Model) keyed(p task.Proposal, got task.Result) task.Result {
 	o, k := p.Origin, m.keys[p.Origin.Process]
 	if k != nil && k.body != o.Body {
@@ -78,7 +78,7 @@ func (m *Model) KeyTimes() (first task.LeaseTime) {
 	return first
 }
 
-// forget is the Tick's part; it reports whether anything was forgotten.
+// forget does the Tick's part. It reports whether anything was forgotten.
 func (m *Model) forget() bool {
 	had := len(m.processes) + len(m.keys)
 	idle := task.LeaseTime(m.limits.Idle)

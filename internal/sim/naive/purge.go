@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// idle returns up to n tasks of the behavior that do not run: successes and failures, the oldest first, then what is due
-// first. An operation's final tasks are no concern of their behavior's.
+// idle returns up to n tasks of the behavior that do not run: first successes and failures, the oldest first, then waiting tasks in
+// order of their due times. An operation's final tasks are not the behavior's concern.
 func (m *Model) idle(k task.Key, n int64) []*task.Task {
 	ts := m.ordered(func(t *task.Task) bool {
 		return t.Namespace == k.Namespace && t.Behavior == k.ID && t.Lease == nil && (t.Role == task.RoleNone || !final(t))
@@ -31,7 +31,7 @@ func (m *Model) idle(k task.Key, n int64) []*task.Task {
 	return ts[:min(n, int64(len(ts)))]
 }
 
-// purgeTask removes a task that does not run; with one of an operation goes all of it, when nothing of it runs.
+// purgeTask removes a task that does not run. With a task of an operation, the whole operation goes, once nothing of it runs.
 func (m *Model) purgeTask(k task.Key) bool {
 	t := m.Tasks[k]
 	if t == nil {
@@ -63,7 +63,7 @@ func (m *Model) purgeOps(n int64, pass func(o *task.Operation) bool) (gone int64
 	return gone
 }
 
-// trimBehavior drops versions that nothing needs; of a behavior that is being purged also its tasks (M2, B8).
+// trimBehavior drops versions that nothing needs. If the behavior is being purged, it drops tasks, too (M2, B8).
 func (m *Model) trimBehavior(c task.TrimBehavior) (r task.Result) {
 	k := task.Key{Namespace: c.Namespace, ID: c.Name}
 	if !m.runs(c.Token) {
@@ -118,7 +118,7 @@ func (m *Model) left(k task.Key) (n int64) {
 	return n
 }
 
-// purge removes up to Max records of a namespace in PURGING; what runs is being cancelled and goes later (N1, M2).
+// purge removes up to Max records of a namespace in PURGING. Running tasks are being cancelled and go later (N1, M2).
 func (m *Model) purge(c task.PurgeNamespace) task.Result {
 	switch {
 	case !m.runs(c.Token):
@@ -175,7 +175,7 @@ func (m *Model) leftIn(ns string) int64 {
 	return u.Tasks + u.Operations + u.Records + int64(len(m.behaviorsIn(ns)))
 }
 
-// endPurge makes a namespace PURGED that holds nothing any more, and forgets one that has been so for long enough.
+// endPurge makes a namespace PURGED that holds nothing any more. It forgets a namespace that has been PURGED for long enough.
 func (m *Model) endPurge(c task.EndPurge, got task.Result) task.Result {
 	old := m.Spaces[c.Namespace]
 	switch {
@@ -202,8 +202,8 @@ func (m *Model) endPurge(c task.EndPurge, got task.Result) task.Result {
 	return r
 }
 
-// Keep returns what is kept of a behavior's final tasks: what its policy does not say the namespace does, else 3 and 14
-// days (T9, M2).
+// Keep returns how long final tasks of a behavior are kept, and how many. Where its policy says nothing, the namespace decides; where
+// that says nothing either, 3 and 14 days (T9, M2).
 func (m *Model) Keep(k task.Key) (success, failure task.Millis, count int64) {
 	p := task.Policy{}
 	if v := m.Version(&task.Task{Namespace: k.Namespace, Behavior: k.ID}, ""); v != nil {

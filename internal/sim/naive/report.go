@@ -7,7 +7,7 @@ import (
 )
 
 // report is L3: only the current token changes anything, and only with a seq that rises (0: not numbered). external
-// says that it came over HTTP, where only external leases are reported (section 8), and nothing is metered.
+// says that the report came over HTTP, where only external leases are reported (section 8), and nothing is metered.
 func (m *Model) report(
 	k task.Key, token, seq uint64, external bool, fuel int64, got task.Result, change func(*task.Task) task.Code,
 ) task.Result {
@@ -65,7 +65,7 @@ func (m *Model) beat(c task.Beat, got task.Result) task.Result {
 	})
 }
 
-// restarts reports whether each attempt begins from scratch: a checkpoint is worth nothing to the next one (O5).
+// restarts reports whether each attempt begins from scratch, so that a checkpoint is worth nothing to the next attempt (O5).
 func (m *Model) restarts(t *task.Task) bool {
 	return t.Role == task.RolePartition && m.Operations[task.Key{Namespace: t.Namespace, ID: t.Parent}].Policy.Restart
 }
@@ -76,7 +76,7 @@ func (m *Model) checkpoint(t *task.Task, p task.Payload) {
 	}
 }
 
-// wrongFuel reports whether no run can have used so much.
+// wrongFuel reports whether no run can have used so much fuel.
 func wrongFuel(fuel int64, external bool) bool {
 	return fuel < 0 || fuel > 1<<53 || external && fuel > 0
 }

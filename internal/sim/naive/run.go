@@ -85,7 +85,7 @@ func (m *Model) outcome(t *task.Task, c task.Finish) task.Code {
 	return task.OK
 }
 
-// repeat is R4: when a run that ends now is followed by another one of its behavior's own will; 0: never.
+// repeat is R4: when a run that ends now is followed by another run because its behavior says so; 0: never.
 func (m *Model) repeat(t *task.Task) task.Time {
 	if p := m.Version(t, t.Version).Policy; p.RepeatEvery > 0 {
 		return m.Now + task.Time(p.RepeatEvery)
@@ -102,7 +102,7 @@ func (m *Model) repeatFailed(t *task.Task) {
 	}
 }
 
-// failure ends a run that failed: retried at the time that it named itself, or by its policy (R2, R4).
+// failure ends a run that failed. It is retried at the time that it named itself, or by its policy (R2, R4).
 func (m *Model) failure(t *task.Task, e *task.Error, at task.Time) {
 	m.end(t, e.Code)
 	m.failed(t, e)
@@ -170,7 +170,7 @@ func (m *Model) end(t *task.Task, outcome string) {
 	t.History = t.History[max(0, len(t.History)-5):]
 }
 
-// waitAgain ends a run without an outcome (T1, L8, R3, R5). wish is the time that the run itself named, 0: none.
+// waitAgain ends a run without an outcome (T1, L8, R3, R5). wish is the time that the run itself named; 0: none.
 func (m *Model) waitAgain(t *task.Task, outcome string, at, wish task.Time) task.Code {
 	code := t.CancelCode
 	t.LostCount += map[string]int64{"LOST": 1}[outcome]

@@ -39,7 +39,7 @@ func (m *Model) endSessionAs(id uint64, outcome string) task.Result {
 	return m.endSession(id, func(t *task.Task) { m.waitAgain(t, outcome, m.Now, 0) })
 }
 
-// crash is the end of a process that was seen to die: nobody knows which of those that ran in it did it (L5).
+// crash is the end of a process that was seen to die. Nobody knows which of the tasks that ran in it caused the crash (L5).
 func (m *Model) crash(c task.CrashSession) task.Result {
 	if c.Before == 0 {
 		return task.Result{Code: task.InvalidCommand}
@@ -72,8 +72,8 @@ func (m *Model) died(t *task.Task, s task.Session, ran bool) {
 	}
 }
 
-// Fits reports whether a session is one for t: those that are for suspects run nothing else, and suspects run nowhere else
-// if some process can have them alone (L5): nothing new runs on a node that is drained.
+// Fits reports whether a session may run t. Sessions for suspects run nothing else. Suspects run nowhere else
+// if some process can run them alone (L5). Nothing new runs on a drained node.
 func (m *Model) Fits(t *task.Task, s task.Session) bool {
 	isolates := false
 	for _, o := range m.Sessions {

@@ -10,7 +10,7 @@ func (m *Model) space(ns string) *task.Namespace {
 	return nil
 }
 
-// known refuses what needs the namespace to exist.
+// known refuses a command that needs the namespace to exist, if it does not.
 func (m *Model) known(ns string) task.Code {
 	if m.space(ns) == nil {
 		return task.NamespaceNotFound
@@ -28,7 +28,7 @@ func (m *Model) writable(ns string) task.Code {
 	return task.OK
 }
 
-// accepting refuses, in addition, what an INACTIVE one does not take: new work (N1).
+// accepting refuses, in addition, what an INACTIVE namespace does not take: new work (N1).
 func (m *Model) accepting(ns string) task.Code {
 	if code := m.writable(ns); code != task.OK {
 		return code
@@ -46,7 +46,7 @@ func (m *Model) Purging(ns string) bool {
 	return m.Spaces[ns] != nil && m.Spaces[ns].Status == task.NamespaceIsPurging
 }
 
-// none is the refusal of a command about a task that is not there.
+// none is the refusal of a command about a task that does not exist.
 func (m *Model) none(ns string) task.Result {
 	if code := m.known(ns); code != task.OK {
 		return task.Result{Code: code}
@@ -122,7 +122,7 @@ func (m *Model) setStatus(c task.SetNamespaceStatus, got task.Result) task.Resul
 // demand is what a command adds to its namespace; submits are tasks created or made due again.
 type demand struct{ tasks, bytes, submits int64 }
 
-// charge refuses what is over a quota of the namespace, which the Field names, or takes its submits from the rate.
+// charge refuses a demand over a quota of the namespace, and names the quota in Field. Otherwise it takes the submits from the rate.
 func (m *Model) charge(ns string, d demand) task.Result {
 	n := *m.Spaces[ns]
 	u, q := m.Usage(ns), n.Quota

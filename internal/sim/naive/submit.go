@@ -104,13 +104,13 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	return r
 }
 
-// reserved reports whether the ID is for the tasks of an operation.
+// reserved reports whether only a task of an operation may have the ID.
 func (m *Model) reserved(k task.Key) bool {
 	id, _, ok := strings.Cut(k.ID, ":")
 	return ok && m.Operations[task.Key{Namespace: k.Namespace, ID: id}] != nil
 }
 
-// again makes a task due for a new cycle, or never if at is 0 (T1, T8, B2, R1).
+// again makes a task due for a new cycle at the time at, or never if at is 0 (T1, T8, B2, R1).
 func again(t *task.Task, at, deadline task.Time) {
 	t.NotBefore, t.Deadline, t.Failures, t.Checkpoint = at, deadline, 0, task.Payload{}
 	if t.Role == task.RoleNone { // an operation's version is that of all its tasks
@@ -118,7 +118,7 @@ func again(t *task.Task, at, deadline task.Time) {
 	}
 }
 
-// retry is POST …/retry: an operator's second try, which keeps pin and checkpoint unless told otherwise.
+// retry is POST …/retry: an operator's second try. It keeps the pin and the checkpoint unless told otherwise.
 func (m *Model) retry(c task.RetryTask, got task.Result) task.Result {
 	old := m.Tasks[c.Key]
 	if old == nil {

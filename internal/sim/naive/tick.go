@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// tick lets time pass: sessions first, then leases, runs that take too long, deadlines, runs in namespaces in PURGING, and
-// what is over the number of final tasks that a namespace may have.
+// tick lets time pass: first sessions, then leases, runs that take too long, deadlines, runs in namespaces in PURGING, and
+// final tasks over the number that a namespace may have.
 func (m *Model) tick() task.Result {
 	all := func(yes func(*task.Task) bool, do func(t task.Task)) {
 		ts := m.ordered(yes)
@@ -80,7 +80,7 @@ func (m *Model) forever(t *task.Task) bool {
 	return v != nil && !t.Excess && (t.Status == task.Success && v.Policy.KeepSuccess < 0 || t.Status == task.Failure && v.Policy.KeepFailure < 0)
 }
 
-// tooMany marks what would be kept for ever, becomes final, and is one too many where no quota bounds them (T9).
+// tooMany marks a task that becomes final, would be kept for ever, and is one too many where no quota bounds such tasks (T9).
 func (m *Model) tooMany(prev, t *task.Task) {
 	if !final(t) || t.Role != task.RoleNone {
 		t.Excess = false
@@ -90,8 +90,8 @@ func (m *Model) tooMany(prev, t *task.Task) {
 	}
 }
 
-// Crowded returns the final tasks of the first namespace that has too many, the oldest first (T9). What belongs to an
-// operation goes with it (O6).
+// Crowded returns the final tasks of the first namespace that has too many of them, the oldest first (T9). Tasks of an
+// operation go with the operation (O6).
 func (m *Model) Crowded() []*task.Task {
 	for _, ns := range slices.Sorted(maps.Keys(m.Spaces)) {
 		ts := m.ordered(func(t *task.Task) bool {

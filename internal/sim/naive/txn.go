@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// txn is X1: every condition is looked at before anything changes, then submits, updates, finishes and deletes happen,
+// txn is X1: it looks at every condition before it changes anything. Then submits, updates, finishes and deletes happen,
 // each like the command of its name.
 func (m *Model) txn(c task.Txn, got task.Result) task.Result {
 	if code := m.malformed(c); len(code) > 0 {
@@ -57,7 +57,7 @@ func (m *Model) txn(c task.Txn, got task.Result) task.Result {
 	return r
 }
 
-// demand is what all parts add together. What finishes bring is not asked for.
+// demand is what all parts add together. What finishes bring is not counted.
 func (m *Model) demand(c task.Txn) (d demand) {
 	get := func(id string) *task.Task { return m.Tasks[task.Key{Namespace: c.Namespace, ID: id}] }
 	for _, s := range c.Submits {
@@ -76,7 +76,7 @@ func (m *Model) demand(c task.Txn) (d demand) {
 	return d
 }
 
-// malformed says what is wrong with the command whatever the state of the tasks is.
+// malformed says what is wrong with the command, whatever the state of the tasks is.
 func (m *Model) malformed(c task.Txn) (codes []task.Code) {
 	seen := map[string]bool{}
 	parts := len(c.Depends) + len(c.Submits) + len(c.Updates) + len(c.Finishes) + len(c.Deletes)
@@ -105,7 +105,7 @@ func (m *Model) malformed(c task.Txn) (codes []task.Code) {
 	return codes
 }
 
-// reasons returns all that keeps the transaction from happening: conflicts, and refusals of single parts.
+// reasons returns everything that keeps the transaction from happening: conflicts, and refusals of single parts.
 func (m *Model) reasons(c task.Txn) (reasons []task.Reason, codes []task.Code) {
 	because := func(yes bool, kind, id string) {
 		if yes {
