@@ -1,4 +1,4 @@
-// Package strays lists, page by page, files that lie among a program's own and that it has not put there, however deep.
+// Package strays lists, page by page, files that lie among a program's own files and that the program has not put there, however deep.
 package strays
 
 import (
@@ -18,7 +18,7 @@ type File struct {
 	Modified time.Time
 }
 
-// Compare orders paths as a walk meets them: what is in a folder comes right behind the folder's own place.
+// Compare orders paths as a walk meets them: the content of a folder comes right behind the folder's own place.
 func Compare(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if x, y := place(a[i]), place(b[i]); x != y {
@@ -35,9 +35,9 @@ func place(c byte) int {
 	return int(c) + 1
 }
 
-// Files returns what lies at a path below root: itself, or if it is a folder the files in it, those behind a path, in the
-// order of Compare, up to limit. Links are not followed. A folder that cannot be read counts as one file, what goes meanwhile as
-// none: nobody knows what it is.
+// Files returns the file at a path below root, or, if a folder lies there, the files in it. It returns files behind the path after, in the
+// order of Compare, up to limit. It does not follow links. A folder that cannot be read counts as one file, because nobody knows what it
+// holds. A file that goes meanwhile is not returned.
 func Files(root, path, after string, limit int) ([]File, error) {
 	w := walk{root: root, after: after, limit: limit}
 	if w.passed(path) {
@@ -60,7 +60,7 @@ type walk struct {
 	found       []File
 }
 
-// passed reports whether what lies at a path was seen, with all below it.
+// passed reports whether the file or folder at a path was seen, with everything below it.
 func (w *walk) passed(path string) bool {
 	return Compare(path, w.after) < 0 && !strings.HasPrefix(w.after, path+"/")
 }
@@ -72,7 +72,7 @@ func (w *walk) see(path string, info fs.FileInfo) {
 	w.found = append(w.found, File{path, info.Size(), info.ModTime()})
 }
 
-// folder sees what is in a folder; false if it cannot be read.
+// folder sees the content of a folder. It returns false if the folder cannot be read.
 func (w *walk) folder(path string) bool {
 	entries, err := os.ReadDir(filepath.Join(w.root, filepath.FromSlash(path)))
 	if err != nil {
