@@ -1,10 +1,10 @@
 // Package terminal is how the commands speak to people: the only way to standard output and standard error.
 //
-// What they show comes from others: names, labels, logs, errors, progress, results. Written as it is, it could clear the
+// What the commands show comes from others: names, labels, logs, errors, progress, results. Written as it is, it could clear the
 // screen, set the title, overwrite lines, pretend to be taskrt's own words, or be read in another order than it is stored.
-// So an Output is no io.Writer. Printf and tables make every argument safe (Cell); what a guest wrote at length goes
-// through Content, which is exact for files and pipes and safe on terminals; and Exact, which is what it says, is for
-// programs: -o json. A test of the house keeps the list of who may use it.
+// So an Output is no io.Writer. Printf and tables make every argument safe (Cell). Long texts of guests go
+// through Content, which is exact for files and pipes, and safe on terminals. Exact is for
+// programs: -o json. A test of the house keeps the list of functions that may use Exact.
 package terminal
 
 import (
@@ -26,10 +26,10 @@ type Output struct {
 // New makes an Output that writes to w.
 func New(w io.Writer) *Output { return &Output{w, columnsOf(w)} }
 
-// IsTerminal reports whether a stream is a terminal. /dev/null is none: nobody reads it, and nobody answers from it.
+// IsTerminal reports whether a stream is a terminal. /dev/null is no terminal: nobody reads it, and nobody answers from it.
 func IsTerminal(stream any) bool { return columnsOf(stream) > 0 }
 
-// columnsOf returns a terminal's width, 80 where it does not say; 0: it is none.
+// columnsOf returns a terminal's width, or 80 if the terminal does not say. It returns 0 for another stream.
 func columnsOf(stream any) int {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -56,16 +56,16 @@ func columnsOf(stream any) int {
 	return columns
 }
 
-// IsTerminal reports whether somebody sees what is written at once.
+// IsTerminal reports whether somebody sees the output at once.
 func (o *Output) IsTerminal() bool { return o.columns > 0 }
 
-// Draws reports whether lines can be replaced: whether Status shows anything.
+// Draws reports whether lines can be replaced, so that Status shows something.
 func (o *Output) Draws() bool { return o.IsTerminal() && os.Getenv("TERM") != "dumb" }
 
-// Exact returns the stream itself: for what programs read.
+// Exact returns the stream itself, for output that programs read.
 func (o *Output) Exact() io.Writer { return o.w }
 
-// Printf is fmt.Printf with arguments that are safe: whatever they are, they add no line. Only Text may.
+// Printf does what fmt.Printf does, with arguments that are made safe: whatever they are, they add no line. Only a Text may.
 func (o *Output) Printf(format string, args ...any) error {
 	for i := range args {
 		args[i] = safely(args[i])
@@ -74,7 +74,7 @@ func (o *Output) Printf(format string, args ...any) error {
 	return err
 }
 
-// argument is printed as its value is, and then made safe.
+// argument is printed as its value would be, and then made safe.
 type argument struct{ value any }
 
 func safely(v any) any {
@@ -89,7 +89,7 @@ func (a argument) Format(s fmt.State, verb rune) {
 	_, _ = io.WriteString(s, Cell(fmt.Sprintf(fmt.FormatString(s, verb), a.value))) // to fmt's buffer
 }
 
-// Content copies what a guest or client wrote at length: byte for byte to a file or pipe, as Block to a terminal.
+// Content copies a long text of a guest or client: byte for byte to a file or pipe, as Block does to a terminal.
 func (o *Output) Content(from io.Reader) error {
 	if !o.IsTerminal() {
 		_, err := io.Copy(o.w, from)
@@ -117,7 +117,7 @@ func (o *Output) Content(from io.Reader) error {
 	}
 }
 
-// wholeRunes is how much of b is before a character that b has only the beginning of.
+// wholeRunes is how many bytes of b stand before a character of which b has only the beginning.
 func wholeRunes(b []byte) int {
 	for back := 1; back <= min(utf8.UTFMax-1, len(b)); back++ {
 		if i := len(b) - back; utf8.RuneStart(b[i]) {
@@ -130,7 +130,7 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
-// Status replaces the last line by one of the present, where there is a terminal that can.
+// Status replaces the last line by a line about the present, if there is a terminal that can.
 func (o *Output) Status(format string, args ...any) {
 	if !o.Draws() {
 		return

@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// Cell makes text safe to stand in one line among others: what is no visible character or space is shown as an escape
-// in the manner of Go. That is line feeds, carriage returns and tabs, escape sequences and all other controls (C0, DEL, C1),
+// Cell makes text safe to stand in one line among other text. It shows everything that is no visible character or space as an escape
+// in the manner of Go: line feeds, carriage returns and tabs, escape sequences and all other controls (C0, DEL, C1),
 // overrides and isolates of the direction of writing, characters without width, and bytes that are no UTF-8.
 func Cell(s string) string { return escape(s, "") }
 
-// Block makes text of several lines safe: Cell for each of them. Tabs stay, too.
+// Block makes text of several lines safe: it does to each line what Cell does. Tabs stay, too.
 func Block(s string) string { return escape(s, "\n\t") }
 
 // Text is text of several lines that Printf takes as it is.
 type Text struct{ safe string }
 
-// Lines is Block for what stands behind a word of taskrt's own: the lines after the first are set in, so that nothing in
-// them can be taken for a line of taskrt.
+// Lines is Block for a text behind a word of taskrt's own: the lines after the first are indented, so that nobody takes
+// one of them for a line of taskrt.
 func Lines(s string) Text {
 	return Text{strings.ReplaceAll(Block(strings.TrimRight(s, "\n")), "\n", "\n  ")}
 }

@@ -37,7 +37,7 @@ func (t *Table) Field(name string, value any) {
 	}
 }
 
-// Printf adds text that is in no column.
+// Printf adds text outside of the columns.
 func (t *Table) Printf(format string, args ...any) {
 	for i := range args {
 		args[i] = safely(args[i])
@@ -45,7 +45,7 @@ func (t *Table) Printf(format string, args ...any) {
 	fmt.Fprintf(t.w, format, args...) // Flush returns the first error
 }
 
-// Block adds text of several lines that is in no column.
+// Block adds text of several lines outside of the columns.
 func (t *Table) Block(text string) { t.write(strings.ReplaceAll(Block(text), "\t", "    ") + "\n") }
 
 func (t *Table) write(s string) {
