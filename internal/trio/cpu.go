@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CPU is what processes have used since they started, user and system, to the nanosecond: what is read in ticks of 10 ms is
-// nothing for much of what is measured. Linux only.
+// CPU is how much CPU time processes have used since they started, user and system, to the nanosecond. Figures in ticks of 10 ms
+// would be zero for much of what is measured. Linux only.
 func CPU(pids ...int) (sum time.Duration, err error) {
 	for _, pid := range pids {
 		used, err := used(pid)
@@ -18,7 +18,7 @@ func CPU(pids ...int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// PIDs are those of the processes that were started last, and of those with their guests.
+// PIDs are the IDs of the processes that were started last, and of the processes of their guests.
 func (c *Cluster) PIDs() (pids []int) {
 	for _, n := range c.Nodes {
 		if n.Cmd != nil && n.Cmd.Process != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Family is a process and all that it has started and that run now, itself first: a node's guests are in a child of it. It reads
-// Linux's /proc; elsewhere it is the process alone.
+// Family is a process and all running processes that it has started; the process itself comes first. A node's guests are in a child
+// of the node. Family reads Linux's /proc; on other systems it is the process alone.
 func Family(pid int) []int {
 	pids := []int{pid}
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // a child belongs to the thread that started it
@@ -31,7 +31,7 @@ func Family(pid int) []int {
 	return pids
 }
 
-// Guests finds the process of a node's guests, given the node's; false: there is none now.
+// Guests finds the process of a node's guests, given the node's process; false if there is none now.
 func Guests(node int) (pid int, found bool) {
 	for _, pid := range Family(node)[1:] {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -26,7 +26,7 @@ type Cluster struct {
 	Nodes  [Size]*Node
 }
 
-// Node is one of them.
+// Node is one process of a Cluster.
 type Node struct {
 	ID, URL string
 	Log     string   // file
@@ -35,7 +35,7 @@ type Node struct {
 	Exited  chan struct{} // closed when the present Cmd has been waited for; nil: it was never started
 }
 
-// New chooses ports, and directories and logs below dir. Flags are those of every node beside what makes it a member.
+// New chooses ports, and directories and logs below dir. flags are added for every node to the flags that make it a member.
 func New(binary, dir string, flags ...string) (*Cluster, error) {
 	addrs, err := FreeAddresses(2 * Size)
 	if err != nil {
@@ -52,7 +52,7 @@ func New(binary, dir string, flags ...string) (*Cluster, error) {
 	return c, nil
 }
 
-// FreeAddresses finds ports that nobody uses now, outside of the range that outgoing connections take.
+// FreeAddresses finds ports that nobody uses now, outside of the range of ports for outgoing connections.
 func FreeAddresses(n int) ([]string, error) {
 	var addrs []string
 	for range 1000 {
@@ -85,7 +85,7 @@ func (c *Cluster) Start(ctx context.Context, n *Node) error {
 	}
 }
 
-// Launch starts the process of a node, or of a worker, and returns where its first line will be: empty if it ended without one.
+// Launch starts the process of a node or of a worker. The channel gives its first line, or "" if it ended without one.
 func (c *Cluster) Launch(n *Node) (<-chan string, error) {
 	log, err := os.OpenFile(n.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -127,7 +127,7 @@ func (n *Node) Alive() bool {
 	}
 }
 
-// Kill9 ends a process that was started without a word, as a power cut would.
+// Kill9 ends a process without a word to it, as a power cut would.
 func (n *Node) Kill9() {
 	_ = n.Cmd.Process.Signal(syscall.SIGKILL)
 	<-n.Exited
@@ -152,7 +152,7 @@ func (c *Cluster) Find(id string) (*Node, error) {
 	return nil, fmt.Errorf("there is no node %q", id)
 }
 
-// URLs returns those of all nodes.
+// URLs returns the URLs of all nodes.
 func (c *Cluster) URLs() (urls []string) {
 	for _, n := range c.Nodes {
 		urls = append(urls, n.URL)
