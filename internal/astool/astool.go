@@ -70,7 +70,7 @@ func link(modules, to string) error {
 	return err
 }
 
-// Modules returns a directory node_modules with what the SDK's lock file names. It is not to be changed. Without node and npm the
+// Modules returns a directory node_modules with the packages of the SDK's lock file. It must not be changed. Without node and npm the
 // test is skipped, but fails where CI is set.
 func Modules(t testing.TB) string {
 	t.Helper()
@@ -102,7 +102,7 @@ func missing() error {
 
 var installed = sync.OnceValues(install)
 
-// install runs `npm ci` where no test of this machine has done so for the same lock file.
+// install runs `npm ci`, unless a test on this machine has done so for the same lock file.
 func install() (modules string, err error) {
 	sum := sha256.New()
 	files := map[string][]byte{}

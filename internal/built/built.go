@@ -1,6 +1,6 @@
-// Package built keeps, per machine, what tests would make anew in every run and always get the same: guests that compilers of other
-// languages build, and native code of guests. What is kept is named by all that it is made of, as in Go's own build cache, so that a
-// change of any of it makes it anew.
+// Package built keeps files, per machine, that tests would make anew in every run and always get the same: guests that compilers of other
+// languages build, and native code of guests. The name of a file depends on everything that the file is made of, as in Go's own build cache.
+// So a change of any of it makes the file anew.
 package built
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// unused is how long what nobody asks for is kept.
+// unused is how long a file is kept for which nobody asks.
 const unused = 14 * 24 * time.Hour
 
 // Recipe is what a file is made of: the compiler with its version, its command line, and the sources.
@@ -23,7 +23,7 @@ type Recipe struct {
 	Sources []fs.FS
 }
 
-// Once returns what make makes, or what it made of the same recipe before.
+// Once returns what build returns, or what it returned for the same recipe before.
 func (r Recipe) Once(build func() ([]byte, error)) ([]byte, error) {
 	name, err := r.name()
 	if err != nil {
@@ -36,7 +36,7 @@ func (r Recipe) Once(build func() ([]byte, error)) ([]byte, error) {
 	return once(dir, name, build)
 }
 
-// once keeps the file with its digest before it: half a file is none.
+// once keeps the file with its digest before it, so that half a file is not taken for a whole one.
 func once(dir, name string, build func() ([]byte, error)) ([]byte, error) {
 	file := filepath.Join(dir, name)
 	if text, err := os.ReadFile(file); err == nil && len(text) > sha256.Size {
@@ -99,7 +99,7 @@ func write(dir, file string, text []byte) error {
 	return os.Rename(tmp.Name(), file)
 }
 
-// prune removes what was not asked for in a long time.
+// prune removes files for which nobody has asked in a long time.
 func prune(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -115,9 +115,9 @@ func prune(dir string) {
 // CodeDir makes the directory in which native code of guests is kept.
 func CodeDir() (string, error) { return cacheDir("code") }
 
-// ShareCode lets a node or worker whose files will be in data share the native code of guests with the others of this machine's
-// tests and with plugintest, which would all compile the same ones for seconds. wazero's files are named by the module as it was
-// rewritten: a change of package meter makes them anew.
+// ShareCode lets a node or worker whose files will be in data share the native code of guests with other tests on this machine
+// and with plugintest. Each of them would spend seconds on compiling the same guests. wazero's files are named by the rewritten module,
+// so a change of package meter makes them anew.
 func ShareCode(data string) error {
 	code, err := CodeDir()
 	if err != nil {

@@ -32,7 +32,7 @@ func Clang(t testing.TB) string {
 	return ""
 }
 
-// found is the first one that links, "" if there is none.
+// found is the first clang that links; "" if there is none.
 var found = sync.OnceValue(func() string {
 	for _, name := range []string{"clang-16", "clang", "clang-19", "clang-18", "clang-17"} {
 		if clang, err := exec.LookPath(name); err == nil && links(clang) {
@@ -75,7 +75,7 @@ func Build(t testing.TB, source string) []byte {
 	return wasm
 }
 
-// version is what compiler and linker say of themselves.
+// version is what compiler and linker say about themselves.
 func version(clang string) string {
 	said, _ := exec.Command(clang, "--version").Output()
 	linker, _ := exec.Command(clang, "--target=wasm32", "-print-prog-name=wasm-ld").Output()
@@ -93,8 +93,8 @@ func Header(t testing.TB) string {
 	return dir
 }
 
-// Source reads a C file and what lies beside it: the cache of `go test` knows of files that a test reads itself, not of those that a
-// compiler does. It returns the file's name.
+// Source reads a C file and the files beside it, and returns its name. The cache of `go test` knows of files that a test reads itself,
+// but not of files that a compiler reads.
 func Source(t testing.TB, file string) string {
 	t.Helper()
 	beside, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.[ch]"))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// New returns a directory of the test, in memory where there is one: for tests that do not depend on what a disk keeps or on how long it
-// takes. A sync of a busy disk stops virtual time.
+// New returns a directory for the test, in memory where there is memory for files. It is for tests that do not depend on what a disk
+// keeps, or on how long it takes. A sync of a busy disk stops virtual time.
 func New(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "taskrt-test-")
 	if err != nil {

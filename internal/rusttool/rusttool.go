@@ -1,5 +1,5 @@
-// Package rusttool finds a Rust toolchain that compiles for WebAssembly and builds plugins with it, for tests. The first one on
-// the PATH need not be it: rustup's has the target only where somebody added it.
+// Package rusttool finds a Rust toolchain that compiles for WebAssembly, and builds plugins with it, for tests. The first toolchain on
+// the PATH need not be able to: rustup's toolchain has the target only where somebody added it.
 package rusttool
 
 import (
@@ -108,8 +108,8 @@ func hasTarget(rustc string) bool {
 	return err == nil && len(std) > 0
 }
 
-// linkerOf returns the linker to name to cargo, "" where the compiler finds its own, rust-lld. Debian's is a link to one of a
-// package that need not be there.
+// linkerOf returns the linker to name to cargo; "" where the compiler finds its own, rust-lld. Debian's is a link into a
+// package that need not be installed.
 func linkerOf(rustc string, dirs []string) (string, error) {
 	for _, dir := range dirs {
 		if _, err := exec.LookPath(filepath.Join(dir, "rust-lld")); err == nil {
