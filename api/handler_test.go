@@ -408,6 +408,7 @@ func (b *broken) Task(ctx context.Context, _, _ string, _ api.GetOptions) (*api.
 	}
 }
 
+// TestBrokenService: an error of the inside is logged, and shows nothing outside (SPEC C5).
 func TestBrokenService(t *testing.T) {
 	var log bytes.Buffer
 	h := httptest.NewServer(api.NewHandler(&broken{}, api.HandlerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}))

@@ -162,7 +162,7 @@ func TestStoreContentType(t *testing.T) {
 		}
 		s.send(req).expect(t, 200, `{"tasks":[]}`)
 	}
-	// But the pages of other sites must not.
+	// But the pages of other sites must not (SPEC C5).
 	a := s.do("POST", "/taskstore/claim", `{"clientid":1,"group":"map"}`, "Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain")
 	if a.status != 403 || a.problem.Code != api.CodeCrossOrigin {
 		t.Errorf("%d %s", a.status, a.body)

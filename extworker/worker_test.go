@@ -76,6 +76,7 @@ func TestPanicIsAnError(t *testing.T) {
 	})
 }
 
+// TestSnoozeAndAgain: a handler may ask to run again, with and without an outcome (SPEC R4, R5).
 func TestSnoozeAndAgain(t *testing.T) {
 	at := time.UnixMilli(3_000_000).UTC()
 	with(t, 1, func(_ context.Context, x *extworker.Task) (any, error) {
@@ -105,6 +106,7 @@ func TestSnoozeAndAgain(t *testing.T) {
 	})
 }
 
+// TestRenewsAtAThird: the loop renews each lease at a third of it (SPEC J7, L2).
 func TestRenewsAtAThird(t *testing.T) {
 	with(t, 1, func(ctx context.Context, _ *extworker.Task) (any, error) {
 		time.Sleep(20 * time.Second)
@@ -126,6 +128,7 @@ func TestRenewsAtAThird(t *testing.T) {
 	})
 }
 
+// TestHaltLostCancel: a handler's context ends when its token is dead (SPEC J7, L3).
 func TestHaltLostCancel(t *testing.T) {
 	var cause error
 	var ended time.Duration

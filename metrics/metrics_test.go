@@ -155,6 +155,7 @@ func TestAttempts(t *testing.T) {
 	wants(t, f, 1, "taskrt_build_info", "version=v1.2.3")
 }
 
+// TestNode: what a node measures can be scraped (SPEC C6).
 func TestNode(t *testing.T) {
 	f := scrape(t, everything())
 	wants(t, f, 1, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=due")

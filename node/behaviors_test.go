@@ -21,6 +21,7 @@ func put(t *testing.T, c *clustertest.Cluster, i int, name, policy string) (*api
 	return c.Node(i).PutBehavior(t.Context(), api.PutBehaviorRequest{Name: name, Policy: []byte(policy)})
 }
 
+// TestExternalBehaviorsLife: defined, changed, used, deleted (SPEC B7, B8, J1).
 func TestExternalBehaviorsLife(t *testing.T) {
 	clustertest.Run(t, 1, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
 		n, ctx := c.Node(0), t.Context()

@@ -117,7 +117,7 @@ func TestRetryAndResubmit(t *testing.T) {
 		if err != nil || len(a.Tasks) != 1 {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		// While it runs, a resubmit is a flag; the outcome stands until the next run begins.
+		// While it runs, a resubmit is a flag (SPEC J5, I3); the outcome stands until the next run begins.
 		if r, err := n.Resubmit(ctx, api.ResubmitRequest{ID: "one", Delay: new(hour)}); err != nil || r.Task.Resubmit == nil || r.Task.Status != "RUNNING" {
 			t.Errorf("%+v, %v", r, err)
 		}

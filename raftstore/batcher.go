@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// Group commit (facts 3.1). The leader packs what waits into one group, which raft writes at once. While nothing is in
+// Group commit (docs/architecture.md#group-commit). The leader packs what waits into one group, which raft writes at once. While nothing is in
 // flight it sends at once; while something is, it sends another (up to maxInFlight) only when a group worth it waits: best
 // or equal at every load, where a fixed depth fragments the groups.
 //

@@ -127,7 +127,7 @@ func (b batchTest) put(t *testing.T, n int, size int) (*call, chan *call) {
 
 func equal(a []int, b ...int) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
-// TestGroupCommit: the rule of facts 3.1.
+// TestGroupCommit: the rule of docs/architecture.md#group-commit.
 func TestGroupCommit(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		b.put(t, 1, 0)

@@ -43,7 +43,7 @@ var (
 	ErrDuplicateID = members.ErrDuplicateID
 )
 
-// classify tells from raft's answer to an Apply whether the entry may be in a log (facts 1.3).
+// classify tells from raft's answer to an Apply whether the entry may be in a log (docs/architecture.md#errors-of-apply).
 func classify(err error) error {
 	switch {
 	case err == nil:

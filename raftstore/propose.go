@@ -209,7 +209,7 @@ func (s *Store) ended(ctx context.Context) error {
 	}
 }
 
-// attempt sends commands once, to whoever leads. It is the only place of the product that forwards (ARCHITECTURE 2).
+// attempt sends commands once, to whoever leads. It is the only place of the product that forwards (docs/architecture.md#forwarding-exists-in-one-place).
 func (s *Store) attempt(ctx context.Context, leader members.Leader, ps []task.Proposal) ([]task.Result, error) {
 	switch {
 	case s.ended(ctx) != nil, leader.Identity == "":

@@ -112,7 +112,7 @@ func (s *Store) readLocal(ctx context.Context) (uint64, error) {
 	return s.reads.join(ctx, s.done)
 }
 
-// verifiedIndex is ReadIndex on the leader (facts 1.4): an entry of this term is applied (leadingTerm), the commit
+// verifiedIndex is ReadIndex on the leader (docs/architecture.md#readindex): an entry of this term is applied (leadingTerm), the commit
 // index is taken, and only then a majority of the voters is asked for its term. If none of them has seen a later term
 // than this leader's, no later leader can have been elected before the question, hence none has committed anything.
 //

@@ -101,7 +101,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 }
 
 // persister limits the rate at which snapshots are written: unlimited, a snapshot of 122 MB pushed the latency of
-// proposals from 2 to 80 ms (facts 3.7). While the store closes there is nothing to protect, and no limit.
+// proposals from 2 to 80 ms (docs/architecture.md#snapshots). While the store closes there is nothing to protect, and no limit.
 type persister struct {
 	perSecond int64
 	hurry     <-chan struct{} // closed: write as fast as the disk can
@@ -154,7 +154,7 @@ const (
 )
 
 // snapshotWhenGrown takes a snapshot whenever the log has grown by max(SnapshotBytes, size of the last snapshot), plus
-// up to 20 % so that the nodes do not all write at once (facts 1.6).
+// up to 20 % so that the nodes do not all write at once (docs/architecture.md#snapshots).
 func (s *Store) snapshotWhenGrown(ctx context.Context) {
 	jitter := 1 + rand.Float64()/5
 	for {

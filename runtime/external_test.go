@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// TestExternal: an external behavior is a policy and a lease (SPEC B7, J1).
 func TestExternal(t *testing.T) {
 	x, err := ParseExternal("mail.send", []byte(`{"kind":"external","lease":"10s","name":"mail.send",
 		"retry":{"max_attempts":3},"limits":{"params_bytes":100,"result_bytes":200,"checkpoint_bytes":300},

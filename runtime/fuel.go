@@ -79,7 +79,7 @@ func (g *guest) tick(left int64) int64 {
 	default:
 		g.arm()
 		paused := time.Now()
-		goruntime.Gosched() // or a guest on every CPU would keep everything else waiting (facts/wasm.md)
+		goruntime.Gosched() // or a guest on every CPU would keep everything else waiting (docs/architecture.md#gosched-in-tick)
 		now := time.Now()
 		g.waited += now.Sub(paused)
 		g.alive()

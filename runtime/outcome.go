@@ -91,7 +91,7 @@ func (g *guest) guestError() Outcome {
 	return out
 }
 
-// ended says what it means that guest code ended with an error (facts/wasm.md, "Guest endings").
+// ended says what it means that guest code ended with an error (docs/architecture.md#how-guests-end).
 func (g *guest) ended(err error, mem *linearMemory) Outcome {
 	var exit *sys.ExitError
 	isExit := errors.As(err, &exit)

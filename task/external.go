@@ -6,7 +6,7 @@ import (
 )
 
 // External leases (SPEC section 8): no session keeps them alive, their workers renew each by itself over HTTP. They end
-// like everything that expires: by a Tick, on the lease clock (SPEC L4).
+// like everything that expires: by a Tick, on the lease clock (SPEC J6, L4).
 
 const (
 	minLease     Millis = 1_000 // SPEC L2

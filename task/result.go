@@ -171,7 +171,7 @@ const (
 	BlobsDropped               // Digests: unlink them (SPEC M3)
 )
 
-// Event drives waiters, the console and the leader loop (ARCHITECTURE section 1). Events of one entry are in the
+// Event drives waiters, the console and the leader loop (docs/architecture.md#the-main-types). Events of one entry are in the
 // order in which things happened.
 type Event struct {
 	Kind     EventKind

@@ -185,6 +185,7 @@ func (s *suite) acceptRefused(ctx context.Context, t *testing.T) {
 	}
 }
 
+// heartbeat keeps the lease, stores what it brings, and is refused when the token is not current (SPEC J3, L3).
 func (s *suite) heartbeat(ctx context.Context, t *testing.T) {
 	const name = "apitest.beat"
 	s.external(ctx, t, name, "")

@@ -131,6 +131,8 @@ func (s *suite) finishProgress(ctx context.Context, t *testing.T) {
 	wantError(t, err, "too_large", "progress")
 }
 
+// finishRefused: a report that is wrong changes nothing. A program gives codes of its own, in lower case; of the host's codes
+// it may give only those of runs (SPEC J4, T5).
 func (s *suite) finishRefused(ctx context.Context, t *testing.T) {
 	const name = "apitest.refused"
 	s.external(ctx, t, name, "")

@@ -28,7 +28,7 @@ type loneWorker struct {
 	settings guestsSettings
 }
 
-// run runs guests in a child of this process (SPEC L5, A10), or in itself, until ctx ends. The directory is locked first: opening its
+// run runs guests in a child of this process (SPEC L5), or in itself, until ctx ends. The directory is locked first: opening its
 // files clears away what another process writes. That proves nothing about guests: whoever runs them has a lock of its own.
 func (l *loneWorker) run(ctx context.Context, kind string, granted *grants.Grants, ln net.Listener) error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {

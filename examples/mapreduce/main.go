@@ -1,5 +1,5 @@
 // Command mapreduce counts words with several processes that share nothing but a taskrt cluster and the files to read:
-// the classic example of the TaskStore API, written against its HTTP contract with the standard library alone.
+// the classic example of the TaskStore API (SPEC X3), written against its HTTP contract with the standard library alone.
 //
 //	mapreduce work  -server http://127.0.0.1:7070 &     as many of these, on as many machines, as you like
 //	mapreduce count -server http://127.0.0.1:7070 FILES...

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// arrows are ARCHITECTURE.md section 1 as a table: package → what it may import from this module, outside of tests.
+// arrows are docs/architecture.md#packages as a table: package → what it may import from this module, outside of tests.
 // "..." stands for everything below it in the drawing. A new package needs a line here.
 var arrows = map[string][]string{
 	"abi":       {},
@@ -188,7 +188,7 @@ func TestArrows(t *testing.T) {
 			to, inside := strings.CutPrefix(p, module+"/")
 			if !inside {
 				if first, _, _ := strings.Cut(p, "/"); strings.Contains(first, ".") && !allowsModule(thirdParty[f.dir], p) {
-					t.Errorf("%s imports %s, which %s has no need of by ARCHITECTURE section 1", f.path, p, f.dir)
+					t.Errorf("%s imports %s, which %s has no need of by the table", f.path, p, f.dir)
 				}
 				continue
 			}

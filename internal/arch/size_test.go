@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The habits of STYLE.md are ~500 lines and ~70; these are where a reviewer must have said yes. Not in tests.
+// The habits of the house are ~500 lines and ~70; these are where a reviewer must have said yes. Not in tests.
 const (
 	maxFileLines = 600
 	maxFuncLines = 100

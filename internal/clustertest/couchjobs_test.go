@@ -2,7 +2,7 @@ package clustertest
 
 import "testing"
 
-// couchJobs are the operations of CouchDB's background jobs (seed 003) as SPEC section 8 has them. Of its three states,
+// couchJobs are the operations of CouchDB's background jobs (couch_jobs) as SPEC section 8 has them. Of its three states,
 // pending is what has a not_before, running is RUNNING, and finished is what is final. accept's no_schedule is dropped
 // (SPEC section 9); JobLock is the token, and a job that has none here shows the token of another one.
 var couchJobs = table{

@@ -2,7 +2,7 @@ package clustertest
 
 import "testing"
 
-// lifecycle has everything that can happen to a task, in every state (SPEC T1, T3; seed 000).
+// lifecycle has everything that can happen to a task, in every state (SPEC T1, T3).
 var lifecycle = table{
 	file:   "lifecycle.txt",
 	policy: `{"kind":"external","lease":"10s","cancel_grace":"2s","retry":{"max_attempts":3,"initial_interval":"1m","jitter_percent":0}}`,

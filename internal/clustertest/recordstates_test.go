@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// recordStates are the states of a record of the TaskStore, and what client 1 can do with it (SPEC X2, seed 004). An
+// recordStates are the states of a record of the TaskStore, and what client 1 can do with it (SPEC X2). An
 // update or delete says done, or the list that the ID is told in; a depend is one of an update that adds something.
 var recordStates = []struct {
 	name string

@@ -14,7 +14,7 @@ import (
 const hosts = 3
 
 // lab is three hosts on one wire: network namespaces joined by a bridge, on which the test stands too. Routes of a host
-// can be cut one by one, in one direction, without cutting off the test (facts/testing.md). Where that is not possible
+// can be cut one by one, in one direction, without cutting off the test (docs/architecture.md#faults-for-tests). Where that is not possible
 // (no root, no ip command) the hosts are three ports of loopback, and cut does nothing.
 type lab struct {
 	t    *testing.T

@@ -304,7 +304,7 @@ func TestKeeperUnlinksLate(t *testing.T) {
 	})
 }
 
-// TestNotReadyWithoutFolder: a node whose blobs can be neither read nor written does not say that it is ready, and is again
+// TestNotReadyWithoutFolder (SPEC C6): a node whose blobs can be neither read nor written does not say that it is ready, and is again
 // when they can be.
 func TestNotReadyWithoutFolder(t *testing.T) {
 	keepFiles(t, func(*keeping) {}, func(k *keeping) {

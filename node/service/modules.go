@@ -90,7 +90,7 @@ func uploadError(err error) error {
 const pushRounds = 5
 
 // activate stores the module's file on a majority and makes its behaviors active: a reference to a file is committed only
-// when it is there (ARCHITECTURE section 2). If maintenance drops the file in between, it is put again.
+// when it is there (docs/architecture.md#bytes-stay-out-of-the-log). If maintenance drops the file in between, it is put again.
 func (svc *Service) activate(ctx context.Context, wasm []byte, cmd task.Activate) error {
 	b, err := svc.files.StageBytes(wasm)
 	if err != nil {

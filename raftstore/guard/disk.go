@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
-// deleteChunk is how many entries one transaction deletes: raft's main loop waits meanwhile (facts 3.4: 2.2 s for 1 M).
+// deleteChunk is how many entries one transaction deletes: raft's main loop waits meanwhile (docs/architecture.md#deletions-of-the-log: 2.2 s for 1 M).
 const deleteChunk = 1000
 
 // Reasons that Config.Fail is called with, wrapped.

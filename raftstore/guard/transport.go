@@ -15,7 +15,7 @@ import (
 )
 
 // transport is raft's NetworkTransport without the heartbeat fast path: heartbeats handled on the transport's own
-// goroutine let a deposed leader write its commands under a term that it does not lead (raft #695, facts 0.2). Without
+// goroutine let a deposed leader write its commands under a term that it does not lead (raft #695, docs/architecture.md#heartbeats). Without
 // a handler they go through raft's main loop, where every change of term then happens.
 type transport struct {
 	*raft.NetworkTransport

@@ -29,7 +29,7 @@ func (a *Node[P, T, I]) less(b *Node[P, T, I]) bool {
 
 // Heap is a 4-ary min-heap of items by (Key, Tie). With places it is indexed: exact removal from the middle, so that nothing
 // in it is ever stale. Four children per node halve the depth of a binary heap and share a cache line or two
-// (facts/raft.md section 4). The zero value is an empty heap.
+// (docs/architecture.md#the-due-heap). The zero value is an empty heap.
 type Heap[P Place, T cmp.Ordered, I any] struct{ nodes []Node[P, T, I] }
 
 const arity = 4

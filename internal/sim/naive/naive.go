@@ -1,5 +1,5 @@
 // Package naive is a second model of the task state machine. The simulator compares package task with it. The model is written
-// from SPEC.md in the plainest way (maps, copies, full scans), one short file per topic. It uses the plain types of
+// from docs/spec.md in the plainest way (maps, copies, full scans), one short file per topic. It uses the plain types of
 // task's contract and none of its functions. Where the SPEC leaves a number to the implementation, the model leaves it
 // open (a rev or token 0, UnknownHash, Jitter) and calls Adopt: the simulator checks the machine's number and fills it
 // in. Where several refusals are true and the SPEC does not say which one counts, the model takes the machine's (oneOf).

@@ -65,7 +65,7 @@ func (imports) Call(op abi.Op, payload []byte) int32 {
 }
 
 // taskrtRun is the export that runs one attempt. The Gosched lets the collector's workers run, which a short call
-// otherwise never does: an instance that serves many attempts would leak to death (facts/wasm.md, fact 5).
+// otherwise never does: an instance that serves many attempts would leak to death (docs/architecture.md#go-guests-leak-without-gosched).
 //
 //go:wasmexport taskrt_run
 func taskrtRun(index int32) int32 {
