@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// These are the files that a plugin needs to build, without the SDK's own tests and without what npm made here.
+// assemblyScript holds the files that a plugin needs to build, without the SDK's own tests and without what npm made here.
 //
 //go:embed assemblyscript/.gitignore assemblyscript/README.md assemblyscript/asconfig.json assemblyscript/assembly
 //go:embed assemblyscript/index.ts assemblyscript/package.json assemblyscript/package-lock.json

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// These are the files that a plugin needs to build, without the SDK's own tests and without what cargo made here.
+// rust holds the files that a plugin needs to build, without the SDK's own tests and without what cargo made here.
 //
 //go:embed rust/.gitignore rust/Cargo.toml rust/README.md rust/src
 var rust embed.FS
