@@ -19,11 +19,11 @@ const maxOutput = 16 << 20
 // output is a result or a checkpoint on its way into a report: the payload, and the bytes that it needs in the blob store.
 type output struct {
 	payload task.Payload
-	content []byte // what the payload is; nil if it is over every limit
-	put     []byte // to be stored before the payload is reported
+	content []byte // the content of the payload; nil if it is over every limit
+	put     []byte // bytes to store before the payload is reported
 }
 
-// outputOf takes what a guest wrote. A text that is {"$blob": …} stands for that blob's content, whose size counts.
+// outputOf takes what a guest wrote. A text that is {"$blob": …} stands for the content of the blob, and the blob's size counts.
 func (r *run) outputOf(ctx context.Context, data []byte) (output, error) {
 	o := output{payload: payload(data), content: data}
 	if digest, ok := task.BlobRef(data); ok && o.payload.Encoding == task.JSON {
@@ -46,7 +46,7 @@ func (r *run) outputOf(ctx context.Context, data []byte) (output, error) {
 	return o, nil
 }
 
-// referred is the output that is another blob.
+// referred is the output for a guest that named a blob.
 func (r *run) referred(ctx context.Context, digest string) (output, error) {
 	b, err := r.s.w.cfg.Blobs.Open(ctx, digest)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) referred(ctx context.Context, digest string) (output, error) {
 	return o, nil
 }
 
-// store puts what the output needs into the blob store. It tries until ctx ends.
+// store puts the bytes that the output needs into the blob store. It tries until ctx ends.
 func (r *run) store(ctx context.Context, o *output) error {
 	if o.put == nil {
 		return nil
@@ -85,8 +85,8 @@ func (r *run) store(ctx context.Context, o *output) error {
 	return nil
 }
 
-// settle makes the result of a success ready to be reported, which takes as long as the blob store does. A success that cannot be
-// one becomes the failure that says why, or what the run was stopped for meanwhile.
+// settle makes the result of a success ready to be reported. This takes as long as the blob store does. If the result cannot be kept, the
+// success becomes the failure that says why, or the end for which the run was stopped meanwhile.
 func (r *run) settle(out *runtime.Outcome) {
 	if out.Kind != runtime.Succeeded || !out.HasResult {
 		return
@@ -108,7 +108,7 @@ func (r *run) settle(out *runtime.Outcome) {
 	}
 }
 
-// errUnfit: what a guest wrote cannot be kept, whoever runs it.
+// errUnfit means that what a guest wrote cannot be kept, whichever worker runs it.
 var errUnfit = errors.New("cannot be kept")
 
 // settled returns the output whose bytes are where its payload says.
@@ -131,7 +131,7 @@ func (r *run) settled(result []byte) (o output, err error) {
 	return o, r.store(r.ctx, &o)
 }
 
-// enterStoring: no guest code runs any more, and the result is being stored. The slot stays taken: its memory is.
+// enterStoring enters the phase in which no guest code runs any more and the result is being stored. The slot stays taken, because the run's memory is.
 func (r *run) enterStoring() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -141,7 +141,7 @@ func (r *run) enterStoring() {
 // maxStores bounds how often the bytes of a report are stored again because they were gone when it was applied (SPEC M3).
 const maxStores = 3
 
-// storeAgainTime bounds each of them: nothing but the session's end would stop it.
+// storeAgainTime bounds each of these stores: otherwise only the session's end would stop it.
 const storeAgainTime = time.Minute
 
 // storeAgain stores the bytes of a result again and reports it again.
@@ -168,7 +168,7 @@ func (r *run) storeAgain(rep stream.Report) {
 	s.nudge()
 }
 
-// restoreLocked stores a result again whose blob was gone, if its bytes are here; false if that is not what a refusal is about.
+// restoreLocked stores a result again whose blob was gone, if its bytes are here. It returns false if the refusal is about something else.
 func (s *session) restoreLocked(e *entry, code task.Code) bool {
 	r := e.run
 	if code != task.BlobGone || e.rep.Finish == nil || r.result.put == nil || r.stores >= maxStores || s.over {

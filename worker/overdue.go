@@ -10,35 +10,35 @@ import (
 )
 
 // The leader ends every lease at run_timeout + cancel_grace + TTL after it was given, whatever its worker says, and then
-// gives the task to another (SPEC L7). Normally the guest is long dead by then: the runtime kills it at run_timeout. But
-// one that waited long for its module began late, and one that no check of its own interrupts does not die. Near the end,
-// in percent of the TTL, the guest is stopped; nearer, the process ends: no two workers execute one task (SPEC L1).
+// gives the task to another worker (SPEC L7). Normally the guest is long dead by then: the runtime kills it at run_timeout. But
+// a guest that waited long for its module began late, and a guest that no check of its own interrupts does not die. Near the end,
+// in percent of the TTL, the guest is stopped. Still nearer, the process ends: no two workers execute one task (SPEC L1).
 const (
 	overdueStop = 30
 	overdueExit = 15
 )
 
-// farOff is more, in ms, than any margin: what a peer says may be absurd.
+// farOff is longer, in ms, than any margin: a peer may say absurd times.
 const farOff = task.LeaseTime(maxTTL)
 
 // defaultRunTimeout stands for a policy without one, in the leader's calculation too.
 const defaultRunTimeout = task.Millis(runtime.DefaultRunTimeout / time.Millisecond)
 
-// leaseClock bounds the leader's lease clock from above: it showed lease, or less, when the message whose answer said so
-// was sent. No clocks of two machines are compared, only their rates: within 1 %.
+// leaseClock bounds the leader's lease clock from above. The clock showed lease, or less, when the message was sent whose answer
+// said so. Clocks of two machines are not compared, only their rates: they differ by at most 1 %.
 type leaseClock struct {
 	sent  time.Duration // CLOCK_BOOTTIME before sending
 	lease task.LeaseTime
 }
 
-// atMost is what the lease clock shows at boot time now, or less.
+// atMost returns a time that the lease clock does not exceed at boot time now.
 func (c leaseClock) atMost(now time.Duration) task.LeaseTime {
 	passed := (now - c.sent).Milliseconds() + 1
 	return c.lease + task.LeaseTime(passed+passed/100+1)
 }
 
-// clocked notes the lease clock of an answer to what was sent at boot time sent. A leader of the former version says
-// none, and ends no lease in this way.
+// clocked notes the lease clock in an answer to a message that was sent at boot time sent. A leader of the former version says
+// no clock, and ends no lease in this way.
 func (s *session) clocked(sent time.Duration, lease task.LeaseTime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *session) clocked(sent time.Duration, lease task.LeaseTime) {
 	}
 }
 
-// endsAt is when the leader ends the run's lease at last, on the lease clock; 0: never.
+// endsAt is the time, on the lease clock, at which the leader ends the run's lease at the latest; 0: never.
 func (r *run) endsAt() task.LeaseTime {
 	given := r.a.Task.Lease.Given
 	if given == 0 {
@@ -61,7 +61,7 @@ func (r *run) endsAt() task.LeaseTime {
 	return given + task.LeaseTime(timeout+p.CancelGrace) + task.LeaseTime(r.s.ttl.Milliseconds())
 }
 
-// overdue stops what comes near the end of its lease, and tells what executes so near it that the process must end.
+// overdue stops runs that come near the end of their lease. It tells OnOverrun of runs that execute so near it that the process must end.
 func (s *session) overdue() {
 	now := s.w.cfg.Boottime()
 	s.mu.Lock()

@@ -8,28 +8,28 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// An assignment takes a commit and its way here: milliseconds, in which a slot stands idle. Where attempts take less time
-// than that, more assignments are taken than there are slots, so that the next one is here when a slot becomes free. They
-// hold a lease that another worker could run: so only as many as are done within a few milliseconds, only of behaviors
-// that were short time and again, and if that was wrong they are given back.
+// An assignment takes a commit and a way to the worker: milliseconds in which a slot stands idle. Where attempts take less time
+// than an assignment, the worker takes more assignments than it has slots, so that the next one is here when a slot becomes free. These
+// assignments hold a lease that another worker could run. So the worker takes only as many as are done within a few milliseconds, and
+// only of behaviors that were short time and again. It gives assignments back that wait for too long all the same.
 const (
 	// leasesPerSlot bounds the leases of a session: those that execute, wait for a slot, or whose report has no answer yet.
 	leasesPerSlot = 256
-	// maxAhead bounds what waits for each slot.
+	// maxAhead bounds the assignments that wait for each slot.
 	maxAhead = 64
-	// aheadTime is how long all that waits for a slot takes, together with what executes in it.
+	// aheadTime is how long all assignments that wait for a slot may take, together with the one that executes in it.
 	aheadTime = 8 * time.Millisecond
 	// aheadPatience is how long an assignment waits for a slot before it is given back.
 	aheadPatience = 100 * time.Millisecond
-	// shortTime is what no attempt of a short behavior may take.
+	// shortTime is the time that no attempt of a short behavior may reach.
 	shortTime = aheadPatience / 2
 	// shortStreak is how many attempts in a row must have taken less than shortTime before a behavior counts as short.
 	shortStreak = 32
-	// paceMemory is of how many attempts a mean is, more or less.
+	// paceMemory is how many attempts a mean is about, more or less.
 	paceMemory = 8
 )
 
-// pace is how long attempts take here.
+// pace knows how long attempts take here.
 type pace struct {
 	mu        sync.Mutex
 	mean      time.Duration // of the attempts of short behaviors; exponential; 0: none has ended yet
@@ -37,14 +37,14 @@ type pace struct {
 	changes   uint64 // how often a behavior has become short, or has ceased to be
 }
 
-// behaviorPace is how long attempts of one version of one behavior take.
+// behaviorPace says how long attempts of one version of one behavior take.
 type behaviorPace struct {
 	short  atomic.Bool
 	streak int // attempts since one took shortTime
 	mean   time.Duration
 }
 
-// of returns what is known of a behavior. There are as many of these as this process has run.
+// of returns what is known about a behavior. There are as many of these values as behaviors that this process has run.
 func (p *pace) of(b stream.Behavior) *behaviorPace {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,13 +100,13 @@ func (p *pace) each() int {
 	return int(min(aheadTime/p.mean, maxAhead))
 }
 
-// toldPace is what the leader knows of it.
+// toldPace is what the leader knows of the pace.
 type toldPace struct {
 	changes uint64
 	short   map[stream.Behavior]bool
 }
 
-// news returns what has changed since it was told, and counts it as told.
+// news returns what has changed since the leader was told, and counts it as told.
 func (p *pace) news(told *toldPace) (news []stream.Pace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,8 +126,8 @@ func (p *pace) news(told *toldPace) (news []stream.Pace) {
 	return news
 }
 
-// creditsLocked says how many more assignments there is a slot for, and how many of short behaviors may come to wait for
-// one. A run whose guest has ended holds no slot, although its report may wait.
+// creditsLocked says for how many more assignments there is a slot, and how many assignments of short behaviors may wait for
+// a slot. A run whose guest has ended holds no slot, although its report may wait.
 func (s *session) creditsLocked(now time.Duration) stream.Credits {
 	c := stream.Credits{Seq: s.acked}
 	if s.w.takesNothing() {

@@ -141,7 +141,7 @@ func (r *reader) list() int {
 	return int(n)
 }
 
-// fields reads a map: each is called with the keys, which rise. It stops when something is bad.
+// fieldsLeft is how many fields of a map are still to be read, and the last key. Keys rise.
 type fieldsLeft struct {
 	n    int
 	last byte
@@ -155,7 +155,7 @@ func (r *reader) fields() fieldsLeft {
 	return fieldsLeft{n: int(n)}
 }
 
-// next returns the next key of f, 0 at its end and when something is bad.
+// next returns the next key of f. It returns 0 at the end of f, and when something is bad.
 func (r *reader) next(f *fieldsLeft) byte {
 	if r.bad || f.n == 0 {
 		return 0
