@@ -29,7 +29,7 @@ type job struct {
 	store *store
 	name  string
 	lease time.Duration
-	pace  time.Duration
+	rest  time.Duration
 	out   io.Writer
 }
 
@@ -213,7 +213,7 @@ func (j *job) hold(ctx context.Context, t *task, f func(context.Context, *task) 
 	})
 	result, err = f(working, t)
 	if err == nil && result != nil {
-		err = pause(working, j.pace)
+		err = pause(working, j.rest)
 	}
 	stopRenewing()
 	renewer.Wait()

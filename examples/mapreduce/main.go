@@ -40,11 +40,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	reducers := flags.Int("reducers", 4, "count: number of reduce tasks")
 	split := flags.Int64("split", 32<<10, "count: bytes of a map task, about")
 	lease := flags.Duration("lease", 10*time.Second, "work: how long a claim lasts; a living worker renews it")
-	pace := flags.Duration("pace", 0, "work: take at least so long for a task, to watch it work")
+	rest := flags.Duration("rest", 0, "work: rest so long with every task, to watch it work")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	j := &job{store: newStore(strings.Split(*servers, ",")), name: *name, lease: *lease, pace: *pace, out: out}
+	j := &job{store: newStore(strings.Split(*servers, ",")), name: *name, lease: *lease, rest: *rest, out: out}
 	if args[0] == "work" {
 		err := j.work(ctx)
 		if ctx.Err() != nil {

@@ -23,7 +23,7 @@ func TestExternalGo(t *testing.T) {
 	}
 	c := newPinCluster(t)
 	testExternal(t, c, func(name string) *program {
-		return startProgram(t, path, "-server", strings.Join(c.urls(), ","), "-behavior", "pin", "-name", name, "-pace", "200ms")
+		return startProgram(t, path, "-server", strings.Join(c.urls(), ","), "-behavior", "pin", "-name", name, "-rest", "200ms")
 	})
 }
 
@@ -36,7 +36,7 @@ func TestExternalPython(t *testing.T) {
 	c := newPinCluster(t)
 	path := filepath.Join("..", "..", "examples", "external", "python", "worker.py")
 	testExternal(t, c, func(name string) *program {
-		return startProgram(t, python, path, "--server", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--pace", "0.2")
+		return startProgram(t, python, path, "--server", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--rest", "0.2")
 	})
 }
 

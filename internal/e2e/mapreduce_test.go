@@ -105,7 +105,7 @@ func TestMapReduce(t *testing.T) {
 
 	// These never come to an end with their first map task, and are killed in the middle of it.
 	for range 3 {
-		victim := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-pace", "1h")
+		victim := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-rest", "1h")
 		victim.line("claimed map")
 		victim.kill9()
 	}
@@ -116,7 +116,7 @@ func TestMapReduce(t *testing.T) {
 	workers := map[*program]bool{}
 	reducing := make(chan *program, 1_000) // who has just claimed a reduce task
 	work := func() *program {
-		p := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-pace", "100ms")
+		p := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-rest", "100ms")
 		workers[p] = true
 		return p
 	}

@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) error {
 	behavior := flags.String("behavior", "pin", "whose tasks to run")
 	name := flags.String("name", fmt.Sprintf("%s-%d", host, os.Getpid()), "of this worker, for people")
 	slots := flags.Int("worker-slots", 1, "tasks at a time")
-	pace := flags.Duration("pace", 0, "rest so long after each 10,000 PINs, to watch it work")
+	rest := flags.Duration("rest", 0, "rest so long after each 10,000 PINs, to watch it work")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string) error {
 		Grace: time.Second, // then what runs goes elsewhere, from its checkpoint
 		Handler: func(ctx context.Context, t *extworker.Task) (any, error) {
 			fmt.Println("begin", t.ID, "attempt", t.Attempt)
-			found, err := findPIN(ctx, t, *pace)
+			found, err := findPIN(ctx, t, *rest)
 			if err != nil {
 				fmt.Printf("end %s: %v\n", t.ID, err)
 				return nil, err
@@ -84,7 +84,7 @@ type checkpoint struct {
 }
 
 // findPIN finds the PIN of digits digits with this SHA-256, by trying all.
-func findPIN(ctx context.Context, t *extworker.Task, pace time.Duration) (any, error) {
+func findPIN(ctx context.Context, t *extworker.Task, rest time.Duration) (any, error) {
 	var params struct {
 		SHA256 string `json:"sha256"`
 		Digits int    `json:"digits"`
@@ -109,7 +109,7 @@ func findPIN(ctx context.Context, t *extworker.Task, pace time.Duration) (any, e
 	saved := time.Now()
 	for n := start.Next; n < all; n++ {
 		if n%10_000 == 0 {
-			if err := reached(ctx, t, n, &saved, pace); err != nil {
+			if err := reached(ctx, t, n, &saved, rest); err != nil {
 				return nil, err
 			}
 		}
@@ -124,7 +124,7 @@ func findPIN(ctx context.Context, t *extworker.Task, pace time.Duration) (any, e
 func badParams(err error) error { return extworker.Code(extworker.Permanent(err), "bad_params") }
 
 // reached tells how far it is, saves a checkpoint every second, rests, and returns why the attempt has to end, if so.
-func reached(ctx context.Context, t *extworker.Task, n int, saved *time.Time, pace time.Duration) error {
+func reached(ctx context.Context, t *extworker.Task, n int, saved *time.Time, rest time.Duration) error {
 	if err := t.Progress(map[string]int{"tried": n}); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func reached(ctx context.Context, t *extworker.Task, n int, saved *time.Time, pa
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(pace):
+	case <-time.After(rest):
 		return nil
 	}
 }

@@ -226,7 +226,7 @@ def main(work):
     parser.add_argument("--behavior", required=True)
     parser.add_argument("--name", default=f"{socket.gethostname()}-{os.getpid()}", help="of this worker, for people")
     parser.add_argument("--worker-slots", type=int, default=1, help="tasks at a time")
-    parser.add_argument("--pace", type=float, default=0, help="seconds to rest after each 10,000 PINs, to watch it work")
+    parser.add_argument("--rest", type=float, default=0, help="seconds to rest after each 10,000 PINs, to watch it work")
     args = parser.parse_args()
     cluster, stopping = Cluster(args.server.split(",")), threading.Event()
     for s in (signal.SIGINT, signal.SIGTERM):
@@ -234,13 +234,13 @@ def main(work):
     slots = [threading.Lock() for _ in range(args.worker_slots)]
     for busy in slots:
         threading.Thread(target=serve, daemon=True, args=(
-            cluster, args.behavior, args.name, lambda a: work(a, args.pace), stopping, busy)).start()
+            cluster, args.behavior, args.name, lambda a: work(a, args.rest), stopping, busy)).start()
     stopping.wait()
     for busy in slots:  # until what runs is reported; an accept that waits ends with the process, and gets nothing more
         busy.acquire()
 
 
-def find_pin(attempt, pace):
+def find_pin(attempt, rest):
     """Finds the PIN of so many digits with this SHA-256, by trying all: params {"sha256": hex, "digits": 1..9}."""
     try:
         wanted, digits = bytes.fromhex(attempt.params["sha256"]), int(attempt.params["digits"])
@@ -255,7 +255,7 @@ def find_pin(attempt, pace):
             pin = b"%0*d" % (digits, n)
             if hashlib.sha256(pin).digest() == wanted:
                 return {"pin": pin.decode(), "from": first}
-        time.sleep(pace)
+        time.sleep(rest)
     raise Failure("not_found", f"no PIN of {digits} digits has this hash", retryable=False)
 
 
