@@ -177,7 +177,7 @@ func (x *importer) kindOf(v any) *int64 {
 	return &x.taken.Records
 }
 
-// behavior takes up a behavior with the modules that it needs: a module that nothing needs does not stay.
+// behavior takes up a behavior with the modules that it needs. A module that nothing needs does not stay.
 func (x *importer) behavior(ctx context.Context, b *task.Behavior) error {
 	if err := x.flush(ctx); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (x *importer) about(line int64, err error) error {
 	return &LinesError{line, line, err}
 }
 
-// refuse notes a line that is not taken up. Where nearly everything is wrong an import ends: looking for what is right has a
+// refuse notes a line that is not taken up. An import ends where nearly everything is wrong, because looking for the right lines has a
 // price.
 func (x *importer) refuse(line int64, err error) error {
 	if x.taken.Refused++; x.taken.Refused > maxRefused {
@@ -279,7 +279,7 @@ func (x *importer) refuse(line int64, err error) error {
 	return nil
 }
 
-// blob stores a blob at once: what is in the batch may not wait for it, what comes needs it.
+// blob stores a blob at once. The records of the batch need not wait for it; the records that come next need it.
 func (x *importer) blob(ctx context.Context, b *blob) error {
 	line := x.line
 	stored, err := x.sink.Put(ctx, b.digest, b.bytes)

@@ -23,7 +23,7 @@ type reader struct {
 	forms  forms
 }
 
-// blob is a blob whose bytes follow.
+// blob is a blob whose bytes follow in the next lines.
 type blob struct {
 	digest string
 	bytes  *blobBytes
@@ -33,7 +33,7 @@ func (r *reader) errorf(format string, args ...any) error {
 	return &Error{Line: r.line, Reason: fmt.Sprintf(format, args...)}
 }
 
-// unreadable is the error of a line that says nothing.
+// unreadable is the error of a line that cannot be read.
 func (r *reader) unreadable(format string, args ...any) error {
 	r.unread++
 	return &Error{Line: r.line, Reason: fmt.Sprintf(format, args...), line: true}
@@ -70,7 +70,7 @@ func open(in io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// next returns the member of the next line; io.EOF after the last. value is good until the next call.
+// next returns the member of the next line. After the last line it returns io.EOF. value is good until the next call.
 func (r *reader) next() (name string, value json.RawMessage, err error) {
 	if err := r.readLine(); err != nil {
 		return "", nil, err
@@ -125,8 +125,8 @@ func (r *reader) decode(name string, value json.RawMessage, v any) error {
 	return nil
 }
 
-// record returns the next record: a *task.Module, *task.Behavior, *task.Operation, *task.Task, *task.StoreRecord or *blob;
-// nil at the end of a whole export.
+// record returns the next record: a *task.Module, *task.Behavior, *task.Operation, *task.Task, *task.StoreRecord or *blob.
+// It returns nil at the end of a whole export.
 func (r *reader) record() (any, error) {
 	name, value, err := r.next()
 	if errors.Is(err, io.EOF) {
@@ -166,7 +166,7 @@ func (r *reader) record() (any, error) {
 	return v, nil
 }
 
-// failed is what a last line says that stands there instead of the end.
+// failed returns the error that stands in the last line instead of the end.
 func (r *reader) failed(value json.RawMessage) error {
 	var why struct{ Reason string }
 	if err := r.decode(lineError, value, &why); err != nil {
@@ -175,7 +175,7 @@ func (r *reader) failed(value json.RawMessage) error {
 	return r.errorf("the export failed here: %s", why.Reason)
 }
 
-// end compares the counts, and sees that nothing follows.
+// end compares the counts, and checks that nothing follows.
 func (r *reader) end(value json.RawMessage) error {
 	var told Counts
 	if err := r.decode(lineEnd, value, &told); err != nil {
@@ -193,7 +193,7 @@ func (r *reader) end(value json.RawMessage) error {
 	return r.errorf("something follows the end")
 }
 
-// accounted reports whether what came is what the end counts, lines that could not be read included.
+// accounted reports whether the records that came are those that the end counts; lines that could not be read are included.
 func (r *reader) accounted(told *Counts) bool {
 	a, b, missing := reflect.ValueOf(*told), reflect.ValueOf(r.counts), int64(0)
 	for i := range a.NumField() {

@@ -13,12 +13,12 @@ import (
 type Header struct {
 	Format    int64           // version of the form
 	Raw       bool            // every stored record as it is; such an export cannot be imported
-	Index     uint64          // of the log: the one state that all lines are of
+	Index     uint64          // of the log: all lines are of the state at this index
 	Time      task.Time       // of the log's clock
 	Namespace *task.Namespace // as it was
 }
 
-// Counts are how many records of each kind an export has. In a raw one Blobs has no bytes.
+// Counts are how many records of each kind an export has. In a raw export, Blobs counts blobs without their bytes.
 type Counts struct {
 	Modules    int64
 	Behaviors  int64
@@ -32,17 +32,17 @@ type Counts struct {
 // ErrNoNamespace says that there is no such namespace in the state.
 var ErrNoNamespace = errors.New("archive: no such namespace")
 
-// Open returns the bytes of a blob.
+// Open opens the bytes of a blob.
 type Open func(digest string) (io.ReadCloser, error)
 
-// Source is a frozen state, and where the bytes of its blobs are.
+// Source is a frozen state, and a way to the bytes of its blobs.
 type Source struct {
 	State *task.Frozen
 	Blob  Open
 }
 
-// Write writes what is live in a namespace, or with raw every stored record of it. It holds one record and one piece of a
-// blob at a time. When a blob cannot be read the last line says so.
+// Write writes the live records of a namespace, or with raw every stored record. It holds one record and one piece of a
+// blob at a time. If a blob cannot be read, the last line says so.
 func (s *Source) Write(w io.Writer, namespace string, raw bool) error {
 	x := &writer{
 		source: s, out: w, namespace: namespace, raw: raw, modules: map[string]bool{}, purged: map[string]bool{},
@@ -78,7 +78,7 @@ type writer struct {
 	written map[string]bool   // digests of blobs
 }
 
-// blobError: the bytes of a blob could not be had.
+// blobError says that the bytes of a blob could not be had.
 type blobError struct {
 	digest string
 	err    error
@@ -96,7 +96,7 @@ func (x *writer) put(name string, v any) error {
 	return nil
 }
 
-// begin writes the header, and finds out what later records must know.
+// begin writes the header, and finds out what the writing of later records must know.
 func (x *writer) begin() error {
 	h := Header{Format: Format, Raw: x.raw, Index: x.source.State.Index()}
 	for r := range x.source.State.Records {
@@ -196,7 +196,7 @@ func (x *writer) leaves(t *task.Task) bool {
 	return x.purged[t.Behavior] || t.Role != task.RoleNone && x.removed[task.Key{Namespace: t.Namespace, ID: t.Parent}]
 }
 
-// withBlobs writes a line, and before it the blobs that it needs and that no line before it has needed.
+// withBlobs writes a line. Before the line it writes the blobs that the line needs and that no earlier line has needed.
 func (x *writer) withBlobs(line []byte) error {
 	for _, digest := range x.enc.blobs {
 		if x.written[digest] {
@@ -214,7 +214,7 @@ func (x *writer) withBlobs(line []byte) error {
 	return nil
 }
 
-// blob writes a blob's bytes in pieces; its size is what they sum up to, and the digest says if they are all.
+// blob writes a blob's bytes in pieces. The blob's size is the sum of the pieces, and the digest says whether all of them are there.
 func (x *writer) blob(digest string) error {
 	if _, err := fmt.Fprintf(x.out, "{\"%s\":\"%s%s\"}\n", lineBlob, digestMark, digest); err != nil {
 		return fmt.Errorf("write export: %w", err)
@@ -241,7 +241,7 @@ func (x *writer) blob(digest string) error {
 	return nil
 }
 
-// bytesLine is a piece of the blob that stands before it.
+// bytesLine is a piece of the blob whose line stands before it.
 type bytesLine struct {
 	Data []byte `json:"data"`
 	Last bool   `json:"last,omitempty"`
