@@ -32,7 +32,7 @@ type lowering struct {
 	blocks    map[string]int // of those, by their parameters
 }
 
-// Opcodes of exceptions, and those that only lowering writes.
+// These are opcodes of exceptions, and opcodes that only lowering writes.
 const (
 	opThrow          = 0x08
 	opThrowRef       = 0x0a
@@ -130,7 +130,7 @@ type calls struct {
 	tries    bool
 }
 
-// analyse finds out which functions may throw: by themselves, or through what they call. What a table holds may throw if anything does.
+// analyse finds out which functions may throw: by themselves, or through their calls. If any function may throw, a function in a table may.
 func (l *lowering) analyse() error {
 	own := l.parsed.ImportedFunctions()
 	l.throws = make([]bool, own+l.parsed.Functions())

@@ -88,7 +88,7 @@ const (
 	special // read where it is handled
 )
 
-// immediates of the instructions of one byte. What is not of WebAssembly 2.0 or tail calls is unknown.
+// immediates are those of the instructions of one byte. An instruction that is neither of WebAssembly 2.0 nor a tail call is unknown.
 var immediates = func() (t [256]immediate) {
 	set := func(i immediate, from, to int) {
 		for op := from; op <= to; op++ {
@@ -120,7 +120,7 @@ var immediates = func() (t [256]immediate) {
 	return t
 }()
 
-// vecImmediate tells what follows a vector instruction: none for most, and special for what is not one.
+// vecImmediate tells what follows a vector instruction: nothing for most of them. It returns false for a byte that is no vector instruction.
 func vecImmediate(op byte) (memory bool, bytes uint64, ok bool) {
 	switch {
 	case op <= 11, op == 92, op == 93: // loads and the store of whole vectors, loads of parts
