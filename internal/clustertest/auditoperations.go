@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// What is checked of operations at every entry (SPEC O1, O3). Those of other namespaces than default are left out: a purge
-// ends them as no other thing does.
+// This file checks operations at every entry (SPEC O1, O3). It leaves out operations of other namespaces than default: a purge
+// ends them as nothing else does.
 
 // operationSteps are the changes of status that exist. A retry goes back.
 var operationSteps = map[[2]task.OperationStatus]bool{

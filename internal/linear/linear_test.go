@@ -1,6 +1,6 @@
 // Package linear records what callers of a real three-process cluster see while its processes are killed, stopped and
-// cut off from each other, and lets porcupine search for an order in which a single machine could have answered so.
-// What had no answer is in the history as an operation that may take effect at any time, or never.
+// cut off from each other. Then porcupine searches for an order in which a single machine could have given these answers.
+// A call without an answer is in the history as an operation that may take effect at any time, or never.
 package linear
 
 import (

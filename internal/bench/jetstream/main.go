@@ -33,7 +33,7 @@ type settings struct {
 	flags          []string // of taskrt's nodes
 }
 
-// row is what both did. Values are those of each round.
+// row is the result of both systems. Its values are those of each round.
 type row struct {
 	Name      string `json:"name"`
 	Taskrt    side   `json:"taskrt"`
@@ -59,7 +59,7 @@ func (s *side) add(f figures) {
 	}
 }
 
-// ratio of the two is the median of each round's: what disturbs a round disturbs both.
+// ratio is the median of the ratios of all rounds: what disturbs a round disturbs both systems.
 func (r *row) ratio() float64 {
 	list := make([]float64, len(r.Taskrt.Rate))
 	for i := range list {
