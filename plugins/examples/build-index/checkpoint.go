@@ -1,6 +1,6 @@
 package main
 
-// checkpointVersion is the first byte of a checkpoint. What has another one is read as none.
+// checkpointVersion is the first byte of a checkpoint. A checkpoint with another first byte counts as none.
 const checkpointVersion = 1
 
 // maxRuns bounds how many attempts a checkpoint remembers: the last ones.
@@ -52,7 +52,7 @@ func decode(text []byte) (*index, bool) {
 	return x, !d.bad && rows == x.rows
 }
 
-// decoder takes a checkpoint apart. Behind what makes no sense it gives zeros, and is bad.
+// decoder takes a checkpoint apart. After a part that makes no sense it gives zeros, and is bad.
 type decoder struct {
 	text []byte
 	bad  bool

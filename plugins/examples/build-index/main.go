@@ -112,7 +112,7 @@ func build(c *sdk.Context) error {
 	return nil
 }
 
-// row indexes the row that was just read. One that is longer than a row may be is indexed by what was read of it.
+// row indexes the row that was just read. A row that is too long is indexed by the part that was read of it.
 func (x *index) row(rows *table.Rows, column int) {
 	x.rows++
 	x.end = rows.End()

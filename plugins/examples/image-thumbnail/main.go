@@ -132,7 +132,7 @@ func parse(text []byte) (params, error) {
 	return p, nil
 }
 
-// file is a picture's. Decoders make errors of their own of those that reading ends with: err tells them apart.
+// file is the file of a picture. Decoders replace the errors with which reading ends by errors of their own: err tells them apart.
 type file struct {
 	io.ReadSeeker
 
