@@ -231,7 +231,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// nativeNames reports whether no name in Native could be a module's digest: such a name would stand in for that module.
+// nativeNames reports whether every name in Native is one of task.Native and has a guest. Another name could be a module's digest, and
+// would stand in for that module.
 func (c Config) nativeNames() bool {
 	for name, guest := range c.Native {
 		if !task.Native(name) || guest == nil {
