@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/taskrt/taskrt/internal/memdir"
 	"github.com/taskrt/taskrt/internal/memnet"
-	"github.com/taskrt/taskrt/internal/quickdir"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -80,7 +80,7 @@ func eachLogStore(t *testing.T, f func(t *testing.T, c *cluster)) {
 // bubble runs f with a cluster of virtual time that is closed at the end.
 func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	dir := quickdir.New(t)
+	dir := memdir.New(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}, logs: logstore.Kind(*logStore)}
 		defer c.close()

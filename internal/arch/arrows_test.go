@@ -103,7 +103,7 @@ var arrows = map[string][]string{
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
-	"internal/quickdir":    {},
+	"internal/memdir":      {},
 	"task/wire/wiretest":   {},
 	"internal/ctool":       {"internal/built", "plugins/sdk"},
 	"internal/e2e":         {},
@@ -128,7 +128,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/quickdir", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 

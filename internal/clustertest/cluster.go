@@ -26,8 +26,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/memdir"
 	"github.com/taskrt/taskrt/internal/memnet"
-	"github.com/taskrt/taskrt/internal/quickdir"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/worker"
@@ -97,7 +97,7 @@ func New(t *testing.T, n int, o Options) *Cluster {
 	if o.Slots == 0 {
 		o.Slots = 4
 	}
-	c := &Cluster{Net: memnet.New(), t: t, o: o, dir: quickdir.New(t), start: time.Now(), log: &logBuffer{}}
+	c := &Cluster{Net: memnet.New(), t: t, o: o, dir: memdir.New(t), start: time.Now(), log: &logBuffer{}}
 	c.Runs, c.Audit = newRuns(t), newAudit(t)
 	t.Cleanup(func() {
 		c.Close()

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/taskrt/taskrt/internal/quickdir"
+	"github.com/taskrt/taskrt/internal/memdir"
 )
 
 var (
@@ -117,7 +117,7 @@ func (p *power) moments(events []event, times int) (moments []int) {
 // image builds a directory as the disk may have it now.
 func (p *power) image() *suite {
 	p.t.Helper()
-	s := &suite{t: p.t, dir: quickdir.New(p.t), kind: p.kind}
+	s := &suite{t: p.t, dir: memdir.New(p.t), kind: p.kind}
 	p.last = p.rng.Uint64()
 	if err := newFate(p.last).put(p.disk, s.dir); err != nil {
 		p.t.Fatal(err)
@@ -141,7 +141,7 @@ func TestPowerFailure(t *testing.T) {
 	needStrace(t)
 	eachKind(t, func(t *testing.T, s *suite) {
 		s.close()
-		s.dir = filepath.Join(quickdir.New(t), "node")
+		s.dir = filepath.Join(memdir.New(t), "node")
 		p := newPower(s)
 		for range 3 {
 			// A child that dies before one of its syncs, and one that goes on with what the kernel has of it.
@@ -163,7 +163,7 @@ func TestPowerFailureAtFirst(t *testing.T) {
 		for _, call := range syncs {
 			for nth, more := 1, true; more && !t.Failed(); nth++ {
 				t.Run(fmt.Sprintf("%s, %s %d", kind, call, nth), func(t *testing.T) {
-					p := newPower(&suite{t: t, dir: filepath.Join(quickdir.New(t), "node"), kind: kind})
+					p := newPower(&suite{t: t, dir: filepath.Join(memdir.New(t), "node"), kind: kind})
 					p.run(1, death{call, nth}, *powerPoints/2, p.after)
 					if more = p.told.failed != ""; more { // or it made all its syncs
 						p.run(1, never, *powerPoints/2, p.after)
@@ -203,7 +203,7 @@ func (s *suite) drop() {
 // only the new one when the migration had ended.
 func TestPowerFailureMigrating(t *testing.T) {
 	needStrace(t)
-	dir := quickdir.New(t)
+	dir := memdir.New(t)
 	dir = filepath.Join(dir, "node")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package quickdir gives tests directories in memory.
-package quickdir
+// Package memdir gives tests directories in memory.
+package memdir
 
 import (
 	"os"
