@@ -12,9 +12,9 @@ type Error struct {
 	Status  int    `json:"status"` // HTTP status
 	Title   string `json:"title,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	Field   string `json:"field,omitempty"`       // the field of the request that is wrong
-	Limit   int64  `json:"limit,omitempty"`       // the limit that was passed
-	RetryMS int64  `json:"retry_after,omitempty"` // ms; sent as Retry-After too
+	Field   string `json:"field,omitempty"`          // the field of the request that is wrong
+	Limit   int64  `json:"limit,omitempty"`          // the limit that was passed
+	RetryMS int64  `json:"retry_after_ms,omitempty"` // wait so long before it is sent again; the header Retry-After says it in seconds, rounded up
 
 	Reasons   []Reason   `json:"reasons,omitempty"`   // conflict: every reason (SPEC X1)
 	Operation *Operation `json:"operation,omitempty"` // operation_conflict: the one that runs (SPEC O2); already_exists: the one that has the ID

@@ -426,7 +426,7 @@ func TestBrokenService(t *testing.T) {
 	}
 	a = s.do("GET", "/v1/modules", "")
 	s.want(a, 429, "overloaded", "")
-	if a.header.Get("Retry-After") != "1" || a.problem.RetryMS != 1000 {
+	if a.header.Get("Retry-After") != "1" || a.problem.RetryMS != 1000 || !strings.Contains(a.body, `"retry_after_ms":1000`) {
 		t.Errorf("Retry-After %q, %+v", a.header.Get("Retry-After"), a.problem)
 	}
 	if a := s.do("GET", "/healthz", ""); a.status != 200 {

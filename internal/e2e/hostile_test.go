@@ -133,7 +133,7 @@ func (h *honest) submit(ctx context.Context) (code int, body []byte) {
 	for start := time.Now(); ; h.again++ {
 		code, body = h.c.do(ctx, h.submitted%3, "POST", "/v1/tasks", request)
 		var told struct {
-			RetryAfter int64 `json:"retry_after"` // ms
+			RetryAfter int64 `json:"retry_after_ms"`
 		}
 		refused := code == http.StatusTooManyRequests && json.Unmarshal(body, &told) == nil && told.RetryAfter > 0
 		if !refused || time.Since(start) > patience {
