@@ -48,7 +48,7 @@ func (c *Client) UpdateNamespace(ctx context.Context, s NamespaceSettings) (*Nam
 	}
 	var answer namespaceAnswer
 	_, err := c.do(ctx, call{
-		method: http.MethodPut, path: namespaceURL(s.Name), contentType: jsonMedia, body: encode(s), resend: true,
+		method: http.MethodPatch, path: namespaceURL(s.Name), contentType: jsonMedia, body: encode(s), resend: true,
 	}, &answer)
 	return answer.Namespace, err
 }

@@ -65,7 +65,7 @@ func (h *handler) createNamespace(w http.ResponseWriter, r *http.Request) error 
 	return h.replyNamespace(w, r, http.StatusCreated, func(ctx context.Context) (*Namespace, error) { return h.service.CreateNamespace(ctx, s) })
 }
 
-// updateNamespace is PUT /v1/namespaces/{name}.
+// updateNamespace is PATCH /v1/namespaces/{name}.
 func (h *handler) updateNamespace(w http.ResponseWriter, r *http.Request) error {
 	name, err := namespacePath(r)
 	if err != nil {

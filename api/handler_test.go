@@ -116,6 +116,7 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/cluster", "GET, HEAD"},
 		{"OPTIONS", "/v1/behaviors", "GET, HEAD"},
 		{"PATCH", "/v1/modules", "GET, HEAD, POST"},
+		{"PUT", "/v1/namespaces/default", "GET, HEAD, PATCH"},
 	} {
 		a := s.do(c.method, c.path, "")
 		s.want(a, 405, "method_not_allowed", "")

@@ -7,7 +7,7 @@ const linesMedia = "application/x-ndjson"
 
 // namespaceRoutes are those of namespaces (SPEC N1, M5).
 func namespaceRoutes() []route {
-	const get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
+	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
 	const one = "/v1/namespaces/{name}"
 	empty := asJSON(struct{}{})
 	status := func(action, summary, to string) route {
@@ -32,7 +32,7 @@ func namespaceRoutes() []route {
 			answers: []success{ok(namespaceAnswer{})}, errors: namespaceErrors,
 		},
 		{
-			method: put, path: one, id: "updateNamespace", summary: "Change quotas or retention; what is absent stays.", serve: (*handler).updateNamespace,
+			method: patch, path: one, id: "updateNamespace", summary: "Change quotas, its share of slots or retention: each is replaced as a whole, what is absent stays.", serve: (*handler).updateNamespace,
 			body: asJSON(NamespaceSettings{}), answers: []success{ok(namespaceAnswer{})},
 			errors: []string{"namespace_not_found", CodeNamespaceReserved, "namespace_purging"},
 		},
