@@ -108,22 +108,23 @@ func TestBlobRanges(t *testing.T) {
 func TestBlobsOverHTTP(t *testing.T) {
 	s := newServer(t, api.HandlerConfig{})
 	absent := digestOf([]byte("absent"))
-	a := s.do("PUT", "/v1/blobs?digest="+digestOf([]byte("file")), "file", "Content-Type", "text/plain")
+	a := s.do("POST", "/v1/blobs?digest="+digestOf([]byte("file")), "file", "Content-Type", "text/plain")
 	if want := fmt.Sprintf(`{"blob":{"digest":%q,"size":4,"refs":0}}`, digestOf([]byte("file"))); a.status != 200 || strings.TrimSpace(a.body) != want {
 		t.Errorf("put: %d %s", a.status, a.body)
 	}
 	if b := s.do("GET", "/v1/blobs/"+digestOf([]byte("file"))+"/info", ""); b.status != 200 || b.body != a.body {
 		t.Errorf("info: %d %s", b.status, b.body)
 	}
-	s.want(s.do("PUT", "/v1/blobs?digest="+absent, "file"), 422, api.CodeDigestMismatch, "digest")
-	s.want(s.do("PUT", "/v1/blobs?digest=abc", "file"), 400, api.CodeInvalidField, "digest")
-	s.want(s.do("PUT", "/v1/blobs?namespace=x", "file"), 400, api.CodeUnknownField, "namespace")
+	s.want(s.do("POST", "/v1/blobs?digest="+absent, "file"), 422, api.CodeDigestMismatch, "digest")
+	s.want(s.do("POST", "/v1/blobs?digest=abc", "file"), 400, api.CodeInvalidField, "digest")
+	s.want(s.do("POST", "/v1/blobs?namespace=x", "file"), 400, api.CodeUnknownField, "namespace")
 	s.want(s.do("GET", "/v1/blobs/"+absent, ""), 404, api.CodeBlobNotFound, "")
 	s.want(s.do("GET", "/v1/blobs/"+absent+"/info", ""), 404, api.CodeBlobNotFound, "")
 	s.want(s.do("GET", "/v1/blobs/abc", ""), 400, api.CodeInvalidField, "digest")
 	s.want(s.do("GET", "/v1/blobs/..%2f..%2fetc%2fpasswd", ""), 404, api.CodeNotFound, "")
 	s.want(s.do("GET", "/v1/blobs/"+absent+"?x=1", ""), 400, api.CodeUnknownField, "x")
-	s.want(s.do("POST", "/v1/blobs", "x"), 405, api.CodeMethodNotAllowed, "")
+	s.want(s.do("PUT", "/v1/blobs", "x"), 405, api.CodeMethodNotAllowed, "")
+	s.want(s.do("POST", "/v1/blobs", "x", "Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain"), 403, api.CodeCrossOrigin, "")
 	s.want(s.do("DELETE", "/v1/blobs/"+absent, ""), 405, api.CodeMethodNotAllowed, "")
 	res, err := s.http.Client().Head(s.http.URL + "/v1/blobs/" + absent)
 	if err != nil {
@@ -134,7 +135,7 @@ func TestBlobsOverHTTP(t *testing.T) {
 	}
 	// A key means nothing: equal bytes are one blob anyway, and other bytes are no repeat.
 	for _, data := range []string{"one", "two"} {
-		if a := s.do("PUT", "/v1/blobs", data, "Idempotency-Key", "k"); a.status != 200 || !strings.Contains(a.body, digestOf([]byte(data))) {
+		if a := s.do("POST", "/v1/blobs", data, "Idempotency-Key", "k"); a.status != 200 || !strings.Contains(a.body, digestOf([]byte(data))) {
 			t.Errorf("put %s with a key: %d %s", data, a.status, a.body)
 		}
 	}
@@ -145,7 +146,7 @@ func TestBlobOfTheLimit(t *testing.T) {
 	s := newServer(t, api.HandlerConfig{})
 	for _, announced := range []bool{true, false} {
 		for _, n := range []int64{api.MaxBlob, api.MaxBlob + 1} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.http.URL+"/v1/blobs", io.LimitReader(zeros{}, n))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/v1/blobs", io.LimitReader(zeros{}, n))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +205,7 @@ func TestUploadsThatBreakOff(t *testing.T) {
 		"nothing more, silent": {"Content-Length: 10000\r\n\r\n" + half, false},
 	} {
 		conn := s.conn()
-		if _, err := io.WriteString(conn, "PUT /v1/blobs HTTP/1.1\r\nHost: x\r\n"+c.text); err != nil {
+		if _, err := io.WriteString(conn, "POST /v1/blobs HTTP/1.1\r\nHost: x\r\n"+c.text); err != nil {
 			t.Fatal(err)
 		}
 		if c.close {
@@ -233,7 +234,7 @@ func TestUploadThatTrickles(t *testing.T) {
 			}
 		}
 	})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.http.URL+"/v1/blobs", body)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+"/v1/blobs", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +254,7 @@ func TestTooManyUploads(t *testing.T) {
 	const most = 64
 	for range most {
 		conn := s.conn()
-		if _, err := io.WriteString(conn, "PUT /v1/blobs HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "POST /v1/blobs HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		// The server says 100 when it begins to read.
@@ -261,7 +262,7 @@ func TestTooManyUploads(t *testing.T) {
 			t.Fatalf("%q, %v", line, err)
 		}
 	}
-	a := s.do("PUT", "/v1/blobs", "x")
+	a := s.do("POST", "/v1/blobs", "x")
 	s.want(a, 429, api.CodeOverloaded, "")
 	if a.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")

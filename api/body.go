@@ -113,6 +113,15 @@ func (h *handler) readJSON(w http.ResponseWriter, r *http.Request) (body []byte,
 	return h.readBody(w, r, MaxBody, h.config.BodyTimeout)
 }
 
+// notCrossOrigin refuses what a browser sends for a page of another site. Routes that take a body of any type need it: such a
+// page may post text to any server without asking.
+func notCrossOrigin(r *http.Request) error {
+	if err := new(http.CrossOriginProtection).Check(r); err != nil {
+		return NewError(CodeCrossOrigin, "a page of another site must not do this: %v", err)
+	}
+	return nil
+}
+
 func equalFold(a, b string) bool { return bytes.EqualFold([]byte(a), []byte(b)) }
 
 func unsupported(got, want string) *Error {

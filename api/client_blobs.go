@@ -42,7 +42,7 @@ func (c *Client) putOnce(ctx context.Context, base *url.URL, r *PutBlobRequest, 
 		target += "?digest=" + url.QueryEscape(r.Digest)
 	}
 	body.moves = func() { silence.Reset(c.config.AttemptTimeout + putPatience) }
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, target, body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, body)
 	if err != nil {
 		return errors.Join(fmt.Errorf("make request: %w", err), body.Close())
 	}

@@ -20,7 +20,7 @@ const (
 	maxRanges = 16
 )
 
-// putBlob is PUT /v1/blobs. The body goes to the disk as it comes, and is never held.
+// putBlob is POST /v1/blobs. The body goes to the disk as it comes, and is never held.
 func (h *handler) putBlob(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	req := PutBlobRequest{Size: r.ContentLength, Digest: q.text("digest")}
@@ -28,6 +28,9 @@ func (h *handler) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if _, err := req.Check(); err != nil {
+		return err
+	}
+	if err := notCrossOrigin(r); err != nil {
 		return err
 	}
 	if !h.uploads.TryAcquire(1) {

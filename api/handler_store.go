@@ -234,8 +234,8 @@ func (h *handler) readStore(w http.ResponseWriter, r *http.Request, dst any) (na
 	if err := q.done(); err != nil {
 		return "", nil, err
 	}
-	if err := new(http.CrossOriginProtection).Check(r); err != nil {
-		return "", nil, NewError(CodeCrossOrigin, "a page of another site must not do this: %v", err)
+	if err := notCrossOrigin(r); err != nil {
+		return "", nil, err
 	}
 	body, release, err := h.readBody(w, r, MaxBody, h.config.BodyTimeout)
 	if err != nil {

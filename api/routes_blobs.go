@@ -7,16 +7,16 @@ const bytesMedia = "application/octet-stream"
 
 // blobRoutes are those of files (SPEC H3). Blobs belong to no namespace: equal bytes are one blob.
 func blobRoutes() []route {
-	const get, put = http.MethodGet, http.MethodPut
+	const get, post = http.MethodGet, http.MethodPost
 	const one = "/v1/blobs/{digest}"
 	file := []media{{name: bytesMedia, doc: "The bytes."}}
 	return []route{
 		{
-			method: put, path: "/v1/blobs", id: "putBlob", serve: (*handler).putBlob,
+			method: post, path: "/v1/blobs", id: "putBlob", serve: (*handler).putBlob,
 			summary: "Store a file; the answer comes when a majority of the nodes has it on disk. Storing it again does no harm. An Idempotency-Key means nothing here.",
 			query:   []param{{name: "digest", doc: "What the file must have: sha256: and 64 hex digits. Default: whatever it is."}},
 			body:    []media{{name: bytesMedia, doc: "The file."}},
-			answers: []success{ok(blobAnswer{})}, errors: []string{CodeDigestMismatch, CodeStorageFull},
+			answers: []success{ok(blobAnswer{})}, errors: []string{CodeDigestMismatch, CodeStorageFull, CodeCrossOrigin},
 		},
 		{
 			method: get, path: one, id: "getBlob", serve: (*handler).getBlob,

@@ -9,7 +9,7 @@ type Blob struct {
 	Refs   int64  `json:"refs"`   // records that need it; one that nothing needs is deleted by maintenance after the grace
 }
 
-// PutBlobRequest is PUT /v1/blobs.
+// PutBlobRequest is POST /v1/blobs.
 type PutBlobRequest struct {
 	Body   io.Reader
 	Size   int64  // -1: unknown

@@ -11,7 +11,7 @@ type Blob struct {
 	Digest string `cbor:"1,keyasint"` // lower-case hex SHA-256
 	Size   int64  `cbor:"2,keyasint"`
 	Ready  bool   `cbor:"3,keyasint,omitempty"` // a majority has it: commands may refer to it
-	Noted  Time   `cbor:"4,keyasint"`           // its last PUT or reference
+	Noted  Time   `cbor:"4,keyasint"`           // its last upload or reference
 	Made   uint64 `cbor:"5,keyasint,omitempty"` // log index of the entry that made the record
 
 	Refs int64 `cbor:"-"` // derived: how many records need it; filled in by Machine.Blob and Blobs only

@@ -3,7 +3,7 @@ package task
 import "slices"
 
 // DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop: refused as a whole if the run's token is dead. A blob
-// that a record needs at this index, or whose last PUT or reference is not older than Before, is left alone. A digest
+// that a record needs at this index, or whose last upload or reference is not older than Before, is left alone. A digest
 // that the log does not know counts as dropped: the file is a leftover. Result.Count says how many were.
 type DropBlobs struct {
 	Token   uint64   `cbor:"1,keyasint"`

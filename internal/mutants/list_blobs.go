@@ -13,7 +13,7 @@ var blobMutants = []mutant{
 	{Name: "blobrec-wrong-size", File: "task/payload.go", Old: "case s == p.content() && r.size != p.Blobs.Size:", New: "case s == p.content() && r.size < 0:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a payload would say another length than its file has"},
 	{Name: "blobrec-reference-does-not-refresh", File: "task/blobrow.go", Old: "r.noted = m.now", New: "r.noted += 0",
-		Pkg: "./task", Run: "TestScripts$", Why: "a file with a new reference would be as old as its PUT (M3)"},
+		Pkg: "./task", Run: "TestScripts$", Why: "a file with a new reference would be as old as its upload (M3)"},
 	{Name: "blobrec-checkpoint-not-counted", File: "task/blobrow.go", Old: "{ return [...]*Payload{&t.Params, &t.Result, &t.Checkpoint} }", New: "{ return [...]*Payload{&t.Params, &t.Result, &t.Result} }",
 		Pkg: "./task", Run: "TestScripts$", Why: "the checkpoint of a long task would be deleted (M3)"},
 	{Name: "blobrec-argument-not-counted", File: "task/blobrow.go", Old: "{ return [...]*Payload{&o.Arg, &o.Result} }", New: "{ return [...]*Payload{&o.Result, &o.Result} }",
