@@ -271,13 +271,13 @@ func (c *Client) Remove(ctx context.Context, namespace, id string) error {
 	return err
 }
 
-// Log implements Service.
-func (c *Client) Log(ctx context.Context, namespace, id string) (*LogReply, error) {
+// Logs implements Service.
+func (c *Client) Logs(ctx context.Context, namespace, id string) (*LogsReply, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
-	var answer LogReply
-	if err := c.read(ctx, taskURL(id)+"/log", inNamespace(namespace), &answer); err != nil {
+	var answer LogsReply
+	if err := c.read(ctx, taskURL(id)+"/logs", inNamespace(namespace), &answer); err != nil {
 		return nil, err
 	}
 	return &answer, nil

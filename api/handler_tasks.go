@@ -232,15 +232,15 @@ func (h *handler) removeTask(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// taskLog is GET /v1/tasks/{id}/log.
-func (h *handler) taskLog(w http.ResponseWriter, r *http.Request) error {
+// taskLogs is GET /v1/tasks/{id}/logs.
+func (h *handler) taskLogs(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	ns, id := taskPath(r, q)
 	if err := q.done(); err != nil {
 		return err
 	}
 	ctx, meta := WithMeta(r.Context())
-	reply, err := h.service.Log(ctx, ns, id)
+	reply, err := h.service.Logs(ctx, ns, id)
 	if err != nil {
 		return err
 	}

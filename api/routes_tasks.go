@@ -72,8 +72,8 @@ func taskRoutes() []route {
 			errors: append([]string{"not_cancellable"}, taskErrors...),
 		},
 		{
-			method: get, path: "/v1/tasks/{id}/log", id: "taskLog", summary: "What the attempts logged.", serve: (*handler).taskLog,
-			query: []param{namespaceParam}, answers: []success{ok(LogReply{})}, errors: taskErrors,
+			method: get, path: "/v1/tasks/{id}/logs", id: "taskLogs", summary: "What the attempts logged.", serve: (*handler).taskLogs,
+			query: []param{namespaceParam}, answers: []success{ok(LogsReply{})}, errors: taskErrors,
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", serve: (*handler).retryTask,

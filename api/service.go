@@ -21,8 +21,8 @@ type Service interface {
 	Cancel(ctx context.Context, namespace, id string) (*CancelReply, error)
 	// Remove deletes a record (SPEC L9).
 	Remove(ctx context.Context, namespace, id string) error
-	// Log returns what the attempts of a task logged.
-	Log(ctx context.Context, namespace, id string) (*LogReply, error)
+	// Logs returns what the attempts of a task logged.
+	Logs(ctx context.Context, namespace, id string) (*LogsReply, error)
 
 	// Push uploads a module and activates its behaviors in one log entry (SPEC B2).
 	Push(ctx context.Context, r PushRequest) (*Module, error)

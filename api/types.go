@@ -153,8 +153,8 @@ type CancelReply struct {
 	Told bool  `json:"-"`
 }
 
-// LogReply is the log of a task's attempts, oldest first.
-type LogReply struct {
+// LogsReply is what the attempts of a task logged, oldest first.
+type LogsReply struct {
 	Attempts []AttemptLog `json:"attempts"`
 }
 

@@ -322,10 +322,10 @@ func TestLogsAreGatheredFromWhereTheyLie(t *testing.T) {
 		id := c.SubmitRequest(0, api.SubmitRequest{Behavior: "conformance-wat", ParamsBase64: []byte("log")}).Task.ID
 		c.Final(0, id)
 		for i := range 3 {
-			var l *api.LogReply
+			var l *api.LogsReply
 			c.Eventually("the log is there", func() bool {
 				var err error
-				if l, err = c.Node(i).Log(t.Context(), "", id); err != nil {
+				if l, err = c.Node(i).Logs(t.Context(), "", id); err != nil {
 					t.Fatal(err)
 				}
 				return len(l.Attempts) == 1 && strings.Contains(l.Attempts[0].Text, "an error")
@@ -337,7 +337,7 @@ func TestLogsAreGatheredFromWhereTheyLie(t *testing.T) {
 		if err := c.Node(1).Remove(t.Context(), "", id); err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.Node(1).Log(t.Context(), "", id)
+		_, err := c.Node(1).Logs(t.Context(), "", id)
 		wantError(t, err, 404, api.CodeTaskNotFound, "")
 	})
 }

@@ -456,14 +456,14 @@ func (f *Fake) Remove(ctx context.Context, namespace, id string) error {
 	return err
 }
 
-// Log implements api.Service: its guests log nothing.
-func (f *Fake) Log(_ context.Context, namespace, id string) (*api.LogReply, error) {
+// Logs implements api.Service: its guests log nothing.
+func (f *Fake) Logs(_ context.Context, namespace, id string) (*api.LogsReply, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, err := f.key(namespace, id); err != nil {
 		return nil, err
 	}
-	return &api.LogReply{Attempts: []api.AttemptLog{}}, nil
+	return &api.LogsReply{Attempts: []api.AttemptLog{}}, nil
 }
 
 // Push implements api.Service. Of a manifest it knows names, ID strategies, cancel_grace and operation.

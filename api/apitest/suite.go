@@ -70,7 +70,7 @@ var cases = []struct {
 	{"Remove", (*suite).remove},
 	{"List", (*suite).list},
 	{"ListRefused", (*suite).listRefused},
-	{"Log", (*suite).log},
+	{"Logs", (*suite).logs},
 	{"NotThere", (*suite).notThere},
 	{"Bytes", (*suite).bytes},
 	{"Index", (*suite).index},

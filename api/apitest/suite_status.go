@@ -103,7 +103,7 @@ func readingRequests() []request {
 			_, err := w.WaitTasks(ctx, api.WaitRequest{Namespace: w.namespace, IDs: []string{w.done.ID}})
 			return err
 		}},
-		{"Log", reads, func(ctx context.Context, w *world) error { _, err := w.Log(ctx, w.namespace, w.done.ID); return err }},
+		{"Logs", reads, func(ctx context.Context, w *world) error { _, err := w.Logs(ctx, w.namespace, w.done.ID); return err }},
 		{"Events", reads, func(ctx context.Context, w *world) error {
 			stream, err := w.Events(ctx, api.EventsRequest{Namespace: w.namespace})
 			if err == nil {
@@ -287,7 +287,7 @@ func (s *suite) statuses(ctx context.Context, t *testing.T) {
 			reads: absent, works: absent, changes: absent, retries: absent, settings: absent, accepts: absent, reports: api.CodeHalt, removes: absent,
 		}, map[string]string{"Import": ""}},
 		{&system, map[kind]string{works: reserved, changes: reserved, accepts: reserved, imports: reserved, settings: reserved}, map[string]string{
-			"Task": api.CodeTaskNotFound, "WaitTasks": api.CodeTaskNotFound, "Log": api.CodeTaskNotFound, "Module": api.CodeModuleNotFound, "Behavior": api.CodeBehaviorNotFound,
+			"Task": api.CodeTaskNotFound, "WaitTasks": api.CodeTaskNotFound, "Logs": api.CodeTaskNotFound, "Module": api.CodeModuleNotFound, "Behavior": api.CodeBehaviorNotFound,
 			"BehaviorStats": api.CodeBehaviorNotFound, "Retry": api.CodeTaskNotFound, "PauseBehavior": api.CodeBehaviorNotFound,
 			"Heartbeat": api.CodeHalt, "Finish": api.CodeHalt, "Cancel": api.CodeTaskNotFound, "Remove": reserved,
 		}},

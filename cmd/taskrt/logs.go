@@ -11,7 +11,7 @@ func (p *program) logsCommand() *cli.Command {
 		Name: "logs", Usage: "print what a task's attempts logged", ArgsUsage: "ID", Category: "tasks",
 		Flags: clientFlags(),
 		Action: p.client(func(c *cli.Context, cl *client) error {
-			reply, err := cl.Log(cl.ctx, cl.namespace, c.Args().First())
+			reply, err := cl.Logs(cl.ctx, cl.namespace, c.Args().First())
 			if err != nil {
 				return err
 			}

@@ -256,7 +256,7 @@ func badRequests() []bad {
 		{"no such task", "GET", "/v1/tasks/nobody", "", "", 404, api.CodeTaskNotFound, ""},
 		{"cancel no such task", "POST", "/v1/tasks/nobody/cancel", "", "", 404, api.CodeTaskNotFound, ""},
 		{"remove no such task", "DELETE", "/v1/tasks/nobody", "", "", 404, api.CodeTaskNotFound, ""},
-		{"log of no such task", "GET", "/v1/tasks/nobody/log", "", "", 404, api.CodeTaskNotFound, ""},
+		{"log of no such task", "GET", "/v1/tasks/nobody/logs", "", "", 404, api.CodeTaskNotFound, ""},
 		{"cancel with a body", "POST", "/v1/tasks/there/cancel", j, `{"why":"so"}`, 400, unknown, "why"},
 		{"remove with a body", "DELETE", "/v1/tasks/there", j, `{}`, 400, api.CodeBadRequest, ""},
 		{"behavior's name in the path", "GET", "/v1/behaviors/No%20Name", "", "", 400, invalid, "name"},

@@ -68,8 +68,8 @@ func (svc *Service) Drain(ctx context.Context, id string, drain bool) (*api.Node
 	return nil, api.NewError(api.CodeMemberNotFound, "member %s was removed", id)
 }
 
-// Log implements api.Service: what all members that answer have kept, put together.
-func (svc *Service) Log(ctx context.Context, namespace, id string) (*api.LogReply, error) {
+// Logs implements api.Service: what all members that answer have kept, put together.
+func (svc *Service) Logs(ctx context.Context, namespace, id string) (*api.LogsReply, error) {
 	key, err := taskKey(namespace, id)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (svc *Service) Log(ctx context.Context, namespace, id string) (*api.LogRepl
 	if err != nil {
 		return nil, api.NewError(api.CodeInternal, "read logs: %v", err)
 	}
-	reply := &api.LogReply{Attempts: []api.AttemptLog{}}
+	reply := &api.LogsReply{Attempts: []api.AttemptLog{}}
 	for _, t := range logs.Merge(all...) {
 		reply.Attempts = append(reply.Attempts, api.AttemptLog{Attempt: t.Attempt, Token: t.Token, Text: t.Text})
 	}
