@@ -175,7 +175,7 @@ func TestFormerFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := c.tryStart(m, 1)
-		for _, want := range []string{m.dir, "before 0.1.0", "has changed nothing", "taskrt ns export NAME --file FILE", "taskrt ns import NAME FILE"} {
+		for _, want := range []string{m.dir, "before 0.1.0", "has changed nothing", "taskrt ns export NAME --file FILE", "taskrt namespace import NAME FILE"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: does not say %q", err, want)
 			}

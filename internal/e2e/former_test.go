@@ -94,7 +94,7 @@ func TestFormerFormat(t *testing.T) {
 	if code := p.cmd.ProcessState.ExitCode(); code != 1 {
 		t.Errorf("exit code %d on a directory of the former format", code)
 	}
-	for _, want := range []string{"from before 0.1.0", "has changed nothing", "taskrt ns export NAME --file FILE", "taskrt ns import NAME FILE"} {
+	for _, want := range []string{"from before 0.1.0", "has changed nothing", "taskrt ns export NAME --file FILE", "taskrt namespace import NAME FILE"} {
 		if !strings.Contains(p.log(), want) {
 			t.Errorf("it does not say %q; log:\n%s", want, p.log())
 		}
@@ -110,7 +110,7 @@ func TestFormerFormat(t *testing.T) {
 	n := single(t, "", t.TempDir())
 	n.nodes[0].start()
 	n.waitReady()
-	n.taskrt(binary, "ns", "import", "default", file)
+	n.taskrt(binary, "namespace", "import", "default", file)
 	var done, waits struct {
 		Task struct {
 			Status    string            `json:"status"`

@@ -24,7 +24,7 @@ func (m *Members) formatError(who string, format uint64) string {
 }
 
 // moveOver says how the content of a directory of the former format gets into a cluster of this one.
-const moveOver = "with the former build, run `taskrt ns export NAME --file FILE` for each namespace, then found a new cluster with this one and run `taskrt ns import NAME FILE`"
+const moveOver = "with the former build, run `taskrt ns export NAME --file FILE` for each namespace, then found a new cluster with this one and run `taskrt namespace import NAME FILE`"
 
 // levelError says why a node that knows levels up to known cannot be in a cluster of a level; "" if it can.
 func levelError(who string, known, level uint64) string {

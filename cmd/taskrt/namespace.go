@@ -15,8 +15,8 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-func (p *program) nsCommand() *cli.Command {
-	const cmd = "ns"
+func (p *program) namespaceCommand() *cli.Command {
+	const cmd = "namespace"
 	settings := func() []cli.Flag {
 		return []cli.Flag{
 			intFlag(cmd, "max-tasks", 0, "task records that it may hold, final ones included; 0: no limit"),
@@ -30,17 +30,17 @@ func (p *program) nsCommand() *cli.Command {
 		}
 	}
 	return &cli.Command{
-		Name: cmd, Usage: "create, show, change, purge, export and import namespaces", Category: "cluster",
+		Name: cmd, Aliases: []string{"ns"}, Usage: "create, show, change, purge, export and import namespaces", Category: "cluster",
 		Subcommands: []*cli.Command{
-			{Name: "create", Usage: "create a namespace", ArgsUsage: "NAME", Flags: clientFlags(append(settings(), keyFlag())...), Action: p.client(nsCreate)},
-			{Name: "list", Usage: "list the namespaces with what they hold", Flags: clientFlags(), Action: p.client(nsList)},
-			{Name: "show", Usage: "show a namespace, its quotas and what it holds", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsShow)},
-			{Name: "set", Usage: "change quotas, its share of slots or retention; what is not given stays", ArgsUsage: "NAME", Flags: clientFlags(settings()...), Action: p.client(nsSet)},
-			{Name: "activate", Usage: "let tasks be submitted and started again", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsStatus(api.NamespaceActive))},
-			{Name: "deactivate", Usage: "take no new tasks and start none; those that run go on", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(nsStatus(api.NamespaceInactive))},
+			{Name: "create", Usage: "create a namespace", ArgsUsage: "NAME", Flags: clientFlags(append(settings(), keyFlag())...), Action: p.client(namespaceCreate)},
+			{Name: "list", Usage: "list the namespaces with what they hold", Flags: clientFlags(), Action: p.client(namespaceList)},
+			{Name: "show", Usage: "show a namespace, its quotas and what it holds", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(namespaceShow)},
+			{Name: "set", Usage: "change quotas, its share of slots or retention; what is not given stays", ArgsUsage: "NAME", Flags: clientFlags(settings()...), Action: p.client(namespaceSet)},
+			{Name: "activate", Usage: "let tasks be submitted and started again", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(namespaceStatus(api.NamespaceActive))},
+			{Name: "deactivate", Usage: "take no new tasks and start none; those that run go on", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(namespaceStatus(api.NamespaceInactive))},
 			{
 				Name: "purge", Usage: "cancel what runs in a namespace and remove all that it holds; there is no way back", ArgsUsage: "NAME",
-				Flags: clientFlags(boolFlag(cmd, "yes", "do not ask for the name")), Action: p.client(nsPurge),
+				Flags: clientFlags(boolFlag(cmd, "yes", "do not ask for the name")), Action: p.client(namespacePurge),
 			},
 			{
 				Name: "export", Usage: "write all that is live in a namespace as JSON lines", ArgsUsage: "NAME",
@@ -48,21 +48,21 @@ func (p *program) nsCommand() *cli.Command {
 					boolFlag(cmd, "raw", "every stored record as it is, without the bytes of blobs: to look at, not to import"),
 					stringFlag(cmd, "file", "", "write to this file, which is there only when it is whole; default: standard output"),
 				),
-				Action: p.client(nsExport),
+				Action: p.client(namespaceExport),
 			},
 			{
 				Name: "import", Usage: "take up an export; what is there already is left alone: it may be done again", ArgsUsage: "NAME FILE",
 				Flags: clientFlags(
 					boolFlag(cmd, "rehash", "give tasks whose IDs follow from their params those that they have in this namespace"),
 				),
-				Action: p.client(nsImport),
+				Action: p.client(namespaceImport),
 			},
 		},
 	}
 }
 
-// nsSettings reads the flags that are given into settings; changed: there were some.
-func nsSettings(c *cli.Context, s *api.NamespaceSettings) (changed bool, err error) {
+// namespaceSettings reads the flags that are given into settings; changed: there were some.
+func namespaceSettings(c *cli.Context, s *api.NamespaceSettings) (changed bool, err error) {
 	for _, f := range []struct {
 		name string
 		to   *int64
@@ -93,28 +93,28 @@ func nsSettings(c *cli.Context, s *api.NamespaceSettings) (changed bool, err err
 	return changed, nil
 }
 
-func nsCreate(c *cli.Context, cl *client) error {
+func namespaceCreate(c *cli.Context, cl *client) error {
 	s := api.NamespaceSettings{Name: c.Args().First(), Quota: &api.Quota{}, Retention: &api.NamespaceRetention{}, Share: &api.Share{}}
-	if _, err := nsSettings(c, &s); err != nil {
+	if _, err := namespaceSettings(c, &s); err != nil {
 		return err
 	}
 	n, err := cl.CreateNamespace(cl.once(c), s)
 	return cl.printNamespace(n, err)
 }
 
-func nsShow(c *cli.Context, cl *client) error {
+func namespaceShow(c *cli.Context, cl *client) error {
 	n, err := cl.Namespace(cl.ctx, c.Args().First())
 	return cl.printNamespace(n, err)
 }
 
-// nsSet changes what is given of the settings that are there.
-func nsSet(c *cli.Context, cl *client) error {
+// namespaceSet changes what is given of the settings that are there.
+func namespaceSet(c *cli.Context, cl *client) error {
 	n, err := cl.Namespace(cl.ctx, c.Args().First())
 	if err != nil {
 		return err
 	}
 	s := api.NamespaceSettings{Name: n.Name, Quota: &n.Quota, Retention: &n.Retention, Share: &n.Share}
-	changed, err := nsSettings(c, &s)
+	changed, err := namespaceSettings(c, &s)
 	if err != nil {
 		return err
 	}
@@ -125,15 +125,15 @@ func nsSet(c *cli.Context, cl *client) error {
 	return cl.printNamespace(n, err)
 }
 
-func nsStatus(status string) func(*cli.Context, *client) error {
+func namespaceStatus(status string) func(*cli.Context, *client) error {
 	return func(c *cli.Context, cl *client) error {
 		n, err := cl.SetNamespaceStatus(cl.ctx, c.Args().First(), status)
 		return cl.printNamespace(n, err)
 	}
 }
 
-// nsPurge wants the name once more from whoever sits at a terminal, and --yes from everybody else.
-func nsPurge(c *cli.Context, cl *client) error {
+// namespacePurge wants the name once more from whoever sits at a terminal, and --yes from everybody else.
+func namespacePurge(c *cli.Context, cl *client) error {
 	name := c.Args().First()
 	if !c.Bool("yes") {
 		if !terminal.IsTerminal(cl.stdin) {
@@ -150,7 +150,7 @@ func nsPurge(c *cli.Context, cl *client) error {
 			return usagef(c, "that is not its name: nothing was done")
 		}
 	}
-	return nsStatus(api.NamespacePurging)(c, cl)
+	return namespaceStatus(api.NamespacePurging)(c, cl)
 }
 
 func (c *client) printNamespace(n *api.Namespace, err error) error {
@@ -203,7 +203,7 @@ func keepText(k api.Keep) string {
 	return k.String()
 }
 
-func nsList(_ *cli.Context, cl *client) error {
+func namespaceList(_ *cli.Context, cl *client) error {
 	all, err := cl.Namespaces(cl.ctx)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func nsList(_ *cli.Context, cl *client) error {
 	})
 }
 
-func nsExport(c *cli.Context, cl *client) error {
+func namespaceExport(c *cli.Context, cl *client) error {
 	lines, err := cl.ExportNamespace(cl.ctx, api.ExportRequest{Name: c.Args().First(), Raw: c.Bool("raw")})
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func nsExport(c *cli.Context, cl *client) error {
 	return writeWhole(file, lines)
 }
 
-func nsImport(c *cli.Context, cl *client) error {
+func namespaceImport(c *cli.Context, cl *client) error {
 	r, size := api.ImportRequest{Name: c.Args().First(), Body: cl.stdin, Rehash: c.Bool("rehash")}, int64(0)
 	if file := c.Args().Get(1); file != "-" {
 		f, err := os.Open(file)
