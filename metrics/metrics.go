@@ -54,7 +54,7 @@ func New(c Config) *Metrics {
 	}
 	m := &Metrics{registry: prometheus.NewRegistry(), behaviors: newBehaviors(c.Behaviors, c.Now), limit: c.Behaviors}
 	compile := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "taskrt_module_compile_seconds", Help: "Time to make a module ready, by where its code came from.",
+		Name: "taskrt_module_compile_duration_seconds", Help: "Time to make a module ready, by where its code came from.",
 		Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"result"})
 	for i, result := range []string{"compiled", "cached", "failed"} {
@@ -64,7 +64,7 @@ func New(c Config) *Metrics {
 		Name: "taskrt_http_requests_total", Help: "HTTP requests answered; route is empty for what no route serves.",
 	}, []string{"route", "method", "code"})
 	m.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "taskrt_http_request_seconds", Help: "Time to answer HTTP requests, long polls and streams included.",
+		Name: "taskrt_http_request_duration_seconds", Help: "Time to answer HTTP requests, long polls and streams included.",
 		Buckets: []float64{.001, .0025, .01, .025, .1, .25, 1, 2.5, 10, 60},
 	}, []string{"route"})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -148,9 +148,9 @@ func TestAttempts(t *testing.T) {
 	wants(t, f, 1005, "taskrt_attempt_fuel_total", echo...)
 	wants(t, f, 1, "taskrt_instances_total", with("how=new")...)
 	wants(t, f, 1, "taskrt_instances_total", with("how=pooled")...)
-	wants(t, f, 1, "taskrt_module_compile_seconds", "result=compiled")
-	wants(t, f, 2, "taskrt_module_compile_seconds", "result=cached")
-	wants(t, f, 1, "taskrt_module_compile_seconds", "result=failed")
+	wants(t, f, 1, "taskrt_module_compile_duration_seconds", "result=compiled")
+	wants(t, f, 2, "taskrt_module_compile_duration_seconds", "result=cached")
+	wants(t, f, 1, "taskrt_module_compile_duration_seconds", "result=failed")
 	wants(t, f, 1, "taskrt_http_requests_total", "route=/v1/tasks/{id}", "method=GET", "code=200")
 	wants(t, f, 1, "taskrt_build_info", "version=v1.2.3")
 }

@@ -134,7 +134,7 @@ func TestMetrics(t *testing.T) {
 	for _, e := range endings {
 		guests[e.guest] = true
 	}
-	if n := f.sum("taskrt_module_compile_seconds", "result=compiled"); n != float64(len(guests)) {
+	if n := f.sum("taskrt_module_compile_duration_seconds", "result=compiled"); n != float64(len(guests)) {
 		t.Errorf("%v modules were compiled, want %d", n, len(guests))
 	}
 	if f.sum("taskrt_worker_connected") != 1 || f["go_goroutines"] == nil || f["process_cpu_seconds_total"] == nil {
@@ -154,7 +154,7 @@ func TestMetrics(t *testing.T) {
 		return c.scrape(addr).sum("taskrt_modules", "state=ready") == float64(len(guests))
 	})
 	f = c.scrape(addr)
-	if made, cached := f.sum("taskrt_module_compile_seconds", "result=compiled"), f.sum("taskrt_module_compile_seconds", "result=cached"); made != 0 || cached != float64(len(guests)) {
+	if made, cached := f.sum("taskrt_module_compile_duration_seconds", "result=compiled"), f.sum("taskrt_module_compile_duration_seconds", "result=cached"); made != 0 || cached != float64(len(guests)) {
 		t.Errorf("after a restart: %v compiled, %v from the cache", made, cached)
 	}
 }
