@@ -81,7 +81,7 @@ func nodeDescs() []desc {
 	return []desc{
 		{"taskrt_queue_tasks", "Tasks of a behavior that are not final; on the leader.", gauge, []string{"namespace", "behavior", "state"}},
 		{"taskrt_queue_oldest_seconds", "How long the task that is due for longest has been due; on the leader.", gauge, []string{"namespace", "behavior"}},
-		{"taskrt_tasks", "Tasks in the state, by status.", gauge, []string{"status"}},
+		{"taskrt_tasks", "Tasks in the state, by status and whether it is final: a failure or success that is not is due again.", gauge, []string{"status", "final"}},
 		{"taskrt_tasks_kept_forever", "Final tasks that their behaviors keep for ever (retention never).", gauge, nil},
 		{"taskrt_tasks_too_many_kept", "Final tasks that would be kept for ever, were there not a million such in their namespace, and no max_tasks: they are kept for the default times.", gauge, nil},
 		{"taskrt_sessions", "Sessions of wasm workers in the state.", gauge, nil},
@@ -167,12 +167,12 @@ func (g gather) engine(s runtime.Stats) {
 }
 
 func (g gather) node(s *node.Stats) {
-	g.send("taskrt_tasks", float64(s.Counts.Created), "CREATED")
-	g.send("taskrt_tasks", float64(s.Counts.Running), "RUNNING")
-	g.send("taskrt_tasks", float64(s.Counts.Retrying), "RETRYING")
-	g.send("taskrt_tasks", float64(s.Counts.Repeating), "REPEATING")
-	g.send("taskrt_tasks", float64(s.Counts.Success), "SUCCESS")
-	g.send("taskrt_tasks", float64(s.Counts.Failure), "FAILURE")
+	g.send("taskrt_tasks", float64(s.Counts.Created), "CREATED", "false")
+	g.send("taskrt_tasks", float64(s.Counts.Running), "RUNNING", "false")
+	g.send("taskrt_tasks", float64(s.Counts.Retrying), "FAILURE", "false")
+	g.send("taskrt_tasks", float64(s.Counts.Repeating), "SUCCESS", "false")
+	g.send("taskrt_tasks", float64(s.Counts.Success), "SUCCESS", "true")
+	g.send("taskrt_tasks", float64(s.Counts.Failure), "FAILURE", "true")
 	g.send("taskrt_tasks_kept_forever", float64(s.Forever))
 	g.send("taskrt_tasks_too_many_kept", float64(s.Excess))
 	g.send("taskrt_sessions", float64(s.Counts.Sessions))
