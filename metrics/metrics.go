@@ -3,6 +3,7 @@ package metrics
 import (
 	"log/slog"
 	"net/http"
+	goruntime "runtime"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ type Config struct {
 	// the node and of Prometheus. The behaviors beyond it are counted together as Other. Default 1,000.
 	Behaviors int
 	Version   string       // of this program
+	Revision  string       // of the source that it was built from
 	Logger    *slog.Logger // default slog.Default
 	Now       func() time.Time
 }
@@ -68,7 +70,8 @@ func New(c Config) *Metrics {
 		Buckets: []float64{.001, .0025, .01, .025, .1, .25, 1, 2.5, 10, 60},
 	}, []string{"route"})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "taskrt_build_info", Help: "Always 1; the version is in its label.", ConstLabels: prometheus.Labels{"version": c.Version},
+		Name: "taskrt_build_info", Help: "Always 1; what was built, from what and by which Go, is in its labels.",
+		ConstLabels: prometheus.Labels{"version": c.Version, "revision": c.Revision, "goversion": goruntime.Version()},
 	})
 	build.Set(1)
 	m.registry.MustRegister(build, compile, m.requests, m.took,

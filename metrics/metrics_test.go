@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -117,7 +118,7 @@ func busy() *fake {
 
 // everything are metrics in which every kind has been told of something.
 func everything() *Metrics {
-	m := New(quiet(Config{Version: "v1.2.3"}))
+	m := New(quiet(Config{Version: "v1.2.3", Revision: "abc"}))
 	m.WatchNode(busy())
 	m.Ended(worker.Ended{
 		Namespace: "default", Behavior: "echo", End: worker.EndSuccess, Ran: true, Wall: time.Second, Busy: 250 * time.Millisecond,
@@ -152,7 +153,7 @@ func TestAttempts(t *testing.T) {
 	wants(t, f, 2, "taskrt_module_compile_duration_seconds", "result=cached")
 	wants(t, f, 1, "taskrt_module_compile_duration_seconds", "result=failed")
 	wants(t, f, 1, "taskrt_http_requests_total", "route=/v1/tasks/{id}", "method=GET", "code=200")
-	wants(t, f, 1, "taskrt_build_info", "version=v1.2.3")
+	wants(t, f, 1, "taskrt_build_info", "version=v1.2.3", "revision=abc", "goversion="+goruntime.Version())
 }
 
 // TestNode: what a node measures can be scraped (SPEC C6).

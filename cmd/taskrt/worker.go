@@ -77,7 +77,7 @@ func (p *program) worker(c *cli.Context) error {
 		return usagef(c, "%w", err)
 	}
 	defer runs.Close()
-	measured := metrics.New(metrics.Config{Version: buildVersion().Version, Logger: log})
+	measured := metrics.New(metricsConfig(log))
 	w := loneWorker{
 		id: c.String("id"), dir: c.String("dir"), slots: c.Int("worker-slots"), nodes: nodes, runs: runs, metrics: measured, log: log,
 		settings: guestsSettings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache"), Grants: c.String("capabilities")},

@@ -30,6 +30,12 @@ func (p workerProcess) Worker() worker.Status { return p.worker() }
 // Engine implements metrics.Process.
 func (p workerProcess) Engine() runtime.Stats { return p.engine() }
 
+// metricsConfig says which build it is that measures.
+func metricsConfig(log *slog.Logger) metrics.Config {
+	v := buildVersion()
+	return metrics.Config{Version: v.Version, Revision: v.Commit, Logger: log}
+}
+
 // listenMetrics listens where --metrics says; nil if it says nothing.
 func listenMetrics(c *cli.Context) (net.Listener, error) {
 	addr := c.String("metrics")
