@@ -174,7 +174,10 @@ func TestNode(t *testing.T) {
 	wants(t, f, 90, "taskrt_raft_applied_index")
 	wants(t, f, 2, "taskrt_raft_members", "voter=true")
 	wants(t, f, 1, "taskrt_raft_members", "voter=false")
-	wants(t, f, 0.03, "taskrt_raft_disk_write_seconds_total")
+	wants(t, f, 10, "taskrt_raft_disk_write_duration_seconds")
+	if h := f["taskrt_raft_disk_write_duration_seconds"].GetMetric()[0].GetHistogram(); h.GetSampleSum() != 0.03 || len(h.Bucket) < 10 {
+		t.Errorf("disk writes: %v", h)
+	}
 	wants(t, f, 0, "taskrt_disk_error", "disk=raft")
 	wants(t, f, 1, "taskrt_disk_error", "disk=blobs")
 	wants(t, f, 11, "taskrt_leases_ended_total")

@@ -57,6 +57,8 @@ type desc struct {
 const (
 	gauge   = prometheus.GaugeValue
 	counter = prometheus.CounterValue
+
+	histogram = prometheus.UntypedValue // sent by spread, not by send: the library has no value of this kind
 )
 
 func workerDescs() []desc {
@@ -96,8 +98,7 @@ func nodeDescs() []desc {
 		{"taskrt_raft_members", "Members of the cluster, as this node knows them.", gauge, []string{"voter"}},
 		{"taskrt_raft_last_contact_seconds", "Time since the leader was heard of; 0 on the leader, absent before the first contact.", gauge, nil},
 		{"taskrt_raft_snapshots_installed_total", "Snapshots taken from a leader.", counter, nil},
-		{"taskrt_raft_disk_writes_total", "Durable writes of the log.", counter, nil},
-		{"taskrt_raft_disk_write_seconds_total", "Time that they took.", counter, nil},
+		{"taskrt_raft_disk_write_duration_seconds", "Time of durable writes of the log.", histogram, nil},
 		{"taskrt_raft_disk_write_bytes_total", "Bytes of log entries in them.", counter, nil},
 		{"taskrt_disk_error", "1 if the disk failed: for good of raft, within the last minute of blobs.", gauge, []string{"disk"}},
 		{"taskrt_blob_files", "Blobs on this node's disk, counted now and then.", gauge, nil},
@@ -140,6 +141,11 @@ type gather struct {
 func (g gather) send(name string, value float64, labels ...string) {
 	d := g.descs[name]
 	g.out <- prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
+}
+
+// spread sends a histogram: how many there were, how long they took together, and how many of them at most so many seconds.
+func (g gather) spread(name string, count uint64, sum time.Duration, within map[float64]uint64) {
+	g.out <- prometheus.MustNewConstHistogram(g.descs[name].desc, count, sum.Seconds(), within)
 }
 
 func number(b bool) float64 {
@@ -207,8 +213,7 @@ func (g gather) raft(s *raftstore.Status) {
 		g.send("taskrt_raft_last_contact_seconds", s.LastContact.Seconds())
 	}
 	g.send("taskrt_raft_snapshots_installed_total", float64(s.SnapshotsTaken))
-	g.send("taskrt_raft_disk_writes_total", float64(s.Disk.Writes))
-	g.send("taskrt_raft_disk_write_seconds_total", s.Disk.Took.Seconds())
+	g.spread("taskrt_raft_disk_write_duration_seconds", s.Disk.Writes, s.Disk.Took, s.Disk.Histogram())
 	g.send("taskrt_raft_disk_write_bytes_total", float64(s.Disk.Bytes))
 }
 

@@ -12,7 +12,7 @@ import (
 
 // These are the metrics of nodes that are read here, as their lines begin.
 const (
-	writesMetric  = "taskrt_raft_disk_writes_total "
+	writesMetric  = "taskrt_raft_disk_write_duration_seconds_count "
 	appliedMetric = "taskrt_raft_applied_index "
 	pauseMetric   = `go_gc_duration_seconds{quantile="1"} `
 	cyclesMetric  = "go_gc_duration_seconds_count "

@@ -171,7 +171,7 @@ func (c *cluster) scrapeNodes() {
 		if f.sum("taskrt_attempts_total", "behavior=m.success") != 0 {
 			c.t.Errorf("%s counts attempts of another process", p.id)
 		}
-		if f.sum("taskrt_raft_term") < 1 || f.sum("taskrt_raft_disk_writes_total") < 1 || f.sum("taskrt_raft_members") != 3 || f.sum("taskrt_sessions") < 1 {
+		if f.sum("taskrt_raft_term") < 1 || f.sum("taskrt_raft_disk_write_duration_seconds") < 1 || f.sum("taskrt_raft_members") != 3 || f.sum("taskrt_sessions") < 1 {
 			c.t.Errorf("%s: raft or sessions", p.id)
 		}
 		if f.sum("taskrt_http_requests_total", "route=/readyz", "code=200") < 1 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,35 @@ type DiskHealth struct {
 	Last    time.Duration // duration of the last write
 	Slowest time.Duration // and of the slowest
 	Pending time.Duration // how long the write in progress has taken so far; 0: none
+
+	within [len(diskBounds)]uint64 // of the writes: how many took at most so long, and longer than the bound before
+}
+
+// diskBounds tell durable writes apart by how long they took.
+var diskBounds = [...]time.Duration{
+	250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
+	time.Second, 10 * time.Second,
+}
+
+// count counts a write that took so long.
+func (h *DiskHealth) count(took time.Duration) {
+	h.Writes++
+	h.Took += took
+	h.Last, h.Slowest = took, max(took, h.Slowest)
+	if i, _ := slices.BinarySearch(diskBounds[:], took); i < len(diskBounds) {
+		h.within[i]++
+	}
+}
+
+// Histogram returns how many writes took at most so many seconds, by the bounds that are told apart.
+func (h *DiskHealth) Histogram() map[float64]uint64 {
+	all, sum := make(map[float64]uint64, len(diskBounds)), uint64(0)
+	for i, bound := range diskBounds {
+		sum += h.within[i]
+		all[bound.Seconds()] = sum
+	}
+	return all
 }
 
 // disk watches over the log store. A failed write stops the node, so that a node notices its own disk; so does one
@@ -86,10 +116,8 @@ func (d *disk) write(bytes int, f func() error) error {
 	took := time.Since(begun)
 	d.mu.Lock()
 	delete(d.writing, watchdog)
-	d.health.Writes++
 	d.health.Bytes += uint64(bytes)
-	d.health.Took += took
-	d.health.Last, d.health.Slowest = took, max(took, d.health.Slowest)
+	d.health.count(took)
 	d.mu.Unlock()
 	if err != nil {
 		d.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err))

@@ -65,3 +65,21 @@ func TestDeleteRange(t *testing.T) {
 		})
 	}
 }
+
+// TestDiskHistogram: a bound counts what took no longer, also the writes of the bounds before; what took longer than all counts in
+// none.
+func TestDiskHistogram(t *testing.T) {
+	var h DiskHealth
+	for _, took := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, 40 * time.Millisecond, time.Minute} {
+		h.count(took)
+	}
+	got := h.Histogram()
+	for bound, want := range map[float64]uint64{0.00025: 1, 0.0005: 1, 0.001: 2, 0.0025: 3, 0.025: 3, 0.05: 4, 10: 4} {
+		if got[bound] != want {
+			t.Errorf("%v s: %d, want %d", bound, got[bound], want)
+		}
+	}
+	if len(got) != len(diskBounds) || h.Writes != 5 || h.Slowest != time.Minute || h.Last != time.Minute {
+		t.Errorf("%+v, %v", h, got)
+	}
+}
