@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -76,7 +77,10 @@ func codeOf(ctx context.Context, err error) int {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return exitInterrupted
 		}
-		return exitUsage // a file that cannot be read, and the like
+		if _, ok := errors.AsType[*fs.PathError](err); ok {
+			return exitFile
+		}
+		return exitUsage
 	case api.CodeUnreachable, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown:
 		if ctx.Err() != nil {
 			return exitInterrupted

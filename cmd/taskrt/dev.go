@@ -103,7 +103,7 @@ func (p *program) dev(c *cli.Context) error {
 			log: log, logSettings: logging,
 		})
 		if err != nil {
-			return &exitError{exitServer, errors.Join(err, d.stop())}
+			return &exitError{exitStart, errors.Join(err, d.stop())}
 		}
 		d.add(c.Context, m)
 	}
@@ -120,7 +120,7 @@ func (p *program) devRun(ctx context.Context, d *devCluster) error {
 		}
 	}
 	if err := d.stop(); err != nil {
-		return &exitError{exitServer, err}
+		return &exitError{exitStopped, err}
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func devAddresses(dir string, n int) ([]string, error) {
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
 			if ln, err = net.Listen("tcp", freeAddress); err != nil {
-				return nil, err
+				return nil, &exitError{exitStart, err}
 			}
 		}
 		defer ln.Close()

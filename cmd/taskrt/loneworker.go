@@ -29,19 +29,20 @@ type loneWorker struct {
 }
 
 // run runs guests in a child of this process (SPEC L5), or in itself, until ctx ends. The directory is locked first: opening its
-// files clears away what another process writes. That proves nothing about guests: whoever runs them has a lock of its own.
+// files clears away what another process writes. That proves nothing about guests: whoever runs them has a lock of its own. An error
+// carries its exit code.
 func (l *loneWorker) run(ctx context.Context, kind string, granted *grants.Grants, ln net.Listener) error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return err
+		return &exitError{exitStart, err}
 	}
 	lock, err := worker.Lock(l.dir)
 	if err != nil {
-		return err
+		return &exitError{exitStart, err}
 	}
 	defer lock.Close()
 	store, err := blob.Open(blob.Config{Dir: filepath.Join(l.dir, "blobs"), Net: mux.Dialer{}, KeepBytes: keepBytes, Logger: l.log})
 	if err != nil {
-		return err
+		return &exitError{exitStart, err}
 	}
 	defer store.Close()
 	disk := &files{nodes: l.nodes, store: store}
@@ -61,13 +62,13 @@ func (l *loneWorker) inline(ctx context.Context, config worker.Config, granted *
 		CacheDir: l.settings.CacheDir, Grants: granted, CheckChild: api.CheckChild, Logger: l.log, OnCompile: l.metrics.Compiled,
 	})
 	if err != nil {
-		return err
+		return &exitError{exitStart, err}
 	}
 	defer engine.Close(context.WithoutCancel(ctx))
 	config.Runner = worker.Engine(engine)
 	w, err := worker.New(config)
 	if err != nil {
-		return err
+		return &exitError{exitStart, err}
 	}
 	l.metrics.WatchProcess(workerProcess{w.Status, engine.Stats})
 	return runBeside(ctx, ln, l.metrics, l.log, w.Run)
@@ -82,7 +83,7 @@ func (l *loneWorker) process(ctx context.Context, config worker.Config, ln net.L
 		}
 	})
 	if err != nil {
-		return err
+		return &exitError{exitStart, err}
 	}
 	l.metrics.WatchProcess(workerProcess{parent.Status, parent.Stats})
 	return runBeside(ctx, ln, l.metrics, l.log, parent.Run)

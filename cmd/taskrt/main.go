@@ -60,8 +60,9 @@ func (p *program) app() *cli.App {
 		Description: "Every flag can also be given as a TASKRT_… variable, in the environment or in a file of NAME=VALUE lines\n" +
 			"named by --config. A flag wins over the environment, the environment over the file.\n\n" +
 			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server,\n" +
-			"130 interrupted. Of server, worker and dev: 0 asked to stop, 1 could not start or had to stop, 2 bad usage, 70 a guest could\n" +
-			"not be stopped in time, so the process that ran it ended itself: start it again.",
+			"6 cannot read or write a file, 130 interrupted. Of server, worker and dev: 0 asked to stop, 1 had to stop, 2 bad usage,\n" +
+			"6 cannot read a file that a flag names, 7 could not start, 70 a guest could not be stopped in time, so the process that\n" +
+			"ran it ended itself: start it again.",
 		Flags:                     rootFlags(),
 		Writer:                    p.stdout.Exact(),
 		ErrWriter:                 p.stderr.Exact(),
@@ -109,10 +110,13 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 const (
 	exitOK          = 0
 	exitTaskFailed  = 1
+	exitStopped     = 1 // of a server or worker: it had to stop
 	exitUsage       = 2
 	exitUnreachable = 3
 	exitTimeout     = 4
 	exitRefused     = 5
+	exitFile        = 6   // a file cannot be read or written
+	exitStart       = 7   // a server or worker could not start
 	exitInterrupted = 130 // as shells have it
 	// 70 is package worker's: a guest could not be stopped in time.
 )
@@ -161,7 +165,7 @@ func (p *program) report(ctx context.Context, err error) int {
 		err = errors.New("interrupted")
 	}
 	p.complain(err)
-	if usage, ok := errors.AsType[*usageError](err); ok {
+	if usage, ok := errors.AsType[*usageError](err); ok && code != exitFile {
 		_ = p.stderr.Printf("%s\n", usage.hint())
 		return exitUsage
 	}

@@ -67,7 +67,7 @@ func (p *program) migrateLog(c *cli.Context) error {
 	case c.Err() != nil && err != nil:
 		return err
 	case err != nil:
-		return &exitError{exitServer, err}
+		return &exitError{exitStopped, err}
 	}
 	if asJSON {
 		return p.encodeJSON(m, "")

@@ -53,18 +53,15 @@ func (p *program) server(c *cli.Context) error {
 	config.runs = runs
 	m, err := openMember(config)
 	if err != nil {
-		return &exitError{exitServer, err}
+		return &exitError{exitStart, err}
 	}
 	// At once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for this line.
 	_ = p.stdout.Printf("ready %s\n", m.url) // whoever has closed it needs no line
 	if err := m.run(c.Context); err != nil {
-		return &exitError{exitServer, err}
+		return &exitError{exitStopped, err}
 	}
 	return nil
 }
-
-// exitServer is the exit code of a server or worker that could not start or had to stop.
-const exitServer = 1
 
 func serverConfig(c *cli.Context) (memberConfig, error) {
 	ttl, err := sessionTTL(c)

@@ -67,7 +67,7 @@ func (p *program) worker(c *cli.Context) error {
 	}
 	listener, err := listenMetrics(c)
 	if err != nil {
-		return usagef(c, "%w", err)
+		return err
 	}
 	if listener != nil {
 		defer listener.Close()
@@ -82,10 +82,7 @@ func (p *program) worker(c *cli.Context) error {
 		id: c.String("id"), dir: c.String("dir"), slots: c.Int("worker-slots"), nodes: nodes, runs: runs, metrics: measured, log: log,
 		settings: guestsSettings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache"), Grants: c.String("capabilities")},
 	}
-	if err := w.run(c.Context, kind, granted, listener); err != nil {
-		return &exitError{exitServer, err}
-	}
-	return nil
+	return w.run(c.Context, kind, granted, listener)
 }
 
 // directory knows where the cluster's nodes are: it is told some URLs and learns the others from them, so that a worker

@@ -43,19 +43,19 @@ func listenMetrics(c *cli.Context) (net.Listener, error) {
 		return nil, nil //nolint:nilnil // no listener is an answer
 	}
 	if err := checkLoopback("metrics", addr, c.Bool("insecure")); err != nil {
-		return nil, err
+		return nil, usagef(c, "%w", err)
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--metrics: %w", err)
+		return nil, &exitError{exitStart, fmt.Errorf("--metrics: %w", err)}
 	}
 	return ln, nil
 }
 
-// runBeside runs a worker, and serves its metrics until it has ended. ln may be nil.
+// runBeside runs a worker, and serves its metrics until it has ended. ln may be nil. An error is why the worker had to stop.
 func runBeside(ctx context.Context, ln net.Listener, m http.Handler, log *slog.Logger, run func(context.Context) error) error {
 	if ln == nil {
-		return run(ctx)
+		return stopped(run(ctx))
 	}
 	routes := http.NewServeMux()
 	routes.Handle("GET /metrics", m)
@@ -64,5 +64,13 @@ func runBeside(ctx context.Context, ln net.Listener, m http.Handler, log *slog.L
 	go func() { served <- api.Serve(serving, ln, routes, log) }()
 	err := run(ctx)
 	stop()
-	return errors.Join(err, <-served)
+	return stopped(errors.Join(err, <-served))
+}
+
+// stopped gives what ended a worker its exit code.
+func stopped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitStopped, err}
 }

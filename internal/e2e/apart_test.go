@@ -332,7 +332,7 @@ func refusedBeside(t *testing.T, w *process) {
 		second := exec.CommandContext(ctx, binary, args...)
 		out, err := second.CombinedOutput()
 		cancel()
-		if err == nil || second.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "in use") {
+		if err == nil || second.ProcessState.ExitCode() != 7 || !strings.Contains(string(out), "in use") {
 			t.Errorf("a second worker there, %s: %v\n%s", kind, err, out)
 		}
 	}

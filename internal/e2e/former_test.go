@@ -91,7 +91,7 @@ func TestFormerFormat(t *testing.T) {
 	p.exe = ""
 	p.start()
 	p.wait()
-	if code := p.cmd.ProcessState.ExitCode(); code != 1 {
+	if code := p.cmd.ProcessState.ExitCode(); code != 7 {
 		t.Errorf("exit code %d on a directory of the former format", code)
 	}
 	for _, want := range []string{"from before 0.1.0", "has changed nothing", "taskrt ns export NAME --file FILE", "taskrt namespace import NAME FILE"} {
