@@ -34,13 +34,14 @@ type BehaviorID struct {
 	From     []string `json:"from,omitempty"`     // with params: JSON pointers to what is hashed
 }
 
-// BehaviorRetry is the retry policy (SPEC R2).
+// BehaviorRetry is the retry policy (SPEC R2). The wait after the failure number n is initial_interval × (multiplier_thousandths /
+// 1000)^(n-1), at most max_interval, less a part that the jitter takes away. Factors are whole numbers: every node computes the same.
 type BehaviorRetry struct {
 	MaxAttempts           *int64    `json:"max_attempts,omitempty"`           // 1 (default): no retry, 0: no limit
 	InitialInterval       *Duration `json:"initial_interval,omitempty"`       // default 1s
-	MultiplierThousandths *int64    `json:"multiplier_thousandths,omitempty"` // default 2000: each interval is twice the one before
+	MultiplierThousandths *int64    `json:"multiplier_thousandths,omitempty"` // the factor between two waits in thousandths, 1000 to 100000: 1500 is half as long again; default 2000, each twice the one before
 	MaxInterval           *Duration `json:"max_interval,omitempty"`           // default 1h
-	JitterPercent         *int64    `json:"jitter_percent,omitempty"`         // default 10
+	JitterPercent         *int64    `json:"jitter_percent,omitempty"`         // by how much per cent a wait may be shorter, 0 to 100, so that tasks which failed together do not come back together; default 10
 }
 
 // BehaviorLimits bound payloads, in bytes.

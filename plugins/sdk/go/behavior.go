@@ -56,11 +56,11 @@ const (
 )
 
 // Retry is the retry policy (SPEC R2): a retryable failure number n is followed by another attempt after
-// InitialInterval × (MultiplierThousandths/1000)^(n-1), at most MaxInterval, ± JitterPercent.
+// InitialInterval × (MultiplierThousandths/1000)^(n-1), at most MaxInterval, less up to JitterPercent of it.
 type Retry struct {
 	MaxAttempts           int // zero: 1, no retry; Unlimited: no limit
 	InitialInterval       Duration
-	MultiplierThousandths int
+	MultiplierThousandths int // the factor in thousandths: 1500 is half as long again
 	MaxInterval           Duration
 	JitterPercent         int // zero: the default; NoJitter: none
 }

@@ -27,7 +27,7 @@ export enum Id {
 
 /**
  * A retryable failure number n is followed by another attempt after `initialInterval` × (`multiplierThousandths`/1000)^(n-1), at
- * most `maxInterval`, ± `jitterPercent`.
+ * most `maxInterval`, less up to `jitterPercent` of it.
  */
 export class Retry {
   /** 0: 1, no retry; `UNLIMITED`: no limit. */

@@ -255,7 +255,7 @@ pub enum Id {
 }
 
 /// The retry policy: a retryable failure number n is followed by another attempt after
-/// initial_interval × (multiplier_thousandths/1000)^(n-1), at most max_interval, ± jitter_percent.
+/// initial_interval × (multiplier_thousandths/1000)^(n-1), at most max_interval, less up to jitter_percent of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
     pub(crate) max_attempts: Option<u32>,
@@ -297,7 +297,7 @@ impl Retry {
         self
     }
 
-    /// How much intervals vary; 0: not at all.
+    /// By how much per cent an interval may be shorter; 0: not at all.
     #[must_use]
     pub fn jitter_percent(mut self, n: u32) -> Retry {
         self.jitter_percent = Some(n);
