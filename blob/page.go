@@ -15,7 +15,7 @@ import (
 
 // Entry is an entry of one of the store's folders.
 type Entry struct {
-	Info         // Digest is the path below Config.Dir of what is foreign
+	Info         // Digest of a foreign file is its path below Config.Dir
 	Foreign bool // no store has put it there
 }
 
@@ -29,7 +29,7 @@ func (s *Store) Page(after string, limit int) ([]Entry, error) {
 	page, err := s.loose(after, limit)
 	first := uint64(0)
 	if len(after) >= 2 {
-		first, _ = strconv.ParseUint(after[:2], 16, 8) // behind what is no name there is little, or nothing
+		first, _ = strconv.ParseUint(after[:2], 16, 8) // few entries, or none, lie behind a name that is no digest
 	}
 	for i := first; i < 256 && len(page) < limit && err == nil; i++ {
 		var entries []Entry
@@ -84,7 +84,7 @@ func (s *Store) loose(after string, limit int) ([]Entry, error) {
 	return page, nil
 }
 
-// isFolder reports whether a name is that of a folder of files.
+// isFolder reports whether name is the name of a folder of files.
 func isFolder(name string) bool {
 	n, err := strconv.ParseUint(name, 16, 8)
 	return err == nil && name == fmt.Sprintf("%02x", n)

@@ -27,7 +27,7 @@ func (r Remote) Put(ctx context.Context, data []byte) (string, error) {
 	for _, peer := range shuffled(r.Peers()) {
 		err := r.Store.putFor(ctx, peer, b)
 		if err == nil {
-			if err := b.keep(); err != nil { // it is read by what comes next, likely
+			if err := b.keep(); err != nil { // a likely next step reads it
 				r.Store.cfg.Logger.Warn("cannot keep a blob here", "digest", b.Digest, "err", err)
 			}
 			return b.Digest, nil

@@ -60,7 +60,7 @@ func appendInfo(b []byte, i *abi.TaskInfo) []byte {
 	return append(b, '}')
 }
 
-// appendString appends a JSON string. What needs escapes is rare.
+// appendString appends a JSON string. Few strings need escapes.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

@@ -250,5 +250,5 @@ func (w *Worker) welcomed(s *session, welcome *stream.Welcome, sent time.Duratio
 // minTTL is the shortest TTL, in ms, that a worker takes part in: below it, its margins are within scheduling noise.
 const minTTL task.Millis = 100
 
-// maxTTL is far above any that makes sense, and far below what overflows a time.Duration.
+// maxTTL is far above any TTL that makes sense, and far below one that overflows a time.Duration.
 const maxTTL task.Millis = 7 * 24 * 3600 * 1000

@@ -77,7 +77,7 @@ func (l *logBuffer) take() (chunk []byte, offset int64) {
 	return chunk, offset
 }
 
-// takeLog returns what waits, in chunks.
+// takeLog returns the lines that wait, in chunks.
 func (r *run) takeLog() []stream.Log {
 	r.mu.Lock()
 	defer r.mu.Unlock()

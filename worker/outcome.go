@@ -49,7 +49,7 @@ func (r *run) ending(out *runtime.Outcome) stream.Report {
 	}
 }
 
-// succeeded: nothing written is null (SPEC T7). What was written has been settled.
+// succeeded is the report of a success. If the guest wrote nothing, the result is null (SPEC T7). A written result has been settled.
 func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 	result := r.result.payload
 	if !out.HasResult {
@@ -123,5 +123,5 @@ func (r *run) failure(out *runtime.Outcome) *task.Error {
 	return e
 }
 
-// clip bounds a message: what is longer, or no UTF-8, would be refused by every node's log.
+// clip bounds a message: every node's log would refuse a longer one, or one that is not UTF-8.
 func clip(s string) string { return task.Clip(s, task.MaxMessage) }

@@ -69,7 +69,7 @@ func (p *pace) note(b *behaviorPace, took time.Duration) {
 	if took >= shortTime {
 		b.streak = 0
 	}
-	// It ceases to be short at twice the time that made it so: what is at the border does not change all the time.
+	// It ceases to be short at twice the time that made it so: a behavior at the border must not change all the time.
 	limit := aheadTime / 2
 	if b.short.Load() {
 		limit = aheadTime

@@ -158,7 +158,7 @@ func (r *run) giveUp() {
 	r.done()
 }
 
-// done is the end of what assign began.
+// done ends what assign began.
 func (r *run) done() {
 	r.kill(nil) // releases ctx
 	r.s.w.wg.Done()

@@ -26,7 +26,7 @@ type session struct {
 	over     bool       // lose has run
 	bye      bool       // the worker wants to end it
 	leader   string
-	runs     map[uint64]*run       // by token: guests, and what has an unanswered report
+	runs     map[uint64]*run       // by token: runs whose guests run, and runs with an unanswered report
 	begun    []*run                // those in phase executing or storing: no more than there are slots
 	busy     map[*behaviorPace]int // how many have not got to phase reporting
 	finished recent                // tokens that are done with: a late duplicate of their assignment runs nothing
@@ -166,7 +166,7 @@ func (s *session) until(ctx context.Context, cond func() bool) bool {
 	}
 }
 
-// changedLocked returns what announceLocked closes next.
+// changedLocked returns the channel that announceLocked closes next.
 func (s *session) changedLocked() <-chan struct{} {
 	if s.changed == nil {
 		s.changed = make(chan struct{})

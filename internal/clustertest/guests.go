@@ -30,7 +30,7 @@ type Job struct {
 	Children   []string // JSON of what it submits with its success
 }
 
-// JobParams are those of an operation's tasks, whatever their role.
+// JobParams are the params of an operation's task, whatever its role is.
 type JobParams struct {
 	Operation, Partition, Target, Object string
 	Arg                                  json.RawMessage

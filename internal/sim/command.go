@@ -32,7 +32,7 @@ func payload(s *string) task.Payload {
 	return p
 }
 
-// recordBlob is what stands instead of a record's data.
+// recordBlob is the blob that stands in the place of a record's data.
 func recordBlob(s *string) task.Payload {
 	p := payload(s)
 	if s != nil {

@@ -92,7 +92,7 @@ func Read(ctx context.Context, section func(name string) []byte) (t *Table, err 
 		return nil, err
 	}
 	t.index = nil
-	// An end goes before what begins at the same address.
+	// The end of a sequence goes before a row that begins at the same address.
 	sort.SliceStable(t.rows, func(i, k int) bool {
 		a, b := &t.rows[i], &t.rows[k]
 		return a.address < b.address || a.address == b.address && a.end && !b.end

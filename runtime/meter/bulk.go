@@ -104,7 +104,7 @@ func (h *helperCode) step(op byte, local uint32) {
 	h.set(opLocalSet, local)
 }
 
-// rest charges what is left and does it with the instruction.
+// rest charges the bytes that are left, and fills or copies them with the instruction.
 func (h *helperCode) rest(instruction ...byte) {
 	h.set(opGlobalGet, h.counter)
 	h.set(opLocalSet, h.left)

@@ -157,7 +157,7 @@ func (w *lowerer) handler() uint32 {
 	return w.labels() - w.frames[i].outside - w.frames[i].labels
 }
 
-// instruction copies one, or writes what does the same.
+// instruction copies an instruction, or writes code that does the same.
 func (w *lowerer) instruction(r *wasmbin.Reader) {
 	start := r.Pos
 	switch op := r.Byte(); op {

@@ -74,7 +74,7 @@ const (
 	vecShuffle = 13
 )
 
-// immediate is what follows an opcode.
+// immediate says what follows an opcode.
 type immediate byte
 
 const (

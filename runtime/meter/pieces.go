@@ -59,7 +59,7 @@ type frame struct {
 	calls bool  // there are calls or br_table within it
 	aimed bool  // a branch goes to it
 	dead  bool  // it cannot be reached
-	// Of what is in no loop within it that is checked; see entry.
+	// These count only what stands in no loop within the frame that is checked; see entry.
 	outside      int  // instructions
 	outsideCalls bool // there are calls
 }

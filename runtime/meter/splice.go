@@ -15,13 +15,13 @@ type splicer struct {
 	out    []byte
 }
 
-// flush copies what was read.
+// flush copies the bytes that were read.
 func (s *splicer) flush() {
 	s.out = append(s.out, s.w.data[s.copied:s.r.Pos]...)
 	s.copied = s.r.Pos
 }
 
-// replace puts a number in place of what was read since start.
+// replace puts a number in the place of the bytes that were read since start.
 func (s *splicer) replace(start int, v uint64) {
 	if s.r.Err != nil {
 		return
@@ -49,7 +49,7 @@ func (s *splicer) vector(what string, added int) int {
 	return n
 }
 
-// end copies the rest of what was read, before entries are added.
+// end copies the rest of the bytes that were read, before entries are added.
 func (s *splicer) end() {
 	if !s.none && s.r.Err == nil {
 		s.flush()

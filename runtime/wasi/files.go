@@ -26,7 +26,7 @@ type Files struct {
 // move says what became of a stream's descriptor.
 type move struct {
 	closed  bool
-	by      uint32 // its number is that of the stream plus by, modulo 2^32
+	by      uint32 // its number is the stream's own number plus by, modulo 2^32
 	flags   uint16
 	dropped uint64 // rights that were given up
 }

@@ -32,7 +32,7 @@ type subscription struct {
 	user  uint64
 	kind  byte
 	error errno
-	after time.Duration // of a clock: from now on; 0 of what is ready
+	after time.Duration // of a clock: from now on; 0 for an event that is ready
 	bytes uint64        // of a stream
 	flags uint16
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// command reads a command that append.go writes; nil: it is none of them.
+// command reads a command that append.go writes. It returns nil for another command.
 func (r *reader) command(kind uint64) task.Command {
 	switch kind {
 	case kindSubmit:

@@ -288,7 +288,7 @@ func readEnd(r *bufio.Reader, n uint64) error {
 	return io.EOF
 }
 
-// noEOF keeps a truncated snapshot from looking like one that has ended.
+// noEOF keeps a truncated snapshot from looking like a whole one.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

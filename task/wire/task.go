@@ -16,7 +16,7 @@ func AppendTask(b []byte, t *task.Task) ([]byte, error) {
 	return appendByLibrary(b, t)
 }
 
-// knownNames are those of values that were decoded one by one.
+// knownNames are the names of values that were decoded one by one.
 var knownNames = sync.Pool{New: func() any { return new(names) }}
 
 // DecodeTask decodes what AppendTask wrote, here or in a newer version: it passes over fields that this build does not

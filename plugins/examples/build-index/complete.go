@@ -60,10 +60,10 @@ func segment(p *sdk.Partition) []byte {
 	return append(tinyjson.AppendString(tinyjson.AppendMember([]byte{'{'}, "$blob"), p.Blob), '}')
 }
 
-// maxHead bounds what stands before the index in a segment: a file's name, numbers, maxRuns runs.
+// maxHead bounds the part of a segment before its index: a file's name, numbers, maxRuns runs.
 const maxHead = 16 << 10
 
-// head returns what a segment says before its index, as JSON of its own.
+// head returns the part of a segment before its index, as JSON of its own.
 func head(c *sdk.Context, p *sdk.Partition) ([]byte, error) {
 	text := p.Result
 	if p.Blob != "" {
@@ -83,7 +83,7 @@ func head(c *sdk.Context, p *sdk.Partition) ([]byte, error) {
 	return append(bytes.Clone(text[:end]), '}'), nil
 }
 
-// counts are what segments say of themselves, added up.
+// counts are the sums of the counts in the segments.
 type counts struct{ rows, missing int64 }
 
 func (n *counts) add(file string, head []byte) error {

@@ -16,7 +16,7 @@ import (
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 )
 
-// Limits of what is taken.
+// These limit what the plugin takes.
 const (
 	maxPixels  = 24_000_000 // 96 MB once it is decoded, which is what the memory is for
 	maxLongest = 2048
@@ -184,7 +184,7 @@ func encode(img *image.RGBA, p params) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// onWhite puts what is transparent on white, because JPEG has no transparency and would make it black.
+// onWhite puts transparent parts on white, because JPEG has no transparency and would make them black.
 func onWhite(img *image.RGBA) {
 	for i := 0; i < len(img.Pix); i += 4 {
 		for k := range 3 { // colors are multiplied by alpha already

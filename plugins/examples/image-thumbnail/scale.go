@@ -9,8 +9,8 @@ import (
 // band is how many rows are scaled between two heartbeats.
 const band = 16
 
-// shrink scales a picture so that its longest side has so many pixels: each is the mean of those that it stands for, in linear
-// light, as an eye would mix them. A smaller picture stays as it is. step is told after every band of rows.
+// shrink scales a picture so that its longest side has longest pixels. Each pixel is the mean of the pixels for which it stands, in linear
+// light, as an eye would mix them. A smaller picture stays as it is. step is called after every band of rows.
 func shrink(img image.Image, longest int, step func(done, total int) error) (*image.RGBA, error) {
 	from := img.Bounds()
 	w, h := fit(from.Dx(), from.Dy(), longest)

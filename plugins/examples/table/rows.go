@@ -65,7 +65,7 @@ func (r *Rows) newline() int {
 	return -1
 }
 
-// fill moves what is left to the front, and reads more behind it.
+// fill moves the unread bytes to the front, and reads more behind them.
 func (r *Rows) fill() {
 	r.base += int64(r.at)
 	n := copy(r.piece, r.piece[r.at:])

@@ -58,7 +58,7 @@ func bound(v tinyjson.Value, name string, to *int64) {
 	}
 }
 
-// check returns what is wrong with a row: the column, or "", and why; "" if nothing is.
+// check returns the column in which a row is wrong, or "", and the reason. The reason is "" if nothing is wrong.
 func check(row []byte, columns []column) (name, why string) {
 	var value []byte
 	more := true

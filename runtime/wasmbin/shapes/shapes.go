@@ -77,7 +77,7 @@ func Locals(functions, locals int) []byte {
 	return module(slices.Repeat([][]byte{body(locals, "")}, functions)...)
 }
 
-// set gives local k of those that are not params a value of its own.
+// set gives a value of its own to local k, counted behind the params.
 func set(k int) string { return "\x20\x00\x41" + sleb(k) + "\x6a\x21" + leb(k+1) }
 
 func sleb(k int) string {
@@ -101,7 +101,7 @@ func branches(n int) string {
 	return each(n, func(k int) string { return "\x20\x00\x0d" + leb(k) })
 }
 
-// increment adds 1 to local k of those that are not params.
+// increment adds 1 to local k, counted behind the params.
 func increment(k int) string { return "\x20" + leb(k+1) + "\x41\x01\x6a\x21" + leb(k+1) }
 
 func nested(open string, n int) []byte { return nestedAround(open, n, "") }
