@@ -50,10 +50,10 @@ type waiting struct {
 	bytes    int
 }
 
-func (w *waiting) push(c *call, bytes int) {
+func (w *waiting) push(c *call) {
 	w.calls = append(w.calls, c)
-	w.commands += len(c.sizes)
-	w.bytes += bytes
+	w.commands += len(c.proposals)
+	w.bytes += c.bytes
 }
 
 // remove takes a whole call out; false: it is not there.
@@ -63,20 +63,13 @@ func (w *waiting) remove(c *call) bool {
 		return false
 	}
 	w.calls = slices.Delete(w.calls, i, i+1)
-	w.took(len(c.sizes), sum(c.sizes))
+	w.took(len(c.proposals), c.bytes)
 	return true
 }
 
 func (w *waiting) took(commands, bytes int) {
 	w.commands -= commands
 	w.bytes -= bytes
-}
-
-func sum(sizes []int) (n int) {
-	for _, s := range sizes {
-		n += s
-	}
-	return n
 }
 
 // pace is how fast entries with commands of the load lane come back, as seen while some waited: at other times that is the pace of those
@@ -111,12 +104,12 @@ func (p *pace) wait(commands int) (time.Duration, bool) {
 }
 
 // admits decides on c, which is about to be queued in its lane, under mu: nil, or why it is refused.
-func (b *batcher) admits(c *call, bytes int) error {
+func (b *batcher) admits(c *call) error {
 	w := &b.lanes[c.lane]
 	if w.commands == 0 {
 		return nil
 	}
-	if w.commands+len(c.sizes) > b.maxCommands || w.bytes+bytes > b.maxBytes {
+	if w.commands+len(c.proposals) > b.maxCommands || w.bytes+c.bytes > b.maxBytes {
 		return ErrOverloaded
 	}
 	switch {
@@ -124,7 +117,7 @@ func (b *batcher) admits(c *call, bytes int) error {
 		return nil
 	case b.stalled():
 		return ErrStalled
-	case w.commands+len(c.sizes) <= alwaysTaken:
+	case w.commands+len(c.proposals) <= alwaysTaken:
 		return nil
 	}
 	if expected, known := b.pace.wait(w.commands); !known || expected > b.queueWait {
@@ -156,8 +149,8 @@ func (b *batcher) stale() (refused []*call) {
 		}
 		c := b.lanes[loadLane].unsent()
 		b.lanes[loadLane].remove(c)
-		c.next = len(c.sizes)
-		b.answered(c, len(c.sizes), b.refusal())
+		c.next = len(c.proposals)
+		b.answered(c, len(c.proposals), b.refusal())
 		refused = append(refused, c)
 	}
 }

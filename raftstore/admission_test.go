@@ -36,22 +36,16 @@ func TestLaneOf(t *testing.T) {
 }
 
 // add queues n submits as one call.
-func (b batchTest) add(n int) (*call, chan *call, error) {
-	ps := make([]task.Proposal, n)
-	for i := range ps {
-		ps[i].Command = task.Submit{ID: fmt.Sprint(i)}
-	}
+func (b batchTest) add(t *testing.T, n int) (*call, chan *call, error) {
+	t.Helper()
 	done := make(chan *call, 1)
-	c := newCall(ps, func(c *call) { done <- c })
-	for i := range c.sizes { // so small that an entry takes all of a group
-		c.sizes[i] = maxEntryBytes / maxCommands
-	}
+	c := callOf(t, n, 0, func(i int, pad string) task.Command { return task.Submit{Namespace: pad, ID: fmt.Sprint(i)} }, func(c *call) { done <- c })
 	return c, done, b.submit(c)
 }
 
 func (b batchTest) mustAdd(t *testing.T, n int) (*call, chan *call) {
 	t.Helper()
-	c, done, err := b.add(n)
+	c, done, err := b.add(t, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,12 +123,12 @@ func TestReportsAreNotRefused(t *testing.T) {
 		}
 		var err error
 		for err == nil {
-			_, _, err = b.add(500)
+			_, _, err = b.add(t, 500)
 		}
 		if !errors.Is(err, ErrOverloaded) || b.lanes[loadLane].commands > alwaysTaken {
 			t.Fatalf("%d wait: %v", b.lanes[loadLane].commands, err)
 		}
-		if _, _, err := b.add(500); !errors.Is(err, ErrOverloaded) {
+		if _, _, err := b.add(t, 500); !errors.Is(err, ErrOverloaded) {
 			t.Fatal(err)
 		}
 		b.put(t, 9000, 0)
@@ -154,7 +148,7 @@ func TestExpectedWait(t *testing.T) {
 		admitted, refused, worst := 0, 0, time.Duration(0)
 		for range seconds * int(time.Second/cycle) {
 			for range 10 * maxCommands / callSize {
-				_, done, err := b.add(callSize)
+				_, done, err := b.add(t, callSize)
 				switch {
 				case err == nil:
 					admitted += callSize
@@ -208,7 +202,7 @@ func TestStaleIsRefused(t *testing.T) {
 		if c := b.within(t, stale); !errors.Is(c.err, ErrStalled) || time.Since(begun) != b.queueAge {
 			t.Fatalf("%v after %v", c.err, time.Since(begun))
 		}
-		if _, _, err := b.add(1); !errors.Is(err, ErrStalled) || !errors.Is(err, ErrOverloaded) {
+		if _, _, err := b.add(t, 1); !errors.Is(err, ErrStalled) || !errors.Is(err, ErrOverloaded) {
 			t.Fatalf("taken while nothing moves: %v", err)
 		}
 		time.Sleep(time.Hour)
@@ -251,7 +245,7 @@ func TestOldButMoving(t *testing.T) {
 		large, done := b.mustAdd(t, (maxInFlight+2)*maxCommands-100) // nearly two groups of it wait
 		for old := range 2 {
 			time.Sleep(b.queueAge - time.Millisecond) // of the bubble
-			if _, _, err := b.add(1); old > 0 && err != nil {
+			if _, _, err := b.add(t, 1); old > 0 && err != nil {
 				t.Fatalf("%v, while %d wait and groups come back", err, b.lanes[loadLane].commands)
 			}
 			b.raft.answer(nil)

@@ -3,7 +3,6 @@ package raftstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,7 +33,8 @@ const (
 // call is the commands of one caller in the leader's queue. They may be spread over several entries.
 type call struct {
 	proposals []task.Proposal
-	sizes     []int
+	bodies    wire.Bodies // of the proposals
+	bytes     int
 	lane      lane
 	notify    func(*call) // called exactly once, by any goroutine, when results or err are complete; must not block
 
@@ -46,10 +46,10 @@ type call struct {
 	err     error // ErrNotLeader, ErrOverloaded, ErrStalled: nothing was proposed; ErrOutcomeUnknown
 }
 
-func newCall(ps []task.Proposal, notify func(*call)) *call {
-	c := &call{proposals: ps, sizes: make([]int, len(ps)), lane: laneOf(ps), notify: notify, left: len(ps), results: make([]task.Result, len(ps))}
+func newCall(ps []task.Proposal, bodies wire.Bodies, notify func(*call)) *call {
+	c := &call{proposals: ps, bodies: bodies, lane: laneOf(ps), notify: notify, left: len(ps), results: make([]task.Result, len(ps))}
 	for i := range ps {
-		c.sizes[i] = commandSize(ps[i].Command)
+		c.bytes += bodies.Size(i)
 	}
 	return c
 }
@@ -89,26 +89,21 @@ func newBatcher(c *Config, r appender) *batcher {
 
 // submit queues c. On an error c.notify is not called, and nothing was proposed.
 func (b *batcher) submit(c *call) error {
-	bytes := 0
-	for i, n := range c.sizes {
-		if n > maxCommandBytes {
+	for i := range c.proposals {
+		if c.bodies.Size(i) > maxCommandBytes {
 			return ErrTooLarge
 		}
-		if err := wire.Check(c.proposals[i].Command); err != nil { // found out later, it would take others in its entry with it
-			return fmt.Errorf("%w: %w", ErrTooLarge, err)
-		}
-		bytes += n
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.term == nil {
 		return ErrNotLeader
 	}
-	if err := b.admits(c, bytes); err != nil {
+	if err := b.admits(c); err != nil {
 		return err
 	}
 	c.queued = b.now()
-	b.lanes[c.lane].push(c, bytes)
+	b.lanes[c.lane].push(c)
 	if b.ripe() {
 		b.signal()
 	}
@@ -254,10 +249,10 @@ func (g *group) take(w *waiting, mostCommands, mostBytes int) {
 	commands, bytes := g.commands, g.bytes
 	for len(w.calls) > 0 {
 		c := w.calls[0]
-		for c.next < len(c.sizes) && g.commands < mostCommands && (g.bytes == 0 || g.bytes+c.sizes[c.next] <= mostBytes) {
+		for c.next < len(c.proposals) && g.commands < mostCommands && (g.bytes == 0 || g.bytes+c.bodies.Size(c.next) <= mostBytes) {
 			g.add(c)
 		}
-		if c.next < len(c.sizes) {
+		if c.next < len(c.proposals) {
 			break // the group is full
 		}
 		w.calls[0] = nil
@@ -268,7 +263,7 @@ func (g *group) take(w *waiting, mostCommands, mostBytes int) {
 
 // add moves the next command of c into an entry.
 func (g *group) add(c *call) {
-	size := c.sizes[c.next]
+	size := c.bodies.Size(c.next)
 	if n := len(g.entries); n == 0 || g.entries[n-1].bytes+size > maxEntryBytes {
 		g.entries = append(g.entries, &entry{group: g})
 	}
@@ -291,13 +286,7 @@ func (b *batcher) send(stamp *stamper, g *group) {
 	var entries []*entry
 	for _, e := range g.entries {
 		b.accompany(e)
-		d, err := wire.EncodeEntry(stamp.header(), e.proposals)
-		if err != nil {
-			// Each command was looked at when it was queued; nothing was proposed.
-			b.finish(e, nil, ErrTooLarge)
-			continue
-		}
-		data, entries = append(data, d), append(entries, e)
+		data, entries = append(data, e.encode(stamp.header())), append(entries, e)
 	}
 	if !b.raft.Enter() {
 		b.refuse(entries, ErrNotLeader)
@@ -314,6 +303,17 @@ func (b *batcher) send(stamp *stamper, g *group) {
 			b.finish(e, results, err)
 		}
 	}()
+}
+
+// encode returns what stands in the log.
+func (e *entry) encode(h task.Header) []byte {
+	d := wire.Begin(h, len(e.proposals), e.bytes)
+	for _, p := range e.parts {
+		for i := p.from; i < p.to; i++ {
+			d = p.call.bodies.Append(d, i, p.call.proposals[i].Origin)
+		}
+	}
+	return d
 }
 
 // answers waits for what became of an entry.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -109,20 +110,54 @@ func inBatcher(t *testing.T, f func(t *testing.T, b batchTest)) {
 // put queues n commands as one call; the channel gets its end.
 func (b batchTest) put(t *testing.T, n int, size int) (*call, chan *call) {
 	t.Helper()
-	ps := make([]task.Proposal, n)
-	for i := range ps {
-		ps[i].Command = task.Cancel{Key: task.Key{ID: fmt.Sprint(i)}}
-	}
 	done := make(chan *call, 1)
-	c := newCall(ps, func(c *call) { done <- c })
-	for i := range c.sizes { // by default so small that an entry takes all of a group
-		c.sizes[i] = cmp.Or(size, maxEntryBytes/maxCommands)
-	}
+	c := callOf(t, n, size, func(i int, pad string) task.Command {
+		return task.Cancel{Key: task.Key{Namespace: pad, ID: fmt.Sprint(i)}}
+	}, func(c *call) { done <- c })
 	if err := b.submit(c); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
 	return c, done
+}
+
+// callOf is a call of commands that weigh so much each, padded if need be; by default so little that an entry takes all of a group.
+func callOf(t *testing.T, n, size int, command func(i int, pad string) task.Command, notify func(*call)) *call {
+	t.Helper()
+	size = cmp.Or(size, maxEntryBytes/maxCommands)
+	cmds := make([]task.Command, n)
+	pad := 0
+	for i := range cmds {
+		for tries := 0; ; tries++ {
+			cmds[i] = command(i, strings.Repeat("x", pad))
+			short := size - packed(t, cmds[i]).Size(0)
+			if short == 0 {
+				break
+			}
+			if pad += short; pad < 0 || tries == 5 {
+				t.Fatalf("no command weighs %d bytes", size)
+			}
+		}
+	}
+	return newCall(proposalsOf(cmds), packed(t, cmds...), notify)
+}
+
+func proposalsOf(cmds []task.Command) []task.Proposal {
+	ps := make([]task.Proposal, len(cmds))
+	for i, c := range cmds {
+		ps[i].Command = c
+	}
+	return ps
+}
+
+// packed encodes commands, however many.
+func packed(t testing.TB, cmds ...task.Command) wire.Bodies {
+	t.Helper()
+	bodies, err := wire.Pack(cmds, func(int, int) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bodies
 }
 
 func equal(a []int, b ...int) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
@@ -170,8 +205,7 @@ func TestEntryBytes(t *testing.T) {
 		if s := b.raft.sizes(); !equal(s, 1, 1, 1, 1, 1) || b.inFlight != 4 {
 			t.Fatalf("one command of 2 MiB: %v in %d groups", s, b.inFlight)
 		}
-		c := newCall([]task.Proposal{{Command: task.Tick{}}}, nil)
-		c.sizes[0] = maxCommandBytes + 1
+		c := callOf(t, 1, maxCommandBytes+1, func(_ int, pad string) task.Command { return task.Cancel{Key: task.Key{Namespace: pad}} }, nil)
 		if err := b.submit(c); !errors.Is(err, ErrTooLarge) {
 			t.Fatal(err)
 		}
@@ -290,7 +324,7 @@ func TestQueueOfDeposedLeader(t *testing.T) {
 		if len(inFlight) > 0 {
 			t.Fatal("answered before raft did")
 		}
-		if err := b.submit(newCall([]task.Proposal{{Command: task.Tick{}}}, nil)); !errors.Is(err, ErrNotLeader) {
+		if err := b.submit(newCall([]task.Proposal{{Command: task.Tick{}}}, packed(t, task.Tick{}), nil)); !errors.Is(err, ErrNotLeader) {
 			t.Fatal(err)
 		}
 		b.raft.answer(raft.ErrLeadershipLost)
@@ -307,18 +341,16 @@ func TestQueueBounds(t *testing.T) {
 		b.maxCommands, b.maxBytes = 5, 1<<30
 		b.put(t, 5, 0)
 		one := func(size int) *call {
-			c := newCall([]task.Proposal{{Command: task.Cancel{}}}, func(*call) {})
-			c.sizes[0] = size
-			return c
+			return callOf(t, 1, size, func(_ int, pad string) task.Command { return task.Cancel{Key: task.Key{Namespace: pad}} }, func(*call) {})
 		}
-		if err := b.submit(one(1)); !errors.Is(err, ErrOverloaded) {
+		if err := b.submit(one(100)); !errors.Is(err, ErrOverloaded) {
 			t.Fatal(err)
 		}
-		b.maxCommands, b.maxBytes = 1<<30, b.lanes[urgentLane].bytes+10
-		if err := b.submit(one(11)); !errors.Is(err, ErrOverloaded) {
+		b.maxCommands, b.maxBytes = 1<<30, b.lanes[urgentLane].bytes+100
+		if err := b.submit(one(101)); !errors.Is(err, ErrOverloaded) {
 			t.Fatal(err)
 		}
-		if err := b.submit(one(10)); err != nil {
+		if err := b.submit(one(100)); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,6 +1,9 @@
 package raftstore
 
-import "github.com/taskrt/taskrt/task"
+import (
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/wire"
+)
 
 // Companion is asked, on the leader, for commands that go into the same log entry as others, behind them: an assignment
 // with the submit that it is for (SPEC T1). entry is what the entry holds so far, not to be kept or changed; at most room
@@ -34,8 +37,14 @@ func (b *batcher) accompany(e *entry) {
 	for i, c := range cmds {
 		ps[i].Command = c
 	}
-	c := newCall(ps, func(c *call) { done(c.results, c.err) })
+	bodies, err := wire.Pack(cmds, func(int, int) bool { return true })
+	if err != nil { // no log entry can hold them
+		done(nil, ErrTooLarge)
+		return
+	}
+	c := newCall(ps, bodies, func(c *call) { done(c.results, c.err) })
 	c.next = len(ps)
+	e.bytes += c.bytes
 	e.parts = append(e.parts, part{c, 0, len(ps)})
 	e.proposals = append(e.proposals, ps...)
 }

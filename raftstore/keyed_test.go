@@ -3,7 +3,6 @@ package raftstore
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -117,8 +116,9 @@ func TestKeyedMiddle(t *testing.T) {
 		s := c.start(c.add("n1", nil), 1)
 		c.leader()
 		c.activate(s)
-		ps := Key{Process: 7, Body: 1}.proposals(0, []int{4}, []task.Command{submit("rest", task.Fail)})
-		rs, err := s.proposeHere(ctxFor(t, time.Minute), ps)
+		rest := submit("rest", task.Fail)
+		ps := Key{Process: 7, Body: 1}.proposals(0, []int{4}, []task.Command{rest})
+		rs, err := s.proposeHere(ctxFor(t, time.Minute), ps, packed(t, rest))
 		if err != nil || rs[0].Code != task.OriginForgotten || c.has(s, "rest") {
 			t.Errorf("%+v %v", rs, err)
 		}
@@ -129,39 +129,4 @@ func TestKeyedMiddle(t *testing.T) {
 			t.Errorf("without a key it is another request: %+v", rs)
 		}
 	})
-}
-
-// TestPartsAreWeighed: what fits into an entry is decided by the parts of a command, too.
-func TestPartsAreWeighed(t *testing.T) {
-	data := task.Payload{Encoding: task.Bytes, Data: make([]byte, 1000)}
-	labels := []task.Label{{Name: "a", Value: string(make([]byte, 500))}}
-	policy := task.Policy{ParamsSchema: make([]byte, 1000)}
-	names := slices.Repeat([]string{strings.Repeat("n", 64)}, 100)
-	named := task.Payload{Encoding: task.JSON, Blobs: &task.Blobs{Content: names[0], Named: names}}
-	for name, c := range map[string]struct {
-		cmd  task.Command
-		want int
-	}{
-		"submits":     {task.Txn{Submits: []task.Submit{{Params: data}, {Params: data, Labels: labels}}}, 2500},
-		"updates":     {task.Txn{Updates: []task.TxnUpdate{{Params: &data}, {Labels: labels}}}, 1500},
-		"finishes":    {task.Txn{Finishes: []task.Finish{{Result: data}, {Error: &task.Error{Details: data}}}}, 2000},
-		"deletes":     {task.Txn{Deletes: make([]task.TxnDelete, 100), Depends: make([]task.TxnDepend, 100)}, 400},
-		"named blobs": {task.Submit{Params: named}, 6400},
-		"partitions":  {task.StartOperation{Names: names, Arg: data}, 7400},
-		"counts":      {task.RecordRun{Run: task.MaintenanceRun{Objects: slices.Repeat([]task.ObjectCount{{Kind: names[0], Scanned: 1 << 40}}, 100)}}, 6400},
-		"drops":       {task.DropTasks{Tasks: slices.Repeat([]task.KeyRev{{Key: task.Key{ID: names[0]}, Rev: 1 << 40}}, 100)}, 6400},
-		"operations":  {task.DropOperations{Operations: slices.Repeat([]task.KeyRev{{Key: task.Key{ID: names[0]}}}, 100)}, 6400},
-		"digests":     {task.DropBlobs{Digests: names}, 6400},
-		"import":      {task.ImportRecords{Tasks: []*task.Task{{Params: data}}, Operations: []*task.Operation{{Names: names}}}, 7400},
-		"policy":      {task.PutBehavior{Policy: policy}, 1000},
-	} {
-		ps := []task.Proposal{{Command: c.cmd}}
-		b, err := wire.EncodeProposals(ps)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if got := commandSize(c.cmd); got < c.want || got < len(b)-50 || got > 12*len(b)+2*sizeBase {
-			t.Errorf("%s: %d, encoded %d", name, got, len(b))
-		}
-	}
 }

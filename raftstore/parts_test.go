@@ -118,12 +118,12 @@ func TestForgottenOrigin(t *testing.T) {
 // TestChunks: a call of any size is cut into what fits into one entry.
 func TestChunks(t *testing.T) {
 	cmds := slices.Repeat([]task.Command{task.Tick{}}, 2500)
-	if n, err := chunk(cmds); err != nil || n != maxCommands {
-		t.Fatal(n, err)
+	if b, err := chunk(cmds); err != nil || b.Len() != maxCommands {
+		t.Fatal(b.Len(), err)
 	}
 	large := task.Submit{Params: task.Payload{Data: make([]byte, 200<<10)}}
-	if n, err := chunk([]task.Command{large, large, large}); err != nil || n != 2 {
-		t.Fatal(n, err)
+	if b, err := chunk([]task.Command{large, large, large}); err != nil || b.Len() != 2 {
+		t.Fatal(b.Len(), err)
 	}
 	large.Params.Data = make([]byte, maxCommandBytes)
 	if _, err := chunk([]task.Command{large}); !errors.Is(err, ErrTooLarge) {

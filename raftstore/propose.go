@@ -22,8 +22,8 @@ func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Resul
 	if err := s.checkLevel(cmds); err != nil {
 		return nil, err
 	}
-	return inChunks(cmds, func(cmds []task.Command, patient bool) ([]task.Result, error) {
-		return s.proposeChunk(ctx, cmds, patient)
+	return inChunks(cmds, func(cmds []task.Command, bodies wire.Bodies, patient bool) ([]task.Result, error) {
+		return s.proposeChunk(ctx, cmds, bodies, patient)
 	})
 }
 
@@ -54,8 +54,8 @@ func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command)
 		}
 	}
 	next := places
-	rs, err := inChunks(these, func(these []task.Command, patient bool) ([]task.Result, error) {
-		rs, _, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return key.proposals(places[0], next, these) })
+	rs, err := inChunks(these, func(these []task.Command, bodies wire.Bodies, patient bool) ([]task.Result, error) {
+		rs, _, err := s.proposeUntil(ctx, patient, bodies, func() []task.Proposal { return key.proposals(places[0], next, these) })
 		next = next[len(these):]
 		return rs, err
 	})
@@ -84,13 +84,14 @@ func (k Key) proposals(lowest int, places []int, cmds []task.Command) []task.Pro
 }
 
 // inChunks proposes cmds in pieces that fit into one request. patient: some were applied before.
-func inChunks(cmds []task.Command, propose func(cmds []task.Command, patient bool) ([]task.Result, error)) ([]task.Result, error) {
+func inChunks(cmds []task.Command, propose func(cmds []task.Command, bodies wire.Bodies, patient bool) ([]task.Result, error)) ([]task.Result, error) {
 	var results []task.Result
 	for len(cmds) > 0 {
-		n, err := chunk(cmds)
+		bodies, err := chunk(cmds)
+		n := bodies.Len()
 		if err == nil {
 			var rs []task.Result
-			if rs, err = propose(cmds[:n], results != nil); err == nil {
+			if rs, err = propose(cmds[:n], bodies, results != nil); err == nil {
 				if results == nil && n == len(cmds) {
 					return rs, nil
 				}
@@ -106,70 +107,70 @@ func inChunks(cmds []task.Command, propose func(cmds []task.Command, patient boo
 	return results, nil
 }
 
-// chunk returns how many commands go into one request: what fits into one group.
-func chunk(cmds []task.Command) (int, error) {
-	bytes := 0
-	for i, c := range cmds {
-		n := commandSize(c)
-		if n > maxCommandBytes {
-			return 0, fmt.Errorf("%w: about %d bytes", ErrTooLarge, n)
+// chunk encodes what goes into one request: the first of the commands, as many as fit into one group.
+func chunk(cmds []task.Command) (wire.Bodies, error) {
+	tooLarge := 0
+	bodies, err := wire.Pack(cmds[:min(len(cmds), maxCommands)], func(size, bytes int) bool {
+		if size > maxCommandBytes {
+			tooLarge = size
 		}
-		if bytes += n; i > 0 && (bytes > maxGroupBytes || i == maxCommands) {
-			return i, nil
-		}
+		return tooLarge == 0 && (bytes == size || bytes <= maxGroupBytes)
+	})
+	switch {
+	case err != nil: // found out later, it would take others in its entry with it
+		return wire.Bodies{}, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case tooLarge > 0:
+		return wire.Bodies{}, fmt.Errorf("%w: %d bytes", ErrTooLarge, tooLarge)
 	}
-	return len(cmds), nil
+	return bodies, nil
 }
 
 // proposeChunk sends commands until there is an answer or ctx ends. patient: wait where ErrOverloaded would be returned.
-func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, patient bool) ([]task.Result, error) {
-	results := make([]task.Result, len(cmds))
-	todo := make([]int, len(cmds)) // indexes of cmds without an answer
-	for i := range todo {
-		todo[i] = i
-	}
-	for len(todo) > 0 {
-		these := cmds
-		if len(todo) < len(cmds) {
-			these = make([]task.Command, len(todo))
-			for i, at := range todo {
-				these[i] = cmds[at]
-			}
-		}
-		x := s.origins.begin(len(these))
-		rs, resent, err := s.proposeUntil(ctx, patient, func() []task.Proposal { return s.origins.proposals(x, these) })
-		s.origins.end(x)
-		if err != nil {
-			return nil, err
-		}
-		var again []int
-		for i, r := range rs {
+func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, bodies wire.Bodies, patient bool) ([]task.Result, error) {
+	results, process, resent, err := s.proposeNumbered(ctx, cmds, bodies, patient)
+	for err == nil {
+		var again []task.Command // without an answer
+		var places []int
+		for i, r := range results {
 			if r.Code == task.OriginForgotten {
-				again = append(again, todo[i])
-				continue
+				again, places = append(again, cmds[i]), append(places, i)
 			}
-			results[todo[i]] = r
 		}
-		if len(again) > 0 {
-			s.origins.forgotten(x.process)
-			if resent {
-				return nil, fmt.Errorf("%w: the answer is no longer kept", ErrOutcomeUnknown)
-			}
-			patient = patient || len(again) < len(todo)
+		if len(again) == 0 {
+			return results, nil
 		}
-		todo = again
+		s.origins.forgotten(process)
+		if resent {
+			return nil, fmt.Errorf("%w: the answer is no longer kept", ErrOutcomeUnknown)
+		}
+		patient = patient || len(again) < len(cmds)
+		var rs []task.Result
+		if bodies, err = chunk(again); err == nil {
+			rs, process, resent, err = s.proposeNumbered(ctx, again, bodies, patient)
+		}
+		for i, r := range rs {
+			results[places[i]] = r
+		}
 	}
-	return results, nil
+	return nil, err
+}
+
+// proposeNumbered gives commands numbers of this process, and sends them until there is an answer.
+func (s *Store) proposeNumbered(ctx context.Context, cmds []task.Command, bodies wire.Bodies, patient bool) (rs []task.Result, by *process, resent bool, err error) {
+	x := s.origins.begin(len(cmds))
+	defer s.origins.end(x)
+	rs, resent, err = s.proposeUntil(ctx, patient, bodies, func() []task.Proposal { return s.origins.proposals(x, cmds) })
+	return rs, x.process, resent, err
 }
 
 // proposeUntil sends one run of commands, again and again, until there is an answer. It builds them each time: the slice
 // sent before may still lie in a queue. resent: the answer may be to a second sending.
-func (s *Store) proposeUntil(ctx context.Context, patient bool, build func() []task.Proposal) (rs []task.Result, resent bool, err error) {
+func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodies, build func() []task.Proposal) (rs []task.Result, resent bool, err error) {
 	sent := false // an earlier attempt may have been proposed
 	var retry rpc.Backoff
 	for {
 		leader := s.members.Leader()
-		rs, err = s.attempt(ctx, leader, build())
+		rs, err = s.attempt(ctx, leader, build(), bodies)
 		switch {
 		case err == nil:
 			return rs, sent, nil
@@ -210,18 +211,14 @@ func (s *Store) ended(ctx context.Context) error {
 }
 
 // attempt sends commands once, to whoever leads. It is the only place of the product that forwards (docs/architecture.md#forwarding-exists-in-one-place).
-func (s *Store) attempt(ctx context.Context, leader members.Leader, ps []task.Proposal) ([]task.Result, error) {
+func (s *Store) attempt(ctx context.Context, leader members.Leader, ps []task.Proposal, bodies wire.Bodies) ([]task.Result, error) {
 	switch {
 	case s.ended(ctx) != nil, leader.Identity == "":
 		return nil, ErrNoLeader
 	case leader.Identity == s.identity:
-		return s.proposeHere(ctx, ps)
+		return s.proposeHere(ctx, ps, bodies)
 	}
-	body, err := wire.EncodeProposals(ps)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
-	}
-	b, err := s.callLeader(ctx, leader, rpc.KindPropose, body)
+	b, err := s.callLeader(ctx, leader, rpc.KindPropose, wire.EncodeProposals(ps, bodies))
 	if err != nil {
 		return nil, callError(err)
 	}
@@ -264,9 +261,9 @@ func callError(err error) error {
 }
 
 // proposeHere puts commands into this node's own queue.
-func (s *Store) proposeHere(ctx context.Context, ps []task.Proposal) ([]task.Result, error) {
+func (s *Store) proposeHere(ctx context.Context, ps []task.Proposal, bodies wire.Bodies) ([]task.Result, error) {
 	done := make(chan struct{})
-	c := newCall(ps, func(*call) { close(done) })
+	c := newCall(ps, bodies, func(*call) { close(done) })
 	if err := s.batch.submit(c); err != nil {
 		return nil, err
 	}
@@ -302,9 +299,13 @@ func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 	if err := s.checkLevel(cmds); err != nil {
 		return nil, err
 	}
+	bodies, err := wire.Pack(cmds, func(int, int) bool { return true })
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
 		ps[i].Command = c
 	}
-	return s.proposeHere(ctx, ps)
+	return s.proposeHere(ctx, ps, bodies)
 }

@@ -14,13 +14,13 @@ type handler struct{ store *Store }
 
 // Propose implements rpc.Handler. It queues forwarded commands. The answer is sent by whoever completes the call: no goroutine waits for it.
 func (h handler) Propose(body []byte, r rpc.Reply) {
-	ps, err := wire.DecodeProposals(body)
+	ps, bodies, err := wire.DecodeProposals(body)
 	if err != nil {
 		// A newer node forwards a command that this build does not know. It was not proposed.
 		r.Send(rpc.StatusRefused, []byte(err.Error()))
 		return
 	}
-	c := newCall(ps, func(c *call) {
+	c := newCall(ps, bodies, func(c *call) {
 		r.Send(answerCall(c))
 	})
 	if err := h.store.batch.submit(c); err != nil {

@@ -91,8 +91,8 @@ var lifecycleMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would keep keys that the others forget (C4)"},
 	{Name: "store-keyed-chunks-restart", File: "raftstore/propose.go", Old: "\t\tnext = next[len(these):]\n", New: "",
 		Pkg: "./raftstore", Run: "TestKeyedBatch$", Why: "the second piece of a batch would get the answers of the first (H4)"},
-	{Name: "store-txn-weighs-nothing", File: "raftstore/size.go", Old: "n += submitSize(&c.Submits[i])", New: "n += 0 * submitSize(&c.Submits[i])",
-		Pkg: "./raftstore", Run: "TestPartsAreWeighed$", Why: "one entry would hold many large transactions and delay heartbeats"},
+	{Name: "wire-commands-weigh-nothing", File: "task/wire/bodies.go", Old: "return maxEnvelope + int(b.to-b.from)", New: "return maxEnvelope",
+		Pkg: "./task/wire", Run: "TestPartsAreWeighed$", Why: "one entry would hold many large transactions and delay heartbeats"},
 
 	// What grows without an end, and times that nobody can read.
 	{Name: "task-deleted-kept", File: "task/behaviorrow.go", Old: "case b.needed() || m.behaviors", New: "case !b.needed() || m.behaviors",

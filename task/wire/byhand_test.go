@@ -241,11 +241,11 @@ func TestDecodedKeepsNoEntry(t *testing.T) {
 		params := task.Payload{Encoding: task.JSON, Data: bytes.Repeat([]byte("7"), size)}
 		ps = append(ps, task.Proposal{Command: task.Submit{Namespace: "default", ID: fmt.Sprint("size-", size), Behavior: "echo", Params: params, Priority: 4, HasParams: true}})
 	}
-	b, err := EncodeProposals(ps)
+	b, err := EncodeEntry(task.Header{}, ps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeProposals(b)
+	got, _, err := DecodeProposals(b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,9 @@ type reader struct {
 	b   []byte // what is left
 	bad bool
 
+	kind   uint64 // of the command that proposal has read
+	length int    // of its bytes
+
 	names *names
 	keys  strings.Builder // of IDs that commands look up: see key
 

@@ -168,12 +168,6 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept: somewhat more than an entry of the usual size.
 const maxScratch = 1 << 20
 
-// Check says why a command cannot be in a log entry; nil if it can.
-func Check(c task.Command) error {
-	_, err := kindFor(c)
-	return err
-}
-
 // kindFor returns the kind of a command that can be in a log entry.
 func kindFor(c task.Command) (uint64, error) {
 	kind, err := kindOf(c)
@@ -187,9 +181,7 @@ func kindFor(c task.Command) (uint64, error) {
 func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
-	b := append((*buf)[:0], version)
-	b = head.AppendInt(head.AppendInt(head.Append(b, head.Array, 3), int64(h.Now)), int64(h.LeaseNow))
-	b = head.AppendUint(b, uint64(len(ps)))
+	b := appendPreamble((*buf)[:0], h, len(ps))
 	for i := range ps {
 		kind, err := kindFor(ps[i].Command)
 		if err != nil {
@@ -208,7 +200,10 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 }
 
 // DecodeEntry decodes what EncodeEntry wrote. Nothing in the answer refers to b.
-func DecodeEntry(b []byte) (task.Header, []task.Proposal, error) {
+func DecodeEntry(b []byte) (task.Header, []task.Proposal, error) { return decodeEntry(b, nil) }
+
+// decodeEntry is DecodeEntry, and notes where the commands are.
+func decodeEntry(b []byte, bodies *Bodies) (task.Header, []task.Proposal, error) {
 	if len(b) == 0 {
 		return task.Header{}, nil, fmt.Errorf("%w: empty entry", ErrMalformed)
 	}
@@ -224,6 +219,9 @@ func DecodeEntry(b []byte) (task.Header, []task.Proposal, error) {
 	var ps []task.Proposal
 	if count > 0 {
 		ps = make([]task.Proposal, 0, min(count, uint64(len(rest)/minProposal)))
+		if bodies != nil {
+			bodies.each = make([]body, 0, cap(ps))
+		}
 	}
 	for range count {
 		if len(rest) == 0 {
@@ -234,6 +232,9 @@ func DecodeEntry(b []byte) (task.Header, []task.Proposal, error) {
 			return task.Header{}, nil, fmt.Errorf("proposal %d: %w", len(ps), err)
 		}
 		ps = append(ps, one)
+		if to := len(b) - len(rest); bodies != nil {
+			bodies.each = append(bodies.each, body{uint32(r.kind), uint32(to - r.length), uint32(to)})
+		}
 	}
 	if len(rest) > 0 {
 		return task.Header{}, nil, fmt.Errorf("%w: %d bytes after the last proposal", ErrMalformed, len(rest))
@@ -259,7 +260,8 @@ func (r *reader) preamble() (h task.Header, count uint64, err error) {
 // minProposal is the length of the shortest proposal: an array of four small numbers and an empty map.
 const minProposal = 6
 
-// proposal reads one proposal at the start of b, by hand or else by the library, and returns what follows it.
+// proposal reads one proposal at the start of b, by hand or else by the library, and returns what follows it. It notes the command's kind and
+// length.
 func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
 	r.b, r.bad = b, false
 	kind, origin := r.envelope()
@@ -276,16 +278,31 @@ func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
 			return p, nil, err
 		}
 	}
+	r.kind, r.length = kind, len(body)-len(r.b)
 	return task.Proposal{Origin: origin, Command: c}, r.b, nil
 }
 
-// EncodeProposals encodes commands for the leader: an entry without clocks, which the leader stamps.
-func EncodeProposals(ps []task.Proposal) ([]byte, error) { return EncodeEntry(task.Header{}, ps) }
+// EncodeProposals encodes commands for the leader: an entry without clocks, which the leader stamps. The bodies are those of the commands.
+func EncodeProposals(ps []task.Proposal, bodies Bodies) []byte {
+	bytes := 0
+	for i := range ps {
+		bytes += bodies.Size(i)
+	}
+	b := Begin(task.Header{}, len(ps), bytes)
+	for i := range ps {
+		b = bodies.Append(b, i, ps[i].Origin)
+	}
+	return b
+}
 
-// DecodeProposals decodes what EncodeProposals wrote.
-func DecodeProposals(b []byte) ([]task.Proposal, error) {
-	_, ps, err := DecodeEntry(b)
-	return ps, err
+// DecodeProposals decodes what EncodeProposals wrote. The bodies refer to b; this build has read each as it will read it in an entry.
+func DecodeProposals(b []byte) ([]task.Proposal, Bodies, error) {
+	bodies := Bodies{data: b}
+	_, ps, err := decodeEntry(b, &bodies)
+	for i := 0; err == nil && i < len(ps); i++ {
+		_, err = kindFor(ps[i].Command)
+	}
+	return ps, bodies, err
 }
 
 // EncodeResults encodes answers for the node that forwarded the commands.

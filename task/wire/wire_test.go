@@ -95,18 +95,18 @@ func TestEntryRoundTrip(t *testing.T) {
 }
 
 func TestEveryByteCounts(t *testing.T) {
-	b, err := EncodeProposals(proposals()[:13])
+	b, err := EncodeEntry(task.Header{}, proposals()[:13])
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := DecodeProposals(b)
+	want, _, err := DecodeProposals(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range b {
 		changed := append([]byte(nil), b...)
 		changed[i] ^= 1
-		if got, err := DecodeProposals(changed); err == nil && reflect.DeepEqual(got, want) && i > 3 {
+		if got, _, err := DecodeProposals(changed); err == nil && reflect.DeepEqual(got, want) && i > 3 {
 			t.Errorf("byte %d of %d may be anything", i, len(b)) // 1..3 hold the clocks, which proposals lack
 		}
 	}
@@ -117,11 +117,11 @@ func TestStringsNeedNotBeUTF8(t *testing.T) {
 		task.Finish{Error: &task.Error{Code: "X", Message: "\xff\xfe\x00"}},
 		task.OpenSession{Worker: "\xff\xfe\x00"}, // by the library
 	} {
-		b, err := EncodeProposals([]task.Proposal{{Command: c}})
+		b, err := EncodeEntry(task.Header{}, []task.Proposal{{Command: c}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := DecodeProposals(b)
+		got, _, err := DecodeProposals(b)
 		if err != nil || !reflect.DeepEqual(got[0].Command, c) {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -140,10 +140,10 @@ func TestUnknownCommandStops(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnknownCommand", name, err)
 		}
 	}
-	if _, err := EncodeProposals([]task.Proposal{{Command: &task.Tick{}}}); !errors.Is(err, ErrUnknownCommand) {
+	if _, err := EncodeEntry(task.Header{}, []task.Proposal{{Command: &task.Tick{}}}); !errors.Is(err, ErrUnknownCommand) {
 		t.Errorf("pointer: %v", err)
 	}
-	if _, err := EncodeProposals([]task.Proposal{{}}); !errors.Is(err, ErrUnknownCommand) {
+	if _, err := EncodeEntry(task.Header{}, []task.Proposal{{}}); !errors.Is(err, ErrUnknownCommand) {
 		t.Errorf("nil: %v", err)
 	}
 }
@@ -160,7 +160,7 @@ func TestClaimedSizesAreNotBelieved(t *testing.T) {
 		}
 	}
 	long := task.Submit{Labels: make([]task.Label, maxArray+1)}
-	if _, err := EncodeProposals([]task.Proposal{{Command: long}}); err == nil {
+	if _, err := EncodeEntry(task.Header{}, []task.Proposal{{Command: long}}); err == nil {
 		t.Error("a list that cannot be decoded was encoded")
 	}
 }
