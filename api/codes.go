@@ -11,7 +11,7 @@ type codeEntry struct {
 
 // codes is the one table of error codes (SPEC H3): which HTTP status each has and what it means. The answers, the
 // OpenAPI document and its test all read it. Codes of the state machine (task.Code) and of uploads
-// (runtime.UploadError) travel under their own names.
+// (upload.Error) travel under their own names.
 var codes = []codeEntry{
 	{CodeBadRequest, http.StatusBadRequest, "The request cannot be read."},
 	{CodeInvalidJSON, http.StatusBadRequest, "The body is not the JSON that is asked for."},

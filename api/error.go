@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	return e.Code
 }
 
-// The codes that the API itself gives. Those of the state machine (task.Code) and of uploads (runtime.UploadError)
+// The codes that the API itself gives. Those of the state machine (task.Code) and of uploads (upload.Error)
 // travel under their own names; the registry, codes, knows the status of each.
 const (
 	CodeBadRequest       = "bad_request"

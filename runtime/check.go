@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -55,8 +56,8 @@ func asUploadError(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return &UploadError{
-		Code:    UploadCode(bad.Reason), // the reasons are our codes by the same names
+	return &upload.Error{
+		Code:    upload.Code(bad.Reason), // the reasons are our codes by the same names
 		Message: fmt.Sprintf("%s (at byte %d)", bad.Message, bad.Offset), Field: bad.Where, Limit: bad.Limit,
 	}
 }
@@ -70,8 +71,8 @@ func checkModule(m *wasmbin.Module, allow allowed) error {
 	}
 	for _, e := range m.Exports {
 		if strings.HasPrefix(e.Name, abi.ExportReserved) {
-			return &UploadError{
-				Code: BadExport, Field: "export " + e.Name,
+			return &upload.Error{
+				Code: upload.BadExport, Field: "export " + e.Name,
 				Message: fmt.Sprintf("export names beginning with %s are reserved", abi.ExportReserved),
 			}
 		}
@@ -88,30 +89,30 @@ func checkModule(m *wasmbin.Module, allow allowed) error {
 func checkImport(i wasmbin.Import, allow allowed) error {
 	field := "import " + i.Module + "." + i.Name
 	if version, ok := strings.CutPrefix(i.Module, abi.ModulePrefix); ok && i.Module != abi.Module && version != "" {
-		return &UploadError{
-			Code: ABIVersion, Field: field,
+		return &upload.Error{
+			Code: upload.ABIVersion, Field: field,
 			Message: fmt.Sprintf("the module needs ABI %s; this host speaks %s", i.Module, abi.Module),
 		}
 	}
 	functions, ok := allow[i.Module]
 	switch {
 	case i.Module == abi.ModuleReserved:
-		return &UploadError{Code: BadImport, Field: field, Message: "import module " + abi.ModuleReserved + " is reserved for the host"}
+		return &upload.Error{Code: upload.BadImport, Field: field, Message: "import module " + abi.ModuleReserved + " is reserved for the host"}
 	case !ok:
-		return &UploadError{
-			Code: BadImport, Field: field,
+		return &upload.Error{
+			Code: upload.BadImport, Field: field,
 			Message: fmt.Sprintf("unknown import module %q; there are %s", i.Module, strings.Join(slices.Sorted(maps.Keys(allow)), ", ")),
 		}
 	case i.Kind != wasmbin.KindFunc:
-		return &UploadError{Code: BadImport, Field: field, Message: fmt.Sprintf("a %s cannot be imported, only functions", i.Kind)}
+		return &upload.Error{Code: upload.BadImport, Field: field, Message: fmt.Sprintf("a %s cannot be imported, only functions", i.Kind)}
 	}
 	want, ok := functions[i.Name]
 	switch {
 	case !ok:
-		return &UploadError{Code: BadImport, Field: field, Message: fmt.Sprintf("%s has no function %q", i.Module, i.Name)}
+		return &upload.Error{Code: upload.BadImport, Field: field, Message: fmt.Sprintf("%s has no function %q", i.Module, i.Name)}
 	case !i.Type.Equal(want):
-		return &UploadError{
-			Code: BadImport, Field: field,
+		return &upload.Error{
+			Code: upload.BadImport, Field: field,
 			Message: fmt.Sprintf("has signature %s, should be %s", i.Type, want),
 		}
 	}
@@ -122,21 +123,21 @@ func checkMemory(m *wasmbin.Module) error {
 	e, ok := m.Export(abi.ExportMemory)
 	switch {
 	case !ok:
-		return &UploadError{Code: MissingExport, Field: "export " + abi.ExportMemory, Message: "the module exports no memory by this name"}
+		return &upload.Error{Code: upload.MissingExport, Field: "export " + abi.ExportMemory, Message: "the module exports no memory by this name"}
 	case e.Kind != wasmbin.KindMemory:
-		return &UploadError{Code: MissingExport, Field: "export " + abi.ExportMemory, Message: fmt.Sprintf("this is a %s, not a memory", e.Kind)}
+		return &upload.Error{Code: upload.MissingExport, Field: "export " + abi.ExportMemory, Message: fmt.Sprintf("this is a %s, not a memory", e.Kind)}
 	case len(m.Memories) != 1 || e.Index != 0:
-		return &UploadError{
-			Code: BadMemory, Field: "memory",
+		return &upload.Error{
+			Code: upload.BadMemory, Field: "memory",
 			Message: fmt.Sprintf("the module has %d memories; it must have one", len(m.Memories)),
 		}
 	}
 	mem := m.Memories[0]
 	switch {
 	case mem.Shared:
-		return &UploadError{Code: BadMemory, Field: "memory", Message: "the memory is shared (threads), which is not supported"}
+		return &upload.Error{Code: upload.BadMemory, Field: "memory", Message: "the memory is shared (threads), which is not supported"}
 	case mem.Is64:
-		return &UploadError{Code: BadMemory, Field: "memory", Message: "the memory is 64-bit, which is not supported"}
+		return &upload.Error{Code: upload.BadMemory, Field: "memory", Message: "the memory is 64-bit, which is not supported"}
 	case mem.Min > MaxMemoryBytes/wasmbin.PageSize:
 		return memoryLimit("memory", mem.Min, MaxMemoryBytes)
 	}
@@ -144,8 +145,8 @@ func checkMemory(m *wasmbin.Module) error {
 }
 
 func memoryLimit(field string, pages uint64, limit int64) error {
-	return &UploadError{
-		Code: MemoryLimit, Field: field, Limit: limit,
+	return &upload.Error{
+		Code: upload.MemoryLimit, Field: field, Limit: limit,
 		Message: fmt.Sprintf("the module's memory begins with %d pages (%d KiB), over the limit of %d KiB", pages, pages*64, limit>>10),
 	}
 }
@@ -157,8 +158,8 @@ func checkExports(m *wasmbin.Module) error {
 	case isCommand(m):
 		return checkCommand(m)
 	default:
-		return &UploadError{
-			Code: MissingExport, Field: "export " + abi.ExportRun,
+		return &upload.Error{
+			Code: upload.MissingExport, Field: "export " + abi.ExportRun,
 			Message: "the module has no " + abi.ExportRun + ", and no " + abi.ExportStart + " either: build it with a taskrt SDK, or as a WASI command",
 		}
 	}
@@ -183,9 +184,9 @@ func checkOptional(m *wasmbin.Module, names ...string) error {
 func checkExport(e wasmbin.Export, want wasmbin.FuncType) error {
 	switch {
 	case e.Kind != wasmbin.KindFunc:
-		return &UploadError{Code: BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("this is a %s, not a function", e.Kind)}
+		return &upload.Error{Code: upload.BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("this is a %s, not a function", e.Kind)}
 	case !e.Type.Equal(want):
-		return &UploadError{Code: BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("has signature %s, should be %s", e.Type, want)}
+		return &upload.Error{Code: upload.BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("has signature %s, should be %s", e.Type, want)}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -42,8 +43,8 @@ func isCommand(m *wasmbin.Module) bool {
 // checkCommand checks the entry points of a command module.
 func checkCommand(m *wasmbin.Module) error {
 	if _, both := m.Export(abi.ExportInitialize); both {
-		return &UploadError{
-			Code: BadExport, Field: "export " + abi.ExportInitialize,
+		return &upload.Error{
+			Code: upload.BadExport, Field: "export " + abi.ExportInitialize,
 			Message: "the module exports " + abi.ExportStart + " too: a WASI module is a command or a reactor, not both",
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/internal/jsontext"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // maxDepth bounds the nesting of a manifest, schemas included.
@@ -104,8 +105,8 @@ func notJSON(path string, dec *json.Decoder, err error) error {
 	return badManifest(path, "not valid JSON at byte %d: %v", dec.InputOffset(), err)
 }
 
-func badManifest(field, format string, args ...any) *UploadError {
-	return &UploadError{Code: BadManifest, Field: field, Message: fmt.Sprintf(format, args...)}
+func badManifest(field, format string, args ...any) *upload.Error {
+	return &upload.Error{Code: upload.BadManifest, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
 // fields reads the members of one JSON object. The first error sticks.
@@ -225,7 +226,7 @@ func (f *fields) number(name string, low, high int64) *int64 {
 
 // limit names the limit that the error just made is about.
 func (f *fields) limit(n int64) {
-	if bad, ok := (*f.err).(*UploadError); ok && bad.Limit == 0 { //nolint:errorlint // made by fail, never wrapped
+	if bad, ok := (*f.err).(*upload.Error); ok && bad.Limit == 0 { //nolint:errorlint // made by fail, never wrapped
 		bad.Limit = n
 	}
 }

@@ -132,7 +132,7 @@ func Digest(wasm []byte) string {
 
 // Load compiles a module and keeps it ready until Drop. It is compiled once per digest, however many ask. The file is
 // checked as by Inspect, without its manifest and without running any of its code (but see Config.KeepImages). Errors about the file are
-// *UploadError.
+// *upload.Error.
 func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module, error) {
 	if got := Digest(wasm); got != digest {
 		return nil, fmt.Errorf("runtime: the file has digest %s, not %s", got, digest)

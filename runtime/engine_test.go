@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 func TestLoadOncePerDigest(t *testing.T) {
@@ -45,7 +47,7 @@ func TestLoadRefuses(t *testing.T) {
 	bad := guestFile(t, "bad-abi")
 	for range 2 { // a failure is not remembered
 		_, err := e.Load(t.Context(), Digest(bad), bad)
-		if code := uploadError(t, err).Code; code != ABIVersion {
+		if code := uploadError(t, err).Code; code != upload.ABIVersion {
 			t.Errorf("got %s", code)
 		}
 	}

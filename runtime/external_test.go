@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // TestExternal: an external behavior is a policy and a lease (SPEC B7, J1).
@@ -61,7 +63,7 @@ func TestExternalRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseExternal("abc", []byte(tt.text))
-			if bad := uploadError(t, err); bad.Code != BadManifest || bad.Field != tt.field || bad.Limit != tt.limit {
+			if bad := uploadError(t, err); bad.Code != upload.BadManifest || bad.Field != tt.field || bad.Limit != tt.limit {
 				t.Errorf("got %+v, want field %q, limit %d", bad, tt.field, tt.limit)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // answered splits the result of the guest http.
@@ -75,7 +76,7 @@ func TestHTTPIsGranted(t *testing.T) {
 	if err := e.CheckGranted("default", manifest); err != nil {
 		t.Error(err)
 	}
-	if bad, ok := errors.AsType[*UploadError](e.CheckGranted("tenant", manifest)); !ok || bad.Code != CapabilityNotGranted {
+	if bad, ok := errors.AsType[*upload.Error](e.CheckGranted("tenant", manifest)); !ok || bad.Code != upload.CapabilityNotGranted {
 		t.Errorf("granted in another namespace: %v", bad)
 	}
 }

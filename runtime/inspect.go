@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // Inspected is what an upload amounts to.
@@ -31,7 +32,7 @@ const (
 // Inspect checks a file, from cheap to dear, without keeping anything but cached code: size, header, sections, imports,
 // exports, manifest (given, else the module's custom section, else what taskrt_describe writes, else defaults with
 // name), capabilities, compilation, one trial instance. name names the one behavior of a module; a module of several
-// refuses it. What is wrong with the file is an *UploadError.
+// refuses it. What is wrong with the file is an *upload.Error.
 func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name string) (*Inspected, error) {
 	if size := int64(len(wasm)); size > e.cfg.MaxModuleBytes {
 		return nil, tooLarge(size, e.cfg.MaxModuleBytes)
@@ -90,8 +91,8 @@ func Version(digest string, manifestJSON []byte) string {
 }
 
 func tooLarge(size, limit int64) error {
-	return &UploadError{
-		Code: TooLarge, Limit: limit,
+	return &upload.Error{
+		Code: upload.TooLarge, Limit: limit,
 		Message: fmt.Sprintf("the file has %d bytes, more than %d", size, limit),
 	}
 }
@@ -143,7 +144,7 @@ func (m *Manifest) fits(minMemory int64) error {
 func (m *Module) describe(ctx context.Context, name string) (*Manifest, error) {
 	manifest := &Manifest{Schema: ManifestSchema, Behaviors: []Behavior{{}}}
 	if _, ok := m.parsed.Export(abi.ExportDescribe); ok {
-		text, err := m.probe(ctx, DescribeFailed, max(DefaultMemoryBytes, m.minMemory), func(ctx context.Context, g *guest, i *instance) error {
+		text, err := m.probe(ctx, upload.DescribeFailed, max(DefaultMemoryBytes, m.minMemory), func(ctx context.Context, g *guest, i *instance) error {
 			g.phase = phaseDescribe
 			return i.describe(ctx)
 		})
@@ -170,14 +171,14 @@ func (m *Module) trial(ctx context.Context, manifest *Manifest) error {
 
 // tryOut makes one instance that may have so many bytes of memory.
 func (m *Module) tryOut(ctx context.Context, memory int64) error {
-	_, err := m.probe(ctx, TrialFailed, memory, func(context.Context, *guest, *instance) error { return nil })
+	_, err := m.probe(ctx, upload.TrialFailed, memory, func(context.Context, *guest, *instance) error { return nil })
 	return err
 }
 
 // probe runs guest code of an upload in a sandbox that is thrown away. It returns what was written to the manifest
 // channel.
 func (m *Module) probe(
-	ctx context.Context, code UploadCode, memory int64, f func(context.Context, *guest, *instance) error,
+	ctx context.Context, code upload.Code, memory int64, f func(context.Context, *guest, *instance) error,
 ) ([]byte, error) {
 	a := Attempt{MemoryBytes: memory, LogBytes: describeLog, RunTimeout: describeTimeout}.withDefaults()
 	g := newGuest(ctx, m, &m.engine.cfg, a, discard{})
@@ -196,10 +197,10 @@ func (m *Module) probe(
 		return nil, out.Cause
 	}
 	what := "a trial instance"
-	if code == DescribeFailed {
+	if code == upload.DescribeFailed {
 		what = abi.ExportDescribe
 	}
-	return nil, &UploadError{Code: code, Message: fmt.Sprintf("%s failed: %s: %s", what, out.Code, out.Message)}
+	return nil, &upload.Error{Code: code, Message: fmt.Sprintf("%s failed: %s: %s", what, out.Code, out.Message)}
 }
 
 func (m *Module) probeIn(g *guest, f func(context.Context, *guest, *instance) error) Outcome {

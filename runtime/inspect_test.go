@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
@@ -25,84 +26,84 @@ func TestInspectRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		wasm  []byte
-		code  UploadCode
+		code  upload.Code
 		field string
 		says  string
 	}{
-		{"empty", nil, NotWasm, "", ""},
-		{"text", []byte("hello, world"), NotWasm, "", ""},
-		{"too large", make([]byte, 1<<20+1), TooLarge, "", "1048577 bytes, more than 1048576"},
-		{"truncated", guestFile(t, "echo")[:50], Truncated, "", ""},
-		{"component", []byte("\x00asm\x0d\x00\x01\x00"), ComponentBinary, "", "component"},
-		{"too many sections", append(only(wasmSpec{}), bytes.Repeat([]byte{0, 1, 0}, wasmbin.MaxSections)...), TooComplex, "custom section", ""},
-		{"next ABI", guestFile(t, "bad-abi"), ABIVersion, "import taskrt_v2.len", "needs ABI taskrt_v2; this host speaks taskrt_v1"},
-		{"host's own imports", only(wasmSpec{imports: host("taskrt_sys", "tick", "", "")}), BadImport, "import taskrt_sys.tick", "reserved"},
-		{"unknown import module", only(wasmSpec{imports: host("env", "f", "", "")}), BadImport, "import env.f", `"env"`},
-		{"unknown function", only(wasmSpec{imports: host("taskrt_v1", "lenn", "i", "i")}), BadImport, "import taskrt_v1.lenn", ""},
+		{"empty", nil, upload.NotWasm, "", ""},
+		{"text", []byte("hello, world"), upload.NotWasm, "", ""},
+		{"too large", make([]byte, 1<<20+1), upload.TooLarge, "", "1048577 bytes, more than 1048576"},
+		{"truncated", guestFile(t, "echo")[:50], upload.Truncated, "", ""},
+		{"component", []byte("\x00asm\x0d\x00\x01\x00"), upload.ComponentBinary, "", "component"},
+		{"too many sections", append(only(wasmSpec{}), bytes.Repeat([]byte{0, 1, 0}, wasmbin.MaxSections)...), upload.TooComplex, "custom section", ""},
+		{"next ABI", guestFile(t, "bad-abi"), upload.ABIVersion, "import taskrt_v2.len", "needs ABI taskrt_v2; this host speaks taskrt_v1"},
+		{"host's own imports", only(wasmSpec{imports: host("taskrt_sys", "tick", "", "")}), upload.BadImport, "import taskrt_sys.tick", "reserved"},
+		{"unknown import module", only(wasmSpec{imports: host("env", "f", "", "")}), upload.BadImport, "import env.f", `"env"`},
+		{"unknown function", only(wasmSpec{imports: host("taskrt_v1", "lenn", "i", "i")}), upload.BadImport, "import taskrt_v1.lenn", ""},
 		{
-			"other signature", only(wasmSpec{imports: host("taskrt_v1", "len", "I", "i")}), BadImport, "import taskrt_v1.len",
+			"other signature", only(wasmSpec{imports: host("taskrt_v1", "len", "I", "i")}), upload.BadImport, "import taskrt_v1.len",
 			"(i64) -> (i32), should be (i32) -> (i32)",
 		},
-		{"unknown WASI function", only(wasmSpec{imports: host(wasi.Module, "fd_fly", "i", "i")}), BadImport, "", ""},
-		{"other WASI signature", only(wasmSpec{imports: host(wasi.Module, "sched_yield", "i", "i")}), BadImport, "", ""},
+		{"unknown WASI function", only(wasmSpec{imports: host(wasi.Module, "fd_fly", "i", "i")}), upload.BadImport, "", ""},
+		{"other WASI signature", only(wasmSpec{imports: host(wasi.Module, "sched_yield", "i", "i")}), upload.BadImport, "", ""},
 		{
 			"imported memory", only(wasmSpec{imports: []wasmImport{{module: "taskrt_v1", name: "memory", kind: 2}}}),
-			BadImport, "import taskrt_v1.memory", "memory",
+			upload.BadImport, "import taskrt_v1.memory", "memory",
 		},
-		{"reserved export", only(wasmSpec{exports: []wasmExport{{"__taskrt_fuel", "", "", nil}}}), BadExport, "export __taskrt_fuel", ""},
-		{"no memory", only(wasmSpec{noMemory: true}), MissingExport, "export memory", ""},
-		{"memory by another name", only(wasmSpec{memName: "mem"}), MissingExport, "export memory", ""},
-		{"shared memory", only(wasmSpec{memory: []byte{3, 1, 2}}), BadMemory, "memory", "shared"},
-		{"64-bit memory", only(wasmSpec{memory: []byte{4, 1}}), BadMemory, "memory", "64-bit"},
-		{"memory over any limit", only(wasmSpec{memory: append([]byte{0}, leb(MaxMemoryBytes/65536+1)...)}), MemoryLimit, "memory", ""},
+		{"reserved export", only(wasmSpec{exports: []wasmExport{{"__taskrt_fuel", "", "", nil}}}), upload.BadExport, "export __taskrt_fuel", ""},
+		{"no memory", only(wasmSpec{noMemory: true}), upload.MissingExport, "export memory", ""},
+		{"memory by another name", only(wasmSpec{memName: "mem"}), upload.MissingExport, "export memory", ""},
+		{"shared memory", only(wasmSpec{memory: []byte{3, 1, 2}}), upload.BadMemory, "memory", "shared"},
+		{"64-bit memory", only(wasmSpec{memory: []byte{4, 1}}), upload.BadMemory, "memory", "64-bit"},
+		{"memory over any limit", only(wasmSpec{memory: append([]byte{0}, leb(MaxMemoryBytes/65536+1)...)}), upload.MemoryLimit, "memory", ""},
 		{
 			"memory over the manifest's limit",
 			only(wasmSpec{memory: []byte{0, 2}, manifest: `{"behaviors":[{"name":"abc","limits":{"memory_bytes":65536}}]}`}),
-			MemoryLimit, "behaviors[0].limits.memory_bytes", "",
+			upload.MemoryLimit, "behaviors[0].limits.memory_bytes", "",
 		},
-		{"memory over the default limit", only(wasmSpec{memory: append([]byte{0}, leb(1025)...), manifest: manifest}), MemoryLimit, "", ""},
-		{"elements that do not fit", guestFile(t, "bad-elem"), BadSegment, "element segment 0", "1 at offset 5, of 2 elements of table 0"},
-		{"data that does not fit", guestFile(t, "bad-data"), BadSegment, "data segment 1", "8 at offset 65530, of 65536 bytes of memory"},
-		{"no taskrt_run", guestFile(t, "no-export"), MissingExport, "export taskrt_run", "SDK"},
-		{"_start of another type", wasmSpec{exports: []wasmExport{{"_start", "i", "", nil}}}.build(), BadExport, "export _start", "should be () -> ()"},
-		{"command and reactor", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}, {"_initialize", "", "", nil}}}.build(), BadExport, "export _initialize", "not both"},
-		{"command without a name", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}}}.build(), BadManifest, "behaviors[0].name", ""},
-		{"command without a memory", wasmSpec{noMemory: true, exports: []wasmExport{{"_start", "", "", nil}}}.build(), MissingExport, "export memory", ""},
-		{"taskrt_run of another type", wasmSpec{exports: []wasmExport{{"taskrt_run", "", "i", []byte{0x41, 0}}}}.build(), BadExport, "export taskrt_run", ""},
-		{"_initialize of another type", only(wasmSpec{exports: []wasmExport{{"_initialize", "i", "", nil}}}), BadExport, "export _initialize", ""},
-		{"atomics", only(wasmSpec{exports: []wasmExport{run(0xfe, 0x03, 0, 0x41, 0)}, manifest: manifest}), Unsupported, "code of function 0", "threads"},
-		{"manifest that is not JSON", only(wasmSpec{manifest: `{"behaviors":`}), BadManifest, "", "too early"},
+		{"memory over the default limit", only(wasmSpec{memory: append([]byte{0}, leb(1025)...), manifest: manifest}), upload.MemoryLimit, "", ""},
+		{"elements that do not fit", guestFile(t, "bad-elem"), upload.BadSegment, "element segment 0", "1 at offset 5, of 2 elements of table 0"},
+		{"data that does not fit", guestFile(t, "bad-data"), upload.BadSegment, "data segment 1", "8 at offset 65530, of 65536 bytes of memory"},
+		{"no taskrt_run", guestFile(t, "no-export"), upload.MissingExport, "export taskrt_run", "SDK"},
+		{"_start of another type", wasmSpec{exports: []wasmExport{{"_start", "i", "", nil}}}.build(), upload.BadExport, "export _start", "should be () -> ()"},
+		{"command and reactor", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}, {"_initialize", "", "", nil}}}.build(), upload.BadExport, "export _initialize", "not both"},
+		{"command without a name", wasmSpec{exports: []wasmExport{{"_start", "", "", nil}}}.build(), upload.BadManifest, "behaviors[0].name", ""},
+		{"command without a memory", wasmSpec{noMemory: true, exports: []wasmExport{{"_start", "", "", nil}}}.build(), upload.MissingExport, "export memory", ""},
+		{"taskrt_run of another type", wasmSpec{exports: []wasmExport{{"taskrt_run", "", "i", []byte{0x41, 0}}}}.build(), upload.BadExport, "export taskrt_run", ""},
+		{"_initialize of another type", only(wasmSpec{exports: []wasmExport{{"_initialize", "i", "", nil}}}), upload.BadExport, "export _initialize", ""},
+		{"atomics", only(wasmSpec{exports: []wasmExport{run(0xfe, 0x03, 0, 0x41, 0)}, manifest: manifest}), upload.Unsupported, "code of function 0", "threads"},
+		{"manifest that is not JSON", only(wasmSpec{manifest: `{"behaviors":`}), upload.BadManifest, "", "too early"},
 		{
 			"unknown field", only(wasmSpec{manifest: `{"behaviors":[{"name":"abc","retry":{"max_atempts":3}}]}`}),
-			BadManifest, "behaviors[0].retry.max_atempts", "unknown field",
+			upload.BadManifest, "behaviors[0].retry.max_atempts", "unknown field",
 		},
-		{"two manifests", wasmbin.AppendCustom(only(wasmSpec{manifest: manifest}), "taskrt.manifest", []byte(manifest)), BadManifest, "section taskrt.manifest", ""},
-		{"unknown capability", only(wasmSpec{manifest: `{"behaviors":[{"name":"abc"}],"requires":["random","kv"]}`}), UnknownCapability, "requires[1]", `"kv"`},
-		{"nothing says the name", only(wasmSpec{}), BadManifest, "behaviors[0].name", ""},
-		{"code that does not validate", wasmSpec{exports: []wasmExport{run(0x42, 0)}, manifest: manifest}.build(), CompileFailed, "", ""},
+		{"two manifests", wasmbin.AppendCustom(only(wasmSpec{manifest: manifest}), "taskrt.manifest", []byte(manifest)), upload.BadManifest, "section taskrt.manifest", ""},
+		{"unknown capability", only(wasmSpec{manifest: `{"behaviors":[{"name":"abc"}],"requires":["random","kv"]}`}), upload.UnknownCapability, "requires[1]", `"kv"`},
+		{"nothing says the name", only(wasmSpec{}), upload.BadManifest, "behaviors[0].name", ""},
+		{"code that does not validate", wasmSpec{exports: []wasmExport{run(0x42, 0)}, manifest: manifest}.build(), upload.CompileFailed, "", ""},
 		{
 			"taskrt_describe that traps", only(wasmSpec{exports: []wasmExport{{"taskrt_describe", "", "", []byte{0x00}}}}),
-			DescribeFailed, "", "unreachable",
+			upload.DescribeFailed, "", "unreachable",
 		},
 		{
 			"_initialize that traps", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x00}}}, manifest: manifest}),
-			TrialFailed, "", "unreachable",
+			upload.TrialFailed, "", "unreachable",
 		},
 		{
 			"taskrt_describe without end", only(wasmSpec{exports: []wasmExport{{"taskrt_describe", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}}),
-			DescribeFailed, "", "OUT_OF_FUEL",
+			upload.DescribeFailed, "", "OUT_OF_FUEL",
 		},
 		{
 			"_initialize with a bad pointer", only(wasmSpec{
 				imports: []wasmImport{{module: "taskrt_v1", name: "log", params: "iii"}},
 				exports: []wasmExport{{"_initialize", "", "", []byte{0x41, 2, 0x41, 0x7f, 0x41, 2, 0x10, 0}}}, manifest: manifest,
 			}),
-			TrialFailed, "", "log: pointer 0xffffffff with length 2 is outside",
+			upload.TrialFailed, "", "log: pointer 0xffffffff with length 2 is outside",
 		},
-		{"both ABIs", only(wasmSpec{imports: append(host("taskrt_v1", "len", "i", "i"), host("taskrt_v2", "len", "i", "i")...)}), ABIVersion, "import taskrt_v2.len", "taskrt_v1"},
+		{"both ABIs", only(wasmSpec{imports: append(host("taskrt_v1", "len", "i", "i"), host("taskrt_v2", "len", "i", "i")...)}), upload.ABIVersion, "import taskrt_v2.len", "taskrt_v1"},
 		{
 			"_initialize without end", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}, manifest: manifest}),
-			TrialFailed, "", "OUT_OF_FUEL",
+			upload.TrialFailed, "", "OUT_OF_FUEL",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +156,7 @@ func TestInspectFindsTheManifest(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in, err := e.Inspect(t.Context(), tt.wasm, tt.given, tt.as)
 			if field, wrong := strings.CutSuffix(tt.want, "!"); wrong {
-				if bad := uploadError(t, err); bad.Code != BadManifest || bad.Field != field {
+				if bad := uploadError(t, err); bad.Code != upload.BadManifest || bad.Field != field {
 					t.Errorf("got %v, want an error about %s", bad, field)
 				}
 				return

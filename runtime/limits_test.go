@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // atWork returns the host's side of a running guest.
@@ -92,7 +93,7 @@ func TestModuleLimitIsExact(t *testing.T) {
 	small := newEngine(t, Config{MaxModuleBytes: size - 1})
 	for what, file := range map[string][]byte{"a module": wasm, "zeros": make([]byte, size)} { // whatever is in it
 		_, err := small.Inspect(t.Context(), file, nil, "")
-		if bad := uploadError(t, err); bad.Code != TooLarge || bad.Limit != size-1 {
+		if bad := uploadError(t, err); bad.Code != upload.TooLarge || bad.Limit != size-1 {
 			t.Errorf("%s of one over the limit: %+v", what, bad)
 		}
 	}

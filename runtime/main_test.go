@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,12 +120,12 @@ func (h *fakeHost) logged() []logged {
 	return slices.Clone(h.logs)
 }
 
-// uploadError returns the UploadError in err, or fails.
-func uploadError(t testing.TB, err error) *UploadError {
+// uploadError returns the upload.Error in err, or fails.
+func uploadError(t testing.TB, err error) *upload.Error {
 	t.Helper()
-	var bad *UploadError
+	var bad *upload.Error
 	if !errors.As(err, &bad) {
-		t.Fatalf("error is %v (%T), want *UploadError", err, err)
+		t.Fatalf("error is %v (%T), want *upload.Error", err, err)
 	}
 	return bad
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 const fullManifest = `{
@@ -194,7 +196,7 @@ func TestManifestRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseManifest([]byte(tt.text))
 			bad := uploadError(t, err)
-			if bad.Code != BadManifest || (tt.field != "*" && bad.Field != tt.field) || bad.Limit != tt.limit {
+			if bad.Code != upload.BadManifest || (tt.field != "*" && bad.Field != tt.field) || bad.Limit != tt.limit {
 				t.Errorf("got %+v, want field %q, limit %d", bad, tt.field, tt.limit)
 			}
 			if bad.Message == "" {

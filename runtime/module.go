@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/meter"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
@@ -67,7 +68,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 		m.rt, compiled, m.cached, err = e.cache.compile(digest, made)
 	}
 	if err != nil {
-		return nil, &UploadError{Code: CompileFailed, Message: err.Error()}
+		return nil, &upload.Error{Code: upload.CompileFailed, Message: err.Error()}
 	}
 	m.pool = newPool(e, digest, compiled, metered)
 	m.pool.rt, m.pool.minMemory = m.rt, m.minMemory

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // Limits of a manifest besides those of its numbers.
@@ -42,7 +43,7 @@ var laterFields = [...]string{
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
 
 // ParseManifest decodes and validates a manifest: unknown fields, numbers out of range and everything else that is wrong
-// is an *UploadError that names the field. A behavior without a name passes only in a manifest of one behavior: Inspect
+// is an *upload.Error that names the field. A behavior without a name passes only in a manifest of one behavior: Inspect
 // takes the name given at upload.
 func ParseManifest(data []byte) (*Manifest, error) {
 	v, err := decodeDocument(data)
@@ -77,8 +78,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 // decodeDocument decodes a manifest, or the definition of an external behavior.
 func decodeDocument(data []byte) (any, error) {
 	if len(data) > MaxManifest {
-		return nil, &UploadError{
-			Code: BadManifest, Limit: MaxManifest,
+		return nil, &upload.Error{
+			Code: upload.BadManifest, Limit: MaxManifest,
 			Message: fmt.Sprintf("takes %d bytes, more than %d", len(data), MaxManifest),
 		}
 	}
@@ -111,8 +112,8 @@ func badName(field, name string) error {
 func (m *Manifest) checkCapabilities() error {
 	for i, c := range m.Requires {
 		if !slices.Contains(capabilities[:], c) {
-			return &UploadError{
-				Code: UnknownCapability, Field: fmt.Sprintf("requires[%d]", i),
+			return &upload.Error{
+				Code: upload.UnknownCapability, Field: fmt.Sprintf("requires[%d]", i),
 				Message: fmt.Sprintf("this host has no capability %q; it has %s", c, strings.Join(capabilities[:], ", ")),
 			}
 		}

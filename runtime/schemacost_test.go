@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // doubling is a schema that refers twice to one that refers twice to one …
@@ -33,8 +35,8 @@ func TestSchemasAreJudged(t *testing.T) {
 	} {
 		manifest := fmt.Sprintf(`{"schema":1,"behaviors":[{"name":"schema.test","result_schema":%s}]}`, tt.schema)
 		_, err := ParseManifest([]byte(manifest))
-		var bad *UploadError
-		if !errors.As(err, &bad) || bad.Code != BadManifest || bad.Field != "behaviors[0].result_schema" || !strings.Contains(bad.Message, tt.want) {
+		var bad *upload.Error
+		if !errors.As(err, &bad) || bad.Code != upload.BadManifest || bad.Field != "behaviors[0].result_schema" || !strings.Contains(bad.Message, tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -48,8 +49,8 @@ func (e *Engine) CheckGranted(namespace string, m *Manifest) error {
 	for i, required := range m.Requires {
 		for _, b := range m.Behaviors {
 			if !e.grants(required, namespace, b.Name) {
-				return &UploadError{
-					Code: CapabilityNotGranted, Field: fmt.Sprintf("requires[%d]", i),
+				return &upload.Error{
+					Code: upload.CapabilityNotGranted, Field: fmt.Sprintf("requires[%d]", i),
 					Message: fmt.Sprintf("this node grants behavior %s in namespace %s no %s: its operator does so in the file of --capabilities",
 						b.Name, namespace, required),
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 const token = "correct-horse-battery"
@@ -96,25 +97,25 @@ func TestSecretsAreNotTold(t *testing.T) {
 func TestSecretsNeedBoth(t *testing.T) {
 	e := granting(t)
 	wasm := guestFile(t, "secrets")
-	upload := func(requires, behavior string) (*Inspected, error) {
+	push := func(requires, behavior string) (*Inspected, error) {
 		m, err := ParseManifest(fmt.Appendf(nil, `{"schema":1,"requires":[%s],"behaviors":[{"name":%q}]}`, requires, behavior))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e.Inspect(t.Context(), wasm, m, "")
 	}
-	_, err := upload(``, "secrets")
-	if bad, ok := errors.AsType[*UploadError](err); !ok || bad.Code != BadManifest || bad.Field != "requires" || !strings.Contains(bad.Message, abi.ModuleSecrets) {
+	_, err := push(``, "secrets")
+	if bad, ok := errors.AsType[*upload.Error](err); !ok || bad.Code != upload.BadManifest || bad.Field != "requires" || !strings.Contains(bad.Message, abi.ModuleSecrets) {
 		t.Errorf("imported, not required: %v", err)
 	}
 	for behavior, granted := range map[string]bool{"secrets": true, "mail": false} {
-		in, err := upload(`"random","secrets"`, behavior)
+		in, err := push(`"random","secrets"`, behavior)
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = e.CheckGranted("default", &in.Manifest)
-		bad, ok := errors.AsType[*UploadError](err)
-		if ok == granted || ok && (bad.Code != CapabilityNotGranted || bad.Field != "requires[1]" || !strings.Contains(bad.Message, "mail")) {
+		bad, ok := errors.AsType[*upload.Error](err)
+		if ok == granted || ok && (bad.Code != upload.CapabilityNotGranted || bad.Field != "requires[1]" || !strings.Contains(bad.Message, "mail")) {
 			t.Errorf("%s: %v", behavior, err)
 		}
 		if e.CheckGranted("tenant", &in.Manifest) == nil || newEngine(t, Config{}).CheckGranted("default", &in.Manifest) == nil {

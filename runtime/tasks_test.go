@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // checkChild is Config.CheckChild of these tests: {"behavior": NAME}.
@@ -110,7 +111,7 @@ func TestChildrenAreGranted(t *testing.T) {
 	if err := e.CheckGranted("default", manifest); err != nil {
 		t.Error(err)
 	}
-	if bad, ok := errors.AsType[*UploadError](e.CheckGranted("tenant", manifest)); !ok || bad.Code != CapabilityNotGranted {
+	if bad, ok := errors.AsType[*upload.Error](e.CheckGranted("tenant", manifest)); !ok || bad.Code != upload.CapabilityNotGranted {
 		t.Errorf("granted in another namespace: %v", bad)
 	}
 }

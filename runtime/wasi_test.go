@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
@@ -94,7 +95,7 @@ func TestLongCallsArePaidFor(t *testing.T) {
 	loop := append([]byte{0x03, 0x40}, append(callZero(int32(abi.Result), 0, mib), 0x1a, 0x0c, 0, 0x0b)...)
 	init := wasmSpec{imports: write, memory: random.memory, exports: []wasmExport{{"_initialize", "", "", loop}, succeed}}
 	_, err := e.Inspect(t.Context(), init.build(), nil, "abc")
-	if bad := uploadError(t, err); bad.Code != TrialFailed || !strings.Contains(bad.Message, CodeOutOfFuel) {
+	if bad := uploadError(t, err); bad.Code != upload.TrialFailed || !strings.Contains(bad.Message, CodeOutOfFuel) {
 		t.Errorf("got %v", err)
 	}
 }

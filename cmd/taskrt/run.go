@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 func (p *program) runCommand() *cli.Command {
@@ -138,7 +139,7 @@ func unlessInterrupted[T any](ctx context.Context, do func(context.Context) (T, 
 // inspect finds the module's manifest. Only a module without one needs a name, so it is tried without first.
 func inspect(ctx context.Context, e *runtime.Engine, wasm []byte, given *runtime.Manifest, name, fallback string) (*runtime.Inspected, error) {
 	in, err := e.Inspect(ctx, wasm, given, name)
-	if bad, ok := errors.AsType[*runtime.UploadError](err); ok && name == "" && bad.Code == runtime.BadManifest {
+	if bad, ok := errors.AsType[*upload.Error](err); ok && name == "" && bad.Code == upload.BadManifest {
 		// What is wrong with it under a name is what is wrong with it.
 		in, err = e.Inspect(ctx, wasm, given, cmp.Or(fallback, "local"))
 	}
@@ -147,7 +148,7 @@ func inspect(ctx context.Context, e *runtime.Engine, wasm []byte, given *runtime
 
 // refused gives errors about a module the exit code that they have when a server finds them.
 func refused(err error) error {
-	if _, ok := errors.AsType[*runtime.UploadError](err); ok {
+	if _, ok := errors.AsType[*upload.Error](err); ok {
 		return &exitError{exitRefused, err}
 	}
 	return err

@@ -15,14 +15,14 @@ var arrows = map[string][]string{
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/guard", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "task", "task/wire", "internal/idle", "internal/mux"},
-	"runtime":   {"abi", "internal/jsontext", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/meter", "runtime/wasi", "runtime/wasmbin"},
+	"runtime":   {"abi", "internal/jsontext", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
 	"task":      {"task/records", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "task", "worker/stream", "internal/durable", "internal/idle"},
 	"node":      {"api", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
+		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "runtime/upload", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
 
 	"api/console":        {},
@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"node/logs":          {"task", "internal/strays"},
 	"node/maintain":      {"task", "node/logs"},
 	"node/policy":        {"runtime", "task"},
-	"node/service":       {"api", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "task", "internal/idle"},
+	"node/service":       {"api", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/upload", "task", "internal/idle"},
 	"node/view":          {"api", "api/runs", "api/spaces", "task"},
 	"node/wait":          {"api", "node/watch", "task"},
 	"node/watch":         {"task", "task/wire"},
@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"runtime/grants":     {"runtime/fetch"},
 	"runtime/lines":      {},
 	"runtime/meter":      {"runtime/meter/effort", "runtime/wasmbin"},
+	"runtime/upload":     {},
 	"runtime/wasi":       {},
 	"runtime/wasmbin":    {},
 
@@ -59,7 +60,7 @@ var arrows = map[string][]string{
 	"task/wire/head":       {},
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
 
-	"runtime/compiler":  {"runtime", "internal/subproc"},
+	"runtime/compiler":  {"runtime", "runtime/upload", "internal/subproc"},
 	"worker/child":      {"runtime", "task", "worker", "worker/stream", "internal/idle", "internal/subproc"},
 	"internal/subproc":  {},
 	"worker/stream":     {"task", "task/wire", "task/wire/head"},

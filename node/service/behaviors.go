@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/node/policy"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -146,7 +147,7 @@ func (svc *Service) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (
 // policyError turns what is wrong with a definition into a 400 that names the field: it is a JSON body, no upload.
 func policyError(err error) error {
 	e := view.Error(uploadError(err))
-	if e.Code != string(runtime.BadManifest) {
+	if e.Code != string(upload.BadManifest) {
 		return e
 	}
 	bad := api.FieldError(api.CodeInvalidField, e.Field, "%s", e.Detail)

@@ -16,7 +16,7 @@ func (svc *Service) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blo
 	if err != nil {
 		return nil, err
 	}
-	body := &upload{r: r.Body}
+	body := &clientBody{r: r.Body}
 	b, err := svc.files.Stage(ctx, body)
 	if err != nil {
 		return nil, firstError(body.problem(), blobError(err))
@@ -38,26 +38,26 @@ func (svc *Service) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blo
 	return reply, nil
 }
 
-// upload tells errors of the client's from those of the disk.
-type upload struct {
+// clientBody tells errors of the client's from those of the disk.
+type clientBody struct {
 	r   io.Reader
 	err error
 }
 
 // Read implements io.Reader.
-func (u *upload) Read(p []byte) (int, error) {
-	n, err := u.r.Read(p)
+func (b *clientBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		u.err = err
+		b.err = err
 	}
 	return n, err
 }
 
-func (u *upload) problem() error {
-	if u.err == nil || api.CodeOf(u.err) != "" {
-		return u.err
+func (b *clientBody) problem() error {
+	if b.err == nil || api.CodeOf(b.err) != "" {
+		return b.err
 	}
-	return api.NewError(api.CodeBadRequest, "the body could not be read: %v", u.err)
+	return api.NewError(api.CodeBadRequest, "the body could not be read: %v", b.err)
 }
 
 // Blob implements api.Service.

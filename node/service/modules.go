@@ -9,6 +9,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/policy"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -74,7 +75,7 @@ func readModule(r api.PushRequest) ([]byte, error) {
 }
 
 func uploadError(err error) error {
-	ue, ok := errors.AsType[*runtime.UploadError](err)
+	ue, ok := errors.AsType[*upload.Error](err)
 	if !ok {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return api.NewError(api.CodeNotReady, "checking the module took too long")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // TestMain is also the process that compiles: subproc starts this very binary.
@@ -189,16 +190,16 @@ var race bool // set by race_test.go
 // TestLimits: whatever a module does to the process is an answer about the module (SPEC L5).
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	for how, want := range map[string]*runtime.UploadError{
-		"bad-spin":  {Code: runtime.TooComplex, Message: "2 s of CPU time", Limit: 2},
-		"bad-hog":   {Code: runtime.TooComplex, Message: "200 MiB of memory", Limit: 200 << 20},
-		"bad-crash": {Code: runtime.CompileFailed, Message: "ended"},
+	for how, want := range map[string]*upload.Error{
+		"bad-spin":  {Code: upload.TooComplex, Message: "2 s of CPU time", Limit: 2},
+		"bad-hog":   {Code: upload.TooComplex, Message: "200 MiB of memory", Limit: 200 << 20},
+		"bad-crash": {Code: upload.CompileFailed, Message: "ended"},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			s, _ := newService(t, how)
 			_, err := s.Inspect(t.Context(), []byte("module"), nil, "")
-			got, ok := errors.AsType[*runtime.UploadError](err)
+			got, ok := errors.AsType[*upload.Error](err)
 			if !ok || got.Code != want.Code || got.Limit != want.Limit || !strings.Contains(got.Message, want.Message) {
 				t.Errorf("%v", err)
 			}

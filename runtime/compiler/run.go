@@ -18,6 +18,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // Run is the whole process: it does one job and returns the exit code.
@@ -121,7 +122,7 @@ func (a *answerer) do(j job, wasm []byte) *result {
 	} else {
 		_, err = engine.Load(context.Background(), runtime.Digest(wasm), wasm)
 	}
-	if refused, ok := errors.AsType[*runtime.UploadError](err); ok {
+	if refused, ok := errors.AsType[*upload.Error](err); ok {
 		r.Refused = refused
 	} else if err != nil {
 		r.Failed = err.Error()

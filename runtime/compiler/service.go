@@ -14,6 +14,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // These are the limits of one job.
@@ -81,7 +82,7 @@ func (s *Service) Inspect(ctx context.Context, wasm []byte, given *runtime.Manif
 	if given != nil {
 		var err error
 		if j.Manifest, err = given.Canonical(); err != nil {
-			return nil, &runtime.UploadError{Code: runtime.BadManifest, Message: err.Error()}
+			return nil, &upload.Error{Code: upload.BadManifest, Message: err.Error()}
 		}
 	}
 	r, err := s.do(ctx, j, wasm)
@@ -110,8 +111,8 @@ func (s *Service) Compile(ctx context.Context, wasm []byte) error {
 // do runs a job in its turn.
 func (s *Service) do(ctx context.Context, j job, wasm []byte) (*result, error) {
 	if size := int64(len(wasm)); size > s.cfg.MaxModuleBytes { // it is not even handed over
-		return nil, &runtime.UploadError{
-			Code: runtime.TooLarge, Limit: s.cfg.MaxModuleBytes,
+		return nil, &upload.Error{
+			Code: upload.TooLarge, Limit: s.cfg.MaxModuleBytes,
 			Message: fmt.Sprintf("the file has %d bytes, more than %d", size, s.cfg.MaxModuleBytes),
 		}
 	}
@@ -196,14 +197,14 @@ func (s *Service) died(w *watched, j job, err error) error {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
 		why = "killed from outside, as the kernel does when memory runs out"
 	}
-	return &runtime.UploadError{Code: runtime.CompileFailed, Message: "the process that compiled it ended: " + why}
+	return &upload.Error{Code: upload.CompileFailed, Message: "the process that compiled it ended: " + why}
 }
 
-func tooComplex(limit int64, format string, args ...any) *runtime.UploadError {
-	return &runtime.UploadError{Code: runtime.TooComplex, Limit: limit, Message: fmt.Sprintf(format, args...)}
+func tooComplex(limit int64, format string, args ...any) *upload.Error {
+	return &upload.Error{Code: upload.TooComplex, Limit: limit, Message: fmt.Sprintf(format, args...)}
 }
 
-func tooMuchCPU(limit time.Duration) *runtime.UploadError {
+func tooMuchCPU(limit time.Duration) *upload.Error {
 	return tooComplex(int64(limit/time.Second), "compiling it took more than %d s of CPU time", int64(limit/time.Second))
 }
 

@@ -3,7 +3,7 @@ package compiler
 import (
 	"time"
 
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 )
 
 // Kinds of messages.
@@ -31,9 +31,9 @@ type job struct {
 
 // result is the outcome of a job.
 type result struct {
-	Manifest []byte               // canonical
-	Refused  *runtime.UploadError // what is wrong with the module
-	Failed   string               // what else went wrong
+	Manifest []byte        // canonical
+	Refused  *upload.Error // what is wrong with the module
+	Failed   string        // what else went wrong
 	Compiled []compiled
 	Cache    int64 // bytes in it
 }
