@@ -71,10 +71,7 @@ func checkModule(m *wasmbin.Module, allow allowed) error {
 	}
 	for _, e := range m.Exports {
 		if strings.HasPrefix(e.Name, abi.ExportReserved) {
-			return &upload.Error{
-				Code: upload.BadExport, Field: "export " + e.Name,
-				Message: fmt.Sprintf("export names beginning with %s are reserved", abi.ExportReserved),
-			}
+			return upload.Errorf(upload.BadExport, "export "+e.Name, "export names beginning with %s are reserved", abi.ExportReserved)
 		}
 	}
 	if err := checkMemory(m); err != nil {
@@ -89,32 +86,23 @@ func checkModule(m *wasmbin.Module, allow allowed) error {
 func checkImport(i wasmbin.Import, allow allowed) error {
 	field := "import " + i.Module + "." + i.Name
 	if version, ok := strings.CutPrefix(i.Module, abi.ModulePrefix); ok && i.Module != abi.Module && version != "" {
-		return &upload.Error{
-			Code: upload.ABIVersion, Field: field,
-			Message: fmt.Sprintf("the module needs ABI %s; this host speaks %s", i.Module, abi.Module),
-		}
+		return upload.Errorf(upload.ABIVersion, field, "the module needs ABI %s; this host speaks %s", i.Module, abi.Module)
 	}
 	functions, ok := allow[i.Module]
 	switch {
 	case i.Module == abi.ModuleReserved:
-		return &upload.Error{Code: upload.BadImport, Field: field, Message: "import module " + abi.ModuleReserved + " is reserved for the host"}
+		return upload.Errorf(upload.BadImport, field, "import module %s is reserved for the host", abi.ModuleReserved)
 	case !ok:
-		return &upload.Error{
-			Code: upload.BadImport, Field: field,
-			Message: fmt.Sprintf("unknown import module %q; there are %s", i.Module, strings.Join(slices.Sorted(maps.Keys(allow)), ", ")),
-		}
+		return upload.Errorf(upload.BadImport, field, "unknown import module %q; there are %s", i.Module, strings.Join(slices.Sorted(maps.Keys(allow)), ", "))
 	case i.Kind != wasmbin.KindFunc:
-		return &upload.Error{Code: upload.BadImport, Field: field, Message: fmt.Sprintf("a %s cannot be imported, only functions", i.Kind)}
+		return upload.Errorf(upload.BadImport, field, "a %s cannot be imported, only functions", i.Kind)
 	}
 	want, ok := functions[i.Name]
 	switch {
 	case !ok:
-		return &upload.Error{Code: upload.BadImport, Field: field, Message: fmt.Sprintf("%s has no function %q", i.Module, i.Name)}
+		return upload.Errorf(upload.BadImport, field, "%s has no function %q", i.Module, i.Name)
 	case !i.Type.Equal(want):
-		return &upload.Error{
-			Code: upload.BadImport, Field: field,
-			Message: fmt.Sprintf("has signature %s, should be %s", i.Type, want),
-		}
+		return upload.Errorf(upload.BadImport, field, "has signature %s, should be %s", i.Type, want)
 	}
 	return nil
 }
@@ -123,21 +111,18 @@ func checkMemory(m *wasmbin.Module) error {
 	e, ok := m.Export(abi.ExportMemory)
 	switch {
 	case !ok:
-		return &upload.Error{Code: upload.MissingExport, Field: "export " + abi.ExportMemory, Message: "the module exports no memory by this name"}
+		return upload.Errorf(upload.MissingExport, "export "+abi.ExportMemory, "the module exports no memory by this name")
 	case e.Kind != wasmbin.KindMemory:
-		return &upload.Error{Code: upload.MissingExport, Field: "export " + abi.ExportMemory, Message: fmt.Sprintf("this is a %s, not a memory", e.Kind)}
+		return upload.Errorf(upload.MissingExport, "export "+abi.ExportMemory, "this is a %s, not a memory", e.Kind)
 	case len(m.Memories) != 1 || e.Index != 0:
-		return &upload.Error{
-			Code: upload.BadMemory, Field: "memory",
-			Message: fmt.Sprintf("the module has %d memories; it must have one", len(m.Memories)),
-		}
+		return upload.Errorf(upload.BadMemory, "memory", "the module has %d memories; it must have one", len(m.Memories))
 	}
 	mem := m.Memories[0]
 	switch {
 	case mem.Shared:
-		return &upload.Error{Code: upload.BadMemory, Field: "memory", Message: "the memory is shared (threads), which is not supported"}
+		return upload.Errorf(upload.BadMemory, "memory", "the memory is shared (threads), which is not supported")
 	case mem.Is64:
-		return &upload.Error{Code: upload.BadMemory, Field: "memory", Message: "the memory is 64-bit, which is not supported"}
+		return upload.Errorf(upload.BadMemory, "memory", "the memory is 64-bit, which is not supported")
 	case mem.Min > MaxMemoryBytes/wasmbin.PageSize:
 		return memoryLimit("memory", mem.Min, MaxMemoryBytes)
 	}
@@ -158,10 +143,8 @@ func checkExports(m *wasmbin.Module) error {
 	case isCommand(m):
 		return checkCommand(m)
 	default:
-		return &upload.Error{
-			Code: upload.MissingExport, Field: "export " + abi.ExportRun,
-			Message: "the module has no " + abi.ExportRun + ", and no " + abi.ExportStart + " either: build it with a taskrt SDK, or as a WASI command",
-		}
+		return upload.Errorf(upload.MissingExport, "export "+abi.ExportRun,
+			"the module has no %s, and no %s either: build it with a taskrt SDK, or as a WASI command", abi.ExportRun, abi.ExportStart)
 	}
 	if err := checkExport(e, signature("i", "i")); err != nil {
 		return err
@@ -184,9 +167,9 @@ func checkOptional(m *wasmbin.Module, names ...string) error {
 func checkExport(e wasmbin.Export, want wasmbin.FuncType) error {
 	switch {
 	case e.Kind != wasmbin.KindFunc:
-		return &upload.Error{Code: upload.BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("this is a %s, not a function", e.Kind)}
+		return upload.Errorf(upload.BadExport, "export "+e.Name, "this is a %s, not a function", e.Kind)
 	case !e.Type.Equal(want):
-		return &upload.Error{Code: upload.BadExport, Field: "export " + e.Name, Message: fmt.Sprintf("has signature %s, should be %s", e.Type, want)}
+		return upload.Errorf(upload.BadExport, "export "+e.Name, "has signature %s, should be %s", e.Type, want)
 	}
 	return nil
 }

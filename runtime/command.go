@@ -43,10 +43,8 @@ func isCommand(m *wasmbin.Module) bool {
 // checkCommand checks the entry points of a command module.
 func checkCommand(m *wasmbin.Module) error {
 	if _, both := m.Export(abi.ExportInitialize); both {
-		return &upload.Error{
-			Code: upload.BadExport, Field: "export " + abi.ExportInitialize,
-			Message: "the module exports " + abi.ExportStart + " too: a WASI module is a command or a reactor, not both",
-		}
+		return upload.Errorf(upload.BadExport, "export "+abi.ExportInitialize,
+			"the module exports %s too: a WASI module is a command or a reactor, not both", abi.ExportStart)
 	}
 	return checkOptional(m, abi.ExportStart, abi.ExportDescribe)
 }

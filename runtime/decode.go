@@ -106,7 +106,7 @@ func notJSON(path string, dec *json.Decoder, err error) error {
 }
 
 func badManifest(field, format string, args ...any) *upload.Error {
-	return &upload.Error{Code: upload.BadManifest, Field: field, Message: fmt.Sprintf(format, args...)}
+	return upload.Errorf(upload.BadManifest, field, format, args...)
 }
 
 // fields reads the members of one JSON object. The first error sticks.

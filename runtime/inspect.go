@@ -35,7 +35,7 @@ const (
 // refuses it. What is wrong with the file is an *upload.Error.
 func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name string) (*Inspected, error) {
 	if size := int64(len(wasm)); size > e.cfg.MaxModuleBytes {
-		return nil, tooLarge(size, e.cfg.MaxModuleBytes)
+		return nil, upload.Oversized(size, e.cfg.MaxModuleBytes)
 	}
 	parsed, err := parse(wasm)
 	if err != nil {
@@ -88,13 +88,6 @@ func Version(digest string, manifestJSON []byte) string {
 	h.Write([]byte{'\n'})
 	h.Write(manifestJSON)
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-func tooLarge(size, limit int64) error {
-	return &upload.Error{
-		Code: upload.TooLarge, Limit: limit,
-		Message: fmt.Sprintf("the file has %d bytes, more than %d", size, limit),
-	}
 }
 
 // givenManifest returns the manifest given at upload, else the one in the module's custom section, else nil.
@@ -200,7 +193,7 @@ func (m *Module) probe(
 	if code == upload.DescribeFailed {
 		what = abi.ExportDescribe
 	}
-	return nil, &upload.Error{Code: code, Message: fmt.Sprintf("%s failed: %s: %s", what, out.Code, out.Message)}
+	return nil, upload.Errorf(code, "", "%s failed: %s: %s", what, out.Code, out.Message)
 }
 
 func (m *Module) probeIn(g *guest, f func(context.Context, *guest, *instance) error) Outcome {

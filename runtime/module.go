@@ -42,7 +42,7 @@ func (m *Module) ReadyTime() time.Duration { return m.took }
 // newModule checks and compiles a file. The caller bounds how many do so at a time.
 func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	if int64(len(wasm)) > e.cfg.MaxModuleBytes {
-		return nil, tooLarge(int64(len(wasm)), e.cfg.MaxModuleBytes)
+		return nil, upload.Oversized(int64(len(wasm)), e.cfg.MaxModuleBytes)
 	}
 	parsed, err := parse(wasm)
 	if err != nil {
@@ -68,7 +68,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 		m.rt, compiled, m.cached, err = e.cache.compile(digest, made)
 	}
 	if err != nil {
-		return nil, &upload.Error{Code: upload.CompileFailed, Message: err.Error()}
+		return nil, upload.Errorf(upload.CompileFailed, "", "%v", err)
 	}
 	m.pool = newPool(e, digest, compiled, metered)
 	m.pool.rt, m.pool.minMemory = m.rt, m.minMemory

@@ -112,10 +112,8 @@ func badName(field, name string) error {
 func (m *Manifest) checkCapabilities() error {
 	for i, c := range m.Requires {
 		if !slices.Contains(capabilities[:], c) {
-			return &upload.Error{
-				Code: upload.UnknownCapability, Field: fmt.Sprintf("requires[%d]", i),
-				Message: fmt.Sprintf("this host has no capability %q; it has %s", c, strings.Join(capabilities[:], ", ")),
-			}
+			return upload.Errorf(upload.UnknownCapability, fmt.Sprintf("requires[%d]", i),
+				"this host has no capability %q; it has %s", c, strings.Join(capabilities[:], ", "))
 		}
 	}
 	return nil

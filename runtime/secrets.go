@@ -38,7 +38,7 @@ var capabilityModules = []struct {
 func (m *Manifest) checkRequired(parsed *wasmbin.Module) error {
 	for _, c := range capabilityModules {
 		if parsed.ImportsFrom(c.module) && !slices.Contains(m.Requires, c.capability) {
-			return badManifest("requires", "the module imports %s, so the manifest must require %q", c.module, c.capability)
+			return upload.Errorf(upload.BadManifest, "requires", "the module imports %s, so the manifest must require %q", c.module, c.capability)
 		}
 	}
 	return nil
@@ -49,11 +49,8 @@ func (e *Engine) CheckGranted(namespace string, m *Manifest) error {
 	for i, required := range m.Requires {
 		for _, b := range m.Behaviors {
 			if !e.grants(required, namespace, b.Name) {
-				return &upload.Error{
-					Code: upload.CapabilityNotGranted, Field: fmt.Sprintf("requires[%d]", i),
-					Message: fmt.Sprintf("this node grants behavior %s in namespace %s no %s: its operator does so in the file of --capabilities",
-						b.Name, namespace, required),
-				}
+				return upload.Errorf(upload.CapabilityNotGranted, fmt.Sprintf("requires[%d]", i),
+					"this node grants behavior %s in namespace %s no %s: its operator does so in the file of --capabilities", b.Name, namespace, required)
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (s *Service) Inspect(ctx context.Context, wasm []byte, given *runtime.Manif
 	if given != nil {
 		var err error
 		if j.Manifest, err = given.Canonical(); err != nil {
-			return nil, &upload.Error{Code: upload.BadManifest, Message: err.Error()}
+			return nil, upload.Errorf(upload.BadManifest, "", "%v", err)
 		}
 	}
 	r, err := s.do(ctx, j, wasm)
@@ -111,10 +111,7 @@ func (s *Service) Compile(ctx context.Context, wasm []byte) error {
 // do runs a job in its turn.
 func (s *Service) do(ctx context.Context, j job, wasm []byte) (*result, error) {
 	if size := int64(len(wasm)); size > s.cfg.MaxModuleBytes { // it is not even handed over
-		return nil, &upload.Error{
-			Code: upload.TooLarge, Limit: s.cfg.MaxModuleBytes,
-			Message: fmt.Sprintf("the file has %d bytes, more than %d", size, s.cfg.MaxModuleBytes),
-		}
+		return nil, upload.Oversized(size, s.cfg.MaxModuleBytes)
 	}
 	leave, err := s.places.enter(ctx, int64(len(wasm)))
 	if err != nil {
@@ -197,7 +194,7 @@ func (s *Service) died(w *watched, j job, err error) error {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
 		why = "killed from outside, as the kernel does when memory runs out"
 	}
-	return &upload.Error{Code: upload.CompileFailed, Message: "the process that compiled it ended: " + why}
+	return upload.Errorf(upload.CompileFailed, "", "the process that compiled it ended: %s", why)
 }
 
 func tooComplex(limit int64, format string, args ...any) *upload.Error {

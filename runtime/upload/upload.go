@@ -45,3 +45,13 @@ func (e *Error) Error() string {
 	}
 	return fmt.Sprintf("%s: %s: %s", e.Code, e.Field, e.Message)
 }
+
+// Oversized refuses a file for its size in bytes.
+func Oversized(size, limit int64) *Error {
+	return &Error{Code: TooLarge, Limit: limit, Message: fmt.Sprintf("the file has %d bytes, more than %d", size, limit)}
+}
+
+// Errorf makes an Error about a field; "": about all of it.
+func Errorf(code Code, field, format string, args ...any) *Error {
+	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+}
