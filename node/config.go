@@ -17,6 +17,7 @@ import (
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
@@ -53,7 +54,7 @@ type Config struct {
 	// that is dead, before another is started. nil: modules run in this process.
 	Guests func(w worker.Config, crashed func(context.Context, task.CrashSession)) (Guests, error)
 	// Inspect is runtime.Engine's, for a node that compiles and tries uploads in another process. nil: in this one.
-	Inspect func(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error)
+	Inspect func(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*runtime.Inspected, error)
 	// SessionTTL is given to sessions opened while this node leads; default 10 s, at least 2 s.
 	SessionTTL time.Duration
 	// DrainTime is how long running attempts may end by themselves at shutdown (0: worker's default).

@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
@@ -212,7 +213,7 @@ func (m modules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, err
 }
 
 // Inspect implements service.Modules, where modules are compiled.
-func (m modules) Inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error) {
+func (m modules) Inspect(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*runtime.Inspected, error) {
 	if m.n.cfg.Inspect != nil {
 		return m.n.cfg.Inspect(ctx, wasm, given, name)
 	}
@@ -220,6 +221,6 @@ func (m modules) Inspect(ctx context.Context, wasm []byte, given *runtime.Manife
 }
 
 // CheckGranted implements service.Modules.
-func (m modules) CheckGranted(namespace string, manifest *runtime.Manifest) error {
-	return m.n.engine.CheckGranted(namespace, manifest)
+func (m modules) CheckGranted(namespace string, given *manifest.Manifest) error {
+	return m.n.engine.CheckGranted(namespace, given)
 }

@@ -28,7 +28,7 @@ type Attempt struct {
 	// HTTP, if set, makes the guest's requests instead of Config.Grants, with the errors of package fetch.
 	HTTP func(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
 
-	// Limits; a zero takes the default of a manifest that says nothing (DefaultLimits, DefaultRunTimeout).
+	// Limits; a zero takes the default of a manifest that says nothing (package manifest).
 	MemoryBytes     int64
 	ResultBytes     int64
 	CheckpointBytes int64

@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
-
-// MaxMemoryBytes bounds what a manifest may ask for.
-const MaxMemoryBytes = 1 << 30
 
 // signature is the type of a function made of i32 (i) and i64 (I).
 func signature(params, results string) wasmbin.FuncType {
@@ -123,8 +121,8 @@ func checkMemory(m *wasmbin.Module) error {
 		return upload.Errorf(upload.BadMemory, "memory", "the memory is shared (threads), which is not supported")
 	case mem.Is64:
 		return upload.Errorf(upload.BadMemory, "memory", "the memory is 64-bit, which is not supported")
-	case mem.Min > MaxMemoryBytes/wasmbin.PageSize:
-		return memoryLimit("memory", mem.Min, MaxMemoryBytes)
+	case mem.Min > manifest.MaxMemoryBytes/wasmbin.PageSize:
+		return memoryLimit("memory", mem.Min, manifest.MaxMemoryBytes)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
@@ -143,7 +144,7 @@ func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module,
 	}
 	mod := x.mod // before a Drop may take it
 	if e.cfg.KeepImages {
-		if err := mod.tryOut(ctx, MaxMemoryBytes); err != nil {
+		if err := mod.tryOut(ctx, manifest.MaxMemoryBytes); err != nil {
 			e.cfg.Logger.Info("a module cannot be initialised, so it has no image", "digest", digest, "err", err)
 		}
 	}

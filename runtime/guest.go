@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
@@ -216,7 +217,7 @@ func (g *guest) output(ch abi.Channel, data []byte) abi.Errno {
 	case abi.NextTime:
 		return appendWithin(&g.nextTime, data, MaxNextTime, nil)
 	case abi.Manifest:
-		return appendWithin(&g.manifest, data, MaxManifest, nil)
+		return appendWithin(&g.manifest, data, manifest.MaxBytes, nil)
 	}
 	if len(data) > MaxNote {
 		return abi.E2BIG

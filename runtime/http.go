@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/fetch"
+	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
 // Limits of a guest's requests.
@@ -117,7 +118,7 @@ func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Resp
 		return nil, 0, 0, abi.ECONFLICT, errors.New("the lease is lost, or about to be")
 	}
 	if g.attempt.HTTP != nil {
-		return g.attempt.HTTP, MaxPayloadBytes, 0, 0, nil
+		return g.attempt.HTTP, manifest.MaxPayloadBytes, 0, 0, nil
 	}
 	info, known := g.taskInfo()
 	if !known {

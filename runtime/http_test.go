@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -72,11 +73,11 @@ func TestHTTPIsGranted(t *testing.T) {
 			t.Errorf("%s/%s %s: %d %s, want %d naming %q", tt.namespace, tt.behavior, tt.head, status, text, tt.want, tt.naming)
 		}
 	}
-	manifest := &Manifest{Requires: []string{abi.CapabilityHTTP}, Behaviors: []Behavior{{Name: "http"}}}
-	if err := e.CheckGranted("default", manifest); err != nil {
+	asks := &manifest.Manifest{Requires: []string{abi.CapabilityHTTP}, Behaviors: []manifest.Behavior{{Name: "http"}}}
+	if err := e.CheckGranted("default", asks); err != nil {
 		t.Error(err)
 	}
-	if bad, ok := errors.AsType[*upload.Error](e.CheckGranted("tenant", manifest)); !ok || bad.Code != upload.CapabilityNotGranted {
+	if bad, ok := errors.AsType[*upload.Error](e.CheckGranted("tenant", asks)); !ok || bad.Code != upload.CapabilityNotGranted {
 		t.Errorf("granted in another namespace: %v", bad)
 	}
 }

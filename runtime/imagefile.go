@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/wasi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
@@ -175,7 +176,7 @@ func decodeImage(data []byte) (*keptImage, error) {
 
 // fits says whether the image can be that of a module with so many mutable globals, whose memory has least bytes at least.
 func (k *keptImage) fits(globals int, least int64) error {
-	if len(k.Globals) != globals || k.Size < least || k.Size > MaxMemoryBytes || k.Size%wasmbin.PageSize != 0 {
+	if len(k.Globals) != globals || k.Size < least || k.Size > manifest.MaxMemoryBytes || k.Size%wasmbin.PageSize != 0 {
 		return errDamagedImage
 	}
 	end := uint64(0)

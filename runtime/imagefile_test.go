@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -146,7 +147,7 @@ func TestDamagedImage(t *testing.T) {
 	for what, file := range map[string][]byte{
 		"no page of wasm":      summed(imageHead{Size: 4<<16 + 1}),
 		"less than its memory": summed(imageHead{Size: 3 << 16}),
-		"too large":            summed(imageHead{Size: MaxMemoryBytes + wasmbin.PageSize}),
+		"too large":            summed(imageHead{Size: manifest.MaxMemoryBytes + wasmbin.PageSize}),
 		"globals":              summed(imageHead{Size: 4 << 16, Globals: []uint64{1}}),
 		"half a run":           summed(imageHead{Size: 4 << 16}, 1),
 		"a run of nothing":     summed(imageHead{Size: 4 << 16}, 0, 0),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -16,7 +17,7 @@ import (
 type Inspected struct {
 	Digest       string // lower-case hex SHA-256 of the file
 	Size         int64
-	Manifest     Manifest
+	Manifest     manifest.Manifest
 	ManifestJSON []byte // canonical
 	Version      string // lower-case hex SHA-256 over digest and manifest (SPEC B2)
 }
@@ -33,7 +34,7 @@ const (
 // exports, manifest (given, else the module's custom section, else what taskrt_describe writes, else defaults with
 // name), capabilities, compilation, one trial instance. name names the one behavior of a module; a module of several
 // refuses it. What is wrong with the file is an *upload.Error.
-func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name string) (*Inspected, error) {
+func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*Inspected, error) {
 	if size := int64(len(wasm)); size > e.cfg.MaxModuleBytes {
 		return nil, upload.Oversized(size, e.cfg.MaxModuleBytes)
 	}
@@ -44,12 +45,12 @@ func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name
 	if err := checkModule(parsed, e.allow); err != nil {
 		return nil, err
 	}
-	manifest, err := givenManifest(given, parsed.Custom(abi.SectionManifest))
+	found, err := givenManifest(given, parsed.Custom(abi.SectionManifest))
 	if err != nil {
 		return nil, err
 	}
-	if manifest != nil { // else it is looked for below: that needs the code
-		if err := manifest.named(name); err != nil {
+	if found != nil { // else it is looked for below: that needs the code
+		if err := found.SetName(name); err != nil {
 			return nil, err
 		}
 	}
@@ -59,24 +60,24 @@ func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *Manifest, name
 		return nil, err
 	}
 	defer e.release(x, in.Digest)
-	if manifest == nil {
-		if manifest, err = x.mod.describe(ctx, name); err != nil {
+	if found == nil {
+		if found, err = x.mod.describe(ctx, name); err != nil {
 			return nil, err
 		}
 	}
-	if err := manifest.checkRequired(parsed); err != nil {
+	if err := checkRequired(parsed, found); err != nil {
 		return nil, err
 	}
-	if err := manifest.fits(x.mod.minMemory); err != nil {
+	if err := fits(found, x.mod.minMemory); err != nil {
 		return nil, err
 	}
-	if err := x.mod.trial(ctx, manifest); err != nil {
+	if err := x.mod.trial(ctx, found); err != nil {
 		return nil, err
 	}
-	if in.ManifestJSON, err = manifest.Canonical(); err != nil {
+	if in.ManifestJSON, err = found.Canonical(); err != nil {
 		return nil, fmt.Errorf("runtime: manifest: %w", err)
 	}
-	in.Manifest = *manifest
+	in.Manifest = *found
 	in.Version = Version(in.Digest, in.ManifestJSON)
 	return in, nil
 }
@@ -91,40 +92,24 @@ func Version(digest string, manifestJSON []byte) string {
 }
 
 // givenManifest returns the manifest given at upload, else the one in the module's custom section, else nil.
-func givenManifest(given *Manifest, sections [][]byte) (*Manifest, error) {
+func givenManifest(given *manifest.Manifest, sections [][]byte) (*manifest.Manifest, error) {
 	switch {
 	case given != nil:
 		text, err := given.Canonical()
 		if err != nil {
-			return nil, badManifest("", "%v", err)
+			return nil, upload.Errorf(upload.BadManifest, "", "%v", err)
 		}
-		return ParseManifest(text)
+		return manifest.Parse(text)
 	case len(sections) > 1:
-		return nil, badManifest("section "+abi.SectionManifest, "there are %d of them", len(sections))
+		return nil, upload.Errorf(upload.BadManifest, "section "+abi.SectionManifest, "there are %d of them", len(sections))
 	case len(sections) == 1:
-		return ParseManifest(sections[0])
+		return manifest.Parse(sections[0])
 	}
 	return nil, nil
 }
 
-// named gives the behavior of a manifest the name of the upload, if there is one.
-func (m *Manifest) named(name string) error {
-	switch {
-	case name == "" && m.Behaviors[0].Name == "":
-		return badManifest("behaviors[0].name", "the behavior has no name, and none was given at upload")
-	case name == "":
-		return nil
-	case len(m.Behaviors) > 1:
-		return badManifest("name", "a name was given at upload, but the module has %d behaviors with names of their own", len(m.Behaviors))
-	case !behaviorName.MatchString(name):
-		return badName("name", name)
-	}
-	m.Behaviors[0].Name = name
-	return nil
-}
-
 // fits checks every behavior's memory limit against the memory that the module begins with.
-func (m *Manifest) fits(minMemory int64) error {
+func fits(m *manifest.Manifest, minMemory int64) error {
 	for i := range m.Behaviors {
 		if s := m.Settings(i); minMemory > s.MemoryBytes {
 			return memoryLimit(fmt.Sprintf("behaviors[%d].limits.memory_bytes", i), uint64(minMemory)>>16, s.MemoryBytes)
@@ -134,10 +119,10 @@ func (m *Manifest) fits(minMemory int64) error {
 }
 
 // describe asks the module for its manifest; a module that has none gets defaults.
-func (m *Module) describe(ctx context.Context, name string) (*Manifest, error) {
-	manifest := &Manifest{Schema: ManifestSchema, Behaviors: []Behavior{{}}}
+func (m *Module) describe(ctx context.Context, name string) (*manifest.Manifest, error) {
+	found := &manifest.Manifest{Schema: manifest.SchemaVersion, Behaviors: []manifest.Behavior{{}}}
 	if _, ok := m.parsed.Export(abi.ExportDescribe); ok {
-		text, err := m.probe(ctx, upload.DescribeFailed, max(DefaultMemoryBytes, m.minMemory), func(ctx context.Context, g *guest, i *instance) error {
+		text, err := m.probe(ctx, upload.DescribeFailed, max(manifest.DefaultMemoryBytes, m.minMemory), func(ctx context.Context, g *guest, i *instance) error {
 			g.phase = phaseDescribe
 			return i.describe(ctx)
 		})
@@ -145,19 +130,19 @@ func (m *Module) describe(ctx context.Context, name string) (*Manifest, error) {
 			return nil, err
 		}
 		if len(text) > 0 {
-			if manifest, err = ParseManifest(text); err != nil {
+			if found, err = manifest.Parse(text); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return manifest, manifest.named(name)
+	return found, found.SetName(name)
 }
 
 // trial makes one instance with the smallest memory that any behavior has.
-func (m *Module) trial(ctx context.Context, manifest *Manifest) error {
-	memory := int64(MaxMemoryBytes)
-	for i := range manifest.Behaviors {
-		memory = min(memory, manifest.Settings(i).MemoryBytes)
+func (m *Module) trial(ctx context.Context, found *manifest.Manifest) error {
+	memory := int64(manifest.MaxMemoryBytes)
+	for i := range found.Behaviors {
+		memory = min(memory, found.Settings(i).MemoryBytes)
 	}
 	return m.tryOut(ctx, memory)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
@@ -22,7 +23,7 @@ func TestInspectRefuses(t *testing.T) {
 		s.exports = append(s.exports, succeed)
 		return s.build()
 	}
-	const manifest = `{"behaviors":[{"name":"abc"}]}`
+	const named = `{"behaviors":[{"name":"abc"}]}`
 	for _, tt := range []struct {
 		name  string
 		wasm  []byte
@@ -55,13 +56,13 @@ func TestInspectRefuses(t *testing.T) {
 		{"memory by another name", only(wasmSpec{memName: "mem"}), upload.MissingExport, "export memory", ""},
 		{"shared memory", only(wasmSpec{memory: []byte{3, 1, 2}}), upload.BadMemory, "memory", "shared"},
 		{"64-bit memory", only(wasmSpec{memory: []byte{4, 1}}), upload.BadMemory, "memory", "64-bit"},
-		{"memory over any limit", only(wasmSpec{memory: append([]byte{0}, leb(MaxMemoryBytes/65536+1)...)}), upload.MemoryLimit, "memory", ""},
+		{"memory over any limit", only(wasmSpec{memory: append([]byte{0}, leb(manifest.MaxMemoryBytes/65536+1)...)}), upload.MemoryLimit, "memory", ""},
 		{
 			"memory over the manifest's limit",
 			only(wasmSpec{memory: []byte{0, 2}, manifest: `{"behaviors":[{"name":"abc","limits":{"memory_bytes":65536}}]}`}),
 			upload.MemoryLimit, "behaviors[0].limits.memory_bytes", "",
 		},
-		{"memory over the default limit", only(wasmSpec{memory: append([]byte{0}, leb(1025)...), manifest: manifest}), upload.MemoryLimit, "", ""},
+		{"memory over the default limit", only(wasmSpec{memory: append([]byte{0}, leb(1025)...), manifest: named}), upload.MemoryLimit, "", ""},
 		{"elements that do not fit", guestFile(t, "bad-elem"), upload.BadSegment, "element segment 0", "1 at offset 5, of 2 elements of table 0"},
 		{"data that does not fit", guestFile(t, "bad-data"), upload.BadSegment, "data segment 1", "8 at offset 65530, of 65536 bytes of memory"},
 		{"no taskrt_run", guestFile(t, "no-export"), upload.MissingExport, "export taskrt_run", "SDK"},
@@ -71,22 +72,22 @@ func TestInspectRefuses(t *testing.T) {
 		{"command without a memory", wasmSpec{noMemory: true, exports: []wasmExport{{"_start", "", "", nil}}}.build(), upload.MissingExport, "export memory", ""},
 		{"taskrt_run of another type", wasmSpec{exports: []wasmExport{{"taskrt_run", "", "i", []byte{0x41, 0}}}}.build(), upload.BadExport, "export taskrt_run", ""},
 		{"_initialize of another type", only(wasmSpec{exports: []wasmExport{{"_initialize", "i", "", nil}}}), upload.BadExport, "export _initialize", ""},
-		{"atomics", only(wasmSpec{exports: []wasmExport{run(0xfe, 0x03, 0, 0x41, 0)}, manifest: manifest}), upload.Unsupported, "code of function 0", "threads"},
+		{"atomics", only(wasmSpec{exports: []wasmExport{run(0xfe, 0x03, 0, 0x41, 0)}, manifest: named}), upload.Unsupported, "code of function 0", "threads"},
 		{"manifest that is not JSON", only(wasmSpec{manifest: `{"behaviors":`}), upload.BadManifest, "", "too early"},
 		{
 			"unknown field", only(wasmSpec{manifest: `{"behaviors":[{"name":"abc","retry":{"max_atempts":3}}]}`}),
 			upload.BadManifest, "behaviors[0].retry.max_atempts", "unknown field",
 		},
-		{"two manifests", wasmbin.AppendCustom(only(wasmSpec{manifest: manifest}), "taskrt.manifest", []byte(manifest)), upload.BadManifest, "section taskrt.manifest", ""},
+		{"two manifests", wasmbin.AppendCustom(only(wasmSpec{manifest: named}), "taskrt.manifest", []byte(named)), upload.BadManifest, "section taskrt.manifest", ""},
 		{"unknown capability", only(wasmSpec{manifest: `{"behaviors":[{"name":"abc"}],"requires":["random","kv"]}`}), upload.UnknownCapability, "requires[1]", `"kv"`},
 		{"nothing says the name", only(wasmSpec{}), upload.BadManifest, "behaviors[0].name", ""},
-		{"code that does not validate", wasmSpec{exports: []wasmExport{run(0x42, 0)}, manifest: manifest}.build(), upload.CompileFailed, "", ""},
+		{"code that does not validate", wasmSpec{exports: []wasmExport{run(0x42, 0)}, manifest: named}.build(), upload.CompileFailed, "", ""},
 		{
 			"taskrt_describe that traps", only(wasmSpec{exports: []wasmExport{{"taskrt_describe", "", "", []byte{0x00}}}}),
 			upload.DescribeFailed, "", "unreachable",
 		},
 		{
-			"_initialize that traps", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x00}}}, manifest: manifest}),
+			"_initialize that traps", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x00}}}, manifest: named}),
 			upload.TrialFailed, "", "unreachable",
 		},
 		{
@@ -96,13 +97,13 @@ func TestInspectRefuses(t *testing.T) {
 		{
 			"_initialize with a bad pointer", only(wasmSpec{
 				imports: []wasmImport{{module: "taskrt_v1", name: "log", params: "iii"}},
-				exports: []wasmExport{{"_initialize", "", "", []byte{0x41, 2, 0x41, 0x7f, 0x41, 2, 0x10, 0}}}, manifest: manifest,
+				exports: []wasmExport{{"_initialize", "", "", []byte{0x41, 2, 0x41, 0x7f, 0x41, 2, 0x10, 0}}}, manifest: named,
 			}),
 			upload.TrialFailed, "", "log: pointer 0xffffffff with length 2 is outside",
 		},
 		{"both ABIs", only(wasmSpec{imports: append(host("taskrt_v1", "len", "i", "i"), host("taskrt_v2", "len", "i", "i")...)}), upload.ABIVersion, "import taskrt_v2.len", "taskrt_v1"},
 		{
-			"_initialize without end", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}, manifest: manifest}),
+			"_initialize without end", only(wasmSpec{exports: []wasmExport{{"_initialize", "", "", []byte{0x03, 0x40, 0x0c, 0, 0x0b}}}, manifest: named}),
 			upload.TrialFailed, "", "OUT_OF_FUEL",
 		},
 	} {
@@ -127,14 +128,14 @@ func TestInspectRefuses(t *testing.T) {
 
 func TestInspectFindsTheManifest(t *testing.T) {
 	e := newEngine(t, Config{})
-	given := &Manifest{Behaviors: []Behavior{{Name: "given"}}, Schema: 1}
+	given := &manifest.Manifest{Behaviors: []manifest.Behavior{{Name: "given"}}, Schema: 1}
 	section := wasmSpec{exports: []wasmExport{succeed}, manifest: `{"behaviors":[{"name":"section"}]}`}.build()
 	two := wasmSpec{exports: []wasmExport{succeed}, manifest: `{"behaviors":[{"name":"one"},{"name":"two"}]}`}.build()
 	bare := wasmSpec{exports: []wasmExport{succeed}}.build()
 	for _, tt := range []struct {
 		name  string
 		wasm  []byte
-		given *Manifest
+		given *manifest.Manifest
 		as    string
 		want  string // name of the behavior, or the field of an error
 	}{
@@ -151,7 +152,7 @@ func TestInspectFindsTheManifest(t *testing.T) {
 		{"defaults without a name", bare, nil, "", "behaviors[0].name!"},
 		{"name that is none", bare, nil, "No Name", "name!"},
 		{"name for two", two, nil, "other", "name!"},
-		{"given that is wrong", section, &Manifest{Schema: 1, Behaviors: []Behavior{{Name: "x"}}}, "", "behaviors[0].name!"},
+		{"given that is wrong", section, &manifest.Manifest{Schema: 1, Behaviors: []manifest.Behavior{{Name: "x"}}}, "", "behaviors[0].name!"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in, err := e.Inspect(t.Context(), tt.wasm, tt.given, tt.as)
@@ -215,5 +216,17 @@ func TestInspectStopsWithItsContext(t *testing.T) {
 	defer time.AfterFunc(20*time.Millisecond, func() { cancel(why) }).Stop()
 	if _, err := e.Inspect(ctx, spin, nil, "spin"); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestVersionDependsOnBoth(t *testing.T) {
+	seen := map[string]bool{}
+	for _, digest := range []string{"aa", "ab"} {
+		for _, manifest := range []string{`{}`, `{"a":1}`} {
+			seen[Version(digest, []byte(manifest))] = true
+		}
+	}
+	if len(seen) != 4 || seen[""] {
+		t.Errorf("versions are %v", seen)
 	}
 }

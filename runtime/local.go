@@ -4,32 +4,17 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
 // What those share who run a module without a cluster, `taskrt run` and plugins/plugintest: what a node and a worker do
 // before and after Module.Run.
 
-// CheckParams refuses the params that a submit of the behavior refuses: over the limit, or not as its schema says. Absent
-// params are null.
-func (s *Settings) CheckParams(params []byte) error {
-	if n := int64(len(params)); n > s.ParamsBytes {
-		return fmt.Errorf("params have %d bytes, behavior %s takes at most %d", n, s.Name, s.ParamsBytes)
-	}
-	if len(params) == 0 {
-		params = []byte("null")
-	}
-	if err := new(Schemas).Check(s.ParamsSchema, params); err != nil {
-		return fmt.Errorf("params: %w", err)
-	}
-	return nil
-}
-
-// Attempt returns an attempt within the behavior's limits and timeouts, of a task that nobody submitted. What info does not
+// LocalAttempt returns an attempt within a behavior's limits and timeouts, of a task that nobody submitted. What info does not
 // say is filled in: a namespace, an ID, the first attempt.
-func (s *Settings) Attempt(params []byte, info abi.TaskInfo) (Attempt, error) {
+func LocalAttempt(s *manifest.Settings, params []byte, info abi.TaskInfo) (Attempt, error) {
 	if info.Namespace == "" {
 		info.Namespace = "default"
 	}
@@ -50,7 +35,7 @@ func (s *Settings) Attempt(params []byte, info abi.TaskInfo) (Attempt, error) {
 // Judge makes of an outcome what a cluster makes of it: the behavior's policy decides whether errors of the host are
 // retryable (SPEC R2), a result must match its schema, no result is null (SPEC T7), and who does not end within the grace is
 // cancelled all the same (SPEC L8).
-func (s *Settings) Judge(o Outcome) Outcome {
+func Judge(s *manifest.Settings, o Outcome) Outcome {
 	switch {
 	case o.Kind == Killed && errors.Is(o.Cause, ErrKilledCancel):
 		o.Kind, o.Message = Cancelled, "did not end within the grace"
@@ -68,7 +53,7 @@ func (s *Settings) Judge(o Outcome) Outcome {
 	if o.Kind != Succeeded {
 		return o
 	}
-	if err := new(Schemas).Check(s.ResultSchema, o.Result); err != nil {
+	if err := new(manifest.Schemas).Check(s.ResultSchema, o.Result); err != nil {
 		o.Kind, o.Class, o.Code, o.Retryable = Failed, ClassGuest, CodeHandlerError, false
 		o.Message = "the result does not match the behavior's result_schema: " + err.Error()
 	}

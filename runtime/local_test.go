@@ -5,49 +5,40 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	fail := Settings{OnTrap: "fail", OnTimeout: "fail", OnExhausted: "retry"}
+	fail := manifest.Settings{OnTrap: "fail", OnTimeout: "fail", OnExhausted: "retry"}
 	for _, c := range []struct {
 		name     string
-		settings Settings
+		settings manifest.Settings
 		given    Outcome
 		kind     Kind
 		code     string
 		retry    bool
 	}{
-		{"trap", Settings{}, Outcome{Kind: Failed, Class: ClassTrap, Code: CodeTrap}, Failed, CodeTrap, true},
+		{"trap", manifest.Settings{}, Outcome{Kind: Failed, Class: ClassTrap, Code: CodeTrap}, Failed, CodeTrap, true},
 		{"trap, fail", fail, Outcome{Kind: Failed, Class: ClassTrap, Code: CodeTrap}, Failed, CodeTrap, false},
-		{"timeout", Settings{}, Outcome{Kind: Failed, Class: ClassTimeout, Code: CodeTimeout}, Failed, CodeTimeout, true},
+		{"timeout", manifest.Settings{}, Outcome{Kind: Failed, Class: ClassTimeout, Code: CodeTimeout}, Failed, CodeTimeout, true},
 		{"timeout, fail", fail, Outcome{Kind: Failed, Class: ClassTimeout, Code: CodeTimeout}, Failed, CodeTimeout, false},
-		{"exhausted", Settings{}, Outcome{Kind: Failed, Class: ClassExhausted, Code: CodeOutOfFuel}, Failed, CodeOutOfFuel, false},
+		{"exhausted", manifest.Settings{}, Outcome{Kind: Failed, Class: ClassExhausted, Code: CodeOutOfFuel}, Failed, CodeOutOfFuel, false},
 		{"exhausted, retry", fail, Outcome{Kind: Failed, Class: ClassExhausted, Code: CodeOutOfFuel}, Failed, CodeOutOfFuel, true},
 		{"the guest's own", fail, Outcome{Kind: Failed, Class: ClassGuest, Code: "busy", Retryable: true}, Failed, "busy", true},
 		{"end of the grace", fail, Outcome{Kind: Killed, Cause: ErrKilledCancel}, Cancelled, "", false},
 		{"killed", fail, Outcome{Kind: Killed, Cause: ErrKilledStop}, Killed, "", false},
-		{"result", Settings{ResultSchema: []byte(`{"type":"null"}`)}, Outcome{Kind: Succeeded}, Succeeded, "", false},
-		{"wrong result", Settings{ResultSchema: []byte(`{"type":"null"}`)}, Outcome{Kind: Succeeded, HasResult: true, Result: []byte("1")}, Failed, CodeHandlerError, false},
-		{"result that is no JSON", Settings{ResultSchema: []byte(`{}`)}, Outcome{Kind: Succeeded, HasResult: true, Result: []byte("a b")}, Failed, CodeHandlerError, false},
+		{"result", manifest.Settings{ResultSchema: []byte(`{"type":"null"}`)}, Outcome{Kind: Succeeded}, Succeeded, "", false},
+		{"wrong result", manifest.Settings{ResultSchema: []byte(`{"type":"null"}`)}, Outcome{Kind: Succeeded, HasResult: true, Result: []byte("1")}, Failed, CodeHandlerError, false},
+		{"result that is no JSON", manifest.Settings{ResultSchema: []byte(`{}`)}, Outcome{Kind: Succeeded, HasResult: true, Result: []byte("a b")}, Failed, CodeHandlerError, false},
 	} {
-		got := c.settings.Judge(c.given)
+		got := Judge(&c.settings, c.given)
 		if got.Kind != c.kind || got.Code != c.code || got.Retryable != c.retry {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	if got := new(Settings).Judge(Outcome{Kind: Succeeded}); string(got.Result) != "null" {
+	if got := Judge(new(manifest.Settings), Outcome{Kind: Succeeded}); string(got.Result) != "null" {
 		t.Errorf("no result is %q, want null", got.Result)
-	}
-}
-
-func TestCheckParams(t *testing.T) {
-	t.Parallel()
-	s := &Settings{Name: "greet", ParamsBytes: 10, ParamsSchema: []byte(`{"type":["object","null"]}`)}
-	for params, ok := range map[string]bool{"": true, "null": true, "{}": true, "1": false, "{": false, `{"abc":1234}`: false} {
-		if err := s.CheckParams([]byte(params)); (err == nil) != ok {
-			t.Errorf("%q: %v", params, err)
-		}
 	}
 }
 

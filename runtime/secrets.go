@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
@@ -35,7 +36,7 @@ var capabilityModules = []struct {
 }
 
 // checkRequired refuses a module that imports what its manifest does not ask for.
-func (m *Manifest) checkRequired(parsed *wasmbin.Module) error {
+func checkRequired(parsed *wasmbin.Module, m *manifest.Manifest) error {
 	for _, c := range capabilityModules {
 		if parsed.ImportsFrom(c.module) && !slices.Contains(m.Requires, c.capability) {
 			return upload.Errorf(upload.BadManifest, "requires", "the module imports %s, so the manifest must require %q", c.module, c.capability)
@@ -45,7 +46,7 @@ func (m *Manifest) checkRequired(parsed *wasmbin.Module) error {
 }
 
 // CheckGranted refuses a manifest that requires what the operator of this process grants any of its behaviors not.
-func (e *Engine) CheckGranted(namespace string, m *Manifest) error {
+func (e *Engine) CheckGranted(namespace string, m *manifest.Manifest) error {
 	for i, required := range m.Requires {
 		for _, b := range m.Behaviors {
 			if !e.grants(required, namespace, b.Name) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -98,7 +99,7 @@ func TestSecretsNeedBoth(t *testing.T) {
 	e := granting(t)
 	wasm := guestFile(t, "secrets")
 	push := func(requires, behavior string) (*Inspected, error) {
-		m, err := ParseManifest(fmt.Appendf(nil, `{"schema":1,"requires":[%s],"behaviors":[{"name":%q}]}`, requires, behavior))
+		m, err := manifest.Parse(fmt.Appendf(nil, `{"schema":1,"requires":[%s],"behaviors":[{"name":%q}]}`, requires, behavior))
 		if err != nil {
 			t.Fatal(err)
 		}

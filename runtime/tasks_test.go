@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -107,11 +108,11 @@ func TestChildrenAreGranted(t *testing.T) {
 	if s := statuses4(load(t, newEngine(t, Config{CheckChild: checkChild}), guestFile(t, "submits")).Run(t.Context(), a, host)); s[0] != 0 {
 		t.Errorf("granted by the attempt: %d", s)
 	}
-	manifest := &Manifest{Requires: []string{abi.CapabilityTasks}, Behaviors: []Behavior{{Name: "submits"}}}
-	if err := e.CheckGranted("default", manifest); err != nil {
+	asks := &manifest.Manifest{Requires: []string{abi.CapabilityTasks}, Behaviors: []manifest.Behavior{{Name: "submits"}}}
+	if err := e.CheckGranted("default", asks); err != nil {
 		t.Error(err)
 	}
-	if bad, ok := errors.AsType[*upload.Error](e.CheckGranted("tenant", manifest)); !ok || bad.Code != upload.CapabilityNotGranted {
+	if bad, ok := errors.AsType[*upload.Error](e.CheckGranted("tenant", asks)); !ok || bad.Code != upload.CapabilityNotGranted {
 		t.Errorf("granted in another namespace: %v", bad)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
@@ -43,7 +44,7 @@ func TestPolls(t *testing.T) {
 			}
 		}
 		begun := time.Now()
-		if out := m.Run(t.Context(), Attempt{Behavior: pollsEver}, &fakeHost{}); out.Code != CodeTimeout || time.Since(begun) != DefaultRunTimeout {
+		if out := m.Run(t.Context(), Attempt{Behavior: pollsEver}, &fakeHost{}); out.Code != CodeTimeout || time.Since(begun) != manifest.DefaultRunTimeout {
 			t.Errorf("2^64-1 ns ended after %v: %+v", time.Since(begun), out)
 		}
 		for _, cause := range []error{ErrKilledCancel, ErrKilledLease, ErrKilledStop} {

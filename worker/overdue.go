@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -22,7 +23,7 @@ const (
 const farOff = task.LeaseTime(maxTTL)
 
 // defaultRunTimeout stands for a policy without one, in the leader's calculation too.
-const defaultRunTimeout = task.Millis(runtime.DefaultRunTimeout / time.Millisecond)
+const defaultRunTimeout = task.Millis(manifest.DefaultRunTimeout / time.Millisecond)
 
 // leaseClock bounds the leader's lease clock from above. The clock showed lease, or less, when the message was sent whose answer
 // said so. Clocks of two machines are not compared, only their rates: they differ by at most 1 %.

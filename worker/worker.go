@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
 // ErrStuck means that guests did not stop in time when the worker was shut down. The process must end: its directory
@@ -35,7 +36,7 @@ type Worker struct {
 	modules  *modules
 	queue    *queue
 	pace     pace
-	schemas  runtime.Schemas
+	schemas  manifest.Schemas
 	draining atomic.Bool
 	taken    atomic.Bool // an assignment has come
 	running  atomic.Bool

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/abi"
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -41,7 +41,7 @@ func TestReadmeManifest(t *testing.T) {
 	}
 	blocks := strings.Split(string(readme), "```json\n")
 	text, _, _ := strings.Cut(blocks[len(blocks)-1], "```")
-	m, err := runtime.ParseManifest([]byte(text))
+	m, err := manifest.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,19 +80,19 @@ func TestCommittedGuests(t *testing.T) {
 			t.Errorf("%s: %v", base, err)
 			continue
 		}
-		var manifest struct{ Behaviors []struct{ Name string } }
+		var found struct{ Behaviors []struct{ Name string } }
 		for _, section := range m.Custom(abi.SectionManifest) {
-			if err := json.Unmarshal(section, &manifest); err != nil {
+			if err := json.Unmarshal(section, &found); err != nil {
 				t.Errorf("%s: %v", base, err)
 			}
 		}
 		name := strings.TrimSuffix(base, ".wasm") // of the first behavior; others begin with it
-		if len(manifest.Behaviors) == 0 || manifest.Behaviors[0].Name != name {
-			t.Errorf("%s holds behaviors %v", base, manifest.Behaviors)
+		if len(found.Behaviors) == 0 || found.Behaviors[0].Name != name {
+			t.Errorf("%s holds behaviors %v", base, found.Behaviors)
 		}
-		for i, b := range manifest.Behaviors {
+		for i, b := range found.Behaviors {
 			if i > 0 && !strings.HasPrefix(b.Name, name+"-") {
-				t.Errorf("%s holds behaviors %v", base, manifest.Behaviors)
+				t.Errorf("%s holds behaviors %v", base, found.Behaviors)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -103,7 +104,7 @@ func (p *program) runModule(c *cli.Context) error {
 		return refused(err)
 	}
 	number := int64(c.Int("attempt"))
-	a, err := settings.Attempt(params, abi.TaskInfo{Version: in.Version, Attempt: number, Failures: number - 1, Priority: 4})
+	a, err := runtime.LocalAttempt(&settings, params, abi.TaskInfo{Version: in.Version, Attempt: number, Failures: number - 1, Priority: 4})
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func unlessInterrupted[T any](ctx context.Context, do func(context.Context) (T, 
 }
 
 // inspect finds the module's manifest. Only a module without one needs a name, so it is tried without first.
-func inspect(ctx context.Context, e *runtime.Engine, wasm []byte, given *runtime.Manifest, name, fallback string) (*runtime.Inspected, error) {
+func inspect(ctx context.Context, e *runtime.Engine, wasm []byte, given *manifest.Manifest, name, fallback string) (*runtime.Inspected, error) {
 	in, err := e.Inspect(ctx, wasm, given, name)
 	if bad, ok := errors.AsType[*upload.Error](err); ok && name == "" && bad.Code == upload.BadManifest {
 		// What is wrong with it under a name is what is wrong with it.
@@ -154,7 +155,7 @@ func refused(err error) error {
 	return err
 }
 
-func readManifest(c *cli.Context) (*runtime.Manifest, error) {
+func readManifest(c *cli.Context) (*manifest.Manifest, error) {
 	file := c.String("manifest")
 	if file == "" {
 		return nil, nil
@@ -163,12 +164,12 @@ func readManifest(c *cli.Context) (*runtime.Manifest, error) {
 	if err != nil {
 		return nil, usagef(c, "--manifest: %w", err)
 	}
-	m, err := runtime.ParseManifest(b)
+	m, err := manifest.Parse(b)
 	return m, refused(err)
 }
 
 // pick finds the behavior to run.
-func pick(c *cli.Context, m runtime.Manifest) (runtime.Settings, error) {
+func pick(c *cli.Context, m manifest.Manifest) (manifest.Settings, error) {
 	want := c.String("behavior")
 	if want == "" && len(m.Behaviors) == 1 {
 		return m.Settings(0), nil
@@ -180,5 +181,5 @@ func pick(c *cli.Context, m runtime.Manifest) (runtime.Settings, error) {
 		}
 		names += " " + m.Behaviors[i].Name
 	}
-	return runtime.Settings{}, usagef(c, "--behavior must be one of:%s", names)
+	return manifest.Settings{}, usagef(c, "--behavior must be one of:%s", names)
 }

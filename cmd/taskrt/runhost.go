@@ -18,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
 // localHost is the world of a guest that runs without a cluster.
@@ -97,8 +98,8 @@ func (p *program) localRun(c *cli.Context) (*localHost, error) {
 		return h, nil
 	case err != nil:
 		return nil, usagef(c, "--checkpoint: %w", err)
-	case len(h.checkpoint) > runtime.MaxPayloadBytes:
-		return nil, usagef(c, "--checkpoint: %s has %d bytes, a checkpoint at most %d", h.file, len(h.checkpoint), runtime.MaxPayloadBytes)
+	case len(h.checkpoint) > manifest.MaxPayloadBytes:
+		return nil, usagef(c, "--checkpoint: %s has %d bytes, a checkpoint at most %d", h.file, len(h.checkpoint), manifest.MaxPayloadBytes)
 	}
 	return h, nil
 }
@@ -107,7 +108,7 @@ func (p *program) localRun(c *cli.Context) (*localHost, error) {
 var errKilledHere = errors.New("killed by --kill-after, as when its worker dies: another attempt would begin with the last checkpoint")
 
 // attempt runs the guest. The first interrupt, as --cancel-after, tells it to stop; the grace's end kills it (SPEC L8).
-func (h *localHost) attempt(ctx context.Context, m *runtime.Module, a runtime.Attempt, s *runtime.Settings) runtime.Outcome {
+func (h *localHost) attempt(ctx context.Context, m *runtime.Module, a runtime.Attempt, s *manifest.Settings) runtime.Outcome {
 	asked, cancel := context.WithCancel(ctx)
 	defer cancel()
 	running, kill := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -127,7 +128,7 @@ func (h *localHost) attempt(ctx context.Context, m *runtime.Module, a runtime.At
 		}
 	})()
 	h.report.Behavior = s.Name
-	return s.Judge(m.Run(running, a, h))
+	return runtime.Judge(s, m.Run(running, a, h))
 }
 
 // Beat implements runtime.Host.

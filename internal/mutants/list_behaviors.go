@@ -24,6 +24,6 @@ var behaviorMutants = []mutant{
 		Pkg: "./worker", Run: "TestRunThatBeganLateIsStoppedInTime$", Why: "a run that waited long for its module would reach the end of its lease (L7)"},
 	{Name: "worker-again-dropped", File: "worker/outcome.go", Old: "rep.Finish.Again = task.Time(max(0, out.NextTime))", New: "rep.Finish.Again = task.Time(min(0, out.NextTime))",
 		Pkg: "./worker", Run: "TestOutcomes$", Why: "what a run says about its next one would be lost (R4)"},
-	{Name: "runtime-external-with-a-modules-field", File: "runtime/external.go", Old: "f.refuse(moduleFields[:])", New: "f.refuse(nil)",
-		Pkg: "./runtime", Run: "TestExternalRefuses$", Why: "a field that nobody carries out would be accepted (B7)"},
+	{Name: "runtime-external-with-a-modules-field", File: "runtime/manifest/external.go", Old: "f.refuse(moduleFields[:])", New: "f.refuse(nil)",
+		Pkg: "./runtime/manifest", Run: "TestParseExternalRefuses$", Why: "a field that nobody carries out would be accepted (B7)"},
 }

@@ -3,12 +3,12 @@ package policy
 import (
 	"slices"
 
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 )
 
 // operationPolicy turns operation{} of a manifest into what the log carries (SPEC O2).
-func operationPolicy(s *runtime.OperationSettings) *task.OperationPolicy {
+func operationPolicy(s *manifest.OperationSettings) *task.OperationPolicy {
 	if s == nil {
 		return nil
 	}
@@ -25,8 +25,8 @@ func operationPolicy(s *runtime.OperationSettings) *task.OperationPolicy {
 }
 
 // operationEntry is the way back, with every default filled in.
-func operationEntry(p *task.OperationPolicy) *runtime.Operation {
-	o := &runtime.Operation{
+func operationEntry(p *task.OperationPolicy) *manifest.Operation {
+	o := &manifest.Operation{
 		Concurrency: "many", IncompatibleWith: slices.Clone(p.Incompatible), OnFailure: "fail_fast", Resume: "checkpoint",
 		Complete: p.Complete, Cleanup: p.Cleanup,
 	}

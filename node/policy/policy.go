@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 )
 
 // Of turns what a manifest says, defaults filled in, into what the log carries (SPEC B1).
-func Of(s runtime.Settings) task.Policy {
+func Of(s manifest.Settings) task.Policy {
 	return task.Policy{
 		Index: s.Index, Description: s.Description,
 		IDStrategy: idStrategy(s.IDStrategy), IDFrom: s.IDFrom,
@@ -71,21 +71,21 @@ func Manifest(name string, v *task.Version) (json.RawMessage, error) {
 	}
 	b.OnTrap, b.OnExhausted, b.HeartbeatTimeout = "", "", nil
 	b.Limits.MemoryBytes, b.Limits.LogBytes = nil, nil
-	return json.Marshal(runtime.External{Kind: runtime.KindExternal, Lease: duration(v.Policy.Lease), Behavior: b})
+	return json.Marshal(manifest.External{Kind: manifest.KindExternal, Lease: duration(v.Policy.Lease), Behavior: b})
 }
 
-func entryOf(name string, p *task.Policy) runtime.Behavior {
-	b := runtime.Behavior{
+func entryOf(name string, p *task.Policy) manifest.Behavior {
+	b := manifest.Behavior{
 		Name: name, Description: p.Description,
-		ID: &runtime.ID{Strategy: idStrategyWord(p.IDStrategy), From: p.IDFrom},
-		Retry: &runtime.Retry{
+		ID: &manifest.ID{Strategy: idStrategyWord(p.IDStrategy), From: p.IDFrom},
+		Retry: &manifest.Retry{
 			MaxAttempts: &p.Retry.MaxAttempts, InitialInterval: duration(p.Retry.InitialInterval),
 			MultiplierThousandths: &p.Retry.MultiplierThousandth, MaxInterval: duration(p.Retry.MaxInterval),
 			JitterPercent: &p.Retry.JitterPercent,
 		},
 		RunTimeout: duration(p.RunTimeout), HeartbeatTimeout: given(p.HeartbeatTimeout), CancelGrace: duration(p.CancelGrace),
 		RepeatEvery: given(p.RepeatEvery),
-		Limits: &runtime.Limits{
+		Limits: &manifest.Limits{
 			MemoryBytes: &p.Limits.MemoryBytes, ParamsBytes: &p.Limits.ParamsBytes, ResultBytes: &p.Limits.ResultBytes,
 			CheckpointBytes: &p.Limits.CheckpointBytes, LogBytes: &p.Limits.LogBytes,
 		},
@@ -123,29 +123,29 @@ func entryOf(name string, p *task.Policy) runtime.Behavior {
 }
 
 // retentionEntry is nil if the manifest says nothing of retention: then the namespace does.
-func retentionEntry(p *task.Policy) *runtime.Retention {
-	r := runtime.Retention{Success: keep(p.KeepSuccess), Failure: keep(p.KeepFailure)}
+func retentionEntry(p *task.Policy) *manifest.Retention {
+	r := manifest.Retention{Success: keep(p.KeepSuccess), Failure: keep(p.KeepFailure)}
 	if p.KeepCount > 0 {
 		r.Count = &p.KeepCount
 	}
-	if r == (runtime.Retention{}) {
+	if r == (manifest.Retention{}) {
 		return nil
 	}
 	return &r
 }
 
-func keep(m task.Millis) *runtime.Keep {
+func keep(m task.Millis) *manifest.Keep {
 	switch {
 	case m == 0:
 		return nil
 	case m < 0:
-		return new(runtime.Forever)
+		return new(manifest.Forever)
 	}
-	return (*runtime.Keep)(duration(m))
+	return (*manifest.Keep)(duration(m))
 }
 
 // given is nil for what no manifest can say: a duration of nothing that means "none".
-func given(m task.Millis) *runtime.Duration {
+func given(m task.Millis) *manifest.Duration {
 	if m == 0 {
 		return nil
 	}
@@ -165,7 +165,7 @@ func onErrorWord(o task.OnError, byDefault string) string {
 
 func millis(d time.Duration) task.Millis { return task.Millis(d.Milliseconds()) }
 
-func duration(m task.Millis) *runtime.Duration {
-	d := runtime.Duration(time.Duration(m) * time.Millisecond)
+func duration(m task.Millis) *manifest.Duration {
+	d := manifest.Duration(time.Duration(m) * time.Millisecond)
 	return &d
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 )
 
-// The defaults of SPEC B1, R2, R3, T9, L7, L8 and H3 stand in runtime, which must not know of tasks, and in task, which
+// The defaults of SPEC B1, R2, R3, T9, L7, L8 and H3 stand in runtime/manifest, which must not know of tasks, and in task, which
 // must not know of manifests. They have to be the same.
 func TestDefaultsAgree(t *testing.T) {
-	m, err := runtime.ParseManifest([]byte(`{"schema":1,"behaviors":[{"name":"all-defaults"}]}`))
+	m, err := manifest.Parse([]byte(`{"schema":1,"behaviors":[{"name":"all-defaults"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := Of(m.Settings(0)), task.DefaultPolicy(); !reflect.DeepEqual(got, want) {
 		t.Errorf("a manifest that says nothing gives\n%+v\nthe state machine's default is\n%+v", got, want)
 	}
-	if runtime.MaxFuel != task.MaxFuel {
-		t.Errorf("a manifest allows %d units of fuel, an attempt may have used %d", runtime.MaxFuel, task.MaxFuel)
+	if manifest.MaxFuel != task.MaxFuel {
+		t.Errorf("a manifest allows %d units of fuel, an attempt may have used %d", manifest.MaxFuel, task.MaxFuel)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		`{"name":"all","operation":{"concurrency":"one_per_object","on_failure":"fail_fast","resume":"checkpoint"}}`,
 	} {
 		const end = `,{"name":"end"}]}`
-		m, err := runtime.ParseManifest([]byte(`{"behaviors":[` + text + end))
+		m, err := manifest.Parse([]byte(`{"behaviors":[` + text + end))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = runtime.ParseManifest([]byte(`{"behaviors":[` + string(shown) + end)); err != nil {
+		if m, err = manifest.Parse([]byte(`{"behaviors":[` + string(shown) + end)); err != nil {
 			t.Fatalf("%s: %v", shown, err)
 		}
 		got := Of(m.Settings(0))
@@ -69,7 +69,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 			t.Errorf("%s: operation %+v", text, got.Operation)
 		}
 	}
-	m, err := runtime.ParseManifest([]byte(`{"behaviors":[{` + fields + `}]}`))
+	m, err := manifest.Parse([]byte(`{"behaviors":[{` + fields + `}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 	if p.RepeatEvery != 100 || !p.RepeatAny || p.MaxConcurrent != 7 || p.ConcurrencyKey != "/k" || p.MaxPerKey != 2 || !p.KeyStrict || p.Lease != 0 {
 		t.Errorf("%+v", p)
 	}
-	x, err := runtime.ParseExternal("all", []byte(`{"kind":"external","lease":"7s",`+fields+`,"limits":{"params_bytes":1}}`))
+	x, err := manifest.ParseExternal("all", []byte(`{"kind":"external","lease":"7s",`+fields+`,"limits":{"params_bytes":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x, err = runtime.ParseExternal("all", shown); err != nil {
+	if x, err = manifest.ParseExternal("all", shown); err != nil {
 		t.Fatalf("%s: %v", shown, err)
 	}
 	if got := Of(x.Settings()); !reflect.DeepEqual(got, want) || got.Lease != 7000 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
 // TestExternalBehaviorIsWhatIsParsed: the type by which the API documents PUT /v1/behaviors/{name}, and by which
@@ -15,14 +15,14 @@ import (
 func TestExternalBehaviorIsWhatIsParsed(t *testing.T) {
 	t.Parallel()
 	moduleOnly := []string{"heartbeat_timeout", "on_trap", "on_exhausted", "limits.memory_bytes", "limits.fuel", "limits.log_bytes"}
-	read := slices.DeleteFunc(jsonFields(reflect.TypeFor[runtime.External](), ""), func(f string) bool {
+	read := slices.DeleteFunc(jsonFields(reflect.TypeFor[manifest.External](), ""), func(f string) bool {
 		return slices.Contains(moduleOnly, f) || strings.HasPrefix(f, "operation.")
 	})
 	documented := jsonFields(reflect.TypeFor[api.ExternalBehavior](), "")
 	slices.Sort(read)
 	slices.Sort(documented)
 	if len(read) < 20 || !slices.Equal(documented, read) {
-		t.Errorf("api.ExternalBehavior has\n%q,\nruntime.External reads\n%q", documented, read)
+		t.Errorf("api.ExternalBehavior has\n%q,\nmanifest.External reads\n%q", documented, read)
 	}
 }
 

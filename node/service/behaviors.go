@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/policy"
 	"github.com/taskrt/taskrt/node/view"
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/task"
 )
@@ -18,7 +18,7 @@ import (
 // Kinds of behaviors: those that a module implements, and external ones (SPEC B7).
 const (
 	kindWasm     = "wasm"
-	kindExternal = runtime.KindExternal
+	kindExternal = manifest.KindExternal
 )
 
 func behaviorOf(b *task.Behavior) api.Behavior {
@@ -33,11 +33,11 @@ func behaviorOf(b *task.Behavior) api.Behavior {
 func detailOf(b *task.Behavior) (*api.BehaviorDetail, error) {
 	d := &api.BehaviorDetail{Behavior: behaviorOf(b), Manifest: json.RawMessage("{}"), Versions: []api.BehaviorVersion{}}
 	if v, ok := b.Find(""); ok {
-		manifest, err := policy.Manifest(b.Name, v)
+		shown, err := policy.Manifest(b.Name, v)
 		if err != nil {
 			return nil, api.NewError(api.CodeInternal, "show the manifest: %v", err)
 		}
-		d.Module, d.Manifest = v.Module, manifest
+		d.Module, d.Manifest = v.Module, shown
 	}
 	for _, v := range slices.Backward(b.Versions) {
 		d.Versions = append(d.Versions, api.BehaviorVersion{
@@ -124,7 +124,7 @@ func (svc *Service) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	x, err := runtime.ParseExternal(r.Name, r.Policy)
+	x, err := manifest.ParseExternal(r.Name, r.Policy)
 	if err != nil {
 		return nil, policyError(err)
 	}

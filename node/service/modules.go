@@ -8,7 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/policy"
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/task"
 )
@@ -26,9 +26,9 @@ func (svc *Service) Push(ctx context.Context, r api.PushRequest) (*api.Module, e
 	if err != nil {
 		return nil, err
 	}
-	var given *runtime.Manifest
+	var given *manifest.Manifest
 	if len(r.Manifest) > 0 {
-		if given, err = runtime.ParseManifest(r.Manifest); err != nil {
+		if given, err = manifest.Parse(r.Manifest); err != nil {
 			return nil, uploadError(err)
 		}
 	}

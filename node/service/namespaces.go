@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/node/identity"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/raftstore"
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -243,11 +243,11 @@ func (t importTarget) checkModule(ctx context.Context, namespace string, m *task
 	if err != nil {
 		return api.FieldError(string(task.BlobGone), "modules", "the file of module %.80s is not there: %v", m.Digest, err)
 	}
-	manifest, err := runtime.ParseManifest(m.Manifest)
+	given, err := manifest.Parse(m.Manifest)
 	if err != nil {
 		return uploadError(err)
 	}
-	in, err := t.svc.modules.Inspect(ctx, wasm, manifest, "")
+	in, err := t.svc.modules.Inspect(ctx, wasm, given, "")
 	if err == nil {
 		err = t.svc.modules.CheckGranted(namespace, &in.Manifest)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -18,7 +18,7 @@ import (
 // interrupts it: seconds for what a request can carry. So those of large values take turns, and whoever has left by then is passed
 // over; clients that come and go cost one processor at most.
 type schemas struct {
-	compiled runtime.Schemas
+	compiled manifest.Schemas
 	large    chan struct{} // holds an item while a large value is checked
 }
 
@@ -61,7 +61,7 @@ func (s *schemas) check(ctx context.Context, field, code string, schema []byte, 
 		}
 	}
 	wrong, err := s.compiled.Validate(schema, value, len(p.Data))
-	if errors.Is(err, runtime.ErrTooMuchToCheck) {
+	if errors.Is(err, manifest.ErrTooMuchToCheck) {
 		return api.FieldError(code, field, "%v", err)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -43,8 +44,8 @@ type Files interface {
 
 // Modules checks what is pushed, where modules are compiled: see runtime.Engine.
 type Modules interface {
-	Inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error)
-	CheckGranted(namespace string, m *runtime.Manifest) error
+	Inspect(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*runtime.Inspected, error)
+	CheckGranted(namespace string, m *manifest.Manifest) error
 }
 
 // Accepts brings accepts to the leader: accept.Client does.

@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -151,7 +152,7 @@ func (h *Host) fetch(ctx context.Context, q *fetch.Request) (*fetch.Response, er
 }
 
 // attempt makes the next attempt.
-func (h *Host) attempt(s *runtime.Settings, version string, params []byte) (runtime.Attempt, error) {
+func (h *Host) attempt(s *manifest.Settings, version string, params []byte) (runtime.Attempt, error) {
 	h.Info.Attempt++
 	h.Info.Token++
 	info := h.Info
@@ -161,7 +162,7 @@ func (h *Host) attempt(s *runtime.Settings, version string, params []byte) (runt
 	if info.Version == "" {
 		info.Version = version
 	}
-	a, err := s.Attempt(params, info)
+	a, err := runtime.LocalAttempt(s, params, info)
 	a.Checkpoint, a.Config = h.Checkpoint, h.Config
 	a.Secrets, a.HTTP, a.Tasks = h.secret, h.fetch, h.tasks
 	replace(&a.MemoryBytes, h.Limits.Memory)

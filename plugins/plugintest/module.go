@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/built"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
 // TB is the part of testing.TB that this package needs.
@@ -52,10 +53,10 @@ func New(t TB, c Config) *Module {
 			t.Fatalf("plugintest: %v", err)
 		}
 	}
-	var given *runtime.Manifest
+	var given *manifest.Manifest
 	if c.Manifest != nil {
 		var err error
-		given, err = runtime.ParseManifest(c.Manifest)
+		given, err = manifest.Parse(c.Manifest)
 		fail(err)
 	}
 	engine, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler), CheckChild: checkChild, CacheDir: codeCache()})
@@ -116,7 +117,7 @@ func (e *UnknownBehaviorError) Error() string {
 	return "the module has no behavior " + e.Name + ", but " + strings.Join(e.Known, ", ")
 }
 
-func (m *Module) settings(behavior string) (*runtime.Settings, error) {
+func (m *Module) settings(behavior string) (*manifest.Settings, error) {
 	unknown := &UnknownBehaviorError{Name: behavior}
 	for i := range m.in.Manifest.Behaviors {
 		s := m.in.Manifest.Settings(i)
@@ -155,7 +156,7 @@ func (m *Module) Run(t TB, behavior string, h *Host) Result {
 	if a.Fuel == h.KillAtFuel {
 		out = killedAtFuel(out)
 	}
-	return h.ended(s.Judge(out))
+	return h.ended(runtime.Judge(s, out))
 }
 
 // CheckResume runs a behavior once to its end. Then it runs the behavior kills times more, each time killed at another point of its

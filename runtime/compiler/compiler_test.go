@@ -18,6 +18,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -102,13 +103,13 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer here.Close(t.Context())
-	given, err := runtime.ParseManifest([]byte(`{"schema":1,"behaviors":[{"name":"given"}]}`))
+	given, err := manifest.Parse([]byte(`{"schema":1,"behaviors":[{"name":"given"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		file, name string
-		given      *runtime.Manifest
+		given      *manifest.Manifest
 	}{
 		{"echo", "echo", nil}, {"echo", "e", nil}, {"echo", "", given}, {"echo", "", nil}, {"conformance-wat", "", nil}, {"bad-abi", "", nil}, {"no-such-name", "x", nil},
 	} {

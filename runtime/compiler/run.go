@@ -18,6 +18,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -105,7 +106,7 @@ func (a *answerer) result(r *result) error {
 
 func (a *answerer) do(j job, wasm []byte) *result {
 	engine, err := runtime.New(runtime.Config{
-		CacheDir: j.CacheDir, CacheBytes: j.CacheBytes, MaxModuleBytes: j.MaxModuleBytes, MemoryBudget: runtime.MaxMemoryBytes, CompileWorkers: 1, KeepImages: true,
+		CacheDir: j.CacheDir, CacheBytes: j.CacheBytes, MaxModuleBytes: j.MaxModuleBytes, MemoryBudget: manifest.MaxMemoryBytes, CompileWorkers: 1, KeepImages: true,
 		OnCompile: func(c runtime.Compiled) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -135,10 +136,10 @@ func (a *answerer) do(j job, wasm []byte) *result {
 }
 
 func inspect(engine *runtime.Engine, j job, wasm []byte, r *result) error {
-	var given *runtime.Manifest
+	var given *manifest.Manifest
 	if j.Manifest != nil {
 		var err error
-		if given, err = runtime.ParseManifest(j.Manifest); err != nil {
+		if given, err = manifest.Parse(j.Manifest); err != nil {
 			return err
 		}
 	}

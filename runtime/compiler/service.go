@@ -14,6 +14,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -77,7 +78,7 @@ func (s *Service) CacheBytes() int64 {
 }
 
 // Inspect does what Inspect of runtime.Engine does, in a process of its own.
-func (s *Service) Inspect(ctx context.Context, wasm []byte, given *runtime.Manifest, name string) (*runtime.Inspected, error) {
+func (s *Service) Inspect(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*runtime.Inspected, error) {
 	j := job{Inspect: true, Name: name}
 	if given != nil {
 		var err error
@@ -90,12 +91,12 @@ func (s *Service) Inspect(ctx context.Context, wasm []byte, given *runtime.Manif
 		return nil, err
 	}
 	// What comes from there may have been made by the module. What counts is made here.
-	manifest, err := runtime.ParseManifest(r.Manifest)
+	found, err := manifest.Parse(r.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	in := &runtime.Inspected{Digest: runtime.Digest(wasm), Size: int64(len(wasm)), Manifest: *manifest}
-	if in.ManifestJSON, err = manifest.Canonical(); err != nil {
+	in := &runtime.Inspected{Digest: runtime.Digest(wasm), Size: int64(len(wasm)), Manifest: *found}
+	if in.ManifestJSON, err = found.Canonical(); err != nil {
 		return nil, fmt.Errorf("compiler: manifest: %w", err)
 	}
 	in.Version = runtime.Version(in.Digest, in.ManifestJSON)
@@ -264,7 +265,7 @@ func (w *watched) converse(body []byte, module *os.File) (*result, error) {
 			if err := json.Unmarshal(m.Body, &n); err != nil {
 				return nil, fmt.Errorf("compiler: %w", err)
 			}
-			w.linear.Store(min(max(n, 0), runtime.MaxMemoryBytes))
+			w.linear.Store(min(max(n, 0), manifest.MaxMemoryBytes))
 		case msgResult:
 			r := &result{}
 			if err := json.Unmarshal(m.Body, r); err != nil {

@@ -1,13 +1,9 @@
-package runtime
+package manifest
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,94 +12,6 @@ import (
 	"github.com/taskrt/taskrt/internal/jsontext"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
-
-// maxDepth bounds the nesting of a manifest, schemas included.
-const maxDepth = 64
-
-// decodeJSON reads one JSON value into maps, slices, strings, json.Numbers and bools, refusing what encoding/json lets
-// pass: a key that stands twice, anything behind the value, endless nesting, halves of characters.
-func decodeJSON(data []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	v, err := decodeValue(dec, "", 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, badManifest("", "there is more behind the JSON value")
-	}
-	if jsontext.LoneSurrogate(data) { // which encoding/json replaces
-		return nil, badManifest(loneSurrogateAt(data, ""), "has a lone surrogate: half of a character")
-	}
-	return v, nil
-}
-
-func decodeValue(dec *json.Decoder, path string, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, badManifest(path, "nested deeper than %d levels", maxDepth)
-	}
-	tok, err := dec.Token()
-	if err != nil {
-		return nil, notJSON(path, dec, err)
-	}
-	switch tok {
-	case json.Delim('['):
-		list := []any{}
-		for dec.More() {
-			v, err := decodeValue(dec, fmt.Sprintf("%s[%d]", path, len(list)), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		if _, err := dec.Token(); err != nil {
-			return nil, notJSON(path, dec, err)
-		}
-		return list, nil
-	case json.Delim('{'):
-		return decodeObject(dec, path, depth)
-	}
-	return tok, nil
-}
-
-func decodeObject(dec *json.Decoder, path string, depth int) (any, error) {
-	object := map[string]any{}
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, notJSON(path, dec, err)
-		}
-		key, ok := tok.(string)
-		if !ok {
-			return nil, badManifest(path, "an object's key is not a string")
-		}
-		at := under(path, key)
-		if _, twice := object[key]; twice {
-			return nil, badManifest(at, "stands twice")
-		}
-		if object[key], err = decodeValue(dec, at, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, notJSON(path, dec, err)
-	}
-	return object, nil
-}
-
-func under(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-func notJSON(path string, dec *json.Decoder, err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return badManifest(path, "not valid JSON: it ends too early")
-	}
-	return badManifest(path, "not valid JSON at byte %d: %v", dec.InputOffset(), err)
-}
 
 func badManifest(field, format string, args ...any) *upload.Error {
 	return upload.Errorf(upload.BadManifest, field, format, args...)
@@ -136,6 +44,11 @@ func (f *fields) take(name string) (any, bool) {
 	v, ok := f.left[name]
 	delete(f.left, name)
 	return v, ok
+}
+
+// laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
+var laterFields = [...]string{
+	"isolation",
 }
 
 // end refuses what nobody asked for.
@@ -271,7 +184,7 @@ func (f *fields) durationIn(name, s string, low, high time.Duration) *Duration {
 	return new(Duration(d))
 }
 
-// raw reads any JSON object or bool and returns its canonical text: no space, keys sorted, numbers as they were.
+// schema reads a JSON Schema, an object or a bool, and returns its canonical text: no space, keys sorted, numbers as they were.
 func (f *fields) schema(name string, limit int) json.RawMessage {
 	v, ok := f.take(name)
 	if !ok {
@@ -291,19 +204,3 @@ func (f *fields) schema(name string, limit int) json.RawMessage {
 	}
 	return text
 }
-
-// compact writes JSON without space, keys of maps sorted, and <, >, & as they are.
-func compact(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-const (
-	maxCount    = math.MaxInt32
-	maxInterval = 365 * 24 * time.Hour
-)

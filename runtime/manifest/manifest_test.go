@@ -1,7 +1,8 @@
-package runtime
+package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -25,8 +26,8 @@ const fullManifest = `{
    "result_schema": true},
   {"name": "second"}]}`
 
-func TestManifestSettings(t *testing.T) {
-	m, err := ParseManifest([]byte(fullManifest))
+func TestSettings(t *testing.T) {
+	m, err := Parse([]byte(fullManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,10 +56,10 @@ func TestManifestSettings(t *testing.T) {
 	}
 }
 
-// TestManifestIntegers: a whole number is an integer however it is written, and its canonical form is one.
-func TestManifestIntegers(t *testing.T) {
+// TestIntegers: a whole number is an integer however it is written, and its canonical form is one.
+func TestIntegers(t *testing.T) {
 	for text, want := range map[string]string{"1e3": "1000", "20.0": "20", "-0.0": "0"} {
-		m, err := ParseManifest([]byte(`{"behaviors":[{"name":"abc","retry":{"max_attempts":` + text + `}}]}`))
+		m, err := Parse([]byte(`{"behaviors":[{"name":"abc","retry":{"max_attempts":` + text + `}}]}`))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -69,8 +70,8 @@ func TestManifestIntegers(t *testing.T) {
 	}
 }
 
-func TestManifestCanonical(t *testing.T) {
-	m, err := ParseManifest([]byte(fullManifest))
+func TestCanonical(t *testing.T) {
+	m, err := Parse([]byte(fullManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestManifestCanonical(t *testing.T) {
 
 func mustCanonical(t *testing.T, text string) string {
 	t.Helper()
-	m, err := ParseManifest([]byte(text))
+	m, err := Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func mustCanonical(t *testing.T, text string) string {
 	return string(canonical)
 }
 
-func TestManifestRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	behavior := func(fields string) string { return `{"behaviors":[{"name":"abc",` + fields + `}]}` }
 	for _, tt := range []struct {
 		name, text, field string
@@ -191,10 +192,10 @@ func TestManifestRefuses(t *testing.T) {
 		{"part of a unit", behavior(`"limits":{"fuel":1.5}`), "behaviors[0].limits.fuel", 0},
 		{"too much fuel", behavior(`"limits":{"fuel":9007199254740993}`), "behaviors[0].limits.fuel", 1 << 53},
 		{"nested too deep", behavior(`"params_schema":` + strings.Repeat(`{"not":`, 70) + `true` + strings.Repeat(`}`, 70)), "*", 0},
-		{"too long", `{"behaviors":[{"name":"abc"}]` + strings.Repeat(" ", MaxManifest) + `}`, "", MaxManifest},
+		{"too long", `{"behaviors":[{"name":"abc"}]` + strings.Repeat(" ", MaxBytes) + `}`, "", MaxBytes},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ParseManifest([]byte(tt.text))
+			_, err := Parse([]byte(tt.text))
 			bad := uploadError(t, err)
 			if bad.Code != upload.BadManifest || (tt.field != "*" && bad.Field != tt.field) || bad.Limit != tt.limit {
 				t.Errorf("got %+v, want field %q, limit %d", bad, tt.field, tt.limit)
@@ -207,7 +208,7 @@ func TestManifestRefuses(t *testing.T) {
 }
 
 func TestOperationSettings(t *testing.T) {
-	m, err := ParseManifest([]byte(`{"behaviors":[
+	m, err := Parse([]byte(`{"behaviors":[
 		{"name":"all-given","operation":{"concurrency":"one_per_object","incompatible_with":["zzz","aaa"],"on_failure":"run_all",
 			"resume":"restart","complete":"end","cleanup":"tidy"}},
 		{"name":"defaults","operation":{}}, {"name":"end"}, {"name":"tidy"}]}`))
@@ -224,23 +225,21 @@ func TestOperationSettings(t *testing.T) {
 	}
 }
 
-func TestVersionDependsOnBoth(t *testing.T) {
-	seen := map[string]bool{}
-	for _, digest := range []string{"aa", "ab"} {
-		for _, manifest := range []string{`{}`, `{"a":1}`} {
-			seen[Version(digest, []byte(manifest))] = true
+func TestCheckParams(t *testing.T) {
+	t.Parallel()
+	s := &Settings{Name: "greet", ParamsBytes: 10, ParamsSchema: []byte(`{"type":["object","null"]}`)}
+	for params, ok := range map[string]bool{"": true, "null": true, "{}": true, "1": false, "{": false, `{"abc":1234}`: false} {
+		if err := s.CheckParams([]byte(params)); (err == nil) != ok {
+			t.Errorf("%q: %v", params, err)
 		}
-	}
-	if len(seen) != 4 || seen[""] {
-		t.Errorf("versions are %v", seen)
 	}
 }
 
-func FuzzParseManifest(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte(fullManifest))
 	f.Add([]byte(`{"behaviors":[{"name":"abc","id":{"strategy":"params","from":["/a~1b"]}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := ParseManifest(text)
+		m, err := Parse(text)
 		if err != nil {
 			uploadError(t, err)
 			return
@@ -249,7 +248,7 @@ func FuzzParseManifest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := ParseManifest(canonical)
+		again, err := Parse(canonical)
 		if err != nil {
 			t.Fatalf("canonical form %s: %v", canonical, err)
 		}
@@ -257,4 +256,14 @@ func FuzzParseManifest(f *testing.F) {
 			t.Fatalf("%s\n%s\n%v", canonical, second, err)
 		}
 	})
+}
+
+// uploadError returns the upload.Error in err, or fails.
+func uploadError(t testing.TB, err error) *upload.Error {
+	t.Helper()
+	var bad *upload.Error
+	if !errors.As(err, &bad) {
+		t.Fatalf("error is %v (%T), want *upload.Error", err, err)
+	}
+	return bad
 }

@@ -1,9 +1,58 @@
-package runtime
+package manifest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
+
+// Settings is a behavior with every default filled in: plain values, for whoever turns them into a policy.
+type Settings struct {
+	Name        string
+	Description string
+	Index       int32
+
+	IDStrategy string // "random", "params" or "caller"
+	IDFrom     []string
+
+	MaxAttempts           int64
+	InitialInterval       time.Duration
+	MultiplierThousandths int64
+	MaxInterval           time.Duration
+	JitterPercent         int64
+
+	RunTimeout       time.Duration
+	HeartbeatTimeout time.Duration // 0: none
+	CancelGrace      time.Duration
+	RepeatEvery      time.Duration // 0: no repeat
+	RepeatAny        bool          // after a final failure too
+	Lease            time.Duration // external behaviors only, else 0 (SPEC L2)
+
+	MaxConcurrent  int64  // 0: no limit
+	ConcurrencyKey string // JSON pointer into params; "": none
+	MaxPerKey      int64  // 0: no limit
+	KeyStrict      bool
+
+	MemoryBytes     int64
+	Fuel            int64 // units; 0: no limit
+	ParamsBytes     int64
+	ResultBytes     int64
+	CheckpointBytes int64
+	LogBytes        int64
+
+	OnTrap      string // "retry", "fail"; "": not given, the default of SPEC R2 holds
+	OnTimeout   string
+	OnExhausted string
+
+	MaxLost        int64
+	KeepSuccess    time.Duration // 0: not given; < 0: for ever
+	KeepFailure    time.Duration
+	KeepCount      int64 // 0: no limit
+	ResultRequired bool
+	ParamsSchema   []byte // JSON Schema 2020-12; nil: none
+	ResultSchema   []byte
+	Operation      *OperationSettings // nil: no operation can be started of it
+}
 
 // Settings returns behavior i with every default filled in.
 func (m *Manifest) Settings(i int) Settings { return m.Behaviors[i].settings(i) }
@@ -48,6 +97,21 @@ func (b *Behavior) settings(i int) Settings {
 	k := orZero(b.Retention)
 	s.KeepSuccess, s.KeepFailure, s.KeepCount = k.Success.orNothing(), k.Failure.orNothing(), numberOr(k.Count, 0)
 	return s
+}
+
+// CheckParams refuses the params that a submit of the behavior refuses: over the limit, or not as its schema says. Absent
+// params are null.
+func (s *Settings) CheckParams(params []byte) error {
+	if n := int64(len(params)); n > s.ParamsBytes {
+		return fmt.Errorf("params have %d bytes, behavior %s takes at most %d", n, s.Name, s.ParamsBytes)
+	}
+	if len(params) == 0 {
+		params = []byte("null")
+	}
+	if err := new(Schemas).Check(s.ParamsSchema, params); err != nil {
+		return fmt.Errorf("params: %w", err)
+	}
+	return nil
 }
 
 // orNothing is 0 for what is not given, and the shortest time there is for "0s".

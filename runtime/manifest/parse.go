@@ -1,59 +1,33 @@
-package runtime
+package manifest
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/upload"
-)
-
-// Limits of a manifest besides those of its numbers.
-const (
-	MaxBehaviors    = 100
-	MaxDescription  = 4 << 10
-	MaxPointers     = 32
-	MaxSchemaBytes  = 64 << 10
-	MaxPayloadBytes = 16 << 20 // params, result, checkpoint (SPEC H3)
-	MaxLogBytes     = 1 << 20
-	MaxRunTimeout   = 30 * 24 * time.Hour
-	MaxCancelGrace  = time.Hour
-	MinRepeatEvery  = 100 * time.Millisecond
-	MaxPointerBytes = 1 << 10 // of concurrency_key and of each of id.from
-	MaxFuel         = 1 << 53 // units: every number up to it is exact in everybody's JSON
-	maxCapabilities = 100
 )
 
 // capabilities that this host has: what a manifest may require.
 var capabilities = [...]string{"blob", "checkpoint", "partitions", "random", abi.CapabilityHTTP, abi.CapabilitySecrets, abi.CapabilityTasks}
 
-// laterFields are fields of SPEC B1 that this version does not carry out. Accepting them would be a lie.
-var laterFields = [...]string{
-	"isolation",
-}
-
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
 
-// ParseManifest decodes and validates a manifest: unknown fields, numbers out of range and everything else that is wrong
-// is an *upload.Error that names the field. A behavior without a name passes only in a manifest of one behavior: Inspect
-// takes the name given at upload.
-func ParseManifest(data []byte) (*Manifest, error) {
+// Parse decodes and validates a manifest: unknown fields, numbers out of range and everything else that is wrong
+// is an *upload.Error that names the field. A behavior without a name passes only in a manifest of one behavior: SetName
+// gives it the name of the upload.
+func Parse(data []byte) (*Manifest, error) {
 	v, err := decodeDocument(data)
 	if err != nil {
 		return nil, err
 	}
 	f := objectOf(v, "", &err)
-	m := &Manifest{Schema: ManifestSchema}
-	if n := f.number("schema", 1, maxCount); n != nil && *n != ManifestSchema {
-		f.fail("schema", "is %d; this host knows %d", *n, ManifestSchema)
+	m := &Manifest{Schema: SchemaVersion}
+	if n := f.number("schema", 1, maxCount); n != nil && *n != SchemaVersion {
+		f.fail("schema", "is %d; this host knows %d", *n, SchemaVersion)
 	}
 	m.Requires = f.strings("requires", maxCapabilities)
 	for i, b := range f.list("behaviors", MaxBehaviors) {
@@ -77,10 +51,10 @@ func ParseManifest(data []byte) (*Manifest, error) {
 
 // decodeDocument decodes a manifest, or the definition of an external behavior.
 func decodeDocument(data []byte) (any, error) {
-	if len(data) > MaxManifest {
+	if len(data) > MaxBytes {
 		return nil, &upload.Error{
-			Code: upload.BadManifest, Limit: MaxManifest,
-			Message: fmt.Sprintf("takes %d bytes, more than %d", len(data), MaxManifest),
+			Code: upload.BadManifest, Limit: MaxBytes,
+			Message: fmt.Sprintf("takes %d bytes, more than %d", len(data), MaxBytes),
 		}
 	}
 	return decodeJSON(data)
@@ -102,6 +76,22 @@ func (m *Manifest) checkNames() error {
 			return badManifest(field, "%q is the name of behaviors[%d] too", b.Name, j)
 		}
 	}
+	return nil
+}
+
+// SetName gives the behavior of a manifest the name of the upload, if there is one.
+func (m *Manifest) SetName(name string) error {
+	switch {
+	case name == "" && m.Behaviors[0].Name == "":
+		return badManifest("behaviors[0].name", "the behavior has no name, and none was given at upload")
+	case name == "":
+		return nil
+	case len(m.Behaviors) > 1:
+		return badManifest("name", "a name was given at upload, but the module has %d behaviors with names of their own", len(m.Behaviors))
+	case !behaviorName.MatchString(name):
+		return badName("name", name)
+	}
+	m.Behaviors[0].Name = name
 	return nil
 }
 
@@ -236,64 +226,12 @@ func isPointer(p string) bool {
 	return true
 }
 
-// noFiles refuses a schema's references to anything outside itself: they would be read from this machine.
-type noFiles struct{}
-
-func (noFiles) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s: a schema may refer only to itself: %w", url, fs.ErrPermission)
-}
-
-// checkSchema reports what is wrong with a JSON Schema.
-func checkSchema(text []byte) error {
-	compiled, err := compileSchema(text, true)
-	var bad *jsonschema.SchemaValidationError
-	switch {
-	case errors.As(err, &bad):
-		return bad.Err
-	case err != nil:
-		return err
-	}
-	return judge(compiled)
-}
-
-// CompileSchema makes a validator of a manifest's params_schema or result_schema (JSON Schema 2020-12). References may
-// stay within the schema only.
-func CompileSchema(text []byte) (*jsonschema.Schema, error) { return compileSchema(text, false) }
-
-// compileSchema refuses, if limited, regular expressions that are too large.
-func compileSchema(text []byte, limited bool) (*jsonschema.Schema, error) {
-	v, err := decodeJSON(text)
-	if err != nil {
-		return nil, err
-	}
-	const name = "taskrt:///schema"
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(noFiles{})
-	c.UseRegexpEngine((&patterns{limited: limited}).compile)
-	if err := c.AddResource(name, v); err != nil {
-		return nil, err
-	}
-	return c.Compile(name)
-}
-
-// UnmarshalJSON is as strict as ParseManifest.
+// UnmarshalJSON is as strict as Parse.
 func (m *Manifest) UnmarshalJSON(data []byte) error {
-	parsed, err := ParseManifest(data)
+	parsed, err := Parse(data)
 	if err == nil {
 		*m = *parsed
 	}
-	return err
-}
-
-// UnmarshalJSON reads "1m30s".
-func (d *Duration) UnmarshalJSON(data []byte) error {
-	var s string
-	if err := json.Unmarshal(data, &s); err != nil {
-		return err
-	}
-	parsed, err := time.ParseDuration(s)
-	*d = Duration(parsed)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package runtime
+package manifest
 
 import (
 	"reflect"
@@ -38,7 +38,7 @@ func TestExternal(t *testing.T) {
 	}
 }
 
-func TestExternalRefuses(t *testing.T) {
+func TestParseExternalRefuses(t *testing.T) {
 	with := func(fields string) string { return `{"kind":"external",` + fields + `}` }
 	for _, tt := range []struct {
 		name, text, field string
@@ -59,7 +59,7 @@ func TestExternalRefuses(t *testing.T) {
 		{"unknown field", with(`"leese":"1s"`), "leese", 0},
 		{"result over the limit", with(`"limits":{"result_bytes":16777217}`), "limits.result_bytes", 16 << 20},
 		{"schema that is none", with(`"params_schema":{"type":"objekt"}`), "params_schema", 0},
-		{"too long", `{"kind":"external"` + strings.Repeat(" ", MaxManifest) + `}`, "", MaxManifest},
+		{"too long", `{"kind":"external"` + strings.Repeat(" ", MaxBytes) + `}`, "", MaxBytes},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseExternal("abc", []byte(tt.text))

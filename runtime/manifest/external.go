@@ -1,4 +1,4 @@
-package runtime
+package manifest
 
 import (
 	"time"
@@ -28,7 +28,7 @@ var (
 	moduleLimits = [...]string{"memory_bytes", "fuel", "log_bytes"}
 )
 
-// ParseExternal decodes and validates the definition of an external behavior: as strict as ParseManifest, and what needs
+// ParseExternal decodes and validates the definition of an external behavior: as strict as Parse, and what needs
 // a module is refused by name. A name in it must be the one given.
 func ParseExternal(name string, data []byte) (*External, error) {
 	v, err := decodeDocument(data)

@@ -1,15 +1,15 @@
-package runtime
+package manifest
 
 import (
 	"encoding/json"
 	"time"
 )
 
-// ManifestSchema is the version of the manifest's JSON.
-const ManifestSchema = 1
+// SchemaVersion is the version of the manifest's JSON.
+const SchemaVersion = 1
 
-// Manifest describes the behaviors of a module (SPEC B1). A nil or empty field was not given; Behavior.Settings fills
-// in the defaults. Its JSON is canonical: fields in a fixed order, what was not given left out.
+// Manifest describes the behaviors of a module (SPEC B1). A nil or empty field was not given; Settings fills in the
+// defaults. Its JSON is canonical: fields in a fixed order, what was not given left out.
 type Manifest struct {
 	Schema    int        `json:"schema"`
 	Behaviors []Behavior `json:"behaviors"` // taskrt_run gets the index
@@ -97,50 +97,13 @@ type Duration time.Duration
 // MarshalJSON writes "1m30s".
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
-// Settings is a behavior with every default filled in: plain values, for whoever turns them into a policy.
-type Settings struct {
-	Name        string
-	Description string
-	Index       int32
-
-	IDStrategy string // "random", "params" or "caller"
-	IDFrom     []string
-
-	MaxAttempts           int64
-	InitialInterval       time.Duration
-	MultiplierThousandths int64
-	MaxInterval           time.Duration
-	JitterPercent         int64
-
-	RunTimeout       time.Duration
-	HeartbeatTimeout time.Duration // 0: none
-	CancelGrace      time.Duration
-	RepeatEvery      time.Duration // 0: no repeat
-	RepeatAny        bool          // after a final failure too
-	Lease            time.Duration // external behaviors only, else 0 (SPEC L2)
-
-	MaxConcurrent  int64  // 0: no limit
-	ConcurrencyKey string // JSON pointer into params; "": none
-	MaxPerKey      int64  // 0: no limit
-	KeyStrict      bool
-
-	MemoryBytes     int64
-	Fuel            int64 // units; 0: no limit
-	ParamsBytes     int64
-	ResultBytes     int64
-	CheckpointBytes int64
-	LogBytes        int64
-
-	OnTrap      string // "retry", "fail"; "": not given, the default of SPEC R2 holds
-	OnTimeout   string
-	OnExhausted string
-
-	MaxLost        int64
-	KeepSuccess    time.Duration // 0: not given; < 0: for ever
-	KeepFailure    time.Duration
-	KeepCount      int64 // 0: no limit
-	ResultRequired bool
-	ParamsSchema   []byte // JSON Schema 2020-12; nil: none
-	ResultSchema   []byte
-	Operation      *OperationSettings // nil: no operation can be started of it
+// UnmarshalJSON reads "1m30s".
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var s string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	parsed, err := time.ParseDuration(s)
+	*d = Duration(parsed)
+	return err
 }

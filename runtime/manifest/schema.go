@@ -1,9 +1,10 @@
-package runtime
+package manifest
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 
@@ -67,7 +68,7 @@ func (s *Schemas) get(schema []byte) (*jsonschema.Schema, error) {
 	if c, ok := s.compiled[string(schema)]; ok {
 		return c, nil
 	}
-	c, err := CompileSchema(schema)
+	c, err := compile(schema, false)
 	if err != nil {
 		return nil, err
 	}
@@ -76,4 +77,42 @@ func (s *Schemas) get(schema []byte) (*jsonschema.Schema, error) {
 	}
 	s.compiled[string(schema)] = c
 	return c, nil
+}
+
+// noFiles refuses a schema's references to anything outside itself: they would be read from this machine.
+type noFiles struct{}
+
+func (noFiles) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%s: a schema may refer only to itself: %w", url, fs.ErrPermission)
+}
+
+// checkSchema reports what is wrong with a JSON Schema.
+func checkSchema(text []byte) error {
+	compiled, err := compile(text, true)
+	var bad *jsonschema.SchemaValidationError
+	switch {
+	case errors.As(err, &bad):
+		return bad.Err
+	case err != nil:
+		return err
+	}
+	return judge(compiled)
+}
+
+// compile makes a validator of a JSON Schema (2020-12) that refers only to itself. If limited, it refuses regular expressions
+// that are too large.
+func compile(text []byte, limited bool) (*jsonschema.Schema, error) {
+	v, err := decodeJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	const name = "taskrt:///schema"
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noFiles{})
+	c.UseRegexpEngine((&patterns{limited: limited}).compile)
+	if err := c.AddResource(name, v); err != nil {
+		return nil, err
+	}
+	return c.Compile(name)
 }

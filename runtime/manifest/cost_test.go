@@ -1,4 +1,4 @@
-package runtime
+package manifest
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func TestSchemasAreJudged(t *testing.T) {
 		"many patterns":       {`{"allOf":[` + strings.Repeat(`{"pattern":"a{900}b{900}c{900}d{900}e{900}f{900}g{900}h{900}"},`, 20) + `true]}`, "regular expressions of"},
 	} {
 		manifest := fmt.Sprintf(`{"schema":1,"behaviors":[{"name":"schema.test","result_schema":%s}]}`, tt.schema)
-		_, err := ParseManifest([]byte(manifest))
+		_, err := Parse([]byte(manifest))
 		var bad *upload.Error
 		if !errors.As(err, &bad) || bad.Code != upload.BadManifest || bad.Field != "behaviors[0].result_schema" || !strings.Contains(bad.Message, tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
@@ -47,7 +47,7 @@ func TestSchemasAreJudged(t *testing.T) {
 		"deep":       deep,
 	} {
 		manifest := fmt.Sprintf(`{"schema":1,"behaviors":[{"name":"schema.test","params_schema":%s}]}`, schema)
-		if _, err := ParseManifest([]byte(manifest)); err != nil {
+		if _, err := Parse([]byte(manifest)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
