@@ -68,13 +68,22 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 		m.rt, compiled, m.cached, err = e.cache.compile(digest, made)
 	}
 	if err != nil {
-		return nil, upload.Errorf(upload.CompileFailed, "", "%v", err)
+		return nil, compileError(err)
 	}
 	m.pool = newPool(e, digest, compiled, metered)
 	m.pool.rt, m.pool.minMemory = m.rt, m.minMemory
 	m.pool.tables = tableBytes(parsed, metered.GrowsTables)
 	m.pool.seed = sha256.Sum256([]byte(digest))
 	return m, nil
+}
+
+// compileError refuses a module for what the compiler says. A process that compiles for this engine (Config.Compile) may have
+// refused the module itself: its code and its limit stay.
+func compileError(err error) error {
+	if _, refused := errors.AsType[*upload.Error](err); refused {
+		return err
+	}
+	return upload.Errorf(upload.CompileFailed, "", "%v", err)
 }
 
 // coreFeatures are the features of WebAssembly that metered modules may use: what wazero has beyond 2.0 and keeps to the specification.

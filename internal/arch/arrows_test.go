@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
 
 	"runtime/compiler":  {"runtime", "runtime/manifest", "runtime/upload", "internal/subproc"},
-	"worker/child":      {"runtime", "task", "worker", "worker/stream", "internal/idle", "internal/subproc"},
+	"worker/child":      {"runtime", "runtime/upload", "task", "worker", "worker/stream", "internal/idle", "internal/subproc"},
 	"internal/subproc":  {},
 	"worker/stream":     {"task", "task/wire", "task/wire/head"},
 	"internal/durable":  {},

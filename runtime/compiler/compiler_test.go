@@ -171,13 +171,23 @@ func TestReadOnlyEngine(t *testing.T) {
 func TestReadOnlyEngineWritesNothing(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), wasm(t, "echo")
-	for _, answer := range []error{nil, errors.New("no place")} {
-		e, err := runtime.New(runtime.Config{CacheDir: dir, Compile: func(context.Context, string, int64) error { return answer }})
+	for _, tt := range []struct {
+		answer error
+		code   upload.Code
+		limit  int64
+	}{
+		{nil, upload.CompileFailed, 0},
+		{errors.New("no place"), upload.CompileFailed, 0},
+		{&upload.Error{Code: upload.TooComplex, Limit: 2, Message: "more than 2 s of CPU time"}, upload.TooComplex, 2},
+	} {
+		e, err := runtime.New(runtime.Config{CacheDir: dir, Compile: func(context.Context, string, int64) error { return tt.answer }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Load(t.Context(), runtime.Digest(file), file); err == nil {
-			t.Error("loaded from nowhere")
+		_, err = e.Load(t.Context(), runtime.Digest(file), file)
+		refused, ok := errors.AsType[*upload.Error](err)
+		if !ok || refused.Code != tt.code || refused.Limit != tt.limit {
+			t.Errorf("loaded from nowhere, after %v: %v", tt.answer, err)
 		}
 		e.Close(t.Context())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -91,19 +92,25 @@ func (c compiled) value() runtime.Compiled {
 	return v
 }
 
-// failure is an error on its way. NoBlob: it wraps worker.ErrNoBlob.
+// failure is an error on its way.
 type failure struct {
-	Text   string
-	NoBlob bool
+	Text    string
+	NoBlob  bool          // the error wraps worker.ErrNoBlob
+	Refused *upload.Error // why a module was not compiled, if it was refused
 }
 
 func failureOf(err error) failure {
-	return failure{Text: err.Error(), NoBlob: errors.Is(err, worker.ErrNoBlob)}
+	f := failure{Text: err.Error(), NoBlob: errors.Is(err, worker.ErrNoBlob)}
+	f.Refused, _ = errors.AsType[*upload.Error](err)
+	return f
 }
 
 func (f failure) err() error {
-	if f.NoBlob {
+	switch {
+	case f.NoBlob:
 		return fmt.Errorf("%w (%s)", worker.ErrNoBlob, f.Text)
+	case f.Refused != nil:
+		return f.Refused
 	}
 	return errors.New(f.Text)
 }
