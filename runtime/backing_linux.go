@@ -18,9 +18,9 @@ type backing struct {
 	how  restoring
 }
 
-// newBacking copies memory, which begins at a page. It ends with ctx. mapped: memory is a mapping of its own, whose pages that
-// nobody has touched need not be read.
-func newBacking(ctx context.Context, memory []byte, how restoring, mapped bool) (*backing, error) {
+// newBacking copies memory, which begins at a page. It ends with ctx. For restoreScan memory must be a mapping of its own: its
+// pages that nobody has touched are not read.
+func newBacking(ctx context.Context, memory []byte, how restoring) (*backing, error) {
 	if how == restoreScan && pagemap() < 0 {
 		how = restoreRemap
 	}
@@ -29,19 +29,19 @@ func newBacking(ctx context.Context, memory []byte, how restoring, mapped bool) 
 		return nil, fmt.Errorf("runtime: memfd: %w", err)
 	}
 	b := &backing{fd: fd, how: how}
-	if err := b.fill(ctx, memory, mapped && how == restoreScan); err != nil {
+	if err := b.fill(ctx, memory); err != nil {
 		b.close()
 		return nil, fmt.Errorf("runtime: image of %d bytes: %w", len(memory), err)
 	}
 	return b, nil
 }
 
-func (b *backing) fill(ctx context.Context, memory []byte, sparse bool) (err error) {
+func (b *backing) fill(ctx context.Context, memory []byte) (err error) {
 	if err := unix.Ftruncate(b.fd, int64(len(memory))); err != nil {
 		return err
 	}
 	pages := func(from, to int) error { return b.copyPages(ctx, memory, from, to) }
-	if sparse {
+	if b.how == restoreScan {
 		err = touched(memory, pages)
 	} else {
 		err = pages(0, len(memory))
@@ -228,7 +228,7 @@ func scanWorks(fd int) bool {
 	page := os.Getpagesize()
 	memory := make([]byte, 3*page)
 	memory[0] = 1
-	b, err := newBacking(context.Background(), memory, restoreCopy, false)
+	b, err := newBacking(context.Background(), memory, restoreCopy)
 	if err != nil {
 		return false
 	}

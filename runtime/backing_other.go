@@ -10,7 +10,7 @@ import (
 // backing holds the memory of an image; instances copy it.
 type backing struct{ memory []byte }
 
-func newBacking(_ context.Context, memory []byte, _ restoring, _ bool) (*backing, error) {
+func newBacking(_ context.Context, memory []byte, _ restoring) (*backing, error) {
 	return &backing{memory: bytes.Clone(memory)}, nil
 }
 

@@ -42,7 +42,7 @@ const keptPages = 48
 func (p *pool) capture(i *instance, g *guest) (*image, error) {
 	img := &image{size: i.mem.size, globals: p.globalsOf(i), clock: g.initClock, files: g.files}
 	var err error
-	img.backing, err = newBacking(g.ctx, i.mem.region[:i.mem.size], p.shelf.restoring, true)
+	img.backing, err = newBacking(g.ctx, i.mem.region[:i.mem.size], p.shelf.restoring)
 	return img, err
 }
 
