@@ -39,8 +39,8 @@ func seal(f *os.File) error {
 
 func closeOnExec(f *os.File) { unix.CloseOnExec(int(f.Fd())) }
 
-// PreferAsVictim tells the kernel to end this process first when memory runs out, not the parent.
-func PreferAsVictim() error {
+// preferAsVictim tells the kernel to end this process first when memory runs out, not the parent.
+func preferAsVictim() error {
 	return os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }
 

@@ -39,8 +39,8 @@ func seal(*os.File) error { return nil }
 
 func closeOnExec(f *os.File) { unix.CloseOnExec(int(f.Fd())) }
 
-// PreferAsVictim does nothing: only Linux has it.
-func PreferAsVictim() error { return nil }
+// preferAsVictim does nothing: only Linux has it.
+func preferAsVictim() error { return nil }
 
 // Anonymous knows nothing here.
 func Anonymous(int) (n int64, known bool) { return 0, false }

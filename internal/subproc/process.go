@@ -73,27 +73,3 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // State says how the child ended. Only after Done.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
-
-// ErrNoParent means that a command was called by hand that this program starts by itself.
-var ErrNoParent = errors.New("subproc: this command is started by taskrt itself")
-
-// Inherited returns a child's end of the socket and n files that came with it.
-func Inherited(n int) (*Conn, []*os.File, error) {
-	f := os.NewFile(socketFD, "socket")
-	if f == nil {
-		return nil, nil, ErrNoParent
-	}
-	conn, err := Open(f)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w (%w)", ErrNoParent, err)
-	}
-	files := make([]*os.File, n)
-	for i := range files {
-		files[i] = os.NewFile(uintptr(socketFD+1+i), "inherited")
-		if _, err := files[i].Stat(); err != nil {
-			return nil, nil, fmt.Errorf("%w (%w)", ErrNoParent, err)
-		}
-		closeOnExec(files[i])
-	}
-	return conn, files, nil
-}

@@ -22,27 +22,27 @@ func TestMain(m *testing.M) {
 
 // echo sends back what it gets, and counts in the cells that it inherited.
 func echo() int {
-	conn, files, err := Inherited(1)
+	c, err := Begin(1, 1<<24)
 	if err != nil {
 		return 2
 	}
-	cells, err := MapCells(files[0])
+	cells, err := MapCells(c.Files[0])
 	if err != nil {
 		return 2
 	}
-	for {
-		m, err := conn.Recv(1 << 24)
+	for m := c.First; ; {
+		cells.At(1).Add(1)
+		if err := c.Conn.Send(m.Kind+1, m.Body, m.Files...); err != nil {
+			return 2
+		}
+		m.CloseFiles()
+		m, err = c.Conn.Recv(1 << 24)
 		if errors.Is(err, io.EOF) {
 			return 7
 		}
 		if err != nil {
 			return 2
 		}
-		cells.At(1).Add(1)
-		if err := conn.Send(m.Kind+1, m.Body, m.Files...); err != nil {
-			return 2
-		}
-		m.CloseFiles()
 	}
 }
 

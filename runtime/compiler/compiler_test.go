@@ -35,16 +35,13 @@ func TestMain(m *testing.M) {
 
 // bad does to a process what a hostile module may do to the compiler.
 func bad(how string) {
-	conn, _, err := subproc.Inherited(0)
+	c, err := subproc.Begin(0, maxMessage)
 	if err != nil {
 		panic(err)
 	}
-	m, err := conn.Recv(maxMessage)
-	if err != nil {
-		panic(err)
-	}
+	conn := c.Conn
 	var j job
-	if err := json.Unmarshal(m.Body, &j); err != nil {
+	if err := json.Unmarshal(c.First.Body, &j); err != nil {
 		panic(err)
 	}
 	a := &answerer{conn: conn}

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,27 +23,19 @@ import (
 
 // Run is the whole process: it does one job and returns the exit code.
 func Run() int {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // whoever waits for the result ends it
-	conn, _, err := subproc.Inherited(0)
+	c, err := subproc.Begin(0, maxMessage)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "taskrt:", err)
 		return 1
 	}
-	if err := run(conn); err != nil {
+	if err := run(c.Conn, c.First); err != nil {
 		slog.Error("compiling", "error", err)
 		return 1
 	}
 	return 0
 }
 
-func run(conn *subproc.Conn) error {
-	if err := subproc.PreferAsVictim(); err != nil {
-		slog.Warn("the kernel does not prefer this process when memory runs out", "error", err)
-	}
-	m, err := conn.Recv(maxMessage)
-	if err != nil {
-		return err
-	}
+func run(conn *subproc.Conn, m subproc.Message) error {
 	var j job
 	if err := json.Unmarshal(m.Body, &j); err != nil || len(m.Files) != 1 {
 		return errors.Join(errors.New("not a job"), err)

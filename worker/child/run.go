@@ -8,9 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
@@ -47,19 +45,16 @@ func Run(args []string, build func(Means) (Parts, error)) int {
 	if len(args) == 1 {
 		files, _ = strconv.Atoi(args[0]) // called by hand, it finds no socket either
 	}
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the parent says when to end, and how
-	conn, inherited, err := subproc.Inherited(1 + files)
+	begun, err := subproc.Begin(1+files, maxMessage)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "taskrt:", err)
 		return exitFailed
 	}
-	if err := subproc.PreferAsVictim(); err != nil {
-		slog.Warn("the kernel does not prefer this process when memory runs out", "err", err)
-	}
+	conn := begun.Conn
 	ctx, finish := context.WithCancel(context.Background())
 	defer finish()
 	c := &child{home: &home{conn: conn}, events: newEvents(conn), finish: finish}
-	if err := c.run(ctx, inherited[0], inherited[1:], build); err != nil {
+	if err := c.run(ctx, begun, build); err != nil {
 		if sent := conn.Send(msgFailed, []byte(err.Error())); sent != nil {
 			return exitOrphan
 		}
@@ -76,20 +71,16 @@ type child struct {
 	finish context.CancelFunc // lets the worker end; whoever calls it may hold its locks
 }
 
-func (c *child) run(ctx context.Context, shared *os.File, files []*os.File, build func(Means) (Parts, error)) error {
-	m, err := c.conn.Recv(maxMessage)
+func (c *child) run(ctx context.Context, begun *subproc.Child, build func(Means) (Parts, error)) error {
+	s, err := decode[spec](begun.First)
 	if err != nil {
 		return err
 	}
-	s, err := decode[spec](m)
+	cells, err := subproc.MapCells(begun.Files[0])
 	if err != nil {
 		return err
 	}
-	cells, err := subproc.MapCells(shared)
-	if err != nil {
-		return err
-	}
-	c.parts, err = build(Means{Settings: s.Settings, Files: files, Compile: c.compile, OnCompile: c.events.compiled})
+	c.parts, err = build(Means{Settings: s.Settings, Files: begun.Files[1:], Compile: c.compile, OnCompile: c.events.compiled})
 	if err != nil {
 		return err
 	}
