@@ -91,13 +91,11 @@ func newOutside(s guestsSettings, runs *runLog, log *slog.Logger, compiled func(
 
 // guests is node.Config's Guests.
 func (o *outside) guests(w worker.Config, crashed func(context.Context, task.CrashSession)) (node.Guests, error) {
-	return o.parent(w, func(ctx context.Context, c child.Crash) {
-		crashed(ctx, task.CrashSession{Worker: c.Worker, Proof: c.Proof, Before: c.Before, Tokens: c.Tokens})
-	})
+	return o.parent(w, crashed)
 }
 
 // parent makes the parent of a worker in a child.
-func (o *outside) parent(w worker.Config, crashed func(context.Context, child.Crash)) (outsideGuests, error) {
+func (o *outside) parent(w worker.Config, crashed func(context.Context, task.CrashSession)) (outsideGuests, error) {
 	cfg := child.Config{
 		Worker: w, AloneDir: filepath.Join(filepath.Dir(w.Dir), "alone"), Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.compiled,
 		MemoryBytes: runtime.DefaultMemoryBudget + guestsMemory,
@@ -110,9 +108,9 @@ func (o *outside) parent(w worker.Config, crashed func(context.Context, child.Cr
 		},
 	}
 	cfg.OnCrash = func(ctx context.Context, c child.Crash) {
-		o.runs.died(c.PID, c.Tokens, c.At)
-		if c.Proof != nil {
-			crashed(ctx, c)
+		o.runs.died(c.PID, c.Session.Tokens, c.At)
+		if c.Session.Proof != nil {
+			crashed(ctx, c.Session)
 		}
 	}
 	if o.runs != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 	"github.com/taskrt/taskrt/worker/child"
 )
@@ -77,7 +78,7 @@ func (l *loneWorker) inline(ctx context.Context, config worker.Config, granted *
 // process runs guests in a child of this process, as a server does.
 func (l *loneWorker) process(ctx context.Context, config worker.Config, ln net.Listener) error {
 	o := newOutside(l.settings, l.runs, l.log, l.metrics.Compiled)
-	parent, err := o.parent(config, func(ctx context.Context, c child.Crash) {
+	parent, err := o.parent(config, func(ctx context.Context, c task.CrashSession) {
 		if err := child.Tell(ctx, l.nodes, c); err != nil {
 			l.log.Warn("the session of a process that died is left to expire", "worker", c.Worker, "err", err)
 		}

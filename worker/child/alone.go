@@ -39,9 +39,9 @@ func (p *Parent) isolate(ctx context.Context) {
 		pause := time.Duration(0)
 		switch {
 		case crash != nil:
-			p.log.Error("a process for one suspect has ended", "why", crash.Why, "executing", len(crash.Tokens))
+			p.log.Error("a process for one suspect has ended", "why", crash.Why, "executing", len(crash.Session.Tokens))
 			p.crashed(ctx, crash)
-			if len(crash.Tokens) == 0 {
+			if len(crash.Session.Tokens) == 0 {
 				pause = lastPause
 			}
 		case !c.ended.Load():

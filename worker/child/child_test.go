@@ -166,8 +166,8 @@ func TestCrashNamesWhatExecuted(t *testing.T) {
 	b.executing(2)
 	b.assign("crash", task.Payload{}, 4)
 	c := b.crash()
-	slices.Sort(c.Tokens)
-	if !slices.Equal(c.Tokens, []uint64{2, 3, 4}) || c.Worker != "n1" || len(c.Proof) != 32 || !strings.Contains(c.Why, "segmentation") && !strings.Contains(c.Why, "exit code 2") {
+	slices.Sort(c.Session.Tokens)
+	if !slices.Equal(c.Session.Tokens, []uint64{2, 3, 4}) || c.Session.Worker != "n1" || len(c.Session.Proof) != 32 || !strings.Contains(c.Why, "segmentation") && !strings.Contains(c.Why, "exit code 2") {
 		t.Errorf("%+v", c)
 	}
 	b.until("another child opens a session", func() bool { return b.opened == 2 })
@@ -187,7 +187,7 @@ func TestCrashForgetsWhatHasEnded(t *testing.T) {
 	b.assign("done", task.Payload{}, 2)
 	b.until("the other is done", func() bool { return len(b.reports) == 1 })
 	b.process().sub.Kill()
-	if c := b.crash(); !slices.Equal(c.Tokens, []uint64{1}) {
+	if c := b.crash(); !slices.Equal(c.Session.Tokens, []uint64{1}) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -199,7 +199,7 @@ func TestProofRisesWithEachChild(t *testing.T) {
 	var before []uint64
 	for i := range 2 {
 		b.process().sub.Kill()
-		before = append(before, b.crash().Before)
+		before = append(before, b.crash().Session.Before)
 		b.until("another session", func() bool { return b.opened == uint64(i+2) })
 	}
 	if before[0] != 2<<32 || before[1] <= before[0] {
@@ -215,7 +215,7 @@ func TestStoppedChildIsKilled(t *testing.T) {
 	b.executing(1)
 	b.freeze()
 	c := b.crash()
-	if !strings.Contains(c.Why, "nothing was heard") || !slices.Equal(c.Tokens, []uint64{1}) {
+	if !strings.Contains(c.Why, "nothing was heard") || !slices.Equal(c.Session.Tokens, []uint64{1}) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -232,7 +232,7 @@ func TestDeafGuestEndsItsProcess(t *testing.T) {
 	if err := conn.Send(stream.Frame{NotFound: true}); err != nil {
 		t.Fatal(err)
 	}
-	if c := b.crash(); !strings.Contains(c.Why, "70") && !strings.Contains(c.Why, "nothing was heard") || !slices.Equal(c.Tokens, []uint64{1}) {
+	if c := b.crash(); !strings.Contains(c.Why, "70") && !strings.Contains(c.Why, "nothing was heard") || !slices.Equal(c.Session.Tokens, []uint64{1}) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -242,7 +242,7 @@ func TestMemoryOfAChild(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, func(c *Config) { c.MemoryBytes = 200 << 20 })
 	b.assign("hog", task.Payload{}, 1)
-	if c := b.crash(); !strings.Contains(c.Why, "limit 200 MiB") || !slices.Equal(c.Tokens, []uint64{1}) {
+	if c := b.crash(); !strings.Contains(c.Why, "limit 200 MiB") || !slices.Equal(c.Session.Tokens, []uint64{1}) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -328,7 +328,7 @@ func TestSuspectsRunAlone(t *testing.T) {
 	next("done", 1)
 	b.until("it has reported and said Bye", func() bool { return len(b.reports) == 1 && b.byes == 1 })
 	next("crash", 2)
-	if c := b.crash(); c.Worker != "n1/alone" || !slices.Equal(c.Tokens, []uint64{2}) || len(c.Proof) != 32 {
+	if c := b.crash(); c.Session.Worker != "n1/alone" || !slices.Equal(c.Session.Tokens, []uint64{2}) || len(c.Session.Proof) != 32 {
 		t.Errorf("%+v", c)
 	}
 	next("done", 3)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -44,13 +45,10 @@ type Config struct {
 
 // Crash is what is known of a child that died.
 type Crash struct {
-	Worker string
-	PID    int
-	Proof  []byte        // nil: it never got as far as to have a session
-	Before uint64        // above the numbers of all its Hellos
-	Tokens []uint64      // of the attempts that executed
-	At     time.Duration // CLOCK_BOOTTIME at which no thread of it ran any more
-	Why    string
+	Session task.CrashSession // what ends its session; Proof nil: it never got as far as to have one
+	PID     int
+	At      time.Duration // CLOCK_BOOTTIME at which no thread of it ran any more
+	Why     string
 }
 
 // Parent starts a child, watches it, and starts another when it ends. Make it with New, then Run it once.
@@ -120,9 +118,9 @@ func (p *Parent) Run(ctx context.Context) error {
 			break
 		}
 		if crash == nil { // it was not told to
-			crash = &Crash{Worker: p.cfg.Worker.ID, Why: "it ended by itself"}
+			crash = p.sessionless("it ended by itself")
 		}
-		p.log.Error("the guests' process has ended", "why", crash.Why, "executing", len(crash.Tokens))
+		p.log.Error("the guests' process has ended", "why", crash.Why, "executing", len(crash.Session.Tokens))
 		p.crashed(ctx, crash)
 		if time.Since(begun) > healthy {
 			pause = 0
@@ -131,6 +129,11 @@ func (p *Parent) Run(ctx context.Context) error {
 		idle.For(ctx, pause/2+rand.N(pause/2))
 	}
 	return nil
+}
+
+// sessionless is the end of a child without a session that anybody could end.
+func (p *Parent) sessionless(why string) *Crash {
+	return &Crash{Session: task.CrashSession{Worker: p.cfg.Worker.ID}, Why: why}
 }
 
 // crashed tells of a crash, but not after Kill: then it is as if this process had died, too.
@@ -147,7 +150,7 @@ func (p *Parent) crashed(ctx context.Context, crash *Crash) {
 func (p *Parent) once(ctx context.Context) *Crash {
 	c, err := p.start(&p.current, p.mainSpec())
 	if err != nil {
-		return &Crash{Worker: p.cfg.Worker.ID, Why: err.Error()}
+		return p.sessionless(err.Error())
 	}
 	crash := c.wait(ctx)
 	p.mu.Lock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -106,7 +107,8 @@ func (c *process) wait(ctx context.Context) *Crash {
 	c.wg.Wait() // what it has said is read to the end
 	_ = c.sub.Conn.Close()
 	c.mu.Lock()
-	crash := &Crash{Worker: c.spec.ID, PID: c.sub.PID(), Proof: c.up.Proof, Before: c.up.Before, Tokens: tokensIn(c.cells), At: gone, Why: c.why}
+	session := task.CrashSession{Worker: c.spec.ID, Proof: c.up.Proof, Before: c.up.Before, Tokens: tokensIn(c.cells)}
+	crash := &Crash{Session: session, PID: c.sub.PID(), At: gone, Why: c.why}
 	c.cells.Close()
 	c.mu.Unlock()
 	switch {

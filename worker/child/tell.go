@@ -19,7 +19,7 @@ const (
 
 // Tell has the cluster end the session of a child that is dead, for a parent that is no member of it: over a connection as
 // workers have them. It tries until somebody has decided; the error is why nobody did.
-func Tell(ctx context.Context, dial worker.Dialer, c Crash) error {
+func Tell(ctx context.Context, dial worker.Dialer, c task.CrashSession) error {
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
 	for {
@@ -31,7 +31,7 @@ func Tell(ctx context.Context, dial worker.Dialer, c Crash) error {
 	}
 }
 
-func tellOnce(ctx context.Context, dial worker.Dialer, c Crash) error {
+func tellOnce(ctx context.Context, dial worker.Dialer, c task.CrashSession) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	nc, err := dial.Dial(ctx)
@@ -44,7 +44,7 @@ func tellOnce(ctx context.Context, dial worker.Dialer, c Crash) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	err = conn.Send(stream.Frame{Crash: &task.CrashSession{Worker: c.Worker, Proof: c.Proof, Before: c.Before, Tokens: c.Tokens}})
+	err = conn.Send(stream.Frame{Crash: &c})
 	if err != nil {
 		return err
 	}
