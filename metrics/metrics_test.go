@@ -79,15 +79,13 @@ func wants(t *testing.T, families map[string]*dto.MetricFamily, want float64, na
 	}
 }
 
-// fake is a node and a process.
+// fake is a node.
 type fake struct {
 	stats node.Stats
 	gone  map[string]bool
 }
 
 func (f *fake) Stats() node.Stats            { return f.stats }
-func (f *fake) Worker() worker.Status        { return *f.stats.Worker }
-func (f *fake) Engine() runtime.Stats        { return f.stats.Engine }
 func (f *fake) HasBehavior(_, b string) bool { return !f.gone[b] }
 func quiet(c Config) Config                  { c.Logger = slog.New(slog.DiscardHandler); return c }
 func queue(name string, due int64, oldest time.Time) node.Queue {
@@ -263,7 +261,8 @@ func TestScrapesBesideAttempts(t *testing.T) {
 func TestIdleBehaviorsOfAWorkerVanish(t *testing.T) {
 	now := time.Unix(1000, 0)
 	m := New(quiet(Config{Now: func() time.Time { return now }}))
-	m.WatchProcess(busy())
+	s := busy().stats
+	m.WatchProcess(func() (worker.Status, runtime.Stats) { return *s.Worker, s.Engine })
 	m.Ended(worker.Ended{Namespace: "default", Behavior: "old"})
 	m.Ended(worker.Ended{Namespace: "default", Behavior: "new"})
 	for range 13 {

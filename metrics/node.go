@@ -19,12 +19,6 @@ type Node interface {
 
 var _ Node = (*node.Node)(nil)
 
-// Process is asked at every scrape: the worker of a process without a node.
-type Process interface {
-	Worker() worker.Status
-	Engine() runtime.Stats
-}
-
 // WatchNode adds the metrics of a node. Call it once, before the first scrape.
 func (m *Metrics) WatchNode(n Node) {
 	m.has = n.HasBehavior
@@ -39,11 +33,13 @@ func (m *Metrics) WatchNode(n Node) {
 	}})
 }
 
-// WatchProcess adds the metrics of a worker without a node. Call it once, before the first scrape.
-func (m *Metrics) WatchProcess(p Process) {
+// WatchProcess adds the metrics of a worker without a node, which report tells at every scrape. Call it once, before the first
+// scrape.
+func (m *Metrics) WatchProcess(report func() (worker.Status, runtime.Stats)) {
 	m.registry.MustRegister(collector{descs: append(engineDescs(), workerDescs()...), collect: func(g gather) {
-		g.engine(p.Engine())
-		g.worker(p.Worker())
+		w, e := report()
+		g.engine(e)
+		g.worker(w)
 	}})
 }
 

@@ -23,8 +23,8 @@ type Guests interface {
 	Run(ctx context.Context) error
 	// Kill stops all guests at once and without a word to the leader.
 	Kill()
-	Status() worker.Status
-	Stats() runtime.Stats
+	// Report says what the worker and its engine do now. A child is asked for both at once.
+	Report() (worker.Status, runtime.Stats)
 }
 
 // inline are guests in this process.
@@ -33,8 +33,8 @@ type inline struct {
 	engine *runtime.Engine
 }
 
-// Stats implements Guests.
-func (g inline) Stats() runtime.Stats { return g.engine.Stats() }
+// Report implements Guests.
+func (g inline) Report() (worker.Status, runtime.Stats) { return g.Status(), g.engine.Stats() }
 
 // workers are what of the node takes assignments.
 type workers struct {
@@ -149,15 +149,17 @@ func (w *workers) stop() error {
 	return errors.Join(errs...)
 }
 
-// Worker describes the worker of the node's guests, or of what is native if it runs no modules; false if it has neither.
-func (n *Node) Worker() (worker.Status, bool) {
+// report describes the worker of the node's guests, or of what is native if it runs no modules, and the engine that runs
+// modules. w is nil if the node has no worker.
+func (n *Node) report() (w *worker.Status, engine runtime.Stats) {
 	switch {
 	case n.workers.guests != nil:
-		return n.workers.guests.Status(), true
+		status, stats := n.workers.guests.Report()
+		return &status, stats
 	case n.workers.system != nil:
-		return n.workers.system.Status(), true
+		w = new(n.workers.system.Status())
 	}
-	return worker.Status{}, false
+	return w, n.engine.Stats()
 }
 
 // KillGuests stops what the node's workers execute at once and without a word to the leader, as the death of the
@@ -169,14 +171,6 @@ func (n *Node) KillGuests() {
 	if n.workers.system != nil {
 		n.workers.system.Kill()
 	}
-}
-
-// engineStats tells of the engine that runs modules.
-func (n *Node) engineStats() runtime.Stats {
-	if n.workers.guests != nil {
-		return n.workers.guests.Stats()
-	}
-	return n.engine.Stats()
 }
 
 // nodeBlobs are the cluster's files for the built-in worker.

@@ -35,7 +35,7 @@ type Queue struct {
 // Stats tells what the node is doing now.
 func (n *Node) Stats() Stats {
 	s := Stats{
-		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Engine: n.engineStats(), Blobs: *n.files.Status(),
+		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Blobs: *n.files.Status(),
 	}
 	s.LeasesEnded, s.SessionsEnded = n.waits.Ended()
 	n.store.Local(func(m *task.Machine) {
@@ -52,9 +52,7 @@ func (n *Node) Stats() Stats {
 			return true
 		})
 	})
-	if w, ok := n.Worker(); ok {
-		s.Worker = &w
-	}
+	s.Worker, s.Engine = n.report()
 	s.Files, s.Bytes = n.files.Count()
 	return s
 }

@@ -126,11 +126,11 @@ type outsideGuests struct {
 	service *compiler.Service
 }
 
-// Stats implements node.Guests.
-func (g outsideGuests) Stats() runtime.Stats {
-	s := g.Parent.Stats()
-	s.CacheBytes = g.service.CacheBytes()
-	return s
+// Report implements node.Guests.
+func (g outsideGuests) Report() (worker.Status, runtime.Stats) {
+	w, e := g.Parent.Report()
+	e.CacheBytes = g.service.CacheBytes()
+	return w, e
 }
 
 // guestsParts makes what is special about taskrt's guests' process.

@@ -71,7 +71,7 @@ func (l *loneWorker) inline(ctx context.Context, config worker.Config, granted *
 	if err != nil {
 		return &exitError{exitStart, err}
 	}
-	l.metrics.WatchProcess(workerProcess{w.Status, engine.Stats})
+	l.metrics.WatchProcess(func() (worker.Status, runtime.Stats) { return w.Status(), engine.Stats() })
 	return runBeside(ctx, ln, l.metrics, l.log, w.Run)
 }
 
@@ -86,6 +86,6 @@ func (l *loneWorker) process(ctx context.Context, config worker.Config, ln net.L
 	if err != nil {
 		return &exitError{exitStart, err}
 	}
-	l.metrics.WatchProcess(workerProcess{parent.Status, parent.Stats})
+	l.metrics.WatchProcess(parent.Report)
 	return runBeside(ctx, ln, l.metrics, l.log, parent.Run)
 }

@@ -12,23 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/metrics"
-	"github.com/taskrt/taskrt/runtime"
-	"github.com/taskrt/taskrt/worker"
 )
-
-// workerProcess is what a process that is a worker alone tells at a scrape.
-type workerProcess struct {
-	worker func() worker.Status
-	engine func() runtime.Stats
-}
-
-var _ metrics.Process = workerProcess{}
-
-// Worker implements metrics.Process.
-func (p workerProcess) Worker() worker.Status { return p.worker() }
-
-// Engine implements metrics.Process.
-func (p workerProcess) Engine() runtime.Stats { return p.engine() }
 
 // metricsConfig says which build it is that measures.
 func metricsConfig(log *slog.Logger) metrics.Config {

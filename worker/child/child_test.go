@@ -77,9 +77,13 @@ func start(t *testing.T, ttl time.Duration, edit func(*Config)) *bench {
 // executing waits until the child executes so many attempts.
 func (b *bench) executing(n int) {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); len(b.parent.Status().Executing) != n; {
+	for deadline := time.Now().Add(time.Minute); ; {
+		s, _ := b.parent.Report()
+		if len(s.Executing) == n {
+			return
+		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("executing: %v, not %d", b.parent.Status().Executing, n)
+			b.t.Fatalf("executing: %v, not %d", s.Executing, n)
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -128,11 +132,12 @@ func TestWorkOfAChild(t *testing.T) {
 	if f == nil || f.Token != 7 || f.Error != nil || f.Result.Blobs == nil || !bytes.Equal(b.blobs[f.Result.Blobs.Content], slices.Concat(in, in)) {
 		t.Fatalf("%+v", b.reports[0])
 	}
-	if s := b.parent.Status(); s.Session != 1 || !s.Connected || !slices.Contains(s.Ready, runtime.Digest([]byte("blob"))) {
+	s, engine := b.parent.Report()
+	if s.Session != 1 || !s.Connected || !slices.Contains(s.Ready, runtime.Digest([]byte("blob"))) {
 		t.Errorf("%+v", s)
 	}
-	if s := b.parent.Stats(); s.Ready != 42 {
-		t.Errorf("%+v", s)
+	if engine.Ready != 42 {
+		t.Errorf("%+v", engine)
 	}
 	if want := []string{runtime.Digest([]byte("blob"))}; !slices.Equal(b.compiled, want) {
 		t.Errorf("compiled %v", b.compiled)

@@ -168,11 +168,11 @@ func (p *Parent) mainSpec() spec {
 	}
 }
 
-// Status is worker.Worker's, as the child says it; without an answer in time, as it last said it.
-func (p *Parent) Status() worker.Status { return p.report().Worker }
-
-// Stats are the runtime.Stats of the child's engine.
-func (p *Parent) Stats() runtime.Stats { return p.report().Engine }
+// Report asks the child for its worker's status and its engine's; without an answer in time it is what the child last said.
+func (p *Parent) Report() (worker.Status, runtime.Stats) {
+	r := p.report()
+	return r.Worker, r.Engine
+}
 
 // Starts is how many children were started.
 func (p *Parent) Starts() int64 {
