@@ -239,6 +239,8 @@ func (w *rewriter) walk(r *wasmbin.Reader) {
 			}
 		case reserved:
 			zero(r)
+		case number:
+			skipNumber(r, op)
 		case blockType:
 			w.blockType(r)
 		case special:
@@ -365,14 +367,6 @@ func (w *rewriter) special(r *wasmbin.Reader, start int, op byte) {
 			r.Fail(wasmbin.Malformed, "select of other than one type")
 		}
 		valType(r)
-	case opI32Const:
-		skipLEB(r, 5)
-	case opI64Const:
-		skipLEB(r, 10)
-	case opF32Const:
-		r.Bytes(4)
-	case opF64Const:
-		r.Bytes(8)
 	case opRefNull:
 		valType(r)
 	case opMisc:

@@ -222,6 +222,8 @@ func (l *lowering) skip(r *wasmbin.Reader, op byte) {
 		r.U32()
 	case reserved:
 		r.Byte()
+	case number:
+		skipNumber(r, op)
 	case blockType:
 		l.blockType(r)
 	case special:
@@ -244,14 +246,6 @@ func (l *lowering) skipSpecial(r *wasmbin.Reader, op byte) {
 	case opSelectTyped:
 		r.Byte()
 		r.ValType()
-	case opI32Const:
-		skipLEB(r, 5)
-	case opI64Const:
-		skipLEB(r, 10)
-	case opF32Const:
-		r.Bytes(4)
-	case opF64Const:
-		r.Bytes(8)
 	case opRefNull:
 		r.ValType()
 	case opMisc:

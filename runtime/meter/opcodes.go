@@ -84,6 +84,7 @@ const (
 	twoIndexes // two
 	memarg     // alignment and offset
 	reserved   // a byte that is zero: the index of the only memory
+	number     // a constant of the instruction's type
 	blockType
 	special // read where it is handled
 )
@@ -111,7 +112,7 @@ var immediates = func() (t [256]immediate) {
 	set(index, opLocalGet, opTableSet)         // locals, globals, tables
 	set(memarg, 0x28, 0x3e)                    // loads and stores
 	set(reserved, 0x3f, opMemoryGrow)          // memory.size, memory.grow
-	set(special, opI32Const, opF64Const)       // constants
+	set(number, opI32Const, opF64Const)        // constants
 	set(none, 0x45, 0xc4)                      // numbers, with sign extension
 	set(special, opRefNull, opRefNull)         // ref.null
 	set(none, 0xd1, 0xd1)                      // ref.is_null
@@ -119,6 +120,30 @@ var immediates = func() (t [256]immediate) {
 	set(special, opMisc, opVec)                // more opcodes
 	return t
 }()
+
+// skipNumber reads the constant of i32.const, i64.const, f32.const or f64.const.
+func skipNumber(r *wasmbin.Reader, op byte) {
+	switch op {
+	case opI32Const:
+		skipLEB(r, 5)
+	case opI64Const:
+		skipLEB(r, 10)
+	case opF32Const:
+		r.Bytes(4)
+	case opF64Const:
+		r.Bytes(8)
+	}
+}
+
+// skipLEB reads a number of at most n bytes.
+func skipLEB(r *wasmbin.Reader, n int) {
+	for range n {
+		if r.Byte() < 0x80 {
+			return
+		}
+	}
+	r.Fail(wasmbin.Malformed, "a number is longer than %d bytes", n)
+}
 
 // vecImmediate tells what follows a vector instruction: nothing for most of them. It returns false for a byte that is no vector instruction.
 func vecImmediate(op byte) (memory bool, bytes uint64, ok bool) {

@@ -161,14 +161,8 @@ func (s *splicer) constant() {
 		switch op := s.r.Byte(); op {
 		case opEnd:
 			return
-		case opI32Const:
-			skipLEB(s.r, 5)
-		case opI64Const:
-			skipLEB(s.r, 10)
-		case opF32Const:
-			s.r.Bytes(4)
-		case opF64Const:
-			s.r.Bytes(8)
+		case opI32Const, opI64Const, opF32Const, opF64Const:
+			skipNumber(s.r, op)
 		case opGlobalGet:
 			s.r.U32()
 		case opRefNull:
@@ -186,14 +180,4 @@ func (s *splicer) constant() {
 			s.r.Fail(wasmbin.Unsupported, "instruction %#x in a constant expression", op)
 		}
 	}
-}
-
-// skipLEB reads a number of at most n bytes.
-func skipLEB(r *wasmbin.Reader, n int) {
-	for range n {
-		if r.Byte() < 0x80 {
-			return
-		}
-	}
-	r.Fail(wasmbin.Malformed, "a number is longer than %d bytes", n)
 }
