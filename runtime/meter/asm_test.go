@@ -75,6 +75,12 @@ func (a *asm) export(name string, kind byte, index int) {
 	a.exports = append(a.exports, join(text(name), []byte{kind}, num(index)))
 }
 
+// tag adds one of exceptions that bring values of the given types, and returns its index.
+func (a *asm) tag(params ...byte) int {
+	a.tags = append(a.tags, join([]byte{0}, num(a.signature(params, nil))))
+	return len(a.tags) - 1
+}
+
 // global adds a mutable global that begins with a constant expression.
 func (a *asm) global(typ byte, mutable bool, init ...byte) int {
 	m := byte(0)

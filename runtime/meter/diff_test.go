@@ -20,7 +20,22 @@ type lane struct {
 	module api.Module
 }
 
-// lanes runs one generated module plain, counted by itself, metered without slack, and metered with different slices.
+// newLane runs a module in a runtime of its own.
+func newLane(t testing.TB, name string, config wazero.RuntimeConfig, wasm []byte, slice int64) *lane {
+	t.Helper()
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, config)
+	t.Cleanup(func() { rt.Close(ctx) })
+	importTick(t, rt)
+	k := &ticker{slice: slice}
+	m, err := rt.InstantiateWithConfig(k.context(), wasm, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return &lane{name, k, m}
+}
+
+// newLanes runs one generated module plain, counted by itself, metered without slack, and metered with different slices.
 func newLanes(t testing.TB, rt wazero.Runtime, seed1, seed2 uint64) (g *generator, lanes []*lane) {
 	t.Helper()
 	g = generate(seed1, seed2, false)

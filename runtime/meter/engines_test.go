@@ -2,7 +2,6 @@ package meter
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 // nothing with it but the validation. What a node executes is the compiler's.
 func TestEnginesAgree(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	tails := 0
 	for seed := range uint64(400) {
 		g := generate(seed, 77, false)
@@ -21,21 +19,12 @@ func TestEnginesAgree(t *testing.T) {
 		if bytes.Contains(wasm, []byte{opReturnCall}) {
 			tails++
 		}
-		lanes := make([]*lane, 2)
-		for i, config := range []wazero.RuntimeConfig{wazero.NewRuntimeConfigCompiler(), wazero.NewRuntimeConfigInterpreter()} {
-			rt := wazero.NewRuntimeWithConfig(ctx, config.WithCoreFeatures(features))
-			defer rt.Close(ctx)
-			importTick(t, rt)
-			k := &ticker{slice: 1e9}
-			m, err := rt.InstantiateWithConfig(k.context(), wasm, wazero.NewModuleConfig().WithName(""))
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			lanes[i] = &lane{fmt.Sprint(i), k, m}
-		}
+		what := fmt.Sprintf("seed %d", seed)
+		compiler := newLane(t, what, wazero.NewRuntimeConfigCompiler().WithCoreFeatures(features), wasm, 1e9)
+		interpreter := newLane(t, what, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features), wasm, 1e9)
 		for round := range 2 * len(g.sigs) {
 			name, args := g.round(round)
-			compiled, interpreted := lanes[0].outcome(name, args, 0, g.steps), lanes[1].outcome(name, args, 0, g.steps)
+			compiled, interpreted := compiler.outcome(name, args, 0, g.steps), interpreter.outcome(name, args, 0, g.steps)
 			if compiled != interpreted {
 				t.Fatalf("seed %d: call %d of %s%x: compiled gives\n%s\ninterpreted gives\n%s", seed, round, name, args, compiled, interpreted)
 			}

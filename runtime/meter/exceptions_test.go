@@ -2,10 +2,8 @@ package meter
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
-	"os"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,37 +27,18 @@ func TestExceptionsAreNotReady(t *testing.T) {
 		opEnd, opEnd,
 		opLocalGet, 0)...)
 	a.export("run", 0, 0)
-	tag := a.signature(nil, nil)
-	a.tags = [][]byte{join([]byte{0}, num(tag))}
-	m, err := Rewrite(a.build())
-	if err != nil {
-		t.Fatal(err)
-	}
+	a.tag()
 	k := &ticker{slice: 1e9}
-	lowered, err := metering(t, features).InstantiateWithConfig(k.context(), m.Wasm, wazero.NewModuleConfig().WithName(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, lowered := instantiate(t, a.build(), k)
 	if got := call(t, lowered, k, "run", 7); got != 42 {
 		t.Errorf("lowered: %d, want 42", got)
 	}
-	results := make([]uint64, 2)
-	for i, config := range []wazero.RuntimeConfig{wazero.NewRuntimeConfigCompiler(), wazero.NewRuntimeConfigInterpreter()} {
-		ctx := context.Background()
-		rt := wazero.NewRuntimeWithConfig(ctx, config.WithCoreFeatures(features|experimental.CoreFeaturesExceptionHandling))
-		defer rt.Close(ctx)
-		m, err := rt.Instantiate(ctx, a.build())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := m.ExportedFunction("run").Call(ctx, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		results[i] = got[0]
+	throwing := func(config wazero.RuntimeConfig) uint64 {
+		l := newLane(t, "run", config.WithCoreFeatures(features|experimental.CoreFeaturesExceptionHandling), a.build(), 1)
+		return call(t, l.module, l.ticker, "run", 7)
 	}
-	if results[0] != 1 || results[1] != 42 {
-		t.Errorf("compiled %d, interpreted %d: exceptions may be ready now", results[0], results[1])
+	if c, i := throwing(wazero.NewRuntimeConfigCompiler()), throwing(wazero.NewRuntimeConfigInterpreter()); c != 1 || i != 42 {
+		t.Errorf("compiled %d, interpreted %d: exceptions may be ready now", c, i)
 	}
 }
 
@@ -74,29 +53,17 @@ func TestExceptionsSpecification(t *testing.T) {
 	}
 	ran, refused := 0, 0
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var parsed struct{ Commands []command }
-		if err := json.Unmarshal(data, &parsed); err != nil {
-			t.Fatal(err)
-		}
 		ctx := (&ticker{slice: 1000}).context()
 		s := newScript(ctx, t, filepath.Dir(file), filepath.Join(root, "testdata", "spectest.wasm"), true)
 		s.edit = func(wasm []byte) []byte { return ownTags(t, wasm) }
-		for i, c := range parsed.Commands {
-			as := ""
-			if next := i + 1; next < len(parsed.Commands) && parsed.Commands[next].Type == "register" {
-				as = parsed.Commands[next].As
-			}
+		for _, c := range readScript(t, file) {
 			switch c.Type {
-			case "assert_malformed", "assert_invalid", "register":
+			case "assert_malformed", "assert_invalid":
 				continue
 			case "module":
 				s.last = nil
 			}
-			got, err := s.do(ctx, c, as)
+			got, err := s.do(ctx, c)
 			var bad *wasmbin.Error
 			switch {
 			case c.Type == "module" && errors.As(err, &bad):
@@ -123,7 +90,6 @@ func TestExceptionsSpecification(t *testing.T) {
 // TestExceptionsAgree: generated modules do the same lowered, metered and compiled as the interpreter does with their exceptions.
 func TestExceptionsAgree(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	returned, uncaught, caught := 0, 0, 0
 	for seed := range *seeds {
 		g := generateThrowing(seed, 99)
@@ -132,27 +98,12 @@ func TestExceptionsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		var lanes []*lane
-		for _, l := range []struct {
-			config wazero.RuntimeConfig
-			wasm   []byte
-		}{
-			{wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features | experimental.CoreFeaturesExceptionHandling), wasm},
-			{wazero.NewRuntimeConfigCompiler().WithCoreFeatures(features), m.Wasm},
-		} {
-			rt := wazero.NewRuntimeWithConfig(ctx, l.config)
-			defer rt.Close(ctx)
-			importTick(t, rt)
-			k := &ticker{slice: 7}
-			instance, err := rt.InstantiateWithConfig(k.context(), l.wasm, wazero.NewModuleConfig().WithName(""))
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			lanes = append(lanes, &lane{"", k, instance})
-		}
+		what := fmt.Sprintf("seed %d", seed)
+		interpreted := newLane(t, what, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features|experimental.CoreFeaturesExceptionHandling), wasm, 7)
+		lowered := newLane(t, what, wazero.NewRuntimeConfigCompiler().WithCoreFeatures(features), m.Wasm, 7)
 		for round := range 2 * len(g.sigs) {
 			name, args := g.round(round)
-			want, got := lanes[0].outcome(name, args, 0, g.steps), lanes[1].outcome(name, args, 0, g.steps)
+			want, got := interpreted.outcome(name, args, 0, g.steps), lowered.outcome(name, args, 0, g.steps)
 			switch {
 			case strings.Contains(want, "uncaught exception"):
 				uncaught++
@@ -177,8 +128,7 @@ func TestExceptionsWithManyValues(t *testing.T) {
 	t.Parallel()
 	a := &asm{}
 	wide := []byte{i32, f64, i64, f32}
-	tag := a.signature(wide, nil)
-	a.tags = [][]byte{join([]byte{0}, num(tag))}
+	a.tag(wide...)
 	thrower := a.function([]byte{i32}, []byte{i32, i32}, nil, bin(
 		opLocalGet, 0, opF64Const, make([]byte, 6), 0x14, 0x40, opI64Const, 100, opF32Const, 0, 0, 0, 0x40, opThrow, 0)...)
 	a.export("run", 0, a.function([]byte{i32}, []byte{i32}, []byte{i64, f32}, bin(
@@ -187,15 +137,8 @@ func TestExceptionsWithManyValues(t *testing.T) {
 		opLocalSet, 2, opLocalSet, 1, // f32, i64
 		0xaa, opI32Add, // i32.trunc_f64_s
 		opLocalGet, 1, opI32WrapI64, opI32Add, opLocalGet, 2, 0xa8, opI32Add)...))
-	m, err := Rewrite(a.build())
-	if err != nil {
-		t.Fatal(err)
-	}
 	k := &ticker{slice: 1e9}
-	lowered, err := metering(t, features).InstantiateWithConfig(k.context(), m.Wasm, wazero.NewModuleConfig().WithName(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, lowered := instantiate(t, a.build(), k)
 	if got := int32(call(t, lowered, k, "run", 1000)); got != 1000+5-28+2 {
 		t.Errorf("got %d", got)
 	}
@@ -210,7 +153,7 @@ func TestExceptionsAreBounded(t *testing.T) {
 		"throws":  bytes.Repeat(bin(opThrow, 0), 20_000),
 	} {
 		a := &asm{}
-		a.tags = [][]byte{join([]byte{0}, num(a.signature(wide, nil)))}
+		a.tag(wide...)
 		a.function(nil, nil, nil, code...)
 		_, err := Rewrite(a.build())
 		var bad *wasmbin.Error
@@ -219,7 +162,7 @@ func TestExceptionsAreBounded(t *testing.T) {
 		}
 	}
 	a := &asm{}
-	a.tags = [][]byte{join([]byte{0}, num(a.signature(wide[:2], nil)))}
+	a.tag(wide[:2]...)
 	a.function(nil, nil, nil, bin(opBlock, exnref, opTryTable, emptyBlock, 1, catchAnythingRef, 0, opEnd, opRefNull, exnref, opEnd, opDrop)...)
 	if _, err := Rewrite(a.build()); err == nil || !strings.Contains(err.Error(), "more than one parameter") {
 		t.Errorf("a reference beside wide tags: %v", err)

@@ -10,7 +10,7 @@ func generateThrowing(seed1, seed2 uint64) *generator {
 	return generateWith(seed1, seed2, func(g *generator) {
 		g.throwing = true
 		for _, t := range tagTypes {
-			g.tags = append(g.tags, join([]byte{0}, num(g.signature(t, nil))))
+			g.tag(t...)
 		}
 	})
 }

@@ -83,7 +83,7 @@ func trapsAt(t *testing.T, tagged bool, around []byte) {
 	a := &asm{memories: [][]byte{bin(0, 1)}}
 	a.custom = []custom{{".debug_info", nil, 11}, {".debug_line", nil, 11}}
 	if tagged {
-		a.tags = [][]byte{join([]byte{0}, num(a.signature(nil, nil)))}
+		a.tag()
 	}
 	inner := a.function([]byte{i32}, nil, nil, join(around, bin(opI32Const, 0x7f, 0x28, 2, 0, opDrop), around)...) // a load out of bounds
 	a.export("run", 0, a.function([]byte{i32}, nil, nil, join(around, bin(opI32Const, 9, opCall, inner), around)...))

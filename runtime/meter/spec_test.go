@@ -36,6 +36,7 @@ type command struct {
 		Args                []value
 	}
 	Expected []value
+	as       string // of a module: what the next command registers it as
 }
 
 type value struct {
@@ -154,11 +155,32 @@ func (s *script) door(file string) error {
 	return m.CheckSegments()
 }
 
-// do carries out one command. as is the name under which the next one registers a module.
-func (s *script) do(ctx context.Context, c command, as string) (results []uint64, err error) {
+// readScript reads the commands of a file. Those that register a module are left out: they are done along with the one that makes it.
+func readScript(t testing.TB, file string) (commands []command) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed struct{ Commands []command }
+	if err := json.Unmarshal(data, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range parsed.Commands {
+		if c.Type != "register" {
+			commands = append(commands, c)
+		} else if n := len(commands); n > 0 {
+			commands[n-1].as = c.As
+		}
+	}
+	return commands
+}
+
+// do carries out one command.
+func (s *script) do(ctx context.Context, c command) (results []uint64, err error) {
 	switch c.Type {
 	case "module":
-		if err := s.instantiate(ctx, c.Filename, as); err != nil {
+		if err := s.instantiate(ctx, c.Filename, c.as); err != nil {
 			return nil, err
 		}
 		s.last = s.made
@@ -231,32 +253,18 @@ func TestSpecification(t *testing.T) {
 }
 
 func runScript(t *testing.T, file, spectest string) (ran int) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var parsed struct{ Commands []command }
-	if err := json.Unmarshal(data, &parsed); err != nil {
-		t.Fatal(err)
-	}
 	ctx := (&ticker{slice: 1000}).context()
 	plain := newScript(ctx, t, filepath.Dir(file), spectest, false)
 	metered := newScript(ctx, t, filepath.Dir(file), spectest, true)
-	for i, c := range parsed.Commands {
+	for _, c := range readScript(t, file) {
 		switch c.Type {
 		case "assert_malformed", "assert_invalid": // there is nothing to run
 			continue
 		case "assert_exhaustion": // of the host's stack, at a depth that depends on the size of frames
 			continue
-		case "register": // done along with the module before it
-			continue
 		}
-		as := ""
-		if next := i + 1; next < len(parsed.Commands) && parsed.Commands[next].Type == "register" {
-			as = parsed.Commands[next].As
-		}
-		want, wantErr := plain.do(ctx, c, as)
-		got, gotErr := metered.do(ctx, c, as)
+		want, wantErr := plain.do(ctx, c)
+		got, gotErr := metered.do(ctx, c)
 		if !slices.Equal(got, want) || message(gotErr) != message(wantErr) {
 			t.Errorf("line %d: %s %s: metered gives %x, %v; plain gives %x, %v",
 				c.Line, c.Type, c.Action.Field, got, gotErr, want, wantErr)

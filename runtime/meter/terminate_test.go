@@ -34,7 +34,7 @@ func endless() map[string]*asm {
 	tailOnce.export("run", 0, tailOnce.function(nil, nil, nil, bin(opCall, 0)...))
 	throwing := func(code ...byte) *asm {
 		a := &asm{memories: page}
-		a.tags = [][]byte{join([]byte{0}, num(a.signature(nil, nil)))}
+		a.tag()
 		a.export("run", 0, a.function(nil, nil, nil, code...))
 		return a
 	}
