@@ -110,7 +110,7 @@ func (m *Machine) foremost(r *row) bool {
 	if !r.inLane {
 		return false
 	}
-	l, s := m.of(r).lanes[laneOf(m.task(r))], &m.store
+	l, s := m.of(r).lanes[laneOf(m.task(r))], m.store
 	if l.queue.head(s) != r {
 		return false
 	}

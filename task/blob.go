@@ -40,12 +40,12 @@ func (m *Machine) BlobReady(digest string) bool {
 // Blobs yields blobs by digest with their references, those after the given one, all for "". What is not a digest is
 // taken for "".
 func (m *Machine) Blobs(after string) func(yield func(*Blob) bool) {
-	var from *digest
+	rows := m.blobs.All
 	if d, ok := parseDigest(after); ok {
-		from = &d
+		rows = m.blobs.After(d)
 	}
 	return func(yield func(*Blob) bool) {
-		for r := range m.blobs.from(from) {
+		for r := range rows {
 			if !yield(r.view()) {
 				return
 			}

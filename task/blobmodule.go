@@ -7,7 +7,7 @@ package task
 // says that the file is still on its way.
 func (m *Machine) admitModule(s string, noted bool) (Result, bool) {
 	d, ok := parseDigest(s)
-	r := m.blobs.get(d)
+	r := m.blobs.Get(d)
 	switch {
 	case Native(s):
 	case noted && !ok:
@@ -24,7 +24,7 @@ func (m *Machine) referModule(x *Module) {
 	if !ok {
 		return
 	}
-	if r := m.blobs.edit(d); r != nil {
+	if r := m.blobs.Edit(d); r != nil {
 		r.refs++
 		m.refresh(r)
 		return
@@ -35,7 +35,7 @@ func (m *Machine) referModule(x *Module) {
 // releaseModule counts that a module needs its file no more.
 func (m *Machine) releaseModule(x *Module) {
 	if d, ok := parseDigest(x.Digest); ok {
-		if r := m.blobs.edit(d); r != nil {
+		if r := m.blobs.Edit(d); r != nil {
 			r.refs--
 		}
 	}

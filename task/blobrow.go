@@ -6,7 +6,7 @@ package task
 // blobRow returns the row of a blob to be read, or nil.
 func (m *Machine) blobRow(s string) *blobRow {
 	if d, ok := parseDigest(s); ok {
-		return m.blobs.get(d)
+		return m.blobs.Get(d)
 	}
 	return nil
 }
@@ -35,7 +35,7 @@ func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
 func (m *Machine) countPayload(by int64, p *Payload) {
 	for s := range p.Digests() {
 		d, _ := parseDigest(s)
-		m.blobs.edit(d).refs += by
+		m.blobs.Edit(d).refs += by
 	}
 }
 
@@ -81,7 +81,7 @@ func (m *Machine) refer(was, p *Payload) {
 	}
 	for s := range p.Digests() {
 		d, _ := parseDigest(s)
-		m.refresh(m.blobs.edit(d))
+		m.refresh(m.blobs.Edit(d))
 	}
 }
 

@@ -1,11 +1,9 @@
 package task
 
 func (f *Frozen) yieldBlobs(yield func(Record) bool) bool {
-	for _, p := range f.blobs {
-		for i := range p.n {
-			if !yield(p.rows[i].blob()) {
-				return false
-			}
+	for r := range f.blobs.All {
+		if !yield(r.blob()) {
+			return false
 		}
 	}
 	return true
@@ -19,7 +17,7 @@ func (r *restorer) takeBlob(x *Blob) error {
 		return bad("a blob with the digest %q", x.Digest)
 	case x.Size < 0:
 		return bad("blob %s has a negative size", x.Digest)
-	case r.m.blobs.get(d) != nil:
+	case r.m.blobs.Get(d) != nil:
 		return bad("blob %s twice", x.Digest)
 	}
 	r.m.enterBlob(blobRow{digest: d, size: x.Size, noted: x.Noted, made: x.Made, ready: x.Ready})
@@ -85,16 +83,11 @@ func (c *checker) blobs() {
 	for s := range m.modules { // order-free: counts commute
 		refs[s]++
 	}
-	n, last := 0, digest{}
-	for r := range m.blobs.from(nil) {
+	for r := range m.blobs.All {
 		c.sum += hashBlob(r.blob())
-		c.expect(n == 0 || last.compare(r.digest) < 0, "blobs out of order at %s", r.digest)
 		c.expect(r.refs == refs[r.digest.String()], "M3: blob %s is needed %d times, recounted %d", r.digest, r.refs, refs[r.digest.String()])
 		c.expect(r.size >= 0 && r.noted <= m.now && r.made <= m.index, "blob %s: size, time or index", r.digest)
-		n, last = n+1, r.digest
 	}
-	c.expect(n == m.blobs.n && len(m.blobs.pages) == len(m.blobs.firsts), "%d blobs, recounted %d", m.blobs.n, n)
-	for i, p := range m.blobs.pages {
-		c.expect(p.n > 0 && m.blobs.firsts[i] == p.rows[0].digest, "page %d of blobs is empty or misplaced", i)
-	}
+	err := m.blobs.Check(func(free *blobRow) bool { return *free == blobRow{} })
+	c.expect(err == nil, "blobs: %v", err)
 }

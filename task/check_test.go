@@ -1,6 +1,9 @@
 package task
 
-import "testing"
+import (
+	"iter"
+	"testing"
+)
 
 // rewrite changes a record, and tells the sum, but nothing that is derived.
 func rewrite(m *Machine, id string, change func(t *Task)) {
@@ -15,6 +18,25 @@ func rewrite(m *Machine, id string, change func(t *Task)) {
 	m.store.replace(r, &next)
 }
 
+// firstOf returns the first row of a table.
+func firstOf[V any](rows iter.Seq[*V]) *V {
+	for row := range rows {
+		return row
+	}
+	return nil
+}
+
+// swap exchanges the first two rows of a table.
+func swap[V any](rows iter.Seq[*V]) {
+	first := firstOf(rows)
+	for row := range rows {
+		if row != first {
+			*first, *row = *row, *first
+			return
+		}
+	}
+}
+
 // TestCheckSees damages what is derived, one thing at a time: Check must say so.
 func TestCheckSees(t *testing.T) {
 	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
@@ -27,9 +49,9 @@ func TestCheckSees(t *testing.T) {
 		"pins":            func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].pins["v"]++ },
 		"lane lost":       func(m *Machine) { m.lanes = nil },
 		"lane order":      func(m *Machine) { get(m, "waiting").priority++ },
-		"not in the lane": func(m *Machine) { m.lanes[0].queue.remove(&m.store, get(m, "waiting")) },
+		"not in the lane": func(m *Machine) { m.lanes[0].queue.remove(m.store, get(m, "waiting")) },
 		"wrong queue":     func(m *Machine) { get(m, "waiting").queue = inFuture },
-		"final lost":      func(m *Machine) { r := get(m, "success"); m.of(r).success.remove(&m.store, r) },
+		"final lost":      func(m *Machine) { r := get(m, "success"); m.of(r).success.remove(m.store, r) },
 		"lease lost":      func(m *Machine) { m.sessions[1].leases = nil },
 		"too many leases": func(m *Machine) { m.sessions[1].session.Slots = 0 },
 		"deadline":        func(m *Machine) { r := get(m, "running"); m.deadlines.Push(1, 1, &m.store.rows.extra(r).deadline, r) },
@@ -48,8 +70,8 @@ func TestCheckSees(t *testing.T) {
 		"rows with room":  func(m *Machine) { m.store.rows.open = nil },
 		"extra of nobody": func(m *Machine) { m.store.rows.extras = append(m.store.rows.extras, &extra{}) },
 		"row lost":        func(m *Machine) { m.store.rows.pages[1].free = 0; m.store.rows.pages[1].fresh++ },
-		"cells left":      func(m *Machine) { m.store.cells[0] = &cells{} },
-		"order":           func(m *Machine) { p := m.store.order[0]; p.rows[0], p.rows[1] = p.rows[1], p.rows[0] },
+		"cells left":      func(m *Machine) { m.store.cells.Put(0) },
+		"order":           func(m *Machine) { swap(m.store.order.All) },
 		"bytes alive":     func(m *Machine) { chunk(m).alive-- },
 		"bytes dead":      func(m *Machine) { m.store.arena.dead++ },
 		"bytes in all":    func(m *Machine) { m.store.arena.alive++ },
@@ -61,7 +83,7 @@ func TestCheckSees(t *testing.T) {
 		"name gone":       func(m *Machine) { m.store.names.gone = append(m.store.names.gone, 9) },
 		"place of a run":  func(m *Machine) { m.store.spare = m.store.spare[1:] },
 		"of a behavior":   func(m *Machine) { m.behaviorRow(DefaultNamespace, "other"); get(m, "waiting").behavior++ },
-		"page":            func(m *Machine) { m.store.firsts[0]++ },
+		"order by rev":    func(m *Machine) { m.store.cell(*firstOf(m.store.order.All)).created = 1 << 40 },
 		"module":          func(m *Machine) { clear(m.modules) },
 		"active version":  func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].behavior.Active = "x" },
 		"answer":          func(m *Machine) { m.processes[5].answers[0].hash++ },

@@ -110,11 +110,11 @@ func TestCheckSeesOperations(t *testing.T) {
 			o := op(m, "failing")
 			o.cleanups.Remove(&m.store.rows.extra(o.cleanups.At(1).Item).part)
 		},
-		"finals lost": func(m *Machine) { op(m, "ended").finals.remove(&m.store, get(m, "ended:0")) },
+		"finals lost": func(m *Machine) { op(m, "ended").finals.remove(m.store, get(m, "ended:0")) },
 		"final elsewhere": func(m *Machine) {
 			r := get(m, "ended:0")
-			op(m, "ended").finals.remove(&m.store, r)
-			work(m).success.push(&m.store, r)
+			op(m, "ended").finals.remove(m.store, r)
+			work(m).success.push(m.store, r)
 		},
 		"work forgotten":       func(m *Machine) { m.fanout.busy.Remove(&op(m, "making").busy) },
 		"work invented":        func(m *Machine) { o := op(m, "going"); m.fanout.busy.Push(0, 1, &o.busy, o) },
@@ -175,12 +175,12 @@ func TestCheckSeesOperations(t *testing.T) {
 		"behavior's space": func(m *Machine) { work(m).space = space(m, "shop") },
 		"no namespace":     func(m *Machine) { delete(m.namespaces, "shop") },
 
-		"references":   func(m *Machine) { m.blobs.pages[0].rows[0].refs-- },
-		"not ready":    func(m *Machine) { m.blobs.pages[0].rows[0].ready = false },
-		"size":         func(m *Machine) { m.blobs.pages[0].rows[0].size++ },
-		"blobs":        func(m *Machine) { m.blobs.n++ },
-		"blob's order": func(m *Machine) { p := m.blobs.pages[0]; p.rows[0], p.rows[1] = p.rows[1], p.rows[0] },
-		"blob's page":  func(m *Machine) { m.blobs.firsts[0] = digest{} },
+		"references":   func(m *Machine) { firstOf(m.blobs.All).refs-- },
+		"not ready":    func(m *Machine) { firstOf(m.blobs.All).ready = false },
+		"size":         func(m *Machine) { firstOf(m.blobs.All).size++ },
+		"blob twice":   func(m *Machine) { m.blobs.Append(*firstOf(m.blobs.All)) },
+		"blob's order": func(m *Machine) { swap(m.blobs.All) },
+		"blob's name":  func(m *Machine) { firstOf(m.blobs.All).digest[31]++ },
 
 		"run lost":      func(m *Machine) { m.runs = m.runs[:1] },
 		"runs' order":   func(m *Machine) { m.runs[0], m.runs[1] = m.runs[1], m.runs[0] },

@@ -77,7 +77,7 @@ func TestCheckSeesQueues(t *testing.T) {
 			m.promote(others)
 			m.demote(others)
 		},
-		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).due.remove(&m.store, r) },
+		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).due.remove(m.store, r) },
 		"future order":   func(m *Machine) { mail(m).future.At(1).Key++ },
 		"futures":        func(m *Machine) { m.futures.At(1).Key++ },
 		"futures lost":   func(m *Machine) { m.futures.Remove(&mail(m).ahead) },

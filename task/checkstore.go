@@ -1,26 +1,16 @@
 package task
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // store verifies how tasks are kept: the order of creation, rows, cells, the index, the arena.
 func (c *checker) store() {
-	s, n, last := &c.m.store, 0, uint64(0)
-	met := map[handle]bool{}
-	c.expect(len(s.order) == len(s.firsts), "%d pages, %d firsts", len(s.order), len(s.firsts))
-	for i, p := range s.order {
-		c.expect(p.n > 0 && s.firsts[i] == s.cell(p.rows[0]).created, "page %d is empty or misplaced", i)
-		n += p.n
-		for j, h := range p.rows[:p.n] {
-			created := s.cell(h).created
-			c.expect(created > last && !met[h] && s.rows.row(h).id == h, "page %d slot %d: order, or row", i, j)
-			last, met[h] = created, true
-		}
-		c.expect(!slices.ContainsFunc(p.rows[p.n:], func(h handle) bool { return h != 0 }), "page %d holds a removed task", i)
+	s, met := c.m.store, map[handle]bool{}
+	err := s.order.Check(func(free *handle) bool { return *free == 0 })
+	c.expect(err == nil, "order of creation: %v", err)
+	for h := range s.order.All {
+		c.expect(!met[*h] && s.rows.row(*h).id == *h, "row %d: twice, or not there", *h)
+		met[*h] = true
 	}
-	c.expect(n == s.n, "%d tasks in pages, %d counted", n, s.n)
 	c.rowTable(met)
 	c.index(met)
 	c.arena(met)
@@ -33,7 +23,7 @@ func (c *checker) rowTable(met map[handle]bool) {
 	for no, p := range t.pages {
 		if p == nil {
 			gone++
-			c.expect(no >= len(c.m.store.cells) || c.m.store.cells[no] == nil, "cells of page %d, which is gone", no)
+			c.expect(!c.m.store.cells.Has(no), "cells of page %d, which is gone", no)
 			continue
 		}
 		n := 0
@@ -93,7 +83,7 @@ func (c *checker) index(met map[handle]bool) {
 // arena verifies what is alive and dead, record by record, that what is read of each packs to the same bytes, and how
 // often names are named.
 func (c *checker) arena(met map[handle]bool) {
-	s := &c.m.store
+	s := c.m.store
 	alive, live := map[int]int{}, 0
 	refs := make([]uint32, len(s.names.refs))
 	for h := range met { // order-free: it only adds up
@@ -132,7 +122,7 @@ func (c *checker) arena(met map[handle]bool) {
 		c.expect(s.names.text(uint64(n)) == text && refs[n] > 0, "name %q", text)
 	}
 	c.expect(len(s.names.numbers)+len(s.names.gone) == len(refs), "names: %d, %d gone, of %d", len(s.names.numbers), len(s.names.gone), len(refs))
-	c.expect(live+len(s.spare) == pageRows*len(s.live), "%d tasks run, and %d places of %d are free", live, len(s.spare), pageRows*len(s.live))
+	c.expect(live+len(s.spare) == pageRows*s.live.Len(), "%d tasks run, and %d places of %d are free", live, len(s.spare), pageRows*s.live.Len())
 }
 
 // packed verifies a packed record against what was read of it. The names are numbers, which the walk above has counted.
@@ -147,7 +137,7 @@ func (c *checker) packed(t *Task, record []byte) {
 
 // in verifies that a line holds r.
 func (c *checker) in(l *line, r *row, format string, args ...any) {
-	s := &c.m.store
+	s := c.m.store
 	c.lined[l]++
 	pos, at := *l.pos(r), l.spot(s, r)
 	if pos > 0 {
@@ -162,7 +152,7 @@ func (c *checker) in(l *line, r *row, format string, args ...any) {
 
 // line verifies the order of a line, and that it holds nothing but what was met.
 func (c *checker) line(name string, l *line) {
-	s := &c.m.store
+	s := c.m.store
 	c.expect(l.len() == c.lined[l], "%s: %d queued, recounted %d", name, l.len(), c.lined[l])
 	checkHeap(c, name, &l.rest)
 	n, last := 0, spot{}

@@ -43,7 +43,7 @@ func (c DropBlobs) apply(m *Machine) Result {
 // go. The file of a module may have no record: logs are older than records of blobs.
 func (m *Machine) dropBlob(s string, before Time) bool {
 	d, _ := parseDigest(s)
-	r := m.blobs.get(d)
+	r := m.blobs.Get(d)
 	if r == nil {
 		return m.modules[s] == nil
 	}
@@ -51,6 +51,6 @@ func (m *Machine) dropBlob(s string, before Time) bool {
 		return false
 	}
 	m.sum -= hashBlob(r.blob())
-	m.blobs.remove(d)
+	m.blobs.Remove(d)
 	return true
 }

@@ -33,12 +33,12 @@ func (m *Machine) enterLane(r *row) {
 		}
 	}
 	r.inLane = true
-	l.queue.push(&m.store, r)
+	l.queue.push(m.store, r)
 }
 
 func (m *Machine) leaveLane(r *row) {
 	l := m.of(r).lanes[laneOf(m.task(r))]
-	l.queue.remove(&m.store, r)
+	l.queue.remove(m.store, r)
 	r.inLane = false
 	if l.queue.len() == 0 {
 		m.forgetLane(l)

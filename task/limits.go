@@ -229,7 +229,7 @@ func (m *Machine) policyChanged(b *behaviorRow) {
 // slot before they are due.
 func (m *Machine) keyedRows(b *behaviorRow) []*row {
 	var rows []*row
-	for r := range b.due.all(&m.store) {
+	for r := range b.due.all(m.store) {
 		rows = append(rows, r)
 	}
 	for r := range b.future.All {

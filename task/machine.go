@@ -14,7 +14,7 @@ type Machine struct {
 	state
 	known uint64 // the highest feature level that this build knows; no state
 
-	store     store
+	store     *store
 	behaviors map[behaviorName]*behaviorRow
 	byName    []*behaviorRow // sorted by namespace and name
 	modules   map[string]*Module
@@ -132,6 +132,7 @@ func NewMachine(options ...Option) *Machine {
 		known: KnownLevel,
 
 		store:     newStore(),
+		blobs:     newBlobTable(),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
 		sessions:  map[uint64]*sessionRow{},

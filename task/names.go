@@ -2,25 +2,22 @@ package task
 
 import (
 	"encoding/binary"
-	"slices"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // nameTable gives numbers to texts that many packed records have in common: versions, error codes, workers, nodes and
 // outcomes. A text stays as long as a record that names it.
 type nameTable struct {
 	numbers map[string]uint32
-	pages   []*namePage
+	pages   table.Pages[names]
 	refs    []uint32
 	gone    []uint32
-	epoch   uint64
 }
 
 const pageNames = 256
 
-type namePage struct {
-	epoch uint64
-	texts [pageNames]string
-}
+type names [pageNames]string
 
 // use returns the number of a text that one more record names.
 func (t *nameTable) use(text string) uint32 {
@@ -36,7 +33,7 @@ func (t *nameTable) use(text string) uint32 {
 		n = uint32(len(t.refs))
 		t.refs = append(t.refs, 0)
 		if n%pageNames == 0 {
-			t.pages = append(t.pages, &namePage{epoch: t.epoch})
+			t.pages.Put(t.pages.Len())
 		}
 	}
 	if t.numbers == nil {
@@ -44,7 +41,7 @@ func (t *nameTable) use(text string) uint32 {
 	}
 	t.numbers[text] = n
 	t.refs[n] = 1
-	t.writable(n).texts[n%pageNames] = text
+	*t.edit(n) = text
 	return n
 }
 
@@ -64,27 +61,16 @@ func (t *nameTable) dropNumber(n uint32) {
 	if t.refs[n]--; t.refs[n] > 0 {
 		return
 	}
-	p := t.writable(n)
-	delete(t.numbers, p.texts[n%pageNames])
-	p.texts[n%pageNames] = ""
+	text := t.edit(n)
+	delete(t.numbers, *text)
+	*text = ""
 	t.gone = append(t.gone, n)
 }
 
 // freeze returns the texts as they are and will stay.
-func (t *nameTable) freeze() nameTable {
-	t.epoch++
-	return nameTable{pages: slices.Clone(t.pages)}
-}
+func (t *nameTable) freeze() nameTable { return nameTable{pages: t.pages.Freeze()} }
 
-func (t *nameTable) text(n uint64) string { return t.pages[n/pageNames].texts[n%pageNames] }
+func (t *nameTable) text(n uint64) string { return t.pages.At(int(n / pageNames))[n%pageNames] }
 
-func (t *nameTable) writable(n uint32) *namePage {
-	p := t.pages[n/pageNames]
-	if p.epoch != t.epoch {
-		clone := *p
-		clone.epoch = t.epoch
-		p = &clone
-		t.pages[n/pageNames] = p
-	}
-	return p
-}
+// edit returns the text of a number to be written before the next freeze.
+func (t *nameTable) edit(n uint32) *string { return &t.pages.Edit(int(n / pageNames))[n%pageNames] }

@@ -19,7 +19,7 @@ func (c NoteBlob) apply(m *Machine) Result {
 	case c.Size < 0:
 		return invalid("size", "a size is negative")
 	}
-	r := m.blobs.get(d)
+	r := m.blobs.Get(d)
 	switch {
 	case c.Ready && (r == nil || !r.ready && c.Since > 0 && r.made > c.Since):
 		return blobGone("digest", c.Digest)
@@ -32,10 +32,10 @@ func (c NoteBlob) apply(m *Machine) Result {
 
 // noteBlob writes the record of a blob that is put.
 func (m *Machine) noteBlob(d digest, size int64, ready bool) {
-	r := m.blobs.edit(d)
+	r := m.blobs.Edit(d)
 	if r == nil {
 		m.enterBlob(blobRow{digest: d, size: size, noted: m.now, made: m.index})
-		r = m.blobs.edit(d)
+		r = m.blobs.Edit(d)
 	} else {
 		m.sum -= hashBlob(r.blob())
 		r.size, r.noted = size, m.now
@@ -56,5 +56,5 @@ func (m *Machine) enterBlob(r blobRow) {
 	if m.modules[r.digest.String()] != nil {
 		r.refs = 1
 	}
-	m.blobs.insert(r)
+	m.blobs.Insert(r)
 }

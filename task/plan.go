@@ -185,7 +185,7 @@ func (p *planner) addLane(l *lane) {
 		}
 	}
 	pl.budget = p.budget(b)
-	pl.cursor = l.queue.cursor(&p.m.store)
+	pl.cursor = l.queue.cursor(p.m.store)
 	at := pl.cursor.spot()
 	p.group(b).lanes.Push(at.key, at.tie, table.Untold{}, pl)
 }

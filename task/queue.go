@@ -82,7 +82,7 @@ func (m *Machine) enqueue(r *row) {
 		m.enterLease(r)
 	case t.NotBefore == 0:
 		r.queue, r.at = inFinals, int64(t.FinishedAt)
-		m.finalQueue(t, b).push(&m.store, r)
+		m.finalQueue(t, b).push(m.store, r)
 	case t.NotBefore > m.now:
 		m.enterFuture(r)
 	default:
@@ -114,7 +114,7 @@ func (m *Machine) dequeue(r *row) {
 	case inDue:
 		m.leaveDue(r)
 	default:
-		m.finalQueue(t, b).remove(&m.store, r)
+		m.finalQueue(t, b).remove(m.store, r)
 	}
 	r.queue = inNone
 	if r.more != 0 {
@@ -185,7 +185,7 @@ func (m *Machine) becomeEligible() {
 // enterDue makes r, whose time has come, wait for a worker.
 func (m *Machine) enterDue(r *row) {
 	r.queue, r.at = inDue, int64(m.task(r).dueSince())
-	m.of(r).due.push(&m.store, r)
+	m.of(r).due.push(m.store, r)
 	m.enterTeam(r)
 }
 
@@ -208,7 +208,7 @@ func (m *Machine) enterTeam(r *row) {
 }
 
 func (m *Machine) leaveDue(r *row) {
-	m.of(r).due.remove(&m.store, r)
+	m.of(r).due.remove(m.store, r)
 	m.leaveTeam(r)
 }
 

@@ -251,12 +251,12 @@ func (r *restorer) finish() (*Machine, error) {
 		{"processes", int64(len(m.processes)), h.Processes},
 		{"keys", int64(len(m.keys)), h.Keys},
 		{"answers", r.answers, h.Answers},
-		{"tasks", int64(m.store.n), h.Tasks},
+		{"tasks", int64(m.store.order.Len()), h.Tasks},
 		{"records", m.counts.Records, h.Records},
 		{"namespaces", r.namespaces, h.Namespaces},
 		{"operations", int64(len(m.operations)), h.Operations},
 		{"instances", int64(len(m.instances.sorted)), h.Instances},
-		{"blobs", int64(m.blobs.n), h.Blobs},
+		{"blobs", int64(m.blobs.Len()), h.Blobs},
 		{"runs", int64(len(m.runs)), h.Runs},
 	} {
 		if c.have != c.want {

@@ -141,7 +141,7 @@ func (m *Machine) purgeTask(k Key) bool {
 func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 	var keys []Key
 	for _, queue := range [...]*line{&b.excess, &b.success, &b.failure, &b.due} {
-		for c := queue.cursor(&m.store); c.row != nil && int64(len(keys)) < limit; c.next() {
+		for c := queue.cursor(m.store); c.row != nil && int64(len(keys)) < limit; c.next() {
 			keys = append(keys, m.task(c.row).Key())
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // Record is one record of a snapshot: *Head, *Namespace, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
@@ -96,7 +98,7 @@ type Frozen struct {
 	namespaces []*Namespace
 	operations []*Operation
 	instances  []*Instance
-	blobs      []*blobPage
+	blobs      table.Frozen[blobRow, blobPage]
 	runs       []*MaintenanceRun
 }
 
@@ -104,7 +106,7 @@ type Frozen struct {
 // sessions and processes; no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
-		tasks: m.store.freeze(), records: m.freezeRecords(), blobs: m.blobs.freeze(),
+		tasks: m.store.freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(),
 		instances: slices.Clone(m.instances.sorted), runs: slices.Clone(m.runs),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
@@ -138,9 +140,9 @@ func (m *Machine) Freeze() *Frozen {
 		Index: m.index, Term: m.term, Now: m.now, LeaseNow: m.leaseNow, Rev: m.rev, Token: m.token,
 		SessionID: m.sessionID, Sum: m.sum, Before: m.before, Digest: m.digestSum(), Limit: m.limits,
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
-		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.n),
+		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.order.Len()),
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
-		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.n), Runs: int64(len(f.runs)),
+		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
 	}
 	return f

@@ -117,7 +117,7 @@ func TestStore(t *testing.T) {
 		}
 		return tasks
 	}
-	if !reflect.DeepEqual(got(0), want) || s.n != len(want) {
+	if !reflect.DeepEqual(got(0), want) || s.order.Len() != len(want) {
 		t.Fatalf("not the %d tasks", len(want))
 	}
 	for i, e := range all {
@@ -142,8 +142,8 @@ func TestStore(t *testing.T) {
 			t.Errorf("frozen version %d has changed", i)
 		}
 	}
-	if full := len(s.order) * pageTasks; full > 5*s.n+2*pageTasks {
-		t.Errorf("%d pages for %d tasks", len(s.order), s.n)
+	if full := s.order.Pages() * len(orderPage{}); full > 5*s.order.Len()+2*len(orderPage{}) {
+		t.Errorf("%d pages for %d tasks", s.order.Pages(), s.order.Len())
 	}
 	c := checker{m: &Machine{store: s}}
 	c.store()
@@ -170,9 +170,9 @@ func TestLine(t *testing.T) {
 				grow = 42
 			}
 			place := func(r *row) {
-				l.push(&s, r)
+				l.push(s, r)
 				i, _ := slices.BinarySearchFunc(all, r, func(x, y *row) int {
-					if l.spot(&s, x).less(l.spot(&s, y)) {
+					if l.spot(s, x).less(l.spot(s, y)) {
 						return -1
 					}
 					return 1
@@ -182,7 +182,7 @@ func TestLine(t *testing.T) {
 			if len(all) > 0 && random.IntN(10) == 0 { // one that was there before comes again
 				i := max(len(all)-1-random.IntN(9), 0)
 				r := all[i]
-				l.remove(&s, r)
+				l.remove(s, r)
 				all = slices.Delete(all, i, i+1)
 				r.at = int64(n / 10)
 				place(r)
@@ -202,17 +202,17 @@ func TestLine(t *testing.T) {
 				if random.IntN(2) == 0 {
 					i = min(i, 3) // most leave at the front
 				}
-				l.remove(&s, all[i])
+				l.remove(s, all[i])
 				s.remove(all[i], s.task(all[i]))
 				all = slices.Delete(all, i, i+1)
 			}
-			if l.len() != len(all) || len(all) > 0 && l.head(&s) != all[0] {
+			if l.len() != len(all) || len(all) > 0 && l.head(s) != all[0] {
 				t.Fatalf("step %d: length or head", n)
 			}
 			if n%1000 != 0 {
 				continue
 			}
-			c := l.cursor(&s)
+			c := l.cursor(s)
 			for i, want := range all {
 				if c.row != want {
 					t.Fatalf("step %d: row %d", n, i)

@@ -17,8 +17,8 @@ func (m *Machine) oldestFinal(namespace string) *row {
 	var room [3]*line
 	for _, b := range m.behaviorsIn(namespace) {
 		for _, q := range b.sweepable(room[:0]) {
-			if r := q.head(&m.store); r != nil && (oldest == nil || q.spot(&m.store, r).less(at)) {
-				oldest, at = r, q.spot(&m.store, r)
+			if r := q.head(m.store); r != nil && (oldest == nil || q.spot(m.store, r).less(at)) {
+				oldest, at = r, q.spot(m.store, r)
 			}
 		}
 	}

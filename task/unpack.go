@@ -1,11 +1,15 @@
 package task
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/taskrt/taskrt/task/table"
+)
 
 // view is what it takes to read records: the store's own, or a Frozen's.
 type view struct {
 	chunks    [][]byte
-	live      []*livePage
+	live      table.Pages[live]
 	names     nameTable
 	behaviors []*behaviorRow // by number; nil: none. Their names never change
 }
@@ -51,7 +55,7 @@ func behaviorNumber(record []byte) uint64 {
 // hashID hashes the ID of the task whose record is at a place.
 func (v *view) hashID(h *hasher, at ref) {
 	if i, ok := at.live(); ok {
-		h.str(v.live[i/pageRows].tasks[i%pageRows].ID)
+		h.str(v.live.At(int(i / pageRows))[i%pageRows].ID)
 		return
 	}
 	record, _ := v.record(at)
@@ -68,7 +72,7 @@ func (v *view) hashID(h *hasher, at ref) {
 // hasID reports whether the record at a place is that of a task with the ID.
 func (v *view) hasID(at ref, id string) bool {
 	if i, ok := at.live(); ok {
-		return v.live[i/pageRows].tasks[i%pageRows].ID == id
+		return v.live.At(int(i / pageRows))[i%pageRows].ID == id
 	}
 	record, _ := v.record(at)
 	if record[0] != 0 {
@@ -86,7 +90,7 @@ func (v *view) hasID(at ref, id string) bool {
 // task returns the record of a cell.
 func (v *view) task(c *cell) *Task {
 	if i, ok := c.record.live(); ok {
-		return v.live[i/pageRows].tasks[i%pageRows]
+		return v.live.At(int(i / pageRows))[i%pageRows]
 	}
 	record, _ := v.record(c.record)
 	return v.unpack(record, c.created)

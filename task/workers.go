@@ -23,7 +23,7 @@ func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 	s := BehaviorStats{
 		Due: int64(b.due.len()), Delayed: int64(b.future.Len()) - b.retrying, Retrying: b.retrying, Running: b.running,
 	}
-	if r := b.due.head(&m.store); r != nil {
+	if r := b.due.head(m.store); r != nil {
 		s.Oldest = Time(r.at)
 	}
 	return s

@@ -2,7 +2,7 @@ package main
 
 // recordMutants sabotage the TaskStore API: package records, the machine's commands, the HTTP contract.
 var recordMutants = []mutant{
-	{Name: "taskstore-frozen-page-written", File: "task/records/records.go", Old: "if p.epoch != s.epoch {", New: "if p.epoch > s.epoch {",
+	{Name: "taskstore-frozen-page-written", File: "task/table/pages.go", Old: "at.epoch == p.epoch {", New: "at.epoch <= p.epoch {",
 		Pkg: "./task/records", Run: "TestFrozenStays$", Why: "a snapshot under way would change"},
 	{Name: "taskstore-times-pile-up", File: "task/records/group.go", Old: "return g.future.Len() > 2*(g.n-g.available.total)+chunkEntries", New: "return false",
 		Pkg: "./task/records", Run: "TestRenewalsLeaveNothing$", Why: "a claim that is renewed for ever would fill the memory"},

@@ -223,7 +223,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestStore$", Why: "a task whose chunk was compacted would be read from where nothing is"},
 	{Name: "task-names-kept", File: "task/arena.go", Old: "s.names.drop(record)", New: "_ = record",
 		Pkg: "./task", Run: "TestStore$", Why: "every worker that ever ran a task would stay in memory"},
-	{Name: "task-frozen-cell-written", File: "task/store.go", Old: "p := s.cells[h/pageRows]\n\tif p.epoch != s.epoch {", New: "p := s.cells[h/pageRows]\n\tif p.epoch > s.epoch {",
+	{Name: "task-frozen-cell-written", File: "task/table/pages.go", Old: "at.epoch == p.epoch {", New: "at.epoch <= p.epoch {",
 		Pkg: "./task", Run: "TestStore$", Why: "a snapshot would change while it is written"},
 	{Name: "task-index-gap", File: "task/idindex.go", Old: "(i-home+len(x.tags))%len(x.tags) >= (i-gap+len(x.tags))%len(x.tags)", New: "i-home >= i-gap",
 		Pkg: "./task", Run: "TestStore$", Why: "a task would no longer be found when another one is removed"},

@@ -86,7 +86,8 @@ func (g *group) remove(id uint64) {
 	g.shrink(i)
 }
 
-// shrink is Set.shrink for chunks.
+// shrink does for chunks what table.Sorted does for its pages: it drops chunk i if it is empty, and merges it with a
+// neighbor if both together fill at most half a chunk.
 func (g *group) shrink(i int) {
 	n := func(i int) int { return len(g.chunks[i].entries) }
 	switch {

@@ -3,16 +3,18 @@
 // may change what is decided by package task. Like that package it is pure: what it answers depends only on the records
 // and on the time it is given, never on how they came to be there.
 //
-// Records live in pages in order of their ID. IDs rise, so that adding only appends. A page that a Frozen can see is
-// cloned before it is written (page.epoch < Set.epoch), so freezing copies the table of pages and nothing else.
+// Records live in pages in order of their ID, which are frozen without being copied (package table). IDs rise, so that
+// adding only appends.
 package records
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"sort"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // Record is one record. Times are milliseconds of the caller's clock, which never goes back.
@@ -44,22 +46,10 @@ type Blob struct {
 // and Available are writes.
 type Set struct {
 	groups map[string]*group
-	pages  []*page  // none empty
-	firsts []uint64 // ID of each page's first row: searched without touching the pages
-	epoch  uint64
-	n      int
+	rows   table.Sorted[uint64, row, page]
 }
 
-const (
-	pageRows  = 128
-	pageMerge = pageRows / 4 // a page with fewer rows looks for a neighbor to merge with
-)
-
-type page struct {
-	epoch uint64
-	n     int
-	rows  [pageRows]row
-}
+type page = [128]row
 
 // row is a record: 56 bytes and those of its data. The name of the group is shared.
 type row struct {
@@ -76,17 +66,21 @@ func (r *row) record() Record {
 }
 
 // New returns an empty Set.
-func New() *Set { return &Set{groups: map[string]*group{}} }
+func New() *Set {
+	return &Set{groups: map[string]*group{}, rows: table.NewSorted[uint64, row, page](table.Order[uint64, row]{
+		Key: func(r *row) uint64 { return r.id }, Compare: cmp.Compare[uint64],
+	})}
+}
 
 // Len returns the number of records.
-func (s *Set) Len() int { return s.n }
+func (s *Set) Len() int { return s.rows.Len() }
 
 // First returns the record with the least ID.
 func (s *Set) First() (Record, bool) {
-	if len(s.pages) == 0 {
-		return Record{}, false
+	if r := s.rows.First(); r != nil {
+		return r.record(), true
 	}
-	return s.pages[0].rows[0].record(), true
+	return Record{}, false
 }
 
 // Get returns a record.
@@ -97,39 +91,7 @@ func (s *Set) Get(id uint64) (Record, bool) {
 	return Record{}, false
 }
 
-func (s *Set) row(id uint64) *row {
-	if i, slot, ok := s.locate(id); ok {
-		return &s.pages[i].rows[slot]
-	}
-	return nil
-}
-
-// locate returns the page and the slot of a record.
-func (s *Set) locate(id uint64) (pageIndex, slot int, ok bool) {
-	i := sort.Search(len(s.firsts), func(i int) bool { return s.firsts[i] > id }) - 1
-	if i < 0 {
-		return 0, 0, false
-	}
-	slot, ok = s.pages[i].find(id)
-	return i, slot, ok
-}
-
-func (p *page) find(id uint64) (slot int, ok bool) {
-	slot = sort.Search(p.n, func(i int) bool { return p.rows[i].id >= id })
-	return slot, slot < p.n && p.rows[slot].id == id
-}
-
-// page returns page i, writable.
-func (s *Set) page(i int) *page {
-	p := s.pages[i]
-	if p.epoch != s.epoch {
-		clone := *p
-		clone.epoch = s.epoch
-		p = &clone
-		s.pages[i] = p
-	}
-	return p
-}
+func (s *Set) row(id uint64) *row { return s.rows.Get(id) }
 
 // Add adds a record whose ID is greater than every other's before it. now is the time by which the caller judges.
 func (s *Set) Add(r Record, now int64) {
@@ -139,34 +101,15 @@ func (s *Set) Add(r Record, now int64) {
 		s.groups[r.Group] = g
 	}
 	g.add(r.ID, r.Available, now)
-	last := len(s.pages) - 1
-	if last < 0 || s.pages[last].n == pageRows {
-		s.pages = append(s.pages, &page{epoch: s.epoch})
-		s.firsts = append(s.firsts, r.ID)
-		last++
-	}
-	p := s.page(last)
-	p.rows[p.n] = row{id: r.ID, owner: r.Owner, available: r.Available, data: r.Data, group: g, blob: r.Blob}
-	p.n++
-	s.n++
+	s.rows.Append(row{id: r.ID, owner: r.Owner, available: r.Available, data: r.Data, group: g, blob: r.Blob})
 }
 
 // Remove removes a record and returns it as it was in memory.
 func (s *Set) Remove(id uint64) (Record, bool) {
-	i, slot, ok := s.locate(id)
+	removed, ok := s.rows.Remove(id)
 	if !ok {
 		return Record{}, false
 	}
-	p := s.page(i)
-	removed := p.rows[slot]
-	copy(p.rows[slot:], p.rows[slot+1:p.n])
-	p.n--
-	p.rows[p.n] = row{}
-	s.n--
-	if p.n > 0 {
-		s.firsts[i] = p.rows[0].id
-	}
-	s.shrink(i)
 	g := removed.group
 	g.remove(id)
 	if g.n == 0 { // and go with their last
@@ -175,32 +118,6 @@ func (s *Set) Remove(id uint64) (Record, bool) {
 		g.future.Keep(func(_ int64, id uint64) bool { return s.row(id) != nil })
 	}
 	return removed.record(), true
-}
-
-// shrink drops page i if it is empty and merges it with a neighbor if both together fill at most half a page, so that
-// the next removals or additions do not split or merge again at once.
-func (s *Set) shrink(i int) {
-	p := s.pages[i]
-	switch {
-	case p.n == 0:
-	case p.n >= pageMerge:
-		return
-	case i > 0 && s.pages[i-1].n+p.n <= pageRows/2:
-		s.appendPage(i-1, p)
-	case i+1 < len(s.pages) && s.pages[i+1].n+p.n <= pageRows/2:
-		i++
-		s.appendPage(i-1, s.pages[i])
-	default:
-		return
-	}
-	s.pages = slices.Delete(s.pages, i, i+1)
-	s.firsts = slices.Delete(s.firsts, i, i+1)
-}
-
-func (s *Set) appendPage(i int, from *page) {
-	to := s.page(i)
-	copy(to.rows[to.n:], from.rows[:from.n])
-	to.n += from.n
 }
 
 // Available returns how many records of a group are available at now, which is not before any time given to it or to
@@ -234,7 +151,7 @@ func (s *Set) Group(name string, all bool, at int64) iter.Seq[Record] {
 		}
 		next := g.future.Head()
 		noted := next == nil || next.Key > at // what is available has been noted: pass over the rest
-		c := cursor{set: s}
+		c := s.rows.Finder()
 		for i := range g.chunks {
 			if !all && noted && g.chunks[i].open == 0 {
 				continue
@@ -243,7 +160,7 @@ func (s *Set) Group(name string, all bool, at int64) iter.Seq[Record] {
 				if !all && noted && !e.open() {
 					continue
 				}
-				if r := c.row(e.id()); (all || r.available <= at) && !yield(r.record()) {
+				if r := c.Get(e.id()); (all || r.available <= at) && !yield(r.record()) {
 					return
 				}
 			}
@@ -251,73 +168,38 @@ func (s *Set) Group(name string, all bool, at int64) iter.Seq[Record] {
 	}
 }
 
-// cursor finds rows by rising IDs that are there: mostly in the page of the one before.
-type cursor struct {
-	set  *Set
-	page int
-}
-
-func (c *cursor) row(id uint64) *row {
-	s := c.set
-	if id < s.firsts[c.page] || c.page+1 < len(s.firsts) && s.firsts[c.page+1] <= id {
-		c.page, _, _ = s.locate(id)
-	}
-	slot, _ := s.pages[c.page].find(id)
-	return &s.pages[c.page].rows[slot]
-}
-
 // Frozen is a Set as it was. It may be read from another goroutine while the Set goes on.
-type Frozen struct {
-	pages []*page
-	n     int
-}
+type Frozen struct{ rows table.Frozen[row, page] }
 
-// Freeze returns the records as they are and will stay; the Set clones a page before it writes it next.
-func (s *Set) Freeze() Frozen {
-	s.epoch++
-	return Frozen{slices.Clone(s.pages), s.n}
-}
+// Freeze returns the records as they are and will stay.
+func (s *Set) Freeze() Frozen { return Frozen{s.rows.Freeze()} }
 
 // Len returns the number of records.
-func (f Frozen) Len() int { return f.n }
+func (f Frozen) Len() int { return f.rows.Len() }
 
 // All yields the records by ID.
 func (f Frozen) All(yield func(Record) bool) {
-	for _, p := range f.pages {
-		for i := range p.rows[:p.n] {
-			if !yield(p.rows[i].record()) {
-				return
-			}
+	for r := range f.rows.All {
+		if !yield(r.record()) {
+			return
 		}
 	}
 }
 
 // Check verifies what is derived against a recount, in O(n).
 func (s *Set) Check() error {
-	if len(s.pages) != len(s.firsts) {
-		return fmt.Errorf("records: %d pages, %d firsts", len(s.pages), len(s.firsts))
+	if err := s.rows.Check(func(free *row) bool { return *free == row{} }); err != nil {
+		return fmt.Errorf("records: %w", err)
 	}
-	n, last, members := 0, uint64(0), map[*group]int{}
-	for i, p := range s.pages {
-		if p.n == 0 || s.firsts[i] != p.rows[0].id {
-			return fmt.Errorf("records: page %d is empty or misplaced", i)
+	members := map[*group]int{}
+	for r := range s.rows.All {
+		if s.groups[r.group.name] != r.group {
+			return fmt.Errorf("records: record %d: group", r.id)
 		}
-		n += p.n
-		for j := range p.rows {
-			r := &p.rows[j]
-			switch {
-			case j >= p.n && *r != (row{}):
-				return fmt.Errorf("records: page %d keeps a removed record", i)
-			case j < p.n && (r.id <= last || s.groups[r.group.name] != r.group):
-				return fmt.Errorf("records: record %d: order or group", r.id)
-			case j < p.n:
-				last = r.id
-				members[r.group]++
-			}
-		}
+		members[r.group]++
 	}
-	if n != s.n || len(members) != len(s.groups) {
-		return fmt.Errorf("records: %d records in %d groups, counted %d in %d", n, len(members), s.n, len(s.groups))
+	if len(members) != len(s.groups) {
+		return fmt.Errorf("records: %d groups, counted %d", len(members), len(s.groups))
 	}
 	for g, n := range members { // order-free: any violation will do
 		if err := g.check(n, s.row); err != nil {

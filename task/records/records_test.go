@@ -183,10 +183,8 @@ func TestRenewalsLeaveNothing(t *testing.T) {
 func TestCheckFinds(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(*Set){
-		"count":     func(s *Set) { s.n++ },
-		"order":     func(s *Set) { s.pages[0].rows[3].id = 1 },
-		"first":     func(s *Set) { s.firsts[0]++ },
-		"leftover":  func(s *Set) { s.pages[1].rows[pageRows-1].data = "x" },
+		"order":     func(s *Set) { s.row(3).id = 1 },
+		"of none":   func(s *Set) { s.row(3).group = &group{name: "g"} },
 		"group":     func(s *Set) { s.groups["h"] = &group{} },
 		"open":      func(s *Set) { s.groups["g"].chunks[0].open-- },
 		"tree":      func(s *Set) { s.groups["g"].available.tree[0]-- },
