@@ -41,7 +41,6 @@ func swap[V any](rows iter.Seq[*V]) {
 func TestCheckSees(t *testing.T) {
 	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
 	cell := func(m *Machine, id string) *cell { return m.store.cell(get(m, id).id) }
-	chunk := func(m *Machine) *chunkUse { return &m.store.arena.use[0] }
 	for name, damage := range map[string]func(m *Machine){
 		"count":           func(m *Machine) { m.counts.Running++ },
 		"finals":          func(m *Machine) { m.namespaces[DefaultNamespace].finals-- },
@@ -63,24 +62,17 @@ func TestCheckSees(t *testing.T) {
 		"taken in a run":  func(m *Machine) { m.lanes[0].queue.chunks[0].n++ },
 		"expiry":          func(m *Machine) { m.expiries.At(1).Key++ },
 		"worker":          func(m *Machine) { delete(m.workers, "w1") },
-		"index":           func(m *Machine) { m.store.delete(hashKey(DefaultNamespace, "waiting"), get(m, "waiting").id) },
-		"index twice":     func(m *Machine) { m.store.insert(hashKey("x", "y"), get(m, "waiting").id) },
-		"index count":     func(m *Machine) { m.store.index.shard(hashKey(DefaultNamespace, "waiting")).n++ },
+		"index":           func(m *Machine) { m.store.index.Delete(hashKey(DefaultNamespace, "waiting"), get(m, "waiting").id) },
+		"index twice":     func(m *Machine) { m.store.index.Insert(hashKey("x", "y"), get(m, "waiting").id, m.store.hashOf) },
 		"row of nobody":   func(m *Machine) { m.store.rows.add() },
-		"rows with room":  func(m *Machine) { m.store.rows.open = nil },
 		"extra of nobody": func(m *Machine) { m.store.rows.extras = append(m.store.rows.extras, &extra{}) },
-		"row lost":        func(m *Machine) { m.store.rows.pages[1].free = 0; m.store.rows.pages[1].fresh++ },
 		"cells left":      func(m *Machine) { m.store.cells.Put(0) },
 		"order":           func(m *Machine) { swap(m.store.order.All) },
-		"bytes alive":     func(m *Machine) { chunk(m).alive-- },
-		"bytes dead":      func(m *Machine) { m.store.arena.dead++ },
-		"bytes in all":    func(m *Machine) { m.store.arena.alive++ },
-		"chunk":           func(m *Machine) { chunk(m).end++ },
-		"chunk gone":      func(m *Machine) { m.store.arena.gone = append(m.store.arena.gone, 9) },
+		"bytes alive":     func(m *Machine) { m.store.arena.Write(make([]byte, 9)) },
+		"bytes dead":      func(m *Machine) { m.store.arena.Free(cell(m, "waiting").record) },
 		"other record":    func(m *Machine) { *cell(m, "waiting") = *cell(m, "success") },
-		"name":            func(m *Machine) { m.store.names.refs[0]++ },
-		"name lost":       func(m *Machine) { clear(m.store.names.numbers) },
-		"name gone":       func(m *Machine) { m.store.names.gone = append(m.store.names.gone, 9) },
+		"name":            func(m *Machine) { m.store.names.Use("x") },
+		"name lost":       func(m *Machine) { m.store.dropNames(m.store.arena.Record(cell(m, "success").record)) },
 		"place of a run":  func(m *Machine) { m.store.spare = m.store.spare[1:] },
 		"of a behavior":   func(m *Machine) { m.behaviorRow(DefaultNamespace, "other"); get(m, "waiting").behavior++ },
 		"order by rev":    func(m *Machine) { m.store.cell(*firstOf(m.store.order.All)).created = 1 << 40 },

@@ -178,7 +178,7 @@ func TestCheckSeesOperations(t *testing.T) {
 		"references":   func(m *Machine) { firstOf(m.blobs.All).refs-- },
 		"not ready":    func(m *Machine) { firstOf(m.blobs.All).ready = false },
 		"size":         func(m *Machine) { firstOf(m.blobs.All).size++ },
-		"blob twice":   func(m *Machine) { m.blobs.Append(*firstOf(m.blobs.All)) },
+		"blob twice":   func(m *Machine) { x := firstOf(m.blobs.All); m.blobs.Append(x.digest, *x) },
 		"blob's order": func(m *Machine) { swap(m.blobs.All) },
 		"blob's name":  func(m *Machine) { firstOf(m.blobs.All).digest[31]++ },
 

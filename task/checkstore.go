@@ -12,116 +12,69 @@ func (c *checker) store() {
 		met[*h] = true
 	}
 	c.rowTable(met)
-	c.index(met)
+	err = s.index.Check(func(h handle) bool { return met[h] }, len(met))
+	c.expect(err == nil, "%v", err)
 	c.arena(met)
 }
 
 // rowTable verifies that exactly the rows of tasks are used, and that every extra has a row.
 func (c *checker) rowTable(met map[handle]bool) {
-	t := &c.m.store.rows
-	used, extras, open, gone, empty := 0, 0, 0, 0, 0
-	for no, p := range t.pages {
-		if p == nil {
-			gone++
-			c.expect(!c.m.store.cells.Has(no), "cells of page %d, which is gone", no)
-			continue
-		}
-		n := 0
-		for i := range p.rows {
-			r := &p.rows[i]
-			if r.id == 0 {
-				continue
-			}
-			n++
-			if !met[r.id] || r.id != handle(no*pageRows+i) {
-				c.expect(false, "row %d: of no task", r.id)
-			}
-			if r.more != 0 {
-				extras++
-				c.expect(t.extras[r.more-1] != nil, "row %d: its extra is gone", r.id)
-			}
-		}
-		c.expect(n == p.used, "page %d: %d rows, recounted %d", no, p.used, n)
-		c.expect((p.open != 0) == (n < pageRows), "page %d: has room, and nobody knows, or the other way round", no)
-		if p.open != 0 {
-			open++
-			c.expect(p.open <= len(t.open) && t.open[p.open-1] == uint32(no), "page %d: place among those with room", no)
-		}
-		free := 0
-		for i := p.free; i != 0; i = p.rows[i-1].more {
-			free++
-		}
-		c.expect(free+n+pageRows-p.fresh == pageRows, "page %d: %d rows are lost", no, p.fresh-free-n)
-		used += n
-		if n == 0 {
-			empty++
+	s, t := c.m.store, &c.m.store.rows
+	err := t.slab.Check(func(page int) bool { return !s.cells.Has(page) })
+	c.expect(err == nil, "rows: %v", err)
+	used, extras := 0, 0
+	for h, r := range t.slab.All {
+		used++
+		c.expect(met[h] && r.id == h, "row %d: of no task", h)
+		if r.more != 0 {
+			extras++
+			c.expect(t.extras[r.more-1] != nil, "row %d: its extra is gone", h)
 		}
 	}
-	c.expect(empty <= 1, "%d pages of rows are empty", empty)
-	c.expect(used == len(met) && open == len(t.open) && gone == len(t.gone)+1, "rows: %d for %d tasks, %d pages with room, %d gone", used, len(met), open, gone)
+	c.expect(used == len(met), "%d rows for %d tasks", used, len(met))
 	c.expect(extras+len(t.spare) == len(t.extras), "%d extras, %d of them spare, recounted %d", len(t.extras), len(t.spare), extras)
 }
 
-// index verifies that it has every row once; that each is found by its key the walk over the tasks verifies.
-func (c *checker) index(met map[handle]bool) {
-	rows := map[handle]bool{}
-	for i := range c.m.store.index.shards {
-		x := &c.m.store.index.shards[i]
-		n := 0
-		for j, t := range x.tags {
-			if t != 0 {
-				n++
-				c.expect(met[x.rows[j]] && !rows[x.rows[j]], "index: row %d of no task, or twice", x.rows[j])
-				rows[x.rows[j]] = true
+// arena verifies what is alive and dead, record by record, that what is read of each packs to the same bytes, and how
+// often names are named. That each is found by its key the walk over the tasks verifies.
+func (c *checker) arena(met map[handle]bool) {
+	s, live := c.m.store, 0
+	packed := func(yield func(*cell) bool) {
+		for h := range met { // order-free: it only adds up
+			if cell := s.cell(h); cell.record&refLive == 0 && !yield(cell) {
+				return
 			}
 		}
-		c.expect(n == x.n && len(x.tags) == len(x.rows) && (n == 0 || n < len(x.tags)), "index: shard %d: %d, recounted %d", i, x.n, n)
 	}
-	c.expect(len(rows) == len(met) && c.m.store.index.n == len(met), "index: %d rows for %d tasks", len(rows), len(met))
-}
-
-// arena verifies what is alive and dead, record by record, that what is read of each packs to the same bytes, and how
-// often names are named.
-func (c *checker) arena(met map[handle]bool) {
-	s := c.m.store
-	alive, live := map[int]int{}, 0
-	refs := make([]uint32, len(s.names.refs))
-	for h := range met { // order-free: it only adds up
+	for h := range met { // order-free: any violation will do
 		cell := s.cell(h)
-		if _, ok := cell.record.live(); ok {
+		if cell.record&refLive != 0 {
 			live++
 			continue
 		}
-		record, whole := s.record(cell.record)
-		chunk, _ := cell.record.chunk()
-		alive[chunk] += whole
-		names := unpacker{b: record[idLength(record):]}
-		for range names.uint() {
-			refs[names.uint()]++
-		}
+		record := s.arena.Record(cell.record)
 		c.expect(behaviorNumber(record) == uint64(s.rows.row(h).behavior), "row %d: behavior of its record", h)
 		c.expect(s.owner(cell.record, record) == s.rows.row(h), "row %d: its record is not known as its own", h)
 		c.packed(s.view.task(cell), record)
 	}
-	all, dead, gone := 0, 0, 0
-	for i, use := range s.arena.use {
-		if s.chunks[i] == nil {
-			gone++
-			continue
+	err := s.arena.Check(func(yield func(ref) bool) {
+		for cell := range packed {
+			if !yield(cell.record) {
+				return
+			}
 		}
-		all += use.alive
-		dead += use.end - use.alive
-		c.expect(use.alive == alive[i] && use.end <= len(s.chunks[i]), "chunk %d: %d bytes alive, recounted %d", i, use.alive, alive[i])
-		c.expect(use.alive > 0 || i == s.arena.open, "chunk %d is dead", i)
-	}
-	c.expect(all == s.arena.alive && dead == s.arena.dead && gone == len(s.arena.gone), "arena: %d bytes alive, %d dead, recounted %d, %d", s.arena.alive, s.arena.dead, all, dead)
-	for n, want := range refs {
-		c.expect(s.names.refs[n] == want, "name %d: named %d times, recounted %d", n, s.names.refs[n], want)
-	}
-	for text, n := range s.names.numbers { // order-free: any violation will do
-		c.expect(s.names.text(uint64(n)) == text && refs[n] > 0, "name %q", text)
-	}
-	c.expect(len(s.names.numbers)+len(s.names.gone) == len(refs), "names: %d, %d gone, of %d", len(s.names.numbers), len(s.names.gone), len(refs))
+	})
+	c.expect(err == nil, "arena: %v", err)
+	err = s.names.Check(func(yield func(uint64) bool) {
+		for cell := range packed {
+			for n := range namesOf(s.arena.Record(cell.record)) {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	})
+	c.expect(err == nil, "%v", err)
 	c.expect(live+len(s.spare) == pageRows*s.live.Len(), "%d tasks run, and %d places of %d are free", live, len(s.spare), pageRows*s.live.Len())
 }
 

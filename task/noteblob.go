@@ -56,5 +56,5 @@ func (m *Machine) enterBlob(r blobRow) {
 	if m.modules[r.digest.String()] != nil {
 		r.refs = 1
 	}
-	m.blobs.Insert(r)
+	m.blobs.Insert(r.digest, r)
 }

@@ -1,13 +1,17 @@
 package task
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/taskrt/taskrt/task/table"
+)
 
 // A packed record is a Task that does not run, in as few bytes as is simple:
 //
 //	length of the rest · ID · number of names, names · behavior · which fields follow · status and priority ·
 //	rev - created rev · created at · the fields that are not zero
 //
-// Numbers are varints, instants are counted from created_at, names are numbers of the nameTable. It lives in memory only:
+// Numbers are varints, instants are counted from created_at, names are numbers of table.Names. It lives in memory only:
 // how it looks is no contract, and what it says is hashed field by field (digest.go).
 
 // Bits of the fields that follow, in the order in which they do.
@@ -110,7 +114,7 @@ func fieldsOf(t *Task) (has uint64) {
 // pack writes t, a task of b, into the arena.
 func (s *store) pack(b *behaviorRow, t *Task) ref {
 	p := packer{b: s.scratch[:0], since: int64(t.CreatedAt)}
-	p.b = append(p.b, make([]byte, binary.MaxVarintLen32)...) // room for the length
+	p.b = append(p.b, make([]byte, table.MaxLength)...) // room for the length
 	p.id(t.ID)
 	s.packNames(&p, t)
 	p.uint(uint64(b.number))
@@ -121,13 +125,8 @@ func (s *store) pack(b *behaviorRow, t *Task) ref {
 	p.int(int64(t.CreatedAt))
 	p.fields(t, bits)
 	s.scratch = p.b
-	length := len(p.b) - binary.MaxVarintLen32
-	var head [binary.MaxVarintLen64]byte
-	n := binary.PutUvarint(head[:], uint64(length))
-	whole := p.b[binary.MaxVarintLen32-n:]
-	copy(whole, head[:n])
-	at := s.write(whole)
-	if cap(s.scratch) > chunkBytes {
+	at := s.arena.Write(p.b)
+	if cap(s.scratch) > table.ChunkBytes {
 		s.scratch = nil
 	}
 	return at
@@ -144,15 +143,34 @@ func (s *store) packNames(p *packer, t *Task) {
 	}
 	p.uint(uint64(count))
 	if t.Version != "" {
-		p.uint(uint64(s.names.use(t.Version)))
+		p.uint(uint64(s.names.Use(t.Version)))
 	}
 	if t.Error != nil {
-		p.uint(uint64(s.names.use(t.Error.Code)))
+		p.uint(uint64(s.names.Use(t.Error.Code)))
 	}
 	for i := range t.History {
 		a := &t.History[i]
 		for _, name := range [...]string{a.Worker, a.Node, a.Outcome} {
-			p.uint(uint64(s.names.use(name)))
+			p.uint(uint64(s.names.Use(name)))
+		}
+	}
+}
+
+// dropNames gives up the names of a packed record.
+func (s *store) dropNames(record []byte) {
+	for n := range namesOf(record) {
+		s.names.Drop(uint32(n))
+	}
+}
+
+// namesOf yields the names of a packed record.
+func namesOf(record []byte) func(yield func(n uint64) bool) {
+	return func(yield func(n uint64) bool) {
+		u := unpacker{b: record[idLength(record):]}
+		for range u.uint() {
+			if !yield(u.uint()) {
+				return
+			}
 		}
 	}
 }

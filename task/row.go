@@ -3,7 +3,7 @@ package task
 import "github.com/taskrt/taskrt/task/table"
 
 // handle is the number of a row; 0 is none.
-type handle uint32
+type handle = table.Handle
 
 // heapPos is where a row, or whatever else, is in a heap.
 type heapPos = table.Pos
@@ -47,93 +47,29 @@ type extra struct {
 	bound    heapPos   // a cleanup that is not final: in its session's cleanups
 }
 
-// pageRows, as the numbers of rows in other pages, is such that a page has a length that Go's allocator has memory for (2304
-// bytes; 1152 of cells): with 64, a tenth would be wasted.
-const pageRows = 71
+// pageRows is how many tasks a page of anything kept for each of them has.
+const pageRows = table.PageRows
 
-// rowTable holds all rows, in pages. A page that is empty is dropped.
+// rowTable holds all rows.
 type rowTable struct {
-	pages  []*rowPage // by number; nil: none. Page 0 is not used, so that no handle is 0
-	gone   []uint32   // numbers of pages that are nil, but for 0
-	open   []uint32   // numbers of pages that have room, in no order
+	slab   table.Slab[row]
 	extras []*extra
 	spare  []uint32 // numbers of extras that are nil
 }
 
-type rowPage struct {
-	rows  [pageRows]row
-	used  int
-	fresh int    // rows from here on were never used
-	free  uint32 // slot + 1 of one that was; the next one is in its field more
-	open  int    // place in rowTable.open + 1
-}
-
-func newRowTable() rowTable { return rowTable{pages: []*rowPage{nil}} }
-
-func (t *rowTable) row(h handle) *row { return &t.pages[h/pageRows].rows[h%pageRows] }
+func (t *rowTable) row(h handle) *row { return t.slab.Row(h) }
 
 // add returns a row that nobody has.
 func (t *rowTable) add() *row {
-	if len(t.open) == 0 {
-		t.addPage()
-	}
-	no := t.open[len(t.open)-1]
-	p := t.pages[no]
-	slot := p.fresh
-	if p.free != 0 {
-		slot = int(p.free) - 1
-		p.free = p.rows[slot].more
-	} else {
-		p.fresh++
-	}
-	if p.used++; p.used == pageRows {
-		t.close(p)
-	}
-	r := &p.rows[slot]
-	*r = row{id: handle(no*pageRows) + handle(slot)}
+	h, r := t.slab.Add()
+	r.id = h
 	return r
 }
 
-func (t *rowTable) addPage() {
-	no := uint32(len(t.pages))
-	if last := len(t.gone) - 1; last >= 0 {
-		no = t.gone[last]
-		t.gone = t.gone[:last]
-	} else {
-		t.pages = append(t.pages, nil)
-	}
-	t.open = append(t.open, no)
-	t.pages[no] = &rowPage{open: len(t.open)}
-}
-
-// close takes a page out of those that have room.
-func (t *rowTable) close(p *rowPage) {
-	last := t.open[len(t.open)-1]
-	t.open[p.open-1] = last
-	t.pages[last].open = p.open
-	t.open = t.open[:len(t.open)-1]
-	p.open = 0
-}
-
-// remove gives r up, and reports whether its page went with it: an empty one stays if no other has room.
+// remove gives r up, and reports whether its page went with it.
 func (t *rowTable) remove(r *row) bool {
-	no := uint32(r.id / pageRows)
-	p, slot := t.pages[no], uint32(r.id%pageRows)
 	t.dropExtra(r)
-	*r = row{more: p.free}
-	p.free = slot + 1
-	p.used--
-	if p.open == 0 {
-		t.open = append(t.open, no)
-		p.open = len(t.open)
-	}
-	if p.used > 0 || len(t.open) == 1 {
-		return false
-	}
-	t.close(p)
-	t.pages[no] = nil
-	t.gone = append(t.gone, no)
-	return true
+	return t.slab.Remove(r.id)
 }
 
 // look returns the extra of r to be read.

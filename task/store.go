@@ -17,14 +17,13 @@ import (
 // pages and chunks, and nothing else.
 type store struct {
 	rows    rowTable
-	index   idIndex
+	index   table.Index
 	view                       // what records are read from
 	cells   table.Pages[cells] // by the page of the row
 	order   orderTable         // rows in order of creation
-	arena   arena
-	spare   []uint32 // numbers of live that are free
-	left    []uint32 // numbers of behaviors that are free
-	scratch []byte   // of pack
+	spare   []uint32           // numbers of live that are free
+	left    []uint32           // numbers of behaviors that are free
+	scratch []byte             // of pack
 
 	open bool  // an entry is being applied: warm may be used
 	warm *row  // looked at last in this entry
@@ -49,7 +48,7 @@ type orderPage = [284]handle
 type live [pageRows]*Task
 
 func newStore() *store {
-	s := &store{rows: newRowTable(), index: idIndex{shards: make([]indexShard, 1)}, arena: newArena()}
+	s := &store{index: table.NewIndex(), view: view{arena: table.NewArena()}}
 	s.order = table.NewSorted[uint64, handle, orderPage](table.Order[uint64, handle]{
 		Key: func(h *handle) uint64 { return s.cell(*h).created }, Compare: cmp.Compare[uint64],
 	})
@@ -57,7 +56,31 @@ func newStore() *store {
 }
 
 // get returns the row of k, or nil.
-func (s *store) get(k Key) *row { return s.find(hashKey(k.Namespace, k.ID), k) }
+func (s *store) get(k Key) *row {
+	h := s.index.Find(hashKey(k.Namespace, k.ID), func(h handle) bool {
+		return s.hasID(s.cell(h).record, k.ID) && s.behaviors[s.rows.row(h).behavior].namespace == k.Namespace
+	})
+	if h == 0 {
+		return nil
+	}
+	return s.rows.row(h)
+}
+
+// hashKey is not part of any contract: it orders nothing that anybody sees.
+func hashKey(namespace, id string) uint64 {
+	h := newHasher(0)
+	h.str(id)
+	h.str(namespace)
+	return h.sum()
+}
+
+// hashOf returns the hash of the key of a row.
+func (s *store) hashOf(h handle) uint64 {
+	x := newHasher(0)
+	s.hashID(&x, s.cell(h).record)
+	x.str(s.behaviors[s.rows.row(h).behavior].namespace)
+	return x.sum()
+}
 
 func (s *store) cell(h handle) *cell { return &s.cells.At(int(h / pageRows))[h%pageRows] }
 
@@ -105,8 +128,8 @@ func (s *store) add(b *behaviorRow, t *Task) *row {
 	}
 	r.behavior, r.priority = b.number, t.Priority
 	*s.writableCell(r.id) = cell{s.keep(b, t), t.CreatedRev}
-	s.insert(hashKey(t.Namespace, t.ID), r.id)
-	s.order.Append(r.id)
+	s.index.Insert(hashKey(t.Namespace, t.ID), r.id, s.hashOf)
+	s.order.Append(t.CreatedRev, r.id)
 	s.heat(r, t)
 	return r
 }
@@ -126,14 +149,14 @@ func (s *store) replace(r *row, t *Task) {
 	s.release(former)
 	r.priority = t.Priority
 	s.heat(r, t)
-	s.compact()
+	s.arena.Compact(s.kept)
 }
 
 // remove takes r out, whose record is t. The row may become another task's.
 func (s *store) remove(r *row, t *Task) {
 	c := s.writableCell(r.id)
 	s.release(c.record)
-	s.delete(hashKey(t.Namespace, t.ID), r.id)
+	s.index.Delete(hashKey(t.Namespace, t.ID), r.id)
 	s.order.Remove(t.CreatedRev)
 	*c = cell{}
 	if s.warm == r {
@@ -142,7 +165,7 @@ func (s *store) remove(r *row, t *Task) {
 	if no := int(r.id / pageRows); s.rows.remove(r) {
 		s.cells.Drop(no)
 	}
-	s.compact()
+	s.arena.Compact(s.kept)
 }
 
 // from yields the rows of the tasks created after rev, in order of creation.
@@ -155,6 +178,16 @@ func (s *store) from(rev uint64) func(yield func(*row) bool) {
 		}
 	}
 }
+
+// ref says where a record is: in the arena, or among those that run.
+type ref = table.Ref
+
+const refLive ref = 1 << 63
+
+func liveRef(i uint32) ref { return refLive | ref(i) }
+
+// isLive returns the place among those that run, if the record is there.
+func isLive(r ref) (uint32, bool) { return uint32(r), r&refLive != 0 }
 
 // keep stores the record t, of a task of b, and returns where.
 func (s *store) keep(b *behaviorRow, t *Task) ref {
@@ -176,12 +209,34 @@ func (s *store) keep(b *behaviorRow, t *Task) ref {
 
 // release gives up the place of a record.
 func (s *store) release(at ref) {
-	if i, ok := at.live(); ok {
+	if i, ok := isLive(at); ok {
 		s.live.Edit(int(i / pageRows))[i%pageRows] = nil
 		s.spare = append(s.spare, i)
 		return
 	}
-	s.free(at)
+	s.dropNames(s.arena.Record(at))
+	s.arena.Free(at)
+}
+
+// owner returns the row whose record is at a place, or nil if it is dead: a record is alive if the task of its key has it.
+func (s *store) owner(at ref, record []byte) *row {
+	b := s.behaviors[behaviorNumber(record)]
+	if b == nil {
+		return nil
+	}
+	r := s.get(Key{b.namespace, recordID(record)})
+	if r == nil || s.cell(r.id).record != at {
+		return nil
+	}
+	return r
+}
+
+// kept returns where the row says that its record is at a place, to be written, or nil if the record is dead.
+func (s *store) kept(at ref, record []byte) *ref {
+	if r := s.owner(at, record); r != nil {
+		return &s.writableCell(r.id).record
+	}
+	return nil
 }
 
 // frozenTasks are the tasks at one index.
@@ -193,7 +248,7 @@ type frozenTasks struct {
 
 // freeze returns the tasks as they are and will stay; the store clones a page before it writes it next.
 func (s *store) freeze() frozenTasks {
-	v := view{slices.Clone(s.chunks), s.live.Freeze(), s.names.freeze(), slices.Clone(s.behaviors)}
+	v := view{s.arena.Freeze(), s.live.Freeze(), s.names.Freeze(), slices.Clone(s.behaviors)}
 	return frozenTasks{view: v, order: s.order.Freeze(), cells: s.cells.Freeze()}
 }
 

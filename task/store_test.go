@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // someTask returns a task of b that is packed or not, long or short, with any of the fields.
@@ -24,7 +26,7 @@ func someTask(random *rand.Rand, b *behaviorRow, id string, rev uint64) *Task {
 			p.Blobs = &Blobs{Named: []string{"a", "b"}}
 		}
 		if random.IntN(1000) == 0 {
-			p.Data = make([]byte, longRecord)
+			p.Data = make([]byte, table.LongRecord)
 		}
 		return p
 	}
@@ -150,8 +152,8 @@ func TestStore(t *testing.T) {
 	if err := errors.Join(c.errs...); err != nil {
 		t.Error(err)
 	}
-	if s.arena.dead > s.arena.alive/4+2*deadBytes || s.arena.hand == 0 {
-		t.Errorf("%d bytes are dead, %d alive; compaction came to chunk %d", s.arena.dead, s.arena.alive, s.arena.hand)
+	if alive, dead := s.arena.Bytes(); dead > alive/4+2*table.DeadBytes {
+		t.Errorf("%d bytes are dead, %d alive", dead, alive)
 	}
 }
 

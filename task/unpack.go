@@ -8,19 +8,10 @@ import (
 
 // view is what it takes to read records: the store's own, or a Frozen's.
 type view struct {
-	chunks    [][]byte
+	arena     table.Arena
 	live      table.Pages[live]
-	names     nameTable
+	names     table.Names    // versions, error codes, workers, nodes and outcomes
 	behaviors []*behaviorRow // by number; nil: none. Their names never change
-}
-
-// record returns a packed record without its length, and how many bytes it takes with it.
-func (v *view) record(at ref) (record []byte, whole int) {
-	chunk, i := at.chunk()
-	b := v.chunks[chunk][i:]
-	length, n := binary.Uvarint(b)
-	whole = n + int(length)
-	return b[n:whole:whole], whole
 }
 
 // idLength returns how many bytes the ID takes in a record.
@@ -54,11 +45,11 @@ func behaviorNumber(record []byte) uint64 {
 
 // hashID hashes the ID of the task whose record is at a place.
 func (v *view) hashID(h *hasher, at ref) {
-	if i, ok := at.live(); ok {
+	if i, ok := isLive(at); ok {
 		h.str(v.live.At(int(i / pageRows))[i%pageRows].ID)
 		return
 	}
-	record, _ := v.record(at)
+	record := v.arena.Record(at)
 	if record[0] != 0 {
 		length, n := binary.Uvarint(record)
 		h.bytes(record[n : n+int(length)])
@@ -71,10 +62,10 @@ func (v *view) hashID(h *hasher, at ref) {
 
 // hasID reports whether the record at a place is that of a task with the ID.
 func (v *view) hasID(at ref, id string) bool {
-	if i, ok := at.live(); ok {
+	if i, ok := isLive(at); ok {
 		return v.live.At(int(i / pageRows))[i%pageRows].ID == id
 	}
-	record, _ := v.record(at)
+	record := v.arena.Record(at)
 	if record[0] != 0 {
 		length, n := binary.Uvarint(record)
 		return string(record[n:n+int(length)]) == id
@@ -89,10 +80,10 @@ func (v *view) hasID(at ref, id string) bool {
 
 // task returns the record of a cell.
 func (v *view) task(c *cell) *Task {
-	if i, ok := c.record.live(); ok {
+	if i, ok := isLive(c.record); ok {
 		return v.live.At(int(i / pageRows))[i%pageRows]
 	}
-	record, _ := v.record(c.record)
+	record := v.arena.Record(c.record)
 	return v.unpack(record, c.created)
 }
 
@@ -101,7 +92,7 @@ type unpacker struct {
 	b     []byte
 	names []byte // those that were not asked for yet
 	since int64
-	table *nameTable
+	table *table.Names
 }
 
 func (u *unpacker) uint() uint64 {
@@ -149,7 +140,7 @@ func (u *unpacker) text() string { return string(u.bytes()) }
 func (u *unpacker) name() string {
 	n, length := binary.Uvarint(u.names)
 	u.names = u.names[length:]
-	return u.table.text(n)
+	return u.table.Text(n)
 }
 
 func (u *unpacker) payload() Payload {

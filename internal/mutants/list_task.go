@@ -219,13 +219,13 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestDamagedSnapshot$", Why: "a snapshot without its end would be taken for a whole one"},
 
 	// How tasks are kept.
-	{Name: "task-moved-record-lost", File: "task/arena.go", Old: "s.writableCell(r.id).record = moved", New: "_ = moved",
+	{Name: "task-moved-record-lost", File: "task/table/arena.go", Old: "*kept = a.write(", New: "_ = a.write(",
 		Pkg: "./task", Run: "TestStore$", Why: "a task whose chunk was compacted would be read from where nothing is"},
-	{Name: "task-names-kept", File: "task/arena.go", Old: "s.names.drop(record)", New: "_ = record",
+	{Name: "task-names-kept", File: "task/store.go", Old: "s.dropNames(s.arena.Record(at))", New: "_ = s.dropNames",
 		Pkg: "./task", Run: "TestStore$", Why: "every worker that ever ran a task would stay in memory"},
 	{Name: "task-frozen-cell-written", File: "task/table/pages.go", Old: "at.epoch == p.epoch {", New: "at.epoch <= p.epoch {",
 		Pkg: "./task", Run: "TestStore$", Why: "a snapshot would change while it is written"},
-	{Name: "task-index-gap", File: "task/idindex.go", Old: "(i-home+len(x.tags))%len(x.tags) >= (i-gap+len(x.tags))%len(x.tags)", New: "i-home >= i-gap",
+	{Name: "task-index-gap", File: "task/table/index.go", Old: "(i-home+len(s.tags))%len(s.tags) >= (i-gap+len(s.tags))%len(s.tags)", New: "i-home >= i-gap",
 		Pkg: "./task", Run: "TestStore$", Why: "a task would no longer be found when another one is removed"},
 	{Name: "task-line-out-of-order", File: "task/line.go", Old: "case l.alive == 0 || l.last.less(at):", New: "case l.alive == 0 || l.last.key <= at.key:",
 		Pkg: "./task", Run: "TestLine$", Why: "tasks of one instant would start in another order on a node that was restored (T4)"},

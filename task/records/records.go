@@ -101,7 +101,7 @@ func (s *Set) Add(r Record, now int64) {
 		s.groups[r.Group] = g
 	}
 	g.add(r.ID, r.Available, now)
-	s.rows.Append(row{id: r.ID, owner: r.Owner, available: r.Available, data: r.Data, group: g, blob: r.Blob})
+	s.rows.Append(r.ID, row{id: r.ID, owner: r.Owner, available: r.Available, data: r.Data, group: g, blob: r.Blob})
 }
 
 // Remove removes a record and returns it as it was in memory.

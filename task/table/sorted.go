@@ -110,13 +110,14 @@ func (t *Sorted[K, V, A]) Edit(k K) *V {
 	return nil
 }
 
-// Append adds a row whose key is greater than every other.
-func (t *Sorted[K, V, A]) Append(row V) {
+// Append adds the row of a key that is greater than every other. The key is said beside the row: a row of which a function
+// is asked would be put on the heap.
+func (t *Sorted[K, V, A]) Append(k K, row V) {
 	last := len(t.firsts) - 1
 	if last < 0 || len(t.taken(last)) == len(slice[V](&t.pages.At(last).rows)) {
 		last++
 		t.pages.insert(last)
-		t.firsts = append(t.firsts, t.order.Key(&row))
+		t.firsts = append(t.firsts, k)
 	}
 	p := t.pages.Edit(last)
 	slice[V](&p.rows)[p.n] = row
@@ -124,11 +125,11 @@ func (t *Sorted[K, V, A]) Append(row V) {
 	t.n++
 }
 
-// Insert adds a row whose key is not there.
-func (t *Sorted[K, V, A]) Insert(row V) {
-	i, slot, _ := t.locate(t.order.Key(&row))
+// Insert adds the row of a key that is not there.
+func (t *Sorted[K, V, A]) Insert(k K, row V) {
+	i, slot, _ := t.locate(k)
 	if i == len(t.firsts)-1 && (i < 0 || slot == t.pages.At(i).n) {
-		t.Append(row)
+		t.Append(k, row)
 		return
 	}
 	i = max(i, 0)

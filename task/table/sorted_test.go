@@ -45,12 +45,12 @@ func TestSorted(t *testing.T) {
 			if len(want) > 0 {
 				x.key += want[len(want)-1].key
 			}
-			s.Append(x)
+			s.Append(x.key, x)
 			want = append(want, x)
 		case p < grow:
 			x := pair{random.IntN(1 << 20), n}
 			if i, ok := at(x.key); !ok {
-				s.Insert(x)
+				s.Insert(x.key, x)
 				want = slices.Insert(want, i, x)
 			}
 		case p < grow+10 && len(want) > 0:
@@ -129,7 +129,7 @@ func TestSortedCheckFinds(t *testing.T) {
 	} {
 		s := NewSorted[int, pair, [128]pair](byKey())
 		for i := range 200 {
-			s.Append(pair{i, 0})
+			s.Append(i, pair{i, 0})
 		}
 		empty := func(p *pair) bool { return *p == pair{} }
 		if err := s.Check(empty); err != nil {

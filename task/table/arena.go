@@ -1,0 +1,195 @@
+package table
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Arena holds records, texts of bytes that say their length first, in chunks that are only appended to: what was written
+// stays as it is, for whoever froze the arena and for whoever was handed a part of a record. A record that was given up is
+// dead. When much is dead, what is alive in the emptiest chunks is written again and the chunks are let go.
+type Arena struct {
+	chunks [][]byte   // nil: none has that number
+	use    []chunkUse // of chunks; none in a frozen arena, which is only read
+	gone   []uint32   // numbers of chunks that are nil
+	open   int        // the chunk that is appended to; -1: none
+	hand   int        // where Compact looks on
+	alive  int        // bytes, in all chunks
+	dead   int
+}
+
+type chunkUse struct{ end, alive int }
+
+// ChunkBytes is the length of a chunk: a part of a record that somebody keeps keeps its chunk in memory, so they are not
+// large.
+const ChunkBytes = 64 << 10
+
+// leastChunk is the length of the first one: there are machines with few tasks.
+const leastChunk = 1 << 10
+
+// LongRecord is the length from which a record has a chunk of its own: no chunk has more than a small part unused.
+const LongRecord = ChunkBytes / 16
+
+// DeadBytes may be dead before Compact does anything.
+const DeadBytes = 256 << 10
+
+// NewArena returns an empty arena.
+func NewArena() Arena { return Arena{open: -1} }
+
+// Ref says where a record is. Its highest bit is never set: users may say something else with it.
+type Ref uint64
+
+func chunkRef(chunk, at int) Ref { return Ref(chunk)<<32 | Ref(at) }
+
+func (r Ref) chunk() (chunk, at int) { return int(r >> 32), int(uint32(r)) }
+
+// Record returns a record without its length.
+func (a *Arena) Record(at Ref) []byte {
+	record, _ := a.record(at)
+	return record
+}
+
+// record returns a record, and how many bytes it takes with its length.
+func (a *Arena) record(at Ref) (record []byte, whole int) {
+	chunk, i := at.chunk()
+	b := a.chunks[chunk][i:]
+	length, n := binary.Uvarint(b)
+	whole = n + int(length)
+	return b[n:whole:whole], whole
+}
+
+// Write appends a record. The first MaxLength bytes of b are room for its length.
+func (a *Arena) Write(b []byte) Ref {
+	var head [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(head[:], uint64(len(b)-MaxLength))
+	whole := b[MaxLength-n:]
+	copy(whole, head[:n])
+	return a.write(whole)
+}
+
+// MaxLength is how many bytes the length of a record takes at most.
+const MaxLength = binary.MaxVarintLen32
+
+// write appends a record with its length.
+func (a *Arena) write(whole []byte) Ref {
+	chunk := a.open
+	switch {
+	case len(whole) >= LongRecord:
+		chunk = a.addChunk(len(whole))
+	case chunk < 0 || a.use[chunk].end+len(whole) > len(a.chunks[chunk]):
+		chunk = a.addChunk(max(min(ChunkBytes, a.alive), len(whole), leastChunk))
+		if former := a.open; former >= 0 && a.use[former].alive == 0 {
+			a.dropChunk(former)
+		}
+		a.open = chunk
+	}
+	use := &a.use[chunk]
+	at := use.end
+	copy(a.chunks[chunk][at:], whole)
+	use.end += len(whole)
+	use.alive += len(whole)
+	a.alive += len(whole)
+	return chunkRef(chunk, at)
+}
+
+func (a *Arena) addChunk(length int) int {
+	if last := len(a.gone) - 1; last >= 0 {
+		i := a.gone[last]
+		a.gone = a.gone[:last]
+		a.chunks[i], a.use[i] = make([]byte, length), chunkUse{}
+		return int(i)
+	}
+	a.chunks, a.use = append(a.chunks, make([]byte, length)), append(a.use, chunkUse{})
+	return len(a.chunks) - 1
+}
+
+// Free makes a record dead.
+func (a *Arena) Free(at Ref) {
+	_, whole := a.record(at)
+	chunk, _ := at.chunk()
+	use := &a.use[chunk]
+	use.alive -= whole
+	a.alive -= whole
+	a.dead += whole
+	if use.alive == 0 && chunk != a.open {
+		a.dropChunk(chunk)
+	}
+}
+
+func (a *Arena) dropChunk(chunk int) {
+	a.dead -= a.use[chunk].end - a.use[chunk].alive
+	a.chunks[chunk], a.use[chunk] = nil, chunkUse{}
+	a.gone = append(a.gone, uint32(chunk))
+}
+
+// compactLooks bounds the chunks that one call of Compact looks at.
+const compactLooks = 64
+
+// Compact writes what is alive in one chunk again if more than a quarter as much is dead as is alive. owner returns where
+// the owner of a record keeps its Ref, to be written; nil: the record is dead.
+func (a *Arena) Compact(owner func(at Ref, record []byte) *Ref) {
+	if a.dead <= a.alive/4+DeadBytes {
+		return
+	}
+	for range compactLooks {
+		if a.hand++; a.hand >= len(a.chunks) {
+			a.hand = 0
+		}
+		if use := a.use[a.hand]; a.chunks[a.hand] != nil && a.hand != a.open && 5*use.alive < 4*use.end {
+			a.evacuate(a.hand, owner)
+			return
+		}
+	}
+}
+
+// evacuate writes the records that are alive in a chunk elsewhere.
+func (a *Arena) evacuate(chunk int, owner func(at Ref, record []byte) *Ref) {
+	end := a.use[chunk].end
+	for at := 0; at < end; {
+		record, whole := a.record(chunkRef(chunk, at))
+		if kept := owner(chunkRef(chunk, at), record); kept != nil {
+			*kept = a.write(a.chunks[chunk][at : at+whole])
+			a.use[chunk].alive -= whole
+			a.alive -= whole
+			a.dead += whole
+		}
+		at += whole
+	}
+	a.dropChunk(chunk)
+}
+
+// Bytes returns how many bytes of records are alive and dead.
+func (a *Arena) Bytes() (alive, dead int) { return a.alive, a.dead }
+
+// Freeze returns an arena to be read, with the records as they are and will stay.
+func (a *Arena) Freeze() Arena { return Arena{chunks: slices.Clone(a.chunks)} }
+
+// Check verifies what is alive and dead, given the records that are alive.
+func (a *Arena) Check(records func(yield func(Ref) bool)) error {
+	alive := map[int]int{}
+	for at := range records {
+		chunk, _ := at.chunk()
+		_, whole := a.record(at)
+		alive[chunk] += whole
+	}
+	all, dead, gone := 0, 0, 0
+	for i, use := range a.use {
+		if a.chunks[i] == nil {
+			gone++
+			continue
+		}
+		all += use.alive
+		dead += use.end - use.alive
+		if use.alive != alive[i] || use.end > len(a.chunks[i]) {
+			return fmt.Errorf("chunk %d: %d bytes alive, recounted %d", i, use.alive, alive[i])
+		}
+		if use.alive == 0 && i != a.open {
+			return fmt.Errorf("chunk %d is dead", i)
+		}
+	}
+	if all != a.alive || dead != a.dead || gone != len(a.gone) {
+		return fmt.Errorf("%d bytes alive, %d dead, recounted %d, %d; %d chunks gone, recounted %d", a.alive, a.dead, all, dead, len(a.gone), gone)
+	}
+	return nil
+}
