@@ -5,10 +5,10 @@
  *
  *   clang --target=wasm32 -std=c11 -O2 -mbulk-memory -nostdlib -Wl,--no-entry,--stack-first,--strip-all -o plugin.wasm plugin.c
  *
- * --stack-first makes a stack overflow a trap; without it, it would overwrite data. With wasi-libc the header works too. Of a
- * compiler for another target it needs the functions taskrt_abi_* and taskrt_wasi_*, which whoever tests natively gives.
+ * --stack-first makes a stack overflow a trap; without it, an overflow would overwrite data. The header also works with wasi-libc. With a
+ * compiler for another target it needs the functions taskrt_abi_* and taskrt_wasi_*, which a native test provides.
  *
- * Text and bytes are a pointer and a length; what the SDK itself makes ends with a zero byte too, which the length does not count.
+ * Text and bytes are a pointer and a length. A text that the SDK itself makes also ends with a zero byte, which the length does not count.
  * Numbers that can be negative statuses are int32_t or int64_t: TASKRT_E….
  */
 #ifndef TASKRT_H
@@ -34,7 +34,7 @@
 
 /* ---- Behaviors ---- */
 
-/* How an attempt ends: what the function of a behavior returns. Functions below that give one say why: `return taskrt_fail(…);`. */
+/* How an attempt ends: the value that a behavior's function returns. Functions below return it with a reason: `return taskrt_fail(…);`. */
 typedef enum {
   TASKRT_OK = 0,
   TASKRT_RETRYABLE = 1,
@@ -51,14 +51,14 @@ typedef struct {
 extern const taskrt_behavior taskrt_behaviors[];
 extern const size_t taskrt_behavior_count;
 
-/* TASKRT_BEHAVIORS({"name", function}, …); lists the behaviors of the module, in the order of the manifest. Those of an operation,
- * partitions, completion and cleanup, are behaviors like others. */
+/* TASKRT_BEHAVIORS({"name", function}, …); lists the behaviors of the module, in the order of the manifest. The behaviors of an operation
+ * (partitions, completion and cleanup) are behaviors like others. */
 #define TASKRT_BEHAVIORS(...)                                      \
   const taskrt_behavior taskrt_behaviors[] = {__VA_ARGS__};        \
   const size_t taskrt_behavior_count = sizeof taskrt_behaviors / sizeof *taskrt_behaviors
 
-/* TASKRT_MANIFEST({"schema":1, …}); puts the manifest, JSON as it stands, into the module. A macro of a name that is also a word of
- * the JSON outside of its strings (true, false, null) would be replaced. */
+/* TASKRT_MANIFEST({"schema":1, …}); puts the manifest into the module, JSON as it stands. If a macro has the name of a word that the
+ * JSON has outside of its strings (true, false, null), the preprocessor would replace the word. */
 #if defined(__wasm__)
 #define TASKRT_MANIFEST(...) TASKRT_MANIFEST_(#__VA_ARGS__)
 #define TASKRT_MANIFEST_(text) __asm__(".section .custom_section.taskrt.manifest,\"\",@\n.ascii " #text "\n.text\n")
@@ -94,35 +94,35 @@ typedef struct {
 bool taskrt_str_is(taskrt_str s, const char *text);
 
 /* taskrt_arena gives memory that is given back all at once, or never: attempts have fresh memory. The zero value grows the module's
- * memory as it needs; if the host refuses that, the attempt ends there with OUT_OF_MEMORY. Where there is a libc it takes memory from
- * malloc, which believes that all there is is its own: with a malloc that the SDK does not know of, define TASKRT_MALLOC as its name. */
+ * memory as needed; if the host refuses, the attempt ends there with OUT_OF_MEMORY. Where there is a libc, an arena takes memory from
+ * malloc, because malloc takes all memory for its own. With a malloc that the SDK does not know, define TASKRT_MALLOC as its name. */
 typedef struct {
   char *begin, *at, *end;
   bool fixed;
 } taskrt_arena;
 
-/* taskrt_arena_of gives no more than there is in a buffer. */
+/* taskrt_arena_of gives only the memory of a buffer. */
 taskrt_arena taskrt_arena_of(void *buffer, size_t size);
 
-/* taskrt_alloc returns n bytes at a multiple of 16; NULL if an arena of a buffer has no more. */
+/* taskrt_alloc returns n bytes at a multiple of 16; NULL if the buffer of the arena has no more. */
 void *taskrt_alloc(taskrt_arena *arena, size_t n);
 
-/* taskrt_release gives back what was allocated since taskrt_mark. */
+/* taskrt_release gives back everything that was allocated since taskrt_mark. */
 void *taskrt_mark(taskrt_arena *arena);
 void taskrt_release(taskrt_arena *arena, void *mark);
 
 /* ---- Input ---- */
 
 /* taskrt_params reads all params: JSON as submitted, or any bytes; empty if there are none. They may be 16 MiB, if
- * limits.params_bytes allows: a reader needs no more memory than a piece. false: the arena is too small. */
+ * limits.params_bytes allows it; a reader needs no more memory than a piece. false: the arena is too small. */
 bool taskrt_params(taskrt_arena *arena, taskrt_str *params);
 
-/* taskrt_checkpoint reads what this task saved last, in this attempt or an earlier one; taskrt_config what the operator set. false:
- * there is none (text is NULL), or the arena is too small (text is not). */
+/* taskrt_checkpoint reads what this task saved last, in this attempt or an earlier one. taskrt_config reads what the operator set. false:
+ * there is none (then text is NULL), or the arena is too small (then text is not NULL). */
 bool taskrt_checkpoint(taskrt_arena *arena, taskrt_str *checkpoint);
 bool taskrt_config(taskrt_arena *arena, taskrt_str *config);
 
-/* taskrt_reader reads in pieces what may be larger than memory. size is known from the start. */
+/* taskrt_reader reads an input that may be larger than memory in pieces. size is known from the start. */
 typedef struct {
   int64_t size;
   int64_t at; /* where taskrt_read goes on; set it to go elsewhere */
@@ -133,11 +133,11 @@ typedef struct {
 taskrt_reader taskrt_params_reader(void);
 bool taskrt_checkpoint_reader(taskrt_reader *reader); /* false: there is none */
 
-/* taskrt_blob opens a blob by its name: "sha256:" and 64 hexadecimal digits, as params have it in {"$blob":"sha256:…"}. 0, or
- * TASKRT_ENOENT no node has it, TASKRT_EAGAIN it cannot be had now, TASKRT_EINVAL no such name can be. */
+/* taskrt_blob opens a blob by its name: "sha256:" and 64 hexadecimal digits, as params have it in {"$blob":"sha256:…"}. It returns 0, or
+ * TASKRT_ENOENT (no node has it), TASKRT_EAGAIN (it cannot be had now), TASKRT_EINVAL (this cannot be a name). */
 int32_t taskrt_blob(taskrt_reader *reader, taskrt_str name);
 
-/* taskrt_read reads up to n bytes, at most 1 MiB of a blob; fewer only at the end, where it returns 0. Each call asks the host, so
+/* taskrt_read reads up to n bytes, of a blob at most 1 MiB. It reads fewer only at the end, where it returns 0. Each call asks the host, so
  * read some KiB at once. Negative: a status. */
 int32_t taskrt_read(taskrt_reader *reader, void *to, size_t n);
 
@@ -149,7 +149,7 @@ typedef struct {
   size_t length;
 } taskrt_json;
 
-/* What is known of the task and the attempt; what the host does not say is zero. */
+/* What is known of the task and the attempt. Fields that the host does not tell are zero. */
 typedef struct {
   taskrt_str space; /* the namespace */
   taskrt_str id;    /* the same in every attempt: an idempotency key for effects outside */
@@ -173,8 +173,8 @@ int64_t taskrt_remaining_ms(void); /* of this attempt's run_timeout */
 int64_t taskrt_elapsed_ns(void);   /* since the attempt began; never goes back */
 void taskrt_sleep_ms(int64_t ms);  /* ends with the attempt; to wait for long, yield */
 
-/* taskrt_random fills memory with the host's randomness. Memory, and with it the state of any generator, is the same in every
- * attempt. 0 or a status. */
+/* taskrt_random fills memory with the host's randomness. At the start of every attempt memory is the same, and so is the state of any
+ * generator in it. It returns 0 or a status. */
 int32_t taskrt_random(void *to, size_t n);
 
 /* ---- Signs of life ---- */
@@ -186,23 +186,23 @@ enum {
   TASKRT_DEADLINE_NEAR = 8 /* of this attempt */
 };
 
-/* taskrt_heartbeat says that the attempt makes progress: done of total, in any unit; total 0: unknown. It returns signals, and does
+/* taskrt_heartbeat says that the attempt makes progress: done of total, in any unit; total 0: unknown. It returns signals. It does
  * not leave the process, so call it often. */
 int32_t taskrt_heartbeat(int64_t done, int64_t total);
 int32_t taskrt_signals(void);
 
-/* taskrt_cancelled: the attempt should stop, being cancelled or without its lease. */
+/* taskrt_cancelled says that the attempt should stop: it is being cancelled, or has lost its lease. */
 static inline bool taskrt_cancelled(int32_t signals) { return (signals & (TASKRT_CANCEL | TASKRT_LEASE_LOST)) != 0; }
 static inline bool taskrt_draining(int32_t signals) { return (signals & TASKRT_DRAINING) != 0; }
 
 /* Formats of the SDK know %s %.*s %c %d %u %x, with l, ll or z, %g and %%. */
 #define TASKRT_TEXT_MAX 2048 /* bytes of a note, a log line or an error; the rest is cut off */
 
-/* taskrt_note replaces the progress note that the next heartbeat takes along. */
+/* taskrt_note replaces the progress note that the next heartbeat sends along. */
 void taskrt_note(const char *format, ...) TASKRT_PRINTF(1, 2);
 
 /* taskrt_save stores a checkpoint. When it returns 0, a majority of the cluster has it on disk, and the next attempt finds it wherever
- * it runs. That costs a round of consensus: save every second or so. TASKRT_EAGAIN: nobody leads now; go on, and save later.
+ * it runs. This costs a round of consensus: save every second or so. TASKRT_EAGAIN: nobody leads now; go on, and save later.
  * TASKRT_ECONFLICT: stop. */
 int32_t taskrt_save(const void *data, size_t n);
 
@@ -216,21 +216,21 @@ void taskrt_print_error(const void *text, size_t n); /* to standard error */
 
 /* ---- Ends ---- */
 
-/* taskrt_succeed gives the result: JSON, or any bytes. Once; to write it in pieces, use a taskrt_result_writer. If it is over
- * limits.result_bytes, the outcome is a permanent failure with code too_big. Without a result, return TASKRT_OK. */
+/* taskrt_succeed gives the result: JSON, or any bytes. Call it once; to write the result in pieces, use a taskrt_result_writer. A result
+ * over limits.result_bytes makes the outcome a permanent failure with code too_big. Without a result, return TASKRT_OK. */
 taskrt_outcome taskrt_succeed(const void *result, size_t n);
 
-/* A failure that is not retried, and one that may be. The code is [a-z0-9_.-]{1,64}, or NULL for HANDLER_ERROR. */
+/* These are a failure that is not retried, and one that may be. The code is [a-z0-9_.-]{1,64}, or NULL for HANDLER_ERROR. */
 taskrt_outcome taskrt_fail(const char *code, const char *format, ...) TASKRT_PRINTF(2, 3);
 taskrt_outcome taskrt_retryable(const char *code, const char *format, ...) TASKRT_PRINTF(2, 3);
 
-/* taskrt_refused is the retryable failure that a status of the host makes: "WHAT: text of the status". */
+/* taskrt_refused turns a status of the host into a retryable failure: "WHAT: text of the status". */
 taskrt_outcome taskrt_refused(const char *what, int64_t status);
 
-/* taskrt_details adds JSON, at most 8 KiB, to the failure that the attempt ends with. false: it is longer. */
+/* taskrt_details adds JSON, at most 8 KiB, to the failure with which the attempt ends. false: it is longer. */
 bool taskrt_details(const void *json, size_t n);
 
-/* taskrt_retry_at is a retryable failure that says itself when the next attempt should come, in Unix ms. */
+/* taskrt_retry_at is a retryable failure that says when the next attempt should come, in Unix ms. */
 taskrt_outcome taskrt_retry_at(int64_t at_ms, const char *code, const char *format, ...) TASKRT_PRINTF(3, 4);
 
 /* taskrt_yield ends without an outcome: the task runs again at the time, or soon with 0. It counts as no failure. */
@@ -239,7 +239,7 @@ taskrt_outcome taskrt_yield(int64_t at_ms);
 /* taskrt_run_again makes a success run again at the time; the result stands until then. */
 void taskrt_run_again(int64_t at_ms);
 
-/* taskrt_panic says why on standard error, and traps: retried as the manifest's on_trap says. */
+/* taskrt_panic writes the reason to standard error, and traps; the trap is retried as the manifest's on_trap says. */
 _Noreturn void taskrt_panic(const char *format, ...) TASKRT_PRINTF(1, 2);
 #define TASKRT_ASSERT(condition) ((condition) ? (void)0 : taskrt_panic("%s:%d: not so: %s", __FILE__, __LINE__, #condition))
 
@@ -248,7 +248,7 @@ _Noreturn void taskrt_exit(int code);
 
 /* ---- Reading JSON ----
  *
- * Nothing is copied but the text of strings. Any bytes may be read. UTF-8 and surrogates that are wrong become U+FFFD. */
+ * Only the text of strings is copied. Any bytes may be read. Wrong UTF-8 and wrong surrogates become U+FFFD. */
 
 #define TASKRT_JSON_DEPTH 128 /* arrays and objects in one another */
 
@@ -260,7 +260,7 @@ typedef struct {
 /* taskrt_json_parse checks a whole text. error may be NULL. */
 bool taskrt_json_parse(const void *text, size_t n, taskrt_json *value, taskrt_json_error *error);
 
-/* taskrt_params_json is taskrt_params and taskrt_json_parse. If it is false, return bad_params: the failure that says why. */
+/* taskrt_params_json does what taskrt_params and taskrt_json_parse do. If it returns false, return bad_params: the failure that says why. */
 bool taskrt_params_json(taskrt_arena *arena, taskrt_json *params, taskrt_outcome *bad_params);
 
 typedef enum {
@@ -275,11 +275,11 @@ typedef enum {
 
 taskrt_json_kind taskrt_json_kind_of(taskrt_json value);
 
-/* taskrt_json_get looks for a member: the last one of the name; absent if there is none, or value is no object. */
+/* taskrt_json_get looks for a member. It returns the last one of the name; absent if there is none, or if value is no object. */
 taskrt_json taskrt_json_get(taskrt_json object, const char *name);
 
-/* The value, or false if it is of another kind, or a number out of range. An int64 may be written 1e3 or 1.0. A string is of text
- * as it is meant, decoded; false too if the arena is too small. */
+/* These read the value; false if it is of another kind, or a number out of range. An int64 may be written 1e3 or 1.0. A string is the
+ * decoded text; false, too, if the arena is too small. */
 bool taskrt_json_int64(taskrt_json value, int64_t *n);
 bool taskrt_json_double(taskrt_json value, double *d);
 bool taskrt_json_bool(taskrt_json value, bool *b);
@@ -289,7 +289,7 @@ bool taskrt_json_is(taskrt_json value, const char *text); /* this string */
 /* taskrt_json_blob reads {"$blob":"sha256:…"}: the name for taskrt_blob. */
 bool taskrt_json_blob(taskrt_json value, taskrt_arena *arena, taskrt_str *name);
 
-/* Members of an object and elements of an array, in order; there is nothing in other kinds. The name is absent in an array.
+/* taskrt_json_all goes through members of an object or elements of an array, in order; other kinds have none. In an array the name is absent.
  *
  *   taskrt_json_iter i = taskrt_json_all(list);
  *   for (taskrt_json name, value; taskrt_json_next(&i, &name, &value);) … */
@@ -301,21 +301,21 @@ typedef struct {
 taskrt_json_iter taskrt_json_all(taskrt_json value);
 bool taskrt_json_next(taskrt_json_iter *iter, taskrt_json *name, taskrt_json *value);
 
-/* taskrt_utf8_decode returns the first character of n > 0 bytes, and its length; U+FFFD and 1 where they are no UTF-8.
- * taskrt_utf8_encode writes one of up to four bytes, and returns its length. */
+/* taskrt_utf8_decode returns the first character of n > 0 bytes, and its length; U+FFFD and 1 where the bytes are not UTF-8.
+ * taskrt_utf8_encode writes a character of up to four bytes, and returns its length. */
 uint32_t taskrt_utf8_decode(const char *text, size_t n, size_t *length);
 size_t taskrt_utf8_encode(uint32_t c, char *to);
 
 /* ---- Writing ---- */
 
-/* taskrt_writer collects text, or writes JSON, whose commas it sets itself:
+/* taskrt_writer collects text, or writes JSON. It sets the commas of JSON itself:
  *
  *   taskrt_json_open(&w, '{');
  *   taskrt_json_name(&w, "sum");
  *   taskrt_json_put_int64(&w, 14);
  *   taskrt_json_close(&w, '}');
  *
- * Errors need not be looked for: after the first one it writes nothing, and status says which it was. */
+ * You need not look for errors: after the first error the writer writes nothing, and status says which error it was. */
 typedef struct {
   char *buffer;
   size_t length, capacity;
@@ -324,8 +324,8 @@ typedef struct {
   bool comma;
 } taskrt_writer;
 
-/* taskrt_writer_of writes into a buffer, of which length bytes are then used. taskrt_result_writer writes the result, which may be
- * larger than its buffer; end with `return taskrt_finish(&w);`. */
+/* taskrt_writer_of writes into a buffer; length is then how many bytes of it are used. taskrt_result_writer writes the result, which may
+ * be larger than its buffer; end with `return taskrt_finish(&w);`. */
 taskrt_writer taskrt_writer_of(void *buffer, size_t capacity);
 taskrt_writer taskrt_result_writer(void *buffer, size_t capacity);
 taskrt_outcome taskrt_finish(taskrt_writer *result);
@@ -334,7 +334,7 @@ void taskrt_put(taskrt_writer *w, const void *bytes, size_t n);
 void taskrt_putf(taskrt_writer *w, const char *format, ...) TASKRT_PRINTF(2, 3);
 void taskrt_vputf(taskrt_writer *w, const char *format, va_list args);
 
-/* taskrt_format returns a text in an arena, however long; its text is NULL if the arena is too small. */
+/* taskrt_format returns a text in an arena, however long it is. Its text is NULL if the arena is too small. */
 taskrt_str taskrt_format(taskrt_arena *arena, const char *format, ...) TASKRT_PRINTF(2, 3);
 
 void taskrt_json_open(taskrt_writer *w, char bracket);
@@ -345,27 +345,27 @@ void taskrt_json_put_string(taskrt_writer *w, const char *s);
 void taskrt_json_put_str(taskrt_writer *w, taskrt_str s);
 void taskrt_json_put_int64(taskrt_writer *w, int64_t n);
 void taskrt_json_put_uint64(taskrt_writer *w, uint64_t n);
-void taskrt_json_put_double(taskrt_writer *w, double d); /* as it reads back; of what is not finite TASKRT_EINVAL */
+void taskrt_json_put_double(taskrt_writer *w, double d); /* so that it reads back as d; TASKRT_EINVAL if d is not finite */
 void taskrt_json_put_bool(taskrt_writer *w, bool b);
 void taskrt_json_put_null(taskrt_writer *w);
-void taskrt_json_put_json(taskrt_writer *w, taskrt_json value); /* as it was written; of an absent one null */
+void taskrt_json_put_json(taskrt_writer *w, taskrt_json value); /* as it was written; an absent value as null */
 
 /* ---- Operations ---- */
 
-/* What a task of an operation is told by its params: a partition, the completion, or a cleanup. */
+/* The params of a task of an operation: of a partition, of the completion, or of a cleanup. */
 typedef struct {
   taskrt_str operation, target, object;
-  taskrt_json arg;      /* as the operation was started with */
+  taskrt_json arg;      /* the argument with which the operation was started */
   taskrt_str partition; /* of a partition and of its cleanup */
   uint64_t token;       /* of a cleanup: the fencing token of the attempt that it tidies up behind */
   bool success;         /* of a completion: every partition succeeded */
   int64_t succeeded, failed; /* of a completion: partitions */
 } taskrt_operation;
 
-/* taskrt_operation_task reads them. If it is false, return bad_params. */
+/* taskrt_operation_task reads them. If it returns false, return bad_params. */
 bool taskrt_operation_task(taskrt_arena *arena, taskrt_operation *task, taskrt_outcome *bad_params);
 
-/* What became of a partition. It is valid until the next one is asked for. */
+/* The outcome of a partition. It is valid until the next one is asked for. */
 typedef struct {
   int64_t index;
   taskrt_str name, status; /* SUCCESS or FAILURE, when a completion runs */
@@ -381,8 +381,8 @@ typedef struct {
  *   taskrt_partitions all = taskrt_partitions_from(0);
  *   for (taskrt_partition p; (status = taskrt_next_partition(&all, &p)) > 0;) …
  *
- * 0 at the end, or a status: TASKRT_EDENIED the task is part of no operation; TASKRT_EAGAIN; TASKRT_ECONFLICT. It has an arena of its
- * own, used anew for each page of at most 1 MiB; one of a buffer may be put in its place, and TASKRT_E2BIG says that a page does not fit. */
+ * It ends with 0, or with a status: TASKRT_EDENIED (the task is part of no operation), TASKRT_EAGAIN, TASKRT_ECONFLICT. all has an arena of its
+ * own, used anew for each page of at most 1 MiB. An arena of a buffer may be put in its place; TASKRT_E2BIG says that a page does not fit. */
 typedef struct {
   taskrt_arena arena;
   int64_t next;
@@ -399,7 +399,7 @@ enum { TASKRT_CH_PARAMS, TASKRT_CH_INFO, TASKRT_CH_CHECKPOINT, TASKRT_CH_RESPONS
 enum { TASKRT_CH_RESULT = 16, TASKRT_CH_ERROR, TASKRT_CH_NOTE, TASKRT_CH_MANIFEST, TASKRT_CH_NEXT_TIME };
 enum { TASKRT_OP_SAVE = 1, TASKRT_OP_RANDOM = 6, TASKRT_OP_PARTITIONS = 8, TASKRT_OP_BLOB_SIZE = 9, TASKRT_OP_BLOB_READ = 10 };
 
-/* taskrt_call makes a request that has no function here, and reads the response. TASKRT_E2BIG too if that does not fit the arena. */
+/* taskrt_call makes a request that has no function here, and reads the response. TASKRT_E2BIG also says that the response does not fit the arena. */
 int32_t taskrt_call(taskrt_arena *arena, int32_t op, const void *payload, size_t n, taskrt_str *response);
 
 TASKRT_IMPORT("taskrt_v1", "len") int32_t taskrt_abi_len(int32_t channel);

@@ -55,11 +55,11 @@ export class Limits {
 export class Concurrency {
   /** 0: no limit. */
   max: i32 = 0;
-  /** JSON pointer into the params: tasks for which it finds the same share `perKey`; "": none. */
+  /** JSON pointer into the params: tasks with the same value there share `perKey`; "": none. */
   key: string = "";
   /** Tasks per key; 0: 1. */
   perKey: i32 = 0;
-  /** A task that waits for its retry keeps its place: with one per key, tasks run strictly in order. */
+  /** A task that waits for its retry keeps its place: with one task per key, tasks run strictly in order. */
   strict: bool = false;
 }
 
@@ -72,8 +72,8 @@ export enum OperationConcurrency {
 }
 
 /**
- * Makes a behavior one whose function does a partition of an operation. `repeatEvery`, `id` and `concurrency.key` must be left
- * alone then: an operation names its tasks itself, and each of them ends once.
+ * Makes the behavior's function do one partition of an operation. `repeatEvery`, `id` and `concurrency.key` must be left
+ * alone then: an operation names its tasks itself, and each of its tasks ends once.
  */
 export class Operation {
   concurrency: OperationConcurrency = OperationConcurrency.Many;
@@ -97,8 +97,8 @@ export enum OnError {
 }
 
 /**
- * A named definition of what tasks do: a policy and the function that does it. What is left alone is the host's default, which
- * docs/write-a-plugin.md lists.
+ * A named definition of what tasks do: a policy, and the function that does the work. Fields that are left alone are the host's
+ * default, which docs/write-a-plugin.md lists.
  */
 export class Behavior {
   description: string = "";
@@ -108,17 +108,17 @@ export class Behavior {
   retry: Retry = new Retry();
   /** Bounds one attempt, in ms. */
   runTimeout: i64 = 0;
-  /** An attempt that does not call `heartbeat` for so many ms is killed; 0: none. */
+  /** An attempt that does not call `heartbeat` for this many ms is killed; 0: none. */
   heartbeatTimeout: i64 = 0;
   /** Between the cancel signal and the kill, in ms. */
   cancelGrace: i64 = 0;
   limits: Limits = new Limits();
-  /** After a success the task runs again so many ms after its end; 0: it does not. */
+  /** After a success the task runs again this many ms after its end; 0: it does not. */
   repeatEvery: i64 = 0;
   /** With `repeatEvery`: after a final failure too. */
   repeatOnError: bool = false;
   concurrency: Concurrency = new Concurrency();
-  /** What `taskrt op start NAME` says; null: no operation can be started of it. */
+  /** Makes `taskrt op start NAME` possible; null: the behavior has no operations. */
   operation: Operation | null = null;
   /** A run that trapped: `throw`, `assert`, an index out of bounds, a null where none may be. */
   onTrap: OnError = OnError.Default;
@@ -141,7 +141,7 @@ export class Behavior {
   keepCount: i64 = 0;
 
   constructor(
-    /** 3 to 128 of `a-z0-9._-`: what `taskrt submit NAME` says. */
+    /** 3 to 128 of `a-z0-9._-`: the NAME of `taskrt submit NAME`. */
     readonly name: string,
     /** Does one attempt. */
     readonly run: (c: Context) => Outcome,
@@ -161,7 +161,7 @@ export function register(b: Behavior): void {
   registry.push(b);
 }
 
-/** The behavior of that name; null if there is none. */
+/** The behavior of this name; null if there is none. */
 export function lookup(name: string): Behavior | null {
   for (let i = 0; i < registry.length; i++) {
     if (registry[i].name == name) return registry[i];

@@ -62,7 +62,7 @@ export class Bytes {
     return this.length == 0 ? 0 : this.buffer[this.length - 1];
   }
 
-  /** What was appended. It is valid until more is. */
+  /** The bytes that were appended. They are valid until more are appended. */
   take(): Uint8Array {
     return this.buffer.subarray(0, this.length);
   }

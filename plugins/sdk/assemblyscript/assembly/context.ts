@@ -31,7 +31,7 @@ export class Signals {
     return (this.bits & 3) != 0;
   }
 
-  /** Another attempt may be running: nothing that this one reports counts any more. */
+  /** Another attempt may be running: nothing that this attempt reports counts any more. */
   get leaseLost(): bool {
     return (this.bits & 2) != 0;
   }
@@ -47,7 +47,7 @@ export class Signals {
   }
 }
 
-/** What the host gives if it grants the request. */
+/** What the host gives if it grants a request. */
 export class Answer<T> {
   constructor(
     /** Null unless the status is Ok. */
@@ -86,7 +86,7 @@ export class Context {
     return Json.parse(this.params);
   }
 
-  /** The params' members; that they are no JSON object is a problem of it, too. */
+  /** The params' members. If the params are no JSON object, this is a problem of the Fields, too. */
   fields(): Fields {
     const parsed = this.paramsJson;
     const f = new Fields(parsed.value);
@@ -100,7 +100,7 @@ export class Context {
     return new Reader(max(abi.len(abi.channel.PARAMS), 0), abi.channel.PARAMS, null);
   }
 
-  /** What the params of a task of an operation say. */
+  /** The params of a task of an operation. */
   operationTask(): OperationTask {
     return new OperationTask(this.params);
   }
@@ -139,7 +139,7 @@ export class Context {
     writeText(abi.channel.PROGRESS, text);
   }
 
-  /** The checkpoint that an earlier attempt of this task, or this one, saved last; null if there is none. */
+  /** The last checkpoint that an earlier attempt of this task, or this attempt, saved; null if there is none. */
   get checkpoint(): Uint8Array | null {
     return readAll(abi.channel.CHECKPOINT);
   }
@@ -159,9 +159,9 @@ export class Context {
   }
 
   /**
-   * Stores data with the task; when it returns Ok, a majority of the cluster has it on disk, and the next attempt finds it wherever
-   * it runs. That costs a round of consensus: save every second or so. After Unavailable (there is no leader right now; it may or
-   * may not be stored) go on and save again later; after LeaseLost return.
+   * Stores data with the task. When it returns Ok, a majority of the cluster has the data on disk, and the next attempt finds it wherever
+   * it runs. This costs a round of consensus: save every second or so. After Unavailable (there is no leader right now; the data may or
+   * may not be stored) go on and save again later. After LeaseLost return.
    */
   saveCheckpoint(data: Uint8Array): Status {
     return statusOf(call(abi.op.CHECKPOINT_SAVE, data));
@@ -187,7 +187,7 @@ export class Context {
     return abi.readClock(abi.clock.DEADLINE);
   }
 
-  /** Nanoseconds, for measuring: only moves forward, and only differences mean something. */
+  /** Nanoseconds, for measuring. They only move forward, and only differences of them mean something. */
   get elapsed(): i64 {
     return abi.readClock(abi.clock.MONOTONIC);
   }
@@ -205,7 +205,7 @@ export class Context {
   }
 
   /**
-   * Opens a blob by its name, "sha256:" and 64 hexadecimal digits. NotFound: no node has it; Unavailable: it cannot be had now, so
+   * Opens a blob by its name, "sha256:" and 64 hexadecimal digits. NotFound: no node has it. Unavailable: it cannot be had now, so
    * end with a retryable failure.
    */
   blob(name: string): Answer<Reader> {
@@ -218,12 +218,12 @@ export class Context {
     return new Answer<Reader>(new Reader(load<i64>(size.dataStart), 0, bytes), Status.Ok);
   }
 
-  /** The partitions of the operation that the task is part of, from that index on. */
+  /** The partitions of the operation that the task is part of, from this index on. */
   partitions(from: i64 = 0): Partitions {
     return new Partitions(from);
   }
 
-  /** A request of the ABI (abi/README.md, "Ops of call") that has no method here. Unsupported: this host does not know it. */
+  /** A request of the ABI (abi/README.md, "Ops of call") that has no method here. Unsupported: this host does not know the request. */
   call(op: i32, payload: Uint8Array): Answer<Uint8Array> {
     const n = call(op, payload);
     if (n < 0) return new Answer<Uint8Array>(null, statusOf(n));
@@ -231,7 +231,7 @@ export class Context {
     return new Answer<Uint8Array>(response === null ? new Uint8Array(0) : response, Status.Ok);
   }
 
-  /** Adds a line to the task's log (`taskrt logs ID`), which is bounded: what is over the limit is dropped. */
+  /** Adds a line to the task's log (`taskrt logs ID`). The log is bounded: lines over the limit are dropped. */
   log(level: Level, message: string): void {
     logText(level, message);
   }

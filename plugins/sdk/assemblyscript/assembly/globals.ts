@@ -1,4 +1,4 @@
-// What stands for AssemblyScript's globals, whose own import functions that taskrt does not have. asconfig.json names them.
+// These stand for AssemblyScript's globals, whose own versions import functions that taskrt does not have. asconfig.json names them.
 
 import { Date as StandardDate } from "date";
 
@@ -14,7 +14,7 @@ declare function proc_exit(code: i32): void;
 @external("wasi_snapshot_preview1", "poll_oneoff")
 declare function poll_oneoff(subscriptions: usize, events: usize, count: i32, got: usize): i32;
 
-// abort allocates nothing: memory or the stack of the garbage collector may be what there is none of.
+// abort allocates nothing, because there may be no more memory, or no more stack for the garbage collector.
 const MAX_CHARS: i32 = 1000; // at most three bytes each
 const line = memory.data(4096);
 const iov = memory.data(16);
@@ -43,7 +43,7 @@ function putByte(to: usize, b: u8): usize {
 }
 
 /**
- * Ends the attempt as a trap, which is retried as the behavior's `onTrap` says. What it writes on standard error becomes the
+ * Ends the attempt as a trap, which is retried as the behavior's `onTrap` says. The line that it writes to standard error becomes the
  * error's message, "panic: MESSAGE at FILE:LINE:COLUMN"; the host adds the stack. `throw`, `assert` and `abort` come here.
  */
 export function abort(message: string | null, file: string | null, lineNumber: u32, column: u32): void {
@@ -67,7 +67,7 @@ export function trace(message: string, n: i32 = 0, a0: f64 = 0, a1: f64 = 0, a2:
   logText(0, message);
 }
 
-/** What `Math.random` begins with: the host's randomness, and the same number always before an attempt. */
+/** The start of `Math.random`: the host's randomness. Before an attempt begins it is always the same number. */
 export function seed(): f64 {
   store<u32>(iov, 8);
   if (abi.call(abi.op.RANDOM, iov, 4) < 0) return 0.5;
@@ -115,7 +115,7 @@ export namespace crypto {
   }
 }
 
-/** The standard library's, with the time of the host. */
+/** Stands for the standard library's `Date`, with the time of the host. */
 export class HostDate extends StandardDate {
   /** Unix ms. */
   static now(): i64 {
@@ -169,7 +169,7 @@ function writeAll(fd: i32, text: ArrayBuffer): void {
   }
 }
 
-/** Waits. To wait for long, `Outcome.yieldUntil`: it lets other tasks run, and survives the worker. */
+/** Waits. To wait for long, use `Outcome.yieldUntil`: it lets other tasks run, and survives the worker. */
 export function sleep(ms: i64): void {
   const subscription = memory.data(48, 8);
   const event = memory.data(32, 8);

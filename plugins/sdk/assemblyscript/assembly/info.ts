@@ -1,6 +1,6 @@
 import { Json } from "./json/value";
 
-/** What is known of the task and the attempt. What the host does not say is 0 or "". Times are Unix ms. */
+/** What is known of the task and the attempt. Fields that the host does not tell are 0 or "". Times are Unix ms. */
 export class Info {
   namespace: string = "";
   /** Of the task, the same in every attempt: a good idempotency key for effects outside. */
@@ -14,7 +14,7 @@ export class Info {
   maxAttempts: i64 = 0;
   /** Failed runs since the last success, before this one. */
   failures: i64 = 0;
-  /** Fencing token of the lease: larger for every later one of the cluster. */
+  /** Fencing token of the lease: larger for every later lease of the cluster. */
   token: u64 = 0;
   /** The operation that the task is part of. */
   parent: string = "";

@@ -1,13 +1,13 @@
 import { rawMembers } from "./json/parse";
 import { Json } from "./json/value";
 
-/** What a task of an operation is told by its params: a partition, the completion, or a cleanup. */
+/** The params of a task of an operation: of a partition, of the completion, or of a cleanup. */
 export class OperationTask {
   /** ID. */
   operation: string = "";
   target: string = "";
   object: string = "";
-  /** JSON, as the operation was started with; "null" if with none. */
+  /** JSON, the argument with which the operation was started; "null" if there was none. */
   arg: Uint8Array = new Uint8Array(0);
   /** Of a partition and of its cleanup. */
   partition: string = "";

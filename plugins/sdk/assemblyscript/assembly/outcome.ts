@@ -12,8 +12,8 @@ export enum OutcomeKind {
 }
 
 /**
- * How an attempt ends: what a behavior's function returns. AssemblyScript has no exceptions to catch: what can fail says so, and
- * `throw` ends the attempt as a trap.
+ * The end of an attempt: the value that a behavior's function returns. AssemblyScript has no exceptions to catch. Calls that can fail
+ * say so, and `throw` ends the attempt as a trap.
  */
 export class Outcome {
   /** Of a success: the bytes of the result; null: none. */
@@ -41,7 +41,7 @@ export class Outcome {
     return o;
   }
 
-  /** `bytes` of text as UTF-8; to be a JSON string it needs its quotes, which `json` writes. */
+  /** `bytes` of text as UTF-8. To be a JSON string the text needs quotes, which `json` writes. */
   static text(result: string): Outcome {
     return Outcome.bytes(encode(result));
   }
@@ -78,7 +78,7 @@ export class Outcome {
     return Outcome.fail("bad_params", message);
   }
 
-  /** What the host refused: a failure that may be retried. */
+  /** A refusal of the host: a failure that may be retried. */
   static refused(s: Status): Outcome {
     return Outcome.error(statusText(s));
   }
@@ -96,34 +96,34 @@ export class Outcome {
     return new Outcome(OutcomeKind.Yield);
   }
 
-  /** `yieldNow`, but the task runs again at that time. */
+  /** As `yieldNow`, but the task runs again at this time. */
   static yieldUntil(unixMillis: i64): Outcome {
     const o = Outcome.yieldNow();
     o.next = unixMillis;
     return o;
   }
 
-  /** Makes a success run again at the time, whatever the behavior's `repeatEvery` says; the result stands until then. */
+  /** Makes the task run again at this time if it succeeds, whatever the behavior's `repeatEvery` says. The result stands until then. */
   runAgain(unixMillis: i64): Outcome {
     this.next = unixMillis;
     return this;
   }
 
-  /** Makes a failure one that is retried at the time, whatever the behavior's `retry` says. It still counts as a failure. */
+  /** Makes a failure be retried at this time, whatever the behavior's `retry` says. It still counts as a failure. */
   retryAt(unixMillis: i64): Outcome {
     this.kind = OutcomeKind.Retryable;
     this.next = unixMillis;
     return this;
   }
 
-  /** Makes a failure one that is not retried. */
+  /** Makes a failure permanent: it is not retried. */
   permanent(): Outcome {
     this.kind = OutcomeKind.Permanent;
     this.next = 0;
     return this;
   }
 
-  /** Adds JSON that is kept in the task's error. What is over 16 KiB with the message is dropped. */
+  /** Adds JSON that is kept in the task's error. If it is over 16 KiB together with the message, it is dropped. */
   withDetails(details: Json): Outcome {
     this.details = details.toBytes();
     return this;

@@ -5,7 +5,7 @@ import { RawMember, rawMembers } from "./json/parse";
 import { Json } from "./json/value";
 import { Status, statusOf } from "./status";
 
-/** What became of one partition of an operation. */
+/** The outcome of one partition of an operation. */
 export class Partition {
   index: i64 = 0;
   name: string = "";
@@ -15,7 +15,7 @@ export class Partition {
   result: Uint8Array | null = null;
   /** Whether `result` is no JSON. */
   binary: bool = false;
-  /** Name of the blob that the result is, for `Context.blob`; "": none. */
+  /** If the result is a blob, its name, for `Context.blob`; "": it is none. */
   blob: string = "";
   /** Of a failure. */
   error: PartitionError | null = null;
@@ -31,8 +31,8 @@ export class PartitionError {
 }
 
 /**
- * Goes through the partitions of the operation that the task is part of, in order and page by page: a completion reads outcomes
- * and results so, without all of them in memory.
+ * Goes through the partitions of the operation that the task is part of, in order and page by page. So a completion reads outcomes
+ * and results without all of them in memory.
  *
  *     const all = c.partitions();
  *     for (let p = all.next(); p !== null; p = all.next()) use(p);
@@ -47,7 +47,7 @@ export class Partitions {
 
   constructor(private from: i64) {}
 
-  /** The next one; null at the end, and if it fails, as `status` says. */
+  /** The next partition. null at the end, and if the call fails, as `status` says. */
   next(): Partition | null {
     while (this.at == this.page.length) {
       if (this.from < 0 || this.status != Status.Ok) return null;

@@ -4,7 +4,7 @@ import { call } from "./host";
 import { Status, statusOf } from "./status";
 
 /**
- * Reads in pieces what may be larger than the guest's memory: params, a checkpoint, or a blob. Every read asks the host, which
+ * Reads an input that may be larger than the guest's memory in pieces: params, a checkpoint, or a blob. Every read asks the host, which
  * copies straight into the given array: read some KiB at once.
  *
  *     const piece = new Uint8Array(65536);
@@ -14,17 +14,17 @@ import { Status, statusOf } from "./status";
 export class Reader {
   /** Where `read` goes on. */
   position: i64 = 0;
-  /** Why the last read ended early; Ok at the end of the whole. */
+  /** Why the last read ended early; Ok at the end of the input. */
   status: Status = Status.Ok;
 
   constructor(
-    /** Length of the whole, in bytes. */
+    /** Length of the whole input, in bytes. */
     readonly size: i64,
     private channel: i32,
     private blob: Uint8Array | null,
   ) {}
 
-  /** Reads on. Returns how many bytes: fewer than there is room for only at the end, or if it fails, as `status` says. */
+  /** Reads on, and returns how many bytes it read. It reads fewer than there is room for only at the end, or if it fails, as `status` says. */
   read(to: Uint8Array): i32 {
     const n = this.readAt(to, this.position);
     this.position += n;

@@ -1,4 +1,4 @@
-/** What the host answers to a request; all but `Ok` refuse it. The numbers are those of the ABI. */
+/** The host's answers to a request. All but `Ok` refuse it. The numbers are those of the ABI. */
 export enum Status {
   Ok = 0,
   /** This host does not offer it. */
@@ -17,7 +17,7 @@ export enum Status {
   LeaseLost = -7,
 }
 
-/** The status in an answer of the host; those of a later ABI count as `Invalid`. */
+/** The status in an answer of the host. Statuses of a later ABI count as `Invalid`. */
 export function statusOf(answer: i32): Status {
   if (answer >= 0) return Status.Ok;
   return answer < Status.LeaseLost ? Status.Invalid : <Status>answer;

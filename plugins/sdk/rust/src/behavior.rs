@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::json::{self, FromJson, ToJson, Value};
 
-/// A named definition of what tasks do: a policy, and the function that does it. What is not set is the host's default, which
-/// docs/write-a-plugin.md of taskrt lists. Durations are in whole milliseconds.
+/// A named definition of what tasks do: a policy, and the function that does the work. Everything that is not set is the host's default,
+/// which docs/write-a-plugin.md of taskrt lists. Durations are in whole milliseconds.
 pub struct Behavior {
     pub(crate) name: String,
     pub(crate) run: Run,
@@ -41,8 +41,8 @@ pub(crate) struct Policy {
 }
 
 impl Behavior {
-    /// A behavior with typed params and result, both JSON. Params that `P` does not take fail the task for good with the code
-    /// `bad_params`. A task without params gives `P` `null`, and if that is refused, `{}`.
+    /// A behavior with typed params and result, both JSON. Params that `P` does not accept fail the task for good with the code
+    /// `bad_params`. For a task without params, `P` gets `null`, and if `P` refuses `null`, `{}`.
     ///
     /// # Panics
     /// If the name is not 3 to 128 of `a-z0-9._-`, so that such a module cannot be uploaded.
@@ -60,7 +60,7 @@ impl Behavior {
         })
     }
 
-    /// A behavior that reads its params, any bytes, by itself, and sets a result by [`Context::set_result`], or none.
+    /// A behavior that reads its params itself, as any bytes. It sets a result by [`Context::set_result`], or sets none.
     ///
     /// # Panics
     /// As [`Behavior::new`].
@@ -74,7 +74,7 @@ impl Behavior {
         Behavior { name: name.to_string(), run: Box::new(run), policy: Policy::default() }
     }
 
-    /// What `taskrt submit NAME` says.
+    /// The name in `taskrt submit NAME`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -107,7 +107,7 @@ impl Behavior {
         self
     }
 
-    /// An attempt that does not call [`Context::heartbeat`] that long is killed.
+    /// An attempt that does not call [`Context::heartbeat`] for this long is killed.
     #[must_use]
     pub fn heartbeat_timeout(mut self, d: Duration) -> Behavior {
         self.policy.heartbeat_timeout = Some(d);
@@ -149,7 +149,7 @@ impl Behavior {
         self
     }
 
-    /// Lets operations be started of the behavior: it then does a partition of one.
+    /// Lets operations of the behavior be started. The behavior's function then does one partition of an operation.
     #[must_use]
     pub fn operation(mut self, o: Operation) -> Behavior {
         self.policy.operation = Some(o);
@@ -205,14 +205,14 @@ impl Behavior {
         self
     }
 
-    /// How long tasks are kept that succeeded.
+    /// How long tasks that succeeded are kept.
     #[must_use]
     pub fn keep_success(mut self, keep: Keep) -> Behavior {
         self.policy.keep_success = Some(keep);
         self
     }
 
-    /// How long tasks are kept that failed.
+    /// How long tasks that failed are kept.
     #[must_use]
     pub fn keep_failure(mut self, keep: Keep) -> Behavior {
         self.policy.keep_failure = Some(keep);
@@ -248,7 +248,7 @@ pub enum Id {
     Random,
     /// A hash of the params: equal submissions share one task.
     Params,
-    /// A hash of what these JSON pointers find in the params.
+    /// A hash of the values to which these JSON pointers point in the params.
     ParamsAt(Vec<String>),
     /// None: a submit without an ID is refused.
     Caller,
@@ -266,7 +266,7 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// So many attempts; 1, the default, is no retry.
+    /// The number of attempts; 1, the default, is no retry.
     pub fn attempts(n: u32) -> Retry {
         Retry { max_attempts: Some(n.max(1)), ..Retry::default() }
     }
@@ -305,7 +305,7 @@ impl Retry {
     }
 }
 
-/// Bounds of one attempt and what it reads and writes, in bytes; 0: the host's default.
+/// Bounds of one attempt, and of what it reads and writes, in bytes; 0: the host's default.
 ///
 /// ```
 /// let small = taskrt::Limits { memory: 32 << 20, ..Default::default() };
@@ -331,15 +331,15 @@ pub struct Limits {
 pub struct Concurrency {
     /// All together; 0: no limit.
     pub max: u32,
-    /// JSON pointer into the params: tasks for which it finds the same share `per_key`; "": none.
+    /// JSON pointer into the params: tasks with the same value there share `per_key`; "": none.
     pub key: String,
     /// Tasks per key; 0: 1.
     pub per_key: u32,
-    /// A task that waits for its retry keeps its place: with one per key, tasks run strictly in order.
+    /// A task that waits for its retry keeps its place: with one task per key, tasks run strictly in order.
     pub strict: bool,
 }
 
-/// Makes a behavior one that does a partition of an operation. `repeat_every`, `id` and `Concurrency::key` must not be set then.
+/// Makes the behavior's function do one partition of an operation. `repeat_every`, `id` and `Concurrency::key` must not be set then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
     /// Which operations of the behavior may run at the same time.
@@ -380,7 +380,7 @@ pub enum OnError {
 /// How long finished tasks are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// That long.
+    /// For this long.
     For(Duration),
     /// Until they are removed.
     Forever,

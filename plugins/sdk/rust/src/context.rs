@@ -48,14 +48,14 @@ impl Context {
         read_all(&*self.host, abi::CONFIG)
     }
 
-    /// Sets the result, which counts if the behavior returns `Ok`; the last call wins. Valid JSON becomes the task's `result`, other
-    /// bytes its `result_base64`. Typed behaviors return it instead.
+    /// Sets the result. It counts if the behavior returns `Ok`; the last call wins. Valid JSON becomes the task's `result`, other
+    /// bytes become its `result_base64`. Typed behaviors return their result instead.
     pub fn set_result(&mut self, result: impl Into<Vec<u8>>) {
         self.result = Some(result.into());
     }
 
-    /// Makes a success run again at that time, whatever [`Behavior::repeat_every`](crate::Behavior::repeat_every) says; the result
-    /// stands until then.
+    /// Makes the task run again at this time if it succeeds, whatever [`Behavior::repeat_every`](crate::Behavior::repeat_every) says. The
+    /// result stands until then.
     pub fn run_again(&mut self, at: Time) {
         self.again = Some(at);
     }
@@ -67,7 +67,7 @@ impl Context {
         Signals::of(self.host.beat(clamp(done), clamp(total)))
     }
 
-    /// Asks without a heartbeat.
+    /// Returns the signals without a heartbeat.
     pub fn signals(&self) -> Signals {
         Signals::of(self.host.signals())
     }
@@ -77,7 +77,7 @@ impl Context {
         self.host.write(abi::PROGRESS, text.as_bytes());
     }
 
-    /// The checkpoint that an earlier attempt of this task, or this one, saved last.
+    /// The last checkpoint that an earlier attempt of this task, or this attempt, saved.
     pub fn checkpoint(&self) -> Option<Vec<u8>> {
         read_all(&*self.host, abi::CHECKPOINT)
     }
@@ -87,15 +87,15 @@ impl Context {
         Reader::channel(&self.host, abi::CHECKPOINT)
     }
 
-    /// The last checkpoint as a `T`; `None` if there is none or it is not of that type: one that an older version of the plugin
-    /// wrote is as good as none.
+    /// The last checkpoint as a `T`. `None` if there is none, or if it is not of this type: a checkpoint of an older version of the plugin
+    /// counts as none.
     pub fn checkpoint_json<T: FromJson>(&self) -> Option<T> {
         json::from_slice(&self.checkpoint()?).ok()
     }
 
-    /// Stores data with the task: when it returns `Ok`, a majority of the cluster has it on disk, and the next attempt will find it
-    /// wherever it runs. That costs a round of consensus: save every second or so, not in every step. After
-    /// [`HostError::Unavailable`] (there is no leader right now; it may or may not be stored) go on and save again later; after
+    /// Stores data with the task. When it returns `Ok`, a majority of the cluster has the data on disk, and the next attempt will find it
+    /// wherever it runs. This costs a round of consensus: save every second or so, not in every step. After
+    /// [`HostError::Unavailable`] (there is no leader right now; the data may or may not be stored) go on and save again later. After
     /// [`HostError::LeaseLost`] return.
     pub fn save_checkpoint(&self, data: impl AsRef<[u8]>) -> Result<(), HostError> {
         HostError::check(self.host.call(abi::OP_CHECKPOINT_SAVE, data.as_ref())).map(|_| ())
@@ -121,18 +121,18 @@ impl Context {
         Duration::from_millis(self.host.clock(abi::CLOCK_DEADLINE).max(0) as u64)
     }
 
-    /// A time that only moves forward, for measuring; only differences mean something.
+    /// A time that only moves forward, for measuring. Only differences of it mean something.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.host.clock(abi::CLOCK_MONOTONIC).max(0) as u64)
     }
 
-    /// Sleeps; it ends with the attempt at the latest. To wait for long, return [`Error::yield_until`].
+    /// Sleeps, at the latest until the attempt ends. To wait for long, return [`Error::yield_until`].
     pub fn sleep(&self, time: Duration) {
         self.host.sleep(time);
     }
 
-    /// Fills `to` with random bytes from the host. Memory begins the same in every attempt: a generator with a fixed seed would give
-    /// the same numbers in each.
+    /// Fills `to` with random bytes from the host. At the start of every attempt memory is the same, so a generator with a fixed seed
+    /// would give the same numbers in each attempt.
     pub fn random(&self, to: &mut [u8]) -> Result<(), HostError> {
         for piece in to.chunks_mut(abi::MAX_RANDOM) {
             let got = call_into(&*self.host, abi::OP_RANDOM, &(piece.len() as u32).to_le_bytes(), piece)?;
@@ -143,21 +143,21 @@ impl Context {
         Ok(())
     }
 
-    /// Opens a blob by its name, `sha256:` and 64 hexadecimal digits. [`HostError::NotFound`]: no node has it;
+    /// Opens a blob by its name, `sha256:` and 64 hexadecimal digits. [`HostError::NotFound`]: no node has it.
     /// [`HostError::Unavailable`]: it cannot be had now, so end with a retryable error.
     pub fn blob(&self, name: &str) -> Result<Reader, HostError> {
         Reader::blob(&self.host, name)
     }
 
-    /// The partitions of the operation that the task is part of, from that index on, in order: a completion reads outcomes and
-    /// results so, without all of them in memory. After an error there is nothing more: [`HostError::Denied`] (the task is part of no
+    /// The partitions of the operation that the task is part of, in order, from index `from` on. So a completion reads outcomes and
+    /// results without all of them in memory. After an error there is nothing more: [`HostError::Denied`] (the task is part of no
     /// operation), [`HostError::Unavailable`] (nobody answers now: end with a retryable error), [`HostError::LeaseLost`].
     pub fn partitions(&self, from: u64) -> Partitions {
         Partitions::new(&self.host, from)
     }
 
-    /// The params of a task that is part of an operation. If they are those of no such task, the error is a failure for good with
-    /// the code `bad_params`: whoever submits the behavior by itself is told so. Typed behaviors may take an [`OperationTask`].
+    /// The params of a task that is part of an operation. If the params are not those of such a task, the error is a failure for good with
+    /// the code `bad_params`, which tells whoever submits the behavior by itself. Typed behaviors may take an [`OperationTask`].
     pub fn operation_task(&self) -> Result<OperationTask, Error> {
         json::from_slice(&self.params()).map_err(Error::bad_params)
     }
@@ -169,7 +169,7 @@ impl Context {
         Ok(read_all(&*self.host, abi::RESPONSE).unwrap_or_default())
     }
 
-    /// Adds a line to the task's log (`taskrt logs ID`), which is bounded: what is over the limit is dropped.
+    /// Adds a line to the task's log (`taskrt logs ID`). The log is bounded: lines over the limit are dropped.
     ///
     /// ```
     /// # use taskrt::{Context, Level};
@@ -240,7 +240,7 @@ impl Signals {
         self.has(Signals::CANCEL | Signals::LEASE_LOST)
     }
 
-    /// Another attempt may be running: nothing that this one reports counts any more.
+    /// Another attempt may be running: nothing that this attempt reports counts any more.
     pub fn lease_lost(self) -> bool {
         self.has(Signals::LEASE_LOST)
     }

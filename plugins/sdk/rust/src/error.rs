@@ -3,10 +3,10 @@ use std::fmt;
 use crate::json::{self, ToJson};
 use crate::time::Time;
 
-/// How an attempt ends that does not succeed: with a failure, as cancelled, or with the wish to run again.
+/// The end of an attempt that does not succeed: a failure, a cancellation, or the wish to run again.
 ///
-/// Any [`std::error::Error`] becomes one by `?`: a retryable failure with the code `HANDLER_ERROR` and its text as message.
-/// Whether a retryable failure is retried is for the behavior's [`Retry`](crate::Retry) to say.
+/// `?` turns any [`std::error::Error`] into a retryable failure with the code `HANDLER_ERROR` and the error's text as message.
+/// The behavior's [`Retry`](crate::Retry) says whether a retryable failure is retried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error(pub(crate) Box<Ending>);
 
@@ -42,7 +42,7 @@ impl Error {
         Error::failed(code.into(), message.into(), false)
     }
 
-    /// What a typed handler's params fail with that are not what it takes: permanent, code `bad_params`.
+    /// The failure of a typed handler whose params are not what it accepts: permanent, code `bad_params`.
     pub fn bad_params(message: impl fmt::Display) -> Error {
         Error::permanent("bad_params", message.to_string())
     }
@@ -62,13 +62,13 @@ impl Error {
         Error(Box::new(Ending::Yield(None)))
     }
 
-    /// [`Error::yield_now`], but the task runs again at that time.
+    /// As [`Error::yield_now`], but the task runs again at this time.
     pub fn yield_until(at: Time) -> Error {
         Error(Box::new(Ending::Yield(Some(at))))
     }
 
     /// Says when the next attempt should come, whatever the behavior's `Retry` says, and makes the failure retryable. It still
-    /// counts as one.
+    /// counts as a failure.
     #[must_use]
     pub fn retry_at(self, at: Time) -> Error {
         self.change(|f| {
@@ -77,7 +77,7 @@ impl Error {
         })
     }
 
-    /// Makes the failure one that is not retried; code, message and details stay.
+    /// Makes the failure permanent: it is not retried. Code, message and details stay.
     #[must_use]
     pub fn into_permanent(self) -> Error {
         self.change(|f| {
@@ -86,7 +86,7 @@ impl Error {
         })
     }
 
-    /// Adds JSON that is kept in the task's error. What makes it longer than 16 KiB is dropped with all of it.
+    /// Adds JSON that is kept in the task's error. If the JSON makes the error longer than 16 KiB, all of the JSON is dropped.
     #[must_use]
     pub fn with_details<T: ToJson + ?Sized>(self, details: &T) -> Error {
         self.change(|f| f.details = Some(json::to_string(details)))
@@ -147,7 +147,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// A refusal of the host, from whatever asks it: `save_checkpoint`, `random`, `blob`, `partitions`, `call`.
+/// A refusal of the host, from everything that asks it: `save_checkpoint`, `random`, `blob`, `partitions`, `call`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostError {
     /// Another attempt may be running; stop.
@@ -181,7 +181,7 @@ impl HostError {
         }
     }
 
-    /// What a negative number says; those of a later ABI count as `Invalid`.
+    /// The meaning of a negative number. Numbers of a later ABI count as `Invalid`.
     pub(crate) fn of(status: i32) -> HostError {
         use HostError::*;
         let known = [Unsupported, Invalid, TooLarge, NotFound, Unavailable, Denied, LeaseLost];

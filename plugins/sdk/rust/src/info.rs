@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use crate::json::{FromJson, Value};
 use crate::time::Time;
 
-/// What a guest may know of its task and attempt. What the host does not say stays empty.
+/// What a guest may know of its task and attempt. Fields that the host does not tell stay empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// Namespace of the task.
@@ -20,7 +20,7 @@ pub struct Info {
     pub max_attempts: u64,
     /// Failed runs since the last success, before this one.
     pub failures: u64,
-    /// Fencing token of the lease: larger for every later one of the cluster.
+    /// Fencing token of the lease: larger for every later lease of the cluster.
     pub token: u64,
     /// The operation that the task is part of; "": none.
     pub parent: String,
@@ -38,7 +38,7 @@ pub struct Info {
     pub worker: String,
     /// 0 to 9.
     pub priority: u64,
-    /// The JSON text, with what this version of the SDK does not know.
+    /// The JSON text, with the fields that this version of the SDK does not know.
     pub raw: String,
 }
 

@@ -1,5 +1,5 @@
-//! For writing [taskrt](https://github.com/taskrt/taskrt) plugins in Rust: WebAssembly modules whose behaviors a taskrt cluster
-//! runs.
+//! This crate is for writing [taskrt](https://github.com/taskrt/taskrt) plugins in Rust: WebAssembly modules whose behaviors a taskrt
+//! cluster runs.
 //!
 //! ```
 //! use taskrt::{Behavior, Context, Error, Id, Level, Retry};
@@ -39,11 +39,11 @@
 //! ```
 //!
 //! Every attempt runs in fresh memory: statics carry nothing from one task to the next. There are no files, no network and no
-//! environment; what programs ask of an operating system else is in module [`process`]. An attempt may happen more than once: a
-//! worker that dies takes its attempt with it, and the task starts again on another node, from its last checkpoint if it saved one.
+//! environment; module [`process`] has the rest of what programs ask of an operating system. An attempt may happen more than once: a
+//! worker that dies takes its attempt with it. Then the task starts again on another node, from its last checkpoint if it saved one.
 //!
-//! A panic ends the attempt with a trap, which is retried as [`Behavior::on_trap`] says; what it said is the error's message. The
-//! same code compiles for the machine you write it on, where module [`testing`](crate::testing) runs it against a host in memory.
+//! A panic ends the attempt with a trap, which is retried as [`Behavior::on_trap`] says; the panic's message is the error's message. The
+//! same code compiles for your own machine, where module [`testing`](crate::testing) runs it against a host in memory.
 //! docs/write-a-plugin.md of taskrt is the manual.
 
 #![warn(missing_docs)]
@@ -80,9 +80,9 @@ pub use time::Time;
 #[doc(hidden)]
 pub use run::exports;
 
-/// Makes a crate a plugin: exports what a host calls, for the behaviors that a `fn() -> Vec<Behavior>` names. Use it once.
+/// Makes a crate a plugin: it exports the functions that a host calls, for the behaviors that a `fn() -> Vec<Behavior>` returns. Use it once.
 ///
-/// The function is called in every attempt, and at the upload, in a sandbox that answers nothing: it must only build the list.
+/// The function is called in every attempt, and at the upload in a sandbox that answers nothing: it must only build the list.
 #[macro_export]
 macro_rules! export {
     ($behaviors:path) => {

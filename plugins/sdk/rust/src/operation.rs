@@ -1,7 +1,7 @@
 use crate::error::Error;
 use crate::json::{self, FromJson, Members, Value};
 
-/// What a task of an operation is told by its params: a partition, the completion, or a cleanup.
+/// The params of a task of an operation: of a partition, of the completion, or of a cleanup.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperationTask {
     /// ID of the operation.
@@ -10,7 +10,7 @@ pub struct OperationTask {
     pub target: String,
     /// The part of the target.
     pub object: String,
-    /// What the operation was started with.
+    /// The argument with which the operation was started.
     pub arg: Value,
     /// Of a partition and of its cleanup.
     pub partition: String,
@@ -31,7 +31,7 @@ impl OperationTask {
     }
 }
 
-/// Members that are not known are left out: a later host may tell more.
+/// Members that are not known are passed over: a later host may tell more.
 impl FromJson for OperationTask {
     fn from_json(value: Value) -> Result<OperationTask, json::Error> {
         fn get<T: FromJson + Default>(m: &mut Members, name: &str) -> Result<T, json::Error> {

@@ -7,7 +7,7 @@ use crate::error::HostError;
 use crate::host::{read_all, Host};
 use crate::json::{self, FromJson, Members, ObjectWriter, Value};
 
-/// What became of one partition of an operation.
+/// The outcome of one partition of an operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partition {
     /// From 0.
@@ -20,14 +20,14 @@ pub struct Partition {
     pub result: Option<Vec<u8>>,
     /// The result is no JSON.
     pub binary: bool,
-    /// Name of the blob that the result is, for [`Context::blob`](crate::Context::blob).
+    /// If the result is a blob, its name, for [`Context::blob`](crate::Context::blob).
     pub blob: Option<String>,
     /// Of a failure.
     pub error: Option<PartitionError>,
 }
 
 impl Partition {
-    /// The result as a `T`; without one, of `null`.
+    /// The result as a `T`. Without a result, `T` is read from `null`.
     pub fn json<T: FromJson>(&self) -> Result<T, json::Error> {
         json::from_slice(self.result.as_deref().unwrap_or(b"null"))
     }
@@ -51,7 +51,7 @@ pub struct Partitions {
     next: Option<u64>, // where the next page begins
 }
 
-/// How many partitions one request asks for, the most that a host gives.
+/// How many partitions one request asks for: the most that a host gives.
 const PAGE: u64 = 1000;
 
 impl Partitions {

@@ -1,7 +1,7 @@
-//! What programs ask of an operating system, asked of the host: standard output, the end of the process, sleeping.
+//! What programs ask of an operating system, but asked of the host: standard output, the end of the process, sleeping.
 //!
-//! The target `wasm32-unknown-unknown` has no operating system: there `println!` says nothing, `std::thread::sleep` and
-//! `std::time::Instant` panic, `std::process::exit` is a trap. These work on it, natively, and with `wasm32-wasi`.
+//! The target `wasm32-unknown-unknown` has no operating system: there `println!` prints nothing, `std::thread::sleep` and
+//! `std::time::Instant` panic, and `std::process::exit` is a trap. The functions here work on this target, natively, and with `wasm32-wasi`.
 
 use std::io;
 
@@ -46,8 +46,8 @@ fn write(error: bool, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Ends the process, and with it the attempt: a retryable failure `exit code N`, or without a retry `NO_RESULT` for 0. Returning
-/// an [`Error`](crate::Error) says more.
+/// Ends the process, and with it the attempt. The outcome is a retryable failure `exit code N`; for 0 it is `NO_RESULT`, without a retry.
+/// Returning an [`Error`](crate::Error) says more.
 pub fn exit(code: i32) -> ! {
     end(code)
 }

@@ -7,7 +7,7 @@ use crate::error::HostError;
 use crate::host::{call_into, Host};
 use crate::json::is_blob_name;
 
-/// Reads in pieces what may be larger than the guest's memory: params, a checkpoint, or a blob. Every read asks the host, which
+/// Reads an input that may be larger than the guest's memory in pieces: params, a checkpoint, or a blob. Every read asks the host, which
 /// copies straight into the given slice: read some KiB at once, or through a [`BufReader`](std::io::BufReader).
 pub struct Reader {
     host: Rc<dyn Host>,
@@ -42,12 +42,12 @@ impl Reader {
         Ok(Reader { host: host.clone(), from: Source::Blob(name.to_string()), size: u64::from_le_bytes(size), at: 0 })
     }
 
-    /// The length of the whole, in bytes.
+    /// The length of the whole input, in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Reads from that byte on; fewer than asked for only at the end, 0 there and behind it. It leaves alone where `read` goes on.
+    /// Reads from byte `offset` on. It reads fewer bytes than asked for only at the end, and 0 there and behind it. The place of `read` stays.
     pub fn read_at(&self, to: &mut [u8], offset: u64) -> Result<usize, HostError> {
         let room = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let most = to.len().min(room);

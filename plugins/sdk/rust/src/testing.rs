@@ -1,4 +1,4 @@
-//! Runs behaviors natively, against a host in memory: unit tests of plugins need no wasm and no cluster, and a debugger works.
+//! Runs behaviors natively, against a host in memory. Unit tests of plugins need no wasm and no cluster, and a debugger works.
 //!
 //! ```
 //! use taskrt::{testing::Task, Behavior, Context, Error};
@@ -11,8 +11,8 @@
 //! assert_eq!(run.result(), r#""hello Ada""#);
 //! ```
 //!
-//! What it cannot show is the sandbox: memory limits, timeouts, traps, fresh memory per attempt. `taskrt run FILE.wasm` runs the
-//! real thing.
+//! It cannot show the sandbox: memory limits, timeouts, traps, fresh memory per attempt. `taskrt run FILE.wasm` runs the
+//! real module.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,36 +30,36 @@ use crate::json::{self, Members, ObjectWriter, Value};
 use crate::partitions::Partition;
 use crate::time::Time;
 
-/// What a heartbeat says.
+/// The answer to a heartbeat.
 pub type OnBeat = Box<dyn FnMut(u64) -> Signals>;
 
 /// Whether a checkpoint is stored.
 pub type OnSave = Box<dyn FnMut(&[u8]) -> Result<(), HostError>>;
 
-/// A task: what its attempts are given, and what they did, which are the fields from `beats` on. Running it again is the next
-/// attempt, which sees the last checkpoint saved.
+/// A task: what its attempts are given, and what they did. The fields from `beats` on are what they did. Running the task again is the
+/// next attempt, which sees the last saved checkpoint.
 pub struct Task {
     /// As submitted.
     pub params: Vec<u8>,
-    /// The last one saved.
+    /// The checkpoint that was saved last.
     pub checkpoint: Option<Vec<u8>>,
     /// Of the module.
     pub config: Option<Vec<u8>>,
     /// `id` and `behavior` are filled in if empty; `attempt` and `token` rise with every run.
     pub info: Info,
-    /// What heartbeat number n = 1, 2, … over all attempts says; it stays until the attempt ends.
+    /// The answer to heartbeat number n = 1, 2, … over all attempts; it stays until the attempt ends.
     pub on_beat: Option<OnBeat>,
     /// Refuses checkpoints.
     pub on_save: Option<OnSave>,
-    /// The host's clock, which stands still but for `beat_takes` and sleeping.
+    /// The host's clock. It stands still, except for `beat_takes` and sleeping.
     pub now: Time,
     /// How far a heartbeat moves the clock.
     pub beat_takes: Duration,
-    /// Of one attempt; an hour unless set.
+    /// Of one attempt; by default an hour.
     pub timeout: Duration,
-    /// The most bytes of a result; 16 MiB unless set.
+    /// The most bytes of a result; by default 16 MiB.
     pub max_result: usize,
-    /// The most bytes of a checkpoint; 16 MiB unless set.
+    /// The most bytes of a checkpoint; by default 16 MiB.
     pub max_checkpoint: usize,
     /// Contents by name (`sha256:…`).
     pub blobs: BTreeMap<String, Vec<u8>>,
@@ -106,7 +106,7 @@ impl Task {
         Task { params: params.into(), ..Task::default() }
     }
 
-    /// Sends a signal at heartbeat number n, counted over all attempts; that attempt sees it until it ends.
+    /// Sends a signal at heartbeat number n, counted over all attempts. The attempt that beats it sees the signal until it ends.
     pub fn signal_at_beat(&mut self, n: u64, signals: Signals) {
         self.on_beat = Some(Box::new(move |k| if k == n { signals } else { Signals::NONE }));
     }
@@ -140,7 +140,7 @@ impl Task {
     }
 }
 
-/// The manifest that the host would be told, as JSON.
+/// The manifest that the host would get, as JSON.
 ///
 /// # Panics
 /// If a name is there twice, or a schema is no JSON.
