@@ -7,6 +7,7 @@ import (
 	"go/doc"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,8 @@ const (
 	packagesEnd   = "<!-- end of packages -->\n"
 )
 
-// TestPackageTable writes the table of packages in docs/architecture.md with -rewrite. Else it looks only whether there is one: lines
-// change with every commit.
+// TestPackageTable: every package of the product has a row in docs/architecture.md, and every row is a package. What a row says is
+// written by -rewrite alone: lines change with every commit.
 func TestPackageTable(t *testing.T) {
 	t.Parallel()
 	lines, what := packages(t)
@@ -45,8 +46,16 @@ func TestPackageTable(t *testing.T) {
 			rows[strings.Trim(cells[1], " `")] = true
 		}
 	}
-	if len(rows) < 20 {
-		t.Errorf("%s has %d rows of packages", packagesPage, len(rows))
+	const how = "go test ./internal/arch -run TestPackageTable -rewrite"
+	for dir := range lines {
+		if !rows[dir] {
+			t.Errorf("%s has no row for %s: %s", packagesPage, dir, how)
+		}
+	}
+	for dir := range rows {
+		if lines[dir] == 0 {
+			t.Errorf("%s has a row for %s, which is no package: %s", packagesPage, dir, how)
+		}
 	}
 }
 
@@ -93,3 +102,35 @@ func purpose(sentence string) string {
 	}
 	return sentence
 }
+
+// TestArchitectureNames: the files that docs/architecture.md names are there, and the glossary says where each word is at home.
+func TestArchitectureNames(t *testing.T) {
+	t.Parallel()
+	base := root(t)
+	text := read(t, filepath.Join(base, packagesPage))
+	words := 0
+	in := false
+	for i, line := range strings.Split(text, "\n") {
+		in = in && !strings.HasPrefix(line, "## ") || line == "## Glossary"
+		for _, name := range quotedFile.FindAllStringSubmatch(line, -1) {
+			if _, err := os.Stat(filepath.Join(base, name[1])); err != nil {
+				t.Errorf("%s:%d: there is no %s", packagesPage, i+1, name[1])
+			}
+		}
+		cells := strings.Split(line, "|")
+		if !in || len(cells) < 5 || cells[1] == " word " || strings.HasPrefix(cells[1], "---") {
+			continue
+		}
+		words++
+		for _, where := range strings.Split(cells[2], ",") {
+			if info, err := os.Stat(filepath.Join(base, strings.Trim(where, " `"))); err != nil || !info.IsDir() {
+				t.Errorf("%s:%d: %s is at home in%s, which is no package", packagesPage, i+1, strings.TrimSpace(cells[1]), where)
+			}
+		}
+	}
+	if words < 40 {
+		t.Errorf("only %d words found: the search is broken", words)
+	}
+}
+
+var quotedFile = regexp.MustCompile("`([a-z]+(?:/[a-z_]+)*/[a-z_]+\\.go)`")
