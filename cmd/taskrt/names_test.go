@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -113,7 +114,7 @@ func addHelp(t *testing.T, texts map[string]string) {
 func addDocument(t *testing.T, texts map[string]string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	api.NewHandler(nil, api.HandlerConfig{}).ServeHTTP(rec, httptest.NewRequest("GET", "/openapi.json", nil))
+	api.NewHandler(nil, api.HandlerConfig{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var d struct {
 		Paths map[string]map[string]struct {
 			Parameters []struct{ Name string }
@@ -141,7 +142,7 @@ func addDocument(t *testing.T, texts map[string]string) {
 func addMetrics(t *testing.T, texts map[string]string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	metrics.New(metricsConfig(slog.New(slog.DiscardHandler))).ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	metrics.New(metricsConfig(slog.New(slog.DiscardHandler))).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if texts["/metrics"] = rec.Body.String(); !strings.Contains(texts["/metrics"], "taskrt_build_info") {
 		t.Errorf("no scrape: %s", texts["/metrics"])
 	}
