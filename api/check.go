@@ -70,6 +70,13 @@ func checkPriority(p *int) *Error {
 	return nil
 }
 
+// CheckNamespace checks the name of a namespace, and fills in the default for ""; nil or an *Error.
+func CheckNamespace(namespace *string) error {
+	var err *Error
+	*namespace, err = checkNamespace(*namespace)
+	return err.orNil()
+}
+
 // checkNamespace returns the namespace with the default filled in.
 func checkNamespace(ns string) (string, *Error) {
 	if ns == "" {
@@ -146,11 +153,6 @@ func isBehaviorByte(c byte) bool {
 type Until struct {
 	Kind string // final, running, waiting, success, failure, outcome, rev, attempt
 	N    uint64 // rev:N, attempt:N
-}
-
-// isOutcome reports whether it waits for an outcome after a rev.
-func (u Until) isOutcome() bool {
-	return u.Kind == "success" || u.Kind == "failure" || u.Kind == "outcome"
 }
 
 // ParseUntil parses GetOptions.Until; "" means final. The error is an *Error.

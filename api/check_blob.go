@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/taskrt/taskrt/api/internal/scan"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -23,7 +24,7 @@ const blobMember = "$blob"
 
 // ValidJSON reports whether a blob counts as JSON where it stands for params or a result: what could be sent as such.
 func ValidJSON(content []byte) bool {
-	valid, _ := validJSON(content)
+	valid, _ := scan.Valid(content)
 	return valid
 }
 

@@ -20,8 +20,8 @@ func (r *TxnRequest) check() *Error {
 		e.Limit = MaxTxnParts
 		return e
 	}
-	if n := r.bytes(); n > MaxTxnBytes {
-		return txnTooLarge(n)
+	if err := checkTxnSize(r.bytes()); err != nil {
+		return err
 	}
 	seen := map[string]string{} // where an ID stands
 	for _, check := range []func(map[string]string) *Error{r.checkDepends, r.checkSubmits, r.checkUpdates, r.checkFinishes, r.checkDeletes} {
@@ -32,10 +32,14 @@ func (r *TxnRequest) check() *Error {
 	return nil
 }
 
-func txnTooLarge(n int) *Error {
-	e := NewError(CodeTooLarge, "%d bytes, at most %d", n, MaxTxnBytes)
-	e.Limit = MaxTxnBytes
-	return e
+// CheckTxnSize refuses a transaction of more than MaxTxnBytes; nil or an *Error.
+func CheckTxnSize(n int) error { return checkTxnSize(n).orNil() }
+
+func checkTxnSize(n int) *Error {
+	if n > MaxTxnBytes {
+		return LimitError("", MaxTxnBytes, "%d bytes, at most %d", n, MaxTxnBytes)
+	}
+	return nil
 }
 
 // bytes is what the payloads take: never more than the body that they came in.
@@ -172,4 +176,11 @@ func (r *TxnRequest) checkDeletes(seen map[string]string) *Error {
 		}
 	}
 	return nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
 }

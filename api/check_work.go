@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/taskrt/taskrt/api/internal/scan"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -30,7 +31,7 @@ func (r *RetryRequest) Check() error {
 		return err
 	}
 	if r.Version != "" && r.Version != "active" {
-		if err := checkDigest("version", r.Version); err != nil {
+		if err := checkHex("version", r.Version); err != nil {
 			err.Detail += ", or active"
 			return err
 		}
@@ -153,6 +154,19 @@ func CheckReports(rs []FinishRequest) error {
 	return nil
 }
 
+// CheckReport checks one report of many. A second one of a task is refused: which came first would be chance.
+func CheckReport(f *FinishRequest, i int, seen map[[2]string]int) *Error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	key := [2]string{f.Namespace, f.ID}
+	if before, twice := seen[key]; twice {
+		return FieldError(CodeInvalidField, "id", "%s is also in reports[%d]", f.ID, before)
+	}
+	seen[key] = i
+	return nil
+}
+
 // Check tells what is wrong with the request by itself and brings it into its one form; nil or an *Error.
 func (r *SnoozeRequest) Check() error {
 	if err := checkTarget(&r.Namespace, r.ID); err != nil {
@@ -183,7 +197,7 @@ func (r *PutBehaviorRequest) Check() error {
 	if len(r.Policy) > MaxManifest {
 		return LimitError("", MaxManifest, "%d bytes, at most %d", len(r.Policy), MaxManifest)
 	}
-	if err := checkJSON(r.Policy); err != nil {
+	if err := CheckJSON(r.Policy); err != nil {
 		return err
 	}
 	if r.Policy = bytes.TrimSpace(r.Policy); r.Policy[0] != '{' {
@@ -221,12 +235,17 @@ func checkWord(field, s string) *Error {
 	return nil
 }
 
-func checkDigest(field, s string) *Error {
+// CheckHex checks the digest of a module, or a version, as 64 hexadecimal digits; nil or an *Error.
+func CheckHex(field, s string) error { return checkHex(field, s).orNil() }
+
+func checkHex(field, s string) *Error {
 	if len(s) != 64 || !only(s, isHexByte) {
 		return FieldError(CodeInvalidField, field, "must be 64 lower-case hexadecimal digits")
 	}
 	return nil
 }
+
+func isHexByte(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }
 
 func checkLease(field string, d *Duration) *Error {
 	if d != nil && (time.Duration(*d) < MinLease || time.Duration(*d) > MaxLease) {
@@ -270,13 +289,13 @@ func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Err
 	if *text == nil {
 		return nil
 	}
-	if _, compact := validJSON(*text); compact && len(*text) <= limit { // most are, and all when they are checked again
+	if _, compact := scan.Valid(*text); compact && len(*text) <= limit { // most are, and all when they are checked again
 		return nil
 	}
-	if !utf8.Valid(*text) || tooDeep(*text) {
-		return FieldError(CodeInvalidField, field, "not JSON: invalid UTF-8, or nested deeper than %d levels", MaxDepth)
+	if !utf8.Valid(*text) || scan.TooDeep(*text) {
+		return FieldError(CodeInvalidField, field, "not JSON: invalid UTF-8, or nested deeper than %d levels", scan.MaxDepth)
 	}
-	if n := compactLen(*text); n > limit { // before it is copied: it may be megabytes
+	if n := scan.CompactLen(*text); n > limit { // before it is copied: it may be megabytes
 		return LimitError(field, int64(limit), "%d bytes, at most %d", n, limit)
 	}
 	var compact bytes.Buffer
@@ -285,24 +304,6 @@ func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Err
 	}
 	*text = compact.Bytes()
 	return nil
-}
-
-// compactLen is how long a JSON text is without insignificant white space.
-func compactLen(text []byte) int {
-	n, inString, escaped := 0, false, false
-	for _, c := range text {
-		switch {
-		case inString:
-			inString = escaped || c != '"'
-			escaped = c == '\\' && !escaped
-		case c == ' ' || c == '\n' || c == '\r' || c == '\t':
-			continue
-		default:
-			inString = c == '"'
-		}
-		n++
-	}
-	return n
 }
 
 func checkTimes(notBefore *Time, delay *Duration, deadline *Time) *Error {

@@ -1,18 +1,21 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
-// codeEntry is one line of the registry of error codes.
-type codeEntry struct {
-	code    string
-	status  int // HTTP
-	meaning string
+// CodeEntry is one line of the registry of error codes.
+type CodeEntry struct {
+	Code    string
+	Status  int // HTTP
+	Meaning string
 }
 
 // codes is the one table of error codes (SPEC H3): which HTTP status each has and what it means. The answers, the
 // OpenAPI document and its test all read it. Codes of the state machine (task.Code) and of uploads
 // (upload.Error) travel under their own names.
-var codes = []codeEntry{
+var codes = []CodeEntry{
 	{CodeBadRequest, http.StatusBadRequest, "The request cannot be read."},
 	{CodeInvalidJSON, http.StatusBadRequest, "The body is not the JSON that is asked for."},
 	{CodeUnknownField, http.StatusBadRequest, "There is no such field or query parameter."},
@@ -114,19 +117,22 @@ var codes = []codeEntry{
 }
 
 // codeTable is codes by name.
-var codeTable = func() map[string]codeEntry {
-	m := make(map[string]codeEntry, len(codes))
+var codeTable = func() map[string]CodeEntry {
+	m := make(map[string]CodeEntry, len(codes))
 	for _, c := range codes {
-		m[c.code] = c
+		m[c.Code] = c
 	}
 	return m
 }()
 
-// statusOf returns the HTTP status of a code. One that is not in the registry is an internal error, unless whoever made
+// Codes returns the registry.
+func Codes() []CodeEntry { return slices.Clone(codes) }
+
+// StatusOf returns the HTTP status of a code. One that is not in the registry is an internal error, unless whoever made
 // the Error set a Status.
-func statusOf(code string) int {
+func StatusOf(code string) int {
 	if c, ok := codeTable[code]; ok {
-		return c.status
+		return c.Status
 	}
 	return http.StatusInternalServerError
 }

@@ -79,9 +79,24 @@ const (
 // overloadedRetryMS is what Retry-After says when nobody said otherwise.
 const overloadedRetryMS = 1000
 
+// Complete returns a copy in which status, title and retry_after are filled in by the registry.
+func (e *Error) Complete() *Error {
+	c := *e
+	if c.Status == 0 {
+		c.Status = StatusOf(c.Code)
+	}
+	if c.Title == "" {
+		c.Title = http.StatusText(c.Status)
+	}
+	if c.Status == http.StatusTooManyRequests && c.RetryMS == 0 {
+		c.RetryMS = overloadedRetryMS
+	}
+	return &c
+}
+
 // NewError makes an error of a known code; the status comes from the registry.
 func NewError(code, format string, args ...any) *Error {
-	e := &Error{Code: code, Status: statusOf(code), Detail: fmt.Sprintf(format, args...)}
+	e := &Error{Code: code, Status: StatusOf(code), Detail: fmt.Sprintf(format, args...)}
 	e.Title = http.StatusText(e.Status)
 	if code == CodeOverloaded {
 		e.RetryMS = overloadedRetryMS
@@ -107,9 +122,15 @@ func LimitError(field string, limit int64, format string, args ...any) *Error {
 func UploadError(code, field, message string) *Error {
 	e := &Error{Code: code, Status: http.StatusUnprocessableEntity, Detail: message, Field: field}
 	if code == CodeTooLarge {
-		e.Status = statusOf(code)
+		e.Status = StatusOf(code)
 	}
 	e.Title = http.StatusText(e.Status)
+	return e
+}
+
+// ErrorOf returns the *Error in err's chain, nil if there is none.
+func ErrorOf(err error) *Error {
+	e, _ := errors.AsType[*Error](err)
 	return e
 }
 

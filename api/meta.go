@@ -31,7 +31,8 @@ func SetIndex(ctx context.Context, index uint64) {
 	}
 }
 
-func setBody(ctx context.Context, body []byte) {
+// SetBody tells the caller the JSON answer that a value was read from: it is for clients.
+func SetBody(ctx context.Context, body []byte) {
 	if m, ok := ctx.Value(metaKey{}).(*Meta); ok {
 		m.mu.Lock()
 		m.body = body
@@ -51,4 +52,19 @@ func (m *Meta) Body() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.body
+}
+
+type minimalKey struct{}
+
+// WithMinimal makes Submit and SubmitBatch answer with what names a task and says where it is, and no more: Namespace, ID,
+// Behavior, Status, Final, Rev and CreatedAt. It is for programs that submit many tasks: to show the params again costs more than
+// to take them.
+func WithMinimal(ctx context.Context) context.Context {
+	return context.WithValue(ctx, minimalKey{}, true)
+}
+
+// IsMinimal reports whether a call was made under WithMinimal. Services may answer with more.
+func IsMinimal(ctx context.Context) bool {
+	minimal, _ := ctx.Value(minimalKey{}).(bool)
+	return minimal
 }

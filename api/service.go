@@ -1,5 +1,5 @@
-// Package api is taskrt over HTTP: the Service interface, a handler that serves any Service, and a Go client that
-// implements Service against a handler. The handler sees nothing but Service; node.Node implements it in-process.
+// Package api is the contract of taskrt: the Service interface, its values, its one kind of error, and what a request may
+// be. Package client implements Service over HTTP, package server serves any Service, node.Node implements it in-process.
 package api
 
 import (

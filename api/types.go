@@ -47,6 +47,13 @@ type Task struct {
 	Priority  int               `json:"priority"`
 }
 
+// Minimal returns what WithMinimal leaves of a task.
+func (t *Task) Minimal() *Task {
+	return &Task{
+		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status, Final: t.Final, Rev: t.Rev, CreatedAt: t.CreatedAt,
+	}
+}
+
 // TaskError is the error of a FAILURE (SPEC T5).
 type TaskError struct {
 	Code      string          `json:"code"`

@@ -60,13 +60,3 @@ type MaintenanceInfo struct {
 	DeleteRate int64           `json:"delete_per_second"`
 	Batch      int64           `json:"batch"`
 }
-
-// maintenanceRunsAnswer is {"runs": […]}.
-type maintenanceRunsAnswer struct {
-	Runs []MaintenanceRun `json:"runs"`
-}
-
-// maintenanceRunAnswer is {"run": …}.
-type maintenanceRunAnswer struct {
-	Run *MaintenanceRun `json:"run"`
-}

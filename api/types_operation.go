@@ -50,6 +50,9 @@ type Operation struct {
 	FinishedAt   *Time             `json:"finished_at,omitempty"`
 }
 
+// Final reports whether the operation has ended.
+func (o *Operation) Final() bool { return o.Status == "SUCCESS" || o.Status == "FAILURE" }
+
 // OperationCounts are the partitions of an operation by what they do; their sum is its partitions.
 type OperationCounts struct {
 	Waiting  int64 `json:"waiting"`
@@ -94,9 +97,4 @@ type PartitionsRequest struct {
 	Namespace, ID, Status string
 	Limit                 int
 	Cursor                string
-}
-
-// operationAnswer is {"operation": …}.
-type operationAnswer struct {
-	Operation *Operation `json:"operation"`
 }

@@ -7,8 +7,18 @@ import (
 	"time"
 )
 
-// timeLayout is RFC 3339 with exactly three digits of a second, in UTC (SPEC H2).
-const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+// MillisUp returns d in milliseconds, rounded up; 0 for a negative one.
+func MillisUp(d time.Duration) int64 {
+	d = max(d, 0)
+	ms := d.Milliseconds()
+	if d%time.Millisecond != 0 {
+		ms++
+	}
+	return ms
+}
+
+// TimeLayout is RFC 3339 with exactly three digits of a second, in UTC (SPEC H2).
+const TimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // TimeOf makes a Time of milliseconds since the Unix epoch.
 func TimeOf(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
@@ -22,7 +32,7 @@ func TimeOrNil(ms int64) *Time {
 }
 
 // String is the form that the API shows.
-func (t Time) String() string { return t.UTC().Format(timeLayout) }
+func (t Time) String() string { return t.UTC().Format(TimeLayout) }
 
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }

@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// Client is the part of a cluster's API that a worker needs. *api.Client implements it.
+// Client is the part of a cluster's API that a worker needs. *client.Client implements it.
 type Client interface {
 	Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error)
 	Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/extworker"
 )
 
@@ -18,7 +18,7 @@ import (
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	client, err := api.NewClient(api.ClientConfig{URLs: []string{"http://localhost:7070"}})
+	client, err := client.New(client.Config{URLs: []string{"http://localhost:7070"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/files"
@@ -150,7 +150,7 @@ func (c *Config) runtimeConfig() runtime.Config {
 	if r.Boottime == nil {
 		r.Boottime = c.Boottime
 	}
-	r.CheckChild = api.CheckChild
+	r.CheckChild = children.Check
 	if c.Guests != nil || c.Inspect != nil {
 		r.CacheDir = "" // others compile
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/api/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,11 +56,11 @@ func TestPipelined(t *testing.T) {
 }
 
 // pipelined serves f and returns a pipelined client of it.
-func pipelined(t *testing.T, f *apitest.Fake) *api.Client {
+func pipelined(t *testing.T, f *apitest.Fake) *client.Client {
 	t.Helper()
-	server := httptest.NewServer(api.NewHandler(f, api.HandlerConfig{Logger: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(server.New(f, server.Config{Logger: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
-	client, err := api.NewClient(api.ClientConfig{URLs: []string{server.URL}, Pipelined: true})
+	client, err := client.New(client.Config{URLs: []string{server.URL}, Pipelined: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/server"
 )
 
 // TestTheCheckerChecks: a document that says too little is noticed.
 func TestTheCheckerChecks(t *testing.T) {
 	f := NewFake()
 	defer f.Close()
-	server := httptest.NewServer(api.NewHandler(f, api.HandlerConfig{Logger: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(server.New(f, server.Config{Logger: slog.New(slog.DiscardHandler)}))
 	defer server.Close()
 	c := NewDocument(t, server.URL)
 	task := c.operations[slices.IndexFunc(c.operations, func(d *documented) bool { return d.name == "getTask" })].statuses[200]["application/json"]

@@ -21,7 +21,7 @@ import (
 )
 
 // Fake is a Service of one process without Raft, wasm or disk: a real task.Machine with a worker that knows the suite's
-// modules by their code. It is what package api tests itself with, and what a user of api.Client may test with.
+// modules by their code. It is what the packages below api test themselves with, and what a user of client.Client may test with.
 type Fake struct {
 	mu      sync.Mutex
 	machine *task.Machine

@@ -28,7 +28,7 @@ func (f *Fake) readStore(ctx context.Context, bad error, namespace string, read 
 
 // StoreGroups implements api.Service.
 func (f *Fake) StoreGroups(ctx context.Context, namespace string) (names []string, err error) {
-	bad := api.CheckStoreNamespace(&namespace)
+	bad := api.CheckNamespace(&namespace)
 	_, err = f.readStore(ctx, bad, namespace, func(m *task.Machine) []*task.StoreRecord {
 		names = m.StoreGroups(namespace)
 		return nil

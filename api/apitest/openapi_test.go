@@ -8,6 +8,8 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/api/server"
 )
 
 // TestAnswersMatchTheDocument runs the whole suite over HTTP and holds every request that was accepted, and every
@@ -19,7 +21,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	apitest.Run(t, func(t *testing.T) api.Service {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
-		server := httptest.NewServer(api.NewHandler(f, api.HandlerConfig{
+		server := httptest.NewServer(server.New(f, server.Config{
 			Logger: slog.New(slog.DiscardHandler),
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
@@ -27,7 +29,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		checker, url = apitest.NewDocument(t, server.URL), server.URL
-		client, err := api.NewClient(api.ClientConfig{URLs: []string{server.URL}, Transport: checker})
+		client, err := client.New(client.Config{URLs: []string{server.URL}, Transport: checker})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/api/server"
 )
 
 // OverHTTP serves s and returns a client of it; before are URLs that the client tries first.
-func OverHTTP(t *testing.T, s api.Service, before ...string) *api.Client {
+func OverHTTP(t *testing.T, s api.Service, before ...string) *client.Client {
 	t.Helper()
-	server := httptest.NewServer(api.NewHandler(s, api.HandlerConfig{Logger: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(server.New(s, server.Config{Logger: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
-	client, err := api.NewClient(api.ClientConfig{URLs: append(before, server.URL)})
+	client, err := client.New(client.Config{URLs: append(before, server.URL)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
 )
 
 func (s *suite) retry(ctx context.Context, t *testing.T) {
@@ -153,7 +154,7 @@ func keyed(ctx context.Context, key string, body uint64) context.Context {
 	for _, c := range []byte(key) {
 		sum = sum*31 + uint64(c)
 	}
-	return api.WithIdempotencyKey(api.WithOnce(ctx, api.Once{Key: sum, Body: body}), key)
+	return client.WithIdempotencyKey(api.WithOnce(ctx, api.Once{Key: sum, Body: body}), key)
 }
 
 // once: a request under a key is done once, however often it is sent (SPEC H4).

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/compiler"
@@ -144,7 +144,7 @@ func guestsParts(m child.Means) (child.Parts, error) {
 	if s.Node != "" {
 		log = log.With("node", s.Node)
 	}
-	config := runtime.Config{CacheDir: s.CacheDir, Compile: m.Compile, CheckChild: api.CheckChild, Logger: log, OnCompile: m.OnCompile}
+	config := runtime.Config{CacheDir: s.CacheDir, Compile: m.Compile, CheckChild: children.Check, Logger: log, OnCompile: m.OnCompile}
 	if s.Grants != "" {
 		var err error
 		if config.Grants, err = grants.Read(s.Grants); err != nil {

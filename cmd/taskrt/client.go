@@ -12,13 +12,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // client is one connection to a cluster and how to print what it answers.
 type client struct {
 	*program
-	*api.Client
+	*apiclient.Client
 
 	urls      []string
 	ctx       context.Context // of one command
@@ -35,7 +36,7 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 			return err
 		}
 		urls := serverURLs(c)
-		cl, err := api.NewClient(api.ClientConfig{URLs: urls})
+		cl, err := apiclient.New(apiclient.Config{URLs: urls})
 		if err != nil {
 			return usagef(c, "--server: %w", err)
 		}
@@ -81,7 +82,7 @@ func codeOf(ctx context.Context, err error) int {
 			return exitFile
 		}
 		return exitUsage
-	case api.CodeUnreachable, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown:
+	case apiclient.CodeUnreachable, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown:
 		if ctx.Err() != nil {
 			return exitInterrupted
 		}

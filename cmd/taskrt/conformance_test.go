@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/built"
 )
 
@@ -21,7 +22,7 @@ func TestConformance(t *testing.T) {
 	d := startDev(t)
 	document := apitest.NewDocument(t, d.url)
 	apitest.Run(t, func(t *testing.T) api.Service {
-		client, err := api.NewClient(api.ClientConfig{URLs: urlsOf(t, d), Transport: document})
+		client, err := apiclient.New(apiclient.Config{URLs: urlsOf(t, d), Transport: document})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,9 +38,9 @@ func TestFollowersAnswer(t *testing.T) {
 		t.Skip("starts a cluster")
 	}
 	d := startDev(t)
-	var nodes []*api.Client
+	var nodes []*apiclient.Client
 	for _, u := range urlsOf(t, d) {
-		c, err := api.NewClient(api.ClientConfig{URLs: []string{u}})
+		c, err := apiclient.New(apiclient.Config{URLs: []string{u}})
 		if err != nil {
 			t.Fatal(err)
 		}

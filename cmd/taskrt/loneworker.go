@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
@@ -60,7 +60,7 @@ func (l *loneWorker) run(ctx context.Context, kind string, granted *grants.Grant
 // inline runs guests in this process.
 func (l *loneWorker) inline(ctx context.Context, config worker.Config, granted *grants.Grants, ln net.Listener) error {
 	engine, err := runtime.New(runtime.Config{
-		CacheDir: l.settings.CacheDir, Grants: granted, CheckChild: api.CheckChild, Logger: l.log, OnCompile: l.metrics.Compiled,
+		CacheDir: l.settings.CacheDir, Grants: granted, CheckChild: children.Check, Logger: l.log, OnCompile: l.metrics.Compiled,
 	})
 	if err != nil {
 		return &exitError{exitStart, err}

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
@@ -112,7 +113,7 @@ func (c *client) awaitRun(run int64, timeout time.Duration) error {
 
 // showRun keeps a line about a run on standard error while it is waited for, if that is a terminal.
 func (c *client) showRun(run int64) (stop func()) {
-	return c.whileWaiting(func(ctx context.Context, client *api.Client, line func(string)) {
+	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		for rev := uint64(0); ; {
 			o := api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", rev)}
 			t, err := client.Task(ctx, task.SystemNamespace, task.MaintenanceTask, o)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -112,7 +112,7 @@ func (m *member) run(ctx context.Context) error {
 	defer stopNode()
 
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	handler := api.NewHandler(m.node, api.HandlerConfig{Logger: m.log, Metrics: m.metrics, OnRequest: m.metrics.Request})
+	handler := server.New(m.node, server.Config{Logger: m.log, Metrics: m.metrics, OnRequest: m.metrics.Request})
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()
 	go func() { ran <- m.node.Run(nodeCtx); stop() }()
@@ -125,7 +125,7 @@ func (m *member) run(ctx context.Context) error {
 }
 
 func (m *member) serve(ctx context.Context, h http.Handler) error {
-	if err := api.Serve(ctx, m.http, h, m.log); err != nil {
+	if err := server.Serve(ctx, m.http, h, m.log); err != nil {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/metrics"
 )
 
@@ -114,7 +114,7 @@ func addHelp(t *testing.T, texts map[string]string) {
 func addDocument(t *testing.T, texts map[string]string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	api.NewHandler(nil, api.HandlerConfig{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
+	server.New(nil, server.Config{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var d struct {
 		Paths map[string]map[string]struct {
 			Parameters []struct{ Name string }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -17,7 +18,7 @@ const operationPulse = time.Second
 
 // followOperation looks at an operation until it has ended, ctx ends, or see returns an error; see gets each state that
 // differs from the one before.
-func followOperation(ctx context.Context, cl *api.Client, o *api.Operation, see func(*api.Operation) error) error {
+func followOperation(ctx context.Context, cl *apiclient.Client, o *api.Operation, see func(*api.Operation) error) error {
 	for {
 		if err := see(o); err != nil || o.Final() {
 			return err
@@ -99,7 +100,7 @@ func (c *client) awaitOperation(o *api.Operation, timeout api.Duration) error {
 
 // showOperation keeps a bar over the partitions on standard error while the operation is waited for, if that is a terminal.
 func (c *client) showOperation(o *api.Operation) (stop func()) {
-	return c.whileWaiting(func(ctx context.Context, client *api.Client, line func(string)) {
+	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		_ = followOperation(ctx, client, o, func(o *api.Operation) error { // the wait itself says what is wrong
 			line(operationBar(o))
 			return nil

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // showProgress keeps a line about the task on standard error while it is waited for, if that is a terminal.
 func (c *client) showProgress(t *api.Task) (stop func()) {
-	return c.whileWaiting(func(ctx context.Context, client *api.Client, line func(string)) {
+	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		for !t.Final {
 			line(state(t) + "  " + progress(t.Progress))
 			next, err := client.Task(ctx, t.Namespace, t.ID, api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", t.Rev+1)})
@@ -26,11 +27,11 @@ func (c *client) showProgress(t *api.Task) (stop func()) {
 
 // whileWaiting lets show write a line on standard error, again and again, if that is a terminal. It does so beside the wait,
 // with long polls of a client of its own; stop ends it and wipes the line.
-func (c *client) whileWaiting(show func(ctx context.Context, client *api.Client, line func(string))) (stop func()) {
+func (c *client) whileWaiting(show func(ctx context.Context, client *apiclient.Client, line func(string))) (stop func()) {
 	if !c.stderr.Draws() {
 		return func() {}
 	}
-	client, err := api.NewClient(api.ClientConfig{URLs: c.urls})
+	client, err := apiclient.New(apiclient.Config{URLs: c.urls})
 	if err != nil {
 		return func() {}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/abi"
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
@@ -64,7 +64,7 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, err := runtime.New(runtime.Config{Logger: log, Grants: granted, CheckChild: api.CheckChild})
+	engine, err := runtime.New(runtime.Config{Logger: log, Grants: granted, CheckChild: children.Check})
 	if err != nil {
 		return err
 	}

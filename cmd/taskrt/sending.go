@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -20,7 +20,7 @@ const (
 // cluster works on it; without a terminal a line if it takes long. Requests must be made with the context; stop ends it.
 func (c *client) sending(what string, total int64) (ctx context.Context, stop func()) {
 	var sent atomic.Int64
-	ctx = api.WithSent(c.ctx, func(n int64) { sent.Store(n) })
+	ctx = apiclient.WithSent(c.ctx, func(n int64) { sent.Store(n) })
 	began, quit, done := time.Now(), make(chan struct{}), make(chan struct{})
 	line := func() string {
 		n, since := sent.Load(), time.Since(began).Truncate(time.Second)

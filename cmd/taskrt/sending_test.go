@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -47,18 +48,18 @@ func TestSentIsCounted(t *testing.T) {
 	}))
 	defer s.Close()
 	content := strings.Repeat("x", 100_000)
-	cl, err := api.NewClient(api.ClientConfig{URLs: []string{s.URL}})
+	cl, err := apiclient.New(apiclient.Config{URLs: []string{s.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	for name, send := range map[string]func(r *api.Client, told func(int64)) error{
-		"push": func(r *api.Client, told func(int64)) error {
-			_, err := r.Push(api.WithSent(t.Context(), told), api.PushRequest{Wasm: strings.NewReader(content)})
+	for name, send := range map[string]func(r *apiclient.Client, told func(int64)) error{
+		"push": func(r *apiclient.Client, told func(int64)) error {
+			_, err := r.Push(apiclient.WithSent(t.Context(), told), api.PushRequest{Wasm: strings.NewReader(content)})
 			return err
 		},
-		"blob": func(r *api.Client, told func(int64)) error {
-			_, err := r.PutBlob(api.WithSent(t.Context(), told), api.PutBlobRequest{Body: strings.NewReader(content), Size: int64(len(content))})
+		"blob": func(r *apiclient.Client, told func(int64)) error {
+			_, err := r.PutBlob(apiclient.WithSent(t.Context(), told), api.PutBlobRequest{Body: strings.NewReader(content), Size: int64(len(content))})
 			return err
 		},
 	} {

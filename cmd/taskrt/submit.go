@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -59,7 +60,7 @@ func keyFlag() cli.Flag {
 // keyed is the context of what happens once under --idempotency-key.
 func (c *client) keyed(flags *cli.Context) context.Context {
 	if key := flags.String("idempotency-key"); key != "" {
-		return api.WithIdempotencyKey(c.ctx, key)
+		return apiclient.WithIdempotencyKey(c.ctx, key)
 	}
 	return c.ctx
 }
@@ -71,7 +72,7 @@ func (c *client) once(flags *cli.Context) context.Context {
 	if flags.String("idempotency-key") != "" {
 		return c.keyed(flags)
 	}
-	return api.WithIdempotencyKey(c.ctx, "cli-"+rand.Text())
+	return apiclient.WithIdempotencyKey(c.ctx, "cli-"+rand.Text())
 }
 
 // whenFlags are those of timesOf.

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/worker"
@@ -104,11 +105,11 @@ func (d *directory) check() error {
 	return err
 }
 
-func (d *directory) client() (*api.Client, error) {
+func (d *directory) client() (*apiclient.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// The worker tries again by itself, so one round is enough.
-	return api.NewClient(api.ClientConfig{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second})
+	return apiclient.New(apiclient.Config{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second})
 }
 
 // Dial implements worker.Dialer.

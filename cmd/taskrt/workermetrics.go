@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/metrics"
 )
 
@@ -45,7 +45,7 @@ func runBeside(ctx context.Context, ln net.Listener, m http.Handler, log *slog.L
 	routes.Handle("GET /metrics", m)
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- api.Serve(serving, ln, routes, log) }()
+	go func() { served <- server.Serve(serving, ln, routes, log) }()
 	err := run(ctx)
 	stop()
 	return stopped(errors.Join(err, <-served))

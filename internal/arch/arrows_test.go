@@ -11,7 +11,7 @@ import (
 // "..." stands for everything below it in the drawing. A new package needs a line here.
 var arrows = map[string][]string{
 	"abi":       {},
-	"api":       {"task", "internal/jsontext"},
+	"api":       {"api/internal/scan", "task", "internal/jsontext"},
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/guard", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "task", "task/wire", "internal/idle", "internal/mux"},
@@ -19,12 +19,17 @@ var arrows = map[string][]string{
 	"task":      {"task/records", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "runtime/manifest", "task", "worker/stream", "internal/durable", "internal/idle"},
-	"node":      {"api", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/console", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
+		"abi", "api", "api/children", "api/client", "api/console", "api/server", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
 
+	"api/children":       {"api", "api/internal/codec"},
+	"api/client":         {"api", "api/internal/codec"},
+	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
+	"api/internal/scan":  {},
+	"api/server":         {"api", "api/internal/codec"},
 	"api/console":        {},
 	"api/runs":           {"api", "task"},
 	"api/spaces":         {"api", "task", "task/archive"},
@@ -35,7 +40,7 @@ var arrows = map[string][]string{
 	"node/logs":          {"task", "internal/strays"},
 	"node/maintain":      {"task", "node/logs"},
 	"node/policy":        {"runtime/manifest", "task"},
-	"node/service":       {"api", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "internal/idle"},
+	"node/service":       {"api", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "internal/idle"},
 	"node/view":          {"api", "api/runs", "api/spaces", "task"},
 	"node/wait":          {"api", "node/watch", "task"},
 	"node/watch":         {"task", "task/wire"},
@@ -69,7 +74,7 @@ var arrows = map[string][]string{
 	"internal/idle":     {},
 	"internal/jsontext": {},
 	"internal/mux":      {},
-	"internal/bench":    {"api", "runtime", "internal/trio"},
+	"internal/bench":    {"api", "api/client", "runtime", "internal/trio"},
 	"internal/terminal": {},
 	"internal/strays":   {},
 	"internal/trio":     {},
@@ -101,7 +106,7 @@ var arrows = map[string][]string{
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime", "runtime/grants"},
-	"api/apitest":          {"api", "api/runs", "api/spaces", "task"},
+	"api/apitest":          {"api", "api/client", "api/runs", "api/server", "api/spaces", "task"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
@@ -125,7 +130,7 @@ var arrows = map[string][]string{
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
 	"examples/*":           {},
-	"examples/external/go": {"api", "extworker"},
+	"examples/external/go": {"api/client", "extworker"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -137,7 +142,8 @@ var testOnly = []string{
 // thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A
 // package without a line may import none.
 var thirdParty = map[string][]string{
-	"api":                {"golang.org/x/sync", "github.com/google/jsonschema-go"},
+	"api/client":         {"golang.org/x/sync"},
+	"api/server":         {"golang.org/x/sync", "github.com/google/jsonschema-go"},
 	"api/apitest":        {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"blob":               {"golang.org/x/sync"},
 	"cmd/taskrt":         {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},

@@ -10,7 +10,7 @@ import (
 // stands still for seconds is an ordinary one: where time is not virtual, what a test asserts must hold however long it
 // takes. Function literals given to synctest.Test, to clustertest.Run, or to a helper that gets there, need no entry.
 var stopwatches = exceptions{
-	"api/client_test.go:waits.Task":                                  "a server in a bubble waits as long as it was asked to",
+	"api/client/client_test.go:waits.Task":                           "a server in a bubble waits as long as it was asked to",
 	"extworker/cluster_test.go:bench.after":                          "the bench is a bubble: goes to a point of virtual time",
 	"extworker/cluster_test.go:cluster.Heartbeat":                    "the cluster lives in a bubble: when a beat came",
 	"extworker/cluster_test.go:cluster.Snooze":                       "the cluster lives in a bubble: when a run ended",

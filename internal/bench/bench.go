@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
 )
 
 // echo answers with its params (testdata/wasm/echo.wat).
@@ -152,7 +153,7 @@ type bed struct {
 	Config
 
 	cluster   *cluster // nil: it is somebody else's
-	client    *api.Client
+	client    *client.Client
 	namespace string
 	params    json.RawMessage
 	report    Report
@@ -224,9 +225,9 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 }
 
 // connect returns a client with room for callers callers. It asks the given node first, because callers are spread over the nodes.
-func (b *bed) connect(node, callers int) (*api.Client, error) {
+func (b *bed) connect(node, callers int) (*client.Client, error) {
 	urls := slices.Concat(b.URLs[node%len(b.URLs):], b.URLs[:node%len(b.URLs)])
-	return api.NewClient(api.ClientConfig{URLs: urls, Transport: transport(callers), Pipelined: b.Pipelined})
+	return client.New(client.Config{URLs: urls, Transport: transport(callers), Pipelined: b.Pipelined})
 }
 
 // close ends what open began. In a cluster of somebody else, the namespace is left to be purged.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
@@ -89,7 +89,7 @@ func (c *cluster) ready(ctx context.Context) error {
 }
 
 func (c *cluster) readyNode(ctx context.Context, n *trio.Node) error {
-	client, err := api.NewClient(api.ClientConfig{URLs: []string{n.URL}, RetryFor: time.Second, AttemptTimeout: 2 * time.Second})
+	client, err := client.New(client.Config{URLs: []string{n.URL}, RetryFor: time.Second, AttemptTimeout: 2 * time.Second})
 	if err != nil {
 		return err
 	}

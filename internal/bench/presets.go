@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
 )
 
 // sampleSize is how many of the accepted tasks are read back.
@@ -16,8 +17,8 @@ const sampleSize = 1000
 func newSample() *sample { return &sample{most: sampleSize, draw: rand.Int64N} }
 
 // clients returns one client for each node, each with its part of the callers.
-func (b *bed) clients(callers int) ([]*api.Client, func(), error) {
-	var list []*api.Client
+func (b *bed) clients(callers int) ([]*client.Client, func(), error) {
+	var list []*client.Client
 	for i := range b.URLs {
 		c, err := b.connect(i, callers)
 		if err != nil {
@@ -53,7 +54,7 @@ func (b *bed) there(ctx context.Context, s *sample) error {
 // callerRows measures a row for each number of callers, in closed loops of call. Each call makes a fixed number of tasks. The figures are
 // the tasks' rate, under the name rate, and how long a call took. The tasks that call reports as accepted must be there at the end.
 func (b *bed) callerRows(
-	ctx context.Context, label, rate, prefix string, tasks int, call func(ctx context.Context, client *api.Client, accepted *sample) error,
+	ctx context.Context, label, rate, prefix string, tasks int, call func(ctx context.Context, client *client.Client, accepted *sample) error,
 ) error {
 	b.steps = len(b.Callers) * b.Runs
 	for _, callers := range b.Callers {
@@ -92,7 +93,7 @@ func submitPreset(ctx context.Context, b *bed) error {
 	if b.Pipelined {
 		label = ", pipelined"
 	}
-	return b.callerRows(ctx, label, "submits", "", 1, func(ctx context.Context, client *api.Client, accepted *sample) error {
+	return b.callerRows(ctx, label, "submits", "", 1, func(ctx context.Context, client *client.Client, accepted *sample) error {
 		r, err := client.Submit(api.WithMinimal(ctx), b.request())
 		if err == nil {
 			accepted.add(r.Task.ID)
@@ -103,12 +104,12 @@ func submitPreset(ctx context.Context, b *bed) error {
 
 // bulkPreset submits batches. Nothing runs.
 func bulkPreset(ctx context.Context, b *bed) error {
-	return b.callerRows(ctx, fmt.Sprintf(", batches of %d", b.Batch), "tasks", "batch ", b.Batch, func(ctx context.Context, client *api.Client, accepted *sample) error {
+	return b.callerRows(ctx, fmt.Sprintf(", batches of %d", b.Batch), "tasks", "batch ", b.Batch, func(ctx context.Context, client *client.Client, accepted *sample) error {
 		return b.submitBatch(ctx, client, b.Batch, accepted)
 	})
 }
 
-func (b *bed) submitBatch(ctx context.Context, client *api.Client, n int, accepted *sample) error {
+func (b *bed) submitBatch(ctx context.Context, client *client.Client, n int, accepted *sample) error {
 	rs := make([]api.SubmitRequest, n)
 	for i := range rs {
 		rs[i] = b.request()
@@ -150,7 +151,7 @@ func e2ePreset(ctx context.Context, b *bed) error {
 	if err := b.pause(ctx, false); err != nil {
 		return err
 	}
-	return b.callerRows(ctx, "", "done", "", 1, func(ctx context.Context, client *api.Client, _ *sample) error {
+	return b.callerRows(ctx, "", "done", "", 1, func(ctx context.Context, client *client.Client, _ *sample) error {
 		_, err := b.result(ctx, client)
 		return err
 	})
@@ -160,7 +161,7 @@ func e2ePreset(ctx context.Context, b *bed) error {
 const maxWait = 30 * time.Second
 
 // result submits a task, waits for its result, and checks it.
-func (b *bed) result(ctx context.Context, client *api.Client) (*api.Task, error) {
+func (b *bed) result(ctx context.Context, client *client.Client) (*api.Task, error) {
 	r, err := api.SubmitAndWait(ctx, client, b.request(), maxWait)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -102,7 +103,7 @@ func (s *site) checkProblem(t *testing.T, x bad, w *httptest.ResponseRecorder) {
 // TestBadInput: whatever is wrong with a request is a 4xx that names it, stores nothing, and leaves the node healthy.
 func TestBadInput(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
-		s := &site{c: c, handler: api.NewHandler(c.Node(0), api.HandlerConfig{})}
+		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
 		wasm, _, err := Guest("echo")
 		if err != nil {
 			t.Fatal(err)

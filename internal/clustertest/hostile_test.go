@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/api/server"
 )
 
 // mebibyte is a JSON string of 1 MiB: more than any payload of ext may have.
@@ -25,7 +26,7 @@ type leases struct{ ended, held, other *api.Task }
 // 4xx that names it, and nothing of it is stored.
 func TestHostileRequests(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
-		s := &site{c: c, handler: api.NewHandler(c.Node(0), api.HandlerConfig{})}
+		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1h","limits":{"params_bytes":65536,"result_bytes":100,"checkpoint_bytes":100}}`)
 		var l leases
 		for _, x := range []**api.Task{&l.ended, &l.held, &l.other} {
@@ -360,7 +361,7 @@ func (s *site) staleInBulk(t *testing.T, l leases) {
 // is a problem with a code, and what is refused by its form is not in the log.
 func TestFuzzedRequests(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
-		s := &site{c: c, handler: api.NewHandler(c.Node(0), api.HandlerConfig{})}
+		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1h"}`)
 		c.pushOperations()
 		h, err := apitest.NewHostile(s.send("GET", "/openapi.json", nil, http.Header{}).Body.Bytes(), 1)

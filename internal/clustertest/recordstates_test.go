@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/server"
 )
 
 // recordStates are the states of a record of the TaskStore, and what client 1 can do with it (SPEC X2). An
@@ -130,7 +131,7 @@ func (r *recordCaller) lists(path string, id uint64) bool {
 // a whole: the add that comes with it does not happen.
 func TestRecordStates(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
-		s := &site{c: c, handler: api.NewHandler(c.Node(0), api.HandlerConfig{})}
+		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
 		putExternal(t, c, 0, "ext", `{"kind":"external"}`)
 		c.space("other")
 		groups := 0

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/server"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the tables in testdata/states anew, to be read before they are committed")
@@ -200,7 +201,7 @@ func (tb *table) run(t *testing.T) map[[2]string]string {
 	var cells []cell
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.Leader()
-		s := &site{c: c, handler: api.NewHandler(c.Node(0), api.HandlerConfig{})}
+		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
 		other := tb.life(t, s, "other")
 		if r := other.send("PUT", "/v1/behaviors/"+tableBehavior, tb.policy); r.status != http.StatusCreated {
 			t.Fatalf("the behavior: %+v", r)

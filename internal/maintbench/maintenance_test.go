@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
@@ -151,7 +153,7 @@ func open(b *testing.B) *cluster {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			_ = api.Serve(ctx, web, api.NewHandler(n, api.HandlerConfig{Logger: log}), log)
+			_ = server.Serve(ctx, web, server.New(n, server.Config{Logger: log}), log)
 		}()
 		c.nodes, c.urls = append(c.nodes, n), append(c.urls, "http://"+web.Addr().String())
 		c.stop = append(c.stop, func() { cancel(); <-served }, func() { _ = n.Close() }, func() { _ = port.Close() })
@@ -260,7 +262,7 @@ func (c *cluster) load(d time.Duration, done func() bool) (all []time.Duration) 
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for i := range *clients {
-		cl, err := api.NewClient(api.ClientConfig{URLs: []string{c.urls[i%len(c.urls)]}})
+		cl, err := client.New(client.Config{URLs: []string{c.urls[i%len(c.urls)]}})
 		if err != nil {
 			c.b.Fatal(err)
 		}

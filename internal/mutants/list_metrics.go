@@ -14,6 +14,6 @@ var metricsMutants = []mutant{
 		Pkg: "./runtime", Run: "TestBusyLeavesOutWaits$", Why: "a guest that waits for a durable checkpoint would seem to use a CPU"},
 	{Name: "metrics-lost-lease-is-success", File: "worker/ended.go", Old: "case rep == nil:\n\t\treturn EndLost", New: "case rep == nil:\n\t\treturn EndSuccess",
 		Pkg: "./worker", Run: "TestEndsOfRealGuests$", Why: "nobody would see that workers lose their leases"},
-	{Name: "metrics-by-path", File: "api/handler.go", Old: "route = rec.route.path", New: "route = rec.route.id",
-		Pkg: "./api", Run: "TestRequestsAreTold$", Why: "dashboards go by the routes of the document"},
+	{Name: "metrics-by-path", File: "api/server/handler.go", Old: "route = rec.route.path", New: "route = rec.route.id",
+		Pkg: "./api/server", Run: "TestRequestsAreTold$", Why: "dashboards go by the routes of the document"},
 }

@@ -51,14 +51,14 @@ var watchMutants = []mutant{
 		Pkg: "./node/watch", Run: "TestProgressIsThinnedOut$", Why: "a worker that lost its lease would still be heard (L3)"},
 
 	// On the wire.
-	{Name: "watch-reset-keeps-the-id", File: "api/handler_watch.go", Old: "if next.Rev > 0 || next.Kind == EventReset {", New: "if next.Rev > 0 {",
-		Pkg: "./api", Run: "TestEventsOnTheWire$", Why: "who breaks off in the middle of a reset would go on without its rest (W3)"},
-	{Name: "watch-no-deadline", File: "api/handler_watch.go", Old: "SetWriteDeadline(time.Now().Add(eventWriteTimeout))", New: "SetWriteDeadline(time.Time{})",
-		Pkg: "./api", Run: "TestAReaderThatStopsIsCutOff$", Why: "readers that stop would hold a goroutine and a buffer for ever (W3)"},
-	{Name: "watch-client-forgets-the-reset", File: "api/client_events.go", Old: "\t\tif hasID {\n\t\t\ts.last", New: "\t\tif hasID && e.Rev > 0 {\n\t\t\ts.last",
-		Pkg: "./api", Run: "TestClientGoesOnElsewhere$", Why: "a client that reconnects in the middle of a reset would miss tasks (W3)"},
-	{Name: "watch-client-never-suspects", File: "api/client_events.go", Old: "b.silence.Reset(eventSilence)", New: "b.silence.Stop()",
-		Pkg: "./api", Run: "TestClientGoesOnElsewhere$", Why: "a node that died without a word would hold its subscribers (W3)"},
+	{Name: "watch-reset-keeps-the-id", File: "api/server/watch.go", Old: "if next.Rev > 0 || next.Kind == api.EventReset {", New: "if next.Rev > 0 {",
+		Pkg: "./api/server", Run: "TestEventsOnTheWire$", Why: "who breaks off in the middle of a reset would go on without its rest (W3)"},
+	{Name: "watch-no-deadline", File: "api/server/watch.go", Old: "SetWriteDeadline(time.Now().Add(eventWriteTimeout))", New: "SetWriteDeadline(time.Time{})",
+		Pkg: "./api/server", Run: "TestAReaderThatStopsIsCutOff$", Why: "readers that stop would hold a goroutine and a buffer for ever (W3)"},
+	{Name: "watch-client-forgets-the-reset", File: "api/client/events.go", Old: "\t\tif hasID {\n\t\t\ts.last", New: "\t\tif hasID && e.Rev > 0 {\n\t\t\ts.last",
+		Pkg: "./api/server", Run: "TestClientGoesOnElsewhere$", Why: "a client that reconnects in the middle of a reset would miss tasks (W3)"},
+	{Name: "watch-client-never-suspects", File: "api/client/events.go", Old: "b.silence.Reset(eventSilence)", New: "b.silence.Stop()",
+		Pkg: "./api/server", Run: "TestClientGoesOnElsewhere$", Why: "a node that died without a word would hold its subscribers (W3)"},
 
 	{Name: "watch-progress-of-the-record", File: "node/watch/ring.go", Old: "\t\tif !e.stored {\n", New: "\t\tif e.stale {\n",
 		Pkg: "./node/watch", Run: "TestTheRingKeepsChangesWhole$|TestProgressIsThinnedOut$", Why: "progress that is not in the log yet would be told as what was there before (W3)"},

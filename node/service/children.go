@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -31,7 +32,7 @@ func (svc *Service) Children(ctx context.Context, parent *task.Finish, docs [][]
 }
 
 func (c *checks) child(ctx context.Context, parent *task.Finish, number int, doc []byte) (s task.Submit, err error) {
-	r, err := api.DecodeChild(doc)
+	r, err := children.Decode(doc)
 	if err != nil {
 		return s, err
 	}

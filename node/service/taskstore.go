@@ -28,7 +28,7 @@ func (svc *Service) readStore(ctx context.Context, namespace string, fn func(*ta
 
 // StoreGroups implements api.Service.
 func (svc *Service) StoreGroups(ctx context.Context, namespace string) (names []string, err error) {
-	if err := api.CheckStoreNamespace(&namespace); err != nil {
+	if err := api.CheckNamespace(&namespace); err != nil {
 		return nil, err
 	}
 	err = svc.readStore(ctx, namespace, func(m *task.Machine) { names = m.StoreGroups(namespace) })

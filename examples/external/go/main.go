@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/extworker"
 )
 
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	client, err := api.NewClient(api.ClientConfig{URLs: strings.Split(*servers, ",")})
+	client, err := client.New(client.Config{URLs: strings.Split(*servers, ",")})
 	if err != nil {
 		return err
 	}

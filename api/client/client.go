@@ -1,0 +1,350 @@
+// Package client is taskrt for Go programs: Client implements api.Service over HTTP, against the handlers of package
+// server. It links neither those nor a schema library.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// CodeUnreachable is the code of a client that found no server to answer it. It never travels.
+const CodeUnreachable = "unreachable"
+
+// Config configures New.
+type Config struct {
+	URLs []string // of the nodes, "http://127.0.0.1:7070"; tried in order, beginning with the one that answered last
+	// RetryFor bounds how long a request that certainly did nothing (no leader, overloaded, not ready) is sent again.
+	// Default 15 s: longer than an election.
+	RetryFor time.Duration
+	// AttemptTimeout bounds one exchange, besides the wait that it asks for. Default 15 s.
+	AttemptTimeout time.Duration
+	// BatchBytes is how large the body of a SubmitBatch gets before the next one begins. Default 7 MiB: one more item
+	// still fits below MaxBody.
+	BatchBytes int
+	// Pipelined puts Submits that are made at the same time into few requests: for programs with many callers, which would each need a
+	// connection, and the nodes a request for each task. Answers and errors are those of a Submit alone; Meta has no Body. A Submit
+	// under an Idempotency-Key goes alone.
+	Pipelined bool
+	Transport http.RoundTripper // default: an own one, without compression
+}
+
+// Client is a Service behind HTTP. It is safe for concurrent use.
+//
+// When a node cannot be reached or says that nothing happened, the next one is asked. When the outcome of a request is
+// unknown, because the connection broke after it was sent or a node says so, it is sent again only if doing it twice is
+// doing it once: reads, Cancel, Remove, Push, and a Submit that names its task and joins (SPEC I3, H4). Any other Submit
+// answers outcome_unknown; whoever must know gives the task an ID, or the call a key: with WithIdempotencyKey everything is
+// sent again. After a resend the outcome of a Submit may say
+// "existing" of a task that its first send created. The client draws no IDs itself: it cannot know
+// whether the behavior's are deterministic, and a random one would defeat that.
+type Client struct {
+	urls    []*url.URL
+	http    *http.Client
+	config  Config
+	current atomic.Int64 // index of the URL that answered last
+	pipe    *pipeline    // nil: each Submit is a request
+}
+
+var _ api.Service = (*Client)(nil)
+
+// maxIdle is how many connections to a node are kept: who has fewer than callers makes new ones all the time.
+const maxIdle = 1024
+
+// New makes a client; Close it.
+func New(c Config) (*Client, error) {
+	if c.RetryFor == 0 {
+		c.RetryFor = 15 * time.Second
+	}
+	if c.AttemptTimeout == 0 {
+		c.AttemptTimeout = 15 * time.Second
+	}
+	if c.BatchBytes == 0 {
+		c.BatchBytes = api.MaxBody - 1<<20
+	}
+	if c.Transport == nil {
+		dialer := &net.Dialer{Timeout: 3 * time.Second}
+		c.Transport = &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
+			MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: time.Minute, DisableCompression: true,
+		}
+	}
+	client := &Client{config: c, http: &http.Client{Transport: c.Transport}}
+	for _, s := range c.URLs {
+		u, err := parseServer(s)
+		if err != nil {
+			return nil, err
+		}
+		client.urls = append(client.urls, u)
+	}
+	if len(client.urls) == 0 {
+		return nil, errors.New("no server URL given")
+	}
+	if c.Pipelined {
+		client.pipe = newPipeline(client)
+	}
+	return client, nil
+}
+
+// parseServer accepts a URL, or HOST:PORT for http.
+func parseServer(s string) (*url.URL, error) {
+	s = strings.TrimSpace(s)
+	if !strings.Contains(s, "://") {
+		s = "http://" + s
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, fmt.Errorf("server URL: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("%q is not a server URL: write it as in http://127.0.0.1:7070", s)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	return u, nil
+}
+
+// Close closes idle connections, and ends the Submits of a pipelined client.
+func (c *Client) Close() {
+	if c.pipe != nil {
+		c.pipe.close()
+	}
+	c.http.CloseIdleConnections()
+}
+
+// call is one request, to whichever node answers it.
+type call struct {
+	method, path string
+	query        url.Values
+	contentType  string
+	body         []byte
+	wait         time.Duration // how long the server may take by request
+	key          string        // Idempotency-Key
+	part         string        // behind the key of the context: of what goes in several requests
+	resend       bool          // may be sent again though it may have happened
+	minimal      bool          // little of the answer is wanted
+	patient      bool          // unreachable servers are worth waiting for: they were there a moment ago
+}
+
+// reply is an answer that is not an error.
+type reply struct {
+	status int
+	body   []byte
+	maybe  bool // an earlier send of the same call may have happened too
+}
+
+// verdict says what an exchange that did not succeed means.
+type verdict int
+
+const (
+	final   verdict = iota // the answer, good or bad
+	unsent                 // nobody was reached
+	nothing                // a node says that nothing happened
+	unknown                // it may have happened
+)
+
+// do sends a call until it has an answer, and decodes that into v unless v is nil.
+func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
+	if key := idempotencyKey(ctx); key != "" && k.method != http.MethodGet {
+		if err := api.CheckKey(key + k.part); err != nil {
+			return &reply{}, err
+		}
+		k.key, k.resend = key+k.part, true
+	}
+	var (
+		r       *reply
+		verdict verdict
+		err     error
+		maybe   bool
+	)
+	c.rounds(ctx, c.config.RetryFor+k.wait, func(base *url.URL) (over, answered bool) {
+		r, verdict, err = c.exchange(ctx, base, k)
+		maybe = maybe || verdict == unknown
+		if ctx.Err() != nil || verdict == unknown && !k.resend {
+			return true, false
+		}
+		return verdict == final, k.patient || verdict != unsent
+	})
+	if verdict != final {
+		err = k.outcome(ctx, maybe, err)
+	}
+	if err != nil {
+		return &reply{maybe: maybe}, err
+	}
+	r.maybe = maybe
+	return r, decodeReply(r, v)
+}
+
+// rounds asks one node after the other, beginning with the one that answered last, until try says that it is over. It begins
+// a new round, after a pause, for as long as within has not passed and some node of the last one answered.
+func (c *Client) rounds(ctx context.Context, within time.Duration, try func(base *url.URL) (over, answered bool)) {
+	started, pause := time.Now(), 50*time.Millisecond
+	for {
+		again := false
+		for range c.urls {
+			i := int(c.current.Load()) % len(c.urls)
+			over, answered := try(c.urls[i])
+			if over {
+				return
+			}
+			again = again || answered
+			c.current.CompareAndSwap(int64(i), int64(i+1)%int64(len(c.urls)))
+		}
+		if !again || time.Since(started)+pause > within {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// outcome words the error of a call that got no answer; maybe: it may have happened.
+func (k *call) outcome(ctx context.Context, maybe bool, last error) error {
+	if maybe && k.method != http.MethodGet && api.CodeOf(last) != api.CodeOutcomeUnknown {
+		last = fmt.Errorf("%w: %w", api.NewError(api.CodeOutcomeUnknown, "the request was sent, but its answer did not arrive"), last)
+	}
+	if ctx.Err() != nil && !errors.Is(last, ctx.Err()) {
+		last = fmt.Errorf("%w (%w)", last, context.Cause(ctx))
+	}
+	return last
+}
+
+// exchange sends a call to one node.
+func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout+k.wait)
+	defer cancel()
+	sent := false
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	target := base.String() + k.path
+	if len(k.query) > 0 {
+		target += "?" + k.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(traced, k.method, target, bytes.NewReader(k.body))
+	if err != nil {
+		return nil, final, fmt.Errorf("make request: %w", err)
+	}
+	if len(k.body) > 0 {
+		req.Body = counted(ctx, req.Body)
+	}
+	if k.contentType != "" {
+		req.Header.Set("Content-Type", k.contentType)
+	}
+	if k.key != "" {
+		req.Header.Set(api.KeyHeader, k.key)
+	}
+	if k.minimal {
+		req.Header.Set(codec.PreferHeader, codec.ReturnMinimal)
+	}
+	res, err := c.http.Do(req)
+	if err != nil && !sent {
+		return nil, unsent, fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "no server answers at %s", base), err)
+	}
+	if err != nil {
+		return nil, unknown, fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "the connection to %s broke", base), err)
+	}
+	defer res.Body.Close()
+	body, err := readAnswer(res)
+	if err != nil {
+		return nil, unknown, fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "the answer of %s broke off", base), err)
+	}
+	noteIndex(ctx, res)
+	if res.StatusCode < 300 {
+		api.SetBody(ctx, body)
+		return &reply{status: res.StatusCode, body: body}, final, nil
+	}
+	e := decodeProblem(res, body)
+	return nil, judge(e), e
+}
+
+// readAnswer reads an answer into as much room as it says that it takes, at first a mebibyte at most.
+func readAnswer(res *http.Response) ([]byte, error) {
+	const least, most = 512, 1 << 20
+	room := int64(least)
+	if res.ContentLength >= 0 {
+		room = min(res.ContentLength, most) + 1 // one more, in which the end is seen
+	}
+	b := make([]byte, 0, room)
+	for {
+		n, err := res.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) == cap(b):
+			b = append(make([]byte, 0, 4*cap(b)), b...)
+		}
+	}
+}
+
+// noteIndex notes the index that an answer tells.
+func noteIndex(ctx context.Context, res *http.Response) {
+	if i, err := strconv.ParseUint(res.Header.Get(codec.IndexHeader), 10, 64); err == nil {
+		api.SetIndex(ctx, i)
+	}
+}
+
+// judge says what a problem means for sending again.
+func judge(e *api.Error) verdict {
+	switch e.Code {
+	case api.CodeNoLeader, api.CodeNotReady, api.CodeOverloaded, "keys_exhausted":
+		return nothing
+	case api.CodeOutcomeUnknown:
+		return unknown
+	}
+	if e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout {
+		return unknown // a proxy in between
+	}
+	return final
+}
+
+// decodeProblem makes an *Error of an answer that is one; something in between may have answered in its own words.
+func decodeProblem(res *http.Response, body []byte) *api.Error {
+	e := &api.Error{}
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if media != codec.ProblemMedia || json.Unmarshal(body, e) != nil || e.Code == "" {
+		return &api.Error{Code: api.CodeInternal, Status: res.StatusCode, Title: http.StatusText(res.StatusCode), Detail: fmt.Sprintf("answer without a problem: %.200q", body)}
+	}
+	e.Status = res.StatusCode
+	return e
+}
+
+func decodeReply(r *reply, v any) error {
+	if v == nil {
+		return nil
+	}
+	if err := codec.DecodeAnswer(r.body, v); err != nil {
+		return fmt.Errorf("%w: %w", api.NewError(api.CodeInternal, "the answer cannot be read"), err)
+	}
+	return nil
+}
+
+func (c *Client) read(ctx context.Context, path string, q url.Values, v any) error {
+	_, err := c.do(ctx, call{method: http.MethodGet, path: path, query: q, resend: true}, v)
+	return err
+}
+
+// post sends a JSON body; resend says whether it may be sent again though it may have happened.
+func (c *Client) post(ctx context.Context, path string, q url.Values, body, answer any, resend bool) (*reply, error) {
+	return c.do(ctx, call{
+		method: http.MethodPost, path: path, query: q, contentType: codec.JSONMedia, body: codec.Encode(body), resend: resend,
+	}, answer)
+}

@@ -1,0 +1,218 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// pollSlice is how long one long poll of Client.Task lasts: short enough for proxies, and a node that died without a
+// word is noticed.
+const pollSlice = 20 * time.Second
+
+// slowWait is added to the time that one exchange may take where the server has much to do: ten thousand tasks to store,
+// a module to compile.
+const slowWait = time.Minute
+
+func inNamespace(namespace string) url.Values {
+	q := url.Values{}
+	if namespace != "" {
+		q.Set("namespace", namespace)
+	}
+	return q
+}
+
+func taskURL(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
+
+// Task implements Service. A wait may be of any length: it is asked for in slices, of whichever node answers.
+func (c *Client) Task(ctx context.Context, namespace, id string, o api.GetOptions) (*api.Task, error) {
+	if err := api.CheckID(id); err != nil {
+		return nil, err
+	}
+	until, err := api.ParseUntil(o.Until)
+	if err != nil {
+		return nil, err
+	}
+	if o.Wait <= 0 {
+		return c.get(ctx, namespace, id, o, false)
+	}
+	end := time.Now().Add(o.Wait)
+	if ofOutcome(until) && o.Since == 0 {
+		// "From now" must not begin anew with every slice.
+		now := o
+		now.Wait = 0
+		t, err := c.get(ctx, namespace, id, now, false)
+		if err != nil || t.Final {
+			return t, err
+		}
+		o.Since = t.Rev
+	}
+	for patient := false; ; patient = true {
+		o.Wait = max(min(time.Until(end), pollSlice), 0)
+		began := time.Now()
+		t, err := c.get(ctx, namespace, id, o, patient)
+		if err != nil || t.Final {
+			return t, err
+		}
+		// An answer well before its time is what was waited for.
+		if time.Since(began) < o.Wait-o.Wait/50 || time.Until(end) <= 0 {
+			return t, nil
+		}
+	}
+}
+
+// ofOutcome reports whether a wait is for an outcome after a rev.
+func ofOutcome(u api.Until) bool {
+	return u.Kind == "success" || u.Kind == "failure" || u.Kind == "outcome"
+}
+
+func (c *Client) get(ctx context.Context, namespace, id string, o api.GetOptions, patient bool) (*api.Task, error) {
+	q := inNamespace(namespace)
+	if o.Wait > 0 {
+		q.Set("wait", o.Wait.String())
+	}
+	if o.Until != "" {
+		q.Set("until", o.Until)
+	}
+	setNumber(q, "since", o.Since)
+	setReading(q, o.Stale, o.MinIndex)
+	var answer codec.TaskAnswer
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: taskURL(id), query: q, wait: o.Wait, resend: true, patient: patient,
+	}, &answer)
+	return answer.Task, err
+}
+
+func setNumber(q url.Values, name string, n uint64) {
+	if n > 0 {
+		q.Set(name, strconv.FormatUint(n, 10))
+	}
+}
+
+func setReading(q url.Values, stale bool, minIndex uint64) {
+	if stale {
+		q.Set("consistency", "stale")
+	}
+	setNumber(q, "min_index", minIndex)
+}
+
+// Tasks implements Service.
+func (c *Client) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	q := inNamespace(r.Namespace)
+	for name, value := range map[string]string{
+		"behavior": r.Behavior, "parent": r.Parent, "cursor": r.Cursor,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	q["status"], q["label"] = r.Statuses, r.Labels
+	if r.DueBefore != nil {
+		q.Set("due_before", api.Time{Time: *r.DueBefore}.String())
+	}
+	q.Set("limit", strconv.Itoa(r.Limit))
+	setReading(q, r.Stale, r.MinIndex)
+	var answer api.ListReply
+	if err := c.read(ctx, "/v1/tasks", q, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Cancel implements Service.
+func (c *Client) Cancel(ctx context.Context, namespace, id string) (*api.CancelReply, error) {
+	if err := api.CheckID(id); err != nil {
+		return nil, err
+	}
+	var answer api.CancelReply
+	r, err := c.do(ctx, call{method: http.MethodPost, path: taskURL(id) + "/cancel", query: inNamespace(namespace), resend: true}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	answer.Told = r.status == http.StatusAccepted
+	return &answer, nil
+}
+
+// Remove implements Service.
+func (c *Client) Remove(ctx context.Context, namespace, id string) error {
+	if err := api.CheckID(id); err != nil {
+		return err
+	}
+	r, err := c.do(ctx, call{method: http.MethodDelete, path: taskURL(id), query: inNamespace(namespace), resend: true}, nil)
+	if r.maybe && api.CodeOf(err) == api.CodeTaskNotFound {
+		return nil // the first send has done it
+	}
+	return err
+}
+
+// Logs implements Service.
+func (c *Client) Logs(ctx context.Context, namespace, id string) (*api.LogsReply, error) {
+	if err := api.CheckID(id); err != nil {
+		return nil, err
+	}
+	var answer api.LogsReply
+	if err := c.read(ctx, taskURL(id)+"/logs", inNamespace(namespace), &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// WaitTasks implements Service.
+func (c *Client) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	q := url.Values{}
+	setReading(q, r.Stale, r.MinIndex)
+	var answer api.WaitReply
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: "/v1/tasks:wait", query: q, contentType: "application/json", body: codec.Encode(r),
+		wait: time.Duration(*r.Timeout), resend: true,
+	}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Retry implements Service.
+func (c *Client) Retry(ctx context.Context, r api.RetryRequest) (*api.Task, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	var answer codec.TaskAnswer
+	_, err := c.post(ctx, taskURL(r.ID)+"/retry", inNamespace(r.Namespace), r, &answer, false)
+	return answer.Task, err
+}
+
+// Resubmit implements Service.
+func (c *Client) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.SubmitReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	var answer api.SubmitReply
+	if _, err := c.post(ctx, taskURL(r.ID)+"/resubmit", inNamespace(r.Namespace), r, &answer, false); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Txn implements Service.
+func (c *Client) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	var answer api.TxnReply
+	if _, err := c.post(ctx, "/v1/txn", inNamespace(r.Namespace), r, &answer, false); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}

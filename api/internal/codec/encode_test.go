@@ -1,0 +1,189 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// slow is what encoding/json makes of a value.
+func slow(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
+}
+
+// filler fills values of any type with something, or with nothing.
+type filler struct{ *rand.Rand }
+
+var texts = []string{"", "a", "some-task", `"\/`, "<b>&</b>", "é\u2028\u2029\x7f\x00\x1f\b\f\n\r\t", "\xff\xc3a", "日本語", "\U0001F600"}
+
+var raws = []string{`null`, `1`, `"a b"`, `{"a":[1,2,{"b":"<&>\u2028"}]}`, ` { "a" : [ 1 , 2 ] , "b" : " \" " } `, "\"\u2028\"", `"\ud800"`}
+
+func (f *filler) fill(v reflect.Value) {
+	nothing := f.IntN(3) == 0
+	switch x := v.Addr().Interface().(type) {
+	case *api.Time:
+		*x = api.TimeOf(f.Int64N(253402300799999))
+		if nothing {
+			x.Time = x.In(time.FixedZone("east", 3*3600))
+		}
+		return
+	case *json.RawMessage:
+		if !nothing {
+			*x = json.RawMessage(raws[f.IntN(len(raws))])
+		}
+		return
+	case *[]byte:
+		if !nothing {
+			*x = []byte(texts[f.IntN(len(texts))])
+		}
+		return
+	case *api.Duration:
+		*x = api.Duration(f.Int64N(1 << 40))
+		return
+	case **api.Operation: // of errors, which are not written by hand
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(texts[f.IntN(len(texts))])
+	case reflect.Bool:
+		v.SetBool(nothing)
+	case reflect.Int, reflect.Int64:
+		v.SetInt([]int64{0, 1, -7, 1 << 53, -1 << 63}[f.IntN(5)])
+	case reflect.Uint64:
+		v.SetUint([]uint64{0, 1, 1<<64 - 1}[f.IntN(3)])
+	case reflect.Pointer:
+		if !nothing {
+			v.Set(reflect.New(v.Type().Elem()))
+			f.fill(v.Elem())
+		}
+	case reflect.Slice:
+		if !nothing {
+			v.Set(reflect.MakeSlice(v.Type(), f.IntN(3), 3))
+			for i := range v.Len() {
+				f.fill(v.Index(i))
+			}
+		}
+	case reflect.Map:
+		if !nothing {
+			m := map[string]string{}
+			for range f.IntN(4) {
+				m[texts[f.IntN(7)]] = texts[f.IntN(7)]
+			}
+			v.Set(reflect.ValueOf(m))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch field := v.Type().Field(i); {
+			case field.Type == reflect.TypeFor[*MinimalReply](): // not to be set by reflection
+				if !nothing {
+					m := new(MinimalReply)
+					f.fill(reflect.ValueOf(m).Elem())
+					v.Addr().Interface().(*MinimalResult).MinimalReply = m
+				}
+			case field.IsExported():
+				f.fill(v.Field(i))
+			}
+		}
+	default:
+		panic("a kind that no test fills: " + v.Kind().String())
+	}
+}
+
+// What is written by hand is what encoding/json writes, for every field of every value.
+func TestEncodeAsEncodingJSON(t *testing.T) {
+	f := &filler{rand.New(rand.NewPCG(1, 2))}
+	for range 3000 {
+		for _, v := range []any{new(api.SubmitReply), new(api.SubmitResult), new(api.Task), new(TaskAnswer), new(MinimalReply), new(MinimalResult)} {
+			f.fill(reflect.ValueOf(v).Elem())
+			if a, is := v.(*TaskAnswer); is {
+				v = *a
+			}
+			if got, want := string(Encode(v)), slow(t, v); got != want {
+				t.Fatalf("%T\n%s\nwant\n%s", v, got, want)
+			}
+		}
+	}
+}
+
+// A submit that was checked is written as encoding/json writes it.
+func TestEncodeSubmitAsEncodingJSON(t *testing.T) {
+	f := &filler{rand.New(rand.NewPCG(5, 6))}
+	for range 3000 {
+		r := new(api.SubmitRequest)
+		f.fill(reflect.ValueOf(r).Elem())
+		if len(r.Params) > 0 {
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, r.Params); err != nil {
+				t.Fatal(err)
+			}
+			r.Params = compact.Bytes()
+		}
+		if got, want := string(AppendRequest(nil, r)), slow(t, r); got != want {
+			t.Fatalf("%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+func FuzzAppendString(f *testing.F) {
+	for _, s := range texts {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := string(appendString(nil, s)), slow(t, s); got != want {
+			t.Fatalf("%q is written as %s, want %s", s, got, want)
+		}
+	})
+}
+
+// What is read of answers is what encoding/json makes of them.
+func TestDecodeAnswersAsEncodingJSON(t *testing.T) {
+	f := &filler{rand.New(rand.NewPCG(3, 4))}
+	for range 3000 {
+		reply, results, answer := new(api.SubmitReply), new(SubmitResults), new(TaskAnswer)
+		for _, v := range []any{reply, results, answer} {
+			f.fill(reflect.ValueOf(v).Elem())
+			sameAnswer(t, []byte(slow(t, v)), v)
+		}
+	}
+}
+
+// sameAnswer compares what is read of a text with what encoding/json makes of it, for the type of v.
+func sameAnswer(t *testing.T, text []byte, v any) {
+	t.Helper()
+	got, want := reflect.New(reflect.TypeOf(v).Elem()).Interface(), reflect.New(reflect.TypeOf(v).Elem()).Interface()
+	gotErr, wantErr := DecodeAnswer(text, got), json.Unmarshal(text, want)
+	if (gotErr == nil) != (wantErr == nil) {
+		t.Fatalf("%s: error %v, want %v", text, gotErr, wantErr)
+	}
+	if gotErr == nil && !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s is read as\n%s\nwant\n%s", text, slow(t, got), slow(t, want))
+	}
+}
+
+func FuzzDecodeAnswer(f *testing.F) {
+	for _, s := range []string{
+		`{}`, `{"task":null,"outcome":"created"}`, `{"task":{"id":"abc","attempt":1,"labels":{"a":"b"},"history":[{"attempt":1}]}}`, `{"task":{"id":null}}`,
+		`{"results":[{"error":{"code":"x","status":400}},{"task":{"params":[1, 2]},"outcome":"existing"},{}]}`, `{"results":null}`, `{"results":[{"more":1}],"more":{}}`,
+		`{"task":{"created_at":"2026-11-22T10:30:00.000Z","not_before":null,"attempt":1.5}}`, `{"task":{"ID":"abc"}}`, `{"task":{"id":"a"},"task":{"rev":1}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, v := range []any{new(api.SubmitReply), new(SubmitResults), new(TaskAnswer)} {
+			sameAnswer(t, text, v)
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package codec
+
+import (
+	"encoding/json"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/scan"
+)
+
+// Submits is a body of POST /v1/tasks: one task, or many.
+type Submits struct {
+	One       api.SubmitRequest
+	Many      bool
+	Namespace string          // of the many
+	Items     []Submit        // the many
+	list      json.RawMessage // the many, not looked at yet
+	take      func() *api.Error
+	full      *api.Error // what take said
+}
+
+// Submit is one of many: decoded, or as it stands in the body, valid JSON.
+type Submit struct {
+	Request api.SubmitRequest
+	raw     []byte
+}
+
+// Each task of a batch takes room in memory however short its text is: ten thousand of `{},` are 30 KiB. So a task counts among the
+// bodies that are held, some tasks at a time.
+const (
+	itemBytes = 1 << 10
+	someItems = 64
+	ItemsRoom = someItems * itemBytes // what take takes, in bytes
+)
+
+// DecodeSubmits decodes a body. Most are written plainly: those are read in one pass. Whatever is unusual, or wrong, is left to
+// the decoder of all bodies, which words the errors. take takes room for someItems, or refuses.
+func DecodeSubmits(body []byte, take func() *api.Error) (t Submits, err *api.Error) {
+	t.take = take
+	if t.read(body) {
+		return t, nil
+	}
+	if t.full != nil {
+		return t, t.full
+	}
+	return decodeAnySubmits(body, take)
+}
+
+func decodeAnySubmits(body []byte, take func() *api.Error) (t Submits, err *api.Error) {
+	t.take = take
+	if err := api.CheckJSON(body); err != nil {
+		return t, err
+	}
+	err = eachMember(body, "", func(name string, _ []byte) *api.Error {
+		t.Many = t.Many || name == "tasks"
+		return nil
+	})
+	switch {
+	case err != nil:
+	case !t.Many:
+		err = Strict.object(body, &t.One, "")
+	default:
+		var envelope struct { // SubmitMany, whose tasks are decoded one by one
+			Namespace string          `json:"namespace"`
+			Tasks     json.RawMessage `json:"tasks"`
+		}
+		err = Strict.object(body, &envelope, "")
+		t.Namespace, t.list = envelope.Namespace, envelope.Tasks
+	}
+	return t, err
+}
+
+// Split splits a list that was not looked at yet into its items.
+func (t *Submits) Split() *api.Error {
+	if t.list == nil {
+		return nil
+	}
+	if t.list[0] != '[' {
+		return api.FieldError(api.CodeInvalidField, "tasks", "must be a list")
+	}
+	items := 0
+	eachElement(t.list, func(i int, _ []byte) bool { items = i + 1; return i <= api.MaxBatch })
+	if items > api.MaxBatch { // counted before anything is decoded: 8 MiB of `{},` would be much more in memory
+		return api.LimitError("tasks", api.MaxBatch, "more than %d tasks", api.MaxBatch)
+	}
+	for n := 0; n < items; n += someItems {
+		if err := t.take(); err != nil {
+			return err
+		}
+	}
+	t.Items = make([]Submit, 0, items)
+	eachElement(t.list, func(_ int, value []byte) bool {
+		t.Items = append(t.Items, Submit{raw: value})
+		return true
+	})
+	return nil
+}
+
+// Decode decodes an item; ns is the namespace that is given for all of them, "" if none.
+func (i *Submit) Decode(ns string) *api.Error {
+	if i.raw != nil {
+		if i.raw[0] != '{' {
+			return api.NewError(api.CodeInvalidJSON, "a task must be an object")
+		}
+		if err := Strict.object(i.raw, &i.Request, ""); err != nil {
+			return err
+		}
+	}
+	return TakeNamespace(&i.Request, ns)
+}
+
+// TakeNamespace takes in the namespace that came beside a request, "" if none. The Service checks the rest.
+func TakeNamespace(r *api.SubmitRequest, ns string) *api.Error {
+	if r.Namespace == "" {
+		r.Namespace = ns
+	}
+	if ns != "" && r.Namespace != ns {
+		return api.FieldError(api.CodeInvalidField, "namespace", "differs from the query parameter")
+	}
+	return nil
+}
+
+// submitReader reads what is plain. Params lie in the body: a copy of each would cost more than the rest of it.
+type submitReader struct {
+	values
+	behavior, namespace string // the last ones: most tasks of a body have the same
+}
+
+// read reads a plain body; false: it is something else.
+func (t *Submits) read(body []byte) bool {
+	s := submitReader{values: values{scan.New(body)}}
+	s.Space()
+	seen, ok := s.request(&t.One, 1, func() bool { return s.tasks(t) })
+	if !ok || !s.Whole() {
+		return false
+	}
+	if t.Many = seen&hasTasks != 0; t.Many {
+		t.Namespace = t.One.Namespace
+		return seen&^(hasTasks|hasNamespace) == 0
+	}
+	return true
+}
+
+// tasks reads the list of a batch.
+func (s *submitReader) tasks(t *Submits) bool {
+	const depth = 2 // of the list in the body
+	t.Items = []Submit{}
+	return s.Elements(func() bool {
+		if len(t.Items) == api.MaxBatch {
+			return false
+		}
+		if len(t.Items)%someItems == 0 {
+			if t.full = t.take(); t.full != nil {
+				return false
+			}
+		}
+		from := s.Pos()
+		t.Items = append(t.Items, Submit{})
+		item := &t.Items[len(t.Items)-1]
+		if _, plain := s.request(&item.Request, depth+1, nil); plain {
+			return true
+		}
+		s.Back(from)
+		ok := s.Value(depth)
+		*item = Submit{raw: s.Since(from)}
+		return ok
+	})
+}
+
+// Fields that a body has.
+const (
+	hasNamespace = 1 << iota
+	hasBehavior
+	hasID
+	hasParams
+	hasParamsBase64
+	hasIfExists
+	hasNotBefore
+	hasDelay
+	hasDeadline
+	hasLabels
+	hasPriority
+	hasTasks
+)
+
+// request reads an object at that depth; tasks, if not nil, reads the value of a member of that name.
+func (s *submitReader) request(r *api.SubmitRequest, depth int, tasks func() bool) (seen int, ok bool) {
+	ok = s.Members(func(name []byte) bool {
+		var field int
+		var ok bool
+		if string(name) == "tasks" && tasks != nil {
+			field, ok = hasTasks, tasks()
+		} else {
+			field, ok = s.field(r, name, depth)
+		}
+		if !ok || seen&field != 0 {
+			return false
+		}
+		seen |= field
+		return true
+	})
+	return seen, ok
+}
+
+// field reads the value of a member, if it is plain.
+func (s *submitReader) field(r *api.SubmitRequest, name []byte, depth int) (field int, ok bool) {
+	switch string(name) {
+	case "namespace":
+		return hasNamespace, s.Known(&r.Namespace, &s.namespace)
+	case "behavior":
+		return hasBehavior, s.Known(&r.Behavior, &s.behavior)
+	case "id":
+		return hasID, s.Text(&r.ID)
+	case "params":
+		return hasParams, s.params(r, depth)
+	case "params_base64":
+		return hasParamsBase64, s.Base64(&r.ParamsBase64)
+	case "if_exists":
+		return hasIfExists, s.Text(&r.IfExists)
+	case "not_before":
+		return hasNotBefore, s.timeOrNil(&r.NotBefore)
+	case "delay":
+		return hasDelay, s.duration(&r.Delay)
+	case "deadline":
+		return hasDeadline, s.timeOrNil(&r.Deadline)
+	case "labels":
+		return hasLabels, s.Labels(&r.Labels)
+	case "priority":
+		return hasPriority, s.priority(&r.Priority)
+	}
+	return 0, false
+}
+
+func (s *submitReader) params(r *api.SubmitRequest, depth int) bool {
+	from := s.Pos()
+	ok := s.Value(depth)
+	r.Params = s.Since(from)
+	return ok
+}
+
+func (s *submitReader) priority(to **int) bool {
+	var n int64
+	ok := s.Int(&n)
+	*to = new(int(n))
+	return ok
+}

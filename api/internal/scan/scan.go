@@ -1,0 +1,283 @@
+// Package scan passes over JSON once: what is valid, what is compact, and values that are written plainly.
+package scan
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// TooDeep counts brackets outside strings; it runs before anything that recurses.
+func TooDeep(b []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// CompactLen is how long a JSON text is without insignificant white space.
+func CompactLen(text []byte) int {
+	n, inString, escaped := 0, false, false
+	for _, c := range text {
+		switch {
+		case inString:
+			inString = escaped || c != '"'
+			escaped = c == '\\' && !escaped
+		case c == ' ' || c == '\n' || c == '\r' || c == '\t':
+			continue
+		default:
+			inString = c == '"'
+		}
+		n++
+	}
+	return n
+}
+
+// Scanner passes over JSON once and checks what it passes, by the grammar of encoding/json, not deeper than MaxDepth. It says
+// what is right; what is wrong is worded by decoders such as codec.Strict, which then look again. That texts are valid UTF-8
+// is not looked at here: utf8.Valid of a whole body costs next to nothing.
+type Scanner struct {
+	b     []byte
+	i     int
+	loose bool // white space outside of strings has been passed
+}
+
+// Valid reports whether b is one JSON text, as bodies and payloads may be, and whether it has no insignificant white space.
+func Valid(b []byte) (valid, compact bool) {
+	s := Scanner{b: b}
+	s.Space()
+	valid = s.Value(0) && s.Whole()
+	return valid, valid && !s.loose
+}
+
+// newScanner makes a scanner of a text.
+func New(b []byte) Scanner { return Scanner{b: b} }
+
+// Pos is the place of what is next.
+func (s *Scanner) Pos() int { return s.i }
+
+// Back goes back to a place.
+func (s *Scanner) Back(to int) { s.i = to }
+
+// Since is the text between a place and what is next.
+func (s *Scanner) Since(from int) []byte { return s.b[from:s.i:s.i] }
+
+// Whole reports whether the text has ended, and is valid UTF-8.
+func (s *Scanner) Whole() bool { return s.end() && utf8.Valid(s.b) }
+
+// end reports whether nothing but white space is left.
+func (s *Scanner) end() bool {
+	s.Space()
+	return s.i == len(s.b)
+}
+
+func (s *Scanner) Space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+			s.loose = true
+		default:
+			return
+		}
+	}
+}
+
+// at reports whether c is next, behind white space, and passes it.
+func (s *Scanner) at(c byte) bool {
+	s.Space()
+	if s.i < len(s.b) && s.b[s.i] == c {
+		s.i++
+		return true
+	}
+	return false
+}
+
+// Value passes the value that begins here, inside of depth lists and objects.
+func (s *Scanner) Value(depth int) bool {
+	if s.i >= len(s.b) {
+		return false
+	}
+	switch s.b[s.i] {
+	case '"':
+		_, _, ok := s.quoted()
+		return ok
+	case '{':
+		return s.object(depth + 1)
+	case '[':
+		return s.list(depth + 1)
+	case 't':
+		return s.word("true")
+	case 'f':
+		return s.word("false")
+	case 'n':
+		return s.word("null")
+	}
+	return s.number()
+}
+
+func (s *Scanner) object(depth int) bool {
+	s.i++
+	if depth > MaxDepth {
+		return false
+	}
+	if s.at('}') {
+		return true
+	}
+	for {
+		s.Space()
+		if s.i >= len(s.b) || s.b[s.i] != '"' {
+			return false
+		}
+		if _, _, ok := s.quoted(); !ok || !s.at(':') {
+			return false
+		}
+		s.Space()
+		if !s.Value(depth) {
+			return false
+		}
+		if !s.at(',') {
+			return s.at('}')
+		}
+	}
+}
+
+func (s *Scanner) list(depth int) bool {
+	s.i++
+	if depth > MaxDepth {
+		return false
+	}
+	if s.at(']') {
+		return true
+	}
+	for {
+		s.Space()
+		if !s.Value(depth) {
+			return false
+		}
+		if !s.at(',') {
+			return s.at(']')
+		}
+	}
+}
+
+func (s *Scanner) word(w string) bool {
+	if len(s.b)-s.i < len(w) || string(s.b[s.i:s.i+len(w)]) != w {
+		return false
+	}
+	s.i += len(w)
+	return true
+}
+
+// digits passes digits and says how many.
+func (s *Scanner) digits() int {
+	from := s.i
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		s.i++
+	}
+	return s.i - from
+}
+
+func (s *Scanner) number() bool {
+	if s.i < len(s.b) && s.b[s.i] == '-' {
+		s.i++
+	}
+	zero := s.i < len(s.b) && s.b[s.i] == '0'
+	if n := s.digits(); n == 0 || zero && n > 1 {
+		return false
+	}
+	if s.i < len(s.b) && s.b[s.i] == '.' {
+		s.i++
+		if s.digits() == 0 {
+			return false
+		}
+	}
+	if s.i < len(s.b) && s.b[s.i]|0x20 == 'e' {
+		s.i++
+		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
+			s.i++
+		}
+		return s.digits() > 0
+	}
+	return true
+}
+
+// text passes a string, whose opening quote is here: what stands between the quotes, and whether that is the string itself,
+// without escapes.
+func (s *Scanner) quoted() (inside []byte, plain, ok bool) {
+	b, i := s.b, s.i+1
+	for plain = true; i < len(b); {
+		if i+8 <= len(b) {
+			m := specials(binary.LittleEndian.Uint64(b[i:]))
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		}
+		switch c := b[i]; {
+		case c == '"':
+			inside, s.i = b[s.i+1:i], i+1
+			return inside, plain, true
+		case c == '\\':
+			n := escape(b[i:])
+			if n == 0 {
+				return nil, false, false
+			}
+			plain = false
+			i += n
+		case c < ' ':
+			return nil, false, false
+		default:
+			i++
+		}
+	}
+	return nil, false, false
+}
+
+// specials has the high bit of the first byte that ends a string or needs a look: a quote, a backslash, a control character.
+// Bits above that one may be wrong; 0: there is none.
+// https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord
+func specials(w uint64) uint64 {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := w^ones*'"', w^ones*'\\'
+	return ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & high
+}
+
+// escape is the length of the escape that b begins with, 0 if it is none.
+func escape(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(b) < 6 {
+			return 0
+		}
+		for _, c := range b[2:6] {
+			if hex := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'; !hex {
+				return 0
+			}
+		}
+		return 6
+	}
+	return 0
+}
+
+// MaxDepth bounds how deep a JSON body may nest: everything that walks params later (schema, canonical form) recurses.
+const MaxDepth = 256

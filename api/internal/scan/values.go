@@ -1,0 +1,126 @@
+package scan
+
+import (
+	"encoding/base64"
+	"strconv"
+)
+
+// The values that requests and answers are made of, as far as they are plain. false: they are something else, which a decoder
+// for everything must look at.
+
+// Plain reads a string without escapes, as it stands in the text.
+func (s *Scanner) Plain() ([]byte, bool) {
+	if s.i >= len(s.b) || s.b[s.i] != '"' {
+		return nil, false
+	}
+	inside, plain, ok := s.quoted()
+	return inside, ok && plain
+}
+
+func (s *Scanner) Text(to *string) bool {
+	text, ok := s.Plain()
+	*to = string(text)
+	return ok
+}
+
+// Known is string for what is mostly the same as before.
+func (s *Scanner) Known(to, before *string) bool {
+	text, ok := s.Plain()
+	if ok && string(text) != *before {
+		*before = string(text)
+	}
+	*to = *before
+	return ok
+}
+
+// Base64 reads bytes.
+func (s *Scanner) Base64(to *[]byte) bool {
+	text, ok := s.Plain()
+	if !ok {
+		return false
+	}
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(decoded, text)
+	*to = decoded[:n]
+	return err == nil
+}
+
+func (s *Scanner) Labels(to *map[string]string) bool {
+	labels := map[string]string{}
+	*to = labels
+	return s.Members(func(name []byte) bool {
+		if _, twice := labels[string(name)]; twice {
+			return false
+		}
+		var value string
+		ok := s.Text(&value)
+		labels[string(name)] = value
+		return ok
+	})
+}
+
+func (s *Scanner) Int(to *int64) bool {
+	from := s.i
+	if !s.number() {
+		return false
+	}
+	n, err := strconv.ParseInt(string(s.b[from:s.i]), 10, 64)
+	*to = n
+	return err == nil
+}
+
+func (s *Scanner) Uint(to *uint64) bool {
+	from := s.i
+	if !s.number() {
+		return false
+	}
+	n, err := strconv.ParseUint(string(s.b[from:s.i]), 10, 64)
+	*to = n
+	return err == nil
+}
+
+func (s *Scanner) Bool(to *bool) bool {
+	*to = s.word("true")
+	return *to || s.word("false")
+}
+
+// Members passes an object; read reads the value of each member.
+func (s *Scanner) Members(read func(name []byte) bool) bool {
+	if !s.at('{') {
+		return false
+	}
+	if s.at('}') {
+		return true
+	}
+	for {
+		s.Space()
+		name, ok := s.Plain()
+		if !ok || !s.at(':') {
+			return false
+		}
+		if s.Space(); !read(name) {
+			return false
+		}
+		if !s.at(',') {
+			return s.at('}')
+		}
+	}
+}
+
+// Elements passes a list; read reads each.
+func (s *Scanner) Elements(read func() bool) bool {
+	if !s.at('[') {
+		return false
+	}
+	if s.at(']') {
+		return true
+	}
+	for {
+		if s.Space(); !read() {
+			return false
+		}
+		if !s.at(',') {
+			return s.at(']')
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// accept is POST /v1/behaviors/{name}/accept (SPEC J2). Tasks whose answer cannot be written are given back; a wait ends
+// when its client hangs up or the server stops.
+func (h *handler) accept(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	var req api.AcceptRequest
+	req.Namespace, req.Behavior = ofBehavior(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	release, err := h.readObject(w, r, &req, false)
+	if err != nil {
+		return err
+	}
+	release() // before the wait: what it waits for is small
+	if req.RequestID == "" {
+		req.RequestID = codec.RequestID(keyedOf(r.Context()).key)
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	ctx, cancel := untilStopping(ctx)
+	defer cancel()
+	reply, err := h.service.Accept(ctx, req)
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	delivered := false
+	defer func() {
+		if !delivered && reply.Undelivered != nil {
+			reply.Undelivered()
+		}
+	}()
+	// Looked at before writing only: who has got an answer may hang up at once.
+	if r.Context().Err() != nil {
+		return r.Context().Err()
+	}
+	delivered = writeList(w, meta, "tasks", slices.Values(notNil(reply.Tasks)), nil) == nil &&
+		http.NewResponseController(w).Flush() == nil
+	return nil
+}

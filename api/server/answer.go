@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// writeTimeout bounds how long a client may take to read an answer, or one element of a long one.
+const writeTimeout = 60 * time.Second
+
+// answer writes a value with the index that the Service told.
+func (h *handler) answer(w http.ResponseWriter, status int, meta *api.Meta, v any) error {
+	setIndexHeader(w, meta)
+	h.write(w, status, "application/json", v)
+	return nil
+}
+
+// reply answers with what call returns: 200, with its index.
+func (h *handler) reply(w http.ResponseWriter, r *http.Request, call func(context.Context) (any, error)) error {
+	return h.replyAs(w, r, http.StatusOK, call)
+}
+
+// replyAs is reply with another status.
+func (h *handler) replyAs(w http.ResponseWriter, r *http.Request, status int, call func(context.Context) (any, error)) error {
+	ctx, meta := api.WithMeta(r.Context())
+	v, err := call(ctx)
+	if err != nil {
+		return err
+	}
+	return h.answer(w, status, meta, v)
+}
+
+func setIndexHeader(w http.ResponseWriter, meta *api.Meta) {
+	if i := meta.Index(); i > 0 {
+		w.Header().Set(codec.IndexHeader, strconv.FormatUint(i, 10))
+	}
+}
+
+func (h *handler) write(w http.ResponseWriter, status int, contentType string, v any) {
+	withBuffer(func(b []byte) []byte {
+		b = append(codec.Append(b, v), '\n')
+		head(w, contentType)
+		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+		w.WriteHeader(status)
+		_, _ = w.Write(b) // the client has gone: nobody is there to be told
+		return b
+	})
+}
+
+func head(w http.ResponseWriter, contentType string) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}
+
+// answerList is writeList for whom it is all the same whether the client is still there.
+func answerList[T any](w http.ResponseWriter, meta *api.Meta, name string, elements iter.Seq[T], after []byte) error {
+	_ = writeList(w, meta, name, elements, after)
+	return nil
+}
+
+// piece is how much of a list is gathered before it is written.
+const piece = 64 << 10
+
+// writeList writes {"name":[…]} in pieces: ten thousand tasks with large results, which are in memory once as
+// the state, must not be there a second time as one text. after, if any, is `,"name":value` behind the list. The error
+// says that the answer did not go out as a whole.
+func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elements iter.Seq[T], after []byte) (err error) {
+	setIndexHeader(w, meta)
+	head(w, "application/json")
+	conn := http.NewResponseController(w)
+	withBuffer(func(b []byte) []byte {
+		b = append(append(append(b, `{"`...), name...), `":[`...)
+		begun, comma := false, false
+		for v := range elements {
+			if comma {
+				b = append(b, ',')
+			}
+			b, comma = codec.Append(b, v), true
+			if len(b) < piece {
+				continue
+			}
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err = w.Write(b); err != nil {
+				return b
+			}
+			b, begun = b[:0], true
+		}
+		b = append(append(append(b, ']'), after...), "}\n"...)
+		if begun {
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		} else {
+			w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+		}
+		_, err = w.Write(b)
+		return b
+	})
+	if err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// buffers are for answers on their way into a connection.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// keptBuffer is how large a buffer may be that is kept for the next answer.
+const keptBuffer = 256 << 10
+
+// withBuffer lends f a buffer, empty, and keeps what f made of it.
+func withBuffer(f func(b []byte) []byte) {
+	kept := buffers.Get().(*[]byte)
+	if b := f((*kept)[:0]); cap(b) <= keptBuffer {
+		*kept = b
+		buffers.Put(kept)
+	}
+}

@@ -1,0 +1,150 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+	"golang.org/x/sync/semaphore"
+)
+
+// firstPiece is how much of a body gets room before any of it has come.
+const firstPiece = 64 << 10
+
+// readBody reads a body of at most limit bytes. What it holds counts against the handler's budget until release is
+// called; a request over the budget is 429.
+func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) (body []byte, release func(), err error) {
+	if r.ContentLength > limit {
+		return nil, nil, bodyTooLarge(limit)
+	}
+	most := limit
+	if r.ContentLength >= 0 {
+		most = r.ContentLength
+	}
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
+	body, release, err = h.receive(h.budget(w), http.MaxBytesReader(w, r.Body, limit), most)
+	if err == nil {
+		_ = conn.SetReadDeadline(time.Time{})
+		if err := h.bodyRead(w, body); err != nil {
+			release()
+			return nil, nil, err
+		}
+		keyedOf(r.Context()).body = body
+		return body, release, nil
+	}
+	// The deadline stays: net/http reads on, so that the client gets to see the answer.
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, nil, bodyTooLarge(limit)
+	}
+	if api.CodeOf(err) == api.CodeOverloaded {
+		return nil, nil, err
+	}
+	w.Header().Set("Connection", "close")
+	return nil, nil, api.NewError(api.CodeBadRequest, "the body could not be read: %v", err)
+}
+
+// budget is what a body counts against.
+func (h *handler) budget(w http.ResponseWriter) *semaphore.Weighted {
+	if rec, is := w.(*recorder); is && rec.route != nil && rec.route.adds {
+		return h.added
+	}
+	return h.bodies
+}
+
+// receive reads at most most bytes to the end. The budget is taken as they come, not as they are announced: clients that
+// announce megabytes and send nothing must not keep others out (slowloris).
+func (h *handler) receive(budget *semaphore.Weighted, r io.Reader, most int64) (body []byte, release func(), err error) {
+	room := min(most, firstPiece) + 1 // one more, in which the end is seen
+	if !budget.TryAcquire(room) {
+		return nil, nil, tooManyBodies()
+	}
+	release = func() { budget.Release(room) }
+	body = make([]byte, 0, room)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, release, nil
+		}
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		if len(body) < cap(body) {
+			continue
+		}
+		if room > most {
+			panic("a body is longer than its limit") // r is bounded
+		}
+		more := min(4*room, most+1)
+		if !budget.TryAcquire(more) { // beside the old room: both are there while it is copied
+			release()
+			return nil, nil, tooManyBodies()
+		}
+		body = append(make([]byte, 0, more), body...)
+		release()
+		room = more
+	}
+}
+
+func tooManyBodies() *api.Error {
+	return api.NewError(api.CodeOverloaded, "too many bodies are being received")
+}
+
+func bodyTooLarge(limit int64) *api.Error {
+	return api.LimitError("", limit, "the body is larger than %d bytes", limit)
+}
+
+// readJSON reads a JSON body. A Content-Type that is not JSON is refused: browsers send forms and text to other sites'
+// servers without asking, and there is nothing else that keeps them out of a server on loopback.
+func (h *handler) readJSON(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+	if t := r.Header.Get("Content-Type"); t != "" && t != codec.JSONMedia {
+		media, params, err := mime.ParseMediaType(t)
+		charset := params["charset"]
+		if err != nil || media != "application/json" || charset != "" && !equalFold(charset, "utf-8") {
+			return nil, nil, unsupported(t, "application/json")
+		}
+	}
+	return h.readBody(w, r, api.MaxBody, h.config.BodyTimeout)
+}
+
+func equalFold(a, b string) bool { return bytes.EqualFold([]byte(a), []byte(b)) }
+
+func unsupported(got, want string) *api.Error {
+	return api.FieldError(api.CodeUnsupportedMedia, "Content-Type", "%.100q cannot be read here; send %s", got, want)
+}
+
+// notCrossOrigin refuses what a browser sends for a page of another site. Routes that take a body of any type need it: such a
+// page may post text to any server without asking.
+func notCrossOrigin(r *http.Request) error {
+	if err := new(http.CrossOriginProtection).Check(r); err != nil {
+		return api.NewError(api.CodeCrossOrigin, "a page of another site must not do this: %v", err)
+	}
+	return nil
+}
+
+// noBody accepts no body, or an empty object, which some clients send with every POST.
+func (h *handler) noBody(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	const most = 64 << 10
+	body, release, err := h.readBody(w, r, most, h.config.BodyTimeout)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	if bad := codec.Strict.Decode(body, &struct{}{}); bad != nil {
+		return bad
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+// Package server is the HTTP front of a cluster: New serves any api.Service, Serve runs it on a listener. The handler sees
+// nothing but api.Service.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+	"golang.org/x/sync/semaphore"
+)
+
+// Config configures New.
+type Config struct {
+	Logger *slog.Logger // where internal errors and panics go; default: slog.Default()
+	// BodyBytes bounds the request bodies held in memory at one time; a request over it is 429 (SPEC H3). Default 256 MiB.
+	BodyBytes int64
+	// AddingBytes bounds those of them that add work, apart from the others: what is made of them takes several times as much.
+	// Default 32 MiB, or BodyBytes if that is less.
+	AddingBytes int64
+	// Requests bounds the requests under way, long polls included; a request over it is 429. Default 20,000.
+	Requests int64
+	// BodyTimeout bounds how long a client may take to send a JSON body. Default 30 s; a module gets ten times that.
+	BodyTimeout time.Duration
+	// Metrics serves GET /metrics; default: nothing is there.
+	Metrics http.Handler
+	// OnRequest, if set, is told of every request that was answered: of a route of the table, or "" for anything else. It must
+	// not block.
+	OnRequest func(route, method string, status int, took time.Duration)
+}
+
+// handler serves any Service over HTTP (SPEC section 11).
+type handler struct {
+	service  api.Service
+	config   Config
+	log      *slog.Logger
+	bodies   *semaphore.Weighted
+	requests *semaphore.Weighted
+	uploads  *semaphore.Weighted
+	adding   admission
+	added    *semaphore.Weighted // bodies of requests that add work
+	routes   *http.ServeMux
+	store    map[string]http.Handler // below storePrefix, by the path of the table; see serveStore
+	openapi  func() json.RawMessage  // the document; made once, when somebody wants it
+}
+
+// New serves s over HTTP.
+func New(s api.Service, c Config) http.Handler {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.BodyBytes == 0 {
+		c.BodyBytes = 256 << 20
+	}
+	if c.AddingBytes == 0 {
+		c.AddingBytes = min(32<<20, c.BodyBytes)
+	}
+	if c.Requests == 0 {
+		c.Requests = 20_000
+	}
+	if c.BodyTimeout == 0 {
+		c.BodyTimeout = 30 * time.Second
+	}
+	h := &handler{
+		service: s, config: c, log: c.Logger, routes: http.NewServeMux(), store: map[string]http.Handler{},
+		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests), uploads: semaphore.NewWeighted(maxUploads),
+		added: semaphore.NewWeighted(c.AddingBytes),
+	}
+	h.openapi = sync.OnceValue(func() json.RawMessage { return codec.Encode(documentOf(routes())) })
+	for path, byMethod := range byPath(routes()) {
+		if strings.HasPrefix(path, codec.StorePrefix) {
+			h.store[path] = h.methods(byMethod)
+			continue
+		}
+		h.routes.Handle(path, h.methods(byMethod))
+	}
+	h.routes.HandleFunc("/", h.nothing)
+	return h
+}
+
+// nothing answers for paths that are in no route.
+func (h *handler) nothing(w http.ResponseWriter, r *http.Request) {
+	h.problem(w, r, api.NewError(api.CodeNotFound, "there is nothing at %.200s", r.URL.Path))
+}
+
+// byPath arranges a table of routes by path and method; HEAD is served as GET.
+func byPath(table []route) map[string]map[string]*route {
+	paths := map[string]map[string]*route{}
+	for i := range table {
+		r := &table[i]
+		if paths[r.path] == nil {
+			paths[r.path] = map[string]*route{}
+		}
+		paths[r.path][r.method] = r
+		if r.method == http.MethodGet {
+			paths[r.path][http.MethodHead] = r
+		}
+	}
+	return paths
+}
+
+// methods dispatches by method. net/http could do it, but would answer 405 in plain text.
+func (h *handler) methods(byMethod map[string]*route) http.Handler {
+	allow := slices.Sorted(maps.Keys(byMethod))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		found, ok := byMethod[r.Method]
+		if rec, is := w.(*recorder); is && ok {
+			rec.route = found
+		}
+		if !ok {
+			w.Header().Set("Allow", strings.Join(allow, ", "))
+			h.problem(w, r, api.NewError(api.CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
+			return
+		}
+		if found.body == nil && r.ContentLength != 0 {
+			h.problem(w, r, api.NewError(api.CodeBadRequest, "%.20s takes no body here", r.Method))
+			return
+		}
+		serve := func() error {
+			keyed, err := withKey(withQuery(r, found.query), found)
+			if err != nil {
+				return err
+			}
+			return found.serve(h, w, keyed)
+		}
+		var err error
+		if rec, is := w.(*recorder); is && found.adds {
+			err = h.admit(rec, serve)
+		} else {
+			err = serve()
+		}
+		if err != nil {
+			h.problem(w, r, err)
+		}
+	})
+}
+
+// ServeHTTP bounds what is under way, survives panics, and refuses paths that are not there as a problem.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	if h.config.OnRequest != nil {
+		defer h.tell(rec, r.Method, time.Now())
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h.panicked(rec, r, p)
+		}
+	}()
+	if !h.requests.TryAcquire(1) {
+		h.problem(rec, r, api.NewError(api.CodeOverloaded, "%d requests are under way", h.config.Requests))
+		return
+	}
+	defer h.requests.Release(1)
+	if r.ContentLength == 0 {
+		// The server's ReadTimeout must not end a long poll. A body that nobody reads keeps it, one that somebody reads
+		// gets its own.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
+	if strings.HasPrefix(r.URL.Path, codec.StorePrefix) {
+		h.serveStore(rec, r)
+		return
+	}
+	if path.Clean(r.URL.Path) != r.URL.Path || r.Method == http.MethodConnect || r.RequestURI == "*" {
+		h.nothing(rec, r) // net/http would redirect, or answer in plain text
+		return
+	}
+	h.routes.ServeHTTP(rec, r)
+}
+
+func (h *handler) panicked(rec *recorder, r *http.Request, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	h.log.Error("panic while answering", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	if rec.wrote {
+		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+	}
+	h.problem(rec, r, api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))
+}
+
+// tell tells OnRequest. Methods that no route has are not told apart: whoever sends them could make up any number.
+func (h *handler) tell(rec *recorder, method string, begun time.Time) {
+	route := ""
+	if rec.route != nil {
+		route = rec.route.path
+	} else {
+		method = ""
+	}
+	h.config.OnRequest(route, method, rec.status, time.Since(begun))
+}
+
+// recorder remembers whether an answer has begun, with what status, and to which route.
+type recorder struct {
+	http.ResponseWriter
+	wrote  bool
+	status int    // 0: none was sent
+	route  *route // nil: none has this path and method
+	weight int    // of what adds work and is under way; else 0
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if !w.wrote {
+		w.status = status
+	}
+	w.wrote = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if !w.wrote {
+		w.status = http.StatusOK
+	}
+	w.wrote = true
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// problem writes err as problem+json (SPEC H3).
+func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
+	e := h.asError(r, err)
+	if e.RetryMS > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryMS+999)/1000, 10))
+	}
+	if strings.HasPrefix(r.URL.Path, codec.StorePrefix) {
+		h.write(w, e.Status, codec.ProblemMedia, newStoreProblem(e))
+		return
+	}
+	h.write(w, e.Status, codec.ProblemMedia, e)
+}
+
+// asError finds the *Error in err, complete. What is none is internal: logged here, not shown.
+func (h *handler) asError(r *http.Request, err error) *api.Error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e.Complete()
+	}
+	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
+		// The client has gone, or the server is stopping: what was asked may still happen.
+		return api.NewError(api.CodeOutcomeUnknown, "the request was given up before its outcome was known")
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return api.NewError(api.CodeOutcomeUnknown, "the request took too long; its outcome is not known")
+	}
+	h.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	return api.NewError(api.CodeInternal, "the request failed inside the server; its log says why")
+}

@@ -1,0 +1,36 @@
+package server_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/taskrt/taskrt/api/server"
+)
+
+// "Prefer: return=minimal" leaves of each task what names it, and is answered by Preference-Applied (RFC 7240).
+func TestPreferMinimal(t *testing.T) {
+	s := newServer(t, server.Config{})
+	const one = `{"behavior":"apitest.ok","id":"abc","params":{"a":1}}`
+	task := `\{"namespace":"default","id":"abc","behavior":"apitest.ok","status":"[A-Z]+","final":(true|false),"rev":[0-9]+,"created_at":"[^"]+"\}`
+	for _, prefer := range []string{"return=minimal", "respond-async, Return = Minimal; a=b", `return="minimal"`, "return=minimal, return=representation"} {
+		for _, c := range []struct{ body, want string }{
+			{one, `^\{"task":` + task + `,"outcome":"[a-z]+"\}\n$`},
+			{`{"tasks":[` + one + `,{"behavior":"nobody"},` + one + `]}`, `^\{"results":\[\{"task":` + task + `,"outcome":"existing"\},\{"error":\{"code":"behavior_not_found".*\}\},\{"task":` + task + `,"outcome":"existing"\}\]\}\n$`},
+		} {
+			a := s.do("POST", "/v1/tasks", c.body, "Prefer", prefer)
+			if !regexp.MustCompile(c.want).MatchString(a.body) || a.header.Get("Preference-Applied") != "return=minimal" || a.header.Get("Taskrt-Index") == "" {
+				t.Errorf("%s: %d %v %s", prefer, a.status, a.header, a.body)
+			}
+		}
+	}
+	whole := regexp.MustCompile(`"params":\{"a":1\}`)
+	for _, prefer := range []string{"", "return=representation", "returns=minimal", "minimal", "return=representation, return=minimal"} {
+		if a := s.do("POST", "/v1/tasks", one, "Prefer", prefer); !whole.MatchString(a.body) || a.header.Get("Preference-Applied") != "" {
+			t.Errorf("%q: %d %v %s", prefer, a.status, a.header, a.body)
+		}
+	}
+	// Whoever waits wants the outcome.
+	if a := s.do("POST", "/v1/tasks?wait=30s", one, "Prefer", "return=minimal"); !whole.MatchString(a.body) || a.header.Get("Preference-Applied") != "" {
+		t.Errorf("with a wait: %d %v %s", a.status, a.header, a.body)
+	}
+}

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/taskrt/taskrt/api"
+)
+
+// TestDocumentIsWhole walks the table of routes and the Go types by reflection: everything that is there is in the
+// document.
+func TestDocumentIsWhole(t *testing.T) {
+	d := documentOf(routes())
+	named, seenID := map[string]bool{}, map[string]bool{}
+	for _, r := range routes() {
+		o := d.Paths[wildcard.ReplaceAllString(r.path, "{$1}")][strings.ToLower(r.method)]
+		if o == nil {
+			t.Fatalf("%s %s is not in the document", r.method, r.path)
+		}
+		if r.id == "" || seenID[r.id] || r.summary == "" || r.serve == nil || len(r.answers) == 0 {
+			t.Errorf("%s %s: an operationId of its own, a summary, an action and an answer are needed", r.method, r.path)
+		}
+		seenID[r.id] = true
+		for _, p := range r.query {
+			if !slices.ContainsFunc(o.Parameters, func(x parameter) bool { return x.In == "query" && x.Name == p.name }) {
+				t.Errorf("%s: the query parameter %s is not in the document", r.id, p.name)
+			}
+		}
+		hasKey := slices.ContainsFunc(o.Parameters, func(x parameter) bool { return x.Name == api.KeyHeader })
+		if hasKey != (r.method != http.MethodGet) {
+			t.Errorf("%s: Idempotency-Key in the document: %v", r.id, hasKey)
+		}
+		forms := slices.Clone(r.body)
+		for _, a := range r.answers {
+			forms = append(forms, a.body...)
+		}
+		for _, m := range forms {
+			for _, v := range m.types {
+				checkFields(t, d, reflect.TypeOf(v), named)
+			}
+		}
+		if r.problem != nil {
+			checkFields(t, d, reflect.TypeOf(r.problem), named)
+		}
+		for _, c := range r.errorsOf() {
+			if res := o.Responses[strconv.Itoa(c.Status)]; res == nil || !strings.Contains(res.Description, c.Code+": "+c.Meaning) {
+				t.Errorf("%s: the code %s is not in the document", r.id, c.Code)
+			}
+		}
+		for _, code := range r.errors {
+			if !slices.ContainsFunc(api.Codes(), func(c api.CodeEntry) bool { return c.Code == code }) {
+				t.Errorf("%s: the code %s is not in the registry", r.id, code)
+			}
+		}
+	}
+	for name, c := range d.Components.Schemas {
+		if c.Description == "" {
+			t.Errorf("%s has no description: write a comment at the type, in a file types*.go", name)
+		}
+		if !named[name] {
+			t.Errorf("%s is in the document, but in no route", name)
+		}
+	}
+}
+
+// checkFields checks that every field of a type, and of those in it, is a property of its component.
+func checkFields(t *testing.T, d *document, typ reflect.Type, named map[string]bool) {
+	t.Helper()
+	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
+		typ = typ.Elem()
+	}
+	if typ.Kind() != reflect.Struct || typ.Name() == "" || typ == reflect.TypeFor[api.Time]() || typ == reflect.TypeFor[api.Partitions]() || typ == reflect.TypeFor[api.Keep]() {
+		return // they write themselves
+	}
+	name := componentName(typ)
+	if named[name] {
+		return
+	}
+	named[name] = true
+	named["Problem"], named["Reason"] = true, true // of every route
+	c := d.Components.Schemas[name]
+	if c == nil {
+		t.Errorf("%s is not in the document", name)
+		return
+	}
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		tag := f.Tag.Get("json")
+		field, options, _ := strings.Cut(tag, ",")
+		if f.Anonymous {
+			checkFields(t, d, f.Type, named)
+			continue
+		}
+		if tag == "-" || !f.IsExported() {
+			continue
+		}
+		if tag == "" {
+			t.Errorf("%s.%s has no JSON name", name, f.Name)
+		}
+		if !propertyOf(c, field) {
+			t.Errorf("%s.%s is not in the document", name, field)
+		}
+		if required := slices.Contains(c.Required, field); c.OneOf == nil && required == strings.Contains(options, "omit") {
+			t.Errorf("%s.%s: required is %v", name, field, required)
+		}
+		checkFields(t, d, f.Type, named)
+	}
+}
+
+func propertyOf(c *jsonschema.Schema, field string) bool {
+	if c.Properties[field] != nil {
+		return true
+	}
+	return slices.ContainsFunc(c.OneOf, func(s *jsonschema.Schema) bool { return propertyOf(s, field) })
+}

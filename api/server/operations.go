@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// startOperation is POST /v1/operations (SPEC O1).
+func (h *handler) startOperation(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.text("namespace")
+	if err := q.done(); err != nil {
+		return err
+	}
+	var req api.StartOperationRequest
+	release, err := h.readObject(w, r, &req, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if req.Namespace, err = bodyNamespace(r, ns, req.Namespace); err != nil {
+		return err
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	return h.replyAs(w, r, http.StatusCreated, func(ctx context.Context) (any, error) {
+		o, err := h.service.StartOperation(ctx, req)
+		return codec.OperationAnswer{Operation: o}, err
+	})
+}
+
+// operationPath reads what every route of one operation has: the ID of the path and the namespace.
+func operationPath(r *http.Request, q *query) (namespace, id string) {
+	id = r.PathValue("id")
+	if err := api.CheckOperationID(id); err != nil {
+		q.fail(err)
+	}
+	return q.namespace(), id
+}
+
+// getOperation is GET /v1/operations/{id}.
+func (h *handler) getOperation(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := operationPath(r, q)
+	o := api.OperationGet{Wait: q.duration("wait"), Until: q.text("until"), Stale: q.stale(), MinIndex: q.number("min_index")}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	if o.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = untilStopping(ctx)
+		defer cancel()
+	}
+	op, err := h.service.Operation(ctx, ns, id, o)
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, codec.OperationAnswer{Operation: op})
+}
+
+// limit reads how many a page shall have: 0 if it is not given.
+func (q *query) limit() int {
+	n := q.number("limit")
+	if q.values.Has("limit") && (n == 0 || n > api.MaxListLimit) {
+		n = api.MaxListLimit + 1 // refused by Check with its words
+	}
+	return int(n)
+}
+
+// listOperations is GET /v1/operations.
+func (h *handler) listOperations(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	req := api.OperationsRequest{
+		Namespace: q.namespace(), Status: q.text("status"), Behavior: q.text("behavior"), Target: q.text("target"),
+		Limit: q.limit(), Cursor: q.text("cursor"), Stale: q.stale(), MinIndex: q.number("min_index"),
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	reply, err := h.service.Operations(ctx, req)
+	if err != nil {
+		return err
+	}
+	return answerList(w, meta, "operations", slices.Values(reply.Operations), cursorAfter(reply.Cursor))
+}
+
+// cursorAfter is what stands behind the list of a page.
+func cursorAfter(cursor string) []byte {
+	if cursor == "" {
+		return nil
+	}
+	return append([]byte(`,"cursor":`), codec.Encode(cursor)...)
+}
+
+// listPartitions is GET /v1/operations/{id}/partitions.
+func (h *handler) listPartitions(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := operationPath(r, q)
+	req := api.PartitionsRequest{Namespace: ns, ID: id, Status: q.text("status"), Limit: q.limit(), Cursor: q.text("cursor")}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	reply, err := h.service.Partitions(ctx, req)
+	if err != nil {
+		return err
+	}
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), cursorAfter(reply.Cursor))
+}
+
+// changeOperation is POST /v1/operations/{id}/cancel and …/retry (SPEC O3).
+func changeOperation(change func(s api.Service, ctx context.Context, namespace, id string) (*api.Operation, error)) action {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
+		q := queryOf(r)
+		ns, id := operationPath(r, q)
+		if err := q.done(); err != nil {
+			return err
+		}
+		if err := h.noBody(w, r); err != nil {
+			return err
+		}
+		return h.reply(w, r, func(ctx context.Context) (any, error) {
+			o, err := change(h.service, ctx, ns, id)
+			return codec.OperationAnswer{Operation: o}, err
+		})
+	}
+}
+
+// removeOperation is DELETE /v1/operations/{id} (SPEC O6).
+func (h *handler) removeOperation(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := operationPath(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := h.service.RemoveOperation(r.Context(), ns, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,222 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// readObject decodes a JSON body into the struct at dst; with optional set it may also be absent.
+func (h *handler) readObject(w http.ResponseWriter, r *http.Request, dst any, optional bool) (release func(), err error) {
+	if optional && r.ContentLength == 0 {
+		return func() {}, nil
+	}
+	body, release, err := h.readJSON(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if optional && len(bytes.TrimSpace(body)) == 0 {
+		return release, nil
+	}
+	if bad := codec.Strict.Decode(body, dst); bad != nil {
+		release()
+		return nil, bad
+	}
+	return release, nil
+}
+
+// ofTask reads a request of one task: namespace and ID from the URL into the two fields of req, the rest from the body.
+func (h *handler) ofTask(w http.ResponseWriter, r *http.Request, req checker, namespace, id *string, optional bool) (release func(), err error) {
+	q := queryOf(r)
+	ns, name := taskPath(r, q)
+	if err := q.done(); err != nil {
+		return nil, err
+	}
+	if release, err = h.readObject(w, r, req, optional); err != nil {
+		return nil, err
+	}
+	*namespace, *id = ns, name
+	if err := req.Check(); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// checker is a request that knows what is wrong with it.
+type checker interface{ Check() error }
+
+// retryTask is POST /v1/tasks/{id}/retry (SPEC T1, B2).
+func (h *handler) retryTask(w http.ResponseWriter, r *http.Request) error {
+	var req api.RetryRequest
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		t, err := h.service.Retry(ctx, req)
+		return codec.TaskAnswer{Task: t}, err
+	})
+}
+
+// resubmitTask is POST /v1/tasks/{id}/resubmit (SPEC J5).
+func (h *handler) resubmitTask(w http.ResponseWriter, r *http.Request) error {
+	var req api.ResubmitRequest
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Resubmit(ctx, req) })
+}
+
+// heartbeat is POST /v1/tasks/{id}/heartbeat (SPEC J3).
+func (h *handler) heartbeat(w http.ResponseWriter, r *http.Request) error {
+	var req api.HeartbeatRequest
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Heartbeat(ctx, req) })
+}
+
+// finishTask is POST /v1/tasks/{id}/finish (SPEC J4).
+func (h *handler) finishTask(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := taskPath(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	var req api.FinishRequest
+	release, err := h.readObject(w, r, &req, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if req.ID != "" && req.ID != id {
+		return api.FieldError(api.CodeInvalidField, "id", "differs from the path's")
+	}
+	if req.Namespace != "" && req.Namespace != ns {
+		return api.FieldError(api.CodeInvalidField, "namespace", "differs from the request's, %s", ns)
+	}
+	req.Namespace, req.ID = ns, id
+	if err := req.Check(); err != nil {
+		return err
+	}
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Finish(ctx, req) })
+}
+
+// finishMany is POST /v1/tasks:finish (SPEC J4). Reports that are wrong by themselves are answered here; the rest goes to
+// the Service in one call.
+func (h *handler) finishMany(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.text("namespace")
+	if err := q.done(); err != nil {
+		return err
+	}
+	var body codec.Reports
+	release, err := h.readObject(w, r, &body, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if body.Reports == nil {
+		return api.FieldError(api.CodeInvalidField, "reports", "is required")
+	}
+	if ns, err = bodyNamespace(r, ns, body.Namespace); err != nil {
+		return err
+	}
+	results := make([]api.FinishResult, len(body.Reports))
+	requests, positions := make([]api.FinishRequest, 0, len(results)), make([]int, 0, len(results))
+	seen := map[[2]string]int{}
+	for i, f := range body.Reports {
+		if f.Namespace == "" {
+			f.Namespace = ns
+		}
+		if results[i].Error = api.CheckReport(&f, i, seen); results[i].Error == nil {
+			requests, positions = append(requests, f), append(positions, i)
+		}
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	if len(requests) > 0 {
+		answers, err := h.service.FinishMany(ctx, requests)
+		if err != nil {
+			return err
+		}
+		for i, at := range positions {
+			results[at] = answers[i]
+			if e := results[at].Error; e != nil {
+				results[at].Error = e.Complete()
+			}
+		}
+	}
+	return answerList(w, meta, "results", slices.Values(results), nil)
+}
+
+// bodyNamespace returns the namespace of a request that may name it in the query string, in its body, or in both.
+func bodyNamespace(r *http.Request, query, body string) (string, error) {
+	if query != "" && body != "" && query != body {
+		return "", api.FieldError(api.CodeInvalidField, "namespace", "differs from the query parameter")
+	}
+	if query == "" {
+		query = body
+	}
+	if err := api.CheckNamespace(&query); err != nil {
+		return "", err
+	}
+	keyedOf(r.Context()).namespace = query
+	return query, nil
+}
+
+// snoozeTask is POST /v1/tasks/{id}/snooze (SPEC J4, R5).
+func (h *handler) snoozeTask(w http.ResponseWriter, r *http.Request) error {
+	var req api.SnoozeRequest
+	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		t, err := h.service.Snooze(ctx, req)
+		return codec.TaskAnswer{Task: t}, err
+	})
+}
+
+// txn is POST /v1/txn (SPEC X1).
+func (h *handler) txn(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns := q.text("namespace")
+	if err := q.done(); err != nil {
+		return err
+	}
+	body, release, err := h.readJSON(w, r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := api.CheckTxnSize(len(body)); err != nil {
+		return err
+	}
+	var req api.TxnRequest
+	if bad := codec.Strict.Decode(body, &req); bad != nil {
+		return bad
+	}
+	if req.Namespace, err = bodyNamespace(r, ns, req.Namespace); err != nil {
+		return err
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	reply, err := h.service.Txn(ctx, req)
+	if err != nil {
+		return err
+	}
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), nil)
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// route is one method of one path. The table of routes is the single definition of the HTTP API: the handler dispatches
+// by it, refuses query parameters that are not in it, and GET /openapi.json is made of it.
+type route struct {
+	method, path string
+	id           string // operationId of the document: what generated clients call it
+	summary      string
+	query        []param
+	header       []param // besides Idempotency-Key, which every route that changes something has
+	body         []media // one of these; none: no body
+	bodyOptional bool
+	answers      []success
+	errors       []string // codes that it may answer besides those that every route may (errorsOf)
+	problem      any      // fields that its problems have besides those of Error
+	adds         bool     // work for the cluster: it is refused first when there is too much
+	serve        action
+}
+
+// action answers one request. An error is turned into a problem in one place.
+type action func(h *handler, w http.ResponseWriter, r *http.Request) error
+
+// param is a query parameter or a header.
+type param struct {
+	name     string
+	kind     paramKind
+	doc      string
+	required bool
+	repeat   bool     // may be given more than once
+	values   []string // if not nil, the only ones
+}
+
+// paramKind is how a parameter is written.
+type paramKind int
+
+const (
+	textParam paramKind = iota
+	numberParam
+	boolParam
+	timeParam     // RFC 3339
+	durationParam // Go style
+)
+
+// media is one form of a body: values of these types as JSON (one of them, if there are several), or something that
+// has no schema (none).
+type media struct {
+	name  string // media type
+	types []any  // zero values
+	doc   string // for what has no schema
+}
+
+// success is an answer that is not an error.
+type success struct {
+	status int
+	doc    string
+	body   []media
+}
+
+// asJSON is a body or an answer of JSON: of one of these types.
+func asJSON(types ...any) []media { return []media{{name: codec.JSONMedia, types: types}} }
+
+// ok is an answer 200 of one of these types.
+func ok(types ...any) success { return success{http.StatusOK, "Done.", asJSON(types...)} }
+
+var noContent = success{status: http.StatusNoContent, doc: "Done."}
+
+// routes is the whole table. To add a route, add a line to one of the lists, or a list.
+func routes() []route {
+	return slices.Concat(taskRoutes(), behaviorRoutes(), clusterRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes())
+}
+
+// Parameters that many routes have.
+var (
+	namespaceParam = param{name: "namespace", doc: "Default: default."}
+	minIndexParam  = param{name: "min_index", kind: numberParam, doc: "Answer from a state that has applied this log index (see Taskrt-Index)."}
+	staleParam     = param{name: "consistency", doc: "stale reads this node's own state, which may be behind.", values: []string{"strong", "stale"}}
+)
+
+// commonErrors are the codes that every route may answer.
+var commonErrors = []string{
+	api.CodeBadRequest, api.CodeUnknownField, api.CodeInvalidField, api.CodeOverloaded, api.CodeInternal, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown,
+}
+
+// errorsOf are the codes that a route may answer, each once, in the order of the registry.
+func (r *route) errorsOf() []api.CodeEntry {
+	may := slices.Concat(commonErrors, r.errors)
+	if r.body != nil {
+		may = append(may, api.CodeInvalidJSON, api.CodeTooLarge, api.CodeUnsupportedMedia)
+	}
+	if r.changes() {
+		may = append(may, api.CodeIdempotencyMismatch, "keys_exhausted", "origin_forgotten", "invalid_command", api.CodeTooLarge, api.CodeLevelTooLow)
+	}
+	var all []api.CodeEntry
+	for _, c := range api.Codes() {
+		if slices.Contains(may, c.Code) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// changes reports whether the route may change something, and so takes an Idempotency-Key (SPEC H4).
+func (r *route) changes() bool { return r.method != http.MethodGet }

@@ -1,0 +1,279 @@
+package server
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// schemas makes JSON Schemas of the types that travel: one component for each named struct, described by its comments.
+type schemas struct {
+	named    map[string]*jsonschema.Schema
+	comments map[string]string                   // "Task", "Task.Namespace"
+	known    map[reflect.Type]*jsonschema.Schema // what stands for a type where it is used
+}
+
+func newSchemas() *schemas {
+	return &schemas{
+		named: map[string]*jsonschema.Schema{}, comments: comments(),
+		known: map[reflect.Type]*jsonschema.Schema{
+			reflect.TypeFor[api.Time]():        timeSchema(),
+			reflect.TypeFor[api.Duration]():    durationSchema(),
+			reflect.TypeFor[api.Keep]():        keepSchema(),
+			reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+			reflect.TypeFor[json.RawMessage](): {},
+			reflect.TypeFor[api.Partitions]():  partitionsSchema(),
+		},
+	}
+}
+
+func timeSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Format: "date-time", Examples: []any{"2026-11-22T10:30:00.000Z"}}
+}
+
+func durationSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"30s", "1h30m0s"}}
+}
+
+// keepSchema: a duration, or never.
+func keepSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{durationSchema(), {Type: "string", Enum: []any{"never"}}}}
+}
+
+// partitionsSchema: a number, or names.
+func partitionsSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "integer", Minimum: new(1.0), Maximum: new(float64(api.MaxPartitions))},
+		{
+			Type: "array", MinItems: new(1), MaxItems: new(api.MaxPartitions), UniqueItems: true,
+			Items: &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(api.MaxPartitionName)},
+		},
+	}}
+}
+
+// of returns the schema of a value's type: a reference to a component if it is a named struct. Objects of requests may
+// have no other fields than these (SPEC H2); answers may get more.
+func (s *schemas) of(v any, request bool) *jsonschema.Schema {
+	return s.reference(reflect.TypeOf(v), request)
+}
+
+func (s *schemas) reference(t reflect.Type, request bool) *jsonschema.Schema {
+	switch {
+	case t.Kind() == reflect.Slice:
+		return &jsonschema.Schema{Type: "array", Items: s.reference(t.Elem(), request)}
+	case t.Kind() == reflect.Pointer: // in a list: may be null
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s.reference(t.Elem(), request), {Type: "null"}}}
+	case t.Kind() == reflect.String:
+		return &jsonschema.Schema{Type: "string"}
+	case t.Name() == "":
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: noOther()}
+	}
+	s.add(t, request)
+	return s.known[t].CloneSchemas()
+}
+
+// noOther is the schema that no value has.
+func noOther() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
+
+// componentName is what a type is called in the document.
+func componentName(t reflect.Type) string {
+	if t == reflect.TypeFor[api.Error]() {
+		return "Problem"
+	}
+	return strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+}
+
+// add makes the component of a struct, and those of the structs in it.
+func (s *schemas) add(t reflect.Type, request bool) {
+	if s.known[t] != nil {
+		if c := s.named[componentName(t)]; request && c != nil && c.Type == "object" && c.Properties != nil {
+			c.AdditionalProperties = noOther()
+		}
+		return
+	}
+	name := componentName(t)
+	s.known[t] = &jsonschema.Schema{Ref: "#/components/schemas/" + name}
+	s.named[name] = &jsonschema.Schema{} // so that a type which contains itself ends
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("json") != "-" && !f.Anonymous {
+			s.addInner(f.Type, request)
+		}
+	}
+	s.named[name] = s.object(t, request)
+}
+
+// addInner finds the structs in the type of a field.
+func (s *schemas) addInner(t reflect.Type, request bool) {
+	for s.known[t] == nil && slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, t.Kind()) {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct {
+		s.add(t, request)
+	}
+}
+
+// object is the schema of a struct. One that embeds a pointer is either what it points to, or its other fields.
+func (s *schemas) object(t reflect.Type, request bool) *jsonschema.Schema {
+	others := map[reflect.Type]*jsonschema.Schema{}
+	for k, v := range s.known {
+		others[k] = v
+	}
+	delete(others, t)
+	var either *jsonschema.Schema
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && f.Type.Kind() == reflect.Pointer {
+			either = s.reference(f.Type.Elem(), request)
+		} else if f.Anonymous {
+			delete(others, f.Type)
+			for j := range f.Type.NumField() {
+				s.addInner(f.Type.Field(j).Type, request)
+			}
+		}
+	}
+	o, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: others})
+	if err != nil {
+		panic(fmt.Sprintf("the type %v of the table of routes has no schema: %v", t, err))
+	}
+	s.finish(o, t)
+	if !request {
+		o.AdditionalProperties = nil
+	}
+	if either == nil {
+		o.Description = s.comment(t.Name())
+		return o
+	}
+	embedded, _ := s.lookup(either)
+	for name := range embedded.Properties {
+		delete(o.Properties, name)
+	}
+	o.PropertyOrder, o.Required = nil, nil
+	for name := range o.Properties {
+		o.Required = append(o.Required, name)
+	}
+	return &jsonschema.Schema{Description: s.comment(t.Name()), OneOf: []*jsonschema.Schema{either, o}}
+}
+
+// lookup follows a reference to a component.
+func (s *schemas) lookup(ref *jsonschema.Schema) (c *jsonschema.Schema, ok bool) {
+	c, ok = s.named[strings.TrimPrefix(ref.Ref, "#/components/schemas/")]
+	return c, ok
+}
+
+// finish corrects what the library infers of a struct: this API writes neither null for a pointer or list that is not
+// there, nor leaves it out where it says so; and describes the fields.
+func (s *schemas) finish(o *jsonschema.Schema, t reflect.Type) {
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		p := o.Properties[name]
+		if p == nil || f.Anonymous {
+			continue
+		}
+		notNull(p)
+		if f.Tag.Get("null") == "items" {
+			p.Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{p.Items, {Type: "null"}}}
+		}
+		owner := t
+		if len(f.Index) > 1 {
+			owner = t.FieldByIndex(f.Index[:len(f.Index)-1]).Type
+			if owner.Kind() == reflect.Pointer {
+				owner = owner.Elem()
+			}
+		}
+		if doc := s.comment(owner.Name() + "." + f.Name); doc != "" {
+			p.Description = doc
+		}
+	}
+}
+
+// notNull takes the type null away from a schema and from those in it.
+func notNull(p *jsonschema.Schema) {
+	if i := slices.Index(p.Types, "null"); i >= 0 {
+		p.Types = slices.Delete(p.Types, i, i+1)
+	}
+	if len(p.Types) == 1 {
+		p.Type, p.Types = p.Types[0], nil
+	}
+	if len(p.Types) == 0 {
+		p.Types = nil
+	}
+	if p.Items != nil {
+		notNull(p.Items)
+	}
+	if p.AdditionalProperties != nil {
+		notNull(p.AdditionalProperties)
+	}
+}
+
+func (s *schemas) comment(name string) string { return s.comments[name] }
+
+// specRule is a reference that means nothing to readers of the document.
+var specRule = regexp.MustCompile(`\s*\(SPEC [^)]*\)`)
+
+// comments returns the comment of each type and field of the sources.
+func comments() map[string]string {
+	all := map[string]string{}
+	for _, sources := range []embed.FS{api.Sources, codec.Sources} {
+		files, err := sources.ReadDir(".")
+		if err != nil {
+			panic(err) // embedded: it is there
+		}
+		for _, entry := range files {
+			text, err := sources.ReadFile(entry.Name())
+			if err != nil {
+				panic(err)
+			}
+			commentsOf(all, entry.Name(), text)
+		}
+	}
+	return all
+}
+
+func commentsOf(all map[string]string, name string, text []byte) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		panic(err) // it compiled
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if decl, ok := n.(*ast.GenDecl); ok && decl.Tok == token.TYPE {
+			for _, spec := range decl.Specs {
+				ofType(all, decl, spec.(*ast.TypeSpec))
+			}
+		}
+		return true
+	})
+}
+
+func ofType(all map[string]string, decl *ast.GenDecl, spec *ast.TypeSpec) {
+	all[spec.Name.Name] = prose(decl.Doc, spec.Doc)
+	fields, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	for _, f := range fields.Fields.List {
+		for _, name := range f.Names {
+			all[spec.Name.Name+"."+name.Name] = prose(f.Doc, f.Comment)
+		}
+	}
+}
+
+// prose is the text of the first group that has one.
+func prose(groups ...*ast.CommentGroup) string {
+	for _, g := range groups {
+		if text := strings.Join(strings.Fields(g.Text()), " "); text != "" {
+			return specRule.ReplaceAllString(text, "")
+		}
+	}
+	return ""
+}

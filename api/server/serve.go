@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+)
+
+// Timeouts and limits of a connection: no client may hold one, or its memory, by being slow (slowloris).
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 30 * time.Second // of a body that no action reads; see handler.readBody for the others
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 128 << 10
+	shutdownTimeout   = 5 * time.Second
+)
+
+// Serve serves h on ln until ctx ends; it then lets requests under way finish for a few seconds, long polls excepted,
+// which are ended at once: their clients ask another node. It closes ln and returns nil after a clean end.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
+	requests := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, ctx)
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	err := s.Shutdown(grace)
+	if err != nil {
+		err = s.Close()
+	}
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+type stoppingKey struct{}
+
+// untilStopping returns a context for a long poll: it also ends when the server begins to stop.
+func untilStopping(ctx context.Context) (context.Context, context.CancelFunc) {
+	stopping, ok := ctx.Value(stoppingKey{}).(context.Context)
+	if !ok {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(stopping, func() {
+		cancel(api.NewError(api.CodeNotReady, "this node is stopping"))
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// submit is POST /v1/tasks: one task, or a batch if the body has "tasks" (SPEC H1).
+func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, wait := q.text("namespace"), q.duration("wait")
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := (api.GetOptions{Wait: wait}).Check(); err != nil {
+		return err
+	}
+	body, release, err := h.readJSON(w, r)
+	if err != nil {
+		return err
+	}
+	items, released := int64(0), false
+	defer func() {
+		if h.bodies.Release(items); !released {
+			release()
+		}
+	}()
+	t, bad := codec.DecodeSubmits(body, func() *api.Error {
+		if !h.bodies.TryAcquire(codec.ItemsRoom) {
+			return tooManyBodies()
+		}
+		items += codec.ItemsRoom
+		return nil
+	})
+	if bad != nil {
+		return bad
+	}
+	if t.Many && wait > 0 {
+		return api.FieldError(api.CodeInvalidField, "wait", "is for one task; POST /v1/tasks:wait waits for many")
+	}
+	if t.Many {
+		return h.submitBatch(w, r, &t, ns)
+	}
+	if err := codec.TakeNamespace(&t.One, ns); err != nil {
+		return err
+	}
+	keyedOf(r.Context()).namespace = cmp.Or(t.One.Namespace, api.DefaultNamespace)
+	ctx, meta := api.WithMeta(r.Context())
+	if wait == 0 && prefersMinimal(r.Header) {
+		ctx = api.WithMinimal(ctx)
+	}
+	reply, err := h.service.Submit(ctx, t.One)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if reply.Outcome == "created" {
+		status = http.StatusCreated
+	}
+	if wait > 0 {
+		release() // the body is small beside the wait
+		released = true
+		h.doneAdding(w)
+		if meta, err = h.awaitReply(r, reply, wait, meta.Index()); err != nil {
+			return err
+		}
+	}
+	if api.IsMinimal(ctx) {
+		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
+		return h.answer(w, status, meta, minimalOf(reply))
+	}
+	return h.answer(w, status, meta, reply)
+}
+
+// submitBatch answers every item in order. Items that cannot be read are answered here; the rest goes to the Service in
+// one call.
+func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *codec.Submits, ns string) error {
+	if _, err := bodyNamespace(r, ns, t.Namespace); err != nil {
+		return err
+	}
+	if err := t.Split(); err != nil {
+		return err
+	}
+	ns = cmp.Or(ns, t.Namespace) // if neither is given each task has its own
+	results, requests, positions := make([]api.SubmitResult, len(t.Items)), make([]api.SubmitRequest, 0, len(t.Items)), make([]int, 0, len(t.Items))
+	for i := range t.Items {
+		if results[i].Error = t.Items[i].Decode(ns); results[i].Error == nil {
+			requests, positions = append(requests, t.Items[i].Request), append(positions, i)
+		}
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	if prefersMinimal(r.Header) {
+		ctx = api.WithMinimal(ctx)
+	}
+	if len(requests) > 0 {
+		answers, err := h.service.SubmitBatch(ctx, requests)
+		if err != nil {
+			return err
+		}
+		for i, at := range positions {
+			results[at] = answers[i]
+			if e := results[at].Error; e != nil {
+				results[at].Error = e.Complete()
+			}
+		}
+	}
+	if api.IsMinimal(ctx) {
+		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
+		return answerList(w, meta, "results", minimalOfMany(results), nil)
+	}
+	return answerList(w, meta, "results", pointers(results), nil)
+}
+
+// pointers is the elements of a list where they are.
+func pointers[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// awaitReply waits, behind a submit that has been done, for as long as the request says. Whatever ends the wait too early, the task is
+// there: the answer is then what the submit answered.
+func (h *handler) awaitReply(r *http.Request, reply *api.SubmitReply, wait time.Duration, index uint64) (meta *api.Meta, err error) {
+	ctx, meta := api.WithMeta(r.Context())
+	ctx, cancel := untilStopping(ctx)
+	defer cancel()
+	// This node was told the submit's outcome: its own state is new enough as soon as it has that entry.
+	err = reply.Await(ctx, h.service, api.GetOptions{Wait: wait, Stale: true, MinIndex: index})
+	if removed := (*api.Error)(nil); errors.As(err, &removed) && removed.Code == api.CodeRemoved {
+		return nil, err
+	}
+	if err != nil {
+		reply.TimedOut = true
+	}
+	api.SetIndex(ctx, index)
+	return meta, nil
+}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// taskPath reads what every route of one task has: the ID of the path and the namespace.
+func taskPath(r *http.Request, q *query) (namespace, id string) {
+	id = r.PathValue("id")
+	if err := api.CheckID(id); err != nil {
+		q.fail(err)
+	}
+	return q.namespace(), id
+}
+
+// getTask is GET /v1/tasks/{id} (SPEC W1, W4).
+func (h *handler) getTask(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := taskPath(r, q)
+	o := api.GetOptions{
+		Wait: q.duration("wait"), Until: q.text("until"), Since: q.number("since"),
+		Stale: q.stale(), MinIndex: q.number("min_index"),
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	if o.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = untilStopping(ctx)
+		defer cancel()
+	}
+	t, err := h.service.Task(ctx, ns, id, o)
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return h.answer(w, http.StatusOK, meta, codec.TaskAnswer{Task: t})
+}
+
+// listTasks is GET /v1/tasks (SPEC H1).
+func (h *handler) listTasks(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	req := api.ListRequest{
+		Namespace: q.namespace(), Statuses: q.texts("status"), Behavior: q.text("behavior"), Parent: q.text("parent"),
+		Labels: q.texts("label"), DueBefore: q.time("due_before"), Cursor: q.text("cursor"),
+		Stale: q.stale(), MinIndex: q.number("min_index"),
+	}
+	if n := q.number("limit"); q.values.Has("limit") {
+		if n == 0 || n > api.MaxListLimit {
+			n = api.MaxListLimit + 1 // refused by Check with its words
+		}
+		req.Limit = int(n)
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	reply, err := h.service.Tasks(ctx, req)
+	if err != nil {
+		return err
+	}
+	var after []byte
+	if reply.Cursor != "" {
+		after = append([]byte(`,"cursor":`), codec.Encode(reply.Cursor)...)
+	}
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), after)
+}
+
+// cancelTask is POST /v1/tasks/{id}/cancel: 200 done, 202 told (SPEC H1, L8).
+func (h *handler) cancelTask(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := taskPath(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := h.noBody(w, r); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	reply, err := h.service.Cancel(ctx, ns, id)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if reply.Told {
+		status = http.StatusAccepted
+	}
+	return h.answer(w, status, meta, reply)
+}
+
+// removeTask is DELETE /v1/tasks/{id} (SPEC L9).
+func (h *handler) removeTask(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := taskPath(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	if err := h.service.Remove(r.Context(), ns, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// taskLogs is GET /v1/tasks/{id}/logs.
+func (h *handler) taskLogs(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, id := taskPath(r, q)
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	reply, err := h.service.Logs(ctx, ns, id)
+	if err != nil {
+		return err
+	}
+	if reply.Attempts == nil {
+		reply.Attempts = []api.AttemptLog{}
+	}
+	return h.answer(w, http.StatusOK, meta, reply)
+}

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// waitTasks is POST /v1/tasks:wait (SPEC W2).
+func (h *handler) waitTasks(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	ns, stale, minIndex := q.text("namespace"), q.stale(), q.number("min_index")
+	if err := q.done(); err != nil {
+		return err
+	}
+	var req api.WaitRequest
+	release, err := h.readObject(w, r, &req, false)
+	if err != nil {
+		return err
+	}
+	release() // before the wait: what it waits for is small
+	if req.Namespace, err = bodyNamespace(r, ns, req.Namespace); err != nil {
+		return err
+	}
+	req.Stale, req.MinIndex = stale, minIndex
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	ctx, cancel := untilStopping(ctx)
+	defer cancel()
+	reply, err := h.service.WaitTasks(ctx, req)
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), append([]byte(`,"timed_out":`), codec.Encode(reply.TimedOut)...))
+}
+
+const (
+	eventWriteTimeout = 30 * time.Second // a client that takes nothing for so long is cut off
+	eventChunk        = 32 << 10         // bytes that are written at once where more than one event is ready
+)
+
+// events is GET /v1/events (SPEC W3).
+func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	req := api.EventsRequest{
+		Namespace: q.namespace(), Behavior: q.text("behavior"), IDs: q.texts("id"), Parent: q.text("parent"), Status: q.text("status"),
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if last := r.Header.Get(codec.LastEventID); last != "" {
+		n, err := strconv.ParseUint(last, 10, 63)
+		if err != nil {
+			return api.FieldError(api.CodeInvalidField, codec.LastEventID, "must be a whole number: the id of an event")
+		}
+		req.HasAfter, req.After = true, n
+	}
+	if err := req.Check(); err != nil {
+		return err
+	}
+	ctx, meta := api.WithMeta(r.Context())
+	ctx, cancel := untilStopping(ctx)
+	defer cancel()
+	stream, err := h.service.Events(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	setIndexHeader(w, meta)
+	head(w, codec.EventMedia)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	newEventWriter(w, stream, req).run(ctx)
+	return nil
+}
+
+// eventWriter writes a stream as Server-Sent Events.
+type eventWriter struct {
+	w      http.ResponseWriter
+	conn   *http.ResponseController
+	stream api.EventStream
+	ready  func() (api.Event, bool) // the next event if it is there
+	told   uint64                   // the id that the client has
+	buf    bytes.Buffer
+}
+
+func newEventWriter(w http.ResponseWriter, s api.EventStream, r api.EventsRequest) *eventWriter {
+	e := &eventWriter{w: w, conn: http.NewResponseController(w), stream: s, told: r.After, ready: func() (api.Event, bool) { return api.Event{}, false }}
+	if s, ok := s.(interface{ Try() (api.Event, bool) }); ok {
+		e.ready = s.Try
+	}
+	return e
+}
+
+// run writes until the client has gone, ctx ends, or the stream does: there is no way to say why, the client goes on
+// elsewhere.
+func (e *eventWriter) run(ctx context.Context) {
+	e.beat()
+	for e.flush() == nil {
+		period, cancel := context.WithTimeout(ctx, codec.EventHeartbeat)
+		err := e.write(period)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return
+		}
+		e.beat()
+	}
+}
+
+// write writes events until ctx ends, or something fails.
+func (e *eventWriter) write(ctx context.Context) error {
+	for {
+		next, err := e.stream.Next(ctx)
+		if err != nil {
+			return err
+		}
+		e.add(next)
+		for e.buf.Len() < eventChunk {
+			next, ok := e.ready()
+			if !ok {
+				break
+			}
+			e.add(next)
+		}
+		if err := e.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// add appends an event. A reset without a rev takes back the id that the client has: until the last of the states it
+// has nothing to go on from.
+func (e *eventWriter) add(next api.Event) {
+	b := &e.buf
+	b.WriteString("event: ")
+	b.WriteString(next.Kind)
+	if next.Rev > 0 || next.Kind == api.EventReset {
+		e.id(next.Rev)
+	}
+	b.WriteString("\ndata: ")
+	b.Write(bytes.ReplaceAll(next.Data, []byte("\n"), []byte("\ndata: ")))
+	b.WriteString("\n\n")
+}
+
+func (e *eventWriter) id(rev uint64) {
+	e.buf.WriteString("\nid: ")
+	e.buf.WriteString(strconv.FormatUint(rev, 10))
+	e.told = rev
+}
+
+// beat appends a comment, and where to go on from if that has moved without an event.
+func (e *eventWriter) beat() {
+	e.buf.WriteByte(':')
+	if p := e.stream.Position(); p > e.told {
+		e.id(p)
+	}
+	e.buf.WriteString("\n\n")
+}
+
+// flush sends what is there. A client that reads nothing blocks it until the deadline.
+func (e *eventWriter) flush() error {
+	_ = e.conn.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
+	_, err := e.w.Write(e.buf.Bytes())
+	e.buf.Reset()
+	if e.buf.Cap() > 4*eventChunk {
+		e.buf = bytes.Buffer{} // one large event must not pin its size
+	}
+	if err != nil {
+		return err
+	}
+	return e.conn.Flush()
+}

@@ -1,0 +1,47 @@
+package arch_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestWhatAClientLinks: a program that uses a client or an external worker links neither the handler nor a library of
+// schemas, but this module's contract and JSON, and one semaphore.
+func TestWhatAClientLinks(t *testing.T) {
+	t.Parallel()
+	imports := map[string][]string{} // package → what its files import outside of tests
+	for _, f := range load(t) {
+		if !f.test {
+			imports[f.dir] = append(imports[f.dir], f.imports()...)
+		}
+	}
+	want := []string{
+		"api", "api/client", "api/internal/codec", "api/internal/scan", "internal/jsontext", "task", "golang.org/x/sync/semaphore",
+	}
+	for _, program := range []string{"api/client", "extworker", "examples/external/go"} {
+		links := map[string]bool{}
+		var visit func(dir string)
+		visit = func(dir string) {
+			if links[dir] {
+				return
+			}
+			links[dir] = true
+			if len(imports[dir]) == 0 && !strings.Contains(dir, ".") {
+				t.Errorf("%s: no file found: the search is broken", dir)
+			}
+			for _, p := range imports[dir] {
+				to, inside := strings.CutPrefix(p, module+"/")
+				if first, _, _ := strings.Cut(p, "/"); inside || strings.Contains(first, ".") {
+					visit(to)
+				}
+			}
+		}
+		visit(program)
+		for dir := range links {
+			if dir != program && dir != "extworker" && !slices.Contains(want, dir) && !strings.HasPrefix(dir, "task/") {
+				t.Errorf("%s links %s", program, dir)
+			}
+		}
+	}
+}
