@@ -17,24 +17,13 @@ type onceKey struct{}
 
 // WithOnce returns a context whose calls are done once.
 func WithOnce(ctx context.Context, o Once) context.Context {
-	return context.WithValue(ctx, onceKey{}, func() Once { return o })
+	return context.WithValue(ctx, onceKey{}, o)
 }
-
-// WithOnceOf is WithOnce for what is not known before the Service asks.
-func WithOnceOf(ctx context.Context, once func() Once) context.Context {
-	return context.WithValue(ctx, onceKey{}, once)
-}
-
-// WithoutOnce returns a context whose calls are done as often as they are made: of a request whose body is not held.
-func WithoutOnce(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, nil) }
 
 // OnceOf returns what WithOnce, or the handler by the header, put into the context.
 func OnceOf(ctx context.Context) (o Once, ok bool) {
-	f, ok := ctx.Value(onceKey{}).(func() Once)
-	if !ok {
-		return Once{}, false
-	}
-	return f(), true
+	o, ok = ctx.Value(onceKey{}).(Once)
+	return o, ok
 }
 
 // CheckKey checks an Idempotency-Key; nil or an *Error.

@@ -11,8 +11,8 @@ import (
 
 // accept is POST /v1/behaviors/{name}/accept (SPEC J2). Tasks whose answer cannot be written are given back; a wait ends
 // when its client hangs up or the server stops.
-func (h *handler) accept(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) accept(w http.ResponseWriter, r *request) error {
+	q := r.query
 	var req api.AcceptRequest
 	req.Namespace, req.Behavior = ofBehavior(r, q)
 	if err := q.done(); err != nil {
@@ -24,13 +24,13 @@ func (h *handler) accept(w http.ResponseWriter, r *http.Request) error {
 	}
 	release() // before the wait: what it waits for is small
 	if req.RequestID == "" {
-		req.RequestID = codec.RequestID(keyedOf(r.Context()).key)
+		req.RequestID = codec.RequestID(r.once.key)
 	}
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
-	ctx, cancel := untilStopping(ctx)
+	ctx, meta := r.call()
+	ctx, cancel := h.untilStopping(ctx)
 	defer cancel()
 	reply, err := h.service.Accept(ctx, req)
 	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {

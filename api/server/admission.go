@@ -92,14 +92,14 @@ func (a *admission) limit() int {
 
 // admit serves a request that adds work. One for which there is no room is refused before its body is read; it is under way when that was
 // read, so that clients who send slowly keep nobody out.
-func (h *handler) admit(rec *recorder, serve func() error) (err error) {
+func (h *handler) admit(r *request, serve func() error) (err error) {
 	if !h.adding.room() {
 		return tooMuchWork()
 	}
 	served := false
 	defer func() {
-		if rec.weight > 0 {
-			h.adding.leave(rec.weight, served)
+		if r.weight > 0 {
+			h.adding.leave(r.weight, served)
 		}
 	}()
 	err = serve()
@@ -108,23 +108,22 @@ func (h *handler) admit(rec *recorder, serve func() error) (err error) {
 }
 
 // bodyRead lets a request whose body has come get under way, if it adds work.
-func (h *handler) bodyRead(w http.ResponseWriter, body []byte) error {
-	rec, is := w.(*recorder)
-	if !is || rec.route == nil || !rec.route.adds {
+func (h *handler) bodyRead(r *request, body []byte) error {
+	if !r.route.adds {
 		return nil
 	}
 	if !h.adding.enter(weight(body)) {
 		return tooMuchWork()
 	}
-	rec.weight = weight(body)
+	r.weight = weight(body)
 	return nil
 }
 
 // doneAdding ends what a request takes of the room for those that add work: it goes on only to wait.
-func (h *handler) doneAdding(w http.ResponseWriter) {
-	if rec, is := w.(*recorder); is && rec.weight > 0 {
-		h.adding.leave(rec.weight, true)
-		rec.weight = 0
+func (h *handler) doneAdding(r *request) {
+	if r.weight > 0 {
+		h.adding.leave(r.weight, true)
+		r.weight = 0
 	}
 }
 

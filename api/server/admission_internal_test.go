@@ -184,7 +184,7 @@ func TestOverloadedHandler(t *testing.T) {
 		if w := post("/v1/tasks/abc/finish", `{"token":1,"result":1}`); w.Code != http.StatusConflict {
 			t.Errorf("a report: %d %s", w.Code, w.Body)
 		}
-		if rec := (&recorder{route: &route{adds: true}}); api.CodeOf(h.(*handler).bodyRead(rec, nil)) != api.CodeOverloaded || rec.weight != 0 {
+		if r := (&request{route: &route{adds: true}}); api.CodeOf(h.(*handler).bodyRead(r, nil)) != api.CodeOverloaded || r.weight != 0 {
 			t.Error("a request whose body came when there was no more room got under way")
 		}
 		close(s.release)

@@ -24,13 +24,13 @@ func (h *handler) answer(w http.ResponseWriter, status int, meta *api.Meta, v an
 }
 
 // reply answers with what call returns: 200, with its index.
-func (h *handler) reply(w http.ResponseWriter, r *http.Request, call func(context.Context) (any, error)) error {
+func (h *handler) reply(w http.ResponseWriter, r *request, call func(context.Context) (any, error)) error {
 	return h.replyAs(w, r, http.StatusOK, call)
 }
 
 // replyAs is reply with another status.
-func (h *handler) replyAs(w http.ResponseWriter, r *http.Request, status int, call func(context.Context) (any, error)) error {
-	ctx, meta := api.WithMeta(r.Context())
+func (h *handler) replyAs(w http.ResponseWriter, r *request, status int, call func(context.Context) (any, error)) error {
+	ctx, meta := r.call()
 	v, err := call(ctx)
 	if err != nil {
 		return err

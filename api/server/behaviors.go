@@ -9,7 +9,7 @@ import (
 )
 
 // ofBehavior reads namespace and name of a route of one behavior.
-func ofBehavior(r *http.Request, q *query) (namespace, name string) {
+func ofBehavior(r *request, q *query) (namespace, name string) {
 	name = r.PathValue("name")
 	if err := api.CheckBehaviorName("name", name); err != nil {
 		q.fail(err)
@@ -18,8 +18,8 @@ func ofBehavior(r *http.Request, q *query) (namespace, name string) {
 }
 
 // putBehavior is PUT /v1/behaviors/{name} (SPEC B7, J1): 201 if it is new.
-func (h *handler) putBehavior(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) putBehavior(w http.ResponseWriter, r *request) error {
+	q := r.query
 	var req api.PutBehaviorRequest
 	req.Namespace, req.Name = ofBehavior(r, q)
 	if err := q.done(); err != nil {
@@ -34,7 +34,7 @@ func (h *handler) putBehavior(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.PutBehavior(ctx, req)
 	if err != nil {
 		return err
@@ -47,14 +47,14 @@ func (h *handler) putBehavior(w http.ResponseWriter, r *http.Request) error {
 }
 
 // deleteBehavior is DELETE /v1/behaviors/{name} (SPEC B8).
-func (h *handler) deleteBehavior(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) deleteBehavior(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, name := ofBehavior(r, q)
 	purge := q.flag("purge")
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	if err := h.service.DeleteBehavior(ctx, ns, name, purge); err != nil {
 		return err
 	}
@@ -64,13 +64,13 @@ func (h *handler) deleteBehavior(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listVersions is GET /v1/behaviors/{name}/versions (SPEC B2).
-func (h *handler) listVersions(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) listVersions(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, name := ofBehavior(r, q)
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	b, err := h.service.Behavior(ctx, ns, name)
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func (h *handler) listVersions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // activateVersion is POST /v1/behaviors/{name}/activate (SPEC B2).
-func (h *handler) activateVersion(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) activateVersion(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, name := ofBehavior(r, q)
 	if err := q.done(); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (h *handler) activateVersion(w http.ResponseWriter, r *http.Request) error 
 
 // pauseBehavior is POST /v1/behaviors/{name}/pause and …/resume (SPEC L10).
 func pauseBehavior(paused bool) action {
-	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
-		q := queryOf(r)
+	return func(h *handler, w http.ResponseWriter, r *request) error {
+		q := r.query
 		ns, name := ofBehavior(r, q)
 		if err := q.done(); err != nil {
 			return err
@@ -119,8 +119,8 @@ func pauseBehavior(paused bool) action {
 }
 
 // behaviorStats is GET /v1/behaviors/{name}/stats (SPEC J7).
-func (h *handler) behaviorStats(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) behaviorStats(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, name := ofBehavior(r, q)
 	if err := q.done(); err != nil {
 		return err
@@ -128,8 +128,8 @@ func (h *handler) behaviorStats(w http.ResponseWriter, r *http.Request) error {
 	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.BehaviorStats(ctx, ns, name) })
 }
 
-func (h *handler) listBehaviors(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) listBehaviors(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns := q.namespace()
 	if err := q.done(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (h *handler) listBehaviors(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (h *handler) getBehavior(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) getBehavior(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, name := ofBehavior(r, q)
 	if err := q.done(); err != nil {
 		return err

@@ -24,8 +24,8 @@ const (
 )
 
 // putBlob is POST /v1/blobs. The body goes to the disk as it comes, and is never held.
-func (h *handler) putBlob(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) putBlob(w http.ResponseWriter, r *request) error {
+	q := r.query
 	req := api.PutBlobRequest{Size: r.ContentLength, Digest: q.text("digest")}
 	if err := q.done(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (h *handler) putBlob(w http.ResponseWriter, r *http.Request) error {
 		until: time.Now().Add(uploadTimes * h.config.BodyTimeout),
 	}
 	req.Body = body
-	ctx, meta := api.WithMeta(api.WithoutOnce(r.Context()))
+	ctx, meta := api.WithMeta(r.Context()) // without a key: the body is not held
 	b, err := h.service.PutBlob(ctx, req)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](body.err); tooLarge {
 		return api.LimitError("body", api.MaxBlob, "at most %d bytes", api.MaxBlob)
@@ -63,8 +63,8 @@ func (h *handler) putBlob(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getBlobInfo is GET /v1/blobs/{digest}/info.
-func (h *handler) getBlobInfo(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) getBlobInfo(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	return h.reply(w, r, func(ctx context.Context) (any, error) {
@@ -74,25 +74,26 @@ func (h *handler) getBlobInfo(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getBlob is GET and HEAD /v1/blobs/{digest}. Ranges and conditions are net/http's.
-func (h *handler) getBlob(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) getBlob(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	body := &blobReader{ctx: ctx, service: h.service, digest: r.PathValue("digest")}
 	defer body.Close()
 	if err := body.describe(r.Method == http.MethodHead); err != nil {
 		return err
 	}
+	whole := r.Request
 	if ranges := r.Header.Get("Range"); !strings.HasPrefix(ranges, "bytes=") || strings.Count(ranges, ",") >= maxRanges {
-		r = r.Clone(ctx)
-		r.Header.Del("Range")
+		whole = r.Clone(ctx)
+		whole.Header.Del("Range")
 	}
 	setIndexHeader(w, meta)
 	head(w, codec.BytesMedia)
 	w.Header().Set("ETag", `"`+body.digest+`"`)
 	out := &blobWriter{pacedWriter: pacedWriter{ResponseWriter: w, conn: http.NewResponseController(w)}}
-	http.ServeContent(out, r, "", time.Time{}, body)
+	http.ServeContent(out, whole, "", time.Time{}, body)
 	switch {
 	case out.refused == http.StatusRequestedRangeNotSatisfiable:
 		e := api.FieldError(api.CodeNoRange, "Range", "the blob has %d bytes", body.size)

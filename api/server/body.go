@@ -18,7 +18,7 @@ const firstPiece = 64 << 10
 
 // readBody reads a body of at most limit bytes. What it holds counts against the handler's budget until release is
 // called; a request over the budget is 429.
-func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) (body []byte, release func(), err error) {
+func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeout time.Duration) (body []byte, release func(), err error) {
 	if r.ContentLength > limit {
 		return nil, nil, bodyTooLarge(limit)
 	}
@@ -28,14 +28,14 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 	}
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(timeout))
-	body, release, err = h.receive(h.budget(w), http.MaxBytesReader(w, r.Body, limit), most)
+	body, release, err = h.receive(h.budget(r), http.MaxBytesReader(w, r.Body, limit), most)
 	if err == nil {
 		_ = conn.SetReadDeadline(time.Time{})
-		if err := h.bodyRead(w, body); err != nil {
+		if err := h.bodyRead(r, body); err != nil {
 			release()
 			return nil, nil, err
 		}
-		keyedOf(r.Context()).body = body
+		r.once.holds(body)
 		return body, release, nil
 	}
 	// The deadline stays: net/http reads on, so that the client gets to see the answer.
@@ -50,8 +50,8 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 }
 
 // budget is what a body counts against.
-func (h *handler) budget(w http.ResponseWriter) *semaphore.Weighted {
-	if rec, is := w.(*recorder); is && rec.route != nil && rec.route.adds {
+func (h *handler) budget(r *request) *semaphore.Weighted {
+	if r.route.adds {
 		return h.added
 	}
 	return h.bodies
@@ -103,7 +103,7 @@ func bodyTooLarge(limit int64) *api.Error {
 
 // readJSON reads a JSON body. A Content-Type that is not JSON is refused: browsers send forms and text to other sites'
 // servers without asking, and there is nothing else that keeps them out of a server on loopback.
-func (h *handler) readJSON(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+func (h *handler) readJSON(w http.ResponseWriter, r *request) (body []byte, release func(), err error) {
 	if t := r.Header.Get("Content-Type"); t != "" && t != codec.JSONMedia {
 		media, params, err := mime.ParseMediaType(t)
 		charset := params["charset"]
@@ -122,15 +122,15 @@ func unsupported(got, want string) *api.Error {
 
 // notCrossOrigin refuses what a browser sends for a page of another site. Routes that take a body of any type need it: such a
 // page may post text to any server without asking.
-func notCrossOrigin(r *http.Request) error {
-	if err := new(http.CrossOriginProtection).Check(r); err != nil {
+func notCrossOrigin(r *request) error {
+	if err := new(http.CrossOriginProtection).Check(r.Request); err != nil {
 		return api.NewError(api.CodeCrossOrigin, "a page of another site must not do this: %v", err)
 	}
 	return nil
 }
 
 // noBody accepts no body, or an empty object, which some clients send with every POST.
-func (h *handler) noBody(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) noBody(w http.ResponseWriter, r *request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}

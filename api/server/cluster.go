@@ -9,11 +9,11 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-func (h *handler) cluster(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) cluster(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	c, err := h.service.Cluster(ctx)
 	if err != nil {
 		return err
@@ -24,23 +24,23 @@ func (h *handler) cluster(w http.ResponseWriter, r *http.Request) error {
 }
 
 // healthz says that the process answers, nothing more.
-func (h *handler) healthz(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) healthz(w http.ResponseWriter, r *request) error {
 	return h.answer(w, http.StatusOK, &api.Meta{}, codec.Health{Status: "ok"})
 }
 
 // metrics is SPEC C6, in the text format of Prometheus.
-func (h *handler) metrics(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) metrics(w http.ResponseWriter, r *request) error {
 	if h.config.Metrics == nil {
 		return api.NewError(api.CodeNotFound, "this server exports no metrics")
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	h.config.Metrics.ServeHTTP(w, r)
+	h.config.Metrics.ServeHTTP(w, r.Request)
 	return nil
 }
 
 // readyz is SPEC H1: a leader is known, this node is caught up, its disk works.
-func (h *handler) readyz(w http.ResponseWriter, r *http.Request) error {
-	ctx, meta := api.WithMeta(r.Context())
+func (h *handler) readyz(w http.ResponseWriter, r *request) error {
+	ctx, meta := r.call()
 	if err := h.service.Ready(ctx); err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (h *handler) readyz(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listWorkers is GET /v1/workers (SPEC J7).
-func (h *handler) listWorkers(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) listWorkers(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	return h.reply(w, r, func(ctx context.Context) (any, error) {
@@ -59,11 +59,11 @@ func (h *handler) listWorkers(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listMembers is GET /v1/cluster/members.
-func (h *handler) listMembers(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) listMembers(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	c, err := h.service.Cluster(ctx)
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func (h *handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 }
 
 // drain is POST /v1/cluster/members/{id}/drain (SPEC L10).
-func (h *handler) drain(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) drain(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	id := r.PathValue("id")

@@ -112,7 +112,7 @@ func (b *bubble) serve(addr string, s api.Service) (stop func()) {
 	ln := b.net.Node(addr).Listen(mux.Peer)
 	go func() {
 		defer close(done)
-		if err := server.Serve(ctx, ln, server.New(s, server.Config{Logger: log}), log); err != nil && !b.crashed.Load() {
+		if err := server.Serve(ctx, ln, server.New(s, server.Config{Logger: log, Stopping: ctx}), log); err != nil && !b.crashed.Load() {
 			b.t.Errorf("serve %s: %v", addr, err)
 		}
 	}()

@@ -34,6 +34,9 @@ type Config struct {
 	Requests int64
 	// BodyTimeout bounds how long a client may take to send a JSON body. Default 30 s; a module gets ten times that.
 	BodyTimeout time.Duration
+	// Stopping ends when the server begins to stop: long polls and streams end then, for Serve waits for all requests.
+	// Default: it never does.
+	Stopping context.Context
 	// Metrics serves GET /metrics; default: nothing is there.
 	Metrics http.Handler
 	// OnRequest, if set, is told of every request that was answered: of a route of the table, or "" for anything else. It must
@@ -60,6 +63,9 @@ type handler struct {
 func New(s api.Service, c Config) http.Handler {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.Stopping == nil {
+		c.Stopping = context.Background()
 	}
 	if c.BodyBytes == 0 {
 		c.BodyBytes = 256 << 20
@@ -128,23 +134,44 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 			h.problem(w, r, api.NewError(api.CodeBadRequest, "%.20s takes no body here", r.Method))
 			return
 		}
-		serve := func() error {
-			keyed, err := withKey(withQuery(r, found.query), found)
-			if err != nil {
-				return err
-			}
-			return found.serve(h, w, keyed)
-		}
-		var err error
-		if rec, is := w.(*recorder); is && found.adds {
-			err = h.admit(rec, serve)
-		} else {
-			err = serve()
-		}
-		if err != nil {
+		if err := h.serve(w, &request{Request: r, route: found}); err != nil {
 			h.problem(w, r, err)
 		}
 	})
+}
+
+// request is an HTTP request of a route, and what is known of it besides.
+type request struct {
+	*http.Request
+	route  *route
+	query  *query
+	once   keyed
+	weight int // of what adds work and is under way; else 0
+}
+
+// call makes the context of the call that answers a request: the Service tells its Meta, and does once what has a key. What
+// belongs to the key, namespace and body, must be known by then.
+func (r *request) call() (context.Context, *api.Meta) {
+	ctx, meta := api.WithMeta(r.Context())
+	if r.once.key != "" {
+		ctx = api.WithOnce(ctx, r.once.hashes())
+	}
+	return ctx, meta
+}
+
+// serve answers a request of a route.
+func (h *handler) serve(w http.ResponseWriter, r *request) error {
+	serve := func() (err error) {
+		r.query = readQuery(r.URL, r.route.query)
+		if r.once, err = readKey(r); err != nil {
+			return err
+		}
+		return r.route.serve(h, w, r)
+	}
+	if r.route.adds {
+		return h.admit(r, serve)
+	}
+	return serve()
 }
 
 // ServeHTTP bounds what is under way, survives panics, and refuses paths that are not there as a problem.
@@ -207,7 +234,6 @@ type recorder struct {
 	wrote  bool
 	status int    // 0: none was sent
 	route  *route // nil: none has this path and method
-	weight int    // of what adds work and is under way; else 0
 }
 
 func (w *recorder) WriteHeader(status int) {

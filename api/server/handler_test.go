@@ -485,7 +485,7 @@ func stopDuring(t *testing.T, send func(c *http.Client, base string) (*http.Resp
 	log := slog.New(slog.DiscardHandler)
 	waiting := make(chan struct{})
 	go func() {
-		served <- server.Serve(ctx, ln, server.New(&notifying{fake, waiting}, server.Config{Logger: log}), log)
+		served <- server.Serve(ctx, ln, server.New(&notifying{fake, waiting}, server.Config{Logger: log, Stopping: ctx}), log)
 	}()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

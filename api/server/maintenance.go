@@ -11,16 +11,16 @@ import (
 )
 
 // getMaintenance is GET /v1/maintenance.
-func (h *handler) getMaintenance(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) getMaintenance(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Maintenance(ctx) })
 }
 
 // startMaintenance is POST /v1/maintenance/runs.
-func (h *handler) startMaintenance(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) startMaintenance(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	var req api.MaintenanceRequest
@@ -36,11 +36,11 @@ func (h *handler) startMaintenance(w http.ResponseWriter, r *http.Request) error
 }
 
 // listMaintenanceRuns is GET /v1/maintenance/runs.
-func (h *handler) listMaintenanceRuns(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) listMaintenanceRuns(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	runs, err := h.service.MaintenanceRuns(ctx)
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func (h *handler) listMaintenanceRuns(w http.ResponseWriter, r *http.Request) er
 }
 
 // getMaintenanceRun is GET /v1/maintenance/runs/{run}.
-func (h *handler) getMaintenanceRun(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) getMaintenanceRun(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	run, err := strconv.ParseInt(r.PathValue("run"), 10, 64)

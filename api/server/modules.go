@@ -14,8 +14,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-func (h *handler) listModules(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) listModules(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns := q.namespace()
 	if err := q.done(); err != nil {
 		return err
@@ -26,8 +26,8 @@ func (h *handler) listModules(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (h *handler) getModule(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) getModule(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, digest := q.namespace(), r.PathValue("digest")
 	if err := api.CheckHex("digest", digest); err != nil {
 		q.fail(err)
@@ -43,8 +43,8 @@ func (h *handler) getModule(w http.ResponseWriter, r *http.Request) error {
 
 // push is POST /v1/modules: application/wasm with ?name= and ?manifest=, or multipart/form-data with the parts module,
 // name and manifest (SPEC H1, B2).
-func (h *handler) push(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) push(w http.ResponseWriter, r *request) error {
+	q := r.query
 	req := api.PushRequest{Namespace: q.namespace(), Name: q.text("name")}
 	if m := q.text("manifest"); m != "" {
 		req.Manifest = json.RawMessage(m)
@@ -75,7 +75,7 @@ func (h *handler) push(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Wasm, req.Size = bytes.NewReader(body), int64(len(body))
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	m, err := h.service.Push(ctx, req)
 	if err != nil {
 		return err

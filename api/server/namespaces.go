@@ -13,11 +13,11 @@ import (
 )
 
 // listNamespaces is GET /v1/namespaces.
-func (h *handler) listNamespaces(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) listNamespaces(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	all, err := h.service.Namespaces(ctx)
 	if err != nil {
 		return err
@@ -26,16 +26,16 @@ func (h *handler) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 }
 
 // namespacePath reads the name of a route of one namespace.
-func namespacePath(r *http.Request) (string, error) {
+func namespacePath(r *request) (string, error) {
 	name := r.PathValue("name")
-	if err := queryOf(r).done(); err != nil {
+	if err := r.query.done(); err != nil {
 		return "", err
 	}
 	return name, api.CheckNamespaceName(name)
 }
 
 // replyNamespace answers with what call returns.
-func (h *handler) replyNamespace(w http.ResponseWriter, r *http.Request, status int, call func(context.Context) (*api.Namespace, error)) error {
+func (h *handler) replyNamespace(w http.ResponseWriter, r *request, status int, call func(context.Context) (*api.Namespace, error)) error {
 	return h.replyAs(w, r, status, func(ctx context.Context) (any, error) {
 		n, err := call(ctx)
 		return codec.NamespaceAnswer{Namespace: n}, err
@@ -43,7 +43,7 @@ func (h *handler) replyNamespace(w http.ResponseWriter, r *http.Request, status 
 }
 
 // getNamespace is GET /v1/namespaces/{name}.
-func (h *handler) getNamespace(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) getNamespace(w http.ResponseWriter, r *request) error {
 	name, err := namespacePath(r)
 	if err != nil {
 		return err
@@ -52,8 +52,8 @@ func (h *handler) getNamespace(w http.ResponseWriter, r *http.Request) error {
 }
 
 // createNamespace is POST /v1/namespaces.
-func (h *handler) createNamespace(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) createNamespace(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	var s api.NamespaceSettings
@@ -69,7 +69,7 @@ func (h *handler) createNamespace(w http.ResponseWriter, r *http.Request) error 
 }
 
 // updateNamespace is PATCH /v1/namespaces/{name}.
-func (h *handler) updateNamespace(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) updateNamespace(w http.ResponseWriter, r *request) error {
 	name, err := namespacePath(r)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (h *handler) updateNamespace(w http.ResponseWriter, r *http.Request) error 
 
 // setNamespaceStatus is POST /v1/namespaces/{name}/activate, …/deactivate and …/purge.
 func setNamespaceStatus(status string) action {
-	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
+	return func(h *handler, w http.ResponseWriter, r *request) error {
 		name, err := namespacePath(r)
 		if err != nil {
 			return err
@@ -107,14 +107,14 @@ func setNamespaceStatus(status string) action {
 }
 
 // exportNamespace is GET /v1/namespaces/{name}/export (SPEC M5). Nothing is read ahead of what the client takes.
-func (h *handler) exportNamespace(w http.ResponseWriter, r *http.Request) error {
-	raw := queryOf(r).flag("raw")
+func (h *handler) exportNamespace(w http.ResponseWriter, r *request) error {
+	raw := r.query.flag("raw")
 	name, err := namespacePath(r)
 	if err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
-	ctx, cancel := untilStopping(ctx)
+	ctx, meta := r.call()
+	ctx, cancel := h.untilStopping(ctx)
 	defer cancel()
 	lines, err := h.service.ExportNamespace(ctx, api.ExportRequest{Name: name, Raw: raw})
 	if err != nil {
@@ -140,8 +140,8 @@ func (h *handler) exportNamespace(w http.ResponseWriter, r *http.Request) error 
 const copyPiece = 64 << 10
 
 // importNamespace is POST /v1/namespaces/{name}/import (SPEC M5). The body is read as fast as it is taken up, and never held.
-func (h *handler) importNamespace(w http.ResponseWriter, r *http.Request) error {
-	rehash := queryOf(r).flag("rehash")
+func (h *handler) importNamespace(w http.ResponseWriter, r *request) error {
+	rehash := r.query.flag("rehash")
 	name, err := namespacePath(r)
 	if err != nil {
 		return err
@@ -152,8 +152,8 @@ func (h *handler) importNamespace(w http.ResponseWriter, r *http.Request) error 
 	}
 	conn := http.NewResponseController(w)
 	body := &pacedBody{r: r.Body, conn: conn, patience: h.config.BodyTimeout}
-	ctx, meta := api.WithMeta(api.WithoutOnce(r.Context()))
-	ctx, cancel := untilStopping(ctx)
+	ctx, meta := api.WithMeta(r.Context()) // without a key: the body is not held
+	ctx, cancel := h.untilStopping(ctx)
 	defer cancel()
 	reply, err := h.service.ImportNamespace(ctx, api.ImportRequest{Name: name, Body: body, Rehash: rehash})
 	if body.err != nil {

@@ -1,24 +1,24 @@
 package server
 
 import (
-	"context"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"net/http"
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
 )
 
-// keyed is a request with an Idempotency-Key. Namespace and body become known while it is read.
+// keyed is the Idempotency-Key of a request, and what belongs to it. Namespace and body become known while the request is
+// read. Without a key nothing of it means anything.
 type keyed struct {
 	key, route, method, target string
 	namespace                  string
 	body                       []byte
 }
 
-// once hashes what is known when the Service asks.
-func (k *keyed) once() api.Once {
+// hashes is what the Service is told.
+func (k *keyed) hashes() api.Once {
 	return api.Once{
 		Key:  hashOf(k.namespace, k.route, k.key),
 		Body: hashOf(k.method, k.target, string(k.body)),
@@ -32,36 +32,27 @@ func hashOf(texts ...string) uint64 {
 	return max(binary.BigEndian.Uint64(sum[:8]), 1)
 }
 
-type keyedKey struct{}
-
-// withKey reads the Idempotency-Key of a request that may change something.
-func withKey(r *http.Request, found *route) (*http.Request, error) {
+// readKey reads the Idempotency-Key of a request that may change something.
+func readKey(r *request) (k keyed, err error) {
 	given := r.Header.Values(api.KeyHeader)
-	if len(given) == 0 || !found.changes() {
-		return r, nil
+	if len(given) == 0 || !r.route.changes() {
+		return k, nil
 	}
 	if len(given) > 1 {
-		return nil, api.FieldError(api.CodeInvalidField, api.KeyHeader, "is given twice")
+		return k, api.FieldError(api.CodeInvalidField, api.KeyHeader, "is given twice")
 	}
 	if err := api.CheckKey(given[0]); err != nil {
-		return nil, err
+		return k, err
 	}
-	q := queryOf(r)
-	k := &keyed{
-		key: given[0], route: found.method + " " + found.path, method: r.Method,
-		target: r.URL.EscapedPath() + "?" + q.values.Encode(), namespace: q.values.Get("namespace"),
-	}
-	if k.namespace == "" {
-		k.namespace = api.DefaultNamespace
-	}
-	ctx := context.WithValue(r.Context(), keyedKey{}, k)
-	return r.WithContext(api.WithOnceOf(ctx, k.once)), nil
+	return keyed{
+		key: given[0], route: r.route.method + " " + r.route.path, method: r.Method,
+		target: r.URL.EscapedPath() + "?" + r.query.values.Encode(), namespace: cmp.Or(r.query.values.Get("namespace"), api.DefaultNamespace),
+	}, nil
 }
 
-// keyedOf returns the request's key; a value that nobody looks at if it has none.
-func keyedOf(ctx context.Context) *keyed {
-	if k, ok := ctx.Value(keyedKey{}).(*keyed); ok {
-		return k
+// holds notes the body of a request with a key. Others give theirs back before they wait.
+func (k *keyed) holds(body []byte) {
+	if k.key != "" {
+		k.body = body
 	}
-	return &keyed{}
 }

@@ -65,8 +65,8 @@ const aboutDocument = `Run tasks reliably on a small cluster. Any node answers a
 	`methods than its own with 405 method_not_allowed, and every other path is 404 not_found.`
 
 // serveOpenAPI is GET /openapi.json.
-func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request) error {
-	if err := queryOf(r).done(); err != nil {
+func (h *handler) serveOpenAPI(w http.ResponseWriter, r *request) error {
+	if err := r.query.done(); err != nil {
 		return err
 	}
 	return h.answer(w, http.StatusOK, &api.Meta{}, h.openapi())

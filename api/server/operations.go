@@ -10,8 +10,8 @@ import (
 )
 
 // startOperation is POST /v1/operations (SPEC O1).
-func (h *handler) startOperation(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) startOperation(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns := q.text("namespace")
 	if err := q.done(); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (h *handler) startOperation(w http.ResponseWriter, r *http.Request) error {
 }
 
 // operationPath reads what every route of one operation has: the ID of the path and the namespace.
-func operationPath(r *http.Request, q *query) (namespace, id string) {
+func operationPath(r *request, q *query) (namespace, id string) {
 	id = r.PathValue("id")
 	if err := api.CheckOperationID(id); err != nil {
 		q.fail(err)
@@ -44,8 +44,8 @@ func operationPath(r *http.Request, q *query) (namespace, id string) {
 }
 
 // getOperation is GET /v1/operations/{id}.
-func (h *handler) getOperation(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) getOperation(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := operationPath(r, q)
 	o := api.OperationGet{Wait: q.duration("wait"), Until: q.text("until"), Stale: q.stale(), MinIndex: q.number("min_index")}
 	if err := q.done(); err != nil {
@@ -54,10 +54,10 @@ func (h *handler) getOperation(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	if o.Wait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = untilStopping(ctx)
+		ctx, cancel = h.untilStopping(ctx)
 		defer cancel()
 	}
 	op, err := h.service.Operation(ctx, ns, id, o)
@@ -80,8 +80,8 @@ func (q *query) limit() int {
 }
 
 // listOperations is GET /v1/operations.
-func (h *handler) listOperations(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) listOperations(w http.ResponseWriter, r *request) error {
+	q := r.query
 	req := api.OperationsRequest{
 		Namespace: q.namespace(), Status: q.text("status"), Behavior: q.text("behavior"), Target: q.text("target"),
 		Limit: q.limit(), Cursor: q.text("cursor"), Stale: q.stale(), MinIndex: q.number("min_index"),
@@ -92,7 +92,7 @@ func (h *handler) listOperations(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.Operations(ctx, req)
 	if err != nil {
 		return err
@@ -109,8 +109,8 @@ func cursorAfter(cursor string) []byte {
 }
 
 // listPartitions is GET /v1/operations/{id}/partitions.
-func (h *handler) listPartitions(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) listPartitions(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := operationPath(r, q)
 	req := api.PartitionsRequest{Namespace: ns, ID: id, Status: q.text("status"), Limit: q.limit(), Cursor: q.text("cursor")}
 	if err := q.done(); err != nil {
@@ -119,7 +119,7 @@ func (h *handler) listPartitions(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.Partitions(ctx, req)
 	if err != nil {
 		return err
@@ -129,8 +129,8 @@ func (h *handler) listPartitions(w http.ResponseWriter, r *http.Request) error {
 
 // changeOperation is POST /v1/operations/{id}/cancel and …/retry (SPEC O3).
 func changeOperation(change func(s api.Service, ctx context.Context, namespace, id string) (*api.Operation, error)) action {
-	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
-		q := queryOf(r)
+	return func(h *handler, w http.ResponseWriter, r *request) error {
+		q := r.query
 		ns, id := operationPath(r, q)
 		if err := q.done(); err != nil {
 			return err
@@ -146,13 +146,14 @@ func changeOperation(change func(s api.Service, ctx context.Context, namespace, 
 }
 
 // removeOperation is DELETE /v1/operations/{id} (SPEC O6).
-func (h *handler) removeOperation(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) removeOperation(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := operationPath(r, q)
 	if err := q.done(); err != nil {
 		return err
 	}
-	if err := h.service.RemoveOperation(r.Context(), ns, id); err != nil {
+	ctx, _ := r.call()
+	if err := h.service.RemoveOperation(ctx, ns, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

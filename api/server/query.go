@@ -1,9 +1,7 @@
 package server
 
 import (
-	"context"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,15 +20,13 @@ type query struct {
 	err    error // the first that went wrong
 }
 
-type queryKey struct{}
-
-// withQuery reads the query string by the parameters that the route has.
-func withQuery(r *http.Request, params []param) *http.Request {
+// readQuery reads the query string by the parameters that the route has.
+func readQuery(u *url.URL, params []param) *query {
 	q := &query{params: params, read: make([]string, 0, len(params))}
-	if r.URL.RawQuery == "" {
-		return r.WithContext(context.WithValue(r.Context(), queryKey{}, q))
+	if u.RawQuery == "" {
+		return q
 	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	values, err := url.ParseQuery(u.RawQuery)
 	q.values = values
 	if err != nil {
 		q.err = api.NewError(api.CodeBadRequest, "the query string cannot be read: %v", err)
@@ -46,15 +42,12 @@ func withQuery(r *http.Request, params []param) *http.Request {
 			q.fail(api.FieldError(api.CodeInvalidField, name, "is not valid UTF-8"))
 		}
 	}
-	return r.WithContext(context.WithValue(r.Context(), queryKey{}, q))
+	return q
 }
 
 func allValid(texts []string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
 }
-
-// queryOf returns what withQuery read.
-func queryOf(r *http.Request) *query { return r.Context().Value(queryKey{}).(*query) }
 
 func (q *query) find(name string) (param, bool) {
 	i := slices.IndexFunc(q.params, func(p param) bool { return p.name == name })

@@ -11,7 +11,7 @@ import (
 )
 
 // readObject decodes a JSON body into the struct at dst; with optional set it may also be absent.
-func (h *handler) readObject(w http.ResponseWriter, r *http.Request, dst any, optional bool) (release func(), err error) {
+func (h *handler) readObject(w http.ResponseWriter, r *request, dst any, optional bool) (release func(), err error) {
 	if optional && r.ContentLength == 0 {
 		return func() {}, nil
 	}
@@ -30,8 +30,8 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, dst any, op
 }
 
 // ofTask reads a request of one task: namespace and ID from the URL into the two fields of req, the rest from the body.
-func (h *handler) ofTask(w http.ResponseWriter, r *http.Request, req checker, namespace, id *string, optional bool) (release func(), err error) {
-	q := queryOf(r)
+func (h *handler) ofTask(w http.ResponseWriter, r *request, req checker, namespace, id *string, optional bool) (release func(), err error) {
+	q := r.query
 	ns, name := taskPath(r, q)
 	if err := q.done(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (h *handler) ofTask(w http.ResponseWriter, r *http.Request, req checker, na
 type checker interface{ Check() error }
 
 // retryTask is POST /v1/tasks/{id}/retry (SPEC T1, B2).
-func (h *handler) retryTask(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) retryTask(w http.ResponseWriter, r *request) error {
 	var req api.RetryRequest
 	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, true)
 	if err != nil {
@@ -65,7 +65,7 @@ func (h *handler) retryTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // resubmitTask is POST /v1/tasks/{id}/resubmit (SPEC J5).
-func (h *handler) resubmitTask(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) resubmitTask(w http.ResponseWriter, r *request) error {
 	var req api.ResubmitRequest
 	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, true)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *handler) resubmitTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // heartbeat is POST /v1/tasks/{id}/heartbeat (SPEC J3).
-func (h *handler) heartbeat(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) heartbeat(w http.ResponseWriter, r *request) error {
 	var req api.HeartbeatRequest
 	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, false)
 	if err != nil {
@@ -87,8 +87,8 @@ func (h *handler) heartbeat(w http.ResponseWriter, r *http.Request) error {
 }
 
 // finishTask is POST /v1/tasks/{id}/finish (SPEC J4).
-func (h *handler) finishTask(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) finishTask(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := taskPath(r, q)
 	if err := q.done(); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (h *handler) finishTask(w http.ResponseWriter, r *http.Request) error {
 
 // finishMany is POST /v1/tasks:finish (SPEC J4). Reports that are wrong by themselves are answered here; the rest goes to
 // the Service in one call.
-func (h *handler) finishMany(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns := q.text("namespace")
 	if err := q.done(); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (h *handler) finishMany(w http.ResponseWriter, r *http.Request) error {
 			requests, positions = append(requests, f), append(positions, i)
 		}
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	if len(requests) > 0 {
 		answers, err := h.service.FinishMany(ctx, requests)
 		if err != nil {
@@ -160,7 +160,7 @@ func (h *handler) finishMany(w http.ResponseWriter, r *http.Request) error {
 }
 
 // bodyNamespace returns the namespace of a request that may name it in the query string, in its body, or in both.
-func bodyNamespace(r *http.Request, query, body string) (string, error) {
+func bodyNamespace(r *request, query, body string) (string, error) {
 	if query != "" && body != "" && query != body {
 		return "", api.FieldError(api.CodeInvalidField, "namespace", "differs from the query parameter")
 	}
@@ -170,12 +170,12 @@ func bodyNamespace(r *http.Request, query, body string) (string, error) {
 	if err := api.CheckNamespace(&query); err != nil {
 		return "", err
 	}
-	keyedOf(r.Context()).namespace = query
+	r.once.namespace = query
 	return query, nil
 }
 
 // snoozeTask is POST /v1/tasks/{id}/snooze (SPEC J4, R5).
-func (h *handler) snoozeTask(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) snoozeTask(w http.ResponseWriter, r *request) error {
 	var req api.SnoozeRequest
 	release, err := h.ofTask(w, r, &req, &req.Namespace, &req.ID, false)
 	if err != nil {
@@ -189,8 +189,8 @@ func (h *handler) snoozeTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // txn is POST /v1/txn (SPEC X1).
-func (h *handler) txn(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) txn(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns := q.text("namespace")
 	if err := q.done(); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (h *handler) txn(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.Txn(ctx, req)
 	if err != nil {
 		return err

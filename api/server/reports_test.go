@@ -270,7 +270,7 @@ func TestAcceptEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	served, log := make(chan error, 1), slog.New(slog.DiscardHandler)
-	go func() { served <- server.Serve(ctx, ln, server.New(w, server.Config{Logger: log}), log) }()
+	go func() { served <- server.Serve(ctx, ln, server.New(w, server.Config{Logger: log, Stopping: ctx}), log) }()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	ask := func(ctx context.Context) (*http.Response, error) {

@@ -26,7 +26,7 @@ type route struct {
 }
 
 // action answers one request. An error is turned into a problem in one place.
-type action func(h *handler, w http.ResponseWriter, r *http.Request) error
+type action func(h *handler, w http.ResponseWriter, r *request) error
 
 // param is a query parameter or a header.
 type param struct {

@@ -21,9 +21,9 @@ const (
 )
 
 // Serve serves h on ln until ctx ends; it then lets requests under way finish for a few seconds, long polls excepted,
-// which are ended at once: their clients ask another node. It closes ln and returns nil after a clean end.
+// which end with Config.Stopping, for which ctx is meant: their clients ask another node. It closes ln and returns nil after a clean end.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
-	requests := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, ctx)
+	requests := context.WithoutCancel(ctx)
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -52,16 +52,10 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 	return err
 }
 
-type stoppingKey struct{}
-
 // untilStopping returns a context for a long poll: it also ends when the server begins to stop.
-func untilStopping(ctx context.Context) (context.Context, context.CancelFunc) {
-	stopping, ok := ctx.Value(stoppingKey{}).(context.Context)
-	if !ok {
-		return ctx, func() {}
-	}
+func (h *handler) untilStopping(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(stopping, func() {
+	stop := context.AfterFunc(h.config.Stopping, func() {
 		cancel(api.NewError(api.CodeNotReady, "this node is stopping"))
 	})
 	return ctx, func() { stop(); cancel(nil) }

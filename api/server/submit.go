@@ -12,8 +12,8 @@ import (
 )
 
 // submit is POST /v1/tasks: one task, or a batch if the body has "tasks" (SPEC H1).
-func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) submit(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, wait := q.text("namespace"), q.duration("wait")
 	if err := q.done(); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := codec.TakeNamespace(&t.One, ns); err != nil {
 		return err
 	}
-	keyedOf(r.Context()).namespace = cmp.Or(t.One.Namespace, api.DefaultNamespace)
-	ctx, meta := api.WithMeta(r.Context())
+	r.once.namespace = cmp.Or(t.One.Namespace, api.DefaultNamespace)
+	ctx, meta := r.call()
 	if wait == 0 && prefersMinimal(r.Header) {
 		ctx = api.WithMinimal(ctx)
 	}
@@ -66,7 +66,7 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if wait > 0 {
 		release() // the body is small beside the wait
 		released = true
-		h.doneAdding(w)
+		h.doneAdding(r)
 		if meta, err = h.awaitReply(r, reply, wait, meta.Index()); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) error {
 
 // submitBatch answers every item in order. Items that cannot be read are answered here; the rest goes to the Service in
 // one call.
-func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *codec.Submits, ns string) error {
+func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submits, ns string) error {
 	if _, err := bodyNamespace(r, ns, t.Namespace); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *http.Request, t *codec.S
 			requests, positions = append(requests, t.Items[i].Request), append(positions, i)
 		}
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	if prefersMinimal(r.Header) {
 		ctx = api.WithMinimal(ctx)
 	}
@@ -130,9 +130,9 @@ func pointers[T any](list []T) iter.Seq[*T] {
 
 // awaitReply waits, behind a submit that has been done, for as long as the request says. Whatever ends the wait too early, the task is
 // there: the answer is then what the submit answered.
-func (h *handler) awaitReply(r *http.Request, reply *api.SubmitReply, wait time.Duration, index uint64) (meta *api.Meta, err error) {
+func (h *handler) awaitReply(r *request, reply *api.SubmitReply, wait time.Duration, index uint64) (meta *api.Meta, err error) {
 	ctx, meta := api.WithMeta(r.Context())
-	ctx, cancel := untilStopping(ctx)
+	ctx, cancel := h.untilStopping(ctx)
 	defer cancel()
 	// This node was told the submit's outcome: its own state is new enough as soon as it has that entry.
 	err = reply.Await(ctx, h.service, api.GetOptions{Wait: wait, Stale: true, MinIndex: index})

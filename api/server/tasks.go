@@ -10,7 +10,7 @@ import (
 )
 
 // taskPath reads what every route of one task has: the ID of the path and the namespace.
-func taskPath(r *http.Request, q *query) (namespace, id string) {
+func taskPath(r *request, q *query) (namespace, id string) {
 	id = r.PathValue("id")
 	if err := api.CheckID(id); err != nil {
 		q.fail(err)
@@ -19,8 +19,8 @@ func taskPath(r *http.Request, q *query) (namespace, id string) {
 }
 
 // getTask is GET /v1/tasks/{id} (SPEC W1, W4).
-func (h *handler) getTask(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) getTask(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := taskPath(r, q)
 	o := api.GetOptions{
 		Wait: q.duration("wait"), Until: q.text("until"), Since: q.number("since"),
@@ -32,10 +32,10 @@ func (h *handler) getTask(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	if o.Wait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = untilStopping(ctx)
+		ctx, cancel = h.untilStopping(ctx)
 		defer cancel()
 	}
 	t, err := h.service.Task(ctx, ns, id, o)
@@ -49,8 +49,8 @@ func (h *handler) getTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listTasks is GET /v1/tasks (SPEC H1).
-func (h *handler) listTasks(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
+	q := r.query
 	req := api.ListRequest{
 		Namespace: q.namespace(), Statuses: q.texts("status"), Behavior: q.text("behavior"), Parent: q.text("parent"),
 		Labels: q.texts("label"), DueBefore: q.time("due_before"), Cursor: q.text("cursor"),
@@ -68,7 +68,7 @@ func (h *handler) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.Tasks(ctx, req)
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func (h *handler) listTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cancelTask is POST /v1/tasks/{id}/cancel: 200 done, 202 told (SPEC H1, L8).
-func (h *handler) cancelTask(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) cancelTask(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := taskPath(r, q)
 	if err := q.done(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (h *handler) cancelTask(w http.ResponseWriter, r *http.Request) error {
 	if err := h.noBody(w, r); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.Cancel(ctx, ns, id)
 	if err != nil {
 		return err
@@ -103,13 +103,14 @@ func (h *handler) cancelTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // removeTask is DELETE /v1/tasks/{id} (SPEC L9).
-func (h *handler) removeTask(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) removeTask(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := taskPath(r, q)
 	if err := q.done(); err != nil {
 		return err
 	}
-	if err := h.service.Remove(r.Context(), ns, id); err != nil {
+	ctx, _ := r.call()
+	if err := h.service.Remove(ctx, ns, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -117,13 +118,13 @@ func (h *handler) removeTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // taskLogs is GET /v1/tasks/{id}/logs.
-func (h *handler) taskLogs(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) taskLogs(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, id := taskPath(r, q)
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.Logs(ctx, ns, id)
 	if err != nil {
 		return err

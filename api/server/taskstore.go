@@ -51,13 +51,13 @@ func (h *handler) serveStore(w http.ResponseWriter, r *http.Request) {
 }
 
 // storeGroups is GET /taskstore/groups.
-func (h *handler) storeGroups(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) storeGroups(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns := q.namespace()
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	names, err := h.service.StoreGroups(ctx, ns)
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func (h *handler) storeGroups(w http.ResponseWriter, r *http.Request) error {
 }
 
 // storeGroup is GET /taskstore/group/{group}.
-func (h *handler) storeGroup(w http.ResponseWriter, r *http.Request) error {
-	q, group := queryOf(r), r.PathValue("group")
+func (h *handler) storeGroup(w http.ResponseWriter, r *request) error {
+	q, group := r.query, r.PathValue("group")
 	ns, limit, owned := q.namespace(), q.text("limit"), q.text("owned")
 	most := 0
 	if limit != "" {
@@ -97,7 +97,7 @@ func (h *handler) storeGroup(w http.ResponseWriter, r *http.Request) error {
 	if err := api.CheckStoreGroup(&ns, group); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	list, err := h.service.StoreGroup(ctx, ns, group, most, all)
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func (h *handler) storeGroup(w http.ResponseWriter, r *http.Request) error {
 }
 
 // storeTask is GET /taskstore/task/{id}.
-func (h *handler) storeTask(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) storeTask(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns := q.namespace()
 	if err := q.done(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (h *handler) storeTask(w http.ResponseWriter, r *http.Request) error {
 	if bad != nil {
 		return bad
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	tasks, err := api.CollectStore(h.service.StoreTasks(ctx, ns, []uint64{id}))
 	switch {
 	case err != nil:
@@ -128,8 +128,8 @@ func (h *handler) storeTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // storeTasks is GET /taskstore/tasks/{ids}.
-func (h *handler) storeTasks(w http.ResponseWriter, r *http.Request) error {
-	q, list := queryOf(r), r.PathValue("ids")
+func (h *handler) storeTasks(w http.ResponseWriter, r *request) error {
+	q, list := r.query, r.PathValue("ids")
 	ns := q.namespace()
 	if err := q.done(); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (h *handler) storeTasks(w http.ResponseWriter, r *http.Request) error {
 			ids = append(ids, id)
 		}
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	records, err := h.service.StoreTasks(ctx, ns, ids)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func parseStoreID(field, s string) (uint64, *api.Error) {
 }
 
 // storeUpdate is POST /taskstore/update.
-func (h *handler) storeUpdate(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) storeUpdate(w http.ResponseWriter, r *request) error {
 	var body codec.StoreUpdateBody
 	ns, release, err := h.readStore(w, r, &body)
 	if err != nil {
@@ -184,7 +184,7 @@ func (h *handler) storeUpdate(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.StoreUpdate(ctx, req)
 	return h.answerStore(w, meta, reply, err)
 }
@@ -201,7 +201,7 @@ func timespec(timespec, duration *int64) int64 {
 }
 
 // storeClaim is POST /taskstore/claim.
-func (h *handler) storeClaim(w http.ResponseWriter, r *http.Request) error {
+func (h *handler) storeClaim(w http.ResponseWriter, r *request) error {
 	var body codec.StoreClaimBody
 	ns, release, err := h.readStore(w, r, &body)
 	if err != nil {
@@ -224,15 +224,15 @@ func (h *handler) storeClaim(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
+	ctx, meta := r.call()
 	reply, err := h.service.StoreClaim(ctx, req)
 	return h.answerStore(w, meta, reply, err)
 }
 
 // readStore reads a body as existing clients send it, whatever they call its type. What keeps the pages of other sites
 // out is that browsers say where a request comes from.
-func (h *handler) readStore(w http.ResponseWriter, r *http.Request, dst any) (namespace string, release func(), err error) {
-	q := queryOf(r)
+func (h *handler) readStore(w http.ResponseWriter, r *request, dst any) (namespace string, release func(), err error) {
+	q := r.query
 	namespace = q.namespace()
 	if err := q.done(); err != nil {
 		return "", nil, err

@@ -14,8 +14,8 @@ import (
 )
 
 // waitTasks is POST /v1/tasks:wait (SPEC W2).
-func (h *handler) waitTasks(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) waitTasks(w http.ResponseWriter, r *request) error {
+	q := r.query
 	ns, stale, minIndex := q.text("namespace"), q.stale(), q.number("min_index")
 	if err := q.done(); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (h *handler) waitTasks(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
-	ctx, cancel := untilStopping(ctx)
+	ctx, meta := r.call()
+	ctx, cancel := h.untilStopping(ctx)
 	defer cancel()
 	reply, err := h.service.WaitTasks(ctx, req)
 	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
@@ -52,8 +52,8 @@ const (
 )
 
 // events is GET /v1/events (SPEC W3).
-func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+func (h *handler) events(w http.ResponseWriter, r *request) error {
+	q := r.query
 	req := api.EventsRequest{
 		Namespace: q.namespace(), Behavior: q.text("behavior"), IDs: q.texts("id"), Parent: q.text("parent"), Status: q.text("status"),
 	}
@@ -70,8 +70,8 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	ctx, meta := api.WithMeta(r.Context())
-	ctx, cancel := untilStopping(ctx)
+	ctx, meta := r.call()
+	ctx, cancel := h.untilStopping(ctx)
 	defer cancel()
 	stream, err := h.service.Events(ctx, req)
 	if err != nil {

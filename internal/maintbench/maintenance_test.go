@@ -153,7 +153,7 @@ func open(b *testing.B) *cluster {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			_ = server.Serve(ctx, web, server.New(n, server.Config{Logger: log}), log)
+			_ = server.Serve(ctx, web, server.New(n, server.Config{Logger: log, Stopping: ctx}), log)
 		}()
 		c.nodes, c.urls = append(c.nodes, n), append(c.urls, "http://"+web.Addr().String())
 		c.stop = append(c.stop, func() { cancel(); <-served }, func() { _ = n.Close() }, func() { _ = port.Close() })
