@@ -49,7 +49,7 @@ func (c *Client) putOnce(ctx context.Context, base *url.URL, r *api.PutBlobReque
 	if err != nil {
 		return errors.Join(fmt.Errorf("make request: %w", err), body.Close())
 	}
-	req.Body = counted(ctx, req.Body)
+	req.Body = c.counted(req.Body)
 	if req.ContentLength = r.Size; r.Size == 0 {
 		req.Body = http.NoBody
 		_ = body.Close()

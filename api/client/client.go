@@ -41,6 +41,9 @@ type Config struct {
 	// connection, and the nodes a request for each task. Answers and errors are those of a Submit alone; Meta has no Body. A Submit
 	// under an Idempotency-Key goes alone.
 	Pipelined bool
+	// Sent, if set, is told how many bytes of a request's body are on their way, from another goroutine: again from the
+	// beginning where the request is sent again.
+	Sent      func(bytes int64)
 	Transport http.RoundTripper // default: an own one, without compression
 }
 
@@ -241,7 +244,7 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 		return nil, final, fmt.Errorf("make request: %w", err)
 	}
 	if len(k.body) > 0 {
-		req.Body = counted(ctx, req.Body)
+		req.Body = c.counted(req.Body)
 	}
 	if k.contentType != "" {
 		req.Header.Set("Content-Type", k.contentType)

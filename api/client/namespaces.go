@@ -192,7 +192,7 @@ func (c *Client) importOnce(ctx context.Context, base *url.URL, r api.ImportRequ
 	if err != nil {
 		return errors.Join(fmt.Errorf("make request: %w", err), body.Close())
 	}
-	req.Body = counted(ctx, req.Body)
+	req.Body = c.counted(req.Body)
 	req.Header.Set("Content-Type", codec.LinesMedia)
 	return c.exchangeBody(req, base, body, answer)
 }

@@ -1,25 +1,13 @@
 package client
 
-import (
-	"context"
-	"io"
-)
+import "io"
 
-type sentKey struct{}
-
-// WithSent has told called with how many bytes of a request's body are on their way, from another goroutine: again from
-// the beginning where the request is sent again.
-func WithSent(ctx context.Context, told func(sent int64)) context.Context {
-	return context.WithValue(ctx, sentKey{}, told)
-}
-
-// counted is the body of a request for a caller who wants to be told of it.
-func counted(ctx context.Context, body io.ReadCloser) io.ReadCloser {
-	told, ok := ctx.Value(sentKey{}).(func(int64))
-	if !ok || body == nil {
+// counted is the body of a request, for Config.Sent.
+func (c *Client) counted(body io.ReadCloser) io.ReadCloser {
+	if c.config.Sent == nil || body == nil {
 		return body
 	}
-	return &countedBody{ReadCloser: body, told: told}
+	return &countedBody{ReadCloser: body, told: c.config.Sent}
 }
 
 type countedBody struct {

@@ -39,8 +39,8 @@ func blobPut(c *cli.Context, cl *client) error {
 		return usagef(c, "%w", err)
 	}
 	defer file.Close()
-	ctx, stop := cl.sending(uploadName(c.Args().First()), size)
-	b, err := cl.PutBlob(ctx, api.PutBlobRequest{Body: file, Size: size, Digest: c.String("digest")})
+	stop := cl.sending(uploadName(c.Args().First()), size)
+	b, err := cl.PutBlob(cl.ctx, api.PutBlobRequest{Body: file, Size: size, Digest: c.String("digest")})
 	stop()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -26,6 +27,7 @@ type client struct {
 	meta      *api.Meta
 	json      bool
 	namespace string
+	sent      atomic.Int64 // bytes of the body that is on its way; see sending
 }
 
 // client makes the client of a command and runs do with it.
@@ -36,13 +38,13 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 			return err
 		}
 		urls := serverURLs(c)
-		cl, err := apiclient.New(apiclient.Config{URLs: urls})
-		if err != nil {
+		cl := &client{program: p, urls: urls, json: asJSON, namespace: c.String("namespace")}
+		if cl.Client, err = apiclient.New(apiclient.Config{URLs: urls, Sent: cl.sent.Store}); err != nil {
 			return usagef(c, "--server: %w", err)
 		}
 		defer cl.Close()
-		ctx, meta := api.WithMeta(c.Context)
-		return do(c, &client{program: p, Client: cl, urls: urls, ctx: ctx, meta: meta, json: asJSON, namespace: c.String("namespace")})
+		cl.ctx, cl.meta = api.WithMeta(c.Context)
+		return do(c, cl)
 	}
 }
 

@@ -243,8 +243,8 @@ func namespaceImport(c *cli.Context, cl *client) error {
 		}
 		r.Body = f
 	}
-	ctx, stop := cl.sending(uploadName(c.Args().Get(1)), size)
-	n, err := cl.ImportNamespace(ctx, r)
+	stop := cl.sending(uploadName(c.Args().Get(1)), size)
+	n, err := cl.ImportNamespace(cl.ctx, r)
 	stop()
 	if err != nil {
 		return err

@@ -36,9 +36,9 @@ func (c *client) params(flags *cli.Context) (text json.RawMessage, raw []byte, e
 	if err != nil || len(content) <= maxInline {
 		return text, raw, err
 	}
-	ctx, stop := c.sending("params", int64(len(content)))
+	stop := c.sending("params", int64(len(content)))
 	defer stop()
-	b, err := c.PutBlob(ctx, api.PutBlobRequest{Body: bytes.NewReader(content), Size: int64(len(content))})
+	b, err := c.PutBlob(c.ctx, api.PutBlobRequest{Body: bytes.NewReader(content), Size: int64(len(content))})
 	if err != nil {
 		return nil, nil, err
 	}

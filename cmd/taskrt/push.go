@@ -35,8 +35,8 @@ func push(c *cli.Context, cl *client) error {
 	}
 	defer file.Close()
 	r.Wasm = file
-	ctx, stop := cl.sending(uploadName(c.Args().First()), size)
-	m, err := cl.Push(ctx, r)
+	stop := cl.sending(uploadName(c.Args().First()), size)
+	m, err := cl.Push(cl.ctx, r)
 	stop()
 	if err != nil {
 		return err

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -17,13 +14,12 @@ const (
 )
 
 // sending tells people of something large on its way to the cluster, total bytes (0: unknown): a bar, then how long the
-// cluster works on it; without a terminal a line if it takes long. Requests must be made with the context; stop ends it.
-func (c *client) sending(what string, total int64) (ctx context.Context, stop func()) {
-	var sent atomic.Int64
-	ctx = apiclient.WithSent(c.ctx, func(n int64) { sent.Store(n) })
+// cluster works on it; without a terminal a line if it takes long. stop ends it.
+func (c *client) sending(what string, total int64) (stop func()) {
+	c.sent.Store(0)
 	began, quit, done := time.Now(), make(chan struct{}), make(chan struct{})
 	line := func() string {
-		n, since := sent.Load(), time.Since(began).Truncate(time.Second)
+		n, since := c.sent.Load(), time.Since(began).Truncate(time.Second)
 		switch {
 		case total > 0 && n < total:
 			return fmt.Sprintf("%s  sending %s  %s of %s", since, what, terminal.Bar(n, total), bytesText(total))
@@ -52,7 +48,7 @@ func (c *client) sending(what string, total int64) (ctx context.Context, stop fu
 			}
 		}
 	}()
-	return ctx, func() {
+	return func() {
 		close(quit)
 		<-done
 	}

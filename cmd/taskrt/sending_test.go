@@ -29,7 +29,7 @@ func TestSendingWithoutATerminal(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var b bytes.Buffer
 			cl := &client{program: &program{stderr: terminal.New(&b)}, ctx: t.Context()}
-			_, stop := cl.sending("module.wasm", c.total)
+			stop := cl.sending("module.wasm", c.total)
 			time.Sleep(time.Duration(c.took)*sendingPulse + 1) // of the bubble
 			stop()
 			if b.String() != c.want {
@@ -48,23 +48,23 @@ func TestSentIsCounted(t *testing.T) {
 	}))
 	defer s.Close()
 	content := strings.Repeat("x", 100_000)
-	cl, err := apiclient.New(apiclient.Config{URLs: []string{s.URL}})
+	sent := make(chan int64, 1000)
+	cl, err := apiclient.New(apiclient.Config{URLs: []string{s.URL}, Sent: func(n int64) { sent <- n }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	for name, send := range map[string]func(r *apiclient.Client, told func(int64)) error{
-		"push": func(r *apiclient.Client, told func(int64)) error {
-			_, err := r.Push(apiclient.WithSent(t.Context(), told), api.PushRequest{Wasm: strings.NewReader(content)})
+	for name, send := range map[string]func() error{
+		"push": func() error {
+			_, err := cl.Push(t.Context(), api.PushRequest{Wasm: strings.NewReader(content)})
 			return err
 		},
-		"blob": func(r *apiclient.Client, told func(int64)) error {
-			_, err := r.PutBlob(apiclient.WithSent(t.Context(), told), api.PutBlobRequest{Body: strings.NewReader(content), Size: int64(len(content))})
+		"blob": func() error {
+			_, err := cl.PutBlob(t.Context(), api.PutBlobRequest{Body: strings.NewReader(content), Size: int64(len(content))})
 			return err
 		},
 	} {
-		sent := make(chan int64, 1000)
-		if err := send(cl, func(n int64) { sent <- n }); err != nil {
+		if err := send(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		last := int64(0)
