@@ -60,6 +60,9 @@ func (r *SubmitRequest) check() *Error {
 	if err := checkPriority(r.Priority); err != nil {
 		return err
 	}
+	if r.Wait < 0 {
+		return FieldError(CodeInvalidField, "wait", "must not be negative")
+	}
 	return checkLabels(r.Labels)
 }
 

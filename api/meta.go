@@ -53,18 +53,3 @@ func (m *Meta) Body() []byte {
 	defer m.mu.Unlock()
 	return m.body
 }
-
-type minimalKey struct{}
-
-// WithMinimal makes Submit and SubmitBatch answer with what names a task and says where it is, and no more: Namespace, ID,
-// Behavior, Status, Final, Rev and CreatedAt. It is for programs that submit many tasks: to show the params again costs more than
-// to take them.
-func WithMinimal(ctx context.Context) context.Context {
-	return context.WithValue(ctx, minimalKey{}, true)
-}
-
-// IsMinimal reports whether a call was made under WithMinimal. Services may answer with more.
-func IsMinimal(ctx context.Context) bool {
-	minimal, _ := ctx.Value(minimalKey{}).(bool)
-	return minimal
-}

@@ -25,10 +25,10 @@ func (w *waitedOut) Task(_ context.Context, _, _ string, o api.GetOptions) (*api
 	return &api.Task{ID: "abc", Status: "RUNNING", Rev: 8, Attempt: 1}, w.err
 }
 
-// In-process too, an error of the wait does not read as one of the submit, and a wait that ends without an outcome says so.
-func TestSubmitAndWaitInProcess(t *testing.T) {
+// In-process, an error of the wait does not read as one of the submit, and a wait that ends without an outcome says so.
+func TestAwaitSubmitted(t *testing.T) {
 	w := &waitedOut{}
-	reply, err := api.SubmitAndWait(t.Context(), w, api.SubmitRequest{Behavior: "echo"}, time.Second)
+	reply, err := submitAndWait(t, w)
 	if err != nil || !reply.TimedOut || reply.Task.Status != "RUNNING" || reply.Outcome != "created" {
 		t.Errorf("%+v, %v", reply, err)
 	}
@@ -36,13 +36,23 @@ func TestSubmitAndWaitInProcess(t *testing.T) {
 		t.Errorf("asked with %+v", o)
 	}
 	w.err = api.NewError(api.CodeNotReady, "stopping")
-	if _, err := api.SubmitAndWait(t.Context(), w, api.SubmitRequest{Behavior: "echo"}, time.Second); api.CodeOf(err) != api.CodeOutcomeUnknown {
+	if _, err := submitAndWait(t, w); api.CodeOf(err) != api.CodeOutcomeUnknown {
 		t.Errorf("error %v, want outcome_unknown", err)
 	}
 	w.err = api.NewError(api.CodeRemoved, "removed")
-	if _, err := api.SubmitAndWait(t.Context(), w, api.SubmitRequest{Behavior: "echo"}, time.Second); api.CodeOf(err) != api.CodeRemoved {
+	if _, err := submitAndWait(t, w); api.CodeOf(err) != api.CodeRemoved {
 		t.Errorf("error %v, want removed", err)
 	}
+}
+
+// submitAndWait is what a Service does for SubmitRequest.Wait.
+func submitAndWait(t *testing.T, s api.Service) (*api.SubmitReply, error) {
+	t.Helper()
+	reply, err := s.Submit(t.Context(), api.SubmitRequest{Behavior: "echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply, reply.AwaitSubmitted(t.Context(), s, time.Second)
 }
 
 // What counts as the outcome of the cycle: that of a task that repeats is not final, and the one before it is none.
@@ -60,7 +70,7 @@ func TestOutcomeOfTheCycle(t *testing.T) {
 		{"the one before", api.Task{Status: "SUCCESS", Attempt: 1}, api.Task{Status: "SUCCESS", Attempt: 1, Priority: 9}, true},
 		{"the next", api.Task{Status: "SUCCESS", Attempt: 1}, api.Task{Status: "SUCCESS", Attempt: 2}, false},
 	} {
-		reply, err := api.SubmitAndWait(t.Context(), between{before: &c.before, after: &c.after}, api.SubmitRequest{}, time.Second)
+		reply, err := submitAndWait(t, between{before: &c.before, after: &c.after})
 		if err != nil || reply.TimedOut != c.timedOut {
 			t.Errorf("%s: timed out %v, want %v (%v)", c.name, reply.TimedOut, c.timedOut, err)
 		}

@@ -47,7 +47,7 @@ type Task struct {
 	Priority  int               `json:"priority"`
 }
 
-// Minimal returns what WithMinimal leaves of a task.
+// Minimal returns what names a task and says where it is, and no more.
 func (t *Task) Minimal() *Task {
 	return &Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status, Final: t.Final, Rev: t.Rev, CreatedAt: t.CreatedAt,
@@ -110,6 +110,13 @@ type SubmitRequest struct {
 	Deadline     *Time             `json:"deadline,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Priority     *int              `json:"priority,omitempty"`
+
+	// Wait is ?wait=: Submit answers when the cycle that the task is in has an outcome, or after this time with TimedOut (SPEC
+	// W1). An error of the wait that is not CodeRemoved is CodeOutcomeUnknown: the task was submitted. 0: do not wait.
+	Wait time.Duration `json:"-"`
+	// Minimal is Prefer: return=minimal. The answer has what Task.Minimal leaves of the task, or more: it is for programs that
+	// submit many tasks, to which showing the params again costs more than taking them. It means nothing with a Wait.
+	Minimal bool `json:"-"`
 }
 
 // SubmitReply answers one submit (SPEC I4): outcome is created, existing, existing_other_params or updated.

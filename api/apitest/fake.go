@@ -191,9 +191,20 @@ func (f *Fake) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	reply, err := f.submit(ctx, &r)
+	if err == nil && r.Wait > 0 {
+		err = reply.AwaitSubmitted(ctx, f, r.Wait)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+func (f *Fake) submit(ctx context.Context, r *api.SubmitRequest) (*api.SubmitReply, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c, err := f.submitOf(&r)
+	c, err := f.submitOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +218,7 @@ func (f *Fake) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRepl
 		return nil, err
 	}
 	reply := &api.SubmitReply{Task: f.show(result.Task), Outcome: result.Outcome.String()}
-	if api.IsMinimal(ctx) {
+	if r.Minimal && r.Wait == 0 {
 		reply.Task = reply.Task.Minimal()
 	}
 	return reply, nil

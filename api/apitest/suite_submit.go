@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// minimal: under WithMinimal an answer has what names a task and says where it is, and nothing else.
+// minimal: an answer to a submit that is Minimal has what names a task and says where it is, and nothing else.
 func (s *suite) minimal(ctx context.Context, t *testing.T) {
 	check := func(what string, r *api.SubmitReply, outcome string) {
 		t.Helper()
@@ -22,9 +22,8 @@ func (s *suite) minimal(ctx context.Context, t *testing.T) {
 			t.Errorf("%s: more than asked for: %+v", what, r.Task)
 		}
 	}
-	little := api.WithMinimal(ctx)
-	r := api.SubmitRequest{Behavior: okBehavior, ID: "minimal-1", Params: json.RawMessage(`{"a":[1,2,3]}`), Labels: map[string]string{"a": "b"}}
-	reply, err := s.Submit(little, r)
+	r := api.SubmitRequest{Behavior: okBehavior, ID: "minimal-1", Params: json.RawMessage(`{"a":[1,2,3]}`), Labels: map[string]string{"a": "b"}, Minimal: true}
+	reply, err := s.Submit(ctx, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,16 +31,16 @@ func (s *suite) minimal(ctx context.Context, t *testing.T) {
 	if done := s.final(ctx, t, "minimal-1"); string(done.Params) != `{"a":[1,2,3]}` || done.Labels["a"] != "b" {
 		t.Errorf("the task itself is %+v", done)
 	}
-	if reply, err = s.Submit(little, r); err != nil {
+	if reply, err = s.Submit(ctx, r); err != nil {
 		t.Fatal(err)
 	}
 	check("again", reply, "existing")
 	if reply.Task.Status != "SUCCESS" || !reply.Task.Final {
 		t.Errorf("final %v, %s; it was final before", reply.Task.Final, reply.Task.Status)
 	}
-	_, err = s.Submit(little, api.SubmitRequest{Behavior: "apitest.nobody"})
+	_, err = s.Submit(ctx, api.SubmitRequest{Behavior: "apitest.nobody", Minimal: true})
 	wantError(t, err, "behavior_not_found", "behavior")
-	results, err := s.SubmitBatch(little, []api.SubmitRequest{{Behavior: okBehavior}, {Behavior: "apitest.nobody"}, r})
+	results, err := s.SubmitBatch(ctx, []api.SubmitRequest{{Behavior: okBehavior, Minimal: true}, {Behavior: "apitest.nobody", Minimal: true}, r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,8 @@ func (s *suite) minimal(ctx context.Context, t *testing.T) {
 func (s *suite) submitAndWait(ctx context.Context, t *testing.T) {
 	submit := func(r api.SubmitRequest, wait time.Duration) *api.SubmitReply {
 		t.Helper()
-		reply, err := api.SubmitAndWait(ctx, s.Service, r, wait)
+		r.Wait = wait
+		reply, err := s.Submit(ctx, r)
 		if err != nil {
 			t.Fatalf("submit and wait for %+v: %v", r, err)
 		}
@@ -84,11 +84,11 @@ func (s *suite) submitAndWait(ctx context.Context, t *testing.T) {
 	if waiting.Outcome != "created" || !waiting.TimedOut || waiting.Task.Status != "CREATED" || waiting.Task.Final {
 		t.Errorf("delayed: %s, timed out %v: %+v", waiting.Outcome, waiting.TimedOut, waiting.Task)
 	}
-	_, err := api.SubmitAndWait(ctx, s.Service, api.SubmitRequest{Behavior: "apitest.nobody"}, patience)
+	_, err := s.Submit(ctx, api.SubmitRequest{Behavior: "apitest.nobody", Wait: patience})
 	wantError(t, err, "behavior_not_found", "behavior")
 	removed := make(chan error, 1)
 	go func() {
-		_, err := api.SubmitAndWait(ctx, s.Service, api.SubmitRequest{Behavior: okBehavior, ID: "waited-2"}, patience)
+		_, err := s.Submit(ctx, api.SubmitRequest{Behavior: okBehavior, ID: "waited-2", Wait: patience})
 		removed <- err
 	}()
 	// It should have begun to wait by then.

@@ -89,7 +89,7 @@ func (p *pipeline) submit(ctx context.Context, r *api.SubmitRequest) (reply *api
 	if err := p.room.Acquire(ctx, it.weight); err != nil {
 		return nil, false, unsentYet(ctx)
 	}
-	if !p.enter(laneKind{resendable(r), api.IsMinimal(ctx)}, it) {
+	if !p.enter(laneKind{resendable(r), r.Minimal}, it) {
 		p.room.Release(it.weight)
 		return nil, true, nil
 	}

@@ -16,16 +16,17 @@ func (c *Client) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRe
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	if r.Wait > 0 {
+		return c.submitAndWait(ctx, &r)
+	}
 	if c.pipe != nil && idempotencyKey(ctx) == "" {
 		reply, alone, err := c.pipe.submit(ctx, &r)
 		if !alone {
 			return reply, err
 		}
 	}
-	k := submitCall(&r)
-	k.minimal = api.IsMinimal(ctx)
 	var answer api.SubmitReply
-	if _, err := c.do(ctx, k, &answer); err != nil {
+	if _, err := c.do(ctx, submitCall(&r), &answer); err != nil {
 		return nil, err
 	}
 	return &answer, nil
@@ -34,7 +35,7 @@ func (c *Client) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRe
 // submitCall is the call of a submit that has been checked.
 func submitCall(r *api.SubmitRequest) call {
 	return call{
-		method: http.MethodPost, path: "/v1/tasks", query: url.Values{}, contentType: codec.JSONMedia, body: codec.AppendRequest(nil, r), resend: resendable(r),
+		method: http.MethodPost, path: "/v1/tasks", query: url.Values{}, contentType: codec.JSONMedia, body: codec.AppendRequest(nil, r), resend: resendable(r), minimal: r.Minimal,
 	}
 }
 
@@ -77,11 +78,12 @@ type batch struct {
 	body      []byte // `]}` is missing
 	positions []int  // of its tasks among the results
 	resend    bool
-	number    int // 1, 2, … within the call
+	minimal   bool // all of its tasks ask for little
+	number    int  // 1, 2, … within the call
 }
 
 func newBatch(number, size int) *batch {
-	return &batch{resend: true, number: number, body: append(make([]byte, 0, size), `{"tasks":[`...)}
+	return &batch{resend: true, minimal: true, number: number, body: append(make([]byte, 0, size), `{"tasks":[`...)}
 }
 
 func (b *batch) size() int { return len(b.body) }
@@ -102,6 +104,7 @@ func (b *batch) add(position int, r *api.SubmitRequest) {
 	}
 	b.body = codec.AppendRequest(b.body, r)
 	b.positions, b.resend = append(b.positions, position), b.resend && resendable(r)
+	b.minimal = b.minimal && r.Minimal
 }
 
 // sendBatch fills in the results of b's tasks. After a failure nothing more is sent, and the error is theirs.
@@ -113,7 +116,7 @@ func (c *Client) sendBatch(ctx context.Context, b *batch, results []api.SubmitRe
 	if failed == nil {
 		_, failed = c.do(ctx, call{
 			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", wait: slowWait, resend: b.resend, part: partOf(b.number),
-			body: append(b.body, "]}"...), minimal: api.IsMinimal(ctx),
+			body: append(b.body, "]}"...), minimal: b.minimal,
 		}, &answer)
 		if failed == nil && len(answer.Results) != len(b.positions) {
 			failed = api.NewError(api.CodeInternal, "%d answers to %d tasks", len(answer.Results), len(b.positions))
@@ -133,23 +136,19 @@ func (c *Client) sendBatch(ctx context.Context, b *batch, results []api.SubmitRe
 // created that has no ID from its submitter. Who waits longer has the task's ID by then.
 const submitSlice = 2 * time.Second
 
-// SubmitAndWait is api.SubmitAndWait: the submit with the first slice of the wait, then the rest as every wait.
-func (c *Client) SubmitAndWait(ctx context.Context, r api.SubmitRequest, wait time.Duration) (*api.SubmitReply, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
-	end := time.Now().Add(wait)
-	k := submitCall(&r)
-	if k.wait = min(wait, submitSlice); k.wait > 0 {
-		k.query.Set("wait", k.wait.String())
-	}
+// submitAndWait submits with the first slice of the wait, then waits for the rest as every wait does.
+func (c *Client) submitAndWait(ctx context.Context, r *api.SubmitRequest) (*api.SubmitReply, error) {
+	end := time.Now().Add(r.Wait)
+	k := submitCall(r)
+	k.minimal, k.wait = false, min(r.Wait, submitSlice)
+	k.query.Set("wait", k.wait.String())
 	var reply api.SubmitReply
 	if _, err := c.do(ctx, k, &reply); err != nil {
 		return nil, err
 	}
-	if left := time.Until(end); reply.TimedOut && left > 0 && wait > submitSlice {
-		if err := reply.Await(ctx, c, api.GetOptions{Wait: left}); err != nil {
-			return nil, api.Submitted(&reply, err)
+	if left := time.Until(end); reply.TimedOut && left > 0 && r.Wait > submitSlice {
+		if err := reply.AwaitSubmitted(ctx, c, left); err != nil {
+			return nil, err
 		}
 	}
 	return &reply, nil

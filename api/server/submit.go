@@ -52,9 +52,7 @@ func (h *handler) submit(w http.ResponseWriter, r *request) error {
 	}
 	r.once.namespace = cmp.Or(t.One.Namespace, api.DefaultNamespace)
 	ctx, meta := r.call()
-	if wait == 0 && prefersMinimal(r.Header) {
-		ctx = api.WithMinimal(ctx)
-	}
+	t.One.Minimal = wait == 0 && prefersMinimal(r.Header)
 	reply, err := h.service.Submit(ctx, t.One)
 	if err != nil {
 		return err
@@ -71,7 +69,7 @@ func (h *handler) submit(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	if api.IsMinimal(ctx) {
+	if t.One.Minimal {
 		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
 		return h.answer(w, status, meta, minimalOf(reply))
 	}
@@ -87,17 +85,16 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 	if err := t.Split(); err != nil {
 		return err
 	}
+	minimal := prefersMinimal(r.Header)
 	ns = cmp.Or(ns, t.Namespace) // if neither is given each task has its own
 	results, requests, positions := make([]api.SubmitResult, len(t.Items)), make([]api.SubmitRequest, 0, len(t.Items)), make([]int, 0, len(t.Items))
 	for i := range t.Items {
 		if results[i].Error = t.Items[i].Decode(ns); results[i].Error == nil {
+			t.Items[i].Request.Minimal = minimal
 			requests, positions = append(requests, t.Items[i].Request), append(positions, i)
 		}
 	}
 	ctx, meta := r.call()
-	if prefersMinimal(r.Header) {
-		ctx = api.WithMinimal(ctx)
-	}
 	if len(requests) > 0 {
 		answers, err := h.service.SubmitBatch(ctx, requests)
 		if err != nil {
@@ -110,7 +107,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 			}
 		}
 	}
-	if api.IsMinimal(ctx) {
+	if minimal {
 		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
 		return answerList(w, meta, "results", minimalOfMany(results), nil)
 	}

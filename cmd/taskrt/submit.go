@@ -39,9 +39,7 @@ func submit(c *cli.Context, cl *client) error {
 		return err
 	}
 	ctx := cl.keyed(c)
-	if !c.Bool("wait") && !cl.json { // only the ID is shown
-		ctx = api.WithMinimal(ctx)
-	}
+	req.Minimal = !c.Bool("wait") && !cl.json // only the ID is shown
 	reply, err := cl.Submit(ctx, req)
 	if err != nil {
 		return err

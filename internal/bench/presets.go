@@ -37,6 +37,13 @@ func (b *bed) request() api.SubmitRequest {
 	return api.SubmitRequest{Namespace: b.namespace, Behavior: behavior, Params: b.params}
 }
 
+// briefly is a request whose answer says little.
+func (b *bed) briefly() api.SubmitRequest {
+	r := b.request()
+	r.Minimal = true
+	return r
+}
+
 // there checks that all tasks of a sample are there, with the params that they were given.
 func (b *bed) there(ctx context.Context, s *sample) error {
 	for _, id := range s.kept {
@@ -94,7 +101,7 @@ func submitPreset(ctx context.Context, b *bed) error {
 		label = ", pipelined"
 	}
 	return b.callerRows(ctx, label, "submits", "", 1, func(ctx context.Context, client *client.Client, accepted *sample) error {
-		r, err := client.Submit(api.WithMinimal(ctx), b.request())
+		r, err := client.Submit(ctx, b.briefly())
 		if err == nil {
 			accepted.add(r.Task.ID)
 		}
@@ -112,9 +119,9 @@ func bulkPreset(ctx context.Context, b *bed) error {
 func (b *bed) submitBatch(ctx context.Context, client *client.Client, n int, accepted *sample) error {
 	rs := make([]api.SubmitRequest, n)
 	for i := range rs {
-		rs[i] = b.request()
+		rs[i] = b.briefly()
 	}
-	results, err := client.SubmitBatch(api.WithMinimal(ctx), rs)
+	results, err := client.SubmitBatch(ctx, rs)
 	if err != nil {
 		return err
 	}
@@ -162,7 +169,9 @@ const maxWait = 30 * time.Second
 
 // result submits a task, waits for its result, and checks it.
 func (b *bed) result(ctx context.Context, client *client.Client) (*api.Task, error) {
-	r, err := api.SubmitAndWait(ctx, client, b.request(), maxWait)
+	request := b.request()
+	request.Wait = maxWait
+	r, err := client.Submit(ctx, request)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,14 @@ func (svc *Service) Submit(ctx context.Context, r api.SubmitRequest) (*api.Submi
 		return nil, err
 	}
 	svc.compareParams(ctx, &res, &r)
-	return svc.submitReply(&res, api.IsMinimal(ctx)), nil
+	reply := svc.submitReply(&res, r.Minimal && r.Wait == 0)
+	if r.Wait > 0 {
+		err = reply.AwaitSubmitted(ctx, svc, r.Wait)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
 }
 
 func (svc *Service) submitReply(r *task.Result, minimal bool) *api.SubmitReply {
@@ -105,7 +112,7 @@ func (svc *Service) submitOthers(ctx context.Context, rs []api.SubmitRequest, wr
 func (svc *Service) submitRight(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	b := batch{
 		checks: checks{looks: looks{svc: svc}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, len(rs)),
-		minimal: api.IsMinimal(ctx), out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
+		out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
 	}
 	for i := range rs {
 		b.todo[i] = i
@@ -133,7 +140,6 @@ type batch struct {
 	replies []taskReply    // what out points to
 	cmds    []task.Command // of this round, nil for what is answered; its place is what an idempotency key knows a task by
 	todo    []int          // what has no answer yet
-	minimal bool           // see api.WithMinimal
 }
 
 func (b *batch) fail(e *api.Error) {
@@ -195,7 +201,7 @@ func (b *batch) round(ctx context.Context, first bool) error {
 func (b *batch) answer(ctx context.Context, i int, r *task.Result) {
 	if b.out[i].Error = view.Refusal(r); b.out[i].Error == nil {
 		b.svc.compareParams(ctx, r, &b.rs[i])
-		b.svc.fillReply(&b.replies[i], r, b.minimal)
+		b.svc.fillReply(&b.replies[i], r, b.rs[i].Minimal)
 		b.out[i].SubmitReply = &b.replies[i].reply
 	}
 }

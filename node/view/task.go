@@ -62,7 +62,7 @@ func (v State) Fill(a *api.Task, t *task.Task) {
 	}
 }
 
-// Minimal is Fill with what api.WithMinimal leaves.
+// Minimal is Fill with what api.Task.Minimal leaves.
 func Minimal(a *api.Task, t *task.Task) {
 	*a = api.Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status.String(), Final: t.Final(), Rev: t.Rev,
