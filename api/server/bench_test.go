@@ -14,12 +14,15 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// taken is a Service that takes every task of a batch and answers with little.
+// taken is a Service that checks every task, as each Service does, takes it, and answers with little.
 type taken struct{ api.Service }
 
 func (taken) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	out := make([]api.SubmitResult, len(rs))
 	for i := range out {
+		if err := rs[i].Check(); err != nil {
+			return nil, err
+		}
 		out[i].SubmitReply = &api.SubmitReply{Task: &api.Task{ID: "some-task", Behavior: rs[i].Behavior, Params: rs[i].Params}}
 	}
 	return out, nil
@@ -45,6 +48,9 @@ func BenchmarkSubmitBatch(b *testing.B) {
 }
 
 func (taken) Submit(_ context.Context, r api.SubmitRequest) (*api.SubmitReply, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
 	return &api.SubmitReply{Task: &api.Task{ID: "some-task", Behavior: r.Behavior, Params: r.Params}, Outcome: "created"}, nil
 }
 

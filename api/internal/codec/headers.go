@@ -11,7 +11,7 @@ import (
 // IndexHeader carries the log index of an answer (SPEC W4).
 const IndexHeader = "Taskrt-Index"
 
-// requestOf makes a request_id of an Idempotency-Key, which may be longer.
+// RequestID makes a request_id of an Idempotency-Key, which may be longer.
 func RequestID(key string) string {
 	if len(key) <= api.MaxWorker {
 		return key
@@ -36,6 +36,7 @@ const (
 	ReturnMinimal = "return=minimal"
 )
 
+// JSONMedia is the media type of bodies and answers.
 const JSONMedia = "application/json"
 
 // BytesMedia is the media type of a file whose kind nobody told.
@@ -47,4 +48,5 @@ const LinesMedia = "application/x-ndjson"
 // StorePrefix is below what the TaskStore API is served.
 const StorePrefix = "/taskstore/"
 
+// ProblemMedia is the media type of errors (RFC 9457).
 const ProblemMedia = "application/problem+json"

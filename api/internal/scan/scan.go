@@ -7,45 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// TooDeep counts brackets outside strings; it runs before anything that recurses.
-func TooDeep(b []byte) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > MaxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
-}
-
-// CompactLen is how long a JSON text is without insignificant white space.
-func CompactLen(text []byte) int {
-	n, inString, escaped := 0, false, false
-	for _, c := range text {
-		switch {
-		case inString:
-			inString = escaped || c != '"'
-			escaped = c == '\\' && !escaped
-		case c == ' ' || c == '\n' || c == '\r' || c == '\t':
-			continue
-		default:
-			inString = c == '"'
-		}
-		n++
-	}
-	return n
-}
-
 // Scanner passes over JSON once and checks what it passes, by the grammar of encoding/json, not deeper than MaxDepth. It says
 // what is right; what is wrong is worded by decoders such as codec.Strict, which then look again. That texts are valid UTF-8
 // is not looked at here: utf8.Valid of a whole body costs next to nothing.
@@ -63,7 +24,7 @@ func Valid(b []byte) (valid, compact bool) {
 	return valid, valid && !s.loose
 }
 
-// newScanner makes a scanner of a text.
+// New makes a scanner of a text.
 func New(b []byte) Scanner { return Scanner{b: b} }
 
 // Pos is the place of what is next.
@@ -84,6 +45,7 @@ func (s *Scanner) end() bool {
 	return s.i == len(s.b)
 }
 
+// Space passes white space.
 func (s *Scanner) Space() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
@@ -278,6 +240,3 @@ func escape(b []byte) int {
 	}
 	return 0
 }
-
-// MaxDepth bounds how deep a JSON body may nest: everything that walks params later (schema, canonical form) recurses.
-const MaxDepth = 256

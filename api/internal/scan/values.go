@@ -17,6 +17,7 @@ func (s *Scanner) Plain() ([]byte, bool) {
 	return inside, ok && plain
 }
 
+// Text reads a string.
 func (s *Scanner) Text(to *string) bool {
 	text, ok := s.Plain()
 	*to = string(text)
@@ -45,6 +46,7 @@ func (s *Scanner) Base64(to *[]byte) bool {
 	return err == nil
 }
 
+// Labels reads an object of strings, each name once.
 func (s *Scanner) Labels(to *map[string]string) bool {
 	labels := map[string]string{}
 	*to = labels
@@ -59,6 +61,7 @@ func (s *Scanner) Labels(to *map[string]string) bool {
 	})
 }
 
+// Int reads a whole number.
 func (s *Scanner) Int(to *int64) bool {
 	from := s.i
 	if !s.number() {
@@ -69,6 +72,7 @@ func (s *Scanner) Int(to *int64) bool {
 	return err == nil
 }
 
+// Uint reads a whole number that is not negative.
 func (s *Scanner) Uint(to *uint64) bool {
 	from := s.i
 	if !s.number() {
@@ -79,6 +83,7 @@ func (s *Scanner) Uint(to *uint64) bool {
 	return err == nil
 }
 
+// Bool reads true or false.
 func (s *Scanner) Bool(to *bool) bool {
 	*to = s.word("true")
 	return *to || s.word("false")
