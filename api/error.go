@@ -118,7 +118,7 @@ func LimitError(field string, limit int64, format string, args ...any) *Error {
 	return e
 }
 
-// UploadError makes a 422 with a code of package runtime (SPEC B2).
+// UploadError makes a 422 with a code of package runtime/upload (SPEC B2).
 func UploadError(code, field, message string) *Error {
 	e := &Error{Code: code, Status: http.StatusUnprocessableEntity, Detail: message, Field: field}
 	if code == CodeTooLarge {
