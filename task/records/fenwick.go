@@ -2,7 +2,7 @@ package records
 
 import "math/bits"
 
-// fenwick holds numbers that are not negative, and finds in O(log n) to which one the k-th unit of their sum belongs
+// fenwick holds numbers that are not negative. It finds in O(log n) to which number the k-th unit of their sum belongs
 // (P. Fenwick, A new data structure for cumulative frequency tables, 1994).
 type fenwick struct {
 	tree  []int // tree[i-1] is the sum of the i & -i numbers that end with the i-th
@@ -18,7 +18,7 @@ func (f *fenwick) grow() {
 	f.tree = append(f.tree, sum)
 }
 
-// add adds to the i-th number, from 0.
+// add adds by to the i-th number, counted from 0.
 func (f *fenwick) add(i, by int) {
 	f.total += by
 	for i++; i <= len(f.tree); i += i & -i {
@@ -35,7 +35,7 @@ func (f *fenwick) reset(n int, number func(i int) int) {
 	}
 }
 
-// find returns the number, from 0, that the k-th unit is part of, and which one of its units that is, from 0. k < total.
+// find returns the number, counted from 0, to which the k-th unit belongs, and which unit of this number it is, from 0. k < total.
 func (f *fenwick) find(k int) (i, rest int) {
 	for step := 1 << bits.Len(uint(len(f.tree))); step > 0; step >>= 1 {
 		if next := i + step; next <= len(f.tree) && f.tree[next-1] <= k {

@@ -14,8 +14,8 @@ type group struct {
 	n         int
 	chunks    []chunk // by ID; none empty
 	available fenwick // how many are noted as available, per chunk
-	// future holds those that were not available when they were added, by time. Immutable records need no removal from
-	// the middle: an ID that is gone is passed over when its time comes. When most are gone they are sorted out.
+	// future holds the records that were not available when they were added, by time. Immutable records need not be removed from
+	// the middle: an ID that is gone is passed over when its time comes. When most are gone, they are sorted out.
 	future table.Heap[table.Untold, uint64, struct{}]
 }
 
@@ -24,19 +24,19 @@ const (
 	chunkMerge   = chunkEntries / 4
 )
 
-// chunk is a run of IDs: appended at the end of the last one, removed anywhere.
+// chunk is a run of IDs: they are appended at the end of the last chunk, and removed anywhere.
 type chunk struct {
 	entries []entry
 	open    int // entries that are noted as available
 }
 
-// entry is an ID, and in its lowest bit if the record is noted as available: then it stays so.
+// entry is an ID. Its lowest bit says that the record is noted as available; a noted record stays available.
 type entry uint64
 
 func (e entry) id() uint64 { return uint64(e >> 1) }
 func (e entry) open() bool { return e&1 != 0 }
 
-// add adds an ID that is greater than the others.
+// add adds an ID that is greater than all others.
 func (g *group) add(id uint64, available, now int64) {
 	last := len(g.chunks) - 1
 	if last < 0 || len(g.chunks[last].entries) == chunkEntries {
@@ -55,7 +55,7 @@ func (g *group) add(id uint64, available, now int64) {
 	g.change(last, 1)
 }
 
-// locate returns where an ID that is there is.
+// locate returns the place of an ID that is there.
 func (g *group) locate(id uint64) (chunkIndex, at int) {
 	i := sort.Search(len(g.chunks), func(i int) bool { return g.chunks[i].entries[0].id() > id }) - 1
 	entries := g.chunks[i].entries
@@ -74,7 +74,7 @@ func (g *group) note(id uint64) {
 	g.change(i, 1)
 }
 
-// remove takes an ID out that is there.
+// remove takes out an ID that is there.
 func (g *group) remove(id uint64) {
 	i, j := g.locate(id)
 	c := &g.chunks[i]
@@ -127,7 +127,7 @@ func (g *group) pick(k int) uint64 {
 	panic(fmt.Sprintf("records: %d records of chunk %d of %q are available, too few", g.chunks[i].open, i, g.name))
 }
 
-// stale reports whether sorting out future is worth it.
+// stale reports whether it is worth it to sort out future.
 func (g *group) stale() bool { return g.future.Len() > 2*(g.n-g.available.total)+chunkEntries }
 
 func (g *group) check(n int, row func(uint64) *row) error {

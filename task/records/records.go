@@ -1,7 +1,7 @@
-// Package records holds the records of the TaskStore API of one namespace (SPEC X2): found by ID, listed by group, the
-// k-th available one of a group picked in O(log n), frozen for snapshots without copying them. It is a container: who
-// may change what is decided by package task. Like that package it is pure: what it answers depends only on the records
-// and on the time it is given, never on how they came to be there.
+// Package records holds the records of the TaskStore API of one namespace (SPEC X2). It finds records by ID, lists them by group, picks
+// the k-th available record of a group in O(log n), and freezes records for snapshots without copying them. It is a container: package
+// task decides who may change what. Like package task it is pure: its answers depend only on the records and on the time that it is
+// given, never on how the records came to be there.
 //
 // Records live in pages in order of their ID, which are frozen without being copied (package table). IDs rise, so that
 // adding only appends.
@@ -135,14 +135,14 @@ func (s *Set) Available(name string, now int64) int {
 	return g.available.total
 }
 
-// Pick returns the k-th, from 0, of the records counted by the last Available of the group, by ID.
+// Pick returns the k-th (from 0) of the records that the last Available of the group counted, in order of their IDs.
 func (s *Set) Pick(name string, k int) Record { return s.row(s.groups[name].pick(k)).record() }
 
 // Groups returns the names of all groups, sorted.
 func (s *Set) Groups() []string { return slices.Sorted(maps.Keys(s.groups)) }
 
-// Group yields the records of a group by ID: all of them, or only those that are available at a time, which need not be
-// one that the Set was told of.
+// Group yields the records of a group by ID: all of them, or only those that are available at the time at. The Set need not have
+// been told of this time.
 func (s *Set) Group(name string, all bool, at int64) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		g := s.groups[name]
@@ -186,7 +186,7 @@ func (f Frozen) All(yield func(Record) bool) {
 	}
 }
 
-// Check verifies what is derived against a recount, in O(n).
+// Check compares everything that is derived with a recount, in O(n).
 func (s *Set) Check() error {
 	if err := s.rows.Check(func(free *row) bool { return *free == row{} }); err != nil {
 		return fmt.Errorf("records: %w", err)
