@@ -22,6 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestInProcess(t *testing.T) {
+	t.Parallel()
 	apitest.Run(t, func(t *testing.T) api.Service {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
@@ -30,6 +31,7 @@ func TestInProcess(t *testing.T) {
 }
 
 func TestOverHTTP(t *testing.T) {
+	t.Parallel()
 	apitest.Run(t, func(t *testing.T) api.Service {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
@@ -38,6 +40,7 @@ func TestOverHTTP(t *testing.T) {
 }
 
 func TestOverHTTPDeadNodeFirst(t *testing.T) {
+	t.Parallel()
 	apitest.Run(t, func(t *testing.T) api.Service {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
@@ -48,6 +51,7 @@ func TestOverHTTPDeadNodeFirst(t *testing.T) {
 }
 
 func TestPipelined(t *testing.T) {
+	t.Parallel()
 	apitest.Run(t, func(t *testing.T) api.Service {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)

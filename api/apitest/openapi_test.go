@@ -16,6 +16,7 @@ import (
 // answer, against what /openapi.json says of its route: status, media type, schema. Fields that the document does not
 // have are refused too. The suite must meet every operation.
 func TestAnswersMatchTheDocument(t *testing.T) {
+	t.Parallel()
 	var checker *apitest.Document
 	var url string
 	apitest.Run(t, func(t *testing.T) api.Service {

@@ -106,12 +106,12 @@ func (s *suite) acceptTasks(ctx context.Context, t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := worker(workers, "waiting"); w.Kind != "external" || w.Running != 1 {
+	if w := workerOf(workers, "waiting"); w.Kind != "external" || w.Running != 1 {
 		t.Errorf("workers %+v", workers)
 	}
 }
 
-func worker(all []api.Worker, id string) api.Worker {
+func workerOf(all []api.Worker, id string) api.Worker {
 	for _, w := range all {
 		if w.ID == id {
 			return w

@@ -14,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
+// submit has a behavior that draws the ID of a task which brings none (SPEC I1).
 func (s *suite) submit(ctx context.Context, t *testing.T) {
 	priority := 7
 	created := s.must(ctx, t, api.SubmitRequest{

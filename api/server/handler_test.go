@@ -320,6 +320,7 @@ func TestCancelAndRemoveOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.do("POST", "/v1/tasks", `{"behavior":"apitest.spin","id":"spin"}`)
+	s.do("GET", "/v1/tasks/spin?wait=10s&until=running", "")
 	if a := s.do("POST", "/v1/tasks/spin/cancel", ""); a.status != 202 {
 		t.Errorf("cancel of a running task: %d %s", a.status, a.body)
 	}

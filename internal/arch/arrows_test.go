@@ -106,7 +106,7 @@ var arrows = map[string][]string{
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime", "runtime/grants"},
-	"api/apitest":          {"api", "api/client", "api/runs", "api/server", "api/spaces", "task"},
+	"api/apitest":          {"api", "api/children", "api/client", "api/server", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/memnet", "internal/mux"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
@@ -144,7 +144,7 @@ var testOnly = []string{
 var thirdParty = map[string][]string{
 	"api/client":         {"golang.org/x/sync"},
 	"api/server":         {"golang.org/x/sync", "github.com/google/jsonschema-go"},
-	"api/apitest":        {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6"},
+	"api/apitest":        {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"blob":               {"golang.org/x/sync"},
 	"cmd/taskrt":         {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"internal/bench":     {"github.com/HdrHistogram/hdrhistogram-go"},

@@ -24,6 +24,9 @@ type Config struct {
 	MinItems int64
 	// Candidates bounds what one run remembers to delete; default 500,000. The rest is left to a run that follows at once.
 	Candidates int
+	// TrimWait is how long a run waits for Ticks to remove the tasks of operations that it removed; default 5 s. What runs is
+	// left to a later run.
+	TrimWait time.Duration
 	// PurgeWait is how long a run waits for the tasks of namespaces in PURGING that still run to be cancelled; default
 	// 30 s. Afterwards they are left to a run that follows in PurgeAgain; default 1 min.
 	PurgeWait, PurgeAgain time.Duration
@@ -57,6 +60,7 @@ func (c Config) WithDefaults() Config {
 	def(&c.Batch, DefaultBatch)
 	def(&c.MinItems, 1_000_000)
 	def(&c.Candidates, 500_000)
+	def(&c.TrimWait, 5*time.Second)
 	def(&c.PurgeWait, 30*time.Second)
 	def(&c.PurgeAgain, time.Minute)
 	def(&c.Forget, 30*24*time.Hour)
@@ -77,8 +81,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("maintain: Every %v is below %v", c.Every, MinEvery)
 	case c.Grace < MinGrace && !c.UnsafeGrace:
 		return fmt.Errorf("maintain: Grace %v is below %v", c.Grace, MinGrace)
-	case c.Grace < 0 || c.PurgeWait < 0 || c.PurgeAgain < 0 || c.Forget < 0:
-		return fmt.Errorf("maintain: Grace, PurgeWait, PurgeAgain and Forget must not be negative")
+	case c.Grace < 0 || c.TrimWait < 0 || c.PurgeWait < 0 || c.PurgeAgain < 0 || c.Forget < 0:
+		return fmt.Errorf("maintain: Grace, TrimWait, PurgeWait, PurgeAgain and Forget must not be negative")
 	case c.ScanRate < 1 || c.DeleteRate < 1 || c.MinItems < 1 || c.Candidates < 1:
 		return fmt.Errorf("maintain: ScanRate, DeleteRate, MinItems and Candidates must be positive")
 	case c.Batch < 1 || c.Batch > task.MaxDrop:

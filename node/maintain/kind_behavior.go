@@ -48,12 +48,8 @@ func (behaviorKind) Delete(ctx context.Context, r *Run, os []Object) (int64, err
 	return done, nil
 }
 
-// trimWait is how long a run waits for Ticks to remove the tasks of operations that it removed. What runs is left to a later
-// run.
-const trimWait = 5 * time.Second
-
 func (r *Run) dropBehavior(ctx context.Context, o *Object) (gone bool, err error) {
-	patience := time.Now().Add(trimWait)
+	patience := time.Now().Add(r.cfg.TrimWait)
 	for {
 		res, err := r.command(ctx, task.TrimBehavior{Token: r.job.Token, Namespace: o.Namespace, Name: o.Name, Max: r.cfg.Batch})
 		if refused(err) {
