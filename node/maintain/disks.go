@@ -29,7 +29,7 @@ func (r *Run) eachFile(ctx context.Context, what Area, see func(member string, f
 			if err != nil {
 				return fmt.Errorf("the %s of %s: %w", what, member, err)
 			}
-			if err := r.paceScans(ctx, min(len(fs), page)); err != nil {
+			if err := r.limitScans(ctx, min(len(fs), page)); err != nil {
 				return err
 			}
 			if err := see(member, fs); err != nil {

@@ -63,7 +63,7 @@ func (r *Run) dropBehavior(ctx context.Context, o *Object) (gone bool, err error
 		case res.Left == 0:
 			return true, nil
 		case res.Count > 0:
-			err = r.paceDeletes(ctx, int(min(res.Left, r.cfg.Batch)))
+			err = r.limitDeletes(ctx, int(min(res.Left, r.cfg.Batch)))
 		case time.Now().Before(patience):
 			err = pause(ctx, purgePause)
 		default:

@@ -57,7 +57,7 @@ func (r *Run) held(name string) (held int64, ok bool) {
 func (r *Run) empty(ctx context.Context, name string) error {
 	patience := time.Now().Add(r.cfg.PurgeWait)
 	for {
-		if err := r.paceDeletes(ctx, int(r.cfg.Batch)); err != nil {
+		if err := r.limitDeletes(ctx, int(r.cfg.Batch)); err != nil {
 			return err
 		}
 		res, err := r.command(ctx, task.PurgeNamespace{Token: r.job.Token, Namespace: name, Max: r.cfg.Batch})

@@ -218,7 +218,7 @@ func (r *Run) remove(ctx context.Context, k Kind) error {
 			continue
 		}
 		for ns, os := range byNamespace(batch) {
-			if err := r.paceDeletes(ctx, len(os)); err != nil {
+			if err := r.limitDeletes(ctx, len(os)); err != nil {
 				return err
 			}
 			done, err := k.Delete(ctx, r, os)

@@ -8,8 +8,8 @@ import (
 // enter begins a phase of the run.
 func (r *Run) enter(phase string) { r.phase, r.done = phase, 0 }
 
-// paceScans waits until n more objects, at most a page, may be looked at.
-func (r *Run) paceScans(ctx context.Context, n int) error {
+// limitScans waits until n more objects, at most a page, may be looked at.
+func (r *Run) limitScans(ctx context.Context, n int) error {
 	if err := r.tell(ctx, n); err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func (r *Run) paceScans(ctx context.Context, n int) error {
 // each shows objects as fast as they may be looked at.
 func each[T any](ctx context.Context, r *Run, all []T, see func(T) error) error {
 	for some := range slices.Chunk(all, page) {
-		if err := r.paceScans(ctx, len(some)); err != nil {
+		if err := r.limitScans(ctx, len(some)); err != nil {
 			return err
 		}
 		for _, x := range some {
@@ -31,8 +31,8 @@ func each[T any](ctx context.Context, r *Run, all []T, see func(T) error) error 
 	return nil
 }
 
-// paceDeletes waits until n more objects, at most a batch, may be deleted.
-func (r *Run) paceDeletes(ctx context.Context, n int) error {
+// limitDeletes waits until n more objects, at most a batch, may be deleted.
+func (r *Run) limitDeletes(ctx context.Context, n int) error {
 	if err := r.tell(ctx, n); err != nil {
 		return err
 	}
