@@ -6,6 +6,7 @@ import (
 
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/node/maintain/native"
+	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
@@ -40,11 +41,11 @@ func (d nodeDisks) Members() []string {
 var errNoMember = fmt.Errorf("%w: no address of it is known", maintain.ErrUnreachable)
 
 // ask asks another member.
-func (d nodeDisks) ask(ctx context.Context, member string, q peerRequest) (*peerReply, error) {
+func (d nodeDisks) ask(ctx context.Context, member string, q peers.Request) (*peers.Reply, error) {
 	for _, m := range d.n.others(d.n.store.Status()) {
 		if m.ID == member && m.Addr != "" {
-			r, err := d.n.peers.ask(ctx, m.Addr, q)
-			if err != nil && !answered(err) {
+			r, err := d.n.peers.Ask(ctx, m.Addr, q)
+			if err != nil && !peers.Answered(err) {
 				err = fmt.Errorf("%w: %w", maintain.ErrUnreachable, err)
 			}
 			return r, err
@@ -58,7 +59,7 @@ func (d nodeDisks) Files(ctx context.Context, member string, what maintain.Area,
 	if member == d.n.cfg.ID {
 		return d.n.disk().Files(what, after, limit)
 	}
-	r, err := d.ask(ctx, member, peerRequest{Op: opFiles, Area: what, After: after, Limit: limit})
+	r, err := d.ask(ctx, member, peers.Request{Op: peers.OpFiles, Area: what, After: after, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (d nodeDisks) DropLogs(ctx context.Context, member string, token uint64, be
 	if member == d.n.cfg.ID {
 		return d.n.disk().DropLogs(token, before, names)
 	}
-	r, err := d.ask(ctx, member, peerRequest{Op: opDropLogs, Token: token, Before: before, Names: names})
+	r, err := d.ask(ctx, member, peers.Request{Op: peers.OpDropLogs, Token: token, Before: before, Names: names})
 	if err != nil {
 		return 0, err
 	}

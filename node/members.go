@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
@@ -35,7 +36,7 @@ func (c members) Cluster(ctx context.Context) *api.Cluster {
 	for i, m := range others {
 		addrs[i] = m.Addr
 	}
-	replies := n.peers.askAll(ctx, addrs, peerRequest{Op: opStatus})
+	replies := n.peers.AskAll(ctx, addrs, peers.Request{Op: peers.OpStatus})
 	for i, m := range others {
 		if r := replies[i]; r != nil && r.Node != nil && r.Node.ID == m.ID {
 			r.Node.Reachable = true
@@ -61,7 +62,7 @@ func (c members) Logs(ctx context.Context, key task.Key) ([][]logs.Attempt, erro
 		return nil, err
 	}
 	all := [][]logs.Attempt{own}
-	for _, r := range c.n.peers.askAll(ctx, c.n.otherAddrs(), peerRequest{Op: opLogs, Task: key}) {
+	for _, r := range c.n.peers.AskAll(ctx, c.n.otherAddrs(), peers.Request{Op: peers.OpLogs, Task: key}) {
 		if r != nil {
 			all = append(all, r.Logs)
 		}
@@ -120,29 +121,29 @@ func (n *Node) self(st raftstore.Status) api.Node {
 }
 
 // answerPeer answers another member.
-func (n *Node) answerPeer(q peerRequest) peerReply {
+func (n *Node) answerPeer(q peers.Request) peers.Reply {
 	switch q.Op {
-	case opStatus:
+	case peers.OpStatus:
 		self := n.self(n.store.Status())
-		return peerReply{Node: &self}
-	case opLogs:
+		return peers.Reply{Node: &self}
+	case peers.OpLogs:
 		as, err := n.logs.Read(q.Task)
 		if err != nil {
-			return peerReply{Error: err.Error()}
+			return peers.Reply{Error: err.Error()}
 		}
-		return peerReply{Logs: as}
-	case opFiles:
+		return peers.Reply{Logs: as}
+	case peers.OpFiles:
 		fs, err := n.disk().Files(q.Area, q.After, q.Limit)
 		if err != nil {
-			return peerReply{Error: err.Error()}
+			return peers.Reply{Error: err.Error()}
 		}
-		return peerReply{Files: fs}
-	case opDropLogs:
+		return peers.Reply{Files: fs}
+	case peers.OpDropLogs:
 		dropped, err := n.disk().DropLogs(q.Token, q.Before, q.Names)
 		if err != nil {
-			return peerReply{Error: err.Error()}
+			return peers.Reply{Error: err.Error()}
 		}
-		return peerReply{Dropped: dropped}
+		return peers.Reply{Dropped: dropped}
 	}
-	return peerReply{Error: "unknown question " + q.Op}
+	return peers.Reply{Error: "unknown question " + q.Op}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
@@ -36,7 +37,7 @@ type Node struct {
 	engine  *runtime.Engine
 	waits   *wait.Dispatcher
 	changes *watch.Feed
-	peers   *peers
+	peers   *peers.Peers
 	hub     *lead.Hub
 	accepts *accept.Client
 	workers workers
@@ -105,8 +106,8 @@ func (n *Node) start() error {
 	n.cancel = cancel
 	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: service.EventEncoder(n.store.Local)})
 	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, n.forget, n.changes)
-	live := newLive(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
-	n.peers = newPeers(cfg.Net, cfg.Logger, n.answerPeer, live)
+	progress := peers.NewProgress(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
+	n.peers = peers.New(cfg.Net, cfg.Logger, n.answerPeer, progress)
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.Service = service.New(service.Config{
 		Store: n.store, Files: n.files, Modules: modules{n}, Members: members{n}, Accepts: n.accepts, Waits: n.waits, Changes: n.changes,
@@ -115,17 +116,17 @@ func (n *Node) start() error {
 	n.hub = lead.New(lead.Config{
 		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
 		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
-		Maintenance: cfg.Maintenance, Progress: live.publish, Children: n.Children,
+		Maintenance: cfg.Maintenance, Progress: progress.Publish, Children: n.Children,
 	})
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
 	n.wg.Go(func() { n.files.Run(ctx) })
 	n.wg.Go(func() { n.waits.Run(ctx) })
-	n.wg.Go(func() { live.run(ctx) })
+	n.wg.Go(func() { progress.Run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
 	n.wg.Go(func() { n.hub.Lead(n.store.Leadership()) })
 	n.serve("streams", func() error { return n.hub.ServeWorkers(cfg.Net) })
 	n.serve("accepts", func() error { return n.hub.ServeAccepts(cfg.Net) })
-	n.serve("peers", n.peers.serve)
+	n.serve("peers", n.peers.Serve)
 	n.serve("blobs", func() error { return n.files.Serve(cfg.Net.Listen(mux.Blob)) })
 	return n.startWorkers()
 }
@@ -202,7 +203,7 @@ func (n *Node) stop() error {
 	if err := n.store.Close(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("node: %w", err))
 	}
-	n.peers.close()
+	n.peers.Close()
 	n.cancel()
 	errs = append(errs, n.files.Close())
 	n.wg.Wait()

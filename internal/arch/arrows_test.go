@@ -19,7 +19,7 @@ var arrows = map[string][]string{
 	"task":      {"task/records", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "runtime/manifest", "task", "worker/stream", "internal/durable", "internal/idle"},
-	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"abi", "api", "api/children", "api/client", "api/console", "api/server", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"node/lead":          {"abi", "api", "node/accept", "node/logs", "node/maintain", "node/view", "node/watch", "raftstore", "runtime", "task", "worker/stream", "internal/idle", "internal/mux"},
 	"node/logs":          {"task", "internal/strays"},
 	"node/maintain":      {"task", "node/logs"},
+	"node/peers":         {"api", "node/logs", "node/maintain", "node/watch", "task", "internal/idle", "internal/mux"},
 	"node/policy":        {"runtime/manifest", "task"},
 	"node/service":       {"api", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "internal/idle"},
 	"node/view":          {"api", "api/runs", "api/spaces", "task"},

@@ -1,4 +1,4 @@
-package node
+package peers
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// peerRequest is one question to another member, one JSON value per connection on mux.Peer; so is the answer.
+// Request is one question to another member, one JSON value per connection on mux.Peer; so is the answer.
 // Unknown fields are ignored on both sides: neighbouring versions must understand each other (SPEC C4).
-type peerRequest struct {
+type Request struct {
 	Op   string   `json:"op"` // status, logs, progress, files, drop_logs
 	Task task.Key `json:"task,omitzero"`
 
@@ -33,7 +33,8 @@ type peerRequest struct {
 	Names  []string      `json:"names,omitempty"`
 }
 
-type peerReply struct {
+// Reply is the answer.
+type Reply struct {
 	Error string         `json:"error,omitempty"`
 	Node  *api.Node      `json:"node,omitempty"`
 	Logs  []logs.Attempt `json:"logs,omitempty"`
@@ -42,42 +43,46 @@ type peerReply struct {
 	Dropped int64           `json:"dropped,omitempty"`
 }
 
+// Questions.
 const (
-	opStatus   = "status"
-	opLogs     = "logs"
-	opFiles    = "files"     // of an area of the member's disk
-	opDropLogs = "drop_logs" // of tasks
-	opProgress = "progress"  // answered by frames until one side has enough; see live
+	OpStatus   = "status"
+	OpLogs     = "logs"
+	OpFiles    = "files"     // of an area of the member's disk
+	OpDropLogs = "drop_logs" // of tasks
+	opProgress = "progress"  // answered by frames until one side has enough; see Progress
 )
 
 const (
-	peerTimeout  = time.Second // of one question: a dead member must not hold up an answer for people
-	maxPeerReply = 64 << 20    // logs of one task
-	maxPeerAsk   = 64 << 10
+	timeout  = time.Second // of one question: a dead member must not hold up an answer for people
+	maxReply = 64 << 20    // logs of one task
+	maxAsk   = 64 << 10
 )
 
-// peers asks the other members and answers them.
-type peers struct {
-	net    mux.Network
-	answer func(peerRequest) peerReply
-	live   *live
-	logger *slog.Logger
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+// Peers asks the other members and answers them.
+type Peers struct {
+	net      mux.Network
+	answer   func(Request) Reply
+	progress *Progress
+	logger   *slog.Logger
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
 }
 
-func newPeers(network mux.Network, logger *slog.Logger, answer func(peerRequest) peerReply, live *live) *peers {
+// New makes Peers; answer answers what others ask.
+func New(network mux.Network, logger *slog.Logger, answer func(Request) Reply, progress *Progress) *Peers {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &peers{net: network, answer: answer, live: live, logger: logger, ctx: ctx, cancel: cancel}
+	return &Peers{net: network, answer: answer, progress: progress, logger: logger, ctx: ctx, cancel: cancel}
 }
 
-func (p *peers) close() {
+// Close ends what is under way, and waits.
+func (p *Peers) Close() {
 	p.cancel()
 	p.wg.Wait()
 }
 
-func (p *peers) serve() error {
+// Serve answers until Close.
+func (p *Peers) Serve() error {
 	ln := p.net.Listen(mux.Peer)
 	defer context.AfterFunc(p.ctx, func() { _ = ln.Close() })()
 	for {
@@ -92,18 +97,18 @@ func (p *peers) serve() error {
 	}
 }
 
-func (p *peers) handle(c net.Conn) {
+func (p *Peers) handle(c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(p.ctx, func() { _ = c.Close() })()
-	_ = c.SetDeadline(time.Now().Add(10 * peerTimeout))
-	var q peerRequest
-	if err := json.NewDecoder(io.LimitReader(c, maxPeerAsk)).Decode(&q); err != nil {
+	_ = c.SetDeadline(time.Now().Add(10 * timeout))
+	var q Request
+	if err := json.NewDecoder(io.LimitReader(c, maxAsk)).Decode(&q); err != nil {
 		p.logger.Debug("bad question of a peer", "err", err)
 		return
 	}
 	if q.Op == opProgress {
 		_ = c.SetDeadline(time.Time{})
-		if err := p.live.serve(p.ctx, c); err != nil {
+		if err := p.progress.serve(p.ctx, c); err != nil {
 			p.logger.Debug("a node no longer listens to progress", "err", err)
 		}
 		return
@@ -113,9 +118,9 @@ func (p *peers) handle(c net.Conn) {
 	}
 }
 
-// ask asks one member.
-func (p *peers) ask(ctx context.Context, addr string, q peerRequest) (*peerReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+// Ask asks one member.
+func (p *Peers) Ask(ctx context.Context, addr string, q Request) (*Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	c, err := p.net.Dial(ctx, addr, mux.Peer)
 	if err != nil {
@@ -126,34 +131,34 @@ func (p *peers) ask(ctx context.Context, addr string, q peerRequest) (*peerReply
 	if err := json.NewEncoder(c).Encode(q); err != nil {
 		return nil, err
 	}
-	var r peerReply
-	if err := json.NewDecoder(io.LimitReader(c, maxPeerReply)).Decode(&r); err != nil {
+	var r Reply
+	if err := json.NewDecoder(io.LimitReader(c, maxReply)).Decode(&r); err != nil {
 		return nil, fmt.Errorf("answer of %s: %w", addr, errors.Join(err, ctx.Err()))
 	}
 	if r.Error != "" {
-		return nil, &peerError{addr, r.Error}
+		return nil, &answerError{addr, r.Error}
 	}
 	return &r, nil
 }
 
-// peerError is an answer of a member that says what went wrong there.
-type peerError struct{ addr, text string }
+// answerError is an answer of a member that says what went wrong there.
+type answerError struct{ addr, text string }
 
-func (e *peerError) Error() string { return "answer of " + e.addr + ": " + e.text }
+func (e *answerError) Error() string { return "answer of " + e.addr + ": " + e.text }
 
-// answered reports whether an error of ask is the answer of the member that was asked.
-func answered(err error) bool {
-	_, is := errors.AsType[*peerError](err)
+// Answered reports whether an error of Ask is the answer of the member that was asked.
+func Answered(err error) bool {
+	_, is := errors.AsType[*answerError](err)
 	return is
 }
 
-// askAll asks members side by side; a member that does not answer in time has a nil reply.
-func (p *peers) askAll(ctx context.Context, addrs []string, q peerRequest) []*peerReply {
-	replies := make([]*peerReply, len(addrs))
+// AskAll asks members side by side; a member that does not answer in time has a nil reply.
+func (p *Peers) AskAll(ctx context.Context, addrs []string, q Request) []*Reply {
+	replies := make([]*Reply, len(addrs))
 	var wg sync.WaitGroup
 	for i, addr := range addrs {
 		wg.Go(func() {
-			r, err := p.ask(ctx, addr, q)
+			r, err := p.Ask(ctx, addr, q)
 			if err != nil {
 				p.logger.Debug("no answer from a peer", "addr", addr, "err", err)
 				return

@@ -1,4 +1,4 @@
-package node
+package peers
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/taskrt/taskrt/node/watch"
 )
 
-// live brings progress that is not in the log from the leader, who hears of it from the workers, to the nodes at which
+// Progress brings progress that is not in the log from the leader, who hears of it from the workers, to the nodes at which
 // somebody watches (SPEC W3). Nothing depends on it: what is lost on the way comes with the next renewal.
-type live struct {
+type Progress struct {
 	net    mux.Network
 	feed   *watch.Feed
 	self   string                                           // this node's address
@@ -27,23 +27,24 @@ type live struct {
 }
 
 const (
-	liveBacklog = 64              // frames that wait for one node; what comes then is dropped
-	livePulse   = 3 * time.Second // an idle leader says that it is there
-	liveSilence = 10 * time.Second
-	livePause   = 250 * time.Millisecond // before the leader is asked again
+	backlog = 64              // frames that wait for one node; what comes then is dropped
+	pulse   = 3 * time.Second // an idle leader says that it is there
+	silence = 10 * time.Second
+	again   = 250 * time.Millisecond // before the leader is asked again
 )
 
-// liveFrame is one frame from the leader: a JSON value. Unknown fields are ignored (SPEC C4).
-type liveFrame struct {
+// frame is one frame from the leader: a JSON value. Unknown fields are ignored (SPEC C4).
+type frame struct {
 	Live []watch.Live `json:"live,omitempty"`
 }
 
-func newLive(network mux.Network, feed *watch.Feed, self string, follow func() (string, <-chan struct{}, <-chan struct{}), logger *slog.Logger) *live {
-	return &live{net: network, feed: feed, self: self, follow: follow, logger: logger, peers: map[chan []watch.Live]struct{}{}}
+// NewProgress makes it for a node that others reach at the address self.
+func NewProgress(network mux.Network, feed *watch.Feed, self string, follow func() (string, <-chan struct{}, <-chan struct{}), logger *slog.Logger) *Progress {
+	return &Progress{net: network, feed: feed, self: self, follow: follow, logger: logger, peers: map[chan []watch.Live]struct{}{}}
 }
 
-// publish tells what workers said to this node, the leader. It never waits.
-func (l *live) publish(ls []watch.Live) {
+// Publish tells what workers said to this node, the leader. It never waits.
+func (l *Progress) Publish(ls []watch.Live) {
 	l.feed.Live(ls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,8 +57,8 @@ func (l *live) publish(ls []watch.Live) {
 }
 
 // serve tells one node until it goes away.
-func (l *live) serve(ctx context.Context, conn net.Conn) error {
-	frames := make(chan []watch.Live, liveBacklog)
+func (l *Progress) serve(ctx context.Context, conn net.Conn) error {
+	frames := make(chan []watch.Live, backlog)
 	l.mu.Lock()
 	l.peers[frames] = struct{}{}
 	l.mu.Unlock()
@@ -67,25 +68,25 @@ func (l *live) serve(ctx context.Context, conn net.Conn) error {
 		delete(l.peers, frames)
 	}()
 	enc := json.NewEncoder(conn)
-	pulse := time.NewTicker(livePulse)
-	defer pulse.Stop()
+	beat := time.NewTicker(pulse)
+	defer beat.Stop()
 	for {
-		var f liveFrame
+		var f frame
 		select {
 		case f.Live = <-frames:
-		case <-pulse.C:
+		case <-beat.C:
 		case <-ctx.Done():
 			return nil
 		}
-		_ = conn.SetWriteDeadline(time.Now().Add(liveSilence))
+		_ = conn.SetWriteDeadline(time.Now().Add(silence))
 		if err := enc.Encode(f); err != nil {
 			return err
 		}
 	}
 }
 
-// run listens to whoever leads, as long as somebody watches here and another node leads.
-func (l *live) run(ctx context.Context) {
+// Run listens to whoever leads, as long as somebody watches here and another node leads.
+func (l *Progress) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		on, wanted := l.feed.Wanted()
 		addr, gone, news := l.follow()
@@ -93,7 +94,7 @@ func (l *live) run(ctx context.Context) {
 			if err := l.listen(ctx, addr, gone); err != nil && ctx.Err() == nil {
 				l.logger.Debug("no live progress from the leader", "leader", addr, "err", err)
 			}
-			idle.For(ctx, livePause)
+			idle.For(ctx, again)
 			continue
 		}
 		select {
@@ -105,10 +106,10 @@ func (l *live) run(ctx context.Context) {
 }
 
 // listen takes what the leader tells until it no longer leads, or nobody watches here any more.
-func (l *live) listen(ctx context.Context, addr string, gone <-chan struct{}) error {
+func (l *Progress) listen(ctx context.Context, addr string, gone <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	dialing, stop := context.WithTimeout(ctx, peerTimeout)
+	dialing, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	conn, err := l.net.Dial(dialing, addr, mux.Peer)
 	if err != nil {
@@ -122,13 +123,13 @@ func (l *live) listen(ctx context.Context, addr string, gone <-chan struct{}) er
 		l.until(ctx, gone)
 		_ = conn.Close()
 	})
-	if err := json.NewEncoder(conn).Encode(peerRequest{Op: opProgress}); err != nil {
+	if err := json.NewEncoder(conn).Encode(Request{Op: opProgress}); err != nil {
 		return err
 	}
 	dec := json.NewDecoder(conn)
 	for {
-		var f liveFrame
-		_ = conn.SetReadDeadline(time.Now().Add(liveSilence))
+		var f frame
+		_ = conn.SetReadDeadline(time.Now().Add(silence))
 		if err := dec.Decode(&f); err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func (l *live) listen(ctx context.Context, addr string, gone <-chan struct{}) er
 }
 
 // until returns when there is no more reason to listen.
-func (l *live) until(ctx context.Context, gone <-chan struct{}) {
+func (l *Progress) until(ctx context.Context, gone <-chan struct{}) {
 	for {
 		on, wanted := l.feed.Wanted()
 		if !on {
