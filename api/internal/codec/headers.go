@@ -8,20 +8,17 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
+// Media types.
+const (
+	JSONMedia    = "application/json"
+	ProblemMedia = "application/problem+json" // of errors (RFC 9457)
+	EventMedia   = "text/event-stream"
+	LinesMedia   = "application/x-ndjson"     // of an export: JSON lines
+	BytesMedia   = "application/octet-stream" // of a file whose kind nobody told
+)
+
 // IndexHeader carries the log index of an answer (SPEC W4).
 const IndexHeader = "Taskrt-Index"
-
-// RequestID makes a request_id of an Idempotency-Key, which may be longer.
-func RequestID(key string) string {
-	if len(key) <= api.MaxWorker {
-		return key
-	}
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
-}
-
-// EventMedia is the media type of events.
-const EventMedia = "text/event-stream"
 
 // LastEventID is the header by which a client says after which event to go on.
 const LastEventID = "Last-Event-ID"
@@ -36,17 +33,14 @@ const (
 	ReturnMinimal = "return=minimal"
 )
 
-// JSONMedia is the media type of bodies and answers.
-const JSONMedia = "application/json"
-
-// BytesMedia is the media type of a file whose kind nobody told.
-const BytesMedia = "application/octet-stream"
-
-// LinesMedia is the media type of an export: JSON lines.
-const LinesMedia = "application/x-ndjson"
-
-// StorePrefix is below what the TaskStore API is served.
+// StorePrefix is the path below which the TaskStore API is served.
 const StorePrefix = "/taskstore/"
 
-// ProblemMedia is the media type of errors (RFC 9457).
-const ProblemMedia = "application/problem+json"
+// RequestID makes a request_id of an Idempotency-Key, which may be longer.
+func RequestID(key string) string {
+	if len(key) <= api.MaxWorker {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
