@@ -99,3 +99,18 @@ func sameRequest(t *testing.T, got, want *api.SubmitRequest, gotBad, wantBad *ap
 }
 
 func unbounded() *api.Error { return nil }
+
+// TestBatchOfTheLimit: a batch of 10,000 tasks is split, one more is refused before any of its tasks takes room.
+func TestBatchOfTheLimit(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{api.MaxBatch: "", api.MaxBatch + 1: api.CodeTooLarge} {
+		taken := 0
+		s, err := decodeAnySubmits([]byte(`{"tasks":[`+strings.Repeat(`{},`, n-1)+`{}]}`), func() *api.Error { taken++; return nil })
+		if err == nil {
+			err = s.Split()
+		}
+		if (err == nil) != (want == "") || err != nil && (err.Code != want || taken > 0) {
+			t.Errorf("%d tasks: %v, room taken %d times", n, err, taken)
+		}
+	}
+}
