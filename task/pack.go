@@ -158,8 +158,9 @@ func (s *store) packNames(p *packer, t *Task) {
 
 // dropNames gives up the names of a packed record.
 func (s *store) dropNames(record []byte) {
-	for n := range namesOf(record) {
-		s.names.Drop(uint32(n))
+	u := unpacker{b: record[idLength(record):]}
+	for range u.uint() {
+		s.names.Drop(uint32(u.uint()))
 	}
 }
 

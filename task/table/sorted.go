@@ -78,6 +78,9 @@ func (t *Sorted[K, V, A]) find(i int, k K) (slot int, ok bool) {
 
 // locate returns the page that k is in or belongs into, and its slot there; page is -1 if it belongs before all pages.
 func (t *Sorted[K, V, A]) locate(k K) (page, slot int, ok bool) {
+	if t.n > 0 && t.order.Compare(t.firsts[0], k) == 0 { // most that goes is the oldest
+		return 0, 0, true
+	}
 	i := sort.Search(len(t.firsts), func(i int) bool { return t.order.Compare(t.firsts[i], k) > 0 }) - 1
 	if i < 0 {
 		return i, 0, false
