@@ -47,7 +47,7 @@ type call struct {
 }
 
 func newCall(ps []task.Proposal, bodies wire.Bodies, notify func(*call)) *call {
-	c := &call{proposals: ps, bodies: bodies, lane: laneOf(ps), notify: notify, left: len(ps), results: make([]task.Result, len(ps))}
+	c := &call{proposals: ps, bodies: bodies, lane: laneOf(ps), notify: notify, left: len(ps)}
 	for i := range ps {
 		c.bytes += bodies.Size(i)
 	}
@@ -348,7 +348,7 @@ func (b *batcher) finish(e *entry, results []task.Result, err error) {
 	for _, p := range e.parts {
 		n := p.to - p.from
 		if err == nil {
-			copy(p.call.results[p.from:p.to], results[at:at+n])
+			p.call.take(p, results[at:at+n:at+n])
 		}
 		at += n
 		if b.answered(p.call, n, err) {
@@ -360,6 +360,18 @@ func (b *batcher) finish(e *entry, results []task.Result, err error) {
 	}
 	b.mu.Unlock()
 	notifyAll(done)
+}
+
+// take notes the results of a part. Those of a call that is in one part stay where they are.
+func (c *call) take(p part, results []task.Result) {
+	switch {
+	case len(results) == len(c.proposals):
+		c.results = results
+		return
+	case c.results == nil:
+		c.results = make([]task.Result, len(c.proposals))
+	}
+	copy(c.results[p.from:p.to], results)
 }
 
 // answered notes that n commands of c have their answer and reports whether that was the last. A call of which a part
