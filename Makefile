@@ -59,7 +59,7 @@ fanout: ## an operation of many partitions: make fanout N=100000
 spin: ## guests that compute on every slot of three nodes: no leader change: make spin FOR=60s
 	$(GO) test ./internal/e2e -run '^TestSpinningGuestsDisturbNobody$$' -count 1 -v -spin $(or $(FOR),60s) -timeout 60m
 
-bench: ## the benchmarks behind docs/performance.md
+bench: ## the benchmarks behind docs/performance-history.md
 	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime
 
 bench-jetstream: build ## taskrt and NATS JetStream (R3, sync always) in turn: make bench-jetstream JETSTREAM="-rounds 3 -presets submit"

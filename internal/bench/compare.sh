@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Go benchmarks of the working tree against those of the merge base: see docs/performance.md. Parameters come from the environment.
+# Go benchmarks of the working tree against those of the merge base: see docs/performance-history.md. Parameters come from the environment.
 set -euo pipefail
 cd "$(git rev-parse --show-toplevel)"
 

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Benchmarks of docs/performance.md on three real processes with fsync. They report per second what the cluster did; b.N
+// Benchmarks of docs/performance-history.md on three real processes with fsync. They report per second what the cluster did; b.N
 // is the number of tasks, records or events.
 
 // post sends one request to a node and decodes the answer; it tries again while the cluster is overloaded.
