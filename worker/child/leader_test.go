@@ -149,10 +149,11 @@ func (l *leader) serve(conn *stream.Conn) {
 			return
 		}
 		var answer stream.Frame
+		var welcomed func() // what is known once the worker has its welcome: an assignment that comes before is nobody's
 		l.change(func() {
 			switch {
 			case f.Hello != nil:
-				answer.Welcome = l.welcome(f.Hello, conn)
+				answer.Welcome, welcomed = l.welcome(f.Hello, conn)
 			case f.Renew != nil:
 				answer.Renewed = &stream.Renewed{N: f.Renew.N}
 			case f.Bye != nil:
@@ -168,25 +169,29 @@ func (l *leader) serve(conn *stream.Conn) {
 		if err := conn.Send(answer); err != nil && !errors.Is(err, stream.ErrBadFrame) {
 			return
 		}
+		if welcomed != nil {
+			l.change(welcomed)
+		}
 	}
 }
 
-func (l *leader) welcome(h *stream.Hello, conn *stream.Conn) *stream.Welcome {
+func (l *leader) welcome(h *stream.Hello, conn *stream.Conn) (*stream.Welcome, func()) {
 	l.hellos = append(l.hellos, h)
 	session := h.Session
 	if session == 0 {
 		l.sessions++
 		session = l.sessions
 	}
-	if h.Alone {
-		l.alone[session] = conn
-	} else {
+	return &stream.Welcome{Session: session, TTL: task.Millis(l.ttl.Milliseconds()), Leader: "n1"}, func() {
+		if h.Alone {
+			l.alone[session] = conn
+			return
+		}
 		if h.Session == 0 {
 			l.opened++
 		}
 		l.conn, l.session = conn, session
 	}
-	return &stream.Welcome{Session: session, TTL: task.Millis(l.ttl.Milliseconds()), Leader: "n1"}
 }
 
 // assign gives the child attempts of a guest.
