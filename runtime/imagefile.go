@@ -186,8 +186,8 @@ func (k *keptImage) fits(globals int, least int64) error {
 		}
 		from, n := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
 		rest = rest[16:]
-		page := uint64(os.Getpagesize())
-		if from < end || from%page != 0 || n%page != 0 || n == 0 || n > uint64(len(rest)) || from > uint64(k.Size)-n {
+		page, size := uint64(os.Getpagesize()), uint64(k.Size)
+		if from < end || from%page != 0 || n%page != 0 || n == 0 || n > uint64(len(rest)) || n > size || from > size-n {
 			return errDamagedImage
 		}
 		end, rest = from+n, rest[n:]

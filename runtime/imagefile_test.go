@@ -145,17 +145,18 @@ func TestDamagedImage(t *testing.T) {
 	}
 	page := uint64(os.Getpagesize())
 	for what, file := range map[string][]byte{
-		"no page of wasm":      summed(imageHead{Size: 4<<16 + 1}),
-		"less than its memory": summed(imageHead{Size: 3 << 16}),
-		"too large":            summed(imageHead{Size: manifest.MaxMemoryBytes + wasmbin.PageSize}),
-		"globals":              summed(imageHead{Size: 4 << 16, Globals: []uint64{1}}),
-		"half a run":           summed(imageHead{Size: 4 << 16}, 1),
-		"a run of nothing":     summed(imageHead{Size: 4 << 16}, 0, 0),
-		"a run without end":    summed(imageHead{Size: 4 << 16}, 0, page),
-		"a run beyond":         summed(imageHead{Size: 4 << 16}, append([]uint64{4 << 16, page}, make([]uint64, page/8)...)...),
-		"far beyond":           summed(imageHead{Size: 4 << 16}, append([]uint64{-page & (1<<64 - 1), page}, make([]uint64, page/8)...)...),
-		"amid a page":          summed(imageHead{Size: 4 << 16}, append([]uint64{8, page}, make([]uint64, page/8)...)...),
-		"no head":              append(func() []byte { s := sha256.Sum256([]byte{9, 0, 0, 0}); return s[:] }(), 9, 0, 0, 0),
+		"no page of wasm":        summed(imageHead{Size: 4<<16 + 1}),
+		"less than its memory":   summed(imageHead{Size: 3 << 16}),
+		"too large":              summed(imageHead{Size: manifest.MaxMemoryBytes + wasmbin.PageSize}),
+		"globals":                summed(imageHead{Size: 4 << 16, Globals: []uint64{1}}),
+		"half a run":             summed(imageHead{Size: 4 << 16}, 1),
+		"a run of nothing":       summed(imageHead{Size: 4 << 16}, 0, 0),
+		"a run without end":      summed(imageHead{Size: 4 << 16}, 0, page),
+		"a run beyond":           summed(imageHead{Size: 4 << 16}, append([]uint64{4 << 16, page}, make([]uint64, page/8)...)...),
+		"longer than its memory": summed(imageHead{Size: 4 << 16}, append([]uint64{0, 5 << 16}, make([]uint64, 5<<16/8)...)...),
+		"far beyond":             summed(imageHead{Size: 4 << 16}, append([]uint64{-page & (1<<64 - 1), page}, make([]uint64, page/8)...)...),
+		"amid a page":            summed(imageHead{Size: 4 << 16}, append([]uint64{8, page}, make([]uint64, page/8)...)...),
+		"no head":                append(func() []byte { s := sha256.Sum256([]byte{9, 0, 0, 0}); return s[:] }(), 9, 0, 0, 0),
 	} {
 		succeeds(what, file)
 	}
