@@ -89,17 +89,19 @@ func touched(memory []byte, f func(from, to int) error) error {
 
 // copyPages copies a part of memory. Pages of zeros stay holes.
 func (b *backing) copyPages(ctx context.Context, memory []byte, from, to int) error {
-	page := os.Getpagesize()
-	for at := from; at < to; at += page {
-		if at%(1<<20) == 0 && ctx.Err() != nil {
+	const piece = 1 << 20
+	for at := from; at < to; at += piece {
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		data := memory[at:min(at+page, to)]
-		if zero(data) {
-			continue
-		}
-		if n, err := unix.Pwrite(b.fd, data, int64(at)); err != nil || n != len(data) {
-			return fmt.Errorf("%d of %d bytes written: %w", n, len(data), err)
+		err := pageRuns(memory, at, min(at+piece, to), func(from, to int) error {
+			if n, err := unix.Pwrite(b.fd, memory[from:to], int64(from)); err != nil || n != to-from {
+				return fmt.Errorf("%d of %d bytes written: %w", n, to-from, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
