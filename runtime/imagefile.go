@@ -132,7 +132,13 @@ func zero(data []byte) bool {
 type keptImage struct {
 	imageHead
 
-	runs []byte
+	runs []imageRun // within the memory, none before the end of the one before it
+}
+
+// imageRun is a run of pages.
+type imageRun struct {
+	from int // where it begins in the memory
+	data []byte
 }
 
 // errDamagedImage: the file is not what writeImage wrote.
@@ -167,44 +173,54 @@ func decodeImage(data []byte) (*keptImage, error) {
 	if int64(n) > int64(len(data)) {
 		return nil, errDamagedImage
 	}
-	k := &keptImage{runs: data[n:]}
+	k := &keptImage{}
 	if err := json.Unmarshal(data[:n], &k.imageHead); err != nil {
 		return nil, errors.Join(errDamagedImage, err)
+	}
+	if k.Size < 0 || k.Size > manifest.MaxMemoryBytes || k.Size%wasmbin.PageSize != 0 {
+		return nil, errDamagedImage
+	}
+	var err error
+	if k.runs, err = decodeRuns(data[n:], uint64(k.Size)); err != nil {
+		return nil, err
 	}
 	return k, nil
 }
 
+// decodeRuns returns the runs of a memory of size bytes.
+func decodeRuns(data []byte, size uint64) (runs []imageRun, err error) {
+	page, end := uint64(os.Getpagesize()), uint64(0)
+	for len(data) > 0 {
+		if len(data) < 16 {
+			return nil, errDamagedImage
+		}
+		from, n := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+		data = data[16:]
+		if from < end || from%page != 0 || n%page != 0 || n == 0 || n > uint64(len(data)) || n > size || from > size-n {
+			return nil, errDamagedImage
+		}
+		runs = append(runs, imageRun{int(from), data[:n]})
+		end, data = from+n, data[n:]
+	}
+	return runs, nil
+}
+
 // fits says whether the image can be that of a module with so many mutable globals, whose memory has least bytes at least.
 func (k *keptImage) fits(globals int, least int64) error {
-	if len(k.Globals) != globals || k.Size < least || k.Size > manifest.MaxMemoryBytes || k.Size%wasmbin.PageSize != 0 {
+	if len(k.Globals) != globals || k.Size < least {
 		return errDamagedImage
-	}
-	end := uint64(0)
-	for rest := k.runs; len(rest) > 0; {
-		if len(rest) < 16 {
-			return errDamagedImage
-		}
-		from, n := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
-		rest = rest[16:]
-		page, size := uint64(os.Getpagesize()), uint64(k.Size)
-		if from < end || from%page != 0 || n%page != 0 || n == 0 || n > uint64(len(rest)) || n > size || from > size-n {
-			return errDamagedImage
-		}
-		end, rest = from+n, rest[n:]
 	}
 	return nil
 }
 
-// fill makes memory, which has the image's size, what it is in the image. The image fits.
+// fill makes memory, which has the image's size, what it is in the image.
 func (k *keptImage) fill(memory []byte) error {
 	end := 0
-	for rest := k.runs; len(rest) > 0; {
-		from, n := int(binary.LittleEndian.Uint64(rest)), int(binary.LittleEndian.Uint64(rest[8:]))
-		if err := wipe(memory[end:from]); err != nil {
+	for _, run := range k.runs {
+		if err := wipe(memory[end:run.from]); err != nil {
 			return err
 		}
-		copy(memory[from:], rest[16:16+n])
-		end, rest = from+n, rest[16+n:]
+		end = run.from + copy(memory[run.from:], run.data)
 	}
 	return wipe(memory[end:])
 }
