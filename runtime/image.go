@@ -14,14 +14,20 @@ import (
 // task (abi/README.md, "Phases") and get clocks and randomness that are always the same, so the image is the same whoever
 // makes it, and may come from another process (imagefile.go). The shelf's lock guards users, old and dropped.
 type image struct {
-	size    int64 // bytes of linear memory
-	globals []uint64
-	clock   time.Duration // the guest's monotonic clock
-	files   wasi.Files
+	imageHead
+
 	backing *backing
 	users   int  // instances that have it
 	old     bool // unused since the last sweep
 	dropped bool // no longer the pool's: closed once it has no users
+}
+
+// imageHead is what an image has beside its memory.
+type imageHead struct {
+	Size    int64 // bytes of linear memory
+	Globals []uint64
+	Clock   time.Duration // the guest's monotonic clock
+	Files   wasi.Files
 }
 
 // Ways to give an instance the memory of its image back, from the best to the worst. The worst of all is not to do it.
@@ -39,22 +45,32 @@ const (
 const keptPages = 48
 
 // capture returns an image of i, which has just been initialised.
-func (p *pool) capture(i *instance, g *guest) (*image, error) {
-	img := &image{size: i.mem.size, globals: p.globalsOf(i), clock: g.initClock, files: g.files}
+func (i *instance) capture() (*image, error) {
+	img := &image{imageHead: i.head()}
 	var err error
-	img.backing, err = newBacking(g.ctx, i.mem.region[:i.mem.size], p.shelf.restoring)
+	img.backing, err = newBacking(i.guest.ctx, i.mem.region[:i.mem.size], i.pool.shelf.restoring)
 	return img, err
+}
+
+// head returns what the image of i, which has just been initialised, has beside its memory.
+func (i *instance) head() imageHead {
+	h := imageHead{Size: i.mem.size, Globals: make([]uint64, len(i.globals)), Clock: i.guest.initClock, Files: i.guest.files}
+	for n, global := range i.globals {
+		h.Globals[n] = global.Get()
+	}
+	return h
 }
 
 // show gives i the memory and globals of its image, for the first time.
 func (img *image) show(i *instance) error {
-	if err := i.widen(img.size); err != nil {
+	if err := i.widen(img.Size); err != nil {
 		return err
 	}
 	if err := img.backing.attach(i.mem.region); err != nil {
 		return err
 	}
-	setGlobals(i, img.globals)
+	img.setGlobals(i)
+	img.tell(i.guest)
 	return nil
 }
 
@@ -78,26 +94,21 @@ func (img *image) restore(i *instance) (kept int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if !i.mem.shrink(i.mod.Memory(), img.size) {
+	if !i.mem.shrink(i.mod.Memory(), img.Size) {
 		return 0, errNotShrunk
 	}
-	setGlobals(i, img.globals)
-	return min(kept, img.size), nil
+	img.setGlobals(i)
+	return min(kept, img.Size), nil
 }
 
-func setGlobals(i *instance, values []uint64) {
+func (h *imageHead) setGlobals(i *instance) {
 	for n, global := range i.globals {
-		global.Set(values[n])
+		global.Set(h.Globals[n])
 	}
 }
 
-func (p *pool) globalsOf(i *instance) []uint64 {
-	values := make([]uint64, len(i.globals))
-	for n, global := range i.globals {
-		values[n] = global.Get()
-	}
-	return values
-}
+// tell has g go on from where the guest was that made the image.
+func (h *imageHead) tell(g *guest) { g.initClock, g.files = h.Clock, h.Files }
 
 var errNotShrunk = errors.New("runtime: a memory that has grown to its maximum cannot be made smaller")
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/runtime/manifest"
-	"github.com/taskrt/taskrt/runtime/wasi"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -25,14 +24,6 @@ import (
 
 // maxImageFile bounds the file: a larger image is made where it is used.
 const maxImageFile = 64 << 20
-
-// imageHead is what an image has beside its memory.
-type imageHead struct {
-	Size    int64 // bytes of memory
-	Globals []uint64
-	Clock   time.Duration
-	Files   wasi.Files
-}
 
 // errImageTooLarge: the file would be larger than maxImageFile.
 var errImageTooLarge = errors.New("runtime: the image has too many pages for a file")
@@ -227,18 +218,17 @@ func (k *keptImage) fill(memory []byte) error {
 
 // save puts the image of an instance that was just initialised into the cache, once.
 func (i *instance) save() {
-	p, g := i.pool, i.guest
+	p := i.pool
 	if p.saved.Swap(true) {
 		return
 	}
-	head := imageHead{Size: i.mem.size, Globals: p.globalsOf(i), Clock: g.initClock, Files: g.files}
-	if err := p.cache.writeImage(p.digest, head, i.mem.region[:i.mem.size]); err != nil {
+	if err := p.cache.writeImage(p.digest, i.head(), i.mem.region[:i.mem.size]); err != nil {
 		p.cache.log.Warn("the image of a module is not cached", "digest", p.digest, "err", err)
 	}
 }
 
 // cached initialises i by the image that the cache has of its module. false: there is none that i may have.
-func (i *instance) cached(g *guest) (bool, error) {
+func (i *instance) cached() (bool, error) {
 	p := i.pool
 	if !p.restorable || p.cache.other == nil || p.uncached.Load() {
 		return false, nil
@@ -246,7 +236,6 @@ func (i *instance) cached(g *guest) (bool, error) {
 	p.reading.Lock() // one reads at a time: the others share what it has made of it
 	defer p.reading.Unlock()
 	if i.image = p.shelf.join(p, i.mem.limit); i.image != nil {
-		g.initClock, g.files = i.image.clock, i.image.files
 		return true, i.image.show(i)
 	}
 	kept, err := p.cache.readImage(p.digest)
@@ -269,8 +258,8 @@ func (i *instance) cached(g *guest) (bool, error) {
 	if err := kept.fill(i.mem.region[:i.mem.size]); err != nil {
 		return false, fmt.Errorf("runtime: image: %w", err)
 	}
-	setGlobals(i, kept.Globals)
-	g.initClock, g.files = kept.Clock, kept.Files
+	kept.setGlobals(i)
+	kept.tell(i.guest)
 	i.keepImage()
 	return true, nil
 }

@@ -60,7 +60,7 @@ func (m *Module) Instances() InstanceStats {
 	stats := p.stats
 	stats.Idle = len(p.idle)
 	if p.image != nil {
-		stats.Image = p.image.size
+		stats.Image = p.image.Size
 	}
 	return stats
 }
@@ -128,7 +128,7 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 	if i.mod != nil {
 		i.fuel.Set(0)
 		g.fuel.counter = i.fuel
-		g.initClock, g.files = i.image.clock, i.image.files
+		i.image.tell(g)
 		return nil
 	}
 	g.initialise(i.pool.seed)
@@ -143,11 +143,10 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 		i.globals = i.pool.restorableGlobals(mod)
 	}
 	if i.image != nil {
-		g.initClock, g.files = i.image.clock, i.image.files
 		return i.image.show(i)
 	}
 	if !i.anew {
-		if done, err := i.cached(g); done || err != nil {
+		if done, err := i.cached(); done || err != nil {
 			return err
 		}
 	}
@@ -176,7 +175,7 @@ func (i *instance) keepImage() {
 	if !p.shelf.wants(p, i.mem.size) {
 		return
 	}
-	img, err := p.capture(i, g)
+	img, err := i.capture()
 	if err != nil {
 		p.shelf.budget.give(i.mem.size)
 		return

@@ -41,7 +41,7 @@ func (s *shelf) take(p *pool, limit int64) *instance {
 	for len(p.idle) > 0 {
 		i := p.idle[len(p.idle)-1]
 		s.remove(i)
-		if int64(len(i.mem.region)) >= limit && i.image.size <= limit && s.budget.enter(i.image.size-i.mem.charged) {
+		if int64(len(i.mem.region)) >= limit && i.image.Size <= limit && s.budget.enter(i.image.Size-i.mem.charged) {
 			i.mem.begin(limit)
 			i.image.old = false
 			p.stats.Reused++
@@ -57,8 +57,8 @@ func (s *shelf) plan(p *pool, limit int64, anew bool) (need, reserve int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.largest = max(p.largest, limit)
-	if p.image != nil && p.image.size <= limit && !anew {
-		return p.image.size, p.largest
+	if p.image != nil && p.image.Size <= limit && !anew {
+		return p.image.Size, p.largest
 	}
 	return p.minMemory, p.largest
 }
@@ -68,7 +68,7 @@ func (s *shelf) use(p *pool, size int64) *image {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.stats.Made++
-	if p.image == nil || p.image.size != size {
+	if p.image == nil || p.image.Size != size {
 		return nil
 	}
 	return p.image.used()
@@ -78,7 +78,7 @@ func (s *shelf) use(p *pool, size int64) *image {
 func (s *shelf) join(p *pool, limit int64) *image {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.image == nil || p.image.size > limit {
+	if p.image == nil || p.image.Size > limit {
 		return nil
 	}
 	return p.image.used()
@@ -104,7 +104,7 @@ func (s *shelf) publish(p *pool, img *image) bool {
 	defer s.mu.Unlock()
 	if p.image != nil {
 		img.backing.close()
-		s.budget.give(img.size)
+		s.budget.give(img.Size)
 		return false
 	}
 	img.users++
@@ -185,7 +185,7 @@ func (s *shelf) freeOne() bool {
 // drop frees the image of p, which has no idle instances. Those that run have all of their memory charged, what they share
 // included: they may keep it until they end.
 func (s *shelf) drop(p *pool) {
-	s.budget.give(p.image.size)
+	s.budget.give(p.image.Size)
 	p.image.dropped = true
 	if p.image.users == 0 {
 		p.image.backing.close()
