@@ -25,7 +25,8 @@ import (
 // codeCache keeps native code on disk, one directory per digest. wazero guards its files by a CRC over the code alone;
 // a flipped bit in the table of offsets would jump anywhere. So every directory has a file with the SHA-256 of the
 // others, looked at before wazero sees them. A directory is made beside its place and renamed into it once complete:
-// a crash or another process never leaves half of one. When a directory was last used is its time of modification.
+// a crash or another process never leaves half of one. When a directory was last used is its time of modification. Images
+// of modules lie beside (imagefile.go).
 type codeCache struct {
 	dir   string // "": no cache
 	limit int64  // bytes of all directories together

@@ -34,5 +34,5 @@ func (c *codeCache) read(ctx context.Context, digest string, size int64, f compi
 	return rt, made, nil
 }
 
-// CacheSize returns the bytes of the code in a CacheDir.
+// CacheSize returns the bytes of the code and images in a CacheDir.
 func CacheSize(dir string) int64 { return dirSize(dir) }

@@ -132,8 +132,8 @@ func Digest(wasm []byte) string {
 }
 
 // Load compiles a module and keeps it ready until Drop. It is compiled once per digest, however many ask. The file is
-// checked as by Inspect, without its manifest and without running any of its code (but see Config.KeepImages). Errors about the file are
-// *upload.Error.
+// checked as by Inspect, without its manifest and, unless Config.KeepImages is set, without running any of its code. Errors
+// about the file are *upload.Error.
 func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module, error) {
 	if got := Digest(wasm); got != digest {
 		return nil, fmt.Errorf("runtime: the file has digest %s, not %s", got, digest)
@@ -169,7 +169,7 @@ type Stats struct {
 	Guests                    int   // attempts under way, also those that wait for memory
 	Memory, MemoryBudget      int64 // bytes charged to the budget, and the budget
 	Idle                      int   // instances that wait for their next attempt
-	CacheBytes                int64 // of code on disk
+	CacheBytes                int64 // of code and images on disk
 }
 
 // Stats tells what the engine is doing now.
