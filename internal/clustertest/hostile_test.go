@@ -260,7 +260,7 @@ func badWatches() []bad {
 	return all
 }
 
-// badRecords are wrong requests of the TaskStore API; api/store_test.go has the others.
+// badRecords are wrong requests of the TaskStore API; api/server/taskstore_test.go has the others.
 func badRecords() []bad {
 	var all []bad
 	update := func(name, body string, status int, code, field string) {
