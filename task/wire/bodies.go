@@ -33,11 +33,9 @@ func Pack(cs []task.Command, fits func(size, bytes int) bool) (Bodies, error) {
 		if err != nil {
 			return Bodies{}, fmt.Errorf("wire: command %d: %w", i, err)
 		}
-		after, ok := appendCommand(b, c)
-		if !ok {
-			if after, err = appendByLibrary(b, c); err != nil {
-				return Bodies{}, fmt.Errorf("wire: command %d: %w", i, err)
-			}
+		after, err := appendBody(b, c)
+		if err != nil {
+			return Bodies{}, fmt.Errorf("wire: command %d: %w", i, err)
 		}
 		one := body{uint32(kind), uint32(len(b)), uint32(len(after))}
 		if bytes += one.size(); !fits(one.size(), bytes) {

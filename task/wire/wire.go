@@ -187,16 +187,19 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
 		}
-		b = appendEnvelope(b, kind, ps[i].Origin)
-		after, ok := appendCommand(b, ps[i].Command)
-		if !ok {
-			if after, err = appendByLibrary(b, ps[i].Command); err != nil {
-				return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
-			}
+		if b, err = appendBody(appendEnvelope(b, kind, ps[i].Origin), ps[i].Command); err != nil {
+			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
 		}
-		b = after
 	}
 	return exact(buf, b), nil
+}
+
+// appendBody encodes a command by hand, or else by the library.
+func appendBody(b []byte, c task.Command) ([]byte, error) {
+	if after, ok := appendCommand(b, c); ok {
+		return after, nil
+	}
+	return appendByLibrary(b, c)
 }
 
 // DecodeEntry decodes what EncodeEntry wrote. Nothing in the answer refers to b.
