@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/memnet"
@@ -28,54 +28,6 @@ func (l layer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, e
 	return l.node.Dial(ctx, string(addr), mux.Raft)
 }
 
-// transport works around a deadlock of raft v1.7.3: once pipelineDecode has returned (a rejected or failed append),
-// nobody takes finished appends, the transport's decoder blocks on them, and the next send waits for the decoder for
-// ever; the replication goroutine then outlives its leadership and Shutdown never returns. Taking them always helps.
-type transport struct{ *raft.NetworkTransport }
-
-func (t transport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
-	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, addr)
-	if err != nil {
-		return nil, err
-	}
-	p := &pipeline{AppendPipeline: inner, out: make(chan raft.AppendFuture), done: make(chan struct{})}
-	go p.pump()
-	return p, nil
-}
-
-type pipeline struct {
-	raft.AppendPipeline
-	out  chan raft.AppendFuture
-	done chan struct{}
-	once sync.Once
-}
-
-func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.out }
-
-func (p *pipeline) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return p.AppendPipeline.Close()
-}
-
-func (p *pipeline) pump() {
-	var queue []raft.AppendFuture
-	for {
-		var out chan raft.AppendFuture
-		var head raft.AppendFuture
-		if len(queue) > 0 {
-			out, head = p.out, queue[0]
-		}
-		select {
-		case f := <-p.AppendPipeline.Consumer():
-			queue = append(queue, f)
-		case out <- head:
-			queue = queue[1:]
-		case <-p.done:
-			return
-		}
-	}
-}
-
 type countFSM struct{ n int }
 
 func (f *countFSM) Apply(*raft.Log) any                 { f.n++; return f.n }
@@ -92,7 +44,10 @@ func TestRaft(t *testing.T) {
 		}
 		for _, s := range servers {
 			nd := n.Node(string(s.ID))
-			trans := transport{raft.NewNetworkTransport(layer{nd.Listen(mux.Raft), nd}, 3, 10*time.Second, io.Discard)}
+			trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+				Stream: layer{nd.Listen(mux.Raft), nd}, MaxPool: 3, Timeout: 10 * time.Second, Logger: hclog.NewNullLogger(),
+				MaxRPCsInFlight: 1, // no pipelines: the library's get stuck for ever (raftstore/guard mends them)
+			})
 			conf := raft.DefaultConfig()
 			conf.LocalID, conf.LogOutput = s.ID, io.Discard
 			store := raft.NewInmemStore()
