@@ -16,22 +16,13 @@ import (
 // TestNoHoleInLog: what is stored behind a hole that a snapshot fills begins the log anew, and so does a snapshot that was
 // installed.
 func TestNoHoleInLog(t *testing.T) {
-	dir := t.TempDir()
-	d, err := diskIn(t, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	l, d, dir := openSnapLog(t)
 	cache, err := raft.NewLogCache(8, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	saveSnapshot(t, dir, snaps, 9, 1, false)
-	l := &snapLog{LogStore: cache, snaps: snaps, readable: whole, fail: func(err error) { t.Error(err) }}
+	l.LogStore = cache
+	saveSnapshot(t, dir, l.snaps, 9, 1, false)
 	for _, i := range []uint64{1, 2, 3, 10, 11} {
 		if err := l.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 			t.Fatal(err)
@@ -62,18 +53,9 @@ func TestNoHoleInLog(t *testing.T) {
 
 // TestLostEntriesStopTheNode: a log that lacks what no snapshot has is neither emptied nor led with.
 func TestLostEntriesStopTheNode(t *testing.T) {
-	dir := t.TempDir()
-	d, err := diskIn(t, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, _, dir := openSnapLog(t)
 	var failed error
-	l := &snapLog{LogStore: d, snaps: snaps, readable: whole, fail: func(err error) { failed = err }}
+	l.fail = func(err error) { failed = err }
 	lost := func(what string, err error, want bool) {
 		t.Helper()
 		if got := errors.Is(err, errLogIncomplete); got != want || (failed != nil) != want {
@@ -93,25 +75,15 @@ func TestLostEntriesStopTheNode(t *testing.T) {
 	if first, err := l.FirstIndex(); first != 20 || err != nil {
 		t.Errorf("the log begins at %d, %v", first, err)
 	}
-	saveSnapshot(t, dir, snaps, 19, 1, false)
+	saveSnapshot(t, dir, l.snaps, 19, 1, false)
 	lost("what a snapshot has", l.GetLog(19, &raft.Log{}), false)
 	lost("a hole that it does not fill", l.StoreLog(&raft.Log{Index: 24, Term: 1}), true)
 }
 
 // TestEntryBeforeLog: the log knows the term of the entry before its first, however that went.
 func TestEntryBeforeLog(t *testing.T) {
-	dir := t.TempDir()
-	d, err := diskIn(t, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	saveSnapshot(t, dir, snaps, 4, 2, false)
-	l := &snapLog{LogStore: d, snaps: snaps, readable: whole, fail: func(err error) { t.Error(err) }}
+	l, d, dir := openSnapLog(t)
+	saveSnapshot(t, dir, l.snaps, 4, 2, false)
 	if err := l.begin(d, slog.New(slog.DiscardHandler)); !errors.Is(err, errLogIncomplete) {
 		t.Fatalf("a node that has forgotten its term starts: %v", err)
 	}
@@ -138,7 +110,7 @@ func TestEntryBeforeLog(t *testing.T) {
 		}
 	}
 	before("with a log", 4, 2)
-	saveSnapshot(t, dir, snaps, 8, 4, false)
+	saveSnapshot(t, dir, l.snaps, 8, 4, false)
 	if err := l.DeleteRange(5, 8); err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +154,7 @@ func TestAgreeAtStart(t *testing.T) {
 		{name: "incomplete", first: 2, last: 60, term: 1, none: true, want: [2]uint64{2, 60}, err: errLogIncomplete},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir := t.TempDir()
-			d, err := diskIn(t, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer d.Close()
+			l, d, dir := openSnapLog(t)
 			for i := tc.first; i <= tc.last && i > 0; i++ {
 				if i == tc.hole {
 					continue
@@ -196,14 +163,9 @@ func TestAgreeAtStart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
-			if err != nil {
-				t.Fatal(err)
-			}
 			if !tc.none {
-				saveSnapshot(t, dir, snaps, end, term, tc.damaged)
+				saveSnapshot(t, dir, l.snaps, end, term, tc.damaged)
 			}
-			l := &snapLog{LogStore: d, snaps: snaps, readable: whole, fail: func(err error) { t.Error(err) }}
 			if err := l.agreeAtStart(slog.New(slog.DiscardHandler)); !errors.Is(err, tc.err) {
 				t.Fatal(err)
 			}
@@ -227,8 +189,21 @@ func whole(r io.Reader) error {
 	return err
 }
 
-func diskIn(t *testing.T, dir string) (*disk, error) {
-	return openDisk(&Config{Dir: dir, DiskTimeout: time.Minute, Fail: func(err error) { t.Error(err) }, Logger: slog.New(slog.DiscardHandler)})
+// openSnapLog returns an empty log on a disk, with no snapshots yet; the test fails when the log stops the node.
+func openSnapLog(t *testing.T) (l *snapLog, d *disk, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	fail := func(err error) { t.Error(err) }
+	d, err := openDisk(&Config{Dir: dir, DiskTimeout: time.Minute, Fail: fail, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	snaps, err := raft.NewFileSnapshotStore(dir, 2, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &snapLog{LogStore: d, snaps: snaps, readable: whole, fail: fail}, d, dir
 }
 
 func saveSnapshot(t *testing.T, dir string, snaps raft.SnapshotStore, index, term uint64, damage bool) {
