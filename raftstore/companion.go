@@ -1,9 +1,6 @@
 package raftstore
 
-import (
-	"github.com/taskrt/taskrt/task"
-	"github.com/taskrt/taskrt/task/wire"
-)
+import "github.com/taskrt/taskrt/task"
 
 // Companion is asked, on the leader, for commands that go into the same log entry as others, behind them: an assignment
 // with the submit that it is for (SPEC T1). entry is what the entry holds so far, not to be kept or changed; at most room
@@ -33,13 +30,9 @@ func (b *batcher) accompany(e *entry) {
 	if len(cmds) == 0 {
 		return
 	}
-	ps := make([]task.Proposal, len(cmds))
-	for i, c := range cmds {
-		ps[i].Command = c
-	}
-	bodies, err := wire.Pack(cmds, func(int, int) bool { return true })
-	if err != nil { // no log entry can hold them
-		done(nil, ErrTooLarge)
+	ps, bodies, err := unnumbered(cmds)
+	if err != nil {
+		done(nil, err)
 		return
 	}
 	c := newCall(ps, bodies, func(c *call) { done(c.results, c.err) })

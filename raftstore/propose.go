@@ -299,13 +299,22 @@ func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 	if err := s.checkLevel(cmds); err != nil {
 		return nil, err
 	}
+	ps, bodies, err := unnumbered(cmds)
+	if err != nil {
+		return nil, err
+	}
+	return s.proposeHere(ctx, ps, bodies)
+}
+
+// unnumbered encodes commands that carry no Origin; ErrTooLarge if no log entry can hold them.
+func unnumbered(cmds []task.Command) ([]task.Proposal, wire.Bodies, error) {
 	bodies, err := wire.Pack(cmds, func(int, int) bool { return true })
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+		return nil, wire.Bodies{}, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
 		ps[i].Command = c
 	}
-	return s.proposeHere(ctx, ps, bodies)
+	return ps, bodies, nil
 }
