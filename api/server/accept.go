@@ -30,12 +30,7 @@ func (h *handler) accept(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	ctx, meta := r.call()
-	ctx, cancel := h.untilStopping(ctx)
-	defer cancel()
-	reply, err := h.service.Accept(ctx, req)
-	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
-		return context.Cause(ctx)
-	}
+	reply, err := waiting(ctx, h, func(ctx context.Context) (*api.AcceptReply, error) { return h.service.Accept(ctx, req) })
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,14 @@ func (h *handler) replyAs(w http.ResponseWriter, r *request, status int, call fu
 	return h.answer(w, status, meta, v)
 }
 
+// replyAfter is reply to a request that may wait for so long; 0: it does not wait.
+func (h *handler) replyAfter(w http.ResponseWriter, r *request, wait time.Duration, call func(context.Context) (any, error)) error {
+	if wait == 0 {
+		return h.reply(w, r, call)
+	}
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return waiting(ctx, h, call) })
+}
+
 func setIndexHeader(w http.ResponseWriter, meta *api.Meta) {
 	if i := meta.Index(); i > 0 {
 		w.Header().Set(codec.IndexHeader, strconv.FormatUint(i, 10))

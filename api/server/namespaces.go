@@ -153,15 +153,12 @@ func (h *handler) importNamespace(w http.ResponseWriter, r *request) error {
 	conn := http.NewResponseController(w)
 	body := &pacedBody{r: r.Body, conn: conn, patience: h.config.BodyTimeout}
 	ctx, meta := api.WithMeta(r.Context()) // without a key: the body is not held
-	ctx, cancel := h.untilStopping(ctx)
-	defer cancel()
-	reply, err := h.service.ImportNamespace(ctx, api.ImportRequest{Name: name, Body: body, Rehash: rehash})
+	reply, err := waiting(ctx, h, func(ctx context.Context) (*api.ImportReply, error) {
+		return h.service.ImportNamespace(ctx, api.ImportRequest{Name: name, Body: body, Rehash: rehash})
+	})
 	if body.err != nil {
 		w.Header().Set("Connection", "close")
 		return api.NewError(api.CodeBadRequest, "the body could not be read: %v", body.err)
-	}
-	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
-		return context.Cause(ctx)
 	}
 	if err != nil {
 		return err

@@ -54,20 +54,10 @@ func (h *handler) getOperation(w http.ResponseWriter, r *request) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	ctx, meta := r.call()
-	if o.Wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = h.untilStopping(ctx)
-		defer cancel()
-	}
-	op, err := h.service.Operation(ctx, ns, id, o)
-	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, codec.OperationAnswer{Operation: op})
+	return h.replyAfter(w, r, o.Wait, func(ctx context.Context) (any, error) {
+		op, err := h.service.Operation(ctx, ns, id, o)
+		return codec.OperationAnswer{Operation: op}, err
+	})
 }
 
 // limit reads how many a page shall have: 0 if it is not given.

@@ -60,3 +60,14 @@ func (h *handler) untilStopping(ctx context.Context) (context.Context, context.C
 	})
 	return ctx, func() { stop(); cancel(nil) }
 }
+
+// waiting makes a call that waits. The call also ends when the server begins to stop, and its error is then that.
+func waiting[T any](ctx context.Context, h *handler, call func(context.Context) (T, error)) (T, error) {
+	until, cancel := h.untilStopping(ctx)
+	defer cancel()
+	v, err := call(until)
+	if err != nil && until.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(until)
+	}
+	return v, err
+}

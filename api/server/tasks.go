@@ -32,20 +32,10 @@ func (h *handler) getTask(w http.ResponseWriter, r *request) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	ctx, meta := r.call()
-	if o.Wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = h.untilStopping(ctx)
-		defer cancel()
-	}
-	t, err := h.service.Task(ctx, ns, id, o)
-	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, codec.TaskAnswer{Task: t})
+	return h.replyAfter(w, r, o.Wait, func(ctx context.Context) (any, error) {
+		t, err := h.service.Task(ctx, ns, id, o)
+		return codec.TaskAnswer{Task: t}, err
+	})
 }
 
 // listTasks is GET /v1/tasks (SPEC H1).

@@ -34,12 +34,7 @@ func (h *handler) waitTasks(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	ctx, meta := r.call()
-	ctx, cancel := h.untilStopping(ctx)
-	defer cancel()
-	reply, err := h.service.WaitTasks(ctx, req)
-	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
-		return context.Cause(ctx)
-	}
+	reply, err := waiting(ctx, h, func(ctx context.Context) (*api.WaitReply, error) { return h.service.WaitTasks(ctx, req) })
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ var apiMutants = []mutant{
 		Pkg: "./api/server", Run: "TestAcceptUndelivered$", Why: "what nobody received is given back, what somebody did is not (J2)"},
 	{Name: "api-flush-unchecked", File: "api/server/accept.go", Old: "http.NewResponseController(w).Flush() == nil", New: "http.NewResponseController(w) != nil",
 		Pkg: "./api/server", Run: "TestAcceptUndelivered$", Why: "what stays in a buffer was not delivered (J2)"},
-	{Name: "api-accept-outlives-server", File: "api/server/accept.go", Old: "ctx, cancel := h.untilStopping(ctx)", New: "ctx, cancel := context.WithCancel(ctx)",
+	{Name: "api-accept-outlives-server", File: "api/server/serve.go", Old: "until, cancel := h.untilStopping(ctx)", New: "until, cancel := context.WithCancel(ctx)",
 		Pkg: "./api/server", Run: "TestAcceptEnds$", Why: "a long accept must not hold up a clean stop (J2)"},
 	{Name: "api-txn-off-by-one", File: "api/check_txn.go", Old: "if parts > MaxTxnParts {", New: "if parts > MaxTxnParts+1 {",
 		Pkg: "./api/server", Run: "TestTransactionOfTheLimit$", Why: "a transaction has at most 1,000 parts (X1)"},
