@@ -117,6 +117,14 @@ func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elemen
 	return nil
 }
 
+// cursorAfter is what stands behind the list of a page.
+func cursorAfter(cursor string) []byte {
+	if cursor == "" {
+		return nil
+	}
+	return append([]byte(`,"cursor":`), codec.Encode(cursor)...)
+}
+
 func notNil[T any](s []T) []T {
 	if s == nil {
 		return []T{}

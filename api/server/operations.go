@@ -60,15 +60,6 @@ func (h *handler) getOperation(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// limit reads how many a page shall have: 0 if it is not given.
-func (q *query) limit() int {
-	n := q.number("limit")
-	if q.values.Has("limit") && (n == 0 || n > api.MaxListLimit) {
-		n = api.MaxListLimit + 1 // refused by Check with its words
-	}
-	return int(n)
-}
-
 // listOperations is GET /v1/operations.
 func (h *handler) listOperations(w http.ResponseWriter, r *request) error {
 	q := r.query
@@ -88,14 +79,6 @@ func (h *handler) listOperations(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	return answerList(w, meta, "operations", slices.Values(reply.Operations), cursorAfter(reply.Cursor))
-}
-
-// cursorAfter is what stands behind the list of a page.
-func cursorAfter(cursor string) []byte {
-	if cursor == "" {
-		return nil
-	}
-	return append([]byte(`,"cursor":`), codec.Encode(cursor)...)
 }
 
 // listPartitions is GET /v1/operations/{id}/partitions.

@@ -124,6 +124,15 @@ func (q *query) number(name string) uint64 {
 	return n
 }
 
+// limit reads how many a page shall have: 0 if it is not given.
+func (q *query) limit() int {
+	n := q.number("limit")
+	if q.values.Has("limit") && (n == 0 || n > api.MaxListLimit) {
+		n = api.MaxListLimit + 1 // refused by Check with its words
+	}
+	return int(n)
+}
+
 func (q *query) time(name string) *time.Time {
 	s := q.text(name)
 	if s == "" {

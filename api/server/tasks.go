@@ -44,13 +44,7 @@ func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
 	req := api.ListRequest{
 		Namespace: q.namespace(), Statuses: q.texts("status"), Behavior: q.text("behavior"), Parent: q.text("parent"),
 		Labels: q.texts("label"), DueBefore: q.time("due_before"), Cursor: q.text("cursor"),
-		Stale: q.stale(), MinIndex: q.number("min_index"),
-	}
-	if n := q.number("limit"); q.values.Has("limit") {
-		if n == 0 || n > api.MaxListLimit {
-			n = api.MaxListLimit + 1 // refused by Check with its words
-		}
-		req.Limit = int(n)
+		Stale: q.stale(), MinIndex: q.number("min_index"), Limit: q.limit(),
 	}
 	if err := q.done(); err != nil {
 		return err
@@ -63,11 +57,7 @@ func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	var after []byte
-	if reply.Cursor != "" {
-		after = append([]byte(`,"cursor":`), codec.Encode(reply.Cursor)...)
-	}
-	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), after)
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), cursorAfter(reply.Cursor))
 }
 
 // cancelTask is POST /v1/tasks/{id}/cancel: 200 done, 202 told (SPEC H1, L8).
