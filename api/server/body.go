@@ -114,6 +114,40 @@ func (h *handler) readJSON(w http.ResponseWriter, r *request) (body []byte, rele
 	return h.readBody(w, r, api.MaxBody, h.config.BodyTimeout)
 }
 
+// readObject decodes a JSON body into the struct at dst; with optional set it may also be absent.
+func (h *handler) readObject(w http.ResponseWriter, r *request, dst any, optional bool) (release func(), err error) {
+	if optional && r.ContentLength == 0 {
+		return func() {}, nil
+	}
+	body, release, err := h.readJSON(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if optional && len(bytes.TrimSpace(body)) == 0 {
+		return release, nil
+	}
+	if bad := codec.Strict.Decode(body, dst); bad != nil {
+		release()
+		return nil, bad
+	}
+	return release, nil
+}
+
+// bodyNamespace returns the namespace of a request that may name it in the query string, in its body, or in both.
+func bodyNamespace(r *request, query, body string) (string, error) {
+	if query != "" && body != "" && query != body {
+		return "", api.FieldError(api.CodeInvalidField, "namespace", "differs from the query parameter")
+	}
+	if query == "" {
+		query = body
+	}
+	if err := api.CheckNamespace(&query); err != nil {
+		return "", err
+	}
+	r.once.namespace = query
+	return query, nil
+}
+
 func equalFold(a, b string) bool { return bytes.EqualFold([]byte(a), []byte(b)) }
 
 func unsupported(got, want string) *api.Error {

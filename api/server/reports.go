@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"slices"
@@ -9,25 +8,6 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
-
-// readObject decodes a JSON body into the struct at dst; with optional set it may also be absent.
-func (h *handler) readObject(w http.ResponseWriter, r *request, dst any, optional bool) (release func(), err error) {
-	if optional && r.ContentLength == 0 {
-		return func() {}, nil
-	}
-	body, release, err := h.readJSON(w, r)
-	if err != nil {
-		return nil, err
-	}
-	if optional && len(bytes.TrimSpace(body)) == 0 {
-		return release, nil
-	}
-	if bad := codec.Strict.Decode(body, dst); bad != nil {
-		release()
-		return nil, bad
-	}
-	return release, nil
-}
 
 // ofTask reads a request of one task: namespace and ID from the URL into the two fields of req, the rest from the body.
 func (h *handler) ofTask(w http.ResponseWriter, r *request, req checker, namespace, id *string, optional bool) (release func(), err error) {
@@ -157,21 +137,6 @@ func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 		}
 	}
 	return answerList(w, meta, "results", slices.Values(results), nil)
-}
-
-// bodyNamespace returns the namespace of a request that may name it in the query string, in its body, or in both.
-func bodyNamespace(r *request, query, body string) (string, error) {
-	if query != "" && body != "" && query != body {
-		return "", api.FieldError(api.CodeInvalidField, "namespace", "differs from the query parameter")
-	}
-	if query == "" {
-		query = body
-	}
-	if err := api.CheckNamespace(&query); err != nil {
-		return "", err
-	}
-	r.once.namespace = query
-	return query, nil
 }
 
 // snoozeTask is POST /v1/tasks/{id}/snooze (SPEC J4, R5).
