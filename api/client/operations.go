@@ -36,19 +36,11 @@ func (c *Client) Operation(ctx context.Context, namespace, id string, o api.Oper
 	if o.Wait <= 0 {
 		return c.getOperation(ctx, namespace, id, o, false)
 	}
-	end := time.Now().Add(o.Wait)
-	for patient := false; ; patient = true {
-		o.Wait = max(min(time.Until(end), pollSlice), 0)
-		began := time.Now()
-		op, err := c.getOperation(ctx, namespace, id, o, patient)
-		if err != nil || op.Final() {
-			return op, err
-		}
-		// An answer well before its time is what was waited for.
-		if time.Since(began) < o.Wait-o.Wait/50 || time.Until(end) <= 0 {
-			return op, nil
-		}
-	}
+	return inSlices(time.Now().Add(o.Wait), func(slice time.Duration, patient bool) (op *api.Operation, final bool, err error) {
+		o.Wait = slice
+		op, err = c.getOperation(ctx, namespace, id, o, patient)
+		return op, err == nil && op.Final(), err
+	})
 }
 
 func (c *Client) getOperation(ctx context.Context, namespace, id string, o api.OperationGet, patient bool) (*api.Operation, error) {

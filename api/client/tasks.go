@@ -52,16 +52,26 @@ func (c *Client) Task(ctx context.Context, namespace, id string, o api.GetOption
 		}
 		o.Since = t.Rev
 	}
+	return inSlices(end, func(slice time.Duration, patient bool) (t *api.Task, final bool, err error) {
+		o.Wait = slice
+		t, err = c.get(ctx, namespace, id, o, patient)
+		return t, err == nil && t.Final, err
+	})
+}
+
+// inSlices asks until end for what is waited for. get asks some node for one slice of the wait; patient: a node was there a
+// moment ago.
+func inSlices[T any](end time.Time, get func(slice time.Duration, patient bool) (v T, final bool, err error)) (T, error) {
 	for patient := false; ; patient = true {
-		o.Wait = max(min(time.Until(end), pollSlice), 0)
+		slice := max(min(time.Until(end), pollSlice), 0)
 		began := time.Now()
-		t, err := c.get(ctx, namespace, id, o, patient)
-		if err != nil || t.Final {
-			return t, err
+		v, final, err := get(slice, patient)
+		if err != nil || final {
+			return v, err
 		}
 		// An answer well before its time is what was waited for.
-		if time.Since(began) < o.Wait-o.Wait/50 || time.Until(end) <= 0 {
-			return t, nil
+		if time.Since(began) < slice-slice/50 || time.Until(end) <= 0 {
+			return v, nil
 		}
 	}
 }
