@@ -22,7 +22,7 @@ func (c *Client) Behavior(ctx context.Context, namespace, name string) (*api.Beh
 		return nil, err
 	}
 	var answer codec.BehaviorAnswer
-	err := c.read(ctx, "/v1/behaviors/"+url.PathEscape(name), inNamespace(namespace), &answer)
+	err := c.read(ctx, behaviorURL(name), inNamespace(namespace), &answer)
 	return answer.Behavior, err
 }
 

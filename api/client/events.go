@@ -49,7 +49,7 @@ func (c *Client) Events(ctx context.Context, r api.EventsRequest) (api.EventStre
 	return s, nil
 }
 
-// clientStream is a stream over HTTP. Its goroutine reads, and reconnects.
+// eventStream is a stream over HTTP. Its goroutine reads, and reconnects.
 type eventStream struct {
 	client  *Client
 	request api.EventsRequest
@@ -148,11 +148,9 @@ func (s *eventStream) open(base *url.URL) (io.ReadCloser, error) {
 func (s *eventStream) query() url.Values {
 	r := &s.request
 	q := inNamespace(r.Namespace)
-	for name, value := range map[string]string{"behavior": r.Behavior, "parent": r.Parent, "status": r.Status} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
+	setText(q, "behavior", r.Behavior)
+	setText(q, "parent", r.Parent)
+	setText(q, "status", r.Status)
 	for _, id := range r.IDs {
 		q.Add("id", id)
 	}

@@ -29,9 +29,7 @@ func (c *Client) Push(ctx context.Context, r api.PushRequest) (*api.Module, erro
 		return nil, api.LimitError("", api.MaxModule, "the body is larger than %d bytes", api.MaxModule)
 	}
 	k := call{method: http.MethodPost, path: "/v1/modules", query: inNamespace(r.Namespace), contentType: "application/wasm", body: wasm, resend: true}
-	if r.Name != "" {
-		k.query.Set("name", r.Name)
-	}
+	setText(k.query, "name", r.Name)
 	if r.Manifest != nil {
 		if k.body, k.contentType, err = withManifest(wasm, r.Manifest); err != nil {
 			return nil, err

@@ -57,12 +57,6 @@ func (c *Client) getOperation(ctx context.Context, namespace, id string, o api.O
 	return answer.Operation, err
 }
 
-func setText(q url.Values, name, value string) {
-	if value != "" {
-		q.Set(name, value)
-	}
-}
-
 // Operations implements Service.
 func (c *Client) Operations(ctx context.Context, r api.OperationsRequest) (*api.OperationsReply, error) {
 	if err := r.Check(); err != nil {

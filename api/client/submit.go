@@ -115,7 +115,7 @@ func (c *Client) sendBatch(ctx context.Context, b *batch, results []api.SubmitRe
 	var answer codec.SubmitResults
 	if failed == nil {
 		_, failed = c.do(ctx, call{
-			method: http.MethodPost, path: "/v1/tasks", contentType: "application/json", wait: slowWait, resend: b.resend, part: partOf(b.number),
+			method: http.MethodPost, path: "/v1/tasks", contentType: codec.JSONMedia, wait: slowWait, resend: b.resend, part: partOf(b.number),
 			body: append(b.body, "]}"...), minimal: b.minimal,
 		}, &answer)
 		if failed == nil && len(answer.Results) != len(b.positions) {

@@ -21,9 +21,7 @@ const slowWait = time.Minute
 
 func inNamespace(namespace string) url.Values {
 	q := url.Values{}
-	if namespace != "" {
-		q.Set("namespace", namespace)
-	}
+	setText(q, "namespace", namespace)
 	return q
 }
 
@@ -86,9 +84,7 @@ func (c *Client) get(ctx context.Context, namespace, id string, o api.GetOptions
 	if o.Wait > 0 {
 		q.Set("wait", o.Wait.String())
 	}
-	if o.Until != "" {
-		q.Set("until", o.Until)
-	}
+	setText(q, "until", o.Until)
 	setNumber(q, "since", o.Since)
 	setReading(q, o.Stale, o.MinIndex)
 	var answer codec.TaskAnswer
@@ -96,6 +92,12 @@ func (c *Client) get(ctx context.Context, namespace, id string, o api.GetOptions
 		method: http.MethodGet, path: taskURL(id), query: q, wait: o.Wait, resend: true, patient: patient,
 	}, &answer)
 	return answer.Task, err
+}
+
+func setText(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
 }
 
 func setNumber(q url.Values, name string, n uint64) {
@@ -117,13 +119,9 @@ func (c *Client) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, 
 		return nil, err
 	}
 	q := inNamespace(r.Namespace)
-	for name, value := range map[string]string{
-		"behavior": r.Behavior, "parent": r.Parent, "cursor": r.Cursor,
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
+	setText(q, "behavior", r.Behavior)
+	setText(q, "parent", r.Parent)
+	setText(q, "cursor", r.Cursor)
 	q["status"], q["label"] = r.Statuses, r.Labels
 	if r.DueBefore != nil {
 		q.Set("due_before", api.Time{Time: *r.DueBefore}.String())
@@ -184,7 +182,7 @@ func (c *Client) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitRep
 	setReading(q, r.Stale, r.MinIndex)
 	var answer api.WaitReply
 	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: "/v1/tasks:wait", query: q, contentType: "application/json", body: codec.Encode(r),
+		method: http.MethodPost, path: "/v1/tasks:wait", query: q, contentType: codec.JSONMedia, body: codec.Encode(r),
 		wait: time.Duration(*r.Timeout), resend: true,
 	}, &answer)
 	if err != nil {

@@ -19,7 +19,7 @@ const writeTimeout = 60 * time.Second
 // answer writes a value with the index that the Service told.
 func (h *handler) answer(w http.ResponseWriter, status int, meta *api.Meta, v any) error {
 	setIndexHeader(w, meta)
-	h.write(w, status, "application/json", v)
+	h.write(w, status, codec.JSONMedia, v)
 	return nil
 }
 
@@ -83,7 +83,7 @@ const piece = 64 << 10
 // says that the answer did not go out as a whole.
 func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elements iter.Seq[T], after []byte) (err error) {
 	setIndexHeader(w, meta)
-	head(w, "application/json")
+	head(w, codec.JSONMedia)
 	conn := http.NewResponseController(w)
 	withBuffer(func(b []byte) []byte {
 		b = append(append(append(b, `{"`...), name...), `":[`...)

@@ -107,8 +107,8 @@ func (h *handler) readJSON(w http.ResponseWriter, r *request) (body []byte, rele
 	if t := r.Header.Get("Content-Type"); t != "" && t != codec.JSONMedia {
 		media, params, err := mime.ParseMediaType(t)
 		charset := params["charset"]
-		if err != nil || media != "application/json" || charset != "" && !equalFold(charset, "utf-8") {
-			return nil, nil, unsupported(t, "application/json")
+		if err != nil || media != codec.JSONMedia || charset != "" && !equalFold(charset, "utf-8") {
+			return nil, nil, unsupported(t, codec.JSONMedia)
 		}
 	}
 	return h.readBody(w, r, api.MaxBody, h.config.BodyTimeout)

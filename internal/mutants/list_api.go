@@ -54,7 +54,7 @@ var apiMutants = []mutant{
 		Pkg: "./api/server", Run: "TestAnnouncedBodies$", Why: "clients that send nothing would keep all others out (H3)"},
 	{Name: "api-requests-off-by-one", File: "api/server/handler.go", Old: "semaphore.NewWeighted(c.Requests)", New: "semaphore.NewWeighted(c.Requests + 1)",
 		Pkg: "./api/server", Run: "TestOverload$", Why: "too many requests are 429 before memory grows (H3)"},
-	{Name: "api-forms-accepted", File: "api/server/body.go", Old: "if err != nil || media != \"application/json\" || ", New: "if err != nil || media == \"\" || ",
+	{Name: "api-forms-accepted", File: "api/server/body.go", Old: "if err != nil || media != codec.JSONMedia || ", New: "if err != nil || media == \"\" || ",
 		Pkg: "./api/server", Run: "TestSubmitOverHTTP$", Why: "any web site could submit through its visitors' browsers (C5)"},
 	{Name: "api-internal-errors-shown", File: "api/server/handler.go", Old: "\"error\", err)\n\treturn api.NewError(api.CodeInternal, \"the request failed inside the server; its log says why\")", New: "\"error\", err)\n\treturn api.NewError(api.CodeInternal, \"%v\", err)",
 		Pkg: "./api/server", Run: "TestBrokenService$", Why: "secrets of the inside would be shown outside (C5)"},
