@@ -79,7 +79,7 @@ const (
 // overloadedRetryMS is what Retry-After says when nobody said otherwise.
 const overloadedRetryMS = 1000
 
-// Complete returns a copy in which status, title and retry_after are filled in by the registry.
+// Complete returns a copy in which status, title and retry_after_ms are filled in by the registry.
 func (e *Error) Complete() *Error {
 	c := *e
 	if c.Status == 0 {

@@ -102,7 +102,7 @@ func (m *Metrics) Compiled(c runtime.Compiled) {
 	m.compiles[result].Observe(c.Took.Seconds())
 }
 
-// Request counts a request. It is the OnRequest of api.HandlerConfig.
+// Request counts a request. It is the OnRequest of server.Config.
 func (m *Metrics) Request(route, method string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	m.took.WithLabelValues(route).Observe(took.Seconds())

@@ -30,7 +30,7 @@ import (
 )
 
 // Fake is a cluster of one process without Raft: the Service, the leader and a worker of a node, over a store that applies
-// at once. It is what package api tests itself with, and what a user of api.Client may test with.
+// at once. It is what package api tests itself with, and what a user of client.Client may test with.
 type Fake struct {
 	*service.Service
 

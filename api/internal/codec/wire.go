@@ -19,8 +19,6 @@ type OperationAnswer struct {
 	Operation *api.Operation `json:"operation"`
 }
 
-// What stands around the values of Service on the wire.
-
 // NamespaceAnswer is {"namespace": …}.
 type NamespaceAnswer struct {
 	Namespace *api.Namespace `json:"namespace"`

@@ -177,7 +177,7 @@ func (s *Scanner) number() bool {
 	return true
 }
 
-// text passes a string, whose opening quote is here: what stands between the quotes, and whether that is the string itself,
+// quoted passes a string, whose opening quote is here: what stands between the quotes, and whether that is the string itself,
 // without escapes.
 func (s *Scanner) quoted() (inside []byte, plain, ok bool) {
 	b, i := s.b, s.i+1

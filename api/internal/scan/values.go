@@ -24,7 +24,7 @@ func (s *Scanner) Text(to *string) bool {
 	return ok
 }
 
-// Known is string for what is mostly the same as before.
+// Known is Text for what is mostly the same as before.
 func (s *Scanner) Known(to, before *string) bool {
 	text, ok := s.Plain()
 	if ok && string(text) != *before {
