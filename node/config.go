@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/taskrt/taskrt/api/children"
@@ -155,37 +153,4 @@ func (c *Config) runtimeConfig() runtime.Config {
 		r.CacheDir = "" // others compile
 	}
 	return r
-}
-
-// leaderDialer connects the built-in worker to whoever leads, this node included.
-type leaderDialer struct {
-	net    mux.Network
-	leader func() (id, addr string)
-
-	mu   sync.Mutex
-	told string // where a node that does not lead saw the leader; used once
-}
-
-var errNoLeader = errors.New("node: no leader is known")
-
-// Dial implements worker.Dialer.
-func (d *leaderDialer) Dial(ctx context.Context) (net.Conn, error) {
-	d.mu.Lock()
-	addr := d.told
-	d.told = ""
-	d.mu.Unlock()
-	if addr == "" {
-		_, addr = d.leader()
-	}
-	if addr == "" {
-		return nil, errNoLeader
-	}
-	return d.net.Dial(ctx, addr, mux.Stream)
-}
-
-// Redirect implements worker.Dialer.
-func (d *leaderDialer) Redirect(addr string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.told = addr
 }

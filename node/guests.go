@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -171,6 +174,39 @@ func (n *Node) KillGuests() {
 	if n.workers.system != nil {
 		n.workers.system.Kill()
 	}
+}
+
+// leaderDialer connects the built-in worker to whoever leads, this node included.
+type leaderDialer struct {
+	net    mux.Network
+	leader func() (id, addr string)
+
+	mu   sync.Mutex
+	told string // where a node that does not lead saw the leader; used once
+}
+
+var errNoLeader = errors.New("node: no leader is known")
+
+// Dial implements worker.Dialer.
+func (d *leaderDialer) Dial(ctx context.Context) (net.Conn, error) {
+	d.mu.Lock()
+	addr := d.told
+	d.told = ""
+	d.mu.Unlock()
+	if addr == "" {
+		_, addr = d.leader()
+	}
+	if addr == "" {
+		return nil, errNoLeader
+	}
+	return d.net.Dial(ctx, addr, mux.Stream)
+}
+
+// Redirect implements worker.Dialer.
+func (d *leaderDialer) Redirect(addr string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = addr
 }
 
 // nodeBlobs are the cluster's files for the built-in worker.
