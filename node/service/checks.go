@@ -35,7 +35,7 @@ type found struct {
 // anew begins a request, or a round of it, anew by what this node's state is now.
 func (c *checks) anew() { c.submits, c.last = nil, found{} }
 
-// active is Node.active, once for parts that follow each other.
+// active is Service.active, once for parts that follow each other.
 func (c *checks) active(namespace, name string) (*found, error) {
 	if c.last.behavior != nil && c.last.namespace == namespace && c.last.name == name {
 		return &c.last, nil

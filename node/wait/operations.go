@@ -23,7 +23,7 @@ type OperationWaiter struct {
 	done  chan struct{} // closed when the wait is over
 
 	mu      sync.Mutex
-	created uint64 // rev of the record that start was given; 0: not started
+	created uint64 // rev of the record that Start was given; 0: not started
 	rev     uint64
 	early   []operationVersion
 	over    bool
@@ -118,7 +118,7 @@ func (w *OperationWaiter) see(v operationVersion) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.created == 0 {
-		if v.operation != nil { // that a read found nothing says nothing yet: start's read comes later
+		if v.operation != nil { // that a read found nothing says nothing yet: Start's read comes later
 			w.early = append(w.early, v)
 		}
 		return

@@ -17,7 +17,7 @@ type version struct {
 	index uint64 // of the read that found nothing
 }
 
-// Waiter waits for one task. Versions that arrive before start are kept. Those that are older than the state that start
+// Waiter waits for one task. Versions that arrive before Start are kept. Those that are older than the state that Start
 // was given do not count, for a wait never answers with a state from before the request; but for the outcomes after a
 // rev that the request names.
 type Waiter struct {
@@ -33,7 +33,7 @@ type Waiter struct {
 	over    bool
 	early   []version
 	last    *task.Task
-	index   uint64 // of the read that start was given
+	index   uint64 // of the read that Start was given
 	gone    bool
 }
 
@@ -77,7 +77,7 @@ func (w *Waiter) takeLocked(v version) {
 	switch {
 	case w.over:
 	case v.task == nil && v.index < w.index:
-		// Nothing was found by a read from before start's: the record did not exist here yet.
+		// Nothing was found by a read from before Start's: the record did not exist here yet.
 	case v.task == nil:
 		w.gone = true
 		w.endLocked()
@@ -93,7 +93,7 @@ func (w *Waiter) takeLocked(v version) {
 			w.endLocked()
 		}
 	case w.cond.since > 0 && v.event && v.task.Rev > w.cond.since && watch.Outcome(v.prev, v.task) && w.cond.ends(v.task):
-		// It came before the state that start was given, but after the rev that was named.
+		// It came before the state that Start was given, but after the rev that was named.
 		w.last = v.task
 		w.endLocked()
 	}
