@@ -9,19 +9,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Worker is a worker with a session, as the API shows it.
-func Worker(m *task.Machine, s *task.Session) api.Worker {
-	return api.Worker{
-		ID: s.Worker, Kind: "session", Node: s.Node, Session: s.ID, Slots: cmp.Or(s.Runs, s.Slots), Running: s.Running,
-		Drained: s.Node != "" && m.Drained(s.Node),
-	}
-}
-
 // Workers shows sessions by ID, then the programs that hold external leases, by name.
 func Workers(m *task.Machine) []api.Worker {
 	ws := []api.Worker{}
 	for _, s := range m.Sessions() {
-		ws = append(ws, Worker(m, s))
+		ws = append(ws, api.Worker{
+			ID: s.Worker, Kind: "session", Node: s.Node, Session: s.ID, Slots: cmp.Or(s.Runs, s.Slots), Running: s.Running,
+			Drained: s.Node != "" && m.Drained(s.Node),
+		})
 	}
 	external := m.ExternalWorkers()
 	for _, name := range slices.Sorted(maps.Keys(external)) {
