@@ -137,7 +137,7 @@ func (c *Config) storeConfig(fatal func(error)) raftstore.Config {
 }
 
 func (c *Config) filesConfig() files.Config {
-	return files.Config{Self: c.ID, Dir: filepath.Join(c.Dir, "blobs"), Net: c.Net, Logger: c.Logger, Create: c.CreateBlob}
+	return files.Config{Dir: filepath.Join(c.Dir, "blobs"), Net: c.Net, Logger: c.Logger, Create: c.CreateBlob}
 }
 
 func (c *Config) runtimeConfig() runtime.Config {

@@ -31,7 +31,7 @@ var _ maintain.Disks = nodeDisks{}
 // Members implements maintain.Disks.
 func (d nodeDisks) Members() []string {
 	ids := []string{d.n.cfg.ID}
-	for _, m := range d.n.others(d.n.store.Status()) {
+	for _, m := range d.n.store.Status().Others() {
 		ids = append(ids, m.ID)
 	}
 	return ids
@@ -42,7 +42,7 @@ var errNoMember = fmt.Errorf("%w: no address of it is known", maintain.ErrUnreac
 
 // ask asks another member.
 func (d nodeDisks) ask(ctx context.Context, member string, q peers.Request) (*peers.Reply, error) {
-	for _, m := range d.n.others(d.n.store.Status()) {
+	for _, m := range d.n.store.Status().Others() {
 		if m.ID == member && m.Addr != "" {
 			r, err := d.n.peers.Ask(ctx, m.Addr, q)
 			if err != nil && !peers.Answered(err) {

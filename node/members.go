@@ -31,7 +31,7 @@ func (c members) Cluster(ctx context.Context) *api.Cluster {
 		Leader: leader, Nodes: []api.Node{}, Workers: []api.Worker{},
 		FeatureLevel: api.FeatureLevel{Level: st.Level, Known: st.Known, HeldBy: st.HeldBy},
 	}
-	others := n.others(st)
+	others := st.Others()
 	addrs := make([]string, len(others))
 	for i, m := range others {
 		addrs[i] = m.Addr
@@ -62,7 +62,7 @@ func (c members) Logs(ctx context.Context, key task.Key) ([][]logs.Attempt, erro
 		return nil, err
 	}
 	all := [][]logs.Attempt{own}
-	for _, r := range c.n.peers.AskAll(ctx, c.n.otherAddrs(), peers.Request{Op: peers.OpLogs, Task: key}) {
+	for _, r := range c.n.peers.AskAll(ctx, c.n.store.Status().OtherAddrs(), peers.Request{Op: peers.OpLogs, Task: key}) {
 		if r != nil {
 			all = append(all, r.Logs)
 		}
@@ -93,22 +93,6 @@ func (c members) Ready(ctx context.Context) error {
 		return api.NewError(api.CodeNotReady, "%s at index %d of %d, the disk has been busy for %v", st.Role, st.Applied, st.Commit, st.Disk.Pending)
 	}
 	return n.files.Ready(rctx)
-}
-
-// others lists the other members that this node knows, voters or not.
-func (n *Node) others(st raftstore.Status) []raftstore.Member {
-	return slices.DeleteFunc(slices.Clone(st.Members), func(m raftstore.Member) bool { return m.ID == n.cfg.ID })
-}
-
-// otherAddrs lists the node-to-node addresses of the other members.
-func (n *Node) otherAddrs() []string {
-	var addrs []string
-	for _, m := range n.others(n.store.Status()) {
-		if m.Addr != "" {
-			addrs = append(addrs, m.Addr)
-		}
-	}
-	return addrs
 }
 
 // self describes this node.

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -54,6 +55,22 @@ type Status struct {
 	Level  uint64   // the cluster's feature level
 	Known  uint64   // the highest that this build knows
 	HeldBy []string // members that keep it from being raised to the next one that this build knows; nil: there is none
+}
+
+// Others lists the other members that this node knows, voters or not.
+func (st Status) Others() []Member {
+	return slices.DeleteFunc(slices.Clone(st.Members), func(m Member) bool { return m.ID == st.ID })
+}
+
+// OtherAddrs lists the node-to-node addresses of the other members, as far as they are known.
+func (st Status) OtherAddrs() []string {
+	var addrs []string
+	for _, m := range st.Others() {
+		if m.Addr != "" {
+			addrs = append(addrs, m.Addr)
+		}
+	}
+	return addrs
 }
 
 // readyLag is how many entries a ready node may be behind what it knows to be committed.

@@ -76,7 +76,7 @@ func (f *Fake) open() (err error) {
 	if f.logs, err = logs.Open(filepath.Join(f.dir, "logs"), 0); err != nil {
 		return err
 	}
-	if f.files, err = files.Open(files.Config{Self: self, Dir: filepath.Join(f.dir, "blobs"), Net: here, Logger: quiet}); err != nil {
+	if f.files, err = files.Open(files.Config{Dir: filepath.Join(f.dir, "blobs"), Net: here, Logger: quiet}); err != nil {
 		return err
 	}
 	if f.engine, err = runtime.New(runtime.Config{Logger: quiet, CheckChild: children.Check}); err != nil {

@@ -30,8 +30,6 @@ type Subscription interface {
 
 // Config configures Files.
 type Config struct {
-	// Self is the identity of this node, as the members of the cluster have it.
-	Self string
 	// Dir is the folder of the files.
 	Dir string
 	// Net carries files from and to the other members.
@@ -107,12 +105,4 @@ func (f *Files) Get(ctx context.Context, digest string) ([]byte, error) {
 }
 
 // peers lists the node-to-node addresses of the other members.
-func (f *Files) peers() []string {
-	var addrs []string
-	for _, m := range f.state.Status().Members {
-		if m.ID != f.config.Self && m.Addr != "" {
-			addrs = append(addrs, m.Addr)
-		}
-	}
-	return addrs
-}
+func (f *Files) peers() []string { return f.state.Status().OtherAddrs() }

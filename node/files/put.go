@@ -108,12 +108,12 @@ func (u *uploader) note(ctx context.Context, note task.NoteBlob) (task.Result, e
 
 // voters says where a file must be so that a majority of the voters has it.
 func (f *Files) voters() (to blob.Spread) {
-	voters := 0
-	for _, m := range f.state.Status().Members {
+	voters, st := 0, f.state.Status()
+	for _, m := range st.Members {
 		switch {
 		case !m.Voter:
 			continue
-		case m.ID == f.config.Self:
+		case m.ID == st.ID:
 			to.Self = true
 		case m.Addr != "":
 			to.Peers = append(to.Peers, m.Addr)
