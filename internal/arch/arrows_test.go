@@ -112,6 +112,7 @@ var arrows = map[string][]string{
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
 	"internal/memdir":      {},
+	"node/nodetest":        {"task"},
 	"task/wire/wiretest":   {},
 	"internal/ctool":       {"internal/built", "plugins/sdk"},
 	"internal/e2e":         {},
@@ -137,7 +138,7 @@ var arrows = map[string][]string{
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
 	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/rusttool", "internal/sim",
-	"internal/sim/naive", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
+	"internal/sim/naive", "node/nodetest", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 
 // thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A

@@ -71,7 +71,7 @@ func submitExt(t *testing.T, b *leaderBed, ids ...string) {
 	for _, id := range ids {
 		propose(t, b, task.Submit{Namespace: "default", ID: id, Behavior: "ext", Priority: 4})
 	}
-	b.feed.send(task.Event{Kind: task.TaskChanged})
+	b.feed.Send(task.Event{Kind: task.TaskChanged})
 }
 
 func TestBlockedAcceptorsCostNothing(t *testing.T) {

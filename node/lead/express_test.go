@@ -210,7 +210,7 @@ func TestExpressForgets(t *testing.T) {
 		if err != nil || rs[0].Code != task.OK {
 			t.Fatal(rs, err)
 		}
-		b.feed.send(task.Event{Kind: task.BehaviorChanged, Behavior: rs[0].Behavior})
+		b.feed.Send(task.Event{Kind: task.BehaviorChanged, Behavior: rs[0].Behavior})
 		synctest.Wait()
 		if cmds, _ := b.submitWithin(fresh(2)); len(cmds) != 0 {
 			t.Error("a deleted behavior is still offered slots")

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/taskrt/taskrt/node/nodetest"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -28,10 +29,12 @@ type leaderBed struct {
 	ticks   []time.Duration // lease time of each Tick
 	given   []task.Result   // of Assigns
 	looks   int             // calls of Stamps
-	feed    script          // events, as far as a test sends them
+	feed    nodetest.Script // events, as far as a test sends them
 
 	companion raftstore.Companion // of submits that a test makes
 }
+
+func (b *leaderBed) subscribe() Subscription { return b.feed.Subscribe() }
 
 func (b *leaderBed) Accompany(c raftstore.Companion) {
 	b.mu.Lock()
@@ -114,7 +117,7 @@ func withLoop(t *testing.T, f func(t *testing.T, b *leaderBed, tm *term)) {
 		if _, err := b.ProposeLocal(t.Context(), task.OpenSession{Worker: "w1", Slots: 1, TTL: 10_000, Proof: []byte("p")}); err != nil {
 			t.Fatal(err)
 		}
-		h := New(Config{ID: "n1", Store: b, Subscribe: b.feed.subscribe, Clock: b, Logger: slog.New(slog.DiscardHandler)})
+		h := New(Config{ID: "n1", Store: b, Subscribe: b.subscribe, Clock: b, Logger: slog.New(slog.DiscardHandler)})
 		h.begin(1)
 		f(t, b, h.current())
 		h.end()
@@ -229,7 +232,7 @@ func TestCancelFollowsItsAssignment(t *testing.T) {
 				t.Fatal("not assigned")
 			}
 			x := leases[0]
-			b.feed.send(task.Event{Kind: task.TaskAssigned, Task: x, Lease: x.Lease}, task.Event{Kind: kind, Task: x, Lease: x.Lease})
+			b.feed.Send(task.Event{Kind: task.TaskAssigned, Task: x, Lease: x.Lease}, task.Event{Kind: kind, Task: x, Lease: x.Lease})
 			worker, err := stream.New(far, stream.Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -17,10 +17,9 @@ import (
 // streamBed is a leader whose machine publishes its events, and to which tests speak as workers do.
 type streamBed struct {
 	*leaderBed
-	events *script
-	deaf   bool // the leader misses all events
-	t      *testing.T
-	term   *term
+	deaf bool // the leader misses all events
+	t    *testing.T
+	term *term
 }
 
 func (b *streamBed) ProposeLocal(_ context.Context, cmds ...task.Command) ([]task.Result, error) {
@@ -36,10 +35,8 @@ func (b *streamBed) ProposeLocal(_ context.Context, cmds ...task.Command) ([]tas
 	b.index++
 	h := task.Header{Index: b.index, Term: 1, Now: task.Time(time.Now().UnixMilli()), LeaseNow: task.LeaseTime(b.monoLocked().Milliseconds())}
 	rs, evs := b.machine.Apply(h, ps)
-	b.events.mu.Lock()
-	defer b.events.mu.Unlock()
-	if len(evs) > 0 && len(b.events.feeds) > 0 && !b.deaf {
-		b.events.feeds[0] <- evs // the loop reads it, or its buffer has room: tests are short
+	if len(evs) > 0 && !b.deaf {
+		b.feed.Publish(evs)
 	}
 	return rs, nil
 }
@@ -155,12 +152,12 @@ func (p *peer) receive() received {
 // withStreams runs a term over a machine with the behavior echo.
 func withStreams(t *testing.T, f func(t *testing.T, b *streamBed)) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &streamBed{leaderBed: &leaderBed{machine: task.NewMachine(), start: time.Now()}, events: &script{}, t: t}
+		b := &streamBed{leaderBed: &leaderBed{machine: task.NewMachine(), start: time.Now()}, t: t}
 		b.must(task.Activate{
 			Namespace: task.DefaultNamespace, Module: task.Module{Digest: "m", Version: "v1"},
 			Behaviors: []task.Activated{{Name: "echo", Policy: task.DefaultPolicy()}},
 		})
-		h := New(Config{ID: "n1", TTL: 10 * time.Second, Store: b, Subscribe: b.events.subscribe, Clock: b, Logger: slog.New(slog.DiscardHandler)})
+		h := New(Config{ID: "n1", TTL: 10 * time.Second, Store: b, Subscribe: b.subscribe, Clock: b, Logger: slog.New(slog.DiscardHandler)})
 		h.begin(1)
 		b.term = h.current()
 		synctest.Wait()
@@ -213,7 +210,7 @@ func TestResume(t *testing.T) {
 		// The event of the assignment arrives when its result was in the state already.
 		var one *task.Task
 		b.Local(func(m *task.Machine) { one = m.Task(taskNamed("one")) })
-		b.events.send(task.Event{Kind: task.TaskAssigned, Task: one, Lease: one.Lease})
+		b.feed.Send(task.Event{Kind: task.TaskAssigned, Task: one, Lease: one.Lease})
 		if r := p.receive(); len(r.assign) > 0 {
 			t.Errorf("pushed again: %+v", r)
 		}

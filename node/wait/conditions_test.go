@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/nodetest"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -54,7 +55,7 @@ func TestEveryConditionAtEveryTransition(t *testing.T) {
 	} {
 		c.prev.Rev, c.next.Rev = prevRev, nextRev
 		for _, text := range all {
-			inDispatcher(t, func(d *Dispatcher, s *script) {
+			inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 				until, err := api.ParseUntil(text)
 				if err != nil {
 					t.Fatal(err)
@@ -65,7 +66,7 @@ func TestEveryConditionAtEveryTransition(t *testing.T) {
 				if ended(w) {
 					return // the state it began with was enough
 				}
-				s.send(replaced(&c.prev, &c.next))
+				s.Send(replaced(&c.prev, &c.next))
 				if got := ended(w); got != slices.Contains(c.ends, text) {
 					t.Errorf("%s, until %s: ended %v", name, text, got)
 				}
@@ -99,11 +100,11 @@ func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 	} {
 		// Whether the events came before the wait, between its registration and its read, or after its read.
 		for _, when := range []string{"before", "between", "after"} {
-			inDispatcher(t, func(d *Dispatcher, s *script) {
+			inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 				send := func() {
 					for i, v := range versions[:c.now] {
 						if i > 0 {
-							s.send(replaced(versions[i-1], v))
+							s.Send(replaced(versions[i-1], v))
 						}
 					}
 				}
@@ -153,7 +154,7 @@ func TestMissedVersionsAreMadeUpFor(t *testing.T) {
 		{"success", lost, false}, {"failure", lost, false}, {"outcome", lost, false}, {"attempt:1", lost, true},
 		{"waiting", lost, true}, {"waiting", rec(9, task.Running, 0, 1), false},
 	} {
-		inDispatcher(t, func(d *Dispatcher, _ *script) {
+		inDispatcher(t, func(d *Dispatcher, _ *nodetest.Script) {
 			until, _ := api.ParseUntil(c.until)
 			w := d.Task(key, until, 0)
 			defer w.Stop()

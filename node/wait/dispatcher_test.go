@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/nodetest"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
 )
@@ -28,14 +29,14 @@ func replaced(prev, t *task.Task) task.Event {
 	return e
 }
 
-func inDispatcher(t *testing.T, f func(d *Dispatcher, s *script)) {
+func inDispatcher(t *testing.T, f func(d *Dispatcher, s *nodetest.Script)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{}
+		s := &nodetest.Script{}
 		m := task.NewMachine()
 		local := func(f func(*task.Machine)) { f(m) }
 		changes := watch.NewFeed(watch.Config{Local: local, Encode: func(*watch.Change) []byte { return nil }, Entries: 64})
 		defer changes.Close()
-		d := New(s.subscribe, local, nil, changes)
+		d := New(func() Subscription { return s.Subscribe() }, local, nil, changes)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { d.Run(ctx) })
@@ -97,7 +98,7 @@ func TestWaitConditions(t *testing.T) {
 		{"final", 0, failed, 0},
 		{"running", 0, failed, 0},
 	} {
-		inDispatcher(t, func(d *Dispatcher, s *script) {
+		inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 			until, err := api.ParseUntil(c.until)
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +114,7 @@ func TestWaitConditions(t *testing.T) {
 				}
 				if next.Rev > c.start.Rev {
 					got = next.Rev
-					s.send(replaced(steps[next.Rev-2], next))
+					s.Send(replaced(steps[next.Rev-2], next))
 				}
 			}
 			if !ended(w) || got != c.want {
@@ -124,10 +125,10 @@ func TestWaitConditions(t *testing.T) {
 }
 
 func TestEventsBetweenRegisteringAndReadingAreNotMissed(t *testing.T) {
-	inDispatcher(t, func(d *Dispatcher, s *script) {
+	inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 		w := d.Task(key, api.Until{Kind: "running"}, 0)
 		defer w.Stop()
-		s.send(changed(rec(5, task.Running, 0, 1)), changed(rec(6, task.Created, 7, 1)))
+		s.Send(changed(rec(5, task.Running, 0, 1)), changed(rec(6, task.Created, 7, 1)))
 		w.Start(rec(4, task.Created, 1, 0), 0)
 		if !ended(w) {
 			t.Error("the run was missed")
@@ -139,12 +140,12 @@ func TestEventsBetweenRegisteringAndReadingAreNotMissed(t *testing.T) {
 }
 
 func TestEventsFromBeforeTheReadDoNotCount(t *testing.T) {
-	inDispatcher(t, func(d *Dispatcher, s *script) {
+	inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 		w := d.Task(key, api.Until{Kind: "running"}, 0)
 		defer w.Stop()
-		s.send(changed(rec(2, task.Running, 0, 1)))
+		s.Send(changed(rec(2, task.Running, 0, 1)))
 		w.Start(rec(4, task.Created, 1, 1), 0)
-		s.send(changed(rec(3, task.Running, 0, 1)))
+		s.Send(changed(rec(3, task.Running, 0, 1)))
 		if ended(w) {
 			t.Error("ended by a state from before the request")
 		}
@@ -156,11 +157,11 @@ func TestRemovalEndsEveryWait(t *testing.T) {
 	anew := rec(9, task.Created, 1, 0)
 	anew.CreatedRev = 9
 	for name, e := range map[string]task.Event{"removed": removed, "created anew": changed(anew)} {
-		inDispatcher(t, func(d *Dispatcher, s *script) {
+		inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 			w := d.Task(key, api.Until{Kind: "final"}, 0)
 			defer w.Stop()
 			w.Start(rec(2, task.Running, 0, 1), 0)
-			s.send(e)
+			s.Send(e)
 			if _, gone, over := w.Outcome(); !gone || !over {
 				t.Errorf("%s: gone %v, over %v", name, gone, over)
 			}
@@ -169,14 +170,11 @@ func TestRemovalEndsEveryWait(t *testing.T) {
 }
 
 func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
-	inDispatcher(t, func(d *Dispatcher, s *script) {
+	inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 		w := d.Task(key, api.Until{Kind: "final"}, 0)
 		defer w.Stop()
 		w.Start(rec(2, task.Running, 0, 1), 0)
-		s.mu.Lock()
-		s.lagged = true
-		close(s.feeds[0])
-		s.mu.Unlock()
+		s.CutOff()
 		// The machine of this test is empty: what the wait missed is the removal.
 		if !ended(w) {
 			t.Fatal("still waiting")
@@ -184,8 +182,8 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 		if _, gone, _ := w.Outcome(); !gone {
 			t.Error("not gone")
 		}
-		if len(s.feeds) != 2 {
-			t.Errorf("%d subscriptions", len(s.feeds))
+		if n := s.Subscriptions(); n != 2 {
+			t.Errorf("%d subscriptions", n)
 		}
 	})
 }
@@ -193,13 +191,10 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 // A node that has fallen behind subscribes again and looks at its old state, in which the record of a waiting request
 // does not exist yet.
 func TestRecordThatArrivesAfterTheRecheckIsNotRemoved(t *testing.T) {
-	inDispatcher(t, func(d *Dispatcher, s *script) {
+	inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 		w := d.Task(key, api.Until{Kind: "final"}, 0)
 		defer w.Stop()
-		s.mu.Lock()
-		s.lagged = true
-		close(s.feeds[0])
-		s.mu.Unlock()
+		s.CutOff()
 		synctest.Wait() // it found nothing, at index 0
 		w.Start(rec(2, task.Created, 1, 0), 7)
 		if _, gone, over := w.Outcome(); gone || over {
