@@ -71,6 +71,12 @@ func (b *leaderBed) Local(f func(*task.Machine)) {
 func (b *leaderBed) ProposeLocal(_ context.Context, cmds ...task.Command) ([]task.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	rs, _ := b.applyLocked(cmds)
+	return rs, nil
+}
+
+// applyLocked applies an entry with these commands.
+func (b *leaderBed) applyLocked(cmds []task.Command) ([]task.Result, []task.Event) {
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
 		ps[i].Command = c
@@ -80,13 +86,13 @@ func (b *leaderBed) ProposeLocal(_ context.Context, cmds ...task.Command) ([]tas
 	}
 	b.index++
 	h := task.Header{Index: b.index, Term: 1, Now: b.now(), LeaseNow: task.LeaseTime(b.monoLocked().Milliseconds())}
-	rs, _ := b.machine.Apply(h, ps)
+	rs, evs := b.machine.Apply(h, ps)
 	for i, c := range cmds {
 		if _, ok := c.(task.Assign); ok {
 			b.given = append(b.given, rs[i])
 		}
 	}
-	return rs, nil
+	return rs, evs
 }
 
 func (b *leaderBed) ticked() []time.Duration {

@@ -25,16 +25,7 @@ type streamBed struct {
 func (b *streamBed) ProposeLocal(_ context.Context, cmds ...task.Command) ([]task.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ps := make([]task.Proposal, len(cmds))
-	for i, c := range cmds {
-		ps[i].Command = c
-		if _, ok := c.(task.Tick); ok {
-			b.ticks = append(b.ticks, b.monoLocked()-time.Hour)
-		}
-	}
-	b.index++
-	h := task.Header{Index: b.index, Term: 1, Now: task.Time(time.Now().UnixMilli()), LeaseNow: task.LeaseTime(b.monoLocked().Milliseconds())}
-	rs, evs := b.machine.Apply(h, ps)
+	rs, evs := b.applyLocked(cmds)
 	if len(evs) > 0 && !b.deaf {
 		b.feed.Publish(evs)
 	}
