@@ -3,6 +3,7 @@ package runtime
 import (
 	"container/list"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -65,8 +66,12 @@ func (m *Module) Instances() InstanceStats {
 	return stats
 }
 
-func newPool(e *Engine, digest string, compiled wazero.CompiledModule, metered *meter.Module) *pool {
-	p := &pool{shelf: e.shelf, cache: e.cache, digest: digest, compiled: compiled, saves: e.cfg.KeepImages}
+func newPool(m *Module, compiled wazero.CompiledModule, metered *meter.Module) *pool {
+	e := m.engine
+	p := &pool{
+		shelf: e.shelf, cache: e.cache, digest: m.digest, rt: m.rt, compiled: compiled, minMemory: m.minMemory,
+		tables: tableBytes(m.parsed, metered.GrowsTables), seed: sha256.Sum256([]byte(m.digest)), saves: e.cfg.KeepImages,
+	}
 	p.restorable = e.shelf.restoring != restoreNever && !metered.WritesTables && !metered.DropsData
 	for _, g := range metered.Globals {
 		switch g.Type {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -70,10 +69,7 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	if err != nil {
 		return nil, compileError(err)
 	}
-	m.pool = newPool(e, digest, compiled, metered)
-	m.pool.rt, m.pool.minMemory = m.rt, m.minMemory
-	m.pool.tables = tableBytes(parsed, metered.GrowsTables)
-	m.pool.seed = sha256.Sum256([]byte(digest))
+	m.pool = newPool(m, compiled, metered)
 	return m, nil
 }
 
