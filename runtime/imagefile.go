@@ -143,8 +143,12 @@ func (c *codeCache) readImage(digest string) (*keptImage, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxImageFile+1))
+	info, err := f.Stat()
 	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, min(info.Size(), maxImageFile+1)) // one byte too many is seen by decodeImage
+	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, err
 	}
 	now := time.Now()
