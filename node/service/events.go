@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/task"
@@ -20,7 +21,7 @@ func (svc *Service) Events(ctx context.Context, r api.EventsRequest) (api.EventS
 	after, missing := r.After, error(nil)
 	begin := func(m *task.Machine) {
 		if !m.NamespaceExists(r.Namespace) {
-			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
+			missing = spaces.Unknown(r.Namespace)
 		}
 		if !r.HasAfter {
 			after = m.Rev()

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
@@ -156,7 +157,7 @@ func (svc *Service) Operations(ctx context.Context, r api.OperationsRequest) (*a
 	missing := error(nil)
 	err = svc.look(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) (more bool) {
 		if !m.NamespaceExists(r.Namespace) {
-			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
+			missing = spaces.Unknown(r.Namespace)
 			return false
 		}
 		f.Limit = r.Limit - len(reply.Operations)

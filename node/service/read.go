@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -91,7 +92,7 @@ func (svc *Service) readNamespace(ctx context.Context, namespace *string, fn fun
 		}
 	})
 	if err == nil && missing {
-		err = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %.80s", *namespace)
+		err = spaces.Unknown(*namespace)
 	}
 	return err
 }

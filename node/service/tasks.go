@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
@@ -78,7 +79,7 @@ func (svc *Service) Tasks(ctx context.Context, r api.ListRequest) (*api.ListRepl
 	missing := error(nil)
 	err = svc.look(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) (more bool) {
 		if !m.NamespaceExists(r.Namespace) {
-			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", r.Namespace)
+			missing = spaces.Unknown(r.Namespace)
 			return false
 		}
 		return page.look(m)

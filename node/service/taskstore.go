@@ -13,25 +13,12 @@ import (
 
 var _ api.TaskStore = (*Service)(nil)
 
-// readStore is read in a namespace that must be there.
-func (svc *Service) readStore(ctx context.Context, namespace string, fn func(*task.Machine)) error {
-	missing := error(nil)
-	err := svc.read(ctx, readOptions{}, func(m *task.Machine) {
-		if !m.NamespaceExists(namespace) {
-			missing = api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", namespace)
-			return
-		}
-		fn(m)
-	})
-	return firstError(err, missing)
-}
-
 // StoreGroups implements api.Service.
 func (svc *Service) StoreGroups(ctx context.Context, namespace string) (names []string, err error) {
 	if err := api.CheckNamespace(&namespace); err != nil {
 		return nil, err
 	}
-	err = svc.readStore(ctx, namespace, func(m *task.Machine) { names = m.StoreGroups(namespace) })
+	err = svc.readNamespace(ctx, &namespace, func(m *task.Machine) { names = m.StoreGroups(namespace) })
 	return names, err
 }
 
@@ -42,7 +29,7 @@ func (svc *Service) StoreTasks(ctx context.Context, namespace string, ids []uint
 	}
 	records, size := make([]*task.StoreRecord, len(ids)), int64(0)
 	long := error(nil)
-	err := svc.readStore(ctx, namespace, func(m *task.Machine) {
+	err := svc.readNamespace(ctx, &namespace, func(m *task.Machine) {
 		for i, id := range ids {
 			if records[i] = m.StoreRecord(namespace, id); records[i] == nil {
 				continue
@@ -67,7 +54,7 @@ func (svc *Service) StoreGroup(ctx context.Context, namespace, group string, lim
 	}
 	var records []*task.StoreRecord
 	size, long := int64(0), error(nil)
-	err := svc.readStore(ctx, namespace, func(m *task.Machine) {
+	err := svc.readNamespace(ctx, &namespace, func(m *task.Machine) {
 		at := max(m.Now(), task.Time(time.Now().UnixMilli()))
 		for x := range m.StoreRecords(namespace, group, owned, at) {
 			if size += listBytes(x); size > api.MaxStoreList {
