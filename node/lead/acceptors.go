@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 
-	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/task"
 )
@@ -80,11 +79,7 @@ func (a *acceptors) giveBack(b accept.Back) {
 	}
 	t := a.loop.term
 	t.wg.Go(func() {
-		_, err := t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
-		for retriable(err) && idle.For(t.ctx, overloadPause) {
-			_, err = t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
-		}
-		if err != nil {
+		if _, err := t.decide(cmds...); err != nil {
 			a.loop.do(a.table.Lost)
 			return
 		}

@@ -31,7 +31,7 @@ func (p *reportPump) proposeFamily(r *stream.Report) stream.Ack {
 			ack.Code, ack.Message = refusal.Code, refusal.Message
 			return ack
 		}
-		told, askErr := p.decide(finish)
+		told, askErr := p.term.decide(finish)
 		switch {
 		case askErr != nil:
 			ack.Retry = true
@@ -84,7 +84,7 @@ func (p *reportPump) tryFamily(finish *task.Finish, docs [][]byte) (task.Result,
 	if err != nil {
 		return task.Result{}, err
 	}
-	rs, err := p.decide(task.Txn{Namespace: finish.Key.Namespace, Submits: submits, Finishes: []task.Finish{*finish}})
+	rs, err := p.term.decide(task.Txn{Namespace: finish.Key.Namespace, Submits: submits, Finishes: []task.Finish{*finish}})
 	switch {
 	case tooLarge(err):
 		return task.Result{}, api.NewError(api.CodeInvalidField, "the children are too large for one entry of the log")

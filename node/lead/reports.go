@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -137,7 +136,7 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	if len(cmds) == 0 {
 		return acks
 	}
-	rs, err := p.decide(cmds...)
+	rs, err := p.term.decide(cmds...)
 	for j, i := range at {
 		switch {
 		case err == nil:
@@ -155,15 +154,6 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 
 // isFamily tells a finish that has children.
 func isFamily(r stream.Report) bool { return len(r.Children) > 0 }
-
-// decide proposes until the cluster has room.
-func (p *reportPump) decide(cmds ...task.Command) ([]task.Result, error) {
-	rs, err := p.term.hub.cfg.Store.ProposeLocal(p.term.ctx, cmds...)
-	for retriable(err) && idle.For(p.term.ctx, overloadPause) {
-		rs, err = p.term.hub.cfg.Store.ProposeLocal(p.term.ctx, cmds...)
-	}
-	return rs, err
-}
 
 func token(r stream.Report) uint64 {
 	switch {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -37,6 +38,15 @@ func (t *term) close() {
 	t.hub.cfg.Store.Accompany(nil)
 	t.cancel()
 	t.wg.Wait()
+}
+
+// decide proposes until the cluster has room.
+func (t *term) decide(cmds ...task.Command) ([]task.Result, error) {
+	rs, err := t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
+	for retriable(err) && idle.For(t.ctx, overloadPause) {
+		rs, err = t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
+	}
+	return rs, err
 }
 
 // serve speaks with one worker until its stream or the term ends.
