@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
@@ -44,10 +45,4 @@ func timeValue(t *api.Time) task.Time {
 }
 
 // delayMillis rounds up: a task never starts earlier than asked (SPEC R1).
-func delayMillis(d api.Duration) task.Millis {
-	ms := task.Millis(d / 1_000_000)
-	if d%1_000_000 != 0 {
-		ms++
-	}
-	return ms
-}
+func delayMillis(d api.Duration) task.Millis { return task.Millis(api.MillisUp(time.Duration(d))) }
