@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/taskrt/taskrt/internal/idle"
 )
 
 // attemptTimeout is how long a caller waits for one answer. keyedFor is how long it sends a request with an idempotency
@@ -107,7 +109,7 @@ func (c *cluster) request(ctx context.Context, r *rand.Rand, method, path, key s
 			return a, known
 		case key == "" && doubt && len(harmless) == 0:
 			return a, unknown
-		case time.Since(begun) > keyedFor || !pause(ctx, 50*time.Millisecond):
+		case time.Since(begun) > keyedFor || !idle.For(ctx, 50*time.Millisecond):
 			if doubt {
 				return a, unknown
 			}

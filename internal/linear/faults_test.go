@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
@@ -14,7 +15,7 @@ import (
 // seed decides which faults come in which order and for how long, not what they meet: these are real processes.
 func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 	r := rand.New(rand.NewPCG(seed, 0xfa17))
-	for pause(ctx, time.Duration(500+r.IntN(2000))*time.Millisecond) {
+	for idle.For(ctx, time.Duration(500+r.IntN(2000))*time.Millisecond) {
 		victim := r.IntN(hosts)
 		if l := c.leader(); l >= 0 && r.IntN(2) == 0 {
 			victim = l
@@ -29,12 +30,12 @@ func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 		case 0:
 			what = "kill -9"
 			c.kill9(victim)
-			pause(ctx, long)
+			idle.For(ctx, long)
 			c.start(victim)
 		case 1:
 			what = "SIGSTOP"
 			c.signal(victim, syscall.SIGSTOP)
-			pause(ctx, long)
+			idle.For(ctx, long)
 			c.signal(victim, syscall.SIGCONT)
 		case 2:
 			if r.IntN(3) > 0 {
@@ -47,7 +48,7 @@ func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 			for i := range hosts {
 				c.start(i)
 			}
-			pause(ctx, 2*time.Second)
+			idle.For(ctx, 2*time.Second)
 		case 3: // the node lives on, whatever becomes of its guests (SPEC L5)
 			guests, found := trio.Guests(c.nodes[victim].cmd.Process.Pid)
 			if !found {
@@ -59,13 +60,13 @@ func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 		case 4:
 			what = "isolation"
 			c.isolate(victim, c.lab.cut)
-			pause(ctx, long)
+			idle.For(ctx, long)
 			c.isolate(victim, c.lab.heal)
 		case 5:
 			what = "one-way cut"
 			other := (victim + 1 + r.IntN(hosts-1)) % hosts
 			c.lab.cut(victim, other)
-			pause(ctx, long)
+			idle.For(ctx, long)
 			c.lab.heal(victim, other)
 		}
 		struck = append(struck, fmt.Sprintf("%s n%d", what, victim+1))
@@ -80,17 +81,5 @@ func (c *cluster) isolate(victim int, do func(from, to int)) {
 			do(victim, other)
 			do(other, victim)
 		}
-	}
-}
-
-// pause waits, and reports whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

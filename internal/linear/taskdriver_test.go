@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/idle"
 )
 
 // taskCell is two tasks of one external behavior and what its callers know of them.
@@ -165,7 +167,7 @@ func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int, in *tas
 			c.history.lost(client, called.Sub(c.start), *in)
 			in.resent = true
 		}
-		if c.short && in.resent || time.Since(begun) > keyedFor || !pause(ctx, 50*time.Millisecond) {
+		if c.short && in.resent || time.Since(begun) > keyedFor || !idle.For(ctx, 50*time.Millisecond) {
 			return taskOutput{}, nothing // that is not in the history yet
 		}
 		node = (node + 1) % hosts
