@@ -1,5 +1,5 @@
-// Package runs shows what the state machine remembers of the runs of maintenance as the API does (SPEC M1, M4). The node
-// and the conformance suite's fake use it.
+// Package runs shows what the state machine remembers of the runs of maintenance as the API does (SPEC M1, M4). The
+// rooms of node use it.
 package runs
 
 import (
