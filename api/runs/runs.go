@@ -62,11 +62,11 @@ func Find(all []api.MaintenanceRun, run int64) (*api.MaintenanceRun, error) {
 }
 
 func waiting(t *task.Task, run int64) api.MaintenanceRun {
-	return api.MaintenanceRun{Run: run, Status: "WAITING", DryRun: DryRun(t), Objects: []api.MaintenanceCount{}}
+	return api.MaintenanceRun{Run: run, Status: "WAITING", DryRun: dryRun(t), Objects: []api.MaintenanceCount{}}
 }
 
-// DryRun reports whether the run that a task is to make, or makes, is a dry one.
-func DryRun(t *task.Task) bool {
+// dryRun reports whether the run that a task is to make, or makes, is a dry one.
+func dryRun(t *task.Task) bool {
 	var params Params
 	return json.Unmarshal(t.Params.Data, &params) == nil && params.DryRun
 }
