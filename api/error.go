@@ -136,7 +136,7 @@ func ErrorOf(err error) *Error {
 
 // CodeOf returns the code of the *Error in err's chain, "" if there is none.
 func CodeOf(err error) string {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e := ErrorOf(err); e != nil {
 		return e.Code
 	}
 	return ""

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -125,7 +124,7 @@ func (c *Client) sendBatch(ctx context.Context, b *batch, results []api.SubmitRe
 	for i, at := range b.positions {
 		if failed == nil {
 			results[at] = answer.Results[i]
-		} else if results[at].Error, _ = errors.AsType[*api.Error](failed); results[at].Error == nil {
+		} else if results[at].Error = api.ErrorOf(failed); results[at].Error == nil {
 			results[at].Error = api.NewError(api.CodeInternal, "%v", failed)
 		}
 	}

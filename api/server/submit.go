@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"errors"
 	"iter"
 	"net/http"
 	"time"
@@ -133,7 +132,7 @@ func (h *handler) awaitReply(r *request, reply *api.SubmitReply, wait time.Durat
 	defer cancel()
 	// This node was told the submit's outcome: its own state is new enough as soon as it has that entry.
 	err = reply.Await(ctx, h.service, api.GetOptions{Wait: wait, Stale: true, MinIndex: index})
-	if removed := (*api.Error)(nil); errors.As(err, &removed) && removed.Code == api.CodeRemoved {
+	if api.CodeOf(err) == api.CodeRemoved {
 		return nil, err
 	}
 	if err != nil {
