@@ -77,7 +77,8 @@ func TestRequests(t *testing.T) {
 		if _, err := Request[string](t.Context(), cs, "n3:1", "", KindHello, ""); !errors.As(err, &notSent) {
 			t.Errorf("nobody is there: %v", err)
 		}
-		if _, err := Request[string](t.Context(), cs, "n2:1", "n2/other", KindHello, ""); !errors.Is(err, errConnLost) || errors.As(err, &notSent) {
+		// The other side hangs up at the greeting, before or after the request has left.
+		if _, err := Request[string](t.Context(), cs, "n2:1", "n2/other", KindHello, ""); !errors.Is(err, errConnLost) {
 			t.Errorf("for another instance: %v", err)
 		}
 	})
