@@ -1,6 +1,8 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,10 +10,12 @@ import (
 	"testing"
 )
 
-// TestEntries finds entries that went stale without running them: the text is no longer there, or the test is not.
+// TestEntries finds entries that went stale without running them: the fragment is no longer where the entry says, what it
+// makes is not Go, or the test is not there.
 func TestEntries(t *testing.T) {
 	t.Chdir("../..")
 	names := map[string]bool{}
+	srcs := newSources()
 	for _, m := range mutants {
 		if names[m.Name] {
 			t.Errorf("%s: twice", m.Name)
@@ -20,8 +24,13 @@ func TestEntries(t *testing.T) {
 		if m.Old == m.New || strings.Count(m.New, "\n") > strings.Count(m.Old, "\n") || m.Why == "" {
 			t.Errorf("%s: changes nothing, adds lines, or has no reason", m.Name)
 		}
-		if _, err := sabotage(m); err != nil {
+		file, text, err := srcs.sabotage(m)
+		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
+		} else if filepath.Ext(file) == ".go" {
+			if _, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution); err != nil {
+				t.Errorf("%s: what it makes is not Go: %v", m.Name, err)
+			}
 		}
 		for name := range strings.SplitSeq(m.Run, "|") {
 			name, _, _ = strings.Cut(name, "/") // subtests are named at run time

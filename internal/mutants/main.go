@@ -19,12 +19,16 @@ import (
 	"time"
 )
 
-// mutant is one sabotage: in File, Old (which must occur exactly once) becomes New. The tests Run of package Pkg must
-// then fail. Why says what users would lose.
+// mutant is one sabotage: in what directory Dir declares as In (a function "assign", a method "Machine.assign", a type, a
+// variable or a constant), Old becomes New. Old must occur there exactly once; white space, comments and semicolons do not
+// count. The tests Run of package Pkg must then fail. Why says what users would lose.
 type mutant struct {
-	Name, File, Old, New string
-	Pkg, Run             string
-	Why                  string
+	Name, Dir, In, Old, New string
+	Pkg, Run                string
+	Why                     string
+	// File says, instead of Dir and In, that the sabotage is of a file in another language. Old is then its text, every
+	// character of it.
+	File string
 	// Real says that the test runs without -short, because only real processes show it.
 	Real bool
 }

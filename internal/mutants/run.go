@@ -17,7 +17,8 @@ import (
 // runner builds test binaries and runs them. It builds a package's binary without sabotage once, and runs each named test
 // with it once: a test that fails without sabotage proves nothing.
 type runner struct {
-	dir string
+	dir     string
+	sources *sources
 
 	mu    sync.Mutex
 	plain map[string]func() (string, error)        // package → its binary without sabotage
@@ -29,7 +30,7 @@ func newRunner() (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runner{dir: dir, plain: map[string]func() (string, error){}, green: map[string]func() (time.Duration, error){}}, nil
+	return &runner{dir: dir, sources: newSources(), plain: map[string]func() (string, error){}, green: map[string]func() (time.Duration, error){}}, nil
 }
 
 func (r *runner) close() { _ = os.RemoveAll(r.dir) }
@@ -37,7 +38,7 @@ func (r *runner) close() { _ = os.RemoveAll(r.dir) }
 // try runs the mutant's tests against the sabotaged file and says which test noticed it. Any error means that no test did, or
 // that the entry is stale.
 func (r *runner) try(m mutant) (by string, err error) {
-	src, err := sabotage(m)
+	file, src, err := r.sources.sabotage(m)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +51,7 @@ func (r *runner) try(m mutant) (by string, err error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := writeOverlay(dir, m.File, src)
+	overlay, err := writeOverlay(dir, file, src)
 	if err != nil {
 		return "", err
 	}
@@ -63,25 +64,13 @@ func (r *runner) try(m mutant) (by string, err error) {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return "", fmt.Errorf("%s: the tests %s did not notice: %s", m.File, m.Run, m.Why)
+		return "", fmt.Errorf("%s: the tests %s did not notice: %s", file, m.Run, m.Why)
 	case errors.Is(err, context.DeadlineExceeded):
 		return "hung", nil
 	case errors.As(err, &exit):
 		return noticed(out), nil
 	}
 	return "", err
-}
-
-// sabotage returns the changed source.
-func sabotage(m mutant) (string, error) {
-	src, err := os.ReadFile(m.File)
-	if err != nil {
-		return "", fmt.Errorf("stale: %w", err)
-	}
-	if n := strings.Count(string(src), m.Old); n != 1 {
-		return "", fmt.Errorf("stale: %s: the text to replace occurs %d times, want once: %q", m.File, n, m.Old)
-	}
-	return strings.Replace(string(src), m.Old, m.New, 1), nil
 }
 
 func writeOverlay(dir, file, src string) (string, error) {

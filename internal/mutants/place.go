@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// sources reads the Go files of each directory once.
+type sources struct {
+	mu   sync.Mutex
+	dirs map[string]func() ([]source, error)
+}
+
+// source is one Go file that is no test, with the places of its declarations.
+type source struct {
+	file, text string
+	decls      map[string][]span // "assign", "Machine.assign", "Machine", "maxTasks" → where it is declared
+}
+
+// span is a piece of a text, from one offset up to another.
+type span struct{ from, to int }
+
+func newSources() *sources { return &sources{dirs: map[string]func() ([]source, error){}} }
+
+// sabotage returns the file in which m.Old stands, and the file's text with m.New in its place.
+func (s *sources) sabotage(m mutant) (file, text string, err error) {
+	if m.File != "" {
+		src, err := os.ReadFile(m.File)
+		if err != nil {
+			return "", "", fmt.Errorf("stale: %w", err)
+		}
+		if n := strings.Count(string(src), m.Old); n != 1 {
+			return "", "", fmt.Errorf("stale: %s: the text to replace occurs %d times, want once: %q", m.File, n, m.Old)
+		}
+		return m.File, strings.Replace(string(src), m.Old, m.New, 1), nil
+	}
+	files, err := s.of(m.Dir)
+	if err != nil {
+		return "", "", fmt.Errorf("stale: %w", err)
+	}
+	old := tokens(m.Old)
+	declared, found := 0, 0
+	for _, f := range files {
+		for _, decl := range f.decls[m.In] {
+			declared++
+			for _, at := range occurrences(tokens(f.text[decl.from:decl.to]), old) {
+				found++
+				file, text = f.file, f.text[:decl.from+at.from]+m.New+f.text[decl.from+at.to:]
+			}
+		}
+	}
+	switch {
+	case declared == 0:
+		return "", "", fmt.Errorf("stale: %s declares no %s", m.Dir, m.In)
+	case found != 1:
+		return "", "", fmt.Errorf("stale: %s, %s: the fragment to replace occurs %d times, want once: %s", m.Dir, m.In, found, m.Old)
+	}
+	return file, text, nil
+}
+
+// of returns the sources of a directory.
+func (s *sources) of(dir string) ([]source, error) {
+	s.mu.Lock()
+	read := s.dirs[dir]
+	if read == nil {
+		read = sync.OnceValues(func() ([]source, error) { return readSources(dir) })
+		s.dirs[dir] = read
+	}
+	s.mu.Unlock()
+	return read()
+}
+
+func readSources(dir string) ([]source, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var all []source
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		src := source{name, string(text), map[string][]span{}}
+		add := func(name string, n ast.Node) {
+			src.decls[name] = append(src.decls[name], span{fset.Position(n.Pos()).Offset, fset.Position(n.End()).Offset})
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				add(funcName(d), d)
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					var place ast.Node = spec
+					if !d.Lparen.IsValid() {
+						place = d // with its keyword
+					}
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						add(spec.Name.Name, place)
+					case *ast.ValueSpec:
+						for _, name := range spec.Names {
+							add(name.Name, place)
+						}
+					}
+				}
+			}
+		}
+		all = append(all, src)
+	}
+	return all, nil
+}
+
+// funcName returns "F" or, of a method, "T.M".
+func funcName(fn *ast.FuncDecl) string {
+	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+		return fn.Name.Name
+	}
+	typ := fn.Recv.List[0].Type
+	for {
+		switch x := typ.(type) {
+		case *ast.StarExpr:
+			typ = x.X
+		case *ast.IndexExpr:
+			typ = x.X
+		case *ast.IndexListExpr:
+			typ = x.X
+		case *ast.Ident:
+			return x.Name + "." + fn.Name.Name
+		default:
+			return fn.Name.Name
+		}
+	}
+}
+
+// word is a token of Go and its place.
+type word struct {
+	text string
+	at   span
+}
+
+// tokens splits a piece of Go into its tokens, without comments, and without semicolons: a line's end stands for one.
+func tokens(piece string) []word {
+	fset := token.NewFileSet()
+	f := fset.AddFile("", -1, len(piece))
+	var s scanner.Scanner
+	s.Init(f, []byte(piece), func(token.Position, string) {}, 0) // a fragment may end anywhere
+	var all []word
+	for {
+		pos, tok, lit := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return all
+		case tok == token.SEMICOLON:
+			continue
+		case lit == "":
+			lit = tok.String()
+		}
+		from := f.Offset(pos)
+		all = append(all, word{lit, span{from, from + len(lit)}})
+	}
+}
+
+// occurrences returns where the words of a fragment stand in a text, one behind the other.
+func occurrences(text, fragment []word) []span {
+	var all []span
+	for i := 0; len(fragment) > 0 && i+len(fragment) <= len(text); i++ {
+		n := 0
+		for n < len(fragment) && text[i+n].text == fragment[n].text {
+			n++
+		}
+		if n == len(fragment) {
+			all = append(all, span{text[i].at.from, text[i+n-1].at.to})
+		}
+	}
+	return all
+}
