@@ -20,7 +20,7 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// DefaultSessionTTL and MinSessionTTL bound how fast a lost worker is noticed (SPEC L2).
+// DefaultSessionTTL and MinSessionTTL bound how fast the loss of a worker is noticed (SPEC L2).
 const (
 	DefaultSessionTTL = 10 * time.Second
 	MinSessionTTL     = 2 * time.Second
@@ -32,34 +32,36 @@ type Config struct {
 	ID string
 	// Dir holds everything that the node keeps: the log, snapshots, blobs, logs, compiled modules, the worker's secret.
 	Dir string
-	// Addr is the node-to-node address that others can dial; HTTPAdvertise the HTTP address told to clients.
+	// Addr is the node-to-node address that other nodes dial. HTTPAdvertise is the HTTP address that clients are told.
 	Addr          string
 	HTTPAdvertise string
-	// Join and BootstrapExpect are raftstore's: the same command line for first start, restart and rejoin (SPEC C1).
+	// Join and BootstrapExpect are raftstore's: the first start, a restart and a rejoin have the same command line (SPEC
+	// C1).
 	Join            []string
 	BootstrapExpect int
-	// Net listens on Addr and dials; the node takes its protocols from it and leaves closing it to its owner.
+	// Net listens on Addr and dials. The node takes its protocols from it. Its owner closes it.
 	Net mux.Network
 
-	// Worker makes the node run tasks itself, with Slots at a time (0: worker's default).
+	// Worker makes the node run tasks itself, Slots of them at a time (0: the worker's default).
 	Worker bool
 	Slots  int
-	// Maintains makes a node without Worker run maintenance all the same, in a session of one slot that runs nothing else: in
-	// a cluster whose nodes only keep state somebody has to (SPEC M1).
+	// Maintains makes a node without Worker run maintenance all the same, in a session of one slot that runs nothing
+	// else. In a cluster whose nodes only keep state somebody has to run it (SPEC M1).
 	Maintains bool
-	// Guests makes what runs the modules of a node with Worker in another process, of what a worker in this one would be,
-	// except Runner and Native; native behaviors then have a session of their own here. crashed is to be told of such a process
-	// that is dead, before another is started. nil: modules run in this process.
+	// Guests starts the process that runs the modules of a node with Worker. It gets the configuration that a worker in
+	// this process would have, without Runner and Native; native behaviors then have a session of their own here. When
+	// such a process has died, crashed must be told before the next one is started. nil: modules run in this process.
 	Guests func(w worker.Config, crashed func(context.Context, task.CrashSession)) (Guests, error)
-	// Inspect is runtime.Engine's, for a node that compiles and tries uploads in another process. nil: in this one.
+	// Inspect is runtime.Engine's, for a node that compiles and tries uploads in another process. nil: this process does
+	// it.
 	Inspect func(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*runtime.Inspected, error)
-	// SessionTTL is given to sessions opened while this node leads; default 10 s, at least 2 s.
+	// SessionTTL is the TTL of the sessions that are opened while this node leads; default 10 s, at least 2 s.
 	SessionTTL time.Duration
-	// DrainTime is how long running attempts may end by themselves at shutdown (0: worker's default).
+	// DrainTime is how long running attempts may go on at shutdown before they are stopped (0: the worker's default).
 	DrainTime time.Duration
 
-	// Maintenance sets up the runs that remove what is no longer needed. It should be the same on all nodes: the leader's says
-	// how often, the one of the node that runs it the rest.
+	// Maintenance configures the runs that remove what is no longer needed. It should be the same on all nodes: the
+	// leader's says how often a run begins, and the node that carries out the run takes the rest from its own.
 	Maintenance maintain.Config
 
 	// LogBytes bounds the logs of attempts on this node's disk; default 256 MiB.
@@ -68,7 +70,7 @@ type Config struct {
 	Version string
 	Logger  *slog.Logger // default slog.Default
 
-	// OnFatal is told, beside Run's return, why the node must stop.
+	// OnFatal is told why the node must stop. Run returns the same error.
 	OnFatal func(error)
 
 	// Raft tunes the store: its timeouts and sizes are used, its identity, network and clock are not.
@@ -76,16 +78,16 @@ type Config struct {
 	// Runtime tunes the engine; CacheDir defaults to a folder of Dir.
 	Runtime runtime.Config
 
-	// Clock and Boottime are injected so that tests can move them; default the machine's.
+	// Clock and Boottime are fields so that tests can move them; default: the machine's clocks.
 	Clock    raftstore.Clock
 	Boottime func() time.Duration
-	// CreateBlob is blob.Config's Create: tests give disks that are full.
+	// CreateBlob is blob.Config's Create: with it tests make a disk full.
 	CreateBlob func(dir, pattern string) (blob.TempFile, error)
-	// OnRun is told when guest code begins and ends to execute here (proof of SPEC L1 in tests).
+	// OnRun is told when guest code begins and ends to execute here; by it tests prove SPEC L1.
 	OnRun func(worker.Run)
-	// OnEnd is worker.Config's: every assignment of the built-in worker that is over.
+	// OnEnd is worker.Config's: it is told of each assignment of the built-in worker that is over.
 	OnEnd func(worker.Ended)
-	// OnOverrun is worker.Config's: what to do when a guest cannot be stopped in time. Default: exit.
+	// OnOverrun is worker.Config's: what to do when a guest cannot be stopped in time. Default: the process exits.
 	OnOverrun func(worker.Overrun)
 }
 

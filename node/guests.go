@@ -22,15 +22,16 @@ import (
 
 // Guests runs a node's guests: a worker in the node's own process, or one in a child of it (SPEC L5).
 type Guests interface {
-	// Run works until ctx ends, then gives back what is unfinished and ends the session, as worker.Worker does.
+	// Run works until ctx ends. Then it gives back what is unfinished and ends the session, as worker.Worker does.
 	Run(ctx context.Context) error
 	// Kill stops all guests at once and without a word to the leader.
 	Kill()
-	// Report says what the worker and its engine do now. A child is asked for both at once.
+	// Report says what the worker and its engine are doing now. It is one method because a child is asked for both at
+	// once.
 	Report() (worker.Status, runtime.Stats)
 }
 
-// inline are guests in this process.
+// inline is a worker in this process, with its engine.
 type inline struct {
 	*worker.Worker
 	engine *runtime.Engine
@@ -39,16 +40,16 @@ type inline struct {
 // Report implements Guests.
 func (g inline) Report() (worker.Status, runtime.Stats) { return g.Status(), g.engine.Stats() }
 
-// workers are what of the node takes assignments.
+// workers are the workers of this node.
 type workers struct {
 	guests Guests         // nil: the node runs no modules
-	system *worker.Worker // runs what is native, if guests do not; nil: none
+	system *worker.Worker // runs native behaviors if guests does not; nil: none
 
 	cancel context.CancelFunc
 	done   []chan error
 }
 
-// startWorkers opens what takes assignments and lets it run.
+// startWorkers makes the node's workers and lets them run.
 func (n *Node) startWorkers() error {
 	cfg, w := &n.cfg, &n.workers
 	base := worker.Config{
@@ -103,8 +104,8 @@ func (w *workers) run(ctx context.Context, run func(context.Context) error) {
 	go func() { done <- run(ctx) }()
 }
 
-// systemWorker is the session of native behaviors (SPEC L5). All that they do is commands with their token, so one that goes on
-// past its margin does no harm, and no reason to end a member of the cluster.
+// systemWorker configures the session of native behaviors (SPEC L5). Native behaviors act only by commands that carry
+// their token. So one that runs past its margin does no harm, and a member of the cluster need not end because of it.
 func (n *Node) systemWorker(base worker.Config) worker.Config {
 	base.ID += "/system"
 	base.Dir = filepath.Join(n.cfg.Dir, "system")
@@ -113,14 +114,15 @@ func (n *Node) systemWorker(base worker.Config) worker.Config {
 	return base
 }
 
-// A crash is told to the cluster again and again, as long as there is no leader: without one no session can be opened either.
+// crashed proposes until there is a leader, but no longer than crashPatience. Without a leader no session can be opened
+// either.
 const (
 	crashPatience = 15 * time.Second
 	crashPause    = 100 * time.Millisecond
 )
 
-// crashed ends the session of a process of this node that is dead (SPEC L5, L6): nothing has to wait for its TTL, and what it took
-// along is known.
+// crashed ends the session of a process of this node that has died (SPEC L5, L6). So its tasks need not wait for the
+// session's TTL, and the cluster knows which attempts died with the process.
 func (n *Node) crashed(ctx context.Context, c task.CrashSession) {
 	ctx, cancel := context.WithTimeout(ctx, crashPatience)
 	defer cancel()
@@ -137,7 +139,7 @@ func (n *Node) crashed(ctx context.Context, c task.CrashSession) {
 	}
 }
 
-// stop ends all of them side by side.
+// stop stops all workers side by side and waits for them.
 func (w *workers) stop() error {
 	if w.cancel == nil {
 		return nil
@@ -152,8 +154,8 @@ func (w *workers) stop() error {
 	return errors.Join(errs...)
 }
 
-// report describes the worker of the node's guests, or of what is native if it runs no modules, and the engine that runs
-// modules. w is nil if the node has no worker.
+// report describes the worker that runs the node's guests, or the one of native behaviors if the node runs no modules,
+// and the engine that runs modules. w is nil if the node has no worker.
 func (n *Node) report() (w *worker.Status, engine runtime.Stats) {
 	switch {
 	case n.workers.guests != nil:
@@ -165,7 +167,7 @@ func (n *Node) report() (w *worker.Status, engine runtime.Stats) {
 	return w, n.engine.Stats()
 }
 
-// KillGuests stops what the node's workers execute at once and without a word to the leader, as the death of the
+// KillGuests stops what the node's workers execute, at once and without a word to the leader, as the death of the
 // process would. Close must follow.
 func (n *Node) KillGuests() {
 	if n.workers.guests != nil {
@@ -182,7 +184,7 @@ type leaderDialer struct {
 	leader func() (id, addr string)
 
 	mu   sync.Mutex
-	told string // where a node that does not lead saw the leader; used once
+	told string // the leader's address as a node that does not lead told it; used once
 }
 
 var errNoLeader = errors.New("node: no leader is known")
@@ -209,7 +211,7 @@ func (d *leaderDialer) Redirect(addr string) {
 	d.told = addr
 }
 
-// nodeBlobs are the cluster's files for the built-in worker.
+// nodeBlobs gives the cluster's files to the built-in worker.
 type nodeBlobs struct{ n *Node }
 
 var _ worker.Blobs = nodeBlobs{}
@@ -231,8 +233,8 @@ func (b nodeBlobs) Open(ctx context.Context, digest string) (worker.Blob, error)
 	return f, nil
 }
 
-// modules gets the modules of the built-in worker from this node's files, else from the other members', and checks those
-// that are pushed.
+// modules gets modules for the built-in worker, from this node's files or else from other members. It also inspects
+// modules that are uploaded.
 type modules struct{ n *Node }
 
 var _ service.Modules = modules{}
@@ -242,7 +244,7 @@ func (m modules) Fetch(ctx context.Context, digest string, _ int64) ([]byte, err
 	return m.n.files.Get(ctx, digest)
 }
 
-// Inspect implements service.Modules, where modules are compiled.
+// Inspect implements service.Modules, in the process that compiles modules.
 func (m modules) Inspect(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*runtime.Inspected, error) {
 	if m.n.cfg.Inspect != nil {
 		return m.n.cfg.Inspect(ctx, wasm, given, name)

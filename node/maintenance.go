@@ -11,19 +11,19 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// native are the behaviors that are built into this node's worker.
+// native returns the behaviors that are built into this node's worker.
 func (n *Node) native() map[string]worker.Guest {
 	return map[string]worker.Guest{task.NativeMaintenance: native.Guest{
 		Config: n.cfg.Maintenance, Cluster: native.Cluster{Store: n.store}, Disks: nodeDisks{n}, Now: n.cfg.Clock.Wall,
 	}}
 }
 
-// disk is what this node keeps, as a run of maintenance sees it.
+// disk is what this node keeps on its disk, as a run of maintenance sees it.
 func (n *Node) disk() native.Disk {
 	return native.Disk{Blobs: n.files, Logs: n.logs, Local: n.store.Local}
 }
 
-// nodeDisks shows a run what the members keep, this one and the others.
+// nodeDisks shows a run of maintenance what all members keep on their disks, this node included.
 type nodeDisks struct{ n *Node }
 
 var _ maintain.Disks = nodeDisks{}
@@ -37,7 +37,7 @@ func (d nodeDisks) Members() []string {
 	return ids
 }
 
-// errNoMember: the cluster has changed since the run asked who is in it.
+// errNoMember says that the cluster has changed since the run asked for its members.
 var errNoMember = fmt.Errorf("%w: no address of it is known", maintain.ErrUnreachable)
 
 // ask asks another member.

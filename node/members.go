@@ -14,10 +14,10 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// roleUnreachable is the role of a member that does not answer; the others are raft's.
+// roleUnreachable is the role of a member that does not answer. All other roles are raft's.
 const roleUnreachable = "unreachable"
 
-// members are the cluster's members for the Service: they describe themselves, and say what they have kept.
+// members shows the cluster's members to the Service: how each is, and which logs it has kept.
 type members struct{ n *Node }
 
 var _ service.Members = members{}
@@ -55,7 +55,8 @@ func (c members) Has(id string) bool {
 	return slices.ContainsFunc(c.n.store.Status().Members, func(m raftstore.Member) bool { return m.ID == id })
 }
 
-// Logs implements service.Members. The log of an attempt lies where its worker was connected at the time.
+// Logs implements service.Members. It asks all members: the log of an attempt lies on the node that led when it was
+// written.
 func (c members) Logs(ctx context.Context, key task.Key) ([][]logs.Attempt, error) {
 	own, err := c.n.logs.Read(key)
 	if err != nil {
@@ -79,8 +80,8 @@ func (c members) Ready(ctx context.Context) error {
 	if id, _ := n.store.Leader(); id == "" {
 		return api.NewError(api.CodeNotReady, "no leader is known")
 	}
-	// A linearizable read answers both questions that matter: the leader is one, and this node has applied what it had
-	// committed when the question was asked.
+	// A linearizable read answers both questions: whether that leader still leads, and whether this node has applied
+	// what was committed when the question was asked.
 	rctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := n.store.Read(rctx, func(*task.Machine) {}); err != nil {

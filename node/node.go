@@ -49,21 +49,21 @@ type Node struct {
 	closeErr error
 	once     sync.Once
 
-	cancel context.CancelFunc // ends the dispatcher
-	wg     sync.WaitGroup     // servers and the dispatcher
+	cancel context.CancelFunc // ends the parts that start runs, except servers, hub and workers
+	wg     sync.WaitGroup     // servers and all that start runs, except workers
 }
 
 const (
 	readyTimeout     = time.Second
 	closeTimeout     = 10 * time.Second
-	subscribeEntries = 4096 // log entries' events that may wait for this node's dispatcher
+	subscribeEntries = 4096 // how many log entries' events may wait for a subscriber of this node
 )
 
-// settlePatience is how long a node that stops waits for the leader to hear that its accepts are over.
+// settlePatience is how long a stopping node waits for the leader to hear that its accepts are over.
 const settlePatience = 2 * time.Second
 
-// New opens a node's directory and starts it. When New returns, the node's Service works, as far as there is a leader.
-// Call Run, or Close.
+// New opens a node's directory and starts it. When New returns the Service works, as far as there is a leader. Run or
+// Close must follow.
 func New(cfg Config) (*Node, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -79,7 +79,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// open opens what lies on disk.
+// open opens everything that lies on disk.
 func (n *Node) open() error {
 	cfg := &n.cfg
 	err := durable.MkdirAll(cfg.Dir)
@@ -99,7 +99,7 @@ func (n *Node) open() error {
 	return err
 }
 
-// start starts the parts; none of them ends before Close.
+// start starts the parts. They all run until Close.
 func (n *Node) start() error {
 	cfg := &n.cfg
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,7 +131,7 @@ func (n *Node) start() error {
 	return n.startWorkers()
 }
 
-// serve runs one server; one that ends by itself stops the node, because half a node is worse than none.
+// serve runs one server. If the server ends by itself the node stops, because half a node is worse than none.
 func (n *Node) serve(what string, run func() error) {
 	n.wg.Go(func() {
 		if err := run(); err != nil {
@@ -140,14 +140,15 @@ func (n *Node) serve(what string, run func() error) {
 	})
 }
 
-// forget drops what this node keeps beside the log for a task that was removed.
+// forget drops what this node keeps beside the log for a task that has been removed.
 func (n *Node) forget(key task.Key) {
 	if err := n.logs.Remove(key); err != nil {
 		n.cfg.Logger.Warn("cannot remove the log of a removed task", "task", key.ID, "err", err)
 	}
 }
 
-// fail makes Run return err: the state differs from the majority's, the disk fails, a server ended.
+// fail makes Run return err. Reasons are a state that differs from the majority's, a disk that fails, a server that
+// ended.
 func (n *Node) fail(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -168,8 +169,8 @@ func (n *Node) failed() error {
 	return n.err
 }
 
-// Run waits until ctx ends, or the node must stop by itself, and closes it. The error is why it had to stop, or what went
-// wrong on the way down.
+// Run waits until ctx ends or the node must stop by itself, and closes the node. The error says why the node had to
+// stop, or what went wrong while it closed.
 func (n *Node) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -179,9 +180,9 @@ func (n *Node) Run(ctx context.Context) error {
 	return errors.Join(n.failed(), err)
 }
 
-// Close stops the node: its own worker gives back what it runs and ends its session, while the leader, perhaps this one,
-// can still hear it; then the streams of others end; then leadership is handed over. A second Close returns the error of
-// the first.
+// Close stops the node in three steps. Its own worker gives back what it runs and ends its session while the leader,
+// perhaps this node, can still hear it. Then the streams of other workers end. Then leadership is handed over. A second
+// Close returns the error of the first.
 func (n *Node) Close() error {
 	n.once.Do(func() {
 		n.EndWaits()
@@ -211,7 +212,7 @@ func (n *Node) stop() error {
 	return errors.Join(errs...)
 }
 
-// release undoes a half-finished open.
+// release closes what a failed open has opened.
 func (n *Node) release() error {
 	var errs []error
 	if n.files != nil {

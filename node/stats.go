@@ -10,23 +10,25 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Stats is what a node can say of itself and of its state without asking anybody (SPEC C6).
+// Stats is what a node can say of itself and of its state without asking another node (SPEC C6).
 type Stats struct {
 	Store  raftstore.Status
 	Counts task.Counts
-	// Forever counts the final tasks that their behaviors keep for ever, Excess those that are too many to be (SPEC T9).
+	// Forever counts the final tasks that their behaviors keep for ever. Excess counts those that would be kept, too, if
+	// there were not so many already (SPEC T9).
 	Forever, Excess int64
-	// LeasesEnded counts the leases that this node saw end other than by a report, SessionsEnded the sessions that it saw end.
+	// LeasesEnded counts the leases that this node saw end without a report. SessionsEnded counts the sessions that it
+	// saw end.
 	LeasesEnded, SessionsEnded int64
-	Queues                     []Queue // on the leader: of every behavior, by namespace and name
+	Queues                     []Queue // one for each behavior, by namespace and name; empty unless this node leads
 	Now                        time.Time
-	Worker                     *worker.Status // nil: none
+	Worker                     *worker.Status // nil: this node has no worker
 	Engine                     runtime.Stats
 	Blobs                      api.NodeBlobs
-	Files, Bytes               int64 // of the blobs on this node's disk, as counted a while ago
+	Files, Bytes               int64 // files on this node's disk and their bytes, as counted a while ago
 }
 
-// Queue is what waits for a behavior.
+// Queue is how many tasks of one behavior wait, and how.
 type Queue struct {
 	Namespace, Behavior string
 	task.BehaviorStats
@@ -57,7 +59,7 @@ func (n *Node) Stats() Stats {
 	return s
 }
 
-// HasBehavior reports whether this node knows a behavior of that name, perhaps a deleted one that has tasks left.
+// HasBehavior reports whether this node knows a behavior of this name. A deleted behavior that has tasks left counts.
 func (n *Node) HasBehavior(namespace, name string) (has bool) {
 	n.store.Local(func(m *task.Machine) { has = m.Version(namespace, name, "") != nil })
 	return has

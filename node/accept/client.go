@@ -28,12 +28,13 @@ const (
 	backoffMax  = 500 * time.Millisecond
 	// idleLink is how long a link without calls is kept.
 	idleLink = 10 * time.Second
-	// abandonFor is how long the leader is asked to take back what nobody wants. After it the leases run out by themselves.
+	// abandonFor is how long the leader is asked to take back the leases of an abandoned call. After it they run out by
+	// themselves.
 	abandonFor = time.Minute
 )
 
-// Client brings the calls of one node to whoever leads, and asks again when that changes. One link at a time carries
-// them all. Without calls it does nothing.
+// Client brings the calls of one node to whoever leads, and asks them again when the leader changes. One link at a time
+// carries all calls. Without calls there is no link and nothing to do.
 type Client struct {
 	cfg  Config
 	wake chan struct{}
@@ -42,14 +43,14 @@ type Client struct {
 	calls     map[uint64]*Call
 	abandoned map[uint64]*abandoned
 	to        *link         // nil: not connected
-	settled   chan struct{} // not nil: closed when neither calls nor abandoned ones are left
+	settled   chan struct{} // nil, or closed when neither calls nor abandoned ones are left
 }
 
 // Call is one client that waits.
 type Call struct {
 	ask    Ask
 	since  time.Time
-	Answer chan Answer // receives one
+	Answer chan Answer // receives one answer
 }
 
 type abandoned struct {
@@ -57,7 +58,7 @@ type abandoned struct {
 	until time.Time
 }
 
-// NewClient returns a client; Run must be running for calls to be answered.
+// NewClient returns a client. Calls are answered only while Run runs.
 func NewClient(cfg Config) *Client {
 	return &Client{
 		cfg: cfg, wake: make(chan struct{}, 1),
@@ -65,8 +66,8 @@ func NewClient(cfg Config) *Client {
 	}
 }
 
-// Begin asks. Of q, Call and Age are filled in here. The call ends with its answer or by Abandon. The error is
-// ErrOverloaded: too many wait, or too many have hung up since there was a leader to hear of it.
+// Begin asks q; it fills in q.Call and q.Age. The call ends with its answer or by Abandon. The error is ErrOverloaded:
+// too many calls wait, or too many were abandoned since a leader last heard of such calls.
 func (c *Client) Begin(q Ask) (*Call, error) {
 	q.Call, q.Age = max(rand.Uint64(), 1), 0
 	call := &Call{ask: q, since: time.Now(), Answer: make(chan Answer, 1)}
@@ -91,7 +92,7 @@ func (c *Client) Settle(call *Call) {
 	c.sayLocked(&Frame{Settle: call.ask.Call})
 }
 
-// Abandon says that nobody takes the answer of the call, whether it has come or not. It does not wait.
+// Abandon says that nobody will take the answer of the call, whether the answer has come or not. It does not wait.
 func (c *Client) Abandon(call *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +102,8 @@ func (c *Client) Abandon(call *Call) {
 	c.sayLocked(&Frame{Abandon: &a.Abandon})
 }
 
-// sayLocked sends a frame if there is a link; a new link begins with everything that is open.
+// sayLocked sends a frame if there is a link. If there is none it wakes Run: a new link begins with everything that is
+// open.
 func (c *Client) sayLocked(f *Frame) {
 	if c.to != nil {
 		c.to.send(f)
@@ -113,7 +115,7 @@ func (c *Client) sayLocked(f *Frame) {
 	}
 }
 
-// Settled waits, until ctx ends, for the leader to have heard of everything that was abandoned.
+// Settled waits, until ctx ends, for every call to be answered or taken back by the leader.
 func (c *Client) Settled(ctx context.Context) {
 	c.mu.Lock()
 	if c.settled == nil {
@@ -128,7 +130,7 @@ func (c *Client) Settled(ctx context.Context) {
 	}
 }
 
-// quietLocked tells whether nothing is open, and tells those who wait for it.
+// quietLocked reports whether nothing is open, and if so wakes those who wait in Settled.
 func (c *Client) quietLocked() bool {
 	if len(c.calls)+len(c.abandoned) > 0 {
 		return false
@@ -140,7 +142,7 @@ func (c *Client) quietLocked() bool {
 	return true
 }
 
-// quiet is quietLocked, after forgetting what was abandoned too long ago.
+// quiet is quietLocked after calls that were abandoned too long ago have been forgotten.
 func (c *Client) quiet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +155,7 @@ func (c *Client) quiet() bool {
 	return c.quietLocked()
 }
 
-// Run connects to whoever leads while there are calls, until ctx ends.
+// Run keeps a link to whoever leads while there are calls, until ctx ends.
 func (c *Client) Run(ctx context.Context) {
 	pause := backoffMin
 	for ctx.Err() == nil {
@@ -184,7 +186,7 @@ func (c *Client) Run(ctx context.Context) {
 	}
 }
 
-// connect carries calls over one link until it ends: the leader has another, the connection breaks, or there are no calls.
+// connect carries calls over one link until the leader changes, the connection breaks, or there are no calls.
 func (c *Client) connect(ctx context.Context, addr string, gone <-chan struct{}) error {
 	dctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	nc, err := c.cfg.Net.Dial(dctx, addr, mux.Accept)
@@ -217,7 +219,7 @@ func (c *Client) connect(ctx context.Context, addr string, gone <-chan struct{})
 	}
 }
 
-// watch returns when the link is to end.
+// watch returns when the link must end.
 func (c *Client) watch(ctx context.Context, done, gone <-chan struct{}) {
 	idle := time.NewTicker(idleLink)
 	defer idle.Stop()
@@ -237,7 +239,7 @@ func (c *Client) watch(ctx context.Context, done, gone <-chan struct{}) {
 	}
 }
 
-// open makes l the link, and says over it everything that is open.
+// open makes l the client's link, and sends over it everything that is open.
 func (c *Client) open(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,7 +260,7 @@ func (c *Client) close() {
 	c.to = nil
 }
 
-// take hands out an answer.
+// take hands an answer to its call.
 func (c *Client) take(a Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

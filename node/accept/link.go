@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// maxFrame bounds one frame in bytes: a thousand grants with the longest IDs are a fifth of it.
+// maxFrame bounds one frame, in bytes. A thousand grants with the longest IDs take a fifth of it.
 const maxFrame = 1 << 20
 
-// pulse is how often each side says something; silence is after how long without a word the other takes it for gone.
+// pulse is how often each side says something. A side that says nothing for as long as silence is taken for gone.
 const (
 	pulse   = time.Second
 	silence = 5 * time.Second
 )
 
-// link carries JSON frames over a connection: length, then text. Sending never blocks: the queue is bounded by what the
-// other side has asked for.
+// link carries JSON frames over a connection, each as its length and its text. Sending never blocks: the queue is
+// bounded by what the other side has asked for.
 type link struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -46,7 +46,8 @@ func (l *link) send(frame any) {
 	}
 }
 
-// write writes what is queued, and an empty frame in every pulse without one, until done closes or the connection ends.
+// write writes what is queued, and an empty frame after each pulse without one, until done closes or the connection
+// ends.
 func (l *link) write(done <-chan struct{}) error {
 	w := bufio.NewWriter(l.conn)
 	beat := time.NewTicker(pulse)
@@ -96,7 +97,7 @@ func writeFrame(w io.Writer, frame any) error {
 	return err
 }
 
-// read reads the next frame into a pointer.
+// read reads the next frame into what frame points to.
 func (l *link) read(frame any) error {
 	_ = l.conn.SetReadDeadline(time.Now().Add(silence))
 	var size [4]byte

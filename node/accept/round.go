@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Free appends to free those who could be assigned a task now, at most limit of each behavior: those who have waited
-// longest. Behaviors without a task cost nothing.
+// Free appends to free the waiters that could be assigned a task now, at most limit for each behavior, longest wait
+// first. Behaviors without a task cost nothing.
 func (t *Table) Free(m *task.Machine, free []task.Free, limit int) []task.Free {
 	t.round = map[*task.Acceptor]*waiter{}
 	order := uint64(0)
@@ -35,8 +35,9 @@ func (t *Table) Free(m *task.Machine, free []task.Free, limit int) []task.Free {
 	return free
 }
 
-// Planned notes what Plan made of the round, and answers those who wait no longer and get nothing. full: Plan stopped at
-// its own bound. Who was not offered, or not reached, has his turn in the round after the assignments.
+// Planned notes what Plan made of the round. It answers with nothing the calls that wait no longer and get nothing.
+// full means that Plan stopped at its own bound. A waiter that was not offered to Plan, or that Plan did not reach, has
+// its turn in the next round, after these assignments.
 func (t *Table) Planned(assigns []task.Assign, full bool) {
 	served := map[name]bool{}
 	for i := range assigns {
@@ -53,7 +54,7 @@ func (t *Table) Planned(assigns []task.Assign, full bool) {
 	}
 }
 
-// settle answers the calls that wait no longer with nothing.
+// settle answers with nothing those calls of a waiter that wait no longer.
 func (t *Table) settle(w *waiter) {
 	delete(t.settling, w)
 	w.calls = slices.DeleteFunc(w.calls, func(c waiting) bool {
@@ -68,7 +69,7 @@ func (t *Table) settle(w *waiter) {
 	}
 }
 
-// Landed hands out what was assigned. It returns the leases that nobody waits for any more.
+// Landed hands out what was assigned. It returns the leases that nobody waits for any longer.
 func (t *Table) Landed(m *task.Machine, clock Clock, assigns []task.Assign, results []task.Result) []Back {
 	given := map[*waiter][]*task.Task{}
 	for i := range results {
@@ -91,7 +92,7 @@ func (t *Table) Landed(m *task.Machine, clock Clock, assigns []task.Assign, resu
 			if len(w.calls) == 0 {
 				t.remove(w)
 			}
-			continue // refused: it waits on
+			continue // refused: the waiter waits on
 		case len(w.calls) > 0:
 			for _, c := range w.calls {
 				c.to.Reply(granted(m, clock.Lease, c.call, ts))
@@ -99,7 +100,7 @@ func (t *Table) Landed(m *task.Machine, clock Clock, assigns []task.Assign, resu
 			leave(left)
 		case len(left) > 0:
 			back = append(back, t.giveBack(w.key, ts, left))
-		default: // its link has ended: its node asks again, or abandons it, under this leader or the next
+		default: // its link has ended: its node asks again or abandons it, under this leader or the next
 		}
 		t.remove(w)
 	}
@@ -107,8 +108,8 @@ func (t *Table) Landed(m *task.Machine, clock Clock, assigns []task.Assign, resu
 	return back
 }
 
-// Lost forgets everything, because nobody knows what became of the round's assignments: all nodes ask again, and find
-// in the machine what was committed.
+// Lost forgets everything, because nobody knows what became of the round's assignments. It closes all links: the nodes
+// ask again, and find in the machine what was committed.
 func (t *Table) Lost() {
 	ends := map[Replier]struct{}{}
 	for _, w := range t.waiters {
@@ -135,7 +136,7 @@ func leave(left []waiting) {
 	}
 }
 
-// granted is the answer to a call: leases, with what is left of each by the leader's lease clock.
+// granted makes the answer to a call: leases, with what is left of each by the leader's lease clock.
 func granted(m *task.Machine, now task.LeaseTime, call uint64, ts []*task.Task) Answer {
 	a := Answer{Call: call, Index: m.Index()}
 	for _, x := range ts {
@@ -144,9 +145,9 @@ func granted(m *task.Machine, now task.LeaseTime, call uint64, ts []*task.Task) 
 	return a
 }
 
-// repeats remembers, for accepts that a client asked for more than once, the call that was asked last: an answer that
-// could not be delivered to an earlier one takes nothing away from it. It keeps the latest few; what it has forgotten
-// is given back, and the worker that has it gets a halt.
+// repeats remembers the last call of each accept that a client asked for more than once. So an answer that could not be
+// delivered to an earlier call takes nothing away from the last one. It keeps the latest maxRepeats accepts. The leases
+// of an accept that it has forgotten are given back, and the worker that has them gets a halt.
 type repeats struct {
 	calls map[Key]uint64
 	order []Key

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Leader is the leader's loop as links reach it. Each call returns once the loop has taken it in, false if it has ended.
+// Leader is the leader's loop as links reach it. Each method returns once the loop has taken the call in; false means
+// that the loop has ended.
 type Leader interface {
 	Ask(Ask, Replier) bool
 	Settle(call uint64) bool
@@ -17,7 +18,7 @@ type Leader interface {
 type server struct {
 	*link
 	mu   sync.Mutex
-	open map[uint64]struct{} // calls without an answer
+	open map[uint64]struct{} // calls that have no answer yet
 }
 
 // Reply implements Replier.

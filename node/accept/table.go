@@ -8,51 +8,53 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// MaxWaiting bounds the accepts that wait at one leader; beyond it they are refused.
+// MaxWaiting bounds the accepts that wait at one leader. Further ones are refused.
 const MaxWaiting = 20_000
 
-// Replier is the way to a node that asked. Neither method blocks.
+// Replier is the way back to a node that asked. Neither method blocks.
 type Replier interface {
 	Reply(Answer)
 	Close() // the node will ask again, over another link
 }
 
-// Table is who waits for tasks at the leader, longest first. It is a plain value without goroutine or clock, used by the
-// leader's loop only. Each round of planning goes Free, Planned, and, if anything was planned for those who wait, Landed.
+// Table holds the accepts that wait for tasks at the leader, longest wait first. It is a plain value without goroutine
+// or clock, and only the leader's loop uses it. Each round of planning calls Free, then Planned, then Landed if
+// something was planned for those who wait.
 type Table struct {
 	waiters  map[Key]*waiter
 	calls    map[uint64]*waiter
 	queues   map[name][]*waiter // by since, then number
 	settling map[*waiter]struct{}
-	backs    map[Key][]pending // whose leases are being given back
+	backs    map[Key][]pending // calls of accepts whose leases are being given back
 	repeats  repeats
 	number   uint64
 
-	round map[*task.Acceptor]*waiter // those who were offered to Plan in this round
+	round map[*task.Acceptor]*waiter // the waiters that this round has offered to Plan
 }
 
 type name struct{ namespace, behavior string }
 
-// waiter is one accept that waits, with the calls that wait for it: more than one if the client has asked again.
+// waiter is one accept that waits, with its calls. It has more than one call if the client has asked again.
 type waiter struct {
 	key    Key
 	want   task.Acceptor
 	max    int
-	since  time.Duration // on the caller's clock: when it began to wait, under whichever leader
-	number uint64        // breaks ties
+	since  time.Duration // when it began to wait, under whichever leader, on the caller's clock
+	number uint64        // decides between waiters with the same since
 	calls  []waiting
 	flying bool // tasks are being assigned to it
 	left   []waiting
 }
 
-// waiting is one call and who is told. In waiter.left: calls that were abandoned while tasks were being assigned.
+// waiting is one call, and who is told its answer. The calls in waiter.left were abandoned while tasks were being
+// assigned.
 type waiting struct {
 	call   uint64
 	to     Replier
 	settle bool
 }
 
-// Back is leases that nobody wants: they must be given back, and Returned be called then.
+// Back is leases that nobody wants. The caller gives them back, and then calls Returned.
 type Back struct {
 	Key   Key
 	Tasks []*task.Task
@@ -73,11 +75,11 @@ func NewTable() *Table {
 	}
 }
 
-// Len is how many accepts wait.
+// Len is the number of accepts that wait.
 func (t *Table) Len() int { return len(t.waiters) }
 
-// Ask takes in a call at a time of the caller's clock. If the accept has its tasks already, given by this leader or a
-// former one, it is answered with them at once.
+// Ask takes in a call; clock is now. If the accept has its tasks already, from this leader or a former one, the call is
+// answered with them at once.
 func (t *Table) Ask(m *task.Machine, clock Clock, q Ask, to Replier) {
 	if ps, ok := t.backs[q.Key]; ok {
 		t.backs[q.Key] = append(ps, pending{q, to})
@@ -107,7 +109,7 @@ func (t *Table) Ask(m *task.Machine, clock Clock, q Ask, to Replier) {
 	}
 }
 
-// Clock is two clocks at one moment: the caller's own, and the log's lease clock.
+// Clock is the same moment on two clocks: the caller's own, and the log's lease clock.
 type Clock struct {
 	Mono  time.Duration
 	Lease task.LeaseTime
@@ -147,10 +149,10 @@ func (t *Table) remove(w *waiter) {
 	}
 }
 
-// Settle ends the wait of a call: it is answered after the next round, with nothing if there is nothing.
+// Settle ends the wait of a call: it is answered after the next round, even if there is nothing for it.
 func (t *Table) Settle(call uint64) {
 	w := t.calls[call]
-	if w == nil { // answered meanwhile, or about to begin
+	if w == nil { // answered meanwhile, or waiting until leases have been given back
 		for _, ps := range t.backs {
 			for i := range ps {
 				ps[i].ask.Settle = ps[i].ask.Settle || ps[i].ask.Call == call
@@ -166,8 +168,8 @@ func (t *Table) Settle(call uint64) {
 	t.settling[w] = struct{}{}
 }
 
-// Abandon takes a call out. Leases that it has got are given back, unless a later call of the same accept got them too,
-// or waits for them.
+// Abandon takes a call out. The leases that it has got are given back, unless a later call of the same accept has got
+// them, too, or waits for them.
 func (t *Table) Abandon(m *task.Machine, a Abandon, to Replier) (back Back, ok bool) {
 	gone := waiting{call: a.Call, to: to}
 	if ps, ok := t.backs[a.Key]; ok {
@@ -202,7 +204,7 @@ func (t *Table) giveBack(k Key, ts []*task.Task, left []waiting) Back {
 	return Back{Key: k, Tasks: ts, left: left}
 }
 
-// Returned tells those who abandoned the leases that they are given back, and lets those begin who asked meanwhile.
+// Returned tells those who abandoned b's leases that these are given back, and takes in the calls that came meanwhile.
 func (t *Table) Returned(m *task.Machine, clock Clock, b Back) {
 	ps := t.backs[b.Key]
 	delete(t.backs, b.Key)
@@ -212,8 +214,8 @@ func (t *Table) Returned(m *task.Machine, clock Clock, b Back) {
 	}
 }
 
-// Drop takes out all calls over a link that has ended. Their node asks again, or abandons them; an accept to which tasks
-// are being assigned stays until then.
+// Drop takes out all calls over a link that has ended. Their node asks them again or abandons them. An accept that
+// tasks are being assigned to stays until they have landed.
 func (t *Table) Drop(to Replier, calls []uint64) {
 	for k, ps := range t.backs { // order-free
 		t.backs[k] = slices.DeleteFunc(ps, func(p pending) bool { return p.to == to })

@@ -8,7 +8,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// acceptors is the loop as links of accepts reach it (SPEC J2): who waits is in the table, and only the loop touches it.
+// acceptors is the loop as links of accepts reach it (SPEC J2). Who waits stands in the table, which only the loop
+// touches.
 type acceptors struct {
 	loop  *loop
 	table *accept.Table
@@ -16,7 +17,8 @@ type acceptors struct {
 
 var _ accept.Leader = (*acceptors)(nil)
 
-// with runs f in the loop, with the machine and the clocks of one moment.
+// with runs f in the loop's goroutine, with the machine and both clocks at one moment. It returns false if the term has
+// ended.
 func (a *acceptors) with(f func(*task.Machine, accept.Clock)) bool {
 	return a.loop.do(func() { a.now(f) })
 }
@@ -57,7 +59,7 @@ func (a *acceptors) Drop(calls []uint64, to accept.Replier) {
 	a.loop.do(func() { a.table.Drop(to, calls) })
 }
 
-// landed goes on after a proposal of assignments, of which some may be for those who wait here.
+// landed goes on after a proposal of assignments. Some of them may be for those who wait here.
 func (a *acceptors) landed(assigns []task.Assign, rs []task.Result, err error) {
 	if err != nil && !retriable(err) {
 		a.table.Lost()
@@ -70,8 +72,8 @@ func (a *acceptors) landed(assigns []task.Assign, rs []task.Result, err error) {
 	}
 }
 
-// giveBack gives back leases whose acceptor is gone, counting nothing (SPEC J2). If this leader cannot, the node that
-// abandoned them tells the next one.
+// giveBack gives back leases whose acceptor is gone; that counts neither as an attempt nor as a failure (SPEC J2). If
+// this leader cannot, the node that abandoned the call tells the next leader.
 func (a *acceptors) giveBack(b accept.Back) {
 	cmds := make([]task.Command, len(b.Tasks))
 	for i, t := range b.Tasks {
@@ -90,8 +92,8 @@ func (a *acceptors) giveBack(b accept.Back) {
 	})
 }
 
-// handleAccepts serves the link of a node that accepts came to. A node that does not lead ends it at once: whoever asked
-// looks for the leader again.
+// handleAccepts serves the link of a node that accepts came to. A node that does not lead ends the link at once: the
+// other node then looks for the leader again.
 func (h *Hub) handleAccepts(nc net.Conn) {
 	defer nc.Close()
 	if t := h.current(); t != nil {

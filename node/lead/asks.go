@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// askPump answers what a worker's guests ask the leader, one after the other and beside the stream's reader: a page takes
-// longer to write than a renewal may wait.
+// askPump answers what a worker's guests ask the leader, one question after the other. It runs beside the stream's
+// reader, because a page takes longer to write than a renewal may wait.
 type askPump struct {
 	w *workerStream
 
@@ -21,7 +21,7 @@ type askPump struct {
 	busy    bool
 }
 
-// maxAsks bounds the unanswered questions of one worker. A guest asks one at a time.
+// maxAsks bounds the unanswered questions of one worker. Each guest asks one at a time.
 const maxAsks = 1 << 12
 
 func (p *askPump) add(q stream.Ask) {
@@ -38,8 +38,8 @@ func (p *askPump) add(q stream.Ask) {
 	}
 }
 
-// run answers until nothing is asked. Each answer leaves before the next one is made: a worker that reads slowly has one
-// of them here, not thousands.
+// run answers until no question is left. Each answer leaves before the next is made: for a worker that reads slowly one
+// answer is kept here, not thousands.
 func (p *askPump) run() {
 	sent := error(nil)
 	for q, ok := p.next(sent); ok; q, ok = p.next(sent) {
@@ -48,7 +48,7 @@ func (p *askPump) run() {
 	}
 }
 
-// next takes a question; none after an error, with which the stream ends.
+// next takes a question. After an error it takes none, because the stream ends with it.
 func (p *askPump) next(sent error) (q stream.Ask, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *workerStream) answer(q *stream.Ask) *stream.Answer {
 	case abi.OpPartitions:
 		a.Payload, status = w.partitions(q)
 	default:
-		status = abi.ENOSYS // of a newer worker
+		status = abi.ENOSYS // a newer worker asks what this leader does not know
 	}
 	a.Status = int32(status)
 	return a
@@ -96,8 +96,9 @@ type (
 	}
 )
 
-// partitions answers abi.OpPartitions from this leader's state (SPEC O3). Who asks holds a lease in that very state, so all
-// partitions are there that were final when a completion began: no page of it is older.
+// partitions answers abi.OpPartitions from this leader's state (SPEC O3). The run that asks holds a lease in this very
+// state. So the state has all partitions that were final when a completion began, and no page is older than its
+// beginning.
 func (w *workerStream) partitions(q *stream.Ask) ([]byte, abi.Errno) {
 	r, err := runtime.ParsePartitions(q.Payload)
 	if err != nil {
@@ -121,10 +122,11 @@ func (w *workerStream) partitions(q *stream.Ask) ([]byte, abi.Errno) {
 	return partitionsOf(tasks, next), 0
 }
 
-// maxPage leaves room in a response for what stands around the partitions.
+// maxPage is the size of the partitions of a page: it leaves room in a response for what stands around them.
 const maxPage = abi.MaxResponse - 64
 
-// partitionsOf writes a page of as many of the tasks as fit into a response; next is where to go on after all of them.
+// partitionsOf writes a page with as many of the tasks as fit into a response. next is where to go on after all of
+// them.
 func partitionsOf(tasks []*task.Task, next int64) []byte {
 	page := partitionsPage{Partitions: []json.RawMessage{}, Next: next}
 	size := 0

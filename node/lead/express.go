@@ -7,21 +7,22 @@ import (
 )
 
 // express assigns tasks in the very log entry that creates them (SPEC T1), so that a worker may start after one commit
-// instead of two. It only offers what the loop has found free when nothing waited for it; that nothing does when the
-// entry is applied, the machine checks (task.Assign.Fresh). What it refuses is due, and planned as ever.
+// instead of two. It offers only what the loop has found free when nothing waited for it. When the entry is applied the
+// machine checks that still nothing waits (task.Assign.Fresh). A task whose assignment is refused is due, and planned
+// as ever.
 //
-// The loop closes the offers before it plans and counts what is still flying as given: no slot is given out twice.
+// The loop closes the offers before it plans, and counts what is still flying as given: no slot is given out twice.
 type express struct {
 	store Store
-	wake  chan struct{} // capacity 1: assignments have landed, and what was counted for them may be free
+	wake  chan struct{} // capacity 1; written when assignments have landed: what was counted for them may be free
 
 	mu       sync.Mutex
 	offers   []offer
-	flying   map[uint64]flight // by session; none is empty
+	flying   map[uint64]flight // by session; no flight in it is empty
 	versions map[task.Key]runnable
 }
 
-// offer is a session with what express may still give it.
+// offer is a session and what express may still give it.
 type offer struct {
 	task.Free
 	slots, least int // as in a plan: slots may go down to least with short behaviors
@@ -30,20 +31,21 @@ type offer struct {
 // flight counts assignments to one session whose entry is not applied yet.
 type flight struct{ all, long int }
 
-// runnable is what express needs to know of a behavior's active version.
+// runnable is what express must know of a behavior's active version.
 type runnable struct {
-	module string // "": no module runs it
+	module string // "": it is not run by a module
 	index  int32
 }
 
-// maxRunnables bounds what is remembered of behaviors.
+// maxRunnables bounds how many behaviors are remembered.
 const maxRunnables = 1024
 
 func newExpress(store Store) *express {
 	return &express{store: store, wake: make(chan struct{}, 1), flying: map[uint64]flight{}, versions: map[task.Key]runnable{}}
 }
 
-// close takes the offers back and returns what is flying: entries that are not applied, or were just now.
+// close takes the offers back. It returns what is flying: assignments in entries that are not applied yet, or were just
+// now.
 func (x *express) close() map[uint64]flight {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -55,7 +57,7 @@ func (x *express) close() map[uint64]flight {
 	return flying
 }
 
-// open offers free sessions, until close.
+// open offers free sessions until close.
 func (x *express) open(free []task.Free) {
 	offers := make([]offer, 0, len(free))
 	for _, f := range free {
@@ -66,14 +68,14 @@ func (x *express) open(free []task.Free) {
 	x.offers = offers
 }
 
-// forget drops what is remembered of behaviors: one has changed.
+// forget drops what is remembered of behaviors, because one of them has changed.
 func (x *express) forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	clear(x.versions)
 }
 
-// accompany is the raftstore.Companion.
+// accompany is a raftstore.Companion.
 func (x *express) accompany(entry []task.Proposal, room int) ([]task.Command, func([]task.Result, error)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -95,13 +97,13 @@ func (x *express) accompany(entry []task.Proposal, room int) ([]task.Command, fu
 	return cmds, func([]task.Result, error) { x.landed(picks) }
 }
 
-// chosen is what choose took.
+// chosen is the slot that choose took.
 type chosen struct {
 	session uint64
 	long    int // 1 unless the behavior is short there
 }
 
-// choose takes a slot for a task of a behavior, as a plan would: of the session that has most of them free.
+// choose takes a slot for a task of a behavior, as a plan would: from the session that has most slots free.
 func (x *express) choose(behavior task.Key) (chosen, bool) {
 	v := x.version(behavior)
 	if v.module == "" {
@@ -131,7 +133,8 @@ func (x *express) choose(behavior task.Key) (chosen, bool) {
 	return chosen{best.Session, long}, true
 }
 
-// version returns what is known of a behavior, and looks if nothing is. That waits for an entry that is being applied.
+// version returns what is known of a behavior. If nothing is known it looks, and so waits while an entry is being
+// applied.
 func (x *express) version(behavior task.Key) runnable {
 	v, ok := x.versions[behavior]
 	if ok {

@@ -8,12 +8,13 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// familyRounds bounds how often a family is proposed again because a behavior was changed under it.
+// familyRounds bounds how often a family is proposed again because a behavior changed between the check and the
+// proposal.
 const familyRounds = 10
 
-// proposeFamily ends a run that succeeded with children: its finish and their submits are one transaction. If that cannot be,
-// the finish alone asks whether the run is over already, by this very report maybe, whose answer was lost: then that is the answer,
-// whatever has become of the children's behaviors since.
+// proposeFamily ends a run that succeeded with children: its finish and their submits are one transaction. If the
+// transaction is refused, the finish alone asks whether the run is over already, perhaps by this very report whose
+// answer was lost. If it is over, its end is the answer, whatever has become of the children's behaviors since.
 func (p *reportPump) proposeFamily(r *stream.Report) stream.Ack {
 	ack := stream.Ack{ID: r.ID}
 	if r.Finish == nil || r.Finish.Error != nil || !sound(*r) || !fewChildren(r.Children) {
@@ -40,7 +41,7 @@ func (p *reportPump) proposeFamily(r *stream.Report) stream.Ack {
 			ack.Code, ack.Message, ack.Repeated = told[0].Code, told[0].Message, told[0].Repeated
 			return ack
 		case err == nil && view.CheckAgain(refusal.Code):
-			continue // made anew of what is so now
+			continue // make the submits anew from the behaviors as they are now
 		case err != nil && undecided(err):
 			ack.Retry = true
 			return ack
@@ -55,7 +56,7 @@ func (p *reportPump) proposeFamily(r *stream.Report) stream.Ack {
 	return ack
 }
 
-// refusedChild says why the transaction of a run that goes on did not happen.
+// refusedChild says why the transaction of a run that goes on was refused.
 func refusedChild(r *task.Result) error {
 	e := view.Refusal(r)
 	if r.Code == task.Conflict && len(r.Reasons) > 0 {
@@ -72,13 +73,13 @@ func fewChildren(docs [][]byte) bool {
 	return len(docs) <= abi.MaxChildren && n <= abi.MaxChildrenBytes
 }
 
-// undecided tells an error that says nothing of the children.
+// undecided reports whether an error says nothing about the children.
 func undecided(err error) bool {
 	e := view.Error(err)
 	return e.Status >= 500 || e.Code == api.CodeOverloaded
 }
 
-// tryFamily proposes the transaction once. An error is one about a child, or nothing was decided.
+// tryFamily proposes the transaction once. An error is about a child, or says that nothing was decided (see undecided).
 func (p *reportPump) tryFamily(finish *task.Finish, docs [][]byte) (task.Result, error) {
 	submits, err := p.term.hub.cfg.Children(p.term.ctx, finish, docs)
 	if err != nil {

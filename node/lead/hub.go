@@ -17,13 +17,13 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// Store is what leading needs of the replicated store: raftstore.Store is one.
+// Store is what leading needs of the replicated store. raftstore.Store implements it.
 type Store interface {
 	ProposeLocal(context.Context, ...task.Command) ([]task.Result, error)
 	Accompany(raftstore.Companion)
 	Local(func(*task.Machine))
 	Leader() (id, addr string)
-	// Stamps says what the leader would stamp on an entry now (SPEC C3); false on a node that does not lead.
+	// Stamps says what the leader would stamp on an entry now (SPEC C3). It returns false on a node that does not lead.
 	Stamps() (task.Time, task.LeaseTime, bool)
 }
 
@@ -41,25 +41,25 @@ type Logs interface {
 
 // Config is what a Hub needs of its node.
 type Config struct {
-	// ID is the node's, told to workers.
+	// ID is the node's identity, which workers are told.
 	ID string
-	// TTL is that of the sessions that this leader opens.
+	// TTL is given to the sessions that are opened while this node leads.
 	TTL       time.Duration
 	Store     Store
 	Subscribe func() Subscription
 	Clock     raftstore.Clock
 	Logs      Logs
 	Logger    *slog.Logger
-	// Maintenance sets up what is built in, once per term.
+	// Maintenance says how the built-in behavior is set up, once per term.
 	Maintenance maintain.Config
-	// Progress is told of progress that is not in the log; it must not block.
+	// Progress is told of progress that is not in the log yet. It must not block.
 	Progress func([]watch.Live)
-	// Children makes the submits of a success's children, or says which one cannot be (SPEC B6).
+	// Children makes the submits of the children of a success, or says which child cannot be submitted (SPEC B6).
 	Children func(ctx context.Context, parent *task.Finish, docs [][]byte) ([]task.Submit, error)
 }
 
-// Hub is where workers' streams arrive. While this node leads, a term of it assigns tasks and carries reports; otherwise
-// a worker is told who leads. Nothing in it is needed by a successor: all is derived from the machine.
+// Hub is where workers' streams arrive. While this node leads, a term assigns tasks and carries reports; otherwise the
+// hub tells each worker who leads. A successor needs nothing of it, because everything is derived from the machine.
 type Hub struct {
 	cfg    Config
 	ctx    context.Context
@@ -71,7 +71,7 @@ type Hub struct {
 	term *term // nil while this node does not lead
 }
 
-// logBacklog is how many frames of logs may wait for the disk. Beyond it they are dropped: a slow disk must not keep
+// logBacklog is how many frames of logs may wait for the disk. Further frames are dropped: a slow disk must not keep
 // renewals from being read.
 const logBacklog = 256
 
@@ -83,13 +83,13 @@ func New(cfg Config) *Hub {
 	return h
 }
 
-// Close ends all streams and waits.
+// Close ends all streams and waits for all goroutines.
 func (h *Hub) Close() {
 	h.cancel()
 	h.wg.Wait()
 }
 
-// Lead starts a term when this node gains leadership and ends it when it loses it, until the hub closes.
+// Lead starts a term when this node gains leadership and ends the term when it loses it, until the hub closes.
 func (h *Hub) Lead(leadership <-chan raftstore.Leadership) {
 	defer h.end()
 	for {
@@ -98,7 +98,7 @@ func (h *Hub) Lead(leadership <-chan raftstore.Leadership) {
 			if !ok {
 				return
 			}
-			h.end() // lost and regained arrives as one value: what was learned in between may be stale
+			h.end() // "lost and regained" arrives as one value, and what the term has learned may be stale
 			if l.Leading {
 				h.begin(l.Term)
 			}
@@ -158,7 +158,8 @@ func (h *Hub) serve(network mux.Network, p mux.Protocol, handle func(net.Conn)) 
 	}
 }
 
-// helloTimeout bounds how long a new connection may take to say who it is; goodbyeTimeout how long a last frame may take.
+// helloTimeout is how long a new connection may take to say who it is. goodbyeTimeout is how long a last frame may
+// take.
 const (
 	helloTimeout   = 10 * time.Second
 	goodbyeTimeout = 2 * time.Second
@@ -192,14 +193,14 @@ func (h *Hub) handle(nc net.Conn) {
 func (h *Hub) refuseNotLeader(conn *stream.Conn) {
 	id, addr := h.cfg.Store.Leader()
 	if id == h.cfg.ID {
-		addr = "" // elected, but the hub is not there yet: try again
+		addr = "" // elected, but the term has not begun: the worker tries again
 	}
 	refuse(conn, stream.Refused{Code: stream.NotLeader, Message: "this node does not lead", Leader: addr})
 }
 
 func refuse(conn *stream.Conn, r stream.Refused) { lastFrame(conn, stream.Frame{Refused: &r}) }
 
-// lastFrame sends a frame after which the stream ends, and waits until it has left.
+// lastFrame sends the last frame of a stream, and waits until it has left.
 func lastFrame(conn *stream.Conn, f stream.Frame) {
 	if err := conn.Send(f); err != nil {
 		return
@@ -209,7 +210,7 @@ func lastFrame(conn *stream.Conn, f stream.Frame) {
 	_ = conn.Flush(ctx) // the peer may be gone
 }
 
-// keepLogs hands pieces of logs to the disk without ever waiting for it.
+// keepLogs hands pieces of logs to the disk, and never waits for it.
 func (h *Hub) keepLogs(ls []stream.Log) {
 	select {
 	case h.logCh <- ls:
@@ -234,7 +235,7 @@ func (h *Hub) writeLogs() {
 	}
 }
 
-// retriable tells whether a proposal that failed may be made again by this leader.
+// retriable reports whether this leader may make a failed proposal again.
 func retriable(err error) bool { return errors.Is(err, raftstore.ErrOverloaded) }
 
 func tooLarge(err error) bool { return errors.Is(err, raftstore.ErrTooLarge) }

@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// loop is the leader's one decision maker: it pushes what was assigned, plans what can be, and lets time pass. It is
-// woken by events, credits and timers, never by polling; it waits for nothing but these. All its state belongs to its
+// loop is the leader's one decision maker: it pushes what was assigned, plans what can be assigned, and lets time pass.
+// Events, credits and timers wake it. It never polls, and waits for nothing else. All its state belongs to its
 // goroutine; others reach it through do.
 type loop struct {
 	term      *term
@@ -19,29 +19,30 @@ type loop struct {
 	express   *express
 	shares    task.Shares
 
-	dirty    bool // something changed that may let a task be assigned
-	planning bool // an Assign proposal is under way: its result is what the next plan starts from
+	dirty    bool // something has changed, and a task may be assignable because of it
+	planning bool // a proposal of assignments is under way: the next plan starts from its result
 	ticking  bool // a Tick is under way
 	timer    *time.Timer
-	due      time.Duration // monotonic time for which the timer is set; 0: not set
+	due      time.Duration // monotonic time that the timer is set to; 0: not set
 	pauseTil time.Duration // monotonic time before which no Tick is proposed
-	stillTil time.Duration // a standstill was noticed: until then no Tick may expire sessions
+	stillTil time.Duration // the process stood still: before this monotonic time no Tick may expire sessions
 	held     bool          // the Tick that is due has been held back once
-	waits    task.Time     // NextTick's wall time as last seen: once the machine's clock is there, tasks may be due
+	waits    task.Time     // NextTick's wall time when last asked: once the machine's clock has reached it, tasks may be due
 }
 
 const (
 	maxAssign  = 1024                   // tasks assigned in one proposal
-	eventsAt   = 4096                   // entries that may wait for the loop before it is cut off and starts over
-	retryPause = 100 * time.Millisecond // before doing again what failed, or had no effect
-	// stall is how late a timer may fire before the loop suspects that the process stood still; holdTick is how long it
-	// then reads the streams before a Tick may expire sessions: renewals may have waited in socket buffers all the time.
+	eventsAt   = 4096                   // after so many entries the loop takes in no more events before it pushes and plans
+	retryPause = 100 * time.Millisecond // before what failed, or had no effect, is done again
+	// stall is how late a timer may fire before the loop suspects that the process stood still. For as long as holdTick
+	// it then reads the streams before a Tick may expire sessions: renewals may have waited in socket buffers all the
+	// time.
 	stall    = 500 * time.Millisecond
 	holdTick = time.Second
-	// wallLook is how often the loop looks at the wall clock while something waits for it: a jump forward makes things
-	// due without any event (SPEC C3).
+	// wallLook is how often the loop looks at the wall clock while something waits for a wall time: a jump forward makes
+	// things due, and is no event (SPEC C3).
 	wallLook = time.Second
-	// farOff bounds every wait: times that callers chose are far beyond what a time.Duration holds.
+	// farOff bounds every wait. Callers choose times that lie further ahead than a time.Duration can say.
 	farOff = time.Hour
 )
 
@@ -52,7 +53,7 @@ func newLoop(t *term) *loop {
 	return l
 }
 
-// do runs f in the loop's goroutine and waits for it; false if the term has ended.
+// do runs f in the loop's goroutine and waits for it. It returns false if the term has ended.
 func (l *loop) do(f func()) bool {
 	done := make(chan struct{})
 	select {
@@ -96,7 +97,7 @@ func (l *loop) run() {
 	}
 }
 
-// handle works through the events that are there, then looks up once what must be pushed.
+// handle works through all events that are there. Then it pushes, once for each session, what they have assigned.
 func (l *loop) handle(f Subscription, evs []task.Event) {
 	assigned := map[uint64][]*task.Task{}
 	for n := 0; ; n++ {
@@ -158,7 +159,8 @@ func (l *loop) event(e *task.Event, assigned map[uint64][]*task.Task) {
 	l.dirty = true
 }
 
-// pushFirst pushes what was assigned before a cancel or a halt: a worker ignores those of tokens that it does not know.
+// pushFirst pushes what was assigned before a cancel or a halt is sent: a worker ignores those of tokens that it does
+// not know.
 func (l *loop) pushFirst(w *workerStream, assigned map[uint64][]*task.Task) {
 	if ts := assigned[w.session]; len(ts) > 0 {
 		delete(assigned, w.session)
@@ -166,7 +168,7 @@ func (l *loop) pushFirst(w *workerStream, assigned map[uint64][]*task.Task) {
 	}
 }
 
-// ended closes the stream of a session that is over, after telling the worker.
+// ended tells the worker of a session that is over, and closes its stream.
 func (l *loop) ended(session uint64) {
 	w := l.streams[session]
 	if w == nil {

@@ -30,7 +30,7 @@ func (l *loop) plan() {
 	})
 	l.acceptors.table.Planned(assigns, len(assigns) == maxAssign)
 	if len(assigns) == 0 {
-		l.express.open(slices.DeleteFunc(sessions, func(f task.Free) bool { return l.streams[f.Session].alone })) // nothing fresh is a suspect
+		l.express.open(slices.DeleteFunc(sessions, func(f task.Free) bool { return l.streams[f.Session].alone })) // a fresh task is no suspect
 		return
 	}
 	cmds := make([]task.Command, len(assigns))
@@ -47,7 +47,7 @@ func (l *loop) plan() {
 			}
 		}
 		if given == 0 {
-			// Refused or failed as a whole: what made it so will be an event, but do not depend on that, nor spin.
+			// Refused or failed as a whole. Its cause will be an event: but do not depend on the event, nor spin.
 			idle.For(l.term.ctx, retryPause)
 		}
 		if err != nil && l.term.ctx.Err() == nil {
@@ -60,7 +60,8 @@ func (l *loop) plan() {
 	})
 }
 
-// free lists the workers that can take tasks: connected, with credits that are not used up by what is under way.
+// free lists the workers that can take tasks: those that are connected and have credits which are not used up by what
+// is under way.
 func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
 	var free []task.Free
 	for id, w := range l.streams {
@@ -74,7 +75,7 @@ func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
 		}
 		slots -= int64(flying[id].all)
 		each, ahead := max(0, w.credits.Each), int64(0)
-		if s.Seq <= w.pushed { // else there are some of which it is not known what they are
+		if s.Seq <= w.pushed { // otherwise the session has assignments whose behaviors the loop has not seen yet
 			ahead = max(0, w.credits.Ahead-each*int64(len(w.long)+flying[id].long))
 		}
 		if slots+ahead > 0 {

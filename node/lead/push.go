@@ -10,7 +10,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// attach takes in a stream: what the worker does not hold is pushed again, what it should not hold is halted (SPEC L2).
+// attach takes in a stream. What the worker does not hold is pushed again, and what it should not hold is halted (SPEC
+// L2).
 func (l *loop) attach(w *workerStream, heldTokens []uint64) {
 	if old := l.streams[w.session]; old != nil {
 		_ = old.conn.Close()
@@ -66,7 +67,7 @@ func (l *loop) detach(w *workerStream) {
 	}
 }
 
-// ready and short are replaced, never changed: express looks at them, too.
+// The maps ready and short are replaced, never changed, because express reads them, too.
 
 func (l *loop) setReady(w *workerStream, digests []string) {
 	w.ready = maps.Clone(w.ready)
@@ -94,7 +95,7 @@ func (l *loop) setCredits(w *workerStream, c stream.Credits) {
 	l.dirty = true
 }
 
-// push sends assignments that this stream has not carried yet.
+// push sends those assignments that this stream has not carried yet.
 func (l *loop) push(w *workerStream, ts []*task.Task) {
 	if l.streams[w.session] != w {
 		return
@@ -107,10 +108,10 @@ func (l *loop) push(w *workerStream, ts []*task.Task) {
 		}
 	}
 	l.sendAssign(w, fresh)
-	l.dirty = l.dirty || len(fresh) > 0 && w.credits.Ahead > 0 // free took nothing ahead before
+	l.dirty = l.dirty || len(fresh) > 0 && w.credits.Ahead > 0 // until now free let it take nothing ahead
 }
 
-// pushAgain sends assignments that the worker received and does not hold.
+// pushAgain sends assignments that the worker has received and does not hold any longer.
 func (l *loop) pushAgain(w *workerStream, ts []*task.Task) {
 	if l.streams[w.session] == w {
 		l.sendAssign(w, ts)
@@ -126,9 +127,9 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 	var cancel []uint64
 	l.term.hub.cfg.Store.Local(func(m *task.Machine) {
 		for _, t := range ts {
-			v := m.Version(t.Namespace, t.Behavior, t.Version) // also of a behavior that is deleted: what runs goes on (SPEC B8)
+			v := m.Version(t.Namespace, t.Behavior, t.Version) // also of a deleted behavior: what runs goes on (SPEC B8)
 			if v == nil && m.Task(t.Key()) == nil {
-				continue // it was removed since, and its behavior, deleted before, went with it
+				continue // the task has been removed since, and its behavior, which was deleted before, went with it
 			}
 			if v == nil {
 				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
@@ -155,8 +156,8 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 	}
 }
 
-// prepare tells a worker which modules it will need: those of active versions, and of versions that tasks are pinned to.
-// One that is alone runs suspects, and hears of theirs in tellSuspects.
+// prepare tells a worker which modules it will need: those of active versions, and of versions that tasks are pinned
+// to. A worker that is alone runs only suspects: tellSuspects tells it of their modules.
 func (l *loop) prepare(w *workerStream) {
 	if w.alone {
 		return
@@ -188,7 +189,8 @@ func (l *loop) prepareAll() {
 	}
 }
 
-// resync starts over after events were missed: streams of sessions that are gone end, the others are shown everything.
+// resync starts over after events were missed. Streams of sessions that are gone end; the other workers are told
+// everything again.
 func (l *loop) resync() {
 	l.dirty = true
 	l.express.forget()
@@ -214,6 +216,6 @@ func (l *loop) resync() {
 		if len(cancel) > 0 {
 			w.send(stream.Frame{Cancel: cancel})
 		}
-		l.prepare(w) // halts that were missed come with the next renewal
+		l.prepare(w) // the halts that were missed come with the answer to the next renewal
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// reportPump proposes a worker's reports in batches: those of one token in their order, different tokens side by side in
-// a bounded number of proposals.
+// reportPump proposes a worker's reports in batches. Reports of one token keep their order. Those of different tokens
+// may travel side by side, in a bounded number of proposals.
 type reportPump struct {
 	term *term
 	send func(stream.Frame)
@@ -26,8 +26,8 @@ type reportPump struct {
 const (
 	maxReportBatch   = 1024
 	maxReportsFlying = 4
-	maxFamilies      = 64      // finishes with children that are checked at a time
-	maxReports       = 1 << 17 // unanswered reports of one worker; no well-behaved one comes near
+	maxFamilies      = 64      // finishes with children that are checked at the same time
+	maxReports       = 1 << 17 // unanswered reports of one worker; a well-behaved worker comes nowhere near
 )
 
 func newReportPump(t *term, send func(stream.Frame)) *reportPump {
@@ -36,7 +36,7 @@ func newReportPump(t *term, send func(stream.Frame)) *reportPump {
 	return p
 }
 
-// add queues reports; false if there are too many.
+// add queues reports. It returns false if there are too many.
 func (p *reportPump) add(rs []stream.Report) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *reportPump) wait() {
 	}
 }
 
-// startLocked starts as many proposals as there are reports of tokens that have none under way.
+// startLocked starts proposals while there are reports whose tokens have none under way, up to maxReportsFlying.
 func (p *reportPump) startLocked() {
 	for p.flying < maxReportsFlying {
 		batch := p.takeLocked()
@@ -79,11 +79,12 @@ func (p *reportPump) startLocked() {
 	}
 }
 
-// takeLocked takes the reports that may go now. Several of one token may travel in one batch, which keeps its order; one
-// whose token is busy, or stands behind such a one, stays. Finishes with children, which take longer to check, go by themselves.
+// takeLocked takes the reports that may go now. Several reports of one token may travel in one batch, which keeps their
+// order. A report stays if a proposal with its token is under way, or if an earlier report of its token stays. Finishes
+// with children take longer to check, so they have batches of their own.
 func (p *reportPump) takeLocked() []stream.Report {
 	var batch, rest []stream.Report
-	var stays map[uint64]bool // tokens of which a report waits for a batch of its kind
+	var stays map[uint64]bool // tokens with a report that waits for a batch of the other kind
 	for _, r := range p.pending {
 		most := maxReportBatch
 		if isFamily(r) {
@@ -109,7 +110,7 @@ func (p *reportPump) takeLocked() []stream.Report {
 	return batch
 }
 
-// propose proposes a batch and makes its acks.
+// propose proposes a batch, and makes the acks of its reports.
 func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	acks := make([]stream.Ack, len(batch))
 	if isFamily(batch[0]) {
@@ -152,7 +153,7 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	return acks
 }
 
-// isFamily tells a finish that has children.
+// isFamily reports whether a report is a finish with children.
 func isFamily(r stream.Report) bool { return len(r.Children) > 0 }
 
 func token(r stream.Report) uint64 {
@@ -183,8 +184,8 @@ func command(r stream.Report) task.Command {
 	return nil
 }
 
-// sound reports whether all payloads of a report are what they say. One that is not, from a worker that is not ours,
-// would make every answer of the API unreadable that shows it.
+// sound reports whether all payloads of a report are what they say they are. A worker that is not ours may send one
+// that is not. It would make unreadable every answer of the API that shows it.
 func sound(r stream.Report) bool {
 	ok := true
 	check := func(ps ...*task.Payload) {
@@ -213,6 +214,6 @@ func soundPayload(p *task.Payload) bool {
 	case p.Blobs != nil && p.Blobs.Content != "": // shown as a reference
 		return true
 	}
-	// What api finds valid is; what nests deeper than it accepts may be, too.
+	// JSON that api finds valid is sound. JSON that nests deeper than api accepts may be sound, too.
 	return p.Encoding == task.JSON && (api.ValidJSON(p.Data) || utf8.Valid(p.Data) && json.Valid(p.Data))
 }

@@ -11,7 +11,7 @@ import (
 // seedPause is how long a leader waits before it tries again to set up what is built in.
 const seedPause = time.Second
 
-// seed sets up maintenance as this node is configured, once per term: usually there is nothing to do.
+// seed sets up maintenance as this node is configured, once per term. Usually there is nothing to do.
 func (t *term) seed() {
 	for t.ctx.Err() == nil {
 		var cmds []task.Command

@@ -9,16 +9,16 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// sessionQueue proposes everything that keeps, opens or ends sessions, and the Ticks that let them expire, in one order:
-// a Tick is proposed after all renewals that were received before it, so that an expiry never overtakes one (SPEC L4).
-// One proposal is in flight at a time; what arrives meanwhile goes with the next.
+// sessionQueue proposes, in one order, everything that opens, keeps or ends sessions, and the Ticks that let sessions
+// expire. A Tick is proposed after all renewals that were received before it, so that an expiry never overtakes a
+// renewal (SPEC L4). One proposal is in flight at a time; what arrives meanwhile goes with the next.
 type sessionQueue struct {
 	propose func(context.Context, ...task.Command) ([]task.Result, error)
 	wake    chan struct{}
 
 	mu    sync.Mutex
 	items []sessionItem
-	tick  func(task.Result, error) // told when the Tick is applied; nil: none is asked for
+	tick  func(task.Result, error) // told when the Tick is applied; nil: no Tick is asked for
 }
 
 type sessionItem struct {
@@ -54,7 +54,7 @@ func (q *sessionQueue) do(ctx context.Context, cmd task.Command) (task.Result, e
 	}
 }
 
-// addTick asks for a Tick behind everything that is queued when it is proposed.
+// addTick asks for a Tick. It is proposed behind everything that is queued by then.
 func (q *sessionQueue) addTick(done func(task.Result, error)) {
 	q.mu.Lock()
 	q.tick = done
@@ -96,7 +96,7 @@ func (q *sessionQueue) run(ctx context.Context) {
 		}
 		rs, err := q.propose(ctx, cmds...)
 		for retriable(err) && idle.For(ctx, overloadPause) {
-			rs, err = q.propose(ctx, cmds...) // dropping a renewal would cost a healthy worker its session
+			rs, err = q.propose(ctx, cmds...) // a dropped renewal would cost a healthy worker its session
 		}
 		if err != nil {
 			rs = make([]task.Result, len(cmds))

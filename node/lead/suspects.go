@@ -7,8 +7,9 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// tellSuspects has processes started in which suspects run alone, as long as any wait, and those made ready that are there (SPEC
-// L5). It costs nothing while there are none.
+// tellSuspects tells workers what they need to know of suspects, which run alone (SPEC L5). A worker that can start
+// processes for them is told when suspects begin or cease to wait. Such a process, once it is there, is told which
+// modules to make ready. All of it costs nothing while there are no suspects.
 func (l *loop) tellSuspects(m *task.Machine) {
 	all := m.SuspectModules()
 	for id, w := range l.streams {
@@ -17,7 +18,7 @@ func (l *loop) tellSuspects(m *task.Machine) {
 		}
 		modules := all
 		if s := m.Session(id); s == nil || m.Drained(s.Node) {
-			modules = nil // nothing is assigned there
+			modules = nil // nothing is assigned to this session
 		}
 		if slices.Equal(modules, w.suspects) {
 			continue
@@ -33,7 +34,7 @@ func (l *loop) tellSuspects(m *task.Machine) {
 	}
 }
 
-// prepareSuspects tells a worker that is alone what it may have to run: nothing else is worth its time.
+// prepareSuspects tells a worker that is alone which modules it may have to run. No other module is worth its time.
 func (l *loop) prepareSuspects(m *task.Machine, w *workerStream) {
 	var mods []stream.Module
 	for _, digest := range w.suspects {
@@ -46,10 +47,10 @@ func (l *loop) prepareSuspects(m *task.Machine, w *workerStream) {
 	}
 }
 
-// maxCrashTokens bounds what a Crash puts into the log: more attempts than any worker executes.
+// maxCrashTokens bounds what a Crash puts into the log. No worker executes so many attempts.
 const maxCrashTokens = 1 << 16
 
-// crashed ends the session of a worker whose parent saw it die, and answers.
+// crashed ends the session of a worker whose parent saw it die, and answers the parent.
 func (t *term) crashed(conn *stream.Conn, c task.CrashSession) {
 	if max(len(c.Worker), len(c.Proof)) > maxHelloText || len(c.Tokens) > maxCrashTokens {
 		refuse(conn, stream.Refused{Code: string(task.InvalidCommand), Message: "worker, proof or tokens too long"})
@@ -58,7 +59,7 @@ func (t *term) crashed(conn *stream.Conn, c task.CrashSession) {
 	rs, err := t.hub.cfg.Store.ProposeLocal(t.ctx, c)
 	switch {
 	case err != nil:
-		t.hub.refuseNotLeader(conn) // or overloaded: again, too
+		t.hub.refuseNotLeader(conn) // or the queue is full: the parent tries again in either case
 	case rs[0].Code != task.OK:
 		refuse(conn, stream.Refused{Code: string(rs[0].Code), Message: rs[0].Message})
 	default:

@@ -33,14 +33,15 @@ func newTerm(h *Hub, number uint64) *term {
 	return t
 }
 
-// close ends the term and its streams, and waits for its own goroutines. The streams' goroutines belong to the hub.
+// close ends the term and its streams, and waits for the term's own goroutines. The streams' goroutines belong to the
+// hub.
 func (t *term) close() {
 	t.hub.cfg.Store.Accompany(nil)
 	t.cancel()
 	t.wg.Wait()
 }
 
-// decide proposes until the cluster has room.
+// decide proposes again until the leader's queue has room.
 func (t *term) decide(cmds ...task.Command) ([]task.Result, error) {
 	rs, err := t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
 	for retriable(err) && idle.For(t.ctx, overloadPause) {
@@ -83,16 +84,16 @@ func (t *term) serve(conn *stream.Conn, hello *stream.Hello) {
 	t.loop.do(func() { t.loop.detach(w) })
 }
 
-// maxHelloText bounds what a Hello puts into the log and into every record of an attempt.
+// maxHelloText bounds the texts of a Hello, which go into the log and into every record of an attempt.
 const maxHelloText = 256
 
-// refusal is a Hello that cannot be, as an error.
+// refusal is the reason why a Hello is refused, as an error.
 type refusal stream.Refused
 
 func (r *refusal) Error() string { return r.Code + ": " + r.Message }
 
-// admit opens a session, or renews the one that the worker still holds (SPEC L2, L6). A session goes on only with its
-// proof: whoever merely knows its number gets nothing.
+// admit opens a session, or renews the session that the worker still holds (SPEC L2, L6). A session goes on only with
+// its proof: who merely knows its number gets nothing.
 func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
 	if hello.Worker == "" || hello.Slots < 0 || hello.Leases < 0 || len(hello.Proof) == 0 {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, slots or proof missing"}

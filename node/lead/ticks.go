@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// schedule sets the timer for the next Tick. Wall times are mapped by what the leader would stamp now, lease times by
-// the monotonic clock (SPEC C3).
+// schedule sets the timer for the next Tick. What the leader would stamp now says how far ahead a wall time and a lease
+// time lie (SPEC C3); the timer runs on the monotonic clock.
 func (l *loop) schedule() {
 	mono := l.term.hub.cfg.Clock.Mono()
 	if late := mono - l.due; l.due != 0 && late > stall {
@@ -34,8 +34,8 @@ func (l *loop) schedule() {
 	l.set(max(mono+wait, l.pauseTil))
 }
 
-// nextTick asks the machine for its next Tick. Any entry moves the machine's clock, a renewal too: tasks that become due
-// by one that tells of nothing else are found here.
+// nextTick asks the machine for its next Tick. Any entry moves the machine's clock, a renewal, too. Tasks may become
+// due by an entry that tells of nothing else; nextTick finds out that there are such tasks.
 func (l *loop) nextTick() (wall task.Time, lease task.LeaseTime) {
 	l.term.hub.cfg.Store.Local(func(m *task.Machine) {
 		wall, lease = m.NextTick()
@@ -47,7 +47,7 @@ func (l *loop) nextTick() (wall task.Time, lease task.LeaseTime) {
 	return wall, lease
 }
 
-// waitOf converts a wait in milliseconds, between nothing and farOff.
+// waitOf turns a wait in milliseconds into a duration between 0 and farOff.
 func waitOf(n int64) time.Duration {
 	return time.Duration(min(max(n, 0), farOff.Milliseconds())) * time.Millisecond
 }
@@ -64,7 +64,7 @@ func (l *loop) set(due time.Duration) {
 	}
 }
 
-// fired proposes a Tick if one is due; the timer also fires to look at the wall clock.
+// fired proposes a Tick if one is due. The timer also fires only to look at the wall clock.
 func (l *loop) fired() {
 	mono := l.term.hub.cfg.Clock.Mono()
 	if l.due != 0 && mono-l.due > stall {
@@ -92,7 +92,7 @@ func (l *loop) fired() {
 	})
 }
 
-// ticked goes on after a Tick. One that failed or had no effect is not repeated at once.
+// ticked goes on after a Tick. A Tick that failed or had no effect is not repeated at once.
 func (l *loop) ticked(r task.Result, err error) {
 	l.ticking, l.dirty = false, true
 	if err != nil || !r.Changed {

@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// workerStream is one worker's connection. Fields under "loop" belong to the leader loop's goroutine.
+// workerStream is one worker's connection. The fields below "loop" belong to the leader loop's goroutine.
 type workerStream struct {
 	term    *term
 	conn    *stream.Conn
@@ -18,17 +18,17 @@ type workerStream struct {
 	reports *reportPump
 	asks    *askPump
 	log     *slog.Logger
-	renews  atomic.Int32 // renewals without an answer
+	renews  atomic.Int32 // renewals that are not answered yet
 
 	// loop
-	pushed  uint64 // highest assignment number that was sent on this stream
+	pushed  uint64 // the highest assignment number that this stream has carried
 	credits stream.Credits
 	ready   map[string]bool // digests of modules that the worker has compiled
 	short   map[stream.Behavior]bool
-	long    []uint64 // numbers of assignments since the credits that are not of short behaviors
-	leaving bool     // it said Bye: the end of its session is its own wish
+	long    []uint64 // numbers of assignments since the credits whose behaviors are not short
+	leaving bool     // it said Bye: it wishes its session to end
 
-	alone, isolates bool     // of its session (SPEC L5)
+	alone, isolates bool     // as its session says (SPEC L5)
 	suspects        []string // modules of suspects that it was told of
 }
 
@@ -46,11 +46,11 @@ func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.H
 	return w
 }
 
-// send queues a frame; an error ends the stream by itself.
+// send queues a frame. Its error needs no answer: the stream ends by itself.
 func (w *workerStream) send(f stream.Frame) { _ = w.conn.Send(f) }
 
-// read handles the worker's frames until the stream ends. It never waits for a proposal: a renewal must be received as
-// soon as it is there (SPEC L4).
+// read handles the worker's frames until the stream ends. It never waits for a proposal: a renewal must count as
+// received as soon as it is there (SPEC L4).
 func (w *workerStream) read() error {
 	for {
 		f, err := w.conn.Recv()
@@ -92,7 +92,7 @@ func (w *workerStream) isShort(module string, index int32) bool {
 	return w.short[stream.Behavior{Module: module, Index: index}]
 }
 
-// progress tells those who watch what is on its way to the log (SPEC W3).
+// progress tells those who watch what progress is on its way to the log (SPEC W3).
 func (w *workerStream) progress(ps []stream.Progress) {
 	ls := make([]watch.Live, 0, len(ps))
 	for _, p := range ps {
@@ -108,11 +108,11 @@ var (
 	errTooManyReports  = errors.New("too many unanswered reports or renewals")
 )
 
-// maxRenewals bounds the unanswered renewals of one stream. A worker leaves a leader that does not answer one.
+// maxRenewals bounds the unanswered renewals of one stream. A worker leaves a leader that does not answer a renewal.
 const maxRenewals = 16
 
-// renew proposes a renewal and answers it once it is committed, with what the worker should stop or cancel in case that
-// the push was lost (SPEC L2, L8).
+// renew proposes a renewal and answers it once it is committed. The answer says what the worker should stop or cancel,
+// in case the push of it was lost (SPEC L2, L8).
 func (w *workerStream) renew(r *stream.Renew) {
 	w.term.sessions.add(task.RenewSession{Session: w.session, Acked: r.Acked}, func(res task.Result, err error) {
 		w.renews.Add(-1)
@@ -159,7 +159,8 @@ func (w *workerStream) answerRenewal(r *stream.Renew) {
 	}
 }
 
-// bye ends the session as the worker wishes: its reports first, so that nothing it did is run again (SPEC R3).
+// bye ends the session as the worker wishes, after its reports, so that nothing which it has done is run again (SPEC
+// R3).
 func (w *workerStream) bye() error {
 	t := w.term
 	w.reports.wait()
