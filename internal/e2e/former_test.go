@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/built"
 )
 
 // formerBuild is the last commit whose log, snapshots and node.json had the format before wire.Format 2.
@@ -18,29 +21,15 @@ const formerBuild = "48471a013f9012cf2ecc35a513597b13d5e408be"
 // a whole clone has not got it.
 func buildFormer(t *testing.T, commit string) string {
 	t.Helper()
-	dir := t.TempDir()
-	tree := exec.Command("git", "archive", "--format=tar", commit)
-	unpack := exec.Command("tar", "-x", "-C", dir)
-	var err error
-	if unpack.Stdin, err = tree.StdoutPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpack.Start(); err != nil {
-		t.Skip(err)
-	}
-	tree.Dir = filepath.Join("..", "..")
-	archived := tree.Run()
-	if unpacked := unpack.Wait(); archived != nil || unpacked != nil {
-		if shallow, err := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); os.Getenv("CI") != "" && err == nil && string(shallow) == "false\n" {
-			t.Fatalf("the former build is not in the history: %v, %v", archived, unpacked)
+	exe := filepath.Join(t.TempDir(), "taskrt-former")
+	err := built.Commit(".", commit, exe)
+	if errors.Is(err, built.ErrNotInHistory) {
+		if shallow, err := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); os.Getenv("CI") == "" || err != nil || string(shallow) != "false\n" {
+			t.Skip(err)
 		}
-		t.Skipf("needs commit %s, which a shallow clone has not: %v", commit, archived)
 	}
-	exe := filepath.Join(dir, "taskrt-former")
-	build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-trimpath", "-buildvcs=false", "-o", exe, "./cmd/taskrt")
-	build.Dir = dir
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", commit, err, out)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return exe
 }
