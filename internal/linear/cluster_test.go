@@ -16,13 +16,13 @@ import (
 // patience is how long the cluster may take to become ready on a loaded machine.
 const patience = 5 * time.Minute
 
-// cluster is three processes of one binary, one per host of the lab.
+// cluster is three processes, one per host of the lab.
 type cluster struct {
-	t      *testing.T
-	lab    *lab
-	binary string
-	nodes  [hosts]*process
-	http   *http.Client
+	t     *testing.T
+	lab   *lab
+	nodes [hosts]*process
+	http  *http.Client
+	round uint64 // rounds so far: the names of cells come from it, and no cluster meets one twice
 }
 
 type process struct {
@@ -32,16 +32,17 @@ type process struct {
 	gone chan struct{} // closed when the current cmd has been waited for
 }
 
-func startCluster(t *testing.T, binary string) *cluster {
+// startCluster starts node i with the i-th of the binaries, counted round.
+func startCluster(t *testing.T, binaries ...string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, lab: newLab(t), binary: binary, http: newHTTPClient()}
+	c := &cluster{t: t, lab: newLab(t), http: newHTTPClient()}
 	var raft []string
 	for i := range hosts {
 		raft = append(raft, c.lab.addr(i, 1))
 	}
 	for i := range hosts {
 		p := &process{dir: t.TempDir()}
-		p.args = []string{binary, "server", "--id", fmt.Sprintf("n%d", i+1), "--dir", filepath.Join(p.dir, "data"),
+		p.args = []string{binaries[i%len(binaries)], "server", "--id", fmt.Sprintf("n%d", i+1), "--dir", filepath.Join(p.dir, "data"),
 			"--http", c.lab.addr(i, 0), "--raft", raft[i], "--join", strings.Join(raft, ","), "--bootstrap-expect", "3",
 			"--insecure"}
 		c.nodes[i] = p

@@ -81,13 +81,14 @@ func run(t *testing.T, c *cluster, seed uint64, long time.Duration) (sum tally, 
 		sum.struck = <-faults
 	}()
 	begun := time.Now()
-	for round := uint64(0); violation == nil && (round == 0 || time.Since(begun) < long); round++ {
-		r := rand.New(rand.NewPCG(seed, round))
-		group, err := openCells(ctx, c, r, round)
+	for first := true; violation == nil && (first || time.Since(begun) < long); first = false {
+		c.round++
+		r := rand.New(rand.NewPCG(seed, c.round))
+		group, err := openCells(ctx, c, r, c.round)
 		if err != nil {
 			t.Fatal(err)
 		}
-		drive(ctx, group, seed, round)
+		drive(ctx, group, seed, c.round)
 		violation = sum.check(group)
 	}
 	return sum, violation
