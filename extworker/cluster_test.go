@@ -58,16 +58,31 @@ func newCluster() *cluster {
 	}
 }
 
+// submit adds n tasks. A task has the number of its first token.
 func (c *cluster) submit(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for range n {
-		token := uint64(len(c.held) + len(c.waiting) + 1)
-		c.waiting = append(c.waiting, &api.Task{
-			ID: fmt.Sprintf("t-%d", token), Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, token)), Attempt: 1,
-			StartedAt: new(api.TimeOf(1_000_000)), Lease: &api.Lease{Token: token, LeaseMS: leases},
-		})
+		c.offer(c.token())
 	}
+}
+
+// again makes the task of this number wait for another attempt.
+func (c *cluster) again(number uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offer(number)
+}
+
+// token is the next one; the caller holds mu.
+func (c *cluster) token() uint64 { return uint64(len(c.held) + len(c.waiting) + 1) }
+
+// offer makes a task wait for an accept, with a new token; the caller holds mu.
+func (c *cluster) offer(number uint64) {
+	c.waiting = append(c.waiting, &api.Task{
+		ID: fmt.Sprintf("t-%d", number), Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, number)), Attempt: 1,
+		StartedAt: new(api.TimeOf(1_000_000)), Lease: &api.Lease{Token: c.token(), LeaseMS: leases},
+	})
 	close(c.woken)
 	c.woken = make(chan struct{})
 }
@@ -221,7 +236,11 @@ func (c *cluster) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api
 	c.bulk = append(c.bulk, len(rs))
 	c.mu.Unlock()
 	out := make([]api.FinishResult, len(rs))
+	seen := map[[2]string]int{}
 	for i, r := range rs {
+		if out[i].Error = api.CheckReport(&r, i, seen); out[i].Error != nil {
+			continue
+		}
 		if e, ok := errors.AsType[*api.Error](c.finish(r)); ok {
 			out[i].Error = e
 		}

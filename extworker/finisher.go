@@ -38,32 +38,46 @@ func (f *finisher) finish(r api.FinishRequest) error {
 // run reports until the queue is closed.
 func (f *finisher) run() {
 	for x := range f.queue {
-		xs := f.more([]finishing{x})
-		if len(xs) == 1 {
-			x.done <- insist(f.end, func(ctx context.Context) error {
-				_, err := f.client.Finish(ctx, x.r)
-				return err
-			})
-			continue
+		for next := &x; next != nil; {
+			var xs []finishing
+			xs, next = f.more(*next)
+			f.report(xs)
 		}
-		f.many(xs)
 	}
 }
 
-// more takes the outcomes that wait in the queue.
-func (f *finisher) more(xs []finishing) []finishing {
+// more returns x and the outcomes that wait behind it in the queue. A cluster takes at most one report of a task in a call. So a second
+// report of a task ends the batch, and is returned as next. There is one if a worker has lost a lease without noticing and was
+// given the task again.
+func (f *finisher) more(x finishing) (xs []finishing, next *finishing) {
+	xs = []finishing{x}
+	tasks := map[string]bool{x.r.ID: true} // all of one namespace
 	for len(xs) < api.MaxReports {
 		select {
 		case x, ok := <-f.queue:
 			if !ok {
-				return xs
+				return xs, nil
 			}
-			xs = append(xs, x)
+			if tasks[x.r.ID] {
+				return xs, &x
+			}
+			xs, tasks[x.r.ID] = append(xs, x), true
 		default:
-			return xs
+			return xs, nil
 		}
 	}
-	return xs
+	return xs, nil
+}
+
+func (f *finisher) report(xs []finishing) {
+	if len(xs) > 1 {
+		f.many(xs)
+		return
+	}
+	xs[0].done <- insist(f.end, func(ctx context.Context) error {
+		_, err := f.client.Finish(ctx, xs[0].r)
+		return err
+	})
 }
 
 // many reports several outcomes at once. It sends an outcome again if its own answer is an error that may pass.

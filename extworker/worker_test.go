@@ -320,6 +320,27 @@ func TestConcurrencyAndBulk(t *testing.T) {
 	})
 }
 
+// TestTwoAttemptsOfOneTask: a worker that has lost a lease without noticing may be given the task again. If both attempts end while
+// another report is on its way, they are reported in two calls, because a cluster takes one report of a task in a call.
+func TestTwoAttemptsOfOneTask(t *testing.T) {
+	with(t, 3, func(_ context.Context, x *extworker.Task) (any, error) {
+		// The first report takes 10 ms. The lost attempt ends during that time, then the current one.
+		time.Sleep(time.Second + time.Duration([]int{0, 3, 6}[x.Lease.Token-1])*time.Millisecond)
+		return x.Lease.Token, nil
+	}, func(b *bench) {
+		b.submit(2)
+		b.again(2)
+		b.after(500 * time.Millisecond)
+		b.set(2, func(h *held) { h.halted = true })
+		if f := b.ended(3).finish; f.ID != "t-2" || f.Error != nil || string(f.Result) != "3" {
+			t.Errorf("the current attempt: %+v, %+v", f, f.Error)
+		}
+		if f := b.of(2).finish; f != nil {
+			t.Errorf("the lost attempt: %+v", f)
+		}
+	})
+}
+
 func TestRefusedResultIsAFailure(t *testing.T) {
 	with(t, 1, func(context.Context, *extworker.Task) (any, error) { return "x", nil }, func(b *bench) {
 		b.mu.Lock()
