@@ -210,7 +210,7 @@ func (s *suite) finishMany(ctx context.Context, t *testing.T) {
 			t.Errorf("result %d: %+v, want %s", i, r, code)
 		}
 	}
-	if r := results[4]; r.Error == nil || r.Error.Code != "invalid_field" && r.Error.Code != "halt" {
+	if r := results[4]; r.Error == nil || r.Error.Code != "invalid_field" || r.Error.Field != "id" || r.FinishReply != nil {
 		t.Errorf("a second report of one task: %+v", r)
 	}
 	if _, err := s.FinishMany(ctx, make([]api.FinishRequest, api.MaxReports+1)); !isError(err, "too_large") {

@@ -92,8 +92,7 @@ func (h *handler) finishTask(w http.ResponseWriter, r *request) error {
 	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Finish(ctx, req) })
 }
 
-// finishMany is POST /v1/tasks:finish (SPEC J4). Reports that are wrong by themselves are answered here; the rest goes to
-// the Service in one call.
+// finishMany is POST /v1/tasks:finish (SPEC J4). The Service checks each report.
 func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 	q := r.query
 	ns := q.text("namespace")
@@ -112,28 +111,19 @@ func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 	if ns, err = bodyNamespace(r, ns, body.Namespace); err != nil {
 		return err
 	}
-	results := make([]api.FinishResult, len(body.Reports))
-	requests, positions := make([]api.FinishRequest, 0, len(results)), make([]int, 0, len(results))
-	seen := map[[2]string]int{}
-	for i, f := range body.Reports {
-		if f.Namespace == "" {
+	for i := range body.Reports {
+		if f := &body.Reports[i]; f.Namespace == "" {
 			f.Namespace = ns
-		}
-		if results[i].Error = api.CheckReport(&f, i, seen); results[i].Error == nil {
-			requests, positions = append(requests, f), append(positions, i)
 		}
 	}
 	ctx, meta := r.call()
-	if len(requests) > 0 {
-		answers, err := h.service.FinishMany(ctx, requests)
-		if err != nil {
-			return err
-		}
-		for i, at := range positions {
-			results[at] = answers[i]
-			if e := results[at].Error; e != nil {
-				results[at].Error = e.Complete()
-			}
+	results, err := h.service.FinishMany(ctx, body.Reports)
+	if err != nil {
+		return err
+	}
+	for i := range results {
+		if e := results[i].Error; e != nil {
+			results[i].Error = e.Complete()
 		}
 	}
 	return answerList(w, meta, "results", slices.Values(results), nil)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/view"
@@ -223,9 +224,12 @@ func (svc *Service) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]a
 	if err := api.CheckReports(rs); err != nil {
 		return nil, err
 	}
-	f := finishes{svc: svc, rs: rs, out: make([]api.FinishResult, len(rs))}
-	for i := range rs {
-		f.todo = append(f.todo, i)
+	f := finishes{svc: svc, rs: slices.Clone(rs), out: make([]api.FinishResult, len(rs))}
+	seen := map[[2]string]int{}
+	for i := range f.rs {
+		if f.out[i].Error = api.CheckReport(&f.rs[i], i, seen); f.out[i].Error == nil {
+			f.todo = append(f.todo, i)
+		}
 	}
 	for round := 0; len(f.todo) > 0; round++ {
 		err := errKeepsChanging()
@@ -260,14 +264,10 @@ func (f *finishes) round(ctx context.Context, first bool) error {
 	check := reports{looks{svc: f.svc}}
 	var proposed []int
 	for _, i := range f.todo {
-		r := f.rs[i]
-		err := r.Check()
+		cmd, err := check.finishOf(ctx, &f.rs[i])
 		if err == nil {
-			var cmd task.Finish
-			if cmd, err = check.finishOf(ctx, &r); err == nil {
-				cmds[i], proposed = cmd, append(proposed, i)
-				continue
-			}
+			cmds[i], proposed = cmd, append(proposed, i)
+			continue
 		}
 		if f.out[i].Error = view.Error(err); first && f.out[i].Error.Status >= 500 {
 			return f.out[i].Error
