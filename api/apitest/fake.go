@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/children"
+	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/memnet"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
@@ -172,7 +174,14 @@ func (b blobs) Put(ctx context.Context, data []byte) (digest string, err error) 
 }
 
 func (b blobs) Open(ctx context.Context, digest string) (worker.Blob, error) {
-	return b.f.files.Open(ctx, digest)
+	file, err := b.f.files.Open(ctx, digest)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", worker.ErrNoBlob, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
 
 // alone is a cluster of one member, for the Service and for maintenance.

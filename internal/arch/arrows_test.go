@@ -107,7 +107,7 @@ var arrows = map[string][]string{
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime", "runtime/grants"},
-	"api/apitest":          {"api", "api/children", "api/client", "api/server", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/memnet", "internal/mux"},
+	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/memnet", "internal/mux"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
