@@ -183,6 +183,10 @@ func TestNode(t *testing.T) {
 	wants(t, f, 3, "taskrt_worker_tasks", "state=held")
 	wants(t, f, 1, "taskrt_worker_tasks", "state=executing")
 	wants(t, f, 2, "taskrt_modules", "state=compiling")
+	wants(t, f, 8, "taskrt_code_cache_bytes")
+	if help := f["taskrt_code_cache_bytes"].GetHelp(); !strings.Contains(help, "code") || !strings.Contains(help, "images") {
+		t.Errorf("the cache has code and images (runtime.Stats); the help says %q", help)
+	}
 
 	follower := busy()
 	follower.stats.Queues, follower.stats.Worker, follower.stats.Store.LastContact = nil, nil, -1

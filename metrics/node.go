@@ -71,7 +71,7 @@ func engineDescs() []desc {
 		{"taskrt_guest_memory_bytes", "Linear memory charged to the budget of all guests.", gauge, nil},
 		{"taskrt_guest_memory_limit_bytes", "The budget.", gauge, nil},
 		{"taskrt_instances_idle", "Instances that wait for their next attempt.", gauge, nil},
-		{"taskrt_code_cache_bytes", "Native code on disk.", gauge, nil},
+		{"taskrt_code_cache_bytes", "Native code and memory images of modules, in the cache on disk.", gauge, nil},
 	}
 }
 
