@@ -138,12 +138,12 @@ func TestDropRemovesCachedCode(t *testing.T) {
 func TestCacheSweepsWhatACrashLeft(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"old", "young"} {
-		if err := os.Mkdir(filepath.Join(dir, makingPrefix+name), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(dir, ".making-"+name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	old := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, makingPrefix+"old"), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, ".making-"+"old"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	echoes(t, dir)
@@ -153,11 +153,11 @@ func TestCacheSweepsWhatACrashLeft(t *testing.T) {
 	}
 	var left []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), makingPrefix) {
+		if strings.HasPrefix(e.Name(), ".making-") {
 			left = append(left, e.Name())
 		}
 	}
-	if len(left) != 1 || left[0] != makingPrefix+"young" {
+	if len(left) != 1 || left[0] != ".making-"+"young" {
 		t.Errorf("left: %v", left)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
@@ -133,7 +134,7 @@ func (g *guest) busy() {
 // start runs a command to its end.
 func (i *instance) start(ctx context.Context) (abi.Outcome, error) {
 	start := i.mod.ExportedFunction(abi.ExportStart)
-	i.guest.enterStack(start, i.mem.more)
+	i.guest.enterStack(start, i.mem)
 	err := start.CallWithStack(ctx, nil)
 	var exit *sys.ExitError
 	switch {
@@ -150,7 +151,7 @@ func (i *instance) start(ctx context.Context) (abi.Outcome, error) {
 		return abi.OutcomeOK, nil
 	case exit.ExitCode() == abi.ExitRetryable:
 		return abi.OutcomeRetryable, nil
-	case i.mem.refused != notRefused:
+	case i.mem.Refused() != memory.NotRefused:
 		return 0, err // it says so in its own way; the code is OUT_OF_MEMORY
 	}
 	return abi.OutcomePermanent, nil

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/codecache"
 	"github.com/taskrt/taskrt/runtime/manifest"
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
@@ -23,8 +25,8 @@ var ErrClosed = errors.New("runtime: the engine is closed")
 type Engine struct {
 	cfg       Config
 	allow     allowed
-	cache     *codeCache
-	memory    *budget
+	cache     *codecache.Cache
+	memory    *memory.Budget
 	shelf     *shelf
 	places    *places
 	compiling chan struct{} // as many tokens as Config.CompileWorkers
@@ -58,12 +60,14 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg.withDefaults(), modules: make(map[string]*entry), guests: make(map[*guest]struct{})}
-	e.memory = &budget{limit: e.cfg.MemoryBudget}
-	e.shelf, e.places = newShelf(e.memory), newPlaces()
+	e.shelf, e.places = newShelf(e.cfg.MemoryBudget), newPlaces()
+	e.memory = e.shelf.budget
 	e.compiling = make(chan struct{}, e.cfg.CompileWorkers)
 	e.stop, e.doStop = context.WithCancelCause(context.Background())
 	var err error
-	if e.cache, err = openCodeCache(&e.cfg); err != nil {
+	if e.cache, err = codecache.Open(codecache.Config{
+		Dir: e.cfg.CacheDir, Limit: e.cfg.CacheBytes, Generation: generation(), Compile: e.cfg.Compile, Logger: e.cfg.Logger,
+	}); err != nil {
 		return nil, err
 	}
 	e.allow = hostInterface()
@@ -174,7 +178,7 @@ type Stats struct {
 
 // Stats tells what the engine is doing now.
 func (e *Engine) Stats() Stats {
-	s := Stats{MemoryBudget: e.cfg.MemoryBudget, CacheBytes: e.cache.bytes()}
+	s := Stats{MemoryBudget: e.cfg.MemoryBudget, Memory: e.memory.Used(), CacheBytes: e.cache.Bytes()}
 	e.mu.Lock()
 	for _, x := range e.modules {
 		if x.ready {
@@ -190,9 +194,6 @@ func (e *Engine) Stats() Stats {
 	e.shelf.mu.Lock()
 	s.Idle = e.shelf.idle.Len()
 	e.shelf.mu.Unlock()
-	e.memory.mu.Lock()
-	s.Memory = e.memory.used
-	e.memory.mu.Unlock()
 	return s
 }
 
@@ -204,7 +205,7 @@ func (e *Engine) Drop(digest string) {
 		e.dropUnused(x, digest)
 	}
 	e.mu.Unlock()
-	e.cache.remove(digest)
+	e.cache.Remove(digest)
 }
 
 // acquire returns the module's entry, compiled, with one more user.

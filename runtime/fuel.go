@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/meter"
 )
 
@@ -23,6 +24,7 @@ const (
 	firstSlice = 100_000
 	leastSlice = 10_000
 	mostSlice  = 4_000_000
+	touchSlice = 4_000 // while much of the guest's memory may be untouched: some thousand pages at most
 )
 
 // gauge is the host's side of a guest's fuel counter (package meter). It belongs to the goroutine that runs the guest.
@@ -69,13 +71,12 @@ func (g *guest) tick(left int64) int64 {
 		panic(errOutOfFuel)
 	}
 	g.busy()
-	t := g.touch
-	short := t != nil && t.touch.untouched()
+	m := g.follows
+	short := m != nil && m.Untouched()
 	switch {
 	case f.last.IsZero():
 		f.last = time.Now() // the first slice, which is all that most attempts need
-	case short && t.touch.short > 0:
-		t.touch.short--
+	case short && m.Later():
 	default:
 		g.arm()
 		paused := time.Now()
@@ -84,7 +85,7 @@ func (g *guest) tick(left int64) int64 {
 		g.waited += now.Sub(paused)
 		g.alive()
 		if short {
-			t.touch.more(t.region)
+			m.Touch()
 		} else {
 			f.adapt(now.Sub(f.last))
 		}
@@ -103,6 +104,12 @@ func (g *guest) tick(left int64) int64 {
 	}
 	f.given = used + next
 	return next
+}
+
+// follow begins to follow what the guest touches of its memory.
+func (g *guest) follow(m *memory.Memory) {
+	g.follows = m
+	m.Follow()
 }
 
 // adapt brings the next slice nearer to sliceTime: upwards by steps, because what was cheap may become dear; downwards at

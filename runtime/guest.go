@@ -13,6 +13,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/runtime/manifest"
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
@@ -59,11 +60,11 @@ type guest struct {
 	secrets []secret // that it has read
 	fetch   *fetch.Client
 	http    exchange
-	memory  *budget // that responses count towards; nil: none
-	held    int64   // bytes of it that they have
+	memory  *memory.Budget // that responses count towards; nil: none
+	held    int64          // bytes of it that they have
 	stack   callStackOf
-	touch   *linearMemory // nil: not known yet
-	kept    int64         // charged for the result
+	follows *memory.Memory // what it touches of its memory; nil: not known yet
+	kept    int64          // charged for the result
 	child   func(doc []byte) (behavior string, err error)
 	submits children
 	clock   func() time.Time

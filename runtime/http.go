@@ -101,9 +101,9 @@ func (g *guest) hold(n int64) bool {
 	switch more := n - g.held; {
 	case g.memory == nil, more == 0:
 	case more < 0:
-		g.memory.give(-more)
+		g.memory.Give(-more)
 		g.held = n
-	case !g.memory.take(more):
+	case !g.memory.Take(more):
 		return false
 	default:
 		g.held = n

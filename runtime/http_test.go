@@ -104,15 +104,15 @@ func TestResponsesCountTowardsTheBudget(t *testing.T) {
 		e := newEngine(t, Config{Grants: granting(x.room), MemoryBudget: x.budget})
 		m := load(t, e, guestFile(t, "http"))
 		held := int64(0)
-		host := &fakeHost{signals: func() abi.Signals { held = e.memory.used; return 0 }}
+		host := &fakeHost{signals: func() abi.Signals { held = e.memory.Used(); return 0 }}
 		for range 2 { // what the first attempt held is free for the second
 			status, text := answered(t, m.Run(t.Context(), Attempt{Params: []byte(`{"url":"` + s.URL + `"}`), Info: infoOf(t, "default", "http")}, host))
 			if status != x.want {
 				t.Errorf("%+v: %d %.100s", x, status, text)
 			}
 		}
-		if e.memory.used > pages || held > pages {
-			t.Errorf("%+v: %d bytes are still taken, %d were when it began", x, e.memory.used, held)
+		if e.memory.Used() > pages || held > pages {
+			t.Errorf("%+v: %d bytes are still taken, %d were when it began", x, e.memory.Used(), held)
 		}
 	}
 }

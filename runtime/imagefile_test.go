@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/runtime/manifest"
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -32,7 +33,7 @@ func keepImageOf(t testing.TB, dir string, wasm []byte) string {
 	t.Helper()
 	e := newEngine(t, Config{CacheDir: dir, KeepImages: true, Logger: slog.New(slog.DiscardHandler)})
 	load(t, e, wasm)
-	return e.cache.imagePlace(Digest(wasm))
+	return e.cache.ImagePlace(Digest(wasm))
 }
 
 // counts is a module whose _initialize writes 7 to its second page and clears what a segment has put on the first, and which
@@ -46,6 +47,21 @@ func counts() []byte {
 	}}.build()
 	data := slices.Concat([]byte{1, 0}, segment, []byte{0x0b, 1, 9})
 	return slices.Concat(wasm, []byte{11, byte(len(data))}, data)
+}
+
+// summed is the file of an image of numbers that stand behind its head.
+func summed(t *testing.T, head memory.State, runs ...uint64) []byte {
+	t.Helper()
+	body, err := json.Marshal(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...)
+	for _, n := range runs {
+		file = binary.LittleEndian.AppendUint64(file, n)
+	}
+	sum := sha256.Sum256(file)
+	return append(sum[:], file...)
 }
 
 // TestImageOfTheCache: an engine that only reads takes the memory of a module from the cache and initialises nothing itself,
@@ -71,7 +87,7 @@ func TestImageOfTheCache(t *testing.T) {
 	}
 
 	// What a file says counts: nothing is initialised here.
-	if err := e.cache.writeImage(Digest(wasm), imageHead{Size: 5 << 16}, make([]byte, 5<<16)); err != nil {
+	if err := os.WriteFile(place, summed(t, memory.State{Size: 5 << 16}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if !succeeds() {
@@ -121,7 +137,7 @@ func TestDamagedImage(t *testing.T) {
 				t.Errorf("%s: %+v", what, out)
 			}
 		}
-		if _, err := e.cache.readImage(Digest(wasm)); err == nil && !m.pool.uncached.Load() {
+		if _, err := m.pool.readImage(); err == nil || !m.pool.uncached.Load() {
 			t.Errorf("%s: it was taken", what)
 		}
 	}
@@ -131,31 +147,19 @@ func TestDamagedImage(t *testing.T) {
 		succeeds("a flipped bit", damaged)
 		succeeds("a cut", whole[:at])
 	}
-	summed := func(head imageHead, runs ...uint64) []byte {
-		body, err := json.Marshal(head)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...)
-		for _, n := range runs {
-			file = binary.LittleEndian.AppendUint64(file, n)
-		}
-		sum := sha256.Sum256(file)
-		return append(sum[:], file...)
-	}
 	page := uint64(os.Getpagesize())
 	for what, file := range map[string][]byte{
-		"no page of wasm":        summed(imageHead{Size: 4<<16 + 1}),
-		"less than its memory":   summed(imageHead{Size: 3 << 16}),
-		"too large":              summed(imageHead{Size: manifest.MaxMemoryBytes + wasmbin.PageSize}),
-		"globals":                summed(imageHead{Size: 4 << 16, Globals: []uint64{1}}),
-		"half a run":             summed(imageHead{Size: 4 << 16}, 1),
-		"a run of nothing":       summed(imageHead{Size: 4 << 16}, 0, 0),
-		"a run without end":      summed(imageHead{Size: 4 << 16}, 0, page),
-		"a run beyond":           summed(imageHead{Size: 4 << 16}, append([]uint64{4 << 16, page}, make([]uint64, page/8)...)...),
-		"longer than its memory": summed(imageHead{Size: 4 << 16}, append([]uint64{0, 5 << 16}, make([]uint64, 5<<16/8)...)...),
-		"far beyond":             summed(imageHead{Size: 4 << 16}, append([]uint64{-page & (1<<64 - 1), page}, make([]uint64, page/8)...)...),
-		"amid a page":            summed(imageHead{Size: 4 << 16}, append([]uint64{8, page}, make([]uint64, page/8)...)...),
+		"no page of wasm":        summed(t, memory.State{Size: 4<<16 + 1}),
+		"less than its memory":   summed(t, memory.State{Size: 3 << 16}),
+		"too large":              summed(t, memory.State{Size: manifest.MaxMemoryBytes + wasmbin.PageSize}),
+		"globals":                summed(t, memory.State{Size: 4 << 16, Globals: []uint64{1}}),
+		"half a run":             summed(t, memory.State{Size: 4 << 16}, 1),
+		"a run of nothing":       summed(t, memory.State{Size: 4 << 16}, 0, 0),
+		"a run without end":      summed(t, memory.State{Size: 4 << 16}, 0, page),
+		"a run beyond":           summed(t, memory.State{Size: 4 << 16}, append([]uint64{4 << 16, page}, make([]uint64, page/8)...)...),
+		"longer than its memory": summed(t, memory.State{Size: 4 << 16}, append([]uint64{0, 5 << 16}, make([]uint64, 5<<16/8)...)...),
+		"far beyond":             summed(t, memory.State{Size: 4 << 16}, append([]uint64{-page & (1<<64 - 1), page}, make([]uint64, page/8)...)...),
+		"amid a page":            summed(t, memory.State{Size: 4 << 16}, append([]uint64{8, page}, make([]uint64, page/8)...)...),
 		"no head":                append(func() []byte { s := sha256.Sum256([]byte{9, 0, 0, 0}); return s[:] }(), 9, 0, 0, 0),
 	} {
 		succeeds(what, file)
@@ -173,7 +177,7 @@ func TestImageTooLarge(t *testing.T) {
 	if _, err := os.Stat(keepImageOf(t, dir, wasm)); err == nil {
 		t.Error("it was written")
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, makingPrefix+"*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, ".making-*")); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	m := load(t, reader(t, dir), wasm)
@@ -192,29 +196,4 @@ func TestNoImage(t *testing.T) {
 			t.Errorf("%s: it was written", what)
 		}
 	}
-}
-
-func FuzzImageFile(f *testing.F) {
-	dir, wasm := f.TempDir(), counts()
-	whole, err := os.ReadFile(keepImageOf(f, dir, wasm))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole[sha256.Size:])
-	f.Add([]byte{2, 0, 0, 0, '{', '}'})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		sum := sha256.Sum256(data)
-		k, err := decodeImage(append(sum[:], data...))
-		if err != nil || k.fits(len(k.Globals), 0) != nil || k.Size > 1<<20 {
-			return
-		}
-		region, err := reserve(int(k.Size))
-		if err != nil {
-			return // of no bytes
-		}
-		defer release(region)
-		if err := k.fill(region); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/manifest"
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
@@ -186,8 +187,8 @@ func (m *Module) probeIn(g *guest, f func(context.Context, *guest, *instance) er
 	switch {
 	case err != nil && g.ctx.Err() != nil:
 		return g.killed("while it waited for memory")
-	case errors.Is(err, errOverBudget):
-		return g.outOfMemory(overBudget, err.Error())
+	case errors.Is(err, memory.ErrOverBudget):
+		return g.outOfMemory(memory.OverBudget, err.Error())
 	case err != nil:
 		return Outcome{Kind: Killed, Cause: err}
 	}

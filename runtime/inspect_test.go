@@ -118,8 +118,8 @@ func TestInspectRefuses(t *testing.T) {
 	if n := len(e.modules); n != 0 {
 		t.Errorf("%d modules are kept", n)
 	}
-	if e.memory.used != 0 {
-		t.Errorf("%d bytes of memory are kept", e.memory.used)
+	if e.memory.Used() != 0 {
+		t.Errorf("%d bytes of memory are kept", e.memory.Used())
 	}
 	if _, err := e.Inspect(t.Context(), guestFile(t, "echo"), nil, ""); err != nil {
 		t.Error("after all that, a good module is refused:", err)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/codecache"
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/meter"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
@@ -23,7 +26,8 @@ import (
 // worked before and was given the module's image back.
 type pool struct {
 	shelf     *shelf
-	cache     *codeCache
+	cache     *codecache.Cache
+	log       *slog.Logger
 	digest    string
 	rt        wazero.Runtime
 	compiled  wazero.CompiledModule
@@ -32,11 +36,12 @@ type pool struct {
 	seed      [32]byte // of the randomness in phaseInit
 	globals   []string // mutable ones, by the names of their exports
 	// restorable: memory and globals are all that a guest can change within an instance.
-	restorable bool
-	saves      bool        // images are written into the cache, instead of being shared here
-	saved      atomic.Bool // the image was written, or cannot be
-	reading    sync.Mutex  // held while the image is read from the cache
-	uncached   atomic.Bool // the cache has none
+	restorable  bool
+	saves       bool        // images are written into the cache, instead of being shared here
+	saved       atomic.Bool // the image was written, or cannot be
+	readsImages bool        // images are looked for in the cache
+	reading     sync.Mutex  // held while the image is read from the cache
+	uncached    atomic.Bool // the cache has none
 
 	// The shelf's lock guards the rest.
 	image   *image      // nil: none yet, or none any more
@@ -69,10 +74,11 @@ func (m *Module) Instances() InstanceStats {
 func newPool(m *Module, compiled wazero.CompiledModule, metered *meter.Module) *pool {
 	e := m.engine
 	p := &pool{
-		shelf: e.shelf, cache: e.cache, digest: m.digest, rt: m.rt, compiled: compiled, minMemory: m.minMemory,
+		shelf: e.shelf, cache: e.cache, log: e.cfg.Logger, digest: m.digest, rt: m.rt, compiled: compiled, minMemory: m.minMemory,
 		tables: tableBytes(m.parsed, metered.GrowsTables), seed: sha256.Sum256([]byte(m.digest)), saves: e.cfg.KeepImages,
+		readsImages: e.cfg.Compile != nil,
 	}
-	p.restorable = e.shelf.restoring != restoreNever && !metered.WritesTables && !metered.DropsData
+	p.restorable = e.shelf.restoring != memory.Never && !metered.WritesTables && !metered.DropsData
 	for _, g := range metered.Globals {
 		switch g.Type {
 		case wasmbin.I32, wasmbin.I64, wasmbin.F32, wasmbin.F64:
@@ -87,7 +93,7 @@ func newPool(m *Module, compiled wazero.CompiledModule, metered *meter.Module) *
 // instance is one wasm instance, used for one attempt at a time.
 type instance struct {
 	pool    *pool
-	mem     *linearMemory
+	mem     *memory.Memory
 	image   *image       // whose memory it has; nil: none
 	mod     api.Module   // nil: not made yet
 	entry   api.Function // of the last attempt, if its call stack has not grown
@@ -114,11 +120,12 @@ func (p *pool) admit(g *guest, anew bool) (*instance, error) {
 	}
 	g.arm()
 	need, reserve := p.shelf.plan(p, limit, anew)
-	mem, err := newLinearMemory(g.ctx, p.shelf.budget, need, reserve, p.tables)
+	mem, err := memory.New(g.ctx, p.shelf.budget, memory.Config{
+		Initial: need, Limit: limit, Reserve: reserve, Besides: p.tables, More: p.shelf.charge,
+	})
 	if err != nil {
 		return nil, err
 	}
-	mem.limit, mem.more = limit, p.shelf.charge
 	i := &instance{pool: p, mem: mem, anew: anew}
 	if !anew {
 		i.image = p.shelf.use(p, need)
@@ -133,7 +140,7 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 	if i.mod != nil {
 		i.fuel.Set(0)
 		g.fuel.counter = i.fuel
-		i.image.tell(g)
+		g.resume(&i.image.State)
 		return nil
 	}
 	g.initialise(i.pool.seed)
@@ -156,8 +163,8 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 		}
 	}
 	if init := mod.ExportedFunction(abi.ExportInitialize); init != nil {
-		g.touches(i.mem)
-		g.enterStack(init, i.mem.more)
+		g.follow(i.mem)
+		g.enterStack(init, i.mem)
 		if err := init.CallWithStack(ctx, nil); err != nil {
 			return err
 		}
@@ -170,24 +177,24 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 // gets none works, once.
 func (i *instance) keepImage() {
 	p, g := i.pool, i.guest
-	if !p.restorable || g.spoke || i.mem.refused != notRefused || i.mod.IsClosed() {
+	if !p.restorable || g.spoke || i.mem.Refused() != memory.NotRefused || i.mod.IsClosed() {
 		return
 	}
 	if p.saves {
 		i.save()
 		return
 	}
-	if !p.shelf.wants(p, i.mem.size) {
+	if !p.shelf.wants(p, i.mem.Size()) {
 		return
 	}
 	img, err := i.capture()
 	if err != nil {
-		p.shelf.budget.give(i.mem.size)
+		p.shelf.budget.Give(i.mem.Size())
 		return
 	}
 	if p.shelf.publish(p, img) {
 		i.image = img
-		if img.backing.attach(i.mem.region) != nil {
+		if img.Attach(i.mem) != nil {
 			i.single = true // the mapping is as it was: the instance goes on with the memory that it has
 		}
 	}
@@ -205,7 +212,7 @@ func (i *instance) run(ctx context.Context, behavior int32) (abi.Outcome, error)
 	}
 	i.entry = nil
 	size := callStack(entry)
-	i.guest.enterStack(entry, i.mem.more)
+	i.guest.enterStack(entry, i.mem)
 	stack := [1]uint64{api.EncodeI32(behavior)}
 	if err := entry.CallWithStack(ctx, stack[:]); err != nil {
 		return 0, err
@@ -227,11 +234,11 @@ func (i *instance) describe(ctx context.Context) error {
 
 // end ends the use of the instance: it is readied for the next attempt, or closed. Nothing of it may be looked at afterwards.
 func (i *instance) end() {
-	reusable := i.clean && i.image != nil && !i.single && i.mem.region != nil && !i.mod.IsClosed()
+	reusable := i.clean && i.image != nil && !i.single && i.mem.Reserved() > 0 && !i.mod.IsClosed()
 	i.guest, i.clean = nil, false
 	if reusable {
 		if kept, err := i.image.restore(i); err == nil {
-			i.mem.keep(kept)
+			i.mem.Keep(kept)
 			i.pool.shelf.put(i)
 			return
 		}

@@ -61,10 +61,10 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 		return compile(cache, metered, parsed)
 	}
 	if e.cfg.Compile != nil {
-		m.rt, compiled, err = e.cache.read(e.stop, digest, int64(len(wasm)), made)
+		m.rt, compiled, err = e.cache.Read(e.stop, digest, int64(len(wasm)), made)
 		m.cached = true
 	} else {
-		m.rt, compiled, m.cached, err = e.cache.compile(digest, made)
+		m.rt, compiled, m.cached, err = e.cache.Compile(digest, made)
 	}
 	if err != nil {
 		return nil, compileError(err)

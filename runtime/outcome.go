@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/runtime/memory"
 )
 
 // outcome reads what a guest left when taskrt_run returned.
@@ -92,7 +93,7 @@ func (g *guest) guestError() Outcome {
 }
 
 // ended says what it means that guest code ended with an error (docs/architecture.md#how-guests-end).
-func (g *guest) ended(err error, mem *linearMemory) Outcome {
+func (g *guest) ended(err error, mem *memory.Memory) Outcome {
 	var exit *sys.ExitError
 	isExit := errors.As(err, &exit)
 	var unread *SourceError
@@ -103,17 +104,17 @@ func (g *guest) ended(err error, mem *linearMemory) Outcome {
 	case errors.Is(err, errOutOfFuel):
 		return g.outOfFuel()
 	case errors.Is(err, errResultOverBudget):
-		return g.outOfMemory(overBudget, fmt.Sprintf("its result of %d bytes does not fit", len(g.result)))
+		return g.outOfMemory(memory.OverBudget, fmt.Sprintf("its result of %d bytes does not fit", len(g.result)))
 	case errors.Is(err, errStackOverBudget):
-		return g.outOfMemory(overBudget, fmt.Sprintf("its calls are so deep that their stack of %d bytes does not fit", len(*g.stack.bytes)))
+		return g.outOfMemory(memory.OverBudget, fmt.Sprintf("its calls are so deep that their stack of %d bytes does not fit", len(*g.stack.bytes)))
 	case errors.As(err, &unread):
 		return Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Retryable: true, Message: unread.Error()}
 	case errors.As(err, &tooLong):
 		return Outcome{Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Message: tooLong.Error()}
 	case isExit && exit.ExitCode() == 0:
 		return noResult("the guest ended its process with exit code 0, without an outcome")
-	case mem.refused != notRefused:
-		return g.outOfMemory(mem.refused, g.trapMessage(err))
+	case mem.Refused() != memory.NotRefused:
+		return g.outOfMemory(mem.Refused(), g.trapMessage(err))
 	case isExit:
 		return Outcome{
 			Kind: Failed, Class: ClassGuest, Code: CodeHandlerError, Retryable: true, // SPEC T7: absent means true
@@ -137,9 +138,9 @@ func (g *guest) killed(when string) Outcome {
 	return Outcome{Kind: Killed, Cause: cause}
 }
 
-func (g *guest) outOfMemory(why refusal, what string) Outcome {
+func (g *guest) outOfMemory(why memory.Refusal, what string) Outcome {
 	out := Outcome{Kind: Failed, Class: ClassExhausted, Code: CodeOutOfMemory, Details: g.trapDetails(nil)}
-	if why == overBudget {
+	if why == memory.OverBudget {
 		// Not the guest's doing: another worker, or a later time, may have the memory.
 		out.Class, out.Retryable = ClassGuest, true
 		out.Message = join("the host's memory for guests is used up", what)

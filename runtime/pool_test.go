@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/memory"
 )
 
 // usedByGuests is what guests have of the budget once nothing is kept for later.
@@ -16,21 +18,19 @@ func usedByGuests(e *Engine) int64 {
 	defer e.shelf.mu.Unlock()
 	for e.shelf.freeOne() {
 	}
-	e.memory.mu.Lock()
-	defer e.memory.mu.Unlock()
-	return e.memory.used
+	return e.memory.Used()
 }
 
 // hostileEngine gives guests clocks and randomness that stand still: whatever they find that differs was left by others.
-func hostileEngine(t testing.TB, how restoring) *Engine {
+func hostileEngine(t testing.TB, how memory.Restoring) *Engine {
 	fixed := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	e := newEngine(t, Config{Clock: func() time.Time { return fixed }, Rand: zeros{}})
 	e.shelf.restoring = how
 	return e
 }
 
-var restorings = map[string]restoring{ // order-free: subtests
-	"scan": restoreScan, "remap": restoreRemap, "copy": restoreCopy, "never": restoreNever,
+var restorings = map[string]memory.Restoring{ // order-free: subtests
+	"scan": memory.Scan, "remap": memory.Remap, "copy": memory.Copy, "never": memory.Never,
 }
 
 // leakEnds are the ways to end of testdata/wasm/leak.wat, and the code of the failure; "" succeeds, "killed" is killed. reuses
@@ -90,13 +90,13 @@ func TestNothingPasses(t *testing.T) {
 				for range 3 {
 					before := m.Instances()
 					endAs(t, m, end.how, end.code, end.a)
-					if stats := m.Instances(); how != restoreNever && stats.Idle != btoi(end.reuses) {
+					if stats := m.Instances(); how != memory.Never && stats.Idle != btoi(end.reuses) {
 						t.Errorf("after %q: %+v, before %+v", end.how, stats, before)
 					}
 					look(end.how)
 				}
 			}
-			if stats := m.Instances(); (stats.Reused > 40) != (how != restoreNever) {
+			if stats := m.Instances(); (stats.Reused > 40) != (how != memory.Never) {
 				t.Errorf("instances: %+v", stats)
 			}
 			if used := usedByGuests(e); used != 0 {
@@ -157,7 +157,7 @@ func TestNothingPassesAtOnce(t *testing.T) {
 // TestNotRestorable: what cannot be restored is recognised, and gets new instances.
 func TestNotRestorable(t *testing.T) {
 	for _, name := range []string{"leak-table", "leak-segment", "leak-vector", "leak-reference"} {
-		e := hostileEngine(t, restoreScan)
+		e := hostileEngine(t, memory.Scan)
 		m := load(t, e, guestFile(t, name))
 		for range 3 {
 			out := m.Run(t.Context(), Attempt{}, &fakeHost{})
@@ -201,7 +201,7 @@ func TestGrownMemoryIsGivenBack(t *testing.T) {
 // TestRestorable: what leaves nothing behind is recognised, too.
 func TestRestorable(t *testing.T) {
 	for _, name := range []string{"leak-flags", "leak-passive"} {
-		e := hostileEngine(t, restoreScan)
+		e := hostileEngine(t, memory.Scan)
 		m := load(t, e, guestFile(t, name))
 		first := m.Run(t.Context(), Attempt{}, &fakeHost{})
 		for range 3 {
@@ -219,7 +219,7 @@ func TestRestorable(t *testing.T) {
 // TestDepthDoesNotDependOnOthers: the call stack is kept with an instance while it has its first size. How deep a guest gets,
 // which its fuel tells, is always the same.
 func TestDepthDoesNotDependOnOthers(t *testing.T) {
-	e := hostileEngine(t, restoreScan)
+	e := hostileEngine(t, memory.Scan)
 	m := load(t, e, guestFile(t, "deep"))
 	run := func(how, code string) Outcome {
 		t.Helper()
@@ -246,7 +246,7 @@ func TestDepthDoesNotDependOnOthers(t *testing.T) {
 
 // TestGoGuestsAreRestored: also a guest with megabytes of memory and a runtime of its own.
 func TestGoGuestsAreRestored(t *testing.T) {
-	e := hostileEngine(t, restoreScan)
+	e := hostileEngine(t, memory.Scan)
 	m := load(t, e, guestFile(t, "wordcount"))
 	var first Outcome
 	for n := range 20 {
@@ -269,7 +269,7 @@ func TestGoGuestsAreRestored(t *testing.T) {
 
 // TestLimitsOfReusedInstances: an instance serves attempts with other limits of memory, and keeps each of them.
 func TestLimitsOfReusedInstances(t *testing.T) {
-	e := hostileEngine(t, restoreScan)
+	e := hostileEngine(t, memory.Scan)
 	m := load(t, e, guestFile(t, "leak"))
 	for _, limit := range []int64{1 << 20, 8 << 20, 512 << 10, 1 << 20} {
 		m.Run(t.Context(), Attempt{Params: []byte("l"), MemoryBytes: limit}, &fakeHost{})
@@ -328,8 +328,8 @@ func TestIdleIsBoundedAndShrinks(t *testing.T) {
 		}
 		e.shelf.sweep()
 		e.shelf.sweep()
-		if got := m.Instances(); got.Idle != 0 || got.Image != 0 || e.memory.used != 0 {
-			t.Errorf("%+v, %d bytes", got, e.memory.used)
+		if got := m.Instances(); got.Idle != 0 || got.Image != 0 || e.memory.Used() != 0 {
+			t.Errorf("%+v, %d bytes", got, e.memory.Used())
 		}
 		if out := m.Run(t.Context(), Attempt{Params: []byte("1")}, &fakeHost{}); out.Kind != Succeeded {
 			t.Errorf("got %+v", out)
@@ -343,7 +343,7 @@ func TestDropFreesTheShelf(t *testing.T) {
 	m := load(t, e, guestFile(t, "leak"))
 	m.Run(t.Context(), Attempt{Params: []byte("l")}, &fakeHost{})
 	e.Drop(m.Digest())
-	if e.memory.used != 0 || e.shelf.idle.Len() != 0 || len(e.shelf.images) != 0 {
-		t.Errorf("%d bytes, %d instances, %d images", e.memory.used, e.shelf.idle.Len(), len(e.shelf.images))
+	if e.memory.Used() != 0 || e.shelf.idle.Len() != 0 || len(e.shelf.images) != 0 {
+		t.Errorf("%d bytes, %d instances, %d images", e.memory.Used(), e.shelf.idle.Len(), len(e.shelf.images))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/memory"
 )
 
 // Run executes one attempt in fresh memory. When it returns, no guest code of the attempt runs any more (SPEC L1): that is
@@ -25,14 +27,14 @@ func (m *Module) run(g *guest) Outcome {
 	a, cfg := &g.attempt, &m.engine.cfg
 	defer g.timers.stop()
 	if m.minMemory > a.MemoryBytes {
-		return g.outOfMemory(overLimit, fmt.Sprintf("the module's memory begins with %d bytes", m.minMemory))
+		return g.outOfMemory(memory.OverLimit, fmt.Sprintf("the module's memory begins with %d bytes", m.minMemory))
 	}
 	i, err := m.pool.admit(g, false)
 	if err != nil {
 		if g.ctx.Err() != nil {
 			return g.killed("before it began: waited for memory")
 		}
-		return g.outOfMemory(overBudget, err.Error())
+		return g.outOfMemory(memory.OverBudget, err.Error())
 	}
 	defer i.end()
 	reused := i.mod != nil
@@ -41,7 +43,7 @@ func (m *Module) run(g *guest) Outcome {
 	out.Busy, out.Reused = max(0, time.Since(begun)-g.waited), reused
 	out.Started = int64(started)
 	out.Ended = int64(cfg.Boottime())
-	out.PeakMemory = i.mem.peak
+	out.PeakMemory = i.mem.Peak()
 	out.Fuel = g.fuel.used()
 	out.Stderr = g.stderr.last()
 	if cfg.OnRun != nil {
@@ -65,7 +67,7 @@ func (m *Module) execute(g *guest, i *instance) Outcome {
 		g.made()
 	}
 	g.phase = phaseRun
-	g.touches(i.mem)
+	g.follow(i.mem)
 	if m.command {
 		g.becomeCommand()
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/memory"
 )
 
 // Bounds of what waits for its next use. Go guests take milliseconds to initialise, and a worker has dozens of slots.
@@ -18,8 +20,8 @@ const (
 // shelf keeps the idle instances and the images of an engine. All of it gives way as soon as an attempt waits for memory. Its
 // lock is taken after the engine's and before the budget's.
 type shelf struct {
-	budget    *budget
-	restoring restoring
+	budget    *memory.Budget
+	restoring memory.Restoring
 
 	mu     sync.Mutex
 	idle   list.List     // of *instance, the oldest first
@@ -28,9 +30,10 @@ type shelf struct {
 	sweeps time.Duration // Boottime at which a sweep is due; 0: none
 }
 
-func newShelf(b *budget) *shelf {
-	s := &shelf{budget: b}
-	b.relieve = s.relieve
+// newShelf returns a shelf and the budget, of limit bytes, to which what is on it is charged.
+func newShelf(limit int64) *shelf {
+	s := &shelf{}
+	s.budget = memory.NewBudget(limit, s.relieve)
 	return s
 }
 
@@ -41,8 +44,8 @@ func (s *shelf) take(p *pool, limit int64) *instance {
 	for len(p.idle) > 0 {
 		i := p.idle[len(p.idle)-1]
 		s.remove(i)
-		if int64(len(i.mem.region)) >= limit && i.image.Size <= limit && s.budget.enter(i.image.Size-i.mem.charged) {
-			i.mem.begin(limit)
+		if i.mem.Reserved() >= limit && i.image.Size <= limit && s.budget.Enter(i.image.Size-i.mem.Charged()) {
+			i.mem.Begin(limit)
 			i.image.old = false
 			p.stats.Reused++
 			return i
@@ -95,7 +98,7 @@ func (img *image) used() *image {
 func (s *shelf) wants(p *pool, size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return p.image == nil && s.budget.enter(size)
+	return p.image == nil && s.budget.Enter(size)
 }
 
 // publish makes img the image of p, with its maker as the first user. false: another was faster; img is closed.
@@ -103,8 +106,8 @@ func (s *shelf) publish(p *pool, img *image) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.image != nil {
-		img.backing.close()
-		s.budget.give(img.Size)
+		img.Close()
+		s.budget.Give(img.Size)
 		return false
 	}
 	img.users++
@@ -157,13 +160,13 @@ func (s *shelf) free(i *instance) {
 // leave ends a use of img.
 func (s *shelf) leave(img *image) {
 	if img.users--; img.users == 0 && img.dropped {
-		img.backing.close()
+		img.Close()
 	}
 }
 
 // yield frees while attempts wait for memory.
 func (s *shelf) yield() {
-	for s.budget.short() && s.freeOne() {
+	for s.budget.Short() && s.freeOne() {
 	}
 }
 
@@ -185,10 +188,10 @@ func (s *shelf) freeOne() bool {
 // drop frees the image of p, which has no idle instances. Those that run have all of their memory charged, what they share
 // included: they may keep it until they end.
 func (s *shelf) drop(p *pool) {
-	s.budget.give(p.image.Size)
+	s.budget.Give(p.image.Size)
 	p.image.dropped = true
 	if p.image.users == 0 {
-		p.image.backing.close()
+		p.image.Close()
 	}
 	p.image = nil
 	n := slices.Index(s.images, p)
@@ -214,12 +217,12 @@ func (s *shelf) relieve() {
 
 // charge takes n bytes of the budget for a guest that runs, and frees what is idle if they do not fit.
 func (s *shelf) charge(n int64) bool {
-	if s.budget.take(n) {
+	if s.budget.Take(n) {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.budget.take(n) {
+	for !s.budget.Take(n) {
 		if !s.freeOne() {
 			return false
 		}

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/taskrt/taskrt/runtime/memory"
 )
 
 // A guest's calls are on a stack of the library's, which doubles as they get deeper, up to 100 MB, beside the one that it
@@ -23,15 +25,15 @@ var errResultOverBudget = errors.New("no memory for the result")
 
 // callStackOf is the call stack of a guest, and what it is charged for it.
 type callStackOf struct {
-	bytes   *[]byte // nil: unknown
-	more    func(n int64) bool
+	bytes   *[]byte        // nil: unknown
+	mem     *memory.Memory // through which it is charged
 	charged int64
 }
 
-// enterStack notes that f is called next; more charges for it.
-func (g *guest) enterStack(f api.Function, more func(int64) bool) {
+// enterStack notes that f is called next, and that what it needs is charged through m.
+func (g *guest) enterStack(f api.Function, m *memory.Memory) {
 	if g.memory != nil {
-		g.stack.bytes, g.stack.more = stackField(f), more
+		g.stack.bytes, g.stack.mem = stackField(f), m
 	}
 }
 
@@ -45,7 +47,7 @@ func (g *guest) chargeStack() {
 
 // chargeResult charges for what the guest has written of its result, which the host keeps until the attempt has ended.
 func (g *guest) chargeResult() {
-	if g.stack.more != nil {
+	if g.stack.mem != nil {
 		g.besides(int64(cap(g.result)), &g.kept, errResultOverBudget)
 	}
 }
@@ -56,7 +58,7 @@ func (g *guest) besides(n int64, charged *int64, err error) {
 	if n <= freeStack || n <= *charged {
 		return
 	}
-	if !g.stack.more(n - *charged) {
+	if !g.stack.mem.More(n - *charged) {
 		panic(err)
 	}
 	*charged = n
@@ -65,11 +67,11 @@ func (g *guest) besides(n int64, charged *int64, err error) {
 // leaveStack gives back what was charged.
 func (g *guest) leaveStack() {
 	if g.kept > 0 {
-		g.memory.give(g.kept)
+		g.memory.Give(g.kept)
 		g.kept = 0
 	}
 	if g.stack.charged > 0 {
-		g.memory.give(g.stack.charged)
+		g.memory.Give(g.stack.charged)
 		g.stack.charged = 0
 	}
 }

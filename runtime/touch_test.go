@@ -4,6 +4,8 @@ import (
 	goruntime "runtime"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/runtime/memory"
 )
 
 // touching is a guest that computes for a while, so that its slices get long, and then touches 64 MiB.
@@ -34,12 +36,12 @@ func TestMemoryIsTouchedForGuests(t *testing.T) {
 			t.Errorf("used %d units, then %d", fuel, out.Fuel)
 		}
 		fuel = out.Fuel
-		if touch := &m.pool.idle[0].mem.touch; touch.untouched() || touch.done == 0 {
-			t.Errorf("attempt %d: %d of %d bytes were touched", i, touch.done, touch.begin)
+		if mem := m.pool.idle[0].mem; mem.Untouched() || mem.Touched() == 0 {
+			t.Errorf("attempt %d: %d bytes were touched", i, mem.Touched())
 		}
 	}
 	small := load(t, e, wasmSpec{exports: []wasmExport{run(0x41, 0)}}.build())
-	if out := small.Run(t.Context(), Attempt{}, &fakeHost{}); out.Kind != Succeeded || small.pool.idle[0].mem.touch.done != 0 {
+	if out := small.Run(t.Context(), Attempt{}, &fakeHost{}); out.Kind != Succeeded || small.pool.idle[0].mem.Touched() != 0 {
 		t.Errorf("a small memory: %+v", out)
 	}
 }
@@ -50,21 +52,23 @@ func TestSlicesAreShortWhileMemoryIsUntouched(t *testing.T) {
 	g := newGuest(t.Context(), &Module{}, &Config{Clock: time.Now}, Attempt{}.withDefaults(), &fakeHost{})
 	defer g.cancel(nil)
 	defer g.timers.stop()
-	region, err := reserve(8 << 20)
+	const size = 8 << 20
+	mem, err := memory.New(t.Context(), memory.NewBudget(size, func() {}), memory.Config{Initial: size, Limit: size, Reserve: size})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release(region)
-	g.touches(&linearMemory{region: region, size: int64(len(region))})
+	defer mem.Free()
+	mem.Reallocate(size)
+	g.follow(mem)
 	g.fuel.start(0)
-	const pieces = (8<<20 - untouchedBytes) / touchPiece
+	const pieces, touchEvery = (size - 4<<20) / (64 << 10), 16 // package memory says so
 	for i := range 1 + pieces + (pieces-1)*touchEvery {
 		if n := g.tick(-1); n > touchSlice && i < pieces*touchEvery {
 			t.Fatalf("tick %d gives %d units", i, n)
 		}
 	}
-	if n := g.tick(-1); n < firstSlice || g.touch.touch.untouched() {
-		t.Errorf("at the end %d units, %d bytes touched", n, g.touch.touch.done)
+	if n := g.tick(-1); n < firstSlice || mem.Untouched() {
+		t.Errorf("at the end %d units, %d bytes touched", n, mem.Touched())
 	}
 }
 

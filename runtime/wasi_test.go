@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/manifest"
+	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
@@ -160,7 +161,7 @@ func TestImageKeepsDescriptors(t *testing.T) {
 					t.Errorf("got %+v", out)
 				}
 			}
-			if got := m.Instances(); (got.Reused == 3) != (how != restoreNever) {
+			if got := m.Instances(); (got.Reused == 3) != (how != memory.Never) {
 				t.Errorf("instances: %+v", got)
 			}
 		})

@@ -29,6 +29,6 @@ var childMutants = []mutant{
 		Pkg: "./runtime/compiler", Run: "TestLimits$/bad-guests", Why: "modules of much memory would be refused as too complex"},
 	{Name: "compile-small-waits", Dir: "runtime/compiler", In: "places.nextLocked", Old: "if t.size <= smallModule && (best", New: "if t.size < 0 && (best",
 		Pkg: "./runtime/compiler", Run: "TestPlaces$", Why: "a large module would hold up all others"},
-	{Name: "compile-cache-written", Dir: "runtime", In: "codeCache.read", Old: "if err != nil { return nil, nil, fmt.Errorf(\"%w: %w\", errNotMade, err)", New: `if err != nil && digest == "" { return nil, nil, fmt.Errorf("%w: %w", errNotMade, err)`,
+	{Name: "compile-cache-written", Dir: "runtime/codecache", In: "Cache.Read", Old: "if err != nil { return nil, nil, fmt.Errorf(\"%w: %w\", errNotMade, err)", New: `if err != nil && digest == "" { return nil, nil, fmt.Errorf("%w: %w", errNotMade, err)`,
 		Pkg: "./runtime/compiler", Run: "TestReadOnlyEngineWritesNothing$", Why: "the guests' process would write code that others execute"},
 }

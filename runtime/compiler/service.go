@@ -14,6 +14,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/codecache"
 	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
 )
@@ -71,7 +72,7 @@ func New(cfg Config) *Service {
 func (s *Service) CacheBytes() int64 {
 	s.once.Do(func() {
 		if s.cache.Load() == 0 {
-			s.cache.CompareAndSwap(0, runtime.CacheSize(s.cfg.CacheDir))
+			s.cache.CompareAndSwap(0, codecache.Size(s.cfg.CacheDir))
 		}
 	})
 	return s.cache.Load()

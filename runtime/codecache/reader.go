@@ -1,4 +1,4 @@
-package runtime
+package codecache
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 // errNotMade: what should have been compiled is not there, or is of no use here.
 var errNotMade = errors.New("runtime: the cache has no code of this module")
 
-// read calls f with code that another process has compiled (Config.Compile), which it is asked to do if there is none.
-func (c *codeCache) read(ctx context.Context, digest string, size int64, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
+// Read calls f with code that another process has compiled. If there is none, Config.Compile asks for it.
+func (c *Cache) Read(ctx context.Context, digest string, size int64, f CompileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
 	place := c.place(digest)
 	err := verifySums(place)
 	if err != nil {
-		if err := c.other(ctx, digest, size); err != nil {
+		if err := c.cfg.Compile(ctx, digest, size); err != nil {
 			return nil, nil, err
 		}
 		err = verifySums(place)
@@ -33,6 +33,3 @@ func (c *codeCache) read(ctx context.Context, digest string, size int64, f compi
 	}
 	return rt, made, nil
 }
-
-// CacheSize returns the bytes of the code and images in a CacheDir.
-func CacheSize(dir string) int64 { return dirSize(dir) }

@@ -1,4 +1,4 @@
-package runtime
+package codecache
 
 import (
 	"context"
@@ -9,29 +9,31 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
-	goruntime "runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
-
-	"github.com/taskrt/taskrt/runtime/meter"
 )
 
-// codeCache keeps native code on disk, one directory per digest. wazero guards its files by a CRC over the code alone;
-// a flipped bit in the table of offsets would jump anywhere. So every directory has a file with the SHA-256 of the
-// others, looked at before wazero sees them. A directory is made beside its place and renamed into it once complete:
-// a crash or another process never leaves half of one. When a directory was last used is its time of modification. Images
-// of modules lie beside (imagefile.go).
-type codeCache struct {
-	dir   string // "": no cache
-	limit int64  // bytes of all directories together
-	log   *slog.Logger
-	other func(ctx context.Context, digest string, size int64) error // Config.Compile
+// Config of a Cache.
+type Config struct {
+	// Dir is the cache's directory; "": there is no cache, and every module is compiled where it is needed.
+	Dir string
+	// Limit bounds all files together, in bytes; what was not used for the longest time goes first.
+	Limit int64
+	// Generation names all that native code depends on beside the module. It is part of the names of files.
+	Generation string
+	// Compile, if set, has another process put the code of a module into the cache, which this one only reads.
+	Compile func(ctx context.Context, digest string, size int64) error
+	Logger  *slog.Logger
+}
+
+// Cache keeps native code on disk, in one directory for each module. Images of modules lie beside the directories. The
+// time of modification of a directory or an image is when it was last used.
+type Cache struct {
+	cfg Config
 
 	mu   sync.Mutex
 	size int64 // bytes, as far as this process knows: others may share the cache
@@ -45,38 +47,13 @@ const (
 	foreignAge = 7 * 24 * time.Hour
 )
 
-// codeFlags counts the settings that code was compiled with: raise it with every change to those in the function compile, and
-// with the form of images.
-const codeFlags = 4
-
-// generation names all that native code depends on beside the module. wazero's own files tell its version and the CPU's
-// features apart, but not how the module was rewritten.
-var generation = sync.OnceValue(func() string {
-	return fmt.Sprintf("wazero%s-%s-%s-m%d-f%d", wazeroVersion(), goruntime.GOOS, goruntime.GOARCH, meter.Version, codeFlags)
-})
-
-// wazeroVersion is that of go.mod; "dev" in binaries that do not know.
-func wazeroVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, d := range info.Deps {
-			if d.Path == "github.com/tetratelabs/wazero" && semver.MatchString(d.Version) {
-				return d.Version
-			}
-		}
-	}
-	return "dev"
-}
-
-// semver is what may stand in a file's name.
-var semver = regexp.MustCompile(`^v[0-9A-Za-z.-]{1,64}$`)
-
-func openCodeCache(cfg *Config) (*codeCache, error) {
-	c := &codeCache{dir: cfg.CacheDir, limit: cfg.CacheBytes, log: cfg.Logger, other: cfg.Compile}
-	dir := c.dir
-	if dir == "" || c.other != nil {
+// Open returns a cache, and makes its directory unless another process fills it.
+func Open(cfg Config) (*Cache, error) {
+	c := &Cache{cfg: cfg}
+	if cfg.Dir == "" || cfg.Compile != nil {
 		return c, nil
 	}
-	err := makePrivate(dir)
+	err := makePrivate(cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // those two: somebody is deleting it
 		return nil, fmt.Errorf("runtime: code cache: %w", err)
 	}
@@ -104,10 +81,10 @@ func makePrivate(dir string) error {
 
 // prune removes what a crash left half made, what other versions left behind, and, of the rest, what was not used for the
 // longest time until the limit is kept. Nothing takes an hour to compile: what is younger may be another process's.
-func (c *codeCache) prune() {
-	entries, err := os.ReadDir(c.dir)
+func (c *Cache) prune() {
+	entries, err := os.ReadDir(c.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.log.Warn("code cache is not readable", "err", err)
+		c.cfg.Logger.Warn("code cache is not readable", "err", err)
 		return
 	}
 	type kept struct {
@@ -122,22 +99,22 @@ func (c *codeCache) prune() {
 		if err != nil { // somebody else removed it
 			continue
 		}
-		path, age := filepath.Join(c.dir, e.Name()), time.Since(info.ModTime())
+		path, age := filepath.Join(c.cfg.Dir, e.Name()), time.Since(info.ModTime())
 		switch {
 		case strings.HasPrefix(e.Name(), makingPrefix):
 			if age > time.Hour {
 				c.removeDir(path)
 			}
-		case !strings.HasSuffix(e.Name(), "-"+generation()) && age > foreignAge:
+		case !strings.HasSuffix(e.Name(), "-"+c.cfg.Generation) && age > foreignAge:
 			c.removeDir(path)
 		default:
-			size := dirSize(path)
+			size := Size(path)
 			all, total = append(all, kept{path, info.ModTime(), size}), total+size
 		}
 	}
 	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
 	for _, k := range all {
-		if total <= c.limit {
+		if total <= c.cfg.Limit {
 			break
 		}
 		c.removeDir(k.path)
@@ -149,25 +126,25 @@ func (c *codeCache) prune() {
 }
 
 // grown counts what was kept, and prunes if that is too much.
-func (c *codeCache) grown(n int64) {
+func (c *Cache) grown(n int64) {
 	c.mu.Lock()
 	c.size += n
-	over := c.size > c.limit
+	over := c.size > c.cfg.Limit
 	c.mu.Unlock()
 	if over {
 		c.prune()
 	}
 }
 
-// bytes returns the size of the cache.
-func (c *codeCache) bytes() int64 {
+// Bytes returns the size of the cache, as far as this process knows it.
+func (c *Cache) Bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.size
 }
 
-// dirSize returns the bytes of the files below dir; what cannot be read counts nothing.
-func dirSize(dir string) (n int64) {
+// Size returns the bytes of the files below dir; what cannot be read counts nothing.
+func Size(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil //nolint:nilerr // it may vanish at any time
@@ -180,12 +157,13 @@ func dirSize(dir string) (n int64) {
 	return n
 }
 
-type compileFunc func(wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error)
+// CompileFunc compiles a module, with a cache of wazero's that may be nil.
+type CompileFunc func(wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error)
 
-// compile calls f with the cached code of digest if there is any that is whole, else with an empty cache, whose content
+// Compile calls f with the cached code of digest if there is any that is whole, else with an empty cache, whose content
 // it then keeps. cached: nothing was compiled. Trouble with the cache never fails a compilation.
-func (c *codeCache) compile(digest string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
-	if c.dir == "" {
+func (c *Cache) Compile(digest string, f CompileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
+	if c.cfg.Dir == "" {
 		rt, made, err = f(nil)
 		return rt, made, false, err
 	}
@@ -195,15 +173,15 @@ func (c *codeCache) compile(digest string, f compileFunc) (rt wazero.Runtime, ma
 		if err == nil {
 			return rt, made, cached, nil
 		}
-		c.log.Warn("cached code is of no use, compiling anew", "digest", digest, "err", err)
+		c.cfg.Logger.Warn("cached code is of no use, compiling anew", "digest", digest, "err", err)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		c.log.Warn("cached code is damaged, compiling anew", "digest", digest, "err", err)
+		c.cfg.Logger.Warn("cached code is damaged, compiling anew", "digest", digest, "err", err)
 	}
 	c.removeDir(place)
 
 	making, err := c.begin()
 	if err != nil {
-		c.log.Warn("code cache is not writable", "err", err)
+		c.cfg.Logger.Warn("code cache is not writable", "err", err)
 		rt, made, err = f(nil)
 		return rt, made, false, err
 	}
@@ -214,22 +192,22 @@ func (c *codeCache) compile(digest string, f compileFunc) (rt wazero.Runtime, ma
 		return rt, made, false, err
 	}
 	if err := keep(making, place); err != nil {
-		c.log.Warn("compiled code is not cached", "digest", digest, "err", err)
+		c.cfg.Logger.Warn("compiled code is not cached", "digest", digest, "err", err)
 	} else {
-		c.grown(dirSize(place))
+		c.grown(Size(place))
 	}
 	return rt, made, false, nil
 }
 
 // reuse calls f with the code in place. wazero may find none for this machine's CPU there and add it.
-func (c *codeCache) reuse(place string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, bool, error) {
+func (c *Cache) reuse(place string, f CompileFunc) (wazero.Runtime, wazero.CompiledModule, bool, error) {
 	rt, made, added, err := c.open(place, f)
 	if err != nil {
 		return nil, nil, false, err
 	}
 	if added != 0 {
 		if err := seal(place); err != nil {
-			c.log.Warn("compiled code is not cached", "dir", place, "err", err)
+			c.cfg.Logger.Warn("compiled code is not cached", "dir", place, "err", err)
 		}
 		c.grown(added)
 	}
@@ -237,26 +215,26 @@ func (c *codeCache) reuse(place string, f compileFunc) (wazero.Runtime, wazero.C
 }
 
 // open calls f with the code in place. added is how many bytes wazero has put there.
-func (c *codeCache) open(place string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, added int64, err error) {
-	before := dirSize(place)
+func (c *Cache) open(place string, f CompileFunc) (rt wazero.Runtime, made wazero.CompiledModule, added int64, err error) {
+	before := Size(place)
 	if rt, made, err = c.with(place, f); err != nil {
 		return nil, nil, 0, err
 	}
 	now := time.Now()
 	_ = os.Chtimes(place, now, now) // prune would take it sooner; it may also have been deleted
-	return rt, made, dirSize(place) - before, nil
+	return rt, made, Size(place) - before, nil
 }
 
 // begin makes a directory to compile into.
-func (c *codeCache) begin() (string, error) {
-	if err := makePrivate(c.dir); err != nil { // somebody may have deleted it all
+func (c *Cache) begin() (string, error) {
+	if err := makePrivate(c.cfg.Dir); err != nil { // somebody may have deleted it all
 		return "", err
 	}
-	return os.MkdirTemp(c.dir, makingPrefix)
+	return os.MkdirTemp(c.cfg.Dir, makingPrefix)
 }
 
 // with calls f with a cache in dir. The cache holds the engine that holds the code: it is closed after the runtime.
-func (c *codeCache) with(dir string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
+func (c *Cache) with(dir string, f CompileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
 		return nil, nil, err
@@ -278,32 +256,32 @@ func (r cachedRuntime) Close(ctx context.Context) error {
 	return errors.Join(r.Runtime.Close(ctx), r.cache.Close(ctx))
 }
 
-// remove forgets the code of digest, that of other versions too.
-func (c *codeCache) remove(digest string) {
-	if c.dir == "" {
+// Remove forgets the code of digest, that of other versions too.
+func (c *Cache) Remove(digest string) {
+	if c.cfg.Dir == "" {
 		return
 	}
-	entries, err := os.ReadDir(c.dir)
+	entries, err := os.ReadDir(c.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.log.Warn("code cache is not readable", "err", err)
+		c.cfg.Logger.Warn("code cache is not readable", "err", err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), digest+"-") {
-			path := filepath.Join(c.dir, e.Name())
-			c.grown(-dirSize(path))
+			path := filepath.Join(c.cfg.Dir, e.Name())
+			c.grown(-Size(path))
 			c.removeDir(path)
 		}
 	}
 }
 
 // place is the directory of the code of digest.
-func (c *codeCache) place(digest string) string {
-	return filepath.Join(c.dir, digest+"-"+generation())
+func (c *Cache) place(digest string) string {
+	return filepath.Join(c.cfg.Dir, digest+"-"+c.cfg.Generation)
 }
 
-func (c *codeCache) removeDir(dir string) {
+func (c *Cache) removeDir(dir string) {
 	if err := os.RemoveAll(dir); err != nil {
-		c.log.Warn("cached code is not removed", "dir", dir, "err", err)
+		c.cfg.Logger.Warn("cached code is not removed", "dir", dir, "err", err)
 	}
 }
 

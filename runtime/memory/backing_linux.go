@@ -1,4 +1,4 @@
-package runtime
+package memory
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 type backing struct {
 	fd   int
 	view []byte // shared, read only
-	how  restoring
+	how  Restoring
 }
 
-// newBacking copies memory, which begins at a page. It ends with ctx. For restoreScan memory must be a mapping of its own: its
+// newBacking copies memory, which begins at a page. It ends with ctx. For Scan memory must be a mapping of its own: its
 // pages that nobody has touched are not read.
-func newBacking(ctx context.Context, memory []byte, how restoring) (*backing, error) {
-	if how == restoreScan && pagemap() < 0 {
-		how = restoreRemap
+func newBacking(ctx context.Context, memory []byte, how Restoring) (*backing, error) {
+	if how == Scan && pagemap() < 0 {
+		how = Remap
 	}
 	fd, err := unix.MemfdCreate("taskrt-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *backing) fill(ctx context.Context, memory []byte) (err error) {
 		return err
 	}
 	pages := func(from, to int) error { return b.copyPages(ctx, memory, from, to) }
-	if b.how == restoreScan {
+	if b.how == Scan {
 		err = touched(memory, pages)
 	} else {
 		err = pages(0, len(memory))
@@ -124,10 +124,10 @@ func (b *backing) restore(region []byte) (kept int64, err error) {
 		return 0, nil
 	}
 	switch b.how {
-	case restoreCopy:
+	case Copy:
 		b.copyTo(region, 0)
 		return int64(len(region)), nil
-	case restoreScan:
+	case Scan:
 		return b.copyBack(region)
 	}
 	return 0, unix.Madvise(region, unix.MADV_DONTNEED)
@@ -230,7 +230,7 @@ func scanWorks(fd int) bool {
 	page := os.Getpagesize()
 	memory := make([]byte, 3*page)
 	memory[0] = 1
-	b, err := newBacking(context.Background(), memory, restoreCopy)
+	b, err := newBacking(context.Background(), memory, Copy)
 	if err != nil {
 		return false
 	}

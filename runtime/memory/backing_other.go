@@ -1,6 +1,6 @@
 //go:build !linux
 
-package runtime
+package memory
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 // backing holds the memory of an image; instances copy it.
 type backing struct{ memory []byte }
 
-func newBacking(_ context.Context, memory []byte, _ restoring) (*backing, error) {
+func newBacking(_ context.Context, memory []byte, _ Restoring) (*backing, error) {
 	return &backing{memory: bytes.Clone(memory)}, nil
 }
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package runtime
+package memory
 
 func reserve(n int) ([]byte, error) { return make([]byte, n), nil }
 
