@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// arrows are docs/architecture.md#packages as a table: package → what it may import from this module, outside of tests.
+// arrows are docs/architecture.md#packages as a table, and the only place where they stand: package → what it may import from this module, outside of tests.
 // "..." stands for everything below it in the drawing. A new package needs a line here.
 var arrows = map[string][]string{
 	"abi":       {},
