@@ -135,10 +135,10 @@ func (s *session) ack(a stream.Ack) {
 	}
 	s.removeLocked(e)
 	if a.Code == task.Halt || a.Code == task.TaskNotFound {
+		s.haltLocked(e.run) // before the answer: the guest may ask for its signals as soon as it has the answer
 		if e.answered != nil {
 			e.answered <- a
 		}
-		s.haltLocked(e.run)
 		return
 	}
 	if a.Code != task.OK {
