@@ -12,18 +12,18 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// settleTimeout bounds how long the end of a wait may take: the leader answers after its next planning.
+// settleTimeout bounds how long the end of a wait may take. The leader answers after its next round of planning.
 const settleTimeout = 10 * time.Second
 
-// Accept implements api.Service (SPEC J2). The leader coordinates: it knows who waits in the whole cluster, and leases are
-// given in one way only. This node brings the question to it, and asks the next one if it dies.
+// Accept implements api.Service (SPEC J2). The leader coordinates: it knows who waits in the whole cluster, and leases
+// are given in one way only. This node brings the question to the leader, and to the next leader if that one dies.
 func (svc *Service) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	b, err := svc.behavior(ctx, r.Namespace, r.Behavior)
 	if api.CodeOf(err) == api.CodeBehaviorNotFound {
-		err = api.NewError(api.CodeBehaviorNotFound, "no behavior %s", r.Behavior) // it stands in the path, not in a field
+		err = api.NewError(api.CodeBehaviorNotFound, "no behavior %s", r.Behavior) // the name stands in the path, not in a field
 	}
 	if err != nil {
 		return nil, err
@@ -47,7 +47,8 @@ func (svc *Service) Accept(ctx context.Context, r api.AcceptRequest) (*api.Accep
 	}
 }
 
-// askOf is the question to the leader. The request's own ID and a random one never meet.
+// askOf makes the question to the leader. A request ID of a client and a random one never meet, because their prefixes
+// differ.
 func askOf(r *api.AcceptRequest) (accept.Ask, error) {
 	q := accept.Ask{Key: accept.Key{Namespace: r.Namespace, Behavior: r.Behavior, Worker: r.Worker}, Max: r.Max, MaxNotBefore: timeValue(r.MaxNotBefore)}
 	if r.Lease != nil {
@@ -65,14 +66,14 @@ func askOf(r *api.AcceptRequest) (accept.Ask, error) {
 	return q, nil
 }
 
-// acceptWait is one accept until its end. end is zero for one that does not wait.
+// acceptWait is one accept until its end. end is zero if the accept does not wait.
 type acceptWait struct {
 	svc *Service
 	ask accept.Ask
 	end time.Time
 }
 
-// once asks once. over is false if the leases were gone before this node saw them: there may be others.
+// once asks once. over is false if the leases had ended before this node saw them: there may be other tasks.
 func (w *acceptWait) once(ctx context.Context) (reply *api.AcceptReply, over bool, err error) {
 	svc := w.svc
 	w.ask.Settle = !time.Now().Before(w.end)
@@ -101,7 +102,8 @@ func (w *acceptWait) once(ctx context.Context) (reply *api.AcceptReply, over boo
 	return &api.AcceptReply{Tasks: tasks, Undelivered: func() { svc.accepts.Abandon(call) }}, true, nil
 }
 
-// wait waits for the answer: as long as the request says, then as long as the leader needs to say that there is nothing.
+// wait waits for the answer: first as long as the request says, then as long as the leader needs to say that there is
+// nothing.
 func (w *acceptWait) wait(ctx context.Context, call *accept.Call) (accept.Answer, error) {
 	settling := w.ask.Settle
 	timer := time.NewTimer(max(0, time.Until(w.end)))
@@ -128,8 +130,8 @@ func (w *acceptWait) wait(ctx context.Context, call *accept.Call) (accept.Answer
 	}
 }
 
-// granted returns the leased tasks as soon as this node's state has them, without those that have ended already. What is
-// left of a lease is what the leader said, less the time since then.
+// granted returns the leased tasks as soon as this node's state has them, without those whose lease has ended already.
+// What is left of a lease is what the leader said, less the time since then.
 func (svc *Service) granted(ctx context.Context, namespace string, a accept.Answer) ([]*api.Task, error) {
 	came := time.Now()
 	if err := svc.catchUpTo(ctx, a.Index); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Kinds of behaviors: those that a module implements, and external ones (SPEC B7).
+// The kinds of behaviors: those that a module implements, and external ones (SPEC B7).
 const (
 	kindWasm     = "wasm"
 	kindExternal = manifest.KindExternal
@@ -29,7 +29,7 @@ func behaviorOf(b *task.Behavior) api.Behavior {
 	return a
 }
 
-// detailOf is a behavior as the API shows it: the manifest's entry of the active version, and all versions, newest first.
+// detailOf shows a behavior: the manifest's entry of the active version, and all versions, newest first.
 func detailOf(b *task.Behavior) (*api.BehaviorDetail, error) {
 	d := &api.BehaviorDetail{Behavior: behaviorOf(b), Manifest: json.RawMessage("{}"), Versions: []api.BehaviorVersion{}}
 	if v, ok := b.Find(""); ok {
@@ -91,8 +91,8 @@ func (svc *Service) BehaviorStats(ctx context.Context, namespace, name string) (
 	return &api.BehaviorStats{Due: s.Due, Delayed: s.Delayed, Running: s.Running, Retrying: s.Retrying, Oldest: view.Time(s.Oldest)}, nil
 }
 
-// behavior finds a behavior. One that this node does not know may have been pushed through another a moment ago: only a
-// linearizable read makes it a 404 (SPEC W4, I5).
+// behavior finds a behavior. A behavior that this node does not know may have been pushed through another node a moment
+// ago, so a 404 takes a linearizable read (SPEC W4, I5).
 func (svc *Service) behavior(ctx context.Context, namespace, name string) (b *task.Behavior, err error) {
 	c := checks{looks: looks{svc: svc}}
 	err = c.twice(ctx, func() (err error) {
@@ -110,7 +110,7 @@ func behaviorName(namespace, name string) (string, error) {
 	return namespace, api.CheckBehaviorName("name", name)
 }
 
-// userBehavior is behaviorName for what is not done to the system's behaviors (SPEC N1).
+// userBehavior is behaviorName for requests that may not touch the system's behaviors (SPEC N1).
 func userBehavior(namespace, name string) (string, error) {
 	if err := api.CheckUserNamespace(namespace); err != nil {
 		return namespace, err
@@ -118,8 +118,8 @@ func userBehavior(namespace, name string) (string, error) {
 	return behaviorName(namespace, name)
 }
 
-// PutBehavior implements api.Service. The version is a hash of the definition in its canonical form: the same definition
-// is the same version, and putting it again changes nothing (SPEC B2, J1).
+// PutBehavior implements api.Service. The version is a hash of the definition in its canonical form. So the same
+// definition is the same version, and putting it again changes nothing (SPEC B2, J1).
 func (svc *Service) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (*api.PutBehaviorReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -144,7 +144,8 @@ func (svc *Service) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (
 	return &api.PutBehaviorReply{Behavior: d, Created: res.Outcome == task.SubmitCreated}, err
 }
 
-// policyError turns what is wrong with a definition into a 400 that names the field: it is a JSON body, no upload.
+// policyError turns what is wrong with a definition into a 400 that names the field, because the definition is a JSON
+// body, no upload.
 func policyError(err error) error {
 	e := view.Error(uploadError(err))
 	if e.Code != string(upload.BadManifest) {
@@ -168,10 +169,10 @@ func (svc *Service) DeleteBehavior(ctx context.Context, namespace, name string, 
 	return err
 }
 
-// maxVersionName bounds the name of a version in a request: they are hex SHA-256.
+// maxVersionName bounds the name of a version in a request. Versions are SHA-256 in hex.
 const maxVersionName = 64
 
-// ActivateVersion implements api.Service: rollback (SPEC B2).
+// ActivateVersion implements api.Service; this is how a rollback is done (SPEC B2).
 func (svc *Service) ActivateVersion(ctx context.Context, namespace, name, version string) (*api.BehaviorDetail, error) {
 	namespace, err := userBehavior(namespace, name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// PutBlob implements api.Service: the file is staged on this node's disk, then stored like any other.
+// PutBlob implements api.Service. The file is staged on this node's disk and then stored as every other file is.
 func (svc *Service) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blob, error) {
 	want, err := r.Check()
 	if err != nil {
@@ -38,7 +38,7 @@ func (svc *Service) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blo
 	return reply, nil
 }
 
-// clientBody tells errors of the client's from those of the disk.
+// clientBody tells errors of the client's body from errors of the disk.
 type clientBody struct {
 	r   io.Reader
 	err error
@@ -103,7 +103,7 @@ func (svc *Service) BlobContent(ctx context.Context, r api.BlobRange) (*api.Blob
 	return &api.BlobContent{Size: b.Size, From: r.From, Body: content{io.NewSectionReader(f, r.From, length), f}}, nil
 }
 
-// content is what is read of an open file.
+// content is the part of an open file that is read.
 type content struct {
 	*io.SectionReader
 	f *blob.File
@@ -112,7 +112,7 @@ type content struct {
 // Close implements io.Closer.
 func (c content) Close() error { return c.f.Close() }
 
-// putBlob stores a file on a majority of the voters, or says why not in the words of the API.
+// putBlob stores a file on a majority of the voters. Its error is one of the API.
 func (svc *Service) putBlob(ctx context.Context, b *blob.Staged) error {
 	return blobError(svc.files.Put(ctx, b))
 }
@@ -127,7 +127,7 @@ func (svc *Service) PutPayload(ctx context.Context, data []byte) (digest string,
 	return b.Digest, svc.putBlob(ctx, b)
 }
 
-// blobError turns what the stores could not do for a blob into an answer of the API.
+// blobError turns an error of the stores about a blob into an error of the API.
 func blobError(err error) error {
 	switch {
 	case err == nil:
@@ -145,6 +145,6 @@ func blobError(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return api.NewError(api.CodeNotReady, "storing the file took too long")
 	}
-	// What the replicated store says of a note is true of the put as a whole: it is safe to send it again.
+	// What the replicated store says of the blob's note is true of the put as a whole: it is safe to send it again.
 	return storeError(err, false)
 }

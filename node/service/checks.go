@@ -14,17 +14,17 @@ import (
 )
 
 // checks looks at the parts of one request before they are proposed. This node's state may be behind: a behavior, or a
-// version that takes other params, may have been activated through another node a moment ago. So what this state refuses
-// is looked at again after asking the cluster, once for all parts (SPEC W4).
+// version that takes other params, may have been activated through another node a moment ago. So what this state
+// refuses is looked at again after asking the cluster, once for all parts of the request (SPEC W4).
 type checks struct {
 	looks
-	submits map[string]int64 // by namespace with a limit: those of this request that passed
-	origin  []byte           // JSON that IDs are computed from which neither the submitter nor the behavior makes; nil: they are random
-	random  io.Reader        // of random IDs; nil: the system's, asked for each
-	last    found            // what was looked up last: most tasks of a request are of one behavior
+	submits map[string]int64 // by namespace that limits its rate: the submits of this request that have passed
+	origin  []byte           // JSON from which an ID is computed if neither submitter nor behavior makes it; nil: such IDs are random
+	random  io.Reader        // source of random IDs; nil: the system's, read for each ID
+	last    found            // what was looked up last: most tasks of a request have one behavior
 }
 
-// found is what this node's state knows for submits of a behavior.
+// found is what this node's state knows about a behavior that submits name.
 type found struct {
 	namespace, name string
 	behavior        *task.Behavior // nil: nothing was looked up
@@ -32,10 +32,10 @@ type found struct {
 	rated           bool           // the namespace limits submits per second
 }
 
-// anew begins a request, or a round of it, anew by what this node's state is now.
+// anew forgets what was found and counted: a request, or a round of one, begins by this node's state as it is now.
 func (c *checks) anew() { c.submits, c.last = nil, found{} }
 
-// active is Service.active, once for parts that follow each other.
+// active is Service.active, looked up once for parts of one behavior that follow each other.
 func (c *checks) active(namespace, name string) (*found, error) {
 	if c.last.behavior != nil && c.last.namespace == namespace && c.last.name == name {
 		return &c.last, nil
@@ -53,13 +53,13 @@ func (c *checks) active(namespace, name string) (*found, error) {
 	return &c.last, nil
 }
 
-// looks are one request's at this node's state: the cluster is asked once at most.
+// looks are the looks of one request at this node's state. They ask the cluster at most once.
 type looks struct {
 	svc   *Service
 	fresh bool // this node has caught up since the request came
 }
 
-// twice checks again by what the cluster knows what this node's state refuses.
+// twice checks by this node's state. What is refused is checked again by what the cluster knows.
 func (c *looks) twice(ctx context.Context, check func() error) error {
 	err := check()
 	if err == nil || c.fresh {
@@ -79,12 +79,12 @@ func (c *looks) refresh(ctx context.Context) error {
 }
 
 // prepare checks a request that is right by itself against everything that can be known before proposing, and draws the
-// ID (SPEC I1, I2).
+// ID if it has none (SPEC I1, I2).
 func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Submit, err error) {
 	room := c.svc.contents()
 	defer room.release()
 	cmd, err = c.submitNow(ctx, r, room)
-	if err != nil && !c.fresh { // twice, which costs no memory for what is right
+	if err != nil && !c.fresh { // as twice does, but a request that passes allocates nothing for it
 		if err := c.refresh(ctx); err != nil {
 			return cmd, err
 		}
@@ -100,7 +100,8 @@ func (c *checks) prepare(ctx context.Context, r *api.SubmitRequest) (cmd task.Su
 	return cmd, err
 }
 
-// submitNow is the command of a request that is right by itself, by the state that this node has, with whole params.
+// submitNow makes the command of a request that is right by itself, by the state that this node has. The params are
+// whole.
 func (c *checks) submitNow(ctx context.Context, r *api.SubmitRequest, room *contents) (task.Submit, error) {
 	of, err := c.active(r.Namespace, r.Behavior)
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *checks) submitNow(ctx context.Context, r *api.SubmitRequest, room *cont
 	return cmd, err
 }
 
-// submitOf is the command of a request that has been checked.
+// submitOf makes the command of a request that has been checked.
 func submitOf(r *api.SubmitRequest) task.Submit {
 	cmd := task.Submit{
 		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior,
@@ -135,14 +136,14 @@ func submitOf(r *api.SubmitRequest) task.Submit {
 	if r.Priority != nil {
 		cmd.Priority = int8(*r.Priority)
 	}
-	if cmd.IfExists >= task.Rerun { // which take what is given
+	if cmd.IfExists >= task.Rerun { // both take labels and priority only if they are given
 		cmd.HasLabels, cmd.HasPriority = r.Labels != nil, r.Priority != nil
 	}
 	return cmd
 }
 
-// checkParams checks params against the active version v of a behavior: its limit, its schema (SPEC B1). It returns their
-// concurrency key (SPEC L11).
+// checkParams checks params against the active version v of a behavior: its limit and its schema (SPEC B1). It returns
+// the concurrency key of the params (SPEC L11).
 func (svc *Service) checkParams(ctx context.Context, b *task.Behavior, v *task.Version, p task.Payload) (key string, err error) {
 	if size, limit := int64(len(p.Data)), v.Policy.Limits.ParamsBytes; limit > 0 && size > limit {
 		return "", api.LimitError("params", limit, "%d bytes, behavior %s takes at most %d", size, b.Name, limit)
@@ -153,7 +154,8 @@ func (svc *Service) checkParams(ctx context.Context, b *task.Behavior, v *task.V
 	return identity.ConcurrencyKey(&v.Policy, p)
 }
 
-// drawID chooses the ID of a task whose submitter gave none, before it is proposed, so that sending again is the same.
+// drawID chooses the ID of a task whose submitter gave none. It does so before the proposal, so that sending it again
+// is the same.
 func (c *checks) drawID(cmd *task.Submit, p *task.Policy) (string, error) {
 	switch p.IDStrategy {
 	case task.IDCaller:
@@ -187,7 +189,7 @@ func ifExists(s string) task.IfExists {
 	return task.Join
 }
 
-// active finds a behavior and its active version in this node's state, for who brings or takes work.
+// active finds a behavior and its active version in this node's state, for a request that brings work or takes it.
 func (svc *Service) active(namespace, name string) (b *task.Behavior, v *task.Version, err error) {
 	svc.store.Local(func(m *task.Machine) { b, err = m.Behavior(namespace, name), spaces.Open(m, namespace) })
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Children checks children as submits of their own and gives each its ID: the same whenever the same success is reported. One
-// that has the ID of another joins it.
+// Children checks children as submits of their own and gives each its ID, the same whenever the same success is
+// reported. A child that has the ID of an earlier one joins it.
 func (svc *Service) Children(ctx context.Context, parent *task.Finish, docs [][]byte) ([]task.Submit, error) {
 	c := checks{looks: looks{svc: svc}}
 	var submits []task.Submit

@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Cluster implements api.Service. It does not need a leader: the members describe themselves, the rest is this node's
-// own, possibly stale, state.
+// Cluster implements api.Service. It needs no leader: the members describe themselves, and the rest is this node's own
+// state, which may be stale.
 func (svc *Service) Cluster(ctx context.Context) (*api.Cluster, error) {
 	c := svc.members.Cluster(ctx)
 	svc.store.Local(func(m *task.Machine) {
@@ -38,8 +38,9 @@ func (svc *Service) Workers(ctx context.Context) ([]api.Worker, error) {
 	return ws, nil
 }
 
-// Drain implements api.Service: the workers of a member get nothing new, what they run goes on (SPEC L10). It is in the
-// replicated state: no leader forgets it, and a restart of the member does not end it.
+// Drain implements api.Service. The workers of a drained member get nothing new, and what they run goes on (SPEC L10).
+// The replicated state says that a member is drained: so no leader forgets it, and a restart of the member does not end
+// it.
 func (svc *Service) Drain(ctx context.Context, id string, drain bool) (*api.Node, error) {
 	if err := api.CheckNode(id); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (svc *Service) Drain(ctx context.Context, id string, drain bool) (*api.Node
 	return nil, api.NewError(api.CodeMemberNotFound, "member %s was removed", id)
 }
 
-// Logs implements api.Service: what all members that answer have kept, put together.
+// Logs implements api.Service. It puts together what all members that answer have kept.
 func (svc *Service) Logs(ctx context.Context, namespace, id string) (*api.LogsReply, error) {
 	key, err := taskKey(namespace, id)
 	if err != nil {

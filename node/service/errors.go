@@ -8,17 +8,17 @@ import (
 	"github.com/taskrt/taskrt/raftstore"
 )
 
-// storeError turns what the replicated store could not do into an answer of the API. sent tells whether a command was
-// on its way, so that a context that ended leaves its outcome unknown (SPEC H4).
+// storeError turns an error of the replicated store into an error of the API. sent says that a command was on its way:
+// then the outcome is unknown if the context ended (SPEC H4).
 func storeError(err error, sent bool) error {
 	switch {
 	case err == nil:
 		return nil
 	case api.CodeOf(err) != "":
 		return err
-	case errors.Is(err, raftstore.ErrOutcomeUnknown): // first: it wraps what came in between, and that says "nothing"
+	case errors.Is(err, raftstore.ErrOutcomeUnknown): // first: it wraps errors which say that nothing was done
 		return api.NewError(api.CodeOutcomeUnknown, "it may or may not have been done; it is safe to send it again")
-	case errors.Is(err, raftstore.ErrStalled): // first: it is the other, too
+	case errors.Is(err, raftstore.ErrStalled): // before ErrOverloaded, because it is that, too
 		return api.NewError(api.CodeNotReady, "the log does not move: a disk hangs, or a majority of the nodes is away; nothing was done; try again")
 	case errors.Is(err, raftstore.ErrOverloaded):
 		return api.NewError(api.CodeOverloaded, "too much is waiting to be written; try again")
@@ -41,7 +41,7 @@ func storeError(err error, sent bool) error {
 	return api.NewError(api.CodeInternal, "%v", err)
 }
 
-// firstError returns the first error that is not nil: api.Service hands out *api.Error values, not joined ones.
+// firstError returns the first error that is not nil. api.Service returns *api.Error values, never joined errors.
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

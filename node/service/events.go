@@ -11,9 +11,10 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Events implements api.Service (SPEC W3). A subscription without a rev to go on from begins with what changes after
-// everything that was acknowledged before. One with a rev needs no leader, unless this node has not got there: then it
-// waits until it has caught up. A rev that the cluster does not know is of another history: reset.
+// Events implements api.Service (SPEC W3). A subscription without a rev begins with the first change after everything
+// that was acknowledged before. A subscription with a rev goes on after the rev. It needs no leader, unless this node
+// is not there yet: then it waits until the node has caught up. A rev that the cluster does not know belongs to another
+// history: the subscription begins with reset.
 func (svc *Service) Events(ctx context.Context, r api.EventsRequest) (api.EventStream, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (s *eventStream) Next(ctx context.Context) (api.Event, error) {
 	return shown(e), nil
 }
 
-// Try returns the next event if it is there: the HTTP handler writes several at once.
+// Try returns the next event if it is there. The HTTP handler uses it to write several events at once.
 func (s *eventStream) Try() (api.Event, bool) {
 	e, ok := s.sub.Try()
 	return shown(e), ok
@@ -82,8 +83,8 @@ func (s *eventStream) Position() uint64 { return s.sub.Position() }
 // Close implements api.EventStream.
 func (s *eventStream) Close() { s.sub.Close() }
 
-// EventEncoder makes the JSON of events; local shows it the state, for what the record alone does not say: the params of an
-// operation's tasks, and the times of a lease.
+// EventEncoder makes the JSON of events. local shows it the state, for what the record alone does not say: the params
+// of an operation's tasks, and the times of a lease.
 func EventEncoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
 	return func(c *watch.Change) []byte {
 		switch t := c.Task; c.Kind {
@@ -102,8 +103,9 @@ func EventEncoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
 	}
 }
 
-// completeEvent adds what only the state can tell of a record. An event is made once and told to whoever comes, whenever.
-// The times of a lease are good for that: what renews it only moves them on. How much is left of it is not.
+// completeEvent adds to a record what only the state can tell. An event is encoded once and told to whoever comes,
+// whenever. The times of a lease may be in it, because a renewal only moves them on. How much is left of the lease may
+// not.
 func completeEvent(m *task.Machine, t *task.Task, shown *api.Task) {
 	if t.Role != task.RoleNone {
 		shown.Params, shown.ParamsBase64 = view.Payload(view.Params(m, t))

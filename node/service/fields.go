@@ -9,9 +9,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Fields of requests, as commands have them.
+// This file turns fields of requests into fields of commands.
 
-// payloadOf takes params as the API brings them: at most one of the two is set.
+// payloadOf makes a payload of params as the API brings them. At most one of j and b is set.
 func payloadOf(j json.RawMessage, b []byte) task.Payload {
 	switch {
 	case j != nil:
@@ -36,7 +36,7 @@ func labelsOf(m map[string]string) []task.Label {
 	return ls
 }
 
-// timeValue is 0 for no time.
+// timeValue returns 0 for no time.
 func timeValue(t *api.Time) task.Time {
 	if t == nil {
 		return 0
@@ -44,5 +44,5 @@ func timeValue(t *api.Time) task.Time {
 	return task.Time(t.UnixMilli())
 }
 
-// delayMillis rounds up: a task never starts earlier than asked (SPEC R1).
+// delayMillis rounds up, so that no task starts earlier than asked (SPEC R1).
 func delayMillis(d api.Duration) task.Millis { return task.Millis(api.MillisUp(time.Duration(d))) }

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// StartMaintenance implements api.Service (SPEC M1): the run begins as soon as a worker has a slot.
+// StartMaintenance implements api.Service (SPEC M1). The run begins as soon as a worker has a slot.
 func (svc *Service) StartMaintenance(ctx context.Context, r api.MaintenanceRequest) (*api.MaintenanceStarted, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (svc *Service) StartMaintenance(ctx context.Context, r api.MaintenanceReque
 	return &api.MaintenanceStarted{Run: task.UnfinishedRun(res.Task)}, nil
 }
 
-// seedOnDemand makes what a run needs where maintenance does not repeat by itself, or was removed.
+// seedOnDemand makes the records that a run needs, where maintenance does not repeat by itself or was removed.
 func (svc *Service) seedOnDemand(ctx context.Context) error {
 	var cmds []task.Command
 	var failed error
@@ -38,7 +38,7 @@ func (svc *Service) seedOnDemand(ctx context.Context) error {
 	if err := firstError(err, failed); err != nil || len(cmds) == 0 {
 		return err
 	}
-	// Not under the client's key: that is for what the client asked.
+	// Not under the client's idempotency key: the key stands for what the client asked for.
 	rs, err := svc.store.Propose(ctx, cmds...)
 	if err != nil {
 		return storeError(err, true)
@@ -51,12 +51,14 @@ func (svc *Service) seedOnDemand(ctx context.Context) error {
 	return nil
 }
 
-// hurryTimeout is above an election, and bounds how much longer than its own command a request may take for it.
+// hurryTimeout is longer than an election. It bounds how much longer than its own command a request may take because of
+// hurry.
 const hurryTimeout = 5 * time.Second
 
-// hurry makes maintenance run now, for what a request has left to it (SPEC B8, N1). While a run goes on it does nothing:
-// that one asks for another at its end if it has not seen what there is to do. What was asked for is done: a client that has
-// gone does not stop it, and one that waits is not held up by a cluster that has lost its leader meanwhile.
+// hurry makes maintenance run now, for what a request has left to it (SPEC B8, N1). While a run goes on hurry changes
+// nothing: if that run has not seen what there is to do, it asks for another at its end. The request itself is done by
+// then. So a client that has gone does not stop hurry, and a client that waits is not held up by a cluster that has
+// lost its leader meanwhile.
 func (svc *Service) hurry(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hurryTimeout)
 	defer cancel()

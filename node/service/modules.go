@@ -13,8 +13,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Push implements api.Service: check everything, store the file on a majority, activate in one log entry (SPEC B2).
-// When anything is wrong nothing changes; a file that nothing refers to is left to maintenance.
+// Push implements api.Service: it checks everything, stores the file on a majority, and activates in one log entry
+// (SPEC B2). If anything is wrong nothing changes; a file that nothing refers to is left to maintenance.
 func (svc *Service) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
 	if err := api.CheckUserNamespace(r.Namespace); err != nil {
 		return nil, err
@@ -90,8 +90,9 @@ func uploadError(err error) error {
 // pushRounds bounds how often a module is put again because maintenance dropped it before it was activated.
 const pushRounds = 5
 
-// activate stores the module's file on a majority and makes its behaviors active: a reference to a file is committed only
-// when it is there (docs/architecture.md#bytes-stay-out-of-the-log). If maintenance drops the file in between, it is put again.
+// activate stores the module's file on a majority and makes its behaviors active. A reference to a file is committed
+// only when the file is there (docs/architecture.md#bytes-stay-out-of-the-log). If maintenance drops the file in
+// between, it is put again.
 func (svc *Service) activate(ctx context.Context, wasm []byte, cmd task.Activate) error {
 	b, err := svc.files.StageBytes(wasm)
 	if err != nil {
@@ -103,7 +104,8 @@ func (svc *Service) activate(ctx context.Context, wasm []byte, cmd task.Activate
 		if err = svc.putBlob(ctx, b); err != nil {
 			return err
 		}
-		// Pushing again what is no longer active makes it active again: a push that was sent twice must not undo a later one.
+		// To push a module again that is no longer active makes it active again. So a push that was sent twice must not
+		// undo a later push.
 		if _, err = svc.proposeOne(ctx, cmd); api.CodeOf(err) != string(task.BlobGone) {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 
 var _ api.NamespaceAdmin = (*Service)(nil)
 
-// Namespaces implements api.Service. Those that are PURGED are listed for as long as they are remembered.
+// Namespaces implements api.Service. A PURGED namespace is listed for as long as it is remembered.
 func (svc *Service) Namespaces(ctx context.Context) ([]api.Namespace, error) {
 	all := []api.Namespace{}
 	err := svc.read(ctx, readOptions{}, func(m *task.Machine) {
@@ -32,8 +32,8 @@ func (svc *Service) Namespaces(ctx context.Context) ([]api.Namespace, error) {
 	return all, nil
 }
 
-// Namespace implements api.Service. One that is PURGED is shown for as long as it is remembered, so that who purged it
-// can see that it is over.
+// Namespace implements api.Service. A PURGED namespace is shown for as long as it is remembered, so that who purged it
+// can see that the purge is over.
 func (svc *Service) Namespace(ctx context.Context, name string) (*api.Namespace, error) {
 	if err := api.CheckNamespaceName(name); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (svc *Service) SetNamespaceStatus(ctx context.Context, name, status string)
 	return space, err
 }
 
-// changeNamespace proposes a change and shows what it made, with what the namespace holds then.
+// changeNamespace proposes a change and shows the namespace that it made, with what the namespace holds by then.
 func (svc *Service) changeNamespace(ctx context.Context, cmd task.Command) (*api.Namespace, error) {
 	res, err := svc.proposeOne(ctx, cmd)
 	if err != nil {
@@ -94,12 +94,12 @@ func (svc *Service) changeNamespace(ctx context.Context, cmd task.Command) (*api
 	return spaces.Show(&space), nil
 }
 
-// maxExports bounds the exports under way on one node: each holds a state of its own, and what changes meanwhile is in
+// maxExports bounds the exports under way on one node. Each holds a state of its own, and what changes meanwhile is in
 // memory twice.
 const maxExports = 4
 
-// ExportNamespace implements api.Service (SPEC M5): one state of the cluster, at least as new as all that was acknowledged
-// before. What happens meanwhile neither waits for it nor shows in it.
+// ExportNamespace implements api.Service (SPEC M5). It exports one state of the cluster, at least as new as everything
+// that was acknowledged before. What happens meanwhile neither waits for the export nor shows in it.
 func (svc *Service) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.ReadCloser, error) {
 	if err := api.CheckNamespaceName(r.Name); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (svc *Service) freeze(ctx context.Context) (*task.Frozen, error) {
 	return state, storeError(err, false)
 }
 
-// exportReader lets another export begin when it is closed.
+// exportReader makes room for another export when it is closed.
 type exportReader struct {
 	io.ReadCloser
 	release func()
@@ -161,7 +161,7 @@ func (svc *Service) ImportNamespace(ctx context.Context, r api.ImportRequest) (*
 	return spaces.Import(ctx, r, importTarget{svc})
 }
 
-// importTarget takes up what an import brings.
+// importTarget takes in what an import brings.
 type importTarget struct{ svc *Service }
 
 var _ spaces.Target = importTarget{}
@@ -169,7 +169,7 @@ var _ spaces.Target = importTarget{}
 // Freeze implements spaces.Target.
 func (t importTarget) Freeze(ctx context.Context) (*task.Frozen, error) { return t.svc.freeze(ctx) }
 
-// DeterministicID implements spaces.Target. Params that are a blob are read: it came before them.
+// DeterministicID implements spaces.Target. If the params are a blob it reads the blob, which came before them.
 func (t importTarget) DeterministicID(ctx context.Context, namespace, behavior string, pointers []string, p task.Payload) (string, error) {
 	if p.Blobs != nil && p.Blobs.Content != "" {
 		room := t.svc.contents()
@@ -195,8 +195,8 @@ func (t importTarget) DeterministicID(ctx context.Context, namespace, behavior s
 // importPause is how long an import waits when too much is waiting to be written.
 const importPause = 100 * time.Millisecond
 
-// Propose implements spaces.Target. What may or may not have been done is left to who imports again: that goes on where
-// this one ended.
+// Propose implements spaces.Target. If the outcome is unknown the import ends: whoever imports again goes on where this
+// import ended.
 func (t importTarget) Propose(ctx context.Context, c task.Command) (task.Result, error) {
 	if err := t.checkModules(ctx, c); err != nil {
 		return task.Result{}, err
@@ -219,7 +219,7 @@ func (t importTarget) Propose(ctx context.Context, c task.Command) (task.Result,
 	}
 }
 
-// checkModules lets no module in that a push would refuse: the files are there, since their lines come first.
+// checkModules lets no module in that a push would refuse. The files are there, because their lines come first.
 func (t importTarget) checkModules(ctx context.Context, c task.Command) error {
 	brought, ok := c.(task.ImportRecords)
 	if !ok {
@@ -260,8 +260,8 @@ func (t importTarget) checkModule(ctx context.Context, namespace string, m *task
 	return nil
 }
 
-// Put implements spaces.Target. A blob that is there is noted, so that maintenance takes it for new: what refers to it
-// follows.
+// Put implements spaces.Target. A blob that is there is noted again, so that maintenance takes it for new: the records
+// that refer to it follow.
 func (t importTarget) Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error) {
 	var row *task.Blob
 	t.svc.store.Local(func(m *task.Machine) { row = m.Blob(digest) })

@@ -44,7 +44,7 @@ func (svc *Service) StartOperation(ctx context.Context, r api.StartOperationRequ
 	return svc.operationReply(&res), nil
 }
 
-// counted fills in what the operation does now that a refusal names: the result of a command does not carry it.
+// counted adds to a refusal what the operation that it names does now, which the result of a command does not carry.
 func (svc *Service) counted(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Operation != nil {
 		svc.store.Local(func(m *task.Machine) {
@@ -56,8 +56,8 @@ func (svc *Service) counted(err error) error {
 	return err
 }
 
-// checkStart checks a start against the behavior that this node's state has: its limit of params bounds the argument, its
-// schema what a partition will get.
+// checkStart checks a start against the behavior that this node's state has. The behavior's limit of params bounds the
+// argument. Its schema is checked against the params that the first partition will get.
 func (svc *Service) checkStart(ctx context.Context, cmd *task.StartOperation) error {
 	b, v, err := svc.active(cmd.Namespace, cmd.Behavior)
 	if err != nil {
@@ -84,7 +84,7 @@ func (svc *Service) checkStart(ctx context.Context, cmd *task.StartOperation) er
 	return nil
 }
 
-// ofStart says what the schema does not like of a partition's params in terms of the request that they are made of.
+// ofStart turns an error about a partition's params into one about the fields of the request that they are made of.
 func ofStart(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if field, inside := strings.CutPrefix(e.Field, "params."); inside {
@@ -183,9 +183,9 @@ func operationStatus(s string) task.OperationStatus {
 	return 0
 }
 
-// Partitions implements api.Service. A page may have fewer tasks than its limit, or none, and a cursor all the same: of a
-// status that few have, no more partitions are looked at in one request than the machine allows, and a large argument makes
-// pages short.
+// Partitions implements api.Service. A page may have fewer tasks than its limit, or none, and a cursor all the same.
+// There are two reasons: few partitions have the status that is asked for, and one request looks at no more of them
+// than the machine allows; or a large argument makes pages short.
 func (svc *Service) Partitions(ctx context.Context, r api.PartitionsRequest) (*api.ListReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err

@@ -12,14 +12,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// A payload on its way from a request into a command (SPEC H3): first *whole*, with all of its bytes in Data, so that limits,
-// schemas, IDs and concurrency keys are about what it says and not about how it was sent; then *packed*, as the log carries
-// it, with nothing in Data that is longer than api.MaxInline.
+// A payload has two forms on its way from a request into a command (SPEC H3). First it is *whole*, with all of its
+// bytes in Data, so that limits, schemas, IDs and concurrency keys are about what it says and not about how it was
+// sent. Then it is *packed*, as the log carries it, with nothing in Data that is longer than api.MaxInline.
 
 // maxContents bounds the blobs, in bytes, that requests refer to and that are in memory to be checked.
 const maxContents = 4 * api.MaxPayload
 
-// contents is the room in memory that a request takes for blobs that it refers to.
+// contents is the room in memory that a request takes for the blobs that it refers to.
 type contents struct {
 	svc   *Service
 	room  *semaphore.Weighted
@@ -28,7 +28,7 @@ type contents struct {
 
 func (svc *Service) contents() *contents { return &contents{svc: svc, room: svc.content} }
 
-// release gives the room back: the bytes are not needed any more.
+// release gives the room back. The bytes are not needed any longer.
 func (c *contents) release() {
 	if c.taken > 0 {
 		c.room.Release(c.taken)
@@ -38,7 +38,7 @@ func (c *contents) release() {
 
 // take waits for room for size bytes, at most api.MaxPayload.
 func (c *contents) take(ctx context.Context, size int64) error {
-	c.release() // of an earlier try
+	c.release() // what an earlier try took
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := c.room.Acquire(ctx, size); err != nil {
@@ -48,8 +48,8 @@ func (c *contents) take(ctx context.Context, size int64) error {
 	return nil
 }
 
-// whole returns the payload that stands in field as it is checked: with the content of the blob that it refers to, if it does
-// so as a whole. The blobs that it needs are stored, as far as this node's state knows.
+// whole returns the payload of field as it is checked. If the payload is nothing but a reference to a blob, that is the
+// blob's content. An error says that a blob which the payload needs is not stored, as far as this node's state knows.
 func (c *contents) whole(ctx context.Context, field string, p task.Payload) (task.Payload, error) {
 	if p.Encoding != task.JSON {
 		return p, nil
@@ -60,7 +60,7 @@ func (c *contents) whole(ctx context.Context, field string, p task.Payload) (tas
 	return p, c.naming(field, &p)
 }
 
-// naming notes the blobs that a payload names inside its JSON.
+// naming notes the blobs that a payload names inside its JSON, and checks that they are stored.
 func (c *contents) naming(field string, p *task.Payload) error {
 	named := task.BlobsNamed(p.Data)
 	if len(named) == 0 {
@@ -88,12 +88,13 @@ func (c *contents) naming(field string, p *task.Payload) error {
 	return nil
 }
 
-// blobGone is the answer to a request that needs a blob which is not stored; the machine's is the same (SPEC M3).
+// blobGone is the answer to a request that needs a blob which is not stored. The machine gives the same answer (SPEC
+// M3).
 func blobGone(field, digest string) error {
 	return api.FieldError(api.CodeBlobGone, field, "the blob sha256:%s is not stored: put it first", digest)
 }
 
-// referred reads the blob that a payload is.
+// referred reads the blob that stands for a whole payload.
 func (c *contents) referred(ctx context.Context, field, digest string) (p task.Payload, err error) {
 	var row *task.Blob
 	c.svc.store.Local(func(m *task.Machine) { row = m.Blob(digest) })
@@ -117,7 +118,8 @@ func (c *contents) referred(ctx context.Context, field, digest string) (p task.P
 	return p, err
 }
 
-// stored reads the blob that a payload of a record is. What it was taken for stays: bytes that are JSON are bytes all the same.
+// stored reads the blob of a record's payload. The payload's encoding stays: if it was taken for bytes, it is bytes
+// even if it is JSON.
 func (c *contents) stored(ctx context.Context, field string, p task.Payload) (task.Payload, error) {
 	whole, err := c.referred(ctx, field, p.Blobs.Content)
 	whole.Encoding = p.Encoding
@@ -148,11 +150,12 @@ func unread(digest string, err error) error {
 	return blobError(err)
 }
 
-// packed returns a whole payload as a command carries it. What is too long for the log is stored by a majority first.
+// packed returns a whole payload as a command carries it. A payload that is too long for the log is stored on a
+// majority first.
 func (svc *Service) packed(ctx context.Context, p task.Payload) (task.Payload, error) {
 	switch {
 	case p.Blobs != nil && p.Blobs.Content != "":
-		p.Data = nil // it was here to be checked
+		p.Data = nil // the bytes were here only to be checked
 	case len(p.Data) > api.MaxInline:
 		digest, err := svc.PutPayload(ctx, p.Data)
 		if err != nil {

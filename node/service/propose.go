@@ -11,16 +11,17 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// maxRounds bounds how often a request is validated again because the behavior, or a blob, was changed under it.
+// maxRounds bounds how often a request is checked again because a behavior or a blob changed between the check and the
+// log.
 const maxRounds = 10
 
-// writeTimeout bounds how long a write waits for a leader and a majority before it says so: clients that set themselves no
-// limit must not hang, and hold their places here, for as long as a node is cut off.
+// writeTimeout bounds how long a write waits for a leader and a majority before it is answered with an error. A client
+// that sets no limit must not hang, and hold its place here, for as long as a node is cut off.
 const writeTimeout = time.Minute
 
-// propose replicates the commands of one request, under the client's idempotency key if there is one (SPEC H4). A nil
-// command only keeps its place: under a key, a command is known by its place in the request. Rejections are in the
-// results, whose order is that of cmds; the error is an *api.Error.
+// propose replicates the commands of one request, under the client's idempotency key if there is one (SPEC H4). Under a
+// key, a command is known by its place in the request: a nil command only keeps its place. Rejections are in the
+// results, which have the order of cmds. The error is an *api.Error.
 func (svc *Service) propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -42,7 +43,7 @@ func (svc *Service) propose(ctx context.Context, cmds ...task.Command) ([]task.R
 	return rs, nil
 }
 
-// proposeDense proposes what is not nil.
+// proposeDense proposes the commands that are not nil.
 func (svc *Service) proposeDense(ctx context.Context, cmds []task.Command) ([]task.Result, error) {
 	if !slices.Contains(cmds, nil) {
 		return svc.store.Propose(ctx, cmds...)
@@ -74,8 +75,8 @@ func (svc *Service) proposeOne(ctx context.Context, cmd task.Command) (task.Resu
 	return view.Accepted(&rs[0])
 }
 
-// proposeValid proposes the command that validate makes of this node's state. If that is no longer true when it is applied,
-// this node catches up, and the command is made anew.
+// proposeValid proposes the command that validate makes from this node's state. If the state has changed where the
+// command is applied, this node catches up, and the command is made anew.
 func (svc *Service) proposeValid(ctx context.Context, validate func() (task.Command, error)) (task.Result, error) {
 	for range maxRounds {
 		cmd, err := validate()
@@ -96,8 +97,9 @@ func (svc *Service) proposeValid(ctx context.Context, validate func() (task.Comm
 	return task.Result{}, errKeepsChanging()
 }
 
-// kept returns what this node's state remembers of the command at a place of the request, under the client's key: what was
-// done is answered so although it would be refused now, because a behavior is gone or takes other params.
+// kept returns what this node's state remembers of the command at a place of the request, under the client's key. A
+// command that was done is answered so, even if it would be refused now because a behavior is gone or takes other
+// params.
 func (svc *Service) kept(ctx context.Context, place int) (r task.Result, ok bool) {
 	if once, keyed := api.OnceOf(ctx); keyed {
 		svc.store.Local(func(m *task.Machine) { r, ok = m.KeptAnswer(once.Key, once.Body, uint64(place)+1) })

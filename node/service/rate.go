@@ -8,11 +8,11 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Quotas are decided where a command is applied. What is certainly over its namespace's submits_per_second is refused before
-// it is proposed: a flood of refused submits would fill the log, and hold up everybody else.
+// Quotas are decided where a command is applied. But a submit that is certainly over its namespace's submits_per_second
+// is refused before it is proposed: a flood of refused submits would fill the log, and hold up everybody else.
 
-// rate refuses a submit that this node's state would refuse for its namespace's rate, and counts it among those of its
-// request if it passes.
+// rate refuses a submit that this node's state would refuse for its namespace's rate. A submit that passes is counted
+// among those of its request.
 func (c *checks) rate(cmd *task.Submit) error {
 	var submits int64
 	var over *task.Namespace
@@ -29,16 +29,18 @@ func (c *checks) rate(cmd *task.Submit) error {
 	return nil
 }
 
-// rates knows how late it is by the log's clock, which stands still while nothing is written: what refills a bucket must
-// not wait for an entry that is refused because the bucket is empty.
+// rates tells the time by the log's clock, carried on while nothing is written. The log's clock itself stands still
+// then, and a bucket must not wait for its refill until an entry is written: the entry is refused because the bucket is
+// empty.
 type rates struct {
 	mu   sync.Mutex
 	seen task.Time     // the log's clock
 	at   time.Duration // when it was seen first, by the monotonic clock
 }
 
-// now is the later of this node's wall clock and of the log's clock advanced by what passed here since it was seen: a wall
-// clock that is behind the leader's refuses nobody for longer than a bucket takes to fill.
+// now returns the later of two times: this node's wall clock, and the log's clock advanced by what has passed here
+// since it was last seen to change. So a wall clock that is behind the leader's refuses nobody for longer than a bucket
+// takes to fill.
 func (r *rates) now(log task.Time, mono time.Duration, wall time.Time) task.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// readTimeout bounds how long a read waits for a leader, or for an index, before it says so.
+// readTimeout bounds how long a read waits for a leader, or for an index, before it is answered with an error.
 const readTimeout = 10 * time.Second
 
 // readOptions say how fresh a read must be (SPEC W4).
@@ -20,7 +20,8 @@ type readOptions struct {
 	minIndex uint64
 }
 
-// lagTimeout is how long a stale read waits for an index that this node lacks before it asks the cluster if there is one.
+// lagTimeout is how long a stale read waits for an index that this node lacks. Then it asks the cluster whether there
+// is such an index.
 const lagTimeout = 500 * time.Millisecond
 
 // read runs fn on the state of this node's machine once it is fresh enough. fn must be short and must not block.
@@ -45,11 +46,11 @@ func (svc *Service) read(ctx context.Context, o readOptions, fn func(*task.Machi
 			return storeError(err, false)
 		}
 	}
-	// Whatever was acknowledged before this request came is here then: an index that is not has not been told to anybody.
+	// This read has whatever was acknowledged before the request came. So an index beyond it was never told to anybody.
 	return firstError(storeError(svc.store.Read(rctx, noted), false), beyond)
 }
 
-// reached waits for an index that this node will have soon if there is one; 0 is there.
+// reached waits for an index that this node will have soon if there is such an index. Index 0 is always there.
 func (svc *Service) reached(ctx context.Context, index uint64) error {
 	if index == 0 {
 		return nil
@@ -63,12 +64,12 @@ func beyondLog(asked, last uint64) error {
 	return api.FieldError(api.CodeInvalidField, "min_index", "%d is beyond the log, which ends at %d: it is not an index that this cluster has told", asked, last)
 }
 
-// lookedAt is how many records one look at the machine passes over: what a filter selects may be few of very many, and nothing
-// is applied meanwhile.
+// lookedAt is how many records one look at the machine passes over. A filter may select few of very many records, and
+// nothing is applied during a look.
 const lookedAt = 10_000
 
-// look is read for what takes many looks: between two, others have the machine. It ends with the first that wants no more, or
-// with ctx.
+// look is read for requests that take many looks. Between two looks others have the machine. It ends with the first
+// look that wants no more, or with ctx.
 func (svc *Service) look(ctx context.Context, o readOptions, fn func(*task.Machine) (more bool)) error {
 	more := false
 	err := svc.read(ctx, o, func(m *task.Machine) { more = fn(m) })
@@ -80,7 +81,7 @@ func (svc *Service) look(ctx context.Context, o readOptions, fn func(*task.Machi
 	return err
 }
 
-// readNamespace reads linearizably in a namespace that must exist; "" becomes the default one.
+// readNamespace reads linearizably in a namespace that must exist. It turns "" into the default namespace.
 func (svc *Service) readNamespace(ctx context.Context, namespace *string, fn func(*task.Machine)) error {
 	if *namespace == "" {
 		*namespace = task.DefaultNamespace

@@ -9,13 +9,13 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// What external workers report (SPEC J3, J4). Any node takes it; the machine decides by the token (SPEC L3).
+// External workers report here (SPEC J3, J4). Any node takes a report; the machine decides by the token (SPEC L3).
 
-// reports checks what workers report before it is proposed. One of it is for the reports of one request.
+// reports checks what workers report before it is proposed. One value serves the reports of one request.
 type reports struct{ looks }
 
-// leased returns the task and its version if the token is its current one, as far as this node knows after asking the
-// cluster. Otherwise nothing is left to check: the machine answers, with halt or with what it answered before.
+// leased returns the task and its version if token is the task's current one, as far as this node knows after asking
+// the cluster. If not, nothing is left to check: the machine answers, with halt or with what it answered before.
 func (c *reports) leased(ctx context.Context, key task.Key, token uint64) (t *task.Task, v *task.Version, err error) {
 	look := func(m *task.Machine) {
 		if t = m.Task(key); t == nil || t.Lease == nil || t.Lease.Token != token {
@@ -34,7 +34,7 @@ func (c *reports) leased(ctx context.Context, key task.Key, token uint64) (t *ta
 	return t, v, err
 }
 
-// Heartbeat implements api.Service. What remains of the lease is told by this node's state, which has the heartbeat: no
+// Heartbeat implements api.Service. This node's state, which has the heartbeat, tells what remains of the lease: so no
 // clocks of two machines are compared.
 func (svc *Service) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error) {
 	if err := r.Check(); err != nil {
@@ -67,7 +67,7 @@ func (svc *Service) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api
 	return reply, nil
 }
 
-// whole is contents.whole by what the cluster knows.
+// whole is contents.whole, checked again by what the cluster knows.
 func (c *reports) whole(ctx context.Context, room *contents, field string, p task.Payload) (whole task.Payload, err error) {
 	err = c.twice(ctx, func() (err error) {
 		whole, err = room.whole(ctx, field, p)
@@ -76,7 +76,7 @@ func (c *reports) whole(ctx context.Context, room *contents, field string, p tas
 	return whole, err
 }
 
-// checkpoint checks a checkpoint against the behavior's limit, and packs it; nil for none.
+// checkpoint checks a checkpoint against the behavior's limit and packs it. It returns nil if there is none.
 func (c *reports) checkpoint(ctx context.Context, key task.Key, token uint64, p task.Payload) (*task.Payload, error) {
 	if p.Encoding == task.None {
 		return nil, nil
@@ -118,8 +118,8 @@ func finishReply(v view.State, r *task.Result) *api.FinishReply {
 	return &api.FinishReply{Task: v.Task(r.Task), Repeated: r.Repeated}
 }
 
-// finishOf is the command of a finish over HTTP. A result that the behavior does not take is refused, and the attempt
-// goes on.
+// finishOf makes the command of a finish over HTTP. A result that the behavior does not take is refused, and the
+// attempt goes on.
 func (c *reports) finishOf(ctx context.Context, r *api.FinishRequest) (f task.Finish, err error) {
 	f = task.Finish{
 		Key: task.Key{Namespace: r.Namespace, ID: r.ID}, Token: r.Token, Seq: r.Seq,
@@ -143,7 +143,7 @@ func (c *reports) finishOf(ctx context.Context, r *api.FinishRequest) (f task.Fi
 }
 
 // checkFinish checks an outcome against the limits and the schema of the version that runs. Without a result the last
-// progress is the result (SPEC J4), and is checked as that.
+// progress is the result (SPEC J4) and is checked as a result.
 func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	t, v, err := c.leased(ctx, f.Key, f.Token)
 	if t == nil || err != nil {
@@ -163,7 +163,7 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	if result.Encoding == task.None && f.Progress != nil {
 		result = *f.Progress
 	} else if result.Encoding == task.None {
-		// It may have come through another node a moment ago.
+		// The progress may have come through another node a moment ago.
 		if t, err = c.progressed(ctx, t, p); t == nil || err != nil {
 			return err
 		}
@@ -178,8 +178,9 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	return c.svc.schemas.result(ctx, p.ResultSchema, result)
 }
 
-// progressed returns the task with the progress that its finish is about, if anything is checked by it: it may have come
-// through another node a moment ago, and this one is behind. Nil if the lease is gone.
+// progressed returns the task with the progress that its finish is about. If anything is to be checked it asks the
+// cluster first: the progress may have come through another node, and this node may be behind. It returns nil if the
+// lease is gone.
 func (c *reports) progressed(ctx context.Context, t *task.Task, p *task.Policy) (*task.Task, error) {
 	if c.fresh || !p.ResultRequired && len(p.ResultSchema) == 0 {
 		return t, nil
@@ -218,8 +219,8 @@ func (svc *Service) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task,
 	return t, nil
 }
 
-// FinishMany implements api.Service: what is wrong with one report is its own answer, the others are reported. Those whose
-// blobs were deleted under them are checked and proposed again, alone.
+// FinishMany implements api.Service. What is wrong with one report is that report's own answer; the others are
+// reported. Reports whose blobs were deleted in between are checked and proposed again, without the others.
 func (svc *Service) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.FinishResult, error) {
 	if err := api.CheckReports(rs); err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (svc *Service) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]a
 		switch {
 		case err != nil && round == 0:
 			return nil, err
-		case err != nil: // others were reported: it has an answer
+		case err != nil: // others were reported, so the request has an answer
 			for _, i := range f.todo {
 				f.out[i].Error = view.Error(err)
 			}
@@ -254,11 +255,11 @@ type finishes struct {
 	svc  *Service
 	rs   []api.FinishRequest
 	out  []api.FinishResult
-	todo []int // what has no answer yet
+	todo []int // reports that have no answer yet
 }
 
-// round checks and proposes what has no answer. In the first one, what no report is to blame for is the whole's error:
-// nothing was done, all of it can be sent again.
+// round checks and proposes the reports that have no answer. In the first round, an error that no report is to blame
+// for is the error of the whole request: nothing was done, and all of it can be sent again.
 func (f *finishes) round(ctx context.Context, first bool) error {
 	cmds := make([]task.Command, len(f.rs)) // nil: not proposed, but keeps its place
 	check := reports{looks{svc: f.svc}}

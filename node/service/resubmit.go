@@ -63,7 +63,7 @@ func (svc *Service) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.S
 	return svc.submitReply(&res, false), nil
 }
 
-// checkedParams are new params of a task that exists, checked against its behavior.
+// checkedParams are new params of an existing task after a check against its behavior.
 type checkedParams struct {
 	behavior string
 	rev      uint64

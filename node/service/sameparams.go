@@ -9,9 +9,10 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// compareParams looks again at params that a submit brought to a task which exists, and which the state machine found to be
-// other bytes: they are the same params if they have the same canonical form (SPEC I2, I3). Whoever asks any node gets the same
-// answer: it depends on the request and the record alone. What has no canonical form is compared by its bytes.
+// compareParams looks again at the params of a submit to a task that exists, if the state machine found that their
+// bytes differ from the task's. They are the same params if they have the same canonical form (SPEC I2, I3). The answer
+// depends on the request and the record alone, so every node gives the same. Params without a canonical form are
+// compared by their bytes.
 func (svc *Service) compareParams(ctx context.Context, r *task.Result, asked *api.SubmitRequest) {
 	if r.Outcome != task.SubmitExistingOtherParams || r.Task == nil {
 		return

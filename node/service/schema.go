@@ -14,20 +14,20 @@ import (
 	"golang.org/x/text/message"
 )
 
-// schemas checks what comes over HTTP against the JSON Schemas of behaviors. A check is bounded by the size of the value, and nothing
-// interrupts it: seconds for what a request can carry. So those of large values take turns, and whoever has left by then is passed
-// over; clients that come and go cost one processor at most.
+// schemas checks what comes over HTTP against the JSON Schemas of behaviors. A check is bounded by the size of the
+// value, and nothing interrupts it: what a request can carry may take seconds. So large values take turns, and a
+// request that ends while it waits is passed over. Clients that come and go cost one processor at most.
 type schemas struct {
 	compiled manifest.Schemas
-	large    chan struct{} // holds an item while a large value is checked
+	large    chan struct{} // has an item while a large value is checked
 }
 
-// largeCheck is from how many bytes on a value is large: about 0.1 s.
+// largeCheck is the size from which on a value is large, in bytes: its check takes about 0.1 s.
 const largeCheck = 256 << 10
 
 func newSchemas() schemas { return schemas{large: make(chan struct{}, 1)} }
 
-// params validates params: nil, or a 422 that names the field (SPEC B1).
+// params validates params. Its error is a 422 that names the field (SPEC B1).
 func (s *schemas) params(ctx context.Context, schema []byte, p task.Payload) error {
 	return s.check(ctx, "params", api.CodeParamsSchema, schema, p)
 }
@@ -37,7 +37,7 @@ func (s *schemas) result(ctx context.Context, schema []byte, p task.Payload) err
 	return s.check(ctx, "result", api.CodeResultSchema, schema, p)
 }
 
-// check validates what stands in field. None is checked as null, which is what an absent value is.
+// check validates the value of field. An absent value (None) is checked as null.
 func (s *schemas) check(ctx context.Context, field, code string, schema []byte, p task.Payload) error {
 	if len(schema) == 0 {
 		return nil

@@ -20,18 +20,18 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Store is what the Service needs of the replicated store: raftstore.Store is one.
+// Store is what the Service needs of the replicated store. raftstore.Store implements it.
 type Store interface {
 	Propose(context.Context, ...task.Command) ([]task.Result, error)
-	// ProposeKeyed proposes the commands of one request under its idempotency key; a nil command keeps its place.
+	// ProposeKeyed proposes the commands of one request under its idempotency key. A nil command keeps its place.
 	ProposeKeyed(context.Context, raftstore.Key, ...task.Command) ([]task.Result, error)
 	Read(context.Context, func(*task.Machine)) error // linearizable
 	Local(func(*task.Machine))
-	WaitIndex(ctx context.Context, index uint64) error // until this node has applied the log so far
-	Freeze(context.Context) (*task.Frozen, error)      // a linearizable state of its own
+	WaitIndex(ctx context.Context, index uint64) error // returns once this node has applied the log up to index
+	Freeze(context.Context) (*task.Frozen, error)      // a linearizable state that stays as it is
 }
 
-// Files is what the Service needs of the cluster's files: files.Files is one.
+// Files is what the Service needs of the cluster's files. files.Files implements it.
 type Files interface {
 	Stage(context.Context, io.Reader) (*blob.Staged, error)
 	StageBytes([]byte) (*blob.Staged, error)
@@ -42,28 +42,28 @@ type Files interface {
 	Has(digest string) bool
 }
 
-// Modules checks what is pushed, where modules are compiled: see runtime.Engine.
+// Modules checks modules that are pushed, in the process that compiles modules; see runtime.Engine.
 type Modules interface {
 	Inspect(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*runtime.Inspected, error)
 	CheckGranted(namespace string, m *manifest.Manifest) error
 }
 
-// Accepts brings accepts to the leader: accept.Client does.
+// Accepts brings accepts to the leader. accept.Client implements it.
 type Accepts interface {
 	Begin(accept.Ask) (*accept.Call, error)
 	Settle(*accept.Call)
 	Abandon(*accept.Call)
 }
 
-// Members are the members of the cluster, as this one reaches them.
+// Members are the members of the cluster as this node reaches them.
 type Members interface {
-	// Cluster names the leader and describes every member; it needs no leader.
+	// Cluster names the leader and describes every member. It needs no leader.
 	Cluster(context.Context) *api.Cluster
-	// Has reports whether this node knows a member of that ID.
+	// Has reports whether this node knows a member with this ID.
 	Has(id string) bool
 	// Logs returns what each member that answers has kept of a task's attempts.
 	Logs(context.Context, task.Key) ([][]logs.Attempt, error)
-	// Ready says why this node should be asked nothing now.
+	// Ready returns an error if this node should be asked nothing now. The error says why.
 	Ready(context.Context) error
 }
 
@@ -77,7 +77,7 @@ type Config struct {
 	Waits   *wait.Dispatcher
 	Changes *watch.Feed
 	Clock   raftstore.Clock
-	// Maintenance is what a run is configured with, as the API shows it.
+	// Maintenance is the configuration of runs, which the API shows.
 	Maintenance maintain.Config
 	Logger      *slog.Logger
 }
@@ -97,10 +97,10 @@ type Service struct {
 
 	schemas schemas
 	rates   rates
-	exports chan struct{}       // a place for each export under way
-	content *semaphore.Weighted // bytes of blobs in memory that requests refer to
-	listed  *semaphore.Weighted // bytes of records in memory that are being written into answers
-	closing chan struct{}       // closed when the node begins to stop: ends waits
+	exports chan struct{}       // has an item for each export under way
+	content *semaphore.Weighted // counts the bytes of blobs in memory that requests refer to
+	listed  *semaphore.Weighted // counts the bytes of records in memory that are being written into answers
+	closing chan struct{}       // closed when the node begins to stop; it ends waits
 }
 
 var _ api.Service = (*Service)(nil)
@@ -116,5 +116,6 @@ func New(c Config) *Service {
 	}
 }
 
-// EndWaits ends what waits, and refuses what would wait: the node begins to stop. It must be called once.
+// EndWaits ends the requests that wait, and refuses those that would wait, because the node begins to stop. It must be
+// called once.
 func (svc *Service) EndWaits() { close(svc.closing) }

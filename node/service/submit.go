@@ -47,7 +47,8 @@ type taskReply struct {
 	task  api.Task
 }
 
-// fillReply makes the answer to a submit. Most tasks are shown by their record alone, and nobody waits for that.
+// fillReply makes the answer to a submit. For most tasks the record alone is enough, and the answer does not wait for
+// the machine.
 func (svc *Service) fillReply(answer *taskReply, r *task.Result, minimal bool) {
 	answer.reply = api.SubmitReply{Task: &answer.task, Outcome: r.Outcome.String()}
 	if r.Task == nil {
@@ -65,8 +66,8 @@ func (svc *Service) fillReply(answer *taskReply, r *task.Result, minimal bool) {
 	svc.store.Local(func(m *task.Machine) { view.Of(m).Fill(&answer.task, r.Task) })
 }
 
-// SubmitBatch implements api.Service: what is wrong with one task is its own answer, the others are submitted. Those
-// whose behavior or blobs were changed under them are checked and proposed again, alone.
+// SubmitBatch implements api.Service. What is wrong with one task is that task's own answer; the others are submitted.
+// Tasks whose behavior or blobs were changed in between are checked and proposed again, without the others.
 func (svc *Service) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	if err := api.CheckBatch(rs); err != nil {
 		return nil, err
@@ -86,8 +87,8 @@ func (svc *Service) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]
 	return svc.submitOthers(ctx, rs, wrong)
 }
 
-// submitOthers is SubmitBatch without the tasks that are wrong by themselves. They have no place in the request that an
-// idempotency key knows.
+// submitOthers is SubmitBatch for a batch in which some tasks are wrong by themselves. An idempotency key counts places
+// without these tasks.
 func (svc *Service) submitOthers(ctx context.Context, rs []api.SubmitRequest, wrong []*api.Error) ([]api.SubmitResult, error) {
 	var right []api.SubmitRequest
 	for i := range rs {
@@ -108,7 +109,7 @@ func (svc *Service) submitOthers(ctx context.Context, rs []api.SubmitRequest, wr
 	return out, nil
 }
 
-// submitRight is SubmitBatch of tasks that are right by themselves.
+// submitRight is SubmitBatch for tasks that are all right by themselves.
 func (svc *Service) submitRight(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	b := batch{
 		checks: checks{looks: looks{svc: svc}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, len(rs)),
@@ -125,7 +126,7 @@ func (svc *Service) submitRight(ctx context.Context, rs []api.SubmitRequest) ([]
 		switch {
 		case err != nil && round == 0:
 			return nil, err
-		case err != nil: // others of the batch were submitted: it has an answer
+		case err != nil: // others of the batch were submitted, so the request has an answer
 			b.fail(view.Error(err))
 		}
 	}
@@ -138,8 +139,8 @@ type batch struct {
 	rs      []api.SubmitRequest
 	out     []api.SubmitResult
 	replies []taskReply    // what out points to
-	cmds    []task.Command // of this round, nil for what is answered; its place is what an idempotency key knows a task by
-	todo    []int          // what has no answer yet
+	cmds    []task.Command // of this round, nil for what is answered; an idempotency key knows a task by its place here
+	todo    []int          // tasks that have no answer yet
 }
 
 func (b *batch) fail(e *api.Error) {
@@ -149,11 +150,11 @@ func (b *batch) fail(e *api.Error) {
 	b.todo = nil
 }
 
-// round checks and proposes what has no answer. In the first one, what no task is to blame for is the batch's error:
-// nothing was done, all of it can be sent again.
+// round checks and proposes the tasks that have no answer. In the first round, an error that no task is to blame for is
+// the error of the whole batch: nothing was done, and all of it can be sent again.
 func (b *batch) round(ctx context.Context, first bool) error {
 	left := false
-	b.anew() // what passed in an earlier round counts in the state, or is made anew
+	b.anew() // what passed in an earlier round either counts in the state, or is made anew
 	for _, i := range b.todo {
 		b.cmds[i] = nil
 		cmd, err := b.prepare(ctx, &b.rs[i])

@@ -90,16 +90,16 @@ func (svc *Service) Tasks(ctx context.Context, r api.ListRequest) (*api.ListRepl
 	return &api.ListReply{Tasks: page.tasks, Cursor: api.TasksCursor(page.next)}, nil
 }
 
-// taskPage is a page of tasks that takes shape over several looks.
+// taskPage is a page of tasks that is filled by several looks.
 type taskPage struct {
 	filter task.Filter
 	limit  int
 	tasks  []*api.Task
 	params view.Composed
-	next   uint64 // as Machine.Tasks gives it
+	next   uint64 // where the next page begins, as Machine.Tasks gives it
 }
 
-// look goes on where the look before ended; more: the page is not complete.
+// look goes on where the last look ended. It returns true if the page is not complete.
 func (p *taskPage) look(m *task.Machine) (more bool) {
 	p.filter.Limit = p.limit - len(p.tasks)
 	ts, next := m.Tasks(p.filter)

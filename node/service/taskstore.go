@@ -46,8 +46,8 @@ func (svc *Service) StoreTasks(ctx context.Context, namespace string, ids []uint
 	return svc.storeList(ctx, records)
 }
 
-// StoreGroup implements api.Service. What is available is judged by this node's clock: the log's stands still while
-// nothing is written.
+// StoreGroup implements api.Service. This node's clock judges what is available, because the log's clock stands still
+// while nothing is written.
 func (svc *Service) StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) (api.StoreList, error) {
 	if err := api.CheckStoreGroup(&namespace, group); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (svc *Service) StoreGroup(ctx context.Context, namespace, group string, lim
 	return svc.storeList(ctx, records)
 }
 
-// StoreUpdate implements api.Service. Blobs that maintenance deletes between being stored and being referred to are stored
-// again (SPEC M3).
+// StoreUpdate implements api.Service. If maintenance deletes a blob after it was stored and before it is referred to,
+// the blob is stored again (SPEC M3).
 func (svc *Service) StoreUpdate(ctx context.Context, r api.StoreUpdateRequest) (*api.StoreReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (svc *Service) StoreUpdate(ctx context.Context, r api.StoreUpdateRequest) (
 			return refusedStore(res.Refusal), nil
 		}
 		reply := &api.StoreReply{Tasks: make([]*api.StoreTask, len(res.Records))}
-		for i, x := range res.Records { // the adds, then the changes, which brought their data
+		for i, x := range res.Records { // first the adds, then the changes; the request has brought their data
 			reply.Tasks[i] = storeTask(x)
 			if a := i - len(r.Adds); a < 0 {
 				reply.Tasks[i].Data = r.Adds[i].Data
@@ -131,13 +131,14 @@ func (svc *Service) StoreClaim(ctx context.Context, r api.StoreClaimRequest) (*a
 	reply := &api.StoreReply{Tasks: make([]*api.StoreTask, len(res.Records))}
 	for i, x := range res.Records {
 		if reply.Tasks[i], err = svc.shownRecord(ctx, x); err != nil {
-			return nil, err // it is claimed all the same, until its time is over
+			return nil, err // the record is claimed all the same, until its time is over
 		}
 	}
 	return reply, nil
 }
 
-// proposeStore proposes a command of the TaskStore API. What is missing or owned by another is an answer, not an error.
+// proposeStore proposes a command of the TaskStore API. Records that are missing, or that another client owns, are an
+// answer, not an error.
 func (svc *Service) proposeStore(ctx context.Context, cmd task.Command) (*task.Result, error) {
 	rs, err := svc.propose(ctx, cmd)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Data of records on its way into the log, and back (SPEC X2): what is too long for the log is kept as blobs, and read again
-// when an answer needs it, a record at a time.
+// Data of records on its way into the log and back (SPEC X2). Data that is too long for the log is kept as blobs. When
+// an answer needs them they are read again, one record at a time.
 
 // maxListed bounds the data of records, in bytes, that is in memory to be written into answers.
 const maxListed = 8 * api.MaxStoreData
@@ -22,13 +22,14 @@ const maxListed = 8 * api.MaxStoreData
 // storePuts is how many blobs of one update are stored at the same time.
 const storePuts = 8
 
-// storePart is data that an update brings.
+// storePart is the data of one record that an update brings.
 type storePart struct {
 	data *string
 	blob *task.Payload
 }
 
-// storeCommand makes the command of an update: what is longer than the log takes is a blob in it, which a majority has stored.
+// storeCommand makes the command of an update. Data that is too long for the log is a blob in it, which a majority has
+// stored.
 func (svc *Service) storeCommand(ctx context.Context, r *api.StoreUpdateRequest) (task.StoreUpdate, error) {
 	cmd := task.StoreUpdate{
 		Namespace: r.Namespace, Client: r.ClientID, Deletes: r.Deletes, Depends: r.Depends,
@@ -48,15 +49,16 @@ func (svc *Service) storeCommand(ctx context.Context, r *api.StoreUpdateRequest)
 	return cmd, svc.storeBlobs(ctx, longest(parts, r))
 }
 
-// longest returns the parts whose data cannot be in the log: all that is longer than what stands in any record, and as many of
-// the next as it takes for the rest to fit. api.StoreUpdateRequest.Check has seen that it can.
+// longest returns the parts whose data cannot be in the log: all that is longer than any record may hold inline, and as
+// many of the next longest as it takes for the rest to fit. api.StoreUpdateRequest.Check has made sure that they can
+// fit.
 func longest(parts []storePart, r *api.StoreUpdateRequest) []storePart {
 	slices.SortStableFunc(parts, func(a, b storePart) int { return cmp.Compare(len(*b.data), len(*a.data)) })
 	size, i := r.LogBytes(api.MaxInline), 0
 	for ; i < len(parts); i++ {
 		n := len(*parts[i].data)
 		if n > api.MaxInline {
-			continue // counted as one
+			continue // LogBytes has counted it as a blob
 		}
 		if size <= api.MaxStoreBytes || n <= api.StoreBlobBytes {
 			break
@@ -66,7 +68,7 @@ func longest(parts []storePart, r *api.StoreUpdateRequest) []storePart {
 	return parts[:i]
 }
 
-// storeBlobs stores the data of parts, and lets the command refer to it.
+// storeBlobs stores the data of parts as blobs, and lets the command refer to them.
 func (svc *Service) storeBlobs(ctx context.Context, parts []storePart) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(storePuts)
@@ -84,18 +86,18 @@ func (svc *Service) storeBlobs(ctx context.Context, parts []storePart) error {
 	return g.Wait()
 }
 
-// listBytes is what a record counts in a list.
+// listBytes is how many bytes a record counts in a list.
 func listBytes(x *task.StoreRecord) int64 {
 	return api.StoreRecordBytes + int64(len(x.Group)) + x.Len()
 }
 
-// tooLong is the answer to who asks for more than a list takes.
+// tooLong is the answer to a request for more than a list takes.
 func tooLong(field string, read int) error {
 	return api.LimitError(field, api.MaxStoreList, "more than %d bytes of records; %d are less", int64(api.MaxStoreList), read)
 }
 
-// storeList is records that are read one after the other. The blobs among them are on this node's disk when it returns, so that
-// hardly anything can go wrong once an answer has begun.
+// storeList makes a list of records that are read one after the other. When it returns, the blobs among them are on
+// this node's disk, so that hardly anything can go wrong once an answer has begun.
 func (svc *Service) storeList(ctx context.Context, records []*task.StoreRecord) (api.StoreList, error) {
 	for _, x := range records {
 		if x == nil || x.Blob.Blobs == nil || svc.files.Has(x.Blob.Blobs.Content) {
@@ -105,7 +107,7 @@ func (svc *Service) storeList(ctx context.Context, records []*task.StoreRecord) 
 		if err != nil {
 			return nil, dataError(x, unread(x.Blob.Blobs.Content, err))
 		}
-		_ = f.Close() // it is here now
+		_ = f.Close() // the file is here now
 	}
 	return func(yield func(*api.StoreTask, error) bool) {
 		room := contents{svc: svc, room: svc.listed}
@@ -123,7 +125,7 @@ func (svc *Service) storeList(ctx context.Context, records []*task.StoreRecord) 
 	}, nil
 }
 
-// largest returns how many bytes the largest blob of records has.
+// largest returns the size of the largest blob among records.
 func largest(records []*task.StoreRecord) (most int64) {
 	for _, x := range records {
 		if x != nil && x.Blob.Blobs != nil {
@@ -133,7 +135,7 @@ func largest(records []*task.StoreRecord) (most int64) {
 	return most
 }
 
-// shownRecord shows a record with its data; nil for nil.
+// shownRecord shows a record with its data. It returns nil for nil.
 func (svc *Service) shownRecord(ctx context.Context, x *task.StoreRecord) (t *api.StoreTask, err error) {
 	if x == nil {
 		return nil, nil
@@ -145,7 +147,7 @@ func (svc *Service) shownRecord(ctx context.Context, x *task.StoreRecord) (t *ap
 	return t, err
 }
 
-// storeData reads the data of a record that is a blob.
+// storeData reads the data of a record whose data is a blob.
 func (svc *Service) storeData(ctx context.Context, x *task.StoreRecord) (string, error) {
 	data, err := svc.readWhole(ctx, x.Blob.Blobs.Content, x.Blob.Blobs.Size)
 	if err != nil {
@@ -160,7 +162,7 @@ func dataError(x *task.StoreRecord, err error) error {
 	return &e
 }
 
-// storeTask shows a record, without the data that is a blob.
+// storeTask shows a record, without data that is a blob.
 func storeTask(x *task.StoreRecord) *api.StoreTask {
 	at := int64(x.Available)
 	return &api.StoreTask{ID: x.ID, Group: x.Group, Data: x.Data, Timespec: at, Duration: at, OwnerID: x.Owner}

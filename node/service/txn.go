@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Txn implements api.Service (SPEC X1). Every part is checked as the single request would be; what only the state can
-// tell is decided where the command is applied, all reasons at once.
+// Txn implements api.Service (SPEC X1). Every part is checked as a request of its own would be. What only the state can
+// tell is decided where the command is applied, and all reasons are told at once.
 func (svc *Service) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -26,14 +26,14 @@ func (svc *Service) Txn(ctx context.Context, r api.TxnRequest) (*api.TxnReply, e
 		for i, t := range res.Tasks {
 			reply.Tasks[i] = view.Of(m).Task(t)
 			if t.Result.Encoding == task.None {
-				reply.Tasks[i].Result = nil // the answer leaves out what the transaction did not set; that is no null
+				reply.Tasks[i].Result = nil // not set by the transaction, so left out of the answer; null would be a result
 			}
 		}
 	})
 	return reply, nil
 }
 
-// txnOf is the command of a request that has been checked.
+// txnOf makes the command of a request that has been checked.
 func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, error) {
 	cmd := task.Txn{Namespace: r.Namespace}
 	c.anew()
@@ -76,7 +76,7 @@ func (c *checks) txnOf(ctx context.Context, r *api.TxnRequest) (task.Command, er
 func partError(list string, i int, err error) error {
 	e := *view.Error(err)
 	at := fmt.Sprintf("%s[%d]", list, i)
-	if e.Field == "" || e.Code == api.CodeQuotaExceeded { // it names the quota
+	if e.Field == "" || e.Code == api.CodeQuotaExceeded { // then Field names the quota
 		e.Detail = at + ": " + e.Detail
 	} else {
 		e.Field = at + "." + e.Field
@@ -84,8 +84,9 @@ func partError(list string, i int, err error) error {
 	return &e
 }
 
-// noSuchTask stands for the rev of a behavior in an update whose task is not there: there was nothing to check its
-// params with. Should the task be there when the transaction is applied, it is checked and proposed again.
+// noSuchTask stands for the rev of a behavior in an update whose task this node does not have: there was nothing to
+// check its params with. If the task is there when the transaction is applied, the update is checked and proposed
+// again.
 const noSuchTask = math.MaxUint64
 
 func (c *checks) txnUpdate(ctx context.Context, namespace string, u *api.TxnUpdate) (task.TxnUpdate, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// waitTask answers as soon as the condition holds, else with the current state at the end of the wait (SPEC W1).
+// waitTask answers as soon as the condition holds, or at the end of the wait with the state as it is then (SPEC W1).
 func (svc *Service) waitTask(ctx context.Context, key task.Key, o api.GetOptions) (*api.Task, error) {
 	until, err := api.ParseUntil(o.Until)
 	if err != nil {
@@ -52,7 +52,7 @@ func (svc *Service) waitTask(ctx context.Context, key task.Key, o api.GetOptions
 	return reply, nil
 }
 
-// pause waits for done, at most for d: timedOut then.
+// pause waits for done, but no longer than d. timedOut says that d was over first.
 func (svc *Service) pause(ctx context.Context, d time.Duration, done <-chan struct{}) (timedOut bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -68,7 +68,7 @@ func (svc *Service) pause(ctx context.Context, d time.Duration, done <-chan stru
 	}
 }
 
-// WaitTasks implements api.Service (SPEC W2). A task that is removed meanwhile ends its wait like a final state.
+// WaitTasks implements api.Service (SPEC W2). A task that is removed meanwhile ends its wait as a final state does.
 func (svc *Service) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (svc *Service) startAll(ctx context.Context, r api.WaitRequest, ws []*wait.
 	return nil
 }
 
-// waitOperation answers as soon as the condition holds, else with the state at the end of the wait.
+// waitOperation answers as soon as the condition holds, or at the end of the wait with the state as it is then.
 func (svc *Service) waitOperation(ctx context.Context, key task.Key, o api.OperationGet) (*api.Operation, error) {
 	until, err := api.ParseOperationUntil(o.Until)
 	if err != nil {
@@ -176,7 +176,7 @@ func (svc *Service) waitOperation(ctx context.Context, key task.Key, o api.Opera
 		if now == nil || now.CreatedRev != w.Created() || over && last == nil {
 			return
 		}
-		if last != nil && !w.Holds(now) { // it goes on already
+		if last != nil && !w.Holds(now) { // the operation has gone on already
 			now = last
 		}
 		reply = view.Of(m).Operation(now)
