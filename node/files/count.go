@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/blob"
 )
 
-// counter counts the files of the blob store now and then: it takes a look at each.
+// counter counts the files of the blob store now and then, by a look at each.
 type counter struct {
 	mu           sync.Mutex // held while counting
 	next         time.Time
@@ -15,13 +15,13 @@ type counter struct {
 	files, bytes int64
 }
 
-// Counting takes at most a hundredth of the time, and happens at most once in countEvery.
+// Counting takes at most one part in countShare of the time, and begins at most once in countEvery.
 const (
 	countEvery = 15 * time.Second
 	countShare = 100
 )
 
-// of returns the last count, after a new one if that is due and nobody is at it.
+// of returns the last count. If a count is due and none is under way, it counts first.
 func (c *counter) of(store *blob.Store) (files, bytes int64) {
 	if c.mu.TryLock() {
 		if begun := time.Now(); !begun.Before(c.next) {
@@ -39,5 +39,5 @@ func (c *counter) of(store *blob.Store) (files, bytes int64) {
 	return c.files, c.bytes
 }
 
-// Count tells how many files of how many bytes are on this disk, as counted a while ago.
+// Count returns how many files, and how many bytes, are on this disk, as counted a while ago.
 func (f *Files) Count() (files, bytes int64) { return f.counter.of(f.disk) }

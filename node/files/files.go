@@ -12,12 +12,12 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// State is what files need of the replicated state: raftstore.Store is one.
+// State is what files need of the replicated state. raftstore.Store implements it.
 type State interface {
 	Propose(context.Context, ...task.Command) ([]task.Result, error)
 	Read(context.Context, func(*task.Machine)) error // linearizable
 	Local(func(*task.Machine))
-	WaitIndex(ctx context.Context, index uint64) error // until this node has applied the log so far
+	WaitIndex(ctx context.Context, index uint64) error // returns once this node has applied the log up to index
 	Status() raftstore.Status
 }
 
@@ -35,7 +35,7 @@ type Config struct {
 	// Net carries files from and to the other members.
 	Net    mux.Network
 	Logger *slog.Logger
-	// Create is blob.Config's: tests give disks that are full.
+	// Create is blob.Config's: with it tests make a disk full.
 	Create func(dir, pattern string) (blob.TempFile, error)
 }
 
@@ -45,11 +45,11 @@ type Files struct {
 	disk    *blob.Store
 	counter counter
 
-	state  State // set by Begin, as is keeper
+	state  State // set by Begin, as keeper is
 	keeper *keeper
 }
 
-// Open opens what lies on the disk. Begin must follow before anything is put, read of others, or served.
+// Open opens what lies on the disk. Begin must follow before a file is put, read from another member, or served.
 func Open(config Config) (*Files, error) {
 	f := &Files{config: config}
 	disk, err := blob.Open(blob.Config{
@@ -85,10 +85,10 @@ func (f *Files) Close() error { return f.disk.Close() }
 // Status describes this node's files.
 func (f *Files) Status() *api.NodeBlobs { return f.keeper.status() }
 
-// Ready says why this node's files are not what they should be.
+// Ready returns an error if this node's files are not what they should be. The error says why.
 func (f *Files) Ready(ctx context.Context) error { return f.keeper.ready(ctx) }
 
-// Page lists files of this disk behind one name.
+// Page lists the files of this disk that come after one name.
 func (f *Files) Page(after string, limit int) ([]blob.Entry, error) { return f.disk.Page(after, limit) }
 
 // Has reports whether a file is on this disk.
@@ -99,7 +99,7 @@ func (f *Files) Open(ctx context.Context, digest string) (*blob.File, error) {
 	return f.disk.Open(ctx, digest, f.peers())
 }
 
-// Get returns the bytes of a file of this disk, else of another member's.
+// Get returns the bytes of a file of this disk, or else of another member's.
 func (f *Files) Get(ctx context.Context, digest string) ([]byte, error) {
 	return f.disk.Get(ctx, digest, f.peers())
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// keeper looks after this node's files: it fetches those that the log says are stored and are not here, modules first, and
-// unlinks those that the log has dropped (SPEC M3).
+// keeper looks after this node's files (SPEC M3). It fetches those that the log says are stored and that are not here,
+// modules first. It unlinks those that the log has dropped.
 type keeper struct {
 	keeperConfig
 	wake chan struct{} // something is in a queue
 
 	mu      sync.Mutex
 	wanted  map[string]*want
-	queues  [2][]string // what can be fetched now: modules, others
-	looked  bool        // the files were compared with the log
-	remade  int64       // how often the folder had been found deleted by then
-	untried int         // of those that were found missing by that
+	queues  [2][]string // what can be fetched now: modules, then others
+	looked  bool        // the files have been compared with the log
+	remade  int64       // how often the folder had been found deleted when they were
+	untried int         // how many files that a comparison found missing have not been asked for yet
 }
 
 type keeperConfig struct {
@@ -40,18 +40,18 @@ type keeperConfig struct {
 // want is a file that is missing here.
 type want struct {
 	module bool
-	counts bool // in untried
+	counts bool // it counts in untried
 	tries  int
 }
 
 const (
 	healers = 4 // fetches at the same time
-	// lookEvery is how often the folder is looked at, compareEvery how often every file: what is missing without having been
-	// asked for.
+	// lookEvery is how often the keeper looks whether the folder is there. compareEvery is how often it looks at every
+	// file, for what is missing without anybody having asked for it.
 	lookEvery    = time.Minute
 	compareEvery = 15 * time.Minute
 	comparePage  = 1000
-	// notedPause is how long a file may take to come by itself: uploads go on to the third node when two have it.
+	// notedPause is how long a file may take to come by itself: uploads go on to the third node when two have the file.
 	notedPause = 5 * time.Second
 	// firstRetry and lastRetry bound the pauses between tries to fetch a file.
 	firstRetry = 2 * time.Second
@@ -71,8 +71,8 @@ func (k *keeper) run(ctx context.Context) {
 	defer wg.Wait()
 	f := k.subscribe()
 	defer func() { f.Close() }()
-	// Before this node has applied what was committed when it started it must unlink nothing: the log replays drops of blobs
-	// whose files may have been written again since (blob/DESIGN.md).
+	// The keeper must unlink nothing before this node has applied what was committed when it started: the log replays
+	// drops of blobs whose files may have been written again since (blob/DESIGN.md).
 	if err := raftstore.Persist(ctx, func() error { return k.read(ctx, func(*task.Machine) {}) }); err != nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (k *keeper) run(ctx context.Context) {
 			default:
 				f.Close()
 				f = k.subscribe()
-				k.compare() // drops that were missed are found by maintenance
+				k.compare() // maintenance finds the files of drops that were missed
 			}
 		case <-look.C:
 			if err := k.blobs.EnsureDir(); err != nil {
@@ -124,12 +124,12 @@ func (k *keeper) handle(evs []task.Event) {
 	}
 }
 
-// drop unlinks files that nothing needs any more, also by now.
+// drop unlinks the files that nothing needs any longer.
 func (k *keeper) drop(digests []string) {
 	for _, d := range digests {
 		removed, err := k.blobs.Unlink(d, func() bool { return k.needed(d) })
 		if err != nil {
-			k.log.Warn("cannot remove a blob", "digest", d, "err", err) // maintenance finds it again
+			k.log.Warn("cannot remove a blob", "digest", d, "err", err) // maintenance finds the file again
 		}
 		if removed {
 			k.log.Debug("removed a blob", "digest", d)
@@ -137,7 +137,7 @@ func (k *keeper) drop(digests []string) {
 	}
 }
 
-// needed tells whether the log knows a blob, ready or on its way.
+// needed reports whether the log knows a blob, ready or on its way.
 func (k *keeper) needed(digest string) bool {
 	known, _ := k.known(digest)
 	return known
@@ -158,13 +158,13 @@ func (k *keeper) wasRemade() bool {
 	return k.blobs.Remade() != k.remade
 }
 
-// compare looks which files are missing that should be here.
+// compare looks which files should be here and are missing.
 func (k *keeper) compare() {
 	remade := k.blobs.Remade()
 	var digests []string
 	k.local(func(m *task.Machine) {
 		for _, mod := range m.Modules() {
-			if blob.ValidDigest(mod.Digest) { // the native ones are no files
+			if blob.ValidDigest(mod.Digest) { // native modules have no files
 				digests = append(digests, mod.Digest)
 			}
 		}
@@ -182,7 +182,7 @@ func (k *keeper) compare() {
 	}
 }
 
-// page lists blobs that are stored, behind one digest.
+// page lists stored blobs behind one digest.
 func (k *keeper) page(after string) (digests []string, last string, more bool) {
 	seen := 0
 	k.local(func(m *task.Machine) {
@@ -208,10 +208,10 @@ func (k *keeper) missAll(digests []string) (missing int) {
 	return missing
 }
 
-// lost is told of a file whose bytes were wrong and that was removed.
+// lost is told of a file that was removed because its bytes were wrong.
 func (k *keeper) lost(digest string) { k.miss(digest, false) }
 
-// miss queues a file unless it is here, or nobody needs it; it reports whether it does.
+// miss queues a file, unless it is here, or queued, or nobody needs it. It reports whether it has queued the file.
 func (k *keeper) miss(digest string, counts bool) bool {
 	if k.blobs.Has(digest) {
 		return false
@@ -233,7 +233,7 @@ func (k *keeper) miss(digest string, counts bool) bool {
 	return true
 }
 
-// queue lets a file be fetched. The caller has the lock.
+// queue makes a file the next of its kind to be fetched, behind the others. The caller has the lock.
 func (k *keeper) queue(digest string, module bool) {
 	q := &k.queues[1]
 	if module {
@@ -250,7 +250,7 @@ func (k *keeper) signal() {
 	}
 }
 
-// next takes a file out of the queues; "" if there is none.
+// next takes a file out of the queues. It returns "" if they are empty.
 func (k *keeper) next() (digest string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -316,8 +316,8 @@ func (k *keeper) tried(digest string, err error) {
 	})
 }
 
-// scrub reads all files now and then, for those that nobody asks for. What is wrong is removed and comes to lost; what
-// cannot be read is fetched again, in its place.
+// scrub reads all files now and then, because some of them nobody asks for. A file with wrong bytes is removed, and
+// lost is told of it. A file that cannot be read is fetched again and replaced.
 func (k *keeper) scrub(ctx context.Context) {
 	for idle.For(ctx, scrubEvery) {
 		err := k.blobs.Scrub(ctx, scrubRate, func(digest string, err error) {
@@ -350,11 +350,11 @@ func (k *keeper) status() *api.NodeBlobs {
 	return s
 }
 
-// diskErrorFor is how long a write that was refused counts against the node: what is missing is tried again before.
+// diskErrorFor is how long a refused write counts against the node. What is missing is tried again before that.
 const diskErrorFor = time.Minute
 
-// ready says why this node's files are not what they should be. What was asked for in vain does not count: then other
-// nodes lack it too, and the cluster must not go down with it.
+// ready returns an error if this node's files are not what they should be. A file that was asked for in vain does not
+// count: other nodes lack it, too, and the cluster must not go down with it.
 func (k *keeper) ready(ctx context.Context) error {
 	if err := k.blobs.Probe(ctx); err != nil {
 		return api.NewError(api.CodeNotReady, "the folder of blobs cannot be read or written: %v", err)

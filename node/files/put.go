@@ -17,11 +17,12 @@ import (
 // putRounds bounds how often a file is put again because maintenance dropped its record meanwhile.
 const putRounds = 5
 
-// putTimeout bounds how long a put waits for a leader and a majority before it says so.
+// putTimeout bounds how long a put waits for a leader and a majority before it ends with an error.
 const putTimeout = time.Minute
 
-// Put stores a file on a majority of the voters: note it, write it everywhere, note that it is ready. From then on
-// commands may refer to it. A file that is ready already is only noted once more, so that maintenance takes it for new (SPEC M3).
+// Put stores a file on a majority of the voters: it notes the file, writes it everywhere, and notes that it is ready.
+// From then on commands may refer to it. A file that is ready already is only noted once more, so that maintenance
+// takes it for new (SPEC M3).
 func (f *Files) Put(ctx context.Context, b *blob.Staged) error { return f.uploader().store(ctx, b) }
 
 // Note proposes a note of a file.
@@ -29,12 +30,12 @@ func (f *Files) Note(ctx context.Context, note task.NoteBlob) (task.Result, erro
 	return f.uploader().note(ctx, note)
 }
 
-// Stage writes what r brings to this disk, to be put.
+// Stage writes what r brings to this disk, where Put takes it from.
 func (f *Files) Stage(ctx context.Context, r io.Reader) (*blob.Staged, error) {
 	return f.disk.Stage(ctx, r)
 }
 
-// StageBytes is Stage of bytes in memory.
+// StageBytes is Stage for bytes in memory.
 func (f *Files) StageBytes(data []byte) (*blob.Staged, error) { return f.disk.StageBytes(data) }
 
 func (f *Files) uploader() *uploader {
@@ -45,7 +46,7 @@ func (f *Files) uploader() *uploader {
 type uploader struct {
 	blobs   *blob.Store
 	propose func(context.Context, ...task.Command) ([]task.Result, error)
-	wait    func(ctx context.Context, index uint64) error // until this node has applied the log so far
+	wait    func(ctx context.Context, index uint64) error // returns once this node has applied the log up to index
 	local   func(func(*task.Machine))
 	voters  func() blob.Spread
 }
@@ -62,7 +63,8 @@ func (u *uploader) store(ctx context.Context, b *blob.Staged) error {
 	return fmt.Errorf("%w: its record was dropped %d times while it was written", blob.ErrTooFew, putRounds)
 }
 
-// storeOnce is one round; dropped: the record went while the file was written, and the files may have gone with it.
+// storeOnce is one round. dropped says that the record went while the file was written; the files may have gone with
+// it.
 func (u *uploader) storeOnce(ctx context.Context, b *blob.Staged) (dropped bool, err error) {
 	noted, err := u.note(ctx, task.NoteBlob{Digest: b.Digest, Size: b.Size})
 	if err != nil {
@@ -91,8 +93,8 @@ func (u *uploader) storeOnce(ctx context.Context, b *blob.Staged) (dropped bool,
 	return false, err
 }
 
-// note proposes a note, not under the client's idempotency key: that is for what the client asked. Noting twice is noting
-// once.
+// note proposes a note, but not under the client's idempotency key: the key is for what the client asked. To note twice
+// is to note once.
 func (u *uploader) note(ctx context.Context, note task.NoteBlob) (task.Result, error) {
 	for {
 		rs, err := u.propose(ctx, note)
@@ -106,7 +108,7 @@ func (u *uploader) note(ctx context.Context, note task.NoteBlob) (task.Result, e
 	}
 }
 
-// voters says where a file must be so that a majority of the voters has it.
+// voters says where a file must be written so that a majority of the voters has it.
 func (f *Files) voters() (to blob.Spread) {
 	voters, st := 0, f.state.Status()
 	for _, m := range st.Members {

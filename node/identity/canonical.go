@@ -16,8 +16,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Canonical returns the JSON that a deterministic ID is computed from (SPEC I2): the canonical form (RFC 8785) of
-// the params, or of the array of the values that the JSON pointers pick. Anything that could mean two things is a 422.
+// Canonical returns the JSON that a deterministic ID is computed from (SPEC I2): the canonical form (RFC 8785) of the
+// params, or of the array of the values that the JSON pointers pick. Params that could mean two things are refused with
+// a 422.
 func Canonical(p task.Payload, pointers []string) ([]byte, error) {
 	data := []byte("null")
 	switch p.Encoding {
@@ -29,10 +30,10 @@ func Canonical(p task.Payload, pointers []string) ([]byte, error) {
 	if err := checkNumbers(data); err != nil {
 		return nil, api.FieldError(api.CodeInvalidParams, "params", "%v", err)
 	}
-	if jsontext.LoneSurrogate(data) { // of which jcs says "Unexpected EOF reached"
+	if jsontext.LoneSurrogate(data) { // jcs would say "Unexpected EOF reached"
 		return nil, api.FieldError(api.CodeInvalidParams, "params", "no ID can be computed: they have a lone surrogate: half of a character")
 	}
-	canonical, err := jcs.Transform(data) // refuses duplicate keys, invalid UTF-8
+	canonical, err := jcs.Transform(data) // it refuses duplicate keys and invalid UTF-8
 	if err != nil {
 		return nil, api.FieldError(api.CodeInvalidParams, "params", "no ID can be computed: %v", err)
 	}
@@ -52,7 +53,8 @@ func jsonArray(values [][]byte) []byte {
 	return append(append([]byte("["), bytes.Join(values, []byte(","))...), ']')
 }
 
-// checkNumbers refuses numbers that a double cannot carry: two of them would silently become one, and with it two tasks.
+// checkNumbers refuses numbers that a double cannot carry: two such numbers would silently become one, and two tasks
+// with them.
 func checkNumbers(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -70,7 +72,7 @@ func checkNumbers(data []byte) error {
 	}
 }
 
-// exact tells whether a JSON number survives the way through a double and back as the same decimal number: 0.1 does,
+// exact reports whether a JSON number survives the way through a double and back as the same decimal number: 0.1 does,
 // 9007199254740993 and 1e400 do not.
 func exact(s string) bool {
 	f, err := strconv.ParseFloat(s, 64)
@@ -82,13 +84,13 @@ func exact(s string) bool {
 	return d1 == d2 && e1 == e2
 }
 
-// decimal normalises a JSON number without its sign to 0.DIGITS × 10^exp; zero is "", 0.
+// decimal writes a JSON number, without its sign, as 0.DIGITS × 10^exp. Zero is "", 0.
 func decimal(s string) (digits string, exp int64) {
 	s = strings.TrimPrefix(s, "-")
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		e, err := strconv.ParseInt(s[i+1:], 10, 64)
 		if err != nil {
-			return s, 0 // no double has such an exponent: differs from every normal form
+			return s, 0 // no double has such an exponent: s differs from every normal form
 		}
 		exp, s = e, s[:i]
 	}

@@ -13,9 +13,9 @@ import (
 // maxConcurrencyKey bounds the value of a concurrency key in bytes (SPEC L11).
 const maxConcurrencyKey = 256
 
-// ConcurrencyKey computes the key of params (SPEC L11): what the behavior's JSON pointer finds in them, "" for nothing.
-// A string is itself behind a quote, anything else its canonical JSON (RFC 8785): "1" and 1 are two keys, 1 and 1.0 are
-// one. Params that are not JSON have no key.
+// ConcurrencyKey computes the key of params (SPEC L11): what the behavior's JSON pointer finds in them, or "" if it
+// finds nothing. A string becomes a quote and itself, any other value its canonical JSON (RFC 8785): "1" and 1 are two
+// keys, 1 and 1.0 are one. Params that are not JSON have no key.
 func ConcurrencyKey(p *task.Policy, params task.Payload) (string, error) {
 	if p.ConcurrencyKey == "" || params.Encoding != task.JSON {
 		return "", nil
@@ -46,7 +46,7 @@ func ConcurrencyKey(p *task.Policy, params task.Payload) (string, error) {
 
 func keyText(value []byte) (string, error) {
 	if value[0] == '"' {
-		if jsontext.LoneSurrogate(value) { // two of them would be one key
+		if jsontext.LoneSurrogate(value) { // two such strings would be one key
 			return "", errors.New("it has a lone surrogate: half of a character")
 		}
 		var s string

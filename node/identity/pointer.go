@@ -13,9 +13,9 @@ var (
 	errNotJSON      = errors.New("not JSON")
 )
 
-// pick returns the value at a JSON pointer (RFC 6901) of a document, as it stands there; of members of one name, the last. It goes
-// through the document once, however long the pointer is: one unmarshalling for each of its tokens took minutes for what is
-// allowed, 250 levels around 16 MiB.
+// pick returns the value at a JSON pointer (RFC 6901) of a document, as it stands there. If members have the same name,
+// the last one counts. pick goes through the document once, however long the pointer is: one unmarshalling for each of
+// its tokens took minutes for what is allowed, 250 levels around 16 MiB.
 func pick(doc []byte, pointer string) ([]byte, error) {
 	if pointer == "" {
 		return doc, nil
@@ -47,10 +47,10 @@ type picker struct {
 	err    error
 }
 
-// off is how many tokens lead to a value that is not on the way.
+// off, instead of a number of tokens, says that the pointer does not lead to a value.
 const off = -1
 
-// next skips white space and returns the byte that follows, 0 at the end.
+// next skips white space and returns the byte that follows. At the end it returns 0 and sets err.
 func (p *picker) next() byte {
 	for ; p.at < len(p.doc); p.at++ {
 		switch c := p.doc[p.at]; c {
@@ -63,7 +63,7 @@ func (p *picker) next() byte {
 	return 0
 }
 
-// value reads the value to which the first n tokens lead.
+// value reads the value that the first n tokens lead to.
 func (p *picker) value(n int) {
 	c := p.next()
 	begin := p.at
@@ -87,12 +87,13 @@ func (p *picker) value(n int) {
 	}
 }
 
-// inner is how many tokens lead to a part of the value to which n lead, that has this name or index.
+// inner returns how many tokens lead to a part of a value, or off. n tokens lead to the value, and the part has this
+// name or index.
 func (p *picker) inner(n int, name func() string) int {
 	if n == off || n == len(p.tokens) || name() != p.tokens[n] {
 		return off
 	}
-	p.found = nil // that of a member of the same name before it
+	p.found = nil // forget what an earlier member of the same name has led to
 	return n + 1
 }
 

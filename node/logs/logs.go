@@ -1,5 +1,5 @@
 // Package logs keeps what the attempts of tasks wrote, on one node's disk: bounded, oldest out first, never in the Raft
-// log. An attempt's log arrives in pieces at whichever node leads at the time; a piece knows its offset, so that the
+// log. An attempt's log arrives in pieces at whichever node leads at the time. Each piece has its offset, so that the
 // pieces of several nodes fit together again (Merge).
 package logs
 
@@ -25,24 +25,24 @@ import (
 const (
 	// DefaultMaxBytes bounds all logs of a node.
 	DefaultMaxBytes = 256 << 20
-	// MaxAttemptBytes bounds one attempt whatever its worker sends; a behavior's log_bytes is the worker's business.
+	// MaxAttemptBytes bounds one attempt, whatever its worker sends. The worker itself keeps the behavior's log_bytes.
 	MaxAttemptBytes = 1 << 20
-	// MaxAttempts is how many attempts of a task keep their logs: one that repeats every second must not push out all
-	// others.
+	// MaxAttempts is how many attempts of a task keep their logs: a task that repeats every second must not push out the
+	// logs of all others.
 	MaxAttempts = 20
-	// blockBytes is what the smallest file costs on disk: files are counted in whole blocks, so that many tiny logs are
+	// blockBytes is what the smallest file costs on disk. Files are counted in whole blocks, so that many tiny logs are
 	// bounded as well.
 	blockBytes = 4096
-	headBytes  = 12 // offset u64, length u32, big-endian, before each piece
+	headBytes  = 12 // before each piece: offset u64, length u32, big-endian
 )
 
-// Piece is a part of an attempt's log. Offset counts the bytes that the attempt had logged before it.
+// Piece is a part of an attempt's log. Offset is how many bytes the attempt had logged before it.
 type Piece struct {
 	Offset int64  `json:"offset"`
 	Data   []byte `json:"data"`
 }
 
-// Attempt holds the pieces that one node has of one attempt.
+// Attempt holds the pieces of one attempt that one node has.
 type Attempt struct {
 	Attempt int64   `json:"attempt"`
 	Token   uint64  `json:"token"`
@@ -57,16 +57,16 @@ type Store struct {
 	mu    sync.Mutex
 	files map[string]*list.Element // by path; the values are *file
 	order *list.List               // least recently written first
-	total int64                    // bytes in whole blocks
+	total int64                    // in whole blocks
 }
 
 type file struct {
 	path    string
 	size    int64
-	checked bool // its tail is known to be whole; a crash may tear the last piece
+	checked bool // its tail is known to be whole; a crash may have torn the last piece
 }
 
-// Open opens the logs in dir, which is made if it is missing. maxBytes 0 means DefaultMaxBytes.
+// Open opens the logs in dir, which it makes if it is missing. maxBytes 0 means DefaultMaxBytes.
 func Open(dir string, maxBytes int64) (*Store, error) {
 	if maxBytes <= 0 {
 		maxBytes = DefaultMaxBytes
@@ -89,7 +89,7 @@ func Open(dir string, maxBytes int64) (*Store, error) {
 			return err
 		}
 		if !s.owns(path) {
-			return nil // nobody knows it: it is not counted, and stays
+			return nil // the store has not made it: it is not counted, and stays
 		}
 		all = append(all, found{file{path: path, size: info.Size()}, info.ModTime()})
 		return nil
@@ -107,7 +107,8 @@ func Open(dir string, maxBytes int64) (*Store, error) {
 
 func blocks(size int64) int64 { return (size + blockBytes - 1) / blockBytes * blockBytes }
 
-// Append adds a piece. What goes beyond MaxAttemptBytes is dropped, silently: the worker has said so in the log itself.
+// Append adds a piece. It silently drops a piece that goes beyond MaxAttemptBytes: the worker has said so in the log
+// itself.
 func (s *Store) Append(key task.Key, token uint64, attempt int64, p Piece) error {
 	if len(p.Data) == 0 || p.Offset < 0 {
 		return nil
@@ -143,7 +144,7 @@ func (s *Store) Append(key task.Key, token uint64, attempt int64, p Piece) error
 	return s.evict()
 }
 
-// file returns the entry of path as the most recently written one, its torn tail cut off.
+// file returns the entry of path as the most recently written one. If the file's tail was torn it has cut the tail off.
 func (s *Store) file(path string) (*file, error) {
 	el, ok := s.files[path]
 	if !ok {
@@ -173,7 +174,7 @@ func (s *Store) file(path string) (*file, error) {
 	return f, nil
 }
 
-// evict removes the least recently written logs until the rest is within bounds.
+// evict removes the least recently written logs until the others are within bounds.
 func (s *Store) evict() error {
 	for s.total > s.max && s.order.Len() > 0 {
 		if err := s.drop(s.order.Front()); err != nil {
@@ -191,7 +192,7 @@ func (s *Store) drop(el *list.Element) error {
 	s.order.Remove(el)
 	delete(s.files, f.path)
 	s.total -= blocks(f.size)
-	_ = os.Remove(filepath.Dir(f.path)) // only when it was the task's last
+	_ = os.Remove(filepath.Dir(f.path)) // succeeds only if that was the task's last log
 	return nil
 }
 
@@ -215,7 +216,7 @@ func (s *Store) Read(key task.Key) ([]Attempt, error) {
 		var a Attempt
 		var ok bool
 		if a.Token, a.Attempt, ok = parseFile(name); !ok {
-			continue // not ours
+			continue // the store has not made it
 		}
 		if a.Pieces, _, err = readPieces(filepath.Join(s.taskDir(key), name)); err != nil {
 			return nil, fmt.Errorf("logs: %w", err)
@@ -226,7 +227,7 @@ func (s *Store) Read(key task.Key) ([]Attempt, error) {
 	return as, nil
 }
 
-// fileNames lists a folder; one that is not there is empty.
+// fileNames lists a folder. A folder that is missing is empty.
 func fileNames(dir string) ([]string, error) {
 	es, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -241,7 +242,7 @@ func fileNames(dir string) ([]string, error) {
 
 func (s *Store) taskDir(key task.Key) string { return s.nameDir(Name(key)) }
 
-// readPieces reads the whole pieces of a file and says how long they are together.
+// readPieces reads the whole pieces of a file. whole is how many bytes of the file they take.
 func readPieces(path string) (ps []Piece, whole int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -267,14 +268,15 @@ func readPieces(path string) (ps []Piece, whole int64, err error) {
 	}
 }
 
-// Text is the log of one attempt, put together.
+// Text is the log of one attempt, put together from its pieces.
 type Text struct {
 	Attempt int64
 	Token   uint64
 	Text    string
 }
 
-// Merge puts together what several nodes have: by token, each byte once, with a note where a piece is missing.
+// Merge puts together what several nodes have, by token. Each byte stands there once; a note stands where a piece is
+// missing.
 func Merge(lists ...[]Attempt) []Text {
 	byToken := map[uint64]*Attempt{}
 	for _, l := range lists {

@@ -19,8 +19,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Name is what the logs of a task are called on disk. It hashes the key: an ID may be 128 characters, in a case that the
-// file system does not keep.
+// Name is what the logs of a task are called on disk: a hash of the key. An ID itself will not do: it may be 128
+// characters long, in a case that the file system does not keep.
 func Name(key task.Key) string {
 	sum := sha256.Sum256([]byte(key.Namespace + "\x00" + key.ID))
 	return hex.EncodeToString(sum[:nameBytes])
@@ -46,14 +46,14 @@ func parseFile(name string) (token uint64, attempt int64, ok bool) {
 	return token, attempt, err1 == nil && err2 == nil && name == fmt.Sprintf("%d-%d", token, attempt)
 }
 
-// owns reports whether a file in the store's folder is one of its own.
+// owns reports whether the store has made a file in its folder.
 func (s *Store) owns(path string) bool {
 	name := filepath.Base(filepath.Dir(path))
 	_, _, ok := parseFile(filepath.Base(path))
 	return ok && validName(name) && filepath.Dir(path) == s.nameDir(name)
 }
 
-// makeRoom drops the oldest attempts of a task that is to get another.
+// makeRoom drops the oldest attempts of a task before it gets another.
 func (s *Store) makeRoom(dir string) error {
 	names, err := fileNames(dir)
 	if err != nil {
@@ -82,13 +82,13 @@ func (s *Store) makeRoom(dir string) error {
 
 // Entry is the logs of one task, or something foreign.
 type Entry struct {
-	Name     string    // as of Name; the path below the store's folder of what is foreign
-	Modified time.Time // when the last of them, or it, was written
-	Foreign  bool      // the store has not put it there
+	Name     string    // as of Name; if foreign, the path below the store's folder
+	Modified time.Time // when the task's logs, or the foreign file, were last written
+	Foreign  bool      // the store has not made it
 }
 
-// Page returns up to limit entries in the order of strays.Compare, those behind the given one; fewer: these are all. Foreign
-// ones are files, however deep they lie.
+// Page returns up to limit entries behind after, in the order of strays.Compare. If it returns fewer there are no more.
+// Foreign entries are files, however deep they lie.
 func (s *Store) Page(after string, limit int) ([]Entry, error) {
 	first := uint64(0)
 	if len(after) >= 2 {
@@ -141,7 +141,7 @@ func (s *Store) folder(prefix, after string, limit int) ([]Entry, error) {
 	return entries, nil
 }
 
-// modified returns when a task's logs were last written: the zero time if they have gone.
+// modified returns when a task's logs were last written, or the zero time if they have gone.
 func (s *Store) modified(name string) (last time.Time, err error) {
 	files, err := os.ReadDir(s.nameDir(name))
 	if err != nil {
@@ -169,7 +169,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// DropBefore drops the logs of tasks, by Name, that were last written before a time, and says of how many.
+// DropBefore drops the logs of those tasks, by Name, that were last written before a time. It returns how many tasks
+// had such logs.
 func (s *Store) DropBefore(names []string, before time.Time) (dropped int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

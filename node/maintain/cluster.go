@@ -13,26 +13,26 @@ type Cluster interface {
 	Local(fn func(*task.Machine))
 	// CatchUp returns when this node's state has all that was committed when it was called.
 	CatchUp(ctx context.Context) error
-	// Propose replicates a command that may be sent twice, trying until it has an answer or ctx ends. A refusal is in the
-	// result.
+	// Propose replicates a command that may be sent twice. It tries until it has an answer or ctx ends. The result may
+	// be a refusal.
 	Propose(ctx context.Context, c task.Command) (task.Result, error)
 }
 
-// Disks is what a run learns of the members' disks.
+// Disks is how a run reaches the members' disks.
 type Disks interface {
-	// Members names those whose disks are to be looked at.
+	// Members names the members whose disks the run looks at.
 	Members() []string
-	// Files lists what a member keeps, those after a name, in an order of its own. Fewer than limit: these are all.
-	// ErrUnreachable: the member does not answer.
+	// Files lists what a member keeps behind the name after, in an order of its own. If it returns fewer than limit
+	// there are no more. ErrUnreachable says that the member does not answer.
 	Files(ctx context.Context, member string, what Area, after string, limit int) ([]File, error)
-	// DropLogs deletes logs of a member that were last written before a time. Errors are as those of Files.
+	// DropLogs deletes logs of a member that were last written before a time. Its errors are those of Files.
 	DropLogs(ctx context.Context, member string, token uint64, before task.Time, names []string) (int64, error)
 }
 
 // Area is a part of a member's disk.
 type Area string
 
-// What members keep in files.
+// The areas of a member's disk.
 const (
 	BlobFiles Area = "blobs" // File.Name is a digest
 	LogFiles  Area = "logs"  // File.Name is logs.Name of a task
@@ -42,14 +42,16 @@ const (
 type File struct {
 	Name     string    `json:"name"`
 	Modified task.Time `json:"modified"`
-	// Kind is "" for what belongs in its area. What does not is scanned under this name, and kept: nobody knows it.
+	// Kind is "" for a file that belongs in its area. Any other file is counted under this kind and stays, because
+	// nobody knows it.
 	Kind string `json:"kind,omitempty"`
 }
 
-// ErrHalt means that the run's token is dead: another run, or none, has its place. It must do nothing more (SPEC M3).
+// ErrHalt says that the run's token is dead: another run, or none, is under way now. This run must do nothing more
+// (SPEC M3).
 var ErrHalt = errors.New("maintain: the run was superseded or thought dead")
 
-// command proposes a command of the run; a refusal is an error.
+// command proposes a command of the run. A refusal is returned as an error.
 func (r *Run) command(ctx context.Context, c task.Command) (task.Result, error) {
 	res, err := r.cluster.Propose(ctx, c)
 	switch {
@@ -63,7 +65,7 @@ func (r *Run) command(ctx context.Context, c task.Command) (task.Result, error) 
 	return res, nil
 }
 
-// RefusedError is a command that the state machine refused.
+// RefusedError says that the state machine refused a command.
 type RefusedError struct {
 	Command task.Command
 	Code    task.Code
@@ -74,7 +76,8 @@ func (e *RefusedError) Error() string {
 	return "maintain: " + commandName(e.Command) + " was refused: " + string(e.Code) + ": " + e.Message
 }
 
-// refused reports whether the state machine refused a command: what it was about has changed since the scan.
+// refused reports whether err says that the state machine refused a command: what the command was about has changed
+// since the scan.
 func refused(err error) bool {
 	_, ok := errors.AsType[*RefusedError](err)
 	return ok

@@ -7,12 +7,12 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Config of the runs of a cluster. Zero values mean the defaults.
+// Config configures the runs of a cluster. Zero values mean the defaults.
 type Config struct {
 	// Every is how long after a run the next one begins; default 1 h, below 0: only on demand (SPEC M1).
 	Every time.Duration
-	// Grace is how old a blob, a file or a log must be before it may be deleted; default 3 h, at least MinGrace (SPEC M3).
-	// It only saves work: what is being uploaded is protected by its record, whatever the clocks say.
+	// Grace is how old a blob, a file or a log must be before it may be deleted; default 3 h, at least MinGrace (SPEC
+	// M3). It only saves work: an upload under way is protected by its record, whatever the clocks say.
 	Grace time.Duration
 	// ScanRate is how many objects a run looks at per second; default 50,000 (SPEC M4).
 	ScanRate int64
@@ -22,24 +22,25 @@ type Config struct {
 	Batch int64
 	// MinItems is how many marks the smallest filter is made for; default 1,000,000, which takes 3 MB.
 	MinItems int64
-	// Candidates bounds what one run remembers to delete; default 500,000. The rest is left to a run that follows at once.
+	// Candidates bounds how many objects to delete a run remembers; default 500,000. Further ones are left to a run that
+	// follows at once.
 	Candidates int
-	// TrimWait is how long a run waits for Ticks to remove the tasks of operations that it removed; default 5 s. What runs is
-	// left to a later run.
+	// TrimWait is how long a run that removes a behavior waits for Ticks to remove the tasks of the behavior's operations;
+	// default 5 s. Tasks that run are left to a later run.
 	TrimWait time.Duration
-	// PurgeWait is how long a run waits for the tasks of namespaces in PURGING that still run to be cancelled; default
-	// 30 s. Afterwards they are left to a run that follows in PurgeAgain; default 1 min.
+	// PurgeWait is how long a run waits for the running tasks of namespaces in PURGING to be cancelled; default 30 s.
+	// Tasks that run on are left to a run that follows after PurgeAgain; default 1 min.
 	PurgeWait, PurgeAgain time.Duration
 	// Forget is how long a PURGED namespace is remembered; default 30 days.
 	Forget time.Duration
-	// UnsafeGrace lowers the floor of Grace to nothing, for tests.
+	// UnsafeGrace lets Grace be below MinGrace, for tests.
 	UnsafeGrace bool
 }
 
-// MinGrace is the floor of Config.Grace outside of tests (SPEC M3).
+// MinGrace is the least Config.Grace outside of tests (SPEC M3).
 const MinGrace = 5 * time.Minute
 
-// What holds when nothing is said.
+// The defaults of Config that others show.
 const (
 	DefaultEvery      = time.Hour
 	DefaultGrace      = 3 * time.Hour
@@ -48,10 +49,10 @@ const (
 	DefaultBatch      = 200
 )
 
-// MinEvery bounds Config.Every from below: a run takes a slot of a worker and writes to the log.
+// MinEvery is the least Config.Every: a run takes a slot of a worker and writes to the log.
 const MinEvery = time.Second
 
-// WithDefaults fills in what is not given.
+// WithDefaults fills in the fields that are zero.
 func (c Config) WithDefaults() Config {
 	def(&c.Every, DefaultEvery)
 	def(&c.Grace, DefaultGrace)

@@ -19,10 +19,11 @@ func (c counts) of(kind, namespace string) *task.ObjectCount {
 	return c[key]
 }
 
-// otherNamespaces stands for those for which a record has no room.
+// otherNamespaces stands for the namespaces that a record has no room for.
 const otherNamespaces = "*"
 
-// list sorts the lines by kind and namespace. When there are too many, those of the namespaces with the fewest objects are added up.
+// list sorts the lines by kind and namespace. If there are too many, the lines with the fewest objects are added up, by
+// kind.
 func (c counts) list() []task.ObjectCount {
 	lines := make([]task.ObjectCount, 0, len(c))
 	for _, line := range c {
@@ -33,7 +34,7 @@ func (c counts) list() []task.ObjectCount {
 			return cmp.Or(cmp.Compare(b.Scanned, a.Scanned), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind))
 		})
 		rest := counts{}
-		// As many lines as there are kinds may be added.
+		// This may add as many lines as there are kinds.
 		room := task.MaxObjectCounts - 100
 		for _, line := range lines[room:] {
 			addCount(rest.of(line.Kind, otherNamespaces), &line)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// ErrUnreachable says that a member did not answer. One that answers with an error is another matter.
+// ErrUnreachable says that a member did not answer. An answer that is an error is another matter.
 var ErrUnreachable = errors.New("maintain: the member cannot be reached")
 
-// eachFile shows what all members keep in an area. One that cannot be reached is passed over, and the run says so: its
-// leftovers are found by the next. One that answers with an error is a failing step (SPEC M3): its disk is not what the run
-// takes it for.
+// eachFile shows what all members keep in an area. A member that cannot be reached is passed over, and the run says so:
+// the next run finds what is left over there. An answer that is an error makes the step fail (SPEC M3): the disk is not
+// what the run takes it for.
 func (r *Run) eachFile(ctx context.Context, what Area, see func(member string, fs []File) error) error {
 	for _, member := range r.disks.Members() {
 		after := ""
@@ -51,7 +51,7 @@ func (r *Run) retained(o *Object) {
 	line.Retained++
 }
 
-// object is a file as it is scanned: of the area's kind, unless it is foreign there.
+// object makes the object that a file is scanned as. It is of the area's kind, unless it is foreign there.
 func (f *File) object(kind string) Object {
 	return Object{Kind: cmp.Or(f.Kind, kind), Name: f.Name, Time: max(f.Modified, 1)}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// The false-positive rates of SPEC M3: what a filter is made for, and where nothing is deleted any more.
+// The false-positive rates of SPEC M3: the one that a filter is made for, and the one above which nothing is deleted.
 const (
 	wantRate = 1e-5
 	maxRate  = 5e-5
 )
 
-// filter remembers which objects are needed. It may say so of one that is not, which then stays until the next run: that
-// one has another salt.
+// filter remembers which objects are needed. It may call an object needed that is not. Such an object stays until the
+// next run, whose filter has another salt.
 type filter struct {
 	bloom *bloom.BloomFilter
 	salt  [16]byte
@@ -30,9 +30,9 @@ func newFilter(items int64) *filter {
 	return f
 }
 
-// sizeFor says how many marks a filter should be made for: 1.1 times those of the last run that counted them.
+// sizeFor returns how many marks a filter should be made for: 1.1 times those of the last run that counted them.
 func sizeFor(runs []*task.MaintenanceRun, minimum int64) int64 {
-	for _, run := range runs { // the newest first
+	for _, run := range runs { // newest first
 		if n := run.Filter.Items; n > 0 {
 			return max(n+n/10+1, minimum)
 		}
@@ -57,7 +57,7 @@ func (f *filter) add(o *Object) {
 
 func (f *filter) has(o *Object) bool { return f.bloom.Test(f.keyOf(o)) }
 
-// rate estimates how often has is wrong, by the bits that are set.
+// rate estimates, by the bits that are set, how often has is wrong.
 func (f *filter) rate() float64 {
 	full := float64(f.bloom.BitSet().Count()) / float64(f.bloom.Cap())
 	return math.Pow(full, float64(f.bloom.K()))

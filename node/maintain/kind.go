@@ -9,32 +9,32 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Kind knows one kind of object (SPEC M2). A kind is added by one file, and a line in kinds.
+// Kind knows one kind of object (SPEC M2). To add a kind takes one file, and a line in kinds.
 type Kind interface {
-	// Name of the kind, unique.
+	// Name names the kind. The name is unique.
 	Name() string
 	// Mark calls keep for every object of this kind that is kept for its own sake.
 	Mark(ctx context.Context, r *Run, keep func(Object) error) error
-	// Retains calls keep for what an object of this kind that is kept cannot be without.
+	// Retains calls keep for everything that o, a kept object of this kind, needs.
 	Retains(r *Run, o Object, keep func(Object) error) error
-	// Scan calls found for every object that there is, also of kinds that nobody knows.
+	// Scan calls found for every object that there is, also for objects of a kind that nobody knows.
 	Scan(ctx context.Context, r *Run, found func(Object) error) error
-	// Delete deletes objects of this kind, at most Config.Batch, and says how many it did: what is needed again since it was
-	// marked, or is something else by now, stays.
+	// Delete deletes objects of this kind, at most Config.Batch, and returns how many it has deleted. An object stays if
+	// it is needed again since it was marked, or is something else by now.
 	Delete(ctx context.Context, r *Run, os []Object) (int64, error)
 }
 
 // Object is something that may be deleted when nothing needs it.
 type Object struct {
 	Kind, Namespace, Name string
-	Rev                   uint64    // the version of the record that was looked at; 0: its kind has none
-	Time                  task.Time // what is as young as Run.Before stays; 0: its record alone decides
-	Value                 any       // what its kind wants to know again in Retains
+	Rev                   uint64    // the version of its record that was looked at; 0: objects of this kind have none
+	Time                  task.Time // an object that is not older than Run.Before stays; 0: its record alone decides
+	Value                 any       // what Retains of its kind needs to know of it
 }
 
 func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
 
-// kinds are all that are known, in the order in which they are marked, scanned and deleted.
+// kinds returns all known kinds in the order in which they are marked, scanned and deleted.
 func kinds() []Kind {
 	return []Kind{
 		namespaceKind{}, behaviorKind{}, versionKind{}, moduleKind{}, operationKind{}, taskKind{}, recordKind{},
@@ -47,10 +47,10 @@ func commandName(c task.Command) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", c), "task.")
 }
 
-// maxDepth bounds chains of objects that retain each other: a longer one is a circle.
+// maxDepth bounds chains of objects that retain each other. A longer chain is a circle.
 const maxDepth = 16
 
-// keep marks an object, and what it retains.
+// keep marks an object and what it retains.
 func (r *Run) keep(o Object) error { return r.keepAt(o, 0) }
 
 func (r *Run) keepAt(o Object, depth int) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// behaviorKind: a behavior is kept unless it was deleted with its tasks (SPEC B8).
+// behaviorKind is for behaviors. A behavior is kept unless it was deleted together with its tasks (SPEC B8).
 type behaviorKind struct{}
 
 func (behaviorKind) Name() string { return "behavior" }
@@ -32,8 +32,8 @@ func behaviorObject(b *task.Behavior) Object {
 	return Object{Kind: "behavior", Namespace: b.Namespace, Name: b.Name}
 }
 
-// Delete removes the tasks of behaviors that were deleted with them, in batches, and then the behaviors. The tasks count as
-// such.
+// Delete removes behaviors that were deleted together with their tasks: first the tasks, in batches, and then the
+// behavior. The tasks are counted as tasks.
 func (behaviorKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	done := int64(0)
 	for i := range os {
@@ -53,7 +53,7 @@ func (r *Run) dropBehavior(ctx context.Context, o *Object) (gone bool, err error
 	for {
 		res, err := r.command(ctx, task.TrimBehavior{Token: r.job.Token, Namespace: o.Namespace, Name: o.Name, Max: r.cfg.Batch})
 		if refused(err) {
-			return false, nil // it has gone, or is there again
+			return false, nil // the behavior has gone, or is there again
 		}
 		if err != nil {
 			return false, err
@@ -76,7 +76,7 @@ func (r *Run) dropBehavior(ctx context.Context, o *Object) (gone bool, err error
 	}
 }
 
-// versionKind: of a behavior the last versions are kept, and those that tasks are pinned to (SPEC B2).
+// versionKind is for versions of behaviors. The last versions are kept, and those that tasks are pinned to (SPEC B2).
 type versionKind struct{}
 
 func (versionKind) Name() string { return "version" }
@@ -97,7 +97,7 @@ func (versionKind) Mark(ctx context.Context, r *Run, keep func(Object) error) er
 	})
 }
 
-// Retains: a version is nothing without its module. A behavior that is built in, or external, has none.
+// Retains keeps the module that a version needs. A built-in behavior and an external one need none.
 func (versionKind) Retains(_ *Run, o Object, keep func(Object) error) error {
 	if v := o.Value.(*task.Version); v.Module != "" && !task.Native(v.Module) {
 		return keep(Object{Kind: "module", Name: v.Module})
@@ -108,7 +108,7 @@ func (versionKind) Retains(_ *Run, o Object, keep func(Object) error) error {
 func (versionKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
 	return eachBehavior(ctx, r, func(b *task.Behavior) error {
 		if b.Purge {
-			return nil // they go with it
+			return nil // the versions go with it
 		}
 		for i := range b.Versions {
 			if err := found(versionObject(b, &b.Versions[i])); err != nil {
@@ -123,11 +123,11 @@ func versionObject(b *task.Behavior, v *task.Version) Object {
 	return Object{Kind: "version", Namespace: b.Namespace, Name: b.Name + "@" + v.Version, Value: v}
 }
 
-// Delete trims the behaviors of the versions.
+// Delete trims the behaviors that the versions belong to.
 func (versionKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	byBehavior := map[string]int64{}
 	for _, o := range os {
-		name, _, _ := strings.Cut(o.Name, "@") // no behavior's name holds one
+		name, _, _ := strings.Cut(o.Name, "@") // no behavior has "@" in its name
 		byBehavior[name]++
 	}
 	done := int64(0)
@@ -146,7 +146,7 @@ func (versionKind) Delete(ctx context.Context, r *Run, os []Object) (int64, erro
 	return done, nil
 }
 
-// eachBehavior shows all behaviors, deleted ones that still have something too.
+// eachBehavior shows all behaviors, also deleted ones that still have something.
 func eachBehavior(ctx context.Context, r *Run, see func(*task.Behavior) error) error {
 	var after task.Key
 	for {

@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// blobKind: a blob is kept by what refers to it, and while it is young (SPEC M3).
+// blobKind is for blobs. A blob is kept by what refers to it, and while it is young (SPEC M3).
 type blobKind struct{}
 
 func (blobKind) Name() string { return "blob" }
@@ -39,7 +39,7 @@ func (blobKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 	}
 }
 
-// Delete drops blobs: the state machine looks again whether they are needed, and how old they are.
+// Delete drops blobs. The state machine looks again whether they are needed, and how old they are.
 func (blobKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	return r.dropBlobs(ctx, os)
 }
@@ -53,8 +53,8 @@ func (r *Run) dropBlobs(ctx context.Context, os []Object) (int64, error) {
 	return res.Count, err
 }
 
-// fileKind: a file of a member's blob store is kept if the log knows its digest. The others are leftovers: of uploads
-// that ended in the middle, and of deletions that a member did not carry out.
+// fileKind is for the files of members' blob stores. A file is kept if the log knows its digest. The others are left
+// over from uploads that ended in the middle, and from deletions that a member did not carry out.
 type fileKind struct{}
 
 func (fileKind) Name() string { return "file" }
@@ -64,7 +64,7 @@ func (fileKind) Mark(context.Context, *Run, func(Object) error) error { return n
 func (fileKind) Retains(*Run, Object, func(Object) error) error { return nil }
 
 func (fileKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
-	seen := map[string]bool{} // leftovers: one command makes all members drop a file
+	seen := map[string]bool{} // files left over: one command makes all members drop a file
 	return r.eachFile(ctx, BlobFiles, func(_ string, fs []File) error {
 		known := make([]bool, len(fs))
 		r.cluster.Local(func(m *task.Machine) {

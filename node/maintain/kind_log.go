@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// logKind: the log of a task's attempts, on the disks of members, is kept as long as the task. Members remove those of
-// tasks that go while they are up; these are of tasks that went while one was down.
+// logKind is for the logs of tasks' attempts on the disks of members. A log is kept as long as its task. A member that
+// is up removes the logs of tasks that go; what is left are logs of tasks that went while the member was down.
 type logKind struct{}
 
 func (logKind) Name() string { return "log" }
@@ -29,7 +29,7 @@ func (logKind) Scan(ctx context.Context, r *Run, found func(Object) error) error
 				r.retained(&o)
 				continue
 			}
-			o.Name = memberName(member, f.Name) // a name of no mark
+			o.Name = memberName(member, f.Name) // no mark has such a name
 			if err := found(o); err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ func (logKind) Scan(ctx context.Context, r *Run, found func(Object) error) error
 	})
 }
 
-// Delete asks the members to drop logs. They look at the token, and at the age, themselves.
+// Delete asks the members to drop logs. The members look at the token and at the age themselves.
 func (logKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	byMember := map[string][]string{}
 	for _, o := range os {

@@ -6,14 +6,15 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// moduleKind: the record of a module goes by itself with the last version that needs it; its file is a blob.
+// moduleKind is for the records of modules. A record goes by itself with the last version that needs it; the module's
+// file is a blob.
 type moduleKind struct{}
 
 func (moduleKind) Name() string { return "module" }
 
 func (moduleKind) Mark(context.Context, *Run, func(Object) error) error { return nil }
 
-// Retains: a module is nothing without its bytes.
+// Retains keeps the module's bytes.
 func (moduleKind) Retains(_ *Run, o Object, keep func(Object) error) error {
 	return keep(Object{Kind: "blob", Name: o.Name})
 }
@@ -24,7 +25,7 @@ func (moduleKind) Scan(ctx context.Context, r *Run, found func(Object) error) er
 	return each(ctx, r, all, func(x *task.Module) error { return found(Object{Kind: "module", Name: x.Digest}) })
 }
 
-// Delete has nothing to do: who drops the last version that needs a module drops the module.
+// Delete only counts: whatever drops the last version that needs a module drops the module.
 func (moduleKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	gone := int64(0)
 	r.cluster.Local(func(m *task.Machine) {

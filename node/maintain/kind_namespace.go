@@ -6,7 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// namespaceKind: a namespace is kept until it is PURGED for long (SPEC N1). Those in PURGING are emptied by purge.
+// namespaceKind is for namespaces. A namespace is kept until it has been PURGED for long (SPEC N1). Run.purge empties
+// those in PURGING.
 type namespaceKind struct{}
 
 func (namespaceKind) Name() string { return "namespace" }
@@ -26,10 +27,10 @@ func (namespaceKind) Scan(ctx context.Context, r *Run, found func(Object) error)
 	return eachNamespace(ctx, r, func(n *task.Namespace) error { return found(namespaceObject(n)) })
 }
 
-// namespaceObject is in no namespace: else one in PURGING would hide itself.
+// namespaceObject makes an object that is in no namespace: otherwise a namespace in PURGING would hide itself.
 func namespaceObject(n *task.Namespace) Object { return Object{Kind: "namespace", Name: n.Name} }
 
-// Delete forgets PURGED namespaces. One that was created anew meanwhile is refused, and stays.
+// Delete forgets PURGED namespaces. The machine refuses to forget one that was created anew meanwhile, and it stays.
 func (namespaceKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	done := int64(0)
 	for _, o := range os {

@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// operationKind: a final operation is kept as long as a task of its behavior would be, from its end on, its tasks with it
-// (SPEC O6).
+// operationKind is for operations. A final operation is kept as long as a task of its behavior would be, counted from
+// the operation's end, and its tasks with it (SPEC O6).
 type operationKind struct{}
 
 func (operationKind) Name() string { return "operation" }
@@ -27,7 +27,7 @@ func (operationKind) Mark(ctx context.Context, r *Run, keep func(Object) error) 
 	})
 }
 
-// operationCrowds are taskCrowds of operations; the count of a namespace is of tasks.
+// operationCrowds is taskCrowds for operations, without the count of a namespace, which is a count of tasks.
 func (r *Run) operationCrowds(ctx context.Context, ages *retentions) (crowds, error) {
 	c, err := r.behaviorCrowds(ctx, ages)
 	if err != nil || len(c) == 0 {
@@ -43,7 +43,7 @@ func (r *Run) operationCrowds(ctx context.Context, ages *retentions) (crowds, er
 	return c, err
 }
 
-// Retains: its argument and its result may be blobs.
+// Retains keeps the blobs that the argument and the result are, or name.
 func (operationKind) Retains(_ *Run, o Object, keep func(Object) error) error {
 	op := o.Value.(*task.Operation)
 	return keepBlobs(keep, &op.Arg, &op.Result)
@@ -57,7 +57,7 @@ func operationObject(o *task.Operation) Object {
 	return Object{Kind: "operation", Namespace: o.Namespace, Name: o.ID, Rev: o.Rev, Value: o}
 }
 
-// Delete removes operations with their tasks: those go by Ticks, and count as deleted with the operation.
+// Delete removes operations with their tasks. Ticks remove the tasks, which count as deleted with the operation.
 func (operationKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	krs := keyRevs(os)
 	res, err := r.command(ctx, task.DropOperations{Token: r.job.Token, Operations: krs})

@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// recordKind: records of the TaskStore API live until their users delete them, or their namespace is purged. They are
-// counted.
+// recordKind is for records of the TaskStore API. They live until their users delete them, or their namespace is
+// purged. A run only counts them.
 type recordKind struct{}
 
 func (recordKind) Name() string { return "record" }

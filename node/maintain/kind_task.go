@@ -6,8 +6,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// taskKind: a task is kept until it is final and older than its retention, or one of too many (SPEC T9, M2). Those of an
-// operation go with it; those of a behavior that was deleted with them are the business of behaviorKind.
+// taskKind is for tasks. A task is kept until it is final and older than its retention, or one of too many (SPEC T9,
+// M2). The tasks of an operation go with the operation. The tasks of a behavior that was deleted together with them are
+// the business of behaviorKind.
 type taskKind struct{}
 
 func (taskKind) Name() string { return "task" }
@@ -20,7 +21,8 @@ func (taskKind) Mark(ctx context.Context, r *Run, keep func(Object) error) error
 	}
 	return eachTask(ctx, r, func(t *task.Task) error {
 		if t.Attempt > 0 {
-			// Also the log of one that may go: it might be rerun meanwhile. Who removes a task removes its log.
+			// Keep also the log of a task that may go: the task might be rerun meanwhile. Whoever removes a task removes
+			// its log.
 			if err := keep(logObject(t.Key())); err != nil {
 				return err
 			}
@@ -40,14 +42,14 @@ func sweepable(t *task.Task) bool {
 	return t.Final() && t.Role == task.RoleNone && t.Key() != task.MaintenanceKey()
 }
 
-// Retains: its params, its result and its checkpoint may be blobs.
+// Retains keeps the blobs that params, result and checkpoint are, or name.
 func (taskKind) Retains(_ *Run, o Object, keep func(Object) error) error {
 	t := o.Value.(*task.Task)
 	return keepBlobs(keep, &t.Params, &t.Result, &t.Checkpoint)
 }
 
 func (taskKind) Scan(ctx context.Context, r *Run, found func(Object) error) error {
-	doomed := map[task.Key]bool{} // behaviors whose tasks go with them
+	doomed := map[task.Key]bool{} // behaviors that take their tasks along
 	err := eachBehavior(ctx, r, func(b *task.Behavior) error {
 		if b.Purge {
 			doomed[task.Key{Namespace: b.Namespace, ID: b.Name}] = true
@@ -78,7 +80,7 @@ func (taskKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 	})
 }
 
-// foundPart decides about a task of an operation, by its mark: it goes with the operation if that does.
+// foundPart decides by its mark about a task of an operation. A task without a mark goes with its operation.
 func (r *Run) foundPart(o *Object, t *task.Task) {
 	line := r.counts.of(o.Kind, o.Namespace)
 	line.Scanned++
@@ -92,7 +94,7 @@ func (r *Run) foundPart(o *Object, t *task.Task) {
 	}
 }
 
-// operationOf is the operation that a task is of, as far as marks name it.
+// operationOf names the operation that a task belongs to, as marks name it.
 func operationOf(t *task.Task) *Object {
 	return &Object{Kind: "operation", Namespace: t.Namespace, Name: t.Parent}
 }
@@ -101,7 +103,7 @@ func taskObject(t *task.Task) Object {
 	return Object{Kind: "task", Namespace: t.Namespace, Name: t.ID, Rev: t.Rev, Value: t}
 }
 
-// Delete drops tasks that are as they were when they were scanned.
+// Delete drops tasks that are still as they were when they were scanned.
 func (taskKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	res, err := r.command(ctx, task.DropTasks{Token: r.job.Token, Tasks: keyRevs(os)})
 	return res.Count, err

@@ -9,14 +9,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// purgedKind is what the records of a namespace in PURGING are counted as, whatever they are.
+// purgedKind is the kind under which all records of a namespace in PURGING are counted.
 const purgedKind = "purged"
 
-// purgePause is how long a run waits before it looks again whether what runs in a namespace has ended.
+// purgePause is how long a run waits before it looks again whether the tasks that run in a namespace have ended.
 const purgePause = time.Second
 
-// purge empties the namespaces that were in PURGING when the run began, in batches (SPEC N1, M2). Only a run that found
-// one empty says that it is PURGED: what was on its way into it has met the status by then.
+// purge empties, in batches, the namespaces that were in PURGING when the run began (SPEC N1, M2). Only a run that
+// finds a namespace empty says that it is PURGED: what was on its way into the namespace has met the status by then.
 func (r *Run) purge(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(r.purging)) {
 		held, ok := r.held(name)
@@ -42,7 +42,7 @@ func (r *Run) purge(ctx context.Context) error {
 	return nil
 }
 
-// held counts the records of a namespace; false: there is none.
+// held counts the records of a namespace. ok is false if there is no such namespace.
 func (r *Run) held(name string) (held int64, ok bool) {
 	r.cluster.Local(func(m *task.Machine) {
 		if n := m.Namespace(name); n != nil {
@@ -53,7 +53,7 @@ func (r *Run) held(name string) (held int64, ok bool) {
 	return held, ok
 }
 
-// empty removes what there is. What runs is being cancelled, by Ticks: it is waited for, though not for long.
+// empty removes what there is. Ticks cancel what runs; empty waits for it, but not for long.
 func (r *Run) empty(ctx context.Context, name string) error {
 	patience := time.Now().Add(r.cfg.PurgeWait)
 	for {
@@ -63,7 +63,7 @@ func (r *Run) empty(ctx context.Context, name string) error {
 		res, err := r.command(ctx, task.PurgeNamespace{Token: r.job.Token, Namespace: name, Max: r.cfg.Batch})
 		switch {
 		case refused(err):
-			return nil // it is no longer in PURGING
+			return nil // the namespace is no longer in PURGING
 		case err != nil:
 			return err
 		case res.Left == 0:
@@ -84,7 +84,7 @@ func (r *Run) empty(ctx context.Context, name string) error {
 
 func (r *Run) endPurge(ctx context.Context, name string) error {
 	_, err := r.command(ctx, task.EndPurge{Token: r.job.Token, Namespace: name})
-	if refused(err) { // something is left that does not count, or was on its way
+	if refused(err) { // something is left that held does not count, or was on its way
 		r.note("namespace %s could not be ended: %v", name, err)
 		r.soon(r.cfg.PurgeAgain)
 		return nil

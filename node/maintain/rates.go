@@ -16,7 +16,7 @@ func (r *Run) limitScans(ctx context.Context, n int) error {
 	return r.scans.WaitN(ctx, n)
 }
 
-// each shows objects as fast as they may be looked at.
+// each shows objects to see, as fast as they may be looked at.
 func each[T any](ctx context.Context, r *Run, all []T, see func(T) error) error {
 	for some := range slices.Chunk(all, page) {
 		if err := r.limitScans(ctx, len(some)); err != nil {
@@ -39,7 +39,7 @@ func (r *Run) limitDeletes(ctx context.Context, n int) error {
 	return r.deletes.WaitN(ctx, n)
 }
 
-// tell reports progress, and hears whether the run is to go on.
+// tell reports progress, and learns whether the run may go on.
 func (r *Run) tell(ctx context.Context, n int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -9,24 +9,24 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// retention is what is kept of a behavior's final tasks, and operations (SPEC T9, M2).
+// retention says how long, and how many, final tasks and operations of a behavior are kept (SPEC T9, M2).
 type retention struct {
 	success, failure task.Millis // < 0: for ever
 	count            int64       // 0: no limit
 
-	// What the behavior itself keeps for ever: no number of others takes it, the namespace's neither.
+	// What the behavior itself keeps for ever: no count takes it away, not the behavior's own nor the namespace's.
 	everSuccess, everFailure bool
 }
 
-// ever reports whether the behavior itself keeps what ended so for ever.
+// ever reports whether the behavior itself keeps for ever what ended with this success.
 func (a retention) ever(success bool) bool {
 	return success && a.everSuccess || !success && a.everFailure
 }
 
-// byDefault is the retention of what would be kept for ever if it were not too many (task.Task.Excess).
+// byDefault is the retention of tasks that would be kept for ever if there were not too many (task.Task.Excess).
 var byDefault = retention{success: task.DefaultKeepSuccess, failure: task.DefaultKeepFailure}
 
-// covers reports whether what ended at a time is young enough to stay.
+// covers reports whether what ended at the time finished is young enough to stay.
 func (a retention) covers(success bool, finished, now task.Time) bool {
 	keep := a.failure
 	if success {
@@ -35,7 +35,7 @@ func (a retention) covers(success bool, finished, now task.Time) bool {
 	return keep < 0 || int64(finished) > math.MaxInt64-int64(keep) || finished+task.Time(keep) > now
 }
 
-// retentions looks each behavior up once: what a run decides by does not change under it.
+// retentions looks each behavior up once, so that what a run decides by does not change meanwhile.
 type retentions struct {
 	run   *Run
 	known map[task.Key]retention
@@ -72,7 +72,7 @@ func (rs *retentions) young(t *task.Task) bool {
 	return a.covers(t.Status == task.Success, t.FinishedAt, rs.run.Now)
 }
 
-// ending is when something ended; what ended in the same millisecond goes in order of creation.
+// ending is when something ended. Of what ended in the same millisecond, the lower creation rev comes first.
 type ending struct {
 	at  task.Time
 	rev uint64
@@ -82,13 +82,14 @@ func (e ending) compare(f ending) int {
 	return cmp.Or(cmp.Compare(e.at, f.at), cmp.Compare(e.rev, f.rev))
 }
 
-// newest remembers the limit newest endings of those that it is shown, in at most twice their room.
+// newest remembers the limit newest of the endings that it is shown. It takes at most twice their room.
 type newest struct {
 	limit int
 	ends  []ending
 }
 
-// slack is how many more than the limit a small one may hold before it is sorted.
+// slack is how many endings beyond twice its limit a newest may hold before it is trimmed: a small limit is not trimmed
+// at every add.
 const slack = 1_000
 
 func (n *newest) add(e ending) {
@@ -103,15 +104,16 @@ func (n *newest) trim() {
 	n.ends = n.ends[:min(len(n.ends), n.limit)]
 }
 
-// beyond reports whether e is older than the newest. trim must have been called after the last add.
+// beyond reports whether e is older than the limit newest endings. trim must have been called after the last add.
 func (n *newest) beyond(e ending) bool {
 	return len(n.ends) == n.limit && e.compare(n.ends[n.limit-1]) < 0
 }
 
-// crowds hold what retention by count keeps: by behavior, and for "" by namespace.
+// crowds hold the endings that retention by count keeps. They are kept by behavior; the behavior "" stands for the
+// whole namespace.
 type crowds map[task.Key]*newest
 
-// limit makes a crowd that is bounded; 0: it is not.
+// limit adds a crowd with a bound. A count of 0 means that there is no bound.
 func (c crowds) limit(namespace, behavior string, count int64) {
 	if k := (task.Key{Namespace: namespace, ID: behavior}); count > 0 && c[k] == nil {
 		c[k] = &newest{limit: int(min(count, math.MaxInt32))}
@@ -145,7 +147,7 @@ func (c crowds) beyond(t *task.Task) bool {
 	return c.over(t.Namespace, t.Behavior, ending{t.FinishedAt, t.CreatedRev})
 }
 
-// behaviorCrowds are those of behaviors whose policy has a count.
+// behaviorCrowds makes empty crowds for the behaviors whose policy has a count.
 func (r *Run) behaviorCrowds(ctx context.Context, ages *retentions) (crowds, error) {
 	c := crowds{}
 	err := eachBehavior(ctx, r, func(b *task.Behavior) error {
@@ -155,7 +157,7 @@ func (r *Run) behaviorCrowds(ctx context.Context, ages *retentions) (crowds, err
 	return c, err
 }
 
-// taskCrowds looks at all final tasks if there is anything to be kept by count.
+// taskCrowds looks at all final tasks, if retention by count keeps any.
 func (r *Run) taskCrowds(ctx context.Context, ages *retentions) (crowds, error) {
 	c, err := r.behaviorCrowds(ctx, ages)
 	if err != nil {

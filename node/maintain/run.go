@@ -22,23 +22,23 @@ type Job struct {
 	Token  uint64
 	Worker string
 	DryRun bool
-	// Progress is told what the run does, at every page and batch; an error ends the run.
+	// Progress is told what the run does, at every page and batch. Its error ends the run.
 	Progress func(phase string, done int64) error
 }
 
-// Outcome of a run that came to an end of its own.
+// Outcome is how a run ended that came to its end.
 type Outcome struct {
 	Record task.MaintenanceRun
-	Again  time.Duration // when another run should follow; 0: not because of this one
+	Again  time.Duration // how soon another run should follow; 0: not because of this run
 }
 
-// Run is one run under way: what its kinds need.
+// Run is one run under way.
 type Run struct {
-	// Before is the time of the log from which on objects are too young to be deleted (SPEC M3).
+	// Before is a time of the log. Objects that are not older are too young to be deleted (SPEC M3).
 	Before task.Time
 	// Now is the time of the log at which the run began.
 	Now task.Time
-	// Rev is the last version of a record that the marks can know: what was written later stays.
+	// Rev is the last rev that the marks can know. A record that was written later stays.
 	Rev uint64
 
 	job     Job
@@ -54,13 +54,13 @@ type Run struct {
 	notes   []string // for the record's message
 	phase   string
 	done    int64
-	marked  bool // all there was to mark: the next filter is sized by this one
+	marked  bool // everything was marked: the next filter is sized by this one
 
 	purging map[string]bool // namespaces in PURGING when the run began
 	again   time.Duration
 
 	candidates map[string][]Object // by kind
-	parts      map[task.Key]int64  // of operations that may go: how many tasks go with each
+	parts      map[task.Key]int64  // by operation that may go: how many tasks go with it
 	collected  int
 	skipped    int64 // candidates beyond Config.Candidates
 }
@@ -76,8 +76,8 @@ func New(cfg Config, cluster Cluster, disks Disks, job Job) *Run {
 	}
 }
 
-// Do carries the run out and records it. An error without an Outcome's record means that the run may say nothing more:
-// its token is dead, or ctx has ended. What else went wrong is in the record.
+// Do carries the run out and records it. If it returns an error the run may say nothing more: its token is dead, or ctx
+// has ended. What else went wrong stands in the record.
 func (r *Run) Do(ctx context.Context) (Outcome, error) {
 	rec := task.MaintenanceRun{Run: r.job.Run, Token: r.job.Token, Worker: r.job.Worker, DryRun: r.job.DryRun}
 	var former []*task.MaintenanceRun
@@ -91,7 +91,7 @@ func (r *Run) Do(ctx context.Context) (Outcome, error) {
 	if _, err := r.command(ctx, task.RecordRun{Token: r.job.Token, Run: rec}); err != nil {
 		return Outcome{}, err
 	}
-	// The record is what the log's clock was stamped with last: from here the grace counts.
+	// The record was the last to stamp the log's clock: the grace counts from here.
 	r.cluster.Local(func(m *task.Machine) { r.Now, r.Rev = m.Now(), m.Rev() })
 	r.Before = r.Now - task.Time(r.cfg.Grace.Milliseconds())
 	rec.Before = r.Before
@@ -104,7 +104,8 @@ func (r *Run) Do(ctx context.Context) (Outcome, error) {
 	return r.finish(ctx, rec, err)
 }
 
-// ErrStopped is what Job.Progress returns to end a run that is not to be recorded as failed: it goes on elsewhere.
+// ErrStopped is returned by Job.Progress to end a run that is not to be recorded as failed, because it goes on
+// elsewhere.
 var ErrStopped = errors.New("maintain: the run was told to stop")
 
 // finish records the end of a run, good or bad.
@@ -144,7 +145,7 @@ func (r *Run) message(failed error) string {
 	return task.Clip(text, maxMessage)
 }
 
-// work marks, scans and deletes: nothing is deleted before everything has been marked and scanned (SPEC M3).
+// work marks, scans and deletes. Nothing is deleted before everything has been marked and scanned (SPEC M3).
 func (r *Run) work(ctx context.Context) error {
 	r.cluster.Local(func(m *task.Machine) { r.purging = namesOf(m, task.NamespaceIsPurging) })
 	r.enter("mark")
@@ -198,7 +199,7 @@ func (r *Run) found(o Object) error {
 	return nil
 }
 
-// remove deletes the candidates of a kind in batches; a dry run only counts them.
+// remove deletes the candidates of a kind in batches. A dry run only counts them.
 func (r *Run) remove(ctx context.Context, k Kind) error {
 	all := r.candidates[k.Name()]
 	delete(r.candidates, k.Name())
@@ -231,7 +232,7 @@ func (r *Run) remove(ctx context.Context, k Kind) error {
 	return nil
 }
 
-// byNamespace splits a batch, so that what was deleted can be counted where it was.
+// byNamespace splits a batch, so that each deletion is counted in its namespace.
 func byNamespace(os []Object) map[string][]Object {
 	m := map[string][]Object{}
 	for _, o := range os {
@@ -240,8 +241,8 @@ func byNamespace(os []Object) map[string][]Object {
 	return m
 }
 
-// follow says whether a run should follow this one without waiting for its time: what was found but not remembered goes
-// on, and what was to be purged only after this one had looked.
+// follow says whether a run should follow this one without waiting for its time. There are two reasons: objects were
+// found and not remembered, or a purge was asked for after this run had looked.
 func (r *Run) follow(ctx context.Context) error {
 	if r.job.DryRun {
 		return nil
@@ -265,10 +266,10 @@ func (r *Run) follow(ctx context.Context) error {
 	})
 }
 
-// followAt is how soon a run follows one that got somewhere and has not come to an end.
+// followAt is how soon a run follows one that got somewhere and has not done everything.
 const followAt = time.Second
 
-// soon asks for a run after d, or earlier.
+// soon asks for a run after d, or earlier if an earlier one is asked for.
 func (r *Run) soon(d time.Duration) {
 	if r.again == 0 || d < r.again {
 		r.again = d

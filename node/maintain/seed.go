@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// policy is the policy of the built-in behavior (SPEC M1). Its task is never removed by itself, and a run takes
-// as long as its rates make it.
+// policy is the policy of the built-in behavior (SPEC M1). Retention never removes its task, and a run may take as long
+// as its rates make it.
 func policy(c Config) task.Policy {
 	p := task.DefaultPolicy()
 	p.Description = "removes what the cluster no longer needs"
@@ -21,7 +21,7 @@ func policy(c Config) task.Policy {
 	return p
 }
 
-// module names the version by what it is: nodes that are set up alike make the same one.
+// module names the version by its policy. So nodes with the same configuration make the same version.
 func module(p task.Policy) (task.Module, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -31,8 +31,8 @@ func module(p task.Policy) (task.Module, error) {
 	return task.Module{Digest: task.NativeMaintenance, Version: hex.EncodeToString(sum[:])}, nil
 }
 
-// Seeds are the commands that the behavior and its task still need, none if all is as configured. always: the
-// task is made although it does not repeat.
+// Seeds returns the commands that the behavior and its task still need, none if everything is as configured. With
+// always the task is made even if it does not repeat.
 func Seeds(m *task.Machine, c Config, always bool) ([]task.Command, error) {
 	p := policy(c)
 	mod, err := module(p)
@@ -53,12 +53,12 @@ func Seeds(m *task.Machine, c Config, always bool) ([]task.Command, error) {
 	t := m.Task(task.MaintenanceKey())
 	switch {
 	case t == nil && p.RepeatEvery == 0 && always:
-		submit.NotBefore = task.MaxTime // only when it is asked for
+		submit.NotBefore = task.MaxTime // it runs only when it is asked for
 		cmds = append(cmds, submit)
 	case p.RepeatEvery == 0:
 	case t == nil, t.Final():
 		cmds = append(cmds, submit)
-	case t.Status != task.Running && t.NotBefore > submit.NotBefore: // it was set up to repeat less often
+	case t.Status != task.Running && t.NotBefore > submit.NotBefore: // until now it repeated less often
 		submit.IfExists = task.Resubmit
 		cmds = append(cmds, submit)
 	}

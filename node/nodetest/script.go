@@ -8,17 +8,18 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Script stands in for a store that rooms subscribe to: a test sends the events. The zero value works.
+// Script stands in for a store that rooms of node subscribe to: a test sends the events. The zero value is ready to
+// use.
 type Script struct {
 	mu     sync.Mutex
 	feeds  []*Feed
 	lagged bool
 }
 
-// buffer is how many entries' events may wait for a subscriber: tests are short.
+// buffer is how many entries' events may wait for a subscriber. Tests are short.
 const buffer = 16
 
-// Subscribe begins a subscription. What is sent from now on goes to it alone.
+// Subscribe begins a subscription. From now on events go to it alone.
 func (s *Script) Subscribe() *Feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,14 +28,14 @@ func (s *Script) Subscribe() *Feed {
 	return f
 }
 
-// Subscriptions is how many have begun.
+// Subscriptions returns how many subscriptions have begun.
 func (s *Script) Subscriptions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.feeds)
 }
 
-// Publish sends the events of one entry, if anybody has subscribed.
+// Publish sends the events of one entry, if there is a subscription.
 func (s *Script) Publish(evs []task.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +44,7 @@ func (s *Script) Publish(evs []task.Event) {
 	}
 }
 
-// Send sends the events of one entry to who has subscribed, and waits until they are worked through.
+// Send sends the events of one entry to the last subscription, and waits until they are worked through.
 func (s *Script) Send(evs ...task.Event) {
 	s.mu.Lock()
 	f := s.last()
@@ -52,7 +53,7 @@ func (s *Script) Send(evs ...task.Event) {
 	synctest.Wait()
 }
 
-// CutOff ends the last subscription as one that was too slow.
+// CutOff ends the last subscription as a store does with one that was too slow.
 func (s *Script) CutOff() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,10 +69,10 @@ type Feed struct {
 	c      chan []task.Event
 }
 
-// Events has the events of one entry after the other; closed when the subscription is cut off.
+// Events brings the events of one entry after the other. It is closed when the subscription is cut off.
 func (f *Feed) Events() <-chan []task.Event { return f.c }
 
-// Lagged reports whether it was cut off.
+// Lagged reports whether the subscription was cut off.
 func (f *Feed) Lagged() bool {
 	f.script.mu.Lock()
 	defer f.script.mu.Unlock()

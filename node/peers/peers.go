@@ -18,13 +18,13 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Request is one question to another member, one JSON value per connection on mux.Peer; so is the answer.
-// Unknown fields are ignored on both sides: neighbouring versions must understand each other (SPEC C4).
+// Request is one question to another member. Question and answer are one JSON value each, on a connection of their own
+// (mux.Peer). Both sides ignore unknown fields, because neighbouring versions must understand each other (SPEC C4).
 type Request struct {
 	Op   string   `json:"op"` // status, logs, progress, files, drop_logs
 	Task task.Key `json:"task,omitzero"`
 
-	// For maintenance.
+	// The fields below are for maintenance.
 	Area   maintain.Area `json:"area,omitempty"`
 	After  string        `json:"after,omitempty"`
 	Limit  int           `json:"limit,omitempty"`
@@ -43,17 +43,17 @@ type Reply struct {
 	Dropped int64           `json:"dropped,omitempty"`
 }
 
-// Questions.
+// The questions.
 const (
 	OpStatus   = "status"
 	OpLogs     = "logs"
-	OpFiles    = "files"     // of an area of the member's disk
-	OpDropLogs = "drop_logs" // of tasks
-	opProgress = "progress"  // answered by frames until one side has enough; see Progress
+	OpFiles    = "files"     // files of an area of the member's disk
+	OpDropLogs = "drop_logs" // logs of tasks
+	opProgress = "progress"  // answered by frames until one side ends the connection; see Progress
 )
 
 const (
-	timeout  = time.Second // of one question: a dead member must not hold up an answer for people
+	timeout  = time.Second // for one question: a dead member must not hold up an answer for people
 	maxReply = 64 << 20    // logs of one task
 	maxAsk   = 64 << 10
 )
@@ -69,13 +69,13 @@ type Peers struct {
 	wg       sync.WaitGroup
 }
 
-// New makes Peers; answer answers what others ask.
+// New makes Peers. answer answers what other members ask.
 func New(network mux.Network, logger *slog.Logger, answer func(Request) Reply, progress *Progress) *Peers {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Peers{net: network, answer: answer, progress: progress, logger: logger, ctx: ctx, cancel: cancel}
 }
 
-// Close ends what is under way, and waits.
+// Close ends the answers under way, and waits for them.
 func (p *Peers) Close() {
 	p.cancel()
 	p.wg.Wait()
@@ -141,7 +141,7 @@ func (p *Peers) Ask(ctx context.Context, addr string, q Request) (*Reply, error)
 	return &r, nil
 }
 
-// answerError is an answer of a member that says what went wrong there.
+// answerError is an answer in which a member says what went wrong.
 type answerError struct{ addr, text string }
 
 func (e *answerError) Error() string { return "answer of " + e.addr + ": " + e.text }
@@ -152,7 +152,7 @@ func Answered(err error) bool {
 	return is
 }
 
-// AskAll asks members side by side; a member that does not answer in time has a nil reply.
+// AskAll asks members side by side. A member that does not answer in time has a nil reply.
 func (p *Peers) AskAll(ctx context.Context, addrs []string, q Request) []*Reply {
 	replies := make([]*Reply, len(addrs))
 	var wg sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"github.com/taskrt/taskrt/node/watch"
 )
 
-// Progress brings progress that is not in the log from the leader, who hears of it from the workers, to the nodes at which
-// somebody watches (SPEC W3). Nothing depends on it: what is lost on the way comes with the next renewal.
+// Progress brings progress that is not in the log to the nodes at which somebody watches (SPEC W3). It comes from the
+// leader, whom the workers tell. Nothing depends on it: what is lost on the way comes with the next renewal.
 type Progress struct {
 	net    mux.Network
 	feed   *watch.Feed
@@ -23,27 +23,27 @@ type Progress struct {
 	logger *slog.Logger
 
 	mu    sync.Mutex
-	peers map[chan []watch.Live]struct{} // nodes that listen
+	peers map[chan []watch.Live]struct{} // a channel for each node that listens
 }
 
 const (
-	backlog = 64              // frames that wait for one node; what comes then is dropped
-	pulse   = 3 * time.Second // an idle leader says that it is there
+	backlog = 64              // frames that may wait for one node; further frames are dropped
+	pulse   = 3 * time.Second // how often an idle leader says that it is there
 	silence = 10 * time.Second
-	again   = 250 * time.Millisecond // before the leader is asked again
+	again   = 250 * time.Millisecond // pause before the leader is asked again
 )
 
-// frame is one frame from the leader: a JSON value. Unknown fields are ignored (SPEC C4).
+// frame is one frame from the leader, a JSON value. Unknown fields are ignored (SPEC C4).
 type frame struct {
 	Live []watch.Live `json:"live,omitempty"`
 }
 
-// NewProgress makes it for a node that others reach at the address self.
+// NewProgress makes a Progress for a node that others reach at the address self.
 func NewProgress(network mux.Network, feed *watch.Feed, self string, follow func() (string, <-chan struct{}, <-chan struct{}), logger *slog.Logger) *Progress {
 	return &Progress{net: network, feed: feed, self: self, follow: follow, logger: logger, peers: map[chan []watch.Live]struct{}{}}
 }
 
-// Publish tells what workers said to this node, the leader. It never waits.
+// Publish tells the listeners what workers have told this node, which leads. It never waits.
 func (l *Progress) Publish(ls []watch.Live) {
 	l.feed.Live(ls)
 	l.mu.Lock()
@@ -56,7 +56,7 @@ func (l *Progress) Publish(ls []watch.Live) {
 	}
 }
 
-// serve tells one node until it goes away.
+// serve tells one node what is published, until the node goes away.
 func (l *Progress) serve(ctx context.Context, conn net.Conn) error {
 	frames := make(chan []watch.Live, backlog)
 	l.mu.Lock()
@@ -105,7 +105,7 @@ func (l *Progress) Run(ctx context.Context) {
 	}
 }
 
-// listen takes what the leader tells until it no longer leads, or nobody watches here any more.
+// listen takes what the leader tells, until it no longer leads or nobody watches here any longer.
 func (l *Progress) listen(ctx context.Context, addr string, gone <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

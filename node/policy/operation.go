@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// operationPolicy turns operation{} of a manifest into what the log carries (SPEC O2).
+// operationPolicy turns the operation{} of a manifest into what the log carries (SPEC O2).
 func operationPolicy(s *manifest.OperationSettings) *task.OperationPolicy {
 	if s == nil {
 		return nil

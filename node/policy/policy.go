@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Of turns what a manifest says, defaults filled in, into what the log carries (SPEC B1).
+// Of turns the settings of a manifest, with defaults filled in, into what the log carries (SPEC B1).
 func Of(s manifest.Settings) task.Policy {
 	return task.Policy{
 		Index: s.Index, Description: s.Description,
@@ -62,8 +62,8 @@ func onError(word string) task.OnError {
 	return task.OnErrorDefault
 }
 
-// Manifest is the way back: a behavior's entry of the manifest with every default filled in, as the API shows it. What
-// it shows of an external behavior can be put again as it is.
+// Manifest is the way back: a behavior's entry of the manifest as the API shows it, with every default filled in. The
+// entry of an external behavior can be put again as it is.
 func Manifest(name string, v *task.Version) (json.RawMessage, error) {
 	b := entryOf(name, &v.Policy)
 	if v.Module != "" {
@@ -116,13 +116,13 @@ func entryOf(name string, p *task.Policy) manifest.Behavior {
 	if p.KeyStrict {
 		b.KeyOrder = "strict"
 	}
-	if p.Operation != nil { // what its manifest could not say is left out: it can be pushed as it is shown
+	if p.Operation != nil { // leave out what an operation's manifest cannot say: what is shown can be pushed
 		b.ID, b.Operation = nil, operationEntry(p.Operation)
 	}
 	return b
 }
 
-// retentionEntry is nil if the manifest says nothing of retention: then the namespace does.
+// retentionEntry returns nil if the manifest says nothing of retention, so that the namespace's retention counts.
 func retentionEntry(p *task.Policy) *manifest.Retention {
 	r := manifest.Retention{Success: keep(p.KeepSuccess), Failure: keep(p.KeepFailure)}
 	if p.KeepCount > 0 {
@@ -144,7 +144,7 @@ func keep(m task.Millis) *manifest.Keep {
 	return (*manifest.Keep)(duration(m))
 }
 
-// given is nil for what no manifest can say: a duration of nothing that means "none".
+// given returns nil for 0, which means "none" and cannot be said in a manifest.
 func given(m task.Millis) *manifest.Duration {
 	if m == 0 {
 		return nil
@@ -152,7 +152,7 @@ func given(m task.Millis) *manifest.Duration {
 	return duration(m)
 }
 
-// onErrorWord names a choice; byDefault is what SPEC R2 says when the manifest says nothing.
+// onErrorWord names a choice. byDefault is what SPEC R2 says if the manifest says nothing.
 func onErrorWord(o task.OnError, byDefault string) string {
 	switch o {
 	case task.OnErrorRetry:

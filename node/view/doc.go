@@ -1,4 +1,4 @@
 // Package view turns records of the replicated state into what the API shows: tasks, operations, workers, and why a
-// command was rejected. It reads a machine that its caller holds, and changes nothing. DESIGN.md says what is left out
-// of a record and made when somebody looks.
+// command was rejected. It reads a machine that its caller holds, and changes nothing. DESIGN.md says what is not in a
+// record, and is made when somebody looks.
 package view

@@ -8,7 +8,7 @@ import (
 // completionID is the ID of an operation's completion.
 func completionID(operation string) string { return operation + ":complete" }
 
-// Operation converts a record. Results and events carry none of the counts, which the state has.
+// Operation converts a record. The counts come from the state, because results and events do not carry them.
 func (v State) Operation(o *task.Operation) *api.Operation {
 	if o == nil {
 		return nil
@@ -35,7 +35,8 @@ func (v State) Operation(o *task.Operation) *api.Operation {
 	return a
 }
 
-// counts are those of the record, else those that the state has of the same operation, else those of one that has begun.
+// counts returns the record's counts. If it has none they are those of the same operation in the state, or else those
+// of an operation that has just begun.
 func (v State) counts(o *task.Operation) api.OperationCounts {
 	if o.Counts == (task.OperationCounts{}) && v.m != nil {
 		if now := v.m.Operation(o.Key()); now != nil && now.CreatedRev == o.CreatedRev {

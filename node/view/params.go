@@ -11,8 +11,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// The params of an operation's tasks, by role (SPEC O1, O3). They are not in the tasks' records: a hundred thousand copies
-// of one argument would fill the memory. They are made of the operation's whenever somebody looks at a task or runs it.
+// The params of an operation's tasks, by role (SPEC O1, O3). They do not stand in the tasks' records: a hundred
+// thousand copies of one argument would fill the memory. They are made of the operation's record whenever somebody
+// looks at a task or runs it.
 type (
 	partitionParams struct {
 		Operation string          `json:"operation"` // ID
@@ -35,7 +36,8 @@ type (
 	}
 )
 
-// Params composes the params of a task that belongs to an operation; another task has its own. None if the operation is gone.
+// Params composes the params of a task that belongs to an operation. Other tasks have their own. If the operation is
+// gone there are none.
 func Params(m *task.Machine, t *task.Task) task.Payload {
 	if t.Role == task.RoleNone {
 		return t.Params
@@ -62,12 +64,13 @@ func ParamsOf(o *task.Operation, t *task.Task) task.Payload {
 	}
 	named := o.Arg.Blobs
 	if named != nil && named.Content != "" {
-		named = &task.Blobs{Named: []string{named.Content}} // it stands in the text now
+		named = &task.Blobs{Named: []string{named.Content}} // the reference stands in the text now
 	}
 	return task.Payload{Encoding: task.JSON, Data: Compact(v), Blobs: named}
 }
 
-// argOf is the operation's argument as its tasks are shown it: what is a blob stands there as a reference.
+// argOf returns the operation's argument as its tasks are shown it. An argument that is a blob stands there as a
+// reference.
 func argOf(o *task.Operation) json.RawMessage {
 	arg, _ := Payload(o.Arg)
 	if arg == nil {
@@ -76,13 +79,13 @@ func argOf(o *task.Operation) json.RawMessage {
 	return arg
 }
 
-// tokenOf is the last part of a cleanup's ID.
+// tokenOf returns the token that a cleanup's ID ends with.
 func tokenOf(id string) uint64 {
 	token, _ := strconv.ParseUint(id[strings.LastIndexByte(id, ':')+1:], 10, 64)
 	return token
 }
 
-// WithParams returns the task as whoever runs it needs it: with its params.
+// WithParams returns the task as a worker needs it: with its params.
 func WithParams(m *task.Machine, t *task.Task) *task.Task {
 	if t.Role == task.RoleNone {
 		return t
@@ -92,13 +95,14 @@ func WithParams(m *task.Machine, t *task.Task) *task.Task {
 	return &whole
 }
 
-// Composed counts the params that are composed for one answer: of a page of tasks that share one argument, each has a copy.
+// Composed counts the bytes of params that are composed for one answer: in a page of tasks that share an argument, each
+// has a copy of it.
 type Composed struct{ bytes int }
 
-// maxComposed bounds them. An argument has at most 64 KiB.
+// maxComposed bounds Composed. An argument has at most 64 KiB.
 const maxComposed = 1 << 20
 
-// Add counts those of a task as it is shown; true when an answer should have no more.
+// Add counts the params of a task as it is shown. It returns true if the answer should have no more.
 func (c *Composed) Add(t *task.Task, shown *api.Task) bool {
 	if t.Role != task.RoleNone {
 		c.bytes += len(shown.Params)
@@ -106,10 +110,10 @@ func (c *Composed) Add(t *task.Task, shown *api.Task) bool {
 	return c.Full()
 }
 
-// Full reports whether an answer should have no more of them.
+// Full reports whether an answer should have no more composed params.
 func (c *Composed) Full() bool { return c.bytes >= maxComposed }
 
-// Page shows tasks, at least one of them, until their params are too much for one answer: the others are for the next page.
+// Page shows tasks, at least one, until their params are enough for one answer. The other tasks are for the next page.
 func (v State) Page(ts []*task.Task, params *Composed) []*api.Task {
 	page := make([]*api.Task, 0, len(ts))
 	for _, t := range ts {
@@ -121,7 +125,7 @@ func (v State) Page(ts []*task.Task, params *Composed) []*api.Task {
 	return page
 }
 
-// Compact is JSON with <, > and & as they are.
+// Compact writes JSON with <, > and & as they are.
 func Compact(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

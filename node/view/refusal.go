@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Refusal turns a rejection of the machine into an answer of the API; nil for success.
+// Refusal turns a rejection of the machine into an error of the API. It returns nil for success.
 func Refusal(r *task.Result) *api.Error {
 	if r.Code == task.OK {
 		return nil
@@ -41,7 +41,7 @@ func Accepted(r *task.Result) (task.Result, error) {
 	return *r, nil
 }
 
-// Error is err as the API shows it: what has no code of its own is internal.
+// Error returns err as the API shows it. An error without a code is internal.
 func Error(err error) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
@@ -49,7 +49,7 @@ func Error(err error) *api.Error {
 	return api.NewError(api.CodeInternal, "%v", err)
 }
 
-// CheckAgain reports whether nothing was done because what the command was checked against has been changed by the time that
-// it was applied: its behavior (SPEC B2: a version becomes active at one point in the log, also for the checks of a submit), or
-// a blob that maintenance deleted, which is put again if its bytes are here (SPEC M3).
+// CheckAgain reports whether nothing was done because something that the command was checked against had changed when
+// the command was applied. That is a behavior (SPEC B2: a version becomes active at one point in the log, also for the
+// checks of a submit), or a blob that maintenance has deleted: it is put again if its bytes are here (SPEC M3).
 func CheckAgain(c task.Code) bool { return c == task.BehaviorWasChanged || c == task.BlobGone }

@@ -10,7 +10,7 @@ import (
 // State is one state of the machine. The zero State has none: it shows what a record alone says.
 type State struct{ m *task.Machine }
 
-// Of is the state of a machine that the caller holds.
+// Of returns the state of a machine that the caller holds.
 func Of(m *task.Machine) State { return State{m} }
 
 // Task converts a record (SPEC section 3, H2).
@@ -23,7 +23,7 @@ func (v State) Task(t *task.Task) *api.Task {
 	return a
 }
 
-// Fill is Task into a place that is there.
+// Fill is Task into a place that the caller has.
 func (v State) Fill(a *api.Task, t *task.Task) {
 	*a = api.Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Version: t.Version,
@@ -62,7 +62,7 @@ func (v State) Fill(a *api.Task, t *task.Task) {
 	}
 }
 
-// Minimal is Fill with what api.Task.Minimal leaves.
+// Minimal fills in only what api.Task.Minimal keeps.
 func Minimal(a *api.Task, t *task.Task) {
 	*a = api.Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status.String(), Final: t.Final(), Rev: t.Rev,
@@ -70,7 +70,7 @@ func Minimal(a *api.Task, t *task.Task) {
 	}
 }
 
-// params are the task's own, or composed of its operation's.
+// params returns the task's own params, or those that its operation gives it.
 func (v State) params(t *task.Task) task.Payload {
 	if v.m == nil {
 		return t.Params
@@ -78,9 +78,9 @@ func (v State) params(t *task.Task) task.Payload {
 	return Params(v.m, t)
 }
 
-// Lease estimates when the lease can be lost, and when it is renewed next: before that a look sees no change of it. The
-// last log entry stamped both clocks at one moment; what is left of the session, or of an external lease, on the lease
-// clock is added to the wall clock of that moment. No clocks of two machines are compared.
+// Lease estimates when the lease can be lost, and when it is renewed next: a look before then sees no change of it. The
+// last log entry stamped both clocks at one moment. What is left of the session, or of an external lease, on the lease
+// clock is added to the wall clock of that moment. So no clocks of two machines are compared.
 func (v State) Lease(t *task.Task) *api.Lease {
 	l := t.Lease
 	if l == nil {
@@ -108,14 +108,15 @@ func (v State) Lease(t *task.Task) *api.Lease {
 	return a
 }
 
-// renewals is how often a lease is renewed in its TTL (SPEC L2): by sessions always, by external workers if they do as told.
+// renewals is how often a lease is renewed in its TTL (SPEC L2). Sessions always do so, external workers if they do as
+// told.
 const renewals = 3
 
-// Time is nil for no time.
+// Time returns nil for no time.
 func Time(t task.Time) *api.Time { return api.TimeOrNil(int64(t)) }
 
-// Payload shows a payload as JSON or as bytes (SPEC T7). What is a blob is shown as a reference, which keeps answers and lists
-// small: GET /v1/blobs/{digest} has the bytes.
+// Payload shows a payload as JSON or as bytes (SPEC T7). A payload that is a blob is shown as a reference, which keeps
+// answers and lists small; GET /v1/blobs/{digest} has the bytes.
 func Payload(p task.Payload) (json.RawMessage, []byte) {
 	if p.Blobs != nil && p.Blobs.Content != "" {
 		return api.BlobRef(p.Blobs.Content), nil

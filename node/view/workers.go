@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Workers shows sessions by ID, then the programs that hold external leases, by name.
+// Workers shows sessions by ID, and then the programs that hold external leases, by name.
 func Workers(m *task.Machine) []api.Worker {
 	ws := []api.Worker{}
 	for _, s := range m.Sessions() {

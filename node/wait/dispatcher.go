@@ -17,10 +17,10 @@ type Subscription interface {
 	Close()
 }
 
-// Dispatcher hands this node's events to those who wait for a task (SPEC W1) or an operation: one subscription for all of them, so
-// that waiting costs nothing per change of other tasks. Whoever waits registers first and reads the state afterwards:
-// no change falls between the two. What changes reaches those who watch (SPEC W3) first: so a waiter finds in their
-// history whatever it was not dispatched itself.
+// Dispatcher hands this node's events to those who wait for a task (SPEC W1) or an operation. One subscription serves
+// all of them, so that waiting costs nothing per change of other tasks. Whoever waits registers first and reads the
+// state afterwards, so that no change falls between the two. Changes reach those who watch (SPEC W3) first. So a waiter
+// finds in the history of changes whatever the dispatcher did not hand to it.
 type Dispatcher struct {
 	subscribe func() Subscription
 	local     func(func(*task.Machine))
@@ -28,21 +28,21 @@ type Dispatcher struct {
 	changes   *watch.Feed
 
 	mu      sync.Mutex
-	waiters map[task.Key]*Waiter // the first of a list
+	waiters map[task.Key]*Waiter // by task, the first of a list
 	count   int
 
 	operations operationWaits
 
-	leasesEnded, sessionsEnded atomic.Int64 // events of these kinds
+	leasesEnded, sessionsEnded atomic.Int64 // how many events of these kinds there were
 }
 
-// gatherEntries is how many log entries' events are dispatched together at most.
+// gatherEntries is the most log entries whose events are dispatched together.
 const gatherEntries = 256
 
 // MaxTasks bounds the tasks that all requests under way wait for on one node.
 const MaxTasks = 1 << 20
 
-// New makes a dispatcher; nothing is dispatched before Run.
+// New makes a dispatcher. Nothing is dispatched before Run.
 func New(
 	subscribe func() Subscription, local func(func(*task.Machine)), removed func(task.Key), changes *watch.Feed,
 ) *Dispatcher {
@@ -91,7 +91,8 @@ func (d *Dispatcher) drain(ctx context.Context, f Subscription) {
 	}
 }
 
-// gather appends the events of what other entries are there: under load many entries then cost one wake-up of each watcher.
+// gather appends the events of other entries that are there already. So under load many entries cost one wake-up of
+// each watcher.
 func gather(f Subscription, entries [][]task.Event) (all [][]task.Event, open bool) {
 	for len(entries) < gatherEntries {
 		select {
@@ -134,7 +135,7 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 	}
 }
 
-// recheck shows the present state to everybody who waits: at a (re)subscription events may have been missed.
+// recheck shows the present state to everybody who waits, because events may be missed before a subscription begins.
 func (d *Dispatcher) recheck() {
 	d.operations.recheck(d.local)
 	var ws []*Waiter
@@ -161,7 +162,7 @@ func (d *Dispatcher) recheck() {
 	}
 }
 
-// Task registers a waiter for a task; its Stop must be called.
+// Task registers a waiter for a task. Its Stop must be called.
 func (d *Dispatcher) Task(key task.Key, until api.Until, since uint64) *Waiter {
 	w := &Waiter{key: key, cond: condition{until: until, since: since}, done: make(chan struct{})}
 	w.ended = func() { close(w.done) }
@@ -169,7 +170,8 @@ func (d *Dispatcher) Task(key task.Key, until api.Until, since uint64) *Waiter {
 	return w
 }
 
-// Tasks registers a waiter for each key; ended is called once for each that has ended. Nil if too many wait.
+// Tasks registers a waiter for each key, or returns nil if too many wait. ended is called once for each waiter that has
+// ended.
 func (d *Dispatcher) Tasks(keys []task.Key, until api.Until, since uint64, ended func()) []*Waiter {
 	d.mu.Lock()
 	room := d.count+len(keys) <= MaxTasks
@@ -185,12 +187,12 @@ func (d *Dispatcher) Tasks(keys []task.Key, until api.Until, since uint64, ended
 	return ws
 }
 
-// Operation registers a waiter for an operation; its Stop must be called.
+// Operation registers a waiter for an operation. Its Stop must be called.
 func (d *Dispatcher) Operation(key task.Key, until api.Until) *OperationWaiter {
 	return d.operations.register(key, until)
 }
 
-// Ended tells how many leases and sessions this node has seen end, leases other than by a report.
+// Ended returns how many leases this node has seen end without a report, and how many sessions it has seen end.
 func (d *Dispatcher) Ended() (leases, sessions int64) {
 	return d.leasesEnded.Load(), d.sessionsEnded.Load()
 }
@@ -206,7 +208,7 @@ func (d *Dispatcher) add(w *Waiter) {
 	d.count++
 }
 
-// Stop takes a waiter out.
+// Stop takes the waiter out of its dispatcher.
 func (w *Waiter) Stop() {
 	d := w.dispatcher
 	d.mu.Lock()

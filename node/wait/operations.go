@@ -7,15 +7,15 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// operationWaits are those who wait for an operation on this node. The dispatcher hands them the operations' events, so
-// that waiting costs nothing per change of a task.
+// operationWaits holds those who wait for an operation on this node. The dispatcher hands them the events of
+// operations, so that waiting costs nothing per change of a task.
 type operationWaits struct {
 	mu      sync.Mutex
 	waiters map[task.Key]map[*OperationWaiter]struct{}
 }
 
-// OperationWaiter waits for one operation. As with tasks, whoever waits registers first, then reads the state and starts
-// with it: no change falls between the two, and none that is older than what was read counts.
+// OperationWaiter waits for one operation. As with tasks, whoever waits registers first, then reads the state and
+// starts with it. So no change falls between the two, and no change counts that is older than what was read.
 type OperationWaiter struct {
 	waits *operationWaits
 	key   task.Key
@@ -23,20 +23,20 @@ type OperationWaiter struct {
 	done  chan struct{} // closed when the wait is over
 
 	mu      sync.Mutex
-	created uint64 // rev of the record that Start was given; 0: not started
+	created uint64 // rev of the record that Start got; 0: not started
 	rev     uint64
 	early   []operationVersion
 	over    bool
-	last    *task.Operation // that ended the wait; nil: it was removed
+	last    *task.Operation // what ended the wait; nil: the operation was removed
 }
 
-// operationVersion is a record as an event or a read shows it; gone: it is, or is being, removed.
+// operationVersion is a record as an event or a read shows it. gone says that it is removed or being removed.
 type operationVersion struct {
 	operation *task.Operation
 	gone      bool
 }
 
-// register registers a waiter; its Stop must be called.
+// register registers a waiter. Its Stop must be called.
 func (ws *operationWaits) register(key task.Key, until api.Until) *OperationWaiter {
 	w := &OperationWaiter{waits: ws, key: key, until: until, done: make(chan struct{})}
 	ws.mu.Lock()
@@ -51,7 +51,7 @@ func (ws *operationWaits) register(key task.Key, until api.Until) *OperationWait
 	return w
 }
 
-// Stop ends the registration.
+// Stop takes the waiter out.
 func (w *OperationWaiter) Stop() {
 	w.waits.mu.Lock()
 	defer w.waits.mu.Unlock()
@@ -62,7 +62,7 @@ func (w *OperationWaiter) Stop() {
 	}
 }
 
-// of returns who waits for an operation.
+// of returns the waiters for an operation.
 func (ws *operationWaits) of(key task.Key) []*OperationWaiter {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -73,7 +73,7 @@ func (ws *operationWaits) of(key task.Key) []*OperationWaiter {
 	return all
 }
 
-// dispatch shows an event to whom it concerns.
+// dispatch shows an event to the waiters that it concerns.
 func (ws *operationWaits) dispatch(e *task.Event) {
 	if o := e.Operation; o != nil {
 		for _, w := range ws.of(o.Key()) {
@@ -82,7 +82,7 @@ func (ws *operationWaits) dispatch(e *task.Event) {
 	}
 }
 
-// recheck shows the present state to everybody: events may have been missed.
+// recheck shows the present state to every waiter, because events may have been missed.
 func (ws *operationWaits) recheck(local func(func(*task.Machine))) {
 	ws.mu.Lock()
 	var all []*OperationWaiter
@@ -118,7 +118,7 @@ func (w *OperationWaiter) see(v operationVersion) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.created == 0 {
-		if v.operation != nil { // that a read found nothing says nothing yet: Start's read comes later
+		if v.operation != nil { // a read that found nothing says nothing yet: Start's read comes later
 			w.early = append(w.early, v)
 		}
 		return
@@ -143,7 +143,7 @@ func (w *OperationWaiter) endLocked(o *task.Operation) {
 	close(w.done)
 }
 
-// Holds tells whether a version ends the wait. A final state ends every wait.
+// Holds reports whether a version ends the wait. A final state ends every wait.
 func (w *OperationWaiter) Holds(o *task.Operation) bool {
 	switch w.until.Kind {
 	case "completing":
@@ -154,13 +154,14 @@ func (w *OperationWaiter) Holds(o *task.Operation) bool {
 	return o.Final()
 }
 
-// Done is closed when the wait is over.
+// Done returns a channel that is closed when the wait is over.
 func (w *OperationWaiter) Done() <-chan struct{} { return w.done }
 
-// Created is the rev of the record that Start was given, which tells it from a later one of the same ID.
+// Created returns the creation rev of the record that Start got, which tells it from a later operation of the same ID.
 func (w *OperationWaiter) Created() uint64 { return w.created }
 
-// Outcome is the version that ended the wait, nil if the operation was removed; over is false as long as it goes on.
+// Outcome returns the version that ended the wait, or nil if the operation was removed. over is false as long as the
+// wait goes on.
 func (w *OperationWaiter) Outcome() (o *task.Operation, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

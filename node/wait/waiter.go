@@ -8,22 +8,22 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// version is one version of a record, as an event or a read shows it. gone: the record was removed.
+// version is one version of a record as an event or a read shows it. gone says that the record was removed.
 type version struct {
-	task  *task.Task // nil when a read found nothing
-	prev  *task.Task // event: the version before it, nil if there was none
+	task  *task.Task // nil if a read found nothing
+	prev  *task.Task // of an event: the version before; nil if there was none
 	event bool
 	gone  bool
-	index uint64 // of the read that found nothing
+	index uint64 // of a read that found nothing
 }
 
-// Waiter waits for one task. Versions that arrive before Start are kept. Those that are older than the state that Start
-// was given do not count, for a wait never answers with a state from before the request; but for the outcomes after a
-// rev that the request names.
+// Waiter waits for one task. It keeps the versions that arrive before Start. A version that is older than the state
+// that Start got does not count, because a wait never answers with a state from before its request. The exception is an
+// outcome after a rev that the request names.
 type Waiter struct {
 	dispatcher *Dispatcher
 	key        task.Key
-	prev, next *Waiter // of the same task; under the dispatcher's lock
+	prev, next *Waiter // list of the waiters for the same task; under the dispatcher's lock
 	done       chan struct{}
 	ended      func() // called once, when the wait is over; must not block
 
@@ -33,11 +33,11 @@ type Waiter struct {
 	over    bool
 	early   []version
 	last    *task.Task
-	index   uint64 // of the read that Start was given
+	index   uint64 // of the log, when Start's state was read
 	gone    bool
 }
 
-// Start begins the wait with the state that was read after registering, at an index of the log.
+// Start begins the wait with the state that was read after registering. index is the index of the log at that read.
 func (w *Waiter) Start(t *task.Task, index uint64) {
 	past := w.cond.past(w.dispatcher.changes, w.key, t)
 	w.mu.Lock()
@@ -57,10 +57,10 @@ func (w *Waiter) Start(t *task.Task, index uint64) {
 	w.early = nil
 }
 
-// Key names the task.
+// Key returns the task's key.
 func (w *Waiter) Key() task.Key { return w.key }
 
-// Done is closed when the wait for one task is over; nil for a waiter of Tasks.
+// Done returns a channel that is closed when the wait for one task is over. It is nil for a waiter of Tasks.
 func (w *Waiter) Done() <-chan struct{} { return w.done }
 
 func (w *Waiter) see(v version) {
@@ -77,14 +77,14 @@ func (w *Waiter) takeLocked(v version) {
 	switch {
 	case w.over:
 	case v.task == nil && v.index < w.index:
-		// Nothing was found by a read from before Start's: the record did not exist here yet.
+		// This read came before Start's and found nothing: the record was not here yet.
 	case v.task == nil:
 		w.gone = true
 		w.endLocked()
 	case v.task.CreatedRev < w.last.CreatedRev:
 		// an earlier record of the same ID
 	case v.task.CreatedRev > w.last.CreatedRev, v.gone:
-		w.gone = true // and perhaps created anew, which is another task
+		w.gone = true // perhaps the ID is there again: it names another task then
 		w.endLocked()
 	case v.task.Rev > w.last.Rev:
 		prev := w.last
@@ -93,7 +93,7 @@ func (w *Waiter) takeLocked(v version) {
 			w.endLocked()
 		}
 	case w.cond.since > 0 && v.event && v.task.Rev > w.cond.since && watch.Outcome(v.prev, v.task) && w.cond.ends(v.task):
-		// It came before the state that Start was given, but after the rev that was named.
+		// The outcome is older than the state that Start got, but newer than the rev that the request names.
 		w.last = v.task
 		w.endLocked()
 	}
@@ -106,8 +106,8 @@ func (w *Waiter) endLocked() {
 	}
 }
 
-// Outcome says how the wait ended: the version that ended it, or that the record was removed; over is false as long as
-// it goes on.
+// Outcome says how the wait ended: with a version that ended it, or because the record is gone. over is false as long
+// as the wait goes on.
 func (w *Waiter) Outcome() (t *task.Task, gone, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,12 +117,12 @@ func (w *Waiter) Outcome() (t *task.Task, gone, over bool) {
 // condition is what a wait waits for (SPEC W1). A final state ends every wait.
 type condition struct {
 	until api.Until
-	since uint64 // success, failure, outcome: one at a rev above it; 0: from now
+	since uint64 // an outcome counts if its rev is above since; 0: from now on
 }
 
-// past looks for an outcome that the wait names by its rev and that has been: the version with it; nil if there is
-// none. If this node no longer knows the versions since then, it judges by the present one, which may have been moved
-// since its outcome: better a wait that ends too early than one that never does.
+// past looks for an outcome that came after the rev that the wait names. It returns the version with the outcome, or
+// nil. If this node no longer knows all versions since the rev, the present version decides, which may have been moved
+// since its outcome: a wait that ends too early is better than a wait that never ends.
 func (c condition) past(changes *watch.Feed, key task.Key, t *task.Task) *task.Task {
 	if c.since == 0 || t.Rev <= c.since {
 		return nil
@@ -142,7 +142,7 @@ func (c condition) past(changes *watch.Feed, key task.Key, t *task.Task) *task.T
 	return nil
 }
 
-// next tells whether a version that replaced prev ends the wait.
+// next reports whether a version that replaced prev ends the wait.
 func (c condition) next(prev *task.Task, v version) bool {
 	t := v.task
 	switch {
@@ -153,7 +153,7 @@ func (c condition) next(prev *task.Task, v version) bool {
 	case v.event:
 		return watch.Outcome(v.prev, t) && c.outcome(t)
 	}
-	// A read after events were missed: several versions may lie between the two.
+	// The version comes from a read after events were missed: there may have been others between prev and t.
 	first := prev.Attempt
 	if prev.Status != task.Running {
 		first++
@@ -162,7 +162,7 @@ func (c condition) next(prev *task.Task, v version) bool {
 		(c.until.Kind == "running" || c.until.Kind == "waiting") && t.Attempt > prev.Attempt
 }
 
-// finished looks into the record's history for an attempt, from the first on, that ended as it is waited for.
+// finished looks in the record's history for an attempt, number first or later, that ended as the wait wants it.
 func (c condition) finished(t *task.Task, first int64) bool {
 	for _, a := range t.History {
 		if a.Number < first || a.FinishedAt == 0 {
@@ -183,7 +183,7 @@ func (c condition) finished(t *task.Task, first int64) bool {
 	return false
 }
 
-// holds tells whether a version by itself ends the wait.
+// holds reports whether a version by itself ends the wait.
 func (c condition) holds(t *task.Task) bool {
 	if t.Final() {
 		return true
@@ -202,11 +202,12 @@ func (c condition) holds(t *task.Task) bool {
 	return false
 }
 
-// ends tells whether a version that has just got an outcome ends the wait.
+// ends reports whether a version that has just got an outcome ends the wait.
 func (c condition) ends(t *task.Task) bool { return t.Final() || c.outcome(t) }
 
-// outcome tells whether a version that has just got an outcome has the one that is waited for. That of a cycle is one
-// after which nothing of it is left to do: a failure that will be retried keeps the version that it is pinned to.
+// outcome reports whether a version that has just got an outcome has the outcome that the wait wants. "outcome" wants
+// the end of a cycle: nothing of the cycle is left to do. A failure that will be retried is no such end; it keeps the
+// version that it is pinned to.
 func (c condition) outcome(t *task.Task) bool {
 	switch c.until.Kind {
 	case "success":

@@ -6,28 +6,30 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// progressEvery is how often the progress of one task is told at most (SPEC W3).
+// progressEvery is the shortest time between two tellings of one task's progress (SPEC W3).
 const progressEvery = 250 * time.Millisecond
 
-// maxBeats bounds the tasks whose progress is told at one time; that of others waits for its next renewal.
+// maxBeats bounds the tasks whose progress is told at one time. The progress of further tasks waits for their next
+// renewals.
 const maxBeats = 65_536
 
-// beats thins out progress: the first is told at once, the latest of the next 250 ms at their end. What is told stands
-// in the ring like any change; a subscriber that comes to it late skips what a later one has replaced.
+// beats thins out progress. The first progress of a task is told at once. The latest of the next 250 ms is told when
+// these are over. What is told stands in the ring as every change does. A subscriber that comes to it late skips
+// progress that a later one has replaced.
 type beats struct {
 	tasks map[task.Key]*beat
-	queue []*beat // by when their pause ends
+	queue []*beat // by the ends of their pauses
 	timer *time.Timer
 }
 
-// beat is the pause after progress of a task was told.
+// beat is the pause after a task's progress was told.
 type beat struct {
 	key     task.Key
 	token   uint64
 	told    task.Payload
-	attempt int64        // of what was told
-	waiting *task.Task   // the record of what came since; nil: nothing did
-	latest  task.Payload // what came
+	attempt int64        // the attempt whose progress was told
+	waiting *task.Task   // the record of the latest progress since then; nil: there was none
+	latest  task.Payload // that progress
 	ends    time.Time
 }
 
@@ -39,7 +41,7 @@ func (b *beats) stop() {
 	}
 }
 
-// changed drops what waits of an attempt that is over: progress never comes after its end.
+// changed drops the progress that waits of an attempt that is over: progress never comes after the attempt's end.
 func (b *beats) changed(t *task.Task) {
 	if x := b.tasks[t.Key()]; x != nil && (t.Lease == nil || t.Lease.Token != x.token) {
 		x.waiting = nil
@@ -52,7 +54,7 @@ func (b *beats) removed(k task.Key) {
 	}
 }
 
-// Live is progress on its way to the log: a worker's latest, told ahead of the renewal that stores it.
+// Live is progress on its way to the log: a worker's latest, told before the renewal that stores it.
 type Live struct {
 	Key      task.Key     `json:"key"`
 	Session  uint64       `json:"session"`
@@ -60,7 +62,7 @@ type Live struct {
 	Progress task.Payload `json:"progress"`
 }
 
-// Live tells progress that is not in the log. What is not of a current lease is dropped.
+// Live tells progress that is not in the log. Progress without a current lease is dropped.
 func (f *Feed) Live(ls []Live) {
 	if on, _ := f.Wanted(); !on {
 		return
@@ -85,13 +87,13 @@ func (f *Feed) Live(ls []Live) {
 	nudge(wake)
 }
 
-// stored takes in a change of which only the progress is news.
+// stored takes in a change in which only the progress is new.
 func (f *Feed) stored(e *task.Event, wake []*Sub) []*Sub {
 	told := f.beat(e.Task, e.Task.Progress)
 	return f.add(Change{Kind: Progress, Rev: e.Rev, Task: e.Task, Progress: e.Task.Progress}, mark{stored: true, quiet: !told}, wake)
 }
 
-// beat notes the latest progress of a running task; true: tell it now.
+// beat notes the latest progress of a running task. It returns true if the progress is to be told now.
 func (f *Feed) beat(t *task.Task, p task.Payload) bool {
 	b := &f.beats
 	if len(f.subs) == 0 || f.isClosed() {
@@ -129,7 +131,7 @@ func (f *Feed) arm() {
 	f.beats.timer.Reset(left)
 }
 
-// pausesEnd tells what came during the pauses that are over.
+// pausesEnd tells the progress that came during the pauses that are over.
 func (f *Feed) pausesEnd() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,16 +8,18 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Config of a Feed.
+// Config configures a Feed.
 type Config struct {
-	// Local runs a function on the node's machine, which holds still meanwhile; the function must be short.
+	// Local runs a function on the node's machine, which holds still meanwhile. The function must be short.
 	Local func(func(*task.Machine))
-	// Encode makes the JSON of an event. It is called once per change, however many want it; for the tasks of operations, once for each who does.
+	// Encode makes the JSON of an event. It is called once per change, however many subscribers want the change. For a
+	// task of an operation it is called once for each subscriber.
 	Encode func(*Change) []byte
-	// Entries and Bytes bound what is kept; default 65,536 changes and 64 MiB: three quarters for all of them, encoded, and the
-	// rest for those that somebody looks at.
+	// Entries and Bytes bound what is kept; default 65,536 changes and 64 MiB. Three quarters of the bytes are for all
+	// changes, encoded; the rest is for those that somebody looks at.
 	Entries, Bytes int
-	// Subscribers bounds the subscribers; default 20,000. IDs bounds the IDs that all of them name; default 1,048,576.
+	// Subscribers bounds the subscribers; default 20,000. IDs bounds the IDs that all subscribers together name; default
+	// 1,048,576.
 	Subscribers, IDs int
 }
 
@@ -25,12 +27,12 @@ type Config struct {
 type Feed struct {
 	config Config
 
-	mu     sync.RWMutex // written by Ingest and the like; read by subscribers, each of which writes only its own place
+	mu     sync.RWMutex // Ingest and others write under it; subscribers read under it, and each writes its own place only
 	ring   ring
 	shelf  shelf
 	index  index
 	subs   group
-	ids    int // that all subscribers name
+	ids    int // how many all subscribers name
 	beats  beats
 	closed chan struct{}
 	wanted chan struct{} // closed and replaced when the first subscriber comes and when the last one goes
@@ -42,7 +44,7 @@ var (
 	ErrClosed  = errors.New("watch: closed")
 )
 
-// NewFeed makes a feed; Close it. Before the first Ingest call Restart.
+// NewFeed makes a feed. Restart must be called before the first Ingest, and Close at the end.
 func NewFeed(c Config) *Feed {
 	if c.Entries == 0 {
 		c.Entries = 65_536
@@ -81,8 +83,9 @@ func (f *Feed) isClosed() bool {
 	}
 }
 
-// Restart says that changes may have been missed: the next events are those after rev, the state's when it was read
-// after subscribing to them. Subscribers get Reset, but those that are known to have seen everything up to rev.
+// Restart says that changes may have been missed. rev is the state's rev, read after subscribing to the events: the
+// events that follow are those after rev. Subscribers get Reset, except those that are known to have seen everything up
+// to rev.
 func (f *Feed) Restart(rev uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +101,7 @@ func (f *Feed) Restart(rev uint64) {
 	f.beats = newBeats()
 }
 
-// Ingest takes the events of some entries in. Those of one call wake a subscriber at most once.
+// Ingest takes in the events of some entries. The events of one call wake a subscriber at most once.
 func (f *Feed) Ingest(entries ...[]task.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,12 +112,12 @@ func (f *Feed) Ingest(entries ...[]task.Event) {
 	nudge(wake)
 }
 
-// take takes in the events of one entry and appends to wake as add does.
+// take takes in the events of one entry. It appends to wake as add does.
 func (f *Feed) take(evs []task.Event, wake []*Sub) []*Sub {
 	for i := range evs {
 		e := &evs[i]
 		if e.Rev <= f.ring.floor && e.Task != nil {
-			continue // the state at Restart had it already
+			continue // the state at Restart had the change already
 		}
 		switch e.Kind {
 		case task.TaskChanged:
@@ -132,7 +135,8 @@ func (f *Feed) take(evs []task.Event, wake []*Sub) []*Sub {
 	return wake
 }
 
-// add puts a change into the ring and appends to wake whom it concerns and who has nothing to look at yet.
+// add puts a change into the ring. It appends to wake the subscribers that the change concerns and that have nothing to
+// look at yet.
 func (f *Feed) add(c Change, m mark, wake []*Sub) []*Sub {
 	n, before := f.ring.next, len(wake)
 	f.ring.add(&c, m)
@@ -163,8 +167,8 @@ func nudge(subs []*Sub) {
 	}
 }
 
-// Outcome reports whether the version t of a record, which replaced prev, gave it an outcome (SPEC T2): one that only
-// moves the next run of a task that waits after its outcome does not.
+// Outcome reports whether the version t of a record, which replaced prev, gave it an outcome (SPEC T2). A version gives
+// none if it only moves the next run of a task that waits after its outcome.
 func Outcome(prev, t *task.Task) bool {
 	if t.Status != task.Success && t.Status != task.Failure {
 		return false
@@ -174,7 +178,7 @@ func Outcome(prev, t *task.Task) bool {
 		prev.Error != nil && t.Error != nil && prev.Error.Code != t.Error.Code
 }
 
-// onlyProgress reports whether nothing but the progress of a running attempt is new, and what its lease counts.
+// onlyProgress reports whether only two things are new: the progress of a running attempt, and what its lease counts.
 func onlyProgress(prev, t *task.Task) bool {
 	if prev == nil || prev.Lease == nil || t.Lease == nil ||
 		prev.Lease.Token != t.Lease.Token || prev.Progress.Equal(t.Progress) {
@@ -185,8 +189,8 @@ func onlyProgress(prev, t *task.Task) bool {
 	return reflect.DeepEqual(&same, t)
 }
 
-// History looks for the first version of a task with a rev above since, up to now, that gave it an outcome that the
-// function wants. covered is false if the ring does not reach back to since: there may have been others.
+// History looks for the first version of a task, with a rev above since, that gave it an outcome that want accepts.
+// covered is false if the ring does not reach back to since: there may have been others.
 func (f *Feed) History(key task.Key, since uint64, want func(*task.Task) bool) (found *task.Task, covered bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -201,16 +205,16 @@ func (f *Feed) History(key task.Key, since uint64, want func(*task.Task) bool) (
 	return nil, since >= f.ring.floor
 }
 
-// Wanted reports whether anybody is subscribed; the channel is closed when that changes.
+// Wanted reports whether there are subscribers. The channel is closed when that changes.
 func (f *Feed) Wanted() (bool, <-chan struct{}) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return len(f.subs) > 0, f.wanted
 }
 
-// Subscribe follows the changes with a rev above after. If that is 0, or the ring no longer has all of them, or the state
-// has not got there (after is of another history), the subscriber begins with Reset. The caller has seen to it that this
-// node's machine is not merely late.
+// Subscribe follows the changes with a rev above after. The subscriber begins with Reset if after is 0, if the ring no
+// longer has all of these changes, or if the state has not got to after, which is of another history then. The caller
+// has made sure that this node's machine is not merely late.
 func (f *Feed) Subscribe(filter Filter, after uint64) (*Sub, error) {
 	var rev uint64
 	f.config.Local(func(m *task.Machine) { rev = m.Rev() })

@@ -27,9 +27,9 @@ func (f *Filter) selects(namespace, id, behavior, parent []byte) bool {
 		(len(f.IDs) == 0 || slices.ContainsFunc(f.IDs, func(x string) bool { return x == string(id) }))
 }
 
-// index finds the subscribers that a change may concern without asking all of them: each stands under the most selective
-// of its filters. One that does not ask for IDs stands there only while it has nothing to look at: of thousands that
-// follow everything, those that are not quick enough cost a change nothing.
+// index finds the subscribers that a change may concern without asking all of them. Each stands under the most
+// selective of its filters. A subscriber that does not ask for IDs stands there only while it has nothing to look at.
+// So if thousands follow everything, those that are not quick enough cost a change nothing.
 type index struct {
 	ids       map[task.Key]group
 	parents   map[task.Key]group
@@ -47,7 +47,8 @@ func (x *index) add(s *Sub) { x.each(&s.filter, func(g group) { g[s] = struct{}{
 
 func (x *index) remove(s *Sub) { x.each(&s.filter, func(g group) { delete(g, s) }) }
 
-// each calls fn with the groups in which a subscriber with the filter stands, making them and dropping empty ones.
+// each calls fn with the groups that a subscriber with the filter f stands in. It makes missing groups and drops empty
+// ones.
 func (x *index) each(f *Filter, fn func(group)) {
 	switch {
 	case len(f.IDs) > 0:
@@ -76,7 +77,7 @@ func in[K comparable](groups map[K]group, k K, fn func(group)) {
 	groups[k] = g
 }
 
-// candidates are the groups whose members a change of t may concern.
+// candidates returns the groups whose members a change of t may concern.
 func (x *index) candidates(t *task.Task) [4]group {
 	return [...]group{
 		x.ids[t.Key()], x.parents[task.Key{Namespace: t.Namespace, ID: t.Parent}],

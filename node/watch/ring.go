@@ -8,10 +8,10 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// Kind of an Event.
+// Kind is the kind of an Event.
 type Kind uint8
 
-// The kinds. A Task event is a new version of a record, a Progress event one whose only news is progress.
+// The kinds. A Task event is a new version of a record. A Progress event is one in which only the progress is new.
 const (
 	Task Kind = iota + 1
 	Progress
@@ -19,10 +19,10 @@ const (
 	Reset // the subscriber has missed changes: the present state of what it follows comes next, as Task events
 )
 
-// Change is what an event is about. Progress is what a Progress event carries; it may be newer than the record's.
+// Change is what an event is about. Progress is the progress of a Progress event, which may be newer than the record's.
 type Change struct {
 	Kind     Kind
-	Rev      uint64 // of the change; Progress: of the last change before it
+	Rev      uint64 // of the change; of Progress: of the last change before it
 	Task     *task.Task
 	Progress task.Payload
 }
@@ -34,35 +34,35 @@ type mark struct {
 	rev     uint64
 	outcome bool // the change gave the task an outcome (SPEC T2) that it did not have before
 
-	// Of Progress:
-	stored bool // it is a change of the record; else it only passed by
-	quiet  bool // too soon after the one before: it is not told as progress
-	stale  bool // a later one of the same task is in the ring
+	// The fields below are for Progress.
+	stored bool // the record changed; else the progress is not in the log
+	quiet  bool // too soon after the last: it is not told as progress
+	stale  bool // later progress of the same task is in the ring
 }
 
-// slot is a change in the ring. Its record is encoded, as most are looked at by nobody: task, then progress unless it is the
-// record's, then parent.
+// slot is a change in the ring. Its record is encoded, because nobody looks at most records: first the task, then the
+// progress unless it is the record's, then the parent.
 type slot struct {
 	mark
 	place
-	progress uint32 // where it begins
-	parent   uint32 // where it begins
+	progress uint32 // offset of the progress in the record
+	parent   uint32 // offset of the parent in the record
 }
 
-// ring holds the last changes, without pointers. They are numbered: first is the number of the oldest one, next that of the
-// one to come. A ring of n slots keeps at most n changes, and at most maxBytes of records unless there is only one.
+// ring holds the last changes, without pointers. Changes are numbered: first is the number of the oldest, next that of
+// the one to come. A ring of n slots keeps at most n changes, and at most maxBytes of records unless there is only one.
 type ring struct {
 	slots       []slot
 	records     slab
 	scratch     []byte
 	first, next uint64
 	maxBytes    int
-	floor       uint64              // everything of a rev above it is here
+	floor       uint64              // every change with a rev above it is here
 	top         uint64              // rev of the last change
-	progress    map[task.Key]uint64 // number of the latest progress of every task that is here
+	progress    map[task.Key]uint64 // by task that has progress here, the number of the latest
 }
 
-// blocksPerRing: what it keeps shrinks and grows by so small a part.
+// blocksPerRing is how many blocks a full ring has. What the ring keeps shrinks and grows by one block at a time.
 const blocksPerRing = 64
 
 func newRing(entries, maxBytes int) ring {
@@ -74,7 +74,7 @@ func newRing(entries, maxBytes int) ring {
 
 func (r *ring) at(n uint64) *slot { return &r.slots[n%uint64(len(r.slots))] }
 
-// add puts in a change with the mark m; of c it keeps nothing.
+// add puts in a change with the mark m. It keeps nothing of c.
 func (r *ring) add(c *Change, m mark) {
 	if r.next-r.first == uint64(len(r.slots)) {
 		r.evict()
@@ -123,7 +123,7 @@ func (r *ring) evict() {
 	}
 }
 
-// clear forgets everything: what follows comes after rev.
+// clear forgets all changes. The next ones come after rev.
 func (r *ring) clear(rev uint64) {
 	for r.first < r.next {
 		r.evict()
@@ -131,7 +131,7 @@ func (r *ring) clear(rev uint64) {
 	r.floor, r.top = rev, rev
 }
 
-// after returns the number of the first change with a rev above rev: revs never fall along the ring.
+// after returns the number of the first change with a rev above rev. Revs never fall along the ring.
 func (r *ring) after(rev uint64) uint64 {
 	n := sort.Search(int(r.next-r.first), func(i int) bool { return r.at(r.first+uint64(i)).rev > rev })
 	return r.first + uint64(n)
@@ -147,12 +147,12 @@ func (r *ring) matches(f *Filter, e *slot) bool {
 	return f.selects(namespace, id, behavior, record[e.parent:])
 }
 
-// change returns the change e.
+// change decodes the change e.
 func (r *ring) change(e *slot) *Change {
 	return e.change(r.records.get(e.place))
 }
 
-// change makes the change of its record.
+// change decodes a change from its record.
 func (e *slot) change(record []byte) *Change {
 	c := &Change{Kind: e.kind, Rev: e.rev, Task: readRecord(record[:e.progress])}
 	if e.kind == Progress {

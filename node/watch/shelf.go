@@ -6,11 +6,11 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// shown is a change that somebody looks at. Its record is decoded and its JSON made by the first who wants it, for all; the
-// JSON of a task that belongs to an operation is made for each.
+// shown is a change that somebody looks at. The first who wants it decodes its record and makes its JSON, for all. For
+// a task of an operation the JSON is made for each.
 type shown struct {
 	slot
-	record []byte // if change is not known yet
+	record []byte // nil once change is known
 	change *Change
 	json   []byte
 
@@ -30,17 +30,17 @@ func (x *shown) decoded() *Change {
 func (x *shown) encoded(encode func(*Change) []byte) []byte {
 	c := x.decoded()
 	if c.Task.Role != task.RoleNone {
-		return encode(c) // its params are its operation's: cost does not count them, so they must not stay
+		return encode(c) // it has the params of its operation, which cost does not count: it must not stay
 	}
 	x.encode.Do(func() { x.json = encode(c) })
 	return x.json
 }
 
-// shelf keeps what was looked at lately: whoever follows what happens looks at the same changes.
+// shelf keeps what was looked at lately, because those who follow all that happens look at the same changes.
 type shelf struct {
 	mu       sync.RWMutex
 	changes  map[uint64]*shown
-	order    []uint64 // in which they came
+	order    []uint64 // oldest first
 	bytes    int
 	maxBytes int
 }
@@ -52,7 +52,7 @@ const shownBytes = 1 << 10
 
 func (x *shown) cost() int { return shownBytes + 3*int(x.length) }
 
-// get returns change n of a ring, which is read-locked.
+// get returns the change with number n. The ring is read-locked.
 func (s *shelf) get(r *ring, n uint64) *shown {
 	s.mu.RLock()
 	x := s.changes[n]
@@ -71,7 +71,7 @@ func (s *shelf) get(r *ring, n uint64) *shown {
 	return x
 }
 
-// put keeps change n of a ring, c, for those who are about to look at it.
+// put keeps c, the change with number n, for those who are about to look at it.
 func (s *shelf) put(r *ring, n uint64, c Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

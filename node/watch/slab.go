@@ -1,12 +1,12 @@
 package watch
 
-// slab keeps byte strings in the order in which they came, and forgets them in that order, in blocks that are used again: an
-// append makes no garbage, and the collector has nothing to look at.
+// slab keeps byte strings in the order in which they came, and forgets them in that order. Its blocks are used again:
+// so an append makes no garbage, and the garbage collector has nothing to look at.
 type slab struct {
-	blocks [][]byte // length: how much of it is used
+	blocks [][]byte // the length of a block is how much of it is used
 	first  uint64   // number of blocks[0]
 	spare  []byte   // nil: none
-	size   int      // of a block; what is longer has one of its own
+	size   int      // of a block; a longer string has a block of its own
 	bytes  int      // of all blocks
 }
 
@@ -38,12 +38,12 @@ func (s *slab) open(length int) {
 	s.bytes += cap(block)
 }
 
-// get returns what is at a place, until it is forgotten.
+// get returns the string at a place that is not forgotten yet.
 func (s *slab) get(p place) []byte {
 	return s.blocks[p.block-s.first][p.at : p.at+p.length]
 }
 
-// forget drops all blocks before one.
+// forget drops all blocks before the given one.
 func (s *slab) forget(block uint64) {
 	for ; s.first < block && len(s.blocks) > 0; s.first++ {
 		gone := s.blocks[0]

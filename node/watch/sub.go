@@ -6,34 +6,34 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Event is what a subscriber gets. Whoever comes back says the ID of the last event that had one, or 0 if there was a
-// Reset after it: between Reset and the last of the states that follow it there is nothing to go on from.
+// Event is what a subscriber gets. Whoever comes back names the ID of the last event that had one, or 0 if a Reset came
+// after it: between a Reset and the last of the states that follow it there is no place to go on from.
 type Event struct {
 	Kind Kind
 	ID   uint64 // the rev to go on from; 0: none
-	Data []byte // shared: not to be changed
+	Data []byte // shared, so it must not be changed
 }
 
-// Sub is one subscription. Its methods are for one goroutine at a time.
+// Sub is one subscription. Only one goroutine at a time may call its methods.
 type Sub struct {
 	feed   *Feed
 	filter Filter
 	wake   chan struct{} // capacity 1: there may be something to look at
-	born   uint64        // number of the change after which it subscribed: older progress is of no interest
-	after  uint64        // only changes with a rev above it
+	born   uint64        // number of the first change after it subscribed; older progress is of no interest
+	after  uint64        // only changes with a rev above it are of interest
 
-	// Guarded by feed.mu: written under its write lock, or by the subscriber under its read lock.
+	// The fields below are guarded by feed.mu: written under its write lock, or by the subscriber under its read lock.
 	behind bool   // it has not looked at the changes from number from on, if there are any; else it waits to be woken
 	from   uint64 //
 	lost   bool   // changes were missed that are not in the ring
 
 	settle   uint64   // see states
-	ready    []*shown // taken from the ring, not handed out yet
+	ready    []*shown // taken from the ring and not handed out yet
 	states   *states  // not nil between Reset and the last state
 	position uint64   // see Position
 }
 
-// What a subscriber takes out of the ring at once is bounded: one that stops reading then holds only that.
+// A subscriber takes a bounded part out of the ring at once: if it stops reading it holds only that part.
 const (
 	maxReady      = 64
 	maxReadyBytes = 64 << 10
@@ -53,7 +53,7 @@ func (s *Sub) broad() bool { return len(s.filter.IDs) == 0 }
 // caughtUp reports whether there is nothing to look at. The feed is locked.
 func (s *Sub) caughtUp() bool { return !s.behind || s.from == s.feed.ring.next }
 
-// wants tells whether the change with number n is one for the subscriber.
+// wants reports whether the subscriber wants the change with number n.
 func (s *Sub) wants(n uint64, e *slot) bool {
 	switch {
 	case e.kind != Progress:
@@ -67,7 +67,8 @@ func (s *Sub) wants(n uint64, e *slot) bool {
 	return s.feed.ring.matches(&s.filter, e)
 }
 
-// settles: the record was not told among the states, because this change came first.
+// settles reports whether a change must bring the whole record: the record was not told among the states, because this
+// change came before.
 func (s *Sub) settles(m *mark) bool { return m.stored && s.after < m.rev && m.rev <= s.settle }
 
 // Next returns the next event. It waits for one until ctx ends (ctx.Err()) or the feed closes (ErrClosed).
@@ -126,7 +127,8 @@ func (s *Sub) take() Event {
 	return out
 }
 
-// look takes what concerns the subscriber out of the ring; false if there is nothing: it will be woken.
+// look takes what concerns the subscriber out of the ring. It returns false if there is nothing; the subscriber will be
+// woken then.
 func (s *Sub) look() bool {
 	for s.scan() {
 		if len(s.ready) > 0 || s.states != nil {
@@ -136,7 +138,7 @@ func (s *Sub) look() bool {
 	return !s.rest()
 }
 
-// rest makes the subscriber wait to be woken; false if something has come meanwhile.
+// rest lets the subscriber wait to be woken. It returns false if something has come meanwhile.
 func (s *Sub) rest() bool {
 	f := s.feed
 	f.mu.Lock()
@@ -151,13 +153,13 @@ func (s *Sub) rest() bool {
 	return true
 }
 
-// scan looks at some of the changes that it has not looked at; false if there were none.
+// scan looks at some of the changes that it has not looked at. It returns false if there were none.
 func (s *Sub) scan() bool {
 	f := s.feed
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if s.behind && s.from < f.ring.first {
-		// Progress that is gone is no loss.
+		// Progress that has left the ring is no loss.
 		s.from, s.lost = f.ring.first, s.lost || s.position < f.ring.floor
 	}
 	if s.lost {
@@ -181,7 +183,7 @@ func (s *Sub) scan() bool {
 	return true
 }
 
-// Position is the rev to go on from elsewhere without missing or repeating anything: all changes up to it that the
+// Position is the rev to go on from elsewhere without missing or repeating anything. All changes up to it that the
 // subscriber asked for have been handed out.
 func (s *Sub) Position() uint64 {
 	if s.states != nil || len(s.ready) > 0 {
@@ -198,25 +200,25 @@ func (s *Sub) Position() uint64 {
 // Close ends the subscription. A second Close does nothing.
 func (s *Sub) Close() { s.feed.unsubscribe(s) }
 
-// statesPage is how many records are taken while the machine holds still, and statesRows how many are looked at for them: those
-// of other namespaces are between them.
+// statesPage is how many records are taken while the machine holds still. statesRows is how many records are looked at
+// for them: records of other namespaces lie in between.
 const (
 	statesPage = 256
 	statesRows = 10_000
 )
 
-// states hands out the present state: Reset, then every record that matches and has not changed since the rev at which
-// the ring goes on. What has changed comes from there. So every record comes once, whatever happens meanwhile. A change
-// that would come as progress from there comes as a whole record instead if it kept the record from being told here:
-// that is so up to the rev settle.
+// states hands out the present state: Reset, and then every record that matches and has not changed since the rev at
+// which the ring goes on. A record that has changed since then comes from the ring. So every record comes once,
+// whatever happens meanwhile. A change that would come from the ring as progress comes as the whole record, if the
+// change kept the record from being told among the states. That is so for changes up to the rev settle.
 //
-// The last state has an ID, unless something is to be settled; then the change with that rev has, which does it.
+// The last state has an ID, unless a change must settle something: then the change with the rev settle has the ID.
 type states struct {
 	sub   *Sub
 	rev   uint64
 	begun bool
 	after uint64
-	ids   []string // left to look up, if the filter names any
+	ids   []string // IDs of the filter that are left to look up
 	more  bool
 	page  []*task.Task
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Store is what a run needs of the replicated store: raftstore.Store is one.
+// Store is what a run needs of the replicated store. raftstore.Store implements it.
 type Store interface {
 	Propose(context.Context, ...task.Command) ([]task.Result, error)
 	Read(context.Context, func(*task.Machine)) error
@@ -16,7 +16,7 @@ type Store interface {
 	WaitIndex(ctx context.Context, index uint64) error
 }
 
-// Cluster is what a run reaches of the replicated state.
+// Cluster is how a run reaches the replicated state.
 type Cluster struct{ Store Store }
 
 var _ maintain.Cluster = Cluster{}
@@ -29,7 +29,8 @@ func (c Cluster) CatchUp(ctx context.Context) error {
 	return raftstore.Persist(ctx, func() error { return c.Store.Read(ctx, func(*task.Machine) {}) })
 }
 
-// Propose implements maintain.Cluster. All commands of a run may be applied twice: the second time finds nothing to do.
+// Propose implements maintain.Cluster. Every command of a run may be applied twice: the second time it finds nothing to
+// do.
 func (c Cluster) Propose(ctx context.Context, cmd task.Command) (r task.Result, err error) {
 	err = raftstore.Persist(ctx, func() error {
 		rs, err := c.Store.Propose(ctx, cmd)
@@ -37,7 +38,7 @@ func (c Cluster) Propose(ctx context.Context, cmd task.Command) (r task.Result, 
 			return err
 		}
 		r = rs[0]
-		// What the run reads next is here by then.
+		// The node must have this command by the time that the run reads again.
 		return c.Store.WaitIndex(ctx, r.Index)
 	})
 	return r, err

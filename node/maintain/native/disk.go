@@ -10,13 +10,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// foreignFile is the kind of what lies among a node's files and is none of them: it is counted, and stays.
+// foreignFile is the kind of a file that lies among a node's files and that the node has not made. It is counted, and
+// stays.
 const foreignFile = "unknown"
 
 // maxFiles bounds a page of files.
 const maxFiles = 10_000
 
-// Disk is what one member keeps, as a run sees it.
+// Disk is what one member keeps on its disk, as a run sees it.
 type Disk struct {
 	Blobs interface {
 		Page(after string, limit int) ([]blob.Entry, error)
@@ -56,7 +57,7 @@ func (d Disk) Files(what maintain.Area, after string, limit int) ([]maintain.Fil
 	return nil, fmt.Errorf("maintain: no area %.40s", what)
 }
 
-// DropLogs deletes logs for the run that has the token.
+// DropLogs deletes logs, if token is that of the run under way.
 func (d Disk) DropLogs(token uint64, before task.Time, names []string) (int64, error) {
 	alive := false
 	d.Local(func(m *task.Machine) {

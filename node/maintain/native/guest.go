@@ -15,10 +15,10 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// codeMaintenance is the error code of a run that failed; its record says why.
+// codeMaintenance is the error code of a run that failed. The run's record says why.
 const codeMaintenance = "maintenance_failed"
 
-// Guest runs maintenance as a module would be run: in a slot of the worker, under its session, with a token (SPEC M1).
+// Guest runs maintenance as a module is run: in a slot of the worker, under its session, with a token (SPEC M1).
 type Guest struct {
 	Config  maintain.Config
 	Cluster maintain.Cluster
@@ -28,7 +28,7 @@ type Guest struct {
 
 var _ worker.Guest = Guest{}
 
-// errCancelled ends a run that was told to.
+// errCancelled ends a run that was told to end.
 var errCancelled = fmt.Errorf("%w: cancelled", maintain.ErrStopped)
 
 // Run implements worker.Guest.
@@ -64,7 +64,7 @@ func (g Guest) Run(ctx context.Context, a runtime.Attempt, host runtime.Host) ru
 	return o
 }
 
-// heard turns what the worker tells a guest into a reason to end.
+// heard turns the signals that the worker gives a guest into a reason to end, or nil.
 func heard(s abi.Signals) error {
 	switch {
 	case s&abi.SignalLeaseLost != 0:
@@ -77,7 +77,7 @@ func heard(s abi.Signals) error {
 	return nil
 }
 
-// broken is the outcome of a run that has nothing more to say.
+// broken is the outcome of a run that may say nothing more.
 func (g Guest) broken(ctx context.Context, err error) runtime.Outcome {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, runtime.ErrKilledTimeout):
@@ -98,7 +98,7 @@ func failedRun(message string) runtime.Outcome {
 	return runtime.Outcome{Kind: runtime.Failed, Class: runtime.ClassGuest, Code: codeMaintenance, Message: message}
 }
 
-// totals is the result of a run: its record has the details.
+// totals makes the result of a run. The details stand in its record.
 func totals(rec *task.MaintenanceRun) []byte {
 	var sum struct {
 		DryRun   bool  `json:"dry_run"`
