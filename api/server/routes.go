@@ -74,7 +74,7 @@ var noContent = success{status: http.StatusNoContent, doc: "Done."}
 
 // routes is the whole table. To add a route, add a line to one of the lists, or a list.
 func routes() []route {
-	return slices.Concat(taskRoutes(), behaviorRoutes(), clusterRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes())
+	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes())
 }
 
 // Parameters that many routes have.

@@ -21,9 +21,9 @@ var uploadErrors = func() []string {
 	return all
 }()
 
-// behaviorRoutes are those of modules and behaviors (SPEC H1).
-func behaviorRoutes() []route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+// moduleRoutes are those of modules (SPEC H1).
+func moduleRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
 			method: get, path: "/v1/modules", id: "listModules", summary: "List modules.", serve: (*handler).listModules,
@@ -46,6 +46,13 @@ func behaviorRoutes() []route {
 			method: get, path: "/v1/modules/{digest}", id: "getModule", summary: "Get a module's description.", serve: (*handler).getModule,
 			query: []param{namespaceParam}, answers: []success{ok(codec.ModuleAnswer{})}, errors: append([]string{api.CodeModuleNotFound}, namespaceErrors...),
 		},
+	}
+}
+
+// behaviorRoutes are those of behaviors (SPEC H1).
+func behaviorRoutes() []route {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	return []route{
 		{
 			method: get, path: "/v1/behaviors", id: "listBehaviors", summary: "List behaviors by name.", serve: (*handler).listBehaviors,
 			query: []param{namespaceParam}, answers: []success{ok(codec.BehaviorsAnswer{})}, errors: namespaceErrors,

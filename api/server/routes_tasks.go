@@ -93,6 +93,35 @@ func taskRoutes() []route {
 			answers: []success{ok(api.SubmitReply{})}, errors: append([]string{api.CodeTaskNotFound}, submitErrors...),
 		},
 		{
+			method: post, path: "/v1/txn", id: "txn", serve: (*handler).txn,
+			summary: "Submit, update, finish and delete tasks, all or nothing, if what it depends on holds.",
+			query:   []param{namespaceParam}, body: asJSON(api.TxnRequest{}),
+			answers: []success{ok(api.TxnReply{})}, errors: append([]string{api.CodeConflict, api.CodeResultSchema}, submitErrors...),
+		},
+	}
+}
+
+func submitRoute() route {
+	return route{
+		method: http.MethodPost, path: "/v1/tasks", id: "submit", adds: true, summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
+		query: []param{
+			namespaceParam,
+			{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},
+		},
+		header: []param{preferParam}, body: asJSON(api.SubmitRequest{}, codec.SubmitMany{}),
+		answers: []success{
+			{http.StatusCreated, "The task was created.", asJSON(api.SubmitReply{}, codec.MinimalReply{})},
+			{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(api.SubmitReply{}, codec.SubmitResults{}, codec.MinimalReply{}, codec.MinimalResults{})},
+		},
+		errors: append([]string{api.CodeRemoved}, submitErrors...),
+	}
+}
+
+// reportRoutes are those by which external workers report of their attempts (SPEC J3, J4).
+func reportRoutes() []route {
+	const post = http.MethodPost
+	return []route{
+		{
 			method: post, path: "/v1/tasks/{id}/heartbeat", id: "heartbeat", serve: (*handler).heartbeat,
 			summary: "Keep an external lease; store progress and a checkpoint.",
 			query:   []param{namespaceParam}, body: asJSON(api.HeartbeatRequest{}),
@@ -116,27 +145,5 @@ func taskRoutes() []route {
 			query:   []param{namespaceParam}, body: asJSON(codec.Reports{}),
 			answers: []success{ok(codec.FinishResults{})}, errors: finishErrors,
 		},
-		{
-			method: post, path: "/v1/txn", id: "txn", serve: (*handler).txn,
-			summary: "Submit, update, finish and delete tasks, all or nothing, if what it depends on holds.",
-			query:   []param{namespaceParam}, body: asJSON(api.TxnRequest{}),
-			answers: []success{ok(api.TxnReply{})}, errors: append([]string{api.CodeConflict, api.CodeResultSchema}, submitErrors...),
-		},
-	}
-}
-
-func submitRoute() route {
-	return route{
-		method: http.MethodPost, path: "/v1/tasks", id: "submit", adds: true, summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
-		query: []param{
-			namespaceParam,
-			{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},
-		},
-		header: []param{preferParam}, body: asJSON(api.SubmitRequest{}, codec.SubmitMany{}),
-		answers: []success{
-			{http.StatusCreated, "The task was created.", asJSON(api.SubmitReply{}, codec.MinimalReply{})},
-			{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(api.SubmitReply{}, codec.SubmitResults{}, codec.MinimalReply{}, codec.MinimalResults{})},
-		},
-		errors: append([]string{api.CodeRemoved}, submitErrors...),
 	}
 }
