@@ -97,7 +97,12 @@ func (s *suite) taskStore(ctx context.Context, t *testing.T) {
 	if got, err := api.CollectStore(s.StoreTasks(ctx, "", nil)); err != nil || len(got) != 0 {
 		t.Errorf("no IDs: %+v, %v", got, err)
 	}
+	s.taskStoreChanges(ctx, t, group, other, soon, adds)
+}
 
+// taskStoreChanges changes and deletes what taskStore has added.
+func (s *suite) taskStoreChanges(ctx context.Context, t *testing.T, group, other string, soon int64, adds []*api.StoreTask) {
+	t.Helper()
 	changed := s.storeUpdate(ctx, t, api.StoreUpdateRequest{
 		ClientID: bob, Adds: []api.StoreAdd{{Group: other, Data: "new"}},
 		Updates: []api.StoreChange{{ID: adds[3].ID, Data: "d"}, {ID: adds[0].ID, Timespec: soon}},
@@ -247,8 +252,12 @@ func (s *suite) taskStoreRefused(ctx context.Context, t *testing.T) {
 	if got := s.storeGroup(ctx, t, "apitest.refused", 0, true); len(got) != 0 {
 		t.Errorf("something was added: %+v", got)
 	}
+	s.taskStoreLargest(ctx, t)
+}
 
-	// The largest that is allowed goes through.
+// taskStoreLargest: the largest update that is allowed goes through.
+func (s *suite) taskStoreLargest(ctx context.Context, t *testing.T) {
+	t.Helper()
 	biggest := strings.Repeat("x", api.MaxStoreBytes-256-32-1)
 	got := s.storeUpdate(ctx, t, api.StoreUpdateRequest{ClientID: alice, Adds: []api.StoreAdd{{Group: "a", Data: biggest}}})
 	if got[0].Data != biggest {
