@@ -15,7 +15,7 @@ import (
 
 func cases() []testCase {
 	var all []testCase
-	for _, group := range [][]testCase{payloadCases(), pieceCases(), failureCases(), hostCases(), callCases(), timeCases(), endCases()} {
+	for _, group := range [][]testCase{payloadCases(), pieceCases(), failureCases(), hostCases(), logCases(), callCases(), timeCases(), endCases()} {
 		all = append(all, group...)
 	}
 	return all
@@ -133,6 +133,11 @@ func hostCases() []testCase {
 			attempt: func(a *runtime.Attempt) { a.Checkpoint = []byte("from before") },
 			check:   result("from before"),
 		},
+	}
+}
+
+func logCases() []testCase {
+	return []testCase{
 		{
 			name: "log", params: "log",
 			check: func(t *testing.T, out runtime.Outcome, host *recorder) {
