@@ -86,63 +86,76 @@ func (r *Run) tickChanges(h task.Header) error {
 	return m.Check()
 }
 
-// compareEvents checks that every change was told: to waiters by the last event of each record, to workers by the
-// tokens that must halt or cancel.
-func (r *Run) compareEvents(events []task.Event) error {
-	m := r.replicas[0].m
-	last := map[task.Key]task.Event{}
-	halted := map[uint64]bool{}
-	cancelling := map[uint64]bool{}
-	told := map[uint64]bool{}
-	opened, ended := map[uint64]bool{}, map[uint64]bool{}
-	spaces := map[string]uint64{}
+// heard is what the events of one entry tell.
+type heard struct {
+	last               map[task.Key]task.Event // of each record
+	halted, cancelling map[uint64]bool         // tokens
+	opened, ended      map[uint64]bool         // sessions
+	spaces             map[string]uint64       // namespaces, with the rev that they have now
+}
+
+// hear reads the events of the entry that was applied last. Each change is told once, and knows its predecessor.
+func (r *Run) hear(events []task.Event) (heard, error) {
+	h := heard{map[task.Key]task.Event{}, map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}, map[string]uint64{}}
+	revs := map[uint64]bool{}
 	for _, e := range events {
 		if e.Index != r.index {
-			return fmt.Errorf("event of index %d, want %d", e.Index, r.index)
+			return h, fmt.Errorf("event of index %d, want %d", e.Index, r.index)
 		}
-		if e.Kind == task.TaskChanged || e.Kind == task.TaskRemoved { // each once, and each knows its predecessor
-			if told[e.Rev] {
-				return fmt.Errorf("rev %d is announced twice", e.Rev)
+		if e.Kind == task.TaskChanged || e.Kind == task.TaskRemoved {
+			if revs[e.Rev] {
+				return h, fmt.Errorf("rev %d is announced twice", e.Rev)
 			}
-			told[e.Rev] = true
+			revs[e.Rev] = true
 			k := e.Task.Key()
 			was := r.history.tasks[k]
-			if n, ok := last[k]; ok && n.Kind == task.TaskRemoved {
+			if n, ok := h.last[k]; ok && n.Kind == task.TaskRemoved {
 				was = nil
 			} else if ok {
 				was = n.Task
 			}
 			if e.Kind == task.TaskChanged && (e.Rev != e.Task.Rev || (was == nil) != (e.Prev == nil) || was != nil && was.Rev != e.Prev.Rev) {
-				return fmt.Errorf("event of rev %d: record %+v after %+v, want it after %+v", e.Rev, e.Task, e.Prev, was)
+				return h, fmt.Errorf("event of rev %d: record %+v after %+v, want it after %+v", e.Rev, e.Task, e.Prev, was)
 			}
 		}
 		switch e.Kind {
 		case task.TaskChanged, task.TaskAssigned, task.TaskRemoved:
-			last[task.Key{Namespace: e.Task.Namespace, ID: e.Task.ID}] = e
+			h.last[task.Key{Namespace: e.Task.Namespace, ID: e.Task.ID}] = e
 		case task.TaskCancelling:
-			cancelling[e.Lease.Token] = true
+			h.cancelling[e.Lease.Token] = true
 		case task.LeaseEnded:
-			halted[e.Lease.Token] = true
+			h.halted[e.Lease.Token] = true
 		case task.SessionOpened:
-			opened[e.Session.ID] = true
+			h.opened[e.Session.ID] = true
 		case task.SessionEnded:
-			ended[e.Session.ID] = true
+			h.ended[e.Session.ID] = true
 		case task.NamespaceChanged:
-			spaces[e.Space.Name] = e.Space.Rev
+			h.spaces[e.Space.Name] = e.Space.Rev
 		}
 		if e.Kind == task.TaskRemoved && e.Lease != nil {
-			halted[e.Lease.Token] = true
+			h.halted[e.Lease.Token] = true
 		}
 	}
+	return h, nil
+}
+
+// compareEvents checks that every change was told: to waiters by the last event of each record, to workers by the
+// tokens that must halt or cancel.
+func (r *Run) compareEvents(events []task.Event) error {
+	m := r.replicas[0].m
+	h, err := r.hear(events)
+	if err != nil {
+		return err
+	}
 	for name, n := range r.model.Spaces {
-		if r.history.spaces[name] != n.Rev && spaces[name] != n.Rev {
+		if r.history.spaces[name] != n.Rev && h.spaces[name] != n.Rev {
 			return fmt.Errorf("no event for the change of the namespace %s", name)
 		}
 	}
 	before := r.history.tasks
 	for k, t := range r.model.Tasks {
 		if old := before[k]; old == nil || old.Rev != t.Rev {
-			e, ok := last[k]
+			e, ok := h.last[k]
 			if !ok {
 				return fmt.Errorf("no event for the change of %v", k)
 			}
@@ -150,25 +163,25 @@ func (r *Run) compareEvents(events []task.Event) error {
 				return fmt.Errorf("last event of %v is not its last state: %s", k, d)
 			}
 		}
-		if old := before[k]; t.CancelCode != "" && (old == nil || old.CancelCode == "") && !cancelling[t.Lease.Token] {
+		if old := before[k]; t.CancelCode != "" && (old == nil || old.CancelCode == "") && !h.cancelling[t.Lease.Token] {
 			return fmt.Errorf("nobody tells the worker of %v to cancel", k)
 		}
 	}
 	for k := range before {
-		if r.model.Tasks[k] == nil && last[k].Kind != task.TaskRemoved {
+		if r.model.Tasks[k] == nil && h.last[k].Kind != task.TaskRemoved {
 			return fmt.Errorf("no event for the removal of %v", k)
 		}
 	}
-	if !maps.Equal(halted, r.model.Halted) {
-		return fmt.Errorf("tokens told to halt: %v, want %v", halted, r.model.Halted)
+	if !maps.Equal(h.halted, r.model.Halted) {
+		return fmt.Errorf("tokens told to halt: %v, want %v", h.halted, r.model.Halted)
 	}
 	for id := range r.model.Sessions {
-		if !r.history.sessions[id] && !opened[id] {
+		if !r.history.sessions[id] && !h.opened[id] {
 			return fmt.Errorf("no event for the new session %d", id)
 		}
 	}
 	for id := range r.history.sessions {
-		if _, live := r.model.Sessions[id]; !live && !ended[id] {
+		if _, live := r.model.Sessions[id]; !live && !h.ended[id] {
 			return fmt.Errorf("no event for the end of session %d", id)
 		}
 	}

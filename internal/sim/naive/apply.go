@@ -51,6 +51,15 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 		return m.retryOp(c.Key, got)
 	case task.RemoveOperation: // O6
 		return m.removeOp(c.Key)
+	case task.Tick: // L4, L7, R1, T9, B8, H4
+		return m.tick()
+	}
+	return m.keepHouse(c, got)
+}
+
+// keepHouse carries out a command of namespaces, blobs and maintenance.
+func (m *Model) keepHouse(c task.Command, got task.Result) task.Result {
+	switch c := c.(type) {
 	case task.NoteBlob: // M3
 		return m.noteBlob(c)
 	case task.DropBlobs: // M3
@@ -75,8 +84,6 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 		return m.purge(c)
 	case task.EndPurge: // M2, N1
 		return m.endPurge(c, got)
-	case task.Tick: // L4, L7, R1, T9, B8, H4
-		return m.tick()
 	}
 	panic("naive: unknown command")
 }

@@ -30,25 +30,7 @@ func (m *Model) storeUpdate(c task.StoreUpdate, got task.Result) task.Result {
 			return task.Result{Code: task.InvalidCommand}
 		}
 	}
-	var no task.StoreRefusal
-	check := func(id uint64, missing *[]uint64, change bool) {
-		r := m.Record(c.Namespace, id)
-		if r == nil {
-			*missing = append(*missing, id)
-		} else if change && r.Available > m.Now && r.Owner != c.Client {
-			no.Owned = append(no.Owned, id)
-		}
-	}
-	for _, x := range c.Changes {
-		check(x.ID, &no.Changes, true)
-	}
-	for _, id := range c.Deletes {
-		check(id, &no.Deletes, true)
-	}
-	for _, id := range c.Depends {
-		check(id, &no.Depends, false)
-	}
-	if len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
+	if no := m.storeConflict(c); len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
 		return task.Result{Code: task.StoreConflict, Refusal: &no}
 	}
 	growth := int64(0)
@@ -84,6 +66,28 @@ func (m *Model) storeUpdate(c task.StoreUpdate, got task.Result) task.Result {
 		delete(m.Records, id)
 	}
 	return r
+}
+
+// storeConflict says which records stand in the way of an update.
+func (m *Model) storeConflict(c task.StoreUpdate) (no task.StoreRefusal) {
+	check := func(id uint64, missing *[]uint64, change bool) {
+		r := m.Record(c.Namespace, id)
+		if r == nil {
+			*missing = append(*missing, id)
+		} else if change && r.Available > m.Now && r.Owner != c.Client {
+			no.Owned = append(no.Owned, id)
+		}
+	}
+	for _, x := range c.Changes {
+		check(x.ID, &no.Changes, true)
+	}
+	for _, id := range c.Deletes {
+		check(id, &no.Deletes, true)
+	}
+	for _, id := range c.Depends {
+		check(id, &no.Depends, false)
+	}
+	return no
 }
 
 // badData: a record has data, or a blob that names no others.

@@ -77,17 +77,8 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 			t.Params, t.ConcurrencyKey = c.Params, c.ConcurrencyKey
 		}
 	}
-	if outcome == task.SubmitUpdated || old != nil && c.IfExists == task.Resubmit {
-		before := t
-		if c.HasLabels {
-			t.Labels = c.Labels
-		}
-		if c.HasPriority {
-			t.Priority = c.Priority
-		}
-		if outcome == task.SubmitExisting && (t.Priority != before.Priority || !slices.Equal(t.Labels, before.Labels)) {
-			outcome, more = task.SubmitUpdated, demand{} // nothing else changes
-		}
+	if (outcome == task.SubmitUpdated || old != nil && c.IfExists == task.Resubmit) && relabel(&t, c) && outcome == task.SubmitExisting {
+		outcome, more = task.SubmitUpdated, demand{} // nothing else changes
 	}
 	if outcome != task.SubmitExisting {
 		if !m.charged {
@@ -102,6 +93,18 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	r := m.answer(task.OK, k, got)
 	r.Outcome = outcome
 	return r
+}
+
+// relabel gives a task the labels and the priority of a submit that has them, and reports whether they are others.
+func relabel(t *task.Task, c task.Submit) bool {
+	before := *t
+	if c.HasLabels {
+		t.Labels = c.Labels
+	}
+	if c.HasPriority {
+		t.Priority = c.Priority
+	}
+	return t.Priority != before.Priority || !slices.Equal(t.Labels, before.Labels)
 }
 
 // reserved reports whether only a task of an operation may have the ID.
