@@ -7,16 +7,21 @@ import (
 	"testing"
 )
 
-// The habits of the house are ~500 lines and ~70; these are where a reviewer must have said yes. Not in tests.
+// What a file and a function may have at most. Not in tests.
 const (
-	maxFileLines = 600
-	maxFuncLines = 100
+	maxFileLines = 500
+	maxFuncLines = 70
 )
 
-// longFiles and longFuncs ("file:function") are the exceptions.
+// longFiles and longFuncs ("package:function") are the exceptions.
 var (
 	longFiles = exceptions{}
-	longFuncs = exceptions{}
+	longFuncs = exceptions{
+		"cmd/taskrt:program.runModule": "to be parted",
+		"task/wire:decodeCommand":      "to be generated",
+		"task/wire:kindOf":             "to be generated",
+		"task:restorer.take":           "to be parted",
+	}
 )
 
 func TestSizes(t *testing.T) {
@@ -26,7 +31,7 @@ func TestSizes(t *testing.T) {
 		if f.test || ast.IsGenerated(f.ast) {
 			continue
 		}
-		if n := f.fset.File(f.ast.FileStart).LineCount(); n > maxFileLines && !seen.allows(t, longFiles, f.path) {
+		if n := f.fset.File(f.ast.FileStart).LineCount() - 1; n > maxFileLines && !seen.allows(t, longFiles, f.path) {
 			t.Errorf("%s has %d lines, more than %d: two ideas?", f.path, n, maxFileLines)
 		}
 		for _, d := range f.ast.Decls {
@@ -35,8 +40,8 @@ func TestSizes(t *testing.T) {
 				continue
 			}
 			n := f.fset.Position(fn.End()).Line - f.line(fn) + 1
-			if key := f.path + ":" + funcName(fn); n > maxFuncLines && !seen.allows(t, longFuncs, key) {
-				t.Errorf("%s has %d lines, more than %d", key, n, maxFuncLines)
+			if key := f.dir + ":" + funcName(fn); n > maxFuncLines && !seen.allows(t, longFuncs, key) {
+				t.Errorf("%s: %s has %d lines, more than %d", f.path, funcName(fn), n, maxFuncLines)
 			}
 		}
 	}
