@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api/children"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/compiler"
@@ -139,7 +140,7 @@ func guestsParts(m child.Means) (child.Parts, error) {
 	if err := json.Unmarshal(m.Settings, &s); err != nil {
 		return child.Parts{}, err
 	}
-	paceCollector()
+	heap.Tend()
 	log := s.Log.open(os.Stderr)
 	if s.Node != "" {
 		log = log.With("node", s.Node)

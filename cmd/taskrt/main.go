@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -21,7 +22,7 @@ func main() {
 	if code, is := apart(os.Args); is {
 		os.Exit(code)
 	}
-	paceCollector()
+	heap.Tend()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for a clean stop; after it the default action is back, so that a second one ends the process.
 	context.AfterFunc(ctx, stop)

@@ -153,7 +153,7 @@ func addPages(t *testing.T, texts map[string]string) {
 	t.Helper()
 	root := filepath.Join("..", "..")
 	pages := 0
-	for _, of := range []string{"README.md", "RATIONALE.md", "docs", "examples", "abi/README.md", "plugins/examples", "cmd/taskrt/templates"} {
+	for _, of := range []string{"README.md", "RATIONALE.md", "docs", "examples", "abi/README.md", "plugins/examples", "cmd/taskrt/internal/scaffold/templates"} {
 		err := filepath.WalkDir(filepath.Join(root, of), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || filepath.Ext(path) == ".wasm" {
 				return err

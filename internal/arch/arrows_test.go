@@ -22,8 +22,11 @@ var arrows = map[string][]string{
 	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"abi", "api", "api/children", "api/client", "api/console", "api/server", "blob", "metrics", "node", "node/maintain", "plugins/sdk", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
+		"cmd/taskrt/internal/heap", "cmd/taskrt/internal/scaffold", "abi", "api", "api/children", "api/client", "api/console", "api/server", "blob", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
+
+	"cmd/taskrt/internal/heap":     {},
+	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
 
 	"api/children":       {"api", "api/internal/codec"},
 	"api/client":         {"api", "api/internal/codec"},

@@ -26,7 +26,7 @@ func TestPins(t *testing.T) {
 	if err != nil || len(files) < 2 {
 		t.Fatal(files, err)
 	}
-	for _, file := range append(files, filepath.Join(root, "cmd/taskrt/templates/assemblyscript/package-lock.json.tmpl")) {
+	for _, file := range append(files, filepath.Join(root, "cmd/taskrt/internal/scaffold/templates/assemblyscript/package-lock.json.tmpl")) {
 		got := pins(t, file)
 		for name, integrity := range sdk {
 			if got[name] != integrity {

@@ -10,6 +10,6 @@ var rustMutants = []mutant{
 		Pkg: "./cmd/taskrt", Run: "TestNewRust$", Real: true, Why: "tasks that cannot succeed would be tried again"},
 	{Name: "rust-toolchain-without-target", Dir: "internal/rusttool", In: "hasTarget", Old: "err == nil && len(std) > 0", New: "err == nil && len(std) >= 0",
 		Pkg: "./internal/rusttool", Run: "TestFind$", Why: "tests would fail where rustup's toolchain comes first"},
-	{Name: "rust-sdk-not-copied", Dir: "cmd/taskrt", In: "languages", Old: "{name: \"rust\", sdk: sdk.Rust()},", New: `{name: "rust", sdk: os.DirFS(os.TempDir() + "/none")}, {name: "-", sdk: sdk.Rust()},`,
+	{Name: "rust-sdk-not-copied", Dir: "cmd/taskrt/internal/scaffold", In: "languages", Old: "{name: \"rust\", sdk: sdk.Rust()},", New: `{name: "rust", sdk: os.DirFS(os.TempDir() + "/none")}, {name: "-", sdk: sdk.Rust()},`,
 		Pkg: "./cmd/taskrt", Run: "TestNewRust$", Real: true, Why: "a new plugin would not build"},
 }

@@ -1,4 +1,6 @@
-package main
+// Package heap decides how often the garbage collector of a process of taskrt runs, and when unused memory goes back to the
+// system.
+package heap
 
 import (
 	"os"
@@ -19,8 +21,8 @@ const (
 	liveAt    = "/gc/heap/live:bytes"
 )
 
-// paceCollector begins to adapt the garbage collector, for the life of the process.
-func paceCollector() {
+// Tend begins to adapt the garbage collector to the heap, and to give unused memory back, for the life of the process.
+func Tend() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
