@@ -7,18 +7,19 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Admission (SPEC H3). Clients may offer more than the log takes. What they add waits in a lane of its own, and not for long: a call that
-// would wait for more than Config.QueueWait is refused at once, one that did wait for Config.QueueAge is refused before it is
-// proposed; so is what comes while the log does not move. All else (reports of workers, assignments, the leader's clock) goes ahead of it, and is never refused because of it.
+// Admission (SPEC H3). Clients may offer more than the log takes. What they add waits in a lane of its own, and not for
+// long. A call that would wait longer than Config.QueueWait is refused at once. A call that has waited for
+// Config.QueueAge is refused before it is proposed. What comes while the log does not move is refused, too. All else
+// (reports of workers, assignments, the leader's clock) goes ahead of this lane, and is never refused because of it.
 
 type lane int
 
 const (
 	urgentLane lane = iota // what keeps alive, ends, or steers what is there already
-	loadLane               // what clients add: refusing it is safe and soon heard of
+	loadLane               // what clients add: to refuse it is safe, and soon heard of
 )
 
-// laneOf a call: all of its commands go one way.
+// laneOf returns the lane of a call: all of its commands go one way.
 func laneOf(ps []task.Proposal) lane {
 	for i := range ps {
 		switch c := ps[i].Command.(type) {
@@ -34,13 +35,13 @@ func laneOf(ps []task.Proposal) lane {
 	return loadLane
 }
 
-// Shares of a group. Neither lane starves: reports go first, and what is added has a quarter if it needs it.
+// Shares of a group. Neither lane starves: the urgent lane goes first, and the load lane has a quarter if it needs it.
 const (
 	urgentCommands = maxCommands * 3 / 4
 	urgentBytes    = maxGroupBytes * 3 / 4
 )
 
-// alwaysTaken is how much may wait whatever the rate: what fits into the next group.
+// alwaysTaken is how many commands may wait whatever the rate: those that fit into the next group.
 const alwaysTaken = maxCommands
 
 // waiting is the queue of a lane.
@@ -56,7 +57,7 @@ func (w *waiting) push(c *call) {
 	w.bytes += c.bytes
 }
 
-// remove takes a whole call out; false: it is not there.
+// remove takes a whole call out. It returns false if the call is not in the queue.
 func (w *waiting) remove(c *call) bool {
 	i := slices.Index(w.calls, c)
 	if i < 0 {
@@ -72,18 +73,18 @@ func (w *waiting) took(commands, bytes int) {
 	w.bytes -= bytes
 }
 
-// pace is how fast entries with commands of the load lane come back, as seen while some waited: at other times that is the pace of those
-// who ask.
+// pace is how fast entries with commands of the load lane come back. It counts only while commands wait: at other times
+// the rate is that of those who ask.
 type pace struct {
 	commands float64
-	busy     time.Duration // in which they came back
-	last     time.Time     // that an entry did
-	more     bool          // something waited then
+	busy     time.Duration // the time in which they came back
+	last     time.Time     // when the last entry came back
+	more     bool          // commands waited at that time
 }
 
-const paceMemory = time.Second // what is older counts half, and so on
+const paceMemory = time.Second // what is older counts half, what is twice as old a quarter
 
-// finished notes an entry with so many commands of the lane, and how many wait.
+// finished notes that an entry has come back: how many commands of the lane it had, and how many are left waiting.
 func (p *pace) finished(now time.Time, commands, left int) {
 	if p.more {
 		p.commands += float64(commands)
@@ -95,7 +96,7 @@ func (p *pace) finished(now time.Time, commands, left int) {
 	p.last, p.more = now, left > 0
 }
 
-// wait is how long something will wait behind so many commands; false: nobody knows.
+// wait returns how long a call will wait behind so many commands. It returns false if that is not known.
 func (p *pace) wait(commands int) (time.Duration, bool) {
 	if p.busy <= 0 || p.commands < 1 {
 		return 0, false
@@ -103,7 +104,7 @@ func (p *pace) wait(commands int) (time.Duration, bool) {
 	return time.Duration(float64(commands) / p.commands * float64(p.busy)), true
 }
 
-// admits decides on c, which is about to be queued in its lane, under mu: nil, or why it is refused.
+// admits decides about c, which is about to be queued in its lane, under mu. It returns nil, or why c is refused.
 func (b *batcher) admits(c *call) error {
 	w := &b.lanes[c.lane]
 	if w.commands == 0 {
@@ -126,13 +127,13 @@ func (b *batcher) admits(c *call) error {
 	return nil
 }
 
-// stalled reports whether what was sent does not come back, under mu. How long something waits does not tell: the rest of
-// a call that takes many groups waits long, however fast they come back.
+// stalled reports whether nothing that was sent comes back, under mu. How long a call waits does not tell: the rest of
+// a call that takes many groups waits long, however fast the groups come back.
 func (b *batcher) stalled() bool {
 	return b.inFlight > 0 && b.now().Sub(b.moved) >= b.queueAge
 }
 
-// refusal is why what has waited too long is refused, under mu.
+// refusal returns why a call that has waited too long is refused, under mu.
 func (b *batcher) refusal() error {
 	if b.stalled() {
 		return ErrStalled
@@ -140,7 +141,7 @@ func (b *batcher) refusal() error {
 	return ErrOverloaded
 }
 
-// stale takes what has waited too long out of the load lane, under mu. The caller answers it.
+// stale takes the calls that have waited too long out of the load lane, under mu. The caller answers them.
 func (b *batcher) stale() (refused []*call) {
 	for {
 		left, some := b.untilStale()
@@ -155,7 +156,7 @@ func (b *batcher) stale() (refused []*call) {
 	}
 }
 
-// untilStale is how long the next one of the load lane may still wait; false: none waits.
+// untilStale returns how long the oldest call of the load lane may still wait. It returns false if none waits.
 func (b *batcher) untilStale() (time.Duration, bool) {
 	c := b.lanes[loadLane].unsent()
 	if c == nil {
@@ -164,9 +165,9 @@ func (b *batcher) untilStale() (time.Duration, bool) {
 	return b.queueAge - b.now().Sub(c.queued), true
 }
 
-// unsent is the first call of which nothing is in an entry; nil: there is none.
+// unsent returns the first call of which no command is in an entry, or nil.
 func (w *waiting) unsent() *call {
-	for _, c := range w.calls { // only the first may be in two of them
+	for _, c := range w.calls { // only the first call may be half sent
 		if c.next == 0 {
 			return c
 		}

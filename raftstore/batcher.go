@@ -14,12 +14,13 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// Group commit (docs/architecture.md#group-commit). The leader packs what waits into one group, which raft writes at once. While nothing is in
-// flight it sends at once; while something is, it sends another (up to maxInFlight) only when a group worth it waits: best
-// or equal at every load, where a fixed depth fragments the groups.
+// Group commit (docs/architecture.md#group-commit). The leader packs what waits into one group, which raft writes at
+// once. While nothing is in flight it sends at once. While something is in flight it sends another group (up to
+// maxInFlight) only when a group worth sending waits. This is best or equal at every load, where a fixed depth
+// fragments the groups.
 //
-// A group is one log entry, or several: bbolt rewrites the last leaf of the log with every write, and keeps three or four
-// entries there, however large. Entries of 350 KB are written 4.4 times, those of 64 KiB 1.8 times.
+// A group is one log entry, or several: bbolt rewrites the last leaf of the log with every write, and keeps three or
+// four entries there, however large. Entries of 350 KB are written 4.4 times, those of 64 KiB 1.8 times.
 const (
 	maxInFlight     = 4 // groups
 	enoughCommands  = 256
@@ -27,7 +28,7 @@ const (
 	maxCommands     = 1024      // in a group
 	maxGroupBytes   = 512 << 10 // raft.SuggestedMaxDataSize: larger writes delay heartbeats
 	maxEntryBytes   = 64 << 10  // so that maxInFlight groups fit into raft's queue of maxAppendEntries
-	maxCommandBytes = 8 << 20   // a single command this large is a mistake of the caller
+	maxCommandBytes = 8 << 20   // a larger command is a mistake of the caller
 )
 
 // call is the commands of one caller in the leader's queue. They may be spread over several entries.
@@ -38,12 +39,12 @@ type call struct {
 	lane      lane
 	notify    func(*call) // called exactly once, by any goroutine, when results or err are complete; must not block
 
-	// under batcher.mu
+	// The fields below are guarded by batcher.mu.
 	queued  time.Time
-	next    int // first command that is in no entry yet
+	next    int // the first command that is in no entry yet
 	left    int // commands without an answer
 	results []task.Result
-	err     error // ErrNotLeader, ErrOverloaded, ErrStalled: nothing was proposed; ErrOutcomeUnknown
+	err     error // ErrNotLeader, ErrOverloaded, ErrStalled: nothing was proposed; or ErrOutcomeUnknown
 }
 
 func newCall(ps []task.Proposal, bodies wire.Bodies, notify func(*call)) *call {
@@ -54,17 +55,18 @@ func newCall(ps []task.Proposal, bodies wire.Bodies, notify func(*call)) *call {
 	return c
 }
 
-// appender is where entries go. It answers nobody who asks once it is shut down, hence Enter and Leave.
+// appender is where entries go. Once it is shut down it answers no request; Enter and Leave guard against such a
+// request.
 type appender interface {
-	Enter() bool // false: it must not be asked any more
+	Enter() bool // false: it must not be asked any longer
 	Leave()      // it has answered
 	Apply(data []byte, timeout time.Duration) raft.ApplyFuture
 }
 
-// batcher is the leader's queue. It exists on every node and accepts calls only between lead and its end.
+// batcher is the leader's queue. Every node has one. It takes calls only from open to close.
 type batcher struct {
 	raft        appender
-	maxCommands int // waiting in a lane
+	maxCommands int // bounds what waits in a lane
 	maxBytes    int
 	queueWait   time.Duration
 	queueAge    time.Duration
@@ -76,7 +78,7 @@ type batcher struct {
 	lanes    [2]waiting
 	pace     pace
 	inFlight int
-	moved    time.Time // when something came back last, or was sent after a pause
+	moved    time.Time // when something last came back, or was sent after a pause
 	wake     chan struct{}
 }
 
@@ -87,7 +89,7 @@ func newBatcher(c *Config, r appender) *batcher {
 	}
 }
 
-// submit queues c. On an error c.notify is not called, and nothing was proposed.
+// submit queues c. If it returns an error nothing was proposed, and c.notify is not called.
 func (b *batcher) submit(c *call) error {
 	for i := range c.proposals {
 		if c.bodies.Size(i) > maxCommandBytes {
@@ -110,7 +112,7 @@ func (b *batcher) submit(c *call) error {
 	return nil
 }
 
-// withdraw takes c back out of the queue if none of its commands is in an entry. notify is then not called.
+// withdraw takes c back out of the queue, if none of its commands is in an entry. Then c.notify is not called.
 func (b *batcher) withdraw(c *call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +122,7 @@ func (b *batcher) withdraw(c *call) bool {
 	return b.lanes[c.lane].remove(c)
 }
 
-// ripe reports whether an entry should be sent now, under mu.
+// ripe reports whether a group should be sent now, under mu.
 func (b *batcher) ripe() bool {
 	commands := b.lanes[urgentLane].commands + b.lanes[loadLane].commands
 	bytes := b.lanes[urgentLane].bytes + b.lanes[loadLane].bytes
@@ -137,7 +139,7 @@ func (b *batcher) signal() {
 	wake(b.wake)
 }
 
-// open lets calls queue up for term. They are sent once run is called.
+// open lets calls queue up for term. They are sent once run runs.
 func (b *batcher) open(term *termState) {
 	b.close(nil)
 	b.mu.Lock()
@@ -145,8 +147,8 @@ func (b *batcher) open(term *termState) {
 	b.mu.Unlock()
 }
 
-// close ends term, nil: whichever there is. It refuses further calls and answers those that wait: nothing of them was
-// proposed in this term.
+// close ends term, or any term if it is nil. It refuses further calls, and answers those that wait: nothing of them was
+// proposed in this term, except what is in entries already.
 func (b *batcher) close(term *termState) {
 	b.mu.Lock()
 	if term != nil && b.term != term {
@@ -168,7 +170,7 @@ func (b *batcher) close(term *termState) {
 	notifyAll(done)
 }
 
-// run sends entries until ctx ends. It is the only goroutine that stamps and sends in this term.
+// run sends groups until ctx ends. No other goroutine stamps and sends in this term.
 func (b *batcher) run(ctx context.Context, stamp *stamper) {
 	expiry := time.NewTimer(b.queueAge)
 	defer expiry.Stop()
@@ -180,7 +182,7 @@ func (b *batcher) run(ctx context.Context, stamp *stamper) {
 			b.mu.Unlock()
 			notifyAll(refused)
 			if !some {
-				left = b.queueAge // what comes from now on is not stale before then
+				left = b.queueAge // a call that comes from now on is not stale before then
 			}
 			expiry.Reset(left)
 			select {
@@ -211,11 +213,11 @@ type group struct {
 	entries  []*entry
 	commands int
 	bytes    int
-	load     int // commands of that lane
+	load     int // commands of the load lane
 	left     int // entries without an answer; under mu
 }
 
-// entry is a log entry on its way: which commands of which calls.
+// entry is a log entry on its way. Its parts say which commands of which calls it has.
 type entry struct {
 	group     *group
 	proposals []task.Proposal
@@ -244,7 +246,7 @@ func (b *batcher) pack() *group {
 	return g
 }
 
-// take moves commands into the group, until it has so many of them or so many bytes.
+// take moves commands from a lane into the group, until the group has mostCommands or mostBytes.
 func (g *group) take(w *waiting, mostCommands, mostBytes int) {
 	commands, bytes := g.commands, g.bytes
 	for len(w.calls) > 0 {
@@ -261,7 +263,7 @@ func (g *group) take(w *waiting, mostCommands, mostBytes int) {
 	w.took(g.commands-commands, g.bytes-bytes)
 }
 
-// add moves the next command of c into an entry.
+// add moves the next command of c into an entry of the group.
 func (g *group) add(c *call) {
 	size := c.bodies.Size(c.next)
 	if n := len(g.entries); n == 0 || g.entries[n-1].bytes+size > maxEntryBytes {
@@ -280,7 +282,8 @@ func (g *group) add(c *call) {
 	c.next++
 }
 
-// send gives a group to raft. All of it is encoded first: raft writes together what it finds together in its queue.
+// send gives a group to raft. It encodes all of it first, because raft writes together what it finds together in its
+// queue.
 func (b *batcher) send(stamp *stamper, g *group) {
 	var data [][]byte
 	var entries []*entry
@@ -305,7 +308,7 @@ func (b *batcher) send(stamp *stamper, g *group) {
 	}()
 }
 
-// encode returns what stands in the log.
+// encode returns the entry as it stands in the log.
 func (e *entry) encode(h task.Header) []byte {
 	d := wire.Begin(h, len(e.proposals), e.bytes)
 	for _, p := range e.parts {
@@ -316,7 +319,7 @@ func (e *entry) encode(h task.Header) []byte {
 	return d
 }
 
-// answers waits for what became of an entry.
+// answers waits until an entry is applied, or lost.
 func answers(f raft.ApplyFuture) ([]task.Result, error) {
 	if err := f.Error(); err != nil {
 		return nil, classify(err)
@@ -362,7 +365,7 @@ func (b *batcher) finish(e *entry, results []task.Result, err error) {
 	notifyAll(done)
 }
 
-// take notes the results of a part. Those of a call that is in one part stay where they are.
+// take notes the results of a part. If the part is the whole call its results are not copied.
 func (c *call) take(p part, results []task.Result) {
 	switch {
 	case len(results) == len(c.proposals):
@@ -374,8 +377,8 @@ func (c *call) take(p part, results []task.Result) {
 	copy(c.results[p.from:p.to], results)
 }
 
-// answered notes that n commands of c have their answer and reports whether that was the last. A call of which a part
-// was applied and another was not has an unknown outcome as a whole.
+// answered notes that n commands of c have their answer. It reports whether they were the last. If one part of a call
+// was applied and another was not, the outcome of the call as a whole is unknown.
 func (b *batcher) answered(c *call, n int, err error) bool {
 	first := c.left == len(c.proposals)
 	c.left -= n

@@ -11,18 +11,18 @@ import (
 // would stamp now.
 //
 // Lease time advances by the monotonic clock alone. Now follows the wall clock and never goes back: while the wall
-// clock is behind, it advances by the monotonic clock.
+// clock is behind, Now advances by the monotonic clock.
 type stamper struct {
 	clock Clock
-	lease task.LeaseTime // at base
+	lease task.LeaseTime // lease time at base
 	base  time.Duration
 
 	mu  sync.Mutex
-	now int64 // last stamp, Unix ns
+	now int64 // the last stamp, Unix ns
 	at  time.Duration
 }
 
-// newStamper starts from the machine's clocks, once everything of former terms has been applied.
+// newStamper starts from the machine's clocks, which must have everything that former terms committed.
 func newStamper(c Clock, now task.Time, lease task.LeaseTime) *stamper {
 	m := c.Mono()
 	return &stamper{clock: c, lease: lease, base: m, now: int64(now) * int64(time.Millisecond), at: m}

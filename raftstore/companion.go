@@ -3,15 +3,16 @@ package raftstore
 import "github.com/taskrt/taskrt/task"
 
 // Companion is asked, on the leader, for commands that go into the same log entry as others, behind them: an assignment
-// with the submit that it is for (SPEC T1). entry is what the entry holds so far, not to be kept or changed; at most room
-// commands may be added. done is called once, by any goroutine, with what became of them. Neither may block: everything
-// that is proposed waits. A companion command has no Origin and is never sent again.
+// with the submit that it is for (SPEC T1). entry is what the entry holds so far; it must not be kept or changed. At
+// most room commands may be added. done is called once, by any goroutine, with what became of them. Neither function
+// may block, because everything that is proposed waits for it. A companion's command has no Origin and is never sent
+// again.
 type Companion func(entry []task.Proposal, room int) (cmds []task.Command, done func([]task.Result, error))
 
 // maxCompanions is how many commands an entry takes beyond those of its group.
 const maxCompanions = 256
 
-// Accompany makes c the one that is asked from now on; nil: nobody.
+// Accompany makes c the Companion that is asked from now on. With nil nobody is asked.
 func (s *Store) Accompany(c Companion) {
 	if c == nil {
 		s.batch.companion.Store(nil)
@@ -20,7 +21,7 @@ func (s *Store) Accompany(c Companion) {
 	s.batch.companion.Store(&c)
 }
 
-// accompany lets the companion add to an entry that was packed. Only send calls it.
+// accompany lets the companion add commands to an entry that was packed. Only send calls it.
 func (b *batcher) accompany(e *entry) {
 	ask := b.companion.Load()
 	if ask == nil {

@@ -17,10 +17,11 @@ import (
 // Network is what the store listens and dials with: mux over TCP in production, memnet in tests.
 type Network = mux.Network
 
-// Clock is where the leader's stamps come from (SPEC C3). Injected so that tests can make the wall clock jump.
+// Clock is where the leader's stamps come from (SPEC C3). It is an interface so that tests can make the wall clock
+// jump.
 type Clock interface {
-	Wall() time.Time     // the wall clock: may jump
-	Mono() time.Duration // a monotonic clock of any epoch: never jumps, never goes back
+	Wall() time.Time     // the wall clock, which may jump
+	Mono() time.Duration // a monotonic clock of any epoch, which never jumps or goes back
 }
 
 // SystemClock returns the clocks of this machine.
@@ -33,53 +34,54 @@ func (c systemClock) Mono() time.Duration { return time.Since(c.start) }
 
 // Config is all that a Store needs. Zero values of the fields after OnFatal mean their defaults.
 type Config struct {
-	ID              string   // node ID: the identity, not the address (SPEC C1); [a-zA-Z0-9._-]{1,64}
-	Dir             string   // the log, snapshots/, node.json; created 0700
+	ID              string   // the node's name, which is not its address (SPEC C1); [a-zA-Z0-9._-]{1,64}
+	Dir             string   // holds the log, snapshots/ and node.json; created with mode 0700
 	Addr            string   // advertised HOST:PORT of the node-to-node port
-	HTTP            string   // advertised HTTP address, told to the peers
-	Join            []string // node-to-node addresses to join through; the own one is allowed
-	BootstrapExpect int      // how many nodes form the first cluster together; 1: alone, 0: only ever join
+	HTTP            string   // advertised HTTP address, which peers are told
+	Join            []string // node-to-node addresses to join through; the node's own may be among them
+	BootstrapExpect int      // how many nodes found the cluster together; 1: this one alone, 0: it only joins
 	Net             Network
 	Clock           Clock        // nil: SystemClock()
 	Logger          *slog.Logger // nil: discard
 
-	// OnFatal is called once, in its own goroutine, when the node must stop: its state differs from the majority's
-	// (SPEC C4), it met an unknown command, its disk fails or stalls, its ID is taken. The store has stopped taking
-	// part by then; Close it or exit. nil: panic.
+	// OnFatal is called once, in a goroutine of its own, when the node must stop: its state differs from the majority's
+	// (SPEC C4), it met an unknown command, its disk fails or stalls, or its ID is taken. By then the store takes no
+	// part in the cluster; Close it, or exit. nil: panic.
 	OnFatal func(error)
 
-	// Raft's timeouts. Heartbeats pass through raft's main loop here (DESIGN, raft #695), where they may wait behind a
-	// write to disk: hence at least 1 s for the first two.
+	// The timeouts of raft. Here heartbeats pass through raft's main loop (DESIGN, raft #695), where they may wait
+	// behind a write to disk. So the first two timeouts are at least 1 s.
 	HeartbeatTimeout   time.Duration // default 1 s
 	ElectionTimeout    time.Duration // default 1 s
 	LeaderLeaseTimeout time.Duration // default 500 ms
-	CommitTimeout      time.Duration // default 200 ms: how late a follower sees a lone commit that nobody told it of
-	CommitPause        time.Duration // default 100 µs: how late it is told of one (pipeline); under load the next entries tell it
+	CommitTimeout      time.Duration // default 200 ms: how late a follower sees a lone commit that nobody has told it of
+	CommitPause        time.Duration // default 100 µs: how late it is told of one (see guard); under load the next entries tell it
 
-	SnapshotBytes         int64         // log bytes since the last snapshot that start the next; default 64 MiB
-	TrailingBytes         int64         // log bytes kept behind a snapshot for slow followers; default 64 MiB
-	PersistBytesPerSecond int64         // write rate of a snapshot, so that it does not starve the log; default 32 MB/s
+	SnapshotBytes         int64         // a snapshot begins when the log has grown by so much since the last; default 64 MiB
+	TrailingBytes         int64         // log bytes that are kept behind a snapshot for slow followers; default 64 MiB
+	PersistBytesPerSecond int64         // rate at which a snapshot is written, so that it does not starve the log; default 32 MB/s
 	DiskTimeout           time.Duration // a log write that takes longer stops the node; default 10 s
-	QueueCommands         int           // commands that may wait in a lane of the leader before ErrOverloaded; default 65,536
-	QueueBytes            int           // and their bytes; default 64 MiB
+	QueueCommands         int           // how many commands may wait in a lane of the leader before ErrOverloaded; default 65,536
+	QueueBytes            int           // how many bytes they may have together; default 64 MiB
 	QueueWait             time.Duration // what clients add is refused if it would wait longer to be proposed; default 250 ms
-	QueueAge              time.Duration // and if it did wait so long, because nothing moved; default 2 s
-	RPCTimeout            time.Duration // one request to a peer; default 10 s
+	QueueAge              time.Duration // what clients add is refused if it has waited so long, because nothing moved; default 2 s
+	RPCTimeout            time.Duration // for one request to a peer; default 10 s
 
-	// LogStore is the format of the log; default bolt. A directory keeps the one that it has (logstore.Migrate). A file
-	// of the WAL format is allocated at once: LogSegmentBytes, default 64 MiB.
+	// LogStore is the format of the log; default bolt. A directory keeps the format that it has (logstore.Migrate
+	// changes it). In the WAL format a file is allocated as a whole: LogSegmentBytes is its size, default 64 MiB.
 	LogStore        logstore.Kind
 	LogSegmentBytes int
 
-	// HoldLevel keeps the cluster's feature level from being raised while this node is a member (SPEC C9). LevelAfter is for how long
-	// all members must have known a level before it is; default 10 min. KnownLevel is what this build knows; tests say less or more.
+	// HoldLevel keeps the cluster's feature level from being raised while this node is a member (SPEC C9). LevelAfter is
+	// for how long all members must know a level before it is raised; default 10 min. KnownLevel is the level that this
+	// build knows; tests say less or more.
 	HoldLevel  bool
 	LevelAfter time.Duration
 	KnownLevel uint64
 
-	wrapDisk func(diskStore) diskStore // tests: a disk that fails
-	levelOf  func(task.Command) uint64 // tests: commands of a level that is to come; default task.LevelOf
-	onApply  func(index, term uint64)  // tests: an entry is about to be applied
+	wrapDisk func(diskStore) diskStore // for tests: a disk that fails
+	levelOf  func(task.Command) uint64 // for tests: commands of a level that is to come; default task.LevelOf
+	onApply  func(index, term uint64)  // for tests: told of each entry that is about to be applied
 }
 
 // diskStore is the log and raft's few durable variables.
@@ -168,7 +170,7 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// maxAppendEntries bounds how many log entries one AppendEntries carries and the library's own group commit.
+// maxAppendEntries bounds the log entries of one AppendEntries, and of the library's own group commit.
 const maxAppendEntries = 64
 
 func (c *Config) raftConfig(notify chan bool) *raft.Config {
@@ -180,7 +182,7 @@ func (c *Config) raftConfig(notify chan bool) *raft.Config {
 	rc.ShutdownOnRemove = false // whoever removes a node stops it; raft must not vanish under the store
 	rc.NotifyCh = notify
 	rc.NoLegacyTelemetry = true
-	// Snapshots are triggered by bytes (snapshot.go), not by the library's count of entries.
+	// snapshot.go triggers snapshots by bytes, where the library would count entries.
 	rc.SnapshotThreshold = 1 << 62
 	rc.SnapshotInterval = 24 * time.Hour
 	rc.TrailingLogs = maxTrailing

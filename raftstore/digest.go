@@ -12,9 +12,10 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Comparing digests (SPEC C4). Every second, if anything was applied since, the leader asks the members for the digest
-// of their last entry and looks its own up. When one differs it asks all for the digest at that index: who differs from
-// a majority of the voters stops. Digests are running ones: a difference never goes away again.
+// Comparing digests (SPEC C4). Every second, if anything was applied since the last comparison, the leader asks each
+// member for the digest of its last entry, and looks up its own at that index. If one differs the leader asks all
+// members for the digest at that index: a member that differs from a majority of the voters stops. Digests are running
+// sums, so a difference never goes away.
 
 const (
 	digestEvery  = time.Second
@@ -22,7 +23,7 @@ const (
 )
 
 type digestRequest struct {
-	At uint64 `cbor:"1,keyasint,omitempty"` // 0: the latest
+	At uint64 `cbor:"1,keyasint,omitempty"` // an index of the log; 0: the latest
 }
 
 type digestReply struct {
@@ -44,11 +45,11 @@ func (s *Store) answerDigest(q digestRequest) digestReply {
 	return a
 }
 
-// compareDigests runs on the leader.
+// compareDigests compares digests while this node leads.
 func (s *Store) compareDigests(ctx context.Context) {
 	tick := time.NewTicker(digestEvery)
 	defer tick.Stop()
-	var compared uint64 // index of the last comparison of all
+	var compared uint64 // own index at the last complete comparison
 	undecided := 0
 	for {
 		select {
@@ -74,8 +75,9 @@ func (s *Store) compareDigests(ctx context.Context) {
 	}
 }
 
-// findDifference asks every other member for its latest digest. differs is an index at which one has another digest
-// than this node, 0 if there is none; complete: all were compared at this node's latest index or could not be asked.
+// findDifference asks every other member for its latest digest. differs is an index at which a member has another
+// digest than this node, or 0. complete says that every member was compared at this node's latest index, or could not
+// be asked.
 func (s *Store) findDifference(ctx context.Context) (differs uint64, complete bool) {
 	complete = true
 	for _, m := range s.raft.Servers() {
@@ -84,7 +86,7 @@ func (s *Store) findDifference(ctx context.Context) (differs uint64, complete bo
 		}
 		a, err := s.askDigest(ctx, string(m.Address), 0)
 		if err != nil || a.Stopped || a.Digest.Index == 0 {
-			continue // when it is back, entries follow and with them the next comparison
+			continue // when the member is back entries follow, and with them the next comparison
 		}
 		own, ok := s.ring.at(a.Digest.Index)
 		if !ok || own.Index < s.ring.latest().Index {
@@ -107,14 +109,14 @@ func (s *Store) askDigest(ctx context.Context, identity string, at uint64) (dige
 	return rpc.Request[digestReply](ctx, s.clients, addr, identity, rpc.KindDigest, digestRequest{At: at})
 }
 
-// health asks a member how it does.
+// health asks a member how it is.
 func (s *Store) health(ctx context.Context, identity string) (members.Health, error) {
 	a, err := s.askDigest(ctx, identity, 0)
 	return members.Health{Applied: a.Applied, Stopped: a.Stopped, Level: a.Level, Hold: a.Hold}, err
 }
 
-// vote collects the digests at index and stops whoever differs from the majority. It reports whether it was decided.
-// last: without a majority, all stop.
+// vote collects the digests at index, and stops the members that differ from the majority. It reports whether this
+// node's part is over. With last all members stop if there is no majority.
 func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	own, ok := s.ring.at(index)
 	if !ok {
@@ -156,7 +158,7 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 		}
 		d := task.Digest{Index: index, Sum: majority}
 		if !decided {
-			d.Index = 0 // nobody knows what is right: stop in any case
+			d.Index = 0 // nobody knows which state is right: stop in any case
 		}
 		if addr, ok := s.book.Where(identity); ok {
 			if _, err := rpc.Request[struct{}](ctx, s.clients, addr, identity, rpc.KindDiverged, d); err != nil {
@@ -165,10 +167,10 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 		}
 	}
 	if decided && own.Sum == majority {
-		return false // go on comparing: the other may come back, or not have heard
+		return false // go on comparing: the other may come back, or may not have heard
 	}
 	if decided {
-		// The majority is healthy and can go on at once under another leader.
+		// The majority is healthy, and can go on at once under another leader.
 		ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.ElectionTimeout)
 		defer cancel()
 		if err := s.Transfer(ctx); err != nil {
@@ -179,8 +181,8 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	return true
 }
 
-// toldDiverged is the leader's word that this node's state differs from the majority's at d.Index, or that nobody knows
-// (index 0). A node believes it only if it holds another digest itself.
+// toldDiverged takes the leader's word that this node's state differs from the majority's at d.Index, or (index 0) that
+// nobody knows which state is right. At an index the node believes it only if it holds another digest itself.
 func (s *Store) toldDiverged(d task.Digest) {
 	if d.Index != 0 {
 		own, ok := s.ring.at(d.Index)

@@ -1,7 +1,7 @@
 // Package raftstore replicates a task.Machine: it proposes commands (group commit, forwarding to the leader in exactly
-// one place, safe resending), reads linearizably, hands out events, snapshots and restores.
-// It wires the rooms below it: guard stands between it and hashicorp/raft, members knows who belongs to the cluster, rpc carries
-// requests between nodes.
+// one place, safe resending), reads linearizably, hands out events, snapshots and restores. It wires the rooms below
+// it: guard stands between it and hashicorp/raft, members knows who belongs to the cluster, rpc carries requests
+// between nodes.
 //
 //	store, err := raftstore.Open(raftstore.Config{ID: "n1", Dir: dir, Addr: addr, Join: addrs, BootstrapExpect: 3, Net: m})
 //	results, err := store.Propose(ctx, task.Submit{…})       // from any node, each command exactly once

@@ -10,31 +10,31 @@ import (
 	"github.com/taskrt/taskrt/raftstore/members"
 )
 
-// Errors of Propose, ProposeLocal and Read. They are wrapped: use errors.Is.
+// The errors of Propose, ProposeLocal and Read. They come wrapped: use errors.Is.
 var (
-	// ErrNoLeader: until the context ended no leader was found. Nothing was proposed.
+	// ErrNoLeader says that no leader was found until the context ended. Nothing was proposed.
 	ErrNoLeader = errors.New("raftstore: no leader")
-	// ErrNotLeader: ProposeLocal or Transfer on a node that does not lead. Nothing was proposed.
+	// ErrNotLeader is returned by ProposeLocal and Transfer on a node that does not lead. Nothing was proposed.
 	ErrNotLeader = errors.New("raftstore: this node does not lead")
-	// ErrOutcomeUnknown: something was sent, and no answer came before the context ended (SPEC H4: 503
+	// ErrOutcomeUnknown says that something was sent, and no answer came before the context ended (SPEC H4: 503
 	// outcome_unknown). The command may have been applied, or may still be, at most once.
 	ErrOutcomeUnknown = errors.New("raftstore: outcome unknown")
-	// ErrOverloaded: the leader's queue is full. Nothing was proposed (SPEC H3: 429).
+	// ErrOverloaded says that too much waits at the leader. Nothing was proposed (SPEC H3: 429).
 	ErrOverloaded = errors.New("raftstore: overloaded")
-	// ErrStalled is an ErrOverloaded for another reason: not much waits, but nothing that the leader has sent has come back
-	// for Config.QueueAge: a disk hangs, or a majority is away. Nothing was proposed.
+	// ErrStalled is an ErrOverloaded for another reason. Not much waits, but nothing that the leader has sent has come
+	// back for Config.QueueAge: a disk hangs, or a majority is away. Nothing was proposed.
 	ErrStalled = fmt.Errorf("%w: the log does not move", ErrOverloaded)
-	// ErrBehind: until the context ended this node had not applied what it was to wait for.
+	// ErrBehind says that until the context ended this node had not applied the index that was waited for.
 	ErrBehind = errors.New("raftstore: this node is behind")
-	// ErrTooLarge: a single command is larger than a log entry may be. Nothing was proposed.
+	// ErrTooLarge says that a single command is larger than a log entry may be. Nothing was proposed.
 	ErrTooLarge = errors.New("raftstore: command too large")
-	// ErrClosed: the store was closed. Nothing was proposed.
+	// ErrClosed says that the store was closed. Nothing was proposed.
 	ErrClosed = errors.New("raftstore: closed")
-	// ErrStopped: the store has stopped itself, see Config.OnFatal; it wraps the reason.
+	// ErrStopped says that the store has stopped itself, see Config.OnFatal. It wraps the reason.
 	ErrStopped = errors.New("raftstore: stopped")
 )
 
-// Reasons that OnFatal is called with, wrapped.
+// The reasons that OnFatal is called with, wrapped.
 var (
 	ErrDiverged    = errors.New("raftstore: state differs from the majority's")
 	ErrBadEntry    = errors.New("raftstore: log entry cannot be applied")
@@ -43,7 +43,8 @@ var (
 	ErrDuplicateID = members.ErrDuplicateID
 )
 
-// classify tells from raft's answer to an Apply whether the entry may be in a log (docs/architecture.md#errors-of-apply).
+// classify says, from raft's answer to an Apply, whether the entry may be in a log
+// (docs/architecture.md#errors-of-apply).
 func classify(err error) error {
 	switch {
 	case err == nil:
@@ -51,7 +52,7 @@ func classify(err error) error {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		return ErrNotLeader
 	}
-	// ErrLeadershipLost, ErrRaftShutdown, ErrAbortedByRestore, an error of the log store, and whatever comes with a
-	// later version of the library.
+	// These are ErrLeadershipLost, ErrRaftShutdown, ErrAbortedByRestore, an error of the log store, and whatever comes
+	// with a later version of the library.
 	return ErrOutcomeUnknown
 }

@@ -16,25 +16,25 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// fsm is raft's view of the machine. Apply, Snapshot, Restore and StoreConfiguration are called by raft's one FSM
-// goroutine; readers share the lock.
+// fsm is raft's view of the machine. Raft's one FSM goroutine calls Apply, Snapshot, Restore and StoreConfiguration.
+// Readers share the lock.
 type fsm struct {
 	fatal    func(error)
 	hub      *hub
 	ring     *digestRing
 	durable  func(*raft.Log) error // returns once the entry is on this node's disk
-	onCommit func(index uint64)    // an entry is about to be applied; must not block
-	onConfig func()                // the set of members changed; must not block
-	onBytes  func()                // the log has grown; must not block
-	onLevel  func()                // the feature level was raised; must not block
+	onCommit func(index uint64)    // told of an entry that is about to be applied; must not block
+	onConfig func()                // told that the set of members has changed; must not block
+	onBytes  func()                // told that the log has grown; must not block
+	onLevel  func()                // told that the feature level was raised; must not block
 	known    uint64                // feature level of this build
 	level    atomic.Uint64         // feature level of the machine
 	persist  persister
 
 	mu      sync.RWMutex
 	machine *task.Machine
-	applied uint64 // last entry of the log that is in the machine; configurations count, raft's own no-ops do not
-	stopped bool   // an entry could not be applied: none is from here on, and no snapshot is taken
+	applied uint64 // the last entry that is in the machine; configurations count, raft's own no-ops do not
+	stopped bool   // an entry could not be applied: from here on no entry is applied, and no snapshot is taken
 	waits   []wait
 
 	grown    logSize // since the last snapshot
@@ -42,7 +42,7 @@ type fsm struct {
 	restores int     // snapshots received from a leader since start
 }
 
-// logSize counts what was applied.
+// logSize is how much was applied.
 type logSize struct {
 	entries int64
 	bytes   int64
@@ -60,9 +60,9 @@ var (
 
 var errStopped = errors.New("state machine has stopped")
 
-// Apply implements raft.FSM. What it returns goes to the batcher of the node that proposed the entry: []task.Result,
-// or an error if the machine has stopped. An entry that cannot be applied is not skipped: the machine stays as it was
-// before it, and the node stops (SPEC C4).
+// Apply implements raft.FSM. What it returns goes to the batcher of the node that proposed the entry: []task.Result, or
+// an error if the machine has stopped. An entry that cannot be applied is not skipped: the machine stays as it was
+// before the entry, and the node stops (SPEC C4).
 func (f *fsm) Apply(l *raft.Log) any {
 	f.mu.RLock()
 	stopped := f.stopped
@@ -87,7 +87,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	return results
 }
 
-// stop lets no entry be applied any more.
+// stop makes sure that no further entry is applied.
 func (f *fsm) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +103,7 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer func() {
-		// The machine panics on what cannot be. Its state is then worth nothing: stopped is set under this same lock.
+		// The machine panics on impossible states. Then it is worth nothing: stopped is set under this same lock.
 		if p := recover(); p != nil {
 			f.stopped = true
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -120,18 +120,18 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 	return results, events, f.machine.Digest(), nil
 }
 
-// StoreConfiguration implements raft.ConfigurationStore: it lets applied pass over membership changes.
+// StoreConfiguration implements raft.ConfigurationStore. It lets applied pass over membership changes.
 func (f *fsm) StoreConfiguration(index uint64, _ raft.Configuration) {
 	f.onCommit(index)
 	f.mu.Lock()
-	if !f.stopped { // else not all before it is in the machine
+	if !f.stopped { // otherwise not everything before it is in the machine
 		f.reached(index)
 	}
 	f.mu.Unlock()
 	f.onConfig()
 }
 
-// leveled tells of the machine's feature level if it is another one, under mu.
+// leveled tells of the machine's feature level if it has changed, under mu.
 func (f *fsm) leveled() {
 	if level := f.machine.Level(); level != f.level.Load() {
 		f.level.Store(level)
@@ -151,10 +151,10 @@ func (f *fsm) reached(index uint64) {
 	})
 }
 
-// errEnded is the answer to a wait that the store's end cut short.
+// errEnded is the answer to a wait that the store's end has cut short.
 var errEnded = errors.New("state machine has ended")
 
-// wait returns once index has been applied here; errEnded when one of the channels is closed.
+// wait returns once index has been applied here. It returns errEnded if one of the channels is closed first.
 func (f *fsm) wait(ctx context.Context, index uint64, done, failed <-chan struct{}) error {
 	f.mu.Lock()
 	if f.applied >= index {
@@ -181,7 +181,7 @@ func (f *fsm) wait(ctx context.Context, index uint64, done, failed <-chan struct
 	return err
 }
 
-// read runs fn on the machine; Apply waits meanwhile.
+// read runs fn on the machine. Apply waits meanwhile.
 func (f *fsm) read(fn func(*task.Machine)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -194,7 +194,7 @@ func (f *fsm) appliedIndex() uint64 {
 	return f.applied
 }
 
-// Snapshot implements raft.FSM: it only takes an immutable version of the machine.
+// Snapshot implements raft.FSM. It only takes an immutable version of the machine.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,7 +204,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{frozen: f.machine.Freeze(), applied: f.applied, upTo: f.grown, fsm: f}, nil
 }
 
-// freeze returns an immutable version of the machine to readers.
+// freeze returns an immutable version of the machine, for readers.
 func (f *fsm) freeze() (*task.Frozen, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +214,7 @@ func (f *fsm) freeze() (*task.Frozen, error) {
 	return f.machine.Freeze(), nil
 }
 
-// Restore implements raft.FSM: the new machine is built aside and takes the place of the old one at the end.
+// Restore implements raft.FSM. It builds the new machine aside, and puts it in the place of the old one at the end.
 func (f *fsm) Restore(r io.ReadCloser) error {
 	defer r.Close()
 	counted := &countingReader{r: r}

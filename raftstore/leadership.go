@@ -13,8 +13,8 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// Leadership says whether this node leads, and in which term. Term changes with every gain: two gains in a row (the
-// loss between them was overtaken by the news of the second) are seen as such by their terms.
+// Leadership says whether this node leads, and in which term. Term changes with every gain. Two gains may come in a
+// row, because news of the second has overtaken the loss between them: the terms tell them apart.
 type Leadership struct {
 	Leading bool
 	Term    uint64
@@ -29,7 +29,7 @@ type termState struct {
 
 // observeLeader follows raft's idea of who leads.
 func (s *Store) observeLeader(ctx context.Context) {
-	ch := make(chan raft.Observation, 16) // when full, one of the waiting ones will do
+	ch := make(chan raft.Observation, 16) // if it is full, one of those that wait in it will do
 	o := raft.NewObserver(ch, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
 		case raft.LeaderObservation, raft.RaftState:
@@ -50,8 +50,8 @@ func (s *Store) observeLeader(ctx context.Context) {
 	}
 }
 
-// watchLeadership runs a term's work from each gain of leadership to its loss. It must never keep raft waiting, which
-// blocks on notify: hence it goes on reading until raft is down.
+// watchLeadership runs a term's work from each gain of leadership to its loss. Raft blocks on notify, and must never be
+// kept waiting: so watchLeadership reads until raft is down.
 func (s *Store) watchLeadership(ctx context.Context, notify <-chan bool) {
 	stop := func() {}
 	for closing := ctx.Done(); ; {
@@ -64,7 +64,7 @@ func (s *Store) watchLeadership(ctx context.Context, notify <-chan bool) {
 			stop()
 			stop = func() {}
 		case leading := <-notify:
-			stop() // also when two gains follow each other: lost and regained
+			stop() // also when two gains follow each other: leadership was lost and regained
 			stop = func() {}
 			if leading && closing != nil {
 				stop = s.startTerm(ctx)
@@ -73,7 +73,7 @@ func (s *Store) watchLeadership(ctx context.Context, notify <-chan bool) {
 	}
 }
 
-// startTerm begins to lead; the function that it returns ends it.
+// startTerm begins to lead. The function that it returns ends the term.
 func (s *Store) startTerm(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &termState{term: s.raft.CurrentTerm()}
@@ -89,7 +89,7 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 	go func() {
 		defer s.wg.Done()
 		if err := s.lead(ctx, t); err != nil && ctx.Err() == nil {
-			// Leading without being able to is worse than not leading (nomad #8470).
+			// A leader that cannot lead is worse than none (nomad #8470).
 			s.log.Warn("giving up leadership", "term", t.term, "err", err)
 			s.batch.close(t)
 			if err := s.raft.Ask(s.raft.LeadershipTransfer); err != nil {
@@ -113,14 +113,15 @@ func (s *Store) startTerm(ctx context.Context) (stop func()) {
 
 // lead is the work of one term. It returns nil when leadership was lost.
 func (s *Store) lead(ctx context.Context, t *termState) error {
-	// Everything that former leaders committed must be applied before this one stamps, plans or answers.
+	// Everything that former leaders committed must be applied before this leader stamps, plans or answers.
 	if err := s.askInTerm(ctx, func() raft.Future { return s.raft.Barrier(0) }); err != nil {
 		return lostIsNil(err)
 	}
 	var stamp *stamper
 	s.fsm.read(func(m *task.Machine) { stamp = newStamper(s.cfg.Clock, m.Now(), m.LeaseNow()) })
-	// The first entry of the term is empty. It gives every session and lease a full TTL from here (SPEC C3), and makes
-	// CommitIndex one that every replica's machine reaches: the barrier and raft's no-op are invisible to it.
+	// The first entry of the term is empty. It gives every session and lease a full TTL from here (SPEC C3), and it
+	// makes CommitIndex an index that every replica's machine reaches: the barrier and raft's no-op are invisible to a
+	// machine.
 	first, err := wire.EncodeEntry(stamp.header(), nil)
 	if err != nil {
 		return fmt.Errorf("raftstore: first entry: %w", err)
@@ -170,7 +171,7 @@ func lostIsNil(err error) error {
 	return err
 }
 
-// leadingTerm returns the term that this node leads and is ready in; 0: none.
+// leadingTerm returns the term in which this node leads and is ready, or 0.
 func (s *Store) leadingTerm() uint64 {
 	s.leadMu.Lock()
 	defer s.leadMu.Unlock()
@@ -180,8 +181,8 @@ func (s *Store) leadingTerm() uint64 {
 	return s.term.term
 }
 
-// Stamps returns what this node would stamp on a log entry now, so that its leader loop can tell how far off NextTick's
-// times are (SPEC C3); false if it does not lead.
+// Stamps returns what this node would stamp on a log entry now, so that its leader's loop can tell how far ahead the
+// times of NextTick lie (SPEC C3). It returns false if the node does not lead.
 func (s *Store) Stamps() (task.Time, task.LeaseTime, bool) {
 	s.leadMu.Lock()
 	t := s.term
@@ -194,9 +195,9 @@ func (s *Store) Stamps() (task.Time, task.LeaseTime, bool) {
 	return h.Now, h.LeaseNow, true
 }
 
-// Leadership returns a channel of this node's gains and losses, beginning with the state now. A gain is told once the
-// node is ready to lead: everything committed before is in its machine. Only the latest value is kept for a slow
-// reader. Close closes the channel. Each call returns another channel, kept until Close.
+// Leadership returns a channel of this node's gains and losses, beginning with the state as it is now. A gain is told
+// once the node is ready to lead: everything committed before is in its machine. A slow reader gets the latest value
+// only. Close closes the channel. Each call returns another channel, which is kept until Close.
 func (s *Store) Leadership() <-chan Leadership {
 	c := make(chan Leadership, 1)
 	s.leadMu.Lock()
@@ -214,7 +215,7 @@ func (s *Store) announce(l Leadership) {
 	s.leadMu.Lock()
 	defer s.leadMu.Unlock()
 	if s.leadClosed || (l.Leading && (s.term == nil || s.term.term != l.Term)) {
-		return // overtaken by the loss
+		return // the loss has overtaken the gain
 	}
 	s.lastLeadership = l
 	for _, c := range s.leadSubs {
@@ -226,7 +227,7 @@ func (s *Store) announce(l Leadership) {
 	}
 }
 
-// Leader returns the ID and address of the leader, "" if unknown.
+// Leader returns the ID and the address of the leader, "" if unknown.
 func (s *Store) Leader() (id, addr string) {
 	v := s.members.Leader()
 	if v.Identity == "" {
@@ -236,8 +237,8 @@ func (s *Store) Leader() (id, addr string) {
 	return members.IDOf(v.Identity), addr
 }
 
-// Follow returns the leader's address, "" if unknown, a channel that is closed when that node no longer leads, and one
-// that is closed at the next news of any kind, also when the same node has become ready to lead.
+// Follow returns the leader's address, "" if unknown. gone is closed when that node no longer leads. changed is closed
+// at the next news of any kind, also when the same node has become ready to lead.
 func (s *Store) Follow() (addr string, gone, changed <-chan struct{}) {
 	v := s.members.Leader()
 	addr, _ = s.book.Where(v.Identity)

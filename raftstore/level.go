@@ -9,13 +9,13 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Level returns the cluster's feature level, as far as this node has applied.
+// Level returns the cluster's feature level, as far as this node has applied the log.
 func (s *Store) Level() uint64 { return s.fsm.level.Load() }
 
 // ErrLevel is wrapped by the answer to a command of a level that the cluster has not come to. Nothing was proposed.
 var ErrLevel = errors.New("raftstore: the cluster's feature level does not know it")
 
-// checkLevel refuses commands that some member may not know.
+// checkLevel refuses commands that a member may not know.
 func (s *Store) checkLevel(cmds []task.Command) error {
 	level := s.Level()
 	for _, c := range cmds {
@@ -29,10 +29,11 @@ func (s *Store) checkLevel(cmds []task.Command) error {
 	return nil
 }
 
-// levelAfter is for how long all members must have known a level: so that an upgrade that goes wrong can be taken back.
+// levelAfter is for how long all members must know a level before it is raised, so that an upgrade that goes wrong can
+// be taken back.
 const levelAfter = 10 * time.Minute
 
-// raiseLevel runs on the leader.
+// raiseLevel raises the level while this node leads, when the time has come.
 func (s *Store) raiseLevel(ctx context.Context) {
 	s.members.RaiseLevel(ctx, func(ctx context.Context, level uint64) error {
 		_, err := s.ProposeLocal(ctx, task.RaiseLevel{Level: level})
@@ -40,7 +41,8 @@ func (s *Store) raiseLevel(ctx context.Context) {
 	})
 }
 
-// noteLevel writes the level into node.json, so that a build which does not know it finds that out before it reads the log.
+// noteLevel writes the level into node.json. So a build that does not know the level finds that out before it reads the
+// log.
 func (s *Store) noteLevel(ctx context.Context) {
 	for {
 		if err := s.book.NoteLevel(s.Level()); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// idleProcess is how long a proposing process may have been silent before it takes a new identity: the machine keeps
-// the answers of a silent one for a while only, and would answer its next command with OriginForgotten.
+// idleProcess is how long a proposing process may be silent before it takes a new identity. The machine keeps the
+// answers of a silent process for a while only, and would answer its next command with OriginForgotten.
 const idleProcess = 30 * time.Minute
 
 // origins numbers the commands of this process, so that each can be sent again without doing its work twice (SPEC H4).
@@ -22,12 +22,12 @@ type origins struct {
 	cur *process
 }
 
-// process is one proposing identity. It is replaced when it was idle for long or the machine has forgotten it.
+// process is one proposing identity. It is replaced when it was idle for long, or when the machine has forgotten it.
 type process struct {
 	id   uint64
 	next uint64
 	used time.Duration
-	open list.List // of *numbered, unanswered, by first
+	open list.List // of *numbered: those without an answer, by first
 }
 
 // numbered is a run of commands with consecutive sequence numbers.
@@ -56,7 +56,7 @@ func (o *origins) begin(n int) *numbered {
 	return x
 }
 
-// end says that no answer to x is awaited any more: it will never be sent again.
+// end says that nobody waits for an answer to x any longer: x will never be sent again.
 func (o *origins) end(x *numbered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,7 +64,7 @@ func (o *origins) end(x *numbered) {
 	x.process.used = o.clock.Mono()
 }
 
-// forgotten retires the identity that the machine no longer knows.
+// forgotten retires an identity that the machine no longer knows.
 func (o *origins) forgotten(p *process) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,7 +73,7 @@ func (o *origins) forgotten(p *process) {
 	}
 }
 
-// proposals builds what is sent. A resend gets its own slice: the former one may still lie in a queue.
+// proposals makes what is sent. Each sending gets a slice of its own: the former one may still lie in a queue.
 func (o *origins) proposals(x *numbered, cmds []task.Command) []task.Proposal {
 	o.mu.Lock()
 	lowest := x.process.open.Front().Value.(*numbered).first
@@ -89,7 +89,7 @@ func (o *origins) proposals(x *numbered, cmds []task.Command) []task.Proposal {
 func randomID() uint64 {
 	for {
 		var b [8]byte
-		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+		_, _ = rand.Read(b[:]) // crypto/rand never fails
 		if id := binary.BigEndian.Uint64(b[:]); id != 0 {
 			return id
 		}

@@ -8,10 +8,11 @@ import (
 	"github.com/taskrt/taskrt/internal/idle"
 )
 
-// persistPause is how long Persist waits before it tries again what the cluster could not do.
+// persistPause is how long Persist waits before it tries again.
 const persistPause = 200 * time.Millisecond
 
-// Persist does what may fail for a while, until ctx ends. It gives up at once what this store will never do.
+// Persist does what may fail for a while, until it succeeds or ctx ends. It gives up at once on errors that this store
+// will always return.
 func Persist(ctx context.Context, do func() error) error {
 	for {
 		err := do()

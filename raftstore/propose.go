@@ -12,12 +12,12 @@ import (
 )
 
 // Propose replicates commands from any node and returns one result per command, in order. Each command is applied
-// exactly once, whatever is resent on the way (SPEC H4). Commands of one call may end up in different log entries, and
-// among those of other callers; they are applied in the order given, except for those that have to be sent again, and a call is
-// not a transaction.
+// exactly once, whatever is resent on the way (SPEC H4). The commands of one call may end up in different log entries,
+// and among those of other callers. They are applied in the order given, except those that have to be sent again. A
+// call is not a transaction.
 //
-// Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrLevel, ErrClosed: nothing was proposed. ErrOutcomeUnknown: some may have
-// been, or may still be. Errors that came with the end of ctx wrap its error too.
+// Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrLevel and ErrClosed: nothing was proposed. ErrOutcomeUnknown:
+// commands may have been proposed, or may still be. An error that came with the end of ctx wraps the error of ctx, too.
 func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	if err := s.checkLevel(cmds); err != nil {
 		return nil, err
@@ -27,18 +27,19 @@ func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Resul
 	})
 }
 
-// Key is a client's idempotency key (SPEC H4). The zero Key is none.
+// Key is a client's idempotency key (SPEC H4). The zero Key means that there is none.
 type Key struct {
 	Process uint64 // hash of the key and of what it is scoped by
-	Body    uint64 // hash of the request; the same key with another one is refused by the machine
+	Body    uint64 // hash of the request; the machine refuses the same key with another body
 }
 
 // ProposeKeyed is Propose for a request that its client may send again, through any node and for as long as the machine
-// keeps the key: what was applied is answered from memory then. A command is known by its place in cmds, so that all
-// proposals of one key must name the same commands in the same order; a nil one only keeps its place (a part of the
-// request that did not pass this time), and has a zero Result. Sending again over a lost leader needs no care of
-// its own, the key is care enough. The results may have the codes task.IdempotencyMismatch and task.KeysExhausted: the
-// command was not applied. Errors as of Propose; after ErrOutcomeUnknown the client may send its request again.
+// keeps the key: what was applied is then answered from memory. A command is known by its place in cmds. So all
+// proposals of one key must name the same commands in the same order. A nil command (a part of the request that did not
+// pass this time) only keeps its place, and has a zero Result. A resend after a lost leader needs no care of its own,
+// because it has the same key. The results may have the codes task.IdempotencyMismatch and task.KeysExhausted: the
+// command was not applied. The errors are those of Propose; after ErrOutcomeUnknown the client may send its request
+// again.
 func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command) ([]task.Result, error) {
 	if key == (Key{}) {
 		return s.Propose(ctx, cmds...)
@@ -72,7 +73,7 @@ func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command)
 	return results, nil
 }
 
-// proposals builds what is sent for commands that stand at the first of the places; lowest is the place of the request's
+// proposals makes what is sent for commands that stand at the first of the places. lowest is the place of the request's
 // first command.
 func (k Key) proposals(lowest int, places []int, cmds []task.Command) []task.Proposal {
 	ps := make([]task.Proposal, len(cmds))
@@ -83,7 +84,8 @@ func (k Key) proposals(lowest int, places []int, cmds []task.Command) []task.Pro
 	return ps
 }
 
-// inChunks proposes cmds in pieces that fit into one request. patient: some were applied before.
+// inChunks proposes cmds in pieces that fit into one request. It calls propose with patient if a piece before was
+// applied.
 func inChunks(cmds []task.Command, propose func(cmds []task.Command, bodies wire.Bodies, patient bool) ([]task.Result, error)) ([]task.Result, error) {
 	var results []task.Result
 	for len(cmds) > 0 {
@@ -107,7 +109,7 @@ func inChunks(cmds []task.Command, propose func(cmds []task.Command, bodies wire
 	return results, nil
 }
 
-// chunk encodes what goes into one request: the first of the commands, as many as fit into one group.
+// chunk encodes as many of the first commands as fit into one request, which is one group.
 func chunk(cmds []task.Command) (wire.Bodies, error) {
 	tooLarge := 0
 	bodies, err := wire.Pack(cmds[:min(len(cmds), maxCommands)], func(size, bytes int) bool {
@@ -117,7 +119,7 @@ func chunk(cmds []task.Command) (wire.Bodies, error) {
 		return tooLarge == 0 && (bytes == size || bytes <= maxGroupBytes)
 	})
 	switch {
-	case err != nil: // found out later, it would take others in its entry with it
+	case err != nil: // found out later, it would take the others in its entry with it
 		return wire.Bodies{}, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	case tooLarge > 0:
 		return wire.Bodies{}, fmt.Errorf("%w: %d bytes", ErrTooLarge, tooLarge)
@@ -125,11 +127,12 @@ func chunk(cmds []task.Command) (wire.Bodies, error) {
 	return bodies, nil
 }
 
-// proposeChunk sends commands until there is an answer or ctx ends. patient: wait where ErrOverloaded would be returned.
+// proposeChunk sends commands until there is an answer or ctx ends. With patient it waits where it would return
+// ErrOverloaded.
 func (s *Store) proposeChunk(ctx context.Context, cmds []task.Command, bodies wire.Bodies, patient bool) ([]task.Result, error) {
 	results, process, resent, err := s.proposeNumbered(ctx, cmds, bodies, patient)
 	for err == nil {
-		var again []task.Command // without an answer
+		var again []task.Command // commands without an answer
 		var places []int
 		for i, r := range results {
 			if r.Code == task.OriginForgotten {
@@ -163,8 +166,9 @@ func (s *Store) proposeNumbered(ctx context.Context, cmds []task.Command, bodies
 	return rs, x.process, resent, err
 }
 
-// proposeUntil sends one run of commands, again and again, until there is an answer. It builds them each time: the slice
-// sent before may still lie in a queue. resent: the answer may be to a second sending.
+// proposeUntil sends one run of commands, again and again, until there is an answer. It builds the proposals anew each
+// time: the slice that was sent before may still lie in a queue. resent says that the answer may be to a second
+// sending.
 func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodies, build func() []task.Proposal) (rs []task.Result, resent bool, err error) {
 	sent := false // an earlier attempt may have been proposed
 	var retry rpc.Backoff
@@ -194,7 +198,7 @@ func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodi
 	}
 }
 
-// ended says why it makes no sense to try again.
+// ended says why it makes no sense to try again, or returns nil.
 func (s *Store) ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -210,7 +214,8 @@ func (s *Store) ended(ctx context.Context) error {
 	}
 }
 
-// attempt sends commands once, to whoever leads. It is the only place of the product that forwards (docs/architecture.md#forwarding-exists-in-one-place).
+// attempt sends commands once, to whoever leads. No other place of the product forwards
+// (docs/architecture.md#forwarding-exists-in-one-place).
 func (s *Store) attempt(ctx context.Context, leader members.Leader, ps []task.Proposal, bodies wire.Bodies) ([]task.Result, error) {
 	switch {
 	case s.ended(ctx) != nil, leader.Identity == "":
@@ -229,7 +234,7 @@ func (s *Store) attempt(ctx context.Context, leader members.Leader, ps []task.Pr
 	return rs, nil
 }
 
-// callLeader is rpc.Clients.Call that also ends when another node leads: a resend finds the answer there.
+// callLeader is rpc.Clients.Call, but ends also when another node leads: a resend finds the answer there.
 func (s *Store) callLeader(ctx context.Context, leader members.Leader, kind byte, body []byte) ([]byte, error) {
 	addr, ok := s.book.Where(leader.Identity)
 	if !ok {
@@ -238,7 +243,7 @@ func (s *Store) callLeader(ctx context.Context, leader members.Leader, kind byte
 	return s.clients.Call(ctx, addr, leader.Identity, kind, body, leader.Gone)
 }
 
-// callError classifies what came back from a forwarded proposal.
+// callError classifies the error of a forwarded proposal.
 func callError(err error) error {
 	var notSent *rpc.NotSentError
 	var status *rpc.StatusError
@@ -260,7 +265,7 @@ func callError(err error) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// proposeHere puts commands into this node's own queue.
+// proposeHere puts commands into this node's own queue, and waits for their results.
 func (s *Store) proposeHere(ctx context.Context, ps []task.Proposal, bodies wire.Bodies) ([]task.Result, error) {
 	done := make(chan struct{})
 	c := newCall(ps, bodies, func(*call) { close(done) })
@@ -286,9 +291,10 @@ func (s *Store) proposeHere(ctx context.Context, ps []task.Proposal, bodies wire
 	return c.results, nil
 }
 
-// ProposeLocal proposes only if this node leads: for the leader's own loop, whose commands (Assign, Tick, RenewSession)
-// mean nothing once it is deposed. They carry no Origin and are not resent. They pass through the same queue as all
-// others, in order. Errors: ErrNotLeader, ErrOverloaded: nothing was proposed; ErrOutcomeUnknown.
+// ProposeLocal proposes only if this node leads. It is for the leader's own loop, whose commands (Assign, Tick,
+// RenewSession) mean nothing once it is deposed. They carry no Origin and are not resent. They pass through the same
+// queue as all others, in order. Errors: ErrNotLeader and ErrOverloaded: nothing was proposed. ErrOutcomeUnknown: they
+// may have been.
 func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	if len(cmds) == 0 {
 		return nil, nil
@@ -306,7 +312,7 @@ func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 	return s.proposeHere(ctx, ps, bodies)
 }
 
-// unnumbered encodes commands that carry no Origin; ErrTooLarge if no log entry can hold them.
+// unnumbered encodes commands that carry no Origin. It returns ErrTooLarge if no log entry can hold them.
 func unnumbered(cmds []task.Command) ([]task.Proposal, wire.Bodies, error) {
 	bodies, err := wire.Pack(cmds, func(int, int) bool { return true })
 	if err != nil {

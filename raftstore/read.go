@@ -13,10 +13,10 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Read runs fn on this node's machine, which then holds at least everything that any Propose or Read of the cluster
-// had seen when Read was called (ReadIndex, SPEC W4). fn must be short and not block: Apply waits for it. It must not
-// keep the machine; values that it returns are immutable and may be kept. Without a leader Read waits for one until ctx
-// ends: ErrNoLeader then, wrapping ctx's error.
+// Read runs fn on this node's machine, which then holds at least everything that any Propose or Read of the cluster had
+// seen when Read was called (ReadIndex, SPEC W4). fn must be short and must not block: Apply waits for it. It must not
+// keep the machine; values that the machine returns are immutable and may be kept. Without a leader Read waits for one
+// until ctx ends; then it returns ErrNoLeader, which wraps the error of ctx.
 func (s *Store) Read(ctx context.Context, fn func(*task.Machine)) error {
 	if err := s.catchUp(ctx); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (s *Store) catchUp(ctx context.Context) error {
 }
 
 // Freeze returns the state of this node's machine, which then holds at least everything that any Propose or Read of the
-// cluster had seen when Freeze was called. It stays as it is while the machine goes on: what it holds that has changed
-// since is in memory twice until it is let go. Apply waits for as long as its tables are copied.
+// cluster had seen when Freeze was called. It stays as it is while the machine goes on. What has changed since is in
+// memory twice until the frozen state is let go. Apply waits while the tables of the state are copied.
 func (s *Store) Freeze(ctx context.Context) (*task.Frozen, error) {
 	if err := s.catchUp(ctx); err != nil {
 		return nil, err
@@ -44,10 +44,11 @@ func (s *Store) Freeze(ctx context.Context) (*task.Frozen, error) {
 	return s.fsm.freeze()
 }
 
-// Local runs fn on this node's machine as it is: possibly stale.
+// Local runs fn on this node's machine as it is: it may be stale.
 func (s *Store) Local(fn func(*task.Machine)) { s.fsm.read(fn) }
 
-// WaitIndex returns once the log is applied here up to index; ErrBehind, wrapping ctx's error, if ctx ends first.
+// WaitIndex returns once the log is applied here up to index. If ctx ends first it returns ErrBehind, which wraps the
+// error of ctx.
 func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
 	if err := s.failure(); err != nil {
 		return err
@@ -62,7 +63,7 @@ func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
 	}
 }
 
-// readIndex returns an index that covers everything acknowledged before the call. All who wait while a round is under
+// readIndex returns an index that covers everything acknowledged before the call. All who ask while a round is under
 // way share the next one.
 func (s *Store) readIndex(ctx context.Context) (uint64, error) {
 	var retry rpc.Backoff
@@ -84,7 +85,7 @@ func (s *Store) readIndex(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readRound asks once: here if this node leads, else the leader.
+// readRound asks once: this node itself if it leads, or else the leader.
 func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	leader := s.members.Leader()
 	switch leader.Identity {
@@ -104,7 +105,7 @@ func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	return r.Index, nil
 }
 
-// readLocal answers another node's question: it joins the rounds of this one, if it leads.
+// readLocal answers another node's question: if this node leads, the question joins a round of this node's reads.
 func (s *Store) readLocal(ctx context.Context) (uint64, error) {
 	if s.leadingTerm() == 0 {
 		return 0, ErrNotLeader
@@ -112,13 +113,14 @@ func (s *Store) readLocal(ctx context.Context) (uint64, error) {
 	return s.reads.join(ctx, s.done)
 }
 
-// verifiedIndex is ReadIndex on the leader (docs/architecture.md#readindex): an entry of this term is applied (leadingTerm), the commit
-// index is taken, and only then a majority of the voters is asked for its term. If none of them has seen a later term
-// than this leader's, no later leader can have been elected before the question, hence none has committed anything.
+// verifiedIndex is ReadIndex on the leader (docs/architecture.md#readindex). An entry of this term is applied
+// (leadingTerm). The commit index is taken, and only then a majority of the voters is asked for its term. If none of
+// them has seen a later term than this leader's, no later leader can have been elected before the question, and so none
+// has committed anything.
 //
 // raft.VerifyLeader would not do: it counts the answer to a heartbeat that was sent before the question. A leader that
-// was stopped (SIGSTOP, a suspended VM) while such an answer waited in its socket confirms itself with it and reads a
-// state that its successors have long overtaken.
+// was stopped (SIGSTOP, a suspended VM) while such an answer waited in its socket confirms itself with the answer, and
+// reads a state that its successors have long overtaken.
 func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 	term := s.leadingTerm()
 	if term == 0 || s.raft.CurrentTerm() != term {
@@ -178,7 +180,7 @@ func (r *readRounds) join(ctx context.Context, done <-chan struct{}) (uint64, er
 	}
 }
 
-// runReads runs one round after the other while anybody waits.
+// runReads runs one round after the other while somebody waits.
 func (s *Store) runReads(ctx context.Context) {
 	for {
 		select {

@@ -9,10 +9,10 @@ import (
 // ringSize is how many digests a node remembers: some seconds of the heaviest load.
 const ringSize = 4096
 
-// digestRing holds the digests of the last entries, for comparing them between nodes (SPEC C4).
+// digestRing holds the digests of the last entries, so that nodes can compare them (SPEC C4).
 type digestRing struct {
 	mu   sync.Mutex
-	buf  []task.Digest // by arrival; indexes rise
+	buf  []task.Digest // in the order of arrival; indexes rise
 	next int
 	last task.Digest
 }

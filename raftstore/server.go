@@ -12,11 +12,12 @@ import (
 // handler answers the requests of other nodes.
 type handler struct{ store *Store }
 
-// Propose implements rpc.Handler. It queues forwarded commands. The answer is sent by whoever completes the call: no goroutine waits for it.
+// Propose implements rpc.Handler. It queues forwarded commands. Whoever completes the call sends the answer: no
+// goroutine waits for it.
 func (h handler) Propose(body []byte, r rpc.Reply) {
 	ps, bodies, err := wire.DecodeProposals(body)
 	if err != nil {
-		// A newer node forwards a command that this build does not know. It was not proposed.
+		// A newer node has forwarded a command that this build does not know. It was not proposed.
 		r.Send(rpc.StatusRefused, []byte(err.Error()))
 		return
 	}
@@ -43,7 +44,7 @@ func statusOf(err error) byte {
 	switch {
 	case errors.Is(err, ErrNotLeader):
 		return rpc.StatusNotLeader
-	case errors.Is(err, ErrStalled): // first: it is the other, too
+	case errors.Is(err, ErrStalled): // before ErrOverloaded, because it is that, too
 		return rpc.StatusStalled
 	case errors.Is(err, ErrOverloaded):
 		return rpc.StatusOverloaded

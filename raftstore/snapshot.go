@@ -16,8 +16,8 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// A snapshot file is: magic, version, applied index (uint64 big-endian), then what task/wire writes. The index is
-// there because raft's own metadata do not reach Restore, and the machine does not see membership entries.
+// A snapshot file is: magic, version, applied index (uint64 big-endian), then what task/wire writes. It has the index
+// because raft's own metadata do not reach Restore, and the machine does not see membership entries.
 const (
 	snapshotMagic   = "taskrt\x00"
 	snapshotVersion = wire.Format
@@ -26,7 +26,7 @@ const (
 type snapshot struct {
 	frozen  *task.Frozen
 	applied uint64
-	upTo    logSize // what of fsm.grown it covers
+	upTo    logSize // the part of fsm.grown that it covers
 	fsm     *fsm
 }
 
@@ -53,7 +53,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		return fmt.Errorf("raftstore: write snapshot: %w", err)
 	}
 	s.fsm.mu.Lock()
-	// A snapshot from the leader may have begun the count anew meanwhile.
+	// Meanwhile a snapshot from the leader may have begun the count anew.
 	s.fsm.grown.entries = max(0, s.fsm.grown.entries-s.upTo.entries)
 	s.fsm.grown.bytes = max(0, s.fsm.grown.bytes-s.upTo.bytes)
 	s.fsm.lastSnap = limited.n
@@ -83,7 +83,7 @@ func readSnapshot(r io.Reader, options ...task.Option) (applied uint64, m *task.
 	return binary.BigEndian.Uint64(head[len(snapshotMagic)+1:]), m, nil
 }
 
-// readable says why a snapshot cannot be restored.
+// readable says why a snapshot cannot be restored, or returns nil.
 func readable(r io.Reader) error {
 	_, _, err := readSnapshot(r)
 	return err
@@ -100,12 +100,13 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// persister limits the rate at which snapshots are written: unlimited, a snapshot of 122 MB pushed the latency of
-// proposals from 2 to 80 ms (docs/architecture.md#snapshots). While the store closes there is nothing to protect, and no limit.
+// persister limits the rate at which snapshots are written. Without a limit a snapshot of 122 MB pushed the latency of
+// proposals from 2 to 80 ms (docs/architecture.md#snapshots). While the store closes there is nothing to protect, and
+// no limit.
 type persister struct {
 	perSecond int64
-	hurry     <-chan struct{} // closed: write as fast as the disk can
-	abort     <-chan struct{} // closed: give up
+	hurry     <-chan struct{} // if closed: write as fast as the disk can
+	abort     <-chan struct{} // if closed: give up
 }
 
 type limitedWriter struct {
@@ -147,7 +148,7 @@ func (l *limitedWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Trailing logs are kept by bytes; raft counts entries. These bound the conversion.
+// Trailing logs are kept by bytes, but raft counts entries. These bound the conversion.
 const (
 	minTrailing = 64
 	maxTrailing = 10240
@@ -172,7 +173,7 @@ func (s *Store) snapshotWhenGrown(ctx context.Context) {
 		jitter = 1 + rand.Float64()/5
 		if err := s.snapshot(); err != nil {
 			s.log.Warn("snapshot failed", "err", err)
-			// Nothing is lost: the log is as long as it is. Try again a little later, not with every entry.
+			// Nothing is lost: the log has all of it. Try again a little later, not with every entry.
 			select {
 			case <-ctx.Done():
 				return
@@ -182,7 +183,7 @@ func (s *Store) snapshotWhenGrown(ctx context.Context) {
 	}
 }
 
-// snapshot takes one now and compacts the log behind it.
+// snapshot takes a snapshot now and compacts the log behind it.
 func (s *Store) snapshot() error {
 	s.fsm.mu.RLock()
 	size := s.fsm.grown
@@ -199,7 +200,7 @@ func (s *Store) snapshot() error {
 	return err
 }
 
-// trailingLogs converts bytes into entries, by the mean size of those since the last snapshot.
+// trailingLogs converts bytes into entries, by the mean size of the entries since the last snapshot.
 func trailingLogs(bytes int64, size logSize) uint64 {
 	if size.entries == 0 {
 		return maxTrailing
@@ -207,7 +208,7 @@ func trailingLogs(bytes int64, size logSize) uint64 {
 	return uint64(min(max(bytes/max(1, size.bytes/size.entries), minTrailing), maxTrailing))
 }
 
-// noteGrowth wakes snapshotWhenGrown. It is called for every entry and must not block.
+// noteGrowth tells snapshotWhenGrown that the log has grown. It is called for every entry and must not block.
 func (s *Store) noteGrowth() {
 	wake(s.grown)
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Role of a node.
+// Role is what a node is in its cluster.
 type Role string
 
-// The roles. A node that belongs to no cluster yet is Joining; Nonvoter follows without a vote, until it has caught up.
+// The roles. A node that belongs to no cluster yet is Joining. A Nonvoter follows without a vote until it has caught
+// up.
 const (
 	RoleLeader    Role = "leader"
 	RoleFollower  Role = "follower"
@@ -29,13 +30,13 @@ type Member struct {
 	Addr  string // node-to-node, "" if unknown
 	HTTP  string // advertised, "" if unknown
 	Voter bool
-	Level uint64 // the highest feature level that it knows, by what it said when it started; 0: unknown
+	Level uint64 // the highest feature level that it knows, as it said when it started; 0: unknown
 }
 
-// DiskHealth says how the log's disk does.
+// DiskHealth says how the log's disk is.
 type DiskHealth = guard.DiskHealth
 
-// Status is this node's view, for /v1/cluster and readiness. It is local: no peer is asked.
+// Status is this node's view, for /v1/cluster and readiness. No peer is asked for it.
 type Status struct {
 	ID, Addr, HTTP string
 	Role           Role
@@ -44,7 +45,7 @@ type Status struct {
 	LeaderAddr     string
 	Applied        uint64 // index up to which the log is in the machine
 	Commit         uint64
-	LastContact    time.Duration // since the leader was heard of; 0 on the leader, -1: never
+	LastContact    time.Duration // since this node last heard of the leader; 0 on the leader, -1: never
 	Ready          bool          // a leader is known and in contact, this node has caught up and its disk works (SPEC H1 /readyz)
 	Members        []Member
 	Digest         task.Digest
@@ -53,8 +54,8 @@ type Status struct {
 	Err            error // why the node has stopped
 
 	Level  uint64   // the cluster's feature level
-	Known  uint64   // the highest that this build knows
-	HeldBy []string // members that keep it from being raised to the next one that this build knows; nil: there is none
+	Known  uint64   // the highest feature level that this build knows
+	HeldBy []string // members that keep the level from being raised to the next one that this build knows; nil: there is no next one
 }
 
 // Others lists the other members that this node knows, voters or not.

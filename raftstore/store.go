@@ -43,7 +43,7 @@ type Store struct {
 	lastLeadership Leadership
 	leadSubs       []chan Leadership
 	leadClosed     bool
-	closing        bool // no term begins any more
+	closing        bool // no further term begins
 
 	failOnce sync.Once
 	failed   chan struct{} // closed when the node has stopped itself
@@ -51,10 +51,10 @@ type Store struct {
 	quitOnce sync.Once
 	failErr  error // set before failed is closed
 
-	opened   chan struct{} // closed when open is through
+	opened   chan struct{} // closed when open has returned
 	cancel   context.CancelFunc
 	done     chan struct{} // closed by Close: calls end
-	hurry    chan struct{} // closed by Close: snapshots are not slowed down
+	hurry    chan struct{} // closed by Close: snapshots are not slowed down any longer
 	abort    chan struct{} // closed at the end of Close's patience: snapshots are given up
 	raftDown chan struct{} // closed when raft has shut down
 	wg       sync.WaitGroup
@@ -63,7 +63,7 @@ type Store struct {
 	closeErr error
 }
 
-// Open starts the node. It returns as soon as the local state is loaded; joining or founding a cluster, or finding its
+// Open starts the node. It returns as soon as the local state is loaded. Joining or founding a cluster, or finding its
 // peers again, goes on in the background.
 func Open(c Config) (*Store, error) {
 	cfg, err := c.withDefaults()
@@ -98,7 +98,7 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// open starts everything that has to be stopped again.
+// open starts everything that must be stopped again.
 func (s *Store) open() (err error) {
 	defer close(s.opened)
 	if s.raft, err = guard.Open(s.guardConfig()); err != nil {
@@ -148,15 +148,15 @@ func (s *Store) membersConfig() members.Config {
 	}
 }
 
-// quit says that this node takes part no more.
+// quit says that this node takes part in the cluster no longer.
 func (s *Store) quit() { s.quitOnce.Do(func() { close(s.quits) }) }
 
-// Subscribe delivers the events of this node's machine from now on; buffer is how many entries' events the subscriber
-// may lag behind.
+// Subscribe delivers the events of this node's machine from now on. The subscriber may lag behind by the events of
+// buffer entries.
 func (s *Store) Subscribe(buffer int) *Subscription { return s.hub.subscribe(buffer) }
 
-// fail stops the node: it takes no part in the cluster from here on, and its owner is told. It may be called from any
-// goroutine, raft's own included, and does not block.
+// fail stops the node: from here on it takes no part in the cluster, and its owner is told. Any goroutine may call it,
+// also one of raft's. It does not block.
 func (s *Store) fail(err error) {
 	s.failOnce.Do(func() {
 		s.failErr = err
@@ -192,7 +192,7 @@ func (s *Store) halt() {
 	s.raft.Quit()
 }
 
-// durable returns once an entry that is committed is on this node's disk.
+// durable returns once a committed entry is on this node's disk.
 func (s *Store) durable(l *raft.Log) error {
 	err := s.raft.WaitDurable(l.Index)
 	if err == nil && s.cfg.onApply != nil {
@@ -201,15 +201,16 @@ func (s *Store) durable(l *raft.Log) error {
 	return err
 }
 
-// Close ends the node. If it leads, it hands leadership over first, so that the cluster goes on within milliseconds; it
-// takes a snapshot if anything was applied since the last, so that the next start is quick. ctx bounds both. A second
-// Close waits for the first and returns its error.
+// Close ends the node. If the node leads, it hands over leadership first, so that the cluster goes on within
+// milliseconds. If anything was applied since the last snapshot, it takes a snapshot, so that the next start is quick.
+// ctx bounds both. A second Close waits for the first and returns its error.
 func (s *Store) Close(ctx context.Context) error {
 	s.close.Do(func() { s.closeErr = s.shut(ctx) })
 	return s.closeErr
 }
 
-// Patience for the steps of the end that may hang. A leader without followers knows it after its lease, half a second.
+// Patience for those steps of the end that may hang. A leader without followers notices it after its lease, half a
+// second.
 const (
 	haltPatience     = 2 * time.Second
 	transferPatience = 5 * time.Second
@@ -239,7 +240,7 @@ func (s *Store) shut(ctx context.Context) error {
 	if s.failure() != nil {
 		patience = haltPatience // its disk may hang: it has had its chance in halt
 	}
-	// Nothing here waits for the network, only a disk that hangs can make it last.
+	// Nothing here waits for the network: only a disk that hangs can make it last.
 	if !s.raft.Bar(patience) || !waitFor(ctx, patience, s.wg.Wait) {
 		errs = append(errs, errors.New("raftstore: close: requests to raft hang"))
 	}
@@ -282,7 +283,7 @@ func waitFor(ctx context.Context, patience time.Duration, f func()) bool {
 		return true
 	case <-t.C:
 	case <-ctx.Done():
-		// The caller is in a hurry; give what is only slow a last chance.
+		// The caller is in a hurry: give f, if it is only slow, a last chance.
 		select {
 		case <-done:
 			return true
@@ -292,7 +293,7 @@ func waitFor(ctx context.Context, patience time.Duration, f func()) bool {
 	return false
 }
 
-// handOver transfers leadership if this node leads others.
+// handOver transfers leadership if this node leads other voters.
 func (s *Store) handOver(ctx context.Context) {
 	if s.raft.State() != raft.Leader {
 		return

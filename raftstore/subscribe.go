@@ -7,8 +7,8 @@ import (
 )
 
 // Subscription delivers the events of this node's own machine, in order, one slice per log entry. A subscriber that
-// lags by more than its buffer is cut off: Events is closed and Lagged true. The same happens when the machine is replaced
-// by a snapshot from the leader. The subscriber then subscribes again and reads the state.
+// lags by more than its buffer is cut off: Events is closed, and Lagged is true. The same happens when a snapshot from
+// the leader replaces the machine. The subscriber then subscribes again and reads the state.
 type Subscription struct {
 	c      chan []task.Event
 	hub    *hub
@@ -16,24 +16,24 @@ type Subscription struct {
 	closed bool // under hub.mu
 }
 
-// Events is closed when the subscription ends.
+// Events returns the channel of events. It is closed when the subscription ends.
 func (s *Subscription) Events() <-chan []task.Event { return s.c }
 
-// Lagged reports whether events were missed. Ask after Events was closed.
+// Lagged reports whether events were missed. Ask it after Events was closed.
 func (s *Subscription) Lagged() bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.lagged
 }
 
-// Close ends the subscription: Events is closed. A second Close does nothing.
+// Close ends the subscription and closes Events. A second Close does nothing.
 func (s *Subscription) Close() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	s.hub.drop(s, false)
 }
 
-// hub hands events to subscribers without ever waiting for one.
+// hub hands events to subscribers, and never waits for one.
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*Subscription]struct{}
@@ -79,7 +79,7 @@ func (h *hub) publish(evs []task.Event) {
 	}
 }
 
-// cut ends all subscriptions: because events were missed, or for good.
+// cut ends all subscriptions, because events were missed (lagged) or for good.
 func (h *hub) cut(lagged bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
