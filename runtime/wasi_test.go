@@ -68,7 +68,7 @@ func TestPollOfAllMemory(t *testing.T) {
 	}
 }
 
-// host call of poll-like functions in a spec: code that pushes i32 constants and calls function 0.
+// callZero is code that pushes i32 constants and calls function 0.
 func callZero(args ...int32) (code []byte) {
 	for _, a := range args {
 		code = append(append(code, 0x41), sleb(int(a))...)

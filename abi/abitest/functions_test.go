@@ -26,8 +26,8 @@ func readText(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// Every function of the ABI has its section in the specification: its signature, what it does to memory, what it answers, and an
-// example that is part of the guest that TestReadmeExamples runs.
+// TestReadmeFunctions: every function of the ABI has its section in the specification: its signature, what it does to memory,
+// what it answers, and an example that is part of the guest that TestReadmeExamples runs.
 func TestReadmeFunctions(t *testing.T) {
 	readme, examples := readText(t, "..", "README.md"), readText(t, guests, "functions.wat")
 	m, err := wasmbin.Parse([]byte(readText(t, guests, "functions.wasm")))
@@ -67,7 +67,7 @@ func TestReadmeFunctions(t *testing.T) {
 	}
 }
 
-// What the examples of the specification do.
+// TestReadmeExamples runs the examples of the specification.
 func TestReadmeExamples(t *testing.T) {
 	run := guest(t, "functions")
 	number := func(n int32) func(*testing.T, runtime.Outcome, *recorder) {
@@ -122,7 +122,7 @@ func TestReadmeExamples(t *testing.T) {
 	}
 }
 
-// Every number of the ABI is in the specification's tables.
+// TestReadmeNumbers: every number of the ABI is in the specification's tables.
 func TestReadmeNumbers(t *testing.T) {
 	readme := readText(t, "..", "README.md")
 	for _, row := range []string{

@@ -17,7 +17,7 @@ import (
 
 var guests = filepath.Join("..", "..", "testdata", "wasm")
 
-// The example in the specification is the guest that the tests run.
+// TestReadmeShowsEcho: the example in the specification is the guest that the tests run.
 func TestReadmeShowsEcho(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
@@ -33,7 +33,7 @@ func TestReadmeShowsEcho(t *testing.T) {
 	}
 }
 
-// The manifest in the specification is accepted as it stands.
+// TestReadmeManifest: the manifest in the specification is accepted as it stands.
 func TestReadmeManifest(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
@@ -50,7 +50,7 @@ func TestReadmeManifest(t *testing.T) {
 	}
 }
 
-// Every committed NAME.wasm is the one in SHA256SUMS; a hand-written one holds behavior NAME.
+// TestCommittedGuests: every committed NAME.wasm is the one in SHA256SUMS; a hand-written one holds behavior NAME.
 func TestCommittedGuests(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(guests, "*.wasm"))
 	if err != nil || len(files) == 0 {

@@ -136,13 +136,15 @@ func TestMisuseOutcomes(t *testing.T) {
 	failure(true, runtime.CodeHandlerError, "hello")(t, out, nil)
 }
 
-// WASI computes with 32 bits; a count whose bytes would wrap around is refused as every one that is too large.
+// TestMisuseWASICounts: WASI computes with 32 bits; a count whose bytes would wrap around is refused as every one that is
+// too large.
 func TestMisuseWASICounts(t *testing.T) {
 	out, _ := misuse(t)(t, 16)
 	result("28")(t, out, nil) // EINVAL
 }
 
-// Results, errors and notes in an order that no SDK would give them; taskrt_run and _initialize called by the guest itself.
+// TestMisuseOrder: results, errors and notes in an order that no SDK would give them; taskrt_run and _initialize called by
+// the guest itself.
 func TestMisuseOrder(t *testing.T) {
 	run := misuse(t)
 	out, host := run(t, 75)

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// errHelp is why `taskrt` alone, or a group of commands alone, prints its help and is bad usage all the same.
+// errNoCommand is why `taskrt` alone, or a group of commands alone, prints its help and is bad usage all the same.
 var errNoCommand = errors.New("which command?")
 
 // arrange brings a command line into the only order that urfave/cli v2 reads wholly: it stops parsing flags at the first

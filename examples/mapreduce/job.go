@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// A job is four kinds of groups. Together they always say exactly what is left to do:
+// job is four kinds of groups. Together they always say exactly what is left to do:
 //
 //	NAME/map        a task for every part of a file that is not counted yet
 //	NAME/shuffle/P  what the finished map tasks found, of the words that belong to reducer P

@@ -110,7 +110,7 @@ func load(t *testing.T) []*file {
 	return files
 }
 
-// at returns the file's position of a node, from the root.
+// line returns the line of a node in its file.
 func (f *file) line(n ast.Node) int { return f.fset.Position(n.Pos()).Line }
 
 // imports returns the import paths of f.

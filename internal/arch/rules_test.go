@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The kinds of files that name rules.
+// kind is what a file that names rules is.
 type kind int
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A step of docs/way-of-params.md: number, package, function.
+// step matches a step of docs/way-of-params.md: number, package, function.
 var step = regexp.MustCompile("(?m)^\\| (\\d+) \\| `([^`]+)` \\| `([^`]+)` \\|")
 
 // TestWay: each function on the page that follows params exists, and no function is visited twice.

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// SPEC T6: all three nodes die at once; everything acknowledged survives and ends.
+// TestKillAllNodes: all three nodes die at once; everything acknowledged survives and ends (SPEC T6).
 func TestKillAllNodes(t *testing.T) {
 	for _, kind := range []string{"bolt", "wal"} {
 		t.Run(kind, func(t *testing.T) {
@@ -87,7 +87,7 @@ func submitUntil(c *cluster, enough func(int64) bool, strike func()) []string {
 	return slices.Collect(maps.Keys(acked))
 }
 
-// SPEC L6, R3: the process that runs a task is killed; the task ends elsewhere, once.
+// TestKillWorkerProcess: the process that runs a task is killed; the task ends elsewhere, once (SPEC L6, R3).
 func TestKillWorkerProcess(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--worker", "none", "--session-ttl", "3s")
@@ -115,7 +115,8 @@ func lostOnce(t *testing.T, got task, victim string) {
 	}
 }
 
-// SPEC L6: a restarted process ends its former session at once. The TTL is so long that nothing else could explain it.
+// TestRestartedWorkerEndsItsFormerSession: a restarted process ends its former session at once (SPEC L6). The TTL is so
+// long that nothing else could explain it.
 func TestRestartedWorkerEndsItsFormerSession(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--worker", "none", "--session-ttl", "10m")
@@ -130,7 +131,7 @@ func TestRestartedWorkerEndsItsFormerSession(t *testing.T) {
 	}
 }
 
-// SPEC L6: without the proof, the same worker ID is refused while the session lives.
+// TestWorkerInUse: without the proof, the same worker ID is refused while the session lives (SPEC L6).
 func TestWorkerInUse(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--worker", "none", "--session-ttl", "10m")
@@ -142,9 +143,9 @@ func TestWorkerInUse(t *testing.T) {
 	c.eventually("the twin says that the worker ID is in use", func() bool { return strings.Contains(twin.log(), "another live session has this worker ID") })
 }
 
-// The leader dies with work under way on itself and on others. Whether the others' runs go on depends on how long the
-// election takes compared with 70 % of the TTL, which is short here: they may fence themselves. That a quick election
-// costs them nothing is shown in virtual time (internal/clustertest).
+// TestKillLeader: the leader dies with work under way on itself and on others. Whether the others' runs go on depends on
+// how long the election takes compared with 70 % of the TTL, which is short here: they may fence themselves. That a quick
+// election costs them nothing is shown in virtual time (internal/clustertest).
 func TestKillLeader(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--session-ttl", "3s")
@@ -175,7 +176,8 @@ func TestKillLeader(t *testing.T) {
 	c.digestsAgree()
 }
 
-// SPEC L5: a worker stopped past its session finds, when it goes on, that its guest must die and that its report is dead.
+// TestStoppedWorkerIsFenced: a worker stopped past its session finds, when it goes on, that its guest must die and that
+// its report is dead (SPEC L5).
 func TestStoppedWorkerIsFenced(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--worker", "none", "--session-ttl", "2s")
@@ -217,7 +219,8 @@ func otherWorker(id string) string {
 	return "w1"
 }
 
-// SPEC R3: a clean stop gives runs back at once; the session's TTL is too long to explain it otherwise.
+// TestCleanStopGivesBack: a clean stop gives runs back at once; the session's TTL is too long to explain it otherwise
+// (SPEC R3).
 func TestCleanStopGivesBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--session-ttl", "10m")
@@ -235,7 +238,7 @@ func TestCleanStopGivesBack(t *testing.T) {
 	}
 }
 
-// SPEC I4: concurrent equal submits through all nodes create one task and one run.
+// TestEqualSubmits: concurrent equal submits through all nodes create one task and one run (SPEC I4).
 func TestEqualSubmits(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -278,8 +281,9 @@ func TestEqualSubmits(t *testing.T) {
 	}
 }
 
-// SPEC H4: the leader is killed while requests are in flight through the others, which send them again. Each has one
-// effect: a submit that must not meet an existing task never does, a remove that was applied is not answered 404.
+// TestResentCommandsHaveOneEffect: the leader is killed while requests are in flight through the others, which send them
+// again. Each has one effect (SPEC H4): a submit that must not meet an existing task never does, a remove that was
+// applied is not answered 404.
 func TestResentCommandsHaveOneEffect(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -340,7 +344,7 @@ func TestResentCommandsHaveOneEffect(t *testing.T) {
 	c.digestsAgree()
 }
 
-// The command line's exit codes and streams against a real cluster (SPEC section 12).
+// TestCommandLine looks at the command line's exit codes and streams against a real cluster (SPEC section 12).
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -377,7 +381,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// A newcomer's plugin: primes resumes from its checkpoint on another node.
+// TestPrimesResumes: a newcomer's plugin, primes, resumes from its checkpoint on another node.
 func TestPrimesResumes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--session-ttl", "2s")

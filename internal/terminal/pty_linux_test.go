@@ -63,7 +63,7 @@ func (p *pty) read(t *testing.T, n int) string {
 	return string(b)
 }
 
-// What nobody reads or answers from is no terminal, character device or not.
+// TestIsTerminal: a device that nobody reads or answers from is no terminal, also if it is a character device.
 func TestIsTerminal(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "out")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// Each kind of what a terminal would obey instead of showing.
+// TestCell has one case of each kind of text that a terminal would obey instead of showing.
 func TestCell(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain text":                     "plain text",
@@ -62,7 +62,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// Whatever is printed, and by whichever verb, adds no line and nothing that a terminal obeys.
+// TestPrintf: whatever is printed, and by whichever verb, adds no line and nothing that a terminal obeys.
 func TestPrintf(t *testing.T) {
 	var b bytes.Buffer
 	err := terminal.New(&b).Printf("%s|%v|%q|%d|%6.2f|%-4s|%x|%v\n%s\n",
@@ -100,7 +100,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A file or pipe gets the bytes of a guest as they are.
+// TestContentIsExactWithoutATerminal: a file or pipe gets the bytes of a guest as they are.
 func TestContentIsExactWithoutATerminal(t *testing.T) {
 	const text = "a\x1b[2J\r\n\xff\x00"
 	var b bytes.Buffer
@@ -115,7 +115,7 @@ func TestContentIsExactWithoutATerminal(t *testing.T) {
 	}
 }
 
-// A terminal gets it safe, however it is cut by the reads.
+// TestContentOnATerminal: a terminal gets the bytes of a guest made safe, however the reads cut them.
 func TestContentOnATerminal(t *testing.T) {
 	const text = "log\n\x1b]0;title\x07 日本語 \u009b2J\tend \xe6\x97"
 	const want = "log\n\\x1b]0;title\\a 日本語 \\u009b2J\tend \\xe6\\x97"
@@ -138,7 +138,7 @@ func TestContentOnATerminal(t *testing.T) {
 	}
 }
 
-// The line of the present fits the terminal, or it could not be wiped again.
+// TestStatus: the line of the present fits the terminal, or it could not be wiped again.
 func TestStatus(t *testing.T) {
 	p := openPty(t)
 	p.resize(t, 12)

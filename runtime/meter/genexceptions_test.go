@@ -1,6 +1,6 @@
 package meter
 
-// Tags of generated modules: of nothing, an i32, an i64, an f32.
+// tagTypes are the tags of generated modules: of nothing, an i32, an i64, an f32.
 var tagTypes = [][]byte{nil, {i32}, {i64}, {f32}}
 
 const exnref = byte(0x69)
