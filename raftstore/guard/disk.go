@@ -14,36 +14,37 @@ import (
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
-// deleteChunk is how many entries one transaction deletes: raft's main loop waits meanwhile (docs/architecture.md#deletions-of-the-log: 2.2 s for 1 M).
+// deleteChunk is how many entries one transaction deletes. Raft's main loop waits meanwhile
+// (docs/architecture.md#deletions-of-the-log: 2.2 s for 1 M).
 const deleteChunk = 1000
 
-// Reasons that Config.Fail is called with, wrapped.
+// The reasons that Config.Fail is called with, wrapped.
 var (
 	ErrDiskFailed  = errors.New("raftstore: disk failed")
 	ErrDiskStalled = errors.New("raftstore: disk stalled")
 )
 
-// DiskHealth says how the log's disk does.
+// DiskHealth says how the log's disk is.
 type DiskHealth struct {
 	Err     error         // the write that failed or stalled; the node has stopped
 	Writes  uint64        // durable writes since start
 	Bytes   uint64        // bytes of log entries written since start
-	Took    time.Duration // all of them together
-	Last    time.Duration // duration of the last write
-	Slowest time.Duration // and of the slowest
-	Pending time.Duration // how long the write in progress has taken so far; 0: none
+	Took    time.Duration // all writes together
+	Last    time.Duration // the last write
+	Slowest time.Duration // the slowest write
+	Pending time.Duration // how long the write in progress has taken so far; 0: none is
 
-	within [len(diskBounds)]uint64 // of the writes: how many took at most so long, and longer than the bound before
+	within [len(diskBounds)]uint64 // how many writes took no longer than each bound, and longer than the bound before
 }
 
-// diskBounds tell durable writes apart by how long they took.
+// diskBounds are the bounds by which durable writes are told apart: how long they took.
 var diskBounds = [...]time.Duration{
 	250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
 	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
 	time.Second, 10 * time.Second,
 }
 
-// count counts a write that took so long.
+// count counts a write.
 func (h *DiskHealth) count(took time.Duration) {
 	h.Writes++
 	h.Took += took
@@ -53,7 +54,7 @@ func (h *DiskHealth) count(took time.Duration) {
 	}
 }
 
-// Histogram returns how many writes took at most so many seconds, by the bounds that are told apart.
+// Histogram returns, for each bound in seconds, how many writes took no longer.
 func (h *DiskHealth) Histogram() map[float64]uint64 {
 	all, sum := make(map[float64]uint64, len(diskBounds)), uint64(0)
 	for i, bound := range diskBounds {
@@ -63,18 +64,18 @@ func (h *DiskHealth) Histogram() map[float64]uint64 {
 	return all
 }
 
-// disk watches over the log store. A failed write stops the node, so that a node notices its own disk; so does one
-// that takes too long: a leader whose disk stalls keeps its leadership otherwise (raft #503, #614), and after a
-// timed-out write nobody knows what is in the log.
+// disk watches over the log store. A failed write stops the node, so that a node notices its own disk. A write that
+// takes too long stops it, too: otherwise a leader whose disk stalls keeps its leadership (raft #503, #614), and after
+// a timed-out write nobody knows what is in the log.
 type disk struct {
 	logstore.Store
 	timeout time.Duration
 	fatal   func(error)
-	chunk   uint64 // entries deleted in one transaction
+	chunk   uint64 // how many entries one transaction deletes
 
 	mu      sync.Mutex
 	health  DiskHealth
-	writing map[*time.Timer]time.Time // writes in progress: when they began
+	writing map[*time.Timer]time.Time // writes in progress: when each began
 }
 
 // openDisk opens the log in dir, of the format that the configuration names.
@@ -92,8 +93,8 @@ func openDisk(c *Config) (*disk, error) {
 	if c.WrapDisk != nil {
 		d.Store = c.WrapDisk(s)
 	}
-	// A tree is shortened in steps; raft-wal notes the new bounds and removes files, however much that is, and in steps
-	// would begin a file with each.
+	// A tree is shortened in steps. raft-wal is not: it notes the new bounds and removes files, however much that is,
+	// and would begin a file with each step.
 	if d.chunk = deleteChunk; kind == logstore.WAL {
 		d.chunk = math.MaxUint64
 	}
@@ -167,9 +168,9 @@ func (d *disk) SetUint64(k []byte, v uint64) error {
 	return d.write(0, func() error { return d.Store.SetUint64(k, v) })
 }
 
-// DeleteRange implements raft.LogStore in bounded transactions. The log must stay without holes if the node dies
-// between two of them: what is compacted (a prefix) goes in ascending order, what conflicts with the leader (a suffix)
-// or with a snapshot (everything, see snapLog) in descending order.
+// DeleteRange implements raft.LogStore in bounded transactions. The log must have no hole if the node dies between two
+// of them. So what is compacted (a prefix) goes in ascending order. What conflicts with the leader (a suffix) or with a
+// snapshot (everything, see snapLog) goes in descending order.
 func (d *disk) DeleteRange(first, last uint64) error {
 	lo, err := d.FirstIndex()
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// gate counts who waits for an answer of raft. Raft does not answer what is in its queues when it shuts down, so nothing
-// may wait there by then: closing the gate keeps newcomers out and waits for those inside.
+// gate counts those who wait for an answer of raft. Raft does not answer what is in its queues when it shuts down, so
+// nobody may wait by then: closing the gate keeps newcomers out, and waits for those inside.
 type gate struct {
 	mu   sync.Mutex
 	shut bool
 	wg   sync.WaitGroup
 }
 
-// enter reports whether raft may be asked; leave must follow.
+// enter reports whether raft may be asked. If it may, leave must follow.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,7 +38,7 @@ func (g *gate) ask(request func() raft.Future) error {
 }
 
 // close keeps newcomers out and waits for those inside, but not longer than patience: a disk that hangs may keep raft
-// from answering for ever.
+// from answering for ever. It reports whether all have left.
 func (g *gate) close(patience time.Duration) bool {
 	g.mu.Lock()
 	g.shut = true

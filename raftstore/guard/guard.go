@@ -19,26 +19,26 @@ import (
 
 // Config is what a Raft needs beside the library's own configuration.
 type Config struct {
-	Dir      string // the log, and snapshots/
+	Dir      string // holds the log, and snapshots/
 	Identity string // what the library takes for this node's address
 	Net      mux.Network
 	Where    func(identity string) (addr string, ok bool) // where a member lives now
 
 	LogStore        logstore.Kind // "": bolt
-	LogSegmentBytes int           // of a file of the WAL format; 0: its default
+	LogSegmentBytes int           // of a file of the WAL format; 0: the format's default
 	DiskTimeout     time.Duration // a write that takes longer stops the node
-	RPCTimeout      time.Duration // one request of the library
+	RPCTimeout      time.Duration // for one request of the library
 	CommitPause     time.Duration // how late a follower is told of a commit that no entries tell it of
 
 	Fail     func(error)           // stops the node; it must not block
 	Readable func(io.Reader) error // says why a snapshot cannot be restored
 	Logger   *slog.Logger
 
-	WrapDisk func(logstore.Store) logstore.Store // tests: a disk that fails; nil: none
+	WrapDisk func(logstore.Store) logstore.Store // for tests: a disk that fails; nil: none
 }
 
-// Raft is the library's, on a log and a transport that mend it. What it offers beyond this file is the library's own; of that, whatever
-// waits for an answer must go through Ask, or between Enter and Leave.
+// Raft is the library's, on a log and a transport that mend it. What it offers beyond this file is the library's own. A
+// request that waits for an answer must go through Ask, or stand between Enter and Leave.
 type Raft struct {
 	*raft.Raft // set by Start
 	opened     atomic.Pointer[raft.Raft]
@@ -53,8 +53,8 @@ type Raft struct {
 	end    func() raft.Future // the library's second Shutdown does not wait, so all wait for the first
 }
 
-// cachedEntries is how many log entries stay in memory: those that followers have not got yet. Most are of up to 64 KiB;
-// who is further behind is read from the disk.
+// cachedEntries is how many log entries stay in memory, for followers that have not got them yet. Most entries have up
+// to 64 KiB. For a follower that is further behind, entries are read from the disk.
 const cachedEntries = 64
 
 // Open opens the log and the port. Start must follow.
@@ -87,7 +87,7 @@ func Open(c Config) (r *Raft, err error) {
 	return r, nil
 }
 
-// Start starts the library. If it does not start, all is closed again.
+// Start starts the library. If it does not start, everything is closed again.
 func (r *Raft) Start(c *raft.Config, fsm raft.FSM) error {
 	c.Logger = hclogTo(r.logger)
 	lib, err := raft.NewRaft(c, fsm, r.log, r.disk, r.snaps, r.trans)
@@ -101,7 +101,7 @@ func (r *Raft) Start(c *raft.Config, fsm raft.FSM) error {
 	return nil
 }
 
-// closeLog closes what no library uses any more.
+// closeLog closes a log that the library does not use any longer.
 func (r *Raft) closeLog() {
 	if r.logs != nil {
 		r.logs.close()
@@ -115,7 +115,8 @@ func (r *Raft) leads() bool {
 	return lib != nil && lib.State() == raft.Leader
 }
 
-// worth reports whether it makes sense to wait for a follower: this node leads in that term, and that one is a member.
+// worth reports whether it makes sense to wait for a follower: this node leads in this term, and the follower is a
+// member.
 func (r *Raft) worth(of raft.ServerAddress, term uint64) bool {
 	return r.leads() && r.opened.Load().CurrentTerm() == term && slices.ContainsFunc(r.Servers(), func(m raft.Server) bool { return m.Address == of })
 }
@@ -129,24 +130,25 @@ func (r *Raft) Servers() []raft.Server {
 	return f.Configuration().Servers
 }
 
-// CommitIndex is how far the log is committed and durable here: nobody is told of more (parallelLog).
+// CommitIndex is how far the log is committed and durable here. Nobody is told of more (parallelLog).
 func (r *Raft) CommitIndex() uint64 { return min(r.Raft.CommitIndex(), r.logs.durable()) }
 
-// WaitDurable returns once a committed entry is on this node's disk: it must not be applied before. An error means that it never will be,
-// and that the node stops.
+// WaitDurable returns once a committed entry is on this node's disk: it must not be applied before. An error means that
+// it never will be there, and that the node stops.
 func (r *Raft) WaitDurable(index uint64) error { return r.logs.wait(index) }
 
-// Reached must be called with every entry that is committed, before it is applied, so that followers are told of it. It does not block.
+// Reached must be called with every committed entry, before it is applied, so that followers are told of it. It does
+// not block.
 func (r *Raft) Reached(index uint64) { r.trans.commits.reached(index) }
 
 // Health returns the state of the log's disk.
 func (r *Raft) Health() DiskHealth { return r.disk.Health() }
 
-// LogEnd is where this node's log ends, or its snapshot if that is later.
+// LogEnd returns the end of this node's log, or of its snapshot if that is later.
 func (r *Raft) LogEnd() (term, index uint64) {
 	stats := r.Stats()
 	for _, what := range []string{"last_log", "last_snapshot"} {
-		t, _ := strconv.ParseUint(stats[what+"_term"], 10, 64) // numbers, says the library
+		t, _ := strconv.ParseUint(stats[what+"_term"], 10, 64) // the library writes numbers
 		i, _ := strconv.ParseUint(stats[what+"_index"], 10, 64)
 		if i > index {
 			term, index = t, i
@@ -155,11 +157,11 @@ func (r *Raft) LogEnd() (term, index uint64) {
 	return term, index
 }
 
-// campaignTime is until raft has other things to do than to begin an election.
+// campaignTime is how long Campaign waits for raft to take the request.
 const campaignTime = 100 * time.Millisecond
 
-// Campaign asks raft for an election as a leader does that hands over (section 3.10 of the raft thesis): voters then vote although they
-// know a leader.
+// Campaign asks raft for an election as a leader does that hands over (section 3.10 of the raft thesis): voters then
+// vote although they know a leader.
 func (r *Raft) Campaign() {
 	r.trans.installs.hand(raft.RPC{
 		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
@@ -167,24 +169,26 @@ func (r *Raft) Campaign() {
 	}, time.After(campaignTime))
 }
 
-// Enter reports whether raft may be asked; Leave must follow. Raft does not answer what is in its queues when it shuts down.
+// Enter reports whether raft may be asked; if so, Leave must follow. Raft does not answer what is in its queues when it
+// shuts down.
 func (r *Raft) Enter() bool { return r.gate.enter() }
 
 // Leave says that raft has answered.
 func (r *Raft) Leave() { r.gate.leave() }
 
-// Ask waits for the answer to a request to raft; raft.ErrRaftShutdown after Bar.
+// Ask waits for the answer to a request to raft. After Bar it returns raft.ErrRaftShutdown.
 func (r *Raft) Ask(request func() raft.Future) error { return r.gate.ask(request) }
 
-// Bar lets nobody ask raft any more, and waits for those who do, but not longer than patience: a disk that hangs may keep raft from
-// answering for ever. It reports whether nobody asks.
+// Bar lets nobody ask raft any longer, and waits for those who have asked, but not longer than patience: a disk that
+// hangs may keep raft from answering for ever. It reports whether nobody waits.
 func (r *Raft) Bar(patience time.Duration) bool { return r.gate.close(patience) }
 
-// Abandon ends all waiting for the disk, and writes nothing more, as if the node had died.
+// Abandon ends all waiting for the disk, and lets nothing more be written, as if the node had died.
 func (r *Raft) Abandon(err error) { r.logs.abandon(err) }
 
-// Quit takes the node out of the cluster: raft begins to shut down, and its connections are closed. Raft waits for its requests to
-// others, and those to a silent peer wait for their timeouts: the connections must not wait for raft.
+// Quit takes the node out of the cluster: raft begins to shut down, and its connections are closed. The connections
+// must not wait for raft, because raft waits for its requests to others, and those to a silent peer wait for their
+// timeouts.
 func (r *Raft) Quit() raft.Future {
 	ending := r.end()
 	r.trans.shut()

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// hclogTo returns a logger for the raft library that writes to l. The library speaks of ordinary things at Info and of
-// expected ones (a peer that is down) at Error, so everything is one level lower here.
+// hclogTo returns a logger for the raft library that writes to l. Everything is one level lower here: the library
+// speaks of ordinary things at Info, and of expected ones (a peer that is down) at Error.
 func hclogTo(l *slog.Logger) hclog.Logger {
 	il := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Output: io.Discard, Level: hclog.Off})
 	il.RegisterSink(slogSink{l})

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// removePartialSnapshots removes what processes that died have left of snapshots. The library only says so, and each is as large as the
-// state. The caller has the directory's lock.
+// removePartialSnapshots removes the unfinished snapshots of processes that died. The library only logs that they are
+// there, and each is as large as the state. The caller has the directory's lock.
 func removePartialSnapshots(dir string, log *slog.Logger) error {
 	dir = filepath.Join(dir, "snapshots")
 	entries, err := os.ReadDir(dir)

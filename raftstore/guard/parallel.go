@@ -8,32 +8,31 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A leader may write its log while its followers write theirs (Raft thesis, 10.2.1; SPEC T6 asks for a majority, each with fsync), so that a commit takes one durable
-// write of time, not two. The library writes its own log first: it takes an entry for stored once StoreLogs returns, counts
-// the leader for the majority, and only then sends it. parallelLog returns at once, and everything that follows from the
-// entry being stored waits until it is:
+// parallelLog lets a leader write its log while its followers write theirs (Raft thesis, 10.2.1; SPEC T6 asks for a majority, each with
+// fsync). So a commit takes the time of one durable write, not two. The library writes its own log first: it takes an entry for stored once
+// StoreLogs returns, counts the leader for the majority, and only then sends the entry. Here StoreLogs returns at once. Everything that
+// follows from the entry being stored waits until it is:
 //
-//   - applying it, and so every answer, event and read (fsm.Apply waits; what raft takes for committed was counted with the
-//     leader, so a majority has it once the leader does);
-//   - telling followers of the commit, as they would apply it (transport and pipeline never name an index beyond durable);
-//   - a promise to another leader: raft acknowledges entries that the log has already without storing them, so a node that
-//     leads no more finds none that is not durable (GetLog waits);
-//   - whatever is not a command: members, no-ops and barriers, and what a follower is sent. These are stored before
-//     StoreLogs returns, and so is all before them.
+//   - Applying it, and so every answer, event and read. fsm.Apply waits. What raft takes for committed was counted with the leader, so a
+//     majority has it once the leader has it.
+//   - Telling followers of the commit, which they would apply. transport and pipeline never name an index beyond durable.
+//   - A promise to another leader. Raft acknowledges, without storing them, entries that the log has already. So a node that leads no more
+//     finds no entry that is not durable: GetLog waits.
+//   - Whatever is not a command: members, no-ops and barriers, and what a follower is sent. These entries are stored before StoreLogs
+//     returns, and so is everything before them.
 //
-// What a crash takes away was then of no consequence: no majority was ever counted with it whose commit anybody knew of.
-// While the process lives its log is what is in memory, for votes too. That refuses candidates that have less, and may win an
-// election; the new term's no-op is stored at once, so that nothing older is pending when the term begins to count. Only raft's main goroutine
-// makes the node lead or cease to, as the heartbeat fast path is off (transport), and no follower's answer to a request without
-// entries counts for anything.
+// What a crash takes away had no consequence: no majority was counted with it whose commit anybody knew of. While the process lives its log
+// is what is in memory, also for votes. That refuses candidates that have less, and may win an election. The new term's no-op is stored at
+// once, so that nothing older is pending when the term begins to count. Only raft's main goroutine makes the node lead or cease to lead,
+// because the heartbeat fast path is off (transport). And no follower's answer to a request without entries counts for anything.
 type parallelLog struct {
 	raft.LogStore             // the disk, and a cache
-	leads         func() bool // raft leads; true only between the changes of state that its own goroutine makes
+	leads         func() bool // whether raft leads; it changes only when raft's own goroutine changes the state
 
 	mu      sync.Mutex
-	pending []*raft.Log   // in order and without holes: the end of the log, not durable yet
+	pending []*raft.Log   // the end of the log that is not durable yet, in order and without holes
 	bytes   int           // of pending
-	err     error         // of the write that failed: none is tried again, and the node stops
+	err     error         // of the write that failed: no further write is tried, and the node stops
 	moved   chan struct{} // closed and replaced when pending gets shorter, or err is set
 	wake    chan struct{} // capacity 1
 	stop    chan struct{}
@@ -54,13 +53,14 @@ func newParallelLog(s raft.LogStore, leads func() bool) *parallelLog {
 	return l
 }
 
-// close writes what is pending, unless a write has failed or the log was abandoned, and ends.
+// close writes what is pending, unless a write has failed or the log was abandoned. Then it ends.
 func (l *parallelLog) close() {
 	close(l.stop)
 	<-l.ended
 }
 
-// abandon ends all waiting, and takes nothing more: the node stops, as if it had died. What is pending was never promised to anybody.
+// abandon ends all waiting, and takes nothing more: the node stops as if it had died. Nobody was promised what is
+// pending.
 func (l *parallelLog) abandon(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +90,7 @@ func (l *parallelLog) run() {
 	l.progress()
 }
 
-// write writes what is pending now; false: nothing is, or it cannot be written.
+// write writes what is pending now. It returns false if nothing is pending, or if it cannot be written.
 func (l *parallelLog) write() bool {
 	l.mu.Lock()
 	batch := l.pending
@@ -158,8 +158,8 @@ func (l *parallelLog) StoreLogs(es []*raft.Log) error {
 	return err
 }
 
-// GetLog implements raft.LogStore. A leader sends what it has not written yet; what else raft does with an entry needs it
-// durable.
+// GetLog implements raft.LogStore. A leader sends entries that it has not written yet. Whatever else raft does with an
+// entry needs the entry to be durable.
 func (l *parallelLog) GetLog(index uint64, e *raft.Log) error {
 	l.mu.Lock()
 	p := l.find(index)
@@ -176,7 +176,7 @@ func (l *parallelLog) GetLog(index uint64, e *raft.Log) error {
 	return l.LogStore.GetLog(index, e)
 }
 
-// find looks an entry up in what is pending, under mu.
+// find looks for an entry in what is pending, under mu.
 func (l *parallelLog) find(index uint64) *raft.Log {
 	if len(l.pending) == 0 || index < l.pending[0].Index {
 		return nil
@@ -198,8 +198,9 @@ func (l *parallelLog) FirstIndex() (uint64, error) {
 	return first, err
 }
 
-// LastIndex implements raft.LogStore. It looks at what is pending first, and at the disk only if that is nothing: an entry becomes durable
-// before it ceases to be pending. The other way round it is in neither, if it becomes durable between the two looks.
+// LastIndex implements raft.LogStore. It looks first at what is pending, and at the disk only if nothing is: an entry
+// becomes durable before it ceases to be pending. The other way round, an entry that becomes durable between the two
+// looks is in neither.
 func (l *parallelLog) LastIndex() (uint64, error) {
 	if last := l.lastPending(); last > 0 {
 		return last, nil
@@ -225,10 +226,11 @@ func (l *parallelLog) DeleteRange(first, last uint64) error {
 	return l.LogStore.DeleteRange(first, last)
 }
 
-// flush returns once all that is pending now is durable.
+// flush returns once everything that is pending now is durable.
 func (l *parallelLog) flush() error { return l.wait(math.MaxUint64) }
 
-// wait returns once the log is durable up to index, or to where it ends now. Errors: that of a write that failed, errLogClosed.
+// wait returns once the log is durable up to index, or up to its present end. Its error is that of a write that failed,
+// or errLogClosed.
 func (l *parallelLog) wait(index uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,7 +249,7 @@ func (l *parallelLog) wait(index uint64) error {
 	return nil
 }
 
-// durable returns up to which index everything in the log is durable: no commit beyond it may be told.
+// durable returns the index up to which the whole log is durable: nobody may be told of a commit beyond it.
 func (l *parallelLog) durable() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

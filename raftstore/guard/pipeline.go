@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// AppendEntriesPipeline implements raft.Transport with pipelines that tell followers of commits, and never get stuck.
+// AppendEntriesPipeline implements raft.Transport. Its pipelines tell followers of commits, and never get stuck.
 func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	p, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
 	if err != nil {
@@ -25,7 +25,7 @@ type commits struct {
 	pipelines map[*pipeline]struct{}
 }
 
-// reached is called with every entry that is committed, before it is applied. It does not block.
+// reached is called with every committed entry, before it is applied. It does not block.
 func (c *commits) reached(index uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,16 +56,16 @@ func (c *commits) remove(p *pipeline) {
 	delete(c.pipelines, p)
 }
 
-// pipeline is the library's with two differences.
+// pipeline is the library's, with two differences.
 //
-// It always takes finished requests off the library's. In the library both channels of a pipeline are unbuffered with the
-// default of 2 requests in flight. When a follower refuses a request the reader of answers ends; if the sender picks one
-// more request before it notices, the sender waits for the decoder, the decoder for the reader, and nobody closes the
-// pipeline: that follower never gets another entry from this leader, although heartbeats go on, and raft.Shutdown hangs
-// (grafana/pyroscope #5518, probably raft #612; TestPartitionedLeader meets it). Disabling pipelines cures it as well, at
-// the price of overlapping nothing.
+// It always takes finished requests off the library's pipeline. In the library both channels of a pipeline are
+// unbuffered, with the default of 2 requests in flight. When a follower refuses a request the reader of answers ends.
+// If the sender picks one more request before it notices, the sender waits for the decoder, the decoder waits for the
+// reader, and nobody closes the pipeline. Then that follower never gets another entry from this leader, although
+// heartbeats go on, and raft.Shutdown hangs (grafana/pyroscope #5518, probably raft #612; TestPartitionedLeader meets
+// it). To disable pipelines cures it as well, but then nothing overlaps.
 //
-// It tells its follower of a commit when there is one. The library does with the next entries, or else after
+// It tells its follower of a commit when there is one. The library does so with the next entries, or else after
 // CommitTimeout: a short one keeps an idle leader busy, a long one lets followers lag behind.
 type pipeline struct {
 	raft.AppendPipeline
@@ -76,9 +76,9 @@ type pipeline struct {
 	done    chan struct{}
 	once    sync.Once
 
-	one  chan struct{}             // one request at a time; a channel, as it may take long, and to testing/synctest a mutex never does
-	last raft.AppendEntriesRequest // what the follower was told: without entries, as of after them
-	any  bool                      // there was a request
+	one  chan struct{}             // one request at a time; a channel, because synctest does not take waiting for a mutex for idle
+	last raft.AppendEntriesRequest // what the follower was told last; its entries are left out, and it begins after them
+	any  bool                      // there has been a request
 }
 
 func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64) *pipeline {
@@ -109,7 +109,7 @@ func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.Appe
 	return f, nil
 }
 
-// tell tells the follower of commits that no entries told it of.
+// tell tells the follower of commits that no entries have told it of.
 func (d *pipeline) tell() {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -131,9 +131,9 @@ func (d *pipeline) tell() {
 	}
 }
 
-// tellCommit sends what the library sends after CommitTimeout. Its answer goes to the library, which takes it for one to
-// a request of its own. A follower believes that all of its log is committed, up to the index that it is told, so it is
-// told of none beyond what this pipeline has sent it: what it has behind that may be of another leader.
+// tellCommit sends what the library sends after CommitTimeout. The library gets the answer, and takes it for the answer
+// to a request of its own. A follower believes that all of its log is committed up to the index that it is told. So it
+// is told of no index beyond what this pipeline has sent it: what it has behind that may come from another leader.
 func (d *pipeline) tellCommit() bool {
 	d.one <- struct{}{}
 	defer func() { <-d.one }()
@@ -150,8 +150,8 @@ func (d *pipeline) tellCommit() bool {
 	return true
 }
 
-// drain hands finished requests on, in order. The queue stays short: who sends notices within a request or two that
-// nobody reads, and closes.
+// drain hands finished requests on, in order. The queue stays short: the sender notices within a request or two that
+// nobody reads, and closes the pipeline.
 func (d *pipeline) drain() {
 	var queue []raft.AppendFuture
 	for {

@@ -10,21 +10,22 @@ import (
 
 // returns tells when a follower that did not answer does so again.
 //
-// After each failed request the library waits twice as long before the next, up to 10 s, and nothing shortens that: a
-// node that comes back gets its first entry up to as much later as it was away, although heartbeats, which have waits of
-// their own, reach it within 0.7 s. So a request that fails is not told to have failed before it is worth another try.
+// After each failed request the library waits twice as long before the next, up to 10 s, and nothing shortens that. So
+// a node that was away gets its first entry late, by up to as long as it was away, although heartbeats, which have
+// waits of their own, reach it within 0.7 s. So a failed request is not reported as failed before it is worth another
+// try.
 type returns struct {
-	done  <-chan struct{}                               // the transport is closed
-	worth func(of raft.ServerAddress, term uint64) bool // this node leads in that term, and that one is a member
+	done  <-chan struct{}                               // closed when the transport is closed
+	worth func(of raft.ServerAddress, term uint64) bool // this node leads in this term, and the follower is a member
 
 	mu   sync.Mutex
-	next map[raft.ServerAddress]chan struct{} // closed when that follower is heard of
+	next map[raft.ServerAddress]chan struct{} // closed when this follower is heard of
 }
 
-// lookAgain is how often a wait looks whether it is still worth it.
+// lookAgain is how often a wait looks whether it still makes sense.
 const lookAgain = time.Second
 
-// heard notes that a follower answers.
+// heard notes that a follower has answered.
 func (r *returns) heard(from raft.ServerAddress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +35,8 @@ func (r *returns) heard(from raft.ServerAddress) {
 	}
 }
 
-// wait returns true once the follower is heard of, false when nobody in that term waits for that any more.
+// wait returns true once the follower is heard of. It returns false when to wait for it in this term makes no sense any
+// longer.
 func (r *returns) wait(of raft.ServerAddress, term uint64) bool {
 	r.mu.Lock()
 	c := r.next[of]
@@ -77,7 +79,7 @@ func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, re
 	return err
 }
 
-// heartbeat reports whether the library sends req to be heard, from a goroutine of its own.
+// heartbeat reports whether req is a heartbeat, which the library sends from a goroutine of its own.
 func heartbeat(req *raft.AppendEntriesRequest) bool {
 	return len(req.Entries) == 0 && req.PrevLogEntry == 0 && req.LeaderCommitIndex == 0
 }

@@ -12,39 +12,39 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A follower that installs a snapshot must forget its log unless that holds the snapshot's last entry (raft paper, figure
-// 13, rules 6 and 7). The library keeps it, and what it keeps may never have been committed:
-//   - if the log reaches to the snapshot's end with an entry of another term there, the follower refuses all that comes
-//     after the snapshot, gets the snapshot again, and so on for ever (raft #697);
-//   - if the log ends before, the next entries leave a hole behind it. As a leader this node would send others what is
-//     before the hole, and tell them that it is committed. raft-wal takes no entry after a hole.
+// A follower that installs a snapshot must forget its log, unless the log has the snapshot's last entry (raft paper, figure 13, rules 6 and
+// 7). The library keeps the log, and what it keeps may never have been committed:
+//  - If the log reaches to the snapshot's end, with an entry of another term there, the follower refuses all that comes after the snapshot,
+//    gets the snapshot again, and so on for ever (raft #697).
+//  - If the log ends before the snapshot's end, the next entries leave a hole behind it. As a leader this node would send others what is
+//    before the hole, and tell them that it is committed. raft-wal takes no entry after a hole.
 //
-// What the library has of the log in memory, its last index and term, follows only from AppendEntries. So the follower
-// sends itself one, as if from the leader that the snapshot came from, once the snapshot is durable and restored: it
-// holds the snapshot's last index and term, and none precedes it. The library removes what conflicts with it, "stores" it,
-// which is where snapLog empties the log, and goes on from there. If the log does hold the snapshot's last entry, it does
-// nothing. A node that dies before the log is empty finds out when it starts (agreeAtStart).
+// What the library has of the log in memory, its last index and term, follows only from AppendEntries. So once the snapshot is durable and
+// restored, the follower sends itself an AppendEntries, as if from the leader that the snapshot came from. It has one entry, with the
+// snapshot's last index and term, and none precedes it. The library removes what conflicts with the entry, and "stores" it; that is where
+// snapLog empties the log. Then it goes on from there. If the log has the snapshot's last entry the library does nothing. A node that dies
+// before its log is empty finds that out when it starts (agreeAtStart).
 
-// atSnapshot marks the entry that stands for an installed snapshot. No log ever holds it.
+// atSnapshot marks the entry that stands for an installed snapshot. No log ever has it.
 const atSnapshot = "taskrt: as of the snapshot"
 
-// snapLog is the log as raft sees it: it begins anew where a snapshot was installed that it does not lead to. And it knows
-// the term of the entry before its first: a leader whose answers were lost goes on from there again, which the library
-// refuses although its own snapshot ends there, unless the log has the answer.
+// snapLog is the log as raft sees it. It begins anew where a snapshot was installed that the log does not lead to. It
+// also knows the term of the entry before its first. A leader whose answers were lost goes on from that entry again,
+// and the library refuses this, although its own snapshot ends there, unless the log has the answer.
 //
-// Nothing but a snapshot on disk allows an entry to be missing. Without one snapLog stops the node, rather than to forget the log,
-// or to lead with one that it cannot send.
+// Nothing but a snapshot on disk allows an entry to be missing. Without such a snapshot snapLog stops the node, rather
+// than forget the log, or lead with a log that it cannot send.
 type snapLog struct {
 	raft.LogStore
 	snaps      raft.SnapshotStore
 	fail       func(error)              // stops the node; does not block
 	readable   func(io.Reader) error    // why a snapshot cannot be restored
-	installing atomic.Uint64            // where the latest snapshot ends that a leader sent
+	installing atomic.Uint64            // where the latest snapshot ends that a leader has sent
 	before     atomic.Pointer[raft.Log] // index and term of the entry before the first
 }
 
-// GetLog implements raft.LogStore. What is not there any more has an index and a term, and is never sent to anybody: that
-// would need the entry before it. The first of all has none before it.
+// GetLog implements raft.LogStore. For the entry before the first it returns an index and a term. That entry is never
+// sent to anybody, because to send it raft would need the entry before it; entry 1 has none before it.
 func (l *snapLog) GetLog(index uint64, e *raft.Log) error {
 	err := l.LogStore.GetLog(index, e)
 	if before := l.before.Load(); errors.Is(err, raft.ErrLogNotFound) && before != nil && before.Index == index && index > 1 {
@@ -59,8 +59,9 @@ func (l *snapLog) GetLog(index uint64, e *raft.Log) error {
 	return err
 }
 
-// lost stops the node if an entry that is not in the log should be: it is before the first one, and no snapshot reaches up to it.
-// What is not there yet, or is there no more because it was never committed, is behind the last one.
+// lost stops the node if an entry that is not in the log should be there: it is before the first entry, and no snapshot
+// reaches up to it. An entry behind the last one may be missing: it is not there yet, or was removed because it was
+// never committed.
 func (l *snapLog) lost(index uint64) error {
 	first, err := l.FirstIndex()
 	if err != nil || first == 0 || index >= first {
@@ -73,9 +74,9 @@ func (l *snapLog) lost(index uint64) error {
 	return l.incomplete("it begins at entry %d, and no snapshot has entry %d", first, index)
 }
 
-// covered says whether there is a snapshot that reaches up to index.
+// covered reports whether there is a snapshot that reaches up to index.
 func (l *snapLog) covered(index uint64) (bool, error) {
-	metas, err := l.snaps.List() // the newest first
+	metas, err := l.snaps.List() // newest first
 	if err != nil {
 		return false, fmt.Errorf("raftstore: list snapshots: %w", err)
 	}
@@ -94,7 +95,7 @@ func (l *snapLog) startsAfter(index, term uint64) {
 }
 
 // DeleteRange implements raft.LogStore. Raft compacts the log right after it has installed a snapshot. The entry at the
-// snapshot's end stays: without it what conflicts with the snapshot would look like its continuation.
+// snapshot's end stays: without it, entries that conflict with the snapshot would look like its continuation.
 func (l *snapLog) DeleteRange(first, last uint64) error {
 	end, err := l.LastIndex()
 	if err != nil {
@@ -152,8 +153,8 @@ func (l *snapLog) empty() error {
 	return l.DeleteRange(first, last)
 }
 
-// begin is agreeAtStart, and tells the log what precedes it. It refuses a node whose log was taken away and whose snapshots
-// were not: it has forgotten whom it voted for.
+// begin runs agreeAtStart, and tells the log what precedes it. It refuses a node whose log was taken away and whose
+// snapshots were not: such a node has forgotten whom it voted for.
 func (l *snapLog) begin(variables raft.StableStore, log *slog.Logger) error {
 	if err := l.agreeAtStart(log); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (l *snapLog) begin(variables raft.StableStore, log *slog.Logger) error {
 	return nil
 }
 
-// agreeAtStart lets the log of a node that starts agree with its newest snapshot, if the node died before it did. It
+// agreeAtStart makes the log of a node that starts agree with its newest snapshot, if the node died before it did. It
 // refuses a log that does not go on where the snapshot ends: entries are missing.
 func (l *snapLog) agreeAtStart(log *slog.Logger) error {
 	logs := l.LogStore
@@ -204,13 +205,13 @@ func (l *snapLog) agreeAtStart(log *slog.Logger) error {
 			return nil
 		}
 		if errors.Is(err, raft.ErrLogNotFound) {
-			until = snap.Index // an earlier version left the hole; what is behind it is good
+			until = snap.Index // an earlier version has left the hole; what is behind the hole is good
 		} else if err != nil {
 			return fmt.Errorf("raftstore: read log: %w", err)
 		}
 	}
 	if err := l.restorable(snap.ID); err != nil {
-		// Raft takes the snapshot before it, to which all of the log belongs.
+		// Raft takes the snapshot before this one, and the whole log belongs to that.
 		log.Warn("the newest snapshot is damaged", "snapshot", snap.ID, "err", err)
 		return nil
 	}
@@ -220,7 +221,7 @@ func (l *snapLog) agreeAtStart(log *slog.Logger) error {
 
 var errLogIncomplete = errors.New("raftstore: the log is incomplete")
 
-// restorable reports why a snapshot cannot be restored.
+// restorable returns why a snapshot cannot be restored, or nil.
 func (l *snapLog) restorable(id string) error {
 	_, r, err := l.snaps.Open(id)
 	if err != nil {
@@ -230,8 +231,8 @@ func (l *snapLog) restorable(id string) error {
 	return l.readable(r)
 }
 
-// installs stands between the network and raft, and adds to each snapshot that was installed the request that makes the
-// log agree with it.
+// installs stands between the network and raft. After each snapshot that was installed it adds the request that makes
+// the log agree with the snapshot.
 type installs struct {
 	in   <-chan raft.RPC
 	out  chan raft.RPC
@@ -262,7 +263,7 @@ func (i *installs) relay() {
 	}
 }
 
-// hand gives a request to raft; late: if raft has taken it before that (nil: for ever).
+// hand gives a request to raft, unless raft has not taken it before late fires (nil: never).
 func (i *installs) hand(rpc raft.RPC, late <-chan time.Time) {
 	select {
 	case i.out <- rpc:
@@ -271,7 +272,7 @@ func (i *installs) hand(rpc raft.RPC, late <-chan time.Time) {
 	}
 }
 
-// ask gives a request to raft and waits for the answer; false: the node ends.
+// ask gives a request to raft and waits for the answer. It returns false if the node ends.
 func (i *installs) ask(command any, r io.Reader) (raft.RPCResponse, bool) {
 	answers := make(chan raft.RPCResponse, 1)
 	i.hand(raft.RPC{Command: command, Reader: r, RespChan: answers}, nil)
@@ -290,7 +291,7 @@ func (i *installs) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 		return
 	}
 	if resp, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && answer.Error == nil && resp.Success {
-		// If raft refuses it, another leader has come, and will send its own snapshot.
+		// If raft refuses it, there is another leader, which will send its own snapshot.
 		i.ask(&raft.AppendEntriesRequest{
 			RPCHeader: req.RPCHeader, Term: req.Term,
 			Entries: []*raft.Log{{Index: req.LastLogIndex, Term: req.LastLogTerm, Type: raft.LogNoop, Extensions: []byte(atSnapshot)}},
@@ -299,7 +300,7 @@ func (i *installs) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 	rpc.RespChan <- answer
 }
 
-// shut ends the relay; requests that wait get no answer.
+// shut ends the relay. Requests that wait get no answer.
 func (i *installs) shut() {
 	i.once.Do(func() { close(i.done) })
 	i.wg.Wait()

@@ -14,9 +14,10 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 )
 
-// transport is raft's NetworkTransport without the heartbeat fast path: heartbeats handled on the transport's own
-// goroutine let a deposed leader write its commands under a term that it does not lead (raft #695, docs/architecture.md#heartbeats). Without
-// a handler they go through raft's main loop, where every change of term then happens.
+// transport is raft's NetworkTransport without the heartbeat fast path. Heartbeats that are handled on the transport's
+// own goroutine let a deposed leader write its commands under a term that it does not lead (raft #695,
+// docs/architecture.md#heartbeats). Without a handler they go through raft's main loop, where every change of term then
+// happens.
 type transport struct {
 	*raft.NetworkTransport
 	layer    *streamLayer
@@ -35,8 +36,9 @@ var (
 // SetHeartbeatHandler implements raft.Transport by ignoring the handler.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-// withoutMore is req that tells of no commit beyond what is durable here, nor beyond its own entries: a follower takes all of its
-// log up to there for committed, and what it has behind these may be of another leader.
+// withoutMore returns req, but lets it tell of no commit beyond what is durable here, nor beyond its own entries. A
+// follower takes all of its log up to the index that it is told for committed, and what it has behind these entries may
+// come from another leader.
 func withoutMore(req *raft.AppendEntriesRequest, durable uint64) raft.AppendEntriesRequest {
 	r := *req
 	r.LeaderCommitIndex = min(r.LeaderCommitIndex, durable, r.PrevLogEntry+uint64(len(r.Entries)))
@@ -57,7 +59,7 @@ func newTransport(c *Config, log *snapLog, durable func() uint64, worth func(raf
 	}
 }
 
-// shut closes everything, connections that were accepted included: the library leaves those open.
+// shut closes everything, also the connections that were accepted, which the library leaves open.
 func (t transport) shut() {
 	_ = t.Close()
 	t.CloseStreams()
@@ -68,8 +70,9 @@ func (t transport) shut() {
 // handshakeTimeout bounds how long a new connection may take to say whom it is for.
 const handshakeTimeout = 5 * time.Second
 
-// streamLayer is raft's way to the network. To raft an address is an identity; Config.Where knows where it lives now. Each connection begins with the identity that it is meant for: after a change of addresses a request for
-// one node could reach another, whose answer raft would count as the first one's.
+// streamLayer is raft's way to the network. To raft an address is an identity; Config.Where knows where the identity
+// lives now. Each connection begins with the identity that it is meant for. Otherwise a request for one node could
+// reach another after a change of addresses, and raft would count its answer as the first node's.
 type streamLayer struct {
 	ln    net.Listener
 	net   mux.Network
@@ -202,7 +205,7 @@ func (l *streamLayer) Close() error {
 	return l.ln.Close()
 }
 
-// Addr implements net.Listener: to raft, its own address is its identity.
+// Addr implements net.Listener. To raft, this node's address is its identity.
 func (l *streamLayer) Addr() net.Addr { return identityAddr(l.self) }
 
 type identityAddr string

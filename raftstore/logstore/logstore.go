@@ -1,5 +1,5 @@
 // Package logstore keeps a node's raft log, and raft's few durable variables, on disk: in raft-boltdb's format or in
-// raft-wal's. A directory holds one of them and knows which; see DESIGN.md.
+// raft-wal's. A directory has one of the formats and knows which; see DESIGN.md.
 package logstore
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/taskrt/taskrt/internal/durable"
 )
 
-// Kind is a format.
+// Kind is a format of the log.
 type Kind string
 
-// The formats. Bolt is a B+tree with two syncs per append; WAL is files of 64 MiB with one.
+// The formats. Bolt is a B+tree with two syncs per append. WAL is files of 64 MiB with one sync per append.
 const (
 	Bolt Kind = "bolt"
 	WAL  Kind = "wal"
@@ -31,7 +31,7 @@ const (
 // Kinds are all formats, the default first.
 var Kinds = []Kind{Bolt, WAL}
 
-// Parse returns the format of a name.
+// Parse returns the format that has this name.
 func Parse(name string) (Kind, error) {
 	if !slices.Contains(Kinds, Kind(name)) {
 		return "", fmt.Errorf("a log store is bolt or wal, not %q", name)
@@ -39,7 +39,7 @@ func Parse(name string) (Kind, error) {
 	return Kind(name), nil
 }
 
-// Errors that Open and Migrate wrap.
+// The errors that Open and Migrate wrap.
 var (
 	ErrInUse     = errors.New("the directory is in use by another process")
 	ErrOtherKind = errors.New("the log has another format")
@@ -55,11 +55,11 @@ type Store interface {
 
 // Options are what Open leaves to the caller.
 type Options struct {
-	// SegmentBytes is the size of a file of WAL, all of it allocated at once; 0: 64 MiB.
+	// SegmentBytes is the size of a file of WAL, which is allocated as a whole; 0: 64 MiB.
 	SegmentBytes int
-	Logger       hclog.Logger // nil: nothing
-	// OnError is told of errors behind the back of whoever writes: WAL begins its next file while the log goes on. nil:
-	// the next write tells it.
+	Logger       hclog.Logger // nil: nothing is logged
+	// OnError is told of errors that no call returns: WAL begins its next file while the log goes on. nil: the next
+	// write returns the error.
 	OnError func(error)
 }
 
@@ -75,25 +75,26 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// What is where in a directory.
+// The names in a directory.
 const (
 	boltFile = "raft.db"
 	walDir   = "wal"
 	lockFile = "lock"
-	newBolt  = "raft.db.new" // what is not yet whole
+	newBolt  = "raft.db.new" // not whole yet
 	newWAL   = "wal.new"
 )
 
-// pointer stands in the place of raft.db when the log is in wal/. Its rename to that place is what makes the directory
-// one of WAL, at once and for good, and versions that know only raft.db refuse it instead of starting with an empty log.
+// pointer stands in the place of raft.db when the log is in wal/. Its rename to that place makes the directory one of
+// WAL, at once and for good. Versions that know only raft.db refuse it, where they would otherwise start with an empty
+// log.
 const pointer = "taskrt: the log of this node is in the directory wal\n"
 
-// Find tells which format the log in dir has; "": there is none yet.
+// Find returns the format of the log in dir, or "" if there is no log yet.
 func Find(dir string) (Kind, error) {
 	head, err := readHead(filepath.Join(dir, boltFile), len(pointer))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// A node died after it had begun its first log and before it wrote the pointer.
+		// A node has died after it began its first log and before it wrote the pointer.
 		if _, err := os.Stat(filepath.Join(dir, walDir)); err == nil {
 			return WAL, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +126,8 @@ func readHead(path string, n int) (string, error) {
 	return string(b[:k]), nil
 }
 
-// Open opens the log in dir, which must be of that format, or begins one. One process at a time can have it open.
+// Open opens the log in dir, which must have the format kind, or begins one. Only one process at a time can have it
+// open.
 func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 	o.setDefaults()
 	lock, err := lockDir(dir)
@@ -145,12 +147,12 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 		return nil, fmt.Errorf("%w: %s holds a log of %s, not of %s: start with --log-store %s, or convert it with `taskrt cluster migrate-log --to %s`",
 			ErrOtherKind, dir, found, kind, found, kind)
 	}
-	for _, name := range []string{newBolt, newWAL, boltFile + ".tmp"} { // an interrupted migration, or begin
+	for _, name := range []string{newBolt, newWAL, boltFile + ".tmp"} { // of an interrupted migration, or begin
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
 	}
-	if found != "" { // before anybody acts on what is found
+	if found != "" { // before anybody acts on what the files say
 		err = syncTree(filepath.Join(dir, map[Kind]string{Bolt: boltFile, WAL: walDir}[kind]))
 	} else if kind == Bolt {
 		err = beginBolt(dir)
@@ -173,8 +175,8 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 	return &locked{s, lock}, nil
 }
 
-// beginBolt begins a log in raft.db. bbolt cannot open a file of which a power failure has kept a part of its first
-// pages, so raft.db is there when it is whole.
+// beginBolt begins a log in raft.db. bbolt cannot open a file of which a power failure has kept a part of the first
+// pages, so raft.db gets its name when it is whole.
 func beginBolt(dir string) error {
 	path := filepath.Join(dir, newBolt)
 	s, err := openBolt(path)
@@ -187,7 +189,7 @@ func beginBolt(dir string) error {
 	return durable.Rename(path, filepath.Join(dir, boltFile))
 }
 
-// openAt opens a log of these names.
+// openAt opens a log whose file or directory has this name.
 func openAt(dir string, kind Kind, boltName, walName string, o *Options) (Store, error) {
 	if kind == Bolt {
 		return openBolt(filepath.Join(dir, boltName))
@@ -195,8 +197,8 @@ func openAt(dir string, kind Kind, boltName, walName string, o *Options) (Store,
 	return openWAL(filepath.Join(dir, walName), o)
 }
 
-// removeOldWAL removes what a migration to bolt, or one that did not get so far as to leave it, has left of WAL's files.
-// An empty log beside them is none that a migration has left.
+// removeOldWAL removes WAL's files that a migration has left: one to bolt, or one to WAL that did not get far enough.
+// No migration leaves an empty bolt log beside such files.
 func removeOldWAL(dir string, s Store) error {
 	old := filepath.Join(dir, walDir)
 	if _, err := os.Stat(old); errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +227,7 @@ type locked struct {
 // Close implements io.Closer.
 func (l *locked) Close() error { return errors.Join(l.Store.Close(), l.lock.Close()) }
 
-// lockPatience is how long another process may take to let go of the directory: one that was killed has let go.
+// lockPatience is how long another process may take to let go of the directory. A process that was killed has let go.
 const lockPatience = 2 * time.Second
 
 func lockDir(dir string) (*os.File, error) {
@@ -249,9 +251,9 @@ func lockDir(dir string) (*os.File, error) {
 	}
 }
 
-// syncTree syncs a file, or a directory with its files, and its entry. A process that is killed before its sync leaves
-// what it wrote to the kernel; the next one finds it, and must not build on it before it is on the disk: it would say of
-// entries that it has them, or remove what they replace.
+// syncTree syncs a file, or a directory with its files, and its entry in the parent. A process that is killed before
+// its sync leaves what it wrote to the kernel. The next process finds it, and must not build on it before it is on the
+// disk: it would say that it has the entries, or remove what they replace.
 func syncTree(path string) error {
 	err := filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {

@@ -24,7 +24,7 @@ type Migrated struct {
 	Last    uint64 `json:"last_entry"`
 }
 
-// Entries is how many entries the log has.
+// Entries returns how many entries the log has.
 func (m *Migrated) Entries() uint64 {
 	if m.Last == 0 {
 		return 0
@@ -32,16 +32,18 @@ func (m *Migrated) Entries() uint64 {
 	return m.Last - m.First + 1
 }
 
-// raft's durable variables. The formats write numbers differently, so each is copied as what it is.
+// The names of raft's durable variables. The formats write numbers differently, so numbers are copied as numbers and
+// bytes as bytes.
 var (
 	numberKeys = []string{"CurrentTerm", "LastVoteTerm"}
 	bytesKeys  = []string{"LastVoteCand"}
 )
 
-// Migrate converts the log in dir, which no process may have open, to another format. The new log is written beside the
-// old one, synced, opened again and compared entry by entry; then one rename makes it the directory's, and the old one
-// is removed. Whenever it is interrupted the directory has either the old or the new log, whole, and the next Migrate
-// begins anew or finds it done. progress is told how many steps of how many are done: an entry copied, an entry compared.
+// Migrate converts the log in dir, which no process may have open, to another format. It writes the new log beside the
+// old one, syncs it, opens it again and compares it entry by entry. Then one rename makes it the directory's, and the
+// old log is removed. Whenever Migrate is interrupted, the directory has either the old or the new log, whole, and the
+// next Migrate begins anew or finds the work done. progress is told how many steps are done, of how many; a step is an
+// entry that was copied or compared.
 func Migrate(ctx context.Context, dir string, to Kind, o Options, progress func(done, total uint64)) (m Migrated, err error) {
 	o.setDefaults()
 	from, err := Find(dir)
@@ -57,7 +59,7 @@ func Migrate(ctx context.Context, dir string, to Kind, o Options, progress func(
 			return m, err
 		}
 	}
-	old, err := Open(dir, from, o) // and removes what an earlier attempt has left
+	old, err := Open(dir, from, o) // it removes what an earlier attempt has left
 	if err != nil {
 		return m, err
 	}
@@ -96,7 +98,7 @@ func build(ctx context.Context, dir string, old Store, m *Migrated, o *Options, 
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	// Opened again: what is compared is what the next start will find.
+	// It is opened again, so that what is compared is what the next start will find.
 	if s, err = openAt(dir, m.To, newBolt, newWAL, o); err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func build(ctx context.Context, dir string, old Store, m *Migrated, o *Options, 
 	return errors.Join(err, s.Close())
 }
 
-// replace makes the new log that of the directory.
+// replace puts the new log in the place of the directory's log.
 func replace(dir string, m *Migrated) error {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if m.To == Bolt {
@@ -126,14 +128,14 @@ func replace(dir string, m *Migrated) error {
 	if err := durable.Rename(at(newWAL), at(walDir)); err != nil {
 		return err
 	}
-	if err := durable.WriteFile(at(boltFile), []byte(pointer)); err != nil { // this takes raft.db away
+	if err := durable.WriteFile(at(boltFile), []byte(pointer)); err != nil { // this replaces raft.db
 		return err
 	}
 	m.Changed = true
 	return nil
 }
 
-// checkKeys refuses variables that this does not know how to copy.
+// checkKeys refuses a log with variables that Migrate does not know how to copy.
 func checkKeys(dir string, kind Kind) error {
 	file, bucket := filepath.Join(dir, boltFile), "conf"
 	if kind == WAL {
@@ -224,7 +226,8 @@ func compareLogs(old, s Store, first, last uint64, step func(int) error) error {
 	return nil
 }
 
-// number and text read a variable; absent ones are told apart, as one format answers with zero and the other with an error.
+// number and text read a variable. One format answers with zero for an absent variable, the other with an error: both
+// become zero or nil.
 func number(s Store, key string) (uint64, error) {
 	v, err := s.GetUint64([]byte(key))
 	if isAbsent(err) {

@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// What raft-wal writes (segment/format.go): a header, then frames of 8 bytes and their content, padded to 8. A commit
-// frame ends an append and holds the sum of all since the one before.
+// What raft-wal writes (segment/format.go): a header, and then frames of 8 bytes with their content, padded to 8. A
+// commit frame ends an append, and holds the sum of everything since the last commit frame.
 const (
 	walHeader    = 32
 	frameHeader  = 8
@@ -24,11 +24,11 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// clearTorn writes zeros over the append that a power failure has torn, if there is one at the end of the file. raft-wal
-// v0.4.2 only notes that it is not there, and stumbles over what remains of it. If it was the append that would have
-// filled the file, the file takes no more ("segment is sealed"), and its index is believed, whether that is whole or not.
-// And a later, shorter append leaves the rest of it behind itself: from that the library concludes that the shorter
-// append had been acknowledged, and takes it for whole if the power fails again in the middle of it.
+// clearTorn writes zeros over an append at the end of the file that a power failure has torn. raft-wal v0.4.2 only
+// notes that such an append is not there, and stumbles over what remains of it. If the append would have filled the
+// file, the file takes no more ("segment is sealed"), and its index is believed, whether it is whole or not. And a
+// later, shorter append leaves the rest of the torn one behind itself. From that rest the library concludes that the
+// shorter append had been acknowledged, and takes it for whole if the power fails again in the middle of it.
 func clearTorn(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -62,8 +62,8 @@ func clearTorn(path string) (err error) {
 	return f.Sync()
 }
 
-// lastCommit returns where the last append ends that is whole. An append behind one that is not is no torn tail: the
-// file has been damaged.
+// lastCommit returns where the last whole append ends. If a whole append follows one that is not whole, the tail is not
+// torn: the file has been damaged.
 func lastCommit(f *os.File) (end int64, err error) {
 	r := bufio.NewReaderSize(f, 1<<20)
 	sum, at, torn := crc32.New(castagnoli), int64(0), false

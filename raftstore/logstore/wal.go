@@ -37,8 +37,8 @@ func openWAL(dir string, o *Options) (Store, error) {
 	return walStore{w}, nil
 }
 
-// walStore is the library's with one repair: entries that were deleted from the begin of the newest file could still be
-// read until the next start.
+// walStore is the library's store with one repair: entries that were deleted from the beginning of the newest file
+// could be read until the next start.
 type walStore struct{ Store }
 
 // GetLog implements raft.LogStore.
@@ -53,8 +53,8 @@ func (s walStore) GetLog(index uint64, e *raft.Log) error {
 	return s.Store.GetLog(index, e)
 }
 
-// segments are the files of a log. The library begins the next one in a goroutine that only logs what goes wrong: the
-// disk may be full, and the next append would say "sealed".
+// segments are the files of a log. The library begins the next file in a goroutine that only logs errors: the disk may
+// be full, and the next append would say "sealed".
 type segments struct {
 	types.SegmentFiler
 	onError func(error)
@@ -70,9 +70,10 @@ func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	return w, err
 }
 
-// rotatedMeta is the library's, with two repairs. What a power failure has torn is cleared (clearTorn). And a process that dies after the append that filled a file, and before the
-// next one was begun, leaves a last file that takes no appends; raft-wal v0.4.2 opens it and refuses every append from
-// there on ("segment is sealed"). What the library had been about to write down is done here before it looks.
+// rotatedMeta is the library's meta store with two repairs, which are made before the library looks. First, an append
+// that a power failure has torn is cleared (clearTorn). Second, a process may die after the append that filled a file
+// and before the next file was begun. It leaves a last file that takes no appends: raft-wal v0.4.2 opens it and refuses
+// every append from there on ("segment is sealed"). So Load writes down what the library had been about to write.
 type rotatedMeta struct {
 	types.MetaStore
 	files types.SegmentFiler

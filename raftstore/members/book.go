@@ -18,10 +18,10 @@ import (
 
 // Peer is what nodes tell each other about themselves.
 //
-// A node's identity is its ID and an instance: random, drawn with its directory. In raft's configuration the identity
-// stands where the library expects an address: addresses may change all at once (SPEC C1) without a log entry, and a
-// node that comes back under its ID with an empty directory is another server: it cannot vote, or acknowledge entries,
-// on the strength of what its predecessor had promised.
+// A node's identity is its ID and an instance, which is random and drawn with its directory. In raft's configuration
+// the identity stands where the library expects an address. So addresses may change all at once (SPEC C1) without a log
+// entry. And a node that comes back under its ID with an empty directory is another server: it cannot vote, or
+// acknowledge entries, on the strength of what its predecessor had promised.
 type Peer struct {
 	ID          string `cbor:"1,keyasint" json:"id"`
 	Instance    string `cbor:"2,keyasint" json:"instance"`
@@ -29,34 +29,35 @@ type Peer struct {
 	HTTP        string `cbor:"4,keyasint,omitempty" json:"http,omitempty"`
 	Incarnation uint64 `cbor:"5,keyasint" json:"incarnation"` // +1 at every start: the later address wins
 
-	Format uint64 `cbor:"6,keyasint,omitempty" json:"format,omitempty"` // the format of its build's log; 0: of one that told none
+	Format uint64 `cbor:"6,keyasint,omitempty" json:"format,omitempty"` // of its build's log; 0: the build told none
 	Level  uint64 `cbor:"7,keyasint,omitempty" json:"level,omitempty"`  // the highest feature level that its build knows
-	Hold   bool   `cbor:"8,keyasint,omitempty" json:"hold,omitempty"`   // the level is not to be raised
+	Hold   bool   `cbor:"8,keyasint,omitempty" json:"hold,omitempty"`   // the cluster's level must not be raised
 }
 
-// Identity is what raft takes for the address of the node.
+// Identity is what raft takes for the node's address.
 func (p Peer) Identity() string { return p.ID + "/" + p.Instance }
 
-// IDOf returns the node ID of an identity.
+// IDOf returns the node ID in an identity.
 func IDOf(identity string) string {
 	id, _, _ := strings.Cut(identity, "/")
 	return id
 }
 
-// nodeFile is node.json.
+// nodeFile is the content of node.json.
 type nodeFile struct {
 	Version  int    `json:"version"`
 	Self     Peer   `json:"self"`
-	Cluster  string `json:"cluster,omitempty"`  // drawn by the founder: tells clusters apart that meet by mistake
+	Cluster  string `json:"cluster,omitempty"`  // drawn by the founder: it tells clusters apart that meet by mistake
 	Promised string `json:"promised,omitempty"` // ID of the node that may found a cluster with this one
 	Level    uint64 `json:"level,omitempty"`    // feature level of the cluster, as last seen
 	Peers    []Peer `json:"peers"`
 }
 
-// nodeFileVersion is that of directories of the present format of the log. Version 1 is of builds with another format.
+// nodeFileVersion is the version in directories with the present format of the log. Version 1 was written by builds
+// with another format.
 const nodeFileVersion = 2
 
-// Book is the addresses of the members by identity, kept in node.json.
+// Book has the addresses of the members by identity. It is kept in node.json.
 type Book struct {
 	path string
 
@@ -68,8 +69,8 @@ type Book struct {
 	peers    map[string]Peer
 }
 
-// OpenBook reads or creates dir/node.json and counts one more start. self is what the node knows of itself: all but its instance and its
-// incarnation.
+// OpenBook reads or creates dir/node.json and counts one more start. self is what the node knows of itself: everything
+// but its instance and its incarnation.
 func OpenBook(dir string, self Peer) (*Book, error) {
 	if err := durable.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("raftstore: %w", err)
@@ -111,7 +112,7 @@ func OpenBook(dir string, self Peer) (*Book, error) {
 // draw returns 16 random hexadecimal digits.
 func draw() string {
 	var r [8]byte
-	_, _ = rand.Read(r[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(r[:]) // crypto/rand never fails
 	return hex.EncodeToString(r[:])
 }
 
@@ -134,7 +135,7 @@ func (b *Book) save() error {
 	return nil
 }
 
-// Learn takes over what is newer and reports whether anything was.
+// Learn takes over what is newer than the book. It reports whether anything was.
 func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,7 +156,7 @@ func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 	return changed, err
 }
 
-// retain forgets the peers that keep refuses.
+// retain forgets the peers for which keep returns false.
 func (b *Book) retain(keep func(Peer) bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,8 +172,8 @@ func (b *Book) retain(keep func(Peer) bool) error {
 	return b.save()
 }
 
-// promise remembers who may found which cluster with this node; "" releases it. It is not ok when another has the
-// promise.
+// promise remembers who may found which cluster with this node; "" releases the promise. ok is false if another node
+// has the promise.
 func (b *Book) promise(id, cluster string) (ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,8 +187,9 @@ func (b *Book) promise(id, cluster string) (ok bool, err error) {
 	return true, b.save()
 }
 
-// release takes a promise back. One of another attempt of the same founder stands: this release may have been on its way
-// for long, and the founder may have founded with what it was promised since.
+// release takes back the promise for one cluster ID, which is one attempt of the founder. A promise for another attempt
+// stands: this release may have been on its way for long, and the founder may have founded with what it was promised
+// since.
 func (b *Book) release(id, cluster string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,7 +211,7 @@ func (b *Book) NoteLevel(level uint64) error {
 	return b.save()
 }
 
-// clusterID returns which cluster this node belongs to, or is about to.
+// clusterID returns the cluster that this node belongs to, or is about to belong to.
 func (b *Book) clusterID() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -247,7 +249,7 @@ func (b *Book) Where(identity string) (addr string, ok bool) {
 	return p.Addr, ok
 }
 
-// all returns everybody known, this node included, by identity.
+// all returns all known peers, this node included, by identity.
 func (b *Book) all() []Peer {
 	b.mu.Lock()
 	defer b.mu.Unlock()

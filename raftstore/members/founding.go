@@ -11,11 +11,11 @@ import (
 	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
-// Founding a cluster. Every node that belongs to none collects the others that it has spoken to. With BootstrapExpect of
-// them, the one with the smallest ID asks each for a promise: to found a cluster with this node and no other. Only with
-// all promises it writes the first configuration, the same set for all. Two founders would need the promise of a
-// common node as soon as their sets overlap, so there is one cluster, in whatever order nodes start and speak. The
-// promise is kept on disk; it ends with membership, or when the founder takes it back.
+// Founding a cluster. Every node that belongs to none collects the others that it has spoken to. When there are
+// BootstrapExpect of them, the one with the smallest ID asks each for a promise: to found a cluster with this node and
+// no other. Only when it has all promises does it write the first configuration, the same set for all. Two founders
+// whose sets overlap would both need the promise of a common node. So there is one cluster, in whatever order nodes
+// start and speak. The promise is kept on disk. It ends with membership, or when the founder takes it back.
 
 type promiseRequest struct {
 	Founder string   `cbor:"1,keyasint"` // identity
@@ -83,7 +83,7 @@ func (m *Members) found(ctx context.Context, set []Peer) error {
 		if err == nil {
 			err = fmt.Errorf("%s refuses: %s", p.ID, a.Why)
 		}
-		// Take back what was asked for, also from the one whose answer is missing.
+		// Take back what was asked for, also from the node whose answer is missing.
 		req.Release = true
 		for _, q := range set[1 : i+2] {
 			if _, err := rpc.Request[promiseReply](ctx, m.clients, q.Addr, q.Identity(), rpc.KindPromise, req); err != nil {
@@ -99,7 +99,7 @@ func (m *Members) found(ctx context.Context, set []Peer) error {
 	return m.raft.Ask(func() raft.Future { return m.raft.BootstrapCluster(conf) })
 }
 
-// answerPromise is the other side.
+// answerPromise answers the request that found sends.
 func (m *Members) answerPromise(q promiseRequest) (promiseReply, error) {
 	founder := IDOf(q.Founder)
 	if q.Release {

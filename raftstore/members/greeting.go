@@ -16,28 +16,28 @@ import (
 
 // Greetings (SPEC C1, C2). Every node runs the same loop from its start on:
 //
-//   - A member tells all other members where it lives now, until each has heard, then rests.
-//   - Who is no member greets everybody it can find. If anybody belongs to a cluster, it asks the leader to be added; if
-//     nobody does and enough such nodes have greeted each other, one of them founds the cluster (founding.go).
+//  - A member tells all other members where it lives now, until each has heard it. Then it rests.
+//  - A node that is no member greets everybody it can find. If anybody belongs to a cluster, the node asks the leader to add it. If
+//    nobody does and enough such nodes have greeted each other, one of them founds the cluster (founding.go).
 //
 // The leader adds newcomers as non-voters and promotes them when they have caught up (joining.go).
 
-// hello is what nodes say to each other, answer included.
+// hello is what nodes say to each other, in a greeting and in its answer.
 type hello struct {
 	Self   Peer   `cbor:"1,keyasint"`
-	Member bool   `cbor:"2,keyasint,omitempty"` // belongs to a cluster
+	Member bool   `cbor:"2,keyasint,omitempty"` // Self belongs to a cluster
 	Expect int    `cbor:"3,keyasint,omitempty"`
 	Known  []Peer `cbor:"4,keyasint,omitempty"`
-	Join   bool   `cbor:"5,keyasint,omitempty"` // add me
+	Join   bool   `cbor:"5,keyasint,omitempty"` // Self asks to be added
 
-	Cluster string `cbor:"6,keyasint,omitempty"` // of a member
+	Cluster string `cbor:"6,keyasint,omitempty"` // the cluster of a member
 }
 
 type helloReply struct {
 	Hello     hello  `cbor:"1,keyasint"`
-	Leader    string `cbor:"2,keyasint,omitempty"` // identity of the leader; its address is in Known
-	Duplicate string `cbor:"3,keyasint,omitempty"` // the greeter must stop: why
-	Error     string `cbor:"4,keyasint,omitempty"` // why the join did not succeed yet
+	Leader    string `cbor:"2,keyasint,omitempty"` // identity of the leader, whose address is in Known
+	Duplicate string `cbor:"3,keyasint,omitempty"` // the greeter must stop, and why
+	Error     string `cbor:"4,keyasint,omitempty"` // why the join has not succeeded yet
 }
 
 // contact is what this process has learned from another node directly.
@@ -45,7 +45,7 @@ type contact struct {
 	peer   Peer
 	member bool
 	expect int
-	knows  bool // has our address of this start
+	knows  bool // it has our address of this start
 }
 
 const (
@@ -53,7 +53,7 @@ const (
 	settleMax = 5 * time.Second
 )
 
-// settle is the loop.
+// settle is the loop of greetings.
 func (m *Members) settle(ctx context.Context) {
 	pause := settleMin
 	for ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (m *Members) settle(ctx context.Context) {
 // wakeSettle makes settle look again.
 func (m *Members) wakeSettle() { wake(m.unsettled) }
 
-// settled reports whether nothing is left to do: this node is a member and all others know its address.
+// settled reports whether nothing is left to do: this node is a member, and all others know its address.
 func (m *Members) settled() bool {
 	if !m.member() {
 		return false
@@ -98,7 +98,8 @@ func (m *Members) settled() bool {
 	return true
 }
 
-// settleOnce greets whom it makes sense to greet and takes the next step. It reports whether anything new was learned.
+// settleOnce greets the nodes that toGreet names and takes the next step. It reports whether it has learned anything
+// new.
 func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 	member := m.member()
 	var leader string
@@ -149,8 +150,9 @@ func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 	return progress
 }
 
-// toGreet lists addresses: those of members that do not know ours yet; all known ones and those of Join for who is no
-// member, or misses one.
+// toGreet lists the addresses to greet. For a member they are those of members that do not know its address yet, and
+// those of Join while there is such a member. For a node that is no member they are all known addresses, and those of
+// Join.
 func (m *Members) toGreet(member bool) []Peer {
 	var ps []Peer
 	missing := !member
@@ -189,7 +191,7 @@ func (m *Members) greet(ctx context.Context, p Peer, join bool) (helloReply, err
 	defer cancel()
 	h := m.hello()
 	h.Join = join
-	if join && p.Format == 0 { // who does not know formats would add a node that cannot read what it sends
+	if join && p.Format == 0 { // a node that does not know formats would add one that cannot read what it sends
 		h.Join = false
 		r, err := rpc.Request[helloReply](ctx, m.clients, p.Addr, "", rpc.KindHello, h)
 		if err != nil || m.formatError("", r.Hello.Self.Format) != "" {
@@ -212,13 +214,13 @@ func (m *Members) hello() hello {
 	return h
 }
 
-// foreign reports whether h is a member of another cluster than this node.
+// foreign reports whether h comes from a member of another cluster than this node's.
 func (m *Members) foreign(h hello) bool {
 	own := m.book.clusterID()
 	return h.Member && m.hasState() && h.Cluster != "" && own != "" && h.Cluster != own
 }
 
-// learn takes over what another node said. knows: it has heard our own hello.
+// learn takes over what another node has said. knows says that the node has heard our own hello.
 func (m *Members) learn(h hello, knows bool) (news bool) {
 	news, err := m.book.Learn(append([]Peer{h.Self}, h.Known...)...)
 	if err == nil && h.Member && h.Cluster != "" && (!m.hasState() || m.book.clusterID() == "") {
@@ -244,7 +246,7 @@ func (m *Members) learn(h hello, knows bool) (news bool) {
 	return news
 }
 
-// answerHello is the other side of greet.
+// answerHello answers the hello that greet sends.
 func (m *Members) answerHello(ctx context.Context, h hello) (helloReply, error) {
 	r := helloReply{}
 	if h.Self.Identity() == m.identity {
@@ -271,7 +273,7 @@ func (m *Members) answerHello(ctx context.Context, h hello) (helloReply, error) 
 		r.Duplicate = why
 		return r, nil
 	}
-	// Who greets us has put what we answer into its book: it knows where we live.
+	// A node that greets us has put our answer into its book: it knows where we live.
 	if m.learn(h, true) {
 		m.wakeSettle()
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// admit adds a newcomer to the configuration, on the leader. A server of the same ID with another directory is replaced,
-// unless it still lives.
+// admit adds a newcomer to the configuration, on the leader. It replaces a server that has the same ID and another
+// directory, unless that server still lives.
 func (m *Members) admit(ctx context.Context, p Peer) error {
 	m.admitting.Lock()
 	defer m.admitting.Unlock()
@@ -38,11 +38,11 @@ func (m *Members) admit(ctx context.Context, p Peer) error {
 	return nil
 }
 
-// Promotion of newcomers.
+// The rules by which newcomers are promoted.
 const (
 	promoteEvery = 250 * time.Millisecond
-	promoteLag   = 256 // entries behind that still count as caught up
-	promoteAfter = 3   // checks in a row
+	promoteLag   = 256 // so many entries behind still counts as caught up
+	promoteAfter = 3   // so many checks in a row must succeed
 )
 
 // Promote promotes newcomers that have caught up, until ctx ends. It runs on the leader.

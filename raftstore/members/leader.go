@@ -2,11 +2,11 @@ package members
 
 import "sync"
 
-// Leader is who leads, as this node knows.
+// Leader is who leads, as far as this node knows.
 type Leader struct {
 	Identity string        // "": unknown
 	Changed  chan struct{} // closed at the next news, also when the same node has become ready
-	Gone     chan struct{} // closed when somebody else leads, or nobody
+	Gone     chan struct{} // closed when another node leads, or none
 }
 
 type leaderWatch struct {
@@ -21,7 +21,7 @@ func (m *Members) Leader() Leader {
 	return m.leader.view
 }
 
-// SetLeader notes who leads; again wakes the waiters although it is the same node.
+// SetLeader notes who leads. With again it wakes the waiters even if the same node leads.
 func (m *Members) SetLeader(identity string, again bool) {
 	w := &m.leader
 	w.mu.Lock()

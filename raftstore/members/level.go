@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// The format and the feature level of a cluster (SPEC C9). Nodes tell each other at the greeting which format they speak and up to
-// which level they know what the log may hold. Whoever speaks another format, or knows less than the cluster has come to, is told
-// so and goes no further. The leader raises the level when all members have known the next one for long enough.
+// The format and the feature level of a cluster (SPEC C9). When nodes greet, they tell each other which format they
+// speak, and up to which level they know what the log may hold. A node that speaks another format, or knows less than
+// the cluster has come to, is told so and goes no further. The leader raises the level when all members have known the
+// next one for long enough.
 
-// formatError says why a node of another build cannot be talked to; "" if it can be.
+// formatError says why this node cannot talk to a node of another build. It returns "" if it can.
 func (m *Members) formatError(who string, format uint64) string {
 	own := m.book.self.Format
 	switch format {
@@ -23,10 +24,11 @@ func (m *Members) formatError(who string, format uint64) string {
 	return fmt.Sprintf("%s keeps its log in format %d, and this build reads %d: they form no cluster", who, format, own)
 }
 
-// moveOver says how the content of a directory of the former format gets into a cluster of this one.
+// moveOver says how the content of a directory in the former format gets into a cluster of this build.
 const moveOver = "with the former build, run `taskrt ns export NAME --file FILE` for each namespace, then found a new cluster with this one and run `taskrt namespace import NAME FILE`"
 
-// levelError says why a node that knows levels up to known cannot be in a cluster of a level; "" if it can.
+// levelError says why a node that knows levels up to known cannot be in a cluster of this level. It returns "" if it
+// can.
 func levelError(who string, known, level uint64) string {
 	if known >= level {
 		return ""
@@ -34,7 +36,7 @@ func levelError(who string, known, level uint64) string {
 	return fmt.Sprintf("the cluster's feature level is %d, and %s knows %d at most: start a newer build there", level, who, known)
 }
 
-// refuseBuild says why the sender of h can be no member of this node's cluster, or "".
+// refuseBuild says why the sender of h cannot be a member of this node's cluster. It returns "" if it can.
 func (m *Members) refuseBuild(h *hello) string {
 	who := "node " + h.Self.ID
 	if why := m.formatError(who, h.Self.Format); why != "" {
@@ -46,9 +48,10 @@ func (m *Members) refuseBuild(h *hello) string {
 // levelEvery is how often the leader asks the members which level they know.
 const levelEvery = 10 * time.Second
 
-// RaiseLevel runs on the leader, until nothing is left to be raised. raise replicates a level.
+// RaiseLevel raises the level as far as this build knows levels, and then returns. It runs on the leader. raise
+// replicates a level.
 func (m *Members) RaiseLevel(ctx context.Context, raise func(ctx context.Context, level uint64) error) {
-	since := map[string]time.Time{} // when each member first said that it knows the next level, in this term
+	since := map[string]time.Time{} // when each member first said in this term that it knows the next level
 	tick := time.NewTicker(levelEvery)
 	defer tick.Stop()
 	for {
@@ -70,8 +73,8 @@ func (m *Members) RaiseLevel(ctx context.Context, raise func(ctx context.Context
 	}
 }
 
-// allKnow asks all members whether they know a level, and reports whether each has for long enough. One that does not answer, or
-// holds the level back, is waited for.
+// allKnow asks all members whether they know a level, and reports whether each has known it for long enough. A member
+// that does not answer, or that holds the level back, is waited for.
 func (m *Members) allKnow(ctx context.Context, level uint64, since map[string]time.Time) bool {
 	all := true
 	for _, srv := range m.raft.Servers() {
@@ -81,7 +84,7 @@ func (m *Members) allKnow(ctx context.Context, level uint64, since map[string]ti
 			a, err := m.c.Health(ctx, identity)
 			known, held = a.Level, a.Hold
 			if err != nil {
-				all = false // it stays as long known as it was
+				all = false // what it has said before still counts
 				continue
 			}
 		}
@@ -98,8 +101,8 @@ func (m *Members) allKnow(ctx context.Context, level uint64, since map[string]ti
 	return all
 }
 
-// Holding lists the members that keep the level from being raised: they know no higher one, or hold it back, by what they said
-// when they started. next: the level that would come.
+// Holding lists the members that keep the level from being raised to next: those that do not know next, and those that
+// hold the level back, as they said when they started.
 func (m *Members) Holding(next uint64) (ids []string) {
 	for _, srv := range m.raft.Servers() {
 		if p, ok := m.book.Lookup(string(srv.Address)); !ok || p.Level < next || p.Hold {

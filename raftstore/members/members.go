@@ -17,17 +17,17 @@ import (
 // ErrDuplicateID is wrapped by what Config.Fail is called with.
 var ErrDuplicateID = errors.New("raftstore: node ID is in use by another node")
 
-// Raft is what members need of it.
+// Raft is what members need of raft.
 type Raft interface {
 	Servers() []raft.Server // the latest configuration
 	State() raft.RaftState
 	CurrentTerm() uint64
 	CommitIndex() uint64
 	LeaderWithID() (raft.ServerAddress, raft.ServerID)
-	LogEnd() (term, index uint64) // where this node's log ends, or its snapshot if that is later
-	Campaign()                    // begins an election, now
+	LogEnd() (term, index uint64) // the end of this node's log, or of its snapshot if that is later
+	Campaign()                    // begins an election now
 
-	// Ask waits for the answer to a request: one of those below.
+	// Ask waits for the answer to a request, which is one of the methods below.
 	Ask(request func() raft.Future) error
 	BootstrapCluster(raft.Configuration) raft.Future
 	AddNonvoter(id raft.ServerID, identity raft.ServerAddress, prev uint64, timeout time.Duration) raft.IndexFuture
@@ -37,27 +37,27 @@ type Raft interface {
 
 // Config is what Members need of the store.
 type Config struct {
-	Join             []string // node-to-node addresses to join through; the own one is allowed
-	BootstrapExpect  int      // how many nodes form the first cluster together; 1: alone, 0: only ever join
+	Join             []string // node-to-node addresses to join through; the node's own may be among them
+	BootstrapExpect  int      // how many nodes found the cluster together; 1: this one alone, 0: it only joins
 	HeartbeatTimeout time.Duration
 	RPCTimeout       time.Duration
-	LevelAfter       time.Duration // for how long all members must have known a level before it is raised
+	LevelAfter       time.Duration // for how long all members must know a level before it is raised
 	Dial             rpc.Dialer    // to see whether the leader's process has ended
 	Logger           *slog.Logger
 
 	Level    func() uint64                                              // the cluster's feature level, as far as this node has applied
-	Health   func(ctx context.Context, identity string) (Health, error) // asks another member how it does
-	Ended    <-chan struct{}                                            // closed when the node takes part no more
-	Fail     func(error)                                                // stops the node: its ID is taken
-	FailDisk func(error)                                                // stops the node: what it must remember cannot be written
+	Health   func(ctx context.Context, identity string) (Health, error) // asks another member how it is
+	Ended    <-chan struct{}                                            // closed when the node takes part no longer
+	Fail     func(error)                                                // stops the node, because its ID is taken
+	FailDisk func(error)                                                // stops the node, because it cannot write what it must remember
 }
 
-// Health is how a member does, as it says itself.
+// Health is how a member is, by its own account.
 type Health struct {
 	Applied uint64 // index up to which the log is applied
 	Stopped bool
 	Level   uint64 // the highest feature level that its build knows
-	Hold    bool   // the level is not to be raised
+	Hold    bool   // the cluster's level must not be raised
 }
 
 // Members is a node's view of its cluster, and its part in it.
@@ -69,7 +69,7 @@ type Members struct {
 	clients  *rpc.Clients
 
 	leader    leaderWatch
-	met       atomic.Pointer[string] // the leader that this node was connected to since it leads
+	met       atomic.Pointer[string] // the leader, if this node has been connected to it since it leads
 	unsettled chan struct{}          // settle must look again
 	promote   chan struct{}          // the configuration has changed
 
@@ -78,7 +78,8 @@ type Members struct {
 	contacts  map[string]*contact // by identity
 }
 
-// New returns the members as a node knows them that has this book. Nothing is asked of raft, or of other nodes, before Run.
+// New returns the members as the node with this book knows them. Raft and other nodes are not asked anything before
+// Run.
 func New(c Config, b *Book, r Raft, cs *rpc.Clients) *Members {
 	return &Members{
 		c: c, book: b, identity: b.Me().Identity(), raft: r, clients: cs,
@@ -108,14 +109,15 @@ func (m *Members) Answer(ctx context.Context, kind byte, body []byte) (byte, []b
 	return rpc.StatusRefused, []byte("unknown request")
 }
 
-// ConfigChanged is to be called when raft's configuration has changed. It does not block: raft's goroutines call it.
+// ConfigChanged must be called when raft's configuration has changed. It does not block, because raft's goroutines call
+// it.
 func (m *Members) ConfigChanged() {
 	m.wakeSettle()
 	wake(m.promote)
 }
 
-// Forget forgets who is no member any more: replaced instances, nodes of clusters met by mistake. It does nothing before there is a
-// cluster.
+// Forget forgets the peers that are members no longer: replaced instances, nodes of clusters that were met by mistake.
+// It does nothing before there is a cluster.
 func (m *Members) Forget() error {
 	servers := m.raft.Servers()
 	if len(servers) == 0 {
@@ -141,7 +143,7 @@ func (m *Members) member() bool {
 	return ok && string(srv.Address) == m.identity
 }
 
-// hasState reports whether this node belongs or has belonged to a cluster.
+// hasState reports whether this node belongs, or has belonged, to a cluster.
 func (m *Members) hasState() bool { return len(m.raft.Servers()) > 0 }
 
 // ended reports whether it makes no sense to go on.
@@ -154,14 +156,15 @@ func (m *Members) ended(ctx context.Context) bool {
 	}
 }
 
-// VoterAnswer is what a voter said, or why it said nothing.
+// VoterAnswer is what a voter has said, or why it has said nothing.
 type VoterAnswer[A any] struct {
 	Identity string
 	Answer   A
 	Err      error
 }
 
-// AskVoters asks all other voters at the same time; each that is asked answers once. member: this node is one of the voters.
+// AskVoters asks all other voters side by side. asked says how many; each of them answers once. member says that this
+// node is a voter itself.
 func AskVoters[A any](ctx context.Context, m *Members, kind byte, question any) (voters, asked int, member bool, answers <-chan VoterAnswer[A]) {
 	servers := m.raft.Servers()
 	out := make(chan VoterAnswer[A], len(servers))

@@ -12,16 +12,17 @@ import (
 	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
-// A follower takes one to two HeartbeatTimeouts to believe that its leader is gone, and votes for nobody before. But a process that
-// ends closes its connections, and its address refuses new ones. When a majority of the voters find that of their leader, the one of
-// them with the longest log asks its raft for an election as if the leader had handed over to it (section 3.10 of the raft thesis):
-// voters then vote although they know a leader. An election is safe at any time; the majority is there so that who alone cannot reach
-// the leader does not depose it. A host that vanishes refuses nothing: then raft's time-outs decide, as they do when any of this fails.
+// A follower takes one to two HeartbeatTimeouts to believe that its leader is gone, and votes for nobody before. But a
+// process that ends closes its connections, and its address refuses new ones. When a majority of the voters find that
+// their leader refuses them, the one of them with the longest log asks its raft for an election, as if the leader had
+// handed over to it (section 3.10 of the raft thesis): voters then vote although they know a leader. An election is
+// safe at any time. The majority is there so that a node which alone cannot reach the leader does not depose it. A host
+// that vanishes refuses nothing: then raft's time-outs decide, as they do when any of this fails.
 
 const (
-	probeTime    = 300 * time.Millisecond // until a probe of the leader counts as no refusal
-	witnessTime  = 400 * time.Millisecond // until a voter that says nothing is left out
-	askWitnesses = 3                      // times, as some notice later than others
+	probeTime    = 300 * time.Millisecond // a probe of the leader that takes longer counts as no refusal
+	witnessTime  = 400 * time.Millisecond // a voter that says nothing for longer is left out
+	askWitnesses = 3                      // times, because some voters notice later than others
 	askPause     = 50 * time.Millisecond
 )
 
@@ -31,7 +32,7 @@ type refusedRequest struct {
 	Term   uint64 `cbor:"2,keyasint"`
 }
 
-// refusedReply says so, and how long the log of who answers is.
+// refusedReply is the voter's answer, and how long its log is.
 type refusedReply struct {
 	Refused bool   `cbor:"1,keyasint"`
 	Log     logEnd `cbor:"2,keyasint"`
@@ -43,7 +44,8 @@ type logEnd struct {
 	Index uint64 `cbor:"2,keyasint"`
 }
 
-// before orders logs as votes do, and equal ones by who has them.
+// before reports whether e, the log of identity, loses a vote to o, the log of other. Of equal logs the smaller
+// identity wins.
 func (e logEnd) before(o logEnd, identity, other string) bool {
 	switch {
 	case e.Term != o.Term:
@@ -54,7 +56,7 @@ func (e logEnd) before(o logEnd, identity, other string) bool {
 	return identity > other
 }
 
-// watchLeader looks after whoever else leads, until this node ends.
+// watchLeader watches whichever other node leads, until this node ends.
 func (m *Members) watchLeader(ctx context.Context) {
 	for !m.ended(ctx) {
 		view := m.Leader()
@@ -71,14 +73,14 @@ func (m *Members) watchLeader(ctx context.Context) {
 		m.succeed(ctx, view)
 		select {
 		case <-view.Gone:
-		case <-time.After(m.c.HeartbeatTimeout): // raft's time-outs decide, unless that leader is back
+		case <-time.After(m.c.HeartbeatTimeout): // raft's time-outs decide, unless this leader is back
 		case <-ctx.Done():
 		}
 	}
 }
 
-// outlives waits until the leader's process has ended: one that this node was connected to, as it may look for it at an address of
-// long ago. False: another leads, or this node ends.
+// outlives waits until the leader's process has ended. It must have been connected to the leader: otherwise it might
+// look for the leader at an address of long ago. It returns false if another node leads, or this node ends.
 func (m *Members) outlives(ctx context.Context, view Leader) bool {
 	var retry rpc.Backoff
 	m.met.Store(nil)
@@ -108,7 +110,8 @@ func (m *Members) outlives(ctx context.Context, view Leader) bool {
 	}
 }
 
-// succeed asks for an election if a majority has lost the leader and nobody of it has a longer log than this node.
+// succeed asks for an election, if a majority has lost the leader and none of that majority has a longer log than this
+// node.
 func (m *Members) succeed(ctx context.Context, view Leader) {
 	q := refusedRequest{Leader: view.Identity, Term: m.raft.CurrentTerm()}
 	for asked := 1; ; asked++ {
@@ -137,13 +140,14 @@ func (m *Members) succeed(ctx context.Context, view Leader) {
 	m.raft.Campaign()
 }
 
-// follows reports whether this node takes that leader of that term for its own.
+// follows reports whether this node takes the leader and the term of q for its own.
 func (m *Members) follows(q refusedRequest) bool {
 	leader, _ := m.raft.LeaderWithID()
 	return string(leader) == q.Leader && m.raft.CurrentTerm() == q.Term
 }
 
-// witnesses asks the other voters, and counts this node, too. first: it is a voter, and no log of those that find the same is before its.
+// witnesses asks the other voters, and counts this node, too. first says that this node is a voter, and that it loses a
+// vote to no other that has lost the leader.
 func (m *Members) witnesses(ctx context.Context, q refusedRequest) (voters, refused int, first bool) {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
@@ -159,7 +163,7 @@ func (m *Members) witnesses(ctx context.Context, q refusedRequest) (voters, refu
 	return voters, refused, first
 }
 
-// answerRefused is the other side of witnesses.
+// answerRefused answers the question that witnesses asks.
 func (m *Members) answerRefused(ctx context.Context, q refusedRequest) refusedReply {
 	p, ok := m.book.Lookup(q.Leader)
 	if met := m.met.Load(); !ok || !m.follows(q) || met == nil || *met != q.Leader || m.ended(ctx) {
@@ -174,7 +178,7 @@ func (m *Members) answerRefused(ctx context.Context, q refusedRequest) refusedRe
 	return refusedReply{Refused: errors.Is(err, syscall.ECONNREFUSED), Log: m.logEnd()}
 }
 
-// logEnd is where this node's log ends, or its snapshot if that is later.
+// logEnd returns the end of this node's log, or of its snapshot if that is later.
 func (m *Members) logEnd() (end logEnd) {
 	end.Term, end.Index = m.raft.LogEnd()
 	return end

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Backoff waits between attempts: longer each time, jittered, woken by a change of leader.
+// Backoff waits between attempts: longer each time, with jitter. A change of leader ends the wait.
 type Backoff struct{ next time.Duration }
 
 const (
@@ -14,7 +14,7 @@ const (
 	backoffMax = 500 * time.Millisecond
 )
 
-// Wait waits; done ends it, too.
+// Wait waits until the time is over, or changed or done is closed, or ctx ends.
 func (b *Backoff) Wait(ctx context.Context, done <-chan struct{}, changed <-chan struct{}) {
 	b.next = min(max(2*b.next, backoffMin), backoffMax)
 	t := time.NewTimer(b.next/2 + rand.N(b.next/2))

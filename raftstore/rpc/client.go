@@ -16,7 +16,7 @@ import (
 
 type greeting struct {
 	From string `cbor:"1,keyasint"`           // identity
-	To   string `cbor:"2,keyasint,omitempty"` // identity; "": whoever lives here
+	To   string `cbor:"2,keyasint,omitempty"` // identity; "": whoever lives at the address
 }
 
 // StatusError is an answer other than StatusOK.
@@ -29,7 +29,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("raftstore: peer refused (%d) %s", e.Status, e.Text)
 }
 
-// NotSentError wraps what went wrong before a request left this process.
+// NotSentError wraps an error that came before a request left this process.
 type NotSentError struct{ Err error }
 
 func (e *NotSentError) Error() string { return e.Err.Error() }
@@ -46,7 +46,7 @@ type Clients struct {
 	net     Dialer
 	self    string
 	timeout time.Duration
-	ctx     context.Context // ends with close
+	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex
@@ -57,13 +57,13 @@ type Clients struct {
 
 type clientKey struct{ addr, identity string }
 
-// Dialer is how a connection is made.
+// Dialer makes connections.
 type Dialer interface {
 	Dial(ctx context.Context, addr string, p mux.Protocol) (net.Conn, error)
 }
 
-// NewClients returns the connections of the node whose identity is self; none is made yet. A request that has no answer after timeout is
-// given up, and its connection with it.
+// NewClients returns the connections of the node whose identity is self; none is made yet. A request that has no answer
+// after timeout is given up, and its connection with it.
 func NewClients(net Dialer, self string, timeout time.Duration) *Clients {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Clients{net: net, self: self, timeout: timeout, ctx: ctx, cancel: cancel, open: map[clientKey]*client{}}
@@ -83,8 +83,8 @@ type client struct {
 	pending map[uint64]chan frame // nil: the connection is lost
 }
 
-// Lost connects to identity at addr, unless there is a connection, and returns a channel that is closed when the connection has ended. It
-// gives up when gone is closed (nil: never).
+// Lost returns a channel that is closed when the connection to identity at addr has ended. It connects first, unless
+// there is a connection. It gives up when gone is closed (nil: never).
 func (cs *Clients) Lost(ctx context.Context, addr, identity string, gone <-chan struct{}) (<-chan struct{}, error) {
 	c, err := cs.get(ctx, clientKey{addr, identity}, gone)
 	if err != nil {
@@ -94,8 +94,8 @@ func (cs *Clients) Lost(ctx context.Context, addr, identity string, gone <-chan 
 }
 
 // Call sends one request to identity ("": whoever lives there) at addr and returns the body of the answer. It gives up
-// when gone is closed (nil: never): the caller has no more use for an answer from there. Errors: a NotSentError if the request
-// did not leave this process, a StatusError if it was refused.
+// when gone is closed (nil: never), because the caller has no more use for an answer from there. The error is a
+// NotSentError if the request did not leave this process, and a StatusError if it was refused.
 func (cs *Clients) Call(ctx context.Context, addr, identity string, kind byte, body []byte, gone <-chan struct{}) ([]byte, error) {
 	timer := time.NewTimer(cs.timeout)
 	defer timer.Stop()
@@ -139,7 +139,7 @@ func (cs *Clients) Call(ctx context.Context, addr, identity string, kind byte, b
 	return nil, err
 }
 
-// get returns a connection, dialing if there is none.
+// get returns a connection. It dials if there is none.
 func (cs *Clients) get(ctx context.Context, key clientKey, gone <-chan struct{}) (*client, error) {
 	cs.mu.Lock()
 	if cs.closed {
@@ -163,7 +163,7 @@ func (cs *Clients) get(ctx context.Context, key clientKey, gone <-chan struct{})
 	}
 }
 
-// dial connects, then reads answers until the connection ends.
+// dial connects, and then reads answers until the connection ends.
 func (c *client) dial() {
 	ctx, cancel := context.WithTimeout(c.owner.ctx, min(c.owner.timeout, 2*time.Second))
 	conn, err := c.owner.net.Dial(ctx, c.key.addr, mux.Propose)
@@ -218,7 +218,7 @@ func (c *client) read(conn net.Conn) {
 	}
 }
 
-// drop closes the connection and makes the next request dial.
+// drop closes the connection. The next request dials.
 func (c *client) drop() {
 	c.owner.mu.Lock()
 	c.forget()
@@ -226,7 +226,7 @@ func (c *client) drop() {
 	c.w.close()
 }
 
-// forget is under owner.mu.
+// forget takes c out of the open connections, under owner.mu.
 func (c *client) forget() {
 	if c.owner.open[c.key] == c {
 		delete(c.owner.open, c.key)

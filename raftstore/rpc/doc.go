@@ -1,20 +1,22 @@
-// Package rpc carries requests between the nodes of a cluster: proposals on their way to the leader, questions about state
-// and membership. It knows who is meant and what came back, not what is asked: bodies are those of the packages that ask.
+// Package rpc carries requests between the nodes of a cluster: proposals on their way to the leader, questions about
+// state and membership. It knows who is asked and what came back, but not what is asked: the bodies belong to the
+// packages that ask.
 //
-// Requests travel in frames over mux.Propose. Each connection begins with the identities of both ends, so that a request for one node
-// never reaches another which has got its address. Many requests share a connection, and answers come in any order.
+// Requests travel in frames over mux.Propose. Each connection begins with the identities of both ends. So a request for
+// one node never reaches another node that has got its address. Many requests share a connection, and answers come in
+// any order.
 package rpc
 
-// Kinds of requests. Numbers are part of the wire format: never reuse one.
+// Kinds of requests. The numbers are part of the wire format: never reuse one.
 const (
-	kindGreet     byte = 0 // greeting; not answered
+	kindGreet     byte = 0 // a greeting; not answered
 	KindPropose   byte = 1 // body: wire.EncodeProposals; answer: wire.EncodeResults
 	KindReadIndex byte = 2 // no body; answer: an index
-	KindDigest    byte = 3 // how a node does, and the digest of its state
+	KindDigest    byte = 3 // how a node is, and the digest of its state
 	KindDiverged  byte = 4 // task.Digest of the majority; no answer body
-	KindHello     byte = 5 // greeting of a member, or of who wants to be one
-	KindPromise   byte = 6 // to found a cluster with the one that asks
-	KindTerm      byte = 7 // empty; answer: the latest term that the node has seen
+	KindHello     byte = 5 // greeting of a member, or of a node that wants to be one
+	KindPromise   byte = 6 // the promise to found a cluster with the node that asks
+	KindTerm      byte = 7 // no body; answer: the latest term that the node has seen
 	KindRefused   byte = 8 // whether the leader's process has ended
 )
 
@@ -22,7 +24,7 @@ const (
 const (
 	StatusOK         byte = 0
 	StatusNotLeader  byte = 1 // nothing was proposed
-	StatusUnknown    byte = 2 // some may have been proposed
+	StatusUnknown    byte = 2 // something may have been proposed
 	StatusOverloaded byte = 3 // nothing was proposed
 	StatusTooLarge   byte = 4 // nothing was proposed
 	StatusRefused    byte = 5 // body: text

@@ -44,9 +44,9 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	return f, err
 }
 
-// frameWriter writes frames to a connection without ever making the caller wait for the peer: what is queued is
-// written by one goroutine and flushed when the queue is empty. What can be queued is bounded by those who send: a
-// request waits for its answer, an answer for its request.
+// frameWriter writes frames to a connection, and never makes the caller wait for the peer. One goroutine writes what is
+// queued, and flushes when the queue is empty. The senders bound the queue: a request waits for its answer, an answer
+// for its request.
 type frameWriter struct {
 	conn    net.Conn
 	timeout time.Duration
@@ -61,7 +61,7 @@ func newFrameWriter(c net.Conn, timeout time.Duration) *frameWriter {
 	return &frameWriter{conn: c, timeout: timeout, wake: make(chan struct{}, 1)}
 }
 
-// put queues f and reports whether the writer is open.
+// put queues f. It returns false if the writer is closed.
 func (w *frameWriter) put(f frame) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,13 +13,14 @@ import (
 
 // Handler answers requests.
 type Handler interface {
-	// Propose takes forwarded commands. The reply is sent once, by any goroutine. It must not block: the connection waits.
+	// Propose takes forwarded commands. Any goroutine sends the reply, once. Propose must not block, because the
+	// connection waits for it.
 	Propose(body []byte, r Reply)
-	// Answer answers any other request. Each has a goroutine of its own.
+	// Answer answers any other request. Each request has a goroutine of its own.
 	Answer(ctx context.Context, kind byte, body []byte) (status byte, answer []byte)
 }
 
-// Reply is where the answer to a request goes.
+// Reply is the place that the answer to a request goes to.
 type Reply struct {
 	w  *frameWriter
 	id uint64
@@ -45,7 +46,8 @@ type Server struct {
 	wg     sync.WaitGroup
 }
 
-// NewServer returns a server of the node whose identity is self. A request, and the writing of its answer, end after timeout.
+// NewServer returns a server of the node whose identity is self. timeout bounds a request, and the writing of an
+// answer.
 func NewServer(ctx context.Context, ln net.Listener, self string, timeout time.Duration, h Handler) *Server {
 	return &Server{handler: h, self: self, timeout: timeout, ln: ln, ctx: ctx, conns: map[net.Conn]struct{}{}}
 }
@@ -82,7 +84,7 @@ func (v *Server) Run() {
 	}
 }
 
-// Close hangs up on everybody and waits for the requests that are being answered.
+// Close closes all connections, and waits for the requests that are being answered.
 func (v *Server) Close() {
 	v.ln.Close()
 	v.mu.Lock()
