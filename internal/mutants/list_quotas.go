@@ -18,8 +18,6 @@ var quotaMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a higher rate would wait for the bucket of the lower one"},
 	{Name: "quota-rerun-free", Dir: "task", In: "Submit.demand", Old: "case (c.IfExists != Rerun || !m.task(r).Final()) && (", New: "case (",
 		Pkg: "./task", Run: "TestScripts$", Why: "reruns are submits, too"},
-	{Name: "quota-kept-under-a-key", Dir: "task", In: "passing", Old: "|| c == QuotaExceeded", New: "|| c == QuotaExceeded && false",
-		Pkg: "./task", Run: "TestScripts$", Why: "a key would answer 429 for an hour"},
 	{Name: "quota-usage-of-finals-lost", Dir: "task", In: "Machine.countTask", Old: "n.usage.Bytes += sign * m.taskSize(t)", New: "n.usage.Bytes += max(sign, 0) * m.taskSize(t)",
 		Pkg: "./task", Run: "TestScripts$", Why: "what was removed would count for ever"},
 }

@@ -24,6 +24,9 @@ func TestEntries(t *testing.T) {
 		if m.Old == m.New || strings.Count(m.New, "\n") > strings.Count(m.Old, "\n") || m.Why == "" {
 			t.Errorf("%s: changes nothing, adds lines, or has no reason", m.Name)
 		}
+		if filepath.Ext(m.File) == ".go" {
+			t.Errorf("%s: what is in Go is named by Dir and In", m.Name)
+		}
 		file, text, err := srcs.sabotage(m)
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
