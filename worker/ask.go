@@ -48,7 +48,7 @@ func (h host) ask(ctx context.Context, op abi.Op, payload []byte) ([]byte, error
 	}
 }
 
-// queueAsk returns nil if the run has nothing to say any more.
+// queueAsk queues a question. It returns nil if the run has nothing to say any longer.
 func (h host) queueAsk(op abi.Op, payload []byte) *asking {
 	s := h.s
 	s.mu.Lock()

@@ -28,7 +28,7 @@ type Blob interface {
 	Size() int64
 }
 
-// ErrNoBlob means that a blob is not stored anywhere.
+// ErrNoBlob means that no node has a blob.
 var ErrNoBlob = errors.New("worker: no such blob")
 
 // maxInline is how many bytes of a payload travel in a report. A longer payload goes to the blob store first (SPEC H3).
@@ -60,7 +60,7 @@ func retried[T any](ctx context.Context, times int, f func() (T, error)) (v T, e
 	}
 }
 
-// inputs are the blobs of a run's params and checkpoint; nil where the payload is no blob.
+// inputs are the blobs of a run's params and checkpoint. A field is nil if that payload is no blob.
 type inputs struct{ params, checkpoint Blob }
 
 // openInputs opens the blobs that the guest reads as its inputs. An error means that the assignment cannot be carried out here now.
@@ -92,7 +92,7 @@ func (in inputs) close() {
 	}
 }
 
-// source is a blob as the runtime reads it; nil for a nil blob.
+// source shows a blob as the runtime reads it. It returns nil for a nil blob.
 func source(b Blob) *runtime.Source {
 	if b == nil {
 		return nil

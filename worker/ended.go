@@ -13,8 +13,8 @@ import (
 // End is how an assignment ended, as this worker saw it. It says more than the leader is told: who was killed, and why.
 type End uint8
 
-// These are the Ends. EndLost: the lease or the session was over before there was anything to report. EndStopped: given back because
-// this worker stops. EndNotRun: given back, or cancelled, before any guest code ran.
+// The Ends. EndLost: the lease or the session was over before there was anything to report. EndStopped: given back
+// because this worker stops. EndNotRun: given back, or cancelled, before any guest code ran.
 const (
 	EndSuccess     End = iota
 	EndFailure         // the guest's own error, or a result that cannot be kept
@@ -23,13 +23,13 @@ const (
 	EndOutOfMemory     //
 	EndOutOfFuel       //
 	EndNoResult        //
-	EndYielded         // wants to run again
-	EndCancelled       // the guest acknowledged
+	EndYielded         // the guest wants to run again
+	EndCancelled       // the guest acknowledged a cancel
 	EndKilled          // cancelled, and the grace was over
 	EndLost
 	EndStopped
 	EndNotRun
-	Ends int = iota // how many there are
+	Ends int = iota // how many Ends there are
 )
 
 var endNames = [Ends]string{
@@ -42,7 +42,7 @@ func (e End) String() string { return endNames[e] }
 type Ended struct {
 	Namespace, Behavior string
 	End                 End
-	// These are about the guest code; all are 0 if none ran. See runtime.Outcome.
+	// The fields up to Reused are about the guest code; all are 0 if none ran. See runtime.Outcome.
 	Ran              bool
 	Wall, Busy       time.Duration
 	Fuel, PeakMemory int64
@@ -51,7 +51,7 @@ type Ended struct {
 	Ready time.Duration
 }
 
-// cost is the part of Ended that is known when the guest has returned.
+// cost fills in the part of Ended that is known when the guest has returned.
 func (r *run) cost(out *runtime.Outcome) {
 	r.ended = Ended{
 		Namespace: r.a.Task.Namespace, Behavior: r.a.Task.Behavior,
@@ -88,7 +88,7 @@ func endOf(out *runtime.Outcome, rep *stream.Report, cause error) End {
 	case out.Kind == runtime.Killed:
 		return EndKilled
 	}
-	switch rep.Finish.Error.Code { // those in capitals are the host's alone
+	switch rep.Finish.Error.Code { // codes in capitals come from the host alone
 	case task.CodeCancelled:
 		return EndCancelled
 	case runtime.CodeTrap:

@@ -9,7 +9,7 @@ import (
 // (SPEC L5). The leader lets the session expire at 100 % of a TTL that began later: when it received this message.
 const (
 	stopPercent    = 70 // guests are stopped
-	overrunPercent = 85 // none executes any more
+	overrunPercent = 85 // no guest executes any longer
 	tickPercent    = 5  // how often the clock is looked at: a stop is noticed by 75 %, and 10 % remain for guests to die
 )
 

@@ -82,7 +82,7 @@ func told(err error) error {
 	return err
 }
 
-// errBlobGone: the bytes were deleted between storing and reporting them (SPEC M3).
+// errBlobGone says that the bytes were deleted between storing and reporting them (SPEC M3).
 var errBlobGone = errors.New("worker: checkpoint refused: its blob is gone")
 
 // report reports a checkpoint and waits for the answer.
@@ -127,7 +127,7 @@ func (h host) interrupted(ctx context.Context, err error) error {
 	}
 }
 
-// queueCheckpoint returns nil if the run has nothing to say any more.
+// queueCheckpoint queues a checkpoint. It returns nil if the run has nothing to say any longer.
 func (h host) queueCheckpoint(p *task.Payload) *entry {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()

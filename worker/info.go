@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 )
 
-// info is the JSON of channel Info.
+// info returns the JSON of channel Info.
 func (r *run) info() []byte {
 	t := r.a.Task
 	info := abi.TaskInfo{
@@ -25,7 +25,7 @@ func (r *run) info() []byte {
 	return appendInfo(make([]byte, 0, 512), &info)
 }
 
-// appendInfo appends what json.Marshal makes of an info: reflection takes ten times as long.
+// appendInfo appends what json.Marshal would make of an info. Reflection takes ten times as long.
 func appendInfo(b []byte, i *abi.TaskInfo) []byte {
 	b = appendString(append(b, `{"namespace":`...), i.Namespace)
 	b = appendString(append(b, `,"id":`...), i.ID)

@@ -43,11 +43,12 @@ type dialer struct {
 	backoff  time.Duration
 	patience time.Duration
 	said     string        // code of the refusal that was logged last
-	since    time.Time     // of the first failure in a row
-	complain time.Duration // how long after since the next one is logged
+	since    time.Time     // the first failure in a row
+	complain time.Duration // how long after since the next complaint is logged
 }
 
-// Complaints about a leader that cannot be reached: not before an election may take, then at growing intervals.
+// The times of complaints about a leader that cannot be reached. The first comes not before an election may have taken
+// place; the others at growing intervals.
 const (
 	firstComplaint = 3 * time.Second
 	lastComplaint  = 10 * time.Minute
@@ -73,7 +74,7 @@ func (w *Worker) loop() {
 	for w.life.Err() == nil {
 		s := w.current()
 		if s != nil && s.ctx.Err() != nil {
-			// Only when no guest of the old session executes any more may the next one be opened (SPEC L5).
+			// The next session may be opened only when no guest of the old one executes any longer (SPEC L5).
 			s.until(context.Background(), func() bool { return len(s.runs) == 0 })
 			w.setCurrent(nil)
 			w.cfg.OnSession(Held{})
@@ -161,7 +162,7 @@ func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Co
 	defer cancel()
 	nc, err := w.cfg.Dial.Dial(ctx)
 	if err != nil {
-		d.patience = 0 // patience is for those who can be reached and are slow
+		d.patience = 0 // patience is for a leader that can be reached and is slow
 		return nil, err
 	}
 	conn, err := stream.New(nc, stream.Options{})

@@ -35,7 +35,7 @@ type modules struct {
 
 	mu        sync.Mutex
 	ready     map[string]Guest
-	names     []string // of ready, sorted; replaced, never changed; nil: not made since the last change
+	names     []string // names of ready, sorted; replaced, never changed; nil: not made since the last change
 	loading   map[string]*load
 	preparing map[string]bool // a goroutine keeps trying
 }
@@ -56,7 +56,7 @@ func newModules(w *Worker) *modules {
 	return m
 }
 
-// digests returns the modules that are compiled here, sorted. Nobody changes the list.
+// digests returns the modules that are compiled here, sorted. Nobody may change the list.
 func (m *modules) digests() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *modules) digests() []string {
 	return m.names
 }
 
-// at returns a module that is ready, else nil.
+// at returns a module that is ready, or nil.
 func (m *modules) at(digest string) Guest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +101,7 @@ func (m *modules) prepare(mods []stream.Module) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, mod := range mods {
-		if m.preparing[mod.Digest] || m.ready[mod.Digest] != nil || task.Native(mod.Digest) { // what is not built in here never will be
+		if m.preparing[mod.Digest] || m.ready[mod.Digest] != nil || task.Native(mod.Digest) { // native: built in, or never ready
 			continue
 		}
 		m.preparing[mod.Digest] = true

@@ -192,7 +192,7 @@ func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	r.seq++
 	e := &task.Error{Code: task.CodeHandlerError, Message: "the outcome was refused: " + string(a.Code) + " " + a.Message}
 	if a.Code == stream.ChildRefused {
-		e = &task.Error{Code: task.CodeChildRefused, Message: clip(a.Message), Retryable: true} // the quota may be free then, the behavior pushed
+		e = &task.Error{Code: task.CodeChildRefused, Message: clip(a.Message), Retryable: true} // later the child may be taken
 	}
 	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Error: e, Progress: r.last}})
 	s.nudge()
@@ -206,7 +206,7 @@ func (s *session) forgetLocked(r *run) {
 	s.announceLocked()
 }
 
-// haltLocked: the token is dead (SPEC L3). The guest is stopped at once and nothing more is reported.
+// haltLocked ends a run whose token is dead (SPEC L3). It stops the guest at once, and nothing more is reported.
 func (s *session) haltLocked(r *run) {
 	if r.halted {
 		return

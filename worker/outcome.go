@@ -28,7 +28,7 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	return rep
 }
 
-// ending is the report that out means for the task.
+// ending makes the report that out means for the task.
 func (r *run) ending(out *runtime.Outcome) stream.Report {
 	switch out.Kind {
 	case runtime.Succeeded:
@@ -49,7 +49,8 @@ func (r *run) ending(out *runtime.Outcome) stream.Report {
 	}
 }
 
-// succeeded is the report of a success. If the guest wrote nothing, the result is null (SPEC T7). A written result has been settled.
+// succeeded makes the report of a success. If the guest wrote nothing, the result is null (SPEC T7). A result that it
+// wrote has been settled.
 func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 	result := r.result.payload
 	if !out.HasResult {
@@ -68,7 +69,8 @@ func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 	return rep
 }
 
-// again adds the time at which the run itself wants the next run (SPEC R4): a success then repeats, a failure is then tried again.
+// again adds the time at which the run itself wants the next run (SPEC R4). A success then repeats; a failure is then
+// tried again.
 func again(rep stream.Report, out *runtime.Outcome) stream.Report {
 	rep.Finish.Again = task.Time(max(0, out.NextTime))
 	return rep
@@ -82,7 +84,8 @@ func (r *run) giveBack() stream.Report {
 	return stream.Report{GiveBack: &task.GiveBack{Key: r.key, Token: r.token}}
 }
 
-// snooze: a yield without a time while the worker drains is due at once, on another worker (SPEC R5).
+// snooze makes the report of a yield. If the yield names no time and the worker drains, the task is due at once, on
+// another worker (SPEC R5).
 func (r *run) snooze(out *runtime.Outcome) stream.Report {
 	if out.NextTime <= 0 && r.s.w.draining.Load() {
 		return r.giveBack()
@@ -97,7 +100,7 @@ func cancelled(message string) *task.Error {
 	return &task.Error{Code: task.CodeCancelled, Message: clip(message)}
 }
 
-// failure is the error of a failed run; the behavior's policy decides about host errors (SPEC R2, T5).
+// failure makes the error of a failed run. The behavior's policy decides about errors of the host (SPEC R2, T5).
 func (r *run) failure(out *runtime.Outcome) *task.Error {
 	p := r.a.Policy
 	e := &task.Error{Code: out.Code, Message: clip(out.Message), Retryable: out.Retryable}
@@ -123,5 +126,5 @@ func (r *run) failure(out *runtime.Outcome) *task.Error {
 	return e
 }
 
-// clip bounds a message: every node's log would refuse a longer one, or one that is not UTF-8.
+// clip bounds a message, and makes it UTF-8. The log of every node would refuse another message.
 func clip(s string) string { return task.Clip(s, task.MaxMessage) }

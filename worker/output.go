@@ -46,7 +46,7 @@ func (r *run) outputOf(ctx context.Context, data []byte) (output, error) {
 	return o, nil
 }
 
-// referred is the output for a guest that named a blob.
+// referred makes the output of a guest that named a blob.
 func (r *run) referred(ctx context.Context, digest string) (output, error) {
 	b, err := r.s.w.cfg.Blobs.Open(ctx, digest)
 	if err != nil {
@@ -131,7 +131,8 @@ func (r *run) settled(result []byte) (o output, err error) {
 	return o, r.store(r.ctx, &o)
 }
 
-// enterStoring enters the phase in which no guest code runs any more and the result is being stored. The slot stays taken, because the run's memory is.
+// enterStoring enters the phase in which no guest code runs any longer and the result is being stored. The slot stays
+// taken, because the run's memory does.
 func (r *run) enterStoring() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -144,7 +145,7 @@ const maxStores = 3
 // storeAgainTime bounds each of these stores: otherwise only the session's end would stop it.
 const storeAgainTime = time.Minute
 
-// storeAgain stores the bytes of a result again and reports it again.
+// storeAgain stores the bytes of a result again, and reports the result again.
 func (r *run) storeAgain(rep stream.Report) {
 	s := r.s
 	ctx, cancel := context.WithTimeout(s.ctx, storeAgainTime)

@@ -19,10 +19,10 @@ const (
 	overdueExit = 15
 )
 
-// farOff is longer, in ms, than any margin: a peer may say absurd times.
+// farOff is longer than any margin, in ms. A peer may name absurd times.
 const farOff = task.LeaseTime(maxTTL)
 
-// defaultRunTimeout stands for a policy without one, in the leader's calculation too.
+// defaultRunTimeout stands for a policy without a run timeout. The leader calculates with it, too.
 const defaultRunTimeout = task.Millis(manifest.DefaultRunTimeout / time.Millisecond)
 
 // leaseClock bounds the leader's lease clock from above. The clock showed lease, or less, when the message was sent whose answer
@@ -38,8 +38,8 @@ func (c leaseClock) atMost(now time.Duration) task.LeaseTime {
 	return c.lease + task.LeaseTime(passed+passed/100+1)
 }
 
-// clocked notes the lease clock in an answer to a message that was sent at boot time sent. A leader of the former version says
-// no clock, and ends no lease in this way.
+// clocked notes the lease clock in an answer to a message that was sent at boot time sent. A leader of the former
+// version names no clock, and ends no lease in this way.
 func (s *session) clocked(sent time.Duration, lease task.LeaseTime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,8 @@ func (s *session) clocked(sent time.Duration, lease task.LeaseTime) {
 	}
 }
 
-// endsAt is the time, on the lease clock, at which the leader ends the run's lease at the latest; 0: never.
+// endsAt returns the time, on the lease clock, at which the leader ends the run's lease at the latest. It returns 0 if
+// it never does.
 func (r *run) endsAt() task.LeaseTime {
 	given := r.a.Task.Lease.Given
 	if given == 0 {

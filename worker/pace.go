@@ -34,7 +34,7 @@ type pace struct {
 	mu        sync.Mutex
 	mean      time.Duration // of the attempts of short behaviors; exponential; 0: none has ended yet
 	behaviors map[stream.Behavior]*behaviorPace
-	changes   uint64 // how often a behavior has become short, or has ceased to be
+	changes   uint64 // how often a behavior has become short, or has ceased to be short
 }
 
 // behaviorPace says how long attempts of one version of one behavior take.
@@ -69,7 +69,7 @@ func (p *pace) note(b *behaviorPace, took time.Duration) {
 	if took >= shortTime {
 		b.streak = 0
 	}
-	// It ceases to be short at twice the time that made it so: a behavior at the border must not change all the time.
+	// A behavior ceases to be short at twice the time that made it so: at the border it must not change all the time.
 	limit := aheadTime / 2
 	if b.short.Load() {
 		limit = aheadTime

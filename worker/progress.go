@@ -45,7 +45,7 @@ func (p progress) payload() *task.Payload {
 	return &task.Payload{Encoding: task.JSON, Data: b}
 }
 
-// takeProgress returns the progress if it has changed since the last call, else nil.
+// takeProgress returns the progress if it has changed since the last call, or nil.
 func (r *run) takeProgress() *task.Payload {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *session) queueProgress() {
 	}
 }
 
-// payload is data as JSON if it is JSON, else as bytes.
+// payload returns data as JSON if it is JSON, or as bytes.
 func payload(data []byte) task.Payload {
 	if isJSON(data) {
 		return task.Payload{Encoding: task.JSON, Data: data}
@@ -132,5 +132,6 @@ func payload(data []byte) task.Payload {
 	return task.Payload{Encoding: task.Bytes, Data: data}
 }
 
-// isJSON: json.Valid alone takes strings that are not UTF-8, which no JSON text may hold (RFC 8259, 8.1).
+// isJSON reports whether b is JSON. json.Valid alone takes strings that are not UTF-8, which no JSON text may hold (RFC
+// 8259, 8.1).
 func isJSON(b []byte) bool { return utf8.Valid(b) && json.Valid(b) }

@@ -13,9 +13,9 @@ type queue struct {
 
 	mu      sync.Mutex
 	wake    *sync.Cond // a run has joined, or the queue is closed
-	runs    []*run     // from first on; runs that left before their turn are still there
+	runs    []*run     // from first on; runs that have left before their turn are still in it
 	first   int
-	length  int // of the runs that have not left
+	length  int // how many runs have not left
 	runners int
 	idle    int // runners that wait for a run
 	closed  bool
@@ -59,7 +59,7 @@ func (q *queue) leave(r *run) bool {
 	return in
 }
 
-// headLocked returns the run whose turn it is; nil if none waits.
+// headLocked returns the run whose turn it is, or nil if none waits.
 func (q *queue) headLocked() *run {
 	for q.first < len(q.runs) {
 		if r := q.runs[q.first]; r.queued {
@@ -95,7 +95,7 @@ func (q *queue) carry() {
 	}
 }
 
-// next waits for a run; nil: the queue is closed.
+// next waits for a run. It returns nil if the queue is closed.
 func (q *queue) next() *run {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +113,8 @@ func (q *queue) next() *run {
 	}
 }
 
-// lookAfter gives back runs that have waited for too long, and comes again when the next run may have.
+// lookAfter gives back runs that have waited for too long. It comes again when the next run may have waited for too
+// long.
 func (q *queue) lookAfter() {
 	now := time.Now()
 	var late []*run

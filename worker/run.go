@@ -23,8 +23,8 @@ type phase uint8
 const (
 	waiting   phase = iota // for its module or a slot; no guest code has run
 	executing              // guest code may run
-	storing                // it does not any more; its result is on its way into the blob store
-	reporting              // no guest code runs any more; the last report has no answer yet
+	storing                // no guest code runs any longer; the result is on its way into the blob store
+	reporting              // no guest code runs any longer; the last report has no answer yet
 )
 
 // run is one assignment: from its arrival to the answer to its last report.
@@ -40,31 +40,31 @@ type run struct {
 	pace    *behaviorPace
 	guest   Guest // set with session.mu held, before the run joins the queue
 
-	// guarded by queue.mu
+	// Guarded by queue.mu.
 	queued bool
 	joined time.Time
 
-	// guarded by session.mu
+	// Guarded by session.mu.
 	phase   phase
-	began   time.Duration // on Boottime: when it became executing
-	seq     uint64        // of the last report (SPEC L3)
+	began   time.Duration // on Boottime: when it entered executing
+	seq     uint64        // number of the last report (SPEC L3)
 	halted  bool
 	beating bool // a progress report is unanswered
 	grace   *time.Timer
-	overdue bool   // OnOverrun was told of it (SPEC L7)
-	reports *entry // without an answer, the last one first
+	overdue bool   // OnOverrun was told of the run (SPEC L7)
+	reports *entry // reports without an answer, the last one first
 	stores  int    // how often the result was stored again
 
-	result output        // of a success: set before phase reporting, and only read from then on
-	fuel   int64         // that the guest used: set with the last report, and only read from then on
-	last   *task.Payload // its progress that the last report carries; nil: it is stored. As fuel
-	ended  Ended         // what OnEnd is told: belongs to main
+	result output        // of a success; set before phase reporting, and only read from then on
+	fuel   int64         // what the guest has used; set with the last report, and only read from then on
+	last   *task.Payload // the progress in the last report; nil: it is stored already; set and read as fuel is
+	ended  Ended         // what OnEnd is told; only the goroutine that concludes the run uses it
 
-	// guarded by mu: what the guest writes while it runs
+	// Guarded by mu: what the guest writes while it runs.
 	mu       sync.Mutex
 	progress progress
-	changed  bool // since progress was last queued
-	untold   bool // since progress was last told live
+	changed  bool // progress has changed since it was last queued
+	untold   bool // progress has changed since watchers were last told of it
 	log      logBuffer
 }
 
@@ -73,7 +73,7 @@ func (s *session) assign(batch []stream.Assignment) {
 	alive := s.alive()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var like *run // the run before
+	var like *run // the run before it in the batch
 	for _, a := range batch {
 		if a.Task == nil || a.Task.Lease == nil || a.Task.Lease.Session != s.id {
 			s.w.log.Error("assignment without a lease of this session", "session", s.id)
@@ -119,7 +119,7 @@ func (s *session) beginLocked(a stream.Assignment, like *run) *run {
 	return r
 }
 
-// fetch gets the module first.
+// fetch gets the module before the run is queued.
 func (r *run) fetch() {
 	guest, err := r.s.w.modules.get(r.ctx, r.a.Module)
 	if err == nil {
@@ -144,7 +144,7 @@ func (r *run) queue() {
 	}
 }
 
-// stop ends the run's context. If it waits for a slot, that is its end.
+// stop ends the run's context. A run that waits for a slot ends with it.
 func (r *run) stop(cause error) {
 	r.kill(cause)
 	if r.s.w.queue.leave(r) {
@@ -177,7 +177,7 @@ func (r *run) start() {
 	switch {
 	case err == nil || r.ctx.Err() != nil:
 		r.conclude(nil)
-	case errors.Is(err, ErrNoBlob): // nor would another worker find it
+	case errors.Is(err, ErrNoBlob): // no other worker would find it either
 		r.conclude(&runtime.Outcome{
 			Kind: runtime.Failed, Class: runtime.ClassGuest, Code: runtime.CodeHandlerError, Retryable: true, Message: err.Error(),
 		})
@@ -235,7 +235,7 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		ResultRequired:   p.ResultRequired,
 	}
 	if t.Checkpoint.Encoding != task.None && in.checkpoint == nil {
-		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one
+		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one, too
 	}
 	return a
 }

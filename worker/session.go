@@ -24,16 +24,16 @@ type session struct {
 
 	mu       sync.Mutex // never held while asking alive, which may take it
 	over     bool       // lose has run
-	bye      bool       // the worker wants to end it
+	bye      bool       // the worker wants to end the session
 	leader   string
 	runs     map[uint64]*run       // by token: runs whose guests run, and runs with an unanswered report
-	begun    []*run                // those in phase executing or storing: no more than there are slots
-	busy     map[*behaviorPace]int // how many have not got to phase reporting
+	begun    []*run                // runs in phase executing or storing: no more than there are slots
+	busy     map[*behaviorPace]int // how many runs have not got to phase reporting
 	finished recent                // tokens that are done with: a late duplicate of their assignment runs nothing
 	acked    uint64                // number of the last assignment received
 	out      outbox
 	asks     []*asking    // questions to the leader without an answer
-	asked    uint64       // number of the last one
+	asked    uint64       // number of the last question
 	logs     []stream.Log // to send before the next reports
 	renewal  uint64       // number of the last Renew
 	renewals map[uint64]time.Duration
@@ -139,7 +139,7 @@ func (s *session) executingLocked() []uint64 {
 	return tokens
 }
 
-// heldLocked returns the tokens running here or with an unanswered report.
+// heldLocked returns the tokens of runs here, and of unanswered reports.
 func (s *session) heldLocked() []uint64 {
 	held := make([]uint64, 0, len(s.runs))
 	for token := range s.runs {

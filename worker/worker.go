@@ -22,10 +22,10 @@ var ErrStuck = errors.New("worker: guests do not stop")
 // errWorkerStopped ends everything that a stopped worker still waits for.
 var errWorkerStopped = errors.New("worker: stopped")
 
-// errSessionNotFound: the leader says that the session has ended.
+// errSessionNotFound says that the leader does not know the session: it has ended.
 var errSessionNotFound = fmt.Errorf("worker: the leader does not know the session: %w", runtime.ErrKilledLease)
 
-// errSessionClosed: our Bye was answered.
+// errSessionClosed says that our Bye was answered.
 var errSessionClosed = errors.New("worker: session closed")
 
 // Worker holds a session and runs what it is assigned. Make it with New, then Run it once.
@@ -67,7 +67,7 @@ func New(cfg Config) (*Worker, error) {
 	return w, nil
 }
 
-// takesNothing reports that no assignment is wanted any more.
+// takesNothing reports whether no further assignment is wanted.
 func (w *Worker) takesNothing() bool { return w.draining.Load() || w.cfg.Alone && w.taken.Load() }
 
 // Proof returns what the worker shows to the cluster to prove that its former process is dead. before is a number above
@@ -98,7 +98,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.end(errWorkerStopped)
 	w.queue.close()
 	if err != nil {
-		return err // not waiting for what does not stop, and not unlocking the directory either
+		return err // neither wait for what does not stop, nor unlock the directory
 	}
 	w.wg.Wait()
 	w.dir.close()
@@ -171,7 +171,7 @@ func (s *session) within(d time.Duration, cond func() bool) bool {
 	return s.until(ctx, cond)
 }
 
-// current returns the session, nil if there is none.
+// current returns the session, or nil.
 func (w *Worker) current() *session {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,12 +193,12 @@ func (w *Worker) setConnected(connected bool) {
 // Status is a worker's state at one moment.
 type Status struct {
 	Session   uint64 // 0: none
-	Leader    string // node ID that the session's stream goes or went to
+	Leader    string // node ID that the session's stream goes, or went, to
 	Connected bool
 	Draining  bool
 	Held      []uint64 // tokens of runs and of unanswered reports, rising
 	Executing []uint64 // tokens whose guest code runs, rising
-	Ready     []string // digests of modules compiled here, sorted
+	Ready     []string // digests of modules that are compiled here, sorted
 }
 
 // Status describes the worker now.
