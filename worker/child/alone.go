@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// aloneDrain is how long an attempt that has ended may take to store its result: nothing else waits for its process.
+	// aloneDrain is how long an attempt that has ended may take to store its result. Nothing else waits for its process.
 	aloneDrain = time.Minute
-	// aloneIdle is how long a child waits for its suspect. Others may have got them all.
+	// aloneIdle is how long a child waits for its suspect. Other processes may have got all of them.
 	aloneIdle = 15 * time.Second
-	// alonePause is how long none is started after one that ran nothing.
+	// alonePause is how long no child is started after one that has run nothing.
 	alonePause = 5 * time.Second
 )
 
@@ -57,7 +57,7 @@ func (p *Parent) wanted() bool {
 	return p.waiting && !p.killed
 }
 
-// tellSuspects notes what the leader says.
+// tellSuspects notes what the leader says about suspects.
 func (p *Parent) tellSuspects(wait bool) {
 	p.mu.Lock()
 	p.waiting = wait
@@ -68,14 +68,15 @@ func (p *Parent) tellSuspects(wait bool) {
 	}
 }
 
-// aloneSpec is a child for one suspect.
+// aloneSpec says what a child for one suspect is to be.
 func (p *Parent) aloneSpec() spec {
 	s := p.mainSpec()
 	s.ID, s.Dir, s.Slots, s.Alone, s.Isolates, s.DrainTime = s.ID+"/alone", p.cfg.AloneDir, 1, true, false, aloneDrain
 	return s
 }
 
-// waitAlone waits until a child for one suspect has ended. One that gets none is let go; nil: it ended well.
+// waitAlone waits until a child for one suspect has ended. A child that gets no suspect is let go. It returns nil if
+// the child ended well.
 func (p *Parent) waitAlone(ctx context.Context, c *process) *Crash {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

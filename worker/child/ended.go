@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Attempts may end ten thousands of times a second, so what is told of each is written by hand: two texts with their
-// lengths in front, then varints.
+// Attempts may end ten thousands of times a second. So what is told of each is written by hand: two texts with their
+// lengths in front, and then varints.
 
 func appendEnded(b []byte, e *worker.Ended) []byte {
 	for _, text := range []string{e.Namespace, e.Behavior} {
@@ -31,7 +31,7 @@ func appendEnded(b []byte, e *worker.Ended) []byte {
 
 var errBadEnded = errors.New("child: what was told of ended attempts cannot be read")
 
-// readEnded calls f for each that b holds.
+// readEnded calls f for each Ended in b.
 func readEnded(b []byte, f func(worker.Ended)) error {
 	next := func() uint64 {
 		n, used := binary.Uvarint(b)

@@ -9,30 +9,32 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// events is what the child tells its parent without being asked. Whoever has something to tell never waits for the socket:
-// the worker's locks may be held.
+// events is what the child tells its parent without being asked. A teller never waits for the socket, because it may
+// hold the worker's locks.
 type events struct {
 	conn *subproc.Conn
 	wake chan struct{}
 
-	sending sync.Mutex // held while sending: what is told first is sent first
+	sending sync.Mutex // held while sending, so that what is told first is sent first
 
 	mu       sync.Mutex
-	session  worker.Held // the last one; Session 0: none
-	news     bool        // session was not sent
+	session  worker.Held // the last session; Session 0: none
+	news     bool        // session has not been sent
 	suspect  bool        // whether suspects wait
-	told     bool        // what the parent knows of that
-	attempts []byte      // ended ones
+	told     bool        // what the parent has been told of suspect
+	attempts []byte      // attempts that have ended; see appendEnded
 	made     []compiled
 	reports  []report
 }
 
 const (
-	// endedEvery is how long ended attempts wait for more.
+	// endedEvery is how long ended attempts wait for further ones.
 	endedEvery = 10 * time.Millisecond
-	// maxEnded bounds what waits for a parent that does not read: it is counted there, nothing else.
+	// maxEnded bounds what waits for a parent that does not read. Attempts beyond it are not told, and so the parent
+	// does not count them.
 	maxEnded = maxMessage / 2
-	// Without a session there is nothing to renew: the child says that it lives, and that no guest executes.
+	// Without a session there is nothing to renew. Then the child says every aliveEvery that it lives, and that no guest
+	// executes for aliveTTL.
 	aliveEvery = 3 * time.Second
 	aliveTTL   = 30 * time.Second
 )
@@ -48,7 +50,7 @@ func (e *events) nudge() {
 	}
 }
 
-// held is worker.Config's OnSession.
+// held is the child's OnSession of worker.Config.
 func (e *events) held(h worker.Held) {
 	e.mu.Lock()
 	e.session, e.news = h, true
@@ -56,7 +58,7 @@ func (e *events) held(h worker.Held) {
 	e.nudge()
 }
 
-// suspects is worker.Config's OnSuspects.
+// suspects is the child's OnSuspects of worker.Config.
 func (e *events) suspects(wait bool) {
 	e.mu.Lock()
 	e.suspect = wait
@@ -64,7 +66,7 @@ func (e *events) suspects(wait bool) {
 	e.nudge()
 }
 
-// ended is worker.Config's OnEnd.
+// ended is the child's OnEnd of worker.Config.
 func (e *events) ended(x worker.Ended) {
 	e.mu.Lock()
 	first := len(e.attempts) == 0
@@ -77,7 +79,7 @@ func (e *events) ended(x worker.Ended) {
 	}
 }
 
-// compiled is runtime.Config's OnCompile.
+// compiled is the child's OnCompile of runtime.Config.
 func (e *events) compiled(x runtime.Compiled) {
 	c := compiled{Digest: x.Digest, Took: x.Took, Cached: x.Cached}
 	if x.Err != nil {
@@ -89,7 +91,7 @@ func (e *events) compiled(x runtime.Compiled) {
 	e.nudge()
 }
 
-// ask answers the parent's question, behind everything that happened before.
+// ask answers the parent's question, behind everything that happened before it.
 func (e *events) ask(r report) {
 	e.mu.Lock()
 	e.reports = append(e.reports, r)
@@ -97,7 +99,7 @@ func (e *events) ask(r report) {
 	e.nudge()
 }
 
-// run sends, for the process's life.
+// run sends what waits, for the process's life.
 func (e *events) run() {
 	alive := time.NewTicker(aliveEvery)
 	for {
@@ -114,7 +116,8 @@ func (e *events) run() {
 	}
 }
 
-// flush sends what waits; busy: attempts have ended, so others will. A socket that is broken ends the process elsewhere.
+// flush sends what waits. busy says that attempts have ended, so that others will. If the socket is broken, listen ends
+// the process.
 func (e *events) flush() (busy bool) {
 	e.sending.Lock()
 	defer e.sending.Unlock()

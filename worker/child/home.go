@@ -18,7 +18,7 @@ type home struct {
 	conn *subproc.Conn
 
 	mu   sync.Mutex
-	told string // where a node that does not lead saw the leader: said with the next dial
+	told string // the leader's address as a node that does not lead told it; said with the next dial
 }
 
 var (
@@ -27,7 +27,8 @@ var (
 	_ worker.Blobs   = (*home)(nil)
 )
 
-// call asks the parent for something. The socket of the call is left open; more is sent over it first, if it is not nil.
+// call asks the parent for something. If more is not nil it is sent over the call's socket first. The socket stays
+// open.
 func (h *home) call(ctx context.Context, kind byte, what any, more []byte) (*subproc.Conn, subproc.Message, error) {
 	body, err := json.Marshal(what)
 	if err != nil {
@@ -83,7 +84,7 @@ func (h *home) Redirect(addr string) {
 	h.told = addr
 }
 
-// file asks for something that comes as a file.
+// file asks the parent for something that comes as a file.
 func (h *home) file(ctx context.Context, kind byte, what any) (*os.File, error) {
 	c, m, err := h.call(ctx, kind, what, nil)
 	if err != nil {
@@ -129,7 +130,7 @@ func (h *home) Open(ctx context.Context, digest string) (worker.Blob, error) {
 	return blob{f, info.Size()}, nil
 }
 
-// compile has the code of a module put where this process finds it.
+// compile has the parent put the code of a module where this process finds it.
 func (h *home) compile(ctx context.Context, digest string, size int64) error {
 	c, _, err := h.call(ctx, callCompile, moduleCall{digest, size}, nil)
 	if err == nil {

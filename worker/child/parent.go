@@ -17,37 +17,38 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Config of a Parent.
+// Config configures a Parent.
 type Config struct {
-	// Worker is what the child's worker is to be. Dial, Modules and Blobs are asked on its behalf, here; OnEnd is told here.
-	// Runner and Native are the child's own affair, as are clocks.
+	// Worker is what the child's worker is to be. Dial, Modules and Blobs are asked on its behalf, in this process, and
+	// OnEnd is told in this process. Runner, Native and clocks are the child's own affair.
 	Worker worker.Config
-	// AloneDir is the directory of a second worker, ID/alone: of children that each run one suspect and end. They are started
-	// while the leader says that suspects wait. "": suspects find no such process here.
+	// AloneDir is the directory of a second worker, ID/alone, of children that each run one suspect and end. They are
+	// started while the leader says that suspects wait. "": there is no such process here for suspects.
 	AloneDir string
-	// Args call the program's command that is Run.
+	// Args call that command of the program which is Run.
 	Args []string
-	// Settings and Files go to the function that makes the child's Parts. The files stay open here.
+	// Settings and Files go to the function that makes the child's Parts. The files stay open in this process.
 	Settings any
 	Files    []*os.File
-	// Compile has code put where the child finds it; nil: the child's Runner needs none.
+	// Compile puts code where the child finds it; nil: the child's Runner needs no such help.
 	Compile func(ctx context.Context, digest string, size int64) error
-	// MemoryBytes bounds the memory that the child has to itself: beyond it, it is killed. 0: no bound.
+	// MemoryBytes bounds the memory that the child has to itself: a child that has more is killed. 0: no bound.
 	MemoryBytes int64
 	// OnCompile, if set, is told what the child's engine tells.
 	OnCompile func(runtime.Compiled)
-	// OnCrash, if set, is told of a child that ended by itself or had to be killed, when no thread of it runs any more and
-	// before another is started. It should end the child's session, and not take long: Run does not end before it returns.
+	// OnCrash, if set, is told of a child that ended by itself or had to be killed, once no thread of it runs and before
+	// another is started. It should end the child's session. It should not take long, because Run does not end before it
+	// returns.
 	OnCrash func(context.Context, Crash)
-	// Orphan leaves the kernel's help out when the parent dies (tests).
+	// Orphan leaves out the kernel's help when the parent dies, for tests.
 	Orphan bool
 }
 
 // Crash is what is known of a child that died.
 type Crash struct {
-	Session task.CrashSession // what ends its session; Proof nil: it never got as far as to have one
+	Session task.CrashSession // what ends its session; Proof nil: it never got as far as having a session
 	PID     int
-	At      time.Duration // CLOCK_BOOTTIME at which no thread of it ran any more
+	At      time.Duration // a CLOCK_BOOTTIME at which no thread of it ran any longer
 	Why     string
 }
 
@@ -58,18 +59,18 @@ type Parent struct {
 	slots    int
 	settings json.RawMessage
 
-	suspects chan struct{} // capacity 1: look at waiting
+	suspects chan struct{} // capacity 1: waiting may have changed
 
 	mu      sync.Mutex
 	current *process // nil: none
 	alone   *process // nil: none
-	waiting bool     // suspects do
+	waiting bool     // suspects wait
 	last    report
 	killed  bool // Kill was called
 	starts  int64
 }
 
-// Pauses before a child that ended is started again: doubling, forgotten after a minute without an end.
+// Pauses before a child that has ended is started again. They double, and begin anew after a minute without an end.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
@@ -117,7 +118,7 @@ func (p *Parent) Run(ctx context.Context) error {
 		if crash == nil && ctx.Err() != nil {
 			break
 		}
-		if crash == nil { // it was not told to
+		if crash == nil { // it was not told to end
 			crash = p.sessionless("it ended by itself")
 		}
 		p.log.Error("the guests' process has ended", "why", crash.Why, "executing", len(crash.Session.Tokens))
@@ -131,12 +132,12 @@ func (p *Parent) Run(ctx context.Context) error {
 	return nil
 }
 
-// sessionless is the end of a child without a session that anybody could end.
+// sessionless is the crash of a child without a session that anybody could end.
 func (p *Parent) sessionless(why string) *Crash {
 	return &Crash{Session: task.CrashSession{Worker: p.cfg.Worker.ID}, Why: why}
 }
 
-// crashed tells of a crash, but not after Kill: then it is as if this process had died, too.
+// crashed tells of a crash. After Kill it does not: then it is as if this process had died, too.
 func (p *Parent) crashed(ctx context.Context, crash *Crash) {
 	p.mu.Lock()
 	killed := p.killed
@@ -146,7 +147,7 @@ func (p *Parent) crashed(ctx context.Context, crash *Crash) {
 	}
 }
 
-// once runs one child to its end; nil: it ended well.
+// once runs one child to its end. It returns nil if the child ended well.
 func (p *Parent) once(ctx context.Context) *Crash {
 	c, err := p.start(&p.current, p.mainSpec())
 	if err != nil {
@@ -154,12 +155,12 @@ func (p *Parent) once(ctx context.Context) *Crash {
 	}
 	crash := c.wait(ctx)
 	p.mu.Lock()
-	p.current, p.waiting = nil, false // another one is told anew
+	p.current, p.waiting = nil, false // the next child is told anew
 	p.mu.Unlock()
 	return crash
 }
 
-// mainSpec is the child that runs the guests.
+// mainSpec says what the child that runs the guests is to be.
 func (p *Parent) mainSpec() spec {
 	w := p.cfg.Worker
 	return spec{
@@ -168,20 +169,21 @@ func (p *Parent) mainSpec() spec {
 	}
 }
 
-// Report asks the child for its worker's status and its engine's; without an answer in time it is what the child last said.
+// Report asks the child for the status of its worker and of its engine. Without an answer in time it returns what the
+// child said last.
 func (p *Parent) Report() (worker.Status, runtime.Stats) {
 	r := p.report()
 	return r.Worker, r.Engine
 }
 
-// Starts is how many children were started.
+// Starts returns how many children were started.
 func (p *Parent) Starts() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starts
 }
 
-// reportPatience is how long somebody who wants to know waits for the child.
+// reportPatience is how long Report waits for the child.
 const reportPatience = 500 * time.Millisecond
 
 func (p *Parent) report() report {
@@ -194,7 +196,8 @@ func (p *Parent) report() report {
 	return c.ask(last)
 }
 
-// Kill ends the child at once, without a word to the leader, and no other is started. Run still ends with its context.
+// Kill ends the child at once, without a word to the leader. No other child is started. Run still ends with its
+// context.
 func (p *Parent) Kill() {
 	p.mu.Lock()
 	p.killed = true

@@ -26,27 +26,27 @@ type process struct {
 	spec    spec
 	sub     *subproc.Process
 	cells   *subproc.Cells
-	ctx     context.Context // ends with the child; calls for it end then
+	ctx     context.Context // ends with the child, and with it the calls for the child
 	cancel  context.CancelFunc
-	calls   chan struct{}  // a place for each call under way
+	calls   chan struct{}  // has an item for each call under way
 	wg      sync.WaitGroup // calls and readers
 	reports chan struct{}  // capacity 1: p.last is new
-	ended   atomic.Bool    // an assignment of it is over
+	ended   atomic.Bool    // an assignment of the child is over
 
 	mu   sync.Mutex // cells are unmapped with it held
 	up   up
 	held worker.Held
-	why  string // why it was killed, or could not go on
+	why  string // why the child was killed, or could not go on
 }
 
 const (
 	// startTTL stands for a session's TTL until the child says something, which may take long on a busy machine.
 	startTTL = 2 * time.Minute
-	// watchEvery is how often a child is looked at. Memory grows by no more than a few hundred MiB meanwhile.
+	// watchEvery is how often a child is looked at. Meanwhile its memory grows by no more than a few hundred MiB.
 	watchEvery = 100 * time.Millisecond
-	// dialTimeout bounds what a child that has given up leaves behind.
+	// dialTimeout bounds a dial that a child may have given up.
 	dialTimeout = 15 * time.Second
-	// maxCalls bounds what a child asks for at a time.
+	// maxCalls bounds the calls of a child that are under way at the same time.
 	maxCalls = 1024
 )
 
@@ -95,7 +95,7 @@ func (c *process) fail(why string) {
 	c.sub.Kill()
 }
 
-// wait waits until the child has ended, which it is made to do when ctx ends; nil: it ended well.
+// wait waits until the child has ended. When ctx ends the child is made to end. It returns nil if the child ended well.
 func (c *process) wait(ctx context.Context) *Crash {
 	select {
 	case <-c.sub.Done():
@@ -104,7 +104,7 @@ func (c *process) wait(ctx context.Context) *Crash {
 	}
 	gone := runtime.Boottime()
 	c.cancel()
-	c.wg.Wait() // what it has said is read to the end
+	c.wg.Wait() // what the child has said is read to the end
 	_ = c.sub.Conn.Close()
 	c.mu.Lock()
 	session := task.CrashSession{Worker: c.spec.ID, Proof: c.up.Proof, Before: c.up.Before, Tokens: tokensIn(c.cells)}
@@ -121,14 +121,14 @@ func (c *process) wait(ctx context.Context) *Crash {
 	return crash
 }
 
-// executing returns the tokens of what executes in the child now.
+// executing returns the tokens of the attempts that execute in the child now.
 func (c *process) executing() []uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return tokensIn(c.cells)
 }
 
-// drain lets the child end as a worker does, and ends it if it takes longer than that may.
+// drain lets the child end as a worker does. If the child takes longer than a worker may, drain kills it.
 func (c *process) drain() {
 	patience := time.NewTimer(cmp.Or(c.spec.DrainTime, worker.DefaultDrainTime) + 4*cmp.Or(c.spec.CloseTime, worker.DefaultCloseTime))
 	defer patience.Stop()
@@ -158,8 +158,8 @@ func describe(s *os.ProcessState) string {
 	return fmt.Sprintf("exit code %d", s.ExitCode())
 }
 
-// watch ends a child that says nothing until no guest of its session may execute any more, and one that takes too much
-// memory.
+// watch ends two kinds of children: one that says nothing until no guest of its session may execute any longer, and one
+// that takes too much memory.
 func (c *process) watch() {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
@@ -185,7 +185,7 @@ func (c *process) watch() {
 	}
 }
 
-// read takes what the child says until it is gone.
+// read takes what the child says until the child is gone.
 func (c *process) read() {
 	for {
 		m, err := c.sub.Conn.Recv(maxMessage)
@@ -255,7 +255,7 @@ func (c *process) handle(m subproc.Message) error {
 	return nil
 }
 
-// ask gets a report from the child, or returns the last one.
+// ask asks the child for a report. Without an answer in time it returns the last one.
 func (c *process) ask(last report) report {
 	select {
 	case <-c.reports:

@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Parts is what the program puts into its child: what executes modules, and what is not the same in all programs.
+// Parts is what the program puts into its child: what executes modules, and what programs have each their own.
 type Parts struct {
 	Runner worker.Runner
 	Stats  func() runtime.Stats
@@ -32,18 +32,18 @@ type Means struct {
 	OnCompile func(runtime.Compiled)
 }
 
-// Exit codes of a child. worker.ExitOverrun is another.
+// Exit codes of a child. worker.ExitOverrun is another one.
 const (
 	exitDone   = 0
 	exitFailed = 1
-	exitOrphan = 3 // its parent is gone
+	exitOrphan = 3 // the parent is gone
 )
 
-// Run is the whole child: the result is its exit code. args are those that the parent adds to Config.Args.
+// Run is the whole child; it returns the exit code. args are what the parent adds to Config.Args.
 func Run(args []string, build func(Means) (Parts, error)) int {
 	files := 0
 	if len(args) == 1 {
-		files, _ = strconv.Atoi(args[0]) // called by hand, it finds no socket either
+		files, _ = strconv.Atoi(args[0]) // a child that is called by hand finds no socket either
 	}
 	begun, err := subproc.Begin(1+files, maxMessage)
 	if err != nil {
@@ -68,7 +68,7 @@ type child struct {
 	events *events
 	worker *worker.Worker
 	parts  Parts
-	finish context.CancelFunc // lets the worker end; whoever calls it may hold its locks
+	finish context.CancelFunc // lets the worker end; its caller may hold the worker's locks
 }
 
 func (c *child) run(ctx context.Context, begun *subproc.Child, build func(Means) (Parts, error)) error {
@@ -96,7 +96,7 @@ func (c *child) run(ctx context.Context, begun *subproc.Child, build func(Means)
 		},
 		OnEnd: func(e worker.Ended) {
 			c.events.ended(e)
-			if s.Alone { // that was the one
+			if s.Alone { // that was the one attempt
 				c.finish()
 			}
 		},
@@ -124,7 +124,7 @@ func (c *child) work(ctx context.Context) error {
 	return c.parts.Close(context.Background())
 }
 
-// listen does what the parent says. Without a parent nothing may execute: its session cannot be renewed, and another
+// listen does what the parent says. Without a parent nothing may execute: the session cannot be renewed, and another
 // process may soon prove that this one is dead.
 func (c *child) listen() {
 	for {

@@ -7,14 +7,14 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// table says in shared memory which attempts execute: a token for each slot that is taken. When the child has died its
-// parent reads there whom it took along.
+// table says in shared memory which attempts execute: it has a token for each slot that is taken. When the child has
+// died its parent reads there which attempts died with it.
 type table struct {
 	cells *subproc.Cells
 
 	mu   sync.Mutex
 	free []int
-	of   map[uint64]int // by token
+	of   map[uint64]int // the cell of each token
 }
 
 func newTable(cells *subproc.Cells) *table {
@@ -25,7 +25,8 @@ func newTable(cells *subproc.Cells) *table {
 	return t
 }
 
-// note takes down that an attempt begins or no longer executes. It stands there before any code of the guest runs.
+// note takes down that an attempt begins to execute, or no longer executes. A token stands in its cell before any code
+// of the guest runs.
 func (t *table) note(r worker.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,14 +38,14 @@ func (t *table) note(r worker.Run) {
 		}
 		return
 	}
-	last := len(t.free) - 1 // never below 0: no more execute than there are slots
+	last := len(t.free) - 1 // never below 0: no more attempts execute than there are slots
 	i := t.free[last]
 	t.free = t.free[:last]
 	t.of[r.Token] = i
 	t.cells.At(i).Store(r.Token)
 }
 
-// tokensIn returns what executes, or did when the child died.
+// tokensIn returns the tokens of the attempts that execute, or executed when the child died.
 func tokensIn(cells *subproc.Cells) (tokens []uint64) {
 	for i := range cells.Len() {
 		if token := cells.At(i).Load(); token != 0 {

@@ -19,7 +19,7 @@ func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// accept begins a call, or refuses one too many.
+// accept begins a call. It refuses a call beyond maxCalls.
 func (c *process) accept(m subproc.Message) error {
 	if len(m.Files) != 1 {
 		m.CloseFiles()
@@ -32,12 +32,12 @@ func (c *process) accept(m subproc.Message) error {
 	select {
 	case c.calls <- struct{}{}:
 	default:
-		_ = conn.Close() // to the child it is a call that failed
+		_ = conn.Close() // to the child the call has failed
 		return nil
 	}
 	c.wg.Go(func() {
 		defer func() { <-c.calls }()
-		defer func() { _ = conn.Close() }() // whatever was to be said was
+		defer func() { _ = conn.Close() }() // everything has been said
 		defer context.AfterFunc(c.ctx, func() { _ = conn.Close() })()
 		c.serve(m, conn)
 	})
@@ -78,7 +78,7 @@ func (c *process) serve(m subproc.Message, conn *subproc.Conn) {
 	<-left
 }
 
-// answer does what is called for and sends the answer; an error was not sent.
+// answer does what a call asks for, and sends the answer. It does not send the error that it returns.
 func (c *process) answer(ctx context.Context, m subproc.Message, data []byte, conn *subproc.Conn) error {
 	w := c.p.cfg.Worker
 	switch m.Kind {
@@ -132,13 +132,13 @@ func sendContent(conn *subproc.Conn, data []byte) error {
 	return conn.Send(answerDone, nil, f)
 }
 
-// lender is a blob that is a file on a disk: *blob.File.
+// lender is a blob that is a file on a disk; *blob.File is one.
 type lender interface {
-	// Lend checks all bytes and calls use with the file, or returns false if there is none.
+	// Lend checks all bytes and calls use with the file. It returns false if there is no file.
 	Lend(use func(*os.File) error) (lent bool, err error)
 }
 
-// sendBlob hands a blob over as a file of which all bytes have been checked: from then on nobody looks at them again.
+// sendBlob hands a blob over as a file. All bytes have been checked then, because nobody looks at them again.
 func sendBlob(conn *subproc.Conn, b worker.Blob) error {
 	if l, ok := b.(lender); ok {
 		lent, err := l.Lend(func(f *os.File) error { return conn.Send(answerDone, nil, f) })
@@ -167,7 +167,7 @@ func (c *process) dial(m subproc.Message, conn *subproc.Conn) {
 	leader, err := dialer.Dial(ctx)
 	cancel()
 	if err != nil {
-		_ = send(conn, answerFailed, failureOf(err)) // it may not wait any more
+		_ = send(conn, answerFailed, failureOf(err)) // the child may not wait any longer
 		return
 	}
 	defer leader.Close()
@@ -178,7 +178,7 @@ func (c *process) dial(m subproc.Message, conn *subproc.Conn) {
 	relay(conn.Raw(), leader)
 }
 
-// relay copies until either end closes, then closes both.
+// relay copies bytes until either end closes, and then closes both.
 func relay(a, b net.Conn) {
 	var wg sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	tellPatience = 15 * time.Second // for a leader; without one no session can be opened either
+	tellPatience = 15 * time.Second // for a leader; without a leader no session can be opened either
 	tellPause    = 200 * time.Millisecond
 	answerTime   = 5 * time.Second
 )
 
-// Tell has the cluster end the session of a child that is dead, for a parent that is no member of it: over a connection as
-// workers have them. It tries until somebody has decided; the error is why nobody did.
+// Tell has the cluster end the session of a child that is dead, for a parent that is no member of the cluster: over a
+// connection as workers have them. It tries until a leader has decided. The error says why none did.
 func Tell(ctx context.Context, dial worker.Dialer, c task.CrashSession) error {
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
@@ -62,5 +62,5 @@ func tellOnce(ctx context.Context, dial worker.Dialer, c task.CrashSession) erro
 		}
 		return fmt.Errorf("child: %s", f.Refused.Message)
 	}
-	return nil // it has ended already, or is another's: nothing is left to do
+	return nil // the session has ended already, or is another's: nothing is left to do
 }

@@ -12,16 +12,17 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Kinds of messages. A call comes with a socket of its own, on which it is answered; closing it takes the call back.
+// Kinds of messages. A call comes with a socket of its own. The answer goes over this socket, and closing it takes the
+// call back.
 const (
 	// To the child.
 	msgStart = 'S' // spec
 	msgDrain = 'D'
-	msgAsk   = 'Q' // for a report
+	msgAsk   = 'Q' // asks for a report
 
 	// To the parent.
 	msgUp       = 'u' // up
-	msgHeld     = 'h' // worker.Held: guests may execute until its margin; Session 0: none does, and this is a sign of life
+	msgHeld     = 'h' // worker.Held: guests may execute until its margin; Session 0: none executes, and this is a sign of life
 	msgEnded    = 'e' // what OnEnd was told; see ended.go
 	msgCompiled = 'c' // compiled
 	msgReport   = 'r' // report
@@ -40,14 +41,14 @@ const (
 	answerFailed = '-' // failure
 )
 
-// Limits of messages in bytes. What a child sends is bounded: it is where code of strangers runs.
+// Limits of messages in bytes. What a child sends is bounded, because strangers' code runs in it.
 const (
 	maxMessage = 1 << 20
-	maxPut     = 17 << 20 // results and checkpoints have 16 MiB at most
+	maxPut     = 17 << 20 // a result or a checkpoint has 16 MiB at most
 	maxContent = 1 << 30  // of a file that the parent hands over
 )
 
-// spec is what a child is to be.
+// spec says what a child is to be.
 type spec struct {
 	ID, Node, Dir        string
 	Slots                int
@@ -60,7 +61,7 @@ type spec struct {
 // up says that the child holds the lock of its directory.
 type up struct {
 	Proof  []byte
-	Before uint64 // above the numbers of all Hellos that it will ever say
+	Before uint64 // above the numbers of all Hellos that the child will ever say
 }
 
 type dialCall struct{ Redirect string }
@@ -76,7 +77,7 @@ type report struct {
 	Engine runtime.Stats
 }
 
-// compiled is runtime.Compiled on its way.
+// compiled is runtime.Compiled on its way to the parent.
 type compiled struct {
 	Digest string
 	Took   time.Duration
@@ -92,7 +93,7 @@ func (c compiled) value() runtime.Compiled {
 	return v
 }
 
-// failure is an error on its way.
+// failure is an error on its way to the child.
 type failure struct {
 	Text    string
 	NoBlob  bool          // the error wraps worker.ErrNoBlob

@@ -13,7 +13,7 @@ import (
 // bytes that the library would write, and reads them if they look as this build writes them. The library reads all other frames, and
 // alone decides what is refused. TestByHandIsTheLibrary and FuzzDecode compare the two.
 
-// These are keys of Frame, and first bytes of small maps.
+// Keys of Frame, and first bytes of small maps.
 const (
 	keyReports = 3
 	keyCredits = 5
@@ -308,7 +308,7 @@ func (r *reader) head(major byte) uint64 {
 }
 
 func (r *reader) int() int64 {
-	n := r.head(head.Uint) // what is negative is rare, and for the library
+	n := r.head(head.Uint) // negative numbers are rare, and left to the library
 	if n > math.MaxInt64 {
 		r.bad = true
 	}

@@ -11,7 +11,7 @@ import (
 // HeaderSize is the size of a frame's length prefix: a big-endian uint32, the number of bytes that follow.
 const HeaderSize = 4
 
-// These errors say what is wrong with a frame. All but ErrUnknownFrame end the connection.
+// What is wrong with a frame. All errors but ErrUnknownFrame end the connection.
 var (
 	ErrFrameTooLarge = errors.New("stream: frame too large")
 	ErrBadFrame      = errors.New("stream: bad frame")

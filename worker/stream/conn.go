@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Options of a Conn. The zero value means the defaults.
+// Options are the options of a Conn. The zero value means the defaults.
 type Options struct {
 	MaxFrame     int           // bytes of one frame, both ways; default MaxFrame
 	QueueBytes   int           // bytes that may wait for a slow peer before it is cut off; default 64 MiB
@@ -43,13 +43,13 @@ type Conn struct {
 
 	mu      sync.Mutex
 	pending []byte        // encoded frames that wait for the writer
-	spare   []byte        // empty: what pending grows in next
+	spare   []byte        // empty: pending grows in it next
 	flying  int           // bytes that the writer has taken and not yet written
 	changed chan struct{} // closed and replaced when everything queued has been written, or err is set
-	err     error         // why nothing can be sent any more
+	err     error         // why nothing can be sent any longer
 
 	wake chan struct{} // capacity 1: pending is not empty, or err is set
-	done chan struct{} // the writer has ended
+	done chan struct{} // closed when the writer has ended
 }
 
 // New starts to speak frames over nc and owns nc from now on.

@@ -21,7 +21,7 @@ var (
 	_ cbor.Unmarshaler = (*Report)(nil)
 )
 
-// These are the forms that the library writes and reads by itself.
+// The forms that the library writes and reads by itself.
 type (
 	plainAssignment Assignment
 	plainReport     Report

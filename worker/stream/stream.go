@@ -72,9 +72,9 @@ type Hello struct {
 	Credits int64    `cbor:"9,keyasint"`
 	ABI     []int    `cbor:"10,keyasint"`
 	Leases  int64    `cbor:"12,keyasint,omitempty"` // how many leases it may hold at a time, more than Slots; 0: Slots
-	N       uint64   `cbor:"11,keyasint,omitempty"` // rises with every Hello of the worker, over restarts: a Hello that was held up opens nothing
+	N       uint64   `cbor:"11,keyasint,omitempty"` // rises with every Hello of the worker, over restarts: a late one opens nothing
 
-	// Alone and Isolates are those of task.OpenSession (SPEC L5).
+	// Alone and Isolates are fields of task.OpenSession (SPEC L5).
 	Alone    bool `cbor:"13,keyasint,omitempty"`
 	Isolates bool `cbor:"14,keyasint,omitempty"`
 }
@@ -200,7 +200,7 @@ type Report struct {
 	Children [][]byte `cbor:"6,keyasint,omitempty"` // with Finish: JSON of tasks to submit in its commit (abi/README.md, taskrt_tasks_v1)
 }
 
-// ChildRefused is the code of an Ack that says: the finish did not happen, because a child cannot be submitted.
+// ChildRefused is the code of an Ack which says that the finish did not happen, because a child cannot be submitted.
 const ChildRefused task.Code = "child_refused"
 
 // Ack answers one Report once it is committed or refused. Retry says that nothing was decided: send the report again.

@@ -8,7 +8,7 @@ import (
 
 // versions remembers the policies and modules that were read last, by their bytes. The next frame nearly always has the same ones.
 type versions struct {
-	list []version // the last one read first
+	list []version // the version that was read last comes first
 }
 
 type version struct {
@@ -23,7 +23,7 @@ const (
 	maxVersion  = 64 << 10
 )
 
-// find returns the version with whose fields b begins; nil if it is not known.
+// find returns the version whose fields b begins with, or nil if it is not known.
 func (vs *versions) find(b []byte) *version {
 	for i := range vs.list {
 		if bytes.HasPrefix(b, vs.list[i].raw) {
@@ -41,7 +41,7 @@ func (vs *versions) learn(c *codec, body []byte) {
 	}
 	r := reader{b: body[2:]}
 	r.assignments(vs)
-	raw := r.b // where it had to give up
+	raw := r.b // what begins where it had to give up
 	if len(raw) == 0 || raw[0] != 2 {
 		return
 	}
