@@ -7,7 +7,8 @@ package archive
 
 import "fmt"
 
-// These are versions of the form. Format is the version that is written. The former version is read, too: it has fewer fields. Other versions are refused.
+// The versions of the form. Format is the version that is written. The former version is read, too: it has fewer
+// fields. Other versions are refused.
 const (
 	Format = 2
 	oldest = 1
@@ -19,7 +20,7 @@ const MaxLine = 16 << 20
 // piece is how many bytes of a blob one line has.
 const piece = 48 << 10
 
-// These are the names of the lines' members.
+// The names of the lines' members.
 const (
 	lineHeader    = "header"
 	lineNamespace = "namespace" // raw only

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// These bound one command. A command is an entry of the log, and an entry holds up others.
+// batchBytes and batchRecords bound one command. A command is an entry of the log, and an entry holds up others.
 const (
 	batchBytes   = 256 << 10
 	batchRecords = 500
@@ -283,7 +283,7 @@ func (x *importer) refuse(line int64, err error) error {
 func (x *importer) blob(ctx context.Context, b *blob) error {
 	line := x.line
 	stored, err := x.sink.Put(ctx, b.digest, b.bytes)
-	if _, rest := io.Copy(io.Discard, b.bytes); err == nil { // nothing, if the sink took it
+	if _, rest := io.Copy(io.Discard, b.bytes); err == nil { // nothing is left if the sink has taken it
 		err = rest
 	}
 	if b.bytes.err != nil {

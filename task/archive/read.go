@@ -15,7 +15,7 @@ import (
 // reader reads an export line by line. It holds one line.
 type reader struct {
 	in     *bufio.Reader
-	line   int64 // the last one that was read, from 1
+	line   int64 // number of the last line that was read, from 1
 	buf    []byte
 	header Header
 	counts Counts // of what was read
@@ -224,7 +224,7 @@ type blobBytes struct {
 	r    *reader
 	part []byte
 	last bool
-	err  error // what a line had wrong
+	err  error // what was wrong with a line
 }
 
 // Read implements io.Reader.

@@ -57,7 +57,7 @@ func (s *Source) Write(w io.Writer, namespace string, raw bool) error {
 	}
 	var failed *blobError
 	if errors.As(err, &failed) {
-		// Not a torn file: who reads it is told why.
+		// The file is not torn: its reader is told why it ends.
 		return errors.Join(err, x.put(lineError, &struct{ Reason string }{failed.Error()}))
 	}
 	return err
@@ -73,8 +73,8 @@ type writer struct {
 	counts    Counts
 
 	modules map[string]bool   // digests that behaviors of the namespace name
-	purged  map[string]bool   // behaviors of the namespace whose tasks go with them
-	removed map[task.Key]bool // operations, of any namespace, whose tasks do
+	purged  map[string]bool   // by behavior of the namespace, whether its tasks go with it
+	removed map[task.Key]bool // by key of an operation, of any namespace, whose tasks go with it
 	written map[string]bool   // digests of blobs
 }
 
@@ -118,7 +118,7 @@ func (x *writer) begin() error {
 			}
 			continue
 		}
-		break // they stand first
+		break // the records above stand first
 	}
 	if h.Namespace == nil || h.Namespace.Status == task.NamespaceIsPurged && !x.raw {
 		return fmt.Errorf("%w: %s", ErrNoNamespace, x.namespace)
@@ -146,7 +146,7 @@ func (x *writer) records() error {
 			}
 			continue
 		}
-		break // they stand before all others
+		break // modules stand before all other records
 	}
 	for r := range x.source.State.Records {
 		if err := x.record(r); err != nil {
@@ -166,7 +166,7 @@ func (x *writer) module(m *task.Module) error {
 func (x *writer) record(r task.Record) error {
 	var name, namespace string
 	var count *int64
-	live := true // what is not only a raw export has
+	live := true // false: only a raw export has the record
 	switch r := r.(type) {
 	case *task.Behavior:
 		name, namespace, count, live = lineBehavior, r.Namespace, &x.counts.Behaviors, !r.Purge

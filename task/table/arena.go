@@ -6,38 +6,40 @@ import (
 	"slices"
 )
 
-// Arena holds records, texts of bytes that say their length first, in chunks that are only appended to: what was written
-// stays as it is, for whoever froze the arena and for whoever was handed a part of a record. A record that was given up is
-// dead. When much is dead, what is alive in the emptiest chunks is written again and the chunks are let go.
+// Arena holds records, which are bytes with their length in front, in chunks that are only appended to. What was
+// written stays as it is, for whoever froze the arena and for whoever was handed a part of a record. A record that was
+// given up is dead. When much is dead, what is alive in the emptiest chunks is written again, and the chunks are let
+// go.
 type Arena struct {
-	chunks [][]byte   // nil: none has that number
-	use    []chunkUse // of chunks; none in a frozen arena, which is only read
+	chunks [][]byte   // nil: no chunk has this number
+	use    []chunkUse // of chunks; nil in a frozen arena, which is only read
 	gone   []uint32   // numbers of chunks that are nil
 	open   int        // the chunk that is appended to; -1: none
-	hand   int        // where Compact looks on
-	alive  int        // bytes, in all chunks
+	hand   int        // where Compact goes on looking
+	alive  int        // bytes of records in all chunks
 	dead   int
 }
 
 type chunkUse struct{ end, alive int }
 
-// ChunkBytes is the length of a chunk: a part of a record that somebody keeps keeps its chunk in memory, so they are not
-// large.
+// ChunkBytes is the length of a chunk. Chunks are not large, because a part of a record that somebody keeps keeps its
+// chunk in memory.
 const ChunkBytes = 64 << 10
 
-// leastChunk is the length of the first one: there are machines with few tasks.
+// leastChunk is the length of the first chunk. It is small because there are machines with few tasks.
 const leastChunk = 1 << 10
 
-// LongRecord is the length from which a record has a chunk of its own: no chunk has more than a small part unused.
+// LongRecord is the length from which on a record has a chunk of its own. So no chunk has more than a small part
+// unused.
 const LongRecord = ChunkBytes / 16
 
-// DeadBytes may be dead before Compact does anything.
+// DeadBytes is how many bytes may be dead before Compact does anything.
 const DeadBytes = 256 << 10
 
 // NewArena returns an empty arena.
 func NewArena() Arena { return Arena{open: -1} }
 
-// Ref says where a record is. Its highest bit is never set: users may say something else with it.
+// Ref says where a record is. Its highest bit is never set: users may give it a meaning of their own.
 type Ref uint64
 
 func chunkRef(chunk, at int) Ref { return Ref(chunk)<<32 | Ref(at) }
@@ -59,7 +61,7 @@ func (a *Arena) record(at Ref) (record []byte, whole int) {
 	return b[n:whole:whole], whole
 }
 
-// Write appends a record. The first MaxLength bytes of b are room for its length.
+// Write appends a record. The first MaxLength bytes of b are room for the record's length.
 func (a *Arena) Write(b []byte) Ref {
 	var head [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(head[:], uint64(len(b)-MaxLength))
@@ -68,7 +70,7 @@ func (a *Arena) Write(b []byte) Ref {
 	return a.write(whole)
 }
 
-// MaxLength is how many bytes the length of a record takes at most.
+// MaxLength is the most bytes that the length of a record takes.
 const MaxLength = binary.MaxVarintLen32
 
 // write appends a record with its length.
@@ -126,8 +128,8 @@ func (a *Arena) dropChunk(chunk int) {
 // compactLooks bounds the chunks that one call of Compact looks at.
 const compactLooks = 64
 
-// Compact writes what is alive in one chunk again if more than a quarter as much is dead as is alive. owner returns where
-// the owner of a record keeps its Ref, to be written; nil: the record is dead.
+// Compact writes again what is alive in one chunk, if more than a quarter as much is dead as is alive. owner returns
+// where the owner of a record keeps its Ref, which Compact overwrites; nil: the record is dead.
 func (a *Arena) Compact(owner func(at Ref, record []byte) *Ref) {
 	if a.dead <= a.alive/4+DeadBytes {
 		return
@@ -162,10 +164,10 @@ func (a *Arena) evacuate(chunk int, owner func(at Ref, record []byte) *Ref) {
 // Bytes returns how many bytes of records are alive and dead.
 func (a *Arena) Bytes() (alive, dead int) { return a.alive, a.dead }
 
-// Freeze returns an arena to be read, with the records as they are and will stay.
+// Freeze returns an arena for reading, with the records as they are and will stay.
 func (a *Arena) Freeze() Arena { return Arena{chunks: slices.Clone(a.chunks)} }
 
-// Check verifies what is alive and dead, given the records that are alive.
+// Check recounts what is alive and dead, given the records that are alive.
 func (a *Arena) Check(records func(yield func(Ref) bool)) error {
 	alive := map[int]int{}
 	for at := range records {

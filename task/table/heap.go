@@ -5,19 +5,20 @@ import (
 	"fmt"
 )
 
-// Pos is where an item is in a heap: its position + 1; the zero value is "in none".
+// Pos is where an item is in a heap: its position + 1. The zero value says that it is in none.
 type Pos int32
 
-// Untold is the place of an item that is not told where it is.
+// Untold is the Place of an item that is not told where it is.
 type Untold struct{}
 
-// Place is where a heap notes the position of an item: a *Pos, so that the item can be removed from the middle, or Untold.
+// Place is where a heap notes the position of an item: a *Pos, so that the item can be removed from the middle, or
+// Untold.
 type Place interface{ *Pos | Untold }
 
-// Node is an item with its order: by Key, then by Tie, which is unique within a heap where the order of two items must not
-// depend on history. Place points into the item, so that moving a node need not know the item's type.
+// Node is an item and its order: by Key, then by Tie. Tie is unique within a heap if the order of two items must not
+// depend on history. Place points into the item, so that a node can be moved without knowing the item's type.
 type Node[P Place, T cmp.Ordered, I any] struct {
-	Item  I // first, and Place next: those of no size take none
+	Item  I // Item and Place come first: those of no size take no room
 	Place P
 	Key   int64
 	Tie   T
@@ -27,9 +28,9 @@ func (a *Node[P, T, I]) less(b *Node[P, T, I]) bool {
 	return a.Key < b.Key || a.Key == b.Key && a.Tie < b.Tie
 }
 
-// Heap is a 4-ary min-heap of items by (Key, Tie). With places it is indexed: exact removal from the middle, so that nothing
-// in it is ever stale. Four children per node halve the depth of a binary heap and share a cache line or two
-// (docs/architecture.md#the-due-heap). The zero value is an empty heap.
+// Heap is a 4-ary min-heap of items by (Key, Tie). With places it is indexed: items are removed from the middle, so
+// that nothing in it is ever stale. Four children per node halve the depth of a binary heap and share a cache line or
+// two (docs/architecture.md#the-due-heap). The zero value is an empty heap.
 type Heap[P Place, T cmp.Ordered, I any] struct{ nodes []Node[P, T, I] }
 
 const arity = 4
@@ -88,7 +89,7 @@ func (h *Heap[P, T, I]) take(i int) {
 	}
 }
 
-// Sink puts the head where it belongs, of which the order is later now.
+// Sink puts the head where it belongs. Its order must not have become earlier.
 func (h *Heap[P, T, I]) Sink() { h.down(0) }
 
 // Rekey gives every item the key that f returns.
@@ -99,7 +100,7 @@ func (h *Heap[P, T, I]) Rekey(f func(item I) int64) {
 	h.order()
 }
 
-// Keep drops the nodes of Untold items that f does not want, and the memory that they took.
+// Keep drops the nodes of Untold items for which f returns false, and the memory that they took.
 func (h *Heap[P, T, I]) Keep(f func(key int64, tie T) bool) {
 	var kept []Node[P, T, I]
 	for i := range h.nodes {
@@ -111,7 +112,7 @@ func (h *Heap[P, T, I]) Keep(f func(key int64, tie T) bool) {
 	h.order()
 }
 
-// order makes a heap of nodes that are in any order.
+// order makes a heap of nodes that stand in any order.
 func (h *Heap[P, T, I]) order() {
 	for i := (len(h.nodes)+arity-2)/arity - 1; i >= 0; i-- {
 		h.down(i)
@@ -161,7 +162,7 @@ func (h *Heap[P, T, I]) down(i int) int {
 	return i
 }
 
-// All yields the items in no order that means something.
+// All yields the items in no meaningful order.
 func (h *Heap[P, T, I]) All(yield func(I) bool) {
 	for i := range h.nodes {
 		if !yield(h.nodes[i].Item) {
@@ -189,7 +190,7 @@ type Cursor[P Place, T cmp.Ordered, I any] struct {
 	frontier Heap[Untold, T, int] // positions of nodes whose parents were passed
 }
 
-// Cursor returns one that stands at the head.
+// Cursor returns a cursor that stands at the head.
 func (h *Heap[P, T, I]) Cursor() Cursor[P, T, I] {
 	c := Cursor[P, T, I]{h: h}
 	c.reach(0)

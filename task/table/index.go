@@ -2,12 +2,12 @@ package table
 
 import "fmt"
 
-// Handle is the number of a row; 0 is none.
+// Handle is the number of a row. 0 means no row.
 type Handle uint32
 
-// Index finds rows by a hash of their keys: open addressing with linear probing, in shards that grow one by one, so that no
-// command waits for all of it; a small one is one shard. A slot is half of the hash and a handle: keys themselves are
-// elsewhere.
+// Index finds rows by a hash of their keys: open addressing with linear probing, in shards that grow one by one, so
+// that no command waits until all of them have grown. A small index is one shard. A slot is half of the hash and a
+// handle; the keys themselves are elsewhere.
 type Index struct {
 	shards []indexShard
 	n      int
@@ -20,7 +20,7 @@ const (
 )
 
 type indexShard struct {
-	tags []uint32 // 0: free
+	tags []uint32 // 0: the slot is free
 	rows []Handle
 	n    int
 }
@@ -30,7 +30,7 @@ func NewIndex() Index { return Index{shards: make([]indexShard, 1)} }
 
 func (x *Index) shard(hash uint64) *indexShard { return &x.shards[hash%uint64(len(x.shards))] }
 
-// tagOf uses other bits of the hash than shard.
+// tagOf uses other bits of the hash than shard does.
 func tagOf(hash uint64) uint32 { return uint32(hash>>32) | 1 }
 
 // home returns where the search for a tag begins.
@@ -43,7 +43,7 @@ func (x *indexShard) next(i int) int {
 	return i
 }
 
-// Find returns the row with the hash that is the one, or 0.
+// Find returns the row with this hash for which is returns true, or 0.
 func (x *Index) Find(hash uint64, is func(h Handle) bool) Handle {
 	s := x.shard(hash)
 	if s.n == 0 {
@@ -58,7 +58,7 @@ func (x *Index) Find(hash uint64, is func(h Handle) bool) Handle {
 	return 0
 }
 
-// Insert enters a row that is not there. hashOf tells the hash of those that are.
+// Insert enters a row that is not there. hashOf returns the hash of a row that is there.
 func (x *Index) Insert(hash uint64, h Handle, hashOf func(h Handle) uint64) {
 	if x.n++; x.n > indexSmall && len(x.shards) == 1 {
 		x.split(hashOf)
@@ -102,7 +102,7 @@ func (x *indexShard) resize(length int) {
 	}
 }
 
-// Delete takes out a row that is there, and moves those back that were displaced by it.
+// Delete takes out a row that is there, and moves back the rows that it has displaced.
 func (x *Index) Delete(hash uint64, h Handle) {
 	s := x.shard(hash)
 	gap := s.home(tagOf(hash))
@@ -125,8 +125,8 @@ func (x *Index) Delete(hash uint64, h Handle) {
 	}
 }
 
-// Check verifies that the index has every row once, given whether there is a row and how many there are. That each is found
-// by its key is the user's to verify.
+// Check verifies that the index has every row once. is reports whether there is such a row, and n is how many rows
+// there are. The user verifies that each row is found by its key.
 func (x *Index) Check(is func(h Handle) bool, n int) error {
 	rows := map[Handle]bool{}
 	for i := range x.shards {

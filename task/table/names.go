@@ -2,12 +2,12 @@ package table
 
 import "fmt"
 
-// Names gives numbers to texts that many records have in common. A text stays as long as a record that names it. The zero
-// value is empty.
+// Names gives numbers to texts that many records have in common. A text stays as long as there is a record that names
+// it. The zero value is empty.
 type Names struct {
 	numbers map[string]uint32
 	texts   Pages[[pageNames]string] // by number
-	refs    []uint32                 // how many records name it, by number
+	refs    []uint32                 // by number, how many records name the text
 	gone    []uint32                 // numbers that no text has
 }
 
@@ -39,7 +39,7 @@ func (t *Names) Use(text string) uint32 {
 	return n
 }
 
-// Drop says that one record fewer has the name.
+// Drop says that one record fewer names the text with this number.
 func (t *Names) Drop(n uint32) {
 	if t.refs[n]--; t.refs[n] > 0 {
 		return
@@ -55,10 +55,10 @@ func (t *Names) Text(n uint64) string { return t.texts.At(int(n / pageNames))[n%
 
 func (t *Names) edit(n uint32) *string { return &t.texts.Edit(int(n / pageNames))[n%pageNames] }
 
-// Freeze returns the texts as they are and will stay, to be read.
+// Freeze returns the texts for reading, as they are and will stay.
 func (t *Names) Freeze() Names { return Names{texts: t.texts.Freeze()} }
 
-// Check verifies the table, given the names of all records.
+// Check verifies the table, given the numbers in all records.
 func (t *Names) Check(named func(yield func(n uint64) bool)) error {
 	refs := make([]uint32, len(t.refs))
 	for n := range named {

@@ -5,25 +5,25 @@ import (
 	"math/bits"
 )
 
-// PageRows is how many rows a page of a Slab has: with rows of 32 bytes it has a length that Go's allocator has memory for
-// (2304 bytes); with 64, a tenth would be wasted. Who keeps more about each row, in Pages with as many, lets a page go when
-// Remove says so.
+// PageRows is how many rows a page of a Slab has. With rows of 32 bytes the page then fills a size of Go's allocator
+// (2304 bytes); with 64 rows a tenth would be wasted. A user who keeps more about each row, in Pages with as many rows,
+// lets a page go when Remove says so.
 const PageRows = 71
 
-// Slab holds rows that do not move: a pointer to one is good until it is removed. The zero value is empty.
+// Slab holds rows that do not move: a pointer to a row is good until the row is removed. The zero value is empty.
 type Slab[T any] struct {
 	pages []*slabPage[T] // by number; nil: none. Page 0 is not used, so that no handle is 0
-	gone  []uint32       // numbers of pages that are nil, but for 0
+	gone  []uint32       // numbers of pages that are nil, except 0
 	open  []uint32       // numbers of pages that have room, in no order
 }
 
 type slabPage[T any] struct {
 	rows [PageRows]T
 	free [2]uint64 // a bit for each row that nobody has
-	open int       // place in Slab.open + 1
+	open int       // place in Slab.open + 1; 0: not in it
 }
 
-// Row returns the row of a handle.
+// Row returns the row with this handle.
 func (s *Slab[T]) Row(h Handle) *T { return &s.pages[h/PageRows].rows[h%PageRows] }
 
 // Add returns a row that nobody has.
@@ -40,7 +40,7 @@ func (s *Slab[T]) Add() (Handle, *T) {
 	return Handle(no*PageRows) + Handle(slot), &p.rows[slot]
 }
 
-// take returns the first slot that is free, which is there.
+// take takes the first free slot. There must be one.
 func (p *slabPage[T]) take() int {
 	word := 0
 	if p.free[0] == 0 {
@@ -51,7 +51,7 @@ func (p *slabPage[T]) take() int {
 	return 64*word + bit
 }
 
-// allFree are the slots of an empty page.
+// allFree returns the free slots of an empty page.
 func allFree() [2]uint64 { return [2]uint64{1<<64 - 1, 1<<(PageRows-64) - 1} }
 
 func (s *Slab[T]) addPage() {
@@ -78,7 +78,7 @@ func (s *Slab[T]) close(p *slabPage[T]) {
 	p.open = 0
 }
 
-// Remove gives a row up, and reports whether its page went with it: an empty one stays if no other has room.
+// Remove gives a row up, and reports whether its page went with it. An empty page stays if no other page has room.
 func (s *Slab[T]) Remove(h Handle) bool {
 	no, slot := uint32(h/PageRows), h%PageRows
 	p := s.pages[no]
@@ -109,7 +109,7 @@ func (s *Slab[T]) All(yield func(Handle, *T) bool) {
 	}
 }
 
-// Check verifies the free lists; dropped reports whether the user has let the page of a number go.
+// Check verifies the free lists. dropped reports whether the user has let the page with this number go.
 func (s *Slab[T]) Check(dropped func(page int) bool) error {
 	open, gone, empty := 0, 0, 0
 	for no, p := range s.pages {

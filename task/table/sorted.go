@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// Rows are the arrays that a page of a Sorted can be: Go has no parameter that is a number.
+// Rows are the arrays that a page of a Sorted can be. They are listed because Go has no parameter that is a number.
 type Rows[V any] interface{ [128]V | [284]V }
 
 // slice returns the rows of a page.
@@ -23,21 +23,21 @@ func slice[V any, A Rows[V]](rows *A) []V {
 
 // Order says by what the rows of a Sorted are sorted.
 type Order[K, V any] struct {
-	Key     func(row *V) K // does not change while the row is there; no two rows have the same
+	Key     func(row *V) K // must not change while the row is there, and no two rows may have the same
 	Compare func(a, b K) int
 }
 
-// Sorted holds rows in order of their keys, in pages that are frozen without being copied. Finding, inserting and removing
-// take O(log n) and the length of a page. A full page is split, and merged with a neighbor when both are nearly empty; what
-// comes in order fills its pages.
+// Sorted holds rows in order of their keys, in pages that are frozen without being copied. Finding, inserting and
+// removing take O(log n) and the length of a page. A full page is split. A page that is nearly empty is merged with
+// such a neighbor. Rows that come in order fill their pages.
 type Sorted[K, V any, A Rows[V]] struct {
-	pages  Pages[run[A]] // none empty
-	firsts []K           // of each page's first row: searched without touching the pages
+	pages  Pages[run[A]] // no page is empty
+	firsts []K           // the first key of each page: searched without touching the pages
 	n      int
 	order  Order[K, V]
 }
 
-// run is a page of rows of which the first n are taken.
+// run is a page of rows. The first n rows are taken.
 type run[A any] struct {
 	n    int
 	rows A
@@ -52,13 +52,13 @@ func (t *Sorted[K, V, A]) Len() int { return t.n }
 // Pages returns how many pages the rows are in.
 func (t *Sorted[K, V, A]) Pages() int { return len(t.firsts) }
 
-// taken returns the rows of page i to be read.
+// taken returns the rows of page i for reading.
 func (t *Sorted[K, V, A]) taken(i int) []V {
 	p := t.pages.At(i)
 	return slice[V](&p.rows)[:p.n]
 }
 
-// find returns the first slot of page i whose key is not below k, and whether it is k.
+// find returns the first slot of page i whose key is not below k, and whether its key is k.
 func (t *Sorted[K, V, A]) find(i int, k K) (slot int, ok bool) {
 	rows := t.taken(i)
 	low, high := 0, len(rows)
@@ -76,9 +76,9 @@ func (t *Sorted[K, V, A]) find(i int, k K) (slot int, ok bool) {
 	return low, false
 }
 
-// locate returns the page that k is in or belongs into, and its slot there; page is -1 if it belongs before all pages.
+// locate returns the page that k is in or belongs into, and its slot there. page is -1 if k belongs before all pages.
 func (t *Sorted[K, V, A]) locate(k K) (page, slot int, ok bool) {
-	if t.n > 0 && t.order.Compare(t.firsts[0], k) == 0 { // most that goes is the oldest
+	if t.n > 0 && t.order.Compare(t.firsts[0], k) == 0 { // most rows that go are the oldest
 		return 0, 0, true
 	}
 	i := sort.Search(len(t.firsts), func(i int) bool { return t.order.Compare(t.firsts[i], k) > 0 }) - 1
@@ -89,7 +89,7 @@ func (t *Sorted[K, V, A]) locate(k K) (page, slot int, ok bool) {
 	return i, slot, ok
 }
 
-// First returns the first row to be read, or nil.
+// First returns the first row for reading, or nil.
 func (t *Sorted[K, V, A]) First() *V {
 	if t.n == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (t *Sorted[K, V, A]) First() *V {
 	return &t.taken(0)[0]
 }
 
-// Get returns the row of k to be read, or nil.
+// Get returns the row of k for reading, or nil.
 func (t *Sorted[K, V, A]) Get(k K) *V {
 	if i, slot, ok := t.locate(k); ok {
 		return &t.taken(i)[slot]
@@ -105,7 +105,7 @@ func (t *Sorted[K, V, A]) Get(k K) *V {
 	return nil
 }
 
-// Edit returns the row of k to be written before the next freeze, or nil. Its key must stay.
+// Edit returns the row of k for writing, until the next freeze, or nil. Its key must not change.
 func (t *Sorted[K, V, A]) Edit(k K) *V {
 	if i, slot, ok := t.locate(k); ok {
 		return &slice[V](&t.pages.Edit(i).rows)[slot]
@@ -113,8 +113,8 @@ func (t *Sorted[K, V, A]) Edit(k K) *V {
 	return nil
 }
 
-// Append adds the row of a key that is greater than every other. The key is said beside the row: a row of which a function
-// is asked would be put on the heap.
+// Append adds the row of a key that is greater than every other. The key is a parameter, because a row that is handed
+// to a function would be put on the heap.
 func (t *Sorted[K, V, A]) Append(k K, row V) {
 	last := len(t.firsts) - 1
 	if last < 0 || len(t.taken(last)) == len(slice[V](&t.pages.At(last).rows)) {
@@ -162,7 +162,7 @@ func (t *Sorted[K, V, A]) split(i int) {
 	t.firsts = slices.Insert(t.firsts, i+1, t.order.Key(&slice[V](&upper.rows)[0]))
 }
 
-// Remove takes the row of k out and returns it as it was; ok is false if there is none.
+// Remove takes the row of k out and returns it as it was. ok is false if there is no such row.
 func (t *Sorted[K, V, A]) Remove(k K) (row V, ok bool) {
 	i, slot, ok := t.locate(k)
 	if !ok {
@@ -182,8 +182,8 @@ func (t *Sorted[K, V, A]) Remove(k K) (row V, ok bool) {
 	return row, true
 }
 
-// shrink drops page i if it is empty and merges it with a neighbor if it is a quarter full and both together fill at most
-// half a page, so that the next removals or additions do not split or merge again at once.
+// shrink drops page i if it is empty. If the page is less than a quarter full, and with a neighbor fills at most half a
+// page, shrink merges the two. So the next removals or additions do not split or merge again at once.
 func (t *Sorted[K, V, A]) shrink(i int) {
 	n, room := t.pages.At(i).n, len(slice[V](&t.pages.At(i).rows))
 	switch {
@@ -202,16 +202,16 @@ func (t *Sorted[K, V, A]) shrink(i int) {
 	t.firsts = slices.Delete(t.firsts, i, i+1)
 }
 
-// merge appends the rows of the page behind page i to it.
+// merge appends to page i the rows of the page behind it.
 func (t *Sorted[K, V, A]) merge(i int) {
 	p := t.pages.Edit(i)
 	p.n += copy(slice[V](&p.rows)[p.n:], t.taken(i+1))
 }
 
-// All yields the rows in order, to be read.
+// All yields the rows in order, for reading.
 func (t *Sorted[K, V, A]) All(yield func(row *V) bool) { t.walk(0, 0, yield) }
 
-// After yields the rows with keys above k in order, to be read.
+// After yields the rows with keys above k in order, for reading.
 func (t *Sorted[K, V, A]) After(k K) iter.Seq[*V] {
 	return func(yield func(row *V) bool) {
 		i, slot, ok := t.locate(k)
@@ -257,16 +257,16 @@ func (f *Frozen[V, A]) All(yield func(row *V) bool) {
 	}
 }
 
-// Finder finds rows by rising keys that are there: mostly in the page of the one before.
+// Finder finds rows by rising keys that are there. Most are in the page of the key before.
 type Finder[K, V any, A Rows[V]] struct {
 	t *Sorted[K, V, A]
 	i int
 }
 
-// Finder returns one that has found nothing yet.
+// Finder returns a finder that has found nothing yet.
 func (t *Sorted[K, V, A]) Finder() Finder[K, V, A] { return Finder[K, V, A]{t: t} }
 
-// Get returns the row of k to be read.
+// Get returns the row of k for reading.
 func (f *Finder[K, V, A]) Get(k K) *V {
 	t := f.t
 	if t.order.Compare(k, t.firsts[f.i]) < 0 || f.i+1 < len(t.firsts) && t.order.Compare(t.firsts[f.i+1], k) <= 0 {
@@ -276,7 +276,8 @@ func (f *Finder[K, V, A]) Get(k K) *V {
 	return &t.taken(f.i)[slot]
 }
 
-// Check verifies what is derived of the rows, and their order. empty reports whether a row is what a free slot holds.
+// Check verifies the order of the rows and what is derived from them. empty reports whether a row is what a free slot
+// must hold.
 func (t *Sorted[K, V, A]) Check(empty func(row *V) bool) error {
 	if t.pages.Len() != len(t.firsts) {
 		return fmt.Errorf("%d pages, %d firsts", t.pages.Len(), len(t.firsts))
