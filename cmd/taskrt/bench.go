@@ -104,7 +104,7 @@ func (p *program) benchCommand() *cli.Command {
 				intFlag("bench", "payload", 256, "bytes of each task's params"),
 				intFlag("bench", "worker-slots", 0, "of each node that is started; default four per CPU"),
 				logStoreFlag("bench"),
-				workerFlag("bench", workerChild),
+				workerFlag("bench"),
 				stringFlag("bench", "compare", "", "FILE of a former -o json: shows each figure as a part of that one"),
 				outputFlag(),
 			}, preset.flags()...),

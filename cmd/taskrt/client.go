@@ -14,6 +14,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -99,17 +100,17 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 	return p.openLog(s), err
 }
 
-func (p *program) openLog(s logSettings) *slog.Logger { return s.open(p.stderr.Exact()) }
+func (p *program) openLog(s guests.LogSettings) *slog.Logger { return s.Open(p.stderr.Exact()) }
 
 // quietLogSettings is readLogSettings with a default that leaves the terminal to the command's own lines.
-func quietLogSettings(c *cli.Context) (logSettings, error) {
+func quietLogSettings(c *cli.Context) (guests.LogSettings, error) {
 	if c.IsSet("log-level") {
 		return readLogSettings(c, c.String("log-level"))
 	}
 	return readLogSettings(c, slog.LevelError.String())
 }
 
-func readLogSettings(c *cli.Context, level string) (s logSettings, err error) {
+func readLogSettings(c *cli.Context, level string) (s guests.LogSettings, err error) {
 	if err := s.Level.UnmarshalText([]byte(level)); err != nil {
 		return s, usagef(c, "--log-level must be debug, info, warn or error, not %q", level)
 	}

@@ -27,7 +27,7 @@ func (p *program) devCommand() *cli.Command {
 			intFlag(cmd, "nodes", 3, "how many nodes"),
 			stringFlag(cmd, "dir", "", "directory to keep the cluster in; without it a temporary one, removed at the end"),
 			stringFlag(cmd, "http", "127.0.0.1:7070", "HOST:PORT of the first node, the others on the ports after it; port 0: free ones"),
-			workerFlag("", workerChild),
+			workerFlag(""),
 			intFlag("", "worker-slots", 0, "tasks that each node runs at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			logStoreFlag(""),
@@ -119,10 +119,7 @@ func (p *program) devRun(ctx context.Context, d *devCluster) error {
 		case <-d.failed:
 		}
 	}
-	if err := d.stop(); err != nil {
-		return &exitError{exitStopped, err}
-	}
-	return nil
+	return stopped(d.stop())
 }
 
 // devCluster is several members of one process.

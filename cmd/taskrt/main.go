@@ -14,12 +14,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func main() {
-	if code, is := apart(os.Args); is {
+	if code, is := guests.Main(os.Args); is {
 		os.Exit(code)
 	}
 	heap.Tend()

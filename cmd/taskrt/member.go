@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -33,12 +34,12 @@ type memberConfig struct {
 	maintain   maintain.Config
 	grants     *grants.Grants // nil: nothing is granted
 	grantsFile string         // that they were read from
-	runs       *runLog        // nil: nobody wants to know
+	runs       *guests.RunLog // nil: nobody wants to know
 	logStore   logstore.Kind
 	holdLevel  bool
 	log        *slog.Logger
 
-	logSettings logSettings // of log
+	logSettings guests.LogSettings // of log
 }
 
 // member is a node with its two ports.
@@ -69,15 +70,15 @@ func openMember(c memberConfig) (*member, error) {
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
 		Worker: c.worker != workerNone, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
-		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.runs.hook(), OnEnd: m.metrics.Ended,
+		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.runs.Hook(), OnEnd: m.metrics.Ended,
 	}
 	if c.worker != workerInline {
 		if c.cache == "" {
 			c.cache = filepath.Join(c.dir, "wasm-cache")
 		}
-		s := guestsSettings{Node: c.id, Log: c.logSettings, CacheDir: c.cache, Grants: c.grantsFile}
-		o := newOutside(s, c.runs, m.log, m.metrics.Compiled)
-		config.Guests, config.Inspect = o.guests, o.service.Inspect
+		s := guests.Settings{Node: c.id, Log: c.logSettings, CacheDir: c.cache, Grants: c.grantsFile}
+		o := guests.New(s, c.runs, m.log, m.metrics.Compiled)
+		config.Guests, config.Inspect = o.Guests, o.Service.Inspect
 	}
 	config.Raft.LogStore, config.Raft.HoldLevel = c.logStore, c.holdLevel
 	m.node, err = node.New(config)

@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/children"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/local"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
@@ -44,7 +48,7 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	local, err := p.localRun(c)
+	h, checkpoint, err := p.localRun(c)
 	if err != nil {
 		return err
 	}
@@ -85,13 +89,14 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if local.blobs, err = p.openBlobs(c); err != nil {
+	h.Blobs = local.Blobs{}
+	defer h.Blobs.Close()
+	if err := p.addBlobs(c, h.Blobs); err != nil {
 		return err
 	}
-	defer local.blobs.close()
-	params, from, err := local.blobs.whole(text)
+	params, from, err := h.Blobs.Whole(text)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	if raw != nil {
 		params = raw
@@ -108,9 +113,85 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	a.ParamsFrom, a.Checkpoint = from, local.checkpoint
-	local.report.Version = in.Version
-	return local.print(local.attempt(c.Context, m, a, &settings))
+	a.ParamsFrom, a.Checkpoint = from, checkpoint
+	h.Report.Version = in.Version
+	return p.printRun(h, h.Attempt(c.Context, m, a, &settings))
+}
+
+// printRun prints an outcome. Anything but a success or a yield is exit code 1.
+func (p *program) printRun(h *local.Host, o runtime.Outcome) error {
+	var code error
+	switch o.Kind {
+	case runtime.Failed:
+		retry := "will not be retried"
+		if o.Retryable {
+			retry = "may be retried"
+		}
+		code = &exitError{exitTaskFailed, fmt.Errorf("%s: %s (%s)", o.Code, o.Message, retry)}
+	case runtime.Killed:
+		code = &exitError{exitTaskFailed, o.Cause}
+	case runtime.Cancelled:
+		code = &exitError{code: exitTaskFailed}
+	}
+	if h.Stderr == nil {
+		return errors.Join(p.encodeJSON(h.Finish(o), ""), code)
+	}
+	return errors.Join(h.Print(o, p.stdout), code)
+}
+
+// localRun reads the flags that say what happens to the guest while it runs.
+// checkpoint is what the file of --checkpoint held; nil: none.
+func (p *program) localRun(c *cli.Context) (h *local.Host, checkpoint []byte, err error) {
+	h = &local.Host{File: c.String("checkpoint"), Stderr: p.stderr, Report: local.Report{Attempt: int64(c.Int("attempt")), Log: []local.LogLine{}}}
+	if h.Report.Attempt < 1 {
+		return nil, nil, usagef(c, "--attempt must be at least 1, not %d", h.Report.Attempt)
+	}
+	asJSON, err := wantsJSON(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if asJSON {
+		h.Stderr = nil
+	}
+	for name, to := range map[string]*time.Duration{"cancel-after": &h.CancelAfter, "kill-after": &h.KillAfter} {
+		d, err := durationOf(c, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if c.String(name) != "" && d <= 0 {
+			return nil, nil, usagef(c, "--%s must be more than 0", name)
+		}
+		*to = time.Duration(d)
+	}
+	if h.File == "" {
+		return h, nil, nil
+	}
+	switch checkpoint, err = os.ReadFile(h.File); {
+	case errors.Is(err, fs.ErrNotExist):
+		return h, nil, nil
+	case err != nil:
+		return nil, nil, usagef(c, "--checkpoint: %w", err)
+	case len(checkpoint) > manifest.MaxPayloadBytes:
+		return nil, nil, usagef(c, "--checkpoint: %s has %d bytes, a checkpoint at most %d", h.File, len(checkpoint), manifest.MaxPayloadBytes)
+	}
+	return h, checkpoint, nil
+}
+
+// addBlobs opens the files of --blob and says what the guest knows them by.
+func (p *program) addBlobs(c *cli.Context, blobs local.Blobs) error {
+	for _, name := range c.StringSlice("blob") {
+		digest, fresh, err := blobs.Add(name)
+		if err != nil {
+			return usagef(c, "--blob: %w", err)
+		}
+		if !fresh {
+			continue
+		}
+		if err := p.stderr.Printf("blob %s %s\n", api.ShowDigest(digest), name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errAbandoned is how unlessInterrupted ends.
@@ -147,9 +228,11 @@ func inspect(ctx context.Context, e *runtime.Engine, wasm []byte, given *manifes
 	return in, refused(err)
 }
 
-// refused gives errors about a module the exit code that they have when a server finds them.
+// refused gives errors about a module or its params the exit code that they have when a server finds them.
 func refused(err error) error {
-	if _, ok := errors.AsType[*upload.Error](err); ok {
+	_, module := errors.AsType[*upload.Error](err)
+	_, params := errors.AsType[*local.RefusedError](err)
+	if module || params {
 		return &exitError{exitRefused, err}
 	}
 	return err

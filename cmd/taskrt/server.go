@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/node"
 )
 
@@ -21,7 +22,7 @@ func (p *program) serverCommand() *cli.Command {
 			stringFlag("", "raft", "127.0.0.1:7170", "HOST:PORT for nodes and workers, as they can dial it"),
 			stringFlag("", "join", "", "HOST:PORT,… of nodes to join through: --raft addresses, the own one allowed"),
 			intFlag("", "bootstrap-expect", 0, "how many nodes form the cluster at its first start; without --join 1"),
-			workerFlag("", workerChild),
+			workerFlag(""),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			boolFlag("", "hold-feature-level", "keep the cluster's feature level from being raised while this node is a member"),
@@ -45,7 +46,7 @@ func (p *program) server(c *cli.Context) error {
 		return err
 	}
 	config.log, config.logSettings = log, logging
-	runs, err := openRunLog(c, log)
+	runs, err := guests.OpenRunLog(c.String("run-log"), log)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
@@ -57,10 +58,7 @@ func (p *program) server(c *cli.Context) error {
 	}
 	// At once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for this line.
 	_ = p.stdout.Printf("ready %s\n", m.url) // whoever has closed it needs no line
-	if err := m.run(c.Context); err != nil {
-		return &exitError{exitStopped, err}
-	}
-	return nil
+	return stopped(m.run(c.Context))
 }
 
 func serverConfig(c *cli.Context) (memberConfig, error) {

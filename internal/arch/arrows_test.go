@@ -22,10 +22,14 @@ var arrows = map[string][]string{
 	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/heap", "cmd/taskrt/internal/scaffold", "abi", "api", "api/children", "api/client", "api/console", "api/server", "blob", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/compiler", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "worker", "worker/child", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
+		"cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/scaffold",
+		"abi", "api", "api/children", "api/client", "api/server", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
 
+	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child"},
 	"cmd/taskrt/internal/heap":     {},
+	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task"},
+	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
 
 	"api/children":       {"api", "api/internal/codec"},
@@ -33,7 +37,6 @@ var arrows = map[string][]string{
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
 	"api/server":         {"api", "api/internal/codec"},
-	"api/console":        {},
 	"api/runs":           {"api", "task"},
 	"api/spaces":         {"api", "task", "task/archive"},
 	"node/accept":        {"task", "internal/mux"},
@@ -153,7 +156,7 @@ var thirdParty = map[string][]string{
 	"api/server":         {"golang.org/x/sync", "github.com/google/jsonschema-go"},
 	"api/apitest":        {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"blob":               {"golang.org/x/sync"},
-	"cmd/taskrt":         {"github.com/urfave/cli/v2", "github.com/santhosh-tekuri/jsonschema/v6"},
+	"cmd/taskrt":         {"github.com/urfave/cli/v2"},
 	"internal/bench":     {"github.com/HdrHistogram/hdrhistogram-go"},
 	"internal/terminal":  {"golang.org/x/sys"},
 	"internal/trio":      {"golang.org/x/sys"},

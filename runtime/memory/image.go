@@ -22,6 +22,7 @@ type State struct {
 // to do it.
 type Restoring uint8
 
+// The ways.
 const (
 	Scan  Restoring = iota // copy back the pages that the kernel says were written
 	Remap                  // drop all private pages

@@ -11,6 +11,7 @@ import (
 // Refusal says why a grow was refused.
 type Refusal uint8
 
+// Why a grow was refused, if it was.
 const (
 	NotRefused Refusal = iota
 	OverLimit          // of the attempt

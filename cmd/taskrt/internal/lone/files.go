@@ -1,10 +1,9 @@
-package main
+package lone
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/worker"
@@ -15,7 +14,7 @@ const keepBytes = 2 << 30
 
 // files are the cluster's files for a worker that is no member: its own disk is a cache of them.
 type files struct {
-	nodes *directory
+	nodes *Directory
 	store *blob.Store
 }
 
@@ -25,13 +24,6 @@ var (
 )
 
 func (f *files) remote() blob.Remote { return blob.Remote{Store: f.store, Peers: f.nodes.members} }
-
-// members lists the node-to-node addresses that are known.
-func (d *directory) members() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.raft)
-}
 
 // Fetch implements worker.Modules.
 func (f *files) Fetch(ctx context.Context, digest string, size int64) ([]byte, error) {

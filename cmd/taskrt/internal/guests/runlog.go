@@ -1,4 +1,4 @@
-package main
+package guests
 
 import (
 	"encoding/json"
@@ -8,18 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/taskrt/taskrt/worker"
 )
 
-func runLogFlag() cli.Flag {
-	return stringFlag("", "run-log", "", "file to append a JSON line to when guest code begins and ends to execute, in ns of CLOCK_BOOTTIME")
-}
-
-// runLog writes down where and when guest code executes: what SPEC L1 promises can be checked over all processes of a
+// RunLog writes down where and when guest code executes: what SPEC L1 promises can be checked over all processes of a
 // machine, from the stamps of those that run the guests.
-type runLog struct {
+type RunLog struct {
 	mu   sync.Mutex
 	file *os.File
 	log  *slog.Logger
@@ -36,9 +30,8 @@ type runLine struct {
 	PID       int    `json:"pid"`                // of the process in which it executes
 }
 
-// openRunLog opens the file that the flag names. Without the flag it returns nil, which logs nothing.
-func openRunLog(c *cli.Context, log *slog.Logger) (*runLog, error) {
-	name := c.String("run-log")
+// OpenRunLog opens the file of --run-log. Without a name it returns nil, which logs nothing.
+func OpenRunLog(name string, log *slog.Logger) (*RunLog, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -46,11 +39,11 @@ func openRunLog(c *cli.Context, log *slog.Logger) (*runLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--run-log: %w", err)
 	}
-	return &runLog{file: f, log: log}, nil
+	return &RunLog{file: f, log: log}, nil
 }
 
-// hook is the worker's OnRun.
-func (l *runLog) hook() func(worker.Run) {
+// Hook is the worker's OnRun.
+func (l *RunLog) Hook() func(worker.Run) {
 	if l == nil {
 		return nil
 	}
@@ -62,7 +55,7 @@ func (l *runLog) hook() func(worker.Run) {
 }
 
 // died writes down the end of what a process executed that is gone since boot time at.
-func (l *runLog) died(pid int, tokens []uint64, at time.Duration) {
+func (l *RunLog) died(pid int, tokens []uint64, at time.Duration) {
 	if l == nil {
 		return
 	}
@@ -71,7 +64,7 @@ func (l *runLog) died(pid int, tokens []uint64, at time.Duration) {
 	}
 }
 
-func (l *runLog) write(r runLine) {
+func (l *RunLog) write(r runLine) {
 	line, err := json.Marshal(r)
 	if err == nil {
 		l.mu.Lock()
@@ -83,7 +76,8 @@ func (l *runLog) write(r runLine) {
 	}
 }
 
-func (l *runLog) Close() {
+// Close closes the file.
+func (l *RunLog) Close() {
 	if l != nil {
 		l.file.Close()
 	}

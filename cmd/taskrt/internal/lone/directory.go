@@ -1,0 +1,110 @@
+package lone
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/worker"
+)
+
+// Directory knows where the cluster's nodes are: it is told some URLs and learns the others from them, so that a worker
+// finds the cluster again after the nodes that it was told of have gone.
+type Directory struct {
+	mu   sync.Mutex
+	urls []string // as given, then as learned
+	raft []string // node-to-node addresses
+	told string   // where a node that does not lead saw the leader; used once
+}
+
+var _ worker.Dialer = (*Directory)(nil)
+
+// NewDirectory returns a directory that is told the URLs of some nodes.
+func NewDirectory(urls []string) (*Directory, error) {
+	d := &Directory{urls: urls}
+	c, err := d.client()
+	if err == nil {
+		c.Close()
+	}
+	return d, err
+}
+
+func (d *Directory) client() (*client.Client, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// The worker tries again by itself, so one round is enough.
+	return client.New(client.Config{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second})
+}
+
+// Dial implements worker.Dialer.
+func (d *Directory) Dial(ctx context.Context) (net.Conn, error) {
+	d.mu.Lock()
+	addr := d.told
+	d.told = ""
+	d.mu.Unlock()
+	if addr == "" {
+		var err error
+		if addr, err = d.leader(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return mux.Dial(ctx, addr, mux.Stream)
+}
+
+// Redirect implements worker.Dialer.
+func (d *Directory) Redirect(addr string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = addr
+}
+
+var errNoLeader = errors.New("the cluster has no leader now")
+
+// leader asks /v1/cluster for the leader's node-to-node address. A node that has lost contact may still name a former
+// leader; whoever is dialled and does not lead says so.
+func (d *Directory) leader(ctx context.Context) (string, error) {
+	c, err := d.client()
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	cluster, err := c.Cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	d.learn(cluster)
+	for _, n := range cluster.Nodes {
+		if n.ID == cluster.Leader && n.Raft != "" {
+			return n.Raft, nil
+		}
+	}
+	return "", errNoLeader
+}
+
+func (d *Directory) learn(c *api.Cluster) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.raft = nil
+	for _, n := range c.Nodes {
+		if n.Raft != "" {
+			d.raft = append(d.raft, n.Raft)
+		}
+		if strings.HasPrefix(n.HTTP, "http") && !slices.Contains(d.urls, n.HTTP) {
+			d.urls = append(d.urls, n.HTTP)
+		}
+	}
+}
+
+// members lists the node-to-node addresses that are known.
+func (d *Directory) members() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.raft)
+}
