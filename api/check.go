@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of names and labels. IDs are SPEC I1, behaviors SPEC B1; the others are the API's own.
+// These are limits of names and labels. The limits of IDs are from SPEC I1, those of behaviors from SPEC B1. The others are the
+// API's own.
 const (
 	MinName       = 3
 	MaxName       = 128
@@ -19,15 +20,16 @@ const (
 	MaxPriority   = 9
 )
 
-// DefaultNamespace is where a request without a namespace goes (SPEC H1).
+// DefaultNamespace is the namespace of a request that names none (SPEC H1).
 const DefaultNamespace = "default"
 
-// Check tells what is wrong with the request by itself, and brings it into the one form that a Service works with:
-// namespace filled in, params without insignificant white space. Checking twice does no harm. What only the behavior or
-// the state can tell (schema, the behavior's own limit, if the ID is taken) is not looked at. The result is an *Error.
+// Check tells what is wrong with the request by itself; nil or an *Error. It brings the request into the one form with which a
+// Service works: the namespace is filled in, and the params have no insignificant white space. Checking twice does no harm.
+// Check does not look at what only the behavior or the state can tell: the schema, the behavior's own limit, whether the ID is
+// taken.
 func (r *SubmitRequest) Check() error { return r.check().orNil() }
 
-// orNil keeps a nil *Error from becoming an error that is not nil.
+// orNil returns e as an error. A nil *Error becomes a nil error, not an error that holds a nil *Error.
 func (e *Error) orNil() error {
 	if e == nil {
 		return nil
@@ -73,7 +75,7 @@ func checkPriority(p *int) *Error {
 	return nil
 }
 
-// CheckNamespace checks the name of a namespace, and fills in the default for ""; nil or an *Error.
+// CheckNamespace checks the name of a namespace, and replaces "" by the default; nil or an *Error.
 func CheckNamespace(namespace *string) error {
 	var err *Error
 	*namespace, err = checkNamespace(*namespace)
@@ -105,7 +107,7 @@ func checkID(id string) *Error {
 	return nil
 }
 
-// CheckBehaviorName checks a behavior's name (SPEC B1) that stands in field; nil or an *Error.
+// CheckBehaviorName checks a behavior's name (SPEC B1); nil or an *Error, which says that the name stands in field.
 func CheckBehaviorName(field, name string) error { return checkBehaviorName(field, name).orNil() }
 
 func checkBehaviorName(field, name string) *Error {
@@ -190,7 +192,7 @@ func (o GetOptions) Check() error {
 	return nil
 }
 
-// DefaultListLimit is how many tasks a page has when the caller does not say.
+// DefaultListLimit is how many entries a page has if the caller does not say it.
 const DefaultListLimit = 100
 
 // Check tells what is wrong with the filters, and fills in the namespace and the limit; nil or an *Error.
@@ -226,7 +228,7 @@ func (r *ListRequest) Check() error {
 	return nil
 }
 
-// given leaves out what is empty, which says nothing, and what was there before: a filter is no longer than what it means.
+// given returns the texts of a filter without empty ones, which say nothing, and without repeated ones.
 func given(texts []string) []string {
 	var out []string
 	seen := map[string]bool{"": true}

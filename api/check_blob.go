@@ -8,13 +8,13 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// digestPrefix says how a digest is made.
+// digestPrefix says by which function a digest is made.
 const digestPrefix = "sha256:"
 
-// ShowDigest is a digest as the API shows it.
+// ShowDigest returns a digest as the API shows it.
 func ShowDigest(hex string) string { return digestPrefix + hex }
 
-// BlobRef is what stands for a payload that is a blob: {"$blob": "sha256:…"} (SPEC H3).
+// BlobRef returns the JSON that stands for a payload that is a blob: {"$blob": "sha256:…"} (SPEC H3).
 func BlobRef(hex string) json.RawMessage {
 	return json.RawMessage(`{"` + blobMember + `":"` + ShowDigest(hex) + `"}`)
 }
@@ -22,13 +22,14 @@ func BlobRef(hex string) json.RawMessage {
 // blobMember is the name that makes an object a reference.
 const blobMember = "$blob"
 
-// ValidJSON reports whether a blob counts as JSON where it stands for params or a result: what could be sent as such.
+// ValidJSON reports whether a blob that stands for params or a result counts as JSON: whether its content could be sent as
+// JSON.
 func ValidJSON(content []byte) bool {
 	valid, _ := scan.Valid(content)
 	return valid
 }
 
-// ParseDigest takes a digest as the API shows it, or its 64 hex digits alone, which is what sha256sum prints.
+// ParseDigest parses a digest as the API shows it, or its 64 hex digits alone, as sha256sum prints them.
 func ParseDigest(field, s string) (hex string, err error) {
 	hex = strings.TrimPrefix(s, digestPrefix)
 	if !task.ValidDigest(hex) {
@@ -37,8 +38,8 @@ func ParseDigest(field, s string) (hex string, err error) {
 	return hex, nil
 }
 
-// Check says what is wrong with an upload before any byte of it is read; want is the digest that it must have, in hex, ""
-// for whatever it is.
+// Check tells what is wrong with an upload before any byte of it is read. want is the digest that the upload must have, in hex;
+// "" if any digest will do.
 func (r *PutBlobRequest) Check() (want string, err error) {
 	if r.Size > MaxBlob {
 		return "", blobTooLarge()
@@ -51,7 +52,8 @@ func (r *PutBlobRequest) Check() (want string, err error) {
 
 func blobTooLarge() *Error { return LimitError("body", MaxBlob, "at most %d bytes", MaxBlob) }
 
-// CheckContent says what is wrong with an upload that has been read.
+// CheckContent tells what is wrong with an upload that has been read: want is what Check returned, got and size are those of
+// its bytes.
 func (r *PutBlobRequest) CheckContent(want, got string, size int64) error {
 	switch {
 	case r.Size >= 0 && size != r.Size:
@@ -62,7 +64,7 @@ func (r *PutBlobRequest) CheckContent(want, got string, size int64) error {
 	return nil
 }
 
-// Check says what is wrong with a range whatever the blob is.
+// Check tells what is wrong with a range, whatever the size of the blob is.
 func (r *BlobRange) Check() (hex string, err error) {
 	switch {
 	case r.From < 0:
@@ -73,7 +75,7 @@ func (r *BlobRange) Check() (hex string, err error) {
 	return ParseDigest("digest", r.Digest)
 }
 
-// Of returns how many bytes the range has of a blob of size bytes.
+// Of returns how many bytes of a blob the range has, if the blob has size bytes.
 func (r *BlobRange) Of(size int64) (length int64, err error) {
 	if r.From > size || r.From == size && size > 0 {
 		e := FieldError(CodeNoRange, "from", "the blob has %d bytes", size)

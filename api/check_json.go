@@ -9,7 +9,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/scan"
 )
 
-// CheckJSON returns nil if body is one valid JSON text, not too deep: what reads it may walk it without looking back.
+// CheckJSON returns nil if body is one valid JSON text that is not too deep. A reader may then walk through body without
+// checking it.
 func CheckJSON(body []byte) *Error {
 	if valid, _ := scan.Valid(body); valid {
 		return nil
@@ -41,5 +42,5 @@ func position(b []byte, offset int64) (line, column int64) {
 	return line, column
 }
 
-// MaxParts bounds a list of objects in a body. A batch of tasks is counted by itself.
+// MaxParts bounds a list of objects in a body. A batch of tasks has a bound of its own, MaxBatch.
 const MaxParts = 1_000

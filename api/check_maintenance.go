@@ -1,6 +1,6 @@
 package api
 
-// Check refuses what the state machine would.
+// Check refuses a request that the state machine would refuse.
 func (r *MaintenanceRequest) Check() error {
 	if r.SupersedeRun < 0 {
 		return FieldError(CodeInvalidField, "supersede_run", "a run is a positive number")
@@ -8,7 +8,7 @@ func (r *MaintenanceRequest) Check() error {
 	return nil
 }
 
-// CheckRun refuses what is not the number of a run.
+// CheckRun refuses a number that no run has.
 func CheckRun(run int64) error {
 	if run < 1 {
 		return FieldError(CodeInvalidField, "run", "a run is a positive number")

@@ -3,7 +3,7 @@ package api
 // MaxManifest bounds a manifest that is given beside the file, in bytes.
 const MaxManifest = 1 << 20
 
-// Check tells what is wrong with a push besides its file; nil or an *Error.
+// Check tells what is wrong with a push, apart from its file; nil or an *Error.
 func (r *PushRequest) Check() error {
 	if r.Name != "" {
 		if err := CheckBehaviorName("name", r.Name); err != nil {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// MaxQuota bounds quotas: numbers that all readers of JSON keep exactly. MaxSubmitRate bounds submits_per_second.
+// MaxQuota bounds quotas to numbers that all readers of JSON keep exactly. MaxSubmitRate bounds submits_per_second.
 const (
 	MaxQuota      = 1 << 53
 	MaxWeight     = 100
 	MaxSubmitRate = 1_000_000_000
 )
 
-// CheckNamespaceName checks the name of a namespace that may be there; nil or an *Error.
+// CheckNamespaceName checks the name of a namespace that may exist; nil or an *Error.
 func CheckNamespaceName(name string) error {
 	if name == "" {
 		return FieldError(CodeInvalidField, "name", "is required")
@@ -24,14 +24,14 @@ func CheckNamespaceName(name string) error {
 	return nil
 }
 
-// CheckUserNamespace refuses the system's namespaces, and names that none can have, where users submit, define or delete
-// something (SPEC N1); nil or an *Error. "" is the default one.
+// CheckUserNamespace refuses the system's namespaces, and names that no namespace can have, for requests with which users
+// submit, define or delete something (SPEC N1); nil or an *Error. "" is the default namespace.
 func CheckUserNamespace(name string) error {
 	_, err := userNamespace(name)
 	return err.orNil()
 }
 
-// userNamespace is checkNamespace for what users may not do in the system's.
+// userNamespace is checkNamespace for requests that users may not make in the system's namespaces.
 func userNamespace(ns string) (string, *Error) {
 	ns, err := checkNamespace(ns)
 	if err == nil && ns[0] == '_' {
@@ -40,8 +40,8 @@ func userNamespace(ns string) (string, *Error) {
 	return ns, err
 }
 
-// checkNewNamespace checks the name of a namespace that is to be made. Those that begin with _ are the system's, which the
-// cluster says (SPEC N1).
+// checkNewNamespace checks the name of a namespace that is to be made. Names that begin with _ pass: they are the system's, and
+// the cluster refuses them (SPEC N1).
 func checkNewNamespace(name string) *Error {
 	letter := func(c byte) bool { return 'a' <= c && c <= 'z' }
 	rest := func(c byte) bool { return letter(c) || '0' <= c && c <= '9' || c == '-' || c == '_' }

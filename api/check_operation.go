@@ -16,7 +16,7 @@ import (
 
 // Limits of operations (SPEC O1).
 const (
-	MaxOperationID    = 100 // characters: those of its tasks are longer
+	MaxOperationID    = 100 // characters: the IDs of its tasks are longer
 	MaxPartitions     = 100_000
 	MaxPartitionName  = 128       // bytes
 	MaxPartitionNames = 256 << 10 // bytes of all names of an operation
@@ -51,7 +51,7 @@ func (p *Partitions) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// hasNull reports whether a list of JSON has null for an element, which encoding/json would read as "".
+// hasNull reports whether a JSON list has an element null. encoding/json would read it as "".
 func hasNull(b []byte) bool {
 	var elements []*string
 	return json.Unmarshal(b, &elements) == nil && slices.Contains(elements, nil)
@@ -131,7 +131,8 @@ func printable(s string) bool {
 // CheckOperationID checks an operation's ID; nil or an *Error.
 func CheckOperationID(id string) error { return checkOperationID(id).orNil() }
 
-// checkOperationID: as a task's, but shorter and without the colon that stands in the IDs of its tasks.
+// checkOperationID checks an operation's ID: it is like a task's ID, but shorter, and without the colon, which stands in the
+// IDs of the operation's tasks.
 func checkOperationID(id string) *Error {
 	named := func(c byte) bool { return c != ':' && isIDByte(c) }
 	if len(id) < MinName || len(id) > MaxOperationID || !only(id, named) {
@@ -140,7 +141,7 @@ func checkOperationID(id string) *Error {
 	return nil
 }
 
-// operationStatuses are what a status may be.
+// operationStatuses are the statuses of operations.
 var operationStatuses = []string{"RUNNING", "COMPLETING", "SUCCESS", "FAILURE"}
 
 // Check tells what is wrong with the filters, and fills in the namespace and the limit; nil or an *Error.
@@ -170,7 +171,7 @@ func (r *PartitionsRequest) Check() error {
 	return checkLimit(&r.Limit).orNil()
 }
 
-// checkLimit fills in how many a page has.
+// checkLimit checks how many entries a page may have, and fills in the default.
 func checkLimit(limit *int) *Error {
 	if *limit == 0 {
 		*limit = DefaultListLimit

@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the TaskStore API (SPEC X2). Data may be as large as a body takes. An update must fit into one log entry all the
-// same: what does not, the longest data first, is kept as blobs, of which the entry has the digests.
+// These are limits of the TaskStore API (SPEC X2). Data may be as large as a body may be. Still an update must fit into one log
+// entry: if it does not, its longest data is kept as blobs, and the entry has their digests.
 const (
 	MaxStoreParts = 4_000     // adds, updates, deletes and depends of one update, depends of one claim, IDs of one read
 	MaxStoreData  = MaxBody   // bytes of the data of one update
-	MaxStoreBytes = 512 << 10 // of one update in the log: group names, data that is no blob, and what is below
+	MaxStoreBytes = 512 << 10 // of one update in the log: group names, data that is not a blob, and the sizes below
 	MaxStoreGroup = 256       // bytes of a group's name
 	MaxStoreList  = 64 << 20  // of the records of one answer: group names, data, and StoreRecordBytes for each
 
-	StoreRecordBytes = 128 // what a record counts in a list, besides its group and data
-	StoreBlobBytes   = 128 // what data that is a blob takes in the log
+	StoreRecordBytes = 128 // for how many bytes a record counts in a list, besides its group and data
+	StoreBlobBytes   = 128 // bytes that data takes in the log if it is a blob
 
 	storeBase = 256 // bytes that an update takes by itself
-	storePart = 32  // an add or a change, besides group and data
-	storeID   = 9   // a delete or a depend
+	storePart = 32  // bytes of an add or a change, besides group and data
+	storeID   = 9   // bytes of a delete or a depend
 )
 
 // LogBytes returns how much of a log entry the request takes, if data of more than inline bytes is kept as blobs.
@@ -82,7 +82,7 @@ func (r *StoreUpdateRequest) check() *Error {
 	return r.checkIDs()
 }
 
-// checkIDs refuses an ID that stands twice over updates and deletes; among the depends it may stand too.
+// checkIDs refuses an ID that stands twice in updates and deletes together. It may also stand among the depends.
 func (r *StoreUpdateRequest) checkIDs() *Error {
 	seen := make(map[uint64]bool, len(r.Updates)+len(r.Deletes))
 	for i := range r.Updates {

@@ -2,8 +2,8 @@ package api
 
 import "fmt"
 
-// Check tells what is wrong with the transaction by itself and brings it into its one form: namespace and payloads as
-// SubmitRequest.Check does it. Nil or an *Error that names the part (SPEC X1).
+// Check tells what is wrong with the transaction by itself; nil or an *Error that names the part (SPEC X1). It brings the
+// transaction into its one form, as SubmitRequest.Check does: namespaces are filled in, and payloads are compact.
 func (r *TxnRequest) Check() error { return r.check().orNil() }
 
 func (r *TxnRequest) check() *Error {
@@ -42,7 +42,7 @@ func checkTxnSize(n int) *Error {
 	return nil
 }
 
-// bytes is what the payloads take: never more than the body that they came in.
+// bytes returns how many bytes the payloads take. These are never more than the body had in which they came.
 func (r *TxnRequest) bytes() int {
 	n := 0
 	for i := range r.Submit {
@@ -61,7 +61,7 @@ func (r *TxnRequest) bytes() int {
 	return n
 }
 
-// once refuses an ID that stands in two parts: which of them comes first would matter.
+// once refuses an ID that stands in two parts, because it would matter which of the parts comes first.
 func once(seen map[string]string, at, id string) *Error {
 	if before, twice := seen[id]; twice {
 		return FieldError(CodeInvalidField, "id", "%s is also in %s; an ID stands once", id, before)
@@ -70,7 +70,7 @@ func once(seen map[string]string, at, id string) *Error {
 	return nil
 }
 
-// in says in which part an error is.
+// in adds to the field of an error the part in which the error is.
 func (e *Error) in(path string) *Error {
 	if e != nil {
 		e.Field = join(path, e.Field)
@@ -112,7 +112,7 @@ func (r *TxnRequest) checkSubmits(seen map[string]string) *Error {
 	return nil
 }
 
-// sameNamespace fills in the namespace of a part, which may only be that of the whole.
+// sameNamespace fills in the namespace of a part. It refuses a namespace other than the transaction's.
 func sameNamespace(part *string, whole string) *Error {
 	if *part != "" && *part != whole {
 		return FieldError(CodeInvalidField, "namespace", "differs from the request's, %s", whole)

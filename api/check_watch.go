@@ -38,7 +38,7 @@ func (r *WaitRequest) Check() error {
 	return nil
 }
 
-// checkIDs checks a list of IDs, each of which may stand in it once.
+// checkIDs checks a list of IDs. Each ID may stand in the list once.
 func checkIDs(field string, ids []string) *Error {
 	if len(ids) > MaxWaitIDs {
 		return LimitError(field, MaxWaitIDs, "%d of them, at most %d", len(ids), MaxWaitIDs)

@@ -13,16 +13,16 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Limits of what workers send (SPEC L2, J2, T5).
+// These are limits of what workers send (SPEC L2, J2, T5).
 const (
 	MinLease   = time.Second
 	MaxLease   = time.Hour
 	MaxWorker  = 128             // worker, request_id: bytes
-	MaxMessage = task.MaxMessage // of an error: bytes; what is longer is clipped
+	MaxMessage = task.MaxMessage // of an error: bytes; a longer message is clipped
 	MaxCode    = 64              // of an error: characters
 )
 
-// hostCodes are codes of the host (SPEC T5) that a worker may report of a run; the others only the state machine gives.
+// hostCodes are the codes of the host (SPEC T5) that a worker may report of a run. Only the state machine gives the others.
 var hostCodes = []string{"HANDLER_ERROR", "TRAP", "TIMEOUT", "OUT_OF_MEMORY", "OUT_OF_FUEL", "NO_RESULT"}
 
 // Check tells what is wrong with the request by itself and fills in the namespace; nil or an *Error.
@@ -142,7 +142,7 @@ func (e *ReportError) check() *Error {
 	if !own && !slices.Contains(hostCodes, e.Code) {
 		return rangeError("code", MaxCode, "must be 1 to %d of a-z 0-9 . _ -, or one of %s", MaxCode, strings.Join(hostCodes, ", "))
 	}
-	e.Message = task.Clip(e.Message, MaxMessage) // a failure with much to say is one all the same
+	e.Message = task.Clip(e.Message, MaxMessage) // not refused: however long its message is, the attempt has failed
 	return checkInline("details", &e.Details)
 }
 
@@ -154,7 +154,8 @@ func CheckReports(rs []FinishRequest) error {
 	return nil
 }
 
-// CheckReport checks one report of many. A second one of a task is refused: which came first would be chance.
+// CheckReport checks report number i of a bulk finish, and notes its task in seen. It refuses a second report of a task,
+// because chance would decide which of the two comes first.
 func CheckReport(f *FinishRequest, i int, seen map[[2]string]int) *Error {
 	if err := f.check(); err != nil {
 		return err
@@ -184,8 +185,7 @@ func (r *SnoozeRequest) Check() error {
 	return checkTime("again_at", r.AgainAt).orNil()
 }
 
-// Check tells what is wrong with the request by itself; the definition's content is the Service's matter. Nil or an
-// *Error.
+// Check tells what is wrong with the request by itself; nil or an *Error. The Service checks the content of the definition.
 func (r *PutBehaviorRequest) Check() error {
 	var err *Error
 	if r.Namespace, err = userNamespace(r.Namespace); err != nil {
@@ -209,7 +209,7 @@ func (r *PutBehaviorRequest) Check() error {
 // CheckNode checks the ID of a member or worker; nil or an *Error.
 func CheckNode(id string) error { return checkWord("id", id).orNil() }
 
-// checkTarget checks the ID of a task, and the namespace, which it fills in.
+// checkTarget checks the ID of a task and its namespace, and fills in the namespace.
 func checkTarget(namespace *string, id string) *Error {
 	ns, err := checkNamespace(*namespace)
 	if err != nil {
@@ -226,7 +226,7 @@ func checkToken(token uint64) *Error {
 	return nil
 }
 
-// checkWord checks a name that people chose: of a worker, a request, a node.
+// checkWord checks a name that people choose: the name of a worker, a request or a node.
 func checkWord(field, s string) *Error {
 	control := func(c rune) bool { return unicode.IsControl(c) }
 	if s == "" || len(s) > MaxWorker || !utf8.ValidString(s) || strings.ContainsFunc(s, control) {
@@ -254,15 +254,15 @@ func checkLease(field string, d *Duration) *Error {
 	return nil
 }
 
-// rangeError is invalid_field with the limit that the detail names.
+// rangeError returns an error invalid_field with the limit that its detail names.
 func rangeError(field string, limit int64, format string, args ...any) *Error {
 	e := FieldError(CodeInvalidField, field, format, args...)
 	e.Limit = limit
 	return e
 }
 
-// checkPayload checks params, a result or a checkpoint, given as JSON, which it compacts, or as bytes. What is longer than
-// MaxInline becomes a blob (SPEC H3).
+// checkPayload checks params, a result or a checkpoint. They are given as JSON, which checkPayload compacts, or as bytes. If
+// they are longer than MaxInline, they become a blob later (SPEC H3).
 func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
 	if err := checkSized(field, text, raw, MaxPayload); err != nil {
 		return err
@@ -273,12 +273,12 @@ func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
 	return nil
 }
 
-// checkInline checks what is never a blob: progress, details of errors, arguments of operations.
+// checkInline checks JSON that never becomes a blob: progress, details of errors, arguments of operations.
 func checkInline(field string, text *json.RawMessage) *Error {
 	return checkSized(field, text, nil, MaxInline)
 }
 
-// checkSized checks a size and a text, which it compacts.
+// checkSized checks that JSON or bytes have at most limit bytes, and that the JSON is valid. It compacts the JSON.
 func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Error {
 	if *text != nil && raw != nil {
 		return FieldError(CodeInvalidField, field+"_base64", "give either %s or %s_base64", field, field)
@@ -289,7 +289,7 @@ func checkSized(field string, text *json.RawMessage, raw []byte, limit int) *Err
 	if *text == nil {
 		return nil
 	}
-	if _, compact := scan.Valid(*text); compact && len(*text) <= limit { // most are, and all when they are checked again
+	if _, compact := scan.Valid(*text); compact && len(*text) <= limit { // as most texts are, and all that were checked before
 		return nil
 	}
 	if !utf8.Valid(*text) || scan.TooDeep(*text) {
@@ -319,7 +319,7 @@ func checkTimes(notBefore *Time, delay *Duration, deadline *Time) *Error {
 	return checkTime("deadline", deadline)
 }
 
-// checkTime refuses what the form of times on the wire cannot say; it matters for callers in-process.
+// checkTime refuses a time that the form of times on the wire cannot express. Only callers in-process can give such a time.
 func checkTime(field string, t *Time) *Error {
 	if t != nil && (t.UnixMilli() <= 0 || t.UTC().Year() > 9999) {
 		return FieldError(CodeInvalidField, field, "is out of range: 1970 to 9999")

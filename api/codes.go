@@ -12,9 +12,9 @@ type CodeEntry struct {
 	Meaning string
 }
 
-// codes is the one table of error codes (SPEC H3): which HTTP status each has and what it means. The answers, the
-// OpenAPI document and its test all read it. Codes of the state machine (task.Code) and of uploads
-// (upload.Error) travel under their own names.
+// codes is the one table of error codes (SPEC H3): it has the HTTP status and the meaning of each. The answers, the OpenAPI
+// document and the document's test all read it. The codes of the state machine (task.Code) and of uploads (upload.Error) travel
+// under their own names.
 var codes = []CodeEntry{
 	{CodeBadRequest, http.StatusBadRequest, "The request cannot be read."},
 	{CodeInvalidJSON, http.StatusBadRequest, "The body is not the JSON that is asked for."},
@@ -128,8 +128,7 @@ var codeTable = func() map[string]CodeEntry {
 // Codes returns the registry.
 func Codes() []CodeEntry { return slices.Clone(codes) }
 
-// StatusOf returns the HTTP status of a code. One that is not in the registry is an internal error, unless whoever made
-// the Error set a Status.
+// StatusOf returns the HTTP status of a code. A code that is not in the registry has the status of an internal error.
 func StatusOf(code string) int {
 	if c, ok := codeTable[code]; ok {
 		return c.Status

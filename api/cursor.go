@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// A cursor is the place where a list goes on: opaque, good on every node and for as long as the cluster is there. It says
-// which list it is of and has a check: one that was cut, made up, or handed out by another list is refused instead of
-// showing a page from somewhere.
+// cursorOf is the kind of list that a cursor is of. A cursor is the place where a list goes on. It is opaque to clients, and
+// good on every node for as long as the cluster exists. A cursor says of which list it is, and has a check. So a cursor that
+// was cut, made up, or handed out by another list is refused, and does not show a page from anywhere.
 type cursorOf byte
 
 const (
@@ -16,7 +16,7 @@ const (
 	ofPartitions cursorOf = 'p'
 )
 
-// cursorCheck is how many characters at the end are the check.
+// cursorCheck is how many characters at the end of a cursor are its check.
 const cursorCheck = 4
 
 // text is the cursor of a list that goes on behind place.
@@ -25,7 +25,7 @@ func (of cursorOf) text(place uint64) string {
 	return body + checkOf(body)
 }
 
-// checkOf has 36^4 values.
+// checkOf returns the check of a cursor's body. It has 36^4 values.
 func checkOf(body string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(body)) // never fails
@@ -34,7 +34,7 @@ func checkOf(body string) string {
 	return digits[len(s):] + s
 }
 
-// place is what text was given; false: the cursor is not one that the list returned.
+// place returns the place that text made the cursor of. False means that no such list returned the cursor.
 func (of cursorOf) place(cursor string) (uint64, bool) {
 	n := len(cursor) - cursorCheck
 	if n < 2 || cursor[0] != byte(of) {
@@ -44,7 +44,7 @@ func (of cursorOf) place(cursor string) (uint64, bool) {
 	return place, err == nil && of.text(place) == cursor
 }
 
-// read reads a cursor, or "", the beginning. It is for whoever answers: to clients cursors are opaque.
+// read returns the place of a cursor. "" is the beginning of the list. Only a Service calls it: to clients cursors are opaque.
 func (of cursorOf) read(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil
@@ -56,7 +56,7 @@ func (of cursorOf) read(cursor string) (uint64, error) {
 	return place, nil
 }
 
-// TasksCursor is the cursor of a list of tasks that goes on behind the one with that creation rev; "" for 0.
+// TasksCursor returns the cursor of a list of tasks that goes on behind the task with this creation rev; "" for 0.
 func TasksCursor(after uint64) string { return cursorAfterRev(ofTasks, after) }
 
 // OperationsCursor is TasksCursor for operations.
@@ -69,8 +69,8 @@ func cursorAfterRev(of cursorOf, after uint64) string {
 	return of.text(after)
 }
 
-// PartitionsCursor is the cursor of a list of partitions that goes on with the one of that number, counted from 0; "" for a
-// negative one.
+// PartitionsCursor returns the cursor of a list of partitions that goes on with partition number from, counted from 0; "" for a
+// negative number.
 func PartitionsCursor(from int64) string {
 	if from < 0 {
 		return ""
@@ -78,13 +78,14 @@ func PartitionsCursor(from int64) string {
 	return ofPartitions.text(uint64(from))
 }
 
-// After is the creation rev behind which the page begins; an *Error if the cursor is none of this list.
+// After returns the creation rev behind which the page begins. The error is an *Error: the cursor is not one of this list.
 func (r *ListRequest) After() (uint64, error) { return ofTasks.read(r.Cursor) }
 
-// After is the creation rev behind which the page begins; an *Error if the cursor is none of this list.
+// After returns the creation rev behind which the page begins. The error is an *Error: the cursor is not one of this list.
 func (r *OperationsRequest) After() (uint64, error) { return ofOperations.read(r.Cursor) }
 
-// From is the partition, counted from 0, that the page begins with; an *Error if the cursor is none of this list.
+// From returns the partition, counted from 0, with which the page begins. The error is an *Error: the cursor is not one of this
+// list.
 func (r *PartitionsRequest) From() (int64, error) {
 	from, err := ofPartitions.read(r.Cursor)
 	return int64(min(from, MaxPartitions)), err

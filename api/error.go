@@ -14,11 +14,11 @@ type Error struct {
 	Detail  string `json:"detail,omitempty"`
 	Field   string `json:"field,omitempty"`          // the field of the request that is wrong
 	Limit   int64  `json:"limit,omitempty"`          // the limit that was passed
-	RetryMS int64  `json:"retry_after_ms,omitempty"` // wait so long before it is sent again; the header Retry-After says it in seconds, rounded up
+	RetryMS int64  `json:"retry_after_ms,omitempty"` // how long to wait before the request is sent again; the header Retry-After has it in seconds, rounded up
 
-	Reasons   []Reason   `json:"reasons,omitempty"`   // conflict: every reason (SPEC X1)
-	Operation *Operation `json:"operation,omitempty"` // operation_conflict: the one that runs (SPEC O2); already_exists: the one that has the ID
-	Run       int64      `json:"run,omitempty"`       // maintenance_running, run_not_found: the run that is unfinished (SPEC M1)
+	Reasons   []Reason   `json:"reasons,omitempty"`   // of conflict: every reason (SPEC X1)
+	Operation *Operation `json:"operation,omitempty"` // of operation_conflict: the operation that runs (SPEC O2); of already_exists: the operation that has the ID
+	Run       int64      `json:"run,omitempty"`       // of maintenance_running and run_not_found: the run that is unfinished (SPEC M1)
 }
 
 func (e *Error) Error() string {
@@ -31,8 +31,8 @@ func (e *Error) Error() string {
 	return e.Code
 }
 
-// The codes that the API itself gives. Those of the state machine (task.Code) and of uploads (upload.Error)
-// travel under their own names; the registry, codes, knows the status of each.
+// These are the codes that the API itself gives. The codes of the state machine (task.Code) and of uploads (upload.Error)
+// travel under their own names. The registry, codes, knows the status of each code.
 const (
 	CodeBadRequest       = "bad_request"
 	CodeInvalidJSON      = "invalid_json"
@@ -76,10 +76,11 @@ const (
 	CodeRunNotFound       = "run_not_found"
 )
 
-// overloadedRetryMS is what Retry-After says when nobody said otherwise.
+// overloadedRetryMS is how long Retry-After says to wait if the error does not say it.
 const overloadedRetryMS = 1000
 
-// Complete returns a copy in which status, title and retry_after_ms are filled in by the registry.
+// Complete returns a copy of the error in which missing values of status, title and retry_after_ms are filled in, by the
+// registry.
 func (e *Error) Complete() *Error {
 	c := *e
 	if c.Status == 0 {
@@ -118,7 +119,7 @@ func LimitError(field string, limit int64, format string, args ...any) *Error {
 	return e
 }
 
-// UploadError makes a 422 with a code of package runtime/upload (SPEC B2).
+// UploadError makes an error with a code of package runtime/upload (SPEC B2). Its status is 422, but 413 for too_large.
 func UploadError(code, field, message string) *Error {
 	e := &Error{Code: code, Status: http.StatusUnprocessableEntity, Detail: message, Field: field}
 	if code == CodeTooLarge {

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Meta is what belongs to an answer but not to its value. A caller that wants it puts one into the context with
-// WithMeta; a Service fills in what it knows. It is one way for the handler (header Taskrt-Index), for the client (which
-// reads that header back) and for a node called in-process.
+// Meta is what belongs to an answer but not to its value. A caller that wants it puts a Meta into the context with WithMeta,
+// and a Service fills in what it knows. This is the one way for all: for the handler (header Taskrt-Index), for the client
+// (which reads this header) and for a node that is called in-process.
 type Meta struct {
 	mu    sync.Mutex
 	index uint64
@@ -22,7 +22,7 @@ func WithMeta(ctx context.Context) (context.Context, *Meta) {
 	return context.WithValue(ctx, metaKey{}, m), m
 }
 
-// SetIndex tells the caller the log index at which an answer was true (SPEC W4, header Taskrt-Index). The highest wins.
+// SetIndex tells the caller the log index at which an answer was true (SPEC W4, header Taskrt-Index). The highest index wins.
 func SetIndex(ctx context.Context, index uint64) {
 	if m, ok := ctx.Value(metaKey{}).(*Meta); ok {
 		m.mu.Lock()
@@ -31,7 +31,7 @@ func SetIndex(ctx context.Context, index uint64) {
 	}
 }
 
-// SetBody tells the caller the JSON answer that a value was read from: it is for clients.
+// SetBody tells the caller from which JSON answer a value was read. Only clients call it.
 func SetBody(ctx context.Context, body []byte) {
 	if m, ok := ctx.Value(metaKey{}).(*Meta); ok {
 		m.mu.Lock()
@@ -47,7 +47,8 @@ func (m *Meta) Index() uint64 {
 	return m.index
 }
 
-// Body returns the last JSON answer, byte for byte as the server sent it; nil in-process. Not to be changed.
+// Body returns the last JSON answer, byte for byte as the server sent it. It is nil for a Service in-process. The caller must
+// not change it.
 func (m *Meta) Body() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

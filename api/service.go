@@ -9,9 +9,9 @@ import (
 
 // Service is what a cluster does for its users. Every error is an *Error (or wraps one).
 type Service interface {
-	// Submit creates one task or meets an existing one; it returns once that is durable (SPEC T6, I3, I4).
+	// Submit creates one task or meets an existing one. It returns once the task is durable (SPEC T6, I3, I4).
 	Submit(ctx context.Context, r SubmitRequest) (*SubmitReply, error)
-	// SubmitBatch submits up to MaxBatch tasks; each has its own answer, in order (SPEC H1).
+	// SubmitBatch submits up to MaxBatch tasks. Each task has its own answer, in the same order (SPEC H1).
 	SubmitBatch(ctx context.Context, rs []SubmitRequest) ([]SubmitResult, error)
 	// Task returns a task, after waiting for a condition if asked (SPEC W1).
 	Task(ctx context.Context, namespace, id string, o GetOptions) (*Task, error)
@@ -31,9 +31,9 @@ type Service interface {
 	Behaviors(ctx context.Context, namespace string) ([]Behavior, error)
 	Behavior(ctx context.Context, namespace, name string) (*BehaviorDetail, error)
 
-	// Retry makes a final task, or one that waits for its retry, due again (SPEC T1, B2).
+	// Retry makes a task due again that is final, or waits for its retry (SPEC T1, B2).
 	Retry(ctx context.Context, r RetryRequest) (*Task, error)
-	// Resubmit is SPEC I3's resubmit of a task that exists (SPEC J5).
+	// Resubmit makes a task that exists due again, or makes it run again after its present run (SPEC I3, J5).
 	Resubmit(ctx context.Context, r ResubmitRequest) (*SubmitReply, error)
 	// WaitTasks waits for any or all of many tasks (SPEC W2).
 	WaitTasks(ctx context.Context, r WaitRequest) (*WaitReply, error)
@@ -44,22 +44,23 @@ type Service interface {
 
 	// PutBehavior defines an external behavior or changes its policy (SPEC B7, J1).
 	PutBehavior(ctx context.Context, r PutBehaviorRequest) (*PutBehaviorReply, error)
-	// DeleteBehavior takes a behavior away; its tasks wait for another of that name (SPEC B8).
+	// DeleteBehavior takes a behavior away. Its tasks wait for another behavior of this name, or are removed if purge is true
+	// (SPEC B8).
 	DeleteBehavior(ctx context.Context, namespace, name string, purge bool) error
 	// ActivateVersion makes a kept version the active one (SPEC B2).
 	ActivateVersion(ctx context.Context, namespace, name, version string) (*BehaviorDetail, error)
-	// PauseBehavior stops or resumes the assignment of its tasks (SPEC L10).
+	// PauseBehavior stops or resumes the assignment of a behavior's tasks (SPEC L10).
 	PauseBehavior(ctx context.Context, namespace, name string, paused bool) (*BehaviorDetail, error)
-	// BehaviorStats counts its tasks (SPEC J7).
+	// BehaviorStats counts the tasks of a behavior (SPEC J7).
 	BehaviorStats(ctx context.Context, namespace, name string) (*BehaviorStats, error)
 
-	// Accept leases tasks of an external behavior, waiting for some if asked (SPEC J2).
+	// Accept leases tasks of an external behavior, and waits for the first if asked (SPEC J2).
 	Accept(ctx context.Context, r AcceptRequest) (*AcceptReply, error)
 	// Heartbeat keeps an external lease and stores progress and checkpoint (SPEC J3).
 	Heartbeat(ctx context.Context, r HeartbeatRequest) (*HeartbeatReply, error)
 	// Finish ends an external attempt with an outcome (SPEC J4).
 	Finish(ctx context.Context, r FinishRequest) (*FinishReply, error)
-	// FinishMany is Finish for up to MaxReports attempts, each with its own answer, in order (SPEC J4).
+	// FinishMany is Finish for up to MaxReports attempts. Each has its own answer, in the same order (SPEC J4).
 	FinishMany(ctx context.Context, rs []FinishRequest) ([]FinishResult, error)
 	// Snooze ends an external attempt without an outcome (SPEC J4, R5).
 	Snooze(ctx context.Context, r SnoozeRequest) (*Task, error)
@@ -76,14 +77,15 @@ type Service interface {
 	Drain(ctx context.Context, node string, drain bool) (*Node, error)
 	// Cluster describes the members, the workers and the totals.
 	Cluster(ctx context.Context) (*Cluster, error)
-	// Ready says whether this node knows a leader and is caught up and its disk works; nil or an *Error (SPEC H1).
+	// Ready returns nil if this node knows a leader, is caught up, and its disk works; else an *Error that says what is wrong
+	// (SPEC H1).
 	Ready(ctx context.Context) error
 }
 
 // Limits of requests (SPEC H1, H3).
 const (
 	MaxBody      = 8 << 20  // JSON body, bytes
-	MaxInline    = 64 << 10 // params, result, checkpoint in the log, bytes; what is longer becomes a blob
+	MaxInline    = 64 << 10 // params, result, checkpoint in the log, bytes; a longer one becomes a blob
 	MaxPayload   = 16 << 20 // params, result, checkpoint, bytes
 	MaxModule    = 32 << 20 // wasm file, bytes
 	MaxBlob      = 32 << 20 // file of the blob store, bytes
@@ -97,13 +99,14 @@ const (
 	MaxTxnBytes  = 512 << 10
 )
 
-// TaskStore is the service's other half: records in free-form groups (SPEC X2).
+// TaskStore is the part of the service that has no tasks: records in free-form groups (SPEC X2).
 type TaskStore interface {
 	// StoreGroups names the groups that are not empty, sorted.
 	StoreGroups(ctx context.Context, namespace string) ([]string, error)
-	// StoreTasks returns records by ID, nil for one that is not there.
+	// StoreTasks returns records by ID, and nil in the place of a record that does not exist.
 	StoreTasks(ctx context.Context, namespace string, ids []uint64) (StoreList, error)
-	// StoreGroup lists a group by ID; limit 0: all; owned: those too that somebody owns now.
+	// StoreGroup lists the records of a group in order of their IDs, at most limit; 0 means all. With owned it also lists the
+	// records that somebody owns now.
 	StoreGroup(ctx context.Context, namespace, group string, limit int, owned bool) (StoreList, error)
 	// StoreUpdate adds, changes and deletes records, all or nothing.
 	StoreUpdate(ctx context.Context, r StoreUpdateRequest) (*StoreReply, error)
@@ -117,12 +120,12 @@ type Operations interface {
 	// Operation returns an operation, after waiting for a condition if asked.
 	Operation(ctx context.Context, namespace, id string, o OperationGet) (*Operation, error)
 	Operations(ctx context.Context, r OperationsRequest) (*OperationsReply, error)
-	// Partitions lists the tasks of its partitions.
+	// Partitions lists the tasks of an operation's partitions.
 	Partitions(ctx context.Context, r PartitionsRequest) (*ListReply, error)
 	CancelOperation(ctx context.Context, namespace, id string) (*Operation, error)
-	// RetryOperation runs what failed of a failed operation again (SPEC O3).
+	// RetryOperation runs the parts of a failed operation again that failed (SPEC O3).
 	RetryOperation(ctx context.Context, namespace, id string) (*Operation, error)
-	// RemoveOperation deletes it and its tasks (SPEC O6).
+	// RemoveOperation deletes an operation and its tasks (SPEC O6).
 	RemoveOperation(ctx context.Context, namespace, id string) error
 }
 
@@ -134,7 +137,7 @@ type NamespaceAdmin interface {
 	UpdateNamespace(ctx context.Context, s NamespaceSettings) (*Namespace, error)
 	// SetNamespaceStatus takes "ACTIVE", "INACTIVE" or "PURGING".
 	SetNamespaceStatus(ctx context.Context, name, status string) (*Namespace, error)
-	// ExportNamespace streams JSON lines of one state of the cluster. The reader must be closed.
+	// ExportNamespace streams JSON lines of one state of the namespace. The caller must close the reader.
 	ExportNamespace(ctx context.Context, r ExportRequest) (io.ReadCloser, error)
 	ImportNamespace(ctx context.Context, r ImportRequest) (*ImportReply, error)
 }
@@ -150,7 +153,7 @@ type Blobs interface {
 // Maintenance removes what is no longer needed (SPEC M1-M4).
 type Maintenance interface {
 	StartMaintenance(ctx context.Context, r MaintenanceRequest) (*MaintenanceStarted, error)
-	// MaintenanceRuns returns the records that are kept, the newest first.
+	// MaintenanceRuns returns the records of runs that are kept, the newest first.
 	MaintenanceRuns(ctx context.Context) ([]MaintenanceRun, error)
 	MaintenanceRun(ctx context.Context, run int64) (*MaintenanceRun, error)
 	Maintenance(ctx context.Context) (*MaintenanceInfo, error)

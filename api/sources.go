@@ -2,8 +2,8 @@ package api
 
 import "embed"
 
-// Sources are the files whose types travel. Their comments are the descriptions of the OpenAPI document, so that each
-// thing is said once.
+// Sources are the files with the types that travel. The comments of these types are the descriptions in the OpenAPI document,
+// so that each thing is said once.
 //
 //go:embed types*.go error.go
 var Sources embed.FS

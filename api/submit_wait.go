@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Await waits for the outcome of the cycle that a submit has just answered with.
+// Await waits for the outcome of the cycle in which the submit has found or put the task. It replaces r.Task by the task as it
+// is at the end of the wait, and sets r.TimedOut if there is no outcome by then.
 func (r *SubmitReply) Await(ctx context.Context, s Service, o GetOptions) error {
 	if r.Task.Final {
 		return nil
@@ -21,7 +22,7 @@ func (r *SubmitReply) Await(ctx context.Context, s Service, o GetOptions) error 
 	return nil
 }
 
-// AwaitSubmitted is Await for SubmitRequest.Wait: its errors say that the task was submitted.
+// AwaitSubmitted is Await for SubmitRequest.Wait: its errors say that the task was submitted, or was removed.
 func (r *SubmitReply) AwaitSubmitted(ctx context.Context, s Service, wait time.Duration) error {
 	err := r.Await(ctx, s, GetOptions{Wait: wait})
 	if err == nil || CodeOf(err) == CodeRemoved {
@@ -30,8 +31,8 @@ func (r *SubmitReply) AwaitSubmitted(ctx context.Context, s Service, wait time.D
 	return fmt.Errorf("%w: %w", NewError(CodeOutcomeUnknown, "task %s was submitted, but waiting for it failed", r.Task.ID), err)
 }
 
-// over reports whether t, a later state of the task, has an outcome that it had not when it was submitted. A failure that will be
-// retried keeps its version, and is none.
+// over reports whether t, a later state of the task, has an outcome that the task did not have when it was submitted. A failure
+// that will be retried is not an outcome; it can be told by its version, which it keeps.
 func (r *SubmitReply) over(t *Task) bool {
 	if t.Final {
 		return true

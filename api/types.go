@@ -17,7 +17,7 @@ type Task struct {
 
 	Params       json.RawMessage `json:"params,omitempty"`
 	ParamsBase64 []byte          `json:"params_base64,omitempty"`
-	Result       json.RawMessage `json:"result,omitempty"` // "null" for a SUCCESS without one
+	Result       json.RawMessage `json:"result,omitempty"` // "null" for a SUCCESS without a result
 	ResultBase64 []byte          `json:"result_base64,omitempty"`
 	Error        *TaskError      `json:"error,omitempty"`
 
@@ -47,7 +47,7 @@ type Task struct {
 	Priority  int               `json:"priority"`
 }
 
-// Minimal returns what names a task and says where it is, and no more.
+// Minimal returns a copy of the task with only the fields that name it and say where it is.
 func (t *Task) Minimal() *Task {
 	return &Task{
 		Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status, Final: t.Final, Rev: t.Rev, CreatedAt: t.CreatedAt,
@@ -62,14 +62,15 @@ type TaskError struct {
 	Details   json.RawMessage `json:"details,omitempty"`
 }
 
-// Lease is the current lease of a RUNNING task. The times are estimates by this node's wall clock, and move on with every
-// renewal: LostNotBefore is when the task can be lost at the earliest, RecheckNotBefore when the next renewal is due.
+// Lease is the current lease of a RUNNING task. Its times are estimates by this node's wall clock, and move on with every
+// renewal. LostNotBefore is the earliest time at which the task can be lost. RecheckNotBefore is the time at which the next
+// renewal is due.
 type Lease struct {
 	Token            uint64 `json:"token"`
 	Worker           string `json:"worker"`
 	Node             string `json:"node,omitempty"`
-	External         bool   `json:"external,omitempty"` // of section 8: its worker renews it itself
-	LeaseMS          int64  `json:"lease_ms,omitempty"` // external, and not in events: what remains of it
+	External         bool   `json:"external,omitempty"` // SPEC section 8: the worker itself renews the lease
+	LeaseMS          int64  `json:"lease_ms,omitempty"` // what remains of an external lease; not in events
 	LostNotBefore    *Time  `json:"lost_not_before,omitempty"`
 	RecheckNotBefore *Time  `json:"recheck_not_before,omitempty"`
 }
@@ -79,7 +80,7 @@ type ResubmitFlag struct {
 	NotBefore Time `json:"not_before"`
 }
 
-// Attempt is one entry of history, oldest first, at most 5.
+// Attempt is one entry of a task's history, which has at most 5, the oldest first.
 type Attempt struct {
 	Attempt    int64  `json:"attempt"`
 	Token      uint64 `json:"token"`
@@ -88,13 +89,13 @@ type Attempt struct {
 	StartedAt  Time   `json:"started_at"`
 	FinishedAt *Time  `json:"finished_at,omitempty"`
 	Outcome    string `json:"outcome"`
-	FuelUsed   int64  `json:"fuel_used,omitempty"` // units, at most 2^53; absent: nothing was metered, or the attempt was lost
+	FuelUsed   int64  `json:"fuel_used,omitempty"` // units, at most 2^53; absent if nothing was metered, or the attempt was lost
 }
 
-// Time marshals as RFC 3339 with milliseconds in UTC (SPEC H2).
+// Time is written in JSON as RFC 3339 with milliseconds, in UTC (SPEC H2).
 type Time struct{ time.Time }
 
-// Duration marshals Go style: "30s" (SPEC H2).
+// Duration is written in JSON as in Go: "30s" (SPEC H2).
 type Duration time.Duration
 
 // SubmitRequest is the body of POST /v1/tasks (SPEC H1, R1, I1, I3). Unknown fields are refused.
@@ -111,22 +112,22 @@ type SubmitRequest struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	Priority     *int              `json:"priority,omitempty"`
 
-	// Wait is ?wait=: Submit answers when the cycle that the task is in has an outcome, or after this time with TimedOut (SPEC
-	// W1). An error of the wait that is not CodeRemoved is CodeOutcomeUnknown: the task was submitted. 0: do not wait.
+	// Wait is ?wait=. Submit answers when the task's present cycle has an outcome, or after this time with TimedOut (SPEC W1).
+	// If the wait fails, its error is CodeRemoved or CodeOutcomeUnknown, because the task was submitted. 0 means: do not wait.
 	Wait time.Duration `json:"-"`
-	// Minimal is Prefer: return=minimal. The answer has what Task.Minimal leaves of the task, or more: it is for programs that
-	// submit many tasks, to which showing the params again costs more than taking them. It means nothing with a Wait.
+	// Minimal is Prefer: return=minimal. The answer has what Task.Minimal leaves of the task, or more. It is for programs that
+	// submit many tasks: showing their params again would cost more than taking them. It means nothing with a Wait.
 	Minimal bool `json:"-"`
 }
 
-// SubmitReply answers one submit (SPEC I4): outcome is created, existing, existing_other_params or updated.
+// SubmitReply answers one submit (SPEC I4). Outcome is created, existing, existing_other_params or updated.
 type SubmitReply struct {
 	Task     *Task  `json:"task"`
 	Outcome  string `json:"outcome"`
-	TimedOut bool   `json:"timed_out,omitempty"` // of ?wait=: it ended before the outcome that it was for
+	TimedOut bool   `json:"timed_out,omitempty"` // the time of ?wait= was over before there was an outcome
 }
 
-// SubmitResult is one answer of a batch, in order: a reply or an error.
+// SubmitResult is the answer to one task of a batch: a reply or an error.
 type SubmitResult struct {
 	*SubmitReply
 	Error *Error `json:"error,omitempty"`
@@ -136,7 +137,7 @@ type SubmitResult struct {
 type GetOptions struct {
 	Wait     time.Duration // 0: do not wait
 	Until    string        // final (default), running, waiting, success, failure, outcome (of a cycle), rev:N, attempt:N
-	Since    uint64        // success, failure, outcome: one at rev > Since; 0: from now
+	Since    uint64        // for success, failure and outcome: the rev above which the outcome must be; 0: the current rev
 	Stale    bool          // consistency=stale
 	MinIndex uint64
 }
@@ -148,7 +149,7 @@ type ListRequest struct {
 	Behavior  string
 	Parent    string
 	Labels    []string   // name=value: all of them, at most 64
-	DueBefore *time.Time // tasks whose not_before is at or before it
+	DueBefore *time.Time // tasks whose not_before is not later
 	Limit     int        // default 100, at most 1,000
 	Cursor    string
 	Stale     bool
@@ -161,7 +162,7 @@ type ListReply struct {
 	Cursor string  `json:"cursor,omitempty"`
 }
 
-// CancelReply answers a cancel: Told (202) means that the worker is being told, else it is done (200).
+// CancelReply answers a cancel. Told (202) means that the worker is being told; else the cancel is done (200).
 type CancelReply struct {
 	Task *Task `json:"task"`
 	Told bool  `json:"-"`
@@ -172,8 +173,8 @@ type LogsReply struct {
 	Attempts []AttemptLog `json:"attempts"`
 }
 
-// AttemptLog is what one attempt wrote, bounded by limits.log_bytes. Logs live on nodes' disks, not in the log of Raft:
-// those of a lost node are lost.
+// AttemptLog is what one attempt wrote, bounded by limits.log_bytes. Such logs live on nodes' disks, not in the log of Raft:
+// the logs of a lost node are lost.
 type AttemptLog struct {
 	Attempt int64  `json:"attempt"`
 	Token   uint64 `json:"token"`
@@ -184,7 +185,7 @@ type AttemptLog struct {
 type PushRequest struct {
 	Namespace string
 	Name      string          // behavior name for a module without a manifest
-	Manifest  json.RawMessage // given manifest; wins over the module's own
+	Manifest  json.RawMessage // if given, it is used instead of the module's own
 	Wasm      io.Reader
 	Size      int64 // -1: unknown
 }
@@ -238,15 +239,15 @@ type Cluster struct {
 	FeatureLevel FeatureLevel `json:"feature_level"`
 }
 
-// FeatureLevel is up to which level the log of a cluster may hold what builds have learned (SPEC C9). It is raised by itself once all
-// members have known the next one for ten minutes.
+// FeatureLevel says which entries the log of a cluster may hold: those that builds of this level know (SPEC C9). The level
+// rises by itself once all members have known the next level for ten minutes.
 type FeatureLevel struct {
 	Level  uint64   `json:"level"`
-	Known  uint64   `json:"known"`             // the highest that the node which answers knows
-	HeldBy []string `json:"held_by,omitempty"` // members that keep it from being raised, by what they said when they started
+	Known  uint64   `json:"known"`             // the highest level that the answering node knows
+	HeldBy []string `json:"held_by,omitempty"` // members that keep the level from being raised, by what they said when they started
 }
 
-// Node is one member. A member that does not answer has Reachable false and only what others know of it.
+// Node is one member. If the member does not answer, Reachable is false, and Node has only what other members know of it.
 type Node struct {
 	ID           string `json:"id"`
 	HTTP         string `json:"http"`
@@ -270,7 +271,7 @@ type Worker struct {
 	Node    string `json:"node,omitempty"`
 	Session uint64 `json:"session,omitempty"`
 	Slots   int64  `json:"slots,omitempty"`
-	Running int64  `json:"running"`           // leases that it holds: of short tasks it may be more than Slots
+	Running int64  `json:"running"`           // leases that it holds; with short tasks they may be more than Slots
 	Drained bool   `json:"drained,omitempty"` // its node is drained
 }
 

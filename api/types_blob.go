@@ -6,14 +6,14 @@ import "io"
 type Blob struct {
 	Digest string `json:"digest"` // "sha256:" and 64 lower-case hex digits
 	Size   int64  `json:"size"`   // bytes
-	Refs   int64  `json:"refs"`   // records that need it; one that nothing needs is deleted by maintenance after the grace
+	Refs   int64  `json:"refs"`   // records that need the blob; maintenance deletes a blob that no record needs, after the grace
 }
 
 // PutBlobRequest is POST /v1/blobs.
 type PutBlobRequest struct {
 	Body   io.Reader
 	Size   int64  // -1: unknown
-	Digest string // "": whatever it is; else the upload is refused if the bytes have another one
+	Digest string // if given, the upload is refused if the bytes have another digest
 }
 
 // BlobRange is GET /v1/blobs/{digest} with a range.
@@ -30,10 +30,10 @@ type BlobContent struct {
 	Body io.ReadCloser
 }
 
-// NodeBlobs says how the files of a node are.
+// NodeBlobs says in what state the files of a node are.
 type NodeBlobs struct {
-	Missing int64  `json:"missing"`           // stored in the cluster, not on this node's disk
-	Failing int64  `json:"failing,omitempty"` // of those: asked for in vain so far
-	Corrupt int64  `json:"corrupt,omitempty"` // found with wrong bytes, and removed, since the node started
-	Error   string `json:"error,omitempty"`   // why its disk refused the last file
+	Missing int64  `json:"missing"`           // files that are stored in the cluster, but not on this node's disk
+	Failing int64  `json:"failing,omitempty"` // missing files that were asked for in vain so far
+	Corrupt int64  `json:"corrupt,omitempty"` // files that were found with wrong bytes, and removed, since the node started
+	Error   string `json:"error,omitempty"`   // why the node's disk refused the last file
 }

@@ -6,7 +6,7 @@ type MaintenanceRequest struct {
 	SupersedeRun int64 `json:"supersede_run,omitempty"` // end exactly this unfinished run
 }
 
-// MaintenanceStarted says which run will do it.
+// MaintenanceStarted says which run will do what was asked for.
 type MaintenanceStarted struct {
 	Run int64 `json:"run"`
 }
@@ -14,8 +14,8 @@ type MaintenanceStarted struct {
 // MaintenanceRun is the record of a run (SPEC M4).
 type MaintenanceRun struct {
 	Run int64 `json:"run"` // the attempt of the task _system/maintenance
-	// WAITING: it was asked for and has not begun; RUNNING, SUCCESS, FAILURE; or it ended without an outcome: LOST, GIVEN_BACK,
-	// SNOOZED (the next run takes it over), SUPERSEDED, REMOVED.
+	// WAITING: the run was asked for and has not begun. RUNNING, SUCCESS, FAILURE. Or the run ended without an outcome: LOST,
+	// GIVEN_BACK, SNOOZED (the next run takes it over), SUPERSEDED, REMOVED.
 	Status      string             `json:"status"`
 	Worker      string             `json:"worker,omitempty"`
 	DryRun      bool               `json:"dry_run"`
@@ -23,7 +23,7 @@ type MaintenanceRun struct {
 	FinishedAt  *Time              `json:"finished_at,omitempty"`
 	Success     bool               `json:"success"`
 	Message     string             `json:"message,omitempty"`
-	SucceededBy int64              `json:"succeeded_by,omitempty"` // the run that took its place when it ended without an outcome
+	SucceededBy int64              `json:"succeeded_by,omitempty"` // the run that took the place of this one, which ended without an outcome
 	Before      *Time              `json:"before,omitempty"`       // nothing newer is deleted
 	Objects     []MaintenanceCount `json:"objects"`
 	Filter      MaintenanceFilter  `json:"filter"`
@@ -32,11 +32,11 @@ type MaintenanceRun struct {
 // MaintenanceCount is what a run did with the objects of one kind in one namespace.
 type MaintenanceCount struct {
 	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"` // "": of the cluster
+	Namespace string `json:"namespace,omitempty"` // "": the objects are the cluster's
 	Scanned   int64  `json:"scanned"`
 	Retained  int64  `json:"retained"`
 	Newer     int64  `json:"newer"`
-	Deleted   int64  `json:"deleted"` // a dry run: would have been
+	Deleted   int64  `json:"deleted"` // in a dry run: how many would have been deleted
 }
 
 // MaintenanceFilter describes the Bloom filter of a run.
@@ -47,14 +47,14 @@ type MaintenanceFilter struct {
 	FalsePositiveRate float64 `json:"false_positive_rate"`
 }
 
-// MaintenanceInfo is GET /v1/maintenance: how it is set up, and what it does now.
+// MaintenanceInfo is GET /v1/maintenance: how maintenance is set up, and what it does now.
 type MaintenanceInfo struct {
 	Every      Duration        `json:"every"`  // 0s: only on demand
-	Paused     bool            `json:"paused"` // its behavior is
-	Status     string          `json:"status"` // of the task
+	Paused     bool            `json:"paused"` // whether its behavior is paused
+	Status     string          `json:"status"` // of the task _system/maintenance
 	NextRun    *Time           `json:"next_run,omitempty"`
 	Unfinished int64           `json:"unfinished,omitempty"` // the run that is under way
-	Last       *MaintenanceRun `json:"last,omitempty"`       // that finished
+	Last       *MaintenanceRun `json:"last,omitempty"`       // the last run that finished
 	Grace      Duration        `json:"grace"`
 	ScanRate   int64           `json:"scan_per_second"`
 	DeleteRate int64           `json:"delete_per_second"`

@@ -10,7 +10,7 @@ const (
 	NamespacePurged   = "PURGED"
 )
 
-// Namespace as JSON (SPEC N1).
+// Namespace is a namespace as JSON (SPEC N1).
 type Namespace struct {
 	Name      string             `json:"name"`
 	Status    string             `json:"status"` // ACTIVE, INACTIVE, PURGING, PURGED
@@ -26,13 +26,13 @@ type Namespace struct {
 // Quota bounds a namespace; 0: no limit.
 type Quota struct {
 	MaxTasks         int64 `json:"max_tasks"`          // task records, final ones included
-	MaxBytes         int64 `json:"max_bytes"`          // of payloads, blobs that they refer to included
-	SubmitsPerSecond int64 `json:"submits_per_second"` // bursts up to one second's
+	MaxBytes         int64 `json:"max_bytes"`          // of payloads and of the blobs that they refer to
+	SubmitsPerSecond int64 `json:"submits_per_second"` // a second's worth may come at once
 }
 
 // Share is how much of the workers' slots a namespace gets (SPEC N2).
 type Share struct {
-	Weight     int64 `json:"weight,omitempty"`      // 1..100; 0 or absent: 10. While namespaces wait for slots they share them by it
+	Weight     int64 `json:"weight,omitempty"`      // 1..100; 0 or absent: 10. Namespaces that wait for slots share the slots by their weights
 	MaxRunning int64 `json:"max_running,omitempty"` // tasks that run at once; 0: no limit
 }
 
@@ -43,7 +43,8 @@ type NamespaceRetention struct {
 	Count   int64 `json:"count,omitempty"`  // final tasks of the namespace; 0: 1,000,000
 }
 
-// Keep is how long to keep something: a duration, or "never" delete it. The zero value says nothing.
+// Keep is how long to keep something: a duration, or "never", which means that it is never deleted. The zero value says
+// nothing.
 type Keep struct {
 	For   Duration
 	Never bool
@@ -58,10 +59,11 @@ type Usage struct {
 	Records    int64 `json:"records"` // of the TaskStore API
 	Behaviors  int64 `json:"behaviors"`
 	Forever    int64 `json:"kept_forever"`  // final tasks that their behaviors keep for ever
-	Excess     int64 `json:"too_many_kept"` // final tasks that would be, were there not 1,000,000 such already, and no quota: they are kept for the default times (SPEC T9)
+	Excess     int64 `json:"too_many_kept"` // final tasks to be kept for ever, beyond the first 1,000,000 in a namespace without max_tasks: they are kept for the default times (SPEC T9)
 }
 
-// NamespaceSettings create or change a namespace; what is absent stays as it was, or is the default.
+// NamespaceSettings create or change a namespace. A setting that is absent stays as it was, or has its default in a new
+// namespace.
 type NamespaceSettings struct {
 	Name      string              `json:"name,omitempty"` // 3..64 of a-z 0-9 - _, beginning with a letter
 	Quota     *Quota              `json:"quota,omitempty"`
@@ -79,12 +81,12 @@ type ExportRequest struct {
 type ImportRequest struct {
 	Name string
 	Body io.Reader
-	// Rehash gives tasks whose IDs follow from their params, in the namespace that was exported, those that they have in this
-	// one: else an equal submit makes another task.
+	// Rehash is about tasks whose IDs follow from their params and the namespace that was exported. It gives them the IDs that
+	// they would have in this namespace. Without it an equal submit makes another task.
 	Rehash bool
 }
 
-// ImportReply says what an import took up; what existed already was left alone.
+// ImportReply says what an import took up. Records that existed already were left alone.
 type ImportReply struct {
 	Tasks      int64 `json:"tasks"`
 	Operations int64 `json:"operations"`
@@ -93,8 +95,8 @@ type ImportReply struct {
 	Modules    int64 `json:"modules"`
 	Blobs      int64 `json:"blobs"`
 	Skipped    int64 `json:"skipped"` // records that existed already
-	// ForeignIDs counts tasks whose IDs follow from their params in the namespace that was exported: an equal submit makes
-	// another task here. Rehashed counts those that were given the IDs of this one.
+	// ForeignIDs counts tasks whose IDs follow from their params and the namespace that was exported: an equal submit makes
+	// another task here. Rehashed counts tasks that were given the IDs of this namespace.
 	ForeignIDs int64           `json:"foreign_ids"`
 	Rehashed   int64           `json:"rehashed"`
 	Refused    int64           `json:"refused"`  // lines that were not taken up

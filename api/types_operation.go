@@ -34,7 +34,7 @@ type Operation struct {
 	Object       string            `json:"object,omitempty"`
 	Instance     int64             `json:"instance"`           // counts up per target and behavior
 	Status       string            `json:"status"`             // RUNNING, COMPLETING, SUCCESS, FAILURE
-	Stopping     bool              `json:"stopping,omitempty"` // it was cancelled, or failed fast: what is not final is being cancelled
+	Stopping     bool              `json:"stopping,omitempty"` // the operation was cancelled, or failed fast: tasks that are not final are being cancelled
 	Partitions   int64             `json:"partitions"`
 	Counts       OperationCounts   `json:"counts"`
 	Cleanups     OperationCleanups `json:"cleanups"`
@@ -53,7 +53,7 @@ type Operation struct {
 // Final reports whether the operation has ended.
 func (o *Operation) Final() bool { return o.Status == "SUCCESS" || o.Status == "FAILURE" }
 
-// OperationCounts are the partitions of an operation by what they do; their sum is its partitions.
+// OperationCounts count the partitions of an operation by what they do. Their sum is the number of partitions.
 type OperationCounts struct {
 	Waiting  int64 `json:"waiting"`
 	Running  int64 `json:"running"`
@@ -91,8 +91,8 @@ type OperationsReply struct {
 	Cursor     string       `json:"cursor,omitempty"`
 }
 
-// PartitionsRequest are the query parameters of GET /v1/operations/{id}/partitions; the answer is a page of tasks in
-// order of their partitions. Those whose task is not made yet are left out.
+// PartitionsRequest are the query parameters of GET /v1/operations/{id}/partitions. The answer is a page of tasks in order of
+// their partitions. A partition whose task is not made yet is left out.
 type PartitionsRequest struct {
 	Namespace, ID, Status string
 	Limit                 int

@@ -15,8 +15,7 @@ type WaitRequest struct {
 	MinIndex uint64 `json:"-"`
 }
 
-// WaitReply has the tasks in the order of the ids as they are at the end of the wait, null for one that is not there
-// any more.
+// WaitReply has the tasks as they are at the end of the wait, in the order of the ids. A task that no longer exists is null.
 type WaitReply struct {
 	Tasks    []*Task `json:"tasks" null:"items"`
 	TimedOut bool    `json:"timed_out"`
@@ -30,23 +29,23 @@ type EventsRequest struct {
 	Parent    string
 	Status    string // after the change; of a removed record: before it
 	HasAfter  bool   // else from now on
-	After     uint64 // Last-Event-ID: the rev of the last event that was seen, 0: begin with the present state
+	After     uint64 // Last-Event-ID: the rev of the last event that was seen; 0: begin with the present state
 }
 
 // The kinds of events.
 const (
 	EventTask     = "task"     // a new version of a record: TaskEvent
-	EventProgress = "progress" // only its progress is new: ProgressEvent; at most every 250 ms for a task
+	EventProgress = "progress" // only the progress of a record is new: ProgressEvent; at most every 250 ms for a task
 	EventRemoved  = "removed"  // RemovedEvent
-	// EventReset says that changes were missed: what is known of the tasks is void. Their present state follows as task
-	// events, of which only the last has a Rev: what changes meanwhile counts among them.
+	// EventReset says that changes were missed: what the subscriber knows of the tasks is void. The present states of the tasks
+	// follow as task events. Changes that happen meanwhile are among these events. Only the last of them has a Rev.
 	EventReset = "reset"
 )
 
 // Event is one event of the stream.
 type Event struct {
 	Kind string
-	Rev  uint64 // to go on from after this event; 0: it has none. After a reset without one: from 0
+	Rev  uint64 // from which to go on after this event; 0: the event has none. After a reset without a Rev, go on from 0
 	Data []byte // JSON
 }
 
@@ -70,12 +69,12 @@ type RemovedEvent struct {
 	Rev       uint64 `json:"rev"`
 }
 
-// EventStream hands out events in order. It is for one goroutine at a time.
+// EventStream hands out events in order. One goroutine at a time may use it.
 type EventStream interface {
 	// Next blocks until there is an event, ctx ends or the service stops. An error other than ctx's ends the stream.
 	Next(ctx context.Context) (Event, error)
-	// Position is the rev to go on from elsewhere: everything up to it that was asked for has been handed out. It may be
-	// ahead of the last event's. 0 between a reset and the last state after it.
+	// Position is the rev from which to go on elsewhere: every event up to this rev that was asked for has been handed out.
+	// Position may be ahead of the last event's rev. It is 0 between a reset and the last state after the reset.
 	Position() uint64
 	Close()
 }

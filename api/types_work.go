@@ -14,7 +14,7 @@ type RetryRequest struct {
 	NotBefore      *Time     `json:"not_before,omitempty"`
 	Delay          *Duration `json:"delay,omitempty"`
 	Deadline       *Time     `json:"deadline,omitempty"`
-	KeepCheckpoint bool      `json:"keep_checkpoint,omitempty"` // with another version, which may not understand it
+	KeepCheckpoint bool      `json:"keep_checkpoint,omitempty"` // keep it although another version, which may not understand it, will run
 }
 
 // ResubmitRequest is POST /v1/tasks/{id}/resubmit (SPEC J5, I3).
@@ -28,8 +28,8 @@ type ResubmitRequest struct {
 	ParamsBase64 []byte          `json:"params_base64,omitzero"`
 }
 
-// TxnRequest is POST /v1/txn (SPEC X1): at most 1,000 parts (MaxTxnParts) and 512 KiB (MaxTxnBytes). A task may stand in
-// one of submit, update, finish and delete, once.
+// TxnRequest is POST /v1/txn (SPEC X1). It has at most 1,000 parts (MaxTxnParts) and 512 KiB (MaxTxnBytes). A task may stand
+// only once in submit, update, finish and delete together.
 type TxnRequest struct {
 	Namespace string          `json:"namespace,omitempty"`
 	Depends   []TxnDepend     `json:"depends,omitempty"`
@@ -39,14 +39,14 @@ type TxnRequest struct {
 	Delete    []TxnDelete     `json:"delete,omitempty"`
 }
 
-// TxnDepend must hold: the task exists, and has this rev, or this current token.
+// TxnDepend is a condition of a transaction: the task exists, and has this rev, or this current token.
 type TxnDepend struct {
 	ID    string `json:"id"`
 	Rev   uint64 `json:"rev,omitempty"`
 	Token uint64 `json:"token,omitempty"`
 }
 
-// TxnUpdate changes a task that is not running; what is absent stays.
+// TxnUpdate changes a task that is not running. A field that is absent stays as it is.
 type TxnUpdate struct {
 	ID           string            `json:"id"`
 	Rev          uint64            `json:"rev,omitempty"`
@@ -54,7 +54,7 @@ type TxnUpdate struct {
 	Delay        *Duration         `json:"delay,omitempty"`
 	Deadline     *Time             `json:"deadline,omitempty"`
 	Priority     *int              `json:"priority,omitempty"`
-	Labels       map[string]string `json:"labels,omitzero"` // {} takes all away
+	Labels       map[string]string `json:"labels,omitzero"` // {} takes all labels away
 	Params       json.RawMessage   `json:"params,omitempty"`
 	ParamsBase64 []byte            `json:"params_base64,omitzero"`
 }
@@ -65,8 +65,8 @@ type TxnDelete struct {
 	Rev uint64 `json:"rev,omitempty"`
 }
 
-// TxnReply has the records of submits, updates and finishes, in this order, without payloads that the transaction did
-// not set.
+// TxnReply has the records of submits, updates and finishes, in this order. They lack the payloads that the transaction did not
+// set.
 type TxnReply struct {
 	Tasks []*Task `json:"tasks"`
 }
@@ -93,10 +93,10 @@ type PutBehaviorReply struct {
 
 // BehaviorStats counts a behavior's tasks (SPEC J7).
 type BehaviorStats struct {
-	Due      int64 `json:"due"`              // waiting, their time has come; also what a limit, a pause or a missing module blocks
-	Delayed  int64 `json:"delayed"`          // waiting for a time that lies ahead, first runs and repeats
+	Due      int64 `json:"due"`              // tasks whose time has come; also those that a limit, a pause or a missing module blocks
+	Delayed  int64 `json:"delayed"`          // tasks whose first run or repeat lies ahead
 	Running  int64 `json:"running"`          //
-	Retrying int64 `json:"retrying"`         // failed, and their retry lies ahead
+	Retrying int64 `json:"retrying"`         // failed tasks whose retry lies ahead
 	Oldest   *Time `json:"oldest,omitempty"` // not_before of the oldest due task
 }
 
@@ -104,18 +104,19 @@ type BehaviorStats struct {
 type AcceptRequest struct {
 	Namespace    string    `json:"-"`
 	Behavior     string    `json:"-"`
-	Worker       string    `json:"worker"`                   // 1..128 characters; who runs them, for people
+	Worker       string    `json:"worker"`                   // 1..128 characters; who runs the tasks, for people
 	Max          int       `json:"max,omitempty"`            // 1..MaxAccept, default 1
 	Wait         *Duration `json:"wait,omitempty"`           // 0 (default): do not wait; at most MaxWait
 	Lease        *Duration `json:"lease,omitempty"`          // 1s..1h; default: the behavior's
-	MaxNotBefore *Time     `json:"max_not_before,omitempty"` // take tasks due up to then
-	RequestID    string    `json:"request_id,omitempty"`     // 1..128 characters: a repeat gets the same tasks
+	MaxNotBefore *Time     `json:"max_not_before,omitempty"` // take tasks that are due up to this time
+	RequestID    string    `json:"request_id,omitempty"`     // 1..128 characters; the same ID again gets the same tasks
 }
 
-// AcceptReply has the leased tasks; lease.token names the right to report.
+// AcceptReply has the leased tasks. Each has a lease.token, which is the right to report.
 type AcceptReply struct {
 	Tasks []*Task `json:"tasks"`
-	// Undelivered gives the tasks back, counting nothing; called if the answer could not be written. Nil: nothing to do.
+	// Undelivered gives the tasks back, and this counts as nothing. It is called if the answer could not be written. Nil means
+	// that there is nothing to do.
 	Undelivered func() `json:"-"`
 }
 
@@ -124,7 +125,7 @@ type HeartbeatRequest struct {
 	Namespace        string          `json:"-"`
 	ID               string          `json:"-"`
 	Token            uint64          `json:"token"`
-	Seq              uint64          `json:"seq,omitempty"` // rising per token; a lower one changes nothing
+	Seq              uint64          `json:"seq,omitempty"` // rises with each report of a token; a report with a lower number changes nothing
 	Progress         json.RawMessage `json:"progress,omitempty"`
 	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
 	CheckpointBase64 []byte          `json:"checkpoint_base64,omitzero"`
@@ -135,14 +136,14 @@ type HeartbeatRequest struct {
 type HeartbeatReply struct {
 	LeaseMS       int64 `json:"lease_ms"`
 	LostNotBefore Time  `json:"lost_not_before"`
-	Resubmit      bool  `json:"resubmit"` // somebody asked for another run when this one ends
-	Cancel        bool  `json:"cancel"`   // stop: what is not finished soon becomes CANCELLED
+	Resubmit      bool  `json:"resubmit"` // somebody asked for another run after this one
+	Cancel        bool  `json:"cancel"`   // stop: a task that is not finished soon becomes CANCELLED
 }
 
-// FinishRequest is POST /v1/tasks/{id}/finish (SPEC J4). With neither result nor error the last progress is the result.
+// FinishRequest is POST /v1/tasks/{id}/finish (SPEC J4). Without a result and an error, the last progress is the result.
 type FinishRequest struct {
 	Namespace    string          `json:"namespace,omitempty"`
-	ID           string          `json:"id,omitempty"` // in a list of reports; else it stands in the path
+	ID           string          `json:"id,omitempty"` // for a list of reports; elsewhere the ID stands in the path
 	Token        uint64          `json:"token"`
 	Seq          uint64          `json:"seq,omitempty"`
 	Result       json.RawMessage `json:"result,omitempty"`
@@ -154,7 +155,7 @@ type FinishRequest struct {
 
 // ReportError is the error of a failed run as its worker reports it.
 type ReportError struct {
-	Code      string          `json:"code,omitempty"` // [a-z0-9_.-]{1,64}, or one of the host's; default HANDLER_ERROR
+	Code      string          `json:"code,omitempty"` // [a-z0-9_.-]{1,64}, or a code of the host; default HANDLER_ERROR
 	Message   string          `json:"message,omitempty"`
 	Retryable *bool           `json:"retryable,omitempty"` // default true (SPEC T7)
 	Details   json.RawMessage `json:"details,omitempty"`
@@ -166,7 +167,7 @@ type FinishReply struct {
 	Repeated bool  `json:"repeated,omitempty"` // this very finish was applied before
 }
 
-// FinishResult is one answer of a bulk finish: a reply or an error.
+// FinishResult is the answer to one report of a bulk finish: a reply or an error.
 type FinishResult struct {
 	*FinishReply
 	Error *Error `json:"error,omitempty"`
@@ -195,8 +196,8 @@ type StoreTask struct {
 	OwnerID  int64  `json:"ownerid"`
 }
 
-// StoreList is records as they are read, once: their data may be large. An error is the last that it yields: the list has
-// broken off.
+// StoreList yields records as they are read, because their data may be large. It can be ranged over once. If it yields an
+// error, the list has broken off, and nothing follows.
 type StoreList iter.Seq2[*StoreTask, error]
 
 // CollectStore reads a list to its end. It takes what StoreTasks and StoreGroup return.
@@ -214,7 +215,7 @@ func CollectStore(list StoreList, err error) ([]*StoreTask, error) {
 	return tasks, nil
 }
 
-// ListStore is a list of records that are there.
+// ListStore is the list of records that are in memory.
 func ListStore(tasks []*StoreTask) StoreList {
 	return func(yield func(*StoreTask, error) bool) {
 		for _, t := range tasks {
@@ -225,7 +226,7 @@ func ListStore(tasks []*StoreTask) StoreList {
 	}
 }
 
-// StoreUpdateRequest is POST /taskstore/update. Times are Unix ms; 0: now; negative: now plus the absolute value.
+// StoreUpdateRequest is POST /taskstore/update. Times are Unix ms. 0 means now, and a negative value means so many ms from now.
 type StoreUpdateRequest struct {
 	Namespace string
 	ClientID  int64
@@ -258,13 +259,13 @@ type StoreClaimRequest struct {
 	Depends   []uint64
 }
 
-// StoreReply has the new records, or why nothing happened.
+// StoreReply has the new records, or says why nothing happened.
 type StoreReply struct {
 	Tasks  []*StoreTask
 	Errors *StoreErrors
 }
 
-// StoreErrors lists the IDs that were missing, and those that another client owns.
+// StoreErrors lists the IDs of records that are missing, and of records that another client owns.
 type StoreErrors struct {
 	Changes []uint64 `json:"changes"`
 	Deletes []uint64 `json:"deletes"`

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MillisUp returns d in milliseconds, rounded up; 0 for a negative one.
+// MillisUp returns d in milliseconds, rounded up. A negative d gives 0.
 func MillisUp(d time.Duration) int64 {
 	d = max(d, 0)
 	ms := d.Milliseconds()
@@ -23,7 +23,7 @@ const TimeLayout = "2006-01-02T15:04:05.000Z07:00"
 // TimeOf makes a Time of milliseconds since the Unix epoch.
 func TimeOf(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
 
-// TimeOrNil is TimeOf, and nil for 0: what has not happened.
+// TimeOrNil is TimeOf, but returns nil for 0, the time of what has not happened.
 func TimeOrNil(ms int64) *Time {
 	if ms == 0 {
 		return nil
@@ -37,8 +37,8 @@ func (t Time) String() string { return t.UTC().Format(TimeLayout) }
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
 
-// UnmarshalJSON accepts RFC 3339 with any number of digits, from 1970 to 9999. null is refused: a time that is not
-// there is left out.
+// UnmarshalJSON accepts RFC 3339 with any number of digits, from 1970 to 9999. It refuses null: who has no time leaves the
+// field out.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s *string
 	if err := json.Unmarshal(b, &s); err != nil || s == nil {
@@ -52,7 +52,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ParseTime parses what Time prints, and any other RFC 3339 of the same instants.
+// ParseTime parses what Time.String returns, and any other form of RFC 3339, in the same range of time.
 func ParseTime(s string) (Time, error) {
 	parsed, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -85,10 +85,10 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// keepNever is what stands for ever.
+// keepNever is the text of a Keep that keeps for ever.
 const keepNever = "never"
 
-// String is the form that the API shows; "" of the zero value.
+// String is the form that the API shows; the zero value gives "".
 func (k Keep) String() string {
 	switch {
 	case k.Never:
