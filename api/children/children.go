@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// Decode decodes and checks a task that a guest submits together with its own success (abi/README.md, taskrt_tasks_v1): the
-// body of a submit, without a namespace, that joins an existing task or fails. An error is an *Error.
+// Decode decodes and checks a task that a guest submits together with its own success (abi/README.md, taskrt_tasks_v1). Such a
+// task is the body of a submit, without a namespace, whose if_exists is join or fail. An error is an *Error.
 func Decode(doc []byte) (api.SubmitRequest, error) {
 	var req api.SubmitRequest
 	if err := codec.Strict.Decode(doc, &req); err != nil {
@@ -24,7 +24,7 @@ func Decode(doc []byte) (api.SubmitRequest, error) {
 	return req, req.Check()
 }
 
-// Check is Decode for a host that only asks whose task it is.
+// Check is Decode for a host that only needs the behavior of the task.
 func Check(doc []byte) (behavior string, err error) {
 	r, err := Decode(doc)
 	return r.Behavior, err

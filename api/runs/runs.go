@@ -1,5 +1,5 @@
-// Package runs shows what the state machine remembers of the runs of maintenance as the API does (SPEC M1, M4). The
-// rooms of node use it.
+// Package runs shows the runs of maintenance that the state machine remembers, as the API shows them (SPEC M1, M4). The
+// packages below node use it.
 package runs
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Params are the params of a run that was asked for; those that repeat have none.
+// Params are the params of a run that somebody asked for. A run that repeats has none.
 type Params struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Command is what a request asks of the state machine.
+// Command returns the command that does what a request asks for.
 func Command(r *api.MaintenanceRequest) task.StartMaintenance {
 	text, err := json.Marshal(Params{DryRun: r.DryRun})
 	if err != nil {
-		panic(err) // a bool always marshals
+		panic(err) // cannot happen: a bool always marshals
 	}
 	return task.StartMaintenance{Params: task.Payload{Encoding: task.JSON, Data: text}, Supersede: r.SupersedeRun}
 }
 
-// Refusal adds to a refusal which run is unfinished.
+// Refusal adds to a refusal the number of the run that is unfinished.
 func Refusal(e *api.Error, r *task.Result) {
 	if r.Code != task.MaintenanceRunning && r.Code != task.RunNotFound || r.Task == nil {
 		return
@@ -37,7 +37,7 @@ func Refusal(e *api.Error, r *task.Result) {
 	}
 }
 
-// All returns the runs that are remembered, the newest first; one that was asked for and has not begun is the first.
+// All returns the runs that are remembered, the newest first. A run that was asked for and has not begun comes first of all.
 func All(m *task.Machine) []api.MaintenanceRun {
 	all := []api.MaintenanceRun{}
 	if t := m.Task(task.MaintenanceKey()); t != nil {
@@ -51,7 +51,7 @@ func All(m *task.Machine) []api.MaintenanceRun {
 	return all
 }
 
-// Find returns one of All.
+// Find returns the run of this number among all, which All returned.
 func Find(all []api.MaintenanceRun, run int64) (*api.MaintenanceRun, error) {
 	for i := range all {
 		if all[i].Run == run {
@@ -65,7 +65,7 @@ func waiting(t *task.Task, run int64) api.MaintenanceRun {
 	return api.MaintenanceRun{Run: run, Status: "WAITING", DryRun: dryRun(t), Objects: []api.MaintenanceCount{}}
 }
 
-// dryRun reports whether the run that a task is to make, or makes, is a dry one.
+// dryRun reports whether the run that the task makes, or will make, is a dry run.
 func dryRun(t *task.Task) bool {
 	var params Params
 	return json.Unmarshal(t.Params.Data, &params) == nil && params.DryRun

@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// accept is POST /v1/behaviors/{name}/accept (SPEC J2). Tasks whose answer cannot be written are given back; a wait ends
-// when its client hangs up or the server stops.
+// accept is POST /v1/behaviors/{name}/accept (SPEC J2). If the answer cannot be written, its tasks are given back. A wait ends
+// when the client hangs up or the server stops.
 func (h *handler) accept(w http.ResponseWriter, r *request) error {
 	q := r.query
 	var req api.AcceptRequest
@@ -22,7 +22,7 @@ func (h *handler) accept(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	release() // before the wait: what it waits for is small
+	release() // before the wait, which needs no body
 	if req.RequestID == "" {
 		req.RequestID = codec.RequestID(r.once.key)
 	}
@@ -40,7 +40,7 @@ func (h *handler) accept(w http.ResponseWriter, r *request) error {
 			reply.Undelivered()
 		}
 	}()
-	// Looked at before writing only: who has got an answer may hang up at once.
+	// This looks before the answer is written, not afterwards: a client that has the answer may hang up at once.
 	if r.Context().Err() != nil {
 		return r.Context().Err()
 	}

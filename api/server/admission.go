@@ -8,32 +8,33 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// Admission of requests that add work (SPEC H3). Each of them that is under way waits for those before it, so what is under way is bounded
-// by time: if it is more than this node answers in admissionWait, the next is refused before its body is read. Requests that
-// report, look or steer are not counted.
+// Admission is for requests that add work (SPEC H3). Such a request waits for all that are under way before it. So time bounds
+// how many are under way: if they are more than this node answers in admissionWait, the next is refused before its body is
+// read. Requests that report, look or steer are not counted.
 const (
 	admissionWait   = 100 * time.Millisecond
-	admissionUnit   = 1 << 10                // bytes of a body that count as much as a small request: about what it takes to check and store them
-	admissionLeast  = 128                    // is always taken: what group commit needs to be fast, so that a slow node gets a chance to be faster
-	admissionFew    = 2                      // requests are always taken, of any size
-	admissionFirst  = 4 * admissionLeast     // before a rate is known
-	admissionWindow = 100 * time.Millisecond // between two looks at the rate; it counts if they are at most twice as far apart
+	admissionUnit   = 1 << 10                // so many bytes of a body count as much as a small request: they take about as long to check and store
+	admissionLeast  = 128                    // this weight is always taken: group commit needs it to be fast, so a slow node gets a chance to be faster
+	admissionFew    = 2                      // so many requests are always taken, of any size
+	admissionFirst  = 4 * admissionLeast     // this weight is taken before a rate is known
+	admissionWindow = 100 * time.Millisecond // how long a rate is measured at least; it counts only if that took at most twice as long
 )
 
-// weight of a request that adds work.
+// weight returns what a request that adds work weighs, by its body.
 func weight(body []byte) int { return 1 + len(body)/admissionUnit }
 
-// admission weighs such requests. What a node can answer is seen only while it has enough to do, so the rate is that between two refusals.
+// admission weighs the requests that add work. How many a node can answer is seen only while it has enough to do. So the rate
+// is measured between two refusals.
 type admission struct {
 	mu       sync.Mutex
 	requests int
-	underWay int       // their weight
-	rate     float64   // per second; 0: not known
-	begun    time.Time // of the window: then one was refused
-	served   int       // since
+	underWay int       // the weight of the requests under way
+	rate     float64   // weight answered per second; 0: not known
+	begun    time.Time // when the window began: when a request was refused
+	served   int       // weight answered since begun
 }
 
-// room tells whether a request would be taken now.
+// room reports whether a request would be taken now.
 func (a *admission) room() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +53,8 @@ func (a *admission) enter(weight int) bool {
 	return true
 }
 
-// leave ends one that was taken. served: it got its answer; one that was refused later says nothing of what the node can do.
+// leave ends a request that was taken. served says that it got its answer. A request that was refused later says nothing about
+// how many the node can answer.
 func (a *admission) leave(weight int, served bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,8 +92,8 @@ func (a *admission) limit() int {
 	return max(admissionLeast, int(a.rate*admissionWait.Seconds()))
 }
 
-// admit serves a request that adds work. One for which there is no room is refused before its body is read; it is under way when that was
-// read, so that clients who send slowly keep nobody out.
+// admit serves a request that adds work. If there is no room, it refuses the request before its body is read. The request is
+// under way only when its body has been read, so that clients who send slowly keep nobody out.
 func (h *handler) admit(r *request, serve func() error) (err error) {
 	if !h.adding.room() {
 		return tooMuchWork()
@@ -107,7 +109,7 @@ func (h *handler) admit(r *request, serve func() error) (err error) {
 	return err
 }
 
-// bodyRead lets a request whose body has come get under way, if it adds work.
+// bodyRead lets a request get under way when its body has come, if the request adds work.
 func (h *handler) bodyRead(r *request, body []byte) error {
 	if !r.route.adds {
 		return nil
@@ -119,7 +121,7 @@ func (h *handler) bodyRead(r *request, body []byte) error {
 	return nil
 }
 
-// doneAdding ends what a request takes of the room for those that add work: it goes on only to wait.
+// doneAdding gives back the room that a request takes among those that add work. From here on the request only waits.
 func (h *handler) doneAdding(r *request) {
 	if r.weight > 0 {
 		h.adding.leave(r.weight, true)

@@ -16,14 +16,14 @@ import (
 // writeTimeout bounds how long a client may take to read an answer, or one element of a long one.
 const writeTimeout = 60 * time.Second
 
-// answer writes a value with the index that the Service told.
+// answer writes a value, with the index that the Service has set in meta.
 func (h *handler) answer(w http.ResponseWriter, status int, meta *api.Meta, v any) error {
 	setIndexHeader(w, meta)
 	h.write(w, status, codec.JSONMedia, v)
 	return nil
 }
 
-// reply answers with what call returns: 200, with its index.
+// reply answers 200 with what call returns, and its index.
 func (h *handler) reply(w http.ResponseWriter, r *request, call func(context.Context) (any, error)) error {
 	return h.replyAs(w, r, http.StatusOK, call)
 }
@@ -38,7 +38,7 @@ func (h *handler) replyAs(w http.ResponseWriter, r *request, status int, call fu
 	return h.answer(w, status, meta, v)
 }
 
-// replyAfter is reply to a request that may wait for so long; 0: it does not wait.
+// replyAfter is reply for a request that may wait this long; 0: it does not wait.
 func (h *handler) replyAfter(w http.ResponseWriter, r *request, wait time.Duration, call func(context.Context) (any, error)) error {
 	if wait == 0 {
 		return h.reply(w, r, call)
@@ -58,7 +58,7 @@ func (h *handler) write(w http.ResponseWriter, status int, contentType string, v
 		head(w, contentType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 		w.WriteHeader(status)
-		_, _ = w.Write(b) // the client has gone: nobody is there to be told
+		_, _ = w.Write(b) // an error means that the client has gone: nobody is there to be told
 		return b
 	})
 }
@@ -69,7 +69,7 @@ func head(w http.ResponseWriter, contentType string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
-// answerList is writeList for whom it is all the same whether the client is still there.
+// answerList is writeList for a caller that does not need to know whether the client is still there.
 func answerList[T any](w http.ResponseWriter, meta *api.Meta, name string, elements iter.Seq[T], after []byte) error {
 	_ = writeList(w, meta, name, elements, after)
 	return nil
@@ -78,9 +78,9 @@ func answerList[T any](w http.ResponseWriter, meta *api.Meta, name string, eleme
 // piece is how much of a list is gathered before it is written.
 const piece = 64 << 10
 
-// writeList writes {"name":[…]} in pieces: ten thousand tasks with large results, which are in memory once as
-// the state, must not be there a second time as one text. after, if any, is `,"name":value` behind the list. The error
-// says that the answer did not go out as a whole.
+// writeList writes {"name":[…]} in pieces: ten thousand tasks with large results are in memory once, as the state, and must not
+// be there a second time, as one text. after, if any, is `,"name":value` behind the list. An error means that the answer did
+// not go out as a whole.
 func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elements iter.Seq[T], after []byte) (err error) {
 	setIndexHeader(w, meta)
 	head(w, codec.JSONMedia)
@@ -117,7 +117,7 @@ func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elemen
 	return nil
 }
 
-// cursorAfter is what stands behind the list of a page.
+// cursorAfter returns what stands behind the list of a page.
 func cursorAfter(cursor string) []byte {
 	if cursor == "" {
 		return nil
@@ -132,13 +132,13 @@ func notNil[T any](s []T) []T {
 	return s
 }
 
-// buffers are for answers on their way into a connection.
+// buffers hold answers on their way into a connection.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// keptBuffer is how large a buffer may be that is kept for the next answer.
+// keptBuffer is how many bytes a buffer may have to be kept for the next answer.
 const keptBuffer = 256 << 10
 
-// withBuffer lends f a buffer, empty, and keeps what f made of it.
+// withBuffer lends f an empty buffer, and keeps the buffer that f returns.
 func withBuffer(f func(b []byte) []byte) {
 	kept := buffers.Get().(*[]byte)
 	if b := f((*kept)[:0]); cap(b) <= keptBuffer {

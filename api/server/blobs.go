@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// maxUploads is how many files may be on their way in at a time: each has a temporary file of at most MaxBlob.
+	// maxUploads is how many files may be uploaded at a time. Each has a temporary file of at most MaxBlob bytes.
 	maxUploads = 64
 	// uploadTimes is how many BodyTimeouts an upload may take.
 	uploadTimes = 10
-	// maxRanges is how many ranges one request may ask for; one that wants more gets the whole, as does one in another unit.
+	// maxRanges is how many ranges one request may ask for. A request for more ranges gets the whole file, as does a request
+	// for ranges in another unit.
 	maxRanges = 16
 )
 
-// putBlob is POST /v1/blobs. The body goes to the disk as it comes, and is never held.
+// putBlob is POST /v1/blobs. The body goes to the disk as it comes, and is never held in memory.
 func (h *handler) putBlob(w http.ResponseWriter, r *request) error {
 	q := r.query
 	req := api.PutBlobRequest{Size: r.ContentLength, Digest: q.text("digest")}
@@ -46,7 +47,7 @@ func (h *handler) putBlob(w http.ResponseWriter, r *request) error {
 		until: time.Now().Add(uploadTimes * h.config.BodyTimeout),
 	}
 	req.Body = body
-	ctx, meta := api.WithMeta(r.Context()) // without a key: the body is not held
+	ctx, meta := api.WithMeta(r.Context()) // without a key, which would need the body in memory
 	b, err := h.service.PutBlob(ctx, req)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](body.err); tooLarge {
 		return api.LimitError("body", api.MaxBlob, "at most %d bytes", api.MaxBlob)
@@ -73,7 +74,7 @@ func (h *handler) getBlobInfo(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// getBlob is GET and HEAD /v1/blobs/{digest}. Ranges and conditions are net/http's.
+// getBlob is GET and HEAD /v1/blobs/{digest}. net/http serves ranges and conditions.
 func (h *handler) getBlob(w http.ResponseWriter, r *request) error {
 	if err := r.query.done(); err != nil {
 		return err
@@ -118,11 +119,12 @@ type blobReader struct {
 	at   int64 // where the next Read begins
 	body io.ReadCloser
 	r    *bufio.Reader
-	from int64 // where body stands
-	err  error // why the file could not be read on
+	from int64 // where the next byte of body lies in the file
+	err  error // why the file could not be read further
 }
 
-// describe finds the blob. Unless only its size is wanted it opens it too: what cannot be read is an error, not the beginning of an answer.
+// describe finds the blob. Unless only its size is wanted, describe also opens the blob: if it cannot be read, the answer must
+// be an error, not the beginning of a file.
 func (b *blobReader) describe(sizeOnly bool) error {
 	if sizeOnly {
 		info, err := b.service.Blob(b.ctx, b.digest)
@@ -185,7 +187,7 @@ func (b *blobReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes what is open.
+// Close closes the blob if it is open.
 func (b *blobReader) Close() {
 	if b.body != nil {
 		_ = b.body.Close() // it was only read
@@ -193,10 +195,10 @@ func (b *blobReader) Close() {
 	}
 }
 
-// blobWriter is a pacedWriter that keeps net/http from wording refusals.
+// blobWriter is a pacedWriter that does not pass on the refusals of net/http, so that the handler can word them.
 type blobWriter struct {
 	pacedWriter
-	refused int // the status
+	refused int // the status of a refusal; 0: none
 }
 
 // WriteHeader implements http.ResponseWriter.

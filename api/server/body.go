@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// firstPiece is how much of a body gets room before any of it has come.
+// firstPiece is for how many bytes of a body there is room before any of them has come.
 const firstPiece = 64 << 10
 
-// readBody reads a body of at most limit bytes. What it holds counts against the handler's budget until release is
-// called; a request over the budget is 429.
+// readBody reads a body of at most limit bytes. The bytes count against the handler's budget until release is called. A request
+// beyond the budget is refused with 429.
 func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeout time.Duration) (body []byte, release func(), err error) {
 	if r.ContentLength > limit {
 		return nil, nil, bodyTooLarge(limit)
@@ -38,7 +38,7 @@ func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeo
 		r.once.holds(body)
 		return body, release, nil
 	}
-	// The deadline stays: net/http reads on, so that the client gets to see the answer.
+	// The deadline stays, because net/http reads on, so that the client gets to see the answer.
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, nil, bodyTooLarge(limit)
 	}
@@ -49,7 +49,7 @@ func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeo
 	return nil, nil, api.NewError(api.CodeBadRequest, "the body could not be read: %v", err)
 }
 
-// budget is what a body counts against.
+// budget returns the budget against which the body of a request counts.
 func (h *handler) budget(r *request) *semaphore.Weighted {
 	if r.route.adds {
 		return h.added
@@ -57,10 +57,10 @@ func (h *handler) budget(r *request) *semaphore.Weighted {
 	return h.bodies
 }
 
-// receive reads at most most bytes to the end. The budget is taken as they come, not as they are announced: clients that
-// announce megabytes and send nothing must not keep others out (slowloris).
+// receive reads r to its end, which comes after at most most bytes. It takes the budget as the bytes come, not as they are
+// announced: clients that announce megabytes and send nothing must not keep others out (slowloris).
 func (h *handler) receive(budget *semaphore.Weighted, r io.Reader, most int64) (body []byte, release func(), err error) {
-	room := min(most, firstPiece) + 1 // one more, in which the end is seen
+	room := min(most, firstPiece) + 1 // a byte more, because the end is seen only while there is room
 	if !budget.TryAcquire(room) {
 		return nil, nil, tooManyBodies()
 	}
@@ -80,10 +80,10 @@ func (h *handler) receive(budget *semaphore.Weighted, r io.Reader, most int64) (
 			continue
 		}
 		if room > most {
-			panic("a body is longer than its limit") // r is bounded
+			panic("a body is longer than its limit") // cannot happen: r is bounded
 		}
 		more := min(4*room, most+1)
-		if !budget.TryAcquire(more) { // beside the old room: both are there while it is copied
+		if !budget.TryAcquire(more) { // in addition to the old room: both are in memory while the bytes are copied
 			release()
 			return nil, nil, tooManyBodies()
 		}
@@ -101,8 +101,8 @@ func bodyTooLarge(limit int64) *api.Error {
 	return api.LimitError("", limit, "the body is larger than %d bytes", limit)
 }
 
-// readJSON reads a JSON body. A Content-Type that is not JSON is refused: browsers send forms and text to other sites'
-// servers without asking, and there is nothing else that keeps them out of a server on loopback.
+// readJSON reads a JSON body. It refuses a Content-Type that is not JSON: browsers send forms and text to the servers of other
+// sites without asking, and nothing else keeps them out of a server on loopback.
 func (h *handler) readJSON(w http.ResponseWriter, r *request) (body []byte, release func(), err error) {
 	if t := r.Header.Get("Content-Type"); t != "" && t != codec.JSONMedia {
 		media, params, err := mime.ParseMediaType(t)
@@ -114,7 +114,7 @@ func (h *handler) readJSON(w http.ResponseWriter, r *request) (body []byte, rele
 	return h.readBody(w, r, api.MaxBody, h.config.BodyTimeout)
 }
 
-// readObject decodes a JSON body into the struct at dst; with optional set it may also be absent.
+// readObject decodes a JSON body into the struct at dst. With optional the body may be absent.
 func (h *handler) readObject(w http.ResponseWriter, r *request, dst any, optional bool) (release func(), err error) {
 	if optional && r.ContentLength == 0 {
 		return func() {}, nil
@@ -154,8 +154,8 @@ func unsupported(got, want string) *api.Error {
 	return api.FieldError(api.CodeUnsupportedMedia, "Content-Type", "%.100q cannot be read here; send %s", got, want)
 }
 
-// notCrossOrigin refuses what a browser sends for a page of another site. Routes that take a body of any type need it: such a
-// page may post text to any server without asking.
+// notCrossOrigin refuses a request that a browser sends for a page of another site. Routes that take a body of any type need
+// it, because such a page may post text to any server without asking.
 func notCrossOrigin(r *request) error {
 	if err := new(http.CrossOriginProtection).Check(r.Request); err != nil {
 		return api.NewError(api.CodeCrossOrigin, "a page of another site must not do this: %v", err)

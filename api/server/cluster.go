@@ -23,12 +23,12 @@ func (h *handler) cluster(w http.ResponseWriter, r *request) error {
 	return h.answer(w, http.StatusOK, meta, shown)
 }
 
-// healthz says that the process answers, nothing more.
+// healthz says that the process answers, and nothing more.
 func (h *handler) healthz(w http.ResponseWriter, r *request) error {
 	return h.answer(w, http.StatusOK, &api.Meta{}, codec.Health{Status: "ok"})
 }
 
-// metrics is SPEC C6, in the text format of Prometheus.
+// metrics is GET /metrics, in the text format of Prometheus (SPEC C6).
 func (h *handler) metrics(w http.ResponseWriter, r *request) error {
 	if h.config.Metrics == nil {
 		return api.NewError(api.CodeNotFound, "this server exports no metrics")
@@ -38,7 +38,7 @@ func (h *handler) metrics(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// readyz is SPEC H1: a leader is known, this node is caught up, its disk works.
+// readyz answers 200 if a leader is known, this node is caught up, and its disk works (SPEC H1).
 func (h *handler) readyz(w http.ResponseWriter, r *request) error {
 	ctx, meta := r.call()
 	if err := h.service.Ready(ctx); err != nil {

@@ -1,5 +1,5 @@
-// Package server is the HTTP front of a cluster: New serves any api.Service, Serve runs it on a listener. The handler sees
-// nothing but api.Service.
+// Package server is the HTTP front of a cluster: New makes a handler that serves any api.Service, Serve runs the handler on a
+// listener. The handler knows only api.Service.
 package server
 
 import (
@@ -25,22 +25,23 @@ import (
 // Config configures New.
 type Config struct {
 	Logger *slog.Logger // where internal errors and panics go; default: slog.Default()
-	// BodyBytes bounds the request bodies held in memory at one time; a request over it is 429 (SPEC H3). Default 256 MiB.
+	// BodyBytes bounds the request bodies held in memory at one time. A request beyond it is refused with 429 (SPEC H3).
+	// Default 256 MiB.
 	BodyBytes int64
-	// AddingBytes bounds those of them that add work, apart from the others: what is made of them takes several times as much.
-	// Default 32 MiB, or BodyBytes if that is less.
+	// AddingBytes bounds the bodies of requests that add work. These bodies do not count against BodyBytes. What is made of
+	// them takes several times as much memory. Default 32 MiB, or BodyBytes if BodyBytes is less.
 	AddingBytes int64
-	// Requests bounds the requests under way, long polls included; a request over it is 429. Default 20,000.
+	// Requests bounds the requests under way, long polls included. A request beyond it is refused with 429. Default 20,000.
 	Requests int64
-	// BodyTimeout bounds how long a client may take to send a JSON body. Default 30 s; a module gets ten times that.
+	// BodyTimeout bounds how long a client may take to send a JSON body. Default 30 s. A module may take ten times as long.
 	BodyTimeout time.Duration
-	// Stopping ends when the server begins to stop: long polls and streams end then, for Serve waits for all requests.
-	// Default: it never does.
+	// Stopping ends when the server begins to stop. Long polls and streams end then, because Serve waits for all requests.
+	// Default: it never ends.
 	Stopping context.Context
-	// Metrics serves GET /metrics; default: nothing is there.
+	// Metrics serves GET /metrics. Default: there is no such path.
 	Metrics http.Handler
-	// OnRequest, if set, is told of every request that was answered: of a route of the table, or "" for anything else. It must
-	// not block.
+	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
+	// other request. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration)
 }
 
@@ -55,8 +56,8 @@ type handler struct {
 	adding   admission
 	added    *semaphore.Weighted // bodies of requests that add work
 	routes   *http.ServeMux
-	store    map[string]http.Handler // below storePrefix, by the path of the table; see serveStore
-	openapi  func() json.RawMessage  // the document; made once, when somebody wants it
+	store    map[string]http.Handler // handlers below storePrefix, by their path in the table; see serveStore
+	openapi  func() json.RawMessage  // returns the document, which is made once, when it is first asked for
 }
 
 // New serves s over HTTP.
@@ -96,12 +97,12 @@ func New(s api.Service, c Config) http.Handler {
 	return h
 }
 
-// nothing answers for paths that are in no route.
+// nothing answers requests for paths that no route has.
 func (h *handler) nothing(w http.ResponseWriter, r *http.Request) {
 	h.problem(w, r, api.NewError(api.CodeNotFound, "there is nothing at %.200s", r.URL.Path))
 }
 
-// byPath arranges a table of routes by path and method; HEAD is served as GET.
+// byPath arranges a table of routes by path and method. HEAD is served as GET.
 func byPath(table []route) map[string]map[string]*route {
 	paths := map[string]map[string]*route{}
 	for i := range table {
@@ -117,7 +118,7 @@ func byPath(table []route) map[string]map[string]*route {
 	return paths
 }
 
-// methods dispatches by method. net/http could do it, but would answer 405 in plain text.
+// methods dispatches by method. net/http could do so, but would answer 405 in plain text.
 func (h *handler) methods(byMethod map[string]*route) http.Handler {
 	allow := slices.Sorted(maps.Keys(byMethod))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,17 +141,17 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 	})
 }
 
-// request is an HTTP request of a route, and what is known of it besides.
+// request is an HTTP request for a route, with what the handler knows of the request.
 type request struct {
 	*http.Request
 	route  *route
 	query  *query
 	once   keyed
-	weight int // of what adds work and is under way; else 0
+	weight int // of a request that adds work and is under way; else 0
 }
 
-// call makes the context of the call that answers a request: the Service tells its Meta, and does once what has a key. What
-// belongs to the key, namespace and body, must be known by then.
+// call makes the context of the call that answers a request. The Service fills in the Meta, and does a request with a key once.
+// The namespace and the body, which belong to the key, must be known before.
 func (r *request) call() (context.Context, *api.Meta) {
 	ctx, meta := api.WithMeta(r.Context())
 	if r.once.key != "" {
@@ -159,7 +160,7 @@ func (r *request) call() (context.Context, *api.Meta) {
 	return ctx, meta
 }
 
-// serve answers a request of a route.
+// serve answers a request for a route.
 func (h *handler) serve(w http.ResponseWriter, r *request) error {
 	serve := func() (err error) {
 		r.query = readQuery(r.URL, r.route.query)
@@ -174,7 +175,7 @@ func (h *handler) serve(w http.ResponseWriter, r *request) error {
 	return serve()
 }
 
-// ServeHTTP bounds what is under way, survives panics, and refuses paths that are not there as a problem.
+// ServeHTTP bounds the requests under way, survives panics, and refuses unknown paths with a problem.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	if h.config.OnRequest != nil {
@@ -191,8 +192,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.requests.Release(1)
 	if r.ContentLength == 0 {
-		// The server's ReadTimeout must not end a long poll. A body that nobody reads keeps it, one that somebody reads
-		// gets its own.
+		// The server's ReadTimeout must not end a long poll. A body that nobody reads keeps this deadline; readBody sets its
+		// own.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
 	if strings.HasPrefix(r.URL.Path, codec.StorePrefix) {
@@ -200,7 +201,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if path.Clean(r.URL.Path) != r.URL.Path || r.Method == http.MethodConnect || r.RequestURI == "*" {
-		h.nothing(rec, r) // net/http would redirect, or answer in plain text
+		h.nothing(rec, r) // because net/http would redirect, or answer in plain text
 		return
 	}
 	h.routes.ServeHTTP(rec, r)
@@ -217,7 +218,8 @@ func (h *handler) panicked(rec *recorder, r *http.Request, p any) {
 	h.problem(rec, r, api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))
 }
 
-// tell tells OnRequest. Methods that no route has are not told apart: whoever sends them could make up any number.
+// tell tells OnRequest of a request. It does not tell apart methods that no route has, because a client could make up any
+// number of them.
 func (h *handler) tell(rec *recorder, method string, begun time.Time) {
 	route := ""
 	if rec.route != nil {
@@ -228,12 +230,12 @@ func (h *handler) tell(rec *recorder, method string, begun time.Time) {
 	h.config.OnRequest(route, method, rec.status, time.Since(begun))
 }
 
-// recorder remembers whether an answer has begun, with what status, and to which route.
+// recorder remembers whether an answer has begun, with which status, and for which route.
 type recorder struct {
 	http.ResponseWriter
 	wrote  bool
-	status int    // 0: none was sent
-	route  *route // nil: none has this path and method
+	status int    // 0: no status was sent
+	route  *route // nil: no route has this path and method
 }
 
 func (w *recorder) WriteHeader(status int) {
@@ -268,13 +270,13 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	h.write(w, e.Status, codec.ProblemMedia, e)
 }
 
-// asError finds the *Error in err, complete. What is none is internal: logged here, not shown.
+// asError returns the *Error in err, complete. Any other error is internal: asError logs it, and the client does not see it.
 func (h *handler) asError(r *http.Request, err error) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e.Complete()
 	}
 	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
-		// The client has gone, or the server is stopping: what was asked may still happen.
+		// The client has gone, or the server is stopping. What the request asked for may still happen.
 		return api.NewError(api.CodeOutcomeUnknown, "the request was given up before its outcome was known")
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -55,7 +55,7 @@ func (h *handler) getMaintenanceRun(w http.ResponseWriter, r *request) error {
 	}
 	run, err := strconv.ParseInt(r.PathValue("run"), 10, 64)
 	if err != nil {
-		run = 0 // refused by CheckRun with its words
+		run = 0 // so that CheckRun refuses it, in its own words
 	}
 	if err := api.CheckRun(run); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// prefersMinimal reads the preference "return". Others mean nothing here, and of two the first counts (RFC 7240, section 2).
+// prefersMinimal reads the preference "return". Other preferences mean nothing here. If "return" is given twice, the first
+// counts (RFC 7240, section 2).
 func prefersMinimal(h http.Header) bool {
 	for _, field := range h.Values(codec.PreferHeader) {
 		for preference := range strings.SplitSeq(field, ",") {
@@ -31,7 +32,7 @@ func minimalOf(r *api.SubmitReply) *codec.MinimalReply {
 	}
 }
 
-// minimalOfMany is the answers to many, each as long as it is looked at.
+// minimalOfMany yields the short answers to many submits. It makes each answer when it is asked for.
 func minimalOfMany(list []api.SubmitResult) iter.Seq[*codec.MinimalResult] {
 	return func(yield func(*codec.MinimalResult) bool) {
 		for i := range list {

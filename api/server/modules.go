@@ -59,7 +59,7 @@ func (h *handler) push(w http.ResponseWriter, r *request) error {
 	}
 	limit := int64(api.MaxModule)
 	if media == "multipart/form-data" {
-		limit += api.MaxManifest + 64<<10 // the other parts and what stands between them
+		limit += api.MaxManifest + 64<<10 // for the other parts and what stands between the parts
 	}
 	body, release, err := h.readBody(w, r, limit, 10*h.config.BodyTimeout)
 	if err != nil {
@@ -83,7 +83,7 @@ func (h *handler) push(w http.ResponseWriter, r *request) error {
 	return h.answer(w, http.StatusOK, meta, codec.ModuleAnswer{Module: m})
 }
 
-// readParts takes a multipart body apart: the file is returned, the rest goes into req.
+// readParts takes a multipart body apart. It returns the file, and puts the other parts into req.
 func readParts(body []byte, boundary string, req *api.PushRequest) (wasm []byte, err error) {
 	reader := newParts(body, boundary)
 	for {
@@ -113,7 +113,7 @@ func readParts(body []byte, boundary string, req *api.PushRequest) (wasm []byte,
 	}
 }
 
-// parts reads the parts of a multipart body that is in memory already.
+// parts reads the parts of a multipart body that is in memory.
 type parts struct{ r *multipart.Reader }
 
 func newParts(body []byte, boundary string) parts {

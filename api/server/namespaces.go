@@ -136,10 +136,11 @@ func (h *handler) exportNamespace(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// copyPiece is how much of an export is in the handler's hands.
+// copyPiece is how many bytes of an export the handler holds.
 const copyPiece = 64 << 10
 
-// importNamespace is POST /v1/namespaces/{name}/import (SPEC M5). The body is read as fast as it is taken up, and never held.
+// importNamespace is POST /v1/namespaces/{name}/import (SPEC M5). The body is read as fast as it is taken up, and never held in
+// memory.
 func (h *handler) importNamespace(w http.ResponseWriter, r *request) error {
 	rehash := r.query.flag("rehash")
 	name, err := namespacePath(r)
@@ -152,7 +153,7 @@ func (h *handler) importNamespace(w http.ResponseWriter, r *request) error {
 	}
 	conn := http.NewResponseController(w)
 	body := &pacedBody{r: r.Body, conn: conn, patience: h.config.BodyTimeout}
-	ctx, meta := api.WithMeta(r.Context()) // without a key: the body is not held
+	ctx, meta := api.WithMeta(r.Context()) // without a key, which would need the body in memory
 	reply, err := waiting(ctx, h, func(ctx context.Context) (*api.ImportReply, error) {
 		return h.service.ImportNamespace(ctx, api.ImportRequest{Name: name, Body: body, Rehash: rehash})
 	})

@@ -9,15 +9,15 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// keyed is the Idempotency-Key of a request, and what belongs to it. Namespace and body become known while the request is
-// read. Without a key nothing of it means anything.
+// keyed is the Idempotency-Key of a request, and what belongs to it. The namespace and the body become known while the request
+// is read. Without a key the other fields mean nothing.
 type keyed struct {
 	key, route, method, target string
 	namespace                  string
 	body                       []byte
 }
 
-// hashes is what the Service is told.
+// hashes returns what the Service is told of the key.
 func (k *keyed) hashes() api.Once {
 	return api.Once{
 		Key:  hashOf(k.namespace, k.route, k.key),
@@ -25,8 +25,8 @@ func (k *keyed) hashes() api.Once {
 	}
 }
 
-// hashOf is the first 8 bytes of SHA-256 over the texts with a zero byte between them, never 0. None but the last
-// text can hold a zero byte.
+// hashOf returns the first 8 bytes of SHA-256 over the texts, with a zero byte between them; it is never 0. Only the last text
+// may contain a zero byte.
 func hashOf(texts ...string) uint64 {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return max(binary.BigEndian.Uint64(sum[:8]), 1)
@@ -50,7 +50,7 @@ func readKey(r *request) (k keyed, err error) {
 	}, nil
 }
 
-// holds notes the body of a request with a key. Others give theirs back before they wait.
+// holds notes the body of a request with a key. A request without a key gives its body back before it waits.
 func (k *keyed) holds(body []byte) {
 	if k.key != "" {
 		k.body = body

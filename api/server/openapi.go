@@ -12,7 +12,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// The parts of an OpenAPI 3.1 document that this one has; names and meanings are of https://spec.openapis.org/oas/v3.1.1.
+// These are the parts of an OpenAPI 3.1 document that this one has. The names and their meanings are from
+// https://spec.openapis.org/oas/v3.1.1.
 type (
 	document struct {
 		OpenAPI    string                           `json:"openapi"`
@@ -72,7 +73,7 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *request) error {
 	return h.answer(w, http.StatusOK, &api.Meta{}, h.openapi())
 }
 
-// documentOf makes the document of a table of routes.
+// documentOf makes the document from a table of routes.
 func documentOf(table []route) *document {
 	s := newSchemas()
 	d := &document{
@@ -91,10 +92,10 @@ func documentOf(table []route) *document {
 	return d
 }
 
-// wildcard is a part of a path: {id}, or {name...} for the rest of it.
+// wildcard matches a wildcard in a path: {id}, or {name...} for the rest of the path.
 var wildcard = regexp.MustCompile(`\{([a-z]+)(\.\.\.)?\}`)
 
-// pathParams says what the wildcards of paths stand for.
+// pathParams says for what the wildcards of paths stand.
 var pathParams = map[string]string{
 	"id":     "The task's ID; of a member, its node ID.",
 	"ids":    "IDs, separated by commas.",
@@ -139,7 +140,7 @@ var keyParam = param{
 
 var indexDoc = header{"The log index that the answer reflects, if it reflects one.", &jsonschema.Schema{Type: "integer"}}
 
-// describe says in which place a parameter stands and what it may be.
+// describe returns the description of a parameter: in which place it stands, and what it may be.
 func (p param) describe(in string) parameter {
 	schema := &jsonschema.Schema{Type: "string"}
 	switch p.kind {
@@ -191,7 +192,7 @@ func byStatus(all []api.CodeEntry) map[int][]api.CodeEntry {
 	return m
 }
 
-// problem describes the errors of one status: RFC 9457 with one of these codes, and the fields of more.
+// problem describes the errors of one status: a problem as in RFC 9457, with one of these codes, and with the fields of more.
 func (s *schemas) problem(status int, may []api.CodeEntry, more any) *response {
 	var doc strings.Builder
 	code := &jsonschema.Schema{Type: "string"}

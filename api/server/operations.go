@@ -34,7 +34,7 @@ func (h *handler) startOperation(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// operationPath reads what every route of one operation has: the ID of the path and the namespace.
+// operationPath reads what every route of one operation has: the ID in the path, and the namespace.
 func operationPath(r *request, q *query) (namespace, id string) {
 	id = r.PathValue("id")
 	if err := api.CheckOperationID(id); err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// pacedBody is a body of any length: each piece of it has its time.
+// pacedBody is a body of any length. It limits the time for each piece of the body.
 type pacedBody struct {
 	r        io.Reader
 	conn     *http.ResponseController
 	patience time.Duration
-	until    time.Time // by then all of it; zero: any length
-	err      error     // why it could not be read
+	until    time.Time // by when the whole body must have come; zero: at any time
+	err      error     // why the body could not be read
 }
 
 // Read implements io.Reader.
@@ -30,7 +30,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pacedWriter gives each piece of an answer of any length its time: a client that takes nothing for writeTimeout is cut off.
+// pacedWriter writes an answer of any length. It limits the time for each piece: a client that takes nothing for writeTimeout
+// is cut off.
 type pacedWriter struct {
 	http.ResponseWriter
 	conn *http.ResponseController

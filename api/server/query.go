@@ -11,13 +11,14 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// query is the query string of a request, strictly: what is not in the table of routes is refused (SPEC H2). A handler
-// that asks for a parameter that the table does not have, or forgets one that it has, panics: the document would lie.
+// query is the query string of a request, read strictly: a parameter that is not in the table of routes is refused (SPEC H2). A
+// method of the handler panics if it asks for a parameter that the table does not have, or forgets one that the table has: the
+// document would lie.
 type query struct {
 	values url.Values
 	params []param
 	read   []string
-	err    error // the first that went wrong
+	err    error // the first error
 }
 
 // readQuery reads the query string by the parameters that the route has.
@@ -63,7 +64,7 @@ func (q *query) fail(err error) {
 	}
 }
 
-// texts returns what is given for a parameter.
+// texts returns all values that are given for a parameter.
 func (q *query) texts(name string) []string {
 	if _, known := q.find(name); !known {
 		panic("the route's table has no query parameter " + name)
@@ -72,7 +73,7 @@ func (q *query) texts(name string) []string {
 	return q.values[name]
 }
 
-// text returns a parameter, "" if it is not there.
+// text returns a parameter, or "" if it is absent.
 func (q *query) text(name string) string {
 	if given := q.texts(name); len(given) > 0 {
 		return given[0]
@@ -80,7 +81,7 @@ func (q *query) text(name string) string {
 	return ""
 }
 
-// flag reads true or false; absent is false.
+// flag reads true or false. An absent parameter is false.
 func (q *query) flag(name string) bool {
 	switch q.text(name) {
 	case "", "false":
@@ -124,11 +125,11 @@ func (q *query) number(name string) uint64 {
 	return n
 }
 
-// limit reads how many a page shall have: 0 if it is not given.
+// limit reads how many entries a page shall have; 0 if it is absent.
 func (q *query) limit() int {
 	n := q.number("limit")
 	if q.values.Has("limit") && (n == 0 || n > api.MaxListLimit) {
-		n = api.MaxListLimit + 1 // refused by Check with its words
+		n = api.MaxListLimit + 1 // so that Check refuses it, in its own words
 	}
 	return int(n)
 }
@@ -157,7 +158,7 @@ func (q *query) stale() bool {
 	return false
 }
 
-// done returns the first error. It stands behind the last parameter.
+// done returns the first error. It must be called after the last parameter was read.
 func (q *query) done() error {
 	for _, p := range q.params {
 		if !slices.Contains(q.read, p.name) {

@@ -9,7 +9,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// ofTask reads a request of one task: namespace and ID from the URL into the two fields of req, the rest from the body.
+// ofTask reads a request of one task into req. The namespace and the ID, which point to two fields of req, come from the URL,
+// and the rest from the body.
 func (h *handler) ofTask(w http.ResponseWriter, r *request, req checker, namespace, id *string, optional bool) (release func(), err error) {
 	q := r.query
 	ns, name := taskPath(r, q)
@@ -27,7 +28,7 @@ func (h *handler) ofTask(w http.ResponseWriter, r *request, req checker, namespa
 	return release, nil
 }
 
-// checker is a request that knows what is wrong with it.
+// checker is a request that can tell what is wrong with it.
 type checker interface{ Check() error }
 
 // retryTask is POST /v1/tasks/{id}/retry (SPEC T1, B2).

@@ -8,20 +8,20 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// route is one method of one path. The table of routes is the single definition of the HTTP API: the handler dispatches
-// by it, refuses query parameters that are not in it, and GET /openapi.json is made of it.
+// route is one method of one path. The table of routes is the single definition of the HTTP API. The handler dispatches by it,
+// and refuses query parameters that are not in it. GET /openapi.json is made from it.
 type route struct {
 	method, path string
-	id           string // operationId of the document: what generated clients call it
+	id           string // operationId in the document: the name in generated clients
 	summary      string
 	query        []param
-	header       []param // besides Idempotency-Key, which every route that changes something has
-	body         []media // one of these; none: no body
+	header       []param // besides Idempotency-Key, which every route has that changes something
+	body         []media // the body has one of these forms; empty: there is no body
 	bodyOptional bool
 	answers      []success
-	errors       []string // codes that it may answer besides those that every route may (errorsOf)
-	problem      any      // fields that its problems have besides those of Error
-	adds         bool     // work for the cluster: it is refused first when there is too much
+	errors       []string // codes that it may answer, besides those that errorsOf adds
+	problem      any      // fields that its problems have, besides the fields of Error
+	adds         bool     // it adds work for the cluster: it is refused first when there is too much
 	serve        action
 }
 
@@ -34,8 +34,8 @@ type param struct {
 	kind     paramKind
 	doc      string
 	required bool
-	repeat   bool     // may be given more than once
-	values   []string // if not nil, the only ones
+	repeat   bool     // it may be given more than once
+	values   []string // if not nil, the only values that it may have
 }
 
 // paramKind is how a parameter is written.
@@ -46,15 +46,14 @@ const (
 	numberParam
 	boolParam
 	timeParam     // RFC 3339
-	durationParam // Go style
+	durationParam // as in Go
 )
 
-// media is one form of a body: values of these types as JSON (one of them, if there are several), or something that
-// has no schema (none).
+// media is one form of a body: JSON of one of the types, or, without types, something that has no schema.
 type media struct {
 	name  string // media type
 	types []any  // zero values
-	doc   string // for what has no schema
+	doc   string // the description of a body without a schema
 }
 
 // success is an answer that is not an error.
@@ -64,15 +63,15 @@ type success struct {
 	body   []media
 }
 
-// asJSON is a body or an answer of JSON: of one of these types.
+// asJSON is a body or an answer that is JSON of one of these types.
 func asJSON(types ...any) []media { return []media{{name: codec.JSONMedia, types: types}} }
 
-// ok is an answer 200 of one of these types.
+// ok is an answer 200 with JSON of one of these types.
 func ok(types ...any) success { return success{http.StatusOK, "Done.", asJSON(types...)} }
 
 var noContent = success{status: http.StatusNoContent, doc: "Done."}
 
-// routes is the whole table. To add a route, add a line to one of the lists, or a list.
+// routes returns the whole table. To add a route, add a line to one of the lists, or add a list.
 func routes() []route {
 	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes())
 }
@@ -89,7 +88,7 @@ var commonErrors = []string{
 	api.CodeBadRequest, api.CodeUnknownField, api.CodeInvalidField, api.CodeOverloaded, api.CodeInternal, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown,
 }
 
-// errorsOf are the codes that a route may answer, each once, in the order of the registry.
+// errorsOf returns the codes that a route may answer, each once, in the order of the registry.
 func (r *route) errorsOf() []api.CodeEntry {
 	may := slices.Concat(commonErrors, r.errors)
 	if r.body != nil {
@@ -107,5 +106,5 @@ func (r *route) errorsOf() []api.CodeEntry {
 	return all
 }
 
-// changes reports whether the route may change something, and so takes an Idempotency-Key (SPEC H4).
+// changes reports whether the route may change something. Such a route takes an Idempotency-Key (SPEC H4).
 func (r *route) changes() bool { return r.method != http.MethodGet }

@@ -21,7 +21,7 @@ var uploadErrors = func() []string {
 	return all
 }()
 
-// moduleRoutes are those of modules (SPEC H1).
+// moduleRoutes are the routes of modules (SPEC H1).
 func moduleRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
@@ -49,7 +49,7 @@ func moduleRoutes() []route {
 	}
 }
 
-// behaviorRoutes are those of behaviors (SPEC H1).
+// behaviorRoutes are the routes of behaviors (SPEC H1).
 func behaviorRoutes() []route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return []route{

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// blobRoutes are those of files (SPEC H3). Blobs belong to no namespace: equal bytes are one blob.
+// blobRoutes are the routes of blobs (SPEC H3). Blobs belong to no namespace: equal bytes are one blob.
 func blobRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	const one = "/v1/blobs/{digest}"

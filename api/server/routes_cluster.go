@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// clusterRoutes are those of the cluster and of this node (SPEC H1).
+// clusterRoutes are the routes of the cluster and of this node (SPEC H1).
 func clusterRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{

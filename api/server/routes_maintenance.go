@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// maintenanceRoutes are those of maintenance (SPEC M1, M4).
+// maintenanceRoutes are the routes of maintenance (SPEC M1, M4).
 func maintenanceRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// namespaceRoutes are those of namespaces (SPEC N1, M5).
+// namespaceRoutes are the routes of namespaces (SPEC N1, M5).
 func namespaceRoutes() []route {
 	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
 	const one = "/v1/namespaces/{name}"

@@ -9,7 +9,7 @@ import (
 
 var operationErrors = []string{"namespace_not_found", "operation_not_found"}
 
-// operationRoutes are those of fan-outs (SPEC section 7).
+// operationRoutes are the routes of operations (SPEC section 7).
 func operationRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	limit := param{name: "limit", kind: numberParam, doc: "Of a page: 1 to 1000, default 100."}

@@ -7,24 +7,24 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// Codes that come together.
+// These are codes that many routes have together.
 var (
 	namespaceErrors = []string{"namespace_not_found"}
 	taskErrors      = []string{"namespace_not_found", api.CodeTaskNotFound}
 	behaviorErrors  = []string{"namespace_not_found", api.CodeBehaviorNotFound}
-	writeErrors     = []string{"namespace_not_found", "namespace_purging"} // of what is stopped by a purge
+	writeErrors     = []string{"namespace_not_found", "namespace_purging"} // of routes that a purge stops
 	workErrors      = append([]string{"namespace_inactive", api.CodeNamespaceReserved, api.CodeQuotaExceeded}, writeErrors...)
 	submitErrors    = append([]string{
 		api.CodeBehaviorNotFound, "already_exists", "other_behavior", "cancelling",
 		"behavior_changed", "reserved_id", "operation_task", api.CodeInvalidParams, api.CodeParamsSchema, api.CodeBlobGone, api.CodeStorageFull,
 	}, workErrors...)
-	changeErrors = []string{"namespace_purging", api.CodeNamespaceReserved} // of a behavior's definition
+	changeErrors = []string{"namespace_purging", api.CodeNamespaceReserved} // of changes to a behavior's definition
 )
 
-// reportErrors are the codes of reports of external workers. A task that is gone is halt too (SPEC L3).
+// reportErrors are the codes of reports of external workers. A report for a task that is gone is answered halt, too (SPEC L3).
 var reportErrors = []string{"namespace_not_found", api.CodeHalt, "not_external", api.CodeBlobGone, api.CodeStorageFull}
 
-// finishErrors are those of outcomes.
+// finishErrors are the codes of reports with an outcome.
 var finishErrors = append([]string{api.CodeResultSchema}, reportErrors...)
 
 var preferParam = param{
@@ -32,7 +32,7 @@ var preferParam = param{
 	doc:  "return=minimal (RFC 7240): the answer has of a task only what names it and says where it is. Other preferences mean nothing.",
 }
 
-// taskRoutes are those of tasks (SPEC H1).
+// taskRoutes are the routes of tasks (SPEC H1).
 func taskRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	return []route{
@@ -117,7 +117,7 @@ func submitRoute() route {
 	}
 }
 
-// reportRoutes are those by which external workers report of their attempts (SPEC J3, J4).
+// reportRoutes are the routes by which external workers report on their attempts (SPEC J3, J4).
 func reportRoutes() []route {
 	const post = http.MethodPost
 	return []route{

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// storeRoutes are the TaskStore API (SPEC X2): the HTTP contract of github.com/shiblon/taskstore.
+// storeRoutes are the routes of the TaskStore API (SPEC X2): the HTTP contract of github.com/shiblon/taskstore.
 func storeRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	query := []param{namespaceParam}

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// watchRoutes are those that wait for changes of many tasks (SPEC W2, W3).
+// watchRoutes are the routes that wait for changes of many tasks (SPEC W2, W3).
 func watchRoutes() []route {
 	return []route{
 		{

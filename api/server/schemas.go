@@ -17,11 +17,12 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// schemas makes JSON Schemas of the types that travel: one component for each named struct, described by its comments.
+// schemas makes JSON Schemas from the types that travel: one component for each named struct, described by the comments of the
+// struct.
 type schemas struct {
 	named    map[string]*jsonschema.Schema
 	comments map[string]string                   // "Task", "Task.Namespace"
-	known    map[reflect.Type]*jsonschema.Schema // what stands for a type where it is used
+	known    map[reflect.Type]*jsonschema.Schema // the schema that stands for a type where the type is used
 }
 
 func newSchemas() *schemas {
@@ -46,12 +47,12 @@ func durationSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"30s", "1h30m0s"}}
 }
 
-// keepSchema: a duration, or never.
+// keepSchema is the schema of api.Keep: a duration, or never.
 func keepSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{durationSchema(), {Type: "string", Enum: []any{"never"}}}}
 }
 
-// partitionsSchema: a number, or names.
+// partitionsSchema is the schema of api.Partitions: a number, or names.
 func partitionsSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 		{Type: "integer", Minimum: new(1.0), Maximum: new(float64(api.MaxPartitions))},
@@ -62,8 +63,8 @@ func partitionsSchema() *jsonschema.Schema {
 	}}
 }
 
-// of returns the schema of a value's type: a reference to a component if it is a named struct. Objects of requests may
-// have no other fields than these (SPEC H2); answers may get more.
+// of returns the schema of a value's type. For a named struct it is a reference to a component. An object in a request may have
+// no other fields than these (SPEC H2); an answer may get more fields later.
 func (s *schemas) of(v any, request bool) *jsonschema.Schema {
 	return s.reference(reflect.TypeOf(v), request)
 }
@@ -72,7 +73,7 @@ func (s *schemas) reference(t reflect.Type, request bool) *jsonschema.Schema {
 	switch {
 	case t.Kind() == reflect.Slice:
 		return &jsonschema.Schema{Type: "array", Items: s.reference(t.Elem(), request)}
-	case t.Kind() == reflect.Pointer: // in a list: may be null
+	case t.Kind() == reflect.Pointer: // an element of a list, which may be null
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s.reference(t.Elem(), request), {Type: "null"}}}
 	case t.Kind() == reflect.String:
 		return &jsonschema.Schema{Type: "string"}
@@ -86,7 +87,7 @@ func (s *schemas) reference(t reflect.Type, request bool) *jsonschema.Schema {
 // noOther is the schema that no value has.
 func noOther() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
-// componentName is what a type is called in the document.
+// componentName returns the name of a type in the document.
 func componentName(t reflect.Type) string {
 	if t == reflect.TypeFor[api.Error]() {
 		return "Problem"
@@ -94,7 +95,7 @@ func componentName(t reflect.Type) string {
 	return strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
 }
 
-// add makes the component of a struct, and those of the structs in it.
+// add makes the component of a struct, and the components of the structs in it.
 func (s *schemas) add(t reflect.Type, request bool) {
 	if s.known[t] != nil {
 		if c := s.named[componentName(t)]; request && c != nil && c.Type == "object" && c.Properties != nil {
@@ -104,7 +105,7 @@ func (s *schemas) add(t reflect.Type, request bool) {
 	}
 	name := componentName(t)
 	s.known[t] = &jsonschema.Schema{Ref: "#/components/schemas/" + name}
-	s.named[name] = &jsonschema.Schema{} // so that a type which contains itself ends
+	s.named[name] = &jsonschema.Schema{} // so that a type that contains itself comes to an end
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Tag.Get("json") != "-" && !f.Anonymous {
@@ -124,7 +125,8 @@ func (s *schemas) addInner(t reflect.Type, request bool) {
 	}
 }
 
-// object is the schema of a struct. One that embeds a pointer is either what it points to, or its other fields.
+// object returns the schema of a struct. A struct that embeds a pointer is either what the pointer points to, or its other
+// fields.
 func (s *schemas) object(t reflect.Type, request bool) *jsonschema.Schema {
 	others := map[reflect.Type]*jsonschema.Schema{}
 	for k, v := range s.known {
@@ -171,8 +173,8 @@ func (s *schemas) lookup(ref *jsonschema.Schema) (c *jsonschema.Schema, ok bool)
 	return c, ok
 }
 
-// finish corrects what the library infers of a struct: this API writes neither null for a pointer or list that is not
-// there, nor leaves it out where it says so; and describes the fields.
+// finish corrects what the library infers from a struct, and describes the fields. This API never writes null for a pointer or
+// a list that is not there.
 func (s *schemas) finish(o *jsonschema.Schema, t reflect.Type) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -197,7 +199,7 @@ func (s *schemas) finish(o *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
-// notNull takes the type null away from a schema and from those in it.
+// notNull takes the type null away from a schema and from the schemas in it.
 func notNull(p *jsonschema.Schema) {
 	if i := slices.Index(p.Types, "null"); i >= 0 {
 		p.Types = slices.Delete(p.Types, i, i+1)
@@ -218,7 +220,7 @@ func notNull(p *jsonschema.Schema) {
 
 func (s *schemas) comment(name string) string { return s.comments[name] }
 
-// specRule is a reference that means nothing to readers of the document.
+// specRule matches a reference to a rule, which means nothing to readers of the document.
 var specRule = regexp.MustCompile(`\s*\(SPEC [^)]*\)`)
 
 // comments returns the comment of each type and field of the sources.
@@ -227,7 +229,7 @@ func comments() map[string]string {
 	for _, sources := range []embed.FS{api.Sources, codec.Sources} {
 		files, err := sources.ReadDir(".")
 		if err != nil {
-			panic(err) // embedded: it is there
+			panic(err) // cannot happen: the file is embedded
 		}
 		for _, entry := range files {
 			text, err := sources.ReadFile(entry.Name())
@@ -243,7 +245,7 @@ func comments() map[string]string {
 func commentsOf(all map[string]string, name string, text []byte) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		panic(err) // it compiled
+		panic(err) // cannot happen: the source was compiled
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if decl, ok := n.(*ast.GenDecl); ok && decl.Tok == token.TYPE {
@@ -268,7 +270,7 @@ func ofType(all map[string]string, decl *ast.GenDecl, spec *ast.TypeSpec) {
 	}
 }
 
-// prose is the text of the first group that has one.
+// prose returns the text of the first group that has a text.
 func prose(groups ...*ast.CommentGroup) string {
 	for _, g := range groups {
 		if text := strings.Join(strings.Fields(g.Text()), " "); text != "" {

@@ -11,17 +11,18 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// Timeouts and limits of a connection: no client may hold one, or its memory, by being slow (slowloris).
+// These are timeouts and limits of a connection, so that no client can hold a connection, or its memory, by being slow
+// (slowloris).
 const (
 	readHeaderTimeout = 10 * time.Second
-	readTimeout       = 30 * time.Second // of a body that no action reads; see handler.readBody for the others
+	readTimeout       = 30 * time.Second // of a body that no action reads; see handler.readBody for other bodies
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 128 << 10
 	shutdownTimeout   = 5 * time.Second
 )
 
-// Serve serves h on ln until ctx ends; it then lets requests under way finish for a few seconds, long polls excepted,
-// which end with Config.Stopping, for which ctx is meant: their clients ask another node. It closes ln and returns nil after a clean end.
+// Serve serves h on ln until ctx ends. Then it lets requests under way finish for a few seconds. Long polls end at once if ctx
+// is also Config.Stopping, as it should be: their clients ask another node. Serve closes ln, and returns nil after a clean end.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
 	requests := context.WithoutCancel(ctx)
 	s := &http.Server{
@@ -61,7 +62,7 @@ func (h *handler) untilStopping(ctx context.Context) (context.Context, context.C
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// waiting makes a call that waits. The call also ends when the server begins to stop, and its error is then that.
+// waiting makes a call that waits. The call also ends when the server begins to stop, and then the error says so.
 func waiting[T any](ctx context.Context, h *handler, call func(context.Context) (T, error)) (T, error) {
 	until, cancel := h.untilStopping(ctx)
 	defer cancel()

@@ -61,7 +61,7 @@ func (h *handler) submit(w http.ResponseWriter, r *request) error {
 		status = http.StatusCreated
 	}
 	if wait > 0 {
-		release() // the body is small beside the wait
+		release() // before the wait, which needs no body
 		released = true
 		h.doneAdding(r)
 		if meta, err = h.awaitReply(r, reply, wait, meta.Index()); err != nil {
@@ -75,8 +75,8 @@ func (h *handler) submit(w http.ResponseWriter, r *request) error {
 	return h.answer(w, status, meta, reply)
 }
 
-// submitBatch answers every item in order. Items that cannot be read are answered here; the rest goes to the Service in
-// one call.
+// submitBatch answers every item, in order. Items that cannot be read are answered here. The others go to the Service in one
+// call.
 func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submits, ns string) error {
 	if _, err := bodyNamespace(r, ns, t.Namespace); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 		return err
 	}
 	minimal := prefersMinimal(r.Header)
-	ns = cmp.Or(ns, t.Namespace) // if neither is given each task has its own
+	ns = cmp.Or(ns, t.Namespace) // if neither is given, each task names its own
 	results, requests, positions := make([]api.SubmitResult, len(t.Items)), make([]api.SubmitRequest, 0, len(t.Items)), make([]int, 0, len(t.Items))
 	for i := range t.Items {
 		if results[i].Error = t.Items[i].Decode(ns); results[i].Error == nil {
@@ -113,7 +113,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 	return answerList(w, meta, "results", pointers(results), nil)
 }
 
-// pointers is the elements of a list where they are.
+// pointers yields pointers to the elements of a list.
 func pointers[T any](list []T) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for i := range list {
@@ -124,13 +124,13 @@ func pointers[T any](list []T) iter.Seq[*T] {
 	}
 }
 
-// awaitReply waits, behind a submit that has been done, for as long as the request says. Whatever ends the wait too early, the task is
-// there: the answer is then what the submit answered.
+// awaitReply waits after a submit has been done, for as long as the request says. If anything ends the wait too early, the task
+// is still there, so the answer is the answer to the submit.
 func (h *handler) awaitReply(r *request, reply *api.SubmitReply, wait time.Duration, index uint64) (meta *api.Meta, err error) {
 	ctx, meta := api.WithMeta(r.Context())
 	ctx, cancel := h.untilStopping(ctx)
 	defer cancel()
-	// This node was told the submit's outcome: its own state is new enough as soon as it has that entry.
+	// This node was told the submit's outcome: its own state is new enough as soon as it has the submit's entry.
 	err = reply.Await(ctx, h.service, api.GetOptions{Wait: wait, Stale: true, MinIndex: index})
 	if api.CodeOf(err) == api.CodeRemoved {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// taskPath reads what every route of one task has: the ID of the path and the namespace.
+// taskPath reads what every route of one task has: the ID in the path, and the namespace.
 func taskPath(r *request, q *query) (namespace, id string) {
 	id = r.PathValue("id")
 	if err := api.CheckID(id); err != nil {
@@ -60,7 +60,8 @@ func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
 	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), cursorAfter(reply.Cursor))
 }
 
-// cancelTask is POST /v1/tasks/{id}/cancel: 200 done, 202 told (SPEC H1, L8).
+// cancelTask is POST /v1/tasks/{id}/cancel. It answers 200 if the cancel is done, 202 if the worker is being told (SPEC H1,
+// L8).
 func (h *handler) cancelTask(w http.ResponseWriter, r *request) error {
 	q := r.query
 	ns, id := taskPath(r, q)

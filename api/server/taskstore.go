@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// storeProblem is a problem as clients of the TaskStore API understand it too.
+// storeProblem is a problem that clients of the TaskStore API understand, too.
 type storeProblem struct {
 	*api.Error
 	codec.StoreProblemFields
@@ -24,8 +24,8 @@ func newStoreProblem(e *api.Error) storeProblem {
 	return storeProblem{e, codec.StoreProblemFields{Errors: []string{e.Error()}}}
 }
 
-// serveStore dispatches below /taskstore/. It is done by hand because the name of a group is the rest of the path: "//",
-// "." or a slash at the end are part of it, which net/http would clean away.
+// serveStore dispatches below /taskstore/. It does so by hand, because the name of a group is the rest of the path: "//", "."
+// or a slash at the end are part of the name, and net/http would clean them away.
 func (h *handler) serveStore(w http.ResponseWriter, r *http.Request) {
 	kind, rest, more := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), codec.StorePrefix), "/")
 	value, err := url.PathUnescape(rest)
@@ -189,7 +189,7 @@ func (h *handler) storeUpdate(w http.ResponseWriter, r *request) error {
 	return h.answerStore(w, meta, reply, err)
 }
 
-// timespec is the value of the two fields that mean the same.
+// timespec returns the value of the two fields timespec and duration, which mean the same.
 func timespec(timespec, duration *int64) int64 {
 	switch {
 	case timespec != nil:
@@ -229,8 +229,8 @@ func (h *handler) storeClaim(w http.ResponseWriter, r *request) error {
 	return h.answerStore(w, meta, reply, err)
 }
 
-// readStore reads a body as existing clients send it, whatever they call its type. What keeps the pages of other sites
-// out is that browsers say where a request comes from.
+// readStore reads a body as existing clients send it, whatever Content-Type they give it. Pages of other sites are kept out
+// because browsers say where a request comes from.
 func (h *handler) readStore(w http.ResponseWriter, r *request, dst any) (namespace string, release func(), err error) {
 	q := r.query
 	namespace = q.namespace()
@@ -264,13 +264,13 @@ func (h *handler) answerStore(w http.ResponseWriter, meta *api.Meta, reply *api.
 	return h.answer(w, http.StatusOK, meta, codec.StoreTasksAnswer{Tasks: reply.Tasks})
 }
 
-// wholeErrors has [] for the lists that are empty.
+// wholeErrors returns the errors with [] for lists that are empty.
 func wholeErrors(e *api.StoreErrors) *api.StoreErrors {
 	list := func(ids []uint64) []uint64 { return append([]uint64{}, ids...) }
 	return &api.StoreErrors{Changes: list(e.Changes), Deletes: list(e.Deletes), Depends: list(e.Depends), Owned: list(e.Owned)}
 }
 
-// textsOf says the same in words.
+// textsOf says in words what the errors are.
 func textsOf(e *api.StoreErrors) []string {
 	var all []string
 	say := func(ids []uint64, format string) {
@@ -285,7 +285,7 @@ func textsOf(e *api.StoreErrors) []string {
 	return all
 }
 
-// storeList writes a list element by element: none but one is in memory twice.
+// storeList writes a list element by element, so that only one element is in memory twice.
 func storeList[T any](w http.ResponseWriter, meta *api.Meta, elements iter.Seq2[T, error]) error {
 	conn := http.NewResponseController(w)
 	next := []byte{'['}

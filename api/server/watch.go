@@ -25,7 +25,7 @@ func (h *handler) waitTasks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	release() // before the wait: what it waits for is small
+	release() // before the wait, which needs no body
 	if req.Namespace, err = bodyNamespace(r, ns, req.Namespace); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (h *handler) waitTasks(w http.ResponseWriter, r *request) error {
 
 const (
 	eventWriteTimeout = 30 * time.Second // a client that takes nothing for so long is cut off
-	eventChunk        = 32 << 10         // bytes that are written at once where more than one event is ready
+	eventChunk        = 32 << 10         // bytes that are written at once if more than one event is ready
 )
 
 // events is GET /v1/events (SPEC W3).
@@ -76,7 +76,7 @@ func (h *handler) events(w http.ResponseWriter, r *request) error {
 	setIndexHeader(w, meta)
 	head(w, codec.EventMedia)
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
+	w.Header().Set("X-Accel-Buffering", "no") // else nginx would keep events back
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
@@ -90,7 +90,7 @@ type eventWriter struct {
 	w      http.ResponseWriter
 	conn   *http.ResponseController
 	stream api.EventStream
-	ready  func() (api.Event, bool) // the next event if it is there
+	ready  func() (api.Event, bool) // returns the next event if there is one now
 	told   uint64                   // the id that the client has
 	buf    bytes.Buffer
 }
@@ -103,7 +103,7 @@ func newEventWriter(w http.ResponseWriter, s api.EventStream, r api.EventsReques
 	return e
 }
 
-// run writes until the client has gone, ctx ends, or the stream does: there is no way to say why, the client goes on
+// run writes until the client has gone, ctx ends, or the stream ends. It has no way to tell the client why; the client goes on
 // elsewhere.
 func (e *eventWriter) run(ctx context.Context) {
 	e.beat()
@@ -139,8 +139,8 @@ func (e *eventWriter) write(ctx context.Context) error {
 	}
 }
 
-// add appends an event. A reset without a rev takes back the id that the client has: until the last of the states it
-// has nothing to go on from.
+// add appends an event. A reset without a rev takes back the id that the client has: until the last of the states the client
+// has nothing from which to go on.
 func (e *eventWriter) add(next api.Event) {
 	b := &e.buf
 	b.WriteString("event: ")
@@ -159,7 +159,7 @@ func (e *eventWriter) id(rev uint64) {
 	e.told = rev
 }
 
-// beat appends a comment, and where to go on from if that has moved without an event.
+// beat appends a comment, and the id from which to go on, if the id has moved without an event.
 func (e *eventWriter) beat() {
 	e.buf.WriteByte(':')
 	if p := e.stream.Position(); p > e.told {
@@ -168,13 +168,13 @@ func (e *eventWriter) beat() {
 	e.buf.WriteString("\n\n")
 }
 
-// flush sends what is there. A client that reads nothing blocks it until the deadline.
+// flush sends what was appended. A client that reads nothing blocks flush until the deadline.
 func (e *eventWriter) flush() error {
 	_ = e.conn.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
 	_, err := e.w.Write(e.buf.Bytes())
 	e.buf.Reset()
 	if e.buf.Cap() > 4*eventChunk {
-		e.buf = bytes.Buffer{} // one large event must not pin its size
+		e.buf = bytes.Buffer{} // after one large event the buffer must not stay large
 	}
 	if err != nil {
 		return err

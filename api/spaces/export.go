@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/task/archive"
 )
 
-// Export streams a namespace of a frozen state, as fast as it is read: nothing is made ahead but what is in a buffer. The
-// reader must be closed; then the state is let go. The end of ctx ends it with an error.
+// Export streams a namespace of a frozen state, as fast as it is read: only what fits into a buffer is made ahead. The caller
+// must close the reader, which lets go of the state. The end of ctx ends the stream with an error.
 func Export(ctx context.Context, state *task.Frozen, blobs archive.Open, r api.ExportRequest) (io.ReadCloser, error) {
 	from, to := io.Pipe()
 	x := &export{pipe: from, buffered: bufio.NewReaderSize(from, exportBuffer), done: make(chan struct{})}
@@ -26,7 +26,7 @@ func Export(ctx context.Context, state *task.Frozen, blobs archive.Open, r api.E
 		_ = to.CloseWithError(errors.Join(err, out.Flush()))
 	}()
 	x.stop = context.AfterFunc(ctx, func() { _ = to.CloseWithError(context.Cause(ctx)) })
-	// Whether there is such a namespace is the answer to the request, not the end of a stream.
+	// If there is no such namespace, this must be the answer to the request, not the end of a stream. So read before answering.
 	if _, err := x.buffered.Peek(1); errors.Is(err, archive.ErrNoNamespace) {
 		_ = x.Close()
 		return nil, Unknown(r.Name)
@@ -34,10 +34,10 @@ func Export(ctx context.Context, state *task.Frozen, blobs archive.Open, r api.E
 	return x, nil
 }
 
-// exportBuffer is how much of an export is made before it is asked for.
+// exportBuffer is how many bytes of an export are made before they are read.
 const exportBuffer = 64 << 10
 
-// export is the reading end.
+// export is the reading end of an export.
 type export struct {
 	pipe     *io.PipeReader
 	buffered *bufio.Reader
@@ -48,7 +48,7 @@ type export struct {
 // Read implements io.Reader.
 func (x *export) Read(p []byte) (int, error) { return x.buffered.Read(p) }
 
-// Close implements io.Closer. When it returns, nothing of the state is held.
+// Close implements io.Closer. When it returns, the export no longer holds the state.
 func (x *export) Close() error {
 	x.stop()
 	_ = x.pipe.Close()

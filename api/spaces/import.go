@@ -16,12 +16,12 @@ import (
 
 // Target is a Service that takes up an export.
 type Target interface {
-	// Put stores a blob unless it is there, and reports whether it did; see archive.Sink.
+	// Put stores a blob unless it is stored already, and reports whether it did; see archive.Sink.
 	Put(ctx context.Context, digest string, bytes io.Reader) (stored bool, err error)
-	// Propose applies a command. It may be proposed twice when its outcome is unknown. A refusal is an error.
+	// Propose applies a command. If the outcome is unknown, it may propose the command a second time. A refusal is an error.
 	Propose(ctx context.Context, c task.Command) (task.Result, error)
-	// DeterministicID returns the ID that a submit of those params would have by itself, if the behavior hashes what the pointers
-	// pick of them (SPEC I2). An error says that there is none.
+	// DeterministicID returns the ID that a submit of these params would get if it gave no ID and the behavior hashes the
+	// values that the pointers pick from the params (SPEC I2). An error says that there is no such ID.
 	DeterministicID(ctx context.Context, namespace, behavior string, pointers []string, p task.Payload) (string, error)
 	// Freeze returns the present state.
 	Freeze(ctx context.Context) (*task.Frozen, error)
@@ -48,7 +48,7 @@ func Import(ctx context.Context, r api.ImportRequest, to Target) (*api.ImportRep
 	return reply, nil
 }
 
-// refusal is what the API says of a line that was not taken up.
+// refusal returns what the API says of a line that was not taken up.
 func refusal(r archive.Refusal) api.ImportRefusal {
 	told := api.ImportRefusal{Line: r.Line}
 	if bad, ok := errors.AsType[*archive.Error](r.Err); ok {
@@ -61,7 +61,7 @@ func refusal(r archive.Refusal) api.ImportRefusal {
 	return told
 }
 
-// importError turns what ended an import into an answer of the API.
+// importError turns the error that ended an import into an error of the API.
 func importError(err error) error {
 	if bad, ok := errors.AsType[*archive.Error](err); ok {
 		e := api.NewError(api.CodeBadArchive, "%s", bad.Reason)
@@ -85,21 +85,21 @@ func importError(err error) error {
 type sink struct {
 	Target
 	namespace string
-	had       map[[16]byte]int // records that were there and that no line has met yet; nil: not looked yet
+	had       map[[16]byte]int // records that were there and that no line has met yet; nil: fresh has not looked yet
 
 	exported string                // the namespace that was exported
 	ids      map[string][][]string // by behavior: the pointers of its versions whose IDs follow from params
 	rehash   bool
 	rehashed int64
-	foreign  int64             // tasks whose IDs follow from their params there, and not here
+	foreign  int64             // tasks whose IDs follow from their params in the exported namespace, but not in this one
 	renamed  map[string]string // tasks that were given other IDs, for their children
 }
 
-// Create makes the namespace with the settings of the exported one, if it is not there.
+// Create makes the namespace, with the settings of the exported one, unless it exists.
 func (s *sink) Create(ctx context.Context, exported *task.Namespace) error {
 	s.exported = exported.Name
 	for {
-		_, err := s.Propose(ctx, task.ImportRecords{Namespace: s.namespace}) // is it there, and does it take records?
+		_, err := s.Propose(ctx, task.ImportRecords{Namespace: s.namespace}) // says whether the namespace exists, and takes records
 		if api.CodeOf(err) != string(task.NamespaceNotFound) {
 			return err
 		}
@@ -107,7 +107,7 @@ func (s *sink) Create(ctx context.Context, exported *task.Namespace) error {
 			Name: s.namespace, Create: true, Quota: &exported.Quota, Retention: &exported.Retention,
 			Share: &task.Share{Weight: exported.Weight, MaxRunning: exported.MaxRunning},
 		})
-		if api.CodeOf(err) != string(task.NamespaceTaken) { // by somebody else, meanwhile
+		if api.CodeOf(err) != string(task.NamespaceTaken) { // somebody else has made it meanwhile
 			return err
 		}
 	}
@@ -133,15 +133,15 @@ func (s *sink) Take(ctx context.Context, c task.ImportRecords) (int64, error) {
 	}
 	res, err := s.Propose(ctx, c)
 	if err != nil {
-		for _, k := range met { // they come again
+		for _, k := range met { // these records will come again
 			s.had[k]++
 		}
 	}
 	return res.Count, refused(err)
 }
 
-// refused tells errors about what is imported from those that are about the namespace, its quotas, or the cluster: behind
-// these nothing else would be taken up.
+// refused tells errors about the imported records from errors about the namespace, its quotas, or the cluster. After an error
+// of the second kind no other record would be taken up either.
 func refused(err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || e.Status >= 500 || e.Status == http.StatusTooManyRequests {
@@ -154,8 +154,8 @@ func refused(err error) error {
 	return &archive.RefusedError{Err: err}
 }
 
-// fresh leaves out records of the TaskStore API that are there already: they have no names that would tell. As many equal
-// ones as were there when the import began are taken for those of the file.
+// fresh leaves out records of the TaskStore API that exist already. Records have no names by which to recognise them. So as
+// many equal records as existed when the import began count as those of the file.
 func (s *sink) fresh(ctx context.Context, c *task.ImportRecords) (met [][16]byte, err error) {
 	if len(c.Records) == 0 {
 		return nil, nil
@@ -190,7 +190,7 @@ func recordsOf(state *task.Frozen, namespace string) map[[16]byte]int {
 	return had
 }
 
-// contentOf is a hash of everything in a record but its ID.
+// contentOf returns a hash of everything in a record except its ID.
 func contentOf(r *task.StoreRecord) (sum [16]byte) {
 	h := sha256.New()
 	_ = binary.Write(h, binary.BigEndian, []int64{int64(len(r.Group)), r.Owner, int64(r.Available)}) // never fails

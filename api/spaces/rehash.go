@@ -8,10 +8,11 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// IDs that follow from params name the namespace, too (SPEC I2): in another one an equal submit is another task, and runs
-// again. An import tells how many there are, or gives them the IDs that they would have here.
+// An ID that follows from params depends on the namespace, too (SPEC I2): in another namespace an equal submit makes another
+// task, which runs again. An import says how many tasks have such IDs, or gives these tasks the IDs that they would have in
+// this namespace.
 
-// learn notes how the versions of a behavior make IDs of params.
+// learn notes how the versions of a behavior make IDs from params.
 func (s *sink) learn(b *task.Behavior) {
 	for i := range b.Versions {
 		p := &b.Versions[i].Policy
@@ -34,7 +35,7 @@ func (s *sink) Task(ctx context.Context, t *task.Task) error {
 		switch {
 		case err != nil && api.CodeOf(err) != api.CodeInvalidParams:
 			return refused(err)
-		case err != nil, id != t.ID: // it was given, or follows from what another version picks
+		case err != nil, id != t.ID: // the submit gave the ID, or it follows from the values that another version picks
 			continue
 		}
 		s.foreign++

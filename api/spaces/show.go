@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Put is the command of settings that have been checked.
+// Put returns the command of settings that have been checked.
 func Put(s *api.NamespaceSettings, create bool) task.PutNamespace {
 	c := task.PutNamespace{Name: s.Name, Create: create}
 	if q := s.Quota; q != nil {
@@ -22,7 +22,8 @@ func Put(s *api.NamespaceSettings, create bool) task.PutNamespace {
 	return c
 }
 
-// keepMillis is what the machine knows a Keep by: 0 says nothing, below 0 is for ever. What is kept is kept no shorter.
+// keepMillis returns a Keep in the form of the state machine: 0 says nothing, a negative number means for ever. Fractions of a
+// millisecond are rounded up, so that nothing is kept for less time than was said.
 func keepMillis(k api.Keep) task.Millis {
 	if k.Never {
 		return -1
@@ -42,7 +43,7 @@ func keepOf(m task.Millis) api.Keep {
 	return api.Keep{For: api.Duration(time.Duration(m) * time.Millisecond)}
 }
 
-// SetStatus is the command of a status that has been checked.
+// SetStatus returns the command of a status that has been checked.
 func SetStatus(name, status string) task.SetNamespaceStatus {
 	c := task.SetNamespaceStatus{Name: name}
 	for s := task.NamespaceIsActive; s <= task.NamespaceIsPurged; s++ {
@@ -53,7 +54,7 @@ func SetStatus(name, status string) task.SetNamespaceStatus {
 	return c
 }
 
-// Show is a namespace as the API shows it.
+// Show returns a namespace as the API shows it.
 func Show(x *task.Namespace) *api.Namespace {
 	u := &x.Usage
 	return &api.Namespace{
@@ -68,12 +69,13 @@ func Show(x *task.Namespace) *api.Namespace {
 	}
 }
 
-// Unknown says that there is no such namespace.
+// Unknown returns the error that there is no such namespace.
 func Unknown(name string) *api.Error {
 	return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %.80s", name)
 }
 
-// Open refuses what is looked up before a command decides: in a namespace that is not there, or is being purged.
+// Open returns an error if the namespace does not exist, or is being purged. It is for requests that look something up before a
+// command decides.
 func Open(m *task.Machine, name string) error {
 	switch x := m.Namespace(name); {
 	case x == nil || x.Status == task.NamespaceIsPurged:
@@ -84,13 +86,15 @@ func Open(m *task.Machine, name string) error {
 	return nil
 }
 
-// When it is worth asking again. The rate's bucket is full after a second; room comes when somebody removes something.
+// These say after how long it is worth asking again. The rate's bucket is full after a second. For max_tasks and max_bytes
+// there is room when somebody removes something.
 const (
 	rateAgainMS = 1_000
 	roomAgainMS = 60_000
 )
 
-// Quota completes the error of a command that was refused for a quota of x, which is nil when it was none of a namespace.
+// Quota completes the error of a command that was refused for a quota of namespace x. If x is nil, the quota was not a
+// namespace's.
 func Quota(e *api.Error, x *task.Namespace) {
 	e.RetryMS = roomAgainMS
 	if x == nil {
@@ -106,7 +110,7 @@ func Quota(e *api.Error, x *task.Namespace) {
 	}
 }
 
-// OverRate is the refusal of a submit that its namespace's submits_per_second would refuse.
+// OverRate returns the error of a submit that the submits_per_second of its namespace would refuse.
 func OverRate(x *task.Namespace) *api.Error {
 	e := api.FieldError(string(task.QuotaExceeded), "submits_per_second",
 		"submits_per_second of the namespace %s is %d: none are left now", x.Name, x.Quota.SubmitsPerSecond)
