@@ -55,7 +55,7 @@ func (c *Client) DeleteBehavior(ctx context.Context, namespace, name string, pur
 	}
 	got, err := c.do(ctx, call{method: http.MethodDelete, path: behaviorURL(name), query: q, resend: true}, nil)
 	if got.maybe && api.CodeOf(err) == api.CodeBehaviorNotFound {
-		return nil // the first send has done it
+		return nil // the first request has deleted it
 	}
 	return err
 }

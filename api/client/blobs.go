@@ -21,11 +21,11 @@ import (
 // putPatience is how long a node may take, beyond AttemptTimeout, to store a file that it has received.
 const putPatience = 60 * time.Second
 
-// maxBreaks is how often a download goes on after it broke off without anything new.
+// maxBreaks is how often in a row a download goes on after it broke off before any new byte had come.
 const maxBreaks = 5
 
-// PutBlob implements Service. A Body that can seek is sent again, from where it stood, when that may help: storing a file
-// twice is storing it once.
+// PutBlob implements Service. A Body that can seek is sent again, from where it stood, if this may help: to store a file twice
+// is the same as to store it once.
 func (c *Client) PutBlob(ctx context.Context, r api.PutBlobRequest) (*api.Blob, error) {
 	if _, err := r.Check(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (c *Client) Blob(ctx context.Context, digest string) (*api.Blob, error) {
 
 func blobURL(hex string) string { return "/v1/blobs/" + api.ShowDigest(hex) }
 
-// BlobContent implements Service. A download that breaks off goes on, from another node if need be. One of the whole blob is
-// held against its digest: the reader's error is io.EOF only if the bytes are right.
+// BlobContent implements Service. A download that breaks off goes on, from another node if need be. A download of a whole blob
+// is checked against the digest: the reader's error is io.EOF only if the bytes are right.
 func (c *Client) BlobContent(ctx context.Context, r api.BlobRange) (*api.BlobContent, error) {
 	want, err := r.Check()
 	if err != nil {
@@ -91,23 +91,23 @@ func (c *Client) BlobContent(ctx context.Context, r api.BlobRange) (*api.BlobCon
 	return &api.BlobContent{Size: b.size, From: r.From, Body: b}, nil
 }
 
-// download is the body of a blob, or of a range of one.
+// download is the body of a blob, or of a range of a blob.
 type download struct {
 	c      *Client
 	ctx    context.Context
 	digest string
-	at     int64 // of the next byte
-	end    int64 // -1: of the blob
+	at     int64 // where the next byte lies in the blob
+	end    int64 // where the download ends; -1: at the end of the blob
 	size   int64
-	sum    hash.Hash // nil: of a range
+	sum    hash.Hash // of the whole blob; nil: this is a range
 
 	body   io.ReadCloser
 	cancel context.CancelFunc
 	alive  *time.Timer // ends an exchange in which nothing comes
-	breaks int         // since something came
+	breaks int         // how often it broke off since a byte came
 }
 
-// open asks for the rest.
+// open asks for the rest of the download.
 func (d *download) open() error {
 	return d.c.stream(d.ctx, false, func(base *url.URL) (sent bool, err error) {
 		ctx, cancel := context.WithCancel(d.ctx)
@@ -193,7 +193,7 @@ func (d *download) Read(p []byte) (int, error) {
 	}
 }
 
-// whole is io.EOF if what was read is what was asked for.
+// whole returns io.EOF if the bytes that were read are the bytes that were asked for; else an error.
 func (d *download) whole() error {
 	if d.sum != nil && hex.EncodeToString(d.sum.Sum(nil)) != d.digest {
 		return api.NewError(api.CodeDigestMismatch, "what came has another digest than sha256:%s", d.digest)

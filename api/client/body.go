@@ -12,7 +12,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// sendBody sends a body of any length to one node after the other, once if it cannot seek: what was read of it is gone.
+// sendBody sends a body of any length to one node after the other. It sends a body that cannot seek only once, because the
+// bytes that were read of it are gone.
 func (c *Client) sendBody(ctx context.Context, r io.Reader, send func(base *url.URL, body *sentBody) error) error {
 	seeker, start := io.Seeker(nil), int64(0)
 	if s, ok := r.(io.Seeker); ok {
@@ -30,7 +31,7 @@ func (c *Client) sendBody(ctx context.Context, r io.Reader, send func(base *url.
 			return false, fmt.Errorf("rewind: %w", err)
 		}
 		err = send(base, body)
-		select { // the transport may read on after it has answered
+		select { // because the transport may read on after it has answered
 		case <-body.closed:
 		case <-ctx.Done():
 		}
@@ -59,15 +60,15 @@ func (c *Client) exchangeBody(req *http.Request, base *url.URL, body *sentBody, 
 	return decodeReply(&reply{status: res.StatusCode, body: b}, v)
 }
 
-// problemOf reads the problem of an answer and closes it.
+// problemOf reads the problem of an answer, and closes the answer.
 func problemOf(res *http.Response) error {
 	defer res.Body.Close()
 	b, _ := io.ReadAll(io.LimitReader(res.Body, api.MaxBody))
 	return decodeProblem(res, b)
 }
 
-// stream asks one node after the other until an error of try is none of reaching a node, or try has sent what it cannot send
-// again. patient: nodes that cannot be reached are worth waiting for.
+// stream asks one node after the other. It ends when try succeeds, when the error of try is final, or when try has sent what it
+// cannot send again. patient says that nodes that cannot be reached are worth waiting for.
 func (c *Client) stream(ctx context.Context, patient bool, try func(base *url.URL) (sent bool, err error)) (err error) {
 	c.rounds(ctx, c.config.RetryFor, func(base *url.URL) (over, answered bool) {
 		var sent bool
@@ -83,7 +84,7 @@ func (c *Client) stream(ctx context.Context, patient bool, try func(base *url.UR
 	return err
 }
 
-// sentBody is a body on its way. send of sendBody must see that it is closed, as a transport does.
+// sentBody is a body on its way. The send function of sendBody must see to it that the body is closed, as a transport does.
 type sentBody struct {
 	r      io.Reader
 	once   sync.Once
@@ -110,20 +111,20 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer; what it did not open stays open.
+// Close implements io.Closer. It leaves open the reader under the body, which it has not opened.
 func (b *sentBody) Close() error {
 	b.once.Do(func() { close(b.closed) })
 	return nil
 }
 
-// begun reports whether something of it has gone out.
+// begun reports whether a part of the body has gone out.
 func (b *sentBody) begun() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.n > 0
 }
 
-// failed is why it could not be read.
+// failed returns why the body could not be read; nil if it could.
 func (b *sentBody) failed() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

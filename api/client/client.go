@@ -1,5 +1,5 @@
-// Package client is taskrt for Go programs: Client implements api.Service over HTTP, against the handlers of package
-// server. It links neither those nor a schema library.
+// Package client is taskrt for Go programs: Client implements api.Service over HTTP, against the handlers of package server. It
+// links neither the handlers nor a library of schemas.
 package client
 
 import (
@@ -23,53 +23,54 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// CodeUnreachable is the code of a client that found no server to answer it. It never travels.
+// CodeUnreachable is the code of the error of a client that no server has answered. It never travels.
 const CodeUnreachable = "unreachable"
 
 // Config configures New.
 type Config struct {
-	URLs []string // of the nodes, "http://127.0.0.1:7070"; tried in order, beginning with the one that answered last
-	// RetryFor bounds how long a request that certainly did nothing (no leader, overloaded, not ready) is sent again.
+	URLs []string // of the nodes, "http://127.0.0.1:7070"; tried in order, beginning with the node that answered last
+	// RetryFor bounds for how long a request is sent again that certainly did nothing (no leader, overloaded, not ready).
 	// Default 15 s: longer than an election.
 	RetryFor time.Duration
-	// AttemptTimeout bounds one exchange, besides the wait that it asks for. Default 15 s.
+	// AttemptTimeout bounds one exchange, besides the wait for which it asks. Default 15 s.
 	AttemptTimeout time.Duration
-	// BatchBytes is how large the body of a SubmitBatch gets before the next one begins. Default 7 MiB: one more item
+	// BatchBytes is how many bytes the body of a SubmitBatch gets before the next body begins. Default 7 MiB: one more item
 	// still fits below MaxBody.
 	BatchBytes int
-	// Pipelined puts Submits that are made at the same time into few requests: for programs with many callers, which would each need a
-	// connection, and the nodes a request for each task. Answers and errors are those of a Submit alone; Meta has no Body. A Submit
-	// under an Idempotency-Key goes alone.
+	// Pipelined puts Submits that are made at the same time into few requests. It is for programs with many callers: without it
+	// each caller needs a connection, and each task a request. Answers and errors are the same as those of a Submit alone, but
+	// Meta has no Body. A Submit under an Idempotency-Key goes alone.
 	Pipelined bool
-	// Sent, if set, is told how many bytes of a request's body are on their way, from another goroutine: again from the
-	// beginning where the request is sent again.
+	// Sent, if set, is told how many bytes of a request's body are on their way. It is called from another goroutine. If the
+	// request is sent again, the number begins anew.
 	Sent      func(bytes int64)
-	Transport http.RoundTripper // default: an own one, without compression
+	Transport http.RoundTripper // default: a transport of the client's own, without compression
 }
 
 // Client is a Service behind HTTP. It is safe for concurrent use.
 //
-// When a node cannot be reached or says that nothing happened, the next one is asked. When the outcome of a request is
-// unknown, because the connection broke after it was sent or a node says so, it is sent again only if doing it twice is
-// doing it once: reads, Cancel, Remove, Push, and a Submit that names its task and joins (SPEC I3, H4). Any other Submit
-// answers outcome_unknown; whoever must know gives the task an ID, or the call a key: with WithIdempotencyKey everything is
-// sent again. After a resend the outcome of a Submit may say
-// "existing" of a task that its first send created. The client draws no IDs itself: it cannot know
-// whether the behavior's are deterministic, and a random one would defeat that.
+// If a node cannot be reached, or says that nothing happened, the client asks the next node. The outcome of a request may be
+// unknown, because the connection broke after the request was sent, or because a node says so. Then the client sends it again
+// only if doing it twice is the same as doing it once: reads, Cancel, Remove, Push, and a Submit that names its task and joins
+// (SPEC I3, H4). Any other Submit returns outcome_unknown. A program that must know gives the task an ID, or the call a key:
+// with WithIdempotencyKey every call is sent again. After that the outcome of a Submit may be "existing" for a task that the
+// first request created. The client draws no IDs itself: it cannot know whether the IDs of the behavior are deterministic, and
+// a random ID would defeat them.
 type Client struct {
 	urls    []*url.URL
 	http    *http.Client
 	config  Config
-	current atomic.Int64 // index of the URL that answered last
+	current atomic.Int64 // index of the URL whose node answered last
 	pipe    *pipeline    // nil: each Submit is a request
 }
 
 var _ api.Service = (*Client)(nil)
 
-// maxIdle is how many connections to a node are kept: who has fewer than callers makes new ones all the time.
+// maxIdle is how many idle connections to a node are kept. With fewer connections than callers, new ones would be made all the
+// time.
 const maxIdle = 1024
 
-// New makes a client; Close it.
+// New makes a client. The caller must Close it.
 func New(c Config) (*Client, error) {
 	if c.RetryFor == 0 {
 		c.RetryFor = 15 * time.Second
@@ -104,7 +105,7 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// parseServer accepts a URL, or HOST:PORT for http.
+// parseServer parses a URL, or HOST:PORT, which means http.
 func parseServer(s string) (*url.URL, error) {
 	s = strings.TrimSpace(s)
 	if !strings.Contains(s, "://") {
@@ -135,11 +136,11 @@ type call struct {
 	query        url.Values
 	contentType  string
 	body         []byte
-	wait         time.Duration // how long the server may take by request
+	wait         time.Duration // for how long the call asks the server to wait
 	key          string        // Idempotency-Key
-	part         string        // behind the key of the context: of what goes in several requests
-	resend       bool          // may be sent again though it may have happened
-	minimal      bool          // little of the answer is wanted
+	part         string        // what stands behind the context's key, if one call of the program goes in several requests
+	resend       bool          // it may be sent again although it may have been done
+	minimal      bool          // the short answer is enough
 	patient      bool          // unreachable servers are worth waiting for: they were there a moment ago
 }
 
@@ -147,20 +148,20 @@ type call struct {
 type reply struct {
 	status int
 	body   []byte
-	maybe  bool // an earlier send of the same call may have happened too
+	maybe  bool // the call may have been done before, when it was sent earlier
 }
 
 // verdict says what an exchange that did not succeed means.
 type verdict int
 
 const (
-	final   verdict = iota // the answer, good or bad
-	unsent                 // nobody was reached
-	nothing                // a node says that nothing happened
-	unknown                // it may have happened
+	final   verdict = iota // there is an answer, good or bad
+	unsent                 // no node was reached
+	nothing                // a node says that nothing was done
+	unknown                // the call may have been done
 )
 
-// do sends a call until it has an answer, and decodes that into v unless v is nil.
+// do sends a call until it has an answer, and decodes the answer into v unless v is nil.
 func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 	if key := idempotencyKey(ctx); key != "" && k.method != http.MethodGet {
 		if err := api.CheckKey(key + k.part); err != nil {
@@ -192,8 +193,8 @@ func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 	return r, decodeReply(r, v)
 }
 
-// rounds asks one node after the other, beginning with the one that answered last, until try says that it is over. It begins
-// a new round, after a pause, for as long as within has not passed and some node of the last one answered.
+// rounds asks one node after the other, beginning with the node that answered last, until try says that it is over. After a
+// pause it begins a new round, as long as the time within has not passed and some node answered in the last round.
 func (c *Client) rounds(ctx context.Context, within time.Duration, try func(base *url.URL) (over, answered bool)) {
 	started, pause := time.Now(), 50*time.Millisecond
 	for {
@@ -218,7 +219,7 @@ func (c *Client) rounds(ctx context.Context, within time.Duration, try func(base
 	}
 }
 
-// outcome words the error of a call that got no answer; maybe: it may have happened.
+// outcome words the error of a call that got no answer. maybe says that the call may have been done.
 func (k *call) outcome(ctx context.Context, maybe bool, last error) error {
 	if maybe && k.method != http.MethodGet && api.CodeOf(last) != api.CodeOutcomeUnknown {
 		last = fmt.Errorf("%w: %w", api.NewError(api.CodeOutcomeUnknown, "the request was sent, but its answer did not arrive"), last)
@@ -276,12 +277,12 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	return nil, judge(e), e
 }
 
-// readAnswer reads an answer into as much room as it says that it takes, at first a mebibyte at most.
+// readAnswer reads an answer. It makes as much room as the answer says that it takes, but at first a mebibyte at most.
 func readAnswer(res *http.Response) ([]byte, error) {
 	const least, most = 512, 1 << 20
 	room := int64(least)
 	if res.ContentLength >= 0 {
-		room = min(res.ContentLength, most) + 1 // one more, in which the end is seen
+		room = min(res.ContentLength, most) + 1 // a byte more, because the end is seen only while there is room
 	}
 	b := make([]byte, 0, room)
 	for {
@@ -298,14 +299,14 @@ func readAnswer(res *http.Response) ([]byte, error) {
 	}
 }
 
-// noteIndex notes the index that an answer tells.
+// noteIndex notes the log index of an answer.
 func noteIndex(ctx context.Context, res *http.Response) {
 	if i, err := strconv.ParseUint(res.Header.Get(codec.IndexHeader), 10, 64); err == nil {
 		api.SetIndex(ctx, i)
 	}
 }
 
-// judge says what a problem means for sending again.
+// judge returns what a problem says about sending the request again.
 func judge(e *api.Error) verdict {
 	switch e.Code {
 	case api.CodeNoLeader, api.CodeNotReady, api.CodeOverloaded, "keys_exhausted":
@@ -314,12 +315,12 @@ func judge(e *api.Error) verdict {
 		return unknown
 	}
 	if e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout {
-		return unknown // a proxy in between
+		return unknown // a proxy may have answered
 	}
 	return final
 }
 
-// decodeProblem makes an *Error of an answer that is one; something in between may have answered in its own words.
+// decodeProblem makes an *Error of an answer that is an error. A proxy may have worded the answer.
 func decodeProblem(res *http.Response, body []byte) *api.Error {
 	e := &api.Error{}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
@@ -345,7 +346,7 @@ func (c *Client) read(ctx context.Context, path string, q url.Values, v any) err
 	return err
 }
 
-// post sends a JSON body; resend says whether it may be sent again though it may have happened.
+// post sends a JSON body. resend says that the request may be sent again although it may have been done.
 func (c *Client) post(ctx context.Context, path string, q url.Values, body, answer any, resend bool) (*reply, error) {
 	return c.do(ctx, call{
 		method: http.MethodPost, path: path, query: q, contentType: codec.JSONMedia, body: codec.Encode(body), resend: resend,

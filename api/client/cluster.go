@@ -18,7 +18,7 @@ func (c *Client) Cluster(ctx context.Context) (*api.Cluster, error) {
 	return &answer, nil
 }
 
-// Ready implements Service: some node is ready.
+// Ready implements Service. It returns nil if some node is ready.
 func (c *Client) Ready(ctx context.Context) error {
 	return c.read(ctx, "/readyz", nil, nil)
 }

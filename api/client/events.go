@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// eventSilence is how long a stream may be silent, heartbeats included, before another node is asked.
+	// eventSilence is how long a stream may send nothing, not even a heartbeat, before another node is asked.
 	eventSilence = 3 * codec.EventHeartbeat
-	maxEventLine = 16 << 20 // a record with all its payloads is far below
+	maxEventLine = 16 << 20 // bytes; a record with all its payloads has far fewer
 	eventBuffer  = 16       // events that wait for the caller
 )
 
-// Events implements Service. A stream that breaks goes on at another node, where it broke off: nothing is missed or
-// repeated, but that what follows a reset may begin anew. Nothing is asked again after Config.RetryFor without an
-// answer: Next returns the error then.
+// Events implements Service. A stream that breaks goes on at another node, from where it broke off. No event is missed or
+// repeated, except that the states after a reset may begin anew. After Config.RetryFor without an answer the client gives up,
+// and Next returns the error.
 func (c *Client) Events(ctx context.Context, r api.EventsRequest) (api.EventStream, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (c *Client) Events(ctx context.Context, r api.EventsRequest) (api.EventStre
 		client: c, request: r, ctx: streaming, cancel: cancel, events: make(chan api.Event, eventBuffer), done: make(chan struct{}),
 		last: r.After, known: r.HasAfter, position: r.After,
 	}
-	stop := context.AfterFunc(ctx, cancel) // for the time until the first answer
+	stop := context.AfterFunc(ctx, cancel) // until the first answer
 	body, err := s.connect()
 	if !stop() && err == nil {
 		body.Close()
@@ -57,13 +57,13 @@ type eventStream struct {
 	cancel  context.CancelFunc
 	events  chan api.Event
 	done    chan struct{}
-	err     error // why it ended; after done
+	err     error // why it ended; set before done is closed
 
-	// of the goroutine
-	last  uint64 // to go on from
-	known bool   // last is known
+	// Only the goroutine uses these.
+	last  uint64 // the rev from which to go on
+	known bool   // whether last is known
 
-	position uint64 // of the caller
+	position uint64 // only the caller uses it
 }
 
 // Next implements EventStream.
@@ -110,7 +110,7 @@ func (s *eventStream) run(body io.ReadCloser) {
 	}
 }
 
-// connect asks one node after the other until one answers with a stream.
+// connect asks one node after the other until a node answers with a stream.
 func (s *eventStream) connect() (body io.ReadCloser, err error) {
 	err = s.client.stream(s.ctx, true, func(base *url.URL) (sent bool, err error) {
 		body, err = s.open(base)
@@ -157,7 +157,7 @@ func (s *eventStream) query() url.Values {
 	return q
 }
 
-// liveBody is the body of a stream that is given up when nothing comes.
+// liveBody is the body of a stream. It is given up if nothing comes for a while.
 type liveBody struct {
 	io.ReadCloser
 	silence *time.Timer
@@ -174,7 +174,7 @@ func (b *liveBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// read hands events on until the connection ends. An event counts once it is whole.
+// read hands events on until the connection ends. It hands on an event only when the event is whole.
 func (s *eventStream) read(body io.Reader) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(make([]byte, 0, 4<<10), maxEventLine)
@@ -200,7 +200,7 @@ func (s *eventStream) read(body io.Reader) {
 	}
 }
 
-// takeField takes a line of an event in; true: it was the id.
+// takeField takes in a line of an event. It reports whether the line was the id.
 func takeField(e *api.Event, line []byte) (id bool) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

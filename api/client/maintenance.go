@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// StartMaintenance implements Service. It may be sent again, but one that supersedes: what it asked for the second time is
-// there already, and refused by its number.
+// StartMaintenance implements Service. The request may be sent again, unless it supersedes a run: then the run that it names is
+// no longer the unfinished one, and the second request would be refused.
 func (c *Client) StartMaintenance(ctx context.Context, r api.MaintenanceRequest) (*api.MaintenanceStarted, error) {
 	if err := r.Check(); err != nil {
 		return nil, err

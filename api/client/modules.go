@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// Push implements Service. It reads the file into memory, so that it can be sent again.
+// Push implements Service. It reads the file into memory, so that the file can be sent again.
 func (c *Client) Push(ctx context.Context, r api.PushRequest) (*api.Module, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -43,12 +43,12 @@ func (c *Client) Push(ctx context.Context, r api.PushRequest) (*api.Module, erro
 	return answer.Module, nil
 }
 
-// withManifest makes a multipart body: a manifest may be longer than a URL.
+// withManifest makes a multipart body, because a manifest may be longer than a URL.
 func withManifest(wasm []byte, manifest json.RawMessage) (body []byte, contentType string, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	sum := sha256.Sum256(append(manifest[:len(manifest):len(manifest)], wasm...))
-	if err := w.SetBoundary(hex.EncodeToString(sum[:])); err != nil { // the same body every time: see WithIdempotencyKey
+	if err := w.SetBoundary(hex.EncodeToString(sum[:])); err != nil { // so that the body is the same every time: see WithIdempotencyKey
 		return nil, "", fmt.Errorf("make multipart body: %w", err)
 	}
 	for _, part := range []struct {

@@ -70,8 +70,8 @@ func (c *Client) SetNamespaceStatus(ctx context.Context, name, status string) (*
 	return answer.Namespace, err
 }
 
-// ExportNamespace implements Service. What is read is checked as it passes: the reader's error is io.EOF only after the end
-// of a whole export.
+// ExportNamespace implements Service. The reader checks the lines as they pass: its error is io.EOF only after the end of a
+// whole export.
 func (c *Client) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.ReadCloser, error) {
 	if err := api.CheckNamespaceName(r.Name); err != nil {
 		return nil, err
@@ -106,15 +106,15 @@ func (c *Client) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.R
 	return &exportBody{body: body, cancel: cancel}, nil
 }
 
-// exportBody passes lines on and sees that the last one is the end.
+// exportBody passes lines on, and checks that the last line is the end of an export.
 type exportBody struct {
 	body   io.ReadCloser
 	cancel context.CancelFunc
-	line   []byte // how the last line that is not empty begins
-	ended  bool   // and whether it has ended
+	line   []byte // the beginning of the last line that is not empty
+	ended  bool   // whether this line has ended
 }
 
-// lineHead is how much of a line exportBody keeps: a reason is within.
+// lineHead is how many bytes of a line exportBody keeps. A line with an error is shorter.
 const lineHead = 4 << 10
 
 // Read implements io.Reader.
@@ -143,7 +143,7 @@ func (b *exportBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// whole is io.EOF if the last line is the end, or what is wrong.
+// whole returns io.EOF if the last line is the end of an export; else an error that says what is wrong.
 func (b *exportBody) whole() error {
 	var last struct {
 		End   json.RawMessage `json:"end"`
@@ -151,7 +151,7 @@ func (b *exportBody) whole() error {
 			Reason string `json:"reason"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(b.line, &last) // a long line is neither
+	_ = json.Unmarshal(b.line, &last) // this fails for a long line, which is neither the end nor an error
 	switch {
 	case last.End != nil:
 		return io.EOF
@@ -167,8 +167,8 @@ func (b *exportBody) Close() error {
 	return b.body.Close()
 }
 
-// ImportNamespace implements Service. A Body that can seek is sent again, from where it stood, when a node could not be
-// reached, said that it does not serve now, or went away: what was taken up is left alone the second time.
+// ImportNamespace implements Service. A Body that can seek is sent again, from where it stood, if a node could not be reached,
+// said that it does not serve now, or went away. The second time, what was taken up already is left alone.
 func (c *Client) ImportNamespace(ctx context.Context, r api.ImportRequest) (*api.ImportReply, error) {
 	if err := api.CheckNamespaceName(r.Name); err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 
 type clientKey struct{}
 
-// WithIdempotencyKey makes the calls of a Client that change something be done once: it sends the key, and may send
-// again what has an unknown outcome (SPEC H4). A key belongs to one request: another request of the same kind under it is
-// refused.
+// WithIdempotencyKey returns a context under which a call of a Client that changes something is done once. The client sends the
+// key, so it may send a request again whose outcome is unknown (SPEC H4). A key belongs to one request: another request of the
+// same kind under the same key is refused.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, clientKey{}, key)
 }
@@ -19,7 +19,7 @@ func idempotencyKey(ctx context.Context) string {
 	return key
 }
 
-// partOf tells the keys of the bodies apart that one call takes.
+// partOf tells the keys of several bodies of one call apart.
 func partOf(n int) string {
 	if n < 2 {
 		return ""

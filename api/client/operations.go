@@ -13,7 +13,7 @@ import (
 
 func operationURL(id string) string { return "/v1/operations/" + url.PathEscape(id) }
 
-// StartOperation implements Service. Without an idempotency key it is not sent again once it may have happened.
+// StartOperation implements Service. Without an idempotency key the request is not sent again once it may have been done.
 func (c *Client) StartOperation(ctx context.Context, r api.StartOperationRequest) (*api.Operation, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -25,7 +25,8 @@ func (c *Client) StartOperation(ctx context.Context, r api.StartOperationRequest
 	return answer.Operation, err
 }
 
-// Operation implements Service. A wait may be of any length: it is asked for in slices, of whichever node answers.
+// Operation implements Service. A wait may be of any length: the client asks for it in slices, each from whichever node
+// answers.
 func (c *Client) Operation(ctx context.Context, namespace, id string, o api.OperationGet) (*api.Operation, error) {
 	if err := api.CheckOperationID(id); err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (c *Client) RemoveOperation(ctx context.Context, namespace, id string) erro
 	}
 	r, err := c.do(ctx, call{method: http.MethodDelete, path: operationURL(id), query: inNamespace(namespace), resend: true}, nil)
 	if r.maybe && api.CodeOf(err) == "operation_not_found" {
-		return nil // the first send has done it
+		return nil // the first request has removed it
 	}
 	return err
 }

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Bounds of a pipeline.
+// These are bounds of a pipeline.
 const (
-	pipelineTasks   = 1000     // of one request
-	pipelineFlights = 2        // requests under way of one kind of submits: one is answered while the next is on its way
-	pipelineBytes   = 64 << 20 // of what waits and is under way; a Submit beyond it waits for room
-	pipelineEach    = 256      // what one submit counts besides its bytes
+	pipelineTasks   = 1000     // tasks of one request
+	pipelineFlights = 2        // requests under way in one lane: one is answered while the next is on its way
+	pipelineBytes   = 64 << 20 // of submits that wait or are under way; a Submit beyond it waits for room
+	pipelineEach    = 256      // for how many bytes a submit counts, besides its own
 )
 
-// pipeline puts concurrent submits of a client into few requests (Config.Pipelined). While nothing is under way a submit goes at
-// once; what comes while requests are under way goes with the next, together. So it adds no delay, and batches are as large as the
-// load makes them.
+// pipeline puts concurrent submits of a client into few requests (Config.Pipelined). If no request is under way, a submit goes
+// at once. Submits that come while requests are under way go together, with the next request. So a pipeline adds no delay, and
+// batches are as large as the load makes them.
 type pipeline struct {
 	client *Client
-	ctx    context.Context // of the requests: no caller's, for each is for many
+	ctx    context.Context // of the requests; it is not a caller's, because each request is for many callers
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	room   *semaphore.Weighted // of pipelineBytes
@@ -35,8 +35,8 @@ type pipeline struct {
 	lanes  map[laneKind]*lane
 }
 
-// laneKind is what submits that go together have in common: whether they may be sent again when the outcome is unknown, and how they
-// are answered.
+// laneKind is what submits have in common that go together: whether they may be sent again if the outcome is unknown, and
+// whether the short answer is enough.
 type laneKind struct{ resend, minimal bool }
 
 type lane struct {
@@ -51,20 +51,20 @@ type pending struct {
 	weight int64
 	done   chan struct{}
 
-	left   bool    // its caller has gone; under the pipeline's lock, as is
-	flight *flight // nil: it waits
+	left   bool    // its caller has gone; guarded by the pipeline's lock, as flight is
+	flight *flight // nil: the submit waits
 
 	// When done is closed:
 	reply *api.SubmitReply
 	err   error
 	index uint64
-	alone bool // it is to be sent by itself
+	alone bool // the caller is to send it by itself
 }
 
 // flight is a request under way.
 type flight struct {
 	cancel context.CancelFunc
-	live   int // callers that wait for it; under the pipeline's lock
+	live   int // callers that wait for it; guarded by the pipeline's lock
 }
 
 func newPipeline(c *Client) *pipeline {
@@ -73,7 +73,7 @@ func newPipeline(c *Client) *pipeline {
 	return p
 }
 
-// close ends what is under way and waits.
+// close ends the requests under way, and waits until they have ended.
 func (p *pipeline) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -82,7 +82,7 @@ func (p *pipeline) close() {
 	p.wg.Wait()
 }
 
-// submit is Client.Submit of a request that has been checked. alone: the caller is to send it by itself.
+// submit is Client.Submit for a request that has been checked. alone says that the caller is to send the request by itself.
 func (p *pipeline) submit(ctx context.Context, r *api.SubmitRequest) (reply *api.SubmitReply, alone bool, err error) {
 	it := &pending{body: codec.AppendRequest(nil, r), done: make(chan struct{})}
 	it.weight = min(int64(len(it.body)+pipelineEach), pipelineBytes)
@@ -100,7 +100,7 @@ func (p *pipeline) submit(ctx context.Context, r *api.SubmitRequest) (reply *api
 			return nil, false, unsentYet(ctx)
 		}
 		select {
-		case <-it.done: // both at once: there is an answer
+		case <-it.done: // both have happened: there is an answer
 		default:
 			err := api.NewError(api.CodeOutcomeUnknown, "the request was sent, but its answer was not waited for")
 			return nil, false, fmt.Errorf("%w: %w", err, context.Cause(ctx))
@@ -110,12 +110,12 @@ func (p *pipeline) submit(ctx context.Context, r *api.SubmitRequest) (reply *api
 	return it.reply, it.alone, it.err
 }
 
-// unsentYet is the error of a submit that was given up before it was sent.
+// unsentYet returns the error of a submit that was given up before it was sent.
 func unsentYet(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "the request was given up before it was sent"), context.Cause(ctx))
 }
 
-// enter puts a submit into its lane; false: the client is closed.
+// enter puts a submit into its lane. False means that the client is closed.
 func (p *pipeline) enter(kind laneKind, it *pending) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +135,8 @@ func (p *pipeline) enter(kind laneKind, it *pending) bool {
 	return true
 }
 
-// leave notes that a caller has gone; sent: its submit is under way. A request that nobody waits for any more is given up.
+// leave notes that a caller has gone. sent says that its submit is under way. leave gives up a request for which nobody waits
+// any more.
 func (p *pipeline) leave(it *pending) (sent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +152,7 @@ func (p *pipeline) leave(it *pending) (sent bool) {
 	return true
 }
 
-// fly sends what waits in a lane until nothing does.
+// fly sends the submits that wait in a lane, until none waits.
 func (p *pipeline) fly(l *lane) {
 	for {
 		ctx, cancel := context.WithCancel(p.ctx)
@@ -170,7 +171,7 @@ func (p *pipeline) fly(l *lane) {
 	}
 }
 
-// take takes the next submits of a lane for a flight; none: the flight is over.
+// take takes the next submits of a lane for a flight. If there are none, the flight is over.
 func (p *pipeline) take(l *lane, f *flight) (items []*pending) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +198,7 @@ func (p *pipeline) take(l *lane, f *flight) (items []*pending) {
 	return items
 }
 
-// send sends submits in one request and notes what each was answered.
+// send sends submits in one request, and notes the answer to each.
 func (p *pipeline) send(ctx context.Context, kind laneKind, items []*pending) {
 	ctx, meta := api.WithMeta(ctx)
 	k := call{method: http.MethodPost, path: "/v1/tasks", contentType: codec.JSONMedia, resend: kind.resend, minimal: kind.minimal}
@@ -231,8 +232,8 @@ func (p *pipeline) send(ctx context.Context, kind laneKind, items []*pending) {
 	}
 }
 
-// refusedAsMany reports whether an error is about the request as a whole, of which nothing was done: each task is then sent alone, and
-// has the answer that it would have had.
+// refusedAsMany reports whether an error is about the request as a whole, of which nothing was done. Then each task is sent
+// alone, and has the answer that it would have had without a pipeline.
 func refusedAsMany(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	return ok && e.Status >= 400 && e.Status < 500 && judge(e) == final

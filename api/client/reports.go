@@ -22,7 +22,7 @@ func (c *Client) Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.He
 	return &answer, nil
 }
 
-// Finish implements Service. It may be sent again: the same finish is answered as repeated (SPEC L3).
+// Finish implements Service. The request may be sent again: the same finish is answered as repeated (SPEC L3).
 func (c *Client) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (c *Client) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishRe
 	return &answer, nil
 }
 
-// FinishMany implements Service. Reports that do not fit into one body go in several.
+// FinishMany implements Service. Reports that do not fit into one body go in several bodies.
 func (c *Client) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.FinishResult, error) {
 	if err := api.CheckReports(rs); err != nil {
 		return nil, err
@@ -97,8 +97,9 @@ func (c *Client) Snooze(ctx context.Context, r api.SnoozeRequest) (*api.Task, er
 	return answer.Task, err
 }
 
-// Accept implements Service. A wait may be of any length: it is asked for in slices, of whichever node answers, all
-// under one request_id, so that tasks whose answer was lost are handed out again rather than lost until their lease ends.
+// Accept implements Service. A wait may be of any length: the client asks for it in slices, each from whichever node answers.
+// All slices have one request_id. So if an answer is lost, its tasks are handed out again, and need not wait until their leases
+// end.
 func (c *Client) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {
 	wait := time.Duration(0)
 	if r.Wait != nil {

@@ -2,7 +2,7 @@ package client
 
 import "io"
 
-// counted is the body of a request, for Config.Sent.
+// counted returns the body of a request with its bytes counted, for Config.Sent.
 func (c *Client) counted(body io.ReadCloser) io.ReadCloser {
 	if c.config.Sent == nil || body == nil {
 		return body

@@ -31,7 +31,7 @@ func (c *Client) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRe
 	return &answer, nil
 }
 
-// submitCall is the call of a submit that has been checked.
+// submitCall returns the call of a submit that has been checked.
 func submitCall(r *api.SubmitRequest) call {
 	return call{
 		method: http.MethodPost, path: "/v1/tasks", query: url.Values{}, contentType: codec.JSONMedia, body: codec.AppendRequest(nil, r), resend: resendable(r), minimal: r.Minimal,
@@ -43,8 +43,8 @@ func resendable(r *api.SubmitRequest) bool {
 	return r.ID != "" && (r.IfExists == "" || r.IfExists == "join")
 }
 
-// SubmitBatch implements Service. What does not fit into one body goes in several: a batch is not a transaction. If one
-// of the later ones fails as a whole, its tasks and those after it have that error.
+// SubmitBatch implements Service. Tasks that do not fit into one body go in several bodies: a batch is not a transaction. If a
+// body after the first fails as a whole, its tasks and all tasks after them have this error.
 func (c *Client) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	if err := api.CheckBatch(rs); err != nil {
 		return nil, err
@@ -74,10 +74,10 @@ func (c *Client) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]api
 
 // batch is one request of a SubmitBatch.
 type batch struct {
-	body      []byte // `]}` is missing
+	body      []byte // without the `]}` at its end
 	positions []int  // of its tasks among the results
 	resend    bool
-	minimal   bool // all of its tasks ask for little
+	minimal   bool // for all of its tasks the short answer is enough
 	number    int  // 1, 2, … within the call
 }
 
@@ -87,9 +87,9 @@ func newBatch(number, size int) *batch {
 
 func (b *batch) size() int { return len(b.body) }
 
-// bodySize guesses how much one body for these tasks takes.
+// bodySize guesses how many bytes one body for these tasks takes.
 func (c *Client) bodySize(rs []api.SubmitRequest) int {
-	const around = 160 // names, and what stands between them
+	const around = 160 // bytes of a task's names, and of what stands between them
 	size := around
 	for i := range rs {
 		size += around + len(rs[i].Params) + len(rs[i].ParamsBase64)*4/3
@@ -106,7 +106,8 @@ func (b *batch) add(position int, r *api.SubmitRequest) {
 	b.minimal = b.minimal && r.Minimal
 }
 
-// sendBatch fills in the results of b's tasks. After a failure nothing more is sent, and the error is theirs.
+// sendBatch sends a batch, and fills in the results of its tasks. failed is the error of an earlier batch. If there was one,
+// sendBatch sends nothing, and this error is the result of all its tasks.
 func (c *Client) sendBatch(ctx context.Context, b *batch, results []api.SubmitResult, failed error) error {
 	if len(b.positions) == 0 {
 		return failed
@@ -131,11 +132,11 @@ func (c *Client) sendBatch(ctx context.Context, b *batch, results []api.SubmitRe
 	return failed
 }
 
-// submitSlice is how much of a wait is asked for with the submit: should the node die meanwhile, it is not known whether a task was
-// created that has no ID from its submitter. Who waits longer has the task's ID by then.
+// submitSlice is for how much of a wait a submit asks. If the node dies during this time, nobody knows whether the task was
+// created, if the submit gave no ID. For the rest of a longer wait the client has the task's ID.
 const submitSlice = 2 * time.Second
 
-// submitAndWait submits with the first slice of the wait, then waits for the rest as every wait does.
+// submitAndWait submits with the first slice of the wait, then waits for the rest as for any other task.
 func (c *Client) submitAndWait(ctx context.Context, r *api.SubmitRequest) (*api.SubmitReply, error) {
 	end := time.Now().Add(r.Wait)
 	k := submitCall(r)

@@ -11,12 +11,12 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// pollSlice is how long one long poll of Client.Task lasts: short enough for proxies, and a node that died without a
-// word is noticed.
+// pollSlice is how long one long poll of Client.Task lasts: short enough for proxies, and for noticing a node that died without
+// a word.
 const pollSlice = 20 * time.Second
 
-// slowWait is added to the time that one exchange may take where the server has much to do: ten thousand tasks to store,
-// a module to compile.
+// slowWait is added to the time that one exchange may take if the server has much to do: ten thousand tasks to store, or a
+// module to compile.
 const slowWait = time.Minute
 
 func inNamespace(namespace string) url.Values {
@@ -27,7 +27,7 @@ func inNamespace(namespace string) url.Values {
 
 func taskURL(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
 
-// Task implements Service. A wait may be of any length: it is asked for in slices, of whichever node answers.
+// Task implements Service. A wait may be of any length: the client asks for it in slices, each from whichever node answers.
 func (c *Client) Task(ctx context.Context, namespace, id string, o api.GetOptions) (*api.Task, error) {
 	if err := api.CheckID(id); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (c *Client) Task(ctx context.Context, namespace, id string, o api.GetOption
 	}
 	end := time.Now().Add(o.Wait)
 	if ofOutcome(until) && o.Since == 0 {
-		// "From now" must not begin anew with every slice.
+		// "From the current rev" must not begin anew with every slice.
 		now := o
 		now.Wait = 0
 		t, err := c.get(ctx, namespace, id, now, false)
@@ -57,8 +57,8 @@ func (c *Client) Task(ctx context.Context, namespace, id string, o api.GetOption
 	})
 }
 
-// inSlices asks until end for what is waited for. get asks some node for one slice of the wait; patient: a node was there a
-// moment ago.
+// inSlices waits until end, in slices. get asks some node for one slice of the wait. patient says that a node answered a moment
+// ago.
 func inSlices[T any](end time.Time, get func(slice time.Duration, patient bool) (v T, final bool, err error)) (T, error) {
 	for patient := false; ; patient = true {
 		slice := max(min(time.Until(end), pollSlice), 0)
@@ -67,14 +67,14 @@ func inSlices[T any](end time.Time, get func(slice time.Duration, patient bool) 
 		if err != nil || final {
 			return v, err
 		}
-		// An answer well before its time is what was waited for.
+		// An answer well before the end of the slice means that the wait is over.
 		if time.Since(began) < slice-slice/50 || time.Until(end) <= 0 {
 			return v, nil
 		}
 	}
 }
 
-// ofOutcome reports whether a wait is for an outcome after a rev.
+// ofOutcome reports whether a wait is for an outcome above a rev.
 func ofOutcome(u api.Until) bool {
 	return u.Kind == "success" || u.Kind == "failure" || u.Kind == "outcome"
 }
@@ -156,7 +156,7 @@ func (c *Client) Remove(ctx context.Context, namespace, id string) error {
 	}
 	r, err := c.do(ctx, call{method: http.MethodDelete, path: taskURL(id), query: inNamespace(namespace), resend: true}, nil)
 	if r.maybe && api.CodeOf(err) == api.CodeTaskNotFound {
-		return nil // the first send has done it
+		return nil // the first request has removed it
 	}
 	return err
 }

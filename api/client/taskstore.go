@@ -72,7 +72,7 @@ func (c *Client) StoreUpdate(ctx context.Context, r api.StoreUpdateRequest) (*ap
 	return c.store(ctx, "update", r.Namespace, body)
 }
 
-// StoreClaim implements Service. The duration is rounded up to milliseconds.
+// StoreClaim implements Service. It rounds the duration up to milliseconds.
 func (c *Client) StoreClaim(ctx context.Context, r api.StoreClaimRequest) (*api.StoreReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err

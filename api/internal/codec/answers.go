@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/api/internal/scan"
 )
 
-// DecodeAnswer decodes an answer as encoding/json would. Those to submits and waits are read in one pass if they are written as
-// servers of taskrt write them. Unknown fields are left alone: the server may be newer.
+// DecodeAnswer decodes an answer as encoding/json would. It reads answers to submits and waits in one pass if they are written
+// as servers of taskrt write them. It ignores unknown fields: the server may be newer.
 func DecodeAnswer(b []byte, v any) error {
 	a := answerReader{values: values{scan.New(b)}}
 	read := false
@@ -36,10 +36,11 @@ func DecodeAnswer(b []byte, v any) error {
 // answerReader reads answers.
 type answerReader struct {
 	values
-	namespace, behavior, status, outcome string // the last ones: those of a batch are mostly the same
+	namespace, behavior, status, outcome string // the last ones read: in a batch they are mostly the same
 }
 
-// unknown passes a member that means nothing here. encoding/json takes names in any case.
+// unknown passes a member with an unknown name. It refuses a name that has anything but lower-case letters, digits and . _ -,
+// because encoding/json, which ignores case, may know it.
 func (a *answerReader) unknown(name []byte) bool {
 	for _, c := range name {
 		if plain := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'; !plain {
@@ -66,7 +67,7 @@ func (a *answerReader) reply(r *api.SubmitReply) bool {
 		switch string(name) {
 		case "task":
 			if r.Task != nil {
-				return false // encoding/json puts the two together
+				return false // because encoding/json puts the two together
 			}
 			r.Task = new(api.Task)
 			return a.task(r.Task)
@@ -120,13 +121,13 @@ func (a *answerReader) result(r *api.SubmitResult) bool {
 	})
 }
 
-// other decodes what is rare.
+// other decodes a value that is rare.
 func (a *answerReader) other(v any) bool {
 	from := a.Pos()
 	return a.Value(0) && json.Unmarshal(a.Since(from), v) == nil
 }
 
-// raw keeps a copy of a value: the whole answer must not be held for it.
+// raw keeps a copy of a value, so that the value does not keep the whole answer in memory.
 func (a *answerReader) raw(to *json.RawMessage) bool {
 	from := a.Pos()
 	if !a.Value(0) {
@@ -174,7 +175,7 @@ func (a *answerReader) task(t *api.Task) bool {
 	})
 }
 
-// rest is what a new task does not have, or has little of.
+// rest reads the members of a task that a new task does not have, or that are short in it.
 func (a *answerReader) rest(t *api.Task, name []byte) bool {
 	switch string(name) {
 	case "error":

@@ -13,11 +13,11 @@ import (
 	"github.com/taskrt/taskrt/api/internal/scan"
 )
 
-// Encode is JSON as this API sends it: <, > and & as they are.
+// Encode returns v as JSON in the form that this API sends: <, > and & stay as they are.
 func Encode(v any) []byte { return Append(nil, v) }
 
-// Append appends v as Encode makes it. What most answers and requests are is written here, byte for byte as encoding/json
-// does it; the rest is left to that.
+// Append appends v as Encode makes it. It writes the most frequent answers and requests by hand, byte for byte as encoding/json
+// does. It leaves all others to encoding/json.
 func Append(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case *api.SubmitReply:
@@ -37,7 +37,7 @@ func Append(b []byte, v any) []byte {
 	enc := json.NewEncoder(&buffer)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // a value of this package that does not marshal: a bug of the Service
+		panic(err) // a value of this package does not marshal: a bug of the Service
 	}
 	return append(b, bytes.TrimSuffix(buffer.Bytes(), []byte{'\n'})...)
 }
@@ -90,7 +90,7 @@ func appendMinimalResult(b []byte, r *MinimalResult) []byte {
 	return appendError(b, r.Error, r.MinimalReply != nil)
 }
 
-// AppendRequest appends a submit that was checked: its params are compact.
+// AppendRequest appends a submit that was checked, so its params are compact.
 func AppendRequest(b []byte, r *api.SubmitRequest) []byte {
 	b = append(b, '{')
 	if r.Namespace != "" {
@@ -120,7 +120,7 @@ func AppendRequest(b []byte, r *api.SubmitRequest) []byte {
 	return append(b, '}')
 }
 
-// appendTask appends a task, or null. Names and order of the fields are those of Task.
+// appendTask appends a task, or null. The fields have the names and the order of those in api.Task.
 func appendTask(b []byte, t *api.Task) []byte {
 	if t == nil {
 		return append(b, "null"...)
@@ -192,7 +192,7 @@ func appendHistory(b []byte, list []api.Attempt) []byte {
 	return append(b, ']')
 }
 
-// appendLabels appends an object of texts, by their names.
+// appendLabels appends an object of texts, in the order of their names.
 func appendLabels(b []byte, m map[string]string) []byte {
 	if m == nil {
 		return append(b, "null"...)
@@ -210,7 +210,7 @@ func appendLabels(b []byte, m map[string]string) []byte {
 	return append(b, '}')
 }
 
-// appendText appends a member unless it is empty; name is what stands before the value.
+// appendText appends a member unless it is empty. name is all that stands before the value.
 func appendText(b []byte, name, s string) []byte {
 	if s == "" {
 		return b
@@ -236,7 +236,7 @@ func appendBytes(b []byte, name string, raw []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(b, raw), '"')
 }
 
-// appendRaw appends a member unless it is empty, without insignificant white space: guests write some.
+// appendRaw appends a member unless it is empty, without insignificant white space, which guests may have written.
 func appendRaw(b []byte, name string, raw json.RawMessage) []byte {
 	if len(raw) == 0 {
 		return b
@@ -252,7 +252,7 @@ func appendRaw(b []byte, name string, raw json.RawMessage) []byte {
 	return append(b, buffer.Bytes()...)
 }
 
-// appendString appends a JSON string as encoding/json writes it when it leaves HTML alone.
+// appendString appends a JSON string as encoding/json writes it without escaping HTML.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -290,7 +290,7 @@ func appendString(b []byte, s string) []byte {
 		case r == utf8.RuneError && n == 1:
 			b = append(append(b, s[from:i]...), `\ufffd`...)
 			from = i + n
-		case r == '\u2028' || r == '\u2029': // JavaScript once ended lines with them
+		case r == '\u2028' || r == '\u2029': // these two once ended lines in JavaScript
 			b = append(append(b, s[from:i]...), '\\', 'u', '2', '0', '2', hex[r&0xf])
 			from = i + n
 		}

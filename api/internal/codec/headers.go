@@ -8,13 +8,13 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// Media types.
+// These are the media types of bodies and answers.
 const (
 	JSONMedia    = "application/json"
 	ProblemMedia = "application/problem+json" // of errors (RFC 9457)
 	EventMedia   = "text/event-stream"
 	LinesMedia   = "application/x-ndjson"     // of an export: JSON lines
-	BytesMedia   = "application/octet-stream" // of a file whose kind nobody told
+	BytesMedia   = "application/octet-stream" // of a file of unknown kind
 )
 
 // IndexHeader carries the log index of an answer (SPEC W4).
@@ -26,7 +26,7 @@ const LastEventID = "Last-Event-ID"
 // EventHeartbeat is how often a stream says that it is alive (SPEC W3).
 const EventHeartbeat = 15 * time.Second
 
-// Headers by which a client says that it needs little of an answer, and a server that it gave little (RFC 7240).
+// These are the headers by which a client asks for a short answer, and a server says that it gave a short answer (RFC 7240).
 const (
 	PreferHeader  = "Prefer"
 	AppliedHeader = "Preference-Applied"
@@ -36,7 +36,7 @@ const (
 // StorePrefix is the path below which the TaskStore API is served.
 const StorePrefix = "/taskstore/"
 
-// RequestID makes a request_id of an Idempotency-Key, which may be longer.
+// RequestID makes a request_id from an Idempotency-Key, which may be longer than a request_id.
 func RequestID(key string) string {
 	if len(key) <= api.MaxWorker {
 		return key

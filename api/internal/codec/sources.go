@@ -2,7 +2,7 @@ package codec
 
 import "embed"
 
-// Sources are the files whose types travel; see api.Sources.
+// Sources are the files of this package with the types that travel; see api.Sources.
 //
 //go:embed wire*.go
 var Sources embed.FS

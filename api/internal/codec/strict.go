@@ -13,20 +13,20 @@ import (
 	"github.com/taskrt/taskrt/internal/jsontext"
 )
 
-// Decoder decodes bodies. Against encoding/json alone it also refuses, naming the field: names in another case, names given
-// twice, invalid UTF-8, lone surrogates, more than one value, too deep nesting; and takes every whole number for an integer,
-// 1000.0 and 1e3 too. Inside json.RawMessage fields duplicates and lone surrogates pass: they stay what they are, and whether
-// they matter depends on the behavior (SPEC I2).
+// Decoder decodes bodies more strictly than encoding/json. It also refuses names in another case, names given twice, invalid
+// UTF-8, lone surrogates, more than one value, and too deep nesting. The error names the field. It takes every whole number for
+// an integer, also 1000.0 and 1e3. Inside a field of type json.RawMessage, names given twice and lone surrogates pass. They
+// stay as they are, and the behavior decides whether they matter (SPEC I2).
 type Decoder struct {
-	Ignore bool // unknown names; others refuse them (SPEC H2)
-	Parts  int  // bounds a list of objects or integers in a body, before it takes memory: 8 MiB of `{},` would become much more
+	Ignore bool // ignores unknown names; without it they are refused (SPEC H2)
+	Parts  int  // bounds a list of objects or integers in a body, before the list takes memory: 8 MiB of `{},` would become much more
 }
 
-// Strict decodes the bodies of all routes but those of the TaskStore API.
+// Strict decodes the bodies of all routes except the TaskStore API.
 var Strict = Decoder{Parts: api.MaxParts}
 
-// TaskStore decodes the bodies of the TaskStore API: existing clients send fields of answers with what they add, and null
-// for an empty list.
+// TaskStore decodes the bodies of the TaskStore API. Existing clients send fields of answers with the records that they add,
+// and null for an empty list.
 var TaskStore = Decoder{Ignore: true, Parts: api.MaxStoreParts}
 
 // Decode decodes one JSON object into the struct that dst points to.
@@ -37,7 +37,7 @@ func (d Decoder) Decode(body []byte, dst any) *api.Error {
 	return d.object(body, dst, "")
 }
 
-// object decodes the object in valid JSON b into the struct at dst; path names it in errors.
+// object decodes the object in b, which is valid JSON, into the struct at dst. path names the object in errors.
 func (d Decoder) object(b []byte, dst any, path string) *api.Error {
 	v := reflect.ValueOf(dst).Elem()
 	fields := fieldsOf(v.Type())
@@ -56,7 +56,8 @@ func (d Decoder) object(b []byte, dst any, path string) *api.Error {
 	})
 }
 
-// unknown is the answer to a name that is none of the fields: one that differs by its case is a mistake in any case.
+// unknown returns the error for a name that is not the name of a field, or nil if such names are ignored. A name that differs
+// from a field's only by case is always an error.
 func (d Decoder) unknown(fields map[string]int, name, at string) *api.Error {
 	for field := range fields {
 		if strings.EqualFold(field, name) {
@@ -69,7 +70,7 @@ func (d Decoder) unknown(fields map[string]int, name, at string) *api.Error {
 	return api.FieldError(api.CodeUnknownField, at, "there is no such field")
 }
 
-// field decodes the value of one field: objects of this package, and lists of them, as strictly as the whole.
+// field decodes the value of one field. It decodes objects, and lists of objects, as strictly as the whole body.
 func (d Decoder) field(value []byte, field reflect.Value, at string) *api.Error {
 	if value[0] == '[' && isPart(field.Type(), reflect.Slice) {
 		return d.list(value, field, at)
@@ -78,7 +79,7 @@ func (d Decoder) field(value []byte, field reflect.Value, at string) *api.Error 
 		field.Set(reflect.New(field.Type().Elem()))
 		return d.object(value, field.Interface(), at)
 	}
-	switch v := field.Addr().Interface().(type) { // what most of a body is needs no second look
+	switch v := field.Addr().Interface().(type) { // most of a body is of these types, which need no further look
 	case *json.RawMessage:
 		*v = bytes.Clone(value)
 		return nil
@@ -122,7 +123,7 @@ func integers(value []byte, t reflect.Type) []byte {
 			list = append(append(list, integers(element, t.Elem())...), ',')
 			return true
 		})
-		list[len(list)-1] = ']' // it is not empty: there is a point, or an e
+		list[len(list)-1] = ']' // the list is not empty: it has a number with a point or an e
 		return list
 	}
 	if c := value[0]; isInteger(t.Kind()) && (c == '-' || '0' <= c && c <= '9') {
@@ -133,12 +134,12 @@ func integers(value []byte, t reflect.Type) []byte {
 	return value
 }
 
-// isInteger reports whether values of the kind are written as integers; those of bytes are not.
+// isInteger reports whether values of the kind are written as integers. Bytes are not.
 func isInteger(k reflect.Kind) bool {
 	return k >= reflect.Int && k <= reflect.Uint64 && k != reflect.Uint8
 }
 
-// count bounds a list, and returns how many it has.
+// count bounds a list, and returns how many elements it has.
 func (d Decoder) count(b []byte, at string) (int, *api.Error) {
 	n := 0
 	eachElement(b, func(i int, _ []byte) bool { n = i + 1; return n <= d.Parts })
@@ -162,7 +163,8 @@ func (d Decoder) list(b []byte, list reflect.Value, at string) (bad *api.Error) 
 	return bad
 }
 
-// isPart reports whether t is a list of, or a pointer to, a struct that decodes field by field.
+// isPart reports whether t is a list of structs, or a pointer to a struct, as kind says, and the struct is decoded field by
+// field.
 func isPart(t reflect.Type, kind reflect.Kind) bool {
 	if t.Kind() != kind || t.Elem().Kind() != reflect.Struct {
 		return false
@@ -171,7 +173,7 @@ func isPart(t reflect.Type, kind reflect.Kind) bool {
 	return !itself
 }
 
-// refuseTwice refuses an object with a name given twice: a map would silently keep the last.
+// refuseTwice refuses an object in which a name is given twice: a map would silently keep the last value.
 func refuseTwice(b []byte, path string) *api.Error {
 	seen := map[string]bool{}
 	return eachMember(b, path, func(name string, _ []byte) *api.Error {
@@ -183,7 +185,7 @@ func refuseTwice(b []byte, path string) *api.Error {
 	})
 }
 
-// describe says what is wrong with a value in the words of JSON rather than of Go.
+// describe says what is wrong with a value, in words of JSON, not of Go.
 func describe(err error) string {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -205,7 +207,7 @@ func describe(err error) string {
 	return fmt.Sprintf("must be %s, not %s", want, wrong.Value)
 }
 
-// eachMember calls f with every name and raw value of the object in valid JSON b, in order.
+// eachMember calls f with every name and raw value of the object in b, in order. b is valid JSON.
 func eachMember(b []byte, path string, f func(name string, value []byte) *api.Error) *api.Error {
 	b = bytes.TrimSpace(b)
 	if b[0] != '{' {
@@ -236,7 +238,7 @@ func eachMember(b []byte, path string, f func(name string, value []byte) *api.Er
 	return nil
 }
 
-// eachElement calls f with every raw value of the list in valid JSON b, in order, until f returns false.
+// eachElement calls f with every raw value of the list in b, in order, until f returns false. b is valid JSON.
 func eachElement(b []byte, f func(i int, value []byte) bool) {
 	for i, n := skipSpace(b, 1), 0; b[i] != ']'; n++ {
 		end := valueEnd(b, i)
@@ -274,7 +276,7 @@ func valueEnd(b []byte, i int) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth == 0 { // the end of what holds this number or word
+			if depth == 0 { // the list or object that holds this number or word ends here
 				return i
 			}
 			if depth--; depth == 0 {
@@ -289,7 +291,7 @@ func valueEnd(b []byte, i int) int {
 	return i
 }
 
-// plainString returns the string that a valid JSON value is, unless it is something else or has escapes.
+// plainString returns the string that value, valid JSON, is. plain is false if value is not a string, or has escapes.
 func plainString(value []byte) (s string, plain bool) {
 	if value[0] != '"' || bytes.IndexByte(value, '\\') >= 0 {
 		return "", false
@@ -315,7 +317,7 @@ func fieldsOf(t reflect.Type) map[string]int {
 	return fields
 }
 
-// within names a field inside of another.
+// within returns the name of a field inside another field.
 func within(path, name string) string {
 	if path == "" {
 		return name

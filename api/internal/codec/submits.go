@@ -11,29 +11,29 @@ import (
 type Submits struct {
 	One       api.SubmitRequest
 	Many      bool
-	Namespace string          // of the many
-	Items     []Submit        // the many
-	list      json.RawMessage // the many, not looked at yet
+	Namespace string          // of the batch
+	Items     []Submit        // the tasks of the batch
+	list      json.RawMessage // the list of the batch, if it was not read yet
 	take      func() *api.Error
-	full      *api.Error // what take said
+	full      *api.Error // the error of take
 }
 
-// Submit is one of many: decoded, or as it stands in the body, valid JSON.
+// Submit is one task of a batch: decoded, or as it stands in the body, which is valid JSON.
 type Submit struct {
 	Request api.SubmitRequest
 	raw     []byte
 }
 
-// Each task of a batch takes room in memory however short its text is: ten thousand of `{},` are 30 KiB. So a task counts among the
-// bodies that are held, some tasks at a time.
+// These bound the memory of a batch. Each task takes room in memory, however short its text is: ten thousand `{},` have 30 KiB.
+// So tasks count among the bodies that are held, someItems at a time.
 const (
 	itemBytes = 1 << 10
 	someItems = 64
-	ItemsRoom = someItems * itemBytes // what take takes, in bytes
+	ItemsRoom = someItems * itemBytes // the room that one call of take takes, in bytes
 )
 
-// DecodeSubmits decodes a body. Most are written plainly: those are read in one pass. Whatever is unusual, or wrong, is left to
-// the decoder of all bodies, which words the errors. take takes room for someItems, or refuses.
+// DecodeSubmits decodes a body. Most bodies are written plainly, and are read in one pass. DecodeSubmits leaves a body that is
+// unusual or wrong to the decoder of all bodies, which words the errors. take takes room for someItems tasks, or refuses.
 func DecodeSubmits(body []byte, take func() *api.Error) (t Submits, err *api.Error) {
 	t.take = take
 	if t.read(body) {
@@ -69,7 +69,7 @@ func decodeAnySubmits(body []byte, take func() *api.Error) (t Submits, err *api.
 	return t, err
 }
 
-// Split splits a list that was not looked at yet into its items.
+// Split splits the list of a batch into its items, if it was not read yet.
 func (t *Submits) Split() *api.Error {
 	if t.list == nil {
 		return nil
@@ -79,7 +79,7 @@ func (t *Submits) Split() *api.Error {
 	}
 	items := 0
 	eachElement(t.list, func(i int, _ []byte) bool { items = i + 1; return i <= api.MaxBatch })
-	if items > api.MaxBatch { // counted before anything is decoded: 8 MiB of `{},` would be much more in memory
+	if items > api.MaxBatch { // counted before anything is decoded: 8 MiB of `{},` would take much more memory
 		return api.LimitError("tasks", api.MaxBatch, "more than %d tasks", api.MaxBatch)
 	}
 	for n := 0; n < items; n += someItems {
@@ -95,7 +95,7 @@ func (t *Submits) Split() *api.Error {
 	return nil
 }
 
-// Decode decodes an item; ns is the namespace that is given for all of them, "" if none.
+// Decode decodes an item. ns is the namespace that is given for all items, or "".
 func (i *Submit) Decode(ns string) *api.Error {
 	if i.raw != nil {
 		if i.raw[0] != '{' {
@@ -108,7 +108,7 @@ func (i *Submit) Decode(ns string) *api.Error {
 	return TakeNamespace(&i.Request, ns)
 }
 
-// TakeNamespace takes in the namespace that came beside a request, "" if none. The Service checks the rest.
+// TakeNamespace takes in the namespace that came beside a request, or "". The Service checks everything else.
 func TakeNamespace(r *api.SubmitRequest, ns string) *api.Error {
 	if r.Namespace == "" {
 		r.Namespace = ns
@@ -119,13 +119,14 @@ func TakeNamespace(r *api.SubmitRequest, ns string) *api.Error {
 	return nil
 }
 
-// submitReader reads what is plain. Params lie in the body: a copy of each would cost more than the rest of it.
+// submitReader reads submits that are written plainly. Their params lie in the body: to copy the params would cost more than to
+// read everything else.
 type submitReader struct {
 	values
-	behavior, namespace string // the last ones: most tasks of a body have the same
+	behavior, namespace string // the last ones read: most tasks of a body have the same
 }
 
-// read reads a plain body; false: it is something else.
+// read reads a plain body. False means that the body is not plain.
 func (t *Submits) read(body []byte) bool {
 	s := submitReader{values: values{scan.New(body)}}
 	s.Space()
@@ -142,7 +143,7 @@ func (t *Submits) read(body []byte) bool {
 
 // tasks reads the list of a batch.
 func (s *submitReader) tasks(t *Submits) bool {
-	const depth = 2 // of the list in the body
+	const depth = 2 // at which the tasks stand in the body
 	t.Items = []Submit{}
 	return s.Elements(func() bool {
 		if len(t.Items) == api.MaxBatch {
@@ -166,7 +167,7 @@ func (s *submitReader) tasks(t *Submits) bool {
 	})
 }
 
-// Fields that a body has.
+// These are bits for the fields that a body has.
 const (
 	hasNamespace = 1 << iota
 	hasBehavior
@@ -182,7 +183,8 @@ const (
 	hasTasks
 )
 
-// request reads an object at that depth; tasks, if not nil, reads the value of a member of that name.
+// request reads an object at this depth. tasks, if not nil, reads the value of a member "tasks". seen has the fields of the
+// object.
 func (s *submitReader) request(r *api.SubmitRequest, depth int, tasks func() bool) (seen int, ok bool) {
 	ok = s.Members(func(name []byte) bool {
 		var field int

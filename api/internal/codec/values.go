@@ -5,7 +5,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/scan"
 )
 
-// values reads the values of this API that JSON has as strings, as far as they are plain.
+// values reads the values of this API that are strings in JSON, if they are plain.
 type values struct{ scan.Scanner }
 
 func (s *values) time(to *api.Time) bool {

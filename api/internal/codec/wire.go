@@ -1,5 +1,5 @@
-// Package codec is JSON as it travels between client and server: what stands around the values of api.Service, submits and
-// their answers read and written by hand on both ends, and the strict decoder of bodies.
+// Package codec is JSON as it travels between client and server. It has the types that stand around the values of api.Service,
+// the readers and writers by hand of submits and their answers, for both ends, and the strict decoder of bodies.
 package codec
 
 import "github.com/taskrt/taskrt/api"
@@ -24,7 +24,7 @@ type NamespaceAnswer struct {
 	Namespace *api.Namespace `json:"namespace"`
 }
 
-// NamespacesAnswer is {"namespaces": […]}, by name.
+// NamespacesAnswer is {"namespaces": […]}, in the order of their names.
 type NamespacesAnswer struct {
 	Namespaces []api.Namespace `json:"namespaces"`
 }
@@ -56,7 +56,7 @@ type MembersAnswer struct {
 
 // DrainBody is the body of POST /v1/cluster/members/{id}/drain.
 type DrainBody struct {
-	Drain *bool `json:"drain,omitempty"` // default true; false: its workers get tasks again
+	Drain *bool `json:"drain,omitempty"` // default true; false: the member's workers get tasks again
 }
 
 // NodeAnswer is {"node": …}.
@@ -89,8 +89,7 @@ type Health struct {
 	Status string `json:"status"`
 }
 
-// SubmitMany is the body of POST /v1/tasks that submits up to MaxBatch tasks. The namespace is that of tasks which name
-// none.
+// SubmitMany is the body of POST /v1/tasks that submits up to MaxBatch tasks. The namespace is for tasks that name none.
 type SubmitMany struct {
 	Namespace string              `json:"namespace,omitempty"`
 	Tasks     []api.SubmitRequest `json:"tasks"`
@@ -112,19 +111,19 @@ type MinimalTask struct {
 	CreatedAt api.Time `json:"created_at"`
 }
 
-// MinimalReply is a SubmitReply under that preference.
+// MinimalReply is a SubmitReply with "Prefer: return=minimal".
 type MinimalReply struct {
 	Task    MinimalTask `json:"task"`
 	Outcome string      `json:"outcome"`
 }
 
-// MinimalResult is a SubmitResult under that preference.
+// MinimalResult is a SubmitResult with "Prefer: return=minimal".
 type MinimalResult struct {
 	*MinimalReply
 	Error *api.Error `json:"error,omitempty"`
 }
 
-// MinimalResults answers SubmitMany under that preference.
+// MinimalResults answers SubmitMany with "Prefer: return=minimal".
 type MinimalResults struct {
 	Results []MinimalResult `json:"results"`
 }
@@ -136,11 +135,11 @@ type TaskAnswer struct {
 
 // Reports is the body of POST /v1/tasks:finish: at most MaxReports reports, each with its id.
 type Reports struct {
-	Namespace string              `json:"namespace,omitempty"` // of reports that name none
+	Namespace string              `json:"namespace,omitempty"` // for reports that name none
 	Reports   []api.FinishRequest `json:"reports"`
 }
 
-// FinishResults answers reports: one result for each, in order.
+// FinishResults answers Reports: one result for each report, in order.
 type FinishResults struct {
 	Results []api.FinishResult `json:"results"`
 }

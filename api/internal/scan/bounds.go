@@ -1,9 +1,10 @@
 package scan
 
-// MaxDepth bounds how deep a JSON body may nest: everything that walks params later (schema, canonical form) recurses.
+// MaxDepth bounds how deep a JSON body may nest, because everything that walks params later (schema, canonical form) recurses.
 const MaxDepth = 256
 
-// TooDeep counts brackets outside strings; it runs before anything that recurses.
+// TooDeep reports whether a text nests deeper than MaxDepth. It counts brackets outside strings, and runs before anything that
+// recurses.
 func TooDeep(b []byte) bool {
 	depth, inString := 0, false
 	for i := 0; i < len(b); i++ {
@@ -24,7 +25,7 @@ func TooDeep(b []byte) bool {
 	return false
 }
 
-// CompactLen is how long a JSON text is without insignificant white space.
+// CompactLen returns the length of a JSON text without insignificant white space.
 func CompactLen(text []byte) int {
 	n, inString, escaped := 0, false, false
 	for _, c := range text {

@@ -1,4 +1,4 @@
-// Package scan passes over JSON once: what is valid, what is compact, and values that are written plainly.
+// Package scan passes over JSON once: it says whether a text is valid and compact, and reads values that are written plainly.
 package scan
 
 import (
@@ -7,16 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Scanner passes over JSON once and checks what it passes, by the grammar of encoding/json, not deeper than MaxDepth. It says
-// what is right; what is wrong is worded by decoders such as codec.Strict, which then look again. That texts are valid UTF-8
-// is not looked at here: utf8.Valid of a whole body costs next to nothing.
+// Scanner passes over JSON once. It checks what it passes by the grammar of encoding/json, not deeper than MaxDepth. It only
+// says whether a text is right. Decoders such as codec.Strict look again at a wrong text and word the error. The Scanner does
+// not check that strings are valid UTF-8: utf8.Valid of a whole body costs next to nothing.
 type Scanner struct {
 	b     []byte
 	i     int
 	loose bool // white space outside of strings has been passed
 }
 
-// Valid reports whether b is one JSON text, as bodies and payloads may be, and whether it has no insignificant white space.
+// Valid reports whether b is one JSON text as bodies and payloads may be, and whether it is compact: without insignificant
+// white space.
 func Valid(b []byte) (valid, compact bool) {
 	s := Scanner{b: b}
 	s.Space()
@@ -24,22 +25,22 @@ func Valid(b []byte) (valid, compact bool) {
 	return valid, valid && !s.loose
 }
 
-// New makes a scanner of a text.
+// New makes a Scanner of a text.
 func New(b []byte) Scanner { return Scanner{b: b} }
 
-// Pos is the place of what is next.
+// Pos returns the place of the next byte.
 func (s *Scanner) Pos() int { return s.i }
 
 // Back goes back to a place.
 func (s *Scanner) Back(to int) { s.i = to }
 
-// Since is the text between a place and what is next.
+// Since returns the text between a place and the next byte.
 func (s *Scanner) Since(from int) []byte { return s.b[from:s.i:s.i] }
 
 // Whole reports whether the text has ended, and is valid UTF-8.
 func (s *Scanner) Whole() bool { return s.end() && utf8.Valid(s.b) }
 
-// end reports whether nothing but white space is left.
+// end reports whether only white space is left.
 func (s *Scanner) end() bool {
 	s.Space()
 	return s.i == len(s.b)
@@ -58,7 +59,7 @@ func (s *Scanner) Space() {
 	}
 }
 
-// at reports whether c is next, behind white space, and passes it.
+// at reports whether the next byte after white space is c, and passes it.
 func (s *Scanner) at(c byte) bool {
 	s.Space()
 	if s.i < len(s.b) && s.b[s.i] == c {
@@ -68,7 +69,7 @@ func (s *Scanner) at(c byte) bool {
 	return false
 }
 
-// Value passes the value that begins here, inside of depth lists and objects.
+// Value passes the value that begins here, inside depth lists and objects.
 func (s *Scanner) Value(depth int) bool {
 	if s.i >= len(s.b) {
 		return false
@@ -144,7 +145,7 @@ func (s *Scanner) word(w string) bool {
 	return true
 }
 
-// digits passes digits and says how many.
+// digits passes digits, and returns how many there were.
 func (s *Scanner) digits() int {
 	from := s.i
 	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
@@ -177,8 +178,8 @@ func (s *Scanner) number() bool {
 	return true
 }
 
-// quoted passes a string, whose opening quote is here: what stands between the quotes, and whether that is the string itself,
-// without escapes.
+// quoted passes a string whose opening quote is here. It returns what stands between the quotes, and whether this is the string
+// itself, without escapes.
 func (s *Scanner) quoted() (inside []byte, plain, ok bool) {
 	b, i := s.b, s.i+1
 	for plain = true; i < len(b); {
@@ -210,8 +211,8 @@ func (s *Scanner) quoted() (inside []byte, plain, ok bool) {
 	return nil, false, false
 }
 
-// specials has the high bit of the first byte that ends a string or needs a look: a quote, a backslash, a control character.
-// Bits above that one may be wrong; 0: there is none.
+// specials sets the high bit of the first byte of w that ends a string or needs a look: a quote, a backslash, a control
+// character. Bits above it may be wrong. 0 means that there is no such byte.
 // https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord
 func specials(w uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
@@ -219,7 +220,7 @@ func specials(w uint64) uint64 {
 	return ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & high
 }
 
-// escape is the length of the escape that b begins with, 0 if it is none.
+// escape returns the length of the escape with which b begins; 0 if b does not begin with a valid escape.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// The values that requests and answers are made of, as far as they are plain. false: they are something else, which a decoder
-// for everything must look at.
+// The methods below read the values of which requests and answers are made, if they are plain. False means that a value is not
+// plain, and a decoder for all forms must look at it.
 
 // Plain reads a string without escapes, as it stands in the text.
 func (s *Scanner) Plain() ([]byte, bool) {
@@ -24,7 +24,7 @@ func (s *Scanner) Text(to *string) bool {
 	return ok
 }
 
-// Known is Text for what is mostly the same as before.
+// Known is Text for a string that is mostly the same as the one before.
 func (s *Scanner) Known(to, before *string) bool {
 	text, ok := s.Plain()
 	if ok && string(text) != *before {
@@ -46,7 +46,7 @@ func (s *Scanner) Base64(to *[]byte) bool {
 	return err == nil
 }
 
-// Labels reads an object of strings, each name once.
+// Labels reads an object of strings in which each name stands once.
 func (s *Scanner) Labels(to *map[string]string) bool {
 	labels := map[string]string{}
 	*to = labels
@@ -89,7 +89,7 @@ func (s *Scanner) Bool(to *bool) bool {
 	return *to || s.word("false")
 }
 
-// Members passes an object; read reads the value of each member.
+// Members passes an object. read reads the value of each member.
 func (s *Scanner) Members(read func(name []byte) bool) bool {
 	if !s.at('{') {
 		return false
@@ -112,7 +112,7 @@ func (s *Scanner) Members(read func(name []byte) bool) bool {
 	}
 }
 
-// Elements passes a list; read reads each.
+// Elements passes a list. read reads each element.
 func (s *Scanner) Elements(read func() bool) bool {
 	if !s.at('[') {
 		return false
