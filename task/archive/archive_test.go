@@ -81,7 +81,52 @@ func records() map[string]any {
 	}
 }
 
-// TestEveryFieldTravels: what is stored is written, and read back as it was. The golden file keeps the names of the fields:
+// These files hold the form of records: goldenTask that of a Task, beside its other forms, and goldenFields that of all others.
+var (
+	goldenFields = filepath.Join("testdata", "fields.jsonl")
+	goldenTask   = filepath.Join("..", "testdata", "task.golden")
+)
+
+// The line of a Task begins with taskLine. It is the last line of goldenTask, and comes before the one that begins with recordLine.
+const (
+	taskLine   = `{"task":`
+	recordLine = `{"record":`
+)
+
+func readFile(t testing.TB, name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// golden returns the lines of both files, in the order of an export.
+func golden(t testing.TB) []byte {
+	_, line, ok := bytes.Cut(readFile(t, goldenTask), []byte(taskLine))
+	before, after, has := bytes.Cut(readFile(t, goldenFields), []byte(recordLine))
+	if !ok || !has {
+		t.Fatalf("%s has no line of a task, or %s none of a record", goldenTask, goldenFields)
+	}
+	return slices.Concat(before, []byte(taskLine), line, []byte(recordLine), after)
+}
+
+// writeGolden writes the files that golden reads.
+func writeGolden(t testing.TB, lines []byte) {
+	before, rest, _ := bytes.Cut(lines, []byte(taskLine))
+	line, after, _ := bytes.Cut(rest, []byte(recordLine))
+	forms, _, _ := bytes.Cut(readFile(t, goldenTask), []byte(taskLine))
+	for name, text := range map[string][]byte{
+		goldenFields: slices.Concat(before, []byte(recordLine), after),
+		goldenTask:   slices.Concat(forms, []byte(taskLine), line),
+	} {
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEveryFieldTravels: what is stored is written, and read back as it was. The golden files keep the names of the fields:
 // whoever renames one in package task sees that exports of before can no longer be read.
 func TestEveryFieldTravels(t *testing.T) {
 	t.Parallel()
@@ -103,17 +148,10 @@ func TestEveryFieldTravels(t *testing.T) {
 			t.Errorf("%s came back as\n%+v, not\n%+v", name, got, want)
 		}
 	}
-	golden := filepath.Join("testdata", "fields.jsonl")
 	if *rewrite {
-		if err := os.WriteFile(golden, lines.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeGolden(t, lines.Bytes())
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(lines.Bytes(), want) {
+	if !bytes.Equal(lines.Bytes(), golden(t)) {
 		t.Errorf("the form has changed: raise Format, or see that old files can be read, and run with -rewrite\n%s", lines.Bytes())
 	}
 }
@@ -121,10 +159,7 @@ func TestEveryFieldTravels(t *testing.T) {
 // FuzzImport: whatever comes, an import ends, with an error that names a line or with what it has counted.
 func FuzzImport(f *testing.F) {
 	header := `{"header":{"format":1,"namespace":{"name":"x","status":"ACTIVE"}}}` + "\n"
-	golden, err := os.ReadFile(filepath.Join("testdata", "fields.jsonl"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	golden := golden(f)
 	f.Add([]byte(header + `{"end":{}}`))
 	f.Add([]byte(header + `{"blob":"sha256:` + strings.Repeat("00", 32) + `"}` + "\n" + `{"bytes":{"data":"AAAA","last":true}}` + "\n" + `{"end":{"blobs":1}}`))
 	f.Add(append([]byte(header), golden...))

@@ -1,0 +1,7 @@
+package task
+
+// FieldsOf and HashTask are for tests outside of the package, which know its encoded forms.
+var (
+	FieldsOf = fieldsOf
+	HashTask = hashTask
+)
