@@ -5,6 +5,8 @@ import "cmp"
 // Assign gives a due task to a session, or to an external worker (SPEC L1). Refused unless the task still has this rev
 // and is due, and the session is alive and has a free slot. Plan makes them; those that are Fresh the leader adds to
 // submits, before there is anything to plan.
+//
+//fields:wire value
 type Assign struct {
 	Key     Key    `cbor:"1,keyasint"`
 	Rev     uint64 `cbor:"2,keyasint"`
@@ -18,11 +20,13 @@ type Assign struct {
 }
 
 // Acceptor is who takes an external lease (SPEC J2).
+//
+//fields:wire pointer
 type Acceptor struct {
-	Worker       string `cbor:"1,keyasint"`
-	Lease        Millis `cbor:"2,keyasint,omitempty"` // 0: the behavior's
-	MaxNotBefore Time   `cbor:"3,keyasint,omitempty"` // tasks due up to then may be taken early; 0: only due ones
-	Request      string `cbor:"4,keyasint,omitempty"` // the same request gets the same tasks
+	Worker       string `cbor:"1,keyasint" field:"shared"`
+	Lease        Millis `cbor:"2,keyasint,omitempty"`                // 0: the behavior's
+	MaxNotBefore Time   `cbor:"3,keyasint,omitempty"`                // tasks due up to then may be taken early; 0: only due ones
+	Request      string `cbor:"4,keyasint,omitempty" field:"shared"` // the same request gets the same tasks
 }
 
 func (c Assign) apply(m *Machine) Result {

@@ -4,6 +4,8 @@ import "cmp"
 
 // Beat stores the latest progress and/or a durable checkpoint of a running attempt (SPEC L3, T8), and renews the lease
 // if it is an external one (SPEC J3). When it does only that, the record gets no new rev and nobody is told.
+//
+//fields:wire value
 type Beat struct {
 	Key        Key      `cbor:"1,keyasint"`
 	Token      uint64   `cbor:"2,keyasint"`

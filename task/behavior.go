@@ -41,6 +41,8 @@ type Limits struct {
 
 // Policy is one behavior of one version: everything the manifest says, defaults filled in (SPEC B1).
 // It travels in the log, so that no node's build can give it another meaning.
+//
+//fields:hash part
 type Policy struct {
 	Index            int32      `cbor:"1,keyasint"` // argument of taskrt_run
 	Description      string     `cbor:"2,keyasint,omitempty"`
@@ -84,6 +86,8 @@ func DefaultPolicy() Policy {
 }
 
 // Module is one uploaded wasm file as the log knows it: its bytes are found by digest, outside the log (SPEC B3).
+//
+//fields:hash record
 type Module struct {
 	Digest   string `cbor:"1,keyasint"` // lower-case hex SHA-256 of the file
 	Size     int64  `cbor:"2,keyasint"`
@@ -104,6 +108,8 @@ type Version struct {
 const KeptVersions = 5
 
 // Behavior is a named definition of what tasks do. Values are immutable.
+//
+//fields:hash record
 type Behavior struct {
 	Namespace string    `cbor:"1,keyasint"`
 	Name      string    `cbor:"2,keyasint"`
@@ -130,6 +136,8 @@ func (b *Behavior) Find(v string) (*Version, bool) {
 }
 
 // Session is a worker's session (SPEC L2): renewing it keeps all its leases alive. Values are immutable.
+//
+//fields:hash record
 type Session struct {
 	ID       uint64    `cbor:"1,keyasint"`
 	Worker   string    `cbor:"2,keyasint"`

@@ -7,6 +7,8 @@ package task
 // put again while its deletion is being carried out stays, without any clock. The grace of maintenance only saves work.
 // The second note says which the first was: if the record was dropped in between and made again by the first note of
 // another upload, the files of the earlier one may be gone, and it must not vouch for them.
+//
+//fields:hash record
 type Blob struct {
 	Digest string `cbor:"1,keyasint"` // lower-case hex SHA-256
 	Size   int64  `cbor:"2,keyasint"`

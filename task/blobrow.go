@@ -11,9 +11,6 @@ func (m *Machine) blobRow(s string) *blobRow {
 	return nil
 }
 
-// payloads are those of a task that may need blobs.
-func (t *Task) payloads() [3]*Payload { return [...]*Payload{&t.Params, &t.Result, &t.Checkpoint} }
-
 // payloads are those of an operation that may need blobs.
 func (o *Operation) payloads() [2]*Payload { return [...]*Payload{&o.Arg, &o.Result} }
 

@@ -9,47 +9,51 @@ type Command interface {
 	apply(m *Machine) Result
 }
 
+// The commands by their numbers in the log: never reuse or renumber one. A new command gets the next number and a line here; package
+// wire is generated from this list.
+//
+//fields:commands
 var (
-	_ Command = Submit{}
-	_ Command = Assign{}
-	_ Command = Finish{}
-	_ Command = Beat{}
-	_ Command = Snooze{}
-	_ Command = GiveBack{}
-	_ Command = Cancel{}
-	_ Command = Remove{}
-	_ Command = OpenSession{}
-	_ Command = RenewSession{}
-	_ Command = CloseSession{}
-	_ Command = Activate{}
-	_ Command = Tick{}
-	_ Command = RetryTask{}
-	_ Command = PutBehavior{}
-	_ Command = ActivateVersion{}
-	_ Command = DeleteBehavior{}
-	_ Command = PauseBehavior{}
-	_ Command = DrainNode{}
-	_ Command = Txn{}
-	_ Command = StoreUpdate{}
-	_ Command = StoreClaim{}
-	_ Command = StartOperation{}
-	_ Command = CancelOperation{}
-	_ Command = RetryOperation{}
-	_ Command = RemoveOperation{}
-	_ Command = PutNamespace{}
-	_ Command = SetNamespaceStatus{}
-	_ Command = ImportRecords{}
-	_ Command = NoteBlob{}
-	_ Command = DropBlobs{}
-	_ Command = StartMaintenance{}
-	_ Command = RecordRun{}
-	_ Command = DropTasks{}
-	_ Command = DropOperations{}
-	_ Command = TrimBehavior{}
-	_ Command = PurgeNamespace{}
-	_ Command = EndPurge{}
-	_ Command = RaiseLevel{}
-	_ Command = CrashSession{}
+	_ Command = Submit{}             // 1
+	_ Command = Assign{}             // 2
+	_ Command = Finish{}             // 3
+	_ Command = Beat{}               // 4
+	_ Command = Snooze{}             // 5
+	_ Command = GiveBack{}           // 6
+	_ Command = Cancel{}             // 7
+	_ Command = Remove{}             // 8
+	_ Command = OpenSession{}        // 9
+	_ Command = RenewSession{}       // 10
+	_ Command = CloseSession{}       // 11
+	_ Command = Activate{}           // 12
+	_ Command = Tick{}               // 13
+	_ Command = RetryTask{}          // 14
+	_ Command = PutBehavior{}        // 15
+	_ Command = ActivateVersion{}    // 16
+	_ Command = DeleteBehavior{}     // 17
+	_ Command = PauseBehavior{}      // 18
+	_ Command = DrainNode{}          // 19
+	_ Command = Txn{}                // 20
+	_ Command = StoreUpdate{}        // 21
+	_ Command = StoreClaim{}         // 22
+	_ Command = StartOperation{}     // 23
+	_ Command = CancelOperation{}    // 24
+	_ Command = RetryOperation{}     // 25
+	_ Command = RemoveOperation{}    // 26
+	_ Command = PutNamespace{}       // 27
+	_ Command = SetNamespaceStatus{} // 28
+	_ Command = ImportRecords{}      // 29
+	_ Command = NoteBlob{}           // 30
+	_ Command = DropBlobs{}          // 31
+	_ Command = StartMaintenance{}   // 32
+	_ Command = RecordRun{}          // 33
+	_ Command = DropTasks{}          // 34
+	_ Command = DropOperations{}     // 35
+	_ Command = TrimBehavior{}       // 36
+	_ Command = PurgeNamespace{}     // 37
+	_ Command = EndPurge{}           // 38
+	_ Command = RaiseLevel{}         // 39
+	_ Command = CrashSession{}       // 40
 )
 
 // refuse returns the Result of a command that changes nothing.

@@ -7,3 +7,5 @@
 // leads, asks Plan what to assign and NextTick when to propose a Tick. Freeze gives an immutable version for a snapshot
 // and Restore builds a machine from one. Read DESIGN.md first.
 package task
+
+//go:generate go run ../internal/genfields -root ..

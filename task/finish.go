@@ -2,6 +2,8 @@ package task
 
 // Finish ends the attempt of Token with an outcome (SPEC L3, R2, L8). Exactly one of Result and Error counts:
 // Error nil means success.
+//
+//fields:wire value
 type Finish struct {
 	Key    Key     `cbor:"1,keyasint"`
 	Token  uint64  `cbor:"2,keyasint"`

@@ -1,6 +1,8 @@
 package task
 
 // GiveBack returns an attempt that was not run to its end: due at once, counted nowhere (SPEC R3, T8).
+//
+//fields:wire value
 type GiveBack struct {
 	Key   Key    `cbor:"1,keyasint"`
 	Token uint64 `cbor:"2,keyasint"`

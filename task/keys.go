@@ -91,7 +91,7 @@ func (m *Machine) rememberKeyed(k *clientKey, seq uint64, r Result) {
 // memory.
 func (t *Task) detached() *Task {
 	own := *t
-	for _, p := range [...]*Payload{&own.Params, &own.Result, &own.Progress, &own.Checkpoint} {
+	for _, p := range own.everyPayload() {
 		p.Data = slices.Clone(p.Data)
 	}
 	if t.Error != nil {

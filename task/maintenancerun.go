@@ -9,6 +9,8 @@ import (
 // between: no run is without a record, and none that is over looks as if it went on.
 
 // MaintenanceRun is what is remembered of a run (SPEC M4). Values are immutable.
+//
+//fields:hash record Run
 type MaintenanceRun struct {
 	Run        int64         `cbor:"1,keyasint"` // the attempt
 	Token      uint64        `cbor:"2,keyasint"`

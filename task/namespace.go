@@ -1,6 +1,8 @@
 package task
 
 // Namespace is the scope of task IDs and behaviors (SPEC N1). Values are immutable.
+//
+//fields:hash record
 type Namespace struct {
 	Name      string          `cbor:"1,keyasint"` // 3..64 of a-z 0-9 - _, beginning with a letter; "_…" are the system's
 	Status    NamespaceStatus `cbor:"2,keyasint"`

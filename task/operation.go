@@ -1,6 +1,8 @@
 package task
 
 // Operation is a fan-out: one task per partition, a completion, one outcome (SPEC section 7). Values are immutable.
+//
+//fields:hash parts
 type Operation struct {
 	Namespace string `cbor:"1,keyasint"`
 	ID        string `cbor:"2,keyasint"` // as a task's, but without ":"; its tasks are ID:0, ID:1, …, ID:complete, ID:cleanup:TOKEN
@@ -10,26 +12,26 @@ type Operation struct {
 	Object    string `cbor:"6,keyasint,omitempty"`
 	Instance  int64  `cbor:"7,keyasint"` // counts up per (target, behavior), from 1
 
-	Status     OperationStatus `cbor:"8,keyasint"`
+	Status     OperationStatus `cbor:"8,keyasint" field:"part=state"`
 	Policy     OperationPolicy `cbor:"9,keyasint"` // as it was at the start
 	Arg        Payload         `cbor:"10,keyasint,omitempty"`
 	Partitions int64           `cbor:"11,keyasint"`
-	Names      []string        `cbor:"12,keyasint,omitempty"` // of the partitions; nil: "0", "1", …
-	Made       int64           `cbor:"13,keyasint"`           // partitions whose tasks have been made; the rest follows in Ticks
+	Names      []string        `cbor:"12,keyasint,omitempty"`          // of the partitions; nil: "0", "1", …
+	Made       int64           `cbor:"13,keyasint" field:"part=state"` // partitions whose tasks have been made; the rest follows in Ticks
 
-	Stop       string  `cbor:"14,keyasint,omitempty"` // RUNNING: what is not final is being cancelled: CANCELLED, or the code of the first failure
-	Result     Payload `cbor:"15,keyasint,omitempty"` // of the completion
-	Error      *Error  `cbor:"16,keyasint,omitempty"` // of the first final failure, the cancel or the completion
-	Labels     []Label `cbor:"17,keyasint,omitempty"` // of its tasks, too
+	Stop       string  `cbor:"14,keyasint,omitempty" field:"part=state"` // RUNNING: what is not final is being cancelled: CANCELLED, or the code of the first failure
+	Result     Payload `cbor:"15,keyasint,omitempty" field:"part=state"` // of the completion
+	Error      *Error  `cbor:"16,keyasint,omitempty" field:"part=state"` // of the first final failure, the cancel or the completion
+	Labels     []Label `cbor:"17,keyasint,omitempty"`                    // of its tasks, too
 	Priority   int8    `cbor:"18,keyasint"`
-	Removing   bool    `cbor:"19,keyasint,omitempty"` // removed: its tasks go in Ticks, and nobody sees it
-	Dropped    int64   `cbor:"20,keyasint,omitempty"` // cleanups that could not be run (SPEC O3)
-	Cleanups   int64   `cbor:"21,keyasint,omitempty"` // cleanups made
-	Rev        uint64  `cbor:"22,keyasint"`
+	Removing   bool    `cbor:"19,keyasint,omitempty" field:"part=state"` // removed: its tasks go in Ticks, and nobody sees it
+	Dropped    int64   `cbor:"20,keyasint,omitempty" field:"part=state"` // cleanups that could not be run (SPEC O3)
+	Cleanups   int64   `cbor:"21,keyasint,omitempty" field:"part=state"` // cleanups made
+	Rev        uint64  `cbor:"22,keyasint" field:"part=state"`
 	CreatedRev uint64  `cbor:"23,keyasint"`
 	CreatedAt  Time    `cbor:"24,keyasint"`
-	FinishedAt Time    `cbor:"25,keyasint,omitempty"`
-	RetryRev   uint64  `cbor:"26,keyasint,omitempty"` // RUNNING: partitions that failed at this rev or before are still to be made due again
+	FinishedAt Time    `cbor:"25,keyasint,omitempty" field:"part=state"`
+	RetryRev   uint64  `cbor:"26,keyasint,omitempty" field:"part=state"` // RUNNING: partitions that failed at this rev or before are still to be made due again
 
 	Counts OperationCounts `cbor:"-"` // derived: filled in by the read methods only
 }
@@ -66,6 +68,8 @@ func (s OperationStatus) String() string {
 }
 
 // OperationPolicy is operation{} of a manifest (SPEC O2).
+//
+//fields:hash part
 type OperationPolicy struct {
 	Concurrency  Concurrency `cbor:"1,keyasint,omitempty"`
 	Incompatible []string    `cbor:"2,keyasint,omitempty"` // behaviors that may not run on the same target, sorted

@@ -7,6 +7,8 @@ import (
 
 // Instance is the last instance number given for a target and a behavior. It outlives its operations; the namespace takes
 // it along.
+//
+//fields:hash record
 type Instance struct {
 	Namespace string `cbor:"1,keyasint"`
 	Behavior  string `cbor:"2,keyasint"`

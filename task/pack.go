@@ -12,36 +12,12 @@ import (
 //	rev - created rev · created at · the fields that are not zero
 //
 // Numbers are varints, instants are counted from created_at, names are numbers of table.Names. It lives in memory only:
-// how it looks is no contract, and what it says is hashed field by field (digest.go).
-
-// Bits of the fields that follow, in the order in which they do.
-const (
-	hasParams = 1 << iota
-	hasResult
-	hasError
-	hasProgress
-	hasCheckpoint
-	hasNotBefore
-	hasDeadline
-	hasAttempt // attempt, failures, lost count
-	hasEnded
-	hasStarted
-	hasFinished
-	hasHistory
-	hasParent
-	hasPartition
-	hasLabels
-	hasConcurrencyKey
-	hasRole // role and bound
-	hasVersion
-	hasSuspect // by itself
-	hasDueSince
-	hasExcess // by itself
-)
+// how it looks is no contract, and what it says is hashed field by field (digest.go). The fields that are not zero are
+// written and read by pack_gen.go.
 
 // packs reports whether t is kept packed. What can be of a running task only a packed record does not know.
 func packs(t *Task) bool {
-	return t.Status != Running && t.Lease == nil && t.Resubmit == 0 && t.CancelCode == "" && t.Priority >= 0 && t.Priority < 16 && t.Status < 16
+	return t.Status != Running && !runs(t) && t.Priority >= 0 && t.Priority < 16 && t.Status < 16
 }
 
 // packer writes one record.
@@ -54,8 +30,10 @@ func (p *packer) uint(x uint64)  { p.b = binary.AppendUvarint(p.b, x) }
 func (p *packer) int(x int64)    { p.b = binary.AppendVarint(p.b, x) }
 func (p *packer) instant(t Time) { p.int(int64(t) - p.since) }
 func (p *packer) fixed(x uint64) { p.b = binary.LittleEndian.AppendUint64(p.b, x) }
+func (p *packer) byte(b byte)    { p.b = append(p.b, b) }
+func (p *packer) bool(b bool)    { p.byte(flag(b)) }
 func (p *packer) text(s string)  { p.uint(uint64(len(s))); p.b = append(p.b, s...) }
-func (p *packer) payload(x Payload) {
+func (p *packer) payload(x *Payload) {
 	p.b = append(p.b, byte(x.Encoding)<<1|flag(x.Blobs != nil))
 	p.uint(uint64(len(x.Data)))
 	p.b = append(p.b, x.Data...)
@@ -80,37 +58,6 @@ func flag(b bool) byte {
 // isZero reports whether a payload is the absent one.
 func (p *Payload) isZero() bool { return p.Encoding == None && len(p.Data) == 0 && p.Blobs == nil }
 
-// fieldsOf returns which fields of t are packed. It is part of the digest (hashTask).
-func fieldsOf(t *Task) (has uint64) {
-	set := func(bit uint64, yes bool) {
-		if yes {
-			has |= bit
-		}
-	}
-	set(hasParams, !t.Params.isZero())
-	set(hasResult, !t.Result.isZero())
-	set(hasError, t.Error != nil)
-	set(hasProgress, !t.Progress.isZero())
-	set(hasCheckpoint, !t.Checkpoint.isZero())
-	set(hasNotBefore, t.NotBefore != 0)
-	set(hasDeadline, t.Deadline != 0)
-	set(hasAttempt, t.Attempt != 0 || t.Failures != 0 || t.LostCount != 0)
-	set(hasEnded, t.Ended != nil)
-	set(hasStarted, t.StartedAt != 0)
-	set(hasFinished, t.FinishedAt != 0)
-	set(hasHistory, len(t.History) > 0)
-	set(hasParent, t.Parent != "")
-	set(hasPartition, t.Partition != "")
-	set(hasLabels, len(t.Labels) > 0)
-	set(hasConcurrencyKey, t.ConcurrencyKey != "")
-	set(hasRole, t.Role != RoleNone || t.Bound != 0)
-	set(hasVersion, t.Version != "")
-	set(hasSuspect, t.Suspect)
-	set(hasDueSince, t.DueSince != 0)
-	set(hasExcess, t.Excess)
-	return has
-}
-
 // pack writes t, a task of b, into the arena.
 func (s *store) pack(b *behaviorRow, t *Task) ref {
 	p := packer{b: s.scratch[:0], since: int64(t.CreatedAt)}
@@ -132,30 +79,6 @@ func (s *store) pack(b *behaviorRow, t *Task) ref {
 	return at
 }
 
-// packNames writes the names of t, in the order in which unpack meets them.
-func (s *store) packNames(p *packer, t *Task) {
-	count := 3 * len(t.History)
-	if t.Version != "" {
-		count++
-	}
-	if t.Error != nil {
-		count++
-	}
-	p.uint(uint64(count))
-	if t.Version != "" {
-		p.uint(uint64(s.names.Use(t.Version)))
-	}
-	if t.Error != nil {
-		p.uint(uint64(s.names.Use(t.Error.Code)))
-	}
-	for i := range t.History {
-		a := &t.History[i]
-		for _, name := range [...]string{a.Worker, a.Node, a.Outcome} {
-			p.uint(uint64(s.names.Use(name)))
-		}
-	}
-}
-
 // dropNames gives up the names of a packed record.
 func (s *store) dropNames(record []byte) {
 	u := unpacker{b: record[idLength(record):]}
@@ -173,80 +96,6 @@ func namesOf(record []byte) func(yield func(n uint64) bool) {
 				return
 			}
 		}
-	}
-}
-
-func (p *packer) fields(t *Task, bits uint64) {
-	for _, x := range [...]struct {
-		bit     uint64
-		payload *Payload
-	}{
-		{hasParams, &t.Params}, {hasResult, &t.Result}, {hasProgress, &t.Progress}, {hasCheckpoint, &t.Checkpoint},
-	} {
-		if bits&x.bit != 0 {
-			p.payload(*x.payload)
-		}
-	}
-	if e := t.Error; e != nil {
-		p.b = append(p.b, flag(e.Retryable))
-		p.text(e.Message)
-		p.payload(e.Details)
-	}
-	for _, x := range [...]struct {
-		bit uint64
-		at  Time
-	}{
-		{hasNotBefore, t.NotBefore}, {hasDeadline, t.Deadline}, {hasStarted, t.StartedAt}, {hasFinished, t.FinishedAt}, {hasDueSince, t.DueSince},
-	} {
-		if bits&x.bit != 0 {
-			p.instant(x.at)
-		}
-	}
-	if bits&hasAttempt != 0 {
-		p.int(t.Attempt)
-		p.int(t.Failures)
-		p.int(t.LostCount)
-	}
-	if t.Ended != nil {
-		p.uint(t.Ended.Token)
-		p.fixed(t.Ended.Finish)
-		p.uint(t.Ended.Session)
-	}
-	if bits&hasHistory != 0 {
-		p.history(t.History)
-	}
-	for _, x := range [...]struct {
-		bit  uint64
-		text string
-	}{
-		{hasParent, t.Parent}, {hasPartition, t.Partition}, {hasConcurrencyKey, t.ConcurrencyKey},
-	} {
-		if bits&x.bit != 0 {
-			p.text(x.text)
-		}
-	}
-	if bits&hasLabels != 0 {
-		p.uint(uint64(len(t.Labels)))
-		for i := range t.Labels {
-			p.text(t.Labels[i].Name)
-			p.text(t.Labels[i].Value)
-		}
-	}
-	if bits&hasRole != 0 {
-		p.b = append(p.b, byte(t.Role))
-		p.uint(t.Bound)
-	}
-}
-
-func (p *packer) history(as []Attempt) {
-	p.uint(uint64(len(as)))
-	for i := range as {
-		a := &as[i]
-		p.int(a.Number)
-		p.uint(a.Token)
-		p.instant(a.StartedAt)
-		p.instant(a.FinishedAt)
-		p.int(a.Fuel)
 	}
 }
 

@@ -1,6 +1,8 @@
 package task
 
 // RenewSession keeps a session and all its leases alive (SPEC L2). It writes no task.
+//
+//fields:wire value
 type RenewSession struct {
 	Session uint64 `cbor:"1,keyasint"`
 	Acked   uint64 `cbor:"2,keyasint,omitempty"` // number of the last assignment received

@@ -79,12 +79,15 @@ func (o SubmitOutcome) String() string {
 }
 
 // Result is the machine's answer to one command, the same on every replica. A rejection is a Result, never a Go error.
+//
+//fields:hash part
+//fields:wire value
 type Result struct {
-	Code    Code   `cbor:"1,keyasint,omitempty"`
-	Message string `cbor:"2,keyasint,omitempty"`
-	Field   string `cbor:"3,keyasint,omitempty"` // the field of the request that is wrong, if one is
+	Code    Code   `cbor:"1,keyasint,omitempty" field:"shared"`
+	Message string `cbor:"2,keyasint,omitempty" field:"shared"`
+	Field   string `cbor:"3,keyasint,omitempty" field:"shared"` // the field of the request that is wrong, if one is
 
-	Task     *Task         `cbor:"4,keyasint,omitempty"` // the record after the command (nil after Remove)
+	Task     *Task         `cbor:"4,keyasint,omitempty" field:"given=taskHash"` // the record after the command (nil after Remove)
 	Outcome  SubmitOutcome `cbor:"5,keyasint,omitempty"`
 	Told     bool          `cbor:"6,keyasint,omitempty"` // Cancel: the task runs and its worker is being told (202)
 	Repeated bool          `cbor:"7,keyasint,omitempty"` // Finish: this very finish was applied before

@@ -77,6 +77,8 @@ type ClientKey struct {
 }
 
 // Answer is one kept answer.
+//
+//fields:wire pointer
 type Answer struct {
 	Process uint64 `cbor:"1,keyasint"` // or the ClientKey.Key
 	Seq     uint64 `cbor:"2,keyasint"`

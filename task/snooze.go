@@ -1,6 +1,8 @@
 package task
 
 // Snooze ends the attempt without an outcome: due again at At (SPEC R5).
+//
+//fields:wire value
 type Snooze struct {
 	Key        Key      `cbor:"1,keyasint"`
 	Token      uint64   `cbor:"2,keyasint"`

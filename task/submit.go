@@ -15,10 +15,12 @@ const (
 
 // Submit creates a task, or meets an existing one (SPEC I1-I5). The proposer has validated shapes and sizes and drawn
 // the ID; the machine checks what only the state can tell.
+//
+//fields:wire value
 type Submit struct {
-	Namespace string   `cbor:"1,keyasint"`
+	Namespace string   `cbor:"1,keyasint" field:"shared"`
 	ID        string   `cbor:"2,keyasint"`
-	Behavior  string   `cbor:"3,keyasint"`
+	Behavior  string   `cbor:"3,keyasint" field:"shared"`
 	Params    Payload  `cbor:"4,keyasint,omitempty"`
 	IfExists  IfExists `cbor:"5,keyasint,omitempty"`
 	NotBefore Time     `cbor:"6,keyasint,omitempty"` // 0: now

@@ -23,8 +23,10 @@ const (
 )
 
 // Key names one task.
+//
+//fields:wire append
 type Key struct {
-	Namespace string `cbor:"1,keyasint"`
+	Namespace string `cbor:"1,keyasint" field:"shared"`
 	ID        string `cbor:"2,keyasint"`
 }
 
@@ -64,6 +66,9 @@ const (
 )
 
 // Payload is params, result, progress, checkpoint or error details. Data is never mutated after it was set.
+//
+//fields:hash part
+//fields:wire value
 type Payload struct {
 	Encoding Encoding `cbor:"1,keyasint,omitempty"`
 	Data     []byte   `cbor:"2,keyasint,omitempty"`
@@ -71,6 +76,8 @@ type Payload struct {
 }
 
 // Blobs says which files of the blob store a Payload needs (SPEC H3). Values are immutable.
+//
+//fields:wire pointer
 type Blobs struct {
 	Content string   `cbor:"1,keyasint,omitempty"` // digest: the payload's bytes are this blob, and Data is empty
 	Size    int64    `cbor:"2,keyasint,omitempty"` // of Content, in bytes
@@ -107,21 +114,27 @@ const (
 )
 
 // Error is the outcome of a failed run.
+//
+//fields:hash maybe
+//fields:wire pointer
 type Error struct {
-	Code      string  `cbor:"1,keyasint"`
+	Code      string  `cbor:"1,keyasint" field:"name"`
 	Message   string  `cbor:"2,keyasint,omitempty"`
 	Retryable bool    `cbor:"3,keyasint,omitempty"`
 	Details   Payload `cbor:"4,keyasint,omitempty"`
 }
 
 // Lease is the right of one worker to run one attempt (SPEC L1-L3).
+//
+//fields:hash maybe
+//fields:wire pointer
 type Lease struct {
 	Token   uint64 `cbor:"1,keyasint"` // strictly larger for every later lease of the cluster
 	Session uint64 `cbor:"2,keyasint"` // the session that keeps it alive
 	Seq     uint64 `cbor:"3,keyasint"` // number of the assignment within the session, 1, 2, …
-	Worker  string `cbor:"4,keyasint"`
-	Node    string `cbor:"5,keyasint,omitempty"` // node the worker belongs to; "" for a separate worker process
-	Report  uint64 `cbor:"6,keyasint,omitempty"` // highest report seq applied under this token (SPEC L3)
+	Worker  string `cbor:"4,keyasint" field:"shared"`
+	Node    string `cbor:"5,keyasint,omitempty" field:"shared"` // node the worker belongs to; "" for a separate worker process
+	Report  uint64 `cbor:"6,keyasint,omitempty"`                // highest report seq applied under this token (SPEC L3)
 
 	Given LeaseTime `cbor:"7,keyasint,omitempty"` // when it was given: run_timeout counts from here (SPEC L7)
 
@@ -136,15 +149,18 @@ type Lease struct {
 func (l *Lease) External() bool { return l.Session == 0 }
 
 // Attempt is one entry of a task's history.
+//
+//fields:hash list
+//fields:wire list
 type Attempt struct {
 	Number     int64  `cbor:"1,keyasint"`
 	Token      uint64 `cbor:"2,keyasint"`
-	Worker     string `cbor:"3,keyasint"`
-	Node       string `cbor:"4,keyasint,omitempty"`
+	Worker     string `cbor:"3,keyasint" field:"name"`
+	Node       string `cbor:"4,keyasint,omitempty" field:"name"`
 	StartedAt  Time   `cbor:"5,keyasint"`
 	FinishedAt Time   `cbor:"6,keyasint,omitempty"`
-	Outcome    string `cbor:"7,keyasint"`           // "SUCCESS", an error code, "LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED"
-	Fuel       int64  `cbor:"8,keyasint,omitempty"` // units that its guest used, 0..MaxFuel; 0: none, not metered, or nobody could say
+	Outcome    string `cbor:"7,keyasint" field:"name"` // "SUCCESS", an error code, "LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED"
+	Fuel       int64  `cbor:"8,keyasint,omitempty"`    // units that its guest used, 0..MaxFuel; 0: none, not metered, or nobody could say
 }
 
 // MaxFuel bounds the fuel of an attempt, used and allowed: every number up to it is exact in everybody's JSON.
@@ -152,76 +168,84 @@ const MaxFuel = 1 << 53
 
 // Ended remembers the last ended lease and the finish that ended it, so that the same finish sent again can be
 // answered "repeated" (SPEC L3) until a later lease is given.
+//
+//fields:wire pointer
 type Ended struct {
 	Token  uint64 `cbor:"1,keyasint"`
-	Finish uint64 `cbor:"2,keyasint,omitempty"` // hash of the finish; 0 when the lease did not end by a finish
+	Finish uint64 `cbor:"2,keyasint,omitempty" field:"fixed"` // hash of the finish; 0 when the lease did not end by a finish
 
 	Session uint64 `cbor:"3,keyasint,omitempty"` // of an operation's task: the session that ran it (SPEC O3)
 }
 
 // Label is one name=value of a task; a task's labels are sorted by name.
+//
+//fields:hash list
+//fields:wire list
 type Label struct {
-	Name  string `cbor:"1,keyasint"`
-	Value string `cbor:"2,keyasint"`
+	Name  string `cbor:"1,keyasint" field:"shared"`
+	Value string `cbor:"2,keyasint" field:"shared"`
 }
 
 // MaxHistory is how many attempts a record keeps (SPEC section 3).
 const MaxHistory = 5
 
 // Task is one record (SPEC section 3). Task values are immutable: the machine replaces them, readers may keep them.
+//
+//fields:packed
+//fields:wire pointer
 type Task struct {
-	Namespace string `cbor:"1,keyasint"`
-	ID        string `cbor:"2,keyasint"`
-	Behavior  string `cbor:"3,keyasint"`
-	Version   string `cbor:"4,keyasint,omitempty"` // pinned version (SPEC B2); "" = the active one at the next lease
-	Status    Status `cbor:"5,keyasint"`
+	Namespace string `cbor:"1,keyasint" field:"head,shared"`
+	ID        string `cbor:"2,keyasint" field:"head"`
+	Behavior  string `cbor:"3,keyasint" field:"head,shared"`
+	Version   string `cbor:"4,keyasint,omitempty" field:"bit=17,place=12,name"` // pinned version (SPEC B2); "" = the active one at the next lease
+	Status    Status `cbor:"5,keyasint" field:"head"`
 
-	Params     Payload `cbor:"6,keyasint,omitempty"`
-	Result     Payload `cbor:"7,keyasint,omitempty"`
-	Error      *Error  `cbor:"8,keyasint,omitempty"`
-	Progress   Payload `cbor:"9,keyasint,omitempty"`
-	Checkpoint Payload `cbor:"10,keyasint,omitempty"`
+	Params     Payload `cbor:"6,keyasint,omitempty" field:"bit=0,place=1,blobs"`
+	Result     Payload `cbor:"7,keyasint,omitempty" field:"bit=1,place=2,blobs"`
+	Error      *Error  `cbor:"8,keyasint,omitempty" field:"bit=2,place=5"`
+	Progress   Payload `cbor:"9,keyasint,omitempty" field:"bit=3,place=3"`
+	Checkpoint Payload `cbor:"10,keyasint,omitempty" field:"bit=4,place=4,blobs"`
 
-	NotBefore Time `cbor:"11,keyasint,omitempty"` // 0: none, the task will not run again by itself
-	Deadline  Time `cbor:"12,keyasint,omitempty"`
+	NotBefore Time `cbor:"11,keyasint,omitempty" field:"bit=5,place=6"` // 0: none, the task will not run again by itself
+	Deadline  Time `cbor:"12,keyasint,omitempty" field:"bit=6,place=7"`
 
-	Attempt   int64 `cbor:"13,keyasint,omitempty"` // +1 at every lease, never back (SPEC T8)
-	Failures  int64 `cbor:"14,keyasint,omitempty"` // failed runs since the last success, retry, rerun or resubmit
-	LostCount int64 `cbor:"15,keyasint,omitempty"` // losses since the last outcome or durable checkpoint
+	Attempt   int64 `cbor:"13,keyasint,omitempty" field:"bit=7,place=11"` // +1 at every lease, never back (SPEC T8)
+	Failures  int64 `cbor:"14,keyasint,omitempty" field:"with=Attempt"`   // failed runs since the last success, retry, rerun or resubmit
+	LostCount int64 `cbor:"15,keyasint,omitempty" field:"with=Attempt"`   // losses since the last outcome or durable checkpoint
 
-	Lease *Lease `cbor:"16,keyasint,omitempty"`
-	Ended *Ended `cbor:"17,keyasint,omitempty"`
+	Lease *Lease `cbor:"16,keyasint,omitempty" field:"running,place=13"`
+	Ended *Ended `cbor:"17,keyasint,omitempty" field:"bit=8,place=14"`
 
-	Resubmit   Time   `cbor:"18,keyasint,omitempty"` // resubmit flag with its time (SPEC I3); 0: not set
-	CancelCode string `cbor:"19,keyasint,omitempty"` // "" unless cancel was requested; CANCELLED or DEADLINE_EXCEEDED
+	Resubmit   Time   `cbor:"18,keyasint,omitempty" field:"with=Lease"`        // resubmit flag with its time (SPEC I3); 0: not set
+	CancelCode string `cbor:"19,keyasint,omitempty" field:"with=Lease,shared"` // "" unless cancel was requested; CANCELLED or DEADLINE_EXCEEDED
 
-	Rev        uint64 `cbor:"20,keyasint"`
-	CreatedRev uint64 `cbor:"21,keyasint"`
-	CreatedAt  Time   `cbor:"22,keyasint"`
-	StartedAt  Time   `cbor:"23,keyasint,omitempty"`
-	FinishedAt Time   `cbor:"24,keyasint,omitempty"`
+	Rev        uint64 `cbor:"20,keyasint" field:"head"`
+	CreatedRev uint64 `cbor:"21,keyasint" field:"head"`
+	CreatedAt  Time   `cbor:"22,keyasint" field:"head"`
+	StartedAt  Time   `cbor:"23,keyasint,omitempty" field:"bit=9,place=8"`
+	FinishedAt Time   `cbor:"24,keyasint,omitempty" field:"bit=10,place=9"`
 
-	History   []Attempt `cbor:"25,keyasint,omitempty"`
-	Parent    string    `cbor:"26,keyasint,omitempty"`
-	Partition string    `cbor:"27,keyasint,omitempty"`
-	Labels    []Label   `cbor:"28,keyasint,omitempty"`
-	Priority  int8      `cbor:"29,keyasint"` // 0..9, default 4 (SPEC T4)
+	History   []Attempt `cbor:"25,keyasint,omitempty" field:"bit=11,place=15"`
+	Parent    string    `cbor:"26,keyasint,omitempty" field:"bit=12,place=16"`
+	Partition string    `cbor:"27,keyasint,omitempty" field:"bit=13,place=17"`
+	Labels    []Label   `cbor:"28,keyasint,omitempty" field:"bit=14,place=19"`
+	Priority  int8      `cbor:"29,keyasint" field:"head"` // 0..9, default 4 (SPEC T4)
 
-	ConcurrencyKey string `cbor:"30,keyasint,omitempty"` // SPEC L11; computed by the proposer when params are set
+	ConcurrencyKey string `cbor:"30,keyasint,omitempty" field:"bit=15,place=18"` // SPEC L11; computed by the proposer when params are set
 
-	Role  Role   `cbor:"31,keyasint,omitempty"` // of an operation's task (SPEC O1-O3); Parent is the operation's ID then
-	Bound uint64 `cbor:"32,keyasint,omitempty"` // a cleanup: the only session that may run it (SPEC O3)
+	Role  Role   `cbor:"31,keyasint,omitempty" field:"bit=16,place=20"` // of an operation's task (SPEC O1-O3); Parent is the operation's ID then
+	Bound uint64 `cbor:"32,keyasint,omitempty" field:"with=Role"`       // a cleanup: the only session that may run it (SPEC O3)
 
 	// Suspect: a process died while it executed in it, beside others. It runs alone until an attempt of it ends otherwise (SPEC L5).
-	Suspect bool `cbor:"33,keyasint,omitempty"`
+	Suspect bool `cbor:"33,keyasint,omitempty" field:"bit=18"`
 
 	// DueSince is when NotBefore was set to a time that had passed: in T4 order the task is due since then, so that nobody goes
 	// before others by naming a past time. 0: since NotBefore.
-	DueSince Time `cbor:"34,keyasint,omitempty"`
+	DueSince Time `cbor:"34,keyasint,omitempty" field:"bit=19,place=10"`
 
 	// Excess: it is final, its behavior would keep it for ever, and so many are kept so already in its namespace, which has no
 	// quota, that it is kept for the default times instead (SPEC T9).
-	Excess bool `cbor:"35,keyasint,omitempty"`
+	Excess bool `cbor:"35,keyasint,omitempty" field:"bit=20"`
 }
 
 // Role is what a task does for the operation that made it.

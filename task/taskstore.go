@@ -8,6 +8,8 @@ import (
 
 // StoreRecord is one record of the TaskStore API: a plain coordination task in a free-form group, beside the tasks and
 // invisible to them (SPEC X2). It is immutable: a change makes a new one with a new ID, which is a rev.
+//
+//fields:hash record
 type StoreRecord struct {
 	ID        uint64 `cbor:"1,keyasint"`
 	Namespace string `cbor:"2,keyasint"`
@@ -16,7 +18,7 @@ type StoreRecord struct {
 	Available Time   `cbor:"5,keyasint,omitempty"` // it may be claimed, or changed by anybody, from then on
 	Data      string `cbor:"6,keyasint,omitempty"`
 	// Blob is instead of Data, if that is too long for the log: bytes that are a blob.
-	Blob Payload `cbor:"7,keyasint,omitempty"`
+	Blob Payload `cbor:"7,keyasint,omitempty" field:"hash=blob"`
 }
 
 // Len returns how many bytes the data has, wherever they are.

@@ -2,6 +2,8 @@ package task
 
 // Tick lets time pass: sessions expire, deadlines strike, retention sweeps, due tasks become eligible. The leader
 // proposes it at NextTick. The clocks only advance with commands, and nothing expires but in a Tick (SPEC L4).
+//
+//fields:wire value
 type Tick struct{}
 
 // apply lets sessions and leases end first: a run that was lost and whose deadline is over ends by its deadline in the same

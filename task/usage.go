@@ -89,7 +89,11 @@ func (m *Machine) size(p *Payload) int64 {
 }
 
 func (m *Machine) taskSize(t *Task) int64 {
-	return m.size(&t.Params) + m.size(&t.Result) + m.size(&t.Progress) + m.size(&t.Checkpoint) + m.errorSize(t.Error)
+	size := m.errorSize(t.Error)
+	for _, p := range t.everyPayload() {
+		size += m.size(p)
+	}
+	return size
 }
 
 func (m *Machine) operationSize(o *Operation) int64 {

@@ -134,6 +134,7 @@ var arrows = map[string][]string{
 
 	// Programs of the house: they run the product from outside.
 	"internal/demo":         {"internal/trio"},
+	"internal/genfields":    {},
 	"internal/mutants":      {},
 	"testdata/wasm/build":   {"abi", "runtime/wasmbin"},
 	"testdata/wasm/bench/*": {},

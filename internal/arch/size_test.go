@@ -18,8 +18,6 @@ var (
 	longFiles = exceptions{}
 	longFuncs = exceptions{
 		"cmd/taskrt:program.runModule": "to be parted",
-		"task/wire:decodeCommand":      "to be generated",
-		"task/wire:kindOf":             "to be generated",
 		"task:restorer.take":           "to be parted",
 	}
 )

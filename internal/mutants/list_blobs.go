@@ -14,7 +14,7 @@ var blobMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a payload would say another length than its file has"},
 	{Name: "blobrec-reference-does-not-refresh", Dir: "task", In: "Machine.refresh", Old: "r.noted = m.now", New: "r.noted += 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "a file with a new reference would be as old as its upload (M3)"},
-	{Name: "blobrec-checkpoint-not-counted", Dir: "task", In: "Task.payloads", Old: "{ return [...]*Payload{&t.Params, &t.Result, &t.Checkpoint} }", New: "{ return [...]*Payload{&t.Params, &t.Result, &t.Result} }",
+	{Name: "blobrec-checkpoint-not-counted", Dir: "task", In: "Task.payloads", Old: "{ return [...]*Payload{&x.Params, &x.Result, &x.Checkpoint} }", New: "{ return [...]*Payload{&x.Params, &x.Result, &x.Result} }",
 		Pkg: "./task", Run: "TestScripts$", Why: "the checkpoint of a long task would be deleted (M3)"},
 	{Name: "blobrec-argument-not-counted", Dir: "task", In: "Operation.payloads", Old: "{ return [...]*Payload{&o.Arg, &o.Result} }", New: "{ return [...]*Payload{&o.Result, &o.Result} }",
 		Pkg: "./task", Run: "TestScripts$", Why: "the argument of an operation would be deleted (M3)"},

@@ -2,7 +2,7 @@ package main
 
 // fuelMutants sabotage the limit of fuel and what is recorded of it.
 var fuelMutants = []mutant{
-	{Name: "fuel-not-hashed", Dir: "task", In: "hasher.history", Old: "h.int(a.Fuel)", New: "",
+	{Name: "fuel-not-hashed", Dir: "task", In: "hasher.attempts", Old: "h.int(x.Fuel)", New: "",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed", Why: "replicas could differ in it without a word (C4)"},
 	{Name: "fuel-below-none", Dir: "task", In: "checkFuel", Old: "case fuel < 0 || fuel > MaxFuel:", New: "case fuel > MaxFuel:",
 		Pkg: "./task", Run: "TestScripts", Why: "no attempt used less than nothing"},

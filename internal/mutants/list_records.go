@@ -27,7 +27,7 @@ var recordMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "maintenance would delete the data of a record (X2, M3)"},
 	{Name: "taskstore-blob-not-stored", Dir: "task", In: "StoreUpdate.apply", Old: "if r, ok := c.admit(m); !ok {", New: "if r, ok := c.admit(m); !ok && r.Code != BlobGone {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a record's data would be nowhere (X2, M3)"},
-	{Name: "taskstore-blob-not-hashed", Dir: "task", In: "hashStoreRecord", Old: "if x.Blob.Blobs != nil {", New: "if x.Blob.Blobs != nil && x.ID == 0 {",
+	{Name: "taskstore-blob-not-hashed", Dir: "task", In: "hasher.blob", Old: "if p.Blobs != nil {", New: "if p.Blobs != nil && p.Encoding > Bytes {",
 		Pkg: "./task", Run: "TestStoreBlobSnapshot$", Why: "replicas with other data would not be told apart (C4)"},
 	{Name: "taskstore-blob-stays-old", Dir: "task", In: "Machine.addRecord", Old: "m.refer(was, &x.Blob)", New: "_ = was",
 		Pkg: "./task", Run: "TestScripts$", Why: "a blob that a record has just referred to would be old enough to be deleted (M3)"},

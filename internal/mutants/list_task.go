@@ -169,15 +169,15 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestSweepIsBounded$", Why: "one Tick would hold up all others for a million removals"},
 
 	// Digest and snapshot.
-	{Name: "task-digest-ignores-deadline", Dir: "task", In: "hashTask", Old: "[...]uint64{hasNotBefore, hasDeadline, hasStarted", New: "[...]uint64{hasNotBefore, hasNotBefore &^ hasNotBefore, hasStarted",
+	{Name: "task-digest-ignores-deadline", Dir: "task", In: "hasher.fields", Old: "h.int(int64(x.Deadline))", New: "",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed$", Why: "replicas that differ would not be told apart (C4)"},
-	{Name: "task-digest-ignores-acked", Dir: "task", In: "hashSession", Old: "h.word(s.Acked)", New: "",
+	{Name: "task-digest-ignores-acked", Dir: "task", In: "hashSession", Old: "h.word(x.Acked)", New: "",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed$", Why: "replicas that differ would not be told apart (C4)"},
 	{Name: "task-digest-ignores-tokens", Dir: "task", In: "Machine.digestSum", Old: "h.word(m.token)", New: "",
 		Pkg: "./task", Run: "TestEveryScalarIsInTheDigest$", Why: "replicas that differ would not be told apart (C4)"},
 	{Name: "task-restore-unverified", Dir: "task", In: "restorer.finish", Old: "if m.sum != h.Sum || m.digestSum() != h.Digest {", New: "if m.sum != h.Sum && m.digestSum() != h.Digest {",
 		Pkg: "./task", Run: "TestRestoreRefuses$", Why: "a damaged snapshot would become the state (C4)"},
-	{Name: "task-snapshot-without-progress", Dir: "task/wire", In: "appendTask", Old: "f.somePayload(9, &t.Progress)", New: "",
+	{Name: "task-snapshot-without-progress", Dir: "task/wire", In: "appendTask", Old: "f.somePayload(9, &x.Progress)", New: "",
 		Pkg: "./task/wire", Run: "TestSnapshotRoundTrip$", Why: "a node restored from a snapshot would differ (C4)"},
 	{Name: "task-snapshot-without-answers", Dir: "task", In: "Frozen.yieldAnswers", Old: "for _, a := range p.answers {", New: "for _, a := range p.answers[:0] {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a command sent again would be applied again after a restart (H4)"},
@@ -195,9 +195,9 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestUnknownCommandStops$", Why: "an entry of a later format would be misread (C4)"},
 	{Name: "wire-utf8-only", Dir: "task/wire", In: "newCodec", Old: "cbor.UTF8DecodeInvalid", New: "cbor.UTF8RejectInvalid",
 		Pkg: "./task/wire", Run: "TestStringsNeedNotBeUTF8$", Why: "a guest's message could stop the cluster for good"},
-	{Name: "wire-fast-write-forgets-a-field", Dir: "task/wire", In: "fields.submit", Old: "f.someText(13, c.ConcurrencyKey)", New: "",
+	{Name: "wire-fast-write-forgets-a-field", Dir: "task/wire", In: "fields.submit", Old: "f.someText(13, x.ConcurrencyKey)", New: "",
 		Pkg: "./task/wire", Run: "TestByHandIsTheLibrary$", Why: "a field that is not written by hand is lost"},
-	{Name: "wire-fast-write-forgets-an-answer's-part", Dir: "task/wire", In: "appendResult", Old: "|| r.Count != 0", New: "",
+	{Name: "wire-fast-write-forgets-an-answer's-part", Dir: "task/wire", In: "appendResult", Old: "f.someInt(18, x.Count)", New: "",
 		Pkg: "./task/wire", Run: "TestResultIsTheLibrarys$", Why: "an answer would come without what it says (H4)"},
 	{Name: "wire-fast-read-skips-a-number", Dir: "task/wire", In: "reader.small", Old: "if n < lowest || n > highest {", New: "if n < lowest {",
 		Pkg: "./task/wire", Run: "TestOddIsLeftToTheLibrary$", Why: "a replica that reads a number as another differs from those that refuse it (C4)"},
@@ -217,6 +217,14 @@ var taskMutants = []mutant{
 		Pkg: "./task/wire", Run: "TestClaimedSizesAreNotBelieved$|TestSnapshotRoundTrip$", Why: "a few bytes could take any amount of memory"},
 	{Name: "wire-truncated-snapshot-read", Dir: "task/wire", In: "noEOF", Old: "return io.ErrUnexpectedEOF", New: "return io.EOF",
 		Pkg: "./task/wire", Run: "TestDamagedSnapshot$", Why: "a snapshot without its end would be taken for a whole one"},
+
+	// What is written from the structs.
+	{Name: "genfields-takes-a-bit-twice", Dir: "internal/genfields", In: "checkPacked", Old: "if other := taken[n]; other != \"\" {", New: "if other := taken[n]; other != \"\" && word == \"place\" {",
+		Pkg: "./internal/genfields", Run: "TestRefuses$", Why: "two fields of a task would be one in the digest and in memory (C4)"},
+	{Name: "genfields-forgets-a-command", Dir: "internal/genfields", In: "model.check", Old: "if !listed[name] {", New: "if !listed[name] && name == \"\" {",
+		Pkg: "./internal/genfields", Run: "TestRefuses$", Why: "a command without a number cannot be proposed"},
+	{Name: "genfields-late-fields-at-once", Dir: "internal/genfields", In: "model.mixField", Old: "s.add(\"if %s {\\nh.word(%d)\", filled(x, f.typ), f.number)", New: "s.add(\"{\\nh.word(%d)\", f.number)",
+		Pkg: "./internal/genfields", Run: "TestWrites$", Why: "a new field would change the digest of every record that lacks it (C9)"},
 
 	// How tasks are kept.
 	{Name: "task-moved-record-lost", Dir: "task/table", In: "Arena.evacuate", Old: "*kept = a.write(", New: "_ = a.write(",

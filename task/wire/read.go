@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// reader reads what append.go writes. Anything else that it meets (a key that it does not know or does not expect now, another
+// reader reads what append_gen.go writes, by read_gen.go. Anything else that it meets (a key that it does not know or does not expect now, another
 // type, a number out of range) makes it bad: then the library reads the same bytes again and decides. So the reader refuses
 // nothing by itself, and everything that it accepts reads as the library reads it (FuzzCommand).
 //
@@ -211,86 +211,13 @@ func (r *reader) key() (k task.Key) {
 	}
 }
 
-func (r *reader) payload() (p task.Payload) {
-	f := r.fields()
-	for {
-		switch r.next(&f) {
-		case 0:
-			return p
-		case 1:
-			p.Encoding = task.Encoding(r.small(0, math.MaxUint8))
-		case 2:
-			p.Data = r.bytes()
-		case 3:
-			p.Blobs = r.blobs()
-		default:
-			r.bad = true
-		}
+func (r *reader) texts() []string {
+	ss := make([]string, r.list())
+	for i := range ss {
+		ss[i] = r.text()
 	}
+	return ss
 }
 
-func (r *reader) payloadPointer() *task.Payload {
-	p := r.payload()
-	return &p
-}
-
-func (r *reader) blobs() *task.Blobs {
-	p := &task.Blobs{}
-	f := r.fields()
-	for {
-		switch r.next(&f) {
-		case 0:
-			return p
-		case 1:
-			p.Content = r.text()
-		case 2:
-			p.Size = r.int()
-		case 3:
-			p.Named = make([]string, r.list())
-			for i := range p.Named {
-				p.Named[i] = r.text()
-			}
-		default:
-			r.bad = true
-		}
-	}
-}
-
-func (r *reader) labels() []task.Label {
-	labels := make([]task.Label, r.list())
-	for i := range labels {
-		f := r.fields()
-		for k := r.next(&f); k != 0; k = r.next(&f) {
-			switch k {
-			case 1:
-				labels[i].Name = r.name()
-			case 2:
-				labels[i].Value = r.name()
-			default:
-				r.bad = true
-			}
-		}
-	}
-	return labels
-}
-
-func (r *reader) error() *task.Error {
-	e := &task.Error{}
-	f := r.fields()
-	for {
-		switch r.next(&f) {
-		case 0:
-			return e
-		case 1:
-			e.Code = r.name()
-		case 2:
-			e.Message = r.text()
-		case 3:
-			e.Retryable = r.bool()
-		case 4:
-			e.Details = r.payload()
-		default:
-			r.bad = true
-		}
-	}
-}
+// pointer returns a pointer to a copy of x.
+func pointer[T any](x T) *T { return &x }

@@ -123,6 +123,16 @@ func decodeRecord(tag byte, body []byte, shared *names) (task.Record, error) {
 	return r, nil
 }
 
+// readAnswer reads b without the library. If it returns nil, the library has to read b.
+func readAnswer(b []byte, shared *names) *task.Answer {
+	r := reader{b: b, names: shared}
+	a := r.answer()
+	if r.bad || len(r.b) > 0 {
+		return nil
+	}
+	return a
+}
+
 // appendRecord appends the body of a record. Most of them are tasks.
 func appendRecord(b []byte, r task.Record) ([]byte, error) {
 	switch r := r.(type) {

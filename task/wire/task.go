@@ -53,7 +53,7 @@ func TaskNames(b []byte) (namespace, id, behavior []byte) {
 	return namespace, id, behavior
 }
 
-// readTask reads b by hand. If it returns nil, the library has to read b.
+// readTask reads b without the library. If it returns nil, the library has to read b.
 func readTask(b []byte, shared *names) *task.Task {
 	r := reader{b: b, names: shared}
 	t := r.task()

@@ -5,8 +5,9 @@
 // error, because skipping it would make this replica differ from the others (SPEC C4). Results are read leniently: a
 // newer node may say more.
 //
-// The commands of a busy log are written and read by hand (append.go, read.go), byte for byte as the library would. The library reads
-// everything else, and these commands too if they do not look as this build writes them.
+// The commands of a busy log, tasks and most answers are written and read without the library, by code that internal/genfields writes from
+// the tags of their structs (append_gen.go, read_gen.go), byte for byte as the library would. The library reads everything else, and
+// these too if they do not look as this build writes them.
 //
 // Every form starts with a version byte. Integer keys and command numbers are part of the format: never reuse one.
 package wire
@@ -168,15 +169,6 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept: somewhat more than an entry of the usual size.
 const maxScratch = 1 << 20
 
-// kindFor returns the kind of a command that can be in a log entry.
-func kindFor(c task.Command) (uint64, error) {
-	kind, err := kindOf(c)
-	if n := longest(c); err == nil && n > maxArray {
-		err = fmt.Errorf("a list of %d elements is too long for the log", n)
-	}
-	return kind, err
-}
-
 // EncodeEntry encodes a log entry. Index and Term of the header are not encoded: the log knows them.
 func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 	buf := scratch.Get().(*[]byte)
@@ -192,14 +184,6 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 		}
 	}
 	return exact(buf, b), nil
-}
-
-// appendBody encodes a command by hand, or else by the library.
-func appendBody(b []byte, c task.Command) ([]byte, error) {
-	if after, ok := appendCommand(b, c); ok {
-		return after, nil
-	}
-	return appendByLibrary(b, c)
 }
 
 // DecodeEntry decodes what EncodeEntry wrote. Nothing in the answer refers to b.
@@ -263,7 +247,7 @@ func (r *reader) preamble() (h task.Header, count uint64, err error) {
 // minProposal is the length of the shortest proposal: an array of four small numbers and an empty map.
 const minProposal = 6
 
-// proposal reads one proposal at the start of b, by hand or else by the library, and returns what follows it. It notes the command's kind and
+// proposal reads one proposal at the start of b, without the library or else by it, and returns what follows it. It notes the command's kind and
 // length.
 func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
 	r.b, r.bad = b, false

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGenerated: the committed files are what their structs give. After a change of a struct: go generate ./task
+func TestGenerated(t *testing.T) {
+	root := filepath.Join("..", "..")
+	if err := run(root, true); err != nil {
+		t.Error(err)
+	}
+	committed := 0
+	for _, dir := range []string{"task", "task/wire"} {
+		names, err := filepath.Glob(filepath.Join(root, dir, "*_gen.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		committed += len(names)
+	}
+	m, err := parse(filepath.Join(root, "task"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := generate(m)
+	if err != nil || len(files) != committed {
+		t.Errorf("%d files are generated and %d committed, %v", len(files), committed, err)
+	}
+}
+
+// TestCheckSeesADifference: run writes what is not there, and -check fails for what is not as it was written.
+func TestCheckSeesADifference(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "task", "wire"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(root, "task", "task.go")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(source, valid)
+	if err := run(root, true); err == nil {
+		t.Error("files that are not there are as they should be")
+	}
+	if err := run(root, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(root, true); err != nil {
+		t.Errorf("what was just written: %v", err)
+	}
+	write(source, strings.Replace(valid, "bit=1,place=2,name", "bit=1,place=2", 1))
+	if err := run(root, true); err == nil {
+		t.Error("a struct was changed, and the files are as they should be")
+	}
+	write(source, strings.Replace(strings.Replace(valid, "place=2", "place=9", 1), "place=1", "place=2", 1))
+	if err := run(root, true); err == nil || !strings.Contains(err.Error(), "place") {
+		t.Errorf("places 9 and 2: %v", err)
+	}
+}
+
+// valid is a small package task.
+const valid = `package task
+
+type Millis int64
+
+//fields:packed
+//fields:wire pointer
+type Task struct {
+	ID     string ` + "`" + `cbor:"1,keyasint" field:"head"` + "`" + `
+	Wait   Millis ` + "`" + `cbor:"2,keyasint,omitempty" field:"bit=0,place=1"` + "`" + `
+	Text   string ` + "`" + `cbor:"3,keyasint,omitempty" field:"bit=1,place=2,name"` + "`" + `
+	Count  int64  ` + "`" + `cbor:"4,keyasint,omitempty" field:"with=Wait"` + "`" + `
+	Cancel bool   ` + "`" + `cbor:"5,keyasint,omitempty" field:"bit=2"` + "`" + `
+	Derived int64 ` + "`" + `cbor:"-"` + "`" + `
+}
+
+//fields:hash record
+type Space struct {
+	Name string ` + "`" + `cbor:"1,keyasint"` + "`" + `
+	Late int64  ` + "`" + `cbor:"7,keyasint,omitempty" field:"late"` + "`" + `
+	Gone uint64 ` + "`" + `cbor:"4,keyasint,omitempty"` + "`" + `
+}
+
+//fields:wire value
+type Move struct {
+	Space string ` + "`" + `cbor:"1,keyasint" field:"shared"` + "`" + `
+}
+
+func (c Move) apply(m *Machine) Result { return Result{} }
+
+type Stop struct {
+	Names [][]string
+	Tasks []*Task ` + "`" + `cbor:"1,keyasint"` + "`" + `
+}
+
+func (c Stop) apply(m *Machine) Result { return Result{} }
+
+//fields:commands
+var (
+	_ Command = Move{} // 1
+	_ Command = Stop{} // 2
+)
+`
+
+func generated(t *testing.T, source string) (map[string]string, error) {
+	t.Helper()
+	m, err := parseFiles(map[string][]byte{"task.go": []byte(source)})
+	if err != nil {
+		return nil, err
+	}
+	files, err := generate(m)
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	for _, f := range files {
+		texts[f.name] = string(bytes.Join(bytes.Fields(f.text), []byte(" ")))
+	}
+	return texts, nil
+}
+
+// TestWrites: what tags say stands in the files.
+func TestWrites(t *testing.T) {
+	files, err := generated(t, valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wants := range map[string][]string{
+		"task/pack_gen.go": {
+			"hasWait uint64 = 1 << 0 hasText uint64 = 1 << 1 hasCancel uint64 = 1 << 2",
+			"if x.Wait != 0 || x.Count != 0 { has |= hasWait }",
+			"x.Cancel = has&hasCancel != 0",
+			"if has&hasWait != 0 { x.Wait = Millis(u.int()) x.Count = u.int() }",
+			`if x.Text != "" { p.uint(uint64(s.names.Use(x.Text))) }`,
+		},
+		"task/digest_gen.go": {
+			"h := newHasher(hashedSpace) h.str(x.Name) h.word(x.Gone) if x.Late != 0 { h.word(7) h.int(x.Late) } return h.sum()",
+			"if has&hasWait != 0 { h.int(int64(x.Wait)) h.int(x.Count) } if has&hasText != 0 { h.str(x.Text) } }",
+		},
+		"task/wire/append_gen.go":  {"f.text(1, x.ID) f.someInt(2, int64(x.Wait)) f.someText(3, x.Text) f.someInt(4, x.Count) f.someTrue(5, x.Cancel) return f.b"},
+		"task/wire/read_gen.go":    {"case 1: x.ID = r.text() case 2: x.Wait = task.Millis(r.int()) case 3: x.Text = r.name()", "x.Space = r.name()"},
+		"task/wire/command_gen.go": {"kindMove uint64 = 1 kindStop uint64 = 2", "case kindStop: return decode[task.Stop](b)", "func longestInStop(x *task.Stop) int { return len(x.Tasks) }"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(files[name], want) {
+				t.Errorf("%s lacks %q in\n%s", name, want, files[name])
+			}
+		}
+	}
+}
+
+// TestRefuses: numbers are contract, so none is there twice and none is missing; and what genfields cannot write, it does not.
+func TestRefuses(t *testing.T) {
+	for what, c := range map[string]struct{ old, new, want string }{
+		"a bit twice":              {"bit=1,place=2", "bit=0,place=2", "Wait and Text have the same bit 0"},
+		"a bit missing":            {"bit=1,place=2", "bit=3,place=2", "no field has the bit 1"},
+		"a place twice":            {"bit=1,place=2", "bit=1,place=1", "Wait and Text have the same place 1"},
+		"a place missing":          {"bit=1,place=2", "bit=1,place=3", "no field has the place 2"},
+		"no bit":                   {` field:"bit=1,place=2,name"`, "", "Text says nothing of head, bit, running and with"},
+		"a bit and the head":       {"bit=1,place=2", "bit=1,place=2,head", "or two of them"},
+		"no place":                 {"bit=1,place=2", "bit=1", "Text: what has a bit has a place too"},
+		"a place of a bool":        {"bit=2", "bit=2,place=3", "Cancel: what has a bit has a place too"},
+		"with nobody":              {"with=Wait", "with=ID", "Count is with ID"},
+		"an unknown word":          {"with=Wait", "width=Wait", `"width=Wait"`},
+		"a word without its value": {"bit=2", "bit", `"bit"`},
+		"a number twice":           {`cbor:"3,`, `cbor:"2,`, "Wait and Text have the same number 2"},
+		"no number":                {`cbor:"3,`, `cbor:"text,`, "a number from 1 to 255"},
+		"a tag of what is derived": {`cbor:"-"`, `cbor:"-" field:"head"`, "of what is not encoded"},
+		"a command twice":          {"Stop{} // 2", "Move{} // 2", "Move has the number 2"},
+		"a number of commands":     {"Stop{} // 2", "Stop{} // 3", "Stop has the number 3, want 2"},
+		"a command without number": {"Stop{} // 2", "Stop{}", "a line of the list of commands"},
+		"a command not listed":     {"\t_ Command = Stop{} // 2\n", "", "Stop has an apply and is not in the list"},
+		"a word of a directive":    {"hash record", "hash recrod", "//fields:hash recrod"},
+		"a type":                   {"Text   string", "Text   float64", "there is no struct float64"},
+		"what is never left out":   {`cbor:"2,keyasint,omitempty" field:"bit=0`, `cbor:"2,keyasint" field:"bit=0`, ""},
+		"a flag never left out":    {`cbor:"5,keyasint,omitempty"`, `cbor:"5,keyasint"`, "a bool that is never left out"},
+	} {
+		if strings.Count(valid, c.old) != 1 {
+			t.Fatalf("%s: %q is %d times in the source", what, c.old, strings.Count(valid, c.old))
+		}
+		_, err := generated(t, strings.Replace(valid, c.old, c.new, 1))
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", what, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+}
