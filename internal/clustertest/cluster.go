@@ -74,7 +74,7 @@ type Member struct {
 	mu    sync.Mutex
 	node  *node.Node // nil: down
 	gone  chan struct{}
-	quiet bool // it was killed: what it complains about on its way down is nothing
+	quiet bool // it was killed: what it complains about on its way down does not count
 	fatal error
 }
 

@@ -75,7 +75,7 @@ func (g *generator) step(r *Run) Step {
 		g.advance()
 	}
 	s := Step{Term: g.term, Now: g.wall, Lease: g.lease}
-	if g.percent(3) { // a header that goes back: the stamper never does that, the machine must not care
+	if g.percent(3) { // a header that goes back: the stamper never makes one, and the machine must not care
 		s.Now -= task.Time(g.rng.IntN(10_000))
 	}
 	if g.percent(3) {
@@ -206,7 +206,7 @@ func (g *generator) fresh(r *Run, submit Op) Op {
 
 // origin gives o a fresh origin.
 func (g *generator) origin(o Op) Op {
-	if g.percent(8) { // an Idempotency-Key: few, some with another request
+	if g.percent(8) { // an Idempotency-Key: there are few of them, some with another request
 		o.Process, o.Body, o.Seq, o.Lowest = 500+g.rng.Uint64N(10), 1, 1, 1
 		if g.percent(15) {
 			o.Body = 2
@@ -218,7 +218,7 @@ func (g *generator) origin(o Op) Op {
 		return o
 	}
 	o.Body = 0
-	if g.percent(1) { // a process that the machine does not know, or no longer
+	if g.percent(1) { // a process that the machine does not know, or knows no longer
 		o.Process, o.Seq, o.Lowest = 100+g.rng.Uint64N(5), 1+g.rng.Uint64N(3), 1+g.rng.Uint64N(3)
 		return o
 	}

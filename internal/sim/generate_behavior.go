@@ -40,7 +40,7 @@ func (g *generator) activate(r *Run) Op {
 	return o
 }
 
-// number names a new version, or one that was.
+// number returns the number of a new version, or of a former one.
 func (g *generator) number() int {
 	if g.modules > 0 && g.percent(35) {
 		return g.rng.IntN(g.modules)
@@ -61,7 +61,7 @@ func (g *generator) put(*Run) Op {
 	return Op{Verb: "put", NS: g.namespace(), Module: fmt.Sprintf("x%d", n), Behaviors: []Policy{p}}
 }
 
-// named names a behavior, mostly one that exists.
+// named makes a command about a behavior, mostly about one that exists.
 func (g *generator) named(r *Run, verb string) Op {
 	o := Op{Verb: verb, Behavior: pick(g, behaviors)}
 	if g.percent(40) {
@@ -82,7 +82,7 @@ func (g *generator) rollback(r *Run) Op {
 
 func (g *generator) deleteBehavior(r *Run) Op {
 	o := g.named(r, "delete")
-	for _, name := range slices.Concat(behaviors, externals) { // one that is paused
+	for _, name := range slices.Concat(behaviors, externals) { // sometimes a behavior that is paused
 		if b := r.model.Behaviors[task.Key{Namespace: o.key().Namespace, ID: name}]; b != nil && b.Paused && g.percent(25) {
 			o.Behavior = name
 		}

@@ -19,7 +19,7 @@ func (g *generator) open(r *Run) Op {
 	if g.percent(70) {
 		g.hellos[o.Proof]++
 		o.Hello = g.hellos[o.Proof]
-		if g.percent(20) { // on its way since a former one
+		if g.percent(20) { // it was held up, and a later one came first
 			o.Hello = 1 + g.rng.Uint64N(o.Hello)
 		}
 	}
@@ -40,7 +40,7 @@ func (g *generator) crash(r *Run) Op {
 	o := Op{Verb: "crash"}
 	g.session(r, &o)
 	s := r.model.Sessions[r.symbols.session(o)]
-	for _, id := range slices.Sorted(maps.Keys(r.model.Sessions)) { // one that runs a suspect: that it is, is rare
+	for _, id := range slices.Sorted(maps.Keys(r.model.Sessions)) { // prefer a session that runs a suspect, because such sessions are rare
 		if x := r.model.Sessions[id]; x.Alone && len(r.model.Leases(id)) > 0 && g.percent(60) {
 			s = x
 		}

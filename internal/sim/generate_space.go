@@ -2,7 +2,7 @@ package sim
 
 import "github.com/taskrt/taskrt/task"
 
-// namespace names one: mostly the default.
+// namespace names a namespace, mostly the default one.
 func (g *generator) namespace() string {
 	other := g.more(onSpaces, 9)
 	switch n := g.rng.IntN(100); {
@@ -57,7 +57,7 @@ func (g *generator) status(r *Run) Op {
 	case g.percent(5), r.model.Usage(o.NS).Tasks > 1 && g.percent(40):
 		o.Status = task.NamespaceIsPurging
 	}
-	for _, ns := range others { // while something runs
+	for _, ns := range others { // sometimes while something runs there
 		if r.model.Usage(ns).Running > 0 && g.percent(20) {
 			o.NS, o.Status = ns, task.NamespaceIsPurging
 		}
@@ -71,7 +71,7 @@ func (g *generator) status(r *Run) Op {
 	return o
 }
 
-// quota is no quota, or nearly what the namespace has already.
+// quota makes no quota, or one that the namespace has nearly reached.
 func (g *generator) quota(r *Run, ns string) *task.Quota {
 	q, u := task.Quota{}, r.model.Usage(ns)
 	switch g.rng.IntN(4) {

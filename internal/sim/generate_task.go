@@ -135,9 +135,9 @@ func (g *generator) assign(r *Run) Op {
 	o := g.task("assign")
 	due := r.due()
 	switch n := g.rng.IntN(100); {
-	case n < 30: // also what a key blocks
+	case n < 30: // also tasks that a key blocks
 		due = r.waiting(0)
-	case n < 33+g.more(onSpaces, 3): // or what its namespace keeps from running
+	case n < 33+g.more(onSpaces, 3): // or tasks that their namespace keeps from running
 		due = r.tasks(func(t *task.Task) bool { return r.model.Due(t, 0) && !r.model.Active(t.Namespace) })
 	}
 	if len(due) > 0 && g.percent(80) {
@@ -147,7 +147,7 @@ func (g *generator) assign(r *Run) Op {
 	if g.percent(10) {
 		o.Age = g.rng.IntN(3)
 	}
-	o.Fresh = g.percent(3) // which it is not
+	o.Fresh = g.percent(3) // the task is not fresh
 	t := r.model.Tasks[o.key()]
 	external := t != nil && slices.Contains(externals, t.Behavior)
 	if external != g.percent(5) {
@@ -323,7 +323,7 @@ func (g *generator) retry(r *Run) Op {
 		} else if g.percent(50) {
 			o.Version = fmt.Sprintf("m%d", g.rng.IntN(g.modules+1))
 		}
-		if t := r.model.Tasks[o.key()]; t != nil && t.Version != "" && g.percent(30) { // what it has
+		if t := r.model.Tasks[o.key()]; t != nil && t.Version != "" && g.percent(30) { // the version that the task has
 			o.Version = t.Version[len(versionPrefix):]
 		}
 	}

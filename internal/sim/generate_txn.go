@@ -120,7 +120,7 @@ func (g *generator) storeUpdate(r *Run) Op {
 			p.Data = strconv.Itoa(g.records)
 			if g.percent(15) {
 				p.Params = g.referring()
-				if !g.percent(5) { // both is none of a record's forms
+				if !g.percent(5) { // data and a blob at once is no form of a record
 					p.Data = ""
 				}
 			}

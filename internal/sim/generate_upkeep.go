@@ -26,13 +26,13 @@ func (g *generator) note(r *Run) Op {
 	if r.model.Blobs[digestOf(o.Blob)] == nil && g.percent(80) {
 		o.On = false
 	}
-	if o.On && g.percent(60) { // the first note made the record; or the one before it did, which is gone
+	if o.On && g.percent(60) { // counted from the first note, or from an earlier record that is gone
 		o.Valid = 1 + g.rng.IntN(5)/4
 	}
 	return o
 }
 
-// referring makes a payload that is a blob or names some.
+// referring makes a payload that is a blob, or that names blobs.
 func (g *generator) referring() *string {
 	s := "@" + pick(g, blobs)
 	switch n := g.rng.IntN(100); {

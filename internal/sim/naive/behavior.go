@@ -149,7 +149,7 @@ func (m *Model) deleteBehavior(k task.Key, purge bool) task.Result {
 	return task.Result{Changed: true}
 }
 
-// unused forgets a behavior that is deleted and has no task any more.
+// unused forgets a behavior that is deleted and has no task any longer.
 func (m *Model) unused(k task.Key) {
 	for _, t := range m.Tasks {
 		if t.Namespace == k.Namespace && t.Behavior == k.ID {

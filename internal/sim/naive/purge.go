@@ -175,7 +175,8 @@ func (m *Model) leftIn(ns string) int64 {
 	return u.Tasks + u.Operations + u.Records + int64(len(m.behaviorsIn(ns)))
 }
 
-// endPurge makes a namespace PURGED that holds nothing any more. It forgets a namespace that has been PURGED for long enough.
+// endPurge makes a namespace PURGED that holds nothing any longer. It forgets a namespace that has been PURGED for long
+// enough.
 func (m *Model) endPurge(c task.EndPurge, got task.Result) task.Result {
 	old := m.Spaces[c.Namespace]
 	switch {
