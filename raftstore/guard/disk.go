@@ -30,8 +30,6 @@ type DiskHealth struct {
 	Writes  uint64        // durable writes since start
 	Bytes   uint64        // bytes of log entries written since start
 	Took    time.Duration // all writes together
-	Last    time.Duration // the last write
-	Slowest time.Duration // the slowest write
 	Pending time.Duration // how long the write in progress has taken so far; 0: none is
 
 	within [len(diskBounds)]uint64 // how many writes took no longer than each bound, and longer than the bound before
@@ -48,7 +46,6 @@ var diskBounds = [...]time.Duration{
 func (h *DiskHealth) count(took time.Duration) {
 	h.Writes++
 	h.Took += took
-	h.Last, h.Slowest = took, max(took, h.Slowest)
 	if i, _ := slices.BinarySearch(diskBounds[:], took); i < len(diskBounds) {
 		h.within[i]++
 	}
