@@ -42,7 +42,6 @@ type Status struct {
 	Role           Role
 	Term           uint64
 	LeaderID       string // "" if unknown
-	LeaderAddr     string
 	Applied        uint64 // index up to which the log is in the machine
 	Commit         uint64
 	LastContact    time.Duration // since this node last heard of the leader; 0 on the leader, -1: never
@@ -85,7 +84,7 @@ func (s *Store) Status() Status {
 		Term: s.raft.CurrentTerm(), Commit: s.raft.CommitIndex(), LastContact: -1,
 		Disk: s.raft.Health(), Err: s.failure(),
 	}
-	st.LeaderID, st.LeaderAddr = s.Leader()
+	st.LeaderID, _ = s.Leader()
 	if st.Level, st.Known = s.Level(), s.cfg.KnownLevel; st.Level < st.Known {
 		st.HeldBy = s.members.Holding(st.Level + 1)
 	}

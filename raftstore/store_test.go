@@ -149,8 +149,8 @@ func TestStatus(t *testing.T) {
 		for _, m := range ms {
 			c.await(m.id+" is ready", func() bool { return m.store.Status().Ready })
 			st := m.store.Status()
-			if st.ID != m.id || st.LeaderID != leader.id || st.LeaderAddr != leader.addr || len(st.Members) != 3 {
-				t.Fatalf("%+v", st)
+			if _, addr := m.store.Leader(); st.ID != m.id || st.LeaderID != leader.id || addr != leader.addr || len(st.Members) != 3 {
+				t.Fatalf("%+v, the leader at %s", st, addr)
 			}
 			want := RoleFollower
 			if m == leader {
