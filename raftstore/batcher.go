@@ -78,14 +78,14 @@ type batcher struct {
 	lanes    [2]waiting
 	pace     pace
 	inFlight int
-	moved    time.Time // when something last came back, or was sent after a pause
-	wake     chan struct{}
+	moved    time.Time     // when something last came back, or was sent after a pause
+	ripened  chan struct{} // capacity 1: ripe may be true
 }
 
 func newBatcher(c *Config, r appender) *batcher {
 	return &batcher{
 		raft: r, maxCommands: c.QueueCommands, maxBytes: c.QueueBytes, queueWait: c.QueueWait, queueAge: c.QueueAge, now: time.Now,
-		wake: make(chan struct{}, 1),
+		ripened: make(chan struct{}, 1),
 	}
 }
 
@@ -107,7 +107,7 @@ func (b *batcher) submit(c *call) error {
 	c.queued = b.now()
 	b.lanes[c.lane].push(c)
 	if b.ripe() {
-		b.signal()
+		wake(b.ripened)
 	}
 	return nil
 }
@@ -133,10 +133,6 @@ func (b *batcher) ripe() bool {
 		return true
 	}
 	return b.inFlight < maxInFlight && (commands >= enoughCommands || bytes >= enoughBytes)
-}
-
-func (b *batcher) signal() {
-	wake(b.wake)
 }
 
 // open lets calls queue up for term. They are sent once run runs.
@@ -188,7 +184,7 @@ func (b *batcher) run(ctx context.Context, stamp *stamper) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-b.wake:
+			case <-b.ripened:
 			case <-expiry.C:
 			}
 			continue
@@ -359,7 +355,7 @@ func (b *batcher) finish(e *entry, results []task.Result, err error) {
 		}
 	}
 	if b.ripe() {
-		b.signal()
+		wake(b.ripened)
 	}
 	b.mu.Unlock()
 	notifyAll(done)

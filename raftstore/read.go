@@ -153,7 +153,7 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 type readRounds struct {
 	mu      sync.Mutex
 	waiting []chan readAnswer
-	wake    chan struct{}
+	asked   chan struct{} // capacity 1: somebody waits
 }
 
 type readAnswer struct {
@@ -161,7 +161,7 @@ type readAnswer struct {
 	err   error
 }
 
-func newReadRounds() *readRounds { return &readRounds{wake: make(chan struct{}, 1)} }
+func newReadRounds() *readRounds { return &readRounds{asked: make(chan struct{}, 1)} }
 
 // join waits for the outcome of a round that begins after the call.
 func (r *readRounds) join(ctx context.Context, done <-chan struct{}) (uint64, error) {
@@ -169,7 +169,7 @@ func (r *readRounds) join(ctx context.Context, done <-chan struct{}) (uint64, er
 	r.mu.Lock()
 	r.waiting = append(r.waiting, answer)
 	r.mu.Unlock()
-	wake(r.wake)
+	wake(r.asked)
 	select {
 	case a := <-answer:
 		return a.index, a.err
@@ -186,7 +186,7 @@ func (s *Store) runReads(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.reads.wake:
+		case <-s.reads.asked:
 		}
 		s.reads.mu.Lock()
 		waiting := s.reads.waiting

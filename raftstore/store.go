@@ -261,7 +261,7 @@ func (s *Store) shut(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// wake wakes whoever looks at c next; c has room for one.
+// wake wakes whoever waits for c, or looks at it next. c has room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

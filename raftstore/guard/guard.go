@@ -210,7 +210,7 @@ func (r *Raft) Stop(wait func(f func()) bool) error {
 	return nil
 }
 
-// wake wakes whoever looks at c next; c has room for one.
+// wake wakes whoever waits for c, or looks at it next. c has room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -34,7 +34,7 @@ type parallelLog struct {
 	bytes   int           // of pending
 	err     error         // of the write that failed: no further write is tried, and the node stops
 	moved   chan struct{} // closed and replaced when pending gets shorter, or err is set
-	wake    chan struct{} // capacity 1
+	added   chan struct{} // capacity 1: pending has got longer
 	stop    chan struct{}
 	ended   chan struct{}
 }
@@ -47,7 +47,7 @@ var errLogClosed = errors.New("raftstore: the log is closed")
 func newParallelLog(s raft.LogStore, leads func() bool) *parallelLog {
 	l := &parallelLog{
 		LogStore: s, leads: leads,
-		moved: make(chan struct{}), wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		moved: make(chan struct{}), added: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go l.run()
 	return l
@@ -75,7 +75,7 @@ func (l *parallelLog) run() {
 	defer close(l.ended)
 	for stopping := false; !stopping; {
 		select {
-		case <-l.wake:
+		case <-l.added:
 		case <-l.stop:
 			stopping = true
 		}
@@ -144,7 +144,7 @@ func (l *parallelLog) StoreLogs(es []*raft.Log) error {
 		l.pending = append(l.pending, es...)
 		l.bytes += bytes
 		l.mu.Unlock()
-		wake(l.wake)
+		wake(l.added)
 		return nil
 	}
 	l.mu.Unlock()

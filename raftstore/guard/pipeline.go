@@ -31,7 +31,7 @@ func (c *commits) reached(index uint64) {
 	defer c.mu.Unlock()
 	c.index = max(c.index, index)
 	for p := range c.pipelines { // order-free: each has its own follower
-		wake(p.wake)
+		wake(p.reached)
 	}
 }
 
@@ -71,7 +71,7 @@ type pipeline struct {
 	raft.AppendPipeline
 	commits *commits
 	durable func() uint64 // see parallelLog
-	wake    chan struct{} // capacity 1
+	reached chan struct{} // capacity 1: commits has a higher index
 	out     chan raft.AppendFuture
 	done    chan struct{}
 	once    sync.Once
@@ -84,7 +84,7 @@ type pipeline struct {
 func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64) *pipeline {
 	d := &pipeline{
 		AppendPipeline: p, commits: c, durable: durable,
-		wake: make(chan struct{}, 1), one: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
+		reached: make(chan struct{}, 1), one: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
 	}
 	c.add(d)
 	go d.drain()
@@ -115,7 +115,7 @@ func (d *pipeline) tell() {
 	defer pause.Stop()
 	for {
 		select {
-		case <-d.wake:
+		case <-d.reached:
 		case <-d.done:
 			return
 		}

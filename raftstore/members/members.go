@@ -191,7 +191,7 @@ func AskVoters[A any](ctx context.Context, m *Members, kind byte, question any) 
 	return voters, asked, member, out
 }
 
-// wake wakes whoever looks at c next; c has room for one.
+// wake wakes whoever waits for c, or looks at it next. c has room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -54,11 +54,11 @@ type frameWriter struct {
 	mu     sync.Mutex
 	queue  []frame
 	closed bool
-	wake   chan struct{}
+	queued chan struct{} // capacity 1: queue may have frames; closed by close
 }
 
 func newFrameWriter(c net.Conn, timeout time.Duration) *frameWriter {
-	return &frameWriter{conn: c, timeout: timeout, wake: make(chan struct{}, 1)}
+	return &frameWriter{conn: c, timeout: timeout, queued: make(chan struct{}, 1)}
 }
 
 // put queues f. It returns false if the writer is closed.
@@ -70,7 +70,7 @@ func (w *frameWriter) put(f frame) bool {
 	}
 	w.queue = append(w.queue, f)
 	select {
-	case w.wake <- struct{}{}:
+	case w.queued <- struct{}{}:
 	default:
 	}
 	return true
@@ -81,7 +81,7 @@ func (w *frameWriter) close() {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
-		close(w.wake)
+		close(w.queued)
 	}
 	w.mu.Unlock()
 	w.conn.Close()
@@ -90,7 +90,7 @@ func (w *frameWriter) close() {
 func (w *frameWriter) run() {
 	defer w.close()
 	buf := bufio.NewWriterSize(w.conn, 64<<10)
-	for range w.wake {
+	for range w.queued {
 		for {
 			w.mu.Lock()
 			queue := w.queue
