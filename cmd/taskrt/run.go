@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,31 +92,40 @@ func (p *program) runModule(c *cli.Context) error {
 	}
 	h.Blobs = local.Blobs{}
 	defer h.Blobs.Close()
-	if err := p.addBlobs(c, h.Blobs); err != nil {
+	a, err := p.attemptOf(c, h, &settings, in.Version, text, raw)
+	if err != nil {
 		return err
 	}
-	params, from, err := h.Blobs.Whole(text)
-	if err != nil {
-		return refused(err)
-	}
-	if raw != nil {
-		params = raw
-	}
-	if err := settings.CheckParams(params); err != nil {
-		return &exitError{exitRefused, err}
-	}
+	a.Checkpoint = checkpoint
 	m, err := engine.Load(c.Context, in.Digest, wasm)
 	if err != nil {
 		return refused(err)
 	}
-	number := int64(c.Int("attempt"))
-	a, err := runtime.LocalAttempt(&settings, params, abi.TaskInfo{Version: in.Version, Attempt: number, Failures: number - 1, Priority: 4})
-	if err != nil {
-		return err
-	}
-	a.ParamsFrom, a.Checkpoint = from, checkpoint
 	h.Report.Version = in.Version
 	return p.printRun(h, h.Attempt(c.Context, m, a, &settings))
+}
+
+// attemptOf makes the attempt, of params that are JSON or, if there are any, raw bytes. It opens the files of --blob.
+func (p *program) attemptOf(
+	c *cli.Context, h *local.Host, s *manifest.Settings, version string, text json.RawMessage, raw []byte,
+) (runtime.Attempt, error) {
+	if err := p.addBlobs(c, h.Blobs); err != nil {
+		return runtime.Attempt{}, err
+	}
+	params, from, err := h.Blobs.Whole(text)
+	if err != nil {
+		return runtime.Attempt{}, refused(err)
+	}
+	if raw != nil {
+		params = raw
+	}
+	if err := s.CheckParams(params); err != nil {
+		return runtime.Attempt{}, &exitError{exitRefused, err}
+	}
+	number := int64(c.Int("attempt"))
+	a, err := runtime.LocalAttempt(s, params, abi.TaskInfo{Version: version, Attempt: number, Failures: number - 1, Priority: 4})
+	a.ParamsFrom = from
+	return a, err
 }
 
 // printRun prints an outcome. Anything but a success or a yield is exit code 1.

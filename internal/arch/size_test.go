@@ -17,8 +17,7 @@ const (
 var (
 	longFiles = exceptions{}
 	longFuncs = exceptions{
-		"cmd/taskrt:program.runModule": "to be parted",
-		"task:restorer.take":           "to be parted",
+		"task:restorer.take": "to be parted",
 	}
 )
 
