@@ -21,29 +21,30 @@ type Attempt struct {
 	Checkpoint []byte // channel 2; nil: none
 	Config     []byte // channel 4; nil: none
 
-	// Secrets, if set, is asked instead of Config.Grants, with the errors of package grants.
+	// Secrets, if set, is asked instead of Config.Grants, and returns the errors of package grants.
 	Secrets func(name string) ([]byte, error)
 	// Tasks, if set, says instead of Config.Grants whether the guest may submit tasks of a behavior.
 	Tasks func(behavior string) bool
-	// HTTP, if set, makes the guest's requests instead of Config.Grants, with the errors of package fetch.
+	// HTTP, if set, makes the guest's requests instead of Config.Grants, and returns the errors of package fetch.
 	HTTP func(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
 
-	// Limits; a zero takes the default of a manifest that says nothing (package manifest).
+	// Limits; a zero stands for the default of a manifest that says nothing (package manifest).
 	MemoryBytes     int64
 	ResultBytes     int64
 	CheckpointBytes int64
 	LogBytes        int64
 	RunTimeout      time.Duration // SPEC L7
-	// Fuel is how many units the guest may use before it ends as OUT_OF_FUEL (package meter says what a unit is); 0: no limit.
+	// Fuel is how many units the guest may use before it ends as OUT_OF_FUEL (package meter says what a unit is); 0:
+	// no limit.
 	Fuel int64
-	// HeartbeatTimeout kills a guest that does not call beat for so long (SPEC L7); 0: no such limit. Time that the
-	// host takes inside call does not count.
+	// HeartbeatTimeout kills a guest that does not call beat for so long (SPEC L7); 0: no such limit. The time that
+	// the host takes inside call does not count.
 	HeartbeatTimeout time.Duration
 	// ResultRequired turns "ok without a result" into NO_RESULT (SPEC T7).
 	ResultRequired bool
 }
 
-// InfoJSON returns Info, and makes it if it is to be made.
+// InfoJSON returns Info, and makes it first if MakeInfo is to make it.
 func (a *Attempt) InfoJSON() []byte {
 	if a.Info == nil && a.MakeInfo != nil {
 		a.Info = a.MakeInfo()
@@ -59,14 +60,15 @@ type Host interface {
 	Beat(done, total int64, note []byte) abi.Signals
 	// Signals must not block. SignalDeadlineNear is added by this package.
 	Signals() abi.Signals
-	// Checkpoint returns once data is durable. ErrLeaseLost answers the guest ECONFLICT, ErrDenied EDENIED, any other error
-	// EAGAIN. It must return soon after ctx is done.
+	// Checkpoint returns once data is durable. The guest hears ECONFLICT of ErrLeaseLost, EDENIED of ErrDenied, and
+	// EAGAIN of any other error. Checkpoint must return soon after ctx is done.
 	Checkpoint(ctx context.Context, data []byte) error
-	// Call answers op.partitions, blob.size and blob.read (abi/README.md; ParsePartitions, ParseBlobName and ParseBlobRead
-	// take the payload, which is right) with at most abi.MaxResponse bytes. The errors below are told to the guest by their statuses, any other as EAGAIN. It must return
-	// soon after ctx is done.
+	// Call answers op.partitions, blob.size and blob.read (abi/README.md) with at most abi.MaxResponse bytes.
+	// ParsePartitions, ParseBlobName and ParseBlobRead take the payload apart; it has been checked. The guest is told
+	// of the errors below by their statuses, and of any other error as EAGAIN. Call must return soon after ctx is
+	// done.
 	Call(ctx context.Context, op abi.Op, payload []byte) ([]byte, error)
-	// Log takes one message or line, level as in package abi; already bounded by Attempt.LogBytes.
+	// Log takes one message or line, with a level as in package abi. Attempt.LogBytes already bounds what comes here.
 	Log(level int, msg []byte)
 }
 
@@ -80,8 +82,9 @@ var (
 	ErrUnsupported = errors.New("runtime: unknown here")      // ENOSYS
 )
 
-// Causes for cancelling the context of a run. A context may be cancelled with any cause; those that are, or wrap,
-// ErrKilledTimeout or context.DeadlineExceeded end the run as a TIMEOUT, all others as Killed with that Cause.
+// Causes for cancelling the context of a run. A context may be cancelled with any cause. A cause that is or wraps
+// ErrKilledTimeout or context.DeadlineExceeded ends the run as a TIMEOUT; any other cause ends it as Killed with that
+// Cause.
 var (
 	ErrKilledTimeout = errors.New("runtime: killed: out of time")
 	ErrKilledCancel  = errors.New("runtime: killed: cancelled, and the grace is over")
@@ -92,7 +95,7 @@ var (
 // Kind says how a run ended.
 type Kind uint8
 
-// Succeeded, Failed, Cancelled and Yielded are outcomes; Killed is none: the context of the run was cancelled.
+// Killed is no outcome: the context of the run was cancelled. The others are outcomes.
 const (
 	Succeeded Kind = iota + 1
 	Failed
@@ -120,7 +123,7 @@ func (k Kind) String() string {
 // Class says who decides whether a failure is retryable (SPEC R2).
 type Class uint8
 
-// ClassGuest: Outcome.Retryable does. The others: the behavior's on_trap, on_timeout and on_exhausted do.
+// Of ClassGuest, Outcome.Retryable decides; of the others, the behavior's on_trap, on_timeout and on_exhausted.
 const (
 	ClassGuest Class = iota + 1
 	ClassTrap
@@ -144,7 +147,7 @@ type Outcome struct {
 	// Of a failure. Code is one of the constants above or the guest's own, [a-z0-9_.-]{1,64}.
 	Code      string
 	Class     Class
-	Retryable bool   // means something iff Class is ClassGuest
+	Retryable bool   // means something only if Class is ClassGuest
 	Message   string // valid UTF-8
 	Details   []byte // JSON: the guest's own, or {"stderr","trace"} of a trap; nil: none
 	// Cause is why a Killed run was killed: context.Cause of its context.
@@ -155,11 +158,11 @@ type Outcome struct {
 	Children  [][]byte // of a success: tasks to submit in its commit, checked by Config.CheckChild
 	NextTime  int64    // Unix ms, 0: none (SPEC R4, R5)
 
-	// CLOCK_BOOTTIME nanoseconds taken before the first and after the last instruction of the guest. Both 0: no guest
-	// code ran.
+	// CLOCK_BOOTTIME nanoseconds, taken before the first and after the last instruction of the guest. Both are 0 if
+	// no guest code ran.
 	Started, Ended int64
-	// Busy is how long the guest was at work: the time from Started to Ended without that in which it slept, waited for the
-	// host, or for its next turn on a CPU.
+	// Busy is how long the guest was at work: the time from Started to Ended without the time in which it slept, or
+	// waited for the host or for its next turn on a CPU.
 	Busy       time.Duration
 	Reused     bool   // the instance had worked before (SPEC B4)
 	PeakMemory int64  // bytes

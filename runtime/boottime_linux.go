@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boottime reads CLOCK_BOOTTIME, which also counts while the machine is suspended (SPEC L5). It is the same for all
+// Boottime reads CLOCK_BOOTTIME, which goes on while the machine is suspended (SPEC L5). It is the same for all
 // processes of a machine.
 func Boottime() time.Duration {
 	var ts unix.Timespec

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 )
 
-// maxPayload is the most that a call with op may bring; 0: this host does not know it.
+// maxPayload is the longest payload that a call with op may bring; 0: this host does not know op.
 func (g *guest) maxPayload(op abi.Op) int64 {
 	switch op {
 	case abi.OpCheckpointSave:
@@ -20,7 +20,7 @@ func (g *guest) maxPayload(op abi.Op) int64 {
 	return 0
 }
 
-// call is a request to the host that is known. The payload is a copy, unless it is too long.
+// call is a request to the host whose op is known. The payload is a copy, unless it is too long.
 func (g *guest) call(op abi.Op, payload []byte) abi.Errno {
 	g.response = nil
 	if int64(len(payload)) > g.maxPayload(op) {
@@ -94,7 +94,7 @@ func (g *guest) outside(f func()) {
 	g.alive()
 }
 
-// statuses are the errors of a Host that a guest is told as such.
+// statuses are the errors of a Host of which a guest is told by a status of their own.
 var statuses = [...]struct {
 	err    error
 	status abi.Errno
@@ -115,7 +115,7 @@ func Errno(err error) abi.Errno {
 
 var errAgain = errors.New("runtime: not possible now")
 
-// ErrorOf returns an error for a status, which Errno makes the status again.
+// ErrorOf returns an error that Errno turns into status again.
 func ErrorOf(status abi.Errno) error {
 	for _, s := range statuses {
 		if s.status == status {

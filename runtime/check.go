@@ -39,7 +39,7 @@ func hostSignatures(functions []hostFunction) map[string]wasmbin.FuncType {
 	return sigs
 }
 
-// parse walks the sections and maps refusals.
+// parse walks the sections and translates refusals.
 func parse(wasm []byte) (*wasmbin.Module, error) {
 	m, err := wasmbin.Parse(wasm)
 	if err != nil {
@@ -48,7 +48,7 @@ func parse(wasm []byte) (*wasmbin.Module, error) {
 	return m, nil
 }
 
-// asUploadError maps what wasmbin and meter refuse.
+// asUploadError translates what wasmbin and meter refuse.
 func asUploadError(err error) error {
 	var bad *wasmbin.Error
 	if !errors.As(err, &bad) {
@@ -150,7 +150,7 @@ func checkExports(m *wasmbin.Module) error {
 	return checkOptional(m, abi.ExportInitialize, abi.ExportDescribe)
 }
 
-// checkOptional checks functions without params and results, as far as the module has them.
+// checkOptional checks those of the named functions that the module has: they take and return nothing.
 func checkOptional(m *wasmbin.Module, names ...string) error {
 	for _, name := range names {
 		if e, ok := m.Export(name); ok {

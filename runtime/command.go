@@ -17,8 +17,9 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// command is what a program that knows nothing of taskrt gets of its task (SPEC B5): a WASI preview 1 command module, which has
-// _start and no taskrt_run. nil for all others, and for commands before _start.
+// command is what a program that knows nothing of taskrt gets of its task (SPEC B5). Such a program is a WASI preview
+// 1 command module, which has _start and no taskrt_run. All other guests have no command, nor have commands before
+// _start.
 type command struct {
 	stdin   contentReader // params
 	args    []string      // the program's name, and no arguments
@@ -26,8 +27,8 @@ type command struct {
 	exit    uint32        // exit code, once it has ended
 }
 
-// ResultLimitError ends a command whose standard output is longer than a result may be. A status would not do: a program that does not
-// look at it would end well, with a result that is cut.
+// ResultLimitError ends a command whose standard output is longer than a result may be. A status would not do: a
+// program that does not look at it would end well, with a result that is cut off.
 type ResultLimitError struct{ Limit int64 }
 
 func (e *ResultLimitError) Error() string {
@@ -65,8 +66,8 @@ func (g *guest) becomeCommand() {
 	}
 }
 
-// commandEnviron lists the environment of a command (abi/README.md, "Command modules"). What holds nothing is left out, and so is what
-// a C string cannot hold.
+// commandEnviron lists the environment of a command (abi/README.md, "Command modules"). Variables that hold nothing,
+// or what a C string cannot hold, are left out.
 func commandEnviron(a *Attempt, info *abi.TaskInfo, known bool) []string {
 	environ := []string{
 		"TASKRT_ABI=" + strconv.Itoa(abi.Version),
@@ -124,7 +125,7 @@ func (r *contentReader) Left() int64 {
 	return max(0, size-int64(r.off))
 }
 
-// busy counts fuel that was used as a heartbeat of a guest that has no other (SPEC B5).
+// busy counts used fuel as a heartbeat, for guests that have no other sign of life (SPEC B5).
 func (g *guest) busy() {
 	if g.command != nil {
 		g.beaten()

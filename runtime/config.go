@@ -16,17 +16,18 @@ import (
 
 // Config of an Engine. The zero value works: every zero field gets its default in New.
 type Config struct {
-	// CacheDir keeps native code between processes; "" compiles anew in every process. It holds code that is executed,
-	// so it is created 0700 and must be private to this node. It may be deleted, or damaged, at any time.
+	// CacheDir keeps native code between processes; "" compiles anew in every process. It holds code that is
+	// executed, so it is created with mode 0700 and must be private to this node. It may be deleted, or damaged, at
+	// any time.
 	CacheDir string
-	// CacheBytes bounds the cache; what was not used for the longest time goes first. Default 1 GiB. A Go module of 2 MB has
-	// about 10 MB of code.
+	// CacheBytes bounds the cache; what was not used for the longest time is removed first. Default 1 GiB. A Go
+	// module of 2 MB has about 10 MB of code.
 	CacheBytes int64
-	// Compile, if set, has another process put the code of a module into the cache, which this engine only reads: it compiles
-	// nothing. CacheDir must be set.
+	// Compile, if set, has another process put the code of a module into the cache. This engine then only reads the
+	// cache and compiles nothing. CacheDir must be set.
 	Compile func(ctx context.Context, digest string, size int64) error
-	// KeepImages has Inspect and Load put the image of a module's initialised memory into the cache, for engines that only read
-	// it; this engine shares none. CacheDir must be set.
+	// KeepImages has Inspect and Load put the image of a module's initialised memory into the cache, for engines that
+	// only read the cache; this engine shares no images. CacheDir must be set.
 	KeepImages bool
 	// MaxModuleBytes bounds an uploaded file (SPEC B2); default 32 MiB.
 	MaxModuleBytes int64
@@ -36,23 +37,25 @@ type Config struct {
 	// MemoryBudget bounds the linear memory of all guests of this engine together, in bytes; default 2 GiB. An attempt
 	// waits until its initial memory fits; a grow that does not fit is refused.
 	MemoryBudget int64
-	// Grants are the capabilities that modules get; nil: none.
+	// Grants are the capabilities that modules get; nil grants none.
 	Grants *grants.Grants
-	// CheckChild checks the JSON of a task that a guest submits and returns its behavior; nil: no guest submits any.
+	// CheckChild checks the JSON of a task that a guest submits and returns the task's behavior; nil lets no guest
+	// submit any.
 	CheckChild func(doc []byte) (behavior string, err error)
 	// Logger; default slog.Default.
 	Logger *slog.Logger
 
-	// Clock gives guests their wall clock and monotonic clock, and the engine its timeouts' start; default time.Now.
+	// Clock gives guests their wall clock and monotonic clock, and the engine the start of its timeouts; default
+	// time.Now.
 	Clock func() time.Time
 	// Boottime stamps the begin and end of guest execution; default the function Boottime of this package.
 	Boottime func() time.Duration
 	// Rand is the guests' randomness, read by many goroutines; default crypto/rand.
 	Rand io.Reader
-	// OnRun, if set, is told of every attempt after no guest code of it runs any more, on the goroutine of Run: the proof
-	// for SPEC L1 in tests, also of attempts whose outcome nobody reads.
+	// OnRun, if set, is told of every attempt after no guest code of it runs any more, on the goroutine of Run. Tests
+	// prove SPEC L1 by it, also for attempts whose outcome nobody reads.
 	OnRun func(Span)
-	// OnCompile, if set, is told of every module that was made ready, or was not, on a goroutine of the engine's.
+	// OnCompile, if set, is told of every module that was made ready or refused, on a goroutine of the engine's.
 	OnCompile func(Compiled)
 
 	fetch *fetch.Client // makes the requests that Grants allow

@@ -29,12 +29,12 @@ type Engine struct {
 	memory    *memory.Budget
 	shelf     *shelf
 	places    *places
-	compiling chan struct{} // as many tokens as Config.CompileWorkers
+	compiling chan struct{} // has room for Config.CompileWorkers tokens
 
 	stop   context.Context // done: Close was called, with cause ErrClosed
 	doStop context.CancelCauseFunc
 
-	// An engine may be shared by synctest bubbles, and by what is outside: hence a counter instead of a WaitGroup, and
+	// Synctest bubbles, and code outside of them, may share an engine: hence a counter instead of a WaitGroup, and
 	// channels only for those that wait.
 	mu      sync.Mutex
 	modules map[string]*entry   // by digest
@@ -83,9 +83,10 @@ func hostInterface() allowed {
 	return allow
 }
 
-// Close kills what runs, with cause ErrClosed, waits until no guest code runs, and frees everything. If ctx ends before
-// that, what is still active keeps its memory, and Close returns the ctx's error if guest code is: a compilation cannot
-// be interrupted, but it runs no guest code and may be left to the end of the process. A second Close does nothing.
+// Close kills what runs, with cause ErrClosed, waits until no guest code runs, and frees everything. If ctx ends
+// before, what is still active keeps its memory. Close then returns the ctx's error if guest code is active. A
+// compilation cannot be interrupted, but it runs no guest code and may be left to the end of the process. A second
+// Close does nothing.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {
@@ -129,15 +130,15 @@ func (e *Engine) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Digest returns the name of a file: lower-case hex SHA-256.
+// Digest returns the name of a file: its SHA-256 in lower-case hex.
 func Digest(wasm []byte) string {
 	sum := sha256.Sum256(wasm)
 	return hex.EncodeToString(sum[:])
 }
 
-// Load compiles a module and keeps it ready until Drop. It is compiled once per digest, however many ask. The file is
-// checked as by Inspect, without its manifest and, unless Config.KeepImages is set, without running any of its code. Errors
-// about the file are *upload.Error.
+// Load compiles a module and keeps it ready until Drop. A module is compiled once per digest, however many ask for
+// it. The file is checked as by Inspect, but without its manifest and, unless Config.KeepImages is set, without
+// running any of its code. Errors about the file are *upload.Error.
 func (e *Engine) Load(ctx context.Context, digest string, wasm []byte) (*Module, error) {
 	if got := Digest(wasm); got != digest {
 		return nil, fmt.Errorf("runtime: the file has digest %s, not %s", got, digest)
@@ -167,7 +168,7 @@ func (e *Engine) Module(digest string) (*Module, bool) {
 	return x.mod, true
 }
 
-// Stats is what an engine is doing.
+// Stats is what an engine does.
 type Stats struct {
 	Ready, Compiling, Waiting int   // modules; Waiting: for one of Config.CompileWorkers
 	Guests                    int   // attempts under way, also those that wait for memory
@@ -176,7 +177,7 @@ type Stats struct {
 	CacheBytes                int64 // of code and images on disk
 }
 
-// Stats tells what the engine is doing now.
+// Stats tells what the engine does now.
 func (e *Engine) Stats() Stats {
 	s := Stats{MemoryBudget: e.cfg.MemoryBudget, Memory: e.memory.Used(), CacheBytes: e.cache.Bytes()}
 	e.mu.Lock()
@@ -253,7 +254,7 @@ func (e *Engine) releaseLocked(x *entry, digest string) {
 	e.dropUnused(x, digest)
 }
 
-// dropUnused closes a module that nobody needs any more. The lock is held.
+// dropUnused closes a module that nobody needs any more. The caller holds the lock.
 func (e *Engine) dropUnused(x *entry, digest string) {
 	if x.users > 0 || x.loaded || !x.ready { // not ready: compile will come here
 		return
@@ -311,7 +312,7 @@ func (e *Engine) timed(digest string, wasm []byte) (*Module, error) {
 	return mod, err
 }
 
-// end is the end of something active.
+// end counts down what is active.
 func (e *Engine) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

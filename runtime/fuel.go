@@ -17,8 +17,9 @@ import (
 // errOutOfFuel unwinds a guest that has used up its limit.
 var errOutOfFuel = errors.New("out of fuel")
 
-// Slices of fuel: a guest computes for about sliceTime between two looks of the host. Less would cost, more would hold up
-// the garbage collector, which waits for guests as for everything else, and the end of a guest that is to be killed.
+// Slices of fuel: a guest computes for about sliceTime between two looks of the host. Shorter slices would cost more.
+// Longer slices would hold up the garbage collector, which waits for guests as for everything else, and the end of a
+// guest that is to be killed.
 const (
 	sliceTime  = time.Millisecond
 	firstSlice = 100_000
@@ -36,7 +37,7 @@ type gauge struct {
 	last    time.Time // when the guest went on after its last tick
 }
 
-// start begins to count anew: the counter is empty, so that the guest's first piece of code ticks.
+// start begins to count anew: the counter is empty, so the guest's first piece of code ticks.
 func (f *gauge) start(limit int64) {
 	f.limit, f.given, f.last = limit, 0, time.Time{}
 	f.slice = max(f.slice, firstSlice)
@@ -45,8 +46,8 @@ func (f *gauge) start(limit int64) {
 	}
 }
 
-// used is how many units the guest has used since start. One that ended as out of fuel has used its limit: the piece that
-// was too much did not run.
+// used is how many units the guest has used since start. A guest that ended as out of fuel has used exactly its
+// limit: the piece that was too much did not run.
 func (f *gauge) used() int64 {
 	if f.counter == nil {
 		return 0
@@ -58,8 +59,8 @@ func (f *gauge) used() int64 {
 	return used
 }
 
-// tick is called by the guest with what is left, which is below 0. It returns what the guest may use until the next tick,
-// or unwinds it. Where the limit ends does not depend on how the slices were cut.
+// tick is called by the guest with what is left, which is below 0. It returns what the guest may use until the next
+// tick, or unwinds the guest. Where the limit ends does not depend on how the slices were cut.
 func (g *guest) tick(left int64) int64 {
 	f := &g.fuel
 	if f.counter != nil {
@@ -112,8 +113,8 @@ func (g *guest) follow(m *memory.Memory) {
 	m.Follow()
 }
 
-// adapt brings the next slice nearer to sliceTime: upwards by steps, because what was cheap may become dear; downwards at
-// once.
+// adapt brings the next slice nearer to sliceTime: upwards by steps, because code that was cheap may become dear;
+// downwards at once.
 func (f *gauge) adapt(took time.Duration) {
 	switch {
 	case took < sliceTime/2:

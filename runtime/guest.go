@@ -17,7 +17,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasi"
 )
 
-// phase says which part of a guest's life runs: it decides what host functions do (abi/README.md, "Phases").
+// phase says which part of a guest's life runs. Host functions act on it (abi/README.md, "Phases").
 type phase uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	phaseRun
 )
 
-// errKilled unwinds a guest whose context is done; why is the context's cause.
+// errKilled unwinds a guest whose context is done; the context's cause says why.
 var errKilled = errors.New("killed")
 
 // PointerError ends a guest that gave the host a pointer outside its memory.
@@ -40,10 +40,10 @@ func (e *PointerError) Error() string {
 	return fmt.Sprintf("%s: pointer %#x with length %d is outside the memory of %d bytes", e.Func, e.Ptr, e.Len, e.MemorySize)
 }
 
-// guest is the host's side of one instance while it works for one attempt. All but the atomics belongs to the goroutine
-// that runs the guest.
+// guest is the host's side of one instance while it works for one attempt. All fields but the atomics belong to the
+// goroutine that runs the guest.
 type guest struct {
-	ctx     context.Context // done: the guest must end; &own
+	ctx     context.Context // &own; the guest must end when it is done
 	own     guestContext
 	cancel  context.CancelCauseFunc
 	timers  timers
@@ -60,8 +60,8 @@ type guest struct {
 	secrets []secret // that it has read
 	fetch   *fetch.Client
 	http    exchange
-	memory  *memory.Budget // that responses count towards; nil: none
-	held    int64          // bytes of it that they have
+	memory  *memory.Budget // to which responses are charged; nil: none
+	held    int64          // bytes that are charged for responses
 	stack   callStackOf
 	follows *memory.Memory // what it touches of its memory; nil: not known yet
 	kept    int64          // charged for the result
@@ -95,7 +95,7 @@ type guest struct {
 	inCall   atomic.Bool  // the host works on a call: no heartbeat is expected
 }
 
-// newGuest returns a guest of m that ends with ctx, or with a call of its cancel.
+// newGuest returns a guest of m that ends with ctx, or when its cancel is called.
 func newGuest(ctx context.Context, m *Module, cfg *Config, a Attempt, host Host) *guest {
 	g := &guest{
 		module: m, attempt: a, host: host, log: attemptLog{host: host, limit: a.LogBytes, left: a.LogBytes},
@@ -110,7 +110,7 @@ func newGuest(ctx context.Context, m *Module, cfg *Config, a Attempt, host Host)
 	return g
 }
 
-// guestContext is a guest's context, from which host functions know whom they serve.
+// guestContext is a guest's context: host functions know by it whom they serve.
 type guestContext struct {
 	context.Context
 
@@ -138,8 +138,8 @@ func guestOf(ctx context.Context) *guest {
 	return g
 }
 
-// alive unwinds the guest if it must end. Every host function asks first, so that a guest that neither loops nor returns
-// is stopped at its next call.
+// alive unwinds the guest if it must end. Every host function asks first, so that a guest that neither loops nor
+// returns is stopped at its next call.
 func (g *guest) alive() {
 	if g.ctx.Err() != nil {
 		panic(errKilled)
@@ -152,7 +152,8 @@ func (g *guest) elapsed() time.Duration { return g.clock().Sub(g.begin) }
 // left is the time until the run timeout.
 func (g *guest) left() time.Duration { return max(0, g.attempt.RunTimeout-g.elapsed()) }
 
-// maxDeadlineNear bounds the time before the run timeout in which SignalDeadlineNear is set; else it is a tenth.
+// maxDeadlineNear bounds how long before the run timeout SignalDeadlineNear is set; otherwise that is a tenth of the
+// run timeout.
 const maxDeadlineNear = 30 * time.Second
 
 func (g *guest) signals(bits abi.Signals) abi.Signals {
@@ -192,7 +193,7 @@ func (g *guest) input(number int32) (content, abi.Errno) {
 	return c, 0
 }
 
-// output takes what a guest writes. It keeps copies: data is guest memory.
+// output takes what a guest writes. It keeps copies, because data is guest memory.
 func (g *guest) output(ch abi.Channel, data []byte) abi.Errno {
 	switch ch {
 	case abi.Params, abi.Info, abi.Checkpoint, abi.Response, abi.Config:

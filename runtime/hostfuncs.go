@@ -32,12 +32,12 @@ var hostFunctions = []hostFunction{
 	{abi.FuncCall, "iii", "i", []string{"op", "ptr", "n"}, hostCall},
 }
 
-// instantiateHost puts one of our modules into a wazero runtime.
+// instantiateHost puts a module of the host into a wazero runtime.
 func instantiateHost(ctx context.Context, rt wazero.Runtime, module string, functions []hostFunction) error {
 	return instantiated(ctx, hostModule(rt, module, functions), module)
 }
 
-// hostModule begins a module of functions of ours.
+// hostModule begins a module of host functions.
 func hostModule(rt wazero.Runtime, module string, functions []hostFunction) wazero.HostModuleBuilder {
 	b := rt.NewHostModuleBuilder(module)
 	for _, f := range functions {
@@ -89,7 +89,7 @@ func view(mem api.Memory, fn string, ptr, n uint32) []byte {
 	return b
 }
 
-// given is view of what the guest gives the host, which it pays for.
+// given is view for what the guest gives the host; the guest pays for it.
 func (g *guest) given(mem api.Memory, fn string, ptr, n uint32) []byte {
 	b := view(mem, fn, ptr, n)
 	g.Charge(len(b))
@@ -98,7 +98,7 @@ func (g *guest) given(mem api.Memory, fn string, ptr, n uint32) []byte {
 
 func status(e abi.Errno) uint64 { return uint64(uint32(e)) }
 
-// lenOf and readOf are the functions len and read of what of finds by their first argument.
+// lenOf returns the function len of an input that of finds by the first argument.
 func lenOf(of func(g *guest, number int32) (content, abi.Errno)) func(*guest, api.Memory, []uint64) {
 	return func(g *guest, _ api.Memory, stack []uint64) {
 		c, errno := of(g, int32(stack[0]))
@@ -109,6 +109,7 @@ func lenOf(of func(g *guest, number int32) (content, abi.Errno)) func(*guest, ap
 	}
 }
 
+// readOf returns the function read of such an input.
 func readOf(of func(g *guest, number int32) (content, abi.Errno)) func(*guest, api.Memory, []uint64) {
 	return func(g *guest, mem api.Memory, stack []uint64) {
 		to := view(mem, abi.FuncRead, uint32(stack[1]), uint32(stack[3]))

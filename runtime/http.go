@@ -21,7 +21,7 @@ const (
 	MaxHTTPRequests = 1000     // of an attempt
 )
 
-// exchange is the last request of a guest, and what came of it.
+// exchange is a guest's last request and its answer.
 type exchange struct {
 	made   int // requests of the attempt
 	answer bool
@@ -48,7 +48,7 @@ func hostHTTPRequest(g *guest, mem api.Memory, stack []uint64) {
 	stack[0] = status(abi.Errno(answer))
 }
 
-// request makes one, and returns its status code.
+// request makes a request, and returns the status code of the answer.
 func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
 	if len(head) > MaxHTTPHead {
 		return 0, abi.E2BIG, fmt.Errorf("the head has %d bytes, at most %d", len(head), MaxHTTPHead)
@@ -96,7 +96,8 @@ func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
 	return res.Status, 0, nil
 }
 
-// hold charges the guests' memory budget for n bytes of response instead of what it is charged for now; false: they do not fit.
+// hold charges the guests' memory budget for n bytes of response, instead of what it is charged for now; false: they
+// do not fit.
 func (g *guest) hold(n int64) bool {
 	switch more := n - g.held; {
 	case g.memory == nil, more == 0:
@@ -111,7 +112,8 @@ func (g *guest) hold(n int64) bool {
 	return true
 }
 
-// fetcher finds who makes the guest's requests, and the longest bodies of a request and a response that any of its rules allows.
+// fetcher finds who makes the guest's requests, and the longest bodies of a request and of a response that any of its
+// rules allows.
 func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Response, error), most, room int64, errno abi.Errno, err error) {
 	// A worker that may have lost the lease must have no effect outside any more (SPEC L5).
 	if g.host.Signals()&abi.SignalLeaseLost != 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/taskrt/taskrt/runtime/memory"
 )
 
-// image is what a module's memory and mutable globals are after its start section and _initialize. These see nothing of a
-// task (abi/README.md, "Phases") and get clocks and randomness that are always the same, so the image is the same whoever
-// makes it. It may come from another process: a module is initialised where it was compiled, too, and its image lies beside
-// its code in the cache (SPEC L5). The shelf's lock guards users, old and dropped.
+// image is what a module's memory and mutable globals are after its start section and _initialize. These two see
+// nothing of a task (abi/README.md, "Phases") and get clocks and randomness that are always the same. So the image is
+// the same whoever makes it, and may come from another process: the process that compiles a module initialises it,
+// too, and the image lies beside the code in the cache (SPEC L5). The shelf's lock guards users, old and dropped.
 type image struct {
 	*memory.Image
 
@@ -74,7 +74,7 @@ func (img *image) restore(i *instance) (kept int64, err error) {
 	return kept, err
 }
 
-// resume has i and its guest go on from where the guest was that was initialised to s.
+// resume has i and its guest go on from s, the state of a guest that was initialised elsewhere.
 func (i *instance) resume(s *memory.State) {
 	i.setGlobals(s)
 	i.guest.resume(s)
@@ -109,7 +109,8 @@ func (i *instance) save() {
 	}
 }
 
-// cached initialises i by the image that the cache has of its module. false: there is none that i may have.
+// cached initialises i by the image that the cache has of its module. It returns false if there is no image that i
+// may have.
 func (i *instance) cached() (bool, error) {
 	p := i.pool
 	if !p.restorable || !p.readsImages || p.uncached.Load() {

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
-// Inspected is what an upload amounts to.
+// Inspected is what is known of an upload.
 type Inspected struct {
 	Digest       string // lower-case hex SHA-256 of the file
 	Size         int64
@@ -23,18 +23,18 @@ type Inspected struct {
 	Version      string // lower-case hex SHA-256 over digest and manifest (SPEC B2)
 }
 
-// Limits of the sandbox in which guest code runs at upload: the fuel of about a second of computing, so that a busy machine
-// refuses nothing; the time is for guests that sleep.
+// Limits of the sandbox in which guest code runs at upload. The fuel is enough for about a second of computing,
+// whatever the machine, so that a busy machine refuses nothing; the time limit is for guests that sleep.
 const (
 	describeFuel    = 2_000_000_000
 	describeTimeout = time.Minute
 	describeLog     = 16 << 10
 )
 
-// Inspect checks a file, from cheap to dear, without keeping anything but cached code: size, header, sections, imports,
-// exports, manifest (given, else the module's custom section, else what taskrt_describe writes, else defaults with
-// name), capabilities, compilation, one trial instance. name names the one behavior of a module; a module of several
-// refuses it. What is wrong with the file is an *upload.Error.
+// Inspect checks a file, from cheap to dear: size, header, sections, imports, exports, manifest, capabilities,
+// compilation, one trial instance. It keeps nothing but cached code. The manifest is given, else in the module's
+// custom section, else what taskrt_describe writes, else made of defaults and name. name names the one behavior of a
+// module; a module of several behaviors refuses a name. What is wrong with the file is an *upload.Error.
 func (e *Engine) Inspect(ctx context.Context, wasm []byte, given *manifest.Manifest, name string) (*Inspected, error) {
 	if size := int64(len(wasm)); size > e.cfg.MaxModuleBytes {
 		return nil, upload.Oversized(size, e.cfg.MaxModuleBytes)
@@ -119,7 +119,7 @@ func fits(m *manifest.Manifest, minMemory int64) error {
 	return nil
 }
 
-// describe asks the module for its manifest; a module that has none gets defaults.
+// describe asks the module for its manifest; a module without one gets defaults.
 func (m *Module) describe(ctx context.Context, name string) (*manifest.Manifest, error) {
 	found := &manifest.Manifest{Schema: manifest.SchemaVersion, Behaviors: []manifest.Behavior{{}}}
 	if _, ok := m.parsed.Export(abi.ExportDescribe); ok {
@@ -139,7 +139,7 @@ func (m *Module) describe(ctx context.Context, name string) (*manifest.Manifest,
 	return found, found.SetName(name)
 }
 
-// trial makes one instance with the smallest memory that any behavior has.
+// trial makes one instance, with the smallest memory that any behavior has.
 func (m *Module) trial(ctx context.Context, found *manifest.Manifest) error {
 	memory := int64(manifest.MaxMemoryBytes)
 	for i := range found.Behaviors {
@@ -148,14 +148,14 @@ func (m *Module) trial(ctx context.Context, found *manifest.Manifest) error {
 	return m.tryOut(ctx, memory)
 }
 
-// tryOut makes one instance that may have so many bytes of memory.
+// tryOut makes one instance, which may have so many bytes of memory.
 func (m *Module) tryOut(ctx context.Context, memory int64) error {
 	_, err := m.probe(ctx, upload.TrialFailed, memory, func(context.Context, *guest, *instance) error { return nil })
 	return err
 }
 
-// probe runs guest code of an upload in a sandbox that is thrown away. It returns what was written to the manifest
-// channel.
+// probe runs guest code of an upload in a sandbox that is thrown away. It returns what the guest wrote to the
+// manifest channel.
 func (m *Module) probe(
 	ctx context.Context, code upload.Code, memory int64, f func(context.Context, *guest, *instance) error,
 ) ([]byte, error) {

@@ -22,8 +22,8 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// pool gives every attempt of a module an instance in which nobody has left anything (SPEC B4): a new one, or one that has
-// worked before and was given the module's image back.
+// pool gives every attempt of a module an instance in which nobody has left anything (SPEC B4): a new one, or one
+// that worked before and was given the module's image back.
 type pool struct {
 	shelf     *shelf
 	cache     *codecache.Cache
@@ -35,7 +35,7 @@ type pool struct {
 	tables    int64    // bytes that an instance's tables have, or may get
 	seed      [32]byte // of the randomness in phaseInit
 	globals   []string // mutable ones, by the names of their exports
-	// restorable: memory and globals are all that a guest can change within an instance.
+	// restorable says that memory and globals are all that a guest can change within an instance.
 	restorable  bool
 	saves       bool        // images are written into the cache, instead of being shared here
 	saved       atomic.Bool // the image was written, or cannot be
@@ -100,17 +100,18 @@ type instance struct {
 	fuel    api.MutableGlobal
 	globals []api.MutableGlobal
 	guest   *guest
-	clean   bool          // what the guest did is known: it returned
-	single  bool          // not to be used again
+	clean   bool          // the guest returned, so its state is known
+	single  bool          // it is not used again
 	anew    bool          // it must be initialised here
 	place   *list.Element // on the shelf
 	old     bool          // unused since the last sweep
 }
 
-// anonymous instances may be as many as one likes. Nothing of WASI is the library's: see instantiateWASI.
+// anonymous lets a module have any number of instances. Nothing of WASI is wazero's: see instantiateWASI.
 var anonymous = wazero.NewModuleConfig().WithName("").WithStartFunctions()
 
-// admit waits until there is memory for g, and returns what becomes its instance: end it. anew: it must be initialised.
+// admit waits until there is memory for g, and returns what becomes its instance; the caller calls end. If anew is
+// set, the instance must be initialised here.
 func (p *pool) admit(g *guest, anew bool) (*instance, error) {
 	limit := g.attempt.MemoryBytes
 	if !anew {
@@ -133,8 +134,8 @@ func (p *pool) admit(g *guest, anew bool) (*instance, error) {
 	return i, nil
 }
 
-// begin readies the instance for g: initialised, and with nothing in it of others. ctx ends the guest, also while it
-// initialises.
+// begin readies the instance for g: it is initialised, and nothing of others is in it. ctx ends the guest, also while
+// it is initialised.
 func (i *instance) begin(ctx context.Context, g *guest) error {
 	i.guest, i.clean = g, false
 	if i.mod != nil {
@@ -173,8 +174,8 @@ func (i *instance) begin(ctx context.Context, g *guest) error {
 	return nil
 }
 
-// keepImage makes the image of an instance that was just initialised, and has it share the image's memory. An instance that
-// gets none works, once.
+// keepImage makes the image of an instance that was just initialised, and has the instance share the image's memory.
+// An instance that gets no image works once.
 func (i *instance) keepImage() {
 	p, g := i.pool, i.guest
 	if !p.restorable || g.spoke || i.mem.Refused() != memory.NotRefused || i.mod.IsClosed() {
@@ -200,7 +201,7 @@ func (i *instance) keepImage() {
 	}
 }
 
-// run is the attempt. Its call stack is as one that was just made: how deep a guest gets does not depend on who was there
+// run is the attempt. Its call stack is as a new one would be: how deep a guest gets does not depend on who was there
 // before.
 func (i *instance) run(ctx context.Context, behavior int32) (abi.Outcome, error) {
 	if i.guest.command != nil {
@@ -232,7 +233,8 @@ func (i *instance) describe(ctx context.Context) error {
 	return f.CallWithStack(ctx, nil)
 }
 
-// end ends the use of the instance: it is readied for the next attempt, or closed. Nothing of it may be looked at afterwards.
+// end ends the use of the instance: it is readied for the next attempt, or closed. The caller must not look at the
+// instance afterwards.
 func (i *instance) end() {
 	reusable := i.clean && i.image != nil && !i.single && i.mem.Reserved() > 0 && !i.mod.IsClosed()
 	i.guest, i.clean = nil, false
@@ -255,7 +257,7 @@ func (i *instance) close() {
 	i.mem.Free()
 }
 
-// ignoreExit drops the error of closing what a guest has closed itself by ending its process.
+// ignoreExit drops the error of closing an instance that a guest has closed itself by ending its process.
 func ignoreExit(err error) error {
 	var exit *sys.ExitError
 	if errors.As(err, &exit) {

@@ -9,11 +9,11 @@ import (
 	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
-// What those share who run a module without a cluster, `taskrt run` and plugins/plugintest: what a node and a worker do
-// before and after Module.Run.
+// `taskrt run` and plugins/plugintest run a module without a cluster. They share what this file has: what a node and
+// a worker do before and after Module.Run.
 
-// LocalAttempt returns an attempt within a behavior's limits and timeouts, of a task that nobody submitted. What info does not
-// say is filled in: a namespace, an ID, the first attempt.
+// LocalAttempt returns an attempt, within a behavior's limits and timeouts, of a task that nobody submitted. It fills
+// in what info does not say: a namespace, an ID, the first attempt.
 func LocalAttempt(s *manifest.Settings, params []byte, info abi.TaskInfo) (Attempt, error) {
 	if info.Namespace == "" {
 		info.Namespace = "default"
@@ -32,9 +32,9 @@ func LocalAttempt(s *manifest.Settings, params []byte, info abi.TaskInfo) (Attem
 	}, err
 }
 
-// Judge makes of an outcome what a cluster makes of it: the behavior's policy decides whether errors of the host are
-// retryable (SPEC R2), a result must match its schema, no result is null (SPEC T7), and who does not end within the grace is
-// cancelled all the same (SPEC L8).
+// Judge makes of an outcome what a cluster makes of it. The behavior's policy decides whether errors of the host are
+// retryable (SPEC R2). A result must match its schema; a success without a result has the result null (SPEC T7). A
+// guest that does not end within the grace is cancelled all the same (SPEC L8).
 func Judge(s *manifest.Settings, o Outcome) Outcome {
 	switch {
 	case o.Kind == Killed && errors.Is(o.Cause, ErrKilledCancel):
@@ -60,8 +60,8 @@ func Judge(s *manifest.Settings, o Outcome) Outcome {
 	return o
 }
 
-// AnswerBlob answers abi.OpBlobSize and abi.OpBlobRead (Host.Call) from blobs that open finds by their digests, in lower-case
-// hex; nil: there is none. Any other op is ErrDenied.
+// AnswerBlob answers abi.OpBlobSize and abi.OpBlobRead (Host.Call) from blobs that open finds by their digests, in
+// lower-case hex; open returns nil if there is no such blob. Any other op is ErrDenied.
 func AnswerBlob(op abi.Op, payload []byte, open func(digest string) *Source) (answer []byte, err error) {
 	var q BlobRead
 	switch op {

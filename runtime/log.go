@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/runtime/grants"
 )
 
-// attemptLog bounds what one attempt logs: messages, standard output and standard error together. Every message counts
-// one byte more than its length, so that empty ones are bounded too.
+// attemptLog bounds what one attempt logs: messages, standard output and standard error together. Every message
+// counts one byte more than its length, so that empty messages are bounded, too.
 type attemptLog struct {
 	host        Host
 	limit, left int64
@@ -22,7 +22,8 @@ func (l *attemptLog) write(level int, msg []byte) {
 	if l.full {
 		return
 	}
-	// What will not be told is not looked through for secrets; one that is cut there is not told, either.
+	// Text beyond the limit is not told, so it is not searched for secrets. A secret that is cut there is not told,
+	// either.
 	most := l.left + grants.MaxSecret
 	whole := int64(len(msg)) <= most
 	msg = l.hide(msg[:min(int64(len(msg)), most)])
@@ -44,7 +45,7 @@ func (l *attemptLog) write(level int, msg []byte) {
 // maxLine is where a line without end is cut into messages.
 const maxLine = 4 << 10
 
-// lineWriter makes log messages of the lines of standard output or error, and keeps the last bytes.
+// lineWriter makes log messages of the lines of standard output or standard error, and keeps the last bytes.
 type lineWriter struct {
 	log   *attemptLog
 	level int
@@ -58,7 +59,7 @@ func (w *lineWriter) write(p []byte) {
 	w.remember(p)
 	for len(p) > 0 && !w.log.full {
 		room := maxLine - len(w.line)
-		if room <= 0 { // all of it may be the beginning of a secret
+		if room <= 0 { // the whole line may be the beginning of a secret
 			room = maxLine
 		}
 		i, held := bytes.IndexByte(p[:min(len(p), room)], '\n'), 0

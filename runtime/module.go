@@ -73,8 +73,8 @@ func (e *Engine) newModule(digest string, wasm []byte) (*Module, error) {
 	return m, nil
 }
 
-// compileError refuses a module for what the compiler says. A process that compiles for this engine (Config.Compile) may have
-// refused the module itself: its code and its limit stay.
+// compileError refuses a module for what the compiler says. A process that compiles for this engine (Config.Compile)
+// may have refused the module itself: its code and its limit stay.
 func compileError(err error) error {
 	if _, refused := errors.AsType[*upload.Error](err); refused {
 		return err
@@ -82,11 +82,12 @@ func compileError(err error) error {
 	return upload.Errorf(upload.CompileFailed, "", "%v", err)
 }
 
-// coreFeatures are the features of WebAssembly that metered modules may use: what wazero has beyond 2.0 and keeps to the specification.
-// Exceptions are not among them: the meter lowers them (RATIONALE.md).
+// coreFeatures are the features of WebAssembly that metered modules may use: those beyond 2.0 that wazero implements
+// as specified. Exceptions are not among them: the meter lowers them (RATIONALE.md).
 const coreFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 
-// tableBytes is what the tables of an instance take, if code grows them at their largest. What is small goes unnoticed.
+// tableBytes is what the tables of an instance take: their largest size if code grows them. A small sum counts as
+// nothing.
 func tableBytes(m *wasmbin.Module, grow bool) int64 {
 	const element, free = 8, 64 << 10
 	n := uint64(0)
@@ -106,7 +107,7 @@ func tableBytes(m *wasmbin.Module, grow bool) int64 {
 	return int64(n)
 }
 
-// compile makes a wazero runtime with one guest module and those host modules that it imports from. cache may be nil.
+// compile makes a wazero runtime with one guest module and the host modules that it imports from. cache may be nil.
 func compile(cache wazero.CompilationCache, metered *meter.Module, parsed *wasmbin.Module) (rt wazero.Runtime, made wazero.CompiledModule, err error) {
 	ctx := context.Background()
 	cfg := wazero.NewRuntimeConfig(). // codeFlags counts these settings
@@ -118,7 +119,7 @@ func compile(cache wazero.CompilationCache, metered *meter.Module, parsed *wasmb
 	}
 	fresh := wazero.NewRuntimeWithConfig(ctx, cfg)
 	defer func() {
-		// The compiler sees bytes of strangers: its bug must not be the node's end.
+		// The compiler sees bytes of strangers: a bug in it must not end the node.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the compiler panicked: %v", p)
 		}
@@ -159,8 +160,8 @@ func (m *Module) close(ctx context.Context) error {
 	return m.rt.Close(ctx)
 }
 
-// enter keeps the module open until leave, and has Close end the guest; false: the module was dropped and closed, or the engine
-// is closed.
+// enter keeps the module open until leave, and has Close end the guest. It returns false if the module was dropped
+// and closed, or the engine is closed.
 func (m *Module) enter(g *guest) bool {
 	e := m.engine
 	e.mu.Lock()

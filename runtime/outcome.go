@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/memory"
 )
 
-// outcome reads what a guest left when taskrt_run returned.
+// outcome reads what a guest left behind when taskrt_run returned.
 func (g *guest) outcome(status abi.Outcome) Outcome {
 	next, err := parseNextTime(g.nextTime)
 	if err != nil {
@@ -92,7 +92,7 @@ func (g *guest) guestError() Outcome {
 	return out
 }
 
-// ended says what it means that guest code ended with an error (docs/architecture.md#how-guests-end).
+// ended says what an error means with which guest code ended (docs/architecture.md#how-guests-end).
 func (g *guest) ended(err error, mem *memory.Memory) Outcome {
 	var exit *sys.ExitError
 	isExit := errors.As(err, &exit)
@@ -141,7 +141,7 @@ func (g *guest) killed(when string) Outcome {
 func (g *guest) outOfMemory(why memory.Refusal, what string) Outcome {
 	out := Outcome{Kind: Failed, Class: ClassExhausted, Code: CodeOutOfMemory, Details: g.trapDetails(nil)}
 	if why == memory.OverBudget {
-		// Not the guest's doing: another worker, or a later time, may have the memory.
+		// The guest did not cause this: another worker, or a later time, may have the memory.
 		out.Class, out.Retryable = ClassGuest, true
 		out.Message = join("the host's memory for guests is used up", what)
 		return out
@@ -157,7 +157,7 @@ const (
 	trapRecovered = " (recovered by wazero)"
 )
 
-// trapMessage is the first line of a trap and the line of standard error that says most.
+// trapMessage is the first line of a trap, and the line of standard error that says most.
 func (g *guest) trapMessage(err error) string {
 	var exit *sys.ExitError
 	if errors.As(err, &exit) {
@@ -178,7 +178,7 @@ func join(a, b string) string {
 	return a + ": " + b
 }
 
-// gist returns the line of standard error that names a panic, else the last one.
+// gist returns the line of standard error that names a panic; without one, the last line.
 func (g *guest) gist() string {
 	const maxGist = 512
 	var gist string
@@ -199,7 +199,7 @@ func isPanic(line string) bool {
 	return strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "panicked at")
 }
 
-// trapDetails is JSON {"stderr","trace"}, whichever there are; nil if neither.
+// trapDetails is JSON {"stderr","trace"} with the members that there are; nil if there are none.
 func (g *guest) trapDetails(err error) []byte {
 	var d struct {
 		Stderr string `json:"stderr,omitempty"`

@@ -62,7 +62,8 @@ func ParseBlobRead(payload []byte) (r BlobRead, err error) {
 	return r, nil
 }
 
-// ReadBlob answers a BlobRead from a blob of a size: what there is of it, nothing at and behind the end.
+// ReadBlob answers a BlobRead from a blob of size bytes: with what lies there, and with nothing at and behind the
+// end.
 func (r BlobRead) ReadBlob(from io.ReaderAt, size int64) ([]byte, error) {
 	p := make([]byte, min(int64(r.Length), max(0, size-r.Offset)))
 	if n, err := from.ReadAt(p, r.Offset); n < len(p) {

@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/runtime/memory"
 )
 
-// Run executes one attempt in fresh memory. When it returns, no guest code of the attempt runs any more (SPEC L1): that is
-// also how long it may take after ctx is done. Cancelling ctx kills the guest; context.Cause says why.
+// Run executes one attempt in fresh memory. When it returns, no guest code of the attempt runs any more (SPEC L1), so
+// it may return later than ctx is done. To cancel ctx is to kill the guest; context.Cause says why.
 func (m *Module) Run(ctx context.Context, a Attempt, host Host) Outcome {
 	g := newGuest(ctx, m, &m.engine.cfg, a.withDefaults(), host)
 	defer g.cancel(nil)

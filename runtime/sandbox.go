@@ -15,14 +15,14 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// guest is the program behind WASI (package wasi): no files, clocks and randomness of the host's choice (SPEC B6), no environment and
-// no arguments but a command's.
+// guest is the program behind WASI (package wasi). It has no files, it has clocks and randomness of the host's choice
+// (SPEC B6), and only a command has an environment and arguments.
 var _ wasi.Process = (*guest)(nil)
 
 // Files implements wasi.Process.
 func (g *guest) Files() *wasi.Files { return &g.files }
 
-// Stdin is nothing, unless the guest is a command.
+// Stdin is empty, unless the guest is a command.
 func (g *guest) Stdin() wasi.Input {
 	if g.command == nil {
 		return &contentReader{}
@@ -30,7 +30,8 @@ func (g *guest) Stdin() wasi.Input {
 	return &g.command.stdin
 }
 
-// Output makes standard output the result of a command, and the log's of all others; standard error is always logged.
+// Output makes standard output the result of a command; the standard output of all others is logged. Standard error
+// is always logged.
 func (g *guest) Output(to wasi.Stream, p []byte) {
 	g.heard()
 	switch {
@@ -61,14 +62,15 @@ func (g *guest) Environ() []string {
 	return g.command.environ
 }
 
-// heard notes that the host hears something of the guest: while it is initialised, that is said once, and by no image.
+// heard notes that the host hears something of the guest. A guest that is heard while it is initialised gets no
+// image: an image would not say it again.
 func (g *guest) heard() { g.spoke = g.spoke || g.phase == phaseInit }
 
 // initEpoch is the wall clock while a guest is initialised.
 var initEpoch = time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// initTick is by how much clocks advance with every look at them while a guest is initialised: one that waits for a time to
-// come must not wait for ever.
+// initTick is by how much clocks advance with every look at them while a guest is initialised: a guest that waits for
+// a time to come must not wait for ever.
 const initTick = time.Microsecond
 
 // Walltime implements wasi.Process.
@@ -89,13 +91,13 @@ func (g *guest) Monotonic() int64 {
 	return int64(g.initClock+g.elapsed()) + 1
 }
 
-// initialise begins phaseInit: what the guest sees in it depends on its module alone, so that its image does.
+// initialise begins phaseInit. What the guest sees in this phase depends on its module alone, so its image does, too.
 func (g *guest) initialise(seed [32]byte) {
 	g.phase, g.initClock, g.initRand = phaseInit, 0, rand.NewChaCha8(seed)
 	g.fuel.start(g.fuel.limit) // of a trial; an attempt's begins when it does
 }
 
-// Wait is the guest's sleep: it ends with the attempt, and passes at once while the guest is initialised.
+// Wait is the guest's sleep. It ends with the attempt, and passes at once while the guest is initialised.
 func (g *guest) Wait(d time.Duration) time.Duration {
 	g.alive()
 	if d <= 0 {
@@ -136,8 +138,8 @@ func (g *guest) Yield() {
 	g.alive()
 }
 
-// movedPerUnit is how many bytes that the host moves for a guest cost a unit of fuel: as many as the guest's own bulk operations
-// move for it (package meter).
+// movedPerUnit is how many bytes that the host moves for a guest cost a unit of fuel: as many as the guest's own bulk
+// operations move for a unit (package meter).
 const movedPerUnit = 16
 
 // Charge has the guest pay for n bytes, as a check within its own code does.
@@ -150,7 +152,7 @@ func (g *guest) Charge(n int) {
 	f.counter.Set(uint64(left))
 }
 
-// wasiFunctions is all of WASI but what ends a guest.
+// wasiFunctions is all of WASI except what ends a guest.
 var wasiFunctions = func() []hostFunction {
 	list := make([]hostFunction, len(wasi.Functions))
 	for i := range wasi.Functions {

@@ -16,8 +16,8 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// capabilityModules are import modules that a guest gets only if its manifest asks for the capability and the operator grants
-// it (SPEC B6).
+// capabilityModules are import modules that a guest gets only if its manifest asks for the capability and the
+// operator grants it (SPEC B6).
 var capabilityModules = []struct {
 	module, capability string
 	functions          []hostFunction
@@ -45,7 +45,8 @@ func checkRequired(parsed *wasmbin.Module, m *manifest.Manifest) error {
 	return nil
 }
 
-// CheckGranted refuses a manifest that requires what the operator of this process grants any of its behaviors not.
+// CheckGranted refuses a manifest that requires a capability which the operator of this process does not grant to
+// each of its behaviors.
 func (e *Engine) CheckGranted(namespace string, m *manifest.Manifest) error {
 	for i, required := range m.Requires {
 		for _, b := range m.Behaviors {
@@ -58,7 +59,7 @@ func (e *Engine) CheckGranted(namespace string, m *manifest.Manifest) error {
 	return nil
 }
 
-// grants tells whether a behavior gets a capability at all. Those that nobody has to grant everybody has.
+// grants tells whether a behavior gets a capability at all. A capability that nobody has to grant, everybody has.
 func (e *Engine) grants(capability, namespace, behavior string) bool {
 	switch capability {
 	case abi.CapabilitySecrets:
@@ -71,13 +72,13 @@ func (e *Engine) grants(capability, namespace, behavior string) bool {
 	return true
 }
 
-// taskInfo is whose attempt it is; false: nobody knows, so nothing is granted.
+// taskInfo says whose attempt it is; false: nobody knows, so nothing is granted.
 func (g *guest) taskInfo() (info abi.TaskInfo, known bool) {
 	known = json.Unmarshal(g.attempt.InfoJSON(), &info) == nil
 	return info, known
 }
 
-// secret is one that the attempt has read. It stays the same until the attempt ends.
+// secret is a secret that the attempt has read. It stays the same until the attempt ends.
 type secret struct {
 	name  string
 	value []byte
@@ -134,10 +135,12 @@ func (g *guest) secret(name string) ([]byte, abi.Errno) {
 	return value, 0
 }
 
-// minHidden is how long a secret is at least that is kept out of logs: shorter ones stand in many lines that do not tell them.
+// minHidden is the length from which a secret is kept out of logs: a shorter secret stands in many lines that do not
+// tell it.
 const minHidden = 8
 
-// keep adds a secret to those that are hidden. Longer ones come first: a shorter one may be part of them.
+// keep adds a secret to those that are hidden. Longer secrets come first, because a shorter one may be a part of
+// them.
 func (l *attemptLog) keep(s secret) {
 	i := slices.IndexFunc(l.hidden, func(h secret) bool { return len(h.value) < len(s.value) })
 	if i < 0 {
@@ -199,7 +202,8 @@ func (l *attemptLog) begun(text []byte) int {
 	return most
 }
 
-// hide returns text without the secrets that the attempt has read. It is text itself if there are none in it.
+// hide returns text without the secrets that the attempt has read. It returns text itself if there are no secrets in
+// it.
 func (l *attemptLog) hide(text []byte) []byte {
 	for _, s := range l.hidden {
 		if len(s.value) >= minHidden && bytes.Contains(text, s.value) {

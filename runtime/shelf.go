@@ -9,16 +9,17 @@ import (
 	"github.com/taskrt/taskrt/runtime/memory"
 )
 
-// Bounds of what waits for its next use. Go guests take milliseconds to initialise, and a worker has dozens of slots.
+// The bounds of what waits for its next use. Go guests take milliseconds to initialise, and a worker has dozens of
+// slots.
 const (
 	idlePerModule = 64
 	idleInAll     = 256
-	// sweepEvery is how often what nobody has used since the sweep before is freed.
+	// sweepEvery is how often the shelf frees what nobody has used since the last sweep.
 	sweepEvery = 15 * time.Second
 )
 
-// shelf keeps the idle instances and the images of an engine. All of it gives way as soon as an attempt waits for memory. Its
-// lock is taken after the engine's and before the budget's.
+// shelf keeps the idle instances and the images of an engine. All of it gives way as soon as an attempt waits for
+// memory. The shelf's lock is taken after the engine's and before the budget's.
 type shelf struct {
 	budget    *memory.Budget
 	restoring memory.Restoring
@@ -30,7 +31,7 @@ type shelf struct {
 	sweeps time.Duration // Boottime at which a sweep is due; 0: none
 }
 
-// newShelf returns a shelf and the budget, of limit bytes, to which what is on it is charged.
+// newShelf returns a shelf, with the budget of limit bytes to which its contents are charged.
 func newShelf(limit int64) *shelf {
 	s := &shelf{}
 	s.budget = memory.NewBudget(limit, s.relieve)
@@ -55,7 +56,7 @@ func (s *shelf) take(p *pool, limit int64) *instance {
 	return nil
 }
 
-// plan returns how much memory a new instance begins with, and how much it reserves.
+// plan returns with how much memory a new instance begins, and how much address space it reserves.
 func (s *shelf) plan(p *pool, limit int64, anew bool) (need, reserve int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,21 +88,22 @@ func (s *shelf) join(p *pool, limit int64) *image {
 	return p.image.used()
 }
 
-// used returns the image, with one more user.
+// used counts one more user of the image.
 func (img *image) used() *image {
 	img.users++
 	img.old = false
 	return img
 }
 
-// wants charges the budget for an image of p, if there is none and it fits.
+// wants charges the budget for an image of p, if p has none and the image fits.
 func (s *shelf) wants(p *pool, size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return p.image == nil && s.budget.Enter(size)
 }
 
-// publish makes img the image of p, with its maker as the first user. false: another was faster; img is closed.
+// publish makes img the image of p, with its maker as the first user. If another maker was faster, publish closes img
+// and returns false.
 func (s *shelf) publish(p *pool, img *image) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +119,7 @@ func (s *shelf) publish(p *pool, img *image) bool {
 	return true
 }
 
-// put keeps an instance that is as new. Its charge is what it keeps.
+// put keeps an instance that is as new. The budget stays charged for what the instance keeps.
 func (s *shelf) put(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +145,7 @@ func (s *shelf) put(i *instance) {
 	s.yield()
 }
 
-// remove takes an idle instance off the shelf. The lock is held, as by all below.
+// remove takes an idle instance off the shelf. The caller holds the lock, as with all functions below.
 func (s *shelf) remove(i *instance) {
 	s.idle.Remove(i.place)
 	p := i.pool
@@ -170,7 +172,7 @@ func (s *shelf) yield() {
 	}
 }
 
-// freeOne frees the oldest idle instance, else an image. false: there is nothing.
+// freeOne frees the oldest idle instance; without any, an image. It returns false if there is nothing to free.
 func (s *shelf) freeOne() bool {
 	if front := s.idle.Front(); front != nil {
 		i := front.Value.(*instance)
@@ -185,8 +187,8 @@ func (s *shelf) freeOne() bool {
 	return false
 }
 
-// drop frees the image of p, which has no idle instances. Those that run have all of their memory charged, what they share
-// included: they may keep it until they end.
+// drop frees the image of p, which has no idle instances. Instances that run have all of their memory charged, shared
+// pages included, so they may keep the image until they end.
 func (s *shelf) drop(p *pool) {
 	s.budget.Give(p.image.Size)
 	p.image.dropped = true
@@ -198,7 +200,7 @@ func (s *shelf) drop(p *pool) {
 	s.images = slices.Delete(s.images, n, n+1)
 }
 
-// unuse is the end of an instance that was not put back.
+// unuse ends the use of an instance that was not put back.
 func (s *shelf) unuse(img *image) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +232,7 @@ func (s *shelf) charge(n int64) bool {
 	return true
 }
 
-// clear frees everything of p, of which no attempt runs.
+// clear frees everything of p. No attempt of p runs.
 func (s *shelf) clear(p *pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,11 +246,12 @@ func (s *shelf) clear(p *pool) {
 	}
 }
 
-// looksEvery is how often, in instances that were put back, sweepLater doubts that a sweep will come.
+// looksEvery is after how many instances that were put back sweepLater looks at the clock again.
 const looksEvery = 64
 
-// sweepLater sees to it that there will be a sweep. It goes by the clock of the machine and makes a new timer each time: an
-// engine may be shared with a synctest bubble, whose timers may never fire. It does not look each time: that is a system call.
+// sweepLater makes sure that there will be a sweep. It goes by the machine's clock and makes a new timer each time,
+// because a synctest bubble may share the engine, and timers of a bubble may never fire. To look at the clock is a
+// system call, so sweepLater does not look each time.
 func (s *shelf) sweepLater() {
 	if s.looks++; s.sweeps != 0 && s.looks%looksEvery != 0 {
 		return
@@ -261,7 +264,7 @@ func (s *shelf) sweepLater() {
 	time.AfterFunc(sweepEvery, s.sweep)
 }
 
-// sweep frees what was not used since the last one.
+// sweep frees what nobody has used since the last sweep.
 func (s *shelf) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

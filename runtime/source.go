@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/abi"
 )
 
-// Source is the content of an input channel that is not in memory: the guest reads it in pieces of its own choice, which
-// go straight into its memory. ReadAt is called on the goroutine of Run.
+// Source is the content of an input channel that is not in memory. The guest reads it in pieces of its own choice,
+// which go straight into its memory. ReadAt is called on the goroutine of Run.
 type Source struct {
 	io.ReaderAt
 	Size int64 // bytes
@@ -24,7 +24,7 @@ type content struct {
 
 func (c content) absent() bool { return c.from == nil && c.data == nil }
 
-// len is the length as a guest is told it.
+// len is the length that a guest is told.
 func (c content) len() abi.Errno {
 	switch {
 	case c.from == nil:
@@ -56,8 +56,8 @@ func (c content) read(p []byte, off uint32) abi.Errno {
 	return abi.Errno(len(p))
 }
 
-// SourceError ends a guest whose input cannot be read any more: no status would keep it from working on what is not
-// there. It is the host's failure, so the attempt's is retryable.
+// SourceError ends a guest whose input cannot be read any more: no status would keep the guest from working on what
+// is not there. It is the host's failure, so the attempt's failure is retryable.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return fmt.Sprintf("the input cannot be read: %v", e.Err) }

@@ -10,8 +10,9 @@ import (
 	"github.com/taskrt/taskrt/runtime/memory"
 )
 
-// A guest's calls are on a stack of the library's, which doubles as they get deeper, up to 100 MB, beside the one that it
-// replaces. So it is charged to the guests' memory when the guest ticks, and while it is large, ticks come often.
+// A guest's calls are on a stack of wazero's. As calls get deeper the stack is replaced by one of twice the size, up
+// to 100 MB, and the former one is garbage. So the stack is charged to the guests' memory when the guest ticks, and
+// while it is large, ticks come often.
 const (
 	freeStack = 256 << 10 // bytes that are not charged; likewise of a result
 	deepSlice = 250_000   // most units of fuel between two ticks of a guest whose stack is charged
@@ -23,7 +24,7 @@ var errStackOverBudget = errors.New("no memory for the call stack")
 // errResultOverBudget unwinds a guest whose result does not fit.
 var errResultOverBudget = errors.New("no memory for the result")
 
-// callStackOf is the call stack of a guest, and what it is charged for it.
+// callStackOf is the call stack of a guest, and what is charged for it.
 type callStackOf struct {
 	bytes   *[]byte        // nil: unknown
 	mem     *memory.Memory // through which it is charged
@@ -37,7 +38,7 @@ func (g *guest) enterStack(f api.Function, m *memory.Memory) {
 	}
 }
 
-// chargeStack charges for the stack as it is now, and for the half as large one before it, which is garbage.
+// chargeStack charges for the stack as it is now, and for the one before it, which was half as large and is garbage.
 func (g *guest) chargeStack() {
 	if s := &g.stack; s.bytes != nil {
 		n := int64(len(*s.bytes))
@@ -45,15 +46,16 @@ func (g *guest) chargeStack() {
 	}
 }
 
-// chargeResult charges for what the guest has written of its result, which the host keeps until the attempt has ended.
+// chargeResult charges for what the guest has written of its result; the host keeps the result until the attempt has
+// ended.
 func (g *guest) chargeResult() {
 	if g.stack.mem != nil {
 		g.besides(int64(cap(g.result)), &g.kept, errResultOverBudget)
 	}
 }
 
-// besides charges n bytes that are not the guest's memory, as far as they are more than what is charged for them; err unwinds the
-// guest that has no room.
+// besides charges for n bytes that are not the guest's memory, as far as they exceed what is charged for them
+// already. A guest that has no room is unwound by err.
 func (g *guest) besides(n int64, charged *int64, err error) {
 	if n <= freeStack || n <= *charged {
 		return
@@ -76,7 +78,8 @@ func (g *guest) leaveStack() {
 	}
 }
 
-// callStack is the size of a function's call stack in bytes, which grows as a guest recurses and never shrinks. 0: unknown.
+// callStack is the size of a function's call stack in bytes; 0: unknown. The stack grows as a guest recurses and
+// never shrinks.
 func callStack(f api.Function) int {
 	if s := stackField(f); s != nil {
 		return len(*s)
@@ -84,7 +87,7 @@ func callStack(f api.Function) int {
 	return 0
 }
 
-// stackField is where the library keeps a function's call stack; nil: not where it was.
+// stackField is where wazero keeps a function's call stack; nil: it is not where it was.
 func stackField(f api.Function) *[]byte {
 	v := reflect.ValueOf(f)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {

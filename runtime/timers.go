@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// timers end an attempt that takes too long. They are armed only before the guest's second slice of fuel and before anything
-// that may wait: most attempts are over by then, and a timer costs as much as a small attempt.
+// timers end an attempt that takes too long. They are armed only before the guest's second slice of fuel and before
+// anything that may wait: most attempts are over by then, and a timer costs as much as a small attempt.
 type timers struct {
 	armed bool // nothing is left to be armed
 	limit *time.Timer
@@ -37,18 +37,19 @@ func (g *guest) arm() {
 	g.timers.armed = true
 }
 
-// makeTimeout bounds how long a new instance may take to be initialised, its image included. It is no part of the attempt's time: a
-// short one could never begin. It is less than the time by which the leader gives up on an attempt later than run_timeout.
+// makeTimeout bounds how long a new instance may take to be initialised, its image included. This time is no part of
+// the attempt's: an attempt with a short run_timeout could never begin. It is shorter than the time that the leader
+// allows an attempt beyond its run_timeout.
 const makeTimeout = 10 * time.Second
 
-// make begins to make an instance, which stops the attempt's clocks until made.
+// make begins to make an instance. The attempt's clocks stop until made is called.
 func (g *guest) make() {
 	g.timers.stop()
 	g.timers.limit = nil
 	g.making, g.makingAt = time.Now(), g.clock()
 }
 
-// made goes on with the attempt's clocks.
+// made lets the attempt's clocks go on.
 func (g *guest) made() {
 	g.timers.stop()
 	g.timers.limit = nil
@@ -68,9 +69,9 @@ func (g *guest) withoutHeartbeat() error {
 	return fmt.Errorf("%w: no heartbeat for %v", ErrKilledTimeout, g.attempt.HeartbeatTimeout)
 }
 
-// late says whether the guest has ended after its time, whatever it says (SPEC L7, L8): beyond a timeout, which a host function that
-// takes long, or a busy machine, may let pass unnoticed, or the grace of a cancel. What it did before the host lost its lease, or
-// stops, stands.
+// late says whether the guest has ended after its time, whatever it says (SPEC L7, L8): after a timeout that passed
+// unnoticed within a long host function or on a busy machine, or after the grace of a cancel. What a guest did before
+// the host lost its lease, or before the host stops, stands.
 func (g *guest) late() bool {
 	if time.Since(g.real) >= g.attempt.RunTimeout {
 		g.cancel(g.overRunTimeout())

@@ -17,8 +17,8 @@ const (
 	maxFrame  = 512 // bytes of one frame
 )
 
-// What wazero writes behind the message of a trap: a line for each frame, the innermost first, and one with its offset in the
-// metered code, if the module has DWARF (meter.Module.Debug).
+// What wazero writes behind the message of a trap: a line for each frame, the innermost first; if the module has
+// DWARF (meter.Module.Debug), also a line with the frame's offset in the metered code.
 const (
 	trapStack    = "wasm stack trace:\n"
 	trapHost     = "\n\nGo runtime stack trace:" // of a bug of ours, which is nobody's affair but ours
@@ -26,10 +26,11 @@ const (
 	offsetPrefix = "\t\t0x"
 )
 
-// unnamed is a function that the module gives no name: its index in the metered module.
+// unnamed matches a function that the module gives no name: its index in the metered module.
 var unnamed = regexp.MustCompile(`^\$([0-9]{1,9})\(`)
 
-// trace tells the frames of a trap as they are in the guest's file, a line each: the function, and the lines of source if the module has DWARF.
+// trace tells the frames of a trap as they are in the guest's file, a line each: the function, and the lines of
+// source if the module has DWARF.
 func (m *Module) trace(ctx context.Context, err error) string {
 	_, text, _ := strings.Cut(err.Error(), trapStack)
 	text, _, _ = strings.Cut(text, trapHost)
@@ -62,7 +63,8 @@ func (m *Module) trace(ctx context.Context, err error) string {
 	return strings.ToValidUTF8(b.String(), "\ufffd")
 }
 
-// uncaught says whether a trap is that of an exception which nobody catches: in the function that metering puts around what the host calls.
+// uncaught says whether a trap is an exception that nobody catches: such a trap is in the function that metering puts
+// around what the host calls.
 func (m *Module) uncaught(err error) bool {
 	message, text, ok := strings.Cut(err.Error(), "\n"+trapStack+framePrefix)
 	if !ok || !strings.HasSuffix(message, "unreachable") {
@@ -73,7 +75,7 @@ func (m *Module) uncaught(err error) bool {
 	return !own
 }
 
-// frame is a frame's function by the guest's own index or name. ok is false for what metering has added.
+// frame is a frame's function by the guest's own index or name. ok is false for functions that metering has added.
 func (m *Module) frame(text string) (frame string, ok bool) {
 	text = strings.TrimPrefix(text, ".") // between the module's name, which is none, and the function's
 	if strings.HasPrefix(text, meter.Import+".") {
@@ -93,8 +95,8 @@ func (m *Module) frame(text string) (frame string, ok bool) {
 	return "$" + strconv.Itoa(index) + text[found[3]:], true
 }
 
-// source tells where the code at an offset in the metered code comes from, " at FILE:LINE:COLUMN" and the calls around it that were
-// replaced by their code; "" if nothing is known.
+// source tells where the code at an offset in the metered code comes from: " at FILE:LINE:COLUMN", and the calls
+// around it that were replaced by their code; "" if nothing is known.
 func (m *Module) source(ctx context.Context, hex string) string {
 	hex, _, _ = strings.Cut(hex, ":")
 	offset, err := strconv.ParseUint(hex, 16, 32)
@@ -112,14 +114,14 @@ func (m *Module) source(ctx context.Context, hex string) string {
 	return b.String()
 }
 
-// places are the tables that tell where modules trapped. They are large and slow to make, and few modules trap: those of the last two
-// are kept, and one is made at a time.
+// places are the tables that tell where modules trapped. The tables are large and slow to make, and few modules trap.
+// So the tables of the last two modules are kept, and one table is made at a time.
 type places struct {
-	turn chan struct{} // has a token while nobody uses the rest
+	turn chan struct{} // holds a token while nobody uses the rest
 	last []*place      // the latest used at the end
 }
 
-// place is what there is to know about a module. lines is nil if there is nothing.
+// place is what there is to know about a module. lines is nil if nothing is known.
 type place struct {
 	digest  string
 	origins *meter.Origins
@@ -134,7 +136,7 @@ func newPlaces() *places {
 	return p
 }
 
-// of returns what is known about a module, made if need be; nil: nothing, or ctx is done.
+// of returns what is known about a module, and finds it out first if need be; nil: nothing is known, or ctx is done.
 func (p *places) of(ctx context.Context, m *Module) *place {
 	select {
 	case <-p.turn:
