@@ -72,7 +72,7 @@ func pipelined(t *testing.T, f *apitest.Fake) *client.Client {
 	return client
 }
 
-// Many callers, of whom some leave: whoever is answered has its own task.
+// TestPipelinedCallers: of many callers some leave. Every caller that is answered has its own task.
 func TestPipelinedCallers(t *testing.T) {
 	f := apitest.NewFake()
 	t.Cleanup(f.Close)

@@ -17,11 +17,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Document is a RoundTripper that holds what passes against /openapi.json: every request that is accepted, and every answer
-// with its status, media type and fields. Fields that the document does not have are wrong too.
+// Document is a RoundTripper that checks against /openapi.json what passes: every request that is accepted, and every answer
+// with its status, media type and fields. Fields that the document does not have are wrong, too.
 type Document struct {
-	// Hostile: the requests are meant to be wrong. What is accepted is not held against the document, which is stricter than
-	// the TaskStore's clients (SPEC X2) and knows nothing of wrong elements of a batch, each of which has its own answer.
+	// Hostile says that the requests are meant to be wrong. Then accepted requests are not checked: the document is stricter
+	// than the TaskStore's clients (SPEC X2), and knows nothing of wrong elements of a batch, each of which has an answer of
+	// its own.
 	Hostile bool
 
 	base       *http.Transport
@@ -35,7 +36,7 @@ type Document struct {
 type documented struct {
 	method, name string
 	path         *regexp.Regexp
-	request      *jsonschema.Schema                    // of a JSON body; nil if it takes none
+	request      *jsonschema.Schema                    // of a JSON body; nil if the operation takes none
 	statuses     map[int]map[string]*jsonschema.Schema // by media type; nil: not JSON
 	met          bool
 }
@@ -56,7 +57,7 @@ func NewDocument(t *testing.T, url string) *Document {
 	}
 	doc := v.(map[string]any)
 	for name, c := range doc["components"].(map[string]any)["schemas"].(map[string]any) {
-		if name != "Problem" && name != "StoreProblemFields" { // parts of problems, which are closed as a whole
+		if name != "Problem" && name != "StoreProblemFields" { // these two are parts of problems, which are closed as a whole
 			closeObject(c)
 		}
 	}
@@ -73,7 +74,7 @@ func NewDocument(t *testing.T, url string) *Document {
 	return c
 }
 
-// closeObject lets an object have no other fields than those that it is said to have.
+// closeObject changes the schema of an object so that the object may have no other fields than the schema says.
 func closeObject(schema any) {
 	s, ok := schema.(map[string]any)
 	if !ok {
@@ -125,7 +126,7 @@ func newDocumented(t *testing.T, compiler *jsonschema.Compiler, path, method str
 			if n >= 400 {
 				form.(map[string]any)["schema"].(map[string]any)["unevaluatedProperties"] = false
 			}
-			if strings.HasSuffix(media, "json") && media != "application/x-ndjson" { // lines of which each is JSON
+			if strings.HasSuffix(media, "json") && media != "application/x-ndjson" { // the latter is lines, each of which is JSON
 				d.statuses[n][media] = at("responses", status, "content", media, "schema")
 			}
 		}
@@ -155,7 +156,7 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if res.StatusCode == http.StatusRequestHeaderFieldsTooLarge {
-		return res, nil // of net/http, before anybody knows the path
+		return res, nil // an answer of net/http, before anybody knows the path
 	}
 	i := slices.IndexFunc(c.operations, func(d *documented) bool { return d.matches(req) })
 	if i < 0 {
@@ -197,7 +198,7 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// matches reports whether the request is for the operation. A path with "." in it is nowhere but in the names of groups.
+// matches reports whether the request is for the operation. Only names of groups may have "." as a part of a path.
 func (d *documented) matches(req *http.Request) bool {
 	p := req.URL.Path
 	clean := strings.HasPrefix(p, "/taskstore/") || path.Clean(p) == p
@@ -212,7 +213,7 @@ func validate(s *jsonschema.Schema, text []byte) error {
 	return s.Validate(v)
 }
 
-// Report tells what was wrong, the same once; and, if all of them had to be met, which operations nothing met.
+// Report reports every error once. With all it also reports the operations that no request has met.
 func (c *Document) Report(t *testing.T, all bool) {
 	t.Helper()
 	c.mu.Lock()

@@ -32,7 +32,7 @@ import (
 )
 
 // Fake is a cluster of one process without Raft: the Service, the leader and a worker of a node, over a store that applies
-// at once. It is what package api tests itself with, and what a user of client.Client may test with.
+// commands at once. The packages of api test themselves with it, and a program that uses client.Client may do so.
 type Fake struct {
 	*service.Service
 
@@ -47,7 +47,7 @@ type Fake struct {
 	hub     *lead.Hub
 	worker  *worker.Worker
 
-	cancel context.CancelFunc // ends what is none of the worker's
+	cancel context.CancelFunc // ends everything except the worker
 	retire context.CancelFunc // ends the worker
 	wg     sync.WaitGroup
 	done   chan struct{} // closed when the worker has ended
@@ -57,11 +57,12 @@ type Fake struct {
 const (
 	fakeSlots = 4
 	fakeTTL   = time.Hour
-	soon      = 50 * time.Millisecond // for maintenance, of what nobody but a test waits for
-	patient   = 10 * time.Second      // for the end of what runs
+	soon      = 50 * time.Millisecond // the pauses of maintenance: only tests wait for them
+	patient   = 10 * time.Second      // how long Close waits until everything has ended
 )
 
-// NewFake makes one; Close it. It panics if it cannot: there is no directory for temporary files, or the like.
+// NewFake makes a Fake. The caller must Close it. NewFake panics if it cannot make one, for example because there is no
+// directory for temporary files.
 func NewFake() *Fake {
 	f := &Fake{net: memnet.New(), store: newStore(), done: make(chan struct{})}
 	if err := f.open(); err != nil {
@@ -111,7 +112,7 @@ func (f *Fake) open() (err error) {
 	return nil
 }
 
-// run starts the parts.
+// run starts the parts of the cluster.
 func (f *Fake) run(waits *wait.Dispatcher, here mux.Network) {
 	var ctx, work context.Context
 	ctx, f.cancel = context.WithCancel(context.Background())
@@ -126,11 +127,11 @@ func (f *Fake) run(waits *wait.Dispatcher, here mux.Network) {
 	f.wg.Go(func() { _ = f.hub.ServeAccepts(here) })
 	go func() {
 		defer close(f.done)
-		_ = f.worker.Run(work) // it is killed
+		_ = f.worker.Run(work) // an error says that Close has killed it
 	}()
 }
 
-// Close ends it. A second Close does nothing.
+// Close ends the cluster. A second Close does nothing.
 func (f *Fake) Close() {
 	f.once.Do(func() {
 		f.EndWaits()
@@ -150,16 +151,16 @@ func (f *Fake) Close() {
 	})
 }
 
-// follow is raftstore.Store.Follow: who leads never changes.
+// follow stands for raftstore.Store.Follow. The leader never changes.
 func follow() (addr string, gone, news <-chan struct{}) { return self, nil, nil }
 
-// dialer brings the worker to the hub.
+// dialer connects the worker to the hub.
 type dialer struct{ net mux.Network }
 
 func (d dialer) Dial(ctx context.Context) (net.Conn, error) { return d.net.Dial(ctx, self, mux.Stream) }
 func (d dialer) Redirect(string)                            {}
 
-// modules and blobs are the worker's way to the files.
+// modules and blobs give the worker access to the files.
 type (
 	modules struct{ f *Fake }
 	blobs   struct{ f *Fake }

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Hostile makes up requests for every operation of an OpenAPI document, from a seed: some as the document wants them,
-// most wrong somewhere, a few broken as bytes. It knows nothing of the product but what the document says.
+// Hostile makes up requests for every operation of an OpenAPI document, from a seed. Some are as the document wants them, most
+// are wrong somewhere, and a few are broken as bytes. Hostile knows nothing of the product except what the document says.
 type Hostile struct {
-	// What is there, for requests that get past the first check. Empty: made up.
+	// IDs and Names of things that exist, for requests that get past the first check. If they are empty, all are made up.
 	IDs, Names []string
 	Tokens     []uint64
 
@@ -45,7 +45,7 @@ type docParameter struct {
 	Schema   *shape
 }
 
-// shape is what is needed of a JSON Schema.
+// shape is the part of a JSON Schema that Hostile needs.
 type shape struct {
 	Ref        string `json:"$ref"`
 	Type       string
@@ -78,7 +78,7 @@ func NewHostile(document []byte, seed uint64) (*Hostile, error) {
 	for name, raw := range d.Components.Schemas {
 		s := &shape{}
 		if err := json.Unmarshal(raw, s); err != nil {
-			s = &shape{} // of answers: it is not needed
+			s = &shape{} // a schema of answers, which is not needed
 		}
 		h.schemas[name] = s
 	}
@@ -97,7 +97,7 @@ func NewHostile(document []byte, seed uint64) (*Hostile, error) {
 	return h, nil
 }
 
-// Operations is how many there are; Next takes them in turn.
+// Operations returns how many operations the document has. Next takes them in turn.
 func (h *Hostile) Operations() int { return len(h.operations) }
 
 // chance is true in one of n cases.
@@ -139,7 +139,7 @@ func (h *Hostile) Next() Attack {
 	return a
 }
 
-// param is the text of a query parameter or a header.
+// param makes up the text of a query parameter or a header.
 func (h *Hostile) param(p docParameter) string {
 	if h.chance(3) {
 		return h.nastyText()
@@ -155,7 +155,7 @@ func (h *Hostile) param(p docParameter) string {
 	return string(v)
 }
 
-// body makes a body of one of the forms that the operation takes, and perhaps breaks it.
+// body makes up a body of one of the forms that the operation takes, and perhaps breaks it.
 func (h *Hostile) body(o *attackable, a *Attack) {
 	form := &shape{}
 	if len(o.media) > 0 {
@@ -199,7 +199,7 @@ func (h *Hostile) broken(b []byte) []byte {
 	return slices.Concat([]byte("\xef\xbb\xbf"), b)
 }
 
-// value is JSON of a schema, or what is wrong for it.
+// value makes up JSON that matches a schema, or JSON that does not.
 func (h *Hostile) value(name string, s *shape, depth int) []byte {
 	for s != nil && s.Ref != "" {
 		s = h.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
@@ -240,7 +240,7 @@ func (h *Hostile) value(name string, s *shape, depth int) []byte {
 	return h.nasty()
 }
 
-// object has the required fields and some of the others.
+// object makes up an object with the required fields and some of the others.
 func (h *Hostile) object(s *shape, depth int) []byte {
 	var parts [][]byte
 	names := make([]string, 0, len(s.Properties))
@@ -248,7 +248,7 @@ func (h *Hostile) object(s *shape, depth int) []byte {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	plain := h.chance(2) // the more fields, the rarer one that is right
+	plain := h.chance(2) // no field is wrong: else an object with many fields would rarely be right
 	for _, name := range names {
 		// A request that waits by default would hold up all others.
 		wanted := slices.Contains(s.Required, name) || name == "timeout"
@@ -274,13 +274,13 @@ func (h *Hostile) list(name string, s *shape, depth int) []byte {
 	for range min(n, 10) {
 		parts = append(parts, h.value(name, s.Items, depth+1))
 	}
-	for i := 10; i < n; i++ { // the same again: what matters is that there are many
+	for i := 10; i < n; i++ { // the same elements again: what matters is that there are many
 		parts = append(parts, parts[i%10])
 	}
 	return slices.Concat([]byte{'['}, bytes.Join(parts, []byte{','}), []byte{']'})
 }
 
-// text is a string for a field or parameter of this name.
+// text makes up a string for a field or parameter of this name.
 func (h *Hostile) text(name string) string {
 	if h.chance(10) {
 		return h.nastyText()
@@ -323,7 +323,7 @@ func (h *Hostile) text(name string) string {
 	return pick(h, "text", "", "AAAA", "made-up")
 }
 
-// nasty is JSON, or nearly, that rarely fits.
+// nasty makes up JSON, or nearly JSON, that rarely fits.
 func (h *Hostile) nasty() []byte {
 	if h.chance(3) {
 		return quote(h.nastyText())
@@ -342,14 +342,14 @@ func (h *Hostile) nastyText() string {
 	return pick(h, "", " ", ".", "..", "../..", "a b c", "a\x00b", "\n", "ü€𝄞", "\xff\xfe", "%", "-1", "null", "<script>", "'; drop", "A", "__proto__", "$id")
 }
 
-// quote writes a JSON string, of bytes that are no UTF-8 too: such are sent as they are.
+// quote writes a JSON string. Bytes that are not UTF-8 are written as they are.
 func quote(s string) []byte {
 	if strings.ToValidUTF8(s, "") != s {
 		return slices.Concat([]byte{'"'}, []byte(s), []byte{'"'})
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a string always has a form
+		panic(err) // cannot happen: every string has a form in JSON
 	}
 	return b
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// TestAnswersMatchTheDocument runs the whole suite over HTTP and holds every request that was accepted, and every
-// answer, against what /openapi.json says of its route: status, media type, schema. Fields that the document does not
-// have are refused too. The suite must meet every operation.
+// TestAnswersMatchTheDocument runs the whole suite over HTTP. It checks every accepted request, and every answer, against what
+// /openapi.json says of its route: status, media type, schema. Fields that the document does not have are wrong, too. The suite
+// must meet every operation.
 func TestAnswersMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	var checker *apitest.Document
@@ -37,7 +37,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		t.Cleanup(client.Close)
 		return client
 	})
-	for _, path := range []string{ // what no method of Service asks for
+	for _, path := range []string{ // routes for which no method of Service asks
 		"/v1/behaviors/apitest.ok/versions", "/v1/cluster/members", "/healthz", "/metrics", "/openapi.json", "/v1/nothing",
 		"/taskstore/group", "/taskstore/task/999999999",
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// OverHTTP serves s and returns a client of it; before are URLs that the client tries first.
+// OverHTTP serves s, and returns a client of it. The client tries the URLs before first.
 func OverHTTP(t *testing.T, s api.Service, before ...string) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(server.New(s, server.Config{Logger: slog.New(slog.DiscardHandler)}))

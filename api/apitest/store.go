@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// store is the replicated store of a cluster of one member that has no log: what is proposed is applied at once.
+// store is the replicated store of a cluster of one member without a log: proposed commands are applied at once.
 type store struct {
 	start time.Time
 
@@ -24,7 +24,7 @@ type store struct {
 const (
 	// self is the only member, and its address.
 	self = "fake"
-	// eventsAt is how many entries' events may wait for a subscriber before it is cut off.
+	// eventsAt is of how many entries the events may wait for a subscriber before it is cut off.
 	eventsAt = 4096
 )
 
@@ -32,7 +32,7 @@ func newStore() *store {
 	return &store{start: time.Now(), machine: task.NewMachine(), grown: make(chan struct{}), subs: map[*subscription]struct{}{}}
 }
 
-// apply is one entry of the log.
+// apply applies one entry of the log.
 func (s *store) apply(ps []task.Proposal) []task.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *store) stamps() (task.Time, task.LeaseTime) {
 	return task.Time(time.Now().UnixMilli()), task.LeaseTime(time.Since(s.start).Milliseconds()) + 1
 }
 
-// Stamps implements lead.Store, as do the next three.
+// Stamps implements lead.Store, as the next three methods do.
 func (s *store) Stamps() (task.Time, task.LeaseTime, bool) {
 	now, lease := s.stamps()
 	return now, lease, true
@@ -66,7 +66,7 @@ func (s *store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 	return s.Propose(ctx, cmds...)
 }
 
-// Propose implements service.Store, as do the next five.
+// Propose implements service.Store, as the next five methods do.
 func (s *store) Propose(_ context.Context, cmds ...task.Command) ([]task.Result, error) {
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
@@ -136,7 +136,7 @@ func (s *store) Status() raftstore.Status {
 type subscription struct {
 	store  *store
 	c      chan []task.Event
-	lagged bool // under store.mu, as is ended
+	lagged bool // guarded by store.mu, as ended is
 	ended  bool
 }
 
@@ -158,7 +158,7 @@ func (s *subscription) tell(events []task.Event) {
 	}
 }
 
-// end ends a subscription, once. The caller has the lock.
+// end ends a subscription. A second end does nothing. The caller has the lock.
 func (s *subscription) end() {
 	if !s.ended {
 		s.ended = true
@@ -167,7 +167,7 @@ func (s *subscription) end() {
 	}
 }
 
-// Events implements lead.Subscription and its like, as do the next two.
+// Events implements lead.Subscription and similar interfaces, as the next two methods do.
 func (s *subscription) Events() <-chan []task.Event { return s.c }
 
 func (s *subscription) Lagged() bool {

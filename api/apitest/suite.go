@@ -1,4 +1,4 @@
-// Package apitest is the conformance suite of api.Service: whatever implements it, in-process or behind HTTP, passes Run.
+// Package apitest is the conformance suite of api.Service: every implementation, in-process or behind HTTP, passes Run.
 package apitest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// patience bounds every wait of the suite; nothing takes that long but on a machine that is very busy.
+// patience bounds every wait of the suite. Only on a very busy machine does anything take so long.
 const patience = 60 * time.Second
 
 // suite is one run against one Service.
@@ -23,7 +23,7 @@ type suite struct {
 	api.Service
 }
 
-// Run runs the suite against what start makes. It makes one Service and uses it for everything.
+// Run runs the suite against one Service, which start makes.
 func Run(t *testing.T, start func(t *testing.T) api.Service) {
 	t.Helper()
 	s := &suite{start(t)}
@@ -137,7 +137,7 @@ var cases = []struct {
 	{"ImportRefused", (*suite).importRefused},
 }
 
-// The behaviors of the suite.
+// These are the behaviors of the suite.
 const (
 	okBehavior   = "apitest.ok"
 	failBehavior = "apitest.fail"
@@ -175,7 +175,7 @@ func pushRequest(name, manifest string, wasm []byte) api.PushRequest {
 	return r
 }
 
-// must submits a task that must be created.
+// must submits a task. The submit must create it.
 func (s *suite) must(ctx context.Context, t *testing.T, r api.SubmitRequest) *api.Task {
 	t.Helper()
 	reply, err := s.Submit(ctx, r)
@@ -188,7 +188,7 @@ func (s *suite) must(ctx context.Context, t *testing.T, r api.SubmitRequest) *ap
 	return reply.Task
 }
 
-// until waits for a condition; the end of the wait is a failure.
+// until waits for a condition. The test fails if the wait ends without it.
 func (s *suite) until(ctx context.Context, t *testing.T, id, until string) *api.Task {
 	t.Helper()
 	got, err := s.Task(ctx, "", id, api.GetOptions{Wait: patience, Until: until})
@@ -198,7 +198,7 @@ func (s *suite) until(ctx context.Context, t *testing.T, id, until string) *api.
 	return got
 }
 
-// final waits for a final state.
+// final waits for the final state of a task.
 func (s *suite) final(ctx context.Context, t *testing.T, id string) *api.Task {
 	t.Helper()
 	got := s.until(ctx, t, id, "")
@@ -208,7 +208,7 @@ func (s *suite) final(ctx context.Context, t *testing.T, id string) *api.Task {
 	return got
 }
 
-// wantError checks an error's code, the field it names, and that the status is the code's.
+// wantError checks the code of an error, the field that the error names, and that the status is the code's.
 func wantError(t *testing.T, err error, code, field string) {
 	t.Helper()
 	e, ok := errors.AsType[*api.Error](err)

@@ -23,7 +23,7 @@ func (s *suite) retry(ctx context.Context, t *testing.T) {
 	if _, err := s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Error: &api.ReportError{Code: "bad"}}); err != nil {
 		t.Fatal(err)
 	}
-	// The outcome stays until the next run starts; the checkpoint goes on with it.
+	// The outcome stays until the next run starts. That run finds the checkpoint.
 	got, err := s.Retry(ctx, api.RetryRequest{ID: x.ID, Delay: duration(time.Hour)})
 	if err != nil || got.Status != "FAILURE" || got.Final || got.Failures != 0 || got.Error == nil {
 		t.Fatalf("retry: %+v, %v", got, err)
@@ -58,7 +58,7 @@ func (s *suite) retry(ctx context.Context, t *testing.T) {
 	}
 }
 
-// fieldOr: of a refusal by the state it is not said which field is named.
+// fieldOr returns the field to expect in an error: field, or for a refusal by the state whatever field the error names.
 func fieldOr(err error, field string) string {
 	if field == "" {
 		return fieldOf(err)
@@ -108,7 +108,7 @@ func (s *suite) resubmit(ctx context.Context, t *testing.T) {
 		}
 		return reply
 	}
-	// Of a running one: the flag, which its worker sees, and another run when this one ends.
+	// A resubmit of a running task sets the flag, which the worker sees, and causes another run when this one ends.
 	if reply := must(api.ResubmitRequest{}); reply.Task.Resubmit == nil || reply.Outcome != "updated" {
 		t.Errorf("resubmit of a running task: %+v", reply)
 	}
@@ -122,7 +122,7 @@ func (s *suite) resubmit(ctx context.Context, t *testing.T) {
 	if _, err := s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token}); err != nil {
 		t.Fatal(err)
 	}
-	// Of a final one: due at the time, with the new params.
+	// A resubmit of a final task makes it due at the given time, with the new params.
 	at := after(time.Hour)
 	if reply := must(api.ResubmitRequest{NotBefore: at, Params: json.RawMessage(`[ 1 ]`)}); reply.Task.Status != "SUCCESS" || reply.Task.Final || !reply.Task.NotBefore.Equal(at.Time) || string(reply.Task.Params) != `[1]` {
 		t.Errorf("resubmit of a final task: %+v", reply.Task)
@@ -147,8 +147,8 @@ func (s *suite) resubmit(ctx context.Context, t *testing.T) {
 	}
 }
 
-// keyed returns a context under an idempotency key. In-process the hashes are given, over HTTP the handler makes them of the
-// key and the body.
+// keyed returns a context with an idempotency key. For a Service in-process it gives the hashes; over HTTP the handler makes
+// them from the key and the body.
 func keyed(ctx context.Context, key string, body uint64) context.Context {
 	sum := uint64(len(key))
 	for _, c := range []byte(key) {
@@ -184,7 +184,7 @@ func (s *suite) once(ctx context.Context, t *testing.T) {
 	if err != nil || repeated[0].Task.ID != batch[0].Task.ID || repeated[2].Task.ID != batch[2].Task.ID {
 		t.Errorf("the batch again: %+v, %v", repeated, err)
 	}
-	// A snooze is what could not be sent again without a key: the token is dead.
+	// Without a key a snooze could not be sent again, because its token is dead.
 	x := s.accept(ctx, t, api.AcceptRequest{Behavior: name})[0]
 	snooze := api.SnoozeRequest{ID: x.ID, Token: x.Lease.Token, AgainAt: after(time.Hour)}
 	for range 2 {

@@ -36,7 +36,7 @@ func (s *suite) putBehavior(ctx context.Context, t *testing.T) {
 	if err != nil || !slices.ContainsFunc(all, func(b api.Behavior) bool { return b.Name == name && b.Kind == "external" }) {
 		t.Errorf("behaviors %+v, %v", all, err)
 	}
-	// Rollback.
+	// This is a rollback.
 	b, err := s.ActivateVersion(ctx, "", name, first.Behavior.Version)
 	if err != nil || b.Version != first.Behavior.Version {
 		t.Errorf("activate: %+v, %v", b, err)
@@ -123,7 +123,7 @@ func (s *suite) deleteBehavior(ctx context.Context, t *testing.T) {
 	wantError(t, err, "behavior_not_found", "behavior")
 	err = s.DeleteBehavior(ctx, "", name, false)
 	wantError(t, err, "behavior_not_found", fieldOf(err))
-	// What runs may finish, what waits waits for the next of that name.
+	// Running tasks may finish. Waiting tasks wait for another behavior of this name.
 	if _, err := s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token}); err != nil {
 		t.Errorf("finish after the deletion: %v", err)
 	}
@@ -134,7 +134,7 @@ func (s *suite) deleteBehavior(ctx context.Context, t *testing.T) {
 	if got := s.acceptOne(ctx, t, name); got.ID != "deleted-waiting" {
 		t.Errorf("accepted %s", got.ID)
 	}
-	// A purge removes the tasks too; who waits is told.
+	// A purge also removes the tasks. Whoever waits for one of them is told.
 	s.must(ctx, t, api.SubmitRequest{Behavior: name, ID: "purged"})
 	if err := s.DeleteBehavior(ctx, "", name, true); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// fileOf returns n bytes, others for another name.
+// fileOf returns n bytes, which differ from name to name.
 func fileOf(name string, n int) []byte {
 	data := make([]byte, 0, n+sha256.Size)
 	for sum := sha256.Sum256([]byte(name)); len(data) < n; sum = sha256.Sum256(sum[:]) {
@@ -28,7 +28,7 @@ func blobDigest(data []byte) string {
 	return "sha256:" + digest(data)
 }
 
-// putBlob stores a file that must be accepted.
+// putBlob stores a file. The Service must accept it.
 func (s *suite) putBlob(ctx context.Context, t *testing.T, data []byte) *api.Blob {
 	t.Helper()
 	b, err := s.PutBlob(ctx, api.PutBlobRequest{Body: bytes.NewReader(data), Size: int64(len(data))})
@@ -77,7 +77,7 @@ func (s *suite) blobs(ctx context.Context, t *testing.T) {
 			}
 		}
 	}
-	// A module is a blob too.
+	// A module is a blob, too.
 	m, err := s.Push(ctx, pushRequest("apitest.blob", "", ModuleOK("blob")))
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func (s *suite) blobs(ctx context.Context, t *testing.T) {
 	if b, err := s.Blob(ctx, m.Digest); err != nil || b.Refs != 1 {
 		t.Errorf("the module's file is %+v, %v", b, err)
 	}
-	// The same file by many at the same time.
+	// Many callers put the same file at the same time.
 	var puts sync.WaitGroup
 	data := fileOf("at once", 100_000)
 	for range 8 {
@@ -126,7 +126,7 @@ func (s *suite) blobRanges(ctx context.Context, t *testing.T) {
 		_, _, err := s.blobBytes(ctx, r)
 		wantCode(t, fmt.Sprintf("%+v", r), err, api.CodeInvalidField)
 	}
-	// Who leaves before the end leaves nothing behind.
+	// A reader that stops before the end leaves nothing behind.
 	c, err := s.BlobContent(ctx, api.BlobRange{Digest: b.Digest, Length: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func (s *suite) blobsRefused(ctx context.Context, t *testing.T) {
 	wantCode(t, "half a file", err, api.CodeBlobNotFound)
 }
 
-// zeros never end.
+// zeros is a reader that never ends.
 type zeros struct{}
 
 // Read implements io.Reader.
@@ -191,7 +191,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wantCode is wantError where each end names the field in its own words.
+// wantCode is wantError for errors whose field is named differently by client and server.
 func wantCode(t *testing.T, what string, err error, code string) {
 	t.Helper()
 	if api.CodeOf(err) != code {

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// exportImport: what is live in a namespace goes into another one and is the same there (SPEC M5).
+// exportImport: everything live in a namespace goes into another namespace, and is the same there (SPEC M5).
 func (s *suite) exportImport(ctx context.Context, t *testing.T) {
 	const from, to = "apitest-export", "apitest-import"
 	quota := api.Quota{MaxTasks: 500}
@@ -37,7 +37,7 @@ func (s *suite) exportImport(ctx context.Context, t *testing.T) {
 	for _, id := range []string{w.done.ID, worldWaits, "export-labelled"} {
 		s.sameTask(ctx, t, from, to, id)
 	}
-	// What runs becomes due: somebody else may take it.
+	// A running task becomes due in the copy: somebody else may take it.
 	moved, err := s.Task(ctx, to, w.leased.ID, api.GetOptions{})
 	if err != nil || moved.Status != "CREATED" || moved.NotBefore == nil || moved.Lease != nil || moved.Attempt != 1 {
 		t.Errorf("what ran is %+v, %v", moved, err)
@@ -54,7 +54,7 @@ func (s *suite) exportImport(ctx context.Context, t *testing.T) {
 	if errA != nil || errB != nil || a.Version != b.Version || !bytes.Equal(a.Manifest, b.Manifest) {
 		t.Errorf("behavior %+v, %v; want %+v, %v", b, errB, a, errA)
 	}
-	// Again: nothing is there twice, and what has changed stays as it is.
+	// The same import again doubles nothing, and leaves what has changed as it is.
 	if again := s.imported(ctx, t, to, lines); again.Tasks+again.Behaviors+again.Records+again.Modules+again.Blobs != 0 || again.Skipped != 10 {
 		t.Errorf("imported again: %+v", again)
 	}
@@ -73,7 +73,7 @@ func (s *suite) imported(ctx context.Context, t *testing.T, name string, lines [
 	return reply
 }
 
-// sameTask compares all of a task but what belongs to its cluster.
+// sameTask compares everything of a task except what belongs to its cluster.
 func (s *suite) sameTask(ctx context.Context, t *testing.T, from, to, id string) {
 	t.Helper()
 	a, err := s.Task(ctx, from, id, api.GetOptions{})
@@ -93,7 +93,7 @@ func (s *suite) sameTask(ctx context.Context, t *testing.T, from, to, id string)
 	}
 }
 
-// exportRaw: every stored record as it is; it is for looking at.
+// exportRaw: a raw export has every stored record as it is. It is for people to look at.
 func (s *suite) exportRaw(ctx context.Context, t *testing.T) {
 	const name = "apitest-raw"
 	s.namespace(ctx, t, name, api.Quota{})
@@ -125,8 +125,8 @@ func (s *suite) exportRaw(ctx context.Context, t *testing.T) {
 	}
 }
 
-// importRehash: IDs that follow from params name the namespace: in another one an equal submit is another task. An import
-// says how many there are, or gives them the IDs of the new namespace; those that were given by somebody stay.
+// importRehash: IDs that follow from params depend on the namespace, so in another namespace an equal submit makes another
+// task. An import says how many tasks have such IDs, or gives them the IDs of the new namespace. IDs that a submit gave stay.
 func (s *suite) importRehash(ctx context.Context, t *testing.T) {
 	const from, other, rehashed, name = "apitest-hashed", "apitest-foreign", "apitest-rehashed", "apitest.params"
 	s.namespace(ctx, t, from, api.Quota{})
@@ -162,7 +162,7 @@ func (s *suite) importRehash(ctx context.Context, t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	// Params that are not there are the fault of their line alone.
+	// If a blob of params is missing, only the line that needs it is refused.
 	gone := regexp.MustCompile(`("id":"given".*?"params":)\{[^}]*\}`).ReplaceAll(lines, []byte(`$1{"blob":"sha256:`+strings.Repeat("0", 64)+`","size":7,"encoding":"json"}`))
 	for i, rehash := range []bool{false, true} {
 		reply, err := s.ImportNamespace(ctx, api.ImportRequest{Name: fmt.Sprint("apitest-params-gone", i), Body: bytes.NewReader(gone), Rehash: rehash})
@@ -172,8 +172,8 @@ func (s *suite) importRehash(ctx context.Context, t *testing.T) {
 	}
 }
 
-// importRefused: what ends an import is named by its line, and what came before it is there. A line that is wrong by itself is
-// told, and the others are taken up.
+// importRefused: the error that ends an import names its line, and the lines before it were taken up. A line that is wrong by
+// itself is reported, and the others are taken up.
 func (s *suite) importRefused(ctx context.Context, t *testing.T) {
 	const header = `{"header":{"format":1,"namespace":{"name":"x","status":"ACTIVE"}}}`
 	task := func(id string) string {
@@ -206,7 +206,7 @@ func (s *suite) importRefused(ctx context.Context, t *testing.T) {
 	gone := `"params":{"blob":"sha256:` + strings.Repeat("0", 64) + `","size":7,"encoding":"json"},"priority"`
 	for i, c := range []struct {
 		what, code, field, line string
-		end                     string // what is counted besides two tasks
+		end                     string // the other counts of the line "end", besides two tasks
 	}{
 		{"an unknown kind", "bad_archive", "", `{"toast":{}}`, ""},
 		{"two members", "bad_archive", "", `{"task":{},"record":{}}`, ""},

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// external defines an external behavior with a lease of a minute; more is what else its policy has, `,"name":value`.
+// external defines an external behavior with a lease of a minute. more has the other fields of its policy: `,"name":value`.
 func (s *suite) external(ctx context.Context, t *testing.T, name, more string) *api.BehaviorDetail {
 	t.Helper()
 	reply, err := s.PutBehavior(ctx, api.PutBehaviorRequest{Name: name, Policy: json.RawMessage(`{"kind":"external","lease":"1m"` + more + `}`)})
@@ -22,7 +22,7 @@ func (s *suite) external(ctx context.Context, t *testing.T, name, more string) *
 	return reply.Behavior
 }
 
-// accept takes tasks of a behavior, waiting for the first.
+// accept takes tasks of a behavior. It waits for the first.
 func (s *suite) accept(ctx context.Context, t *testing.T, r api.AcceptRequest) []*api.Task {
 	t.Helper()
 	if r.Wait == nil {
@@ -44,7 +44,7 @@ func (s *suite) accept(ctx context.Context, t *testing.T, r api.AcceptRequest) [
 	return reply.Tasks
 }
 
-// acceptOne takes the one task that there is.
+// acceptOne takes one task, and there must be exactly one.
 func (s *suite) acceptOne(ctx context.Context, t *testing.T, behavior string) *api.Task {
 	t.Helper()
 	tasks := s.accept(ctx, t, api.AcceptRequest{Behavior: behavior, Max: 2})
@@ -64,14 +64,14 @@ func (s *suite) none(ctx context.Context, t *testing.T, behavior string) {
 
 func duration(d time.Duration) *api.Duration { return new(api.Duration(d)) }
 
-// after is a time in the future, as a time on the wire can be.
+// after returns a time in the future, with the precision of times on the wire.
 func after(d time.Duration) *api.Time { return new(api.TimeOf(time.Now().Add(d).UnixMilli())) }
 
 func (s *suite) acceptTasks(ctx context.Context, t *testing.T) {
 	const name = "apitest.accept"
 	s.external(ctx, t, name, "")
 	s.none(ctx, t, name)
-	// A submit wakes who waits; the params come along.
+	// A submit wakes an accept that waits. The params come along.
 	got := make(chan []*api.Task, 1)
 	go func() {
 		reply, err := s.Accept(ctx, api.AcceptRequest{Behavior: name, Worker: "waiting", Wait: duration(patience)})
@@ -86,8 +86,8 @@ func (s *suite) acceptTasks(ctx context.Context, t *testing.T) {
 	if len(woken) != 1 || woken[0].ID != "accept-1" || string(woken[0].Params) != `{"n":1}` || woken[0].Attempt != 1 || woken[0].Version == "" {
 		t.Fatalf("the one who waited got %+v", woken)
 	}
-	s.none(ctx, t, name) // every task goes to one
-	// A repeated request gets the same; another one what is left, in order and no more than asked for.
+	s.none(ctx, t, name) // because every task goes to one acceptor
+	// A repeated request gets the same tasks. Another request gets tasks that are left, in order, and no more than it asks for.
 	for i := 2; i <= 5; i++ {
 		s.must(ctx, t, api.SubmitRequest{Behavior: name, ID: fmt.Sprintf("accept-%d", i)})
 	}
@@ -136,12 +136,13 @@ func (s *suite) acceptEarly(ctx context.Context, t *testing.T) {
 	if tasks := s.accept(ctx, t, api.AcceptRequest{Behavior: name, MaxNotBefore: after(2 * time.Hour)}); ids(tasks) != "early-1" {
 		t.Errorf("accepted %s, want early-1 before its time", ids(tasks))
 	}
-	// A task that becomes due wakes who waits.
+	// A task that becomes due wakes an accept that waits.
 	s.must(ctx, t, api.SubmitRequest{Behavior: name, ID: "early-2", Delay: duration(50 * time.Millisecond)})
 	if got := s.acceptOne(ctx, t, name); got.ID != "early-2" {
 		t.Errorf("accepted %s, want early-2 at its time", got.ID)
 	}
-	// Who hung up waits no longer. A server may see that a moment too late: then the lease ends it.
+	// A client that hung up waits no longer. A server may see this a moment too late: then the task comes back when its lease
+	// ends.
 	gone, hangUp := context.WithCancel(ctx)
 	time.AfterFunc(20*time.Millisecond, hangUp)
 	if _, err := s.Accept(gone, api.AcceptRequest{Behavior: name, Worker: "gone", Wait: duration(patience), Lease: duration(time.Second)}); err == nil {
@@ -185,7 +186,7 @@ func (s *suite) acceptRefused(ctx context.Context, t *testing.T) {
 	}
 }
 
-// heartbeat keeps the lease, stores what it brings, and is refused when the token is not current (SPEC J3, L3).
+// heartbeat: a heartbeat keeps the lease, stores what it brings, and is refused if the token is not current (SPEC J3, L3).
 func (s *suite) heartbeat(ctx context.Context, t *testing.T) {
 	const name = "apitest.beat"
 	s.external(ctx, t, name, "")
@@ -245,10 +246,10 @@ func (s *suite) heartbeat(ctx context.Context, t *testing.T) {
 	}
 }
 
-// huge is a JSON text of one byte more than fits where no blob may be.
+// huge returns a JSON text with one byte more than fits where no blob may stand.
 func huge() json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", api.MaxInline-1) + `"`) }
 
-// notExternal: what a session runs cannot be reported on over HTTP.
+// notExternal: nobody can report over HTTP on a task that a session runs.
 func (s *suite) notExternal(ctx context.Context, t *testing.T) {
 	spin := s.must(ctx, t, api.SubmitRequest{Behavior: spinBehavior, ID: "not-external"})
 	x := s.until(ctx, t, spin.ID, "running")
@@ -272,7 +273,7 @@ func (s *suite) leaseLost(ctx context.Context, t *testing.T) {
 	s.external(ctx, t, name, "")
 	s.must(ctx, t, api.SubmitRequest{Behavior: name, ID: "lost-1"})
 	tasks := s.accept(ctx, t, api.AcceptRequest{Behavior: name, Lease: duration(time.Second)})
-	// Nobody renews: somebody else gets it, and the old token is dead (SPEC J6, L4).
+	// Nobody renews the lease. So somebody else gets the task, and the old token is dead (SPEC J6, L4).
 	x := s.acceptOne(ctx, t, name)
 	if x.LostCount != 1 || x.Failures != 0 || x.Attempt != 2 || len(x.History) == 0 || x.History[0].Outcome != "LOST" {
 		t.Errorf("accepted again %+v", x)
@@ -306,7 +307,8 @@ func (s *suite) cancelExternal(ctx context.Context, t *testing.T) {
 			t.Fatalf("cancel: %+v, %v", reply, err)
 		}
 	}
-	// A success within the grace is honoured; a failure is the cancel. The grace is short: who is late gets halt.
+	// A success within the grace is honoured. A failure counts as the cancel. The grace is short: a report that comes late gets
+	// halt.
 	cancel(tasks[0])
 	reply, err := s.Finish(ctx, api.FinishRequest{ID: tasks[0].ID, Token: tasks[0].Lease.Token, Result: json.RawMessage(`"done"`)})
 	if err == nil && (reply.Task.Status != "SUCCESS" || string(reply.Task.Result) != `"done"`) || err != nil && api.CodeOf(err) != "halt" {
@@ -321,7 +323,7 @@ func (s *suite) cancelExternal(ctx context.Context, t *testing.T) {
 	if err == nil && (failed.Task.Error == nil || failed.Task.Error.Code != "CANCELLED") || err != nil && api.CodeOf(err) != "halt" {
 		t.Errorf("a failure within the grace: %+v, %v", failed, err)
 	}
-	// Who says nothing loses the token at the end of the grace.
+	// A worker that says nothing loses the token at the end of the grace.
 	cancel(tasks[2])
 	if done := s.final(ctx, t, tasks[2].ID); done.Error == nil || done.Error.Code != "CANCELLED" {
 		t.Errorf("after the grace: %+v", done)
@@ -330,7 +332,7 @@ func (s *suite) cancelExternal(ctx context.Context, t *testing.T) {
 	wantError(t, err, "halt", "")
 }
 
-// limits: what a behavior's limits hold up is not accepted (SPEC L11).
+// limits: a task that a behavior's limits hold up is not handed out (SPEC L11).
 func (s *suite) limits(ctx context.Context, t *testing.T) {
 	const name = "apitest.limits"
 	s.external(ctx, t, name, `,"max_concurrent":2,"concurrency_key":"/k","max_per_key":1`)

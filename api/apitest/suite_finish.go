@@ -49,7 +49,7 @@ func (s *suite) finish(ctx context.Context, t *testing.T) {
 	if r := must(api.FinishRequest{ID: x.ID, Token: x.Lease.Token, ResultBase64: []byte{0, 255}}); string(r.Task.ResultBase64) != "\x00\xff" || r.Task.Result != nil {
 		t.Errorf("bytes: %+v", r.Task)
 	}
-	// Without a result the last progress is the result; without either it is null.
+	// Without a result the last progress is the result. Without progress the result is null.
 	x = s.run(ctx, t, name, "finish-progress")
 	if _, err := s.Heartbeat(ctx, api.HeartbeatRequest{ID: x.ID, Token: x.Lease.Token, Progress: json.RawMessage(`"half"`)}); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func (s *suite) finish(ctx context.Context, t *testing.T) {
 	if r := must(api.FinishRequest{ID: x.ID, Token: x.Lease.Token}); string(r.Task.Result) != `null` || r.Task.Status != "SUCCESS" {
 		t.Errorf("nothing as result: %+v", r.Task)
 	}
-	// again_at with a result: SUCCESS, and once more then (SPEC R4).
+	// again_at with a result makes a SUCCESS that runs once more at this time (SPEC R4).
 	x = s.run(ctx, t, name, "finish-again")
 	again := after(time.Hour)
 	if r := must(api.FinishRequest{ID: x.ID, Token: x.Lease.Token, AgainAt: again}); r.Task.Status != "SUCCESS" || r.Task.Final || !r.Task.NotBefore.Equal(again.Time) {
@@ -100,7 +100,7 @@ func (s *suite) finishError(ctx context.Context, t *testing.T) {
 	}
 }
 
-// finishProgress: what ends shows how far it had come, also if no heartbeat told (SPEC J4).
+// finishProgress: a task that has ended shows how far its run had come, also if no heartbeat told it (SPEC J4).
 func (s *suite) finishProgress(ctx context.Context, t *testing.T) {
 	const name = "apitest.progress"
 	s.external(ctx, t, name, "")
@@ -117,7 +117,7 @@ func (s *suite) finishProgress(ctx context.Context, t *testing.T) {
 	if err != nil || string(done.Task.Progress) != `{"at":3}` || string(done.Task.Result) != `"r"` {
 		t.Errorf("finished: %+v, %v", done, err)
 	}
-	x = s.run(ctx, t, name, "progress-2") // without a result it is the progress, this one
+	x = s.run(ctx, t, name, "progress-2") // without a result, the progress in the finish is the result
 	if done, err = s.Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Progress: json.RawMessage(`4`)}); err != nil || string(done.Task.Result) != `4` {
 		t.Errorf("without a result: %+v, %v", done, err)
 	}
@@ -131,8 +131,8 @@ func (s *suite) finishProgress(ctx context.Context, t *testing.T) {
 	wantError(t, err, "too_large", "progress")
 }
 
-// finishRefused: a report that is wrong changes nothing. A program gives codes of its own, in lower case; of the host's codes
-// it may give only those of runs (SPEC J4, T5).
+// finishRefused: a report that is wrong changes nothing. A program gives codes of its own, in lower case. Of the host's codes
+// it may give only the codes of runs (SPEC J4, T5).
 func (s *suite) finishRefused(ctx context.Context, t *testing.T) {
 	const name = "apitest.refused"
 	s.external(ctx, t, name, "")
@@ -248,7 +248,8 @@ func (s *suite) snooze(ctx context.Context, t *testing.T) {
 	wantError(t, err, "invalid_field", "again_at")
 }
 
-// fuel: an attempt's entry says what its guest used, the same for the same work. Nobody metered what is reported over HTTP.
+// fuel: the entry of an attempt says how much fuel its guest used, the same for the same work. An attempt that is reported over
+// HTTP has none, because nobody metered it.
 func (s *suite) fuel(ctx context.Context, t *testing.T) {
 	used := func(id string) int64 {
 		t.Helper()

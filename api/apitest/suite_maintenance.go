@@ -21,7 +21,7 @@ func (s *suite) maintained(ctx context.Context, t *testing.T, run int64) *api.Ma
 	return got
 }
 
-// attempted waits until an attempt of the task of maintenance has ended.
+// attempted waits until the attempt that is this run of the task of maintenance has ended.
 func (s *suite) attempted(ctx context.Context, t *testing.T, run int64) {
 	t.Helper()
 	until := api.GetOptions{Wait: patience, Until: fmt.Sprintf("attempt:%d", run)}
@@ -45,7 +45,7 @@ func (s *suite) settled(ctx context.Context, t *testing.T) *api.MaintenanceInfo 
 	}
 }
 
-// maintenance: a run is asked for, is a task like any other, and leaves a record (SPEC M1, M4).
+// maintenance: a run can be asked for, is a task like any other, and leaves a record (SPEC M1, M4).
 func (s *suite) maintenance(ctx context.Context, t *testing.T) {
 	before := s.settled(ctx, t)
 	if before.Every <= 0 || before.Grace <= 0 || before.ScanRate <= 0 || before.DeleteRate <= 0 || before.Batch <= 0 || before.NextRun == nil || before.Paused {
@@ -89,7 +89,7 @@ func (s *suite) pauseMaintenance(ctx context.Context, t *testing.T) (resume func
 	return func() { pause(false) }
 }
 
-// maintenanceRefused: what is unfinished is named, and superseded by its number only (SPEC M1).
+// maintenanceRefused: a refusal names the unfinished run, which can be superseded by its number only (SPEC M1).
 func (s *suite) maintenanceRefused(ctx context.Context, t *testing.T) {
 	s.settled(ctx, t)
 	resume := s.pauseMaintenance(ctx, t)
@@ -139,5 +139,5 @@ func (s *suite) maintenanceRefused(ctx context.Context, t *testing.T) {
 	_, err = s.MaintenanceRun(ctx, 1<<40)
 	wantError(t, err, "run_not_found", "run")
 	_, err = s.StartMaintenance(ctx, api.MaintenanceRequest{SupersedeRun: other.Run})
-	wantError(t, err, "run_not_found", "supersede_run") // it has finished
+	wantError(t, err, "run_not_found", "supersede_run") // because the run has finished
 }

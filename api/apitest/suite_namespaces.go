@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// namespace makes a namespace that is new.
+// namespace makes a new namespace.
 func (s *suite) namespace(ctx context.Context, t *testing.T, name string, q api.Quota) {
 	t.Helper()
 	n, err := s.CreateNamespace(ctx, api.NamespaceSettings{Name: name, Quota: &q})
@@ -34,7 +34,7 @@ func (s *suite) status(ctx context.Context, t *testing.T, name, status string) *
 	return n
 }
 
-// purged purges a namespace to the end: runs of maintenance are started until one has seen it empty.
+// purged purges a namespace to the end: it starts runs of maintenance until a run has found the namespace empty.
 func (s *suite) purged(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	s.status(ctx, t, name, api.NamespacePurging)
@@ -100,7 +100,7 @@ func (s *suite) namespaces(ctx context.Context, t *testing.T) {
 	if x, err := s.Task(ctx, name, "two", api.GetOptions{Wait: patience}); err != nil || x.Status != "SUCCESS" {
 		t.Errorf("a task that a node runs in a namespace of its own: %+v, %v", x, err)
 	}
-	// The same ID in another namespace is another task.
+	// The same ID in another namespace names another task.
 	if _, err := s.Task(ctx, "", "one", api.GetOptions{}); api.CodeOf(err) != api.CodeTaskNotFound {
 		t.Errorf("a task of another namespace: %v", err)
 	}
@@ -167,7 +167,7 @@ func (s *suite) namespacesRefused(ctx context.Context, t *testing.T) {
 	}
 }
 
-// quotas are refused as 429 that name them, and leave what is there alone (SPEC N1).
+// quotas: a request beyond a quota is refused with a 429 that names the quota, and what is there is left alone (SPEC N1).
 func (s *suite) quotas(ctx context.Context, t *testing.T) {
 	const name, behavior = "apitest-quota", "apitest.ns"
 	s.namespace(ctx, t, name, api.Quota{MaxTasks: 3})
@@ -194,7 +194,7 @@ func (s *suite) quotas(ctx context.Context, t *testing.T) {
 	one := api.SubmitRequest{Namespace: name, Behavior: behavior, Params: json.RawMessage(`"0123456789"`)}
 	_, err = s.Txn(ctx, api.TxnRequest{Namespace: name, Submit: []api.SubmitRequest{one}})
 	wantQuota(t, err, "max_tasks", 3)
-	// What is removed makes room, also within one transaction.
+	// A removed task makes room, also within one transaction.
 	_, err = s.Txn(ctx, api.TxnRequest{Namespace: name, Submit: []api.SubmitRequest{one}, Delete: []api.TxnDelete{{ID: results[0].Task.ID, Rev: results[0].Task.Rev}}})
 	if err != nil {
 		t.Errorf("one goes and one comes: %v", err)
@@ -204,7 +204,7 @@ func (s *suite) quotas(ctx context.Context, t *testing.T) {
 	wantQuota(t, err, "max_bytes", 20)
 	_, err = s.StoreUpdate(ctx, api.StoreUpdateRequest{Namespace: name, ClientID: alice, Adds: []api.StoreAdd{{Group: "g", Data: "0123456789"}}})
 	wantQuota(t, err, "max_bytes", 20)
-	// Under a key a refusal is not kept: the same request is done when there is room.
+	// A refusal is not kept under a key: the same request is done when there is room.
 	key := keyed(ctx, "quota", 1)
 	_, err = s.Submit(key, one)
 	wantQuota(t, err, "max_bytes", 20)
@@ -226,7 +226,7 @@ func (s *suite) quota(ctx context.Context, t *testing.T, name string, q api.Quot
 	}
 }
 
-// wantQuota checks that an error is of a quota and says which, how much it is, and when to ask again.
+// wantQuota checks that an error is about a quota, and says which quota, how much it is, and when to ask again.
 func wantQuota(t *testing.T, err error, quota string, limit int64) {
 	t.Helper()
 	wantError(t, err, api.CodeQuotaExceeded, quota)
@@ -235,7 +235,7 @@ func wantQuota(t *testing.T, err error, quota string, limit int64) {
 	}
 }
 
-// submitRate: a namespace gets a second's submits at once, and then as many as its quota says.
+// submitRate: a namespace may have a second's worth of submits at once, and then as many per second as its quota says.
 func (s *suite) submitRate(ctx context.Context, t *testing.T) {
 	const name, behavior, rate = "apitest-rate", "apitest.ns", 4
 	s.namespace(ctx, t, name, api.Quota{})
@@ -263,7 +263,7 @@ func (s *suite) submitRate(ctx context.Context, t *testing.T) {
 	if grown := s.logged(ctx, t) - before; after < 40 && grown > 30+uint64(after)*3 {
 		t.Errorf("%d of 50 submits passed, and the log grew by %d entries", after, grown)
 	}
-	// It is there again after a second at most, also when nothing else is written.
+	// There is room again after a second at most, also if nothing else is written.
 	for deadline := time.Now().Add(patience); ; {
 		_, err := s.Submit(ctx, api.SubmitRequest{Namespace: name, Behavior: behavior})
 		if err == nil {
@@ -279,7 +279,7 @@ func (s *suite) submitRate(ctx context.Context, t *testing.T) {
 	}
 }
 
-// logged is how far the log of the leader is.
+// logged returns the last index of the leader's log that is applied.
 func (s *suite) logged(ctx context.Context, t *testing.T) uint64 {
 	t.Helper()
 	c, err := s.Cluster(ctx)

@@ -13,7 +13,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// The behaviors of operations. ModuleOdd's fail if their index is odd; ModuleSpin's end when they are cancelled.
+// These are the behaviors of operations. Behaviors of ModuleOdd fail if their index is odd. Behaviors of ModuleSpin end when
+// they are cancelled.
 const (
 	oddManifest = `{"schema":1,"behaviors":[
 		{"name":"apitest.op","operation":{"concurrency":"one_per_target","complete":"apitest.op.done","cleanup":"apitest.op.clean"}},
@@ -39,7 +40,7 @@ func (s *suite) pushOperations(ctx context.Context, t *testing.T) {
 	}
 }
 
-// start begins an operation that must begin.
+// start starts an operation. The Service must accept it.
 func (s *suite) start(ctx context.Context, t *testing.T, r api.StartOperationRequest) *api.Operation {
 	t.Helper()
 	o, err := s.StartOperation(ctx, r)
@@ -120,7 +121,7 @@ func sameJSON(t *testing.T, got json.RawMessage, want string) {
 
 func (s *suite) operationFails(ctx context.Context, t *testing.T) {
 	s.pushOperations(ctx, t)
-	// run_all: all run, the completion too, and then it has failed.
+	// With run_all all partitions run, then the completion, and then the operation has failed.
 	s.start(ctx, t, api.StartOperationRequest{ID: "op-all", Behavior: "apitest.op.fails", Partitions: some(3)})
 	o := s.ended(ctx, t, "op-all")
 	if o.Status != "FAILURE" || o.Counts != (api.OperationCounts{Failure: 3}) || o.Error == nil || o.Error.Code != "HANDLER_ERROR" || o.Result != nil {
@@ -129,11 +130,11 @@ func (s *suite) operationFails(ctx context.Context, t *testing.T) {
 	if c, err := s.Task(ctx, "", o.Completion, api.GetOptions{}); err != nil || c.Status != "SUCCESS" || !strings.Contains(string(c.Params), `"success":false`) {
 		t.Errorf("its completion: %+v, %v", c, err)
 	}
-	// One cleanup for each partition, by the worker that ran it.
+	// There is one cleanup for each partition, by the worker that ran the partition.
 	if o.Cleanups.Made+o.Cleanups.Dropped != 3 {
 		t.Errorf("cleanups %+v", o.Cleanups)
 	}
-	// fail_fast: the first failure cancels the others.
+	// With fail_fast the first failure cancels the others.
 	s.start(ctx, t, api.StartOperationRequest{ID: "op-fast", Behavior: "apitest.op.fast", Partitions: some(200)})
 	if o = s.ended(ctx, t, "op-fast"); o.Status != "FAILURE" || o.Counts.Failure != 200 || o.Error.Code != "HANDLER_ERROR" || o.Completion != "" {
 		t.Errorf("fail_fast: %+v, %+v", o, o.Error)
@@ -142,13 +143,13 @@ func (s *suite) operationFails(ctx context.Context, t *testing.T) {
 	if !slices.ContainsFunc(cancelled, func(x *api.Task) bool { return x.Error.Code == "CANCELLED" && x.Attempt == 0 }) {
 		t.Error("fail_fast has cancelled nothing")
 	}
-	// A completion that fails.
+	// The completion of this operation fails.
 	s.start(ctx, t, api.StartOperationRequest{ID: "op-unsure", Behavior: "apitest.op.unsure", Partitions: some(2)})
 	o = s.ended(ctx, t, "op-unsure")
 	if o.Status != "FAILURE" || o.Counts.Success != 2 || o.Error == nil || o.Error.Code != "COMPLETION_FAILED" {
 		t.Errorf("its completion fails: %+v, %+v", o, o.Error)
 	}
-	// Retry runs what failed again: here the completion alone.
+	// Retry runs again what failed: here only the completion.
 	again, err := s.RetryOperation(ctx, "", "op-unsure")
 	if err != nil || again.Rev <= o.Rev {
 		t.Fatalf("retry: %+v, %v", again, err)
@@ -170,7 +171,7 @@ func (s *suite) operationFails(ctx context.Context, t *testing.T) {
 
 func (s *suite) operationExcludes(ctx context.Context, t *testing.T) {
 	s.pushOperations(ctx, t)
-	for _, name := range []string{"apitest.op", "apitest.op.each", "apitest.op.other"} { // paused: their operations go on for as long
+	for _, name := range []string{"apitest.op", "apitest.op.each", "apitest.op.other"} { // while they are paused their operations do not end
 		if _, err := s.PauseBehavior(ctx, "", name, true); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +203,7 @@ func (s *suite) operationExcludes(ctx context.Context, t *testing.T) {
 	}
 	one := begun("apitest.op", "ex", "a")
 	refused(one, "apitest.op", "ex", "b")
-	refused(one, "apitest.op.other", "ex", "") // it does not stand the one that runs
+	refused(one, "apitest.op.other", "ex", "") // it is incompatible with the one that runs
 	begun("apitest.op", "ex2", "a")
 	other := begun("apitest.op.other", "ex3", "")
 	refused(other, "apitest.op", "ex3", "") // the other way round
@@ -210,7 +211,7 @@ func (s *suite) operationExcludes(ctx context.Context, t *testing.T) {
 	each := begun("apitest.op.each", "ex", "a")
 	refused(each, "apitest.op.each", "ex", "a")
 	begun("apitest.op.each", "ex", "b")
-	// The end of it frees the target.
+	// The end of an operation frees the target.
 	if _, err := s.CancelOperation(ctx, "", one.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func (s *suite) operationExcludes(ctx context.Context, t *testing.T) {
 	if next.Instance <= one.Instance {
 		t.Errorf("instance %d after %d", next.Instance, one.Instance)
 	}
-	_, err := s.RetryOperation(ctx, "", one.ID) // exclusive again
+	_, err := s.RetryOperation(ctx, "", one.ID) // this would need the target again
 	wantError(t, err, "operation_conflict", fieldOf(err))
 }
 
@@ -388,7 +389,7 @@ func (s *suite) operationRefused(ctx context.Context, t *testing.T) {
 	wantError(t, err, "namespace_not_found", "namespace")
 	_, err = s.Operation(ctx, "", "op-exists", api.OperationGet{Until: "soon"})
 	wantError(t, err, "invalid_field", "until")
-	for _, c := range []string{"zzz", "100000", api.TasksCursor(1)} { // of nothing, and of other lists
+	for _, c := range []string{"zzz", "100000", api.TasksCursor(1)} { // no cursors, and a cursor of another list
 		_, err := s.Operations(ctx, api.OperationsRequest{Cursor: c})
 		wantError(t, err, "invalid_field", "cursor")
 		_, err = s.Partitions(ctx, api.PartitionsRequest{ID: "op-exists", Cursor: c})
@@ -429,7 +430,7 @@ func (s *suite) operationOnce(ctx context.Context, t *testing.T) {
 	}
 }
 
-// operationEvents: the tasks of an operation are followed by its ID (SPEC W3).
+// operationEvents: whoever watches the ID of an operation as a parent sees the changes of its tasks (SPEC W3).
 func (s *suite) operationEvents(ctx context.Context, t *testing.T) {
 	s.pushOperations(ctx, t)
 	events, err := s.Events(ctx, api.EventsRequest{Parent: "op-events"})

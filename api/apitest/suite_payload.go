@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// textOf is JSON of n bytes, others for another name.
+// textOf returns JSON of n bytes, which differs from name to name.
 func textOf(name string, n int) json.RawMessage {
 	text := strings.Repeat(name+" ", n/(len(name)+1)+1)
 	return json.RawMessage(`"` + text[:n-2] + `"`)
@@ -22,7 +22,8 @@ func refTo(content []byte) json.RawMessage {
 	return api.BlobRef(digest(content))
 }
 
-// wantBlob checks that a payload is shown as a reference to the content, which can be had and is needed by refs records.
+// wantBlob checks that a payload is shown as a reference to the content, that the content can be read, and that refs records
+// need it.
 func (s *suite) wantBlob(ctx context.Context, t *testing.T, shown json.RawMessage, content []byte, refs int64) {
 	t.Helper()
 	if string(shown) != string(refTo(content)) {
@@ -42,8 +43,8 @@ func (s *suite) wantRefs(ctx context.Context, t *testing.T, content []byte, refs
 	}
 }
 
-// payloads: what is longer than 64 KiB becomes a blob, and is shown as a reference; what refers to blobs keeps them as long
-// as the task is there (SPEC H3).
+// payloads: a payload of more than 64 KiB becomes a blob, and is shown as a reference. A payload that refers to blobs keeps
+// them as long as the task is there (SPEC H3).
 func (s *suite) payloads(ctx context.Context, t *testing.T) {
 	inline, long, raw := textOf("inline", api.MaxInline), textOf("long", api.MaxInline+1), fileOf("payload", 100_000)
 	small, odd := []byte(`{"a": 1}`), []byte("no JSON at all")
@@ -95,7 +96,7 @@ func (s *suite) payloads(ctx context.Context, t *testing.T) {
 	}
 }
 
-// payloadsAreContent: what is equal is one task, however it was sent.
+// payloadsAreContent: equal params make one task, in whatever form they were sent.
 func (s *suite) payloadsAreContent(ctx context.Context, t *testing.T) {
 	params := textOf("content", 80_000)
 	id := deterministicID("default", hashBehavior, string(params))
@@ -131,7 +132,7 @@ func (s *suite) payloadsAreContent(ctx context.Context, t *testing.T) {
 	s.wantRefs(ctx, t, spaced, 0)
 }
 
-// payloadsOfWorkers: results and checkpoints of workers over HTTP.
+// payloadsOfWorkers: results and checkpoints of workers over HTTP become blobs, too.
 func (s *suite) payloadsOfWorkers(ctx context.Context, t *testing.T) {
 	const name = "apitest.payloads"
 	s.external(ctx, t, name, "")
@@ -169,7 +170,7 @@ func (s *suite) payloadsOfWorkers(ctx context.Context, t *testing.T) {
 	s.wantBlob(ctx, t, many[1].Task.Result, result, 2)
 }
 
-// payloadsOfOperations: an argument keeps what it names as long as the operation is there.
+// payloadsOfOperations: an argument keeps the blobs that it names as long as the operation is there.
 func (s *suite) payloadsOfOperations(ctx context.Context, t *testing.T) {
 	s.pushOperations(ctx, t)
 	table := fileOf("table", 1000)
@@ -232,7 +233,7 @@ func (s *suite) payloadsRefused(ctx context.Context, t *testing.T) {
 	if got, err := s.Task(ctx, "", x.ID, api.GetOptions{}); err != nil || got.Status != "RUNNING" {
 		t.Errorf("%+v, %v: the attempt goes on", got, err)
 	}
-	// Where no blob may be, its name is text.
+	// Where no blob may stand, the name of a blob is only text.
 	if _, err := s.Heartbeat(ctx, api.HeartbeatRequest{ID: x.ID, Token: x.Lease.Token, Progress: gone}); err != nil {
 		t.Error(err)
 	}

@@ -17,7 +17,7 @@ type world struct {
 	*suite
 	namespace string
 	leased    *api.Task // by an external worker
-	done      *api.Task // finished by one
+	done      *api.Task // finished by an external worker
 	record    uint64
 	version   string // of the external behavior
 }
@@ -65,14 +65,14 @@ func (s *suite) world(ctx context.Context, t *testing.T, name string) *world {
 type kind string
 
 const (
-	reads    kind = "reads"    // what is there
+	reads    kind = "reads"    // shows what is there
 	works    kind = "works"    // brings new work
-	changes  kind = "changes"  // what is defined, or asks that something be done again
-	accepts  kind = "accepts"  // takes what is there to do
-	reports  kind = "reports"  // what came of a lease
+	changes  kind = "changes"  // changes a definition, or asks that something be done again
+	accepts  kind = "accepts"  // takes tasks to run
+	reports  kind = "reports"  // reports on a lease
 	removes  kind = "removes"  // cancels or deletes
-	retries  kind = "retries"  // as changes, of a task alone
-	settings kind = "settings" // of the namespace
+	retries  kind = "retries"  // asks that a task be done again
+	settings kind = "settings" // changes settings of the namespace
 	imports  kind = "imports"
 )
 
@@ -83,7 +83,7 @@ type request struct {
 	do   func(ctx context.Context, w *world) error
 }
 
-// requests are all calls of a Service that are about a namespace, in an order in which they can all be done once.
+// requests returns all calls of a Service that are about a namespace, in an order in which each can be done once.
 func requests() []request {
 	return slices.Concat(readingRequests(), workRequests(), changingRequests())
 }
@@ -238,7 +238,7 @@ func changingRequests() []request {
 	}
 }
 
-// emptyExport holds nothing.
+// emptyExport is an export of an empty namespace.
 const emptyExport = `{"header":{"format":1,"namespace":{"name":"x","status":"ACTIVE"}}}` + "\n" + `{"end":{}}` + "\n"
 
 // exported reads an export to its end.
@@ -253,11 +253,11 @@ func (s *suite) exported(ctx context.Context, name string, raw bool) ([]byte, er
 	return b.Bytes(), err
 }
 
-// statuses: what every call does in a namespace of every status (SPEC N1).
+// statuses checks what every call does in a namespace of every status (SPEC N1).
 func (s *suite) statuses(ctx context.Context, t *testing.T) {
 	s.namespace(ctx, t, "apitest-purged", api.Quota{})
 	purged := s.world(ctx, t, "apitest-purged")
-	// Its worker would lose its lease only when that ends.
+	// Else a purge would have to wait until the worker's lease ends.
 	if _, err := s.Finish(ctx, api.FinishRequest{Namespace: purged.namespace, ID: purged.leased.ID, Token: purged.leased.Lease.Token}); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func (s *suite) statuses(ctx context.Context, t *testing.T) {
 	const absent, inUse, reserved, gone = "namespace_not_found", "namespace_inactive", "namespace_reserved", "namespace_purging"
 	for _, c := range []struct {
 		w     *world
-		codes map[kind]string // "": it is done
+		codes map[kind]string // "": the call is done
 		also  map[string]string
 	}{
 		{inactive, map[kind]string{works: inUse}, nil},
@@ -294,7 +294,7 @@ func (s *suite) statuses(ctx context.Context, t *testing.T) {
 	} {
 		for _, r := range requests() {
 			if r.kind == imports && c.codes[imports] == "" {
-				continue // it would make the namespace; see exportImport
+				continue // an import would make the namespace; see exportImport
 			}
 			want, own := c.also[r.name]
 			if !own {
@@ -305,12 +305,12 @@ func (s *suite) statuses(ctx context.Context, t *testing.T) {
 			}
 		}
 	}
-	// One that is PURGED may be made again, and knows nothing of what was.
+	// A PURGED namespace may be made again, and has nothing of the former one.
 	s.namespace(ctx, t, purged.namespace, api.Quota{})
 	if _, err := s.Task(ctx, purged.namespace, purged.done.ID, api.GetOptions{}); api.CodeOf(err) != api.CodeTaskNotFound {
 		t.Errorf("a task from before the purge: %v", err)
 	}
-	// An INACTIVE one goes on when it is ACTIVE again: what waited is due.
+	// An INACTIVE namespace goes on when it is ACTIVE again: tasks that waited are due.
 	s.status(ctx, t, inactive.namespace, api.NamespaceActive)
 	s.submitTo(ctx, t, inactive.namespace, worldExternal, "world-again")
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// The clients of the suite's TaskStore tests.
+// These are the clients of the suite's TaskStore tests.
 const (
 	alice int64 = 7
 	bob   int64 = -8
 )
 
-// storeUpdate is an update that must succeed.
+// storeUpdate makes an update that must succeed.
 func (s *suite) storeUpdate(ctx context.Context, t *testing.T, r api.StoreUpdateRequest) []*api.StoreTask {
 	t.Helper()
 	reply, err := s.StoreUpdate(ctx, r)
@@ -29,7 +29,7 @@ func (s *suite) storeUpdate(ctx context.Context, t *testing.T, r api.StoreUpdate
 	return reply.Tasks
 }
 
-// storeErrors is an update or a claim that must be refused so.
+// storeErrors checks that an update or a claim was refused with these errors.
 func storeErrors(t *testing.T, reply *api.StoreReply, err error, want api.StoreErrors) {
 	t.Helper()
 	if err != nil || reply.Errors == nil || len(reply.Tasks) > 0 {
@@ -53,7 +53,7 @@ func (s *suite) storeGroup(ctx context.Context, t *testing.T, group string, limi
 	return tasks
 }
 
-// taskStore is SPEC X2: immutable records in groups that come and go.
+// taskStore: records are immutable, and groups come and go with their records (SPEC X2).
 func (s *suite) taskStore(ctx context.Context, t *testing.T) {
 	const group, other = "apitest/ü b//%2F?#", "apitest.b"
 	soon := time.Now().Add(time.Hour).UnixMilli()
@@ -177,13 +177,13 @@ func (s *suite) taskStoreClaims(ctx context.Context, t *testing.T) {
 	renewed := s.storeUpdate(ctx, t, api.StoreUpdateRequest{ClientID: alice, Updates: []api.StoreChange{{ID: mine.ID, Data: "renewed", Timespec: -60_000}}})
 	reply, err = s.StoreUpdate(ctx, api.StoreUpdateRequest{ClientID: alice, Deletes: []uint64{mine.ID}})
 	storeErrors(t, reply, err, api.StoreErrors{Deletes: []uint64{mine.ID}})
-	// Given up: available at once, for anybody.
+	// A record that is given up is available to anybody at once.
 	s.storeUpdate(ctx, t, api.StoreUpdateRequest{ClientID: alice, Updates: []api.StoreChange{{ID: renewed[0].ID, Data: "given up"}}})
 	reply = claim(bob, -time.Hour)
 	if len(reply.Tasks) != 1 || reply.Tasks[0].Data != "given up" || reply.Tasks[0].OwnerID != bob {
 		t.Fatalf("claim: %+v", reply)
 	}
-	// A negative duration is 0: it is available still.
+	// A negative duration counts as 0, so the record is still available.
 	if reply = claim(alice, time.Hour); len(reply.Tasks) != 1 {
 		t.Errorf("claim after a claim for 0: %+v", reply)
 	}

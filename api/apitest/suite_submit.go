@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// minimal: an answer to a submit that is Minimal has what names a task and says where it is, and nothing else.
+// minimal: the answer to a submit with Minimal has only the fields that name a task and say where it is.
 func (s *suite) minimal(ctx context.Context, t *testing.T) {
 	check := func(what string, r *api.SubmitReply, outcome string) {
 		t.Helper()
@@ -52,7 +52,7 @@ func (s *suite) minimal(ctx context.Context, t *testing.T) {
 	wantError(t, results[1].Error, "behavior_not_found", "behavior")
 }
 
-// submitAndWait: the answer has the outcome of the cycle that the submit caused, or says that it did not come.
+// submitAndWait: the answer has the outcome of the cycle that the submit caused, or says that there was none in time.
 func (s *suite) submitAndWait(ctx context.Context, t *testing.T) {
 	submit := func(r api.SubmitRequest, wait time.Duration) *api.SubmitReply {
 		t.Helper()
@@ -91,14 +91,14 @@ func (s *suite) submitAndWait(ctx context.Context, t *testing.T) {
 		_, err := s.Submit(ctx, api.SubmitRequest{Behavior: okBehavior, ID: "waited-2", Wait: patience})
 		removed <- err
 	}()
-	// It should have begun to wait by then.
+	// By then the submit should have begun to wait.
 	if _, err := s.Task(ctx, "", "waited-2", api.GetOptions{Wait: 100 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(ctx, "", "waited-2"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-removed; err != nil { // else it came too late, and was a task of its own
+	if err := <-removed; err != nil { // else the submit came after the removal, and made a task of its own
 		wantError(t, err, "removed", "")
 	}
 }

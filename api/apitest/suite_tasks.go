@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// submit has a behavior that draws the ID of a task which brings none (SPEC I1).
+// submit: a behavior draws the ID of a task if the submit gives none (SPEC I1).
 func (s *suite) submit(ctx context.Context, t *testing.T) {
 	priority := 7
 	created := s.must(ctx, t, api.SubmitRequest{
@@ -100,7 +100,7 @@ func (s *suite) ifExists(ctx context.Context, t *testing.T) {
 	}
 }
 
-// fieldOf is for errors of the state machine, where naming a field is optional.
+// fieldOf returns the field of an error. It is for errors of the state machine, which need not name a field.
 func fieldOf(err error) string {
 	var e *api.Error
 	if ok := asError(err, &e); ok {
@@ -118,7 +118,7 @@ func (s *suite) deterministicID(ctx context.Context, t *testing.T) {
 	if reply.Task.ID != one.ID || reply.Outcome == "created" {
 		t.Errorf("equal params: %s %s, want %s", reply.Outcome, reply.Task.ID, one.ID)
 	}
-	// SPEC I2 by hand: base32(SHA-256("default", "apitest.hash", `{"x":1,"y":[true,null]}`)[:20]).
+	// By hand, SPEC I2 gives base32(SHA-256("default", "apitest.hash", `{"x":1,"y":[true,null]}`)[:20]).
 	if want := deterministicID("default", hashBehavior, `{"x":1,"y":[true,null]}`); one.ID != want {
 		t.Errorf("ID %s, want %s", one.ID, want)
 	}
@@ -328,7 +328,7 @@ func (s *suite) listRefused(ctx context.Context, t *testing.T) {
 	wantError(t, err, "namespace_not_found", "namespace")
 }
 
-// manyLabels returns n labels that differ.
+// manyLabels returns n different labels.
 func manyLabels(n int) (labels []string) {
 	for i := range n {
 		labels = append(labels, "n="+strconv.Itoa(i))

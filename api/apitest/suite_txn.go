@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// txn: all parts happen, in one step, and the answer has the records of submits, updates and finishes (SPEC X1).
+// txn: all parts happen in one step, and the answer has the records of submits, updates and finishes (SPEC X1).
 func (s *suite) txn(ctx context.Context, t *testing.T) {
 	const name = "apitest.txn"
 	s.external(ctx, t, name, "")
@@ -56,14 +56,14 @@ func (s *suite) txn(ctx context.Context, t *testing.T) {
 	}
 	_, err = s.Task(ctx, "", "txn-deleted", api.GetOptions{})
 	wantError(t, err, "task_not_found", "")
-	// join meets a task that is there.
+	// With join a submit meets a task that exists.
 	reply, err = s.Txn(ctx, api.TxnRequest{Submit: []api.SubmitRequest{{Behavior: name, ID: "txn-new"}}})
 	if err != nil || ids(reply.Tasks) != "txn-new" {
 		t.Errorf("joined %+v, %v", reply, err)
 	}
 }
 
-// txnConflict: nothing happens, and every reason is told.
+// txnConflict: nothing happens, and the error has every reason.
 func (s *suite) txnConflict(ctx context.Context, t *testing.T) {
 	const name = "apitest.conflict"
 	s.external(ctx, t, name, "")
@@ -94,7 +94,7 @@ func (s *suite) txnConflict(ctx context.Context, t *testing.T) {
 	}
 	_, err = s.Task(ctx, "", "conflict-new", api.GetOptions{})
 	wantError(t, err, "task_not_found", "")
-	// A dead token is a reason too, and the transaction's other half does not happen.
+	// A dead token is a reason, too, and the other half of the transaction does not happen.
 	_, err = s.Txn(ctx, api.TxnRequest{
 		Submit: []api.SubmitRequest{{Behavior: name, ID: "conflict-new"}},
 		Finish: []api.FinishRequest{{ID: x.ID, Token: x.Lease.Token + 1000}},

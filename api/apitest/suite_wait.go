@@ -16,7 +16,7 @@ import (
 
 func asError(err error, e **api.Error) bool { return errors.As(err, e) }
 
-// deterministicID is SPEC I2, written down a second time.
+// deterministicID computes an ID as SPEC I2 says, independently of the product.
 func deterministicID(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -44,7 +44,7 @@ func (s *suite) wait(ctx context.Context, t *testing.T) {
 	if _, err := s.Task(gone, "", spin.ID, api.GetOptions{Wait: patience}); err == nil {
 		t.Error("a wait whose caller has gone returns no error")
 	}
-	// Several waiters are released by one cancel.
+	// One cancel releases several waiters.
 	released := make(chan string, 3)
 	for range cap(released) {
 		go func() {
@@ -100,7 +100,7 @@ func (s *suite) delay(ctx context.Context, t *testing.T) {
 	if got := s.until(ctx, t, created.ID, "waiting"); got.Status != "CREATED" {
 		t.Errorf("until waiting: %+v", got)
 	}
-	// resubmit without a time: now.
+	// A resubmit without a time means now.
 	reply, err := s.Submit(ctx, api.SubmitRequest{Behavior: okBehavior, ID: created.ID, IfExists: "resubmit"})
 	if err != nil || reply.Outcome != "updated" {
 		t.Fatalf("resubmit: %+v, %v", reply, err)
@@ -161,7 +161,7 @@ func (s *suite) remove(ctx context.Context, t *testing.T) {
 	if err := s.Remove(ctx, "", spin.ID); err != nil {
 		t.Fatal(err)
 	}
-	// Whoever came before the removal is told of it, whoever came after finds nothing.
+	// A waiter that came before the removal is told of it. A waiter that came after it finds no task.
 	if err := <-waiting; api.CodeOf(err) != "removed" && api.CodeOf(err) != "task_not_found" {
 		t.Errorf("the waiter got %v, want removed", err)
 	}

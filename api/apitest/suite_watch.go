@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// SPEC W2.
+// waitTasks waits for any or all of many tasks (SPEC W2).
 func (s *suite) waitTasks(ctx context.Context, t *testing.T) {
 	hour, soon := api.Duration(time.Hour), api.Duration(20*time.Millisecond)
 	ids := []string{"many-late", "many-ok", "many-fail"}
@@ -45,7 +45,7 @@ func (s *suite) waitTasks(ctx context.Context, t *testing.T) {
 	if got := wait(api.WaitRequest{Until: "waiting"}); got.TimedOut {
 		t.Errorf("all until waiting: %+v", got)
 	}
-	// A removal ends the wait for that task.
+	// A removal ends the wait for the removed task.
 	type answer struct {
 		reply *api.WaitReply
 		err   error
@@ -58,7 +58,7 @@ func (s *suite) waitTasks(ctx context.Context, t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { _ = s.Remove(ctx, "", ids[0]) })
 	a := <-answers
 	if api.CodeOf(a.err) == api.CodeTaskNotFound {
-		return // the machine is so slow that the removal came first
+		return // the machine was so slow that the removal came first
 	}
 	if a.err != nil || a.reply.TimedOut || a.reply.Tasks[0] != nil || !a.reply.Tasks[1].Final || !a.reply.Tasks[2].Final {
 		t.Errorf("after a removal: %+v, %v", a.reply, a.err)
@@ -97,11 +97,11 @@ func (s *suite) waitTasksRefused(ctx context.Context, t *testing.T) {
 	}
 }
 
-// told is an event as the suite looks at it.
+// told is an event in the form in which the suite compares it.
 type told struct {
 	api.Event
 	task *api.Task // of a task event
-	id   string    // of a removed one
+	id   string    // of a removed event
 }
 
 func (x told) String() string {
@@ -114,7 +114,7 @@ func (x told) String() string {
 	return x.Kind
 }
 
-// follow subscribes; next returns the next event that is not progress.
+// follow subscribes to events. next returns the next event that is not progress.
 func (s *suite) follow(ctx context.Context, t *testing.T, r api.EventsRequest) (next func() told) {
 	t.Helper()
 	stream, err := s.Events(ctx, r)
@@ -163,7 +163,7 @@ func (s *suite) follow(ctx context.Context, t *testing.T, r api.EventsRequest) (
 	}
 }
 
-// SPEC W3.
+// events follows changes by streams of events (SPEC W3).
 func (s *suite) events(ctx context.Context, t *testing.T) {
 	all := s.follow(ctx, t, api.EventsRequest{})
 	mine := s.follow(ctx, t, api.EventsRequest{IDs: []string{"events-one", "events-two"}})
@@ -200,7 +200,7 @@ func (s *suite) events(ctx context.Context, t *testing.T) {
 	if seen != 6 {
 		t.Errorf("%d events of two tasks", seen)
 	}
-	// From every rev on, what came after it.
+	// A stream that begins after any rev has the events that came after it.
 	for i, from := range history {
 		again := s.follow(ctx, t, api.EventsRequest{IDs: []string{"events-one"}, HasAfter: true, After: from.Rev})
 		for _, want := range history[i+1:] {
