@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestCodesAreRegistered: every code that this package, the state machine and the check of uploads name has a line.
+// TestCodesAreRegistered: every code that this package, the state machine and the check of uploads name has a line in the
+// registry.
 func TestCodesAreRegistered(t *testing.T) {
 	word := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 	seen := map[string]bool{}
@@ -64,7 +65,8 @@ func constants(t *testing.T, path string) map[string]string {
 	return found
 }
 
-// Every code of the machine and of this package has a status in the table; an unknown code is an internal error.
+// TestStatusTable: every code of the machine and of this package has a status in the table. An unknown code is an internal
+// error.
 func TestStatusTable(t *testing.T) {
 	for code, want := range map[string]int{
 		CodeBadRequest: 400, CodeInvalidJSON: 400, CodeUnknownField: 400, CodeInvalidField: 400,

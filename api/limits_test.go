@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestLimitsAreExact: what is at a limit is accepted, one more is refused with the limit.
+// TestLimitsAreExact: a value at a limit is accepted. A value one larger is refused, and the error has the limit.
 func TestLimitsAreExact(t *testing.T) {
 	params := func(n int) api.SubmitRequest {
 		return api.SubmitRequest{Params: []byte(`"` + strings.Repeat("x", n-2) + `"`)}
@@ -51,7 +51,7 @@ func TestLimitsAreExact(t *testing.T) {
 	}
 }
 
-// TestWhiteSpaceIsNoPayload: what is insignificant in JSON does not count, in strings it does.
+// TestWhiteSpaceIsNoPayload: insignificant white space in JSON does not count. White space in strings does.
 func TestWhiteSpaceIsNoPayload(t *testing.T) {
 	space := strings.Repeat(" \n\t\r", api.MaxInline)
 	for text, ok := range map[string]bool{

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// waitedOut answers submits and waits with a task without an outcome, or waits with an error.
+// waitedOut is a Service that answers submits with a task without an outcome, and waits with such a task or an error.
 type waitedOut struct {
 	api.Service
 
@@ -25,7 +25,8 @@ func (w *waitedOut) Task(_ context.Context, _, _ string, o api.GetOptions) (*api
 	return &api.Task{ID: "abc", Status: "RUNNING", Rev: 8, Attempt: 1}, w.err
 }
 
-// In-process, an error of the wait does not read as one of the submit, and a wait that ends without an outcome says so.
+// TestAwaitSubmitted: in-process, an error of the wait does not read like an error of the submit. A wait that ends without an
+// outcome says so.
 func TestAwaitSubmitted(t *testing.T) {
 	w := &waitedOut{}
 	reply, err := submitAndWait(t, w)
@@ -55,7 +56,8 @@ func submitAndWait(t *testing.T, s api.Service) (*api.SubmitReply, error) {
 	return reply, reply.AwaitSubmitted(t.Context(), s, time.Second)
 }
 
-// What counts as the outcome of the cycle: that of a task that repeats is not final, and the one before it is none.
+// TestOutcomeOfTheCycle: the outcome of a task that repeats counts though it is not final. An outcome of the cycle before does
+// not count.
 func TestOutcomeOfTheCycle(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -77,7 +79,7 @@ func TestOutcomeOfTheCycle(t *testing.T) {
 	}
 }
 
-// between answers a submit with one state of a task, and a wait with another.
+// between is a Service that answers a submit with one state of a task, and a wait with another.
 type between struct {
 	api.Service
 

@@ -20,7 +20,7 @@ const (
 	leases = int64(lease / time.Millisecond)
 )
 
-// cluster plays the part of a cluster: it hands out tasks and keeps what is said about them.
+// cluster plays the part of a cluster: it hands out tasks, and keeps the reports on them.
 type cluster struct {
 	mu       sync.Mutex
 	waiting  []*api.Task
@@ -31,7 +31,7 @@ type cluster struct {
 	bulk     []int // sizes of bulk finishes
 	started  time.Time
 
-	// What goes wrong. Each is asked before a call is carried out; an answer that is lost was carried out all the same.
+	// fail is asked before each call what goes wrong. If the answer is lost, the call is carried out all the same.
 	fail func(call string) (lost bool, err error)
 	// refuse may refuse a result.
 	refuse func(r api.FinishRequest) error
@@ -40,7 +40,7 @@ type cluster struct {
 type held struct {
 	id         string
 	beats      []api.HeartbeatRequest
-	at         []time.Duration // of the beats, since the beginning
+	at         []time.Duration // when the beats came, since the beginning
 	finish     *api.FinishRequest
 	snooze     *api.SnoozeRequest
 	cancel     bool
@@ -74,7 +74,7 @@ func (c *cluster) again(number uint64) {
 	c.offer(number)
 }
 
-// token is the next one; the caller holds mu.
+// token returns the next token. The caller holds mu.
 func (c *cluster) token() uint64 { return uint64(len(c.held) + len(c.waiting) + 1) }
 
 // offer makes a task wait for an accept, with a new token; the caller holds mu.
@@ -104,7 +104,7 @@ func (c *cluster) set(token uint64, f func(*held)) {
 	f(c.held[token])
 }
 
-// failing makes calls go wrong from now on.
+// failing makes calls go wrong from now on, as f says.
 func (c *cluster) failing(f func(call string) (lost bool, err error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *cluster) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptR
 	return &api.AcceptReply{Tasks: ts}, nil
 }
 
-// current finds the lease of a report; the caller holds mu.
+// current finds the lease of a report. The caller holds mu.
 func (c *cluster) current(id string, token uint64) (*held, error) {
 	h := c.held[token]
 	if h == nil || h.id != id || h.halted || h.finish != nil || h.snooze != nil || !time.Now().Before(h.expires) {
@@ -200,7 +200,7 @@ func (c *cluster) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishR
 	if err != nil && !lost {
 		return nil, err
 	}
-	<-time.After(10 * time.Millisecond) // so that others end meanwhile
+	<-time.After(10 * time.Millisecond) // so that other tasks end meanwhile
 	ferr := c.finish(r)
 	if lost {
 		return nil, err
@@ -215,7 +215,7 @@ func (c *cluster) finish(r api.FinishRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := c.held[r.Token]; h != nil && h.finish != nil && h.finish.Seq == r.Seq {
-		return nil // repeated
+		return nil // the same report again
 	}
 	h, err := c.current(r.ID, r.Token)
 	if err == nil && c.refuse != nil {
@@ -294,7 +294,7 @@ func with(t *testing.T, concurrency int, h extworker.Handler, f func(b *bench)) 
 	})
 }
 
-// after lets time pass since the beginning.
+// after waits until d has passed since the beginning.
 func (b *bench) after(d time.Duration) {
 	time.Sleep(d - time.Since(b.started))
 	synctest.Wait()

@@ -47,12 +47,12 @@ func resize(ctx context.Context, t *extworker.Task) (any, error) {
 	}
 	for i, url := range p.URLs {
 		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx) // halted, cancelled, stopping: whatever it is, it ends here
+			return nil, context.Cause(ctx) // halted, cancelled or stopping: in any case the handler ends here
 		}
 		if err := resizeOne(ctx, url, p.Size); errors.Is(err, errNotAPicture) {
 			return nil, extworker.Code(extworker.Permanent(err), "not_a_picture")
 		} else if err != nil {
-			return nil, err // the behavior's policy says whether and when it is retried
+			return nil, err // the behavior's policy says whether and when the task is retried
 		}
 		if err := t.Progress(map[string]int{"done": i + 1, "of": len(p.URLs)}); err != nil {
 			return nil, err

@@ -181,7 +181,8 @@ func TestHaltLostCancel(t *testing.T) {
 	})
 }
 
-// A lease that is renewed after failures lives on: from before the sending of the heartbeat that got through.
+// TestRenewalAfterFailures: a lease that is renewed after failures lives on. It lasts from before the sending of the heartbeat
+// that got through.
 func TestRenewalAfterFailures(t *testing.T) {
 	var fails atomic.Int64
 	with(t, 1, func(ctx context.Context, _ *extworker.Task) (any, error) {
@@ -260,10 +261,10 @@ func TestProgressCheckpointExtend(t *testing.T) {
 	})
 }
 
-// What has an unknown outcome is said again, and done once.
+// TestLostAnswersAreAskedForAgain: a call with an unknown outcome is made again, and is done once.
 func TestLostAnswersAreAskedForAgain(t *testing.T) {
 	var mu sync.Mutex
-	calls := map[string]int{} // of each kind: counted together, one kind could meet the same third again and again
+	calls := map[string]int{} // by kind: if all were counted together, one kind could fail again and again
 	var runs atomic.Int64
 	with(t, 4, func(context.Context, *extworker.Task) (any, error) {
 		runs.Add(1)
@@ -462,8 +463,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestUnreachableClusterIsNoFailure: a result that cannot be reported for long is no failure of the handler: the attempt
-// is lost, and what another one finds counts.
+// TestUnreachableClusterIsNoFailure: if a result cannot be reported for long, the handler has not failed. The attempt is lost,
+// and the outcome of another attempt counts.
 func TestUnreachableClusterIsNoFailure(t *testing.T) {
 	with(t, 1, func(_ context.Context, x *extworker.Task) (any, error) { return 1, x.Extend(time.Hour) }, func(b *bench) {
 		b.failing(func(call string) (bool, error) {
@@ -482,12 +483,13 @@ func TestUnreachableClusterIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestRefusedReports: a result that the behavior does not take is final, as it would be refused again. What was refused
-// because of the state may be tried again, and a failure stays what it was, however its report was refused.
+// TestRefusedReports: if the behavior does not take a result, the failure is final, because the result would be refused again.
+// After a refusal because of the state the task may be tried again. A failure stays as retryable as it was, however its report
+// was refused.
 func TestRefusedReports(t *testing.T) {
 	for name, c := range map[string]struct {
-		out       error // of the handler
-		refusal   error // of its report
+		out       error // the handler's
+		refusal   error // of the handler's report
 		retryable bool
 	}{
 		"a result too large":       {nil, api.LimitError("result", 1, "too much"), false},

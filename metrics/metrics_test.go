@@ -49,7 +49,8 @@ func scrape(t testing.TB, m http.Handler) map[string]*dto.MetricFamily {
 	return families
 }
 
-// value returns the metric with these labels, written name="value", in any order; NaN-free: ok is false if it is not there.
+// value returns the value of the metric with these labels, each written name=value, in any order. ok is false if there is no
+// such metric.
 func value(families map[string]*dto.MetricFamily, name string, labels ...string) (v float64, ok bool) {
 	for _, m := range families[name].GetMetric() {
 		all := true
@@ -79,7 +80,7 @@ func wants(t *testing.T, families map[string]*dto.MetricFamily, want float64, na
 	}
 }
 
-// fake is a node.
+// fake is a Node whose state a test sets.
 type fake struct {
 	stats node.Stats
 	gone  map[string]bool
@@ -96,7 +97,7 @@ func queue(name string, due int64, oldest time.Time) node.Queue {
 	return q
 }
 
-// busy is a leader with something of everything.
+// busy returns a leader with something of everything.
 func busy() *fake {
 	now := time.UnixMilli(1_800_000_000_000)
 	return &fake{gone: map[string]bool{}, stats: node.Stats{
@@ -114,7 +115,7 @@ func busy() *fake {
 	}}
 }
 
-// everything are metrics in which every kind has been told of something.
+// everything returns Metrics that were told something of every kind.
 func everything() *Metrics {
 	m := New(quiet(Config{Version: "v1.2.3", Revision: "abc"}))
 	m.WatchNode(busy())
@@ -141,7 +142,7 @@ func TestAttempts(t *testing.T) {
 	wants(t, f, 1, "taskrt_attempts_total", with("outcome=trap")...)
 	wants(t, f, 1, "taskrt_attempts_total", with("outcome=not_run")...)
 	wants(t, f, 0, "taskrt_attempts_total", with("outcome=timeout")...)
-	wants(t, f, 2, "taskrt_attempt_duration_seconds", echo...) // not of what never ran
+	wants(t, f, 2, "taskrt_attempt_duration_seconds", echo...) // without the attempt that never ran
 	wants(t, f, 2, "taskrt_attempt_peak_memory_bytes", echo...)
 	wants(t, f, 0.5, "taskrt_attempt_cpu_seconds_total", echo...)
 	wants(t, f, 1005, "taskrt_attempt_fuel_total", echo...)
@@ -154,7 +155,7 @@ func TestAttempts(t *testing.T) {
 	wants(t, f, 1, "taskrt_build_info", "version=v1.2.3", "revision=abc", "goversion="+goruntime.Version())
 }
 
-// TestNode: what a node measures can be scraped (SPEC C6).
+// TestNode: everything that a node measures can be scraped (SPEC C6).
 func TestNode(t *testing.T) {
 	f := scrape(t, everything())
 	wants(t, f, 1, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=due")
@@ -200,7 +201,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// However many behaviors there are, the number of series is bounded and nothing is lost.
+// TestBehaviorsAreBounded: however many behaviors there are, the number of series is bounded, and every attempt is counted.
 func TestBehaviorsAreBounded(t *testing.T) {
 	m := New(quiet(Config{Behaviors: 2}))
 	n := busy()
@@ -217,7 +218,7 @@ func TestBehaviorsAreBounded(t *testing.T) {
 	wants(t, f, 30, "taskrt_attempt_fuel_total", "behavior=b0")
 	wants(t, f, 30, "taskrt_attempt_fuel_total", "behavior=b1")
 	wants(t, f, 90, "taskrt_attempt_fuel_total", "namespace="+Other, "behavior="+Other)
-	// The third queue is the rest.
+	// The third queue is counted as the rest.
 	wants(t, f, 5, "taskrt_queue_tasks", "behavior="+Other, "state=due")
 	wants(t, f, 3600, "taskrt_queue_oldest_seconds", "behavior="+Other)
 
@@ -235,7 +236,7 @@ func TestBehaviorsAreBounded(t *testing.T) {
 	wants(t, scrape(t, m), 10, "taskrt_attempt_fuel_total", "behavior=b4")
 }
 
-// Attempts end while scrapes drop their behaviors.
+// TestScrapesBesideAttempts: attempts end while scrapes drop their behaviors.
 func TestScrapesBesideAttempts(t *testing.T) {
 	m := New(quiet(Config{Behaviors: 3}))
 	n := busy()
@@ -250,7 +251,7 @@ func TestScrapesBesideAttempts(t *testing.T) {
 			}
 		})
 	}
-	for range 2 { // fewer than are refused
+	for range 2 { // fewer than maxScrapes, so none is refused
 		all.Go(func() {
 			for range 20 {
 				scrape(t, m)
@@ -261,7 +262,8 @@ func TestScrapesBesideAttempts(t *testing.T) {
 	wants(t, scrape(t, m), 2000, "taskrt_http_requests_total", "route=/metrics")
 }
 
-// A worker without a node does not know what was removed: it forgets what it has not run for an hour of scrapes.
+// TestIdleBehaviorsOfAWorkerVanish: a worker without a node does not hear of removals. It forgets a behavior that it has not
+// run for an hour of scrapes.
 func TestIdleBehaviorsOfAWorkerVanish(t *testing.T) {
 	now := time.Unix(1000, 0)
 	m := New(quiet(Config{Now: func() time.Time { return now }}))
@@ -291,7 +293,7 @@ func TestIdleBehaviorsOfAWorkerVanish(t *testing.T) {
 	}
 }
 
-// The names that a scrape has, with type and labels, are those of the table in the docs.
+// TestDocsListEveryMetric: a scrape has the metrics of the table in the docs, with the same types and labels.
 func TestDocsListEveryMetric(t *testing.T) {
 	page, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
@@ -307,7 +309,7 @@ func TestDocsListEveryMetric(t *testing.T) {
 	}
 	for name, f := range scrape(t, everything()) {
 		if !strings.HasPrefix(name, "taskrt_") {
-			continue // Go's and the process's
+			continue // a metric of Go or of the process
 		}
 		var labels []string
 		for _, l := range f.Metric[0].Label {
@@ -337,7 +339,7 @@ func TestDocsListEveryMetric(t *testing.T) {
 	}
 }
 
-// Prometheus's own rules for names, types and help.
+// TestNamesFollowTheConventions: names, types and help texts keep the rules of Prometheus.
 func TestNamesFollowTheConventions(t *testing.T) {
 	m := everything()
 	rec := httptest.NewRecorder()
@@ -347,13 +349,13 @@ func TestNamesFollowTheConventions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		if strings.HasPrefix(p.Metric, "taskrt_") { // the library's own it has to answer for
+		if strings.HasPrefix(p.Metric, "taskrt_") { // the others are the library's
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
 }
 
-// An attempt allocates nothing for its metrics.
+// TestEndedAllocatesNothing: an attempt allocates nothing for its metrics.
 func TestEndedAllocatesNothing(t *testing.T) {
 	m := New(quiet(Config{}))
 	e := worker.Ended{Namespace: "default", Behavior: "echo", Ran: true, Wall: time.Millisecond, Busy: time.Millisecond, Fuel: 10, PeakMemory: 1 << 16}

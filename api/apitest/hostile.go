@@ -248,7 +248,7 @@ func (h *Hostile) object(s *shape, depth int) []byte {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	plain := h.chance(2) // no field is wrong: else an object with many fields would rarely be right
+	plain := h.chance(2) // only required fields: an object with many fields is rarely right
 	for _, name := range names {
 		// A request that waits by default would hold up all others.
 		wanted := slices.Contains(s.Required, name) || name == "timeout"

@@ -279,7 +279,7 @@ func (s *suite) submitRate(ctx context.Context, t *testing.T) {
 	}
 }
 
-// logged returns the last index of the leader's log that is applied.
+// logged returns the highest index of the log that a node has applied.
 func (s *suite) logged(ctx context.Context, t *testing.T) uint64 {
 	t.Helper()
 	c, err := s.Cluster(ctx)

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api/children"
 )
 
-// TestDecodeChild: what can be told without the state is told to the guest.
+// TestDecodeChild: the guest is told of every error that can be found without the state.
 func TestDecodeChild(t *testing.T) {
 	t.Parallel()
 	r, err := children.Decode([]byte(`{"behavior":"words","id":"one","params":{"a":1},"labels":{"b":"c"},"priority":2,"delay":"3s","if_exists":"fail"}`))

@@ -70,13 +70,13 @@ func TestDownloadGoesOn(t *testing.T) {
 	if got, err := read(api.BlobRange{Digest: digestOf(data), From: 5, Length: 250_000}); err != nil || !bytes.Equal(got, data[5:250_005]) {
 		t.Errorf("a range: %d bytes, %v", len(got), err)
 	}
-	b.after = 1 // less than the server hands on
+	b.after = 1 // fewer bytes than the server hands on
 	if got, err := read(api.BlobRange{Digest: digestOf(data), From: 1, Length: -1}); err == nil {
 		t.Errorf("%d bytes and no error", len(got))
 	}
 }
 
-// TestDownloadIsVerified: a node that answers with other bytes is found out.
+// TestDownloadIsVerified: the client notices a node that answers with other bytes.
 func TestDownloadIsVerified(t *testing.T) {
 	lies := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "lies") }))
 	t.Cleanup(lies.Close)
@@ -95,7 +95,8 @@ func TestDownloadIsVerified(t *testing.T) {
 	}
 }
 
-// TestClientSendsFilesAgain: to another node, from the beginning, if the file can be read twice.
+// TestClientSendsFilesAgain: the client sends a file again, to another node and from the beginning, if the file can be read
+// twice.
 func TestClientSendsFilesAgain(t *testing.T) {
 	fake := apitest.NewFake()
 	t.Cleanup(fake.Close)
@@ -107,7 +108,7 @@ func TestClientSendsFilesAgain(t *testing.T) {
 	c := apitest.OverHTTP(t, fake, half.URL)
 	data := bytes.Repeat([]byte("0123456789"), 20_000)
 	file := bytes.NewReader(append([]byte("head"), data...))
-	if _, err := file.Seek(4, io.SeekStart); err != nil { // what stands before is not meant
+	if _, err := file.Seek(4, io.SeekStart); err != nil { // the bytes before are not part of the upload
 		t.Fatal(err)
 	}
 	b, err := c.PutBlob(t.Context(), api.PutBlobRequest{Body: file, Size: int64(len(data)), Digest: digestOf(data)})

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is a server that plays through a list of answers: "ok", "break" (the connection breaks after the request
-// was read), or a problem's code. The last one is repeated.
+// scripted is a server that plays through a list of answers: "ok", "break" (the connection breaks after the request was read),
+// or the code of a problem. It repeats the last answer.
 type scripted struct {
 	mu       sync.Mutex
 	script   []string
@@ -80,7 +80,7 @@ func clientOf(t *testing.T, scripts ...[]string) (*client.Client, []*scripted) {
 	return c, servers
 }
 
-// Resending is done only for what is safe to do twice (SPEC H4).
+// TestClientResends: a client sends a request again only if it is safe to do the request twice (SPEC H4).
 func TestClientResends(t *testing.T) {
 	ctx := t.Context()
 	named := api.SubmitRequest{Behavior: "abc", ID: "abc"}
@@ -152,7 +152,7 @@ func TestClientFailsOver(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	ctx, meta := api.WithMeta(t.Context())
-	// A submit without an ID too: nothing was sent to the dead one.
+	// So is a submit without an ID, because nothing was sent to the dead node.
 	if _, err := c.Submit(ctx, api.SubmitRequest{Behavior: "abc"}); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// waits is a Service whose task becomes what is waited for at a time.
+// waits is a Service whose task reaches the awaited state at a given time.
 type waits struct {
 	api.Service
 
@@ -247,7 +247,7 @@ func (w *waits) Task(ctx context.Context, _, id string, o api.GetOptions) (*api.
 	return t, nil
 }
 
-// A long wait is asked for in slices; "from now" is fixed at the beginning.
+// TestClientWaitsInSlices: the client asks for a long wait in slices. "From the current rev" is fixed in the first slice.
 func TestClientWaitsInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &waits{at: time.Now().Add(50 * time.Second)}
@@ -275,7 +275,7 @@ func TestClientWaitsInSlices(t *testing.T) {
 	})
 }
 
-// What was answered is kept when a later part of a batch fails.
+// TestClientBatchFailsInTheMiddle: answers are kept when a later part of a batch fails.
 func TestClientBatchFailsInTheMiddle(t *testing.T) {
 	calls := 0
 	h := httptest.NewServer(server.New(accepting{calls: &calls, most: 2}, server.Config{}))
@@ -302,12 +302,12 @@ func TestClientBatchFailsInTheMiddle(t *testing.T) {
 	}
 }
 
-// accepting is a Service that takes every batch, but for the behavior nobody.
+// accepting is a Service that takes every batch, except tasks of the behavior nobody.
 type accepting struct {
 	api.Service
 
 	calls *int
-	most  int // of calls that are accepted; 0: all
+	most  int // so many calls are accepted; 0: all
 }
 
 func (a accepting) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
@@ -325,7 +325,7 @@ func (a accepting) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api
 	return results, nil
 }
 
-// A batch that does not fit into one body goes in several, and comes back in order.
+// TestClientSplitsBatches: a batch that does not fit into one body goes in several bodies, and its answers come back in order.
 func TestClientSplitsBatches(t *testing.T) {
 	calls := 0
 	h := httptest.NewServer(server.New(accepting{calls: &calls}, server.Config{}))

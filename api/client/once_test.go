@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api/client"
 )
 
-// TestClientResendsUnderAKey: what has an unknown outcome is sent again, with the same key.
+// TestClientResendsUnderAKey: a request with an unknown outcome is sent again, with the same key.
 func TestClientResendsUnderAKey(t *testing.T) {
 	c, servers := clientOf(t, []string{"break", "outcome_unknown", "keys_exhausted", "ok"})
 	if _, err := c.Submit(t.Context(), api.SubmitRequest{Behavior: "apitest.ok"}); api.CodeOf(err) != api.CodeOutcomeUnknown || servers[0].count() != 1 {
@@ -28,7 +28,7 @@ func TestClientResendsUnderAKey(t *testing.T) {
 	}
 }
 
-// TestClientKeysOfParts: a batch that goes in several bodies has a key for each.
+// TestClientKeysOfParts: a batch that goes in several bodies has a key for each body.
 func TestClientKeysOfParts(t *testing.T) {
 	var keys []string
 	c, err := client.New(client.Config{URLs: []string{"http://x"}, BatchBytes: 10, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {

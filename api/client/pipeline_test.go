@@ -148,7 +148,7 @@ func (p *pipe) send(ctx context.Context, r api.SubmitRequest) {
 	synctest.Wait()
 }
 
-// want checks what a caller got; "": nothing yet.
+// want checks what a caller has got; "" means nothing yet.
 func (p *pipe) want(id, what string) {
 	p.t.Helper()
 	synctest.Wait()
@@ -159,7 +159,7 @@ func (p *pipe) want(id, what string) {
 	}
 }
 
-// next is the next request, which must be for these tasks.
+// next returns the next request. It must be for these tasks.
 func (p *pipe) next(ids ...string) *heldRequest {
 	p.t.Helper()
 	synctest.Wait()
@@ -186,7 +186,7 @@ func (p *pipe) none() {
 	}
 }
 
-// What comes while requests are under way goes together, and each caller has its own answer.
+// TestPipelineGroups: submits that come while requests are under way go together, and each caller has its own answer.
 func TestPipelineGroups(t *testing.T) {
 	inPipe(t, client.Config{}, func(p *pipe, first, second *heldRequest) {
 		p.submit(p.t.Context(), "aaa", "bbb", "ccc")
@@ -214,7 +214,7 @@ func TestPipelineGroups(t *testing.T) {
 	})
 }
 
-// A request has at most a thousand tasks, and no more bytes than a body may have.
+// TestPipelineBounds: a request has at most a thousand tasks, and no more bytes than a body may have.
 func TestPipelineBounds(t *testing.T) {
 	var ids []string
 	for i := range 1500 {
@@ -239,7 +239,8 @@ func TestPipelineBounds(t *testing.T) {
 	})
 }
 
-// A caller that leaves gets its context's error: nothing was sent, or it is not known what came of it. The others are served.
+// TestPipelineLeave: a caller that leaves gets its context's error, which says whether nothing was sent or the outcome is
+// unknown. The other callers are served.
 func TestPipelineLeave(t *testing.T) {
 	inPipe(t, client.Config{}, func(p *pipe, first, second *heldRequest) {
 		early, leaveEarly := context.WithCancel(p.t.Context())
@@ -263,7 +264,7 @@ func TestPipelineLeave(t *testing.T) {
 		p.submit(ctx, "aaa", "bbb")
 		first.ok(nil)
 		p.next("aaa", "bbb")
-		leave() // nobody is left: the request is given up, and its place is free
+		leave() // no caller is left, so the request is given up, and its place is free
 		p.want("aaa", "outcome_unknown cancelled")
 		p.want("bbb", "outcome_unknown cancelled")
 		p.submit(p.t.Context(), "ccc")
@@ -272,7 +273,7 @@ func TestPipelineLeave(t *testing.T) {
 	})
 }
 
-// What only a request alone can be answered, or sent again, goes alone.
+// TestPipelineAlone: a submit goes alone if only a request of its own can be answered rightly, or sent again.
 func TestPipelineAlone(t *testing.T) {
 	inPipe(t, client.Config{}, func(p *pipe, first, second *heldRequest) {
 		p.submit(client.WithIdempotencyKey(p.t.Context(), "key-1"), "keyed")
@@ -283,7 +284,7 @@ func TestPipelineAlone(t *testing.T) {
 		x.ok(nil)
 		p.submit(p.t.Context(), "aaa", "bbb", "ccc")
 		first.ok(nil)
-		p.next("aaa", "bbb", "ccc").ok(map[string]string{"bbb": "not_ready"}) // nothing was done for it: it is asked again
+		p.next("aaa", "bbb", "ccc").ok(map[string]string{"bbb": "not_ready"}) // nothing was done for bbb, so it is sent again
 		p.want("aaa", "aaa")
 		p.want("bbb", "")
 		p.next("bbb").ok(nil)
@@ -301,7 +302,7 @@ func TestPipelineAlone(t *testing.T) {
 	inPipe(t, client.Config{}, func(p *pipe, first, second *heldRequest) {
 		p.submit(p.t.Context(), "aaa", "bbb")
 		first.ok(nil)
-		p.next("aaa", "bbb").problem("too_large") // of both together
+		p.next("aaa", "bbb").problem("too_large") // both together are too large
 		x, y := <-p.held.requests, <-p.held.requests
 		x.ok(nil)
 		y.ok(nil)
@@ -311,8 +312,8 @@ func TestPipelineAlone(t *testing.T) {
 	})
 }
 
-// Submits that may be sent again and others do not share a request: what becomes of one when the connection breaks must not depend on
-// who was there at the time.
+// TestPipelineLanes: submits that may be sent again do not share a request with other submits. What becomes of a submit when
+// the connection breaks must not depend on other submits of the same moment.
 func TestPipelineLanes(t *testing.T) {
 	inPipe(t, client.Config{}, func(p *pipe, first, second *heldRequest) {
 		once := func(id string) api.SubmitRequest {
@@ -341,7 +342,7 @@ func TestPipelineLanes(t *testing.T) {
 	})
 }
 
-// A closed client ends what is under way, and answers everybody.
+// TestPipelineClose: a closed client ends its requests under way, and answers every caller.
 func TestPipelineClose(t *testing.T) {
 	inPipe(t, client.Config{}, func(p *pipe, _, _ *heldRequest) {
 		p.submit(p.t.Context(), "aaa", "bbb")

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// TestClientAcceptsInSlices: a long wait goes in slices, all under one request_id.
+// TestClientAcceptsInSlices: a long wait goes in slices, all with one request_id.
 func TestClientAcceptsInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &acceptor{}
@@ -31,7 +31,7 @@ func TestClientAcceptsInSlices(t *testing.T) {
 	})
 }
 
-// acceptor has a task at the third time of asking.
+// acceptor is a Service that hands out a task at the third accept.
 type acceptor struct {
 	api.Service
 	requests []api.AcceptRequest

@@ -14,10 +14,11 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// TestAdmission: of ten times the load that a node can answer it takes what it can, and that is answered in time.
+// TestAdmission: under ten times the load that a node can answer, it takes as much as it can, and answers in time what it
+// takes.
 func TestAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const rate, seconds = 8000, 5 // it answers so many per second
+		const rate, seconds = 8000, 5 // the node answers rate requests per second
 		var a admission
 		var queue []time.Time
 		taken, refused, worst := 0, 0, time.Duration(0)
@@ -30,7 +31,7 @@ func TestAdmission(t *testing.T) {
 					refused++
 				}
 			}
-			time.Sleep(time.Millisecond) // of the bubble
+			time.Sleep(time.Millisecond) // in the bubble's time
 			for range min(len(queue), rate/1000) {
 				if a.leave(1, true); tick > 1000 {
 					worst = max(worst, time.Since(queue[0]))
@@ -47,7 +48,7 @@ func TestAdmission(t *testing.T) {
 	})
 }
 
-// TestAdmissionKnows: the rate is that of a node with enough to do, and only of what was served.
+// TestAdmissionKnows: the rate is measured only while the node has enough to do, and counts only served requests.
 func TestAdmissionKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a admission
@@ -57,7 +58,7 @@ func TestAdmissionKnows(t *testing.T) {
 			}
 			return n
 		}
-		// One after the other says nothing of what it could do at the same time.
+		// Requests one after the other do not show how many the node could answer at the same time.
 		for range 100 {
 			if !a.enter(1) {
 				t.Fatal("refused, with nothing under way")
@@ -68,7 +69,7 @@ func TestAdmissionKnows(t *testing.T) {
 		if n := fill(); n != admissionFirst {
 			t.Fatalf("%d at first", n)
 		}
-		// 100 per second: as few as are always taken. What is refused further down does not count.
+		// At 100 per second the least is taken, which is always taken. Requests that are refused later do not count.
 		for range 1000 {
 			time.Sleep(10 * time.Millisecond)
 			for range 5 {
@@ -82,7 +83,7 @@ func TestAdmissionKnows(t *testing.T) {
 		if a.rate < 90 || a.rate > 110 || a.underWay != admissionLeast {
 			t.Fatalf("%.0f per second, %d under way", a.rate, a.underWay)
 		}
-		// The more it then answers, in groups, the more it takes; also when a minute without load has passed.
+		// The more requests the node then answers, in groups, the more it takes, also after a minute without load.
 		for range 100 {
 			time.Sleep(20 * time.Millisecond)
 			for range 200 {
@@ -95,7 +96,7 @@ func TestAdmissionKnows(t *testing.T) {
 		if a.limit() < 900 || a.limit() > 1100 {
 			t.Fatalf("%.0f per second, limit %d", a.rate, a.limit())
 		}
-		// Nothing is answered any more: down to the least.
+		// If nothing is answered any more, the node takes only the least.
 		for range 200 {
 			time.Sleep(10 * time.Millisecond)
 			a.enter(1)
@@ -106,7 +107,7 @@ func TestAdmissionKnows(t *testing.T) {
 	})
 }
 
-// TestAdmissionWeighs: what is large counts for more; yet two are taken of any size.
+// TestAdmissionWeighs: a large request weighs more. Yet two requests of any size are always taken.
 func TestAdmissionWeighs(t *testing.T) {
 	t.Parallel()
 	if small, large := weight(make([]byte, 300)), weight(make([]byte, 330<<10)); small != 1 || large != 331 {
@@ -131,7 +132,7 @@ func TestAdmissionWeighs(t *testing.T) {
 	}
 }
 
-// heldService holds submits until it is told.
+// heldService is a Service that holds submits until the test releases them.
 type heldService struct {
 	api.Service
 	release chan struct{}
@@ -146,7 +147,7 @@ func (s heldService) Finish(context.Context, api.FinishRequest) (*api.FinishRepl
 	return nil, api.NewError(api.CodeHalt, "gone")
 }
 
-// unread fails if anybody reads it.
+// unread is a body that fails the test if anybody reads it.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -198,7 +199,7 @@ func TestOverloadedHandler(t *testing.T) {
 	})
 }
 
-// waitedService answers submits at once, and waits for tasks until it is told.
+// waitedService is a Service that answers submits at once, and holds waits until the test releases them.
 type waitedService struct {
 	api.Service
 	release chan struct{}
@@ -213,7 +214,7 @@ func (s waitedService) Task(context.Context, string, string, api.GetOptions) (*a
 	return &api.Task{ID: "abc", Status: "SUCCESS", Final: true}, nil
 }
 
-// TestWaitersAreNotAdding: who has submitted and waits for the outcome keeps nobody out.
+// TestWaitersAreNotAdding: a submit that has been done and waits for the outcome keeps nobody out.
 func TestWaitersAreNotAdding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := waitedService{release: make(chan struct{})}

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// taken is a Service that checks every task, as each Service does, takes it, and answers with little.
+// taken is a Service that checks every task, as each Service does, takes it, and gives a short answer.
 type taken struct{ api.Service }
 
 func (taken) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
@@ -28,7 +28,8 @@ func (taken) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.Submi
 	return out, nil
 }
 
-// BenchmarkSubmitBatch is what a node does over HTTP for a thousand tasks of 256 bytes, besides the tasks themselves.
+// BenchmarkSubmitBatch measures what a node does for HTTP when it takes a thousand tasks of 256 bytes, without the tasks
+// themselves.
 func BenchmarkSubmitBatch(b *testing.B) {
 	const tasks = 1000
 	one := fmt.Sprintf(`{"behavior":"bench.echo","params":"%s"}`, strings.Repeat("abcdefgh", 32))
@@ -54,7 +55,7 @@ func (taken) Submit(_ context.Context, r api.SubmitRequest) (*api.SubmitReply, e
 	return &api.SubmitReply{Task: &api.Task{ID: "some-task", Behavior: r.Behavior, Params: r.Params}, Outcome: "created"}, nil
 }
 
-// BenchmarkSubmit is what a node does over HTTP for one task of 256 bytes, besides net/http and the task itself.
+// BenchmarkSubmit measures what a node does for HTTP when it takes one task of 256 bytes, without net/http and the task itself.
 func BenchmarkSubmit(b *testing.B) {
 	body := fmt.Sprintf(`{"behavior":"bench.echo","params":"%s"}`, strings.Repeat("abcdefgh", 32))
 	h := server.New(taken{}, server.Config{})

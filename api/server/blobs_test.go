@@ -33,7 +33,7 @@ func digestOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// TestBlobRanges: RFC 9110 sections 13 and 14, and problems where there is one.
+// TestBlobRanges: ranges and conditions work as RFC 9110, sections 13 and 14, says. Errors are problems.
 func TestBlobRanges(t *testing.T) {
 	s := newServer(t, server.Config{})
 	const file = "0123456789"
@@ -130,7 +130,7 @@ func TestBlobsOverHTTP(t *testing.T) {
 	if _ = res.Body.Close(); res.StatusCode != http.StatusNotFound {
 		t.Errorf("HEAD: %d", res.StatusCode)
 	}
-	// A key means nothing: equal bytes are one blob anyway, and other bytes are no repeat.
+	// A key means nothing: equal bytes are one blob anyway, and other bytes are not a repeat.
 	for _, data := range []string{"one", "two"} {
 		if a := s.do("POST", "/v1/blobs", data, "Idempotency-Key", "k"); a.status != 200 || !strings.Contains(a.body, digestOf([]byte(data))) {
 			t.Errorf("put %s with a key: %d %s", data, a.status, a.body)
@@ -138,7 +138,7 @@ func TestBlobsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestBlobOfTheLimit: 32 MiB are taken, a byte more is not, however it is sent.
+// TestBlobOfTheLimit: a file of 32 MiB is taken. A file of a byte more is not, however it is sent.
 func TestBlobOfTheLimit(t *testing.T) {
 	s := newServer(t, server.Config{})
 	for _, announced := range []bool{true, false} {
@@ -163,7 +163,7 @@ func TestBlobOfTheLimit(t *testing.T) {
 	}
 }
 
-// conn speaks HTTP by hand.
+// conn is a connection over which a test speaks HTTP by hand.
 func (s *site) conn() net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.http.Listener.Addr().String())
@@ -188,7 +188,7 @@ func (s *site) response(c net.Conn) answer {
 	return answer{status: res.StatusCode, header: res.Header, body: string(b)}
 }
 
-// TestUploadsThatBreakOff: half a file is refused and not stored; a client that sends nothing is not waited for.
+// TestUploadsThatBreakOff: half a file is refused and not stored. The server does not wait for a client that sends nothing.
 func TestUploadsThatBreakOff(t *testing.T) {
 	s := newServer(t, server.Config{BodyTimeout: 100 * time.Millisecond})
 	half := strings.Repeat("half", 1000)
@@ -215,7 +215,7 @@ func TestUploadsThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestUploadThatTrickles: whoever keeps sending a byte now and then has to end all the same.
+// TestUploadThatTrickles: an upload of a byte now and then is ended, too.
 func TestUploadThatTrickles(t *testing.T) {
 	s := newServer(t, server.Config{BodyTimeout: 100 * time.Millisecond})
 	body, feed := io.Pipe()
@@ -240,7 +240,7 @@ func TestUploadThatTrickles(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	_ = body.Close()
-	if err == nil && res.StatusCode != http.StatusBadRequest { // that it ends at all is the point
+	if err == nil && res.StatusCode != http.StatusBadRequest { // what matters is that the upload ends
 		t.Errorf("%v", res)
 	}
 }

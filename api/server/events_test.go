@@ -47,7 +47,7 @@ func (s *source) Events(_ context.Context, r api.EventsRequest) (api.EventStream
 
 type sourceStream struct {
 	s     *source
-	reset bool // it would begin with one
+	reset bool // the stream would begin with a reset
 }
 
 func (x *sourceStream) Next(ctx context.Context) (api.Event, error) {
@@ -93,7 +93,7 @@ func (s *source) at(position uint64) {
 type bubble struct {
 	t       *testing.T
 	net     *memnet.Net
-	crashed atomic.Bool // servers may end by themselves
+	crashed atomic.Bool // a server may end without being stopped
 }
 
 func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
@@ -104,7 +104,7 @@ func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
 	})
 }
 
-// serve serves s at addr; the function returned stops it as a process does at SIGTERM.
+// serve serves s at addr. The returned function stops the server as SIGTERM stops a process.
 func (b *bubble) serve(addr string, s api.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
@@ -123,7 +123,7 @@ func (b *bubble) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return b.net.Node("client").Dial(ctx, addr, mux.Peer)
 }
 
-// get sends a request for events by hand and returns the connection after the header, and the header.
+// get sends a request for events by hand. It returns the connection, of which the header has been read, and the header.
 func (b *bubble) get(addr, query string, headers ...string) (net.Conn, *bufio.Reader, *http.Response) {
 	b.t.Helper()
 	c, err := b.dial(b.t.Context(), addr)
@@ -177,7 +177,7 @@ func TestEventsOnTheWire(t *testing.T) {
 		}
 		expect(":\nid: 6\n")
 		began := time.Now()
-		expect(":\n") // 15 s later
+		expect(":\n") // comes 15 s later
 		if d := time.Since(began); d != 15*time.Second {
 			t.Errorf("a heartbeat after %v", d)
 		}
@@ -231,13 +231,13 @@ func TestEventsRequestsThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestAReaderThatStopsIsCutOff: a client that takes nothing for 30 s is gone, and until then costs a bounded buffer.
+// TestAReaderThatStopsIsCutOff: a client that takes nothing for 30 s is cut off. Until then it costs a bounded buffer.
 func TestAReaderThatStopsIsCutOff(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := &source{feed: make(chan api.Event)}
 		stop := b.serve("n1", s)
 		defer stop()
-		c, _, _ := b.get("n1", "", "A: b") // and never reads
+		c, _, _ := b.get("n1", "", "A: b") // the test never reads from it
 		defer c.Close()
 		began, taken := time.Now(), 0
 		big := api.Event{Kind: "task", Rev: 1, Data: bytes.Repeat([]byte("x"), 10<<10)}
@@ -276,7 +276,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	})
 }
 
-// TestClientGoesOnElsewhere: what the client asks for after its connection broke, by what it had seen.
+// TestClientGoesOnElsewhere: after its connection broke, the client asks for what follows the events that it has seen.
 func TestClientGoesOnElsewhere(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -349,7 +349,7 @@ func TestClientGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestClientGivesUpAStream: an answer that is final ends the stream; nobody answering does after RetryFor.
+// TestClientGivesUpAStream: a final answer ends the stream at once. If nobody answers, the stream ends after RetryFor.
 func TestClientGivesUpAStream(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := &source{feed: make(chan api.Event)}

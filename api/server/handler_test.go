@@ -47,7 +47,7 @@ func newServer(t *testing.T, c server.Config) *site {
 	return s
 }
 
-// answer is what a request got.
+// answer is the answer to a request.
 type answer struct {
 	status  int
 	header  http.Header
@@ -55,7 +55,7 @@ type answer struct {
 	problem api.Error
 }
 
-// do sends a request; a JSON body is announced as such.
+// do sends a request. A JSON body has the Content-Type of JSON.
 func (s *site) do(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.http.URL+path, strings.NewReader(body))
@@ -136,7 +136,7 @@ func TestRoutes(t *testing.T) {
 	s.want(s.do("GET", "/v1/tasks", "{}"), 400, "bad_request", "")
 }
 
-// Every request is told once, by its route and never by its path.
+// TestRequestsAreTold: OnRequest is told of every request once, by its route and never by its path.
 func TestRequestsAreTold(t *testing.T) {
 	var mu sync.Mutex
 	var told []string
@@ -160,13 +160,13 @@ func TestRequestsAreTold(t *testing.T) {
 	if a := s.do("GET", "/metrics", ""); a.status != 200 || a.body != "numbers" {
 		t.Errorf("/metrics: %d %s", a.status, a.body)
 	}
-	s.http.Close() // waits for the handlers
+	s.http.Close() // this waits for the handlers
 	mu.Lock()
 	defer mu.Unlock()
 	want := []string{
 		"POST /v1/tasks 201", "GET /v1/tasks/{id} 200", "GET /v1/tasks/{id} 404", "  404", "  405", "GET /taskstore/group/{group} 200", "GET /metrics 200",
 	}
-	slices.Sort(told) // a handler's end may come after its client's next request
+	slices.Sort(told) // because a handler may end after its client has sent the next request
 	slices.Sort(want)
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q\nwant %q", told, want)
@@ -255,7 +255,7 @@ func TestBatchOverHTTP(t *testing.T) {
 	if a := s.do("POST", "/v1/tasks", `{"tasks":[]}`); a.status != 200 || strings.TrimSpace(a.body) != `{"results":[]}` {
 		t.Errorf("empty batch: %d %s", a.status, a.body)
 	}
-	// A bad envelope stores nothing.
+	// A batch with a bad envelope stores nothing.
 	item := `{"behavior":"apitest.ok","id":"stored-by-mistake"}`
 	for name, c := range map[string]struct {
 		body        string
@@ -383,7 +383,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// broken panics, fails or hangs, as asked.
+// broken is a Service that panics, fails or hangs, as the request asks.
 type broken struct {
 	api.Service
 
@@ -411,7 +411,7 @@ func (b *broken) Task(ctx context.Context, _, _ string, _ api.GetOptions) (*api.
 	}
 }
 
-// TestBrokenService: an error of the inside is logged, and shows nothing outside (SPEC C5).
+// TestBrokenService: an internal error is logged, and the client sees nothing of it (SPEC C5).
 func TestBrokenService(t *testing.T) {
 	var log bytes.Buffer
 	h := httptest.NewServer(server.New(&broken{}, server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
@@ -437,7 +437,7 @@ func TestBrokenService(t *testing.T) {
 	}
 }
 
-// What is over the budgets is refused with 429 before memory grows (SPEC H3), and works again afterwards.
+// TestOverload: a request beyond the budgets is refused with 429 before memory grows (SPEC H3). Afterwards requests work again.
 func TestOverload(t *testing.T) {
 	b := &broken{started: make(chan struct{}, 1), release: make(chan struct{})}
 	h := httptest.NewServer(server.New(b, server.Config{Requests: 1, BodyBytes: 1000, Logger: slog.New(slog.DiscardHandler)}))
@@ -455,7 +455,8 @@ func TestOverload(t *testing.T) {
 	s.want(s.do("POST", "/v1/tasks", strings.Repeat(" ", 999)), 400, "invalid_json", "")
 }
 
-// A clean stop ends long polls at once, lets other requests finish, and says so in a way that makes clients go elsewhere.
+// TestServeStops: a clean stop ends long polls at once, with an answer after which clients go elsewhere. It lets other requests
+// finish.
 func TestServeStops(t *testing.T) {
 	a := stopDuring(t, func(c *http.Client, base string) (*http.Response, error) {
 		return c.Get(base + "/v1/tasks/later?wait=5m")
@@ -522,7 +523,7 @@ func (n *notifying) Task(ctx context.Context, ns, id string, o api.GetOptions) (
 	return n.Service.Task(ctx, ns, id, o)
 }
 
-// A client that sends its body byte by byte does not hold the connection for long.
+// TestSlowBody: a client that sends its body byte by byte does not hold the connection for long.
 func TestSlowBody(t *testing.T) {
 	s := newServer(t, server.Config{BodyTimeout: 50 * time.Millisecond})
 	conn, err := net.Dial("tcp", s.http.Listener.Addr().String())
@@ -532,7 +533,7 @@ func TestSlowBody(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprint(conn, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-	b, err := io.ReadAll(conn) // until the server closes it
+	b, err := io.ReadAll(conn) // ends when the server closes the connection
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// TestModuleOfTheLimit: 32 MiB are looked at, a byte more is not, however it is sent (SPEC B2).
+// TestModuleOfTheLimit: a module of 32 MiB is looked at. A module of a byte more is not, however it is sent (SPEC B2).
 func TestModuleOfTheLimit(t *testing.T) {
 	s := newServer(t, server.Config{})
 	zeros := make([]byte, api.MaxModule+1)
@@ -34,7 +34,8 @@ func TestModuleOfTheLimit(t *testing.T) {
 	}
 }
 
-// TestBodyOfUnknownLength counts with what it may hold, before a byte of it is read (SPEC H3).
+// TestBodyOfUnknownLength: before a byte of it is read, a body of unknown length counts with as many bytes as it may have (SPEC
+// H3).
 func TestBodyOfUnknownLength(t *testing.T) {
 	s := newServer(t, server.Config{BodyBytes: 1000})
 	send := func(body io.Reader) answer {
@@ -48,7 +49,8 @@ func TestBodyOfUnknownLength(t *testing.T) {
 	s.want(send(strings.NewReader("{}")), 400, "invalid_field", "behavior")
 }
 
-// TestAnnouncedBodies: who announces much and sends nothing keeps nobody out; what is really sent is bounded as it comes.
+// TestAnnouncedBodies: a client that announces much and sends nothing keeps nobody out. The bytes that are sent are bounded as
+// they come.
 func TestAnnouncedBodies(t *testing.T) {
 	s := newServer(t, server.Config{BodyBytes: 1 << 20})
 	for range 10 {
@@ -62,7 +64,7 @@ func TestAnnouncedBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
-			t.Fatalf("%q, %v", line, err) // it is being read now
+			t.Fatalf("%q, %v", line, err) // with this line the server begins to read the body
 		}
 	}
 	s.want(s.do("POST", "/v1/tasks", strings.Repeat(" ", 100<<10)), 400, "invalid_json", "")
@@ -70,7 +72,7 @@ func TestAnnouncedBodies(t *testing.T) {
 	s.want(s.do("POST", "/v1/tasks", strings.Repeat(" ", 100<<10)), 400, "invalid_json", "")
 }
 
-// TestBodiesOfAnySize: a body arrives whole, whatever pieces it comes in.
+// TestBodiesOfAnySize: a body arrives whole, in whatever pieces it comes.
 func TestBodiesOfAnySize(t *testing.T) {
 	s := newServer(t, server.Config{BodyBytes: 24 << 20})
 	for _, n := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 128<<10 + 1, 1 << 20, api.MaxBody} {
@@ -87,12 +89,13 @@ func TestBodiesOfAnySize(t *testing.T) {
 	}
 }
 
-// Short tasks take more memory than their text: a batch of them counts by what it takes.
+// TestBatchTakesRoom: short tasks take more memory than their text has bytes. A batch of them counts by the memory that it
+// takes.
 func TestBatchTakesRoom(t *testing.T) {
 	s := newServer(t, server.Config{BodyBytes: 1 << 20})
 	for name, item := range map[string]string{"plain": `{"behavior":"nobody"}`, "not plain": `{"behavi\u006fr":"nobody"}`} {
 		batch := func(n int) string { return `{"tasks":[` + strings.Repeat(item+",", n-1) + item + `]}` }
-		for range 3 { // each gives back what it took
+		for range 3 { // each request gives back the room that it took
 			if a := s.do("POST", "/v1/tasks", batch(900)); a.status != 200 {
 				t.Errorf("%s: 900 tasks: %d %.200s", name, a.status, a.body)
 			}

@@ -7,7 +7,8 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// "Prefer: return=minimal" leaves of each task what names it, and is answered by Preference-Applied (RFC 7240).
+// TestPreferMinimal: "Prefer: return=minimal" leaves of each task the fields that name it, and the answer has the header
+// Preference-Applied (RFC 7240).
 func TestPreferMinimal(t *testing.T) {
 	s := newServer(t, server.Config{})
 	const one = `{"behavior":"apitest.ok","id":"abc","params":{"a":1}}`
@@ -29,7 +30,7 @@ func TestPreferMinimal(t *testing.T) {
 			t.Errorf("%q: %d %v %s", prefer, a.status, a.header, a.body)
 		}
 	}
-	// Whoever waits wants the outcome.
+	// A submit that waits is answered in full, because its caller wants the outcome.
 	if a := s.do("POST", "/v1/tasks?wait=30s", one, "Prefer", "return=minimal"); !whole.MatchString(a.body) || a.header.Get("Preference-Applied") != "" {
 		t.Errorf("with a wait: %d %v %s", a.status, a.header, a.body)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// TestDocumentIsWhole walks the table of routes and the Go types by reflection: everything that is there is in the
+// TestDocumentIsWhole walks through the table of routes, and through the Go types by reflection: everything in them is in the
 // document.
 func TestDocumentIsWhole(t *testing.T) {
 	d := documentOf(routes())
@@ -68,21 +68,21 @@ func TestDocumentIsWhole(t *testing.T) {
 	}
 }
 
-// checkFields checks that every field of a type, and of those in it, is a property of its component.
+// checkFields checks that every field of a type, and of the types in it, is a property of the type's component.
 func checkFields(t *testing.T, d *document, typ reflect.Type, named map[string]bool) {
 	t.Helper()
 	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
 		typ = typ.Elem()
 	}
 	if typ.Kind() != reflect.Struct || typ.Name() == "" || typ == reflect.TypeFor[api.Time]() || typ == reflect.TypeFor[api.Partitions]() || typ == reflect.TypeFor[api.Keep]() {
-		return // they write themselves
+		return // types that write their JSON themselves
 	}
 	name := componentName(typ)
 	if named[name] {
 		return
 	}
 	named[name] = true
-	named["Problem"], named["Reason"] = true, true // of every route
+	named["Problem"], named["Reason"] = true, true // every route may answer them
 	c := d.Components.Schemas[name]
 	if c == nil {
 		t.Errorf("%s is not in the document", name)

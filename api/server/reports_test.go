@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// TestPartsAreStrict: what stands inside lists and objects of a body is decoded as strictly as the body (SPEC H2).
+// TestPartsAreStrict: values inside lists and objects of a body are decoded as strictly as the body (SPEC H2).
 func TestPartsAreStrict(t *testing.T) {
 	s := newServer(t, server.Config{})
 	list := func(n int, item string) string {
@@ -76,7 +76,7 @@ func TestPartsAreStrict(t *testing.T) {
 	s.want(s.do("GET", "/v1/tasks?cursor=%ff", ""), 400, "invalid_field", "cursor")
 }
 
-// TestFuelUsed: what an attempt used stands in its entry, and nothing where nothing was metered.
+// TestFuelUsed: the entry of an attempt says how much fuel it used, and has no such field if nothing was metered.
 func TestFuelUsed(t *testing.T) {
 	s := newServer(t, server.Config{})
 	s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"metered"}`)
@@ -96,7 +96,7 @@ func TestFuelUsed(t *testing.T) {
 	}
 }
 
-// TestTransactionOfTheLimit: 512 KiB are read, a byte more is not (SPEC X1).
+// TestTransactionOfTheLimit: a transaction of 512 KiB is read. A transaction of a byte more is not (SPEC X1).
 func TestTransactionOfTheLimit(t *testing.T) {
 	s := newServer(t, server.Config{})
 	body := func(n int) string {
@@ -122,7 +122,7 @@ func TestTransactionOfTheLimit(t *testing.T) {
 	}
 }
 
-// remembering records under which key it is asked to submit.
+// remembering is a Service that records under which key it is asked to submit.
 type remembering struct {
 	api.Service
 	once []api.Once
@@ -189,7 +189,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// handing hands out one task, when it is told to.
+// handing is a Service that hands out one task when the test says so.
 type handing struct {
 	api.Service
 	asked    chan struct{}
@@ -209,7 +209,7 @@ func (h *handing) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptR
 	}, nil
 }
 
-// deaf is a connection that cannot be written to, or only cannot be flushed.
+// deaf is a connection to which nothing can be written, or which only cannot be flushed.
 type deaf struct {
 	http.ResponseWriter
 	write, flush error
@@ -219,7 +219,7 @@ func (d deaf) Write(b []byte) (int, error) { return len(b), d.write }
 
 func (d deaf) FlushError() error { return d.flush }
 
-// TestAcceptUndelivered: what could not be written to the connection is given back (SPEC J2).
+// TestAcceptUndelivered: tasks whose answer could not be written to the connection are given back (SPEC J2).
 func TestAcceptUndelivered(t *testing.T) {
 	broken := errors.New("connection reset")
 	for name, c := range map[string]struct {
@@ -302,7 +302,7 @@ func TestAcceptEnds(t *testing.T) {
 	}
 }
 
-// waitingAcceptor waits for the end of its context.
+// waitingAcceptor is a Service whose accepts wait until their context ends.
 type waitingAcceptor struct {
 	api.Service
 	began chan struct{}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A node that stops while a submit waits does not say that nothing happened: the task is there.
+// TestStopDuringSubmitAndWait: a node that stops while a submit waits does not say that nothing happened, because the task is
+// there.
 func TestStopDuringSubmitAndWait(t *testing.T) {
 	a := stopDuring(t, func(c *http.Client, base string) (*http.Response, error) {
 		return c.Post(base+"/v1/tasks?wait=5m", "application/json", strings.NewReader(`{"behavior":"apitest.ok","id":"later-2","delay":"1h"}`))

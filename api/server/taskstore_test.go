@@ -17,7 +17,7 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// storeServer is a handler with two records of alice: 1 of group map is available, 2 is owned.
+// storeServer is a handler with two records of alice in group map: record 1 is available, record 2 is owned.
 func storeServer(t *testing.T) (s *site, ids [2]uint64) {
 	t.Helper()
 	s = newServer(t, server.Config{})
@@ -38,7 +38,7 @@ func (s *site) update(body string) []api.StoreTask {
 	return reply.Tasks
 }
 
-// expect checks status and body of an answer; the body is printed with the IDs of want's verbs.
+// expect checks the status and the body of an answer. want is a format, whose verbs take IDs.
 func (a answer) expect(t *testing.T, status int, format string, args ...any) {
 	t.Helper()
 	if want := fmt.Sprintf(format, args...) + "\n"; a.status != status || a.body != want {
@@ -49,7 +49,7 @@ func (a answer) expect(t *testing.T, status int, format string, args ...any) {
 	}
 }
 
-// TestStoreReads is the wire form of every read of SPEC X2.
+// TestStoreReads shows the wire form of every read of SPEC X2.
 func TestStoreReads(t *testing.T) {
 	t.Parallel()
 	s, ids := storeServer(t)
@@ -88,7 +88,7 @@ func TestStoreReads(t *testing.T) {
 	}
 }
 
-// TestStoreGroupNames: the group is the rest of the path, as sent.
+// TestStoreGroupNames: the name of a group is the rest of the path, as it was sent.
 func TestStoreGroupNames(t *testing.T) {
 	t.Parallel()
 	s, _ := storeServer(t)
@@ -109,7 +109,7 @@ func TestStoreGroupNames(t *testing.T) {
 	}
 }
 
-// TestStoreUpdateWire is the wire form of updates.
+// TestStoreUpdateWire shows the wire form of updates.
 func TestStoreUpdateWire(t *testing.T) {
 	t.Parallel()
 	s, ids := storeServer(t)
@@ -121,7 +121,7 @@ func TestStoreUpdateWire(t *testing.T) {
 			t.Errorf("add %d: %+v, want available at %d", i, got, at)
 		}
 	}
-	// What the original client and others send: null for lists, fields of answers.
+	// The original client and others send null for lists, and fields of answers.
 	changed := s.update(fmt.Sprintf(`{"clientid":7,"adds":null,"updates":[{"id":%d,"group":"ignored","data":"x","duration":3,"ownerid":99}],
 		"deletes":null,"depends":[%d],"more":{"deep":[1]}}`, ids[0], ids[1]))
 	if len(changed) != 1 || changed[0].Group != "map" || changed[0].Data != "x" || changed[0].Timespec != 3 || changed[0].OwnerID != 7 {
@@ -133,7 +133,7 @@ func TestStoreUpdateWire(t *testing.T) {
 			`"error":{"changes":[%d],"deletes":[98],"depends":[97],"owned":[%d]}}`, ids[0], ids[1], ids[0], ids[1])
 }
 
-// TestStoreClaimWire is the wire form of claims.
+// TestStoreClaimWire shows the wire form of claims.
 func TestStoreClaimWire(t *testing.T) {
 	t.Parallel()
 	s, ids := storeServer(t)
@@ -149,7 +149,7 @@ func TestStoreClaimWire(t *testing.T) {
 	s.do("POST", "/taskstore/claim", `{"clientid":3,"group":"map","duration":-5}`).expect(t, 200, `{"tasks":[]}`)
 }
 
-// TestStoreContentType: existing clients say nothing, or what their library says.
+// TestStoreContentType: existing clients send no Content-Type, or whatever their library sends.
 func TestStoreContentType(t *testing.T) {
 	t.Parallel()
 	s, _ := storeServer(t)
@@ -163,7 +163,7 @@ func TestStoreContentType(t *testing.T) {
 		}
 		s.send(req).expect(t, 200, `{"tasks":[]}`)
 	}
-	// But the pages of other sites must not (SPEC C5).
+	// But pages of other sites must not get through (SPEC C5).
 	a := s.do("POST", "/taskstore/claim", `{"clientid":1,"group":"map"}`, "Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain")
 	if a.status != 403 || a.problem.Code != api.CodeCrossOrigin {
 		t.Errorf("%d %s", a.status, a.body)
@@ -174,7 +174,7 @@ func TestStoreContentType(t *testing.T) {
 	}
 }
 
-// TestStoreRefused: whatever is wrong has a status of its own, errors as existing clients know them, and our problem.
+// TestStoreRefused: every error has a status of its own, errors in the form that existing clients know, and our problem.
 func TestStoreRefused(t *testing.T) {
 	t.Parallel()
 	s, ids := storeServer(t)
@@ -273,7 +273,7 @@ func TestStoreBesideTasks(t *testing.T) {
 	s.do("GET", "/taskstore/groups", "").expect(t, 200, `["map"]`)
 }
 
-// TestStoreBadKey: an Idempotency-Key is looked at here as everywhere (SPEC H4).
+// TestStoreBadKey: an Idempotency-Key is checked here as everywhere (SPEC H4).
 func TestStoreBadKey(t *testing.T) {
 	t.Parallel()
 	s, _ := storeServer(t)
@@ -284,7 +284,7 @@ func TestStoreBadKey(t *testing.T) {
 	s.do("GET", "/taskstore/group/once", "").expect(t, 200, `[]`)
 }
 
-// tornLists is a service whose lists break off behind so many records.
+// tornLists is a Service whose lists break off after so many records.
 type tornLists struct {
 	*apitest.Fake
 	after int
@@ -301,8 +301,8 @@ func (b tornLists) StoreGroup(context.Context, string, string, int, bool) (api.S
 	}, nil
 }
 
-// TestStoreListBreaksOff: half a list does not look like a whole one. What goes wrong before its first record is a problem as
-// any other.
+// TestStoreListBreaksOff: half a list does not look like a whole list. An error before the first record is a problem like any
+// other.
 func TestStoreListBreaksOff(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int{0, 2} {

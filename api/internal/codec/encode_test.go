@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// slow is what encoding/json makes of a value.
+// slow returns what encoding/json makes of a value.
 func slow(t *testing.T, v any) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -52,7 +52,7 @@ func (f *filler) fill(v reflect.Value) {
 	case *api.Duration:
 		*x = api.Duration(f.Int64N(1 << 40))
 		return
-	case **api.Operation: // of errors, which are not written by hand
+	case **api.Operation: // a field of errors, which are not written by hand
 		return
 	}
 	switch v.Kind() {
@@ -87,7 +87,7 @@ func (f *filler) fill(v reflect.Value) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			switch field := v.Type().Field(i); {
-			case field.Type == reflect.TypeFor[*MinimalReply](): // not to be set by reflection
+			case field.Type == reflect.TypeFor[*MinimalReply](): // cannot be set by reflection
 				if !nothing {
 					m := new(MinimalReply)
 					f.fill(reflect.ValueOf(m).Elem())
@@ -102,7 +102,7 @@ func (f *filler) fill(v reflect.Value) {
 	}
 }
 
-// What is written by hand is what encoding/json writes, for every field of every value.
+// TestEncodeAsEncodingJSON: the code by hand writes what encoding/json writes, for every field of every value.
 func TestEncodeAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(1, 2))}
 	for range 3000 {
@@ -118,7 +118,7 @@ func TestEncodeAsEncodingJSON(t *testing.T) {
 	}
 }
 
-// A submit that was checked is written as encoding/json writes it.
+// TestEncodeSubmitAsEncodingJSON: a submit that was checked is written as encoding/json writes it.
 func TestEncodeSubmitAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(5, 6))}
 	for range 3000 {
@@ -148,7 +148,7 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-// What is read of answers is what encoding/json makes of them.
+// TestDecodeAnswersAsEncodingJSON: the reader of answers makes of them what encoding/json makes of them.
 func TestDecodeAnswersAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(3, 4))}
 	for range 3000 {
@@ -160,7 +160,7 @@ func TestDecodeAnswersAsEncodingJSON(t *testing.T) {
 	}
 }
 
-// sameAnswer compares what is read of a text with what encoding/json makes of it, for the type of v.
+// sameAnswer compares what the reader of answers makes of a text with what encoding/json makes of it, for the type of v.
 func sameAnswer(t *testing.T, text []byte, v any) {
 	t.Helper()
 	got, want := reflect.New(reflect.TypeOf(v).Elem()).Interface(), reflect.New(reflect.TypeOf(v).Elem()).Interface()

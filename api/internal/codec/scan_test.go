@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/scan"
 )
 
-// The scanner agrees with encoding/json about what is JSON, and with json.Compact about what is compact.
+// FuzzValidJSON: the scanner agrees with encoding/json on what is JSON, and with json.Compact on what is compact.
 func FuzzValidJSON(f *testing.F) {
 	for _, body := range bodies[:len(bodies)-6] {
 		f.Add([]byte(body))

@@ -88,7 +88,7 @@ func TestSyntaxErrorSaysWhere(t *testing.T) {
 	}
 }
 
-// FuzzDecodeStrict compares with encoding/json: whatever is accepted means the same there, and nothing panics.
+// FuzzDecodeStrict compares with encoding/json: every accepted body means the same there, and nothing panics.
 func FuzzDecodeStrict(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"behavior":"b","params":{"a":[1,{"b":"\"]"}]},"labels":{"x":"y"}}`, `{"tasks":[{},1,"]"]}`, `[]`, `{"a":1,}`, "\xff", `{"params":"\ud800"}`,
@@ -104,7 +104,7 @@ func FuzzDecodeStrict(f *testing.F) {
 		}
 		if err := json.Unmarshal(body, &lax); err != nil {
 			if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Value, "number ") {
-				return // 1e3 is an integer here
+				return // because 1e3 is an integer here
 			}
 			t.Fatalf("accepted %q, which encoding/json refuses: %v", body, err)
 		}
@@ -116,8 +116,8 @@ func FuzzDecodeStrict(f *testing.F) {
 	})
 }
 
-// TestIntegersAndCharacters: whole numbers are integers wherever one is expected, and half of a character is refused in every
-// text, by whatever route it comes.
+// TestIntegersAndCharacters: a whole number is an integer wherever an integer is expected. Half of a character is refused in
+// every text, by whatever route it comes.
 func TestIntegersAndCharacters(t *testing.T) {
 	t.Parallel()
 	type bodies struct {

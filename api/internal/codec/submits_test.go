@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/scan"
 )
 
-// bodies are written plainly or not, right or not.
+// bodies are bodies of submits, written plainly or not, right or wrong.
 var bodies = []string{
 	`{"behavior":"echo"}`,
 	` { "behavior" : "echo" , "id" : "abc" , "params" : { "a" : 1 } , "priority" : 3 } ` + "\n",
@@ -33,7 +33,7 @@ var bodies = []string{
 	`{"tasks":[` + strings.Repeat(`{},`, api.MaxBatch) + `{}]}`,
 }
 
-// What is read plainly is what the decoder of all bodies makes of it.
+// TestPlainBodiesAreReadAsAll: the reader of plain bodies makes of them what the decoder of all bodies makes of them.
 func TestPlainBodiesAreReadAsAll(t *testing.T) {
 	plain := 0
 	for _, body := range bodies {
@@ -53,7 +53,7 @@ func FuzzDecodeTasks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { sameTasks(t, body) })
 }
 
-// sameTasks reports whether a body is read plainly, and compares.
+// sameTasks reports whether a body is read plainly, and compares what both readers make of it.
 func sameTasks(t *testing.T, body []byte) bool {
 	t.Helper()
 	want, bad := decodeAnySubmits(body, unbounded)
@@ -100,7 +100,8 @@ func sameRequest(t *testing.T, got, want *api.SubmitRequest, gotBad, wantBad *ap
 
 func unbounded() *api.Error { return nil }
 
-// TestBatchOfTheLimit: a batch of 10,000 tasks is split, one more is refused before any of its tasks takes room.
+// TestBatchOfTheLimit: a batch of 10,000 tasks is split. A batch with one task more is refused before any of its tasks takes
+// room.
 func TestBatchOfTheLimit(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{api.MaxBatch: "", api.MaxBatch + 1: api.CodeTooLarge} {
