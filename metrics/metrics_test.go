@@ -339,6 +339,16 @@ func TestDocsListEveryMetric(t *testing.T) {
 	}
 }
 
+// TestEveryDescIsSent: a metric that is described, and that nobody sends, would be in no scrape and in no table.
+func TestEveryDescIsSent(t *testing.T) {
+	f := scrape(t, everything())
+	for _, d := range slices.Concat(nodeDescs(), engineDescs(), workerDescs()) {
+		if f[d.name] == nil {
+			t.Errorf("%s is described and not sent", d.name)
+		}
+	}
+}
+
 // TestNamesFollowTheConventions: names, types and help texts keep the rules of Prometheus.
 func TestNamesFollowTheConventions(t *testing.T) {
 	m := everything()
