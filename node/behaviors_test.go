@@ -21,7 +21,7 @@ func put(t *testing.T, c *clustertest.Cluster, i int, name, policy string) (*api
 	return c.Node(i).PutBehavior(t.Context(), api.PutBehaviorRequest{Name: name, Policy: []byte(policy)})
 }
 
-// TestExternalBehaviorsLife: defined, changed, used, deleted (SPEC B7, B8, J1).
+// TestExternalBehaviorsLife: an external behavior is defined, changed, used and deleted (SPEC B7, B8, J1).
 func TestExternalBehaviorsLife(t *testing.T) {
 	clustertest.Run(t, 1, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
 		n, ctx := c.Node(0), t.Context()
@@ -33,7 +33,8 @@ func TestExternalBehaviorsLife(t *testing.T) {
 		if err := json.Unmarshal(first.Behavior.Manifest, &shown); err != nil || shown["lease"] != "10s" || shown["on_trap"] != nil || shown["heartbeat_timeout"] != nil {
 			t.Errorf("manifest %s, %v", first.Behavior.Manifest, err)
 		}
-		// What is shown can be put; it says the same, but spells the defaults out: another version, and then no other.
+		// The policy that is shown can be put. It means the same, but it spells out the defaults. So the first put makes
+		// another version, and a second put makes none.
 		again, err := put(t, c, 0, "mail", mailPolicy)
 		if err != nil || again.Created || again.Behavior.Version != first.Behavior.Version || len(again.Behavior.Versions) != 1 {
 			t.Errorf("the same again: %+v, %v", again, err)
@@ -44,14 +45,14 @@ func TestExternalBehaviorsLife(t *testing.T) {
 			t.Errorf("what is shown: %+v, %v", second, err)
 		}
 
-		// Submits are checked like others.
+		// A submit to an external behavior is checked like any other.
 		_, err = n.Submit(ctx, api.SubmitRequest{Behavior: "mail", Params: []byte(`{}`)})
 		wantError(t, err, 422, api.CodeParamsSchema, "params")
 		_, err = n.Submit(ctx, api.SubmitRequest{Behavior: "mail", Params: []byte(fmt.Sprintf(`{"to":"%0100d"}`, 1))})
 		wantError(t, err, 413, api.CodeTooLarge, "params")
 		waiting := c.SubmitRequest(0, api.SubmitRequest{Behavior: "mail", Params: []byte(`{"to":"ann"}`)}).Task
 
-		// One name, one kind.
+		// One name has one kind.
 		wasm, _, err := clustertest.Guest("echo")
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +74,7 @@ func TestExternalBehaviorsLife(t *testing.T) {
 			t.Errorf("%+v, %v", d, err)
 		}
 
-		// Gone and back: its task waits meanwhile (SPEC B8, I5).
+		// The behavior goes and comes back; its task waits meanwhile (SPEC B8, I5).
 		if err := n.DeleteBehavior(ctx, "", "mail", false); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func TestExternalBehaviorsLife(t *testing.T) {
 	})
 }
 
-// nobody is a version that nothing has.
+// nobody is the name of a version that does not exist.
 var nobody = strings.Repeat("0", 64)
 
 func TestBehaviorRefusals(t *testing.T) {
@@ -129,7 +130,8 @@ func TestBehaviorRefusals(t *testing.T) {
 	})
 }
 
-// A drained member's worker gets nothing, over restarts and leaders, until it is told otherwise (SPEC L10).
+// TestDrain: the worker of a drained member gets nothing, through restarts and changes of the leader, until the member
+// is undrained (SPEC L10).
 func TestDrain(t *testing.T) {
 	clustertest.Run(t, 3, clustertest.Options{SessionTTL: 3 * time.Second}, func(t *testing.T, c *clustertest.Cluster) {
 		c.Push(0, "wait")
@@ -181,7 +183,7 @@ func TestDrain(t *testing.T) {
 		}
 		used := map[string]bool{}
 		for _, task := range ids {
-			history := c.Final(0, task).History // it may have been given ahead to another, and back
+			history := c.Final(0, task).History // the task may have been given ahead to another worker, and have come back
 			used[history[len(history)-1].Node] = true
 		}
 		if !used[id] {

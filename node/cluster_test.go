@@ -33,7 +33,7 @@ func TestKilledLeaderRunsItsTaskElsewhere(t *testing.T) {
 		c.Push(0, "wait")
 		c.WorkersReady(3)
 		leader := c.Leader()
-		// As many tasks as there are slots: some run on the leader.
+		// There are as many tasks as slots, so some tasks run on the leader.
 		var ids []string
 		for range 12 {
 			ids = append(ids, c.Submit(leader, "wait", `{"ms": 60000}`))

@@ -12,7 +12,8 @@ import (
 
 const ttl = 10 * time.Second
 
-// runOn submits a long task until one executes on a member that is not to be avoided, and returns both.
+// runOn submits a long task, again and again, until one runs on a member other than avoid. It returns the task and the
+// member.
 func runOn(t *testing.T, c *clustertest.Cluster, behavior, params string, avoid int) (id string, where int) {
 	t.Helper()
 	for range 20 {
@@ -61,7 +62,7 @@ func TestPartitionedLeaderLosesNothing(t *testing.T) {
 		id, other := runOn(t, c, "wait", `{"ms": 40000}`, leader)
 		c.Net.Isolate(c.Members[leader].Addr)
 		got := c.Final(other, id)
-		// Its worker was not cut off from the majority: it goes on under the next leader (SPEC C3).
+		// The task's worker was not cut off from the majority. The task goes on under the next leader (SPEC C3).
 		if got.Status != "SUCCESS" || got.Attempt != 1 {
 			t.Errorf("%s", clustertest.Show(got))
 		}
@@ -192,7 +193,8 @@ func TestJumpingWallClockExpiresAndStopsNothing(t *testing.T) {
 				if got := c.Final(leader, later); got.Status != "SUCCESS" {
 					t.Errorf("%s", clustertest.Show(got))
 				}
-				// Forward: due at once, by the wall clock. Back: time went on, by the monotonic clock.
+				// After a jump forward the task is due at once, by the wall clock. After a jump back time goes on by the
+				// monotonic clock.
 				if took := time.Since(jumped); jump > 0 && took > 5*time.Second || took > 40*time.Second {
 					t.Errorf("the delayed task ended after %v", took)
 				}

@@ -14,12 +14,12 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 )
 
-// leader is a leader that notes what it is asked and answers when told to.
+// leader plays a leader. It notes what it is asked, and it answers when the test tells it to.
 type leader struct {
 	mu    sync.Mutex
 	asks  []Ask
-	ends  []uint64 // calls settled
-	left  []uint64 // calls abandoned
+	ends  []uint64 // the calls that settled
+	left  []uint64 // the calls that were abandoned
 	drops []uint64
 	to    Replier
 }
@@ -45,7 +45,7 @@ func (l *leader) Drop(calls []uint64, _ Replier) {
 	l.note(func() { l.drops = append(l.drops, calls...) })
 }
 
-// links is a client and the nodes that may lead, in a bubble.
+// links is a client with the nodes that may lead. It lives in a synctest bubble.
 type links struct {
 	t       *testing.T
 	net     *memnet.Net
@@ -63,7 +63,7 @@ func (x *links) follow() (string, <-chan struct{}, <-chan struct{}) {
 	return x.addr, x.gone, x.changed
 }
 
-// lead makes another node the leader, "" for none.
+// lead makes another node the leader. With "" nobody leads.
 func (x *links) lead(addr string) {
 	x.mu.Lock()
 	close(x.gone)
@@ -134,7 +134,7 @@ func TestClientAsksWhoeverLeads(t *testing.T) {
 		if len(first) != 1 || first[0].Age < 2000 || first[0].Key != key("r1") {
 			t.Fatalf("%+v", first)
 		}
-		time.Sleep(time.Minute) // blocked: the link must not be taken for dead
+		time.Sleep(time.Minute) // the call is blocked; the link must not be taken for dead
 		if got := x.leaders["a"].asked(); len(got) != 1 {
 			t.Fatalf("asked again without need: %+v", got)
 		}
@@ -190,7 +190,7 @@ func TestAbandonedIsToldToTheNextLeader(t *testing.T) {
 		}
 		l.mu.Unlock()
 		x.client.Settled(x.t.Context())
-		// Nobody leads: after a while nobody needs to know any more.
+		// Nobody leads. After a while no leader needs to hear of the abandoned call any more.
 		x.lead("")
 		x.client.Abandon(x.begin("r2"))
 		time.Sleep(abandonFor + time.Second)
@@ -203,7 +203,7 @@ func TestAbandonedIsToldToTheNextLeader(t *testing.T) {
 	})
 }
 
-// A link that is cut without a word ends on both sides.
+// TestSilentLinkEnds: a link that is cut without a word ends on both sides.
 func TestSilentLinkEnds(t *testing.T) {
 	withLinks(t, func(x *links) {
 		x.lead("a")
@@ -226,7 +226,8 @@ func TestSilentLinkEnds(t *testing.T) {
 	})
 }
 
-// TestHangingUpWithoutALeaderIsBounded: what nobody hears of takes no more memory than those who wait may.
+// TestHangingUpWithoutALeaderIsBounded: abandoned calls that no leader has heard of take no more memory than waiting
+// calls may.
 func TestHangingUpWithoutALeaderIsBounded(t *testing.T) {
 	c := NewClient(Config{})
 	for range MaxWaiting {

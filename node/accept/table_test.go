@@ -9,14 +9,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// bed is a leader's table over a machine, driven by hand.
+// bed is a leader's table over a machine. The test drives it by hand.
 type bed struct {
 	t     *testing.T
 	m     *task.Machine
 	table *Table
 	index uint64
-	now   int64 // ms, of both clocks
-	limit int   // of acceptors offered per round
+	now   int64 // in milliseconds; both clocks show it
+	limit int   // how many acceptors one round offers
 }
 
 func newBed(t *testing.T) *bed {
@@ -66,7 +66,7 @@ func (b *bed) plan() []task.Assign {
 	return as
 }
 
-// land is the second half; it gives back what must be, unless keep.
+// land is the second half of a round. It gives back the tasks that the table wants to give back, unless keep is set.
 func (b *bed) land(as []task.Assign) {
 	cmds := make([]task.Command, len(as))
 	for i := range as {
@@ -105,7 +105,7 @@ func newNode() *node { return &node{got: map[uint64]Answer{}} }
 func (n *node) Reply(a Answer) { n.got[a.Call] = a }
 func (n *node) Close()         { n.closed = true }
 
-// ids are the tasks that a call was answered with; nil without an answer.
+// ids returns the IDs of the tasks that answered a call. It is nil while the call has no answer.
 func (n *node) ids(call uint64) []string {
 	a, ok := n.got[call]
 	if !ok {
@@ -128,7 +128,7 @@ func (b *bed) ask(n *node, call uint64, request string, settle bool) {
 func TestWaitersAreServedByAge(t *testing.T) {
 	b, n := newBed(t), newNode()
 	b.ask(n, 1, "r1", false)
-	b.table.Ask(b.m, b.clock(), Ask{Call: 2, Key: key("r2"), Max: 1, Age: 60_000}, n) // has waited under a former leader
+	b.table.Ask(b.m, b.clock(), Ask{Call: 2, Key: key("r2"), Max: 1, Age: 60_000}, n) // it has waited under a former leader
 	b.round()
 	if len(n.got) != 0 {
 		t.Fatalf("answered without a task: %v", n.got)
@@ -157,7 +157,7 @@ func TestSettleAnswersAfterTheRound(t *testing.T) {
 	b.ask(n, 2, "r2", false)
 	b.submit("t-1", "t-2", "t-3")
 	as := b.plan()
-	b.ask(n, 3, "r3", true) // while assignments are under way
+	b.ask(n, 3, "r3", true) // it asks while assignments are under way
 	b.land(as)
 	if len(n.ids(1)) == 0 || len(n.ids(2)) == 0 || n.ids(3) != nil {
 		t.Fatalf("answers %v", n.got)
@@ -176,7 +176,8 @@ func TestSettleAnswersAfterTheRound(t *testing.T) {
 	}
 }
 
-// Who was not offered to Plan, because too many wait before him, is not told that there is nothing.
+// TestSettleBehindTheLimit: too many acceptors wait before one, so that the round does not offer it to Plan. It is not
+// told that there is nothing.
 func TestSettleBehindTheLimit(t *testing.T) {
 	b, n := newBed(t), newNode()
 	b.limit = 2
@@ -192,7 +193,7 @@ func TestSettleBehindTheLimit(t *testing.T) {
 	if len(n.ids(3)) != 1 || len(n.ids(4)) != 1 {
 		t.Errorf("after two: %v", n.got)
 	}
-	// Nobody can get anything: the one behind is told at once.
+	// Nobody can get anything, so the acceptor behind the limit is told at once.
 	b.must(task.PauseBehavior{Namespace: "default", Name: "ext", Paused: true})
 	b.ask(n, 11, "r11", false)
 	b.ask(n, 12, "r12", false)
@@ -232,7 +233,7 @@ func TestUndeliveredIsGivenBack(t *testing.T) {
 	if !ok || len(back.Tasks) != 1 {
 		t.Fatalf("%+v %v", back, ok)
 	}
-	// The client asks again at once: it must not get the lease that is being given back.
+	// The client asks again at once. It must not get the lease that is being given back.
 	b.ask(n, 2, "r1", false)
 	if n.ids(2) != nil {
 		t.Fatalf("answered with a dying lease: %v", n.got[2])
@@ -253,20 +254,20 @@ func TestRepeatedRequestGetsTheSame(t *testing.T) {
 	b.ask(n1, 1, "r1", false)
 	b.round()
 	first := n1.got[1].Grants
-	// Through another node, under another leader.
+	// The request comes through another node, under another leader.
 	b.table = NewTable()
 	b.ask(n2, 2, "r1", false)
 	if got := n2.got[2].Grants; len(got) != 2 || got[0].Token != first[0].Token || got[1].Token != first[1].Token {
 		t.Fatalf("%v, first %v", got, first)
 	}
-	// That the first answer could not be delivered takes nothing away from the second.
+	// The first answer could not be delivered. This takes nothing away from the second answer.
 	if _, ok := b.table.Abandon(b.m, Abandon{1, key("r1")}, n1); ok || !n1.got[1].Abandoned {
 		t.Error("the repeated call lost its leases")
 	}
 	if _, ok := b.table.Abandon(b.m, Abandon{2, key("r1")}, n2); !ok {
 		t.Error("nobody has the leases, and they are not given back")
 	}
-	// Another worker is another accept.
+	// The same request of another worker is another accept.
 	b.table.Ask(b.m, b.clock(), Ask{Call: 3, Key: Key{"default", "ext", "w2", "r1"}, Max: 9}, n2)
 	if b.round(); !slices.Equal(n2.ids(3), []string{"t-3"}) {
 		t.Errorf("%v", n2.got[3])
@@ -289,7 +290,7 @@ func TestTwoCallsOfOneRequestWaitTogether(t *testing.T) {
 	}
 }
 
-// A link that ends during the commit: the node asks again over another one.
+// TestAskedAgainOverAnotherLink: a link ends during the commit, and the node asks again over another link.
 func TestAskedAgainOverAnotherLink(t *testing.T) {
 	b, n1, n2 := newBed(t), newNode(), newNode()
 	b.submit("t-1")
@@ -325,7 +326,7 @@ func TestLostProposalMakesEveryNodeAskAgain(t *testing.T) {
 	if !n.closed || b.table.Len() != 0 || len(n.got) != 0 {
 		t.Fatalf("closed %v, %d wait, %v", n.closed, b.table.Len(), n.got)
 	}
-	// Overload: nothing was proposed, and they wait on.
+	// The leader was overloaded: nothing was proposed, and the acceptors wait on.
 	b.ask(n, 2, "r2", false)
 	b.plan()
 	b.table.Landed(b.m, b.clock(), nil, nil)

@@ -21,7 +21,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// keeping is a keeper with its disk, a state that a test writes, and a peer that has what the test gives it.
+// keeping is a keeper with its disk, a state that the test writes, and a peer that has the files which the test gives
+// it.
 type keeping struct {
 	*keeper
 	t       *testing.T
@@ -32,10 +33,10 @@ type keeping struct {
 	index   uint64
 	feeds   []chan []task.Event
 	cutOff  bool
-	healed  []string // digests, in the order in which they were healed
+	healed  []string // the digests in the order of healing
 }
 
-// keepFiles runs f with a keeper that runs, in virtual time.
+// keepFiles starts a keeper and runs f beside it, in virtual time.
 func keepFiles(t *testing.T, before func(k *keeping), f func(k *keeping)) {
 	synctest.Test(t, func(t *testing.T) {
 		net := memnet.New()
@@ -94,7 +95,7 @@ func (f feed) Events() <-chan []task.Event { return f.C }
 func (f feed) Lagged() bool                { return f.lagged() }
 func (f feed) Close()                      {}
 
-// lag cuts the keeper off from its events.
+// lag makes the keeper lose its events.
 func (k *keeping) lag() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,7 +103,7 @@ func (k *keeping) lag() {
 	close(k.feeds[len(k.feeds)-1])
 }
 
-// Enabled implements slog.Handler, as do the next three.
+// Enabled implements slog.Handler, as do the next three methods.
 func (k *keeping) Enabled(context.Context, slog.Level) bool { return true }
 
 func (k *keeping) WithAttrs([]slog.Attr) slog.Handler { return k }
@@ -153,7 +154,7 @@ func TestKeeperHealsModulesFirst(t *testing.T) {
 	var modules, order []string
 	keepFiles(t, func(k *keeping) {
 		for i := range 20 {
-			k.lost(k.stored(fmt.Sprint("payload ", i))) // these are missed first
+			k.lost(k.stored(fmt.Sprint("payload ", i))) // the payloads are missed first
 		}
 		for i := range 5 {
 			d := k.stored(fmt.Sprint("module ", i))
@@ -165,7 +166,7 @@ func TestKeeperHealsModulesFirst(t *testing.T) {
 		}
 		k.apply(task.NoteBlob{Digest: blob.Digest([]byte("on its way")), Size: 10})
 		k.compare()
-		for d := k.next(); d != ""; d = k.next() { // as healers take them; when each of several at once is done is chance
+		for d := k.next(); d != ""; d = k.next() { // like healers, which finish in no certain order
 			order = append(order, d)
 		}
 		clear(k.wanted)
@@ -183,7 +184,8 @@ func TestKeeperHealsModulesFirst(t *testing.T) {
 	})
 }
 
-// TestKeeperTriesAgain: what nobody has now is tried again, less and less often, and does not keep the node from being ready.
+// TestKeeperTriesAgain: a file that no member has now is tried again, less and less often. It does not keep the node
+// from being ready.
 func TestKeeperTriesAgain(t *testing.T) {
 	t.Parallel()
 	var digest string
@@ -208,7 +210,8 @@ func TestKeeperTriesAgain(t *testing.T) {
 	})
 }
 
-// TestKeeperNotices: what comes, what goes, what was missed, and what the disk loses without a word.
+// TestKeeperNotices: the keeper notices files that come and go, events that it missed, and files that the disk loses
+// without a word.
 func TestKeeperNotices(t *testing.T) {
 	t.Parallel()
 	keepFiles(t, func(k *keeping) {}, func(k *keeping) {
@@ -218,7 +221,7 @@ func TestKeeperNotices(t *testing.T) {
 			t.Error("a blob that is stored elsewhere was not fetched")
 		}
 		k.mu.Lock()
-		k.feeds = append(k.feeds, make(chan []task.Event, 10)) // nobody reads it: these events are missed
+		k.feeds = append(k.feeds, make(chan []task.Event, 10)) // nobody reads this feed, so its events are missed
 		k.mu.Unlock()
 		second := k.stored("second")
 		k.mu.Lock()
@@ -247,7 +250,7 @@ func TestKeeperNotices(t *testing.T) {
 	})
 }
 
-// TestKeeperScrubs: a file that nobody reads and that the disk has torn is found and healed within a day or so.
+// TestKeeperScrubs: the disk has torn a file that nobody reads. The keeper finds and heals it within a day or so.
 func TestKeeperScrubs(t *testing.T) {
 	t.Parallel()
 	keepFiles(t, func(*keeping) {}, func(k *keeping) {
@@ -269,7 +272,7 @@ func TestKeeperScrubs(t *testing.T) {
 	})
 }
 
-// TestKeeperUnlinksLate: before the node has caught up, drops that the log replays unlink nothing.
+// TestKeeperUnlinksLate: the log replays drops before the node has caught up. These drops unlink nothing.
 func TestKeeperUnlinksLate(t *testing.T) {
 	t.Parallel()
 	var caughtUp atomic.Bool
@@ -304,13 +307,13 @@ func TestKeeperUnlinksLate(t *testing.T) {
 	})
 }
 
-// TestNotReadyWithoutFolder (SPEC C6): a node whose blobs can be neither read nor written does not say that it is ready, and is again
-// when they can be.
+// TestNotReadyWithoutFolder (SPEC C6): a node that can neither read nor write its blobs does not say that it is ready.
+// It says so again as soon as it can.
 func TestNotReadyWithoutFolder(t *testing.T) {
 	keepFiles(t, func(*keeping) {}, func(k *keeping) {
 		dir := filepath.Join(k.dir, "own")
 		ready := func() error {
-			time.Sleep(2 * time.Second) // what was found a moment ago holds
+			time.Sleep(2 * time.Second) // an answer holds for a moment
 			return k.ready(context.Background())
 		}
 		if err := ready(); err != nil {

@@ -25,9 +25,9 @@ var (
 	blobSeed      = flag.Uint64("blobseed", 0, "the only seed to run; 0: the first ones")
 )
 
-// TestNothingNeededIsUnlinked: uploads of the same few files, references to them, drops without any grace, and restarts
-// that replay the log from its beginning, on three replicas that apply it at paces of their own. What the log says is
-// stored lies on two disks at every moment; nobody fetches what is lost.
+// TestNothingNeededIsUnlinked has three replicas that apply one log, each at its own pace. There are uploads of the
+// same few files, references to them, drops without any grace, and restarts that replay the log from its beginning. At
+// every moment a file that the log calls stored lies on two disks. Nobody fetches a file that is lost.
 func TestNothingNeededIsUnlinked(t *testing.T) {
 	t.Parallel()
 	n := *blobSchedules
@@ -51,7 +51,7 @@ func TestNothingNeededIsUnlinked(t *testing.T) {
 	}
 }
 
-// blobCounts show that the schedules reach what they are for.
+// blobCounts counts what happens. The counts show that the schedules reach their aim.
 type blobCounts struct{ Uploads, References, Dropped, Unlinked, Again, Replays int }
 
 // blobWorld is a log, the state at its head, and three replicas.
@@ -60,7 +60,7 @@ type blobWorld struct {
 	random *rand.Rand
 	net    *memnet.Net
 	dir    string
-	token  uint64 // of a maintenance run that never ends
+	token  uint64 // the token of a maintenance run that never ends
 
 	mu       sync.Mutex
 	count    blobCounts
@@ -75,7 +75,7 @@ type blobEntry struct {
 	proposal []task.Proposal
 }
 
-// blobReplica is one node as far as its files are concerned.
+// blobReplica is a node, reduced to its files.
 type blobReplica struct {
 	w    *blobWorld
 	addr string
@@ -83,7 +83,7 @@ type blobReplica struct {
 	mu      sync.Mutex
 	machine *task.Machine
 	applied int
-	moved   chan struct{} // closed and replaced whenever it applies
+	moved   chan struct{} // closed and replaced whenever the replica applies an entry
 	blobs   *blob.Store
 	feed    chan []task.Event
 	stop    func()
@@ -127,14 +127,14 @@ func newBlobWorld(t *testing.T, seed uint64) *blobWorld {
 	return w
 }
 
-// must is append of what is not refused.
+// must appends a command that must not be refused.
 func (w *blobWorld) must(c task.Command) {
 	if r := w.append(c); r.Code != task.OK {
 		w.t.Fatalf("%+v: %+v", c, r)
 	}
 }
 
-// append adds an entry to the log and applies it to the head. w.mu is held.
+// append adds an entry to the log and applies it to the head. The caller holds w.mu.
 func (w *blobWorld) append(c task.Command) task.Result {
 	e := blobEntry{
 		header:   task.Header{Index: uint64(len(w.entries) + 1), Term: 1, Now: task.Time(time.Now().UnixMilli()), LeaseNow: task.LeaseTime(len(w.entries) + 1)},
@@ -148,7 +148,7 @@ func (w *blobWorld) append(c task.Command) task.Result {
 	return rs[0]
 }
 
-// check holds the disks against the head of the log: what is stored lies on two of them. w.mu is held.
+// check compares the disks with the head of the log: two disks have every stored file. The caller holds w.mu.
 func (w *blobWorld) check() {
 	for b := range w.head.Blobs("") {
 		if !b.Ready {
@@ -166,7 +166,7 @@ func (w *blobWorld) check() {
 	}
 }
 
-// propose is what raftstore.Store.Propose is.
+// propose stands for raftstore.Store.Propose.
 func (w *blobWorld) propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	w.pause(20)
 	w.mu.Lock()
@@ -179,21 +179,21 @@ func (w *blobWorld) propose(ctx context.Context, cmds ...task.Command) ([]task.R
 	return rs, ctx.Err()
 }
 
-// below draws a number.
+// below draws a number below n.
 func (w *blobWorld) below(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.random.IntN(n)
 }
 
-// pause lets up to most milliseconds of virtual time pass; often none.
+// pause lets up to most milliseconds of virtual time pass; often it lets none pass.
 func (w *blobWorld) pause(most int) {
 	if d := w.below(2 * most); d > most {
 		idle.For(w.t.Context(), time.Duration(d-most)*time.Millisecond)
 	}
 }
 
-// start starts a replica with an empty state: it applies the whole log again, at its own pace.
+// start starts a replica with an empty state. It applies the whole log again, at its own pace.
 func (r *blobReplica) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := blob.Open(blob.Config{
@@ -260,7 +260,7 @@ func (r *blobReplica) local(f func(*task.Machine)) {
 	f(r.machine)
 }
 
-// wait is raftstore.Store.WaitIndex.
+// wait stands for raftstore.Store.WaitIndex.
 func (r *blobReplica) wait(ctx context.Context, index uint64) error {
 	for {
 		r.mu.Lock()
@@ -277,7 +277,7 @@ func (r *blobReplica) wait(ctx context.Context, index uint64) error {
 	}
 }
 
-// read is raftstore.Store.Read.
+// read stands for raftstore.Store.Read.
 func (r *blobReplica) read(ctx context.Context, f func(*task.Machine)) error {
 	r.w.mu.Lock()
 	index := uint64(len(r.w.entries))
@@ -289,7 +289,8 @@ func (r *blobReplica) read(ctx context.Context, f func(*task.Machine)) error {
 	return nil
 }
 
-// upload stores a file through a replica and lets a task need it, which may find it gone again.
+// upload stores a file through a replica and submits a task that needs it. The submit may find that the file is gone
+// again.
 func (w *blobWorld) upload(id string) {
 	data := []byte{byte(w.below(3))}
 	w.mu.Lock()
@@ -300,7 +301,7 @@ func (w *blobWorld) upload(id string) {
 	r.mu.Unlock()
 	b, err := s.StageBytes(data)
 	if err != nil {
-		return // it is being restarted
+		return // the replica is being restarted
 	}
 	defer b.Close()
 	u := uploader{blobs: s, propose: w.propose, wait: r.wait, local: r.local, voters: func() blob.Spread {
@@ -314,11 +315,11 @@ func (w *blobWorld) upload(id string) {
 	}}
 	for range 3 {
 		if u.store(w.t.Context(), b) != nil {
-			return // too few were up: nothing is claimed
+			return // too few replicas were up, and nothing claims that the file is stored
 		}
 		w.tell(func(c *blobCounts) { c.Uploads++ })
 		if w.below(4) == 0 {
-			return // only put
+			return // the file is only put
 		}
 		rs, err := w.propose(w.t.Context(), task.Submit{
 			Namespace: task.DefaultNamespace, ID: id, Behavior: "needs", Params: task.Payload{Encoding: task.Bytes, Blobs: &task.Blobs{Content: b.Digest, Size: b.Size}},
@@ -343,7 +344,7 @@ func (w *blobWorld) tell(f func(*blobCounts)) {
 	f(&w.count)
 }
 
-// unlinks counts the files that keepers remove, by what they log.
+// unlinks counts the files that keepers remove. It reads the keepers' log lines.
 type unlinks struct{ w *blobWorld }
 
 func (unlinks) Enabled(context.Context, slog.Level) bool { return true }
@@ -359,7 +360,7 @@ func (u unlinks) Handle(_ context.Context, r slog.Record) error {
 func (u unlinks) WithAttrs([]slog.Attr) slog.Handler { return u }
 func (u unlinks) WithGroup(string) slog.Handler      { return u }
 
-// drop drops whatever nothing needs.
+// drop drops every file that nothing needs.
 func (w *blobWorld) drop() {
 	var all []string
 	for i := range 3 {
@@ -374,7 +375,7 @@ func (w *blobWorld) drop() {
 	w.mu.Unlock()
 }
 
-// play lets everything happen at the same time, then looks whether all that is needed is there.
+// play lets everything happen at the same time. Then it looks whether all needed files are there.
 func (w *blobWorld) play(total *blobCounts) {
 	var wg sync.WaitGroup
 	for u := range 3 {
@@ -412,7 +413,7 @@ func (w *blobWorld) play(total *blobCounts) {
 	for _, r := range w.replicas {
 		_ = r.read(w.t.Context(), func(*task.Machine) {})
 	}
-	synctest.Wait() // what was dropped is unlinked
+	synctest.Wait() // now every dropped file is unlinked
 	w.mu.Lock()
 	w.check()
 	add(total, &w.count)

@@ -46,7 +46,7 @@ func TestConcurrencyKeyRefuses(t *testing.T) {
 	}{
 		{`{"user":"` + strings.Repeat("x", 257) + `"}`, 256},
 		{`{"user":[` + strings.Repeat("1,", 128) + `1]}`, 256},
-		{`{"user":9007199254740993}`, 0}, // it would share the key of its neighbour
+		{`{"user":9007199254740993}`, 0}, // it would share its neighbour's key
 		{`{"user":{"a":1,"a":2}}`, 0},
 		{`{"user":"\ud800"}`, 0}, // it would share the key of "\ud801"
 		{`{"user":["\ud800"]}`, 0},

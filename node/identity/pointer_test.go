@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// slowPick unmarshals for each token.
+// slowPick does what Pick does: it unmarshals once for each token.
 func slowPick(doc []byte, tokens []string) ([]byte, bool) {
 	for _, token := range tokens {
 		var members map[string]json.RawMessage
@@ -48,8 +48,8 @@ func FuzzPick(f *testing.F) {
 	})
 }
 
-// TestPickGoesThroughOnce has a pointer of as many tokens as there may be, around a value of a megabyte: it allocates what the
-// pointer takes, nothing for the value.
+// TestPickGoesThroughOnce picks a value of a megabyte with a pointer of the greatest number of tokens. Pick allocates
+// memory for the pointer and none for the value.
 func TestPickGoesThroughOnce(t *testing.T) {
 	const depth = 250
 	value := `"` + strings.Repeat("x", 1<<20) + `"`

@@ -40,7 +40,7 @@ func asked(call uint64) accept.Ask {
 	return accept.Ask{Call: call, Max: 1, Key: accept.Key{Namespace: "default", Behavior: "ext", Worker: "w", Request: fmt.Sprint(call)}}
 }
 
-// withAcceptors runs a term with an external behavior, and n programs that wait for its tasks.
+// withAcceptors runs a term with an external behavior and n programs that wait for its tasks.
 func withAcceptors(t *testing.T, n uint64, f func(b *leaderBed, tm *term, a *asker)) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		p := task.DefaultPolicy()

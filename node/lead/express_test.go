@@ -12,8 +12,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// submitWith applies an entry of submits as the leader's batcher does: with what the companion adds. The done functions
-// are the test's to call.
+// submitWith applies an entry of submits as the leader's batcher does, together with the companion's commands. The test
+// has to call the done functions.
 func (b *leaderBed) submitWith(t *testing.T, cs ...task.Submit) (added []task.Result, done func()) {
 	t.Helper()
 	ps := make([]task.Proposal, len(cs))
@@ -45,7 +45,7 @@ func fresh(n int) task.Submit {
 	return task.Submit{Namespace: "default", ID: fmt.Sprintf("new-%d", n), Behavior: "b-1", Priority: 4}
 }
 
-// withExpress is a term with a worker that has slots free, and nothing to do.
+// withExpress runs a term whose worker has free slots and nothing to do.
 func withExpress(t *testing.T, credits stream.Credits, f func(t *testing.T, b *leaderBed, tm *term, w *workerStream)) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		near, far := net.Pipe()
@@ -78,7 +78,8 @@ func codes(rs []task.Result) (cs []task.Code) {
 	return cs
 }
 
-// TestExpress: what is submitted while a slot is free runs after one entry; what has no slot waits for the plan.
+// TestExpress: a task that is submitted while a slot is free runs after one entry. A task without a slot waits for the
+// plan.
 func TestExpress(t *testing.T) {
 	withExpress(t, stream.Credits{Free: 2}, func(t *testing.T, b *leaderBed, _ *term, w *workerStream) {
 		later := fresh(9)
@@ -99,23 +100,23 @@ func TestExpress(t *testing.T) {
 	})
 }
 
-// TestExpressCountsWhatIsFlying: no slot is given out twice, neither by the plan nor by express, whether the entry that
-// takes it is applied or not.
+// TestExpressCountsWhatIsFlying: neither the plan nor express gives out a slot twice, whether the entry that takes the
+// slot is applied or not.
 func TestExpressCountsWhatIsFlying(t *testing.T) {
 	withExpress(t, stream.Credits{Free: 2}, func(t *testing.T, b *leaderBed, tm *term, w *workerStream) {
 		_, applied := b.submitWith(t, fresh(1))
-		tm.loop.do(func() { tm.loop.dirty = true }) // it counts once as applied and once as flying: too little is offered
+		tm.loop.do(func() { tm.loop.dirty = true }) // it counts as applied and as flying, so too little is offered
 		synctest.Wait()
 		if added, _ := b.submitWith(t, fresh(2)); len(added) != 0 {
 			t.Fatalf("%v: the last slot was given before it was known to be free", codes(added))
 		}
-		applied() // the loop looks again by itself: what waits gets the slot
+		applied() // the loop looks again by itself, and the waiting task gets the slot
 		if given := b.assigned(); len(given) != 2 || given[1].Task.ID != fresh(2).ID {
 			t.Fatalf("given %v, want the second task after the first", given)
 		}
 		tm.loop.do(func() { tm.loop.setCredits(w, stream.Credits{Seq: 2, Free: 3}) })
 		synctest.Wait()
-		// An entry that is never applied: its slots are free again when that is known.
+		// This entry is never applied. Its slots are free again as soon as that is known.
 		b.mu.Lock()
 		companion := b.companion
 		b.mu.Unlock()
@@ -136,10 +137,11 @@ func TestExpressCountsWhatIsFlying(t *testing.T) {
 	})
 }
 
-// TestExpressOvertakesNothing: while the loop plans, and while tasks wait, nothing is offered: the slots are the plan's.
+// TestExpressOvertakesNothing: express offers nothing while the loop plans and while tasks wait. The plan has the slots
+// then.
 func TestExpressOvertakesNothing(t *testing.T) {
 	withExpress(t, stream.Credits{Free: 1}, func(t *testing.T, b *leaderBed, tm *term, w *workerStream) {
-		if _, err := b.ProposeLocal(t.Context(), fresh(1), fresh(2)); err != nil { // as if there were no companion
+		if _, err := b.ProposeLocal(t.Context(), fresh(1), fresh(2)); err != nil { // without the companion
 			t.Fatal(err)
 		}
 		tm.loop.do(func() {
@@ -159,7 +161,7 @@ func TestExpressOvertakesNothing(t *testing.T) {
 	})
 }
 
-// submitWithin asks the companion only: for use in the loop's goroutine.
+// submitWithin only asks the companion. The loop's goroutine may call it.
 func (b *leaderBed) submitWithin(c task.Submit) ([]task.Command, func([]task.Result, error)) {
 	b.mu.Lock()
 	companion := b.companion
@@ -167,7 +169,8 @@ func (b *leaderBed) submitWithin(c task.Submit) ([]task.Command, func([]task.Res
 	return companion([]task.Proposal{{Command: c}}, 100)
 }
 
-// TestExpressAhead: short behaviors are taken ahead of free slots, as by a plan; one that is long takes room from them.
+// TestExpressAhead: express gives short behaviors ahead of free slots, as a plan does. A long behavior takes room from
+// them.
 func TestExpressAhead(t *testing.T) {
 	withExpress(t, stream.Credits{Free: 1, Ahead: 3, Each: 2}, func(t *testing.T, b *leaderBed, tm *term, w *workerStream) {
 		if added, _ := b.submitWithin(fresh(1)); len(added) != 1 {
@@ -181,7 +184,7 @@ func TestExpressAhead(t *testing.T) {
 			tm.loop.setPace(w, []stream.Pace{{Behavior: stream.Behavior{Module: "m"}, Short: true}})
 		})
 		synctest.Wait()
-		if cmds, _ := b.companion(four, 100); len(cmds) != 1 { // three ahead, two of them for the long one that flies
+		if cmds, _ := b.companion(four, 100); len(cmds) != 1 { // three go ahead; the long one that flies takes the place of two
 			t.Fatalf("%d ahead beside a long one", len(cmds))
 		}
 	})
@@ -200,7 +203,7 @@ func TestExpressAhead(t *testing.T) {
 	})
 }
 
-// TestExpressForgets: behaviors that change, streams that end and workers that leave.
+// TestExpressForgets: express forgets behaviors that change, streams that end and workers that leave.
 func TestExpressForgets(t *testing.T) {
 	withExpress(t, stream.Credits{Free: 5}, func(t *testing.T, b *leaderBed, tm *term, w *workerStream) {
 		if cmds, _ := b.submitWithin(fresh(1)); len(cmds) != 1 {

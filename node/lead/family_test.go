@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// familyStore answers proposals as it is told, by their kind, and remembers them.
+// familyStore answers proposals by their kind, as the test tells it. It remembers them.
 type familyStore struct {
 	Store
 	seen   []string
@@ -113,14 +113,14 @@ func beat(token uint64) stream.Report {
 	return stream.Report{Beat: &task.Beat{Token: token, Seq: 1}}
 }
 
-// familyPump proposes to p, with children that are right.
+// familyPump returns a pump that proposes to p and takes all children for right.
 func familyPump(t *testing.T, p *proposals) *reportPump {
 	return newReportPump(&term{hub: &Hub{cfg: Config{Store: p, Children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
 		return []task.Submit{{}}, nil
 	}}}, ctx: t.Context()}, func(stream.Frame) {})
 }
 
-// names lists what proposals are about.
+// names returns the kinds and tokens of proposals, one line for a batch.
 func names(batches [][]task.Command) (list []string) {
 	for _, batch := range batches {
 		var names []string
@@ -139,7 +139,8 @@ func names(batches [][]task.Command) (list []string) {
 	return list
 }
 
-// TestFamiliesBehindABusyToken: what waits for an answer to an earlier report does not decide what goes together.
+// TestFamiliesBehindABusyToken: a report that waits for the answer to an earlier report of its token does not decide
+// which reports go together.
 func TestFamiliesBehindABusyToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &proposals{gate: make(chan error)}
@@ -163,7 +164,7 @@ func TestFamiliesBehindABusyToken(t *testing.T) {
 	})
 }
 
-// TestFamiliesKeepTheOrder: a finish with children goes by itself, behind the beats of its token.
+// TestFamiliesKeepTheOrder: a finish with children goes by itself, and after the beats of its token.
 func TestFamiliesKeepTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &proposals{gate: make(chan error)}

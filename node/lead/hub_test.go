@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// proposals is a store that keeps what is proposed until the test lets it be applied.
+// proposals is a store that keeps proposals until the test lets them be applied.
 type proposals struct {
 	mu      sync.Mutex
 	batches [][]task.Command
@@ -59,16 +59,16 @@ func TestTickGoesBehindAllReceivedRenewals(t *testing.T) {
 		wg.Go(func() { q.run(ctx) })
 		renew := func(s uint64) { q.add(task.RenewSession{Session: s}, func(task.Result, error) {}) }
 		renew(1)
-		p.seen() // under way
+		p.seen() // the first renewal is under way
 		ticked := make(chan error, 1)
 		q.addTick(func(_ task.Result, err error) { ticked <- err })
-		renew(2) // received after the Tick was asked for and before it is proposed (SPEC L4)
+		renew(2) // it arrives after the request for the Tick and before the proposal of the Tick (SPEC L4)
 		p.gate <- nil
 		want := []task.Command{task.RenewSession{Session: 2}, task.Tick{}}
 		if got := p.seen(); len(got) != 2 || !slices.Equal(got[1], want) {
 			t.Fatalf("proposed %v, want %v second", got, want)
 		}
-		p.gate <- raftstore.ErrOverloaded // nothing is dropped: it is proposed again
+		p.gate <- raftstore.ErrOverloaded // nothing is dropped; the batch is proposed again
 		time.Sleep(overloadPause)
 		if got := p.seen(); len(got) != 3 || !slices.Equal(got[2], want) {
 			t.Fatalf("proposed %v", got)
@@ -124,7 +124,7 @@ func TestReportsOfOneTokenKeepTheirOrder(t *testing.T) {
 
 func TestFloodOfRenewalsEndsTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &proposals{gate: make(chan error)} // nothing is ever answered
+		p := &proposals{gate: make(chan error)} // it answers nothing
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		near, far := net.Pipe()
@@ -158,7 +158,8 @@ func TestFloodOfRenewalsEndsTheStream(t *testing.T) {
 	})
 }
 
-// What a worker says is JSON and is not would break every answer of the API that shows it.
+// TestUnsoundPayloadsAreRefused: a worker calls a payload JSON, and it is not. Every answer of the API that shows the
+// payload would be broken.
 func TestUnsoundPayloadsAreRefused(t *testing.T) {
 	bad := task.Payload{Encoding: task.JSON, Data: []byte("{")}
 	good := task.Payload{Encoding: task.JSON, Data: []byte("{}")}

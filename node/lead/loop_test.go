@@ -17,21 +17,21 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// leaderBed is a leader loop over a machine of one session, whose clock a test can move as a standstill of the process
-// does: the clock goes on, timers fire late.
+// leaderBed is a leader loop over a machine of one session. A test can move the loop's clock as a standstill of the
+// process does: the clock goes on, and timers fire late.
 type leaderBed struct {
 	mu      sync.Mutex
 	machine *task.Machine
 	index   uint64
 	start   time.Time
 	stood   time.Duration
-	jumped  time.Duration   // of the wall clock
-	ticks   []time.Duration // lease time of each Tick
-	given   []task.Result   // of Assigns
-	looks   int             // calls of Stamps
-	feed    nodetest.Script // events, as far as a test sends them
+	jumped  time.Duration   // how far the wall clock has jumped
+	ticks   []time.Duration // the lease time of each Tick
+	given   []task.Result   // the results of Assigns
+	looks   int             // the number of calls of Stamps
+	feed    nodetest.Script // the events that a test sends
 
-	companion raftstore.Companion // of submits that a test makes
+	companion raftstore.Companion // the companion of a test's submits
 }
 
 func (b *leaderBed) subscribe() Subscription { return b.feed.Subscribe() }
@@ -116,7 +116,7 @@ func (b *leaderBed) alive() bool {
 	return b.machine.Session(1) != nil
 }
 
-// withLoop runs a term whose only session expires 10 s after its beginning.
+// withLoop runs a term whose only session expires 10 s after the beginning.
 func withLoop(t *testing.T, f func(t *testing.T, b *leaderBed, tm *term)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &leaderBed{machine: task.NewMachine(), start: time.Now()}
@@ -175,12 +175,12 @@ func TestStandstillHoldsBackExpiry(t *testing.T) {
 		b.mu.Lock()
 		b.stood = 6 * time.Second // now it is 11 s, and the timer for 10 s has not fired
 		b.mu.Unlock()
-		tm.loop.do(func() {}) // whatever arrives first
+		tm.loop.do(func() {}) // stands for the first arrival
 		time.Sleep(holdTick - 50*time.Millisecond)
 		if got := b.ticked(); len(got) != 0 {
 			t.Fatalf("expired at once after a standstill: %v", got)
 		}
-		if _, err := tm.sessions.do(t.Context(), task.RenewSession{Session: 1}); err != nil { // it had waited in a buffer
+		if _, err := tm.sessions.do(t.Context(), task.RenewSession{Session: 1}); err != nil { // the renewal had waited in a buffer
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
@@ -194,12 +194,12 @@ func TestStandstillHoldsBackExpiry(t *testing.T) {
 	})
 }
 
-// withDelayed runs a term with a worker that is ready for a task that is due at a time.
+// withDelayed runs a term with a task and a worker that is ready for it. The function due says when the task is due.
 func withDelayed(t *testing.T, due func(now task.Time) task.Time, f func(t *testing.T, b *leaderBed, tm *term)) {
 	withWorker(t, due, func(t *testing.T, b *leaderBed, tm *term, _ net.Conn) { f(t, b, tm) })
 }
 
-// withWorker is withDelayed with the worker's end of the stream.
+// withWorker is withDelayed, and it also hands f the worker's end of the stream.
 func withWorker(t *testing.T, due func(now task.Time) task.Time, f func(t *testing.T, b *leaderBed, tm *term, far net.Conn)) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		near, far := net.Pipe()
@@ -225,8 +225,8 @@ func withWorker(t *testing.T, due func(now task.Time) task.Time, f func(t *testi
 	})
 }
 
-// A worker ignores a cancel of a token that it does not know: the assignment goes first, also when the loop finds both
-// at once.
+// TestCancelFollowsItsAssignment: a worker ignores a cancel of a token that it does not know. So the assignment goes
+// first, even when the loop finds both at once.
 func TestCancelFollowsItsAssignment(t *testing.T) {
 	for _, kind := range []task.EventKind{task.TaskCancelling, task.TaskRemoved} {
 		withWorker(t, func(now task.Time) task.Time { return now + 1000 }, func(t *testing.T, b *leaderBed, tm *term, far net.Conn) {
@@ -260,7 +260,7 @@ func TestTaskThatARenewalMadeDueIsFound(t *testing.T) {
 		b.mu.Lock()
 		b.jumped = time.Hour
 		b.mu.Unlock()
-		// The first entry after the jump is a renewal: it tells of nothing, and leaves nothing for a Tick to do.
+		// The first entry after the jump is a renewal. It has no events, and it leaves nothing for a Tick to do.
 		if _, err := tm.sessions.do(t.Context(), task.RenewSession{Session: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -289,8 +289,8 @@ func TestTaskOfTheFarFutureCostsNothing(t *testing.T) {
 	}
 }
 
-// A Hello that waited in the buffer of a connection that its worker has given up must not end the session that the
-// worker has opened since: its guests execute (SPEC L1, L6).
+// TestLateHelloEndsNothing: a worker has given up a connection, and its Hello waits in the connection's buffer. The
+// worker has opened a session since, and its guests execute. The late Hello must not end this session (SPEC L1, L6).
 func TestLateHelloEndsNothing(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		tm.hub.cfg.TTL = 10 * time.Second
@@ -319,7 +319,7 @@ func TestHelloThatCannotBe(t *testing.T) {
 	long := strings.Repeat("x", maxHelloText+1)
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		entries := func() uint64 {
-			synctest.Wait() // the term has seeded what it does at its beginning
+			synctest.Wait() // the term has seeded its first commands
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return b.index

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// streamBed is a leader whose machine publishes its events, and to which tests speak as workers do.
+// streamBed is a leader whose machine publishes its events. Tests speak to it as workers do.
 type streamBed struct {
 	*leaderBed
 	deaf bool // the leader misses all events
@@ -103,9 +103,9 @@ func (b *streamBed) connect(hello stream.Hello) *peer {
 	return p
 }
 
-// received is what came since the last call.
+// received holds what has come since the last call.
 type received struct {
-	assign         []string // IDs
+	assign         []string // IDs of tasks
 	cancel, halt   []uint64
 	prepare        int
 	welcome        *stream.Welcome
@@ -160,7 +160,7 @@ func withStreams(t *testing.T, f func(t *testing.T, b *streamBed)) {
 
 var readyForAll = stream.Hello{Credits: 4, Ready: []string{"m"}}
 
-// TestPushes: what concerns a worker's runs reaches it at once, not with its next renewal (SPEC L2, L8, L9).
+// TestPushes: a worker hears at once what concerns its runs, not only at its next renewal (SPEC L2, L8, L9).
 func TestPushes(t *testing.T) {
 	withStreams(t, func(t *testing.T, b *streamBed) {
 		p := b.connect(readyForAll)
@@ -180,7 +180,8 @@ func TestPushes(t *testing.T) {
 	})
 }
 
-// TestResume: a worker that comes back with its session gets what it lacks once more, and is told what is dead (SPEC L2).
+// TestResume: a worker comes back with its session. It gets once more the assignments that it lacks, and it hears which
+// of its tokens are dead (SPEC L2).
 func TestResume(t *testing.T) {
 	withStreams(t, func(t *testing.T, b *streamBed) {
 		p := b.connect(readyForAll)
@@ -198,7 +199,7 @@ func TestResume(t *testing.T) {
 		if r.welcome == nil || !r.welcome.Resumed || !slices.Equal(r.assign, []string{"one"}) || !slices.Equal(r.halt, []uint64{dead}) {
 			t.Fatalf("on resuming: %+v", r)
 		}
-		// The event of the assignment arrives when its result was in the state already.
+		// The assignment's event arrives when the state already had the assignment.
 		var one *task.Task
 		b.Local(func(m *task.Machine) { one = m.Task(taskNamed("one")) })
 		b.feed.Send(task.Event{Kind: task.TaskAssigned, Task: one, Lease: one.Lease})
@@ -233,7 +234,8 @@ func TestRenewalSaysWhatWasMissed(t *testing.T) {
 	})
 }
 
-// TestOnlyReadyWorkersAreAssigned: a worker first compiles the module that it is told of (SPEC B3).
+// TestOnlyReadyWorkersAreAssigned: a worker is told of a module, and it compiles it before it gets the module's tasks
+// (SPEC B3).
 func TestOnlyReadyWorkersAreAssigned(t *testing.T) {
 	withStreams(t, func(t *testing.T, b *streamBed) {
 		p := b.connect(stream.Hello{Credits: 4})
@@ -250,7 +252,7 @@ func TestOnlyReadyWorkersAreAssigned(t *testing.T) {
 	})
 }
 
-// TestCreditsUnderWay: what was assigned since a worker counted its credits is taken off them.
+// TestCreditsUnderWay: tasks that were assigned since a worker counted its credits are taken off these credits.
 func TestCreditsUnderWay(t *testing.T) {
 	withStreams(t, func(t *testing.T, b *streamBed) {
 		p := b.connect(stream.Hello{Credits: 1, Ready: []string{"m"}})
@@ -267,7 +269,7 @@ func TestCreditsUnderWay(t *testing.T) {
 	})
 }
 
-// TestSessionNeedsItsProof: to know a session's number is not enough to go on with it (SPEC L6).
+// TestSessionNeedsItsProof: knowing a session's number is not enough to go on with the session (SPEC L6).
 func TestSessionNeedsItsProof(t *testing.T) {
 	withStreams(t, func(t *testing.T, b *streamBed) {
 		session := b.connect(readyForAll).receive().welcome.Session
@@ -281,7 +283,7 @@ func TestSessionNeedsItsProof(t *testing.T) {
 	})
 }
 
-// TestIdleLoopDoesNotTick: looking at the wall clock now and then writes nothing to the log.
+// TestIdleLoopDoesNotTick: the loop looks at the wall clock now and then. This writes nothing to the log.
 func TestIdleLoopDoesNotTick(t *testing.T) {
 	withStreams(t, func(t *testing.T, b *streamBed) {
 		b.must(task.Submit{Namespace: task.DefaultNamespace, ID: "later", Behavior: "echo", Delay: 10_000})

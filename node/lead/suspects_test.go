@@ -17,7 +17,7 @@ type helloed struct {
 	frames  []stream.Frame
 }
 
-// hello admits a worker and attaches its stream, whose frames are collected.
+// hello admits a worker, attaches its stream and collects the stream's frames.
 func hello(t *testing.T, tm *term, h stream.Hello) *helloed {
 	t.Helper()
 	h.Proof = []byte("p")
@@ -51,7 +51,7 @@ func hello(t *testing.T, tm *term, h stream.Hello) *helloed {
 	return x
 }
 
-// told is what the worker was told of suspects, in order.
+// told returns what the worker was told of suspects, in order.
 func (x *helloed) told() (waits []bool) {
 	synctest.Wait()
 	for _, f := range x.frames {
@@ -62,7 +62,7 @@ func (x *helloed) told() (waits []bool) {
 	return waits
 }
 
-// leases are the tasks that the machine gave to the worker.
+// leases returns the tasks that the machine gave to the worker.
 func (x *helloed) leases(b *leaderBed) (ids []string) {
 	synctest.Wait()
 	b.Local(func(m *task.Machine) {
@@ -73,8 +73,8 @@ func (x *helloed) leases(b *leaderBed) (ids []string) {
 	return ids
 }
 
-// TestSuspectsHaveAProcessStarted: sessions that can start one are asked while suspects wait; it is made ready for theirs, and only
-// they are given to it (SPEC L5).
+// TestSuspectsHaveAProcessStarted: while suspects wait, a session that can start a process for them is asked to. The
+// process is made ready for their modules and gets nothing but suspects (SPEC L5).
 func TestSuspectsHaveAProcessStarted(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		tm.hub.cfg.TTL = time.Minute
@@ -137,7 +137,8 @@ func TestSuspectsHaveAProcessStarted(t *testing.T) {
 	})
 }
 
-// TestDrainedNodeStartsNoProcess: nothing would be given to it.
+// TestDrainedNodeStartsNoProcess: a drained node is not asked to start a process, because the process would get
+// nothing.
 func TestDrainedNodeStartsNoProcess(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		tm.hub.cfg.TTL = time.Minute
@@ -168,7 +169,8 @@ func TestDrainedNodeStartsNoProcess(t *testing.T) {
 	})
 }
 
-// TestNewsOfADeadWorker: a parent that is no member tells of it over a stream, with the proof; whoever has another one is refused.
+// TestNewsOfADeadWorker: a parent that is no member reports a dead worker over a stream, with the worker's proof. A
+// report with another proof is refused.
 func TestNewsOfADeadWorker(t *testing.T) {
 	withLoop(t, func(t *testing.T, b *leaderBed, tm *term) {
 		tm.hub.cfg.TTL = time.Minute

@@ -44,7 +44,7 @@ func TestPiecesOfTwoNodesFitTogether(t *testing.T) {
 	a, b := open(t, t.TempDir(), 0), open(t, t.TempDir(), 0)
 	appendText(t, a, "x01", 7, 0, "one\n")
 	appendText(t, a, "x01", 7, 4, "two\n")
-	appendText(t, b, "x01", 7, 4, "two\nthree\n") // sent again to the next leader, with more
+	appendText(t, b, "x01", 7, 4, "two\nthree\n") // the worker sends it again to the next leader, with more
 	appendText(t, b, "x01", 7, 20, "five\n")
 	appendText(t, b, "x01", 9, 0, "again\n")
 	la, _ := a.Read(key("x01"))

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/internal/strays"
 )
 
-// TestAttemptsAreBounded: of a task the last attempts keep their logs, whatever came in between.
+// TestAttemptsAreBounded: a task's last attempts keep their logs, however many attempts came before.
 func TestAttemptsAreBounded(t *testing.T) {
 	s := open(t, t.TempDir(), 0)
 	for token := range uint64(3 * MaxAttempts) {
@@ -28,7 +28,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPage: pages of any size show the logs of every task once, in order, and tell what is foreign.
+// TestPage: pages of any size show the logs of every task once and in order, and they mark foreign files.
 func TestPage(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 0)
@@ -76,7 +76,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestDropBefore: young logs stay, and what the store has not put there.
+// TestDropBefore: young logs stay, and so do files that the store has not put there.
 func TestDropBefore(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 0)
@@ -110,7 +110,7 @@ func TestDropBefore(t *testing.T) {
 	if _, err := os.Stat(foreign); err != nil {
 		t.Error(err)
 	}
-	again := open(t, dir, blockBytes) // evicts, and does not count or evict what is foreign
+	again := open(t, dir, blockBytes) // it evicts logs; foreign files do not count and stay
 	if _, err := os.Stat(foreign); err != nil || again.total > blockBytes {
 		t.Error(err, again.total)
 	}
