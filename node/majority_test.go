@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/internal/clustertest"
 )
 
-// TestModuleNeedsAMajority: a file that only one node holds is never referred to (SPEC B2): the push fails before
+// TestModuleNeedsAMajority: nothing may refer to a file that only one node holds (SPEC B2). The push fails before
 // anything is proposed.
 func TestModuleNeedsAMajority(t *testing.T) {
 	clustertest.Run(t, 3, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
@@ -20,7 +20,7 @@ func TestModuleNeedsAMajority(t *testing.T) {
 			t.Fatal(err)
 		}
 		lonely := c.Followers()[0]
-		// It is cut off once it has begun to take the file in: before that it asks for the namespace.
+		// The node is cut off after it has begun to take in the file. Before that it asks for the namespace.
 		file := io.MultiReader(readerFunc(func([]byte) (int, error) {
 			c.Net.Isolate(c.Members[lonely].Addr)
 			return 0, io.EOF

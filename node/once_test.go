@@ -9,7 +9,8 @@ import (
 	"github.com/taskrt/taskrt/internal/clustertest"
 )
 
-// What was done under a key is answered so again, by every node, also when it would be refused by now (SPEC H4).
+// TestIdempotencyKeys: a request that was done under a key gets the same answer again, from every node, even when the
+// request would be refused by now (SPEC H4).
 func TestIdempotencyKeys(t *testing.T) {
 	clustertest.Run(t, 3, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
 		if _, err := put(t, c, 0, "mail", `{"kind":"external"}`); err != nil {
@@ -27,7 +28,7 @@ func TestIdempotencyKeys(t *testing.T) {
 			t.Fatalf("%+v, %v", before, err)
 		}
 
-		// The behavior is gone, the one that was missing is there, and the leader is another.
+		// The behavior is gone, the behavior that was missing is there, and another node leads.
 		if err := c.Node(2).DeleteBehavior(t.Context(), "", "mail", false); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	})
 }
 
-// A push that is sent again under its key does not undo a later one (SPEC H4, B2).
+// TestPushUnderAKey: a push is sent again under its key. It does not undo a later push (SPEC H4, B2).
 func TestPushUnderAKey(t *testing.T) {
 	clustertest.Run(t, 1, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
 		wasm, _, err := clustertest.Guest("echo")

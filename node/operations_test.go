@@ -54,7 +54,7 @@ func TestStartOperationRefusals(t *testing.T) {
 			t.Log(x.name)
 			_, err := c.Node(0).StartOperation(t.Context(), x.r)
 			wantError(t, err, x.status, x.code, x.field)
-			if e := err.(*api.Error); e.Limit != x.limit { //nolint:errorlint // wantError has looked
+			if e := err.(*api.Error); e.Limit != x.limit { //nolint:errorlint // wantError has looked at the type
 				t.Errorf("limit %d, want %d", e.Limit, x.limit)
 			}
 		}
@@ -65,8 +65,8 @@ func TestStartOperationRefusals(t *testing.T) {
 	})
 }
 
-// TestStartOperationOnce: a start that is sent again under its key, through another node, by when the behavior is gone, is
-// answered as it was; what its argument names is kept with it.
+// TestStartOperationOnce: a start is sent again under its key, through another node, after the behavior has gone. It
+// gets the first answer again. The blob that its argument names is kept.
 func TestStartOperationOnce(t *testing.T) {
 	clustertest.Run(t, 3, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
 		wasm, _, err := clustertest.Guest("echo")
@@ -91,7 +91,7 @@ func TestStartOperationOnce(t *testing.T) {
 		if err != nil || again.ID != first.ID || again.Instance != 1 || again.CreatedAt != first.CreatedAt {
 			t.Errorf("the same again: %+v, %v; it was %+v", again, err, first)
 		}
-		// It waits for a behavior of that name, which its version is kept for (SPEC B8).
+		// The operation waits for a behavior of its behavior's name. Its version is kept for that behavior (SPEC B8).
 		c.Sleep(time.Minute)
 		if o, err := c.Node(2).Operation(t.Context(), "", first.ID, api.OperationGet{}); err != nil || o.Status != "RUNNING" || o.Counts.Waiting != 2 {
 			t.Errorf("%+v, %v", o, err)

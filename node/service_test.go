@@ -69,8 +69,8 @@ func TestSubmitRefusals(t *testing.T) {
 	})
 }
 
-// TestSameParams: params that mean the same are the same, however they are written, wherever their bytes are, and whichever way
-// they come (SPEC I3). A rerun and a resubmit take what they are given.
+// TestSameParams: params of the same meaning are the same, however they are written, wherever their bytes are, and
+// whichever way they come (SPEC I3). A rerun and a resubmit take the params that they are given.
 func TestSameParams(t *testing.T) {
 	clustertest.Run(t, 1, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
 		c.Push(0, "echo")
@@ -86,7 +86,7 @@ func TestSameParams(t *testing.T) {
 			{first, `{"long":"` + long + `","b":{"d":"\u00e9","c":[1.0,2]},"a":1}`, "existing"},
 			{first, `{"long":"` + long + `","b":{"d":"e","c":[1,2]},"a":1}`, "existing_other_params"},
 			{`{"n":18446744073709551616}`, `{"n": 18446744073709551616}`, "existing"},
-			{`{"n":1e400}`, `{"n":10e399}`, "existing_other_params"}, // no number of JavaScript's: nothing to go by but the bytes
+			{`{"n":1e400}`, `{"n":10e399}`, "existing_other_params"}, // JavaScript has no such number, so only the bytes count
 		} {
 			id := "task-" + strconv.Itoa(i)
 			if _, err := c.Node(0).Submit(t.Context(), submit(id, x.was)); err != nil {
@@ -101,7 +101,7 @@ func TestSameParams(t *testing.T) {
 				t.Errorf("in a batch: %v, %v", many, err)
 			}
 		}
-		for i, text := range []string{`{"a":1}`, first} { // bytes are bytes, also where they are JSON
+		for i, text := range []string{`{"a":1}`, first} { // bytes stay bytes, even when they are JSON
 			r := api.SubmitRequest{ID: "bytes-" + strconv.Itoa(i), Behavior: "echo", ParamsBase64: []byte(text)}
 			if _, err := c.Node(0).Submit(t.Context(), r); err != nil {
 				t.Fatal(err)
@@ -124,7 +124,7 @@ func TestBatchAnswersInOrder(t *testing.T) {
 	clustertest.Run(t, 1, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
 		c.Push(0, "echo")
 		var rs []api.SubmitRequest
-		for i := range 1500 { // more than one log entry holds
+		for i := range 1500 { // one log entry holds fewer
 			rs = append(rs, api.SubmitRequest{Behavior: "echo", ID: "task-" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)})
 		}
 		rs[7].Behavior = "nothing"
@@ -305,7 +305,7 @@ func TestNodeWithoutQuorumIsNotReadyAndSaysSo(t *testing.T) {
 			t.Errorf("submit: %v", err)
 		}
 		began := time.Now()
-		_, err = c.Node(f).Cancel(t.Context(), "", "some-id") // a client that would wait for ever
+		_, err = c.Node(f).Cancel(t.Context(), "", "some-id") // this client would wait for ever
 		if code := api.CodeOf(err); !slices.Contains([]string{api.CodeNoLeader, api.CodeOutcomeUnknown}, code) || time.Since(began) > time.Minute {
 			t.Errorf("cancel: %v after %v", err, time.Since(began))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/internal/clustertest"
 )
 
-// TestFinishThroughANodeThatIsBehind: the progress that becomes the result came through another node; the one that is asked
-// to finish has not heard of it, and must not refuse the finish for it (SPEC J4).
+// TestFinishThroughANodeThatIsBehind: the progress that becomes the result came through another node. The node that
+// gets the finish has not heard of it, and must not refuse the finish for that reason (SPEC J4).
 func TestFinishThroughANodeThatIsBehind(t *testing.T) {
 	clustertest.Run(t, 3, clustertest.Options{}, func(t *testing.T, c *clustertest.Cluster) {
 		ctx, cancel := c.Context(5 * time.Minute)

@@ -35,7 +35,7 @@ func TestTxn(t *testing.T) {
 			Update:  []api.TxnUpdate{{ID: "old", Params: []byte(`{"to":"ann"}`), Delay: new(hour), Labels: map[string]string{"a": "b"}}},
 			Finish:  []api.FinishRequest{{ID: one.ID, Token: token, Result: []byte(`{"sent":true}`)}},
 		})
-		wantError(t, err, 422, api.CodeParamsSchema, "submit[1].params") // "two" has none, and the schema wants an object
+		wantError(t, err, 422, api.CodeParamsSchema, "submit[1].params") // "two" has no params, and the schema wants an object
 		reply, err := n.Txn(ctx, api.TxnRequest{
 			Depends: []api.TxnDepend{{ID: one.ID, Token: token}},
 			Submit:  []api.SubmitRequest{{Behavior: "mail", Params: []byte(`{"to":"eve"}`), Delay: new(hour)}, {Behavior: "mail", ID: "two", Params: []byte(`{}`)}},
@@ -52,13 +52,13 @@ func TestTxn(t *testing.T) {
 			t.Errorf("%s\n%s\n%s\n%s", clustertest.Show(made), clustertest.Show(joined), clustertest.Show(updated), clustertest.Show(finished))
 		}
 
-		// What an answer leaves out is not shown as null.
+		// A field that an answer leaves out is not shown as null.
 		reply, err = n.Txn(ctx, api.TxnRequest{Submit: []api.SubmitRequest{{Behavior: "mail", ID: one.ID, Params: []byte(`{}`)}}})
 		if err != nil || reply.Tasks[0].Status != "SUCCESS" || reply.Tasks[0].Result != nil {
 			t.Errorf("%+v, %v", reply, err)
 		}
 
-		// All reasons, and nothing done.
+		// The answer has all reasons, and nothing is done.
 		_, err = n.Txn(ctx, api.TxnRequest{
 			Depends: []api.TxnDepend{{ID: "nobody"}, {ID: two.ID, Rev: two.Rev + 1000}, {ID: "done", Token: 1}},
 			Submit:  []api.SubmitRequest{{Behavior: "mail", ID: "two", Params: []byte(`{}`), IfExists: "fail"}, {Behavior: "mail", ID: "fresh", Params: []byte(`{}`)}},
@@ -76,7 +76,7 @@ func TestTxn(t *testing.T) {
 		_, err = n.Task(ctx, "", "fresh", api.GetOptions{})
 		wantError(t, err, 404, api.CodeTaskNotFound, "")
 
-		// Parts are checked like requests of their own.
+		// The parts of a transaction are checked like requests of their own.
 		for _, x := range []struct {
 			name   string
 			r      api.TxnRequest
@@ -117,7 +117,7 @@ func TestRetryAndResubmit(t *testing.T) {
 		if err != nil || len(a.Tasks) != 1 {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		// While it runs, a resubmit is a flag (SPEC J5, I3); the outcome stands until the next run begins.
+		// The task runs, so the resubmit is a flag (SPEC J5, I3). The outcome stands until the next run begins.
 		if r, err := n.Resubmit(ctx, api.ResubmitRequest{ID: "one", Delay: new(hour)}); err != nil || r.Task.Resubmit == nil || r.Task.Status != "RUNNING" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -130,7 +130,7 @@ func TestRetryAndResubmit(t *testing.T) {
 			t.Errorf("%s, %v", clustertest.Show(again), err)
 		}
 
-		// Params are checked with the task's behavior, and one that is gone takes no resubmit, like any submit (SPEC B8).
+		// The task's behavior checks the params. A deleted behavior takes no resubmit, as it takes no submit (SPEC B8).
 		_, err = n.Resubmit(ctx, api.ResubmitRequest{ID: "one", Params: []byte(`1`)})
 		wantError(t, err, 422, api.CodeParamsSchema, "params")
 		if r, err := n.Resubmit(ctx, api.ResubmitRequest{ID: "one", Params: []byte(`{"new":1}`), Delay: new(hour)}); err != nil || r.Outcome != "updated" || string(r.Task.Params) != `{"new":1}` {

@@ -12,7 +12,7 @@ import (
 
 func (w *world) status(namespace string) task.NamespaceStatus { return w.m.Namespace(namespace).Status }
 
-// ticks lets Ticks do what is due.
+// ticks lets Ticks do all that is due.
 func (w *world) ticks() {
 	for range 100 {
 		if wall, _ := w.m.NextTick(); wall == 0 || wall > w.now {
@@ -45,8 +45,8 @@ func (w *world) work(id string) {
 	w.must(task.Finish{Key: x.Key(), Token: x.Lease.Token, Seq: 1})
 }
 
-// TestPurge: a namespace in PURGING is emptied in batches; only a run that found it empty makes it PURGED, and that is
-// forgotten after a time (SPEC N1, M2).
+// TestPurge: a namespace in PURGING is emptied in batches. Only a run that found it empty makes it PURGED. The PURGED
+// namespace is forgotten after a time (SPEC N1, M2).
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -100,7 +100,8 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestPurgeWaitsForWhatRuns: within a run for a while, then another follows soon; neither hurries the other.
+// TestPurgeWaitsForWhatRuns: a run waits a while for tasks that execute, and then another run follows soon. Neither run
+// hurries the tasks.
 func TestPurgeWaitsForWhatRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +122,7 @@ func TestPurgeWaitsForWhatRuns(t *testing.T) {
 				w.apply(task.Finish{Key: x.Key(), Token: x.Lease.Token, Seq: 1, External: true})
 			}
 		}
-		began = time.Now().Add(-30 * time.Second) // it ends after 10 s of the next run
+		began = time.Now().Add(-30 * time.Second) // the task ends after 10 s of the next run
 		if out := w.maintain(quick(), false); out.Again != followAt || w.has("doomed", "runs") {
 			t.Errorf("%+v", out)
 		}
@@ -131,7 +132,8 @@ func TestPurgeWaitsForWhatRuns(t *testing.T) {
 	})
 }
 
-// TestPurgedMeanwhile: what is to be purged only after a run has looked is the business of one that follows at once.
+// TestPurgedMeanwhile: a namespace is to be purged, but only after the run has looked at namespaces. A run that follows
+// at once purges it.
 func TestPurgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -156,8 +158,8 @@ func TestPurgedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestVersionsAndModules: versions that were pinned go when nobody pins them any more, and their modules and files with them; the
-// last five stay (SPEC B2, M2, M3).
+// TestVersionsAndModules: a version that tasks were pinned to goes when no task pins it any more, and its module and
+// files go with it. The last five versions stay (SPEC B2, M2, M3).
 func TestVersionsAndModules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -194,8 +196,8 @@ func TestVersionsAndModules(t *testing.T) {
 	}
 }
 
-// TestBehaviorsAreCleared: the tasks of a behavior that was deleted with them go, what runs after it has ended, and then the
-// behavior; those of one that was deleted without them stay (SPEC B8).
+// TestBehaviorsAreCleared: a behavior was deleted together with its tasks. The tasks go, a running one after its end,
+// and then the behavior goes. Another behavior was deleted without its tasks, and they stay (SPEC B8).
 func TestBehaviorsAreCleared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,8 +231,8 @@ func TestBehaviorsAreCleared(t *testing.T) {
 	})
 }
 
-// TestOperations: an operation goes when it is older than its behavior says, its tasks with it and not before; one that runs
-// stays (SPEC O6).
+// TestOperations: an operation goes when it is older than its behavior allows. Its tasks go with it and not before. A
+// running operation stays (SPEC O6).
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -244,7 +246,7 @@ func TestOperations(t *testing.T) {
 		w.must(task.StartOperation{Namespace: "default", ID: id, Behavior: "fan", Partitions: 3, Priority: 4, Arg: blobPayload("argument")})
 		w.ticks()
 		for p := range 3 {
-			if i < 3 || p < 2 { // the last one goes on
+			if i < 3 || p < 2 { // the last operation goes on
 				w.work(fmt.Sprint(id, ":", p))
 			}
 		}
@@ -258,7 +260,7 @@ func TestOperations(t *testing.T) {
 		}
 		return ids
 	}
-	counted := func(dry bool, operations, tasks int64) { // deleted, and of as many tasks as there are the rest is kept
+	counted := func(dry bool, operations, tasks int64) { // these are deleted; all other tasks are kept
 		t.Helper()
 		all := int64(len(w.kept("default")))
 		rec := w.maintain(quick(), dry).Record
@@ -294,8 +296,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestBlobs: what a task, in any of its payloads, names or is stays; what nobody needs goes when it is older than the grace,
-// which counts from its last put (SPEC M3).
+// TestBlobs: a blob stays while a task's payload is the blob or names it. A blob that nothing needs goes when it is
+// older than the grace. The grace counts from the blob's last put (SPEC M3).
 func TestBlobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -328,15 +330,15 @@ func TestBlobs(t *testing.T) {
 	dropped("nobody", "young")
 	w.now += DefaultGraceTime
 	dropped("nobody", "young", "put again")
-	w.now += 4 * day // the task goes, and with it what only it needed
+	w.now += 4 * day // the task goes, and with it all that only the task needed
 	dropped("nobody", "young", "put again", "params", "named", "result")
 }
 
 // DefaultGraceTime is DefaultGrace on the log's clock.
 const DefaultGraceTime = task.Time(DefaultGrace / time.Millisecond)
 
-// TestLeftovers: files that the log does not know, and logs of tasks that are gone, go when they are old; those of a member
-// that is down are left to a later run.
+// TestLeftovers: files that the log does not know and logs of tasks that are gone are deleted when they are old. The
+// files of a member that is down are left to a later run.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -370,11 +372,11 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestUnreadableDisk: a member that answers with an error is a failing step: the run ends as a failure that names it, and
-// deletes nothing (SPEC M3).
+// TestUnreadableDisk: a member answers with an error. The step fails, and the run ends as a failure that names the
+// member. It deletes nothing (SPEC M3).
 func TestUnreadableDisk(t *testing.T) {
 	t.Parallel()
-	for _, member := range []string{"n1", "n3"} { // its own, and another's
+	for _, member := range []string{"n1", "n3"} { // the run's own member, and another
 		w := newWorld(t)
 		w.behavior("default", "plain", nil)
 		w.final("default", "old", "plain", true)
@@ -393,7 +395,7 @@ func TestUnreadableDisk(t *testing.T) {
 	}
 }
 
-// TestConfig: the floor of the grace may be lowered only by the field that says that it is for tests.
+// TestConfig: only the field that says that it is for tests may lower the floor of the grace.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	if err := (Config{}).WithDefaults().Validate(); err != nil {
@@ -420,7 +422,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestCounts: a record has room for so many lines; those of the namespaces with the fewest objects are added up.
+// TestCounts: a record has room for a limited number of lines. The namespaces with the fewest objects share a line.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	c := counts{}

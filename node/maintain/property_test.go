@@ -14,8 +14,8 @@ import (
 
 var schedules = flag.Int("maintain.schedules", 1000, "random schedules of TestNothingReferencedIsDeleted")
 
-// user is one of those who use a cluster while it is maintained. Its steps are those of the product: note, write, note that
-// it is ready, submit; between any two of them a run may do anything.
+// user uses a cluster while it is maintained. Its steps are the product's steps: it notes a blob, writes it, notes that
+// it is ready, and submits a task. A run may do anything between two steps.
 type user struct {
 	w       *world
 	rng     *rand.Rand
@@ -27,12 +27,12 @@ type user struct {
 func (u *user) act() {
 	w, d := u.w, digestOf(u.content)
 	switch u.step {
-	case 0: // put, perhaps what is there, or has just gone
+	case 0: // put; the content may be there already, or may have just gone
 		u.content = fmt.Sprint("content ", u.rng.IntN(6))
 		w.must(task.NoteBlob{Digest: digestOf(u.content), Size: int64(len(u.content))})
 	case 1:
 		if w.m.Blob(d) == nil {
-			u.step = 0 // dropped in between: from the beginning
+			u.step = 0 // it was dropped in between, so the user starts again
 			return
 		}
 		w.write(d)
@@ -42,7 +42,7 @@ func (u *user) act() {
 			return
 		}
 		if u.rng.IntN(4) == 0 {
-			w.now += task.Time(u.rng.Int64N(int64(hour))) // it dawdles
+			w.now += task.Time(u.rng.Int64N(int64(hour))) // the user dawdles
 		}
 	case 3:
 		id := fmt.Sprint("task", u.rng.IntN(30))
@@ -59,7 +59,7 @@ func (u *user) act() {
 	u.step++
 }
 
-// end lets some task make progress: succeed with a blob, fail, be rerun or removed.
+// end lets a task make progress: it succeeds with a blob, fails, is rerun or is removed.
 func (u *user) end() {
 	w := u.w
 	id := fmt.Sprint("task", u.rng.IntN(30))
@@ -75,15 +75,15 @@ func (u *user) end() {
 		if u.rng.IntN(2) == 0 {
 			result = blobPayload(fmt.Sprint("content ", u.rng.IntN(6)))
 		}
-		w.end("default", id, u.rng.IntN(4) > 0, result) // a refusal as blob_gone leaves it running
+		w.end("default", id, u.rng.IntN(4) > 0, result) // refused as blob_gone, it leaves the task running
 	case x.Lease != nil:
 		w.apply(task.Finish{Key: x.Key(), Token: x.Lease.Token, Seq: 2, External: true})
 	}
 }
 
-// TestNothingReferencedIsDeleted: users put, submit, finish, rerun and remove while throttled runs go on, at every step of
-// which something else may happen; some runs are superseded in the middle. After each command of a run every blob that a
-// record needs is there, on every disk, and it never asked to drop one that a waiting task needed all the time (SPEC M3).
+// TestNothingReferencedIsDeleted: users put, submit, finish, rerun and remove while throttled runs go on. Users may act
+// at every step of a run. Some runs are superseded in the middle. After a run every disk has every blob that a record
+// needs. No run ever asks to drop a blob that a waiting task needed all the time (SPEC M3).
 func TestNothingReferencedIsDeleted(t *testing.T) {
 	t.Parallel()
 	n := *schedules
@@ -128,7 +128,7 @@ func schedule(t *testing.T, seed uint64) (dropped, halted int64) {
 	return dropped, halted
 }
 
-// throttled lets one run go on while the users act, and looks at every command of it.
+// throttled lets one run go on while the users act. It checks each of the run's commands.
 func throttled(w *world, rng *rand.Rand, users []*user, cfg Config) (dropped, halted int64) {
 	job := w.begin(rng.IntN(10) == 0)
 	needed := w.waiting()
@@ -188,11 +188,11 @@ func throttled(w *world, rng *rand.Rand, users []*user, cfg Config) (dropped, ha
 			}
 		}
 	}
-	w.check() // a record that needs a blob which is not there fails here
+	w.check() // it fails when a record needs a blob that is not there
 	return dropped, halted
 }
 
-// need is a task that is not final and a blob of its.
+// need is a task that is not final, with one of its blobs.
 type need struct{ id, digest string }
 
 func (w *world) waiting() map[need]bool {
@@ -210,7 +210,7 @@ func (w *world) waiting() map[need]bool {
 	return needs
 }
 
-// referenced are the blobs that records need.
+// referenced returns the blobs that records need.
 func (w *world) referenced() map[string]bool {
 	refs := map[string]bool{}
 	for b := range w.m.Blobs("") {

@@ -27,8 +27,8 @@ func (w *world) wantKept(namespace string, want ...string) {
 	}
 }
 
-// TestRetentionByAge: final tasks go when they are older than their behavior, or else their namespace, or else the default
-// says; what waits or runs, and what is kept for ever, never goes (SPEC T9, M2).
+// TestRetentionByAge: a final task goes when it is too old. Its behavior says how old that is, or else its namespace,
+// or else the default. Tasks that wait or run never go, nor do tasks that are kept for ever (SPEC T9, M2).
 func TestRetentionByAge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,8 +68,8 @@ func TestRetentionByAge(t *testing.T) {
 	w.wantKept(task.SystemNamespace, task.MaintenanceTask)
 }
 
-// TestRetentionByCount: of a behavior, and of a namespace, the newest are kept; those that ended in the same millisecond in
-// order of creation.
+// TestRetentionByCount: the newest tasks of a behavior, and of a namespace, are kept. Tasks that ended in the same
+// millisecond count in the order of their creation.
 func TestRetentionByCount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,8 +92,8 @@ func TestRetentionByCount(t *testing.T) {
 	w.wantKept("few", "waits", "plain4", "plain5", "three3", "three4", "three5")
 }
 
-// TestKeptForEver: what a behavior keeps for ever is taken by no number, its namespace's neither; what was one too many to be
-// kept so goes with its age (SPEC T9).
+// TestKeptForEver: no retention by count deletes a task that its behavior keeps for ever, not even the namespace's. A
+// task that was one too many to be kept for ever goes by its age (SPEC T9).
 func TestKeptForEver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, task.WithLimit(task.Limit{Finals: 3}))
@@ -111,14 +111,14 @@ func TestKeptForEver(t *testing.T) {
 	w.wantKept("few", "never0", "never1", "never2", "never3", "plain")
 	w.now += 3*day + 1
 	w.maintain(quick(), false)
-	w.wantKept("few", "never0", "never1", "never2", "never3") // by its age, then
+	w.wantKept("few", "never0", "never1", "never2", "never3") // the plain task goes by its age
 	w.now += 1000 * day
 	w.maintain(quick(), false)
 	w.wantKept("few", "never0", "never1", "never2", "never3")
 	w.wantKept("default", "never0", "never1", "never2")
 }
 
-// TestNewest: against sorting everything.
+// TestNewest compares newest with sorting everything.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 10, 3 * slack} {
@@ -142,7 +142,8 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestWhatChangesMeanwhileStays: a task that is rerun, or made and ended, while a run goes on is not deleted by it.
+// TestWhatChangesMeanwhileStays: a run does not delete a task that is rerun during the run, or is made and ended during
+// it.
 func TestWhatChangesMeanwhileStays(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -166,7 +167,7 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 			made = w.m.Rev()
 			x := w.must(task.Assign{Key: task.Key{Namespace: "default", ID: "made"}, Rev: w.m.Rev(), External: &task.Acceptor{Worker: "w", Lease: 3600_000}}).Task
 			w.must(task.Finish{Key: x.Key(), Token: x.Lease.Token, Seq: 1, External: true})
-			w.now += minute // it is older than its retention at once
+			w.now += minute // it is at once older than its retention
 		}
 		r := New(quick(), w, w, w.begin(false))
 		if _, err := r.Do(t.Context()); err != nil {

@@ -35,7 +35,7 @@ func full(t *testing.T) *world {
 	return w
 }
 
-// TestFull: what full makes is deleted, but for what is needed.
+// TestFull: a run deletes all that full makes, except what is needed.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	w := full(t)
@@ -68,7 +68,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestDryRun: a dry run tells the numbers of the run that follows it, and changes nothing but its record (SPEC M4).
+// TestDryRun: a dry run shows the numbers of the run that follows it. It changes nothing but its own record (SPEC M4).
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	w := full(t)
@@ -116,8 +116,8 @@ func (b broken) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 	return errBroken
 }
 
-// TestFailingStepDeletesNothing: whatever fails while a run marks and scans ends it, recorded, with nothing deleted (SPEC
-// M2, M3).
+// TestFailingStepDeletesNothing: any failure while a run marks and scans ends the run. The failure is recorded, and
+// nothing is deleted (SPEC M2, M3).
 func TestFailingStepDeletesNothing(t *testing.T) {
 	t.Parallel()
 	failed := 0
@@ -133,7 +133,7 @@ func TestFailingStepDeletesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if out.Record.Success {
-				if step != "retains" { // of some kinds nothing is kept
+				if step != "retains" { // some kinds keep nothing
 					t.Errorf("%s of %s: the run succeeded", step, k.Name())
 				}
 				continue
@@ -156,7 +156,7 @@ func TestFailingStepDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestFailingDeleteEndsTheRun: what was deleted is counted, the rest stays.
+// TestFailingDeleteEndsTheRun: a deletion fails. The deletions before it are counted, and everything else stays.
 func TestFailingDeleteEndsTheRun(t *testing.T) {
 	t.Parallel()
 	w := full(t)
@@ -178,7 +178,7 @@ func TestFailingDeleteEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestHaltedRunDeletesNothingMore: a run that is superseded at any of its calls is told so by its next command, and
+// TestHaltedRunDeletesNothingMore: a run is superseded, at each of its calls in turn. Its next command tells it, and it
 // changes nothing from then on (SPEC M1, M3).
 func TestHaltedRunDeletesNothingMore(t *testing.T) {
 	t.Parallel()
@@ -215,7 +215,7 @@ func TestHaltedRunDeletesNothingMore(t *testing.T) {
 	}
 }
 
-// TestUnknownKindsStay: what nobody knows is counted, never deleted, however old it is (SPEC M3).
+// TestUnknownKindsStay: an object of an unknown kind is counted and never deleted, however old it is (SPEC M3).
 func TestUnknownKindsStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -237,7 +237,8 @@ func TestUnknownKindsStay(t *testing.T) {
 	}
 }
 
-// TestFilterTooSmall: a filter that is fuller than SPEC M3 allows deletes nothing and says so; the next is sized by it.
+// TestFilterTooSmall: a run whose filter is fuller than SPEC M3 allows deletes nothing and says so. The run sizes the
+// next filter.
 func TestFilterTooSmall(t *testing.T) {
 	t.Parallel()
 	w := full(t)
@@ -256,8 +257,8 @@ func TestFilterTooSmall(t *testing.T) {
 	}
 }
 
-// TestFilterSizes: 1.1 times the marks of the last run that counted them; each has its own salt, and about the rate of
-// false positives that it was made for.
+// TestFilterSizes: a filter is made for 1.1 times the marks of the last run that counted them. Each filter has a salt
+// of its own, and about the rate of false positives that it was made for.
 func TestFilterSizes(t *testing.T) {
 	t.Parallel()
 	runs := []*task.MaintenanceRun{{}, {Filter: task.FilterStats{Items: 2_000_000}}, {Filter: task.FilterStats{Items: 9_000_000}}}
@@ -289,7 +290,7 @@ func TestFilterSizes(t *testing.T) {
 	}
 }
 
-// TestRates: a run takes the time that its limits say, and its commands are no larger than a batch (SPEC M4).
+// TestRates: a run takes the time that its limits dictate, and no command is larger than a batch (SPEC M4).
 func TestRates(t *testing.T) {
 	t.Parallel()
 	const tasks = 5000
@@ -298,7 +299,7 @@ func TestRates(t *testing.T) {
 		scan, remove int64
 		least, most  time.Duration
 	}{
-		// Everything is looked at twice, once to mark and once to scan.
+		// A run looks at everything twice, once to mark and once to scan.
 		{"scans", 1000, 1 << 40, 9 * time.Second, 12 * time.Second},
 		{"deletes", 1 << 40, 100, 45 * time.Second, 55 * time.Second},
 	} {
@@ -331,7 +332,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestCandidatesAreBounded: what a run cannot remember is left to one that follows at once, and that comes to an end.
+// TestCandidatesAreBounded: a run leaves what it cannot remember to a run that follows at once. The chain of runs comes
+// to an end.
 func TestCandidatesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -350,7 +352,7 @@ func TestCandidatesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLastRunsAreKept: 50 of them (SPEC M4).
+// TestLastRunsAreKept: the records of the last 50 runs are kept (SPEC M4).
 func TestLastRunsAreKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -363,7 +365,7 @@ func TestLastRunsAreKept(t *testing.T) {
 	}
 }
 
-// TestStopped: a run that is told to end says nothing more; its record is the state machine's to end.
+// TestStopped: a run that is told to stop reports nothing more. The state machine ends its record.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	w := full(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// world is a cluster of one replica with the disks of several members: what a run sees of a real one. Its clock is moved
-// by hand.
+// world is what a run sees of a cluster: one replica, and the disks of several members. The test moves its clock by
+// hand.
 type world struct {
 	t     *testing.T
 	m     *task.Machine
@@ -24,15 +24,15 @@ type world struct {
 
 	session uint64
 	members []string
-	blobs   map[string]map[string]task.Time // member → digest → when the file was written
-	logs    map[string]map[string]task.Time // member → logs.Name → when last
-	strange []File                          // among the files of the first member
-	down    string                          // a member that does not answer
-	broken  string                          // a member whose disk cannot be read
+	blobs   map[string]map[string]task.Time // member → digest → time of writing
+	logs    map[string]map[string]task.Time // member → logs.Name → time of the last writing
+	strange []File                          // they lie among the files of the first member
+	down    string                          // this member does not answer
+	broken  string                          // this member's disk cannot be read
 
-	meddle  func()                   // what others do before each look and each command of the run
-	refuse  func(task.Command) error // instead of carrying a command of the run out
-	carried []task.Command           // commands of the run that were carried out
+	meddle  func()                   // runs before each look and each command of the run
+	refuse  func(task.Command) error // runs instead of a command of the run
+	carried []task.Command           // the run's commands that were carried out
 }
 
 const (
@@ -69,7 +69,7 @@ func (w *world) apply(c task.Command) task.Result {
 		if e.Kind != task.BlobsDropped {
 			continue
 		}
-		for _, member := range w.members { // as members do: only after the commit, and unless it has come again
+		for _, member := range w.members { // like a member: after the commit, unless the blob has come again
 			for _, d := range e.Digests {
 				if w.m.Blob(d) == nil && w.m.Module(d) == nil {
 					delete(w.blobs[member], d)
@@ -122,7 +122,7 @@ func (w *world) Propose(ctx context.Context, c task.Command) (task.Result, error
 	return r, nil
 }
 
-// deletions counts the commands of runs that deleted, or tried to.
+// deletions counts the commands by which runs deleted, or tried to.
 func (w *world) deletions() (n int) {
 	for _, c := range w.carried {
 		if _, ok := c.(task.RecordRun); !ok {
@@ -198,7 +198,7 @@ func (w *world) submit(namespace, id, behavior string, params task.Payload) task
 	return w.apply(task.Submit{Namespace: namespace, ID: id, Behavior: behavior, Params: params, NotBefore: 1})
 }
 
-// end runs a task and ends it, well or not.
+// end runs a task and ends it, with success if ok.
 func (w *world) end(namespace, id string, ok bool, result task.Payload) task.Result {
 	w.t.Helper()
 	t := w.run(namespace, id)
@@ -215,7 +215,7 @@ func (w *world) run(namespace, id string) *task.Task {
 	return w.must(task.Assign{Key: t.Key(), Rev: t.Rev, External: &task.Acceptor{Worker: "w", Lease: 3600_000}}).Task
 }
 
-// final makes a task that ended now.
+// final makes a task that has just ended.
 func (w *world) final(namespace, id, behavior string, ok bool) {
 	w.t.Helper()
 	if r := w.submit(namespace, id, behavior, task.Payload{}); r.Code != task.OK {
@@ -235,7 +235,7 @@ func digestOf(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// put stores a file on all members and says that it is ready.
+// put stores a file on all members and notes that it is ready.
 func (w *world) put(content string) string {
 	w.t.Helper()
 	d := digestOf(content)
@@ -245,7 +245,7 @@ func (w *world) put(content string) string {
 	return d
 }
 
-// write puts a file onto the disks, whatever the log knows.
+// write puts a file onto the disks, whatever the log says.
 func (w *world) write(digest string) {
 	for _, member := range w.members {
 		w.blobs[member][digest] = w.now
@@ -256,14 +256,14 @@ func (w *world) log(member, namespace, id string) {
 	w.logs[member][logs.Name(task.Key{Namespace: namespace, ID: id})] = w.now
 }
 
-// blobPayload is a payload that is one blob and names others.
+// blobPayload returns a payload that is a blob itself and names other blobs.
 func blobPayload(content string, named ...string) task.Payload {
 	slices.Sort(named)
 	b := &task.Blobs{Content: digestOf(content), Size: int64(len(content)), Named: slices.Compact(named)}
 	return task.Payload{Encoding: task.Bytes, Blobs: b}
 }
 
-// quick is a Config that waits for nothing.
+// quick returns a Config that waits for nothing.
 func quick() Config {
 	return Config{ScanRate: 1 << 40, DeleteRate: 1 << 40, Candidates: 1 << 20, MinItems: 10_000}
 }
@@ -282,7 +282,7 @@ func (w *world) begin(dry bool) Job {
 	}
 }
 
-// maintain carries a run out and ends its attempt.
+// maintain carries out a run and ends its attempt.
 func (w *world) maintain(cfg Config, dry bool) Outcome {
 	w.t.Helper()
 	job := w.begin(dry)

@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// The defaults of SPEC B1, R2, R3, T9, L7, L8 and H3 stand in runtime/manifest, which must not know of tasks, and in task, which
-// must not know of manifests. They have to be the same.
+// TestDefaultsAgree: the defaults of SPEC B1, R2, R3, T9, L7, L8 and H3 stand twice: in runtime/manifest, which must
+// not know tasks, and in task, which must not know manifests. They have to be the same.
 func TestDefaultsAgree(t *testing.T) {
 	m, err := manifest.Parse([]byte(`{"schema":1,"behaviors":[{"name":"all-defaults"}]}`))
 	if err != nil {
@@ -24,7 +24,7 @@ func TestDefaultsAgree(t *testing.T) {
 	}
 }
 
-// What the API shows of a policy says the same as what was uploaded or put.
+// TestManifestOfIsTheWayBack: the API shows a policy with the same meaning as the uploaded or put text.
 func TestManifestOfIsTheWayBack(t *testing.T) {
 	const fields = `"name":"all","description":"d","id":{"strategy":"params","from":["/a"]},
 		"retry":{"max_attempts":0,"initial_interval":"2s","multiplier_thousandths":1500,"max_interval":"1m","jitter_percent":0},
@@ -55,7 +55,7 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 			t.Fatalf("%s: %v", shown, err)
 		}
 		got := Of(m.Settings(0))
-		// The defaults of the choices are spelt out.
+		// The shown text spells out the defaults of choices.
 		if want.OnTrap == 0 {
 			want.OnTrap, want.OnExhausted = task.OnErrorRetry, task.OnErrorFail
 		}

@@ -10,8 +10,9 @@ import (
 	"github.com/taskrt/taskrt/runtime/manifest"
 )
 
-// TestExternalBehaviorIsWhatIsParsed: the type by which the API documents PUT /v1/behaviors/{name}, and by which
-// programs write its body, has the fields that are read; but for those that need a module and are refused.
+// TestExternalBehaviorIsWhatIsParsed: the API documents the body of PUT /v1/behaviors/{name} by a type, and programs
+// write the body with this type. It has the fields that the server reads, except those that need a module and are
+// refused.
 func TestExternalBehaviorIsWhatIsParsed(t *testing.T) {
 	t.Parallel()
 	moduleOnly := []string{"heartbeat_timeout", "on_trap", "on_exhausted", "limits.memory_bytes", "limits.fuel", "limits.log_bytes"}
@@ -26,7 +27,8 @@ func TestExternalBehaviorIsWhatIsParsed(t *testing.T) {
 	}
 }
 
-// jsonFields are the names of a type's fields, those of objects in it with a point between.
+// jsonFields returns the names of a type's fields. A field of an inner object has its object's name and a point before
+// it.
 func jsonFields(t reflect.Type, prefix string) (names []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -12,8 +12,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestStoreErrors: who is told "nothing was done" may do it elsewhere, so that must be true (SPEC H4); and a node that
-// stops is no internal error.
+// TestStoreErrors: a client that hears "nothing was done" may repeat the request elsewhere, so this must be true (SPEC
+// H4). The error of a node that stops is no internal error.
 func TestStoreErrors(t *testing.T) {
 	both := func(a, b error) error { return fmt.Errorf("%w: some commands were applied: %w", a, b) }
 	for _, x := range []struct {
@@ -44,7 +44,8 @@ func TestStoreErrors(t *testing.T) {
 	}
 }
 
-// TestDelayRoundsUp: never started earlier than asked (SPEC R1), also where adding before dividing would wrap around.
+// TestDelayRoundsUp: a task never starts earlier than asked (SPEC R1), even where adding before dividing would wrap
+// around.
 func TestDelayRoundsUp(t *testing.T) {
 	for d, want := range map[api.Duration]task.Millis{
 		0: 0, 1: 1, 999_999: 1, 1_000_000: 1, 1_000_001: 2, math.MaxInt64: math.MaxInt64/1_000_000 + 1,

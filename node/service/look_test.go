@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestPagesTakeManyLooks: nothing is applied while a filter passes over records, so one look passes over a bounded number. The
-// page is the same, and so are those after it.
+// TestPagesTakeManyLooks: nothing is applied while a filter passes over records, so one look passes over a limited
+// number. This changes neither the page nor the pages after it.
 func TestPagesTakeManyLooks(t *testing.T) {
 	const tasks, each = 3*lookedAt + 5, 5_000
 	m := task.NewMachine()
@@ -63,7 +63,7 @@ func TestPagesTakeManyLooks(t *testing.T) {
 		if least := tasks/lookedAt + 1; looks < least {
 			t.Errorf("limit %d: %d looks at %d records, at least %d", limit, looks, tasks, least)
 		}
-		if most := 5/limit + 2; pages > most { // no page is short only because a look ended
+		if most := 5/limit + 2; pages > most { // no page is short for the only reason that a look ended
 			t.Errorf("limit %d: %d pages, at most %d", limit, pages, most)
 		}
 	}

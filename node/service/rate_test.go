@@ -7,7 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// A bucket fills by what passes here while the log stands still, also when this node's wall clock is behind the leader's.
+// TestRatesKnowTheTime: a bucket fills by the time that passes here while the log stands still, even when this node's
+// wall clock is behind the leader's.
 func TestRatesKnowTheTime(t *testing.T) {
 	t.Parallel()
 	const log = task.Time(1_000_000)

@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestLargeChecksTakeTurns: nothing interrupts a check against a schema, so large values are checked one after the other, and whoever
-// leaves while waiting is not checked at all. Small ones wait for nobody.
+// TestLargeChecksTakeTurns: nothing interrupts a check against a schema. So large values are checked one after the
+// other, and a request that leaves while it waits is not checked at all. Small values do not wait.
 func TestLargeChecksTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchemas()
@@ -20,7 +20,7 @@ func TestLargeChecksTakeTurns(t *testing.T) {
 		value := func(size int) task.Payload {
 			return task.Payload{Encoding: task.JSON, Data: []byte(`"` + strings.Repeat("x", size-2) + `"`)}
 		}
-		s.large <- struct{}{} // somebody is being checked
+		s.large <- struct{}{} // another value is being checked
 		if err := s.params(t.Context(), schema, value(largeCheck-1)); err != nil {
 			t.Errorf("a small value: %v", err)
 		}

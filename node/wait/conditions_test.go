@@ -9,7 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestEveryConditionAtEveryTransition: which of the waits that begin in a state a transition ends (SPEC W1, T1).
+// TestEveryConditionAtEveryTransition: a wait begins in a state, and a transition follows. The table says which waits
+// it ends (SPEC W1, T1).
 func TestEveryConditionAtEveryTransition(t *testing.T) {
 	const prevRev, nextRev = 10, 11
 	at := func(st task.Status, notBefore task.Time, attempt int64, version, code string) task.Task {
@@ -32,7 +33,7 @@ func TestEveryConditionAtEveryTransition(t *testing.T) {
 	all := []string{"final", "running", "waiting", "success", "failure", "outcome", "rev:11", "rev:12", "attempt:1", "attempt:2"}
 	for name, c := range map[string]struct {
 		prev, next task.Task
-		ends       []string // of those that prev does not end at once
+		ends       []string // of the waits that prev does not end at once
 	}{
 		"leased":               {created, first, []string{"running", "rev:11"}},
 		"moved":                {created, created, []string{"rev:11"}},
@@ -64,7 +65,7 @@ func TestEveryConditionAtEveryTransition(t *testing.T) {
 				defer w.Stop()
 				w.Start(&c.prev, 0)
 				if ended(w) {
-					return // the state it began with was enough
+					return // the first state was enough
 				}
 				s.Send(replaced(&c.prev, &c.next))
 				if got := ended(w); got != slices.Contains(c.ends, text) {
@@ -75,8 +76,8 @@ func TestEveryConditionAtEveryTransition(t *testing.T) {
 	}
 }
 
-// TestOutcomesSinceARevAreFoundInThePast: a wait that names a rev is asked for in slices, of any node: what happened
-// between two slices counts, and what was only moved does not (SPEC W1).
+// TestOutcomesSinceARevAreFoundInThePast: a client asks for a wait that names a rev in slices, at any node. An outcome
+// between two slices counts. A move of the next run does not count (SPEC W1).
 func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 	run, repeat, moved := rec(2, task.Running, 0, 1), rec(3, task.Success, 9, 1), rec(4, task.Success, 10, 1)
 	again, failed, third := rec(5, task.Running, 0, 2), rec(6, task.Failure, 9, 2), rec(7, task.Running, 0, 3)
@@ -85,11 +86,11 @@ func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 	for _, c := range []struct {
 		until     string
 		since     uint64
-		now, want uint64 // revs; want 0: goes on waiting
+		now, want uint64 // revs; with want 0 the wait goes on
 	}{
 		{"success", 1, 3, 3},
 		{"success", 2, 7, 3},
-		{"success", 3, 4, 0}, // moved, no new outcome
+		{"success", 3, 4, 0}, // moved, which is no new outcome
 		{"success", 3, 7, 0},
 		{"failure", 1, 7, 6},
 		{"failure", 6, 7, 0},
@@ -98,7 +99,7 @@ func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 		{"final", 1, 7, 0},
 		{"running", 1, 6, 0},
 	} {
-		// Whether the events came before the wait, between its registration and its read, or after its read.
+		// The events come before the wait, or between its registration and its read, or after its read.
 		for _, when := range []string{"before", "between", "after"} {
 			inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 				send := func() {
@@ -136,7 +137,7 @@ func TestOutcomesSinceARevAreFoundInThePast(t *testing.T) {
 	}
 }
 
-// TestMissedVersionsAreMadeUpFor: when events were missed, the history of the record tells what happened.
+// TestMissedVersionsAreMadeUpFor: after missed events the record's history tells what happened.
 func TestMissedVersionsAreMadeUpFor(t *testing.T) {
 	began := rec(2, task.Running, 0, 1)
 	after := rec(9, task.Running, 0, 3)

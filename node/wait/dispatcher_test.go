@@ -22,7 +22,7 @@ func changed(t *task.Task) task.Event {
 	return task.Event{Kind: task.TaskChanged, Task: t, Rev: t.Rev}
 }
 
-// replaced is a change of which the version before is known, as it is of all but the first.
+// replaced is a change that carries the version before it. All changes but a task's first carry it.
 func replaced(prev, t *task.Task) task.Event {
 	e := changed(t)
 	e.Prev = prev
@@ -71,7 +71,7 @@ func TestWaitConditions(t *testing.T) {
 		until string
 		since uint64
 		start *task.Task
-		want  uint64 // rev that ends the wait; 0: the start does
+		want  uint64 // the rev that ends the wait; with 0 the start ends it
 	}{
 		{"final", 0, waiting, 8},
 		{"", 0, waiting, 8},
@@ -81,13 +81,13 @@ func TestWaitConditions(t *testing.T) {
 		{"waiting", 0, waiting, 0},
 		{"waiting", 0, running, 3},
 		{"failure", 0, waiting, 3},
-		{"failure", 0, retry, 8}, // from now: the one that is there does not count
+		{"failure", 0, retry, 8}, // the wait begins now, so the present failure does not count
 		{"failure", 2, retry, 0},
 		{"failure", 3, retry, 8},
 		{"success", 0, waiting, 5},
-		{"success", 0, repeat, 8}, // moving the next run is no new outcome; final ends it
+		{"success", 0, repeat, 8}, // moving the next run is no new outcome; the final state ends the wait
 		{"success", 4, moved, 0},
-		{"outcome", 0, waiting, 5}, // a failure that will be retried is none
+		{"outcome", 0, waiting, 5}, // a failure that will be retried is no outcome
 		{"outcome", 4, moved, 0},
 		{"outcome", 0, moved, 8},
 		{"rev:4", 0, waiting, 4},
@@ -103,7 +103,7 @@ func TestWaitConditions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.changes.Restart(c.start.Rev) // what was before is no longer known here
+			d.changes.Restart(c.start.Rev) // the feed does not know what was before
 			w := d.Task(key, until, c.since)
 			defer w.Stop()
 			w.Start(c.start, 0)
@@ -175,7 +175,7 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 		defer w.Stop()
 		w.Start(rec(2, task.Running, 0, 1), 0)
 		s.CutOff()
-		// The machine of this test is empty: what the wait missed is the removal.
+		// The machine of this test is empty, so the wait missed the removal.
 		if !ended(w) {
 			t.Fatal("still waiting")
 		}
@@ -188,14 +188,14 @@ func TestLaggingDispatcherSubscribesAgainAndRechecks(t *testing.T) {
 	})
 }
 
-// A node that has fallen behind subscribes again and looks at its old state, in which the record of a waiting request
-// does not exist yet.
+// TestRecordThatArrivesAfterTheRecheckIsNotRemoved: a node that has fallen behind subscribes again and looks at its old
+// state. In this state the record of a waiting request does not exist yet.
 func TestRecordThatArrivesAfterTheRecheckIsNotRemoved(t *testing.T) {
 	inDispatcher(t, func(d *Dispatcher, s *nodetest.Script) {
 		w := d.Task(key, api.Until{Kind: "final"}, 0)
 		defer w.Stop()
 		s.CutOff()
-		synctest.Wait() // it found nothing, at index 0
+		synctest.Wait() // the recheck found nothing, at index 0
 		w.Start(rec(2, task.Created, 1, 0), 7)
 		if _, gone, over := w.Outcome(); gone || over {
 			t.Errorf("gone %v, over %v", gone, over)

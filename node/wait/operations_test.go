@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestOperationWaits: a wait ends with what comes after the state that it began with, whatever the order in which events
-// and that state arrive.
+// TestOperationWaits: a wait begins with a state and ends with an event after it, in whatever order the events and the
+// state arrive.
 func TestOperationWaits(t *testing.T) {
 	record := func(created, rev uint64, s task.OperationStatus) *task.Operation {
 		return &task.Operation{Namespace: "default", ID: "op1", CreatedRev: created, Rev: rev, Status: s}
@@ -19,10 +19,10 @@ func TestOperationWaits(t *testing.T) {
 	removing.Removing = true
 	for name, c := range map[string]struct {
 		until         string
-		before, after []task.Event // the start
+		before, after []task.Event // before and after the start
 		start         *task.Operation
 		over          bool
-		rev           uint64 // of what ended it; 0: it was removed
+		rev           uint64 // the rev that ended the wait; 0 is a removal
 	}{
 		"final from the start": {start: record(1, 5, success), over: true, rev: 5},
 		"goes on":              {start: record(1, 5, running), after: []task.Event{changed(record(1, 6, completing))}},
@@ -80,8 +80,8 @@ func TestOperationWaits(t *testing.T) {
 	}
 }
 
-// TestOperationWaitsRecheck: after events were missed, the present state counts; that nothing is there counts only for who
-// has seen that something was.
+// TestOperationWaitsRecheck: after missed events the present state counts. A missing record counts as removed only for
+// a waiter that has seen the record.
 func TestOperationWaitsRecheck(t *testing.T) {
 	var ws operationWaits
 	key := task.Key{Namespace: "default", ID: "op1"}

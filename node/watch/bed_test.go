@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// bed is a machine with a feed. Events reach the feed when the test says so, as over a subscription.
+// bed is a machine with a feed. The test says when events reach the feed, as over a subscription.
 type bed struct {
 	t    testing.TB
 	feed *Feed
@@ -18,8 +18,8 @@ type bed struct {
 	m       *task.Machine
 	now     int64
 	session uint64
-	waiting []task.Event // not ingested yet
-	encoded int          // calls of encode
+	waiting []task.Event // events that are not ingested yet
+	encoded int          // the number of calls of encode
 }
 
 const behavior = "b.one"
@@ -48,7 +48,7 @@ func (b *bed) local(f func(*task.Machine)) {
 	f(b.m)
 }
 
-// said is what the bed's events say, as JSON.
+// said is the JSON of the bed's events.
 type said struct {
 	Kind    Kind
 	ID      string
@@ -96,7 +96,7 @@ func (b *bed) must(c task.Command) task.Result {
 	return r
 }
 
-// flush ingests what has happened.
+// flush ingests the events that wait.
 func (b *bed) flush() {
 	b.feed.Ingest(b.waiting)
 	b.waiting = nil
@@ -142,7 +142,7 @@ func (b *bed) subscribe(f Filter, after uint64) *Sub {
 	return s
 }
 
-// drain returns what the subscriber gets now, in short: kind, ID, status, and @ID of the event if it has one.
+// drain returns all that the subscriber gets now, in short form: kind, ID, status, and @ID of an event that has an ID.
 func (b *bed) drain(s *Sub) []string {
 	b.t.Helper()
 	var all []string

@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestTenThousandSubscribersStayWithinMemory: what a subscriber costs does not grow with what happens, whether it reads
-// or not.
+// TestTenThousandSubscribersStayWithinMemory: a subscriber's memory does not grow with the number of changes, whether
+// it reads or not.
 func TestTenThousandSubscribersStayWithinMemory(t *testing.T) {
 	const subscribers, perSubscriber, ringBytes = 10_000, 1 << 10, 8 << 20
 	b := newBed(t, Config{Entries: 4096, Bytes: ringBytes})
@@ -46,7 +46,7 @@ func TestTenThousandSubscribersStayWithinMemory(t *testing.T) {
 		b.must(task.Submit{Namespace: "default", ID: id, Behavior: behavior, Priority: 4, Params: params, HasParams: true})
 		b.must(task.Remove{Key: task.Key{Namespace: "default", ID: id}})
 		b.flush()
-		if i%1000 == 999 { // a tenth reads a little, the others never
+		if i%1000 == 999 { // a tenth of the subscribers reads a little, the others never read
 			for _, s := range subs[:subscribers/10] {
 				s.Try()
 			}
@@ -63,7 +63,7 @@ func TestTenThousandSubscribersStayWithinMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkFanout: one change for a thousand subscribers without filters, each with a goroutine of its own.
+// BenchmarkFanout measures one change for a thousand subscribers without filters. Each subscriber has a goroutine.
 func BenchmarkFanout(b *testing.B) {
 	for _, filter := range []string{"all", "own"} {
 		b.Run(filter, func(b *testing.B) {
@@ -105,7 +105,7 @@ func BenchmarkFanout(b *testing.B) {
 	}
 }
 
-// BenchmarkIngest: changes that nobody looks at.
+// BenchmarkIngest measures changes that nobody looks at.
 func BenchmarkIngest(b *testing.B) {
 	bed := newBed(b, Config{})
 	params := task.Payload{Encoding: task.JSON, Data: []byte(`"` + strings.Repeat("x", 254) + `"`)}

@@ -9,19 +9,19 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// reader is a subscriber as a client is one: it reads when it likes, breaks off, and comes back with the last ID it saw.
+// reader subscribes as a client does: it reads when it likes, breaks off, and comes back with the last ID that it saw.
 type reader struct {
 	filter Filter
 	sub    *Sub
 	last   uint64
-	known  map[string]said // latest of every task
-	finals map[uint64]int  // rev of a final version → how often it was told
+	known  map[string]said // the latest version of every task
+	finals map[uint64]int  // rev of a final version → how often the reader was told
 	resets int
 }
 
-// TestRandomReaders: whatever happens, in whatever order, however slow a reader is and however small the ring: in the end
-// it knows the present state of everything; it was told every final version that it did not learn from a reset; none
-// twice but by a reset; and revs never fall.
+// TestRandomReaders makes random changes in a random order, with readers of any speed and rings of any size. In the end
+// a reader knows the present state of everything. It was told every final version, except those that it learned from a
+// reset. It was told none twice, except by a reset. Revs never fall.
 func TestRandomReaders(t *testing.T) {
 	seeds := 300
 	if testing.Short() {
@@ -39,7 +39,7 @@ func TestRandomReaders(t *testing.T) {
 func randomReaders(t *testing.T, seed uint64) (resets int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	b := newBed(t, Config{Entries: []int{1, 2, 5, 20, 500}[rng.IntN(5)]})
-	finals := map[uint64]said{} // every final version there was
+	finals := map[uint64]said{} // every final version that existed
 	filters := []Filter{
 		{}, {Status: task.Success}, {Behavior: behavior}, {IDs: []string{"t00", "t03"}}, {IDs: []string{"t01"}, Behavior: "b.two"},
 	}
@@ -107,7 +107,7 @@ func (r *reader) step(t *testing.T, b *bed, rng *rand.Rand) {
 		r.sub = nil
 	case n == 1:
 		if p := r.sub.Position(); p > r.last {
-			r.last = p // as a heartbeat tells it
+			r.last = p // as a heartbeat tells the position
 		}
 	default:
 		for range 1 + rng.IntN(10) {
@@ -167,7 +167,7 @@ func (r *reader) check(t *testing.T, b *bed, finals map[uint64]said) {
 		if rec == nil || !r.filter.matches(rec) {
 			continue
 		}
-		// A version of which only the progress is new is not told as one.
+		// A version whose only news is progress is not told as a version.
 		if got := r.known[rec.ID]; got.Status != rec.Status.String() || got.Rev > rec.Rev || rec.Final() && got.Rev != rec.Rev {
 			t.Errorf("%+v: knows %+v, is %+v", r.filter, got, rec)
 		}
@@ -177,7 +177,7 @@ func (r *reader) check(t *testing.T, b *bed, finals map[uint64]said) {
 	}
 	for rev, d := range finals {
 		full := &task.Task{Namespace: "default", ID: d.ID, Status: task.Success}
-		full.Behavior = r.filter.Behavior // unknown here: a filter by behavior is checked by the state above
+		full.Behavior = r.filter.Behavior // unknown here; the state above checks a filter by behavior
 		if r.filter.Behavior == "" && r.filter.matches(full) && r.finals[rev] != 1 {
 			t.Errorf("%+v: final %+v told %d times", r.filter, d, r.finals[rev])
 		}

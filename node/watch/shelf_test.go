@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestTheRingKeepsChangesWhole: what is read from it is what went in, with each field of a record and with progress of its
-// own; TestRandomReaders sees the rest.
+// TestTheRingKeepsChangesWhole: a change that is read from the ring equals the change that went in, with every field of
+// its record and with its own progress. TestRandomReaders checks the rest.
 func TestTheRingKeepsChangesWhole(t *testing.T) {
 	payload := func(s string) task.Payload {
 		return task.Payload{Encoding: task.JSON, Data: []byte(s), Blobs: &task.Blobs{Content: "c" + s, Size: 3, Named: []string{"x", "y"}}}
@@ -86,7 +86,8 @@ func TestWhatNobodyLooksAtCostsNoGarbage(t *testing.T) {
 	}
 }
 
-// TestWhatIsLookedAtIsBounded: the shelf keeps no more than its part, and nothing when the last subscriber has gone.
+// TestWhatIsLookedAtIsBounded: the shelf keeps no more than its part. It keeps nothing when the last subscriber has
+// gone.
 func TestWhatIsLookedAtIsBounded(t *testing.T) {
 	b := newBed(t, Config{Bytes: 1 << 20})
 	s := b.subscribe(Filter{}, b.m.Rev())
@@ -116,7 +117,7 @@ func TestWhatIsLookedAtIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhoIsWokenGetsTheChangeAsItIs: it is not decoded for who waits for it.
+// TestWhoIsWokenGetsTheChangeAsItIs: a change is not decoded again for a subscriber that waits for it.
 func TestWhoIsWokenGetsTheChangeAsItIs(t *testing.T) {
 	b := newBed(t, Config{})
 	s := b.subscribe(Filter{}, b.m.Rev())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSlab: what was added is there until it is forgotten, whatever its length; blocks are used again.
+// TestSlab: a text of any length is there until it is forgotten, and blocks are used again.
 func TestSlab(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := slab{size: 100}

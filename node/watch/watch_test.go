@@ -37,7 +37,7 @@ func TestChangesComeInOrderWithTheirRevs(t *testing.T) {
 	if s.Position() != base+4 {
 		t.Errorf("position %d", s.Position())
 	}
-	// From every rev on, everything after it, once: a removal has a rev of its own.
+	// A subscriber gets everything after its rev, once. A removal has a rev of its own.
 	for n := range uint64(5) {
 		want(t, b.drain(b.subscribe(Filter{}, base+n)), all[n:]...)
 	}
@@ -97,7 +97,7 @@ func TestWhoFallsBehindIsToldTheStateAndGoesOn(t *testing.T) {
 	got := append([]string{b.short(first)}, b.drain(slow)...)
 	want(t, got, "reset", "task t00 CREATED", "task t01 CREATED", "task t02 CREATED", "task t03 CREATED", "task t04 CREATED",
 		fmt.Sprintf("task t05 CREATED @%d", base+6))
-	// Who wants nothing of what happens never falls behind.
+	// A subscriber whose filter matches no change never falls behind.
 	for i := range 10 {
 		b.submit(fmt.Sprintf("u%02d", i), behavior)
 		b.flush()
@@ -106,7 +106,8 @@ func TestWhoFallsBehindIsToldTheStateAndGoesOn(t *testing.T) {
 	b.assign("t00")
 	b.flush()
 	want(t, b.drain(idle), fmt.Sprintf("task t00 RUNNING @%d", b.m.Rev()))
-	// A rev that the ring has no more, one of another history, and a state in which nothing matches.
+	// Three revs are not in the ring: two that the ring has no more, and one of another history. Last, no task matches
+	// the filter.
 	for _, after := range []uint64{0, base, 1 << 40} {
 		want(t, b.drain(b.subscribe(Filter{IDs: []string{"t00"}}, after)), "reset", fmt.Sprintf("task t00 RUNNING @%d", b.m.Rev()))
 	}
@@ -130,8 +131,8 @@ func TestWhatChangesWhileTheStateIsToldComesOnce(t *testing.T) {
 			t.Fatalf("position %d between reset and the last state", p)
 		}
 	}
-	b.assign("t0000") // told already
-	b.assign("t0700") // not yet
+	b.assign("t0000") // this task is told already
+	b.assign("t0700") // this task is not told yet
 	b.must(task.Remove{Key: task.Key{Namespace: "default", ID: "t0701"}})
 	b.submit("t9999", behavior)
 	b.flush()
@@ -142,7 +143,7 @@ func TestWhatChangesWhileTheStateIsToldComesOnce(t *testing.T) {
 	if slices.Contains(got, "task t0700 CREATED") || slices.Contains(got, "task t0701 CREATED") {
 		t.Error("a state that had changed was told")
 	}
-	// Only the last has an ID: whoever breaks off before it begins anew.
+	// Only the last event has an ID. A subscriber that breaks off before it starts again from the beginning.
 	want(t, got[len(got)-5:], "task t0767 CREATED", "task t0000 RUNNING", "task t0700 RUNNING", "removed t0701 CREATED",
 		fmt.Sprintf("task t9999 CREATED @%d", at+4))
 	if p := s.Position(); p != at+4 {
@@ -153,7 +154,8 @@ func TestWhatChangesWhileTheStateIsToldComesOnce(t *testing.T) {
 	want(t, b.drain(s), fmt.Sprintf("task t0700 SUCCESS @%d", at+5))
 }
 
-// A record that only made progress while the state was told is not told as state, and its progress would not tell it.
+// TestProgressWhileTheStateIsTold: a record makes only progress while the state is told. It is told as a change, not as
+// state, because its progress alone would not tell the record.
 func TestProgressWhileTheStateIsTold(t *testing.T) {
 	b := newBed(t, Config{})
 	for i := range statesPage + 2 {
@@ -177,10 +179,10 @@ func TestRestartResetsEverybody(t *testing.T) {
 	b := newBed(t, Config{})
 	s := b.subscribe(Filter{}, b.m.Rev())
 	b.submit("one", behavior)
-	b.waiting = nil // lost: the machine was replaced by a snapshot
+	b.waiting = nil // the events are lost: a snapshot replaced the machine
 	b.feed.Restart(b.m.Rev())
 	want(t, b.drain(s), "reset", fmt.Sprintf("task one CREATED @%d", b.m.Rev()))
-	// Events that the state at the restart had already are not told again.
+	// Events that the state at the restart already contains are not told again.
 	b.submit("two", behavior)
 	b.feed.Restart(b.m.Rev())
 	b.drain(s)
@@ -243,7 +245,8 @@ func TestSubscribersAreLimited(t *testing.T) {
 	}
 }
 
-// TestNamedIDsAreLimited: a few subscribers that name thousands of tasks each take as much memory as thousands that name one.
+// TestNamedIDsAreLimited: a few subscribers that name thousands of tasks each take as much memory as thousands of
+// subscribers that name one task.
 func TestNamedIDsAreLimited(t *testing.T) {
 	b := newBed(t, Config{IDs: 4})
 	s := b.subscribe(Filter{IDs: []string{"one", "two", "six"}}, 0)
@@ -313,25 +316,25 @@ func TestProgressIsThinnedOut(t *testing.T) {
 		}
 		live(`1`)
 		want(t, b.drain(s), "progress one 1")
-		for i := range 24 { // every 10 ms
+		for i := range 24 { // one every 10 ms
 			live(fmt.Sprint(2 + i))
 			time.Sleep(10 * time.Millisecond)
 		}
 		want(t, b.drain(s))
 		time.Sleep(20 * time.Millisecond)
 		want(t, b.drain(s), "progress one 25")
-		// The same, stored by the renewal: no news.
+		// The renewal stores the same progress, which is no news.
 		b.progress("one", `25`)
 		b.flush()
 		time.Sleep(time.Second)
 		want(t, b.drain(s))
-		// A slow reader is told the latest only.
+		// A slow reader is told only the latest progress.
 		for i := range 5 {
 			live(fmt.Sprint(100 + i))
 			time.Sleep(300 * time.Millisecond)
 		}
 		want(t, b.drain(s), "progress one 104")
-		// Whoever comes later is not told old progress; a dead token says nothing.
+		// A later subscriber is not told old progress. A dead token says nothing.
 		late := b.subscribe(Filter{}, b.m.Rev()-1)
 		want(t, b.drain(late))
 		token++
@@ -339,7 +342,7 @@ func TestProgressIsThinnedOut(t *testing.T) {
 		time.Sleep(time.Second)
 		want(t, b.drain(s))
 		token--
-		// Progress that waits is dropped when the attempt ends.
+		// Progress that still waits is dropped when the attempt ends.
 		live(`8`)
 		live(`9`)
 		b.finish("one")
@@ -365,7 +368,7 @@ func TestStoredProgressIsProgress(t *testing.T) {
 		if s.Position() != b.m.Rev() {
 			t.Errorf("position %d, want %d", s.Position(), b.m.Rev())
 		}
-		// A checkpoint is more than progress.
+		// A beat with a checkpoint is more than progress.
 		rec := b.get("one")
 		b.must(task.Beat{Key: rec.Key(), Token: rec.Lease.Token, Seq: rec.Lease.Report + 1,
 			Progress:   &task.Payload{Encoding: task.JSON, Data: []byte(`2`)},
@@ -425,7 +428,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A change may come between the look that finds nothing and the decision to wait.
+// TestAChangeWhileFallingAsleep: a change may come after a look that found nothing and before the decision to wait.
 func TestAChangeWhileFallingAsleep(t *testing.T) {
 	b := newBed(t, Config{})
 	s := b.subscribe(Filter{}, b.m.Rev())
