@@ -61,7 +61,7 @@ func Open(cfg Config) (*Cache, error) {
 	return c, nil
 }
 
-// makePrivate makes dir, or takes it from others if it was there: they could write code that we execute.
+// makePrivate makes dir. If dir was there, it takes the rights of others away: they could write code that we execute.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -79,8 +79,9 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-// prune removes what a crash left half made, what other versions left behind, and, of the rest, what was not used for the
-// longest time until the limit is kept. Nothing takes an hour to compile: what is younger may be another process's.
+// prune removes what a crash left half made and what other versions left behind. Of the rest it removes what was not
+// used for the longest time, until the limit is kept. Half made files that are younger than an hour may be another
+// process's: nothing takes an hour to compile.
 func (c *Cache) prune() {
 	entries, err := os.ReadDir(c.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -160,8 +161,8 @@ func Size(dir string) (n int64) {
 // CompileFunc compiles a module, with a cache of wazero's that may be nil.
 type CompileFunc func(wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error)
 
-// Compile calls f with the cached code of digest if there is any that is whole, else with an empty cache, whose content
-// it then keeps. cached: nothing was compiled. Trouble with the cache never fails a compilation.
+// Compile calls f with the cached code of digest, if there is any and it is whole, else with an empty cache, whose
+// content is then kept. cached says that nothing was compiled. Trouble with the cache never fails a compilation.
 func (c *Cache) Compile(digest string, f CompileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
 	if c.cfg.Dir == "" {
 		rt, made, err = f(nil)
@@ -199,7 +200,7 @@ func (c *Cache) Compile(digest string, f CompileFunc) (rt wazero.Runtime, made w
 	return rt, made, false, nil
 }
 
-// reuse calls f with the code in place. wazero may find none for this machine's CPU there and add it.
+// reuse calls f with the code in place. wazero may find no code for this machine's CPU there, and add it.
 func (c *Cache) reuse(place string, f CompileFunc) (wazero.Runtime, wazero.CompiledModule, bool, error) {
 	rt, made, added, err := c.open(place, f)
 	if err != nil {
@@ -246,7 +247,7 @@ func (c *Cache) with(dir string, f CompileFunc) (wazero.Runtime, wazero.Compiled
 	return cachedRuntime{rt, cache}, made, nil
 }
 
-// cachedRuntime closes its engine, which lives in the cache, with itself.
+// cachedRuntime closes its engine, which lives in the cache, when it is closed.
 type cachedRuntime struct {
 	wazero.Runtime
 	cache wazero.CompilationCache
@@ -256,7 +257,7 @@ func (r cachedRuntime) Close(ctx context.Context) error {
 	return errors.Join(r.Runtime.Close(ctx), r.cache.Close(ctx))
 }
 
-// Remove forgets the code of digest, that of other versions too.
+// Remove forgets the code of digest, the code of other versions, too.
 func (c *Cache) Remove(digest string) {
 	if c.cfg.Dir == "" {
 		return
@@ -296,7 +297,7 @@ func keep(making, place string) error {
 	return nil
 }
 
-// seal writes the sums of dir. A crash meanwhile leaves wrong ones: the code is compiled anew.
+// seal writes the sums of dir. After a crash in between the sums are wrong, and the code is compiled again.
 func seal(dir string) error {
 	sums, err := sumFiles(dir)
 	if err != nil {

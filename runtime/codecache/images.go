@@ -14,7 +14,7 @@ func (c *Cache) ImagePlace(digest string) string {
 	return filepath.Join(c.cfg.Dir, digest+"-image-"+c.cfg.Generation)
 }
 
-// WriteImage puts an image into the cache: what write writes to a file, size bytes.
+// WriteImage puts an image into the cache: write writes it to a file and returns how many bytes it wrote.
 func (c *Cache) WriteImage(digest string, write func(*os.File) (size int64, err error)) error {
 	f, err := os.CreateTemp(c.cfg.Dir, makingPrefix)
 	if err != nil {
@@ -32,8 +32,8 @@ func (c *Cache) WriteImage(digest string, write func(*os.File) (size int64, err 
 	return nil
 }
 
-// ReadImage returns the file of the image of digest; of one with more than most bytes, most+1 of them. If the cache has
-// none, the error is fs.ErrNotExist.
+// ReadImage returns the content of the file of the image of digest. Of a file with more than most bytes it returns
+// the first most+1. If the cache has no image, the error is fs.ErrNotExist.
 func (c *Cache) ReadImage(digest string, most int64) ([]byte, error) {
 	place := c.ImagePlace(digest)
 	f, err := os.Open(place)

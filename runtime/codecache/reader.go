@@ -8,7 +8,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// errNotMade: what should have been compiled is not there, or is of no use here.
+// errNotMade says that code which should have been compiled is not there, or is of no use here.
 var errNotMade = errors.New("runtime: the cache has no code of this module")
 
 // Read calls f with code that another process has compiled. If there is none, Config.Compile asks for it.

@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds on what a JSON Schema may cost. The library evaluates every path: what refers to another schema twice doubles, and
-// what refers to itself without going into the value ends only in an error.
+// Bounds on what a JSON Schema may cost. The library evaluates every path: a schema that refers to another one twice
+// doubles the work, and a schema that refers to itself without going into the value ends only in an error.
 const (
 	maxSchemaPaths  = 10_000    // of subschemas that apply to one value, by all ways on which a schema refers to others
 	maxPatternSize  = 10_000    // instructions of one regular expression
@@ -21,17 +21,18 @@ const (
 	schemaSteps     = 1_000_000 // of one check, besides two for each byte of the value
 )
 
-// ErrTooMuchToCheck says that checking a value may take more than a bounded number of steps. That is refused before it is tried.
+// ErrTooMuchToCheck says that checking a value may take more than a bounded number of steps. Such a check is refused
+// before it begins.
 var ErrTooMuchToCheck = errors.New("checking this against the schema takes too many steps")
 
-// sizedPattern is a regular expression whose size is known: matching takes it times the length of the text.
+// sizedPattern is a regular expression whose size is known: to match it takes its size times the length of the text.
 type sizedPattern struct {
 	*regexp.Regexp
 	size int
 }
 
-// patterns compiles the regular expressions of one schema. Those of a manifest that was taken already are compiled whatever they
-// cost: then the steps of a check are what bounds them.
+// patterns compiles the regular expressions of one schema. A manifest that was taken already is compiled whatever its
+// expressions cost: the steps of a check bound them then.
 type patterns struct {
 	limited bool
 	size    int
@@ -58,7 +59,7 @@ func (p *patterns) compile(s string) (jsonschema.Regexp, error) {
 	return sizedPattern{re, len(prog.Inst)}, err
 }
 
-// judge refuses a schema whose evaluation takes very many steps for one value, or no end of them.
+// judge refuses a schema whose evaluation takes very many steps for one value, or does not end.
 func judge(s *jsonschema.Schema) error {
 	j := judgement{paths: map[*jsonschema.Schema]int64{}}
 	entered := map[*jsonschema.Schema]bool{}
@@ -81,7 +82,7 @@ func judge(s *jsonschema.Schema) error {
 	return nil
 }
 
-// pointerTo names a subschema: what stands behind the # of its location.
+// pointerTo names a subschema by the part of its location behind the #.
 func pointerTo(s *jsonschema.Schema) string {
 	if _, fragment, ok := strings.Cut(s.Location, "#"); ok && fragment != "" {
 		return "#" + fragment
@@ -161,20 +162,21 @@ func parts(s *jsonschema.Schema) (list []*jsonschema.Schema) {
 	return add(list, s.PrefixItems...)
 }
 
-// steps counts what an evaluation takes at most, by going the same ways without looking at anything that may end it
-// earlier. It costs a fraction of the evaluation, and ends as soon as there are too many.
+// steps counts what an evaluation takes at most. It goes the ways of the evaluation without looking at anything that
+// may end the evaluation earlier. It costs a fraction of the evaluation, and ends as soon as there are too many
+// steps.
 type steps struct {
 	left int64
 	on   map[visit]bool // being counted: the library ends there
 }
 
-// visit is a schema that applies to a value at a depth: one that comes back there refers to itself.
+// visit is a schema that applies to a value at a depth. A schema that is visited again there refers to itself.
 type visit struct {
 	schema *jsonschema.Schema
 	depth  int
 }
 
-// affordable returns ErrTooMuchToCheck if checking value, of so many bytes, may take too many steps.
+// affordable returns ErrTooMuchToCheck if checking a value of so many bytes may take too many steps.
 func affordable(s *jsonschema.Schema, value any, bytes int) error {
 	c := steps{left: schemaSteps + 2*int64(bytes), on: map[visit]bool{}}
 	if !c.of(s, value, 0) {
@@ -246,7 +248,7 @@ func (c *steps) itself(s *jsonschema.Schema, v any) bool {
 	return true
 }
 
-// numberSteps is what a number costs to be made a fraction: digits by digits, and a power of ten by its exponent.
+// numberSteps is what it costs to make a fraction of a number: digits by digits, and a power of ten by its exponent.
 func numberSteps(text string) int64 {
 	digits, exponent := int64(len(text)), int64(0)
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
@@ -257,7 +259,7 @@ func numberSteps(text string) int64 {
 	return digits*digits/256 + exponent/16
 }
 
-// size is how many values there are in v, counted up to most.
+// size is the number of values in v, counted up to most.
 func size(v any, most int64) int64 {
 	n := int64(1)
 	switch v := v.(type) {

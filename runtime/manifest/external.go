@@ -14,8 +14,8 @@ const (
 	DefaultLease = 30 * time.Second
 )
 
-// External is an external behavior as PUT /v1/behaviors/{name} defines it: kind and lease beside the fields of a
-// manifest's behavior that do not need a module (SPEC B7, J1).
+// External is an external behavior as PUT /v1/behaviors/{name} defines it: kind and lease, beside those fields of a
+// manifest's behavior that need no module (SPEC B7, J1).
 type External struct {
 	Kind  string    `json:"kind"`
 	Lease *Duration `json:"lease,omitempty"`
@@ -28,8 +28,8 @@ var (
 	moduleLimits = [...]string{"memory_bytes", "fuel", "log_bytes"}
 )
 
-// ParseExternal decodes and validates the definition of an external behavior: as strict as Parse, and what needs
-// a module is refused by name. A name in it must be the one given.
+// ParseExternal decodes and validates the definition of an external behavior. It is as strict as Parse, and refuses
+// fields that need a module by their names. A name in the definition must be the given name.
 func ParseExternal(name string, data []byte) (*External, error) {
 	v, err := decodeDocument(data)
 	if err != nil {
@@ -67,7 +67,7 @@ func (f *fields) refuse(names []string) {
 	}
 }
 
-// Canonical returns the definition's JSON: the same for equal definitions.
+// Canonical returns the definition's JSON, which is the same for equal definitions.
 func (x *External) Canonical() ([]byte, error) { return compact(x) }
 
 // Settings returns the definition with every default filled in.

@@ -51,7 +51,7 @@ var laterFields = [...]string{
 	"isolation",
 }
 
-// end refuses what nobody asked for.
+// end refuses the fields that nobody has read.
 func (f *fields) end() {
 	for _, name := range slices.Sorted(maps.Keys(f.left)) {
 		if slices.Contains(laterFields[:], name) {
@@ -137,7 +137,7 @@ func (f *fields) number(name string, low, high int64) *int64 {
 	return &n
 }
 
-// limit names the limit that the error just made is about.
+// limit names the limit that the latest error is about.
 func (f *fields) limit(n int64) {
 	if bad, ok := (*f.err).(*upload.Error); ok && bad.Limit == 0 { //nolint:errorlint // made by fail, never wrapped
 		bad.Limit = n
@@ -162,7 +162,7 @@ func (f *fields) keep(name string) *Keep {
 		return new(Forever)
 	}
 	d := f.durationIn(name, s, 0, 10*maxInterval)
-	if *d == 0 { // it would read as what is not given
+	if *d == 0 { // it would read as a field that is not given
 		f.fail(name, "0s keeps nothing: write a longer duration, %q to keep for ever, or leave it out for what the namespace says", keepNever)
 	}
 	return (*Keep)(d)

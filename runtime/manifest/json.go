@@ -17,8 +17,8 @@ import (
 // maxDepth bounds the nesting of a manifest, schemas included.
 const maxDepth = 64
 
-// decodeJSON reads one JSON value into maps, slices, strings, json.Numbers and bools, refusing what encoding/json lets
-// pass: a key that stands twice, anything behind the value, endless nesting, halves of characters.
+// decodeJSON reads one JSON value into maps, slices, strings, json.Numbers and bools. It refuses what encoding/json
+// accepts: a key that stands twice, anything behind the value, endless nesting, halves of characters.
 func decodeJSON(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -102,7 +102,7 @@ func notJSON(path string, dec *json.Decoder, err error) error {
 	return badManifest(path, "not valid JSON at byte %d: %v", dec.InputOffset(), err)
 }
 
-// compact writes JSON without space, keys of maps sorted, and <, >, & as they are.
+// compact writes JSON without space. Keys of maps are sorted; <, > and & stay as they are.
 func compact(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -124,7 +124,7 @@ func loneSurrogateAt(data []byte, path string) string {
 				return loneSurrogateAt(object[name], under(path, name))
 			}
 		}
-		for name := range object { // it became this, when it was read
+		for name := range object { // the half became this character when it was read
 			if strings.ContainsRune(name, utf8.RuneError) {
 				return under(path, name)
 			}

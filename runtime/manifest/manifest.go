@@ -9,7 +9,8 @@ import (
 const SchemaVersion = 1
 
 // Manifest describes the behaviors of a module (SPEC B1). A nil or empty field was not given; Settings fills in the
-// defaults. Its JSON is canonical: fields in a fixed order, what was not given left out.
+// defaults. The JSON of a Manifest is canonical: its fields have a fixed order, and a field that was not given is
+// left out.
 type Manifest struct {
 	Schema    int        `json:"schema"`
 	Behaviors []Behavior `json:"behaviors"` // taskrt_run gets the index
@@ -68,11 +69,12 @@ type Limits struct {
 	LogBytes        *int64 `json:"log_bytes,omitempty"`
 }
 
-// Retention says how long final tasks are kept, and how many (SPEC T9, M2). What is not given the namespace says.
+// Retention says how long final tasks are kept, and how many (SPEC T9, M2). The namespace says what is not given
+// here.
 type Retention struct {
 	Success *Keep  `json:"success,omitempty"`
 	Failure *Keep  `json:"failure,omitempty"`
-	Count   *int64 `json:"count,omitempty"` // the newest of both together; 0: no limit
+	Count   *int64 `json:"count,omitempty"` // the newest final tasks, of whatever outcome; 0: no limit
 }
 
 // Keep is a Duration, or Forever, which is "never" in JSON.
@@ -91,7 +93,7 @@ func (k Keep) MarshalJSON() ([]byte, error) {
 
 const keepNever = "never"
 
-// Duration is written Go style in JSON ("1m30s"); whole milliseconds.
+// Duration is written as in Go ("1m30s") in JSON. It is whole milliseconds.
 type Duration time.Duration
 
 // MarshalJSON writes "1m30s".

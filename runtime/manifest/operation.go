@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Operation makes a behavior one that operations can be started of (SPEC O2).
+// Operation makes a behavior one of which operations can be started (SPEC O2).
 type Operation struct {
 	Concurrency      string   `json:"concurrency,omitempty"`       // "many", "one_per_target" or "one_per_object"
 	IncompatibleWith []string `json:"incompatible_with,omitempty"` // behaviors that may not run on the same target
@@ -18,11 +18,11 @@ type Operation struct {
 // MaxIncompatible bounds incompatible_with.
 const MaxIncompatible = 100
 
-// ordinaryFields are fields of a behavior that its partitions cannot have: an operation names its tasks itself, runs each
+// ordinaryFields are fields that a behavior of partitions cannot have. An operation names its tasks itself, runs each
 // of them to one outcome, and makes their params when they are needed.
 var ordinaryFields = [...]string{"repeat_every", "id", "concurrency_key"}
 
-// parseOperation reads operation{} of a behavior. It stands before the fields that it excludes are read.
+// parseOperation reads operation{} of a behavior. It runs before the fields are read that operation{} excludes.
 func parseOperation(f *fields) *Operation {
 	o, ok := f.object("operation")
 	if !ok {

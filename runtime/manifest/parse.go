@@ -11,14 +11,14 @@ import (
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
-// capabilities that this host has: what a manifest may require.
+// capabilities are what a manifest may require: this host has them.
 var capabilities = [...]string{"blob", "checkpoint", "partitions", "random", abi.CapabilityHTTP, abi.CapabilitySecrets, abi.CapabilityTasks}
 
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
 
-// Parse decodes and validates a manifest: unknown fields, numbers out of range and everything else that is wrong
-// is an *upload.Error that names the field. A behavior without a name passes only in a manifest of one behavior: SetName
-// gives it the name of the upload.
+// Parse decodes and validates a manifest. Unknown fields, numbers out of range and everything else that is wrong are
+// an *upload.Error that names the field. A behavior may lack a name only in a manifest of one behavior: SetName gives
+// it the name of the upload.
 func Parse(data []byte) (*Manifest, error) {
 	v, err := decodeDocument(data)
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *Manifest) checkNames() error {
 	return nil
 }
 
-// SetName gives the behavior of a manifest the name of the upload, if there is one.
+// SetName gives the behavior of a manifest the name of the upload, if the upload has one.
 func (m *Manifest) SetName(name string) error {
 	switch {
 	case name == "" && m.Behaviors[0].Name == "":
@@ -169,8 +169,8 @@ func parseRepeat(f *fields, b *Behavior) {
 	}
 }
 
-// parseConcurrency reads the limits of SPEC L11. The empty pointer is refused: it would be the whole of the params, which
-// is what deterministic IDs are for, and reads like "no key".
+// parseConcurrency reads the limits of SPEC L11. The empty pointer is refused: it stands for the whole of the params,
+// which deterministic IDs are for, and it reads like "no key".
 func parseConcurrency(f *fields, b *Behavior) {
 	b.MaxConcurrent = f.number("max_concurrent", 1, maxCount)
 	pointer, ok := f.string("concurrency_key")
@@ -235,5 +235,5 @@ func (m *Manifest) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Canonical returns the manifest's JSON: the same for equal manifests.
+// Canonical returns the manifest's JSON, which is the same for equal manifests.
 func (m *Manifest) Canonical() ([]byte, error) { return compact(m) }

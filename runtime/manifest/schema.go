@@ -11,8 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Schemas checks values against the JSON Schemas of manifests and compiles each only once. It is a cache: emptied when
-// full, because schemas of versions that nobody runs any more would stay in it for ever. The zero value is ready.
+// Schemas checks values against the JSON Schemas of manifests, and compiles each schema only once. It is a cache that
+// is emptied when it is full, because schemas of versions that nobody runs any more would stay in it for ever. The
+// zero value is ready.
 type Schemas struct {
 	mu       sync.Mutex
 	compiled map[string]*jsonschema.Schema // by their text
@@ -20,8 +21,8 @@ type Schemas struct {
 
 const maxSchemas = 256
 
-// Check returns nil if the JSON text value matches the schema, or an error of one line that says where it does not; an
-// empty schema takes everything.
+// Check returns nil if the JSON text value matches the schema, else an error of one line that says where it does not.
+// An empty schema accepts everything.
 func (s *Schemas) Check(schema, value []byte) error {
 	if len(schema) == 0 {
 		return nil
@@ -41,9 +42,9 @@ func (s *Schemas) Check(schema, value []byte) error {
 	return errors.New(what)
 }
 
-// Validate checks a decoded value, as jsonschema.UnmarshalJSON gives it, against a schema that is not empty. wrong is the
-// innermost violation, the first of several, nil if there is none; err is a schema that does not compile, or ErrTooMuchToCheck: what a
-// value costs is bounded by its size in bytes.
+// Validate checks a decoded value, as jsonschema.UnmarshalJSON gives it, against a schema that is not empty. wrong is
+// the first of the innermost violations, or nil. err says that the schema does not compile, or is ErrTooMuchToCheck:
+// the value's size in bytes bounds what a check may cost.
 func (s *Schemas) Validate(schema []byte, value any, size int) (wrong *jsonschema.ValidationError, err error) {
 	compiled, err := s.get(schema)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Schemas) get(schema []byte) (*jsonschema.Schema, error) {
 	return c, nil
 }
 
-// noFiles refuses a schema's references to anything outside itself: they would be read from this machine.
+// noFiles refuses a schema's references to anything outside the schema: they would be read from this machine.
 type noFiles struct{}
 
 func (noFiles) Load(url string) (any, error) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Settings is a behavior with every default filled in: plain values, for whoever turns them into a policy.
+// Settings is a behavior with every default filled in. Its values are plain, for whoever makes a policy of them.
 type Settings struct {
 	Name        string
 	Description string
@@ -99,8 +99,8 @@ func (b *Behavior) settings(i int) Settings {
 	return s
 }
 
-// CheckParams refuses the params that a submit of the behavior refuses: over the limit, or not as its schema says. Absent
-// params are null.
+// CheckParams refuses the params that a submit of the behavior refuses: params over the limit, and params that do not
+// match the schema. Absent params are null.
 func (s *Settings) CheckParams(params []byte) error {
 	if n := int64(len(params)); n > s.ParamsBytes {
 		return fmt.Errorf("params have %d bytes, behavior %s takes at most %d", n, s.Name, s.ParamsBytes)
@@ -114,7 +114,7 @@ func (s *Settings) CheckParams(params []byte) error {
 	return nil
 }
 
-// orNothing is 0 for what is not given, and the shortest time there is for "0s".
+// orNothing is 0 for a time that is not given, and the shortest time there is for "0s".
 func (k *Keep) orNothing() time.Duration {
 	switch {
 	case k == nil:

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backing holds the memory of an image in a sealed memfd. Instances map it privately: a page that none has written exists
-// once.
+// backing holds the memory of an image in a sealed memfd. Instances map it privately, so a page to which no instance
+// has written exists once.
 type backing struct {
 	fd   int
 	view []byte // shared, read only
 	how  Restoring
 }
 
-// newBacking copies memory, which begins at a page. It ends with ctx. For Scan memory must be a mapping of its own: its
+// newBacking copies memory, which begins at a page, and ends with ctx. For Scan, memory must be a mapping of its own:
 // pages that nobody has touched are not read.
 func newBacking(ctx context.Context, memory []byte, how Restoring) (*backing, error) {
 	if how == Scan && pagemap() < 0 {
@@ -49,7 +49,7 @@ func (b *backing) fill(ctx context.Context, memory []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	// Nobody changes it from here on, not even by a bug of ours.
+	// From here on nobody can change it, not even a bug of ours.
 	_, err = unix.FcntlInt(uintptr(b.fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE|unix.F_SEAL_SEAL)
 	if err != nil {
 		return fmt.Errorf("seal: %w", err)
@@ -60,8 +60,8 @@ func (b *backing) fill(ctx context.Context, memory []byte) (err error) {
 	return err
 }
 
-// touched calls f with the parts of memory, a mapping of its own, that somebody may have touched: there may be little of them in a
-// gigabyte, and reading the rest would take longer than many an attempt.
+// touched calls f with the parts of memory, a mapping of its own, that somebody may have touched. A gigabyte may have
+// few such parts, and reading the rest would take longer than many an attempt.
 func touched(memory []byte, f func(from, to int) error) error {
 	if len(memory) == 0 {
 		return nil
@@ -117,8 +117,8 @@ func (b *backing) attach(region []byte) error {
 	return err
 }
 
-// restore makes the beginning of region equal to the image again, and what a guest has grown it by behind that zero. kept is
-// how many bytes of it are not shared.
+// restore makes the beginning of region equal to the image again, and makes zero what a guest has grown the memory
+// by. kept is how many bytes of region are not shared.
 func (b *backing) restore(region []byte) (kept int64, err error) {
 	if len(region) == 0 {
 		return 0, nil
@@ -133,7 +133,7 @@ func (b *backing) restore(region []byte) (kept int64, err error) {
 	return 0, unix.Madvise(region, unix.MADV_DONTNEED)
 }
 
-// copyTo makes a part of the memory, which begins at off, what it is in the image.
+// copyTo gives a part of the memory, which begins at off, the image's content.
 func (b *backing) copyTo(part []byte, off uintptr) {
 	n := 0
 	if off < uintptr(len(b.view)) {
@@ -142,7 +142,8 @@ func (b *backing) copyTo(part []byte, off uintptr) {
 	clear(part[n:])
 }
 
-// copyBack copies the private pages of region back, up to keptPages, and drops those behind.
+// copyBack gives the private pages of region the image's content, up to keptPages of them, and drops the private
+// pages behind.
 func (b *backing) copyBack(region []byte) (kept int64, err error) {
 	var ranges [keptPages]pageRegion
 	base := uintptr(unsafe.Pointer(&region[0]))
@@ -189,8 +190,8 @@ const (
 	pageSwapped = 1 << 4
 )
 
-// scanPages finds the pages of a private mapping that are not those of its file: present or swapped, and anonymous. It
-// stops after most pages or when ranges is full, and returns how many ranges it found.
+// scanPages finds the pages of a private mapping that do not belong to its file: pages that are present or swapped,
+// and anonymous. It stops after most pages or when ranges is full, and returns how many ranges it found.
 func scanPages(fd int, region []byte, ranges []pageRegion, most int) (int, error) {
 	start := uint64(uintptr(unsafe.Pointer(&region[0])))
 	arg := scanArgument{
@@ -207,8 +208,8 @@ func scanPages(fd int, region []byte, ranges []pageRegion, most int) (int, error
 	return int(n), nil
 }
 
-// pagemap returns a descriptor for scanPages, or -1 if this kernel does not do what is expected of it: it is tried out on
-// three pages, of which one is read and one is written.
+// pagemap returns a descriptor for scanPages, or -1 if this kernel does not scan as expected. The scan is tried out
+// on three pages, of which one is read and one is written.
 func pagemap() int {
 	scanning.once.Do(func() {
 		fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -24,7 +24,8 @@ const MaxFile = 64 << 20
 // errTooLarge says that the file would be larger than MaxFile.
 var errTooLarge = errors.New("runtime: the image has too many pages for a file")
 
-// WriteFile writes the file of an image of m, whose instance has just been initialised to s. size is how long it is.
+// WriteFile writes the file of an image of m, whose instance has just been initialised to s. size is the file's
+// length.
 func WriteFile(f *os.File, m *Memory, s State) (size int64, err error) {
 	w := &imageWriter{file: f}
 	err = w.write(s, m.region[:m.size])
@@ -114,7 +115,7 @@ type imageRun struct {
 // errDamaged says that the file is not what WriteFile wrote.
 var errDamaged = errors.New("runtime: the image in the cache is damaged")
 
-// ReadFile returns the image in the bytes of a file. most bounds its memory.
+// ReadFile returns the image that the bytes of a file hold. most bounds the image's memory, in bytes.
 func ReadFile(data []byte, most int64) (*Kept, error) {
 	if len(data) < sha256.Size+4 || len(data) > MaxFile {
 		return nil, errDamaged
@@ -159,7 +160,8 @@ func decodeRuns(data []byte, size uint64) (runs []imageRun, err error) {
 	return runs, nil
 }
 
-// Fits says whether the image can be that of a module with so many mutable globals, whose memory has least bytes at least.
+// Fits says whether the image can be that of a module with so many mutable globals, whose memory has least bytes or
+// more.
 func (k *Kept) Fits(globals int, least int64) error {
 	if len(k.Globals) != globals || k.Size < least {
 		return errDamaged
@@ -175,7 +177,7 @@ func (k *Kept) Fill(m *Memory) error {
 	return nil
 }
 
-// fill makes memory, which has the image's size, what it is in the image.
+// fill gives memory, which has the image's size, the image's content.
 func (k *Kept) fill(memory []byte) error {
 	end := 0
 	for _, run := range k.runs {

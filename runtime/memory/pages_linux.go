@@ -13,14 +13,15 @@ func release(region []byte) {
 	}
 }
 
-// populate touches the pages of a part of memory, which begins at a page, without changing it. It may take long, but holds up nobody.
+// populate touches the pages of a part of memory, which begins at a page, without changing them. It may take long,
+// but holds up nobody.
 func populate(part []byte) {
 	if unix.Madvise(part, unix.MADV_POPULATE_WRITE) != nil { // since Linux 5.14
 		touchPages(part)
 	}
 }
 
-// wipe makes a part of a memory zero, which begins at a page, as it was before anybody touched it.
+// wipe makes a part of a memory, which begins at a page, zero, as it was before anybody touched it.
 func wipe(part []byte) error {
 	if len(part) == 0 {
 		return nil
