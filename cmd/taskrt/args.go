@@ -13,10 +13,10 @@ import (
 // errNoCommand is why `taskrt` alone, or a group of commands alone, prints its help and is bad usage all the same.
 var errNoCommand = errors.New("which command?")
 
-// arrange brings a command line into the only order that urfave/cli v2 reads wholly: it stops parsing flags at the first
-// positional argument and ignores the rest in silence. Here flags may stand anywhere, `--` ends them, `-` is an
-// argument or a value, and an unknown flag, a missing value, and a missing or surplus argument are errors. Flags that are
-// neither given nor in the environment are added from the --config file.
+// arrange brings a command line into the only order that urfave/cli v2 reads completely: it stops parsing flags at
+// the first positional argument and silently ignores the rest. Here flags may stand anywhere, `--` ends them, and `-`
+// is an argument or a value. An unknown flag, a missing value, and a missing or surplus argument are errors. A flag
+// that is neither given nor in the environment is taken from the --config file.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	if asksVersion(args) {
 		args = append([]string{args[0], "version"}, args[2:]...)
@@ -45,13 +45,13 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	return append(out, l.arguments...), nil
 }
 
-// asksVersion reports whether it is --version that stands there instead of a command, as all the world has it; a command's
-// own flag of that name has a value.
+// asksVersion reports whether --version stands where a command should, as people know it from other programs. A
+// command's own flag of this name has a value.
 func asksVersion(args []string) bool {
 	return len(args) > 1 && args[1] == "--version" && (len(args) == 2 || strings.HasPrefix(args[2], "-"))
 }
 
-// line is a command line being read.
+// line is a command line that is being read.
 type line struct {
 	app       *cli.App
 	commands  []*cli.Command // that may follow
@@ -93,7 +93,7 @@ func (l *line) read(args []string) error {
 	return l.checkFlags()
 }
 
-// word is a command's name or an argument.
+// word takes a command's name or an argument.
 func (l *line) word(a string) error {
 	if l.command != nil && len(l.commands) == 0 {
 		l.arguments = append(l.arguments, a)
@@ -113,7 +113,7 @@ func (l *line) word(a string) error {
 	return fmt.Errorf("there is no command %q", strings.Join(append(slices.Clone(l.path), a), " "))
 }
 
-// flag reads one flag, and its value from rest if it needs one; used is how many of rest it took.
+// flag reads one flag, and its value from rest if it needs one; used is how many words of rest it took.
 func (l *line) flag(a string, rest []string) (used int, err error) {
 	name, value, has := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a, "-"), "-"), "=")
 	if name == "help" || name == "h" {
@@ -138,7 +138,7 @@ func (l *line) flag(a string, rest []string) (used int, err error) {
 	return used, nil
 }
 
-// checkTwice refuses what is given twice and does not add up: nobody can tell which of the two is meant.
+// checkTwice refuses a flag that is given twice and does not add up: nobody can tell which of the two is meant.
 func (l *line) checkTwice() error {
 	seen := map[string]bool{}
 	for _, g := range l.given {
@@ -152,8 +152,8 @@ func (l *line) checkTwice() error {
 	return nil
 }
 
-// lookup finds a flag of the command, or of any command while it is not known yet: a flag of one name takes a value in
-// all commands or in none (a test keeps that).
+// lookup finds a flag of the command; while the command is not known yet, of any command. A flag of one name takes a
+// value in all commands or in none (a test holds the commands to it).
 func (l *line) lookup(name string) cli.Flag {
 	if f := findFlag(l.app.Flags, name); f != nil {
 		return f
@@ -170,7 +170,7 @@ func (l *line) lookup(name string) cli.Flag {
 	return found
 }
 
-// checkFlags refuses flags that stood before a command which does not have them, and those that are given twice.
+// checkFlags refuses flags that stood before a command that does not have them, and flags that are given twice.
 func (l *line) checkFlags() error {
 	if l.command == nil || len(l.commands) > 0 {
 		return nil
@@ -183,8 +183,8 @@ func (l *line) checkFlags() error {
 	return l.checkTwice()
 }
 
-// checkArguments compares the number of arguments with ArgsUsage: words in brackets are optional, a last word that ends
-// in … stands for any number.
+// checkArguments compares the number of arguments with ArgsUsage: words in brackets are optional, and a last word
+// that ends in … stands for any number.
 func (l *line) checkArguments() error {
 	names := strings.Fields(l.command.ArgsUsage)
 	required := 0
@@ -202,7 +202,7 @@ func (l *line) checkArguments() error {
 	return nil
 }
 
-// flagsOf returns the given flags that are among these, each as one word.
+// flagsOf returns those given flags that are among flags, each as one word.
 func (l *line) flagsOf(flags []cli.Flag) []string {
 	var out []string
 	for _, g := range l.given {

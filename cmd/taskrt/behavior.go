@@ -137,7 +137,7 @@ func behaviorActivate(c *cli.Context, cl *client) error {
 	return cl.print(func(w *terminal.Table) { describeBehavior(w, b) })
 }
 
-// keptVersion completes the beginning of a version, as tables show it.
+// keptVersion completes the beginning of a version, which is what tables show.
 func (c *client) keptVersion(behavior, given string) (string, error) {
 	b, err := c.Behavior(c.ctx, c.namespace, behavior)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *client) keptVersion(behavior, given string) (string, error) {
 	return found, nil
 }
 
-// behaviorPause is pause and resume.
+// behaviorPause pauses or resumes a behavior.
 func behaviorPause(c *cli.Context, cl *client) error {
 	b, err := cl.PauseBehavior(cl.once(c), cl.namespace, c.Args().First(), c.Command.Name == "pause")
 	if err != nil {

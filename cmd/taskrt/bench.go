@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// benchPresets say what each measures, and which flags it has with which defaults.
+// benchPresets are the presets: what each measures, and its flags with their defaults.
 var benchPresets = []struct {
 	name, usage string
 	flags       func() []cli.Flag
@@ -232,7 +232,7 @@ func benchFormer(c *cli.Context) (*bench.Report, error) {
 	return &r, nil
 }
 
-// printBench writes what people read: a line for each row, a column for each figure.
+// printBench writes the report for people: a line for each row, a column for each figure.
 func printBench(w *terminal.Table, r, former *bench.Report) {
 	w.Printf("%s: %d nodes, each write to a log durable (fsync), %d bytes of params, medians of %d\n", r.Preset, r.Nodes, r.Payload, r.Runs)
 	w.Printf("taskrt %s, %s %s, %d CPUs for all\n", r.Version, r.Go, r.OS, r.CPUs)
@@ -267,7 +267,7 @@ func benchHeads(row bench.Row) (heads []any) {
 	return heads
 }
 
-// benchNumber has three digits, or all before the point.
+// benchNumber writes three digits, or all digits before the point.
 func benchNumber(v float64) string {
 	switch {
 	case v >= 100 || v == 0:

@@ -48,7 +48,8 @@ func blobPut(c *cli.Context, cl *client) error {
 	return cl.print(func(w *terminal.Table) { w.Row(b.Digest) })
 }
 
-// openUpload opens a file so that it can be sent again. What cannot seek, such as standard input, is read first, up to the limit.
+// openUpload opens a file so that it can be sent again. A file that cannot seek, such as standard input, is read
+// first, up to the limit.
 func openUpload(name string, stdin io.Reader) (file io.ReadCloser, size int64, err error) {
 	in := io.NopCloser(stdin)
 	if name != "-" {
@@ -72,7 +73,7 @@ func openUpload(name string, stdin io.Reader) (file io.ReadCloser, size int64, e
 	return seekable{bytes.NewReader(data)}, int64(len(data)), nil
 }
 
-// uploadName is what a file is called where it is sent.
+// uploadName is the name under which a file is sent.
 func uploadName(name string) string {
 	if name == "-" {
 		return "standard input"
@@ -102,7 +103,8 @@ func blobGet(c *cli.Context, cl *client) error {
 	return writeWhole(to, content.Body)
 }
 
-// writeWhole gives a file its name when all of it is there: half a blob or export must not be taken for one.
+// writeWhole gives a file its name only when all of the content is there: nobody must take half a blob or export for
+// a whole one.
 func writeWhole(file string, from io.Reader) (err error) {
 	part := file + ".part"
 	f, err := os.Create(part)

@@ -18,7 +18,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// client is one connection to a cluster and how to print what it answers.
+// client is one connection to a cluster, with the way to print its answers.
 type client struct {
 	*program
 	*apiclient.Client
@@ -49,7 +49,7 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 	}
 }
 
-// print shows the last answer: its JSON as it came, or what table writes into columns.
+// print shows the last answer: its JSON as it came, or the columns that table writes.
 func (c *client) print(table func(*terminal.Table)) error {
 	if c.json {
 		return c.printJSON()
@@ -57,7 +57,7 @@ func (c *client) print(table func(*terminal.Table)) error {
 	return c.stdout.Table(table)
 }
 
-// printJSON writes the last answer as it came, if it is wanted so.
+// printJSON writes the last answer as it came, if the user wants JSON.
 func (c *client) printJSON() error {
 	if !c.json {
 		return nil
@@ -66,7 +66,7 @@ func (c *client) printJSON() error {
 	return err
 }
 
-// encodeJSON writes what -o json prints of commands that ask no server.
+// encodeJSON writes what -o json prints for commands that ask no server.
 func (p *program) encodeJSON(v any, indent string) error {
 	out := json.NewEncoder(p.stdout.Exact())
 	out.SetEscapeHTML(false)
@@ -102,7 +102,7 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 
 func (p *program) openLog(s guests.LogSettings) *slog.Logger { return s.Open(p.stderr.Exact()) }
 
-// quietLogSettings is readLogSettings with a default that leaves the terminal to the command's own lines.
+// quietLogSettings is readLogSettings with another default, which leaves the terminal to the command's own lines.
 func quietLogSettings(c *cli.Context) (guests.LogSettings, error) {
 	if c.IsSet("log-level") {
 		return readLogSettings(c, c.String("log-level"))
@@ -124,7 +124,7 @@ func readLogSettings(c *cli.Context, level string) (s guests.LogSettings, err er
 	return s, nil
 }
 
-// shortTime is a time for people: the API's, or "-".
+// shortTime is a time for people: as the API writes it, or "-".
 func shortTime(t *api.Time) string {
 	if t == nil {
 		return "-"
@@ -132,7 +132,7 @@ func shortTime(t *api.Time) string {
 	return t.String()
 }
 
-// ago is age in a sentence.
+// ago is age for a sentence.
 func ago(t api.Time) string {
 	if s := age(t); s != "now" {
 		return s + " ago"

@@ -41,7 +41,7 @@ func describeCluster(w *terminal.Table, s *api.Cluster) {
 		orDash(s.Leader), t.Created, t.Running, t.Retrying, t.Repeating, t.Success, t.Failure)
 }
 
-// levelLine says how far the cluster has come, and who keeps it from going on (SPEC C9).
+// levelLine says which feature level the cluster has reached, and who keeps it from the next one (SPEC C9).
 func levelLine(l api.FeatureLevel) string {
 	switch {
 	case l.Level == l.Known:
@@ -59,7 +59,7 @@ func describeNodes(w *terminal.Table, nodes []api.Node) {
 	}
 }
 
-// blobsWord says how the files of a node are.
+// blobsWord says in what state the files of a node are.
 func blobsWord(b *api.NodeBlobs) string {
 	switch {
 	case b == nil:
@@ -91,7 +91,7 @@ func clusterWorkers(_ *cli.Context, cl *client) error {
 	return cl.print(func(w *terminal.Table) { describeWorkers(w, workers) })
 }
 
-// clusterDrain is drain and undrain.
+// clusterDrain drains or undrains a node.
 func clusterDrain(c *cli.Context, cl *client) error {
 	n, err := cl.Drain(cl.once(c), c.Args().First(), c.Command.Name == "drain")
 	if err != nil {

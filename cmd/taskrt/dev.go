@@ -90,7 +90,7 @@ func (p *program) dev(c *cli.Context) error {
 		return usagef(c, "%w", err)
 	}
 	d := devCluster{log: log}
-	// The nodes share compiled modules: what the one that checks an upload has compiled, the others only load.
+	// The nodes share compiled modules: one node compiles when it checks an upload, and the others only load.
 	for i := range n {
 		http, err := nthAddress(c.String("http"), i)
 		if err != nil {
@@ -110,10 +110,10 @@ func (p *program) dev(c *cli.Context) error {
 	return p.devRun(c.Context, &d)
 }
 
-// devRun prints the ready line when every node is, and waits for the end.
+// devRun prints the ready line when every node is ready, and waits for the end.
 func (p *program) devRun(ctx context.Context, d *devCluster) error {
 	if d.waitReady(ctx) {
-		_ = p.stdout.Printf("ready %s\n", d.members[0].url) // whoever has closed it needs no line
+		_ = p.stdout.Printf("ready %s\n", d.members[0].url) // a reader who has closed it needs no line
 		select {
 		case <-ctx.Done():
 		case <-d.failed:
@@ -150,7 +150,8 @@ func (d *devCluster) add(ctx context.Context, m *member) {
 	})
 }
 
-// stop ends all members side by side: one after the other, the last ones would wait for a majority that is gone.
+// stop ends all members at the same time: if they ended one after the other, the last ones would wait for a majority
+// that is gone.
 func (d *devCluster) stop() error {
 	for _, stop := range d.stops {
 		stop()
@@ -183,8 +184,8 @@ func (d *devCluster) waitReady(ctx context.Context) bool {
 
 const freeAddress = "127.0.0.1:0"
 
-// devAddresses returns the node-to-node addresses of the cluster in dir: those of its last run, as far as they are free,
-// else new ones. A node's identity is its ID, so its address may change (SPEC C1).
+// devAddresses returns the node-to-node addresses of the cluster in dir: the addresses of its last run, where they
+// are free, else new ones. A node's identity is its ID, so its address may change (SPEC C1).
 func devAddresses(dir string, n int) ([]string, error) {
 	file := filepath.Join(dir, "dev.json")
 	var state devState
@@ -205,7 +206,7 @@ func devAddresses(dir string, n int) ([]string, error) {
 	if err := durable.MkdirAll(dir); err != nil {
 		return nil, err
 	}
-	// All are held until all are found, so that no two get the same port.
+	// All addresses are held until all are found, so that no two nodes get the same port.
 	for i, addr := range state.Raft {
 		if addr == "" {
 			addr = freeAddress

@@ -12,8 +12,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// envName is the variable of a flag. Flags that say what one command does carry its name (TASKRT_SUBMIT_ID), so that
-// the environment of a server (TASKRT_ID) means nothing to a client in the same shell.
+// envName is the environment variable of a flag. A flag that says what one command does carries the command's name
+// (TASKRT_SUBMIT_ID). So the environment of a server (TASKRT_ID) means nothing to a client in the same shell.
 func envName(command, flag string) string {
 	name := "TASKRT_"
 	if command != "" {
@@ -22,7 +22,7 @@ func envName(command, flag string) string {
 	return strings.ToUpper(strings.ReplaceAll(name+flag, "-", "_"))
 }
 
-// The constructors of flags. command is "" for a flag that means the same in all commands that have it.
+// The constructors of flags. command is "" for a flag that means the same in every command that has it.
 
 func stringFlag(command, name, value, usage string, aliases ...string) cli.Flag {
 	return &cli.StringFlag{Name: name, Aliases: aliases, Value: value, Usage: usage, EnvVars: []string{envName(command, name)}}
@@ -40,7 +40,7 @@ func listFlag(command, name, usage string) cli.Flag {
 	return &cli.StringSliceFlag{Name: name, Usage: usage, EnvVars: []string{envName(command, name)}}
 }
 
-// durationFlag is a string, so that the API's own parser and words judge it.
+// durationFlag is a string, so that the API's own parser judges it, in the API's words.
 func durationFlag(command, name, value, usage string) cli.Flag {
 	return stringFlag(command, name, value, usage+" (like 30s or 1h30m)")
 }
@@ -57,7 +57,7 @@ func rootFlags() []cli.Flag {
 // defaultServer is where `taskrt dev` serves.
 const defaultServer = "http://127.0.0.1:7070"
 
-// clientFlags are those of every command that talks to a cluster, and then more.
+// clientFlags are the flags of every command that talks to a cluster, and more.
 func clientFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
 		serverFlag(),
@@ -70,7 +70,7 @@ func serverFlag() cli.Flag {
 	return stringFlag("", "server", defaultServer, "URL of a node; several, separated by commas, are tried in turn")
 }
 
-// serverURLs reads --server; an empty variable is none.
+// serverURLs reads --server; an empty variable counts as not given.
 func serverURLs(c *cli.Context) []string {
 	if urls := splitList(c.String("server")); len(urls) > 0 {
 		return urls
@@ -115,8 +115,8 @@ func wantsJSON(c *cli.Context) (bool, error) {
 	}
 }
 
-// readConfig reads a file of NAME=VALUE lines: what systemd calls an EnvironmentFile. Empty lines and lines that begin
-// with # are skipped; a value may stand in double quotes. A name that no flag has is an error.
+// readConfig reads a file of NAME=VALUE lines, which systemd calls an EnvironmentFile. Empty lines and lines that
+// begin with # are skipped; a value may stand in double quotes. A name that belongs to no flag is an error.
 func readConfig(file string, known map[string]bool) (map[string]string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -46,7 +46,7 @@ func list(c *cli.Context, cl *client) error {
 	})
 }
 
-// pageFlags are those of a list that comes in pages.
+// pageFlags are the flags of a list that comes in pages.
 func pageFlags(cmd, what string) []cli.Flag {
 	return []cli.Flag{
 		intFlag(cmd, "limit", api.DefaultListLimit, what+" on a page"),
@@ -54,7 +54,7 @@ func pageFlags(cmd, what string) []cli.Flag {
 	}
 }
 
-// printPage is print for a list; people are told that there is more.
+// printPage is print for a list; it tells people that there is more.
 func (c *client) printPage(cursor string, table func(*terminal.Table)) error {
 	if err := c.print(table); err != nil {
 		return err

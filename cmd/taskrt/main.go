@@ -25,7 +25,8 @@ func main() {
 	}
 	heap.Tend()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks for a clean stop; after it the default action is back, so that a second one ends the process.
+	// The first signal asks for a clean stop. After it the default action is back, so a second signal ends the
+	// process.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()
@@ -91,7 +92,7 @@ func (p *program) app() *cli.App {
 func prepare(commands []*cli.Command, path string) {
 	for _, c := range commands {
 		name := path + " " + c.Name
-		c.HideHelpCommand = true // else `taskrt get help` would not get the task "help"
+		c.HideHelpCommand = true // or `taskrt get help` would not get the task "help"
 		c.OnUsageError = onUsageError
 		c.UsageText = name + flagsWord + c.ArgsUsage
 		if len(c.Subcommands) > 0 {
@@ -123,7 +124,7 @@ const (
 	// 70 is package worker's: a guest could not be stopped in time.
 )
 
-// exitError ends the program with a code; a nil err prints nothing more.
+// exitError ends the program with a code; if err is nil, nothing more is printed.
 type exitError struct {
 	code int
 	err  error
@@ -174,7 +175,7 @@ func (p *program) report(ctx context.Context, err error) int {
 	return code
 }
 
-// complain says what went wrong; nobody is left to be told that this went wrong.
+// complain prints what went wrong. If printing fails, nobody is left to be told.
 func (p *program) complain(err error) {
 	_ = p.stderr.Printf("taskrt: %s\n", terminal.Lines(err.Error()))
 }

@@ -59,7 +59,7 @@ func maintenanceRun(c *cli.Context, cl *client) error {
 	return cl.awaitRun(started.Run, time.Duration(timeout))
 }
 
-// explainRun adds to the refusal of a run what the unfinished one does, and how to end it.
+// explainRun adds to the refusal of a run what the unfinished run does, and how to end it.
 func (c *client) explainRun(err error) error {
 	refused, ok := errors.AsType[*api.Error](err)
 	if !ok || refused.Run == 0 {
@@ -75,7 +75,7 @@ func (c *client) explainRun(err error) error {
 	return fmt.Errorf("%w; %s; --supersede-run %d ends it and begins another", err, what, refused.Run)
 }
 
-// awaitRun waits for the end of a run, or of the one that takes it over, and prints its record.
+// awaitRun waits for the end of a run, or of the run that takes it over, and prints its record.
 func (c *client) awaitRun(run int64, timeout time.Duration) error {
 	end := time.Now().Add(timeout)
 	for {
@@ -111,7 +111,8 @@ func (c *client) awaitRun(run int64, timeout time.Duration) error {
 	}
 }
 
-// showRun keeps a line about a run on standard error while it is waited for, if that is a terminal.
+// showRun keeps a line about a run on standard error while the command waits for the run, if standard error is a
+// terminal.
 func (c *client) showRun(run int64) (stop func()) {
 	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		for rev := uint64(0); ; {
@@ -231,7 +232,7 @@ func describeRun(w *terminal.Table, r *api.MaintenanceRun) {
 	}
 }
 
-// maintenanceFlags are those of a node.
+// maintenanceFlags are the flags of a node that say how maintenance runs.
 func maintenanceFlags() []cli.Flag {
 	return []cli.Flag{
 		durationFlag("", "maintenance-every", maintain.DefaultEvery.String(), "how long after a run of maintenance the next one begins; 0s: only on demand"),
@@ -243,7 +244,7 @@ func maintenanceFlags() []cli.Flag {
 	}
 }
 
-// maintenanceConfig reads them.
+// maintenanceConfig reads these flags.
 func maintenanceConfig(c *cli.Context) (maintain.Config, error) {
 	every, err := durationOf(c, "maintenance-every")
 	if err != nil {
@@ -260,7 +261,7 @@ func maintenanceConfig(c *cli.Context) (maintain.Config, error) {
 	if m.Every == 0 {
 		m.Every = -1
 	}
-	switch { // what Validate says is of fields
+	switch { // Validate names fields, not flags
 	case m.Every > 0 && m.Every < maintain.MinEvery:
 		return m, usagef(c, "--maintenance-every must be at least %v, or 0s", maintain.MinEvery)
 	case m.Grace < maintain.MinGrace && !m.UnsafeGrace:

@@ -21,7 +21,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/grants"
 )
 
-// memberConfig is what one cluster member of this process is made of.
+// memberConfig describes one cluster member of this process.
 type memberConfig struct {
 	id, dir    string
 	cache      string // directory of compiled modules; "": one in dir
@@ -33,7 +33,7 @@ type memberConfig struct {
 	ttl        time.Duration
 	maintain   maintain.Config
 	grants     *grants.Grants // nil: nothing is granted
-	grantsFile string         // that they were read from
+	grantsFile string         // from which the grants were read
 	runs       *guests.RunLog // nil: nobody wants to know
 	logStore   logstore.Kind
 	holdLevel  bool
@@ -52,7 +52,7 @@ type member struct {
 	log     *slog.Logger
 }
 
-// openMember listens and starts the node. run must be called.
+// openMember listens and starts the node. The caller must call run.
 func openMember(c memberConfig) (*member, error) {
 	httpListener, err := net.Listen("tcp", c.http)
 	if err != nil {
@@ -90,8 +90,8 @@ func openMember(c memberConfig) (*member, error) {
 	return m, nil
 }
 
-// advertised is the address that others dial: as given, so that a name stays a name, but with the port that was found
-// for port 0, and with the host of the node-to-node address if HTTP listens on all interfaces.
+// advertised is the address that others dial. It is the given address, so that a name stays a name, but with the port
+// that was found for port 0. If HTTP listens on all interfaces, it has the host of the node-to-node address.
 func advertised(given string, ln net.Listener, raft string) string {
 	host, _, err := net.SplitHostPort(given)
 	_, port, err2 := net.SplitHostPort(ln.Addr().String())
@@ -104,8 +104,8 @@ func advertised(given string, ln net.Listener, raft string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// run serves until ctx ends or the node must stop, then stops everything: HTTP first, so that nobody is left without an
-// answer, then the node, which needs the port to say goodbye.
+// run serves until ctx ends or the node must stop, then stops everything: first HTTP, so that nobody is left without
+// an answer, then the node, which needs the port to say goodbye.
 func (m *member) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -61,7 +61,7 @@ func (p *program) namespaceCommand() *cli.Command {
 	}
 }
 
-// namespaceSettings reads the flags that are given into settings; changed: there were some.
+// namespaceSettings reads the given flags into settings; changed says whether any flag was given.
 func namespaceSettings(c *cli.Context, s *api.NamespaceSettings) (changed bool, err error) {
 	for _, f := range []struct {
 		name string
@@ -107,7 +107,7 @@ func namespaceShow(c *cli.Context, cl *client) error {
 	return cl.printNamespace(n, err)
 }
 
-// namespaceSet changes what is given of the settings that are there.
+// namespaceSet changes those settings that are given.
 func namespaceSet(c *cli.Context, cl *client) error {
 	n, err := cl.Namespace(cl.ctx, c.Args().First())
 	if err != nil {
@@ -132,7 +132,7 @@ func namespaceStatus(status string) func(*cli.Context, *client) error {
 	}
 }
 
-// namespacePurge wants the name once more from whoever sits at a terminal, and --yes from everybody else.
+// namespacePurge asks people at a terminal for the name once more, and everybody else for --yes.
 func namespacePurge(c *cli.Context, cl *client) error {
 	name := c.Args().First()
 	if !c.Bool("yes") {
@@ -188,7 +188,7 @@ func (c *client) printNamespace(n *api.Namespace, err error) error {
 	})
 }
 
-// ofLimit is how many there are, and of how many there may be.
+// ofLimit says how many there are, and how many there may be.
 func ofLimit(n, limit int64) string {
 	if limit == 0 {
 		return strconv.FormatInt(n, 10)
@@ -270,7 +270,7 @@ func namespaceImport(c *cli.Context, cl *client) error {
 	return &exitError{exitRefused, refusedLines(n)}
 }
 
-// refusedLines says which lines of an export were not taken up.
+// refusedLines says which lines of an export were refused.
 func refusedLines(n *api.ImportReply) error {
 	text := fmt.Sprintf("%d lines were refused, the others taken up", n.Refused)
 	for _, r := range n.Refusals {

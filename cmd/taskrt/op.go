@@ -171,7 +171,7 @@ func operationState(o *api.Operation) string {
 	return o.Status
 }
 
-// operationCounts says what the partitions do; those that have not begun are the rest.
+// operationCounts says what the partitions do; the partitions that it does not mention have not begun.
 func operationCounts(o *api.Operation) string {
 	n := o.Counts
 	s := fmt.Sprintf("%d of %d done", n.Success+n.Failure, o.Partitions)

@@ -13,11 +13,11 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// operationPulse is how often the counts of an operation are looked at: they change without a rev.
+// operationPulse is how often the command looks at the counts of an operation: they change without a new rev.
 const operationPulse = time.Second
 
-// followOperation looks at an operation until it has ended, ctx ends, or see returns an error; see gets each state that
-// differs from the one before.
+// followOperation looks at an operation until it has ended, ctx ends, or see returns an error. see gets each state
+// that differs from the state before.
 func followOperation(ctx context.Context, cl *apiclient.Client, o *api.Operation, see func(*api.Operation) error) error {
 	for {
 		if err := see(o); err != nil || o.Final() {
@@ -34,7 +34,7 @@ func followOperation(ctx context.Context, cl *apiclient.Client, o *api.Operation
 	}
 }
 
-// opWatch prints a line for every change until the end. Of counts, what changed within a second is one line.
+// opWatch prints a line for every change until the end. Changes of counts within a second are one line.
 func opWatch(c *cli.Context, cl *client) error {
 	timeout, err := durationOf(c, "timeout")
 	if err != nil {
@@ -64,7 +64,7 @@ func opWatch(c *cli.Context, cl *client) error {
 	return nil
 }
 
-// operationLine prints a state: for programs the API's JSON as it came.
+// operationLine prints a state; for programs it prints the API's JSON as it came.
 func (c *client) operationLine(o *api.Operation) error {
 	if c.json {
 		return c.printJSON()
@@ -98,7 +98,8 @@ func (c *client) awaitOperation(o *api.Operation, timeout api.Duration) error {
 	return c.printResult(o.Result, o.ResultBase64)
 }
 
-// showOperation keeps a bar over the partitions on standard error while the operation is waited for, if that is a terminal.
+// showOperation keeps a bar over the partitions on standard error while the command waits for the operation, if
+// standard error is a terminal.
 func (c *client) showOperation(o *api.Operation) (stop func()) {
 	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		_ = followOperation(ctx, client, o, func(o *api.Operation) error { // the wait itself says what is wrong

@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// paramsFlag and paramsBytesFlag are those of readParams.
+// paramsFlag is a flag of readParams.
 func paramsFlag(cmd string) cli.Flag {
 	return stringFlag(cmd, "params", "", "JSON, or @FILE, or - for standard input")
 }
@@ -22,11 +22,11 @@ func paramsBytesFlag(cmd string) cli.Flag {
 	return stringFlag(cmd, "params-bytes", "", "FILE, or - for standard input: params of any bytes, JSON or not, as they are")
 }
 
-// maxInline is how many bytes of params travel in the body of a request, which may have api.MaxBody, in base64 too. Longer
-// ones are put as a blob first: whoever submits need not know (SPEC H3).
+// maxInline is how many bytes of params travel in the body of a request. A body may have api.MaxBody, and params may
+// be in base64 there. Longer params are put as a blob first; whoever submits need not know (SPEC H3).
 const maxInline = 4 << 20
 
-// params reads --params or --params-bytes for a request. Long ones are in a blob already, and text refers to it.
+// params reads --params or --params-bytes for a request. Long params are put as a blob, to which text then refers.
 func (c *client) params(flags *cli.Context) (text json.RawMessage, raw []byte, err error) {
 	text, raw, err = readParams(flags, c.stdin)
 	content := text
@@ -63,8 +63,8 @@ func readParams(c *cli.Context, stdin io.Reader) (text json.RawMessage, raw []by
 	return nil, raw, err
 }
 
-// readJSON reads a flag that is JSON of at most limit bytes, @FILE or - (standard input); nil if it is not given. A byte
-// order mark at the beginning of a file is no part of it (RFC 8259, section 8.1).
+// readJSON reads a flag that is JSON of at most limit bytes, @FILE or - (standard input); nil if the flag is not
+// given. A byte order mark at the beginning of a file does not belong to the JSON (RFC 8259, section 8.1).
 func readJSON(c *cli.Context, flag string, stdin io.Reader, limit int) (json.RawMessage, error) {
 	s := c.String(flag)
 	if s == "" {
@@ -92,8 +92,9 @@ func readJSON(c *cli.Context, flag string, stdin io.Reader, limit int) (json.Raw
 	return text, nil
 }
 
-// readText returns what the value of a flag, or of an argument, stands for: standard input for -, a file's content for @FILE, else itself. More than
-// limit bytes are refused: cut off, they would be something else.
+// readText returns what the value of a flag, or of an argument, stands for: standard input for -, a file's content
+// for @FILE, else the value itself. A text of more than limit bytes is refused, because a text that was cut off would
+// be another one.
 func readText(c *cli.Context, what, s string, stdin io.Reader, limit int) (text []byte, err error) {
 	switch {
 	case s == "-":
@@ -112,7 +113,7 @@ func readText(c *cli.Context, what, s string, stdin io.Reader, limit int) (text 
 	return text, nil
 }
 
-// readFile reads at most a byte more than limit.
+// readFile reads at most limit+1 bytes.
 func readFile(name string, limit int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// showProgress keeps a line about the task on standard error while it is waited for, if that is a terminal.
+// showProgress keeps a line about the task on standard error while the command waits for the task, if standard error
+// is a terminal.
 func (c *client) showProgress(t *api.Task) (stop func()) {
 	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		for !t.Final {
@@ -25,8 +26,8 @@ func (c *client) showProgress(t *api.Task) (stop func()) {
 	})
 }
 
-// whileWaiting lets show write a line on standard error, again and again, if that is a terminal. It does so beside the wait,
-// with long polls of a client of its own; stop ends it and wipes the line.
+// whileWaiting lets show write a line on standard error, again and again, if standard error is a terminal. It does so
+// beside the wait, by long polls of a client of its own; stop ends it and wipes the line.
 func (c *client) whileWaiting(show func(ctx context.Context, client *apiclient.Client, line func(string))) (stop func()) {
 	if !c.stderr.Draws() {
 		return func() {}
@@ -51,7 +52,7 @@ func (c *client) whileWaiting(show func(ctx context.Context, client *apiclient.C
 	}
 }
 
-// progress shows {"done":…,"total":…}, which guests' heartbeats make, as a bar, and anything else as it is.
+// progress shows {"done":…,"total":…}, which guests' heartbeats make, as a bar, and any other JSON as it is.
 func progress(p json.RawMessage) string {
 	var at struct {
 		Done  int64 `json:"done"`

@@ -42,8 +42,8 @@ func (p *program) runCommand() *cli.Command {
 	}
 }
 
-// runModule prints the result on standard output, and the log and the outcome on standard error; with -o json all of it as one
-// object on standard output.
+// runModule prints the result on standard output, and the log and the outcome on standard error. With -o json it
+// prints all of it as one object on standard output.
 func (p *program) runModule(c *cli.Context) error {
 	log, err := p.logger(c)
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *program) runModule(c *cli.Context) error {
 		return inspect(ctx, engine, wasm, given, c.String("name"), c.String("behavior"))
 	})
 	if errors.Is(err, errAbandoned) {
-		return err // with the engine: it waits for what it compiles
+		return err // without closing the engine, which would wait for what it compiles
 	}
 	defer engine.Close(context.WithoutCancel(c.Context))
 	if err != nil {
@@ -105,7 +105,8 @@ func (p *program) runModule(c *cli.Context) error {
 	return p.printRun(h, h.Attempt(c.Context, m, a, &settings))
 }
 
-// attemptOf makes the attempt, of params that are JSON or, if there are any, raw bytes. It opens the files of --blob.
+// attemptOf makes the attempt. Its params are text, which is JSON, or raw, which may be any bytes. attemptOf opens
+// the files of --blob.
 func (p *program) attemptOf(
 	c *cli.Context, h *local.Host, s *manifest.Settings, version string, text json.RawMessage, raw []byte,
 ) (runtime.Attempt, error) {
@@ -128,7 +129,7 @@ func (p *program) attemptOf(
 	return a, err
 }
 
-// printRun prints an outcome. Anything but a success or a yield is exit code 1.
+// printRun prints an outcome. The exit code is 1 for all outcomes but a success and a yield.
 func (p *program) printRun(h *local.Host, o runtime.Outcome) error {
 	var code error
 	switch o.Kind {
@@ -149,8 +150,8 @@ func (p *program) printRun(h *local.Host, o runtime.Outcome) error {
 	return errors.Join(h.Print(o, p.stdout), code)
 }
 
-// localRun reads the flags that say what happens to the guest while it runs.
-// checkpoint is what the file of --checkpoint held; nil: none.
+// localRun reads the flags that say what happens to the guest while it runs. checkpoint is the content of the file of
+// --checkpoint; nil: there is no file.
 func (p *program) localRun(c *cli.Context) (h *local.Host, checkpoint []byte, err error) {
 	h = &local.Host{File: c.String("checkpoint"), Stderr: p.stderr, Report: local.Report{Attempt: int64(c.Int("attempt")), Log: []local.LogLine{}}}
 	if h.Report.Attempt < 1 {
@@ -187,7 +188,7 @@ func (p *program) localRun(c *cli.Context) (h *local.Host, checkpoint []byte, er
 	return h, checkpoint, nil
 }
 
-// addBlobs opens the files of --blob and says what the guest knows them by.
+// addBlobs opens the files of --blob and tells under which names the guest can read them.
 func (p *program) addBlobs(c *cli.Context, blobs local.Blobs) error {
 	for _, name := range c.StringSlice("blob") {
 		digest, fresh, err := blobs.Add(name)
@@ -204,11 +205,11 @@ func (p *program) addBlobs(c *cli.Context, blobs local.Blobs) error {
 	return nil
 }
 
-// errAbandoned is how unlessInterrupted ends.
+// errAbandoned is the error of unlessInterrupted when ctx has ended.
 var errAbandoned = fmt.Errorf("abandoned: %w", context.Canceled)
 
-// unlessInterrupted waits for do until ctx ends. Compiling looks at no context, and a large module takes seconds: whoever
-// interrupts the command is not kept waiting. The process ends then, and do with it.
+// unlessInterrupted waits for do until ctx ends. Compiling looks at no context, and a large module takes seconds;
+// whoever interrupts the command does not wait for it. The process then ends, and do with it.
 func unlessInterrupted[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -228,17 +229,18 @@ func unlessInterrupted[T any](ctx context.Context, do func(context.Context) (T, 
 	}
 }
 
-// inspect finds the module's manifest. Only a module without one needs a name, so it is tried without first.
+// inspect finds the module's manifest. Only a module without a manifest needs a name, so inspect tries without a name
+// first.
 func inspect(ctx context.Context, e *runtime.Engine, wasm []byte, given *manifest.Manifest, name, fallback string) (*runtime.Inspected, error) {
 	in, err := e.Inspect(ctx, wasm, given, name)
 	if bad, ok := errors.AsType[*upload.Error](err); ok && name == "" && bad.Code == upload.BadManifest {
-		// What is wrong with it under a name is what is wrong with it.
+		// With a name, the error says what is wrong with the module.
 		in, err = e.Inspect(ctx, wasm, given, cmp.Or(fallback, "local"))
 	}
 	return in, refused(err)
 }
 
-// refused gives errors about a module or its params the exit code that they have when a server finds them.
+// refused gives errors about a module or its params the exit code that they have when a server reports them.
 func refused(err error) error {
 	_, module := errors.AsType[*upload.Error](err)
 	_, params := errors.AsType[*local.RefusedError](err)

@@ -7,14 +7,14 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// Of what is sent, and of what the cluster makes of it.
+// Times of the line about what is being sent.
 const (
 	sendingPulse = 200 * time.Millisecond // how often the line is drawn
-	sendingQuiet = 2 * time.Second        // what takes longer than that says so without a terminal, too
+	sendingQuiet = 2 * time.Second        // after so long a line is written without a terminal, too
 )
 
-// sending tells people of something large on its way to the cluster, total bytes (0: unknown): a bar, then how long the
-// cluster works on it; without a terminal a line if it takes long. stop ends it.
+// sending tells people of something large on its way to the cluster, of total bytes (0: unknown). It shows a bar,
+// then how long the cluster works on it; without a terminal it writes a line if that takes long. stop ends it.
 func (c *client) sending(what string, total int64) (stop func()) {
 	c.sent.Store(0)
 	began, quit, done := time.Now(), make(chan struct{}), make(chan struct{})

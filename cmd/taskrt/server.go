@@ -56,8 +56,9 @@ func (p *program) server(c *cli.Context) error {
 	if err != nil {
 		return &exitError{exitStart, err}
 	}
-	// At once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for this line.
-	_ = p.stdout.Printf("ready %s\n", m.url) // whoever has closed it needs no line
+	// The line comes at once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for
+	// it.
+	_ = p.stdout.Printf("ready %s\n", m.url) // a reader who has closed it needs no line
 	return stopped(m.run(c.Context))
 }
 

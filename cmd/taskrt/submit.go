@@ -55,7 +55,7 @@ func keyFlag() cli.Flag {
 	return stringFlag("", "idempotency-key", "", "1 to 255 visible characters: the same command with the same key happens once, however often it is sent")
 }
 
-// keyed is the context of what happens once under --idempotency-key.
+// keyed is the context of a request that happens once under --idempotency-key.
 func (c *client) keyed(flags *cli.Context) context.Context {
 	if key := flags.String("idempotency-key"); key != "" {
 		return apiclient.WithIdempotencyKey(c.ctx, key)
@@ -63,9 +63,10 @@ func (c *client) keyed(flags *cli.Context) context.Context {
 	return c.ctx
 }
 
-// once is the context of what an operator does once: under --idempotency-key where there is one, else under a key of this
-// very command. So the client may send it again when it had no answer, and an attempt that was held up cannot undo what
-// the operator does next. Submits draw no key of their own: there are many, and keys are kept for an hour.
+// once is the context of a request that an operator makes once: under --idempotency-key if it is given, else under a
+// key of this very command. So the client may send the request again when it had no answer, and an attempt that was
+// held up cannot undo what the operator does next. Submits draw no key of their own: there are many submits, and keys
+// are kept for an hour.
 func (c *client) once(flags *cli.Context) context.Context {
 	if flags.String("idempotency-key") != "" {
 		return c.keyed(flags)
@@ -73,7 +74,7 @@ func (c *client) once(flags *cli.Context) context.Context {
 	return apiclient.WithIdempotencyKey(c.ctx, "cli-"+rand.Text())
 }
 
-// whenFlags are those of timesOf.
+// whenFlags are the flags that timesOf reads.
 func whenFlags(cmd, what string) []cli.Flag {
 	return []cli.Flag{
 		durationFlag(cmd, "delay", "", "do not "+what+" before this has passed"),
@@ -113,7 +114,7 @@ func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
 	return req, err
 }
 
-// markFlags are those of marksOf.
+// markFlags are the flags that marksOf reads.
 func markFlags(cmd string) []cli.Flag {
 	return []cli.Flag{
 		stringFlag(cmd, "priority", "", "0 to 9; default 4"),

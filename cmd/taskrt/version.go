@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// version is set by the linker of a release: -ldflags "-X main.version=v1.2.3 -X main.commit=…".
+// version and commit are set by the linker of a release: -ldflags "-X main.version=v1.2.3 -X main.commit=…".
 var version, commit string // the linker can set nothing else
 
 // versionInfo is what `taskrt version` prints.

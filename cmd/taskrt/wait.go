@@ -39,7 +39,7 @@ func wait(c *cli.Context, cl *client) error {
 	if c.NArg() > 1 {
 		return cl.awaitMany(c.Args().Slice(), c.String("until"), c.Bool("any"), timeout)
 	}
-	// The first look also says what to be waiting from, so that "success" means one that comes after this command.
+	// The first look also says from which state to wait, so that "success" means a success after this command.
 	t, err := cl.Task(cl.ctx, cl.namespace, c.Args().First(), api.GetOptions{})
 	if err != nil {
 		return err
@@ -47,8 +47,8 @@ func wait(c *cli.Context, cl *client) error {
 	return cl.awaitUntil(t, c.String("until"), timeout)
 }
 
-// awaitCycle waits for the outcome of the cycle that t is in, as a submit has just answered, and prints it: a task that
-// repeats is never final, and a failure that will be retried is no outcome (SPEC W1).
+// awaitCycle waits for the outcome of the cycle that t is in, as a submit has just answered it, and prints the
+// outcome. A task that repeats is never final, and a failure that will be retried is no outcome (SPEC W1).
 func (c *client) awaitCycle(t *api.Task, timeout api.Duration) error {
 	if t.Final {
 		return c.awaitUntil(t, "final", timeout)
@@ -71,7 +71,8 @@ func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) err
 	if err != nil {
 		return err
 	}
-	// An answer after the whole time is the state as it then was, unless that is what was waited for.
+	// An answer that comes after the whole time is the state at that moment. It is a time-out, unless the state is
+	// what the command waited for.
 	if !t.Final && timeout > 0 && time.Since(began) >= o.Wait {
 		if err := c.printJSON(); err != nil {
 			return err
@@ -81,8 +82,8 @@ func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) err
 	return c.printOutcome(t, until == "success" || until == "failure" || until == "outcome")
 }
 
-// awaitMany waits for all of several tasks, or for any one, and prints where they are then. A task that failed is exit
-// code 1, one that is not there any more too.
+// awaitMany waits for all of several tasks, or for any one of them, and prints their states then. The exit code is 1
+// if a task has failed or does not exist any more.
 func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.Duration) error {
 	r := api.WaitRequest{Namespace: c.namespace, IDs: ids, Until: until, Mode: "all", Timeout: new(api.Duration(0))}
 	if anyOne {
@@ -92,7 +93,7 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 	if err != nil {
 		return err
 	}
-	for _, t := range reply.Tasks { // as wait does for one: an outcome is one that comes after this command
+	for _, t := range reply.Tasks { // only an outcome after this command counts, as in wait for one task
 		if t != nil {
 			r.Since = max(r.Since, t.Rev)
 		}
@@ -133,8 +134,8 @@ func describeWaited(w *terminal.Table, ids []string, tasks []*api.Task) {
 	}
 }
 
-// printOutcome prints the result, or the error; a failure is exit code 1. outcome: what was waited for is one, also if the
-// task runs again later.
+// printOutcome prints the result, or the error; a failure is exit code 1. outcome says that the command waited for an
+// outcome, and t has one, also if the task runs again later.
 func (c *client) printOutcome(t *api.Task, outcome bool) error {
 	if err := c.printJSON(); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 	return c.printResult(t.Result, t.ResultBase64)
 }
 
-// errorText is an error's code, and its message if it has one.
+// errorText is an error's code, with the message if there is one.
 func errorText(e *api.TaskError) string { return strings.TrimSuffix(e.Code+": "+e.Message, ": ") }
 
 // failed is the end of a command whose task or operation has failed.
@@ -164,7 +165,7 @@ func failed(what string, e *api.TaskError) error {
 	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s", what, errorText(e))}
 }
 
-// printResult writes a result: a line of JSON, or bytes; to a file or pipe as they are.
+// printResult writes a result: a line of JSON, or bytes. To a file or pipe they are written as they are.
 func (c *client) printResult(text json.RawMessage, raw []byte) error {
 	if raw != nil {
 		return c.stdout.Content(bytes.NewReader(raw))

@@ -54,7 +54,7 @@ func watch(c *cli.Context, cl *client) error {
 	}
 }
 
-// watching is what is known of the tasks that were named.
+// watching is what is known of the named tasks.
 type watching struct {
 	*client
 	ids    []string
@@ -63,14 +63,14 @@ type watching struct {
 	resets int
 }
 
-// look finds out whether all tasks are there: of one that is not, no event would come.
+// look finds out whether all tasks exist: a task that does not exist sends no event.
 func (w *watching) look() error {
 	clear(w.left)
 	if len(w.ids) == 0 {
 		return nil
 	}
 	_, err := w.WaitTasks(w.ctx, api.WaitRequest{Namespace: w.namespace, IDs: w.ids, Timeout: new(api.Duration(0))})
-	for _, id := range w.ids { // also of a final one, the state is to be printed
+	for _, id := range w.ids { // the state of a final task is printed, too
 		w.left[id] = true
 	}
 	return err
@@ -128,7 +128,7 @@ func (w *watching) changed(t *api.Task) {
 	}
 }
 
-// line prints an event: for programs its data as it came.
+// line prints an event; for programs it prints the event's data as it came.
 func (w *watching) line(e *api.Event, id, text string) error {
 	if w.json {
 		_, err := w.stdout.Exact().Write(append(bytes.TrimSpace(e.Data), '\n'))
@@ -140,7 +140,7 @@ func (w *watching) line(e *api.Event, id, text string) error {
 	return w.stdout.Printf("%s  %s\n", api.Time{Time: time.Now()}, text)
 }
 
-// outcome is exit code 1 without another word if a task failed.
+// outcome is exit code 1, without a message, if a task failed.
 func (w *watching) outcome() error {
 	if w.failed {
 		return &exitError{code: exitTaskFailed}

@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// RunLog writes down where and when guest code executes: what SPEC L1 promises can be checked over all processes of a
-// machine, from the stamps of those that run the guests.
+// RunLog writes down where and when guest code executes. With these lines one can check over all processes of a
+// machine what SPEC L1 promises, by the stamps of those that run the guests.
 type RunLog struct {
 	mu   sync.Mutex
 	file *os.File
@@ -25,8 +25,8 @@ type runLine struct {
 	Task      string `json:"task,omitempty"`
 	Attempt   int64  `json:"attempt,omitempty"`
 	Token     uint64 `json:"token"`
-	Begin     int64  `json:"begin_ns,omitempty"` // absent, as is all above but the token, if the process died that would have said the end
-	End       int64  `json:"end_ns,omitempty"`   // absent in the line that says that it begins
+	Begin     int64  `json:"begin_ns,omitempty"` // absent, like all above but the token, if the process died before it could say the end
+	End       int64  `json:"end_ns,omitempty"`   // absent in the line about the begin
 	PID       int    `json:"pid"`                // of the process in which it executes
 }
 
@@ -54,7 +54,7 @@ func (l *RunLog) Hook() func(worker.Run) {
 	}
 }
 
-// died writes down the end of what a process executed that is gone since boot time at.
+// died writes down that what a process executed has ended, because the process is gone since boot time at.
 func (l *RunLog) died(pid int, tokens []uint64, at time.Duration) {
 	if l == nil {
 		return

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// What is garbage when nothing happens any more would stay for two minutes, and what was collected stays with Go for as long as
-// the heap may grow into it: of a node that waits, 50 MB and more are of no use. So whoever has nothing to do collects, and gives back.
+// When nothing happens any more, garbage would stay for two minutes, and Go would keep collected memory for as long
+// as the heap may grow into it. In a node that waits this is 50 MB and more, for nothing. So a process that has
+// nothing to do collects, and gives memory back.
 const (
 	quietLook  = 3 * time.Second
 	quietBytes = 2 << 20  // allocated since the last look: there is nothing to do
@@ -42,7 +43,7 @@ func (s *saver) look() bool {
 	allocated, held, live := m[0].Value.Uint64(), m[1].Value.Uint64()+m[2].Value.Uint64(), m[3].Value.Uint64()
 	quiet := allocated-s.allocated < quietBytes
 	s.allocated = allocated
-	// Live is what Go's last collection found, and that may have been amid the work.
+	// live is what Go's last collection found, possibly amid the work.
 	if !quiet || held < min(live, s.kept)+worthBytes {
 		return false
 	}

@@ -9,11 +9,12 @@ import (
 	"runtime/metrics"
 )
 
-// How often the garbage collector runs. Go's own rule lets the heap grow by as much as lives. Most of what lives in a node
-// holds no pointers (records, params, blobs under way): it costs the collector nothing, so there is nothing to gain from
-// waiting for as much garbage again, and a node with a gigabyte of tasks would take two. And a node that has little would
-// collect many times a second under load. So: let the heap grow by as much as the collector has to look at, but by
-// at least minSlack, and at most as Go does. Whoever sets GOGC decides instead; GOMEMLIMIT works beside it.
+// How often the garbage collector runs. Go's own rule lets the heap grow by as much as lives. Most of what lives in a
+// node holds no pointers (records, params, blobs under way) and costs the collector nothing. So nothing is gained by
+// waiting for as much garbage again, and a node with a gigabyte of tasks would take two. A node with little on its
+// heap, on the other hand, would collect many times a second under load. So the heap may grow by as much as the
+// collector has to look at, but by at least minSlack, and at most as Go lets it. Whoever sets GOGC decides instead;
+// GOMEMLIMIT works beside this.
 const (
 	minSlack  = 48 << 20
 	maxGC     = 100_000 // percent: a heap of 32 KiB would ask for as much
@@ -30,7 +31,7 @@ func Tend() {
 	go (&saver{}).run()
 }
 
-// collector adapts after each collection: a finalizer runs then.
+// collector adapts GOGC after each collection, when a finalizer runs.
 type collector struct{ percent int }
 
 // mark is garbage until the next collection.
@@ -47,7 +48,7 @@ func (c *collector) adapt() {
 	s := []metrics.Sample{{Name: scannedAt}, {Name: liveAt}}
 	metrics.Read(s)
 	if s[0].Value.Kind() != metrics.KindUint64 || s[1].Value.Kind() != metrics.KindUint64 {
-		return // another Go: its own rule
+		return // another version of Go keeps its own rule
 	}
 	want := gcPercent(s[1].Value.Uint64(), s[0].Value.Uint64())
 	if d := want - c.percent; d > c.percent/10 || d < -c.percent/10 { // setting it stops the world for a moment
@@ -56,7 +57,7 @@ func (c *collector) adapt() {
 	}
 }
 
-// gcPercent returns GOGC for a heap of which so many bytes live, and so many must be looked at.
+// gcPercent returns GOGC for a heap of which live bytes live and scanned bytes must be looked at.
 func gcPercent(live, scanned uint64) int {
 	slack := max(minSlack, min(live, scanned))
 	return int(max(1, min(maxGC, slack*100/max(live, 1))))

@@ -62,8 +62,8 @@ type RefusedError struct{ Err error }
 func (e *RefusedError) Error() string { return e.Err.Error() }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Whole returns what a task's params would be, as a submit takes them: where they are a reference, the blob's content, which
-// the guest reads from the file.
+// Whole returns what a task's params would be after a submit of params. Params that refer to a blob are the blob's
+// content, which the guest reads from the file.
 func (l Blobs) Whole(params json.RawMessage) (content json.RawMessage, from *runtime.Source, err error) {
 	for _, digest := range task.BlobsNamed(params) {
 		if _, ok := l[digest]; !ok {

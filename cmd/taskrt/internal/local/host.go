@@ -38,7 +38,7 @@ type Report struct {
 	Version  string `json:"version"`
 	Attempt  int64  `json:"attempt"`
 	Outcome  string `json:"outcome"`         // succeeded, failed, cancelled, yielded or killed
-	Cause    string `json:"cause,omitempty"` // of killed, and of a cancelled one that did not end by itself
+	Cause    string `json:"cause,omitempty"` // of killed, and of cancelled if the guest did not end by itself
 
 	Result       json.RawMessage `json:"result,omitempty"`
 	ResultBase64 []byte          `json:"result_base64,omitzero"`
@@ -55,7 +55,7 @@ type Report struct {
 	Log         []LogLine `json:"log"`
 }
 
-// Progress is what a guest said last of how far it is.
+// Progress is what the guest said last about how far it is.
 type Progress struct {
 	Done  int64  `json:"done"`
 	Total int64  `json:"total"`
@@ -71,7 +71,8 @@ type LogLine struct {
 // errKilledHere is what --kill-after ends a guest with.
 var errKilledHere = errors.New("killed by --kill-after, as when its worker dies: another attempt would begin with the last checkpoint")
 
-// Attempt runs the guest. The first interrupt, as --cancel-after, tells it to stop; the grace's end kills it (SPEC L8).
+// Attempt runs the guest. The first interrupt tells it to stop, as --cancel-after does; at the end of the grace it is
+// killed (SPEC L8).
 func (h *Host) Attempt(ctx context.Context, m *runtime.Module, a runtime.Attempt, s *manifest.Settings) runtime.Outcome {
 	asked, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -130,7 +131,7 @@ func (h *Host) Log(level int, msg []byte) {
 	_ = h.Stderr.Printf("%s: %s\n", name, terminal.Lines(string(msg))) // the guest goes on without
 }
 
-// Print tells people of an outcome: the result of a success on stdout, all else on h.Stderr.
+// Print tells people of an outcome: the result of a success on stdout, everything else on h.Stderr.
 func (h *Host) Print(o runtime.Outcome, stdout *terminal.Output) error {
 	var told error // the first that went wrong
 	tell := func(format string, args ...any) { told = cmp.Or(told, h.Stderr.Printf(format, args...)) }
@@ -162,7 +163,7 @@ func (h *Host) Print(o runtime.Outcome, stdout *terminal.Output) error {
 	}
 	if json.Valid(o.Result) {
 		o.Result = append(bytes.TrimSpace(o.Result), '\n')
-	} // else bytes as they are
+	} // else the bytes are written as they are
 	return cmp.Or(told, stdout.Content(bytes.NewReader(o.Result)))
 }
 
@@ -177,7 +178,7 @@ func traceOf(o runtime.Outcome) string {
 	return details.Trace
 }
 
-// Finish completes the report by an outcome.
+// Finish completes the report with an outcome.
 func (h *Host) Finish(o runtime.Outcome) *Report {
 	r := &h.Report
 	r.Outcome, r.AgainAt = o.Kind.String(), api.TimeOrNil(o.NextTime)

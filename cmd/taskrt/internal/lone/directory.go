@@ -15,8 +15,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Directory knows where the cluster's nodes are: it is told some URLs and learns the others from them, so that a worker
-// finds the cluster again after the nodes that it was told of have gone.
+// Directory knows where the cluster's nodes are. It is told some URLs and learns the others from the nodes, so a
+// worker finds the cluster again after the nodes that it was told of have gone.
 type Directory struct {
 	mu   sync.Mutex
 	urls []string // as given, then as learned
@@ -68,7 +68,7 @@ func (d *Directory) Redirect(addr string) {
 var errNoLeader = errors.New("the cluster has no leader now")
 
 // leader asks /v1/cluster for the leader's node-to-node address. A node that has lost contact may still name a former
-// leader; whoever is dialled and does not lead says so.
+// leader. A node that is dialled and does not lead says so.
 func (d *Directory) leader(ctx context.Context) (string, error) {
 	c, err := d.client()
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// keepBytes is how much of the cluster's files a worker keeps on its disk: modules and payloads that were used last.
+// keepBytes is how much of the cluster's files a worker keeps on its disk: the modules and payloads that it used
+// last.
 const keepBytes = 2 << 30
 
 // files are the cluster's files for a worker that is no member: its own disk is a cache of them.

@@ -43,9 +43,9 @@ type StartError struct{ Err error }
 func (e *StartError) Error() string { return e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Run runs the worker until ctx ends. The directory is locked first, because opening its files clears away what another process
-// writes. The lock proves nothing about guests: whoever runs guests has a lock of its own. An error that is no *StartError is
-// why the worker had to stop.
+// Run runs the worker until ctx ends. The directory is locked first, because opening its files clears away what
+// another process writes. The lock proves nothing about guests: the process that runs guests has a lock of its own.
+// An error that is no *StartError says why the worker had to stop.
 func (l *Worker) Run(ctx context.Context) error {
 	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
 		return &StartError{err}

@@ -1,4 +1,4 @@
-// Package scaffold makes the directory of a new plugin, which builds, and whose tests pass.
+// Package scaffold makes the directory of a new plugin. The plugin builds, and its tests pass.
 package scaffold
 
 import (
@@ -25,7 +25,7 @@ var templates embed.FS
 const (
 	templatesDir   = "templates"
 	templateSuffix = ".tmpl"
-	// SDKModule is the Go module of the SDK.
+	// SDKModule is the SDK's Go module.
 	SDKModule = "github.com/taskrt/taskrt"
 )
 
@@ -128,11 +128,13 @@ func writeTemplates(from fs.FS, dir string, data Plugin) error {
 	})
 }
 
-// releaseVersion are versions that the go command can fetch: of a tag, or of a commit. What `git describe` says is none.
+// releaseVersion matches versions that the go command can fetch: of a tag, or of a commit. What `git describe` says
+// is no such version.
 var releaseVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+(-(alpha|beta|rc)[.\d]*|-(\w+\.)*\d{14}-[0-9a-f]{12})?$`)
 
-// FindSDK finds the SDK that a new plugin is to use. It returns the directory of a clone: the one that is given, else one that the
-// working directory or this binary lies in. If there is none, it returns "" and release, the version that this binary is of.
+// FindSDK finds the SDK for a new plugin. It returns the directory of a clone: the given one, else one that contains
+// the working directory or this binary. If there is no clone, it returns "" and release, the version of which this
+// binary is.
 func FindSDK(given, release string) (dir, version string, err error) {
 	const unreleased = "v0.0.0" // any: it is replaced
 	if given != "" {
