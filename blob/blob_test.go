@@ -22,13 +22,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is some stores on one network, by address.
+// bed holds stores on one network. Each has an address.
 type bed struct {
 	t   *testing.T
 	net *memnet.Net
 }
 
-// inBubble runs f in virtual time: timeouts and delays cost nothing, and nothing may be left running.
+// inBubble runs f in virtual time: timeouts and delays cost nothing, and at the end no goroutine may be left.
 func inBubble(t *testing.T, f func(t *testing.T, b *bed)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bed{t: t, net: memnet.New()}
@@ -136,7 +136,7 @@ func TestCorruptFileIsRemovedAndFetchedAgain(t *testing.T) {
 		if kept, err := os.ReadFile(s1.path(d)); err != nil || string(kept) != "precious bytes" {
 			t.Fatalf("on disk: %q, %v", kept, err)
 		}
-		// A corrupt file is never served either.
+		// Nor is a corrupt file ever served.
 		if err := os.WriteFile(s1.path(d), []byte("evil"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func (b *bed) peer(addr string, talk func(c net.Conn, offset uint64)) {
 	})
 }
 
-// liar answers every get with the same bytes.
+// liar returns a peer that answers every get with the same bytes.
 func (b *bed) liar(addr string, data []byte) {
 	b.peer(addr, func(c net.Conn, offset uint64) {
 		_, _ = c.Write(append([]byte{statusOK}, number(uint64(len(data)))...))
@@ -205,7 +205,7 @@ func TestLyingPeerIsPassedOver(t *testing.T) {
 		if s.Has(d) {
 			t.Error("kept the lie")
 		}
-		for range 8 { // the order is random
+		for range 8 { // because the order of peers is random
 			if data, err := s.Get(t.Context(), d, []string{"liar", "a"}); err != nil || string(data) != "truth" {
 				t.Fatalf("got %q, %v", data, err)
 			}
@@ -282,7 +282,7 @@ func TestDiskErrorIsReported(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		s1, s2 := b.store("a"), b.store("b")
 		d := Digest([]byte("x"))
-		// A file where the folder should be: works as root too, where permissions do not.
+		// A file stands where the folder should be. This also works as root, for whom permissions do not count.
 		for _, s := range []*Store{s1, s2} {
 			if err := os.WriteFile(filepath.Join(s.cfg.Dir, d[:2]), nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -356,7 +356,7 @@ func TestConcurrentGetsShareOneFetch(t *testing.T) {
 				}
 			})
 		}
-		// One caller that gives up does not spoil it for the others.
+		// A caller that gives up does not end the fetch of the others.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := s2.Get(ctx, d, []string{"a"}); !errors.Is(err, context.DeadlineExceeded) {

@@ -20,7 +20,7 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 )
 
-// bytesOf returns n bytes that no compression and no repetition makes easier, the same for the same n.
+// bytesOf returns n random bytes, the same for the same n.
 func bytesOf(n int) []byte {
 	data := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16)}).Read(data)
@@ -72,8 +72,9 @@ func TestFetchGoesOnWhereItBrokeOff(t *testing.T) {
 	})
 }
 
-// TestFetchPassesOverWhoStandsStill: a peer that is cut off before or while it sends holds nothing up that another has
-// (SPEC L6: tasks of a leader that is cut off start elsewhere within the TTL and 2 s, on a worker that may need their module).
+// TestFetchPassesOverWhoStandsStill: a peer that is cut off before or while it sends does not hold up a file that another peer
+// has (SPEC L6: tasks of a leader that is cut off start elsewhere within the TTL and 2 s, on a worker that may need their
+// module).
 func TestFetchPassesOverWhoStandsStill(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		data := bytesOf(large)
@@ -86,14 +87,14 @@ func TestFetchPassesOverWhoStandsStill(t *testing.T) {
 		})
 		honest := b.store("a")
 		put(t, honest, string(data))
-		for range 16 { // in any order
+		for range 16 { // because the order of peers is random
 			s := b.store("b")
 			begun := time.Now()
 			got, err := s.Get(t.Context(), d, []string{"silent", "stops", "a"})
 			if err != nil || !bytes.Equal(got, data) {
 				t.Fatalf("%d bytes, %v", len(got), err)
 			}
-			if took := time.Since(begun); took > 5*time.Second { // twice standstill, and what was sent
+			if took := time.Since(begun); took > 5*time.Second { // twice standstill, and the time for the bytes that were sent
 				t.Errorf("it took %v", took)
 			}
 			if err := s.Close(); err != nil {
@@ -103,7 +104,7 @@ func TestFetchPassesOverWhoStandsStill(t *testing.T) {
 	})
 }
 
-// TestFetchWaitsForTheOnlyOne: who is slow to answer is asked again with more patience when nobody else has the file.
+// TestFetchWaitsForTheOnlyOne: if no other peer has the file, a peer that is slow to answer is asked again with more patience.
 func TestFetchWaitsForTheOnlyOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		data := bytesOf(large)
@@ -155,8 +156,8 @@ func TestFetchGoesOnLaterWithAnotherPeer(t *testing.T) {
 	})
 }
 
-// TestPeersThatContradictEachOther: of what is put together from a liar and an honest peer nothing is kept, and the honest
-// one is asked for all of it.
+// TestPeersThatContradictEachOther: a file that is put together from a liar and an honest peer is thrown away, and the honest
+// peer is asked for the whole file.
 func TestPeersThatContradictEachOther(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		data := bytesOf(large)
@@ -222,7 +223,7 @@ func TestTornWhileItIsRead(t *testing.T) {
 			}
 			_ = f.Close()
 		}
-		// Nobody has it: an error, and no byte of the torn piece.
+		// If nobody has the file, the reader gets an error, and no byte of the torn piece.
 		f, err := s1.Open(t.Context(), d, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -239,14 +240,14 @@ func TestTornWhileItIsRead(t *testing.T) {
 	})
 }
 
-// TestTornFileIsNotServed: a node that finds a piece torn while it sends hangs up, and the peer goes on with another.
+// TestTornFileIsNotServed: a node that finds a torn piece while it sends hangs up, and the peer goes on with another node.
 func TestTornFileIsNotServed(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		data := bytesOf(large)
 		s1, s2, s3 := b.store("a"), b.store("b"), b.store("c")
 		d := put(t, s1, string(data))
 		put(t, s2, string(data))
-		flip(t, s1.path(d), 4*pieceBytes) // behind pieces that are right
+		flip(t, s1.path(d), 4*pieceBytes) // this piece lies behind pieces that are right
 		for _, peers := range [][]string{{"a", "b"}, {"b"}} {
 			got, err := s3.Get(t.Context(), d, peers)
 			if err != nil || !bytes.Equal(got, data) {
@@ -313,7 +314,7 @@ func (f fullFile) Sync() error {
 	return f.File.Sync()
 }
 
-// fill leaves a store's disk some bytes of room; below 0 not even for a name.
+// fill leaves a store's disk this many bytes of room. Below 0 there is no room even for a name.
 func fill(s *Store, room int64, noSync bool) {
 	s.cfg.Create = func(dir, pattern string) (TempFile, error) {
 		if room < 0 {
@@ -342,7 +343,7 @@ func TestFullDisk(t *testing.T) {
 				if err := s.DiskError(time.Minute); !errors.Is(err, ErrNoSpace) {
 					t.Errorf("the store does not know of its disk: %v", err)
 				}
-				// The others have room: they are a majority.
+				// The other nodes have room, and they are a majority.
 				upload := func() error {
 					b, err := s.Stage(t.Context(), bytes.NewReader(data))
 					if err != nil {
@@ -353,7 +354,7 @@ func TestFullDisk(t *testing.T) {
 					synctest.Wait()
 					return err
 				}
-				for range 3 * maxInMemory { // what was held in memory is let go
+				for range 3 * maxInMemory { // files that were held in memory are let go
 					full(s)
 					if err := upload(); err != nil {
 						t.Fatalf("put at the others: %v", err)
@@ -371,7 +372,7 @@ func TestFullDisk(t *testing.T) {
 				if err := s.Heal(t.Context(), d, []string{"b"}); !errors.Is(err, ErrNoSpace) {
 					t.Errorf("heal: %v", err)
 				}
-				// All are full.
+				// All disks are full.
 				for _, s := range []*Store{s2, s3} {
 					if _, err := s.Unlink(d, func() bool { return false }); err != nil {
 						t.Fatal(err)
@@ -388,7 +389,7 @@ func TestFullDisk(t *testing.T) {
 						t.Errorf("left behind: %v, %v", left, err)
 					}
 				}
-				// Room again.
+				// There is room again.
 				fill(s, 1<<30, false)
 				if _, err := s.Put(t.Context(), data); err != nil || s.DiskError(time.Minute) != nil {
 					t.Errorf("put: %v; %v", err, s.DiskError(time.Minute))
@@ -398,7 +399,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestTooManyInMemory: beyond a few, files that the disk does not take are refused, before memory grows.
+// TestTooManyInMemory: a few files that the disk does not take are held in memory. Further files are refused, before memory
+// grows.
 func TestTooManyInMemory(t *testing.T) {
 	s, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
@@ -442,7 +444,7 @@ func TestDeletedFolder(t *testing.T) {
 		if n := s1.Remade(); n == 0 {
 			t.Error("nobody is told")
 		}
-		// In the middle of an upload: the bytes have lost their name, but not themselves.
+		// The folder is deleted in the middle of an upload: the file has lost its name, but not its bytes.
 		up, err := s1.Stage(t.Context(), bytes.NewReader([]byte("upload")))
 		if err != nil {
 			t.Fatal(err)
@@ -469,8 +471,8 @@ func TestDeletedFolder(t *testing.T) {
 	})
 }
 
-// TestKeepAgain: a file that was unlinked after it was stored is stored again, from what is still held of it, unless that
-// is torn by now.
+// TestKeepAgain: a file that was unlinked after it was stored is stored again, from the bytes that the upload still holds,
+// unless these bytes are torn by now.
 func TestKeepAgain(t *testing.T) {
 	s, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
@@ -505,7 +507,7 @@ func TestKeepAgain(t *testing.T) {
 	if err := torn.keep(); err != nil {
 		t.Fatal(err)
 	}
-	flip(t, s.path(torn.Digest), 1) // the upload's own file, too
+	flip(t, s.path(torn.Digest), 1) // this also tears the upload's own file
 	if err := torn.keep(); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}
@@ -514,8 +516,8 @@ func TestKeepAgain(t *testing.T) {
 	}
 }
 
-// TestNotedIsNeverUnlinked: whoever notes a digest before it writes the file, and looks whether the file is there only
-// afterwards, never loses it to somebody who unlinks what is not noted. Nothing but the order is on its side.
+// TestNotedIsNeverUnlinked: an upload notes a digest before it writes the file, and only then looks whether the file is there.
+// It never loses the file to an unlinking of files that are not noted. Only the order guarantees this.
 func TestNotedIsNeverUnlinked(t *testing.T) {
 	s, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
@@ -524,7 +526,7 @@ func TestNotedIsNeverUnlinked(t *testing.T) {
 	defer s.Close()
 	const digests, rounds = 3, 400
 	var mu sync.Mutex
-	noted := map[string]int{} // uploads that rely on it
+	noted := map[string]int{} // how many uploads rely on a digest
 	is := func(d string) bool { mu.Lock(); defer mu.Unlock(); return noted[d] > 0 }
 	note := func(d string, n int) { mu.Lock(); defer mu.Unlock(); noted[d] += n }
 	var writers, unlinkers sync.WaitGroup
@@ -579,7 +581,7 @@ func TestNotedIsNeverUnlinked(t *testing.T) {
 	}
 }
 
-// TestListAndUnlink: what is no blob is not listed, and no path leaves the folder.
+// TestListAndUnlink: a file that is not a blob is not listed, and no path leads out of the folder.
 func TestListAndUnlink(t *testing.T) {
 	s, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
@@ -641,7 +643,7 @@ func TestNothingIsWrittenBeforeTheNoteIsApplied(t *testing.T) {
 			}
 		}
 		s2.cfg.Applied, s3.cfg.Applied = behind, behind
-		d := put(t, s3, "x") // it is there, but may be about to be unlinked
+		d := put(t, s3, "x") // the file is there, but may be about to be unlinked
 		if _, err := putAll(t.Context(), s1, "x", []string{"b", "c"}, 2); !errors.Is(err, ErrTooFew) {
 			t.Fatalf("got %v", err)
 		}
@@ -661,7 +663,7 @@ func TestNothingIsWrittenBeforeTheNoteIsApplied(t *testing.T) {
 	})
 }
 
-// TestCache: what was used least recently goes; what is open can be read to its end.
+// TestCache: the file that was used least recently goes. A file that is open can be read to its end.
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	const each = 1000
@@ -702,7 +704,7 @@ func TestCache(t *testing.T) {
 	if got := has(s); slices.Index(got, true) < 0 || slices.Contains(got[1:3], true) {
 		t.Errorf("after a restart it keeps %v", got)
 	}
-	big := put(t, s, string(bytesOf(5*each))) // one that does not fit stays while it is the last used
+	big := put(t, s, string(bytesOf(5*each))) // a file that does not fit stays as long as it is the last used
 	if !s.Has(big) {
 		t.Error("the file that was just put is gone")
 	}
@@ -751,8 +753,8 @@ func TestRemote(t *testing.T) {
 	})
 }
 
-// TestWire holds a node to the bytes on the wire: also to requests of nodes from before there were notes, and to those that
-// nobody sends who means well.
+// TestWire checks a node by the bytes on the wire, also with requests of nodes from before there were notes, and with hostile
+// requests.
 func TestWire(t *testing.T) {
 	data := bytesOf(70_000)
 	d := Digest(data)
@@ -806,7 +808,7 @@ func TestWire(t *testing.T) {
 					}
 					return
 				}
-				go func() { _, _ = conn.Write(id(opHas, d)) }() // the connection is of further use
+				go func() { _, _ = conn.Write(id(opHas, d)) }() // the connection can still be used
 				if _, err := io.ReadFull(conn, got[:0]); err != nil {
 					t.Fatal(err)
 				}
@@ -819,7 +821,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestStandingPeersGiveUpTheirPlace: peers that ask and then neither send nor read do not keep others out for ever.
+// TestStandingPeersGiveUpTheirPlace: peers that ask and then neither send nor read do not keep other peers out for ever.
 func TestStandingPeersGiveUpTheirPlace(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		s1, s2 := b.store("a"), b.store("b")

@@ -29,7 +29,7 @@ func (s *Store) Page(after string, limit int) ([]Entry, error) {
 	page, err := s.loose(after, limit)
 	first := uint64(0)
 	if len(after) >= 2 {
-		first, _ = strconv.ParseUint(after[:2], 16, 8) // few entries, or none, lie behind a name that is no digest
+		first, _ = strconv.ParseUint(after[:2], 16, 8) // few entries, or none, lie behind a name that is not a digest
 	}
 	for i := first; i < 256 && len(page) < limit && err == nil; i++ {
 		var entries []Entry

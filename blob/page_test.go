@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/internal/strays"
 )
 
-// TestPage: pages of any size show everything once, in order, and tell what is foreign.
+// TestPage: pages of any size show every entry once, in order, and say which entries are foreign.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := []string{folder + "/notes.txt", folder + "/" + misplaced}
-	for _, path := range []string{"./AB/1", "./README", folder + "/dir/1", folder + "/dir/deep/2", folder + "/dir/deep/3"} { // each file counts, not its folder
+	for _, path := range []string{"./AB/1", "./README", folder + "/dir/1", folder + "/dir/deep/2", folder + "/dir/deep/3"} { // files count, folders do not
 		file := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a store whose folder is not there, or is none, does not say that it has no files, nor that it works.
+// TestUnreadable: a store whose folder does not exist, or is not a folder, says neither that it has no files nor that it works.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string) error{

@@ -15,13 +15,14 @@ type Spread struct {
 	Self  bool     // this node counts
 }
 
-// Spread stores a file on this node and on peers. It returns once to.Need of the nodes that count have the file durably, and goes on in
-// the background with the other nodes. This node need not be one of those that have it: its disk may be full while the peers' disks are not.
+// Spread stores a file on this node and on peers. It returns once to.Need of the nodes that count have the file durably, and
+// goes on in the background with the other nodes. This node need not be one of the nodes that have the file: its disk may be
+// full while the peers' disks are not.
 func (s *Store) Spread(ctx context.Context, b *Staged, to Spread) error {
 	if !s.enter() {
 		return ErrClosed
 	}
-	results := make(chan error, len(to.Peers)+1) // of those that count
+	results := make(chan error, len(to.Peers)+1) // of the nodes that count
 	var work sync.WaitGroup
 	work.Go(func() {
 		err := s.applied(s.ctx, to.Index)

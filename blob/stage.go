@@ -119,7 +119,7 @@ func (p *spool) keep(digest string) (err error) {
 	return p.copy(digest)
 }
 
-// copy makes the file from the bytes in memory, or from those of a file that has lost its name.
+// copy makes the file from the bytes in memory, or from the bytes of a file that has lost its name.
 func (p *spool) copy(digest string) error {
 	f, err := p.s.createTemp()
 	if err != nil {

@@ -45,7 +45,7 @@ type Config struct {
 	Client    Client
 	Namespace string // default "default"
 	Behavior  string
-	Worker    string // who runs the tasks, for people
+	Worker    string // a name that tells people who runs the tasks
 	Handler   Handler
 
 	Concurrency int           // handlers at a time; default 1

@@ -19,7 +19,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// snooze is no failure: another run is asked for.
+// snooze is an error that is not a failure: the handler asks for another run.
 type snooze struct{ at time.Time }
 
 func (s *snooze) Error() string { return "extworker: snooze" }

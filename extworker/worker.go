@@ -60,7 +60,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// drain waits for the attempts that run, and ends those that outlast the grace.
+// drain waits for the attempts that run, and ends the attempts that outlast the grace.
 func (w *Worker) drain(end context.CancelFunc) {
 	idle := make(chan struct{})
 	go func() {

@@ -142,7 +142,8 @@ func (b *behaviors) make(n name) *set {
 	return s
 }
 
-// prune drops the behaviors that has does not know. If has is nil, it drops those of which nothing ran for forgetAfter.
+// prune drops the behaviors that the function has does not know. If has is nil, it drops the behaviors of which nothing ran for
+// forgetAfter.
 func (b *behaviors) prune(has func(namespace, behavior string) bool) {
 	b.pruning.Lock()
 	defer b.pruning.Unlock()

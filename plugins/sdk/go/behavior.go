@@ -20,7 +20,7 @@ type Behavior struct {
 
 	Operation *Operation // makes `taskrt op start NAME` possible; nil: the behavior has no operations (SPEC O2)
 
-	OnTrap      OnError // a run that trapped: a crash that was not a Go panic (those are errors, see Context)
+	OnTrap      OnError // a run that trapped: a crash that was not a Go panic (a Go panic is an error, see Context)
 	OnTimeout   OnError // a run past RunTimeout or HeartbeatTimeout
 	OnExhausted OnError // a run out of memory or fuel
 

@@ -13,8 +13,8 @@ type Partition struct {
 	Name   string
 	Status string          // of its task: SUCCESS or FAILURE, when a completion runs
 	Result []byte          // of a success: JSON unless Binary; nil if it is a blob
-	Binary bool            // Result is no JSON
-	Blob   string          // name of the blob that is the result, for Context.Blob; "": the result is no blob
+	Binary bool            // Result is not JSON
+	Blob   string          // name of the blob that is the result, for Context.Blob; "": the result is not a blob
 	Error  *PartitionError // of a failure
 }
 
@@ -30,7 +30,7 @@ const pageSize = 1000
 
 // Partitions goes through the partitions of the operation that the task is part of, in order, from index `from` on. So a
 // completion reads outcomes and results without all of them in memory. An error is the last thing that Partitions yields:
-// ErrDenied (the task is part of no operation), ErrUnavailable (nobody answers now: end with a retryable error),
+// ErrDenied (the task is not part of an operation), ErrUnavailable (nobody answers now: end with a retryable error),
 // ErrLeaseLost.
 //
 //	for p, err := range c.Partitions(0) {
@@ -67,7 +67,7 @@ func (c *Context) partitions(from int64) (page []Partition, next int64, err erro
 	}
 	page, next, err = parsePage(text)
 	if next >= 0 && next <= from {
-		return nil, 0, ErrInvalid // it would never end
+		return nil, 0, ErrInvalid // else Partitions would never end
 	}
 	return page, next, err
 }

@@ -48,7 +48,7 @@ func (r *Response) Header(name string) string {
 //   - sdk.ErrTooLarge: the request or the response is over a limit, or it is the attempt's 1001st
 //   - sdk.ErrUnavailable: the network or the other side failed, or it took too long; the request may have been made
 //   - sdk.ErrLeaseLost: another attempt may be running; stop
-//   - sdk.ErrInvalid: that is no request
+//   - sdk.ErrInvalid: this is not a valid request
 type Error struct {
 	Err    error
 	Reason string // in the host's words

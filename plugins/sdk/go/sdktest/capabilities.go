@@ -95,11 +95,11 @@ func (a *attempt) Request(head, body []byte) int32 {
 	defer res.Body.Close()
 	text, err := json.Marshal(map[string]any{"status": res.StatusCode, "headers": res.Header})
 	if err != nil {
-		panic(err) // numbers and strings
+		panic(err) // cannot happen: numbers and strings always marshal
 	}
 	body, err = io.ReadAll(res.Body)
 	if err != nil {
-		panic(err) // of a recorder
+		panic(err) // cannot happen: a recorder's body can be read
 	}
 	a.parts = map[int32][]byte{abi.HTTPHead: text, abi.HTTPBody: body}
 	return int32(res.StatusCode)
@@ -164,7 +164,7 @@ func httpRequest(head, body []byte) (*http.Request, error) {
 		return nil, refused(abi.EINVAL, "not a request: %w", err)
 	}
 	r.Header.Set("User-Agent", "taskrt")
-	for name, value := range q.Headers { // order-free: a map
+	for name, value := range q.Headers { // the order does not matter: they go into a map
 		r.Header.Set(name, value)
 	}
 	return r, nil

@@ -159,13 +159,13 @@ func (a *attempt) page(payload []byte) int32 {
 	}
 	text, err := Page(a.Partitions, int64(request.From))
 	if err != nil {
-		return int32(abi.EINVAL) // a result that is no JSON
+		return int32(abi.EINVAL) // a result is not JSON
 	}
 	return a.respond(text)
 }
 
 // Page is a host's answer to op.partitions: partitions from index from on, but so few that a guest reads several pages, as it may
-// have to. It returns an error if a result is no JSON.
+// have to. It returns an error if a result is not JSON.
 func Page(all []Partition, from int64) ([]byte, error) {
 	const most = 3
 	from = min(from, int64(len(all)))

@@ -47,18 +47,18 @@ type Host struct {
 	Blobs      map[string][]byte       // by name, BlobName(content); nil: there are none
 	Partitions []Partition             // of the operation that the task is part of, for a completion; nil: the task is part of none
 
-	Secrets   map[string][]byte         // secrets that the behavior is granted (package secrets); one that is nil is granted, but not there
+	Secrets   map[string][]byte         // secrets that the behavior is granted (package secrets); a nil value is a secret that is granted, but not there
 	HTTP      http.Handler              // answers requests (package sdkhttp); nil: no request is granted
 	Tasks     []string                  // behaviors of which it may submit children (package tasks)
 	OnSecret  func(name string) error   // refuses a secret with one of the SDK's errors; nil: refuses none
-	OnRequest func(*http.Request) error // the same for requests
-	OnSubmit  func(Child) error         // the same for children
+	OnRequest func(*http.Request) error // refuses a request in the same way
+	OnSubmit  func(Child) error         // refuses a child in the same way
 
 	Beats    []Beat
 	Saved    [][]byte
 	Notes    []string
 	Logs     []Log
-	Children []Child // of attempts that succeeded; other attempts have none
+	Children []Child // the children of an attempt that succeeded; other attempts have none
 }
 
 // Beat is one heartbeat.
@@ -212,7 +212,7 @@ func newAttempt(h *Host) *attempt {
 	}
 	text, err := json.Marshal(info)
 	if err != nil {
-		panic(err) // a struct of strings and numbers
+		panic(err) // cannot happen: a struct of strings and numbers always marshals
 	}
 	a := &attempt{Host: h, out: map[abi.Channel][]byte{}, start: h.Now, now: h.Now,
 		random: rand.NewChaCha8([32]byte{byte(info.Attempt)})}

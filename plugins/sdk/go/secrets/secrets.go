@@ -19,7 +19,7 @@ const usual = 1 << 10
 //   - sdk.ErrDenied: the operator does not grant this secret to this behavior, whether the secret exists or not
 //   - sdk.ErrNotFound: it is granted, but not there
 //   - sdk.ErrUnavailable: it cannot be read now; try again
-//   - sdk.ErrInvalid: this is no name of a secret
+//   - sdk.ErrInvalid: this cannot be the name of a secret
 //
 // A name is 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first.
 func Get(name string) ([]byte, error) {

@@ -133,7 +133,7 @@ func str(buf []byte, name, value string) []byte {
 	return tinyjson.AppendString(tinyjson.AppendMember(buf, name), value)
 }
 
-// params returns JSON, or nil. A text that is no JSON must not become a part of the text around it.
+// params returns JSON, or nil. A text that is not JSON must not become a part of the text around it.
 func (t *Task) params() ([]byte, error) {
 	var text []byte
 	var err error

@@ -35,7 +35,7 @@ type Value struct {
 // Kind returns the type of v.
 func (v Value) Kind() Kind { return v.kind }
 
-// Get returns the member of an object, and false if v is no object or has no such member.
+// Get returns the member of an object, and false if v is not an object or has no such member.
 func (v Value) Get(key string) (Value, bool) {
 	if v.kind != Object {
 		return Value{}, false
@@ -54,10 +54,10 @@ func (v Value) Keys() []string { return v.keys }
 // Elems returns the elements of an array, or the values of an object, parallel to Keys. Do not change the slice.
 func (v Value) Elems() []Value { return v.elems }
 
-// Str returns the string, and false if v is no string.
+// Str returns the string, and false if v is not a string.
 func (v Value) Str() (string, bool) { return v.text, v.kind == String }
 
-// Truth returns the boolean, and false if v is no boolean.
+// Truth returns the boolean, and false if v is not a boolean.
 func (v Value) Truth() (truth, ok bool) { return v.truth, v.kind == Bool }
 
 // Int64 returns the number if it is an integer that fits, however it is written: 3000000000, 3e9, 5.0.
@@ -129,7 +129,7 @@ func exponent(text string) int {
 	return sign * n
 }
 
-// Float64 returns the number, and false if v is no number, or too large.
+// Float64 returns the number, and false if v is not a number, or is too large.
 func (v Value) Float64() (float64, bool) {
 	if v.kind != Number {
 		return 0, false
