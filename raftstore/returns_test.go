@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// However long a follower was away, it is fed soon after it is back.
+// TestReturningFollower: however long a follower was away, it is fed soon after it is back.
 func TestReturningFollower(t *testing.T) {
 	begin := func(c *cluster) (leader, f *member) {
 		three(c, func(cfg *Config) { cfg.TrailingBytes = 1 })
@@ -101,7 +101,8 @@ func running(function string) int {
 	return strings.Count(string(all[:runtime.Stack(all, true)]), function)
 }
 
-// Who waits for a follower stops when that is no member any more, when the node leads no longer, and when it closes.
+// TestNobodyWaitsForNothing: a leader stops waiting for a follower when the follower is no member any more, when the
+// leader leads no longer, and when it closes.
 func TestNobodyWaitsForNothing(t *testing.T) {
 	waiting := func() int { return running("(*returns).wait(") }
 	for name, end := range map[string]func(c *cluster, leader, gone *member){
@@ -133,7 +134,7 @@ func TestNobodyWaitsForNothing(t *testing.T) {
 	}
 }
 
-// Who leads again waits for a follower once, not once for each of its terms.
+// TestOneTermWaits: a node that leads again waits for a follower once, not once for each of its terms.
 func TestOneTermWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)

@@ -15,7 +15,8 @@ import (
 // soon is much less than the time-outs of an election, which are 1 s and more.
 const soon = 100 * time.Millisecond
 
-// A leader's process ends, and at once the follower with the longest log succeeds it, also when half of the others are gone.
+// TestSuccession: a leader's process ends, and at once the follower with the longest log succeeds it, also when half of the
+// others are gone.
 func TestSuccession(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestSuccession(t *testing.T) {
 	}
 }
 
-// A host that vanishes refuses nothing.
+// TestNoSuccessionOfAVanishedHost: a host that vanishes refuses nothing.
 func TestNoSuccessionOfAVanishedHost(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -65,7 +66,7 @@ func TestNoSuccessionOfAVanishedHost(t *testing.T) {
 	})
 }
 
-// A follower that alone is refused by the leader does not depose it.
+// TestNobodySucceedsAlone: a follower does not depose a leader that refuses only it.
 func TestNobodySucceedsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -82,7 +83,7 @@ func TestNobodySucceedsAlone(t *testing.T) {
 	})
 }
 
-// A leader that nobody has met where they look for it stays.
+// TestLeaderAtAnUnknownAddress: a leader stays if nobody has met it where the others look for it.
 func TestLeaderAtAnUnknownAddress(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -104,7 +105,7 @@ func TestLeaderAtAnUnknownAddress(t *testing.T) {
 	})
 }
 
-// A node of a former version says that it does not know a question, and answers the next (SPEC C4).
+// TestUnknownRequest: a node of a former version says that it does not know a question, and answers the next (SPEC C4).
 func TestUnknownRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)

@@ -37,8 +37,8 @@ func blobHost(from io.ReaderAt, size int64) *fakeHost {
 
 var blobName = []byte(abi.BlobPrefix + strings.Repeat("0a", 32))
 
-// A guest of two pages reads a blob of a gibibyte, eight thousand times its memory. Neither it nor the host ever has more of
-// it than a piece.
+// TestBlobOfAGibibyte: a guest of two pages reads a blob of a gibibyte, eight thousand times its memory. Neither it nor the
+// host ever has more of it than a piece.
 func TestBlobOfAGibibyte(t *testing.T) {
 	size := int64(1 << 30)
 	if testing.Short() {
@@ -69,7 +69,8 @@ func TestBlobOfAGibibyte(t *testing.T) {
 	}
 }
 
-// A blob that cannot be read any more is a status, which the guest may wait out; one that ends early is no shorter blob.
+// TestBlobThatBreaks: a blob that cannot be read any more is a status, which the guest may wait out; one that ends early
+// is no shorter blob.
 func TestBlobThatBreaks(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "blobsum"))
 	for name, from := range map[string]io.ReaderAt{
@@ -82,8 +83,8 @@ func TestBlobThatBreaks(t *testing.T) {
 	}
 }
 
-// A host that answers with more than it was asked for does not get past the guest's buffer: channel 3 is read with the
-// guest's own length.
+// TestResponsesAreBounded: a host that answers with more than it was asked for does not get past the guest's buffer:
+// channel 3 is read with the guest's own length.
 func TestResponsesAreBounded(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "blobsum"))
 	host := &fakeHost{call: func(context.Context, abi.Op, []byte) ([]byte, error) { return make([]byte, abi.MaxResponse+1), nil }}

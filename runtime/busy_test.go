@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Busy leaves out what a guest sleeps and what the host takes. Guests take no virtual time: what is left is nothing.
+// TestBusyLeavesOutWaits: Busy leaves out what a guest sleeps and what the host takes. Guests take no virtual time: what
+// is left is nothing.
 func TestBusyLeavesOutWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, Config{})
@@ -33,7 +34,7 @@ func TestBusyLeavesOutWaits(t *testing.T) {
 	})
 }
 
-// A guest that computes is busy, but not for longer than it took.
+// TestBusyWhileComputing: a guest that computes is busy, but not for longer than it took.
 func TestBusyWhileComputing(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "spin"))

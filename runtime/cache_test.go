@@ -71,7 +71,7 @@ func TestCacheIsUsedAndPrivate(t *testing.T) {
 	}
 }
 
-// Any flipped bit, in any file, leads to compiling anew and a whole cache after it.
+// TestCacheDamaged: any flipped bit, in any file, leads to compiling anew and a whole cache after it.
 func TestCacheDamaged(t *testing.T) {
 	dir := t.TempDir()
 	echoes(t, dir)

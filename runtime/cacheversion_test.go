@@ -29,7 +29,7 @@ func compiles(t *testing.T, cfg Config) Compiled {
 	return c
 }
 
-// A node that starts again compiles nothing.
+// TestRestartCompilesNothing: a node that starts again compiles nothing.
 func TestRestartCompilesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if compiles(t, Config{CacheDir: dir}).Cached {
@@ -93,7 +93,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// Code of another version is never looked at, and goes after a week.
+// TestCacheOfOtherVersions: code of another version is never looked at, and goes after a week.
 func TestCacheOfOtherVersions(t *testing.T) {
 	dir := t.TempDir()
 	old(t, dir, "a-m2", 1, 8*24*time.Hour)
@@ -113,7 +113,7 @@ func TestCacheOfOtherVersions(t *testing.T) {
 	}
 }
 
-// What was not used for the longest time goes first, and only as much as must.
+// TestCacheIsBounded: what was not used for the longest time goes first, and only as much as must.
 func TestCacheIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	const size = 100_000

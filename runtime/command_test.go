@@ -98,7 +98,7 @@ func TestCommandTraps(t *testing.T) {
 	}
 }
 
-// Params that lie in a file are read from there, also by commands.
+// TestCommandReadsSource: params that lie in a file are read from there, also by commands.
 func TestCommandReadsSource(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "command"))
 	text := "E" + strings.Repeat("x", 100_000)
@@ -149,7 +149,7 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// Fuel is the heartbeat of a command; sleeping is none (SPEC L7, B5).
+// TestCommandHeartbeat: fuel is the heartbeat of a command; sleeping is none (SPEC L7, B5).
 func TestCommandHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, newEngine(t, Config{}), guestFile(t, "command"))
@@ -173,7 +173,8 @@ func TestCommandHeartbeat(t *testing.T) {
 	})
 }
 
-// What a command does is as deterministic as with taskrt_run: equal params use equal fuel, in new instances and used ones.
+// TestCommandFuel: what a command does is as deterministic as with taskrt_run: equal params use equal fuel, in new
+// instances and used ones.
 func TestCommandFuel(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "command"))
 	used := map[int64]int{}

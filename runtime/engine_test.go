@@ -212,7 +212,8 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// A compilation cannot be interrupted; a process that is told to stop during one still stops cleanly.
+// TestCloseDuringACompilation: a compilation cannot be interrupted; a process that is told to stop during one still stops
+// cleanly.
 func TestCloseDuringACompilation(t *testing.T) {
 	e, err := New(Config{CacheDir: t.TempDir(), CompileWorkers: 1})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Two guests that need the same memory run one after the other.
+// TestRunWaitsForMemory: two guests that need the same memory run one after the other.
 func TestRunWaitsForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, Config{MemoryBudget: 1 << 16})
@@ -47,7 +47,7 @@ func TestRunWaitsForMemory(t *testing.T) {
 	})
 }
 
-// Memory that others have taken is no fault of the guest: the failure says so, and is retryable.
+// TestBudgetRefusesGrow: memory that others have taken is no fault of the guest: the failure says so, and is retryable.
 func TestBudgetRefusesGrow(t *testing.T) {
 	e := newEngine(t, Config{MemoryBudget: 2 << 20})
 	out := load(t, e, guestFile(t, "grow")).Run(t.Context(), Attempt{MemoryBytes: 4 << 20}, &fakeHost{})

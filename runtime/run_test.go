@@ -161,7 +161,7 @@ func TestKilledBeforeItBegins(t *testing.T) {
 	}
 }
 
-// A guest that waits in the host is released by its context at once, and its sleep is cut.
+// TestKilledInTheHost: a guest that waits in the host is released by its context at once, and its sleep is cut.
 func TestKilledInTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, Config{})
@@ -275,7 +275,7 @@ func TestDeadlineNear(t *testing.T) {
 	})
 }
 
-// No trace of one attempt is in the next, whatever it did (SPEC B4).
+// TestFreshMemory: no trace of one attempt is in the next, whatever it did (SPEC B4).
 func TestFreshMemory(t *testing.T) {
 	e := newEngine(t, Config{})
 	// Counts in memory[0] and returns one less: outcome 0 iff it was 0 before.

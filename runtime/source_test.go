@@ -29,7 +29,8 @@ func (p *pattern) ReadAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// A guest reads 16 MiB of params, which are never in the host's memory: neither as a whole, nor piece by piece.
+// TestParamsAreReadInPieces: a guest reads 16 MiB of params, which are never in the host's memory: neither as a whole,
+// nor piece by piece.
 func TestParamsAreReadInPieces(t *testing.T) {
 	const size = 16 << 20
 	m := load(t, newEngine(t, Config{}), guestFile(t, "conformance-wat"))
@@ -67,7 +68,8 @@ type broken struct{ err error }
 
 func (b broken) ReadAt([]byte, int64) (int, error) { return 0, b.err }
 
-// An input that breaks ends the guest: one that looks at no status must not go on with memory that holds nothing.
+// TestInputThatBreaks: an input that breaks ends the guest: one that looks at no status must not go on with memory that
+// holds nothing.
 func TestInputThatBreaks(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "echo"))
 	out := m.Run(t.Context(), Attempt{ParamsFrom: &Source{broken{errors.New("disk on fire")}, 10}}, &fakeHost{})

@@ -176,7 +176,7 @@ func TestImageKeepsDescriptors(t *testing.T) {
 	})
 }
 
-// A guest that sleeps while it is initialised has slept at once, also for ever.
+// TestSleepsPassInPhaseStart: a guest that sleeps while it is initialised has slept at once, also for ever.
 func TestSleepsPassInPhaseStart(t *testing.T) {
 	poll := append([]byte{0x41, 0x18, 0x42}, sleb(-1)...) // timeout of the subscription at 0: 2^64-1 ns
 	poll = append(poll, 0x37, 3, 0)

@@ -34,7 +34,7 @@ type spot struct {
 
 func (a spot) less(b spot) bool { return a.key < b.key || a.key == b.key && a.tie < b.tie }
 
-// Where a row of the run is says its heapPos: -1 less the number of the place, of which the lower bits are enough.
+// placeBits are the bits of a place's number that a row of the run keeps in its heapPos, which is -1 less the number.
 const placeBits = 1<<31 - 1
 
 func placeOf(n uint64) heapPos { return -1 - heapPos(n&placeBits) }

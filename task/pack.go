@@ -99,7 +99,8 @@ func namesOf(record []byte) func(yield func(n uint64) bool) {
 	}
 }
 
-// An ID that is a UUID in lower case takes 17 bytes: 0, and the 16 that it is. Any other follows its length.
+// uuidLength is how long an ID is that is a UUID in lower case. It takes 17 bytes: 0, and the 16 that it is. Any other ID
+// follows its length.
 const uuidLength = 36
 
 // uuidDigits are where each of its bytes has its two digits.

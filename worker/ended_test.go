@@ -55,7 +55,7 @@ func TestEndsOfRealGuests(t *testing.T) {
 	}
 }
 
-// Nothing ran: there is nothing to measure.
+// TestEndOfWhatNeverRan: nothing ran: there is nothing to measure.
 func TestEndOfWhatNeverRan(t *testing.T) {
 	r := startReal(t)
 	a := r.assignment(7, func(a *stream.Assignment) {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The margins are exact: one tick early would stop healthy guests, one late would let two workers run one task.
+// TestFence: the margins are exact: one tick early would stop healthy guests, one late would let two workers run one
+// task.
 func TestFence(t *testing.T) {
 	const ttl = 10 * time.Second
 	now := time.Duration(0)

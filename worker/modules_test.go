@@ -61,7 +61,7 @@ func TestModuleThatCannotBeHad(t *testing.T) {
 	})
 }
 
-// Whoever sends the bytes, the digest decides (SPEC B3).
+// TestWrongBytesAreNotRun: whoever sends the bytes, the digest decides (SPEC B3).
 func TestWrongBytesAreNotRun(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		b.bmu.Lock()
@@ -86,7 +86,7 @@ func TestWrongBytesAreNotRun(t *testing.T) {
 	})
 }
 
-// Compiling is bounded, and no load waits for another module's failure.
+// TestPreparingIsBounded: compiling is bounded, and no load waits for another module's failure.
 func TestPreparingIsBounded(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		var now, most int

@@ -78,7 +78,8 @@ func TestRunThatBeganLateIsStoppedInTime(t *testing.T) {
 	})
 }
 
-// What a leader of the former version says has no lease clock, and it ends no lease in this way.
+// TestNoLeaseClockNoOverrun: what a leader of the former version says has no lease clock, and it ends no lease in this
+// way.
 func TestNoLeaseClockNoOverrun(t *testing.T) {
 	inBubble(t, lasts(time.Minute), func(b *bench) {
 		b.assign(7, b.short, func(a *stream.Assignment) { a.Task.Lease.Given = 0 })

@@ -201,7 +201,7 @@ func TestResultAgainstTheSchemaByReference(t *testing.T) {
 	}, blobs.config)
 }
 
-// No majority for a while: the success is not lost, and its slot stays taken.
+// TestResultWaitsForTheStore: no majority for a while: the success is not lost, and its slot stays taken.
 func TestResultWaitsForTheStore(t *testing.T) {
 	blobs := newBlobs()
 	blobs.put = func(n int) error {
@@ -257,7 +257,8 @@ func TestStoppedWhileStoring(t *testing.T) {
 	}
 }
 
-// Maintenance deleted the bytes before the report was applied: they are here, so they are put again (SPEC M3).
+// TestResultWhoseBlobIsGone: maintenance deleted the bytes before the report was applied: they are here, so they are put
+// again (SPEC M3).
 func TestResultWhoseBlobIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		gone int // refusals
@@ -304,7 +305,7 @@ func TestResultWhoseBlobIsGone(t *testing.T) {
 	}
 }
 
-// A success that names a blob which is not stored anywhere cannot be kept, by whomever.
+// TestResultThatNamesWhatIsGone: a success that names a blob which is not stored anywhere cannot be kept, by whomever.
 func TestResultThatNamesWhatIsGone(t *testing.T) {
 	inBubble(t, returns([]byte(`[`+ref([]byte("x"))+`]`)), func(b *bench) {
 		b.set(func() {

@@ -223,7 +223,7 @@ func TestRefusedOutcomeBecomesAFailure(t *testing.T) {
 	})
 }
 
-// A success whose children cannot be submitted is a failure that may be retried.
+// TestRefusedChildrenFailTheAttempt: a success whose children cannot be submitted is a failure that may be retried.
 func TestRefusedChildrenFailTheAttempt(t *testing.T) {
 	mother := func(context.Context, runtime.Attempt, runtime.Host) runtime.Outcome {
 		return runtime.Outcome{Kind: runtime.Succeeded, Children: [][]byte{[]byte("a"), []byte("b")}}
@@ -372,7 +372,8 @@ func TestProgressTravelsWithRenewals(t *testing.T) {
 	})
 }
 
-// A progress report that the leader could not decide about is not sent again once something newer is under way.
+// TestStaleProgressIsNotRetried: a progress report that the leader could not decide about is not sent again once
+// something newer is under way.
 func TestStaleProgressIsNotRetried(t *testing.T) {
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 		h.Beat(1, 0, nil)
@@ -713,7 +714,8 @@ func describe(r stream.Report) string {
 	}
 }
 
-// Text that is not UTF-8 would be refused by the leader's decoder, and by every node's log after it.
+// TestErrorTextIsBoundedUTF8: text that is not UTF-8 would be refused by the leader's decoder, and by every node's log
+// after it.
 func TestErrorTextIsBoundedUTF8(t *testing.T) {
 	r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: new(task.DefaultPolicy())}}
 	out := &runtime.Outcome{Kind: runtime.Failed, Message: strings.Repeat("é", task.MaxMessage) + "\xff", Details: []byte("d\xff")}

@@ -104,7 +104,7 @@ func TestLongLossStopsGuestsInTheMargin(t *testing.T) {
 	})
 }
 
-// The margin counts from before Hello was sent, not from its answer.
+// TestMarginCountsFromTheQuestion: the margin counts from before Hello was sent, not from its answer.
 func TestMarginCountsFromTheQuestion(t *testing.T) {
 	inBubble(t, lasts(time.Minute), func(b *bench) {
 		b.cut()
@@ -158,8 +158,8 @@ func TestGuestThatDoesNotStopIsAnOverrun(t *testing.T) {
 	})
 }
 
-// A machine that was suspended through the margin: its timers have not moved, its guests go on where they were. The
-// first call of each sees the fence.
+// TestBoottimeJumpFencesBeforeAnyHostCall: a machine that was suspended through the margin: its timers have not moved,
+// its guests go on where they were. The first call of each sees the fence.
 func TestBoottimeJumpFencesBeforeAnyHostCall(t *testing.T) {
 	resume := make(chan struct{})
 	type seen struct {
@@ -216,7 +216,7 @@ func TestBoottimeJumpFencesBeforeAnyHostCall(t *testing.T) {
 	}
 }
 
-// An answer that comes after the margin revives nothing.
+// TestLateAnswerDoesNotRevive: an answer that comes after the margin revives nothing.
 func TestLateAnswerDoesNotRevive(t *testing.T) {
 	inBubble(t, lasts(time.Minute), func(b *bench) {
 		b.assign(7)
@@ -231,7 +231,7 @@ func TestLateAnswerDoesNotRevive(t *testing.T) {
 	})
 }
 
-// A leader that hangs is left after a sixth of the TTL.
+// TestHungLeaderIsLeft: a leader that hangs is left after a sixth of the TTL.
 func TestHungLeaderIsLeft(t *testing.T) {
 	inBubble(t, lasts(12*time.Second), func(b *bench) {
 		b.assign(7)
@@ -249,7 +249,8 @@ func TestHungLeaderIsLeft(t *testing.T) {
 	})
 }
 
-// The number of a Hello rises, so that one that was held up is known from those that came after it (SPEC L6).
+// TestHellosAreNumbered: the number of a Hello rises, so that one that was held up is known from those that came after it
+// (SPEC L6).
 func TestHellosAreNumbered(t *testing.T) {
 	inBubble(t, lasts(12*time.Second), func(b *bench) {
 		for i := range 3 {
@@ -311,7 +312,8 @@ func TestLeaderThatLostTheSession(t *testing.T) {
 	}
 }
 
-// A TTL that overflows a time.Duration is refused like one that is too short; no timer is made of it.
+// TestAbsurdTTLIsRefused: a TTL that overflows a time.Duration is refused like one that is too short; no timer is made of
+// it.
 func TestAbsurdTTLIsRefused(t *testing.T) {
 	for _, ttl := range []task.Millis{-1, 0, 1 << 62} {
 		inBubble(t, lasts(time.Second), func(b *bench) {
@@ -356,7 +358,8 @@ func TestWorkerInUseIsWaitedFor(t *testing.T) {
 	})
 }
 
-// Whoever waits for a worker that finds no cluster learns why, and its log is not filled with it.
+// TestNobodyThereIsLogged: whoever waits for a worker that finds no cluster learns why, and its log is not filled with
+// it.
 func TestNobodyThereIsLogged(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		complaints := func() int { return strings.Count(b.log.String(), "cannot reach a leader") }

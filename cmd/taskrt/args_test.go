@@ -86,7 +86,8 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// arrange relies on it: a flag that stands before its command must be read without knowing the command.
+// TestFlagsTakeValuesEverywhereOrNowhere: arrange relies on it, because it must read a flag that stands before its
+// command without knowing the command.
 func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 	takes := map[string]bool{}
 	variables := map[string]string{}
@@ -119,7 +120,7 @@ func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 	})
 }
 
-// Every command that the issues name so far is there.
+// TestCommands: every command that the issues name so far is there.
 func TestCommands(t *testing.T) {
 	var names []string
 	eachCommand(testApp().Commands, func(c *cli.Command) { names = append(names, c.Name) })

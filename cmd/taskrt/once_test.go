@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What operators do carries a key of its own each time; a submit only the key that it is given (SPEC H4).
+// TestOperatorsActOnce: each act of an operator carries a key of its own; a submit carries only the key that it is given
+// (SPEC H4).
 func TestOperatorsActOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

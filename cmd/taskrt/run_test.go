@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An interrupt ends the wait for what does not end by itself, and nothing else does.
+// TestUnlessInterrupted: an interrupt ends the wait for what does not end by itself, and nothing else does.
 func TestUnlessInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	release, ended := make(chan struct{}), make(chan struct{})

@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// What takes long says so where there is no terminal, once; what does not is silent.
+// TestSendingWithoutATerminal: what takes long says so where there is no terminal, once; what does not is silent.
 func TestSendingWithoutATerminal(t *testing.T) {
 	for _, c := range []struct {
 		total int64
@@ -39,7 +39,7 @@ func TestSendingWithoutATerminal(t *testing.T) {
 	}
 }
 
-// A push and an upload count what goes out.
+// TestSentIsCounted: a push and an upload count what goes out.
 func TestSentIsCounted(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

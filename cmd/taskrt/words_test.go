@@ -70,8 +70,8 @@ func finished() *api.Task {
 	return t
 }
 
-// Whatever the cluster answers, no command sends a terminal anything that it obeys, nor a line that is not taskrt's; and
-// -o json is what the cluster answered, byte for byte.
+// TestNoCommandObeysTheText: whatever the cluster answers, no command sends a terminal anything that it obeys, nor a line
+// that is not taskrt's; and -o json is what the cluster answered, byte for byte.
 func TestNoCommandObeysTheText(t *testing.T) {
 	op := filled[*api.Operation]()
 	op.Status, op.Partitions = "FAILURE", 1

@@ -201,8 +201,8 @@ func TestFinishManyAndErrors(t *testing.T) {
 	})
 }
 
-// A worker that falls silent loses its lease; those who watch see it at once, another gets the task, and the late finish
-// is refused (SPEC J6, L3).
+// TestExternalLeaseIsLost: a worker that falls silent loses its lease; those who watch see it at once, another gets the
+// task, and the late finish is refused (SPEC J6, L3).
 func TestExternalLeaseIsLost(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"5s"}`)
@@ -237,7 +237,8 @@ func TestExternalLeaseIsLost(t *testing.T) {
 	})
 }
 
-// An accept that waits when the leader dies goes on waiting under the next one, and gets the task.
+// TestBlockedAcceptSurvivesTheLeader: an accept that waits when the leader dies goes on waiting under the next one, and
+// gets the task.
 func TestBlockedAcceptSurvivesTheLeader(t *testing.T) {
 	for _, how := range []string{"kill", "stop"} {
 		t.Run(how, func(t *testing.T) {
@@ -283,7 +284,8 @@ func TestBlockedAcceptSurvivesTheLeader(t *testing.T) {
 	}
 }
 
-// What a leader committed and did not answer is answered by the next: the same request gets exactly the same leases.
+// TestRepeatedRequestID: what a leader committed and did not answer is answered by the next: the same request gets
+// exactly the same leases.
 func TestRepeatedRequestID(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1m"}`)
@@ -318,7 +320,8 @@ func TestRepeatedRequestID(t *testing.T) {
 	})
 }
 
-// Clients that hang up at every possible moment: nothing is lost to them, and no task waits for a lease to run out.
+// TestHangUps: clients that hang up at every possible moment: nothing is lost to them, and no task waits for a lease to
+// run out.
 func TestHangUps(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1h"}`)
@@ -389,8 +392,8 @@ func TestHangUps(t *testing.T) {
 	})
 }
 
-// Many acceptors on three nodes: each task goes to exactly one, everybody gets his turn, and while nothing happens they
-// cost no entry of the log.
+// TestManyAcceptorsAreFair: many acceptors on three nodes: each task goes to exactly one, everybody gets his turn, and
+// while nothing happens they cost no entry of the log.
 func TestManyAcceptorsAreFair(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external"}`)
@@ -453,7 +456,7 @@ func TestManyAcceptorsAreFair(t *testing.T) {
 	})
 }
 
-// A node that is cut off with acceptors does not keep tasks from the others.
+// TestAcceptorsOfACutOffNode: a node that is cut off with acceptors does not keep tasks from the others.
 func TestAcceptorsOfACutOffNode(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"20s"}`)

@@ -83,8 +83,9 @@ func startExternal(t *testing.T, c *Cluster, name string, slots int, h extworker
 	}
 }
 
-// Workers over HTTP's semantics, tasks that take longer than a lease, and nodes that die and are cut off: every task ends
-// well, with the result of its last attempt, and no attempt ran beside the next one's report.
+// TestExternalWorkersThroughDeaths: workers over HTTP's semantics, tasks that take longer than a lease, and nodes that
+// die and are cut off: every task ends well, with the result of its last attempt, and no attempt ran beside the next
+// one's report.
 func TestExternalWorkersThroughDeaths(t *testing.T) {
 	seeds := uint64(6)
 	if testing.Short() {
@@ -165,7 +166,8 @@ func TestExternalWorkersThroughDeaths(t *testing.T) {
 	}
 }
 
-// A worker that is stopped gives back what it runs, and another goes on from the checkpoint at once.
+// TestExternalWorkerGivesBack: a worker that is stopped gives back what it runs, and another goes on from the checkpoint
+// at once.
 func TestExternalWorkerGivesBack(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1m"}`)

@@ -26,7 +26,7 @@ func maintained(m maintain.Config) Options {
 // eager runs on demand only and takes everything for old.
 var eager = maintain.Config{Every: -1, Grace: time.Millisecond, UnsafeGrace: true}
 
-// start asks for a run at member i.
+// startRun asks for a run at member i.
 func (c *Cluster) startRun(i int, r api.MaintenanceRequest) int64 {
 	c.t.Helper()
 	ctx, cancel := c.Context(patience)

@@ -58,8 +58,9 @@ func (c *Cluster) refs(content []byte) int64 {
 	return b.Refs
 }
 
-// Params that are too long for the log, through a follower: they become a blob, the guest is given their bytes, and so does
-// its result. What is equal is one task however it was sent, and nothing is kept once the task is gone.
+// TestLargeParamsAndResults: params that are too long for the log, through a follower: they become a blob, the guest is
+// given their bytes, and so does its result. What is equal is one task however it was sent, and nothing is kept once the
+// task is gone.
 func TestLargeParamsAndResults(t *testing.T) {
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "echo")
@@ -105,7 +106,8 @@ func TestLargeParamsAndResults(t *testing.T) {
 	})
 }
 
-// Params that do not fit into their guest, read piece by piece; params and a result of the limit.
+// TestLargestParamsAndResults: params that do not fit into their guest, read piece by piece; params and a result of the
+// limit.
 func TestLargestParamsAndResults(t *testing.T) {
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
 		wasm, _, err := Guest("conformance-wat")
@@ -186,8 +188,8 @@ func TestPayloadRefusals(t *testing.T) {
 	})
 }
 
-// What an external worker sends over 64 KiB: checkpoint and result become blobs, a repeated finish is known again, and what
-// is not stored is refused while the attempt goes on.
+// TestExternalWorkerWithLargePayloads: what an external worker sends over 64 KiB: checkpoint and result become blobs, a
+// repeated finish is known again, and what is not stored is refused while the attempt goes on.
 func TestExternalWorkerWithLargePayloads(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external"}`)
@@ -229,7 +231,8 @@ func TestExternalWorkerWithLargePayloads(t *testing.T) {
 	})
 }
 
-// A worker dies after a checkpoint that is a blob: the task goes on from it elsewhere, whoever has the bytes.
+// TestLargeCheckpointOutlivesItsWorker: a worker dies after a checkpoint that is a blob: the task goes on from it
+// elsewhere, whoever has the bytes.
 func TestLargeCheckpointOutlivesItsWorker(t *testing.T) {
 	params, saved := text("p", 200_000), []byte(text("s", 300_000))
 	var g gates
@@ -282,9 +285,9 @@ func (c *Cluster) down() int {
 	return -1
 }
 
-// Maintenance with hardly any grace deletes what nothing refers to yet, again and again, while large payloads come in: what
-// was deleted between storing and referring is stored again, so every task is submitted and runs, and what is referred to
-// stays.
+// TestPayloadsBesideMaintenance: maintenance with hardly any grace deletes what nothing refers to yet, again and again,
+// while large payloads come in: what was deleted between storing and referring is stored again, so every task is submitted
+// and runs, and what is referred to stays.
 func TestPayloadsBesideMaintenance(t *testing.T) {
 	o := Options{Configure: func(_ int, c *node.Config) {
 		c.Maintenance = maintain.Config{Every: -1, Grace: time.Millisecond, UnsafeGrace: true}

@@ -85,7 +85,8 @@ func TestTaskModelOfShortLeases(t *testing.T) {
 	}
 }
 
-// Accepts that were sent again: what the first one leased is delivered by the second, or given back, and never two at once.
+// TestTaskModelOfRepeatedAccepts: an accept is sent again: what the first leased is delivered by the second, or given back,
+// and never both.
 func TestTaskModelOfRepeatedAccepts(t *testing.T) {
 	t.Parallel()
 	submit := func(id int) porcupine.Operation {

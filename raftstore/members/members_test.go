@@ -15,7 +15,7 @@ type noRaft struct{ Raft }
 
 func (noRaft) Servers() []raft.Server { return nil }
 
-// Of any two nodes exactly one has the longer log, as votes see it, or is the one of equal ones.
+// TestWhoSucceeds: of any two nodes exactly one has the longer log, as votes see it; of equal logs exactly one node wins.
 func TestWhoSucceeds(t *testing.T) {
 	type end struct {
 		logEnd

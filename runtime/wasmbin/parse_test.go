@@ -133,7 +133,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Every beginning of a real module is refused as truncated, unless it ends exactly between two sections.
+// TestParseTruncated: every beginning of a real module is refused as truncated, unless it ends exactly between two
+// sections.
 func TestParseTruncated(t *testing.T) {
 	data := guest(t, "conformance-wat")
 	whole, err := Parse(data)

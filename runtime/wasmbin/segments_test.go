@@ -89,7 +89,8 @@ func TestCheckSegmentsRefuses(t *testing.T) {
 	}
 }
 
-// Segments of a table or memory of somebody else, and offsets that somebody else gives, are not known.
+// TestCheckSegmentsOfImports: segments of a table or memory of somebody else, and offsets that somebody else gives, are
+// not known.
 func TestCheckSegmentsOfImports(t *testing.T) {
 	table := []byte{1, 1, 'm', 1, 't', 1, 0x70, 0, 1}
 	global := []byte{1, 1, 'm', 1, 'g', 3, 0x7f, 0}

@@ -33,7 +33,7 @@ const (
 	// maxEnded bounds what waits for a parent that does not read. Attempts beyond it are not told, and so the parent
 	// does not count them.
 	maxEnded = maxMessage / 2
-	// Without a session there is nothing to renew. Then the child says every aliveEvery that it lives, and that no guest
+	// aliveEvery is how often a child without a session, which has nothing to renew, says that it lives, and that no guest
 	// executes for aliveTTL.
 	aliveEvery = 3 * time.Second
 	aliveTTL   = 30 * time.Second

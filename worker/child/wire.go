@@ -15,12 +15,14 @@ import (
 // Kinds of messages. A call comes with a socket of its own. The answer goes over this socket, and closing it takes the
 // call back.
 const (
-	// To the child.
+	// To the child:
+
 	msgStart = 'S' // spec
 	msgDrain = 'D'
 	msgAsk   = 'Q' // asks for a report
 
-	// To the parent.
+	// To the parent:
+
 	msgUp       = 'u' // up
 	msgHeld     = 'h' // worker.Held: guests may execute until its margin; Session 0: none executes, and this is a sign of life
 	msgEnded    = 'e' // what OnEnd was told; see ended.go

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk/go/tinyjson"
 )
 
-// The texts are what node/view/params.go composes.
+// TestOperationTask: the texts are what node/view/params.go composes.
 func TestOperationTask(t *testing.T) {
 	for text, want := range map[string]sdk.OperationTask{
 		`{"operation":"op-1","partition":"a-f","target":"orders","object":"by-city","arg":{"n":[1, 2]}}`: {

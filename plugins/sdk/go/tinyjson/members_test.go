@@ -39,7 +39,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// What Members gives of valid JSON are valid texts, as many as encoding/json finds.
+// FuzzMembers: what Members gives of valid JSON are valid texts, as many as encoding/json finds.
 func FuzzMembers(f *testing.F) {
 	for _, text := range []string{`{}`, `[1,{"a":[2,"]"]}]`, `{"a\u0062":"\\","c":[[]]}`, `[-1.5e3 , true,null]`} {
 		f.Add(text)
