@@ -116,6 +116,9 @@ func writeGolden(t testing.TB, lines []byte) {
 	before, rest, _ := bytes.Cut(lines, []byte(taskLine))
 	line, after, _ := bytes.Cut(rest, []byte(recordLine))
 	forms, _, _ := bytes.Cut(readFile(t, goldenTask), []byte(taskLine))
+	if len(forms) == 0 {
+		t.Fatalf("%s is being written by package task: go test -p 1", goldenTask)
+	}
 	for name, text := range map[string][]byte{
 		goldenFields: slices.Concat(before, []byte(recordLine), after),
 		goldenTask:   slices.Concat(forms, []byte(taskLine), line),
