@@ -7,12 +7,14 @@ import (
 )
 
 // Task is a task record as JSON (SPEC section 3, H2). Times are RFC 3339 with milliseconds, UTC.
+//
+//fields:json answer
 type Task struct {
-	Namespace string `json:"namespace"`
+	Namespace string `json:"namespace" field:"shared"`
 	ID        string `json:"id"`
-	Behavior  string `json:"behavior"`
+	Behavior  string `json:"behavior" field:"shared"`
 	Version   string `json:"version,omitempty"`
-	Status    string `json:"status"` // CREATED, RUNNING, SUCCESS, FAILURE
+	Status    string `json:"status" field:"shared"` // CREATED, RUNNING, SUCCESS, FAILURE
 	Final     bool   `json:"final"`
 
 	Params       json.RawMessage `json:"params,omitempty"`
@@ -76,11 +78,15 @@ type Lease struct {
 }
 
 // ResubmitFlag says that the task will be due again when its run ends (SPEC I3).
+//
+//fields:json
 type ResubmitFlag struct {
 	NotBefore Time `json:"not_before"`
 }
 
 // Attempt is one entry of a task's history, which has at most 5, the oldest first.
+//
+//fields:json answer
 type Attempt struct {
 	Attempt    int64  `json:"attempt"`
 	Token      uint64 `json:"token"`
@@ -99,11 +105,13 @@ type Time struct{ time.Time }
 type Duration time.Duration
 
 // SubmitRequest is the body of POST /v1/tasks (SPEC H1, R1, I1, I3). Unknown fields are refused.
+//
+//fields:json submit
 type SubmitRequest struct {
-	Namespace    string            `json:"namespace,omitempty"`
-	Behavior     string            `json:"behavior"`
+	Namespace    string            `json:"namespace,omitempty" field:"shared"`
+	Behavior     string            `json:"behavior" field:"shared"`
 	ID           string            `json:"id,omitempty"`
-	Params       json.RawMessage   `json:"params,omitempty"`
+	Params       json.RawMessage   `json:"params,omitempty" field:"compact"`
 	ParamsBase64 []byte            `json:"params_base64,omitzero"`
 	IfExists     string            `json:"if_exists,omitempty"` // join, fail, rerun, resubmit
 	NotBefore    *Time             `json:"not_before,omitempty"`
@@ -121,9 +129,11 @@ type SubmitRequest struct {
 }
 
 // SubmitReply answers one submit (SPEC I4). Outcome is created, existing, existing_other_params or updated.
+//
+//fields:json answer
 type SubmitReply struct {
 	Task     *Task  `json:"task"`
-	Outcome  string `json:"outcome"`
+	Outcome  string `json:"outcome" field:"shared"`
 	TimedOut bool   `json:"timed_out,omitempty"` // the time of ?wait= was over before there was an outcome
 }
 

@@ -15,7 +15,7 @@ func TestGenerated(t *testing.T) {
 		t.Error(err)
 	}
 	committed := 0
-	for _, dir := range []string{"task", "task/wire"} {
+	for _, dir := range []string{"task", "task/wire", "api/internal/codec"} {
 		names, err := filepath.Glob(filepath.Join(root, dir, "*_gen.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -26,7 +26,11 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := generate(m)
+	objects, err := parseObjects(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := generate(m, objects)
 	if err != nil || len(files) != committed {
 		t.Errorf("%d files are generated and %d committed, %v", len(files), committed, err)
 	}
@@ -35,8 +39,10 @@ func TestGenerated(t *testing.T) {
 // TestCheckSeesADifference: run writes what is not there, and -check fails for what is not as it was written.
 func TestCheckSeesADifference(t *testing.T) {
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "task", "wire"), 0o750); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"task/wire", "api/internal/codec"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o750); err != nil {
+			t.Fatal(err)
+		}
 	}
 	source := filepath.Join(root, "task", "task.go")
 	write := func(name, text string) {
@@ -46,6 +52,8 @@ func TestCheckSeesADifference(t *testing.T) {
 		}
 	}
 	write(source, valid)
+	write(filepath.Join(root, "api", "types.go"), validJSON)
+	write(filepath.Join(root, "api", "internal", "codec", "wire.go"), "package codec")
 	if err := run(root, true); err == nil {
 		t.Error("files that are not there are as they should be")
 	}
@@ -109,13 +117,43 @@ var (
 )
 `
 
-func generated(t *testing.T, source string) (map[string]string, error) {
+// validJSON is a small package api.
+const validJSON = `package api
+
+//fields:json answer
+type Task struct {
+	Note   string ` + "`" + `json:"note,omitempty"` + "`" + `
+	ID     string ` + "`" + `json:"id"` + "`" + `
+	Status string ` + "`" + `json:"status" field:"shared"` + "`" + `
+	Since  *Time  ` + "`" + `json:"since,omitempty"` + "`" + `
+	Runs   []Run  ` + "`" + `json:"runs"` + "`" + `
+	Lease  *Lease ` + "`" + `json:"lease,omitempty"` + "`" + `
+	Wait   int    ` + "`" + `json:"-"` + "`" + `
+}
+
+//fields:json answer
+type Run struct {
+	Number int64 ` + "`" + `json:"number"` + "`" + `
+}
+
+//fields:json submit
+type Submit struct {
+	Params   json.RawMessage ` + "`" + `json:"params,omitempty" field:"compact"` + "`" + `
+	Priority *int            ` + "`" + `json:"priority"` + "`" + `
+}
+`
+
+func generated(t *testing.T, source, types string) (map[string]string, error) {
 	t.Helper()
 	m, err := parseFiles(map[string][]byte{"task.go": []byte(source)})
 	if err != nil {
 		return nil, err
 	}
-	files, err := generate(m)
+	objects, err := parseObjectsOf("types.go", []byte(types), "api.")
+	if err != nil {
+		return nil, err
+	}
+	files, err := generate(m, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +166,7 @@ func generated(t *testing.T, source string) (map[string]string, error) {
 
 // TestWrites: what tags say stands in the files.
 func TestWrites(t *testing.T) {
-	files, err := generated(t, valid)
+	files, err := generated(t, valid, validJSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +182,19 @@ func TestWrites(t *testing.T) {
 			"h := newHasher(hashedSpace) h.str(x.Name) h.word(x.Gone) if x.Late != 0 { h.word(7) h.int(x.Late) } return h.sum()",
 			"if has&hasWait != 0 { h.int(int64(x.Wait)) h.int(x.Count) } if has&hasText != 0 { h.str(x.Text) } }",
 		},
-		"task/wire/append_gen.go":  {"f.text(1, x.ID) f.someInt(2, int64(x.Wait)) f.someText(3, x.Text) f.someInt(4, x.Count) f.someTrue(5, x.Cancel) return f.b"},
-		"task/wire/read_gen.go":    {"case 1: x.ID = r.text() case 2: x.Wait = task.Millis(r.int()) case 3: x.Text = r.name()", "x.Space = r.name()"},
+		"task/wire/append_gen.go": {"f.text(1, x.ID) f.someInt(2, int64(x.Wait)) f.someText(3, x.Text) f.someInt(4, x.Count) f.someTrue(5, x.Cancel) return f.b"},
+		"task/wire/read_gen.go":   {"case 1: x.ID = r.text() case 2: x.Wait = task.Millis(r.int()) case 3: x.Text = r.name()", "x.Space = r.name()"},
+		"api/internal/codec/append_gen.go": {
+			"if x.Note != \"\" { b = append(appendString(append(b, `\"note\":`...), x.Note), ',') } b = appendString(append(b, `\"id\":`...), x.ID)",
+			"b = appendRuns(append(b, `,\"runs\":`...), x.Runs) if x.Lease != nil { b = Append(append(b, `,\"lease\":`...), x.Lease) } return b",
+			"if len(x.Params) > 0 { b = append(append(append(b, `\"params\":`...), x.Params...), ',') }",
+		},
+		"api/internal/codec/read_gen.go": {
+			`case "status": return a.Known(&x.Status, &a.status) case "since": return a.timeOrNil(&x.Since)`,
+			"x.Runs = append(x.Runs, api.Run{}) return a.run(&x.Runs[len(x.Runs)-1])",
+			`case "lease": return a.other(&x.Lease) } return a.unknown(name)`,
+			`hasParams = 1 << iota hasPriority`, `case "priority": return hasPriority, s.intOrNil(&x.Priority)`,
+		},
 		"task/wire/command_gen.go": {"kindMove uint64 = 1 kindStop uint64 = 2", "case kindStop: return decode[task.Stop](b)", "func longestInStop(x *task.Stop) int { return len(x.Tasks) }"},
 	} {
 		for _, want := range wants {
@@ -180,12 +229,17 @@ func TestRefuses(t *testing.T) {
 		"a word of a directive":    {"hash record", "hash recrod", "//fields:hash recrod"},
 		"a type":                   {"Text   string", "Text   float64", "there is no struct float64"},
 		"what is never left out":   {`cbor:"2,keyasint,omitempty" field:"bit=0`, `cbor:"2,keyasint" field:"bit=0`, ""},
+		"a reader":                 {"fields:json submit", "fields:json sumbit", "//fields:json sumbit"},
+		"a word of a member":       {`field:"compact"`, `field:"compcat"`, `field:"compcat"`},
+		"a form of a member":       {`json:"since,omitempty"`, `json:"since,string"`, `json:"since,string"`},
+		"a type of a member":       {"Number int64", "Number float64", "nothing appends a float64"},
+		"no member for sure":       {`json:"number"`, `json:"number,omitempty"`, "every member may be left out"},
 		"a flag never left out":    {`cbor:"5,keyasint,omitempty"`, `cbor:"5,keyasint"`, "a bool that is never left out"},
 	} {
-		if strings.Count(valid, c.old) != 1 {
-			t.Fatalf("%s: %q is %d times in the source", what, c.old, strings.Count(valid, c.old))
+		if n := strings.Count(valid+validJSON, c.old); n != 1 {
+			t.Fatalf("%s: %q is %d times in the source", what, c.old, n)
 		}
-		_, err := generated(t, strings.Replace(valid, c.old, c.new, 1))
+		_, err := generated(t, strings.Replace(valid, c.old, c.new, 1), strings.Replace(validJSON, c.old, c.new, 1))
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", what, err)

@@ -8,6 +8,7 @@ import (
 const (
 	importHead = "github.com/taskrt/taskrt/task/wire/head"
 	importTask = "github.com/taskrt/taskrt/task"
+	importAPI  = "github.com/taskrt/taskrt/api"
 )
 
 // mapFields is how many fields a map has at most whose head is one byte: as many are written and read without the library.

@@ -52,7 +52,7 @@ func (f *filler) fill(v reflect.Value) {
 	case *api.Duration:
 		*x = api.Duration(f.Int64N(1 << 40))
 		return
-	case **api.Operation: // a field of errors, which are not written by hand
+	case **api.Operation: // a field of errors, which encoding/json writes
 		return
 	}
 	switch v.Kind() {
@@ -102,7 +102,7 @@ func (f *filler) fill(v reflect.Value) {
 	}
 }
 
-// TestEncodeAsEncodingJSON: the code by hand writes what encoding/json writes, for every field of every value.
+// TestEncodeAsEncodingJSON: the code without reflection writes what encoding/json writes, for every field of every value.
 func TestEncodeAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(1, 2))}
 	for range 3000 {

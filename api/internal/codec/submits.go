@@ -167,21 +167,8 @@ func (s *submitReader) tasks(t *Submits) bool {
 	})
 }
 
-// These are bits for the fields that a body has.
-const (
-	hasNamespace = 1 << iota
-	hasBehavior
-	hasID
-	hasParams
-	hasParamsBase64
-	hasIfExists
-	hasNotBefore
-	hasDelay
-	hasDeadline
-	hasLabels
-	hasPriority
-	hasTasks
-)
+// hasTasks is a bit beside those of the members of a submit: the body is a batch.
+const hasTasks = 1 << 31
 
 // request reads an object at this depth. tasks, if not nil, reads the value of a member "tasks". seen has the fields of the
 // object.
@@ -203,45 +190,10 @@ func (s *submitReader) request(r *api.SubmitRequest, depth int, tasks func() boo
 	return seen, ok
 }
 
-// field reads the value of a member, if it is plain.
-func (s *submitReader) field(r *api.SubmitRequest, name []byte, depth int) (field int, ok bool) {
-	switch string(name) {
-	case "namespace":
-		return hasNamespace, s.Known(&r.Namespace, &s.namespace)
-	case "behavior":
-		return hasBehavior, s.Known(&r.Behavior, &s.behavior)
-	case "id":
-		return hasID, s.Text(&r.ID)
-	case "params":
-		return hasParams, s.params(r, depth)
-	case "params_base64":
-		return hasParamsBase64, s.Base64(&r.ParamsBase64)
-	case "if_exists":
-		return hasIfExists, s.Text(&r.IfExists)
-	case "not_before":
-		return hasNotBefore, s.timeOrNil(&r.NotBefore)
-	case "delay":
-		return hasDelay, s.duration(&r.Delay)
-	case "deadline":
-		return hasDeadline, s.timeOrNil(&r.Deadline)
-	case "labels":
-		return hasLabels, s.Labels(&r.Labels)
-	case "priority":
-		return hasPriority, s.priority(&r.Priority)
-	}
-	return 0, false
-}
-
-func (s *submitReader) params(r *api.SubmitRequest, depth int) bool {
+// raw keeps a value where it is.
+func (s *submitReader) raw(to *json.RawMessage, depth int) bool {
 	from := s.Pos()
 	ok := s.Value(depth)
-	r.Params = s.Since(from)
-	return ok
-}
-
-func (s *submitReader) priority(to **int) bool {
-	var n int64
-	ok := s.Int(&n)
-	*to = new(int(n))
+	*to = s.Since(from)
 	return ok
 }

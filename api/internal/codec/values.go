@@ -32,3 +32,15 @@ func (s *values) duration(to **api.Duration) bool {
 	*to = new(api.Duration(d))
 	return err == nil
 }
+
+func (s *values) int(to *int) bool {
+	var n int64
+	ok := s.Int(&n)
+	*to = int(n)
+	return ok
+}
+
+func (s *values) intOrNil(to **int) bool {
+	*to = new(int)
+	return s.int(*to)
+}

@@ -1,6 +1,8 @@
 // Package codec is JSON as it travels between client and server. It has the types that stand around the values of api.Service,
-// the readers and writers by hand of submits and their answers, for both ends, and the strict decoder of bodies.
+// the readers and writers of submits and their answers, without reflection, for both ends, and the strict decoder of bodies.
 package codec
+
+//go:generate go run ../../../internal/genfields -root ../../..
 
 import "github.com/taskrt/taskrt/api"
 
@@ -101,6 +103,8 @@ type SubmitResults struct {
 }
 
 // MinimalTask is what "Prefer: return=minimal" leaves of a task.
+//
+//fields:json
 type MinimalTask struct {
 	Namespace string   `json:"namespace"`
 	ID        string   `json:"id"`
@@ -112,6 +116,8 @@ type MinimalTask struct {
 }
 
 // MinimalReply is a SubmitReply with "Prefer: return=minimal".
+//
+//fields:json
 type MinimalReply struct {
 	Task    MinimalTask `json:"task"`
 	Outcome string      `json:"outcome"`
@@ -129,6 +135,8 @@ type MinimalResults struct {
 }
 
 // TaskAnswer is {"task": …}.
+//
+//fields:json answer
 type TaskAnswer struct {
 	Task *api.Task `json:"task"`
 }
