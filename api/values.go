@@ -37,8 +37,8 @@ func (t Time) String() string { return t.UTC().Format(TimeLayout) }
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
 
-// UnmarshalJSON accepts RFC 3339 with any number of digits, from 1970 to 9999. It refuses null: who has no time leaves the
-// field out.
+// UnmarshalJSON accepts RFC 3339 with any number of digits, from 1970 to 9999. It refuses null: a field without a time is left
+// out.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s *string
 	if err := json.Unmarshal(b, &s); err != nil || s == nil {

@@ -40,7 +40,7 @@ func (s *suite) operationTasks(ctx context.Context, t *testing.T) {
 	s.must(ctx, t, api.SubmitRequest{Behavior: okBehavior, ID: "op-taken:1"})
 	_, err = s.StartOperation(ctx, api.StartOperationRequest{ID: "op-taken", Behavior: "apitest.op.other", Target: "taken", Partitions: some(2)})
 	wantError(t, err, "reserved_id", "id")
-	// It is removed as a whole; who waits is told.
+	// The operation is removed as a whole, and whoever waits for it is told.
 	s.start(ctx, t, api.StartOperationRequest{ID: "op-remove", Behavior: "apitest.op.spin", Partitions: some(20)})
 	s.until(ctx, t, "op-remove:0", "running")
 	gone := make(chan error, 1)
