@@ -84,14 +84,19 @@ func isTest(fn *ast.FuncDecl) bool {
 	return fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") && fn.Name.Name != "TestMain"
 }
 
-// bubbleHelpers returns the functions ("dir:function") that call synctest.Test, or another of them.
+// bubbleHelpers returns the functions ("dir:function") that call synctest.Test, or another of them. Methods ("dir:type.method") are also
+// there by their name alone ("dir:.method").
 func bubbleHelpers(files []*file) map[string]bool {
 	helpers := map[string]bool{}
 	for n := -1; n < len(helpers); {
 		n = len(helpers)
 		inspectCalls(files, func(f *file, call *ast.CallExpr) {
 			if isCall(call, "synctest", "Test") || callsHelper(helpers, f.dir, call) {
-				helpers[f.dir+":"+f.enclosing(call)] = true
+				name := f.enclosing(call)
+				helpers[f.dir+":"+name] = true
+				if _, method, ok := strings.Cut(name, "."); ok {
+					helpers[f.dir+":."+method] = true
+				}
 			}
 		})
 	}
@@ -104,11 +109,7 @@ func callsHelper(helpers map[string]bool, dir string, call *ast.CallExpr) bool {
 	case *ast.Ident:
 		return helpers[dir+":"+fun.Name]
 	case *ast.SelectorExpr:
-		for helper := range helpers {
-			if strings.HasPrefix(helper, dir+":") && strings.HasSuffix(helper, "."+fun.Sel.Name) {
-				return true
-			}
-		}
+		return helpers[dir+":."+fun.Sel.Name]
 	}
 	return false
 }
