@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 func TestDirIsHeldByOne(t *testing.T) {
@@ -49,7 +50,7 @@ func TestDirIsHeldByOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestDirIsHeldByOneProcess$")
+	cmd := leash.Command(os.Args[0], "-test.run=^TestDirIsHeldByOneProcess$")
 	cmd.Env = append(os.Environ(), name+"="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

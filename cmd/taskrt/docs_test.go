@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestDocs runs every command line of the documentation verbatim. The ```sh blocks of one page, in order, are one
@@ -93,20 +94,21 @@ func runPage(t *testing.T, root, script string) {
 	dir := copyTree(t, root)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // who hangs is shown, and not waited for
 	defer cancel()
+	beside, err := leash.New() // what a page starts beside itself ends with it, also when it fails
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Kill()
 	cmd := exec.CommandContext(ctx, "bash", "-exo", "pipefail", "-c", script)
-	// What a page starts beside itself ends with it, also when it fails.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	beside.Tie(cmd)
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	before := filesIn(t, dir)
-	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
+	err = cmd.Run()
+	beside.Kill()
 	if err != nil {
 		t.Errorf("%v; the script said:\n%s", err, out.String())
 	}
@@ -135,7 +137,7 @@ func filesIn(t *testing.T, dir string) (files []string) {
 // notIgnored returns those of the files that git would show as new.
 func notIgnored(t *testing.T, root string, files []string) (left []string) {
 	t.Helper()
-	cmd := exec.Command("git", "check-ignore", "--no-index", "-z", "--stdin", "--verbose", "--non-matching")
+	cmd := leash.Command("git", "check-ignore", "--no-index", "-z", "--stdin", "--verbose", "--non-matching")
 	cmd.Dir, cmd.Stdin = root, strings.NewReader(strings.Join(files, "\x00"))
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) { // 1: none is ignored
@@ -154,7 +156,7 @@ func notIgnored(t *testing.T, root string, files []string) (left []string) {
 func copyTree(t *testing.T, root string) string {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.Command("bash", "-eo", "pipefail", "-c",
+	cmd := leash.Command("bash", "-eo", "pipefail", "-c",
 		`git ls-files -z --cached --others --exclude-standard | while IFS= read -rd "" f; do if [ -e "$f" ]; then printf "%s\0" "$f"; fi; done | tar -c --null -T - | tar -x -C "$1"`, "copy", dir)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {

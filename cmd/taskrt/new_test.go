@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/plugins/plugintest"
 )
 
@@ -20,7 +21,7 @@ func newSquares(t *testing.T, language string) (dir, taskrt string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), taskrt, "new", language, squares, "--dir", dir).CombinedOutput(); err != nil {
+	if out, err := leash.CommandContext(t.Context(), taskrt, "new", language, squares, "--dir", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir, taskrt
@@ -30,7 +31,7 @@ func newSquares(t *testing.T, language string) (dir, taskrt string) {
 func makeSquares(t *testing.T, dir string, variables ...string) {
 	t.Helper()
 	run := func(targets ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), "make", append(targets, variables...)...)
+		cmd := leash.CommandContext(t.Context(), "make", append(targets, variables...)...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -45,7 +46,7 @@ func makeSquares(t *testing.T, dir string, variables ...string) {
 		t.Errorf("make builds what is built: %v\n%s", err, out)
 	}
 	t.Run("a test that fails", func(t *testing.T) {
-		if out, err := exec.CommandContext(t.Context(), "sed", "-i", `s/"sum":14/"sum":15/`, filepath.Join(dir, "test.sh")).CombinedOutput(); err != nil {
+		if out, err := leash.CommandContext(t.Context(), "sed", "-i", `s/"sum":14/"sum":15/`, filepath.Join(dir, "test.sh")).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		if out, err := run("test"); err == nil || !strings.Contains(out, "FAILED") {

@@ -14,10 +14,27 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"taskrt": main})
+	testscript.Main(m, map[string]func(){"taskrt": tied})
+}
+
+// tie lets the programs of a script be tied to this process.
+func tie(e *testscript.Env) error {
+	name, value, err := leash.Environment()
+	e.Setenv(name, value)
+	return err
+}
+
+// tied is the program as scripts start it: it ends with their test.
+func tied() {
+	if err := leash.Join(); err != nil {
+		panic(err)
+	}
+	main()
 }
 
 // patience bounds every wait for a process of these tests.
@@ -40,14 +57,14 @@ func TestScripts(t *testing.T) {
 			e.Setenv("WASM", filepath.Join(root, "testdata", "wasm"))
 			e.Setenv("SDK", root)
 			for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // for scripts that build plugins: those of this test
-				dir, err := exec.Command("go", "env", name).Output()
+				dir, err := leash.Command("go", "env", name).Output()
 				if err != nil {
 					return err
 				}
 				e.Setenv(name, strings.TrimSpace(string(dir)))
 			}
 			e.Values[daemonsKey{}] = map[string]*daemon{}
-			return nil
+			return tie(e)
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "cluster" {
@@ -125,7 +142,7 @@ func startDaemon(args []string, dir string, env []string) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := leash.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Stderr = dir, stderr
 	cmd.Env = append(os.Environ(), env...)
 	stdout, err := cmd.StdoutPipe()

@@ -86,7 +86,8 @@ var arrows = map[string][]string{
 	"internal/bench":    {"api", "api/client", "runtime", "internal/trio"},
 	"internal/terminal": {},
 	"internal/strays":   {},
-	"internal/trio":     {},
+	"internal/leash":    {},
+	"internal/trio":     {"internal/leash"},
 
 	"plugins/examples":             {},
 	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "runtime/manifest", "task"},
@@ -122,21 +123,21 @@ var arrows = map[string][]string{
 	"internal/memdir":      {},
 	"node/nodetest":        {"task"},
 	"task/wire/wiretest":   {},
-	"internal/ctool":       {"internal/built", "plugins/sdk"},
+	"internal/ctool":       {"internal/built", "internal/leash", "plugins/sdk"},
 	"internal/e2e":         {"internal/built"},
 	"internal/linear":      {"internal/built"},
 	"internal/maintbench":  {"..."},
 	"internal/memnet":      {"internal/mux"},
-	"internal/astool":      {"internal/built", "plugins/sdk"},
-	"internal/rusttool":    {"internal/built", "plugins/sdk"},
+	"internal/astool":      {"internal/built", "internal/leash", "plugins/sdk"},
+	"internal/rusttool":    {"internal/built", "internal/leash", "plugins/sdk"},
 	"internal/sim":         {"task", "task/wire", "internal/sim/naive"},
 	"internal/sim/naive":   {"task"},
 
 	// Programs of the house: they run the product from outside.
-	"internal/demo":         {"internal/trio"},
+	"internal/demo":         {"internal/leash", "internal/trio"},
 	"internal/genfields":    {},
-	"internal/mutants":      {},
-	"testdata/wasm/build":   {"abi", "runtime/wasmbin"},
+	"internal/mutants":      {"internal/leash"},
+	"testdata/wasm/build":   {"abi", "internal/leash", "runtime/wasmbin"},
 	"testdata/wasm/bench/*": {},
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.

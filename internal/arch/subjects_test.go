@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestSubjects: .ci/subjects finds subjects that are too long or name no package, from the commit on at which it is told to
@@ -20,7 +22,7 @@ func TestSubjects(t *testing.T) {
 	script := filepath.Join(root(t), ".ci", "subjects")
 	alone := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b"}
 	run := func(dir string, args ...string) (string, error) {
-		cmd := exec.Command(args[0], args[1:]...)
+		cmd := leash.Command(args[0], args[1:]...)
 		cmd.Dir, cmd.Env = dir, append(alone, "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 		out, err := cmd.CombinedOutput()
 		return strings.TrimSpace(string(out)), err

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/built"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
@@ -22,7 +23,7 @@ import (
 func Build(t testing.TB, dir string) []byte {
 	t.Helper()
 	modules := Modules(t)
-	version, err := exec.Command("node", "--version").Output()
+	version, err := leash.Command("node", "--version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func compile(ctx context.Context, modules, dir, work string) ([]byte, error) {
 	if err := link(modules, filepath.Join(work, "node_modules")); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "node", filepath.Join(modules, "assemblyscript", "bin", "asc.js"), "--config", "asconfig.json")
+	cmd := leash.CommandContext(ctx, "node", filepath.Join(modules, "assemblyscript", "bin", "asc.js"), "--config", "asconfig.json")
 	cmd.Dir = work
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
@@ -137,7 +138,7 @@ func install() (modules string, err error) {
 			return "", err
 		}
 	}
-	cmd := exec.Command("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd := leash.Command("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
 	cmd.Dir = made
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm ci: %w\n%s", err, out)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestEcho: the guest is the one that everybody can read.
@@ -127,7 +128,7 @@ func TestPresets(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir()) // others on this machine measure too
 	binary := filepath.Join(t.TempDir(), "taskrt")
-	if out, err := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt").CombinedOutput(); err != nil {
+	if out, err := leash.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c := Config{

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/built"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
@@ -48,7 +49,7 @@ func links(clang string) bool {
 		return false
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command(clang, "--target=wasm32", "-nostdlib", "-Wl,--no-entry", "-o", filepath.Join(dir, "empty.wasm"), "-x", "c", "-")
+	cmd := leash.Command(clang, "--target=wasm32", "-nostdlib", "-Wl,--no-entry", "-o", filepath.Join(dir, "empty.wasm"), "-x", "c", "-")
 	cmd.Stdin = strings.NewReader("void _initialize(void) {}\n")
 	return cmd.Run() == nil
 }
@@ -63,7 +64,7 @@ func Build(t testing.TB, source string) []byte {
 	recipe := built.Recipe{Tool: version(clang), Command: append(args[:len(args):len(args)], filepath.Base(source)), Sources: []fs.FS{os.DirFS(filepath.Dir(source)), sdk.C()}}
 	wasm, err := recipe.Once(func() ([]byte, error) {
 		file := filepath.Join(t.TempDir(), "plugin.wasm")
-		cmd := exec.CommandContext(t.Context(), clang, append(args, "-I", Header(t), "-o", file, Source(t, source))...)
+		cmd := leash.CommandContext(t.Context(), clang, append(args, "-I", Header(t), "-o", file, Source(t, source))...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, out)
 		}
@@ -77,9 +78,9 @@ func Build(t testing.TB, source string) []byte {
 
 // version is what compiler and linker say about themselves.
 func version(clang string) string {
-	said, _ := exec.Command(clang, "--version").Output()
-	linker, _ := exec.Command(clang, "--target=wasm32", "-print-prog-name=wasm-ld").Output()
-	more, _ := exec.Command(strings.TrimSpace(string(linker)), "--version").Output()
+	said, _ := leash.Command(clang, "--version").Output()
+	linker, _ := leash.Command(clang, "--target=wasm32", "-print-prog-name=wasm-ld").Output()
+	more, _ := leash.Command(strings.TrimSpace(string(linker)), "--version").Output()
 	return string(said) + string(more)
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
@@ -56,7 +57,7 @@ func (c *cluster) showLogs() {
 // cli runs one taskrt command and returns its standard output.
 func (c *cluster) cli(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, c.Binary, append(args, "--server", strings.Join(c.URLs(), ","))...)
+	cmd := leash.CommandContext(ctx, c.Binary, append(args, "--server", strings.Join(c.URLs(), ","))...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -2,10 +2,11 @@ package durable
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 const childDir = "DURABLE_CHILD"
@@ -60,7 +61,7 @@ func TestSyncs(t *testing.T) {
 func trace(t *testing.T, root, dir string) (did []string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
-	cmd := exec.CommandContext(t.Context(), "strace", "-f", "-qq", "-y", "-e", "signal=none", "-e", "trace=?mkdir,mkdirat,openat,fsync,?rename,?renameat,renameat2", "-o", file, os.Args[0])
+	cmd := leash.CommandContext(t.Context(), "strace", "-f", "-qq", "-y", "-e", "signal=none", "-e", "trace=?mkdir,mkdirat,openat,fsync,?rename,?renameat,renameat2", "-o", file, os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+filepath.Join(root, dir))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED, NOT SHOWN: strace cannot trace processes here: %v\n%s", err, out)

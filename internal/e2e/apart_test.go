@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
@@ -236,7 +236,7 @@ func TestPoisonAmongInnocents(t *testing.T) {
 	cli := func(how string) {
 		t.Helper()
 		for _, id := range []string{"n2", "n3"} {
-			if out, err := exec.Command(binary, "cluster", how, id, "--server", strings.Join(c.urls(), ",")).CombinedOutput(); err != nil {
+			if out, err := leash.Command(binary, "cluster", how, id, "--server", strings.Join(c.urls(), ",")).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}
@@ -329,7 +329,7 @@ func refusedBeside(t *testing.T, w *process) {
 			args[i+1] = kind
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		second := exec.CommandContext(ctx, binary, args...)
+		second := leash.CommandContext(ctx, binary, args...)
 		out, err := second.CombinedOutput()
 		cancel()
 		if err == nil || second.ProcessState.ExitCode() != 7 || !strings.Contains(string(out), "in use") {

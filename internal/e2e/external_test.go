@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestExternalGo and TestExternalPython run the programs of examples/external against three nodes: what the pages say of an
@@ -18,7 +20,7 @@ import (
 func TestExternalGo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "worker")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/external/go").CombinedOutput(); err != nil {
+	if out, err := leash.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/external/go").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c := newPinCluster(t)
@@ -61,7 +63,7 @@ assert not final({"error": {"message": "m"}}, large) and not final({"error": {"m
 assert final({"error": {"message": "m", "retryable": False}}, gone)
 assert Attempt.instead({"again_at": "t", "checkpoint": 1}, large) == {"again_at": "t"}
 `
-	out, err := exec.CommandContext(t.Context(), python, "-c", program, filepath.Join("..", "..", "examples", "external", "python")).CombinedOutput()
+	out, err := leash.CommandContext(t.Context(), python, "-c", program, filepath.Join("..", "..", "examples", "external", "python")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

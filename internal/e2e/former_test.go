@@ -6,12 +6,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/built"
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // formerBuild is the last commit whose log, snapshots and node.json had the format before wire.Format 2.
@@ -24,7 +24,7 @@ func buildFormer(t *testing.T, commit string) string {
 	exe := filepath.Join(t.TempDir(), "taskrt-former")
 	err := built.Commit(".", commit, exe)
 	if errors.Is(err, built.ErrNotInHistory) {
-		if shallow, err := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); os.Getenv("CI") == "" || err != nil || string(shallow) != "false\n" {
+		if shallow, err := leash.Command("git", "rev-parse", "--is-shallow-repository").Output(); os.Getenv("CI") == "" || err != nil || string(shallow) != "false\n" {
 			t.Skip(err)
 		}
 	}
@@ -47,7 +47,7 @@ func single(t *testing.T, exe, dir string) *cluster {
 // taskrt runs a command against the cluster's nodes.
 func (c *cluster) taskrt(exe string, args ...string) string {
 	c.t.Helper()
-	cmd := exec.Command(exe, append(args, "--server", strings.Join(c.urls(), ","))...)
+	cmd := leash.Command(exe, append(args, "--server", strings.Join(c.urls(), ","))...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

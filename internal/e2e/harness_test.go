@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/internal/built"
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // patience is how long a condition may take on a loaded machine before the test gives up on it. It is not a claim about
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "taskrt")
-	build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt")
+	build := leash.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Printf("e2e: building taskrt: %v\n%s", err, out)
 		os.Exit(1)
@@ -88,11 +89,9 @@ func (p *process) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.cmd = exec.Command(cmp.Or(p.exe, binary), append(p.args[:len(p.args):len(p.args)], "--run-log", filepath.Join(p.dir, "runs"))...)
+	p.cmd = leash.Command(cmp.Or(p.exe, binary), append(p.args[:len(p.args):len(p.args)], "--run-log", filepath.Join(p.dir, "runs"))...)
 	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
 	p.cmd.Env = append(os.Environ(), p.env...)
-	// The child dies with the test, whatever way the test dies.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
@@ -402,7 +401,7 @@ func (c *cluster) leader() int {
 func (c *cluster) push(names ...string) {
 	c.t.Helper()
 	for _, name := range names {
-		out, err := exec.Command(binary, "push", wasm(name), "--server", strings.Join(c.urls(), ",")).CombinedOutput()
+		out, err := leash.Command(binary, "push", wasm(name), "--server", strings.Join(c.urls(), ",")).CombinedOutput()
 		if err != nil {
 			c.t.Fatalf("push %s: %v\n%s", name, err, out)
 		}

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // mayGrowMiB is how much resident memory a server process may take on while everything holds on: three times the budget
@@ -83,7 +83,7 @@ func pushFan(c *cluster) {
 	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	out, err := exec.Command(binary, "push", wasm("echo"), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
+	out, err := leash.Command(binary, "push", wasm("echo"), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("push: %v\n%s", err, out)
 	}

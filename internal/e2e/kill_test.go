@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestKillAllNodes: all three nodes die at once; everything acknowledged survives and ends (SPEC T6).
@@ -351,7 +352,7 @@ func TestCommandLine(t *testing.T) {
 	c.push("flaky", "trap")
 	taskrt := func(want int, args ...string) string {
 		t.Helper()
-		cmd := exec.Command(binary, append(args, "--server", strings.Join(c.urls(), ","))...)
+		cmd := leash.Command(binary, append(args, "--server", strings.Join(c.urls(), ","))...)
 		var out, errs strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		err := cmd.Run()
@@ -374,7 +375,7 @@ func TestCommandLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(taskrt(0, "get", "boom", "-o", "json")), &got); err != nil || got.Task.Error == nil || got.Task.Error.Code != "TRAP" {
 		t.Errorf("get -o json: %v %+v", err, got)
 	}
-	cmd := exec.Command(binary, "list", "--server", "http://"+freeAddr(t))
+	cmd := leash.Command(binary, "list", "--server", "http://"+freeAddr(t))
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != 3 {
 		t.Errorf("no cluster there: exit %d, want 3", code)

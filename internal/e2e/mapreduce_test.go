@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // program is a process of examples/mapreduce.
@@ -26,8 +28,7 @@ type program struct {
 
 func startProgram(t *testing.T, path string, args ...string) *program {
 	t.Helper()
-	p := &program{t: t, cmd: exec.Command(path, args...), lines: make(chan string, 100_000)}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p := &program{t: t, cmd: leash.Command(path, args...), lines: make(chan string, 100_000)}
 	p.cmd.Stderr = &p.errs
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -96,7 +97,7 @@ func words(t *testing.T, files, each int) (names []string, counts map[string]int
 func TestMapReduce(t *testing.T) {
 	c := newCluster(t)
 	path := filepath.Join(t.TempDir(), "mapreduce")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/mapreduce").CombinedOutput(); err != nil {
+	if out, err := leash.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/mapreduce").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	files, want := words(t, 3, 8_000)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // ending is a task that ends in one way, and the outcome that metrics call it.
@@ -45,7 +46,7 @@ func pushEndings(c *cluster) {
 		if err := os.WriteFile(manifest, []byte(`{"schema":1,"behaviors":[`+strings.Join(list, ",")+`]}`), 0o600); err != nil {
 			c.t.Fatal(err)
 		}
-		out, err := exec.Command(binary, "push", wasm(guest), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
+		out, err := leash.Command(binary, "push", wasm(guest), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
 		if err != nil {
 			c.t.Fatalf("push %s: %v\n%s", guest, err, out)
 		}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // operation is the part of the record that the tests look at.
@@ -321,7 +322,7 @@ func (c *cluster) naps() {
 	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	out, err := exec.Command(binary, "push", wasm("wait"), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
+	out, err := leash.Command(binary, "push", wasm("wait"), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("push: %v\n%s", err, out)
 	}

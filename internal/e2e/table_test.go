@@ -6,11 +6,12 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // orders is a table: files of rows in a directory here, and as blobs in the cluster.
@@ -24,7 +25,7 @@ type orders struct {
 func (c *cluster) tablegen(args ...string) *orders {
 	c.t.Helper()
 	dir := c.t.TempDir()
-	generate := exec.Command("go", append([]string{"run", "github.com/taskrt/taskrt/plugins/examples/tablegen", "-dir", dir}, args...)...)
+	generate := leash.Command("go", append([]string{"run", "github.com/taskrt/taskrt/plugins/examples/tablegen", "-dir", dir}, args...)...)
 	if out, err := generate.CombinedOutput(); err != nil {
 		c.t.Fatalf("tablegen: %v\n%s", err, out)
 	}
@@ -54,7 +55,7 @@ func (c *cluster) tablegen(args ...string) *orders {
 // putBlob uploads a file by the command line, and returns its digest.
 func (c *cluster) putBlob(node int, path string) string {
 	c.t.Helper()
-	out, err := exec.Command(binary, "blob", "put", path, "--server", c.urls()[node]).CombinedOutput()
+	out, err := leash.Command(binary, "blob", "put", path, "--server", c.urls()[node]).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("blob put %s: %v\n%s", path, err, out)
 	}

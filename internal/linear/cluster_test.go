@@ -63,7 +63,6 @@ func (c *cluster) start(i int) {
 	defer logFile.Close()
 	cmd := c.lab.command(i, p.args...)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // the node dies with the test
 	if err := cmd.Start(); err != nil {
 		c.t.Error(err)
 		return

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // hosts is how many machines a lab has: one node on each.
@@ -86,7 +88,7 @@ func (l *lab) demolish() {
 // ip runs one ip command; NAME and NET stand for the lab's own.
 func (l *lab) ip(command string) error {
 	command = strings.NewReplacer("NAME", l.name, "NET", l.net).Replace(command)
-	out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput()
+	out, err := leash.Command("ip", strings.Fields(command)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("ip %s: %w: %s", command, err, strings.TrimSpace(string(out)))
 	}
@@ -108,7 +110,7 @@ func (l *lab) command(i int, args ...string) *exec.Cmd {
 	if l.name != "" {
 		args = append([]string{"nsenter", fmt.Sprintf("--net=/run/netns/%sh%d", l.name, i+1)}, args...)
 	}
-	return exec.Command(args[0], args[1:]...)
+	return leash.Command(args[0], args[1:]...)
 }
 
 // cut drops every packet that host from sends to host to, until heal.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 var (
@@ -53,7 +54,7 @@ func buildBinary(t *testing.T, args ...string) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "taskrt")
 	args = append(append([]string{"build", "-tags", "urfave_cli_no_docs", "-o", bin}, args...), "github.com/taskrt/taskrt/cmd/taskrt")
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+	if out, err := leash.Command("go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return bin

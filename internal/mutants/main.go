@@ -12,11 +12,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // mutant is one sabotage: in what directory Dir declares as In (a function "assign", a method "Machine.assign", a type, a
@@ -54,7 +55,7 @@ func main() {
 
 // pick selects by name and by a hash of (commit, name), so that each commit tests another part of the list.
 func pick(all []mutant, share int, text string) []mutant {
-	commit, _ := exec.Command("git", "rev-parse", "HEAD").Output()
+	commit, _ := leash.Command("git", "rev-parse", "HEAD").Output()
 	var out []mutant
 	for _, m := range all {
 		h := fnv.New32a()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // runner builds test binaries and runs them. It builds a package's binary without sabotage once, and runs each named test
@@ -93,7 +95,7 @@ func writeOverlay(dir, file, src string) (string, error) {
 // build makes a test binary; without symbols, because linking is most of the work.
 func build(pkg, bin string, args ...string) error {
 	args = append([]string{"test", "-c", "-vet=off", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", bin}, args...)
-	if out, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
+	if out, err := leash.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s does not compile: %s", pkg, tail(out))
 	}
 	return nil
@@ -144,7 +146,7 @@ func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
 		args = append(args, "-test.short")
 	}
 	args = append(args, longer[m.Pkg]...)
-	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd := leash.CommandContext(ctx, bin, args...)
 	cmd.Dir = m.Pkg
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/built"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
@@ -69,7 +70,7 @@ func Command(t testing.TB, env []string, name string, args ...string) *exec.Cmd 
 	t.Helper()
 	for _, dir := range filepath.SplitList(valueOf(env, "PATH")) {
 		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			cmd := exec.CommandContext(t.Context(), file, args...)
+			cmd := leash.CommandContext(t.Context(), file, args...)
 			cmd.Env = env
 			return cmd
 		}
@@ -100,7 +101,7 @@ func find(dirs []string) ([]string, error) {
 }
 
 func hasTarget(rustc string) bool {
-	dir, err := exec.Command(rustc, "--print", "target-libdir", "--target", target).Output()
+	dir, err := leash.Command(rustc, "--print", "target-libdir", "--target", target).Output()
 	if err != nil {
 		return false
 	}
@@ -116,7 +117,7 @@ func linkerOf(rustc string, dirs []string) (string, error) {
 			return "", nil
 		}
 	}
-	if root, err := exec.Command(rustc, "--print", "sysroot").Output(); err == nil {
+	if root, err := leash.Command(rustc, "--print", "sysroot").Output(); err == nil {
 		own, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "lib/rustlib/*/bin/rust-lld"))
 		if err == nil && len(own) > 0 {
 			return "", nil

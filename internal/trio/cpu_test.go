@@ -3,8 +3,9 @@ package trio
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestCPU: what this process used grows with all that it does, also with the little that a tick of 10 ms does not see.
@@ -37,7 +38,7 @@ func TestCPUOfAnother(t *testing.T) {
 	if _, err := CPU(os.Getpid()); errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
-	cmd := exec.Command("cat")
+	cmd := leash.Command("cat")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,11 @@ package trio
 
 import (
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestFamily: children of children count, strangers do not.
@@ -19,7 +20,7 @@ func TestFamily(t *testing.T) {
 	}
 	defer in.Close()
 	defer out.Close()
-	cmd := exec.Command("sh", "-c", "sh -c 'echo; exec sleep 1000' & wait") // the inner one says when it is there
+	cmd := leash.Command("sh", "-c", "sh -c 'echo; exec sleep 1000' & wait") // the inner one says when it is there
 	cmd.Stdin, cmd.Stdout = in, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // Size is how many nodes a cluster has.
@@ -92,8 +94,8 @@ func (c *Cluster) Launch(n *Node) (<-chan string, error) {
 		return nil, err
 	}
 	defer log.Close()
-	n.Cmd = exec.Command(c.Binary, n.Args...)
-	n.Cmd.Env, n.Cmd.Stderr, n.Cmd.SysProcAttr = c.Env, log, ChildAttributes()
+	n.Cmd = leash.Command(c.Binary, n.Args...)
+	n.Cmd.Env, n.Cmd.Stderr = c.Env, log
 	stdout, err := n.Cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package examples_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi/abitest"
 	"github.com/taskrt/taskrt/internal/ctool"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/plugins/plugintest"
 )
 
@@ -93,7 +93,7 @@ func TestCMakefiles(t *testing.T) {
 		}
 	}
 	for dir, module := range map[string]string{"wordcount-c": "wordcount", "csv-to-json": "csv-to-json", "http-check": "http-check"} {
-		cmd := exec.CommandContext(t.Context(), "make", "-B", "CLANG="+clang)
+		cmd := leash.CommandContext(t.Context(), "make", "-B", "CLANG="+clang)
 		cmd.Dir = filepath.Join(root, "examples", dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("make in %s: %v\n%s", dir, err, out)

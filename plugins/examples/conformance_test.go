@@ -2,11 +2,11 @@ package examples_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/taskrt/taskrt/abi/abitest"
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestConformance builds the conformance guest from source and lets the suite of the ABI judge it: the proof of the Go SDK.
@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 	}
 	slow(t)
 	file := filepath.Join(t.TempDir(), "conformance.wasm")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", file, "./conformance")
+	cmd := leash.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", file, "./conformance")
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

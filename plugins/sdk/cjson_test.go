@@ -10,13 +10,13 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/ctool"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/plugins/plugintest"
 )
 
@@ -63,7 +63,7 @@ func TestCJSON(t *testing.T) {
 func sanitized(t *testing.T) func(*testing.T, []byte) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "json")
-	cmd := exec.CommandContext(t.Context(), "gcc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+	cmd := leash.CommandContext(t.Context(), "gcc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
 		"-I", ctool.Header(t), "-o", file, ctool.Source(t, "c/tests/json.c"), ctool.Source(t, "c/tests/host.c"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if os.Getenv("CI") != "" {
@@ -75,7 +75,7 @@ func sanitized(t *testing.T) func(*testing.T, []byte) []byte {
 	return func(t *testing.T, params []byte) []byte {
 		t.Helper()
 		var out, log bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), file)
+		cmd := leash.CommandContext(t.Context(), file)
 		cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0") // an arena gives nothing back
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(params), &out, &log
 		if err := cmd.Run(); err != nil {

@@ -21,13 +21,15 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/types"
 	"golang.org/x/sys/unix"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // child starts childMain, behind the command of args if there is one.
 func (s *suite) child(args ...string) (*exec.Cmd, *bufio.Scanner) {
 	s.t.Helper()
 	args = append(args, os.Args[0])
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := leash.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "LOGSTORE_CHILD="+s.dir, "LOGSTORE_KIND="+string(s.kind))
 	out, err := cmd.StdoutPipe()
 	if err == nil {

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // tracedCalls are all calls that change files, or say which file another call is about. "?": where the machine has it.
@@ -26,7 +27,7 @@ func needStrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	out, err := exec.CommandContext(t.Context(), "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO", "true").CombinedOutput()
+	out, err := leash.CommandContext(t.Context(), "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO", "true").CombinedOutput()
 	if err != nil {
 		t.Skipf("SKIPPED, NOT SHOWN: strace cannot trace processes here: %v\n%s", err, out)
 	}
@@ -48,7 +49,7 @@ func (s *suite) traced(steps int, dies death) []event {
 	if dies != never {
 		args = append(args, "-e", fmt.Sprintf("inject=%s:error=EIO:when=%d+", dies.call, dies.nth))
 	}
-	cmd := exec.CommandContext(s.t.Context(), "strace", append(args, os.Args[0])...)
+	cmd := leash.CommandContext(s.t.Context(), "strace", append(args, os.Args[0])...)
 	cmd.Env = append(os.Environ(), "LOGSTORE_CHILD="+s.dir, "LOGSTORE_KIND="+string(s.kind), "LOGSTORE_STEPS="+strconv.Itoa(steps))
 	out, err := cmd.CombinedOutput()
 	if err != nil && (dies == never || !strings.Contains(string(out), "failed ")) {

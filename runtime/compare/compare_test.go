@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/internal/astool"
 	"github.com/taskrt/taskrt/internal/ctool"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/internal/rusttool"
 	"github.com/taskrt/taskrt/plugins/plugintest"
 	"github.com/taskrt/taskrt/runtime"
@@ -102,7 +102,7 @@ func BenchmarkEcho(b *testing.B) {
 	benchExtism(b)
 	b.Run("process", func(b *testing.B) {
 		for b.Loop() {
-			cmd := exec.Command("cat")
+			cmd := leash.Command("cat")
 			cmd.Stdin = bytes.NewReader(payload)
 			out, err := cmd.Output()
 			if err != nil {
@@ -173,7 +173,7 @@ func benchExtism(b *testing.B) {
 func assemble(t testing.TB, file string) []byte {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "guest.wasm")
-	if out, err := exec.Command("wat2wasm", "-o", to, file).CombinedOutput(); err != nil {
+	if out, err := leash.Command("wat2wasm", "-o", to, file).CombinedOutput(); err != nil {
 		t.Fatalf("wat2wasm: %v\n%s", err, out)
 	}
 	wasm, err := os.ReadFile(to)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -24,7 +24,7 @@ const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experi
 
 // wazeroDir returns where the module cache has the source of wazero. Its tests come with thousands of modules.
 var wazeroDir = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
+	out, err := leash.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
 	dir := strings.TrimSpace(string(out))
 	if err == nil && dir == "" {
 		err = errors.New("not in the module cache")

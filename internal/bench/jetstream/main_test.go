@@ -3,11 +3,12 @@ package main
 import (
 	"bytes"
 	"io"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // TestWork: each kind of work moves messages, and leaves nothing behind.
@@ -17,7 +18,7 @@ func TestWork(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	binary := filepath.Join(t.TempDir(), "nats-server")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
+	if out, err := leash.Command("go", "build", "-o", binary, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c := settings{nats: binary, length: 2 * time.Second, callers: []int{2}, payload: []byte("x"), batch: 100, tasks: 300}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
@@ -76,8 +77,7 @@ func (s *servers) start(ctx context.Context, binary string) error {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return err
 		}
-		cmd := exec.Command(binary, "-c", file, "-l", filepath.Join(s.dir, name+".log"))
-		cmd.SysProcAttr = trio.ChildAttributes()
+		cmd := leash.Command(binary, "-c", file, "-l", filepath.Join(s.dir, name+".log"))
 		if err := cmd.Start(); err != nil {
 			return err
 		}

@@ -8,10 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // program is a guest of runtime/meter's benchmark: LANGUAGE.wasm in the folder bench, made of the files in
@@ -63,7 +64,7 @@ func (p program) missing() error {
 			return err
 		}
 	}
-	out, err := exec.Command(p.version[0], p.version[1:]...).Output()
+	out, err := leash.Command(p.version[0], p.version[1:]...).Output()
 	if err == nil && !bytes.HasPrefix(out, []byte(p.want)) {
 		err = fmt.Errorf("%s is not %q", p.version[0], strings.TrimSpace(p.want))
 	}
@@ -88,7 +89,7 @@ func (p program) compile(dir string) ([]byte, error) {
 		}
 		args = append(args, sources...)
 	}
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := leash.Command(args[0], args[1:]...)
 	cmd.Dir = dir
 	// Nothing of the caller's environment may get into the file.
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOEXPERIMENT=", "GOWASM=", "GOWORK=off", "CGO_ENABLED=0", "GOOS=wasip1", "GOARCH=wasm")

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // debugFlags make modules that say where their code is from, by names that do not depend on where they were made.
@@ -41,7 +42,7 @@ func buildDebug(dir string, check bool, stdout io.Writer) (errs []error, err err
 		case ".c":
 			err = command(dir, append([]string{"clang-16", "-std=c17"}, append(debugFlags, out, filepath.Base(source))...))
 		case ".cc":
-			if version, _ := exec.Command(binaryen[0], "--version").Output(); string(version) != binaryenWants {
+			if version, _ := leash.Command(binaryen[0], "--version").Output(); string(version) != binaryenWants {
 				fmt.Fprintf(stdout, "%s: only its checksum is checked: %s is not %q\n", source, binaryen[0], strings.TrimSpace(binaryenWants))
 				continue
 			}
@@ -69,7 +70,7 @@ func buildDebug(dir string, check bool, stdout io.Writer) (errs []error, err err
 }
 
 func command(dir string, args []string) error {
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := leash.Command(args[0], args[1:]...)
 	cmd.Dir = dir
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, text)

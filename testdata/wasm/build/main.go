@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
@@ -117,7 +118,7 @@ func assemble(source string) ([]byte, error) {
 	if err := out.Close(); err != nil {
 		return nil, err
 	}
-	if text, err := exec.Command("wat2wasm", "--enable-tail-call", "--enable-extended-const", source, "-o", out.Name()).CombinedOutput(); err != nil {
+	if text, err := leash.Command("wat2wasm", "--enable-tail-call", "--enable-extended-const", source, "-o", out.Name()).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", source, err, text)
 	}
 	wasm, err := os.ReadFile(out.Name())
