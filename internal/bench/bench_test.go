@@ -135,6 +135,15 @@ func TestPresets(t *testing.T) {
 		Binary: binary, Callers: []int{1, 8}, Payload: 100, For: time.Second, Warmup: 50 * time.Millisecond, Runs: 1, Batch: 64, Tasks: 300,
 		Rates: []float64{50}, Factor: 3, Drained: 50, Version: "test",
 	}
+	t.Run("presets", func(t *testing.T) { eachPreset(t, c) }) // returns when all have ended
+	t.Run("running", func(t *testing.T) { ofSomebodyElse(t, c) })
+	if dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "taskrt-bench-*")); len(dirs) > 0 {
+		t.Errorf("left: %v", dirs)
+	}
+}
+
+// eachPreset runs the presets beside each other.
+func eachPreset(t *testing.T, c Config) {
 	mayBeZero := []string{"log fsyncs", "refused", "failed", "GC cycles", "longest GC pause", "CPU of the leader", "CPU of a follower, the most", "log entries"}
 	for preset, want := range map[string]string{
 		"submit":   "1 caller: submits p50 p99 max CPU of a task log fsyncs; 8 callers: submits p50 p99 max CPU of a task log fsyncs",
@@ -150,6 +159,7 @@ func TestPresets(t *testing.T) {
 		"failover": "kill -9 of the leader: until done again log fsyncs; SIGSTOP of the leader: until done again log fsyncs",
 	} {
 		t.Run(preset, func(t *testing.T) {
+			t.Parallel() // they wait, mostly
 			told := 0
 			c := c
 			if preset == "scale" {
@@ -180,43 +190,41 @@ func TestPresets(t *testing.T) {
 			}
 		})
 	}
-	t.Run("running", func(t *testing.T) {
-		cl, err := startCluster(t.Context(), Config{Binary: binary, Slots: 2}, false)
-		if err != nil {
-			t.Fatal(err)
+}
+
+// ofSomebodyElse measures a cluster that runs already.
+func ofSomebodyElse(t *testing.T, c Config) {
+	cl, err := startCluster(t.Context(), Config{Binary: c.Binary, Slots: 2}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.stop()
+	c.URLs = cl.URLs()
+	if _, err := Run(t.Context(), "e2e", c); err != nil {
+		t.Fatal(err)
+	}
+	b := &bed{Config: c}
+	client, err := b.connect(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	list, err := client.Namespaces(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := ""
+	for _, ns := range list {
+		if strings.HasPrefix(ns.Name, "bench-") {
+			left += ns.Status
 		}
-		defer cl.stop()
-		c := c
-		c.URLs = cl.URLs()
-		if _, err := Run(t.Context(), "e2e", c); err != nil {
-			t.Fatal(err)
+	}
+	if left != "PURGING" {
+		t.Errorf("namespaces that are left: %q", left)
+	}
+	for _, preset := range []string{"failover", "memory", "workers", "restart", "idle"} {
+		if _, err := Run(t.Context(), preset, c); !errors.Is(err, errNotOurs) {
+			t.Errorf("%s of a cluster of somebody else's: %v", preset, err)
 		}
-		b := &bed{Config: c}
-		client, err := b.connect(0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		list, err := client.Namespaces(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		left := ""
-		for _, ns := range list {
-			if strings.HasPrefix(ns.Name, "bench-") {
-				left += ns.Status
-			}
-		}
-		if left != "PURGING" {
-			t.Errorf("namespaces that are left: %q", left)
-		}
-		for _, preset := range []string{"failover", "memory", "workers", "restart", "idle"} {
-			if _, err := Run(t.Context(), preset, c); !errors.Is(err, errNotOurs) {
-				t.Errorf("%s of a cluster of somebody else's: %v", preset, err)
-			}
-		}
-	})
-	if dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "taskrt-bench-*")); len(dirs) > 0 {
-		t.Errorf("left: %v", dirs)
 	}
 }
