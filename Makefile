@@ -11,7 +11,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout spin bench bench-jetstream bench-compare compare check fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare compare check fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ purge: ## purge a namespace of a million tasks beside live work: make purge N=10
 
 fanout: ## an operation of many partitions: make fanout N=100000
 	$(GO) test ./internal/clustertest -run '^TestLargeOperation$$' -count 1 -v -partitions=$(or $(N),100000) -timeout 60m
+
+table: ## operations over a table of many rows: make table ROWS=1000000
+	$(GO) test ./internal/e2e -run '^TestOperationsOverATable$$' -count 1 -v -table $(or $(ROWS),1000000) -timeout 60m
 
 spin: ## guests that compute on every slot of three nodes: no leader change: make spin FOR=60s
 	$(GO) test ./internal/e2e -run '^TestSpinningGuestsDisturbNobody$$' -count 1 -v -spin $(or $(FOR),60s) -timeout 60m

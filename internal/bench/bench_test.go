@@ -128,7 +128,7 @@ func TestPresets(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir()) // others on this machine measure too
 	binary := filepath.Join(t.TempDir(), "taskrt")
-	if out, err := leash.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt").CombinedOutput(); err != nil {
+	if out, err := leash.Command("go", "build", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c := Config{

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "taskrt")
-	build := leash.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt")
+	build := leash.Command("go", "build", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", binary, "github.com/taskrt/taskrt/cmd/taskrt")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Printf("e2e: building taskrt: %v\n%s", err, out)
 		os.Exit(1)

@@ -19,6 +19,7 @@ import (
 
 // TestKillAllNodes: all three nodes die at once; everything acknowledged survives and ends (SPEC T6).
 func TestKillAllNodes(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"bolt", "wal"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

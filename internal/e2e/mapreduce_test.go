@@ -95,6 +95,7 @@ func words(t *testing.T, files, each int) (names []string, counts map[string]int
 // TestMapReduce is SPEC X3: the word count of examples/mapreduce with several processes, of which some are killed in the
 // middle of a map or a reduce task, and one node too. The counts are exact.
 func TestMapReduce(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	path := filepath.Join(t.TempDir(), "mapreduce")
 	if out, err := leash.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/mapreduce").CombinedOutput(); err != nil {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -48,6 +49,15 @@ func (c *cluster) start(node int, body map[string]any) operation {
 		c.t.Fatal(err)
 	}
 	return r.Operation
+}
+
+// pause lets no more tasks of a behavior begin, or lets them begin again.
+func (c *cluster) pause(behavior string, paused bool) {
+	c.t.Helper()
+	verb := map[bool]string{true: "pause", false: "resume"}[paused]
+	if code, data := c.do(c.t.Context(), 0, "POST", "/v1/behaviors/"+behavior+"/"+verb, nil); code != http.StatusOK {
+		c.t.Fatalf("%s %s: %d %s", verb, behavior, code, data)
+	}
 }
 
 // excludes demands that an operation may not start now, because another one runs.
@@ -117,20 +127,25 @@ func (c *cluster) partitions(id string) []partition {
 	return page.Tasks
 }
 
-// TestOperationsOverATable is a table of a million rows: two indexes of it are built at the same time, it is validated, and
-// then again with one bad row.
+// tableRows is less than what shows how long a table takes, and enough for each piece of it: eight files, some checkpoints in each.
+var tableRows = flag.Int("table", 240_000, "rows of a table that operations work on (make table ROWS=1000000)")
+
+// TestOperationsOverATable: two indexes of a table are built at the same time, it is validated, and then again with one bad row.
 func TestOperationsOverATable(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, "--worker-slots", "3")
 	c.push("build-index", "validate-table")
-	table := c.tablegen("-rows", "1000000", "-files", "8")
+	rows := fmt.Sprint(*tableRows)
+	table := c.tablegen("-rows", rows, "-files", "8")
 
-	byCity := table.buildIndex("by-city", "city", 2, map[string]any{"checkpoint_rows": 20_000}) // slower than the starts that follow
-	c.start(0, byCity)
+	c.pause("build-index", true) // neither ends before all starts have been tried
+	c.start(0, table.buildIndex("by-city", "city", 2, map[string]any{"checkpoint_rows": 5_000}))
 	if o := c.start(1, table.buildIndex("by-customer", "customer", 1, nil)); o.Instance != 2 {
 		t.Errorf("instance %d of build-index on the table, want 2", o.Instance)
 	}
 	c.excludes(2, table.buildIndex("again", "city", 2, nil), "by-city")
 	c.excludes(1, table.validate("too-early", "orders"), "by-city")
+	c.pause("build-index", false)
 	segments := table.checkIndex(c.ended("by-city"), 2)
 	table.checkIndex(c.ended("by-customer"), 1)
 
@@ -140,16 +155,16 @@ func TestOperationsOverATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const file = "part-004.tsv"
-	at := segments[file].Index["京都"][1000]
+	at := segments[file].Index["京都"][100]
 	if row := c.blob(2, refs[file]["$blob"], fmt.Sprintf("bytes=%d-%d", at, at+200)); strings.Split(string(row), "\t")[2] != "京都" {
 		t.Errorf("the row at %d of %s is %q", at, file, row)
 	}
 
 	c.start(2, table.validate("valid", "orders"))
-	if o := c.ended("valid"); o.Status != "SUCCESS" || string(o.Result) != `{"table":"orders","valid":true,"rows":1000000,"bad":[],"unchecked":0}` {
+	if o := c.ended("valid"); o.Status != "SUCCESS" || string(o.Result) != `{"table":"orders","valid":true,"rows":`+rows+`,"bad":[],"unchecked":0}` {
 		t.Errorf("%+v %s", o, o.Result)
 	}
-	bad := c.tablegen("-rows", "1000000", "-files", "8", "-bad", "part-005.tsv:137")
+	bad := c.tablegen("-rows", rows, "-files", "8", "-bad", "part-005.tsv:137")
 	c.start(0, bad.validate("invalid", "new orders"))
 	o := c.ended("invalid")
 	const message = `row 137: cents is no integer: "n/a"`

@@ -53,7 +53,7 @@ func needsProcesses(t *testing.T) {
 func buildBinary(t *testing.T, args ...string) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "taskrt")
-	args = append(append([]string{"build", "-tags", "urfave_cli_no_docs", "-o", bin}, args...), "github.com/taskrt/taskrt/cmd/taskrt")
+	args = append(append([]string{"build", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", bin}, args...), "github.com/taskrt/taskrt/cmd/taskrt")
 	if out, err := leash.Command("go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
