@@ -16,6 +16,7 @@ import (
 // TestConformance runs the suite of api.Service against a real cluster of three nodes, through all of them, and holds
 // every answer against their OpenAPI document.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
@@ -34,6 +35,7 @@ func TestConformance(t *testing.T) {
 
 // TestFollowersAnswer submits through one node and reads through another, linearizably.
 func TestFollowersAnswer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}

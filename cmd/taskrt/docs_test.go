@@ -21,6 +21,7 @@ import (
 // script: bash -e in a copy of what the repository holds, taskrt on the PATH, TASKRT_SERVER naming a fresh `taskrt dev`
 // cluster. A block that needs another terminal or machine is marked ```sh no-test, and the page says why.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts clusters")
 	}

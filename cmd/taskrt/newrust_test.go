@@ -9,6 +9,7 @@ import (
 
 // TestNewRust makes a plugin in Rust, whose tests pass and which builds, with nothing fetched, and looks at its module.
 func TestNewRust(t *testing.T) {
+	t.Parallel()
 	env := rusttool.Env(t)
 	dir, taskrt := newSquares(t, "rust")
 	run := func(program string, args ...string) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // most of these tests wait for processes: more of them at once than there are cores; a flag goes first
 	testscript.Main(m, map[string]func(){"taskrt": tied})
 }
 
@@ -47,6 +49,7 @@ const patience = 5 * time.Minute
 //	stop VAR [CODE]         interrupts it and waits for it to exit with CODE (default 0)
 //	exits CODE taskrt ARG…  runs a command that must exit with exactly this code
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
