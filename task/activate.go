@@ -1,6 +1,10 @@
 package task
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task/names"
+)
 
 // Activate makes a module's behaviors active in one log entry (SPEC B2).
 type Activate struct {
@@ -53,16 +57,16 @@ func (c *Activate) check(m *Machine) (Result, bool) {
 	case len(c.Behaviors) == 0:
 		return invalid("behaviors", "a module has at least one behavior"), false
 	}
-	names := make(map[string]bool, len(c.Behaviors))
+	seen := make(map[string]bool, len(c.Behaviors))
 	for i := range c.Behaviors {
 		name := c.Behaviors[i].Name
-		if !ValidBehaviorName(name) {
+		if !names.IsBehavior(name) {
 			return invalid("behaviors", "a behavior name is 3 to 128 characters of a-z 0-9 . _ -"), false
 		}
-		if names[name] {
+		if seen[name] {
 			return invalid("behaviors", "two behaviors have the same name"), false
 		}
-		names[name] = true
+		seen[name] = true
 		if b := m.behaviors[behaviorName{c.Namespace, name}].live(); b != nil && b.External {
 			return otherKind("the behavior " + name + " is external: delete it first"), false
 		}

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/backoff"
+
 // IDStrategy says how the ID of a task is chosen when the caller gives none (SPEC I1).
 type IDStrategy uint8
 
@@ -27,6 +29,14 @@ type Retry struct {
 	MultiplierThousandth int64  `cbor:"3,keyasint"`
 	MaxInterval          Millis `cbor:"4,keyasint"`
 	JitterPercent        int64  `cbor:"5,keyasint"`
+}
+
+// interval returns how long to wait before the next attempt of t after that many failures.
+func (r *Retry) interval(t *Task, failures int64) Millis {
+	p := backoff.Policy{
+		Initial: int64(r.InitialInterval), Thousandth: r.MultiplierThousandth, Max: int64(r.MaxInterval), Jitter: r.JitterPercent,
+	}
+	return Millis(p.Wait(t.ID, t.Attempt, failures))
 }
 
 // Limits of one attempt and of a task's payloads, in bytes.

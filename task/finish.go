@@ -147,7 +147,7 @@ func (c *Finish) failed(m *Machine, r *row) *Task {
 	retry := max(c.Again, 0)
 	if retry == 0 && v != nil && e.Retryable {
 		if p := v.Policy.Retry; p.MaxAttempts <= 0 || n.Failures < p.MaxAttempts {
-			retry = max(later(m.now, p.Interval(t.ID, t.Attempt, n.Failures)), 1)
+			retry = max(later(m.now, p.interval(t, n.Failures)), 1)
 		}
 	}
 	m.fail(n, &e, retry)

@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"strings"
+
+	"github.com/taskrt/taskrt/task/names"
 )
 
 // How operations are taken up (SPEC M5). An import brings an operation before its tasks, and those in the order in which
@@ -57,12 +59,12 @@ func (o *Operation) wrong() string {
 		return r.Field + ": " + r.Message
 	}
 	for _, name := range append(o.Policy.others(), o.Policy.Incompatible...) {
-		if name != "" && !ValidBehaviorName(name) {
+		if name != "" && !names.IsBehavior(name) {
 			return "its policy names no behavior"
 		}
 	}
 	switch {
-	case !ValidBehaviorName(o.Behavior) || o.Version == "" || o.Policy.Concurrency > OnePerObject || o.Instance < 1:
+	case !names.IsBehavior(o.Behavior) || o.Version == "" || o.Policy.Concurrency > OnePerObject || o.Instance < 1:
 		return "its behavior, version, instance or policy"
 	case o.Status < OperationRunning || o.Status > OperationFailure:
 		return "unknown status"

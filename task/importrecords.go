@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/names"
 )
 
 // MaxImport bounds the records of one ImportRecords.
@@ -142,7 +144,7 @@ func (x *importer) brings(digest string) bool {
 
 // behavior takes up a behavior whose name is free, with all its versions.
 func (x *importer) behavior(b *Behavior) (Result, bool) {
-	if b == nil || !ValidBehaviorName(b.Name) {
+	if b == nil || !names.IsBehavior(b.Name) {
 		return invalid("behaviors", "a behavior name is 3 to 128 characters of a-z 0-9 . _ -"), false
 	}
 	if row := x.m.behaviors[behaviorName{x.namespace, b.Name}]; row != nil && row.behavior != nil || x.imports(b.Name) != nil {
@@ -185,7 +187,7 @@ func (x *importer) imports(name string) *Behavior {
 
 // task takes up a task whose ID is free.
 func (x *importer) task(t *Task) (Result, bool) {
-	if t == nil || !ValidID(t.ID) || !ValidBehaviorName(t.Behavior) {
+	if t == nil || !names.IsTask(t.ID) || !names.IsBehavior(t.Behavior) {
 		return invalid("tasks", "a task has an ID and the name of a behavior"), false
 	}
 	n := *t

@@ -1,6 +1,10 @@
 package task
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/taskrt/taskrt/task/names"
+)
 
 // Cleanups (SPEC O3): a task that tidies up behind an attempt, on the worker that ran it and nowhere else. They wait in
 // their session and in no lane, so that nobody else's planning meets them, and end with it.
@@ -28,7 +32,7 @@ func (m *Machine) makeCleanup(o *operationRow, of *Task, ended *Ended) {
 	x := o.operation
 	s := m.sessions[ended.Session]
 	k := Key{x.Namespace, x.taskID("cleanup:" + strconv.FormatUint(ended.Token, 10))}
-	if s == nil || s.ending || int64(s.cleanups.Len()) >= m.limits.Cleanups || !ValidID(k.ID) || m.store.get(k) != nil {
+	if s == nil || s.ending || int64(s.cleanups.Len()) >= m.limits.Cleanups || !names.IsTask(k.ID) || m.store.get(k) != nil {
 		m.cleanupDropped(o)
 		return
 	}

@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/taskrt/taskrt/task/names"
 )
 
 // StartOperation begins an operation, or is refused: one entry decides (SPEC O1, O2).
@@ -87,7 +89,7 @@ func (c *StartOperation) check(m *Machine) (*Operation, Result) {
 // checkShape refuses what the proposer should have seen.
 func (c *StartOperation) checkShape() (Result, bool) {
 	switch {
-	case !ValidOperationID(c.ID):
+	case !names.IsOperation(c.ID):
 		return invalid("id", "an operation's ID is 3 to 100 characters of A-Z a-z 0-9 . _ -"), false
 	case c.Priority < 0 || c.Priority > 9:
 		return invalid("priority", "a priority is 0 to 9"), false

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/names"
+
 // PutBehavior defines an external behavior, or changes its policy: a new version (SPEC B7, J1).
 type PutBehavior struct {
 	Namespace string `cbor:"1,keyasint"`
@@ -15,7 +17,7 @@ func (c PutBehavior) apply(m *Machine) Result {
 		return r
 	}
 	switch {
-	case !ValidBehaviorName(c.Name):
+	case !names.IsBehavior(c.Name):
 		return invalid("name", "a behavior name is 3 to 128 characters of a-z 0-9 . _ -")
 	case c.Version == "":
 		return invalid("version", "a version has a name")

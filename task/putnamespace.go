@@ -1,6 +1,10 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/task/names"
+)
 
 // maxRate bounds Quota.SubmitsPerSecond: a full bucket is counted in thousandths.
 const maxRate = 1_000_000_000
@@ -50,7 +54,7 @@ func (c *PutNamespace) check(m *Machine) (*namespaceRow, Result) {
 	switch {
 	case len(c.Name) > 0 && c.Name[0] == '_':
 		return nil, reserved("names that begin with _ are the system's")
-	case !ValidNamespace(c.Name):
+	case !names.IsNamespace(c.Name):
 		return nil, invalid("name", "a namespace's name is 3 to 64 characters of a-z 0-9 - _, and begins with a letter")
 	case c.Quota != nil && (c.Quota.MaxTasks < 0 || c.Quota.MaxBytes < 0):
 		return nil, invalid("quota", "a quota is not negative; 0: no limit")
@@ -69,21 +73,6 @@ func (c *PutNamespace) check(m *Machine) (*namespaceRow, Result) {
 	}
 	r, _ := m.writable(c.Name)
 	return n, r
-}
-
-// ValidNamespace reports whether a namespace may be created under the name (SPEC N1).
-func ValidNamespace(name string) bool {
-	if len(name) < 3 || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
-		return false
-	}
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 func reserved(message string) Result {

@@ -1,6 +1,10 @@
 package task
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task/names"
+)
 
 // IfExists says what a submit of an existing ID does (SPEC I3).
 type IfExists uint8
@@ -141,9 +145,9 @@ func (c *Submit) check(m *Machine) (Result, bool) {
 	switch {
 	case !m.NamespaceExists(c.Namespace):
 		return noNamespace(), false
-	case !ValidID(c.ID):
+	case !names.IsTask(c.ID):
 		return invalid("id", "an ID is 3 to 128 characters of A-Z a-z 0-9 . _ : -"), false
-	case c.Parent != "" && !ValidID(c.Parent):
+	case c.Parent != "" && !names.IsTask(c.Parent):
 		return invalid("parent", "is the ID of no task"), false
 	case c.Priority < 0 || c.Priority > 9:
 		return invalid("priority", "a priority is 0 to 9"), false

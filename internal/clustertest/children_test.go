@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/names"
 )
 
 // family is a guest that takes a while, submits what its params say, and ends as they say.
@@ -99,7 +100,7 @@ func TestChildren(t *testing.T) {
 		}
 		ctx, stop := c.Context(patience)
 		defer stop()
-		named := task.DeterministicID("default", "kid.params", []byte(`{"a":1}`))
+		named := names.OfParams("default", "kid.params", []byte(`{"a":1}`))
 		for parent, want := range map[string]int{"plain": 3, "second": 1, "known": 2, "reruns": 2} {
 			page, err := c.Node(2).Tasks(ctx, api.ListRequest{Parent: parent})
 			if err != nil || len(page.Tasks) != want {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/names"
 )
 
 func jsonParams(s string) task.Payload { return task.Payload{Encoding: task.JSON, Data: []byte(s)} }
@@ -18,7 +19,7 @@ func TestDeterministicIDVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return task.DeterministicID("default", "wordcount", canonical)
+		return names.OfParams("default", "wordcount", canonical)
 	}
 	const want = "mwx52adtsbsqawfl2qcezxjducfsrvww" // SPEC I2
 	if got := id(jsonParams(`{"text":"a b a"}`)); got != want {

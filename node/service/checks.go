@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/node/identity"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/names"
 )
 
 // checks looks at the parts of one request before they are proposed. This node's state may be behind: a behavior, or a
@@ -165,10 +166,10 @@ func (c *checks) drawID(cmd *task.Submit, p *task.Policy) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return task.DeterministicID(cmd.Namespace, cmd.Behavior, canonical), nil
+		return names.OfParams(cmd.Namespace, cmd.Behavior, canonical), nil
 	}
 	if c.origin != nil {
-		return task.DeterministicID(cmd.Namespace, cmd.Behavior, c.origin), nil
+		return names.OfParams(cmd.Namespace, cmd.Behavior, c.origin), nil
 	}
 	id, err := uuid.NewV7FromReader(cmp.Or(c.random, rand.Reader))
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/names"
 )
 
 var _ api.NamespaceAdmin = (*Service)(nil)
@@ -189,7 +190,7 @@ func (t importTarget) DeterministicID(ctx context.Context, namespace, behavior s
 	if err != nil {
 		return "", err
 	}
-	return task.DeterministicID(namespace, behavior, canonical), nil
+	return names.OfParams(namespace, behavior, canonical), nil
 }
 
 // importPause is how long an import waits when too much is waiting to be written.

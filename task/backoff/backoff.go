@@ -1,27 +1,37 @@
-package task
+// Package backoff says how long to wait before something is tried again (SPEC R2): a time that grows with each failure, up to a limit, less a
+// jitter. It uses integers and no randomness, so that every node computes the same.
+package backoff
 
 import "math/bits"
 
-// Interval returns how long to wait before the next attempt after the given number of failures (1, 2, …) of which the
-// last was this attempt of the task with this ID (SPEC R2).
+// Policy says how waits grow. Times are in any unit; negative numbers count as 0.
+type Policy struct {
+	Initial    int64 // after the first failure
+	Thousandth int64 // how many thousandths of a wait the next one is: 2000 doubles it
+	Max        int64
+	Jitter     int64 // by how many percent a wait may be shorter; more than 100 count as 100
+}
+
+// Wait returns how long to wait before the next attempt after the given number of failures (1, 2, …), of which the last was this
+// attempt of what has this ID.
 //
-// The interval is initial × multiplier^(failures−1), at most max, computed in 64.64 fixed point and rounded once, to the
-// nearest millisecond: so short intervals grow by what they should. The jitter only shortens it, by 0 … jitter_percent: the answer
-// never exceeds max_interval. It is the FNV-1a hash of the ID's bytes and the attempt's eight (big-endian), modulo the number of
-// possible values: every node computes the same, and tasks that failed together do not come back together.
-func (r Retry) Interval(id string, attempt, failures int64) Millis {
-	limit := max(r.MaxInterval, 0)
-	interval := limit
-	if growth, ok := thousandths(max(r.MultiplierThousandth, 0)).power(max(failures-1, 0)); ok {
-		if x, ok := growth.times(uint64(max(r.InitialInterval, 0))); ok && x < uint64(limit) {
-			interval = Millis(x)
+// The wait is Initial × multiplier^(failures−1), at most Max, computed in 64.64 fixed point and rounded once, to the nearest unit: so
+// short waits grow by what they should. The jitter only shortens it, by 0 … Jitter percent: the answer never exceeds Max. The jitter is
+// the FNV-1a hash of the ID's bytes and the attempt's eight (big-endian), modulo the number of possible values: what failed together
+// does not come back together.
+func (p Policy) Wait(id string, attempt, failures int64) int64 {
+	limit := max(p.Max, 0)
+	wait := limit
+	if growth, ok := thousandths(max(p.Thousandth, 0)).power(max(failures-1, 0)); ok {
+		if x, ok := growth.times(uint64(max(p.Initial, 0))); ok && x < uint64(limit) {
+			wait = int64(x)
 		}
-	} else if r.InitialInterval <= 0 {
-		interval = 0
+	} else if p.Initial <= 0 {
+		wait = 0
 	}
-	hi, lo := bits.Mul64(uint64(interval), uint64(min(max(r.JitterPercent, 0), 100)))
+	hi, lo := bits.Mul64(uint64(wait), uint64(min(max(p.Jitter, 0), 100)))
 	span, _ := bits.Div64(hi, lo, 100)
-	return interval - Millis(jitter(id, attempt)%(span+1))
+	return wait - int64(jitter(id, attempt)%(span+1))
 }
 
 // fixed is a number in 64.64 fixed point: the part before the point, and the 64 binary digits after it.

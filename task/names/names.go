@@ -1,4 +1,5 @@
-package task
+// Package names says what can name a task, an operation, a behavior and a namespace, and which name a task gets from its params.
+package names
 
 import (
 	"crypto/sha256"
@@ -19,8 +20,8 @@ const idChars = "................" + "................" +
 	"................................................................" +
 	"................................................................"
 
-// ValidID reports whether id can name a task: 3..128 characters of [A-Za-z0-9._:-] (SPEC I1).
-func ValidID(id string) bool {
+// IsTask reports whether id can name a task: 3..128 characters of [A-Za-z0-9._:-] (SPEC I1).
+func IsTask(id string) bool {
 	if len(id) < 3 || len(id) > 128 {
 		return false
 	}
@@ -32,24 +33,39 @@ func ValidID(id string) bool {
 	return true
 }
 
-// ValidOperationID reports whether id can name an operation: 3..100 characters of [A-Za-z0-9._-]. Without ":" no other
+// IsOperation reports whether id can name an operation: 3..100 characters of [A-Za-z0-9._-]. Without ":" no other
 // operation's tasks begin with it, and its own fit into the length of a task's ID.
-func ValidOperationID(id string) bool {
-	return len(id) <= maxOperationID && ValidID(id) && strings.IndexByte(id, ':') < 0
+func IsOperation(id string) bool {
+	return len(id) <= maxOperationID && IsTask(id) && strings.IndexByte(id, ':') < 0
 }
 
 const maxOperationID = 100
 
-// ValidBehaviorName reports whether name can name a behavior: 3..128 characters of [a-z0-9._-] (SPEC B1).
-func ValidBehaviorName(name string) bool {
-	return ValidID(name) && !strings.ContainsFunc(name, func(c rune) bool { return 'A' <= c && c <= 'Z' || c == ':' })
+// IsBehavior reports whether name can name a behavior: 3..128 characters of [a-z0-9._-] (SPEC B1).
+func IsBehavior(name string) bool {
+	return IsTask(name) && !strings.ContainsFunc(name, func(c rune) bool { return 'A' <= c && c <= 'Z' || c == ':' })
 }
 
-// DeterministicID returns the ID of a task whose behavior derives it from the params (SPEC I2): lower-case base32
+// IsNamespace reports whether a namespace may be created under the name (SPEC N1).
+func IsNamespace(name string) bool {
+	if len(name) < 3 || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// OfParams returns the ID of a task whose behavior derives it from the params (SPEC I2): lower-case base32
 // without padding of the first 20 bytes of SHA-256 over the three strings, each after its length as a big-endian
 // uint32. canonicalJSON is RFC 8785 canonical JSON: of the params, or of the array of the values that the manifest's
 // pointers pick.
-func DeterministicID(namespace, behavior string, canonicalJSON []byte) string {
+func OfParams(namespace, behavior string, canonicalJSON []byte) string {
 	var input []byte
 	for _, s := range [][]byte{[]byte(namespace), []byte(behavior), canonicalJSON} {
 		input = binary.BigEndian.AppendUint32(input, uint32(len(s)))
