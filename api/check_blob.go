@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/api/internal/scan"
-	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // digestPrefix says by which function a digest is made.
@@ -32,7 +32,7 @@ func ValidJSON(content []byte) bool {
 // ParseDigest parses a digest as the API shows it, or its 64 hex digits alone, as sha256sum prints them.
 func ParseDigest(field, s string) (hex string, err error) {
 	hex = strings.TrimPrefix(s, digestPrefix)
-	if !task.ValidDigest(hex) {
+	if !blobs.ValidDigest(hex) {
 		return "", FieldError(CodeInvalidField, field, "%.80q is not a digest: write sha256: and 64 characters of 0-9 a-f", s)
 	}
 	return hex, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api/internal/scan"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // These are limits of what workers send (SPEC L2, J2, T5).
@@ -267,7 +268,7 @@ func checkPayload(field string, text *json.RawMessage, raw []byte) *Error {
 	if err := checkSized(field, text, raw, MaxPayload); err != nil {
 		return err
 	}
-	if n := len(task.BlobsNamed(*text)); n > task.MaxNamed {
+	if n := len(blobs.Named(*text)); n > task.MaxNamed {
 		return LimitError(field, task.MaxNamed, "names %d blobs, at most %d", n, task.MaxNamed)
 	}
 	return nil

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/blobs"
+
 // Blob is a file of the blob store as the log knows it (SPEC M3). Values are immutable.
 //
 // A blob is noted twice: before its first byte is written anywhere, and when a majority has it. What unlinks files looks
@@ -19,44 +21,40 @@ type Blob struct {
 	Refs int64 `cbor:"-"` // derived: how many records need it; filled in by Machine.Blob and Blobs only
 }
 
-// ValidDigest reports whether s is the text of a digest: lower-case hex SHA-256.
-func ValidDigest(s string) bool {
-	_, ok := parseDigest(s)
-	return ok
-}
-
 // Blob returns a blob with its references, or nil.
 func (m *Machine) Blob(digest string) *Blob {
-	if r := m.blobRow(digest); r != nil {
-		return r.view()
+	if r := m.blobs.Find(digest); r != nil {
+		return blobView(r)
 	}
 	return nil
 }
 
 // BlobReady reports whether a command may refer to the digest. It allocates nothing.
 func (m *Machine) BlobReady(digest string) bool {
-	r := m.blobRow(digest)
-	return r != nil && r.ready
+	r := m.blobs.Find(digest)
+	return r != nil && r.Ready
 }
 
 // Blobs yields blobs by digest with their references, those after the given one, all for "". What is not a digest is
 // taken for "".
 func (m *Machine) Blobs(after string) func(yield func(*Blob) bool) {
-	rows := m.blobs.All
-	if d, ok := parseDigest(after); ok {
-		rows = m.blobs.After(d)
-	}
 	return func(yield func(*Blob) bool) {
-		for r := range rows {
-			if !yield(r.view()) {
+		for r := range m.blobs.After(after) {
+			if !yield(blobView(r)) {
 				return
 			}
 		}
 	}
 }
 
-func (r *blobRow) view() *Blob {
-	view := r.blob()
-	view.Refs = r.refs
+// blobOf returns the record of a row.
+func blobOf(r *blobs.Row) *Blob {
+	return &Blob{Digest: r.Digest.String(), Size: r.Size, Ready: r.Ready, Noted: Time(r.Noted), Made: r.Made}
+}
+
+// blobView returns the record of a row with its references.
+func blobView(r *blobs.Row) *Blob {
+	view := blobOf(r)
+	view.Refs = r.Refs
 	return view
 }

@@ -1,18 +1,20 @@
 package task
 
+import "github.com/taskrt/taskrt/task/blobs"
+
 // A module's file is a blob too. Two kinds of modules have no record of one: those of logs from before there were records
 // (their digest is counted when somebody puts the file again), and the names that tests give for digests.
 
 // admitModule refuses a module whose file is not stored. Who has not noted it brings its record, unless there is one that
 // says that the file is still on its way.
 func (m *Machine) admitModule(s string, noted bool) (Result, bool) {
-	d, ok := parseDigest(s)
+	d, ok := blobs.Parse(s)
 	r := m.blobs.Get(d)
 	switch {
 	case Native(s):
 	case noted && !ok:
 		return invalid("module", "a digest is 64 characters of 0-9 a-f"), false
-	case noted && r == nil, r != nil && !r.ready:
+	case noted && r == nil, r != nil && !r.Ready:
 		return blobGone("module", s), false
 	}
 	return Result{}, true
@@ -20,23 +22,20 @@ func (m *Machine) admitModule(s string, noted bool) (Result, bool) {
 
 // referModule counts the need of a new module for its file.
 func (m *Machine) referModule(x *Module) {
-	d, ok := parseDigest(x.Digest)
-	if !ok {
-		return
+	d, ok := blobs.Parse(x.Digest)
+	switch {
+	case !ok:
+	case m.blobs.Get(d) != nil:
+		m.blobs.Refer(d, 1)
+		m.blobs.Refresh(d, int64(m.now))
+	default:
+		m.noteBlob(d, max(x.Size, 0), true)
 	}
-	if r := m.blobs.Edit(d); r != nil {
-		r.refs++
-		m.refresh(r)
-		return
-	}
-	m.noteBlob(d, max(x.Size, 0), true)
 }
 
 // releaseModule counts that a module needs its file no more.
 func (m *Machine) releaseModule(x *Module) {
-	if d, ok := parseDigest(x.Digest); ok {
-		if r := m.blobs.Edit(d); r != nil {
-			r.refs--
-		}
+	if d, ok := blobs.Parse(x.Digest); ok && m.blobs.Get(d) != nil {
+		m.blobs.Refer(d, -1)
 	}
 }

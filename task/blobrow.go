@@ -1,15 +1,9 @@
 package task
 
+import "github.com/taskrt/taskrt/task/blobs"
+
 // What needs blobs (SPEC M3): params, result and checkpoint of every task, argument and result of every operation, the data
 // of records, and every module. The counts are derived and exact: a blob whose count is 0 can go.
-
-// blobRow returns the row of a blob to be read, or nil.
-func (m *Machine) blobRow(s string) *blobRow {
-	if d, ok := parseDigest(s); ok {
-		return m.blobs.Get(d)
-	}
-	return nil
-}
 
 // payloads are those of an operation that may need blobs.
 func (o *Operation) payloads() [2]*Payload { return [...]*Payload{&o.Arg, &o.Result} }
@@ -31,8 +25,8 @@ func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
 // is needed is dropped.
 func (m *Machine) countPayload(by int64, p *Payload) {
 	for s := range p.Digests() {
-		d, _ := parseDigest(s)
-		m.blobs.Edit(d).refs += by
+		d, _ := blobs.Parse(s)
+		m.blobs.Refer(d, by)
 	}
 }
 
@@ -77,16 +71,9 @@ func (m *Machine) refer(was, p *Payload) {
 		return
 	}
 	for s := range p.Digests() {
-		d, _ := parseDigest(s)
-		m.refresh(m.blobs.Edit(d))
+		d, _ := blobs.Parse(s)
+		m.blobs.Refresh(d, int64(m.now))
 	}
-}
-
-// refresh makes a blob as young as one that was just put.
-func (m *Machine) refresh(r *blobRow) {
-	m.sum -= hashBlob(r.blob())
-	r.noted = m.now
-	m.sum += hashBlob(r.blob())
 }
 
 // payloadSize returns what p counts in quotas: its bytes, and those of the blobs that it needs.
@@ -100,8 +87,8 @@ func (m *Machine) payloadSize(p *Payload) int64 {
 
 // blobSize returns the size of a blob, 0 if it is not there. It does not change while a record needs the blob.
 func (m *Machine) blobSize(s string) int64 {
-	if r := m.blobRow(s); r != nil {
-		return r.size
+	if r := m.blobs.Find(s); r != nil {
+		return r.Size
 	}
 	return 0
 }

@@ -1,8 +1,10 @@
 package task
 
+import "github.com/taskrt/taskrt/task/blobs"
+
 func (f *Frozen) yieldBlobs(yield func(Record) bool) bool {
 	for r := range f.blobs.All {
-		if !yield(r.blob()) {
+		if !yield(blobOf(r)) {
 			return false
 		}
 	}
@@ -11,7 +13,7 @@ func (f *Frozen) yieldBlobs(yield func(Record) bool) bool {
 
 // takeBlob is the restorer's part. Modules have been read before, tasks come after.
 func (r *restorer) takeBlob(x *Blob) error {
-	d, ok := parseDigest(x.Digest)
+	d, ok := blobs.Parse(x.Digest)
 	switch {
 	case !ok:
 		return bad("a blob with the digest %q", x.Digest)
@@ -20,7 +22,8 @@ func (r *restorer) takeBlob(x *Blob) error {
 	case r.m.blobs.Get(d) != nil:
 		return bad("blob %s twice", x.Digest)
 	}
-	r.m.enterBlob(blobRow{digest: d, size: x.Size, noted: x.Noted, made: x.Made, ready: x.Ready})
+	r.m.blobs.Add(blobs.Row{Digest: d, Size: x.Size, Noted: int64(x.Noted), Made: x.Made, Ready: x.Ready})
+	r.m.countFile(d)
 	return nil
 }
 
@@ -56,9 +59,9 @@ func (c *checker) blobs() {
 			c.expect(p.wrong() == "", "%s/%s: %s", k.Namespace, k.ID, p.wrong())
 			for s := range p.Digests() {
 				refs[s]++
-				r := m.blobRow(s)
-				c.expect(r != nil && r.ready, "M3: %s/%s needs the blob %s, which is not stored", k.Namespace, k.ID, s)
-				c.expect(r == nil || s != p.content() || r.size == p.Blobs.Size, "%s/%s: size of the blob %s", k.Namespace, k.ID, s)
+				r := m.blobs.Find(s)
+				c.expect(r != nil && r.Ready, "M3: %s/%s needs the blob %s, which is not stored", k.Namespace, k.ID, s)
+				c.expect(r == nil || s != p.content() || r.Size == p.Blobs.Size, "%s/%s: size of the blob %s", k.Namespace, k.ID, s)
 			}
 		}
 	}
@@ -83,11 +86,9 @@ func (c *checker) blobs() {
 	for s := range m.modules { // order-free: counts commute
 		refs[s]++
 	}
-	for r := range m.blobs.All {
-		c.sum += hashBlob(r.blob())
-		c.expect(r.refs == refs[r.digest.String()], "M3: blob %s is needed %d times, recounted %d", r.digest, r.refs, refs[r.digest.String()])
-		c.expect(r.size >= 0 && r.noted <= m.now && r.made <= m.index, "blob %s: size, time or index", r.digest)
+	for r := range m.blobs.After("") {
+		c.expect(r.Size >= 0 && r.Noted <= int64(m.now) && r.Made <= m.index, "blob %s: size, time or index", r.Digest)
 	}
-	err := m.blobs.Check(func(free *blobRow) bool { return *free == blobRow{} })
+	err := m.blobs.Check(refs)
 	c.expect(err == nil, "blobs: %v", err)
 }

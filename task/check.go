@@ -128,7 +128,7 @@ func (m *Machine) Check() error {
 	c.maintenance()
 	c.heaps()
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
-	c.expect(c.sum == m.sum, "the sum over the records is %x, recounted %x", m.sum, c.sum)
+	c.expect(c.sum == m.sum, "the sum over the machine's own records is %x, recounted %x", m.sum, c.sum)
 	return errors.Join(c.errs...)
 }
 

@@ -175,12 +175,12 @@ func TestCheckSeesOperations(t *testing.T) {
 		"behavior's space": func(m *Machine) { work(m).space = space(m, "shop") },
 		"no namespace":     func(m *Machine) { delete(m.namespaces, "shop") },
 
-		"references":   func(m *Machine) { firstOf(m.blobs.All).refs-- },
-		"not ready":    func(m *Machine) { firstOf(m.blobs.All).ready = false },
-		"size":         func(m *Machine) { firstOf(m.blobs.All).size++ },
-		"blob twice":   func(m *Machine) { x := firstOf(m.blobs.All); m.blobs.Append(x.digest, *x) },
-		"blob's order": func(m *Machine) { swap(m.blobs.All) },
-		"blob's name":  func(m *Machine) { firstOf(m.blobs.All).digest[31]++ },
+		"references":   func(m *Machine) { firstOf(m.blobs.After("")).Refs-- },
+		"not ready":    func(m *Machine) { firstOf(m.blobs.After("")).Ready = false },
+		"size":         func(m *Machine) { firstOf(m.blobs.After("")).Size++ },
+		"blob twice":   func(m *Machine) { m.blobs.Add(*firstOf(m.blobs.After(""))) },
+		"blob's order": func(m *Machine) { swap(m.blobs.After("")) },
+		"blob's name":  func(m *Machine) { firstOf(m.blobs.After("")).Digest[31]++ },
 
 		"run lost":      func(m *Machine) { m.runs = m.runs[:1] },
 		"runs' order":   func(m *Machine) { m.runs[0], m.runs[1] = m.runs[1], m.runs[0] },
@@ -273,7 +273,7 @@ func TestRestoreRefusesOperations(t *testing.T) {
 			return true
 		})
 		head := *records[0].(*Head)
-		head.Sum, head.Digest = m.sum, m.digestSum()
+		head.Sum, head.Digest = m.total(), m.digestSum()
 		records[0] = &head
 		_, err := Restore(func(yield func(Record, error) bool) {
 			for _, r := range records {

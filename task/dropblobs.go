@@ -1,6 +1,10 @@
 package task
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task/blobs"
+)
 
 // DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop: refused as a whole if the run's token is dead. A blob
 // that a record needs at this index, or whose last upload or reference is not older than Before, is left alone. A digest
@@ -22,7 +26,7 @@ func (c DropBlobs) apply(m *Machine) Result {
 		return invalid("digests", "a run deletes at most 1000 blobs at a time")
 	}
 	for _, s := range c.Digests {
-		if !ValidDigest(s) {
+		if !blobs.ValidDigest(s) {
 			return invalid("digests", "a digest is 64 characters of 0-9 a-f")
 		}
 	}
@@ -42,15 +46,14 @@ func (c DropBlobs) apply(m *Machine) Result {
 // dropBlob deletes the record of a blob that nobody needs and that is older than before, and reports whether its file may
 // go. The file of a module may have no record: logs are older than records of blobs.
 func (m *Machine) dropBlob(s string, before Time) bool {
-	d, _ := parseDigest(s)
+	d, _ := blobs.Parse(s)
 	r := m.blobs.Get(d)
 	if r == nil {
 		return m.modules[s] == nil
 	}
-	if r.refs > 0 || r.noted >= before {
+	if r.Refs > 0 || r.Noted >= int64(before) {
 		return false
 	}
-	m.sum -= hashBlob(r.blob())
 	m.blobs.Remove(d)
 	return true
 }

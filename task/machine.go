@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 
+	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/records"
 )
 
@@ -28,7 +29,7 @@ type Machine struct {
 	namespaces map[string]*namespaceRow
 	operations map[Key]*operationRow
 	instances  instanceTable
-	blobs      blobTable
+	blobs      blobs.Table
 	runs       []*MaintenanceRun // oldest first
 
 	// Derived: rebuilt by Restore, verified by Check.
@@ -72,7 +73,7 @@ type state struct {
 	token       uint64    // of the last lease
 	sessionID   uint64    // of the last session
 	floor       LeaseTime // lease_now of the term's first entry: every lease has a full TTL from there (SPEC C3)
-	sum         uint64    // over all records, see digest.go
+	sum         uint64    // over the records that the machine keeps itself, see digest.go and total
 	before      uint64    // running digest before the last entry's scalars and sum were folded in
 	limits      Limit
 	level       uint64 // feature level of the cluster (SPEC C9)
@@ -132,7 +133,7 @@ func NewMachine(options ...Option) *Machine {
 		known: KnownLevel,
 
 		store:     newStore(),
-		blobs:     newBlobTable(),
+		blobs:     blobs.New(func(r *blobs.Row) uint64 { return hashBlob(blobOf(r)) }),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
 		sessions:  map[uint64]*sessionRow{},
@@ -217,6 +218,9 @@ func (m *Machine) extendSessions() {
 	}
 }
 
+// total returns the sum over all records: those of a room count there.
+func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() }
+
 // digestSum folds everything that is not in a record into the running digest.
 func (m *Machine) digestSum() uint64 {
 	h := newHasher(hashedEntry)
@@ -229,7 +233,7 @@ func (m *Machine) digestSum() uint64 {
 	h.word(m.token)
 	h.word(m.sessionID)
 	h.int(int64(m.floor))
-	h.word(m.sum)
+	h.word(m.total())
 	h.word(m.level)
 	for _, limit := range m.limits.fields() {
 		h.int(*limit)

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/blobs"
+
 // NoteBlob is the first note of a blob, or the second with Ready. The second is refused as blob_gone if the record was
 // dropped in between, also if another upload has made it again: the file is put again then.
 type NoteBlob struct {
@@ -12,7 +14,7 @@ type NoteBlob struct {
 // apply refreshes what is known: a blob that is put again is younger, and one that a majority has stays ready. The size
 // follows from the content: another one for the same digest is a mistake, which nobody may bring into a ready record.
 func (c NoteBlob) apply(m *Machine) Result {
-	d, ok := parseDigest(c.Digest)
+	d, ok := blobs.Parse(c.Digest)
 	switch {
 	case !ok:
 		return invalid("digest", "a digest is 64 characters of 0-9 a-f")
@@ -21,9 +23,9 @@ func (c NoteBlob) apply(m *Machine) Result {
 	}
 	r := m.blobs.Get(d)
 	switch {
-	case c.Ready && (r == nil || !r.ready && c.Since > 0 && r.made > c.Since):
+	case c.Ready && (r == nil || !r.Ready && c.Since > 0 && r.Made > c.Since):
 		return blobGone("digest", c.Digest)
-	case r != nil && r.size != c.Size && (r.ready || c.Ready):
+	case r != nil && r.Size != c.Size && (r.Ready || c.Ready):
 		return invalid("size", "the blob is known with another size")
 	}
 	m.noteBlob(d, c.Size, c.Ready)
@@ -31,30 +33,20 @@ func (c NoteBlob) apply(m *Machine) Result {
 }
 
 // noteBlob writes the record of a blob that is put.
-func (m *Machine) noteBlob(d digest, size int64, ready bool) {
-	r := m.blobs.Edit(d)
-	if r == nil {
-		m.enterBlob(blobRow{digest: d, size: size, noted: m.now, made: m.index})
-		r = m.blobs.Edit(d)
-	} else {
-		m.sum -= hashBlob(r.blob())
-		r.size, r.noted = size, m.now
-		m.sum += hashBlob(r.blob())
+func (m *Machine) noteBlob(d blobs.Digest, size int64, ready bool) {
+	known := m.blobs.Get(d) != nil
+	news := m.blobs.Note(d, size, int64(m.now), ready, m.index)
+	if !known {
+		m.countFile(d)
 	}
-	if !ready || r.ready {
-		return
+	if news {
+		m.emit(Event{Kind: BlobNoted, Digests: []string{d.String()}})
 	}
-	m.sum -= hashBlob(r.blob())
-	r.ready = true
-	m.sum += hashBlob(r.blob())
-	m.emit(Event{Kind: BlobNoted, Digests: []string{d.String()}})
 }
 
-// enterBlob adds the record of a blob. The module of that digest, if there is one, needs it.
-func (m *Machine) enterBlob(r blobRow) {
-	m.sum += hashBlob(r.blob())
-	if m.modules[r.digest.String()] != nil {
-		r.refs = 1
+// countFile counts that the module of that digest, if there is one, needs the blob, whose record is new.
+func (m *Machine) countFile(d blobs.Digest) {
+	if m.modules[d.String()] != nil {
+		m.blobs.Refer(d, 1)
 	}
-	m.blobs.Insert(r.digest, r)
 }

@@ -1,6 +1,10 @@
 package task
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/taskrt/taskrt/task/blobs"
+)
 
 // MaxNamed bounds the blobs that one Payload names besides the one that it is.
 const MaxNamed = 1_000
@@ -39,7 +43,7 @@ func (p *Payload) wrong() string {
 		return ""
 	case b.Content == "" && (b.Size != 0 || len(b.Named) == 0 || len(p.Data) == 0):
 		return "a payload that is no blob and names none has no blobs"
-	case b.Content != "" && (!ValidDigest(b.Content) || b.Size < 0 || len(p.Data) > 0):
+	case b.Content != "" && (!blobs.ValidDigest(b.Content) || b.Size < 0 || len(p.Data) > 0):
 		return "a payload that is a blob has its digest, its size and no data"
 	case p.Encoding == None:
 		return "a payload with blobs has an encoding"
@@ -47,7 +51,7 @@ func (p *Payload) wrong() string {
 		return "a payload names at most 1000 blobs"
 	}
 	for i, s := range b.Named {
-		if !ValidDigest(s) || i > 0 && b.Named[i-1] >= s {
+		if !blobs.ValidDigest(s) || i > 0 && b.Named[i-1] >= s {
 			return "the blobs that a payload names are digests, sorted, each once"
 		}
 	}
@@ -56,11 +60,11 @@ func (p *Payload) wrong() string {
 
 // InBlob returns a payload whose bytes are the blob of that digest as records and the log carry it.
 func (p Payload) InBlob(digest string) Payload {
-	blobs := Blobs{Content: digest, Size: int64(len(p.Data))}
+	of := Blobs{Content: digest, Size: int64(len(p.Data))}
 	if p.Blobs != nil {
-		blobs.Named = p.Blobs.Named
+		of.Named = p.Blobs.Named
 	}
-	p.Data, p.Blobs = nil, &blobs
+	p.Data, p.Blobs = nil, &of
 	return p
 }
 
@@ -88,11 +92,11 @@ func (m *Machine) admit(field string, p *Payload) (Result, bool) {
 		return invalid(field, what), false
 	}
 	for s := range p.Digests() {
-		r := m.blobRow(s)
+		r := m.blobs.Find(s)
 		switch {
-		case r == nil || !r.ready:
+		case r == nil || !r.Ready:
 			return blobGone(field, s), false
-		case s == p.content() && r.size != p.Blobs.Size:
+		case s == p.content() && r.Size != p.Blobs.Size:
 			return invalid(field, "the blob has another size"), false
 		}
 	}
@@ -115,7 +119,7 @@ func naming(p Payload) Payload {
 	if p.Encoding != JSON {
 		return p
 	}
-	if named := BlobsNamed(p.Data); len(named) > 0 {
+	if named := blobs.Named(p.Data); len(named) > 0 {
 		p.Blobs = &Blobs{Named: named}
 	}
 	return p

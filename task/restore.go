@@ -263,7 +263,7 @@ func (r *restorer) finish() (*Machine, error) {
 			return nil, bad("%d %s, the head says %d", c.have, c.kind, c.want)
 		}
 	}
-	if m.sum != h.Sum || m.digestSum() != h.Digest {
+	if m.total() != h.Sum || m.digestSum() != h.Digest {
 		return nil, bad("the content does not have the digest that the head says, at index %d", h.Index)
 	}
 	if err := r.enterOperations(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // What scripts say about namespaces, blobs and maintenance. A digest is written as its first characters, the rest is 0.
@@ -169,7 +170,7 @@ func blobPayload(text string) *task.Payload {
 		}
 		p.Data = append(p.Data, part...)
 	}
-	if named := task.BlobsNamed(p.Data); len(named) > 0 {
+	if named := blobs.Named(p.Data); len(named) > 0 {
 		p.Blobs = &task.Blobs{Named: named}
 	}
 	return p

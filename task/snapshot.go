@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/taskrt/taskrt/task/table"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // Record is one record of a snapshot: *Head, *Namespace, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
@@ -100,7 +100,7 @@ type Frozen struct {
 	namespaces []*Namespace
 	operations []*Operation
 	instances  []*Instance
-	blobs      table.Frozen[blobRow, blobPage]
+	blobs      blobs.Frozen
 	runs       []*MaintenanceRun
 }
 
@@ -140,7 +140,7 @@ func (m *Machine) Freeze() *Frozen {
 	}
 	f.head = Head{
 		Index: m.index, Term: m.term, Now: m.now, LeaseNow: m.leaseNow, Rev: m.rev, Token: m.token,
-		SessionID: m.sessionID, Sum: m.sum, Before: m.before, Digest: m.digestSum(), Limit: m.limits,
+		SessionID: m.sessionID, Sum: m.total(), Before: m.before, Digest: m.digestSum(), Limit: m.limits,
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
 		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.order.Len()),
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),

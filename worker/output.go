@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
@@ -26,22 +27,22 @@ type output struct {
 // outputOf takes what a guest wrote. A text that is {"$blob": …} stands for the content of the blob, and the blob's size counts.
 func (r *run) outputOf(ctx context.Context, data []byte) (output, error) {
 	o := output{payload: payload(data), content: data}
-	if digest, ok := task.BlobRef(data); ok && o.payload.Encoding == task.JSON {
+	if digest, ok := blobs.Reference(data); ok && o.payload.Encoding == task.JSON {
 		return r.referred(ctx, digest)
 	}
-	var blobs task.Blobs
+	var needs task.Blobs
 	if o.payload.Encoding == task.JSON {
-		blobs.Named = task.BlobsNamed(data)
+		needs.Named = blobs.Named(data)
 	}
-	if len(blobs.Named) > task.MaxNamed {
-		return o, fmt.Errorf("%w: it names %d blobs, at most %d", errUnfit, len(blobs.Named), task.MaxNamed)
+	if len(needs.Named) > task.MaxNamed {
+		return o, fmt.Errorf("%w: it names %d blobs, at most %d", errUnfit, len(needs.Named), task.MaxNamed)
 	}
 	if len(data) > maxInline {
 		o.payload.Data, o.put = nil, data
-		blobs.Size = int64(len(data))
+		needs.Size = int64(len(data))
 	}
-	if o.put != nil || blobs.Named != nil {
-		o.payload.Blobs = &blobs
+	if o.put != nil || needs.Named != nil {
+		o.payload.Blobs = &needs
 	}
 	return o, nil
 }
@@ -63,7 +64,7 @@ func (r *run) referred(ctx context.Context, digest string) (output, error) {
 	}
 	if isJSON(o.content) {
 		o.payload.Encoding = task.JSON
-		if o.payload.Blobs.Named = task.BlobsNamed(o.content); len(o.payload.Blobs.Named) > task.MaxNamed {
+		if o.payload.Blobs.Named = blobs.Named(o.content); len(o.payload.Blobs.Named) > task.MaxNamed {
 			return o, fmt.Errorf("%w: sha256:%s names %d blobs, at most %d", errUnfit, digest, len(o.payload.Blobs.Named), task.MaxNamed)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 // "..." stands for everything below it in the drawing. A new package needs a line here.
 var arrows = map[string][]string{
 	"abi":       {},
-	"api":       {"api/internal/scan", "task", "internal/jsontext"},
+	"api":       {"api/internal/scan", "task", "task/blobs", "internal/jsontext"},
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/guard", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "task", "task/wire", "internal/idle", "internal/mux"},
 	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
-	"task":      {"task/records", "task/backoff", "task/names", "task/table"},
+	"task":      {"task/records", "task/backoff", "task/names", "task/blobs", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
-	"worker":    {"abi", "runtime", "runtime/manifest", "task", "worker/stream", "internal/durable", "internal/idle"},
+	"worker":    {"abi", "runtime", "runtime/manifest", "task", "task/blobs", "worker/stream", "internal/durable", "internal/idle"},
 	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child"},
 	"cmd/taskrt/internal/heap":     {},
-	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task"},
+	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task", "task/blobs"},
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
 
@@ -47,13 +47,14 @@ var arrows = map[string][]string{
 	"node/maintain":      {"task", "node/logs"},
 	"node/peers":         {"api", "node/logs", "node/maintain", "node/watch", "task", "internal/idle", "internal/mux"},
 	"node/policy":        {"runtime/manifest", "task"},
-	"node/service":       {"api", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/names", "internal/idle"},
+	"node/service":       {"api", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle"},
 	"node/view":          {"api", "api/runs", "api/spaces", "task"},
 	"node/wait":          {"api", "node/watch", "task"},
 	"node/watch":         {"task", "task/wire"},
-	"task/archive":       {"task", "internal/jsontext"},
+	"task/archive":       {"task", "task/blobs", "internal/jsontext"},
 	"task/records":       {"task/table"},
 	"task/table":         {},
+	"task/blobs":         {"task/table"},
 	"task/names":         {},
 	"task/backoff":       {},
 	"raftstore/guard":    {"raftstore/logstore", "internal/mux"},
@@ -92,7 +93,7 @@ var arrows = map[string][]string{
 	"internal/trio":     {"internal/leash"},
 
 	"plugins/examples":             {},
-	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "runtime/manifest", "task"},
+	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "runtime/manifest", "task", "task/blobs"},
 	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},

@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // A payload has two forms on its way from a request into a command (SPEC H3). First it is *whole*, with all of its
@@ -54,7 +55,7 @@ func (c *contents) whole(ctx context.Context, field string, p task.Payload) (tas
 	if p.Encoding != task.JSON {
 		return p, nil
 	}
-	if digest, ok := task.BlobRef(p.Data); ok {
+	if digest, ok := blobs.Reference(p.Data); ok {
 		return c.referred(ctx, field, digest)
 	}
 	return p, c.naming(field, &p)
@@ -62,7 +63,7 @@ func (c *contents) whole(ctx context.Context, field string, p task.Payload) (tas
 
 // naming notes the blobs that a payload names inside its JSON, and checks that they are stored.
 func (c *contents) naming(field string, p *task.Payload) error {
-	named := task.BlobsNamed(p.Data)
+	named := blobs.Named(p.Data)
 	if len(named) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/runtime/manifest"
-	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // Host is what an attempt is given, and what it did. The test sets the fields up to the blank line, Run sets the others.
@@ -102,12 +102,12 @@ func (h *Host) AddBlob(content []byte) (name string) {
 
 // wholeParams returns the params as the guest will read them.
 func (h *Host) wholeParams() ([]byte, error) {
-	for _, digest := range task.BlobsNamed(h.Params) {
+	for _, digest := range blobs.Named(h.Params) {
 		if _, ok := h.Blobs[abi.BlobPrefix+digest]; !ok {
 			return nil, fmt.Errorf("params name the blob %s%s, which the Host does not have", abi.BlobPrefix, digest)
 		}
 	}
-	if digest, ok := task.BlobRef(h.Params); ok {
+	if digest, ok := blobs.Reference(h.Params); ok {
 		return h.Blobs[abi.BlobPrefix+digest], nil
 	}
 	return h.Params, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/jsontext"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // decode reads into v a value that encoder wrote. Its error names the wrong value by its path.
@@ -147,7 +148,7 @@ func decodePayload(b json.RawMessage, path string) (p task.Payload, bad *Error) 
 	}
 	named, bad := decodeNames(members.Names, path)
 	if p.Encoding == task.JSON { // an edited export may leave out what the text refers to
-		named = append(named, task.BlobsNamed(p.Data)...)
+		named = append(named, blobs.Named(p.Data)...)
 	}
 	if bad != nil || len(named) == 0 {
 		return p, bad
@@ -173,7 +174,7 @@ func decodeNames(names []string, path string) (digests []string, bad *Error) {
 
 func decodeDigest(s, path string) (string, *Error) {
 	d, ok := strings.CutPrefix(s, digestMark)
-	if !ok || !task.ValidDigest(d) {
+	if !ok || !blobs.ValidDigest(d) {
 		return "", &Error{Field: path, Reason: "must be sha256: and 64 hex digits"}
 	}
 	return d, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/runtime"
-	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/blobs"
 )
 
 // Blobs are the files that a guest may read, by digest. They stay open until Close.
@@ -65,12 +65,12 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // Whole returns what a task's params would be after a submit of params. Params that refer to a blob are the blob's
 // content, which the guest reads from the file.
 func (l Blobs) Whole(params json.RawMessage) (content json.RawMessage, from *runtime.Source, err error) {
-	for _, digest := range task.BlobsNamed(params) {
+	for _, digest := range blobs.Named(params) {
 		if _, ok := l[digest]; !ok {
 			return nil, nil, &RefusedError{fmt.Errorf("params: no --blob has the digest %s", api.ShowDigest(digest))}
 		}
 	}
-	digest, ok := task.BlobRef(params)
+	digest, ok := blobs.Reference(params)
 	if !ok {
 		return params, nil, nil
 	}

@@ -1,4 +1,4 @@
-package task
+package blobs
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestBlobReferences(t *testing.T) {
+func TestReferences(t *testing.T) {
 	a, b := strings.Repeat("a1", 32), strings.Repeat("0b", 32)
 	ref := func(d string) string { return `{"$blob":"sha256:` + d + `"}` }
 	for _, c := range []struct {
@@ -36,26 +36,26 @@ func TestBlobReferences(t *testing.T) {
 		if !json.Valid([]byte(c.text)) {
 			t.Fatalf("%s: not JSON", c.name)
 		}
-		if got := BlobsNamed([]byte(c.text)); !slices.Equal(got, c.named) {
+		if got := Named([]byte(c.text)); !slices.Equal(got, c.named) {
 			t.Errorf("%s: names %v, want %v", c.name, got, c.named)
 		}
-		digest, ok := BlobRef([]byte(c.text))
+		digest, ok := Reference([]byte(c.text))
 		if ok != c.whole || ok && digest != c.named[0] {
 			t.Errorf("%s: whole %v %q", c.name, ok, digest)
 		}
 	}
 }
 
-// FuzzBlobsNamed holds the scan against what a JSON parser finds.
-func FuzzBlobsNamed(f *testing.F) {
+// FuzzNamed holds the scan against what a JSON parser finds.
+func FuzzNamed(f *testing.F) {
 	d := strings.Repeat("0f", 32)
 	f.Add([]byte(`{"a":[{"$blob":"sha256:` + d + `"}]}`))
 	f.Add([]byte(`["{","$blob",{"$blob" : "sha256:` + d + `" }]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var v any
 		if json.Unmarshal(text, &v) != nil {
-			BlobsNamed(text) // must not panic
-			BlobRef(text)
+			Named(text) // must not panic
+			Reference(text)
 			return
 		}
 		if strings.Contains(string(text), `\`) || len(text) > 1<<16 {
@@ -82,8 +82,8 @@ func FuzzBlobsNamed(f *testing.F) {
 		slices.Sort(want)
 		want = slices.Compact(want)
 		for _, d := range want { // duplicate keys: the scan may see more than the parser keeps
-			if !slices.Contains(BlobsNamed(text), d) {
-				t.Fatalf("%s: %v not among %v", text, want, BlobsNamed(text))
+			if !slices.Contains(Named(text), d) {
+				t.Fatalf("%s: %v not among %v", text, want, Named(text))
 			}
 		}
 	})

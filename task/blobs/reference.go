@@ -1,4 +1,4 @@
-package task
+package blobs
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ const (
 	refDigits = 64
 )
 
-// BlobsNamed returns the digests that a JSON text names in references, sorted, each once. The text must be valid JSON: then
+// Named returns the digests that a JSON text names in references, sorted, each once. The text must be valid JSON: then
 // the member's name is found by its bytes alone, as no other text can hold them (a quote inside a string is escaped).
-func BlobsNamed(text []byte) []string {
+func Named(text []byte) []string {
 	var named []string
 	for at := 0; ; {
 		i := bytes.Index(text[at:], []byte(refMember))
@@ -33,8 +33,8 @@ func BlobsNamed(text []byte) []string {
 	return slices.Compact(named)
 }
 
-// BlobRef returns the digest of a JSON text that is a reference as a whole.
-func BlobRef(text []byte) (digest string, ok bool) {
+// Reference returns the digest of a JSON text that is a reference as a whole.
+func Reference(text []byte) (digest string, ok bool) {
 	const enough = 1 << 10 // white space included: longer texts are not looked at
 	if len(text) > enough {
 		return "", false
