@@ -115,11 +115,11 @@ func (m *Machine) Check() error {
 	c.behaviors()
 	c.sessions()
 	c.external()
-	c.processes()
+	err := m.answers.Check(keptForm{&Machine{}}, int64(m.leaseNow))
+	c.expect(err == nil, "%v", err)
 	for node := range m.drained { // order-free: the sum commutes
 		c.sum += hashDrained(node)
 	}
-	c.keys()
 	c.records()
 	c.namespaces()
 	c.operations()
@@ -221,42 +221,6 @@ func (c *checker) sessions() {
 		c.expect(n != nil && n.Item == s && n.Key == int64(s.session.Expires), "session %d: expiry", id)
 	}
 	c.expect(m.isolating == c.isolating, "L5: %d sessions isolate, recounted %d", m.isolating, c.isolating)
-}
-
-func (c *checker) processes() {
-	for id, p := range c.m.processes { // order-free: any violation will do
-		c.sum += p.hash()
-		c.expect(p.id == id, "process %d", id)
-		bytes := int64(0)
-		for i, a := range p.answers {
-			again := (&Machine{}).answer(id, a.seq, a.result)
-			c.sum += again.hash
-			bytes += again.bytes
-			c.expect(again.hash == a.hash && a.seq >= p.lowest && (i == 0 || p.answers[i-1].seq < a.seq), "H4: answer %d of process %d", a.seq, id)
-		}
-		c.expect(bytes == p.bytes && int64(len(p.answers)) <= c.m.limits.Answers, "H4: answers of process %d", id)
-	}
-	c.expect(int64(len(c.m.processes)) <= c.m.limits.Processes, "H4: %d processes", len(c.m.processes))
-}
-
-func (c *checker) keys() {
-	m, bytes, last := c.m, int64(0), int64(0)
-	for id, k := range m.keys { // order-free: it only adds up, and any violation will do
-		c.sum += k.hash()
-		c.expect(k.id == id && k.body != 0 && k.first <= m.leaseNow, "H4: key %d", id)
-		for i, a := range k.answers {
-			again := (&Machine{}).answer(k.hash(), a.seq, a.result)
-			c.sum += again.hash
-			bytes += answerOverhead + again.bytes
-			last = max(last, answerOverhead+again.bytes)
-			c.expect(again.hash == a.hash && (i == 0 || k.answers[i-1].seq < a.seq), "H4: answer %d of key %d", a.seq, id)
-		}
-		n := m.keyExpiries.At(k.expiry)
-		c.expect(n != nil && n.Item == k && n.Key == int64(later(k.first, Millis(m.limits.ProcessIdle))), "H4: expiry of key %d", id)
-	}
-	c.expect(int64(len(m.keys)) <= m.limits.Keys && len(m.keys) == m.keyExpiries.Len(), "H4: %d keys", len(m.keys))
-	c.expect(bytes == m.keyBytes && bytes < m.limits.KeyBytes+last, "H4: %d bytes under keys, recounted %d", m.keyBytes, bytes)
-	checkHeap(c, "keys", &m.keyExpiries)
 }
 
 // heaps verifies the heap order, which the positions rely on.

@@ -26,6 +26,21 @@ func firstOf[V any](rows iter.Seq[*V]) *V {
 	return nil
 }
 
+// keptAnswer returns the i-th answer that is kept for a process, or under a key.
+func keptAnswer(m *Machine, id uint64, i int) (kept *Result) {
+	f := m.answers.Freeze()
+	f.Answers(func(of, _ uint64, r *Result, _ bool) bool {
+		if of == id {
+			if i == 0 {
+				kept = r
+			}
+			i--
+		}
+		return kept == nil
+	})
+	return kept
+}
+
 // swap exchanges the first two rows of a table.
 func swap[V any](rows iter.Seq[*V]) {
 	first := firstOf(rows)
@@ -78,8 +93,8 @@ func TestCheckSees(t *testing.T) {
 		"order by rev":    func(m *Machine) { m.store.cell(*firstOf(m.store.order.All)).created = 1 << 40 },
 		"module":          func(m *Machine) { clear(m.modules) },
 		"active version":  func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].behavior.Active = "x" },
-		"answer":          func(m *Machine) { m.processes[5].answers[0].hash++ },
-		"answer bytes":    func(m *Machine) { m.processes[5].bytes++ },
+		"answer":          func(m *Machine) { keptAnswer(m, 5, 0).Index++ },
+		"answer's bytes":  func(m *Machine) { keptAnswer(m, 5, 4).Task = &Task{Params: Payload{Data: []byte("x")}} },
 		"token reused":    func(m *Machine) { m.token = 0 },
 		"T2 created":      func(m *Machine) { rewrite(m, "waiting", func(t *Task) { t.NotBefore = 0 }) },
 		"T2 running":      func(m *Machine) { rewrite(m, "running", func(t *Task) { t.StartedAt = 0 }) },

@@ -315,8 +315,8 @@ func TestCorruptionShows(t *testing.T) {
 	})
 	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.modules["m"]).Elem() })
 	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.sessions[1].session).Elem() })
-	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.processes[5].answers[4].result).Elem() })
-	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(m.keys[6].answers[0].result).Elem() })
+	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(keptAnswer(m, 5, 4)).Elem() })
+	refused(func(m *Machine) reflect.Value { return reflect.ValueOf(keptAnswer(m, 6, 0)).Elem() })
 
 	// Payload and outcome of the running task: damaged, then finished. Both replicas write the same outcome.
 	finish := []Proposal{{Command: Finish{Key: Key{DefaultNamespace, "running"}, Token: 1, Seq: 9}}}

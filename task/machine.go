@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 
+	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/records"
 )
@@ -21,9 +22,8 @@ type Machine struct {
 	modules   map[string]*Module
 	sessions  map[uint64]*sessionRow
 	workers   map[string]*sessionRow // by Session.Worker
-	processes map[uint64]*process
-	drained   map[string]bool // node IDs (SPEC L10)
-	keys      map[uint64]*clientKey
+	drained   map[string]bool        // node IDs (SPEC L10)
+	answers   answers.Table[Result]
 	records   map[string]*records.Set // of the TaskStore API, by namespace
 
 	namespaces map[string]*namespaceRow
@@ -44,9 +44,6 @@ type Machine struct {
 
 	isolating    int64 // sessions that can have suspects run alone now (SPEC L5)
 	suspectLanes int   // lanes of suspects that hold a task
-
-	keyExpiries heap[*clientKey] // by when they are forgotten
-	keyBytes    int64            // of the answers kept under keys
 
 	crowded []*namespaceRow // with more final tasks than Limit.Finals, by name
 	doomed  heap[*row]      // RUNNING tasks of namespaces in PURGING that are not being cancelled yet; by token
@@ -138,9 +135,7 @@ func NewMachine(options ...Option) *Machine {
 		modules:   map[string]*Module{},
 		sessions:  map[uint64]*sessionRow{},
 		workers:   map[string]*sessionRow{},
-		processes: map[uint64]*process{},
 		drained:   map[string]bool{},
-		keys:      map[uint64]*clientKey{},
 		records:   map[string]*records.Set{},
 
 		namespaces: newNamespaces(),
@@ -153,6 +148,8 @@ func NewMachine(options ...Option) *Machine {
 	for _, o := range options {
 		o(m)
 	}
+	m.answers = answers.New[Result](keptForm{m})
+	m.boundAnswers()
 	for _, n := range m.namespaces { // order-free: the sum commutes
 		m.sum += hashNamespace(n.space)
 	}
@@ -219,7 +216,7 @@ func (m *Machine) extendSessions() {
 }
 
 // total returns the sum over all records: those of a room count there.
-func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() }
+func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() + m.answers.Sum() }
 
 // digestSum folds everything that is not in a record into the running digest.
 func (m *Machine) digestSum() uint64 {

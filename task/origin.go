@@ -1,146 +1,131 @@
 package task
 
 import (
-	"cmp"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/answers"
 )
 
-// process is what the machine remembers of one proposing process, so that a command sent again is answered and not
-// applied again (SPEC H4). Everything in it is state: it is hashed and travels in snapshots.
-type process struct {
-	id      uint64
-	lowest  uint64    // answers below it are forgotten: acknowledged, or too many
-	used    LeaseTime // of its last command
-	answers []answer  // by seq; appended to and cut in front, and written in place only while not frozen
-	frozen  bool      // derived: a Frozen may share the array
-	bytes   int64     // derived: payload bytes of answers
-}
-
-type answer struct {
-	seq    uint64
-	result *Result
-	hash   uint64
-	bytes  int64
-}
-
-func (p *process) hash() uint64 { return hashProcess(p.id, p.lowest, p.used) }
-
-func byAnswerSeq(a answer, seq uint64) int { return cmp.Compare(a.seq, seq) }
+// This file is where package task meets package answers, which keeps answers for commands that are sent again (SPEC H4): by processes,
+// and under clients' idempotency keys.
 
 // propose answers one proposal: from memory if it is a repeat, else by running its command.
 func (m *Machine) propose(p *Proposal) Result {
 	o := p.Origin
-	if o.Body != 0 {
+	switch {
+	case o.Body != 0:
 		return m.proposeKeyed(p)
-	}
-	if o.Process == 0 {
+	case o.Process == 0:
 		return m.run(p.Command)
 	}
-	from := m.processes[o.Process]
+	from, kept := m.answers.Ask(o.Process, o.Seq, o.Lowest, int64(m.leaseNow))
 	switch {
-	case from == nil && o.Lowest != 1, from != nil && o.Seq < from.lowest, o.Seq < o.Lowest:
-		return m.stamped(refuse(OriginForgotten, "the answers to this process are no longer known"))
 	case from == nil:
-		from = m.meet(o.Process)
-	}
-	m.sum -= from.hash()
-	from.used = m.leaseNow
-	m.acknowledge(from, o.Lowest)
-	m.sum += from.hash()
-
-	i, ok := slices.BinarySearchFunc(from.answers, o.Seq, byAnswerSeq)
-	if ok {
-		return *from.answers[i].result
+		return m.stamped(refuse(OriginForgotten, "the answers to this process are no longer known"))
+	case kept != nil:
+		return *kept
 	}
 	r := m.run(p.Command)
-	m.remember(from, o.Seq, r)
+	m.answers.Remember(from, o.Seq, &r)
 	return r
 }
 
-// meet makes room for a new process: the one that has been silent longest is forgotten if there are too many.
-func (m *Machine) meet(id uint64) *process {
-	for int64(len(m.processes)) >= max(m.limits.Processes, 1) {
-		var oldest *process
-		for _, p := range m.processes { // order-free: the least by (used, id) is one
-			if oldest == nil || p.used < oldest.used || p.used == oldest.used && p.id < oldest.id {
-				oldest = p
-			}
-		}
-		m.forget(oldest)
+// proposeKeyed answers one command of a request that carries an idempotency key. What is refused for want of room is not
+// applied and not remembered: the same request later goes on where this one was refused.
+func (m *Machine) proposeKeyed(p *Proposal) Result {
+	o := p.Origin
+	if r, ok := m.KeptAnswer(o.Process, o.Body, o.Seq); ok {
+		return r
 	}
-	p := &process{id: id, lowest: 1, used: m.leaseNow}
-	m.sum += p.hash()
-	m.processes[id] = p
-	return p
+	k, verdict := m.answers.Open(o.Process, o.Body, o.Seq == o.Lowest, int64(m.leaseNow))
+	switch verdict {
+	case answers.Full:
+		return m.stamped(refuse(KeysExhausted, "too many idempotency keys are remembered: try again later, or without one"))
+	case answers.Begun:
+		return m.stamped(refuse(OriginForgotten, "the answers under this idempotency key are no longer known"))
+	}
+	r := m.run(p.Command)
+	if passing(r.Code) {
+		return r
+	}
+	m.answers.RememberUnder(k, o.Seq, detached(r))
+	return r
 }
 
-// acknowledge forgets answers below lowest. The caller adjusts the sum for the process itself.
-func (m *Machine) acknowledge(p *process, lowest uint64) {
-	if lowest <= p.lowest {
-		return
+// detached returns an answer as it is kept for an hour: its task has payloads of its own.
+func detached(r Result) *Result {
+	if r.Task != nil && r.Outcome != SubmitCreated {
+		r.Task = r.Task.detached()
 	}
-	p.lowest = lowest
-	i, _ := slices.BinarySearchFunc(p.answers, lowest, byAnswerSeq)
-	m.cut(p, i)
+	return &r
 }
 
-// cut drops the first n answers.
-func (m *Machine) cut(p *process, n int) {
-	for i := range p.answers[:n] {
-		m.sum -= p.answers[i].hash
-		p.bytes -= p.answers[i].bytes
+// passing reports whether a refusal holds only for now, so that the same number is sent again: the proposer validates
+// again, or puts the blobs again, or its client tries again later.
+func passing(c Code) bool { return c == BehaviorWasChanged || c == BlobGone || c == QuotaExceeded }
+
+// KeptAnswer returns what a proposal under a client's key would be answered from memory: the kept answer, or the refusal of
+// another body. A request that was applied is answered by it although it would no longer be valid.
+func (m *Machine) KeptAnswer(key, body, seq uint64) (Result, bool) {
+	switch kept, other := m.answers.Kept(key, body, seq); {
+	case other:
+		return m.stamped(refuse(IdempotencyMismatch, "the idempotency key was used with another request")), true
+	case kept != nil:
+		return *kept, true
 	}
-	p.answers = p.answers[n:]
-	switch {
-	case len(p.answers) == 0:
-		p.answers = nil
-	case n > 0 && len(p.answers) < cap(p.answers)/4: // let the array go, it holds the dropped ones alive
-		p.answers = slices.Clone(p.answers)
-	}
+	return Result{}, false
 }
 
-// remember keeps an answer. Past its limits a process loses its lowest ones: sending such a command again gets
-// OriginForgotten, which is an unknown outcome, never a second effect.
-func (m *Machine) remember(p *process, seq uint64, r Result) {
-	a := m.answer(p.id, seq, &r)
-	m.sum += a.hash
-	p.bytes += a.bytes
-	p.answers, p.frozen = insertAnswer(p.answers, p.frozen, a)
-	surplus := 0
-	for bytes := p.bytes; surplus < len(p.answers)-1 &&
-		(int64(len(p.answers)-surplus) > m.limits.Answers || bytes > m.limits.AnswerBytes); surplus++ {
-		bytes -= p.answers[surplus].bytes
-	}
-	if surplus > 0 {
-		m.sum -= p.hash()
-		p.lowest = p.answers[surplus-1].seq + 1
-		m.sum += p.hash()
-		m.cut(p, surplus)
+// stamped returns an answer that no command gave.
+func (m *Machine) stamped(r Result) Result {
+	r.Index = m.index
+	return r
+}
+
+// boundAnswers lets the answers have the limits of the machine.
+func (m *Machine) boundAnswers() {
+	m.answers.Limit = answers.Limit{
+		Processes: m.limits.Processes, Answers: m.limits.Answers, Bytes: m.limits.AnswerBytes,
+		Keys: m.limits.Keys, KeyBytes: m.limits.KeyBytes, Idle: m.limits.ProcessIdle,
 	}
 }
 
-// insertAnswer adds an answer to a list by seq, without writing into what a Frozen may share: then the list is copied, once.
-// The callers of a process overtake each other, and a copy for each of their commands would be most of the work.
-func insertAnswer(answers []answer, frozen bool, a answer) (_ []answer, stillFrozen bool) {
-	if n := len(answers); n == 0 || answers[n-1].seq < a.seq {
-		return append(answers, a), frozen
-	}
-	if frozen {
-		answers = slices.Clone(answers)
-	}
-	i, _ := slices.BinarySearchFunc(answers, a.seq, byAnswerSeq)
-	return slices.Insert(answers, i, a), false
+// keptForm is what package answers asks about Results. The hash of the task that was written last is known.
+type keptForm struct{ m *Machine }
+
+func (keptForm) HashProcess(id, lowest uint64, used int64) uint64 {
+	return hashProcess(id, lowest, LeaseTime(used))
 }
 
-// answer returns r as it is kept for owner: a process, or the hash of a client's key.
-func (m *Machine) answer(owner, seq uint64, r *Result) answer {
+func (keptForm) HashKey(id, body uint64, first int64) uint64 {
+	return hashClientKey(id, body, LeaseTime(first))
+}
+
+func (k keptForm) HashAnswer(owner, seq uint64, r *Result) uint64 {
 	var taskHash uint64
 	if t := r.Task; t != nil {
-		if taskHash = m.hashedSum; t != m.hashed {
+		if taskHash = k.m.hashedSum; t != k.m.hashed {
 			taskHash = hashTask(t)
 		}
 	}
-	return answer{seq: seq, result: r, hash: hashAnswer(owner, seq, r, taskHash), bytes: payloadBytes(r)}
+	return hashAnswer(owner, seq, r, taskHash)
+}
+
+func (keptForm) Bytes(r *Result) int64 { return payloadBytes(r) }
+
+// detached returns a copy of t with payloads of its own: those of a task that was unpacked keep a chunk of the arena in
+// memory.
+func (t *Task) detached() *Task {
+	own := *t
+	for _, p := range [...]*Payload{&own.Params, &own.Result, &own.Progress, &own.Checkpoint} {
+		p.Data = slices.Clone(p.Data)
+	}
+	if t.Error != nil {
+		e := *t.Error
+		e.Details.Data = slices.Clone(e.Details.Data)
+		own.Error = &e
+	}
+	return &own
 }
 
 // About what the parts of an answer take besides their texts, of those of which there may be thousands.
@@ -199,21 +184,4 @@ func taskBytes(t *Task) int64 {
 		n += len(t.Labels[i].Name) + len(t.Labels[i].Value)
 	}
 	return int64(n)
-}
-
-func (m *Machine) forget(p *process) {
-	m.cut(p, len(p.answers))
-	m.sum -= p.hash()
-	delete(m.processes, p.id)
-}
-
-// forgetProcesses is the Tick's part: processes that have been silent for an hour of the lease clock are gone or have
-// nothing left to send again.
-func (m *Machine) forgetProcesses() {
-	for _, p := range m.processes { // order-free: each is decided alone, and the sum commutes
-		if later(p.used, Millis(m.limits.ProcessIdle)) <= m.leaseNow {
-			m.forget(p)
-			m.tickChange = true
-		}
-	}
 }

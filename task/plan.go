@@ -252,8 +252,8 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if n := m.expiries.Head(); n != nil {
 		lease = max(LeaseTime(n.Key), 1)
 	}
-	if n := m.keyExpiries.Head(); n != nil {
-		lease = sooner(lease, max(LeaseTime(n.Key), 1))
+	if at, ok := m.answers.NextExpiry(); ok {
+		lease = sooner(lease, max(LeaseTime(at), 1))
 	}
 	for _, h := range [...]*heap[*row]{&m.losses, &m.overruns} {
 		if n := h.Head(); n != nil {

@@ -65,6 +65,7 @@ func (r *restorer) take(record Record) error {
 			index: h.Index, term: h.Term, now: h.Now, leaseNow: h.LeaseNow, rev: h.Rev, token: h.Token,
 			sessionID: h.SessionID, before: h.Before, limits: h.Limit, floor: h.Floor, level: h.Level,
 		}
+		m.boundAnswers()
 		for _, node := range h.Drained {
 			m.drained[node] = true
 			m.sum += hashDrained(node)
@@ -90,19 +91,13 @@ func (r *restorer) take(record Record) error {
 		m.sum += hashSession(x)
 		m.enterSession(&sessionRow{session: x})
 	case *Process:
-		if m.processes[x.Process] != nil {
+		if !m.answers.AddProcess(x.Process, x.Lowest, int64(x.Used)) {
 			return bad("process %d twice", x.Process)
 		}
-		p := &process{id: x.Process, lowest: x.Lowest, used: x.Used}
-		m.processes[p.id] = p
-		m.sum += p.hash()
 	case *ClientKey:
-		if m.keys[x.Key] != nil {
+		if !m.answers.AddKey(x.Key, x.Body, int64(x.First)) {
 			return bad("idempotency key %d twice", x.Key)
 		}
-		k := &clientKey{id: x.Key, body: x.Body, first: x.First}
-		m.sum += k.hash()
-		m.enterClientKey(k)
 	case *Answer:
 		return r.takeAnswer(x)
 	case *Operation:
@@ -164,32 +159,12 @@ func (r *restorer) takeBehavior(x *Behavior) error {
 
 func (r *restorer) takeAnswer(x *Answer) error {
 	r.answers++
-	if x.Keyed {
-		return r.takeKeyedAnswer(x)
+	switch {
+	case x.Keyed && !r.m.answers.AddUnder(x.Process, x.Seq, detached(x.Result)):
+		return bad("an answer under idempotency key %d, which is not there, or out of order", x.Process)
+	case !x.Keyed && !r.m.answers.AddAnswer(x.Process, x.Seq, &x.Result):
+		return bad("an answer to process %d, which is not there, or out of order", x.Process)
 	}
-	p := r.m.processes[x.Process]
-	if p == nil {
-		return bad("an answer to process %d, which is not there", x.Process)
-	}
-	if n := len(p.answers); x.Seq < p.lowest || n > 0 && p.answers[n-1].seq >= x.Seq {
-		return bad("answers to process %d out of order", x.Process)
-	}
-	a := r.m.answer(x.Process, x.Seq, &x.Result)
-	p.answers = append(p.answers, a)
-	p.bytes += a.bytes
-	r.m.sum += a.hash
-	return nil
-}
-
-func (r *restorer) takeKeyedAnswer(x *Answer) error {
-	k := r.m.keys[x.Process]
-	if k == nil {
-		return bad("an answer under idempotency key %d, which is not there", x.Process)
-	}
-	if n := len(k.answers); n > 0 && k.answers[n-1].seq >= x.Seq {
-		return bad("answers under idempotency key %d out of order", x.Process)
-	}
-	r.m.rememberKeyed(k, x.Seq, x.Result)
 	return nil
 }
 
@@ -241,6 +216,7 @@ func (r *restorer) finish() (*Machine, error) {
 	if h == nil {
 		return nil, bad("empty")
 	}
+	processes, keys := m.answers.Len()
 	for _, c := range []struct {
 		kind       string
 		have, want int64
@@ -248,8 +224,8 @@ func (r *restorer) finish() (*Machine, error) {
 		{"behaviors", r.behaviors, h.Behaviors},
 		{"modules", m.counts.Modules, h.Modules},
 		{"sessions", m.counts.Sessions, h.Sessions},
-		{"processes", int64(len(m.processes)), h.Processes},
-		{"keys", int64(len(m.keys)), h.Keys},
+		{"processes", int64(processes), h.Processes},
+		{"keys", int64(keys), h.Keys},
 		{"answers", r.answers, h.Answers},
 		{"tasks", int64(m.store.order.Len()), h.Tasks},
 		{"records", m.counts.Records, h.Records},

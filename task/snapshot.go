@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/blobs"
 )
 
@@ -92,8 +93,7 @@ type Frozen struct {
 	behaviors []*Behavior
 	modules   []*Module
 	sessions  []*Session
-	processes []process
-	keys      []clientKey
+	answers   answers.Frozen[Result]
 	tasks     frozenTasks
 	records   []frozenRecords
 
@@ -108,7 +108,7 @@ type Frozen struct {
 // sessions and processes; no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
-		tasks: m.store.freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(),
+		tasks: m.store.freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(),
 		instances: slices.Clone(m.instances.sorted), runs: slices.Clone(m.runs),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
@@ -127,22 +127,12 @@ func (m *Machine) Freeze() *Frozen {
 	for _, s := range m.sessionsByID() {
 		f.sessions = append(f.sessions, s.session)
 	}
-	answers := 0
-	for _, p := range sortedValues(m.processes, func(p *process) uint64 { return p.id }) {
-		p.frozen = true
-		f.processes = append(f.processes, *p)
-		answers += len(p.answers)
-	}
-	for _, k := range sortedValues(m.keys, func(k *clientKey) uint64 { return k.id }) {
-		k.frozen = true
-		f.keys = append(f.keys, *k)
-		answers += len(k.answers)
-	}
+	processes, keys, kept := f.answers.Len()
 	f.head = Head{
 		Index: m.index, Term: m.term, Now: m.now, LeaseNow: m.leaseNow, Rev: m.rev, Token: m.token,
 		SessionID: m.sessionID, Sum: m.total(), Before: m.before, Digest: m.digestSum(), Limit: m.limits,
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
-		Processes: int64(len(f.processes)), Keys: int64(len(f.keys)), Answers: int64(answers), Tasks: int64(m.store.order.Len()),
+		Processes: processes, Keys: keys, Answers: kept, Tasks: int64(m.store.order.Len()),
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
@@ -162,18 +152,6 @@ func (f *Frozen) Records(yield func(Record) bool) {
 	if !yield(&head) || !yieldAll(f.namespaces, yield) || !yieldAll(f.behaviors, yield) || !yieldAll(f.modules, yield) || !yieldAll(f.sessions, yield) {
 		return
 	}
-	for i := range f.processes {
-		p := &f.processes[i]
-		if !yield(&Process{Process: p.id, Lowest: p.lowest, Used: p.used}) {
-			return
-		}
-	}
-	for i := range f.keys {
-		k := &f.keys[i]
-		if !yield(&ClientKey{Key: k.id, Body: k.body, First: k.first}) {
-			return
-		}
-	}
 	if !f.yieldAnswers(yield) || !yieldAll(f.operations, yield) || !yieldAll(f.instances, yield) || !f.yieldBlobs(yield) || !yieldAll(f.runs, yield) {
 		return
 	}
@@ -185,24 +163,15 @@ func (f *Frozen) Records(yield func(Record) bool) {
 	f.yieldRecords(yield)
 }
 
+// yieldAnswers yields who is answered from memory, and then the answers.
 func (f *Frozen) yieldAnswers(yield func(Record) bool) bool {
-	for i := range f.processes {
-		p := &f.processes[i]
-		for _, a := range p.answers {
-			if !yield(&Answer{Process: p.id, Seq: a.seq, Result: *a.result}) {
-				return false
-			}
-		}
-	}
-	for i := range f.keys {
-		k := &f.keys[i]
-		for _, a := range k.answers {
-			if !yield(&Answer{Process: k.id, Seq: a.seq, Result: *a.result, Keyed: true}) {
-				return false
-			}
-		}
-	}
-	return true
+	return f.answers.Processes(func(id, lowest uint64, used int64) bool {
+		return yield(&Process{Process: id, Lowest: lowest, Used: LeaseTime(used)})
+	}) && f.answers.Keys(func(id, body uint64, first int64) bool {
+		return yield(&ClientKey{Key: id, Body: body, First: LeaseTime(first)})
+	}) && f.answers.Answers(func(id, seq uint64, r *Result, keyed bool) bool {
+		return yield(&Answer{Process: id, Seq: seq, Result: *r, Keyed: keyed})
+	})
 }
 
 func yieldAll[R Record](rs []R, yield func(Record) bool) bool {

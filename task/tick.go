@@ -26,9 +26,7 @@ func (c Tick) apply(m *Machine) Result {
 	m.tickOperations()
 	m.tickNamespaces()
 	m.sweep()
-	m.forgetProcesses()
-	m.forgetKeys()
-	changed := m.tickChange
+	changed := m.answers.Expire(int64(m.leaseNow)) || m.tickChange
 	m.tickChange = false
 	return Result{Changed: changed}
 }

@@ -26,9 +26,9 @@ var planted = []struct{ name, file, old, new string }{
 	},
 	{
 		name: "a command sent again is done again",
-		file: "task/keys.go",
-		old:  "k.answers, seq, byAnswerSeq); ok {",
-		new:  "k.answers, seq, byAnswerSeq); ok && false {",
+		file: "task/origin.go",
+		old:  "case kept != nil:\n\t\treturn *kept, true",
+		new:  "case kept != nil && m == nil:\n\t\treturn *kept, true",
 	},
 }
 
