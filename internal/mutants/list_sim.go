@@ -104,15 +104,15 @@ var simMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a node could end what a program over HTTP runs"},
 
 	// Clients' keys (H4).
-	{Name: "sim-key-any-body", Dir: "task", In: "Machine.KeptAnswer", Old: "if k.body != body {", New: "if k.body != body && seq > 1 {",
+	{Name: "sim-key-any-body", Dir: "task/answers", In: "Table.Kept", Old: "k.body != body", New: "k.body != body && seq > 1",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "another request would get the answer of the first"},
-	{Name: "sim-keys-one-too-many", Dir: "task", In: "Machine.proposeKeyed", Old: ">= m.limits.Keys, m.keyBytes", New: "> m.limits.Keys, m.keyBytes",
+	{Name: "sim-keys-one-too-many", Dir: "task/answers", In: "Table.Open", Old: ">= t.Limit.Keys,", New: "> t.Limit.Keys,",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "the bound of kept keys is exact"},
-	{Name: "sim-key-tick-does-nothing", Dir: "task", In: "Machine.forgetKeys", Old: "n != nil && n.Key <= int64(m.leaseNow); n = m.keyExpiries.Head()", New: "n != nil && n.Key < int64(m.leaseNow); n = m.keyExpiries.Head()",
+	{Name: "sim-key-tick-does-nothing", Dir: "task/answers", In: "Table.Expire", Old: "n != nil && n.Key <= at; n = t.expiries.Head()", New: "n != nil && n.Key < at; n = t.expiries.Head()",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a Tick at NextTick would do nothing, and the leader spin"},
-	{Name: "sim-key-from-the-middle", Dir: "task", In: "Machine.proposeKeyed", Old: "case k == nil && o.Seq != o.Lowest:", New: "case k == nil && o.Seq < o.Lowest:",
+	{Name: "sim-key-from-the-middle", Dir: "task", In: "Machine.proposeKeyed", Old: "o.Seq == o.Lowest,", New: "o.Seq >= o.Lowest,",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "half of a forgotten request would happen again"},
-	{Name: "sim-key-never-ticks", Dir: "task", In: "Machine.NextTick", Old: "if n := m.keyExpiries.Head(); n != nil {", New: "if n := m.keyExpiries.Head(); n != nil && lease == 0 {",
+	{Name: "sim-key-never-ticks", Dir: "task", In: "Machine.NextTick", Old: "at, ok := m.answers.NextExpiry(); ok {", New: "at, ok := m.answers.NextExpiry(); ok && lease == 0 {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "keys would be kept until something else happens"},
 
 	// TaskStore (X2).
