@@ -117,7 +117,7 @@ func (keptForm) Bytes(r *Result) int64 { return payloadBytes(r) }
 // memory.
 func (t *Task) detached() *Task {
 	own := *t
-	for _, p := range [...]*Payload{&own.Params, &own.Result, &own.Progress, &own.Checkpoint} {
+	for _, p := range own.everyPayload() {
 		p.Data = slices.Clone(p.Data)
 	}
 	if t.Error != nil {
