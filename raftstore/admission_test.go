@@ -53,7 +53,7 @@ func (b batchTest) mustAdd(t *testing.T, n int) (*call, chan *call) {
 	return c, done
 }
 
-// within waits for the end of a call, not for ever: the batcher's timer keeps a bubble alive.
+// within waits for the end of a call, but not for ever: the batcher's timer keeps a bubble alive.
 func (b batchTest) within(t *testing.T, done chan *call) *call {
 	t.Helper()
 	select {
@@ -65,7 +65,7 @@ func (b batchTest) within(t *testing.T, done chan *call) *call {
 	}
 }
 
-// counts tells how many reports and submits the last entry in flight has.
+// counts returns how many reports and submits the last entry in flight has.
 func (r *heldRaft) counts() (reports, submits int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,8 @@ func (r *heldRaft) counts() (reports, submits int) {
 	return reports, submits
 }
 
-// TestReportsGoFirst: before all submits that wait; yet a flood of them leaves submits a quarter of an entry.
+// TestReportsGoFirst: reports go before all waiting submits. Yet a flood of reports leaves a quarter of an entry to
+// submits.
 func TestReportsGoFirst(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		for range maxInFlight {
@@ -102,10 +103,10 @@ func TestReportsGoFirst(t *testing.T) {
 		for b.lanes[urgentLane].commands+b.lanes[loadLane].commands > 0 {
 			next()
 		}
-		for range maxInFlight { // of which some are still in flight
+		for range maxInFlight { // some entries are still in flight
 			b.mustAdd(t, maxCommands)
 		}
-		b.put(t, 3, 200<<10) // two of them fit into a group, but not into the reports' part of it
+		b.put(t, 3, 200<<10) // two of them fit into a group, but not into its part for reports
 		for b.lanes[urgentLane].commands == 3 {
 			next()
 		}
@@ -115,7 +116,7 @@ func TestReportsGoFirst(t *testing.T) {
 	})
 }
 
-// TestReportsAreNotRefused: however many submits wait.
+// TestReportsAreNotRefused: reports are taken, however many submits wait.
 func TestReportsAreNotRefused(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		for range maxInFlight {
@@ -135,7 +136,8 @@ func TestReportsAreNotRefused(t *testing.T) {
 	})
 }
 
-// TestExpectedWait: of ten times the load that the log takes, as much is admitted as it takes, and waits no longer than it may.
+// TestExpectedWait offers ten times the load that the log takes. As much as the log takes is admitted, and it waits no
+// longer than it may.
 func TestExpectedWait(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		b.maxCommands = 1 << 30
@@ -159,7 +161,7 @@ func TestExpectedWait(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(cycle) // of the bubble
+			time.Sleep(cycle) // the bubble's time
 			b.raft.answer(nil)
 			synctest.Wait()
 			for len(waiting) > 0 && len(waiting[0].done) > 0 {
@@ -180,11 +182,11 @@ func TestExpectedWait(t *testing.T) {
 	})
 }
 
-// TestStaleIsRefused: what waits while nothing moves is answered in time, and is never proposed then. Reports wait on.
+// TestStaleIsRefused: while nothing moves, a waiting submit is answered in time and is never proposed. Reports wait on.
 func TestStaleIsRefused(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		_, flying := b.mustAdd(t, 1)
-		half, halfDone := b.mustAdd(t, 3*maxCommands+10) // 10 are in no entry
+		half, halfDone := b.mustAdd(t, 3*maxCommands+10) // no entry has the last 10
 		if half.next != 3*maxCommands {
 			t.Fatalf("%d in flight", half.next)
 		}
@@ -219,7 +221,7 @@ func TestStaleIsRefused(t *testing.T) {
 	})
 }
 
-// TestStaleInTime: nothing need happen for it.
+// TestStaleInTime: a stale submit is answered although nothing else happens.
 func TestStaleInTime(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		b.put(t, 1, 0)
@@ -238,13 +240,13 @@ func TestStaleInTime(t *testing.T) {
 	})
 }
 
-// TestOldButMoving: the rest of a call that takes many groups is old, and no reason to refuse what comes, nor to say that
-// too much waits: as long as groups come back.
+// TestOldButMoving: a call takes many groups, and its rest is old. As long as groups come back, this is no reason to
+// refuse new calls, nor to say that too much waits.
 func TestOldButMoving(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
-		large, done := b.mustAdd(t, (maxInFlight+2)*maxCommands-100) // nearly two groups of it wait
+		large, done := b.mustAdd(t, (maxInFlight+2)*maxCommands-100) // nearly two of its groups wait
 		for old := range 2 {
-			time.Sleep(b.queueAge - time.Millisecond) // of the bubble
+			time.Sleep(b.queueAge - time.Millisecond) // the bubble's time
 			if _, _, err := b.add(t, 1); old > 0 && err != nil {
 				t.Fatalf("%v, while %d wait and groups come back", err, b.lanes[loadLane].commands)
 			}

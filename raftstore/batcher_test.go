@@ -43,7 +43,7 @@ func (r *heldRaft) Apply(data []byte, _ time.Duration) raft.ApplyFuture {
 	return heldFuture{e}
 }
 
-// sizes returns how many commands each entry in flight has.
+// sizes returns the number of commands of each entry in flight.
 func (r *heldRaft) sizes() (ns []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func inBatcher(t *testing.T, f func(t *testing.T, b batchTest)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b.open(&termState{term: 1})
 		wg.Go(func() { b.run(ctx, newStamper(SystemClock(), 0, 0)) })
-		defer func() { // also when the test has failed: the batcher's timer would go on for ever in the bubble
+		defer func() { // even when the test has failed: the batcher's timer would run for ever in the bubble
 			for len(b.raft.sizes()) > 0 {
 				b.raft.answer(nil)
 				synctest.Wait()
@@ -107,7 +107,7 @@ func inBatcher(t *testing.T, f func(t *testing.T, b batchTest)) {
 	})
 }
 
-// put queues n commands as one call; the channel gets its end.
+// put queues n commands as one call. The channel gets the call at its end.
 func (b batchTest) put(t *testing.T, n int, size int) (*call, chan *call) {
 	t.Helper()
 	done := make(chan *call, 1)
@@ -121,7 +121,8 @@ func (b batchTest) put(t *testing.T, n int, size int) (*call, chan *call) {
 	return c, done
 }
 
-// callOf is a call of commands that weigh so much each, padded if need be; by default so little that an entry takes all of a group.
+// callOf returns a call of n commands that weigh size bytes each, with padding if need be. By default a command is so
+// small that an entry takes all of a group.
 func callOf(t *testing.T, n, size int, command func(i int, pad string) task.Command, notify func(*call)) *call {
 	t.Helper()
 	size = cmp.Or(size, maxEntryBytes/maxCommands)
@@ -150,7 +151,7 @@ func proposalsOf(cmds []task.Command) []task.Proposal {
 	return ps
 }
 
-// packed encodes commands, however many.
+// packed encodes any number of commands.
 func packed(t testing.TB, cmds ...task.Command) wire.Bodies {
 	t.Helper()
 	bodies, err := wire.Pack(cmds, func(int, int) bool { return true })
@@ -162,7 +163,7 @@ func packed(t testing.TB, cmds ...task.Command) wire.Bodies {
 
 func equal(a []int, b ...int) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
-// TestGroupCommit: the rule of docs/architecture.md#group-commit.
+// TestGroupCommit tests the rule of docs/architecture.md#group-commit.
 func TestGroupCommit(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		b.put(t, 1, 0)
@@ -193,7 +194,7 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
-// TestEntryBytes: a group and its entries are bounded in bytes, a single large command still goes.
+// TestEntryBytes: groups and entries have a bound in bytes, and a single large command still goes.
 func TestEntryBytes(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		b.put(t, 1, 0)
@@ -212,12 +213,12 @@ func TestEntryBytes(t *testing.T) {
 	})
 }
 
-// TestGroupOfEntries: a large group is several entries on the way together, and one of those that may be in flight until the
-// last of them is answered.
+// TestGroupOfEntries: a large group is several entries that are on the way together. It counts as one group in flight
+// until its last entry is answered.
 func TestGroupOfEntries(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		c, done := b.put(t, 250, maxEntryBytes/100)
-		_, other := b.put(t, 10, maxEntryBytes/100) // behind it, in a group of its own
+		_, other := b.put(t, 10, maxEntryBytes/100) // it waits behind, in a group of its own
 		if s := b.raft.sizes(); !equal(s, 100, 100, 50) || b.inFlight != 1 {
 			t.Fatalf("%v in %d groups", s, b.inFlight)
 		}
@@ -244,7 +245,8 @@ func TestGroupOfEntries(t *testing.T) {
 	})
 }
 
-// TestCallOverEntries: one call in several entries gets its results in order, and the worst of their ends.
+// TestCallOverEntries: a call in several entries gets its results in order, and it ends with the worst end of the
+// entries.
 func TestCallOverEntries(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -283,7 +285,7 @@ func TestCallOverEntries(t *testing.T) {
 	}
 }
 
-// TestWithdraw: what is in no entry yet can be taken back; what is, cannot.
+// TestWithdraw: a call that is in no entry yet can be taken back. Any other call cannot.
 func TestWithdraw(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		sent, _ := b.put(t, 1, 0)
@@ -294,7 +296,7 @@ func TestWithdraw(t *testing.T) {
 		if !b.withdraw(waiting) || b.withdraw(waiting) {
 			t.Fatal("did not withdraw what waits exactly once")
 		}
-		half, _ := b.put(t, maxCommands+1, 0) // one command is in no entry yet
+		half, _ := b.put(t, maxCommands+1, 0) // no entry has its last command yet
 		if b.withdraw(half) {
 			t.Fatal("withdrew a call of which a part is in flight")
 		}
@@ -308,7 +310,7 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-// TestQueueOfDeposedLeader: what waits is answered "not proposed" at once, what is in flight by raft.
+// TestQueueOfDeposedLeader: a waiting call is answered "not proposed" at once. Raft answers a call that is in flight.
 func TestQueueOfDeposedLeader(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		_, inFlight := b.put(t, 1, 0)
@@ -334,7 +336,7 @@ func TestQueueOfDeposedLeader(t *testing.T) {
 	})
 }
 
-// TestQueueBounds: by count and by bytes; an empty queue takes anything.
+// TestQueueBounds: the queue has bounds by count and by bytes. An empty queue takes anything.
 func TestQueueBounds(t *testing.T) {
 	inBatcher(t, func(t *testing.T, b batchTest) {
 		b.put(t, 1, 0)
@@ -356,7 +358,8 @@ func TestQueueBounds(t *testing.T) {
 	})
 }
 
-// TestUnwritableCommand: a command that no log entry can hold is refused at once, and takes nothing of its call or of others with it.
+// TestUnwritableCommand: a command that no log entry can hold is refused at once. It takes neither other commands of
+// its call nor other calls with it.
 func TestUnwritableCommand(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		s := c.start(c.add("n1", nil), 1)

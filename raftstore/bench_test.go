@@ -13,30 +13,30 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// BenchmarkPropose: submits of 256 bytes of params on the leader of three stores over TCP loopback, each with its own
-// fsynced log on one disk; inflight is the number of callers that each wait for their answer.
+// BenchmarkPropose proposes submits with 256 bytes of params on the leader of three stores over TCP loopback. Each
+// store has its own fsynced log on the same disk. inflight is the number of callers, and each waits for its answer.
 func BenchmarkPropose(b *testing.B) {
 	for _, inflight := range []int{1, 16, 256, 4096} {
 		b.Run(fmt.Sprintf("inflight=%d", inflight), func(b *testing.B) { benchmarkPropose(b, inflight, false) })
 	}
 }
 
-// BenchmarkProposeForwarded is the same through a follower.
+// BenchmarkProposeForwarded does the same through a follower.
 func BenchmarkProposeForwarded(b *testing.B) {
 	for _, inflight := range []int{1, 256} {
 		b.Run(fmt.Sprintf("inflight=%d", inflight), func(b *testing.B) { benchmarkPropose(b, inflight, true) })
 	}
 }
 
-// cpuTime is what this process has used of the CPUs: all nodes, and the callers.
+// cpuTime returns the CPU time of this process, which holds all nodes and the callers.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails for an invalid argument only
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it fails only for an invalid argument
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkProposeBatch: four callers that each propose a thousand submits at a time, as a bulk request does, to the leader or
-// through a follower. The time of the CPUs is that of three nodes.
+// BenchmarkProposeBatch has four callers that propose a thousand submits at a time, as a bulk request does. They call
+// the leader, or a follower. The CPU time is the time of all three nodes.
 func BenchmarkProposeBatch(b *testing.B) {
 	for _, forwarded := range []bool{false, true} {
 		b.Run(fmt.Sprintf("forwarded=%t", forwarded), func(b *testing.B) {
@@ -83,7 +83,7 @@ func benchSubmit(i int) task.Submit {
 	return x
 }
 
-// benchStore is the leader of three, or a follower.
+// benchStore returns the leader of three stores, or a follower.
 func benchStore(b *testing.B, follower bool) *Store {
 	ns := tcpCluster(b)
 	leader, _ := ns[0].store.Leader()
@@ -125,7 +125,7 @@ func benchmarkPropose(b *testing.B, inflight int, forwarded bool) {
 	b.ReportMetric(float64(took[b.N*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// BenchmarkRead: linearizable reads on the leader.
+// BenchmarkRead does linearizable reads on the leader.
 func BenchmarkRead(b *testing.B) {
 	ns := tcpCluster(b)
 	for _, n := range ns {

@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestCloseBesideASilentPeer: a node that closes does not wait for the answers of a peer that gives none: whoever waits
-// for its directory would wait too, and whoever does not would find it locked.
+// TestCloseBesideASilentPeer: a node that closes does not wait for the answers of a silent peer. Otherwise a process
+// that waits for the node's directory would wait too, and a process that does not wait would find it locked.
 func TestCloseBesideASilentPeer(t *testing.T) {
 	for _, silence := range []time.Duration{0, time.Second, 30 * time.Second} {
 		bubble(t, func(t *testing.T, c *cluster) {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testClock is the system's (in a bubble: virtual) time with a wall clock that can be made to jump.
+// testClock is the system's clock, with virtual time in a bubble. A test can make its wall clock jump.
 type testClock struct {
 	start time.Time
 	mu    sync.Mutex
@@ -44,17 +44,17 @@ func (c *testClock) jumpBy(d time.Duration) {
 	c.jump += d
 }
 
-// member is one node of a test cluster, running or not.
+// member is a node of a test cluster, running or not.
 type member struct {
 	id, addr, dir string
 	clock         *testClock
-	store         *Store // nil: not running
+	store         *Store // nil while it does not run
 	disk          diskStore
 	fatal         chan error
-	change        func(*Config) // applied at start
+	change        func(*Config) // applied at each start
 }
 
-// cluster is some nodes on an in-memory network, in a synctest bubble.
+// cluster is a set of nodes on an in-memory network, in a synctest bubble.
 type cluster struct {
 	t     *testing.T
 	dir   string
@@ -65,7 +65,7 @@ type cluster struct {
 
 var logStore = flag.String("log-store", "", "format of the logs of all tests that are not about one")
 
-// eachLogStore is bubble, once with every format of the log.
+// eachLogStore calls bubble once for every format of the log.
 func eachLogStore(t *testing.T, f func(t *testing.T, c *cluster)) {
 	for _, kind := range logstore.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -77,14 +77,15 @@ func eachLogStore(t *testing.T, f func(t *testing.T, c *cluster)) {
 	}
 }
 
-// bubble runs f with a cluster of virtual time that is closed at the end.
+// bubble runs f with a cluster in virtual time, and closes the cluster at the end.
 func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	dir := memdir.New(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}, logs: logstore.Kind(*logStore)}
 		defer c.close()
-		// Heartbeats keep virtual time going: a test that waits for what never happens would hang, and not tell where.
+		// Heartbeats keep virtual time going. A test that waits for something that never happens would hang and not show
+		// where.
 		hung := time.AfterFunc(15*time.Minute, func() { panic("the test waits for something that does not happen") })
 		defer hung.Stop()
 		f(t, c)
@@ -109,7 +110,7 @@ func (c *cluster) add(id string, change func(*Config)) *member {
 	return m
 }
 
-// start opens a node. join are the addresses that it is given.
+// start opens a node with the join addresses.
 func (c *cluster) start(m *member, expect int, join ...string) *Store {
 	c.t.Helper()
 	s, err := c.tryStart(m, expect, join...)
@@ -123,7 +124,7 @@ func (c *cluster) tryStart(m *member, expect int, join ...string) (*Store, error
 	cfg := Config{
 		ID: m.id, Dir: m.dir, Addr: m.addr, HTTP: "http-" + m.addr, Join: join, BootstrapExpect: expect,
 		Net: c.net.Node(m.addr), Clock: m.clock, OnFatal: func(err error) { m.fatal <- err },
-		LogStore: c.logs, LogSegmentBytes: 256 << 10, // the directory may be in memory
+		LogStore: c.logs, LogSegmentBytes: 256 << 10, // small segments, as the directory may be in memory
 	}
 	if testing.Verbose() && debugLogs {
 		cfg.Logger = slog.New(slog.NewTextHandler(c.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -148,7 +149,7 @@ func (c *cluster) tryStart(m *member, expect int, join ...string) (*Store, error
 // debugLogs makes -v print the stores' logs.
 const debugLogs = false
 
-// three starts the usual cluster, all with the same command line, and waits until it leads.
+// three starts the usual cluster, where all nodes have the same command line. It waits until the cluster has a leader.
 func three(c *cluster, change func(*Config)) []*member { return some(c, 3, change) }
 
 // some starts a cluster of n1, n2 and so on.
@@ -181,7 +182,7 @@ func (c *cluster) await(what string, cond func() bool) {
 	}
 }
 
-// leader waits for a ready leader that is none of except.
+// leader waits for a ready leader that is not in except.
 func (c *cluster) leader(except ...*member) (leader *member) {
 	c.t.Helper()
 	c.await("a leader", func() bool {
@@ -217,7 +218,7 @@ func (c *cluster) stop(m *member) {
 	m.store = nil
 }
 
-// crash ends a node without any of its goodbyes.
+// crash ends a node without any goodbye.
 func (c *cluster) crash(m *member) {
 	c.t.Helper()
 	c.net.Crash(m.addr)
@@ -236,7 +237,7 @@ func ctxFor(t *testing.T, d time.Duration) context.Context {
 
 const behavior = "echo"
 
-// activate makes the behavior known that the tests' tasks belong to.
+// activate activates the behavior of the tests' tasks.
 func (c *cluster) activate(s *Store) {
 	c.t.Helper()
 	c.propose(s, task.Activate{
@@ -251,7 +252,7 @@ func submit(id string, ifExists task.IfExists) task.Submit {
 
 func key(id string) task.Key { return task.Key{Namespace: task.DefaultNamespace, ID: id} }
 
-// propose expects success of every command within a virtual minute.
+// propose demands that every command succeeds within a virtual minute.
 func (c *cluster) propose(s *Store, cmds ...task.Command) []task.Result {
 	c.t.Helper()
 	rs, err := s.Propose(ctxFor(c.t, time.Minute), cmds...)
@@ -275,7 +276,7 @@ func (c *cluster) has(s *Store, id string) (found bool) {
 	return found
 }
 
-// agree waits until all running nodes have applied the same and compares their digests.
+// agree waits until all running nodes have applied the same entries, and compares their digests.
 func (c *cluster) agree() task.Digest {
 	c.t.Helper()
 	var first task.Digest

@@ -10,8 +10,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestCompanion: companions stand behind what they go with, in the same entry, whatever its size; each hears once what
-// became of it, and nobody else's answer is touched.
+// TestCompanion: companions stand behind the commands of their entry, in the same entry, whatever its size. Each
+// companion hears once of its outcome, and nobody else's answer changes.
 func TestCompanion(t *testing.T) {
 	type heard struct {
 		rs  []task.Result
@@ -25,7 +25,7 @@ func TestCompanion(t *testing.T) {
 				t.Errorf("shown %+v", entry[0])
 			}
 			if len(entry) == 3 {
-				return nil, nil // nothing to add
+				return nil, nil // it adds nothing
 			}
 			with := task.Cancel{Key: task.Key{ID: "with"}}
 			return []task.Command{with, with}, func(rs []task.Result, err error) { told = append(told, heard{rs, err}) }
@@ -70,7 +70,8 @@ func TestCompanion(t *testing.T) {
 	})
 }
 
-// TestCompanionOfTheStore: through raft, a companion is applied in the entry of what it goes with.
+// TestCompanionOfTheStore: a companion passes through raft and is applied in the same entry as the commands it goes
+// with.
 func TestCompanionOfTheStore(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)

@@ -12,13 +12,13 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestSnapshotOverConflict: a deposed leader has entries in its log that were never committed, and gets a snapshot that
-// ends somewhere among or behind them. It takes that one snapshot and follows (raft #697).
+// TestSnapshotOverConflict: a deposed leader has uncommitted entries in its log. It gets a snapshot that ends among
+// these entries or behind them. It takes this one snapshot and follows (raft #697).
 func TestSnapshotOverConflict(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		entries int // that are not committed
-		ends    int // where the snapshot ends, relative to the last of them
+		entries int // how many entries are not committed
+		ends    int // the snapshot's end, relative to the last of these entries
 	}{
 		{"the log ends there", 20, 0},
 		{"the log goes on", 20, -3},
@@ -51,7 +51,7 @@ func testSnapshotOverConflict(t *testing.T, c *cluster, entries, ends int) {
 	for i := 0; next.store.fsm.appliedIndex() < end; i++ {
 		c.propose(next.store, submit(fmt.Sprintf("since-%d", i), task.Fail))
 	}
-	for _, m := range append(c.followers(next), next) { // whichever leads later
+	for _, m := range append(c.followers(next), next) { // either may lead later
 		if m == old {
 			continue
 		}
@@ -67,7 +67,7 @@ func testSnapshotOverConflict(t *testing.T, c *cluster, entries, ends int) {
 		}
 	}
 
-	<-time.After(time.Minute) // what was sent before the log was compacted never arrives
+	<-time.After(time.Minute) // messages from before the log's compaction never arrive
 	c.net.Rejoin(old.addr)
 	c.propose(next.store, submit("after", task.Fail))
 	c.agree()
@@ -94,7 +94,7 @@ func trailing(t *testing.T, s *Store, n uint64) {
 	}
 }
 
-// sameLogs: what two logs both hold is equal, and neither has a hole.
+// sameLogs demands that neither log has a hole, and that entries of both logs are equal.
 func (c *cluster) sameLogs(a, b *member) {
 	c.t.Helper()
 	first, _ := a.disk.FirstIndex()

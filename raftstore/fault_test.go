@@ -12,9 +12,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// load proposes from every node until stop is called, which then returns how many commands were acknowledged. Each
-// command shows whether it was applied more than once: a submit with if_exists=fail would be refused, a session would
-// be opened twice.
+// load proposes from every node until stop is called. stop returns how many commands were acknowledged. Each command
+// shows whether it was applied more than once: a submit with if_exists=fail would be refused, and a session would be
+// opened twice.
 func load(c *cluster, ms []*member, writers int) (stop func() int) {
 	var wg sync.WaitGroup
 	var acked atomic.Int64
@@ -53,7 +53,7 @@ func load(c *cluster, ms []*member, writers int) (stop func() int) {
 	}
 }
 
-// count checks that each acknowledged pair of load was applied exactly once.
+// count checks that each acknowledged pair of load's commands was applied exactly once.
 func (c *cluster) count(s *Store, acked int) {
 	c.t.Helper()
 	var last uint64
@@ -72,8 +72,8 @@ func (c *cluster) count(s *Store, acked int) {
 	}
 }
 
-// TestPartitionedLeader: the leader is cut off while proposals are in flight, on it and through it. Each command is
-// applied exactly once (SPEC H4).
+// TestPartitionedLeader: the leader is cut off while proposals are in flight, on the leader and through it. Each
+// command is applied exactly once (SPEC H4).
 func TestPartitionedLeader(t *testing.T) {
 	eachLogStore(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -126,7 +126,7 @@ func TestLostAnswer(t *testing.T) {
 		c.activate(leader.store)
 		f := c.followers(leader)[0]
 		c.propose(f.store, submit("connects", task.Fail))
-		c.net.CutOneWay(leader.addr, f.addr) // requests arrive, answers and entries do not
+		c.net.CutOneWay(leader.addr, f.addr) // requests arrive; answers and entries do not
 		type answer struct {
 			rs  []task.Result
 			err error
@@ -150,7 +150,8 @@ func TestLostAnswer(t *testing.T) {
 	})
 }
 
-// TestNoQuorum: what was sent before the context ended has an unknown outcome, what found no leader has none.
+// TestNoQuorum: a command that was sent before its context ended has an unknown outcome. A command that found no leader
+// was not proposed.
 func TestNoQuorum(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -185,8 +186,8 @@ func TestNoQuorum(t *testing.T) {
 	})
 }
 
-// TestReadIsNeverStale: once a write is acknowledged, no read that begins later misses it, on whatever node, also not on
-// a leader that does not know yet that it is deposed (SPEC W4).
+// TestReadIsNeverStale: a read that begins after a write is acknowledged sees the write, on every node. Even a leader
+// that does not yet know that it is deposed never misses it (SPEC W4).
 func TestReadIsNeverStale(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -196,7 +197,7 @@ func TestReadIsNeverStale(t *testing.T) {
 			c.net.Isolate(old.addr)
 			id := fmt.Sprintf("write-%d", round)
 			stale := make(chan bool, 1)
-			// The write goes to the majority as soon as that has a leader; the reader on the old one starts then.
+			// The write goes to the majority as soon as it has a leader. Then the reader on the old leader starts.
 			f := c.followers(old)[0]
 			c.propose(f.store, submit(id, task.Fail))
 			go func() {
@@ -218,8 +219,8 @@ func TestReadIsNeverStale(t *testing.T) {
 	})
 }
 
-// TestReadAsksAfterwards: what confirms a leader is an answer to a question that was asked after the read began. An
-// answer that was already on its way, to a heartbeat say, does not count: raft.VerifyLeader would count it.
+// TestReadAsksAfterwards: only the answer to a question that was asked after the read began confirms a leader. An
+// answer that was already on its way, for example to a heartbeat, does not count. raft.VerifyLeader would count it.
 func TestReadAsksAfterwards(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -233,7 +234,7 @@ func TestReadAsksAfterwards(t *testing.T) {
 		for i := range 50 {
 			<-time.After(time.Duration(i) * 7 * time.Millisecond)
 			for _, f := range c.followers(leader) {
-				c.net.CutOneWay(leader.addr, f.addr) // answers still arrive, questions do not
+				c.net.CutOneWay(leader.addr, f.addr) // answers still arrive; questions do not
 			}
 			if err := leader.store.Read(ctxFor(t, 100*time.Millisecond), func(*task.Machine) {}); !errors.Is(err, ErrNoLeader) {
 				t.Fatalf("round %d: a leader answered without asking its followers: %v", i, err)
@@ -247,7 +248,7 @@ func TestReadAsksAfterwards(t *testing.T) {
 	})
 }
 
-// TestReadsShareRounds: many readers do not cost a round each.
+// TestReadsShareRounds: many readers share a round.
 func TestReadsShareRounds(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -274,7 +275,7 @@ func TestReadsShareRounds(t *testing.T) {
 }
 
 // TestWallClockJumps: the leader's wall clock jumps by an hour, both ways. Lease time goes on as if nothing had
-// happened, now never goes back and never stands still (SPEC C3).
+// happened. The log's time never goes back and never stands still (SPEC C3).
 func TestWallClockJumps(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -303,7 +304,7 @@ func TestWallClockJumps(t *testing.T) {
 		step(time.Hour, time.Hour+10*time.Second)
 		step(-time.Hour, 10*time.Second)
 		step(-time.Hour, 10*time.Second)
-		// The next leader's clock is an hour behind the log's, and lease time goes on from where it was.
+		// The next leader's clock is an hour behind the log's. Lease time goes on from where it was.
 		ctx := ctxFor(t, time.Minute)
 		if err := leader.store.Transfer(ctx); err != nil {
 			t.Fatal(err)
@@ -313,7 +314,7 @@ func TestWallClockJumps(t *testing.T) {
 	})
 }
 
-// TestLeadership: news of gains come once the node can lead; a slow reader sees the latest.
+// TestLeadership: news of a gain come when the node can lead. A slow reader sees the latest news.
 func TestLeadership(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -330,7 +331,7 @@ func TestLeadership(t *testing.T) {
 		if err := next.store.Transfer(ctxFor(t, time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		for range 50 { // until it is old's turn again
+		for range 50 { // until it is the old leader's turn again
 			if c.leader(next) == old {
 				break
 			}
@@ -359,13 +360,14 @@ func TestLeadership(t *testing.T) {
 	})
 }
 
-// TestLoneCommit: followers know a commit that nothing comes after, long before CommitTimeout. The network takes no time here.
+// TestLoneCommit: nothing comes after a commit. Followers know of it long before CommitTimeout. The network takes no
+// time here.
 func TestLoneCommit(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
 		leader := c.leader()
 		c.activate(leader.store)
-		time.Sleep(10 * time.Second) // pipelines are there
+		time.Sleep(10 * time.Second) // by now raft uses pipelines
 		for i := range 20 {
 			id := fmt.Sprint("task", i)
 			c.propose(leader.store, submit(id, task.Join))

@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestFreezeIsAState: on any node it holds what was acknowledged before, stays as it is while the machine goes on, and is
-// a state of the log: it restores to the digest that it says.
+// TestFreezeIsAState: on every node a frozen state holds all that was acknowledged before. It does not change while the
+// machine goes on. It is a state of the log: it restores to its own digest.
 func TestFreezeIsAState(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -38,7 +38,7 @@ func TestFreezeIsAState(t *testing.T) {
 	})
 }
 
-// TestFreezeAsks: a node without contact, or that has stopped, freezes nothing.
+// TestFreezeAsks: a node freezes nothing when it has no contact or has stopped.
 func TestFreezeAsks(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)

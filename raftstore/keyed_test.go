@@ -20,8 +20,8 @@ func (c *cluster) keyed(s *Store, k Key, cmds ...task.Command) []task.Result {
 	return rs
 }
 
-// TestKeyedLostAnswer: the leader applies a request under a client's key and is lost with the answer. The resend of this
-// node, and the client's own through another one, get the first answer (SPEC H4).
+// TestKeyedLostAnswer: the leader applies a request under a client's key, and the answer is lost with the leader. This
+// node sends the request again, and the client does so through another node. Both get the first answer (SPEC H4).
 func TestKeyedLostAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -30,7 +30,7 @@ func TestKeyedLostAnswer(t *testing.T) {
 		followers := c.followers(leader)
 		f := followers[0]
 		c.propose(f.store, submit("connects", task.Fail))
-		c.net.CutOneWay(leader.addr, f.addr) // requests arrive, answers and entries do not
+		c.net.CutOneWay(leader.addr, f.addr) // requests arrive; answers and entries do not
 		type answer struct {
 			rs  []task.Result
 			err error
@@ -69,8 +69,8 @@ func encoded(t *testing.T, rs []task.Result) []byte {
 	return b
 }
 
-// TestKeyedBatch: the numbers of a request run over all the pieces that it is cut into, and a place that is left out
-// keeps its number for the next time.
+// TestKeyedBatch: the numbers of a request run over all the pieces of the request. A place that is left out keeps its
+// number for the next time.
 func TestKeyedBatch(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -110,7 +110,7 @@ func (c *cluster) tasks(s *Store) (n int) {
 	return n
 }
 
-// TestKeyedMiddle: the rest of a request whose beginning the machine has forgotten is not applied as something new.
+// TestKeyedMiddle: the machine has forgotten the beginning of a request. It does not apply the rest as something new.
 func TestKeyedMiddle(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		s := c.start(c.add("n1", nil), 1)

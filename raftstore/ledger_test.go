@@ -15,19 +15,20 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// ledgerDisk takes its time, loses what it has not written when its node dies, and tells a ledger what it has.
+// ledgerDisk takes its time. It loses what it has not written when its node dies. It tells a ledger which entries it
+// has.
 type ledgerDisk struct {
 	diskStore
 	id     string
 	ledger *ledger
-	slow   atomic.Int64 // ms, at most
+	slow   atomic.Int64 // the greatest delay in milliseconds
 
 	mu     sync.Mutex
 	random *rand.Rand
 	dead   atomic.Bool
 }
 
-// ledger knows which disk has which entries, by their terms.
+// ledger knows which disk has which entries. It tells them apart by their terms.
 type ledger struct {
 	mu      sync.Mutex
 	has     map[string]map[uint64]uint64
@@ -58,7 +59,7 @@ func (d *ledgerDisk) DeleteRange(from, to uint64) error {
 	if err == nil {
 		err = d.diskStore.DeleteRange(from, to)
 	}
-	if err == nil && to >= last { // what is compacted was there
+	if err == nil && to >= last { // compacted entries were on the disk, so they still count
 		d.ledger.mu.Lock()
 		defer d.ledger.mu.Unlock()
 		for i := from; i <= to; i++ {
@@ -70,8 +71,8 @@ func (d *ledgerDisk) DeleteRange(from, to uint64) error {
 
 var ledgerSeeds = flag.Uint64("ledger-seeds", 4, "how many seeds TestAppliedIsOnAMajority tries")
 
-// TestAppliedIsOnAMajority: whatever happens to leaders and to those that follow them, and however far their disks are behind, no node applies
-// an entry that less than two of three disks have; and each command happens exactly once.
+// TestAppliedIsOnAMajority: whatever happens to leaders and followers, and however far their disks are behind, no node
+// applies an entry that fewer than two of three disks have. Each command happens exactly once.
 func TestAppliedIsOnAMajority(t *testing.T) {
 	for seed := range *ledgerSeeds {
 		bubble(t, func(t *testing.T, c *cluster) {
@@ -118,14 +119,14 @@ func TestAppliedIsOnAMajority(t *testing.T) {
 	}
 }
 
-// faults does something to the leader or its followers while commands are on their way.
+// faults lets something happen to the leader or its followers while commands are on their way.
 type faults struct {
 	*cluster
 	random *rand.Rand
 	disks  map[string]*ledgerDisk
 }
 
-// round returns how many commands were acknowledged: all of them.
+// round returns how many commands were acknowledged, which is all of them.
 func (f *faults) round(i int) int {
 	victim, fault := f.leader(), f.random.IntN(5)
 	if f.random.IntN(2) == 0 {
@@ -133,7 +134,7 @@ func (f *faults) round(i int) int {
 	}
 	followers := f.followers(victim)
 	callers := slices.Clone(followers)
-	if fault != 0 { // who calls through a node that dies hears nothing
+	if fault != 0 { // a caller hears nothing from a node that dies
 		callers = append(callers, victim)
 	}
 	answers := make(chan error, 20)
@@ -175,7 +176,7 @@ func (f *faults) strike(fault int, leader *member, followers []*member) {
 	case 0:
 		f.disks[leader.id].dead.Store(true)
 		f.crash(leader)
-		if f.random.IntN(2) == 0 { // back at once
+		if f.random.IntN(2) == 0 { // the node is back at once
 			f.start(leader, 3, "n1:1", "n2:1", "n3:1")
 		}
 	case 1:
@@ -183,7 +184,7 @@ func (f *faults) strike(fault int, leader *member, followers []*member) {
 	case 2:
 		away(time.Second, followers[f.random.IntN(2)])
 	case 3:
-		_ = leader.store.Transfer(ctxFor(f.t, time.Second)) // or it fails
+		_ = leader.store.Transfer(ctxFor(f.t, time.Second)) // it may fail
 	case 4:
 		away(1200*time.Millisecond, followers...) // the leader steps down, and may lead again with its disk behind
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// knows makes a node one of a build that knows levels up to this one.
+// knows makes a node one whose build knows levels up to this one.
 func knows(level uint64) func(*Config) {
 	return func(c *Config) { c.KnownLevel, c.LevelAfter = level, 3*time.Minute }
 }
@@ -27,7 +27,7 @@ func (c *cluster) allAtLevel(level uint64) bool {
 	return true
 }
 
-// restart stops a member and starts it as another build.
+// restart stops a member and starts it again as another build.
 func (c *cluster) restart(m *member, change func(*Config), join ...string) {
 	c.t.Helper()
 	if err := m.store.Close(c.t.Context()); err != nil {
@@ -37,8 +37,8 @@ func (c *cluster) restart(m *member, change func(*Config), join ...string) {
 	c.start(m, 3, join...)
 }
 
-// TestLevelIsRaised: the feature level is raised once all members have known the next one for long enough, one of them holding it
-// back or away none; the status says who holds it up (SPEC C9).
+// TestLevelIsRaised: the feature level is raised when all members have known the next level for long enough and none of
+// them holds it back or is away. The status says which members hold it up (SPEC C9).
 func TestLevelIsRaised(t *testing.T) {
 	if levelAfter != 10*time.Minute {
 		t.Error("SPEC C9 says 10 minutes")
@@ -76,7 +76,8 @@ func TestLevelIsRaised(t *testing.T) {
 	})
 }
 
-// TestLevelIsWaitedFor: a member that does not answer is waited for; what it would not know is not written meanwhile.
+// TestLevelIsWaitedFor: the level waits for a member that does not answer. Meanwhile no command that this member might
+// not know is written.
 func TestLevelIsWaitedFor(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, func(cfg *Config) {
@@ -115,7 +116,7 @@ func TestLevelIsWaitedFor(t *testing.T) {
 	})
 }
 
-// greeting and answer are what nodes say to each other.
+// greeting and answer are the messages of two nodes that greet each other.
 type (
 	greeting struct {
 		Self members.Peer `cbor:"1,keyasint"`
@@ -126,8 +127,9 @@ type (
 	}
 )
 
-// TestOldBuildsAreRefused: whoever does not know the cluster's level, or speaks another format, takes no part: a newcomer at the
-// greeting, a member before it reads its log; each is told what it lacks (SPEC C9).
+// TestOldBuildsAreRefused: a build that does not know the cluster's level, or speaks another format, takes no part. A
+// newcomer is refused at the greeting. A member refuses to start before it reads its log. Each is told what it lacks
+// (SPEC C9).
 func TestOldBuildsAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, knows(2))
@@ -147,7 +149,7 @@ func TestOldBuildsAreRefused(t *testing.T) {
 			t.Errorf("it is told %q, %v", r.Error, err)
 		}
 		former := young.book.Me()
-		former.Format = 0 // as a former build greets
+		former.Format = 0 // a former build greets like this
 		r, err = greet(former)
 		if err != nil || !strings.Contains(r.Error, "from before 0.1.0") || !strings.Contains(r.Error, "taskrt ns export NAME") {
 			t.Errorf("a former build is told %q, %v", r.Error, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestBootstrapInAnyOrder: nodes start in any order, at any time, knowing all or only one of the others. One cluster
-// comes of it (SPEC C1).
+// TestBootstrapInAnyOrder: nodes start in any order and at any time. They know all other nodes or only one of them.
+// They become one cluster (SPEC C1).
 func TestBootstrapInAnyOrder(t *testing.T) {
 	all := []string{"n1:1", "n2:1", "n3:1"}
 	for _, tc := range []struct {
@@ -56,8 +56,8 @@ func TestBootstrapInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestTwoFounders: two nodes that cannot see each other each think that it is their turn, with sets that overlap. One
-// cluster of all comes of it.
+// TestTwoFounders: two nodes that cannot see each other both think that it is their turn to found. Their sets overlap.
+// All nodes become one cluster.
 func TestTwoFounders(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		join := []string{"n1:1", "n2:1", "n3:1", "n4:1"}
@@ -91,7 +91,7 @@ func TestTwoFounders(t *testing.T) {
 	})
 }
 
-// cluster is which cluster m belongs to, by its directory.
+// cluster returns the cluster that m belongs to according to its directory.
 func (m *member) cluster(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(m.dir + "/node.json")
@@ -105,7 +105,7 @@ func (m *member) cluster(t *testing.T) string {
 	return f.Cluster
 }
 
-// TestJoin: a fourth node enters without a vote and is promoted when it has caught up (SPEC C2).
+// TestJoin: a fourth node enters without a vote, and it is promoted when it has caught up (SPEC C2).
 func TestJoin(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -142,7 +142,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// TestAllAddressesChange at once, and each former address now belongs to another node (SPEC C1).
+// TestAllAddressesChange: all addresses change at once, and each former address now belongs to another node (SPEC C1).
 func TestAllAddressesChange(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -185,14 +185,14 @@ func TestAllAddressesChange(t *testing.T) {
 	})
 }
 
-// TestOneMoves: a single node comes back elsewhere, with nothing but its directory: no join addresses.
+// TestOneMoves: a single node comes back elsewhere. It has its directory and no join addresses.
 func TestOneMoves(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
 		c.activate(ms[0].store)
 		c.stop(ms[1])
 		ms[1].addr = "elsewhere:1"
-		c.net.Isolate("elsewhere:1") // nobody hears of it at first
+		c.net.Isolate("elsewhere:1") // at first nobody hears of the new address
 		c.start(ms[1], 0)
 		<-time.After(20 * time.Second)
 		c.net.HealAll()
@@ -202,7 +202,7 @@ func TestOneMoves(t *testing.T) {
 	})
 }
 
-// TestDuplicateID: a second node under a taken ID is told so and stops; the cluster does not care.
+// TestDuplicateID: a second node under a taken ID is told so and stops. The cluster goes on.
 func TestDuplicateID(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -221,7 +221,7 @@ func TestDuplicateID(t *testing.T) {
 	})
 }
 
-// TestEmptyDirectory: a node that lost its disk comes back under its ID as another server: nobody counts on what its
+// TestEmptyDirectory: a node that lost its disk comes back under its ID as another server. Nobody counts on what its
 // predecessor had promised or stored.
 func TestEmptyDirectory(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -252,7 +252,7 @@ func TestEmptyDirectory(t *testing.T) {
 	})
 }
 
-// TestAlone: one node is a cluster.
+// TestAlone: one node can be a cluster.
 func TestAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		m := c.add("n1", nil)
@@ -270,7 +270,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestTwoClustersMeet by a wrong join address: they leave each other alone, although their nodes have the same IDs.
+// TestTwoClustersMeet: two clusters meet by a wrong join address. They leave each other alone, although their nodes
+// have the same IDs.
 func TestTwoClustersMeet(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)

@@ -37,10 +37,10 @@ func TestStamper(t *testing.T) {
 			t.Fatalf("wall %d: stamps %d, %d; want %d, %d", wall, h.Now, h.LeaseNow, now, lease)
 		}
 	}
-	step(1_000_000, 0, 1_000_000, 7_000)                     // ahead of the log: follow the wall clock
+	step(1_000_000, 0, 1_000_000, 7_000)                     // ahead of the log: the log's time follows the wall clock
 	step(1_001_000, time.Second, 1_001_000, 8_000)           //
 	step(4_601_000, time.Second, 4_601_000, 9_000)           // an hour forward: due times see it, leases do not
-	step(1_002_000, time.Second, 4_602_000, 10_000)          // an hour back: now goes on by the monotonic clock
+	step(1_002_000, time.Second, 4_602_000, 10_000)          // an hour back: the log's time goes on by the monotonic clock
 	step(1_002_500, 500*time.Millisecond, 4_602_500, 10_500) //
 	step(4_602_400, 100*time.Millisecond, 4_602_600, 10_600) // still behind, by a little
 	step(4_700_000, time.Second, 4_700_000, 11_600)          // ahead again
@@ -54,7 +54,7 @@ func TestStamper(t *testing.T) {
 	}
 }
 
-// TestOrigins: numbers rise, lowest is the lowest that still waits, and a long silence brings a new identity.
+// TestOrigins: numbers rise, lowest is the lowest number that still waits, and a long silence brings a new identity.
 func TestOrigins(t *testing.T) {
 	c := &handClock{}
 	o := newOrigins(c)
@@ -99,7 +99,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestForgottenOrigin: a process that the machine does not know any more starts anew, without its caller's noticing.
+// TestForgottenOrigin: the machine has forgotten a process. The process starts with a new identity, and its caller does
+// not notice.
 func TestForgottenOrigin(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		s := c.start(c.add("n1", nil), 1)
@@ -115,7 +116,7 @@ func TestForgottenOrigin(t *testing.T) {
 	})
 }
 
-// TestChunks: a call of any size is cut into what fits into one entry.
+// TestChunks: a call of any size is cut into pieces that fit into one entry.
 func TestChunks(t *testing.T) {
 	cmds := slices.Repeat([]task.Command{task.Tick{}}, 2500)
 	if b, err := chunk(cmds); err != nil || b.Len() != maxCommands {
@@ -170,7 +171,7 @@ func TestDigestRing(t *testing.T) {
 	}
 }
 
-// TestLaggingSubscriber is cut off and knows it; the others, and Apply, do not notice.
+// TestLaggingSubscriber: a lagging subscriber is cut off and knows it. The other subscribers and Apply do not notice.
 func TestLaggingSubscriber(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		s := c.start(c.add("n1", nil), 1)
@@ -202,7 +203,7 @@ func TestLaggingSubscriber(t *testing.T) {
 	})
 }
 
-// TestLatestLeadershipWins: a reader that was away sees the last news only.
+// TestLatestLeadershipWins: a reader that was away sees only the last news.
 func TestLatestLeadershipWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{}
@@ -212,7 +213,7 @@ func TestLatestLeadershipWins(t *testing.T) {
 		s.announce(Leadership{Term: 3})
 		s.term = &termState{term: 5}
 		s.announce(Leadership{true, 5})
-		s.announce(Leadership{true, 4}) // late
+		s.announce(Leadership{true, 4}) // this news comes late
 		if l := <-c; l != (Leadership{true, 5}) {
 			t.Fatalf("%+v", l)
 		}
@@ -222,7 +223,7 @@ func TestLatestLeadershipWins(t *testing.T) {
 	})
 }
 
-// TestConfig refuses what cannot work.
+// TestConfig: a configuration that cannot work is refused.
 func TestConfig(t *testing.T) {
 	ok := Config{ID: "n1", Dir: "x", Addr: "10.0.0.1:7000", Net: memnetNode()}
 	if _, err := ok.withDefaults(); err != nil {
@@ -251,7 +252,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestMisdirectedConnection: a connection for another node, or for a former instance of this one, is hung up on.
+// TestMisdirectedConnection: a node hangs up on a connection for another node or for a former instance of itself.
 func TestMisdirectedConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		s := c.start(c.add("n1", nil), 1)
@@ -259,7 +260,7 @@ func TestMisdirectedConnection(t *testing.T) {
 		for to, welcome := range map[string]bool{s.identity: true, "n1/0123456789abcdef": false, "n2/0123456789abcdef": false, "": false} {
 			for _, p := range []mux.Protocol{mux.Raft, mux.Propose} {
 				if p == mux.Propose && to == "" {
-					continue // whoever lives here
+					continue // it is for any node
 				}
 				conn, err := c.net.Node("stranger:1").Dial(t.Context(), "n1:1", p)
 				if err != nil {

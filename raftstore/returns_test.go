@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestReturningFollower: however long a follower was away, it is fed soon after it is back.
+// TestReturningFollower: a follower is fed soon after it is back, however long it was away.
 func TestReturningFollower(t *testing.T) {
 	begin := func(c *cluster) (leader, f *member) {
 		three(c, func(cfg *Config) { cfg.TrailingBytes = 1 })
@@ -30,7 +30,7 @@ func TestReturningFollower(t *testing.T) {
 		back()
 		want := leader.store.fsm.appliedIndex()
 		c.await("the follower has what it missed", func() bool { return f.store.fsm.appliedIndex() >= want })
-		if took := time.Since(begun); took > 1200*time.Millisecond { // heartbeats: 700 ms apart at most
+		if took := time.Since(begun); took > 1200*time.Millisecond { // heartbeats are at most 700 ms apart
 			c.t.Errorf("fed after %v", took)
 		}
 	}
@@ -101,8 +101,8 @@ func running(function string) int {
 	return strings.Count(string(all[:runtime.Stack(all, true)]), function)
 }
 
-// TestNobodyWaitsForNothing: a leader stops waiting for a follower when the follower is no member any more, when the
-// leader leads no longer, and when it closes.
+// TestNobodyWaitsForNothing: a leader that waits for a follower stops waiting when the follower is no longer a member,
+// when the leader is deposed, and when it closes.
 func TestNobodyWaitsForNothing(t *testing.T) {
 	waiting := func() int { return running("(*returns).wait(") }
 	for name, end := range map[string]func(c *cluster, leader, gone *member){
@@ -117,7 +117,7 @@ func TestNobodyWaitsForNothing(t *testing.T) {
 				c.t.Error(err)
 			}
 			c.leader(leader)
-			c.crash(heir) // which waits, too
+			c.crash(heir) // it waits, too
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestOneTermWaits(t *testing.T) {
 		c.crash(c.followers(leader)[0])
 		waiting := func() int { return running("(*returns).wait(") }
 		c.await("the leader waits", func() bool { return waiting() == 1 })
-		for range 2 { // there and back
+		for range 2 { // the leadership goes there and comes back
 			heir := c.followers(leader)[0]
 			if err := leader.store.raft.LeadershipTransferToServer(raft.ServerID(heir.id), raft.ServerAddress(heir.store.identity)).Error(); err != nil {
 				t.Fatal(err)

@@ -11,8 +11,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestLeadersDiskIsBehind: nobody hears of an entry, on any node, before it is on the leader's disk, although a majority
-// with the leader counts it. Then everybody does; or, if the leader dies first, it is proposed again and happens once.
+// TestLeadersDiskIsBehind: a majority counts an entry together with the leader, and the leader's disk does not have it
+// yet. No node shows the entry. When the disk has it, everybody hears of it. If the leader dies first, the command is
+// proposed again and happens once.
 func TestLeadersDiskIsBehind(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		eachLogStore(t, func(t *testing.T, c *cluster) {
@@ -23,7 +24,7 @@ func TestLeadersDiskIsBehind(t *testing.T) {
 			followers := c.followers(leader)
 			c.activate(leader.store)
 			for _, m := range ms {
-				c.has(m.store, "none") // it has caught up
+				c.has(m.store, "none") // the member has caught up
 			}
 			<-time.After(time.Second)
 			index := leader.store.raft.LastIndex()
@@ -44,7 +45,7 @@ func TestLeadersDiskIsBehind(t *testing.T) {
 				}()
 			}
 			<-time.After(time.Second / 2)
-			c.net.Rejoin(followers[1].addr) // it is sent entries and commits in another way
+			c.net.Rejoin(followers[1].addr) // it gets entries and commits in another way
 			<-time.After(time.Second)
 			for _, m := range ms {
 				st := m.store.Status()
@@ -62,7 +63,7 @@ func TestLeadersDiskIsBehind(t *testing.T) {
 				t.Fatal("answered")
 			}
 			if dies {
-				disk.fail.Store(true) // what waits for the disk is lost
+				disk.fail.Store(true) // entries that wait for the disk are lost
 				c.net.Crash(leader.addr)
 				leader.store.fail(errCrash)
 				release()
@@ -90,8 +91,8 @@ func TestLeadersDiskIsBehind(t *testing.T) {
 	}
 }
 
-// TestStopsWhileTheDiskHangs: a leader of itself answers nothing that its disk does not have, and when it gives that up, nothing
-// waits for the disk but the write that hangs.
+// TestStopsWhileTheDiskHangs: a node that leads itself acknowledges nothing that its disk does not have. When it gives
+// up, only the hanging write still waits for the disk.
 func TestStopsWhileTheDiskHangs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		disks := map[string]*faultyDisk{}

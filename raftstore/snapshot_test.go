@@ -26,8 +26,8 @@ func fill(c *cluster, s *Store, prefix string, n int) {
 	}
 }
 
-// TestInstallSnapshot: a follower that is too far behind for the log gets the leader's snapshot. Its subscribers are cut
-// off, its readers read on.
+// TestInstallSnapshot: a follower that is too far behind for the log gets the leader's snapshot. Its subscribers are
+// cut off, and its readers read on.
 func TestInstallSnapshot(t *testing.T) {
 	eachLogStore(t, func(t *testing.T, c *cluster) {
 		three(c, small)
@@ -60,7 +60,7 @@ func TestInstallSnapshot(t *testing.T) {
 	})
 }
 
-// TestRestartFromSnapshot: the state is the snapshot and the log behind it; the log does not grow for ever.
+// TestRestartFromSnapshot: the state is the snapshot with the log behind it. The log does not grow for ever.
 func TestRestartFromSnapshot(t *testing.T) {
 	eachLogStore(t, func(t *testing.T, c *cluster) {
 		m := c.add("n1", small)
@@ -75,7 +75,7 @@ func TestRestartFromSnapshot(t *testing.T) {
 			return last-first < 250
 		})
 		c.crash(m)
-		partial := filepath.Join(m.dir, "snapshots", "2-30-1.tmp") // of a process that died amid a snapshot
+		partial := filepath.Join(m.dir, "snapshots", "2-30-1.tmp") // of a process that died during a snapshot
 		if err := errors.Join(os.Mkdir(partial, 0o700), os.WriteFile(filepath.Join(partial, "state.bin"), []byte("x"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
@@ -94,8 +94,8 @@ func TestRestartFromSnapshot(t *testing.T) {
 	})
 }
 
-// TestSnapshotOfIdleCluster: when the last entry of the log is a change of members, which the machine does not see, a node
-// that starts from a snapshot of it can still read.
+// TestSnapshotOfIdleCluster: the last entry of the log is a change of members, which the machine does not see. A node
+// that starts from a snapshot with this entry can still read.
 func TestSnapshotOfIdleCluster(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -123,7 +123,7 @@ func TestSnapshotOfIdleCluster(t *testing.T) {
 	})
 }
 
-// TestBrokenSnapshot: a file that is not a snapshot, or of a later version, is refused and changes nothing.
+// TestBrokenSnapshot: a file that is no snapshot, or is a snapshot of a later version, is refused.
 func TestBrokenSnapshot(t *testing.T) {
 	for _, b := range []string{"", "taskrt\x00", "garbage garbage garbage", "taskrt\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01", "taskrt\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01 no machine"} {
 		if _, _, err := readSnapshot(bytes.NewReader([]byte(b))); err == nil {
@@ -132,7 +132,8 @@ func TestBrokenSnapshot(t *testing.T) {
 	}
 }
 
-// TestPersistRate: a snapshot is written at the rate that leaves the log room, and at full speed in a hurry.
+// TestPersistRate: a snapshot is written at the rate that leaves room for the log. In a hurry it is written at full
+// speed.
 func TestPersistRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hurry, abort := make(chan struct{}), make(chan struct{})

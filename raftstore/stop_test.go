@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// corrupt damages a record in the memory of one node, then lets the log write it.
+// corrupt damages a record in the memory of one node, then lets the log write the record.
 func (c *cluster) corrupt(m *member, id string) {
 	c.t.Helper()
 	m.store.fsm.mu.Lock()
@@ -58,7 +58,7 @@ func TestDivergedFollowerStops(t *testing.T) {
 	})
 }
 
-// TestDivergedLeaderStops: it hands over first, so that the cluster goes on at once.
+// TestDivergedLeaderStops: a diverged leader hands over before it stops, so the cluster goes on at once.
 func TestDivergedLeaderStops(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -80,7 +80,7 @@ func TestDivergedLeaderStops(t *testing.T) {
 	})
 }
 
-// TestNoMajorityStopsAll: three nodes, three digests.
+// TestNoMajorityStopsAll: three nodes with three digests all stop.
 func TestNoMajorityStopsAll(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -100,7 +100,8 @@ func TestNoMajorityStopsAll(t *testing.T) {
 	})
 }
 
-// TestUnknownCommandStops: an entry that this build cannot apply is not skipped, also not after a restart (SPEC C4).
+// TestUnknownCommandStops: a node does not skip an entry that its build cannot apply, not even after a restart (SPEC
+// C4).
 func TestUnknownCommandStops(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -108,7 +109,7 @@ func TestUnknownCommandStops(t *testing.T) {
 		c.activate(leader.store)
 		before := c.agree()
 		_ = leader.store.raft.Apply([]byte{1, 0x83, 1, 1, 1, 0x84, 0x18, 0xfe, 0, 0, 0, 0xa0}, 0).Error()
-		// The last of the three may stay without anybody who could tell it that the entry is committed.
+		// The last of the three may go on: nobody is left to tell it that the entry is committed.
 		stop := func() {
 			stopped := 0
 			c.await("a majority stops", func() bool {
@@ -139,14 +140,15 @@ func TestUnknownCommandStops(t *testing.T) {
 	})
 }
 
-// TestPanicInApplyStops: what the machine calls impossible stops the node and does not kill the process's other nodes.
+// TestPanicInApplyStops: a state that the machine calls impossible stops the node. It does not kill the other nodes of
+// the process.
 func TestPanicInApplyStops(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		m := c.add("n1", nil)
 		s := c.start(m, 1)
 		c.leader()
 		c.activate(s)
-		// The machine has seen a later entry than raft: it must refuse the next one.
+		// The machine has seen a later entry than raft, so it must refuse the next one.
 		s.fsm.mu.Lock()
 		s.fsm.machine.Apply(task.Header{Index: 1 << 40, Term: 1 << 40}, nil)
 		s.fsm.mu.Unlock()
@@ -159,12 +161,12 @@ func TestPanicInApplyStops(t *testing.T) {
 	})
 }
 
-// faultyDisk fails or hangs on demand.
+// faultyDisk fails or hangs when the test asks for it.
 type faultyDisk struct {
 	diskStore
 	fail  atomic.Bool
 	hang  atomic.Bool
-	hold  chan struct{} // closed: hanging writes go on
+	hold  chan struct{} // when it is closed, hanging writes go on
 	holds atomic.Int32
 }
 
@@ -195,7 +197,7 @@ func withFaultyDisk(disks map[string]*faultyDisk) func(*Config) {
 	}
 }
 
-// TestDiskErrorStops: a node notices its own disk; the others go on.
+// TestDiskErrorStops: a node notices errors of its own disk, and the other nodes go on.
 func TestDiskErrorStops(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		bubble(t, func(t *testing.T, c *cluster) {
@@ -222,7 +224,7 @@ func TestDiskErrorStops(t *testing.T) {
 	}
 }
 
-// TestDiskStallStops: a leader whose disk hangs would keep its leadership; past DiskTimeout it stops instead.
+// TestDiskStallStops: a leader whose disk hangs would keep its leadership. Past DiskTimeout it stops instead.
 func TestDiskStallStops(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		disks := map[string]*faultyDisk{}
@@ -244,7 +246,7 @@ func TestDiskStallStops(t *testing.T) {
 	})
 }
 
-// TestOverload: a full queue refuses at once instead of growing (SPEC H3), on the leader and through it.
+// TestOverload: a full queue does not grow. It refuses at once (SPEC H3), on the leader and through it.
 func TestOverload(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		disks := map[string]*faultyDisk{}

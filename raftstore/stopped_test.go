@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestStoppedMachineIsNotWrittenDown: after an entry that could not be applied the state is worth nothing. A snapshot of
-// it would bring it back with the next start (SPEC C4).
+// TestStoppedMachineIsNotWrittenDown: the state after an entry that could not be applied is worth nothing. A snapshot
+// of it would bring it back at the next start (SPEC C4).
 func TestStoppedMachineIsNotWrittenDown(t *testing.T) {
 	f := &fsm{machine: task.NewMachine()}
 	if _, err := f.Snapshot(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestProposeFromEveryNode: any node takes proposals, and all end up with the same state (SPEC H4, C4).
+// TestProposeFromEveryNode: every node takes proposals, and all nodes end with the same state (SPEC H4, C4).
 func TestProposeFromEveryNode(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -28,7 +28,7 @@ func TestProposeFromEveryNode(t *testing.T) {
 	})
 }
 
-// TestRestart: what was acknowledged is there after a restart of one node, and of all of them.
+// TestRestart: all that was acknowledged is there after a restart of one node, and of all nodes.
 func TestRestart(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -55,7 +55,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestCloseHandsOver: a leader that closes hands over in far less than an election takes, and takes a snapshot.
+// TestCloseHandsOver: a leader that closes hands over in far less time than an election takes, and it takes a snapshot.
 func TestCloseHandsOver(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -75,7 +75,7 @@ func TestCloseHandsOver(t *testing.T) {
 	})
 }
 
-// TestSecondClose does nothing, whatever the first did.
+// TestSecondClose: a second close does nothing, whatever the first did.
 func TestSecondClose(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		m := c.add("n1", nil)
@@ -141,7 +141,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestStatus shows the whole cluster from any node, with the addresses that the nodes told each other.
+// TestStatus: every node shows the whole cluster, with the addresses that the nodes told each other.
 func TestStatus(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)

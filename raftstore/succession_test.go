@@ -15,8 +15,8 @@ import (
 // soon is much less than the time-outs of an election, which are 1 s and more.
 const soon = 100 * time.Millisecond
 
-// TestSuccession: a leader's process ends, and at once the follower with the longest log succeeds it, also when half of the
-// others are gone.
+// TestSuccession: the leader's process ends. The follower with the longest log succeeds it at once, even when half of
+// the other nodes are gone.
 func TestSuccession(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSuccession(t *testing.T) {
 					}
 					begun := time.Now()
 					c.crash(leader)
-					c.net.Reset(leader.addr, behind.addr) // with what was on its way
+					c.net.Reset(leader.addr, behind.addr) // with the messages that were on their way
 					c.net.Heal(leader.addr, behind.addr)
 					heir := c.leader(leader)
 					if took := time.Since(begun); took > soon {
@@ -50,7 +50,7 @@ func TestSuccession(t *testing.T) {
 	}
 }
 
-// TestNoSuccessionOfAVanishedHost: a host that vanishes refuses nothing.
+// TestNoSuccessionOfAVanishedHost: a host that vanishes refuses no connection, so an election has to find a leader.
 func TestNoSuccessionOfAVanishedHost(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -66,7 +66,7 @@ func TestNoSuccessionOfAVanishedHost(t *testing.T) {
 	})
 }
 
-// TestNobodySucceedsAlone: a follower does not depose a leader that refuses only it.
+// TestNobodySucceedsAlone: the leader refuses only one follower. This follower does not depose it.
 func TestNobodySucceedsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		three(c, nil)
@@ -83,7 +83,8 @@ func TestNobodySucceedsAlone(t *testing.T) {
 	})
 }
 
-// TestLeaderAtAnUnknownAddress: a leader stays if nobody has met it where the others look for it.
+// TestLeaderAtAnUnknownAddress: all followers look for the leader at an address where nobody is. They never met it
+// there, so it stays the leader.
 func TestLeaderAtAnUnknownAddress(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -105,7 +106,8 @@ func TestLeaderAtAnUnknownAddress(t *testing.T) {
 	})
 }
 
-// TestUnknownRequest: a node of a former version says that it does not know a question, and answers the next (SPEC C4).
+// TestUnknownRequest: a node of a former version says that it does not know a question, and it answers the next
+// question (SPEC C4).
 func TestUnknownRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		ms := three(c, nil)
@@ -120,10 +122,10 @@ func TestUnknownRequest(t *testing.T) {
 	})
 }
 
-// misplace gives m an address of another at which nobody is.
+// misplace gives m an address of other at which nobody is.
 func (m *member) misplace(other *member) {
 	p, _ := m.store.book.Lookup(other.store.identity)
 	p.Addr = "nobody:1"
-	p.Incarnation++ // the later one wins
+	p.Incarnation++ // the entry with the later incarnation wins
 	_, _ = m.store.book.Learn(p)
 }

@@ -23,7 +23,7 @@ type tcpNode struct {
 	store         *Store
 }
 
-// startTCP opens a node on addr ("": any port of the loopback).
+// startTCP opens a node on the address of n. Without one it takes any port of the loopback.
 func startTCP(t testing.TB, n *tcpNode, join []string, expect int) {
 	t.Helper()
 	if n.addr == "" {
@@ -83,8 +83,8 @@ func tcpCluster(t testing.TB) []*tcpNode {
 	return ns
 }
 
-// TestTCP: the same over real connections and real time: proposals through all nodes at once, the leader restarts on
-// another port in the middle, nothing is lost or done twice.
+// TestTCP runs over real connections in real time. Commands are proposed through all nodes at once, and the leader
+// restarts on another port in the middle. Nothing is lost, and nothing is done twice.
 func TestTCP(t *testing.T) {
 	ns := tcpCluster(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -98,7 +98,7 @@ func TestTCP(t *testing.T) {
 				id := fmt.Sprintf("%s-%s-%d", name, n.id, i)
 				rs, err := s.Propose(ctx, submit(id, task.Fail))
 				if errors.Is(err, ErrClosed) || errors.Is(err, ErrOutcomeUnknown) && s.ended(ctx) != nil {
-					return // the node that is restarted
+					return // the node that restarts
 				}
 				if err != nil || rs[0].Outcome != task.SubmitCreated {
 					t.Errorf("%s: %+v %v", id, rs, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
-// recordedDisk notes which ranges are deleted in one transaction each.
+// recordedDisk notes the range of every deletion, which is one transaction.
 type recordedDisk struct {
 	logstore.Store
 	deleted [][2]uint64
@@ -22,7 +22,7 @@ func (d *recordedDisk) DeleteRange(a, b uint64) error {
 	return d.Store.DeleteRange(a, b)
 }
 
-// TestDeleteRange: bounded transactions, and never a hole in the log between two of them.
+// TestDeleteRange: transactions have a bounded size, and the log never has a hole between two of them.
 func TestDeleteRange(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -66,8 +66,8 @@ func TestDeleteRange(t *testing.T) {
 	}
 }
 
-// TestDiskHistogram: a bound counts what took no longer, also the writes of the bounds before; what took longer than all counts in
-// none.
+// TestDiskHistogram: a bound counts all writes that took no longer, so it includes the counts of the bounds before it.
+// A write that took longer than the last bound counts in none.
 func TestDiskHistogram(t *testing.T) {
 	var h DiskHealth
 	for _, took := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, 40 * time.Millisecond, time.Minute} {

@@ -18,9 +18,9 @@ var (
 // heldLog is a log in memory whose writes wait for the test.
 type heldLog struct {
 	*raft.InmemStore
-	go1    chan error // one for each write
-	sizes  []int      // of the writes
-	looked func()     // after each look at its end; nil: nothing
+	go1    chan error // one value lets one write go on
+	sizes  []int      // the sizes of the writes
+	looked func()     // called after each look at the log's end, unless it is nil
 }
 
 func (h *heldLog) LastIndex() (uint64, error) {
@@ -46,7 +46,7 @@ func commands(from, to uint64) (es []*raft.Log) {
 	return es
 }
 
-// waits runs f beside and returns whether it has ended, and what it returned.
+// waits runs f beside. The function that it returns says whether f has ended, and with what error.
 func waits(f func() error) func() (bool, error) {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -61,7 +61,7 @@ func waits(f func() error) func() (bool, error) {
 	}
 }
 
-// TestParallelLog: a leader's commands are in the log at once; whoever needs them durable waits until they are.
+// TestParallelLog: a leader's commands are in the log at once. A call that needs them durable waits until they are.
 func TestParallelLog(t *testing.T) {
 	must := func(t *testing.T, err error) {
 		t.Helper()
@@ -109,7 +109,7 @@ func TestParallelLog(t *testing.T) {
 	each("what becomes durable is never missing", func(t *testing.T, b *bed) {
 		must(t, b.StoreLogs(commands(1, 3)))
 		looks := 0
-		b.disk.looked = func() { // the write ends while somebody looks at the disk
+		b.disk.looked = func() { // the write ends during a look at the disk
 			if looks++; looks == 1 {
 				b.disk.go1 <- nil
 				synctest.Wait()
@@ -124,7 +124,7 @@ func TestParallelLog(t *testing.T) {
 	each("those who need it durable wait", func(t *testing.T, b *bed) {
 		must(t, b.StoreLogs(commands(1, 2)))
 		synctest.Wait()                      // the first write has begun
-		must(t, b.StoreLogs(commands(3, 4))) // waits for the second
+		must(t, b.StoreLogs(commands(3, 4))) // these wait for the second write
 		waiters := map[string]func() (bool, error){
 			"apply": waits(func() error { return b.wait(1) }),
 			"first": waits(func() error {
@@ -230,7 +230,7 @@ func TestParallelLog(t *testing.T) {
 		must(t, b.StoreLogs(commands(1, 1)))
 		synctest.Wait()
 		b.abandon(errCrash)
-		b.disk.go1 <- nil // the write goes through late
+		b.disk.go1 <- nil // the write still goes through, late
 		synctest.Wait()
 		for _, es := range [][]*raft.Log{commands(2, 2), {{Index: 2, Type: raft.LogNoop}}} {
 			if err := b.StoreLogs(es); !errors.Is(err, errCrash) {

@@ -11,7 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestDrainedPipeline: the wrapper takes finished requests although nobody reads them, hands them on in order, and ends.
+// TestDrainedPipeline: the wrapper takes finished requests although nobody reads them. It hands them on in order, and
+// it ends.
 func TestDrainedPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
@@ -42,7 +43,8 @@ func TestDrainedPipeline(t *testing.T) {
 	})
 }
 
-// TestPipelineTellsCommits: once, and only of what it has sent.
+// TestPipelineTellsCommits: a pipeline tells each commit once, and it tells no commit beyond the entries that it has
+// sent.
 func TestPipelineTellsCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
@@ -92,7 +94,7 @@ func TestPipelineTellsCommits(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		c.reached(21)
-		send(21, 7, 8, 9) // before the pause is over
+		send(21, 7, 8, 9) // the pause is not over
 		time.Sleep(2 * c.pause)
 		want("entries go on, and tell of no more than they reach to", 4, 5, 5, 7, 9)
 		if len(other.sent) != 0 {

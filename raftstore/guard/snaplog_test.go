@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestNoHoleInLog: what is stored behind a hole that a snapshot fills begins the log anew, and so does a snapshot that was
-// installed.
+// TestNoHoleInLog: an entry behind a hole that a snapshot fills begins the log anew. An installed snapshot begins it
+// anew, too.
 func TestNoHoleInLog(t *testing.T) {
 	l, d, dir := openSnapLog(t)
 	cache, err := raft.NewLogCache(8, d)
@@ -51,7 +51,8 @@ func TestNoHoleInLog(t *testing.T) {
 	}
 }
 
-// TestLostEntriesStopTheNode: a log that lacks what no snapshot has is neither emptied nor led with.
+// TestLostEntriesStopTheNode: the log lacks entries that no snapshot has. The log is not emptied, and the node does not
+// lead with it.
 func TestLostEntriesStopTheNode(t *testing.T) {
 	l, _, dir := openSnapLog(t)
 	var failed error
@@ -80,7 +81,7 @@ func TestLostEntriesStopTheNode(t *testing.T) {
 	lost("a hole that it does not fill", l.StoreLog(&raft.Log{Index: 24, Term: 1}), true)
 }
 
-// TestEntryBeforeLog: the log knows the term of the entry before its first, however that went.
+// TestEntryBeforeLog: the log knows the term of the entry before its first entry, however it lost that entry.
 func TestEntryBeforeLog(t *testing.T) {
 	l, d, dir := openSnapLog(t)
 	saveSnapshot(t, dir, l.snaps, 4, 2, false)
@@ -125,13 +126,14 @@ func TestEntryBeforeLog(t *testing.T) {
 	before("after a snapshot of the leader", 30, 9)
 }
 
-// TestAgreeAtStart: what a node finds that died between a snapshot's installation and the end of its log's removal.
+// TestAgreeAtStart: a node died between the installation of a snapshot and the end of its log's removal. The table says
+// what it may find when it starts.
 func TestAgreeAtStart(t *testing.T) {
-	const end, term = 50, 7 // of the snapshot
+	const end, term = 50, 7 // the snapshot's
 	for _, tc := range []struct {
 		name        string
 		first, last uint64
-		term        uint64 // of the entries
+		term        uint64 // the entries' term
 		hole        uint64 // this entry is missing
 		damaged     bool
 		none        bool      // there is no snapshot
@@ -180,7 +182,7 @@ func TestAgreeAtStart(t *testing.T) {
 
 const state = "what a snapshot holds"
 
-// whole says whether a snapshot holds all of it.
+// whole returns an error unless a snapshot holds the whole state.
 func whole(r io.Reader) error {
 	b, err := io.ReadAll(r)
 	if err == nil && string(b) != state {
@@ -189,7 +191,7 @@ func whole(r io.Reader) error {
 	return err
 }
 
-// openSnapLog returns an empty log on a disk, with no snapshots yet; the test fails when the log stops the node.
+// openSnapLog returns an empty log on a disk, without snapshots. If the log stops the node, the test fails.
 func openSnapLog(t *testing.T) (l *snapLog, d *disk, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// BenchmarkAppend: one append of one entry of 512 bytes, or of a group's 64 KiB, on the disk of the temporary directory.
+// BenchmarkAppend appends one entry of 512 bytes, or of a group's 64 KiB, on the disk of the temporary directory.
 func BenchmarkAppend(b *testing.B) {
 	for _, size := range []int{512, 64 << 10} {
 		for _, kind := range Kinds {

@@ -23,10 +23,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fileBytes is small, so that logs of the tests have many files.
+// fileBytes is small, so that the tests' logs have many files.
 const fileBytes = 64 << 10
 
-// eachKind runs the suite's test f with every format.
+// eachKind runs the test f of the suite with every format.
 func eachKind(t *testing.T, f func(t *testing.T, s *suite)) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -76,8 +76,9 @@ func (s *suite) reopen() {
 	s.open()
 }
 
-// want is what entry i of a term must be: its content follows from both, of up to 2 KiB, mostly less. Some looks like what raft-wal
-// puts around entries, so that whoever looks in the wrong place of a file finds something.
+// want returns entry i of a term. The content follows from both numbers; it has up to 2 KiB and mostly less. Some
+// contents look like the bytes that raft-wal puts around entries, so that a reader in the wrong place of a file finds
+// something.
 func want(i, term uint64) *raft.Log {
 	rng := rand.New(rand.NewPCG(i, term))
 	size := rng.IntN(256) >> rng.IntN(6)
@@ -116,7 +117,7 @@ func (s *suite) remove(first, last uint64) {
 	}
 }
 
-// holds demands exactly these entries, whose terms termOf tells.
+// holds demands exactly these entries, with the terms that termOf returns.
 func (s *suite) holds(first, last uint64, termOf func(i uint64) uint64) {
 	s.t.Helper()
 	f, l, err := bounds(s)
@@ -156,7 +157,7 @@ func TestAppend(t *testing.T) {
 		}
 		s.append(2, 100, 1)
 		s.holds(1, 100, always(1))
-		s.append(101, 600, 1) // over several files
+		s.append(101, 600, 1) // they fill several files
 		s.reopen()
 		s.holds(1, 600, always(1))
 		s.append(601, 602, 1)
@@ -164,7 +165,7 @@ func TestAppend(t *testing.T) {
 	})
 }
 
-// TestBegin: a log begins anywhere: behind a snapshot.
+// TestBegin: a log can begin anywhere, behind a snapshot.
 func TestBegin(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *suite) {
 		s.append(1000, 1010, 3)
@@ -193,7 +194,7 @@ func TestDeleteRange(t *testing.T) {
 			again()
 			later := func(i uint64) uint64 { return 1 + min(1, i/400) }
 			s.holds(151, 700, later)
-			s.remove(1, 100) // nothing of it is there
+			s.remove(1, 100) // none of these entries is there
 			s.remove(701, 800)
 			again()
 			s.holds(151, 700, later)
@@ -209,13 +210,13 @@ func TestDeleteRange(t *testing.T) {
 			s.holds(5000, 5005, always(9))
 			s.remove(5000, 5005)
 			again()
-			s.append(5003, 5004, 9) // and before
+			s.append(5003, 5004, 9) // before it
 			s.holds(5003, 5004, always(9))
 		})
 	}
 }
 
-// TestDeletedIsGone: also at the begin of the file that is being written.
+// TestDeletedIsGone: deleted entries are gone, even at the beginning of the file that is being written.
 func TestDeletedIsGone(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *suite) {
 		s.append(1, 9, 1)
@@ -224,7 +225,7 @@ func TestDeletedIsGone(t *testing.T) {
 	})
 }
 
-// TestRandom compares a store with a model of it, and opens it again now and then.
+// TestRandom compares a store with a model of it, and opens the store again now and then.
 func TestRandom(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *suite) {
 		seed := uint64(time.Now().UnixNano())
@@ -293,7 +294,7 @@ func TestVariables(t *testing.T) {
 	})
 }
 
-// TestOtherKind: a directory keeps its format, and its lock.
+// TestOtherKind: a directory keeps its format and its lock.
 func TestOtherKind(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *suite) {
 		other := map[Kind]Kind{Bolt: WAL, WAL: Bolt}[s.kind]
@@ -313,7 +314,7 @@ func TestOtherKind(t *testing.T) {
 	})
 }
 
-// TestMissing: nothing starts with an empty log beside a full one, or in the place of one.
+// TestMissing: a store never starts with an empty log beside a full one or in the place of a full one.
 func TestMissing(t *testing.T) {
 	s := &suite{t: t, dir: t.TempDir(), kind: WAL}
 	s.open()
@@ -337,7 +338,7 @@ func TestMissing(t *testing.T) {
 	if _, err := Open(s.dir, Bolt, s.options()); !errors.Is(err, ErrOtherKind) {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(at(boltFile), nil, 0o600); err != nil { // what bolt takes for a new file
+	if err := os.WriteFile(at(boltFile), nil, 0o600); err != nil { // bolt takes it for a new file
 		t.Fatal(err)
 	}
 	if _, err := Open(s.dir, Bolt, s.options()); !errors.Is(err, ErrDamaged) {

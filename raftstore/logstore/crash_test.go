@@ -25,7 +25,7 @@ import (
 	"github.com/taskrt/taskrt/internal/leash"
 )
 
-// child starts childMain, behind the command of args if there is one.
+// child starts childMain, as an argument of the command args if there is one.
 func (s *suite) child(args ...string) (*exec.Cmd, *bufio.Scanner) {
 	s.t.Helper()
 	args = append(args, os.Args[0])
@@ -41,7 +41,7 @@ func (s *suite) child(args ...string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(out)
 }
 
-// TestKilled: a process that is killed at any moment loses nothing that it had been told is durable.
+// TestKilled: a process that is killed at any moment loses nothing that it was told is durable.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -72,7 +72,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestFailingSync: a sync that fails is told, and what was told before it is there.
+// TestFailingSync: a failing sync is reported. All that was reported durable before it is there.
 func TestFailingSync(t *testing.T) {
 	needStrace(t)
 	eachKind(t, func(t *testing.T, s *suite) {
@@ -93,7 +93,7 @@ func TestFailingSync(t *testing.T) {
 	})
 }
 
-// TestFullDisk: a full disk is told, and what was told before it is there once there is room.
+// TestFullDisk: a full disk is reported. All that was reported durable before is there when there is room again.
 func TestFullDisk(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// stuckMeta does not take the note that a file is full.
+// stuckMeta fails to take the note that a file is full.
 type stuckMeta struct {
 	types.MetaStore
 	stuck bool
@@ -154,7 +154,7 @@ func (m *stuckMeta) CommitState(s types.PersistentState) error {
 	return m.MetaStore.CommitState(s)
 }
 
-// TestDiedBetweenFiles: the process died when a file was full and the next one was not begun.
+// TestDiedBetweenFiles: the process died after a file was full and before the next file was begun.
 func TestDiedBetweenFiles(t *testing.T) {
 	s := &suite{t: t, dir: t.TempDir(), kind: WAL}
 	s.open()
@@ -176,7 +176,7 @@ func TestDiedBetweenFiles(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// What the library makes of it.
+	// The library itself opens the log like this.
 	w, err = wal.Open(filepath.Join(s.dir, walDir), wal.WithSegmentSize(fileBytes))
 	if err != nil {
 		t.Fatal(err)
@@ -195,10 +195,11 @@ func TestDiedBetweenFiles(t *testing.T) {
 	s.close()
 }
 
-// TestTornTail: the power failed in the middle of an append, so that some of its bytes are there and some are not. That
-// append is gone, nothing else is. bbolt's two meta pages are that format's answer; here it is WAL's files.
+// TestTornTail: the power failed in the middle of an append, so some of its bytes are there and some are not. This
+// append is gone, and nothing else is. In bbolt's format the two meta pages take care of this. The test is about WAL's
+// files.
 func TestTornTail(t *testing.T) {
-	for _, size := range []uint64{1, 9, 400} { // the last append fills the file, and has the index behind it
+	for _, size := range []uint64{1, 9, 400} { // the largest append fills the file, so the index stands behind it
 		for _, tear := range []string{"begin", "middle", "index", "commit", "end", "garbage behind"} {
 			t.Run(fmt.Sprintf("%d entries, %s", size, tear), func(t *testing.T) {
 				s := &suite{t: t, dir: t.TempDir(), kind: WAL}
@@ -220,7 +221,7 @@ func TestTornTail(t *testing.T) {
 					clear(after[before : before+8])
 				case "middle":
 					clear(after[(before+end)/2 : end])
-				case "index": // of a full file: where it says where the entries before are
+				case "index": // a full file has an index, which says where the entries are
 					clear(after[end-8-min(int(20+size)*4, (end-before)/2) : end-8])
 				case "commit":
 					clear(after[end-8 : end])
@@ -246,7 +247,7 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestTornTwice: what a power failure has torn says nothing about the append that is written over it.
+// TestTornTwice: torn bytes of a power failure say nothing about the append that is written over them.
 func TestTornTwice(t *testing.T) {
 	s := &suite{t: t, dir: t.TempDir(), kind: WAL}
 	s.open()
@@ -280,7 +281,7 @@ func TestTornTwice(t *testing.T) {
 	s.close()
 }
 
-// TestDamagedFile: an append that is not whole, and has others behind it, is no torn tail. Nothing of it is cleared.
+// TestDamagedFile: an append that is not whole and has other appends behind it is no torn tail. None of it is cleared.
 func TestDamagedFile(t *testing.T) {
 	s := &suite{t: t, dir: t.TempDir(), kind: WAL}
 	s.open()
@@ -307,7 +308,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// tail returns the newest file of the log, and where its content ends.
+// tail returns the newest file of the log, and where the file's content ends.
 func (s *suite) tail() (file string, end int) {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.dir, walDir, "*.wal"))
@@ -321,7 +322,7 @@ func (s *suite) tail() (file string, end int) {
 	return slices.Max(files), len(bytes.TrimRight(b, "\x00"))
 }
 
-// forget gives a file this content, and lets the log know of none that was begun after it.
+// forget gives a file this content. It makes the log forget every file that was begun after it.
 func (s *suite) forget(file string, content []byte) {
 	s.t.Helper()
 	if err := os.WriteFile(file, content, 0o600); err != nil {

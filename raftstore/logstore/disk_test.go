@@ -11,27 +11,29 @@ import (
 	"slices"
 )
 
-// What a power failure leaves of a file system, in the weakest form that ext4 and xfs have, or weaker:
+// A power failure leaves of a file system what the following list says. This is the weakest form of what ext4 and xfs
+// leave, or weaker.
 //
-//   - A sync of a file keeps the bytes and the size that it had when the sync began. It does not keep the file's name.
-//   - A sync of a directory keeps the names that were in it, and which file each is. It does not keep what is in the files,
-//     nor the directory's own name.
-//   - What was written since the last sync is there or not for each sector of 512 bytes on its own, or for each page of 4 KiB:
-//     a sector is as it was after any one of the writes since, whole. The size is any that the file had since, whatever
-//     its sectors are. Where nothing was ever written there are zeros, or, behind the synced end of a file that was not
-//     allocated (fallocate), what the disk held before.
-//   - What was done to a directory since its last sync (a name made, removed, or moved) is there or not for each step on
-//     its own, or up to one of them. Steps that have a name in common happen in their order. A rename happens whole:
-//     never both names, never neither; and the name that it replaces is never missing.
-//   - Nothing else is lost: not what was synced, however often it is synced again.
+//   - A sync of a file keeps the bytes and the size that the file had when the sync began. It does not keep the file's name.
+//   - A sync of a directory keeps the names that were in it, and which file each name is. It does not keep the contents of
+//     the files, nor the directory's own name.
+//   - A sector of 512 bytes, or a page of 4 KiB, keeps or loses its writes since the last sync on its own. It is whole, as it
+//     was after any one of these writes. The file's size is any size that the file had since, whatever its sectors are. A
+//     sector that was never written holds zeros. Behind the synced end of a file that was not allocated (fallocate) it may
+//     hold what the disk held before.
+//   - A step in a directory since its last sync (a name made, removed or moved) is kept or lost on its own, or all steps up
+//     to one are kept. Steps that share a name happen in their order. A rename happens whole: there are never both names,
+//     nor neither, and the name that it replaces is never missing.
+//   - Nothing else is lost. What was synced stays, however often it is synced again.
 //
-// ext4 and xfs keep more than that: their journal has an order over all files. What a process writes through a mapping is
-// not in a trace; no log does that (bbolt maps its file to read it), and the test would see it: see power.run.
+// ext4 and xfs keep more, because their journal has one order over all files. A trace does not show what a process
+// writes through a mapping. No log does that (bbolt maps its file to read it), and the test would notice: see
+// power.run.
 
-// inode is a file, or a directory if it has names.
+// inode is a file. With names it is a directory.
 type inode struct {
-	content   []byte // what processes see
-	synced    []byte // what the disk has for certain
+	content   []byte // the content for processes
+	synced    []byte // the content that the disk has for certain
 	writes    []write
 	allocated int64
 
@@ -46,10 +48,11 @@ type inode struct {
 type write struct {
 	at   int64
 	data []byte
-	size int64 // of the file, from then on
+	size int64 // the file's size from then on
 }
 
-// step is a change of a directory: name is at from then on, or nothing is. from: it was moved.
+// step is a change of a directory. From then on name is at, or with a nil at there is no such name. A file that was
+// moved had the name from.
 type step struct {
 	name, from string
 	at         *inode
@@ -89,13 +92,13 @@ func (e *step) in(names map[string]*inode) {
 	}
 }
 
-// changes is how many changes there were.
+// changes returns how many changes there were.
 func (n *inode) changes() int { return n.done + len(n.writes) + len(n.steps) }
 
 // sync puts the first k changes on the disk.
 func (n *inode) sync(k int) {
 	k -= n.done
-	if k <= 0 { // another thread has
+	if k <= 0 { // another thread has put them there
 		return
 	}
 	n.done += k
@@ -112,19 +115,19 @@ func (n *inode) sync(k int) {
 	n.writes = slices.Clone(n.writes[k:])
 }
 
-// fate is how a power failure treats what was not synced.
+// fate says how a power failure treats what was not synced.
 type fate struct {
 	rng     *rand.Rand
-	newest  float64 // how likely a sector is as it was written last, and a step in a directory is there
+	newest  float64 // how likely a sector keeps its last write, and a step is kept
 	sector  int
-	ordered bool // directories keep all steps up to one
-	garbage bool // what was never written holds something
+	ordered bool // a directory keeps all steps up to one of them
+	garbage bool // sectors that were never written hold something
 }
 
-// newFate draws one. The same seed treats the same files in the same way.
+// newFate draws a fate. The same seed treats the same files in the same way.
 func newFate(seed uint64) *fate {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	newest := min(max(rng.Float64()*1.4-0.2, 0), 1) // now and then none, or all
+	newest := min(max(rng.Float64()*1.4-0.2, 0), 1) // now and then 0 or 1
 	return &fate{rng: rng, newest: newest, sector: []int{512, 4096}[rng.IntN(2)], ordered: rng.IntN(2) == 0, garbage: rng.IntN(4) == 0}
 }
 
@@ -144,12 +147,12 @@ func (f *fate) file(n *inode) []byte {
 		longest = max(longest, w.size)
 	}
 	size := sizes[f.pick(len(sizes))]
-	// The versions of each sector, by the number of the write that made it; 0: as it was synced.
+	// The versions of each sector, as numbers of the writes that made them. 0 is the synced version.
 	versions := make(map[int64][]int)
 	unit := int64(f.sector)
 	for i, w := range n.writes {
 		from, to := w.at, w.at+int64(len(w.data))
-		if before := sizes[i]; w.size < before { // it also cuts
+		if before := sizes[i]; w.size < before { // the write also cuts the file
 			from, to = w.size, before
 		}
 		for s := from / unit; s*unit < to; s++ {
@@ -158,7 +161,7 @@ func (f *fate) file(n *inode) []byte {
 	}
 	out := make([]byte, longest)
 	copy(out, n.synced)
-	chosen := make(map[int]bool) // all versions that occur
+	chosen := make(map[int]bool) // all versions that occur in the result
 	which := make(map[int64]int)
 	for _, s := range slices.Sorted(maps.Keys(versions)) {
 		of := append([]int{0}, versions[s]...)
@@ -191,7 +194,7 @@ func (f *fate) file(n *inode) []byte {
 	return out[:size]
 }
 
-// pick chooses one of n, the last as likely as the fate says.
+// pick chooses one of n. The last one is as likely as the fate says.
 func (f *fate) pick(n int) int {
 	if f.rng.Float64() < f.newest {
 		return n - 1
@@ -203,7 +206,7 @@ func (f *fate) pick(n int) int {
 func (f *fate) names(n *inode) map[string]*inode {
 	names := maps.Clone(n.disk)
 	upTo := f.rng.IntN(len(n.steps) + 1)
-	lost := map[string]bool{} // names whose later steps rest on one that is lost
+	lost := map[string]bool{} // their later steps rest on a lost step
 	for i, e := range n.steps {
 		there := f.rng.Float64() < f.newest
 		if f.ordered {
@@ -221,7 +224,7 @@ func (f *fate) names(n *inode) map[string]*inode {
 	return names
 }
 
-// put writes what a power failure leaves of a directory.
+// put writes down what a power failure leaves of a directory.
 func (f *fate) put(n *inode, path string) error {
 	names := f.names(n)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -241,7 +244,7 @@ func (f *fate) put(n *inode, path string) error {
 	return nil
 }
 
-// loadDisk reads a directory of which all is on the disk.
+// loadDisk reads a directory that is on the disk as a whole.
 func loadDisk(path string) (*inode, error) {
 	n := &inode{now: map[string]*inode{}, disk: map[string]*inode{}}
 	files, err := os.ReadDir(path)
@@ -263,7 +266,7 @@ func loadDisk(path string) (*inode, error) {
 	return n, nil
 }
 
-// differs compares what processes see by the trace with what they do see.
+// differs compares what processes see according to the trace with what they really see.
 func (n *inode) differs(m *inode, path string) (err error) {
 	if (n.now == nil) != (m.now == nil) || !bytes.Equal(n.content, m.content) {
 		return fmt.Errorf("%s is not what the trace says: %d bytes, not %d", path, len(m.content), len(n.content))

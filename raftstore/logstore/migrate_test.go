@@ -16,7 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// filled is a log of entries 50 to 900 of two terms, with variables.
+// filled returns a log of entries 50 to 900, of two terms, with variables.
 func filled(t *testing.T, kind Kind) *suite {
 	t.Helper()
 	return filledIn(t, t.TempDir(), kind)
@@ -35,7 +35,7 @@ func filledIn(t *testing.T, dir string, kind Kind) *suite {
 	return s
 }
 
-// intact demands that the directory holds what filled wrote, in this format, and nothing else.
+// intact demands that the directory holds exactly what filled wrote, in this format.
 func (s *suite) intact(kind Kind) {
 	s.t.Helper()
 	s.kind = kind
@@ -96,7 +96,7 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// TestMigrateInterrupted: after every step there is one log, whole, and the next attempt goes through.
+// TestMigrateInterrupted: after every step there is one whole log, and the next attempt succeeds.
 func TestMigrateInterrupted(t *testing.T) {
 	eachWay(t, func(t *testing.T, s *suite, to Kind) {
 		from := s.kind
@@ -122,15 +122,15 @@ func TestMigrateInterrupted(t *testing.T) {
 	})
 }
 
-// TestMigrateDied: the process died between the steps at the end.
+// TestMigrateDied: the process died between the last steps.
 func TestMigrateDied(t *testing.T) {
 	for _, to := range []Kind{Bolt, WAL} {
 		old, migrated := filled(t, Bolt), filled(t, Bolt)
 		if _, err := migrated.migrate(t.Context(), WAL, ignore); err != nil {
 			t.Fatal(err)
 		}
-		// On the way to WAL: its files are there and the pointer is not. On the way to bolt: its file is there, and those of
-		// WAL are not yet removed. It is the same, and bolt's.
+		// On the way to WAL the WAL files are there and the pointer is not. On the way to bolt bolt's file is there, and
+		// the WAL files are not removed yet. Both directories are the same, and both are bolt's.
 		if err := os.CopyFS(filepath.Join(old.dir, walDir), os.DirFS(filepath.Join(migrated.dir, walDir))); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,8 @@ func TestMigrateDied(t *testing.T) {
 	}
 }
 
-// migrateMain is a child that converts to and fro, for ever or so many times, and says what it is about to do, and done.
+// migrateMain is the child's main function. It converts to and fro, a number of times or for ever. It says what it is
+// about to do, and when it is done.
 func migrateMain(dir string, times int) error {
 	for i := 1; times == 0 || i <= times; i++ {
 		to := WAL
@@ -163,7 +164,7 @@ func migrateMain(dir string, times int) error {
 	return nil
 }
 
-// TestMigrateKilled: killed at any moment, the directory has one log, whole.
+// TestMigrateKilled: the process is killed at any moment, and the directory has one whole log.
 func TestMigrateKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

@@ -20,8 +20,8 @@ var (
 	powerSeed   = flag.Uint64("power.seed", 0, "0: another one every time")
 )
 
-// power is a test by power failures: what child processes did is traced, and for many moments of it directories are
-// built as a disk may have them after a power failure then. See disk_test.go for what may be lost.
+// power is a test by power failures. It traces what child processes do. For many moments of the trace it builds
+// directories as a disk may have them after a power failure at this moment. disk_test.go says what may be lost.
 type power struct {
 	*suite
 	rng *rand.Rand
@@ -31,7 +31,7 @@ type power struct {
 	last   uint64 // the seed of the newest power failure
 }
 
-// newPower begins with the directory of s, which is on the disk, or empty.
+// newPower begins with the directory of s, which is on the disk or empty.
 func newPower(s *suite) *power {
 	s.t.Helper()
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -62,8 +62,8 @@ func (p *power) reload() {
 	p.disk = disk
 }
 
-// run traces a child, and calls failed at so many moments of it. Which calls a child makes depends on the times of its threads
-// too, so the moments are those of a share of the calls.
+// run traces a child, and calls failed at a number of moments. The timing of the child's threads changes which calls it
+// makes, so the moments are fractions of the trace.
 func (p *power) run(steps int, dies death, times int, failed func()) {
 	p.t.Helper()
 	events := p.traced(steps, dies)
@@ -80,7 +80,7 @@ func (p *power) run(steps int, dies death, times int, failed func()) {
 	if p.told.err != nil {
 		p.t.Fatal(p.told.err)
 	}
-	// What the trace says must be what is there: no way to write has been left out.
+	// The directory must be as the trace says. Then the trace misses no way to write.
 	seen, err := loadDisk(p.dir)
 	if err == nil {
 		err = p.disk.differs(seen, p.dir)
@@ -95,7 +95,8 @@ var syncs = []string{"fsync", "fdatasync"}
 // dies draws a death before one of the first n syncs.
 func (p *power) dies(n int) death { return death{syncs[p.rng.IntN(2)], 1 + p.rng.IntN(n)} }
 
-// moments chooses events, in order, before which the power fails: two thirds of them where most is not on the disk, before a sync.
+// moments chooses events, in order. The power fails before each of them. Two thirds of them stand before a sync, where
+// most changes are not on the disk.
 func (p *power) moments(events []event, times int) (moments []int) {
 	var begun []int
 	for i, e := range events {
@@ -126,7 +127,7 @@ func (p *power) image() *suite {
 	return s
 }
 
-// keep builds the newest image once more, as nobody has opened it.
+// keep builds the newest image once more, so that there is one that nobody has opened.
 func (p *power) keep() {
 	f := newFate(p.last)
 	dir, err := os.MkdirTemp("", "power-failure-")
@@ -136,7 +137,7 @@ func (p *power) keep() {
 	p.t.Logf("power failure %d: %v; the child had said %+v\nwhat is on the disk: %s %v", p.images, f, p.told, dir, err)
 }
 
-// TestPowerFailure: a power failure at any moment loses nothing that a log has said is durable.
+// TestPowerFailure: a power failure at any moment loses nothing that a log has reported durable.
 func TestPowerFailure(t *testing.T) {
 	needStrace(t)
 	eachKind(t, func(t *testing.T, s *suite) {
@@ -144,10 +145,10 @@ func TestPowerFailure(t *testing.T) {
 		s.dir = filepath.Join(memdir.New(t), "node")
 		p := newPower(s)
 		for range 3 {
-			// A child that dies before one of its syncs, and one that goes on with what the kernel has of it.
+			// One child dies before one of its syncs. Another goes on with the files as the kernel has them.
 			p.run(90, p.dies(100), *powerPoints, p.after)
 			p.run(2, never, *powerPoints, p.after)
-			// Then the power fails, and a child goes on with what the disk has.
+			// Then the power fails, and a child goes on with the files as the disk has them.
 			at := p.image()
 			at.after(&p.told)
 			p.replace(at)
@@ -156,7 +157,7 @@ func TestPowerFailure(t *testing.T) {
 	})
 }
 
-// TestPowerFailureAtFirst: the same while a log begins, for every sync at which the first process can die.
+// TestPowerFailureAtFirst does the same while a log begins, for every sync before which the first process can die.
 func TestPowerFailureAtFirst(t *testing.T) {
 	needStrace(t)
 	for _, kind := range Kinds {
@@ -165,7 +166,7 @@ func TestPowerFailureAtFirst(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s %d", kind, call, nth), func(t *testing.T) {
 					p := newPower(&suite{t: t, dir: filepath.Join(memdir.New(t), "node"), kind: kind})
 					p.run(1, death{call, nth}, *powerPoints/2, p.after)
-					if more = p.told.failed != ""; more { // or it made all its syncs
+					if more = p.told.failed != ""; more { // otherwise the child made all its syncs
 						p.run(1, never, *powerPoints/2, p.after)
 					}
 				})
@@ -174,7 +175,8 @@ func TestPowerFailureAtFirst(t *testing.T) {
 	}
 }
 
-// after demands of a directory after a power failure now that all is there that was told, and that the log goes on.
+// after lets the power fail now. It demands that the directory has all that was reported durable, and that the log goes
+// on.
 func (p *power) after() {
 	p.t.Helper()
 	x := p.told
@@ -199,8 +201,8 @@ func (s *suite) drop() {
 	}
 }
 
-// TestPowerFailureMigrating: a power failure at any moment of a migration leaves the old log or the new one, whole, and
-// only the new one when the migration had ended.
+// TestPowerFailureMigrating: a power failure at any moment of a migration leaves the whole old log or the whole new
+// one. After the end of the migration it leaves the new one.
 func TestPowerFailureMigrating(t *testing.T) {
 	needStrace(t)
 	dir := memdir.New(t)
@@ -211,7 +213,7 @@ func TestPowerFailureMigrating(t *testing.T) {
 	s := filledIn(t, dir, Bolt)
 	s.kind = ""
 	p := newPower(s)
-	may := map[Kind]bool{Bolt: true} // what it is
+	may := map[Kind]bool{Bolt: true} // its present format
 	p.said = func(line string) {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {

@@ -12,13 +12,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// childMain appends to the log in dir until it is killed, fails or has done LOGSTORE_STEPS, and says on standard output
-// what it is about to do, and when that is durable. It deletes from the begin of the log now and then, and cuts its end
-// off and writes it again, in a later term.
+// childMain appends to the log in dir until it is killed, fails, or has done LOGSTORE_STEPS steps. It says on standard
+// output what it is about to do, and when that is durable. Now and then it deletes the log's beginning, or it cuts off
+// the log's end and writes it again in a later term.
 func childMain(dir string) {
 	runtime.LockOSThread() // strace counts the syncs of each thread
 	kind := Kind(os.Getenv("LOGSTORE_KIND"))
-	steps, _ := strconv.Atoi(os.Getenv("LOGSTORE_STEPS")) // none: for ever
+	steps, _ := strconv.Atoi(os.Getenv("LOGSTORE_STEPS")) // 0, which means for ever, if it is not set
 	var err error
 	if kind == "" {
 		err = migrateMain(dir, steps)
@@ -37,7 +37,7 @@ func workIn(dir string, kind Kind, steps int) error {
 		return err
 	}
 	if err := work(s, steps); err != nil {
-		return err // and leave it as it is
+		return err // the log stays as it is
 	}
 	return s.Close()
 }
@@ -86,7 +86,7 @@ func work(s Store, steps int) error {
 	return nil
 }
 
-// say does what it has said before, and says when it is done: durable.
+// say announces a change, makes it with do, and says "done" when the change is durable.
 func say(do func() error, what ...any) error {
 	fmt.Println(what...)
 	err := do()
@@ -98,19 +98,19 @@ func say(do func() error, what ...any) error {
 
 // told is what a child has said: what is durable, and what may be there because a change is under way.
 type told struct {
-	first uint64   // of the durable log; of an empty one: 1
-	terms []uint64 // of the durable entries, from first on
+	first uint64   // the first durable entry; 1 for an empty log
+	terms []uint64 // the terms of the durable entries, from first on
 	term  uint64   // raft's variable
 
-	// What is under way, or nothing of it.
-	begin   uint64   // entries before it are being deleted
-	cut     uint64   // entries behind it are being deleted
-	more    []uint64 // terms of entries that are being appended
+	// These fields say what is under way. They are zero if nothing is.
+	begin   uint64   // the entries before it are being deleted
+	cut     uint64   // the entries behind it are being deleted
+	more    []uint64 // the terms of entries that are being appended
 	newTerm uint64
 
-	deleted bool   // the log was shortened from its begin
-	failed  string // the child has given up
-	err     error  // what it said makes no sense, or contradicts what it had said before
+	deleted bool   // the log's beginning was deleted
+	failed  string // why the child has given up
+	err     error  // the child's words make no sense, or contradict its earlier words
 }
 
 func (x *told) last() uint64 { return max(x.first, 1) + uint64(len(x.terms)) - 1 }
@@ -141,7 +141,7 @@ func (x *told) hear(line string) {
 	}
 }
 
-// done: what was under way is durable.
+// done notes that the change under way is durable.
 func (x *told) done() {
 	switch {
 	case x.more != nil:
@@ -156,11 +156,11 @@ func (x *told) done() {
 	x.settle()
 }
 
-// settle: nothing is under way.
+// settle notes that nothing is under way.
 func (x *told) settle() { x.begin, x.cut, x.more, x.newTerm = 0, 0, nil, 0 }
 
-// found: somebody has opened the log and seen this. From there on it is durable, as the node acts on it: it acknowledges
-// to a leader what it has.
+// found notes that somebody has opened the log and has seen these entries. From then on they are durable: the node acts
+// on them, as it acknowledges its entries to a leader.
 func (x *told) found(first, last, term uint64) error {
 	x.first = max(x.first, 1)
 	from, least, most := x.first, x.last(), x.last()+uint64(len(x.more))
@@ -184,7 +184,7 @@ func (x *told) found(first, last, term uint64) error {
 	return nil
 }
 
-// holdsTold demands that the store shows what was told, and lets go of what it does not show.
+// holdsTold demands that the store shows what x knows to be durable. x forgets a change that the store does not show.
 func (s *suite) holdsTold(x *told) {
 	s.t.Helper()
 	first, last, err := bounds(s)
@@ -198,7 +198,7 @@ func (s *suite) holdsTold(x *told) {
 	s.holds(first, last, func(i uint64) uint64 { return x.terms[i-x.first] })
 }
 
-// after checks what is there when the child is gone, and that the log goes on.
+// after checks the log when the child is gone, and checks that the log goes on.
 func (s *suite) after(x *told) {
 	s.t.Helper()
 	s.open()

@@ -16,12 +16,13 @@ import (
 	"github.com/taskrt/taskrt/internal/leash"
 )
 
-// tracedCalls are all calls that change files, or say which file another call is about. "?": where the machine has it.
+// tracedCalls are all calls that change files, or say which file another call is about. A call with "?" is traced where
+// the machine has it.
 const tracedCalls = "?open,openat,?openat2,?creat,close,?close_range,dup,?dup2,dup3,lseek,write,pwrite64,writev,pwritev,pwritev2,?truncate,ftruncate," +
 	"fallocate,fsync,fdatasync,sync,syncfs,sync_file_range,?rename,?renameat,renameat2,?link,linkat,?symlink,symlinkat,?unlink,unlinkat,?rmdir,?mkdir,mkdirat," +
 	"?mknod,mknodat,chdir,fchdir,?sendfile,copy_file_range,splice,io_uring_setup,mmap,msync"
 
-// needStrace returns if processes can be traced. If not (ptrace may be forbidden in a container), the test is skipped, and says so.
+// needStrace skips the test, and says so, if processes cannot be traced. A container may forbid ptrace.
 func needStrace(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -33,7 +34,7 @@ func needStrace(t *testing.T) {
 	}
 }
 
-// death says before which sync a process dies: the nth call of that name. From then on these calls fail, without any effect.
+// death says before which sync a process dies: the nth call of this name. From then on these calls fail and do nothing.
 type death struct {
 	call string
 	nth  int
@@ -62,23 +63,23 @@ func (s *suite) traced(steps int, dies death) []event {
 	return events
 }
 
-// event is a line of a trace: the begin of a call, its end, or both.
+// event is a line of a trace: the beginning of a call, its end, or both.
 type event struct {
 	begin, end bool
 	call       *call
 }
 
-// call is what a thread asked of the kernel.
+// call is a call of the kernel by a thread.
 type call struct {
 	name string
 	args []string
 	ret  int64
 
-	file     *opened // what a sync is about
-	promised int     // and how many changes it is about
+	file     *opened // the file that a sync is about
+	promised int     // how many changes the sync is about
 }
 
-// readTrace reads what strace wrote.
+// readTrace reads strace's output.
 func readTrace(file string) ([]event, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -86,8 +87,8 @@ func readTrace(file string) ([]event, error) {
 	}
 	defer f.Close()
 	var events []event
-	open := map[string]*call{}  // by thread
-	half := map[string]string{} // and what was printed of it
+	open := map[string]*call{}  // the open call of a thread
+	half := map[string]string{} // the text that strace has printed of the thread's open call
 	lines := bufio.NewReaderSize(f, 1<<20)
 	for {
 		line, err := lines.ReadString('\n')
@@ -129,7 +130,7 @@ func (c *call) parse(line string) error {
 	}
 	ret, _, _ := strings.Cut(rest[at+3:], " ")
 	c.name, c.ret = name, -1
-	if ret != "?" { // it never came back
+	if ret != "?" { // with "?" the call never came back
 		n, err := strconv.ParseUint(ret, 0, 64)
 		if err == nil {
 			c.ret = int64(n)
@@ -141,7 +142,7 @@ func (c *call) parse(line string) error {
 	return nil
 }
 
-// num is argument i as a number, or -1.
+// num returns argument i as a number, or -1.
 func (c *call) num(i int) int64 {
 	if i >= len(c.args) {
 		return -1
@@ -153,7 +154,7 @@ func (c *call) num(i int) int64 {
 	return n
 }
 
-// bytes is argument i as what strace prints of memory with -xx.
+// bytes returns the memory of argument i, which strace prints with -xx.
 func (c *call) bytes(i int) ([]byte, error) {
 	if i < len(c.args) {
 		if text, ok := strings.CutPrefix(c.args[i], `"`); ok {
@@ -169,7 +170,7 @@ func (c *call) has(i int, flag string) bool {
 	return i < len(c.args) && strings.Contains("|"+c.args[i]+"|", "|"+flag+"|")
 }
 
-// process is what calls refer to: open files, by their numbers.
+// process knows what calls refer to: the open files, by their numbers.
 type process struct {
 	root  string
 	disk  *inode
@@ -188,7 +189,7 @@ var errNotModelled = errors.New("the test knows nothing of this call")
 func (p *process) apply(e event) error {
 	c := e.call
 	f := p.files[c.num(0)]
-	if e.begin { // A file number is free as soon as close has begun; a sync is about what was there when it began.
+	if e.begin { // Closing frees the number at its beginning. A sync is about the changes before its beginning.
 		switch {
 		case f == nil:
 		case c.name == "close":
@@ -233,7 +234,7 @@ func (p *process) file(f *opened, c *call) error {
 	switch c.name {
 	case "chdir", "sync", "syncfs", "rename", "link", "linkat", "symlink", "symlinkat", "unlink", "rmdir", "mkdir", "mknod", "mknodat", "truncate", "creat", "open", "openat2", "io_uring_setup":
 		return errNotModelled
-	case "close", "msync": // a mapping is never written to
+	case "close", "msync": // no mapping is ever written to
 		return nil
 	}
 	if c.file != nil {
@@ -241,7 +242,7 @@ func (p *process) file(f *opened, c *call) error {
 		return nil
 	}
 	if f == nil {
-		return nil // elsewhere
+		return nil // the file lies elsewhere
 	}
 	switch c.name {
 	case "lseek":
@@ -265,14 +266,15 @@ func (p *process) file(f *opened, c *call) error {
 		end := c.num(2) + c.num(3)
 		f.allocated = max(f.allocated, end)
 		f.change(0, nil, max(int64(len(f.content)), end))
-	case "sync_file_range": // promises nothing
+	case "sync_file_range": // it promises nothing
 	default:
 		return errNotModelled
 	}
 	return nil
 }
 
-// find returns the directory of a path, given by arguments i and i+1, and the name in it. nil: elsewhere.
+// find returns the directory of a path, and the name in it. Arguments i and i+1 give the path. The directory is nil if
+// the path lies elsewhere.
 func (p *process) find(c *call, i int) (*inode, string, error) {
 	b, err := c.bytes(i + 1)
 	if err != nil {

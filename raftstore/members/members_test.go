@@ -15,13 +15,14 @@ type noRaft struct{ Raft }
 
 func (noRaft) Servers() []raft.Server { return nil }
 
-// TestWhoSucceeds: of any two nodes exactly one has the longer log, as votes see it; of equal logs exactly one node wins.
+// TestWhoSucceeds: votes compare logs. Of any two nodes exactly one has the longer log, or is the chosen one of two
+// equal logs.
 func TestWhoSucceeds(t *testing.T) {
 	type end struct {
 		logEnd
 		identity string
 	}
-	sorted := []end{ // the last succeeds
+	sorted := []end{ // in the order of succession, and the last node succeeds
 		{logEnd{2, 10}, "n2/b"}, {logEnd{2, 10}, "n1/a"}, {logEnd{2, 11}, "n3/c"}, {logEnd{3, 5}, "n2/b"}, {logEnd{3, 6}, "n4/d"}, {logEnd{3, 6}, "n2/b"},
 	}
 	for i, a := range sorted {
@@ -33,8 +34,8 @@ func TestWhoSucceeds(t *testing.T) {
 	}
 }
 
-// TestLateRelease: a founder takes back the promises of an attempt that failed; that must not undo what it was promised
-// in its next attempt, however late it arrives. Else the node could found a second cluster with others.
+// TestLateRelease: a founder takes back the promises of a failed attempt. The release must not undo a promise to the
+// founder's next attempt, however late it arrives. Otherwise the node could found a second cluster with others.
 func TestLateRelease(t *testing.T) {
 	b, err := OpenBook(t.TempDir(), Peer{ID: "n2"})
 	if err != nil {

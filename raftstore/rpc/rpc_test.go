@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo answers each question with itself, and proposals when the test says so.
+// echo answers each question with the question itself. It answers proposals when the test says so.
 type echo struct {
 	mu      sync.Mutex
 	replies []Reply
@@ -36,7 +36,7 @@ func (e *echo) Answer(_ context.Context, kind byte, body []byte) (byte, []byte) 
 	return Handle(body, func(q string) (string, error) { return q, nil })
 }
 
-// pair runs f with a node n2 that echoes, and the connections of another node.
+// pair runs f with a node n2 that echoes, and with the connections of another node.
 func pair(t *testing.T, f func(t *testing.T, e *echo, cs *Clients)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func pair(t *testing.T, f func(t *testing.T, e *echo, cs *Clients)) {
 	})
 }
 
-// TestRequests: each request gets its own answer, or is told why it got none.
+// TestRequests: each request gets its own answer, or hears why it got none.
 func TestRequests(t *testing.T) {
 	pair(t, func(t *testing.T, _ *echo, cs *Clients) {
 		var wg sync.WaitGroup
@@ -77,14 +77,14 @@ func TestRequests(t *testing.T) {
 		if _, err := Request[string](t.Context(), cs, "n3:1", "", KindHello, ""); !errors.As(err, &notSent) {
 			t.Errorf("nobody is there: %v", err)
 		}
-		// The other side hangs up at the greeting, before or after the request has left.
+		// The other side hangs up at the greeting, either before or after the request has left.
 		if _, err := Request[string](t.Context(), cs, "n2:1", "n2/other", KindHello, ""); !errors.Is(err, errConnLost) {
 			t.Errorf("for another instance: %v", err)
 		}
 	})
 }
 
-// TestProposalsOverlap: proposals are answered in any order, and who waits no longer gives up.
+// TestProposalsOverlap: proposals are answered in any order, and a caller that no longer waits gives up.
 func TestProposalsOverlap(t *testing.T) {
 	pair(t, func(t *testing.T, e *echo, cs *Clients) {
 		answers := make([]string, 3)
@@ -119,7 +119,8 @@ func TestProposalsOverlap(t *testing.T) {
 	})
 }
 
-// TestSilentPeer: a request without an answer ends with its time, and the next one tries another connection.
+// TestSilentPeer: a request without an answer ends when its time is over, and the next request tries another
+// connection.
 func TestSilentPeer(t *testing.T) {
 	pair(t, func(t *testing.T, _ *echo, cs *Clients) {
 		lost, err := cs.Lost(t.Context(), "n2:1", "n2/b", nil)
