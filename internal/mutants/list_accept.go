@@ -40,6 +40,10 @@ var acceptMutants = []mutant{
 
 	{Name: "extworker-unreachable-is-failure", Dir: "extworker", In: "Worker.report", Old: "api.CodeOf(err) != api.CodeHalt && !passing(err) {", New: "api.CodeOf(err) != api.CodeHalt {",
 		Pkg: "./extworker", Run: "TestUnreachableClusterIsNoFailure$", Why: "a result would become a permanent failure because the cluster was away for a minute"},
+	{Name: "extworker-two-reports-of-a-task", Dir: "extworker", In: "finisher.more", Old: "if tasks[x.r.ID] {", New: "if tasks[x.r.ID] && x.r.ID == \"\" {",
+		Pkg: "./extworker", Run: "TestTwoAttemptsOfOneTask$", Why: "a success would be refused because a lost attempt of its task was reported beside it, and become a permanent failure"},
+	{Name: "service-reports-unchecked", Dir: "node/service", In: "Service.FinishMany", Old: "f.out[i].Error == nil {", New: "f.out[i].Error == nil || seen != nil {",
+		Pkg: "./api/apitest", Run: "TestInProcess$/FinishMany", Why: "a wrong report, or a second one of a task, would be proposed (J4)"},
 	{Name: "accept-abandoned-unbounded", Dir: "node/accept", In: "Client.Begin", Old: "len(c.calls) >= MaxWaiting || len(c.abandoned) >= MaxWaiting {", New: "len(c.calls) >= MaxWaiting {",
 		Pkg: "./node/accept", Run: "TestHangingUpWithoutALeaderIsBounded$", Why: "clients that hang up would fill the memory of a node without a leader"},
 	{Name: "accept-finish-by-old-progress", Dir: "node/service", In: "reports.progressed", Old: "if c.fresh || !p.ResultRequired", New: "if !c.fresh || !p.ResultRequired",
