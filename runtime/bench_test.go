@@ -78,7 +78,7 @@ func BenchmarkInspect(b *testing.B) {
 	}
 }
 
-// BenchmarkFreshMemory is one attempt that echoes 1 KiB: in a new instance, and in one that is restored.
+// BenchmarkFreshMemory is one attempt that echoes 1 KiB: in a new instance, and in an instance that is restored.
 func BenchmarkFreshMemory(b *testing.B) {
 	for _, bm := range []struct{ guest, params string }{
 		{"echo", strings.Repeat("x", 1024)},

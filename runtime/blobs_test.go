@@ -37,8 +37,8 @@ func blobHost(from io.ReaderAt, size int64) *fakeHost {
 
 var blobName = []byte(abi.BlobPrefix + strings.Repeat("0a", 32))
 
-// TestBlobOfAGibibyte: a guest of two pages reads a blob of a gibibyte, eight thousand times its memory. Neither it nor the
-// host ever has more of it than a piece.
+// TestBlobOfAGibibyte: a guest of two pages reads a blob of a gibibyte, eight thousand times its memory. Neither the
+// guest nor the host ever holds more than a piece of the blob.
 func TestBlobOfAGibibyte(t *testing.T) {
 	size := int64(1 << 30)
 	if testing.Short() {
@@ -63,14 +63,14 @@ func TestBlobOfAGibibyte(t *testing.T) {
 	if file.largest != 1<<16 || out.PeakMemory != 2<<16 {
 		t.Errorf("pieces of up to %d bytes, peak memory %d", file.largest, out.PeakMemory)
 	}
-	// A compilation that the test before has left may take a hundred MiB meanwhile.
+	// A compilation that the test before left behind may take a hundred MiB meanwhile.
 	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 64<<20+size/2 {
 		t.Errorf("the host's heap grew by %d bytes", grown)
 	}
 }
 
-// TestBlobThatBreaks: a blob that cannot be read any more is a status, which the guest may wait out; one that ends early
-// is no shorter blob.
+// TestBlobThatBreaks: of a blob that cannot be read any more the guest hears by a status, and may wait until it can.
+// A blob that ends early does not pass for a shorter blob.
 func TestBlobThatBreaks(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "blobsum"))
 	for name, from := range map[string]io.ReaderAt{
@@ -83,8 +83,8 @@ func TestBlobThatBreaks(t *testing.T) {
 	}
 }
 
-// TestResponsesAreBounded: a host that answers with more than it was asked for does not get past the guest's buffer:
-// channel 3 is read with the guest's own length.
+// TestResponsesAreBounded: a host that answers with more than it was asked for does not get past the guest's buffer,
+// because channel 3 is read with the guest's own length.
 func TestResponsesAreBounded(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "blobsum"))
 	host := &fakeHost{call: func(context.Context, abi.Op, []byte) ([]byte, error) { return make([]byte, abi.MaxResponse+1), nil }}

@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// wasmSpec describes a small module for tests; zero fields make the smallest that is accepted.
+// wasmSpec describes a small module for tests; a spec of zero fields makes the smallest module that is accepted.
 type wasmSpec struct {
 	imports  []wasmImport
 	memory   []byte // limits; nil: one page
@@ -22,7 +22,7 @@ type wasmImport struct {
 	kind            byte   // other than a function: a memory
 }
 
-// wasmExport is a function of the module. Its code runs with its own params as locals.
+// wasmExport is a function of the module. Its code has the function's params as locals.
 type wasmExport struct {
 	name            string
 	params, results string

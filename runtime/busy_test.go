@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestBusyLeavesOutWaits: Busy leaves out what a guest sleeps and what the host takes. Guests take no virtual time: what
-// is left is nothing.
+// TestBusyLeavesOutWaits: Busy leaves out the time in which a guest sleeps and the time that the host takes. Guests
+// take no virtual time, so nothing is left.
 func TestBusyLeavesOutWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, Config{})

@@ -63,7 +63,7 @@ func TestRefusedModuleIsTold(t *testing.T) {
 	}
 }
 
-// old makes a directory of the cache with size bytes that was used so long ago.
+// old makes a directory of the cache with size bytes, which was last used age ago.
 func old(t *testing.T, dir, name string, size int, age time.Duration) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -93,7 +93,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// TestCacheOfOtherVersions: code of another version is never looked at, and goes after a week.
+// TestCacheOfOtherVersions: code of another version is never looked at, and is removed after a week.
 func TestCacheOfOtherVersions(t *testing.T) {
 	dir := t.TempDir()
 	old(t, dir, "a-m2", 1, 8*24*time.Hour)
@@ -113,7 +113,7 @@ func TestCacheOfOtherVersions(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded: what was not used for the longest time goes first, and only as much as must.
+// TestCacheIsBounded: what was not used for the longest time is removed first, and no more than must be.
 func TestCacheIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	const size = 100_000

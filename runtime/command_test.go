@@ -73,7 +73,7 @@ func TestCommandOutcomes(t *testing.T) {
 				!bytes.Equal(out.Result, tt.want.Result) || out.NextTime != tt.want.NextTime {
 				t.Errorf("got %.500v\nwant %.500v", fmt.Sprintf("%+v", out), fmt.Sprintf("%+v", tt.want))
 			}
-			// The next one finds nothing of it.
+			// The next attempt finds nothing of it.
 			if out := m.Run(t.Context(), Attempt{Params: []byte("c")}, &fakeHost{}); string(out.Result) != "A" {
 				t.Errorf("after it: %+v", out)
 			}
@@ -91,14 +91,14 @@ func TestCommandTraps(t *testing.T) {
 	if !slices.Equal(host.logged(), []logged{{abi.LogWarn, "a first line"}, {abi.LogWarn, "last words"}}) {
 		t.Errorf("log is %v", host.logged())
 	}
-	// Standard output is no part of the log.
+	// Standard output does not belong to the log.
 	host = &fakeHost{}
 	if m.Run(t.Context(), Attempt{Params: []byte("ehello\n")}, host); len(host.logged()) != 0 {
 		t.Errorf("log is %v", host.logged())
 	}
 }
 
-// TestCommandReadsSource: params that lie in a file are read from there, also by commands.
+// TestCommandReadsSource: commands, too, read params that lie in a file from there.
 func TestCommandReadsSource(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "command"))
 	text := "E" + strings.Repeat("x", 100_000)
@@ -136,7 +136,7 @@ func TestCommandEnvironment(t *testing.T) {
 	if got := environ(string(full)); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	// Instances are used again: what the attempt before had is not seen.
+	// Instances are used again, and nothing is seen of the attempt before.
 	want = []string{
 		"TASKRT_ABI=1", "TASKRT_RUN_TIMEOUT_MS=90000", `TASKRT_INFO={"id":"x\u0000y","worker":"w"}`, "TASKRT_ATTEMPT=0", "TASKRT_MAX_ATTEMPTS=0",
 		"TASKRT_FAILURES=0", "TASKRT_TOKEN=0", "TASKRT_WORKER=w", "TASKRT_PRIORITY=0",
@@ -149,7 +149,7 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// TestCommandHeartbeat: fuel is the heartbeat of a command; sleeping is none (SPEC L7, B5).
+// TestCommandHeartbeat: a command's heartbeat is its fuel; sleeping is no heartbeat (SPEC L7, B5).
 func TestCommandHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, newEngine(t, Config{}), guestFile(t, "command"))
@@ -173,8 +173,8 @@ func TestCommandHeartbeat(t *testing.T) {
 	})
 }
 
-// TestCommandFuel: what a command does is as deterministic as with taskrt_run: equal params use equal fuel, in new
-// instances and used ones.
+// TestCommandFuel: a command is as deterministic as taskrt_run is: equal params use equal fuel, in new instances and
+// in used ones.
 func TestCommandFuel(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "command"))
 	used := map[int64]int{}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// TestCompilationsWaitInLine: modules wait for each other: compiling leaves the other CPUs to the node.
+// TestCompilationsWaitInLine: modules wait for each other, so compiling leaves the other CPUs to the node.
 func TestCompilationsWaitInLine(t *testing.T) {
 	if want := max(1, goruntime.GOMAXPROCS(0)/2); (Config{}).withDefaults().CompileWorkers != want {
 		t.Errorf("by default %d compile at a time, want %d", Config{}.withDefaults().CompileWorkers, want)
@@ -33,8 +33,7 @@ func TestCompilationsWaitInLine(t *testing.T) {
 	})
 }
 
-// TestCacheDeletedUnderWay: whoever deletes the cache, or parts of it, at any moment, costs compilations and nothing
-// else.
+// TestCacheDeletedUnderWay: to delete the cache, or parts of it, at any moment costs compilations and nothing else.
 func TestCacheDeletedUnderWay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "code")
 	stop := make(chan struct{})

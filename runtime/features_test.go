@@ -32,8 +32,8 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// TestThrows: C++ as clang makes it: destructors, handlers that see what was changed before and throw on, and the end of those that throw
-// out of the guest, or for ever.
+// TestThrows: C++ as clang compiles it: destructors, handlers that see earlier changes and throw on, and the end of
+// guests that throw an exception out of themselves, or throw for ever.
 func TestThrows(t *testing.T) {
 	e := newEngine(t, Config{})
 	if _, err := e.Inspect(t.Context(), guestFile(t, "throws"), nil, ""); err != nil {

@@ -14,7 +14,8 @@ import (
 // runaways are the endless parts of testdata/wasm/runaway.wat.
 var runaways = []string{"loop", "recursion", "mutual recursion", "indirect recursion", "fill", "copy", "tables", "br_table"}
 
-// TestEveryGuestCanBeEnded: a deadline and a cancel end whatever a guest computes. How soon, the benchmark KillLatency says.
+// TestEveryGuestCanBeEnded: a deadline and a cancel end whatever a guest computes. The benchmark KillLatency says how
+// soon.
 func TestEveryGuestCanBeEnded(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "runaway"))
@@ -35,8 +36,9 @@ func TestEveryGuestCanBeEnded(t *testing.T) {
 	}
 }
 
-// TestOutOfFuel: a limit ends any guest, with an error of its own that is final unless on_exhausted says otherwise; what was
-// used is the limit. One unit less than a run needs is too little, what it needs is enough.
+// TestOutOfFuel: a limit ends any guest. The error has a code of its own and is final unless on_exhausted says
+// otherwise; the fuel used is the limit. One unit less than a run needs is too little, and exactly what it needs is
+// enough.
 func TestOutOfFuel(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "runaway"))
@@ -134,7 +136,7 @@ func TestSlicesDoNotMove(t *testing.T) {
 	}
 }
 
-// TestInitialisingHasSlices: what is initialised looks at the host as rarely as an attempt does.
+// TestInitialisingHasSlices: a guest that is initialised calls the host as rarely as one in an attempt.
 func TestInitialisingHasSlices(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	g := newGuest(t.Context(), nil, &cfg, Attempt{RunTimeout: time.Hour}, &fakeHost{})
@@ -173,8 +175,9 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// TestGuestsLetOthersRun: while guests compute on every CPU, goroutines get their turn and garbage is collected. The guests are
-// ended only after that has happened many times: if it did not, the test would not end.
+// TestGuestsLetOthersRun: while guests compute on every CPU, other goroutines get their turn and garbage is
+// collected. The guests are ended only after this has happened many times; if it did not happen, the test would not
+// end.
 func TestGuestsLetOthersRun(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "runaway"))

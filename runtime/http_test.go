@@ -82,7 +82,8 @@ func TestHTTPIsGranted(t *testing.T) {
 	}
 }
 
-// TestResponsesCountTowardsTheBudget: guests' responses take of the memory that all guests share, as long as their attempt runs.
+// TestResponsesCountTowardsTheBudget: responses are charged to the memory that all guests share, as long as their
+// attempt runs.
 func TestResponsesCountTowardsTheBudget(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1000)) }))
 	defer s.Close()
@@ -117,7 +118,7 @@ func TestResponsesCountTowardsTheBudget(t *testing.T) {
 	}
 }
 
-// TestHTTPNeedsTheLease: a worker that may have lost it has no effect outside any more (SPEC L5).
+// TestHTTPNeedsTheLease: a worker that may have lost the lease has no effect outside any more (SPEC L5).
 func TestHTTPNeedsTheLease(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "http"))
 	asked := 0
@@ -185,7 +186,7 @@ func TestHTTPMisused(t *testing.T) {
 	}
 }
 
-// TestHTTPRulesAreChecked: mistakes name their field; what is left out is the narrowest.
+// TestHTTPRulesAreChecked: mistakes name their field, and a field that is left out has the narrowest meaning.
 func TestHTTPRulesAreChecked(t *testing.T) {
 	for rule, naming := range map[string]string{
 		`{}`: "http[0].hosts", `{"hosts":["UPPER"]}`: "http[0].hosts[0]", `{"hosts":["a/b"]}`: "hosts[0]", `{"hosts":["*.*"]}`: "hosts[0]",

@@ -36,8 +36,8 @@ func keepImageOf(t testing.TB, dir string, wasm []byte) string {
 	return e.cache.ImagePlace(Digest(wasm))
 }
 
-// counts is a module whose _initialize writes 7 to its second page and clears what a segment has put on the first, and which
-// succeeds if it finds both.
+// counts is a module whose _initialize writes 7 to its second page and clears what a segment has put on the first
+// page. It succeeds if it finds both.
 func counts() []byte {
 	second, segment := []byte{0x41, 0x80, 0x80, 0x04}, []byte{0x41, 0x80, 0xc0, 0} // their addresses
 	store, load := []byte{0x36, 2, 0}, []byte{0x28, 2, 0}
@@ -49,7 +49,7 @@ func counts() []byte {
 	return slices.Concat(wasm, []byte{11, byte(len(data))}, data)
 }
 
-// summed is the file of an image of numbers that stand behind its head.
+// summed is the file of an image, with a right checksum. The numbers runs stand behind the head.
 func summed(t *testing.T, head memory.State, runs ...uint64) []byte {
 	t.Helper()
 	body, err := json.Marshal(head)
@@ -64,8 +64,8 @@ func summed(t *testing.T, head memory.State, runs ...uint64) []byte {
 	return append(sum[:], file...)
 }
 
-// TestImageOfTheCache: an engine that only reads takes the memory of a module from the cache and initialises nothing itself,
-// each time it needs the image, and one for all who need it at once.
+// TestImageOfTheCache: an engine that only reads takes the memory of a module from the cache, each time it needs the
+// image, and initialises nothing itself. All who need the image at once share one.
 func TestImageOfTheCache(t *testing.T) {
 	t.Parallel()
 	dir, wasm := t.TempDir(), counts()
@@ -86,7 +86,7 @@ func TestImageOfTheCache(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 
-	// What a file says counts: nothing is initialised here.
+	// The file's content counts: nothing is initialised here.
 	if err := os.WriteFile(place, summed(t, memory.State{Size: 5 << 16}), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,8 @@ func TestImageOfTheCache(t *testing.T) {
 	}
 }
 
-// TestDamagedImage: a file of which any byte has changed, or that was cut, or has the form of another module's, costs time only.
+// TestDamagedImage: a file in which a byte has changed, a file that was cut, and a file that cannot be this module's
+// cost time only.
 func TestDamagedImage(t *testing.T) {
 	t.Parallel()
 	dir, wasm := t.TempDir(), counts()
@@ -166,7 +167,7 @@ func TestDamagedImage(t *testing.T) {
 	}
 }
 
-// TestImageTooLarge: an image of more than the file may have is made where it is used.
+// TestImageTooLarge: an image that is too large for a file is made where it is used.
 func TestImageTooLarge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -186,7 +187,7 @@ func TestImageTooLarge(t *testing.T) {
 	}
 }
 
-// TestNoImage: what has no image where it is used has none in the cache either.
+// TestNoImage: a module that gets no image where it is used gets none in the cache, either.
 func TestNoImage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ func atWork(t *testing.T, a Attempt, host Host) *guest {
 	return g
 }
 
-// TestOutputLimits: what is over a limit is refused as a whole, to the byte.
+// TestOutputLimits: output over a limit is refused as a whole, to the byte.
 func TestOutputLimits(t *testing.T) {
 	host := &fakeHost{}
 	g := atWork(t, Attempt{ResultBytes: 4, CheckpointBytes: 4}, host)
@@ -54,7 +54,7 @@ func TestCheckpointErrors(t *testing.T) {
 	}
 }
 
-// TestOutcomes: what a run that returned amounts to (SPEC T7).
+// TestOutcomes: what the return of a run means (SPEC T7).
 func TestOutcomes(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

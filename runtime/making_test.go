@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestMakingTakesNoTimeOfTheAttempt: what takes longer to be initialised than an attempt may take is made once, for what it computes
-// or for a gigabyte of which it touches one page; and its image is as it left it.
+// TestMakingTakesNoTimeOfTheAttempt: two modules take longer to be initialised than an attempt may take, one because
+// it computes, one because it touches a page of a gigabyte. Each is initialised once, and its image is as its
+// initialisation left it.
 func TestMakingTakesNoTimeOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	load4, store4 := []byte{0x28, 2, 0}, []byte{0x36, 2, 0}

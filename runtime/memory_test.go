@@ -47,7 +47,8 @@ func TestRunWaitsForMemory(t *testing.T) {
 	})
 }
 
-// TestBudgetRefusesGrow: memory that others have taken is no fault of the guest: the failure says so, and is retryable.
+// TestBudgetRefusesGrow: a guest is not to blame for memory that others have taken: the failure says so, and is
+// retryable.
 func TestBudgetRefusesGrow(t *testing.T) {
 	e := newEngine(t, Config{MemoryBudget: 2 << 20})
 	out := load(t, e, guestFile(t, "grow")).Run(t.Context(), Attempt{MemoryBytes: 4 << 20}, &fakeHost{})

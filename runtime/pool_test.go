@@ -21,7 +21,8 @@ func usedByGuests(e *Engine) int64 {
 	return e.memory.Used()
 }
 
-// hostileEngine gives guests clocks and randomness that stand still: whatever they find that differs was left by others.
+// hostileEngine gives guests clocks and randomness that stand still: whatever differs for a guest was left by another
+// one.
 func hostileEngine(t testing.TB, how memory.Restoring) *Engine {
 	fixed := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	e := newEngine(t, Config{Clock: func() time.Time { return fixed }, Rand: zeros{}})
@@ -33,8 +34,8 @@ var restorings = map[string]memory.Restoring{ // order-free: subtests
 	"scan": memory.Scan, "remap": memory.Remap, "copy": memory.Copy, "never": memory.Never,
 }
 
-// leakEnds are the ways to end of testdata/wasm/leak.wat, and the code of the failure; "" succeeds, "killed" is killed. reuses
-// says whether the instance is used again.
+// leakEnds are the ways to end of testdata/wasm/leak.wat, with the code of the failure; "" succeeds, "killed" is
+// killed. reuses says whether the instance is used again.
 var leakEnds = []struct {
 	how, code string
 	a         Attempt
@@ -59,8 +60,8 @@ var leakEnds = []struct {
 	{how: "!", reuses: true}, // dirt everywhere, and succeeds
 }
 
-// TestNothingPasses: whatever an attempt did and however it ended, the next one finds what the first one found, and uses as
-// much fuel (SPEC B4), in every way of restoring.
+// TestNothingPasses: whatever an attempt did and however it ended, the next attempt finds what the first one found,
+// and uses as much fuel (SPEC B4), in every way of restoring.
 func TestNothingPasses(t *testing.T) {
 	var first, fuel string
 	for _, name := range []string{"never", "scan", "remap", "copy", "cache"} {
@@ -154,7 +155,7 @@ func TestNothingPassesAtOnce(t *testing.T) {
 	}
 }
 
-// TestNotRestorable: what cannot be restored is recognised, and gets new instances.
+// TestNotRestorable: modules that cannot be restored are recognised, and get new instances.
 func TestNotRestorable(t *testing.T) {
 	for _, name := range []string{"leak-table", "leak-segment", "leak-vector", "leak-reference"} {
 		e := hostileEngine(t, memory.Scan)
@@ -171,8 +172,9 @@ func TestNotRestorable(t *testing.T) {
 	}
 }
 
-// TestGrownMemoryIsGivenBack: an instance whose guest has grown its memory serves the next attempt, which finds the memory as
-// small as the first one did, and zeros where it grows. That is what most guests that allocate do.
+// TestGrownMemoryIsGivenBack: an instance whose guest has grown its memory serves the next attempt. That attempt
+// finds the memory as small as the first one did, and zeros where it grows. Most guests that allocate grow their
+// memory.
 func TestGrownMemoryIsGivenBack(t *testing.T) {
 	for _, name := range []string{"scan", "remap", "copy"} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +200,7 @@ func TestGrownMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestRestorable: what leaves nothing behind is recognised, too.
+// TestRestorable: modules that leave nothing behind are recognised, too.
 func TestRestorable(t *testing.T) {
 	for _, name := range []string{"leak-flags", "leak-passive"} {
 		e := hostileEngine(t, memory.Scan)
@@ -216,8 +218,8 @@ func TestRestorable(t *testing.T) {
 	}
 }
 
-// TestDepthDoesNotDependOnOthers: the call stack is kept with an instance while it has its first size. How deep a guest gets,
-// which its fuel tells, is always the same.
+// TestDepthDoesNotDependOnOthers: an instance keeps its call stack while the stack has its first size. How deep a
+// guest gets, which its fuel tells, is always the same.
 func TestDepthDoesNotDependOnOthers(t *testing.T) {
 	e := hostileEngine(t, memory.Scan)
 	m := load(t, e, guestFile(t, "deep"))
@@ -244,7 +246,7 @@ func TestDepthDoesNotDependOnOthers(t *testing.T) {
 	}
 }
 
-// TestGoGuestsAreRestored: also a guest with megabytes of memory and a runtime of its own.
+// TestGoGuestsAreRestored: a guest with megabytes of memory and a runtime of its own is restored, too.
 func TestGoGuestsAreRestored(t *testing.T) {
 	e := hostileEngine(t, memory.Scan)
 	m := load(t, e, guestFile(t, "wordcount"))
@@ -278,14 +280,14 @@ func TestLimitsOfReusedInstances(t *testing.T) {
 			t.Errorf("limit %d: %+v", limit, out)
 		}
 	}
-	// Not even room for what _initialize takes: it is refused, as in a new instance.
+	// There is not even room for what _initialize takes: the attempt is refused, as in a new instance.
 	out := m.Run(t.Context(), Attempt{Params: []byte("l"), MemoryBytes: 3 << 16}, &fakeHost{})
 	if out.Code != CodeOutOfMemory {
 		t.Errorf("got %+v", out)
 	}
 }
 
-// TestIdleGivesWay: what is idle makes room for attempts that wait, and for guests that grow.
+// TestIdleGivesWay: idle instances make room for attempts that wait, and for guests that grow.
 func TestIdleGivesWay(t *testing.T) {
 	e := newEngine(t, Config{MemoryBudget: 1 << 20})
 	m := load(t, e, guestFile(t, "leak"))
@@ -337,7 +339,7 @@ func TestIdleIsBoundedAndShrinks(t *testing.T) {
 	})
 }
 
-// TestDropFreesTheShelf: with its module, all that waits goes.
+// TestDropFreesTheShelf: when a module is dropped, all that waits for its next attempt is freed.
 func TestDropFreesTheShelf(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "leak"))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPrograms: programs that nobody here wrote run as they are (SPEC B5), on inputs for which a native build gave the
-// output (testdata/wasm/programs/README.md).
+// TestPrograms: programs that were not written for taskrt run as they are (SPEC B5), on inputs for which a native
+// build gave the output (testdata/wasm/programs/README.md).
 func TestPrograms(t *testing.T) {
 	dir := filepath.Join("..", "testdata", "wasm", "programs")
 	file := func(path string) []byte {

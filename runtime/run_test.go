@@ -15,8 +15,8 @@ import (
 	"github.com/taskrt/taskrt/abi"
 )
 
-// TestTimersAreArmedLate: an attempt that neither waits nor computes for long has no timers, and so costs little; whatever waits
-// has them.
+// TestTimersAreArmedLate: an attempt that neither waits nor computes for long has no timers, and so costs little; an
+// attempt that waits has them.
 func TestTimersAreArmedLate(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "echo"))
@@ -34,7 +34,7 @@ func TestTimersAreArmedLate(t *testing.T) {
 	}
 }
 
-// TestTimeoutsInReusedInstances: where nothing is armed when the attempt begins.
+// TestTimeoutsInReusedInstances: timeouts hold where nothing is armed when the attempt begins.
 func TestTimeoutsInReusedInstances(t *testing.T) {
 	e := newEngine(t, Config{})
 	m := load(t, e, guestFile(t, "leak"))
@@ -278,7 +278,7 @@ func TestDeadlineNear(t *testing.T) {
 // TestFreshMemory: no trace of one attempt is in the next, whatever it did (SPEC B4).
 func TestFreshMemory(t *testing.T) {
 	e := newEngine(t, Config{})
-	// Counts in memory[0] and returns one less: outcome 0 iff it was 0 before.
+	// The module counts in memory[0] and returns one less: outcome 0 if and only if the count was 0 before.
 	count := load(t, e, wasmSpec{exports: []wasmExport{run(
 		0x41, 0, 0x41, 0, 0x28, 2, 0, 0x41, 1, 0x6a, 0x36, 2, 0, // mem[0]++
 		0x41, 0, 0x28, 2, 0, 0x41, 1, 0x6b, // mem[0]-1
@@ -345,7 +345,8 @@ func TestInjectedClockAndRandomness(t *testing.T) {
 	}
 }
 
-// TestInfoIsMadeWhenRead: only for what looks at it, once, and it is what that sees.
+// TestInfoIsMadeWhenRead: the task info is made once, only for a guest that reads it, and the guest reads what was
+// made.
 func TestInfoIsMadeWhenRead(t *testing.T) {
 	e := newEngine(t, Config{})
 	made := 0

@@ -43,7 +43,7 @@ func infoOf(t *testing.T, namespace, behavior string) []byte {
 	return info
 }
 
-// TestSecretsAreGranted: by namespace, behavior and name, at each read (SPEC B6).
+// TestSecretsAreGranted: secrets are granted by namespace, behavior and name, at each read (SPEC B6).
 func TestSecretsAreGranted(t *testing.T) {
 	m := load(t, granting(t), guestFile(t, "secrets"))
 	for _, tt := range []struct {
@@ -74,7 +74,8 @@ func TestSecretsAreGranted(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotTold: not in the log, notes, standard error or error of an attempt that reads them.
+// TestSecretsAreNotTold: a secret does not appear in the log, notes, standard error or error of the attempt that
+// reads it.
 func TestSecretsAreNotTold(t *testing.T) {
 	m := load(t, granting(t), guestFile(t, "secrets"))
 	host := &fakeHost{}
@@ -94,7 +95,8 @@ func TestSecretsAreNotTold(t *testing.T) {
 	}
 }
 
-// TestSecretsNeedBoth: the manifest asks and the operator grants, or there is nothing (SPEC B6).
+// TestSecretsNeedBoth: the manifest must ask for secrets and the operator must grant them, or there are none (SPEC
+// B6).
 func TestSecretsNeedBoth(t *testing.T) {
 	e := granting(t)
 	wasm := guestFile(t, "secrets")
@@ -125,7 +127,7 @@ func TestSecretsNeedBoth(t *testing.T) {
 	}
 }
 
-// TestSecretsMisused: pointers, lengths, and the time before the attempt.
+// TestSecretsMisused: wrong pointers and lengths are refused, and so is a read before the attempt.
 func TestSecretsMisused(t *testing.T) {
 	m := load(t, granting(t), guestFile(t, "secrets"))
 	run := func(n int32) Outcome {
@@ -177,7 +179,7 @@ func hiding(values ...string) *attemptLog {
 	return l
 }
 
-// TestSecretsAreHiddenInJSON: however an error's JSON writes them.
+// TestSecretsAreHiddenInJSON: secrets are hidden however an error's JSON writes them.
 func TestSecretsAreHiddenInJSON(t *testing.T) {
 	for _, value := range []string{"plain-secret-1", "p<ssw0rd&more", `quo"te-and\slash`, "-----BEGIN KEY-----\nabcdef\n-----END KEY-----", "1234567890"} {
 		inner := map[string]any{value: []any{"with " + value, 7, nil, true}, "n": json.Number("1234567890")}
@@ -197,7 +199,8 @@ func TestSecretsAreHiddenInJSON(t *testing.T) {
 	}
 }
 
-// TestSecretsInOneAnother: the longer one is hidden as a whole, whichever was read first.
+// TestSecretsInOneAnother: of two secrets of which one contains the other, the longer one is hidden as a whole,
+// whichever was read first.
 func TestSecretsInOneAnother(t *testing.T) {
 	for _, values := range [][]string{{"abcdefgh", "abcdefgh-and-the-rest"}, {"abcdefgh-and-the-rest", "abcdefgh"}} {
 		if got := string(hiding(values...).hide([]byte("token abcdefgh-and-the-rest, abcdefgh"))); strings.Contains(got, "abc") || strings.Contains(got, "rest") {
@@ -206,7 +209,8 @@ func TestSecretsInOneAnother(t *testing.T) {
 	}
 }
 
-// TestSecretsInTwoWrites: the line, and the end of standard error that is kept with a failure.
+// TestSecretsInTwoWrites: a secret that comes in two writes is hidden in its line, and at the end of standard error
+// that is kept with a failure.
 func TestSecretsInTwoWrites(t *testing.T) {
 	l := hiding(token)
 	w := &lineWriter{log: l, level: abi.LogWarn, keep: StderrTail}
@@ -218,7 +222,8 @@ func TestSecretsInTwoWrites(t *testing.T) {
 	}
 }
 
-// TestSecretsAcrossACut: a line without end is cut into messages, and what guests write comes in pieces; no cut goes through a secret.
+// TestSecretsAcrossACut: a line without end is cut into messages, and guests write in pieces; no cut goes through a
+// secret.
 func TestSecretsAcrossACut(t *testing.T) {
 	long := strings.Repeat("s", 2*maxLine) + "t" // longer than a message
 	for _, secret := range []string{token, long} {
@@ -243,7 +248,8 @@ func TestSecretsAcrossACut(t *testing.T) {
 	}
 }
 
-// TestSecretsInTooMuch: of a message far over the log's limit no part of a secret is told, wherever it is cut.
+// TestSecretsInTooMuch: of a message far over the log's limit, no part of a secret is told, wherever the message is
+// cut.
 func TestSecretsInTooMuch(t *testing.T) {
 	long := strings.Repeat("s", grants.MaxSecret)
 	for _, before := range []int{0, 50, 99, 100, 1000} {

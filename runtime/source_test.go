@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pattern is a file of any size that lies nowhere.
+// pattern is a file of any size that is stored nowhere.
 type pattern struct {
 	reads   int
 	largest int
@@ -29,7 +29,7 @@ func (p *pattern) ReadAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// TestParamsAreReadInPieces: a guest reads 16 MiB of params, which are never in the host's memory: neither as a whole,
+// TestParamsAreReadInPieces: a guest reads 16 MiB of params that are never in the host's memory, neither as a whole
 // nor piece by piece.
 func TestParamsAreReadInPieces(t *testing.T) {
 	const size = 16 << 20
@@ -68,8 +68,8 @@ type broken struct{ err error }
 
 func (b broken) ReadAt([]byte, int64) (int, error) { return 0, b.err }
 
-// TestInputThatBreaks: an input that breaks ends the guest: one that looks at no status must not go on with memory that
-// holds nothing.
+// TestInputThatBreaks: an input that breaks ends the guest, because a guest that looks at no status must not go on
+// with memory that holds nothing.
 func TestInputThatBreaks(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "echo"))
 	out := m.Run(t.Context(), Attempt{ParamsFrom: &Source{broken{errors.New("disk on fire")}, 10}}, &fakeHost{})

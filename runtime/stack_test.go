@@ -39,7 +39,7 @@ func TestStacksAreCharged(t *testing.T) {
 	}
 }
 
-// TestTablesAreCharged: what an instance's tables take counts towards the guests' memory as long as there is the instance.
+// TestTablesAreCharged: an instance's tables count towards the guests' memory as long as the instance exists.
 func TestTablesAreCharged(t *testing.T) {
 	t.Parallel()
 	const elements = 1 << 18
@@ -64,7 +64,8 @@ func TestTablesAreCharged(t *testing.T) {
 	}
 }
 
-// TestResultsAreCharged: what a guest writes to its result is kept by the host, and counts as well.
+// TestResultsAreCharged: the host keeps what a guest writes to its result, so the result counts towards the guests'
+// memory as well.
 func TestResultsAreCharged(t *testing.T) {
 	t.Parallel()
 	code := []byte{0x03, 0x40, 0x41, byte(abi.Result), 0x41, 0, 0x41, 0x80, 0x80, 0x04, 0x10, 0, 0x1a} // 64 KiB

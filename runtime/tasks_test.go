@@ -44,7 +44,7 @@ func statuses4(out Outcome) (list []int32) {
 
 func child(behavior string) string { return fmt.Sprintf(`{"behavior":%q}`, behavior) }
 
-// TestChildrenOfASuccess: they are part of it, in their order, and of no other outcome (SPEC B6).
+// TestChildrenOfASuccess: children belong to a success, in their order, and to no other outcome (SPEC B6).
 func TestChildrenOfASuccess(t *testing.T) {
 	m := load(t, submitting(t), guestFile(t, "submits"))
 	for mark, kind := range map[string]Kind{"=": Succeeded, "!": Failed, "?": Failed, "~": Yielded} {
@@ -65,7 +65,7 @@ func TestChildrenOfASuccess(t *testing.T) {
 	}
 }
 
-// TestChildrenAreGranted: by namespace and behavior of the parent, and by the child's behavior.
+// TestChildrenAreGranted: children are granted by namespace and behavior of the parent, and by the child's behavior.
 func TestChildrenAreGranted(t *testing.T) {
 	e := submitting(t)
 	m := load(t, e, guestFile(t, "submits"))
@@ -117,7 +117,8 @@ func TestChildrenAreGranted(t *testing.T) {
 	}
 }
 
-// TestChildrenMisused: pointers, lengths, counts, the time before the attempt, and a lease that is lost.
+// TestChildrenMisused: wrong pointers, lengths and counts are refused, and so are children before the attempt and
+// after a lost lease.
 func TestChildrenMisused(t *testing.T) {
 	m := load(t, submitting(t), guestFile(t, "submits"))
 	run := func(behavior int32, params string, host *fakeHost) Outcome {

@@ -20,8 +20,8 @@ func touching(rounds int) []byte {
 	return wasmSpec{memory: []byte{0, 0x80, 0x08}, exports: []wasmExport{run(code...)}}.build() // 1,024 pages
 }
 
-// TestMemoryIsTouchedForGuests: once a guest computes for more than a first slice, the host touches its memory until little is left, and
-// what that changes in slices changes nothing in fuel.
+// TestMemoryIsTouchedForGuests: once a guest computes for more than a first slice, the host touches its memory until
+// little is left. The slices differ then, and the fuel does not.
 func TestMemoryIsTouchedForGuests(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, Config{})
@@ -46,7 +46,7 @@ func TestMemoryIsTouchedForGuests(t *testing.T) {
 	}
 }
 
-// TestSlicesAreShortWhileMemoryIsUntouched looks at what the guest is given.
+// TestSlicesAreShortWhileMemoryIsUntouched looks at the slices that the guest is given.
 func TestSlicesAreShortWhileMemoryIsUntouched(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t.Context(), &Module{}, &Config{Clock: time.Now}, Attempt{}.withDefaults(), &fakeHost{})
@@ -72,8 +72,8 @@ func TestSlicesAreShortWhileMemoryIsUntouched(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstTouch has the garbage collector work beside a guest that touches 64 MiB after it has computed for long, and tells
-// how long the world was being stopped.
+// BenchmarkFirstTouch has the garbage collector work beside a guest that touches 64 MiB after it has computed for
+// long, and measures how long it took to stop the world.
 func BenchmarkFirstTouch(b *testing.B) {
 	e := newEngine(b, Config{})
 	m := load(b, e, touching(30_000_000))

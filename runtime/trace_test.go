@@ -15,7 +15,8 @@ func traceOf(t testing.TB, out Outcome) string {
 	return details.Trace
 }
 
-// TestTraces: functions by their names, or by their indexes in the file, and lines of source by DWARF, through what was inlined.
+// TestTraces: a trace tells functions by their names, or by their indexes in the file, and lines of source by DWARF,
+// also through inlined calls.
 func TestTraces(t *testing.T) {
 	cache := Config{CacheDir: t.TempDir()}
 	for _, round := range []string{"compiled", "from the cache"} {
@@ -49,7 +50,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestTracesOfStrangers: DWARF that is damaged costs the lines, and nothing else; names are cut.
+// TestTracesOfStrangers: damaged DWARF costs the lines and nothing else; long names are cut.
 func TestTracesOfStrangers(t *testing.T) {
 	e := newEngine(t, Config{})
 	good := guestFile(t, "crash")

@@ -24,7 +24,7 @@ const (
 	pollsEver
 )
 
-// TestPolls: which of several clocks go off, and when; in virtual time.
+// TestPolls: which of several clocks go off, and when, in virtual time.
 func TestPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, newEngine(t, Config{}), guestFile(t, "polls"))
@@ -59,7 +59,7 @@ func TestPolls(t *testing.T) {
 	})
 }
 
-// TestPollOfAllMemory: a call whose length would be that of memory is refused before anything is done.
+// TestPollOfAllMemory: a call over a list as long as memory is refused before anything is done.
 func TestPollOfAllMemory(t *testing.T) {
 	m := load(t, newEngine(t, Config{}), guestFile(t, "polls"))
 	out := m.Run(t.Context(), Attempt{Behavior: pollsMany, MemoryBytes: 64 << 20}, &fakeHost{})
@@ -80,7 +80,8 @@ func wasiImport(name, params string) []wasmImport {
 	return []wasmImport{{module: "wasi_snapshot_preview1", name: name, params: params, results: "i"}}
 }
 
-// TestLongCallsArePaidFor: what the host moves for a guest costs fuel by its length, and a guest that runs out of it ends within the call.
+// TestLongCallsArePaidFor: what the host moves for a guest costs fuel by its length, and a guest that runs out of
+// fuel ends within the call.
 func TestLongCallsArePaidFor(t *testing.T) {
 	e := newEngine(t, Config{})
 	const mib = 1 << 20
@@ -92,7 +93,7 @@ func TestLongCallsArePaidFor(t *testing.T) {
 	if out := m.Run(t.Context(), Attempt{Fuel: mib / 32}, &fakeHost{}); out.Code != CodeOutOfFuel || out.Fuel != mib/32 {
 		t.Errorf("with half of the fuel: %+v", out)
 	}
-	// At upload as well: a megabyte that is refused, for ever.
+	// The same holds at upload: a guest writes a megabyte for ever, and each write is refused.
 	write := []wasmImport{{module: abi.Module, name: abi.FuncWrite, params: "iii", results: "i"}}
 	loop := append([]byte{0x03, 0x40}, append(callZero(int32(abi.Result), 0, mib), 0x1a, 0x0c, 0, 0x0b)...)
 	init := wasmSpec{imports: write, memory: random.memory, exports: []wasmExport{{"_initialize", "", "", loop}, succeed}}
@@ -102,8 +103,8 @@ func TestLongCallsArePaidFor(t *testing.T) {
 	}
 }
 
-// TestLateEndsAreTimeouts: what returns after its deadline is a timeout, whatever it says (SPEC L7), and a cancelled guest's
-// success counts only within the grace (SPEC L8).
+// TestLateEndsAreTimeouts: an attempt that returns after its deadline is a timeout, whatever it says (SPEC L7), and a
+// cancelled guest's success counts only within the grace (SPEC L8).
 func TestLateEndsAreTimeouts(t *testing.T) {
 	beat := []wasmImport{{module: abi.Module, name: abi.FuncBeat, params: "II", results: "i"}}
 	body := func(then ...byte) []byte { return append([]byte{0x42, 0, 0x42, 0, 0x10, 0, 0x1a}, then...) }
@@ -146,8 +147,8 @@ func TestLateEndsAreTimeouts(t *testing.T) {
 	}
 }
 
-// TestImageKeepsDescriptors: what _initialize did to descriptors, every attempt finds, in new instances and used ones; what an attempt
-// does to them, none.
+// TestImageKeepsDescriptors: every attempt finds what _initialize did to descriptors, in new instances and in used
+// ones, and nothing of what another attempt did to them.
 func TestImageKeepsDescriptors(t *testing.T) {
 	closing := append(callZero(2), 0x1a) // fd_close(2)
 	spec := wasmSpec{imports: wasiImport("fd_close", "i"), exports: []wasmExport{{"_initialize", "", "", closing}}}
@@ -176,7 +177,7 @@ func TestImageKeepsDescriptors(t *testing.T) {
 	})
 }
 
-// TestSleepsPassInPhaseStart: a guest that sleeps while it is initialised has slept at once, also for ever.
+// TestSleepsPassInPhaseStart: while a guest is initialised, its sleep is over at once, even one for ever.
 func TestSleepsPassInPhaseStart(t *testing.T) {
 	poll := append([]byte{0x41, 0x18, 0x42}, sleb(-1)...) // timeout of the subscription at 0: 2^64-1 ns
 	poll = append(poll, 0x37, 3, 0)
@@ -191,7 +192,8 @@ func TestSleepsPassInPhaseStart(t *testing.T) {
 	})
 }
 
-// TestWASILinks calls every function from a guest, with zeros: each has its signature, gets its parameters and answers its status.
+// TestWASILinks calls every function from a guest, with zeros: each function has its signature, gets its parameters
+// and answers its status.
 func TestWASILinks(t *testing.T) {
 	e := newEngine(t, Config{})
 	want := map[string]byte{ // EINVAL 28, ENOSYS 52, ENOTDIR 54, ENOTSOCK 57, ENOTSUP 58, ESPIPE 70, EBADF 8; all others succeed
@@ -206,7 +208,7 @@ func TestWASILinks(t *testing.T) {
 		for _, p := range f.Params {
 			code = append(code, map[rune]byte{'i': 0x41, 'I': 0x42}[p], 0)
 		}
-		// The status is written to address 0, and that to the result.
+		// The status is written to address 0, and the four bytes there to the result.
 		code = append([]byte{0x41, 0}, append(code, 0x10, 0, 0x36, 2, 0, 0x41, 16, 0x41, 0, 0x41, 4, 0x10, 1, 0x1a, 0x41, 0)...)
 		imports := append(wasiImport(f.Name, f.Params), wasmImport{module: abi.Module, name: abi.FuncWrite, params: "iii", results: "i"})
 		out := load(t, e, wasmSpec{imports: imports, exports: []wasmExport{run(code...)}}.build()).Run(t.Context(), Attempt{}, &fakeHost{})
