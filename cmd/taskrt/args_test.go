@@ -120,7 +120,7 @@ func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 	})
 }
 
-// TestCommands: every command that the issues name so far is there.
+// TestCommands: every command that an issue has named so far exists.
 func TestCommands(t *testing.T) {
 	var names []string
 	eachCommand(testApp().Commands, func(c *cli.Command) { names = append(names, c.Name) })

@@ -135,7 +135,7 @@ func filesIn(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// notIgnored returns those of the files that git would show as new.
+// notIgnored returns the files that git would show as new.
 func notIgnored(t *testing.T, root string, files []string) (left []string) {
 	t.Helper()
 	cmd := leash.Command("git", "check-ignore", "--no-index", "-z", "--stdin", "--verbose", "--non-matching")
@@ -153,7 +153,7 @@ func notIgnored(t *testing.T, root string, files []string) (left []string) {
 	return left
 }
 
-// copyTree gives a page a repository that it may write to: the files that git knows or that are new, no others.
+// copyTree gives a page a repository to which it may write: the files that git knows and the new ones, no others.
 func copyTree(t *testing.T, root string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// TestDescribeTaskFuel: the line of an attempt says what it used, where that is known.
+// TestDescribeTaskFuel: the line of an attempt says what fuel the attempt used, where that is known.
 func TestDescribeTaskFuel(t *testing.T) {
 	var b bytes.Buffer
 	err := terminal.New(&b).Table(func(w *terminal.Table) {

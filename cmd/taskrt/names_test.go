@@ -19,8 +19,8 @@ import (
 	"github.com/taskrt/taskrt/metrics"
 )
 
-// formerNames were renamed before names were promised. pattern finds the former name in a text, such as was; now is the name that
-// stands there today. None has an alias but ns, which the pages do not use.
+// formerNames were renamed before names were promised. pattern finds the former name in a text, such as was; now is
+// the name that stands there today. Only ns lives on as an alias, and the pages do not use it.
 var formerNames = []struct{ pattern, was, now string }{
 	{`worker\b.*--join\b`, "taskrt worker --id w1 --join http://n1:7070", "--server"},
 	{`TASKRT_JOIN.*(URL|http)`, "`TASKRT_JOIN` (HTTP URLs)", "TASKRT_SERVER"},
@@ -43,14 +43,14 @@ var formerNames = []struct{ pattern, was, now string }{
 	{`taskrt_tasks\b.*\b(RETRYING|REPEATING)\b`, `taskrt_tasks{status="RETRYING"}`, `status="FAILURE",final="false"`},
 }
 
-// formerly are the lines that have to name what a former build has: "page: text of the line".
+// formerly are the lines that have to name something of a former build: "page: text of the line".
 var formerly = []string{
 	"docs/run-a-cluster.md: it. With the former build, on the running cluster, export each namespace (there `taskrt ns list`):",
 	"docs/run-a-cluster.md: taskrt ns export default --file default.jsonl",
 }
 
-// TestFormerNames: nobody is told a name that is gone, neither by a command's help, which names each flag and its variable, nor by
-// the OpenAPI document, the metrics, a page or an example.
+// TestFormerNames: nobody is told a name that is gone: not by a command's help, which names each flag and its
+// variable, nor by the OpenAPI document, the metrics, a page or an example.
 func TestFormerNames(t *testing.T) {
 	texts := map[string]string{}
 	addHelp(t, texts)
@@ -137,8 +137,8 @@ func addDocument(t *testing.T, texts map[string]string) {
 	texts["/openapi.json"] = strings.ReplaceAll(rec.Body.String(), ",", ",\n")
 }
 
-// addMetrics adds a scrape of a process that has done nothing. The names of what only a node has are in the table of docs/metrics.md,
-// which a test of package metrics compares with a whole scrape.
+// addMetrics adds a scrape of a process that has done nothing. Names that only a node has are in the table of
+// docs/metrics.md, which a test of package metrics compares with a whole scrape.
 func addMetrics(t *testing.T, texts map[string]string) {
 	t.Helper()
 	rec := httptest.NewRecorder()

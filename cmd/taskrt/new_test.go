@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/plugintest"
 )
 
-// squares is the name of the plugins that tests make: no name that a crate, say, may have.
+// squares is the name of the plugins that tests make. A crate, for example, could not have this name.
 const squares = "square.sum-2"
 
 // newSquares makes a plugin in a directory of its own, whose name has a space in it.
@@ -27,7 +27,7 @@ func newSquares(t *testing.T, language string) (dir, taskrt string) {
 	return dir, taskrt
 }
 
-// makeSquares builds a plugin whose tests are test.sh, and runs those, also with one that fails.
+// makeSquares builds a plugin whose tests are test.sh, and runs these tests, also with one that fails.
 func makeSquares(t *testing.T, dir string, variables ...string) {
 	t.Helper()
 	run := func(targets ...string) (string, error) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnlessInterrupted: an interrupt ends the wait for what does not end by itself, and nothing else does.
+// TestUnlessInterrupted: an interrupt ends the wait for a function that does not end by itself, and nothing else
+// does.
 func TestUnlessInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	release, ended := make(chan struct{}), make(chan struct{})

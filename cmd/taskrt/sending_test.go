@@ -15,7 +15,8 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// TestSendingWithoutATerminal: what takes long says so where there is no terminal, once; what does not is silent.
+// TestSendingWithoutATerminal: a transfer that takes long says so once where there is no terminal; a short one is
+// silent.
 func TestSendingWithoutATerminal(t *testing.T) {
 	for _, c := range []struct {
 		total int64

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// hostile is text that a terminal obeys or that hides what it says; JSON can carry it.
+// hostile is text that a terminal obeys, or that hides what it says; JSON can carry it.
 const hostile = "\x1b[2J\x1b]0;title\adone\rtaskrt: task ok\nresult: fine\u009b2J\u202e\u200b\x7f"
 
 // filled returns a value with the hostile text wherever it has text.
@@ -70,8 +70,8 @@ func finished() *api.Task {
 	return t
 }
 
-// TestNoCommandObeysTheText: whatever the cluster answers, no command sends a terminal anything that it obeys, nor a line
-// that is not taskrt's; and -o json is what the cluster answered, byte for byte.
+// TestNoCommandObeysTheText: whatever the cluster answers, no command sends a terminal anything that it obeys, or a
+// line that is not taskrt's; and -o json is the cluster's answer, byte for byte.
 func TestNoCommandObeysTheText(t *testing.T) {
 	op := filled[*api.Operation]()
 	op.Status, op.Partitions = "FAILURE", 1

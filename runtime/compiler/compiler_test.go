@@ -91,7 +91,7 @@ func newService(t *testing.T, args string) (*Service, *[]runtime.Compiled) {
 	}), made
 }
 
-// TestInspect: what a process says of an upload is what an engine here says, and its code is there for others to read.
+// TestInspect: a process says of an upload what an engine here says, and leaves its code there for others to read.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	s, made := newService(t, "compile")
@@ -164,7 +164,7 @@ func TestReadOnlyEngine(t *testing.T) {
 	}
 }
 
-// TestReadOnlyEngineWritesNothing: not even when nobody compiles for it.
+// TestReadOnlyEngineWritesNothing: it writes nothing, not even when nobody compiles for it.
 func TestReadOnlyEngineWritesNothing(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), wasm(t, "echo")
@@ -237,7 +237,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestClientThatLeaves: the process ends, and its place is free.
+// TestClientThatLeaves: when the client leaves, the process ends, and its place is free.
 func TestClientThatLeaves(t *testing.T) {
 	t.Parallel()
 	s, _ := newService(t, "bad-sleep")
@@ -251,7 +251,8 @@ func TestClientThatLeaves(t *testing.T) {
 	}
 }
 
-// TestPlaces: two at a time; small ones never wait for large ones, and the first in line is not passed for ever.
+// TestPlaces: two jobs run at a time; small jobs never wait for large ones, and the first in line is not passed for
+// ever.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -210,7 +210,8 @@ func (n *nameserver) answer(query []byte) []byte {
 	return msg
 }
 
-// TestRebinding: a name that leads to another address than a moment ago leads nowhere new, and only there tells nobody which.
+// TestRebinding: a name that leads to another address than a moment ago does not lead anywhere that is not allowed,
+// and a guest does not learn which address that would be.
 func TestRebinding(t *testing.T) {
 	mux := http.NewServeMux()
 	asked := map[string]int{} // by the address that was connected to
@@ -297,7 +298,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestPublic: every way to write an address of one's own network.
+// TestPublic: the ways to write an address of one's own network are all known.
 func TestPublic(t *testing.T) {
 	r := &Rule{Private: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
 	for address, want := range map[string]bool{

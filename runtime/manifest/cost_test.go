@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/runtime/upload"
 )
 
-// doubling is a schema that refers twice to one that refers twice to one …
+// doubling is a schema that refers twice to a schema that refers twice to a schema …
 func doubling(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"$defs":{`)
@@ -53,7 +53,8 @@ func TestSchemasAreJudged(t *testing.T) {
 	}
 }
 
-// TestChecksAreBounded: schemas that were taken before they were judged, and values that make a harmless one dear.
+// TestChecksAreBounded: checks are bounded for schemas that were taken before schemas were judged, and for values
+// that make a harmless schema dear.
 func TestChecksAreBounded(t *testing.T) {
 	t.Parallel()
 	nested := strings.Repeat("[", 60) + strings.Repeat("]", 60)

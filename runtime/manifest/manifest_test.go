@@ -56,7 +56,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestIntegers: a whole number is an integer however it is written, and its canonical form is one.
+// TestIntegers: a whole number is an integer however it is written, and its canonical form is written as an integer.
 func TestIntegers(t *testing.T) {
 	for text, want := range map[string]string{"1e3": "1000", "20.0": "20", "-0.0": "0"} {
 		m, err := Parse([]byte(`{"behaviors":[{"name":"abc","retry":{"max_attempts":` + text + `}}]}`))

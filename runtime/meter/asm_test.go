@@ -59,7 +59,7 @@ func (a *asm) importFunction(module, name string, params, results []byte) int {
 	return len(a.imports) - 1
 }
 
-// function adds a function with locals of one each of the given types, and returns its index. code lacks its end.
+// function adds a function with a local of each of the given types, and returns its index. code lacks its end.
 func (a *asm) function(params, results, locals []byte, code ...byte) int {
 	a.funcs = append(a.funcs, num(a.signature(params, results)))
 	groups := make([][]byte, len(locals))
@@ -75,7 +75,7 @@ func (a *asm) export(name string, kind byte, index int) {
 	a.exports = append(a.exports, join(text(name), []byte{kind}, num(index)))
 }
 
-// tag adds one of exceptions that bring values of the given types, and returns its index.
+// tag adds a tag of exceptions that bring values of the given types, and returns its index.
 func (a *asm) tag(params ...byte) int {
 	a.tags = append(a.tags, join([]byte{0}, num(a.signature(params, nil))))
 	return len(a.tags) - 1

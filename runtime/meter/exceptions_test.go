@@ -123,7 +123,8 @@ func TestExceptionsAgree(t *testing.T) {
 	}
 }
 
-// TestExceptionsWithManyValues: what a tag of several parameters brings, through a function that is left in between.
+// TestExceptionsWithManyValues: a tag of several parameters brings its values through a function that is left in
+// between.
 func TestExceptionsWithManyValues(t *testing.T) {
 	t.Parallel()
 	a := &asm{}
@@ -144,7 +145,8 @@ func TestExceptionsWithManyValues(t *testing.T) {
 	}
 }
 
-// TestExceptionsAreBounded: clauses and throws that bring a thousand values each would make megabytes of kilobytes.
+// TestExceptionsAreBounded: clauses and throws that bring a thousand values each would make megabytes of kilobytes,
+// and are refused.
 func TestExceptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	wide := bytes.Repeat([]byte{i64}, 1000)
@@ -169,7 +171,8 @@ func TestExceptionsAreBounded(t *testing.T) {
 	}
 }
 
-// ownTags makes a module's imported tags its own, by the same indexes: what comes from elsewhere is refused, but not what is done with it.
+// ownTags makes a module's imported tags its own, with the same indexes. A module may not import tags, but what it
+// does with them can be tested so.
 func ownTags(t *testing.T, wasm []byte) []byte {
 	t.Helper()
 	m, err := wasmbin.Parse(wasm)

@@ -22,7 +22,7 @@ var errStopped = errors.New("stopped by tick")
 
 type tickerKey struct{}
 
-// context returns one under which guests are served by k.
+// context returns a context under which guests are served by k.
 func (k *ticker) context() context.Context {
 	return context.WithValue(context.Background(), tickerKey{}, k)
 }

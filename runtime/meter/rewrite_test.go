@@ -108,7 +108,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestSmallest meters modules that lack the sections that are extended, and one that has only those behind.
+// TestSmallest meters modules without the sections that metering extends, and a module with only those behind them.
 func TestSmallest(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]*asm{ // order-free
@@ -244,7 +244,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// FuzzRewrite gives any bytes: they are refused, or what wazero took before it takes after.
+// FuzzRewrite gives Rewrite any bytes: they are refused, or the module is as valid after as before.
 func FuzzRewrite(f *testing.F) {
 	f.Add(indexed().build())
 	f.Add((&asm{}).build())

@@ -40,9 +40,10 @@ func tooComplex(err error) *wasmbin.Error {
 	return nil
 }
 
-// TestShapesAreBounded doubles each shape until it is refused. What is accepted is estimated within the limit, and what
-// compiling it allocates grows by less than n^1.5: not so the shapes that are products, which are refused by n = 4,000.
-// (CPU time is not for tests: BenchmarkShapes.) It is not parallel: allocations are those of the process.
+// TestShapesAreBounded doubles each shape until it is refused. The estimate of an accepted shape is within the limit,
+// and what compiling it allocates grows by less than n^1.5. The exceptions are the shapes that are products, which
+// are refused by n = 4,000. (CPU time is not for tests: BenchmarkShapes.) The test is not parallel, because
+// allocations are those of the process.
 func TestShapesAreBounded(t *testing.T) {
 	const most = 1 << 18
 	for _, s := range shapes.All {
@@ -79,8 +80,8 @@ func TestShapesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLoopsCostLittle holds what compiling metered loops allocates against plain ones: at most twice as much, but for loops that
-// do nothing but go back.
+// TestLoopsCostLittle compares what compiling metered loops and plain loops allocates: at most twice as much, except
+// for loops that do nothing but go back.
 func TestLoopsCostLittle(t *testing.T) {
 	for _, s := range shapes.All {
 		if !strings.Contains(s.Name, "loop") {
@@ -112,7 +113,7 @@ func TestLoopsCostLittle(t *testing.T) {
 	}
 }
 
-// TestTooComplex names the function, the figure and the limit of what small files did to the compiler.
+// TestTooComplex: the refusal of a small file that is dear to compile names the function, the figure and the limit.
 func TestTooComplex(t *testing.T) {
 	t.Parallel()
 	shape := func(name string, n int) []byte {

@@ -136,8 +136,8 @@ func (s *script) instantiate(ctx context.Context, file, as string) error {
 	return err
 }
 
-// door is what a node refuses before anything is compiled: wazero drops element segments that do not fit, and all behind them, without a
-// word. Modules that import a table are refused by a node whatever they do with it.
+// door refuses what a node refuses before anything is compiled. wazero drops element segments that do not fit, and
+// all segments behind them, without a word. A node refuses modules that import a table whatever they do with it.
 func (s *script) door(file string) error {
 	wasm, err := os.ReadFile(filepath.Join(s.dir, file))
 	if err != nil {
@@ -155,7 +155,8 @@ func (s *script) door(file string) error {
 	return m.CheckSegments()
 }
 
-// readScript reads the commands of a file. Those that register a module are left out: they are done along with the one that makes it.
+// readScript reads the commands of a file. Commands that register a module are left out: this is done along with the
+// command that makes the module.
 func readScript(t testing.TB, file string) (commands []command) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -289,7 +290,8 @@ func message(err error) string {
 
 var functionIndex = regexp.MustCompile(`function\[\d+\]`)
 
-// expected checks an outcome against what the suite says: else a runner that runs nothing would find no difference.
+// expected checks an outcome against what the suite says. Without it, a runner that runs nothing would find no
+// difference.
 func (c command) expected(got []uint64, err error) error {
 	switch c.Type {
 	case "assert_trap", "assert_unlinkable", "assert_uninstantiable":

@@ -80,7 +80,8 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// TestDeepCalls has a loop that nothing branches to around each call: it is no check, so there must be one at the entry.
+// TestDeepCalls has a loop around each call to which nothing branches. Such a loop is not checked, so the entry must
+// be.
 func TestDeepCalls(t *testing.T) {
 	t.Parallel()
 	const depth = 1000
@@ -96,7 +97,8 @@ func TestDeepCalls(t *testing.T) {
 	}
 }
 
-// TestOnceIsNoCheck has loops that nothing branches to: code between them goes straight on.
+// TestOnceIsNoCheck has loops to which nothing branches. They are no checks: their code goes straight on, and checks
+// are added to it.
 func TestOnceIsNoCheck(t *testing.T) {
 	t.Parallel()
 	const rounds, each = 60, 10_000

@@ -2,7 +2,8 @@ package wasi
 
 import "testing"
 
-// TestFilesText: what descriptors are after closing and renumbering comes back from their text, and nothing else is taken.
+// TestFilesText: the state of descriptors after closing and renumbering comes back from its text, and no other text
+// is accepted.
 func TestFilesText(t *testing.T) {
 	f := Files{}
 	f.moved[Stdin] = move{closed: true}

@@ -142,7 +142,8 @@ func TestPollRefuses(t *testing.T) {
 	}
 }
 
-// TestPollIsBounded: as many subscriptions as one may have, and not one more, whatever fits into memory.
+// TestPollIsBounded: a poll may have the greatest number of subscriptions, and not one more, whatever fits into
+// memory.
 func TestPollIsBounded(t *testing.T) {
 	m := &memory{bytes: make([]byte, 16<<20)}
 	p := newProgram()

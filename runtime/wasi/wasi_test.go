@@ -309,7 +309,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestWriting: what goes where, also when descriptors have moved, and how it is charged.
+// TestWriting: what goes where, also after descriptors have moved, and how it is charged.
 func TestWriting(t *testing.T) {
 	p := newProgram()
 	m := newMemory(0, numbers(100, 3, 200, 2, 300, 0)...)
@@ -346,7 +346,7 @@ func TestWriting(t *testing.T) {
 	}
 }
 
-// TestReading: to the end of file, after which there is nothing, and the error of an input that breaks.
+// TestReading: reads go to the end of file, after which there is nothing, and tell the error of an input that breaks.
 func TestReading(t *testing.T) {
 	p := newProgram()
 	m := newMemory(0, numbers(100, 3)...)
@@ -370,7 +370,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestPieces: whatever is long is charged piece by piece, before it is moved, so that a program can be ended in between.
+// TestPieces: long lists are charged piece by piece, before each piece is moved, so that a program can be ended in
+// between.
 func TestPieces(t *testing.T) {
 	const vectors = 3
 	list := numbers(0, memorySize, 0, memorySize, 8, 16)

@@ -72,7 +72,7 @@ func TestCheckSegments(t *testing.T) {
 	}
 }
 
-// TestCheckSegmentsRefuses: what cannot be read is refused, and nothing panics.
+// TestCheckSegmentsRefuses: segments that cannot be read are refused, and nothing panics.
 func TestCheckSegmentsRefuses(t *testing.T) {
 	for name, elements := range map[string][]byte{ // order-free: each by itself
 		"cut offset": {1, 0, 0x41}, "operands missing": {1, 0, 0x41, 1, 0x6a, 0x0b, 0}, "unknown instruction": {1, 0, 0x10, 0, 0x0b, 0},
@@ -89,7 +89,7 @@ func TestCheckSegmentsRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckSegmentsOfImports: segments of a table or memory of somebody else, and offsets that somebody else gives, are
+// TestCheckSegmentsOfImports: segments of an imported table or memory, and offsets that imported globals give, are
 // not known.
 func TestCheckSegmentsOfImports(t *testing.T) {
 	table := []byte{1, 1, 'm', 1, 't', 1, 0x70, 0, 1}

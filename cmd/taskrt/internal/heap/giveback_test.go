@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMemoryIsGivenBack: when nothing is allocated any more, what is garbage goes to the system, once.
+// TestMemoryIsGivenBack: when nothing is allocated any more, garbage goes to the system, once.
 func TestMemoryIsGivenBack(t *testing.T) {
 	var s saver
 	held := func() uint64 {

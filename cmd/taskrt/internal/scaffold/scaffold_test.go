@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTemplatesPinWhatThisModulePins: a new plugin in Go builds without fetching anything where this module was built, and the
-// sums that it comes with are this module's.
+// TestTemplatesPinWhatThisModulePins: where this module was built, a new plugin in Go builds without fetching
+// anything, and the sums that it comes with are this module's.
 func TestTemplatesPinWhatThisModulePins(t *testing.T) {
 	for name, own := range map[string]string{"go.mod": "../../../../go.mod", "go.sum": "../../../../go.sum"} {
 		text, err := fs.ReadFile(templates, path.Join(templatesDir, "go", name+templateSuffix))
@@ -40,7 +40,7 @@ func TestTemplatesPinWhatThisModulePins(t *testing.T) {
 	}
 }
 
-// pinned is a line of go.mod or go.sum without what does not pin: space and comments.
+// pinned is a line of go.mod or go.sum without space and comments, which pin nothing.
 func pinned(line string) string {
 	line, _, _ = strings.Cut(line, "//")
 	return strings.Join(strings.Fields(line), " ")
