@@ -14,7 +14,7 @@ const commandsWithoutLevel = 40
 
 // unknownToTheModel are commands that the simulator does not make.
 var unknownToTheModel = exceptions{
-	"RaiseLevel": "it changes how builds agree on the log, and no task",
+	"RaiseLevel": "every run begins with it, before the model does",
 }
 
 // TestEveryCommandIsShown: each command of the log has a line of a script, which shows what it does, is made by the simulator,

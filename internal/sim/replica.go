@@ -25,11 +25,19 @@ type entry struct {
 	ps []task.Proposal
 }
 
+// levels is how many entries raise the cluster to the feature level that this build knows. They come first, so that the
+// simulator makes every command, and the model need not know of levels.
+const levels = task.KnownLevel - task.FirstLevel
+
 func newReplica(number int) *replica {
 	limits := task.Limit{
 		ProcessIdle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit, Steps: stepLimit, Cleanups: cleanups,
 	}
-	return &replica{number: number, m: task.NewMachine(task.WithLimit(limits))}
+	r := &replica{number: number, m: task.NewMachine(task.WithLimit(limits))}
+	for i := range levels {
+		r.m.Apply(task.Header{Index: i + 1}, []task.Proposal{{Command: task.RaiseLevel{Level: task.FirstLevel + i + 1}}})
+	}
+	return r
 }
 
 func (r *replica) apply(h task.Header, ps []task.Proposal) ([]task.Result, []task.Event, error) {

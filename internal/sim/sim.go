@@ -68,7 +68,7 @@ var naiveLimits = naive.Limits{Idle: processIdle, Keys: clientKeys, Finals: fina
 
 // New starts a comparison from the empty state.
 func New(opts Options) *Run {
-	r := &Run{opts: opts, model: naive.New(naiveLimits), history: newHistory(), symbols: newSymbols()}
+	r := &Run{opts: opts, index: levels, model: naive.New(naiveLimits), history: newHistory(), symbols: newSymbols()}
 	r.numbers = newAdopter(r.model)
 	for i := range r.replicas {
 		r.replicas[i] = newReplica(i)
