@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// TestAloneTakesOne: a worker that is alone says so, has room for one attempt, and for none after that (SPEC L5).
+// TestAloneTakesOne: a worker that is alone says so. It has room for one attempt, and for none after it (SPEC L5).
 func TestAloneTakesOne(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		b.at(time.Millisecond)
@@ -28,7 +28,8 @@ func TestAloneTakesOne(t *testing.T) {
 	}, func(c *Config) { c.Alone, c.Slots = true, 1 })
 }
 
-// TestOwnerIsToldOfTheSession: with each right to execute, from when on it counts, and once nothing executes any more.
+// TestOwnerIsToldOfTheSession: the owner hears of each right to execute and when it began. It hears when nothing
+// executes any more.
 func TestOwnerIsToldOfTheSession(t *testing.T) {
 	var told []Held
 	inBubble(t, lasts(time.Minute), func(b *bench) {
@@ -49,7 +50,7 @@ func TestOwnerIsToldOfTheSession(t *testing.T) {
 	}, func(c *Config) { c.OnSession = func(h Held) { told = append(told, h) } })
 }
 
-// TestOwnerIsToldOfSuspects: as the leader says, and anew over each connection.
+// TestOwnerIsToldOfSuspects: the owner hears what the leader says, and hears it anew over each connection.
 func TestOwnerIsToldOfSuspects(t *testing.T) {
 	var told []bool
 	inBubble(t, lasts(time.Second), func(b *bench) {

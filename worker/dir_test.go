@@ -109,7 +109,7 @@ func TestDamagedSecret(t *testing.T) {
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDir(path) // a refused opening holds no lock
+	d, err := openDir(path) // the refused process holds no lock
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// end returns what OnEnd was told of the only run.
+// end returns what OnEnd heard of the only run.
 func (r *real) end() Ended {
 	r.t.Helper()
 	r.until("told of the end", func() bool {
@@ -28,7 +28,7 @@ func TestEndsOfRealGuests(t *testing.T) {
 	for _, c := range []struct {
 		name, guest string
 		end         End
-		stop        func(*real) // nil: it ends by itself
+		stop        func(*real) // nil if it ends by itself
 	}{
 		{"success", "echo", EndSuccess, nil},
 		{"trap", "trap", EndTrap, nil},
@@ -55,7 +55,7 @@ func TestEndsOfRealGuests(t *testing.T) {
 	}
 }
 
-// TestEndOfWhatNeverRan: nothing ran: there is nothing to measure.
+// TestEndOfWhatNeverRan: an attempt that never ran has nothing to measure.
 func TestEndOfWhatNeverRan(t *testing.T) {
 	r := startReal(t)
 	a := r.assignment(7, func(a *stream.Assignment) {

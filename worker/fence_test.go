@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestFence: the margins are exact: one tick early would stop healthy guests, one late would let two workers run one
-// task.
+// TestFence: the margins are exact. One tick too early would stop healthy guests. One tick too late would let two
+// workers run one task.
 func TestFence(t *testing.T) {
 	const ttl = 10 * time.Second
 	now := time.Duration(0)
@@ -48,7 +48,7 @@ func TestFence(t *testing.T) {
 		t.Error("extended by an answer that came too late")
 	}
 
-	// Noticed long after: guests get the usual time to die, counted from then.
+	// The fence notices the end long after it. Guests get the usual time to die, counted from now.
 	f = newFence(boottime, ttl, 0)
 	step(f, time.Minute, false)
 	now += time.Second - 1

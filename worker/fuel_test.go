@@ -6,14 +6,15 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// guestFuel is what every guest uses that a bench loads.
+// guestFuel is the fuel that every guest of a bench uses.
 const guestFuel = 4711
 
-// checkFuel: every report that ends an attempt says what its guest used, if one ran, whatever became of the outcome on its way.
+// checkFuel demands that every report of an attempt's end says what its guest used, if a guest ran. The way of the
+// outcome does not matter.
 func (b *bench) checkFuel() {
 	b.bmu.Lock()
 	defer b.bmu.Unlock()
-	if b.loads == 0 { // real guests, or none
+	if b.loads == 0 { // the guests are real, or there are none
 		return
 	}
 	reps, _ := b.reports()
@@ -29,7 +30,7 @@ func (b *bench) checkFuel() {
 	}
 }
 
-// ending returns what a report that ends an attempt says; 0 for any other.
+// ending returns the token and the fuel of a report that ends an attempt. For any other report the token is 0.
 func ending(r stream.Report) (token uint64, fuel int64) {
 	switch {
 	case r.Finish != nil:

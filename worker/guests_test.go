@@ -18,7 +18,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// Real guests in the real runtime, outside bubbles: code that computes would stop a bubble's clock.
+// Here real guests run in the real runtime, outside bubbles: code that computes would stop a bubble's clock.
 
 // files has the modules of testdata/wasm by digest.
 type files struct {
@@ -96,7 +96,7 @@ func startReal(t *testing.T) *real {
 	return r
 }
 
-// until polls: nothing tells when real guests have got somewhere.
+// until polls, because nothing tells how far real guests have got.
 func (r *real) until(what string, cond func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

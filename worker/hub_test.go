@@ -28,10 +28,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ttl of the sessions of these tests: renewals every 3 s, guests stopped at 6.3 s, none executes at 7.65 s.
+// ttl is the TTL of these tests' sessions. Workers renew every 3 s, guests are stopped at 6.3 s, and none executes at
+// 7.65 s.
 const ttl = 9 * time.Second
 
-// clock is CLOCK_BOOTTIME in a bubble: it goes with the bubble's time, and can jump while all timers stand still.
+// clock is CLOCK_BOOTTIME in a bubble. It goes with the bubble's time, and it can jump while all timers stand still.
 type clock struct {
 	start time.Time
 	jump  atomic.Int64
@@ -45,25 +46,25 @@ type got struct {
 	stream.Frame
 }
 
-// hub is the leader's end of the stream, scripted by a test. By default it welcomes, answers renewals and acks reports.
+// hub is the leader's end of the stream. A test scripts it. By default it welcomes, answers renewals and acks reports.
 type hub struct {
 	t     *testing.T
 	start time.Time
 
 	mu       sync.Mutex
 	frames   []got
-	conn     *stream.Conn // the latest
+	conn     *stream.Conn // the latest connection
 	dials    int
 	redirect []string
-	opened   uint64 // sessions
-	seq      uint64 // assignments
+	opened   uint64 // how many sessions were opened
+	seq      uint64 // the number of the last assignment
 
-	// behavior, under mu
+	// These fields say how the hub behaves. mu guards them.
 	down  bool                                        // dials fail
-	mute  bool                                        // dials work, nothing is answered
-	hello func(*stream.Hello) *stream.Frame           // nil or a nil frame: welcome
-	ack   func(stream.Report) (a stream.Ack, ok bool) // ok false: no answer; nil: ack
-	delay time.Duration                               // before a Welcome
+	mute  bool                                        // dials work, and nothing is answered
+	hello func(*stream.Hello) *stream.Frame           // if it or its frame is nil, the hub welcomes
+	ack   func(stream.Report) (a stream.Ack, ok bool) // ok false: no answer; if it is nil, the hub acks
+	delay time.Duration                               // the wait before a Welcome
 
 	wg sync.WaitGroup
 }
@@ -187,7 +188,7 @@ func (h *hub) send(f stream.Frame) {
 	synctest.Wait()
 }
 
-// assign pushes a lease with this token; edit may change it.
+// assign pushes a lease with this token. edit may change the assignment.
 func (h *hub) assign(token uint64, edit ...func(*stream.Assignment)) {
 	h.t.Helper()
 	h.send(stream.Frame{Assign: []stream.Assignment{h.assignment(token, edit...)}})
@@ -210,7 +211,7 @@ func (h *hub) assignment(token uint64, edit ...func(*stream.Assignment)) stream.
 	return a
 }
 
-// all returns the frames of a kind so far.
+// all returns the frames of a kind so far, and when they came.
 func all[T any](h *hub, pick func(stream.Frame) (T, bool)) (list []T, at []time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,7 +248,7 @@ func (h *hub) reports() (reps []stream.Report, at []time.Duration) {
 
 func (h *hub) lastCredits() int64 { return h.credits().Free }
 
-// credits returns those that were told last.
+// credits returns the credits that the worker told last.
 func (h *hub) credits() stream.Credits {
 	list, _ := all(h, func(f stream.Frame) (*stream.Credits, bool) { return f.Credits, f.Credits != nil })
 	if len(list) == 0 {
@@ -256,13 +257,13 @@ func (h *hub) credits() stream.Credits {
 	return *list[len(list)-1]
 }
 
-// paces returns all that was told of them.
+// paces returns all paces that the worker told.
 func (h *hub) paces() []stream.Pace {
 	list, _ := all(h, func(f stream.Frame) ([]stream.Pace, bool) { return f.Pace, f.Pace != nil })
 	return slices.Concat(list...)
 }
 
-// sessions returns how many were opened.
+// sessions returns how many sessions were opened.
 func (h *hub) sessions() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -307,7 +308,7 @@ var digest = func() string {
 	return hex.EncodeToString(sum[:])
 }()
 
-// guest is a behavior in Go: it sleeps in the bubble's time, or waits for what its test sends.
+// guest is a behavior in Go. It sleeps in the bubble's time, or waits for what its test sends.
 type guest func(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome
 
 func (g guest) Run(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome {
@@ -328,20 +329,20 @@ func killed(ctx context.Context) runtime.Outcome {
 	return runtime.Outcome{Kind: runtime.Killed, Cause: context.Cause(ctx)}
 }
 
-// bench is a worker, its hub and what happened to guests.
+// bench is a worker with its hub and all that happened to guests.
 type bench struct {
 	*hub
 	clock  *clock
 	worker *Worker
-	stop   context.CancelFunc // begins the shutdown
+	stop   context.CancelFunc // it begins the shutdown
 	ended  chan error         // Run's result
 	log    *syncBuffer
 
 	bmu      sync.Mutex
 	guest    guest
-	spans    []Run // ended ones
+	spans    []Run // executions that have ended
 	begun    int
-	metered  []uint64 // tokens of guests that have ended
+	metered  []uint64 // the tokens of guests that have ended
 	overruns []Overrun
 	fetch    func(digest string) ([]byte, error)
 	loads    int
@@ -400,7 +401,7 @@ func (b *bench) span() Run {
 	return b.spans[0]
 }
 
-// overran returns what OnOverrun was told.
+// overran returns what OnOverrun heard.
 func (b *bench) overran() []Overrun {
 	b.bmu.Lock()
 	defer b.bmu.Unlock()
@@ -419,7 +420,7 @@ func (b *bench) runs() (begun, ended int) {
 	return b.begun, len(b.spans)
 }
 
-// syncBuffer is a log that is written from everywhere, and may be read meanwhile.
+// syncBuffer is a log that many goroutines write. It can be read meanwhile.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -437,7 +438,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// inBubble runs f with a connected worker in a bubble. The worker is shut down after it.
+// inBubble runs f with a connected worker in a bubble. Then it shuts down the worker.
 func inBubble(t *testing.T, g guest, f func(b *bench), edit ...func(*Config)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -483,7 +484,7 @@ func inBubble(t *testing.T, g guest, f func(b *bench), edit ...func(*Config)) {
 	})
 }
 
-// at sleeps until a time since the start of the bubble, and until everything has settled.
+// at sleeps until a time since the start of the bubble, and then until everything has settled.
 func (b *bench) at(d time.Duration) {
 	b.t.Helper()
 	left := d - time.Since(b.start)

@@ -10,7 +10,8 @@ import (
 	"github.com/taskrt/taskrt/abi"
 )
 
-// TestInfoIsTheLibrary: the document is the one that encoding/json makes, also of fields that are added later.
+// TestInfoIsTheLibrary: the document equals the one that encoding/json makes. This holds for fields that are added
+// later, too.
 func TestInfoIsTheLibrary(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	texts := []string{"", "a", "default", "\x00", "\x1f", " ", "~", "\x7f", `"`, `\`, "<", ">", "&", "é", "\u2028", "\xff", "a\nb"}

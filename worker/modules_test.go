@@ -61,7 +61,7 @@ func TestModuleThatCannotBeHad(t *testing.T) {
 	})
 }
 
-// TestWrongBytesAreNotRun: whoever sends the bytes, the digest decides (SPEC B3).
+// TestWrongBytesAreNotRun: the digest decides whether bytes are right, whoever sends them (SPEC B3).
 func TestWrongBytesAreNotRun(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		b.bmu.Lock()
@@ -86,7 +86,8 @@ func TestWrongBytesAreNotRun(t *testing.T) {
 	})
 }
 
-// TestPreparingIsBounded: compiling is bounded, and no load waits for another module's failure.
+// TestPreparingIsBounded: only a limited number of modules compile at a time, and no load waits for another module's
+// failure.
 func TestPreparingIsBounded(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		var now, most int

@@ -18,7 +18,7 @@ func withNative(g guest) func(*Config) {
 
 func ofNative(a *stream.Assignment) { a.Module = stream.Module{Digest: nativeName} }
 
-// TestNative: a built-in behavior is ready from Hello on and runs without a module, under the session and its slots.
+// TestNative: a built-in behavior is ready from Hello on. It runs without a module, under the session and its slots.
 func TestNative(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		hellos, _ := b.hellos()
@@ -38,7 +38,7 @@ func TestNative(t *testing.T) {
 	}, withNative(lasts(2*time.Second)))
 }
 
-// TestOnlyNative: a worker without a Runner is ready for what is built in; a module's task goes back.
+// TestOnlyNative: a worker without a Runner is ready for built-in behaviors. It gives back a module's task.
 func TestOnlyNative(t *testing.T) {
 	alone := func(c *Config) { c.Modules, c.Runner = nil, nil }
 	inBubble(t, nil, func(b *bench) {
@@ -70,7 +70,8 @@ func TestOnlyNative(t *testing.T) {
 	}
 }
 
-// TestNativeIsFenced: its context ends with the session, by a halt, and at a shutdown, which gives it back (SPEC L3, L5, R3).
+// TestNativeIsFenced: the context of a built-in behavior ends with the session, at a halt, and at a shutdown. The
+// shutdown gives back the task (SPEC L3, L5, R3).
 func TestNativeIsFenced(t *testing.T) {
 	causes := make(chan error, 1)
 	endless := guest(func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome {
@@ -116,7 +117,7 @@ func TestNativeIsFenced(t *testing.T) {
 	})
 }
 
-// TestNotBuiltIn: an assignment of what is not built in here is given back, and nobody is asked for its bytes.
+// TestNotBuiltIn: an assignment of a behavior that is not built in here is given back. Nobody is asked for its bytes.
 func TestNotBuiltIn(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		b.send(prepare(nativeName))

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// short gives a lease, given now, of which the leader sees the end at 1 s + 2 s + TTL.
+// short makes a lease that is given now. The leader sees its end at 1 s + 2 s + TTL.
 func (b *bench) short(a *stream.Assignment) {
 	a.Task.Lease.Given = task.LeaseTime(time.Since(b.start).Milliseconds()) + 1
 	a.Policy.RunTimeout, a.Policy.CancelGrace = 1000, 2000
@@ -20,17 +20,17 @@ func (b *bench) short(a *stream.Assignment) {
 
 func TestGuestThatOutlivesItsKillIsAnOverrun(t *testing.T) {
 	var release chan struct{}
-	var killedAt atomic.Int64 // milliseconds after its start
+	var killedAt atomic.Int64 // milliseconds after the guest's start
 	stubborn := func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome {
 		start := time.Now()
-		<-ctx.Done() // a real guest's runtime kills it at run_timeout; this one hears of the worker's own end first
+		<-ctx.Done() // the runtime kills a real guest at run_timeout; this guest hears only of the worker's own end
 		killedAt.Store(time.Since(start).Milliseconds())
 		<-release
 		return runtime.Outcome{Kind: runtime.Failed, Class: runtime.ClassTimeout, Code: task.CodeTimeout}
 	}
 	inBubble(t, stubborn, func(b *bench) {
 		release = make(chan struct{})
-		b.at(time.Second) // the session is renewed all the time
+		b.at(time.Second) // the session goes on being renewed
 		b.assign(7, b.short)
 		end := time.Second + 3*time.Second + ttl
 		b.at(end - ttl*30/100 - ttl*tickPercent/100)
@@ -78,8 +78,8 @@ func TestRunThatBeganLateIsStoppedInTime(t *testing.T) {
 	})
 }
 
-// TestNoLeaseClockNoOverrun: what a leader of the former version says has no lease clock, and it ends no lease in this
-// way.
+// TestNoLeaseClockNoOverrun: a leader of the former version sends no lease clock. The worker ends no lease because of
+// it.
 func TestNoLeaseClockNoOverrun(t *testing.T) {
 	inBubble(t, lasts(time.Minute), func(b *bench) {
 		b.assign(7, b.short, func(a *stream.Assignment) { a.Task.Lease.Given = 0 })

@@ -26,7 +26,7 @@ type fakeBlobs struct {
 	content map[string][]byte
 	puts    int
 	opens   int
-	open    int // now
+	open    int // the number of blobs that are open now
 	put     func(n int) error
 	find    func(n int) error
 }
@@ -96,7 +96,7 @@ func (b openBlob) Close() error {
 	return nil
 }
 
-// large is JSON that is too long for a report, with a letter to tell it from others.
+// large returns JSON that is too long for a report. The letter tells it from others.
 func large(letter string) []byte { return []byte(`"` + strings.Repeat(letter, maxInline) + `"`) }
 
 func returns(result []byte) guest {
@@ -120,7 +120,7 @@ func TestResultsAsBlobs(t *testing.T) {
 		result []byte
 		want   task.Payload
 		puts   int
-		fails  string // part of the message
+		fails  string // a part of the message
 		retry  bool
 	}{
 		"inline": {result: []byte("1"), want: task.Payload{Encoding: task.JSON, Data: []byte("1")}},
@@ -201,7 +201,7 @@ func TestResultAgainstTheSchemaByReference(t *testing.T) {
 	}, blobs.config)
 }
 
-// TestResultWaitsForTheStore: no majority for a while: the success is not lost, and its slot stays taken.
+// TestResultWaitsForTheStore: for a while the store has no majority. The success is not lost, and its slot stays taken.
 func TestResultWaitsForTheStore(t *testing.T) {
 	blobs := newBlobs()
 	blobs.put = func(n int) error {
@@ -257,11 +257,11 @@ func TestStoppedWhileStoring(t *testing.T) {
 	}
 }
 
-// TestResultWhoseBlobIsGone: maintenance deleted the bytes before the report was applied: they are here, so they are put
-// again (SPEC M3).
+// TestResultWhoseBlobIsGone: maintenance deleted the result's bytes before the report was applied. The worker still has
+// the bytes, so it puts them again (SPEC M3).
 func TestResultWhoseBlobIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		gone int // refusals
+		gone int // how often the report is refused
 		puts int
 		code string
 	}{
@@ -305,7 +305,7 @@ func TestResultWhoseBlobIsGone(t *testing.T) {
 	}
 }
 
-// TestResultThatNamesWhatIsGone: a success that names a blob which is not stored anywhere cannot be kept, by whomever.
+// TestResultThatNamesWhatIsGone: a success names a blob that is stored nowhere. Nobody can keep this success.
 func TestResultThatNamesWhatIsGone(t *testing.T) {
 	inBubble(t, returns([]byte(`[`+ref([]byte("x"))+`]`)), func(b *bench) {
 		b.set(func() {
@@ -332,7 +332,7 @@ func TestCheckpointsAsBlobs(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		data    string
-		refused int // times, as blob_gone
+		refused int // how often it is refused with blob_gone
 		want    error
 		content string
 		puts    int
@@ -429,7 +429,7 @@ func TestInputsAsBlobs(t *testing.T) {
 	}
 }
 
-// readRequest is the payload of blob.read.
+// readRequest returns the payload of blob.read.
 func readRequest(data []byte, off uint64, n uint32) []byte {
 	p := binary.LittleEndian.AppendUint64([]byte(abi.BlobPrefix+digestOf(data)), off)
 	return binary.LittleEndian.AppendUint32(p, n)

@@ -25,7 +25,8 @@ func (b *bench) assignAll(n uint64) {
 	b.send(stream.Frame{Assign: as})
 }
 
-// TestQueueKeepsItsOrder: runs get slots in the order in which they came, never more at a time than there are.
+// TestQueueKeepsItsOrder: runs get slots in the order in which they came. At no time more runs execute than there are
+// slots.
 func TestQueueKeepsItsOrder(t *testing.T) {
 	inBubble(t, lasts(10*time.Millisecond), func(b *bench) {
 		b.assignAll(22)
@@ -48,7 +49,7 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// TestQueueIsLeft: what waits for a slot and is stopped does not wait for one any longer, and those behind it go on.
+// TestQueueIsLeft: a run that waits for a slot is stopped. It no longer waits, and the runs behind it go on.
 func TestQueueIsLeft(t *testing.T) {
 	held := func(b *bench, what string, want ...uint64) {
 		t.Helper()
@@ -56,7 +57,7 @@ func TestQueueIsLeft(t *testing.T) {
 			t.Errorf("%s: held %v, want %v", what, st.Held, want)
 		}
 	}
-	g := func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome { // takes its time, whatever happens
+	g := func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome { // it takes its time, even when it is stopped
 		idle.For(context.WithoutCancel(ctx), 50*time.Millisecond)
 		return runtime.Outcome{Kind: runtime.Succeeded}
 	}
@@ -115,7 +116,7 @@ func TestQueueIsLeft(t *testing.T) {
 	})
 }
 
-// TestQueueForgets: those who left before their turn do not stay in memory once it would have come.
+// TestQueueForgets: runs that left before their turn do not stay in memory when their turn would have come.
 func TestQueueForgets(t *testing.T) {
 	l := newQueue(0) // nobody gets a slot
 	l.armed = true

@@ -48,7 +48,7 @@ func TestHaltStopsAndReportsNothing(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	// Each guest sees the signal by polling, as guests do.
+	// The guest sees the signal by polling, as guests do.
 	polls := func(out runtime.Outcome, after time.Duration) guest {
 		return func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 			for h.Signals()&abi.SignalCancel == 0 {
@@ -65,7 +65,7 @@ func TestCancel(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		guest guest
-		at    time.Duration // of the finish; cancelled at 2 s, grace 5 s
+		at    time.Duration // the time of the finish; the cancel comes at 2 s, the grace is 5 s
 		code  string
 	}{
 		{"acknowledged", polls(runtime.Outcome{Kind: runtime.Cancelled}, 0), 2100 * time.Millisecond, task.CodeCancelled},
@@ -79,7 +79,7 @@ func TestCancel(t *testing.T) {
 				b.at(2 * time.Second)
 				b.send(stream.Frame{Cancel: []uint64{7}})
 				b.at(4 * time.Second)
-				b.send(stream.Frame{Cancel: []uint64{7}}) // pushed again: starts no new grace
+				b.send(stream.Frame{Cancel: []uint64{7}}) // the second push starts no new grace
 				b.at(10 * time.Second)
 				f := b.finish()
 				if got := code(f); got != c.code {
@@ -128,12 +128,12 @@ func TestDuplicateAssignments(t *testing.T) {
 		again := stream.Frame{Assign: []stream.Assignment{a, a}}
 		b.send(again)
 		b.at(time.Second)
-		b.send(again) // while it runs
+		b.send(again) // the run executes
 		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{}, false } })
 		b.at(3 * time.Second)
-		b.send(again) // while its report waits
+		b.send(again) // its report waits
 		b.send(stream.Frame{Acks: []stream.Ack{{ID: 1}}})
-		b.send(again) // when it is done
+		b.send(again) // it is done
 		b.at(5 * time.Second)
 		b.span()
 		b.finish()
@@ -157,7 +157,7 @@ func TestReportsAreSentAgainUntilAnswered(t *testing.T) {
 		if h := hellos[len(hellos)-1]; !reflect.DeepEqual(h.Held, []uint64{7}) || h.Credits != 4 {
 			t.Errorf("hello %+v", h)
 		}
-		// The leader cannot decide; then it can.
+		// First the leader cannot decide. Then it can.
 		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{Retry: true}, true } })
 		b.current().Close()
 		b.at(4 * time.Second)
@@ -346,7 +346,7 @@ func (b *bench) since() time.Duration { return time.Since(b.start) }
 
 func TestProgressTravelsWithRenewals(t *testing.T) {
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
-		for i := range 100 { // 5 s
+		for i := range 100 { // for 5 s
 			h.Beat(int64(i), 100, []byte("not JSON \xff"))
 			if !idle.For(ctx, 50*time.Millisecond) {
 				return killed(ctx)
@@ -372,8 +372,8 @@ func TestProgressTravelsWithRenewals(t *testing.T) {
 	})
 }
 
-// TestStaleProgressIsNotRetried: a progress report that the leader could not decide about is not sent again once
-// something newer is under way.
+// TestStaleProgressIsNotRetried: the leader could not decide about a progress report. The worker does not send the
+// report again when something newer is under way.
 func TestStaleProgressIsNotRetried(t *testing.T) {
 	g := func(ctx context.Context, _ runtime.Attempt, h runtime.Host) runtime.Outcome {
 		h.Beat(1, 0, nil)
@@ -383,7 +383,7 @@ func TestStaleProgressIsNotRetried(t *testing.T) {
 	inBubble(t, g, func(b *bench) {
 		b.set(func() { b.ack = func(stream.Report) (stream.Ack, bool) { return stream.Ack{}, false } })
 		b.assign(7)
-		b.at(5 * time.Second) // progress at 3 s, finish at 4 s, both unanswered
+		b.at(5 * time.Second) // progress was sent at 3 s and the finish at 4 s, and nothing was answered
 		b.send(stream.Frame{Acks: []stream.Ack{{ID: 1, Retry: true}, {ID: 2, Retry: true}}})
 		b.at(6 * time.Second)
 		reps, _ := b.reports()
@@ -444,7 +444,7 @@ func TestSlotsAndCredits(t *testing.T) {
 			t.Errorf("credits %d", b.lastCredits())
 		}
 		var as []stream.Assignment
-		for token := range uint64(6) { // more than there are credits for
+		for token := range uint64(6) { // the worker has fewer credits
 			as = append(as, b.assignment(token+1))
 		}
 		b.send(stream.Frame{Assign: as})
@@ -452,7 +452,7 @@ func TestSlotsAndCredits(t *testing.T) {
 		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 6 || b.credits().Free != 0 || b.credits().Ahead != 0 {
 			t.Errorf("status %+v, credits %+v", st, b.credits())
 		}
-		b.at(500 * time.Millisecond) // they would wait for too long
+		b.at(500 * time.Millisecond) // by now two runs have waited for too long
 		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 4 {
 			t.Errorf("status %+v", st)
 		}
@@ -470,7 +470,8 @@ func TestSlotsAndCredits(t *testing.T) {
 	})
 }
 
-// TestAhead: who runs short attempts takes more than it has slots for, and stops that as soon as they are not short any more.
+// TestAhead: a worker that runs short attempts takes more tasks than it has slots. It stops as soon as they are not
+// short.
 func TestAhead(t *testing.T) {
 	var long atomic.Bool
 	g := func(ctx context.Context, a runtime.Attempt, h runtime.Host) runtime.Outcome {
@@ -521,7 +522,7 @@ func TestAhead(t *testing.T) {
 		send(30, 0)
 		b.at(1240 * time.Millisecond)
 		credits("30 that are long", 0, 4*each-26, each)
-		b.at(1400 * time.Millisecond) // they have waited for too long
+		b.at(1400 * time.Millisecond) // the runs have waited for too long
 		credits("the slots are stuck", 0, 0, each)
 		if st := b.worker.Status(); len(st.Executing) != 4 || len(st.Held) != 4 {
 			t.Errorf("status %+v", st)
@@ -561,20 +562,20 @@ func TestPace(t *testing.T) {
 		}
 	}
 	want(0, false, false)
-	note(a, shortStreak-1, 0) // by a clock that is coarse
+	note(a, shortStreak-1, 0) // a coarse clock measures 0
 	want(0, false, false)
 	news()
 	note(a, 1, 0)
 	want(maxAhead, true, false)
 	news(stream.Pace{Behavior: stream.Behavior{Module: "m"}, Short: true})
 	news()
-	note(b, 1000, 6*time.Millisecond) // not short enough to become it
+	note(b, 1000, 6*time.Millisecond) // too long to become short
 	want(maxAhead, true, false)
 	note(a, 100, 2*time.Millisecond)
 	want(4, true, false)
-	note(a, 100, 6*time.Millisecond) // short enough to remain it
+	note(a, 100, 6*time.Millisecond) // short enough to remain short
 	want(1, true, false)
-	note(a, 1, shortTime) // one is enough
+	note(a, 1, shortTime) // one long run is enough
 	want(1, false, false)
 	news(stream.Pace{Behavior: stream.Behavior{Module: "m"}})
 	note(a, shortStreak-1, 0)
@@ -686,7 +687,7 @@ func TestOutcomes(t *testing.T) {
 			}
 		})
 	}
-	// What no attempt can have used would have its outcome refused.
+	// The leader would refuse an outcome with more fuel than any attempt can have used.
 	for used, want := range map[int64]int64{-1: 0, task.MaxFuel: task.MaxFuel, task.MaxFuel + 1: task.MaxFuel} {
 		r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: &p}}
 		if _, fuel := ending(r.outcome(&runtime.Outcome{Kind: runtime.Yielded, Fuel: used}, nil)); fuel != want {
@@ -714,7 +715,7 @@ func describe(r stream.Report) string {
 	}
 }
 
-// TestErrorTextIsBoundedUTF8: text that is not UTF-8 would be refused by the leader's decoder, and by every node's log
+// TestErrorTextIsBoundedUTF8: the leader's decoder would refuse text that is not UTF-8, and so would every node's log
 // after it.
 func TestErrorTextIsBoundedUTF8(t *testing.T) {
 	r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: new(task.DefaultPolicy())}}
@@ -732,8 +733,8 @@ func TestErrorTextIsBoundedUTF8(t *testing.T) {
 	}
 }
 
-// TestPartingProgress: what a guest told last travels with its end, unless that is stored: also what was queued and has no
-// answer, which the end makes pointless (SPEC J4).
+// TestPartingProgress: a guest's last progress travels with its end, unless the progress is stored. This includes
+// progress that was queued and has no answer, because the end makes its report pointless (SPEC J4).
 func TestPartingProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		changed, beating bool

@@ -58,7 +58,7 @@ func TestShortLossKeepsGuests(t *testing.T) {
 }
 
 func TestLongLossStopsGuestsInTheMargin(t *testing.T) {
-	// The guest needs 300 ms to die; the next session must wait for it.
+	// The guest needs 300 ms to die. The next session must wait for it.
 	slow := func(ctx context.Context, _ runtime.Attempt, _ runtime.Host) runtime.Outcome {
 		<-ctx.Done()
 		time.Sleep(300 * time.Millisecond)
@@ -104,7 +104,7 @@ func TestLongLossStopsGuestsInTheMargin(t *testing.T) {
 	})
 }
 
-// TestMarginCountsFromTheQuestion: the margin counts from before Hello was sent, not from its answer.
+// TestMarginCountsFromTheQuestion: the margin counts from the moment before Hello was sent, not from its answer.
 func TestMarginCountsFromTheQuestion(t *testing.T) {
 	inBubble(t, lasts(time.Minute), func(b *bench) {
 		b.cut()
@@ -158,8 +158,8 @@ func TestGuestThatDoesNotStopIsAnOverrun(t *testing.T) {
 	})
 }
 
-// TestBoottimeJumpFencesBeforeAnyHostCall: a machine that was suspended through the margin: its timers have not moved,
-// its guests go on where they were. The first call of each sees the fence.
+// TestBoottimeJumpFencesBeforeAnyHostCall: a machine was suspended through the margin. Its timers have not moved, and
+// its guests go on where they were. The first call of each guest sees the fence.
 func TestBoottimeJumpFencesBeforeAnyHostCall(t *testing.T) {
 	resume := make(chan struct{})
 	type seen struct {
@@ -191,7 +191,7 @@ func TestBoottimeJumpFencesBeforeAnyHostCall(t *testing.T) {
 				b.at(4 * time.Second)
 				b.clock.jump.Store(int64(ttl))
 				close(resume)
-				synctest.Wait() // no time passes: no ticker has run
+				synctest.Wait() // no time passes, so no ticker has run
 				s := <-results
 				switch {
 				case first == "beat" && s.beat&abi.SignalLeaseLost == 0:
@@ -238,7 +238,7 @@ func TestHungLeaderIsLeft(t *testing.T) {
 		b.at(2 * time.Second)
 		b.set(func() { b.mute = true })
 		b.at(3*time.Second + ttl/6 - time.Millisecond)
-		b.set(func() { b.mute = false }) // whoever answers the next Hello
+		b.set(func() { b.mute = false }) // a leader answers the next Hello
 		b.at(13 * time.Second)
 		hellos, at := b.hellos()
 		if len(hellos) != 2 || hellos[1].Session != 1 || at[1] > 3*time.Second+ttl/6+100*time.Millisecond {
@@ -249,8 +249,8 @@ func TestHungLeaderIsLeft(t *testing.T) {
 	})
 }
 
-// TestHellosAreNumbered: the number of a Hello rises, so that one that was held up is known from those that came after it
-// (SPEC L6).
+// TestHellosAreNumbered: the numbers of Hellos rise. They tell a Hello that was held up from the Hellos that came after
+// it (SPEC L6).
 func TestHellosAreNumbered(t *testing.T) {
 	inBubble(t, lasts(12*time.Second), func(b *bench) {
 		for i := range 3 {
@@ -258,7 +258,7 @@ func TestHellosAreNumbered(t *testing.T) {
 			b.current().Close()
 		}
 		b.at(5 * time.Second)
-		b.send(stream.Frame{NotFound: true}) // and over sessions
+		b.send(stream.Frame{NotFound: true}) // the numbers rise over sessions, too
 		b.at(8 * time.Second)
 		hellos, _ := b.hellos()
 		if len(hellos) < 5 {
@@ -312,8 +312,8 @@ func TestLeaderThatLostTheSession(t *testing.T) {
 	}
 }
 
-// TestAbsurdTTLIsRefused: a TTL that overflows a time.Duration is refused like one that is too short; no timer is made of
-// it.
+// TestAbsurdTTLIsRefused: a TTL that overflows a time.Duration is refused like a TTL that is too short. No timer is
+// made of it.
 func TestAbsurdTTLIsRefused(t *testing.T) {
 	for _, ttl := range []task.Millis{-1, 0, 1 << 62} {
 		inBubble(t, lasts(time.Second), func(b *bench) {
@@ -358,8 +358,7 @@ func TestWorkerInUseIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestNobodyThereIsLogged: whoever waits for a worker that finds no cluster learns why, and its log is not filled with
-// it.
+// TestNobodyThereIsLogged: a worker that finds no cluster logs why, and it does not fill its log with this.
 func TestNobodyThereIsLogged(t *testing.T) {
 	inBubble(t, lasts(time.Second), func(b *bench) {
 		complaints := func() int { return strings.Count(b.log.String(), "cannot reach a leader") }
@@ -376,7 +375,7 @@ func TestNobodyThereIsLogged(t *testing.T) {
 		if !strings.Contains(b.log.String(), "hub is down") {
 			t.Error("the log does not say why")
 		}
-		// Another loss of contact is another one.
+		// Another loss of contact is logged again.
 		before := complaints()
 		b.heal()
 		b.at(4*time.Hour + time.Minute)

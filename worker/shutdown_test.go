@@ -24,7 +24,7 @@ func (b *bench) shutdown() time.Duration {
 	if err != nil {
 		b.t.Errorf("Run: %v", err)
 	}
-	b.ended <- nil // for inBubble
+	b.ended <- nil // inBubble takes it
 	return time.Since(start)
 }
 
@@ -73,7 +73,7 @@ func TestShutdownGivesBackWhatDoesNotEnd(t *testing.T) {
 		b.at(time.Second)
 		go func() {
 			time.Sleep(time.Second)
-			b.current().Send(stream.Frame{Assign: []stream.Assignment{b.assignment(8)}}) // was under way
+			b.current().Send(stream.Frame{Assign: []stream.Assignment{b.assignment(8)}}) // it was under way
 		}()
 		if d := b.shutdown(); d != 5*time.Second {
 			t.Errorf("took %v, the drain time is 5 s", d)

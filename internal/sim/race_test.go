@@ -2,5 +2,5 @@
 
 package sim_test
 
-// raceDetector is ten times slower, and finds nothing in one goroutine: fewer entries will do.
+// raceDetector makes everything ten times slower and finds nothing in one goroutine. So fewer entries will do.
 const raceDetector = true

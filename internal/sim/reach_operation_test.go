@@ -4,7 +4,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// reachOperations is what must be met of operations.
+// reachOperations names what a run must meet of operations.
 var reachOperations = []string{
 	"task.StartOperation ", "task.StartOperation operation_conflict", "task.StartOperation already_exists", "task.StartOperation reserved_id",
 	"task.StartOperation not_an_operation", "task.StartOperation behavior_not_found", "task.StartOperation behavior_changed",

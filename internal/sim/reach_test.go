@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestReaches: a comparison says nothing about what never happens. These seeds must meet every answer and every
+// TestReaches: a comparison says nothing about events that never happen. These seeds must meet every answer, and every
 // way a run can end.
 func TestReaches(t *testing.T) {
 	if raceDetector {
@@ -109,10 +109,10 @@ func TestReaches(t *testing.T) {
 	t.Logf("%d seeds", seeds)
 }
 
-// mostSeeds is within how many runs each must be met; it is several times as many as it takes.
+// mostSeeds is the number of runs in which each event must be met. It is several times as many as this takes.
 const mostSeeds = 120
 
-// reach is what must be met.
+// reach names what a run must meet.
 var reach = []string{
 	"submit 0 created", "submit 0 existing", "submit 0 existing_other_params", "submit 2 updated", "submit 2 existing",
 	"submit 3 updated", "submit 3 existing", "submit 3 existing_other_params",
@@ -233,7 +233,7 @@ func seeMore(seen map[string]int, p task.Proposal, r task.Result) {
 	}
 }
 
-// seeLimits notes tasks that a limit or a repeat concerns, and those of a deleted behavior.
+// seeLimits notes tasks that a limit or a repeat concerns, and tasks of a deleted behavior.
 func seeLimits(seen map[string]int, m *task.Machine, t *task.Task) {
 	v := m.Version(t.Namespace, t.Behavior, "")
 	if v == nil {

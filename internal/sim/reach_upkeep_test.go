@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// reachUpkeep is what must be met of blobs and maintenance.
+// reachUpkeep names what a run must meet of blobs and maintenance.
 var reachUpkeep = []string{
 	"task.NoteBlob ", "task.NoteBlob blob_gone", "task.NoteBlob invalid_command", "ready", "coming",
 	"task.Submit blob_gone", "task.Finish blob_gone", "task.Beat blob_gone", "task.Snooze blob_gone", "task.StartOperation blob_gone",
@@ -82,7 +82,7 @@ func seeRun(seen map[string]int, p task.Proposal, r task.Result) {
 	name := fmt.Sprintf("%T", p.Command)
 	switch c := p.Command.(type) {
 	case task.PutNamespace:
-		if c.Create && r.Changed && r.Space != nil && r.Space.Rev > 1 && // nil: an answer to another command under the same key
+		if c.Create && r.Changed && r.Space != nil && r.Space.Rev > 1 && // Space is nil in an answer to another command under the same key
 			seen["purged "+c.Name] > 0 {
 			seen["namespace created again"]++
 		}

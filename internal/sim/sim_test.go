@@ -30,7 +30,7 @@ func TestSim(t *testing.T) {
 		if failure == nil {
 			continue
 		}
-		if testing.Short() { // somebody only wants to know whether it fails
+		if testing.Short() { // the caller only wants to know whether it fails
 			t.Fatal(s, failure)
 		}
 		script, small := sim.Shrink(run, sim.Options{}, 200_000)
@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// on makes every replica apply what f makes of the commands of one type.
+// on makes every replica apply f's version of the commands of one type.
 func on[C task.Command](f func(r *sim.Run, c C) C) sim.Options {
 	return sim.Options{Tamper: func(_ int, r *sim.Run, ps []task.Proposal) []task.Proposal {
 		for i := range ps {
@@ -75,7 +75,7 @@ func on[C task.Command](f func(r *sim.Run, c C) C) sim.Options {
 	}}
 }
 
-// TestFindsSabotage: the simulator must notice a machine that is wrong, and hand out a script that shows it.
+// TestFindsSabotage: the simulator must notice a machine that is wrong, and it must hand out a script that shows it.
 func TestFindsSabotage(t *testing.T) {
 	for name, opts := range map[string]sim.Options{
 		"token not checked": on(func(r *sim.Run, f task.Finish) task.Finish {

@@ -20,7 +20,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden file anew")
 
-// full sets every stored field to something: numbers count up, so that no two are equal.
+// full sets every stored field to something. Numbers count up, so that no two are equal.
 func full(v reflect.Value, n *int64) {
 	*n++
 	t := v.Type()
@@ -61,7 +61,7 @@ func full(v reflect.Value, n *int64) {
 	}
 }
 
-// payloads of every form.
+// payloads returns payloads of every form.
 func payloads() []task.Payload {
 	digest := strings.Repeat("ab", 32)
 	return []task.Payload{
@@ -81,13 +81,15 @@ func records() map[string]any {
 	}
 }
 
-// These files hold the form of records: goldenTask that of a Task, beside its other forms, and goldenFields that of all others.
+// These files hold the form of records. goldenTask has the form of a Task, beside its other forms, and goldenFields has
+// the forms of all other records.
 var (
 	goldenFields = filepath.Join("testdata", "fields.jsonl")
 	goldenTask   = filepath.Join("..", "testdata", "task.golden")
 )
 
-// The line of a Task begins with taskLine. It is the last line of goldenTask, and comes before the one that begins with recordLine.
+// The line of a Task begins with taskLine. It is the last line of goldenTask, and it comes before the line that begins
+// with recordLine.
 const (
 	taskLine   = `{"task":`
 	recordLine = `{"record":`
@@ -129,8 +131,8 @@ func writeGolden(t testing.TB, lines []byte) {
 	}
 }
 
-// TestEveryFieldTravels: what is stored is written, and read back as it was. The golden files keep the names of the fields:
-// whoever renames one in package task sees that exports of before can no longer be read.
+// TestEveryFieldTravels: every stored field is written and read back unchanged. The golden files keep the names of the
+// fields. So a change of a name in package task shows that former exports can no longer be read.
 func TestEveryFieldTravels(t *testing.T) {
 	t.Parallel()
 	var lines bytes.Buffer
@@ -159,7 +161,7 @@ func TestEveryFieldTravels(t *testing.T) {
 	}
 }
 
-// FuzzImport: whatever comes, an import ends, with an error that names a line or with what it has counted.
+// FuzzImport: an import of any text ends. It ends with an error that names a line, or with its counts.
 func FuzzImport(f *testing.F) {
 	header := `{"header":{"format":1,"namespace":{"name":"x","status":"ACTIVE"}}}` + "\n"
 	golden := golden(f)
@@ -181,7 +183,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// counting takes everything.
+// counting is a sink that takes everything.
 type counting struct{ blobs int64 }
 
 func (c *counting) Create(context.Context, *task.Namespace) error { return nil }
@@ -198,7 +200,7 @@ func (c *counting) Take(_ context.Context, r task.ImportRecords) (int64, error) 
 	return int64(len(r.Modules) + len(r.Behaviors) + len(r.Operations) + len(r.Tasks) + len(r.Records)), nil
 }
 
-// TestBatches: an import of many records comes in commands of one kind each that fit into an entry of the log.
+// TestBatches: an import of many records makes commands of one kind each, and each fits into an entry of the log.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -234,7 +236,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// watching is a sink whose Take is given.
+// watching is a sink whose Take the test gives.
 type watching struct {
 	counting
 	take func(task.ImportRecords) (int64, error)
@@ -242,8 +244,8 @@ type watching struct {
 
 func (w *watching) Take(_ context.Context, c task.ImportRecords) (int64, error) { return w.take(c) }
 
-// TestWhatATextRefersTo: an edited export may not say which blobs a payload names. They count all the same: a blob that
-// nobody seems to need would be deleted.
+// TestWhatATextRefersTo: an edited export may not say which blobs a payload names. They count all the same, because a
+// blob that nobody seems to need would be deleted.
 func TestWhatATextRefersTo(t *testing.T) {
 	t.Parallel()
 	d, e := strings.Repeat("0d", 32), strings.Repeat("0e", 32)
@@ -260,7 +262,7 @@ func TestWhatATextRefersTo(t *testing.T) {
 	}
 }
 
-// TestManyModules: what an import remembers is bounded.
+// TestManyModules: an import remembers a limited number of modules.
 func TestManyModules(t *testing.T) {
 	t.Parallel()
 	module := `{"module":{"digest":"d","version":"v","manifest":"` + strings.Repeat("AAAA", maxModules/16-100) + `"}}` + "\n"

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// log is a machine that is written to one command at a time.
+// log is a machine that gets one command at a time.
 type log struct {
 	t testing.TB
 	m *task.Machine
@@ -40,7 +40,7 @@ func (l *log) assign(k task.Key) uint64 {
 	return l.apply(task.Assign{Key: k, Rev: l.m.Task(k).Rev, Session: 1}).Task.Lease.Token
 }
 
-// store is blobs by digest.
+// store is a set of blobs by digest.
 type store map[string][]byte
 
 func (s store) add(data []byte) string {
@@ -63,7 +63,7 @@ func (l *log) note(digest string, size int64) {
 	l.apply(task.NoteBlob{Digest: digest, Size: size, Ready: true})
 }
 
-// shop is a log with one of everything in the namespace shop, and something in another.
+// shop returns a log with one of everything in the namespace shop, and with something in another namespace.
 func shop(t testing.TB) (*log, store) {
 	l, blobs := newLog(t), store{}
 	large, module := blobs.add(bytes.Repeat([]byte("large "), 30_000)), blobs.add([]byte("\x00asm")) // three pieces
@@ -95,7 +95,7 @@ func shop(t testing.TB) (*log, store) {
 	return l, blobs
 }
 
-// sink takes an export up into another log.
+// sink takes up an export into another log.
 type sink struct {
 	*log
 	blobs store
@@ -174,21 +174,21 @@ func TestRoundTrip(t *testing.T) {
 	if job == nil || job.Counts != (task.OperationCounts{Waiting: 1, Success: 1}) || job.Names[1] != "b" {
 		t.Errorf("%+v", job)
 	}
-	// Again: everything is there, but for records of the TaskStore API, whose names are new each time.
+	// The second import finds everything, except records of the TaskStore API: their names are new each time.
 	taken, err = Import(t.Context(), strings.NewReader(text), "copy", s)
 	if want := (Taken{Counts: Counts{Records: 1}, Skipped: 11}); err != nil || !reflect.DeepEqual(*taken, want) {
 		t.Errorf("again: %+v %v", taken, err)
 	}
 }
 
-// TestDamagedExports: what is wrong is told with its line, and nothing panics.
+// TestDamagedExports: an error is reported with its line, and nothing panics.
 func TestDamagedExports(t *testing.T) {
 	l, blobs := shop(t)
 	text := export(t, l, blobs, false)
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	read := func(lines ...string) error {
 		taken, err := Import(t.Context(), strings.NewReader(strings.Join(lines, "")), "copy", newSink(t))
-		if err == nil && taken.Refused > 0 { // of one line alone
+		if err == nil && taken.Refused > 0 { // only one line is wrong
 			return taken.Refusals[0].Err
 		}
 		return err
@@ -209,7 +209,7 @@ func TestDamagedExports(t *testing.T) {
 		for at := 0; at < len(lines[i]); at += 1 + len(lines[i])/8 {
 			damaged := []byte(lines[i])
 			damaged[at] ^= 4
-			_ = read(append(append(append([]string{}, lines[:i]...), string(damaged)), lines[i+1:]...)...) // must not panic
+			_ = read(append(append(append([]string{}, lines[:i]...), string(damaged)), lines[i+1:]...)...) // it must not panic
 		}
 	}
 	header, end := lines[0], lines[len(lines)-1]
@@ -230,7 +230,8 @@ func TestDamagedExports(t *testing.T) {
 	}
 }
 
-// TestWrongLines: a line that is wrong by itself is refused and told, the others are taken up, those of its page too.
+// TestWrongLines: a line that is wrong by itself is refused and reported. The other lines are taken up, even those of
+// its page.
 func TestWrongLines(t *testing.T) {
 	t.Parallel()
 	const header = `{"header":{"format":2,"namespace":{"name":"shop","status":"ACTIVE"}}}`
@@ -247,7 +248,7 @@ func TestWrongLines(t *testing.T) {
 	}{
 		{`{"task":{"id":"a","nonsense":1}}`, `"tasks":10`, "task.nonsense: there is no such field", 1},
 		{`{"tusk":{}}`, `"tasks":9`, `there are no lines called "tusk"`, 1},
-		{`{"tusk":{}}`, `"tasks":10`, `there are no lines called "tusk"`, 1}, // who wrote it knows what it is
+		{`{"tusk":{}}`, `"tasks":10`, `there are no lines called "tusk"`, 1}, // its author knows what it means
 		{`{"task":{},"end":{}}`, `"tasks":10`, "must be an object with one member", 1},
 		{`{"task":{"id":"a`, `"tasks":10`, "not a JSON object", 1},
 		{`{"task":{"status":"ASLEEP"}}`, `"tasks":10`, `task.status: "ASLEEP" is not one of`, 1},
@@ -276,7 +277,7 @@ func TestWrongLines(t *testing.T) {
 			t.Errorf("%s: %+v", c.line, taken)
 		}
 	}
-	// Looking for what is right among what is wrong has an end.
+	// An import gives up when too many lines are wrong.
 	text := header + "\n" + strings.Repeat("{}\n", maxRefused+1) + `{"end":{}}`
 	if _, err := Import(t.Context(), strings.NewReader(text), "copy", newSink(t)); err == nil || !strings.Contains(err.Error(), "more than 10000 lines were refused") {
 		t.Errorf("nothing but wrong lines: %v", err)
@@ -298,7 +299,7 @@ func TestUnreadableBlob(t *testing.T) {
 	}
 }
 
-// TestRaw: a raw export has what is being removed, too, and numbers of instances, but no bytes of blobs.
+// TestRaw: a raw export also has what is being removed and the numbers of instances. It has no bytes of blobs.
 func TestRaw(t *testing.T) {
 	l, blobs := shop(t)
 	l.apply(task.DeleteBehavior{Namespace: "shop", Name: "work", Purge: true})

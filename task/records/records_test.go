@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// model is what a Set must do, in the plainest way.
+// model does what a Set must do, in the plainest way.
 type model map[uint64]Record
 
 func (m model) group(name string, all bool, at int64) []Record {
@@ -38,7 +38,7 @@ func (m model) all() []Record {
 	return slices.SortedFunc(maps.Values(m), func(a, b Record) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// rebuilt is the Set that a snapshot of s would give.
+// rebuilt returns the Set that a snapshot of s would give.
 func rebuilt(s *Set, now int64) *Set {
 	n := New()
 	for r := range s.Freeze().All {
@@ -80,7 +80,7 @@ func compare(t *testing.T, s *Set, m model, now int64) {
 	}
 }
 
-// TestAgainstModel adds and removes at random, with gaps between the IDs, and now and then goes on with a Set that was
+// TestAgainstModel adds and removes at random, with gaps between the IDs. Now and then it goes on with a Set that was
 // built from a snapshot.
 func TestAgainstModel(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// TestFrozenStays: what was frozen reads the same whatever happens to the Set afterwards.
+// TestFrozenStays: a frozen Set reads the same, whatever happens to the Set afterwards.
 func TestFrozenStays(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -163,7 +163,7 @@ func TestFrozenStays(t *testing.T) {
 	}
 }
 
-// TestRenewalsLeaveNothing: a record that is renewed for ever must not leave its former times behind.
+// TestRenewalsLeaveNothing: a record that is renewed for ever does not leave its former times behind.
 func TestRenewalsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	s := New()

@@ -57,7 +57,7 @@ func TestHeap(t *testing.T) {
 	}
 }
 
-// TestHeapOfTheUntold compares a heap without places with a sorted list: heads that come later, pops, and what is kept.
+// TestHeapOfTheUntold compares a heap without places with a sorted list: heads that come later, pops, and kept times.
 func TestHeapOfTheUntold(t *testing.T) {
 	type node = Node[Untold, string, struct{}]
 	random := rand.New(rand.NewPCG(3, 4))
@@ -91,7 +91,7 @@ func TestHeapOfTheUntold(t *testing.T) {
 	}
 }
 
-// TestNodesAreSmall: records have millions of times, which need neither a place nor an item.
+// TestNodesAreSmall: there are millions of times of records, and they need neither a place nor an item.
 func TestNodesAreSmall(t *testing.T) {
 	if n := unsafe.Sizeof(Node[Untold, uint64, struct{}]{}); n != 16 {
 		t.Errorf("a node of nothing takes %d bytes", n)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestIndex compares an index with a map. Hashes have few bits where the index looks: many rows are displaced.
+// TestIndex compares an index with a map. Hashes differ little where the index looks, so many rows are displaced.
 func TestIndex(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	x := NewIndex()

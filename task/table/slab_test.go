@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSlab compares a slab with a map: rows stay where they are, and a page goes with its last row, and is known to.
+// TestSlab compares a slab with a map. Rows stay where they are. A page goes with its last row, and its owner is told.
 func TestSlab(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var s Slab[int]

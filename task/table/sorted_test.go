@@ -141,7 +141,8 @@ func TestSortedCheckFinds(t *testing.T) {
 	}
 }
 
-// TestPages compares pages with a map, and every frozen version with what it was: also after writes to the frozen one.
+// TestPages compares pages with a map, and every frozen version with its former state, even after writes to the frozen
+// one.
 func TestPages(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var p Pages[[4]int]

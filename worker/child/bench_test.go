@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// overTCP is a leader that is reached as in production.
+// overTCP is a leader over TCP, as in production.
 type overTCP struct {
 	*leader
 	ln net.Listener
@@ -49,8 +49,8 @@ func listenTCP(b *testing.B) overTCP {
 	return o
 }
 
-// BenchmarkAssignment is the way from an assignment to its report, for an attempt that does nothing: of a worker in this process, and of
-// one in a child.
+// BenchmarkAssignment measures the way from an assignment to its report, for an attempt that does nothing. The worker
+// is in this process or in a child.
 func BenchmarkAssignment(b *testing.B) {
 	for _, where := range []string{"inline", "process"} {
 		b.Run(where, func(b *testing.B) {

@@ -74,7 +74,7 @@ func start(t *testing.T, ttl time.Duration, edit func(*Config)) *bench {
 	return b
 }
 
-// executing waits until the child executes so many attempts.
+// executing waits until the child executes n attempts.
 func (b *bench) executing(n int) {
 	b.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -89,7 +89,7 @@ func (b *bench) executing(n int) {
 	}
 }
 
-// freeze stops the child, and returns when none of its threads runs.
+// freeze stops the child. It returns when none of the child's threads runs.
 func (b *bench) freeze() {
 	b.t.Helper()
 	pid := b.process().sub.PID()
@@ -108,7 +108,7 @@ func (b *bench) process() *process {
 	return b.parent.current
 }
 
-// crash waits for the news of one.
+// crash waits for the news of a crash.
 func (b *bench) crash() Crash {
 	b.t.Helper()
 	select {
@@ -120,7 +120,7 @@ func (b *bench) crash() Crash {
 	}
 }
 
-// TestWorkOfAChild: whatever an attempt needs and leaves goes through the parent.
+// TestWorkOfAChild: all that an attempt needs and leaves goes through the parent.
 func TestWorkOfAChild(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, nil)
@@ -161,7 +161,8 @@ func TestWorkOfAChild(t *testing.T) {
 	}
 }
 
-// TestCrashNamesWhatExecuted: the parent knows from shared memory who was there, and nothing else.
+// TestCrashNamesWhatExecuted: the parent knows from shared memory which attempts executed. It names these and no
+// others.
 func TestCrashNamesWhatExecuted(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, nil)
@@ -183,7 +184,7 @@ func TestCrashNamesWhatExecuted(t *testing.T) {
 	b.until("it works", func() bool { return len(b.reports) == 2 })
 }
 
-// TestCrashForgetsWhatHasEnded: what executed beside it a while ago has nothing to do with it.
+// TestCrashForgetsWhatHasEnded: an attempt that ended before the crash has nothing to do with it.
 func TestCrashForgetsWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, nil)
@@ -197,7 +198,7 @@ func TestCrashForgetsWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestProofRisesWithEachChild: what ends the session of one can end no session of the next.
+// TestProofRisesWithEachChild: a command that ends a child's session cannot end a session of the next child.
 func TestProofRisesWithEachChild(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, nil)
@@ -212,7 +213,7 @@ func TestProofRisesWithEachChild(t *testing.T) {
 	}
 }
 
-// TestStoppedChildIsKilled: one that says nothing until its guests may not execute any more (SPEC L5).
+// TestStoppedChildIsKilled: a child says nothing until its guests may not execute any more, and it is killed (SPEC L5).
 func TestStoppedChildIsKilled(t *testing.T) {
 	t.Parallel()
 	b := start(t, 2*time.Second, nil)
@@ -225,7 +226,7 @@ func TestStoppedChildIsKilled(t *testing.T) {
 	}
 }
 
-// TestDeafGuestEndsItsProcess: exit 70 is the child's, and no longer the server's.
+// TestDeafGuestEndsItsProcess: a deaf guest ends the child with exit 70, and no longer the server.
 func TestDeafGuestEndsItsProcess(t *testing.T) {
 	t.Parallel()
 	b := start(t, time.Second, nil)
@@ -242,7 +243,7 @@ func TestDeafGuestEndsItsProcess(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAChild: beyond its bound it is killed, whatever takes it.
+// TestMemoryOfAChild: a child that takes more memory than its bound is killed, whatever takes the memory.
 func TestMemoryOfAChild(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, func(c *Config) { c.MemoryBytes = 200 << 20 })
@@ -252,8 +253,8 @@ func TestMemoryOfAChild(t *testing.T) {
 	}
 }
 
-// TestOrphanEnds: a child that was stopped while its parent died, and goes on, ends before it does anything. Until then it
-// holds its directory, so that nobody can prove that it is dead.
+// TestOrphanEnds: a child was stopped while its parent died, and then it goes on. It ends before it does anything.
+// Until then it holds its directory, so nobody can prove that it is dead.
 func TestOrphanEnds(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Minute, func(c *Config) { c.Orphan = true })
@@ -261,7 +262,7 @@ func TestOrphanEnds(t *testing.T) {
 	b.executing(1)
 	c := b.process()
 	b.freeze()
-	// As the kernel does for a parent that dies: the socket is closed, and nobody kills the child.
+	// The kernel does this when a parent dies: it closes the socket, and nobody kills the child.
 	orphan := make(chan struct{})
 	go func() { <-c.sub.Done(); close(orphan) }()
 	if err := c.sub.Conn.Raw().CloseWrite(); err != nil {
@@ -283,7 +284,7 @@ func TestOrphanEnds(t *testing.T) {
 	}
 }
 
-// TestRedirect: what the child learns of the leader reaches the one who dials.
+// TestRedirect: the child learns the leader's address, and the address reaches the dialer.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, nil)
@@ -296,8 +297,8 @@ func TestRedirect(t *testing.T) {
 	b.until("the address", func() bool { return slices.Contains(b.told, "10.0.0.2:7170") })
 }
 
-// TestSuspectsRunAlone: while suspects wait, children are started that run one attempt each, take no second one, and end; one
-// that dies says who was alone in it. The child of all the others lives on.
+// TestSuspectsRunAlone: while suspects wait, children are started that run one attempt each, take no second one, and
+// end. A child that dies says which attempt was alone in it. The child of all other attempts lives on.
 func TestSuspectsRunAlone(t *testing.T) {
 	t.Parallel()
 	b := start(t, 10*time.Second, func(c *Config) { c.AloneDir = filepath.Join(filepath.Dir(c.Worker.Dir), "alone") })
@@ -369,7 +370,7 @@ func TestKillStartsNoOther(t *testing.T) {
 	}
 }
 
-// TestBadConfig: what would run nothing.
+// TestBadConfig: a configuration that would run nothing is refused.
 func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	l := newLeader(t, time.Second)
@@ -389,7 +390,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// TestEndedOnTheWire: what is told of an attempt arrives as it was, and rubbish is none.
+// TestEndedOnTheWire: the news of ended attempts arrive unchanged, and rubbish is not taken for news.
 func TestEndedOnTheWire(t *testing.T) {
 	t.Parallel()
 	want := []worker.Ended{

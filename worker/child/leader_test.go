@@ -19,7 +19,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// TestMain is also the child: subproc starts this very binary.
+// TestMain is also the child's main function, because subproc starts this very binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "guests" {
 		os.Exit(Run(os.Args[2:], testParts))
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testParts runs guests of the test's own instead of modules.
+// testParts runs the test's own guests instead of modules.
 func testParts(m Means) (Parts, error) {
 	r := testRunner{m}
 	stats := func() runtime.Stats { return runtime.Stats{Ready: 42} }
@@ -38,7 +38,7 @@ type testRunner struct{ m Means }
 
 func (testRunner) Module(string) (worker.Guest, bool) { return nil, false }
 
-// Load implements worker.Runner: the content of a module says what it does.
+// Load implements worker.Runner. A module's content says what the guest does.
 func (r testRunner) Load(ctx context.Context, digest string, wasm []byte) (worker.Guest, error) {
 	if err := r.m.Compile(ctx, digest, int64(len(wasm))); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (g testGuest) Run(ctx context.Context, a runtime.Attempt, _ runtime.Host) r
 		for all := [][]byte{}; len(all) >= 0; {
 			all = append(all, bytes.Repeat([]byte{1}, 1<<20))
 		}
-	case "blob": // what it is given, twice, which is too long for a report
+	case "blob": // it returns its params twice, which is too long for a report
 		out.Result = make([]byte, 2*a.ParamsFrom.Size)
 		for _, half := range [][]byte{out.Result[:len(out.Result)/2], out.Result[len(out.Result)/2:]} {
 			if _, err := a.ParamsFrom.ReadAt(half, 0); err != nil {
@@ -75,15 +75,15 @@ func (g testGuest) Run(ctx context.Context, a runtime.Attempt, _ runtime.Host) r
 	return out
 }
 
-// leader is the cluster as the parent reaches it: the other end of streams, modules, and blobs.
+// leader plays the cluster for the parent. It is the other end of streams, and it has modules and blobs.
 type leader struct {
 	t   testing.TB
 	ttl time.Duration
 
 	mu       sync.Mutex
-	conn     *stream.Conn            // of the worker with many slots
-	opened   uint64                  // sessions of it
-	alone    map[uint64]*stream.Conn // by session, of those with one
+	conn     *stream.Conn            // the worker with many slots
+	opened   uint64                  // the number of its sessions
+	alone    map[uint64]*stream.Conn // the workers with one slot, by session
 	hellos   []*stream.Hello
 	sessions uint64
 	session  uint64
@@ -149,7 +149,7 @@ func (l *leader) serve(conn *stream.Conn) {
 			return
 		}
 		var answer stream.Frame
-		var welcomed func() // what is known once the worker has its welcome: an assignment that comes before is nobody's
+		var welcomed func() // runs after the Welcome is sent; an assignment before it would be lost
 		l.change(func() {
 			switch {
 			case f.Hello != nil:
@@ -224,7 +224,7 @@ func (l *leader) assignTo(conn *stream.Conn, session uint64, guest string, param
 	}
 }
 
-// Fetch implements worker.Modules: a module of these tests is the name of what it does.
+// Fetch implements worker.Modules. In these tests a module is the name of what it does.
 func (l *leader) Fetch(_ context.Context, digest string, _ int64) ([]byte, error) {
 	for _, guest := range []string{"wait", "deaf", "crash", "hog", "blob", "done"} {
 		if runtime.Digest([]byte(guest)) == digest {

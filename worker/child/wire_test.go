@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// TestFailures: a child can tell what its parent could tell.
+// TestFailures: a child can report every failure that its parent could report.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	refused := &upload.Error{Code: upload.TooComplex, Field: "code", Message: "too long", Limit: 60}

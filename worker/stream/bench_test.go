@@ -7,7 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// BenchmarkAssign: one frame of 100 assignments of one behavior with 256 bytes of params, there and back, per assignment.
+// BenchmarkAssign measures an assignment's way there and back. A frame has 100 assignments of one behavior, with 256
+// bytes of params.
 func BenchmarkAssign(b *testing.B) {
 	as := make([]Assignment, 100)
 	for i := range as {

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task/wire/wiretest"
 )
 
-// random is wiretest.Random with strings of characters of two bytes and of one.
+// random is wiretest.Random with strings of one-byte and two-byte characters.
 func random(r *rand.Rand, v reflect.Value) {
 	wiretest.Random(r, v, func(length int) string { return strings.Repeat("é", length/2) + strings.Repeat("x", length%2) })
 }
@@ -51,8 +51,8 @@ func randomFrame(r *rand.Rand) (f Frame) {
 	return f
 }
 
-// TestByHandIsTheLibrary: the bytes of the frames that are written by hand are those that the library writes, and what is read by
-// hand is what the library reads.
+// TestByHandIsTheLibrary: the frames that are written by hand have the same bytes as the library's. Reading by hand
+// gives the same as the library.
 func TestByHandIsTheLibrary(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
@@ -71,7 +71,7 @@ func TestByHandIsTheLibrary(t *testing.T) {
 			t.Fatalf("by hand %.2000x\nlibrary %.2000x, %v", got, want, err)
 		}
 		body := got[len("before"):]
-		first, err := cd.decode(body) // learns of versions
+		first, err := cd.decode(body) // the codec learns the versions
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestByHandIsTheLibrary(t *testing.T) {
 	}
 }
 
-// TestByHandReadsWhatIsUsual: no frame of usual work needs the library, but the first of a version.
+// TestByHandReadsWhatIsUsual: a frame of usual work does not need the library, unless it is the first of a version.
 func TestByHandReadsWhatIsUsual(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
@@ -111,7 +111,7 @@ func TestByHandReadsWhatIsUsual(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i < 2 { // a version that is new
+		if i < 2 { // the version is new
 			if _, ok := cd.decodeByHand(enc[HeaderSize:]); ok {
 				t.Errorf("frame %d: an unknown version was read", i)
 			}
@@ -125,7 +125,7 @@ func TestByHandReadsWhatIsUsual(t *testing.T) {
 	}
 }
 
-// TestVersionsAreBounded: what a peer sends fills no memory, and the versions used last are known.
+// TestVersionsAreBounded: a peer cannot fill the memory with versions, and the versions that were used last are known.
 func TestVersionsAreBounded(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
@@ -175,7 +175,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// differs says how reading by hand differs from the library; "": it does not, or it is left to the library.
+// differs says how reading by hand differs from the library. It returns "" if there is no difference or if reading is
+// left to the library.
 func differs(cd *codec, body []byte) string {
 	hand, ok := cd.decodeByHand(body)
 	if !ok {
@@ -188,7 +189,7 @@ func differs(cd *codec, body []byte) string {
 	return ""
 }
 
-// TestByHandRefuses: what this build does not write is left to the library.
+// TestByHandRefuses: bytes that this build does not write are left to the library.
 func TestByHandRefuses(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
@@ -200,7 +201,7 @@ func TestByHandRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := enc[HeaderSize:]
-		if _, err := cd.decode(body); err != nil { // learns
+		if _, err := cd.decode(body); err != nil { // the codec learns the versions
 			t.Fatal(err)
 		}
 		for i := range body {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair returns two connected ends that are closed with the test.
+// pair returns two connected ends. They are closed at the end of the test.
 func pair(t *testing.T, a, b Options) (*Conn, *Conn) {
 	t.Helper()
 	x, y := net.Pipe()
@@ -45,7 +45,7 @@ func report(id uint64, size int) Report {
 	}}
 }
 
-// samples has one frame of every kind.
+// samples returns one frame of every kind.
 func samples() []Frame {
 	key := task.Key{Namespace: "default", ID: "abc"}
 	return []Frame{
@@ -293,7 +293,7 @@ func TestFlushEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// FuzzDecode: the decoder never panics, and what it accepts survives another trip unchanged.
+// FuzzDecode: the decoder never panics, and a frame that it accepts survives another trip unchanged.
 func FuzzDecode(f *testing.F) {
 	cd, err := newCodec()
 	if err != nil {
@@ -333,8 +333,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestAssignmentsShareTheirVersion: what assignments have in common travels once in a frame, and each has it in the end,
-// also where a list is cut into several frames.
+// TestAssignmentsShareTheirVersion: what assignments have in common travels once in a frame. In the end each assignment
+// has it, even when a list is cut into several frames.
 func TestAssignmentsShareTheirVersion(t *testing.T) {
 	policy := func(n int64) *task.Policy {
 		p := task.DefaultPolicy()

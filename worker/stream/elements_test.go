@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestElementsAreTheLibrary: the bytes of assignments and reports are those that the library writes, and what the library
-// writes is read.
+// TestElementsAreTheLibrary: assignments and reports have the same bytes as the library's, and the library's bytes can
+// be read.
 func TestElementsAreTheLibrary(t *testing.T) {
 	x := &task.Task{
 		Namespace: "default", ID: "abc", Behavior: "b", Version: "v", Status: task.Running, Params: task.Payload{Encoding: task.JSON, Data: []byte("1")},
@@ -22,7 +22,7 @@ func TestElementsAreTheLibrary(t *testing.T) {
 	} {
 		same(t, a, plainAssignment(a))
 	}
-	// What is left out for the assignment before it is the one thing that the library would not leave out.
+	// An assignment omits what the assignment before it has. The library would not omit this, and nothing else differs.
 	lean, err := modes.enc.Marshal(Assignment{Task: x})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func same[T, P any](t *testing.T, v T, plain P) {
 	}
 }
 
-// TestElementsAreWhole: an element that is cut short, or holds something else than it should, is an error, never half a value.
+// TestElementsAreWhole: an element that is cut short or holds something wrong is an error. It is never half a value.
 func TestElementsAreWhole(t *testing.T) {
 	cd, err := newCodec()
 	if err != nil {
@@ -100,7 +100,7 @@ func TestElementsAreWhole(t *testing.T) {
 	if _, err := cd.enc.Marshal(Frame{Assign: []Assignment{{}}}); err == nil {
 		t.Error("an assignment without a task was written")
 	}
-	// A finish from a newer build has fields that this one does not know.
+	// A finish of a newer build has fields that this build does not know.
 	newer := append([]byte{0x81, 0xa2, 1, 5, 2, 0xa2, 2, 9}, 0x18, 99, 1)
 	if err := cd.dec.Unmarshal(newer, &rs); err != nil || len(rs) != 1 || rs[0].ID != 5 || rs[0].Finish.Token != 9 {
 		t.Error(fmt.Sprint(rs, err))
