@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// TestRunSaysWhenAgain: what a guest writes into channel 20 decides when its task runs next, after a success and after a
-// failure, whatever the behavior's policy says (SPEC R4), and over the death of a leader.
+// TestRunSaysWhenAgain: what a guest writes into channel 20 decides when its task runs next, after a success and after
+// a failure, whatever the behavior's policy says (SPEC R4). This holds over the death of a leader.
 func TestRunSaysWhenAgain(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		wasm, _, err := Guest("again")
@@ -46,7 +46,7 @@ func TestRunSaysWhenAgain(t *testing.T) {
 	})
 }
 
-// TestRepeats: a behavior with repeat_every runs again and again, its distance is kept over faults, and a cancel ends it
+// TestRepeats: a behavior with repeat_every runs again and again. Its distance is kept over faults. A cancel ends it
 // with the last outcome (SPEC R4, T1).
 func TestRepeats(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
@@ -78,8 +78,8 @@ func TestRepeats(t *testing.T) {
 	})
 }
 
-// TestKeysAreExact: tasks of one key never run two at a time, whichever nodes they are submitted to and whoever dies; other
-// keys do not wait for them (SPEC L11).
+// TestKeysAreExact: two tasks of one key never run at a time, whichever nodes take their submits and whichever nodes
+// die. Tasks of other keys do not wait for them (SPEC L11).
 func TestKeysAreExact(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		wasm, _, err := Guest("wait")
@@ -127,7 +127,7 @@ func TestKeysAreExact(t *testing.T) {
 				}
 			}
 		}
-		if took := last.Sub(first); took > 40*time.Second { // 6 rounds of 2 s, and a lost leader
+		if took := last.Sub(first); took > 40*time.Second { // 6 rounds of 2 s and a lost leader
 			t.Errorf("keys waited for each other: %v", took)
 		}
 		c.Start(leader)

@@ -12,8 +12,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestAhead: short tasks are leased ahead of free slots, and nothing is given back for it: not when tasks that take long
-// come among them, nor when their workers are full of those. What comes first in order is not overtaken for ever.
+// TestAhead: short tasks are leased ahead of free slots, and no task is given back because of it: neither when long
+// tasks come among them, nor when long tasks fill their workers. The first task in order is not overtaken for ever.
 func TestAhead(t *testing.T) {
 	naps := func(ctx context.Context, j *Job) (string, error) {
 		ms, err := strconv.Atoi(string(j.Raw))
@@ -23,7 +23,7 @@ func TestAhead(t *testing.T) {
 		return "1", j.Sleep(ctx, time.Duration(ms)*time.Millisecond)
 	}
 	Run(t, 3, Options{NoWorkers: true, Guest: naps, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
-		var most atomic.Int64 // leases at a time
+		var most atomic.Int64 // the most leases at a time
 		c.Audit.Rule(func(_ uint64, tasks map[task.Key]*task.Task) error {
 			n := int64(0)
 			for _, x := range tasks { // order-free: it counts

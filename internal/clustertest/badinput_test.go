@@ -37,13 +37,13 @@ func (s *site) do(method, target, contentType string, body io.Reader, size int64
 	return w
 }
 
-// digest stands for the machine with its log: it changes with every entry.
+// digest stands for the machine with its log. It changes with every entry.
 func (s *site) digest() (d task.Digest) {
 	s.c.Node(0).Store().Local(func(m *task.Machine) { d = m.Digest() })
 	return d
 }
 
-// state is all that bad input must not change: what the API lists, and the files of modules.
+// state returns all that bad input must not change: the lists of the API and the files of modules.
 func (s *site) state() string {
 	var b strings.Builder
 	for _, path := range []string{"/v1/tasks", "/v1/behaviors", "/v1/modules", "/taskstore/groups"} {
@@ -79,7 +79,7 @@ func (s *site) refuses(t *testing.T, x bad) {
 		t.Fatalf("%s: something was stored:\n%s\nbefore:\n%s", x.name, after, before)
 	}
 	decided := x.status == http.StatusConflict || x.status == http.StatusNotFound && x.method != http.MethodGet
-	if !decided && s.digest() != digest { // only what depends on the state of a task may reach the log
+	if !decided && s.digest() != digest { // only a request that depends on a task's state may reach the log
 		t.Errorf("%s: it was written to the log", x.name)
 	}
 }
@@ -100,7 +100,7 @@ func (s *site) checkProblem(t *testing.T, x bad, w *httptest.ResponseRecorder) {
 	}
 }
 
-// TestBadInput: whatever is wrong with a request is a 4xx that names it, stores nothing, and leaves the node healthy.
+// TestBadInput: every error in a request gets a 4xx that names it. Nothing is stored, and the node stays healthy.
 func TestBadInput(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
@@ -222,7 +222,7 @@ func badSubmits() []bad {
 	return all
 }
 
-// badRequests are wrong in their path, query, headers or method.
+// badRequests are requests with an error in their path, query, headers or method.
 func badRequests() []bad {
 	const j = "application/json"
 	invalid, unknown := api.CodeInvalidField, api.CodeUnknownField
@@ -282,7 +282,7 @@ func badUploads(echo []byte) []bad {
 		return changed
 	}
 	manifest := func(text string) string { return "?manifest=" + url.QueryEscape(text) }
-	const memory = "\x05\x03\x01\x00\x01" // section of one memory of one page
+	const memory = "\x05\x03\x01\x00\x01" // the section of one memory of one page
 	oneImport := func(module, name string) []byte {
 		content := "\x01" + string(rune(len(module))) + module + string(rune(len(name))) + name + "\x00\x00"
 		return in("\x03\x02\x01\x00", "\x02"+string(rune(len(content)))+content+"\x03\x02\x01\x00")
@@ -327,7 +327,7 @@ func badUploads(echo []byte) []bad {
 	return all
 }
 
-// badBatch: a batch is no transaction, so what is wrong with a task is its own answer (SPEC H1).
+// badBatch: a batch is no transaction, so each wrong task has an answer of its own (SPEC H1).
 func (s *site) badBatch(t *testing.T) {
 	const body = `{"tasks":[{"behavior":"nobody"},{"behavior":"echo","id":"a b"},7,{"behavior":"echo","delay":"-1s"},{"behavior":"echo","colour":1}]}`
 	w := s.do("POST", "/v1/tasks", "application/json", strings.NewReader(body), int64(len(body)))
@@ -362,7 +362,7 @@ func (f *flood) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// hugeUploads: a body that says how long it is is refused unread, another one is read up to the limit.
+// hugeUploads: a body that gives its length is refused unread. Another body is read up to the limit.
 func (s *site) hugeUploads(t *testing.T) {
 	const size = 100 << 20
 	for name, x := range map[string]struct {

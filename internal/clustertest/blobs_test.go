@@ -21,18 +21,18 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// blobFile is where member i keeps a blob.
+// blobFile returns where member i keeps a blob.
 func (c *Cluster) blobFile(i int, digest string) string {
 	return filepath.Join(c.dir, c.Members[i].ID, "blobs", digest[:2], digest)
 }
 
-// hasFile reports whether the bytes lie on member i's disk, and are right.
+// hasFile reports whether the right bytes lie on member i's disk.
 func (c *Cluster) hasFile(i int, content []byte) bool {
 	got, err := os.ReadFile(c.blobFile(i, blob.Digest(content)))
 	return err == nil && bytes.Equal(got, content)
 }
 
-// copies counts the members on whose disks the bytes are.
+// copies counts the members with the bytes on their disks.
 func (c *Cluster) copies(content []byte) (n int) {
 	for i := range c.Members {
 		if c.hasFile(i, content) {
@@ -42,7 +42,7 @@ func (c *Cluster) copies(content []byte) (n int) {
 	return n
 }
 
-// blobBytes makes n bytes, others for another seed.
+// blobBytes makes n bytes that depend on the seed.
 func blobBytes(seed byte, n int) []byte {
 	data := make([]byte, n)
 	for i := range data {
@@ -67,7 +67,7 @@ func (c *Cluster) readBlob(i int, content []byte) error {
 	return err
 }
 
-// blobStatus is what member i says of its files.
+// blobStatus returns what member i says of its files.
 func (c *Cluster) blobStatus(i int) api.NodeBlobs {
 	c.t.Helper()
 	cluster, err := c.Node(i).Cluster(c.t.Context())
@@ -83,7 +83,8 @@ func (c *Cluster) blobStatus(i int) api.NodeBlobs {
 	return api.NodeBlobs{}
 }
 
-// TestBlobThroughAnyNode: put through one, read through all, at once; a majority has it when put returns, all soon after.
+// TestBlobThroughAnyNode: a blob that is put through one node can be read at once through all nodes. A majority has it
+// when put returns, and soon all nodes have it.
 func TestBlobThroughAnyNode(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
@@ -104,8 +105,8 @@ func TestBlobThroughAnyNode(t *testing.T) {
 	})
 }
 
-// TestBlobsWithAMemberDown: two of three are enough; the third gets what it missed when it is back. Without a majority
-// nothing is claimed.
+// TestBlobsWithAMemberDown: two members of three are enough. The third gets what it missed when it is back. Without a
+// majority no blob is said to be stored.
 func TestBlobsWithAMemberDown(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
@@ -143,8 +144,8 @@ func TestBlobsWithAMemberDown(t *testing.T) {
 	})
 }
 
-// TestLeaderDiesBetweenTheNotes: the file has been noted and is being written when the leader dies; the upload goes on and
-// ends under the next one.
+// TestLeaderDiesBetweenTheNotes: the file has been noted and is being written when the leader dies. The upload goes on
+// and ends under the next leader.
 func TestLeaderDiesBetweenTheNotes(t *testing.T) {
 	t.Parallel()
 	var during func(i int)
@@ -168,7 +169,7 @@ func TestLeaderDiesBetweenTheNotes(t *testing.T) {
 			killed := make(chan struct{})
 			mu.Lock()
 			during = func(i int) {
-				if i == other { // it stores the file now: the first note is applied there
+				if i == other { // it has applied the first note, so it stores the file now
 					once.Do(func() { c.Kill(leader); close(killed) })
 				}
 			}
@@ -191,8 +192,8 @@ func TestLeaderDiesBetweenTheNotes(t *testing.T) {
 	})
 }
 
-// TestLostDiskHeals: a member whose files are gone gets all of them, and is not ready before; first while it was down, then
-// while it runs.
+// TestLostDiskHeals: a member whose files are gone gets all of them, and it is not ready before. The files go while it
+// is down, and then while it runs.
 func TestLostDiskHeals(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
@@ -240,7 +241,8 @@ func TestLostDiskHeals(t *testing.T) {
 	})
 }
 
-// TestTornBlobIsHealed: bytes that the disk has changed are never handed out, by whoever has them, and are replaced.
+// TestTornBlobIsHealed: bytes that the disk has changed are never handed out, whichever member has them. They are
+// replaced.
 func TestTornBlobIsHealed(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
@@ -272,7 +274,7 @@ func TestTornBlobIsHealed(t *testing.T) {
 		if s := c.blobStatus(0); s.Corrupt < 2 || s.Missing != 0 {
 			t.Errorf("%+v", s)
 		}
-		// All copies are torn: an error, which is the same tomorrow, and no wrong byte.
+		// All copies are torn. Reading gives the same error for ever, and no wrong byte.
 		for i := range 3 {
 			tear(i, flip)
 		}
@@ -286,7 +288,7 @@ func TestTornBlobIsHealed(t *testing.T) {
 		if err := c.readBlob(2, content); api.CodeOf(err) != api.CodeNotReady {
 			t.Errorf("got %v", err)
 		}
-		c.putBlob(1, content) // who has the bytes may bring them again
+		c.putBlob(1, content) // a client that has the bytes may bring them again
 		c.Eventually("all are healed", func() bool { return c.copies(content) == 3 && c.blobStatus(2).Missing == 0 })
 	})
 }
@@ -305,8 +307,8 @@ func (f fullDisk) ReadFrom(io.Reader) (int64, error) {
 	return 0, err
 }
 
-// TestFullDisks: one full disk is worked around, and says so; two are a refusal of its own code, after which nothing is
-// claimed; with room again all heals.
+// TestFullDisks: the cluster works around one full disk, and the member says that its disk is full. Two full disks
+// refuse with a code of their own, and no blob is said to be stored. With room again everything heals.
 func TestFullDisks(t *testing.T) {
 	t.Parallel()
 	var full [3]atomic.Bool
@@ -355,8 +357,8 @@ func TestFullDisks(t *testing.T) {
 	})
 }
 
-// dropAll drops every blob that nothing needs, again and again until ctx ends, in the name of a maintenance run that takes
-// its time. It returns how many went.
+// dropAll drops every blob that nothing needs, again and again until ctx ends. It does so in the name of a maintenance
+// run that takes its time. It returns the number of dropped blobs.
 func (c *Cluster) dropAll(ctx context.Context, digests []string) (dropped int64) {
 	for ctx.Err() == nil {
 		c.Sleep(15 * time.Millisecond)
@@ -376,7 +378,7 @@ func (c *Cluster) dropAll(ctx context.Context, digests []string) (dropped int64)
 	return dropped
 }
 
-// maintaining returns the token of the maintenance run, which it asks for if there is none: 0 then.
+// maintaining returns the token of the maintenance run. If there is no run it asks for one and returns 0.
 func (c *Cluster) maintaining(ctx context.Context, i int) (token uint64, now task.Time) {
 	c.Node(i).Store().Local(func(m *task.Machine) {
 		now = m.Now()
@@ -385,14 +387,14 @@ func (c *Cluster) maintaining(ctx context.Context, i int) (token uint64, now tas
 		}
 	})
 	if token == 0 {
-		_, _ = c.Node(i).StartMaintenance(ctx, api.MaintenanceRequest{}) // it may be running by now
+		_, _ = c.Node(i).StartMaintenance(ctx, api.MaintenanceRequest{}) // a run may have started by now
 	}
 	return token, now
 }
 
-// TestUploadsBesideDrops: what a task needs stays on a majority of the disks while the same few files are put, referred to
-// and dropped all the time, also when members die and replay their logs. (TestNothingNeededIsUnlinked of package node/files
-// does this for thousands of schedules, TestPayloadsBesideMaintenance with whole runs.)
+// TestUploadsBesideDrops: the blobs that a task needs stay on a majority of the disks. Meanwhile the same few files are
+// put, referred to and dropped all the time, and members die and replay their logs. (TestNothingNeededIsUnlinked of
+// package node/files does this for thousands of schedules, and TestPayloadsBesideMaintenance does it with whole runs.)
 func TestUploadsBesideDrops(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, maintained(maintain.Config{Every: -1, Grace: time.Millisecond, UnsafeGrace: true, ScanRate: 1}), func(t *testing.T, c *Cluster) {
@@ -402,7 +404,7 @@ func TestUploadsBesideDrops(t *testing.T) {
 		if _, err := c.Node(0).PutBehavior(ctx, api.PutBehaviorRequest{Name: "ext.waits", Policy: []byte(`{"kind":"external"}`)}); err != nil {
 			t.Fatal(err)
 		}
-		rs := make([]api.SubmitRequest, 1000) // more than a run looks at without waiting
+		rs := make([]api.SubmitRequest, 1000) // a run looks at fewer without waiting
 		for i := range rs {
 			rs[i] = api.SubmitRequest{Behavior: "ext.waits", ID: fmt.Sprint("many-", i)}
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/taskrt/taskrt/task/names"
 )
 
-// family is a guest that takes a while, submits what its params say, and ends as they say.
+// family is a guest that takes a while, submits what its params say, and ends as its params say.
 func family(ctx context.Context, j *Job) (string, error) {
 	var p struct {
 		Children []string
-		Fails    int64 // so many attempts
+		Fails    int64 // the number of attempts that fail
 	}
 	if j.Info.Behavior != "family" {
 		return "1", nil
@@ -36,7 +36,8 @@ func family(ctx context.Context, j *Job) (string, error) {
 	return "1", nil
 }
 
-// pushFamilies: family submits; kid is named at random, named by its params, or known by its caller.
+// pushFamilies pushes the behavior family and three behaviors of children. The ID of a kid is random, comes from its
+// params, or is known to its caller.
 func (c *Cluster) pushFamilies() {
 	wasm, _, err := Guest("echo")
 	if err != nil {
@@ -47,7 +48,7 @@ func (c *Cluster) pushFamilies() {
 		{"name":"kid","params_schema":{"type":["object","null"]}},{"name":"kid.params","id":{"strategy":"params"}},{"name":"kid.caller","id":{"strategy":"caller"}}]}`))
 }
 
-// families is a rule: a task of family has its children from the entry on that makes it a success, all of them, and before none.
+// families is a rule: the entry that makes a task of family a success makes all its children. Before it there are none.
 func families(want map[string]int) func(uint64, map[task.Key]*task.Task) error {
 	return func(index uint64, tasks map[task.Key]*task.Task) error {
 		have := map[string]int{}
@@ -56,7 +57,7 @@ func families(want map[string]int) func(uint64, map[task.Key]*task.Task) error {
 				have[t.Parent]++
 			}
 		}
-		for _, t := range tasks { // order-free: any that is wrong will do
+		for _, t := range tasks { // order-free: any wrong task will do
 			n := have[t.ID]
 			if t.ID == "reruns" {
 				continue
@@ -78,7 +79,7 @@ func submitFamily(c *Cluster, i int, id string, fails int, children ...string) {
 	c.SubmitRequest(i, api.SubmitRequest{Behavior: "family", ID: id, Params: params})
 }
 
-// TestChildren: a success and its children are one, whoever names them; an attempt that fails has none.
+// TestChildren: a success happens together with its children, whoever names them. A failed attempt has no children.
 func TestChildren(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true, Guest: family, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		c.pushFamilies()
@@ -87,7 +88,7 @@ func TestChildren(t *testing.T) {
 		c.WorkersReady(1)
 		submitFamily(c, 1, "plain", 0, `{"behavior":"kid"}`, `{"behavior":"kid"}`, `{"behavior":"kid.params","params":{"a":1},"labels":{"x":"y"},"priority":2}`)
 		submitFamily(c, 2, "second", 2, `{"behavior":"kid"}`)
-		c.Final(1, "plain") // whose child known joins
+		c.Final(1, "plain") // the child known joins this task
 		submitFamily(c, 0, "known", 0, `{"behavior":"kid","id":"kid-1"}`, `{"behavior":"kid","id":"kid-2","if_exists":"fail"}`,
 			`{"behavior":"kid","id":"kid-1","params":{}}`, `{"behavior":"kid.params","params":{"a":1}}`)
 		submitFamily(c, 0, "reruns", 0, `{"behavior":"kid"}`)
@@ -119,7 +120,7 @@ func TestChildren(t *testing.T) {
 	})
 }
 
-// TestChildrenRefused: with one that cannot be submitted there is none, and no success.
+// TestChildrenRefused: if one child cannot be submitted, no child is, and the attempt is no success.
 func TestChildrenRefused(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true, Guest: family, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		c.pushFamilies()
@@ -151,7 +152,7 @@ func TestChildrenRefused(t *testing.T) {
 				t.Errorf("%s: %s %+v, want %q named", id, Show(done), done.Error, naming)
 			}
 		}
-		submitFamily(c, 0, "late", 0, `{"behavior":"late"}`) // retried, and meanwhile it is there
+		submitFamily(c, 0, "late", 0, `{"behavior":"late"}`) // it is retried, and by then the behavior is there
 		c.Until(0, "late", "failure")
 		wasm, _, err := Guest("echo")
 		if err != nil {
@@ -164,8 +165,8 @@ func TestChildrenRefused(t *testing.T) {
 	})
 }
 
-// TestChildrenThroughFaults: whatever befalls leader and worker around the finish, there is one success with its children and no
-// child without it.
+// TestChildrenThroughFaults: whatever happens to the leader and the worker around the finish, there is one success with
+// its children, and there is no child without the success.
 func TestChildrenThroughFaults(t *testing.T) {
 	moments, apart := 40, 13*time.Millisecond // the attempt takes 300 ms
 	if testing.Short() || raceDetector {

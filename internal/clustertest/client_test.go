@@ -11,20 +11,21 @@ import (
 	"github.com/taskrt/taskrt/node"
 )
 
-// known is what the owner of a task may rely on, from the answers that it got.
+// known is what the owner of a task may rely on, according to the answers that it got.
 type known struct {
 	behavior, params string
 
 	accepted  bool // a submit was acknowledged
-	removed   bool // a remove was
-	cancels   int  // asked for, acknowledged or not
-	resubmits int  // asked for
-	reruns    int  // acknowledged with a new cycle
-	perhaps   int  // reruns whose outcome is unknown
+	removed   bool // a remove was acknowledged
+	cancels   int  // how many were asked for, acknowledged or not
+	resubmits int  // how many were asked for
+	reruns    int  // how many were acknowledged with a new cycle
+	perhaps   int  // how many reruns have an unknown outcome
 	final     *api.Task
 }
 
-// verdict is what an answer says about whether it was done: unknown leaves it open (SPEC H4), nothing says no.
+// verdict says whether the request was done, according to its answer. unknown leaves it open (SPEC H4), nothing says
+// no.
 type verdict int
 
 const (
@@ -43,8 +44,8 @@ func judge(err error) verdict {
 	return definite
 }
 
-// call does f through nodes that are up until the answer is definite, and says if any answer before was not. Calls end
-// when the test gives up.
+// call does f through nodes that are up until the answer is definite. It reports whether an answer before was not
+// definite. Calls end when the test gives up.
 func (r *runner) call(rng *rand.Rand, what string, f func(ctx context.Context, n *node.Node) error) (unsure int, err error) {
 	for {
 		i := rng.IntN(nodes)
@@ -84,7 +85,7 @@ func (r *runner) submit(rng *rand.Rand, q api.SubmitRequest) (reply *api.SubmitR
 	return reply, unsure, err
 }
 
-// run lives the life of one task. It is the only one that touches it, so every answer can be told right or wrong.
+// run lives the life of one task. Nobody else touches the task, so every answer can be judged right or wrong.
 func (p program) run(r *runner) {
 	rng := rand.New(rand.NewPCG(p.seed, 3))
 	k := &known{behavior: p.behavior, params: p.params}
@@ -93,7 +94,7 @@ func (p program) run(r *runner) {
 	switch {
 	case err != nil && unsure > 0 && api.CodeOf(err) == "already_exists":
 	case err != nil:
-		// Among them already_exists without a former try: the product resent it and met itself (SPEC H4).
+		// This includes already_exists without a former try: the product sent the submit again and met itself (SPEC H4).
 		r.errorf("submit %s: %v", p.id, err)
 		return
 	case unsure == 0 && reply.Outcome != "created", reply.Outcome != "created" && reply.Outcome != "existing":
@@ -149,7 +150,7 @@ func (r *runner) act(rng *rand.Rand, p program, k *known, what string) bool {
 	return true
 }
 
-// await waits until the task is final: that is the outcome to stay (SPEC T1).
+// await waits until the task is final. Its outcome then has to stay (SPEC T1).
 func (r *runner) await(rng *rand.Rand, id string, k *known) bool {
 	for {
 		var got *api.Task
@@ -169,7 +170,7 @@ func (r *runner) await(rng *rand.Rand, id string, k *known) bool {
 	}
 }
 
-// equalSubmits are one task, whoever comes first (SPEC I4).
+// equalSubmits are submits of one task, whichever comes first (SPEC I4).
 type equalSubmits struct {
 	n      int
 	params string

@@ -20,8 +20,8 @@ func sessions(c *Cluster) string {
 	return fmt.Sprint(ids)
 }
 
-// TestJumpOfTheLeadersWallClock: nothing expires, time goes on, and what waits for a time is due as SPEC C3 says: a jump
-// forward makes it due earlier, after a jump back the log's time passes with the monotonic clock.
+// TestJumpOfTheLeadersWallClock: nothing expires, and time goes on. A task that waits for a time is due as SPEC C3
+// says: a jump forward makes it due earlier. After a jump back the log's time passes with the monotonic clock.
 func TestJumpOfTheLeadersWallClock(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestJumpOfTheLeadersWallClock(t *testing.T) {
 				delayed := func(d time.Duration) string {
 					return c.SubmitRequest(1, api.SubmitRequest{Behavior: "echo", Delay: new(api.Duration(d))}).Task.ID
 				}
-				// wantIn: the task ends d after the jump, or soon after it. The log's time has milliseconds.
+				// wantIn demands that the task ends d after the jump, or soon after it. The log's time has milliseconds.
 				jumped := time.Now()
 				wantIn := func(id string, d time.Duration) {
 					t.Helper()
@@ -54,7 +54,7 @@ func TestJumpOfTheLeadersWallClock(t *testing.T) {
 					wantIn(soon, 20*time.Second)
 					wantIn(delayed(20*time.Second), 40*time.Second)
 				}
-				// The next leader's clock did not jump: after a jump forward its wall clock is behind the log's.
+				// The next leader's clock did not jump. After a jump forward its wall clock is behind the log's time.
 				now := c.now()
 				handOver(c)
 				if after := c.now(); after < now || after > now+5000 {
@@ -73,7 +73,7 @@ func TestJumpOfTheLeadersWallClock(t *testing.T) {
 	}
 }
 
-// now is the time of the last log entry.
+// now returns the time of the last log entry.
 func (c *Cluster) now() (now task.Time) {
 	c.t.Helper()
 	c.Node(c.Leader()).Store().Local(func(m *task.Machine) { now = m.Now() })

@@ -26,8 +26,8 @@ func programFile(t *testing.T, name string) []byte {
 	return b
 }
 
-// TestCommands: programs that know nothing of taskrt run on every node, from bytes, from blobs, in several tasks at once, and as often
-// as their exit code asks for (SPEC B5).
+// TestCommands: programs that know nothing of taskrt run on every node. They come from bytes or from blobs, run in
+// several tasks at once, and run as often as their exit code asks for (SPEC B5).
 func TestCommands(t *testing.T) {
 	if raceDetector {
 		t.Skip("compiling sqlite takes too long under the race detector")
@@ -60,8 +60,8 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// TestCommandLeases: a command keeps its lease, and its heartbeat_timeout does not end it, while it uses fuel; one that only waits is
-// ended. A worker's death is another attempt, which the program can see (SPEC B5, L7).
+// TestCommandLeases: a command keeps its lease, and heartbeat_timeout does not end it, while it uses fuel. A command
+// that only waits is ended. A worker's death makes another attempt, which the program can see (SPEC B5, L7).
 func TestCommandLeases(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		wasm, _, err := Guest("command")
@@ -89,7 +89,7 @@ func TestCommandLeases(t *testing.T) {
 		if done := c.Final(2, submit("retries", "x1")); len(done.History) != 1 || done.Error.Code != "HANDLER_ERROR" {
 			t.Errorf("exit code 1: %s", Show(done))
 		}
-		long := submit("retries", "s") // a minute's sleep
+		long := submit("retries", "s") // it sleeps for a minute
 		c.Executing(long)
 		w1.Kill()
 		c.AddWorker("w2", 4)

@@ -2,9 +2,10 @@ package clustertest
 
 import "testing"
 
-// couchJobs are the operations of CouchDB's background jobs (couch_jobs) as SPEC section 8 has them. Of its three states,
-// pending is what has a not_before, running is RUNNING, and finished is what is final. accept's no_schedule is dropped
-// (SPEC section 9); JobLock is the token, and a job that has none here shows the token of another one.
+// couchJobs are the operations of CouchDB's background jobs (couch_jobs) in the form of SPEC section 8. Of its three
+// states, pending means that a task has a not_before, running is RUNNING, and finished means final. accept's
+// no_schedule is dropped (SPEC section 9). JobLock is the token. A job that has no token here shows the token of
+// another job.
 var couchJobs = table{
 	file:   "couchjobs.txt",
 	policy: `{"kind":"external","lease":"10s","cancel_grace":"5s"}`,
@@ -40,7 +41,7 @@ var couchJobs = table{
 	},
 }
 
-// TestCouchJobs: every operation of couch_jobs in every state over HTTP.
+// TestCouchJobs does every operation of couch_jobs in every state over HTTP.
 func TestCouchJobs(t *testing.T) {
 	for change, where := range couchJobs.run(t) {
 		if !allowed[change] && change[0] != change[1] {

@@ -8,16 +8,16 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestExpress: with a slot free, a task runs from the entry on that creates it, whichever node took it in (SPEC T1). With
-// none free it waits for a plan, in its turn.
+// TestExpress: with a free slot a task runs from the entry on that creates it, whichever node took it in (SPEC T1).
+// Without a free slot it waits its turn for a plan.
 func TestExpress(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl, Slots: 2}, func(t *testing.T, c *Cluster) {
 		var mu sync.Mutex
-		first := map[string]task.Status{} // at the entry that creates it
+		first := map[string]task.Status{} // the status at the entry that creates the task
 		c.Audit.Rule(func(_ uint64, tasks map[task.Key]*task.Task) error {
 			mu.Lock()
 			defer mu.Unlock()
-			for k, x := range tasks { // order-free: each for itself
+			for k, x := range tasks { // order-free: each is looked at by itself
 				if _, ok := first[k.ID]; !ok {
 					first[k.ID] = x.Status
 				}
@@ -36,7 +36,7 @@ func TestExpress(t *testing.T) {
 			if got := c.Final(i%3, id); got.Status != "SUCCESS" || got.Attempt != 1 {
 				t.Fatalf("task %d: %s", i, Show(got))
 			}
-			time.Sleep(100 * time.Millisecond) // the worker's news of free slots, and the audit's turn at the entry
+			time.Sleep(100 * time.Millisecond) // for the worker's news of free slots, and for the audit
 			if s := began(id); s != task.Running {
 				t.Errorf("task %d was %v when it was created", i, s)
 			}

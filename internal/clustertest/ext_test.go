@@ -27,7 +27,7 @@ func acceptOf(worker string, n int, wait time.Duration) api.AcceptRequest {
 	return api.AcceptRequest{Behavior: "ext", Worker: worker, Max: n, Wait: new(api.Duration(wait))}
 }
 
-// acceptAt accepts through member i and fails the test if that fails.
+// acceptAt accepts through member i. An error fails the test.
 func acceptAt(t *testing.T, c *Cluster, i int, r api.AcceptRequest) []*api.Task {
 	t.Helper()
 	ctx, cancel := c.Context(10 * time.Minute)
@@ -39,7 +39,7 @@ func acceptAt(t *testing.T, c *Cluster, i int, r api.AcceptRequest) []*api.Task 
 	return reply.Tasks
 }
 
-// raw is JSON, or nothing.
+// raw returns JSON, or nothing.
 func raw(s string) json.RawMessage {
 	if s == "" {
 		return nil
@@ -80,7 +80,7 @@ func TestExternalLife(t *testing.T) {
 		if x.Lease.LeaseMS < 9_000 || x.Lease.LeaseMS > 10_000 || x.Lease.LostNotBefore == nil {
 			t.Errorf("lease %+v", x.Lease)
 		}
-		for i := range 3 { // three times as long as the lease
+		for i := range 3 { // 24 s with a lease of 10 s
 			c.Sleep(8 * time.Second)
 			r, err := c.Node(i).Heartbeat(ctx, api.HeartbeatRequest{ID: id, Token: x.Lease.Token, Progress: json.RawMessage(fmt.Sprint(i))})
 			if err != nil || r.Cancel || r.Resubmit || r.LeaseMS < 9_000 || r.LeaseMS > 10_000 {
@@ -108,7 +108,7 @@ func TestExternalLife(t *testing.T) {
 		if _, err = c.Node(0).Heartbeat(ctx, api.HeartbeatRequest{ID: id, Token: x.Lease.Token}); api.CodeOf(err) != "halt" {
 			t.Errorf("late heartbeat: %v", err)
 		}
-		// Without a result, the last progress is it; a snooze counts nothing.
+		// Without a result, the last progress becomes the result. A snooze counts as nothing.
 		id = c.Submit(0, "ext", `2`)
 		x = acceptAt(t, c, 1, acceptOf("w1", 1, time.Minute))[0]
 		s, err := c.Node(2).Snooze(ctx, api.SnoozeRequest{ID: id, Token: x.Lease.Token, Checkpoint: json.RawMessage(`{"at":7}`)})
@@ -201,7 +201,7 @@ func TestFinishManyAndErrors(t *testing.T) {
 	})
 }
 
-// TestExternalLeaseIsLost: a worker that falls silent loses its lease; those who watch see it at once, another gets the
+// TestExternalLeaseIsLost: a worker that falls silent loses its lease. Watchers see it at once, another worker gets the
 // task, and the late finish is refused (SPEC J6, L3).
 func TestExternalLeaseIsLost(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
@@ -223,7 +223,7 @@ func TestExternalLeaseIsLost(t *testing.T) {
 		if api.CodeOf(err) != "halt" {
 			t.Errorf("late finish: %v", err)
 		}
-		// Cancel: told by the next heartbeat, dead at the end of the grace.
+		// The next heartbeat tells of a cancel, and the lease is dead at the end of the grace.
 		if r, err := c.Node(1).Cancel(t.Context(), "", id); err != nil || !r.Told {
 			t.Fatalf("%+v %v", r, err)
 		}
@@ -237,8 +237,8 @@ func TestExternalLeaseIsLost(t *testing.T) {
 	})
 }
 
-// TestBlockedAcceptSurvivesTheLeader: an accept that waits when the leader dies goes on waiting under the next one, and
-// gets the task.
+// TestBlockedAcceptSurvivesTheLeader: an accept waits when the leader dies. It goes on waiting under the next leader
+// and gets the task.
 func TestBlockedAcceptSurvivesTheLeader(t *testing.T) {
 	for _, how := range []string{"kill", "stop"} {
 		t.Run(how, func(t *testing.T) {
@@ -284,8 +284,8 @@ func TestBlockedAcceptSurvivesTheLeader(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequestID: what a leader committed and did not answer is answered by the next: the same request gets
-// exactly the same leases.
+// TestRepeatedRequestID: a leader committed an accept and did not answer it. The next leader answers it: the same
+// request gets exactly the same leases.
 func TestRepeatedRequestID(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1m"}`)
@@ -320,13 +320,13 @@ func TestRepeatedRequestID(t *testing.T) {
 	})
 }
 
-// TestHangUps: clients that hang up at every possible moment: nothing is lost to them, and no task waits for a lease to
-// run out.
+// TestHangUps: clients hang up at every possible moment. No task is lost to them, and none waits for the end of a
+// lease.
 func TestHangUps(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1h"}`)
 		leader := c.Leader()
-		for i := range 3 { // messages take a while, so that hang-ups meet every step
+		for i := range 3 { // messages are slow, so that hang-ups meet every step
 			for j := range 3 {
 				if i != j {
 					c.Net.Delay(c.Members[i].Addr, c.Members[j].Addr, 3*time.Millisecond)
@@ -392,8 +392,8 @@ func TestHangUps(t *testing.T) {
 	})
 }
 
-// TestManyAcceptorsAreFair: many acceptors on three nodes: each task goes to exactly one, everybody gets his turn, and
-// while nothing happens they cost no entry of the log.
+// TestManyAcceptorsAreFair: there are many acceptors on three nodes. Each task goes to exactly one, and every acceptor
+// gets its turn. While nothing happens they cost no log entry.
 func TestManyAcceptorsAreFair(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external"}`)
@@ -449,14 +449,15 @@ func TestManyAcceptorsAreFair(t *testing.T) {
 				t.Errorf("%s went to %d acceptors", id, n)
 			}
 		}
-		// The longest wait goes first. Whoever comes back sooner, because his node is nearer to the leader, waits sooner.
+		// The longest wait goes first. An acceptor whose node is nearer to the leader comes back sooner, so it waits
+		// sooner.
 		if least, most := slices.Min(counts), slices.Max(counts); most-least > tasks/acceptors/2 {
 			t.Errorf("between %d and %d tasks each: %v", least, most, counts)
 		}
 	})
 }
 
-// TestAcceptorsOfACutOffNode: a node that is cut off with acceptors does not keep tasks from the others.
+// TestAcceptorsOfACutOffNode: a node with acceptors is cut off. It does not keep tasks from the other nodes.
 func TestAcceptorsOfACutOffNode(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"20s"}`)

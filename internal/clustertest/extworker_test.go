@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/node"
 )
 
-// anyNode is a client as programs have it: it knows all nodes and asks another one next time.
+// anyNode is a client as programs have it. It knows all nodes and asks another one next time.
 type anyNode struct {
 	c   *Cluster
 	mu  sync.Mutex
@@ -33,7 +33,7 @@ func (a *anyNode) node() (*node.Node, error) {
 	return nil, errors.New("connection refused")
 }
 
-// call asks one node. Its death in the middle looks like a broken connection.
+// call asks one node. If the node dies meanwhile, this looks like a broken connection.
 func call[R any](a *anyNode, f func(n *node.Node) (R, error)) (r R, err error) {
 	n, err := a.node()
 	if err != nil {
@@ -83,9 +83,9 @@ func startExternal(t *testing.T, c *Cluster, name string, slots int, h extworker
 	}
 }
 
-// TestExternalWorkersThroughDeaths: workers over HTTP's semantics, tasks that take longer than a lease, and nodes that
-// die and are cut off: every task ends well, with the result of its last attempt, and no attempt ran beside the next
-// one's report.
+// TestExternalWorkersThroughDeaths: workers follow HTTP's semantics, tasks take longer than a lease, and nodes die and
+// are cut off. Every task ends well, with the result of its last attempt. No attempt ran beside the next attempt's
+// report.
 func TestExternalWorkersThroughDeaths(t *testing.T) {
 	seeds := uint64(6)
 	if testing.Short() {
@@ -166,8 +166,8 @@ func TestExternalWorkersThroughDeaths(t *testing.T) {
 	}
 }
 
-// TestExternalWorkerGivesBack: a worker that is stopped gives back what it runs, and another goes on from the checkpoint
-// at once.
+// TestExternalWorkerGivesBack: a worker that is stopped gives back its tasks, and another worker goes on from the
+// checkpoint at once.
 func TestExternalWorkerGivesBack(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1m"}`)

@@ -14,15 +14,15 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// fairCluster is three nodes and one worker of six slots, for guests that nap, and a count of the milliseconds of slots that each
-// namespace had.
+// fairCluster is three nodes with one worker of six slots, for guests that nap. It counts the slots' milliseconds of
+// each namespace.
 type fairCluster struct {
 	*Cluster
 	mu   sync.Mutex
 	used map[string]int64
 }
 
-// runFair runs f; the guests nap for as many milliseconds as their params say, and those that are rude want to go on in 1970.
+// runFair runs f. Guests nap for as many milliseconds as their params say. Rude guests want to go on in 1970.
 func runFair(t *testing.T, f func(t *testing.T, c *fairCluster)) {
 	c := &fairCluster{used: map[string]int64{}}
 	naps := func(ctx context.Context, j *Job) (string, error) {
@@ -61,7 +61,7 @@ func (c *fairCluster) weigh(name string, weight int64) {
 	}
 }
 
-// flood submits n naps of so many milliseconds.
+// flood submits n naps of ms milliseconds each.
 func (c *fairCluster) flood(namespace, prefix string, n, ms, priority int) {
 	c.t.Helper()
 	ctx, cancel := c.Context(patience)
@@ -96,8 +96,8 @@ func (c *fairCluster) take() map[string]int64 {
 	return used
 }
 
-// TestNamespacesShareSlots: two namespaces that flood a cluster have its slots by their weights; what one of them does not want the
-// other has; who comes to a flood waits for no more than the slots that are held (SPEC N2).
+// TestNamespacesShareSlots: two namespaces that flood a cluster have its slots by their weights. Slots that one does
+// not want go to the other. A namespace that comes to a flood waits only for slots that are held (SPEC N2).
 func TestNamespacesShareSlots(t *testing.T) {
 	runFair(t, func(t *testing.T, c *fairCluster) {
 		c.weigh("blue", 10)
@@ -107,7 +107,7 @@ func TestNamespacesShareSlots(t *testing.T) {
 		c.take()
 		<-time.After(2 * time.Second)
 		alone := c.take()["blue"]
-		if alone < 6*2000*6/10 { // each nap costs its assignment on top
+		if alone < 6*2000*6/10 { // each nap also costs its assignment
 			t.Errorf("alone a namespace had %d ms of six slots in 2 s", alone)
 		}
 		c.flood("red", "one", 1, 20, 0)
@@ -133,8 +133,8 @@ func TestNamespacesShareSlots(t *testing.T) {
 	})
 }
 
-// TestThePastGoesBeforeNobody: tasks that always want to go on in the past take turns with others, of another namespace or of
-// their own (SPEC T4).
+// TestThePastGoesBeforeNobody: tasks that always want to go on in the past take turns with other tasks, of another
+// namespace or of their own (SPEC T4).
 func TestThePastGoesBeforeNobody(t *testing.T) {
 	runFair(t, func(t *testing.T, c *fairCluster) {
 		c.weigh("rude", 0)

@@ -14,7 +14,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// fuelGuest says that it used params.fuel, and ends as params.end says; limit: by how much it may use.
+// fuelGuest says that it used params.fuel, and it ends as params.end says. With "limit" it ends out of fuel if it may
+// use less.
 func fuelGuest(ctx context.Context, j *Job) (string, error) {
 	var params struct {
 		Fuel int64
@@ -37,7 +38,7 @@ func fuelGuest(ctx context.Context, j *Job) (string, error) {
 	return "", nil
 }
 
-// fuelOf lists the outcomes of a task's attempts, each with what was used.
+// fuelOf lists the outcomes of a task's attempts, each with its fuel.
 func fuelOf(t *api.Task) string {
 	var list []string
 	for _, a := range t.History {
@@ -46,8 +47,8 @@ func fuelOf(t *api.Task) string {
 	return strings.Join(list, ", ")
 }
 
-// TestFuelIsRecorded: limits.fuel of a manifest reaches the guest, and what an attempt used is in its entry however it
-// ended, but for those whose worker died; on every node, also after all of them were away.
+// TestFuelIsRecorded: limits.fuel of a manifest reaches the guest. The fuel of an attempt is in the attempt's entry
+// however it ended, unless its worker died. Every node has it, even after all nodes were away.
 func TestFuelIsRecorded(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true, Guest: fuelGuest, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		wasm, _, err := Guest("echo")
@@ -74,7 +75,7 @@ func TestFuelIsRecorded(t *testing.T) {
 			c.Submit(1, "bounded", `{"fuel":1000,"end":"limit"}`): "SUCCESS 1000",
 			c.Submit(2, "bounded", `{"fuel":1001,"end":"limit"}`): "OUT_OF_FUEL 1001",
 			c.Submit(0, "again", `{"fuel":1001,"end":"limit"}`):   "OUT_OF_FUEL 1001, OUT_OF_FUEL 1001",
-			c.Submit(1, "free", `{"fuel":1,"end":"limit"}`):       "OUT_OF_FUEL 1", // there is no limit: it is given 0
+			c.Submit(1, "free", `{"fuel":1,"end":"limit"}`):       "OUT_OF_FUEL 1", // there is no limit, so the guest gets 0
 			c.Submit(2, "free", `{"fuel":5,"end":"error"}`):       "HANDLER_ERROR 5",
 			c.Submit(0, "free", `{"fuel":9007199254740992}`):      "SUCCESS 9007199254740992",
 			c.Submit(1, "free", `{}`):                             "SUCCESS 0",
@@ -82,7 +83,7 @@ func TestFuelIsRecorded(t *testing.T) {
 		for id := range want {
 			c.Final(0, id)
 		}
-		w1.Stop() // gives back what does not end
+		w1.Stop() // it gives back tasks that do not end
 		w2 := c.AddWorker("w2", 8)
 		c.Executing(hang)
 		w2.Kill()
@@ -111,8 +112,8 @@ func TestFuelIsRecorded(t *testing.T) {
 	})
 }
 
-// TestEqualTasksUseEqualFuel: what a module uses depends on the module and its params, not on the node, the attempt or the
-// length of its slices; and with limits.fuel it ends there.
+// TestEqualTasksUseEqualFuel: the fuel of a module depends on the module and its params, not on the node, the attempt
+// or the length of its slices. With limits.fuel the module ends at this limit.
 func TestEqualTasksUseEqualFuel(t *testing.T) {
 	Run(t, 3, Options{Slots: 2, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "conformance-wat")
@@ -124,7 +125,7 @@ func TestEqualTasksUseEqualFuel(t *testing.T) {
 			{"name":"spin","limits":{"fuel":1234567}, "on_exhausted":"retry","retry":{"max_attempts":2}}]}`))
 		c.WorkersReady(3)
 		var ids []string
-		for i := range 12 { // all are due at once, so that all nodes are needed
+		for i := range 12 { // all tasks are due at once, so all nodes are needed
 			r := api.SubmitRequest{Behavior: "conformance-wat", ParamsBase64: []byte("sum equal"), Delay: new(api.Duration(time.Second))}
 			if i >= 6 {
 				r.ParamsBase64 = []byte("sum equal to each other, and more than the others")

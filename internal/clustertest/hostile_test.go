@@ -16,14 +16,14 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// mebibyte is a JSON string of 1 MiB: more than any payload of ext may have.
+// mebibyte is a JSON string of 1 MiB, which is more than any payload of ext may have.
 var mebibyte = `"` + strings.Repeat("x", 1<<20) + `"`
 
 // leases are what hostile clients know: three tasks of the external behavior ext, and their tokens.
 type leases struct{ ended, held, other *api.Task }
 
-// TestHostileRequests: whatever is wrong with a request of external workers, transactions, records, waits and events is a
-// 4xx that names it, and nothing of it is stored.
+// TestHostileRequests: requests of external workers, transactions, records, waits and events have errors. Each gets a
+// 4xx that names the error, and nothing is stored.
 func TestHostileRequests(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
@@ -44,7 +44,7 @@ func TestHostileRequests(t *testing.T) {
 		if after := s.state(); after != before {
 			t.Errorf("something was stored:\n%s\nbefore:\n%s", after, before)
 		}
-		// The lease that everybody shot at is as good as new.
+		// The lease that all these requests aimed at still works.
 		if r := finishAt(t, c, 0, l.held, `"mine"`); r.Task.Status != "SUCCESS" || r.Task.Attempt != 1 {
 			t.Errorf("%s", Show(r.Task))
 		}
@@ -125,7 +125,7 @@ func (l leases) badBulk() []bad {
 	return all
 }
 
-// badTxns are wrong transactions, each with a part that alone would be fine: it must not happen.
+// badTxns are wrong transactions. Each has a part that would be right alone, and this part must not happen.
 func (l leases) badTxns() []bad {
 	var all []bad
 	const good = `"submit":[{"behavior":"ext","id":"never"}]`
@@ -187,7 +187,7 @@ func badAccepts() []bad {
 	return all
 }
 
-// badExternals are wrong definitions and administration of behaviors.
+// badExternals are wrong definitions of behaviors, and wrong requests of their administration.
 func badExternals() []bad {
 	var all []bad
 	put := func(name, body string, status int, code, field string) {
@@ -260,7 +260,7 @@ func badWatches() []bad {
 	return all
 }
 
-// badRecords are wrong requests of the TaskStore API; api/server/taskstore_test.go has the others.
+// badRecords are wrong requests of the TaskStore API. api/server/taskstore_test.go has the other ones.
 func badRecords() []bad {
 	var all []bad
 	update := func(name, body string, status int, code, field string) {
@@ -298,7 +298,7 @@ func badAgain() []bad {
 	)
 }
 
-// send is a request with headers, which ends by itself after a while.
+// send makes a request with headers. It ends by itself after a while.
 func (s *site) send(method, target string, body []byte, header http.Header) *httptest.ResponseRecorder {
 	ctx, cancel := context.WithTimeout(s.c.t.Context(), 10*time.Second)
 	defer cancel()
@@ -315,7 +315,7 @@ func (s *site) send(method, target string, body []byte, header http.Header) *htt
 	return w
 }
 
-// badKeys: an Idempotency-Key that is none, and one of another request.
+// badKeys sends a malformed Idempotency-Key, and the key of another request.
 func (s *site) badKeys(t *testing.T) {
 	submit := []byte(`{"behavior":"ext","id":"never"}`)
 	for name, keys := range map[string][]string{
@@ -332,7 +332,7 @@ func (s *site) badKeys(t *testing.T) {
 	s.checkProblem(t, bad{name: "key of another body", status: 422, code: api.CodeIdempotencyMismatch}, w)
 }
 
-// staleInBulk: in a bulk finish every report has its own answer, and those that are wrong change nothing.
+// staleInBulk: every report of a bulk finish has its own answer, and wrong reports change nothing.
 func (s *site) staleInBulk(t *testing.T, l leases) {
 	reports := fmt.Sprintf(`{"reports":[
 		{"id":%[1]q,"token":%[4]d},{"id":%[1]q,"token":%[3]d,"result":"%0100[6]d"},{"id":%[2]q,"token":%[5]d,"result":"other"},{"id":"nobody","token":1},
@@ -357,8 +357,8 @@ func (s *site) staleInBulk(t *testing.T, l leases) {
 	}
 }
 
-// TestFuzzedRequests: thousands of requests made up from /openapi.json, right, wrong and broken. None is a 5xx, each refusal
-// is a problem with a code, and what is refused by its form is not in the log.
+// TestFuzzedRequests makes thousands of requests from /openapi.json: right, wrong and broken. None gets a 5xx. Each
+// refusal is a problem with a code. A request that is refused by its form is not in the log.
 func TestFuzzedRequests(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}
@@ -401,7 +401,7 @@ func TestFuzzedRequests(t *testing.T) {
 	})
 }
 
-// refill makes what fuzzed requests are about, and returns the tokens of leases.
+// refill makes the objects of fuzzed requests, and returns the tokens of leases.
 func (s *site) refill(t *testing.T, ids []string) (tokens []uint64) {
 	t.Helper()
 	putExternal(t, s.c, 0, "ext", `{"kind":"external","lease":"1h"}`)
@@ -416,7 +416,7 @@ func (s *site) refill(t *testing.T, ids []string) (tokens []uint64) {
 	return tokens
 }
 
-// judge says what must never be answered.
+// judge fails the test at an answer that must never be given.
 func (s *site) judge(t *testing.T, a apitest.Attack, w *httptest.ResponseRecorder, logged bool) {
 	t.Helper()
 	show := func() string {
@@ -424,7 +424,7 @@ func (s *site) judge(t *testing.T, a apitest.Attack, w *httptest.ResponseRecorde
 	}
 	unable := w.Code == http.StatusServiceUnavailable
 	if unable && a.Operation == "waitTasks" {
-		return // the end of send's patience, meanwhile leases ran out
+		return // send gave up, and leases ran out meanwhile
 	}
 	if w.Code >= 500 {
 		t.Errorf("%s", show())

@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// TestChecksOfANodeThatIsBehind: a node that has not heard of a new version yet neither refuses what only the new one
-// takes, nor stores what it does not take (SPEC B2, W4).
+// TestChecksOfANodeThatIsBehind: a node has not heard of a new version yet. It neither refuses params that only the new
+// version takes, nor stores params that the new version does not take (SPEC B2, W4).
 func TestChecksOfANodeThatIsBehind(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		schema := func(name string) string {
@@ -20,7 +20,8 @@ func TestChecksOfANodeThatIsBehind(t *testing.T) {
 		known := c.SubmitRequest(late, api.SubmitRequest{Behavior: "job", ID: "known", Params: []byte(`{"old":1}`), Delay: new(api.Duration(time.Hour))}).Task
 		c.Net.Delay(c.Members[leader].Addr, c.Members[late].Addr, 80*time.Millisecond)
 		n := c.Node(late)
-		// relapse makes the other params right again, lets n see that, and then activates a version that n does not see yet.
+		// relapse makes the other params right again and lets n see it. Then it activates a version that n does not see
+		// yet.
 		relapse := func(names [2]string, description string) {
 			v := pushAs(c, leader, "echo", schema(names[0]))
 			if d, err := n.Behavior(t.Context(), "", "job"); err != nil || d.Version != v {

@@ -8,7 +8,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// running takes events of a stream until a task runs, and returns it as that event shows it.
+// running takes events of a stream until a task runs. It returns the task as the event shows it.
 func running(t *testing.T, c *Cluster, stream api.EventStream, id string) *api.Task {
 	t.Helper()
 	ctx, cancel := c.Context(patience)
@@ -31,9 +31,9 @@ func running(t *testing.T, c *Cluster, stream api.EventStream, id string) *api.T
 	}
 }
 
-// TestLeaseTimes: a task that runs says when it can be lost at the earliest, and when a look may show a change: when its
-// lease is renewed next, never after it can be lost. So do events, which are told whenever somebody comes, and hence say
-// nothing of what is left (SPEC section 3).
+// TestLeaseTimes: a running task says when it can be lost at the earliest, and when another look may show a change.
+// This is the time of the lease's next renewal, and never after the task can be lost. Events say this, too. They may be
+// told at any time, so they do not say how much time is left (SPEC section 3).
 func TestLeaseTimes(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "wait")
@@ -68,7 +68,7 @@ func TestLeaseTimes(t *testing.T) {
 				t.Errorf("the event of %s says that %d ms are left, whenever it is told", id, ms)
 			}
 		}
-		// What is told is so: before the recheck time nothing moves the time at which it can be lost.
+		// The answer is true: before the recheck time nothing moves the time at which the task can be lost.
 		first := c.Wait(0, outside, api.GetOptions{}).Lease
 		c.Sleep(time.Until(first.RecheckNotBefore.Time) - time.Second)
 		// It is computed anew for each answer, from two clocks in milliseconds.

@@ -2,7 +2,7 @@ package clustertest
 
 import "testing"
 
-// lifecycle has everything that can happen to a task, in every state (SPEC T1, T3).
+// lifecycle has every event of a task in every state (SPEC T1, T3).
 var lifecycle = table{
 	file:   "lifecycle.txt",
 	policy: `{"kind":"external","lease":"10s","cancel_grace":"2s","retry":{"max_attempts":3,"initial_interval":"1m","jitter_percent":0}}`,
@@ -50,11 +50,12 @@ var lifecycle = table{
 	},
 }
 
-// allowed are the changes of status of SPEC T1, and "gone". What is not RUNNING and has a not_before is waiting.
+// allowed are the changes of status of SPEC T1, with "gone". A task that is not RUNNING and has a not_before is
+// waiting.
 var allowed = func() map[[2]string]bool {
 	m := map[[2]string]bool{}
 	for from, tos := range map[string][]string{
-		"gone":            {"CREATED"}, // RUNNING at once is for wasm: an accept is a request of its own
+		"gone":            {"CREATED"}, // RUNNING at once is only for wasm, because an accept is a request of its own
 		"CREATED":         {"RUNNING", "FAILURE", "gone"},
 		"RUNNING":         {"SUCCESS", "SUCCESS waiting", "FAILURE", "FAILURE waiting", "CREATED", "gone"},
 		"SUCCESS":         {"SUCCESS waiting", "gone"},
@@ -69,7 +70,7 @@ var allowed = func() map[[2]string]bool {
 	return m
 }()
 
-// TestLifecycle: every allowed change of status happens, and no other.
+// TestLifecycle: every allowed change of status happens, and no other change.
 func TestLifecycle(t *testing.T) {
 	seen := lifecycle.run(t)
 	for change, where := range seen {

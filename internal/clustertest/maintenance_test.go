@@ -23,7 +23,7 @@ func maintained(m maintain.Config) Options {
 	return Options{Configure: func(_ int, n *node.Config) { n.Maintenance = m }}
 }
 
-// eager runs on demand only and takes everything for old.
+// eager runs only on demand and takes everything for old.
 var eager = maintain.Config{Every: -1, Grace: time.Millisecond, UnsafeGrace: true}
 
 // startRun asks for a run at member i.
@@ -38,7 +38,7 @@ func (c *Cluster) startRun(i int, r api.MaintenanceRequest) int64 {
 	return started.Run
 }
 
-// maintain asks for a run at member i and returns its record when it has ended.
+// maintain asks for a run at member i. It returns the run's record after the end.
 func (c *Cluster) maintain(i int, r api.MaintenanceRequest) *api.MaintenanceRun {
 	c.t.Helper()
 	return c.runEnded(i, c.startRun(i, r))
@@ -56,7 +56,7 @@ func (c *Cluster) maintenanceRun(i int, run int64) *api.MaintenanceRun {
 	return rec
 }
 
-// runEnded waits until a run has ended in one way or the other, and its task is no longer leased, and returns its record.
+// runEnded waits until a run has ended in any way and its task is no longer leased. It returns the run's record.
 func (c *Cluster) runEnded(i int, run int64) *api.MaintenanceRun {
 	c.t.Helper()
 	ctx, cancel := c.Context(time.Hour)
@@ -83,8 +83,8 @@ func countIn(r *api.MaintenanceRun, kind, namespace string) (line api.Maintenanc
 	return line
 }
 
-// TestIdleClusterMaintainsOncePerPeriod: a cluster with nothing to do runs maintenance once a period, not more often, also
-// over a change of leader.
+// TestIdleClusterMaintainsOncePerPeriod: a cluster with nothing to do runs maintenance once a period and not more
+// often, even over a change of leader.
 func TestIdleClusterMaintainsOncePerPeriod(t *testing.T) {
 	t.Parallel()
 	every := 2 * time.Minute
@@ -112,7 +112,8 @@ func TestIdleClusterMaintainsOncePerPeriod(t *testing.T) {
 	})
 }
 
-// TestMaintenanceSeedsFollowTheConfiguration: a leader with another period sets it up, for the task that waits too.
+// TestMaintenanceSeedsFollowTheConfiguration: a leader with another period sets this period, even for the task that
+// waits.
 func TestMaintenanceSeedsFollowTheConfiguration(t *testing.T) {
 	t.Parallel()
 	every := 5 * time.Hour
@@ -133,7 +134,7 @@ func TestMaintenanceSeedsFollowTheConfiguration(t *testing.T) {
 		if got := next(); got != 5*time.Hour {
 			t.Errorf("the first run begins in %v", got)
 		}
-		for _, e := range []time.Duration{time.Hour, 2 * time.Hour, -1} { // longer, or never: after the run that waits
+		for _, e := range []time.Duration{time.Hour, 2 * time.Hour, -1} { // 2 h and never count only after the run that waits
 			every = e
 			c.Stop(0)
 			c.Start(0)
@@ -150,7 +151,7 @@ func TestMaintenanceSeedsFollowTheConfiguration(t *testing.T) {
 	})
 }
 
-// brief pushes echo with a retention of a millisecond, and runs n tasks of it.
+// brief pushes echo with a retention of a millisecond, and runs n of its tasks.
 func (c *Cluster) brief(n int) {
 	c.t.Helper()
 	wasm, _, err := Guest("echo")
@@ -167,25 +168,26 @@ func (c *Cluster) brief(n int) {
 	c.Sleep(time.Second)
 }
 
-// slow makes a run look at 50 objects a second: with a thousand tasks it takes long enough for something to happen to it.
+// slow makes a run look at 50 objects a second. With a thousand tasks the run is long enough for something to happen to
+// it.
 func slow() maintain.Config {
 	m := eager
 	m.ScanRate = 50
 	return m
 }
 
-// busyRun starts a run over a thousand tasks that it is to delete, and returns where it executes.
+// busyRun starts a run that has to delete a thousand tasks, and returns where it executes.
 func (c *Cluster) busyRun() (run int64, where int) {
 	c.t.Helper()
 	c.brief(1000)
 	run = c.startRun(0, api.MaintenanceRequest{})
 	c.Eventually("the run executes", func() bool { return c.Executing(task.MaintenanceTask) != "" })
-	c.Sleep(3 * time.Second) // it is in the middle of its marks
+	c.Sleep(3 * time.Second) // the run is in the middle of its marks
 	return run, c.Index(c.Executing(task.MaintenanceTask))
 }
 
-// TestKilledRunIsTakenOver: a run whose node is killed is lost, another node takes it over as the next attempt, and the two
-// never run at the same time (SPEC M1; Runs sees to the last).
+// TestKilledRunIsTakenOver: the node of a run is killed, and the run is lost. Another node takes it over as the next
+// attempt. The two attempts never run at the same time (SPEC M1); Runs checks this.
 func TestKilledRunIsTakenOver(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, maintained(slow()), func(t *testing.T, c *Cluster) {
@@ -207,7 +209,7 @@ func TestKilledRunIsTakenOver(t *testing.T) {
 	})
 }
 
-// TestMaintenanceOfNodesWithoutWorkers: nodes that run no tasks run maintenance all the same, and take it over; a task stays
+// TestMaintenanceOfNodesWithoutWorkers: nodes that run no tasks still run maintenance, and take it over. A task waits
 // for a worker (SPEC M1).
 func TestMaintenanceOfNodesWithoutWorkers(t *testing.T) {
 	t.Parallel()
@@ -251,8 +253,8 @@ func TestStoppedRunIsTakenOver(t *testing.T) {
 	})
 }
 
-// TestSupersededRunDeletesNothing: a run that goes on is named in the refusal of another, and ends when it is superseded by
-// its number; also one whose node is cut off and cannot know (SPEC M1).
+// TestSupersededRunDeletesNothing: while a run goes on, another start is refused, and the refusal names the run. The
+// run ends when it is superseded by its number, even if its node is cut off and cannot know (SPEC M1).
 func TestSupersededRunDeletesNothing(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []bool{false, true} {
@@ -291,8 +293,7 @@ func TestSupersededRunDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestCancelledDryRun: a dry run that is cancelled before it begins does not leave the next run dry, nor does one that is
-// cancelled in the middle.
+// TestCancelledDryRun: a dry run is cancelled before it begins, or in the middle. The next run is no dry run.
 func TestCancelledDryRun(t *testing.T) {
 	t.Parallel()
 	tasks := 1000
@@ -334,8 +335,8 @@ func TestCancelledDryRun(t *testing.T) {
 	})
 }
 
-// TestPurgeInCluster: a namespace in PURGING is emptied without anybody asking for a run, what runs in it ends, and the run
-// which saw no data makes it PURGED (SPEC N1, M2).
+// TestPurgeInCluster: a namespace in PURGING is emptied although nobody asks for a run. Its running tasks end, and the
+// run that saw no data makes it PURGED (SPEC N1, M2).
 func TestPurgeInCluster(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
@@ -380,8 +381,8 @@ func TestPurgeInCluster(t *testing.T) {
 	})
 }
 
-// TestDisksAreCleared: what nobody needs goes from every member's disk, also what one that was down has kept; what somebody
-// needs, and what nobody knows, stays (SPEC M3).
+// TestDisksAreCleared: a file that nobody needs goes from every member's disk, even if a member was down and kept it.
+// Files that somebody needs stay, and so do unknown files (SPEC M3).
 func TestDisksAreCleared(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, maintained(eager), func(t *testing.T, c *Cluster) {
@@ -434,9 +435,9 @@ func TestDisksAreCleared(t *testing.T) {
 	})
 }
 
-// TestPayloadsAreSafeFromMaintenance: runs that take everything for old follow each other without a pause while clients on
-// all nodes store the same few payloads again and again, use them and remove them. What a record refers to can be read from
-// every node at any time, however often its file was deleted and put again (SPEC M3).
+// TestPayloadsAreSafeFromMaintenance: runs that take everything for old follow each other without a pause. Meanwhile
+// clients on all nodes store the same few payloads again and again, use them and remove them. Every node can read a
+// payload that a record refers to at any time, however often its file was deleted and put again (SPEC M3).
 func TestPayloadsAreSafeFromMaintenance(t *testing.T) {
 	t.Parallel()
 	m := maintain.Config{Every: time.Second, Grace: time.Millisecond, UnsafeGrace: true, ScanRate: 100, Batch: 2}

@@ -19,10 +19,11 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestMixedSchedules lets the same faults happen to everything else that a cluster does, at one time: external workers,
-// limits and keys, repeats, retries by hand, pauses, drained nodes, versions, deletions, transactions, TaskStore records,
-// idempotency keys, waits and events. The audit checks every entry; this checks what the callers were told. A failure
-// prints its schedule; go test ./internal/clustertest -run TestMixedSchedules -mixed 1 -seed N runs that one again.
+// TestMixedSchedules lets the same faults happen to everything else that a cluster does, all at one time: external
+// workers, limits and keys, repeats, retries by hand, pauses, drained nodes, versions, deletions, transactions,
+// TaskStore records, idempotency keys, waits and events. The audit checks every entry. This test checks what the
+// callers were told. A failure prints its schedule; go test ./internal/clustertest -run TestMixedSchedules -mixed 1
+// -seed N runs this schedule again.
 func TestMixedSchedules(t *testing.T) {
 	n := *mixedSchedules
 	if testing.Short() {
@@ -40,12 +41,12 @@ func TestMixedSchedules(t *testing.T) {
 	}
 }
 
-// mixed is what runs, and what its callers may rely on, from the answers that they got.
+// mixed is a mixed schedule that runs. It knows what its callers may rely on, according to the answers that they got.
 type mixed struct {
 	*runner
-	over chan struct{} // all that was drawn has happened
-	done chan struct{} // all tasks are final: workers and subscribers end
-	once sync.Once     // of done
+	over chan struct{} // closed when all drawn events have happened
+	done chan struct{} // closed when all tasks are final: workers and subscribers end
+	once sync.Once     // closes done
 
 	background sync.WaitGroup
 	drains     [nodes]sync.Mutex // held while a node is drained
@@ -53,14 +54,14 @@ type mixed struct {
 	mu     sync.Mutex
 	owned  map[string]*owned
 	handed map[string]uint64 // by task: the highest token that a worker was handed
-	asked  map[uint64]string // by token: the accept that it was given to
-	dead   map[uint64]bool   // tokens of which a report was refused
+	asked  map[uint64]string // by token: the accept that got it
+	dead   map[uint64]bool   // tokens with a refused report
 	ended  map[uint64]ending // by token, as its worker was told
 	idle   []idleTime
 	keyed  map[string]string // by label: the task that an idempotency key made
 	store  storeBook
-	groups map[string]int // by group of tasks: updates that were acknowledged
-	counts map[string]int // what the schedule reached
+	groups map[string]int // by group of tasks: how many updates were acknowledged
+	counts map[string]int // how far the schedule reached
 }
 
 // ending is a report that was taken.
@@ -69,7 +70,7 @@ type ending struct {
 	rev        uint64
 }
 
-// idleTime is a part of the log in which a node must get nothing (SPEC L10).
+// idleTime is a part of the log. A node must get nothing in it (SPEC L10).
 type idleTime struct {
 	node     string
 	from, to uint64
@@ -93,10 +94,10 @@ func (s *schedule) testMixed(t *testing.T) {
 			cfg.Raft.SnapshotBytes, cfg.Raft.TrailingBytes = 1, 1
 		}
 		if s.seed%4 == 2 {
-			cfg.Raft.LogStore, cfg.Raft.LogSegmentBytes = logstore.WAL, 256<<10 // the directory may be in memory
+			cfg.Raft.LogStore, cfg.Raft.LogSegmentBytes = logstore.WAL, 256<<10 // small segments, as the directory may be in memory
 		}
 	}})
-	t.Cleanup(func() { // also of a test that gave up
+	t.Cleanup(func() { // even when the test gave up
 		m.stop()
 		m.background.Wait()
 	})
@@ -139,7 +140,7 @@ func closed(c <-chan struct{}) bool {
 // start runs f beside the schedule until done is closed.
 func (m *mixed) start(f func()) { m.background.Go(f) }
 
-// within fails the test if what f waits for takes for ever.
+// within fails the test if wg's goroutines do not end within the limit. what says what they do.
 func (m *mixed) within(what string, limit time.Duration, wg *sync.WaitGroup) {
 	m.c.t.Helper()
 	ended := make(chan struct{})
@@ -172,7 +173,7 @@ func (m *mixed) run() {
 	m.within("workers, waits and subscribers end", 20*time.Minute, &m.background)
 }
 
-// settle waits until all tasks are final. Those that would repeat for ever are cancelled.
+// settle waits until all tasks are final. It cancels tasks that would repeat for ever.
 func (m *mixed) settle() {
 	rng := rand.New(rand.NewPCG(m.s.seed, 99))
 	for end := time.Now().Add(20 * time.Minute); ; time.Sleep(time.Second) {
@@ -201,7 +202,7 @@ func (m *mixed) settle() {
 	}
 }
 
-// situation describes what waits, for a failure.
+// situation describes what waits. A failure shows it.
 func (m *mixed) situation() string {
 	var b strings.Builder
 	m.c.Node(m.c.Leader()).Store().Local(func(k *task.Machine) {
@@ -256,7 +257,7 @@ func drawMixed(seed uint64) *schedule {
 	return g.s
 }
 
-// checkAll compares what is there at the end with what everybody was told.
+// checkAll compares the cluster at the end with what everybody was told.
 func (m *mixed) checkAll() {
 	tasks := m.list()
 	m.checkOwned(tasks)
@@ -266,12 +267,12 @@ func (m *mixed) checkAll() {
 	m.checkStore()
 }
 
-// checkReports: a report that was taken is the end of its token, as told, and no other end (SPEC L3).
+// checkReports: a report that was taken ended its token, as its worker was told, and nothing else ended it (SPEC L3).
 func (m *mixed) checkReports() {
 	for token, e := range m.ended {
 		v, ok := m.c.Audit.Version(e.rev)
 		if !ok {
-			continue // every node was away when it was applied, or came by a snapshot
+			continue // every node was away at that entry, or got it by a snapshot
 		}
 		m.counts["reports found"]++
 		if v.Removed || v.Prev == nil || v.Prev.Lease == nil || v.Prev.Lease.Token != token || v.Task.ID != e.id || v.Task.Status.String() != e.status {
@@ -311,7 +312,7 @@ func (m *mixed) checkOwned(tasks map[string]*api.Task) {
 	}
 }
 
-// checkOutcome: a success is the report of the lease that it names; a failure is one that somebody asked for.
+// checkOutcome: a success is the report of the lease that it names. A failure is one that somebody asked for.
 func (m *mixed) checkOutcome(t *api.Task, o *owned) {
 	last := api.Attempt{}
 	for _, h := range t.History {
@@ -331,7 +332,7 @@ func (m *mixed) checkOutcome(t *api.Task, o *owned) {
 		if e, ok := m.ended[last.Token]; ok && e.status != "SUCCESS" {
 			m.errorf("the last success of %s was reported as %s: %s", t.ID, e.status, Show(t))
 		}
-	case t.Behavior == "gone" && t.Error.Code == "flaky": // it is not retried
+	case t.Behavior == "gone" && t.Error.Code == "flaky": // this failure is not retried
 	case t.Error.Code == task.CodeCancelled && o.cancels > 0, t.Error.Code == "fatal" && !o.wasm,
 		t.Error.Code == task.CodeLostTooOften && !slices.ContainsFunc(t.History, func(h api.Attempt) bool { return h.Outcome != "LOST" }), t.Error.Code == task.CodeDeadlineExceeded && o.deadline:
 	default:

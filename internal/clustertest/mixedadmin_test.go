@@ -21,7 +21,7 @@ func (m *mixed) define() {
 	m.push(rand.New(rand.NewPCG(m.s.seed, 5)), 3)
 }
 
-// admin draws something that an operator does, and undoes.
+// admin draws something that an operator does and undoes.
 func (g *generator) admin() {
 	b := g.pick("ext", "key1", "key3", "strict", "again", "wait")
 	d := g.between(100*time.Millisecond, 12*time.Second)
@@ -56,14 +56,15 @@ func (m *mixed) pause(seed uint64, behavior string, d time.Duration) {
 			}
 			return err
 		})
-		m.mayFail(what, err, api.CodeBehaviorNotFound) // it comes back unpaused
+		m.mayFail(what, err, api.CodeBehaviorNotFound) // the behavior comes back unpaused
 		if paused {
 			time.Sleep(d)
 		}
 	}
 }
 
-// drain drains a node for a while, unless somebody else does, and notes between which entries it must have got nothing.
+// drain drains a node for a while, unless another drain goes on. It notes between which entries the node must get
+// nothing.
 func (m *mixed) drain(seed uint64, id string, d time.Duration) {
 	p := &m.drains[m.c.Index(id)]
 	if !p.TryLock() {
@@ -99,7 +100,7 @@ func (m *mixed) drain(seed uint64, id string, d time.Duration) {
 	}
 }
 
-// put defines an external behavior until it is.
+// put tries to define an external behavior until it is defined.
 func (m *mixed) put(rng *rand.Rand, behavior string, most int) {
 	policy := json.RawMessage(fmt.Sprintf(externals[behavior], most))
 	err := m.callOnce(rng, fmt.Sprintf("put %s, %d", behavior, most), func(ctx context.Context, n *node.Node) error {
@@ -109,7 +110,7 @@ func (m *mixed) put(rng *rand.Rand, behavior string, most int) {
 	m.mayFail("put "+behavior, err)
 }
 
-// limit changes a limit by a new version, and rolls back.
+// limit changes a limit by a new version, and then rolls back.
 func (m *mixed) limit(seed uint64, behavior string, most int, d time.Duration) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	former := ""
@@ -137,7 +138,7 @@ func (m *mixed) limit(seed uint64, behavior string, most int, d time.Duration) {
 	m.mayFail("roll back "+behavior, err, api.CodeVersionNotFound, api.CodeBehaviorNotFound)
 }
 
-// push makes a version of "wait", which sessions run.
+// push makes a version of "wait", which workers with sessions run.
 func (m *mixed) push(rng *rand.Rand, most int) {
 	wasm, _, err := Guest("wait")
 	if err != nil {
@@ -151,7 +152,7 @@ func (m *mixed) push(rng *rand.Rand, most int) {
 	m.mayFail("push wait", err)
 }
 
-// remove deletes a behavior; its tasks wait until it is defined again (SPEC B8).
+// remove deletes a behavior. Its tasks wait until it is defined again (SPEC B8).
 func (m *mixed) remove(seed uint64, behavior string, d time.Duration) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	err := m.callOnce(rng, "delete "+behavior, func(ctx context.Context, n *node.Node) error {
@@ -162,7 +163,8 @@ func (m *mixed) remove(seed uint64, behavior string, d time.Duration) {
 	m.put(rng, behavior, 2)
 }
 
-// purge deletes the behavior "gone" with its tasks, and defines it again: what is left by then is taken up.
+// purge deletes the behavior "gone" with its tasks, and defines it again. The new one takes up the tasks that are left
+// by then.
 func (m *mixed) purge(seed uint64, d time.Duration) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	err := m.callOnce(rng, "purge gone", func(ctx context.Context, n *node.Node) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/node"
 )
 
-// checkedClient is a client of a worker whose every answer is checked against what other workers were told before.
+// checkedClient is a worker's client. It checks every answer against what other workers were told before.
 type checkedClient struct {
 	m   *mixed
 	any *anyNode
@@ -60,7 +60,8 @@ func (m *mixed) state(id string, token uint64) tokenState {
 	return tokenState{dead: m.dead[token], later: m.handed[id], ending: m.ended[token]}
 }
 
-// accept accepts: no lease is handed to two requests, and none after a later one of its task (SPEC J2, L3).
+// accept accepts tasks. No lease is handed to two requests, and none is handed out after a later lease of its task
+// (SPEC J2, L3).
 func (m *mixed) accept(ctx context.Context, n *node.Node, q api.AcceptRequest) (*api.AcceptReply, error) {
 	m.mu.Lock()
 	before := make(map[string]uint64, len(m.handed))
@@ -151,8 +152,8 @@ func (m *mixed) snooze(ctx context.Context, n *node.Node, q api.SnoozeRequest) (
 	return t, nil
 }
 
-// reported notes the answer to a report. One that was taken comes after no refusal, no other end and no later lease of
-// which anybody had been told; status is "" unless it ended the token.
+// reported notes the answer to a report. A report that was taken follows no refusal, no other end and no later lease
+// that anybody had been told of. status is "" unless the report ended the token.
 func (m *mixed) reported(id string, token uint64, before tokenState, status string, rev uint64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,16 +17,16 @@ import (
 // owned is what the owner of a task of a mixed schedule may rely on.
 type owned struct {
 	wasm     bool
-	params   []string // that were ever asked for
-	deadline bool     // it has one
-	cancels  int      // asked for, acknowledged or not
+	params   []string // all params that were ever asked for
+	deadline bool     // the task has a deadline
+	cancels  int      // how many were asked for, acknowledged or not
 
 	accepted atomic.Bool // a submit was acknowledged
-	removed  atomic.Bool // a remove was
-	vanishes atomic.Bool // it may be gone: a remove was asked for, or somebody else may take it away
+	removed  atomic.Bool // a remove was acknowledged
+	vanishes atomic.Bool // the task may be gone: a remove was asked for, or others may remove it
 }
 
-// own returns what is known of a task, perhaps nothing yet.
+// own returns what is known of a task. This may be nothing yet.
 func (m *mixed) own(id string) *owned {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -36,7 +36,7 @@ func (m *mixed) own(id string) *owned {
 	return m.owned[id]
 }
 
-// owner draws the life of one task: a submit, what its owner does with it, and who waits for it.
+// owner draws the life of one task: a submit, the owner's calls, and those who wait for it.
 func (g *generator) owner() {
 	g.tasks++
 	p := ownerProgram{id: fmt.Sprintf("task-%02d", g.tasks), seed: g.rng.Uint64()}
@@ -137,7 +137,7 @@ func (p ownerProgram) run(r *runner) {
 	}
 }
 
-// submits submits until the task is there; false: its behavior stays away.
+// submits submits until the task is there. It returns false if the task's behavior stays away.
 func (m *mixed) submits(rng *rand.Rand, q api.SubmitRequest) bool {
 	for range 600 {
 		var reply *api.SubmitReply
@@ -163,7 +163,7 @@ func (m *mixed) submits(rng *rand.Rand, q api.SubmitRequest) bool {
 	return false
 }
 
-// act does one thing with a task, in whatever state it is, and reports whether the task is still there.
+// act does one thing with a task in any state, and reports whether the task is still there.
 func (p ownerProgram) act(m *mixed, rng *rand.Rand, o *owned, what string) bool {
 	codes := []string{}
 	if o.vanishes.Load() {
@@ -259,7 +259,8 @@ func (p ownerProgram) await(m *mixed, rng *rand.Rand, codes []string) {
 	}
 }
 
-// keyedSubmit is one submit without an ID, sent by several under one idempotency key, and again later: one task (SPEC H4).
+// keyedSubmit is one submit without an ID. Several clients send it under one idempotency key, and again later. It makes
+// one task (SPEC H4).
 type keyedSubmit struct {
 	label   string
 	senders int

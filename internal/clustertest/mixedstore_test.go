@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/node"
 )
 
-// storeBook is what the clients of the TaskStore API were told: every record, by ID, and how it came to be.
+// storeBook is what the clients of the TaskStore API were told: every record by its ID, and how it came to be.
 type storeBook struct {
 	highest uint64
 	records map[uint64]storeVersion
@@ -21,13 +21,13 @@ type storeBook struct {
 
 type storeVersion struct {
 	r   api.StoreTask
-	now int64 // the log's time when it was made, by its available time and what was asked for
+	now int64 // the log's time when it was made, from its available time and the request
 }
 
 func newStoreBook() storeBook { return storeBook{records: map[uint64]storeVersion{}} }
 
-// items is work in a group of records: clients claim one after the other, and replace each by a record in another group.
-// Some fall silent and lose theirs.
+// items is work in a group of records. Clients claim one record after the other, and replace each by a record in
+// another group. Some clients fall silent and lose their records.
 type items struct {
 	group      string
 	n, clients int
@@ -36,7 +36,8 @@ type items struct {
 
 func (p items) done() string { return p.group + "-done" }
 
-// storeDo does one change once. What is new has an ID that nobody had, above all that anybody was told before (SPEC X2).
+// storeDo does one change once. A new record has an ID that nobody had, above all IDs that anybody was told before
+// (SPEC X2).
 func (m *mixed) storeDo(rng *rand.Rand, what string, ahead []int64, f func(ctx context.Context, n *node.Node) (*api.StoreReply, error)) *api.StoreReply {
 	m.mu.Lock()
 	before := m.store.highest
@@ -109,8 +110,8 @@ func (p items) step(m *mixed, rng *rand.Rand, client int64) bool {
 	m.count("claimed")
 	switch rng.IntN(6) {
 	case 0:
-		return true // never heard of again
-	case 1: // for longer
+		return true // nobody hears of the client again
+	case 1: // it claims for longer
 		change := api.StoreUpdateRequest{ClientID: client, Updates: []api.StoreChange{{ID: r.ID, Data: r.Data, Timespec: -lease.Milliseconds()}}}
 		reply = m.storeDo(rng, "renew in "+p.group, []int64{lease.Milliseconds()}, func(ctx context.Context, n *node.Node) (*api.StoreReply, error) {
 			return n.StoreUpdate(ctx, change)
@@ -120,7 +121,7 @@ func (p items) step(m *mixed, rng *rand.Rand, client int64) bool {
 		}
 		r = reply.Tasks[0]
 	case 2:
-		time.Sleep(time.Duration(rng.IntN(8000)) * time.Millisecond) // perhaps too long
+		time.Sleep(time.Duration(rng.IntN(8000)) * time.Millisecond) // this may be too long
 	}
 	finish := api.StoreUpdateRequest{ClientID: client, Deletes: []uint64{r.ID}, Adds: []api.StoreAdd{{Group: p.done(), Data: r.Data}}}
 	m.storeDo(rng, "finish in "+p.group, []int64{0}, func(ctx context.Context, n *node.Node) (*api.StoreReply, error) {
@@ -138,7 +139,7 @@ func (p items) list(m *mixed, rng *rand.Rand, group string) (rs []*api.StoreTask
 	return rs
 }
 
-// checkStore: every item was finished once, and nobody took what another one owned (SPEC X2).
+// checkStore: every item was finished once, and nobody took an item that another client owned (SPEC X2).
 func (m *mixed) checkStore() {
 	rng := rand.New(rand.NewPCG(m.s.seed, 12))
 	byItem := map[string][]storeVersion{}

@@ -16,8 +16,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// callOnce is call under an idempotency key: what happened is known in the end, and cannot happen later. Without one, what
-// was answered with outcome_unknown may still be on its way when the same call has been done through another node.
+// callOnce is call under an idempotency key. In the end the outcome is known, and nothing can happen later. Without a
+// key, a call that was answered with outcome_unknown may still be on its way when the same call has been done through
+// another node.
 func (m *mixed) callOnce(rng *rand.Rand, what string, f func(ctx context.Context, n *node.Node) error) error {
 	once := api.Once{Key: rng.Uint64() | 1, Body: rng.Uint64() | 1}
 	_, err := m.call(rng, what, func(ctx context.Context, n *node.Node) error { return f(api.WithOnce(ctx, once), n) })
@@ -33,17 +34,17 @@ func (m *mixed) txn(rng *rand.Rand, what string, q api.TxnRequest) (reply *api.T
 	return reply, err
 }
 
-// chain is a row of tasks. Each is submitted by the transaction that finishes the one before it.
+// chain is a row of tasks. The transaction that finishes one task submits the next.
 type chain struct {
 	id   string
 	n    int
 	seed uint64
 }
 
-// next is the ID of the task that follows.
+// next returns the ID of the task that follows.
 func next(id string) string { return id + ".n" }
 
-// link is a task of a chain that left others follow.
+// link returns a task of a chain. left more tasks follow it.
 func link(id string, left int) api.SubmitRequest {
 	params, err := json.Marshal(job{MS: 300, Chain: left})
 	if err != nil {
@@ -59,12 +60,12 @@ func (p chain) run(r *runner) {
 	}
 	id := p.id
 	for range p.n + 1 {
-		m.own(id).vanishes.Store(true) // if one fails for good, nothing follows it
+		m.own(id).vanishes.Store(true) // after a task that fails for good nothing follows
 		id = next(id)
 	}
 }
 
-// finishChain reports a success of a chain's task, together with the submit of the next one.
+// finishChain reports a success of a chain's task, together with the submit of the next task.
 func (m *mixed) finishChain(rng *rand.Rand, t *api.Task, j *job, f api.FinishRequest) {
 	q := api.TxnRequest{Finish: []api.FinishRequest{f}}
 	if j.Chain > 0 {
@@ -85,11 +86,11 @@ func (m *mixed) finishChain(rng *rand.Rand, t *api.Task, j *job, f api.FinishReq
 			m.mayFail("txn: finish "+f.ID, err, api.CodeConflict)
 			return
 		}
-		time.Sleep(500 * time.Millisecond) // its lease may run out meanwhile
+		time.Sleep(500 * time.Millisecond) // the lease may run out meanwhile
 	}
 }
 
-// chainRule: a task of a chain is done exactly when the next one is there (SPEC X1).
+// chainRule: a task of a chain is done exactly when the next task is there (SPEC X1).
 func chainRule(_ uint64, tasks map[task.Key]*task.Task) error {
 	for key, t := range tasks {
 		left := labelOf(t, "chain")
@@ -113,8 +114,8 @@ func labelOf(t *task.Task, name string) string {
 	return ""
 }
 
-// group is some tasks that never run. Writers count up a number that all of them carry, and pass on a fourth task, which
-// has one name or the other; each round is one transaction.
+// group is a few tasks that never run. Writers count up a number that all of them carry. They also pass on a fourth
+// task, which has one of two names in turn. Each round is one transaction.
 type group struct {
 	id              string
 	writers, rounds int
@@ -125,7 +126,7 @@ const groupSize = 3
 
 func (p group) member(i int) string { return fmt.Sprintf("%s.%d", p.id, i) }
 
-// token is the task that is passed on: it has another name after each round.
+// token returns the name of the task that is passed on. It has another name after each round.
 func (p group) token(n int) string {
 	return fmt.Sprintf("%s.token-%s", p.id, [2]string{"left", "right"}[n%2])
 }
@@ -178,7 +179,7 @@ func (p group) run(r *runner) {
 	}
 }
 
-// insist tries a transaction, made anew each time, until it happens.
+// insist tries a transaction until it happens. It makes the transaction anew for each try.
 func (p group) insist(m *mixed, rng *rand.Rand, what string, build func() (api.TxnRequest, error)) bool {
 	for range 600 {
 		q, err := build()
@@ -205,7 +206,7 @@ func (p group) insist(m *mixed, rng *rand.Rand, what string, build func() (api.T
 	return false
 }
 
-// read returns the number that the group is at, by its first task.
+// read returns the group's number, which it reads from the group's first task.
 func (p group) read(m *mixed, rng *rand.Rand) (v int, rev uint64, err error) {
 	var t *api.Task
 	_, err = m.call(rng, "read "+p.id, func(ctx context.Context, n *node.Node) (err error) {
@@ -219,7 +220,7 @@ func (p group) read(m *mixed, rng *rand.Rand) (v int, rev uint64, err error) {
 	return v, t.Rev, err
 }
 
-// countUp is the next round.
+// countUp returns the next round.
 func (p group) countUp(m *mixed, rng *rand.Rand) (q api.TxnRequest, err error) {
 	v, rev, err := p.read(m, rng)
 	if err != nil {
@@ -244,7 +245,7 @@ func (p group) countUp(m *mixed, rng *rand.Rand) (q api.TxnRequest, err error) {
 
 var errHalf = errors.New("half a transaction (SPEC X1)")
 
-// groupRule: the tasks of a group are at one number, and there is one token, the one of this number.
+// groupRule: all tasks of a group have one number, and there is one token, which belongs to this number.
 func groupRule(_ uint64, tasks map[task.Key]*task.Task) error {
 	found := map[string][]*task.Task{}
 	for _, t := range tasks {

@@ -13,11 +13,11 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// wait is somebody who waits for a task until a condition holds, at one node after the other (SPEC W1, W2).
+// wait is somebody who waits for a task until a condition holds. It waits at one node after the other (SPEC W1, W2).
 type wait struct {
 	m         *mixed
 	id, until string
-	other     string // until "many": waited for besides
+	other     string // until "many" waits for this task, too
 	rng       *rand.Rand
 	since     uint64
 }
@@ -89,7 +89,7 @@ func (w *wait) anyOf(ctx context.Context, n *node.Node) (*api.Task, error) {
 	return reply.Tasks[0], nil
 }
 
-// another returns a task that was accepted, "" if there is none yet.
+// another returns a task that was accepted, or "" if there is none yet.
 func (m *mixed) another(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *wait) gone(err error) {
 	w.m.mayFail("wait for "+w.id, err)
 }
 
-// over checks an answer, and reports whether it is what was waited for. from is a rev from before the call.
+// over checks an answer, and reports whether the wait is over. from is a rev from before the call.
 func (w *wait) over(t *api.Task, o api.GetOptions, from uint64) bool {
 	if v, ok := w.m.c.Audit.Version(t.Rev); ok && (v.Task.ID != t.ID || v.Task.Status.String() != t.Status || v.Task.Final() != t.Final) {
 		w.m.errorf("waiting for %s was answered %s, and rev %d is %+v", w.id, Show(t), t.Rev, v.Task)
@@ -152,8 +152,8 @@ func (w *wait) over(t *api.Task, o api.GetOptions, from uint64) bool {
 	return t.Final
 }
 
-// outcomeIs reports whether a state with an outcome is what until waits for. A failure with its version is retried: that is
-// no outcome of the cycle.
+// outcomeIs reports whether until waits for a state with an outcome. A failure that keeps its version is retried, and
+// it is no outcome of the cycle.
 func outcomeIs(status, version, until string) bool {
 	switch until {
 	case "success":
@@ -164,8 +164,8 @@ func outcomeIs(status, version, until string) bool {
 	return status == "SUCCESS" || status == "FAILURE" && version == ""
 }
 
-// missed looks for an outcome that should have ended the wait: it came after the wait had begun. A node that took over a
-// snapshot has not seen it.
+// missed looks for an outcome that should have ended the wait, because it came after the wait had begun. A node that
+// took over a snapshot has not seen it.
 func (w *wait) missed(t *api.Task, o api.GetOptions, from uint64) {
 	if w.m.s.compact {
 		return
@@ -179,18 +179,18 @@ func (w *wait) missed(t *api.Task, o api.GetOptions, from uint64) {
 	}
 }
 
-// subscriber follows events, and moves between nodes with the position that it is at (SPEC W3).
+// subscriber follows events. It moves between nodes and keeps its position (SPEC W3).
 type subscriber struct {
 	m          *mixed
 	name       string
 	filter     api.EventsRequest
 	rng        *rand.Rand
 	begun      bool
-	begin, end uint64         // what was asked for: begin < rev ≤ end
-	last       uint64         // position
+	begin, end uint64         // it asked for events with begin < rev ≤ end
+	last       uint64         // its position
 	seen       map[uint64]int // by rev
-	voided     uint64         // 0, or the position at which a reset came whose states have not all been told
-	voids      [][2]uint64    // covered by resets: low < rev ≤ high
+	voided     uint64         // 0, or the position of a reset whose states have not all been told
+	voids      [][2]uint64    // resets cover these: low < rev ≤ high
 }
 
 func (m *mixed) subscribers() {
@@ -223,7 +223,7 @@ func (s *subscriber) run() {
 		}
 		s.follow(stream)
 		stream.Close()
-		if s.rng.IntN(2) == 0 { // and misses something
+		if s.rng.IntN(2) == 0 { // it misses something
 			time.Sleep(time.Duration(s.rng.IntN(8000)) * time.Millisecond)
 		}
 	}
@@ -306,7 +306,7 @@ func (s *subscriber) take(e *api.Event) {
 	}
 }
 
-// check: every final state, and every removal, was told once (SPEC W3).
+// check: every final state and every removal was told once (SPEC W3).
 func (s *subscriber) check() {
 	for _, v := range s.m.c.Audit.Between(s.begin, s.end) {
 		rev := v.Task.Rev

@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/node"
 )
 
-// externals are the external behaviors and their policies; variants of the limits come and go with them.
+// externals are the external behaviors with their policies. Variants of the limits come and go with them.
 var externals = map[string]string{
 	"ext":    `{"kind":"external","lease":"3s","max_concurrent":%d,"retry":{"max_attempts":0,"max_interval":"3s"}}`,
 	"key1":   `{"kind":"external","lease":"3s","concurrency_key":"/k","max_per_key":1,"max_concurrent":%d,"retry":{"max_attempts":0,"max_interval":"3s"}}`,
@@ -32,10 +32,10 @@ var externalNames = []string{"ext", "key1", "key3", "strict", "again", "gone"}
 type job struct {
 	Key   string `json:"k,omitempty"`
 	MS    int    `json:"ms"`
-	Chain int    `json:"chain,omitempty"` // so many tasks follow it, each submitted by the finish of the one before
+	Chain int    `json:"chain,omitempty"` // how many tasks follow it; the finish of each submits the next
 }
 
-// plan is what becomes of one attempt, whoever runs it.
+// plan says what becomes of an attempt, whoever runs it.
 func plan(t *api.Task) string {
 	h := fnv.New32a()
 	fmt.Fprint(h, t.ID, t.Attempt)
@@ -59,7 +59,8 @@ func plan(t *api.Task) string {
 	return "ok"
 }
 
-// workers start, and run until all is done: of each behavior some that call by themselves, and one of package extworker.
+// workers starts the workers, which run until all is done. Each behavior has some that make calls themselves, and one
+// of package extworker.
 func (m *mixed) workers() {
 	rng := rand.New(rand.NewPCG(m.s.seed, 4))
 	for _, b := range externalNames {
@@ -81,7 +82,7 @@ func (m *mixed) loopWorker(behavior string, rng *rand.Rand) {
 		m.c.t.Fatal(err)
 	}
 	m.start(func() {
-		for !closed(m.done) { // it ends by itself when the behavior is deleted
+		for !closed(m.done) { // the loop ends by itself when the behavior is deleted
 			ctx, cancel := context.WithCancel(m.c.t.Context())
 			stop := make(chan struct{})
 			go func() {
@@ -118,7 +119,7 @@ func (m *mixed) handle(ctx context.Context, x *extworker.Task) (any, error) {
 		}
 	}
 	if x.Labels["chain"] != "" && j.Chain > 0 {
-		return nil, extworker.Snooze(time.Time{}) // only those who call by themselves know transactions
+		return nil, extworker.Snooze(time.Time{}) // package extworker knows no transactions
 	}
 	switch p := plan(x.Task); p {
 	case "fail", "late", "drop":
@@ -135,7 +136,7 @@ func (m *mixed) handle(ctx context.Context, x *extworker.Task) (any, error) {
 	return x.Lease.Token, nil
 }
 
-// rawWorker accepts and reports by itself, and behaves badly in every way that a program may.
+// rawWorker makes its calls itself. It behaves badly in every way that a program may.
 type rawWorker struct {
 	m              *mixed
 	behavior, name string
@@ -157,7 +158,7 @@ func (w *rawWorker) run() {
 	}
 }
 
-// accept asks at one node for some tasks: waiting or not, hanging up, twice, or not taking the answer.
+// accept asks one node for some tasks. It waits or not, hangs up, asks twice, or does not take the answer.
 func (w *rawWorker) accept() []*api.Task {
 	w.n++
 	wait := time.Duration(w.rng.IntN(10_000)) * time.Millisecond
@@ -190,7 +191,7 @@ func (w *rawWorker) accept() []*api.Task {
 		return w.again(q)
 	}
 	switch {
-	case way == 0 && w.rng.IntN(2) == 0: // as if the answer had been lost
+	case way == 0 && w.rng.IntN(2) == 0: // as if the answer were lost
 		w.m.note("%s lost the answer of %s: %d tasks", w.name, q.RequestID, len(reply.Tasks))
 		return w.again(q)
 	case way == 4 && reply.Undelivered != nil && len(reply.Tasks) > 0:
@@ -268,7 +269,7 @@ func (a *attempt) run() {
 	}
 }
 
-// work renews the lease until the work is done; false: the lease is gone, or the task is being cancelled.
+// work renews the lease until the work is done. It returns false if the lease is gone or the task is being cancelled.
 func (a *attempt) work(d time.Duration) bool {
 	for end := time.Now().Add(d); ; {
 		left := time.Until(end)
@@ -293,12 +294,12 @@ func (a *attempt) work(d time.Duration) bool {
 			return false
 		}
 		if reply.Cancel {
-			return a.rng.IntN(2) == 0 // or leave it to the end of the grace
+			return a.rng.IntN(2) == 0 // or it leaves the task to the end of the grace
 		}
 	}
 }
 
-// finish reports alone, or in a list with a report that is wrong.
+// finish sends a report alone, or in a list with a wrong report.
 func (a *attempt) finish(f api.FinishRequest) {
 	what := fmt.Sprintf("finish %s %d %v", f.ID, f.Token, f.Error == nil)
 	many := a.rng.IntN(4) == 0
@@ -335,5 +336,5 @@ func (a *attempt) snooze() {
 		_, err := a.m.snooze(ctx, n, q)
 		return err
 	})
-	a.m.mayFail(what, err, api.CodeHalt) // also when an answer was lost: it is no longer its token
+	a.m.mayFail(what, err, api.CodeHalt) // after a lost answer, too: the token is dead
 }

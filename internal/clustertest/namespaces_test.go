@@ -21,7 +21,7 @@ import (
 
 var purgeTasks = flag.Int("purge", 0, "how many tasks TestPurgeBesideLiveWork purges; default 30,000")
 
-// space makes a namespace with the external behavior "ext" and the guests that are named.
+// space makes a namespace with the external behavior "ext" and the named guests.
 func (c *Cluster) space(name string, guests ...string) {
 	c.t.Helper()
 	c.Leader()
@@ -74,7 +74,7 @@ func (c *Cluster) namespaceOf(i int, name string) *api.Namespace {
 	return n
 }
 
-// purgeSize is how many tasks TestPurgeBesideLiveWork purges.
+// purgeSize returns how many tasks TestPurgeBesideLiveWork purges.
 func purgeSize() int {
 	switch {
 	case *purgeTasks > 0:
@@ -85,8 +85,8 @@ func purgeSize() int {
 	return 30_000
 }
 
-// TestPurgeBesideLiveWork: a namespace with many tasks goes in batches while another one works, what runs in it is killed,
-// and whoever reports late is told to halt (SPEC N1).
+// TestPurgeBesideLiveWork: a namespace with many tasks goes in batches while another namespace works. Its running tasks
+// are killed, and a late report is told to halt (SPEC N1).
 func TestPurgeBesideLiveWork(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, maintained(maintain.Config{DeleteRate: 20_000, Batch: task.MaxDrop}), func(t *testing.T, c *Cluster) {
@@ -156,7 +156,7 @@ func (c *Cluster) maintainSoon(i int) {
 	}
 }
 
-// workUntil submits tasks one after the other, waits for each, and returns how many there were.
+// workUntil submits tasks one after the other and waits for each. It returns how many there were.
 func (c *Cluster) workUntil(over *atomic.Bool) (n int) {
 	for ; !over.Load(); n++ {
 		id := c.Submit(n%3, "echo", strconv.Itoa(n))
@@ -171,7 +171,7 @@ func (c *Cluster) workUntil(over *atomic.Bool) (n int) {
 	return n
 }
 
-// lines reads an export to its end; each line by what it is called.
+// lines reads an export to its end. It returns each line with the name of its kind.
 func (c *Cluster) lines(i int, name string) (all []exportLine, text []byte) {
 	c.t.Helper()
 	ctx, cancel := c.Context(patience)
@@ -209,8 +209,8 @@ type exportLine struct {
 	End    *struct{ Tasks, Records int }
 }
 
-// TestExportIsOneState: what two records say together is true in every export, through any node, while they change and
-// leaders come and go (SPEC M5).
+// TestExportIsOneState: two records are changed together. What they say together is true in every export, through every
+// node, while they change and leaders come and go (SPEC M5).
 func TestExportIsOneState(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
@@ -223,7 +223,7 @@ func TestExportIsOneState(t *testing.T) {
 			n := 0
 			for ; !over.Load(); n++ {
 				ids = c.transfer(client, ids, n)
-				c.Sleep(time.Millisecond) // what takes no time would go on at one moment for ever
+				c.Sleep(time.Millisecond) // without a pause the clock would stand still
 			}
 			done <- n
 		}()
@@ -256,8 +256,8 @@ func TestExportIsOneState(t *testing.T) {
 	})
 }
 
-// transfer makes two records, or changes them, so that their sum stays 0. It goes on through another node if one does not
-// answer.
+// transfer makes two records, or changes them, so that their sum stays 0. If a node does not answer it goes on through
+// another node.
 func (c *Cluster) transfer(client int64, ids []uint64, n int) []uint64 {
 	r := api.StoreUpdateRequest{Namespace: "bank", ClientID: client}
 	plus, minus := strconv.Itoa(n), strconv.Itoa(-n)
@@ -287,12 +287,12 @@ func (c *Cluster) transfer(client int64, ids []uint64, n int) []uint64 {
 	}
 }
 
-// TestExportWaitsForNobody: who reads slowly holds nobody up and sees nothing of what happens meanwhile; only so many may
-// do that at a time.
+// TestExportWaitsForNobody: a slow reader holds up nobody and sees nothing that happens meanwhile. Only a limited
+// number of exports may run at a time.
 func TestExportWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
-		const tasks = 3_000 // more than the buffers take
+		const tasks = 3_000 // the buffers take fewer
 		c.space("slow")
 		c.fill("slow", tasks)
 		ctx := t.Context()
@@ -343,7 +343,8 @@ func TestExportWaitsForNobody(t *testing.T) {
 	})
 }
 
-// TestImportGoesOn: an import whose node dies is done again through another one, and all is there once (SPEC M5).
+// TestImportGoesOn: the node of an import dies. The import is done again through another node, and everything is there
+// once (SPEC M5).
 func TestImportGoesOn(t *testing.T) {
 	t.Parallel()
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
@@ -352,13 +353,13 @@ func TestImportGoesOn(t *testing.T) {
 		ctx := t.Context()
 		adds := make([]api.StoreAdd, 1_500)
 		for i := range adds {
-			adds[i] = api.StoreAdd{Group: "g", Data: strconv.Itoa(i % 10)} // equal ones among them
+			adds[i] = api.StoreAdd{Group: "g", Data: strconv.Itoa(i % 10)} // some are equal
 		}
 		if _, err := c.Node(0).StoreUpdate(ctx, api.StoreUpdateRequest{Namespace: "from", ClientID: 7, Adds: adds}); err != nil {
 			t.Fatal(err)
 		}
 		want, text := c.lines(0, "from")
-		for i, part := range []float64{0.3, 0.95} { // among the tasks, among the records
+		for i, part := range []float64{0.3, 0.95} { // one lies among the tasks, the other among the records
 			at := int(part * float64(len(text)))
 			body := io.MultiReader(bytes.NewReader(text[:at]), &dying{c: c, i: i})
 			_, err := c.Node(i).ImportNamespace(ctx, api.ImportRequest{Name: "target", Body: body})

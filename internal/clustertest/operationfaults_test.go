@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// leaderFaults are what may befall a leader. Each is over when it returns.
+// leaderFaults are faults of a leader. Each fault is over when its function returns.
 var leaderFaults = map[string]func(c *Cluster, leader int){
 	"kill": func(c *Cluster, leader int) {
 		c.Kill(leader)
@@ -30,9 +30,9 @@ var leaderFaults = map[string]func(c *Cluster, leader int){
 	},
 }
 
-// TestOperationLosesLeader: the leader is killed, or cut off, at every moment of an operation's life: while its tasks are
-// made and run, between the last of them and the completion, while that runs, between its report and the final state. Each
-// time there is exactly one final state, and it is in the entry of the completion's outcome (Audit).
+// TestOperationLosesLeader: the leader is killed, or cut off, at every moment of an operation's life: while its tasks
+// are made and run, between the last task and the completion, while the completion runs, and between its report and the
+// final state. Each time there is exactly one final state. It is in the entry of the completion's outcome (Audit).
 func TestOperationLosesLeader(t *testing.T) {
 	moments, apart := 60, 37*time.Millisecond // the whole life takes 2 s
 	if testing.Short() || raceDetector {
@@ -51,7 +51,7 @@ func TestOperationLosesLeader(t *testing.T) {
 	}
 }
 
-// halfSecond is a guest whose partitions and completion take half a second each; the completion counts.
+// halfSecond is a guest whose partitions and completion take half a second each. The completion counts.
 func halfSecond(ctx context.Context, j *Job) (string, error) {
 	if err := j.Sleep(ctx, 500*time.Millisecond); err != nil || j.Info.Behavior != "reduce" {
 		return "1", err
@@ -60,8 +60,8 @@ func halfSecond(ctx context.Context, j *Job) (string, error) {
 	return fmt.Sprint(statuses["SUCCESS"]), err
 }
 
-// operationUnder runs an operation of six partitions on four slots, lets something happen at a moment of it, and checks
-// what must hold in the end.
+// operationUnder runs an operation of six partitions on four slots. It lets something happen at a moment of the
+// operation, and checks the end.
 func operationUnder(c *Cluster, at time.Duration, happen func(c *Cluster, leader int)) {
 	t := c.t
 	c.pushOperations()
@@ -95,8 +95,8 @@ func operationUnder(c *Cluster, at time.Duration, happen func(c *Cluster, leader
 	}
 }
 
-// TestOperationLosesWorkers: an executor dies before, during and after its job; another is cut off and comes back late: its
-// report is halted and its guest was dead by then.
+// TestOperationLosesWorkers: an executor dies before, during and after its job. Another is cut off and comes back late:
+// its report is halted, and its guest was dead by then.
 func TestOperationLosesWorkers(t *testing.T) {
 	moments, apart := 24, 97*time.Millisecond
 	if testing.Short() || raceDetector {

@@ -14,8 +14,8 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 )
 
-// TestOperationPages: however long results are, a page of op.partitions fits into a response and none is left out; who asks
-// for what is not its own, or nonsense, is told so.
+// TestOperationPages: however long results are, a page of op.partitions fits into a response, and no partition is left
+// out. A guest that asks for another operation's partitions, or asks nonsense, is told so.
 func TestOperationPages(t *testing.T) {
 	long := `"` + strings.Repeat("x", 60_000) + `"`
 	guest := func(ctx context.Context, j *Job) (string, error) {
@@ -70,7 +70,7 @@ func TestOperationPages(t *testing.T) {
 		c.startOperation(0, api.StartOperationRequest{ID: "pages", Behavior: "fan", Partitions: count(40)})
 		o := c.operation(1, "pages", "")
 		wantOperation(t, o, "", api.OperationCounts{Success: 40})
-		if string(o.Result) != `[40,3]` { // 17 of 60,000 bytes are the most below 1 MiB
+		if string(o.Result) != `[40,3]` { // 17 results of 60,000 bytes are the most below 1 MiB
 			t.Errorf("the completion saw %s, error %+v", o.Result, o.Error)
 		}
 		if x := c.Final(0, c.Submit(0, "reduce", `{}`)); x.Status != "SUCCESS" {
@@ -79,7 +79,7 @@ func TestOperationPages(t *testing.T) {
 	})
 }
 
-// TestOperationLargeArgument: one argument, shown with many tasks, makes pages short and no answer large.
+// TestOperationLargeArgument: one argument is shown with many tasks. It makes pages short, and no answer large.
 func TestOperationLargeArgument(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.pushOperations()

@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// operationsManifest: every kind of operation; "many" has neither completion nor cleanup.
+// operationsManifest has every kind of operation. "many" has neither a completion nor a cleanup.
 const operationsManifest = `{"schema":1,"behaviors":[
 	{"name":"fan","operation":{"complete":"reduce","cleanup":"tidy"}},
 	{"name":"alone","operation":{"concurrency":"one_per_target","complete":"reduce"}},
@@ -23,7 +23,7 @@ const operationsManifest = `{"schema":1,"behaviors":[
 	{"name":"reduce","retry":{"max_attempts":2,"initial_interval":"1s"}},
 	{"name":"tidy"}]}`
 
-// pushOperations uploads them; what their guests do is the test's GoGuest, if it has one.
+// pushOperations uploads operationsManifest. If the test has a GoGuest, it says what the guests do.
 func (c *Cluster) pushOperations() {
 	c.t.Helper()
 	wasm, _, err := Guest("echo")
@@ -33,7 +33,7 @@ func (c *Cluster) pushOperations() {
 	c.PushWasm(0, "", wasm, []byte(operationsManifest))
 }
 
-// startOperation begins one through member i.
+// startOperation starts an operation through member i.
 func (c *Cluster) startOperation(i int, r api.StartOperationRequest) *api.Operation {
 	c.t.Helper()
 	ctx, cancel := c.Context(patience)
@@ -45,7 +45,7 @@ func (c *Cluster) startOperation(i int, r api.StartOperationRequest) *api.Operat
 	return o
 }
 
-// operation waits through member i; "": for the end.
+// operation waits for an operation through member i. With until "" it waits for the end.
 func (c *Cluster) operation(i int, id, until string) *api.Operation {
 	c.t.Helper()
 	ctx, cancel := c.Context(2 * patience)
@@ -79,7 +79,7 @@ func (c *Cluster) partitionsOf(i int, id string) (tasks []*api.Task) {
 
 func count(n int64) api.Partitions { return api.Partitions{Count: n} }
 
-// wantOperation checks how an operation ended; code "": it succeeded.
+// wantOperation checks how an operation ended. With code "" it must have succeeded.
 func wantOperation(t *testing.T, o *api.Operation, code string, counts api.OperationCounts) {
 	t.Helper()
 	got := ""
@@ -91,8 +91,8 @@ func wantOperation(t *testing.T, o *api.Operation, code string, counts api.Opera
 	}
 }
 
-// TestOperationStartsOnce: fifty starts of an exclusive operation at the same moment, through all nodes: one begins, and 49
-// refusals name it.
+// TestOperationStartsOnce: there are fifty starts of an exclusive operation at the same moment, through all nodes. One
+// begins, and 49 refusals name it.
 func TestOperationStartsOnce(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.pushOperations()
@@ -132,7 +132,7 @@ func TestOperationStartsOnce(t *testing.T) {
 	})
 }
 
-// TestOperationOutcomes: the completion sees every outcome, page by page, and its result is the operation's; a failure
+// TestOperationOutcomes: the completion sees every outcome, page by page, and its result is the operation's. A failure
 // cancels the rest, or does not.
 func TestOperationOutcomes(t *testing.T) {
 	guest := func(ctx context.Context, j *Job) (string, error) {
@@ -169,7 +169,7 @@ func TestOperationOutcomes(t *testing.T) {
 		if want := `"map[SUCCESS:7] [0=\"a1\" 1=\"b1\" 2=\"c1\" 3=\"d1\" 4=\"e1\" 5=\"f1\" 6=\"g1\"] true 7"`; string(o.Result) != want {
 			t.Errorf("the completion saw %s, want %s", o.Result, want)
 		}
-		// fail_fast: two run, one fails, three never began.
+		// With fail_fast two run, one fails, and three never began.
 		o = start("fan", "a", "bad", "long1", "long2", "long3", "long4", "long5", "long6", "long7")
 		wantOperation(t, o, "HANDLER_ERROR", api.OperationCounts{Success: 1, Failure: 8})
 		began := 0
@@ -185,7 +185,7 @@ func TestOperationOutcomes(t *testing.T) {
 		if r := c.Final(0, o.Completion); !strings.Contains(string(r.Result), "map[FAILURE:8 SUCCESS:1]") {
 			t.Errorf("the completion saw %s", r.Result)
 		}
-		// run_all: the others go on.
+		// With run_all the others go on.
 		o = start("all", "bad1", "b", "bad2", "d", "e", "f", "g")
 		wantOperation(t, o, "HANDLER_ERROR", api.OperationCounts{Success: 5, Failure: 2})
 		if !strings.HasPrefix(o.Error.Message, "partition bad") {
@@ -194,8 +194,8 @@ func TestOperationOutcomes(t *testing.T) {
 	})
 }
 
-// TestOperationParams: the same params in GET, in lists, in events, for separate workers and, by the echo of a real guest,
-// for those of the nodes.
+// TestOperationParams: GET, lists, events, separate workers and the workers of nodes show the same params. A real
+// guest's echo shows the last.
 func TestOperationParams(t *testing.T) {
 	for _, separate := range []bool{false, true} {
 		t.Run(fmt.Sprint("separate ", separate), func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestOperationParams(t *testing.T) {
 	}
 }
 
-// TestOperationCancel: in every phase (SPEC O3).
+// TestOperationCancel cancels an operation in every phase (SPEC O3).
 func TestOperationCancel(t *testing.T) {
 	var g gates
 	guest := func(ctx context.Context, j *Job) (string, error) {
@@ -280,19 +280,19 @@ func TestOperationCancel(t *testing.T) {
 				t.Errorf("cancel %s, which is: %+v, %v", id, again, err)
 			}
 		}
-		// While its tasks are made: most never are but as cancelled ones.
+		// Its tasks are being made. Most are only made as cancelled tasks.
 		c.startOperation(0, api.StartOperationRequest{ID: "made", Behavior: "many", Partitions: count(20_000)})
 		cancelled("made", 0, 20_000)
-		// While they wait; then the completion waits too, until there is a worker.
+		// Its tasks wait. Then the completion waits too, until there is a worker.
 		c.startOperation(0, api.StartOperationRequest{ID: "waiting", Behavior: "many", Partitions: count(10)})
 		cancelled("waiting", 0, 10)
 		c.AddWorker("w1", 2)
 		c.WorkersReady(1)
-		// While some run.
+		// Some of its tasks run.
 		c.startOperation(0, api.StartOperationRequest{ID: "running", Behavior: "fan", Partitions: count(6)})
 		c.Until(0, "running:0", "running")
 		cancelled("running", 0, 6)
-		// While one has succeeded.
+		// One of its tasks has succeeded.
 		c.startOperation(0, api.StartOperationRequest{ID: "partly", Behavior: "fan", Partitions: count(6)})
 		c.Final(0, "partly:0")
 		c.Until(0, "partly:1", "running")
@@ -305,10 +305,10 @@ func TestOperationCancel(t *testing.T) {
 	})
 }
 
-// TestOperationCleanup: what a partition leaves behind is tidied up by the worker that ran it, and by no other.
+// TestOperationCleanup: the worker that ran a partition tidies up after it, and no other worker does.
 func TestOperationCleanup(t *testing.T) {
 	var mu sync.Mutex
-	tidied := map[string][]string{} // worker: partitions, of which operation
+	tidied := map[string][]string{} // worker → the operation and partitions that it tidied up
 	ran := map[string]string{}
 	guest := func(ctx context.Context, j *Job) (string, error) {
 		if j.Info.Behavior == "tidy" {
@@ -352,7 +352,7 @@ func TestOperationCleanup(t *testing.T) {
 			}
 			return n == 4 && len(tidied["w1"]) == 2 && len(tidied["w2"]) == 2
 		})
-		// A worker that dies leaves nobody who could tidy up: that is recorded.
+		// A worker that dies leaves nobody who could tidy up. This is recorded.
 		c.startOperation(0, api.StartOperationRequest{ID: "lost", Behavior: "fan", Partitions: count(2)})
 		c.Executing("lost:0")
 		c.Executing("lost:1")
@@ -370,7 +370,7 @@ func TestOperationCleanup(t *testing.T) {
 		}
 		mu.Unlock()
 		dead.Kill()
-		for _, id := range []string{"lost", "died"} { // frees w1 and w2 for what w3 ran
+		for _, id := range []string{"lost", "died"} { // w1 and w2 become free for w3's tasks
 			if id == "died" {
 				c.Eventually("w3's partitions run elsewhere", func() bool {
 					running := c.operation(0, id, "rev:0").Counts.Running
@@ -425,11 +425,11 @@ func TestOperationResume(t *testing.T) {
 	}
 }
 
-// TestOperationRemove: its tasks are halted, its ID and its target are free when the last of them is gone; while it is there
-// nothing of it can be taken out alone (SPEC O6).
+// TestOperationRemove: the operation's tasks are halted. Its ID and its target are free when the last task is gone.
+// While it is there, no task of it can be removed alone (SPEC O6).
 func TestOperationRemove(t *testing.T) {
 	guest := func(ctx context.Context, j *Job) (string, error) {
-		<-ctx.Done() // it does not obey
+		<-ctx.Done() // the guest does not obey
 		return "", ctx.Err()
 	}
 	Run(t, 3, Options{NoWorkers: true, Guest: guest}, func(t *testing.T, c *Cluster) {
@@ -443,7 +443,7 @@ func TestOperationRemove(t *testing.T) {
 		}
 		ctx, cancel := c.Context(patience)
 		defer cancel()
-		for _, id := range []string{"remove:0", "remove:4000"} { // running, waiting
+		for _, id := range []string{"remove:0", "remove:4000"} { // one runs, one waits
 			n := c.Node(1)
 			_, retry := n.Retry(ctx, api.RetryRequest{ID: id})
 			_, resubmit := n.Resubmit(ctx, api.ResubmitRequest{ID: id})
@@ -480,7 +480,7 @@ func TestOperationRemove(t *testing.T) {
 	})
 }
 
-// TestOperationWaitsForWorkers: with nobody left it waits, and goes on when one returns (SPEC O4).
+// TestOperationWaitsForWorkers: an operation without workers waits, and it goes on when a worker returns (SPEC O4).
 func TestOperationWaitsForWorkers(t *testing.T) {
 	guest := func(ctx context.Context, j *Job) (string, error) { return "", j.Sleep(ctx, 3*time.Second) }
 	Run(t, 3, Options{NoWorkers: true, Guest: guest, SessionTTL: ttl}, func(t *testing.T, c *Cluster) {

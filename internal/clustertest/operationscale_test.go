@@ -13,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// cpu is the time that this process has computed: the only clock that runs in a bubble.
+// cpu returns the time that this process has computed. It is the only clock that runs in a bubble.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -25,8 +25,8 @@ func cpu(t *testing.T) time.Duration {
 
 var largePartitions = flag.Int64("partitions", 0, "how many partitions the operation of TestLargeOperation has; default 16,000")
 
-// TestLargeOperation: many partitions begin in few entries, every answer about them is small, and what it costs to run them
-// all and to complete grows with their number, no faster. `make fanout` has a hundred thousand of them.
+// TestLargeOperation: many partitions begin in few entries, and every answer about them is small. The cost of running
+// and completing them grows no faster than their number. `make fanout` has a hundred thousand of them.
 func TestLargeOperation(t *testing.T) {
 	sizes := []int64{4_000, 16_000}
 	switch {
@@ -42,7 +42,7 @@ func TestLargeOperation(t *testing.T) {
 		costs = append(costs, cpu(t)-began)
 	}
 	t.Logf("CPU: %v", costs)
-	if ratio := float64(costs[1]) / float64(costs[0]); ratio > 9 { // linear: 4; n²: 16
+	if ratio := float64(costs[1]) / float64(costs[0]); ratio > 9 { // 4 is linear, 16 is n²
 		t.Errorf("four times the partitions cost %.1f times as much", ratio)
 	}
 }

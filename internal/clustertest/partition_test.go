@@ -27,7 +27,7 @@ func fill(c *Cluster, n int, params string) map[string]string {
 	return on
 }
 
-// wantOnce: a task succeeded in its first attempt, and was executed once.
+// wantOnce demands that a task succeeded in its first attempt and was executed once.
 func wantOnce(c *Cluster, t *api.Task) {
 	c.t.Helper()
 	if es := c.Runs.Of(t.ID); t.Status != "SUCCESS" || t.Attempt != 1 || t.LostCount != 0 || len(es) != 1 {
@@ -35,7 +35,8 @@ func wantOnce(c *Cluster, t *api.Task) {
 	}
 }
 
-// wantStopped: the first execution ended by itself within the margin after the cut, before the second began.
+// wantStopped demands that the first execution ended by itself within the margin after the cut, before the second
+// began.
 func wantStopped(c *Cluster, t *api.Task, cut time.Duration) {
 	c.t.Helper()
 	es := c.Runs.Of(t.ID)
@@ -49,7 +50,7 @@ func wantStopped(c *Cluster, t *api.Task, cut time.Duration) {
 	if es[1].Started <= es[0].Ended {
 		c.t.Errorf("executions overlap (SPEC L1): %v", es)
 	}
-	if took := time.Duration(es[1].Started) - cut; took > ttl+4*time.Second { // TTL + 2 s, and an election
+	if took := time.Duration(es[1].Started) - cut; took > ttl+4*time.Second { // TTL + 2 s and an election
 		c.t.Errorf("it ran elsewhere only after %v (SPEC L6)", took)
 	}
 }
@@ -67,7 +68,7 @@ func TestPartitionedLeader(t *testing.T) {
 				c.Push(0, "wait")
 				c.WorkersReady(3)
 				on := fill(c, 6, `{"ms": 60000}`)
-				c.AddWorker("w1", 2) // takes what is lost
+				c.AddWorker("w1", 2) // it takes lost tasks
 				c.WorkersReady(4)
 				leader := c.Leader()
 				cut := c.Boottime()
@@ -125,7 +126,8 @@ func TestPartitionedWorker(t *testing.T) {
 	}
 }
 
-// TestCancelWhileTheWorkerIsCutOff: CANCELLED is written only when the guest no longer runs, and then it stays (SPEC L8).
+// TestCancelWhileTheWorkerIsCutOff: CANCELLED is written only when the guest no longer runs, and then it stays (SPEC
+// L8).
 func TestCancelWhileTheWorkerIsCutOff(t *testing.T) {
 	for name, cut := range map[string]time.Duration{"healed before TTL": 3 * time.Second, "healed after TTL": 30 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +137,7 @@ func TestCancelWhileTheWorkerIsCutOff(t *testing.T) {
 				c.WorkersReady(1)
 				id := c.Submit(0, "wait", `600000`)
 				c.Executing(id)
-				c.AddWorker("w2", 1) // would take it
+				c.AddWorker("w2", 1) // it would take the task
 				c.WorkersReady(2)
 				c.Net.Isolate(w.Addr)
 				ctx, cancel := c.Context(time.Hour)
@@ -160,8 +162,8 @@ func TestCancelWhileTheWorkerIsCutOff(t *testing.T) {
 	}
 }
 
-// TestRemoveWhileTheWorkerIsCutOff: the guest is halted when its worker is back, or stops itself; the record stays gone
-// (SPEC L9, L3).
+// TestRemoveWhileTheWorkerIsCutOff: the guest is halted when its worker is back, or it stops by itself. The record
+// stays gone (SPEC L9, L3).
 func TestRemoveWhileTheWorkerIsCutOff(t *testing.T) {
 	for name, cut := range map[string]time.Duration{"not": 0, "healed before TTL": 3 * time.Second, "healed after TTL": 30 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -190,14 +192,14 @@ func TestRemoveWhileTheWorkerIsCutOff(t *testing.T) {
 				if _, err := c.Node(2).Task(ctx, "", id, api.GetOptions{}); api.CodeOf(err) != api.CodeTaskNotFound {
 					t.Errorf("after the remove: %v", err)
 				}
-				wantOnce(c, c.Final(0, c.Submit(0, "wait", `1`))) // its slot is free again
+				wantOnce(c, c.Final(0, c.Submit(0, "wait", `1`))) // the slot is free again
 			})
 		})
 	}
 }
 
-// TestPushLost: an assignment is committed and its push is lost with the leader's connection; the next leader pushes it
-// again at once, not after the TTL (SPEC L2).
+// TestPushLost: an assignment is committed, and its push is lost with the leader's connection. The next leader pushes
+// it again at once, not after the TTL (SPEC L2).
 func TestPushLost(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: time.Minute, NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "wait")
@@ -217,7 +219,7 @@ func TestPushLost(t *testing.T) {
 		}
 		lost := time.Now()
 		handOver(c)
-		c.Net.Reset(addr, w.Addr) // what was under way is lost
+		c.Net.Reset(addr, w.Addr) // messages that were under way are lost
 		got := c.Final(c.Leader(), id)
 		wantOnce(c, got)
 		if took := time.Since(lost); took > 10*time.Second {
@@ -238,7 +240,7 @@ func handOver(c *Cluster) {
 	c.Eventually("another leader", func() bool { return c.Leader() != before })
 }
 
-// TestSlowAndLossyNetwork: messages come late, connections break in the middle, what was said is said again: each task
+// TestSlowAndLossyNetwork: messages come late, connections break in the middle, and messages are sent again. Each task
 // is executed to its end once.
 func TestSlowAndLossyNetwork(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl, Configure: func(_ int, cfg *node.Config) { cfg.Slots = 8 }}, func(t *testing.T, c *Cluster) {

@@ -18,7 +18,7 @@ import (
 	"github.com/taskrt/taskrt/node/maintain"
 )
 
-// text is JSON of n bytes or a few less.
+// text returns JSON of n bytes or a few less.
 func text(of string, n int) json.RawMessage {
 	return json.RawMessage(`"` + strings.Repeat(of, (n-2)/len(of)) + `"`)
 }
@@ -35,7 +35,7 @@ func (c *Cluster) putBlob(i int, content []byte) {
 	}
 }
 
-// wantBlob checks that member i has the content that a task shows as a reference.
+// wantBlob demands that member i has the content that a task shows as a reference.
 func (c *Cluster) wantBlob(i int, shown json.RawMessage, content []byte) {
 	c.t.Helper()
 	if string(shown) != refTo(content) {
@@ -58,9 +58,9 @@ func (c *Cluster) refs(content []byte) int64 {
 	return b.Refs
 }
 
-// TestLargeParamsAndResults: params that are too long for the log, through a follower: they become a blob, the guest is
-// given their bytes, and so does its result. What is equal is one task however it was sent, and nothing is kept once the
-// task is gone.
+// TestLargeParamsAndResults: params that are too long for the log come through a follower. They become a blob, and the
+// guest gets their bytes. Its result goes the same way. Equal params make one task however they were sent. Nothing is
+// kept when the task is gone.
 func TestLargeParamsAndResults(t *testing.T) {
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "echo")
@@ -81,7 +81,7 @@ func TestLargeParamsAndResults(t *testing.T) {
 		for i := range c.Members {
 			c.wantBlob(i, done.Result, params)
 		}
-		if n := c.refs(params); n != 2 { // params and result
+		if n := c.refs(params); n != 2 { // the params and the result need it
 			t.Errorf("%d references", n)
 		}
 		spaced := append([]byte("  "), params...)
@@ -106,8 +106,8 @@ func TestLargeParamsAndResults(t *testing.T) {
 	})
 }
 
-// TestLargestParamsAndResults: params that do not fit into their guest, read piece by piece; params and a result of the
-// limit.
+// TestLargestParamsAndResults: params that do not fit into their guest are read piece by piece. Other params, and a
+// result, have the largest size.
 func TestLargestParamsAndResults(t *testing.T) {
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
 		wasm, _, err := Guest("conformance-wat")
@@ -188,8 +188,8 @@ func TestPayloadRefusals(t *testing.T) {
 	})
 }
 
-// TestExternalWorkerWithLargePayloads: what an external worker sends over 64 KiB: checkpoint and result become blobs, a
-// repeated finish is known again, and what is not stored is refused while the attempt goes on.
+// TestExternalWorkerWithLargePayloads: an external worker sends more than 64 KiB. Its checkpoint and result become
+// blobs. A repeated finish is recognized. A blob that is not stored is refused, and the attempt goes on.
 func TestExternalWorkerWithLargePayloads(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		putExternal(t, c, 0, "ext", `{"kind":"external"}`)
@@ -231,8 +231,8 @@ func TestExternalWorkerWithLargePayloads(t *testing.T) {
 	})
 }
 
-// TestLargeCheckpointOutlivesItsWorker: a worker dies after a checkpoint that is a blob: the task goes on from it
-// elsewhere, whoever has the bytes.
+// TestLargeCheckpointOutlivesItsWorker: a worker dies after a checkpoint that is a blob. The task goes on from the
+// checkpoint elsewhere, whichever node has the bytes.
 func TestLargeCheckpointOutlivesItsWorker(t *testing.T) {
 	params, saved := text("p", 200_000), []byte(text("s", 300_000))
 	var g gates
@@ -285,9 +285,9 @@ func (c *Cluster) down() int {
 	return -1
 }
 
-// TestPayloadsBesideMaintenance: maintenance with hardly any grace deletes what nothing refers to yet, again and again,
-// while large payloads come in: what was deleted between storing and referring is stored again, so every task is submitted
-// and runs, and what is referred to stays.
+// TestPayloadsBesideMaintenance: maintenance with hardly any grace deletes again and again what nothing refers to yet,
+// while large payloads come in. A payload that was deleted between storing and referring is stored again. So every task
+// is submitted and runs, and what is referred to stays.
 func TestPayloadsBesideMaintenance(t *testing.T) {
 	o := Options{Configure: func(_ int, c *node.Config) {
 		c.Maintenance = maintain.Config{Every: -1, Grace: time.Millisecond, UnsafeGrace: true}
@@ -296,7 +296,7 @@ func TestPayloadsBesideMaintenance(t *testing.T) {
 		c.Push(0, "echo")
 		ctx, cancel := c.Context(patience)
 		defer cancel()
-		far := c.Followers()[0]                                                    // from there it is a long way between storing and referring
+		far := c.Followers()[0]                                                    // from there storing and referring are far apart
 		if _, err := c.Node(far).Drain(ctx, c.Members[far].ID, true); err != nil { // a run there would take as long as the test
 			t.Fatal(err)
 		}

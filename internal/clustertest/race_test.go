@@ -2,5 +2,5 @@
 
 package clustertest
 
-// raceDetector is ten times slower: smaller numbers will do.
+// raceDetector makes everything ten times slower, so smaller numbers will do.
 const raceDetector = true

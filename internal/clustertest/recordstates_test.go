@@ -13,8 +13,9 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
-// recordStates are the states of a record of the TaskStore, and what client 1 can do with it (SPEC X2). An
-// update or delete says done, or the list that the ID is told in; a depend is one of an update that adds something.
+// recordStates are the states of a record of the TaskStore, with what client 1 can do with it (SPEC X2). The answer to
+// an update or a delete is done, or the list with the ID. depend is the answer to an update that depends on the record
+// and adds another.
 var recordStates = []struct {
 	name string
 	make func(r *recordCaller) uint64
@@ -99,7 +100,7 @@ func (r *recordCaller) later(id uint64) uint64 {
 	return id
 }
 
-// said puts an answer into a word: which list the ID stands in, alone.
+// said puts an answer into a word: the only list with the ID.
 func (r *recordCaller) said(reply recordReply, id uint64) string {
 	if reply.Errors == nil {
 		return "done"
@@ -127,8 +128,8 @@ func (r *recordCaller) lists(path string, id uint64) bool {
 	return slices.ContainsFunc(all, func(x *api.StoreTask) bool { return x != nil && x.ID == id })
 }
 
-// TestRecordStates: every operation of the TaskStore on a record in every state over HTTP. What is refused is refused as
-// a whole: the add that comes with it does not happen.
+// TestRecordStates does every operation of the TaskStore on a record in every state over HTTP. A refusal refuses
+// everything: the add in the same request does not happen.
 func TestRecordStates(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		s := &site{c: c, handler: server.New(c.Node(0), server.Config{})}

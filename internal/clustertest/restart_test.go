@@ -10,7 +10,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// TestAllNodesStopAndStart: whatever was acknowledged is there afterwards and goes on (SPEC T6).
+// TestAllNodesStopAndStart: all that was acknowledged is there afterwards and goes on (SPEC T6).
 func TestAllNodesStopAndStart(t *testing.T) {
 	for name, end := range map[string]func(c *Cluster, i int){"stopped": (*Cluster).Stop, "killed": (*Cluster).Kill} {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestAllNodesStopAndStart(t *testing.T) {
 	}
 }
 
-// TestRestartedNodeEndsItsFormerSession: the lock and the secret in its directory are proof that the process before is
-// dead, so nobody waits for the TTL (SPEC L6).
+// TestRestartedNodeEndsItsFormerSession: the lock and the secret in a node's directory prove that the process before is
+// dead. So nobody waits for the TTL (SPEC L6).
 func TestRestartedNodeEndsItsFormerSession(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: time.Minute, Slots: 2}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "wait")
@@ -84,7 +84,8 @@ func TestRestartedNodeEndsItsFormerSession(t *testing.T) {
 	})
 }
 
-// TestWorkerIDInUse: without the proof the same ID waits until the TTL is over, and stops nothing (SPEC L6).
+// TestWorkerIDInUse: without the proof, a second worker with the same ID waits for the end of the TTL and stops nothing
+// (SPEC L6).
 func TestWorkerIDInUse(t *testing.T) {
 	Run(t, 1, Options{SessionTTL: ttl, NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "wait")
@@ -112,7 +113,7 @@ func TestWorkerIDInUse(t *testing.T) {
 	})
 }
 
-// TestCorruptedNodeStops: a node whose state differs is found out and stops; the others go on (SPEC C4).
+// TestCorruptedNodeStops: a node whose state differs is found out and stops. The other nodes go on (SPEC C4).
 func TestCorruptedNodeStops(t *testing.T) {
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestCorruptedNodeStops(t *testing.T) {
 				if code := api.CodeOf(c.Node(bad).Ready(t.Context())); code != api.CodeNotReady {
 					t.Errorf("ready: %q", code)
 				}
-				c.Stop(bad) // as its process does when OnFatal is called
+				c.Stop(bad) // its process does this when OnFatal is called
 				next := c.Leader()
 				if got := c.Final(next, id); got.Status != "SUCCESS" {
 					t.Errorf("%s", Show(got))

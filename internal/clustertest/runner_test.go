@@ -14,7 +14,7 @@ type runner struct {
 	c *Cluster
 	s *schedule
 
-	procs map[string]*process // nodes and separate workers
+	procs map[string]*process // the nodes and separate workers
 	mix   *mixed              // nil in TestSchedules
 
 	mu    sync.Mutex
@@ -22,10 +22,11 @@ type runner struct {
 	trace []string
 }
 
-// process is one that can be killed. mu is held while it is down or on its way: faults that come meanwhile do nothing.
+// process is a process that can be killed. mu is held while it is down or on its way. Faults that come meanwhile do
+// nothing.
 type process struct {
 	mu     sync.Mutex
-	worker *Worker // nil: a node
+	worker *Worker // nil for a node
 }
 
 func (r *runner) note(format string, args ...any) {
@@ -51,7 +52,7 @@ func (r *runner) story() string {
 	return strings.Join(r.trace, "\n")
 }
 
-// name says which process "leader" is now; "" if it does not exist.
+// name says which process "leader" is now. It returns "" if there is none.
 func (r *runner) name(who string) string {
 	if who == "leader" {
 		i := r.c.leader(nil)
@@ -66,7 +67,7 @@ func (r *runner) name(who string) string {
 	return who
 }
 
-// isUp reports whether a process is up, so that ending a partition does not connect a dying one again.
+// isUp reports whether a process is up. The end of a partition must not connect a dying process again.
 func (r *runner) isUp(name string) bool {
 	p := r.procs[name]
 	if p.worker != nil {
@@ -130,7 +131,7 @@ func (r *runner) reset(a, b string) {
 	r.c.Net.Reset(a, b)
 }
 
-// down takes a process down with f and starts it again after d, unless it is down already.
+// down takes a process down with f and starts it again after d. It does nothing if the process is down already.
 func (r *runner) down(who, how string, d time.Duration, member func(i int), worker func(w *Worker)) {
 	name := r.name(who)
 	if name == "" {
@@ -183,7 +184,7 @@ func (r *runner) transfer() {
 	}
 	ctx, cancel := r.c.Context(10 * time.Second)
 	defer cancel()
-	r.note("n%d hands over: %v", i+1, n.Store().Transfer(ctx)) // under faults it may fail
+	r.note("n%d hands over: %v", i+1, n.Store().Transfer(ctx)) // under faults the transfer may fail
 }
 
 // list returns all tasks, by ID.
@@ -209,7 +210,7 @@ func (r *runner) run() {
 		time.Sleep(e.at - time.Since(start))
 		wg.Go(func() { e.run(r) })
 	}
-	wg.Wait() // faults heal by themselves, clients insist
+	wg.Wait() // faults heal by themselves, and clients insist
 	r.note("all is healed")
 	r.c.Eventually("all tasks are final", func() bool {
 		for _, t := range r.list() {

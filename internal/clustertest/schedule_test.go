@@ -11,13 +11,13 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// schedule is what happens to a cluster, drawn from a seed. Its text is what a failure prints. What it does to "the
-// leader" is decided when it happens, and goroutines take turns as they like: the same seed gives the same schedule,
-// not the same run.
+// schedule is what happens to a cluster, drawn from a seed. A failure prints its text. It is decided at its time who
+// "the leader" is, and goroutines take turns as they like. So the same seed gives the same schedule, but not the same
+// run.
 type schedule struct {
 	seed    uint64
-	workers int  // separate ones, besides those of the three nodes
-	compact bool // snapshots every few entries, and next to no log behind them: who was away gets a snapshot
+	workers int  // separate workers, besides those of the three nodes
+	compact bool // snapshots every few entries and next to no log, so a node that was away gets a snapshot
 	events  []event
 }
 
@@ -63,7 +63,7 @@ type generator struct {
 	s     *schedule
 	rng   *rand.Rand
 	tasks int
-	near  []event // the faults: half of what clients do begins soon after one, where it meets most
+	near  []event // the faults; half of the clients' calls begin soon after one, where they meet most
 }
 
 func (g *generator) add(run func(r *runner), format string, args ...any) {
@@ -94,7 +94,7 @@ func (g *generator) client() {
 	case "wait":
 		p.params = fmt.Sprint(g.rng.IntN(20_000))
 	case "fails":
-		p.params = fmt.Sprint(g.rng.IntN(6)) // from 4 on it fails for good
+		p.params = fmt.Sprint(g.rng.IntN(6)) // from 4 on the task fails for good
 	}
 	if g.rng.IntN(3) == 0 {
 		p.delay = g.between(0, 20*time.Second)
@@ -116,7 +116,7 @@ func (g *generator) client() {
 	g.add(p.run, "%v", p)
 }
 
-// equals adds several equal submits at about the same time, of a behavior whose IDs come from the params (SPEC I4).
+// equals adds several equal submits at about the same time. Their behavior takes IDs from the params (SPEC I4).
 func (g *generator) equals() {
 	g.tasks++
 	e := equalSubmits{n: 2 + g.rng.IntN(6), params: fmt.Sprintf(`{"equal":%d}`, g.tasks), seed: g.rng.Uint64()}
@@ -181,7 +181,7 @@ type program struct {
 
 type act struct {
 	after time.Duration
-	what  string // cancel, remove, rerun, resubmit; await: until it is final
+	what  string // cancel, remove, rerun, resubmit, or await, which waits for the final state
 }
 
 func (p program) String() string {

@@ -20,7 +20,7 @@ var (
 )
 
 // TestSchedules lets random faults happen to clusters at work, and checks what SPEC promises. A failure prints its
-// schedule; go test ./internal/clustertest -run TestSchedules -schedules 1 -seed N runs that one again.
+// schedule; go test ./internal/clustertest -run TestSchedules -schedules 1 -seed N runs this schedule again.
 func TestSchedules(t *testing.T) {
 	n := *schedules
 	if testing.Short() {
@@ -72,7 +72,7 @@ func (s *schedule) test(t *testing.T) {
 	r.count()
 }
 
-// count says what the schedule reached: a schedule in which nothing happens proves nothing.
+// count notes how far the schedule reached. A schedule in which nothing happens proves nothing.
 func (r *runner) count() {
 	outcomes := map[string]int{}
 	attempts := int64(0)
@@ -94,8 +94,8 @@ func (r *runner) count() {
 		len(r.tasks), attempts, executions, term, restored, outcomes)
 }
 
-// check compares what is there after all with what the owners of the tasks were told. before is the same some time
-// earlier: nothing may have changed.
+// check compares the tasks after all with what their owners were told. before is the state some time earlier: nothing
+// may have changed since.
 func (r *runner) check(before, after map[string]*api.Task) {
 	for id, k := range r.tasks {
 		t := after[id]
@@ -130,7 +130,7 @@ func (r *runner) checkTask(t *api.Task, k *known) {
 	r.checkExecutions(t)
 }
 
-// checkOutcome: the outcome is the behavior's own, or the owner asked for another one.
+// checkOutcome: the outcome is the behavior's own, unless the owner asked for another one.
 func (r *runner) checkOutcome(t *api.Task, k *known) {
 	fails := int64(0)
 	if k.behavior == "fails" {
@@ -150,9 +150,9 @@ func (r *runner) checkOutcome(t *api.Task, k *known) {
 	}
 }
 
-// checkHistory: attempts and tokens rise; only the last attempt of a cycle is an outcome.
+// checkHistory: attempts and tokens rise, and only the last attempt of a cycle is an outcome.
 func (r *runner) checkHistory(t *api.Task, k *known) {
-	wants := 0 // attempts that ended the task
+	wants := 0 // how many attempts ended the task
 	for i, h := range t.History {
 		if i > 0 && (h.Attempt != t.History[i-1].Attempt+1 || h.Token <= t.History[i-1].Token) {
 			r.errorf("history of %s does not rise: %s", t.ID, Show(t))
@@ -185,8 +185,9 @@ func (r *runner) checkHistory(t *api.Task, k *known) {
 	}
 }
 
-// checkExecutions: guests began in the order of their tokens, each token's at most once, and nothing ran after the
-// outcome. That none overlapped is looked at when they begin, and by Runs.check.
+// checkExecutions: guests began in the order of their tokens, no token had a second guest, and there were no more
+// guests than attempts. A success was executed. Runs.check, and the beginning of each guest, check that no two guests
+// overlapped.
 func (r *runner) checkExecutions(t *api.Task) {
 	es := r.c.Runs.Of(t.ID)
 	for i := 1; i < len(es); i++ {

@@ -18,17 +18,17 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the tables in testdata/states anew, to be read before they are committed")
 
-// operation is one request over HTTP, or time that passes (method "sleep", path a duration). In path and body, $id, $token
-// and $behavior stand for those of the task, and $+1h for a time from now.
+// operation is one request over HTTP, or time that passes (method "sleep", with a duration as its path). In path and
+// body, $id, $token and $behavior stand for the task's, and $+1h stands for a time from now.
 type operation struct{ name, method, path, body string }
 
-// state is a name for what some operations make of a task that is not there at first.
+// state is a name for the state that some operations make of a task that is not there at first.
 type state struct{ name, made string }
 
 // table says for every state and every operation what is answered, and what the record is then.
 type table struct {
 	file       string
-	policy     string // of the external behavior
+	policy     string // the external behavior's policy
 	operations []operation
 	states     []state
 }
@@ -43,12 +43,12 @@ type life struct {
 	by map[string]operation
 
 	id    string
-	token uint64 // of its last lease; another task's as long as it has none
+	token uint64 // the last lease's token; another task's while there was no lease
 
 	broken []string // what was read and must never be (SPEC T2)
 }
 
-// reply is what the answers of all routes have.
+// reply has the fields of the answers of all routes.
 type reply struct {
 	status int
 
@@ -64,7 +64,7 @@ type reply struct {
 
 const tableBehavior = "table"
 
-// do performs an operation and says in a word what was answered.
+// do performs an operation and puts the answer into a word.
 func (l *life) do(o operation) string {
 	l.t.Helper()
 	if o.method == "sleep" {
@@ -129,7 +129,7 @@ func (l *life) send(method, path, body string) reply {
 	return r
 }
 
-// now reads the record: which of the states of SPEC T1 it is in, and in words.
+// now reads the record. class is its state of SPEC T1, and record describes it in words.
 func (l *life) now() (class, record string) {
 	l.t.Helper()
 	r := l.send("GET", "/v1/tasks/"+l.id, "")
@@ -177,7 +177,7 @@ func fromNow(at api.Time) string {
 	return "+" + d.String()
 }
 
-// wrongIn says what of SPEC T2 does not hold.
+// wrongIn lists the rules of SPEC T2 that a task breaks.
 func wrongIn(x *api.Task) (wrong []string) {
 	hold := func(what string, ok bool) {
 		if !ok {
@@ -194,8 +194,8 @@ func wrongIn(x *api.Task) (wrong []string) {
 	return wrong
 }
 
-// run makes every state once for every operation, compares with the file, and returns which changes of status there
-// were: from and to.
+// run makes every state once for every operation, and compares the answers with the file. It returns the changes of
+// status that happened: from and to.
 func (tb *table) run(t *testing.T) map[[2]string]string {
 	changes := map[[2]string]string{}
 	var cells []cell
@@ -228,7 +228,7 @@ func (tb *table) run(t *testing.T) map[[2]string]string {
 				to, record := l.now()
 				cells = append(cells, cell{st.name, o.name, said, record})
 				changes[[2]string{from, to}] = st.name + ", " + o.name
-				l.send("DELETE", "/v1/tasks/"+l.id, "") // so that nobody else accepts it
+				l.send("DELETE", "/v1/tasks/"+l.id, "") // nobody else must accept it
 				for _, b := range l.broken {
 					t.Errorf("%s, %s (SPEC T2): %s", st.name, o.name, b)
 				}
@@ -250,7 +250,7 @@ func (tb *table) life(t *testing.T, s *site, id string) *life {
 	return l
 }
 
-// compare holds the cells against the file, which has exactly these.
+// compare demands that the file has exactly these cells.
 func (tb *table) compare(t *testing.T, cells []cell) {
 	t.Helper()
 	var b strings.Builder

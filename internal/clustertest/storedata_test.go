@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// longText makes data that is long and its own.
+// longText makes long data that nothing else has.
 func longText(name string, n int) string {
 	return strings.ToValidUTF8((name + strings.Repeat("·x", n))[:n], "")
 }
@@ -28,15 +28,15 @@ func storeUpdate(t *testing.T, c *Cluster, i int, r api.StoreUpdateRequest) []*a
 	return reply.Tasks
 }
 
-// TestLargeStoreData: data of a record may be as large as a body takes, and much of it may come at once (SPEC X2). It reads
-// the same on every node, moves with its record, counts in full, and goes with the last record that has it.
+// TestLargeStoreData: a record's data may be as large as a body may be, and much of it may come at once (SPEC X2). It
+// reads the same on every node, moves with its record, counts in full, and goes with the last record that has it.
 func TestLargeStoreData(t *testing.T) {
 	Run(t, 3, maintained(eager), func(t *testing.T, c *Cluster) {
 		const many, each = 400, 3000
 		large, half := longText("large", 6<<20), longText("half", 1<<20)
 		made := storeUpdate(t, c, 0, api.StoreUpdateRequest{ClientID: 1, Adds: []api.StoreAdd{{Group: "g", Data: large}, {Group: "g", Data: "small"}, {Group: "g", Data: half}}})
 		some := api.StoreUpdateRequest{ClientID: 1, Updates: []api.StoreChange{{ID: made[2].ID, Data: half + "!"}}}
-		for i := range many { // none is large, but all of them are no log entry
+		for i := range many { // none is large, but together they do not fit into a log entry
 			some.Adds = append(some.Adds, api.StoreAdd{Group: "many", Data: longText(fmt.Sprint(i), each)})
 		}
 		added := storeUpdate(t, c, 1, some)
@@ -94,7 +94,7 @@ func TestLargeStoreData(t *testing.T) {
 		}
 		c.Sleep(time.Minute)
 		c.maintain(0, api.MaintenanceRequest{})
-		before := blobs() // what was "half" is gone: no record has it
+		before := blobs() // the data "half" is gone, as no record has it
 		if before < 3 || before > many {
 			t.Errorf("%d blobs of %d records", before, len(want))
 		}
@@ -114,12 +114,13 @@ func TestLargeStoreData(t *testing.T) {
 	})
 }
 
-// TestStoreListsAreBounded: a list of more than 64 MiB is refused by the name of what makes it shorter.
+// TestStoreListsAreBounded: a list of more than 64 MiB is refused. The refusal names the parameter that makes the list
+// shorter.
 func TestStoreListsAreBounded(t *testing.T) {
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
 		data := strings.Repeat("x", 7<<20)
 		var ids []uint64
-		for range 10 { // the same bytes: one blob
+		for range 10 { // the same bytes make one blob
 			ids = append(ids, storeUpdate(t, c, 0, api.StoreUpdateRequest{ClientID: 1, Adds: []api.StoreAdd{{Group: "g", Data: data}}})[0].ID)
 		}
 		ctx, cancel := c.Context(patience)

@@ -12,17 +12,17 @@ import (
 	"github.com/taskrt/taskrt/node"
 )
 
-// storeWorker moves records from one group to another as a client of the TaskStore API does (SPEC X2): claim, work, and
-// one update that deletes the one and adds the other.
+// storeWorker moves records from one group to another, as a client of the TaskStore API does (SPEC X2). It claims a
+// record, works, and makes one update that deletes the record and adds another.
 type storeWorker struct {
 	c      *Cluster
 	id     int64
 	random *rand.Rand
 
-	gone, unsure int // updates that did nothing, or perhaps something
+	gone, unsure int // updates that did nothing, and updates that perhaps did something
 }
 
-// call does f through a node that is up, and reports whether it was certainly done.
+// call does f through a node that is up, and reports whether f was certainly done.
 func (w *storeWorker) call(f func(ctx context.Context, n *node.Node) error) bool {
 	n := w.c.Members[w.random.IntN(len(w.c.Members))].up()
 	if n == nil {
@@ -85,8 +85,8 @@ func (w *storeWorker) finish(x *api.StoreTask) {
 	}
 }
 
-// TestTaskStoreSurvivesLeaders: leaders die or are cut off while clients claim and finish records through all nodes. Every record is
-// finished once, whatever was lost on the way, and a claim whose answer was lost ends by itself.
+// TestTaskStoreSurvivesLeaders: leaders die or are cut off while clients claim and finish records through all nodes.
+// Every record is finished once, whatever was lost on the way. A claim whose answer was lost ends by itself.
 func TestTaskStoreSurvivesLeaders(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl, NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		const records = 2_000
@@ -144,7 +144,7 @@ func TestTaskStoreSurvivesLeaders(t *testing.T) {
 	})
 }
 
-// TestTaskStoreKeyed: under an Idempotency-Key a claim and an add happen once, through whichever nodes (SPEC H4).
+// TestTaskStoreKeyed: under an Idempotency-Key a claim and an add happen once, whichever nodes take them (SPEC H4).
 func TestTaskStoreKeyed(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl, NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.Leader()
@@ -170,7 +170,7 @@ func TestTaskStoreKeyed(t *testing.T) {
 		if left, err := api.CollectStore(c.Node(0).StoreGroup(t.Context(), "", "g", 0, false)); err != nil || len(left) != 1 {
 			t.Errorf("%d are available, %v; want 1", len(left), err)
 		}
-		// An hour is over for a record when it is for the node that is asked, though nothing was written since.
+		// An hour is over for a record when it is over for the node that is asked, although nothing was written since.
 		c.Sleep(time.Hour)
 		for i := range c.Members {
 			if left, err := api.CollectStore(c.Node(i).StoreGroup(t.Context(), "", "g", 0, false)); err != nil || len(left) != 2 {

@@ -44,8 +44,9 @@ func activated(c *Cluster, i int, version string) activation {
 	return activation{}
 }
 
-// TestVersionsUnderLoad: versions change at one point in the log, while all nodes take submits. No task fails (SPEC B2). That
-// each is leased on the version that is active at that entry is the audit's to see, which every test here runs under.
+// TestVersionsUnderLoad: versions change at one point in the log while all nodes take submits. No task fails (SPEC B2).
+// The audit, which runs in every test here, checks that each task is leased on the version that is active at that
+// entry.
 func TestVersionsUnderLoad(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		first := pushAs(c, 0, "echo", "")
@@ -98,14 +99,15 @@ func TestVersionsUnderLoad(t *testing.T) {
 			if got.Status != "SUCCESS" || got.Attempt != 1 {
 				t.Fatalf("%s", Show(got))
 			}
-			// Within one millisecond either may have been active.
+			// Within one millisecond either version may have been active.
 			var may []string
 			for i, a := range history {
 				if !a.at.After(got.StartedAt.Time) && (i+1 == len(history) || !history[i+1].at.Before(got.StartedAt.Time)) {
 					may = append(may, a.version)
 				}
 			}
-			// A success leaves no pin: which version ran is seen while it runs. Its time says which it may have been.
+			// A success leaves no pin, so only a running task shows its version. Its time says which versions are
+			// possible.
 			if len(may) == 0 {
 				t.Fatalf("no version was active at the start of %s", Show(got))
 			}
@@ -117,8 +119,8 @@ func TestVersionsUnderLoad(t *testing.T) {
 	})
 }
 
-// TestRollbackWhileTasksRetry: what has begun on the new version stays there, with its retries; what begins after the
-// rollback runs on the old one; by hand a task is taken over to it (SPEC B2).
+// TestRollbackWhileTasksRetry: a task that has begun on the new version stays there, with its retries. A task that
+// begins after the rollback runs on the old version. A task can be taken over to the old version by hand (SPEC B2).
 func TestRollbackWhileTasksRetry(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		good := pushAs(c, 0, "echo", "")
@@ -144,7 +146,7 @@ func TestRollbackWhileTasksRetry(t *testing.T) {
 			t.Errorf("after the rollback: %s", Show(got))
 		}
 		leader := c.Leader()
-		c.Kill(leader) // the pins are in the log
+		c.Kill(leader) // the log has the pins
 		i := c.Leader(leader)
 		for _, id := range ids {
 			got := c.Final(i, id)
@@ -175,8 +177,8 @@ func TestRollbackWhileTasksRetry(t *testing.T) {
 	})
 }
 
-// TestDeletedWhileThePushIsLost: a task was leased before its behavior was deleted, and its worker had not heard of it. It
-// is pushed again all the same, and finishes; the next one waits for a behavior of that name (SPEC B8, L2).
+// TestDeletedWhileThePushIsLost: a task was leased before its behavior was deleted, and its worker had not heard of it.
+// It is still pushed again, and it finishes. The next task waits for a behavior of that name (SPEC B8, L2).
 func TestDeletedWhileThePushIsLost(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: time.Minute, NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		pushAs(c, 0, "wait", "")

@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/node"
 )
 
-// watcher follows events as a client does: it notes every final state, and goes on elsewhere with the last rev.
+// watcher follows events as a client does. It notes every final state, and it goes on elsewhere with the last rev.
 type watcher struct {
 	t      *testing.T
 	c      *Cluster
@@ -22,7 +22,7 @@ type watcher struct {
 	finals map[string]int // how often a task's final state was told
 	status map[string]string
 	resets int
-	beats  []time.Time // of progress
+	beats  []time.Time // when progress was told
 }
 
 func (c *Cluster) watch(i int, r api.EventsRequest) *watcher {
@@ -43,7 +43,7 @@ func (w *watcher) open(i int) {
 	w.last = max(w.last, w.stream.Position())
 }
 
-// move goes on at another member with what it has seen.
+// move goes on at another member after the last rev that it has seen.
 func (w *watcher) move(i int) {
 	w.t.Helper()
 	w.last = max(w.last, w.stream.Position())
@@ -52,7 +52,7 @@ func (w *watcher) move(i int) {
 	w.open(i)
 }
 
-// next takes one event; false if there is none for d of virtual time, or the member stops.
+// next takes one event. It returns false if there is none for d of virtual time, or if the member stops.
 func (w *watcher) next(d time.Duration) bool {
 	w.t.Helper()
 	ctx, cancel := w.c.Context(d)
@@ -90,8 +90,8 @@ func (w *watcher) next(d time.Duration) bool {
 	return true
 }
 
-// TestEventsGoOnAtAnotherNode: a subscriber whose node dies goes on at another one, which may be behind it, and is told
-// every final state once (SPEC W3).
+// TestEventsGoOnAtAnotherNode: a subscriber's node dies, and the subscriber goes on at another node, which may be
+// behind. It is told every final state once (SPEC W3).
 func TestEventsGoOnAtAnotherNode(t *testing.T) {
 	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "wait")
@@ -110,7 +110,7 @@ func TestEventsGoOnAtAnotherNode(t *testing.T) {
 			switch moves {
 			case 1:
 				victim := at
-				c.Kill(victim) // with what it had committed and the others had not applied
+				c.Kill(victim) // it had committed entries that the others had not applied
 				at = (victim + 1) % 3
 				w.move(at)
 				c.Leader()
@@ -142,8 +142,8 @@ func TestEventsGoOnAtAnotherNode(t *testing.T) {
 	})
 }
 
-// TestResetAfterASnapshot: a node that was given a snapshot has not seen what happened: its subscribers are told the
-// state, and go on (SPEC W3). So is one that comes with a rev from before it.
+// TestResetAfterASnapshot: a node that got a snapshot has not seen what happened. Its subscribers are told the state,
+// and go on (SPEC W3). So is a subscriber with a rev from before the snapshot.
 func TestResetAfterASnapshot(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true, Configure: func(_ int, cfg *node.Config) {
 		cfg.Raft.SnapshotBytes, cfg.Raft.TrailingBytes = 1, 1
@@ -160,7 +160,7 @@ func TestResetAfterASnapshot(t *testing.T) {
 		w := c.watch(late, api.EventsRequest{})
 		first := w.last
 		c.Net.Isolate(c.Members[late].Addr)
-		const more = 200 // entries: some are always kept behind a snapshot
+		const more = 200 // entries; some are always kept behind a snapshot
 		for i := range more {
 			submit(fmt.Sprintf("t%02d", i))
 			c.Sleep(100 * time.Millisecond)
@@ -196,8 +196,8 @@ func TestResetAfterASnapshot(t *testing.T) {
 	})
 }
 
-// TestLiveProgress: progress reaches those who watch, at any node, long before a renewal stores it, and not too often
-// (SPEC W3); also under the next leader.
+// TestLiveProgress: progress reaches watchers at any node, long before a renewal stores it, and not too often (SPEC
+// W3). It does so under the next leader, too.
 func TestLiveProgress(t *testing.T) {
 	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "wait")
@@ -225,7 +225,7 @@ func TestLiveProgress(t *testing.T) {
 		look("follower", c.Followers()[0])
 		look("other follower", c.Followers()[1])
 		if where := c.Runs.Running(id); where == c.Members[leader].ID {
-			return // its worker dies with the leader; another run of this test would be another task
+			return // its worker would die with the leader
 		}
 		c.Kill(leader)
 		c.Leader(leader)
@@ -235,8 +235,8 @@ func TestLiveProgress(t *testing.T) {
 	})
 }
 
-// TestWaitingForManyAtAnyFreshness: waits read linearizably unless asked for less, and not before the index that they
-// name (SPEC W2, W4).
+// TestWaitingForManyAtAnyFreshness: waits read linearizably unless less is asked for. They do not read before the index
+// that they name (SPEC W2, W4).
 func TestWaitingForManyAtAnyFreshness(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "echo")
@@ -275,8 +275,8 @@ func TestWaitingForManyAtAnyFreshness(t *testing.T) {
 	})
 }
 
-// TestMinIndexBeyondTheLog: a read of an index that the cluster has not told anybody says so, at once and on every node,
-// instead of waiting for a leader that is there (SPEC W4).
+// TestMinIndexBeyondTheLog: a read names an index that the cluster has told nobody. The answer says so at once and on
+// every node. The read does not wait for a leader that is there (SPEC W4).
 func TestMinIndexBeyondTheLog(t *testing.T) {
 	Run(t, 3, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "echo")
