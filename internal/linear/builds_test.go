@@ -12,9 +12,9 @@ import (
 
 var former = flag.String("linear.former", "", "a former `commit`: its binary and this one make one cluster")
 
-// TestBuildsTogether: two nodes run the binary of a former commit and one runs this one. Their callers see one machine, under faults
-// that make each of them lead. Then the nodes of the former build are replaced, one after the other, by this build on the same
-// directories, and the callers still see one machine.
+// TestBuildsTogether: two nodes run the binary of a former commit, and one runs this build. Faults make each of them
+// lead, and their callers see one machine. Then this build replaces the nodes of the former build, one after the other,
+// on the same directories. The callers still see one machine.
 func TestBuildsTogether(t *testing.T) {
 	needsProcesses(t)
 	if *former == "" {

@@ -18,8 +18,8 @@ import (
 	"github.com/taskrt/taskrt/internal/idle"
 )
 
-// attemptTimeout is how long a caller waits for one answer. keyedFor is how long it sends a request with an idempotency
-// key again while the outcome is unknown.
+// attemptTimeout is how long a caller waits for one answer. keyedFor is how long it repeats a request with an
+// idempotency key while the outcome is unknown.
 const (
 	attemptTimeout = 3 * time.Second
 	keyedFor       = 20 * time.Second
@@ -35,12 +35,12 @@ func newHTTPClient() *http.Client {
 type verdict int
 
 const (
-	known   verdict = iota // answered: it happened, or was refused
+	known   verdict = iota // it was answered: it happened, or was refused
 	nothing                // it certainly did nothing, and nothing was learned
-	unknown                // it may have happened, or may still
+	unknown                // it may have happened, or may still happen
 )
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	body   []byte
@@ -96,8 +96,8 @@ func (c *cluster) send(ctx context.Context, node int, method, path, key string, 
 	return a, unknown
 }
 
-// request sends a request until something is known of it, if that is harmless: with an idempotency key, when the
-// caller says so, or when nothing happened.
+// request sends a request until something is known of it. It repeats the request only where this is harmless: with an
+// idempotency key, when the caller says so, or when nothing happened.
 func (c *cluster) request(ctx context.Context, r *rand.Rand, method, path, key string, body any, harmless ...bool) (answer, verdict) {
 	node := r.IntN(hosts)
 	begun, doubt := time.Now(), false
@@ -119,7 +119,8 @@ func (c *cluster) request(ctx context.Context, r *rand.Rand, method, path, key s
 	}
 }
 
-// history is what the callers of one cell did. Its operations are checked together, and with no other cell's.
+// history is what the callers of one cell did. Its operations are checked together, and without other cells'
+// operations.
 type history struct {
 	mu      sync.Mutex
 	ops     []porcupine.Operation
@@ -136,12 +137,12 @@ func (h *history) refute(format string, args ...any) {
 	}
 }
 
-// forever is when an operation without an answer returns: it may take effect at any time from its call on.
+// forever is the return time of an operation without an answer. The operation may take effect at any time after its
+// call.
 const forever = int64(1) << 62
 
-// record runs an operation and keeps what is known of it. do returns the output, ignored unless the verdict is known.
-// An operation that only reads is dropped if there is no answer.
-// input is read when do has ended.
+// record runs an operation and keeps what is known of it. do returns the output, which counts only if the verdict is
+// known. An operation that only reads is dropped if there is no answer. record asks for the input when do has ended.
 func (h *history) record(client int, start time.Time, input func() any, reads bool, do func() (output any, v verdict)) {
 	call := time.Since(start)
 	output, v := do()
@@ -164,12 +165,12 @@ func (h *history) keep(op porcupine.Operation) {
 	}
 }
 
-// lost keeps an operation that nobody will tell more of.
+// lost keeps an operation whose outcome nobody will tell.
 func (h *history) lost(client int, call time.Duration, input any) {
 	h.keep(porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: forever})
 }
 
-// maybe keeps an operation of which nobody was told, but that is over.
+// maybe keeps an operation that is over and whose outcome nobody was told.
 func (h *history) maybe(client int, call, end time.Duration, input any) {
 	h.keep(porcupine.Operation{ClientId: client, Input: input, Call: int64(call), Return: int64(end)})
 }
@@ -180,7 +181,7 @@ func (h *history) size() int {
 	return len(h.ops)
 }
 
-// keyFor draws an idempotency key for most requests: the others show that an unknown outcome is modelled as such.
+// keyFor draws an idempotency key for most requests. The other requests test the model of unknown outcomes.
 func keyFor(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return ""
@@ -188,7 +189,7 @@ func keyFor(r *rand.Rand) string {
 	return fmt.Sprintf("k-%016x", r.Uint64())
 }
 
-// decode reads a JSON answer that must be one.
+// decode reads a JSON answer. The answer must be JSON.
 func decode[T any](a answer) T {
 	var v T
 	if err := json.Unmarshal(a.body, &v); err != nil {

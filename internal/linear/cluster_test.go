@@ -16,13 +16,13 @@ import (
 // patience is how long the cluster may take to become ready on a loaded machine.
 const patience = 5 * time.Minute
 
-// cluster is three processes, one per host of the lab.
+// cluster is three processes, one on each host of the lab.
 type cluster struct {
 	t     *testing.T
 	lab   *lab
 	nodes [hosts]*process
 	http  *http.Client
-	round uint64 // rounds so far: the names of cells come from it, and no cluster meets one twice
+	round uint64 // how many rounds there were; the names of cells contain it, so no cluster meets a cell twice
 }
 
 type process struct {
@@ -32,7 +32,7 @@ type process struct {
 	gone chan struct{} // closed when the current cmd has been waited for
 }
 
-// startCluster starts node i with the i-th of the binaries, counted round.
+// startCluster starts node i with binary i. With fewer binaries it begins again at the first.
 func startCluster(t *testing.T, binaries ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, lab: newLab(t), http: newHTTPClient()}
@@ -131,7 +131,7 @@ func (c *cluster) eventually(what string, ok func() bool) {
 	}
 }
 
-// leader returns the place of the leader that some node knows, or -1.
+// leader returns the index of the leader that some node knows, or -1.
 func (c *cluster) leader() int {
 	for i := range hosts {
 		resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/v1/cluster")

@@ -11,8 +11,9 @@ import (
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
-// faults strikes the cluster, one fault after the other, until ctx ends; the cluster is whole again when it returns. The
-// seed decides which faults come in which order and for how long, not what they meet: these are real processes.
+// faults strikes the cluster, one fault after the other, until ctx ends. When it returns the cluster is whole again.
+// The seed decides the order and the length of the faults. It does not decide what they meet, because these are real
+// processes.
 func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 	r := rand.New(rand.NewPCG(seed, 0xfa17))
 	for idle.For(ctx, time.Duration(500+r.IntN(2000))*time.Millisecond) {
@@ -49,14 +50,14 @@ func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 				c.start(i)
 			}
 			idle.For(ctx, 2*time.Second)
-		case 3: // the node lives on, whatever becomes of its guests (SPEC L5)
+		case 3: // the node lives on, whatever happens to its guests (SPEC L5)
 			guests, found := trio.Guests(c.nodes[victim].cmd.Process.Pid)
 			if !found {
 				continue
 			}
 			how := []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGSTOP}[r.IntN(3)]
 			what = fmt.Sprint("signal ", int(how), " of the guests of")
-			_ = syscall.Kill(guests, how) // it may have ended by itself
+			_ = syscall.Kill(guests, how) // the process may have ended by itself
 		case 4:
 			what = "isolation"
 			c.isolate(victim, c.lab.cut)
@@ -74,7 +75,7 @@ func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 	return struck
 }
 
-// isolate cuts, or heals, every way between a node and the others. Clients still reach it.
+// isolate cuts or heals every way between a node and the others. Clients still reach the node.
 func (c *cluster) isolate(victim int, do func(from, to int)) {
 	for other := range hosts {
 		if other != victim {

@@ -12,12 +12,13 @@ import (
 	"github.com/taskrt/taskrt/internal/leash"
 )
 
-// hosts is how many machines a lab has: one node on each.
+// hosts is the number of machines of a lab. One node runs on each.
 const hosts = 3
 
-// lab is three hosts on one wire: network namespaces joined by a bridge, on which the test stands too. Routes of a host
-// can be cut one by one, in one direction, without cutting off the test (docs/architecture.md#faults-for-tests). Where that is not possible
-// (no root, no ip command) the hosts are three ports of loopback, and cut does nothing.
+// lab is three hosts on one wire. They are network namespaces that are joined by a bridge, and the test stands on the
+// bridge, too. The routes of a host can be cut one by one, in one direction, without cutting off the test
+// (docs/architecture.md#faults-for-tests). Where namespaces are not possible (no root, or no ip command) the hosts are
+// three ports of loopback, and cut does nothing.
 type lab struct {
 	t    *testing.T
 	name string // "" without namespaces
@@ -73,7 +74,7 @@ func (l *lab) build() error {
 	return nil
 }
 
-// demolish removes what build made, as far as it came.
+// demolish removes all that build has made so far.
 func (l *lab) demolish() {
 	if l.name == "" {
 		return
@@ -85,7 +86,7 @@ func (l *lab) demolish() {
 	_ = l.ip("link del NAME")
 }
 
-// ip runs one ip command; NAME and NET stand for the lab's own.
+// ip runs one ip command. NAME and NET stand for the lab's own.
 func (l *lab) ip(command string) error {
 	command = strings.NewReplacer("NAME", l.name, "NET", l.net).Replace(command)
 	out, err := leash.Command("ip", strings.Fields(command)...).CombinedOutput()
@@ -97,7 +98,7 @@ func (l *lab) ip(command string) error {
 
 func (l *lab) partitions() bool { return l.name != "" }
 
-// addr returns where host i listens: service 0 is HTTP, 1 is node to node.
+// addr returns where host i listens. Service 0 is HTTP, and service 1 is node to node.
 func (l *lab) addr(i, service int) string {
 	if l.name == "" {
 		return fmt.Sprintf("127.0.0.1:%d", l.port[i][service])
@@ -131,7 +132,7 @@ func (l *lab) route(verb string, from, to int) {
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 200 {
-		port := 21_000 + rand.IntN(11_000) // outside the range of outgoing connections, and of internal/e2e
+		port := 21_000 + rand.IntN(11_000) // outside the ports of outgoing connections and of internal/e2e
 		if ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			ln.Close()
 			return port

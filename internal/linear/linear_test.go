@@ -28,7 +28,7 @@ var (
 	plant    = flag.Bool("linear.planted", false, "also find the planted bugs")
 )
 
-// Sizes of a run. A history is short enough to be checked in moments and long enough to say something.
+// These are the sizes of a run. A history is short enough to be checked in moments, and long enough to say something.
 const (
 	callers   = 6
 	cells     = 8 // at a time
@@ -49,7 +49,7 @@ func needsProcesses(t *testing.T) {
 	}
 }
 
-// buildBinary builds taskrt, with files replaced by an overlay if there is one.
+// buildBinary builds taskrt. An overlay may replace files.
 func buildBinary(t *testing.T, args ...string) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "taskrt")
@@ -66,13 +66,14 @@ type cell interface {
 	hist() *history
 }
 
-// tally is what a run amounts to.
+// tally is the summary of a run.
 type tally struct {
 	cells, ops, unknown, fewest int
 	struck                      []string
 }
 
-// run drives cells round after round until the time is over or a check fails; the error says which history cannot be.
+// run drives cells round after round until the time is over or a check fails. The error says which history is
+// impossible.
 func run(t *testing.T, c *cluster, seed uint64, long time.Duration) (sum tally, violation error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	faults := make(chan []string, 1)
@@ -95,7 +96,8 @@ func run(t *testing.T, c *cluster, seed uint64, long time.Duration) (sum tally, 
 	return sum, violation
 }
 
-// openCells makes the cells of one round: half of them TaskStore groups, a quarter tasks whose leases expire.
+// openCells makes the cells of one round. Half of them are TaskStore groups, and a quarter are tasks whose leases
+// expire.
 func openCells(ctx context.Context, c *cluster, r *rand.Rand, round uint64) ([]cell, error) {
 	var group []cell
 	start := time.Now()
@@ -140,7 +142,7 @@ func drive(ctx context.Context, group []cell, seed, round uint64) {
 	wg.Wait()
 }
 
-// check searches an order for every cell's history.
+// check searches for an order of every cell's history.
 func (sum *tally) check(group []cell) error {
 	for _, c := range group {
 		h := c.hist()
@@ -173,7 +175,8 @@ func (sum *tally) check(group []cell) error {
 	return nil
 }
 
-// stuck describes where the search for an order came furthest: the last operations that it placed, and those that it could not.
+// stuck describes where the search for an order came furthest: the last operations that it placed, and the operations
+// that it could not place.
 func stuck(info *porcupine.LinearizationInfo, ops []porcupine.Operation) string {
 	var longest []porcupine.Operation
 	for _, partition := range info.PartialLinearizationsOperations() {

@@ -6,9 +6,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The models themselves: small histories that are right, and the same with one thing wrong.
+// These tests check the models themselves. They have small histories that are right, and the same histories with one
+// error.
 
-// serial makes a history of operations one after the other.
+// serial makes a history of operations that follow each other.
 func serial(steps ...porcupine.Operation) []porcupine.Operation {
 	for i := range steps {
 		steps[i].Call, steps[i].Return = int64(2*i), int64(2*i+1)
@@ -85,8 +86,8 @@ func TestTaskModelOfShortLeases(t *testing.T) {
 	}
 }
 
-// TestTaskModelOfRepeatedAccepts: an accept is sent again: what the first leased is delivered by the second, or given back,
-// and never both.
+// TestTaskModelOfRepeatedAccepts: an accept is sent again. What the first accept leased is delivered by the second or
+// given back, and never both.
 func TestTaskModelOfRepeatedAccepts(t *testing.T) {
 	t.Parallel()
 	submit := func(id int) porcupine.Operation {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// planted are bugs that the check must find, each in a line of the product. They are built in by an overlay: nothing in
+// planted are bugs that the check must find, each in a line of the product. An overlay builds them in, so nothing in
 // the tree changes.
 var planted = []struct{ name, file, old, new string }{
 	{
@@ -32,7 +32,7 @@ var planted = []struct{ name, file, old, new string }{
 	},
 }
 
-// plantedFor is how long a bug may stay hidden. They show within seconds on a quiet machine.
+// plantedFor is how long a bug may stay hidden. On a quiet machine the bugs show within seconds.
 const plantedFor = 10 * time.Minute
 
 func TestPlantedBugs(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// overlay writes the overlay file of a build in which one text of a source file is another.
+// overlay writes the overlay file of a build. In this build one text of a source file is replaced by another.
 func overlay(t *testing.T, file, old, new string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", file))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// storeCell is one TaskStore group and what its callers know of it.
+// storeCell is one TaskStore group with what its callers know of it.
 type storeCell struct {
 	c       *cluster
 	name    string
@@ -18,7 +18,7 @@ type storeCell struct {
 	history history
 
 	mu    sync.Mutex
-	seen  []uint64 // IDs that somebody has seen, old ones too
+	seen  []uint64 // all IDs that somebody has seen, even former ones
 	count int
 }
 
@@ -129,7 +129,7 @@ func (s *storeCell) do(ctx context.Context, r *rand.Rand, in storeInput) (storeO
 	return storeOutput{conflict: strings.Join(kinds, " "), tasks: s.recs(reply.Tasks)}, known
 }
 
-// body is the request as JSON. An hour is "held", now is not.
+// body is the request as JSON. An hour is "held", and now is not.
 func (s *storeCell) body(in storeInput) map[string]any {
 	const hour = 3_600_000
 	if in.op == "claim" {

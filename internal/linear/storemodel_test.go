@@ -9,12 +9,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The model of one TaskStore group (SPEC X2). Every record that a caller makes has data of its own, so that data names a
-// record through claims, which change its ID. Times are only "now" and "in an hour": nothing becomes available by
-// itself during a run.
+// This is the model of one TaskStore group (SPEC X2). Every record that a caller makes has data of its own. So data
+// names a record through claims, which change its ID. Times are only "now" and "in an hour", so nothing becomes
+// available by itself during a run.
 
-// rec is one record. id 0: made by an operation without an answer, not seen since. owner: who made this version. held:
-// its available time lies ahead.
+// rec is one record. With id 0, an operation without an answer made it, and nobody has seen it since. owner made this
+// version. held says that its available time lies ahead.
 type rec struct {
 	data  string
 	id    uint64
@@ -22,7 +22,7 @@ type rec struct {
 	held  bool
 }
 
-// group is the state: records by data. It is kept as text, because porcupine compares states with ==.
+// group is the state: the records, by data. It is kept as text, because porcupine compares states with ==.
 type group []rec
 
 func (g group) state() string {
@@ -57,15 +57,15 @@ func (g group) byData(data string) int {
 type storeInput struct {
 	op     string // update, claim, list
 	client int64
-	add    []string // update: data of new records
-	change uint64   // update: 0 or the ID of the record that gets the data to
+	add    []string // update: the data of new records
+	change uint64   // update: 0, or the ID of a record that gets the data to
 	to     string
 	hold   bool // update: new versions are held for an hour
 	del    uint64
 	depend uint64
 }
 
-// storeOutput is what the group answered. conflict: kinds of reasons, sorted, "" if it happened.
+// storeOutput is the group's answer. conflict has the kinds of reasons, sorted. It is "" if the request happened.
 type storeOutput struct {
 	conflict string
 	tasks    []rec
@@ -104,7 +104,7 @@ var storeModel = porcupine.NondeterministicModel{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
 
-// list must show exactly the records; it tells the IDs that nobody knew.
+// list must show exactly the records. It also tells IDs that nobody knew.
 func (g group) list(out storeOutput) []any {
 	if len(out.tasks) != len(g) {
 		return nil
@@ -120,10 +120,11 @@ func (g group) list(out storeOutput) []any {
 	return []any{next.state()}
 }
 
-// claimed: nothing only if nothing is available; else one of the available ones, under a new ID.
+// claimed applies an answered claim. It gets nothing only if nothing is available. Otherwise it gets an available
+// record, under a new ID.
 func (g group) claimed(in storeInput, out storeOutput) []any {
 	if out.conflict != "" {
-		return nil // claims of this test have no depends
+		return nil // this test's claims have no depends
 	}
 	if len(out.tasks) == 0 {
 		if slices.ContainsFunc(g, func(r rec) bool { return !r.held }) {
@@ -153,7 +154,7 @@ func (g group) maybeClaimed(state any, in storeInput) []any {
 	return states
 }
 
-// conflict says why an update cannot be, in the words of the answer's error object.
+// conflict says why an update is impossible, in the words of the answer's error object.
 func (g group) conflict(in storeInput) string {
 	var kinds []string
 	see := func(id uint64, kind string, mine bool) {
@@ -172,7 +173,7 @@ func (g group) conflict(in storeInput) string {
 	return strings.Join(slices.Compact(kinds), " ")
 }
 
-// updated applies an update that was answered: its answer holds the adds, then the change.
+// updated applies an update that was answered. Its answer holds the adds and then the change.
 func (g group) updated(in storeInput, out storeOutput) []any {
 	n := len(in.add)
 	if in.change != 0 {
@@ -202,7 +203,7 @@ func (g group) updated(in storeInput, out storeOutput) []any {
 	return []any{next.state()}
 }
 
-// update applies an update; ids are those of the new versions, nil if nobody knows them.
+// update applies an update. ids are the IDs of the new versions, or nil if nobody knows them.
 func (g group) update(in storeInput, ids []uint64) group {
 	id := func(i int) uint64 {
 		if ids == nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/taskrt/taskrt/internal/idle"
 )
 
-// taskCell is two tasks of one external behavior and what its callers know of them.
+// taskCell is two tasks of one external behavior with what its callers know of them.
 type taskCell struct {
 	c       *cluster
-	name    string // of the behavior
+	name    string // the behavior's name
 	short   bool
 	start   time.Time
 	history history
 
 	mu       sync.Mutex
-	leases   []lease // handed out, in this order
+	leases   []lease // the leases that were handed out, in order
 	count    int
 	requests int
 }
@@ -86,7 +86,7 @@ func (c *taskCell) step(ctx context.Context, r *rand.Rand, client int) {
 	if in.op == "finish" || in.op == "handover" {
 		c.mu.Lock()
 		c.count++
-		in.result = fmt.Sprintf("r%d", c.count-r.IntN(2)) // at times the same once more
+		in.result = fmt.Sprintf("r%d", c.count-r.IntN(2)) // at times the same result once more
 		c.mu.Unlock()
 	}
 	if in.op == "accept" {
@@ -145,10 +145,10 @@ func (c *taskCell) txn(in taskInput) map[string]any {
 	}
 }
 
-// accept asks for one task. Where leases do not end by themselves it asks again, with the same request ID, until there is an
-// answer: what the lost ones did is in the history as accepts without an answer. No leader is an answer too: but if it took
-// time, a lease may have been taken and given back. And an answer that took time may be the second that the node got from a
-// leader: what the first one, which was lost, had leased may have been removed meanwhile.
+// accept asks for one task. If leases do not end by themselves, it asks again with the same request ID until there is
+// an answer. The history has the lost requests as accepts without an answer. "No leader" is an answer, too, but if it
+// took time, a lease may have been taken and given back. An answer that took time may be the second answer that the
+// node got from a leader: the first was lost, and the task that it leased may have been removed meanwhile.
 func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int, in *taskInput) (taskOutput, verdict) {
 	body := map[string]any{"worker": fmt.Sprintf("w%d", client), "max": 1, "request_id": fmt.Sprintf("q-%d", in.request)}
 	node, begun := r.IntN(hosts), time.Now()
@@ -168,7 +168,7 @@ func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int, in *tas
 			in.resent = true
 		}
 		if c.short && in.resent || time.Since(begun) > keyedFor || !idle.For(ctx, 50*time.Millisecond) {
-			return taskOutput{}, nothing // that is not in the history yet
+			return taskOutput{}, nothing // the history has no further request
 		}
 		node = (node + 1) % hosts
 	}
@@ -187,7 +187,7 @@ func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int, in *tas
 	return taskOutput{id: got.id, state: taskState{phase: running, attempt: tasks[0].Attempt, token: got.token}}, known
 }
 
-// slow is an accept during which its node may have asked a second time: no leader is lost and found within that time.
+// slow is the time after which an accept's node may have asked a second time. No leader is lost and found within it.
 const slow = 100 * time.Millisecond
 
 func (c *taskCell) index(id string) int { return int(id[len(id)-1] - '0') }
@@ -219,7 +219,7 @@ func (t record) state() taskState {
 	return s
 }
 
-// read turns an answer into what the model speaks of.
+// read turns an answer into the model's terms.
 func (c *taskCell) read(in taskInput, a answer) taskOutput {
 	var out taskOutput
 	switch {

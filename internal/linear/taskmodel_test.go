@@ -8,7 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The model of two tasks of one external behavior (SPEC sections 3, 4, 8, X1), with leases that time may end at any
+// This is the model of two tasks of one external behavior (SPEC sections 3, 4, 8, X1). Time may end a lease at any
 // moment, or never.
 
 type phase int
@@ -21,22 +21,22 @@ const (
 	cancelled
 )
 
-// taskState is what is true of one task.
+// taskState is the truth about one task.
 type taskState struct {
 	phase      phase
 	attempt    int64
-	token      uint64 // of the last lease; 0: none, or one that nobody was told
+	token      uint64 // the last lease's token; 0: no lease, or nobody was told its token
 	cancelling bool
 	result     string
-	request    int    // of the accept that leased it
-	after      uint64 // of a lease whose token nobody was told: it is higher than this one, and maybe lower than later ones that are known
-	loose      bool   // it is not known that the lease was delivered, so it may be given back at any time
+	request    int    // the accept that leased it
+	after      uint64 // bounds an unknown token: it is higher than this one, and may be lower than later tokens that are known
+	loose      bool   // the lease may not have been delivered, so it may be given back at any time
 }
 
-// cellState is the state of a cell. It is comparable, which is how porcupine wants it.
+// cellState is the state of a cell. It is comparable, as porcupine wants it.
 type cellState struct {
 	tasks [2]taskState
-	most  uint64 // the highest token that was seen: a later lease has a higher one
+	most  uint64 // the highest token that was seen; a later lease has a higher token
 }
 
 // taskInput is one request.
@@ -51,7 +51,7 @@ type taskInput struct {
 	result  string
 }
 
-// taskOutput is one answer. code is "" for success, or the problem's, or reasons of a transaction, sorted.
+// taskOutput is one answer. code is "" for success, the code of a problem, or the sorted reasons of a transaction.
 type taskOutput struct {
 	code     string
 	outcome  string // submit: created, existing
@@ -78,7 +78,7 @@ var taskModel = porcupine.NondeterministicModel{
 				}
 			}
 			if !answered {
-				next = append(next, s) // it may also never happen
+				next = append(next, s) // the operation may also never happen
 			}
 		}
 		return next
@@ -86,7 +86,7 @@ var taskModel = porcupine.NondeterministicModel{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
 
-// passed returns the states that time alone can make of s: leases that expired, cancels whose grace is over.
+// passed returns the states that time alone can make of s: leases expire, and the graces of cancels end.
 func (s cellState) passed(short bool) []cellState {
 	states := []cellState{s}
 	for i := range s.tasks {
@@ -110,7 +110,7 @@ func (s cellState) passed(short bool) []cellState {
 	return states
 }
 
-// effect is one way in which a request may go, with what must be answered then.
+// effect is one way in which a request may go, with its answer.
 type effect struct {
 	next cellState
 	out  taskOutput
@@ -121,7 +121,7 @@ func (s cellState) with(i int, t taskState) cellState {
 	return s
 }
 
-// effects lists the ways. Only accept has more than one.
+// effects lists the ways in which a request may go. Only accept has more than one.
 func (s cellState) effects(in taskInput) []effect {
 	t, other := s.tasks[in.id], s.tasks[1-in.id]
 	same := func(out taskOutput) []effect { return []effect{{s, out}} }
@@ -157,7 +157,7 @@ func (s cellState) effects(in taskInput) []effect {
 		}
 		return []effect{{s.with(in.id, taskState{}), taskOutput{}}}
 	}
-	// The transactions.
+	// These are transactions.
 	var reasons []string
 	reason := func(bad bool, kind string, id int) {
 		if bad {
@@ -167,10 +167,10 @@ func (s cellState) effects(in taskInput) []effect {
 	reason(t.phase == absent, "missing", in.id)
 	reason(t.phase != absent && !t.holds(in.token), "changed", in.id)
 	var next cellState
-	if in.op == "handover" { // finish id, submit the other
+	if in.op == "handover" { // it finishes id and submits the other task
 		reason(other.phase != absent, "exists", 1-in.id)
 		next = s.with(in.id, t.finished(in.result)).with(1-in.id, taskState{phase: waiting})
-	} else { // guarded: id is leased by token, delete the other
+	} else { // guarded: if token leases id, it deletes the other task
 		reason(other.phase == absent, "missing", 1-in.id)
 		reason(other.phase == running, "leased", 1-in.id)
 		next = s.with(1-in.id, taskState{})
@@ -182,9 +182,9 @@ func (s cellState) effects(in taskInput) []effect {
 	return []effect{{next, taskOutput{}}}
 }
 
-// accept: which task, and none at all, which says nothing: a lease may be over, or be given back, before the answer is on its
-// way. A request that has a lease already gets the same. An accept that was sent before may give back what it got then,
-// though it was delivered now.
+// accept lists the ways of an accept. It may get each waiting task. It may get no task, which says nothing: a lease may
+// be over, or be given back, before the answer is on its way. A request that has a lease already gets the same lease.
+// An accept that was sent before may give back the lease that it got then, although the lease is delivered now.
 func (s cellState) accept(in taskInput) []effect {
 	for i, t := range s.tasks {
 		if t.phase == running && t.request == in.request {
@@ -237,28 +237,28 @@ func (t taskState) finished(result string) taskState {
 	return t
 }
 
-// matches tells whether the answer is what this effect gives.
+// matches tells whether this effect gives the answer.
 func (e effect) matches(in taskInput, out taskOutput) bool {
 	want := e.out
 	fresh := want.state.token == 0 && out.state.token > want.state.after && !e.next.has(out.state.token)
-	want.state.request, want.state.after, want.state.loose = 0, 0, false // nobody is told
+	want.state.request, want.state.after, want.state.loose = 0, 0, false // no answer tells these
 	switch in.op {
 	case "get":
 		if fresh && out.state.phase == running {
-			want.state.token = out.state.token // a lease whose token nobody was told
+			want.state.token = out.state.token // nobody was told this lease's token
 		}
 		if want.state.phase != running { // the record does not show tokens that have ended
 			want.state.token = 0
 		}
 	case "accept":
-		if fresh && !want.none { // any, as long as they rise
+		if fresh && !want.none { // any token will do, as tokens only have to rise
 			want.state.token = out.state.token
 		}
 	}
 	return want == out
 }
 
-// learn returns the state with what the answer tells about tokens.
+// learn returns the state with the tokens that the answer tells.
 func (e effect) learn(in taskInput, out taskOutput) cellState {
 	next := e.next
 	i := in.id
