@@ -8,17 +8,20 @@ import (
 
 // Error is an error of the service: RFC 9457 problem+json on the wire (SPEC H3). Code is stable.
 type Error struct {
-	Code    string `json:"code"`
-	Status  int    `json:"status"` // HTTP status
-	Title   string `json:"title,omitempty"`
-	Detail  string `json:"detail,omitempty"`
-	Field   string `json:"field,omitempty"`          // the field of the request that is wrong
-	Limit   int64  `json:"limit,omitempty"`          // the limit that was passed
-	RetryMS int64  `json:"retry_after_ms,omitempty"` // how long to wait before the request is sent again; the header Retry-After has it in seconds, rounded up
+	Code   string `json:"code"`
+	Status int    `json:"status"` // HTTP status
+	Title  string `json:"title,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	Field  string `json:"field,omitempty"` // the field of the request that is wrong
+	Limit  int64  `json:"limit,omitempty"` // the limit that was passed
+	// RetryMS is how long to wait before the request is sent again. The header Retry-After has it in seconds, rounded up.
+	RetryMS int64 `json:"retry_after_ms,omitempty"`
 
-	Reasons   []Reason   `json:"reasons,omitempty"`   // of conflict: every reason (SPEC X1)
-	Operation *Operation `json:"operation,omitempty"` // of operation_conflict: the operation that runs (SPEC O2); of already_exists: the operation that has the ID
-	Run       int64      `json:"run,omitempty"`       // of maintenance_running and run_not_found: the run that is unfinished (SPEC M1)
+	Reasons []Reason `json:"reasons,omitempty"` // of conflict: every reason (SPEC X1)
+	// Operation is, of operation_conflict, the operation that runs (SPEC O2), and of already_exists the operation that has the
+	// ID.
+	Operation *Operation `json:"operation,omitempty"`
+	Run       int64      `json:"run,omitempty"` // of maintenance_running and run_not_found: the run that is unfinished (SPEC M1)
 }
 
 func (e *Error) Error() string {

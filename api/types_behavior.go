@@ -38,11 +38,15 @@ type BehaviorID struct {
 // BehaviorRetry is the retry policy (SPEC R2). The wait after the failure number n is initial_interval × (multiplier_thousandths /
 // 1000)^(n-1), at most max_interval, less a part that the jitter takes away. Factors are whole numbers: every node computes the same.
 type BehaviorRetry struct {
-	MaxAttempts           *int64    `json:"max_attempts,omitempty"`           // 1 (default): no retry, 0: no limit
-	InitialInterval       *Duration `json:"initial_interval,omitempty"`       // default 1s
-	MultiplierThousandths *int64    `json:"multiplier_thousandths,omitempty"` // the factor between two waits in thousandths, 1000 to 100000: 1500 makes each wait half as long again as the wait before; default 2000, which doubles it
-	MaxInterval           *Duration `json:"max_interval,omitempty"`           // default 1h
-	JitterPercent         *int64    `json:"jitter_percent,omitempty"`         // by how many per cent a wait may be shorter, 0 to 100, so that tasks that failed together do not come back together; default 10
+	MaxAttempts     *int64    `json:"max_attempts,omitempty"`     // 1 (default): no retry, 0: no limit
+	InitialInterval *Duration `json:"initial_interval,omitempty"` // default 1s
+	// MultiplierThousandths is the factor between two waits in thousandths, 1000 to 100000. 1500 makes each wait half as long
+	// again as the wait before. The default is 2000, which doubles it.
+	MultiplierThousandths *int64    `json:"multiplier_thousandths,omitempty"`
+	MaxInterval           *Duration `json:"max_interval,omitempty"` // default 1h
+	// JitterPercent is by how many per cent a wait may be shorter, 0 to 100, so that tasks that failed together do not come
+	// back together. The default is 10.
+	JitterPercent *int64 `json:"jitter_percent,omitempty"`
 }
 
 // BehaviorLimits bound payloads, in bytes.

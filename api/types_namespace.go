@@ -58,8 +58,10 @@ type Usage struct {
 	Operations int64 `json:"operations"`
 	Records    int64 `json:"records"` // of the TaskStore API
 	Behaviors  int64 `json:"behaviors"`
-	Forever    int64 `json:"kept_forever"`  // final tasks that their behaviors keep for ever
-	Excess     int64 `json:"too_many_kept"` // final tasks to be kept for ever, beyond the first 1,000,000 in a namespace without max_tasks: they are kept for the default times (SPEC T9)
+	Forever    int64 `json:"kept_forever"` // final tasks that their behaviors keep for ever
+	// Excess counts final tasks to be kept for ever, beyond the first 1,000,000 in a namespace without max_tasks. They are kept
+	// for the default times (SPEC T9).
+	Excess int64 `json:"too_many_kept"`
 }
 
 // NamespaceSettings create or change a namespace. A setting that is absent stays as it was, or has its default in a new

@@ -26,15 +26,16 @@ type Partitions struct {
 
 // Operation is one fan-out as JSON (SPEC section 7).
 type Operation struct {
-	Namespace    string            `json:"namespace"`
-	ID           string            `json:"id"`
-	Behavior     string            `json:"behavior"`
-	Version      string            `json:"version"`
-	Target       string            `json:"target"`
-	Object       string            `json:"object,omitempty"`
-	Instance     int64             `json:"instance"`           // counts up per target and behavior
-	Status       string            `json:"status"`             // RUNNING, COMPLETING, SUCCESS, FAILURE
-	Stopping     bool              `json:"stopping,omitempty"` // the operation was cancelled, or failed fast: tasks that are not final are being cancelled
+	Namespace string `json:"namespace"`
+	ID        string `json:"id"`
+	Behavior  string `json:"behavior"`
+	Version   string `json:"version"`
+	Target    string `json:"target"`
+	Object    string `json:"object,omitempty"`
+	Instance  int64  `json:"instance"` // counts up per target and behavior
+	Status    string `json:"status"`   // RUNNING, COMPLETING, SUCCESS, FAILURE
+	// Stopping says that the operation was cancelled, or failed fast: its tasks that are not final are being cancelled.
+	Stopping     bool              `json:"stopping,omitempty"`
 	Partitions   int64             `json:"partitions"`
 	Counts       OperationCounts   `json:"counts"`
 	Cleanups     OperationCleanups `json:"cleanups"`

@@ -37,7 +37,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := []string{folder + "/notes.txt", folder + "/" + misplaced}
-	for _, path := range []string{"./AB/1", "./README", folder + "/dir/1", folder + "/dir/deep/2", folder + "/dir/deep/3"} { // files count, folders do not
+	for _, path := range []string{"./AB/1", "./README", folder + "/dir/1", folder + "/dir/deep/2", folder + "/dir/deep/3"} { // folders do not count
 		file := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
