@@ -1,6 +1,10 @@
 package task
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/taskrt/taskrt/task/queue"
+)
 
 // Assign gives a due task to a session, or to an external worker (SPEC L1). Refused unless the task still has this rev
 // and is due, and the session is alive and has a free slot. Plan makes them; those that are Fresh the leader adds to
@@ -111,16 +115,18 @@ func (c *Assign) waiting(m *Machine, until Time) *row {
 // foremost reports whether r comes before all others of its namespace that are due, that nothing keeps from being assigned, and
 // that the same workers take (SPEC T4). Between namespaces it is the leader who shares (SPEC N2). It costs a look at each lane.
 func (m *Machine) foremost(r *row) bool {
-	if !r.inLane {
+	if !r.InLane {
 		return false
 	}
-	l, s := m.of(r).lanes[laneOf(m.task(r))], m.store
-	if l.queue.head(s) != r {
+	b, rows := m.of(r), &m.store.rows
+	l := b.Lanes[laneOf(m.task(r))]
+	if l.Queue.Head(rows) != r {
 		return false
 	}
-	own := l.queue.spot(s, r)
-	for _, o := range m.lanes {
-		if o != l && o.behavior.space == l.behavior.space && o.behavior.limits.open && !o.behavior.full() && o.queue.spot(s, o.queue.head(s)).less(own) && m.rivals(o, l) {
+	own := l.Queue.Spot(rows, r)
+	for _, o := range m.board.Lanes {
+		x := m.behaviorOf(o)
+		if o != l && x.space == b.space && x.limits.open && !x.full() && o.Queue.Spot(rows, o.Queue.Head(rows)).Less(own) && m.rivals(o, l) {
 			return false
 		}
 	}
@@ -128,19 +134,22 @@ func (m *Machine) foremost(r *row) bool {
 }
 
 // rivals reports whether two lanes of a namespace are for the same workers.
-func (m *Machine) rivals(a, b *lane) bool {
-	if a.suspects != b.suspects {
+func (m *Machine) rivals(a, b *queue.Lane) bool {
+	if a.Suspects != b.Suspects {
 		return false
 	}
 	external := m.external(b)
-	return m.external(a) == external && (!external || a.behavior == b.behavior) // who accepts names a behavior
+	return m.external(a) == external && (!external || a.Behavior == b.Behavior) // who accepts names a behavior
 }
 
 // external reports whether programs over HTTP take the tasks of a lane.
-func (m *Machine) external(l *lane) bool {
-	v := m.version(l.behavior, l.version)
+func (m *Machine) external(l *queue.Lane) bool {
+	v := m.version(m.behaviorOf(l), l.Version)
 	return v != nil && v.Module == ""
 }
+
+// behaviorOf returns the row of the behavior of a lane.
+func (m *Machine) behaviorOf(l *queue.Lane) *behaviorRow { return m.store.behaviors[l.Behavior] }
 
 func notEligible() Result {
 	return refuse(NotEligible, "the task is gone, has changed, is not due, or others come first")
@@ -164,7 +173,7 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 	case b.full():
 		return nil, refuse(LimitReached, "as many tasks of the behavior run as its max_concurrent allows")
 	case t.Bound != 0:
-	case r.queue == inDue && !r.inLane, r.queue == inFuture && m.spare(r) <= 0:
+	case r.Kind == queue.Due && !r.InLane, r.Kind == queue.Future && b.spare(t) <= 0:
 		return nil, refuse(LimitReached, "the slots of its concurrency key are taken, or meant for tasks before it")
 	}
 	return v, Result{}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/queue"
 )
 
 // check verifies SPEC T2 and what else is true of every record by itself.
@@ -71,21 +73,18 @@ func (l *Lease) valid() bool {
 
 // checker compares what the machine holds with a recount.
 type checker struct {
+	*queue.Recount
+
 	m      *Machine
 	errs   []error
 	sum    uint64
 	counts Counts
-	queued map[*heap[*row]]int
-	lined  map[*line]int
 	pins   map[*behaviorRow]map[string]int64
 	leases map[uint64]int
 	tokens map[uint64]bool
 
 	behavior  map[*behaviorRow]*recount
-	lanes     int // that hold a task
-	suspects  int // of them, those of suspects
 	isolating int64
-	ahead     int // behaviors with tasks in the future
 	acceptors map[string]int64
 	requests  int
 
@@ -103,11 +102,12 @@ func (c *checker) expect(ok bool, format string, args ...any) {
 // a recount. O(n): for tests and the simulator.
 func (m *Machine) Check() error {
 	c := checker{
-		m: m, queued: map[*heap[*row]]int{}, lined: map[*line]int{}, pins: map[*behaviorRow]map[string]int64{},
+		m: m, pins: map[*behaviorRow]map[string]int64{},
 		leases: map[uint64]int{}, tokens: map[uint64]bool{},
 		behavior: map[*behaviorRow]*recount{}, acceptors: map[string]int64{}, spaces: map[string]*namespaceRow{},
 		fanout: map[*operationRow]*operationRow{},
 	}
+	c.Recount = m.board.Recount(c.expect)
 	c.store()
 	for r := range m.store.from(0) {
 		c.task(r)
@@ -126,7 +126,9 @@ func (m *Machine) Check() error {
 	c.instances()
 	c.blobs()
 	c.maintenance()
-	c.heaps()
+	c.Heap("deadlines", &m.deadlines)
+	err = m.expiries.Check()
+	c.expect(err == nil, "expiries: %v", err)
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
 	c.expect(c.sum == m.sum, "the sum over the machine's own records is %x, recounted %x", m.sum, c.sum)
 	return errors.Join(c.errs...)
@@ -145,10 +147,14 @@ func (c *checker) task(r *row) {
 		c.expect(false, "%s/%s: the page and the index disagree", t.Namespace, t.ID)
 		return
 	}
-	c.expect(r.priority == t.Priority, "%s: priority", t.ID)
+	c.expect(r.Priority == t.Priority, "%s: priority", t.ID)
 	c.expect(t.Rev <= m.rev, "%s: rev %d after %d", t.ID, t.Rev, m.rev)
 	c.expect(m.of(r) == m.behaviors[behaviorName{t.Namespace, t.Behavior}], "%s: behavior row", t.ID)
-	c.expect((m.store.rows.look(r).deadline != 0) == awaitsDeadline(t), "%s: deadline queue", t.ID)
+	if deadline := m.store.rows.Look(r).Deadline; awaitsDeadline(t) {
+		c.At(&m.deadlines, deadline, r, int64(t.Deadline), t.CreatedRev, "%s: place among the deadlines", t.ID)
+	} else {
+		c.expect(deadline == 0, "%s: among the deadlines", t.ID)
+	}
 	if t.Version != "" {
 		if c.pins[m.of(r)] == nil {
 			c.pins[m.of(r)] = map[string]int64{}
@@ -196,7 +202,7 @@ func (c *checker) behaviors() {
 		c.sum += hashModule(x)
 		c.counts.Modules++
 	}
-	c.expect(c.lanes == len(m.lanes) && c.suspects == m.suspectLanes, "%d lanes listed, %d of suspects; %d and %d hold tasks", len(m.lanes), m.suspectLanes, c.lanes, c.suspects)
+	c.Done()
 }
 
 func (c *checker) sessions() {
@@ -221,23 +227,4 @@ func (c *checker) sessions() {
 		c.expect(n != nil && n.Item == s && n.Key == int64(s.session.Expires), "session %d: expiry", id)
 	}
 	c.expect(m.isolating == c.isolating, "L5: %d sessions isolate, recounted %d", m.isolating, c.isolating)
-}
-
-// heaps verifies the heap order, which the positions rely on.
-func (c *checker) heaps() {
-	m := c.m
-	checkHeap(c, "deadlines", &m.deadlines)
-	checkHeap(c, "expiries", &m.expiries)
-	deadlines := 0
-	for r := range m.store.from(0) {
-		if t := m.task(r); awaitsDeadline(t) {
-			deadlines++
-		}
-	}
-	c.expect(deadlines == m.deadlines.Len(), "%d deadlines, recounted %d", m.deadlines.Len(), deadlines)
-}
-
-func checkHeap[I any](c *checker, name string, h *heap[I]) {
-	err := h.Check()
-	c.expect(err == nil, "%s: %v", name, err)
 }

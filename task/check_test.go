@@ -3,6 +3,8 @@ package task
 import (
 	"iter"
 	"testing"
+
+	"github.com/taskrt/taskrt/task/queue"
 )
 
 // rewrite changes a record, and tells the sum, but nothing that is derived.
@@ -55,32 +57,29 @@ func swap[V any](rows iter.Seq[*V]) {
 // TestCheckSees damages what is derived, one thing at a time: Check must say so.
 func TestCheckSees(t *testing.T) {
 	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
-	cell := func(m *Machine, id string) *cell { return m.store.cell(get(m, id).id) }
+	cell := func(m *Machine, id string) *cell { return m.store.cell(get(m, id).ID) }
 	for name, damage := range map[string]func(m *Machine){
 		"count":           func(m *Machine) { m.counts.Running++ },
 		"finals":          func(m *Machine) { m.namespaces[DefaultNamespace].finals-- },
 		"sum":             func(m *Machine) { m.sum++ },
 		"pins":            func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].pins["v"]++ },
-		"lane lost":       func(m *Machine) { m.lanes = nil },
-		"lane order":      func(m *Machine) { get(m, "waiting").priority++ },
-		"not in the lane": func(m *Machine) { m.lanes[0].queue.remove(m.store, get(m, "waiting")) },
-		"wrong queue":     func(m *Machine) { get(m, "waiting").queue = inFuture },
-		"final lost":      func(m *Machine) { r := get(m, "success"); m.of(r).success.remove(m.store, r) },
+		"lane lost":       func(m *Machine) { m.board.Lanes = nil },
+		"lane order":      func(m *Machine) { get(m, "waiting").Priority++ },
+		"not in the lane": func(m *Machine) { m.board.Lanes[0].Queue.Remove(&m.store.rows, get(m, "waiting")) },
+		"wrong queue":     func(m *Machine) { get(m, "waiting").Kind = queue.Future },
+		"final lost":      func(m *Machine) { r := get(m, "success"); m.of(r).Success.Remove(&m.store.rows, r) },
 		"lease lost":      func(m *Machine) { m.sessions[1].leases = nil },
 		"too many leases": func(m *Machine) { m.sessions[1].session.Slots = 0 },
-		"deadline":        func(m *Machine) { r := get(m, "running"); m.deadlines.Push(1, 1, &m.store.rows.extra(r).deadline, r) },
-		"due at":          func(m *Machine) { get(m, "waiting").at++ },
-		"final at":        func(m *Machine) { get(m, "success").at-- },
-		"place":           func(m *Machine) { get(m, "waiting").place-- },
-		"end of the run":  func(m *Machine) { m.lanes[0].queue.last.key = -1 << 40 },
-		"front of a run":  func(m *Machine) { m.lanes[0].queue.front++ },
-		"taken in a run":  func(m *Machine) { m.lanes[0].queue.chunks[0].n++ },
+		"deadline":        func(m *Machine) { r := get(m, "running"); m.deadlines.Push(1, 1, &m.store.rows.Extra(r).Deadline, r) },
+		"due at":          func(m *Machine) { get(m, "waiting").At++ },
+		"final at":        func(m *Machine) { get(m, "success").At-- },
+		"place":           func(m *Machine) { get(m, "waiting").Place-- },
 		"expiry":          func(m *Machine) { m.expiries.At(1).Key++ },
 		"worker":          func(m *Machine) { delete(m.workers, "w1") },
-		"index":           func(m *Machine) { m.store.index.Delete(hashKey(DefaultNamespace, "waiting"), get(m, "waiting").id) },
-		"index twice":     func(m *Machine) { m.store.index.Insert(hashKey("x", "y"), get(m, "waiting").id, m.store.hashOf) },
-		"row of nobody":   func(m *Machine) { m.store.rows.add() },
-		"extra of nobody": func(m *Machine) { m.store.rows.extras = append(m.store.rows.extras, &extra{}) },
+		"index":           func(m *Machine) { m.store.index.Delete(hashKey(DefaultNamespace, "waiting"), get(m, "waiting").ID) },
+		"index twice":     func(m *Machine) { m.store.index.Insert(hashKey("x", "y"), get(m, "waiting").ID, m.store.hashOf) },
+		"row of nobody":   func(m *Machine) { m.store.rows.Add() },
+		"extra of nobody": func(m *Machine) { x := m.store.rows.Add(); m.store.rows.Extra(x).Part = 1; *x = queue.Row{} },
 		"cells left":      func(m *Machine) { m.store.cells.Put(0) },
 		"order":           func(m *Machine) { swap(m.store.order.All) },
 		"bytes alive":     func(m *Machine) { m.store.arena.Write(make([]byte, 9)) },
@@ -89,7 +88,7 @@ func TestCheckSees(t *testing.T) {
 		"name":            func(m *Machine) { m.store.names.Use("x") },
 		"name lost":       func(m *Machine) { m.store.dropNames(m.store.arena.Record(cell(m, "success").record)) },
 		"place of a run":  func(m *Machine) { m.store.spare = m.store.spare[1:] },
-		"of a behavior":   func(m *Machine) { m.behaviorRow(DefaultNamespace, "other"); get(m, "waiting").behavior++ },
+		"of a behavior":   func(m *Machine) { m.behaviorRow(DefaultNamespace, "other"); get(m, "waiting").Behavior++ },
 		"order by rev":    func(m *Machine) { m.store.cell(*firstOf(m.store.order.All)).created = 1 << 40 },
 		"module":          func(m *Machine) { clear(m.modules) },
 		"active version":  func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].behavior.Active = "x" },

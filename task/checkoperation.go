@@ -49,9 +49,9 @@ func (m *Machine) part(t *Task) error {
 
 // part counts a task in its operation and its session.
 func (c *checker) part(r *row) {
-	t, e := c.m.task(r), c.m.store.rows.look(r)
+	t, e := c.m.task(r), c.m.store.rows.Look(r)
 	if t.Role == RoleNone {
-		c.expect(e.part == 0 && e.bound == 0, "%s: stands in an operation", t.ID)
+		c.expect(e.Part == 0 && e.Bound == 0, "%s: stands in an operation", t.ID)
 		return
 	}
 	if err := c.m.part(t); err != nil {
@@ -67,16 +67,16 @@ func (c *checker) part(r *row) {
 	if t.Role == RolePartition {
 		*n.counts.of(t)++
 	}
-	if queue, key := o.queueOf(t); queue != nil {
-		c.at(queue, e.part, r, key, t.CreatedRev, "%s: place in its operation", t.ID)
+	if in, key := o.queueOf(t); in != nil {
+		c.At(in, e.Part, r, key, t.CreatedRev, "%s: place in its operation", t.ID)
 	} else {
-		c.expect(e.part == 0, "%s: stands in a queue of its operation", t.ID)
+		c.expect(e.Part == 0, "%s: stands in a queue of its operation", t.ID)
 	}
 	if t.Bound == 0 || t.Final() {
-		c.expect(e.bound == 0, "%s: stands in a session", t.ID)
+		c.expect(e.Bound == 0, "%s: stands in a session", t.ID)
 		return
 	}
-	c.at(&c.m.sessions[t.Bound].cleanups, e.bound, r, 0, t.CreatedRev, "%s: place among the cleanups of its session", t.ID)
+	c.At(&c.m.sessions[t.Bound].cleanups, e.Bound, r, 0, t.CreatedRev, "%s: place among the cleanups of its session", t.ID)
 }
 
 func (c *checker) operation(o *operationRow) *operationRow {
@@ -123,7 +123,8 @@ func (c *checker) operations() {
 	}
 	c.expect(len(x.running) == len(listed), "O2: %d lists of running operations, recounted %d", len(x.running), len(listed))
 	c.expect(x.busy.Len() == busy, "%d operations with work, recounted %d", x.busy.Len(), busy)
-	checkHeap(c, "busy", &x.busy)
+	err := x.busy.Check()
+	c.expect(err == nil, "busy: %v", err)
 	c.expect(len(x.ordered) == len(m.operations) && c.ordered(x.ordered), "order of operations")
 	spaced := 0
 	for ns, rows := range x.spaces { // order-free: any violation will do
@@ -153,10 +154,9 @@ func (c *checker) operationRow(o *operationRow) {
 	c.expect(m.NamespaceExists(x.Namespace) && x.CreatedRev > 0 && x.Rev >= x.CreatedRev && x.Rev <= m.rev && x.RetryRev <= m.rev, "operation %s: revs", x.ID)
 	c.expect(o.counts == n.counts && o.tasks == n.tasks && o.running == n.running,
 		"operation %s: %d tasks %+v, recounted %d %+v", x.ID, o.tasks, o.counts, n.tasks, n.counts)
-	c.line(x.ID, &o.finals)
+	c.Line(x.ID, &o.finals)
 	for _, h := range [...]*heap[*row]{&o.open, &o.failed, &o.cleanups} {
-		c.expect(h.Len() == c.queued[h], "operation %s: %d queued, recounted %d", x.ID, h.Len(), c.queued[h])
-		checkHeap(c, x.ID, h)
+		c.Heap(x.ID, h)
 	}
 	c.expect((o.busy != 0) == m.hasWork(o), "O1: operation %s: has work, and nobody knows, or the other way round", x.ID)
 	last := m.instances.get(instanceName{x.Namespace, x.Behavior, x.Target})
@@ -187,8 +187,7 @@ func (c *checker) bound(s *sessionRow) {
 	c.expect(!s.ending, "session %d is ending", s.session.ID)
 	c.expect(int64(s.cleanups.Len()) <= c.m.limits.Cleanups, "O3: session %d: %d cleanups", s.session.ID, s.cleanups.Len())
 	for _, h := range [...]*heap[*row]{&s.cleanups, &s.due} {
-		c.expect(h.Len() == c.queued[h], "session %d: %d cleanups, recounted %d", s.session.ID, h.Len(), c.queued[h])
-		checkHeap(c, "cleanups", h)
+		c.Heap("cleanups of "+s.session.Worker, h)
 	}
 }
 

@@ -102,19 +102,19 @@ func TestCheckSeesOperations(t *testing.T) {
 		"counts":       func(m *Machine) { op(m, "going").counts.Failure++ },
 		"tasks":        func(m *Machine) { op(m, "going").tasks++ },
 		"running":      func(m *Machine) { op(m, "going").running++ },
-		"open lost":    func(m *Machine) { o := op(m, "making"); o.open.Remove(&m.store.rows.extra(get(m, "making:0")).part) },
+		"open lost":    func(m *Machine) { o := op(m, "making"); o.open.Remove(&m.store.rows.Extra(get(m, "making:0")).Part) },
 		"open order":   func(m *Machine) { op(m, "making").open.At(1).Key++ },
-		"failed lost":  func(m *Machine) { op(m, "going").failed.Remove(&m.store.rows.extra(get(m, "going:0")).part) },
+		"failed lost":  func(m *Machine) { op(m, "going").failed.Remove(&m.store.rows.Extra(get(m, "going:0")).Part) },
 		"failed order": func(m *Machine) { op(m, "going").failed.At(1).Key++ },
 		"cleanups lost": func(m *Machine) {
 			o := op(m, "failing")
-			o.cleanups.Remove(&m.store.rows.extra(o.cleanups.At(1).Item).part)
+			o.cleanups.Remove(&m.store.rows.Extra(o.cleanups.At(1).Item).Part)
 		},
-		"finals lost": func(m *Machine) { op(m, "ended").finals.remove(m.store, get(m, "ended:0")) },
+		"finals lost": func(m *Machine) { op(m, "ended").finals.Remove(&m.store.rows, get(m, "ended:0")) },
 		"final elsewhere": func(m *Machine) {
 			r := get(m, "ended:0")
-			op(m, "ended").finals.remove(m.store, r)
-			work(m).success.push(m.store, r)
+			op(m, "ended").finals.Remove(&m.store.rows, r)
+			work(m).Success.Push(&m.store.rows, r, m.task(r).CreatedRev)
 		},
 		"work forgotten":       func(m *Machine) { m.fanout.busy.Remove(&op(m, "making").busy) },
 		"work invented":        func(m *Machine) { o := op(m, "going"); m.fanout.busy.Push(0, 1, &o.busy, o) },
@@ -130,16 +130,19 @@ func TestCheckSeesOperations(t *testing.T) {
 		},
 		"version let go":    func(m *Machine) { work(m).held["v"]-- },
 		"version held":      func(m *Machine) { work(m).held["w"] = 1 },
-		"due cleanup lost":  func(m *Machine) { s := m.sessions[2]; s.due.Remove(&s.due.At(1).Item.place) },
+		"due cleanup lost":  func(m *Machine) { s := m.sessions[2]; s.due.Remove(&s.due.At(1).Item.Place) },
 		"due cleanup order": func(m *Machine) { m.sessions[2].due.At(1).Key++ },
 		"cleanup not bound": func(m *Machine) {
 			s := m.sessions[1]
-			s.cleanups.Remove(&m.store.rows.extra(s.cleanups.At(1).Item).bound)
+			s.cleanups.Remove(&m.store.rows.Extra(s.cleanups.At(1).Item).Bound)
 		},
 		"cleanup in a lane": func(m *Machine) {
 			r := m.sessions[2].due.At(1).Item
-			m.sessions[2].due.Remove(&r.place)
-			m.enterLane(r)
+			m.sessions[2].due.Remove(&r.Place)
+			x, q := facts(m.task(r)), &m.of(r).Queues
+			m.board.LeaveDue(q, r, &x)
+			x.Bound = false
+			m.board.EnterDue(q, r, &x, r.At)
 		},
 		"ending": func(m *Machine) { m.sessions[1].ending = true },
 		"session of cleanup": func(m *Machine) {
@@ -167,8 +170,8 @@ func TestCheckSeesOperations(t *testing.T) {
 		"usage behaviors":  func(m *Machine) { space(m, "shop").usage.Behaviors++ },
 		"crowded":          func(m *Machine) { m.crowded = nil },
 		"crowded for none": func(m *Machine) { m.crowded = append(m.crowded, space(m, "shop")) },
-		"doomed lost":      func(m *Machine) { m.doomed.Remove(&m.store.rows.extra(m.doomed.At(1).Item).doomed) },
-		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.Push(1, 1, &m.store.rows.extra(r).doomed, r) },
+		"doomed lost":      func(m *Machine) { m.doomed.Remove(&m.store.rows.Extra(m.doomed.At(1).Item).Doomed) },
+		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.Push(1, 1, &m.store.rows.Extra(r).Doomed, r) },
 		"status":           func(m *Machine) { space(m, "shop").space.Status = 0 },
 		"purged":           func(m *Machine) { space(m, "shop").space.Status = NamespaceIsPurged },
 		"bucket":           func(m *Machine) { space(m, "shop").space.Bucket = 1 << 40 },

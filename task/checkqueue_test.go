@@ -58,31 +58,30 @@ func TestCheckSeesQueues(t *testing.T) {
 	for name, damage := range map[string]func(m *Machine){
 		"tasks":                    func(m *Machine) { mail(m).tasks++ },
 		"running":                  func(m *Machine) { mail(m).running++ },
-		"retrying":                 func(m *Machine) { mail(m).retrying++ },
-		"limits":                   func(m *Machine) { mail(m).limits.perKey++ },
+		"retrying":                 func(m *Machine) { mail(m).Retrying++ },
+		"limits":                   func(m *Machine) { mail(m).limits.PerKey++ },
 		"open":                     func(m *Machine) { mail(m).limits.open = false },
-		"key running":              func(m *Machine) { mail(m).keys["a"].running++ },
-		"key held":                 func(m *Machine) { mail(m).keys["c"].held-- },
-		"key gone":                 func(m *Machine) { delete(mail(m).keys, "a") },
-		"key too many":             func(m *Machine) { mail(m).keyQueue("x") },
-		"row without a key":        func(m *Machine) { m.store.rows.extra(get(m, "running")).key = nil },
-		"promoted":                 func(m *Machine) { m.promote(&mail(m).keys["b"].others) },
-		"not promoted":             func(m *Machine) { m.demote(&mail(m).keys["b"].others) },
-		"promoted behind a holder": func(m *Machine) { m.promote(&mail(m).keys["c"].others) },
+		"key running":              func(m *Machine) { mail(m).Keys["a"].Running++ },
+		"key held":                 func(m *Machine) { mail(m).Keys["c"].Held-- },
+		"key gone":                 func(m *Machine) { delete(mail(m).Keys, "a") },
+		"key too many":             func(m *Machine) { mail(m).Key("x") },
+		"row without a key":        func(m *Machine) { m.store.rows.Extra(get(m, "running")).Key = nil },
+		"promoted":                 func(m *Machine) { m.board.Promote(&mail(m).Queues, &mail(m).Keys["b"].Others) },
+		"not promoted":             func(m *Machine) { m.board.Demote(&mail(m).Queues, &mail(m).Keys["b"].Others) },
+		"promoted behind a holder": func(m *Machine) { m.board.Promote(&mail(m).Queues, &mail(m).Keys["c"].Others) },
 		"the wrong one": func(m *Machine) {
-			others := &mail(m).keys["b"].others
-			n := others.waiting.Head()
+			others := &mail(m).Keys["b"].Others
+			n := others.Waiting.Head()
 			n.Key = -1 << 40
 			rewrite(m, m.task(n.Item).ID, func(t *Task) { t.Priority = 9 })
-			m.promote(others)
-			m.demote(others)
+			m.board.Promote(&mail(m).Queues, others)
+			m.board.Demote(&mail(m).Queues, others)
 		},
-		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).due.remove(m.store, r) },
-		"future order":   func(m *Machine) { mail(m).future.At(1).Key++ },
-		"futures":        func(m *Machine) { m.futures.At(1).Key++ },
-		"futures lost":   func(m *Machine) { m.futures.Remove(&mail(m).ahead) },
+		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).Due.Remove(&m.store.rows, r) },
+		"future order":   func(m *Machine) { mail(m).Future.At(1).Key++ },
+		"other limits":   func(m *Machine) { mail(m).Limits.Strict = !mail(m).Limits.Strict },
 		"loss":           func(m *Machine) { m.losses.At(1).Key++ },
-		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.Remove(&m.store.rows.extra(r).side) },
+		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.Remove(&m.store.rows.Extra(r).Side) },
 		"overrun":        func(m *Machine) { m.overruns.At(1).Key++ },
 		"floor":          func(m *Machine) { m.floor = 1 << 40 },
 		"request":        func(m *Machine) { clear(m.accepts) },

@@ -63,16 +63,16 @@ func (m *Machine) takes(suspects bool, s *Session) bool {
 // SuspectModules returns the modules of the suspects that wait and may start, sorted, each once (SPEC L5). The leader asks a
 // session that Isolates for a process of their own. None: in O(1).
 func (m *Machine) SuspectModules() []string {
-	if m.suspectLanes == 0 {
+	if !m.board.Suspects() {
 		return nil
 	}
 	var modules []string
-	for _, l := range m.lanes {
-		b := l.behavior
-		if !l.suspects || !b.mayStart() {
+	for _, l := range m.board.Lanes {
+		b := m.behaviorOf(l)
+		if !l.Suspects || !b.mayStart() {
 			continue
 		}
-		if v := m.version(b, l.version); v != nil && v.Module != "" {
+		if v := m.version(b, l.Version); v != nil && v.Module != "" {
 			modules = append(modules, v.Module)
 		}
 	}

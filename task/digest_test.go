@@ -349,7 +349,7 @@ func rot(t *testing.T, fixture func() *Machine, pick func(m *Machine) Key) {
 		m := fixture()
 		good := m.Task(pick(m))
 		r := m.store.get(good.Key())
-		record := m.store.arena.Record(m.store.cell(r.id).record)
+		record := m.store.arena.Record(m.store.cell(r.ID).record)
 		if i == len(record)*8 {
 			break
 		}

@@ -3,6 +3,8 @@ package task
 import (
 	"cmp"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/queue"
 )
 
 // External leases (SPEC section 8): no session keeps them alive, their workers renew each by itself over HTTP. They end
@@ -31,15 +33,15 @@ func (m *Machine) enterLease(r *row) {
 	t := m.task(r)
 	l := t.Lease
 	m.of(r).running++
-	r.queue = inRuns
-	m.overruns.Push(int64(m.overrunAt(r)), l.Token, &r.pos, r)
+	r.Kind = queue.Runs
+	m.overruns.Push(int64(m.overrunAt(r)), l.Token, &r.Pos, r)
 	m.enterDoomed(r)
 	if !l.External() {
 		m.of(r).space.hold(1, m.leaseNow)
 		m.sessions[l.Session].take(r, l.Seq)
 		return
 	}
-	m.losses.Push(int64(m.leaseEnd(l)), l.Token, &m.store.rows.extra(r).side, r)
+	m.losses.Push(int64(m.leaseEnd(l)), l.Token, &m.store.rows.Extra(r).Side, r)
 	m.acceptors[l.Worker]++
 	if l.Request != "" {
 		rows := m.accepts[acceptOf(t)]
@@ -52,14 +54,14 @@ func (m *Machine) leaveLease(r *row) {
 	t := m.task(r)
 	l := t.Lease
 	m.of(r).running--
-	m.overruns.Remove(&r.pos)
+	m.overruns.Remove(&r.Pos)
 	m.leaveDoomed(r)
 	if !l.External() {
 		m.of(r).space.hold(-1, m.leaseNow)
 		m.sessions[l.Session].release(l.Seq)
 		return
 	}
-	m.losses.Remove(&m.store.rows.extra(r).side)
+	m.losses.Remove(&m.store.rows.Extra(r).Side)
 	if m.acceptors[l.Worker]--; m.acceptors[l.Worker] == 0 {
 		delete(m.acceptors, l.Worker)
 	}

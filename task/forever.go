@@ -27,7 +27,7 @@ func (m *Machine) setExcess(b *behaviorRow, prev, t *Task) {
 func (m *Machine) keptOtherwise(b *behaviorRow, next *allowance) {
 	for _, s := range [...]Status{Success, Failure} {
 		if was, is := b.limits.keeps(s), next.keeps(s); was != is {
-			n := int64(b.finalQueue(s).len())
+			n := int64(b.finalQueue(s).Len())
 			m.countFinals(b.space, was, -n)
 			m.countFinals(b.space, is, n)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/blobs"
+	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/records"
 )
 
@@ -33,17 +34,15 @@ type Machine struct {
 	runs       []*MaintenanceRun // oldest first
 
 	// Derived: rebuilt by Restore, verified by Check.
-	futures   heap[*behaviorRow] // behaviors with tasks in future; by the head of it
-	lanes     []*lane            // lanes that hold a task, in no order
-	deadlines heap[*row]         // waiting or running tasks whose deadline has not struck; by deadline
+	board     queue.Board
+	deadlines heap[*row] // waiting or running tasks whose deadline has not struck; by deadline
 	expiries  heap[*sessionRow]
 	overruns  heap[*row]            // RUNNING tasks by when the leader ends the run at last (SPEC L7)
 	losses    heap[*row]            // RUNNING tasks with an external lease by when it ends
 	accepts   map[acceptName][]*row // RUNNING tasks by the accept request that they were given to, by token
 	acceptors map[string]int64      // external leases per worker
 
-	isolating    int64 // sessions that can have suspects run alone now (SPEC L5)
-	suspectLanes int   // lanes of suspects that hold a task
+	isolating int64 // sessions that can have suspects run alone now (SPEC L5)
 
 	crowded []*namespaceRow // with more final tasks than Limit.Finals, by name
 	doomed  heap[*row]      // RUNNING tasks of namespaces in PURGING that are not being cancelled yet; by token
@@ -148,6 +147,7 @@ func NewMachine(options ...Option) *Machine {
 	for _, o := range options {
 		o(m)
 	}
+	m.board = queue.NewBoard(&m.store.rows, waiting{m})
 	m.answers = answers.New[Result](keptForm{m})
 	m.boundAnswers()
 	for _, n := range m.namespaces { // order-free: the sum commutes
@@ -271,7 +271,7 @@ func (m *Machine) enter(b *behaviorRow, t *Task) {
 	m.referTask(nil, t)
 	r := m.store.add(b, t)
 	m.enqueue(r)
-	m.settle(b, m.store.rows.look(r).key)
+	m.settle(r)
 	m.emit(Event{Kind: TaskChanged, Task: t})
 	m.stepOperation(r, nil)
 }
@@ -296,16 +296,15 @@ func (m *Machine) put(r *row, t *Task) {
 func (m *Machine) replace(r *row, t *Task) {
 	m.sum -= hashTask(m.task(r))
 	m.sum += m.hash(t)
-	former := m.store.rows.look(r).key
+	former := m.store.rows.Look(r).Key
 	m.dequeue(r)
 	m.store.replace(r, t)
 	m.enqueue(r)
-	key := m.store.rows.look(r).key
-	if former != key {
-		m.settle(m.of(r), former)
+	if former != m.store.rows.Look(r).Key {
+		m.board.Settle(&m.of(r).Queues, former)
 	}
-	m.settle(m.of(r), key)
-	m.store.rows.tidy(r)
+	m.settle(r)
+	m.store.rows.Tidy(r)
 }
 
 // drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that whoever watches can say up to where it
@@ -315,9 +314,9 @@ func (m *Machine) drop(r *row) {
 	t, b := m.task(r), m.of(r)
 	m.followRun(t, nil)
 	m.sum -= hashTask(t)
-	key := m.store.rows.look(r).key
+	key := m.store.rows.Look(r).Key
 	m.dequeue(r)
-	m.settle(b, key)
+	m.board.Settle(&b.Queues, key)
 	m.store.remove(r, t)
 	m.emit(Event{Kind: TaskRemoved, Task: t, Lease: t.Lease})
 	m.forgetBehavior(b)
@@ -327,7 +326,7 @@ func (m *Machine) drop(r *row) {
 func (m *Machine) task(r *row) *Task { return m.store.task(r) }
 
 // of returns the row of the behavior of r.
-func (m *Machine) of(r *row) *behaviorRow { return m.store.behaviors[r.behavior] }
+func (m *Machine) of(r *row) *behaviorRow { return m.store.behaviors[r.Behavior] }
 
 // hash returns hashTask(t), remembering it.
 func (m *Machine) hash(t *Task) uint64 {

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/taskrt/taskrt/task/queue"
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // operationRow is what the machine holds for one operation: its record, and what is derived for its tasks.
@@ -17,8 +20,8 @@ type operationRow struct {
 	open     heap[*row] // partitions that a stop has to cancel: neither final nor being cancelled; running ones first
 	failed   heap[*row] // partitions that failed finally, by rev
 	cleanups heap[*row] // by age
-	finals   line       // final tasks of any role: no retention but the operation's sweeps them (SPEC O6)
-	busy     heapPos    // in operationIndex.busy, while it has work for Ticks
+	finals   queue.Line // final tasks of any role: no retention but the operation's sweeps them (SPEC O6)
+	busy     table.Pos  // in operationIndex.busy, while it has work for Ticks
 }
 
 // operationIndex is what is derived from the records of operations, also what is left to do for them: any leader goes on with
@@ -170,7 +173,7 @@ func (c *OperationCounts) all() int64 {
 }
 
 // queueOf returns the queue of the operation in which t is, by that key; nil for none.
-func (o *operationRow) queueOf(t *Task) (queue *heap[*row], key int64) {
+func (o *operationRow) queueOf(t *Task) (in *heap[*row], key int64) {
 	switch {
 	case t.Role == RoleCleanup:
 		return &o.cleanups, 0
@@ -200,11 +203,11 @@ func (m *Machine) enterOperation(r *row) {
 	if t.Role == RolePartition {
 		*o.counts.of(t)++
 	}
-	if queue, key := o.queueOf(t); queue != nil {
-		queue.Push(key, t.CreatedRev, &m.store.rows.extra(r).part, r)
+	if in, key := o.queueOf(t); in != nil {
+		in.Push(key, t.CreatedRev, &m.store.rows.Extra(r).Part, r)
 	}
 	if t.Bound != 0 && !t.Final() {
-		m.sessions[t.Bound].cleanups.Push(0, t.CreatedRev, &m.store.rows.extra(r).bound, r)
+		m.sessions[t.Bound].cleanups.Push(0, t.CreatedRev, &m.store.rows.Extra(r).Bound, r)
 	}
 	m.schedule(o)
 }
@@ -222,22 +225,22 @@ func (m *Machine) leaveOperation(r *row) {
 	if t.Role == RolePartition {
 		*o.counts.of(t)--
 	}
-	if queue, _ := o.queueOf(t); queue != nil {
-		queue.Remove(&m.store.rows.extra(r).part)
+	if in, _ := o.queueOf(t); in != nil {
+		in.Remove(&m.store.rows.Extra(r).Part)
 	}
-	if m.store.rows.look(r).bound != 0 {
-		m.sessions[t.Bound].cleanups.Remove(&m.store.rows.extra(r).bound)
+	if m.store.rows.Look(r).Bound != 0 {
+		m.sessions[t.Bound].cleanups.Remove(&m.store.rows.Extra(r).Bound)
 	}
 	m.schedule(o)
 }
 
 // finalQueue returns the queue of final tasks where t belongs.
-func (m *Machine) finalQueue(t *Task, b *behaviorRow) *line {
+func (m *Machine) finalQueue(t *Task, b *behaviorRow) *queue.Line {
 	if t.Role != RoleNone {
 		return &m.operations[t.operation()].finals
 	}
 	if t.Excess {
-		return &b.excess
+		return &b.Excess
 	}
 	return b.finalQueue(t.Status)
 }

@@ -64,7 +64,7 @@ func (s *store) pack(b *behaviorRow, t *Task) ref {
 	p.b = append(p.b, make([]byte, table.MaxLength)...) // room for the length
 	p.id(t.ID)
 	s.packNames(&p, t)
-	p.uint(uint64(b.number))
+	p.uint(uint64(b.Number))
 	bits := fieldsOf(t)
 	p.uint(bits)
 	p.b = append(p.b, byte(t.Status)<<4|byte(t.Priority))

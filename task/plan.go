@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/table"
 )
 
@@ -52,7 +53,7 @@ type freeSession struct {
 
 // planLane is a lane that somebody free can run: sessions that are ready for its module, or acceptors.
 type planLane struct {
-	cursor lineCursor
+	cursor queue.Cursor
 	ready  []candidate
 	ring   *ring  // instead, for an external version
 	budget *int64 // nil: no max_concurrent
@@ -88,7 +89,7 @@ func (p *planner) plan(free []Free, max int) []Assign {
 		return nil
 	}
 	p.bound()
-	for _, l := range p.m.lanes {
+	for _, l := range p.m.board.Lanes {
 		p.addLane(l)
 	}
 	p.rank()
@@ -107,7 +108,7 @@ func (p *planner) step(g *planGroup, l *planLane) {
 		g.lanes.Pop()
 		return
 	}
-	if t := p.m.task(l.cursor.row); p.m.eligible(t, p.m.now) {
+	if t := p.m.task(l.cursor.Row); p.m.eligible(t, p.m.now) {
 		a := Assign{Key: t.Key(), Rev: t.Rev}
 		if !p.choose(l, &a) {
 			g.lanes.Pop()
@@ -115,12 +116,12 @@ func (p *planner) step(g *planGroup, l *planLane) {
 		}
 		p.assign(a, g, l.budget)
 	}
-	if l.cursor.next(); l.cursor.row == nil {
+	if l.cursor.Next(); l.cursor.Row == nil {
 		g.lanes.Pop()
 		return
 	}
-	at, head := l.cursor.spot(), g.lanes.Head()
-	head.Key, head.Tie = at.key, at.tie
+	at, head := l.cursor.Spot(), g.lanes.Head()
+	head.Key, head.Tie = at.Key, at.Tie
 	g.lanes.Sink()
 }
 
@@ -160,12 +161,12 @@ func (p *planner) addSessions(free []Free) (total int64) {
 }
 
 // addLane takes up a lane if its behavior may start tasks, its version is known and somebody free can run it.
-func (p *planner) addLane(l *lane) {
-	b := l.behavior
+func (p *planner) addLane(l *queue.Lane) {
+	b := p.m.behaviorOf(l)
 	if !b.mayStart() {
 		return
 	}
-	v := p.m.version(b, l.version)
+	v := p.m.version(b, l.Version)
 	if v == nil {
 		return
 	}
@@ -176,7 +177,7 @@ func (p *planner) addLane(l *lane) {
 		}
 	} else {
 		for i := range p.sessions {
-			if f := p.sessions[i].free; f.takes(v) && p.m.takes(l.suspects, p.sessions[i].row.session) {
+			if f := p.sessions[i].free; f.takes(v) && p.m.takes(l.Suspects, p.sessions[i].row.session) {
 				pl.ready = append(pl.ready, candidate{i, f.Short != nil && f.Short(v.Module, v.Policy.Index)})
 			}
 		}
@@ -185,9 +186,9 @@ func (p *planner) addLane(l *lane) {
 		}
 	}
 	pl.budget = p.budget(b)
-	pl.cursor = l.queue.cursor(p.m.store)
-	at := pl.cursor.spot()
-	p.group(b).lanes.Push(at.key, at.tie, table.Untold{}, pl)
+	pl.cursor = l.Queue.Cursor(&p.m.store.rows)
+	at := pl.cursor.Spot()
+	p.group(b).lanes.Push(at.Key, at.Tie, table.Untold{}, pl)
 }
 
 // budget returns how many tasks of b may still start, shared by its lanes; nil for no limit.
@@ -240,8 +241,8 @@ func (p *planner) choose(l *planLane, a *Assign) bool {
 // is overdue or has left something over. A Tick at these times always changes something, so that a leader that
 // proposes it then never spins.
 func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
-	if n := m.futures.Head(); n != nil {
-		wall = Time(n.Key)
+	if r, at := m.board.Next(); r != nil {
+		wall = Time(at)
 	}
 	if n := m.deadlines.Head(); n != nil {
 		wall = sooner(wall, Time(n.Key))

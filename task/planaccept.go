@@ -31,7 +31,7 @@ func (p *planner) addAcceptors(free []Free) (wanted []int64) {
 		if n := (behaviorName{f.Namespace, f.Behavior}); n != name {
 			name, b = n, p.m.behaviors[n]
 		}
-		if b == nil || !b.mayStart() || b.due.len()+b.future.Len() == 0 {
+		if b == nil || !b.mayStart() || b.Due.Len()+b.Future.Len() == 0 {
 			continue
 		}
 		r := p.ringOf[b]
@@ -94,18 +94,19 @@ func (p *planner) earlyOf(r *ring) {
 	g := p.group(b)
 	taken := map[earlyKey]int64{}
 	looks := 0
-	for c := b.future.Cursor(); c.Node() != nil && looks < earlyLooks && p.left > 0 && g.left > 0; c.Next() {
+	for c := b.Future.Cursor(); c.Node() != nil && looks < earlyLooks && p.left > 0 && g.left > 0; c.Next() {
 		t := m.task(c.Node().Item)
 		if !r.waits(t.NotBefore) || budget != nil && *budget <= 0 {
 			return
 		}
-		k := earlyKey{t.ConcurrencyKey, b.limits.holds(t)}
+		x := facts(t)
+		k := earlyKey{t.ConcurrencyKey, b.Holds(&x)}
 		v := m.version(b, t.Version)
-		if v == nil || v.Module != "" || !m.eligible(t, t.NotBefore) || m.spare(c.Node().Item) <= taken[k] {
+		if v == nil || v.Module != "" || !m.eligible(t, t.NotBefore) || b.Spare(&x) <= taken[k] {
 			looks++
 			continue
 		}
-		if b.limits.keyed(t) {
+		if b.Counts(&x) {
 			taken[k]++
 		}
 		p.assign(Assign{Key: t.Key(), Rev: t.Rev, External: r.next()}, g, budget)

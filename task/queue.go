@@ -3,6 +3,8 @@ package task
 import (
 	"cmp"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/queue"
 )
 
 type behaviorName struct{ namespace, name string }
@@ -11,25 +13,16 @@ type behaviorName struct{ namespace, name string }
 // one stays for as long as there are tasks of that name (SPEC I5, B8).
 type behaviorRow struct {
 	behaviorName
-	number   uint32 // that rows and packed records know it by
 	behavior *Behavior
 	space    *namespaceRow
 
-	tasks    int64      // in all, final tasks of operations included
-	future   heap[*row] // waiting, not_before > now; by (not_before, created)
-	ahead    heapPos    // in Machine.futures, while future holds a task
-	retrying int64      // FAILUREs in future
-	due      line       // waiting, not_before ≤ now, blocked or not; by (due since, created)
-	running  int64
-	success  line             // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
-	failure  line             //
-	excess   line             // those of both with Task.Excess
-	pins     map[string]int64 // tasks per pinned version (SPEC B2)
-	held     map[string]int64 // operations per version that they keep
+	queue.Queues
 
-	limits allowance // of the active version
-	lanes  map[laneName]*lane
-	keys   map[string]*keyQueue // by concurrency key, while there is a limit per key
+	tasks   int64 // in all, final tasks of operations included
+	running int64
+	pins    map[string]int64 // tasks per pinned version (SPEC B2)
+	held    map[string]int64 // operations per version that they keep
+	limits  allowance        // of the active version
 }
 
 // behaviorRow returns the row of a behavior name in a namespace that is there, made on first use.
@@ -38,8 +31,7 @@ func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 	b := m.behaviors[k]
 	if b == nil {
 		b = &behaviorRow{
-			behaviorName: k, space: m.namespaces[namespace], lanes: map[laneName]*lane{}, keys: map[string]*keyQueue{},
-			pins: map[string]int64{}, held: map[string]int64{},
+			behaviorName: k, space: m.namespaces[namespace], Queues: queue.NewQueues(), pins: map[string]int64{}, held: map[string]int64{},
 		}
 		m.behaviors[k] = b
 		m.store.addBehavior(b)
@@ -56,42 +48,51 @@ func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 	})
 }
 
-// order is the T4 order of due tasks.
-func order(t *Task) int64 { return orderOf(int64(t.dueSince()), t.Priority) }
-
 // dueSince returns since when a task that is due counts as waiting (SPEC T4).
 func (t *Task) dueSince() Time { return max(t.NotBefore, t.DueSince) }
 
-// orderOf makes each priority step worth one minute of waiting.
-func orderOf(dueSince int64, priority int8) int64 { return dueSince - 60_000*int64(priority) }
+// facts is what package queue is told of t.
+func facts(t *Task) queue.Task {
+	return queue.Task{
+		Created: t.CreatedRev, Lane: laneOf(t), Key: t.ConcurrencyKey, Running: t.Status == Running, Failed: t.Status == Failure,
+		Begun: t.Version != "" && t.Status != Running && !t.Final(), Bound: t.Bound != 0,
+	}
+}
+
+func laneOf(t *Task) queue.LaneName { return queue.LaneName{Version: t.Version, Suspects: t.Suspect} }
+
+// waiting tells package queue of tasks.
+type waiting struct{ m *Machine }
+
+func (w waiting) Waiting(r *row) queue.Task { return facts(w.m.task(r)) }
 
 // finalQueue returns the queue of final tasks with the status.
-func (b *behaviorRow) finalQueue(s Status) *line {
+func (b *behaviorRow) finalQueue(s Status) *queue.Line {
 	if s == Success {
-		return &b.success
+		return &b.Success
 	}
-	return &b.failure
+	return &b.Failure
 }
 
 // enqueue enters the record of r into everything derived. The caller settles its key then.
 func (m *Machine) enqueue(r *row) {
 	t, b := m.task(r), m.of(r)
+	x := facts(t)
 	m.enterOperation(r)
 	switch {
 	case t.Status == Running:
 		m.enterLease(r)
 	case t.NotBefore == 0:
-		r.queue, r.at = inFinals, int64(t.FinishedAt)
-		m.finalQueue(t, b).push(m.store, r)
+		m.board.EnterFinal(m.finalQueue(t, b), r, &x, int64(t.FinishedAt))
 	case t.NotBefore > m.now:
-		m.enterFuture(r)
+		m.board.EnterFuture(&b.Queues, r, &x, int64(t.NotBefore))
 	default:
-		m.enterDue(r)
+		m.enterDue(r, &x)
 	}
 	b.tasks++
-	m.enterKey(r)
+	m.board.EnterKey(&b.Queues, r, &x)
 	if awaitsDeadline(t) {
-		m.deadlines.Push(int64(t.Deadline), t.CreatedRev, &m.store.rows.extra(r).deadline, r)
+		m.deadlines.Push(int64(t.Deadline), t.CreatedRev, &m.store.rows.Extra(r).Deadline, r)
 	}
 	if t.Version != "" {
 		b.pins[t.Version]++
@@ -104,23 +105,23 @@ func (m *Machine) enqueue(r *row) {
 // dequeue takes the record of r out of everything derived. The caller settles the key that it had then.
 func (m *Machine) dequeue(r *row) {
 	t, b := m.task(r), m.of(r)
+	x := facts(t)
 	b.tasks--
-	m.leaveKey(r)
-	switch r.queue {
-	case inRuns:
+	m.board.LeaveKey(&b.Queues, r, &x)
+	switch r.Kind {
+	case queue.Runs:
 		m.leaveLease(r)
-	case inFuture:
-		m.leaveFuture(r)
-	case inDue:
-		m.leaveDue(r)
+	case queue.Future:
+		m.board.LeaveFuture(&b.Queues, r, &x)
+	case queue.Due:
+		m.leaveDue(r, &x)
 	default:
-		m.finalQueue(t, b).remove(m.store, r)
+		m.finalQueue(t, b).Remove(&m.store.rows, r)
 	}
-	r.queue = inNone
-	if r.more != 0 {
-		e := m.store.rows.extra(r)
-		if e.key = nil; e.deadline != 0 {
-			m.deadlines.Remove(&e.deadline)
+	r.Kind = queue.Nowhere
+	if e := m.store.rows.Has(r); e != nil {
+		if e.Key = nil; e.Deadline != 0 {
+			m.deadlines.Remove(&e.Deadline)
 		}
 	}
 	if t.Version != "" {
@@ -137,97 +138,34 @@ func (m *Machine) dequeue(r *row) {
 // awaitsDeadline reports whether a Tick must look at t when its deadline comes (SPEC R1).
 func awaitsDeadline(t *Task) bool { return t.Deadline != 0 && !t.Final() && t.CancelCode == "" }
 
-// enterFuture makes r wait for its time.
-func (m *Machine) enterFuture(r *row) {
-	b, t := m.of(r), m.task(r)
-	r.queue, r.at = inFuture, int64(t.NotBefore)
-	b.future.Push(r.at, t.CreatedRev, &r.pos, r)
-	if t.Status == Failure {
-		b.retrying++
-	}
-	m.lookAhead(b)
-}
-
-func (m *Machine) leaveFuture(r *row) {
-	b := m.of(r)
-	b.future.Remove(&r.pos)
-	if m.task(r).Status == Failure {
-		b.retrying--
-	}
-	m.lookAhead(b)
-}
-
-// lookAhead keeps b in Machine.futures by its next task.
-func (m *Machine) lookAhead(b *behaviorRow) {
-	n := b.future.Head()
-	if at := m.futures.At(b.ahead); at != nil {
-		if n != nil && at.Key == n.Key && at.Tie == n.Tie {
-			return
-		}
-		m.futures.Remove(&b.ahead)
-	}
-	if n != nil {
-		m.futures.Push(n.Key, n.Tie, &b.ahead, b)
-	}
-}
-
 // becomeEligible makes tasks due whose not_before has come (SPEC T3).
 func (m *Machine) becomeEligible() {
-	for n := m.futures.Head(); n != nil && n.Key <= int64(m.now); n = m.futures.Head() {
-		r := n.Item.future.Head().Item
-		m.leaveFuture(r)
-		m.enterDue(r)
-		m.settle(m.of(r), m.store.rows.look(r).key)
+	for r, at := m.board.Next(); r != nil && at <= int64(m.now); r, at = m.board.Next() {
+		x := facts(m.task(r))
+		m.board.LeaveFuture(&m.of(r).Queues, r, &x)
+		m.enterDue(r, &x)
+		m.settle(r)
 		m.tickChange = true
 	}
 }
 
-// enterDue makes r, whose time has come, wait for a worker.
-func (m *Machine) enterDue(r *row) {
-	r.queue, r.at = inDue, int64(m.task(r).dueSince())
-	m.of(r).due.push(m.store, r)
-	m.enterTeam(r)
-}
+// settle lets the key of r have as many tasks in lanes as it has slots for. It must follow every change of the key.
+func (m *Machine) settle(r *row) { m.board.Settle(&m.of(r).Queues, m.store.rows.Look(r).Key) }
 
-// enterTeam puts a due task into its lane, or behind its key if there is a limit per key.
-func (m *Machine) enterTeam(r *row) {
-	t, b := m.task(r), m.of(r)
-	if t.Bound != 0 {
-		m.sessions[t.Bound].due.Push(order(t), t.CreatedRev, &r.place, r)
-		return
-	}
-	if !b.limits.keyed(t) {
-		m.enterLane(r)
-		return
-	}
-	e := m.store.rows.extra(r)
-	if e.key == nil {
-		e.key = b.keyQueue(t.ConcurrencyKey)
-	}
-	e.key.team(b.limits.holds(t)).waiting.Push(order(t), t.CreatedRev, &r.place, r)
-}
-
-func (m *Machine) leaveDue(r *row) {
-	m.of(r).due.remove(m.store, r)
-	m.leaveTeam(r)
-}
-
-// leaveTeam undoes enterTeam.
-func (m *Machine) leaveTeam(r *row) {
+// enterDue makes r, whose time has come, wait for a worker: a cleanup in its session, any other for all to see.
+func (m *Machine) enterDue(r *row, x *queue.Task) {
 	t := m.task(r)
+	m.board.EnterDue(&m.of(r).Queues, r, x, int64(t.dueSince()))
 	if t.Bound != 0 {
-		m.sessions[t.Bound].due.Remove(&r.place)
-		return
+		m.sessions[t.Bound].due.Push(r.Order(), t.CreatedRev, &r.Place, r)
 	}
-	if k := m.store.rows.look(r).key; k != nil {
-		team := k.team(m.of(r).limits.holds(t))
-		if !r.inLane {
-			team.waiting.Remove(&r.place)
-			return
-		}
-		team.promoted.Remove(&m.store.rows.extra(r).side)
+}
+
+func (m *Machine) leaveDue(r *row, x *queue.Task) {
+	if t := m.task(r); t.Bound != 0 {
+		m.sessions[t.Bound].due.Remove(&r.Place)
 	}
-	m.leaveLane(r)
+	m.board.LeaveDue(&m.of(r).Queues, r, x)
 }
 
 // of returns the total that t counts in.

@@ -1,6 +1,10 @@
 package task
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task/queue"
+)
 
 // Filter selects tasks for listing (SPEC H1). Zero fields select everything.
 type Filter struct {
@@ -54,7 +58,7 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 		if looked == f.Rows && looked > 0 {
 			return tasks, last
 		}
-		looked, last = looked+1, m.store.cell(r.id).created
+		looked, last = looked+1, m.store.cell(r.ID).created
 		if !f.mayMatch(m.of(r), r) {
 			continue
 		}
@@ -74,8 +78,8 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 func (f *Filter) mayMatch(b *behaviorRow, r *row) bool {
 	return (f.Namespace == "" || f.Namespace == b.namespace) &&
 		(f.Behavior == "" || f.Behavior == b.name) &&
-		f.mayHave(r.queue == inRuns) &&
-		(f.DueBefore == 0 || (r.queue == inFuture || r.queue == inDue) && r.at <= int64(f.DueBefore))
+		f.mayHave(r.Kind == queue.Runs) &&
+		(f.DueBefore == 0 || (r.Kind == queue.Future || r.Kind == queue.Due) && r.At <= int64(f.DueBefore))
 }
 
 // mayHave tells whether one of the statuses is that of a task that runs, or of one that does not.

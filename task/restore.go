@@ -256,7 +256,7 @@ func (r *restorer) finish() (*Machine, error) {
 			return nil, bad("%v", err)
 		}
 		m.enqueue(row)
-		m.settle(m.of(row), m.store.rows.look(row).key)
+		m.settle(row)
 	}
 	return m, nil
 }

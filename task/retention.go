@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/queue"
 )
 
 // Retention returns what is kept of a behavior's final tasks: how long those that succeeded and failed, < 0 for ever, and
@@ -140,12 +142,12 @@ func (m *Machine) purgeTask(k Key) bool {
 // idle returns up to limit tasks of b that do not run: of the final ones the oldest, then what is due first.
 func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 	var keys []Key
-	for _, queue := range [...]*line{&b.excess, &b.success, &b.failure, &b.due} {
-		for c := queue.cursor(m.store); c.row != nil && int64(len(keys)) < limit; c.next() {
-			keys = append(keys, m.task(c.row).Key())
+	for _, l := range [...]*queue.Line{&b.Excess, &b.Success, &b.Failure, &b.Due} {
+		for c := l.Cursor(&m.store.rows); c.Row != nil && int64(len(keys)) < limit; c.Next() {
+			keys = append(keys, m.task(c.Row).Key())
 		}
 	}
-	for c := b.future.Cursor(); c.Node() != nil && int64(len(keys)) < limit; c.Next() {
+	for c := b.Future.Cursor(); c.Node() != nil && int64(len(keys)) < limit; c.Next() {
 		keys = append(keys, m.task(c.Node().Item).Key())
 	}
 	return keys

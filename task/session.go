@@ -3,13 +3,15 @@ package task
 import (
 	"cmp"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // sessionRow is a session's record and the leases that it keeps alive.
 type sessionRow struct {
 	session *Session
 	leases  []held // by seq
-	expiry  heapPos
+	expiry  table.Pos
 	ending  bool // endSession is at work: nothing new may be bound to it
 
 	cleanups heap[*row] // tasks that only it may run and that are not final, by age (SPEC O3)

@@ -4,8 +4,22 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/table"
 )
+
+// row is where one task stands: what the machine derives for it. It is in no snapshot.
+type row = queue.Row
+
+// handle is the number of a row; 0 is none.
+type handle = table.Handle
+
+// heap is one from whose middle items are removed. Its ties are revs, tokens and the like, so that the order of two items never
+// depends on history.
+type heap[I any] = table.Heap[*table.Pos, uint64, I]
+
+// pageRows is how many tasks a page of anything kept for each of them has.
+const pageRows = table.PageRows
 
 // store holds all tasks: found by key, walked in order of creation, frozen without copying them. It is the seam behind
 // which tasks are kept without pointers, so that a collection of garbage does not grow with them: rules use only its
@@ -16,7 +30,7 @@ import (
 // pages that are cloned before they are written if a Frozen can see them (package table), so freezing copies tables of
 // pages and chunks, and nothing else.
 type store struct {
-	rows    rowTable
+	rows    queue.Rows
 	index   table.Index
 	view                       // what records are read from
 	cells   table.Pages[cells] // by the page of the row
@@ -49,6 +63,7 @@ type live [pageRows]*Task
 
 func newStore() *store {
 	s := &store{index: table.NewIndex(), view: view{arena: table.NewArena()}}
+	s.rows = queue.NewRows(func(h handle) uint64 { return s.cell(h).created })
 	s.order = table.NewSorted[uint64, handle, orderPage](table.Order[uint64, handle]{
 		Key: func(h *handle) uint64 { return s.cell(*h).created }, Compare: cmp.Compare[uint64],
 	})
@@ -58,12 +73,12 @@ func newStore() *store {
 // get returns the row of k, or nil.
 func (s *store) get(k Key) *row {
 	h := s.index.Find(hashKey(k.Namespace, k.ID), func(h handle) bool {
-		return s.hasID(s.cell(h).record, k.ID) && s.behaviors[s.rows.row(h).behavior].namespace == k.Namespace
+		return s.hasID(s.cell(h).record, k.ID) && s.behaviors[s.rows.Row(h).Behavior].namespace == k.Namespace
 	})
 	if h == 0 {
 		return nil
 	}
-	return s.rows.row(h)
+	return s.rows.Row(h)
 }
 
 // hashKey is not part of any contract: it orders nothing that anybody sees.
@@ -78,7 +93,7 @@ func hashKey(namespace, id string) uint64 {
 func (s *store) hashOf(h handle) uint64 {
 	x := newHasher(0)
 	s.hashID(&x, s.cell(h).record)
-	x.str(s.behaviors[s.rows.row(h).behavior].namespace)
+	x.str(s.behaviors[s.rows.Row(h).Behavior].namespace)
 	return x.sum()
 }
 
@@ -92,7 +107,7 @@ func (s *store) task(r *row) *Task {
 	if s.warm == r {
 		return s.told
 	}
-	t := s.view.task(s.cell(r.id))
+	t := s.view.task(s.cell(r.ID))
 	if s.open {
 		s.warm, s.told = r, t
 	}
@@ -106,30 +121,30 @@ func (s *store) end()   { s.open, s.warm, s.told = false, nil, nil }
 // addBehavior gives b its number; dropBehavior takes it back when no task of b is left.
 func (s *store) addBehavior(b *behaviorRow) {
 	if last := len(s.left) - 1; last >= 0 {
-		b.number = s.left[last]
+		b.Number = s.left[last]
 		s.left = s.left[:last]
-		s.behaviors[b.number] = b
+		s.behaviors[b.Number] = b
 		return
 	}
-	b.number = uint32(len(s.behaviors))
+	b.Number = uint32(len(s.behaviors))
 	s.behaviors = append(s.behaviors, b)
 }
 
 func (s *store) dropBehavior(b *behaviorRow) {
-	s.behaviors[b.number] = nil
-	s.left = append(s.left, b.number)
+	s.behaviors[b.Number] = nil
+	s.left = append(s.left, b.Number)
 }
 
 // add makes a row for t, a task of b; its CreatedRev is greater than every other.
 func (s *store) add(b *behaviorRow, t *Task) *row {
-	r := s.rows.add()
-	if no := int(r.id / pageRows); !s.cells.Has(no) {
+	r := s.rows.Add()
+	if no := int(r.ID / pageRows); !s.cells.Has(no) {
 		s.cells.Put(no)
 	}
-	r.behavior, r.priority = b.number, t.Priority
-	*s.writableCell(r.id) = cell{s.keep(b, t), t.CreatedRev}
-	s.index.Insert(hashKey(t.Namespace, t.ID), r.id, s.hashOf)
-	s.order.Append(t.CreatedRev, r.id)
+	r.Behavior, r.Priority = b.Number, t.Priority
+	*s.writableCell(r.ID) = cell{s.keep(b, t), t.CreatedRev}
+	s.index.Insert(hashKey(t.Namespace, t.ID), r.ID, s.hashOf)
+	s.order.Append(t.CreatedRev, r.ID)
 	s.heat(r, t)
 	return r
 }
@@ -143,26 +158,26 @@ func (s *store) heat(r *row, t *Task) {
 
 // replace makes t the record of r.
 func (s *store) replace(r *row, t *Task) {
-	c := s.writableCell(r.id)
+	c := s.writableCell(r.ID)
 	former := c.record
-	c.record = s.keep(s.behaviors[r.behavior], t)
+	c.record = s.keep(s.behaviors[r.Behavior], t)
 	s.release(former)
-	r.priority = t.Priority
+	r.Priority = t.Priority
 	s.heat(r, t)
 	s.arena.Compact(s.kept)
 }
 
 // remove takes r out, whose record is t. The row may become another task's.
 func (s *store) remove(r *row, t *Task) {
-	c := s.writableCell(r.id)
+	c := s.writableCell(r.ID)
 	s.release(c.record)
-	s.index.Delete(hashKey(t.Namespace, t.ID), r.id)
+	s.index.Delete(hashKey(t.Namespace, t.ID), r.ID)
 	s.order.Remove(t.CreatedRev)
 	*c = cell{}
 	if s.warm == r {
 		s.warm, s.told = nil, nil
 	}
-	if no := int(r.id / pageRows); s.rows.remove(r) {
+	if no := int(r.ID / pageRows); s.rows.Remove(r) {
 		s.cells.Drop(no)
 	}
 	s.arena.Compact(s.kept)
@@ -172,7 +187,7 @@ func (s *store) remove(r *row, t *Task) {
 func (s *store) from(rev uint64) func(yield func(*row) bool) {
 	return func(yield func(*row) bool) {
 		for h := range s.order.After(rev) {
-			if !yield(s.rows.row(*h)) {
+			if !yield(s.rows.Row(*h)) {
 				return
 			}
 		}
@@ -225,7 +240,7 @@ func (s *store) owner(at ref, record []byte) *row {
 		return nil
 	}
 	r := s.get(Key{b.namespace, recordID(record)})
-	if r == nil || s.cell(r.id).record != at {
+	if r == nil || s.cell(r.ID).record != at {
 		return nil
 	}
 	return r
@@ -234,7 +249,7 @@ func (s *store) owner(at ref, record []byte) *row {
 // kept returns where the row says that its record is at a place, to be written, or nil if the record is dead.
 func (s *store) kept(at ref, record []byte) *ref {
 	if r := s.owner(at, record); r != nil {
-		return &s.writableCell(r.id).record
+		return &s.writableCell(r.ID).record
 	}
 	return nil
 }

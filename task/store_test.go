@@ -99,7 +99,7 @@ func TestStore(t *testing.T) {
 			all = append(all, entry{s.add(b, x), x})
 		case p < grow+20:
 			e := &all[random.IntN(len(all))]
-			x := someTask(random, s.behaviors[e.row.behavior], e.task.ID, e.task.CreatedRev)
+			x := someTask(random, s.behaviors[e.row.Behavior], e.task.ID, e.task.CreatedRev)
 			x.Rev += uint64(n)
 			s.replace(e.row, x)
 			e.task = x
@@ -154,80 +154,6 @@ func TestStore(t *testing.T) {
 	}
 	if alive, dead := s.arena.Bytes(); dead > alive/4+2*table.DeadBytes {
 		t.Errorf("%d bytes are dead, %d alive", dead, alive)
-	}
-}
-
-// TestLine compares a line with a sorted list: rows that come in order, a little late, and at any time.
-func TestLine(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 9))
-	for _, t4 := range []bool{false, true} {
-		s := newStore()
-		b := &behaviorRow{behaviorName: behaviorName{"x", "one"}}
-		s.addBehavior(b)
-		l := line{t4: t4}
-		var all []*row // in order
-		for n := range 25_000 {
-			grow := 55
-			if n/5_000%2 == 1 {
-				grow = 42
-			}
-			place := func(r *row) {
-				l.push(s, r)
-				i, _ := slices.BinarySearchFunc(all, r, func(x, y *row) int {
-					if l.spot(s, x).less(l.spot(s, y)) {
-						return -1
-					}
-					return 1
-				})
-				all = slices.Insert(all, i, r)
-			}
-			if len(all) > 0 && random.IntN(10) == 0 { // one that was there before comes again
-				i := max(len(all)-1-random.IntN(9), 0)
-				r := all[i]
-				l.remove(s, r)
-				all = slices.Delete(all, i, i+1)
-				r.at = int64(n / 10)
-				place(r)
-			}
-			if len(all) == 0 || random.IntN(100) < grow {
-				r := s.add(b, &Task{Namespace: "x", ID: fmt.Sprint("t", n), CreatedRev: uint64(n + 1), Priority: int8(random.IntN(200) / 199)})
-				r.at = int64(n / 10)
-				switch random.IntN(50) {
-				case 0:
-					r.at = int64(random.IntN(n/10 + 1))
-				case 1, 2, 3:
-					r.at--
-				}
-				place(r)
-			} else {
-				i := random.IntN(len(all))
-				if random.IntN(2) == 0 {
-					i = min(i, 3) // most leave at the front
-				}
-				l.remove(s, all[i])
-				s.remove(all[i], s.task(all[i]))
-				all = slices.Delete(all, i, i+1)
-			}
-			if l.len() != len(all) || len(all) > 0 && l.head(s) != all[0] {
-				t.Fatalf("step %d: length or head", n)
-			}
-			if n%1000 != 0 {
-				continue
-			}
-			c := l.cursor(s)
-			for i, want := range all {
-				if c.row != want {
-					t.Fatalf("step %d: row %d", n, i)
-				}
-				c.next()
-			}
-			if c.row != nil {
-				t.Fatalf("step %d: more than there is", n)
-			}
-		}
-		if l.rest.Len() > len(all)/5 {
-			t.Errorf("%d of %d rows are in the heap", l.rest.Len(), len(all))
-		}
 	}
 }
 

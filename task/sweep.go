@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/queue"
+
 // sweep removes at most Limit.Sweep final tasks of namespaces that have too many: the hard bound of SPEC T9. Namespaces go
 // by name, the tasks that finished first go first. What is kept for its age or by number is maintenance's business: it
 // names what it deletes.
@@ -13,12 +15,12 @@ func (m *Machine) sweep() {
 // oldestFinal returns the final task of the namespace that finished first, of those that are not kept for ever.
 func (m *Machine) oldestFinal(namespace string) *row {
 	var oldest *row
-	var at spot
-	var room [3]*line
+	var at queue.Spot
+	var room [3]*queue.Line
 	for _, b := range m.behaviorsIn(namespace) {
 		for _, q := range b.sweepable(room[:0]) {
-			if r := q.head(m.store); r != nil && (oldest == nil || q.spot(m.store, r).less(at)) {
-				oldest, at = r, q.spot(m.store, r)
+			if r := q.Head(&m.store.rows); r != nil && (oldest == nil || q.Spot(&m.store.rows, r).Less(at)) {
+				oldest, at = r, q.Spot(&m.store.rows, r)
 			}
 		}
 	}
@@ -26,8 +28,8 @@ func (m *Machine) oldestFinal(namespace string) *row {
 }
 
 // sweepable adds the queues of final tasks that are not kept for ever.
-func (b *behaviorRow) sweepable(queues []*line) []*line {
-	queues = append(queues, &b.excess)
+func (b *behaviorRow) sweepable(queues []*queue.Line) []*queue.Line {
+	queues = append(queues, &b.Excess)
 	for _, s := range [...]Status{Success, Failure} {
 		if !b.limits.keeps(s) {
 			queues = append(queues, b.finalQueue(s))

@@ -21,10 +21,10 @@ func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 		return BehaviorStats{}
 	}
 	s := BehaviorStats{
-		Due: int64(b.due.len()), Delayed: int64(b.future.Len()) - b.retrying, Retrying: b.retrying, Running: b.running,
+		Due: int64(b.Due.Len()), Delayed: int64(b.Future.Len()) - b.Retrying, Retrying: b.Retrying, Running: b.running,
 	}
-	if r := b.due.head(m.store); r != nil {
-		s.Oldest = Time(r.at)
+	if r := b.Due.Head(&m.store.rows); r != nil {
+		s.Oldest = Time(r.At)
 	}
 	return s
 }
