@@ -1,5 +1,11 @@
 package task
 
+import (
+	"math"
+
+	"github.com/taskrt/taskrt/task/plan"
+)
+
 // namespaceRow is what the machine holds for one namespace: its record, and what is derived of what it holds.
 type namespaceRow struct {
 	space  *Namespace
@@ -24,6 +30,15 @@ func (n *namespaceRow) hold(slots int64, at LeaseTime) {
 
 // held returns how long the namespace had held slots at an instant.
 func (n *namespaceRow) held(at LeaseTime) int64 { return n.busy + n.slots*int64(at-n.since) }
+
+// Share tells package plan what the namespace has of the slots.
+func (n *namespaceRow) Share(at int64) plan.Share {
+	s := plan.Share{Name: n.space.Name, Weight: n.space.Weight, Slots: n.slots, Held: n.held(LeaseTime(at)), Left: math.MaxInt64}
+	if limit := n.space.MaxRunning; limit > 0 {
+		s.Left = limit - n.usage.Running
+	}
+	return s
+}
 
 // full reports whether no further task of the namespace may start.
 func (n *namespaceRow) full() bool {

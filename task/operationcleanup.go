@@ -65,25 +65,3 @@ func (m *Machine) dropBound(s *sessionRow) {
 		m.put(n.Item, &t)
 	}
 }
-
-// bound gives the sessions that are free the cleanups that only they may run. They come before everything else: there are
-// few, and nobody else can take them.
-func (p *planner) bound() {
-	for i := range p.sessions {
-		s := &p.sessions[i]
-		for c := s.row.due.Cursor(); c.Node() != nil && s.slots > 0 && p.left > 0; c.Next() {
-			r := c.Node().Item
-			b, t := p.m.of(r), p.m.task(r)
-			if !b.mayStart() || !p.m.eligible(t, p.m.now) {
-				continue
-			}
-			v, budget := p.m.version(b, t.Version), p.budget(b)
-			g := p.group(b)
-			if g.left <= 0 || v == nil || v.Module == "" || !s.free.takes(v) || budget != nil && *budget <= 0 {
-				continue
-			}
-			s.slots--
-			p.assign(Assign{Key: t.Key(), Rev: t.Rev, Session: s.id}, g, budget)
-		}
-	}
-}

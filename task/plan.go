@@ -1,12 +1,8 @@
 package task
 
 import (
-	"cmp"
-	"math"
-	"slices"
-
+	"github.com/taskrt/taskrt/task/plan"
 	"github.com/taskrt/taskrt/task/queue"
-	"github.com/taskrt/taskrt/task/table"
 )
 
 // Free is a worker that can take tasks now: a connected session with credits, or an acceptor that waits (SPEC J2).
@@ -29,135 +25,103 @@ type Free struct {
 // takes reports whether it has the module of a version.
 func (f *Free) takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Module, v.Version) }
 
-// planner is one call of Plan.
-type planner struct {
-	m        *Machine
-	shares   *Shares       // nil: none
-	left     int64         // assignments that may still be made
-	sessions []freeSession // by ID
-	rings    []*ring       // acceptors per behavior, who waits longest first
-	ringOf   map[*behaviorRow]*ring
-	budgets  map[*behaviorRow]*int64 // what max_concurrent leaves, of behaviors that have one
-	groupOf  map[*namespaceRow]*planGroup
-	groups   planGroups
-	assigns  []Assign
-}
-
-type freeSession struct {
-	id    uint64
-	row   *sessionRow
-	slots int64 // negative: so many are to wait there
-	least int64 // how far down slots may go with short behaviors; not above 0
-	free  *Free
-}
-
-// planLane is a lane that somebody free can run: sessions that are ready for its module, or acceptors.
-type planLane struct {
-	cursor queue.Cursor
-	ready  []candidate
-	ring   *ring  // instead, for an external version
-	budget *int64 // nil: no max_concurrent
-}
-
-// candidate is a session that is ready for a lane.
-type candidate struct {
-	session int // index into planner.sessions
-	short   bool
-}
-
 // Plan returns up to max assignments for the leader to propose, at most one per task and never more per worker than it
 // has free slots, and takes ahead (SPEC L1): due tasks, of each namespace in T4 order, and between namespaces by their weights
 // (SPEC N2); then those that acceptors take before their time (SPEC J2). It changes nothing; Apply checks each of them again, and
-// accepts them all if nothing else comes between.
-//
-// Tasks are looked at lane by lane: a lane that nobody free is ready for, or whose behavior may not start another task,
-// is skipped whole, and what a limit per key holds up is in no lane. So the cost grows with the number of lanes, workers
-// and assignments, and not with the number of waiting tasks, blocked or not (SPEC L11). A session that has more slots
-// free goes first, which spreads work over the cluster; then the lower ID. Nothing is taken ahead of a task that comes
-// first in order and waits for a slot of the same session. Acceptors take turns, see ring.
-func (m *Machine) Plan(free []Free, max int) []Assign {
-	p := planner{m: m}
-	return p.plan(free, max)
+// accepts them all if nothing else comes between. What it costs package plan says.
+func (m *Machine) Plan(free []Free, max int) []Assign { return m.plan(nil, free, max) }
+
+// Shares is what a leader remembers to share the workers' slots between namespaces by their weights (SPEC N2). The zero Shares is ready.
+// One goroutine uses it.
+type Shares struct{ kept plan.Shares }
+
+// Plan is Machine.Plan that makes up for what the plans before it could not share evenly.
+func (s *Shares) Plan(m *Machine, free []Free, max int) []Assign { return m.plan(&s.kept, free, max) }
+
+// planner is one call of Plan.
+type planner struct {
+	plan.Plan
+	m       *Machine
+	free    []Free
+	met     *Task // of the row that was asked about last
+	metRow  *row
+	assigns []Assign
 }
 
-func (p *planner) plan(free []Free, max int) []Assign {
-	total := p.addSessions(free)
-	for _, slots := range p.addAcceptors(free) {
-		total = min(total, math.MaxInt64-slots) + slots // workers say how many slots they have: two may say all
+func (m *Machine) plan(shares *plan.Shares, free []Free, most int) []Assign {
+	p := planner{Plan: plan.New(shares, int64(m.leaseNow)), m: m, free: free}
+	for i := range free {
+		p.addSession(i, &free[i])
 	}
-	if p.left = min(total, int64(max)); p.left <= 0 {
+	p.addAcceptors()
+	if !p.Begin(int64(most)) {
 		return nil
 	}
 	p.bound()
-	for _, l := range p.m.board.Lanes {
+	for _, l := range m.board.Lanes {
 		p.addLane(l)
 	}
-	p.rank()
-	for p.left > 0 && p.groups.Len() > 0 {
-		g := p.groups.Head().Item
-		p.step(g, g.lanes.Head().Item)
-		p.settle()
+	p.Run(p.mayStart, p.give)
+	for _, r := range p.Rings() {
+		if p.Left > 0 {
+			p.early(r)
+		}
 	}
-	p.early()
 	return p.assigns
 }
 
-// step looks at the first task of all lanes of a group, which is l's, and moves on.
-func (p *planner) step(g *planGroup, l *planLane) {
-	if l.budget != nil && *l.budget <= 0 {
-		g.lanes.Pop()
-		return
-	}
-	if t := p.m.task(l.cursor.Row); p.m.eligible(t, p.m.now) {
-		a := Assign{Key: t.Key(), Rev: t.Rev}
-		if !p.choose(l, &a) {
-			g.lanes.Pop()
-			return
-		}
-		p.assign(a, g, l.budget)
-	}
-	if l.cursor.Next(); l.cursor.Row == nil {
-		g.lanes.Pop()
-		return
-	}
-	at, head := l.cursor.Spot(), g.lanes.Head()
-	head.Key, head.Tie = at.Key, at.Tie
-	g.lanes.Sink()
+// mayStart reports whether a task in a lane may start now, as far as its lane does not tell.
+func (p *planner) mayStart(r *row) bool { return p.m.eligible(p.task(r), p.m.now) }
+
+// give plans an assignment.
+func (p *planner) give(r *row, worker int) {
+	t, f := p.task(r), &p.free[worker]
+	p.assigns = append(p.assigns, Assign{Key: t.Key(), Rev: t.Rev, Session: f.Session, External: f.External})
 }
 
-func (p *planner) assign(a Assign, g *planGroup, budget *int64) {
-	p.assigns = append(p.assigns, a)
-	p.left--
-	g.left--
-	if a.External == nil {
-		g.held++
+// task returns the record of r. It remembers the last one: a record is made anew for who looks at it.
+func (p *planner) task(r *row) *Task {
+	if p.metRow != r {
+		p.met, p.metRow = p.m.task(r), r
 	}
-	if budget != nil {
-		*budget--
+	return p.met
+}
+
+// addSession takes up a free session that the machine knows.
+func (p *planner) addSession(i int, f *Free) {
+	s := p.m.sessions[f.Session]
+	if f.External != nil || s == nil || p.m.drained[s.session.Node] {
+		return
+	}
+	room := s.session.Slots - int64(len(s.leases))
+	slots := min(int64(f.Slots), room)
+	if all := min(int64(f.Slots)+int64(f.Ahead), room); all > 0 {
+		p.Sessions = append(p.Sessions, plan.Session{Worker: i, ID: f.Session, Slots: slots, Least: slots - all, Each: int64(f.Each)})
 	}
 }
 
-// addSessions takes up the free sessions that the machine knows and returns how many slots they have.
-func (p *planner) addSessions(free []Free) (total int64) {
-	for i := range free {
-		f := &free[i]
-		s := p.m.sessions[f.Session]
-		if f.External != nil || s == nil || p.m.drained[s.session.Node] {
+// addAcceptors takes up the acceptors whose behavior may start a task and has one waiting. Those of other behaviors cost one look.
+func (p *planner) addAcceptors() {
+	var name behaviorName
+	var b *behaviorRow // of that name: acceptors of one behavior often stand together
+	for i := range p.free {
+		f := &p.free[i]
+		if f.External == nil || f.Slots <= 0 {
 			continue
 		}
-		room := s.session.Slots - int64(len(s.leases))
-		slots := min(int64(f.Slots), room)
-		if all := min(int64(f.Slots)+int64(f.Ahead), room); all > 0 {
-			p.sessions = append(p.sessions, freeSession{f.Session, s, slots, slots - all, f})
+		if n := (behaviorName{f.Namespace, f.Behavior}); n != name {
+			name, b = n, p.m.behaviors[n]
 		}
+		if b == nil || !b.mayStart() || b.Due.Len()+b.Future.Len() == 0 {
+			continue
+		}
+		p.AddSeat(b.Number, plan.Seat{Worker: i, Slots: int64(f.Slots), Order: f.Order, Until: int64(f.External.MaxNotBefore)})
 	}
-	slices.SortStableFunc(p.sessions, func(a, b freeSession) int { return cmp.Compare(a.id, b.id) })
-	p.sessions = slices.CompactFunc(p.sessions, func(a, b freeSession) bool { return a.id == b.id })
-	for i := range p.sessions {
-		slots := p.sessions[i].slots - p.sessions[i].least
-		total = min(total, math.MaxInt64-slots) + slots
-	}
-	return total
+}
+
+// budget returns how many tasks of b may still start; nil for no limit.
+func (p *planner) budget(b *behaviorRow) *int64 {
+	return p.Budget(b.Number, b.limits.concurrent, b.running)
 }
 
 // addLane takes up a lane if its behavior may start tasks, its version is known and somebody free can run it.
@@ -170,71 +134,56 @@ func (p *planner) addLane(l *queue.Lane) {
 	if v == nil {
 		return
 	}
-	pl := &planLane{}
+	rows := &p.m.store.rows
 	if v.Module == "" {
-		if pl.ring = p.ringOf[b]; pl.ring == nil {
-			return
+		if ring := p.Ring(b.Number); ring != nil {
+			p.AddExternal(l, rows, p.Group(b.space), p.budget(b), ring)
 		}
-	} else {
-		for i := range p.sessions {
-			if f := p.sessions[i].free; f.takes(v) && p.m.takes(l.Suspects, p.sessions[i].row.session) {
-				pl.ready = append(pl.ready, candidate{i, f.Short != nil && f.Short(v.Module, v.Policy.Index)})
+		return
+	}
+	var ready []plan.Candidate
+	for i := range p.Sessions {
+		s := &p.Sessions[i]
+		if f := &p.free[s.Worker]; f.takes(v) && p.m.takes(l.Suspects, p.m.sessions[s.ID].session) {
+			ready = append(ready, plan.Candidate{Session: i, Short: f.Short != nil && f.Short(v.Module, v.Policy.Index)})
+		}
+	}
+	if len(ready) > 0 {
+		p.AddLane(l, rows, p.Group(b.space), p.budget(b), ready)
+	}
+}
+
+// bound gives the sessions that are free the cleanups that only they may run. They come before everything else: there are
+// few, and nobody else can take them.
+func (p *planner) bound() {
+	for i := range p.Sessions {
+		s := &p.Sessions[i]
+		for c := p.m.sessions[s.ID].due.Cursor(); c.Node() != nil && s.Slots > 0 && p.Left > 0; c.Next() {
+			r := c.Node().Item
+			b, t := p.m.of(r), p.task(r)
+			if !b.mayStart() || !p.m.eligible(t, p.m.now) {
+				continue
 			}
-		}
-		if len(pl.ready) == 0 {
-			return
+			v, budget := p.m.version(b, t.Version), p.budget(b)
+			g := p.Group(b.space)
+			if g.Left <= 0 || v == nil || v.Module == "" || !p.free[s.Worker].takes(v) || budget != nil && *budget <= 0 {
+				continue
+			}
+			s.Slots--
+			p.give(r, s.Worker)
+			p.Take(g, budget, true)
 		}
 	}
-	pl.budget = p.budget(b)
-	pl.cursor = l.Queue.Cursor(&p.m.store.rows)
-	at := pl.cursor.Spot()
-	p.group(b).lanes.Push(at.Key, at.Tie, table.Untold{}, pl)
 }
 
-// budget returns how many tasks of b may still start, shared by its lanes; nil for no limit.
-func (p *planner) budget(b *behaviorRow) *int64 {
-	if b.limits.concurrent <= 0 {
-		return nil
-	}
-	left := p.budgets[b]
-	if left == nil {
-		if p.budgets == nil {
-			p.budgets = map[*behaviorRow]*int64{}
-		}
-		left = new(int64)
-		*left = b.limits.concurrent - b.running
-		p.budgets[b] = left
-	}
-	return left
-}
-
-// choose fills in who the lane's next task goes to and reports whether there is somebody.
-func (p *planner) choose(l *planLane, a *Assign) bool {
-	if l.ring != nil {
-		a.External = l.ring.next()
-		return a.External != nil
-	}
-	var best *freeSession
-	short := false
-	for _, c := range l.ready {
-		s := &p.sessions[c.session]
-		if (s.slots > 0 || c.short && s.slots > s.least) && (best == nil || s.slots > best.slots) {
-			best, short = s, c.short
-		}
-	}
-	if best == nil {
-		for _, c := range l.ready {
-			s := &p.sessions[c.session]
-			s.least = s.slots
-		}
-		return false
-	}
-	best.slots--
-	if !short {
-		best.least = min(0, best.least+int64(best.free.Each))
-	}
-	a.Session = best.id
-	return true
+// early gives acceptors what they take before its time.
+func (p *planner) early(r *plan.Ring) {
+	b := p.m.store.behaviors[r.Behavior]
+	p.Early(r, &b.Queues, p.Group(b.space), p.budget(b), func(r *row) (queue.Task, bool) {
+		t := p.task(r)
+		v := p.m.version(b, t.Version)
+		return facts(t), v != nil && v.Module == "" && p.m.eligible(t, t.NotBefore)
+	}, p.give)
 }
 
 // NextTick returns, per clock, when a Tick would next do something; 0: never. A time that has passed means now: a Tick

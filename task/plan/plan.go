@@ -1,0 +1,188 @@
+// Package plan gives what waits in lanes to workers that are free (SPEC L1, T4): of each namespace in T4 order, and between namespaces by
+// their weights (N2); a session that has more slots free goes first, acceptors take turns (J2). It reads lanes of package queue and
+// changes nothing. What a lane's tasks need, and who can run them, package task tells.
+//
+// Tasks are looked at lane by lane: a lane that nobody free is ready for, or whose behavior may not start another task, is left out or
+// skipped whole. So the cost grows with the number of lanes, workers and assignments, and not with the number of waiting tasks, blocked or not
+// (SPEC L11). Like package task it is pure: equal lanes, workers and shares make equal plans.
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/taskrt/taskrt/task/queue"
+	"github.com/taskrt/taskrt/task/table"
+)
+
+// Session is one that has room.
+type Session struct {
+	Worker int // what the caller knows it by
+	ID     uint64
+	Slots  int64 // free ones; negative: so many tasks are to wait there
+	Least  int64 // how far down Slots may go with short behaviors; not above 0
+	Each   int64 // by how much Least rises with each slot that another behavior takes
+}
+
+// Candidate is a session that is ready for a lane.
+type Candidate struct {
+	Session int // index into Plan.Sessions
+	Short   bool
+}
+
+// Plan is one that is being made. First come Sessions and Rings, then Begin, Lanes, Run.
+type Plan struct {
+	Sessions []Session // by ID after Begin
+	Left     int64     // tasks that may still be given out
+
+	shares  *Shares // nil: none
+	at      int64
+	rings   []*Ring
+	ringOf  map[uint32]*Ring  // by behavior
+	budgets map[uint32]*int64 // what max_concurrent leaves, of behaviors that have one
+	groupOf map[Space]*Group
+	groups  groups
+}
+
+// lane is one that somebody free can run: sessions that are ready for its module, or acceptors.
+type lane struct {
+	cursor queue.Cursor
+	ready  []Candidate
+	ring   *Ring  // instead, for an external version
+	budget *int64 // nil: no max_concurrent
+}
+
+// New begins a plan at an instant of the lease clock. shares makes up for what the plans before it could not share evenly; nil: nothing.
+func New(shares *Shares, at int64) Plan { return Plan{shares: shares, at: at} }
+
+// Begin says how many tasks are to be given out at most, and reports whether there can be any.
+func (p *Plan) Begin(most int64) bool {
+	slices.SortStableFunc(p.Sessions, func(a, b Session) int { return cmp.Compare(a.ID, b.ID) })
+	p.Sessions = slices.CompactFunc(p.Sessions, func(a, b Session) bool { return a.ID == b.ID })
+	total := int64(0)
+	more := func(slots int64) {
+		total = min(total, math.MaxInt64-slots) + slots // workers say how many slots they have: two may say all
+	}
+	for i := range p.Sessions {
+		more(p.Sessions[i].Slots - p.Sessions[i].Least)
+	}
+	for _, r := range p.rings {
+		slices.SortFunc(r.seats, func(a, b Seat) int { return cmp.Compare(a.Order, b.Order) })
+		for i := range r.seats {
+			more(r.seats[i].Slots)
+		}
+	}
+	slices.SortFunc(p.rings, func(a, b *Ring) int { return cmp.Compare(a.seats[0].Order, b.seats[0].Order) })
+	p.Left = min(total, most)
+	return p.Left > 0
+}
+
+// AddLane takes up a lane for sessions.
+func (p *Plan) AddLane(l *queue.Lane, rows *queue.Rows, g *Group, budget *int64, ready []Candidate) {
+	p.add(g, &lane{cursor: l.Queue.Cursor(rows), ready: ready, budget: budget})
+}
+
+// AddExternal takes up a lane for acceptors.
+func (p *Plan) AddExternal(l *queue.Lane, rows *queue.Rows, g *Group, budget *int64, r *Ring) {
+	p.add(g, &lane{cursor: l.Queue.Cursor(rows), ring: r, budget: budget})
+}
+
+func (p *Plan) add(g *Group, l *lane) {
+	at := l.cursor.Spot()
+	g.lanes.Push(at.Key, at.Tie, table.Untold{}, l)
+}
+
+// Budget returns how many tasks of a behavior may still start, shared by its lanes; nil for no limit.
+func (p *Plan) Budget(behavior uint32, limit, running int64) *int64 {
+	if limit <= 0 {
+		return nil
+	}
+	left := p.budgets[behavior]
+	if left == nil {
+		if p.budgets == nil {
+			p.budgets = map[uint32]*int64{}
+		}
+		left = new(int64)
+		*left = limit - running
+		p.budgets[behavior] = left
+	}
+	return left
+}
+
+// Run gives out what is in the lanes. Nothing is taken ahead of a task that comes first in order and waits for a slot of the same
+// session. mayStart says what no lane tells of a task, its deadline; give is told who gets it, by the Worker of a Session or Seat.
+func (p *Plan) Run(mayStart func(*queue.Row) bool, give func(r *queue.Row, worker int)) {
+	p.rank()
+	for p.Left > 0 && p.groups.Len() > 0 {
+		g := p.groups.Head().Item
+		p.step(g, g.lanes.Head().Item, mayStart, give)
+		p.settle()
+	}
+}
+
+// step looks at the first task of all lanes of a group, which is l's, and moves on.
+func (p *Plan) step(g *Group, l *lane, mayStart func(*queue.Row) bool, give func(r *queue.Row, worker int)) {
+	if spent(l.budget) {
+		g.lanes.Pop()
+		return
+	}
+	if r := l.cursor.Row; mayStart(r) {
+		worker, session := p.choose(l)
+		if worker < 0 {
+			g.lanes.Pop()
+			return
+		}
+		give(r, worker)
+		p.Take(g, l.budget, session)
+	}
+	if l.cursor.Next(); l.cursor.Row == nil {
+		g.lanes.Pop()
+		return
+	}
+	at, head := l.cursor.Spot(), g.lanes.Head()
+	head.Key, head.Tie = at.Key, at.Tie
+	g.lanes.Sink()
+}
+
+// spent reports whether a budget is.
+func spent(budget *int64) bool { return budget != nil && *budget <= 0 }
+
+// Take notes that a task of a group was given out, which holds a slot if it went to a session.
+func (p *Plan) Take(g *Group, budget *int64, session bool) {
+	p.Left--
+	g.Left--
+	if session {
+		g.held++
+	}
+	if budget != nil {
+		*budget--
+	}
+}
+
+// choose returns who the lane's next task goes to, -1 for nobody, and whether it is a session.
+func (p *Plan) choose(l *lane) (worker int, session bool) {
+	if l.ring != nil {
+		return l.ring.Next(), false
+	}
+	var best *Session
+	short := false
+	for _, c := range l.ready {
+		s := &p.Sessions[c.Session]
+		if (s.Slots > 0 || c.Short && s.Slots > s.Least) && (best == nil || s.Slots > best.Slots) {
+			best, short = s, c.Short
+		}
+	}
+	if best == nil {
+		for _, c := range l.ready {
+			s := &p.Sessions[c.Session]
+			s.Least = s.Slots
+		}
+		return -1, true
+	}
+	best.Slots--
+	if !short {
+		best.Least = min(0, best.Least+best.Each)
+	}
+	return best.Worker, true
+}
