@@ -5,7 +5,7 @@ var limitMutants = []mutant{
 	// Limits (L11).
 	{Name: "task-max-concurrent-off-by-one", Dir: "task", In: "behaviorRow.full", Old: "b.running >= b.limits.concurrent", New: "b.running > b.limits.concurrent",
 		Pkg: "./task", Run: "TestScripts$", Why: "one task too many of a behavior would run (L11)"},
-	{Name: "task-plan-over-max-concurrent", Dir: "task/plan", In: "Plan.Pick", Old: "*budget--", New: "",
+	{Name: "task-plan-over-max-concurrent", Dir: "task/plan", In: "Plan.Take", Old: "*budget--", New: "",
 		Pkg: "./task", Run: "TestScripts$", Why: "plans would be refused in part, and planned again at once (L11)"},
 	{Name: "task-key-slots-off-by-one", Dir: "task/queue", In: "Key.slots", Old: "free := max(perKey-k.Running, 0)", New: "free := max(perKey-k.Running, 1)",
 		Pkg: "./task", Run: "TestScripts$", Why: "one task too many of a key would run (L11)"},

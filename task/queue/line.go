@@ -35,7 +35,7 @@ type Spot struct {
 // Less reports whether a comes before b.
 func (a Spot) Less(b Spot) bool { return a.Key < b.Key || a.Key == b.Key && a.Tie < b.Tie }
 
-// Where a row of the run is says its table.Pos: -1 less the number of the place, of which the lower bits are enough.
+// placeBits are the bits of a place's number that a row of the run keeps in its Pos, which is -1 less the number.
 const placeBits = 1<<31 - 1
 
 func placeOf(n uint64) table.Pos { return -1 - table.Pos(n&placeBits) }
